@@ -1,0 +1,136 @@
+/* A chain of blocks, each twice the last up to a ceiling; allocating is moving
+ * a pointer. Zeroing happens per allocation, not per block, so that a block
+ * kept by arena_reset need not be wiped. Under AddressSanitizer every
+ * allocation gets a gap behind it that may not be touched. */
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_GAPS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_GAPS 1
+#endif
+#endif
+
+#ifdef WITH_GAPS
+#include <sanitizer/asan_interface.h>
+enum { GAP_BYTES = 16 };
+#define FORBID(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define ALLOW(p, n)  ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+enum { GAP_BYTES = 0 };
+#define FORBID(p, n) ((void)(p), (void)(n))
+#define ALLOW(p, n)  ((void)(p), (void)(n))
+#endif
+
+enum { FIRST_BLOCK_BYTES = 1024, LARGEST_BLOCK_BYTES = 256 * 1024 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size;
+    alignas(max_align_t) char bytes[];
+};
+
+void arena_init(struct arena *a, size_t cap)
+{
+    *a = (struct arena){.cap = cap};
+}
+
+static void free_block(struct arena_block *b)
+{
+    ALLOW(b->bytes, b->size);
+    free(b);
+}
+
+void arena_fini(struct arena *a)
+{
+    while (a->head) {
+        struct arena_block *b = a->head;
+
+        a->head = b->next;
+        free_block(b);
+    }
+    arena_init(a, a->cap);
+}
+
+void arena_reset(struct arena *a)
+{
+    struct arena_block *keep = a->head;
+
+    if (!keep)
+        return;
+    while (keep->next) {
+        struct arena_block *b = keep->next;
+
+        keep->next = b->next;
+        free_block(b);
+    }
+    a->next = keep->bytes;
+    a->end = keep->bytes + keep->size;
+    a->used = 0;
+    FORBID(keep->bytes, keep->size);
+}
+
+static bool add_block(struct arena *a, size_t need)
+{
+    size_t size = a->head ? a->head->size * 2 : FIRST_BLOCK_BYTES;
+    struct arena_block *b;
+
+    if (size > LARGEST_BLOCK_BYTES)
+        size = LARGEST_BLOCK_BYTES;
+    if (size < need)
+        size = need;
+    b = FAULT("arena.block") ? NULL : malloc(sizeof(*b) + size);
+    if (!b)
+        return false;
+    b->next = a->head;
+    b->size = size;
+    a->head = b;
+    a->next = b->bytes;
+    a->end = b->bytes + size;
+    FORBID(b->bytes, b->size);
+    return true;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    size_t mask = alignof(max_align_t) - 1, whole;
+    void *p;
+
+    if (size > SIZE_MAX - mask - GAP_BYTES)
+        return NULL;
+    whole = (size + GAP_BYTES + mask) & ~mask;
+    if (whole > a->cap - a->used)
+        return NULL;
+    if (whole > (size_t)(a->end - a->next) && !add_block(a, whole))
+        return NULL;
+    p = a->next;
+    a->next += whole;
+    a->used += whole;
+    ALLOW(p, size);
+    memset(p, 0, size);
+    return p;
+}
+
+void *arena_array(struct arena *a, size_t n, size_t size)
+{
+    size_t all;
+
+    if (__builtin_mul_overflow(n, size, &all))
+        return NULL;
+    return arena_alloc(a, all);
+}
+
+char *arena_strdup(struct arena *a, struct str s)
+{
+    char *copy = s.n < SIZE_MAX ? arena_alloc(a, s.n + 1) : NULL;
+
+    if (copy && s.n)
+        memcpy(copy, s.p, s.n);
+    return copy;
+}

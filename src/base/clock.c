@@ -1,0 +1,99 @@
+#include "base/clock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+static int64_t read_ms(clockid_t which)
+{
+    struct timespec t;
+
+    clock_gettime(which, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int64_t system_wall(void *ctx)
+{
+    (void)ctx;
+    return read_ms(CLOCK_REALTIME);
+}
+
+static int64_t system_mono(void *ctx)
+{
+    (void)ctx;
+    return read_ms(CLOCK_MONOTONIC);
+}
+
+struct clock clock_system(void)
+{
+    return (struct clock){system_wall, system_mono, NULL};
+}
+
+static int64_t fake_wall(void *ctx)
+{
+    return ((struct clock_fake *)ctx)->wall_ms;
+}
+
+static int64_t fake_mono(void *ctx)
+{
+    return ((struct clock_fake *)ctx)->mono_ms;
+}
+
+struct clock clock_fake(struct clock_fake *f)
+{
+    return (struct clock){fake_wall, fake_mono, f};
+}
+
+static void system_fill(void *ctx, void *p, size_t n)
+{
+    (void)ctx;
+    while (n) {
+        ssize_t got = getrandom(p, n, 0);
+
+        if (got < 0) {
+            assert(errno == EINTR);
+            continue;
+        }
+        p = (char *)p + got;
+        n -= (size_t)got;
+    }
+}
+
+struct rand rand_system(void)
+{
+    return (struct rand){system_fill, NULL};
+}
+
+/* splitmix64: one multiplication more than needed for tests, and no state
+ * that a bad seed could spoil. */
+static void seeded_fill(void *ctx, void *p, size_t n)
+{
+    struct rand_seeded *r = ctx;
+
+    while (n) {
+        uint64_t z = (r->state += 0x9e3779b97f4a7c15);
+        size_t part = n < sizeof(z) ? n : sizeof(z);
+
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        z ^= z >> 31;
+        memcpy(p, &z, part);
+        p = (char *)p + part;
+        n -= part;
+    }
+}
+
+struct rand rand_seeded(struct rand_seeded *r)
+{
+    return (struct rand){seeded_fill, r};
+}
+
+uint64_t rand_u64(struct rand r)
+{
+    uint64_t v;
+
+    r.fill(r.ctx, &v, sizeof(v));
+    return v;
+}

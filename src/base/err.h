@@ -1,0 +1,101 @@
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+/* err: what can go wrong, in one table.
+ *
+ * Everything fallible returns an enum err, zero for success. The table gives
+ * each one the code that clients see, its HTTP status, its JSON-RPC code, the
+ * exit status of the command line, and a sentence for when nobody on the spot
+ * knew a better one. Threads: any; the table is constant. */
+
+#define MUST_USE          __attribute__((warn_unused_result))
+#define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
+
+/* Exit statuses of the command line. */
+enum exit_status {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_REFUSED = 3,
+    EXIT_UNREACHABLE = 4,
+    EXIT_NOT_ALLOWED = 5,
+};
+
+#define ERR_TABLE(X)                                                         \
+    /* name, code, HTTP status, JSON-RPC code, exit status, wording */       \
+    X(NOMEM, "out_of_memory", 503, -32000, EXIT_FAILED,                      \
+      "the server is out of memory; try again in a moment")                  \
+    X(INTERNAL, "internal", 500, -32603, EXIT_FAILED,                        \
+      "something went wrong inside the server; its log says what")           \
+    X(IO, "io_error", 500, -32000, EXIT_FAILED, "reading or writing failed") \
+    X(NO_SPACE, "no_space", 507, -32000, EXIT_REFUSED,                       \
+      "the disk is full; free some space and try again")                     \
+    X(SYNTAX, "invalid_json", 400, -32700, EXIT_USAGE,                       \
+      "this is not valid JSON")                                              \
+    X(BAD_REQUEST, "bad_request", 400, -32600, EXIT_USAGE,                   \
+      "the request is malformed")                                            \
+    X(BAD_CONFIG, "bad_config", 400, -32602, EXIT_USAGE,                     \
+      "the configuration is not valid")                                      \
+    X(USAGE, "usage", 400, -32602, EXIT_USAGE, "wrong usage; try --help")    \
+    X(NOT_ALLOWED, "not_allowed", 403, -32000, EXIT_NOT_ALLOWED,             \
+      "you may not do that")                                                 \
+    X(NOT_FOUND, "not_found", 404, -32000, EXIT_REFUSED,                     \
+      "there is nothing here")                                               \
+    X(METHOD, "method_not_allowed", 405, -32601, EXIT_REFUSED,               \
+      "this path does not take that method; see the Allow header")           \
+    X(TIMEOUT, "timeout", 408, -32000, EXIT_FAILED, "it took too long")      \
+    X(LENGTH_REQUIRED, "length_required", 411, -32000, EXIT_REFUSED,         \
+      "send a Content-Length or a chunked body")                             \
+    X(LIMIT, "too_large", 413, -32000, EXIT_REFUSED,                         \
+      "this is larger than the limit")                                       \
+    X(URI_TOO_LONG, "uri_too_long", 414, -32000, EXIT_REFUSED,               \
+      "the request line is longer than the limit")                           \
+    X(EXPECTATION, "expectation_failed", 417, -32000, EXIT_REFUSED,          \
+      "the only expectation understood is 100-continue")                     \
+    X(HEADERS_TOO_LARGE, "headers_too_large", 431, -32000, EXIT_REFUSED,     \
+      "the request headers are larger than the limit")                       \
+    X(NOT_IMPLEMENTED, "not_implemented", 501, -32000, EXIT_REFUSED,         \
+      "this server does not speak that")                                     \
+    X(OVERLOADED, "overloaded", 503, -32000, EXIT_UNREACHABLE,               \
+      "the server is at its limit; try again in a moment")                   \
+    X(STOPPING, "stopping", 503, -32000, EXIT_UNREACHABLE,                   \
+      "the server is shutting down; try again in a moment")                  \
+    X(HTTP_VERSION, "http_version", 505, -32000, EXIT_REFUSED,               \
+      "only HTTP/1.0 and HTTP/1.1 are spoken here")                          \
+    X(UNREACHABLE, "unreachable", 502, -32000, EXIT_UNREACHABLE,             \
+      "there is nobody at that address")                                     \
+    X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")  \
+    X(GONE, "gone", 410, -32000, EXIT_FAILED, "the other side has gone")
+
+enum err {
+    OK = 0,
+#define ERR_NAME(name, ...) ERR_##name,
+    ERR_TABLE(ERR_NAME)
+#undef ERR_NAME
+        N_ERR
+};
+
+struct err_row {
+    const char *code;
+    int http_status;
+    int rpc_code;
+    enum exit_status exit_status;
+    const char *wording;
+};
+
+/* The row of e; for OK and numbers that are none, that of ERR_INTERNAL. */
+const struct err_row *err_row(enum err e);
+
+/* Words for a person beside the code: what is wrong and what to do about it.
+ * A text that does not fit is cut at the end. */
+struct why {
+    char text[512];
+};
+
+/* Put words into w (NULL: nobody asked) and hand e back, so that
+ * `return why_err(why, ERR_IO, "cannot read %s: %s", path, reason);` reads
+ * as one step. */
+enum err why_err(struct why *w, enum err e, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+#endif

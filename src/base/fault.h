@@ -1,0 +1,32 @@
+#ifndef BASE_FAULT_H
+#define BASE_FAULT_H
+
+/* fault: every step that the outside world can break asks FAULT("room.step")
+ * first.
+ *
+ * In test builds (WITH_FAULTS) a test picks the Nth such step to fail, or one
+ * by its name; elsewhere the question costs nothing. This is the one place
+ * with state of its own outside a struct: handing a fault plan through every
+ * function would change the code it is meant to test.
+ * Threads: one, that of the test. */
+
+#include <stdbool.h>
+
+#ifdef WITH_FAULTS
+bool fault_hit(const char *where);
+
+/* Fail the nth step from now on, once. Zero disarms. */
+void fault_arm(long nth);
+
+/* Fail the nth step called `where`, once. Borrows the name. */
+void fault_arm_at(const char *where, long nth);
+
+/* Whether the armed step was reached, and which it was (NULL if not). */
+bool fault_fired(void);
+const char *fault_name(void);
+#define FAULT(where) fault_hit(where)
+#else
+#define FAULT(where) false
+#endif
+
+#endif

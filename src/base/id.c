@@ -1,0 +1,69 @@
+#include "base/id.h"
+
+#include <assert.h>
+
+static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
+
+void id_maker_init(struct id_maker *m, struct rand rand)
+{
+    *m = (struct id_maker){.rand = rand, .last_ms = -1};
+}
+
+/* Add one to the 80 bits of chance. They overflow after 2^79 ids within one
+ * millisecond at the least, since the top bit starts clear. */
+static void count_up(uint8_t chance[10])
+{
+    for (int i = 9; i >= 0 && ++chance[i] == 0; i--)
+        ;
+}
+
+struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms)
+{
+    struct id id;
+    uint8_t raw[16];
+    size_t n = strlen(prefix);
+    char *to;
+
+    assert(n <= ID_PREFIX_MAX && now_ms >= 0);
+    if (now_ms > m->last_ms) {
+        m->last_ms = now_ms;
+        m->rand.fill(m->rand.ctx, m->last, sizeof(m->last));
+        m->last[0] &= 0x7f;
+    } else {
+        count_up(m->last);
+    }
+    for (int i = 0; i < 6; i++)
+        raw[i] = (uint8_t)(m->last_ms >> (8 * (5 - i)));
+    memcpy(raw + 6, m->last, sizeof(m->last));
+
+    memcpy(id.text, prefix, n);
+    id.text[n] = '_';
+    to = id.text + n + 1;
+    /* 128 bits in 26 characters of 5: two zero bits come first. */
+    for (int i = 0; i < ID_ULID_CHARS; i++) {
+        int bit = i * 5 - 2;
+        unsigned v = 0;
+
+        for (int k = 0; k < 5; k++) {
+            int b = bit + k;
+
+            v = v << 1 | (b < 0 ? 0 : raw[b / 8] >> (7 - b % 8) & 1u);
+        }
+        to[i] = alphabet[v];
+    }
+    to[ID_ULID_CHARS] = '\0';
+    return id;
+}
+
+bool id_is_valid(struct str s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    if (s.n != n + 1 + ID_ULID_CHARS || memcmp(s.p, prefix, n) != 0 ||
+        s.p[n] != '_' || s.p[n + 1] > '7')
+        return false;
+    for (size_t i = n + 1; i < s.n; i++)
+        if (!s.p[i] || !strchr(alphabet, s.p[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,135 @@
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+/* json: RFC 8259, strictly, in three ways: a reader that builds a tree in an
+ * arena, a writer into a buf, and a scanner that finds or replaces one field
+ * of a document without building anything.
+ *
+ * Strict means: one value and nothing behind it, no byte order mark, valid
+ * UTF-8 only, no lone surrogates, no duplicate keys in an object, nesting up
+ * to a limit, integers that fit 64 bits and reals that are finite. Everything
+ * else is an error with its place. Reader, scanner and checker accept exactly
+ * the same documents. Threads: any; nothing here keeps state. */
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+enum json_type {
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_INT,  /* no fraction, no exponent, fits int64_t */
+    JSON_REAL, /* anything else that is finite */
+    JSON_STR,
+    JSON_ARR,
+    JSON_OBJ,
+};
+
+/* One value. Strings without escapes point into the text that was parsed,
+ * which must outlive the tree. Members and elements keep their order. */
+struct json {
+    enum json_type type;
+    uint32_t at;       /* where it begins in the text */
+    struct str key;    /* in an object */
+    struct json *next; /* in an object or an array */
+    union {
+        bool b;
+        int64_t i;
+        double d;
+        struct str s;
+        struct {
+            struct json *first;
+            size_t n;
+        } kids;
+    };
+};
+
+struct json_error {
+    const char *what; /* a sentence without full stop, constant */
+    size_t at;        /* byte offset */
+    unsigned line;    /* from 1 */
+    unsigned col;     /* from 1, in bytes */
+};
+
+enum {
+    JSON_DEPTH_MAX = 64,         /* deepest nesting the reader accepts */
+    JSON_TEXT_MAX = 1 << 30,     /* longest text, so that `at` fits */
+    JSON_WITH_COMMENTS = 1 << 0, /* JSONC: // and block comments, and a
+                                  * trailing comma before ] and } */
+};
+
+/* The tree, or NULL with *err filled (err may be NULL). Everything is in the
+ * arena, also what is left over after an error; an arena at its cap is the
+ * error "too large". Borrows text for as long as the tree lives. */
+MUST_USE struct json *json_parse(struct arena *a, struct str text,
+                                 unsigned flags, struct json_error *err);
+
+/* Line and column of a byte offset: for errors found after parsing. */
+void json_where(struct str text, size_t at, unsigned *line, unsigned *col);
+
+/* Members and elements; NULL when v is NULL, of another type or has no such.
+ * So a path may be written without asking at each step. */
+struct json *json_get(const struct json *v, struct str key);
+struct json *json_at(const struct json *v, size_t i);
+
+/* Values with a fallback for "not there or of another type". json_real takes
+ * integers too. */
+struct str json_str_or(const struct json *v, struct str fallback);
+int64_t json_int_or(const struct json *v, int64_t fallback);
+double json_real_or(const struct json *v, double fallback);
+bool json_bool_or(const struct json *v, bool fallback);
+
+#define JSON_EACH(kid, parent) \
+    for (struct json *kid = (parent)->kids.first; kid; kid = kid->next)
+
+/* The writer. Commas and colons come by themselves:
+ *
+ *     struct json_out o = json_out(&buf);
+ *     json_open(&o, '{');
+ *     json_key(&o, STR("n"));
+ *     json_put_int(&o, 3);
+ *     json_close(&o, '}');
+ *
+ * Strings are escaped as needed; bytes that are not UTF-8 become U+FFFD, so
+ * what comes out is always a document that the reader takes. Reals are written
+ * with the fewest digits that read back the same; NaN and infinities as null.
+ * Too much for the buf is seen in buf.over. */
+struct json_out {
+    struct buf *out;
+    bool comma; /* the next value needs one before it */
+};
+
+struct json_out json_out(struct buf *out);
+void json_open(struct json_out *o, char bracket);
+void json_close(struct json_out *o, char bracket);
+void json_key(struct json_out *o, struct str key);
+void json_put_str(struct json_out *o, struct str s);
+void json_put_int(struct json_out *o, int64_t v);
+void json_put_real(struct json_out *o, double v);
+void json_put_bool(struct json_out *o, bool v);
+void json_put_null(struct json_out *o);
+void json_put_raw(struct json_out *o, struct str document); /* as it is */
+void json_put(struct json_out *o, const struct json *v);    /* a whole tree */
+
+/* The scanner. Checks the whole of `text` as strictly as json_parse. */
+MUST_USE enum err json_check(struct str text, struct json_error *err);
+
+/* Find up to n members of the object that `text` is, by key, and give their
+ * values as they stand in the text (strings with quotes and escapes); an empty
+ * str where there is none. ERR_SYNTAX when text is not a valid document or not
+ * an object. */
+MUST_USE enum err json_scan(struct str text, const struct str *keys, size_t n,
+                            struct str *values, struct json_error *err);
+
+/* Write `text` to out with the value of one top-level member replaced by
+ * `document` (added at the end if it was not there). Everything else is copied
+ * byte for byte. Checks text, not document. ERR_LIMIT when out is too small;
+ * out is then as it was. */
+MUST_USE enum err json_splice(struct buf *out, struct str text, struct str key,
+                              struct str document, struct json_error *err);
+
+/* Decode a scanned string value ("a\u00e9") into the arena; false when it is
+ * not a string or the arena is full. */
+MUST_USE bool json_unquote(struct arena *a, struct str raw, struct str *out);
+
+#endif

@@ -1,0 +1,81 @@
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
+
+/* list: a ring of nodes that sit inside the things they link.
+ *
+ * A node is in at most one list; one that was zeroed or removed is in none.
+ * Nothing is allocated. Threads: one at a time. */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list_node {
+    struct list_node *prev, *next;
+};
+
+struct list {
+    struct list_node head;
+};
+
+/* The thing around a node: LIST_OF(n, struct worker, node). */
+#define LIST_OF(ptr, type, member) \
+    ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+static inline void list_init(struct list *l)
+{
+    l->head.prev = l->head.next = &l->head;
+}
+
+static inline bool list_is_empty(const struct list *l)
+{
+    return l->head.next == &l->head;
+}
+
+static inline bool list_has(const struct list_node *n)
+{
+    return n->next != NULL;
+}
+
+static inline void list_append(struct list *l, struct list_node *n)
+{
+    assert(!list_has(n));
+    n->prev = l->head.prev;
+    n->next = &l->head;
+    l->head.prev->next = n;
+    l->head.prev = n;
+}
+
+/* Removing what is in no list is harmless. */
+static inline void list_remove(struct list_node *n)
+{
+    if (!list_has(n))
+        return;
+    n->prev->next = n->next;
+    n->next->prev = n->prev;
+    n->prev = n->next = NULL;
+}
+
+/* NULL when empty. */
+static inline struct list_node *list_first(const struct list *l)
+{
+    return list_is_empty(l) ? NULL : l->head.next;
+}
+
+/* NULL behind the last. */
+static inline struct list_node *list_next(const struct list *l,
+                                          const struct list_node *n)
+{
+    return n->next == &l->head ? NULL : n->next;
+}
+
+static inline struct list_node *list_pop(struct list *l)
+{
+    struct list_node *n = list_first(l);
+
+    if (n)
+        list_remove(n);
+    return n;
+}
+
+#endif

@@ -1,0 +1,64 @@
+#ifndef BASE_LOOP_H
+#define BASE_LOOP_H
+
+/* loop: libuv's event loop with three additions: a clock that is read once per
+ * turn, one heap of timers, and an end of the turn.
+ *
+ *     timers -> wait for events -> their callbacks -> end of turn -> again
+ *
+ * At the end of the turn everything that asked with loop_at_end is run: here
+ * connections write what gathered during the turn (one write each) and things
+ * marked for closing are freed, so that no callback ever finds the ground gone
+ * beneath it. Threads: the one that runs it; only loop_wake is for others. */
+
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/timers.h"
+
+struct loop_job {
+    struct list_node node;
+    void (*run)(struct loop_job *job);
+};
+
+struct loop {
+    uv_loop_t uv;
+    struct clock clock;
+    struct timers timers;
+    struct list at_end;
+    uv_prepare_t end_of_turn;
+    uv_timer_t alarm; /* wakes the loop for the first timer */
+    uv_idle_t again;  /* keeps it from waiting while jobs are left */
+    int64_t wall_ms, mono_ms;
+    bool is_fresh; /* the two above were read in this turn */
+};
+
+MUST_USE enum err loop_init(struct loop *l, struct clock clock);
+
+/* Every handle of the caller must have been closed before. */
+void loop_fini(struct loop *l);
+
+/* Turn until loop_stop. */
+void loop_run(struct loop *l);
+void loop_stop(struct loop *l);
+
+/* One turn without waiting, its end included. For tests and for taking down. */
+void loop_turn(struct loop *l);
+
+/* The time of this turn. */
+int64_t loop_wall_ms(struct loop *l);
+int64_t loop_mono_ms(struct loop *l);
+
+/* Run job at the end of this turn, once however often it was asked. `run` is
+ * filled in; job may ask again from inside and then has its turn again. */
+void loop_at_end(struct loop *l, struct loop_job *job);
+void loop_not_at_end(struct loop_job *job);
+
+/* (Re)set t to fire delay_ms from now. */
+MUST_USE enum err loop_timer_set(struct loop *l, struct timer *t,
+                                 int64_t delay_ms);
+void loop_timer_cancel(struct loop *l, struct timer *t);
+
+#endif

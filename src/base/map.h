@@ -1,0 +1,48 @@
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+/* map: from a string to a pointer.
+ *
+ * Keys and values are borrowed: the key usually lies inside the value and must
+ * outlive its entry. Hashing is keyed (SipHash-1-3) with a seed from the
+ * caller, so that nobody outside can choose colliding keys. Growth is bounded
+ * by the limit given at the start. Threads: one at a time. */
+
+#include "base/str.h"
+
+struct map_slot {
+    struct str key;
+    void *value;
+    uint64_t hash;
+};
+
+struct map {
+    struct map_slot *slots;
+    size_t n;     /* entries */
+    size_t cap;   /* slots, zero or a power of two */
+    size_t limit; /* entries at most */
+    uint64_t seed[2];
+};
+
+void map_init(struct map *m, size_t limit, const uint64_t seed[2]);
+void map_fini(struct map *m);
+
+void *map_get(const struct map *m, struct str key);
+
+/* Put or replace. ERR_LIMIT or ERR_NOMEM leave the map as it was. */
+MUST_USE enum err map_put(struct map *m, struct str key, void *value);
+
+/* Remove and return the value; NULL when it was not there. */
+void *map_take(struct map *m, struct str key);
+
+/* Walk all entries in no particular order; *at starts at zero. NULL at the
+ * end. The map must not change meanwhile. */
+const struct map_slot *map_next(const struct map *m, size_t *at);
+
+/* The keyed hash by itself, for other tables. */
+uint64_t hash_bytes(struct str s, const uint64_t seed[2]);
+
+/* Every entry can be found from its hash, and the count is right. For tests. */
+bool map_check(const struct map *m);
+
+#endif

@@ -1,0 +1,114 @@
+#include "base/str.h"
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+bool str_eq_nocase(struct str a, struct str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return false;
+    return true;
+}
+
+int str_cmp(struct str a, struct str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int d = n ? memcmp(a.p, b.p, n) : 0;
+
+    if (d)
+        return d;
+    return (a.n > b.n) - (a.n < b.n);
+}
+
+size_t str_find(struct str s, char c, size_t from)
+{
+    const char *hit;
+
+    if (from >= s.n)
+        return s.n;
+    hit = memchr(s.p + from, c, s.n - from);
+    return hit ? (size_t)(hit - s.p) : s.n;
+}
+
+struct str str_cut(struct str *rest, char sep)
+{
+    size_t at = str_find(*rest, sep, 0);
+    struct str head = str_sub(*rest, 0, at);
+
+    *rest = str_sub(*rest, at + 1, rest->n);
+    return head;
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s.p++, s.n--;
+    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+enum err str_to_i64(struct str s, int64_t *out)
+{
+    bool negative = s.n && s.p[0] == '-';
+    int64_t v = 0;
+
+    if (s.n == negative)
+        return ERR_SYNTAX;
+    /* Counting downwards reaches INT64_MIN, which has no positive twin. */
+    for (size_t i = negative; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return ERR_SYNTAX;
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_sub_overflow(v, s.p[i] - '0', &v))
+            return ERR_SYNTAX;
+    }
+    if (!negative && __builtin_sub_overflow((int64_t)0, v, &v))
+        return ERR_SYNTAX;
+    *out = v;
+    return OK;
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned m = a < b ? a : b;
+
+    return m < c ? m : c;
+}
+
+/* Optimal string alignment with three rows: the one being filled and the two
+ * before it (two, because a swap looks two characters back). */
+unsigned str_distance(struct str a, struct str b)
+{
+    enum { LONGEST = 64 };
+    unsigned rows[3][LONGEST + 1];
+    unsigned *before = rows[0], *last = rows[1], *row = rows[2];
+
+    if (a.n > LONGEST || b.n > LONGEST)
+        return STR_FAR;
+    for (size_t j = 0; j <= b.n; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= a.n; i++) {
+        unsigned *spare = before;
+
+        before = last;
+        last = row;
+        row = spare;
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b.n; j++) {
+            unsigned differs = lower(a.p[i - 1]) != lower(b.p[j - 1]);
+
+            row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + differs);
+            if (i > 1 && j > 1 && lower(a.p[i - 1]) == lower(b.p[j - 2]) &&
+                lower(a.p[i - 2]) == lower(b.p[j - 1]) &&
+                before[j - 2] + 1 < row[j])
+                row[j] = before[j - 2] + 1;
+        }
+    }
+    return row[b.n];
+}

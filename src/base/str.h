@@ -1,0 +1,78 @@
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+/* str: bytes with a length, borrowed from whoever owns them.
+ *
+ * A str never owns memory and need not end in NUL. The empty str may have a
+ * NULL pointer. Threads: any; nothing here keeps state. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+
+struct str {
+    const char *p;
+    size_t n;
+};
+
+/* A literal, its length known to the compiler: str_eq(s, STR("GET")). */
+#define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
+
+/* For printf: printf("%.*s", STR_ARG(s)). */
+#define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
+
+static inline struct str str_of(const char *cstr)
+{
+    return (struct str){cstr, cstr ? strlen(cstr) : 0};
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool str_starts(struct str s, struct str head)
+{
+    return s.n >= head.n && (head.n == 0 || memcmp(s.p, head.p, head.n) == 0);
+}
+
+/* The part from `from` up to `to`, both clipped to the string. */
+static inline struct str str_sub(struct str s, size_t from, size_t to)
+{
+    if (to > s.n)
+        to = s.n;
+    if (from >= to)
+        return (struct str){s.p, 0};
+    return (struct str){s.p + from, to - from};
+}
+
+/* Letters of ASCII are compared without their case; other bytes as they are. */
+bool str_eq_nocase(struct str a, struct str b);
+
+/* Order by bytes, a shorter string before its own extension: <0, 0 or >0. */
+int str_cmp(struct str a, struct str b);
+
+/* Where c first stands at or after `from`; s.n when it does not. */
+size_t str_find(struct str s, char c, size_t from);
+
+/* Take everything up to `sep` off the front of *rest and return it; the
+ * separator is skipped. Without one the whole of *rest is returned. */
+struct str str_cut(struct str *rest, char sep);
+
+/* Without spaces and tabs at both ends. */
+struct str str_trim(struct str s);
+
+/* A whole decimal number with optional minus, nothing around it, that fits.
+ * ERR_SYNTAX otherwise; *out is then untouched. */
+MUST_USE enum err str_to_i64(struct str s, int64_t *out);
+
+/* How many single-character edits (insert, delete, replace, swap of two
+ * neighbours) lead from a to b, without regard to case. Strings longer than
+ * 64 bytes count as STR_FAR. Used to suggest the name that was meant. */
+#define STR_FAR 1000
+unsigned str_distance(struct str a, struct str b);
+
+#endif

@@ -1,0 +1,142 @@
+#ifndef NET_NET_H
+#define NET_NET_H
+
+/* net: sockets and HTTP/1.1, below everything that speaks.
+ *
+ * Takes connections, reads requests strictly, hands each one over whole (its
+ * body included), and writes replies and streams. One request per connection
+ * is open at a time: what was pipelined behind it waits in the input buffer,
+ * so replies leave in order by construction. Whatever gathered for a
+ * connection during a turn of the loop leaves in one write at its end.
+ *
+ * Owns: listeners, connections and their buffers. Others hold a request's id
+ * and never a pointer: an id whose connection has gone is simply nobody.
+ * Threads: the loop's. */
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/str.h"
+
+struct net;
+
+struct net_opts {
+    size_t max_connections;
+    size_t max_request_line_bytes;
+    size_t max_header_bytes; /* all header lines of a request together */
+    size_t max_headers;
+    size_t max_body_bytes;
+    size_t max_unsent_bytes; /* high-water mark per connection */
+
+    int64_t header_timeout_ms; /* first byte to end of headers */
+    int64_t body_timeout_ms;   /* end of headers to end of body */
+    int64_t idle_timeout_ms;   /* between requests */
+    int64_t reply_timeout_ms;  /* request handed over to reply begun */
+    int64_t write_timeout_ms;  /* without the peer taking a single byte */
+};
+
+struct http_header {
+    struct str name, value;
+};
+
+/* Borrowed for the call that hands it over. Header names are as the client
+ * wrote them; compare without case. The target is in origin form and is split
+ * at '?', not decoded; query is empty when there is none. */
+struct http_request {
+    struct str method, path, query;
+    const struct http_header *headers;
+    size_t n_headers;
+    struct str body;
+    struct str peer; /* "127.0.0.1:50312" */
+};
+
+/* The first header of that name; an empty str when there is none. */
+struct str http_header(const struct http_request *rq, struct str name);
+
+struct http_reply {
+    int status;
+    struct str content_type;
+    const struct http_header *headers; /* besides what net adds itself */
+    size_t n_headers;
+    struct str body;
+};
+
+/* Everything net tells its owner; called from the loop only. */
+struct net_handler {
+    void *ctx;
+
+    /* Answer, now or later, with net_reply or net_stream_open. */
+    void (*on_request)(void *ctx, uint64_t id, const struct http_request *rq);
+
+    /* The client left, or was cut off, before its request was finished. The
+     * id is nobody from here on. */
+    void (*on_gone)(void *ctx, uint64_t id);
+
+    /* A stream that answered ERR_BUSY can take more. */
+    void (*on_room)(void *ctx, uint64_t id);
+
+    /* Word an error that net itself answers (bad request, time-out, limit):
+     * fill body and return its content type. */
+    struct str (*word_error)(void *ctx, enum err e, struct buf *body);
+};
+
+/* Borrows loop and log; copies opts and handler. */
+struct net *net_new(struct loop *loop, struct log *log,
+                    const struct net_opts *opts,
+                    const struct net_handler *handler);
+
+/* Limits and time-outs may change while running; open phases keep theirs. */
+void net_set_opts(struct net *n, const struct net_opts *opts);
+
+/* Bind and listen on "HOST:PORT", "[V6]:PORT" or "HOST:0" for a free port.
+ * HOST is an address or "localhost". On error why says what to do. */
+MUST_USE enum err net_listen(struct net *n, struct str address,
+                             struct why *why);
+
+/* Whether an address as net_listen takes it stays on this machine. Anything
+ * that cannot be parsed does not. */
+bool net_is_loopback(struct str address);
+
+/* "http://127.0.0.1:PORT" with the port really taken; empty before listening.
+ */
+const char *net_url(const struct net *n);
+
+/* Answer a request whole. A HEAD request gets the same headers and no body.
+ * Bytes are copied. An id that is nobody is ignored. */
+void net_reply(struct net *n, uint64_t id, const struct http_reply *r);
+
+/* Answer with a stream: chunked, sent as it comes. For server-sent events say
+ * content type text/event-stream. The reply's body, if any, is its beginning.
+ */
+MUST_USE enum err net_stream_open(struct net *n, uint64_t id,
+                                  const struct http_reply *r);
+
+/* ERR_BUSY: more than max_unsent_bytes wait already; nothing was taken, and
+ * on_room says when to go on. ERR_GONE: the id is nobody. */
+MUST_USE enum err net_stream_send(struct net *n, uint64_t id, struct str bytes);
+void net_stream_end(struct net *n, uint64_t id);
+
+/* Take no new connections, let open requests finish, close what is idle. When
+ * the last connection has gone, or after grace_ms, done is called once from
+ * the loop. */
+void net_stop(struct net *n, int64_t grace_ms, void (*done)(void *ctx),
+              void *ctx);
+
+/* Only after net_stop's done, or before net_listen. The loop must turn once
+ * more before it is torn down. */
+void net_free(struct net *n);
+
+struct net_stats {
+    int64_t connections;       /* open now */
+    int64_t connections_total; /* ever taken */
+    int64_t refused_total;     /* turned away at the limit */
+    int64_t requests_total;
+    int64_t replies_total[6]; /* by first digit of the status */
+    int64_t bad_requests_total;
+    int64_t timeouts_total;
+    int64_t bytes_in_total, bytes_out_total;
+    int64_t unsent_bytes; /* waiting to be written, all connections */
+};
+
+struct net_stats net_stats(const struct net *n);
+
+#endif
