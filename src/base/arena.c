@@ -104,7 +104,8 @@ void *arena_alloc(struct arena *a, size_t size)
 
     if (size > SIZE_MAX - mask - GAP_BYTES)
         return NULL;
-    whole = (size + GAP_BYTES + mask) & ~mask;
+    /* Nothing still is something: NULL would read as "no memory". */
+    whole = ((size ? size : 1) + GAP_BYTES + mask) & ~mask;
     if (whole > a->cap - a->used)
         return NULL;
     if (whole > (size_t)(a->end - a->next) && !add_block(a, whole))

@@ -1,0 +1,62 @@
+#include "base/id.h"
+#include "test/t.h"
+
+static struct rand_seeded state = {7};
+
+TEST(ids_look_as_promised)
+{
+    struct id_maker m;
+    struct id id;
+
+    id_maker_init(&m, rand_seeded(&state));
+    id = id_make(&m, "task", 1469918176385);
+    /* The time part of the ULID specification's own example. */
+    CHECK(strncmp(id.text, "task_01aryz6s41", 15) == 0);
+    CHECK(strlen(id.text) == 5 + ID_ULID_CHARS);
+    CHECK(id_is_valid(str_of(id.text), "task"));
+}
+
+TEST(ids_sort_in_the_order_they_were_made)
+{
+    struct id_maker m;
+    struct id last, next;
+    int64_t now_ms = 1000;
+
+    id_maker_init(&m, rand_seeded(&state));
+    last = id_make(&m, "m", now_ms);
+    for (int i = 0; i < 10000; i++) {
+        /* Sometimes forward, sometimes backward, mostly standing still. */
+        now_ms += i % 100 == 0 ? 5 : i % 77 == 0 ? -3 : 0;
+        next = id_make(&m, "m", now_ms);
+        CHECK(strcmp(last.text, next.text) < 0);
+        last = next;
+    }
+}
+
+TEST(counting_up_carries_over_bytes)
+{
+    struct id_maker m;
+    struct id a, b;
+
+    id_maker_init(&m, rand_seeded(&state));
+    a = id_make(&m, "m", 1);
+    memset(m.last + 1, 0xff, 9);
+    m.last[0] = 0x7e;
+    a = id_make(&m, "m", 1);
+    b = id_make(&m, "m", 1);
+    CHECK(strcmp(a.text, b.text) < 0);
+    CHECK(m.last[0] == 0x7f && m.last[9] == 1);
+}
+
+TEST(what_is_no_id_is_not_valid)
+{
+    CHECK(!id_is_valid(STR(""), "task"));
+    CHECK(!id_is_valid(STR("task_"), "task"));
+    CHECK(!id_is_valid(STR("task_01aryz6s410000000000000000x"), "task"));
+    CHECK(!id_is_valid(STR("task_01aryz6s41000000000000000u"), "task"));
+    CHECK(!id_is_valid(STR("task_01ARYZ6S410000000000000000"), "task"));
+    CHECK(!id_is_valid(STR("task_81aryz6s410000000000000000"), "task"));
+    CHECK(!id_is_valid(STR("msg_01aryz6s410000000000000000"), "task"));
+    CHECK(id_is_valid(STR("task_01aryz6s410000000000000000"), "task"));
+    CHECK(id_is_valid(STR("task_7zzzzzzzzzzzzzzzzzzzzzzzzz"), "task"));
+}

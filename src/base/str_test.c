@@ -1,0 +1,96 @@
+#include "base/str.h"
+#include "test/t.h"
+
+TEST(comparing_looks_at_lengths_and_bytes)
+{
+    CHECK(str_eq(STR("abc"), STR("abc")));
+    CHECK(!str_eq(STR("abc"), STR("abcd")));
+    CHECK(str_eq(STR(""), (struct str){NULL, 0}));
+    CHECK(str_eq_nocase(STR("Content-LENGTH"), STR("content-length")));
+    CHECK(!str_eq_nocase(STR("\xc3\x84"), STR("\xc3\xa4"))); /* not ASCII */
+    CHECK(str_cmp(STR("a"), STR("ab")) < 0);
+    CHECK(str_cmp(STR("b"), STR("ab")) > 0);
+    CHECK(str_cmp(STR(""), (struct str){NULL, 0}) == 0);
+}
+
+TEST(cutting_walks_through_a_list)
+{
+    struct str rest = STR("a,,b");
+
+    CHECK(str_eq(str_cut(&rest, ','), STR("a")));
+    CHECK(str_eq(str_cut(&rest, ','), STR("")));
+    CHECK(str_eq(str_cut(&rest, ','), STR("b")));
+    CHECK(rest.n == 0);
+    CHECK(str_eq(str_cut(&rest, ','), STR("")));
+}
+
+TEST(parts_are_clipped_to_the_string)
+{
+    CHECK(str_eq(str_sub(STR("hello"), 1, 3), STR("el")));
+    CHECK(str_eq(str_sub(STR("hello"), 3, 99), STR("lo")));
+    CHECK(str_sub(STR("hello"), 5, 2).n == 0);
+    CHECK(str_eq(str_trim(STR(" \t a b\t")), STR("a b")));
+    CHECK(str_trim(STR(" \t ")).n == 0);
+    CHECK(str_find(STR("abc"), 'c', 0) == 2);
+    CHECK(str_find(STR("abc"), 'a', 1) == 3);
+}
+
+TEST(numbers_are_whole_or_refused)
+{
+    static const char *const bad[] = {
+        "",    "-",   "+1",  " 1",
+        "1 ",  "1.0", "0x1", "9223372036854775808",
+        "1e3", "--1", "１",  "-9223372036854775809",
+    };
+    int64_t v = 7;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        CHECK(str_to_i64(str_of(bad[i]), &v) == ERR_SYNTAX);
+    CHECK(v == 7);
+    CHECK(str_to_i64(STR("9223372036854775807"), &v) == OK && v == INT64_MAX);
+    CHECK(str_to_i64(STR("-9223372036854775808"), &v) == OK && v == INT64_MIN);
+    CHECK(str_to_i64(STR("-0"), &v) == OK && v == 0);
+    CHECK(str_to_i64(STR("0042"), &v) == OK && v == 42);
+}
+
+TEST(distance_counts_edits_and_swaps)
+{
+    char longest[65];
+
+    CHECK(str_distance(STR("listen"), STR("listen")) == 0);
+    CHECK(str_distance(STR("LISTEN"), STR("listen")) == 0);
+    CHECK(str_distance(STR("lisetn"), STR("listen")) == 1);
+    CHECK(str_distance(STR("kitten"), STR("sitting")) == 3);
+    CHECK(str_distance(STR(""), STR("abc")) == 3);
+    memset(longest, 'x', sizeof(longest));
+    CHECK(str_distance((struct str){longest, 64}, STR("")) == 64);
+    CHECK(str_distance((struct str){longest, 65}, STR("")) == STR_FAR);
+}
+
+TEST(every_error_has_a_row)
+{
+    for (int e = OK + 1; e < N_ERR; e++) {
+        const struct err_row *row = err_row((enum err)e);
+
+        CHECK(row->code && row->wording);
+        CHECK(row->http_status >= 400 && row->http_status < 600);
+        CHECK(row->rpc_code <= -32000 && row->rpc_code >= -32768);
+        CHECK(row->exit_status >= EXIT_FAILED &&
+              row->exit_status <= EXIT_NOT_ALLOWED);
+        for (int other = OK + 1; other < e; other++)
+            CHECK(strcmp(err_row((enum err)other)->code, row->code) != 0);
+    }
+    CHECK(err_row(OK) == err_row(ERR_INTERNAL));
+    CHECK(err_row((enum err)9999) == err_row(ERR_INTERNAL));
+}
+
+TEST(words_too_long_are_cut_not_lost)
+{
+    char word[1024];
+    struct why why;
+
+    memset(word, 'w', sizeof(word));
+    CHECK(why_err(&why, ERR_IO, "%.*s", 1024, word) == ERR_IO);
+    CHECK(strlen(why.text) == sizeof(why.text) - 1);
+    CHECK(why_err(NULL, ERR_IO, "nobody asked") == ERR_IO);
+}
