@@ -1,0 +1,22 @@
+#include "base/json.h"
+#include "speak/speak.h"
+
+void speak_error(struct buf *out, enum err e, struct str message,
+                 struct str details)
+{
+    const struct err_row *row = err_row(e);
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("error"));
+    json_open(&o, '{');
+    json_key(&o, STR("code"));
+    json_put_str(&o, str_of(row->code));
+    json_key(&o, STR("message"));
+    json_put_str(&o, message.n ? message : str_of(row->wording));
+    json_key(&o, STR("details"));
+    json_put_raw(&o, details.n ? details : STR("{}"));
+    json_close(&o, '}');
+    json_close(&o, '}');
+    buf_add_char(out, '\n');
+}

@@ -1,0 +1,139 @@
+#include "base/fault.h"
+#include "store/store.h"
+#include "test/t.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+/* A folder of this test's own, gone with it. */
+static char root[64];
+
+static void remove_root(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf %s", root);
+    CHECK(system(command) == 0);
+}
+
+static struct str in_root(const char *name)
+{
+    static char path[256];
+
+    if (!root[0]) {
+        snprintf(root, sizeof(root), "/tmp/signalbox-test-XXXXXX");
+        CHECK(mkdtemp(root));
+        atexit(remove_root);
+    }
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    return str_of(path);
+}
+
+static bool mentions(const struct why *why, const char *what)
+{
+    return strstr(why->text, what) != NULL;
+}
+
+TEST(a_missing_folder_is_made_for_its_owner_alone)
+{
+    struct store_folder f;
+    struct why why;
+    struct stat st;
+
+    CHECK(store_folder_look(in_root("data"), &why) == OK);
+    CHECK(stat(in_root("data").p, &st) != 0); /* looking makes nothing */
+    CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
+    CHECK(stat(f.path, &st) == 0 && (st.st_mode & 0777) == 0700);
+    store_folder_close(&f);
+    CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
+    store_folder_close(&f);
+}
+
+TEST(a_missing_folder_above_is_named)
+{
+    struct store_folder f;
+    struct why why;
+
+    CHECK(store_folder_open(&f, in_root("no/data"), &why) == ERR_NOT_FOUND);
+    CHECK(mentions(&why, "no/data") && mentions(&why, "--data"));
+    CHECK(store_folder_look(in_root("no/data"), &why) == ERR_NOT_FOUND);
+    CHECK(mentions(&why, "/no is missing"));
+}
+
+TEST(a_file_is_no_folder)
+{
+    struct store_folder f;
+    struct why why;
+
+    CHECK(close(creat(in_root("file").p, 0600)) == 0);
+    CHECK(store_folder_open(&f, in_root("file"), &why) == ERR_NOT_ALLOWED);
+    CHECK(mentions(&why, "not a folder"));
+    CHECK(store_folder_look(in_root("file"), &why) == ERR_NOT_ALLOWED);
+}
+
+TEST(two_servers_do_not_share_a_folder)
+{
+    struct store_folder a, b;
+    struct why why;
+    char pid[32];
+
+    snprintf(pid, sizeof(pid), "process %ld:", (long)getpid());
+    CHECK(store_folder_open(&a, in_root("data"), &why) == OK);
+    CHECK(store_folder_open(&b, in_root("data"), &why) == ERR_BUSY);
+    CHECK(mentions(&why, pid) && mentions(&why, "--data"));
+    CHECK(store_folder_look(in_root("data"), &why) == ERR_BUSY);
+    store_folder_close(&b); /* closing what was not opened is harmless */
+    store_folder_close(&a);
+    CHECK(store_folder_open(&b, in_root("data"), &why) == OK);
+    store_folder_close(&b);
+}
+
+TEST(a_lock_dies_with_its_process)
+{
+    struct store_folder f;
+    struct why why;
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
+        kill(getpid(), SIGKILL);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
+    store_folder_close(&f);
+}
+
+TEST(a_folder_without_permission_is_said_so)
+{
+    struct store_folder f;
+    struct why why;
+    struct str path = in_root("data");
+
+    CHECK(mkdir(path.p, 0500) == 0);
+    /* Root may write anywhere: become nobody where we are root. */
+    CHECK(getuid() != 0 || (chmod(root, 0755) == 0 && seteuid(65534) == 0));
+    CHECK(store_folder_open(&f, path, &why) == ERR_NOT_ALLOWED);
+    CHECK(mentions(&why, "permission"));
+    CHECK(getuid() != 0 || seteuid(0) == 0);
+}
+
+TEST(opening_survives_every_fault)
+{
+    long nth = 0;
+
+    in_root("");
+    do {
+        struct store_folder f;
+        struct why why = {""};
+        enum err e;
+
+        fault_arm(++nth);
+        e = store_folder_open(&f, in_root("data"), &why);
+        CHECK(fault_fired() ? e != OK && why.text[0] : e == OK);
+        if (e)
+            CHECK(f.lock_fd == -1 && !f.path);
+        store_folder_close(&f);
+    } while (fault_fired());
+    CHECK(nth > 5);
+}
