@@ -1,0 +1,166 @@
+/* A message that is only passed on need not become a tree: the walk is told to
+ * build nothing and to point at the members of the outermost object as it
+ * passes them. What was not asked for is checked and forgotten.
+ *
+ * Memory: nothing but what finding duplicate keys takes (json_keys.c), and
+ * that is given back before the call returns. */
+#include "base/json_internal.h"
+
+static enum err give_up(const struct json_walk *w, struct json_error *err)
+{
+    json_walk_error(w, err);
+    return w->err;
+}
+
+enum err json_check(struct str text, struct json_error *err)
+{
+    struct json_walk w;
+
+    json_walk_init(&w);
+    return json_walk(&w, text, 0, NULL) ? OK : give_up(&w, err);
+}
+
+/* Walk a text that must be an object. *open is where its bracket stands. */
+static enum err walk_object(struct json_walk *w, struct str text,
+                            const char **open, struct json_error *err)
+{
+    size_t at = 0;
+
+    if (!json_walk(w, text, 0, NULL))
+        return give_up(w, err);
+    while (memchr(" \t\r\n", text.p[at], 4))
+        at++;
+    *open = text.p + at;
+    if (**open == '{')
+        return OK;
+    w->bad = *open;
+    w->what = "this is not an object";
+    w->err = ERR_SYNTAX;
+    return give_up(w, err);
+}
+
+struct wanted {
+    const struct str *keys;
+    struct str *values;
+    size_t n;
+};
+
+static void note_wanted(struct json_walk *w, struct json_raw key, struct str v)
+{
+    struct wanted *want = w->ctx;
+
+    for (size_t i = 0; i < want->n; i++)
+        if (json_raw_is(key, want->keys[i]))
+            want->values[i] = v;
+}
+
+enum err json_scan(struct str text, const struct str *keys, size_t n,
+                   struct str *values, struct json_error *err)
+{
+    struct wanted want = {keys, values, n};
+    struct json_walk w;
+    const char *open;
+    enum err e;
+
+    json_walk_init(&w);
+    w.on_member = note_wanted;
+    w.ctx = &want;
+    for (size_t i = 0; i < n; i++)
+        values[i] = (struct str){NULL, 0};
+    e = walk_object(&w, text, &open, err);
+    for (size_t i = 0; e && i < n; i++)
+        values[i] = (struct str){NULL, 0};
+    return e;
+}
+
+/* Where to cut: out with `old`, or in behind `last_end`. */
+struct cut {
+    struct str key;
+    struct str old;       /* p is NULL when the key is not there */
+    const char *last_end; /* behind the last member; NULL when none */
+};
+
+static void note_cut(struct json_walk *w, struct json_raw key, struct str v)
+{
+    struct cut *cut = w->ctx;
+
+    cut->last_end = v.p + v.n;
+    if (json_raw_is(key, cut->key))
+        cut->old = v;
+}
+
+static void add_span(struct buf *out, const char *from, const char *to)
+{
+    buf_add(out, from, (size_t)(to - from));
+}
+
+static void replace(struct buf *out, struct str text, const struct cut *cut,
+                    struct str document)
+{
+    add_span(out, text.p, cut->old.p);
+    buf_add_str(out, document);
+    add_span(out, cut->old.p + cut->old.n, text.p + text.n);
+}
+
+static void append(struct buf *out, struct str text, const struct cut *cut,
+                   const char *open, struct str document)
+{
+    const char *at = cut->last_end ? cut->last_end : open + 1;
+    struct json_out o = json_out(out);
+
+    add_span(out, text.p, at);
+    o.comma = cut->last_end;
+    json_key(&o, cut->key);
+    buf_add_str(out, document);
+    add_span(out, at, text.p + text.n);
+}
+
+enum err json_splice(struct buf *out, struct str text, struct str key,
+                     struct str document, struct json_error *err)
+{
+    struct cut cut = {.key = key};
+    size_t n_before = out->n;
+    bool over_before = out->over, over;
+    struct json_walk w;
+    const char *open;
+    enum err e;
+
+    json_walk_init(&w);
+    w.on_member = note_cut;
+    w.ctx = &cut;
+    e = walk_object(&w, text, &open, err);
+    if (e)
+        return e;
+    out->over = false;
+    if (cut.old.p)
+        replace(out, text, &cut, document);
+    else
+        append(out, text, &cut, open, document);
+    over = out->over;
+    out->over = over_before;
+    if (over)
+        out->n = n_before;
+    return over ? ERR_LIMIT : OK;
+}
+
+bool json_unquote(struct arena *a, struct str raw, struct str *out)
+{
+    bool is_escaped = false;
+    struct json_walk w;
+    const char *quote;
+    char *copy;
+
+    if (raw.n < 2 || raw.p[0] != '"')
+        return false;
+    json_walk_init(&w);
+    w.start = raw.p;
+    w.end = raw.p + raw.n;
+    quote = json_walk_string(&w, raw.p + 1, &is_escaped);
+    if (!quote || quote + 1 != w.end)
+        return false;
+    copy = arena_alloc(a, raw.n - 2);
+    if (!copy)
+        return false;
+    *out = (struct str){copy, json_decode(copy, str_sub(raw, 1, raw.n - 1))};
+    return true;
+}

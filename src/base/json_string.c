@@ -1,0 +1,187 @@
+/* Strings as they stand in a text: their UTF-8, their escapes, and comparing
+ * them without writing them down.
+ *
+ * Everything but json_utf8 is given strings that the walk has found valid, so
+ * there is nothing left to refuse here. Strings without a backslash are what
+ * they stand for and take the short way everywhere. */
+#include "base/json_internal.h"
+
+/* Table 3-7 of the Unicode standard: the second byte is where overlong forms,
+ * surrogates and numbers past U+10FFFF are caught. */
+size_t json_utf8(const char *text, const char *end)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t n = (size_t)(end - text), len;
+    unsigned low = 0x80, high = 0xbf;
+
+    if (n == 0)
+        return 0;
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (p[0] == 0xe0)
+        low = 0xa0;
+    else if (p[0] == 0xed)
+        high = 0x9f;
+    else if (p[0] == 0xf0)
+        low = 0x90;
+    else if (p[0] == 0xf4)
+        high = 0x8f;
+    if (n < len || p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if (p[i] < 0x80 || p[i] > 0xbf)
+            return 0;
+    return len;
+}
+
+static unsigned hex4(const char *p)
+{
+    unsigned v = 0;
+
+    for (int i = 0; i < 4; i++) {
+        unsigned c = (unsigned char)p[i];
+
+        v = v << 4 | (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+    }
+    return v;
+}
+
+static size_t put_utf8(char *to, unsigned c)
+{
+    if (c < 0x80) {
+        to[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        to[0] = (char)(0xc0 | c >> 6);
+        to[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        to[0] = (char)(0xe0 | c >> 12);
+        to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    to[0] = (char)(0xf0 | c >> 18);
+    to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    to[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* Decode the escape at *p, which moves behind it. */
+static size_t unescape(const char **p, char to[4])
+{
+    const char *at = *p + 1;
+    unsigned c;
+
+    *p += 2;
+    switch (*at) {
+    case 'b': to[0] = '\b'; return 1;
+    case 'f': to[0] = '\f'; return 1;
+    case 'n': to[0] = '\n'; return 1;
+    case 'r': to[0] = '\r'; return 1;
+    case 't': to[0] = '\t'; return 1;
+    case 'u': break;
+    default: to[0] = *at; return 1;
+    }
+    c = hex4(at + 1);
+    *p += 4;
+    if (c >= 0xd800 && c <= 0xdbff) {
+        c = 0x10000 + ((c - 0xd800) << 10) + (hex4(*p + 2) - 0xdc00);
+        *p += 6;
+    }
+    return put_utf8(to, c);
+}
+
+size_t json_decode(char *to, struct str raw)
+{
+    const char *p = raw.p, *end = raw.p + raw.n;
+    char *begin = to;
+
+    while (p < end) {
+        const char *slash = memchr(p, '\\', (size_t)(end - p));
+        size_t n = (size_t)((slash ? slash : end) - p);
+
+        memcpy(to, p, n);
+        to += n;
+        p += n;
+        if (slash)
+            to += unescape(&p, to);
+    }
+    return (size_t)(to - begin);
+}
+
+/* The bytes a raw string stands for, one at a time. */
+struct bytes {
+    const char *p, *end;
+    char ahead[4];
+    size_t n_ahead, i_ahead;
+};
+
+static struct bytes bytes_of(struct str s)
+{
+    return (struct bytes){.p = s.p, .end = s.p + s.n};
+}
+
+/* The next byte, or -1 behind the last. */
+static int next_byte(struct bytes *b)
+{
+    if (b->i_ahead == b->n_ahead) {
+        if (b->p == b->end)
+            return -1;
+        if (*b->p != '\\')
+            return (unsigned char)*b->p++;
+        b->n_ahead = unescape(&b->p, b->ahead);
+        b->i_ahead = 0;
+    }
+    return (unsigned char)b->ahead[b->i_ahead++];
+}
+
+int json_raw_cmp(struct json_raw a, struct json_raw b)
+{
+    struct bytes x, y;
+    int c, d;
+
+    if (!a.is_escaped && !b.is_escaped)
+        return str_cmp(a.s, b.s);
+    x = bytes_of(a.s);
+    y = bytes_of(b.s);
+    do {
+        c = next_byte(&x);
+        d = next_byte(&y);
+    } while (c == d && c >= 0);
+    return c - d;
+}
+
+bool json_raw_is(struct json_raw raw, struct str decoded)
+{
+    struct bytes b;
+
+    if (!raw.is_escaped)
+        return str_eq(raw.s, decoded);
+    b = bytes_of(raw.s);
+    for (size_t i = 0; i < decoded.n; i++)
+        if (next_byte(&b) != (unsigned char)decoded.p[i])
+            return false;
+    return next_byte(&b) < 0;
+}
+
+uint32_t json_raw_hash(struct json_raw raw)
+{
+    uint64_t first = 0, last = 0, n = 0;
+    struct bytes b = bytes_of(raw.s);
+    int c;
+
+    while ((c = next_byte(&b)) >= 0) {
+        if (n < 8)
+            first |= (uint64_t)c << (8 * n);
+        last = last >> 8 | (uint64_t)c << 56;
+        n++;
+    }
+    return json_hash(first, n < 8 ? 0 : last, n);
+}
