@@ -8,17 +8,21 @@
  *     SIGNALBOX_HTTP__IDLE_TIMEOUT_MS=5000
  *     --set http.idleTimeoutMs=5000
  *
- * One table in config.c has a row per setting: path, type, default, limits,
- * whether a reload takes it, and a sentence; docs/config.md is made from it.
- * A setting that is not there is an error that names the nearest one that is.
- * Nothing but config.c reads the configuration or the environment. */
+ * One table in config_table.c has a row per setting: path, type, default,
+ * limits, whether a reload takes it, and a sentence; docs/config.md is made
+ * from it. A setting that is not there is an error that names the nearest one
+ * that is. Nothing but config.c reads the configuration or the environment.
+ * Threads: any; nothing here keeps state. */
+
+#include <sys/socket.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/str.h"
 
 /* Never changed after it was loaded: a reload makes a new one. Strings lie in
- * its arena. */
+ * its arena and end in NUL. */
 struct config {
     struct arena arena;
     struct str path; /* the file it came from; empty without one */
@@ -46,6 +50,9 @@ struct config {
         int64_t reply_timeout_ms;
         int64_t write_timeout_ms;
     } http;
+
+    /* How many settings each source gave, overruled ones included. */
+    unsigned n_from_file, n_from_env, n_from_flags;
 };
 
 /* Where to look. Borrowed for the call. */
@@ -57,12 +64,27 @@ struct config_source {
     size_t n_sets;
 };
 
+/* One line of the report, taken apart for --json. */
+struct config_problem {
+    bool is_warning;
+    unsigned line, col; /* zero where the place is no file or no line */
+    struct str where;   /* the file, the variable or the flag */
+    struct str what;    /* without the place */
+};
+
+enum { CONFIG_PROBLEMS_MAX = 64 };
+
 /* What was wrong, one line each, "FILE:LINE:COL: what and what to do". As many
- * as fit are given, so that one look finds all. */
+ * as fit are given, so that one look finds all; a last line says how many did
+ * not fit. The counts are of all. Must not be copied: problems point into
+ * text. */
 struct config_report {
     char text[4096];
+    size_t text_bytes;
     unsigned n_errors;
     unsigned n_warnings; /* in text too, marked as such */
+    unsigned n_problems; /* those that fit */
+    struct config_problem problems[CONFIG_PROBLEMS_MAX];
 };
 
 /* The configuration, or NULL with the report filled. Warnings alone do not
@@ -70,6 +92,12 @@ struct config_report {
 MUST_USE struct config *config_load(const struct config_source *src,
                                     struct config_report *report);
 void config_free(struct config *c);
+
+/* The same from text already in memory, read as if it were the file `name`;
+ * src->path and $SIGNALBOX_CONFIG count for nothing. For tests and fuzzing. */
+MUST_USE struct config *config_load_text(const char *name, struct str text,
+                                         const struct config_source *src,
+                                         struct config_report *report);
 
 /* Name the settings that differ and that only a restart can apply, separated
  * by ", "; empty when there are none. */
@@ -79,7 +107,30 @@ void config_restart_needed(const struct config *now, const struct config *then,
 /* The reference in Markdown: docs/config.md is exactly this. */
 void config_write_reference(struct buf *out);
 
-/* The whole configuration as JSON, defaults included. */
+/* The whole configuration as JSON, defaults included: itself a valid file. */
 void config_write_json(const struct config *c, struct buf *out);
+
+/* One row of the table in words, for whoever shows it in another form. */
+struct config_setting {
+    const char *path;   /* "http.maxBodyBytes" */
+    char allowed[128];  /* "a whole number from 1 to 5 (milliseconds)" */
+    const char *preset; /* the default, as JSON */
+    const char *what;   /* a sentence */
+    const char *flag;   /* its own flag, "--listen"; NULL without one */
+    char variable[64];  /* "SIGNALBOX_HTTP__MAX_BODY_BYTES" */
+    bool needs_restart;
+};
+
+/* The i-th row; false past the end. */
+bool config_setting(size_t i, struct config_setting *out);
+
+/* The value of a variable in such a list; NULL when it is not there. For what
+ * is no setting (NO_COLOR, LANG), so that nobody else need know environ. */
+const char *config_env(char *const *environ, const char *name);
+
+/* Take "HOST:PORT" or "[V6]:PORT" apart; HOST is a numeric address or
+ * "localhost" (127.0.0.1). ERR_SYNTAX when it is none. */
+MUST_USE enum err config_address(struct str s, struct sockaddr_storage *addr,
+                                 socklen_t *addr_bytes);
 
 #endif

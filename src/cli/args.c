@@ -1,0 +1,163 @@
+/* Options are matched whole against two tables and kept in the order given, so
+ * that whoever needs the order (--set and its shorthands) has it. Turned down:
+ * getopt_long, which takes abbreviations, prints by itself, and cannot say
+ * which option was meant. */
+#include "cli/args.h"
+
+#include <stdio.h>
+
+struct parser {
+    struct args *out;
+    const struct arg_option *tables[2];
+    size_t max_operands;
+    struct why *why;
+};
+
+static const struct arg_option *find(const struct parser *p, struct str name)
+{
+    for (size_t t = 0; t < 2; t++)
+        for (const struct arg_option *o = p->tables[t]; o && o->name; o++)
+            if (str_eq(str_of(o->name), name))
+                return o;
+    return NULL;
+}
+
+static enum err unknown(const struct parser *p, struct str name)
+{
+    unsigned best = 2 + (unsigned)(name.n / 4);
+    const char *meant = NULL;
+
+    for (size_t t = 0; t < 2; t++)
+        for (const struct arg_option *o = p->tables[t]; o && o->name; o++) {
+            unsigned far = str_distance(name, str_of(o->name));
+
+            if (far < best) {
+                best = far;
+                meant = o->name;
+            }
+        }
+    name = str_sub(name, 0, 64);
+    if (meant)
+        return why_err(p->why, ERR_USAGE,
+                       "unknown option --%.*s; did you mean --%s?",
+                       STR_ARG(name), meant);
+    return why_err(p->why, ERR_USAGE,
+                   "unknown option --%.*s; --help shows those there are",
+                   STR_ARG(name));
+}
+
+static enum err add_option(struct parser *p, const struct arg_option *o,
+                           struct str value)
+{
+    struct args *out = p->out;
+
+    if (!o->may_repeat && args_has(out, o->name))
+        return why_err(p->why, ERR_USAGE, "--%s is given twice", o->name);
+    if (out->n_options == ARGS_OPTIONS_MAX)
+        return why_err(p->why, ERR_USAGE, "more than %d options",
+                       ARGS_OPTIONS_MAX);
+    if (value.n > ARGS_VALUE_MAX)
+        return why_err(p->why, ERR_USAGE,
+                       "the value of --%s is longer than %d bytes", o->name,
+                       ARGS_VALUE_MAX);
+    out->options[out->n_options].option = o;
+    out->options[out->n_options++].value = value;
+    return OK;
+}
+
+static enum err add_operand(struct parser *p, struct str s)
+{
+    struct args *out = p->out;
+
+    if (out->n_operands == p->max_operands)
+        return why_err(p->why, ERR_USAGE, "\"%.*s\" is one word too many",
+                       STR_ARG(str_sub(s, 0, 64)));
+    if (s.n > ARGS_VALUE_MAX)
+        return why_err(p->why, ERR_USAGE, "a word is longer than %d bytes",
+                       ARGS_VALUE_MAX);
+    out->operands[out->n_operands++] = s;
+    return OK;
+}
+
+/* One option. *next is the argument behind it, or NULL; it is taken, and set
+ * to NULL, if it is this option's value. */
+static enum err read_option(struct parser *p, struct str text,
+                            const char **next)
+{
+    size_t equals = str_find(text, '=', 0);
+    struct str name = str_sub(text, 0, equals);
+    struct str value = str_sub(text, equals + 1, text.n);
+    const struct arg_option *o = find(p, name);
+    bool is_attached = equals < text.n;
+
+    if (!o)
+        return unknown(p, name);
+    if (!o->value) {
+        if (is_attached)
+            return why_err(p->why, ERR_USAGE, "--%s takes no value", o->name);
+        return add_option(p, o, (struct str){0});
+    }
+    /* A value that looks like an option is more likely a forgotten value. */
+    if (!is_attached && *next && strncmp(*next, "--", 2) != 0) {
+        value = str_of(*next);
+        *next = NULL;
+    }
+    if (!value.n)
+        return why_err(p->why, ERR_USAGE, "--%s needs a value: --%s %s",
+                       o->name, o->name, o->value);
+    return add_option(p, o, value);
+}
+
+enum err args_parse(struct args *out, const struct arg_option *own,
+                    const struct arg_option *shared, size_t max_operands,
+                    size_t n_argv, char *const *argv, struct why *why)
+{
+    struct parser p = {out, {own, shared}, max_operands, why};
+    bool only_operands = false;
+    enum err e = OK;
+
+    *out = (struct args){0};
+    if (p.max_operands > ARGS_OPERANDS_MAX)
+        p.max_operands = ARGS_OPERANDS_MAX;
+    for (size_t i = 0; i < n_argv && !e; i++) {
+        const char *next = i + 1 < n_argv ? argv[i + 1] : NULL;
+        struct str s = str_of(argv[i]);
+
+        if (only_operands || s.n < 2 || s.p[0] != '-') {
+            e = add_operand(&p, s);
+        } else if (str_eq(s, STR("--"))) {
+            only_operands = true;
+        } else if (str_eq(s, STR("-h"))) {
+            e = read_option(&p, STR("help"), &next);
+        } else if (s.p[1] != '-') {
+            e = why_err(why, ERR_USAGE,
+                        "unknown option %.*s; options are written out, "
+                        "--like-this",
+                        STR_ARG(str_sub(s, 0, 64)));
+        } else {
+            bool had_next = next != NULL;
+
+            e = read_option(&p, str_sub(s, 2, s.n), &next);
+            i += had_next && !next;
+        }
+    }
+    if (e)
+        *out = (struct args){0};
+    return e;
+}
+
+bool args_has(const struct args *a, const char *name)
+{
+    for (size_t i = 0; i < a->n_options; i++)
+        if (strcmp(a->options[i].option->name, name) == 0)
+            return true;
+    return false;
+}
+
+struct str args_get(const struct args *a, const char *name)
+{
+    for (size_t i = a->n_options; i-- > 0;)
+        if (strcmp(a->options[i].option->name, name) == 0)
+            return a->options[i].value;
+    return (struct str){0};
+}

@@ -1,0 +1,733 @@
+/* Loading: four sources are laid over each other, and every problem on the way
+ * is put into the report, so that one look finds all.
+ *
+ *     defaults -> file -> environment -> --set -> do they fit together?
+ *
+ * All four end in apply(), which has a path, a JSON value and the place it
+ * stands in; only what is printed before an error differs. Values from the
+ * environment and the command line become JSON first. What went wrong in one
+ * setting leaves its earlier value, so that later checks look at something
+ * sensible and do not cry over the same mistake twice.
+ *
+ * Turned down: stopping at the first error (a file is written in one go and
+ * should be mended in one go), and taking settings nobody knows with a shrug
+ * (a typo in a limit would silently be no limit). */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "config_internal.h"
+
+enum {
+    FILE_MAX_BYTES = 1024 * 1024,
+    /* A node of the tree is some forty times the shortest text it stands for;
+     * a file that is all nodes is no configuration. */
+    SCRATCH_BYTES = 16 * 1024 * 1024,
+    STRINGS_BYTES = 1024 * 1024,
+    PATH_BYTES = 256, /* a dotted path */
+};
+
+static const char default_path[] = "signalbox.jsonc";
+static const char variable_prefix[] = "SIGNALBOX_";
+
+struct load {
+    struct config *c;
+    struct reporter report;
+    struct arena scratch;
+    char *const *environ;
+    struct buf file;
+    struct place where[SETTINGS_MAX]; /* who set each row last */
+};
+
+/* Finding a setting. */
+
+static const struct setting *find_row(const struct setting_table *t,
+                                      struct str path)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (str_eq(str_of(t->rows[i].path), path))
+            return &t->rows[i];
+    return NULL;
+}
+
+/* Whether some rows lie below this path. */
+static bool is_section(const struct setting_table *t, struct str path)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct str row = str_of(t->rows[i].path);
+
+        if (row.n > path.n && str_starts(row, path) && row.p[path.n] == '.')
+            return true;
+    }
+    return false;
+}
+
+static struct str last_part(struct str path)
+{
+    size_t from = path.n;
+
+    while (from && path.p[from - 1] != '.')
+        from--;
+    return str_sub(path, from, path.n);
+}
+
+static unsigned min2(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* How far the path that was written is from one that exists. The last part
+ * counts alone too: "maxBodyBytes" outside "http" is a likely slip. */
+static unsigned how_far(struct str written, struct str path)
+{
+    return min2(str_distance(written, path),
+                str_distance(last_part(written), last_part(path)) + 1);
+}
+
+/* The row or section that was probably meant; empty when nothing is near. */
+static struct str nearest(const struct setting_table *t, struct str written)
+{
+    unsigned best = 2 + (unsigned)(last_part(written).n / 4);
+    struct str name = {0};
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct str path = str_of(t->rows[i].path);
+        struct str section = str_sub(path, 0, str_find(path, '.', 0));
+
+        if (str_distance(written, section) < best) {
+            best = str_distance(written, section);
+            name = section;
+        }
+        if (how_far(written, path) < best) {
+            best = how_far(written, path);
+            name = path;
+        }
+    }
+    return name;
+}
+
+static void unknown(struct load *l, const struct setting_table *t,
+                    struct place at, struct str path)
+{
+    struct str meant = {0};
+
+    if (!report_is_full(&l->report))
+        meant = nearest(t, path);
+    at.at = at.key_at;
+    if (meant.n)
+        report_error(&l->report, at,
+                     "unknown setting %s; did you mean \"%.*s\"?",
+                     quote(path).text, STR_ARG(meant));
+    else
+        report_error(
+            &l->report, at,
+            "unknown setting %s; signalbox help config lists all there "
+            "are",
+            quote(path).text);
+}
+
+/* Values. */
+
+static void wrong_value(struct load *l, const struct setting *s,
+                        struct place at, const struct json *v)
+{
+    struct buf allowed;
+
+    buf_init(&allowed, REPORT_WORDS_BYTES);
+    s->type->allowed(s, &allowed);
+    report_error(&l->report, at, "%s must be %.*s, not %s", s->path,
+                 STR_ARG(buf_str(&allowed)), value_words(v).text);
+    buf_fini(&allowed);
+}
+
+static struct str join(struct load *l, struct str head, struct str tail)
+{
+    char *p = arena_alloc(&l->scratch, head.n + tail.n + 1);
+
+    if (!p)
+        return (struct str){0};
+    if (head.n)
+        memcpy(p, head.p, head.n);
+    if (tail.n)
+        memcpy(p + head.n, tail.p, tail.n);
+    return (struct str){p, head.n + tail.n};
+}
+
+/* The folder part of a file's path, slash included. */
+static struct str folder_of(struct str path)
+{
+    while (path.n && path.p[path.n - 1] != '/')
+        path.n--;
+    return path;
+}
+
+/* Turn a path as written into one that open() takes. */
+static enum err resolve(struct load *l, struct place at, struct str *path)
+{
+    const char *home = config_env(l->environ, "HOME");
+    struct str whole = *path;
+
+    if (str_starts(*path, STR("~/")) || str_eq(*path, STR("~"))) {
+        if (!home || !*home) {
+            report_error(
+                &l->report, at,
+                "%s begins with ~ but HOME is not set; write the whole "
+                "path",
+                quote(*path).text);
+            return ERR_USAGE;
+        }
+        whole = join(l, str_of(home), str_sub(*path, 1, path->n));
+    } else if (at.from == FROM_FILE && !str_starts(*path, STR("/"))) {
+        whole = join(l, folder_of(at.name), *path);
+    }
+    if (path->n && !whole.p) {
+        report_no_memory(&l->report, at);
+        return ERR_NOMEM;
+    }
+    *path = whole;
+    return OK;
+}
+
+static void count(struct load *l, enum origin from)
+{
+    l->c->n_from_file += from == FROM_FILE;
+    l->c->n_from_env += from == FROM_ENV;
+    l->c->n_from_flags += from == FROM_FLAG;
+}
+
+static void apply_row(struct load *l, const struct setting_table *t, void *base,
+                      const struct setting *s, struct place at,
+                      const struct json *v)
+{
+    struct place *where = t == &config_settings ? &l->where[s - t->rows] : NULL;
+    struct json resolved = *v;
+    enum err e;
+
+    if (where && at.from == FROM_ENV && where->from == FROM_ENV) {
+        report_error(&l->report, at, "%s is set by %.*s too; keep one of them",
+                     s->path, STR_ARG(where->name));
+        return;
+    }
+    if (s->type->is_folder && v->type == JSON_STR &&
+        resolve(l, at, &resolved.s))
+        return;
+    e = s->type->read(s, &l->c->arena, &resolved, setting_field(s, base));
+    if (e == ERR_BAD_CONFIG)
+        wrong_value(l, s, at, v);
+    else if (e)
+        report_no_memory(&l->report, at);
+    if (where)
+        *where = at;
+    count(l, at.from);
+}
+
+static void walk(struct load *l, const struct setting_table *t, void *base,
+                 struct str prefix, struct place at, const struct json *obj);
+
+static void apply(struct load *l, const struct setting_table *t, void *base,
+                  struct str path, struct place at, const struct json *v)
+{
+    const struct setting *s = find_row(t, path);
+
+    if (s)
+        apply_row(l, t, base, s, at, v);
+    else if (!is_section(t, path))
+        unknown(l, t, at, path);
+    else if (v->type == JSON_OBJ)
+        walk(l, t, base, path, at, v);
+    else
+        report_error(&l->report, at,
+                     "%.*s is a group of settings, { ... }, not %s",
+                     STR_ARG(path), value_words(v).text);
+}
+
+/* Where a member's name stands. One that was written with escapes does not
+ * lie in the text; then where its value stands must do. */
+static size_t key_at(struct str text, const struct json *member)
+{
+    uintptr_t from = (uintptr_t)text.p, key = (uintptr_t)member->key.p;
+
+    return key > from && key < from + text.n ? key - from - 1 : member->at;
+}
+
+/* Every member of an object is a setting or a group of them. Only groups that
+ * the table knows are entered, so the depth is the table's. */
+static void walk(struct load *l, const struct setting_table *t, void *base,
+                 struct str prefix, struct place at, const struct json *obj)
+{
+    JSON_EACH(kid, obj)
+    {
+        char path[PATH_BYTES];
+        int n;
+
+        at.at = kid->at;
+        at.key_at = key_at(l->report.text, kid);
+        if (str_find(kid->key, '.', 0) < kid->key.n) {
+            report_error(&l->report, at,
+                         "%s has a dot in it; write groups as objects, "
+                         "\"http\": { ... }",
+                         quote(kid->key).text);
+            continue;
+        }
+        n = snprintf(path, sizeof(path), "%.*s%s%.*s", STR_ARG(prefix),
+                     prefix.n ? "." : "", STR_ARG(kid->key));
+        if (n < 0 || (size_t)n >= sizeof(path))
+            report_error(&l->report, at, "unknown setting %s",
+                         quote(kid->key).text);
+        else
+            apply(l, t, base, (struct str){path, (size_t)n}, at, kid);
+    }
+}
+
+/* Values written as text. */
+
+/* As JSON if that gives what the setting wants, else as the string it is:
+ * --set log.level=debug needs no quotes. Empty when memory ran out. */
+static struct json *value_of(struct load *l, enum json_type wanted,
+                             struct str text)
+{
+    struct json *v = json_parse(&l->scratch, text, 0, NULL);
+
+    if (v && v->type == wanted)
+        return v;
+    if (!v && json_check(text, NULL) == OK)
+        return NULL;
+    v = arena_alloc(&l->scratch, sizeof(*v));
+    if (v)
+        *v = (struct json){.type = JSON_STR, .s = text};
+    return v;
+}
+
+static void apply_text(struct load *l, const struct setting_table *t,
+                       void *base, struct str path, struct place at,
+                       struct str text)
+{
+    const struct setting *s = find_row(t, path);
+    struct json *v = value_of(l, s ? s->type->json : JSON_OBJ, text);
+
+    if (v)
+        apply(l, t, base, path, at, v);
+    else
+        report_no_memory(&l->report, at);
+}
+
+static void read_defaults(struct load *l)
+{
+    const struct setting_table *t = &config_settings;
+    struct place at = {FROM_DEFAULT, STR("default"), false, 0, 0};
+
+    for (size_t i = 0; i < t->n; i++)
+        apply_text(l, t, l->c, str_of(t->rows[i].path), at,
+                   str_of(t->rows[i].preset));
+}
+
+/* The file. */
+
+static ssize_t read_some(int fd, char *to, size_t n)
+{
+    ssize_t got;
+
+    if (FAULT("config.read")) {
+        errno = EIO;
+        return -1;
+    }
+    do
+        got = read(fd, to, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static enum err read_all(int fd, struct buf *out)
+{
+    enum { CHUNK_BYTES = 16 * 1024 };
+
+    for (;;) {
+        char *to = buf_reserve(out, CHUNK_BYTES);
+        ssize_t n;
+
+        if (!to)
+            return out->n > FILE_MAX_BYTES ? ERR_LIMIT : ERR_NOMEM;
+        n = read_some(fd, to, CHUNK_BYTES);
+        if (n < 0)
+            return ERR_IO;
+        if (n == 0)
+            return out->n > FILE_MAX_BYTES ? ERR_LIMIT : OK;
+        buf_commit(out, (size_t)n);
+    }
+}
+
+static enum err read_open_file(struct load *l, struct place at, int fd,
+                               struct buf *out)
+{
+    struct stat st;
+    enum err e;
+
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        report_error(&l->report, at, "is %s; give the path of a file",
+                     S_ISDIR(st.st_mode) ? "a folder" : "not a plain file");
+        return ERR_IO;
+    }
+    e = read_all(fd, out);
+    if (e == ERR_IO)
+        report_error(&l->report, at, "cannot read it: %s", strerror(errno));
+    else if (e == ERR_LIMIT)
+        report_error(&l->report, at,
+                     "is larger than %d MiB; that is no configuration",
+                     FILE_MAX_BYTES / (1024 * 1024));
+    else if (e)
+        report_no_memory(&l->report, at);
+    return e;
+}
+
+/* Fill out with the file's bytes. */
+static enum err read_file(struct load *l, struct place at, const char *path,
+                          struct buf *out)
+{
+    /* Without waiting: a pipe that nobody writes to must not hang the start. */
+    int fd = FAULT("config.open")
+                 ? (errno = EIO, -1)
+                 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum err e;
+
+    if (fd < 0 && errno == ENOENT) {
+        report_error(&l->report, at, "there is no such file");
+        return ERR_NOT_FOUND;
+    }
+    if (fd < 0) {
+        report_error(&l->report, at, "cannot open it: %s", strerror(errno));
+        return ERR_IO;
+    }
+    e = read_open_file(l, at, fd, out);
+    close(fd);
+    return e;
+}
+
+/* An empty file gets kinder words than the JSON reader has for it. */
+static bool is_blank(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (!strchr(" \t\r\n", text.p[i]))
+            return false;
+    return true;
+}
+
+static void apply_file(struct load *l, struct place at, struct str text)
+{
+    static const struct str mark = {"\xef\xbb\xbf", 3};
+    struct json_error err = {0};
+    struct json *root;
+
+    /* Some editors put a byte order mark before UTF-8. */
+    if (str_starts(text, mark))
+        text = str_sub(text, mark.n, text.n);
+    if (text.n && memchr(text.p, 0, text.n)) {
+        report_error(&l->report, at,
+                     "holds zero bytes; it must be text in UTF-8");
+        return;
+    }
+    if (is_blank(text)) {
+        report_error(&l->report, at, "is empty; write {} to keep all defaults");
+        return;
+    }
+    l->report.text = text;
+    root = json_parse(&l->scratch, text, JSON_WITH_COMMENTS, &err);
+    at.has_line = true;
+    at.at = at.key_at = root ? root->at : err.at;
+    if (!root)
+        report_error(&l->report, at, "%s", err.what);
+    else if (root->type != JSON_OBJ)
+        report_error(&l->report, at,
+                     "a configuration is an object, { ... }, not %s",
+                     value_words(root).text);
+    else
+        walk(l, &config_settings, l->c, (struct str){0}, at, root);
+}
+
+static void read_given_file(struct load *l, const char *path)
+{
+    struct place at = {.from = FROM_FILE,
+                       .name = *path ? str_of(path) : STR("\"\"")};
+
+    l->c->path.p = arena_strdup(&l->c->arena, at.name);
+    l->c->path.n = l->c->path.p ? at.name.n : 0;
+    if (!l->c->path.p) {
+        report_no_memory(&l->report, at);
+        return;
+    }
+    if (read_file(l, at, path, &l->file) == OK)
+        apply_file(l, at, buf_str(&l->file));
+}
+
+static void read_file_if_any(struct load *l, const char *path)
+{
+    const char *named = config_env(l->environ, "SIGNALBOX_CONFIG");
+
+    if (!path && named && *named)
+        path = named;
+    if (!path && access(default_path, F_OK) < 0 && errno == ENOENT)
+        return;
+    read_given_file(l, path ? path : default_path);
+}
+
+/* The environment. */
+
+const char *config_env(char *const *environ, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (; environ && *environ; environ++)
+        if (strncmp(*environ, name, n) == 0 && (*environ)[n] == '=')
+            return *environ + n + 1;
+    return NULL;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+/* Whether HTTP__MAX_BODY_BYTES spells http.maxBodyBytes. */
+static bool spells(struct str name, struct str path)
+{
+    size_t j = 0;
+
+    for (size_t i = 0; i < name.n; i++) {
+        bool is_level = str_starts(str_sub(name, i, name.n), STR("__"));
+
+        if (name.p[i] == '_' && !is_level)
+            continue;
+        if (j == path.n || (path.p[j] == '.') != is_level)
+            return false;
+        if (!is_level && lower(name.p[i]) != lower(path.p[j]))
+            return false;
+        i += is_level;
+        j++;
+    }
+    return j == path.n;
+}
+
+/* The path of the row or section that a variable spells; empty when none. */
+static struct str path_of_variable(const struct setting_table *t,
+                                   struct str name)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct str path = str_of(t->rows[i].path);
+        struct str section = str_sub(path, 0, str_find(path, '.', 0));
+
+        if (spells(name, path))
+            return path;
+        if (spells(name, section))
+            return section;
+    }
+    return (struct str){0};
+}
+
+/* The variable that was probably meant, with its prefix; "" when none. */
+static void nearest_variable(const struct setting_table *t, struct str written,
+                             char out[SETTING_VARIABLE_BYTES])
+{
+    unsigned best = 2 + (unsigned)(written.n / 8);
+
+    out[0] = '\0';
+    for (size_t i = 0; i < t->n; i++) {
+        char name[SETTING_VARIABLE_BYTES];
+        unsigned far;
+
+        setting_variable(str_of(t->rows[i].path), name);
+        far = str_distance(written, str_of(name));
+        if (far < best) {
+            best = far;
+            memcpy(out, name, sizeof(name));
+        }
+    }
+}
+
+/* A service called signalbox makes Kubernetes put SIGNALBOX_PORT=tcp://...,
+ * SIGNALBOX_SERVICE_HOST and the like into every container beside it. None of
+ * them has two underscores in a row, so those without are only warned of. */
+static void unknown_variable(struct load *l, const struct setting_table *t,
+                             struct place at)
+{
+    bool has_level = memmem(at.name.p, at.name.n, "__", 2) != NULL;
+    char meant[SETTING_VARIABLE_BYTES];
+    const char *then = "", *end = "";
+
+    nearest_variable(t, at.name, meant);
+    if (*meant)
+        then = "; did you mean ", end = "?";
+    else if (has_level)
+        then = "; signalbox help config lists all there are";
+    if (has_level)
+        report_error(&l->report, at, "there is no such setting%s%s%s", then,
+                     meant, end);
+    else
+        report_warning(&l->report, at,
+                       "ignored, there is no such setting%s%s%s", then, meant,
+                       end);
+}
+
+/* What is not a setting but belongs to signalbox all the same. */
+static bool is_reserved(struct str name)
+{
+    static const char *const names[] = {"SIGNALBOX_URL", "SIGNALBOX_TOKEN",
+                                        "SIGNALBOX_CONFIG"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (str_eq(name, str_of(names[i])))
+            return true;
+    return false;
+}
+
+static void read_variable(struct load *l, struct str entry)
+{
+    const struct setting_table *t = &config_settings;
+    struct str value = entry, name = str_cut(&value, '='), path;
+    struct place at = {.from = FROM_ENV, .name = name};
+
+    if (is_reserved(name))
+        return;
+    path =
+        path_of_variable(t, str_sub(name, sizeof(variable_prefix) - 1, name.n));
+    if (!path.n)
+        unknown_variable(l, t, at);
+    else if (value.n)
+        apply_text(l, t, l->c, path, at, value);
+}
+
+static void read_environ(struct load *l)
+{
+    for (char *const *e = l->environ; e && *e; e++)
+        if (str_starts(str_of(*e), str_of(variable_prefix)))
+            read_variable(l, str_of(*e));
+}
+
+/* The command line. */
+
+static void read_set(struct load *l, struct str text)
+{
+    const struct setting_table *t = &config_settings;
+    struct str value = text, path = str_cut(&value, '=');
+    const struct setting *s = find_row(t, path);
+    struct place at = {.from = FROM_FLAG};
+
+    at.name = s && s->flag ? str_of(s->flag) : join(l, STR("--set "), path);
+    if (!at.name.p)
+        at.name = STR("--set");
+    if (path.n == text.n)
+        report_error(&l->report, at, "write it as --set NAME=VALUE");
+    else
+        apply_text(l, t, l->c, path, at, value);
+}
+
+/* What no single row can know. */
+
+static bool is_loopback(struct str address)
+{
+    struct sockaddr_storage addr;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&addr;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&addr;
+    socklen_t n;
+
+    if (config_address(address, &addr, &n))
+        return false;
+    if (addr.ss_family == AF_INET)
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+    if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+        return v6->sin6_addr.s6_addr[12] == 127;
+    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+static void check_together(struct load *l)
+{
+    const struct setting *s = find_row(&config_settings, STR("listen"));
+
+    if (!l->c->allow_plaintext && !is_loopback(l->c->listen))
+        report_error(
+            &l->report, l->where[s - config_settings.rows],
+            "%.*s can be reached from other machines, and without TLS "
+            "everything travels in plain text; listen on 127.0.0.1 behind "
+            "a TLS proxy, or set allowPlaintext to true",
+            STR_ARG(l->c->listen));
+}
+
+/* The whole. */
+
+static struct config *config_new(void)
+{
+    struct config *c = FAULT("config.new") ? NULL : calloc(1, sizeof(*c));
+
+    if (c)
+        arena_init(&c->arena, STRINGS_BYTES);
+    return c;
+}
+
+void config_free(struct config *c)
+{
+    if (!c)
+        return;
+    arena_fini(&c->arena);
+    free(c);
+}
+
+static void load_begin(struct load *l, const struct config_source *src,
+                       struct config_report *report)
+{
+    *report = (struct config_report){0};
+    *l = (struct load){
+        .c = config_new(), .report.out = report, .environ = src->environ};
+    arena_init(&l->scratch, SCRATCH_BYTES);
+    buf_init(&l->file, FILE_MAX_BYTES + FILE_MAX_BYTES / 2);
+    if (l->c)
+        read_defaults(l);
+    else
+        report_no_memory(&l->report, (struct place){.name = STR("signalbox")});
+}
+
+/* Everything that comes after the file. */
+static struct config *load_end(struct load *l, const struct config_source *src)
+{
+    if (l->c) {
+        read_environ(l);
+        for (size_t i = 0; i < src->n_sets; i++)
+            read_set(l, src->sets[i]);
+        check_together(l);
+    }
+    report_end(&l->report);
+    buf_fini(&l->file);
+    arena_fini(&l->scratch);
+    if (!l->report.out->n_errors)
+        return l->c;
+    config_free(l->c);
+    return NULL;
+}
+
+struct config *config_load(const struct config_source *src,
+                           struct config_report *report)
+{
+    struct load l;
+
+    load_begin(&l, src, report);
+    if (l.c)
+        read_file_if_any(&l, src->path);
+    return load_end(&l, src);
+}
+
+struct config *config_load_text(const char *name, struct str text,
+                                const struct config_source *src,
+                                struct config_report *report)
+{
+    struct load l;
+
+    load_begin(&l, src, report);
+    if (l.c)
+        apply_file(&l, (struct place){.from = FROM_FILE, .name = str_of(name)},
+                   text);
+    return load_end(&l, src);
+}

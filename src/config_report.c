@@ -1,0 +1,148 @@
+/* Problems become lines of one text of fixed size, and a list that points into
+ * it. The end of the text is kept free for the line that says how many did not
+ * fit. What a user wrote is quoted as JSON and shortened, so that a line stays
+ * a line and cannot steer a terminal. */
+#include "config_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    WHERE_MAX = 200, /* a longer file name loses its beginning */
+    TAIL_BYTES = 64, /* kept for the line that says how many more */
+};
+
+/* One line means one line, whatever is in a file's name. */
+static void tame(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f)
+            p[i] = '?';
+}
+
+bool report_is_full(const struct reporter *r)
+{
+    return r->n_left_out > 0 || r->out->n_problems == CONFIG_PROBLEMS_MAX;
+}
+
+static void add_line(struct reporter *r, bool is_warning, struct place at,
+                     const char *words)
+{
+    struct config_report *out = r->out;
+    char *to = out->text + out->text_bytes, pos[32] = "";
+    size_t room = sizeof(out->text) - TAIL_BYTES - out->text_bytes, cut = 0, n;
+    unsigned line = 0, col = 0;
+    int whole;
+
+    if (report_is_full(r)) {
+        r->n_left_out++;
+        return;
+    }
+    at.name.n = at.name.p ? strnlen(at.name.p, at.name.n) : 0;
+    if (at.has_line) {
+        json_where(r->text, at.at, &line, &col);
+        snprintf(pos, sizeof(pos), ":%u:%u", line, col);
+    }
+    if (at.name.n > WHERE_MAX)
+        cut = at.name.n - WHERE_MAX;
+    at.name = str_sub(at.name, cut, at.name.n);
+    whole =
+        snprintf(to, room, "%s%.*s%s: %s%s\n", cut ? "..." : "",
+                 STR_ARG(at.name), pos, is_warning ? "warning: " : "", words);
+    if (whole < 0 || (size_t)whole >= room) {
+        *to = '\0';
+        r->n_left_out++;
+        return;
+    }
+    n = (size_t)whole;
+    tame(to, n - 1);
+    out->problems[out->n_problems++] = (struct config_problem){
+        .is_warning = is_warning,
+        .line = line,
+        .col = col,
+        .where = {to, (cut ? 3 : 0) + at.name.n},
+        .what = {to + n - 1 - strlen(words), strlen(words)},
+    };
+    out->text_bytes += n;
+}
+
+void report_error(struct reporter *r, struct place at, const char *fmt, ...)
+{
+    char words[REPORT_WORDS_BYTES];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof(words), fmt, ap);
+    va_end(ap);
+    r->out->n_errors++;
+    add_line(r, false, at, words);
+}
+
+void report_warning(struct reporter *r, struct place at, const char *fmt, ...)
+{
+    char words[REPORT_WORDS_BYTES];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof(words), fmt, ap);
+    va_end(ap);
+    r->out->n_warnings++;
+    add_line(r, true, at, words);
+}
+
+void report_no_memory(struct reporter *r, struct place at)
+{
+    report_error(r, at, "out of memory while reading the configuration");
+}
+
+void report_end(struct reporter *r)
+{
+    struct config_report *out = r->out;
+
+    if (!r->n_left_out)
+        return;
+    out->text_bytes += (size_t)snprintf(out->text + out->text_bytes,
+                                        sizeof(out->text) - out->text_bytes,
+                                        "and %u more\n", r->n_left_out);
+}
+
+struct quoted quote(struct str s)
+{
+    struct quoted q = {{0}};
+    struct str shown = str_sub(s, 0, QUOTED_MAX);
+    struct json_out o;
+    struct buf out;
+
+    /* Not through the middle of a character. */
+    while (shown.n && shown.n < s.n && (s.p[shown.n] & 0xc0) == 0x80)
+        shown.n--;
+    buf_init(&out, sizeof(q.text) - 4);
+    o = json_out(&out);
+    json_put_str(&o, shown);
+    if (out.n)
+        memcpy(q.text, out.p, out.n);
+    if (shown.n < s.n)
+        memcpy(q.text + out.n, "...", 3);
+    buf_fini(&out);
+    return q;
+}
+
+struct quoted value_words(const struct json *v)
+{
+    struct quoted q = {{0}};
+    const char *words = "";
+
+    switch (v->type) {
+    case JSON_STR: return quote(v->s);
+    case JSON_INT:
+        snprintf(q.text, sizeof(q.text), "%lld", (long long)v->i);
+        return q;
+    case JSON_REAL: snprintf(q.text, sizeof(q.text), "%.6g", v->d); return q;
+    case JSON_NULL: words = "null"; break;
+    case JSON_BOOL: words = v->b ? "true" : "false"; break;
+    case JSON_ARR: words = "a list"; break;
+    case JSON_OBJ: words = "an object"; break;
+    }
+    snprintf(q.text, sizeof(q.text), "%s", words);
+    return q;
+}

@@ -1,0 +1,506 @@
+/* The table of settings and the types of their values.
+ *
+ * Everything that depends on what settings there are is made from the rows:
+ * reading, defaults, errors, what needs a restart, the reference. A default is
+ * written as JSON and read like any other value, so it can neither break the
+ * limits of its row nor be shown otherwise than a user would write it. Turned
+ * down: code generated from a schema file, since the table is as short and the
+ * compiler reads it. The rows of one section stand together, in the order in
+ * which they are shown. */
+#include "config_internal.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+/* Booleans. */
+
+static enum err bool_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
+{
+    (void)s, (void)a;
+    if (v->type != JSON_BOOL)
+        return ERR_BAD_CONFIG;
+    *(bool *)field = v->b;
+    return OK;
+}
+
+static bool bool_is_same(const void *a, const void *b)
+{
+    return *(const bool *)a == *(const bool *)b;
+}
+
+static void bool_write(const struct setting *s, struct json_out *o,
+                       const void *field)
+{
+    (void)s;
+    json_put_bool(o, *(const bool *)field);
+}
+
+static void bool_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_add_str(out, STR("true or false"));
+}
+
+static const struct setting_type type_bool = {
+    bool_read, bool_is_same, bool_write, bool_allowed, JSON_BOOL, false};
+
+/* Whole numbers between two limits. */
+
+static enum err int_read(const struct setting *s, struct arena *a,
+                         const struct json *v, void *field)
+{
+    (void)a;
+    if (v->type != JSON_INT || v->i < s->min || v->i > s->max)
+        return ERR_BAD_CONFIG;
+    *(int64_t *)field = v->i;
+    return OK;
+}
+
+static bool int_is_same(const void *a, const void *b)
+{
+    return *(const int64_t *)a == *(const int64_t *)b;
+}
+
+static void int_write(const struct setting *s, struct json_out *o,
+                      const void *field)
+{
+    (void)s;
+    json_put_int(o, *(const int64_t *)field);
+}
+
+static void int_allowed(const struct setting *s, struct buf *out)
+{
+    buf_addf(out, "a whole number%s%s from %lld to %lld", s->unit ? " of " : "",
+             s->unit ? s->unit : "", (long long)s->min, (long long)s->max);
+}
+
+static const struct setting_type type_int = {
+    int_read, int_is_same, int_write, int_allowed, JSON_INT, false};
+
+/* One of a few names; the field holds its place in the row's list. */
+
+static enum err enum_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
+{
+    (void)a;
+    if (v->type != JSON_STR)
+        return ERR_BAD_CONFIG;
+    for (int64_t i = 0; s->names[i]; i++)
+        if (str_eq(v->s, str_of(s->names[i]))) {
+            *(int64_t *)field = i;
+            return OK;
+        }
+    return ERR_BAD_CONFIG;
+}
+
+static void enum_write(const struct setting *s, struct json_out *o,
+                       const void *field)
+{
+    json_put_str(o, str_of(s->names[*(const int64_t *)field]));
+}
+
+static void enum_allowed(const struct setting *s, struct buf *out)
+{
+    for (size_t i = 0; s->names[i]; i++) {
+        if (i)
+            buf_add_str(out, s->names[i + 1] ? STR(", ") : STR(" or "));
+        buf_addf(out, "\"%s\"", s->names[i]);
+    }
+}
+
+static const struct setting_type type_enum = {
+    enum_read, int_is_same, enum_write, enum_allowed, JSON_STR, false};
+
+/* Strings: a folder, an address. */
+
+static enum err str_read(const struct setting *s, struct arena *a,
+                         const struct json *v, void *field)
+{
+    char *copy;
+
+    (void)s;
+    /* A zero byte would end the string early for everybody who hands it on to
+     * the system. */
+    if (v->type != JSON_STR || v->s.n == 0 || v->s.n > SETTING_STR_MAX ||
+        memchr(v->s.p, 0, v->s.n))
+        return ERR_BAD_CONFIG;
+    copy = arena_strdup(a, v->s);
+    if (!copy)
+        return ERR_NOMEM;
+    *(struct str *)field = (struct str){copy, v->s.n};
+    return OK;
+}
+
+static bool str_is_same(const void *a, const void *b)
+{
+    return str_eq(*(const struct str *)a, *(const struct str *)b);
+}
+
+static void str_write(const struct setting *s, struct json_out *o,
+                      const void *field)
+{
+    (void)s;
+    json_put_str(o, *(const struct str *)field);
+}
+
+static void folder_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_addf(out, "the path of a folder, 1 to %d bytes", SETTING_STR_MAX);
+}
+
+static const struct setting_type type_folder = {
+    str_read, str_is_same, str_write, folder_allowed, JSON_STR, true};
+
+static bool port_read(struct str s, in_port_t *port)
+{
+    int64_t v;
+
+    if (s.n > 5 || str_starts(s, STR("-")) || str_to_i64(s, &v) || v > 65535)
+        return false;
+    *port = htons((uint16_t)v);
+    return true;
+}
+
+enum err config_address(struct str s, struct sockaddr_storage *addr,
+                        socklen_t *addr_bytes)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    char text[INET6_ADDRSTRLEN] = {0};
+    size_t colon = s.n;
+    struct str host;
+    in_port_t port;
+    bool in_brackets;
+
+    while (colon > 0 && s.p[colon - 1] != ':')
+        colon--;
+    if (colon == 0 || !port_read(str_sub(s, colon, s.n), &port))
+        return ERR_SYNTAX;
+    host = str_sub(s, 0, colon - 1);
+    in_brackets = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
+    if (in_brackets)
+        host = str_sub(host, 1, host.n - 1);
+    else if (str_eq(host, STR("localhost")))
+        host = STR("127.0.0.1");
+    if (host.n >= sizeof(text))
+        return ERR_SYNTAX;
+    if (host.n)
+        memcpy(text, host.p, host.n);
+    memset(addr, 0, sizeof(*addr));
+    if (!in_brackets && inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+        v4.sin_port = port;
+        memcpy(addr, &v4, *addr_bytes = sizeof(v4));
+        return OK;
+    }
+    if (in_brackets && inet_pton(AF_INET6, text, &v6.sin6_addr) == 1) {
+        v6.sin6_port = port;
+        memcpy(addr, &v6, *addr_bytes = sizeof(v6));
+        return OK;
+    }
+    return ERR_SYNTAX;
+}
+
+static enum err address_read(const struct setting *s, struct arena *a,
+                             const struct json *v, void *field)
+{
+    struct sockaddr_storage addr;
+    socklen_t addr_bytes;
+
+    if (v->type != JSON_STR || config_address(v->s, &addr, &addr_bytes))
+        return ERR_BAD_CONFIG;
+    return str_read(s, a, v, field);
+}
+
+static void address_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_add_str(out, STR("\"HOST:PORT\" with localhost or a numeric address "
+                         "as HOST, [::1] in brackets"));
+}
+
+static const struct setting_type type_address = {
+    address_read, str_is_same, str_write, address_allowed, JSON_STR, false};
+
+/* The rows. */
+
+static const char *const level_names[] = {"debug", "info", "warn", "error",
+                                          NULL};
+static const char *const format_names[] = {"auto", "text", "json", NULL};
+
+enum {
+    KIB = 1024,
+    MIB = 1024 * 1024,
+    SECOND_MS = 1000,
+    HOUR_MS = 3600 * SECOND_MS,
+    /* Short enough for a test, long enough to be reached on purpose only. */
+    SHORTEST_MS = 10,
+};
+
+#define AT(field) .offset = offsetof(struct config, field)
+
+static const struct setting rows[] = {
+    {"listen", AT(listen), .type = &type_address,
+     .preset = "\"127.0.0.1:8787\"", .flag = "--listen", .needs_restart = true,
+     .what = "Where to take connections. Port 0 is any free one."},
+    {"data", AT(data), .type = &type_folder, .preset = "\"signalbox-data\"",
+     .flag = "--data", .needs_restart = true,
+     .what = "The folder that holds everything the server remembers; made if "
+             "it is not there."},
+    {"allowPlaintext", AT(allow_plaintext), .type = &type_bool,
+     .preset = "false", .needs_restart = true,
+     .what = "Listen beyond this machine although tokens and messages then "
+             "travel unencrypted."},
+    {"stopGraceMs", AT(stop_grace_ms), .type = &type_int, .preset = "10000",
+     .min = 0, .max = 10 * 60 * SECOND_MS, .unit = "milliseconds",
+     .what = "How long open requests may go on when the server is told to "
+             "stop."},
+
+    {"log.level", AT(log.level), .type = &type_enum, .preset = "\"info\"",
+     .names = level_names, .what = "The least important lines to write."},
+    {"log.format", AT(log.format), .type = &type_enum, .preset = "\"auto\"",
+     .names = format_names,
+     .what = "Lines for people or for programs; auto is text on a terminal "
+             "and JSON elsewhere."},
+
+    {"http.maxConnections", AT(http.max_connections), .type = &type_int,
+     .preset = "8192", .min = 1, .max = 1000000,
+     .what = "Connections open at once; more are turned away."},
+    {"http.maxRequestLineBytes", AT(http.max_request_line_bytes),
+     .type = &type_int, .preset = "8192", .min = 64, .max = 64 * KIB,
+     .unit = "bytes", .what = "The longest request line (method and path)."},
+    {"http.maxHeaderBytes", AT(http.max_header_bytes), .type = &type_int,
+     .preset = "16384", .min = 128, .max = MIB, .unit = "bytes",
+     .what = "All header lines of a request together."},
+    {"http.maxHeaders", AT(http.max_headers), .type = &type_int,
+     .preset = "100", .min = 1, .max = 1000,
+     .what = "Header lines in a request."},
+    {"http.maxBodyBytes", AT(http.max_body_bytes), .type = &type_int,
+     .preset = "1048576", .min = 1, .max = 64 * MIB, .unit = "bytes",
+     .what = "The largest request body."},
+    {"http.maxUnsentBytes", AT(http.max_unsent_bytes), .type = &type_int,
+     .preset = "1048576", .min = KIB, .max = 64 * MIB, .unit = "bytes",
+     .what = "What may wait for a slow reader, per connection, before its "
+             "stream is told to pause."},
+    {"http.headerTimeoutMs", AT(http.header_timeout_ms), .type = &type_int,
+     .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "From the first byte of a request to the end of its headers."},
+    {"http.bodyTimeoutMs", AT(http.body_timeout_ms), .type = &type_int,
+     .preset = "30000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "From the end of the headers to the end of the body."},
+    {"http.idleTimeoutMs", AT(http.idle_timeout_ms), .type = &type_int,
+     .preset = "75000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long a connection may stay open between requests."},
+    {"http.replyTimeoutMs", AT(http.reply_timeout_ms), .type = &type_int,
+     .preset = "120000", .min = SHORTEST_MS, .max = 24 * HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long a request may wait for the beginning of its reply."},
+    {"http.writeTimeoutMs", AT(http.write_timeout_ms), .type = &type_int,
+     .preset = "30000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long a reader may take nothing of a reply before the "
+             "connection is cut."},
+};
+
+const struct setting_table config_settings = {rows,
+                                              sizeof(rows) / sizeof(rows[0])};
+_Static_assert(sizeof(rows) / sizeof(rows[0]) <= SETTINGS_MAX,
+               "config.c keeps a place for each row");
+
+void setting_variable(struct str path, char out[SETTING_VARIABLE_BYTES])
+{
+    size_t n = sizeof("SIGNALBOX_") - 1;
+
+    memcpy(out, "SIGNALBOX_", n);
+    for (size_t i = 0; i < path.n && n + 3 <= SETTING_VARIABLE_BYTES; i++) {
+        char c = path.p[i];
+        bool is_upper = c >= 'A' && c <= 'Z', is_dot = c == '.';
+
+        if (is_upper || is_dot)
+            out[n++] = '_';
+        if (is_dot)
+            c = '_';
+        out[n++] = c >= 'a' && c <= 'z' ? (char)(c & ~0x20) : c;
+    }
+    out[n] = '\0';
+}
+
+bool config_setting(size_t i, struct config_setting *out)
+{
+    const struct setting *s;
+    struct buf allowed;
+
+    if (i >= config_settings.n)
+        return false;
+    s = &rows[i];
+    *out = (struct config_setting){.path = s->path,
+                                   .preset = s->preset,
+                                   .what = s->what,
+                                   .flag = s->flag,
+                                   .needs_restart = s->needs_restart};
+    buf_init(&allowed, sizeof(out->allowed) - 1);
+    s->type->allowed(s, &allowed);
+    if (allowed.n)
+        memcpy(out->allowed, allowed.p, allowed.n);
+    buf_fini(&allowed);
+    setting_variable(str_of(s->path), out->variable);
+    return true;
+}
+
+void config_restart_needed(const struct config *now, const struct config *then,
+                           struct buf *names)
+{
+    for (size_t i = 0; i < config_settings.n; i++) {
+        const struct setting *s = &rows[i];
+
+        if (!s->needs_restart ||
+            s->type->is_same(setting_look(s, now), setting_look(s, then)))
+            continue;
+        if (names->n)
+            buf_add_str(names, STR(", "));
+        buf_add_str(names, str_of(s->path));
+    }
+}
+
+static struct str section_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return (struct str){path, dot ? (size_t)(dot - path) : 0};
+}
+
+/* Leave and enter objects until *now is `to`. Both are dotted paths. */
+static void move_to(struct json_out *o, struct str *now, struct str to)
+{
+    while (now->n &&
+           !(str_starts(to, *now) && (to.n == now->n || to.p[now->n] == '.'))) {
+        json_close(o, '}');
+        while (now->n && now->p[now->n - 1] != '.')
+            now->n--;
+        now->n -= now->n > 0;
+    }
+    while (now->n < to.n) {
+        size_t from = now->n ? now->n + 1 : 0;
+        size_t end = str_find(to, '.', from);
+
+        json_key(o, str_sub(to, from, end));
+        json_open(o, '{');
+        *now = str_sub(to, 0, end);
+    }
+}
+
+void config_write_json(const struct config *c, struct buf *out)
+{
+    struct json_out o = json_out(out);
+    struct str section = {0};
+
+    json_open(&o, '{');
+    for (size_t i = 0; i < config_settings.n; i++) {
+        const struct setting *s = &rows[i];
+        struct str name = str_of(s->path);
+
+        move_to(&o, &section, section_of(s->path));
+        json_key(&o, str_sub(name, section.n + (section.n > 0), name.n));
+        s->type->write(s, &o, setting_look(s, c));
+    }
+    move_to(&o, &section, (struct str){0});
+    json_close(&o, '}');
+}
+
+/* The reference. */
+
+static const char preamble[] =
+    "# Configuration\n"
+    "\n"
+    "Everything has a default: no file at all is a working server.\n"
+    "This page is made from the table in `src/config_table.c`;\n"
+    "`signalbox help config` prints it.\n"
+    "\n"
+    "A setting is looked for in four places, and the later wins:\n"
+    "\n"
+    "1. its default;\n"
+    "2. the file given with `--config FILE`, else the one named by\n"
+    "   `SIGNALBOX_CONFIG`, else `signalbox.jsonc` in the current folder if\n"
+    "   there is one: JSON, in which comments and trailing commas are fine;\n"
+    "3. the environment: `SIGNALBOX_HTTP__MAX_BODY_BYTES=4096` sets\n"
+    "   `http.maxBodyBytes`. Two underscores separate levels; case and single\n"
+    "   underscores within a level do not count. An empty variable counts as\n"
+    "   not set. `SIGNALBOX_URL` and `SIGNALBOX_TOKEN` are for commands that\n"
+    "   talk to a server;\n"
+    "4. the command line: `--set http.maxBodyBytes=4096`. `--listen ADDRESS`\n"
+    "   and `--data FOLDER` are short for `--set listen=…` and "
+    "`--set data=…`.\n"
+    "\n"
+    "`signalbox check` finds what is wrong with line and column, and\n"
+    "`signalbox check --print` shows what all of it comes to.\n"
+    "\n"
+    "The path of a folder may begin with `~/`. A relative one begins at the\n"
+    "folder of the file it is written in, so that the same file always means\n"
+    "the same place; anywhere else, and for the default, it begins at the\n"
+    "current folder.\n"
+    "\n"
+    "Settings marked *reload* are taken over by a running server when it gets\n"
+    "SIGHUP; the others need a restart.\n";
+
+static const struct {
+    const char *name, *heading;
+} sections[] = {
+    {"", "The server"},
+    {"log", "`log`: what it writes about itself"},
+    {"http", "`http`: limits and time-outs of connections"},
+};
+
+/* "1048576 (1 MiB)": the figure as written, and as people say it. */
+static void add_readable(const struct setting *s, struct buf *out)
+{
+    static const struct {
+        const char *unit;
+        int64_t factor;
+        const char *name;
+    } forms[] = {
+        {"bytes", MIB, "MiB"},
+        {"bytes", KIB, "KiB"},
+        {"milliseconds", 60 * SECOND_MS, "min"},
+        {"milliseconds", SECOND_MS, "s"},
+    };
+    int64_t v;
+
+    if (!s->unit || str_to_i64(str_of(s->preset), &v))
+        return;
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+        if (strcmp(s->unit, forms[i].unit) == 0 && v &&
+            v % forms[i].factor == 0) {
+            buf_addf(out, " (%lld %s)", (long long)(v / forms[i].factor),
+                     forms[i].name);
+            return;
+        }
+}
+
+static void write_row(const struct setting *s, struct buf *out)
+{
+    buf_addf(out, "| `%s` | `%s`", s->path, s->preset);
+    add_readable(s, out);
+    buf_add_str(out, STR(" | "));
+    s->type->allowed(s, out);
+    buf_addf(out, " | %s | %s |\n", s->needs_restart ? "restart" : "reload",
+             s->what);
+}
+
+void config_write_reference(struct buf *out)
+{
+    buf_addf(out, "%s", preamble);
+    for (size_t k = 0; k < sizeof(sections) / sizeof(sections[0]); k++) {
+        buf_addf(out,
+                 "\n## %s\n\n"
+                 "| setting | default | must be | taken over by | what it is "
+                 "|\n| --- | --- | --- | --- | --- |\n",
+                 sections[k].heading);
+        for (size_t i = 0; i < config_settings.n; i++)
+            if (str_eq(section_of(rows[i].path), str_of(sections[k].name)))
+                write_row(&rows[i], out);
+    }
+}

@@ -1,0 +1,974 @@
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "test/t.h"
+
+static struct config_report report;
+
+static struct config *load_text(const char *text)
+{
+    return config_load_text("t.jsonc", str_of(text), &(struct config_source){0},
+                            &report);
+}
+
+static struct config *load_env(char *const *env)
+{
+    return config_load_text("t.jsonc", STR("{}"),
+                            &(struct config_source){.environ = env}, &report);
+}
+
+static struct config *load_sets(size_t n, const struct str *sets)
+{
+    return config_load_text("t.jsonc", STR("{}"),
+                            &(struct config_source){.sets = sets, .n_sets = n},
+                            &report);
+}
+
+/* Every report keeps its own promises, whatever went wrong. */
+static void check_report(const struct config *c)
+{
+    unsigned n_lines = 0;
+
+    CHECK((c == NULL) == (report.n_errors > 0));
+    CHECK(report.text_bytes == strlen(report.text));
+    CHECK(report.n_problems <= report.n_errors + report.n_warnings);
+    for (size_t i = 0; i < report.text_bytes; i++)
+        n_lines += report.text[i] == '\n';
+    CHECK(n_lines == report.n_problems + (report.n_problems <
+                                          report.n_errors + report.n_warnings));
+    for (unsigned i = 0; i < report.n_problems; i++) {
+        CHECK(report.problems[i].what.n > 0);
+        CHECK(report.problems[i].where.n > 0);
+        CHECK(report.problems[i].what.p[report.problems[i].what.n] == '\n');
+    }
+}
+
+static bool says(const struct config *c, const char *words)
+{
+    check_report(c);
+    if (strstr(report.text, words))
+        return true;
+    fprintf(stderr, "wanted: %s\ngot:    %s\n", words, report.text);
+    return false;
+}
+
+TEST(defaults_are_what_the_manual_says)
+{
+    struct config *c = load_text("{}");
+
+    CHECK(c && report.n_warnings == 0 && report.text[0] == '\0');
+    CHECK(str_eq(c->listen, STR("127.0.0.1:8787")));
+    CHECK(str_eq(c->data, STR("signalbox-data")));
+    CHECK(!c->allow_plaintext);
+    CHECK(c->stop_grace_ms == 10000);
+    CHECK(c->log.level == LOG_INFO && c->log.format == LOG_AUTO);
+    CHECK(c->http.max_connections == 8192);
+    CHECK(c->http.max_request_line_bytes == 8192);
+    CHECK(c->http.max_header_bytes == 16384);
+    CHECK(c->http.max_headers == 100);
+    CHECK(c->http.max_body_bytes == 1 << 20);
+    CHECK(c->http.max_unsent_bytes == 1 << 20);
+    CHECK(c->http.header_timeout_ms == 10000);
+    CHECK(c->http.body_timeout_ms == 30000);
+    CHECK(c->http.idle_timeout_ms == 75000);
+    CHECK(c->http.reply_timeout_ms == 120000);
+    CHECK(c->http.write_timeout_ms == 30000);
+    CHECK(c->n_from_file + c->n_from_env + c->n_from_flags == 0);
+    config_free(c);
+    config_free(NULL);
+}
+
+/* A document and a part of what the report must say; NULL: it is accepted. */
+static const struct {
+    const char *text, *words;
+} documents[] = {
+    {"{}", NULL},
+    {"{ } // nothing", NULL},
+    {"\xef\xbb\xbf{}", NULL},
+    {"// above\n{ /* inside */ \"listen\": \"127.0.0.1:1\", }", NULL},
+    {"{\"log\": {\"level\": \"debug\",},}", NULL},
+    {"{\"http\": {}}", NULL},
+    {"", "t.jsonc: is empty; write {} to keep all defaults"},
+    {" \n\t\r ", "t.jsonc: is empty"},
+    {"// only words", "t.jsonc:1:14: "},
+    {"[]", "t.jsonc:1:1: a configuration is an object, { ... }, not a list"},
+    {"\n 5", "t.jsonc:2:2: a configuration is an object, { ... }, not 5"},
+    {"\"x\"", "not \"x\""},
+    {"null", "not null"},
+    {"{", "t.jsonc:1:2: "},
+    {"{\n  \"listen\": \"127.0.0.1:1\"\n  \"data\": \"d\"\n}", "t.jsonc:3:3: "},
+    {"{\"data\": \"a\", \"data\": \"b\"}", "t.jsonc:1:15: "},
+    {"{} {}", "t.jsonc:1:4: "},
+    {"{\"data\": \"\xff\"}", "t.jsonc:1:11: "},
+
+    /* Names. */
+    {"{\n  \"http\": {\n    \"maxBodyByte\": 5\n  }\n}",
+     "t.jsonc:3:5: unknown setting \"http.maxBodyByte\"; did you mean "
+     "\"http.maxBodyBytes\"?\n"},
+    {"{\"maxBodyBytes\": 5}", "did you mean \"http.maxBodyBytes\"?"},
+    {"{\"http\": {\"maxbodybytes\": 5}}",
+     "did you mean \"http.maxBodyBytes\"?"},
+    {"{\"http\": {\"max_body_bytes\": 5}}",
+     "did you mean \"http.maxBodyBytes\"?"},
+    {"{\"http\": {\"listen\": \"127.0.0.1:1\"}}", "did you mean \"listen\"?"},
+    {"{\"htpp\": {\"maxHeaders\": 5}}", "did you mean \"http\"?"},
+    {"{\"lisen\": \"127.0.0.1:1\"}", "1:2: unknown setting \"lisen\"; did "},
+    {"{\"LISTEN\": \"127.0.0.1:1\"}", "did you mean \"listen\"?"},
+    {"{\"logging\": {\"level\": 1}}", "unknown setting \"logging\""},
+    {"{\"zebra\": 1}", "unknown setting \"zebra\"; signalbox help config"},
+    {"{\"\": 1}", "unknown setting \"\""},
+    {"{\"li\\u0073ten\": \"127.0.0.1:1\"}", NULL},
+    {"{\"zeb\\u0072a\": 1}", "t.jsonc:1:16: unknown setting \"zebra\""},
+    {"{\"http.maxHeaders\": 5}", "\"http.maxHeaders\" has a dot in it"},
+    {"{\"a\\nb\": 5}", "unknown setting \"a\\nb\""},
+    {"{\"gr\xc3\xb6\xc3\x9f"
+     "e\": 5}",
+     "unknown setting \"gr\xc3\xb6\xc3\x9f"
+     "e\""},
+    {"{\"http\": 5}", "t.jsonc:1:10: http is a group of settings"},
+    {"{\"http\": []}", "http is a group of settings, { ... }, not a list"},
+    {"{\"log\": \"debug\"}", "log is a group of settings, { ... }, not \"de"},
+
+    /* Values. */
+    {"{\"allowPlaintext\": true}", NULL},
+    {"{\"allowPlaintext\": \"true\"}",
+     "t.jsonc:1:20: allowPlaintext must be true or false, not \"true\""},
+    {"{\"allowPlaintext\": 1}", "must be true or false, not 1"},
+    {"{\"allowPlaintext\": null}", "must be true or false, not null"},
+    {"{\"stopGraceMs\": \"5\"}",
+     "stopGraceMs must be a whole number of milliseconds from 0 to 600000, "
+     "not \"5\""},
+    {"{\"stopGraceMs\": 5.5}", "not 5.5"},
+    {"{\"stopGraceMs\": 1e3}", "not 1000"},
+    {"{\"stopGraceMs\": true}", "not true"},
+    {"{\"stopGraceMs\": {}}", "not an object"},
+    {"{\"stopGraceMs\": -0}", NULL},
+    {"{\"http\": {\"maxHeaders\": 99999999999999999999}}", "t.jsonc:1:25: "},
+    {"{\"log\": {\"level\": \"loud\"}}",
+     "t.jsonc:1:19: log.level must be \"debug\", \"info\", \"warn\" or "
+     "\"error\", not \"loud\""},
+    {"{\"log\": {\"level\": \"INFO\"}}", "not \"INFO\""},
+    {"{\"log\": {\"level\": \"\"}}", "not \"\""},
+    {"{\"log\": {\"level\": 1}}", "log.level must be"},
+    {"{\"log\": {\"format\": \"xml\"}}",
+     "must be \"auto\", \"text\" or \"json\""},
+    {"{\"log\": {\"level\": \"warn\", \"format\": \"json\"}}", NULL},
+    {"{\"data\": \"\"}", "data must be the path of a folder"},
+    {"{\"data\": \"a\\u0000b\"}", "data must be the path of a folder"},
+    {"{\"data\": [\"a\"]}", "not a list"},
+    {"{\"data\": \"~/x\"}", "begins with ~ but HOME is not set"},
+    {"{\"data\": \"~x\"}", NULL},
+
+    /* Addresses. */
+    {"{\"listen\": \"127.0.0.1:0\"}", NULL},
+    {"{\"listen\": \"127.0.0.1:65535\"}", NULL},
+    {"{\"listen\": \"127.8.9.1:80\"}", NULL},
+    {"{\"listen\": \"[::1]:8787\"}", NULL},
+    {"{\"listen\": \"[::ffff:127.0.0.1]:8787\"}", NULL},
+    {"{\"listen\": \"localhost:8787\"}", NULL},
+    {"{\"listen\": \"127.0.0.1:65536\"}", "listen must be \"HOST:PORT\""},
+    {"{\"listen\": \"127.0.0.1:-1\"}", "listen must be"},
+    {"{\"listen\": \"127.0.0.1:000080\"}", "listen must be"},
+    {"{\"listen\": \"127.0.0.1:\"}", "listen must be"},
+    {"{\"listen\": \"127.0.0.1\"}", "listen must be"},
+    {"{\"listen\": \":8787\"}", "listen must be"},
+    {"{\"listen\": \"\"}", "listen must be"},
+    {"{\"listen\": 8787}", "not 8787"},
+    {"{\"listen\": \"::1:8787\"}", "listen must be"},
+    {"{\"listen\": \"[127.0.0.1]:8787\"}", "listen must be"},
+    {"{\"listen\": \"[]:8787\"}", "listen must be"},
+    {"{\"listen\": \"[::1:8787\"}", "listen must be"},
+    {"{\"listen\": \"example.org:80\"}", "listen must be"},
+    {"{\"listen\": \"127.0.0.1\\u0000:80\"}", "listen must be"},
+    {"{\"listen\": \"0.0.0.0:80\"}",
+     "t.jsonc:1:12: 0.0.0.0:80 can be reached from other machines"},
+    {"{\"listen\": \"[::]:80\"}", "can be reached from other machines"},
+    {"{\"listen\": \"10.0.0.1:80\", \"allowPlaintext\": false}",
+     "set allowPlaintext to true"},
+    {"{\"listen\": \"0.0.0.0:80\", \"allowPlaintext\": true}", NULL},
+};
+
+TEST(documents_are_taken_or_refused_with_words)
+{
+    for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+        struct config *c = load_text(documents[i].text);
+
+        check_report(c);
+        if ((c == NULL) != (documents[i].words != NULL))
+            fprintf(stderr, "%s\n  %s", documents[i].text, report.text);
+        CHECK((c == NULL) == (documents[i].words != NULL));
+        CHECK(c || says(c, documents[i].words));
+        config_free(c);
+    }
+}
+
+/* {"http": {"maxHeaders": 5}} out of "http.maxHeaders" and 5. */
+static void make_document(const char *path, int64_t value, struct buf *out)
+{
+    struct str rest = str_of(path);
+    unsigned depth = 0;
+
+    buf_clear(out);
+    while (rest.n) {
+        struct str key = str_cut(&rest, '.');
+
+        buf_addf(out, "{\"%.*s\": ", STR_ARG(key));
+        depth++;
+    }
+    buf_add_i64(out, value);
+    while (depth--)
+        buf_add_char(out, '}');
+    CHECK(!out->over);
+}
+
+static bool takes(const char *path, int64_t value)
+{
+    struct config *c;
+    struct buf text;
+
+    buf_init(&text, 512);
+    make_document(path, value, &text);
+    c = config_load_text("t.jsonc", buf_str(&text), &(struct config_source){0},
+                         &report);
+    CHECK(c || (says(c, path) && report.n_errors == 1));
+    buf_fini(&text);
+    config_free(c);
+    return report.n_errors == 0;
+}
+
+TEST(every_number_has_limits_and_keeps_to_them)
+{
+    struct config_setting s;
+    unsigned n_numbers = 0;
+
+    for (size_t i = 0; config_setting(i, &s); i++) {
+        long long min, max;
+        const char *from = strstr(s.allowed, " from ");
+
+        if (strncmp(s.allowed, "a whole number", 14) != 0)
+            continue;
+        CHECK(from && sscanf(from, " from %lld to %lld", &min, &max) == 2);
+        CHECK(min < max);
+        CHECK(takes(s.path, min) && !takes(s.path, min - 1));
+        CHECK(takes(s.path, max) && !takes(s.path, max + 1));
+        CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
+        n_numbers++;
+    }
+    CHECK(n_numbers == 12);
+}
+
+TEST(every_row_is_in_order)
+{
+    struct config_setting s, other;
+    size_t n = 0;
+
+    for (; config_setting(n, &s); n++) {
+        CHECK(s.path && s.what && s.preset && s.allowed[0]);
+        CHECK(s.what[strlen(s.what) - 1] == '.');
+        CHECK(strncmp(s.variable, "SIGNALBOX_", 10) == 0);
+        CHECK(strlen(s.variable) < sizeof(s.variable) - 1);
+        CHECK(strlen(s.allowed) < sizeof(s.allowed) - 1);
+        for (size_t k = 0; k < n; k++) {
+            CHECK(config_setting(k, &other));
+            CHECK(strcmp(other.path, s.path) != 0);
+            CHECK(strcmp(other.variable, s.variable) != 0);
+        }
+    }
+    CHECK(n == 17);
+    CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
+}
+
+TEST(every_default_can_be_set_by_variable_and_flag)
+{
+    struct config_setting s;
+
+    for (size_t i = 0; config_setting(i, &s); i++) {
+        char entry[256], text[256];
+        char *env[] = {entry, NULL};
+        struct config *c;
+        struct str set;
+
+        snprintf(entry, sizeof(entry), "%s=%s", s.variable, s.preset);
+        snprintf(text, sizeof(text), "%s=%s", s.path, s.preset);
+        set = str_of(text);
+        c = load_env(env);
+        CHECK(c && c->n_from_env == 1 && report.n_warnings == 0);
+        config_free(c);
+        c = load_sets(1, &set);
+        CHECK(c && c->n_from_flags == 1 && report.n_warnings == 0);
+        config_free(c);
+    }
+}
+
+TEST(one_look_finds_all)
+{
+    struct config *c = load_text("{\n"
+                                 "  \"lisen\": \"127.0.0.1:1\",\n"
+                                 "  \"stopGraceMs\": -1,\n"
+                                 "  \"http\": { \"maxHeaders\": \"many\",\n"
+                                 "    \"idle\": 5 },\n"
+                                 "  \"log\": { \"level\": \"loud\" }\n"
+                                 "}\n");
+
+    CHECK(!c && report.n_errors == 5 && report.n_problems == 5);
+    CHECK(says(c, "t.jsonc:2:3: "));
+    CHECK(says(c, "\nt.jsonc:3:18: "));
+    CHECK(says(c, "\nt.jsonc:4:27: "));
+    CHECK(says(c, "\nt.jsonc:5:5: "));
+    CHECK(says(c, "\nt.jsonc:6:21: "));
+    CHECK(report.problems[1].line == 3 && report.problems[1].col == 18);
+    CHECK(str_eq(report.problems[1].where, STR("t.jsonc")));
+    CHECK(str_starts(report.problems[1].what, STR("stopGraceMs must be")));
+    CHECK(!report.problems[1].is_warning);
+}
+
+TEST(a_report_that_is_full_says_how_many_more)
+{
+    struct config *c;
+    struct buf text;
+    unsigned n_shown;
+    char tail[64];
+
+    buf_init(&text, 65536);
+    buf_add_char(&text, '{');
+    for (int i = 0; i < 500; i++)
+        buf_addf(&text, "\"zebra%d\": 1,\n", i);
+    buf_add_char(&text, '}');
+    c = config_load_text("t.jsonc", buf_str(&text), &(struct config_source){0},
+                         &report);
+    CHECK(!c && report.n_errors == 500);
+    n_shown = report.n_problems;
+    CHECK(n_shown > 10 && n_shown < 500);
+    snprintf(tail, sizeof(tail), "\nand %u more\n", 500 - n_shown);
+    CHECK(says(c, tail));
+    buf_fini(&text);
+}
+
+TEST(long_names_and_values_are_cut)
+{
+    char name[600], text[700], where[600];
+    struct config *c;
+
+    memset(name, 'n', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    snprintf(text, sizeof(text), "{\"%s\": 1}", name);
+    c = load_text(text);
+    CHECK(says(c, "unknown setting \"nnn") && report.text_bytes < 200);
+    snprintf(text, sizeof(text), "{\"log\": {\"level\": \"\xc3\xb6%s\"}}",
+             name);
+    c = load_text(text);
+    CHECK(says(c, "n\"...") && report.text_bytes < 400);
+
+    memset(where, 'w', sizeof(where));
+    memcpy(where + sizeof(where) - 5, "e\nnd", 5);
+    c = config_load_text(where, STR("5"), &(struct config_source){0}, &report);
+    CHECK(says(c, "we?nd:1:1: a configuration") && report.text_bytes < 400);
+    CHECK(str_starts(report.problems[0].where, STR("...www")));
+}
+
+/* Sources. */
+
+TEST(variables_ignore_case_and_underscores_within_a_level)
+{
+    static const char *const spellings[] = {
+        "SIGNALBOX_HTTP__MAX_BODY_BYTES=77",
+        "SIGNALBOX_HTTP__MAXBODYBYTES=77",
+        "SIGNALBOX_http__maxBodyBytes=77",
+        "SIGNALBOX_H_T_TP__MAX_BODY_BYTES_=77",
+        "SIGNALBOX_HTTP={\"maxBodyBytes\": 77}",
+    };
+
+    for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+        char entry[64];
+        char *env[] = {entry, NULL};
+        struct config *c;
+
+        snprintf(entry, sizeof(entry), "%s", spellings[i]);
+        c = load_env(env);
+        CHECK(c && c->http.max_body_bytes == 77 && c->n_from_env == 1);
+        CHECK(report.n_warnings == 0);
+        config_free(c);
+    }
+}
+
+/* A variable and what is said of it; NULL: nothing. `warns` where it does not
+ * stand in the way. */
+static const struct {
+    const char *entry, *words;
+    bool warns;
+} variables[] = {
+    {"SIGNALBOX_URL=http://x", NULL, false},
+    {"SIGNALBOX_TOKEN=secret", NULL, false},
+    {"SIGNALBOX_CONFIG=/nowhere", NULL, false},
+    {"SIGNALBOX=1", NULL, false},
+    {"SIGNALBOXES__A=1", NULL, false},
+    {"signalbox_log__level=loud", NULL, false},
+    {"SIGNALBOX_LISTEN=", NULL, false},
+    {"SIGNALBOX_LOG__LEVEL", NULL, false},
+    {"SIGNALBOX_LOG__LEVEL=debug", NULL, false},
+    {"SIGNALBOX_LOG__LEVEL=\"debug\"", NULL, false},
+    {"SIGNALBOX_ALLOW_PLAINTEXT=true", NULL, false},
+    {"SIGNALBOX_STOP_GRACE_MS= 5 ", NULL, false},
+    {"SIGNALBOX_PORT=tcp://10.0.0.1:80",
+     "SIGNALBOX_PORT: warning: ignored, there is no such setting\n", true},
+    {"SIGNALBOX_PORT_8787_TCP_ADDR=10.0.0.1", "warning: ", true},
+    {"SIGNALBOX_LISTN=127.0.0.1:1", "did you mean SIGNALBOX_LISTEN?", true},
+    {"SIGNALBOX_=1", "SIGNALBOX_: warning: ", true},
+    {"SIGNALBOX___=1", "SIGNALBOX___: there is no such setting", false},
+    {"SIGNALBOX_HTTP__MAX_BODY_BYTE=5",
+     "SIGNALBOX_HTTP__MAX_BODY_BYTE: there is no such setting; did you mean "
+     "SIGNALBOX_HTTP__MAX_BODY_BYTES?",
+     false},
+    {"SIGNALBOX_HTTP__=5", "SIGNALBOX_HTTP__: there is no such", false},
+    {"SIGNALBOX_HTTP__LISTEN__X=5", "there is no such setting", false},
+    {"SIGNALBOX_ZEBRA__STRIPES=5", "signalbox help config lists all", false},
+    {"SIGNALBOX_HTTP=5", "http is a group of settings", false},
+    {"SIGNALBOX_HTTP={\"zebra\": 1}",
+     "SIGNALBOX_HTTP: unknown setting \"http.zebra\"", false},
+    {"SIGNALBOX_LOG__LEVEL=loud",
+     "SIGNALBOX_LOG__LEVEL: log.level must be \"debug\"", false},
+    {"SIGNALBOX_ALLOW_PLAINTEXT=yes", "true or false, not \"yes\"", false},
+    {"SIGNALBOX_STOP_GRACE_MS=5s", "not \"5s\"", false},
+    {"SIGNALBOX_STOP_GRACE_MS=600001", "not 600001", false},
+    {"SIGNALBOX_LISTEN=0.0.0.0:80",
+     "SIGNALBOX_LISTEN: 0.0.0.0:80 can be reached", false},
+};
+
+TEST(variables_are_taken_or_refused_by_name)
+{
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        char entry[128];
+        char *env[] = {(char[]){"PATH=/bin"}, entry, NULL};
+        bool is_bad = variables[i].words && !variables[i].warns;
+        struct config *c;
+
+        snprintf(entry, sizeof(entry), "%s", variables[i].entry);
+        c = load_env(env);
+        if ((c == NULL) != is_bad)
+            fprintf(stderr, "%s\n  %s", variables[i].entry, report.text);
+        CHECK((c == NULL) == is_bad);
+        CHECK((report.n_warnings > 0) == variables[i].warns);
+        CHECK(says(c, variables[i].words ? variables[i].words : ""));
+        CHECK(variables[i].words || report.text_bytes == 0);
+        config_free(c);
+    }
+}
+
+TEST(two_variables_for_one_setting_are_an_error)
+{
+    char *env[] = {(char[]){"SIGNALBOX_HTTP__MAX_HEADERS=5"},
+                   (char[]){"SIGNALBOX_HTTP__MAXHEADERS=6"}, NULL};
+    struct config *c = load_env(env);
+
+    CHECK(!c && says(c, "SIGNALBOX_HTTP__MAXHEADERS: http.maxHeaders is set "
+                        "by SIGNALBOX_HTTP__MAX_HEADERS too; keep one"));
+}
+
+TEST(config_env_finds_whole_names_only)
+{
+    char *env[] = {(char[]){"AB=1"}, (char[]){"A=2"}, (char[]){"E="}, NULL};
+
+    CHECK(strcmp(config_env(env, "A"), "2") == 0);
+    CHECK(strcmp(config_env(env, "E"), "") == 0);
+    CHECK(config_env(env, "B") == NULL && config_env(NULL, "A") == NULL);
+}
+
+static const struct {
+    const char *text, *words;
+} sets[] = {
+    {"http.maxHeaders=5", NULL},
+    {"log.level=debug", NULL},
+    {"log.level=\"debug\"", NULL},
+    {"http={\"maxHeaders\": 5}", NULL},
+    {"data=a=b", NULL},
+    {"data=5", NULL},
+    {"data=[", NULL},
+    {"http.maxHeader=5", "--set http.maxHeader: unknown setting "
+                         "\"http.maxHeader\"; did you mean "
+                         "\"http.maxHeaders\"?"},
+    {"http.maxHeaders", "write it as --set NAME=VALUE"},
+    {"", "--set : write it as --set NAME=VALUE"},
+    {"=5", "unknown setting \"\""},
+    {"http.maxHeaders=", "--set http.maxHeaders: http.maxHeaders must be"},
+    {"http.maxHeaders=lots", "not \"lots\""},
+    {"http.maxHeaders=1.5", "not \"1.5\""},
+    {"http.maxHeaders=0", "not 0"},
+    {"http=5", "http is a group of settings"},
+    {"listen=nowhere", "--listen: listen must be"},
+    {"data=", "--data: data must be"},
+    {"HTTP.maxHeaders=5", "did you mean \"http.maxHeaders\"?"},
+};
+
+TEST(sets_are_taken_or_refused_by_flag)
+{
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        struct str set = str_of(sets[i].text);
+        struct config *c = load_sets(1, &set);
+
+        if ((c == NULL) != (sets[i].words != NULL))
+            fprintf(stderr, "%s\n  %s", sets[i].text, report.text);
+        CHECK((c == NULL) == (sets[i].words != NULL));
+        CHECK(says(c, c ? "" : sets[i].words));
+        config_free(c);
+    }
+}
+
+TEST(bare_words_are_strings_and_quotes_are_optional)
+{
+    struct str set[] = {STR("data=5"), STR("listen=\"[::1]:1\"")};
+    struct config *c = load_sets(2, set);
+
+    CHECK(c && str_eq(c->data, STR("5")));
+    CHECK(str_eq(c->listen, STR("[::1]:1")));
+    config_free(c);
+}
+
+TEST(the_later_source_wins)
+{
+    char *env[] = {(char[]){"SIGNALBOX_HTTP__MAX_HEADERS=3"},
+                   (char[]){"SIGNALBOX_STOP_GRACE_MS=3"}, NULL};
+    struct str set[] = {STR("stopGraceMs=4"), STR("stopGraceMs=5")};
+    struct config_source src = {.environ = env, .sets = set, .n_sets = 2};
+    struct config *c = config_load_text(
+        "t.jsonc",
+        STR("{\"stopGraceMs\": 2, \"http\": {\"maxHeaders\": 2, "
+            "\"maxBodyBytes\": 2}}"),
+        &src, &report);
+
+    CHECK(c && report.text_bytes == 0);
+    CHECK(c->http.max_body_bytes == 2);
+    CHECK(c->http.max_headers == 3);
+    CHECK(c->stop_grace_ms == 5);
+    CHECK(c->n_from_file == 3 && c->n_from_env == 2 && c->n_from_flags == 2);
+    config_free(c);
+}
+
+TEST(later_sources_mend_nothing)
+{
+    struct str set = STR("stopGraceMs=4");
+    struct config *c = config_load_text(
+        "t.jsonc", STR("{\"stopGraceMs\": -2}"),
+        &(struct config_source){.sets = &set, .n_sets = 1}, &report);
+
+    CHECK(!c && says(c, "t.jsonc:1:17: stopGraceMs must be"));
+}
+
+TEST(the_word_for_plain_text_may_come_from_elsewhere)
+{
+    char *env[] = {(char[]){"SIGNALBOX_ALLOW_PLAINTEXT=true"}, NULL};
+    struct config *c =
+        config_load_text("t.jsonc", STR("{\"listen\": \"0.0.0.0:80\"}"),
+                         &(struct config_source){.environ = env}, &report);
+
+    CHECK(c && c->allow_plaintext);
+    config_free(c);
+}
+
+/* Folders. */
+
+static struct str data_of(const char *file, const char *text, const char *set)
+{
+    static struct config *c;
+    char *env[] = {(char[]){"HOME=/home/anna"}, NULL};
+    struct str sets_[1] = {str_of(set)};
+    struct config_source src = {
+        .environ = env, .sets = sets_, .n_sets = set ? 1 : 0};
+
+    config_free(c);
+    c = config_load_text(file, str_of(text), &src, &report);
+    CHECK(c);
+    CHECK(c->data.p[c->data.n] == '\0');
+    return c->data;
+}
+
+TEST(relative_folders_begin_where_they_were_written)
+{
+    const char *d = "{\"data\": \"d\"}";
+
+    CHECK(str_eq(data_of("c.jsonc", d, NULL), STR("d")));
+    CHECK(str_eq(data_of("/etc/sb/c.jsonc", d, NULL), STR("/etc/sb/d")));
+    CHECK(str_eq(data_of("../c.jsonc", d, NULL), STR("../d")));
+    CHECK(
+        str_eq(data_of("/etc/c.jsonc", "{\"data\": \"/d\"}", NULL), STR("/d")));
+    CHECK(str_eq(data_of("/etc/c.jsonc", d, "data=e"), STR("e")));
+    CHECK(str_eq(data_of("/etc/c.jsonc", "{}", NULL), STR("signalbox-data")));
+}
+
+TEST(a_folder_may_begin_at_home)
+{
+    CHECK(str_eq(data_of("/etc/c.jsonc", "{\"data\": \"~/d\"}", NULL),
+                 STR("/home/anna/d")));
+    CHECK(str_eq(data_of("c.jsonc", "{}", "data=~"), STR("/home/anna")));
+    CHECK(str_eq(data_of("c.jsonc", "{}", "data=~bob/d"), STR("~bob/d")));
+}
+
+TEST(a_folder_longer_than_any_path_is_refused)
+{
+    static char text[8192];
+    struct str set;
+    struct config *c;
+
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "data=", 5);
+    set = (struct str){text, 5 + 4096};
+    c = load_sets(1, &set);
+    CHECK(c && c->data.n == 4096);
+    config_free(c);
+    set.n++;
+    c = load_sets(1, &set);
+    CHECK(!c && says(c, "1 to 4096 bytes"));
+}
+
+/* Files. */
+
+static void go_to_an_empty_folder(void)
+{
+    static char name[] = "/tmp/signalbox-config-XXXXXX";
+
+    CHECK(mkdtemp(name) && chdir(name) == 0);
+}
+
+static void leave_folder(const char *const *files)
+{
+    char here[256];
+
+    for (; *files; files++)
+        CHECK(remove(*files) == 0);
+    CHECK(getcwd(here, sizeof(here)) && chdir("/") == 0 && rmdir(here) == 0);
+}
+
+static void write_file(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "w");
+
+    CHECK(f && fwrite(p, 1, n, f) == n && fclose(f) == 0);
+}
+
+static struct config *load_path(const char *path)
+{
+    return config_load(&(struct config_source){.path = path}, &report);
+}
+
+TEST(no_file_is_a_working_configuration)
+{
+    struct config *c;
+
+    go_to_an_empty_folder();
+    c = load_path(NULL);
+    CHECK(c && c->path.n == 0);
+    config_free(c);
+    leave_folder((const char *const[]){NULL});
+}
+
+TEST(the_file_is_looked_for_in_three_places)
+{
+    char *env[] = {(char[]){"SIGNALBOX_CONFIG=env.jsonc"}, NULL};
+    char *empty[] = {(char[]){"SIGNALBOX_CONFIG="}, NULL};
+    struct config_source src = {.path = "arg.jsonc", .environ = env};
+    struct config *c;
+
+    go_to_an_empty_folder();
+    write_file("signalbox.jsonc", "{\"stopGraceMs\": 1}", 18);
+    write_file("env.jsonc", "{\"stopGraceMs\": 2}", 18);
+    write_file("arg.jsonc", "{\"stopGraceMs\": 3}", 18);
+    c = config_load(&src, &report);
+    CHECK(c && c->stop_grace_ms == 3 && str_eq(c->path, STR("arg.jsonc")));
+    config_free(c);
+    src.path = NULL;
+    c = config_load(&src, &report);
+    CHECK(c && c->stop_grace_ms == 2 && str_eq(c->path, STR("env.jsonc")));
+    config_free(c);
+    src.environ = empty;
+    c = config_load(&src, &report);
+    CHECK(c && c->stop_grace_ms == 1);
+    CHECK(str_eq(c->path, STR("signalbox.jsonc")));
+    config_free(c);
+    leave_folder((const char *const[]){"signalbox.jsonc", "env.jsonc",
+                                       "arg.jsonc", NULL});
+}
+
+TEST(files_that_cannot_be_read_say_why)
+{
+    char *env[] = {(char[]){"SIGNALBOX_CONFIG=gone.jsonc"}, NULL};
+
+    go_to_an_empty_folder();
+    CHECK(says(load_path("gone.jsonc"), "gone.jsonc: there is no such file"));
+    CHECK(says(config_load(&(struct config_source){.environ = env}, &report),
+               "gone.jsonc: there is no such file"));
+    CHECK(says(load_path(""), "\"\": there is no such file"));
+    CHECK(says(load_path("."), ".: is a folder; give the path of a file"));
+    CHECK(says(load_path("/dev/null"), "is not a plain file"));
+    CHECK(mkfifo("pipe", 0600) == 0);
+    CHECK(says(load_path("pipe"), "pipe: is not a plain file"));
+    CHECK(symlink("loop", "loop") == 0);
+    CHECK(says(load_path("loop"), "loop: cannot open it: Too many levels"));
+    write_file("zero", "{\0}", 3);
+    CHECK(says(load_path("zero"), "zero: holds zero bytes"));
+    write_file("empty", "", 0);
+    CHECK(says(load_path("empty"), "empty: is empty"));
+    write_file("locked", "{}", 2);
+    CHECK(chmod("locked", 0) == 0);
+    if (geteuid() != 0)
+        CHECK(says(load_path("locked"), "cannot open it: Permission denied"));
+    leave_folder(
+        (const char *const[]){"pipe", "loop", "zero", "empty", "locked", NULL});
+}
+
+TEST(an_unreadable_default_file_is_not_skipped)
+{
+    struct config *c;
+
+    go_to_an_empty_folder();
+    CHECK(mkdir("signalbox.jsonc", 0700) == 0);
+    c = load_path(NULL);
+    CHECK(!c && says(c, "signalbox.jsonc: is a folder"));
+    leave_folder((const char *const[]){"signalbox.jsonc", NULL});
+}
+
+TEST(a_file_has_a_limit)
+{
+    enum { LIMIT = 1024 * 1024 };
+    char *text = malloc(2 * LIMIT);
+    struct config *c;
+
+    CHECK(text);
+    memset(text, ' ', 2 * LIMIT);
+    memcpy(text, "{}", 2);
+    go_to_an_empty_folder();
+    write_file("f", text, LIMIT);
+    c = load_path("f");
+    CHECK(c);
+    config_free(c);
+    write_file("f", text, LIMIT + 1);
+    CHECK(says(load_path("f"), "f: is larger than 1 MiB"));
+    write_file("f", text, 2 * LIMIT);
+    CHECK(says(load_path("f"), "f: is larger than 1 MiB"));
+    leave_folder((const char *const[]){"f", NULL});
+    free(text);
+}
+
+TEST(a_file_that_is_all_nodes_is_refused_and_not_fatal)
+{
+    enum { N = 500 * 1000 };
+    struct config *c;
+    struct buf text;
+
+    buf_init(&text, 2 * N + 64);
+    buf_add_str(&text, STR("{\"data\": [0"));
+    for (int i = 0; i < N; i++)
+        buf_add_str(&text, STR(",0"));
+    buf_add_str(&text, STR("]}"));
+    c = config_load_text("t.jsonc", buf_str(&text), &(struct config_source){0},
+                         &report);
+    CHECK(!c && says(c, "t.jsonc:"));
+    buf_fini(&text);
+}
+
+/* What a reload can take. */
+
+static const char *restart_for(const char *then_text)
+{
+    static char names[256];
+    struct config *now = load_text("{}"), *then = load_text(then_text);
+    struct buf out;
+
+    CHECK(now && then);
+    buf_init(&out, sizeof(names) - 1);
+    config_restart_needed(now, then, &out);
+    CHECK(!out.over);
+    snprintf(names, sizeof(names), "%.*s", STR_ARG(buf_str(&out)));
+    buf_fini(&out);
+    config_free(now);
+    config_free(then);
+    return names;
+}
+
+TEST(only_what_differs_and_cannot_be_reloaded_needs_a_restart)
+{
+    CHECK(strcmp(restart_for("{}"), "") == 0);
+    CHECK(strcmp(restart_for("{\"listen\": \"127.0.0.1:8787\"}"), "") == 0);
+    CHECK(strcmp(restart_for("{\"listen\": \"127.0.0.1:1\"}"), "listen") == 0);
+    CHECK(strcmp(restart_for("{\"data\": \"d\"}"), "data") == 0);
+    CHECK(strcmp(restart_for("{\"allowPlaintext\": true, \"data\": \"d\", "
+                             "\"listen\": \"127.0.0.1:1\"}"),
+                 "listen, data, allowPlaintext") == 0);
+    CHECK(strcmp(restart_for("{\"stopGraceMs\": 1, \"log\": {\"level\": "
+                             "\"warn\"}, \"http\": {\"maxHeaders\": 2}}"),
+                 "") == 0);
+}
+
+/* Writing. */
+
+TEST(what_is_written_reads_back_the_same)
+{
+    struct config *c = load_text("{\"data\": \"\xc3\xb6 \\\"x\\\"\", "
+                                 "\"allowPlaintext\": true, "
+                                 "\"listen\": \"0.0.0.0:1\", "
+                                 "\"log\": {\"format\": \"json\"}, "
+                                 "\"http\": {\"maxHeaders\": 7}}");
+    struct buf first, second;
+    struct config *again;
+
+    CHECK(c);
+    buf_init(&first, 65536);
+    buf_init(&second, 65536);
+    config_write_json(c, &first);
+    again = config_load_text("t.jsonc", buf_str(&first),
+                             &(struct config_source){0}, &report);
+    CHECK(again && again->n_from_file == 17);
+    config_write_json(again, &second);
+    CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
+    CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);
+    config_free(c);
+    config_free(again);
+    buf_fini(&first);
+    buf_fini(&second);
+}
+
+/* A file of the repository. Tests are built with paths relative to the build
+ * folder and run in it; by hand they run in the repository too. */
+static char *repo_file(const char *path)
+{
+    char text[512];
+    char *p = calloc(1, 1 << 20);
+    FILE *f;
+
+    snprintf(text, sizeof(text), "%.*s../%s",
+             (int)(sizeof(__FILE__) - sizeof("config_test.c")), __FILE__, path);
+    f = fopen(text, "r");
+    if (!f)
+        f = fopen(path, "r");
+    CHECK(p && f);
+    CHECK(fread(p, 1, (1 << 20) - 1, f) > 0 && fclose(f) == 0);
+    return p;
+}
+
+TEST(the_manual_is_what_the_table_says)
+{
+    char *manual = repo_file("docs/config.md");
+    struct buf out;
+
+    buf_init(&out, 1 << 20);
+    config_write_reference(&out);
+    CHECK(!out.over && str_eq(buf_str(&out), str_of(manual)));
+    buf_fini(&out);
+    free(manual);
+}
+
+TEST(the_manual_names_every_setting)
+{
+    struct config_setting s;
+    struct buf out;
+
+    buf_init(&out, 1 << 20);
+    config_write_reference(&out);
+    buf_add_char(&out, '\0');
+    for (size_t i = 0; config_setting(i, &s); i++) {
+        char row[128];
+
+        snprintf(row, sizeof(row), "\n| `%s` | `%s`", s.path, s.preset);
+        CHECK(strstr(out.p, row));
+    }
+    buf_fini(&out);
+}
+
+TEST(the_example_is_accepted_and_shows_every_setting)
+{
+    char *text = repo_file("examples/signalbox.jsonc");
+    struct config *c = load_text(text);
+    struct config_setting s;
+
+    CHECK(says(c, "") && c && report.n_warnings == 0);
+    for (size_t i = 0; config_setting(i, &s); i++) {
+        const char *dot = strrchr(s.path, '.');
+        char key[128];
+
+        snprintf(key, sizeof(key), "\"%s\":", dot ? dot + 1 : s.path);
+        CHECK(strstr(text, key));
+    }
+    config_free(c);
+    free(text);
+}
+
+/* Faults. */
+
+/* Where memory fails there may be another way (the reader asks for less), so
+ * what must hold is: words, or exactly the right configuration. */
+TEST(loading_survives_every_fault)
+{
+    static const char *const steps[] = {"config.new", "config.open",
+                                        "config.read"};
+    char *env[] = {(char[]){"SIGNALBOX_STOP_GRACE_MS=3"},
+                   (char[]){"SIGNALBOX_DATA=\"~/e\""},
+                   (char[]){"SIGNALBOX_PORT=tcp://1.2.3.4:5"},
+                   (char[]){"HOME=/home/anna"}, NULL};
+    struct str set = STR("data=\"f\"");
+    struct config_source src = {
+        .path = "./f.jsonc", .environ = env, .sets = &set, .n_sets = 1};
+    const char *text = "{\"data\": \"d\", \"log\": {\"level\": \"warn\"}}";
+    long nth = 0;
+
+    go_to_an_empty_folder();
+    write_file("f.jsonc", text, strlen(text));
+    do {
+        struct config *c;
+
+        fault_arm(++nth);
+        c = config_load(&src, &report);
+        check_report(c);
+        CHECK(c || fault_fired());
+        CHECK(!c || (str_eq(c->data, STR("f")) && c->log.level == LOG_WARN));
+        config_free(c);
+    } while (fault_fired());
+    CHECK(nth > 5);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        fault_arm_at(steps[i], 1);
+        CHECK(!config_load(&src, &report) && fault_fired());
+        check_report(NULL);
+    }
+    leave_folder((const char *const[]){"f.jsonc", NULL});
+}
+
+TEST(reporting_survives_every_fault)
+{
+    long nth = 0;
+
+    do {
+        struct config *c;
+
+        fault_arm(++nth);
+        c = load_text("{\"data\": \"\", \"zebra\": 1, \"listen\": \"x\", "
+                      "\"log\": 5, \"stopGraceMs\": \"x\"}");
+        check_report(c);
+        CHECK(!c);
+    } while (fault_fired());
+    CHECK(nth > 5);
+}
+
+TEST(writing_survives_every_fault)
+{
+    long nth = 0;
+
+    do {
+        struct config *c = load_text("{}");
+        struct buf out;
+
+        CHECK(c);
+        buf_init(&out, 65536);
+        fault_arm(++nth);
+        config_write_json(c, &out);
+        config_write_reference(&out);
+        config_restart_needed(c, c, &out);
+        CHECK(out.over == fault_fired());
+        fault_arm(0);
+        buf_fini(&out);
+        config_free(c);
+        if (!out.over)
+            break;
+    } while (nth < 100);
+}
