@@ -46,7 +46,8 @@ class Layers(unittest.TestCase):
             choose__score='#include "index/index.h"\n#include <math.h>\n'
                           '#include "choose/internal.h"\n'
                           '#include "base/arena.h"\n#include "model/msg.h"',
-            config='#include "base/json.h"\n  x = getenv("X");')
+            config_table='#include "config.h"\n#include "base/json.h"',
+            config='#include "config_table.h"\n#include "base/json.h"\n  x = getenv("X");')
 
     def test_tests_may_include_what_they_like(self):
         self.assert_fine(choose__choose_test='#include "gate/gate.h"')
@@ -67,7 +68,8 @@ class Layers(unittest.TestCase):
         self.assert_seen("deliver may not include calls",
                          deliver__a='#include "calls/tasks.h"')
         self.assert_seen("config may include only base",
-                         config='#include "net/net.h"')
+                         config_table='#include "config.h"\n#include "base/json.h"',
+            config='#include "config_table.h"\n#include "net/net.h"')
 
     def test_sideways(self):
         self.assert_seen("choose may not include gate",

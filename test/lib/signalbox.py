@@ -1,0 +1,254 @@
+"""The real server as a child, and HTTP as bytes to talk to it with.
+
+    with Server("--set", "http.maxBodyBytes=10") as server:
+        with server.connect() as peer:
+            peer.send(b"GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+            print(peer.response().status)
+
+Each server takes a free port and a fresh data folder, so that tests can run
+side by side. Waits end with an error after DEADLINE_S, never by themselves.
+"""
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+BINARY = os.environ["SIGNALBOX_BIN"]
+DEADLINE_S = 60
+COMPLAINTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
+              "runtime error:", "Assertion")
+
+
+class Server:
+    """A running `signalbox serve`; args are added to its command line."""
+
+    def __init__(self, *args, data=None, listen="127.0.0.1:0", before=()):
+        self.folder = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.data = data or os.path.join(self.folder, "data")
+        self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
+        self.process = subprocess.Popen(
+            [*before, BINARY, "serve", "--json", "--data", self.data,
+             "--listen", listen, *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=self.errors, cwd=self.folder, env=clean_environment())
+        try:
+            self.url = self.listening()["url"]
+        except BaseException:
+            self.kill()
+            raise
+        host, port = self.url.removeprefix("http://").rsplit(":", 1)
+        self.address = (host, int(port))
+        self.host = f"{host}:{port}".encode()
+
+    def listening(self):
+        """The one line it prints on stdout once it can be reached."""
+        ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE_S)
+        line = self.process.stdout.readline() if ready else b""
+        if not line:
+            raise AssertionError("the server did not start: " + self.said())
+        event = json.loads(line)
+        if event["event"] != "listening":
+            raise AssertionError(f"not a listening line: {line!r}")
+        return event
+
+    def said(self):
+        """What it wrote to stderr so far."""
+        self.errors.seek(0)
+        return self.errors.read().decode("utf-8", "replace")
+
+    def stop(self):
+        """Ask it to end; it must do so well, without a complaint."""
+        try:
+            self.process.send_signal(signal.SIGTERM)
+            status = self.process.wait(DEADLINE_S)
+            said = self.said()
+            if status != 0:
+                raise AssertionError(f"exit status {status} after SIGTERM: "
+                                     + said)
+            for complaint in COMPLAINTS:
+                if complaint in said:
+                    raise AssertionError(said)
+        finally:
+            self.kill()
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.stop()
+        else:
+            print(self.said())
+            self.kill()
+
+    def connect(self):
+        return Peer(socket.create_connection(self.address, DEADLINE_S))
+
+    def get(self, path, *headers):
+        """One request on a connection of its own."""
+        with self.connect() as peer:
+            peer.send(request("GET", path, "Connection: close", *headers,
+                              host=self.host))
+            return peer.response()
+
+
+def clean_environment():
+    """The environment without settings for the server."""
+    return {k: v for k, v in os.environ.items()
+            if not k.startswith("SIGNALBOX_")}
+
+
+def refuses_to_start(*args, before=()):
+    """Run `signalbox ARGS`, which must end by itself: status, stderr."""
+    run = subprocess.run([*before, BINARY, *args], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env=clean_environment(), timeout=DEADLINE_S,
+                         check=False)
+    return run.returncode, run.stderr.decode("utf-8", "replace")
+
+
+def request(method, path, *headers, host=b"localhost", body=b""):
+    """The bytes of a good request."""
+    lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: " + host]
+    lines += [h.encode() for h in headers]
+    if body:
+        lines.append(b"Content-Length: %d" % len(body))
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+class Response:
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers  # names in lower case
+        self.body = body
+
+    def __repr__(self):
+        return f"Response({self.status}, {self.headers}, {self.body!r})"
+
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def closes(self):
+        return self.headers.get("connection", "").lower() == "close"
+
+
+class Peer:
+    """One connection, seen as bytes."""
+
+    def __init__(self, sock):
+        self.socket = sock
+        self.socket.settimeout(DEADLINE_S)
+        self.got = b""
+        self.is_closed = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        """Send; a peer that has hung up meanwhile may be read all the same."""
+        try:
+            self.socket.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def more(self):
+        """Read once. False when the other side has closed."""
+        try:
+            data = self.socket.recv(65536)
+        except ConnectionResetError:
+            data = b""
+        self.got += data
+        self.is_closed = not data
+        return bool(data)
+
+    def take(self, n):
+        taken, self.got = self.got[:n], self.got[n:]
+        return taken
+
+    def line(self):
+        while b"\r\n" not in self.got:
+            if not self.more():
+                raise EOFError(f"closed within {self.got!r}")
+        return self.take(self.got.index(b"\r\n") + 2)[:-2]
+
+    def exactly(self, n):
+        while len(self.got) < n:
+            if not self.more():
+                raise EOFError(f"closed {n - len(self.got)} bytes early")
+        return self.take(n)
+
+    def chunks(self):
+        body = b""
+        while size := int(self.line(), 16):
+            body += self.exactly(size)
+            if self.exactly(2) != b"\r\n":
+                raise ValueError("chunk without its end")
+        while self.line():
+            pass
+        return body
+
+    def response(self, to_head=False):
+        """The next response, whole; None when the peer closed instead."""
+        if not self.got and not self.more():
+            return None
+        version, status, _ = (self.line() + b" ").split(b" ", 2)
+        if version != b"HTTP/1.1":
+            raise ValueError(f"no HTTP/1.1 status line: {version!r}")
+        headers = {}
+        while line := self.line():
+            name, value = line.split(b":", 1)
+            headers[name.decode().lower()] = value.strip().decode("latin-1")
+        status = int(status)
+        if to_head or status < 200 or status in (204, 304):
+            body = b""
+        elif "content-length" in headers:
+            body = self.exactly(int(headers["content-length"]))
+        elif headers.get("transfer-encoding") == "chunked":
+            body = self.chunks()
+        else:
+            while self.more():
+                pass
+            body = self.take(len(self.got))
+        return Response(status, headers, body)
+
+    def until_close(self):
+        """All responses until the peer closes."""
+        responses = []
+        while r := self.response():
+            responses.append(r)
+        return responses
+
+
+def metric(server, name):
+    """The sum of a metric over its labels."""
+    total = 0.0
+    for line in server.get("/metrics").body.decode().splitlines():
+        if line.split("{")[0].split(" ")[0] == name:
+            total += float(line.rsplit(" ", 1)[1])
+    return total
+
+
+def eventually(condition, what):
+    """Wait for something another process brings about."""
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {DEADLINE_S} s: {what}")
+        time.sleep(0.01)
