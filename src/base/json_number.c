@@ -100,7 +100,7 @@ static double by_strtod(struct str s)
     return d.minus ? -v : v;
 }
 
-double json_real(struct str s)
+double json_to_real(struct str s)
 {
     struct decimal d = take_apart(s, NULL);
     double v = (double)d.head;
@@ -131,10 +131,21 @@ static void strip_zeros(struct shortest *s)
         s->n--;
 }
 
+static int write_whole(char *to, uint64_t v)
+{
+    char text[20], *p = text + sizeof(text);
+    int n;
+
+    do
+        *--p = (char)('0' + v % 10);
+    while (v /= 10);
+    n = (int)(text + sizeof(text) - p);
+    memcpy(to, p, (size_t)n);
+    return n;
+}
+
 static bool by_division(double v, struct shortest *s)
 {
-    char all[24];
-
     if (v < 1e-5 || v >= 1e15)
         return false;
     for (int k = 0; k <= 20; k++) {
@@ -144,8 +155,7 @@ static bool by_division(double v, struct shortest *s)
             return false;
         if (m / tens[k] != v)
             continue;
-        s->n = snprintf(all, sizeof(all), "%lld", (long long)m);
-        memcpy(s->digits, all, (size_t)s->n);
+        s->n = write_whole(s->digits, (uint64_t)m);
         s->exponent = s->n - 1 - k;
         strip_zeros(s);
         return true;
@@ -173,7 +183,7 @@ static bool reads_back(const struct shortest *s, double v)
     int n = snprintf(text, sizeof(text), "%.*se%d", s->n, s->digits,
                      s->exponent - s->n + 1);
 
-    return json_real((struct str){text, (size_t)n}) == v;
+    return json_to_real((struct str){text, (size_t)n}) == v;
 }
 
 /* One more in the last place: at a power of two the doubles above are twice as
