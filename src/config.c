@@ -478,13 +478,13 @@ static void read_file_if_any(struct load *l, const char *path)
 
 /* The environment. */
 
-const char *config_env(char *const *environ, const char *name)
+const char *config_env(char *const *vars, const char *name)
 {
     size_t n = strlen(name);
 
-    for (; environ && *environ; environ++)
-        if (strncmp(*environ, name, n) == 0 && (*environ)[n] == '=')
-            return *environ + n + 1;
+    for (; vars && *vars; vars++)
+        if (strncmp(*vars, name, n) == 0 && (*vars)[n] == '=')
+            return *vars + n + 1;
     return NULL;
 }
 

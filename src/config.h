@@ -126,7 +126,7 @@ bool config_setting(size_t i, struct config_setting *out);
 
 /* The value of a variable in such a list; NULL when it is not there. For what
  * is no setting (NO_COLOR, LANG), so that nobody else need know environ. */
-const char *config_env(char *const *environ, const char *name);
+const char *config_env(char *const *vars, const char *name);
 
 /* Take "HOST:PORT" or "[V6]:PORT" apart; HOST is a numeric address or
  * "localhost" (127.0.0.1). ERR_SYNTAX when it is none. */
