@@ -62,6 +62,8 @@ enum exit_status {
       "the server is shutting down; try again in a moment")                  \
     X(HTTP_VERSION, "http_version", 505, -32000, EXIT_REFUSED,               \
       "only HTTP/1.0 and HTTP/1.1 are spoken here")                          \
+    X(NO_REPLY, "no_reply", 504, -32000, EXIT_FAILED,                        \
+      "the server did not answer in time; try again in a moment")            \
     X(UNREACHABLE, "unreachable", 502, -32000, EXIT_UNREACHABLE,             \
       "there is nobody at that address")                                     \
     X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")  \

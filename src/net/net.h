@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/str.h"
+#include "net/http.h"
 
 struct net;
 
@@ -34,32 +35,6 @@ struct net_opts {
     int64_t write_timeout_ms;  /* without the peer taking a single byte */
 };
 
-struct http_header {
-    struct str name, value;
-};
-
-/* Borrowed for the call that hands it over. Header names are as the client
- * wrote them; compare without case. The target is in origin form and is split
- * at '?', not decoded; query is empty when there is none. */
-struct http_request {
-    struct str method, path, query;
-    const struct http_header *headers;
-    size_t n_headers;
-    struct str body;
-    struct str peer; /* "127.0.0.1:50312" */
-};
-
-/* The first header of that name; an empty str when there is none. */
-struct str http_header(const struct http_request *rq, struct str name);
-
-struct http_reply {
-    int status;
-    struct str content_type;
-    const struct http_header *headers; /* besides what net adds itself */
-    size_t n_headers;
-    struct str body;
-};
-
 /* Everything net tells its owner; called from the loop only. */
 struct net_handler {
     void *ctx;
@@ -68,7 +43,9 @@ struct net_handler {
     void (*on_request)(void *ctx, uint64_t id, const struct http_request *rq);
 
     /* The client left, or was cut off, before its request was finished. The
-     * id is nobody from here on. */
+     * id is nobody from here on. A client that only shut its sending side
+     * still gets its reply, and cannot be told from one that closed: of the
+     * latter we learn at the first write after it. */
     void (*on_gone)(void *ctx, uint64_t id);
 
     /* A stream that answered ERR_BUSY can take more. */
@@ -79,7 +56,7 @@ struct net_handler {
     struct str (*word_error)(void *ctx, enum err e, struct buf *body);
 };
 
-/* Borrows loop and log; copies opts and handler. */
+/* Borrows loop and log; copies opts and handler. NULL: memory is gone. */
 struct net *net_new(struct loop *loop, struct log *log,
                     const struct net_opts *opts,
                     const struct net_handler *handler);
@@ -104,25 +81,26 @@ const char *net_url(const struct net *n);
  * Bytes are copied. An id that is nobody is ignored. */
 void net_reply(struct net *n, uint64_t id, const struct http_reply *r);
 
-/* Answer with a stream: chunked, sent as it comes. For server-sent events say
- * content type text/event-stream. The reply's body, if any, is its beginning.
- */
+/* Answer with a stream: chunked, sent as it comes (on HTTP/1.0: until the
+ * connection closes). For server-sent events say content type
+ * text/event-stream. The reply's body, if any, is its beginning. ERR_GONE: the
+ * id is nobody, or was a HEAD request, which now has its headers. */
 MUST_USE enum err net_stream_open(struct net *n, uint64_t id,
                                   const struct http_reply *r);
 
 /* ERR_BUSY: more than max_unsent_bytes wait already; nothing was taken, and
- * on_room says when to go on. ERR_GONE: the id is nobody. */
+ * on_room says when to go on. ERR_GONE: the id is nobody, perhaps only since
+ * now, because memory is gone; there is no on_gone in addition. */
 MUST_USE enum err net_stream_send(struct net *n, uint64_t id, struct str bytes);
 void net_stream_end(struct net *n, uint64_t id);
 
 /* Take no new connections, let open requests finish, close what is idle. When
  * the last connection has gone, or after grace_ms, done is called once from
- * the loop. */
+ * the loop. Asked again, only the grace is new. */
 void net_stop(struct net *n, int64_t grace_ms, void (*done)(void *ctx),
               void *ctx);
 
-/* Only after net_stop's done, or before net_listen. The loop must turn once
- * more before it is torn down. */
+/* Only in or after net_stop's done, or before net_listen. */
 void net_free(struct net *n);
 
 struct net_stats {

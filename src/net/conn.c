@@ -1,0 +1,420 @@
+/* A connection as a pair of byte streams that may wait.
+ *
+ * Reading: all connections read into one buffer, because a read is dealt with
+ * before the next begins. Only what cannot be used at once is copied into the
+ * connection's own buffer. An idle connection therefore owns no buffer at all.
+ *
+ * Writing: output gathers until the end of the turn and then leaves in one
+ * write. What the kernel does not take becomes a uv_write with memory of its
+ * own (struct sending), and new output gathers behind it until that is done.
+ *
+ * Waiting: a connection has one timer and lets it ring early rather than move
+ * it. A deadline that moves further away, as it does with every request on a
+ * busy connection, costs nothing; the timer rings once in a while, sees that
+ * nothing is due and is set to what is. */
+#include "net/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+enum { OUT_BYTES = 1 << 30 }; /* more in one go is a mistake of ours */
+
+struct sending {
+    uv_write_t rq;
+    struct conn *c;
+    struct buf bytes;
+    size_t left; /* when we last looked */
+};
+
+static uv_stream_t *stream_of(struct conn *c)
+{
+    return (uv_stream_t *)&c->tcp;
+}
+
+/* Buffers go round: a reply needs one for a moment only. */
+static void buf_lend(struct net *n, struct buf *b)
+{
+    if (!b->p && n->n_spares) {
+        struct spare *s = &n->spares[--n->n_spares];
+
+        b->p = s->p;
+        b->cap = s->cap;
+    }
+}
+
+static void buf_give_back(struct net *n, struct buf *b)
+{
+    if (b->p && b->cap <= SPARE_BUF_BYTES && n->n_spares < SPARE_BUFS) {
+        n->spares[n->n_spares++] = (struct spare){b->p, b->cap};
+        buf_init(b, b->limit);
+    } else {
+        buf_fini(b);
+    }
+}
+
+static int64_t after_ms(struct conn *c, int64_t delay_ms)
+{
+    int64_t at_ms;
+
+    if (__builtin_add_overflow(loop_mono_ms(c->net->loop), delay_ms, &at_ms))
+        return INT64_MAX;
+    return at_ms;
+}
+
+static void conn_arm(struct conn *c)
+{
+    int64_t due_ms = c->deadline_ms;
+    int64_t now_ms = loop_mono_ms(c->net->loop);
+
+    if (c->sending && c->write_deadline_ms < due_ms)
+        due_ms = c->write_deadline_ms;
+    if (due_ms == INT64_MAX ||
+        (timer_is_set(&c->timer) && c->timer.at_ms <= due_ms))
+        return;
+    if (loop_timer_set(c->net->loop, &c->timer,
+                       due_ms > now_ms ? due_ms - now_ms : 0) != OK)
+        conn_cut(c);
+}
+
+void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms)
+{
+    assert(c->state != CONN_CLOSED);
+    c->state = (uint8_t)to;
+    c->deadline_ms = after_ms(c, timeout_ms);
+    conn_arm(c);
+}
+
+size_t conn_unsent_bytes(const struct conn *c)
+{
+    const uv_stream_t *s = (const uv_stream_t *)&c->tcp;
+
+    return c->out.n + (c->sending ? uv_stream_get_write_queue_size(s) : 0);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct conn *c = LIST_OF(h, struct conn, tcp);
+    struct net *n = c->net;
+
+    buf_give_back(n, &c->in);
+    buf_give_back(n, &c->out);
+    net_slot_give(n, c);
+    n->n_conns--;
+    n->n_away -= c->is_away;
+    free(c);
+    listen_resume_all(n);
+    net_check_stopped(n);
+}
+
+void conn_cut(struct conn *c)
+{
+    uint64_t id = c->id;
+
+    if (c->state == CONN_CLOSED)
+        return;
+    c->state = CONN_CLOSED;
+    c->id = 0;
+    c->is_reading = false;
+    loop_timer_cancel(c->net->loop, &c->timer);
+    loop_not_at_end(&c->job);
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+    if (id)
+        c->net->on.on_gone(c->net->on.ctx, id);
+}
+
+void conn_kick(struct conn *c)
+{
+    if (c->state != CONN_CLOSED)
+        loop_at_end(c->net->loop, &c->job);
+}
+
+void conn_drain(struct conn *c)
+{
+    /* The input stays: whoever called us may still be reading from it. */
+    conn_move(c, CONN_DRAIN, INT64_MAX);
+    conn_kick(c);
+}
+
+bool conn_reserve(struct conn *c, size_t n)
+{
+    buf_lend(c->net, &c->out);
+    if (!c->out.p && n < FRESH_BUF_BYTES)
+        n = FRESH_BUF_BYTES;
+    return n == 0 || buf_reserve(&c->out, n) != NULL;
+}
+
+/* The input of a request at all limits, and what one read may add. */
+static size_t input_limit(const struct net_opts *o)
+{
+    size_t limit = PIPELINE_BYTES + READ_BYTES + 8;
+
+    if (__builtin_add_overflow(limit, o->max_request_line_bytes, &limit) ||
+        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
+        __builtin_add_overflow(limit, o->max_body_bytes, &limit))
+        limit = SIZE_MAX / 2;
+    return limit;
+}
+
+bool conn_keep_input(struct conn *c, const char *p, size_t n)
+{
+    if (c->in.n == 0) {
+        buf_clear(&c->in);
+        c->in.limit = input_limit(&c->net->opts);
+    }
+    buf_lend(c->net, &c->in);
+    buf_add(&c->in, p, n);
+    return !c->in.over;
+}
+
+void conn_drop_input(struct conn *c, size_t n)
+{
+    buf_drop(&c->in, n);
+    if (c->in.n == 0)
+        buf_give_back(c->net, &c->in);
+}
+
+/* After the last reply: what still comes is read, so that the peer is not
+ * reset while it reads, and forgotten. */
+static void discard(struct conn *c, size_t n)
+{
+    c->discarded_bytes += n;
+    if (c->discarded_bytes > LINGER_BYTES)
+        conn_cut(c);
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
+{
+    struct conn *c = LIST_OF(h, struct conn, tcp);
+
+    (void)suggested;
+    *buf = uv_buf_init(c->net->read_buf, READ_BYTES);
+}
+
+static void on_eof(struct conn *c)
+{
+    c->has_eof = true;
+    c->is_reading = false;
+    if (c->state == CONN_LINGER)
+        conn_cut(c);
+    else if (c->state != CONN_DRAIN)
+        serve_eof(c);
+}
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+    struct conn *c = LIST_OF(s, struct conn, tcp);
+
+    if (c->state == CONN_CLOSED || n == 0)
+        return;
+    if (FAULT("net.read"))
+        n = UV_ECONNRESET;
+    if (n == UV_EOF) {
+        on_eof(c);
+    } else if (n < 0) {
+        conn_cut(c);
+    } else {
+        c->net->stats.bytes_in_total += n;
+        if (c->state == CONN_DRAIN || c->state == CONN_LINGER)
+            discard(c, (size_t)n);
+        else
+            serve_bytes(c, buf->base, (size_t)n);
+    }
+}
+
+void conn_set_reading(struct conn *c, bool on)
+{
+    on = on && !c->has_eof;
+    if (c->state == CONN_CLOSED || c->is_reading == on)
+        return;
+    c->is_reading = on;
+    if (!on)
+        uv_read_stop(stream_of(c));
+    else if (FAULT("net.read_start") ||
+             uv_read_start(stream_of(c), on_alloc, on_read) != 0)
+        conn_cut(c);
+}
+
+/* Everything of the last reply is out: say so, and listen on for a while. */
+static void linger(struct conn *c)
+{
+    uv_os_fd_t fd;
+
+    if (c->has_eof || FAULT("net.shutdown") ||
+        uv_fileno((uv_handle_t *)&c->tcp, &fd) != 0 ||
+        shutdown(fd, SHUT_WR) != 0) {
+        conn_cut(c);
+        return;
+    }
+    conn_drop_input(c, c->in.n);
+    conn_move(c, CONN_LINGER, LINGER_MS);
+    conn_set_reading(c, true);
+}
+
+static void after_write(struct conn *c)
+{
+    if (c->state == CONN_DRAIN && conn_unsent_bytes(c) == 0)
+        linger(c);
+    else if (c->state != CONN_DRAIN)
+        serve_sent(c);
+}
+
+static void on_sent(uv_write_t *rq, int status)
+{
+    struct sending *s = LIST_OF(rq, struct sending, rq);
+    struct conn *c = s->c;
+
+    if (status == 0)
+        c->net->stats.bytes_out_total += (int64_t)s->left;
+    c->sending = NULL;
+    buf_give_back(c->net, &s->bytes);
+    free(s);
+    if (c->state == CONN_CLOSED)
+        return;
+    if (status != 0) {
+        conn_cut(c);
+        return;
+    }
+    conn_kick(c);
+}
+
+/* The kernel took `taken` bytes of what gathered; let libuv bring the rest. */
+static void send_rest(struct conn *c, size_t taken)
+{
+    struct sending *s = FAULT("net.sending") ? NULL : malloc(sizeof(*s));
+    uv_buf_t rest;
+
+    if (!s) {
+        conn_cut(c);
+        return;
+    }
+    *s = (struct sending){.c = c, .bytes = c->out, .left = c->out.n - taken};
+    rest = uv_buf_init(s->bytes.p + taken, (unsigned)s->left);
+    buf_init(&c->out, c->out.limit);
+    c->sending = s;
+    if (FAULT("net.write_rest") ||
+        uv_write(&s->rq, stream_of(c), &rest, 1, on_sent) != 0) {
+        c->sending = NULL;
+        buf_fini(&s->bytes);
+        free(s);
+        conn_cut(c);
+        return;
+    }
+    c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
+    conn_arm(c);
+}
+
+static void flush(struct conn *c)
+{
+    uv_buf_t all = uv_buf_init(c->out.p, (unsigned)c->out.n);
+    ssize_t n =
+        FAULT("net.write") ? UV_EPIPE : uv_try_write(stream_of(c), &all, 1);
+
+    if (n == UV_EAGAIN)
+        n = 0;
+    if (n < 0) {
+        conn_cut(c);
+        return;
+    }
+    c->net->stats.bytes_out_total += n;
+    if ((size_t)n < c->out.n) {
+        send_rest(c, (size_t)n);
+    } else {
+        c->out.n = 0;
+        buf_give_back(c->net, &c->out);
+    }
+}
+
+static void on_end_of_turn(struct loop_job *job)
+{
+    struct conn *c = LIST_OF(job, struct conn, job);
+
+    if (c->state != CONN_DRAIN && c->state != CONN_LINGER)
+        serve_turn(c);
+    if (c->state != CONN_CLOSED && c->out.n && !c->sending)
+        flush(c);
+    if (c->state != CONN_CLOSED && c->state != CONN_LINGER)
+        after_write(c);
+}
+
+/* Whether the peer took nothing for too long. */
+static bool is_stuck(struct conn *c, int64_t now_ms)
+{
+    size_t left;
+
+    if (!c->sending || now_ms < c->write_deadline_ms)
+        return false;
+    left = uv_stream_get_write_queue_size(stream_of(c));
+    if (left >= c->sending->left)
+        return true;
+    c->net->stats.bytes_out_total += (int64_t)(c->sending->left - left);
+    c->sending->left = left;
+    c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
+    return false;
+}
+
+static void on_timer(struct timer *t)
+{
+    struct conn *c = LIST_OF(t, struct conn, timer);
+    int64_t now_ms = loop_mono_ms(c->net->loop);
+
+    if (is_stuck(c, now_ms)) {
+        c->net->stats.timeouts_total++;
+        conn_cut(c);
+        return;
+    }
+    if (now_ms >= c->deadline_ms) {
+        if (c->state == CONN_LINGER)
+            conn_cut(c);
+        else
+            serve_timeout(c);
+    }
+    if (c->state != CONN_CLOSED)
+        conn_arm(c);
+}
+
+static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
+{
+    struct conn *c = FAULT("net.conn") ? NULL : calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->net = n;
+    c->is_away = is_away;
+    c->job.run = on_end_of_turn;
+    c->timer.fire = on_timer;
+    c->state = CONN_IDLE;
+    memcpy(c->peer, peer, strnlen(peer, PEER_BYTES - 1));
+    buf_init(&c->in, 0); /* conn_keep_input sets the limit */
+    buf_init(&c->out, OUT_BYTES);
+    if (net_slot_take(n, c) != OK) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+struct conn *conn_new(struct net *n, int fd, const char *peer, bool is_away)
+{
+    struct conn *c = conn_alloc(n, peer, is_away);
+
+    if (!c) {
+        close(fd);
+        return NULL;
+    }
+    uv_tcp_init(&n->loop->uv, &c->tcp);
+    n->n_conns++;
+    n->n_away += is_away;
+    if (FAULT("net.open") || uv_tcp_open(&c->tcp, fd) != 0) {
+        close(fd);
+        conn_cut(c);
+        return NULL;
+    }
+    uv_tcp_nodelay(&c->tcp, 1);
+    conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
+    conn_set_reading(c, true);
+    return c->state == CONN_CLOSED ? NULL : c;
+}

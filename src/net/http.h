@@ -1,0 +1,140 @@
+#ifndef NET_HTTP_H
+#define NET_HTTP_H
+
+/* http: HTTP/1.1 as bytes, without sockets: requests in, reply heads out.
+ *
+ * The reader is strict (RFC 9112, without its permissions to be lenient): what
+ * two programs could read in two ways is refused, and the connection closed,
+ * so that nobody in front of us can be talked into seeing another request than
+ * we do. What it decides:
+ *
+ *   lines        end in CRLF; a bare CR or LF, NUL, or other control byte
+ *                anywhere in a head is refused, and so are folded lines
+ *   before it    one empty line before a request is skipped, no more
+ *   method       a token of up to 32 bytes; CONNECT is not spoken (501)
+ *   target       visible bytes without '#': "/path", "*" for OPTIONS alone, or
+ *                "http://HOST/path" where HOST is what the Host header says
+ *   version      HTTP/1.0 or HTTP/1.1; others of that shape get 505
+ *   Host         exactly one on 1.1, at most one on 1.0: a name, an address or
+ *                [v6], with an optional port; no user, no percent
+ *   length       one Content-Length of digits, or one Transfer-Encoding that
+ *                is "chunked" (others 501, on 1.0 refused), never both
+ *   chunks       hex digits, a short extension (ignored), trailers (checked,
+ *                counted as headers, thrown away)
+ *   Expect       100-continue alone (others 417); ignored on 1.0
+ *
+ * Owns nothing: slices point into the caller's bytes. Threads: any; nothing
+ * here keeps state of its own. */
+
+#include "base/buf.h"
+#include "base/str.h"
+
+enum {
+    HTTP_METHOD_BYTES = 32,
+    HTTP_CHUNK_LINE_BYTES = 256, /* size, extension and CRLF */
+    HTTP_CHUNK_EXT_BYTES = 4096, /* all extensions of a body together */
+    HTTP_DATE_BYTES = 30,        /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
+};
+
+struct http_header {
+    struct str name, value;
+};
+
+/* Borrowed for the call that hands it over. Header names are as the client
+ * wrote them; compare without case. The target is in origin form and is split
+ * at '?', not decoded; query is empty when there is none. */
+struct http_request {
+    struct str method, path, query;
+    const struct http_header *headers;
+    size_t n_headers;
+    struct str body;
+    struct str peer; /* "127.0.0.1:50312" */
+};
+
+/* The first header of that name; an empty str when there is none. */
+struct str http_header(const struct http_request *rq, struct str name);
+
+struct http_reply {
+    int status;
+    struct str content_type;
+    const struct http_header *headers; /* besides what net adds itself */
+    size_t n_headers;
+    struct str body;
+};
+
+/* A limit counts what may just be there: one byte more is refused. */
+struct http_limits {
+    size_t max_request_line_bytes; /* without CRLF */
+    size_t max_header_bytes;       /* all header lines, each with its CRLF */
+    size_t max_headers;
+    size_t max_body_bytes; /* without the framing of chunks */
+};
+
+enum http_phase {
+    HTTP_HEAD,
+    HTTP_BODY,
+    HTTP_CHUNK_SIZE,
+    HTTP_CHUNK_DATA,
+    HTTP_CHUNK_END,
+    HTTP_TRAILER,
+};
+
+/* How far one request has come. Zeroed, it is at the beginning. */
+struct http_parse {
+    uint8_t phase; /* enum http_phase */
+    bool is_http_10;
+    bool keeps_alive;
+    bool expects_continue;
+    bool is_head; /* the method is HEAD */
+    uint32_t n_headers;
+    uint32_t n_trailers;
+    enum err bad;      /* after HTTP_BAD: what is wrong */
+    size_t head_bytes; /* whole head, empty line included; 0 before its end */
+    size_t body_bytes; /* of the body so far, framing taken out */
+    size_t left;       /* still to come of the body or of this chunk */
+    size_t seen;       /* head: bytes looked at. Else extensions, trailers */
+    size_t line_at;    /* head: where the line not yet ended begins */
+    size_t headers_at; /* head: where the header lines begin */
+};
+
+enum http_step { HTTP_MORE, HTTP_DONE, HTTP_BAD };
+
+/* Read on. `bytes` begins with the first byte of the request and holds *n;
+ * between calls the caller appends to it and may move it. The framing of
+ * chunks is taken out in place, which makes *n smaller.
+ *
+ * HTTP_DONE fills rq, all but its peer, with slices into bytes and slots; the
+ * request took p->head_bytes + p->body_bytes, and what lies behind belongs to
+ * the next. HTTP_BAD: p->bad says why, and there is no way on. The outcome
+ * does not depend on how the bytes were cut into calls.
+ *
+ * slots has room for max_headers, also for those of the limits under which the
+ * request began. */
+MUST_USE enum http_step
+http_parse(struct http_parse *p, const struct http_limits *limits, char *bytes,
+           size_t *n, struct http_header *slots, struct http_request *rq);
+
+/* What a reply's head says beside what the reply itself says. */
+struct http_framing {
+    enum { HTTP_LENGTH, HTTP_CHUNKED, HTTP_UNTIL_CLOSE } how;
+    struct str date;       /* from http_date */
+    struct str connection; /* whole lines, each with its CRLF */
+};
+
+/* Whether a reply of that status has no body, whatever the reply says. */
+static inline bool http_is_bodiless(int status)
+{
+    return status < 200 || status == 204 || status == 304;
+}
+
+/* Write status line and headers, the empty line included. A header of the
+ * reply that would break the framing (a name that is no token, a control byte
+ * in its value, one that only net may say) is left out; returns how many were.
+ */
+size_t http_write_head(struct buf *out, const struct http_reply *r,
+                       const struct http_framing *f);
+
+/* Unix seconds as HTTP says them. */
+void http_date(int64_t unix_s, char out[HTTP_DATE_BYTES]);
+
+#endif

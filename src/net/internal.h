@@ -1,0 +1,182 @@
+#ifndef NET_INTERNAL_H
+#define NET_INTERNAL_H
+
+/* What the files of net share.
+ *
+ *     listen.c   addresses, listening sockets, taking connections
+ *     conn.c     one connection as bytes: read, gather, write, wait, close
+ *     serve.c    one connection as HTTP: requests out of bytes, replies back
+ *     net.c      the room: options, ids, stopping, counting
+ *
+ * conn.c knows nothing of HTTP but the names of the states, and serve.c
+ * nothing of sockets: what is to go between the two (TLS) or beside serve.c
+ * (WebSocket) finds its place there. */
+
+#include "base/loop.h"
+#include "net/net.h"
+
+enum {
+    READ_BYTES = 64 * 1024,         /* one buffer for all connections */
+    PIPELINE_BYTES = 16 * 1024,     /* waiting behind an open request */
+    SPARE_BUFS = 64,                /* kept for the next who needs one */
+    SPARE_BUF_BYTES = 16 * 1024,    /* larger ones are given back */
+    FRESH_BUF_BYTES = 512,          /* what a small reply fits in */
+    AWAY_MAX = 64,                  /* being turned away at the same time */
+    LINGER_MS = 2000,               /* for a peer to read our last words */
+    LINGER_BYTES = 8 * 1024 * 1024, /* of theirs that we listen to meanwhile */
+    SLOT_BITS = 24,
+    PEER_BYTES = 56,
+};
+
+/*            bytes        head          body
+ *    IDLE ---------> HEAD ------> BODY ------.
+ *     ^ '--------------'------------'--------+--> OPEN ---> STREAM
+ *     |                                              |         |
+ *     '---------------- keep-alive ------------------+---------'
+ *                                                    | last reply, or refused
+ *                                                    v
+ *                       CLOSED <--- LINGER <--- DRAIN
+ *
+ * DRAIN: the last bytes are on their way out. LINGER: they are out and our
+ * side is shut; we read and throw away, because closing over unread bytes
+ * would reset the connection before the peer has read the reply. Every state
+ * may go to CLOSED at once: the client left, or a wait was too long. */
+enum conn_state {
+    CONN_IDLE,   /* idle_timeout */
+    CONN_HEAD,   /* header_timeout */
+    CONN_BODY,   /* body_timeout */
+    CONN_OPEN,   /* reply_timeout */
+    CONN_STREAM, /* no deadline but that of writing */
+    CONN_DRAIN,  /* the same */
+    CONN_LINGER, /* LINGER_MS */
+    CONN_CLOSED, /* libuv will give it back; nobody touches it */
+};
+
+struct conn {
+    uv_tcp_t tcp;
+    struct net *net;
+    struct loop_job job; /* at the end of the turn: write */
+    struct timer timer;  /* the only one; see conn_arm */
+    int64_t deadline_ms; /* of the state; INT64_MAX: none */
+    int64_t write_deadline_ms;
+    struct sending *sending; /* what the kernel did not take at once */
+    struct buf in;           /* of requests not yet whole or not yet due */
+    struct buf out;          /* gathered in this turn, or behind `sending` */
+    struct http_parse parse;
+    uint64_t id; /* of the open request, or zero */
+    size_t discarded_bytes;
+    uint32_t slot;
+    uint8_t state; /* enum conn_state; conn_move changes it */
+    bool is_reading;
+    bool is_away; /* over the limit and being told so */
+    bool has_eof;
+    bool wants_room;
+    /* Of the open request: */
+    bool keeps_alive, is_head, is_http_10;
+    char peer[PEER_BYTES];
+};
+
+struct slot {
+    struct conn *c; /* NULL: free */
+    uint32_t next_free;
+};
+
+struct spare {
+    char *p;
+    size_t cap;
+};
+
+struct net {
+    struct loop *loop;
+    struct log *log;
+    struct net_opts opts;
+    struct net_handler on;
+
+    struct list listeners;
+    size_t n_listeners; /* until libuv has given them back */
+    char url[80];
+
+    struct slot *slots;
+    uint32_t n_slots, first_free;
+    size_t n_conns; /* until libuv has given them back */
+    size_t n_away;
+    uint64_t n_ids;
+
+    struct http_header *headers; /* of the request being read; never shrinks */
+    size_t headers_cap;
+    struct spare spares[SPARE_BUFS];
+    size_t n_spares;
+
+    int64_t date_s;
+    char date[HTTP_DATE_BYTES];
+    char keep_alive[80]; /* header lines */
+
+    bool is_stopping;
+    struct timer grace;
+    struct loop_job done_job;
+    void (*done)(void *ctx);
+    void *done_ctx;
+
+    struct net_stats stats;
+    char read_buf[READ_BYTES];
+};
+
+/* net.c */
+
+/* A place in the table for c; ERR_NOMEM, or ERR_LIMIT when ids run out. */
+MUST_USE enum err net_slot_take(struct net *n, struct conn *c);
+void net_slot_give(struct net *n, struct conn *c);
+uint64_t net_next_id(struct net *n, const struct conn *c);
+
+/* The connection whose open request that is; NULL when it is nobody. */
+struct conn *net_find(const struct net *n, uint64_t id);
+
+/* Call after something was given back: perhaps that was the last. */
+void net_check_stopped(struct net *n);
+
+/* listen.c */
+void listen_close_all(struct net *n);
+void listen_resume_all(struct net *n);
+
+/* conn.c */
+
+/* Takes fd, also on failure. NULL when it could not be taken up. */
+MUST_USE struct conn *conn_new(struct net *n, int fd, const char *peer,
+                               bool is_away);
+
+/* Enter a state and its deadline (INT64_MAX: none). */
+void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms);
+
+/* Make room for n more bytes of output, in one step. On false memory is gone,
+ * and the connection should be too. */
+MUST_USE bool conn_reserve(struct conn *c, size_t n);
+
+/* Keep bytes for later. False: memory is gone or the limit reached. */
+MUST_USE bool conn_keep_input(struct conn *c, const char *p, size_t n);
+
+/* Drop bytes from the front of the input; empty, it gives its memory back. */
+void conn_drop_input(struct conn *c, size_t n);
+
+/* Run serve_turn and write what gathered, at the end of this turn. */
+void conn_kick(struct conn *c);
+
+/* Bytes handed to us that the kernel has not taken. */
+size_t conn_unsent_bytes(const struct conn *c);
+
+void conn_set_reading(struct conn *c, bool on);
+
+/* Close once everything gathered has been sent. */
+void conn_drain(struct conn *c);
+
+/* Close now. Tells the owner when a request was open. */
+void conn_cut(struct conn *c);
+
+/* serve.c: what conn.c calls. */
+void serve_bytes(struct conn *c, char *p, size_t n);
+void serve_eof(struct conn *c);
+void serve_turn(struct conn *c);    /* at the end of the turn, before writing */
+void serve_sent(struct conn *c);    /* something was written */
+void serve_timeout(struct conn *c); /* the deadline of the state */
+void serve_refuse(struct conn *c, enum err e);
+
+#endif

@@ -1,0 +1,398 @@
+/* Listening sockets and who comes in through them.
+ *
+ * The sockets are our own under a uv_poll rather than libuv's uv_listen. That
+ * gives the peer's address without another system call, a word in what
+ * happens when file descriptors run out (libuv takes such connections and
+ * drops them; we leave them in the kernel's queue until there is room again),
+ * and a bound on how many are taken in one turn. */
+#include "net/internal.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+enum {
+    BACKLOG = 1024,
+    ACCEPTS_PER_TURN = 64,
+    BACK_OFF_MS = 100, /* until accept is tried again */
+};
+
+struct listener {
+    uv_poll_t poll;
+    struct net *net;
+    struct list_node node;
+    struct timer again; /* set while accepting rests */
+    bool rests;
+    int fd;
+};
+
+struct address {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } sa;
+    socklen_t len;
+    bool is_localhost; /* said by name, so both families are meant */
+};
+
+/* Addresses. */
+
+static bool read_port(struct str s, uint16_t *out)
+{
+    int64_t v;
+
+    if (s.n == 0 || s.n > 5 || str_to_i64(s, &v) != OK || v < 0 || v > 65535)
+        return false;
+    *out = (uint16_t)v;
+    return true;
+}
+
+static bool copy_host(struct str host, char *out, size_t out_bytes)
+{
+    if (host.n == 0 || host.n >= out_bytes || memchr(host.p, 0, host.n))
+        return false;
+    memcpy(out, host.p, host.n);
+    out[host.n] = 0;
+    return true;
+}
+
+static bool read_v6(struct str host, uint16_t port, struct address *a)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    a->sa.v6.sin6_family = AF_INET6;
+    a->sa.v6.sin6_port = htons(port);
+    a->len = sizeof(a->sa.v6);
+    return copy_host(host, text, sizeof(text)) &&
+           inet_pton(AF_INET6, text, &a->sa.v6.sin6_addr) == 1;
+}
+
+static bool read_v4(struct str host, uint16_t port, struct address *a)
+{
+    char text[INET_ADDRSTRLEN];
+
+    a->is_localhost = str_eq_nocase(host, STR("localhost"));
+    if (a->is_localhost)
+        host = STR("127.0.0.1");
+    a->sa.v4.sin_family = AF_INET;
+    a->sa.v4.sin_port = htons(port);
+    a->len = sizeof(a->sa.v4);
+    return copy_host(host, text, sizeof(text)) &&
+           inet_pton(AF_INET, text, &a->sa.v4.sin_addr) == 1;
+}
+
+static bool read_address(struct str s, struct address *a)
+{
+    size_t colon = s.n;
+    struct str host;
+    uint16_t port;
+
+    *a = (struct address){.len = 0};
+    while (colon > 0 && s.p[colon - 1] != ':')
+        colon--;
+    if (colon == 0 || !read_port(str_sub(s, colon, s.n), &port))
+        return false;
+    host = str_sub(s, 0, colon - 1);
+    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+        return read_v6(str_sub(host, 1, host.n - 1), port, a);
+    return read_v4(host, port, a);
+}
+
+bool net_is_loopback(struct str address)
+{
+    struct address a;
+
+    if (!read_address(address, &a))
+        return false;
+    if (a.sa.any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&a.sa.v6.sin6_addr);
+    return ntohl(a.sa.v4.sin_addr.s_addr) >> 24 == 127;
+}
+
+/* "127.0.0.1:80" or "[::1]:80". */
+static void write_address(const struct sockaddr *sa, char *out, size_t n)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+
+    if (sa->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const void *)sa;
+
+        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+        snprintf(out, n, "[%s]:%u", host, ntohs(v6->sin6_port));
+    } else {
+        const struct sockaddr_in *v4 = (const void *)sa;
+
+        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+        snprintf(out, n, "%s:%u", host, ntohs(v4->sin_port));
+    }
+}
+
+/* Accepting. */
+
+static void on_acceptable(uv_poll_t *h, int status, int events);
+
+static void resume(struct listener *l)
+{
+    loop_timer_cancel(l->net->loop, &l->again);
+    l->rests = false;
+    uv_poll_start(&l->poll, UV_READABLE, on_acceptable);
+}
+
+static void on_again(struct timer *t)
+{
+    resume(LIST_OF(t, struct listener, again));
+}
+
+/* The queue in the kernel stays readable, so going on at once would spin. A
+ * connection that closes wakes us earlier than the timer does. */
+static void rest(struct listener *l, int error)
+{
+    struct net *n = l->net;
+
+    log_warn(n->log, "net.accept_rests", LOG_C("error", strerror(error)),
+             LOG_I("connections", (int64_t)n->n_conns));
+    if (loop_timer_set(n->loop, &l->again, BACK_OFF_MS) != OK)
+        return;
+    l->rests = true;
+    uv_poll_stop(&l->poll);
+}
+
+void listen_resume_all(struct net *n)
+{
+    struct list_node *i;
+
+    for (i = list_first(&n->listeners); i; i = list_next(&n->listeners, i)) {
+        struct listener *l = LIST_OF(i, struct listener, node);
+
+        if (l->rests)
+            resume(l);
+    }
+}
+
+static void take(struct net *n, int fd, const struct sockaddr *peer)
+{
+    bool is_away = n->n_conns - n->n_away >= n->opts.max_connections;
+    char text[PEER_BYTES];
+    struct conn *c;
+
+    n->stats.refused_total += is_away;
+    if (is_away && n->n_away >= AWAY_MAX) {
+        close(fd);
+        return;
+    }
+    write_address(peer, text, sizeof(text));
+    c = conn_new(n, fd, text, is_away);
+    if (!c)
+        log_warn(n->log, "net.no_memory", LOG_C("peer", text));
+    else if (is_away)
+        serve_refuse(c, ERR_OVERLOADED);
+    else
+        n->stats.connections_total++;
+}
+
+static int accept_one(int fd, struct sockaddr_storage *peer)
+{
+    socklen_t len = sizeof(*peer);
+
+    if (FAULT("net.accept")) {
+        errno = EMFILE;
+        return -1;
+    }
+    return accept4(fd, (struct sockaddr *)peer, &len,
+                   SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+/* Errors of accept that concern one connection and not the listener. */
+static bool is_passing(int error)
+{
+    return error == EINTR || error == ECONNABORTED || error == EPROTO ||
+           error == ENETDOWN || error == ENOPROTOOPT || error == EHOSTDOWN ||
+           error == ENONET || error == EHOSTUNREACH || error == EOPNOTSUPP ||
+           error == ENETUNREACH || error == EPERM;
+}
+
+static void on_acceptable(uv_poll_t *h, int status, int events)
+{
+    struct listener *l = LIST_OF(h, struct listener, poll);
+
+    (void)events;
+    if (status < 0) {
+        rest(l, -status);
+        return;
+    }
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        struct sockaddr_storage peer;
+        int fd = accept_one(l->fd, &peer);
+
+        if (fd >= 0) {
+            take(l->net, fd, (struct sockaddr *)&peer);
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (!is_passing(errno)) {
+            rest(l, errno);
+            return;
+        }
+    }
+}
+
+/* Opening and closing. */
+
+static enum err say_why(struct why *why, const char *address, int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return why_err(why, ERR_BUSY,
+                       "address %s is in use: stop the other program or "
+                       "choose another port with --listen",
+                       address);
+    case EACCES:
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "address %s is not allowed to this user: choose a port "
+                       "above 1023 with --listen",
+                       address);
+    case EADDRNOTAVAIL:
+    case EAFNOSUPPORT:
+        return why_err(why, ERR_IO,
+                       "this machine has no address %s: choose one it has, or "
+                       "127.0.0.1, with --listen",
+                       address);
+    default:
+        return why_err(why, ERR_IO, "cannot listen on %s: %s", address,
+                       strerror(error));
+    }
+}
+
+/* A bound and listening socket, or -1 with errno set. */
+static int open_socket(const struct address *a)
+{
+    int fd, one = 1, error;
+
+    if (FAULT("net.listen")) {
+        errno = ENOBUFS;
+        return -1;
+    }
+    fd = socket(a->sa.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+        (a->sa.any.sa_family != AF_INET6 ||
+         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) == 0) &&
+        bind(fd, &a->sa.any, a->len) == 0 && !FAULT("net.listen") &&
+        listen(fd, BACKLOG) == 0)
+        return fd;
+    error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static void on_listener_closed(uv_handle_t *h)
+{
+    struct listener *l = LIST_OF(h, struct listener, poll);
+    struct net *n = l->net;
+
+    close(l->fd);
+    free(l);
+    n->n_listeners--;
+    net_check_stopped(n);
+}
+
+void listen_close_all(struct net *n)
+{
+    struct list_node *i;
+
+    while ((i = list_pop(&n->listeners))) {
+        struct listener *l = LIST_OF(i, struct listener, node);
+
+        loop_timer_cancel(n->loop, &l->again);
+        uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+    }
+}
+
+/* Takes fd, also on failure. */
+static enum err add_listener(struct net *n, int fd)
+{
+    struct listener *l = FAULT("net.listener") ? NULL : calloc(1, sizeof(*l));
+
+    if (!l || uv_poll_init(&n->loop->uv, &l->poll, fd) != 0) {
+        free(l);
+        close(fd);
+        return ERR_NOMEM;
+    }
+    l->net = n;
+    l->fd = fd;
+    l->again.fire = on_again;
+    list_append(&n->listeners, &l->node);
+    n->n_listeners++;
+    uv_poll_start(&l->poll, UV_READABLE, on_acceptable);
+    return OK;
+}
+
+/* The port that was really taken, also into *a for a second family. */
+static void note_url(struct net *n, int fd, struct address *a)
+{
+    char text[PEER_BYTES];
+
+    getsockname(fd, &a->sa.any, &a->len);
+    write_address(&a->sa.any, text, sizeof(text));
+    if (!n->url[0])
+        snprintf(n->url, sizeof(n->url), "http://%s", text);
+    log_info(n->log, "net.listening", LOG_C("address", text));
+}
+
+/* "localhost" is ::1 to many programs. Whether this machine has that, and
+ * whether the port is free there, is no condition. */
+static void listen_v6_too(struct net *n, const struct address *v4)
+{
+    struct address a = {.len = sizeof(a.sa.v6)};
+    int fd;
+
+    a.sa.v6.sin6_family = AF_INET6;
+    a.sa.v6.sin6_port = v4->sa.v4.sin_port;
+    a.sa.v6.sin6_addr = in6addr_loopback;
+    fd = open_socket(&a);
+    if (fd < 0 || add_listener(n, fd) != OK)
+        log_warn(n->log, "net.no_ipv6_loopback",
+                 LOG_I("port", ntohs(v4->sa.v4.sin_port)));
+    else
+        note_url(n, fd, &a);
+}
+
+enum err net_listen(struct net *n, struct str address, struct why *why)
+{
+    char text[PEER_BYTES];
+    struct address a;
+    enum err e;
+    int fd;
+
+    assert(!n->is_stopping);
+    if (!read_address(address, &a))
+        return why_err(why, ERR_USAGE,
+                       "'%.*s' is not an address to listen on: write "
+                       "127.0.0.1:8787, [::1]:8787 or localhost:8787, with "
+                       "port 0 for any free one",
+                       STR_ARG(str_sub(address, 0, 100)));
+    fd = open_socket(&a);
+    if (fd < 0) {
+        int error = errno;
+
+        write_address(&a.sa.any, text, sizeof(text));
+        return say_why(why, text, error);
+    }
+    e = add_listener(n, fd);
+    if (e)
+        return why_err(why, e, "cannot listen: out of memory");
+    note_url(n, fd, &a);
+    if (a.is_localhost)
+        listen_v6_too(n, &a);
+    return OK;
+}

@@ -1,0 +1,204 @@
+/* The room itself: options, the table of connections, stopping.
+ *
+ * A request's id is a running number over the place of its connection in the
+ * table. The connection remembers the id of its open request, so an old id,
+ * of a request that was answered or of a client that left, finds somebody
+ * else's number there or nobody. The running number has 40 bits: at 100 000
+ * requests a second it comes round after four months, and would then have to
+ * meet the same place and an owner that still holds the old one. */
+#include "net/internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum { NO_SLOT = (1 << SLOT_BITS) - 1, FIRST_SLOTS = 64 };
+
+static void cut_all(struct net *n)
+{
+    for (uint32_t i = 0; i < n->n_slots; i++)
+        if (n->slots[i].c)
+            conn_cut(n->slots[i].c);
+}
+
+static void on_grace_over(struct timer *t)
+{
+    cut_all(LIST_OF(t, struct net, grace));
+}
+
+/* Either everything is closed, or there was no memory for the grace and
+ * everything shall be. done is called once; n may be freed in it. */
+static void on_stop_job(struct loop_job *job)
+{
+    struct net *n = LIST_OF(job, struct net, done_job);
+    void (*done)(void *ctx) = n->done;
+
+    if (n->n_conns || n->n_listeners) {
+        cut_all(n);
+        return;
+    }
+    n->done = NULL;
+    if (done)
+        done(n->done_ctx);
+}
+
+struct net *net_new(struct loop *loop, struct log *log,
+                    const struct net_opts *opts,
+                    const struct net_handler *handler)
+{
+    struct net *n = FAULT("net.new") ? NULL : calloc(1, sizeof(*n));
+
+    if (!n)
+        return NULL;
+    n->loop = loop;
+    n->log = log;
+    n->on = *handler;
+    n->first_free = NO_SLOT;
+    n->grace.fire = on_grace_over;
+    n->done_job.run = on_stop_job;
+    list_init(&n->listeners);
+    net_set_opts(n, opts);
+    return n;
+}
+
+void net_set_opts(struct net *n, const struct net_opts *opts)
+{
+    n->opts = *opts;
+    snprintf(n->keep_alive, sizeof(n->keep_alive),
+             "Connection: keep-alive\r\nKeep-Alive: timeout=%lld\r\n",
+             (long long)(opts->idle_timeout_ms / 1000));
+}
+
+const char *net_url(const struct net *n)
+{
+    return n->url;
+}
+
+/* The table of connections. */
+
+static enum err grow_slots(struct net *n)
+{
+    uint32_t cap = n->n_slots ? n->n_slots * 2 : FIRST_SLOTS;
+    struct slot *slots;
+
+    if (cap > NO_SLOT)
+        cap = NO_SLOT;
+    if (cap == n->n_slots)
+        return ERR_LIMIT;
+    slots =
+        FAULT("net.slots") ? NULL : reallocarray(n->slots, cap, sizeof(*slots));
+    if (!slots)
+        return ERR_NOMEM;
+    n->slots = slots;
+    for (uint32_t i = cap; i-- > n->n_slots;) {
+        slots[i] = (struct slot){NULL, n->first_free};
+        n->first_free = i;
+    }
+    n->n_slots = cap;
+    return OK;
+}
+
+enum err net_slot_take(struct net *n, struct conn *c)
+{
+    if (n->first_free == NO_SLOT) {
+        enum err e = grow_slots(n);
+
+        if (e)
+            return e;
+    }
+    c->slot = n->first_free;
+    n->first_free = n->slots[c->slot].next_free;
+    n->slots[c->slot].c = c;
+    return OK;
+}
+
+void net_slot_give(struct net *n, struct conn *c)
+{
+    n->slots[c->slot] = (struct slot){NULL, n->first_free};
+    n->first_free = c->slot;
+}
+
+uint64_t net_next_id(struct net *n, const struct conn *c)
+{
+    n->n_ids++;
+    if (n->n_ids << SLOT_BITS == 0)
+        n->n_ids++; /* zero is nobody */
+    return n->n_ids << SLOT_BITS | c->slot;
+}
+
+struct conn *net_find(const struct net *n, uint64_t id)
+{
+    uint64_t slot = id & NO_SLOT;
+
+    if (id == 0 || slot >= n->n_slots || !n->slots[slot].c ||
+        n->slots[slot].c->id != id)
+        return NULL;
+    return n->slots[slot].c;
+}
+
+/* Stopping. */
+
+void net_check_stopped(struct net *n)
+{
+    if (n->is_stopping && n->n_conns == 0 && n->n_listeners == 0 && n->done) {
+        loop_timer_cancel(n->loop, &n->grace);
+        loop_at_end(n->loop, &n->done_job);
+    }
+}
+
+/* A connection between two requests need not wait for another. */
+static void let_go(struct conn *c)
+{
+    if (c->state != CONN_IDLE || c->in.n)
+        return;
+    if (conn_unsent_bytes(c))
+        conn_drain(c);
+    else
+        conn_cut(c);
+}
+
+void net_stop(struct net *n, int64_t grace_ms, void (*done)(void *ctx),
+              void *ctx)
+{
+    if (!n->is_stopping) {
+        n->is_stopping = true;
+        n->done = done;
+        n->done_ctx = ctx;
+        listen_close_all(n);
+        for (uint32_t i = 0; i < n->n_slots; i++)
+            if (n->slots[i].c)
+                let_go(n->slots[i].c);
+    }
+    /* Without memory for the timer there is no grace. Cutting off tells the
+     * owner, which must not happen inside its own call. */
+    if (loop_timer_set(n->loop, &n->grace, grace_ms > 0 ? grace_ms : 0) != OK)
+        loop_at_end(n->loop, &n->done_job);
+    net_check_stopped(n);
+}
+
+void net_free(struct net *n)
+{
+    if (!n)
+        return;
+    assert(n->n_conns == 0 && n->n_listeners == 0);
+    loop_timer_cancel(n->loop, &n->grace);
+    loop_not_at_end(&n->done_job);
+    while (n->n_spares)
+        free(n->spares[--n->n_spares].p);
+    free(n->slots);
+    free(n->headers);
+    free(n);
+}
+
+struct net_stats net_stats(const struct net *n)
+{
+    struct net_stats s = n->stats;
+
+    s.connections = (int64_t)n->n_conns;
+    for (uint32_t i = 0; i < n->n_slots; i++)
+        if (n->slots[i].c)
+            s.unsent_bytes += (int64_t)conn_unsent_bytes(n->slots[i].c);
+    return s;
+}

@@ -1,0 +1,437 @@
+/* A connection as a sequence of requests, one open at a time.
+ *
+ * Bytes are parsed where they were read, and what is handed over points there:
+ * a request that came in one piece is never copied. The owner answers from
+ * inside on_request or later. Nothing is called from inside its calls: a reply
+ * only marks the connection, and the next pipelined request is looked at by
+ * the loop that is already running (take_requests) or at the end of the turn.
+ *
+ * A client that half-closes is owed its reply. Its end of input only means
+ * that no further request comes; what it had sent whole is still answered. */
+#include "net/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum {
+    HEAD_ROOM_BYTES = 320, /* status line and our own headers */
+    CHUNK_ROOM_BYTES = 24, /* size in hex and two CRLF */
+    ERROR_BODY_BYTES = 4096,
+};
+
+static bool is_over_mark(const struct conn *c)
+{
+    return conn_unsent_bytes(c) > c->net->opts.max_unsent_bytes;
+}
+
+/* Whether bytes of the input may be looked at. A new request is not begun for
+ * somebody who does not read the replies to those before. */
+static bool takes_input(const struct conn *c)
+{
+    return (c->state == CONN_IDLE && !is_over_mark(c)) ||
+           c->state == CONN_HEAD || c->state == CONN_BODY;
+}
+
+static void set_reading(struct conn *c)
+{
+    conn_set_reading(c, c->state == CONN_HEAD || c->state == CONN_BODY ||
+                            c->state == CONN_DRAIN || c->in.n < PIPELINE_BYTES);
+}
+
+/* Replies. */
+
+static struct str date_now(struct net *n)
+{
+    int64_t now_s = loop_wall_ms(n->loop) / 1000;
+
+    if (now_s != n->date_s || !n->date[0]) {
+        n->date_s = now_s;
+        http_date(now_s, n->date);
+    }
+    return (struct str){n->date, HTTP_DATE_BYTES - 1};
+}
+
+static size_t head_room(const struct http_reply *r)
+{
+    size_t n = HEAD_ROOM_BYTES + r->content_type.n;
+
+    for (size_t i = 0; i < r->n_headers; i++)
+        n += r->headers[i].name.n + r->headers[i].value.n + 4;
+    return n;
+}
+
+/* Room for head and body in one step, then the head. */
+static bool put_head(struct conn *c, const struct http_reply *r,
+                     struct http_framing f, size_t body_room)
+{
+    struct net *n = c->net;
+    size_t n_left_out;
+
+    if (!conn_reserve(c, head_room(r) + body_room))
+        return false;
+    f.date = date_now(n);
+    f.connection =
+        c->keeps_alive ? str_of(n->keep_alive) : STR("Connection: close\r\n");
+    n_left_out = http_write_head(&c->out, r, &f);
+    if (n_left_out)
+        log_error(n->log, "net.header_left_out", LOG_I("status", r->status),
+                  LOG_I("count", (int64_t)n_left_out));
+    n->stats.replies_total[r->status / 100]++;
+    return true;
+}
+
+/* The request has its reply; what is next? */
+static void finish(struct conn *c)
+{
+    c->id = 0;
+    if (c->keeps_alive)
+        conn_move(c, CONN_IDLE, c->net->opts.idle_timeout_ms);
+    else
+        conn_drain(c);
+    conn_kick(c);
+}
+
+/* Memory is gone in the middle of a reply: nothing sensible can follow. The
+ * owner learns it from the call it is in. */
+static void give_up(struct conn *c)
+{
+    log_warn(c->net->log, "net.no_memory", LOG_C("peer", c->peer));
+    c->id = 0;
+    conn_cut(c);
+}
+
+static void put_reply(struct conn *c, const struct http_reply *r)
+{
+    bool has_body = !c->is_head && !http_is_bodiless(r->status);
+
+    if (!put_head(c, r, (struct http_framing){.how = HTTP_LENGTH},
+                  has_body ? r->body.n : 0)) {
+        give_up(c);
+        return;
+    }
+    if (has_body)
+        buf_add_str(&c->out, r->body);
+    finish(c);
+}
+
+void net_reply(struct net *n, uint64_t id, const struct http_reply *r)
+{
+    struct conn *c = net_find(n, id);
+
+    if (!c)
+        return;
+    assert(c->state == CONN_OPEN && r->status >= 200);
+    c->keeps_alive = c->keeps_alive && !n->is_stopping;
+    put_reply(c, r);
+}
+
+/* A refusal of our own, after which the connection ends. */
+void serve_refuse(struct conn *c, enum err e)
+{
+    const struct http_header retry = {STR("Retry-After"), STR("1")};
+    struct net *n = c->net;
+    struct http_reply r = {.status = err_row(e)->http_status};
+    struct buf body;
+
+    log_debug(n->log, "net.refused", LOG_C("peer", c->peer),
+              LOG_C("code", err_row(e)->code));
+    buf_init(&body, ERROR_BODY_BYTES);
+    r.content_type = n->on.word_error(n->on.ctx, e, &body);
+    r.body = buf_str(&body);
+    if (r.status == 503) {
+        r.headers = &retry;
+        r.n_headers = 1;
+    }
+    c->keeps_alive = false;
+    put_reply(c, &r);
+    buf_fini(&body);
+}
+
+/* Streams. */
+
+static void put_chunk(struct conn *c, struct str bytes)
+{
+    static const char hex[] = "0123456789abcdef";
+    char size[16];
+    size_t at = sizeof(size);
+
+    if (c->is_http_10) {
+        buf_add_str(&c->out, bytes);
+        return;
+    }
+    for (size_t v = bytes.n; v; v >>= 4)
+        size[--at] = hex[v & 15];
+    buf_add(&c->out, size + at, sizeof(size) - at);
+    buf_add_str(&c->out, STR("\r\n"));
+    buf_add_str(&c->out, bytes);
+    buf_add_str(&c->out, STR("\r\n"));
+}
+
+enum err net_stream_open(struct net *n, uint64_t id, const struct http_reply *r)
+{
+    struct conn *c = net_find(n, id);
+    struct http_framing f = {.how = HTTP_CHUNKED};
+
+    if (!c)
+        return ERR_GONE;
+    assert(c->state == CONN_OPEN && !http_is_bodiless(r->status));
+    if (c->is_http_10)
+        f.how = HTTP_UNTIL_CLOSE;
+    c->keeps_alive = c->keeps_alive && !n->is_stopping && !c->is_http_10;
+    if (!put_head(c, r, f, r->body.n + CHUNK_ROOM_BYTES)) {
+        give_up(c);
+        return ERR_GONE;
+    }
+    if (c->is_head) {
+        finish(c);
+        return ERR_GONE;
+    }
+    if (r->body.n)
+        put_chunk(c, r->body);
+    conn_move(c, CONN_STREAM, INT64_MAX);
+    conn_kick(c);
+    return OK;
+}
+
+enum err net_stream_send(struct net *n, uint64_t id, struct str bytes)
+{
+    struct conn *c = net_find(n, id);
+
+    if (!c)
+        return ERR_GONE;
+    assert(c->state == CONN_STREAM);
+    if (is_over_mark(c)) {
+        c->wants_room = true;
+        return ERR_BUSY;
+    }
+    if (bytes.n == 0)
+        return OK; /* an empty chunk would be the end */
+    if (!conn_reserve(c, bytes.n + CHUNK_ROOM_BYTES)) {
+        give_up(c);
+        return ERR_GONE;
+    }
+    put_chunk(c, bytes);
+    conn_kick(c);
+    return OK;
+}
+
+void net_stream_end(struct net *n, uint64_t id)
+{
+    struct conn *c = net_find(n, id);
+
+    if (!c)
+        return;
+    assert(c->state == CONN_STREAM);
+    c->wants_room = false;
+    if (!c->is_http_10) {
+        if (!conn_reserve(c, CHUNK_ROOM_BYTES)) {
+            give_up(c);
+            return;
+        }
+        buf_add_str(&c->out, STR("0\r\n\r\n"));
+    }
+    finish(c);
+}
+
+/* Requests. */
+
+static void refuse_bad(struct conn *c, enum err e)
+{
+    c->net->stats.bad_requests_total++;
+    c->is_head = c->parse.is_head;
+    serve_refuse(c, e);
+}
+
+static bool headers_fit(struct net *n)
+{
+    struct http_header *h;
+
+    if (n->headers_cap >= n->opts.max_headers)
+        return true;
+    h = FAULT("net.headers")
+            ? NULL
+            : reallocarray(n->headers, n->opts.max_headers, sizeof(*h));
+    if (!h)
+        return false;
+    n->headers = h;
+    n->headers_cap = n->opts.max_headers;
+    return true;
+}
+
+static enum http_step parse(struct conn *c, char *p, size_t *n,
+                            struct http_request *rq)
+{
+    const struct net_opts *o = &c->net->opts;
+    const struct http_limits limits = {
+        .max_request_line_bytes = o->max_request_line_bytes,
+        .max_header_bytes = o->max_header_bytes,
+        .max_headers = o->max_headers,
+        .max_body_bytes = o->max_body_bytes,
+    };
+
+    if (!headers_fit(c->net)) {
+        c->parse.bad = ERR_NOMEM;
+        return HTTP_BAD;
+    }
+    return http_parse(&c->parse, &limits, p, n, c->net->headers, rq);
+}
+
+/* Part of a request is here, `n` bytes of it. */
+static void await_rest(struct conn *c, size_t n)
+{
+    const struct net_opts *o = &c->net->opts;
+
+    if (c->parse.phase == HTTP_HEAD) {
+        if (c->state == CONN_IDLE)
+            conn_move(c, CONN_HEAD, o->header_timeout_ms);
+        return;
+    }
+    if (c->state == CONN_BODY)
+        return;
+    conn_move(c, CONN_BODY, o->body_timeout_ms);
+    if (c->state == CONN_CLOSED || !c->parse.expects_continue ||
+        n > c->parse.head_bytes)
+        return;
+    if (!conn_reserve(c, HEAD_ROOM_BYTES)) {
+        give_up(c);
+        return;
+    }
+    buf_add_str(&c->out, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+    conn_kick(c);
+}
+
+static void hand_over(struct conn *c, struct http_request *rq)
+{
+    struct net *n = c->net;
+
+    c->keeps_alive = c->parse.keeps_alive;
+    c->is_head = c->parse.is_head;
+    c->is_http_10 = c->parse.is_http_10;
+    c->parse = (struct http_parse){.phase = HTTP_HEAD};
+    conn_move(c, CONN_OPEN, n->opts.reply_timeout_ms);
+    if (c->state == CONN_CLOSED)
+        return;
+    c->id = net_next_id(n, c);
+    n->stats.requests_total++;
+    rq->peer = str_of(c->peer);
+    n->on.on_request(n->on.ctx, c->id, rq);
+}
+
+/* Take requests off the front of p until one stays open or is not whole.
+ * Returns how many bytes they took; *n shrinks with the framing of chunks. */
+static size_t take_requests(struct conn *c, char *p, size_t *n)
+{
+    size_t used = 0;
+
+    while (used < *n && takes_input(c)) {
+        size_t rest = *n - used;
+        struct http_request rq;
+        enum http_step step = parse(c, p + used, &rest, &rq);
+
+        *n = used + rest;
+        if (step == HTTP_MORE) {
+            await_rest(c, rest);
+            break;
+        }
+        if (step == HTTP_BAD) {
+            refuse_bad(c, c->parse.bad);
+            break;
+        }
+        used += c->parse.head_bytes + c->parse.body_bytes;
+        hand_over(c, &rq);
+    }
+    return used;
+}
+
+static void take_from_input(struct conn *c)
+{
+    size_t n = c->in.n;
+    size_t used = take_requests(c, c->in.p, &n);
+
+    c->in.n = n;
+    if (c->state != CONN_CLOSED)
+        conn_drop_input(c, used);
+}
+
+/* The client will send no more. */
+static void end_of_input(struct conn *c)
+{
+    if (c->state == CONN_HEAD || c->state == CONN_BODY)
+        refuse_bad(c, ERR_BAD_REQUEST);
+    else if (c->state == CONN_IDLE && c->in.n == 0)
+        conn_drain(c);
+}
+
+void serve_bytes(struct conn *c, char *p, size_t n)
+{
+    size_t used = 0;
+
+    if (c->in.n == 0 && takes_input(c))
+        used = take_requests(c, p, &n);
+    if (c->state == CONN_CLOSED || c->state == CONN_DRAIN)
+        return;
+    if (used < n && !conn_keep_input(c, p + used, n - used)) {
+        if (c->id)
+            conn_cut(c);
+        else
+            refuse_bad(c, ERR_NOMEM);
+        return;
+    }
+    if (c->in.n > n - used && takes_input(c))
+        take_from_input(c);
+    set_reading(c);
+}
+
+void serve_eof(struct conn *c)
+{
+    end_of_input(c);
+}
+
+void serve_turn(struct conn *c)
+{
+    if (c->in.n && takes_input(c))
+        take_from_input(c);
+    if (c->state != CONN_CLOSED && c->has_eof)
+        end_of_input(c);
+    set_reading(c);
+}
+
+void serve_sent(struct conn *c)
+{
+    struct net *n = c->net;
+
+    if (c->state == CONN_STREAM && c->wants_room &&
+        conn_unsent_bytes(c) <= n->opts.max_unsent_bytes / 2) {
+        c->wants_room = false;
+        n->on.on_room(n->on.ctx, c->id);
+    } else if (c->state == CONN_IDLE && c->in.n && takes_input(c)) {
+        conn_kick(c);
+    }
+}
+
+void serve_timeout(struct conn *c)
+{
+    struct net *n = c->net;
+    uint64_t id = c->id;
+
+    if (c->state == CONN_IDLE && conn_unsent_bytes(c)) {
+        /* Not idle but slow, which is for the write time-out to judge. */
+        conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
+        return;
+    }
+    n->stats.timeouts_total++;
+    if (c->state == CONN_IDLE) {
+        conn_cut(c);
+        return;
+    }
+    if (c->state != CONN_OPEN) {
+        c->is_head = c->parse.is_head;
+        serve_refuse(c, ERR_TIMEOUT);
+        return;
+    }
+    c->id = 0;
+    n->on.on_gone(n->on.ctx, id);
+    serve_refuse(c, ERR_NO_REPLY);
+}
