@@ -121,21 +121,20 @@ static INLINE const char *space(struct json_walk *w, const char *p)
 
 /* Nodes. */
 
-/* Nodes come in slabs, which spares a call for each. A slab that is too much
- * for the arena may yet leave room for a single node. */
+/* Nodes come in slabs, which spares a call for each. Near the cap of the arena
+ * a slab is what still fits. */
 static APART bool add_slab(struct json_walk *w)
 {
     size_t n = w->n_slab ? w->n_slab * 2 : FIRST_SLAB;
+    size_t fit = (w->arena->cap - w->arena->used) / sizeof(*w->nodes);
 
     if (n > LARGEST_SLAB)
         n = LARGEST_SLAB;
-    w->n_slab = n;
+    if (n > fit)
+        n = fit ? fit : 1;
     w->nodes = arena_array(w->arena, n, sizeof(*w->nodes));
-    if (!w->nodes) {
-        n = 1;
-        w->nodes = arena_alloc(w->arena, sizeof(*w->nodes));
-    }
     w->n_nodes = w->nodes ? n : 0;
+    w->n_slab = n;
     return w->nodes;
 }
 
