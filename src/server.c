@@ -228,13 +228,11 @@ static void on_signal(uv_signal_t *h, int signum)
         return;
     }
     log_info(&s->log, "server.stopping", LOG_I("signal", signum));
-    if (s->is_stopping) { /* the second time it is meant */
-        loop_stop(&s->loop);
-        return;
-    }
-    s->is_stopping = true;
     s->calls.is_ready = false;
-    net_stop(s->net, s->config->stop_grace_ms, on_all_gone, s);
+    /* Asked a second time, nobody is waited for any more. */
+    net_stop(s->net, s->is_stopping ? 0 : s->config->stop_grace_ms, on_all_gone,
+             s);
+    s->is_stopping = true;
 }
 
 /* Building. */
