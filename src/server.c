@@ -124,13 +124,14 @@ static bool file_has_changed(struct server *s)
     return changed;
 }
 
-static void log_report(struct server *s, const char *event,
+static void log_report(struct server *s, enum log_level level,
                        const struct config_report *report)
 {
     struct str rest = str_of(report->text);
 
     while (rest.n)
-        log_warn(&s->log, event, LOG_S("problem", str_cut(&rest, '\n')));
+        LOG_AT(&s->log, level, "config.problem",
+               LOG_S("problem", str_cut(&rest, '\n')));
 }
 
 static void apply(struct server *s, struct config *fresh)
@@ -159,12 +160,12 @@ static void reload(struct server *s)
     struct config *fresh = config_load(&s->opts->source, &report);
 
     if (fresh) {
-        log_report(s, "config.warning", &report);
+        log_report(s, LOG_WARN, &report);
         apply(s, fresh);
         return;
     }
     s->calls.reloads_failed_total++;
-    log_report(s, "config.problem", &report);
+    log_report(s, LOG_ERROR, &report);
     log_error(&s->log, "config.not_reloaded",
               LOG_C("because", "it has problems; the one before stays"));
 }
@@ -364,7 +365,7 @@ enum exit_status server_run(const struct server_opts *opts)
     }
     log_init(&s.log, STDERR_FILENO, (enum log_level)s.config->log.level,
              (enum log_format)s.config->log.format, clock_system());
-    log_report(&s, "config.warning", &report);
+    log_report(&s, LOG_WARN, &report);
     e = build_and_run(&s, &why);
     if (e)
         complain(opts, e, why.text);
