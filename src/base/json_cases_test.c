@@ -123,7 +123,7 @@ static const struct json_case strings[] = {
     NO("\"\\ud800\\\""), NO("\"\\ud800"), NO("\"\\ud800\\"),
     NO("\"\\ud800\\u"), NO("\"\\ud800\\udc0"), NO("\"\\ud800\\ue000\""),
     NO("\"\\ud800\\udbff\""), NO("\"\\udc00\""), NO("\"\\udfff\""),
-    NO("\"\\udc00\\ud800\""), NO("\"\\ud800\\\\udc00\""),
+    NO("\"\\udc00\\ud800\""), NO("\"\\udc00\\udc00\""), NO("\"\\ud800\\\\udc00\""),
     NO("\"\\ud83d\xf0\x9f\x98\x80\""), NO("\"\0\""), NO("\"\x01\""),
     NO("\"\x1f\""), NO("\"\t\""), NO("\"\n\""), NO("\"\r\""), NO("\"a\nb\""),
     NO("\"0123456789abcde\n\""), NO("\"0123456789abcdef\n\""),
