@@ -478,13 +478,13 @@ static void read_file_if_any(struct load *l, const char *path)
 
 /* The environment. */
 
-const char *config_env(char *const *environ, const char *name)
+const char *config_env(char *const *env, const char *name)
 {
     size_t n = strlen(name);
 
-    for (; environ && *environ; environ++)
-        if (strncmp(*environ, name, n) == 0 && (*environ)[n] == '=')
-            return *environ + n + 1;
+    for (; env && *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
     return NULL;
 }
 

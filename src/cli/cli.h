@@ -48,8 +48,7 @@ enum { CLI_OUT_MAX = 4 * 1024 * 1024, CLI_ARENA_BYTES = 1024 * 1024 };
 /* Options that every command takes. */
 extern const struct arg_option cli_shared_options[];
 
-void cli_init(struct cli *c, const struct command *commands,
-              char *const *environ);
+void cli_init(struct cli *c, const struct command *commands, char *const *env);
 void cli_fini(struct cli *c);
 
 /* Write `out` to stdout. A reader that is gone or a full disk turns success
