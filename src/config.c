@@ -684,10 +684,17 @@ static void load_begin(struct load *l, const struct config_source *src,
         .c = config_new(), .report.out = report, .environ = src->environ};
     arena_init(&l->scratch, SCRATCH_BYTES);
     buf_init(&l->file, FILE_MAX_BYTES + FILE_MAX_BYTES / 2);
-    if (l->c)
-        read_defaults(l);
-    else
+    if (!l->c) {
         report_no_memory(&l->report, (struct place){.name = STR("signalbox")});
+        return;
+    }
+    read_defaults(l);
+    /* Only memory can be missing for those. Without them there is nothing to
+     * lay the rest over. */
+    if (report->n_errors) {
+        config_free(l->c);
+        l->c = NULL;
+    }
 }
 
 /* Everything that comes after the file. */

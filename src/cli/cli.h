@@ -72,8 +72,8 @@ void cli_wrapped(struct cli *c, unsigned col, unsigned indent, struct str text);
 void cli_indented(struct buf *out, struct str json);
 
 /* Fill src from --config, --listen, --data and --set, in the order given.
- * Borrows c and its arguments. An error has been said already; *e is then the
- * status to end with. */
+ * Borrows c and its arguments. An error has been said already; *status
+ * is then what to end with. */
 MUST_USE bool cli_source(struct cli *c, struct config_source *src,
                          enum exit_status *status);
 

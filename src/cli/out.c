@@ -3,6 +3,8 @@
  * Everything is gathered and written once, so that a failing write is noticed
  * and half an answer is rare. Turned down: stdio, whose buffering hides the
  * error until nobody looks. */
+#include "cli/cli.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/cli.h"
 
 enum { NARROWEST = 40, WIDEST = 100 };
 
