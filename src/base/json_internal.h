@@ -16,9 +16,8 @@ struct json_raw {
 /* A key that was seen, told by where it stands in the text. */
 struct json_key {
     uint32_t hash;
-    uint32_t at; /* behind the opening quote */
-    uint32_t n : 31;
-    uint32_t is_escaped : 1;
+    uint32_t at;      /* behind the opening quote */
+    uint32_t n_twice; /* twice the length, and one if it has a backslash */
 };
 
 enum {
@@ -53,8 +52,8 @@ struct json_walk {
     struct arena *arena;
     struct json *root;
     struct json *nodes;
-    size_t n_nodes, n_slab; /* left in this slab; size of the last one */
-    struct str key;         /* of the value that comes next */
+    size_t n_nodes, n_slab;   /* left in this slab; size of the last one */
+    struct json *member_node; /* has its key, its value comes next */
 
     /* Told each member of the outermost object, when none is built. */
     void (*on_member)(struct json_walk *w, struct json_raw key, struct str v);
@@ -103,13 +102,13 @@ size_t json_utf8(const char *p, const char *end);
  * the first key stands that was there before; NULL when there is none. */
 bool json_keys_grow(struct json_keys *k);
 bool json_keys_has(const struct json_keys *k, uint32_t first,
-                   struct json_key key);
+                   const struct json_key *key);
 const char *json_keys_first_double(struct json_keys *k, uint32_t first);
 void json_keys_fini(struct json_keys *k);
 
 /* Numbers: a real whose grammar was checked, to the nearest double. Infinity
  * when it does not fit. */
-double json_real(struct str digits);
+double json_to_real(struct str digits);
 
 enum { JSON_REAL_BYTES = 32 };
 

@@ -19,7 +19,8 @@
 
 static struct json_raw raw_of(const struct json_keys *k, struct json_key key)
 {
-    return (struct json_raw){{k->text + key.at, key.n}, key.is_escaped};
+    return (struct json_raw){{k->text + key.at, key.n_twice / 2},
+                             key.n_twice & 1};
 }
 
 bool json_keys_grow(struct json_keys *k)
@@ -45,11 +46,11 @@ void json_keys_fini(struct json_keys *k)
 }
 
 bool json_keys_has(const struct json_keys *k, uint32_t first,
-                   struct json_key key)
+                   const struct json_key *key)
 {
     for (uint32_t i = first; i < k->n; i++)
-        if (k->v[i].hash == key.hash &&
-            json_raw_cmp(raw_of(k, k->v[i]), raw_of(k, key)) == 0)
+        if (k->v[i].hash == key->hash &&
+            json_raw_cmp(raw_of(k, k->v[i]), raw_of(k, *key)) == 0)
             return true;
     return false;
 }

@@ -119,6 +119,43 @@ static INLINE const char *space(struct json_walk *w, const char *p)
     return space_slow(w, p);
 }
 
+/* Nodes. */
+
+/* Nodes come in slabs, which spares a call for each. Near the cap of the arena
+ * a slab is what still fits. */
+static APART bool add_slab(struct json_walk *w)
+{
+    size_t n = w->n_slab ? w->n_slab * 2 : FIRST_SLAB;
+    size_t fit = (w->arena->cap - w->arena->used) / sizeof(*w->nodes);
+
+    if (n > LARGEST_SLAB)
+        n = LARGEST_SLAB;
+    if (n > fit)
+        n = fit ? fit : 1;
+    w->nodes = arena_array(w->arena, n, sizeof(*w->nodes));
+    w->n_nodes = w->nodes ? n : 0;
+    w->n_slab = n;
+    return w->nodes;
+}
+
+/* A node, hung into its parent; its value follows. */
+static INLINE struct json *new_node(struct json_walk *w, const char *p)
+{
+    struct json_frame *f = &w->frames[w->depth];
+    struct json *v;
+
+    if (w->n_nodes == 0 && !add_slab(w)) {
+        fail_memory(w, p, ERR_LIMIT);
+        return NULL;
+    }
+    w->n_nodes--;
+    v = w->nodes++;
+    *f->tail = v;
+    f->tail = &v->next;
+    f->n++;
+    return v;
+}
+
 /* Strings. */
 
 static INLINE bool is_plain(char c)
@@ -289,7 +326,7 @@ static APART const char *real_value(struct json_walk *w, const char *p,
             return fail_at(w, q, "the exponent has no digits");
         q = digits(w, q);
     }
-    d = json_real((struct str){p, (size_t)(q - p)});
+    d = json_to_real((struct str){p, (size_t)(q - p)});
     if (__builtin_isinf(d))
         return fail(w, p, "this number does not fit");
     if (v) {
@@ -357,27 +394,36 @@ static INLINE uint32_t hash(const struct json_walk *w, struct json_raw raw)
     return json_hash(first, last, raw.s.n);
 }
 
-/* Remember the key; false when it was there already or memory is gone. */
+/* Remember the key; false when it was there already or memory is gone. It is
+ * written where it stays: a copy by way of the stack stalled the processor. */
 static INLINE bool new_key(struct json_walk *w, struct json_raw raw)
 {
     struct json_frame *f = &w->frames[w->depth];
     struct json_keys *k = &w->keys;
-    struct json_key key = {
-        .hash = hash(w, raw),
-        .at = (uint32_t)(raw.s.p - w->start),
-        .n = (uint32_t)raw.s.n & 0x7fffffff,
-        .is_escaped = raw.is_escaped,
-    };
-    uint64_t bit = UINT64_C(1) << (key.hash >> 26);
+    struct json_key *key;
+    uint64_t bit;
 
+    if (k->n == k->cap && !json_keys_grow(k))
+        return fail_memory(w, raw.s.p, ERR_NOMEM) != NULL;
+    key = &k->v[k->n];
+    key->hash = hash(w, raw);
+    key->at = (uint32_t)(raw.s.p - w->start);
+    key->n_twice = (uint32_t)raw.s.n * 2 + raw.is_escaped;
+    bit = UINT64_C(1) << (key->hash >> 26);
     if ((f->seen & bit) && k->n - f->first_key < JSON_KEYS_LINEAR &&
         json_keys_has(k, f->first_key, key))
         return fail(w, raw.s.p - 1, "this key is here twice") != NULL;
     f->seen |= bit;
-    if (k->n == k->cap && !json_keys_grow(k))
-        return fail_memory(w, raw.s.p, ERR_NOMEM) != NULL;
-    k->v[k->n++] = key;
+    k->n++;
     return true;
+}
+
+static INLINE bool keyed_node(struct json_walk *w, struct json_raw raw)
+{
+    struct json *v = new_node(w, raw.s.p);
+
+    w->member_node = v;
+    return v && decode(w, raw, &v->key);
 }
 
 /* From the quote of a key to the value. */
@@ -392,7 +438,7 @@ static INLINE const char *member(struct json_walk *w, const char *p,
     if (!p)
         return NULL;
     raw.s.n = (size_t)(p - raw.s.p);
-    if (!new_key(w, raw) || (build && !decode(w, raw, &w->key)))
+    if (!new_key(w, raw) || (build && !keyed_node(w, raw)))
         return NULL;
     p = space(w, p + 1);
     if (!p || p == w->end || *p != ':')
@@ -457,45 +503,6 @@ static INLINE const char *open(struct json_walk *w, const char *p,
     return p;
 }
 
-/* Nodes come in slabs, which spares a call for each. A slab that is too much
- * for the arena may yet leave room for a single node. */
-static APART bool add_slab(struct json_walk *w)
-{
-    size_t n = w->n_slab ? w->n_slab * 2 : FIRST_SLAB;
-
-    if (n > LARGEST_SLAB)
-        n = LARGEST_SLAB;
-    w->n_slab = n;
-    w->nodes = arena_array(w->arena, n, sizeof(*w->nodes));
-    if (!w->nodes) {
-        n = 1;
-        w->nodes = arena_alloc(w->arena, sizeof(*w->nodes));
-    }
-    w->n_nodes = w->nodes ? n : 0;
-    return w->nodes;
-}
-
-/* A node for the value at p, hung into its parent. */
-static INLINE struct json *node_at(struct json_walk *w, const char *p)
-{
-    struct json_frame *f = &w->frames[w->depth];
-    struct json *v;
-
-    if (w->n_nodes == 0 && !add_slab(w)) {
-        fail_memory(w, p, ERR_LIMIT);
-        return NULL;
-    }
-    w->n_nodes--;
-    v = w->nodes++;
-    v->at = (uint32_t)(p - w->start);
-    if (f->close == '}')
-        v->key = w->key;
-    *f->tail = v;
-    f->tail = &v->next;
-    f->n++;
-    return v;
-}
-
 static INLINE const char *value(struct json_walk *w, const char *p,
                                 enum due *due, bool build)
 {
@@ -503,8 +510,12 @@ static INLINE const char *value(struct json_walk *w, const char *p,
 
     if (p == w->end)
         return fail_at(w, p, NULL);
-    if (build && !(v = node_at(w, p)))
-        return NULL;
+    if (build) {
+        v = w->frames[w->depth].close == '}' ? w->member_node : new_node(w, p);
+        if (!v)
+            return NULL;
+        v->at = (uint32_t)(p - w->start);
+    }
     *due = DUE_NEXT;
     switch (*p) {
     case '"': return string_value(w, p, v, build);

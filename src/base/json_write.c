@@ -2,12 +2,19 @@
  * json_put_raw and by brackets that do not match, which are our own mistakes:
  * whatever is not UTF-8 becomes U+FFFD, what is not finite becomes null.
  *
- * Most strings need nothing done to them. They are looked through once and
- * copied once; only one with something in it is written piece by piece. Room
- * is asked for inline and from buf only when there is none left. */
+ * Strings are looked through and copied in one go, sixteen bytes at a time.
+ * The copy may run past what counts, so it wants some slack in the buf; near
+ * the limit of the buf, where slack is not to be had, bytes go one by one.
+ * Room is asked for inline and from buf only when there is none left. */
 #include "base/json_internal.h"
 
 #include <math.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum { SLACK = 16 };
 
 static inline char *room(struct buf *b, size_t n)
 {
@@ -54,50 +61,155 @@ static inline bool is_plain(char c)
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-static void put_odd(struct buf *b, const char **p, const char *end)
+#ifdef __SSE2__
+/* n < 16 bytes, the rest zero; reads nothing behind them. */
+static inline __m128i load_short(const char *p, size_t n)
+{
+    uint64_t low = 0, high = 0;
+    uint32_t a, b;
+
+    if (n >= 8) {
+        memcpy(&low, p, 8);
+        memcpy(&high, p + n - 8, 8);
+        high = n > 8 ? high >> (128 - 8 * n) : 0;
+    } else if (n >= 4) {
+        memcpy(&a, p, 4);
+        memcpy(&b, p + n - 4, 4);
+        low = a | (uint64_t)b << (8 * n - 32);
+    } else if (n) {
+        low = (uint64_t)(unsigned char)p[0] |
+              (uint64_t)(unsigned char)p[n / 2] << (8 * (n / 2)) |
+              (uint64_t)(unsigned char)p[n - 1] << (8 * (n - 1));
+    }
+    return _mm_set_epi64x((long long)high, (long long)low);
+}
+
+/* A bit for each byte that is not plain. */
+static inline unsigned odd_bits(__m128i x)
+{
+    __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+    __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+    __m128i low = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
+
+    return (unsigned)_mm_movemask_epi8(
+        _mm_or_si128(_mm_or_si128(quote, slash), low));
+}
+
+/* Copy plain bytes until one is not; how many. Writes up to SLACK more. */
+static inline size_t copy_plain(char *to, const char *p, size_t n)
+{
+    unsigned odd;
+    size_t i;
+
+    for (i = 0; n - i >= 16; i += 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(p + i));
+
+        odd = odd_bits(x);
+        _mm_storeu_si128((__m128i *)(to + i), x);
+        if (odd)
+            return i + (size_t)__builtin_ctz(odd);
+    }
+    if (i < n) {
+        __m128i x = load_short(p + i, n - i);
+
+        odd = odd_bits(x);
+        _mm_storeu_si128((__m128i *)(to + i), x);
+        i += (size_t)__builtin_ctz(odd | 1u << (n - i));
+    }
+    return i;
+}
+#else
+static inline size_t copy_plain(char *to, const char *p, size_t n)
+{
+    size_t i = 0;
+
+    for (; i < n && is_plain(p[i]); i++)
+        to[i] = p[i];
+    return i;
+}
+#endif
+
+/* Add plain bytes until one is not; how many. */
+static inline size_t add_plain(struct buf *b, const char *p, size_t n)
+{
+    size_t done = 0;
+
+    if (n + SLACK <= b->limit - b->n) {
+        char *to = room(b, n + SLACK);
+
+        if (to)
+            b->n += done = copy_plain(to, p, n);
+        return to ? done : n;
+    }
+    while (done < n && is_plain(p[done]))
+        done++;
+    buf_add(b, p, done);
+    return done;
+}
+
+static size_t add_escaped(struct buf *b, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
     static const char named[] = "btnvfr"; /* 8 to 13, of which v is none */
-    unsigned char c = (unsigned char)**p;
     char text[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    size_t n;
+    bool is_named = c >= '\b' && c <= '\r' && c != '\v';
 
-    if (c >= 0x80) {
-        n = json_utf8(*p, end);
-        if (n)
-            buf_add(b, *p, n);
-        else
-            buf_add(b, "\xef\xbf\xbd", 3);
-        *p += n ? n : 1;
-        return;
-    }
-    n = 6;
-    if (c >= 8 && c <= 13 && c != '\v') {
-        text[1] = named[c - 8];
-        n = 2;
-    } else if (c >= 0x20) {
-        text[1] = (char)c;
-        n = 2;
-    }
-    buf_add(b, text, n);
-    ++*p;
+    if (is_named || c >= 0x20)
+        text[1] = is_named ? named[c - '\b'] : (char)c;
+    buf_add(b, text, is_named || c >= 0x20 ? 2 : 6);
+    return 1;
 }
 
-static void put_string(struct buf *b, struct str s)
+/* Add what is not ASCII; how many bytes of p that was. */
+static size_t add_wide(struct buf *b, const char *p, const char *end)
 {
-    const char *p = s.p, *end = s.p + s.n;
+    const char *from = p;
+    size_t n;
 
-    put_char(b, '"');
+    while (p < end && (signed char)*p < 0 && (n = json_utf8(p, end)))
+        p += n;
+    buf_add(b, from, (size_t)(p - from));
+    if (p > from)
+        return (size_t)(p - from);
+    buf_add(b, "\xef\xbf\xbd", 3);
+    return 1;
+}
+
+/* The rest of a string, piece by piece, with the closing quote. */
+static __attribute__((noinline)) void put_pieces(struct buf *b, const char *p,
+                                                 const char *end)
+{
     while (p < end) {
-        const char *from = p;
-
-        while (p < end && is_plain(*p))
-            p++;
-        buf_add(b, from, (size_t)(p - from));
+        p += add_plain(b, p, (size_t)(end - p));
         if (p < end)
-            put_odd(b, &p, end);
+            p += (signed char)*p < 0 ? add_wide(b, p, end)
+                                     : add_escaped(b, (unsigned char)*p);
     }
     put_char(b, '"');
+}
+
+static inline void put_string(struct buf *b, struct str s)
+{
+    size_t done = 0;
+
+    if (s.n + SLACK + 2 <= b->cap - b->n) {
+        char *to = b->p + b->n;
+
+        *to = '"';
+        done = copy_plain(to + 1, s.p, s.n);
+        to[1 + done] = '"';
+        b->n += done + 1;
+        if (done == s.n) {
+            b->n++;
+            return;
+        }
+    } else {
+        put_char(b, '"');
+    }
+    if (s.n)
+        put_pieces(b, s.p + done, s.p + s.n);
+    else
+        put_char(b, '"');
 }
 
 void json_key(struct json_out *o, struct str key)
@@ -114,10 +226,34 @@ void json_put_str(struct json_out *o, struct str s)
     put_string(o->out, s);
 }
 
+/* Two digits at a time, from the back. */
+static inline char *whole(char *end, uint64_t v)
+{
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324"
+        "25262728293031323334353637383940414243444546474849"
+        "50515253545556575859606162636465666768697071727374"
+        "75767778798081828384858687888990919293949596979899";
+
+    while (v >= 10) {
+        memcpy(end -= 2, pairs + v % 100 * 2, 2);
+        v /= 100;
+        if (v == 0)
+            return end;
+    }
+    *--end = (char)('0' + v);
+    return end;
+}
+
 void json_put_int(struct json_out *o, int64_t v)
 {
+    char text[20], *end = text + sizeof(text);
+    char *p = whole(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+
+    if (v < 0)
+        *--p = '-';
     comma(o);
-    buf_add_i64(o->out, v);
+    buf_add(o->out, p, (size_t)(end - p));
 }
 
 void json_put_real(struct json_out *o, double v)
@@ -132,14 +268,29 @@ void json_put_real(struct json_out *o, double v)
     buf_add(o->out, text, json_real_write(text, v));
 }
 
+static inline void put_word(struct json_out *o, const char *word, size_t n)
+{
+    char *to;
+
+    comma(o);
+    to = room(o->out, n);
+    if (to) {
+        memcpy(to, word, n);
+        o->out->n += n;
+    }
+}
+
 void json_put_bool(struct json_out *o, bool v)
 {
-    json_put_raw(o, v ? STR("true") : STR("false"));
+    if (v)
+        put_word(o, "true", 4);
+    else
+        put_word(o, "false", 5);
 }
 
 void json_put_null(struct json_out *o)
 {
-    json_put_raw(o, STR("null"));
+    put_word(o, "null", 4);
 }
 
 void json_put_raw(struct json_out *o, struct str document)
