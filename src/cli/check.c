@@ -1,10 +1,11 @@
 /* check: is the configuration right, and what does it come to? Problems are
  * what was asked for and so go to stdout; with --print the configuration was,
  * and they go to stderr. */
+#include "cli/cli.h"
+
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cli/cli.h"
 
 const struct arg_option cli_check_options[] = {
     CLI_SOURCE_OPTIONS,

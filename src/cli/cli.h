@@ -48,8 +48,7 @@ enum { CLI_OUT_MAX = 4 * 1024 * 1024, CLI_ARENA_BYTES = 1024 * 1024 };
 /* Options that every command takes. */
 extern const struct arg_option cli_shared_options[];
 
-void cli_init(struct cli *c, const struct command *commands,
-              char *const *environ);
+void cli_init(struct cli *c, const struct command *commands, char *const *env);
 void cli_fini(struct cli *c);
 
 /* Write `out` to stdout. A reader that is gone or a full disk turns success
@@ -73,8 +72,8 @@ void cli_wrapped(struct cli *c, unsigned col, unsigned indent, struct str text);
 void cli_indented(struct buf *out, struct str json);
 
 /* Fill src from --config, --listen, --data and --set, in the order given.
- * Borrows c and its arguments. An error has been said already; *e is then the
- * status to end with. */
+ * Borrows c and its arguments. An error has been said already; *status
+ * is then what to end with. */
 MUST_USE bool cli_source(struct cli *c, struct config_source *src,
                          enum exit_status *status);
 

@@ -3,6 +3,8 @@
  * no folder made, no lock taken, and the address is let go at once. Questions
  * about settings are not asked while the configuration is wrong, since the
  * answers would be about something else. */
+#include "cli/cli.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/cli.h"
 
 enum mark { GOOD, DOUBTFUL, BAD };
 

@@ -2,10 +2,11 @@
  * a setting. `help config` in a pipe is docs/config.md word for word; on a
  * terminal, where Markdown's tables are hard to read, the same in paragraphs.
  */
+#include "cli/cli.h"
+
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cli/cli.h"
 
 static unsigned option_columns(const struct arg_option *o)
 {

@@ -3,6 +3,8 @@
  * Everything is gathered and written once, so that a failing write is noticed
  * and half an answer is rare. Turned down: stdio, whose buffering hides the
  * error until nobody looks. */
+#include "cli/cli.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/cli.h"
 
 enum { NARROWEST = 40, WIDEST = 100 };
 
@@ -21,12 +22,12 @@ const struct arg_option cli_shared_options[] = {
 };
 
 /* The locale by its name: enough to know what a check mark would become. */
-static bool is_utf8(char *const *environ)
+static bool is_utf8(char *const *env)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *v = config_env(environ, names[i]);
+        const char *v = config_env(env, names[i]);
 
         if (v && *v)
             return strcasestr(v, "utf-8") || strcasestr(v, "utf8");
@@ -34,9 +35,9 @@ static bool is_utf8(char *const *environ)
     return false;
 }
 
-static bool is_set(char *const *environ, const char *name)
+static bool is_set(char *const *env, const char *name)
 {
-    const char *v = config_env(environ, name);
+    const char *v = config_env(env, name);
 
     return v && *v;
 }
@@ -52,16 +53,15 @@ static unsigned width_of(int fd)
     return ws.ws_col > WIDEST ? WIDEST : ws.ws_col;
 }
 
-void cli_init(struct cli *c, const struct command *commands,
-              char *const *environ)
+void cli_init(struct cli *c, const struct command *commands, char *const *env)
 {
-    const char *term = config_env(environ, "TERM");
+    const char *term = config_env(env, "TERM");
     bool is_dumb = !term || !*term || strcmp(term, "dumb") == 0;
 
-    *c = (struct cli){.commands = commands, .environ = environ};
+    *c = (struct cli){.commands = commands, .environ = env};
     c->on_terminal = isatty(STDOUT_FILENO);
-    c->colour = c->on_terminal && !is_dumb && !is_set(environ, "NO_COLOR");
-    c->unicode = c->on_terminal && is_utf8(environ);
+    c->colour = c->on_terminal && !is_dumb && !is_set(env, "NO_COLOR");
+    c->unicode = c->on_terminal && is_utf8(env);
     c->width = c->on_terminal ? width_of(STDOUT_FILENO) : 0;
     arena_init(&c->arena, CLI_ARENA_BYTES);
     buf_init(&c->out, CLI_OUT_MAX);

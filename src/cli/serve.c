@@ -1,7 +1,8 @@
 /* serve: hand over to the server. */
+#include "cli/cli.h"
+
 #include <sys/resource.h>
 
-#include "cli/cli.h"
 #include "server.h"
 
 const struct arg_option cli_serve_options[] = {CLI_SOURCE_OPTIONS, {0}};

@@ -2,8 +2,9 @@
  * shorthands --listen and --data become what --set would be given, so that
  * config.c knows one kind of flag, and the order on the command line is the
  * order in which they count. */
-#include "base/json.h"
 #include "cli/cli.h"
+
+#include "base/json.h"
 
 static bool add_set(struct cli *c, struct str *sets, size_t *n,
                     const struct arg_option *o, struct str value)

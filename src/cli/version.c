@@ -1,8 +1,9 @@
 /* version: which signalbox this is, and which libraries it runs with. */
+#include "cli/cli.h"
+
 #include <uv.h>
 
 #include "base/json.h"
-#include "cli/cli.h"
 
 #define TEXT_OF(x) #x
 #define DOTTED(major, minor, patch) \
