@@ -284,6 +284,18 @@ class Check(Cli):
         compact = self.good("check", "--print", "--json", "again.jsonc")
         self.assertEqual((compact.count("\n"), json.loads(compact)), (1, c))
 
+    def test_print_leaves_strings_as_they_are(self):
+        name = 'a "b" {c: [d, \\e]}'
+        out = self.good("check", "--print", "--data", name)
+        self.assertEqual(json.loads(out)["data"], name)
+
+    def test_the_summary_counts_sources(self):
+        self.assertEqual(
+            self.good("check", "--data", "d",
+                      env={"SIGNALBOX_LOG__LEVEL": "warn"}),
+            "ok: no file, 1 from the environment, 1 from the command line; "
+            "listens on 127.0.0.1:8787, keeps its data in d\n")
+
     def test_print_keeps_problems_out_of_stdout(self):
         r = self.run_it("check", "--print", "--set", "stopGraceMs=-1")
         self.assertEqual((r.returncode, r.stdout), (FAILED, ""))
@@ -350,6 +362,23 @@ class Doctor(Cli):
         self.assertFalse(ok)
         self.assertEqual(checks["address"]["status"], "failed")
         self.assertIn(address + " is taken", checks["address"]["message"])
+
+    def test_an_address_of_another_machine(self):
+        ok, checks = self.checks("--listen", "192.0.2.1:0", "--set",
+                                 "allowPlaintext=true")
+        self.assertFalse(ok)
+        self.assertIn("has no address 192.0.2.1:0",
+                      checks["address"]["message"])
+
+    def test_a_configuration_that_is_right(self):
+        self.file("signalbox.jsonc", '{"listen": "127.0.0.1:0"}')
+        _, checks = self.checks()
+        self.assertEqual(checks["config"]["message"],
+                         "signalbox.jsonc is valid")
+        _, checks = self.checks(env={"SIGNALBOX_PORT": "tcp://10.0.0.1:80"})
+        self.assertEqual(checks["config"]["status"], "warning")
+        self.assertIn("\nready, with 1 thing to look at\n", self.good(
+            "doctor", env={"SIGNALBOX_PORT": "tcp://10.0.0.1:80"}))
 
     def test_a_bad_configuration_is_looked_at_first(self):
         ok, checks = self.checks("--set", "stopGraceMs=-1")
