@@ -4,7 +4,7 @@
 /* server: builds the rooms bottom-up, runs the loop, takes them down again. */
 
 #include "base/err.h"
-#include "config.h"
+#include "config/config.h"
 
 struct server_opts {
     struct config_source source; /* where the configuration comes from, now

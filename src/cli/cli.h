@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cli/args.h"
-#include "config.h"
+#include "config/config.h"
 
 struct cli;
 

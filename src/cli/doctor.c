@@ -16,8 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "store/store.h"
 
 enum mark { GOOD, DOUBTFUL, BAD };
 
@@ -85,38 +87,6 @@ static void look_at_config(struct doctor *d, struct finding *f)
     }
 }
 
-/* The data folder. */
-
-enum folder_state {
-    FOLDER_READY,
-    FOLDER_OPEN_TO_OTHERS, /* fine, but others may read or write it */
-    FOLDER_SHARED,         /* not the server's alone, like /tmp */
-    FOLDER_ABSENT,         /* can be made */
-    FOLDER_NO_PARENT,
-    FOLDER_IN_USE,
-    FOLDER_NOT_WRITABLE,
-    FOLDER_NO_FOLDER, /* something else has its name */
-    FOLDER_UNREACHABLE,
-};
-
-/* Whether another process holds a write lock on DIR/lock. Only asks. */
-static bool is_locked(const char *path)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char name[PATH_MAX];
-    bool held;
-    int fd;
-
-    if (snprintf(name, sizeof(name), "%s/lock", path) >= (int)sizeof(name))
-        return false;
-    fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    close(fd);
-    return held;
-}
-
 /* The path up to its last part; "." where there is only one. */
 static void parent_of(const char *path, char out[PATH_MAX])
 {
@@ -135,74 +105,40 @@ static void parent_of(const char *path, char out[PATH_MAX])
     out[n] = '\0';
 }
 
-static enum folder_state look_for_folder(const char *path)
+/* A folder that can be used, but is not the server's alone. */
+static void look_at_others(const char *path, struct finding *f)
 {
-    char parent[PATH_MAX];
     struct stat st;
 
-    if (stat(path, &st) < 0 && errno == ENOENT) {
-        parent_of(path, parent);
-        if (stat(parent, &st) < 0)
-            return FOLDER_NO_PARENT;
-        return access(parent, W_OK | X_OK) < 0 ? FOLDER_NOT_WRITABLE
-                                               : FOLDER_ABSENT;
+    if (stat(path, &st) < 0) {
+        found(f, GOOD, "%s is not there yet; serve makes it", path);
+    } else if (st.st_uid != geteuid() || st.st_mode & S_ISVTX) {
+        found(f, DOUBTFUL, "%s belongs to others too", path);
+        advise(f, "choose a folder for the server alone: --data FOLDER");
+    } else if (st.st_mode & 077) {
+        found(f, DOUBTFUL, "others on this machine can look into %s", path);
+        advise(f, "chmod 700 %s", path);
+    } else {
+        found(f, GOOD, "%s is there and writable", path);
     }
-    if (stat(path, &st) < 0)
-        return FOLDER_UNREACHABLE;
-    if (!S_ISDIR(st.st_mode))
-        return FOLDER_NO_FOLDER;
-    if (is_locked(path))
-        return FOLDER_IN_USE;
-    if (access(path, R_OK | W_OK | X_OK) < 0)
-        return FOLDER_NOT_WRITABLE;
-    if (st.st_uid != geteuid() || st.st_mode & S_ISVTX)
-        return FOLDER_SHARED;
-    return st.st_mode & 077 ? FOLDER_OPEN_TO_OTHERS : FOLDER_READY;
 }
 
 static void look_at_data(struct doctor *d, struct finding *f)
 {
-    const char *path = d->config->data.p;
-    char parent[PATH_MAX];
+    struct why why = {""};
+    enum err e = store_folder_look(d->config->data, &why);
+    char *advice = strrchr(why.text, ':'); /* "what is wrong: what to do" */
 
-    switch (look_for_folder(path)) {
-    case FOLDER_READY: found(f, GOOD, "%s is there and writable", path); break;
-    case FOLDER_OPEN_TO_OTHERS:
-        found(f, DOUBTFUL, "others on this machine can look into %s", path);
-        advise(f, "chmod 700 %s", path);
-        break;
-    case FOLDER_SHARED:
-        found(f, DOUBTFUL, "%s belongs to others too", path);
-        advise(f, "choose a folder for the server alone: --data FOLDER");
-        break;
-    case FOLDER_ABSENT:
-        found(f, GOOD, "%s is not there yet; serve makes it", path);
-        break;
-    case FOLDER_NO_PARENT:
-        parent_of(path, parent);
-        found(f, BAD, "%s cannot be made, since %s is not there", path, parent);
-        advise(f, "mkdir -p %s", parent);
-        break;
-    case FOLDER_IN_USE:
-        d->is_running = true;
-        found(f, DOUBTFUL, "%s is in use by a running server", path);
-        advise(f, "a second server needs a folder of its own: --data FOLDER");
-        break;
-    case FOLDER_NOT_WRITABLE:
-        found(f, BAD, "%s cannot be written to by user %u", path,
-              (unsigned)geteuid());
-        advise(f, "give it to that user with chown, or choose another with "
-                  "--data FOLDER");
-        break;
-    case FOLDER_NO_FOLDER:
-        found(f, BAD, "%s is not a folder", path);
-        advise(f, "move it away, or choose another with --data FOLDER");
-        break;
-    case FOLDER_UNREACHABLE:
-        found(f, BAD, "%s cannot be reached: %s", path, strerror(errno));
-        advise(f, "mend the path, or choose another with --data FOLDER");
-        break;
+    if (e == OK) {
+        look_at_others(d->config->data.p, f);
+        return;
     }
+    if (advice) {
+        *advice = '\0';
+        advise(f, "%s", advice + 2);
+    }
+    d->is_running = e == ERR_BUSY;
+    found(f, d->is_running ? DOUBTFUL : BAD, "%s", why.text);
 }
 
 /* Room where the data is, or will be. */
@@ -237,16 +173,16 @@ static void look_at_disk(struct doctor *d, struct finding *f)
         advise(f, "free some space, or choose another disk with --data FOLDER");
 }
 
-static int try_to_bind(const struct sockaddr_storage *addr, socklen_t n)
+static int try_to_bind(const struct addr *addr)
 {
     int one = 1, e = 0;
-    int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(addr->sa.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
         return errno;
     /* As the server does it: what a closed connection left does not count. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
-        bind(fd, (const struct sockaddr *)addr, n) < 0 || listen(fd, 1) < 0)
+        bind(fd, &addr->sa.any, addr->len) < 0 || listen(fd, 1) < 0)
         e = errno;
     close(fd);
     return e;
@@ -255,11 +191,9 @@ static int try_to_bind(const struct sockaddr_storage *addr, socklen_t n)
 static void look_at_address(struct doctor *d, struct finding *f)
 {
     const char *text = d->config->listen.p;
-    struct sockaddr_storage addr;
-    socklen_t n;
-    int e = config_address(d->config->listen, &addr, &n)
-                ? EINVAL
-                : try_to_bind(&addr, n);
+    struct addr addr;
+    int e = addr_parse(d->config->listen, &addr) != OK ? EINVAL
+                                                       : try_to_bind(&addr);
 
     switch (e) {
     case 0: found(f, GOOD, "%s is free", text); break;

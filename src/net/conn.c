@@ -387,7 +387,7 @@ static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
     c->job.run = on_end_of_turn;
     c->timer.fire = on_timer;
     c->state = CONN_IDLE;
-    memcpy(c->peer, peer, strnlen(peer, PEER_BYTES - 1));
+    memcpy(c->peer, peer, strnlen(peer, ADDR_TEXT_BYTES - 1));
     buf_init(&c->in, 0); /* conn_keep_input sets the limit */
     buf_init(&c->out, OUT_BYTES);
     if (net_slot_take(n, c) != OK) {

@@ -12,6 +12,7 @@
  * nothing of sockets: what is to go between the two (TLS) or beside serve.c
  * (WebSocket) finds its place there. */
 
+#include "base/addr.h"
 #include "base/loop.h"
 #include "net/net.h"
 
@@ -25,7 +26,6 @@ enum {
     LINGER_MS = 2000,               /* for a peer to read our last words */
     LINGER_BYTES = 8 * 1024 * 1024, /* of theirs that we listen to meanwhile */
     SLOT_BITS = 24,
-    PEER_BYTES = 56,
 };
 
 /*            bytes        head          body
@@ -73,7 +73,7 @@ struct conn {
     bool wants_room;
     /* Of the open request: */
     bool keeps_alive, is_head, is_http_10;
-    char peer[PEER_BYTES];
+    char peer[ADDR_TEXT_BYTES];
 };
 
 struct slot {

@@ -7,7 +7,6 @@
  * and a bound on how many are taken in one turn. */
 #include "net/internal.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -32,108 +31,6 @@ struct listener {
     bool rests;
     int fd;
 };
-
-struct address {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } sa;
-    socklen_t len;
-    bool is_localhost; /* said by name, so both families are meant */
-};
-
-/* Addresses. */
-
-static bool read_port(struct str s, uint16_t *out)
-{
-    int64_t v;
-
-    if (s.n == 0 || s.n > 5 || str_to_i64(s, &v) != OK || v < 0 || v > 65535)
-        return false;
-    *out = (uint16_t)v;
-    return true;
-}
-
-static bool copy_host(struct str host, char *out, size_t out_bytes)
-{
-    if (host.n == 0 || host.n >= out_bytes || memchr(host.p, 0, host.n))
-        return false;
-    memcpy(out, host.p, host.n);
-    out[host.n] = 0;
-    return true;
-}
-
-static bool read_v6(struct str host, uint16_t port, struct address *a)
-{
-    char text[INET6_ADDRSTRLEN];
-
-    a->sa.v6.sin6_family = AF_INET6;
-    a->sa.v6.sin6_port = htons(port);
-    a->len = sizeof(a->sa.v6);
-    return copy_host(host, text, sizeof(text)) &&
-           inet_pton(AF_INET6, text, &a->sa.v6.sin6_addr) == 1;
-}
-
-static bool read_v4(struct str host, uint16_t port, struct address *a)
-{
-    char text[INET_ADDRSTRLEN];
-
-    a->is_localhost = str_eq_nocase(host, STR("localhost"));
-    if (a->is_localhost)
-        host = STR("127.0.0.1");
-    a->sa.v4.sin_family = AF_INET;
-    a->sa.v4.sin_port = htons(port);
-    a->len = sizeof(a->sa.v4);
-    return copy_host(host, text, sizeof(text)) &&
-           inet_pton(AF_INET, text, &a->sa.v4.sin_addr) == 1;
-}
-
-static bool read_address(struct str s, struct address *a)
-{
-    size_t colon = s.n;
-    struct str host;
-    uint16_t port;
-
-    *a = (struct address){.len = 0};
-    while (colon > 0 && s.p[colon - 1] != ':')
-        colon--;
-    if (colon == 0 || !read_port(str_sub(s, colon, s.n), &port))
-        return false;
-    host = str_sub(s, 0, colon - 1);
-    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-        return read_v6(str_sub(host, 1, host.n - 1), port, a);
-    return read_v4(host, port, a);
-}
-
-bool net_is_loopback(struct str address)
-{
-    struct address a;
-
-    if (!read_address(address, &a))
-        return false;
-    if (a.sa.any.sa_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&a.sa.v6.sin6_addr);
-    return ntohl(a.sa.v4.sin_addr.s_addr) >> 24 == 127;
-}
-
-/* "127.0.0.1:80" or "[::1]:80". */
-static void write_address(const struct sockaddr *sa, char *out, size_t n)
-{
-    char host[INET6_ADDRSTRLEN] = "?";
-
-    if (sa->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const void *)sa;
-
-        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-        snprintf(out, n, "[%s]:%u", host, ntohs(v6->sin6_port));
-    } else {
-        const struct sockaddr_in *v4 = (const void *)sa;
-
-        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-        snprintf(out, n, "%s:%u", host, ntohs(v4->sin_port));
-    }
-}
 
 /* Accepting. */
 
@@ -180,7 +77,7 @@ void listen_resume_all(struct net *n)
 static void take(struct net *n, int fd, const struct sockaddr *peer)
 {
     bool is_away = n->n_conns - n->n_away >= n->opts.max_connections;
-    char text[PEER_BYTES];
+    char text[ADDR_TEXT_BYTES];
     struct conn *c;
 
     n->stats.refused_total += is_away;
@@ -188,7 +85,7 @@ static void take(struct net *n, int fd, const struct sockaddr *peer)
         close(fd);
         return;
     }
-    write_address(peer, text, sizeof(text));
+    addr_write(peer, text);
     c = conn_new(n, fd, text, is_away);
     if (!c)
         log_warn(n->log, "net.no_memory", LOG_C("peer", text));
@@ -229,7 +126,7 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
         return;
     }
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-        struct sockaddr_storage peer;
+        struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
         int fd = accept_one(l->fd, &peer);
 
         if (fd >= 0) {
@@ -271,7 +168,7 @@ static enum err say_why(struct why *why, const char *address, int error)
 }
 
 /* A bound and listening socket, or -1 with errno set. */
-static int open_socket(const struct address *a)
+static int open_socket(const struct addr *a)
 {
     int fd, one = 1, error;
 
@@ -338,12 +235,12 @@ static enum err add_listener(struct net *n, int fd)
 }
 
 /* The port that was really taken, also into *a for a second family. */
-static void note_url(struct net *n, int fd, struct address *a)
+static void note_url(struct net *n, int fd, struct addr *a)
 {
-    char text[PEER_BYTES];
+    char text[ADDR_TEXT_BYTES];
 
     getsockname(fd, &a->sa.any, &a->len);
-    write_address(&a->sa.any, text, sizeof(text));
+    addr_write(&a->sa.any, text);
     if (!n->url[0])
         snprintf(n->url, sizeof(n->url), "http://%s", text);
     log_info(n->log, "net.listening", LOG_C("address", text));
@@ -351,9 +248,9 @@ static void note_url(struct net *n, int fd, struct address *a)
 
 /* "localhost" is ::1 to many programs. Whether this machine has that, and
  * whether the port is free there, is no condition. */
-static void listen_v6_too(struct net *n, const struct address *v4)
+static void listen_v6_too(struct net *n, const struct addr *v4)
 {
-    struct address a = {.len = sizeof(a.sa.v6)};
+    struct addr a = {.len = sizeof(a.sa.v6)};
     int fd;
 
     a.sa.v6.sin6_family = AF_INET6;
@@ -369,13 +266,13 @@ static void listen_v6_too(struct net *n, const struct address *v4)
 
 enum err net_listen(struct net *n, struct str address, struct why *why)
 {
-    char text[PEER_BYTES];
-    struct address a;
+    char text[ADDR_TEXT_BYTES];
+    struct addr a;
     enum err e;
     int fd;
 
     assert(!n->is_stopping);
-    if (!read_address(address, &a))
+    if (addr_parse(address, &a) != OK)
         return why_err(why, ERR_USAGE,
                        "'%.*s' is not an address to listen on: write "
                        "127.0.0.1:8787, [::1]:8787 or localhost:8787, with "
@@ -385,7 +282,7 @@ enum err net_listen(struct net *n, struct str address, struct why *why)
     if (fd < 0) {
         int error = errno;
 
-        write_address(&a.sa.any, text, sizeof(text));
+        addr_write(&a.sa.any, text);
         return say_why(why, text, error);
     }
     e = add_listener(n, fd);

@@ -65,13 +65,9 @@ struct net *net_new(struct loop *loop, struct log *log,
 void net_set_opts(struct net *n, const struct net_opts *opts);
 
 /* Bind and listen on "HOST:PORT", "[V6]:PORT" or "HOST:0" for a free port.
- * HOST is an address or "localhost". On error why says what to do. */
+ * as base/addr.h reads it. On error why says what to do. */
 MUST_USE enum err net_listen(struct net *n, struct str address,
                              struct why *why);
-
-/* Whether an address as net_listen takes it stays on this machine. Anything
- * that cannot be parsed does not. */
-bool net_is_loopback(struct str address);
 
 /* "http://127.0.0.1:PORT" with the port really taken; empty before listening.
  */

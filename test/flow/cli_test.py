@@ -13,10 +13,10 @@ import tempfile
 import termios
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-BIN = os.path.abspath(os.environ.get(
-    "SIGNALBOX_BIN", os.path.join(ROOT, "build", "signalbox")))
+from signalbox import Server
+
+ROOT = os.environ["SIGNALBOX_SOURCE"]
+BIN = os.environ["SIGNALBOX_BIN"]
 COMMANDS = ["serve", "check", "doctor", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -401,13 +401,13 @@ class Doctor(Cli):
         self.assertEqual(status("/tmp"), "warning")
 
     def test_a_folder_in_use(self):
-        data = os.path.join(self.home, "mine")
-        os.mkdir(data, 0o700)
-        with open(os.path.join(data, "lock"), "w", encoding="utf-8") as f:
-            fcntl.lockf(f, fcntl.LOCK_EX)
-            _, checks = self.checks("--listen", "127.0.0.1:0", "--data", data)
+        with Server() as server:
+            _, checks = self.checks("--data", server.data, "--listen",
+                                    server.url.removeprefix("http://"))
         self.assertEqual(checks["data"]["status"], "warning")
-        self.assertIn("in use", checks["data"]["message"])
+        self.assertIn(f"process {server.process.pid}",
+                      checks["data"]["message"])
+        self.assertEqual(checks["address"]["status"], "warning")
 
     def test_too_few_files(self):
         def lower():
@@ -448,7 +448,3 @@ class Terminal(Cli):
                                        env={"NO_COLOR": "1"})
                 for line in out.splitlines():
                     self.assertLessEqual(len(line), columns, line)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -38,16 +38,16 @@ class Layers(unittest.TestCase):
     def test_down_is_fine(self):
         self.assert_fine(
             walk='#include "choose/choose.h"\n#include "gate/gate.h"',
-            main='#include "server.h"\n#include "config.h"\n#include <uv.h>',
+            main='#include "server.h"\n#include "config/config.h"\n#include <uv.h>',
             calls__agents='#include "registry/registry.h"\n#include "walk.h"',
-            cli__route='#include "calls/calls.h"\n#include "config.h"',
+            cli__route='#include "calls/calls.h"\n#include "config/config.h"',
             deliver__queue='#include "net/net.h"\n#include <uv.h>',
             registry__registry='#include "embed/embed.h"',
             choose__score='#include "index/index.h"\n#include <math.h>\n'
                           '#include "choose/internal.h"\n'
                           '#include "base/arena.h"\n#include "model/msg.h"',
-            config_table='#include "config.h"\n#include "base/json.h"',
-            config='#include "config_table.h"\n#include "base/json.h"\n  x = getenv("X");')
+            config__table='#include "config/internal.h"\n'
+                          '#include "base/json.h"\n  x = getenv("X");')
 
     def test_tests_may_include_what_they_like(self):
         self.assert_fine(choose__choose_test='#include "gate/gate.h"')
@@ -62,14 +62,13 @@ class Layers(unittest.TestCase):
 
     def test_up_to_the_top(self):
         self.assert_seen("net may not include config",
-                         net__a='#include "config.h"')
+                         net__a='#include "config/config.h"')
         self.assert_seen("gate may not include walk",
                          gate__a='#include "walk.h"')
         self.assert_seen("deliver may not include calls",
                          deliver__a='#include "calls/tasks.h"')
         self.assert_seen("config may include only base",
-                         config_table='#include "config.h"\n#include "base/json.h"',
-            config='#include "config_table.h"\n#include "net/net.h"')
+                         config__table='#include "net/net.h"')
 
     def test_sideways(self):
         self.assert_seen("choose may not include gate",
@@ -102,5 +101,5 @@ class Layers(unittest.TestCase):
                          net__a='#include "internal.h"')
 
     def test_only_config_reads_the_environment(self):
-        self.assert_seen("only config.c reads the environment",
+        self.assert_seen("only config/ reads the environment",
                          net__a='    x = getenv("HOME");')

@@ -14,8 +14,6 @@
  * that is. Nothing but config.c reads the configuration or the environment.
  * Threads: any; nothing here keeps state. */
 
-#include <sys/socket.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
@@ -128,10 +126,5 @@ bool config_setting(size_t i, struct config_setting *out);
 /* The value of a variable in such a list; NULL when it is not there. For what
  * is no setting (NO_COLOR, LANG), so that nobody else need know environ. */
 const char *config_env(char *const *env, const char *name);
-
-/* Take "HOST:PORT" or "[V6]:PORT" apart; HOST is a numeric address or
- * "localhost" (127.0.0.1). ERR_SYNTAX when it is none. */
-MUST_USE enum err config_address(struct str s, struct sockaddr_storage *addr,
-                                 socklen_t *addr_bytes);
 
 #endif

@@ -12,18 +12,18 @@
  * Turned down: stopping at the first error (a file is written in one go and
  * should be mended in one go), and taking settings nobody knows with a shrug
  * (a typo in a limit would silently be no limit). */
-#include "config.h"
+#include "config/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "base/fault.h"
-#include "config_internal.h"
+#include "config/internal.h"
 
 enum {
     FILE_MAX_BYTES = 1024 * 1024,
@@ -628,27 +628,14 @@ static void read_set(struct load *l, struct str text)
 
 /* What no single row can know. */
 
-static bool is_loopback(struct str address)
-{
-    struct sockaddr_storage addr;
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&addr;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&addr;
-    socklen_t n;
-
-    if (config_address(address, &addr, &n))
-        return false;
-    if (addr.ss_family == AF_INET)
-        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-    if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-        return v6->sin6_addr.s6_addr[12] == 127;
-    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-}
-
 static void check_together(struct load *l)
 {
     const struct setting *s = find_row(&config_settings, STR("listen"));
+    struct addr addr;
 
-    if (!l->c->allow_plaintext && !is_loopback(l->c->listen))
+    /* An address that is none has been reported already. */
+    if (!l->c->allow_plaintext && addr_parse(l->c->listen, &addr) == OK &&
+        !addr_is_loopback(&addr))
         report_error(
             &l->report, l->where[s - config_settings.rows],
             "%.*s can be reached from other machines, and without TLS "

@@ -2,7 +2,7 @@
  * it. The end of the text is kept free for the line that says how many did not
  * fit. What a user wrote is quoted as JSON and shortened, so that a line stays
  * a line and cannot steer a terminal. */
-#include "config_internal.h"
+#include "config/internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 #ifndef CONFIG_INTERNAL_H
 #define CONFIG_INTERNAL_H
 
-/* What config.c, config_table.c and config_report.c share and nobody else
- * sees: the rows, how each type of value is read, compared and written, and
- * the words for what is wrong. */
+/* What config.c, table.c and report.c share and nobody else sees: the rows,
+ * how each type of value is read, compared and written, and the words for what
+ * is wrong. */
 
 #include "base/json.h"
-#include "config.h"
+#include "config/config.h"
 
 struct setting;
 

@@ -1,4 +1,4 @@
-#include "config.h"
+#include "config/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,7 +169,7 @@ static const struct {
     {"{\"listen\": \"127.0.0.1:65535\"}", NULL},
     {"{\"listen\": \"127.8.9.1:80\"}", NULL},
     {"{\"listen\": \"[::1]:8787\"}", NULL},
-    {"{\"listen\": \"[::ffff:127.0.0.1]:8787\"}", NULL},
+    {"{\"listen\": \"[::ffff:127.0.0.1]:8787\"}", "listen must be"},
     {"{\"listen\": \"localhost:8787\"}", NULL},
     {"{\"listen\": \"127.0.0.1:65536\"}", "listen must be \"HOST:PORT\""},
     {"{\"listen\": \"127.0.0.1:-1\"}", "listen must be"},

@@ -7,10 +7,9 @@
  * down: code generated from a schema file, since the table is as short and the
  * compiler reads it. The rows of one section stand together, in the order in
  * which they are shown. */
-#include "config_internal.h"
+#include "config/internal.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include "base/addr.h"
 
 /* Booleans. */
 
@@ -153,62 +152,12 @@ static void folder_allowed(const struct setting *s, struct buf *out)
 static const struct setting_type type_folder = {
     str_read, str_is_same, str_write, folder_allowed, JSON_STR, true};
 
-static bool port_read(struct str s, in_port_t *port)
-{
-    int64_t v;
-
-    if (s.n > 5 || str_starts(s, STR("-")) || str_to_i64(s, &v) || v > 65535)
-        return false;
-    *port = htons((uint16_t)v);
-    return true;
-}
-
-enum err config_address(struct str s, struct sockaddr_storage *addr,
-                        socklen_t *addr_bytes)
-{
-    struct sockaddr_in v4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-    char text[INET6_ADDRSTRLEN] = {0};
-    size_t colon = s.n;
-    struct str host;
-    in_port_t port;
-    bool in_brackets;
-
-    while (colon > 0 && s.p[colon - 1] != ':')
-        colon--;
-    if (colon == 0 || !port_read(str_sub(s, colon, s.n), &port))
-        return ERR_SYNTAX;
-    host = str_sub(s, 0, colon - 1);
-    in_brackets = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
-    if (in_brackets)
-        host = str_sub(host, 1, host.n - 1);
-    else if (str_eq(host, STR("localhost")))
-        host = STR("127.0.0.1");
-    if (host.n >= sizeof(text))
-        return ERR_SYNTAX;
-    if (host.n)
-        memcpy(text, host.p, host.n);
-    memset(addr, 0, sizeof(*addr));
-    if (!in_brackets && inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
-        v4.sin_port = port;
-        memcpy(addr, &v4, *addr_bytes = sizeof(v4));
-        return OK;
-    }
-    if (in_brackets && inet_pton(AF_INET6, text, &v6.sin6_addr) == 1) {
-        v6.sin6_port = port;
-        memcpy(addr, &v6, *addr_bytes = sizeof(v6));
-        return OK;
-    }
-    return ERR_SYNTAX;
-}
-
 static enum err address_read(const struct setting *s, struct arena *a,
                              const struct json *v, void *field)
 {
-    struct sockaddr_storage addr;
-    socklen_t addr_bytes;
+    struct addr addr;
 
-    if (v->type != JSON_STR || config_address(v->s, &addr, &addr_bytes))
+    if (v->type != JSON_STR || addr_parse(v->s, &addr) != OK)
         return ERR_BAD_CONFIG;
     return str_read(s, a, v, field);
 }
@@ -417,7 +366,7 @@ static const char preamble[] =
     "# Configuration\n"
     "\n"
     "Everything has a default: no file at all is a working server.\n"
-    "This page is made from the table in `src/config_table.c`;\n"
+    "This page is made from the table in `src/config/table.c`;\n"
     "`signalbox help config` prints it.\n"
     "\n"
     "A setting is looked for in four places, and the later wins:\n"

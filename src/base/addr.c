@@ -1,0 +1,88 @@
+#include "base/addr.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+static bool read_port(struct str s, in_port_t *out)
+{
+    int64_t v;
+
+    if (s.n == 0 || s.n > 5 || str_to_i64(s, &v) != OK || v < 0 || v > 65535)
+        return false;
+    *out = htons((uint16_t)v);
+    return true;
+}
+
+static bool read_host(struct str host, int family, void *out)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    if (host.n == 0 || host.n >= sizeof(text) || memchr(host.p, 0, host.n))
+        return false;
+    memcpy(text, host.p, host.n);
+    text[host.n] = '\0';
+    return inet_pton(family, text, out) == 1;
+}
+
+static bool read_v6(struct str host, in_port_t port, struct addr *a)
+{
+    a->sa.v6.sin6_family = AF_INET6;
+    a->sa.v6.sin6_port = port;
+    a->len = sizeof(a->sa.v6);
+    return read_host(host, AF_INET6, &a->sa.v6.sin6_addr) &&
+           !IN6_IS_ADDR_V4MAPPED(&a->sa.v6.sin6_addr);
+}
+
+static bool read_v4(struct str host, in_port_t port, struct addr *a)
+{
+    a->is_localhost = str_eq_nocase(host, STR("localhost"));
+    a->sa.v4.sin_family = AF_INET;
+    a->sa.v4.sin_port = port;
+    a->len = sizeof(a->sa.v4);
+    return read_host(a->is_localhost ? STR("127.0.0.1") : host, AF_INET,
+                     &a->sa.v4.sin_addr);
+}
+
+enum err addr_parse(struct str s, struct addr *out)
+{
+    size_t colon = s.n;
+    struct str host;
+    in_port_t port;
+    bool ok;
+
+    *out = (struct addr){.len = 0};
+    while (colon > 0 && s.p[colon - 1] != ':')
+        colon--;
+    if (colon == 0 || !read_port(str_sub(s, colon, s.n), &port))
+        return ERR_SYNTAX;
+    host = str_sub(s, 0, colon - 1);
+    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+        ok = read_v6(str_sub(host, 1, host.n - 1), port, out);
+    else
+        ok = read_v4(host, port, out);
+    return ok ? OK : ERR_SYNTAX;
+}
+
+bool addr_is_loopback(const struct addr *a)
+{
+    if (a->sa.any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&a->sa.v6.sin6_addr);
+    return ntohl(a->sa.v4.sin_addr.s_addr) >> 24 == 127;
+}
+
+void addr_write(const struct sockaddr *sa, char out[ADDR_TEXT_BYTES])
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+
+    if (sa->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const void *)sa;
+
+        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+        snprintf(out, ADDR_TEXT_BYTES, "[%s]:%u", host, ntohs(v6->sin6_port));
+    } else {
+        const struct sockaddr_in *v4 = (const void *)sa;
+
+        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+        snprintf(out, ADDR_TEXT_BYTES, "%s:%u", host, ntohs(v4->sin_port));
+    }
+}

@@ -1,0 +1,36 @@
+#ifndef BASE_ADDR_H
+#define BASE_ADDR_H
+
+/* addr: "HOST:PORT" as people write it and as the kernel wants it.
+ *
+ * HOST is a numeric address, a v6 one in brackets, or "localhost". Names are
+ * not looked up. Threads: any; nothing here keeps state. */
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/str.h"
+
+struct addr {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } sa;
+    socklen_t len;
+    bool is_localhost; /* said by name, so both families are meant */
+};
+
+/* ERR_SYNTAX when s is no such address; *out is then of no use. A v4 address
+ * dressed up as v6 is none: there is a plainer way to write it. */
+MUST_USE enum err addr_parse(struct str s, struct addr *out);
+
+/* Whether only this machine can reach it. */
+bool addr_is_loopback(const struct addr *a);
+
+enum { ADDR_TEXT_BYTES = 56 };
+
+/* "127.0.0.1:80" or "[::1]:80". */
+void addr_write(const struct sockaddr *sa, char out[ADDR_TEXT_BYTES]);
+
+#endif
