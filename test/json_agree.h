@@ -104,7 +104,7 @@ static inline bool agree_member(struct arena *a, struct str text,
     now = json_get(again, kid->key);
     ok = ok && agree_rule(now && now->type == JSON_ARR && now->kids.n == 2,
                           "splice puts the document in");
-    if (ok) {
+    if (ok && now) {
         was = *now;
         now->type = kid->type;
         now->s = kid->s; /* the larger of what the union may hold */
@@ -189,7 +189,7 @@ static inline enum json_verdict json_agree(struct str text)
 {
     struct arena a;
     enum json_verdict v;
-    char *block = malloc(text.n);
+    char *block = text.n ? malloc(text.n) : NULL;
 
     if (!block && text.n)
         return JSON_DISAGREE;

@@ -138,7 +138,7 @@ enum err json_splice(struct buf *out, struct str text, struct str key,
     size_t n_before = out->n;
     bool over_before = out->over;
     struct json_walk w;
-    const char *open;
+    const char *open = NULL;
     enum err e;
 
     json_walk_init(&w);

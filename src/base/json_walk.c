@@ -475,8 +475,8 @@ static INLINE const char *member(struct json_walk *w, const char *p,
 
 /* Brackets. */
 
-static INLINE const char *close(struct json_walk *w, const char *p,
-                                enum due *due, bool build)
+static INLINE const char *close_bracket(struct json_walk *w, const char *p,
+                                        enum due *due, bool build)
 {
     struct json_frame *f = &w->frames[w->depth--];
 
@@ -495,8 +495,9 @@ static INLINE const char *close(struct json_walk *w, const char *p,
     return p + 1;
 }
 
-static INLINE const char *open(struct json_walk *w, const char *p,
-                               struct json *v, enum due *due, bool build)
+static INLINE const char *open_bracket(struct json_walk *w, const char *p,
+                                       struct json *v, enum due *due,
+                                       bool build)
 {
     struct json_frame *f = &w->frames[w->depth + 1];
     bool is_obj = *p == '{';
@@ -517,7 +518,7 @@ static INLINE const char *open(struct json_walk *w, const char *p,
     if (!p)
         return NULL;
     if (p < w->end && *p == f->close)
-        return close(w, p, due, build);
+        return close_bracket(w, p, due, build);
     if (is_obj)
         return member(w, p, due, build);
     *due = DUE_VALUE;
@@ -541,7 +542,7 @@ static INLINE const char *value(struct json_walk *w, const char *p,
     switch (*p) {
     case '"': return string_value(w, p, v, build);
     case '{':
-    case '[': return open(w, p, v, due, build);
+    case '[': return open_bracket(w, p, v, due, build);
     case 't':
     case 'f':
     case 'n': return word_value(w, p, v, build);
@@ -577,14 +578,14 @@ static INLINE const char *follow(struct json_walk *w, const char *p,
         return p == w->end ? p : fail(w, p, "something follows the document");
     }
     if (p < w->end && *p == f->close)
-        return close(w, p, due, build);
+        return close_bracket(w, p, due, build);
     if (p == w->end || *p != ',')
         return fail_at(w, p,
                        f->close == '}' ? "a comma or } must stand here"
                                        : "a comma or ] must stand here");
     p = space(w, p + 1);
     if (p && (w->flags & JSON_WITH_COMMENTS) && p < w->end && *p == f->close)
-        return close(w, p, due, build);
+        return close_bracket(w, p, due, build);
     if (p && f->close == '}')
         return member(w, p, due, build);
     *due = DUE_VALUE;
