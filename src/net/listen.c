@@ -229,7 +229,7 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
         return;
     }
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-        struct sockaddr_storage peer;
+        struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
         int fd = accept_one(l->fd, &peer);
 
         if (fd >= 0) {
