@@ -1,5 +1,5 @@
 /* What a message costs as JSON: parse it, read two fields, change one, write
- * it. The same work done by us (as a tree, and by scan and splice), by jansson
+ * it. The same work done by us (as a tree, and by scan and swap), by jansson
  * and by cJSON, on a JSON-RPC message of about 300 bytes and one of about
  * 20 KB.
  *
@@ -64,7 +64,7 @@ static struct str by_tree(struct work *w)
     return buf_str(&w->out);
 }
 
-static struct str by_splice(struct work *w)
+static struct str by_swap(struct work *w)
 {
     static const struct str keys[] = {{"id", 2}, {"method", 6}};
     struct str found[2], method;
@@ -80,8 +80,8 @@ static struct str by_splice(struct work *w)
     w->sum += id + (int64_t)method.n;
     number = (struct buf){.p = digits, .cap = sizeof(digits), .limit = 24};
     buf_add_i64(&number, w->new_id);
-    if (json_splice(&w->out, w->text, keys[0], buf_str(&number), NULL))
-        die("splice failed");
+    if (json_swap(&w->out, w->text, found[0], buf_str(&number)))
+        die("swap failed");
     return buf_str(&w->out);
 }
 
@@ -120,11 +120,11 @@ static const struct contender {
     struct str (*run)(struct work *w);
 } contenders[] = {
     {"signalbox, tree", by_tree},
-    {"signalbox, scan and splice", by_splice},
+    {"signalbox, scan and swap", by_swap},
     {"jansson", by_jansson},
     {"cJSON", by_cjson},
 };
-enum { TREE, SPLICE, JANSSON, CJSON, N_CONTENDERS };
+enum { TREE, SWAP, JANSSON, CJSON, N_CONTENDERS };
 
 /* Equal in meaning: numbers by value, members in the same order. */
 static bool same(const struct json *a, const struct json *b)

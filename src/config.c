@@ -478,13 +478,13 @@ static void read_file_if_any(struct load *l, const char *path)
 
 /* The environment. */
 
-const char *config_env(char *const *environ, const char *name)
+const char *config_env(char *const *env, const char *name)
 {
     size_t n = strlen(name);
 
-    for (; environ && *environ; environ++)
-        if (strncmp(*environ, name, n) == 0 && (*environ)[n] == '=')
-            return *environ + n + 1;
+    for (; env && *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
     return NULL;
 }
 
@@ -684,10 +684,17 @@ static void load_begin(struct load *l, const struct config_source *src,
         .c = config_new(), .report.out = report, .environ = src->environ};
     arena_init(&l->scratch, SCRATCH_BYTES);
     buf_init(&l->file, FILE_MAX_BYTES + FILE_MAX_BYTES / 2);
-    if (l->c)
-        read_defaults(l);
-    else
+    if (!l->c) {
         report_no_memory(&l->report, (struct place){.name = STR("signalbox")});
+        return;
+    }
+    read_defaults(l);
+    /* Only memory can be missing for those. Without them there is nothing to
+     * lay the rest over. */
+    if (report->n_errors) {
+        config_free(l->c);
+        l->c = NULL;
+    }
 }
 
 /* Everything that comes after the file. */

@@ -107,7 +107,8 @@ void config_restart_needed(const struct config *now, const struct config *then,
 /* The reference in Markdown: docs/config.md is exactly this. */
 void config_write_reference(struct buf *out);
 
-/* The whole configuration as JSON, defaults included: itself a valid file. */
+/* The whole configuration as JSON, defaults included: itself a valid file. A
+ * folder's name may be any bytes; those that are not UTF-8 become U+FFFD. */
 void config_write_json(const struct config *c, struct buf *out);
 
 /* One row of the table in words, for whoever shows it in another form. */
@@ -126,7 +127,7 @@ bool config_setting(size_t i, struct config_setting *out);
 
 /* The value of a variable in such a list; NULL when it is not there. For what
  * is no setting (NO_COLOR, LANG), so that nobody else need know environ. */
-const char *config_env(char *const *environ, const char *name);
+const char *config_env(char *const *env, const char *name);
 
 /* Take "HOST:PORT" or "[V6]:PORT" apart; HOST is a numeric address or
  * "localhost" (127.0.0.1). ERR_SYNTAX when it is none. */

@@ -27,10 +27,10 @@ banned() {
         '(strcpy|strcat|sprintf|vsprintf|strtok|gets|atoi|alloca)[ ]*\('
 }
 
-# Only what this build compiles has its flags there. Planted bugs are planted.
+# Of what this build compiles; tests show their own bugs.
 bugs() {
     sed -n 's|^ *"file": "\.\./\(.*\)",*$|\1|p' "$build/compile_commands.json" |
-        sort -u | grep -vE '^test/(fuzz|workshop)/' |
+        sort -u | grep '^src/' | grep -v '_test\.c$' |
         xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet \
             --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }

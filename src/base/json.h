@@ -6,10 +6,15 @@
  * of a document without building anything.
  *
  * Strict means: one value and nothing behind it, no byte order mark, valid
- * UTF-8 only, no lone surrogates, no duplicate keys in an object, nesting up
- * to a limit, integers that fit 64 bits and reals that are finite. Everything
- * else is an error with its place. Reader, scanner and checker accept exactly
- * the same documents. Threads: any; nothing here keeps state. */
+ * UTF-8 only, no lone surrogates, no duplicate keys in an object (however they
+ * are escaped), nesting up to a limit, integers that fit 64 bits and reals
+ * that are finite. Everything else is an error with its place. Reader, scanner
+ * and checker accept exactly the same documents.
+ *
+ * Where RFC 8259 leaves a choice: -0 is the integer 0, while -0.0 and -0e0 are
+ * reals and keep their sign. A real too small for a double is 0. \u0000 may
+ * stand in strings and keys, since a str has a length: whoever hands one on as
+ * a C string must look for it. Threads: any; nothing here keeps state. */
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -92,8 +97,10 @@ bool json_bool_or(const struct json *v, bool fallback);
  *
  * Strings are escaped as needed; bytes that are not UTF-8 become U+FFFD, so
  * what comes out is always a document that the reader takes. Reals are written
- * with the fewest digits that read back the same; NaN and infinities as null.
- * Too much for the buf is seen in buf.over. */
+ * with the fewest digits that read back the same, and with a point or an
+ * exponent, so that they stay reals; NaN and infinities as null. Too much for
+ * the buf is seen in buf.over; so is a tree deeper than JSON_DEPTH_MAX, which
+ * no reader would take. */
 struct json_out {
     struct buf *out;
     bool comma; /* the next value needs one before it */
@@ -111,7 +118,13 @@ void json_put_null(struct json_out *o);
 void json_put_raw(struct json_out *o, struct str document); /* as it is */
 void json_put(struct json_out *o, const struct json *v);    /* a whole tree */
 
-/* The scanner. Checks the whole of `text` as strictly as json_parse. */
+/* The scanner. Checks the whole of `text` as strictly as json_parse.
+ *
+ * It and its sisters below fail with ERR_SYNTAX and *err filled (err may be
+ * NULL); with ERR_LIMIT when text is longer than JSON_TEXT_MAX; and with
+ * ERR_NOMEM when there is no memory to remember keys in: some twelve bytes for
+ * each key of the objects open at one point, beyond the first few dozen, given
+ * back before they return. Outputs are then empty or as they were. */
 MUST_USE enum err json_check(struct str text, struct json_error *err);
 
 /* Find up to n members of the object that `text` is, by key, and give their
@@ -124,9 +137,14 @@ MUST_USE enum err json_scan(struct str text, const struct str *keys, size_t n,
 /* Write `text` to out with the value of one top-level member replaced by
  * `document` (added at the end if it was not there). Everything else is copied
  * byte for byte. Checks text, not document. ERR_LIMIT when out is too small;
- * out is then as it was. */
+ * on any error out is as it was. text must not lie in out. */
 MUST_USE enum err json_splice(struct buf *out, struct str text, struct str key,
                               struct str document, struct json_error *err);
+
+/* The same with less work for who has scanned text already: `old` is a value
+ * that json_scan found in it, and nothing is looked through again. */
+MUST_USE enum err json_swap(struct buf *out, struct str text, struct str old,
+                            struct str document);
 
 /* Decode a scanned string value ("a\u00e9") into the arena; false when it is
  * not a string or the arena is full. */

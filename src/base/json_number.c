@@ -2,17 +2,23 @@
  *
  * Reading. Up to 2^53 the digits are a double as they stand, and powers of ten
  * up to 10^22 are doubles too; then one multiplication or division, rounded
- * once, is the nearest double (Clinger's fast path). Everything else goes to
- * strtod, which glibc rounds correctly, but as "digits e exponent" without a
- * decimal point: strtod takes the point from the locale, and this way it does
- * not matter which one is set. 767 digits decide every case; of more it is
- * enough to know that one is not zero.
+ * once, is the nearest double (Clinger's fast path). The 17 digits that
+ * programs like to print are too many for that, but m / 10^k is m / 5^k with
+ * another exponent, and for k up to 27 that is one division of 128 bits by 64
+ * with a remainder to round by. Everything else goes to strtod, which glibc
+ * rounds correctly, but as "digits e exponent" without a decimal point: strtod
+ * takes the point from the locale, and this way it does not matter which one
+ * is set. 767 digits decide every case; of more it is enough to know that one
+ * is not zero.
  *
  * Writing. Decimals of up to 15 digits are told apart by their doubles. So if
  * v is m / 10^k with m below 10^15, those digits are the only candidates that
- * short, and the division that shows it is the one the reader will do. What
- * is left (a sum like 0.1 + 0.2, very large, very small) is printed with more
- * and more digits until it reads back the same. */
+ * short, and the division that shows it is the one the reader will do. If not,
+ * it takes 16 digits or 17: v * 10^k is again exact in 128 bits. What is left,
+ * the very large and very small, is printed with more and more digits until
+ * it reads back the same. Tables of 128-bit powers of ten (Eisel and Lemire,
+ * Ryu) would serve the whole range at that speed, for ten kilobytes; the
+ * numbers in messages do not ask for it. */
 #include "base/json_internal.h"
 
 #include <math.h>
@@ -23,12 +29,44 @@ enum {
     DIGITS_EXACT = 19,  /* always fit 64 bits */
     DIGITS_MAX = 770,   /* of these strtod sees */
     EXPONENT_MAX = 22,  /* 10^22 is a double */
+    FIVES_MAX = 27,     /* 5^27 is below 2^63 */
     EXPONENT_FAR = 400, /* beyond any double */
 };
 
 static const double tens[EXPONENT_MAX + 1] = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+};
+
+static const uint64_t fives[FIVES_MAX + 1] = {
+    1,
+    5,
+    25,
+    125,
+    625,
+    3125,
+    15625,
+    78125,
+    390625,
+    1953125,
+    9765625,
+    48828125,
+    244140625,
+    1220703125,
+    6103515625,
+    30517578125,
+    152587890625,
+    762939453125,
+    3814697265625,
+    19073486328125,
+    95367431640625,
+    476837158203125,
+    2384185791015625,
+    11920928955078125,
+    59604644775390625,
+    298023223876953125,
+    1490116119384765625,
+    7450580596923828125,
 };
 
 /* A number taken apart: its digits without point and leading zeros. */
@@ -100,20 +138,45 @@ static double by_strtod(struct str s)
     return d.minus ? -v : v;
 }
 
+/* m / 10^k to the nearest double, m not zero and k up to FIVES_MAX. The
+ * quotient has 63 bits or more; what lies below its first 53, and whether
+ * there is a remainder, decides how to round. */
+static double divide(uint64_t m, int64_t k)
+{
+    int up = __builtin_clzll(m), down;
+    unsigned __int128 n = (unsigned __int128)(m << up) << 63;
+    unsigned __int128 q = n / fives[k], half, lost;
+    bool rest = q * fives[k] != n;
+    uint64_t top = (uint64_t)(q >> 64);
+
+    down = 64 - 53 +
+           (top ? 64 - __builtin_clzll(top) : -__builtin_clzll((uint64_t)q));
+    half = (unsigned __int128)1 << (down - 1);
+    lost = q & (2 * half - 1);
+    top = (uint64_t)(q >> down);
+    if (lost > half || (lost == half && (rest || (top & 1))))
+        top++;
+    return ldexp((double)top, (int)(down - up - 63 - k));
+}
+
 double json_to_real(struct str s)
 {
     struct decimal d = take_apart(s, NULL);
+    bool is_double = d.head <= UINT64_C(1) << 53;
     double v = (double)d.head;
 
     if (d.n == 0)
-        return d.minus ? -0.0 : 0.0;
-    if (d.n > DIGITS_EXACT || d.head > UINT64_C(1) << 53 ||
-        d.exponent > EXPONENT_MAX || d.exponent < -EXPONENT_MAX)
+        v = 0;
+    else if (d.n > DIGITS_EXACT)
         return by_strtod(s);
-    if (d.exponent < 0)
-        v /= tens[-d.exponent];
-    else
+    else if (is_double && d.exponent >= 0 && d.exponent <= EXPONENT_MAX)
         v *= tens[d.exponent];
+    else if (is_double && d.exponent < 0 && d.exponent >= -EXPONENT_MAX)
+        v /= tens[-d.exponent];
+    else if (d.exponent <= 0 && d.exponent >= -FIVES_MAX)
+        v = divide(d.head, -d.exponent);
+    else
+        return by_strtod(s);
     return d.minus ? -v : v;
 }
 
@@ -146,9 +209,9 @@ static int write_whole(char *to, uint64_t v)
 
 static bool by_division(double v, struct shortest *s)
 {
-    if (v < 1e-5 || v >= 1e15)
+    if (v < 1e-3 || v >= 1e15)
         return false;
-    for (int k = 0; k <= 20; k++) {
+    for (int k = 0; k <= 18; k++) {
         double m = rint(v * tens[k]);
 
         if (m >= 1e15)
@@ -156,6 +219,56 @@ static bool by_division(double v, struct shortest *s)
         if (m / tens[k] != v)
             continue;
         s->n = write_whole(s->digits, (uint64_t)m);
+        s->exponent = s->n - 1 - k;
+        strip_zeros(s);
+        return true;
+    }
+    return false;
+}
+
+/* The whole number nearest to v * 10^k, in integers: v is f * 2^e, and f * 5^k
+ * stays below 2^116. False when it cannot be done so. */
+static bool scale(double v, int k, uint64_t *m)
+{
+    int e, down;
+    uint64_t f = (uint64_t)ldexp(frexp(v, &e), 53);
+
+    down = 53 - e - k;
+    if (k < 0 || k > FIVES_MAX || down < 1 || down > 116)
+        return false;
+    *m = (uint64_t)(((unsigned __int128)f * fives[k] +
+                     ((unsigned __int128)1 << (down - 1))) >>
+                    down);
+    return true;
+}
+
+/* How far v must be raised to have 17 digits before the point; FIVES_MAX + 1
+ * when that is too far. */
+static int raise_to_17(double v)
+{
+    int k = v < 1 ? 16 : 17;
+
+    while (k > 0 && v >= tens[17 - k])
+        k--;
+    while (k >= 16 && k <= FIVES_MAX && v * tens[k - 16] < 1)
+        k++;
+    return k;
+}
+
+/* Fifteen digits, sixteen or seventeen. Trying one more in the last place: at
+ * a power of two the doubles above are twice as far apart as those below, and
+ * the nearest digits may be on the wrong side while the next read back. */
+static bool by_integers(double v, struct shortest *s)
+{
+    int k17 = raise_to_17(v);
+    uint64_t m;
+
+    for (int k = k17 - 2; k <= k17; k++) {
+        if (k17 > FIVES_MAX || !scale(v, k, &m))
+            return false;
+        if (divide(m, k) != v && divide(++m, k) != v)
+            continue;
+        s->n = write_whole(s->digits, m);
         s->exponent = s->n - 1 - k;
         strip_zeros(s);
         return true;
@@ -186,9 +299,7 @@ static bool reads_back(const struct shortest *s, double v)
     return json_to_real((struct str){text, (size_t)n}) == v;
 }
 
-/* One more in the last place: at a power of two the doubles above are twice as
- * far apart as those below, and the nearest digits may be on the wrong side
- * while the next ones read back. */
+/* One more in the last place, as in by_integers. */
 static bool count_up(struct shortest *s)
 {
     int i = s->n - 1;
@@ -254,7 +365,7 @@ size_t json_real_write(char *to, double v)
     v = fabs(v);
     if (v == 0)
         s = (struct shortest){.digits = "0", .n = 1};
-    else if (!by_division(v, &s))
+    else if (!by_division(v, &s) && !by_integers(v, &s))
         by_trying(v, &s);
     return (size_t)(p - to) + lay_out(p, &s);
 }

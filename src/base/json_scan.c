@@ -94,14 +94,6 @@ static void add_span(struct buf *out, const char *from, const char *to)
     buf_add(out, from, (size_t)(to - from));
 }
 
-static void replace(struct buf *out, struct str text, const struct cut *cut,
-                    struct str document)
-{
-    add_span(out, text.p, cut->old.p);
-    buf_add_str(out, document);
-    add_span(out, cut->old.p + cut->old.n, text.p + text.n);
-}
-
 static void append(struct buf *out, struct str text, const struct cut *cut,
                    const char *open, struct str document)
 {
@@ -115,12 +107,36 @@ static void append(struct buf *out, struct str text, const struct cut *cut,
     add_span(out, at, text.p + text.n);
 }
 
+/* Keep what was added, or leave no trace of it. */
+static enum err settle(struct buf *out, size_t n_before, bool over_before)
+{
+    bool over = out->over;
+
+    out->over = over_before;
+    if (over)
+        out->n = n_before;
+    return over ? ERR_LIMIT : OK;
+}
+
+enum err json_swap(struct buf *out, struct str text, struct str old,
+                   struct str document)
+{
+    size_t n_before = out->n;
+    bool over_before = out->over;
+
+    out->over = false;
+    add_span(out, text.p, old.p);
+    buf_add_str(out, document);
+    add_span(out, old.p + old.n, text.p + text.n);
+    return settle(out, n_before, over_before);
+}
+
 enum err json_splice(struct buf *out, struct str text, struct str key,
                      struct str document, struct json_error *err)
 {
     struct cut cut = {.key = key};
     size_t n_before = out->n;
-    bool over_before = out->over, over;
+    bool over_before = out->over;
     struct json_walk w;
     const char *open;
     enum err e;
@@ -131,16 +147,11 @@ enum err json_splice(struct buf *out, struct str text, struct str key,
     e = walk_object(&w, text, &open, err);
     if (e)
         return e;
-    out->over = false;
     if (cut.old.p)
-        replace(out, text, &cut, document);
-    else
-        append(out, text, &cut, open, document);
-    over = out->over;
-    out->over = over_before;
-    if (over)
-        out->n = n_before;
-    return over ? ERR_LIMIT : OK;
+        return json_swap(out, text, cut.old, document);
+    out->over = false;
+    append(out, text, &cut, open, document);
+    return settle(out, n_before, over_before);
 }
 
 bool json_unquote(struct arena *a, struct str raw, struct str *out)
@@ -158,7 +169,7 @@ bool json_unquote(struct arena *a, struct str raw, struct str *out)
     quote = json_walk_string(&w, raw.p + 1, &is_escaped);
     if (!quote || quote + 1 != w.end)
         return false;
-    copy = arena_alloc(a, raw.n - 2);
+    copy = arena_alloc(a, raw.n - 1); /* at least one byte, never zero */
     if (!copy)
         return false;
     *out = (struct str){copy, json_decode(copy, str_sub(raw, 1, raw.n - 1))};

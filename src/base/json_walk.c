@@ -121,21 +121,20 @@ static INLINE const char *space(struct json_walk *w, const char *p)
 
 /* Nodes. */
 
-/* Nodes come in slabs, which spares a call for each. A slab that is too much
- * for the arena may yet leave room for a single node. */
+/* Nodes come in slabs, which spares a call for each. Near the cap of the arena
+ * a slab is what still fits. */
 static APART bool add_slab(struct json_walk *w)
 {
     size_t n = w->n_slab ? w->n_slab * 2 : FIRST_SLAB;
+    size_t fit = (w->arena->cap - w->arena->used) / sizeof(*w->nodes);
 
     if (n > LARGEST_SLAB)
         n = LARGEST_SLAB;
-    w->n_slab = n;
+    if (n > fit)
+        n = fit ? fit : 1;
     w->nodes = arena_array(w->arena, n, sizeof(*w->nodes));
-    if (!w->nodes) {
-        n = 1;
-        w->nodes = arena_alloc(w->arena, sizeof(*w->nodes));
-    }
     w->n_nodes = w->nodes ? n : 0;
+    w->n_slab = n;
     return w->nodes;
 }
 
@@ -239,11 +238,18 @@ static APART const char *odd_byte(struct json_walk *w, const char *p,
     *is_escaped = true;
     if (w->end - p < 2)
         return fail(w, w->end, "the text ends inside a string");
-    if (p[1] == 'u')
-        return unicode_escape(w, p);
-    if (p[1] && strchr("\"\\/bfnrt", p[1]))
-        return p + 2;
-    return fail(w, p, "there is no such escape");
+    switch (p[1]) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't': return p + 2;
+    case 'u': return unicode_escape(w, p);
+    default: return fail(w, p, "there is no such escape");
+    }
 }
 
 static INLINE const char *string_end(struct json_walk *w, const char *p,
@@ -364,19 +370,33 @@ static INLINE const char *number_value(struct json_walk *w, const char *p,
 
 /* Words. */
 
+static INLINE bool is_word(const struct json_walk *w, const char *p,
+                           const char *word, size_t n)
+{
+    return (size_t)(w->end - p) >= n && memcmp(p, word, n) == 0;
+}
+
 static INLINE const char *word_value(struct json_walk *w, const char *p,
                                      struct json *v, bool build)
 {
-    static const struct str words[] = {{"true", 4}, {"false", 5}, {"null", 4}};
-    const struct str *word = &words[*p == 't' ? 0 : *p == 'f' ? 1 : 2];
+    enum json_type type = JSON_BOOL;
+    bool b = false;
+    size_t n = 4;
 
-    if ((size_t)(w->end - p) < word->n || memcmp(p, word->p, word->n) != 0)
+    if (is_word(w, p, "true", 4)) {
+        b = true;
+    } else if (is_word(w, p, "null", 4)) {
+        type = JSON_NULL;
+    } else if (is_word(w, p, "false", 5)) {
+        n = 5;
+    } else {
         return fail(w, p, "this is not a value");
-    if (build && *p != 'n') {
-        v->type = JSON_BOOL;
-        v->b = *p == 't';
     }
-    return p + word->n;
+    if (build) {
+        v->type = type;
+        v->b = b;
+    }
+    return p + n;
 }
 
 /* Members. */

@@ -14,7 +14,9 @@
 #include <emmintrin.h>
 #endif
 
-enum { SLACK = 16 };
+#define INLINE inline __attribute__((always_inline))
+
+enum { SLACK = 16, NUMBER_BYTES = JSON_REAL_BYTES };
 
 static inline char *room(struct buf *b, size_t n)
 {
@@ -96,7 +98,7 @@ static inline unsigned odd_bits(__m128i x)
 }
 
 /* Copy plain bytes until one is not; how many. Writes up to SLACK more. */
-static inline size_t copy_plain(char *to, const char *p, size_t n)
+static INLINE size_t copy_plain(char *to, const char *p, size_t n)
 {
     unsigned odd;
     size_t i;
@@ -119,7 +121,7 @@ static inline size_t copy_plain(char *to, const char *p, size_t n)
     return i;
 }
 #else
-static inline size_t copy_plain(char *to, const char *p, size_t n)
+static INLINE size_t copy_plain(char *to, const char *p, size_t n)
 {
     size_t i = 0;
 
@@ -188,42 +190,49 @@ static __attribute__((noinline)) void put_pieces(struct buf *b, const char *p,
     put_char(b, '"');
 }
 
-static inline void put_string(struct buf *b, struct str s)
+/* A string with what goes before and behind it: a comma when one is due, a
+ * colon when `behind` is one and not 0. The length of the buf is stored once,
+ * at the end: one store for each byte of punctuation made the next wait. */
+static inline void put_string(struct json_out *o, struct str s, char behind)
 {
-    size_t done = 0;
+    struct buf *b = o->out;
+    size_t n = s.n + SLACK + 4, done;
+    char *to = n <= b->cap - b->n ? b->p + b->n : NULL;
 
-    if (s.n + SLACK + 2 <= b->cap - b->n) {
-        char *to = b->p + b->n;
-
-        *to = '"';
-        done = copy_plain(to + 1, s.p, s.n);
-        to[1 + done] = '"';
-        b->n += done + 1;
+    if (to) {
+        *to = ',';
+        to += o->comma;
+        *to++ = '"';
+        done = copy_plain(to, s.p, s.n);
+        to += done;
         if (done == s.n) {
-            b->n++;
-            return;
+            *to++ = '"';
+            *to = behind;
+            to += behind != 0;
         }
+        b->n = (size_t)(to - b->p);
+        if (done == s.n)
+            return;
     } else {
+        done = 0;
+        comma(o);
         put_char(b, '"');
     }
-    if (s.n)
-        put_pieces(b, s.p + done, s.p + s.n);
-    else
-        put_char(b, '"');
+    put_pieces(b, s.n ? s.p + done : s.p, s.n ? s.p + s.n : s.p);
+    if (behind)
+        put_char(b, behind);
 }
 
 void json_key(struct json_out *o, struct str key)
 {
-    comma(o);
-    put_string(o->out, key);
-    put_char(o->out, ':');
+    put_string(o, key, ':');
     o->comma = false;
 }
 
 void json_put_str(struct json_out *o, struct str s)
 {
-    comma(o);
-    put_string(o->out, s);
+    put_string(o, s, 0);
+    o->comma = true;
 }
 
 /* Two digits at a time, from the back. */
@@ -245,27 +254,44 @@ static inline char *whole(char *end, uint64_t v)
     return end;
 }
 
+/* n bytes of NUMBER_BYTES that may be read: a copy of constant size, where
+ * there is room for it, is two moves instead of a call. */
+static inline void put_number(struct json_out *o, const char *p, size_t n)
+{
+    struct buf *b = o->out;
+
+    if (b->cap - b->n > NUMBER_BYTES) {
+        char *to = b->p + b->n;
+
+        *to = ',';
+        memcpy(to + o->comma, p, NUMBER_BYTES);
+        b->n += n + o->comma;
+    } else {
+        comma(o);
+        buf_add(b, p, n);
+    }
+    o->comma = true;
+}
+
 void json_put_int(struct json_out *o, int64_t v)
 {
-    char text[20], *end = text + sizeof(text);
+    char text[20 + NUMBER_BYTES] = {0}, *end = text + 20;
     char *p = whole(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 
     if (v < 0)
         *--p = '-';
-    comma(o);
-    buf_add(o->out, p, (size_t)(end - p));
+    put_number(o, p, (size_t)(end - p));
 }
 
 void json_put_real(struct json_out *o, double v)
 {
-    char text[JSON_REAL_BYTES];
+    char text[NUMBER_BYTES] = {0};
 
     if (!isfinite(v)) {
         json_put_null(o);
         return;
     }
-    comma(o);
-    buf_add(o->out, text, json_real_write(text, v));
+    put_number(o, text, json_real_write(text, v));
 }
 
 static inline void put_word(struct json_out *o, const char *word, size_t n)

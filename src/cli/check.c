@@ -1,0 +1,143 @@
+/* check: is the configuration right, and what does it come to? Problems are
+ * what was asked for and so go to stdout; with --print the configuration was,
+ * and they go to stderr. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+
+const struct arg_option cli_check_options[] = {
+    CLI_SOURCE_OPTIONS,
+    {"print", NULL, "print every setting with its value, as JSON", false},
+    {0},
+};
+
+static void add_count(struct buf *out, unsigned n, const char *what)
+{
+    buf_addf(out, "%u %s%s", n, what, n == 1 ? "" : "s");
+}
+
+static void say_ok(struct cli *c, const struct config *cfg)
+{
+    struct buf *out = &c->out;
+
+    cli_coloured(c, GREEN, STR("ok"));
+    buf_addf(out, ": %.*s", STR_ARG(cfg->path.n ? cfg->path : STR("no file")));
+    if (cfg->n_from_file) {
+        buf_add_str(out, STR(", "));
+        add_count(out, cfg->n_from_file, "setting");
+    }
+    if (cfg->n_from_env)
+        buf_addf(out, ", %u from the environment", cfg->n_from_env);
+    if (cfg->n_from_flags)
+        buf_addf(out, ", %u from the command line", cfg->n_from_flags);
+    if (!cfg->n_from_file && !cfg->n_from_env && !cfg->n_from_flags)
+        buf_add_str(out, STR(", all defaults"));
+    buf_addf(out, "; listens on %.*s, keeps its data in %.*s\n",
+             STR_ARG(cfg->listen), STR_ARG(cfg->data));
+}
+
+static void say_problems(struct cli *c, const struct config_report *report)
+{
+    struct str rest = str_of(report->text);
+
+    while (rest.n)
+        cli_wrapped(c, 0, 4, str_cut(&rest, '\n'));
+    if (!report->n_errors)
+        return;
+    add_count(&c->out, report->n_errors, "error");
+    if (report->n_warnings) {
+        buf_add_str(&c->out, STR(", "));
+        add_count(&c->out, report->n_warnings, "warning");
+    }
+    buf_add_char(&c->out, '\n');
+}
+
+static void put_sources(struct json_out *o, const struct config *cfg)
+{
+    json_key(o, STR("file"));
+    if (cfg->path.n)
+        json_put_str(o, cfg->path);
+    else
+        json_put_null(o);
+    json_key(o, STR("settings"));
+    json_open(o, '{');
+    json_key(o, STR("file"));
+    json_put_int(o, cfg->n_from_file);
+    json_key(o, STR("environment"));
+    json_put_int(o, cfg->n_from_env);
+    json_key(o, STR("flags"));
+    json_put_int(o, cfg->n_from_flags);
+    json_close(o, '}');
+}
+
+static void say_as_json(struct cli *c, const struct config *cfg,
+                        const struct config_report *report)
+{
+    struct json_out o = json_out(&c->out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("ok"));
+    json_put_bool(&o, cfg != NULL);
+    if (cfg)
+        put_sources(&o, cfg);
+    cli_put_problems(&o, report);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+static void print_config(struct cli *c, const struct config *cfg)
+{
+    struct buf json;
+
+    buf_init(&json, CLI_OUT_MAX);
+    config_write_json(cfg, &json);
+    if (c->json) {
+        buf_add_str(&c->out, buf_str(&json));
+        buf_add_char(&c->out, '\n');
+    } else {
+        cli_indented(&c->out, buf_str(&json));
+    }
+    c->out.over |= json.over;
+    buf_fini(&json);
+}
+
+static enum exit_status report_on(struct cli *c, const struct config *cfg,
+                                  const struct config_report *report)
+{
+    bool is_printing = args_has(&c->args, "print");
+
+    if (is_printing && cfg) {
+        print_config(c, cfg);
+        fputs(report->text, stderr);
+    } else if (c->json) {
+        say_as_json(c, cfg, report);
+    } else if (is_printing) {
+        fputs(report->text, stderr);
+    } else {
+        say_problems(c, report);
+        if (cfg)
+            say_ok(c, cfg);
+    }
+    return cfg ? EXIT_DONE : EXIT_FAILED;
+}
+
+enum exit_status cli_check(struct cli *c)
+{
+    struct config_report report;
+    struct config_source src;
+    enum exit_status status;
+    struct config *cfg;
+
+    if (!cli_source(c, &src, &status))
+        return status;
+    if (c->args.n_operands && src.path)
+        return cli_error(c, ERR_USAGE, "give FILE or --config FILE, not both");
+    if (c->args.n_operands)
+        src.path = c->args.operands[0].p;
+    cfg = config_load(&src, &report);
+    status = report_on(c, cfg, &report);
+    config_free(cfg);
+    return status;
+}

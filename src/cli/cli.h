@@ -1,0 +1,122 @@
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+/* cli: what the commands share. One file per command; main.c has the table.
+ *
+ * A command gets its arguments parsed, gathers what it has to say in `out`,
+ * and returns its exit status; main writes the text to stdout at the end. With
+ * --json that text is JSON, errors included. Colour, marks and wrapped lines
+ * are for terminals, plain text for pipes. Threads: the main one. */
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "cli/args.h"
+#include "config.h"
+
+struct cli;
+
+struct command {
+    const char *name;
+    const char *summary;  /* a few words for the overview */
+    const char *operands; /* "[FILE]"; "" without */
+    size_t max_operands;
+    const char *about; /* a paragraph or two, one line each */
+    const struct arg_option *options;
+    const char *const *examples; /* command lines; NULL at the end */
+    enum exit_status (*run)(struct cli *c);
+};
+
+struct cli {
+    const struct command *commands; /* all, a nameless one at the end */
+    const struct command *command;  /* this one; NULL before it is known */
+    struct args args;
+    char *const *environ;
+    bool json;
+
+    /* What stdout is. */
+    bool on_terminal;
+    bool colour;
+    bool unicode;
+    unsigned width; /* columns to wrap at; zero: do not */
+
+    struct arena arena;
+    struct buf out;
+};
+
+enum { CLI_OUT_MAX = 4 * 1024 * 1024, CLI_ARENA_BYTES = 1024 * 1024 };
+
+/* Options that every command takes. */
+extern const struct arg_option cli_shared_options[];
+
+void cli_init(struct cli *c, const struct command *commands, char *const *env);
+void cli_fini(struct cli *c);
+
+/* Write `out` to stdout. A reader that is gone or a full disk turns success
+ * into EXIT_FAILED. */
+enum exit_status cli_flush(struct cli *c, enum exit_status status);
+
+/* Say what is wrong, to stderr or as JSON, and return the status that belongs
+ * to e. */
+enum exit_status cli_error(struct cli *c, enum err e, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+/* Text in a colour, on terminals that have any. */
+enum colour { BOLD, GREEN, YELLOW, RED };
+void cli_coloured(struct cli *c, enum colour colour, struct str text);
+
+/* Text of one paragraph, its lines broken at the width and every line but the
+ * first moved in; `col` is where the first begins. Ends the line. */
+void cli_wrapped(struct cli *c, unsigned col, unsigned indent, struct str text);
+
+/* Add compact JSON with a line per member. */
+void cli_indented(struct buf *out, struct str json);
+
+/* Fill src from --config, --listen, --data and --set, in the order given.
+ * Borrows c and its arguments. An error has been said already; *status
+ * is then what to end with. */
+MUST_USE bool cli_source(struct cli *c, struct config_source *src,
+                         enum exit_status *status);
+
+/* The options that cli_source reads. */
+#define CLI_SOURCE_OPTIONS                                                  \
+    {"config", "FILE", "read this file instead of signalbox.jsonc", false}, \
+        {"listen", "HOST:PORT", "where to take connections", false},        \
+        {"data", "FOLDER", "where the data is kept", false},                \
+    {                                                                       \
+        "set", "NAME=VALUE", "any one setting; may be repeated", true       \
+    }
+
+/* Problems of a configuration as the members of the open JSON object. */
+struct json_out;
+void cli_put_problems(struct json_out *o, const struct config_report *report);
+
+struct cli_lib {
+    const char *name;
+    const char *built;   /* the version it was compiled against */
+    const char *running; /* the version that was loaded */
+    bool is_older;       /* than it was compiled against */
+};
+
+enum { CLI_LIBS_MAX = 8 };
+
+/* Fill libs and return how many there are. */
+size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX]);
+
+/* The commands. */
+enum exit_status cli_serve(struct cli *c);
+enum exit_status cli_check(struct cli *c);
+enum exit_status cli_doctor(struct cli *c);
+enum exit_status cli_version(struct cli *c);
+enum exit_status cli_help(struct cli *c);
+
+/* Help on one command, and on all. */
+void cli_help_command(struct cli *c, const struct command *about);
+void cli_help_overview(struct cli *c);
+
+/* Complain, naming the command that was probably meant. */
+enum exit_status cli_unknown_command(struct cli *c, struct str name);
+
+extern const struct arg_option cli_serve_options[], cli_check_options[],
+    cli_doctor_options[];
+
+#endif

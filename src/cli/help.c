@@ -1,0 +1,223 @@
+/* help: made from the tables, so that it cannot forget a command, an option or
+ * a setting. `help config` in a pipe is docs/config.md word for word; on a
+ * terminal, where Markdown's tables are hard to read, the same in paragraphs.
+ */
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+
+static unsigned option_columns(const struct arg_option *o)
+{
+    return (unsigned)(2 + strlen(o->name) +
+                      (o->value ? 1 + strlen(o->value) : 0));
+}
+
+static void add_option(struct cli *c, const struct arg_option *o,
+                       unsigned widest)
+{
+    unsigned col = 2 + widest + 2;
+
+    buf_addf(&c->out, "  --%s%s%s%*s", o->name, o->value ? " " : "",
+             o->value ? o->value : "", (int)(widest - option_columns(o) + 2),
+             "");
+    cli_wrapped(c, col, col, str_of(o->what));
+}
+
+static void add_options(struct cli *c, const struct command *about)
+{
+    const struct arg_option *tables[] = {about->options, cli_shared_options};
+    unsigned widest = 0;
+
+    for (size_t t = 0; t < 2; t++)
+        for (const struct arg_option *o = tables[t]; o && o->name; o++)
+            if (option_columns(o) > widest)
+                widest = option_columns(o);
+    cli_coloured(c, BOLD, STR("Options"));
+    buf_add_char(&c->out, '\n');
+    for (size_t t = 0; t < 2; t++)
+        for (const struct arg_option *o = tables[t]; o && o->name; o++)
+            add_option(c, o, widest);
+}
+
+static void add_usage(struct buf *out, const struct command *about)
+{
+    buf_addf(out, "signalbox %s%s%s [OPTIONS]", about->name,
+             *about->operands ? " " : "", about->operands);
+}
+
+static void command_as_json(struct cli *c, const struct command *about)
+{
+    const struct arg_option *tables[] = {about->options, cli_shared_options};
+    struct json_out o = json_out(&c->out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("command"));
+    json_put_str(&o, str_of(about->name));
+    json_key(&o, STR("summary"));
+    json_put_str(&o, str_of(about->summary));
+    json_key(&o, STR("operands"));
+    json_put_str(&o, str_of(about->operands));
+    json_key(&o, STR("options"));
+    json_open(&o, '[');
+    for (size_t t = 0; t < 2; t++)
+        for (const struct arg_option *p = tables[t]; p && p->name; p++) {
+            json_open(&o, '{');
+            json_key(&o, STR("name"));
+            json_put_str(&o, str_of(p->name));
+            json_key(&o, STR("value"));
+            if (p->value)
+                json_put_str(&o, str_of(p->value));
+            else
+                json_put_null(&o);
+            json_key(&o, STR("what"));
+            json_put_str(&o, str_of(p->what));
+            json_close(&o, '}');
+        }
+    json_close(&o, ']');
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+void cli_help_command(struct cli *c, const struct command *about)
+{
+    struct str paragraphs = str_of(about->about);
+
+    if (c->json) {
+        command_as_json(c, about);
+        return;
+    }
+    /* Help is for people, also through a pager. */
+    if (!c->width)
+        c->width = 80;
+    cli_coloured(c, BOLD, STR("Usage"));
+    buf_add_str(&c->out, STR("\n  "));
+    add_usage(&c->out, about);
+    buf_add_str(&c->out, STR("\n\n"));
+    while (paragraphs.n) {
+        cli_wrapped(c, 0, 0, str_cut(&paragraphs, '\n'));
+        buf_add_char(&c->out, '\n');
+    }
+    add_options(c, about);
+    buf_add_char(&c->out, '\n');
+    cli_coloured(c, BOLD, STR("Examples"));
+    buf_add_char(&c->out, '\n');
+    for (const char *const *e = about->examples; *e; e++)
+        buf_addf(&c->out, "  %s\n", *e);
+}
+
+void cli_help_overview(struct cli *c)
+{
+    if (c->json) {
+        for (const struct command *m = c->commands; m->name; m++)
+            command_as_json(c, m);
+        return;
+    }
+    buf_add_str(&c->out,
+                STR("Signalbox stands between people and a fleet of agents and "
+                    "sends each\nmessage to the right one.\n\n"));
+    cli_coloured(c, BOLD, STR("Commands"));
+    buf_add_char(&c->out, '\n');
+    for (const struct command *m = c->commands; m->name; m++)
+        buf_addf(&c->out, "  %-9s %s\n", m->name, m->summary);
+    buf_add_str(&c->out, STR("\nStart one here with  signalbox serve\n"
+                             "About a command      signalbox help COMMAND\n"
+                             "All settings         signalbox help config\n"));
+}
+
+static void setting_as_json(struct cli *c, const struct config_setting *s)
+{
+    struct json_out o = json_out(&c->out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("setting"));
+    json_put_str(&o, str_of(s->path));
+    json_key(&o, STR("default"));
+    json_put_raw(&o, str_of(s->preset));
+    json_key(&o, STR("must_be"));
+    json_put_str(&o, str_of(s->allowed));
+    json_key(&o, STR("what"));
+    json_put_str(&o, str_of(s->what));
+    json_key(&o, STR("variable"));
+    json_put_str(&o, str_of(s->variable));
+    json_key(&o, STR("needs_restart"));
+    json_put_bool(&o, s->needs_restart);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+static void setting_as_text(struct cli *c, const struct config_setting *s)
+{
+    char must_be[192];
+
+    cli_coloured(c, BOLD, str_of(s->path));
+    buf_addf(&c->out, "  %s\n    ", s->preset);
+    cli_wrapped(c, 4, 4, str_of(s->what));
+    snprintf(must_be, sizeof(must_be), "Must be %s.%s", s->allowed,
+             s->needs_restart ? " Needs a restart." : "");
+    buf_add_str(&c->out, STR("    "));
+    cli_wrapped(c, 4, 4, str_of(must_be));
+}
+
+static void help_on_config(struct cli *c)
+{
+    struct config_setting s;
+
+    if (!c->json && !c->on_terminal) {
+        config_write_reference(&c->out);
+        return;
+    }
+    if (!c->json)
+        cli_wrapped(
+            c, 0, 0,
+            STR("Settings and their defaults. Each can stand in "
+                "signalbox.jsonc, in the environment (http.maxHeaders is "
+                "SIGNALBOX_HTTP__MAX_HEADERS) or on the command line (--set "
+                "http.maxHeaders=50); the later wins."));
+    for (size_t i = 0; config_setting(i, &s); i++) {
+        if (!c->json)
+            buf_add_char(&c->out, '\n');
+        (c->json ? setting_as_json : setting_as_text)(c, &s);
+    }
+}
+
+enum exit_status cli_unknown_command(struct cli *c, struct str name)
+{
+    unsigned best = 2 + (unsigned)(name.n / 4);
+    const char *meant = NULL;
+
+    for (const struct command *m = c->commands; m->name; m++) {
+        unsigned far = str_distance(name, str_of(m->name));
+
+        if (far < best) {
+            best = far;
+            meant = m->name;
+        }
+    }
+    name = str_sub(name, 0, 64);
+    return cli_error(c, ERR_USAGE, "there is no command \"%.*s\"; %s%s%s",
+                     STR_ARG(name), meant ? "did you mean " : "",
+                     meant ? meant : "signalbox help lists all",
+                     meant ? "?" : "");
+}
+
+enum exit_status cli_help(struct cli *c)
+{
+    struct str topic = c->args.operands[0];
+
+    if (!c->args.n_operands) {
+        cli_help_overview(c);
+        return EXIT_DONE;
+    }
+    if (str_eq(topic, STR("config"))) {
+        help_on_config(c);
+        return EXIT_DONE;
+    }
+    for (const struct command *m = c->commands; m->name; m++)
+        if (str_eq(str_of(m->name), topic)) {
+            cli_help_command(c, m);
+            return EXIT_DONE;
+        }
+    return cli_unknown_command(c, topic);
+}

@@ -1,0 +1,210 @@
+/* What the commands print, and what stdout is.
+ *
+ * Everything is gathered and written once, so that a failing write is noticed
+ * and half an answer is rare. Turned down: stdio, whose buffering hides the
+ * error until nobody looks. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/json.h"
+
+enum { NARROWEST = 40, WIDEST = 100 };
+
+const struct arg_option cli_shared_options[] = {
+    {"json", NULL, "print JSON, for programs", false},
+    {"help", NULL, "show this", false},
+    {0},
+};
+
+/* The locale by its name: enough to know what a check mark would become. */
+static bool is_utf8(char *const *env)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *v = config_env(env, names[i]);
+
+        if (v && *v)
+            return strcasestr(v, "utf-8") || strcasestr(v, "utf8");
+    }
+    return false;
+}
+
+static bool is_set(char *const *env, const char *name)
+{
+    const char *v = config_env(env, name);
+
+    return v && *v;
+}
+
+static unsigned width_of(int fd)
+{
+    struct winsize ws = {0};
+
+    if (ioctl(fd, TIOCGWINSZ, &ws) < 0 || ws.ws_col == 0)
+        return 80;
+    if (ws.ws_col < NARROWEST)
+        return NARROWEST;
+    return ws.ws_col > WIDEST ? WIDEST : ws.ws_col;
+}
+
+void cli_init(struct cli *c, const struct command *commands, char *const *env)
+{
+    const char *term = config_env(env, "TERM");
+    bool is_dumb = !term || !*term || strcmp(term, "dumb") == 0;
+
+    *c = (struct cli){.commands = commands, .environ = env};
+    c->on_terminal = isatty(STDOUT_FILENO);
+    c->colour = c->on_terminal && !is_dumb && !is_set(env, "NO_COLOR");
+    c->unicode = c->on_terminal && is_utf8(env);
+    c->width = c->on_terminal ? width_of(STDOUT_FILENO) : 0;
+    arena_init(&c->arena, CLI_ARENA_BYTES);
+    buf_init(&c->out, CLI_OUT_MAX);
+}
+
+void cli_fini(struct cli *c)
+{
+    arena_fini(&c->arena);
+    buf_fini(&c->out);
+}
+
+enum exit_status cli_flush(struct cli *c, enum exit_status status)
+{
+    struct str rest = buf_str(&c->out);
+
+    if (c->out.over) {
+        fprintf(stderr, "signalbox: out of memory\n");
+        return EXIT_FAILED;
+    }
+    while (rest.n) {
+        ssize_t n = write(STDOUT_FILENO, rest.p, rest.n);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            fprintf(stderr, "signalbox: cannot write the output: %s\n",
+                    strerror(errno));
+            return status ? status : EXIT_FAILED;
+        }
+        rest = str_sub(rest, (size_t)n, rest.n);
+    }
+    return status;
+}
+
+static void error_as_json(struct cli *c, enum err e, const char *words)
+{
+    struct json_out o;
+
+    buf_clear(&c->out);
+    o = json_out(&c->out);
+    json_open(&o, '{');
+    json_key(&o, STR("error"));
+    json_open(&o, '{');
+    json_key(&o, STR("code"));
+    json_put_str(&o, str_of(err_row(e)->code));
+    json_key(&o, STR("message"));
+    json_put_str(&o, str_of(words));
+    json_close(&o, '}');
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+enum exit_status cli_error(struct cli *c, enum err e, const char *fmt, ...)
+{
+    char words[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof(words), fmt, ap);
+    va_end(ap);
+    /* Part of it is what the user typed, which must not steer a terminal. */
+    for (char *p = words; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+    if (c->json)
+        error_as_json(c, e, words);
+    else
+        fprintf(stderr, "signalbox%s%s: %s\n", c->command ? " " : "",
+                c->command ? c->command->name : "", words);
+    return err_row(e)->exit_status;
+}
+
+void cli_coloured(struct cli *c, enum colour colour, struct str text)
+{
+    static const char *const codes[] = {
+        [BOLD] = "1", [GREEN] = "32", [YELLOW] = "33", [RED] = "31"};
+
+    if (c->colour)
+        buf_addf(&c->out, "\033[%sm%.*s\033[0m", codes[colour], STR_ARG(text));
+    else
+        buf_add_str(&c->out, text);
+}
+
+/* Characters, taking each as one column wide. */
+static unsigned columns(struct str s)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+    return n;
+}
+
+void cli_wrapped(struct cli *c, unsigned col, unsigned indent, struct str text)
+{
+    bool is_first = true;
+
+    while (text.n) {
+        struct str word = str_cut(&text, ' ');
+        unsigned w = columns(word);
+
+        if (!is_first && c->width && col + 1 + w > c->width) {
+            buf_addf(&c->out, "\n%*s", (int)indent, "");
+            col = indent;
+        } else if (!is_first) {
+            buf_add_char(&c->out, ' ');
+            col++;
+        }
+        buf_add_str(&c->out, word);
+        col += w;
+        is_first = false;
+    }
+    buf_add_char(&c->out, '\n');
+}
+
+static void new_line(struct buf *out, unsigned depth)
+{
+    buf_addf(out, "\n%*s", (int)depth * 2, "");
+}
+
+void cli_indented(struct buf *out, struct str json)
+{
+    bool in_string = false;
+    unsigned depth = 0;
+
+    for (size_t i = 0; i < json.n; i++) {
+        char ch = json.p[i];
+
+        if (in_string && ch == '\\' && i + 1 < json.n)
+            buf_add_char(out, json.p[i++]);
+        else if (ch == '"')
+            in_string = !in_string;
+        if (!in_string && (ch == '}' || ch == ']'))
+            new_line(out, --depth);
+        buf_add_char(out, json.p[i]);
+        if (in_string)
+            continue;
+        if (ch == '{' || ch == '[')
+            new_line(out, ++depth);
+        else if (ch == ',')
+            new_line(out, depth);
+        else if (ch == ':')
+            buf_add_char(out, ' ');
+    }
+    buf_add_char(out, '\n');
+}

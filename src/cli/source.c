@@ -1,0 +1,80 @@
+/* From the options of a command to where its configuration comes from. The
+ * shorthands --listen and --data become what --set would be given, so that
+ * config.c knows one kind of flag, and the order on the command line is the
+ * order in which they count. */
+#include "cli/cli.h"
+
+#include "base/json.h"
+
+static bool add_set(struct cli *c, struct str *sets, size_t *n,
+                    const struct arg_option *o, struct str value)
+{
+    struct str name = str_of(o->name);
+    char *p;
+
+    if (str_eq(name, STR("set"))) {
+        sets[(*n)++] = value;
+        return true;
+    }
+    if (!str_eq(name, STR("listen")) && !str_eq(name, STR("data")))
+        return true;
+    p = arena_alloc(&c->arena, name.n + 1 + value.n + 1);
+    if (!p)
+        return false;
+    memcpy(p, name.p, name.n);
+    p[name.n] = '=';
+    memcpy(p + name.n + 1, value.p, value.n);
+    sets[(*n)++] = (struct str){p, name.n + 1 + value.n};
+    return true;
+}
+
+bool cli_source(struct cli *c, struct config_source *src,
+                enum exit_status *status)
+{
+    struct str *sets = arena_array(&c->arena, ARGS_OPTIONS_MAX, sizeof(*sets));
+    size_t n = 0;
+
+    for (size_t i = 0; sets && i < c->args.n_options; i++)
+        if (!add_set(c, sets, &n, c->args.options[i].option,
+                     c->args.options[i].value))
+            sets = NULL;
+    if (!sets) {
+        *status = cli_error(c, ERR_NOMEM, "out of memory");
+        return false;
+    }
+    /* Values come from argv and end in NUL. */
+    *src = (struct config_source){.path = args_get(&c->args, "config").p,
+                                  .environ = c->environ,
+                                  .sets = sets,
+                                  .n_sets = n};
+    return true;
+}
+
+void cli_put_problems(struct json_out *o, const struct config_report *report)
+{
+    unsigned n_all = report->n_errors + report->n_warnings;
+
+    json_key(o, STR("problems"));
+    json_open(o, '[');
+    for (unsigned i = 0; i < report->n_problems; i++) {
+        const struct config_problem *p = &report->problems[i];
+
+        json_open(o, '{');
+        json_key(o, STR("severity"));
+        json_put_str(o, p->is_warning ? STR("warning") : STR("error"));
+        json_key(o, STR("where"));
+        json_put_str(o, p->where);
+        if (p->line) {
+            json_key(o, STR("line"));
+            json_put_int(o, p->line);
+            json_key(o, STR("col"));
+            json_put_int(o, p->col);
+        }
+        json_key(o, STR("message"));
+        json_put_str(o, p->what);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+    json_key(o, STR("problems_left_out"));
+    json_put_int(o, n_all - report->n_problems);
+}

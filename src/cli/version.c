@@ -1,0 +1,56 @@
+/* version: which signalbox this is, and which libraries it runs with. */
+#include "cli/cli.h"
+
+#include <uv.h>
+
+#include "base/json.h"
+
+#define TEXT_OF(x) #x
+#define DOTTED(major, minor, patch) \
+    TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+/* One row per library; a new one adds a line. */
+size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX])
+{
+    const struct cli_lib rows[] = {
+        {"libuv", DOTTED(UV_VERSION_MAJOR, UV_VERSION_MINOR, UV_VERSION_PATCH),
+         uv_version_string(), uv_version() < UV_VERSION_HEX},
+    };
+    size_t n = sizeof(rows) / sizeof(rows[0]);
+
+    _Static_assert(sizeof(rows) / sizeof(rows[0]) <= CLI_LIBS_MAX,
+                   "as many rows as there is room for");
+    memcpy(libs, rows, sizeof(rows));
+    return n;
+}
+
+enum exit_status cli_version(struct cli *c)
+{
+    struct cli_lib libs[CLI_LIBS_MAX];
+    size_t n = cli_libs(libs);
+    struct json_out o = json_out(&c->out);
+
+    if (!c->json) {
+        buf_add_str(&c->out, STR("signalbox " SIGNALBOX_VERSION "\n"));
+        return EXIT_DONE;
+    }
+    json_open(&o, '{');
+    json_key(&o, STR("version"));
+    json_put_str(&o, STR(SIGNALBOX_VERSION));
+    json_key(&o, STR("libs"));
+    json_open(&o, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_open(&o, '{');
+        json_key(&o, STR("name"));
+        json_put_str(&o, str_of(libs[i].name));
+        json_key(&o, STR("built"));
+        json_put_str(&o, str_of(libs[i].built));
+        json_key(&o, STR("running"));
+        json_put_str(&o, str_of(libs[i].running));
+        json_close(&o, '}');
+    }
+    json_close(&o, ']');
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+    return EXIT_DONE;
+}

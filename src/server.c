@@ -1,0 +1,374 @@
+/* One struct holds the house; server_run builds it bottom-up, turns the loop,
+ * and takes down what was built, in the opposite order, from wherever it got.
+ *
+ * A reload loads the configuration whole and only then takes it over, so a bad
+ * file changes nothing. The file's folder is watched rather than the file:
+ * editors and Kubernetes replace files instead of writing to them. Whatever
+ * moves in that folder only makes us look whether our file is another one. */
+#include "server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "calls/calls.h"
+#include "net/net.h"
+#include "speak/speak.h"
+#include "store/store.h"
+
+enum {
+    RELOAD_SETTLE_MS = 200, /* writers are done with the file by then */
+    SPARE_FILES = 64,       /* descriptors besides those of connections */
+};
+
+struct server {
+    const struct server_opts *opts;
+    struct config *config;
+    struct log log;
+    struct loop loop;
+    struct store_folder folder;
+    struct net *net;
+    struct calls calls;
+
+    uv_signal_t on_int, on_term, on_hup;
+    uv_fs_event_t folder_watch;
+    struct timer reload_soon;
+    struct stat file_seen; /* the configuration file when it was last read */
+    bool is_stopping;
+};
+
+/* Words on standard error, or a JSON line there when scripts listen. */
+static void complain(const struct server_opts *opts, enum err e,
+                     const char *message)
+{
+    struct buf line;
+    struct json_out o = json_out(&line);
+
+    if (!opts->json) {
+        fprintf(stderr, "signalbox: %s\n", message);
+        return;
+    }
+    buf_init(&line, 16384);
+    json_open(&o, '{');
+    json_key(&o, STR("event"));
+    json_put_str(&o, STR("error"));
+    json_key(&o, STR("code"));
+    json_put_str(&o, str_of(err_row(e)->code));
+    json_key(&o, STR("message"));
+    json_put_str(&o, str_of(message));
+    json_close(&o, '}');
+    fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&line)));
+    buf_fini(&line);
+}
+
+static struct net_opts net_opts_of(const struct config *c)
+{
+    return (struct net_opts){
+        .max_connections = (size_t)c->http.max_connections,
+        .max_request_line_bytes = (size_t)c->http.max_request_line_bytes,
+        .max_header_bytes = (size_t)c->http.max_header_bytes,
+        .max_headers = (size_t)c->http.max_headers,
+        .max_body_bytes = (size_t)c->http.max_body_bytes,
+        .max_unsent_bytes = (size_t)c->http.max_unsent_bytes,
+        .header_timeout_ms = c->http.header_timeout_ms,
+        .body_timeout_ms = c->http.body_timeout_ms,
+        .idle_timeout_ms = c->http.idle_timeout_ms,
+        .reply_timeout_ms = c->http.reply_timeout_ms,
+        .write_timeout_ms = c->http.write_timeout_ms,
+    };
+}
+
+/* What net tells us. */
+
+static void on_request(void *ctx, uint64_t id, const struct http_request *rq)
+{
+    struct server *s = ctx;
+
+    calls_take(&s->calls, id, rq);
+}
+
+static void on_gone(void *ctx, uint64_t id)
+{
+    (void)ctx; /* every call answers at once: nobody waits for anything */
+    (void)id;
+}
+
+static struct str word_error(void *ctx, enum err e, struct buf *body)
+{
+    (void)ctx;
+    speak_error(body, e, STR(""), STR(""));
+    return SPEAK_JSON;
+}
+
+/* Reload. */
+
+/* Whether the file is another one than the last time we looked. */
+static bool file_has_changed(struct server *s)
+{
+    struct stat now = {.st_ino = 0}, *was = &s->file_seen;
+    bool changed;
+
+    if (stat(s->config->path.p, &now) != 0)
+        return false; /* in the middle of being replaced; we hear again */
+    changed = now.st_ino != was->st_ino || now.st_size != was->st_size ||
+              now.st_mtim.tv_sec != was->st_mtim.tv_sec ||
+              now.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
+    *was = now;
+    return changed;
+}
+
+static void log_report(struct server *s, enum log_level level,
+                       const struct config_report *report)
+{
+    struct str rest = str_of(report->text);
+
+    while (rest.n)
+        LOG_AT(&s->log, level, "config.problem",
+               LOG_S("problem", str_cut(&rest, '\n')));
+}
+
+static void apply(struct server *s, struct config *fresh)
+{
+    struct net_opts opts = net_opts_of(fresh);
+    struct buf names;
+
+    buf_init(&names, 1024);
+    config_restart_needed(s->config, fresh, &names);
+    if (names.n)
+        log_warn(&s->log, "config.restart_needed",
+                 LOG_S("settings", buf_str(&names)));
+    buf_fini(&names);
+    log_set(&s->log, (enum log_level)fresh->log.level,
+            (enum log_format)fresh->log.format);
+    net_set_opts(s->net, &opts);
+    config_free(s->config);
+    s->config = fresh;
+    s->calls.reloads_total++;
+    log_info(&s->log, "config.reloaded", LOG_S("path", fresh->path));
+}
+
+static void reload(struct server *s)
+{
+    struct config_report report;
+    struct config *fresh = config_load(&s->opts->source, &report);
+
+    if (fresh) {
+        log_report(s, LOG_WARN, &report);
+        apply(s, fresh);
+        return;
+    }
+    s->calls.reloads_failed_total++;
+    log_report(s, LOG_ERROR, &report);
+    log_error(&s->log, "config.not_reloaded",
+              LOG_C("because", "it has problems; the one before stays"));
+}
+
+static void on_reload_soon(struct timer *t)
+{
+    struct server *s = LIST_OF(t, struct server, reload_soon);
+
+    if (file_has_changed(s))
+        reload(s);
+}
+
+static void on_folder_change(uv_fs_event_t *h, const char *name, int events,
+                             int status)
+{
+    struct server *s = h->data;
+
+    (void)name;
+    (void)events;
+    if (status == 0 &&
+        loop_timer_set(&s->loop, &s->reload_soon, RELOAD_SETTLE_MS) != OK)
+        log_warn(&s->log, "config.not_watched",
+                 LOG_C("because", "out of memory; SIGHUP still works"));
+}
+
+static void watch_file(struct server *s)
+{
+    char folder[4096];
+    struct str path = s->config->path;
+    size_t slash = path.n;
+
+    s->reload_soon.fire = on_reload_soon;
+    s->folder_watch.data = s;
+    if (path.n == 0)
+        return;
+    while (slash > 0 && path.p[slash - 1] != '/')
+        slash--;
+    snprintf(folder, sizeof(folder), "%.*s",
+             STR_ARG(slash ? str_sub(path, 0, slash) : STR(".")));
+    (void)file_has_changed(s);
+    if (uv_fs_event_start(&s->folder_watch, on_folder_change, folder, 0) != 0)
+        log_warn(&s->log, "config.not_watched", LOG_C("folder", folder),
+                 LOG_C("because", "it cannot be; SIGHUP still works"));
+}
+
+/* Stopping. */
+
+static void on_all_gone(void *ctx)
+{
+    struct server *s = ctx;
+
+    loop_stop(&s->loop);
+}
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+    struct server *s = h->data;
+
+    if (signum == SIGHUP) {
+        reload(s);
+        return;
+    }
+    log_info(&s->log, "server.stopping", LOG_I("signal", signum));
+    s->calls.is_ready = false;
+    /* Asked a second time, nobody is waited for any more. */
+    net_stop(s->net, s->is_stopping ? 0 : s->config->stop_grace_ms, on_all_gone,
+             s);
+    s->is_stopping = true;
+}
+
+/* Building. */
+
+/* As many descriptors as we may have; fewer than the connections promised is
+ * worth a word now rather than a surprise then. */
+static void raise_file_limit(struct server *s)
+{
+    struct rlimit files;
+    int64_t wanted = s->config->http.max_connections + SPARE_FILES;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) == 0 &&
+        (int64_t)files.rlim_cur < wanted)
+        log_warn(&s->log, "server.few_files",
+                 LOG_I("limit", (int64_t)files.rlim_cur),
+                 LOG_I("wanted", wanted),
+                 LOG_C("do", "raise the limit (ulimit -n) or lower "
+                             "http.maxConnections"));
+}
+
+static enum err open_net(struct server *s, struct why *why)
+{
+    struct net_opts opts = net_opts_of(s->config);
+    struct net_handler handler = {.ctx = s,
+                                  .on_request = on_request,
+                                  .on_gone = on_gone,
+                                  .word_error = word_error};
+
+    s->net = net_new(&s->loop, &s->log, &opts, &handler);
+    if (!s->net)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    return net_listen(s->net, s->config->listen, why);
+}
+
+static void open_signals(struct server *s)
+{
+    const struct {
+        uv_signal_t *handle;
+        int signum;
+    } all[] = {
+        {&s->on_int, SIGINT}, {&s->on_term, SIGTERM}, {&s->on_hup, SIGHUP}};
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        uv_signal_init(&s->loop.uv, all[i].handle);
+        all[i].handle->data = s;
+        uv_signal_start(all[i].handle, on_signal, all[i].signum);
+    }
+    uv_fs_event_init(&s->loop.uv, &s->folder_watch);
+}
+
+static void say_listening(const struct server *s)
+{
+    const char *url = net_url(s->net);
+
+    if (s->opts->json)
+        printf("{\"event\":\"listening\",\"url\":\"%s\"}\n", url);
+    else
+        printf("Signalbox " SIGNALBOX_VERSION " is listening on %s\n"
+               "Data is in %s. Stop it with Ctrl-C.\n",
+               url, s->folder.path);
+    fflush(stdout);
+}
+
+static enum err run(struct server *s, struct why *why)
+{
+    enum err e = open_net(s, why);
+
+    if (e)
+        return e;
+    s->calls = (struct calls){.loop = &s->loop,
+                              .log = &s->log,
+                              .net = s->net,
+                              .started_mono_ms = loop_mono_ms(&s->loop),
+                              .is_ready = true};
+    watch_file(s);
+    say_listening(s);
+    loop_run(&s->loop);
+    log_info(&s->log, "server.stopped");
+    return OK;
+}
+
+static void take_down_loop(struct server *s)
+{
+    loop_timer_cancel(&s->loop, &s->reload_soon);
+    uv_close((uv_handle_t *)&s->on_int, NULL);
+    uv_close((uv_handle_t *)&s->on_term, NULL);
+    uv_close((uv_handle_t *)&s->on_hup, NULL);
+    uv_close((uv_handle_t *)&s->folder_watch, NULL);
+    net_free(s->net);
+    loop_turn(&s->loop);
+    loop_fini(&s->loop);
+}
+
+/* The house on its ground: configuration, log, folder, loop, then the rest. */
+static enum err build_and_run(struct server *s, struct why *why)
+{
+    enum err e = store_folder_open(&s->folder, s->config->data, why);
+
+    if (e)
+        return e;
+    raise_file_limit(s);
+    e = loop_init(&s->loop, clock_system());
+    if (e) {
+        why_err(why, e, "cannot make an event loop");
+    } else {
+        open_signals(s);
+        e = run(s, why);
+        take_down_loop(s);
+    }
+    store_folder_close(&s->folder);
+    return e;
+}
+
+enum exit_status server_run(const struct server_opts *opts)
+{
+    struct server s = {.opts = opts};
+    struct config_report report;
+    struct why why = {""};
+    enum err e;
+
+    s.config = config_load(&opts->source, &report);
+    if (!s.config) {
+        complain(opts, ERR_BAD_CONFIG, report.text);
+        return err_row(ERR_BAD_CONFIG)->exit_status;
+    }
+    log_init(&s.log, STDERR_FILENO, (enum log_level)s.config->log.level,
+             (enum log_format)s.config->log.format, clock_system());
+    log_report(&s, LOG_WARN, &report);
+    e = build_and_run(&s, &why);
+    if (e)
+        complain(opts, e, why.text);
+    config_free(s.config);
+    return e ? err_row(e)->exit_status : EXIT_DONE;
+}

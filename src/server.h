@@ -1,0 +1,20 @@
+#ifndef SERVER_H
+#define SERVER_H
+
+/* server: builds the rooms bottom-up, runs the loop, takes them down again. */
+
+#include "base/err.h"
+#include "config.h"
+
+struct server_opts {
+    struct config_source source; /* where the configuration comes from, now
+                                  * and at every reload */
+    bool json;                   /* say what happens in JSON lines */
+};
+
+/* Serve until SIGINT or SIGTERM. Says on standard output where it listens
+ * once it does, and on standard error what is wrong if it cannot.
+ * SIGHUP, or a change of the file, loads the configuration again. */
+enum exit_status server_run(const struct server_opts *opts);
+
+#endif
