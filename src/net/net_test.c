@@ -1,4 +1,5 @@
 /* Requests, replies and streams over real sockets. */
+#include "net/internal.h"
 #include "test/lib/net_stage.h"
 
 TEST(a_request_gets_its_reply)
@@ -36,5 +37,493 @@ TEST(a_connection_stays_for_the_next_request)
     CHECK(net_stats(s.net).connections_total == 1);
     CHECK(net_stats(s.net).requests_total == 5);
     close(fd);
+    stage_fini(&s);
+}
+
+TEST(an_idle_connection_owns_no_buffers)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    const struct conn *c;
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    say_n(fd, GET("/split"), 10);
+    turn(&s, 3);
+    c = s.net->slots[0].c;
+    CHECK(c->state == CONN_HEAD && c->in.n == 10);
+    say(fd, &GET("/split")[10]);
+    HEAR_UNTIL(&s, fd, &h, has(&h, "/split"));
+    CHECK(c->state == CONN_IDLE);
+    CHECK(!c->in.p && !c->out.p && !c->sending);
+    CHECK(sizeof(*c) < 800);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(http_1_0_closes_unless_asked)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    ask(&s, "GET /old HTTP/1.0\r\n\r\n", &h);
+    CHECK(has(&h, "Connection: close\r\n") && has(&h, "\r\n\r\n/old"));
+    fd = dial(&s);
+    h = (struct heard){.n = 0};
+    say(fd, "GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/1"));
+    CHECK(has(&h, "Connection: keep-alive\r\n"));
+    say(fd, "GET /2 HTTP/1.0\r\n\r\n");
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "\r\n\r\n/2"));
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(some_replies_have_no_body)
+{
+    struct stage s;
+    struct heard h;
+
+    stage_init(&s, test_opts());
+    ask(&s, "HEAD /head HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", &h);
+    CHECK(has(&h, "Content-Length: 5\r\n") && !has(&h, "/head"));
+    CHECK(strcmp(h.text + h.n - 4, "\r\n\r\n") == 0);
+    s.reply.status = 204;
+    ask(&s, GET_CLOSE("/gone"), &h);
+    CHECK(!has(&h, "Content-Length") && !has(&h, "/gone"));
+    s.reply.status = 304;
+    ask(&s, GET_CLOSE("/same"), &h);
+    CHECK(!has(&h, "Content-Length") && !has(&h, "/same"));
+    stage_fini(&s);
+}
+
+TEST(replies_to_pipelined_requests_leave_in_order_and_together)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    turn(&s, 2);
+    say(fd, GET("/1") GET("/2") GET("/3") "GET /4 HT");
+    turn(&s, 1);
+    CHECK(s.n_requests == 3);
+    hear(fd, &h);
+    CHECK(count(&h, "200 OK") == 3);
+    CHECK(strstr(h.text, "\r\n\r\n/1") < strstr(h.text, "\r\n\r\n/2"));
+    CHECK(strstr(h.text, "\r\n\r\n/2") < strstr(h.text, "\r\n\r\n/3"));
+    say(fd, "TP/1.1\r\nHost: h\r\n\r\n");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/4"));
+    close(fd);
+    stage_fini(&s);
+}
+
+static void reply_text(struct stage *s, uint64_t id, const char *text)
+{
+    net_reply(s->net, id,
+              &(struct http_reply){.status = 200, .body = str_of(text)});
+}
+
+TEST(one_request_is_open_at_a_time)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, GET("/1") GET("/2") GET("/3"));
+    UNTIL(&s, s.n_requests == 1);
+    turn(&s, 5);
+    CHECK(s.n_requests == 1);
+    reply_text(&s, s.ids[0], "first");
+    CHECK(s.n_requests == 1); /* never from inside a call */
+    UNTIL(&s, s.n_requests == 2);
+    reply_text(&s, s.ids[1], "second");
+    UNTIL(&s, s.n_requests == 3);
+    reply_text(&s, s.ids[2], "third");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "third"));
+    CHECK(strstr(h.text, "first") < strstr(h.text, "second"));
+    CHECK(strcmp(s.said, "GET /1 [];GET /2 [];GET /3 [];") == 0);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(bodies_come_whole_however_they_were_sent)
+{
+    static const char *parts[] = {
+        "POST /a HTTP/1.1\r\nHost: h\r\nX-Test: one\r\nContent-Le",
+        "ngth: 10\r\n\r\n01234",
+        "56789POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n",
+        "X-Test: two\r\n\r\n3\r\nabc\r\n2;x",
+        "=y\r\nde",
+        "\r\n0\r\nTrailer: gone\r\n\r\n" GET("/c"),
+    };
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        say(fd, parts[i]);
+        turn(&s, 3);
+        if (i == 2)
+            CHECK(strcmp(s.header, "one") == 0);
+    }
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/c"));
+    CHECK(strcmp(s.said, "POST /a [0123456789];POST /b [abcde];GET /c [];") ==
+          0);
+    close(fd);
+    stage_fini(&s);
+}
+
+#define EXPECT(length)                        \
+    "POST /e HTTP/1.1\r\nHost: h\r\nExpect: " \
+    "100-continue\r\nContent-Length: " length "\r\n\r\n"
+
+TEST(a_client_is_told_to_go_on_with_its_body)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    say(fd, EXPECT("3"));
+    HEAR_UNTIL(&s, fd, &h, h.n > 0);
+    CHECK(strcmp(h.text, "HTTP/1.1 100 Continue\r\n\r\n") == 0);
+    say(fd, "a");
+    turn(&s, 3);
+    say(fd, "bc");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/e"));
+    CHECK(count(&h, "100 Continue") == 1);
+    say(fd, EXPECT("3") "a"); /* does not wait, so is not told */
+    turn(&s, 3);
+    say(fd, "bc");
+    HEAR_UNTIL(&s, fd, &h, count(&h, "\r\n\r\n/e") == 2);
+    CHECK(count(&h, "100 Continue") == 1);
+    say(fd, EXPECT("4097")); /* too large is said before it is sent */
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(count(&h, "100 Continue") == 1 && has(&h, "413 Content Too Large"));
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(a_bad_request_is_answered_in_words_and_the_connection_closed)
+{
+    struct stage s;
+    struct heard h;
+
+    stage_init(&s, test_opts());
+    ask(&s, GET("/good") "BAD\r\n" GET("/never"), &h);
+    CHECK(strcmp(s.said, "GET /good [];") == 0);
+    CHECK(has(&h, "\r\n\r\n/good"));
+    CHECK(has(&h, "HTTP/1.1 400 Bad Request\r\n"));
+    CHECK(has(&h, "Content-Type: application/json\r\n"));
+    CHECK(has(&h, "Connection: close\r\n"));
+    CHECK(has(&h, "{\"code\":\"bad_request\"}"));
+    CHECK(h.is_eof && !h.is_reset);
+    CHECK(net_stats(s.net).bad_requests_total == 1);
+    CHECK(net_stats(s.net).replies_total[4] == 1);
+    ask(&s, "HEAD /a HTTP/1.1\r\n\r\n", &h); /* no Host */
+    CHECK(has(&h, "400 Bad Request") && !has(&h, "{"));
+    check_alive(&s);
+    stage_fini(&s);
+}
+
+/* Whoever sends more than it may still gets to read why. */
+TEST(a_refused_client_is_not_reset_while_it_sends)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    static char body[32768];
+    int fd;
+
+    stage_init(&s, test_opts());
+    memset(body, 'x', sizeof(body));
+    fd = dial(&s);
+    say(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999\r\n\r\n");
+    say_n(fd, body, sizeof(body));
+    turn(&s, 3);
+    say_n(fd, body, sizeof(body));
+    turn(&s, 3);
+    say_n(fd, body, sizeof(body));
+    HEAR_UNTIL(&s, fd, &h, h.is_eof || h.is_reset);
+    CHECK(has(&h, "413 Content Too Large") && !h.is_reset);
+    CHECK(net_stats(s.net).connections == 1); /* lingers */
+    close(fd);
+    UNTIL(&s, net_stats(s.net).connections == 0);
+    stage_fini(&s);
+}
+
+TEST(lingering_ends_after_its_time_and_its_bytes)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    static char much[65536];
+    size_t sent = 0;
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    say(fd, "BAD\r\n");
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    later(&s, LINGER_MS - 1);
+    CHECK(net_stats(s.net).connections == 1);
+    later(&s, 1);
+    CHECK(net_stats(s.net).connections == 0);
+    close(fd);
+
+    fd = dial(&s);
+    say(fd, "BAD\r\n");
+    memset(much, 'x', sizeof(much));
+    while (sent < LINGER_BYTES + 65536UL) {
+        ssize_t n = send(fd, much, sizeof(much), MSG_NOSIGNAL);
+
+        sent += n > 0 ? (size_t)n : 0;
+        if (n < 0 && errno != EAGAIN)
+            break;
+        turn(&s, 1);
+    }
+    UNTIL(&s, net_stats(s.net).connections == 0);
+    close(fd);
+    stage_fini(&s);
+}
+
+/* A client that shuts its sending side only says that no request follows. */
+TEST(a_half_closed_client_gets_its_replies)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    say(fd, GET("/1") GET("/2"));
+    shutdown(fd, SHUT_WR);
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "\r\n\r\n/1") && has(&h, "\r\n\r\n/2") && !h.is_reset);
+    close(fd);
+
+    s.mode = HOLD;
+    h = (struct heard){.n = 0};
+    s.n_requests = 0;
+    fd = dial(&s);
+    say(fd, GET("/3") GET("/4"));
+    shutdown(fd, SHUT_WR);
+    UNTIL(&s, s.n_requests == 1);
+    turn(&s, 5);
+    CHECK(s.n_gone == 0);
+    reply_text(&s, s.ids[0], "late 3");
+    UNTIL(&s, s.n_requests == 2);
+    reply_text(&s, s.ids[1], "late 4");
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "late 3") && has(&h, "late 4") && s.n_gone == 0);
+    close(fd);
+    UNTIL(&s, net_stats(s.net).connections == 0);
+    stage_fini(&s);
+}
+
+TEST(a_request_cut_short_is_a_bad_one)
+{
+    static const char *texts[] = {
+        "GET",
+        "GET / HTTP/1.1\r\nHo",
+        "\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\na",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n",
+    };
+    struct stage s;
+
+    stage_init(&s, test_opts());
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct heard h = {.n = 0};
+        int fd = dial(&s);
+
+        say(fd, texts[i]);
+        shutdown(fd, SHUT_WR);
+        HEAR_UNTIL(&s, fd, &h, h.is_eof);
+        CHECK(has(&h, "400 Bad Request"));
+        close(fd);
+    }
+    CHECK(s.n_requests == 0);
+    stage_fini(&s);
+}
+
+TEST(a_client_that_says_nothing_and_leaves_is_forgotten)
+{
+    struct stage s;
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 1);
+    close(fd);
+    UNTIL(&s, net_stats(s.net).connections == 0);
+    CHECK(net_stats(s.net).bytes_out_total == 0);
+    stage_fini(&s);
+}
+
+static void reset(int fd)
+{
+    struct linger hard = {.l_onoff = 1, .l_linger = 0};
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    close(fd);
+}
+
+TEST(the_owner_learns_of_a_client_that_left)
+{
+    struct stage s;
+    uint64_t id;
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, GET("/held"));
+    UNTIL(&s, s.n_requests == 1);
+    id = s.ids[0];
+    reset(fd);
+    UNTIL(&s, s.n_gone == 1);
+    CHECK(s.gone_id == id);
+    reply_text(&s, id, "to nobody");
+    CHECK(net_stream_send(s.net, id, STR("x")) == ERR_GONE);
+    net_stream_end(s.net, id);
+    turn(&s, 3);
+    CHECK(s.n_gone == 1 && net_stats(s.net).connections == 0);
+    check_alive(&s);
+    stage_fini(&s);
+}
+
+TEST(an_answered_request_is_nobody)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, GET("/1") GET("/2"));
+    UNTIL(&s, s.n_requests == 1);
+    reply_text(&s, s.ids[0], "once");
+    reply_text(&s, s.ids[0], "twice");
+    UNTIL(&s, s.n_requests == 2);
+    CHECK(s.ids[0] != s.ids[1]);
+    reply_text(&s, s.ids[0], "thrice");
+    CHECK(net_stream_open(s.net, s.ids[0], &s.reply) == ERR_GONE);
+    reply_text(&s, 0, "zero");
+    reply_text(&s, UINT64_MAX, "all ones");
+    reply_text(&s, s.ids[1] ^ 1, "the neighbour");
+    reply_text(&s, s.ids[1], "second");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "second"));
+    CHECK(count(&h, "200 OK") == 2 && !has(&h, "twice") && !has(&h, "thrice"));
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(an_old_id_is_nobody_on_a_new_connection_in_its_place)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, GET("/1"));
+    UNTIL(&s, s.n_requests == 1);
+    reset(fd);
+    UNTIL(&s, net_stats(s.net).connections == 0);
+    fd = dial(&s);
+    say(fd, GET("/2"));
+    UNTIL(&s, s.n_requests == 2);
+    reply_text(&s, s.ids[0], "wrong");
+    reply_text(&s, s.ids[1], "right");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "right"));
+    CHECK(!has(&h, "wrong"));
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(a_reply_larger_than_the_kernel_takes_arrives_whole)
+{
+    struct stage s;
+    struct heard h;
+    size_t n_body = 8 << 20, n_heard = 0;
+    char *body = malloc(n_body);
+    int fd;
+
+    stage_init(&s, test_opts());
+    memset(body, 'z', n_body);
+    s.reply.body = (struct str){body, n_body};
+    fd = dial_small(&s, 4096);
+    say(fd, GET_CLOSE("/big"));
+    do {
+        h = (struct heard){.n = 0};
+        listen_to(&s, fd, &h);
+        n_heard += h.n;
+    } while (!h.is_eof && !h.is_reset);
+    CHECK(!h.is_reset && n_heard > n_body && n_heard < n_body + 300);
+    CHECK(net_stats(s.net).bytes_out_total == (int64_t)n_heard);
+    close(fd);
+    free(body);
+    stage_fini(&s);
+}
+
+TEST(options_may_change_inside_a_request)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    struct net_opts more;
+    char many[2048] = "GET /many HTTP/1.1\r\nHost: h\r\n";
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, GET("/1"));
+    UNTIL(&s, s.n_requests == 1);
+    more = s.opts;
+    more.max_headers = 200;
+    more.max_header_bytes = 4000;
+    net_set_opts(s.net, &more);
+    reply_text(&s, s.ids[0], "1");
+    for (size_t i = 0, at = strlen(many); i < 199; i++, at += 4)
+        memcpy(many + at, "a:\r\n", 5);
+    memcpy(many + strlen(many), "\r\n", 3);
+    say(fd, many);
+    UNTIL(&s, s.n_requests == 2);
+    reply_text(&s, s.ids[1], "many");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\nmany"));
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(what_happens_is_counted)
+{
+    struct stage s;
+    struct heard h;
+    struct net_stats st;
+
+    stage_init(&s, test_opts());
+    ask(&s, GET_CLOSE("/1"), &h);
+    s.reply.status = 503;
+    ask(&s, GET_CLOSE("/2"), &h);
+    st = net_stats(s.net);
+    CHECK(st.connections == 0 && st.connections_total == 2);
+    CHECK(st.requests_total == 2 && st.refused_total == 0);
+    CHECK(st.replies_total[2] == 1 && st.replies_total[5] == 1);
+    CHECK(st.bytes_in_total == 2 * (int64_t)strlen(GET_CLOSE("/1")));
+    CHECK(st.bytes_out_total > 200 && st.unsent_bytes == 0);
+    CHECK(st.timeouts_total == 0 && st.bad_requests_total == 0);
     stage_fini(&s);
 }

@@ -86,7 +86,7 @@ static bool put_head(struct conn *c, const struct http_reply *r,
 static void finish(struct conn *c)
 {
     c->id = 0;
-    if (c->keeps_alive)
+    if (c->keeps_alive && !c->net->is_stopping)
         conn_move(c, CONN_IDLE, c->net->opts.idle_timeout_ms);
     else
         conn_drain(c);

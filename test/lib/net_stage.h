@@ -48,7 +48,7 @@ static inline struct net_opts test_opts(void)
         .max_header_bytes = 1024,
         .max_headers = 16,
         .max_body_bytes = 4096,
-        .max_unsent_bytes = 64 * 1024,
+        .max_unsent_bytes = 65536,
         .header_timeout_ms = 1000,
         .body_timeout_ms = 2000,
         .idle_timeout_ms = 5000,
@@ -148,13 +148,21 @@ static inline bool stage_try_init(struct stage *s, struct net_opts opts)
     return false;
 }
 
+static inline uint16_t stage_port(const struct stage *s)
+{
+    int64_t port;
+
+    CHECK(str_to_i64(str_of(strrchr(net_url(s->net), ':') + 1), &port) == OK);
+    return (uint16_t)port;
+}
+
 static inline void stage_init(struct stage *s, struct net_opts opts)
 {
     struct why why;
 
     CHECK(stage_try_init(s, opts));
     CHECK(net_listen(s->net, STR("127.0.0.1:0"), &why) == OK);
-    s->port = (uint16_t)atol(strrchr(net_url(s->net), ':') + 1);
+    s->port = stage_port(s);
 }
 
 static inline void turn(struct stage *s, int n)

@@ -1,0 +1,354 @@
+/* Coming up and going down. */
+#include "net/internal.h"
+#include "test/lib/net_stage.h"
+
+TEST(loopback_is_told_from_the_rest)
+{
+    static const struct {
+        const char *address;
+        bool is_loopback;
+    } rows[] = {
+        {"127.0.0.1:80", true},
+        {"127.255.0.9:0", true},
+        {"localhost:80", true},
+        {"LocalHost:80", true},
+        {"[::1]:80", true},
+        {"0.0.0.0:80", false},
+        {"128.0.0.1:80", false},
+        {"[::]:80", false},
+        {"[::2]:80", false},
+        {"[::ffff:127.0.0.1]:80", false},
+        {"127.0.0.1", false},
+        {"localhost", false},
+        {"127.1:80", false},
+        {"127.0.0.1:65536", false},
+        {"127.0.0.1:-1", false},
+        {"127.0.0.1:", false},
+        {":80", false},
+        {"", false},
+        {"[::1]", false},
+        {"::1:80", false},
+        {"[127.0.0.1]:80", false},
+        {"localhost.evil:80", false},
+        {"127.0.0.1 :80", false},
+        {"127.0.0.1:8 0", false},
+        {"[]:80", false},
+        {"[::1:80", false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        CHECK(net_is_loopback(str_of(rows[i].address)) == rows[i].is_loopback);
+    CHECK(!net_is_loopback((struct str){"127.0.0.1\0:80", 13}));
+}
+
+TEST(an_address_that_is_none_is_explained)
+{
+    static const char *bad[] = {
+        "",     "8787", ":8787", "example.org:80", "127.0.0.1:99999",
+        "[::1", "[x]:1"};
+    struct stage s;
+    struct why why;
+
+    CHECK(stage_try_init(&s, test_opts()));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        CHECK(net_listen(s.net, str_of(bad[i]), &why) == ERR_USAGE);
+        CHECK(strstr(why.text, "is not an address to listen on"));
+    }
+    CHECK(net_listen(s.net, STR("192.0.2.1:0"), &why) == ERR_IO);
+    CHECK(strstr(why.text, "this machine has no address 192.0.2.1:0"));
+    CHECK(net_url(s.net)[0] == 0);
+    net_free(s.net); /* never listened: no stop needed */
+    loop_fini(&s.loop);
+    close(s.log.fd);
+}
+
+TEST(an_address_in_use_is_explained)
+{
+    struct stage s, t;
+    struct why why;
+    char address[64], wanted[128];
+
+    stage_init(&s, test_opts());
+    CHECK(stage_try_init(&t, test_opts()));
+    snprintf(address, sizeof(address), "127.0.0.1:%u", s.port);
+    CHECK(net_listen(t.net, str_of(address), &why) == ERR_BUSY);
+    snprintf(wanted, sizeof(wanted),
+             "address %s is in use: stop the other program or choose another "
+             "port with --listen",
+             address);
+    CHECK(strcmp(why.text, wanted) == 0);
+    CHECK(net_listen(t.net, str_of(address), NULL) == ERR_BUSY);
+    /* And after that a free one will do. */
+    CHECK(net_listen(t.net, STR("127.0.0.1:0"), &why) == OK);
+    stage_fini(&t);
+    stage_fini(&s);
+}
+
+/* -1 when this machine has no such address. */
+static int dial_v6(uint16_t port)
+{
+    struct sockaddr_in6 a = {.sin6_family = AF_INET6,
+                             .sin6_port = htons(port),
+                             .sin6_addr = in6addr_loopback};
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    if (connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
+        close(fd);
+        return -1;
+    }
+    CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+    return fd;
+}
+
+TEST(localhost_listens_on_both_families)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    CHECK(stage_try_init(&s, test_opts()));
+    CHECK(net_listen(s.net, STR("localhost:0"), NULL) == OK);
+    CHECK(str_starts(str_of(net_url(s.net)), STR("http://127.0.0.1:")));
+    s.port = stage_port(&s);
+    check_alive(&s);
+    fd = dial_v6(s.port);
+    CHECK((fd >= 0) == (s.net->n_listeners == 2));
+    if (fd >= 0) {
+        say(fd, GET("/six"));
+        HEAR_UNTIL(&s, fd, &h, has(&h, "/six"));
+        CHECK(str_starts(str_of(s.net->slots[0].c->peer), STR("[::1]:")));
+        close(fd);
+    }
+    stage_fini(&s);
+}
+
+TEST(an_address_of_version_6_has_its_url)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    enum err e;
+    int fd;
+
+    CHECK(stage_try_init(&s, test_opts()));
+    e = net_listen(s.net, STR("[::1]:0"), NULL);
+    if (!e) {
+        CHECK(str_starts(str_of(net_url(s.net)), STR("http://[::1]:")));
+        fd = dial_v6(stage_port(&s));
+        say(fd, GET("/six"));
+        HEAR_UNTIL(&s, fd, &h, has(&h, "/six"));
+        close(fd);
+    }
+    stage_fini(&s);
+}
+
+TEST(several_addresses_may_be_listened_on)
+{
+    struct stage s;
+    char first[80];
+
+    stage_init(&s, test_opts());
+    snprintf(first, sizeof(first), "%s", net_url(s.net));
+    CHECK(net_listen(s.net, STR("127.0.0.1:0"), NULL) == OK);
+    CHECK(strcmp(net_url(s.net), first) == 0);
+    check_alive(&s);
+    stage_fini(&s);
+}
+
+TEST(stopping_closes_what_is_idle_and_lets_open_requests_finish)
+{
+    struct stage s;
+    struct heard h = {.n = 0}, hs = {.n = 0}, hi = {.n = 0};
+    int idle, open_one, half, stream;
+
+    stage_init(&s, test_opts());
+    idle = dial(&s);
+    say(idle, GET("/idle"));
+    HEAR_UNTIL(&s, idle, &hi, has(&hi, "/idle"));
+    s.mode = HOLD;
+    open_one = dial(&s);
+    say(open_one, GET("/open") GET("/pipelined"));
+    UNTIL(&s, s.n_requests == 2);
+    s.mode = STREAM;
+    stream = dial(&s);
+    say(stream, GET("/stream"));
+    UNTIL(&s, s.n_requests == 3);
+    half = dial(&s);
+    say(half, "GET /half HT");
+    turn(&s, 3);
+
+    net_stop(s.net, 2500, stage_done, &s);
+    HEAR_UNTIL(&s, idle, &hi, hi.is_eof);
+    CHECK(s.n_gone == 0 && s.n_done == 0);
+    CHECK(net_stats(s.net).connections == 3);
+
+    net_reply(s.net, s.ids[1], &s.reply);
+    HEAR_UNTIL(&s, open_one, &h, h.is_eof);
+    CHECK(has(&h, "Connection: close\r\n") && count(&h, "HTTP/1.1") == 1);
+    CHECK(s.n_requests == 3); /* what was pipelined is not begun */
+
+    s.mode = ANSWER;
+    h = (struct heard){.n = 0};
+    say(half, "TP/1.1\r\nHost: h\r\n\r\n");
+    HEAR_UNTIL(&s, half, &h, h.is_eof);
+    CHECK(has(&h, "\r\n\r\n/half") && has(&h, "Connection: close\r\n"));
+
+    net_stream_end(s.net, s.ids[2]);
+    HEAR_UNTIL(&s, stream, &hs, hs.is_eof);
+    CHECK(has(&hs, "0\r\n\r\n") && s.n_done == 0);
+    close(idle);
+    close(open_one);
+    close(half);
+    close(stream);
+    UNTIL(&s, s.n_done == 1);
+    CHECK(s.n_gone == 0);
+    net_free(s.net);
+    loop_fini(&s.loop);
+    close(s.log.fd);
+}
+
+TEST(after_the_grace_everything_is_cut)
+{
+    struct stage s;
+    int held, stream, half;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    held = dial(&s);
+    say(held, GET("/held"));
+    UNTIL(&s, s.n_requests == 1);
+    s.mode = STREAM;
+    stream = dial(&s);
+    say(stream, GET("/stream"));
+    UNTIL(&s, s.n_requests == 2);
+    half = dial(&s);
+    say(half, "GET");
+    turn(&s, 3);
+    net_stop(s.net, 500, stage_done, &s);
+    later(&s, 499);
+    CHECK(s.n_done == 0 && s.n_gone == 0);
+    later(&s, 1);
+    UNTIL(&s, s.n_done == 1);
+    CHECK(s.n_gone == 2 && net_stats(s.net).connections == 0);
+    turn(&s, 5);
+    CHECK(s.n_done == 1);
+    net_free(s.net);
+    loop_fini(&s.loop);
+    close(s.log.fd);
+    close(held);
+    close(stream);
+    close(half);
+}
+
+TEST(stopping_again_only_shortens_the_grace)
+{
+    struct stage s;
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, GET("/held"));
+    UNTIL(&s, s.n_requests == 1);
+    net_stop(s.net, 2900, stage_done, &s);
+    later(&s, 100);
+    net_stop(s.net, 0, NULL, NULL);
+    UNTIL(&s, s.n_done == 1);
+    CHECK(s.n_gone == 1);
+    net_free(s.net);
+    loop_fini(&s.loop);
+    close(s.log.fd);
+    close(fd);
+}
+
+TEST(nobody_is_taken_while_stopping)
+{
+    struct stage s;
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), held;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    held = dial(&s);
+    say(held, GET("/held"));
+    UNTIL(&s, s.n_requests == 1);
+    net_stop(s.net, 1000, stage_done, &s);
+    turn(&s, 3);
+    a.sin_port = htons(s.port);
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0);
+    close(fd);
+    close(held);
+    stage_fini(&s);
+}
+
+TEST(a_server_nobody_came_to_stops)
+{
+    struct stage s;
+
+    CHECK(stage_try_init(&s, test_opts()));
+    stage_fini(&s); /* never listened */
+    stage_init(&s, test_opts());
+    net_stop(s.net, 1000, stage_done, &s);
+    CHECK(s.n_done == 0); /* from the loop only */
+    UNTIL(&s, s.n_done == 1);
+    net_free(s.net);
+    loop_fini(&s.loop);
+    close(s.log.fd);
+}
+
+static void stop_inside(void *ctx, uint64_t id, const struct http_request *rq)
+{
+    struct stage *s = ctx;
+
+    s->n_requests++;
+    net_reply(s->net, id,
+              &(struct http_reply){.status = 200, .body = rq->path});
+    net_stop(s->net, 1000, stage_done, s);
+    CHECK(str_eq(rq->path, STR("/last"))); /* still there to be read */
+}
+
+TEST(stopping_inside_a_request_still_sends_its_reply)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.net->on.on_request = stop_inside;
+    fd = dial(&s);
+    say(fd, GET("/last") GET("/never"));
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "\r\n\r\n/last") && count(&h, "HTTP/1.1") == 1);
+    close(fd);
+    UNTIL(&s, s.n_done == 1);
+    CHECK(s.n_requests == 1);
+    net_free(s.net);
+    loop_fini(&s.loop);
+    close(s.log.fd);
+}
+
+static void free_inside(void *ctx)
+{
+    struct stage *s = ctx;
+
+    s->n_done++;
+    net_free(s->net);
+    s->net = NULL;
+}
+
+TEST(the_room_may_be_freed_when_it_says_done)
+{
+    struct stage s;
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    turn(&s, 3);
+    net_stop(s.net, 0, free_inside, &s);
+    UNTIL(&s, s.n_done == 1);
+    loop_fini(&s.loop);
+    close(s.log.fd);
+    close(fd);
+}

@@ -1,0 +1,299 @@
+/* Streams, and readers that do not keep up. */
+#include "net/internal.h"
+#include "test/lib/net_stage.h"
+
+TEST(a_stream_comes_in_chunks_and_the_connection_stays)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = STREAM;
+    s.reply.content_type = STR("text/event-stream");
+    s.reply.body = STR("begin");
+    fd = dial(&s);
+    say(fd, GET("/s"));
+    UNTIL(&s, s.n_requests == 1);
+    CHECK(s.opened == OK);
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n5\r\nbegin\r\n"));
+    CHECK(has(&h, "Transfer-Encoding: chunked\r\n"));
+    CHECK(has(&h, "Content-Type: text/event-stream\r\n"));
+    CHECK(!has(&h, "Content-Length"));
+    CHECK(net_stream_send(s.net, s.ids[0], STR("")) == OK);
+    CHECK(net_stream_send(s.net, s.ids[0], STR("0123456789abcdef")) == OK);
+    CHECK(net_stream_send(s.net, s.ids[0], STR("!")) == OK);
+    HEAR_UNTIL(&s, fd, &h, has(&h, "10\r\n0123456789abcdef\r\n1\r\n!\r\n"));
+    CHECK(!has(&h, "\r\n0\r\n"));
+    net_stream_end(s.net, s.ids[0]);
+    CHECK(net_stream_send(s.net, s.ids[0], STR("x")) == ERR_GONE);
+    HEAR_UNTIL(&s, fd, &h, has(&h, "1\r\n!\r\n0\r\n\r\n"));
+    s.mode = ANSWER;
+    s.reply.body = STR("after");
+    say(fd, GET("/t"));
+    HEAR_UNTIL(&s, fd, &h, has(&h, "after"));
+    CHECK(s.n_gone == 0);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(requests_behind_a_stream_wait_for_its_end)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = STREAM;
+    fd = dial(&s);
+    say(fd, GET("/1") GET("/2"));
+    UNTIL(&s, s.n_requests == 1);
+    turn(&s, 5);
+    CHECK(s.n_requests == 1);
+    net_stream_end(s.net, s.ids[0]);
+    UNTIL(&s, s.n_requests == 2);
+    net_stream_end(s.net, s.ids[1]);
+    HEAR_UNTIL(&s, fd, &h, count(&h, "\r\n\r\n0\r\n\r\n") == 2);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(on_http_1_0_a_stream_ends_with_the_connection)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = STREAM;
+    fd = dial(&s);
+    say(fd, "GET /s HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    UNTIL(&s, s.n_requests == 1);
+    CHECK(net_stream_send(s.net, s.ids[0], STR("plain")) == OK);
+    CHECK(net_stream_send(s.net, s.ids[0], STR(" bytes")) == OK);
+    net_stream_end(s.net, s.ids[0]);
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "\r\n\r\nplain bytes") && has(&h, "Connection: close\r\n"));
+    CHECK(!has(&h, "chunked"));
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(a_head_request_gets_the_head_of_a_stream)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = STREAM;
+    s.reply.body = STR("unseen");
+    fd = dial(&s);
+    say(fd, "HEAD /s HTTP/1.1\r\nHost: h\r\n\r\n");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n"));
+    CHECK(s.opened == ERR_GONE);
+    CHECK(net_stream_send(s.net, s.ids[0], STR("x")) == ERR_GONE);
+    net_stream_end(s.net, s.ids[0]);
+    CHECK(has(&h, "Transfer-Encoding: chunked") && !has(&h, "unseen"));
+    s.mode = ANSWER;
+    s.reply.body = STR("next");
+    say(fd, GET("/n"));
+    HEAR_UNTIL(&s, fd, &h, has(&h, "next"));
+    CHECK(s.n_gone == 0);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(the_owner_learns_when_a_reader_of_a_stream_has_closed)
+{
+    struct stage s;
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = STREAM;
+    fd = dial(&s);
+    say(fd, GET("/s"));
+    UNTIL(&s, s.n_requests == 1);
+    close(fd);
+    turn(&s, 5);
+    /* Its end of sending came; only writing shows that it reads no more. */
+    for (int i = 0; i < 10 && s.n_gone == 0; i++) {
+        enum err e = net_stream_send(s.net, s.ids[0], STR(":\n"));
+
+        CHECK(e == OK);
+        turn(&s, 3);
+    }
+    CHECK(s.n_gone == 1 && s.gone_id == s.ids[0]);
+    CHECK(net_stream_send(s.net, s.ids[0], STR("x")) == ERR_GONE);
+    UNTIL(&s, net_stats(s.net).connections == 0);
+    stage_fini(&s);
+}
+
+enum { PIECE = 16 * 1024 };
+
+/* Send until the stream says it is busy; returns how many bytes it took. */
+static size_t fill(struct stage *s, uint64_t id)
+{
+    static char piece[PIECE];
+    size_t taken = 0;
+    enum err e;
+
+    memset(piece, 'p', sizeof(piece));
+    while ((e = net_stream_send(s->net, id, (struct str){piece, PIECE})) ==
+           OK) {
+        taken += PIECE;
+        turn(s, 2);
+        CHECK(net_stats(s->net).unsent_bytes <=
+              (int64_t)s->opts.max_unsent_bytes + PIECE + 64);
+        CHECK(taken < 64 << 20);
+    }
+    CHECK(e == ERR_BUSY);
+    return taken;
+}
+
+TEST(a_slow_reader_makes_the_stream_busy_and_then_has_room)
+{
+    struct stage s;
+    struct heard h;
+    size_t taken, heard = 0;
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = STREAM;
+    fd = dial_small(&s, 4096);
+    say(fd, GET("/s"));
+    UNTIL(&s, s.n_requests == 1);
+    taken = fill(&s, s.ids[0]);
+    CHECK(net_stats(s.net).unsent_bytes > (int64_t)s.opts.max_unsent_bytes);
+    CHECK(net_stream_send(s.net, s.ids[0], STR("no")) == ERR_BUSY);
+    turn(&s, 10);
+    CHECK(s.n_room == 0);
+    for (int i = 0; i < 100000 && s.n_room == 0; i++) {
+        h = (struct heard){.n = 0};
+        listen_to(&s, fd, &h);
+        heard += h.n;
+    }
+    CHECK(s.n_room == 1);
+    CHECK(net_stats(s.net).unsent_bytes <=
+          (int64_t)s.opts.max_unsent_bytes / 2);
+    net_stream_end(s.net, s.ids[0]);
+    do {
+        h = (struct heard){.n = 0};
+        listen_to(&s, fd, &h);
+        heard += h.n;
+    } while (!has(&h, "\r\n0\r\n\r\n"));
+    /* Each piece came as "4000\r\n" piece "\r\n"; the busy one never. */
+    CHECK(heard > taken + taken / PIECE * 8);
+    CHECK(heard < taken + taken / PIECE * 8 + 300);
+    CHECK(s.n_room == 1 && s.n_gone == 0);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(a_reader_that_takes_nothing_is_cut_off)
+{
+    struct stage s;
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = STREAM;
+    fd = dial_small(&s, 4096);
+    say(fd, GET("/s"));
+    UNTIL(&s, s.n_requests == 1);
+    fill(&s, s.ids[0]);
+    later(&s, s.opts.write_timeout_ms - 1);
+    CHECK(s.n_gone == 0);
+    later(&s, 1);
+    CHECK(s.n_gone == 1 && s.gone_id == s.ids[0]);
+    CHECK(net_stats(s.net).timeouts_total == 1);
+    UNTIL(&s, net_stats(s.net).connections == 0);
+    close(fd);
+    check_alive(&s);
+    stage_fini(&s);
+}
+
+TEST(a_reader_that_takes_a_little_stays)
+{
+    struct stage s;
+    struct net_opts opts = test_opts();
+    struct heard h;
+    int64_t before;
+    int fd;
+
+    opts.max_unsent_bytes = 8 << 20; /* more than the kernel takes at once */
+    stage_init(&s, opts);
+    s.mode = STREAM;
+    fd = dial_small(&s, 4096);
+    say(fd, GET("/s"));
+    UNTIL(&s, s.n_requests == 1);
+    fill(&s, s.ids[0]);
+    later(&s, opts.write_timeout_ms - 1);
+    before = net_stats(s.net).unsent_bytes;
+    while (net_stats(s.net).unsent_bytes == before) {
+        h = (struct heard){.n = 0};
+        listen_to(&s, fd, &h);
+    }
+    later(&s, opts.write_timeout_ms - 1);
+    CHECK(s.n_gone == 0);
+    later(&s, opts.write_timeout_ms);
+    CHECK(s.n_gone == 1);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(who_does_not_read_replies_gets_no_further_ones)
+{
+    struct stage s;
+    struct heard h;
+    static char body[8 * 1024];
+    int fd, asked = 1500;
+
+    stage_init(&s, test_opts());
+    memset(body, 'b', sizeof(body));
+    s.reply.body = (struct str){body, sizeof(body)};
+    fd = dial_small(&s, 4096);
+    for (int i = 0; i < asked; i++) {
+        say(fd, GET("/"));
+        turn(&s, 1);
+        CHECK(net_stats(s.net).unsent_bytes <
+              (int64_t)(s.opts.max_unsent_bytes + 2 * sizeof(body)));
+    }
+    turn(&s, 10);
+    CHECK(s.n_requests < asked);
+    CHECK(s.net->slots[0].c->in.n < PIPELINE_BYTES + READ_BYTES);
+    /* Once it listens, everything it asked for comes. */
+    for (int i = 0; i < 100000 && s.n_requests < asked; i++) {
+        h = (struct heard){.n = 0};
+        listen_to(&s, fd, &h);
+    }
+    CHECK(s.n_requests == asked);
+    close(fd);
+    stage_fini(&s);
+}
+
+TEST(input_behind_an_open_request_is_bounded)
+{
+    struct stage s;
+    static char more[4096];
+    size_t sent = 0;
+    int fd;
+
+    stage_init(&s, test_opts());
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, GET("/1"));
+    UNTIL(&s, s.n_requests == 1);
+    memset(more, 'G', sizeof(more));
+    for (int idle = 0; idle < 20;) {
+        ssize_t n = send(fd, more, sizeof(more), MSG_NOSIGNAL);
+
+        idle = n > 0 ? 0 : idle + 1;
+        sent += n > 0 ? (size_t)n : 0;
+        turn(&s, 2);
+    }
+    CHECK(sent > READ_BYTES); /* the kernel holds the most of it */
+    CHECK(s.net->slots[0].c->in.n < PIPELINE_BYTES + READ_BYTES);
+    CHECK(s.n_gone == 0);
+    close(fd);
+    stage_fini(&s);
+}
