@@ -91,7 +91,7 @@ class Server:
         if kind is None:
             self.stop()
         else:
-            print(self.said())
+            print(f"exit status {self.process.poll()}\n{self.said()}")
             self.kill()
 
     def connect(self):
