@@ -2,45 +2,6 @@
 #include "net/internal.h"
 #include "test/lib/net_stage.h"
 
-TEST(loopback_is_told_from_the_rest)
-{
-    static const struct {
-        const char *address;
-        bool is_loopback;
-    } rows[] = {
-        {"127.0.0.1:80", true},
-        {"127.255.0.9:0", true},
-        {"localhost:80", true},
-        {"LocalHost:80", true},
-        {"[::1]:80", true},
-        {"0.0.0.0:80", false},
-        {"128.0.0.1:80", false},
-        {"[::]:80", false},
-        {"[::2]:80", false},
-        {"[::ffff:127.0.0.1]:80", false},
-        {"127.0.0.1", false},
-        {"localhost", false},
-        {"127.1:80", false},
-        {"127.0.0.1:65536", false},
-        {"127.0.0.1:-1", false},
-        {"127.0.0.1:", false},
-        {":80", false},
-        {"", false},
-        {"[::1]", false},
-        {"::1:80", false},
-        {"[127.0.0.1]:80", false},
-        {"localhost.evil:80", false},
-        {"127.0.0.1 :80", false},
-        {"127.0.0.1:8 0", false},
-        {"[]:80", false},
-        {"[::1:80", false},
-    };
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        CHECK(net_is_loopback(str_of(rows[i].address)) == rows[i].is_loopback);
-    CHECK(!net_is_loopback((struct str){"127.0.0.1\0:80", 13}));
-}
-
 TEST(an_address_that_is_none_is_explained)
 {
     static const char *bad[] = {
