@@ -162,18 +162,17 @@ static double divide(uint64_t m, int64_t k)
 double json_to_real(struct str s)
 {
     struct decimal d = take_apart(s, NULL);
-    bool is_double = d.head <= UINT64_C(1) << 53;
+    bool is_whole = d.n <= DIGITS_EXACT; /* head has all the digits */
+    bool is_double = is_whole && d.head <= UINT64_C(1) << 53;
     double v = (double)d.head;
 
     if (d.n == 0)
         v = 0;
-    else if (d.n > DIGITS_EXACT)
-        return by_strtod(s);
     else if (is_double && d.exponent >= 0 && d.exponent <= EXPONENT_MAX)
         v *= tens[d.exponent];
     else if (is_double && d.exponent < 0 && d.exponent >= -EXPONENT_MAX)
         v /= tens[-d.exponent];
-    else if (d.exponent <= 0 && d.exponent >= -FIVES_MAX)
+    else if (is_whole && d.exponent <= 0 && d.exponent >= -FIVES_MAX)
         v = divide(d.head, -d.exponent);
     else
         return by_strtod(s);

@@ -830,19 +830,15 @@ TEST(what_is_written_reads_back_the_same)
     buf_fini(&second);
 }
 
-/* A file of the repository. Tests are built with paths relative to the build
- * folder and run in it; by hand they run in the repository too. */
+/* A file of the repository. */
 static char *repo_file(const char *path)
 {
     char text[512];
     char *p = calloc(1, 1 << 20);
     FILE *f;
 
-    snprintf(text, sizeof(text), "%.*s../%s",
-             (int)(sizeof(__FILE__) - sizeof("config_test.c")), __FILE__, path);
+    snprintf(text, sizeof(text), SOURCE_ROOT "/%s", path);
     f = fopen(text, "r");
-    if (!f)
-        f = fopen(path, "r");
     CHECK(p && f);
     CHECK(fread(p, 1, (1 << 20) - 1, f) > 0 && fclose(f) == 0);
     return p;
