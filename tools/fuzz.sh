@@ -9,7 +9,7 @@ fixed=
 ! setarch -R true 2>/dev/null || fixed='setarch -R'
 export dir seconds fixed
 
-ninja -C "$dir" --quiet
+ninja -C "$dir" --quiet fuzz
 cd "$(dirname "$0")/.."
 mkdir -p "$dir/crash"
 rm -f "$dir"/crash/*.failed
