@@ -112,10 +112,19 @@ static APART const char *space_slow(struct json_walk *w, const char *p)
     return p;
 }
 
+static INLINE bool is_token(const struct json_walk *w, const char *p)
+{
+    return p < w->end && (unsigned char)*p > ' ' && *p != '/';
+}
+
+/* None, or the single space that many writers put behind colon and comma, are
+ * dealt with here. */
 static INLINE const char *space(struct json_walk *w, const char *p)
 {
-    if (p < w->end && (unsigned char)*p > ' ' && *p != '/')
+    if (is_token(w, p))
         return p;
+    if (p < w->end && *p == ' ' && is_token(w, p + 1))
+        return p + 1;
     return space_slow(w, p);
 }
 
@@ -221,20 +230,30 @@ static const char *unicode_escape(struct json_walk *w, const char *p)
     return p + 12;
 }
 
+/* Past the characters at p that are not ASCII: where there is one, more are
+ * likely to follow. */
+static const char *wide_end(struct json_walk *w, const char *p)
+{
+    do {
+        size_t n = json_utf8(p, w->end);
+
+        if (n == 0)
+            return fail(w, p, "this is not UTF-8");
+        p += n;
+    } while (p < w->end && (signed char)*p < 0);
+    return p;
+}
+
 /* Past whatever stopped plain_end, when it may stand in a string. */
 static APART const char *odd_byte(struct json_walk *w, const char *p,
                                   bool *is_escaped)
 {
-    size_t n;
-
     if (p == w->end)
         return fail(w, p, "the text ends inside a string");
     if ((unsigned char)*p < 0x20)
         return fail(w, p, "a control character must be escaped");
-    if (*p != '\\') {
-        n = json_utf8(p, w->end);
-        return n ? p + n : fail(w, p, "this is not UTF-8");
-    }
+    if (*p != '\\')
+        return wide_end(w, p);
     *is_escaped = true;
     if (w->end - p < 2)
         return fail(w, w->end, "the text ends inside a string");
