@@ -7,6 +7,12 @@
 
 #include "base/json.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define JSON_INLINE inline __attribute__((always_inline))
+
 /* A string as it stands between its quotes, known to be valid. */
 struct json_raw {
     struct str s;
@@ -94,6 +100,26 @@ static inline uint32_t json_hash(uint64_t first, uint64_t last, uint64_t n)
     h = (h ^ h >> 32 ^ last) * 0xd6e8feb86659fd93;
     return (uint32_t)(h >> 32);
 }
+
+/* Whether a byte may stand in a string as it is and is ASCII. The one signed
+ * comparison refuses control characters and everything from 0x80 on. */
+static inline bool json_is_plain(char c)
+{
+    return (signed char)c >= 0x20 && c != '"' && c != '\\';
+}
+
+#ifdef __SSE2__
+/* The same for sixteen: a bit for each byte that is not plain. */
+static inline unsigned json_odd_bits(__m128i x)
+{
+    __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+    __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+    __m128i low = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
+
+    return (unsigned)_mm_movemask_epi8(
+        _mm_or_si128(_mm_or_si128(quote, slash), low));
+}
+#endif
 
 static inline bool json_is_tail(unsigned char c)
 {

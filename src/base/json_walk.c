@@ -24,11 +24,7 @@
  * bytes are looked at one by one. */
 #include "base/json_internal.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-#define INLINE inline __attribute__((always_inline))
+#define INLINE JSON_INLINE
 #define APART  __attribute__((noinline))
 
 enum due { DUE_VALUE, DUE_NEXT, DUE_NOTHING };
@@ -167,11 +163,6 @@ static INLINE struct json *new_node(struct json_walk *w, const char *p)
 
 /* Strings. */
 
-static INLINE bool is_plain(char c)
-{
-    return (signed char)c >= 0x20 && c != '"' && c != '\\';
-}
-
 /* The first byte that is a quote, a backslash, a control character or outside
  * of ASCII; the end when there is none. */
 static INLINE const char *plain_end(const char *p, const char *end)
@@ -179,17 +170,13 @@ static INLINE const char *plain_end(const char *p, const char *end)
 #ifdef __SSE2__
     for (; end - p >= 16; p += 16) {
         __m128i x = _mm_loadu_si128((const __m128i *)p);
-        __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
-        __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
-        __m128i low = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
-        int mask =
-            _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, slash), low));
+        unsigned odd = json_odd_bits(x);
 
-        if (mask)
-            return p + __builtin_ctz((unsigned)mask);
+        if (odd)
+            return p + __builtin_ctz(odd);
     }
 #endif
-    while (p < end && is_plain(*p))
+    while (p < end && json_is_plain(*p))
         p++;
     return p;
 }

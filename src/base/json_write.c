@@ -1,6 +1,6 @@
-/* The writer. It cannot write a document that the reader refuses, save by
- * json_put_raw and by brackets that do not match, which are our own mistakes:
- * whatever is not UTF-8 becomes U+FFFD, what is not finite becomes null.
+/* The writer. It cannot write a document that the reader refuses, save by our
+ * own mistakes: raw text, brackets that do not match, a key put twice. What is
+ * not UTF-8 becomes U+FFFD, what is not finite becomes null.
  *
  * Strings are looked through and copied in one go, sixteen bytes at a time.
  * The copy may run past what counts, so it wants some slack in the buf; near
@@ -9,12 +9,6 @@
 #include "base/json_internal.h"
 
 #include <math.h>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-#define INLINE inline __attribute__((always_inline))
 
 enum { SLACK = 16, NUMBER_BYTES = JSON_REAL_BYTES };
 
@@ -58,11 +52,6 @@ void json_close(struct json_out *o, char bracket)
     o->comma = true;
 }
 
-static inline bool is_plain(char c)
-{
-    return (signed char)c >= 0x20 && c != '"' && c != '\\';
-}
-
 #ifdef __SSE2__
 /* n < 16 bytes, the rest zero; reads nothing behind them. */
 static inline __m128i load_short(const char *p, size_t n)
@@ -86,19 +75,8 @@ static inline __m128i load_short(const char *p, size_t n)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
-/* A bit for each byte that is not plain. */
-static inline unsigned odd_bits(__m128i x)
-{
-    __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
-    __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
-    __m128i low = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
-
-    return (unsigned)_mm_movemask_epi8(
-        _mm_or_si128(_mm_or_si128(quote, slash), low));
-}
-
 /* Copy plain bytes until one is not; how many. Writes up to SLACK more. */
-static INLINE size_t copy_plain(char *to, const char *p, size_t n)
+static JSON_INLINE size_t copy_plain(char *to, const char *p, size_t n)
 {
     unsigned odd;
     size_t i;
@@ -106,7 +84,7 @@ static INLINE size_t copy_plain(char *to, const char *p, size_t n)
     for (i = 0; n - i >= 16; i += 16) {
         __m128i x = _mm_loadu_si128((const __m128i *)(p + i));
 
-        odd = odd_bits(x);
+        odd = json_odd_bits(x);
         _mm_storeu_si128((__m128i *)(to + i), x);
         if (odd)
             return i + (size_t)__builtin_ctz(odd);
@@ -114,18 +92,18 @@ static INLINE size_t copy_plain(char *to, const char *p, size_t n)
     if (i < n) {
         __m128i x = load_short(p + i, n - i);
 
-        odd = odd_bits(x);
+        odd = json_odd_bits(x);
         _mm_storeu_si128((__m128i *)(to + i), x);
         i += (size_t)__builtin_ctz(odd | 1u << (n - i));
     }
     return i;
 }
 #else
-static INLINE size_t copy_plain(char *to, const char *p, size_t n)
+static JSON_INLINE size_t copy_plain(char *to, const char *p, size_t n)
 {
     size_t i = 0;
 
-    for (; i < n && is_plain(p[i]); i++)
+    for (; i < n && json_is_plain(p[i]); i++)
         to[i] = p[i];
     return i;
 }
@@ -143,7 +121,7 @@ static inline size_t add_plain(struct buf *b, const char *p, size_t n)
             b->n += done = copy_plain(to, p, n);
         return to ? done : n;
     }
-    while (done < n && is_plain(p[done]))
+    while (done < n && json_is_plain(p[done]))
         done++;
     buf_add(b, p, done);
     return done;
