@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { SLACK = 16, NUMBER_BYTES = JSON_REAL_BYTES };
+enum { SLACK = 16 };
 
 static inline char *room(struct buf *b, size_t n)
 {
@@ -213,8 +213,17 @@ void json_put_str(struct json_out *o, struct str s)
     o->comma = true;
 }
 
+static inline size_t n_digits(uint64_t v)
+{
+    size_t n = 1;
+
+    for (; v >= 10000; v /= 10000)
+        n += 4;
+    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
 /* Two digits at a time, from the back. */
-static inline char *whole(char *end, uint64_t v)
+static inline void write_digits(char *end, uint64_t v)
 {
     static const char pairs[] =
         "00010203040506070809101112131415161718192021222324"
@@ -222,54 +231,39 @@ static inline char *whole(char *end, uint64_t v)
         "50515253545556575859606162636465666768697071727374"
         "75767778798081828384858687888990919293949596979899";
 
-    while (v >= 10) {
+    for (; v >= 10; v /= 100) {
         memcpy(end -= 2, pairs + v % 100 * 2, 2);
-        v /= 100;
-        if (v == 0)
-            return end;
+        if (v < 100)
+            return;
     }
     *--end = (char)('0' + v);
-    return end;
-}
-
-/* n bytes of NUMBER_BYTES that may be read: a copy of constant size, where
- * there is room for it, is two moves instead of a call. */
-static inline void put_number(struct json_out *o, const char *p, size_t n)
-{
-    struct buf *b = o->out;
-
-    if (b->cap - b->n > NUMBER_BYTES) {
-        char *to = b->p + b->n;
-
-        *to = ',';
-        memcpy(to + o->comma, p, NUMBER_BYTES);
-        b->n += n + o->comma;
-    } else {
-        comma(o);
-        buf_add(b, p, n);
-    }
-    o->comma = true;
 }
 
 void json_put_int(struct json_out *o, int64_t v)
 {
-    char text[20 + NUMBER_BYTES] = {0}, *end = text + 20;
-    char *p = whole(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    size_t n = n_digits(size) + (v < 0);
+    char *to;
 
-    if (v < 0)
-        *--p = '-';
-    put_number(o, p, (size_t)(end - p));
+    comma(o);
+    to = room(o->out, n);
+    if (!to)
+        return;
+    *to = '-';
+    write_digits(to + n, size);
+    o->out->n += n;
 }
 
 void json_put_real(struct json_out *o, double v)
 {
-    char text[NUMBER_BYTES] = {0};
+    char text[JSON_REAL_BYTES];
 
     if (!isfinite(v)) {
         json_put_null(o);
         return;
     }
-    put_number(o, text, json_real_write(text, v));
+    comma(o);
+    buf_add(o->out, text, json_real_write(text, v));
 }
 
 static inline void put_word(struct json_out *o, const char *word, size_t n)
