@@ -151,7 +151,8 @@ static void apply(struct server *s, struct config *fresh)
     config_free(s->config);
     s->config = fresh;
     s->calls.reloads_total++;
-    log_info(&s->log, "config.reloaded", LOG_S("path", fresh->path));
+    log_info(&s->log, "config.reloaded",
+             LOG_S("from", fresh->path.n ? fresh->path : STR("no file")));
 }
 
 static void reload(struct server *s)

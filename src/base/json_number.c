@@ -211,11 +211,13 @@ static bool by_division(double v, struct shortest *s)
     if (v < 1e-3 || v >= 1e15)
         return false;
     for (int k = 0; k <= 18; k++) {
-        double m = rint(v * tens[k]);
+        double x = v * tens[k];
+        int64_t m;
 
-        if (m >= 1e15)
+        if (x >= 1e15)
             return false;
-        if (m / tens[k] != v)
+        m = (int64_t)(x + 0.5);
+        if ((double)m / tens[k] != v)
             continue;
         s->n = write_whole(s->digits, (uint64_t)m);
         s->exponent = s->n - 1 - k;

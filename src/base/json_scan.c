@@ -169,7 +169,7 @@ bool json_unquote(struct arena *a, struct str raw, struct str *out)
     quote = json_walk_string(&w, raw.p + 1, &is_escaped);
     if (!quote || quote + 1 != w.end)
         return false;
-    copy = arena_alloc(a, raw.n - 1); /* at least one byte, never zero */
+    copy = arena_alloc(a, raw.n - 2);
     if (!copy)
         return false;
     *out = (struct str){copy, json_decode(copy, str_sub(raw, 1, raw.n - 1))};

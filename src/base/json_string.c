@@ -1,41 +1,10 @@
-/* Strings as they stand in a text: their UTF-8, their escapes, and comparing
- * them without writing them down.
+/* Strings as they stand in a text: their escapes, and comparing them without
+ * writing them down.
  *
- * Everything but json_utf8 is given strings that the walk has found valid, so
- * there is nothing left to refuse here. Strings without a backslash are what
+ * Everything here is given strings that the walk has found valid, so there is
+ * nothing left to refuse. Strings without a backslash are what
  * they stand for and take the short way everywhere. */
 #include "base/json_internal.h"
-
-/* Table 3-7 of the Unicode standard: the second byte is where overlong forms,
- * surrogates and numbers past U+10FFFF are caught. */
-size_t json_utf8(const char *text, const char *end)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    size_t n = (size_t)(end - text), len;
-    unsigned low = 0x80, high = 0xbf;
-
-    if (n == 0)
-        return 0;
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4)
-        return 0;
-    len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (p[0] == 0xe0)
-        low = 0xa0;
-    else if (p[0] == 0xed)
-        high = 0x9f;
-    else if (p[0] == 0xf0)
-        low = 0x90;
-    else if (p[0] == 0xf4)
-        high = 0x8f;
-    if (n < len || p[1] < low || p[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if (p[i] < 0x80 || p[i] > 0xbf)
-            return 0;
-    return len;
-}
 
 static unsigned hex4(const char *p)
 {

@@ -24,11 +24,7 @@
  * bytes are looked at one by one. */
 #include "base/json_internal.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-#define INLINE inline __attribute__((always_inline))
+#define INLINE JSON_INLINE
 #define APART  __attribute__((noinline))
 
 enum due { DUE_VALUE, DUE_NEXT, DUE_NOTHING };
@@ -112,10 +108,19 @@ static APART const char *space_slow(struct json_walk *w, const char *p)
     return p;
 }
 
+static INLINE bool is_token(const struct json_walk *w, const char *p)
+{
+    return p < w->end && (unsigned char)*p > ' ' && *p != '/';
+}
+
+/* None, or the single space that many writers put behind colon and comma, are
+ * dealt with here. */
 static INLINE const char *space(struct json_walk *w, const char *p)
 {
-    if (p < w->end && (unsigned char)*p > ' ' && *p != '/')
+    if (is_token(w, p))
         return p;
+    if (p < w->end && *p == ' ' && is_token(w, p + 1))
+        return p + 1;
     return space_slow(w, p);
 }
 
@@ -158,11 +163,6 @@ static INLINE struct json *new_node(struct json_walk *w, const char *p)
 
 /* Strings. */
 
-static INLINE bool is_plain(char c)
-{
-    return (signed char)c >= 0x20 && c != '"' && c != '\\';
-}
-
 /* The first byte that is a quote, a backslash, a control character or outside
  * of ASCII; the end when there is none. */
 static INLINE const char *plain_end(const char *p, const char *end)
@@ -170,17 +170,13 @@ static INLINE const char *plain_end(const char *p, const char *end)
 #ifdef __SSE2__
     for (; end - p >= 16; p += 16) {
         __m128i x = _mm_loadu_si128((const __m128i *)p);
-        __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
-        __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
-        __m128i low = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
-        int mask =
-            _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, slash), low));
+        unsigned odd = json_odd_bits(x);
 
-        if (mask)
-            return p + __builtin_ctz((unsigned)mask);
+        if (odd)
+            return p + __builtin_ctz(odd);
     }
 #endif
-    while (p < end && is_plain(*p))
+    while (p < end && json_is_plain(*p))
         p++;
     return p;
 }
@@ -221,20 +217,30 @@ static const char *unicode_escape(struct json_walk *w, const char *p)
     return p + 12;
 }
 
+/* Past the characters at p that are not ASCII: where there is one, more are
+ * likely to follow. */
+static const char *wide_end(struct json_walk *w, const char *p)
+{
+    do {
+        size_t n = json_utf8(p, w->end);
+
+        if (n == 0)
+            return fail(w, p, "this is not UTF-8");
+        p += n;
+    } while (p < w->end && (signed char)*p < 0);
+    return p;
+}
+
 /* Past whatever stopped plain_end, when it may stand in a string. */
 static APART const char *odd_byte(struct json_walk *w, const char *p,
                                   bool *is_escaped)
 {
-    size_t n;
-
     if (p == w->end)
         return fail(w, p, "the text ends inside a string");
     if ((unsigned char)*p < 0x20)
         return fail(w, p, "a control character must be escaped");
-    if (*p != '\\') {
-        n = json_utf8(p, w->end);
-        return n ? p + n : fail(w, p, "this is not UTF-8");
-    }
+    if (*p != '\\')
+        return wide_end(w, p);
     *is_escaped = true;
     if (w->end - p < 2)
         return fail(w, w->end, "the text ends inside a string");

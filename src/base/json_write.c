@@ -1,6 +1,6 @@
-/* The writer. It cannot write a document that the reader refuses, save by
- * json_put_raw and by brackets that do not match, which are our own mistakes:
- * whatever is not UTF-8 becomes U+FFFD, what is not finite becomes null.
+/* The writer. It cannot write a document that the reader refuses, save by our
+ * own mistakes: raw text, brackets that do not match, a key put twice. What is
+ * not UTF-8 becomes U+FFFD, what is not finite becomes null.
  *
  * Strings are looked through and copied in one go, sixteen bytes at a time.
  * The copy may run past what counts, so it wants some slack in the buf; near
@@ -10,13 +10,7 @@
 
 #include <math.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-#define INLINE inline __attribute__((always_inline))
-
-enum { SLACK = 16, NUMBER_BYTES = JSON_REAL_BYTES };
+enum { SLACK = 16 };
 
 static inline char *room(struct buf *b, size_t n)
 {
@@ -58,11 +52,6 @@ void json_close(struct json_out *o, char bracket)
     o->comma = true;
 }
 
-static inline bool is_plain(char c)
-{
-    return (signed char)c >= 0x20 && c != '"' && c != '\\';
-}
-
 #ifdef __SSE2__
 /* n < 16 bytes, the rest zero; reads nothing behind them. */
 static inline __m128i load_short(const char *p, size_t n)
@@ -86,19 +75,8 @@ static inline __m128i load_short(const char *p, size_t n)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
-/* A bit for each byte that is not plain. */
-static inline unsigned odd_bits(__m128i x)
-{
-    __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
-    __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
-    __m128i low = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
-
-    return (unsigned)_mm_movemask_epi8(
-        _mm_or_si128(_mm_or_si128(quote, slash), low));
-}
-
 /* Copy plain bytes until one is not; how many. Writes up to SLACK more. */
-static INLINE size_t copy_plain(char *to, const char *p, size_t n)
+static JSON_INLINE size_t copy_plain(char *to, const char *p, size_t n)
 {
     unsigned odd;
     size_t i;
@@ -106,7 +84,7 @@ static INLINE size_t copy_plain(char *to, const char *p, size_t n)
     for (i = 0; n - i >= 16; i += 16) {
         __m128i x = _mm_loadu_si128((const __m128i *)(p + i));
 
-        odd = odd_bits(x);
+        odd = json_odd_bits(x);
         _mm_storeu_si128((__m128i *)(to + i), x);
         if (odd)
             return i + (size_t)__builtin_ctz(odd);
@@ -114,18 +92,18 @@ static INLINE size_t copy_plain(char *to, const char *p, size_t n)
     if (i < n) {
         __m128i x = load_short(p + i, n - i);
 
-        odd = odd_bits(x);
+        odd = json_odd_bits(x);
         _mm_storeu_si128((__m128i *)(to + i), x);
         i += (size_t)__builtin_ctz(odd | 1u << (n - i));
     }
     return i;
 }
 #else
-static INLINE size_t copy_plain(char *to, const char *p, size_t n)
+static JSON_INLINE size_t copy_plain(char *to, const char *p, size_t n)
 {
     size_t i = 0;
 
-    for (; i < n && is_plain(p[i]); i++)
+    for (; i < n && json_is_plain(p[i]); i++)
         to[i] = p[i];
     return i;
 }
@@ -143,7 +121,7 @@ static inline size_t add_plain(struct buf *b, const char *p, size_t n)
             b->n += done = copy_plain(to, p, n);
         return to ? done : n;
     }
-    while (done < n && is_plain(p[done]))
+    while (done < n && json_is_plain(p[done]))
         done++;
     buf_add(b, p, done);
     return done;
@@ -235,8 +213,17 @@ void json_put_str(struct json_out *o, struct str s)
     o->comma = true;
 }
 
+static inline size_t n_digits(uint64_t v)
+{
+    size_t n = 1;
+
+    for (; v >= 10000; v /= 10000)
+        n += 4;
+    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
 /* Two digits at a time, from the back. */
-static inline char *whole(char *end, uint64_t v)
+static inline void write_digits(char *end, uint64_t v)
 {
     static const char pairs[] =
         "00010203040506070809101112131415161718192021222324"
@@ -244,54 +231,39 @@ static inline char *whole(char *end, uint64_t v)
         "50515253545556575859606162636465666768697071727374"
         "75767778798081828384858687888990919293949596979899";
 
-    while (v >= 10) {
+    for (; v >= 10; v /= 100) {
         memcpy(end -= 2, pairs + v % 100 * 2, 2);
-        v /= 100;
-        if (v == 0)
-            return end;
+        if (v < 100)
+            return;
     }
     *--end = (char)('0' + v);
-    return end;
-}
-
-/* n bytes of NUMBER_BYTES that may be read: a copy of constant size, where
- * there is room for it, is two moves instead of a call. */
-static inline void put_number(struct json_out *o, const char *p, size_t n)
-{
-    struct buf *b = o->out;
-
-    if (b->cap - b->n > NUMBER_BYTES) {
-        char *to = b->p + b->n;
-
-        *to = ',';
-        memcpy(to + o->comma, p, NUMBER_BYTES);
-        b->n += n + o->comma;
-    } else {
-        comma(o);
-        buf_add(b, p, n);
-    }
-    o->comma = true;
 }
 
 void json_put_int(struct json_out *o, int64_t v)
 {
-    char text[20 + NUMBER_BYTES] = {0}, *end = text + 20;
-    char *p = whole(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    size_t n = n_digits(size) + (v < 0);
+    char *to;
 
-    if (v < 0)
-        *--p = '-';
-    put_number(o, p, (size_t)(end - p));
+    comma(o);
+    to = room(o->out, n);
+    if (!to)
+        return;
+    *to = '-';
+    write_digits(to + n, size);
+    o->out->n += n;
 }
 
 void json_put_real(struct json_out *o, double v)
 {
-    char text[NUMBER_BYTES] = {0};
+    char text[JSON_REAL_BYTES];
 
     if (!isfinite(v)) {
         json_put_null(o);
         return;
     }
-    put_number(o, text, json_real_write(text, v));
+    comma(o);
+    buf_add(o->out, text, json_real_write(text, v));
 }
 
 static inline void put_word(struct json_out *o, const char *word, size_t n)

@@ -18,9 +18,11 @@
  *   Host         exactly one on 1.1, at most one on 1.0: a name, an address or
  *                [v6], with an optional port; no user, no percent
  *   length       one Content-Length of digits, or one Transfer-Encoding that
- *                is "chunked" (others 501, on 1.0 refused), never both
- *   chunks       hex digits, a short extension (ignored), trailers (checked,
- *                counted as headers, thrown away)
+ *                is "chunked" (others 501, on 1.0 refused), never both, and
+ *                no tab in their lines
+ *   chunks       hex digits, short well-formed extensions without spaces
+ *                (ignored), trailers (checked, counted as headers, thrown
+ *                away; one that would have decided about framing is refused)
  *   Expect       100-continue alone (others 417); ignored on 1.0
  *
  * Owns nothing: slices point into the caller's bytes. Threads: any; nothing

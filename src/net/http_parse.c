@@ -212,9 +212,20 @@ static void read_connection(struct head *h, struct str value)
     }
 }
 
-/* The few headers that decide about framing; lengths first, since nearly
- * every header fails there. */
-static enum err note_header(struct head *h, const struct http_header *hd)
+/* A header that decides how long the body is. A tab beside its value is legal,
+ * yet some readers take it for a part of the value. */
+static enum err keep_framing(struct str line, struct str value, struct str *to,
+                             bool *has)
+{
+    if (memchr(line.p, '\t', line.n))
+        return ERR_BAD_REQUEST;
+    return keep_once(value, to, has);
+}
+
+/* The few headers that mean something here; lengths first, since nearly every
+ * header fails there. */
+static enum err note_header(struct head *h, struct str line,
+                            const struct http_header *hd)
 {
     switch (hd->name.n) {
     case 4:
@@ -231,11 +242,11 @@ static enum err note_header(struct head *h, const struct http_header *hd)
         break;
     case 14:
         if (str_eq_nocase(hd->name, STR("content-length")))
-            return keep_once(hd->value, &h->length, &h->has_length);
+            return keep_framing(line, hd->value, &h->length, &h->has_length);
         break;
     case 17:
         if (str_eq_nocase(hd->name, STR("transfer-encoding")))
-            return keep_once(hd->value, &h->coding, &h->has_coding);
+            return keep_framing(line, hd->value, &h->coding, &h->has_coding);
         break;
     default: break;
     }
@@ -398,7 +409,7 @@ static enum http_step read_header_line(struct http_parse *p,
     }
     e = read_header(line, slot);
     if (!e)
-        e = note_header(h, slot);
+        e = note_header(h, line, slot);
     if (e)
         return bad(p, e);
     *at += line.n + 2;
@@ -474,6 +485,44 @@ static void reread_head(const struct http_parse *p, char *bytes,
     assert(step == HTTP_DONE);
 }
 
+/* How many bytes at the front are a quoted string; zero when none is. */
+static size_t quoted(struct str s)
+{
+    if (s.n == 0 || s.p[0] != '"')
+        return 0;
+    for (size_t i = 1; i < s.n; i++) {
+        if (s.p[i] == '"')
+            return i + 1;
+        i += s.p[i] == '\\';
+        if (i >= s.n || !(classes[(unsigned char)s.p[i]] & B_VALUE))
+            break;
+    }
+    return 0;
+}
+
+/* ";name", ";name=token" or ";name="quoted"", any number of them and no space
+ * between. What they mean nobody has ever said. */
+static bool extension_is_valid(struct str s)
+{
+    while (s.n) {
+        size_t n = s.p[0] == ';' ? span(str_sub(s, 1, s.n), B_TOKEN) : 0;
+
+        if (n == 0)
+            return false;
+        s = str_sub(s, n + 1, s.n);
+        if (s.n == 0 || s.p[0] != '=')
+            continue;
+        s = str_sub(s, 1, s.n);
+        n = span(s, B_TOKEN);
+        if (n == 0)
+            n = quoted(s);
+        if (n == 0)
+            return false;
+        s = str_sub(s, n, s.n);
+    }
+    return true;
+}
+
 static enum err read_chunk_line(struct http_parse *p,
                                 const struct http_limits *l, struct str line)
 {
@@ -481,8 +530,7 @@ static enum err read_chunk_line(struct http_parse *p,
     struct str extension = str_sub(line, digits, line.n);
     uint64_t size = 0;
 
-    if (digits == 0 || digits > 16 || !is_all(extension, B_VALUE) ||
-        (extension.n && extension.p[0] != ';'))
+    if (digits == 0 || digits > 16 || !extension_is_valid(extension))
         return ERR_BAD_REQUEST;
     p->seen += extension.n;
     if (p->seen > HTTP_CHUNK_EXT_BYTES)
@@ -552,12 +600,27 @@ static enum http_step chunk_end(struct http_parse *p, struct str *in)
     return step;
 }
 
+/* Trailers are thrown away; one that would have meant something to the framing
+ * or the target, had it come in time, is a trick. */
+static enum err read_trailer(struct str line)
+{
+    struct http_header hd;
+    struct head h = {.has_host = false};
+    enum err e = read_header(line, &hd);
+
+    if (!e)
+        e = note_header(&h, line, &hd);
+    if (h.has_host || h.has_length || h.has_coding || h.has_expect ||
+        h.says_close || h.says_keep_alive)
+        e = ERR_BAD_REQUEST;
+    return e;
+}
+
 /* HTTP_DONE with the phase back at HTTP_HEAD: that was the end of it. */
 static enum http_step trailer(struct http_parse *p, const struct http_limits *l,
                               struct str *in)
 {
     enum http_step step = is_last_line(*in);
-    struct http_header unused;
     struct str line;
     size_t room =
         l->max_header_bytes > p->seen ? l->max_header_bytes - p->seen : 0;
@@ -576,7 +639,7 @@ static enum http_step trailer(struct http_parse *p, const struct http_limits *l,
     case LINE_BAD: return bad(p, ERR_BAD_REQUEST);
     case LINE_WHOLE: break;
     }
-    if (read_header(line, &unused))
+    if (read_trailer(line))
         return bad(p, ERR_BAD_REQUEST);
     p->n_trailers++;
     p->seen += line.n + 2;

@@ -48,7 +48,7 @@ struct net_handler {
      * latter we learn at the first write after it. */
     void (*on_gone)(void *ctx, uint64_t id);
 
-    /* A stream that answered ERR_BUSY can take more. */
+    /* A stream that answered ERR_BUSY can take more. May be NULL. */
     void (*on_room)(void *ctx, uint64_t id);
 
     /* Word an error that net itself answers (bad request, time-out, limit):
@@ -56,7 +56,8 @@ struct net_handler {
     struct str (*word_error)(void *ctx, enum err e, struct buf *body);
 };
 
-/* Borrows loop and log; copies opts and handler. NULL: memory is gone. */
+/* Borrows loop and log; copies opts and handler. NULL: memory is gone. The
+ * process must ignore SIGPIPE: libuv writes without MSG_NOSIGNAL. */
 struct net *net_new(struct loop *loop, struct log *log,
                     const struct net_opts *opts,
                     const struct net_handler *handler);

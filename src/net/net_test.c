@@ -163,7 +163,8 @@ TEST(bodies_come_whole_however_they_were_sent)
         "56789POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n",
         "X-Test: two\r\n\r\n3\r\nabc\r\n2;x",
         "=y\r\nde",
-        "\r\n0\r\nTrailer: gone\r\n\r\n" GET("/c"),
+        "\r\n0\r\nTrailer: gone\r\n\r\n",
+        GET("/c"),
     };
     struct stage s;
     struct heard h = {.n = 0};

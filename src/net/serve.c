@@ -405,7 +405,8 @@ void serve_sent(struct conn *c)
     if (c->state == CONN_STREAM && c->wants_room &&
         conn_unsent_bytes(c) <= n->opts.max_unsent_bytes / 2) {
         c->wants_room = false;
-        n->on.on_room(n->on.ctx, c->id);
+        if (n->on.on_room)
+            n->on.on_room(n->on.ctx, c->id);
     } else if (c->state == CONN_IDLE && c->in.n && takes_input(c)) {
         conn_kick(c);
     }

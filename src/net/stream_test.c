@@ -107,15 +107,17 @@ TEST(a_head_request_gets_the_head_of_a_stream)
 TEST(the_owner_learns_when_a_reader_of_a_stream_has_closed)
 {
     struct stage s;
+    struct heard h = {.n = 0};
     int fd;
 
     stage_init(&s, test_opts());
     s.mode = STREAM;
     fd = dial(&s);
     say(fd, GET("/s"));
-    UNTIL(&s, s.n_requests == 1);
+    HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n"));
     close(fd);
     turn(&s, 5);
+    CHECK(s.n_gone == 0);
     /* Its end of sending came; only writing shows that it reads no more. */
     for (int i = 0; i < 10 && s.n_gone == 0; i++) {
         enum err e = net_stream_send(s.net, s.ids[0], STR(":\n"));

@@ -131,6 +131,7 @@ static inline bool stage_try_init(struct stage *s, struct net_opts opts)
 {
     struct net_handler h = stage_handler(s);
 
+    signal(SIGPIPE, SIG_IGN);
     *s = (struct stage){
         .time = {.wall_ms = 784111777000, .mono_ms = 1000},
         .opts = opts,
