@@ -15,7 +15,7 @@ CREEDS = "te", "cl", "first", "deaf"
 
 # What is harmless leaves its connection open; it is closed soon.
 SOON = [arg for name in ("header", "body", "idle")
-        for arg in ("--set", f"http.{name}TimeoutMs=1000")]
+        for arg in ("--set", f"http.{name}TimeoutMs=2000")]
 RELAXED = "option accept-invalid-http-request"
 
 

@@ -19,8 +19,8 @@ global
 defaults
     mode http
     timeout connect 10s
-    timeout client 800ms
-    timeout http-request 800ms
+    timeout client 2s
+    timeout http-request 2s
     timeout http-keep-alive 800ms
     timeout server 10s
     option http-keep-alive

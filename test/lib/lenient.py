@@ -14,7 +14,7 @@ import socket
 import socketserver
 import threading
 
-from signalbox import Peer, request
+from signalbox import DEADLINE_S, Peer, request
 
 IDLE_S = 0.25
 
@@ -51,6 +51,9 @@ class Reader:
 
 class Handler(socketserver.BaseRequestHandler):
     def handle(self):
+        # What comes at all comes whole; only more of it is not waited for.
+        self.request.settimeout(DEADLINE_S)
+        self.request.recv(1, socket.MSG_PEEK)
         self.request.settimeout(IDLE_S)
         self.reader = Reader(self.request)
         try:
