@@ -36,13 +36,18 @@ class Reader:
             line += byte
         return line or None
 
+    def skip(self, n):
+        """Read n bytes, or what there is."""
+        while n > 0 and (data := self.file.read1(min(n, 65536))):
+            n -= len(data)
+
     def chunks(self):
         while (line := self.line()) is not None:
             found = re.search(rb"[0-9a-fA-F]+", line.split(b"0x")[-1])
             size = int(found[0], 16) & 0xffffffff if found else 0
             if size == 0:
                 break
-            self.file.read(size)
+            self.skip(size)
             if self.file.peek(1)[:1] in b"\r\n":
                 self.line()
         while self.line():
@@ -89,9 +94,9 @@ class Handler(socketserver.BaseRequestHandler):
         if creed == "te" and chunked:
             self.reader.chunks()
         elif creed in ("te", "cl") and lengths:
-            self.reader.file.read(lengths[-1])
+            self.reader.skip(lengths[-1])
         elif creed == "first" and lengths:
-            self.reader.file.read(lengths[0])
+            self.reader.skip(lengths[0])
         elif creed == "cl" and chunked:
             self.reader.chunks()
 
