@@ -236,6 +236,8 @@ TEST(a_reader_that_takes_a_little_stays)
         while (net_stats(s.net).unsent_bytes == before) {
             h = (struct heard){.n = 0};
             listen_to(&s, fd, &h);
+            CHECK(s.n_room == 0 || net_stats(s.net).unsent_bytes <=
+                                       (int64_t)opts.max_unsent_bytes / 2);
         }
     }
     /* From the last byte it took: once to notice, once to wait. */
