@@ -148,10 +148,11 @@ void net_check_stopped(struct net *n)
     }
 }
 
-/* A connection between two requests need not wait for another. */
+/* A connection between two requests need not wait for another, nor is one
+ * begun that waits behind replies nobody reads. */
 static void let_go(struct conn *c)
 {
-    if (c->state != CONN_IDLE || c->in.n)
+    if (c->state != CONN_IDLE)
         return;
     if (conn_unsent_bytes(c))
         conn_drain(c);

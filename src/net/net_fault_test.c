@@ -272,3 +272,23 @@ TEST(a_grace_without_memory_is_none)
     for (int i = 0; i < 16; i++)
         close(fds[i]);
 }
+
+TEST(a_client_that_cannot_be_told_to_go_on_is_cut_off)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    turn(&s, 3);
+    fault_arm_at("buf.grow", 1);
+    say(fd, "POST /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+            "Content-Length: 3\r\n\r\n");
+    HEAR_UNTIL(&s, fd, &h, h.is_eof || h.is_reset);
+    CHECK(fault_fired() && h.n == 0 && s.n_requests == 0);
+    fault_arm(0);
+    close(fd);
+    check_alive(&s);
+    stage_fini(&s);
+}

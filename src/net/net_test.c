@@ -528,3 +528,21 @@ TEST(what_happens_is_counted)
     CHECK(st.timeouts_total == 0 && st.bad_requests_total == 0);
     stage_fini(&s);
 }
+
+TEST(a_header_that_would_break_a_reply_is_left_out)
+{
+    const struct http_header hs[] = {
+        {STR("X-Good"), STR("yes")},
+        {STR("X-Bad"), STR("a\r\nX-Worse: b")},
+    };
+    struct stage s;
+    struct heard h;
+
+    stage_init(&s, test_opts());
+    s.reply.headers = hs;
+    s.reply.n_headers = 2;
+    ask(&s, GET_CLOSE("/h"), &h);
+    CHECK(has(&h, "X-Good: yes\r\n") && !has(&h, "X-Bad"));
+    CHECK(!has(&h, "X-Worse") && has(&h, "\r\n\r\n/h"));
+    stage_fini(&s);
+}
