@@ -1,4 +1,5 @@
 /* The command line: a table of commands, and how one is found and run. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ static const struct command commands[] = {
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "
      "included, and name every problem with its line and column. Exits with "
-     "1 if there is any.",
+     "2 if there is any.",
      cli_check_options, check_examples, cli_check},
     {"doctor", "look over this machine", "", 0,
      "See whether the server can run here: configuration, data folder, "
@@ -111,11 +112,23 @@ static enum exit_status dispatch(struct cli *c, size_t n_argv,
     return cli_unknown_command(c, name);
 }
 
+/* Whoever starts us with one of these closed would have the next file that is
+ * opened take its place: then what is printed goes into a data file. */
+static bool has_standard_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     enum exit_status status;
     struct cli c;
 
+    if (!has_standard_files())
+        return EXIT_FAILED;
     cli_init(&c, commands, environ);
     c.json = argc > 1 && wants_json(argv + 1);
     status = dispatch(&c, argc > 1 ? (size_t)argc - 1 : 0, argv + 1);

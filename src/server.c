@@ -7,15 +7,14 @@
  * moves in that folder only makes us look whether our file is another one. */
 #include "server.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fault.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "calls/calls.h"
@@ -25,13 +24,14 @@
 
 enum {
     RELOAD_SETTLE_MS = 200, /* writers are done with the file by then */
-    SPARE_FILES = 64,       /* descriptors besides those of connections */
 };
 
 struct server {
     const struct server_opts *opts;
-    struct config *config;
+    struct config *built_from; /* what the rooms were opened with */
+    struct config *config;     /* what counts now: the same, or a later one */
     struct log log;
+    int64_t file_limit; /* descriptors that we may have open */
     struct loop loop;
     struct store_folder folder;
     struct net *net;
@@ -44,34 +44,35 @@ struct server {
     bool is_stopping;
 };
 
-/* Words on standard error, or a JSON line there when scripts listen. */
+/* Words on standard error, as JSON where scripts listen. */
 static void complain(const struct server_opts *opts, enum err e,
-                     const char *message)
+                     struct str message)
 {
     struct buf line;
-    struct json_out o = json_out(&line);
 
+    while (message.n && message.p[message.n - 1] == '\n')
+        message.n--;
     if (!opts->json) {
-        fprintf(stderr, "signalbox: %s\n", message);
+        fprintf(stderr, "signalbox: %.*s\n", STR_ARG(message));
         return;
     }
     buf_init(&line, 16384);
-    json_open(&o, '{');
-    json_key(&o, STR("event"));
-    json_put_str(&o, STR("error"));
-    json_key(&o, STR("code"));
-    json_put_str(&o, str_of(err_row(e)->code));
-    json_key(&o, STR("message"));
-    json_put_str(&o, str_of(message));
-    json_close(&o, '}');
-    fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&line)));
+    speak_error(&line, e, message, STR(""));
+    fprintf(stderr, "%.*s", STR_ARG(buf_str(&line)));
     buf_fini(&line);
 }
 
-static struct net_opts net_opts_of(const struct config *c)
+/* Fewer connections than configured where there are fewer descriptors: one
+ * too many is then told so, instead of waiting for somebody to leave. */
+static struct net_opts net_opts_of(const struct server *s,
+                                   const struct config *c)
 {
+    int64_t most = s->file_limit - SERVER_SPARE_FILES;
+
+    if (c->http.max_connections < most)
+        most = c->http.max_connections;
     return (struct net_opts){
-        .max_connections = (size_t)c->http.max_connections,
+        .max_connections = (size_t)most,
         .max_request_line_bytes = (size_t)c->http.max_request_line_bytes,
         .max_header_bytes = (size_t)c->http.max_header_bytes,
         .max_headers = (size_t)c->http.max_headers,
@@ -109,19 +110,19 @@ static struct str word_error(void *ctx, enum err e, struct buf *body)
 
 /* Reload. */
 
-/* Whether the file is another one than the last time we looked. */
+/* Whether the file is another one than the last time we looked. One that is
+ * not there (any more, or in the middle of being replaced) is no news: the
+ * settings stay until there is something to read. */
 static bool file_has_changed(struct server *s)
 {
-    struct stat now = {.st_ino = 0}, *was = &s->file_seen;
-    bool changed;
+    struct stat now = {.st_ino = 0}, was = s->file_seen;
+    bool is_there = stat(s->config->path.p, &now) == 0;
 
-    if (stat(s->config->path.p, &now) != 0)
-        return false; /* in the middle of being replaced; we hear again */
-    changed = now.st_ino != was->st_ino || now.st_size != was->st_size ||
-              now.st_mtim.tv_sec != was->st_mtim.tv_sec ||
-              now.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
-    *was = now;
-    return changed;
+    s->file_seen = now;
+    return is_there &&
+           (now.st_ino != was.st_ino || now.st_size != was.st_size ||
+            now.st_mtim.tv_sec != was.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != was.st_mtim.tv_nsec);
 }
 
 static void log_report(struct server *s, enum log_level level,
@@ -136,11 +137,11 @@ static void log_report(struct server *s, enum log_level level,
 
 static void apply(struct server *s, struct config *fresh)
 {
-    struct net_opts opts = net_opts_of(fresh);
+    struct net_opts opts = net_opts_of(s, fresh);
     struct buf names;
 
     buf_init(&names, 1024);
-    config_restart_needed(s->config, fresh, &names);
+    config_restart_needed(s->built_from, fresh, &names);
     if (names.n)
         log_warn(&s->log, "config.restart_needed",
                  LOG_S("settings", buf_str(&names)));
@@ -148,18 +149,21 @@ static void apply(struct server *s, struct config *fresh)
     log_set(&s->log, (enum log_level)fresh->log.level,
             (enum log_format)fresh->log.format);
     net_set_opts(s->net, &opts);
-    config_free(s->config);
+    if (s->config != s->built_from)
+        config_free(s->config);
     s->config = fresh;
     s->calls.reloads_total++;
     log_info(&s->log, "config.reloaded",
-             LOG_S("from", fresh->path.n ? fresh->path : STR("no file")));
+             LOG_S("from", fresh->has_file ? fresh->path : STR("no file")));
 }
 
 static void reload(struct server *s)
 {
     struct config_report report;
-    struct config *fresh = config_load(&s->opts->source, &report);
+    struct config *fresh;
 
+    (void)file_has_changed(s); /* seen, before it is read */
+    fresh = config_load(&s->opts->source, &report);
     if (fresh) {
         log_report(s, LOG_WARN, &report);
         apply(s, fresh);
@@ -186,7 +190,8 @@ static void on_folder_change(uv_fs_event_t *h, const char *name, int events,
 
     (void)name;
     (void)events;
-    if (status == 0 &&
+    /* Not later because of more to come: a folder may never be quiet. */
+    if (status == 0 && !timer_is_set(&s->reload_soon) &&
         loop_timer_set(&s->loop, &s->reload_soon, RELOAD_SETTLE_MS) != OK)
         log_warn(&s->log, "config.not_watched",
                  LOG_C("because", "out of memory; SIGHUP still works"));
@@ -194,18 +199,12 @@ static void on_folder_change(uv_fs_event_t *h, const char *name, int events,
 
 static void watch_file(struct server *s)
 {
-    char folder[4096];
-    struct str path = s->config->path;
-    size_t slash = path.n;
+    char folder[PATH_MAX];
+    struct str parent = str_parent(s->config->path);
 
     s->reload_soon.fire = on_reload_soon;
     s->folder_watch.data = s;
-    if (path.n == 0)
-        return;
-    while (slash > 0 && path.p[slash - 1] != '/')
-        slash--;
-    snprintf(folder, sizeof(folder), "%.*s",
-             STR_ARG(slash ? str_sub(path, 0, slash) : STR(".")));
+    snprintf(folder, sizeof(folder), "%.*s", STR_ARG(parent));
     (void)file_has_changed(s);
     if (uv_fs_event_start(&s->folder_watch, on_folder_change, folder, 0) != 0)
         log_warn(&s->log, "config.not_watched", LOG_C("folder", folder),
@@ -221,6 +220,15 @@ static void on_all_gone(void *ctx)
     loop_stop(&s->loop);
 }
 
+/* Asked a second time, nobody is waited for any more. */
+static void begin_to_stop(struct server *s)
+{
+    s->calls.is_ready = false;
+    net_stop(s->net, s->is_stopping ? 0 : s->config->stop_grace_ms, on_all_gone,
+             s);
+    s->is_stopping = true;
+}
+
 static void on_signal(uv_signal_t *h, int signum)
 {
     struct server *s = h->data;
@@ -230,37 +238,41 @@ static void on_signal(uv_signal_t *h, int signum)
         return;
     }
     log_info(&s->log, "server.stopping", LOG_I("signal", signum));
-    s->calls.is_ready = false;
-    /* Asked a second time, nobody is waited for any more. */
-    net_stop(s->net, s->is_stopping ? 0 : s->config->stop_grace_ms, on_all_gone,
-             s);
-    s->is_stopping = true;
+    begin_to_stop(s);
 }
 
 /* Building. */
 
-/* As many descriptors as we may have; fewer than the connections promised is
- * worth a word now rather than a surprise then. */
-static void raise_file_limit(struct server *s)
+/* As many descriptors as we may have. */
+static enum err raise_file_limit(struct server *s, struct why *why)
 {
+    int64_t wanted = s->config->http.max_connections + SERVER_SPARE_FILES;
     struct rlimit files;
-    int64_t wanted = s->config->http.max_connections + SPARE_FILES;
 
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
+        return why_err(why, ERR_IO, "cannot read the limit of open files: %s",
+                       strerror(errno));
     files.rlim_cur = files.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &files) == 0 &&
-        (int64_t)files.rlim_cur < wanted)
-        log_warn(&s->log, "server.few_files",
-                 LOG_I("limit", (int64_t)files.rlim_cur),
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0)
+        getrlimit(RLIMIT_NOFILE, &files);
+    s->file_limit =
+        files.rlim_cur < INT32_MAX ? (int64_t)files.rlim_cur : INT32_MAX;
+    if (s->file_limit <= SERVER_SPARE_FILES)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "only %lld files may be open, and at least %d are "
+                       "needed: raise the limit (ulimit -n)",
+                       (long long)s->file_limit, SERVER_SPARE_FILES + 1);
+    if (s->file_limit < wanted)
+        log_warn(&s->log, "server.few_files", LOG_I("limit", s->file_limit),
                  LOG_I("wanted", wanted),
                  LOG_C("do", "raise the limit (ulimit -n) or lower "
                              "http.maxConnections"));
+    return OK;
 }
 
 static enum err open_net(struct server *s, struct why *why)
 {
-    struct net_opts opts = net_opts_of(s->config);
+    struct net_opts opts = net_opts_of(s, s->config);
     struct net_handler handler = {.ctx = s,
                                   .on_request = on_request,
                                   .on_gone = on_gone,
@@ -280,7 +292,6 @@ static void open_signals(struct server *s)
     } all[] = {
         {&s->on_int, SIGINT}, {&s->on_term, SIGTERM}, {&s->on_hup, SIGHUP}};
 
-    signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         uv_signal_init(&s->loop.uv, all[i].handle);
         all[i].handle->data = s;
@@ -289,7 +300,8 @@ static void open_signals(struct server *s)
     uv_fs_event_init(&s->loop.uv, &s->folder_watch);
 }
 
-static void say_listening(const struct server *s)
+/* Somebody may wait for this line: not being able to say it is a failure. */
+static enum err say_listening(const struct server *s, struct why *why)
 {
     const char *url = net_url(s->net);
 
@@ -299,7 +311,11 @@ static void say_listening(const struct server *s)
         printf("Signalbox " SIGNALBOX_VERSION " is listening on %s\n"
                "Data is in %s. Stop it with Ctrl-C.\n",
                url, s->folder.path);
-    fflush(stdout);
+    if (fflush(stdout) == 0)
+        return OK;
+    return why_err(why, ERR_IO,
+                   "cannot say on standard output where it listens: %s",
+                   strerror(errno));
 }
 
 static enum err run(struct server *s, struct why *why)
@@ -314,18 +330,34 @@ static enum err run(struct server *s, struct why *why)
                               .started_mono_ms = loop_mono_ms(&s->loop),
                               .is_ready = true};
     watch_file(s);
-    say_listening(s);
+    e = say_listening(s, why);
+    if (e)
+        begin_to_stop(s);
     loop_run(&s->loop);
     log_info(&s->log, "server.stopped");
-    return OK;
+    return e;
+}
+
+/* From here on a further signal would meet nobody, and its default is to
+ * kill; we are about to end anyway, and well. */
+static void close_signals(struct server *s)
+{
+    sigset_t ours;
+
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ours, NULL);
+    uv_close((uv_handle_t *)&s->on_int, NULL);
+    uv_close((uv_handle_t *)&s->on_term, NULL);
+    uv_close((uv_handle_t *)&s->on_hup, NULL);
 }
 
 static void take_down_loop(struct server *s)
 {
     loop_timer_cancel(&s->loop, &s->reload_soon);
-    uv_close((uv_handle_t *)&s->on_int, NULL);
-    uv_close((uv_handle_t *)&s->on_term, NULL);
-    uv_close((uv_handle_t *)&s->on_hup, NULL);
+    close_signals(s);
     uv_close((uv_handle_t *)&s->folder_watch, NULL);
     net_free(s->net);
     loop_turn(&s->loop);
@@ -335,11 +367,16 @@ static void take_down_loop(struct server *s)
 /* The house on its ground: configuration, log, folder, loop, then the rest. */
 static enum err build_and_run(struct server *s, struct why *why)
 {
-    enum err e = store_folder_open(&s->folder, s->config->data, why);
+    enum err e = raise_file_limit(s, why);
 
+    if (!e)
+        e = store_folder_open(&s->folder, s->config->data, why);
     if (e)
         return e;
-    raise_file_limit(s);
+    if (s->folder.is_shared)
+        log_warn(&s->log, "store.folder_is_shared",
+                 LOG_C("folder", s->folder.path),
+                 LOG_C("do", "let nobody else write to it: chmod 700"));
     e = loop_init(&s->loop, clock_system());
     if (e) {
         why_err(why, e, "cannot make an event loop");
@@ -359,9 +396,12 @@ enum exit_status server_run(const struct server_opts *opts)
     struct why why = {""};
     enum err e;
 
-    s.config = config_load(&opts->source, &report);
+    /* Both would kill us; as errors of the write they can be dealt with. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    s.config = s.built_from = config_load(&opts->source, &report);
     if (!s.config) {
-        complain(opts, ERR_BAD_CONFIG, report.text);
+        complain(opts, ERR_BAD_CONFIG, str_of(report.text));
         return err_row(ERR_BAD_CONFIG)->exit_status;
     }
     log_init(&s.log, STDERR_FILENO, (enum log_level)s.config->log.level,
@@ -369,7 +409,9 @@ enum exit_status server_run(const struct server_opts *opts)
     log_report(&s, LOG_WARN, &report);
     e = build_and_run(&s, &why);
     if (e)
-        complain(opts, e, why.text);
-    config_free(s.config);
+        complain(opts, e, str_of(why.text));
+    if (s.config != s.built_from)
+        config_free(s.config);
+    config_free(s.built_from);
     return e ? err_row(e)->exit_status : EXIT_DONE;
 }

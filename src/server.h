@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "config/config.h"
 
+enum { SERVER_SPARE_FILES = 64 }; /* descriptors besides connections */
+
 struct server_opts {
     struct config_source source; /* where the configuration comes from, now
                                   * and at every reload */

@@ -44,8 +44,6 @@ enum exit_status {
     X(METHOD, "method_not_allowed", 405, -32601, EXIT_REFUSED,               \
       "this path does not take that method; see the Allow header")           \
     X(TIMEOUT, "timeout", 408, -32000, EXIT_FAILED, "it took too long")      \
-    X(LENGTH_REQUIRED, "length_required", 411, -32000, EXIT_REFUSED,         \
-      "send a Content-Length or a chunked body")                             \
     X(LIMIT, "too_large", 413, -32000, EXIT_REFUSED,                         \
       "this is larger than the limit")                                       \
     X(URI_TOO_LONG, "uri_too_long", 414, -32000, EXIT_REFUSED,               \
@@ -64,8 +62,6 @@ enum exit_status {
       "only HTTP/1.0 and HTTP/1.1 are spoken here")                          \
     X(NO_REPLY, "no_reply", 504, -32000, EXIT_FAILED,                        \
       "the server did not answer in time; try again in a moment")            \
-    X(UNREACHABLE, "unreachable", 502, -32000, EXIT_UNREACHABLE,             \
-      "there is nobody at that address")                                     \
     X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")  \
     X(GONE, "gone", 410, -32000, EXIT_FAILED, "the other side has gone")
 

@@ -93,6 +93,10 @@ bool json_raw_is(struct json_raw raw, struct str decoded);
  * relies on that being hard. */
 uint32_t json_raw_hash(struct json_raw raw);
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "words read from a text and words put together byte by byte "
+               "are to have the same hash");
+
 static inline uint32_t json_hash(uint64_t first, uint64_t last, uint64_t n)
 {
     uint64_t h = (first ^ n) * 0x9e3779b97f4a7c15;

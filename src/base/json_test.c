@@ -359,6 +359,9 @@ static const struct {
     {{"a\"b\\c/d", 7}, "\"a\\\"b\\\\c/d\""},
     {{"\b\f\n\r\t\v\0\x1f\x7f", 9},
      "\"\\b\\f\\n\\r\\t\\u000b\\u0000\\u001f\x7f\""},
+    {{"\xc2\x80\xc2\x9b", 4}, "\"\\u0080\\u009b\""},
+    {{"\xc3\xa9\xc2\x9fz", 5}, "\"\xc3\xa9\\u009fz\""},
+    {{"\xc2\xa0\xc2", 3}, "\"\xc2\xa0\xef\xbf\xbd\""},
     {{"\xc3\xa9\xf0\x9f\x98\x80", 6}, "\"\xc3\xa9\xf0\x9f\x98\x80\""},
     {{"a\xff", 2}, "\"a\xef\xbf\xbd\""},
     {{"\xc3", 1}, "\"\xef\xbf\xbd\""},
@@ -609,7 +612,7 @@ static enum err read_and_write(struct str text)
     e = json_scan(buf_str(&b), &key, 1, &value, NULL);
     if (e)
         goto out;
-    buf_shrink(&b);
+    buf_fini(&b);
     buf_clear(&b);
     e = json_splice(&b, text, key, STR("17"), NULL);
     if (!e && !json_unquote(&a, STR("\"a\\n\""), &value))

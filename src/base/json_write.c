@@ -127,17 +127,32 @@ static inline size_t add_plain(struct buf *b, const char *p, size_t n)
     return done;
 }
 
-static size_t add_escaped(struct buf *b, unsigned char c)
+static void add_hex(struct buf *b, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
-    static const char named[] = "btnvfr"; /* 8 to 13, of which v is none */
     char text[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+
+    buf_add(b, text, sizeof(text));
+}
+
+static size_t add_escaped(struct buf *b, unsigned char c)
+{
+    static const char named[] = "btnvfr"; /* 8 to 13, of which v is none */
     bool is_named = c >= '\b' && c <= '\r' && c != '\v';
+    char text[2] = {'\\', is_named ? named[c - '\b'] : (char)c};
 
     if (is_named || c >= 0x20)
-        text[1] = is_named ? named[c - '\b'] : (char)c;
-    buf_add(b, text, is_named || c >= 0x20 ? 2 : 6);
+        buf_add(b, text, sizeof(text));
+    else
+        add_hex(b, c);
     return 1;
+}
+
+/* U+0080 to U+009F: legal in JSON as they are, but terminals obey them, and
+ * what we write is read on terminals. */
+static bool is_c1_control(const char *p, const char *end)
+{
+    return end - p >= 2 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0;
 }
 
 /* Add what is not ASCII; how many bytes of p that was. */
@@ -146,11 +161,16 @@ static size_t add_wide(struct buf *b, const char *p, const char *end)
     const char *from = p;
     size_t n;
 
-    while (p < end && (signed char)*p < 0 && (n = json_utf8(p, end)))
+    while (p < end && (signed char)*p < 0 && !is_c1_control(p, end) &&
+           (n = json_utf8(p, end)))
         p += n;
     buf_add(b, from, (size_t)(p - from));
     if (p > from)
         return (size_t)(p - from);
+    if (is_c1_control(p, end) && json_utf8(p, end)) {
+        add_hex(b, (unsigned char)p[1]);
+        return 2;
+    }
     buf_add(b, "\xef\xbf\xbd", 3);
     return 1;
 }

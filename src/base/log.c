@@ -6,7 +6,6 @@
 #include "base/log.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 

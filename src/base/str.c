@@ -1,16 +1,11 @@
 #include "base/str.h"
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 bool str_eq_nocase(struct str a, struct str b)
 {
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
+        if (str_lower(a.p[i]) != str_lower(b.p[i]))
             return false;
     return true;
 }
@@ -51,6 +46,35 @@ struct str str_trim(struct str s)
     while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
         s.n--;
     return s;
+}
+
+struct str str_parent(struct str path)
+{
+    struct str root = str_sub(path, 0, 1);
+
+    while (path.n > 1 && path.p[path.n - 1] == '/')
+        path.n--;
+    while (path.n && path.p[path.n - 1] != '/')
+        path.n--;
+    if (path.n == 0)
+        return STR(".");
+    while (path.n && path.p[path.n - 1] == '/')
+        path.n--;
+    return path.n ? path : root;
+}
+
+void str_tame(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool is_c1 = i + 1 < n && p[i] == '\xc2' &&
+                     (unsigned char)p[i + 1] >= 0x80 &&
+                     (unsigned char)p[i + 1] < 0xa0;
+
+        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f || is_c1)
+            p[i] = '?';
+        if (is_c1)
+            p[++i] = '?';
+    }
 }
 
 enum err str_to_i64(struct str s, int64_t *out)
@@ -101,11 +125,12 @@ unsigned str_distance(struct str a, struct str b)
         row = spare;
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= b.n; j++) {
-            unsigned differs = lower(a.p[i - 1]) != lower(b.p[j - 1]);
+            unsigned differs = str_lower(a.p[i - 1]) != str_lower(b.p[j - 1]);
 
             row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + differs);
-            if (i > 1 && j > 1 && lower(a.p[i - 1]) == lower(b.p[j - 2]) &&
-                lower(a.p[i - 2]) == lower(b.p[j - 1]) &&
+            if (i > 1 && j > 1 &&
+                str_lower(a.p[i - 1]) == str_lower(b.p[j - 2]) &&
+                str_lower(a.p[i - 2]) == str_lower(b.p[j - 1]) &&
                 before[j - 2] + 1 < row[j])
                 row[j] = before[j - 2] + 1;
         }

@@ -65,14 +65,49 @@ struct str str_cut(struct str *rest, char sep);
 /* Without spaces and tabs at both ends. */
 struct str str_trim(struct str s);
 
+/* Put '?' for whatever could break a line or steer a terminal: control
+ * characters, those of Unicode (U+0080 to U+009F) included. */
+void str_tame(char *p, size_t n);
+
 /* A whole decimal number with optional minus, nothing around it, that fits.
  * ERR_SYNTAX otherwise; *out is then untouched. */
 MUST_USE enum err str_to_i64(struct str s, int64_t *out);
+
+/* ASCII letters in lower case, other bytes as they are. */
+static inline char str_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+/* The folder that a path lies in: "." for a bare name, "/" for what lies in
+ * the root or is it. Slashes at the end do not count. */
+struct str str_parent(struct str path);
 
 /* How many single-character edits (insert, delete, replace, swap of two
  * neighbours) lead from a to b, without regard to case. Strings longer than
  * 64 bytes count as STR_FAR. Used to suggest the name that was meant. */
 #define STR_FAR 1000
 unsigned str_distance(struct str a, struct str b);
+
+/* The name that was meant, when what was written is none: offer all there are
+ * with their distances; the nearest stays. Empty when none is near enough. */
+struct str_guess {
+    struct str name;
+    unsigned distance;
+};
+
+static inline struct str_guess str_guess(struct str written)
+{
+    unsigned near = written.n > 64 ? 0 : 2 + (unsigned)(written.n / 4);
+
+    return (struct str_guess){{NULL, 0}, near};
+}
+
+static inline void str_guess_offer(struct str_guess *g, struct str name,
+                                   unsigned distance)
+{
+    if (distance < g->distance)
+        *g = (struct str_guess){name, distance};
+}
 
 #endif

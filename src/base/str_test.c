@@ -35,6 +35,50 @@ TEST(parts_are_clipped_to_the_string)
     CHECK(str_find(STR("abc"), 'a', 1) == 3);
 }
 
+TEST(a_path_lies_in_a_folder)
+{
+    static const char *const rows[][2] = {
+        {"", "."},       {"a", "."},       {"a/", "."},    {"a/b", "a"},
+        {"a//b//", "a"}, {"a/b/c", "a/b"}, {"/", "/"},     {"//", "/"},
+        {"/a", "/"},     {"//a/", "/"},    {"/a/b", "/a"}, {"./a", "."},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        CHECK(str_eq(str_parent(str_of(rows[i][0])), str_of(rows[i][1])));
+}
+
+TEST(a_guess_is_the_nearest_name_if_it_is_near)
+{
+    struct str written = STR("lissten");
+    struct str_guess g = str_guess(written);
+
+    str_guess_offer(&g, STR("data"), str_distance(written, STR("data")));
+    CHECK(g.name.n == 0);
+    str_guess_offer(&g, STR("listed"), str_distance(written, STR("listed")));
+    str_guess_offer(&g, STR("listen"), str_distance(written, STR("listen")));
+    str_guess_offer(&g, STR("listem"), str_distance(written, STR("listem")));
+    CHECK(str_eq(g.name, STR("listen")));
+}
+
+TEST(tamed_text_stays_on_its_line)
+{
+    char text[] = "a\n\033[31m\x7f\xc2\x9b\xc2\xa0\xc3\xa9\xc2";
+
+    str_tame(text, sizeof(text) - 1);
+    CHECK(strcmp(text, "a??[31m???\xc2\xa0\xc3\xa9\xc2") == 0);
+}
+
+TEST(nothing_is_near_to_a_very_long_word)
+{
+    char word[200];
+    struct str_guess g;
+
+    memset(word, 'x', sizeof(word));
+    g = str_guess((struct str){word, sizeof(word)});
+    str_guess_offer(&g, STR("x"), STR_FAR);
+    CHECK(g.name.n == 0);
+}
+
 TEST(numbers_are_whole_or_refused)
 {
     static const char *const bad[] = {

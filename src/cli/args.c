@@ -4,8 +4,6 @@
  * which option was meant. */
 #include "cli/args.h"
 
-#include <stdio.h>
-
 struct parser {
     struct args *out;
     const struct arg_option *tables[2];
@@ -24,23 +22,17 @@ static const struct arg_option *find(const struct parser *p, struct str name)
 
 static enum err unknown(const struct parser *p, struct str name)
 {
-    unsigned best = 2 + (unsigned)(name.n / 4);
-    const char *meant = NULL;
+    struct str_guess g = str_guess(name);
 
     for (size_t t = 0; t < 2; t++)
-        for (const struct arg_option *o = p->tables[t]; o && o->name; o++) {
-            unsigned far = str_distance(name, str_of(o->name));
-
-            if (far < best) {
-                best = far;
-                meant = o->name;
-            }
-        }
+        for (const struct arg_option *o = p->tables[t]; o && o->name; o++)
+            str_guess_offer(&g, str_of(o->name),
+                            str_distance(name, str_of(o->name)));
     name = str_sub(name, 0, 64);
-    if (meant)
+    if (g.name.n)
         return why_err(p->why, ERR_USAGE,
-                       "unknown option --%.*s; did you mean --%s?",
-                       STR_ARG(name), meant);
+                       "unknown option --%.*s; did you mean --%.*s?",
+                       STR_ARG(name), STR_ARG(g.name));
     return why_err(p->why, ERR_USAGE,
                    "unknown option --%.*s; --help shows those there are",
                    STR_ARG(name));

@@ -23,7 +23,8 @@ static void say_ok(struct cli *c, const struct config *cfg)
     struct buf *out = &c->out;
 
     cli_coloured(c, GREEN, STR("ok"));
-    buf_addf(out, ": %.*s", STR_ARG(cfg->path.n ? cfg->path : STR("no file")));
+    buf_addf(out, ": %.*s",
+             STR_ARG(cfg->has_file ? cfg->path : STR("no file")));
     if (cfg->n_from_file) {
         buf_add_str(out, STR(", "));
         add_count(out, cfg->n_from_file, "setting");
@@ -57,7 +58,7 @@ static void say_problems(struct cli *c, const struct config_report *report)
 static void put_sources(struct json_out *o, const struct config *cfg)
 {
     json_key(o, STR("file"));
-    if (cfg->path.n)
+    if (cfg->has_file)
         json_put_str(o, cfg->path);
     else
         json_put_null(o);
@@ -120,7 +121,7 @@ static enum exit_status report_on(struct cli *c, const struct config *cfg,
         if (cfg)
             say_ok(c, cfg);
     }
-    return cfg ? EXIT_DONE : EXIT_FAILED;
+    return cfg ? EXIT_DONE : err_row(ERR_BAD_CONFIG)->exit_status;
 }
 
 enum exit_status cli_check(struct cli *c)

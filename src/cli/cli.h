@@ -5,8 +5,9 @@
  *
  * A command gets its arguments parsed, gathers what it has to say in `out`,
  * and returns its exit status; main writes the text to stdout at the end. With
- * --json that text is JSON, errors included. Colour, marks and wrapped lines
- * are for terminals, plain text for pipes. Threads: the main one. */
+ * --json that text is JSON, and so is an error on stderr. Colour, marks and
+ * wrapped lines are for terminals, plain text for pipes. Threads: the main one.
+ */
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -55,8 +56,8 @@ void cli_fini(struct cli *c);
  * into EXIT_FAILED. */
 enum exit_status cli_flush(struct cli *c, enum exit_status status);
 
-/* Say what is wrong, to stderr or as JSON, and return the status that belongs
- * to e. */
+/* Say what is wrong on stderr, with --json in the shape of the HTTP errors,
+ * and return the status that belongs to e. */
 enum exit_status cli_error(struct cli *c, enum err e, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,14 +18,15 @@
 #include "base/addr.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "server.h"
 #include "store/store.h"
 
 enum mark { GOOD, DOUBTFUL, BAD };
 
 struct finding {
     enum mark mark;
-    char text[256];
-    char advice[320]; /* what to do; empty when nothing is */
+    char text[sizeof(struct why)];
+    char advice[320]; /* what to do; empty when nothing is, or text says it */
 };
 
 struct doctor {
@@ -80,29 +80,11 @@ static void look_at_config(struct doctor *d, struct finding *f)
         found(f, DOUBTFUL, "valid, with %u warning%s", d->report->n_warnings,
               d->report->n_warnings == 1 ? "" : "s");
         advise(f, "signalbox check shows them");
-    } else if (c->path.n) {
+    } else if (c->has_file) {
         found(f, GOOD, "%.*s is valid", STR_ARG(c->path));
     } else {
         found(f, GOOD, "no file, defaults are used");
     }
-}
-
-/* The path up to its last part; "." where there is only one. */
-static void parent_of(const char *path, char out[PATH_MAX])
-{
-    size_t n = strnlen(path, PATH_MAX - 1);
-
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    while (n && path[n - 1] != '/')
-        n--;
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    if (n)
-        memcpy(out, path, n);
-    else
-        out[n++] = '.';
-    out[n] = '\0';
 }
 
 /* A folder that can be used, but is not the server's alone. */
@@ -112,7 +94,7 @@ static void look_at_others(const char *path, struct finding *f)
 
     if (stat(path, &st) < 0) {
         found(f, GOOD, "%s is not there yet; serve makes it", path);
-    } else if (st.st_uid != geteuid() || st.st_mode & S_ISVTX) {
+    } else if (st.st_mode & 077 && !store_folder_is_ours(str_of(path))) {
         found(f, DOUBTFUL, "%s belongs to others too", path);
         advise(f, "choose a folder for the server alone: --data FOLDER");
     } else if (st.st_mode & 077) {
@@ -127,15 +109,10 @@ static void look_at_data(struct doctor *d, struct finding *f)
 {
     struct why why = {""};
     enum err e = store_folder_look(d->config->data, &why);
-    char *advice = strrchr(why.text, ':'); /* "what is wrong: what to do" */
 
     if (e == OK) {
         look_at_others(d->config->data.p, f);
         return;
-    }
-    if (advice) {
-        *advice = '\0';
-        advise(f, "%s", advice + 2);
     }
     d->is_running = e == ERR_BUSY;
     found(f, d->is_running ? DOUBTFUL : BAD, "%s", why.text);
@@ -145,18 +122,20 @@ static void look_at_data(struct doctor *d, struct finding *f)
 static void look_at_disk(struct doctor *d, struct finding *f)
 {
     enum { LEAST_MIB = 64, COMFORTABLE_MIB = 1024 };
-    char path[PATH_MAX], parent[PATH_MAX];
+    struct str at = d->config->data;
+    char path[PATH_MAX];
     struct statvfs fs;
     unsigned long long mib;
 
-    snprintf(path, sizeof(path), "%s", d->config->data.p);
-    while (statvfs(path, &fs) < 0) {
-        parent_of(path, parent);
-        if (strcmp(path, parent) == 0) {
+    while (snprintf(path, sizeof(path), "%.*s", STR_ARG(at)),
+           statvfs(path, &fs) < 0) {
+        struct str above = str_parent(at);
+
+        if (str_eq(above, at)) {
             found(f, DOUBTFUL, "free space is not known: %s", strerror(errno));
             return;
         }
-        memcpy(path, parent, sizeof(path));
+        at = above;
     }
     mib = (unsigned long long)fs.f_bavail * fs.f_frsize / (1024 * 1024);
     if (mib >= 10 * 1024)
@@ -222,8 +201,7 @@ static void look_at_address(struct doctor *d, struct finding *f)
 
 static void look_at_files(struct doctor *d, struct finding *f)
 {
-    enum { BESIDES = 64 }; /* log, database, listeners, children */
-    rlim_t need = (rlim_t)d->config->http.max_connections + BESIDES;
+    rlim_t need = (rlim_t)d->config->http.max_connections + SERVER_SPARE_FILES;
     struct rlimit lim;
 
     if (getrlimit(RLIMIT_NOFILE, &lim) < 0) {

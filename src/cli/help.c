@@ -184,22 +184,19 @@ static void help_on_config(struct cli *c)
 
 enum exit_status cli_unknown_command(struct cli *c, struct str name)
 {
-    unsigned best = 2 + (unsigned)(name.n / 4);
-    const char *meant = NULL;
+    struct str_guess g = str_guess(name);
 
-    for (const struct command *m = c->commands; m->name; m++) {
-        unsigned far = str_distance(name, str_of(m->name));
-
-        if (far < best) {
-            best = far;
-            meant = m->name;
-        }
-    }
+    for (const struct command *m = c->commands; m->name; m++)
+        str_guess_offer(&g, str_of(m->name),
+                        str_distance(name, str_of(m->name)));
     name = str_sub(name, 0, 64);
-    return cli_error(c, ERR_USAGE, "there is no command \"%.*s\"; %s%s%s",
-                     STR_ARG(name), meant ? "did you mean " : "",
-                     meant ? meant : "signalbox help lists all",
-                     meant ? "?" : "");
+    if (g.name.n)
+        return cli_error(c, ERR_USAGE,
+                         "there is no command \"%.*s\"; did you mean %.*s?",
+                         STR_ARG(name), STR_ARG(g.name));
+    return cli_error(c, ERR_USAGE,
+                     "there is no command \"%.*s\"; signalbox help lists all",
+                     STR_ARG(name));
 }
 
 enum exit_status cli_help(struct cli *c)

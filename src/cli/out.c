@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "speak/speak.h"
 
 enum { NARROWEST = 40, WIDEST = 100 };
 
@@ -96,22 +97,14 @@ enum exit_status cli_flush(struct cli *c, enum exit_status status)
     return status;
 }
 
-static void error_as_json(struct cli *c, enum err e, const char *words)
+static void error_as_json(enum err e, const char *words)
 {
-    struct json_out o;
+    struct buf line;
 
-    buf_clear(&c->out);
-    o = json_out(&c->out);
-    json_open(&o, '{');
-    json_key(&o, STR("error"));
-    json_open(&o, '{');
-    json_key(&o, STR("code"));
-    json_put_str(&o, str_of(err_row(e)->code));
-    json_key(&o, STR("message"));
-    json_put_str(&o, str_of(words));
-    json_close(&o, '}');
-    json_close(&o, '}');
-    buf_add_char(&c->out, '\n');
+    buf_init(&line, 8192);
+    speak_error(&line, e, str_of(words), STR(""));
+    fprintf(stderr, "%.*s", STR_ARG(buf_str(&line)));
+    buf_fini(&line);
 }
 
 enum exit_status cli_error(struct cli *c, enum err e, const char *fmt, ...)
@@ -123,11 +116,9 @@ enum exit_status cli_error(struct cli *c, enum err e, const char *fmt, ...)
     vsnprintf(words, sizeof(words), fmt, ap);
     va_end(ap);
     /* Part of it is what the user typed, which must not steer a terminal. */
-    for (char *p = words; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '?';
+    str_tame(words, strlen(words));
     if (c->json)
-        error_as_json(c, e, words);
+        error_as_json(e, words);
     else
         fprintf(stderr, "signalbox%s%s: %s\n", c->command ? " " : "",
                 c->command ? c->command->name : "", words);

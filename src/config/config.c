@@ -94,23 +94,16 @@ static unsigned how_far(struct str written, struct str path)
 /* The row or section that was probably meant; empty when nothing is near. */
 static struct str nearest(const struct setting_table *t, struct str written)
 {
-    unsigned best = 2 + (unsigned)(last_part(written).n / 4);
-    struct str name = {0};
+    struct str_guess g = str_guess(last_part(written));
 
     for (size_t i = 0; i < t->n; i++) {
         struct str path = str_of(t->rows[i].path);
         struct str section = str_sub(path, 0, str_find(path, '.', 0));
 
-        if (str_distance(written, section) < best) {
-            best = str_distance(written, section);
-            name = section;
-        }
-        if (how_far(written, path) < best) {
-            best = how_far(written, path);
-            name = path;
-        }
+        str_guess_offer(&g, section, str_distance(written, section));
+        str_guess_offer(&g, path, how_far(written, path));
     }
-    return name;
+    return g.name;
 }
 
 static void unknown(struct load *l, const struct setting_table *t,
@@ -160,20 +153,14 @@ static struct str join(struct load *l, struct str head, struct str tail)
     return (struct str){p, head.n + tail.n};
 }
 
-/* The folder part of a file's path, slash included. */
-static struct str folder_of(struct str path)
-{
-    while (path.n && path.p[path.n - 1] != '/')
-        path.n--;
-    return path;
-}
-
 /* Turn a path as written into one that open() takes. */
 static enum err resolve(struct load *l, struct place at, struct str *path)
 {
     const char *home = config_env(l->environ, "HOME");
-    struct str whole = *path;
+    struct str whole = *path, folder = str_parent(at.name);
 
+    if (path->n == 0)
+        return OK; /* wrong, and for the setting to say so */
     if (str_starts(*path, STR("~/")) || str_eq(*path, STR("~"))) {
         if (!home || !*home) {
             report_error(
@@ -184,10 +171,11 @@ static enum err resolve(struct load *l, struct place at, struct str *path)
             return ERR_USAGE;
         }
         whole = join(l, str_of(home), str_sub(*path, 1, path->n));
-    } else if (at.from == FROM_FILE && !str_starts(*path, STR("/"))) {
-        whole = join(l, folder_of(at.name), *path);
+    } else if (at.from == FROM_FILE && !str_starts(*path, STR("/")) &&
+               !str_eq(folder, STR("."))) {
+        whole = join(l, join(l, folder, STR("/")), *path);
     }
-    if (path->n && !whole.p) {
+    if (!whole.p) {
         report_no_memory(&l->report, at);
         return ERR_NOMEM;
     }
@@ -223,7 +211,7 @@ static void apply_row(struct load *l, const struct setting_table *t, void *base,
         wrong_value(l, s, at, v);
     else if (e)
         report_no_memory(&l->report, at);
-    if (where)
+    if (where && !e)
         *where = at;
     count(l, at.from);
 }
@@ -369,7 +357,11 @@ static enum err read_open_file(struct load *l, struct place at, int fd,
     struct stat st;
     enum err e;
 
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+    if (fstat(fd, &st) < 0) {
+        report_error(&l->report, at, "cannot read it: %s", strerror(errno));
+        return ERR_IO;
+    }
+    if (!S_ISREG(st.st_mode)) {
         report_error(&l->report, at, "is %s; give the path of a file",
                      S_ISDIR(st.st_mode) ? "a folder" : "not a plain file");
         return ERR_IO;
@@ -450,8 +442,19 @@ static void apply_file(struct load *l, struct place at, struct str text)
         walk(l, &config_settings, l->c, (struct str){0}, at, root);
 }
 
-static void read_given_file(struct load *l, const char *path)
+/* Which file it is, whether or not it is there. */
+static const char *choose_file(const struct load *l, const char *path)
 {
+    const char *named = config_env(l->environ, "SIGNALBOX_CONFIG");
+
+    if (path)
+        return path;
+    return named && *named ? named : default_path;
+}
+
+static void read_file_if_any(struct load *l, const char *given)
+{
+    const char *path = choose_file(l, given);
     struct place at = {.from = FROM_FILE,
                        .name = *path ? str_of(path) : STR("\"\"")};
 
@@ -461,19 +464,11 @@ static void read_given_file(struct load *l, const char *path)
         report_no_memory(&l->report, at);
         return;
     }
-    if (read_file(l, at, path, &l->file) == OK)
+    /* Only a file that nobody named may be missing. */
+    l->c->has_file =
+        path != default_path || access(path, F_OK) == 0 || errno != ENOENT;
+    if (l->c->has_file && read_file(l, at, path, &l->file) == OK)
         apply_file(l, at, buf_str(&l->file));
-}
-
-static void read_file_if_any(struct load *l, const char *path)
-{
-    const char *named = config_env(l->environ, "SIGNALBOX_CONFIG");
-
-    if (!path && named && *named)
-        path = named;
-    if (!path && access(default_path, F_OK) < 0 && errno == ENOENT)
-        return;
-    read_given_file(l, path ? path : default_path);
 }
 
 /* The environment. */
@@ -488,11 +483,6 @@ const char *config_env(char *const *env, const char *name)
     return NULL;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 /* Whether HTTP__MAX_BODY_BYTES spells http.maxBodyBytes. */
 static bool spells(struct str name, struct str path)
 {
@@ -505,7 +495,7 @@ static bool spells(struct str name, struct str path)
             continue;
         if (j == path.n || (path.p[j] == '.') != is_level)
             return false;
-        if (!is_level && lower(name.p[i]) != lower(path.p[j]))
+        if (!is_level && str_lower(name.p[i]) != str_lower(path.p[j]))
             return false;
         i += is_level;
         j++;
@@ -533,20 +523,18 @@ static struct str path_of_variable(const struct setting_table *t,
 static void nearest_variable(const struct setting_table *t, struct str written,
                              char out[SETTING_VARIABLE_BYTES])
 {
-    unsigned best = 2 + (unsigned)(written.n / 8);
+    struct str_guess g =
+        str_guess(str_sub(written, sizeof(variable_prefix) - 1, written.n));
 
-    out[0] = '\0';
     for (size_t i = 0; i < t->n; i++) {
-        char name[SETTING_VARIABLE_BYTES];
-        unsigned far;
+        struct str path = str_of(t->rows[i].path);
 
-        setting_variable(str_of(t->rows[i].path), name);
-        far = str_distance(written, str_of(name));
-        if (far < best) {
-            best = far;
-            memcpy(out, name, sizeof(name));
-        }
+        setting_variable(path, out);
+        str_guess_offer(&g, path, str_distance(written, str_of(out)));
     }
+    out[0] = '\0';
+    if (g.name.n)
+        setting_variable(g.name, out);
 }
 
 /* A service called signalbox makes Kubernetes put SIGNALBOX_PORT=tcp://...,

@@ -8,7 +8,7 @@
  *     SIGNALBOX_HTTP__IDLE_TIMEOUT_MS=5000
  *     --set http.idleTimeoutMs=5000
  *
- * One table in config_table.c has a row per setting: path, type, default,
+ * One table in table.c has a row per setting: path, type, default,
  * limits, whether a reload takes it, and a sentence; docs/config.md is made
  * from it. A setting that is not there is an error that names the nearest one
  * that is. Nothing but config.c reads the configuration or the environment.
@@ -23,7 +23,8 @@
  * its arena and end in NUL. */
 struct config {
     struct arena arena;
-    struct str path; /* the file it came from; empty without one */
+    struct str path; /* the file it came from, or would if it were there */
+    bool has_file;   /* it was there */
 
     struct str listen;     /* "127.0.0.1:8787" */
     struct str data;       /* the data folder */

@@ -1,61 +1,8 @@
 #include "config/config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "base/fault.h"
 #include "base/json.h"
-#include "test/t.h"
-
-static struct config_report report;
-
-static struct config *load_text(const char *text)
-{
-    return config_load_text("t.jsonc", str_of(text), &(struct config_source){0},
-                            &report);
-}
-
-static struct config *load_env(char *const *env)
-{
-    return config_load_text("t.jsonc", STR("{}"),
-                            &(struct config_source){.environ = env}, &report);
-}
-
-static struct config *load_sets(size_t n, const struct str *sets)
-{
-    return config_load_text("t.jsonc", STR("{}"),
-                            &(struct config_source){.sets = sets, .n_sets = n},
-                            &report);
-}
-
-/* Every report keeps its own promises, whatever went wrong. */
-static void check_report(const struct config *c)
-{
-    unsigned n_lines = 0;
-
-    CHECK((c == NULL) == (report.n_errors > 0));
-    CHECK(report.text_bytes == strlen(report.text));
-    CHECK(report.n_problems <= report.n_errors + report.n_warnings);
-    for (size_t i = 0; i < report.text_bytes; i++)
-        n_lines += report.text[i] == '\n';
-    CHECK(n_lines == report.n_problems + (report.n_problems <
-                                          report.n_errors + report.n_warnings));
-    for (unsigned i = 0; i < report.n_problems; i++) {
-        CHECK(report.problems[i].what.n > 0);
-        CHECK(report.problems[i].where.n > 0);
-        CHECK(report.problems[i].what.p[report.problems[i].what.n] == '\n');
-    }
-}
-
-static bool says(const struct config *c, const char *words)
-{
-    check_report(c);
-    if (strstr(report.text, words))
-        return true;
-    fprintf(stderr, "wanted: %s\ngot:    %s\n", words, report.text);
-    return false;
-}
+#include "test/lib/config_stage.h"
 
 TEST(defaults_are_what_the_manual_says)
 {
@@ -599,6 +546,27 @@ TEST(relative_folders_begin_where_they_were_written)
     CHECK(str_eq(data_of("/etc/c.jsonc", "{}", NULL), STR("signalbox-data")));
 }
 
+TEST(an_empty_folder_is_refused_wherever_it_was_written)
+{
+    const struct config_source src = {0};
+    struct str text = STR("{\"data\": \"\"}");
+
+    CHECK(!config_load_text("t.jsonc", text, &src, &report));
+    CHECK(!config_load_text("/etc/sb/t.jsonc", text, &src, &report));
+    CHECK(says(NULL, "data must be the path of a folder"));
+}
+
+TEST(a_value_that_was_refused_is_not_blamed_for_the_one_that_stays)
+{
+    const struct str listen[] = {STR("listen=nonsense")};
+    const struct config_source src = {.sets = listen, .n_sets = 1};
+    struct config *c = config_load_text(
+        "t.jsonc", STR("{\"listen\": \"0.0.0.0:1\"}"), &src, &report);
+
+    CHECK(says(c, "--listen: listen must be"));
+    CHECK(says(c, "t.jsonc:1:12: 0.0.0.0:1 can be reached"));
+}
+
 TEST(a_folder_may_begin_at_home)
 {
     CHECK(str_eq(data_of("/etc/c.jsonc", "{\"data\": \"~/d\"}", NULL),
@@ -625,151 +593,6 @@ TEST(a_folder_longer_than_any_path_is_refused)
 }
 
 /* Files. */
-
-static void go_to_an_empty_folder(void)
-{
-    static char name[] = "/tmp/signalbox-config-XXXXXX";
-
-    CHECK(mkdtemp(name) && chdir(name) == 0);
-}
-
-static void leave_folder(const char *const *files)
-{
-    char here[256];
-
-    for (; *files; files++)
-        CHECK(remove(*files) == 0);
-    CHECK(getcwd(here, sizeof(here)) && chdir("/") == 0 && rmdir(here) == 0);
-}
-
-static void write_file(const char *path, const void *p, size_t n)
-{
-    FILE *f = fopen(path, "w");
-
-    CHECK(f && fwrite(p, 1, n, f) == n && fclose(f) == 0);
-}
-
-static struct config *load_path(const char *path)
-{
-    return config_load(&(struct config_source){.path = path}, &report);
-}
-
-TEST(no_file_is_a_working_configuration)
-{
-    struct config *c;
-
-    go_to_an_empty_folder();
-    c = load_path(NULL);
-    CHECK(c && c->path.n == 0);
-    config_free(c);
-    leave_folder((const char *const[]){NULL});
-}
-
-TEST(the_file_is_looked_for_in_three_places)
-{
-    char *env[] = {(char[]){"SIGNALBOX_CONFIG=env.jsonc"}, NULL};
-    char *empty[] = {(char[]){"SIGNALBOX_CONFIG="}, NULL};
-    struct config_source src = {.path = "arg.jsonc", .environ = env};
-    struct config *c;
-
-    go_to_an_empty_folder();
-    write_file("signalbox.jsonc", "{\"stopGraceMs\": 1}", 18);
-    write_file("env.jsonc", "{\"stopGraceMs\": 2}", 18);
-    write_file("arg.jsonc", "{\"stopGraceMs\": 3}", 18);
-    c = config_load(&src, &report);
-    CHECK(c && c->stop_grace_ms == 3 && str_eq(c->path, STR("arg.jsonc")));
-    config_free(c);
-    src.path = NULL;
-    c = config_load(&src, &report);
-    CHECK(c && c->stop_grace_ms == 2 && str_eq(c->path, STR("env.jsonc")));
-    config_free(c);
-    src.environ = empty;
-    c = config_load(&src, &report);
-    CHECK(c && c->stop_grace_ms == 1);
-    CHECK(str_eq(c->path, STR("signalbox.jsonc")));
-    config_free(c);
-    leave_folder((const char *const[]){"signalbox.jsonc", "env.jsonc",
-                                       "arg.jsonc", NULL});
-}
-
-TEST(files_that_cannot_be_read_say_why)
-{
-    char *env[] = {(char[]){"SIGNALBOX_CONFIG=gone.jsonc"}, NULL};
-
-    go_to_an_empty_folder();
-    CHECK(says(load_path("gone.jsonc"), "gone.jsonc: there is no such file"));
-    CHECK(says(config_load(&(struct config_source){.environ = env}, &report),
-               "gone.jsonc: there is no such file"));
-    CHECK(says(load_path(""), "\"\": there is no such file"));
-    CHECK(says(load_path("."), ".: is a folder; give the path of a file"));
-    CHECK(says(load_path("/dev/null"), "is not a plain file"));
-    CHECK(mkfifo("pipe", 0600) == 0);
-    CHECK(says(load_path("pipe"), "pipe: is not a plain file"));
-    CHECK(symlink("loop", "loop") == 0);
-    CHECK(says(load_path("loop"), "loop: cannot open it: Too many levels"));
-    write_file("zero", "{\0}", 3);
-    CHECK(says(load_path("zero"), "zero: holds zero bytes"));
-    write_file("empty", "", 0);
-    CHECK(says(load_path("empty"), "empty: is empty"));
-    write_file("locked", "{}", 2);
-    CHECK(chmod("locked", 0) == 0);
-    if (geteuid() != 0)
-        CHECK(says(load_path("locked"), "cannot open it: Permission denied"));
-    leave_folder(
-        (const char *const[]){"pipe", "loop", "zero", "empty", "locked", NULL});
-}
-
-TEST(an_unreadable_default_file_is_not_skipped)
-{
-    struct config *c;
-
-    go_to_an_empty_folder();
-    CHECK(mkdir("signalbox.jsonc", 0700) == 0);
-    c = load_path(NULL);
-    CHECK(!c && says(c, "signalbox.jsonc: is a folder"));
-    leave_folder((const char *const[]){"signalbox.jsonc", NULL});
-}
-
-TEST(a_file_has_a_limit)
-{
-    enum { LIMIT = 1024 * 1024 };
-    char *text = malloc(2 * LIMIT);
-    struct config *c;
-
-    CHECK(text);
-    memset(text, ' ', 2 * LIMIT);
-    memcpy(text, "{}", 2);
-    go_to_an_empty_folder();
-    write_file("f", text, LIMIT);
-    c = load_path("f");
-    CHECK(c);
-    config_free(c);
-    write_file("f", text, LIMIT + 1);
-    CHECK(says(load_path("f"), "f: is larger than 1 MiB"));
-    write_file("f", text, 2 * LIMIT);
-    CHECK(says(load_path("f"), "f: is larger than 1 MiB"));
-    leave_folder((const char *const[]){"f", NULL});
-    free(text);
-}
-
-TEST(a_file_that_is_all_nodes_is_refused_and_not_fatal)
-{
-    enum { N = 500 * 1000 };
-    struct config *c;
-    struct buf text;
-
-    buf_init(&text, 2 * N + 64);
-    buf_add_str(&text, STR("{\"data\": [0"));
-    for (int i = 0; i < N; i++)
-        buf_add_str(&text, STR(",0"));
-    buf_add_str(&text, STR("]}"));
-    c = config_load_text("t.jsonc", buf_str(&text), &(struct config_source){0},
-                         &report);
-    CHECK(!c && says(c, "t.jsonc:"));
-    buf_fini(&text);
-}
-
-/* What a reload can take. */
 
 static const char *restart_for(const char *then_text)
 {
@@ -892,43 +715,6 @@ TEST(the_example_is_accepted_and_shows_every_setting)
 }
 
 /* Faults. */
-
-/* Where memory fails there may be another way (the reader asks for less), so
- * what must hold is: words, or exactly the right configuration. */
-TEST(loading_survives_every_fault)
-{
-    static const char *const steps[] = {"config.new", "config.open",
-                                        "config.read"};
-    char *env[] = {(char[]){"SIGNALBOX_STOP_GRACE_MS=3"},
-                   (char[]){"SIGNALBOX_DATA=\"~/e\""},
-                   (char[]){"SIGNALBOX_PORT=tcp://1.2.3.4:5"},
-                   (char[]){"HOME=/home/anna"}, NULL};
-    struct str set = STR("data=\"f\"");
-    struct config_source src = {
-        .path = "./f.jsonc", .environ = env, .sets = &set, .n_sets = 1};
-    const char *text = "{\"data\": \"d\", \"log\": {\"level\": \"warn\"}}";
-    long nth = 0;
-
-    go_to_an_empty_folder();
-    write_file("f.jsonc", text, strlen(text));
-    do {
-        struct config *c;
-
-        fault_arm(++nth);
-        c = config_load(&src, &report);
-        check_report(c);
-        CHECK(c || fault_fired());
-        CHECK(!c || (str_eq(c->data, STR("f")) && c->log.level == LOG_WARN));
-        config_free(c);
-    } while (fault_fired());
-    CHECK(nth > 5);
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        fault_arm_at(steps[i], 1);
-        CHECK(!config_load(&src, &report) && fault_fired());
-        check_report(NULL);
-    }
-    leave_folder((const char *const[]){"f.jsonc", NULL});
-}
 
 TEST(reporting_survives_every_fault)
 {

@@ -12,14 +12,6 @@ enum {
     TAIL_BYTES = 64, /* kept for the line that says how many more */
 };
 
-/* One line means one line, whatever is in a file's name. */
-static void tame(char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f)
-            p[i] = '?';
-}
-
 bool report_is_full(const struct reporter *r)
 {
     return r->n_left_out > 0 || r->out->n_problems == CONFIG_PROBLEMS_MAX;
@@ -55,7 +47,7 @@ static void add_line(struct reporter *r, bool is_warning, struct place at,
         return;
     }
     n = (size_t)whole;
-    tame(to, n - 1);
+    str_tame(to, n - 1); /* one line, whatever is in a file's name */
     out->problems[out->n_problems++] = (struct config_problem){
         .is_warning = is_warning,
         .line = line,

@@ -166,7 +166,7 @@ static void address_allowed(const struct setting *s, struct buf *out)
 {
     (void)s;
     buf_add_str(out, STR("\"HOST:PORT\" with localhost or a numeric address "
-                         "as HOST, [::1] in brackets"));
+                         "as HOST, [::1] in brackets, and a PORT up to 65535"));
 }
 
 static const struct setting_type type_address = {
@@ -392,8 +392,9 @@ static const char preamble[] =
     "the same place; anywhere else, and for the default, it begins at the\n"
     "current folder.\n"
     "\n"
-    "Settings marked *reload* are taken over by a running server when it gets\n"
-    "SIGHUP; the others need a restart.\n";
+    "Settings marked *reload* are taken over by a running server when the "
+    "file\n"
+    "changes or SIGHUP comes; the others need a restart.\n";
 
 static const struct {
     const char *name, *heading;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +33,7 @@ static enum err say(struct why *why, int err, const char *path)
                        path);
     case ENOTDIR:
     case EEXIST:
-        return why_err(why, ERR_NOT_ALLOWED,
+        return why_err(why, ERR_BAD_CONFIG,
                        "%s is not a folder: choose another with --data", path);
     case ENOSPC:
     case EDQUOT:
@@ -91,6 +90,26 @@ static bool write_pid(int fd)
     return ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) == n;
 }
 
+/* Locks of the open file rather than of the process (flock would do too, but
+ * one cannot ask about a flock without taking it). -1 with errno set. */
+static int lock_file(int fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    if (FAULT("store.lock")) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return fcntl(fd, F_OFD_SETLK, &whole);
+}
+
+static bool is_locked(int fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
 static enum err take_lock(struct store_folder *f, struct why *why)
 {
     enum err e = OK;
@@ -98,8 +117,10 @@ static enum err take_lock(struct store_folder *f, struct why *why)
     f->lock_fd = open_lock(f->path, O_RDWR | O_CREAT);
     if (f->lock_fd < 0)
         return say(why, errno, f->path);
-    if (FAULT("store.lock") || flock(f->lock_fd, LOCK_EX | LOCK_NB) != 0)
-        e = say_busy(why, f->lock_fd, f->path);
+    if (lock_file(f->lock_fd) != 0)
+        e = errno == EAGAIN || errno == EACCES
+                ? say_busy(why, f->lock_fd, f->path)
+                : say(why, errno, f->path);
     else if (!write_pid(f->lock_fd))
         e = say(why, errno, f->path);
     if (e) {
@@ -107,6 +128,13 @@ static enum err take_lock(struct store_folder *f, struct why *why)
         f->lock_fd = -1;
     }
     return e;
+}
+
+static bool is_shared(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_mode & (S_IWGRP | S_IWOTH);
 }
 
 enum err store_folder_open(struct store_folder *f, struct str path,
@@ -124,6 +152,7 @@ enum err store_folder_open(struct store_folder *f, struct str path,
         e = say(why, errno, f->path);
     else
         e = take_lock(f, why);
+    f->is_shared = !e && is_shared(f->path);
     if (e)
         store_folder_close(f);
     return e;
@@ -138,38 +167,34 @@ void store_folder_close(struct store_folder *f)
 }
 
 /* For a folder that is not there yet: could it be made? */
-static enum err look_above(char *path, struct why *why)
+static enum err look_above(struct str path, struct why *why)
 {
-    char *slash;
-    const char *above = ".";
+    struct str parent = str_parent(path);
+    char *above = strndup(parent.p, parent.n);
+    enum err e = OK;
 
-    while ((slash = strrchr(path, '/')) && slash > path && slash[1] == '\0')
-        *slash = '\0';
-    slash = strrchr(path, '/');
-    if (slash == path)
-        above = "/";
-    if (slash && slash > path) {
-        *slash = '\0';
-        above = path;
-    }
-    if (access(above, W_OK | X_OK) == 0)
-        return OK;
-    if (errno == ENOENT)
-        return why_err(why, ERR_NOT_FOUND,
-                       "the folder %s is missing: make it first, or choose "
-                       "another data folder with --data",
-                       above);
-    return say(why, errno, above);
+    if (!above)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    if (access(above, W_OK | X_OK) != 0)
+        e = errno == ENOENT
+                ? why_err(why, ERR_NOT_FOUND,
+                          "the folder %s is missing: make it first, or choose "
+                          "another data folder with --data",
+                          above)
+                : say(why, errno, above);
+    free(above);
+    return e;
 }
 
-static enum err look_at(char *path, struct why *why)
+static enum err look_at(const char *path, struct why *why)
 {
     struct stat st;
     int fd;
     enum err e = OK;
 
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? look_above(path, why) : say(why, errno, path);
+        return errno == ENOENT ? look_above(str_of(path), why)
+                               : say(why, errno, path);
     if (!S_ISDIR(st.st_mode))
         return say(why, ENOTDIR, path);
     if (access(path, W_OK | X_OK) != 0)
@@ -177,7 +202,7 @@ static enum err look_at(char *path, struct why *why)
     fd = open_lock(path, O_RDWR);
     if (fd < 0)
         return errno == ENOENT ? OK : say(why, errno, path);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    if (is_locked(fd))
         e = say_busy(why, fd, path);
     close(fd);
     return e;
@@ -190,4 +215,15 @@ enum err store_folder_look(struct str path, struct why *why)
 
     free(copy);
     return e;
+}
+
+bool store_folder_is_ours(struct str path)
+{
+    char *copy = strndup(path.p, path.n);
+    int fd = copy ? open_lock(copy, O_RDONLY) : -1;
+
+    free(copy);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }

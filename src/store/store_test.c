@@ -66,9 +66,42 @@ TEST(a_file_is_no_folder)
     struct why why;
 
     CHECK(close(creat(in_root("file").p, 0600)) == 0);
-    CHECK(store_folder_open(&f, in_root("file"), &why) == ERR_NOT_ALLOWED);
+    CHECK(store_folder_open(&f, in_root("file"), &why) == ERR_BAD_CONFIG);
     CHECK(mentions(&why, "not a folder"));
-    CHECK(store_folder_look(in_root("file"), &why) == ERR_NOT_ALLOWED);
+    CHECK(store_folder_look(in_root("file"), &why) == ERR_BAD_CONFIG);
+}
+
+TEST(a_folder_that_others_may_write_to_is_noticed)
+{
+    struct store_folder f;
+    struct why why;
+
+    CHECK(!store_folder_is_ours(in_root("data")));
+    CHECK(store_folder_open(&f, in_root("data"), &why) == OK && !f.is_shared);
+    store_folder_close(&f);
+    CHECK(store_folder_is_ours(in_root("data")));
+    CHECK(chmod(in_root("data").p, 0770) == 0);
+    CHECK(store_folder_open(&f, in_root("data"), &why) == OK && f.is_shared);
+    store_folder_close(&f);
+}
+
+TEST(looking_does_not_get_in_the_way_of_opening)
+{
+    struct store_folder f;
+    struct why why;
+    pid_t child;
+
+    CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
+    store_folder_close(&f);
+    child = fork();
+    if (child == 0)
+        for (;;)
+            CHECK(store_folder_look(in_root("data"), &why) != ERR_IO);
+    for (int i = 0; i < 2000; i++) {
+        CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
+        store_folder_close(&f);
+    }
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
 }
 
 TEST(two_servers_do_not_share_a_folder)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/json.h"
 
 void metric_family(struct buf *out, const char *name, const char *type,
                    const char *help)
@@ -37,8 +38,11 @@ void metric_int(struct buf *out, const char *name, const char *labels,
 void metric_real(struct buf *out, const char *name, const char *labels,
                  double value)
 {
+    struct json_out o = json_out(out);
+
     sample(out, name, labels);
-    buf_addf(out, "%.17g\n", value);
+    json_put_real(&o, value); /* the fewest digits that mean the same */
+    buf_add_char(out, '\n');
 }
 
 void metric_counter(struct buf *out, const char *name, const char *help,

@@ -264,7 +264,7 @@ class Starting(unittest.TestCase):
         with open(self.data, "wb"):
             pass
         self.assert_says(self.on_data(self.data), self.data, "not a folder",
-                         status=NOT_ALLOWED)
+                         status=USAGE)
 
     def test_a_data_folder_that_cannot_be_made(self):
         os.chmod(self.tmp.name, 0o500)

@@ -4,27 +4,10 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
-from signalbox import BINARY, DEADLINE_S, Server, clean_environment, request
-
-
-def wait_until(holds, what):
-    """Ask until it holds: for what happens beside us, in its own time."""
-    end = time.monotonic() + DEADLINE_S
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError("in vain: " + what)
-        time.sleep(0.01)
-
-
-def metric(server, name):
-    """The value of a sample without labels."""
-    for line in server.get("/metrics").body.decode().splitlines():
-        if line.startswith(name + " "):
-            return float(line.split()[1])
-    raise AssertionError("no metric " + name)
+from signalbox import (BINARY, DEADLINE_S, Server, clean_environment,
+                       eventually, metric, refuses_to_start, request)
 
 
 class Reload(unittest.TestCase):
@@ -40,6 +23,9 @@ class Reload(unittest.TestCase):
             f.write(text)
         os.rename(self.path + ".new", self.path)
 
+    def reloads(self, server):
+        return metric(server, "signalbox_config_reloads_total")
+
     def limit_is(self, server, n):
         """Whether a body of n bytes is taken and one more is refused."""
         statuses = []
@@ -53,21 +39,21 @@ class Reload(unittest.TestCase):
         with Server("--config", self.path) as server:
             self.assertTrue(self.limit_is(server, 10))
             self.write('{ "http": { "maxBodyBytes": 20 } }')
-            wait_until(lambda: self.limit_is(server, 20), "a reload")
+            eventually(lambda: self.limit_is(server, 20), "a reload")
             with open(self.path, "w", encoding="utf-8") as f:
                 f.write('{ "http": { "maxBodyBytes": 30 } }')
-            wait_until(lambda: self.limit_is(server, 30), "a second reload")
+            eventually(lambda: self.limit_is(server, 30), "a second reload")
 
     def test_a_hangup_reloads(self):
         with Server("--config", self.path) as server:
             server.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: metric(server, "signalbox_config_reloads_total")
+            eventually(lambda: metric(server, "signalbox_config_reloads_total")
                        >= 1, "a reload")
 
     def test_a_bad_file_never_replaces_a_good_one(self):
         with Server("--config", self.path) as server:
             self.write('{ "http": { "maxBodyBytes": 20, "maxBodyByte": 3 } }')
-            wait_until(lambda: metric(
+            eventually(lambda: metric(
                 server, "signalbox_config_reloads_failed_total") >= 1,
                 "a reload that fails")
             self.assertTrue(self.limit_is(server, 10))
@@ -76,23 +62,61 @@ class Reload(unittest.TestCase):
             self.assertIn("signalbox.jsonc:1:33", server.said())
             self.assertIn("http.maxBodyBytes", server.said())
             self.write('{ "http": { "maxBodyBytes": 20 } }')
-            wait_until(lambda: self.limit_is(server, 20), "the next good one")
+            eventually(lambda: self.limit_is(server, 20), "the next good one")
 
     def test_a_file_that_vanishes_changes_nothing(self):
         with Server("--config", self.path) as server:
             os.rename(self.path, self.path + ".away")
             server.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: metric(
+            eventually(lambda: metric(
                 server, "signalbox_config_reloads_failed_total") >= 1,
                 "a reload that fails")
             self.assertTrue(self.limit_is(server, 10))
 
     def test_what_needs_a_restart_is_named(self):
+        """As against what runs: going back to that needs none."""
         with Server("--config", self.path) as server:
-            self.write('{ "allowPlaintext": true }')
-            wait_until(lambda: "config.restart_needed" in server.said(),
-                       "a word about it")
-            self.assertIn("allowPlaintext", server.said())
+            for text, reloads, words in (
+                    ('{ "allowPlaintext": true }', 1, 1),
+                    ('{ "allowPlaintext": true, "http": {} }', 2, 2),
+                    ('{ "allowPlaintext": false }', 3, 2)):
+                self.write(text)
+                eventually(lambda n=reloads: self.reloads(server) == n,
+                           "a reload")
+                self.assertEqual(server.said().count("config.restart_needed"),
+                                 words)
+
+    def test_a_file_that_comes_later_is_taken_over(self):
+        """The first five minutes: start without one, then write one."""
+        with Server() as server:
+            path = os.path.join(server.folder, "signalbox.jsonc")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('{ "http": { "maxBodyBytes": 20 } }')
+            eventually(lambda: self.limit_is(server, 20), "a reload")
+            os.remove(path)
+            server.process.send_signal(signal.SIGHUP)
+            eventually(lambda: self.reloads(server) == 2, "the defaults")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('{ "http": { "maxBodyBytes": 30 } }')
+            eventually(lambda: self.limit_is(server, 30), "another reload")
+
+    def test_a_folder_that_is_never_quiet_does_not_delay_it(self):
+        with Server("--config", self.path) as server, \
+                open(self.path + ".log", "w", encoding="utf-8") as log:
+            def changed_meanwhile():
+                print("a line", file=log, flush=True)
+                return self.limit_is(server, 20)
+            self.write('{ "http": { "maxBodyBytes": 20 } }')
+            eventually(changed_meanwhile, "a reload")
+
+    def test_one_change_is_one_reload(self):
+        with Server("--config", self.path) as server:
+            self.write('{ "http": { "maxBodyBytes": 20 } }')
+            server.process.send_signal(signal.SIGHUP)
+            eventually(lambda: self.limit_is(server, 20), "the signal's")
+            self.write('{ "http": { "maxBodyBytes": 30 } }')
+            eventually(lambda: self.limit_is(server, 30), "the next change")
+            self.assertEqual(self.reloads(server), 2)
 
 
 class Stop(unittest.TestCase):
@@ -101,10 +125,10 @@ class Stop(unittest.TestCase):
         with Server() as server, server.connect() as peer:
             peer.send(b"POST /healthz HTTP/1.1\r\nHost: x\r\n"
                       b"Content-Length: 2\r\n\r\nx")
-            wait_until(lambda: metric(server, "signalbox_http_connections")
+            eventually(lambda: metric(server, "signalbox_http_connections")
                        >= 2, "both connections")
             server.process.send_signal(signal.SIGTERM)
-            wait_until(lambda: "server.stopping" in server.said(), "the signal")
+            eventually(lambda: "server.stopping" in server.said(), "the signal")
             peer.send(b"y")
             answer = peer.response()
             self.assertEqual(answer.status, 405)
@@ -115,38 +139,100 @@ class Stop(unittest.TestCase):
                 server.connect() as peer:
             peer.send(b"POST /healthz HTTP/1.1\r\nHost: x\r\n"
                       b"Content-Length: 2\r\n\r\nx")
-            wait_until(lambda: metric(server, "signalbox_http_connections")
+            eventually(lambda: metric(server, "signalbox_http_connections")
                        >= 2, "both connections")
             server.process.send_signal(signal.SIGTERM)
-            wait_until(lambda: "server.stopping" in server.said(), "the signal")
+            eventually(lambda: "server.stopping" in server.said(), "the signal")
             self.assertIsNone(server.process.poll())
-            # leaving the block sends the second one and checks the status
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.process.wait(DEADLINE_S), 0)
 
     def test_ready_turns_to_stopping(self):
         with Server() as server, server.connect() as peer:
             half = request("GET", "/readyz")
             self.assertEqual(server.get("/readyz").json(), {"ready": True})
             peer.send(half[:10])
-            wait_until(lambda: metric(server, "signalbox_http_connections")
+            eventually(lambda: metric(server, "signalbox_http_connections")
                        >= 2, "both connections")
             server.process.send_signal(signal.SIGTERM)
-            wait_until(lambda: "server.stopping" in server.said(), "the signal")
+            eventually(lambda: "server.stopping" in server.said(), "the signal")
             peer.send(half[10:])
             answer = peer.response()
             self.assertEqual(answer.status, 503)
             self.assertEqual(answer.json()["error"]["code"], "stopping")
 
 
+def shell(*words):
+    """Run a script before the server, in the shell that becomes it."""
+    return ("sh", "-c", " ".join(words) + ' exec "$@"', "sh")
+
+
 class Start(unittest.TestCase):
-    def run_serve(self, *args):
-        run = subprocess.run([BINARY, "serve", *args], timeout=DEADLINE_S,
-                             stdin=subprocess.DEVNULL, capture_output=True,
-                             env=clean_environment(), check=False)
-        return run.returncode, run.stderr.decode()
+    def test_a_closed_standard_file_is_replaced_by_nothing(self):
+        """Or the next file that is opened gets what is printed."""
+        for closed in "<&-", "2>&-", "<&- 2>&-":
+            with self.subTest(closed), \
+                    Server(before=shell(f"exec {closed};")) as server:
+                self.assertEqual(server.get("/healthz").status, 200)
+        with tempfile.TemporaryDirectory() as folder:
+            lock = os.path.join(folder, "signalbox.lock")
+            process = subprocess.Popen(
+                [*shell("exec <&- >&- 2>&-;"), BINARY, "serve", "--data",
+                 folder, "--listen", "127.0.0.1:0"], env=clean_environment())
+            eventually(lambda: os.path.exists(lock) and os.path.getsize(lock),
+                       "its start")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE_S), 0)
+            with open(lock, encoding="utf-8") as f:
+                self.assertEqual(f.read(), f"{process.pid}\n")
+
+    def test_a_ready_line_that_cannot_be_said_is_a_failure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, said = refuses_to_start(
+                "serve", "--json", "--data", folder, "--listen", "127.0.0.1:0",
+                before=shell("exec >/dev/full;"))
+            self.assertEqual(status, 1)
+            self.assertIn("io_error", said)
+
+    def test_too_few_descriptors_are_refused_with_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for n in 5, 8, 20, 64:
+                with self.subTest(n):
+                    status, said = refuses_to_start(
+                        "serve", "--data", folder, "--listen", "127.0.0.1:0",
+                        before=shell(f"ulimit -n {n};"))
+                    self.assertEqual(status, 5)
+                    self.assertIn("ulimit -n", said)
+
+    def test_few_descriptors_mean_fewer_connections(self):
+        """One too many is told so instead of waiting."""
+        with Server(before=shell("ulimit -n 69;")) as server:
+            held = [server.connect() for _ in range(5)]
+            for peer in held:
+                peer.send(request("GET", "/healthz"))
+                self.assertEqual(peer.response().status, 200)
+            self.assertEqual(server.get("/healthz").status, 503)
+            for peer in held:
+                peer.socket.close()
+            eventually(lambda: server.get("/healthz").status == 200, "room")
+
+    def test_a_limit_on_file_sizes_is_an_error_and_no_death(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, said = refuses_to_start(
+                "serve", "--data", folder, "--listen", "127.0.0.1:0",
+                before=shell("ulimit -f 0;"))
+            self.assertEqual(status, 1)
+            self.assertIn("data folder", said)
+
+    def test_a_bad_configuration_is_named_and_nothing_else(self):
+        status, said = refuses_to_start("serve", "--set", "htp.x=1")
+        self.assertEqual(status, 2)
+        self.assertEqual(len(said.splitlines()), 1)
+        self.assertIn("unknown setting", said)
 
     def test_a_folder_in_use_is_said_so_and_left_alone(self):
         with Server() as server:
-            status, said = self.run_serve("--data", server.data,
+            status, said = refuses_to_start("serve", "--data", server.data,
                                           "--listen", "127.0.0.1:0")
             self.assertEqual(status, 3)
             self.assertIn(f"process {server.process.pid}", said)
@@ -154,21 +240,21 @@ class Start(unittest.TestCase):
 
     def test_a_port_in_use_is_said_so(self):
         with Server() as server, tempfile.TemporaryDirectory() as folder:
-            status, said = self.run_serve("--data", folder, "--listen",
+            status, said = refuses_to_start("serve", "--data", folder, "--listen",
                                           server.url.removeprefix("http://"))
             self.assertEqual(status, 3)
             self.assertIn("--listen", said)
             self.assertEqual(server.get("/healthz").status, 200)
 
     def test_errors_are_json_where_scripts_listen(self):
-        status, said = self.run_serve("--json", "--data", "/nowhere/at/all",
+        status, said = refuses_to_start("serve", "--json", "--data", "/nowhere/at/all",
                                       "--listen", "127.0.0.1:0")
         self.assertEqual(status, 3)
-        self.assertEqual(json.loads(said)["code"], "not_found")
+        self.assertEqual(json.loads(said)["error"]["code"], "not_found")
 
     def test_listening_to_the_network_in_plain_text_needs_a_word(self):
         with tempfile.TemporaryDirectory() as folder:
-            status, said = self.run_serve("--data", folder,
+            status, said = refuses_to_start("serve", "--data", folder,
                                           "--listen", "0.0.0.0:0")
             self.assertEqual(status, 2)
             self.assertIn("allowPlaintext", said)
