@@ -147,12 +147,14 @@ bool conn_reserve(struct conn *c, size_t n)
     return n == 0 || buf_reserve(&c->out, n) != NULL;
 }
 
-/* The input of a request at all limits, and what one read may add. */
+/* The input of a request at all limits, its trailers among them, and what one
+ * read may add. */
 static size_t input_limit(const struct net_opts *o)
 {
-    size_t limit = PIPELINE_BYTES + READ_BYTES + 8;
+    size_t limit = PIPELINE_BYTES + READ_BYTES + HTTP_CHUNK_LINE_BYTES + 8;
 
     if (__builtin_add_overflow(limit, o->max_request_line_bytes, &limit) ||
+        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
         __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
         __builtin_add_overflow(limit, o->max_body_bytes, &limit))
         limit = SIZE_MAX / 2;

@@ -99,6 +99,50 @@ TEST(bodies_up_to_the_limit)
     stage_fini(&s);
 }
 
+/* More than the kernel takes at once. */
+static void say_fill(struct stage *s, int fd, char c, size_t n)
+{
+    static char piece[16384];
+
+    memset(piece, c, sizeof(piece));
+    while (n) {
+        size_t part = n < sizeof(piece) ? n : sizeof(piece);
+        ssize_t sent = send(fd, piece, part, MSG_NOSIGNAL);
+
+        CHECK(sent > 0 || errno == EAGAIN);
+        n -= sent > 0 ? (size_t)sent : 0;
+        turn(s, 1);
+    }
+}
+
+TEST(head_body_and_trailers_may_all_be_at_their_limits)
+{
+    enum { MOST = 300 * 1024 };
+    struct stage s;
+    struct net_opts opts = test_opts();
+    struct heard h = {.n = 0};
+    int fd;
+
+    opts.max_header_bytes = opts.max_body_bytes = MOST;
+    stage_init(&s, opts);
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\na:");
+    say_fill(&s, fd, 'a',
+             MOST - strlen("Host: h\r\nTransfer-Encoding: "
+                           "chunked\r\na:\r\n"));
+    say(fd, "\r\n\r\n4b000\r\n");
+    say_fill(&s, fd, 'b', MOST);
+    say(fd, "\r\n0\r\nt:");
+    say_fill(&s, fd, 't', MOST - strlen("t:\r\n"));
+    say(fd, "\r\n\r\n");
+    UNTIL(&s, s.n_requests == 1);
+    net_reply(s.net, s.ids[0], &s.reply);
+    HEAR_UNTIL(&s, fd, &h, has(&h, "200 OK"));
+    close(fd);
+    stage_fini(&s);
+}
+
 TEST(a_head_has_a_time)
 {
     struct stage s;

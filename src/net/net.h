@@ -62,11 +62,13 @@ struct net *net_new(struct loop *loop, struct log *log,
                     const struct net_opts *opts,
                     const struct net_handler *handler);
 
-/* Limits and time-outs may change while running; open phases keep theirs. */
+/* Limits and time-outs may change while running. A wait that has begun keeps
+ * its time-out; a limit holds from the next bytes on, also for a request that
+ * is half here, all but its head if that was whole. */
 void net_set_opts(struct net *n, const struct net_opts *opts);
 
-/* Bind and listen on "HOST:PORT", "[V6]:PORT" or "HOST:0" for a free port.
- * as base/addr.h reads it. On error why says what to do. */
+/* Bind and listen on "HOST:PORT" or "[V6]:PORT" as base/addr.h reads it, with
+ * port 0 for a free one. On error why says what to do. */
 MUST_USE enum err net_listen(struct net *n, struct str address,
                              struct why *why);
 

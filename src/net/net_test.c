@@ -337,7 +337,7 @@ TEST(a_request_cut_short_is_a_bad_one)
     static const char *texts[] = {
         "GET",
         "GET / HTTP/1.1\r\nHo",
-        "\r\n",
+        "\r\nG",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\na",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n",
     };
@@ -356,6 +356,55 @@ TEST(a_request_cut_short_is_a_bad_one)
     }
     CHECK(s.n_requests == 0);
     stage_fini(&s);
+}
+
+/* Some clients send an empty line behind a body; it begins no request. */
+TEST(an_empty_line_behind_a_body_begins_nothing)
+{
+    static const char *ends[] = {"\r", "\r\n"};
+    struct stage s;
+
+    stage_init(&s, test_opts());
+    for (size_t i = 0; i < 2; i++) {
+        struct heard h = {.n = 0};
+        int fd = dial(&s);
+
+        say(fd, "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx");
+        say(fd, ends[i]);
+        HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/1"));
+        later(&s, s.opts.header_timeout_ms + 1);
+        CHECK(s.net->slots[0].c->state == CONN_IDLE);
+        CHECK(!s.net->slots[0].c->in.p);
+        say(fd, &"\r\n"[strlen(ends[i])]);
+        turn(&s, 3);
+        say(fd, GET("/2"));
+        HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/2"));
+        say(fd, ends[i]);
+        shutdown(fd, SHUT_WR);
+        HEAR_UNTIL(&s, fd, &h, h.is_eof);
+        CHECK(count(&h, "HTTP/1.1") == 2 && !h.is_reset);
+        close(fd);
+        UNTIL(&s, net_stats(s.net).connections == 0);
+    }
+    CHECK(net_stats(s.net).bad_requests_total == 0);
+    stage_fini(&s);
+}
+
+TEST(stopping_does_not_wait_for_what_an_empty_line_begins)
+{
+    struct stage s;
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    say(fd, "\r\n");
+    turn(&s, 3);
+    net_stop(s.net, 1000, stage_done, &s);
+    UNTIL(&s, s.n_done == 1); /* without a step of the clock */
+    net_free(s.net);
+    loop_fini(&s.loop);
+    close(s.log.fd);
+    close(fd);
 }
 
 TEST(a_client_that_says_nothing_and_leaves_is_forgotten)
@@ -505,6 +554,15 @@ TEST(options_may_change_inside_a_request)
     UNTIL(&s, s.n_requests == 2);
     reply_text(&s, s.ids[1], "many");
     HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\nmany"));
+    say(fd, "POST /less HTTP/1.1\r\nHost: h\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n");
+    turn(&s, 3);
+    CHECK(s.net->slots[0].c->state == CONN_BODY);
+    more.max_body_bytes = 4; /* less than is here */
+    net_set_opts(s.net, &more);
+    say(fd, "3\r\nfgh\r\n");
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "413 Content") && s.n_requests == 2);
     close(fd);
     stage_fini(&s);
 }

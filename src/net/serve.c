@@ -284,7 +284,8 @@ static void await_rest(struct conn *c, size_t n)
     const struct net_opts *o = &c->net->opts;
 
     if (c->parse.phase == HTTP_HEAD) {
-        if (c->state == CONN_IDLE)
+        /* An empty line alone begins nothing, and nothing of it is left. */
+        if (c->state == CONN_IDLE && n)
             conn_move(c, CONN_HEAD, o->header_timeout_ms);
         return;
     }
