@@ -80,6 +80,9 @@ static void write_http(struct buf *out, const struct net_stats *s)
     metric_counter(out, "signalbox_http_timeouts_total",
                    "Connections cut because a phase took too long.",
                    s->timeouts_total);
+    metric_counter(out, "signalbox_http_idle_closed_total",
+                   "Connections closed because no request came.",
+                   s->idle_closed_total);
     metric_counter(out, "signalbox_http_received_bytes_total",
                    "Bytes read from clients.", s->bytes_in_total);
     metric_counter(out, "signalbox_http_sent_bytes_total",
@@ -106,7 +109,7 @@ void call_metrics(struct call *c)
     metric_counter(&body, "signalbox_config_reloads_failed_total",
                    "Configurations turned down while running.",
                    calls->reloads_failed_total);
-    metric_process(&body);
+    metric_process(&body, &calls->files, loop_mono_ms(calls->loop));
     call_answer(c, 200, WATCH_METRICS_TYPE, &body);
     buf_fini(&body);
 }

@@ -1,4 +1,5 @@
 /* Limits and time-outs: at the limit nothing happens, one beyond it does. */
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "net/internal.h"
@@ -212,6 +213,8 @@ TEST(an_idle_connection_has_a_time)
     CHECK(net_stats(s.net).connections == 0);
     hear(fd, &h);
     CHECK(h.is_eof && !h.is_reset && count(&h, "HTTP/1.1") == 1);
+    CHECK(net_stats(s.net).idle_closed_total == 2);
+    CHECK(net_stats(s.net).timeouts_total == 0); /* nobody was slow */
     close(fd);
     close(mute);
     stage_fini(&s);
@@ -366,6 +369,54 @@ TEST(without_file_descriptors_clients_wait_and_are_served_later)
         close(fds[--n]);
     close(first);
     close(second);
+    stage_fini(&s);
+}
+
+/* How often a word stands in the log, which went to a file of its own. */
+static int times_logged(const struct stage *s, const char *word)
+{
+    static char text[65536];
+    ssize_t n = pread(s->log.fd, text, sizeof(text) - 1, 0);
+    int times = 0;
+
+    CHECK(n >= 0);
+    text[n] = 0;
+    for (const char *p = text; (p = strstr(p, word)); p++)
+        times++;
+    return times;
+}
+
+TEST(accepting_that_rests_is_told_once)
+{
+    struct stage s;
+    int fds[64], n, first[3], second;
+
+    stage_init(&s, test_opts());
+    CHECK(close(s.log.fd) == 0);
+    s.log.fd = memfd_create("log", MFD_CLOEXEC);
+    for (int i = 0; i < 3; i++)
+        first[i] = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 3);
+    limit_fds(40);
+    for (int episode = 1; episode <= 2; episode++) {
+        n = use_up_fds(fds, 1);
+        second = dial(&s); /* takes the last one */
+        turn(&s, 5);
+        for (int i = 0; i < 5; i++)
+            later(&s, 100); /* tried again, in vain */
+        CHECK(times_logged(&s, "net.accept_rests") == episode);
+        CHECK(times_logged(&s, "net.accept_goes_on") == episode - 1);
+        while (n)
+            close(fds[--n]);
+        later(&s, 100);
+        CHECK(net_stats(s.net).connections == 4);
+        CHECK(times_logged(&s, "net.accept_goes_on") == episode);
+        close(second);
+        UNTIL(&s, net_stats(s.net).connections == 3);
+    }
+    CHECK(times_logged(&s, "net.accept_rests") == 2);
+    for (int i = 0; i < 3; i++)
+        close(first[i]);
     stage_fini(&s);
 }
 

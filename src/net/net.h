@@ -107,9 +107,10 @@ struct net_stats {
     int64_t connections_total; /* ever taken */
     int64_t refused_total;     /* turned away at the limit */
     int64_t requests_total;
-    int64_t replies_total[6]; /* by first digit of the status */
+    int64_t replies_total[6]; /* by first digit of the status; 1: go on */
     int64_t bad_requests_total;
-    int64_t timeouts_total;
+    int64_t timeouts_total;    /* a request, a reply or a reader too slow */
+    int64_t idle_closed_total; /* nothing came for idle_timeout_ms */
     int64_t bytes_in_total, bytes_out_total;
     int64_t unsent_bytes; /* waiting to be written, all connections */
 };

@@ -213,6 +213,7 @@ TEST(a_client_is_told_to_go_on_with_its_body)
     say(fd, EXPECT("4097")); /* too large is said before it is sent */
     HEAR_UNTIL(&s, fd, &h, h.is_eof);
     CHECK(count(&h, "100 Continue") == 1 && has(&h, "413 Content Too Large"));
+    CHECK(net_stats(s.net).replies_total[1] == 1);
     close(fd);
     stage_fini(&s);
 }

@@ -300,6 +300,7 @@ static void await_rest(struct conn *c, size_t n)
         return;
     }
     buf_add_str(&c->out, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+    c->net->stats.replies_total[1]++;
     conn_kick(c);
 }
 
@@ -423,11 +424,12 @@ void serve_timeout(struct conn *c)
         conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
         return;
     }
-    n->stats.timeouts_total++;
     if (c->state == CONN_IDLE) {
+        n->stats.idle_closed_total++;
         conn_cut(c);
         return;
     }
+    n->stats.timeouts_total++;
     if (c->state != CONN_OPEN) {
         c->is_head = c->parse.is_head;
         serve_refuse(c, ERR_TIMEOUT);
