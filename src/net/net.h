@@ -112,7 +112,9 @@ struct net_stats {
     int64_t timeouts_total;    /* a request, a reply or a reader too slow */
     int64_t idle_closed_total; /* nothing came for idle_timeout_ms */
     int64_t bytes_in_total, bytes_out_total;
-    int64_t unsent_bytes; /* waiting to be written, all connections */
+    /* Waiting to be written, all connections. Of what is on its way all counts
+     * until all was taken, or a time-out made us look. */
+    int64_t unsent_bytes;
 };
 
 struct net_stats net_stats(const struct net *n);

@@ -123,6 +123,61 @@ TEST(replies_to_pipelined_requests_leave_in_order_and_together)
     stage_fini(&s);
 }
 
+TEST(many_requests_at_once_let_others_come_between)
+{
+    enum { ASKED = 3 * REQUESTS_PER_TURN + 1 };
+    static const char one[] = "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n";
+    static char text[ASKED * sizeof(one)];
+    struct stage s;
+    struct heard ha = {.n = 0}, hb = {.n = 0};
+    int a, b;
+
+    stage_init(&s, test_opts());
+    for (int i = 0; i < ASKED; i++)
+        memcpy(text + strlen(text), one, sizeof(one));
+    a = dial(&s);
+    b = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 2);
+    say(a, text);
+    for (int i = 1; i <= 3; i++) {
+        say(b, GET("/b"));
+        turn(&s, 1);
+        hear(b, &hb);
+        CHECK(s.n_requests == i * (REQUESTS_PER_TURN + 1));
+        CHECK(count(&hb, "/b") == i);
+        hear(a, &ha); /* what was answered is not held back */
+        CHECK(count(&ha, "200 OK") == i * REQUESTS_PER_TURN);
+    }
+    shutdown(a, SHUT_WR); /* the last one is answered all the same */
+    HEAR_UNTIL(&s, a, &ha, ha.is_eof);
+    CHECK(count(&ha, "200 OK") == ASKED);
+    close(a);
+    close(b);
+    stage_fini(&s);
+}
+
+/* Nothing comes that could wake the loop, which must go on by itself. */
+TEST(requests_that_wait_for_their_turn_keep_the_loop_awake)
+{
+    enum { ASKED = 3 * REQUESTS_PER_TURN };
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 1);
+    for (int i = 0; i < ASKED; i++)
+        say(fd, GET("/"));
+    while (s.n_requests < ASKED)
+        uv_run(&s.loop.uv, UV_RUN_ONCE);
+    turn(&s, 1);
+    hear(fd, &h);
+    CHECK(count(&h, "200 OK") == ASKED);
+    close(fd);
+    stage_fini(&s);
+}
+
 static void reply_text(struct stage *s, uint64_t id, const char *text)
 {
     net_reply(s->net, id,

@@ -5,6 +5,8 @@
  * inside on_request or later. Nothing is called from inside its calls: a reply
  * only marks the connection, and the next pipelined request is looked at by
  * the loop that is already running (take_requests) or at the end of the turn.
+ * A turn takes a few of each connection only, so that whoever sends a thousand
+ * at once does not keep the others waiting for all of them.
  *
  * A client that half-closes is owed its reply. Its end of input only means
  * that no further request comes; what it had sent whole is still answered. */
@@ -26,11 +28,26 @@ static bool is_over_mark(const struct conn *c)
     return conn_unsent_bytes(c) > c->net->opts.max_unsent_bytes;
 }
 
+/* Whether it is for others to be served in what is left of this turn. */
+static bool had_its_turn(const struct conn *c)
+{
+    return c->turn == loop_turn_number(c->net->loop) &&
+           c->n_taken >= REQUESTS_PER_TURN;
+}
+
+static void note_taken(struct conn *c)
+{
+    uint64_t turn = loop_turn_number(c->net->loop);
+
+    c->n_taken = c->turn == turn ? c->n_taken + 1 : 1;
+    c->turn = turn;
+}
+
 /* Whether bytes of the input may be looked at. A new request is not begun for
  * somebody who does not read the replies to those before. */
 static bool takes_input(const struct conn *c)
 {
-    return (c->state == CONN_IDLE && !is_over_mark(c)) ||
+    return (c->state == CONN_IDLE && !is_over_mark(c) && !had_its_turn(c)) ||
            c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
@@ -316,6 +333,7 @@ static void hand_over(struct conn *c, struct http_request *rq)
     if (c->state == CONN_CLOSED)
         return;
     c->id = net_next_id(n, c);
+    note_taken(c);
     n->stats.requests_total++;
     rq->peer = str_of(c->peer);
     n->on.on_request(n->on.ctx, c->id, rq);
@@ -411,6 +429,8 @@ void serve_sent(struct conn *c)
             n->on.on_room(n->on.ctx, c->id);
     } else if (c->state == CONN_IDLE && c->in.n && takes_input(c)) {
         conn_kick(c);
+    } else if (c->state == CONN_IDLE && c->in.n && had_its_turn(c)) {
+        conn_kick_next_turn(c);
     }
 }
 

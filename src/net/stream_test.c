@@ -219,7 +219,8 @@ TEST(a_reader_that_takes_a_little_stays)
     struct stage s;
     struct net_opts opts = test_opts();
     struct heard h;
-    int64_t before;
+    const struct conn *c;
+    size_t before;
     int fd;
 
     opts.max_unsent_bytes = 8 << 20; /* more than the kernel takes at once */
@@ -229,15 +230,16 @@ TEST(a_reader_that_takes_a_little_stays)
     say(fd, GET("/s"));
     UNTIL(&s, s.n_requests == 1);
     fill(&s, s.ids[0]);
+    c = net_find(s.net, s.ids[0]);
     for (int i = 0; i < 4; i++) {
         later(&s, opts.write_timeout_ms - 1);
         CHECK(s.n_gone == 0);
-        before = net_stats(s.net).unsent_bytes;
-        while (net_stats(s.net).unsent_bytes == before) {
+        before = conn_unsent_bytes(c);
+        while (conn_unsent_bytes(c) == before) {
             h = (struct heard){.n = 0};
             listen_to(&s, fd, &h);
-            CHECK(s.n_room == 0 || net_stats(s.net).unsent_bytes <=
-                                       (int64_t)opts.max_unsent_bytes / 2);
+            CHECK(s.n_room == 0 ||
+                  conn_unsent_bytes(c) <= opts.max_unsent_bytes / 2);
         }
     }
     /* From the last byte it took: once to notice, once to wait. */

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/fault.h"
-#include "net/net.h"
+#include "net/internal.h"
 #include "test/t.h"
 
 enum { TURNS = 2000, SEEN_MAX = 64 };
@@ -166,10 +166,16 @@ static inline void stage_init(struct stage *s, struct net_opts opts)
     s->port = stage_port(s);
 }
 
+static inline void turn_once(struct stage *s)
+{
+    loop_turn(&s->loop);
+    CHECK(!s->net || net_check(s->net));
+}
+
 static inline void turn(struct stage *s, int n)
 {
     while (n-- > 0)
-        loop_turn(&s->loop);
+        turn_once(s);
 }
 
 static inline void later(struct stage *s, int64_t ms)
@@ -183,7 +189,7 @@ static inline void later(struct stage *s, int64_t ms)
     do {                                     \
         int t_left = TURNS;                  \
         while (!(condition) && t_left-- > 0) \
-            loop_turn(&(s)->loop);           \
+            turn_once(s);                    \
         CHECK(condition);                    \
     } while (0)
 
@@ -257,7 +263,7 @@ static inline void hear(int fd, struct heard *h)
 
 static inline void listen_to(struct stage *s, int fd, struct heard *h)
 {
-    loop_turn(&s->loop);
+    turn_once(s);
     hear(fd, h);
 }
 
