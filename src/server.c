@@ -77,6 +77,7 @@ static struct net_opts net_opts_of(const struct config *c)
         .max_headers = (size_t)c->http.max_headers,
         .max_body_bytes = (size_t)c->http.max_body_bytes,
         .max_unsent_bytes = (size_t)c->http.max_unsent_bytes,
+        .max_buffered_bytes = (size_t)c->http.max_buffered_bytes,
         .header_timeout_ms = c->http.header_timeout_ms,
         .body_timeout_ms = c->http.body_timeout_ms,
         .idle_timeout_ms = c->http.idle_timeout_ms,

@@ -77,6 +77,9 @@ static void write_http(struct buf *out, const struct net_stats *s)
     metric_counter(out, "signalbox_http_bad_requests_total",
                    "Requests that broke the protocol or a limit.",
                    s->bad_requests_total);
+    metric_counter(out, "signalbox_http_overloaded_total",
+                   "Requests refused because all buffers were full.",
+                   s->overloaded_total);
     metric_counter(out, "signalbox_http_timeouts_total",
                    "Connections cut because a phase took too long.",
                    s->timeouts_total);
@@ -89,6 +92,9 @@ static void write_http(struct buf *out, const struct net_stats *s)
                    "Bytes written to clients.", s->bytes_out_total);
     metric_gauge(out, "signalbox_http_unsent_bytes",
                  "Bytes waiting for clients to take them.", s->unsent_bytes);
+    metric_gauge(out, "signalbox_http_buffered_bytes",
+                 "Memory held by the buffers of all connections.",
+                 s->buffered_bytes);
 }
 
 void call_metrics(struct call *c)

@@ -373,14 +373,19 @@ static void flush(struct conn *c)
     }
 }
 
+void conn_flush(struct conn *c)
+{
+    if (c->state != CONN_CLOSED && c->out.n && !c->sending)
+        flush(c);
+}
+
 static void on_end_of_turn(struct loop_job *job)
 {
     struct conn *c = LIST_OF(job, struct conn, job);
 
     if (c->state != CONN_DRAIN && c->state != CONN_LINGER)
         serve_turn(c);
-    if (c->state != CONN_CLOSED && c->out.n && !c->sending)
-        flush(c);
+    conn_flush(c);
     if (c->state != CONN_CLOSED && c->state != CONN_LINGER)
         after_write(c);
 }

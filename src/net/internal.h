@@ -184,6 +184,9 @@ size_t conn_unsent_bytes(const struct conn *c);
 size_t conn_held_bytes(const struct conn *c);
 size_t conn_seen_unsent_bytes(const struct conn *c);
 
+/* Write what gathered now instead of at the end of the turn. */
+void conn_flush(struct conn *c);
+
 void conn_set_reading(struct conn *c, bool on);
 
 /* Close once everything gathered has been sent. */

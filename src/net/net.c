@@ -199,6 +199,7 @@ struct net_stats net_stats(const struct net *n)
 
     s.connections = (int64_t)n->n_conns;
     s.unsent_bytes = (int64_t)n->unsent_bytes;
+    s.buffered_bytes = (int64_t)n->held_bytes;
     return s;
 }
 

@@ -28,6 +28,18 @@ static bool is_over_mark(const struct conn *c)
     return conn_unsent_bytes(c) > c->net->opts.max_unsent_bytes;
 }
 
+/* Whether the buffers of all connections hold more than they may. */
+static bool is_full(const struct net *n)
+{
+    return n->held_bytes > n->opts.max_buffered_bytes;
+}
+
+/* Whether more output for c is to wait until it has taken what there is. */
+static bool must_read_first(const struct conn *c)
+{
+    return is_over_mark(c) || (is_full(c->net) && conn_unsent_bytes(c));
+}
+
 /* Whether it is for others to be served in what is left of this turn. */
 static bool had_its_turn(const struct conn *c)
 {
@@ -47,14 +59,22 @@ static void note_taken(struct conn *c)
  * somebody who does not read the replies to those before. */
 static bool takes_input(const struct conn *c)
 {
-    return (c->state == CONN_IDLE && !is_over_mark(c) && !had_its_turn(c)) ||
+    return (c->state == CONN_IDLE && !must_read_first(c) && !had_its_turn(c)) ||
            c->state == CONN_HEAD || c->state == CONN_BODY;
+}
+
+/* Whether nothing that comes behind the open request will be looked at. */
+static bool is_last(const struct conn *c)
+{
+    return c->id && !c->keeps_alive;
 }
 
 static void set_reading(struct conn *c)
 {
+    size_t waiting = is_last(c) ? c->discarded_bytes : c->in.n;
+
     conn_set_reading(c, c->state == CONN_HEAD || c->state == CONN_BODY ||
-                            c->state == CONN_DRAIN || c->in.n < PIPELINE_BYTES);
+                            c->state == CONN_DRAIN || waiting < PIPELINE_BYTES);
 }
 
 /* Replies. */
@@ -219,7 +239,7 @@ enum err net_stream_send(struct net *n, uint64_t id, struct str bytes)
     if (!c)
         return ERR_GONE;
     assert(c->state == CONN_STREAM);
-    if (is_over_mark(c)) {
+    if (must_read_first(c)) {
         c->wants_room = true;
         return ERR_BUSY;
     }
@@ -310,7 +330,7 @@ static void await_rest(struct conn *c, size_t n)
         return;
     conn_move(c, CONN_BODY, o->body_timeout_ms);
     if (c->state == CONN_CLOSED || !c->parse.expects_continue ||
-        n > c->parse.head_bytes)
+        n > c->parse.head_bytes || is_full(c->net))
         return;
     if (!conn_reserve(c, HEAD_ROOM_BYTES)) {
         give_up(c);
@@ -361,6 +381,8 @@ static size_t take_requests(struct conn *c, char *p, size_t *n)
         }
         used += c->parse.head_bytes + c->parse.body_bytes;
         hand_over(c, &rq);
+        if (c->state == CONN_IDLE && is_full(c->net))
+            conn_flush(c); /* who reads is not kept from going on */
     }
     return used;
 }
@@ -384,6 +406,30 @@ static void end_of_input(struct conn *c)
         conn_drain(c);
 }
 
+static void forget_input(struct conn *c, size_t n_more)
+{
+    c->discarded_bytes += c->in.n + n_more;
+    conn_drop_input(c, c->in.n);
+}
+
+/* Bytes came that have to be kept. When there is no room for them, neither
+ * are those that were here. */
+static void make_room(struct conn *c)
+{
+    if (c->in.n == 0 || !is_full(c->net) || c->state == CONN_CLOSED ||
+        c->state == CONN_DRAIN)
+        return;
+    if (c->id) {
+        c->keeps_alive = false;
+    } else {
+        c->net->stats.overloaded_total++;
+        c->is_head = c->parse.is_head;
+        serve_refuse(c, ERR_OVERLOADED);
+    }
+    if (c->state != CONN_CLOSED)
+        forget_input(c, 0);
+}
+
 void serve_bytes(struct conn *c, char *p, size_t n)
 {
     size_t used = 0;
@@ -392,6 +438,11 @@ void serve_bytes(struct conn *c, char *p, size_t n)
         used = take_requests(c, p, &n);
     if (c->state == CONN_CLOSED || c->state == CONN_DRAIN)
         return;
+    if (is_last(c)) {
+        forget_input(c, n - used);
+        set_reading(c);
+        return;
+    }
     if (used < n && !conn_keep_input(c, p + used, n - used)) {
         if (c->id)
             conn_cut(c);
@@ -401,6 +452,7 @@ void serve_bytes(struct conn *c, char *p, size_t n)
     }
     if (c->in.n > n - used && takes_input(c))
         take_from_input(c);
+    make_room(c);
     set_reading(c);
 }
 
@@ -422,7 +474,7 @@ void serve_sent(struct conn *c)
 {
     struct net *n = c->net;
 
-    if (c->state == CONN_STREAM && c->wants_room &&
+    if (c->state == CONN_STREAM && c->wants_room && !must_read_first(c) &&
         conn_unsent_bytes(c) <= n->opts.max_unsent_bytes / 2) {
         c->wants_room = false;
         if (n->on.on_room)

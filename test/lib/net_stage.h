@@ -49,6 +49,7 @@ static inline struct net_opts test_opts(void)
         .max_headers = 16,
         .max_body_bytes = 4096,
         .max_unsent_bytes = 65536,
+        .max_buffered_bytes = 64 << 20,
         .header_timeout_ms = 1000,
         .body_timeout_ms = 2000,
         .idle_timeout_ms = 5000,
