@@ -143,10 +143,7 @@ TEST(what_is_pipelined_over_the_limit_is_not_begun)
     opts.max_buffered_bytes = HELD;
     stage_init(&s, opts);
     a = dial_half(&s, 10);
-    s.mode = HOLD;
-    b = dial(&s);
-    say(b, GET("/1") GET("/2"));
-    UNTIL(&s, s.n_requests == 1);
+    b = open_request(&s, HOLD, GET("/1") GET("/2"));
     say(b, GET("/3"));
     turn(&s, 3);
     CHECK(net_stats(s.net).buffered_bytes == HELD);
@@ -157,14 +154,6 @@ TEST(what_is_pipelined_over_the_limit_is_not_begun)
     close(a);
     close(b);
     stage_fini(&s);
-}
-
-/* Bytes that fd has to say, until there are none for the moment. */
-static size_t hear_more(struct stage *s, int fd, struct heard *h)
-{
-    *h = (struct heard){.n = 0};
-    listen_to(s, fd, h);
-    return h->n;
 }
 
 enum { BIG = 8 << 20 }; /* more than the kernel takes */
@@ -207,17 +196,6 @@ TEST(who_has_not_read_a_reply_gets_no_second_over_the_limit)
     stage_fini(&s);
 }
 
-static int open_stream(struct stage *s, int rcvbuf_bytes)
-{
-    int fd = dial_small(s, rcvbuf_bytes), before = s->n_requests;
-
-    s->mode = STREAM;
-    say(fd, GET("/s"));
-    UNTIL(s, s->n_requests == before + 1);
-    turn(s, 1);
-    return fd;
-}
-
 TEST(streams_wait_over_the_limit_until_what_they_have_is_taken)
 {
     static char piece[16 * 1024];
@@ -232,8 +210,9 @@ TEST(streams_wait_over_the_limit_until_what_they_have_is_taken)
     opts.max_unsent_bytes = 1 << 20;
     opts.max_buffered_bytes = 65536;
     stage_init(&s, opts);
-    slow = open_stream(&s, 4096);
-    quick = open_stream(&s, 0);
+    slow = open_small(&s, STREAM, GET("/s"), 4096);
+    quick = open_request(&s, STREAM, GET("/s"));
+    turn(&s, 1);
     c = net_find(s.net, s.ids[0]);
     while (net_stream_send(s.net, s.ids[0], p) == OK)
         turn(&s, 2);

@@ -227,10 +227,7 @@ TEST(a_reply_has_a_time)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/held"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/held"));
     later(&s, s.opts.reply_timeout_ms - 1);
     CHECK(s.n_gone == 0);
     later(&s, 1);
@@ -250,10 +247,7 @@ TEST(a_stream_that_flows_has_no_time)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = STREAM;
-    fd = dial(&s);
-    say(fd, GET("/s"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, STREAM, GET("/s"));
     for (int i = 0; i < 10; i++) {
         later(&s, 3600 * 1000);
         CHECK(net_stream_send(s.net, s.ids[0], STR(":\n\n")) == OK);

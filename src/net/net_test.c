@@ -178,12 +178,6 @@ TEST(requests_that_wait_for_their_turn_keep_the_loop_awake)
     stage_fini(&s);
 }
 
-static void reply_text(struct stage *s, uint64_t id, const char *text)
-{
-    net_reply(s->net, id,
-              &(struct http_reply){.status = 200, .body = str_of(text)});
-}
-
 TEST(one_request_is_open_at_a_time)
 {
     struct stage s;
@@ -191,10 +185,7 @@ TEST(one_request_is_open_at_a_time)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1") GET("/2") GET("/3"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1") GET("/2") GET("/3"));
     turn(&s, 5);
     CHECK(s.n_requests == 1);
     reply_text(&s, s.ids[0], "first");
@@ -457,9 +448,7 @@ TEST(stopping_does_not_wait_for_what_an_empty_line_begins)
     turn(&s, 3);
     net_stop(s.net, 1000, stage_done, &s);
     UNTIL(&s, s.n_done == 1); /* without a step of the clock */
-    net_free(s.net);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s);
     close(fd);
 }
 
@@ -492,10 +481,7 @@ TEST(the_owner_learns_of_a_client_that_left)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/held"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/held"));
     id = s.ids[0];
     reset(fd);
     UNTIL(&s, s.n_gone == 1);
@@ -516,10 +502,7 @@ TEST(an_answered_request_is_nobody)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1") GET("/2"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1") GET("/2"));
     reply_text(&s, s.ids[0], "once");
     reply_text(&s, s.ids[0], "twice");
     UNTIL(&s, s.n_requests == 2);
@@ -543,10 +526,7 @@ TEST(an_old_id_is_nobody_on_a_new_connection_in_its_place)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1"));
     reset(fd);
     UNTIL(&s, net_stats(s.net).connections == 0);
     fd = dial(&s);
@@ -574,9 +554,7 @@ TEST(a_reply_larger_than_the_kernel_takes_arrives_whole)
     fd = dial_small(&s, 4096);
     say(fd, GET_CLOSE("/big"));
     do {
-        h = (struct heard){.n = 0};
-        listen_to(&s, fd, &h);
-        n_heard += h.n;
+        n_heard += hear_more(&s, fd, &h);
     } while (!h.is_eof && !h.is_reset);
     CHECK(!h.is_reset && n_heard > n_body && n_heard < n_body + 300);
     CHECK(net_stats(s.net).bytes_out_total == (int64_t)n_heard);
@@ -594,10 +572,7 @@ TEST(options_may_change_inside_a_request)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1"));
     more = s.opts;
     more.max_headers = 200;
     more.max_header_bytes = 4000;
