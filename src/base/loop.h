@@ -4,12 +4,14 @@
 /* loop: libuv's event loop with three additions: a clock that is read once per
  * turn, one heap of timers, and an end of the turn.
  *
- *     timers -> wait for events -> their callbacks -> end of turn -> again
+ *     wait for events -> their callbacks -> end of turn -> again
+ *                                           timers that are due, then jobs
  *
  * At the end of the turn everything that asked with loop_at_end is run: here
  * connections write what gathered during the turn (one write each) and things
  * marked for closing are freed, so that no callback ever finds the ground gone
- * beneath it. Threads: the one that runs it; only loop_wake is for others. */
+ * beneath it. Whoever has too much to do for one turn asks with loop_next_turn
+ * and lets others have theirs. Threads: the one that runs it. */
 
 #include <uv.h>
 
@@ -21,13 +23,15 @@
 struct loop_job {
     struct list_node node;
     void (*run)(struct loop_job *job);
+    bool is_next; /* waits for the end of the next turn, not of this one */
 };
 
 struct loop {
     uv_loop_t uv;
     struct clock clock;
     struct timers timers;
-    struct list at_end;
+    struct list at_end, at_next_end;
+    uint64_t n_turns; /* that have ended */
     uv_prepare_t end_of_turn;
     uv_timer_t alarm; /* wakes the loop for the first timer */
     uv_idle_t again;  /* keeps it from waiting while jobs are left */
@@ -55,6 +59,17 @@ int64_t loop_mono_ms(struct loop *l);
  * filled in; job may ask again from inside and then has its turn again. */
 void loop_at_end(struct loop *l, struct loop_job *job);
 void loop_not_at_end(struct loop_job *job);
+
+/* Run job at the end of the next turn, when everybody else's events have been
+ * looked at in between. The loop does not wait for events meanwhile. A job
+ * that asked for this turn too is run in this one alone. */
+void loop_next_turn(struct loop *l, struct loop_job *job);
+
+/* A number for this turn, another for the next. */
+static inline uint64_t loop_turn_number(const struct loop *l)
+{
+    return l->n_turns;
+}
 
 /* (Re)set t to fire delay_ms from now. */
 MUST_USE enum err loop_timer_set(struct loop *l, struct timer *t,

@@ -2,6 +2,8 @@
 #include "base/loop.h"
 #include "test/t.h"
 
+#include <unistd.h>
+
 /* Timers: what fired, in order. */
 struct probe {
     struct timer timer;
@@ -152,6 +154,62 @@ TEST(endless_jobs_do_not_keep_the_loop_from_turning)
     loop_at_end(&jobs_loop, &job);
     loop_turn(&jobs_loop);
     CHECK(n_endless > 0 && list_has(&job.node));
+    loop_not_at_end(&job);
+    loop_fini(&jobs_loop);
+}
+
+static int pipe_fds[2], n_read_before;
+static uv_poll_t other;
+
+static void on_other(uv_poll_t *h, int status, int events)
+{
+    (void)h, (void)status, (void)events;
+    n_read_before++;
+    uv_poll_stop(h);
+}
+
+static void run_next(struct loop_job *job)
+{
+    /* The second time the other one had its turn in between. */
+    CHECK(n_read_before == n_runs);
+    if (++n_runs == 2)
+        loop_stop(&jobs_loop);
+    else
+        loop_next_turn(&jobs_loop, job);
+}
+
+TEST(a_job_of_the_next_turn_lets_others_go_before)
+{
+    struct loop_job job = {.run = run_next};
+
+    CHECK(loop_init(&jobs_loop, clock_system()) == OK);
+    CHECK(pipe(pipe_fds) == 0 && write(pipe_fds[1], "x", 1) == 1);
+    uv_poll_init(&jobs_loop.uv, &other, pipe_fds[0]);
+    uv_poll_start(&other, UV_READABLE, on_other);
+    loop_at_end(&jobs_loop, &job);
+    loop_run(&jobs_loop); /* would wait for ever if it waited for events */
+    CHECK(n_runs == 2 && !list_has(&job.node));
+    uv_close((uv_handle_t *)&other, NULL);
+    loop_fini(&jobs_loop);
+}
+
+TEST(a_job_may_be_wanted_now_after_all)
+{
+    struct loop_job job = {.run = run_endlessly}, never = job;
+    uint64_t turn;
+
+    CHECK(loop_init(&jobs_loop, clock_system()) == OK);
+    turn = loop_turn_number(&jobs_loop);
+    loop_next_turn(&jobs_loop, &job);
+    loop_next_turn(&jobs_loop, &never);
+    loop_not_at_end(&never);
+    loop_turn(&jobs_loop);
+    CHECK(n_endless == 0 && loop_turn_number(&jobs_loop) == turn + 1);
+    loop_not_at_end(&job);
+    loop_next_turn(&jobs_loop, &job);
+    loop_at_end(&jobs_loop, &job);
+    loop_turn(&jobs_loop);
+    CHECK(n_endless > 0);
     loop_not_at_end(&job);
     loop_fini(&jobs_loop);
 }

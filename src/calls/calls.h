@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "net/net.h"
+#include "watch/watch.h"
 
 struct calls {
     struct loop *loop;
@@ -18,6 +19,7 @@ struct calls {
     bool is_ready;                /* false from the first word of stopping */
     int64_t reloads_total;        /* configurations taken over while running */
     int64_t reloads_failed_total; /* and turned down */
+    struct watch_files files;     /* for call_metrics */
 };
 
 /* One request on its way through a call. Borrowed for the call. */

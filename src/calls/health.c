@@ -77,15 +77,24 @@ static void write_http(struct buf *out, const struct net_stats *s)
     metric_counter(out, "signalbox_http_bad_requests_total",
                    "Requests that broke the protocol or a limit.",
                    s->bad_requests_total);
+    metric_counter(out, "signalbox_http_overloaded_total",
+                   "Requests refused because all buffers were full.",
+                   s->overloaded_total);
     metric_counter(out, "signalbox_http_timeouts_total",
                    "Connections cut because a phase took too long.",
                    s->timeouts_total);
+    metric_counter(out, "signalbox_http_idle_closed_total",
+                   "Connections closed because no request came.",
+                   s->idle_closed_total);
     metric_counter(out, "signalbox_http_received_bytes_total",
                    "Bytes read from clients.", s->bytes_in_total);
     metric_counter(out, "signalbox_http_sent_bytes_total",
                    "Bytes written to clients.", s->bytes_out_total);
     metric_gauge(out, "signalbox_http_unsent_bytes",
                  "Bytes waiting for clients to take them.", s->unsent_bytes);
+    metric_gauge(out, "signalbox_http_buffered_bytes",
+                 "Memory held by the buffers of all connections.",
+                 s->buffered_bytes);
 }
 
 void call_metrics(struct call *c)
@@ -106,7 +115,7 @@ void call_metrics(struct call *c)
     metric_counter(&body, "signalbox_config_reloads_failed_total",
                    "Configurations turned down while running.",
                    calls->reloads_failed_total);
-    metric_process(&body);
+    metric_process(&body, &calls->files, loop_mono_ms(calls->loop));
     call_answer(c, 200, WATCH_METRICS_TYPE, &body);
     buf_fini(&body);
 }

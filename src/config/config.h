@@ -43,6 +43,7 @@ struct config {
         int64_t max_headers;
         int64_t max_body_bytes;
         int64_t max_unsent_bytes;
+        int64_t max_buffered_bytes;
         int64_t header_timeout_ms;
         int64_t body_timeout_ms;
         int64_t idle_timeout_ms;

@@ -20,6 +20,7 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->http.max_headers == 100);
     CHECK(c->http.max_body_bytes == 1 << 20);
     CHECK(c->http.max_unsent_bytes == 1 << 20);
+    CHECK(c->http.max_buffered_bytes == 256 << 20);
     CHECK(c->http.header_timeout_ms == 10000);
     CHECK(c->http.body_timeout_ms == 30000);
     CHECK(c->http.idle_timeout_ms == 75000);
@@ -206,7 +207,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 12);
+    CHECK(n_numbers == 13);
 }
 
 TEST(every_row_is_in_order)
@@ -226,7 +227,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK(n == 17);
+    CHECK(n == 18);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -643,7 +644,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 17);
+    CHECK(again && again->n_from_file == 18);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

@@ -232,6 +232,12 @@ static const struct setting rows[] = {
      .preset = "1048576", .min = KIB, .max = 64 * MIB, .unit = "bytes",
      .what = "What may wait for a slow reader, per connection, before its "
              "stream is told to pause."},
+    {"http.maxBufferedBytes", AT(http.max_buffered_bytes), .type = &type_int,
+     .preset = "268435456", .min = 64 * KIB, .max = 64LL * KIB * MIB,
+     .unit = "bytes",
+     .what = "What the buffers of all connections may hold together; beyond "
+             "it, requests that are only half here are refused and slow "
+             "readers wait."},
     {"http.headerTimeoutMs", AT(http.header_timeout_ms), .type = &type_int,
      .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
      .unit = "milliseconds",

@@ -56,6 +56,29 @@ static void buf_give_back(struct net *n, struct buf *b)
     }
 }
 
+size_t conn_held_bytes(const struct conn *c)
+{
+    return c->in.cap + c->out.cap + (c->sending ? c->sending->bytes.cap : 0);
+}
+
+size_t conn_seen_unsent_bytes(const struct conn *c)
+{
+    return c->out.n + (c->sending ? c->sending->left : 0);
+}
+
+/* The only place that changes the counters over all connections: called
+ * wherever a buffer of c has changed. */
+static void conn_count(struct conn *c)
+{
+    struct net *n = c->net;
+    size_t held = conn_held_bytes(c), unsent = conn_seen_unsent_bytes(c);
+
+    n->held_bytes += held - c->counted_held_bytes;
+    n->unsent_bytes += unsent - c->counted_unsent_bytes;
+    c->counted_held_bytes = held;
+    c->counted_unsent_bytes = unsent;
+}
+
 static int64_t after_ms(struct conn *c, int64_t delay_ms)
 {
     int64_t at_ms;
@@ -102,6 +125,7 @@ static void on_closed(uv_handle_t *h)
 
     buf_give_back(n, &c->in);
     buf_give_back(n, &c->out);
+    conn_count(c);
     net_slot_give(n, c);
     n->n_conns--;
     n->n_away -= c->is_away;
@@ -128,8 +152,15 @@ void conn_cut(struct conn *c)
 
 void conn_kick(struct conn *c)
 {
+    conn_count(c);
     if (c->state != CONN_CLOSED)
         loop_at_end(c->net->loop, &c->job);
+}
+
+void conn_kick_next_turn(struct conn *c)
+{
+    if (c->state != CONN_CLOSED)
+        loop_next_turn(c->net->loop, &c->job);
 }
 
 void conn_drain(struct conn *c)
@@ -141,18 +172,24 @@ void conn_drain(struct conn *c)
 
 bool conn_reserve(struct conn *c, size_t n)
 {
+    bool ok;
+
     buf_lend(c->net, &c->out);
     if (!c->out.p && n < FRESH_BUF_BYTES)
         n = FRESH_BUF_BYTES;
-    return n == 0 || buf_reserve(&c->out, n) != NULL;
+    ok = n == 0 || buf_reserve(&c->out, n) != NULL;
+    conn_count(c);
+    return ok;
 }
 
-/* The input of a request at all limits, and what one read may add. */
+/* The input of a request at all limits, its trailers among them, and what one
+ * read may add. */
 static size_t input_limit(const struct net_opts *o)
 {
-    size_t limit = PIPELINE_BYTES + READ_BYTES + 8;
+    size_t limit = PIPELINE_BYTES + READ_BYTES + HTTP_CHUNK_LINE_BYTES + 8;
 
     if (__builtin_add_overflow(limit, o->max_request_line_bytes, &limit) ||
+        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
         __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
         __builtin_add_overflow(limit, o->max_body_bytes, &limit))
         limit = SIZE_MAX / 2;
@@ -167,6 +204,7 @@ bool conn_keep_input(struct conn *c, const char *p, size_t n)
     }
     buf_lend(c->net, &c->in);
     buf_add(&c->in, p, n);
+    conn_count(c);
     return !c->in.over;
 }
 
@@ -175,6 +213,9 @@ void conn_drop_input(struct conn *c, size_t n)
     buf_drop(&c->in, n);
     if (c->in.n == 0)
         buf_give_back(c->net, &c->in);
+    else if (c->in.cap > SPARE_BUF_BYTES && c->in.n <= c->in.cap / 4)
+        buf_shrink(&c->in); /* a large body has left */
+    conn_count(c);
 }
 
 /* After the last reply: what still comes is read, so that the peer is not
@@ -272,6 +313,7 @@ static void on_sent(uv_write_t *rq, int status)
     c->sending = NULL;
     buf_give_back(c->net, &s->bytes);
     free(s);
+    conn_count(c);
     if (c->state == CONN_CLOSED)
         return;
     if (status != 0) {
@@ -301,8 +343,10 @@ static void send_rest(struct conn *c, size_t taken)
         buf_fini(&s->bytes);
         free(s);
         conn_cut(c);
-        return;
     }
+    conn_count(c);
+    if (!c->sending)
+        return;
     c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
     conn_arm(c);
 }
@@ -325,7 +369,14 @@ static void flush(struct conn *c)
     } else {
         c->out.n = 0;
         buf_give_back(c->net, &c->out);
+        conn_count(c);
     }
+}
+
+void conn_flush(struct conn *c)
+{
+    if (c->state != CONN_CLOSED && c->out.n && !c->sending)
+        flush(c);
 }
 
 static void on_end_of_turn(struct loop_job *job)
@@ -334,8 +385,7 @@ static void on_end_of_turn(struct loop_job *job)
 
     if (c->state != CONN_DRAIN && c->state != CONN_LINGER)
         serve_turn(c);
-    if (c->state != CONN_CLOSED && c->out.n && !c->sending)
-        flush(c);
+    conn_flush(c);
     if (c->state != CONN_CLOSED && c->state != CONN_LINGER)
         after_write(c);
 }
@@ -352,6 +402,7 @@ static bool is_stuck(struct conn *c, int64_t now_ms)
         return true;
     c->net->stats.bytes_out_total += (int64_t)(c->sending->left - left);
     c->sending->left = left;
+    conn_count(c);
     c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
     return false;
 }

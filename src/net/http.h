@@ -21,8 +21,9 @@
  *                is "chunked" (others 501, on 1.0 refused), never both, and
  *                no tab in their lines
  *   chunks       hex digits, short well-formed extensions without spaces
- *                (ignored), trailers (checked, counted as headers, thrown
- *                away; one that would have decided about framing is refused)
+ *                (ignored), trailers (checked, thrown away, with the limits
+ *                of headers but a count of their own; one that would have
+ *                decided about framing is refused)
  *   Expect       100-continue alone (others 417); ignored on 1.0
  *
  * Owns nothing: slices point into the caller's bytes. Threads: any; nothing
@@ -87,7 +88,8 @@ struct http_parse {
     bool is_http_10;
     bool keeps_alive;
     bool expects_continue;
-    bool is_head; /* the method is HEAD */
+    bool is_head;    /* the method is HEAD */
+    uint8_t n_blank; /* of the empty line before it, taken out already */
     uint32_t n_headers;
     uint32_t n_trailers;
     enum err bad;      /* after HTTP_BAD: what is wrong */
@@ -103,15 +105,19 @@ enum http_step { HTTP_MORE, HTTP_DONE, HTTP_BAD };
 
 /* Read on. `bytes` begins with the first byte of the request and holds *n;
  * between calls the caller appends to it and may move it. The framing of
- * chunks is taken out in place, which makes *n smaller.
+ * chunks is taken out in place, which makes *n smaller, and so is the empty
+ * line before a request when nothing follows it yet: with HTTP_MORE and *n
+ * zero no request has begun.
  *
  * HTTP_DONE fills rq, all but its peer, with slices into bytes and slots; the
  * request took p->head_bytes + p->body_bytes, and what lies behind belongs to
  * the next. HTTP_BAD: p->bad says why, and there is no way on. The outcome
  * does not depend on how the bytes were cut into calls.
  *
- * slots has room for max_headers, also for those of the limits under which the
- * request began. */
+ * Limits may change between calls: a head that was accepted stays accepted,
+ * what comes after it is held against the limits of its call. slots has room
+ * for max_headers, also for those of the limits under which the request began.
+ */
 MUST_USE enum http_step
 http_parse(struct http_parse *p, const struct http_limits *limits, char *bytes,
            size_t *n, struct http_header *slots, struct http_request *rq);
@@ -130,9 +136,9 @@ static inline bool http_is_bodiless(int status)
 }
 
 /* Write status line and headers, the empty line included. A header of the
- * reply that would break the framing (a name that is no token, a control byte
- * in its value, one that only net may say) is left out; returns how many were.
- */
+ * reply that would break the framing (a name of anything but letters, digits,
+ * '-' and '_', a control byte in its value, one that only net may say) is left
+ * out; returns how many were. */
 size_t http_write_head(struct buf *out, const struct http_reply *r,
                        const struct http_framing *f);
 

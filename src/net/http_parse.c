@@ -355,16 +355,18 @@ static enum http_step read_first_line(struct http_parse *p,
                                       struct http_request *rq)
 {
     size_t at = 0;
+    uint8_t n_blank = p->n_blank;
     struct str line;
     enum err e;
 
-    if (in.n && in.p[0] == '\r') {
-        if (in.n > 1 && in.p[1] != '\n')
-            return bad(p, ERR_BAD_REQUEST);
-        at = 2;
-    }
-    if (in.n <= at)
+    if (n_blank == 1 || (n_blank == 0 && in.n && in.p[0] == '\r'))
+        for (; n_blank < 2 && at < in.n; n_blank++, at++)
+            if (in.p[at] != "\r\n"[n_blank])
+                return bad(p, ERR_BAD_REQUEST);
+    if (at == in.n) {
+        p->n_blank = n_blank;
         return head_more(p, 0, 0);
+    }
     /* Whoever speaks TLS or nonsense to us learns it at the first byte. */
     if (!(classes[(unsigned char)in.p[at]] & B_TOKEN))
         return bad(p, ERR_BAD_REQUEST);
@@ -472,7 +474,7 @@ static bool head_must_wait(const struct http_parse *p,
 static void reread_head(const struct http_parse *p, char *bytes,
                         struct http_header *slots, struct http_request *rq)
 {
-    struct http_parse again = {.phase = HTTP_HEAD};
+    struct http_parse again = {.phase = HTTP_HEAD, .n_blank = p->n_blank};
     const struct http_limits none = {
         .max_request_line_bytes = p->head_bytes,
         .max_header_bytes = p->head_bytes,
@@ -541,7 +543,9 @@ static enum err read_chunk_line(struct http_parse *p,
         size =
             size << 4 | (uint64_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
     }
-    if (size > l->max_body_bytes || size > l->max_body_bytes - p->body_bytes)
+    /* The limit may have fallen below what is here already. */
+    if (p->body_bytes > l->max_body_bytes ||
+        size > l->max_body_bytes - p->body_bytes)
         return ERR_LIMIT;
     p->left = (size_t)size;
     p->phase = size ? HTTP_CHUNK_DATA : HTTP_TRAILER;
@@ -699,6 +703,7 @@ enum http_step http_parse(struct http_parse *p,
                           struct http_request *rq)
 {
     bool has_head = p->phase != HTTP_HEAD;
+    uint8_t n_blank = p->n_blank;
     struct str in = {bytes, *n};
     enum http_step step;
 
@@ -711,6 +716,8 @@ enum http_step http_parse(struct http_parse *p,
         }
         *rq = (struct http_request){.n_headers = 0};
         step = read_head(p, limits, in, slots, rq);
+        if (step == HTTP_MORE && p->n_blank > n_blank)
+            *n = 0; /* nothing but that empty line */
         if (step != HTTP_DONE)
             return step;
     }

@@ -83,7 +83,7 @@ static void feed(struct reader *r, const char *p, size_t n)
 
 static void end(struct reader *r)
 {
-    if (!r->is_bad && (r->n || r->parse.phase != HTTP_HEAD))
+    if (!r->is_bad && (r->n || r->parse.n_blank || r->parse.phase != HTTP_HEAD))
         add(r, "...");
     free(r->bytes);
     r->bytes = NULL;
@@ -660,6 +660,45 @@ TEST(an_accepted_head_stays_accepted)
     CHECK(rq.n_headers == 3 && str_eq(rq.body, STR("wxyz")));
     CHECK(str_eq(http_header(&rq, STR("A")), STR("b")));
     CHECK(http_header(&rq, STR("c")).n == 0);
+}
+
+TEST(a_body_that_outgrew_a_lowered_limit_is_refused)
+{
+    static const char first[] = CHUNKED "a\r\n0123456789\r\n";
+    struct http_limits low = limits;
+    struct http_parse p = {.phase = HTTP_HEAD};
+    struct http_header slots[5];
+    struct http_request rq;
+    char text[256];
+    size_t n = sizeof(first) - 1;
+
+    memcpy(text, first, n);
+    CHECK(http_parse(&p, &limits, text, &n, slots, &rq) == HTTP_MORE);
+    CHECK(p.body_bytes == 10);
+    low.max_body_bytes = 9;
+    memcpy(text + n, "1\r\nx\r\n", 6);
+    n += 6;
+    CHECK(http_parse(&p, &low, text, &n, slots, &rq) == HTTP_BAD);
+    CHECK(p.bad == ERR_LIMIT);
+}
+
+/* What came before it takes no memory while nothing follows. */
+TEST(an_empty_line_alone_leaves_nothing_to_keep)
+{
+    struct http_parse p = {.phase = HTTP_HEAD};
+    struct http_header slots[5];
+    struct http_request rq;
+    char text[64];
+    size_t n = 1;
+
+    memcpy(text, "\r", 1);
+    CHECK(http_parse(&p, &limits, text, &n, slots, &rq) == HTTP_MORE);
+    CHECK(n == 0);
+    memcpy(text, "\n", n = 1);
+    CHECK(http_parse(&p, &limits, text, &n, slots, &rq) == HTTP_MORE);
+    CHECK(n == 0);
+    memcpy(text, "\r", n = 1); /* one may come, not two */
+    CHECK(http_parse(&p, &limits, text, &n, slots, &rq) == HTTP_BAD);
 }
 
 /* Replies. */

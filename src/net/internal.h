@@ -19,6 +19,7 @@
 enum {
     READ_BYTES = 64 * 1024,         /* one buffer for all connections */
     PIPELINE_BYTES = 16 * 1024,     /* waiting behind an open request */
+    REQUESTS_PER_TURN = 32,         /* of one connection; then others come */
     SPARE_BUFS = 64,                /* kept for the next who needs one */
     SPARE_BUF_BYTES = 16 * 1024,    /* larger ones are given back */
     FRESH_BUF_BYTES = 512,          /* what a small reply fits in */
@@ -63,7 +64,11 @@ struct conn {
     struct buf in;           /* of requests not yet whole or not yet due */
     struct buf out;          /* gathered in this turn, or behind `sending` */
     struct http_parse parse;
-    uint64_t id; /* of the open request, or zero */
+    uint64_t id;   /* of the open request, or zero */
+    uint64_t turn; /* n_taken is of this one */
+    uint32_t n_taken;
+    /* What net's counters have of us; see conn_count. */
+    size_t counted_held_bytes, counted_unsent_bytes;
     size_t discarded_bytes;
     uint32_t slot;
     uint8_t state; /* enum conn_state; conn_move changes it */
@@ -117,6 +122,9 @@ struct net {
     void (*done)(void *ctx);
     void *done_ctx;
 
+    /* All connections together, kept by conn_count. */
+    size_t held_bytes, unsent_bytes;
+
     struct net_stats stats;
     char read_buf[READ_BYTES];
 };
@@ -130,6 +138,10 @@ uint64_t net_next_id(struct net *n, const struct conn *c);
 
 /* The connection whose open request that is; NULL when it is nobody. */
 struct conn *net_find(const struct net *n, uint64_t id);
+
+/* Whether the counters over all connections are what a walk over all of them
+ * comes to. For tests. */
+bool net_check(const struct net *n);
 
 /* Call after something was given back: perhaps that was the last. */
 void net_check_stopped(struct net *n);
@@ -157,11 +169,23 @@ MUST_USE bool conn_keep_input(struct conn *c, const char *p, size_t n);
 /* Drop bytes from the front of the input; empty, it gives its memory back. */
 void conn_drop_input(struct conn *c, size_t n);
 
-/* Run serve_turn and write what gathered, at the end of this turn. */
+/* Run serve_turn and write what gathered, at the end of this turn. To be
+ * called after something was added to the output: it is counted here. */
 void conn_kick(struct conn *c);
+
+/* The same at the end of the next turn, after others had theirs. */
+void conn_kick_next_turn(struct conn *c);
 
 /* Bytes handed to us that the kernel has not taken. */
 size_t conn_unsent_bytes(const struct conn *c);
+
+/* Memory of its buffers, used or not; and what of the output was not taken
+ * when we last looked, which libuv does not tell in between. */
+size_t conn_held_bytes(const struct conn *c);
+size_t conn_seen_unsent_bytes(const struct conn *c);
+
+/* Write what gathered now instead of at the end of the turn. */
+void conn_flush(struct conn *c);
 
 void conn_set_reading(struct conn *c, bool on);
 

@@ -1,4 +1,5 @@
 /* Limits and time-outs: at the limit nothing happens, one beyond it does. */
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "net/internal.h"
@@ -99,6 +100,50 @@ TEST(bodies_up_to_the_limit)
     stage_fini(&s);
 }
 
+/* More than the kernel takes at once. */
+static void say_fill(struct stage *s, int fd, char c, size_t n)
+{
+    static char piece[16384];
+
+    memset(piece, c, sizeof(piece));
+    while (n) {
+        size_t part = n < sizeof(piece) ? n : sizeof(piece);
+        ssize_t sent = send(fd, piece, part, MSG_NOSIGNAL);
+
+        CHECK(sent > 0 || errno == EAGAIN);
+        n -= sent > 0 ? (size_t)sent : 0;
+        turn(s, 1);
+    }
+}
+
+TEST(head_body_and_trailers_may_all_be_at_their_limits)
+{
+    enum { MOST = 300 * 1024 };
+    struct stage s;
+    struct net_opts opts = test_opts();
+    struct heard h = {.n = 0};
+    int fd;
+
+    opts.max_header_bytes = opts.max_body_bytes = MOST;
+    stage_init(&s, opts);
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\na:");
+    say_fill(&s, fd, 'a',
+             MOST - strlen("Host: h\r\nTransfer-Encoding: "
+                           "chunked\r\na:\r\n"));
+    say(fd, "\r\n\r\n4b000\r\n");
+    say_fill(&s, fd, 'b', MOST);
+    say(fd, "\r\n0\r\nt:");
+    say_fill(&s, fd, 't', MOST - strlen("t:\r\n"));
+    say(fd, "\r\n\r\n");
+    UNTIL(&s, s.n_requests == 1);
+    net_reply(s.net, s.ids[0], &s.reply);
+    HEAR_UNTIL(&s, fd, &h, has(&h, "200 OK"));
+    close(fd);
+    stage_fini(&s);
+}
+
 TEST(a_head_has_a_time)
 {
     struct stage s;
@@ -168,6 +213,8 @@ TEST(an_idle_connection_has_a_time)
     CHECK(net_stats(s.net).connections == 0);
     hear(fd, &h);
     CHECK(h.is_eof && !h.is_reset && count(&h, "HTTP/1.1") == 1);
+    CHECK(net_stats(s.net).idle_closed_total == 2);
+    CHECK(net_stats(s.net).timeouts_total == 0); /* nobody was slow */
     close(fd);
     close(mute);
     stage_fini(&s);
@@ -180,10 +227,7 @@ TEST(a_reply_has_a_time)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/held"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/held"));
     later(&s, s.opts.reply_timeout_ms - 1);
     CHECK(s.n_gone == 0);
     later(&s, 1);
@@ -203,10 +247,7 @@ TEST(a_stream_that_flows_has_no_time)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = STREAM;
-    fd = dial(&s);
-    say(fd, GET("/s"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, STREAM, GET("/s"));
     for (int i = 0; i < 10; i++) {
         later(&s, 3600 * 1000);
         CHECK(net_stream_send(s.net, s.ids[0], STR(":\n\n")) == OK);
@@ -322,6 +363,54 @@ TEST(without_file_descriptors_clients_wait_and_are_served_later)
         close(fds[--n]);
     close(first);
     close(second);
+    stage_fini(&s);
+}
+
+/* How often a word stands in the log, which went to a file of its own. */
+static int times_logged(const struct stage *s, const char *word)
+{
+    static char text[65536];
+    ssize_t n = pread(s->log.fd, text, sizeof(text) - 1, 0);
+    int times = 0;
+
+    CHECK(n >= 0);
+    text[n] = 0;
+    for (const char *p = text; (p = strstr(p, word)); p++)
+        times++;
+    return times;
+}
+
+TEST(accepting_that_rests_is_told_once)
+{
+    struct stage s;
+    int fds[64], n, first[3], second;
+
+    stage_init(&s, test_opts());
+    CHECK(close(s.log.fd) == 0);
+    s.log.fd = memfd_create("log", MFD_CLOEXEC);
+    for (int i = 0; i < 3; i++)
+        first[i] = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 3);
+    limit_fds(40);
+    for (int episode = 1; episode <= 2; episode++) {
+        n = use_up_fds(fds, 1);
+        second = dial(&s); /* takes the last one */
+        turn(&s, 5);
+        for (int i = 0; i < 5; i++)
+            later(&s, 100); /* tried again, in vain */
+        CHECK(times_logged(&s, "net.accept_rests") == episode);
+        CHECK(times_logged(&s, "net.accept_goes_on") == episode - 1);
+        while (n)
+            close(fds[--n]);
+        later(&s, 100);
+        CHECK(net_stats(s.net).connections == 4);
+        CHECK(times_logged(&s, "net.accept_goes_on") == episode);
+        close(second);
+        UNTIL(&s, net_stats(s.net).connections == 3);
+    }
+    CHECK(times_logged(&s, "net.accept_rests") == 2);
+    for (int i = 0; i < 3; i++)
+        close(first[i]);
     stage_fini(&s);
 }
 

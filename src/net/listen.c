@@ -29,6 +29,7 @@ struct listener {
     struct list_node node;
     struct timer again; /* set while accepting rests */
     bool rests;
+    bool is_short; /* of file descriptors or memory; told when it began */
     int fd;
 };
 
@@ -54,12 +55,23 @@ static void rest(struct listener *l, int error)
 {
     struct net *n = l->net;
 
-    log_warn(n->log, "net.accept_rests", LOG_C("error", strerror(error)),
-             LOG_I("connections", (int64_t)n->n_conns));
+    if (!l->is_short)
+        log_warn(n->log, "net.accept_rests", LOG_C("error", strerror(error)),
+                 LOG_I("connections", (int64_t)n->n_conns));
+    l->is_short = true;
     if (loop_timer_set(n->loop, &l->again, BACK_OFF_MS) != OK)
         return;
     l->rests = true;
     uv_poll_stop(&l->poll);
+}
+
+/* Accept had nothing to complain of. */
+static void note_well(struct listener *l)
+{
+    if (l->is_short)
+        log_info(l->net->log, "net.accept_goes_on",
+                 LOG_I("connections", (int64_t)l->net->n_conns));
+    l->is_short = false;
 }
 
 void listen_resume_all(struct net *n)
@@ -129,6 +141,8 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
         struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
         int fd = accept_one(l->fd, &peer);
 
+        if (fd >= 0 || errno == EAGAIN)
+            note_well(l);
         if (fd >= 0) {
             take(l->net, fd, (struct sockaddr *)&peer);
         } else if (errno == EAGAIN) {

@@ -18,9 +18,7 @@ TEST(an_address_that_is_none_is_explained)
     CHECK(net_listen(s.net, STR("192.0.2.1:0"), &why) == ERR_IO);
     CHECK(strstr(why.text, "this machine has no address 192.0.2.1:0"));
     CHECK(net_url(s.net)[0] == 0);
-    net_free(s.net); /* never listened: no stop needed */
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s); /* never listened: no stop needed */
 }
 
 TEST(an_address_in_use_is_explained)
@@ -127,14 +125,8 @@ TEST(stopping_closes_what_is_idle_and_lets_open_requests_finish)
     idle = dial(&s);
     say(idle, GET("/idle"));
     HEAR_UNTIL(&s, idle, &hi, has(&hi, "/idle"));
-    s.mode = HOLD;
-    open_one = dial(&s);
-    say(open_one, GET("/open") GET("/pipelined"));
-    UNTIL(&s, s.n_requests == 2);
-    s.mode = STREAM;
-    stream = dial(&s);
-    say(stream, GET("/stream"));
-    UNTIL(&s, s.n_requests == 3);
+    open_one = open_request(&s, HOLD, GET("/open") GET("/pipelined"));
+    stream = open_request(&s, STREAM, GET("/stream"));
     half = dial(&s);
     say(half, "GET /half HT");
     turn(&s, 3);
@@ -164,9 +156,7 @@ TEST(stopping_closes_what_is_idle_and_lets_open_requests_finish)
     close(stream);
     UNTIL(&s, s.n_done == 1);
     CHECK(s.n_gone == 0);
-    net_free(s.net);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s);
 }
 
 TEST(after_the_grace_everything_is_cut)
@@ -175,14 +165,8 @@ TEST(after_the_grace_everything_is_cut)
     int held, stream, half;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    held = dial(&s);
-    say(held, GET("/held"));
-    UNTIL(&s, s.n_requests == 1);
-    s.mode = STREAM;
-    stream = dial(&s);
-    say(stream, GET("/stream"));
-    UNTIL(&s, s.n_requests == 2);
+    held = open_request(&s, HOLD, GET("/held"));
+    stream = open_request(&s, STREAM, GET("/stream"));
     half = dial(&s);
     say(half, "GET");
     turn(&s, 3);
@@ -194,9 +178,7 @@ TEST(after_the_grace_everything_is_cut)
     CHECK(s.n_gone == 2 && net_stats(s.net).connections == 0);
     turn(&s, 5);
     CHECK(s.n_done == 1);
-    net_free(s.net);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s);
     close(held);
     close(stream);
     close(half);
@@ -208,18 +190,13 @@ TEST(stopping_again_only_shortens_the_grace)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/held"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/held"));
     net_stop(s.net, 2900, stage_done, &s);
     later(&s, 100);
     net_stop(s.net, 0, NULL, NULL);
     UNTIL(&s, s.n_done == 1);
     CHECK(s.n_gone == 1);
-    net_free(s.net);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s);
     close(fd);
 }
 
@@ -230,10 +207,7 @@ TEST(nobody_is_taken_while_stopping)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), held;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    held = dial(&s);
-    say(held, GET("/held"));
-    UNTIL(&s, s.n_requests == 1);
+    held = open_request(&s, HOLD, GET("/held"));
     net_stop(s.net, 1000, stage_done, &s);
     turn(&s, 3);
     a.sin_port = htons(s.port);
@@ -253,10 +227,7 @@ TEST(a_server_nobody_came_to_stops)
     stage_init(&s, test_opts());
     net_stop(s.net, 1000, stage_done, &s);
     CHECK(s.n_done == 0); /* from the loop only */
-    UNTIL(&s, s.n_done == 1);
-    net_free(s.net);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_await_stop(&s);
 }
 
 static void stop_inside(void *ctx, uint64_t id, const struct http_request *rq)
@@ -285,9 +256,7 @@ TEST(stopping_inside_a_request_still_sends_its_reply)
     close(fd);
     UNTIL(&s, s.n_done == 1);
     CHECK(s.n_requests == 1);
-    net_free(s.net);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s);
 }
 
 static void free_inside(void *ctx)
@@ -309,7 +278,6 @@ TEST(the_room_may_be_freed_when_it_says_done)
     turn(&s, 3);
     net_stop(s.net, 0, free_inside, &s);
     UNTIL(&s, s.n_done == 1);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s);
     close(fd);
 }

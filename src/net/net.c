@@ -198,8 +198,19 @@ struct net_stats net_stats(const struct net *n)
     struct net_stats s = n->stats;
 
     s.connections = (int64_t)n->n_conns;
-    for (uint32_t i = 0; i < n->n_slots; i++)
-        if (n->slots[i].c)
-            s.unsent_bytes += (int64_t)conn_unsent_bytes(n->slots[i].c);
+    s.unsent_bytes = (int64_t)n->unsent_bytes;
+    s.buffered_bytes = (int64_t)n->held_bytes;
     return s;
+}
+
+bool net_check(const struct net *n)
+{
+    size_t held = 0, unsent = 0;
+
+    for (uint32_t i = 0; i < n->n_slots; i++)
+        if (n->slots[i].c) {
+            held += conn_held_bytes(n->slots[i].c);
+            unsent += conn_seen_unsent_bytes(n->slots[i].c);
+        }
+    return held == n->held_bytes && unsent == n->unsent_bytes;
 }

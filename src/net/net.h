@@ -26,7 +26,8 @@ struct net_opts {
     size_t max_header_bytes; /* all header lines of a request together */
     size_t max_headers;
     size_t max_body_bytes;
-    size_t max_unsent_bytes; /* high-water mark per connection */
+    size_t max_unsent_bytes;   /* high-water mark per connection */
+    size_t max_buffered_bytes; /* of all buffers together; see below */
 
     int64_t header_timeout_ms; /* first byte to end of headers */
     int64_t body_timeout_ms;   /* end of headers to end of body */
@@ -34,6 +35,14 @@ struct net_opts {
     int64_t reply_timeout_ms;  /* request handed over to reply begun */
     int64_t write_timeout_ms;  /* without the peer taking a single byte */
 };
+
+/* The buffers of all connections together hold max_buffered_bytes. Over that
+ * a request that is only half here is refused (503, and closed) when more of
+ * it comes; what is pipelined behind an open request is forgotten, and its
+ * connection closed after the reply; no request is begun, and no more of a
+ * stream taken, for a connection that has unsent bytes. A request that came
+ * whole from somebody who reads is served as ever. What remains beyond the
+ * limit is one reply or piece of a stream for each connection. */
 
 /* Everything net tells its owner; called from the loop only. */
 struct net_handler {
@@ -62,11 +71,13 @@ struct net *net_new(struct loop *loop, struct log *log,
                     const struct net_opts *opts,
                     const struct net_handler *handler);
 
-/* Limits and time-outs may change while running; open phases keep theirs. */
+/* Limits and time-outs may change while running. A wait that has begun keeps
+ * its time-out; a limit holds from the next bytes on, also for a request that
+ * is half here, all but its head if that was whole. */
 void net_set_opts(struct net *n, const struct net_opts *opts);
 
-/* Bind and listen on "HOST:PORT", "[V6]:PORT" or "HOST:0" for a free port.
- * as base/addr.h reads it. On error why says what to do. */
+/* Bind and listen on "HOST:PORT" or "[V6]:PORT" as base/addr.h reads it, with
+ * port 0 for a free one. On error why says what to do. */
 MUST_USE enum err net_listen(struct net *n, struct str address,
                              struct why *why);
 
@@ -85,8 +96,9 @@ void net_reply(struct net *n, uint64_t id, const struct http_reply *r);
 MUST_USE enum err net_stream_open(struct net *n, uint64_t id,
                                   const struct http_reply *r);
 
-/* ERR_BUSY: more than max_unsent_bytes wait already; nothing was taken, and
- * on_room says when to go on. ERR_GONE: the id is nobody, perhaps only since
+/* ERR_BUSY: more than max_unsent_bytes wait already, or anything at all while
+ * the buffers of all are over their limit; nothing was taken, and on_room says
+ * when to go on. ERR_GONE: the id is nobody, perhaps only since
  * now, because memory is gone; there is no on_gone in addition. */
 MUST_USE enum err net_stream_send(struct net *n, uint64_t id, struct str bytes);
 void net_stream_end(struct net *n, uint64_t id);
@@ -105,11 +117,16 @@ struct net_stats {
     int64_t connections_total; /* ever taken */
     int64_t refused_total;     /* turned away at the limit */
     int64_t requests_total;
-    int64_t replies_total[6]; /* by first digit of the status */
+    int64_t replies_total[6]; /* by first digit of the status; 1: go on */
     int64_t bad_requests_total;
-    int64_t timeouts_total;
+    int64_t overloaded_total;  /* refused over max_buffered_bytes */
+    int64_t timeouts_total;    /* a request, a reply or a reader too slow */
+    int64_t idle_closed_total; /* nothing came for idle_timeout_ms */
     int64_t bytes_in_total, bytes_out_total;
-    int64_t unsent_bytes; /* waiting to be written, all connections */
+    /* Waiting to be written, all connections. Of what is on its way all counts
+     * until all was taken, or a time-out made us look. */
+    int64_t unsent_bytes;
+    int64_t buffered_bytes; /* memory of the buffers of all connections */
 };
 
 struct net_stats net_stats(const struct net *n);

@@ -176,9 +176,7 @@ static void scene_fini(struct scene *sc)
 {
     net_stop(sc->s.net, 0, scene_done, sc);
     UNTIL(&sc->s, sc->s.n_done == 1);
-    net_free(sc->s.net);
-    loop_fini(&sc->s.loop);
-    close(sc->s.log.fd);
+    stage_free(&sc->s);
 }
 
 /* One run with whatever fault is armed. Returns whether it was met. */
@@ -266,9 +264,7 @@ TEST(a_grace_without_memory_is_none)
     CHECK(fault_fired() && s.n_gone == 0); /* never from inside a call */
     UNTIL(&s, s.n_done == 1);
     CHECK(s.n_gone == 16);
-    net_free(s.net);
-    loop_fini(&s.loop);
-    close(s.log.fd);
+    stage_free(&s);
     for (int i = 0; i < 16; i++)
         close(fds[i]);
 }

@@ -123,10 +123,59 @@ TEST(replies_to_pipelined_requests_leave_in_order_and_together)
     stage_fini(&s);
 }
 
-static void reply_text(struct stage *s, uint64_t id, const char *text)
+TEST(many_requests_at_once_let_others_come_between)
 {
-    net_reply(s->net, id,
-              &(struct http_reply){.status = 200, .body = str_of(text)});
+    enum { ASKED = 3 * REQUESTS_PER_TURN + 1 };
+    static const char one[] = "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n";
+    static char text[ASKED * sizeof(one)];
+    struct stage s;
+    struct heard ha = {.n = 0}, hb = {.n = 0};
+    int a, b;
+
+    stage_init(&s, test_opts());
+    for (int i = 0; i < ASKED; i++)
+        memcpy(text + strlen(text), one, sizeof(one));
+    a = dial(&s);
+    b = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 2);
+    say(a, text);
+    for (int i = 1; i <= 3; i++) {
+        say(b, GET("/b"));
+        turn(&s, 1);
+        hear(b, &hb);
+        CHECK(s.n_requests == i * (REQUESTS_PER_TURN + 1));
+        CHECK(count(&hb, "/b") == i);
+        hear(a, &ha); /* what was answered is not held back */
+        CHECK(count(&ha, "200 OK") == i * REQUESTS_PER_TURN);
+    }
+    shutdown(a, SHUT_WR); /* the last one is answered all the same */
+    HEAR_UNTIL(&s, a, &ha, ha.is_eof);
+    CHECK(count(&ha, "200 OK") == ASKED);
+    close(a);
+    close(b);
+    stage_fini(&s);
+}
+
+/* Nothing comes that could wake the loop, which must go on by itself. */
+TEST(requests_that_wait_for_their_turn_keep_the_loop_awake)
+{
+    enum { ASKED = 3 * REQUESTS_PER_TURN };
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 1);
+    for (int i = 0; i < ASKED; i++)
+        say(fd, GET("/"));
+    while (s.n_requests < ASKED)
+        uv_run(&s.loop.uv, UV_RUN_ONCE);
+    turn(&s, 1);
+    hear(fd, &h);
+    CHECK(count(&h, "200 OK") == ASKED);
+    close(fd);
+    stage_fini(&s);
 }
 
 TEST(one_request_is_open_at_a_time)
@@ -136,10 +185,7 @@ TEST(one_request_is_open_at_a_time)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1") GET("/2") GET("/3"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1") GET("/2") GET("/3"));
     turn(&s, 5);
     CHECK(s.n_requests == 1);
     reply_text(&s, s.ids[0], "first");
@@ -213,6 +259,7 @@ TEST(a_client_is_told_to_go_on_with_its_body)
     say(fd, EXPECT("4097")); /* too large is said before it is sent */
     HEAR_UNTIL(&s, fd, &h, h.is_eof);
     CHECK(count(&h, "100 Continue") == 1 && has(&h, "413 Content Too Large"));
+    CHECK(net_stats(s.net).replies_total[1] == 1);
     close(fd);
     stage_fini(&s);
 }
@@ -337,7 +384,7 @@ TEST(a_request_cut_short_is_a_bad_one)
     static const char *texts[] = {
         "GET",
         "GET / HTTP/1.1\r\nHo",
-        "\r\n",
+        "\r\nG",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\na",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n",
     };
@@ -356,6 +403,53 @@ TEST(a_request_cut_short_is_a_bad_one)
     }
     CHECK(s.n_requests == 0);
     stage_fini(&s);
+}
+
+/* Some clients send an empty line behind a body; it begins no request. */
+TEST(an_empty_line_behind_a_body_begins_nothing)
+{
+    static const char *ends[] = {"\r", "\r\n"};
+    struct stage s;
+
+    stage_init(&s, test_opts());
+    for (size_t i = 0; i < 2; i++) {
+        struct heard h = {.n = 0};
+        int fd = dial(&s);
+
+        say(fd, "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx");
+        say(fd, ends[i]);
+        HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/1"));
+        later(&s, s.opts.header_timeout_ms + 1);
+        CHECK(s.net->slots[0].c->state == CONN_IDLE);
+        CHECK(!s.net->slots[0].c->in.p);
+        say(fd, &"\r\n"[strlen(ends[i])]);
+        turn(&s, 3);
+        say(fd, GET("/2"));
+        HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n/2"));
+        say(fd, ends[i]);
+        shutdown(fd, SHUT_WR);
+        HEAR_UNTIL(&s, fd, &h, h.is_eof);
+        CHECK(count(&h, "HTTP/1.1") == 2 && !h.is_reset);
+        close(fd);
+        UNTIL(&s, net_stats(s.net).connections == 0);
+    }
+    CHECK(net_stats(s.net).bad_requests_total == 0);
+    stage_fini(&s);
+}
+
+TEST(stopping_does_not_wait_for_what_an_empty_line_begins)
+{
+    struct stage s;
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    say(fd, "\r\n");
+    turn(&s, 3);
+    net_stop(s.net, 1000, stage_done, &s);
+    UNTIL(&s, s.n_done == 1); /* without a step of the clock */
+    stage_free(&s);
+    close(fd);
 }
 
 TEST(a_client_that_says_nothing_and_leaves_is_forgotten)
@@ -387,10 +481,7 @@ TEST(the_owner_learns_of_a_client_that_left)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/held"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/held"));
     id = s.ids[0];
     reset(fd);
     UNTIL(&s, s.n_gone == 1);
@@ -411,10 +502,7 @@ TEST(an_answered_request_is_nobody)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1") GET("/2"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1") GET("/2"));
     reply_text(&s, s.ids[0], "once");
     reply_text(&s, s.ids[0], "twice");
     UNTIL(&s, s.n_requests == 2);
@@ -438,10 +526,7 @@ TEST(an_old_id_is_nobody_on_a_new_connection_in_its_place)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1"));
     reset(fd);
     UNTIL(&s, net_stats(s.net).connections == 0);
     fd = dial(&s);
@@ -469,9 +554,7 @@ TEST(a_reply_larger_than_the_kernel_takes_arrives_whole)
     fd = dial_small(&s, 4096);
     say(fd, GET_CLOSE("/big"));
     do {
-        h = (struct heard){.n = 0};
-        listen_to(&s, fd, &h);
-        n_heard += h.n;
+        n_heard += hear_more(&s, fd, &h);
     } while (!h.is_eof && !h.is_reset);
     CHECK(!h.is_reset && n_heard > n_body && n_heard < n_body + 300);
     CHECK(net_stats(s.net).bytes_out_total == (int64_t)n_heard);
@@ -489,10 +572,7 @@ TEST(options_may_change_inside_a_request)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1"));
     more = s.opts;
     more.max_headers = 200;
     more.max_header_bytes = 4000;
@@ -505,6 +585,15 @@ TEST(options_may_change_inside_a_request)
     UNTIL(&s, s.n_requests == 2);
     reply_text(&s, s.ids[1], "many");
     HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\nmany"));
+    say(fd, "POST /less HTTP/1.1\r\nHost: h\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n");
+    turn(&s, 3);
+    CHECK(s.net->slots[0].c->state == CONN_BODY);
+    more.max_body_bytes = 4; /* less than is here */
+    net_set_opts(s.net, &more);
+    say(fd, "3\r\nfgh\r\n");
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "413 Content") && s.n_requests == 2);
     close(fd);
     stage_fini(&s);
 }

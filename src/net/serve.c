@@ -5,6 +5,8 @@
  * inside on_request or later. Nothing is called from inside its calls: a reply
  * only marks the connection, and the next pipelined request is looked at by
  * the loop that is already running (take_requests) or at the end of the turn.
+ * A turn takes a few of each connection only, so that whoever sends a thousand
+ * at once does not keep the others waiting for all of them.
  *
  * A client that half-closes is owed its reply. Its end of input only means
  * that no further request comes; what it had sent whole is still answered. */
@@ -26,18 +28,53 @@ static bool is_over_mark(const struct conn *c)
     return conn_unsent_bytes(c) > c->net->opts.max_unsent_bytes;
 }
 
+/* Whether the buffers of all connections hold more than they may. */
+static bool is_full(const struct net *n)
+{
+    return n->held_bytes > n->opts.max_buffered_bytes;
+}
+
+/* Whether more output for c is to wait until it has taken what there is. */
+static bool must_read_first(const struct conn *c)
+{
+    return is_over_mark(c) || (is_full(c->net) && conn_unsent_bytes(c));
+}
+
+/* Whether it is for others to be served in what is left of this turn. */
+static bool had_its_turn(const struct conn *c)
+{
+    return c->turn == loop_turn_number(c->net->loop) &&
+           c->n_taken >= REQUESTS_PER_TURN;
+}
+
+static void note_taken(struct conn *c)
+{
+    uint64_t turn = loop_turn_number(c->net->loop);
+
+    c->n_taken = c->turn == turn ? c->n_taken + 1 : 1;
+    c->turn = turn;
+}
+
 /* Whether bytes of the input may be looked at. A new request is not begun for
  * somebody who does not read the replies to those before. */
 static bool takes_input(const struct conn *c)
 {
-    return (c->state == CONN_IDLE && !is_over_mark(c)) ||
+    return (c->state == CONN_IDLE && !must_read_first(c) && !had_its_turn(c)) ||
            c->state == CONN_HEAD || c->state == CONN_BODY;
+}
+
+/* Whether nothing that comes behind the open request will be looked at. */
+static bool is_last(const struct conn *c)
+{
+    return c->id && !c->keeps_alive;
 }
 
 static void set_reading(struct conn *c)
 {
+    size_t waiting = is_last(c) ? c->discarded_bytes : c->in.n;
+
     conn_set_reading(c, c->state == CONN_HEAD || c->state == CONN_BODY ||
-                            c->state == CONN_DRAIN || c->in.n < PIPELINE_BYTES);
+                            c->state == CONN_DRAIN || waiting < PIPELINE_BYTES);
 }
 
 /* Replies. */
@@ -202,7 +239,7 @@ enum err net_stream_send(struct net *n, uint64_t id, struct str bytes)
     if (!c)
         return ERR_GONE;
     assert(c->state == CONN_STREAM);
-    if (is_over_mark(c)) {
+    if (must_read_first(c)) {
         c->wants_room = true;
         return ERR_BUSY;
     }
@@ -284,7 +321,8 @@ static void await_rest(struct conn *c, size_t n)
     const struct net_opts *o = &c->net->opts;
 
     if (c->parse.phase == HTTP_HEAD) {
-        if (c->state == CONN_IDLE)
+        /* An empty line alone begins nothing, and nothing of it is left. */
+        if (c->state == CONN_IDLE && n)
             conn_move(c, CONN_HEAD, o->header_timeout_ms);
         return;
     }
@@ -292,13 +330,14 @@ static void await_rest(struct conn *c, size_t n)
         return;
     conn_move(c, CONN_BODY, o->body_timeout_ms);
     if (c->state == CONN_CLOSED || !c->parse.expects_continue ||
-        n > c->parse.head_bytes)
+        n > c->parse.head_bytes || is_full(c->net))
         return;
     if (!conn_reserve(c, HEAD_ROOM_BYTES)) {
         give_up(c);
         return;
     }
     buf_add_str(&c->out, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+    c->net->stats.replies_total[1]++;
     conn_kick(c);
 }
 
@@ -314,6 +353,7 @@ static void hand_over(struct conn *c, struct http_request *rq)
     if (c->state == CONN_CLOSED)
         return;
     c->id = net_next_id(n, c);
+    note_taken(c);
     n->stats.requests_total++;
     rq->peer = str_of(c->peer);
     n->on.on_request(n->on.ctx, c->id, rq);
@@ -341,6 +381,8 @@ static size_t take_requests(struct conn *c, char *p, size_t *n)
         }
         used += c->parse.head_bytes + c->parse.body_bytes;
         hand_over(c, &rq);
+        if (c->state == CONN_IDLE && is_full(c->net))
+            conn_flush(c); /* who reads is not kept from going on */
     }
     return used;
 }
@@ -364,6 +406,30 @@ static void end_of_input(struct conn *c)
         conn_drain(c);
 }
 
+static void forget_input(struct conn *c, size_t n_more)
+{
+    c->discarded_bytes += c->in.n + n_more;
+    conn_drop_input(c, c->in.n);
+}
+
+/* Bytes came that have to be kept. When there is no room for them, neither
+ * are those that were here. */
+static void make_room(struct conn *c)
+{
+    if (c->in.n == 0 || !is_full(c->net) || c->state == CONN_CLOSED ||
+        c->state == CONN_DRAIN)
+        return;
+    if (c->id) {
+        c->keeps_alive = false;
+    } else {
+        c->net->stats.overloaded_total++;
+        c->is_head = c->parse.is_head;
+        serve_refuse(c, ERR_OVERLOADED);
+    }
+    if (c->state != CONN_CLOSED)
+        forget_input(c, 0);
+}
+
 void serve_bytes(struct conn *c, char *p, size_t n)
 {
     size_t used = 0;
@@ -372,6 +438,11 @@ void serve_bytes(struct conn *c, char *p, size_t n)
         used = take_requests(c, p, &n);
     if (c->state == CONN_CLOSED || c->state == CONN_DRAIN)
         return;
+    if (is_last(c)) {
+        forget_input(c, n - used);
+        set_reading(c);
+        return;
+    }
     if (used < n && !conn_keep_input(c, p + used, n - used)) {
         if (c->id)
             conn_cut(c);
@@ -381,6 +452,7 @@ void serve_bytes(struct conn *c, char *p, size_t n)
     }
     if (c->in.n > n - used && takes_input(c))
         take_from_input(c);
+    make_room(c);
     set_reading(c);
 }
 
@@ -402,13 +474,15 @@ void serve_sent(struct conn *c)
 {
     struct net *n = c->net;
 
-    if (c->state == CONN_STREAM && c->wants_room &&
+    if (c->state == CONN_STREAM && c->wants_room && !must_read_first(c) &&
         conn_unsent_bytes(c) <= n->opts.max_unsent_bytes / 2) {
         c->wants_room = false;
         if (n->on.on_room)
             n->on.on_room(n->on.ctx, c->id);
     } else if (c->state == CONN_IDLE && c->in.n && takes_input(c)) {
         conn_kick(c);
+    } else if (c->state == CONN_IDLE && c->in.n && had_its_turn(c)) {
+        conn_kick_next_turn(c);
     }
 }
 
@@ -422,11 +496,12 @@ void serve_timeout(struct conn *c)
         conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
         return;
     }
-    n->stats.timeouts_total++;
     if (c->state == CONN_IDLE) {
+        n->stats.idle_closed_total++;
         conn_cut(c);
         return;
     }
+    n->stats.timeouts_total++;
     if (c->state != CONN_OPEN) {
         c->is_head = c->parse.is_head;
         serve_refuse(c, ERR_TIMEOUT);

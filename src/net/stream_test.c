@@ -44,10 +44,7 @@ TEST(requests_behind_a_stream_wait_for_its_end)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = STREAM;
-    fd = dial(&s);
-    say(fd, GET("/1") GET("/2"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, STREAM, GET("/1") GET("/2"));
     turn(&s, 5);
     CHECK(s.n_requests == 1);
     net_stream_end(s.net, s.ids[0]);
@@ -65,10 +62,8 @@ TEST(on_http_1_0_a_stream_ends_with_the_connection)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = STREAM;
-    fd = dial(&s);
-    say(fd, "GET /s HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, STREAM,
+                      "GET /s HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     CHECK(net_stream_send(s.net, s.ids[0], STR("plain")) == OK);
     CHECK(net_stream_send(s.net, s.ids[0], STR(" bytes")) == OK);
     net_stream_end(s.net, s.ids[0]);
@@ -161,28 +156,21 @@ TEST(a_slow_reader_makes_the_stream_busy_and_then_has_room)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = STREAM;
-    fd = dial_small(&s, 4096);
-    say(fd, GET("/s"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_small(&s, STREAM, GET("/s"), 4096);
     taken = fill(&s, s.ids[0]);
     CHECK(net_stats(s.net).unsent_bytes > (int64_t)s.opts.max_unsent_bytes);
     CHECK(net_stream_send(s.net, s.ids[0], STR("no")) == ERR_BUSY);
     turn(&s, 10);
     CHECK(s.n_room == 0);
     for (int i = 0; i < 100000 && s.n_room == 0; i++) {
-        h = (struct heard){.n = 0};
-        listen_to(&s, fd, &h);
-        heard += h.n;
+        heard += hear_more(&s, fd, &h);
     }
     CHECK(s.n_room == 1);
     CHECK(net_stats(s.net).unsent_bytes <=
           (int64_t)s.opts.max_unsent_bytes / 2);
     net_stream_end(s.net, s.ids[0]);
     do {
-        h = (struct heard){.n = 0};
-        listen_to(&s, fd, &h);
-        heard += h.n;
+        heard += hear_more(&s, fd, &h);
     } while (!has(&h, "\r\n0\r\n\r\n"));
     /* Each piece came as "4000\r\n" piece "\r\n"; the busy one never. */
     CHECK(heard > taken + taken / PIECE * 8);
@@ -198,10 +186,7 @@ TEST(a_reader_that_takes_nothing_is_cut_off)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = STREAM;
-    fd = dial_small(&s, 4096);
-    say(fd, GET("/s"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_small(&s, STREAM, GET("/s"), 4096);
     fill(&s, s.ids[0]);
     later(&s, s.opts.write_timeout_ms - 1);
     CHECK(s.n_gone == 0);
@@ -219,25 +204,23 @@ TEST(a_reader_that_takes_a_little_stays)
     struct stage s;
     struct net_opts opts = test_opts();
     struct heard h;
-    int64_t before;
+    const struct conn *c;
+    size_t before;
     int fd;
 
     opts.max_unsent_bytes = 8 << 20; /* more than the kernel takes at once */
     stage_init(&s, opts);
-    s.mode = STREAM;
-    fd = dial_small(&s, 4096);
-    say(fd, GET("/s"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_small(&s, STREAM, GET("/s"), 4096);
     fill(&s, s.ids[0]);
+    c = net_find(s.net, s.ids[0]);
     for (int i = 0; i < 4; i++) {
         later(&s, opts.write_timeout_ms - 1);
         CHECK(s.n_gone == 0);
-        before = net_stats(s.net).unsent_bytes;
-        while (net_stats(s.net).unsent_bytes == before) {
-            h = (struct heard){.n = 0};
-            listen_to(&s, fd, &h);
-            CHECK(s.n_room == 0 || net_stats(s.net).unsent_bytes <=
-                                       (int64_t)opts.max_unsent_bytes / 2);
+        before = conn_unsent_bytes(c);
+        while (conn_unsent_bytes(c) == before) {
+            hear_more(&s, fd, &h);
+            CHECK(s.n_room == 0 ||
+                  conn_unsent_bytes(c) <= opts.max_unsent_bytes / 2);
         }
     }
     /* From the last byte it took: once to notice, once to wait. */
@@ -269,9 +252,7 @@ TEST(a_slow_reader_of_a_reply_is_not_idle)
         later(&s, opts.idle_timeout_ms);
     CHECK(net_stats(s.net).connections == 1);
     while (n_heard < n_body) {
-        h = (struct heard){.n = 0};
-        listen_to(&s, fd, &h);
-        n_heard += h.n;
+        n_heard += hear_more(&s, fd, &h);
         CHECK(!h.is_eof && !h.is_reset);
     }
     later(&s, opts.idle_timeout_ms); /* now it is */
@@ -303,8 +284,7 @@ TEST(who_does_not_read_replies_gets_no_further_ones)
     CHECK(s.net->slots[0].c->in.n < PIPELINE_BYTES + READ_BYTES);
     /* Once it listens, everything it asked for comes. */
     for (int i = 0; i < 100000 && s.n_requests < asked; i++) {
-        h = (struct heard){.n = 0};
-        listen_to(&s, fd, &h);
+        hear_more(&s, fd, &h);
     }
     CHECK(s.n_requests == asked);
     close(fd);
@@ -319,10 +299,7 @@ TEST(input_behind_an_open_request_is_bounded)
     int fd;
 
     stage_init(&s, test_opts());
-    s.mode = HOLD;
-    fd = dial(&s);
-    say(fd, GET("/1"));
-    UNTIL(&s, s.n_requests == 1);
+    fd = open_request(&s, HOLD, GET("/1"));
     memset(more, 'G', sizeof(more));
     for (int idle = 0; idle < 20;) {
         ssize_t n = send(fd, more, sizeof(more), MSG_NOSIGNAL);

@@ -1,6 +1,7 @@
 /* Nothing is registered and nothing is kept: a scrape asks each room for its
  * figures and writes them down. That keeps one truth, costs nothing between
- * scrapes, and leaves out the table of metrics that nobody updates. */
+ * scrapes, and leaves out the table of metrics that nobody updates. The number
+ * of open files alone is remembered for a moment, by the caller. */
 #include "watch/watch.h"
 
 #include <dirent.h>
@@ -72,6 +73,20 @@ static int64_t count_open_files(void)
     return n - 3; /* ".", ".." and the one that looked */
 }
 
+/* Whether files->n may be told. */
+static bool know_open_files(struct watch_files *files, int64_t now_ms)
+{
+    int64_t n;
+
+    if (files->is_known && now_ms - files->counted_at_ms < WATCH_FILES_MS)
+        return true;
+    n = count_open_files();
+    files->is_known = n >= 0;
+    files->n = n;
+    files->counted_at_ms = now_ms;
+    return files->is_known;
+}
+
 /* Resident pages and the start in clock ticks since boot; fields 24 and 22 of
  * /proc/self/stat, counted from behind the command's closing bracket since
  * its name may hold spaces. */
@@ -104,11 +119,10 @@ static bool read_stat(long *resident_pages, double *start_s)
     return ok;
 }
 
-void metric_process(struct buf *out)
+void metric_process(struct buf *out, struct watch_files *files, int64_t now_ms)
 {
     struct rusage use;
-    struct rlimit files;
-    int64_t n_files = count_open_files();
+    struct rlimit most;
     long pages = 0;
     double start_s = 0;
 
@@ -120,12 +134,12 @@ void metric_process(struct buf *out)
                         (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) /
                             1e6);
     }
-    if (n_files >= 0)
+    if (know_open_files(files, now_ms))
         metric_gauge(out, "process_open_fds", "Open file descriptors.",
-                     n_files);
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+                     files->n);
+    if (getrlimit(RLIMIT_NOFILE, &most) == 0)
         metric_gauge(out, "process_max_fds", "Limit of file descriptors.",
-                     (int64_t)files.rlim_cur);
+                     (int64_t)most.rlim_cur);
     if (read_stat(&pages, &start_s)) {
         metric_gauge(out, "process_resident_memory_bytes", "Resident memory.",
                      pages * sysconf(_SC_PAGESIZE));

@@ -11,6 +11,8 @@
 
 #define WATCH_METRICS_TYPE STR("text/plain; version=0.0.4; charset=utf-8")
 
+enum { WATCH_FILES_MS = 1000 };
+
 /* One family: its help and type line; then its samples, one by one. Names and
  * help are ours and constant. */
 void metric_family(struct buf *out, const char *name, const char *type,
@@ -28,8 +30,16 @@ void metric_counter(struct buf *out, const char *name, const char *help,
 void metric_gauge(struct buf *out, const char *name, const char *help,
                   int64_t value);
 
+/* The open files as last counted. Counting them takes a step for each, which
+ * whoever may ask often must not cost every time. Zeroed at the beginning. */
+struct watch_files {
+    bool is_known;
+    int64_t n, counted_at_ms;
+};
+
 /* The process_* families that Prometheus's own clients have: CPU time, memory,
- * open files, start time. What cannot be read is left out. */
-void metric_process(struct buf *out);
+ * open files (counted at most once in WATCH_FILES_MS), start time. What cannot
+ * be read is left out. */
+void metric_process(struct buf *out, struct watch_files *files, int64_t now_ms);
 
 #endif

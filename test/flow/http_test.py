@@ -141,6 +141,10 @@ class Limits(unittest.TestCase):
         self.assert_refused(413, head + b"5\r\nabcde\r\n6\r\n",
                             maxBodyBytes=10)
 
+    def test_half_a_body_over_what_all_buffers_may_hold(self):
+        half = request("POST", "/x", "Content-Length: 200000") + b"a" * 150000
+        self.assert_refused(503, half, maxBufferedBytes=65536)
+
     def test_a_request_line_too_long(self):
         self.assert_refused(414, request("GET", "/" + "a" * 100),
                             maxRequestLineBytes=100)

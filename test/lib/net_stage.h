@@ -14,10 +14,12 @@
 #include <sys/socket.h>
 
 #include "base/fault.h"
-#include "net/net.h"
+#include "net/internal.h"
 #include "test/t.h"
 
 enum { TURNS = 2000, SEEN_MAX = 64 };
+
+enum { ANSWER, HOLD, STREAM };
 
 struct stage {
     struct clock_fake time;
@@ -28,7 +30,7 @@ struct stage {
     uint16_t port;
 
     /* What the owner does with a request. */
-    enum { ANSWER, HOLD, STREAM } mode;
+    int mode; /* ANSWER, HOLD or STREAM */
     struct http_reply reply;
 
     /* What it was told. */
@@ -49,6 +51,7 @@ static inline struct net_opts test_opts(void)
         .max_headers = 16,
         .max_body_bytes = 4096,
         .max_unsent_bytes = 65536,
+        .max_buffered_bytes = 64 << 20,
         .header_timeout_ms = 1000,
         .body_timeout_ms = 2000,
         .idle_timeout_ms = 5000,
@@ -166,10 +169,16 @@ static inline void stage_init(struct stage *s, struct net_opts opts)
     s->port = stage_port(s);
 }
 
+static inline void turn_once(struct stage *s)
+{
+    loop_turn(&s->loop);
+    CHECK(!s->net || net_check(s->net));
+}
+
 static inline void turn(struct stage *s, int n)
 {
     while (n-- > 0)
-        loop_turn(&s->loop);
+        turn_once(s);
 }
 
 static inline void later(struct stage *s, int64_t ms)
@@ -183,19 +192,32 @@ static inline void later(struct stage *s, int64_t ms)
     do {                                     \
         int t_left = TURNS;                  \
         while (!(condition) && t_left-- > 0) \
-            loop_turn(&(s)->loop);           \
+            turn_once(s);                    \
         CHECK(condition);                    \
     } while (0)
 
-/* Stop, with everything cut off, and look that nothing is left. */
-static inline void stage_fini(struct stage *s)
+/* Give everything back. The server was told to stop, or never listened; it
+ * may have been freed before. */
+static inline void stage_free(struct stage *s)
 {
-    net_stop(s->net, 0, stage_done, s);
-    UNTIL(s, s->n_done == 1);
-    CHECK(net_stats(s->net).connections == 0);
     net_free(s->net);
     loop_fini(&s->loop);
     close(s->log.fd);
+}
+
+/* Once the server says that it has stopped, look that nothing is left. */
+static inline void stage_await_stop(struct stage *s)
+{
+    UNTIL(s, s->n_done == 1);
+    CHECK(net_stats(s->net).connections == 0);
+    stage_free(s);
+}
+
+/* Stop, with everything cut off. */
+static inline void stage_fini(struct stage *s)
+{
+    net_stop(s->net, 0, stage_done, s);
+    stage_await_stop(s);
 }
 
 /* Clients. */
@@ -257,7 +279,7 @@ static inline void hear(int fd, struct heard *h)
 
 static inline void listen_to(struct stage *s, int fd, struct heard *h)
 {
-    loop_turn(&s->loop);
+    turn_once(s);
     hear(fd, h);
 }
 
@@ -293,6 +315,38 @@ static inline void ask(struct stage *s, const char *text, struct heard *h)
     HEAR_UNTIL(s, fd, h, h->is_eof || h->is_reset);
     close(fd);
     turn(s, 3);
+}
+
+/* Dial and say a request that the owner holds or answers with a stream: the
+ * last of s->ids is open. */
+static inline int open_small(struct stage *s, int mode, const char *text,
+                             int rcvbuf_bytes)
+{
+    int fd = dial_small(s, rcvbuf_bytes), before = s->n_requests;
+
+    s->mode = mode;
+    say(fd, text);
+    UNTIL(s, s->n_requests == before + 1);
+    return fd;
+}
+
+static inline int open_request(struct stage *s, int mode, const char *text)
+{
+    return open_small(s, mode, text, 0);
+}
+
+static inline void reply_text(struct stage *s, uint64_t id, const char *text)
+{
+    net_reply(s->net, id,
+              &(struct http_reply){.status = 200, .body = str_of(text)});
+}
+
+/* Hear what is there, without what was heard before; returns how much. */
+static inline size_t hear_more(struct stage *s, int fd, struct heard *h)
+{
+    *h = (struct heard){.n = 0};
+    listen_to(s, fd, h);
+    return h->n;
 }
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
