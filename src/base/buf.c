@@ -121,3 +121,19 @@ void buf_drop(struct buf *b, size_t n)
     if (n && b->n)
         memmove(b->p, b->p + n, b->n);
 }
+
+void buf_shrink(struct buf *b)
+{
+    if (b->n == 0) {
+        free(b->p);
+        b->p = NULL;
+        b->cap = 0;
+    } else if (b->n < b->cap) {
+        char *p = realloc(b->p, b->n);
+
+        if (p) {
+            b->p = p;
+            b->cap = b->n;
+        }
+    }
+}

@@ -36,6 +36,9 @@ void buf_add_i64(struct buf *b, int64_t v);
 /* Drop n bytes from the front. */
 void buf_drop(struct buf *b, size_t n);
 
+/* Give memory beyond what is in it back to the system. */
+void buf_shrink(struct buf *b);
+
 static inline struct str buf_str(const struct buf *b)
 {
     return (struct str){b->p, b->n};

@@ -83,8 +83,11 @@ TEST(dropping_keeps_what_is_behind)
     buf_add_str(&b, STR("headtail"));
     buf_drop(&b, 4);
     CHECK(str_eq(buf_str(&b), STR("tail")));
+    buf_shrink(&b);
+    CHECK(b.cap == 4 && str_eq(buf_str(&b), STR("tail")));
     buf_drop(&b, 4);
-    CHECK(b.n == 0);
+    buf_shrink(&b);
+    CHECK(b.cap == 0 && b.p == NULL);
     buf_fini(&b);
 }
 
