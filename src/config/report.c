@@ -58,28 +58,35 @@ static void add_line(struct reporter *r, bool is_warning, struct place at,
     out->text_bytes += n;
 }
 
-void report_error(struct reporter *r, struct place at, const char *fmt, ...)
+static void add_problem(struct reporter *r, bool is_warning, struct place at,
+                        const char *fmt, va_list ap) PRINTF_LIKE(4, 0);
+static void add_problem(struct reporter *r, bool is_warning, struct place at,
+                        const char *fmt, va_list ap)
 {
     char words[REPORT_WORDS_BYTES];
+
+    vsnprintf(words, sizeof(words), fmt, ap);
+    r->out->n_errors += !is_warning;
+    r->out->n_warnings += is_warning;
+    add_line(r, is_warning, at, words);
+}
+
+void report_error(struct reporter *r, struct place at, const char *fmt, ...)
+{
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(words, sizeof(words), fmt, ap);
+    add_problem(r, false, at, fmt, ap);
     va_end(ap);
-    r->out->n_errors++;
-    add_line(r, false, at, words);
 }
 
 void report_warning(struct reporter *r, struct place at, const char *fmt, ...)
 {
-    char words[REPORT_WORDS_BYTES];
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(words, sizeof(words), fmt, ap);
+    add_problem(r, true, at, fmt, ap);
     va_end(ap);
-    r->out->n_warnings++;
-    add_line(r, true, at, words);
 }
 
 void report_no_memory(struct reporter *r, struct place at)

@@ -119,17 +119,23 @@ class Reload(unittest.TestCase):
             self.assertEqual(self.reloads(server), 2)
 
 
+POST = b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nxy"
+
+
 class Stop(unittest.TestCase):
+    def stop_within(self, server, peer, begun):
+        """Begin a request and send the signal; return when both have come."""
+        peer.send(begun)
+        eventually(lambda: metric(server, "signalbox_http_connections") >= 2,
+                   "both connections")
+        server.process.send_signal(signal.SIGTERM)
+        eventually(lambda: "server.stopping" in server.said(), "the signal")
+
     def test_an_open_request_is_finished_first(self):
         """Half a request is there when the signal comes; the rest follows."""
         with Server() as server, server.connect() as peer:
-            peer.send(b"POST /healthz HTTP/1.1\r\nHost: x\r\n"
-                      b"Content-Length: 2\r\n\r\nx")
-            eventually(lambda: metric(server, "signalbox_http_connections")
-                       >= 2, "both connections")
-            server.process.send_signal(signal.SIGTERM)
-            eventually(lambda: "server.stopping" in server.said(), "the signal")
-            peer.send(b"y")
+            self.stop_within(server, peer, POST[:-1])
+            peer.send(POST[-1:])
             answer = peer.response()
             self.assertEqual(answer.status, 405)
             self.assertTrue(answer.closes)
@@ -137,12 +143,7 @@ class Stop(unittest.TestCase):
     def test_a_second_signal_waits_for_nobody(self):
         with Server("--set", "stopGraceMs=600000") as server, \
                 server.connect() as peer:
-            peer.send(b"POST /healthz HTTP/1.1\r\nHost: x\r\n"
-                      b"Content-Length: 2\r\n\r\nx")
-            eventually(lambda: metric(server, "signalbox_http_connections")
-                       >= 2, "both connections")
-            server.process.send_signal(signal.SIGTERM)
-            eventually(lambda: "server.stopping" in server.said(), "the signal")
+            self.stop_within(server, peer, POST[:-1])
             self.assertIsNone(server.process.poll())
             server.process.send_signal(signal.SIGTERM)
             self.assertEqual(server.process.wait(DEADLINE_S), 0)
@@ -151,11 +152,7 @@ class Stop(unittest.TestCase):
         with Server() as server, server.connect() as peer:
             half = request("GET", "/readyz")
             self.assertEqual(server.get("/readyz").json(), {"ready": True})
-            peer.send(half[:10])
-            eventually(lambda: metric(server, "signalbox_http_connections")
-                       >= 2, "both connections")
-            server.process.send_signal(signal.SIGTERM)
-            eventually(lambda: "server.stopping" in server.said(), "the signal")
+            self.stop_within(server, peer, half[:10])
             peer.send(half[10:])
             answer = peer.response()
             self.assertEqual(answer.status, 503)
