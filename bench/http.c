@@ -36,7 +36,7 @@ enum { OURS, NODE, FLOOR, N_PEERS };
 enum {
     ROUNDS = 7,
     MAX_CONNS = 1000,
-    IN_BYTES = 64 * 1024,
+    IN_BYTES = 16 * 1024,
     OUT_BYTES = 8 * 1024,
 };
 

@@ -5,8 +5,13 @@
  * connection's own buffer. An idle connection therefore owns no buffer at all.
  *
  * Writing: output gathers until the end of the turn and then leaves in one
- * write. What the kernel does not take becomes a uv_write with memory of its
- * own (struct sending), and new output gathers behind it until that is done.
+ * send. What the kernel does not take stays at the front of the same buffer,
+ * new output gathers behind it, and we ask to be told when there is room.
+ *
+ * The socket is our own under a uv_poll. libuv's streams would read and write
+ * for us, through read() and write(): that costs a trip through the kernel's
+ * file layer each, a second copy of the queue of output, and a SIGPIPE for
+ * every client that leaves early.
  *
  * Waiting: a connection has one timer and lets it ring early rather than move
  * it. A deadline that moves further away, as it does with every request on a
@@ -15,6 +20,8 @@
 #include "net/internal.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,18 +29,6 @@
 #include "base/fault.h"
 
 enum { OUT_BYTES = 1 << 30 }; /* more in one go is a mistake of ours */
-
-struct sending {
-    uv_write_t rq;
-    struct conn *c;
-    struct buf bytes;
-    size_t left; /* when we last looked */
-};
-
-static uv_stream_t *stream_of(struct conn *c)
-{
-    return (uv_stream_t *)&c->tcp;
-}
 
 /* Buffers go round: a reply needs one for a moment only. */
 static void buf_lend(struct net *n, struct buf *b)
@@ -58,12 +53,12 @@ static void buf_give_back(struct net *n, struct buf *b)
 
 size_t conn_held_bytes(const struct conn *c)
 {
-    return c->in.cap + c->out.cap + (c->sending ? c->sending->bytes.cap : 0);
+    return c->in.cap + c->out.cap;
 }
 
-size_t conn_seen_unsent_bytes(const struct conn *c)
+size_t conn_unsent_bytes(const struct conn *c)
 {
-    return c->out.n + (c->sending ? c->sending->left : 0);
+    return c->out.n - c->out_at;
 }
 
 /* The only place that changes the counters over all connections: called
@@ -71,7 +66,7 @@ size_t conn_seen_unsent_bytes(const struct conn *c)
 static void conn_count(struct conn *c)
 {
     struct net *n = c->net;
-    size_t held = conn_held_bytes(c), unsent = conn_seen_unsent_bytes(c);
+    size_t held = conn_held_bytes(c), unsent = conn_unsent_bytes(c);
 
     n->held_bytes += held - c->counted_held_bytes;
     n->unsent_bytes += unsent - c->counted_unsent_bytes;
@@ -93,7 +88,7 @@ static void conn_arm(struct conn *c)
     int64_t due_ms = c->deadline_ms;
     int64_t now_ms = loop_mono_ms(c->net->loop);
 
-    if (c->sending && c->write_deadline_ms < due_ms)
+    if (c->is_blocked && c->write_deadline_ms < due_ms)
         due_ms = c->write_deadline_ms;
     if (due_ms == INT64_MAX ||
         (timer_is_set(&c->timer) && c->timer.at_ms <= due_ms))
@@ -111,20 +106,14 @@ void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms)
     conn_arm(c);
 }
 
-size_t conn_unsent_bytes(const struct conn *c)
-{
-    const uv_stream_t *s = (const uv_stream_t *)&c->tcp;
-
-    return c->out.n + (c->sending ? uv_stream_get_write_queue_size(s) : 0);
-}
-
 static void on_closed(uv_handle_t *h)
 {
-    struct conn *c = LIST_OF(h, struct conn, tcp);
+    struct conn *c = LIST_OF(h, struct conn, poll);
     struct net *n = c->net;
 
     buf_give_back(n, &c->in);
     buf_give_back(n, &c->out);
+    c->out_at = 0;
     conn_count(c);
     net_slot_give(n, c);
     n->n_conns--;
@@ -145,7 +134,8 @@ void conn_cut(struct conn *c)
     c->is_reading = false;
     loop_timer_cancel(c->net->loop, &c->timer);
     loop_not_at_end(&c->job);
-    uv_close((uv_handle_t *)&c->tcp, on_closed);
+    uv_close((uv_handle_t *)&c->poll, on_closed);
+    close(c->fd);
     if (id)
         c->net->on.on_gone(c->net->on.ctx, id);
 }
@@ -227,66 +217,91 @@ static void discard(struct conn *c, size_t n)
         conn_cut(c);
 }
 
-static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
-{
-    struct conn *c = LIST_OF(h, struct conn, tcp);
+static void on_ready(uv_poll_t *h, int status, int events);
 
-    (void)suggested;
-    *buf = uv_buf_init(c->net->read_buf, READ_BYTES);
+/* Be told of what we can deal with, and of nothing else: what is ready and
+ * left alone would be told again and again. */
+static void watch(struct conn *c)
+{
+    int events =
+        (c->is_reading ? UV_READABLE : 0) | (c->is_blocked ? UV_WRITABLE : 0);
+
+    if (c->state == CONN_CLOSED || events == c->watched)
+        return;
+    c->watched = events;
+    if (!events)
+        uv_poll_stop(&c->poll);
+    else if (FAULT("net.watch") ||
+             uv_poll_start(&c->poll, events, on_ready) != 0)
+        conn_cut(c);
+}
+
+void conn_set_reading(struct conn *c, bool on)
+{
+    c->is_reading = on && !c->has_eof;
+    watch(c);
 }
 
 static void on_eof(struct conn *c)
 {
     c->has_eof = true;
-    c->is_reading = false;
+    conn_set_reading(c, false);
     if (c->state == CONN_LINGER)
         conn_cut(c);
-    else if (c->state != CONN_DRAIN)
+    else if (c->state != CONN_DRAIN && c->state != CONN_CLOSED)
         serve_eof(c);
 }
 
-static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+static bool is_passing(int error)
 {
-    struct conn *c = LIST_OF(s, struct conn, tcp);
-
-    if (c->state == CONN_CLOSED || n == 0)
-        return;
-    if (FAULT("net.read"))
-        n = UV_ECONNRESET;
-    if (n == UV_EOF) {
-        on_eof(c);
-    } else if (n < 0) {
-        conn_cut(c);
-    } else {
-        c->net->stats.bytes_in_total += n;
-        if (c->state == CONN_DRAIN || c->state == CONN_LINGER)
-            discard(c, (size_t)n);
-        else
-            serve_bytes(c, buf->base, (size_t)n);
-    }
+    return error == EAGAIN || error == EINTR;
 }
 
-void conn_set_reading(struct conn *c, bool on)
+static void read_some(struct conn *c)
 {
-    on = on && !c->has_eof;
-    if (c->state == CONN_CLOSED || c->is_reading == on)
+    ssize_t n = recv(c->fd, c->net->read_buf, READ_BYTES, MSG_DONTWAIT);
+
+    if (FAULT("net.read")) {
+        n = -1;
+        errno = ECONNRESET;
+    }
+    if (n < 0) {
+        if (!is_passing(errno))
+            conn_cut(c);
         return;
-    c->is_reading = on;
-    if (!on)
-        uv_read_stop(stream_of(c));
-    else if (FAULT("net.read_start") ||
-             uv_read_start(stream_of(c), on_alloc, on_read) != 0)
+    }
+    if (n == 0) {
+        on_eof(c);
+        return;
+    }
+    c->net->stats.bytes_in_total += n;
+    if (c->state == CONN_DRAIN || c->state == CONN_LINGER)
+        discard(c, (size_t)n);
+    else
+        serve_bytes(c, c->net->read_buf, (size_t)n);
+}
+
+/* Status is an error when the peer has reset the connection. */
+static void on_ready(uv_poll_t *h, int status, int events)
+{
+    struct conn *c = LIST_OF(h, struct conn, poll);
+
+    if (status < 0) {
         conn_cut(c);
+        return;
+    }
+    if (events & UV_WRITABLE) {
+        c->is_blocked = false;
+        conn_kick(c);
+    }
+    if (events & UV_READABLE && c->is_reading)
+        read_some(c);
 }
 
 /* Everything of the last reply is out: say so, and listen on for a while. */
 static void linger(struct conn *c)
 {
-    uv_os_fd_t fd;
-
-    if (c->has_eof || FAULT("net.shutdown") ||
-        uv_fileno((uv_handle_t *)&c->tcp, &fd) != 0 ||
-        shutdown(fd, SHUT_WR) != 0) {
+    if (c->has_eof || FAULT("net.shutdown") || shutdown(c->fd, SHUT_WR) != 0) {
         conn_cut(c);
         return;
     }
@@ -303,79 +318,52 @@ static void after_write(struct conn *c)
         serve_sent(c);
 }
 
-static void on_sent(uv_write_t *rq, int status)
+/* Forget what has left. The rest moves to the front once it is the smaller
+ * part, so that a byte moves once at the most. */
+static void drop_sent(struct conn *c)
 {
-    struct sending *s = LIST_OF(rq, struct sending, rq);
-    struct conn *c = s->c;
-
-    if (status == 0)
-        c->net->stats.bytes_out_total += (int64_t)s->left;
-    c->sending = NULL;
-    buf_give_back(c->net, &s->bytes);
-    free(s);
-    conn_count(c);
-    if (c->state == CONN_CLOSED)
+    if (c->out_at < c->out.n - c->out_at)
         return;
-    if (status != 0) {
-        conn_cut(c);
-        return;
-    }
-    conn_kick(c);
-}
-
-/* The kernel took `taken` bytes of what gathered; let libuv bring the rest. */
-static void send_rest(struct conn *c, size_t taken)
-{
-    struct sending *s = FAULT("net.sending") ? NULL : malloc(sizeof(*s));
-    uv_buf_t rest;
-
-    if (!s) {
-        conn_cut(c);
-        return;
-    }
-    *s = (struct sending){.c = c, .bytes = c->out, .left = c->out.n - taken};
-    rest = uv_buf_init(s->bytes.p + taken, (unsigned)s->left);
-    buf_init(&c->out, c->out.limit);
-    c->sending = s;
-    if (FAULT("net.write_rest") ||
-        uv_write(&s->rq, stream_of(c), &rest, 1, on_sent) != 0) {
-        c->sending = NULL;
-        buf_fini(&s->bytes);
-        free(s);
-        conn_cut(c);
-    }
-    conn_count(c);
-    if (!c->sending)
-        return;
-    c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
-    conn_arm(c);
+    buf_drop(&c->out, c->out_at);
+    c->out_at = 0;
+    if (c->out.n == 0)
+        buf_give_back(c->net, &c->out);
+    else if (c->out.cap > SPARE_BUF_BYTES && c->out.n <= c->out.cap / 4)
+        buf_shrink(&c->out);
 }
 
 static void flush(struct conn *c)
 {
-    uv_buf_t all = uv_buf_init(c->out.p, (unsigned)c->out.n);
-    ssize_t n =
-        FAULT("net.write") ? UV_EPIPE : uv_try_write(stream_of(c), &all, 1);
+    ssize_t n = send(c->fd, c->out.p + c->out_at, conn_unsent_bytes(c),
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
 
-    if (n == UV_EAGAIN)
-        n = 0;
-    if (n < 0) {
+    if (FAULT("net.write")) {
+        n = -1;
+        errno = EPIPE;
+    }
+    if (n < 0 && !is_passing(errno)) {
         conn_cut(c);
         return;
     }
-    c->net->stats.bytes_out_total += n;
-    if ((size_t)n < c->out.n) {
-        send_rest(c, (size_t)n);
-    } else {
-        c->out.n = 0;
-        buf_give_back(c->net, &c->out);
+    if (n > 0) {
+        c->net->stats.bytes_out_total += n;
+        c->out_at += (size_t)n;
+        drop_sent(c);
         conn_count(c);
     }
+    c->is_blocked = conn_unsent_bytes(c) > 0;
+    if (c->is_blocked && (n > 0 || c->write_deadline_ms == INT64_MAX))
+        c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
+    else if (!c->is_blocked)
+        c->write_deadline_ms = INT64_MAX;
+    watch(c);
+    if (c->is_blocked && c->state != CONN_CLOSED)
+        conn_arm(c);
 }
 
 void conn_flush(struct conn *c)
 {
-    if (c->state != CONN_CLOSED && c->out.n && !c->sending)
+    if (c->state != CONN_CLOSED && conn_unsent_bytes(c) && !c->is_blocked)
         flush(c);
 }
 
@@ -390,29 +378,13 @@ static void on_end_of_turn(struct loop_job *job)
         after_write(c);
 }
 
-/* Whether the peer took nothing for too long. */
-static bool is_stuck(struct conn *c, int64_t now_ms)
-{
-    size_t left;
-
-    if (!c->sending || now_ms < c->write_deadline_ms)
-        return false;
-    left = uv_stream_get_write_queue_size(stream_of(c));
-    if (left >= c->sending->left)
-        return true;
-    c->net->stats.bytes_out_total += (int64_t)(c->sending->left - left);
-    c->sending->left = left;
-    conn_count(c);
-    c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
-    return false;
-}
-
 static void on_timer(struct timer *t)
 {
     struct conn *c = LIST_OF(t, struct conn, timer);
     int64_t now_ms = loop_mono_ms(c->net->loop);
 
-    if (is_stuck(c, now_ms)) {
+    /* The peer took nothing for too long. */
+    if (c->is_blocked && now_ms >= c->write_deadline_ms) {
         c->net->stats.timeouts_total++;
         conn_cut(c);
         return;
@@ -438,6 +410,7 @@ static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
     c->job.run = on_end_of_turn;
     c->timer.fire = on_timer;
     c->state = CONN_IDLE;
+    c->write_deadline_ms = INT64_MAX;
     memcpy(c->peer, peer, strnlen(peer, ADDR_TEXT_BYTES - 1));
     buf_init(&c->in, 0); /* conn_keep_input sets the limit */
     buf_init(&c->out, OUT_BYTES);
@@ -451,20 +424,22 @@ static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
 struct conn *conn_new(struct net *n, int fd, const char *peer, bool is_away)
 {
     struct conn *c = conn_alloc(n, peer, is_away);
+    int one = 1;
 
+    if (c &&
+        (FAULT("net.open") || uv_poll_init(&n->loop->uv, &c->poll, fd) != 0)) {
+        net_slot_give(n, c);
+        free(c);
+        c = NULL;
+    }
     if (!c) {
         close(fd);
         return NULL;
     }
-    uv_tcp_init(&n->loop->uv, &c->tcp);
+    c->fd = fd;
     n->n_conns++;
     n->n_away += is_away;
-    if (FAULT("net.open") || uv_tcp_open(&c->tcp, fd) != 0) {
-        close(fd);
-        conn_cut(c);
-        return NULL;
-    }
-    uv_tcp_nodelay(&c->tcp, 1);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
     conn_set_reading(c, true);
     return c->state == CONN_CLOSED ? NULL : c;

@@ -54,15 +54,15 @@ enum conn_state {
 };
 
 struct conn {
-    uv_tcp_t tcp;
+    uv_poll_t poll;
     struct net *net;
     struct loop_job job; /* at the end of the turn: write */
     struct timer timer;  /* the only one; see conn_arm */
     int64_t deadline_ms; /* of the state; INT64_MAX: none */
     int64_t write_deadline_ms;
-    struct sending *sending; /* what the kernel did not take at once */
-    struct buf in;           /* of requests not yet whole or not yet due */
-    struct buf out;          /* gathered in this turn, or behind `sending` */
+    struct buf in;  /* of requests not yet whole or not yet due */
+    struct buf out; /* what was not sent yet, from out_at on */
+    size_t out_at;
     struct http_parse parse;
     uint64_t id;   /* of the open request, or zero */
     uint64_t turn; /* n_taken is of this one */
@@ -71,9 +71,12 @@ struct conn {
     size_t counted_held_bytes, counted_unsent_bytes;
     size_t discarded_bytes;
     uint32_t slot;
+    int fd;
+    int watched;   /* what poll was asked to tell */
     uint8_t state; /* enum conn_state; conn_move changes it */
     bool is_reading;
-    bool is_away; /* over the limit and being told so */
+    bool is_blocked; /* the kernel took no more; write_deadline_ms counts */
+    bool is_away;    /* over the limit and being told so */
     bool has_eof;
     bool wants_room;
     /* Of the open request: */
@@ -179,10 +182,8 @@ void conn_kick_next_turn(struct conn *c);
 /* Bytes handed to us that the kernel has not taken. */
 size_t conn_unsent_bytes(const struct conn *c);
 
-/* Memory of its buffers, used or not; and what of the output was not taken
- * when we last looked, which libuv does not tell in between. */
+/* Memory of its buffers, used or not. */
 size_t conn_held_bytes(const struct conn *c);
-size_t conn_seen_unsent_bytes(const struct conn *c);
 
 /* Write what gathered now instead of at the end of the turn. */
 void conn_flush(struct conn *c);

@@ -210,7 +210,7 @@ bool net_check(const struct net *n)
     for (uint32_t i = 0; i < n->n_slots; i++)
         if (n->slots[i].c) {
             held += conn_held_bytes(n->slots[i].c);
-            unsent += conn_seen_unsent_bytes(n->slots[i].c);
+            unsent += conn_unsent_bytes(n->slots[i].c);
         }
     return held == n->held_bytes && unsent == n->unsent_bytes;
 }

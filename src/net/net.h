@@ -65,8 +65,7 @@ struct net_handler {
     struct str (*word_error)(void *ctx, enum err e, struct buf *body);
 };
 
-/* Borrows loop and log; copies opts and handler. NULL: memory is gone. The
- * process must ignore SIGPIPE: libuv writes without MSG_NOSIGNAL. */
+/* Borrows loop and log; copies opts and handler. NULL: memory is gone. */
 struct net *net_new(struct loop *loop, struct log *log,
                     const struct net_opts *opts,
                     const struct net_handler *handler);
@@ -123,9 +122,7 @@ struct net_stats {
     int64_t timeouts_total;    /* a request, a reply or a reader too slow */
     int64_t idle_closed_total; /* nothing came for idle_timeout_ms */
     int64_t bytes_in_total, bytes_out_total;
-    /* Waiting to be written, all connections. Of what is on its way all counts
-     * until all was taken, or a time-out made us look. */
-    int64_t unsent_bytes;
+    int64_t unsent_bytes;   /* waiting to be written, all connections */
     int64_t buffered_bytes; /* memory of the buffers of all connections */
 };
 
