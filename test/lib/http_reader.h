@@ -32,6 +32,19 @@ static inline void add(struct reader *r, const char *text)
     snprintf(r->out + at, sizeof(r->out) - at, "%s", text);
 }
 
+/* "bad_request: the Host header is missing", "too_large: ... (20)" */
+static inline void add_refusal(struct reader *r)
+{
+    char text[200], limit[32] = "";
+
+    CHECK(r->parse.what != NULL);
+    if (r->parse.limit)
+        snprintf(limit, sizeof(limit), " (%zu)", r->parse.limit);
+    snprintf(text, sizeof(text), "%s: %s%s", err_row(r->parse.bad)->code,
+             r->parse.what, limit);
+    add(r, text);
+}
+
 /* "GET /a?b [body] {name=value} keep; " */
 static inline void add_request(struct reader *r, const struct http_request *rq)
 {
@@ -75,7 +88,7 @@ static inline void feed(struct reader *r, const char *p, size_t n)
             break;
         r->is_bad = step == HTTP_BAD;
         if (r->is_bad) {
-            add(r, err_row(r->parse.bad)->code);
+            add_refusal(r);
             break;
         }
         add_request(r, &rq);
@@ -140,8 +153,8 @@ struct row {
     {                          \
         in, sizeof(in) - 1, as \
     }
-#define H   "Host: h\r\n"
-#define BAD "bad_request"
+#define H         "Host: h\r\n"
+#define BAD(what) "bad_request: " what
 
 static inline void check_rows(const struct row *rows, size_t n)
 {
