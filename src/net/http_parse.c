@@ -295,7 +295,7 @@ static enum err read_header(struct http_parse *p, struct head *h,
         return malformed(p, "a header line is not a name, a colon and a value");
     out->name = str_sub(line, 0, n);
     out->value = str_sub(line, n + 1, line.n);
-    if (!is_all(out->value, B_VALUE))
+    if (str_has_control(out->value))
         return malformed(p, "a control character in a header");
     out->value = str_trim(out->value);
     return note_header(p, h, line, out);
