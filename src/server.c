@@ -102,10 +102,16 @@ static void on_gone(void *ctx, uint64_t id)
     (void)id;
 }
 
-static struct str word_error(void *ctx, enum err e, struct buf *body)
+/* "the request is malformed: the Host header is missing" */
+static struct str word_error(void *ctx, enum err e, struct str what,
+                             struct buf *body)
 {
+    struct why why = {""};
+
     (void)ctx;
-    speak_error(body, e, STR(""), STR(""));
+    if (what.n)
+        why_err(&why, e, "%s: %.*s", err_row(e)->wording, STR_ARG(what));
+    speak_error(body, e, str_of(why.text), STR(""));
     return SPEAK_JSON;
 }
 

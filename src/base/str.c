@@ -1,5 +1,9 @@
 #include "base/str.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 bool str_eq_nocase(struct str a, struct str b)
 {
     if (a.n != b.n)
@@ -97,6 +101,47 @@ enum err str_to_i64(struct str s, int64_t *out)
     *out = v;
     return OK;
 }
+
+bool str_has_control_plain(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+#ifdef __SSE2__
+/* Sixteen bytes at p: a bit for each that is a control character. */
+static int control_bits(const char *p)
+{
+    __m128i x = _mm_loadu_si128((const __m128i *)p);
+    __m128i last = _mm_set1_epi8(0x1f); /* below the space */
+    __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, last), x);
+    __m128i tab = _mm_cmpeq_epi8(x, _mm_set1_epi8('\t'));
+    __m128i del = _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f));
+
+    return _mm_movemask_epi8(_mm_or_si128(_mm_andnot_si128(tab, low), del));
+}
+
+/* The last sixteen overlap those before, so that nothing is read past them. */
+bool str_has_control(struct str s)
+{
+    if (s.n < 16)
+        return str_has_control_plain(s);
+    for (size_t i = 0; i < s.n - 16; i += 16)
+        if (control_bits(s.p + i))
+            return true;
+    return control_bits(s.p + s.n - 16);
+}
+#else
+bool str_has_control(struct str s)
+{
+    return str_has_control_plain(s);
+}
+#endif
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {

@@ -69,6 +69,12 @@ struct str str_trim(struct str s);
  * characters, those of Unicode (U+0080 to U+009F) included. */
 void str_tame(char *p, size_t n);
 
+/* Whether a control character of ASCII other than tab is among the bytes: what
+ * could end a line early, or hide in it. The plain one, byte by byte, is what
+ * tests hold the other against. */
+bool str_has_control(struct str s);
+bool str_has_control_plain(struct str s);
+
 /* A whole decimal number with optional minus, nothing around it, that fits.
  * ERR_SYNTAX otherwise; *out is then untouched. */
 MUST_USE enum err str_to_i64(struct str s, int64_t *out);

@@ -111,6 +111,31 @@ TEST(distance_counts_edits_and_swaps)
     CHECK(str_distance((struct str){longest, 65}, STR("")) == STR_FAR);
 }
 
+/* Every byte at every place of every length, in memory that ends there. */
+TEST(control_characters_are_found_wherever_they_are)
+{
+    int n_wrong = 0;
+
+    for (size_t n = 0; n <= 50; n++) {
+        char *p = malloc(n ? n : 1);
+        struct str s = {p, n};
+
+        memset(p, 'a', n);
+        n_wrong += str_has_control(s) || str_has_control_plain(s);
+        for (size_t at = 0; at < n; at++)
+            for (int c = 0; c < 256; c++) {
+                bool is_one = (c < 32 && c != 9) || c == 127;
+
+                p[at] = (char)c;
+                n_wrong += str_has_control(s) != is_one;
+                n_wrong += str_has_control_plain(s) != is_one;
+                p[at] = at % 2 ? '\t' : '\xff';
+            }
+        free(p);
+    }
+    CHECK(n_wrong == 0);
+}
+
 TEST(every_error_has_a_row)
 {
     for (int e = OK + 1; e < N_ERR; e++) {

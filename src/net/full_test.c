@@ -86,6 +86,7 @@ TEST(a_half_head_counts_too_and_one_that_comes_whole_does_not)
     say(b, "GET /b HT");
     HEAR_UNTIL(&s, b, &h, h.is_eof);
     CHECK(has(&h, "503 Service Unavailable"));
+    CHECK(has(&h, "its buffers hold more than http.maxBufferedBytes"));
     close(b);
     c = dial(&s);
     h = (struct heard){.n = 0};
@@ -163,7 +164,7 @@ TEST(who_has_not_read_a_reply_gets_no_second_over_the_limit)
     struct stage s;
     struct net_opts opts = test_opts();
     struct heard h;
-    char *body = calloc(1, BIG), last[64] = "";
+    char *body = calloc(1, BIG), last[128] = "";
     size_t n_heard = 0;
     int slow;
 

@@ -93,6 +93,8 @@ struct http_parse {
     uint32_t n_headers;
     uint32_t n_trailers;
     enum err bad;      /* after HTTP_BAD: what is wrong */
+    const char *what;  /* and in words; a constant without a full stop */
+    size_t limit;      /* where the words end in a setting: what it is */
     size_t head_bytes; /* whole head, empty line included; 0 before its end */
     size_t body_bytes; /* of the body so far, framing taken out */
     size_t left;       /* still to come of the body or of this chunk */
@@ -111,8 +113,8 @@ enum http_step { HTTP_MORE, HTTP_DONE, HTTP_BAD };
  *
  * HTTP_DONE fills rq, all but its peer, with slices into bytes and slots; the
  * request took p->head_bytes + p->body_bytes, and what lies behind belongs to
- * the next. HTTP_BAD: p->bad says why, and there is no way on. The outcome
- * does not depend on how the bytes were cut into calls.
+ * the next. HTTP_BAD: p->bad and p->what say why, and there is no way on. The
+ * outcome does not depend on how the bytes were cut into calls.
  *
  * Limits may change between calls: a head that was accepted stays accepted,
  * what comes after it is held against the limits of its call. slots has room

@@ -71,6 +71,27 @@ static bool is_all(struct str s, enum byte_class class)
     return span(s, class) == s.n;
 }
 
+/* What is wrong with a request, for the program and for people. The words are
+ * constants: bytes of the client are never among them. */
+static enum err flaw(struct http_parse *p, enum err e, const char *what)
+{
+    p->bad = e;
+    p->what = what;
+    return e;
+}
+
+static enum err malformed(struct http_parse *p, const char *what)
+{
+    return flaw(p, ERR_BAD_REQUEST, what);
+}
+
+static enum err over(struct http_parse *p, enum err e, const char *what,
+                     size_t limit)
+{
+    p->limit = limit;
+    return flaw(p, e, what);
+}
+
 /* What the lines of a head said, until they are judged together. */
 struct head {
     struct str authority; /* of a target in absolute form */
@@ -81,6 +102,9 @@ struct head {
     bool has_host, has_length, has_coding, has_expect;
     bool says_close, says_keep_alive;
 };
+
+static const char no_cr[] = "a line ends without CR";
+static const char body_over[] = "the body is larger than http.maxBodyBytes";
 
 enum line { LINE_MORE, LINE_WHOLE, LINE_BAD, LINE_LONG };
 
@@ -136,31 +160,31 @@ static enum err read_version(struct http_parse *p, struct str s)
         return OK;
     if (s.n == 8 && str_starts(s, STR("HTTP/")) && s.p[5] >= '0' &&
         s.p[5] <= '9' && s.p[6] == '.' && s.p[7] >= '0' && s.p[7] <= '9')
-        return ERR_HTTP_VERSION;
-    return ERR_BAD_REQUEST;
+        return flaw(p, ERR_HTTP_VERSION, "the request names another");
+    return malformed(p, "the version is not written like HTTP/1.1");
 }
 
-static enum err read_target(struct head *h, struct str s,
+static enum err read_target(struct http_parse *p, struct head *h, struct str s,
                             struct http_request *rq)
 {
     struct str scheme = STR("http://");
     size_t at;
 
     if (!is_all(s, B_TARGET))
-        return ERR_BAD_REQUEST;
+        return malformed(p, "the target has a byte that must be encoded");
     if (str_eq_nocase(str_sub(s, 0, scheme.n), scheme)) {
         at = scheme.n;
         while (at < s.n && s.p[at] != '/' && s.p[at] != '?')
             at++;
         h->authority = str_sub(s, scheme.n, at);
         if (h->authority.n == 0)
-            return ERR_BAD_REQUEST;
+            return malformed(p, "the target names no host");
         s = str_sub(s, at, s.n);
     } else if (str_eq(s, STR("*"))) {
         if (!str_eq(rq->method, STR("OPTIONS")))
-            return ERR_BAD_REQUEST;
+            return malformed(p, "the target * is for OPTIONS alone");
     } else if (s.n == 0 || s.p[0] != '/') {
-        return ERR_BAD_REQUEST;
+        return malformed(p, "the target must begin with / or http://");
     }
     at = str_find(s, '?', 0);
     rq->path = at ? str_sub(s, 0, at) : STR("/");
@@ -172,29 +196,31 @@ static enum err read_request_line(struct http_parse *p, struct head *h,
                                   struct str line, struct http_request *rq)
 {
     size_t n = span(line, B_TOKEN);
-    size_t space;
+    size_t space = str_find(line, ' ', n + 1);
     enum err e;
 
     if (n == 0 || n == line.n || line.p[n] != ' ')
-        return ERR_BAD_REQUEST;
-    space = str_find(line, ' ', n + 1);
-    if (space == line.n)
-        return ERR_BAD_REQUEST;
+        return malformed(p, "the method is not a word and one space");
+    if (space == line.n || str_find(line, ' ', space + 1) != line.n)
+        return malformed(p, "the request line has not exactly two spaces");
     rq->method = str_sub(line, 0, n);
     e = read_version(p, str_sub(line, space + 1, line.n));
     if (e)
         return e;
-    if (n > HTTP_METHOD_BYTES || str_eq(rq->method, STR("CONNECT")))
-        return ERR_NOT_IMPLEMENTED;
+    if (str_eq(rq->method, STR("CONNECT")))
+        return flaw(p, ERR_NOT_IMPLEMENTED, "the method CONNECT");
+    if (n > HTTP_METHOD_BYTES)
+        return flaw(p, ERR_NOT_IMPLEMENTED, "a method of more than 32 bytes");
     p->is_head = str_eq(rq->method, STR("HEAD"));
-    return read_target(h, str_sub(line, n + 1, space), rq);
+    return read_target(p, h, str_sub(line, n + 1, space), rq);
 }
 
-/* A header that may be there once. */
-static enum err keep_once(struct str value, struct str *to, bool *has)
+/* A header that may be there once; `twice` are the words for when it is not. */
+static enum err keep_once(struct http_parse *p, struct str value,
+                          struct str *to, bool *has, const char *twice)
 {
     if (*has)
-        return ERR_BAD_REQUEST;
+        return malformed(p, twice);
     *to = value;
     *has = true;
     return OK;
@@ -214,27 +240,30 @@ static void read_connection(struct head *h, struct str value)
 
 /* A header that decides how long the body is. A tab beside its value is legal,
  * yet some readers take it for a part of the value. */
-static enum err keep_framing(struct str line, struct str value, struct str *to,
-                             bool *has)
+static enum err keep_framing(struct http_parse *p, struct str line,
+                             struct str value, struct str *to, bool *has,
+                             const char *twice)
 {
     if (memchr(line.p, '\t', line.n))
-        return ERR_BAD_REQUEST;
-    return keep_once(value, to, has);
+        return malformed(p, "a tab beside the length or the coding");
+    return keep_once(p, value, to, has, twice);
 }
 
 /* The few headers that mean something here; lengths first, since nearly every
  * header fails there. */
-static enum err note_header(struct head *h, struct str line,
-                            const struct http_header *hd)
+static enum err note_header(struct http_parse *p, struct head *h,
+                            struct str line, const struct http_header *hd)
 {
     switch (hd->name.n) {
     case 4:
         if (str_eq_nocase(hd->name, STR("host")))
-            return keep_once(hd->value, &h->host, &h->has_host);
+            return keep_once(p, hd->value, &h->host, &h->has_host,
+                             "there are two Host headers");
         break;
     case 6:
         if (str_eq_nocase(hd->name, STR("expect")))
-            return keep_once(hd->value, &h->expect, &h->has_expect);
+            return keep_once(p, hd->value, &h->expect, &h->has_expect,
+                             "there are two Expect headers");
         break;
     case 10:
         if (str_eq_nocase(hd->name, STR("connection")))
@@ -242,58 +271,67 @@ static enum err note_header(struct head *h, struct str line,
         break;
     case 14:
         if (str_eq_nocase(hd->name, STR("content-length")))
-            return keep_framing(line, hd->value, &h->length, &h->has_length);
+            return keep_framing(p, line, hd->value, &h->length, &h->has_length,
+                                "there are two Content-Length headers");
         break;
     case 17:
         if (str_eq_nocase(hd->name, STR("transfer-encoding")))
-            return keep_framing(line, hd->value, &h->coding, &h->has_coding);
+            return keep_framing(p, line, hd->value, &h->coding, &h->has_coding,
+                                "there are two Transfer-Encoding headers");
         break;
     default: break;
     }
     return OK;
 }
 
-static enum err read_header(struct str line, struct http_header *out)
+static enum err read_header(struct http_parse *p, struct head *h,
+                            struct str line, struct http_header *out)
 {
     size_t n = span(line, B_TOKEN);
 
+    if (line.n && (line.p[0] == ' ' || line.p[0] == '\t'))
+        return malformed(p, "a header line is folded");
     if (n == 0 || n == line.n || line.p[n] != ':')
-        return ERR_BAD_REQUEST;
+        return malformed(p, "a header line is not a name, a colon and a value");
     out->name = str_sub(line, 0, n);
     out->value = str_sub(line, n + 1, line.n);
-    if (!is_all(out->value, B_VALUE))
-        return ERR_BAD_REQUEST;
+    if (str_has_control(out->value))
+        return malformed(p, "a control character in a header");
     out->value = str_trim(out->value);
-    return OK;
+    return note_header(p, h, line, out);
 }
 
 /* Eighteen digits always fit, and nobody means more. */
-static enum err read_length(struct str s, size_t max, size_t *out)
+static enum err read_length(struct http_parse *p, struct str s, size_t max)
 {
     size_t v = 0;
 
-    if (s.n == 0 || s.n > 18)
-        return ERR_BAD_REQUEST;
+    if (s.n == 0)
+        return malformed(p, "Content-Length is empty");
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] < '0' || s.p[i] > '9')
-            return ERR_BAD_REQUEST;
+            return malformed(p, "Content-Length is not one number");
         v = v * 10 + (size_t)(s.p[i] - '0');
     }
-    *out = v;
-    return v > max ? ERR_LIMIT : OK;
+    if (s.n > 18)
+        return malformed(p, "Content-Length has more than 18 digits");
+    p->left = v;
+    return v > max ? over(p, ERR_LIMIT, body_over, max) : OK;
 }
 
-static enum err judge_host(const struct http_parse *p, const struct head *h)
+static enum err judge_host(struct http_parse *p, const struct head *h)
 {
     if (!h->has_host && !p->is_http_10)
-        return ERR_BAD_REQUEST;
+        return malformed(p, "the Host header is missing");
     if (h->has_host && !host_is_valid(h->host))
-        return ERR_BAD_REQUEST;
+        return malformed(p, "the Host header is not a valid host");
     if (h->authority.n == 0)
         return OK;
     if (h->has_host && !str_eq_nocase(h->authority, h->host))
-        return ERR_BAD_REQUEST;
-    return host_is_valid(h->authority) ? OK : ERR_BAD_REQUEST;
+        return malformed(p, "the target and the Host header differ");
+    if (!host_is_valid(h->authority))
+        return malformed(p, "the target does not name a valid host");
+    return OK;
 }
 
 /* How long the body is and how it comes. */
@@ -303,16 +341,17 @@ static enum err judge_body(struct http_parse *p, const struct head *h,
     p->phase = HTTP_BODY;
     p->left = 0;
     if (h->has_coding) {
-        if (h->has_length || p->is_http_10)
-            return ERR_BAD_REQUEST;
+        if (h->has_length)
+            return malformed(p, "both Content-Length and Transfer-Encoding");
+        if (p->is_http_10)
+            return malformed(p, "Transfer-Encoding is not in HTTP/1.0");
         if (!str_eq_nocase(h->coding, STR("chunked")))
-            return ERR_NOT_IMPLEMENTED;
+            return flaw(p, ERR_NOT_IMPLEMENTED,
+                        "a Transfer-Encoding other than chunked");
         p->phase = HTTP_CHUNK_SIZE;
         return OK;
     }
-    if (h->has_length)
-        return read_length(h->length, max_body_bytes, &p->left);
-    return OK;
+    return h->has_length ? read_length(p, h->length, max_body_bytes) : OK;
 }
 
 static enum err judge(struct http_parse *p, const struct head *h,
@@ -326,16 +365,23 @@ static enum err judge(struct http_parse *p, const struct head *h,
         return e;
     if (h->has_expect && !p->is_http_10) {
         if (!str_eq_nocase(h->expect, STR("100-continue")))
-            return ERR_EXPECTATION;
+            return flaw(p, ERR_EXPECTATION, "the Expect header says another");
         p->expects_continue = true;
     }
     p->keeps_alive = !h->says_close && (!p->is_http_10 || h->says_keep_alive);
     return OK;
 }
 
-static enum http_step bad(struct http_parse *p, enum err e)
+static enum http_step bad(struct http_parse *p, const char *what)
 {
-    p->bad = e;
+    malformed(p, what);
+    return HTTP_BAD;
+}
+
+static enum http_step bad_headers(struct http_parse *p, const char *what,
+                                  size_t limit)
+{
+    over(p, ERR_HEADERS_TOO_LARGE, what, limit);
     return HTTP_BAD;
 }
 
@@ -348,6 +394,17 @@ static enum http_step head_more(struct http_parse *p, size_t seen,
     return HTTP_MORE;
 }
 
+/* Whoever speaks TLS or nonsense to us learns it at the first byte. */
+static const char *not_a_method(char c)
+{
+    switch (c) {
+    case 0x16: return "this is not HTTP: it looks like TLS";
+    case '\n': return no_cr;
+    case '\r': return "there is more than one empty line before it";
+    default: return "it does not begin with a method";
+    }
+}
+
 /* The request line and what may precede it. */
 static enum http_step read_first_line(struct http_parse *p,
                                       const struct http_limits *l,
@@ -357,29 +414,29 @@ static enum http_step read_first_line(struct http_parse *p,
     size_t at = 0;
     uint8_t n_blank = p->n_blank;
     struct str line;
-    enum err e;
 
     if (n_blank == 1 || (n_blank == 0 && in.n && in.p[0] == '\r'))
         for (; n_blank < 2 && at < in.n; n_blank++, at++)
             if (in.p[at] != "\r\n"[n_blank])
-                return bad(p, ERR_BAD_REQUEST);
+                return bad(p, "a CR without LF");
     if (at == in.n) {
         p->n_blank = n_blank;
         return head_more(p, 0, 0);
     }
-    /* Whoever speaks TLS or nonsense to us learns it at the first byte. */
     if (!(classes[(unsigned char)in.p[at]] & B_TOKEN))
-        return bad(p, ERR_BAD_REQUEST);
+        return bad(p, not_a_method(in.p[at]));
     switch (
         cut_line(str_sub(in, at, in.n), l->max_request_line_bytes + 2, &line)) {
     case LINE_MORE: return head_more(p, in.n, at);
-    case LINE_LONG: return bad(p, ERR_URI_TOO_LONG);
-    case LINE_BAD: return bad(p, ERR_BAD_REQUEST);
+    case LINE_LONG:
+        over(p, ERR_URI_TOO_LONG, "it is longer than http.maxRequestLineBytes",
+             l->max_request_line_bytes);
+        return HTTP_BAD;
+    case LINE_BAD: return bad(p, no_cr);
     case LINE_WHOLE: break;
     }
-    e = read_request_line(p, h, line, rq);
-    if (e)
-        return bad(p, e);
+    if (read_request_line(p, h, line, rq))
+        return HTTP_BAD;
     p->headers_at = at + line.n + 2;
     return HTTP_DONE;
 }
@@ -401,19 +458,17 @@ static enum http_step read_header_line(struct http_parse *p,
 {
     size_t room = l->max_header_bytes - (*at - p->headers_at);
     struct str line;
-    enum err e;
 
     switch (cut_line(str_sub(in, *at, in.n), room, &line)) {
     case LINE_MORE: return head_more(p, in.n, *at);
-    case LINE_LONG: return bad(p, ERR_HEADERS_TOO_LARGE);
-    case LINE_BAD: return bad(p, ERR_BAD_REQUEST);
+    case LINE_LONG:
+        return bad_headers(p, "they are larger than http.maxHeaderBytes",
+                           l->max_header_bytes);
+    case LINE_BAD: return bad(p, no_cr);
     case LINE_WHOLE: break;
     }
-    e = read_header(line, slot);
-    if (!e)
-        e = note_header(h, line, slot);
-    if (e)
-        return bad(p, e);
+    if (read_header(p, h, line, slot))
+        return HTTP_BAD;
     *at += line.n + 2;
     return HTTP_DONE;
 }
@@ -427,7 +482,6 @@ static enum http_step read_head(struct http_parse *p,
     struct head h = {.has_host = false};
     enum http_step step;
     size_t at, n = 0;
-    enum err e;
 
     step = read_first_line(p, l, in, &h, rq);
     if (step != HTTP_DONE)
@@ -439,15 +493,15 @@ static enum http_step read_head(struct http_parse *p,
         if (step == HTTP_DONE)
             break;
         if (n == l->max_headers)
-            return bad(p, ERR_HEADERS_TOO_LARGE);
+            return bad_headers(p, "they are more than http.maxHeaders",
+                               l->max_headers);
         step = read_header_line(p, l, in, &at, &h, &slots[n]);
         if (step != HTTP_DONE)
             return step;
         n++;
     }
-    e = judge(p, &h, l->max_body_bytes);
-    if (e)
-        return bad(p, e);
+    if (judge(p, &h, l->max_body_bytes))
+        return HTTP_BAD;
     p->head_bytes = at + 2;
     p->n_headers = (uint32_t)n;
     p->seen = 0;
@@ -532,11 +586,15 @@ static enum err read_chunk_line(struct http_parse *p,
     struct str extension = str_sub(line, digits, line.n);
     uint64_t size = 0;
 
-    if (digits == 0 || digits > 16 || !extension_is_valid(extension))
-        return ERR_BAD_REQUEST;
+    if (digits == 0 || (extension.n && extension.p[0] != ';'))
+        return malformed(p, "a chunk size is not hexadecimal");
+    if (digits > 16)
+        return malformed(p, "a chunk size has more than 16 digits");
+    if (!extension_is_valid(extension))
+        return malformed(p, "a chunk has a broken extension");
     p->seen += extension.n;
     if (p->seen > HTTP_CHUNK_EXT_BYTES)
-        return ERR_BAD_REQUEST;
+        return malformed(p, "the extensions of chunks are over 4096 bytes");
     for (size_t i = 0; i < digits; i++) {
         char c = line.p[i];
 
@@ -546,7 +604,7 @@ static enum err read_chunk_line(struct http_parse *p,
     /* The limit may have fallen below what is here already. */
     if (p->body_bytes > l->max_body_bytes ||
         size > l->max_body_bytes - p->body_bytes)
-        return ERR_LIMIT;
+        return over(p, ERR_LIMIT, body_over, l->max_body_bytes);
     p->left = (size_t)size;
     p->phase = size ? HTTP_CHUNK_DATA : HTTP_TRAILER;
     if (!size)
@@ -560,17 +618,15 @@ static enum http_step chunk_size(struct http_parse *p,
                                  const struct http_limits *l, struct str *in)
 {
     struct str line;
-    enum err e;
 
     switch (cut_line(*in, HTTP_CHUNK_LINE_BYTES, &line)) {
     case LINE_MORE: return HTTP_MORE;
-    case LINE_LONG:
-    case LINE_BAD: return bad(p, ERR_BAD_REQUEST);
+    case LINE_LONG: return bad(p, "the line of a chunk is over 256 bytes");
+    case LINE_BAD: return bad(p, no_cr);
     case LINE_WHOLE: break;
     }
-    e = read_chunk_line(p, l, line);
-    if (e)
-        return bad(p, e);
+    if (read_chunk_line(p, l, line))
+        return HTTP_BAD;
     *in = str_sub(*in, line.n + 2, in->n);
     return HTTP_DONE;
 }
@@ -596,7 +652,7 @@ static enum http_step chunk_end(struct http_parse *p, struct str *in)
     enum http_step step = is_last_line(*in);
 
     if (step == HTTP_BAD)
-        return bad(p, ERR_BAD_REQUEST);
+        return bad(p, "a chunk is not followed by CRLF");
     if (step == HTTP_DONE) {
         p->phase = HTTP_CHUNK_SIZE;
         *in = str_sub(*in, 2, in->n);
@@ -606,18 +662,18 @@ static enum http_step chunk_end(struct http_parse *p, struct str *in)
 
 /* Trailers are thrown away; one that would have meant something to the framing
  * or the target, had it come in time, is a trick. */
-static enum err read_trailer(struct str line)
+static enum err read_trailer(struct http_parse *p, struct str line)
 {
     struct http_header hd;
     struct head h = {.has_host = false};
-    enum err e = read_header(line, &hd);
+    enum err e = read_header(p, &h, line, &hd);
 
-    if (!e)
-        e = note_header(&h, line, &hd);
+    if (e)
+        return e;
     if (h.has_host || h.has_length || h.has_coding || h.has_expect ||
         h.says_close || h.says_keep_alive)
-        e = ERR_BAD_REQUEST;
-    return e;
+        return malformed(p, "a trailer that belongs into the headers");
+    return OK;
 }
 
 /* HTTP_DONE with the phase back at HTTP_HEAD: that was the end of it. */
@@ -636,15 +692,19 @@ static enum http_step trailer(struct http_parse *p, const struct http_limits *l,
     if (step != HTTP_BAD)
         return step;
     if (p->n_trailers >= l->max_headers)
-        return bad(p, ERR_HEADERS_TOO_LARGE);
+        return bad_headers(p, "the trailers are more than http.maxHeaders",
+                           l->max_headers);
     switch (cut_line(*in, room, &line)) {
     case LINE_MORE: return HTTP_MORE;
-    case LINE_LONG: return bad(p, ERR_HEADERS_TOO_LARGE);
-    case LINE_BAD: return bad(p, ERR_BAD_REQUEST);
+    case LINE_LONG:
+        return bad_headers(p,
+                           "the trailers are larger than http.maxHeaderBytes",
+                           l->max_header_bytes);
+    case LINE_BAD: return bad(p, no_cr);
     case LINE_WHOLE: break;
     }
-    if (read_trailer(line))
-        return bad(p, ERR_BAD_REQUEST);
+    if (read_trailer(p, line))
+        return HTTP_BAD;
     p->n_trailers++;
     p->seen += line.n + 2;
     *in = str_sub(*in, line.n + 2, in->n);

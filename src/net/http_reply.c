@@ -64,17 +64,6 @@ static bool is_name_byte(unsigned char c)
            (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-static bool value_is_safe(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return true;
-}
-
 static bool header_is_safe(const struct http_header *h)
 {
     static const struct str ours[] = {
@@ -82,7 +71,7 @@ static bool header_is_safe(const struct http_header *h)
         STR("transfer-encoding"), STR("keep-alive"),
     };
 
-    if (h->name.n == 0 || !value_is_safe(h->value))
+    if (h->name.n == 0 || str_has_control(h->value))
         return false;
     for (size_t i = 0; i < h->name.n; i++)
         if (!is_name_byte((unsigned char)h->name.p[i]))
@@ -135,7 +124,7 @@ size_t http_write_head(struct buf *out, const struct http_reply *r,
     else
         add_status(out, r->status);
     add_header(out, STR("Date"), f->date);
-    if (r->content_type.n && value_is_safe(r->content_type))
+    if (r->content_type.n && !str_has_control(r->content_type))
         add_header(out, STR("Content-Type"), r->content_type);
     else if (r->content_type.n)
         n_left_out++;

@@ -202,6 +202,6 @@ void serve_eof(struct conn *c);
 void serve_turn(struct conn *c);    /* at the end of the turn, before writing */
 void serve_sent(struct conn *c);    /* something was written */
 void serve_timeout(struct conn *c); /* the deadline of the state */
-void serve_refuse(struct conn *c, enum err e);
+void serve_refuse(struct conn *c, enum err e, struct str what);
 
 #endif

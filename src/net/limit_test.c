@@ -162,6 +162,7 @@ TEST(a_head_has_a_time)
     later(&s, 1);
     HEAR_UNTIL(&s, fd, &h, h.is_eof);
     CHECK(has(&h, "408 Request Timeout") && has(&h, "\"timeout\""));
+    CHECK(has(&h, "the headers took longer than http.headerTimeoutMs"));
     CHECK(net_stats(s.net).timeouts_total == 1);
     CHECK(net_stats(s.net).bad_requests_total == 0);
     close(fd);
@@ -187,6 +188,7 @@ TEST(a_body_has_a_time)
     later(&s, 1);
     HEAR_UNTIL(&s, fd, &h, h.is_eof);
     CHECK(has(&h, "408 Request Timeout"));
+    CHECK(has(&h, "the body took longer than http.bodyTimeoutMs"));
     close(fd);
     stage_fini(&s);
 }
@@ -235,6 +237,7 @@ TEST(a_reply_has_a_time)
     net_reply(s.net, s.ids[0], &s.reply); /* too late */
     HEAR_UNTIL(&s, fd, &h, h.is_eof);
     CHECK(has(&h, "504 Gateway Timeout") && has(&h, "no_reply"));
+    CHECK(has(&h, "it took longer than http.replyTimeoutMs"));
     CHECK(count(&h, "HTTP/1.1") == 1);
     close(fd);
     stage_fini(&s);
@@ -275,6 +278,7 @@ TEST(beyond_the_limit_clients_are_turned_away_in_words)
     say(over, GET("/")); /* unread, and still no reset */
     HEAR_UNTIL(&s, over, &h, h.is_eof || h.is_reset);
     CHECK(has(&h, "503 Service Unavailable") && has(&h, "overloaded"));
+    CHECK(has(&h, "as many connections are open as may be"));
     CHECK(has(&h, "Retry-After: 1\r\n") && !h.is_reset);
     CHECK(net_stats(s.net).refused_total == 1 && s.n_requests == 0);
     close(over);

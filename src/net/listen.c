@@ -102,7 +102,8 @@ static void take(struct net *n, int fd, const struct sockaddr *peer)
     if (!c)
         log_warn(n->log, "net.no_memory", LOG_C("peer", text));
     else if (is_away)
-        serve_refuse(c, ERR_OVERLOADED);
+        serve_refuse(c, ERR_OVERLOADED,
+                     STR("as many connections are open as may be"));
     else
         n->stats.connections_total++;
 }

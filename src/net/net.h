@@ -61,8 +61,11 @@ struct net_handler {
     void (*on_room)(void *ctx, uint64_t id);
 
     /* Word an error that net itself answers (bad request, time-out, limit):
-     * fill body and return its content type. */
-    struct str (*word_error)(void *ctx, enum err e, struct buf *body);
+     * fill body and return its content type. `what` says it more closely than
+     * e can, in words without a full stop and without a byte of the client's;
+     * it may be empty. */
+    struct str (*word_error)(void *ctx, enum err e, struct str what,
+                             struct buf *body);
 };
 
 /* Borrows loop and log; copies opts and handler. NULL: memory is gone. */

@@ -276,7 +276,8 @@ TEST(a_bad_request_is_answered_in_words_and_the_connection_closed)
     CHECK(has(&h, "HTTP/1.1 400 Bad Request\r\n"));
     CHECK(has(&h, "Content-Type: application/json\r\n"));
     CHECK(has(&h, "Connection: close\r\n"));
-    CHECK(has(&h, "{\"code\":\"bad_request\"}"));
+    CHECK(has(&h, "{\"code\":\"bad_request\",\"what\":\"the method is "
+                  "not a word and one space\"}"));
     CHECK(h.is_eof && !h.is_reset);
     CHECK(net_stats(s.net).bad_requests_total == 1);
     CHECK(net_stats(s.net).replies_total[4] == 1);
@@ -398,7 +399,7 @@ TEST(a_request_cut_short_is_a_bad_one)
         say(fd, texts[i]);
         shutdown(fd, SHUT_WR);
         HEAR_UNTIL(&s, fd, &h, h.is_eof);
-        CHECK(has(&h, "400 Bad Request"));
+        CHECK(has(&h, "400 Bad Request") && has(&h, "ends in the middle"));
         close(fd);
     }
     CHECK(s.n_requests == 0);

@@ -13,6 +13,7 @@
 #include "net/internal.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -21,6 +22,7 @@ enum {
     HEAD_ROOM_BYTES = 320, /* status line and our own headers */
     CHUNK_ROOM_BYTES = 24, /* size in hex and two CRLF */
     ERROR_BODY_BYTES = 4096,
+    WHAT_BYTES = 128, /* what is wrong, in words */
 };
 
 static bool is_over_mark(const struct conn *c)
@@ -165,7 +167,7 @@ void net_reply(struct net *n, uint64_t id, const struct http_reply *r)
 }
 
 /* A refusal of our own, after which the connection ends. */
-void serve_refuse(struct conn *c, enum err e)
+void serve_refuse(struct conn *c, enum err e, struct str what)
 {
     const struct http_header retry = {STR("Retry-After"), STR("1")};
     struct net *n = c->net;
@@ -173,9 +175,9 @@ void serve_refuse(struct conn *c, enum err e)
     struct buf body;
 
     log_debug(n->log, "net.refused", LOG_C("peer", c->peer),
-              LOG_C("code", err_row(e)->code));
+              LOG_C("code", err_row(e)->code), LOG_S("what", what));
     buf_init(&body, ERROR_BODY_BYTES);
-    r.content_type = n->on.word_error(n->on.ctx, e, &body);
+    r.content_type = n->on.word_error(n->on.ctx, e, what, &body);
     r.body = buf_str(&body);
     if (r.status == 503) {
         r.headers = &retry;
@@ -274,11 +276,31 @@ void net_stream_end(struct net *n, uint64_t id)
 
 /* Requests. */
 
-static void refuse_bad(struct conn *c, enum err e)
+/* The request that is being read ends here. */
+static void refuse_read(struct conn *c, enum err e, struct str what)
+{
+    c->is_head = c->parse.is_head;
+    serve_refuse(c, e, what);
+}
+
+static void refuse_bad(struct conn *c, enum err e, struct str what)
 {
     c->net->stats.bad_requests_total++;
-    c->is_head = c->parse.is_head;
-    serve_refuse(c, e);
+    refuse_read(c, e, what);
+}
+
+/* "the body is larger than http.maxBodyBytes (1048576)" */
+static void refuse_parsed(struct conn *c)
+{
+    const struct http_parse *p = &c->parse;
+    struct str what = str_of(p->what);
+    char text[WHAT_BYTES];
+
+    if (p->limit) {
+        snprintf(text, sizeof(text), "%s (%zu)", p->what, p->limit);
+        what = str_of(text);
+    }
+    refuse_bad(c, p->bad, what);
 }
 
 static bool headers_fit(struct net *n)
@@ -376,7 +398,7 @@ static size_t take_requests(struct conn *c, char *p, size_t *n)
             break;
         }
         if (step == HTTP_BAD) {
-            refuse_bad(c, c->parse.bad);
+            refuse_parsed(c);
             break;
         }
         used += c->parse.head_bytes + c->parse.body_bytes;
@@ -401,7 +423,7 @@ static void take_from_input(struct conn *c)
 static void end_of_input(struct conn *c)
 {
     if (c->state == CONN_HEAD || c->state == CONN_BODY)
-        refuse_bad(c, ERR_BAD_REQUEST);
+        refuse_bad(c, ERR_BAD_REQUEST, STR("it ends in the middle"));
     else if (c->state == CONN_IDLE && c->in.n == 0)
         conn_drain(c);
 }
@@ -423,8 +445,8 @@ static void make_room(struct conn *c)
         c->keeps_alive = false;
     } else {
         c->net->stats.overloaded_total++;
-        c->is_head = c->parse.is_head;
-        serve_refuse(c, ERR_OVERLOADED);
+        refuse_read(c, ERR_OVERLOADED,
+                    STR("its buffers hold more than http.maxBufferedBytes"));
     }
     if (c->state != CONN_CLOSED)
         forget_input(c, 0);
@@ -447,7 +469,7 @@ void serve_bytes(struct conn *c, char *p, size_t n)
         if (c->id)
             conn_cut(c);
         else
-            refuse_bad(c, ERR_NOMEM);
+            refuse_bad(c, ERR_NOMEM, STR(""));
         return;
     }
     if (c->in.n > n - used && takes_input(c))
@@ -503,11 +525,15 @@ void serve_timeout(struct conn *c)
     }
     n->stats.timeouts_total++;
     if (c->state != CONN_OPEN) {
-        c->is_head = c->parse.is_head;
-        serve_refuse(c, ERR_TIMEOUT);
+        refuse_read(c, ERR_TIMEOUT,
+                    c->state == CONN_HEAD
+                        ? STR("the headers took longer than "
+                              "http.headerTimeoutMs")
+                        : STR("the body took longer than http.bodyTimeoutMs"));
         return;
     }
     c->id = 0;
     n->on.on_gone(n->on.ctx, id);
-    serve_refuse(c, ERR_NO_REPLY);
+    serve_refuse(c, ERR_NO_REPLY,
+                 STR("it took longer than http.replyTimeoutMs"));
 }

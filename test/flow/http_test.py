@@ -107,7 +107,7 @@ class Answers(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    def assert_refused(self, status, data, **limits):
+    def assert_refused(self, status, data, words="", **limits):
         with Server(*settings(**limits)) as server:
             with server.connect() as peer:
                 peer.send(data.replace(b"localhost", server.host))
@@ -115,7 +115,9 @@ class Limits(unittest.TestCase):
             self.assertEqual([a.status for a in answers], [status])
             self.assertTrue(answers[0].closes, answers)
             self.assertTrue(answers[0].json()["error"]["code"])
-            self.assertTrue(answers[0].json()["error"]["message"])
+            message = answers[0].json()["error"]["message"]
+            self.assertTrue(message)
+            self.assertIn(words, message)
             self.assertEqual(server.get("/healthz").status, 200)
 
     def assert_served(self, data, **limits):
@@ -128,6 +130,7 @@ class Limits(unittest.TestCase):
         self.assert_served(request("POST", "/x", body=b"a" * 10),
                            maxBodyBytes=10)
         self.assert_refused(413, request("POST", "/x", body=b"a" * 11),
+                            "larger than http.maxBodyBytes (10)",
                             maxBodyBytes=10)
 
     def test_a_long_body_is_refused_before_it_is_sent(self):
@@ -147,6 +150,7 @@ class Limits(unittest.TestCase):
 
     def test_a_request_line_too_long(self):
         self.assert_refused(414, request("GET", "/" + "a" * 100),
+                            "longer than http.maxRequestLineBytes (100)",
                             maxRequestLineBytes=100)
 
     def test_headers_too_long(self):
@@ -155,11 +159,14 @@ class Limits(unittest.TestCase):
 
     def test_too_many_headers(self):
         self.assert_refused(431, request("GET", "/x", *["A: b"] * 5),
+                            "more than http.maxHeaders (5)",
                             maxHeaders=5)
 
     def test_nonsense(self):
-        self.assert_refused(400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03")
-        self.assert_refused(400, b"GET / HTTP/1.1\r\n\r\n")
+        self.assert_refused(400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03",
+                            "this is not HTTP: it looks like TLS")
+        self.assert_refused(400, b"GET / HTTP/1.1\r\n\r\n",
+                            "malformed: the Host header is missing")
         self.assert_refused(505, b"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n")
 
     def test_a_connection_too_many_is_told_so(self):
@@ -184,11 +191,15 @@ class Patience(unittest.TestCase):
     def assert_cut(self, sends, statuses, **limits):
         with Server(*settings(**limits)) as server, server.connect() as peer:
             peer.send(sends.replace(b"localhost", server.host))
-            self.assertEqual([r.status for r in peer.until_close()], statuses)
+            answers = peer.until_close()
+            self.assertEqual([r.status for r in answers], statuses)
+            return answers
 
     def test_a_head_that_does_not_end(self):
-        self.assert_cut(b"GET /healthz HTTP/1.1\r\nHost: loc", [408],
-                        headerTimeoutMs=50)
+        answers = self.assert_cut(b"GET /healthz HTTP/1.1\r\nHost: loc", [408],
+                                  headerTimeoutMs=50)
+        self.assertIn("longer than http.headerTimeoutMs",
+                      answers[0].json()["error"]["message"])
 
     def test_a_body_that_does_not_end(self):
         self.assert_cut(request("POST", "/x", "Content-Length: 5") + b"abc",

@@ -137,6 +137,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(whole.n_requests == parts.n_requests && whole.sum == parts.sum);
     assert(whole.is_bad == parts.is_bad);
     assert(whole.parse.bad == parts.parse.bad);
+    assert(whole.is_bad == (whole.parse.what != NULL));
+    assert(whole.parse.what == parts.parse.what);
+    assert(whole.parse.limit == parts.parse.limit);
     if (!whole.is_bad) {
         /* An empty line that came alone is not among the bytes. */
         assert(whole.n + whole.parse.n_blank == parts.n + parts.parse.n_blank);

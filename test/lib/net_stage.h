@@ -106,10 +106,12 @@ static inline void stage_room(void *ctx, uint64_t id)
     s->n_room++;
 }
 
-static inline struct str stage_word(void *ctx, enum err e, struct buf *body)
+static inline struct str stage_word(void *ctx, enum err e, struct str what,
+                                    struct buf *body)
 {
     (void)ctx;
-    buf_addf(body, "{\"code\":\"%s\"}", err_row(e)->code);
+    buf_addf(body, "{\"code\":\"%s\",\"what\":\"%.*s\"}", err_row(e)->code,
+             STR_ARG(what));
     return STR("application/json");
 }
 
