@@ -329,7 +329,7 @@ int main(int argc, char **argv)
 {
     static const struct load loads[] = {
         {"64 connections", 64, 1, 40000},
-        {"1000 connections", 1000, 1, 40000},
+        {"1000 connections", 1000, 1, 100000},
         {"64 x 16 pipelined", 64, 16, 200000},
     };
     static struct conn conns[MAX_CONNS];

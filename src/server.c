@@ -331,16 +331,13 @@ static enum err run(struct server *s, struct why *why)
 
     if (e)
         return e;
-    s->calls = (struct calls){.loop = &s->loop,
-                              .log = &s->log,
-                              .net = s->net,
-                              .started_mono_ms = loop_mono_ms(&s->loop),
-                              .is_ready = true};
+    calls_init(&s->calls, &s->loop, &s->log, s->net);
     watch_file(s);
     e = say_listening(s, why);
     if (e)
         begin_to_stop(s);
     loop_run(&s->loop);
+    calls_fini(&s->calls);
     log_info(&s->log, "server.stopped");
     return e;
 }

@@ -17,14 +17,30 @@ static const struct row {
     {STR("GET"), STR("/metrics"), call_metrics},
 };
 
-enum { N_ROWS = sizeof(table) / sizeof(*table), ERROR_BYTES = 4096 };
+enum { N_ROWS = sizeof(table) / sizeof(*table), ANSWER_BYTES = 1024 * 1024 };
 
-void call_answer(struct call *c, int status, struct str type, struct buf *body)
+void calls_init(struct calls *c, struct loop *loop, struct log *log,
+                struct net *net)
+{
+    *c = (struct calls){.loop = loop,
+                        .log = log,
+                        .net = net,
+                        .started_mono_ms = loop_mono_ms(loop),
+                        .is_ready = true};
+    buf_init(&c->body, ANSWER_BYTES);
+}
+
+void calls_fini(struct calls *c)
+{
+    buf_fini(&c->body);
+}
+
+void call_answer(struct call *c, int status, struct str type)
 {
     struct http_reply r = {
-        .status = status, .content_type = type, .body = buf_str(body)};
+        .status = status, .content_type = type, .body = buf_str(c->body)};
 
-    if (body->over) {
+    if (c->body->over) {
         log_error(c->calls->log, "calls.answer_too_large",
                   LOG_S("path", c->rq->path));
         call_refuse(c, ERR_INTERNAL, STR(""));
@@ -36,18 +52,16 @@ void call_answer(struct call *c, int status, struct str type, struct buf *body)
 static void refuse_with(struct call *c, enum err e, struct str message,
                         const struct http_header *headers, size_t n_headers)
 {
-    struct buf body;
     struct http_reply r = {.status = err_row(e)->http_status,
                            .content_type = SPEAK_JSON,
                            .headers = headers,
                            .n_headers = n_headers};
 
-    buf_init(&body, ERROR_BYTES);
-    speak_error(&body, e, message, STR(""));
+    buf_clear(c->body);
+    speak_error(c->body, e, message, STR(""));
     /* Without memory even for that, the status alone has to do. */
-    r.body = body.over ? STR("") : buf_str(&body);
+    r.body = c->body->over ? STR("") : buf_str(c->body);
     net_reply(c->calls->net, c->id, &r);
-    buf_fini(&body);
 }
 
 void call_refuse(struct call *c, enum err e, struct str message)
@@ -94,9 +108,10 @@ static void refuse_path(struct call *c)
 
 void calls_take(struct calls *calls, uint64_t id, const struct http_request *rq)
 {
-    struct call c = {calls, id, rq};
+    struct call c = {calls, id, rq, &calls->body};
     bool path_is_known = false;
 
+    buf_clear(c.body);
     for (size_t i = 0; i < N_ROWS; i++) {
         if (!str_eq(table[i].path, rq->path))
             continue;

@@ -6,28 +6,20 @@
 #include "speak/speak.h"
 #include "watch/watch.h"
 
-enum { SMALL_BYTES = 4096, METRICS_BYTES = 256 * 1024 };
-
 void call_front(struct call *c)
 {
-    struct buf body;
-
-    buf_init(&body, SMALL_BYTES);
-    buf_addf(&body, "Signalbox " SIGNALBOX_VERSION " is running.\n\n"
-                    "  /healthz   is it there\n"
-                    "  /readyz    does it take work\n"
-                    "  /metrics   figures for Prometheus\n");
-    call_answer(c, 200, STR("text/plain; charset=utf-8"), &body);
-    buf_fini(&body);
+    buf_addf(c->body, "Signalbox " SIGNALBOX_VERSION " is running.\n\n"
+                      "  /healthz   is it there\n"
+                      "  /readyz    does it take work\n"
+                      "  /metrics   figures for Prometheus\n");
+    call_answer(c, 200, STR("text/plain; charset=utf-8"));
 }
 
 void call_healthz(struct call *c)
 {
     struct calls *calls = c->calls;
-    struct buf body;
-    struct json_out o = json_out(&body);
+    struct json_out o = json_out(c->body);
 
-    buf_init(&body, SMALL_BYTES);
     json_open(&o, '{');
     json_key(&o, STR("status"));
     json_put_str(&o, STR("ok"));
@@ -36,23 +28,18 @@ void call_healthz(struct call *c)
     json_key(&o, STR("uptime_ms"));
     json_put_int(&o, loop_mono_ms(calls->loop) - calls->started_mono_ms);
     json_close(&o, '}');
-    buf_add_char(&body, '\n');
-    call_answer(c, 200, SPEAK_JSON, &body);
-    buf_fini(&body);
+    buf_add_char(c->body, '\n');
+    call_answer(c, 200, SPEAK_JSON);
 }
 
 void call_readyz(struct call *c)
 {
-    struct buf body;
-
     if (!c->calls->is_ready) {
         call_refuse(c, ERR_STOPPING, STR(""));
         return;
     }
-    buf_init(&body, SMALL_BYTES);
-    buf_add_str(&body, STR("{\"ready\":true}\n"));
-    call_answer(c, 200, SPEAK_JSON, &body);
-    buf_fini(&body);
+    buf_add_str(c->body, STR("{\"ready\":true}\n"));
+    call_answer(c, 200, SPEAK_JSON);
 }
 
 static void write_http(struct buf *out, const struct net_stats *s)
@@ -101,21 +88,17 @@ void call_metrics(struct call *c)
 {
     struct calls *calls = c->calls;
     struct net_stats stats = net_stats(calls->net);
-    struct buf body;
-
-    buf_init(&body, METRICS_BYTES);
-    metric_family(&body, "signalbox_build_info", "gauge",
+    metric_family(c->body, "signalbox_build_info", "gauge",
                   "Constant 1, with the version as a label.");
-    metric_int(&body, "signalbox_build_info",
+    metric_int(c->body, "signalbox_build_info",
                "version=\"" SIGNALBOX_VERSION "\"", 1);
-    write_http(&body, &stats);
-    metric_counter(&body, "signalbox_config_reloads_total",
+    write_http(c->body, &stats);
+    metric_counter(c->body, "signalbox_config_reloads_total",
                    "Configurations taken over while running.",
                    calls->reloads_total);
-    metric_counter(&body, "signalbox_config_reloads_failed_total",
+    metric_counter(c->body, "signalbox_config_reloads_failed_total",
                    "Configurations turned down while running.",
                    calls->reloads_failed_total);
-    metric_process(&body, &calls->files, loop_mono_ms(calls->loop));
-    call_answer(c, 200, WATCH_METRICS_TYPE, &body);
-    buf_fini(&body);
+    metric_process(c->body, &calls->files, loop_mono_ms(calls->loop));
+    call_answer(c, 200, WATCH_METRICS_TYPE);
 }
