@@ -6,7 +6,9 @@
 #include "base/err.h"
 #include "config/config.h"
 
-enum { SERVER_SPARE_FILES = 64 }; /* descriptors besides connections */
+/* Descriptors besides those of connections: what we hold ourselves, and those
+ * who are being turned away (net takes care of 64 at a time). */
+enum { SERVER_SPARE_FILES = 128 };
 
 struct server_opts {
     struct config_source source; /* where the configuration comes from, now

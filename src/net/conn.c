@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -153,10 +154,21 @@ void conn_kick_next_turn(struct conn *c)
         loop_next_turn(c->net->loop, &c->job);
 }
 
+bool conn_is_quiet(const struct conn *c)
+{
+    int n_unread = 0;
+
+    return conn_unsent_bytes(c) == 0 && c->in.n == 0 &&
+           ioctl(c->fd, FIONREAD, &n_unread) == 0 && n_unread == 0;
+}
+
 void conn_drain(struct conn *c)
 {
-    /* The input stays: whoever called us may still be reading from it. */
+    /* The input stays: whoever called us may still be reading from it. What
+     * comes from now on is thrown away, but it is taken, or a client that
+     * writes before it reads would never come to our last words. */
     conn_move(c, CONN_DRAIN, INT64_MAX);
+    conn_set_reading(c, true);
     conn_kick(c);
 }
 
@@ -383,7 +395,12 @@ static void on_timer(struct timer *t)
     struct conn *c = LIST_OF(t, struct conn, timer);
     int64_t now_ms = loop_mono_ms(c->net->loop);
 
-    /* The peer took nothing for too long. */
+    /* Nobody told us of room, but the kernel waits with that until a good part
+     * of its buffer is free. Whoever takes a little is found by trying. */
+    if (c->is_blocked && now_ms >= c->write_deadline_ms)
+        flush(c);
+    if (c->state == CONN_CLOSED)
+        return;
     if (c->is_blocked && now_ms >= c->write_deadline_ms) {
         c->net->stats.timeouts_total++;
         conn_cut(c);
@@ -411,6 +428,7 @@ static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
     c->timer.fire = on_timer;
     c->state = CONN_IDLE;
     c->write_deadline_ms = INT64_MAX;
+    c->room_turn = UINT64_MAX;
     memcpy(c->peer, peer, strnlen(peer, ADDR_TEXT_BYTES - 1));
     buf_init(&c->in, 0); /* conn_keep_input sets the limit */
     buf_init(&c->out, OUT_BYTES);

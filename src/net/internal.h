@@ -64,8 +64,9 @@ struct conn {
     struct buf out; /* what was not sent yet, from out_at on */
     size_t out_at;
     struct http_parse parse;
-    uint64_t id;   /* of the open request, or zero */
-    uint64_t turn; /* n_taken is of this one */
+    uint64_t id;        /* of the open request, or zero */
+    uint64_t turn;      /* n_taken is of this one */
+    uint64_t room_turn; /* the last one in which on_room was called */
     uint32_t n_taken;
     /* What net's counters have of us; see conn_count. */
     size_t counted_held_bytes, counted_unsent_bytes;
@@ -189,6 +190,10 @@ size_t conn_held_bytes(const struct conn *c);
 void conn_flush(struct conn *c);
 
 void conn_set_reading(struct conn *c, bool on);
+
+/* Nothing of it is on its way, in or out: closing it loses nothing, where
+ * closing over unread bytes would reset it and lose what was sent. */
+bool conn_is_quiet(const struct conn *c);
 
 /* Close once everything gathered has been sent. */
 void conn_drain(struct conn *c);

@@ -184,6 +184,81 @@ TEST(after_the_grace_everything_is_cut)
     close(half);
 }
 
+/* A connection that had its share of a turn has more lying with us. Closing
+ * over that would reset it, and with it replies on their way. */
+TEST(stopping_between_two_turns_of_a_pipeline_loses_no_reply)
+{
+    char many[200 * sizeof(GET("/p"))] = "";
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd, n_answered;
+
+    for (int i = 0; i < 200; i++)
+        memcpy(many + strlen(many), GET("/p"), sizeof(GET("/p")));
+    stage_init(&s, test_opts());
+    fd = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 1);
+    say(fd, many);
+    UNTIL(&s, s.n_requests > 0);
+    n_answered = s.n_requests;
+    CHECK(n_answered < 200);
+    say(fd, GET("/late")); /* still with the kernel when we stop */
+    net_stop(s.net, 1000, stage_done, &s);
+    for (int i = 0; i < TURNS && !h.is_eof && !h.is_reset; i++) {
+        turn_once(&s);
+        hear(fd, &h);
+    }
+    CHECK(h.is_eof && !h.is_reset);
+    CHECK(count(&h, "HTTP/1.1 200") == n_answered);
+    close(fd);
+    stage_await_stop(&s);
+}
+
+TEST(stopping_over_a_request_not_yet_read_loses_no_reply)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = open_request(&s, ANSWER, GET("/first"));
+    turn(&s, 3);
+    say(fd, GET("/late"));
+    net_stop(s.net, 1000, stage_done, &s);
+    for (int i = 0; i < TURNS && !h.is_eof && !h.is_reset; i++) {
+        turn_once(&s);
+        hear(fd, &h);
+    }
+    CHECK(h.is_eof && !h.is_reset && count(&h, "HTTP/1.1 200") == 1);
+    close(fd);
+    stage_await_stop(&s);
+}
+
+/* What is still to be read may be what the client is busy writing. */
+TEST(the_last_reply_is_sent_while_input_is_read)
+{
+    static char body[8 << 20], rest[64 * 1024];
+    struct stage s;
+    const struct conn *c;
+    int fd;
+
+    memset(rest, 'x', sizeof(rest));
+    stage_init(&s, test_opts());
+    fd = open_request(&s, HOLD, GET("/h"));
+    CHECK(send(fd, rest, sizeof(rest), MSG_NOSIGNAL) > 0);
+    turn(&s, 5);
+    c = net_find(s.net, s.ids[0]);
+    CHECK(c && !c->is_reading);
+    net_stop(s.net, 1000, stage_done, &s);
+    s.reply.body = (struct str){body, sizeof(body)};
+    net_reply(s.net, s.ids[0], &s.reply);
+    turn(&s, 3);
+    CHECK(c->state == CONN_DRAIN && c->is_blocked && c->is_reading);
+    close(fd);
+    later(&s, 1000);
+    stage_await_stop(&s);
+}
+
 TEST(stopping_again_only_shortens_the_grace)
 {
     struct stage s;

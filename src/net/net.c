@@ -154,10 +154,10 @@ static void let_go(struct conn *c)
 {
     if (c->state != CONN_IDLE)
         return;
-    if (conn_unsent_bytes(c))
-        conn_drain(c);
-    else
+    if (conn_is_quiet(c))
         conn_cut(c);
+    else
+        conn_drain(c);
 }
 
 void net_stop(struct net *n, int64_t grace_ms, void (*done)(void *ctx),

@@ -492,15 +492,29 @@ void serve_turn(struct conn *c)
     set_reading(c);
 }
 
+/* Once in a turn: a reader faster than the owner must not keep the others
+ * waiting. */
+static void give_room(struct conn *c)
+{
+    struct net *n = c->net;
+
+    if (c->room_turn == loop_turn_number(n->loop)) {
+        conn_kick_next_turn(c);
+        return;
+    }
+    c->room_turn = loop_turn_number(n->loop);
+    c->wants_room = false;
+    if (n->on.on_room)
+        n->on.on_room(n->on.ctx, c->id);
+}
+
 void serve_sent(struct conn *c)
 {
     struct net *n = c->net;
 
     if (c->state == CONN_STREAM && c->wants_room && !must_read_first(c) &&
         conn_unsent_bytes(c) <= n->opts.max_unsent_bytes / 2) {
-        c->wants_room = false;
-        if (n->on.on_room)
-            n->on.on_room(n->on.ctx, c->id);
+        give_room(c);
     } else if (c->state == CONN_IDLE && c->in.n && takes_input(c)) {
         conn_kick(c);
     } else if (c->state == CONN_IDLE && c->in.n && had_its_turn(c)) {

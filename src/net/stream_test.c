@@ -227,7 +227,71 @@ TEST(a_reader_that_takes_a_little_stays)
     later(&s, 1);
     CHECK(s.n_gone == 0);
     later(&s, opts.write_timeout_ms);
+    later(&s, opts.write_timeout_ms);
     CHECK(s.n_gone == 1);
+    close(fd);
+    stage_fini(&s);
+}
+
+/* The kernel calls a socket writable again only once a good part of its buffer
+ * is free. Whoever reads slower than that takes bytes all the same. */
+TEST(a_reader_that_is_slow_but_steady_stays)
+{
+    char some[1024];
+    struct stage s;
+    struct net_opts opts = test_opts();
+    int fd;
+
+    opts.max_unsent_bytes = 8 << 20;
+    stage_init(&s, opts);
+    fd = open_small(&s, STREAM, GET("/s"), 4096);
+    fill(&s, s.ids[0]);
+    for (int i = 0; i < 40; i++) {
+        for (int k = 0; k < 16; k++) {
+            CHECK(recv(fd, some, sizeof(some), 0) != 0);
+            turn(&s, 1);
+        }
+        later(&s, opts.write_timeout_ms / 2);
+        CHECK(s.n_gone == 0);
+    }
+    close(fd);
+    stage_fini(&s);
+}
+
+static struct str refill = {NULL, 0};
+
+static void refill_room(void *ctx, uint64_t id)
+{
+    struct stage *s = ctx;
+
+    s->n_room++;
+    while (net_stream_send(s->net, id, refill) == OK)
+        ;
+}
+
+/* However fast its reader is: the kernel here takes all that is sent. */
+TEST(a_stream_is_given_room_once_in_a_turn)
+{
+    static char piece[1024];
+    struct stage s;
+    struct net_opts opts = test_opts();
+    struct heard h;
+    int fd, n_room;
+
+    refill = (struct str){piece, sizeof(piece)};
+    opts.max_unsent_bytes = 1024;
+    stage_init(&s, opts);
+    s.net->on.on_room = refill_room;
+    fd = open_request(&s, STREAM, GET("/s"));
+    while (net_stream_send(s.net, s.ids[0], refill) == OK)
+        ;
+    for (int i = 0; i < 20; i++) {
+        n_room = s.n_room;
+        turn(&s, 1);
+        CHECK(s.n_room <= n_room + 1);
+        hear_more(&s, fd, &h);
+    }
+    CHECK(s.n_room >= 10);
     close(fd);
     stage_fini(&s);
 }

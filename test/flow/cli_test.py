@@ -414,7 +414,7 @@ class Doctor(Cli):
             resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
         _, checks = self.checks("--listen", "127.0.0.1:0", preexec_fn=lower)
         self.assertEqual(checks["files"]["status"], "warning")
-        self.assertIn("LimitNOFILE=8256", checks["files"]["advice"])
+        self.assertIn("LimitNOFILE=8320", checks["files"]["advice"])
 
 
 class Terminal(Cli):

@@ -193,7 +193,7 @@ class Start(unittest.TestCase):
 
     def test_too_few_descriptors_are_refused_with_words(self):
         with tempfile.TemporaryDirectory() as folder:
-            for n in 5, 8, 20, 64:
+            for n in 5, 8, 20, 128:
                 with self.subTest(n):
                     status, said = refuses_to_start(
                         "serve", "--data", folder, "--listen", "127.0.0.1:0",
@@ -203,7 +203,7 @@ class Start(unittest.TestCase):
 
     def test_few_descriptors_mean_fewer_connections(self):
         """One too many is told so instead of waiting."""
-        with Server(before=shell("ulimit -n 69;")) as server:
+        with Server(before=shell("ulimit -n 133;")) as server:
             held = [server.connect() for _ in range(5)]
             for peer in held:
                 peer.send(request("GET", "/healthz"))
