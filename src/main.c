@@ -109,7 +109,7 @@ static enum exit_status dispatch(struct cli *c, size_t n_argv,
         return cli_error(c, ERR_USAGE,
                          "a command comes first: signalbox COMMAND %.*s",
                          STR_ARG(str_sub(name, 0, 64)));
-    return cli_unknown_command(c, name);
+    return cli_unknown_command(c, name, STR(""));
 }
 
 /* Whoever starts us with one of these closed would have the next file that is

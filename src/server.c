@@ -102,16 +102,11 @@ static void on_gone(void *ctx, uint64_t id)
     (void)id;
 }
 
-/* "the request is malformed: the Host header is missing" */
 static struct str word_error(void *ctx, enum err e, struct str what,
                              struct buf *body)
 {
-    struct why why = {""};
-
     (void)ctx;
-    if (what.n)
-        why_err(&why, e, "%s: %.*s", err_row(e)->wording, STR_ARG(what));
-    speak_error(body, e, str_of(why.text), STR(""));
+    speak_refusal(body, e, what);
     return SPEAK_JSON;
 }
 

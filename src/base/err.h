@@ -42,7 +42,7 @@ enum exit_status {
     X(NOT_FOUND, "not_found", 404, -32000, EXIT_REFUSED,                     \
       "there is nothing here")                                               \
     X(METHOD, "method_not_allowed", 405, -32601, EXIT_REFUSED,               \
-      "this path does not take that method; see the Allow header")           \
+      "this path does not take that method")                                 \
     X(TIMEOUT, "timeout", 408, -32000, EXIT_FAILED, "it took too long")      \
     X(LIMIT, "too_large", 413, -32000, EXIT_REFUSED,                         \
       "this is larger than the limit")                                       \

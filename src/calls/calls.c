@@ -80,6 +80,7 @@ static void refuse_method(struct call *c)
 {
     struct buf allow;
     struct http_header h = {.name = STR("Allow")};
+    char message[320];
 
     buf_init(&allow, 256);
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -91,7 +92,10 @@ static void refuse_method(struct call *c)
             buf_add_str(&allow, STR(", HEAD"));
     }
     h.value = buf_str(&allow);
-    refuse_with(c, ERR_METHOD, STR(""), &h, 1);
+    snprintf(message, sizeof(message),
+             "this path does not take that method; it takes %.*s",
+             STR_ARG(h.value));
+    refuse_with(c, ERR_METHOD, str_of(message), &h, 1);
     buf_fini(&allow);
 }
 

@@ -114,8 +114,10 @@ enum exit_status cli_help(struct cli *c);
 void cli_help_command(struct cli *c, const struct command *about);
 void cli_help_overview(struct cli *c);
 
-/* Complain, naming the command that was probably meant. */
-enum exit_status cli_unknown_command(struct cli *c, struct str name);
+/* Complain, naming the command that was probably meant, or the topic if there
+ * is one besides. */
+enum exit_status cli_unknown_command(struct cli *c, struct str name,
+                                     struct str topic);
 
 extern const struct arg_option cli_serve_options[], cli_check_options[],
     cli_doctor_options[];

@@ -182,10 +182,13 @@ static void help_on_config(struct cli *c)
     }
 }
 
-enum exit_status cli_unknown_command(struct cli *c, struct str name)
+enum exit_status cli_unknown_command(struct cli *c, struct str name,
+                                     struct str topic)
 {
     struct str_guess g = str_guess(name);
 
+    if (topic.n)
+        str_guess_offer(&g, topic, str_distance(name, topic));
     for (const struct command *m = c->commands; m->name; m++)
         str_guess_offer(&g, str_of(m->name),
                         str_distance(name, str_of(m->name)));
@@ -216,5 +219,5 @@ enum exit_status cli_help(struct cli *c)
             cli_help_command(c, m);
             return EXIT_DONE;
         }
-    return cli_unknown_command(c, topic);
+    return cli_unknown_command(c, topic, STR("config"));
 }

@@ -20,3 +20,12 @@ void speak_error(struct buf *out, enum err e, struct str message,
     json_close(&o, '}');
     buf_add_char(out, '\n');
 }
+
+void speak_refusal(struct buf *out, enum err e, struct str what)
+{
+    struct why why = {""};
+
+    if (what.n)
+        why_err(&why, e, "%s: %.*s", err_row(e)->wording, STR_ARG(what));
+    speak_error(out, e, str_of(why.text), STR(""));
+}

@@ -17,4 +17,8 @@
 void speak_error(struct buf *out, enum err e, struct str message,
                  struct str details);
 
+/* The same with the table's wording and, if it is known, what exactly was
+ * wrong: "the request is malformed: the Host header is missing". */
+void speak_refusal(struct buf *out, enum err e, struct str what);
+
 #endif

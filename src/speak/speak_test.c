@@ -15,6 +15,22 @@ TEST(an_error_is_said_with_code_message_and_details)
     buf_fini(&out);
 }
 
+TEST(a_refusal_says_what_exactly_was_wrong)
+{
+    struct buf out;
+
+    buf_init(&out, 4096);
+    speak_refusal(&out, ERR_BAD_REQUEST, STR("two Host headers"));
+    CHECK(str_eq(buf_str(&out),
+                 STR("{\"error\":{\"code\":\"bad_request\",\"message\":"
+                     "\"the request is malformed: two Host headers\","
+                     "\"details\":{}}}\n")));
+    buf_clear(&out);
+    speak_refusal(&out, ERR_BAD_REQUEST, STR(""));
+    CHECK(memmem(out.p, out.n, "malformed\"", 10) != NULL);
+    buf_fini(&out);
+}
+
 TEST(every_error_can_be_said_without_further_words)
 {
     for (int e = 1; e < N_ERR; e++) {

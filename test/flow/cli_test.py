@@ -129,6 +129,11 @@ class Help(Cli):
 
 
 class Mistakes(Cli):
+    def test_an_unknown_topic_may_be_meant_as_config(self):
+        self.assertIn("did you mean config?",
+                      self.bad(USAGE, "help", "cofnig"))
+        self.assertNotIn("config", self.bad(USAGE, "cofnig"))
+
     def test_unknown_command(self):
         self.assertIn("did you mean serve?", self.bad(USAGE, "serv"))
         self.assertIn("did you mean check?", self.bad(USAGE, "chekc"))
