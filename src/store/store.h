@@ -3,13 +3,40 @@
 
 /* store: what must outlive the process.
  *
- * So far its ground: the data folder, made if it is missing and locked by one
- * server at a time. The lock is the kernel's, so it goes with the process
- * however that ends, and a file left behind locks nobody out.
- * Threads: the loop's. */
+ * Takes changes (model/tx.h) and questions (model/query.h) about the tables
+ * that the rooms described (model/table.h) and knows nothing about what they
+ * mean. A tx that was reported as committed is on the disk, synced: a crash or
+ * a power cut one instant later does not undo it.
+ *
+ *     loop                    writer thread              reader thread
+ *     store_submit  ------->  what gathered during
+ *                             the last sync: one
+ *                             transaction, a savepoint
+ *     tx->done  <-----------  each, one sync
+ *     store_read  ------------------------------------>  a page of rows
+ *     q->done  <---------------------------------------
+ *
+ * Txs happen in the order they were submitted, and are reported in it. A read
+ * that begins after a tx was reported sees it. Every tx and query is given
+ * back exactly once, from the loop and never before the call that took it has
+ * returned.
+ *
+ * One connection writes and checkpoints, on its own thread; those that read
+ * are read-only. Inline (for tests and the command line) there is no thread
+ * and nothing happens but in store_turn.
+ *
+ * Owns: the database in the data folder. Threads: the loop's, outside; see
+ * internal.h for what crosses over inside. */
 
+#include "base/log.h"
+#include "base/loop.h"
 #include "base/str.h"
+#include "model/query.h"
+#include "model/tx.h"
 
+/* The ground: the data folder, made if it is missing and locked by one server
+ * at a time. The lock is the kernel's, so it goes with the process however
+ * that ends, and a file left behind locks nobody out. */
 struct store_folder {
     char *path;
     int lock_fd;
@@ -32,5 +59,87 @@ MUST_USE enum err store_folder_look(struct str path, struct why *why);
 
 /* Whether a server has ever used the folder as its own. */
 bool store_folder_is_ours(struct str path);
+
+/* The records. */
+
+struct store;
+
+struct store_opts {
+    const char *folder; /* held by the caller, with store_folder_open */
+    const struct schema *const *schemas;
+    size_t n_schemas;
+    size_t max_waiting; /* txs, and queries, that may wait; more are refused
+                         * with ERR_OVERLOADED */
+    bool is_inline;
+    struct loop *loop; /* NULL only inline: then the caller calls store_turn;
+                        * with a loop, the end of a turn does */
+
+    /* Every committed tx, before its own done: for who must see all of them.
+     * May be NULL. */
+    void (*on_committed)(void *ctx, const struct tx *tx);
+    /* The store has failed: nothing will be committed any more, every tx is
+     * given back as TX_FATAL. Once, from the loop. May be NULL. */
+    void (*on_fatal)(void *ctx, const struct why *why);
+    void *ctx;
+};
+
+/* Open the database, make or migrate what is missing, and count this start
+ * (store_epoch). On error *out is NULL and why says what to do:
+ * ERR_BAD_CONFIG  not a database, not ours, damaged, or of a newer version
+ * ERR_BUSY        another program has it locked
+ * ERR_NOT_ALLOWED, ERR_NO_SPACE, ERR_IO, ERR_NOMEM */
+MUST_USE enum err store_open(struct store **out, const struct store_opts *opts,
+                             struct why *why);
+
+/* Commit what was submitted, give everything back, fold the log into the
+ * database, close. NULL is fine. */
+void store_close(struct store *s);
+
+/* How often this database has been opened for writing, this time included. */
+int64_t store_epoch(const struct store *s);
+
+/* Takes tx until done. */
+void store_submit(struct store *s, struct tx *tx,
+                  void (*done)(struct tx *tx, void *ctx), void *ctx);
+
+/* Takes q until done. */
+void store_read(struct store *s, struct query *q,
+                void (*done)(struct query *q, void *ctx), void *ctx);
+
+/* The same at once, on this thread: for starting up and the command line.
+ * Returns q->err. */
+MUST_USE enum err store_look(struct store *s, struct query *q);
+
+/* Inline: do all that waits, and give it back. */
+void store_turn(struct store *s);
+
+struct store_stats {
+    int64_t txs_total[4]; /* by enum tx_result */
+    int64_t batches_total;
+    int64_t rows_written_total;
+    int64_t queries_total;
+    int64_t waiting;        /* txs not given back yet */
+    int64_t batch_us_total; /* time spent in transactions, sync included */
+    int64_t sync_us_total;  /* of that, in the commit */
+    int64_t log_bytes;      /* not yet folded into the database */
+    int64_t data_bytes;     /* the database file */
+    bool is_full;           /* the last tx was refused for want of space */
+};
+
+struct store_stats store_stats(struct store *s);
+
+/* A copy of the database of a folder, consistent, while a server may be using
+ * it. `progress` (may be NULL) hears how far it is, in 1/1000. The file
+ * appears whole and synced, or not at all; one that is there already is an
+ * error, ERR_BUSY. */
+MUST_USE enum err store_backup(struct str folder, struct str file,
+                               void (*progress)(void *ctx, int permille),
+                               void *ctx, struct why *why);
+
+/* Make `file` the database of a folder, which the caller holds. The file is
+ * checked first, whole. What the folder had before is kept beside it under
+ * the name put into `kept` (empty when there was nothing). */
+MUST_USE enum err store_restore(const struct store_folder *f, struct str file,
+                                char kept[256], struct why *why);
 
 #endif

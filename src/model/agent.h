@@ -1,0 +1,29 @@
+#ifndef MODEL_AGENT_H
+#define MODEL_AGENT_H
+
+/* agent: who can be given work. Names are unique whatever their case. */
+
+#include "base/map.h"
+#include "base/str.h"
+
+enum { AGENT_NAME_MAX = 128 };
+
+struct agent {
+    struct str name; /* as it was written */
+    struct str url;  /* how it is reached: "echo:250" */
+};
+
+/* All of them as a decision may see them. Borrowed for the call. */
+struct agents {
+    const struct agent *list; /* in the order of their names, without case */
+    size_t n;
+    const struct map *by_name; /* lower-case name -> struct agent */
+};
+
+/* [A-Za-z0-9][A-Za-z0-9._-]{0,127} */
+bool agent_name_is_valid(struct str name);
+
+/* NULL when there is none of that name, whatever its case. */
+const struct agent *agent_find(const struct agents *all, struct str name);
+
+#endif

@@ -1,0 +1,49 @@
+#include "model/caller.h"
+
+static const struct {
+    struct str name;
+    unsigned scopes;
+} roles[] = {
+    [ROLE_ADMIN] = {STR("admin"), SCOPE_ALL},
+    [ROLE_USER] = {STR("user"), SCOPE_SEND | SCOPE_READ},
+    [ROLE_AGENT] = {STR("agent"), SCOPE_SEND | SCOPE_READ},
+};
+
+static const struct str scopes[N_SCOPES] = {
+    STR("send"),        STR("read"),   STR("agents"),
+    STR("escalations"), STR("ledger"), STR("admin"),
+};
+
+struct str role_name(enum role r)
+{
+    return r >= ROLE_ADMIN && r <= ROLE_AGENT ? roles[r].name : STR("");
+}
+
+enum role role_of(struct str name)
+{
+    for (unsigned r = ROLE_ADMIN; r <= ROLE_AGENT; r++)
+        if (str_eq(roles[r].name, name))
+            return (enum role)r;
+    return 0;
+}
+
+unsigned role_scopes(enum role r)
+{
+    return r >= ROLE_ADMIN && r <= ROLE_AGENT ? roles[r].scopes : 0;
+}
+
+struct str scope_name(enum scope s)
+{
+    for (unsigned i = 0; i < N_SCOPES; i++)
+        if ((unsigned)s == 1U << i)
+            return scopes[i];
+    return STR("");
+}
+
+unsigned scope_of(struct str name)
+{
+    for (unsigned i = 0; i < N_SCOPES; i++)
+        if (str_eq(scopes[i], name))
+            return 1U << i;
+    return 0;
+}

@@ -1,0 +1,107 @@
+#ifndef MODEL_TASK_H
+#define MODEL_TASK_H
+
+/* task: one piece of work for one agent, and how its status may move.
+ *
+ *     accepted -> held | escalated | dropped
+ *              -> queued -> dispatched -> working -> completed | failed |
+ *                                            ^       cancelled | expired
+ *                                      input_required
+ *
+ * A task has turns: a follow-up puts a finished task back to queued with the
+ * next turn's message. The row holds the turn that is going on, or was the
+ * last; those before it are rows of their own, written when a follow-up
+ * comes, so that the usual task of one turn costs one row.
+ *
+ * dispatched and working are in memory only: after a restart nobody knows how
+ * far an attempt came, so it counts as one that failed. Threads: any;
+ * everything here is constant or the caller's. */
+
+#include "base/id.h"
+#include "model/table.h"
+
+/* The numbers are kept in the store: never change one, add at the end. */
+enum task_status {
+    TASK_ACCEPTED = 1,
+    TASK_HELD = 2,
+    TASK_ESCALATED = 3,
+    TASK_DROPPED = 4,
+    TASK_QUEUED = 5,
+    TASK_DISPATCHED = 6,
+    TASK_WORKING = 7,
+    TASK_INPUT_REQUIRED = 8,
+    TASK_COMPLETED = 9,
+    TASK_FAILED = 10,
+    TASK_CANCELLED = 11,
+    TASK_EXPIRED = 12,
+};
+
+enum { N_TASK_STATUS = 13 };
+
+/* "completed". */
+struct str task_status_name(enum task_status s);
+
+/* Zero when there is no such status. */
+enum task_status task_status_of(struct str name);
+
+/* Nothing more happens to it, unless a follow-up comes. */
+bool task_is_over(enum task_status s);
+
+/* Whether the one mover may take it from there to here. */
+bool task_may_move(enum task_status from, enum task_status to);
+
+/* Whether the move is written down. The others change memory only, and are
+ * told to whoever listens to the task. */
+bool task_move_is_durable(enum task_status to);
+
+enum task_priority {
+    PRIORITY_URGENT = 0,
+    PRIORITY_HIGH = 1,
+    PRIORITY_NORMAL = 2,
+    PRIORITY_LOW = 3,
+};
+
+struct str task_priority_name(enum task_priority p);
+/* False when there is no such priority; *out is then untouched. */
+MUST_USE bool task_priority_of(struct str name, enum task_priority *out);
+
+/* What came of a turn. Borrowed strings. */
+struct task_result {
+    enum task_status status; /* completed, failed, cancelled or expired */
+    struct str text;         /* what the agent said */
+    struct str metadata;     /* a JSON object as it stands; may be empty */
+    struct str error_code;   /* "timeout"; empty when it went well */
+    struct str error;        /* in words */
+};
+
+/* The row, as it is in the store and in memory. Strings belong to whoever
+ * made the struct; optional ones are empty when they are not there. */
+struct task {
+    int64_t seq;          /* order of acceptance, given by the store */
+    struct id id;         /* task_… */
+    struct id message_id; /* msg_… of the turn that is going on */
+    struct str conversation_id;
+    struct str requester; /* the principal who sent it */
+    struct str root_user; /* on whose behalf, and who pays */
+    struct str agent;
+    struct str skill;
+    struct str order_key; /* tasks with the same one go one after the other */
+    enum task_priority priority;
+    enum task_status status;
+    int64_t version; /* one more with every durable move: the guard */
+    int64_t turn;    /* from 1 */
+    int64_t attempt; /* of this turn, from 1; 0 before the first */
+    struct str text; /* the message */
+    struct str metadata, source; /* JSON objects as they stand */
+    int64_t created_ms, updated_ms, deadline_ms, finished_ms; /* Unix time */
+    int64_t budget_ms;    /* deadline_ms counted from when the turn began */
+    struct str parent_id; /* the task it was delegated from */
+    int64_t depth;
+    struct str owner_node; /* who works on it; see epoch */
+    int64_t epoch;         /* the start of that node which wrote the row: every
+                            * later start counts as one more attempt */
+    int64_t lease_until_ms;
+    struct task_result result; /* status repeats the task's once it is over */
+};
+
+#endif
