@@ -7,7 +7,7 @@
 #include "calls/internal.h"
 #include "speak/speak.h"
 
-static const struct row {
+static const struct call_row {
     struct str method, path;
     void (*take)(struct call *c);
 } table[] = {
@@ -70,7 +70,7 @@ void call_refuse(struct call *c, enum err e, struct str message)
 }
 
 /* HEAD is GET without its body, which net leaves out. */
-static bool fits(const struct row *row, struct str method)
+static bool fits(const struct call_row *row, struct str method)
 {
     return str_eq(row->method, method) ||
            (str_eq(row->method, STR("GET")) && str_eq(method, STR("HEAD")));

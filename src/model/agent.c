@@ -29,3 +29,18 @@ const struct agent *agent_find(const struct agents *all, struct str name)
         lower[i] = str_lower(name.p[i]);
     return map_get(all->by_name, (struct str){lower, name.n});
 }
+
+enum err agent_url_read(struct str url, struct agent_url *out)
+{
+    struct str rest = url;
+    int64_t delay_ms = 0;
+
+    if (!str_eq(str_cut(&rest, ':'), STR("echo")) || rest.p == NULL ||
+        url.n < sizeof("echo:") - 1)
+        return ERR_SYNTAX;
+    if (rest.n && (rest.p[0] == '-' || str_to_i64(rest, &delay_ms) ||
+                   delay_ms > ECHO_DELAY_MAX_MS))
+        return ERR_SYNTAX;
+    *out = (struct agent_url){.road = ROAD_ECHO, .delay_ms = delay_ms};
+    return OK;
+}

@@ -13,6 +13,22 @@ struct agent {
     struct str url;  /* how it is reached: "echo:250" */
 };
 
+/* The road that a url names. */
+enum road {
+    ROAD_ECHO, /* "echo:", "echo:250": answers with its message, after so many
+                * milliseconds; to try things out with */
+};
+
+struct agent_url {
+    enum road road;
+    int64_t delay_ms; /* ROAD_ECHO: 0 to ECHO_DELAY_MAX_MS */
+};
+
+enum { ECHO_DELAY_MAX_MS = 3600 * 1000 };
+
+/* ERR_SYNTAX when it is no url that we know; *out is then untouched. */
+MUST_USE enum err agent_url_read(struct str url, struct agent_url *out);
+
 /* All of them as a decision may see them. Borrowed for the call. */
 struct agents {
     const struct agent *list; /* in the order of their names, without case */

@@ -3,11 +3,116 @@
 
 /* watch: what can be seen from outside of what happens inside.
  *
+ * The feed is the append-only story of everything that happened: an entry is
+ * written in the same tx as what it tells of, so that neither is there without
+ * the other. Whoever reads along has a cursor and asks for what comes next;
+ * nothing is queued for anybody. The newest entries are in memory, older ones
+ * come from the store.
+ *
  * Metrics are Prometheus text (version 0.0.4), written when asked for from
  * figures that the rooms keep themselves. Threads: the loop's. */
 
 #include "base/buf.h"
+#include "base/log.h"
+#include "base/loop.h"
 #include "base/str.h"
+#include "model/caller.h"
+#include "model/query.h"
+#include "model/tx.h"
+#include "store/store.h"
+
+/* The feed. */
+
+extern const struct schema watch_schema;
+extern const struct table feed_table;
+
+enum feed_column {
+    FEED_SEQ,
+    FEED_AT_MS,
+    FEED_TYPE,
+    FEED_TASK_ID,
+    FEED_CONVERSATION_ID,
+    FEED_AGENT,
+    FEED_REQUESTER,
+    FEED_ROOT_USER,
+    FEED_DATA,
+    N_FEED_COLUMNS,
+};
+
+/* What happened. Optional strings are empty. */
+struct feed_entry {
+    int64_t seq; /* given by the store */
+    int64_t at_ms;
+    struct str type; /* "task.completed" */
+    struct str task_id, conversation_id, agent;
+    struct str requester, root_user; /* besides admins, these may see it */
+    struct str data;                 /* a small JSON object; {} when empty */
+};
+
+void feed_append(struct tx *tx, const struct feed_entry *e);
+
+/* A row of feed_table as an entry, with the strings of the row. */
+void feed_from_row(struct feed_entry *e, const struct row *r);
+
+/* Whether c may see it. */
+bool feed_is_for(const struct feed_entry *e, const struct caller *c);
+
+struct feed;
+
+enum {
+    FEED_RING_ENTRIES = 4096, /* in memory */
+    FEED_RING_BYTES = 4 * 1024 * 1024,
+    FEED_PAGE = 200, /* entries read from the store at once */
+};
+
+/* Finds out from the store how long the feed is. NULL: memory is gone, or the
+ * store cannot be read; why says so. */
+MUST_USE struct feed *feed_new(struct loop *loop, struct log *log,
+                               struct store *store, struct why *why);
+void feed_free(struct feed *f);
+
+/* Look for entries in a tx that was committed: for store_opts.on_committed. */
+void feed_committed(struct feed *f, const struct tx *tx);
+
+/* The seq of the newest entry; zero when there is none. */
+int64_t feed_newest(const struct feed *f);
+
+/* Somebody who reads along; inside the reader's own struct. */
+struct feed_reader {
+    struct list_node node, news_node; /* the room's */
+    struct caller caller;             /* sees only what is for it */
+    int64_t after;                    /* has everything up to here */
+    struct feed_page *page;           /* the room's: older entries */
+    void (*on_news)(struct feed_reader *r);
+};
+
+/* Read what comes after `after`. on_news comes at the end of a turn when
+ * there is something, once, until feed_next has said there is no more. */
+void feed_join(struct feed *f, struct feed_reader *r,
+               const struct caller *caller, int64_t after);
+void feed_leave(struct feed *f, struct feed_reader *r);
+
+/* The next entry; false when there is none yet (or it must be read first:
+ * on_news will come). Its strings live until the next call into this room.
+ * Entries that retention has removed are skipped. */
+MUST_USE bool feed_next(struct feed *f, struct feed_reader *r,
+                        struct feed_entry *out);
+
+/* Retention: append to tx what removes, `limit` at most, entries older than
+ * before_ms and the oldest beyond `rows`. */
+void feed_prune(struct feed *f, struct tx *tx, int64_t before_ms, int64_t rows,
+                size_t limit);
+
+struct feed_stats {
+    int64_t entries_total; /* since the start */
+    int64_t newest;
+    int64_t readers;
+    int64_t pages_total; /* read from the store */
+};
+
+struct feed_stats feed_stats(const struct feed *f);
+
+/* Metrics. */
 
 #define WATCH_METRICS_TYPE STR("text/plain; version=0.0.4; charset=utf-8")
 
