@@ -116,10 +116,10 @@ static void on_accepted(struct tx *tx, void *ctx)
     struct msg *m = ctx;
 
     task_settle(m->way.walk->tasks, m);
-    if (tx->result == TX_GUARD_FAILED)
-        ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
-    else
+    if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
+    else
+        ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
 }
 
 /* `before` is the task that this is a further turn of: the same agent does
