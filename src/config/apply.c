@@ -211,7 +211,7 @@ static void read_rest(struct load *l, const struct setting_table *t, void *base,
         if (json_get(obj, str_of(s->path)))
             continue;
         if (s->preset)
-            load_text(l, t, base, str_of(s->path), at, str_of(s->preset));
+            load_one(l, t, base, str_of(s->path), at, str_of(s->preset));
         else
             report_error(&l->report, at, "%.*s has no \"%s\"",
                          STR_ARG(at.inside), s->path);
@@ -416,8 +416,8 @@ static struct json *value_of(struct load *l, enum json_type wanted,
     return v;
 }
 
-void load_text(struct load *l, const struct setting_table *t, void *base,
-               struct str path, struct place at, struct str text)
+void load_one(struct load *l, const struct setting_table *t, void *base,
+              struct str path, struct place at, struct str text)
 {
     const struct setting *s = setting_find(t, path);
     struct json_error err = {0};

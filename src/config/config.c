@@ -39,8 +39,8 @@ static void read_defaults(struct load *l)
     struct place at = {.from = FROM_DEFAULT, .name = STR("default")};
 
     for (size_t i = 0; i < t->n; i++)
-        load_text(l, t, l->c, str_of(t->rows[i].path), at,
-                  str_of(t->rows[i].preset));
+        load_one(l, t, l->c, str_of(t->rows[i].path), at,
+                 str_of(t->rows[i].preset));
 }
 
 /* The file. */
@@ -313,7 +313,7 @@ static void read_variable(struct load *l, struct str entry)
     if (!path.n)
         unknown_variable(l, t, at);
     else if (value.n)
-        load_text(l, t, l->c, path, at, value);
+        load_one(l, t, l->c, path, at, value);
 }
 
 static void read_environ(struct load *l)
@@ -339,7 +339,7 @@ static void read_set(struct load *l, struct str text)
     if (path.n == text.n)
         report_error(&l->report, at, "write it as --set NAME=VALUE");
     else
-        load_text(l, t, l->c, path, at, value);
+        load_one(l, t, l->c, path, at, value);
 }
 
 /* What no single row can know. */

@@ -167,8 +167,8 @@ void load_walk(struct load *l, const struct setting_table *t, void *base,
                struct str prefix, struct place at, const struct json *obj);
 
 /* One setting, as it was written in a variable or on the command line. */
-void load_text(struct load *l, const struct setting_table *t, void *base,
-               struct str path, struct place at, struct str text);
+void load_one(struct load *l, const struct setting_table *t, void *base,
+              struct str path, struct place at, struct str text);
 
 /* Both in one, in the scratch; empty when memory ran out. */
 struct str load_join(struct load *l, struct str head, struct str tail);
