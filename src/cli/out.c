@@ -175,7 +175,7 @@ static void new_line(struct buf *out, unsigned depth)
 
 void cli_indented(struct buf *out, struct str json)
 {
-    bool in_string = false;
+    bool in_string = false, is_empty = false; /* the bracket just opened */
     unsigned depth = 0;
 
     for (size_t i = 0; i < json.n; i++) {
@@ -185,10 +185,13 @@ void cli_indented(struct buf *out, struct str json)
             buf_add_char(out, json.p[i++]);
         else if (ch == '"')
             in_string = !in_string;
-        if (!in_string && (ch == '}' || ch == ']'))
+        if (!in_string && (ch == '}' || ch == ']') && !is_empty)
             new_line(out, --depth);
         buf_add_char(out, json.p[i]);
-        if (in_string)
+        is_empty = !in_string && i + 1 < json.n &&
+                   ((ch == '{' && json.p[i + 1] == '}') ||
+                    (ch == '[' && json.p[i + 1] == ']'));
+        if (in_string || is_empty)
             continue;
         if (ch == '{' || ch == '[')
             new_line(out, ++depth);
