@@ -56,18 +56,6 @@ static inline void list_remove(struct list_node *n)
     n->prev = n->next = NULL;
 }
 
-/* Everything in `from` goes to the end of `to`, in its order. */
-static inline void list_join(struct list *to, struct list *from)
-{
-    if (list_is_empty(from))
-        return;
-    from->head.next->prev = to->head.prev;
-    to->head.prev->next = from->head.next;
-    from->head.prev->next = &to->head;
-    to->head.prev = from->head.prev;
-    list_init(from);
-}
-
 /* NULL when empty. */
 static inline struct list_node *list_first(const struct list *l)
 {

@@ -47,7 +47,7 @@ void events_on_end_of_turn(struct loop_job *job)
 /* Whoever had read everything has something to read again. */
 static void wake(struct task_entry *e)
 {
-    list_join(&e->ts->news, &e->idle);
+    list_append_all(&e->ts->news, &e->idle);
     tell_later(e->ts);
 }
 

@@ -198,7 +198,7 @@ void tasks_offer_again(struct tasks *ts)
     for (struct list_node *n = list_first(offered); n;
          n = list_next(offered, n))
         LIST_OF(n, struct task_entry, head_node)->head = HEAD_READY;
-    list_join(&ts->heads[HEAD_READY], offered);
+    list_append_all(&ts->heads[HEAD_READY], offered);
     if (!list_is_empty(&ts->heads[HEAD_READY]))
         loop_at_end(ts->opts.loop, &ts->ready_job);
 }
