@@ -172,6 +172,28 @@ static void address_allowed(const struct setting *s, struct buf *out)
 static const struct setting_type type_address = {
     address_read, str_is_same, str_write, address_allowed, JSON_STR, false};
 
+/* A name like an agent's. */
+
+static enum err name_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
+{
+    if (v->type != JSON_STR || !agent_name_is_valid(v->s))
+        return ERR_BAD_CONFIG;
+    return str_read(s, a, v, field);
+}
+
+static void name_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_addf(out,
+             "a name of 1 to %d letters, digits, \".\", \"_\" and \"-\" that "
+             "begins with a letter or digit",
+             AGENT_NAME_MAX);
+}
+
+static const struct setting_type type_name = {
+    name_read, str_is_same, str_write, name_allowed, JSON_STR, false};
+
 /* The rows. */
 
 static const char *const level_names[] = {"debug", "info", "warn", "error",
@@ -205,6 +227,10 @@ static const struct setting rows[] = {
      .min = 0, .max = 10 * 60 * SECOND_MS, .unit = "milliseconds",
      .what = "How long open requests may go on when the server is told to "
              "stop."},
+    {"node", AT(node), .type = &type_name, .preset = "\"main\"",
+     .needs_restart = true,
+     .what = "The name of this server, written beside the tasks it works "
+             "on."},
 
     {"log.level", AT(log.level), .type = &type_enum, .preset = "\"info\"",
      .names = level_names, .what = "The least important lines to write."},
@@ -259,6 +285,33 @@ static const struct setting rows[] = {
      .unit = "milliseconds",
      .what = "How long a reader may take nothing of a reply before the "
              "connection is cut."},
+    {"http.heartbeatMs", AT(http.heartbeat_ms), .type = &type_int,
+     .preset = "15000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long a stream of events may be silent before a comment is "
+             "sent to keep it open."},
+
+    {"tasks.maxUnfinished", AT(tasks.max_unfinished), .type = &type_int,
+     .preset = "100000", .min = 1, .max = 10 * 1000 * 1000,
+     .what = "Tasks that are not over yet; at the limit new messages are "
+             "refused."},
+    {"tasks.maxUnfinishedBytes", AT(tasks.max_unfinished_bytes),
+     .type = &type_int, .preset = "268435456", .min = 64 * KIB,
+     .max = 64LL * KIB * MIB, .unit = "bytes",
+     .what = "What those tasks may hold in memory together; at the limit new "
+             "messages are refused."},
+    {"tasks.timeoutMs", AT(tasks.timeout_ms), .type = &type_int,
+     .preset = "600000", .min = 1, .max = 24 * HOUR_MS, .unit = "milliseconds",
+     .what = "How long a task may take unless its message says otherwise; "
+             "then it has expired."},
+
+    {"retention.days", AT(retention.days), .type = &type_int, .preset = "30",
+     .min = 1, .max = 36500, .unit = "days",
+     .what = "How long what is over is kept."},
+    {"retention.rows", AT(retention.rows), .type = &type_int,
+     .preset = "1000000", .min = 1, .max = 1000 * 1000 * 1000,
+     .what = "How many tasks that are over are kept, and how many events; the "
+             "oldest go first."},
 };
 
 const struct setting_table config_settings = {rows,
@@ -408,6 +461,8 @@ static const struct {
     {"", "The server"},
     {"log", "`log`: what it writes about itself"},
     {"http", "`http`: limits and time-outs of connections"},
+    {"tasks", "`tasks`: how much may wait, and how long"},
+    {"retention", "`retention`: how long things are remembered"},
 };
 
 /* "1048576 (1 MiB)": the figure as written, and as people say it. */

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "model/agent.h"
 #include "model/caller.h"
+#include "model/query.h"
 #include "model/task.h"
 #include "model/tx.h"
 
@@ -66,6 +67,17 @@ struct msg {
     } task;
 
     struct tx tx;
+
+    /* walk: where it is on its way. */
+    struct {
+        struct walk *walk;
+        struct query query; /* for a task or a key */
+        enum err refused;   /* what to say if the key is nobody's */
+        unsigned key_tries;
+        struct list_node node;
+        void (*done)(struct msg *m, void *ctx);
+        void *ctx;
+    } way;
 
     /* The outcome in words, where it was refused. */
     enum err err;

@@ -18,6 +18,7 @@
  * everything here is constant or the caller's. */
 
 #include "base/id.h"
+#include "model/caller.h"
 #include "model/table.h"
 
 /* The numbers are kept in the store: never change one, add at the end. */
@@ -103,5 +104,9 @@ struct task {
     int64_t lease_until_ms;
     struct task_result result; /* status repeats the task's once it is over */
 };
+
+/* Whether c may know of it: who asked, on whose behalf it is, and admins. For
+ * all others it is not there. */
+bool task_is_for(const struct task *t, const struct caller *c);
 
 #endif

@@ -43,8 +43,9 @@ struct tasks_opts {
     /* t is the first of its order and waits to be carried: `queued`. Called
      * at the end of a turn, a bounded number of times. */
     void (*on_ready)(void *ctx, const struct task *t);
-    /* Its time is over; it is still as it was. */
-    void (*on_deadline)(void *ctx, const struct task *t);
+    /* Its time is over; it is still as it was. False: it could not be dealt
+     * with for now, and is asked again a second later. */
+    bool (*on_deadline)(void *ctx, const struct task *t);
     void *ctx;
 };
 
@@ -168,13 +169,13 @@ struct task_change {
     struct id task_id;
     struct task_result result; /* its strings lie in the tx's arena */
     int64_t turn;
-    int64_t version;    /* that it moves from */
-    enum err err;       /* after task_changed: why it did not come to be */
-    unsigned n_refused; /* how often it was refused for want of space */
-    struct timer again; /* whoever tries again may use this */
-    void *ctx, *ctx2;   /* whoever submits it may use these */
+    int64_t version; /* that it moves from */
+    enum err err;    /* after task_changed: why it did not come to be */
+    /* Whoever submits it may use these. */
+    struct walk *walk;
     struct list_node node;
-    void (*done)(struct task_change *c);
+    void (*done)(void *ctx, struct str task_id, enum err e);
+    void *ctx;
 };
 
 /* Prepare the move of a task that is in memory to result->status, an end: the

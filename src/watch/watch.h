@@ -49,6 +49,14 @@ struct feed_entry {
     struct str data;                 /* a small JSON object; {} when empty */
 };
 
+enum {
+    FEED_ENTRY_MAX = 8 * 1024, /* bytes of all its strings together */
+};
+
+size_t feed_entry_bytes(const struct feed_entry *e);
+
+/* An entry at the end of the feed. Never more than FEED_ENTRY_MAX: data is a
+ * few names and figures, and no payload. */
 void feed_append(struct tx *tx, const struct feed_entry *e);
 
 /* A row of feed_table as an entry, with the strings of the row. */
