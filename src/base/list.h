@@ -78,4 +78,19 @@ static inline struct list_node *list_pop(struct list *l)
     return n;
 }
 
+/* Everything of `from` behind what is in l, in its order; from is empty then.
+ * One step, however many they are. */
+static inline void list_append_all(struct list *l, struct list *from)
+{
+    struct list_node *first = from->head.next, *last = from->head.prev;
+
+    if (list_is_empty(from))
+        return;
+    first->prev = l->head.prev;
+    l->head.prev->next = first;
+    last->next = &l->head;
+    l->head.prev = last;
+    list_init(from);
+}
+
 #endif

@@ -56,6 +56,10 @@ struct msg {
         struct str agent;
         struct str layer;  /* "explicit" */
         struct str reason; /* a sentence */
+        /* Nobody goes by the name that was asked for: those that were
+         * probably meant, the likeliest first. */
+        const struct str *nearest;
+        size_t n_nearest;
     } choice;
 
     /* task: what it became. */
