@@ -19,13 +19,12 @@ static const struct call_row {
 
 enum { N_ROWS = sizeof(table) / sizeof(*table), ANSWER_BYTES = 1024 * 1024 };
 
-void calls_init(struct calls *c, struct loop *loop, struct log *log,
-                struct net *net)
+void calls_init(struct calls *c, const struct calls_opts *opts)
 {
-    *c = (struct calls){.loop = loop,
-                        .log = log,
-                        .net = net,
-                        .started_mono_ms = loop_mono_ms(loop),
+    *c = (struct calls){.loop = opts->loop,
+                        .log = opts->log,
+                        .net = opts->net,
+                        .started_mono_ms = loop_mono_ms(opts->loop),
                         .is_ready = true};
     buf_init(&c->body, ANSWER_BYTES);
 }
@@ -112,7 +111,7 @@ static void refuse_path(struct call *c)
 
 void calls_take(struct calls *calls, uint64_t id, const struct http_request *rq)
 {
-    struct call c = {calls, id, rq, &calls->body};
+    struct call c = {.calls = calls, .id = id, .rq = rq, .body = &calls->body};
     bool path_is_known = false;
 
     buf_clear(c.body);
