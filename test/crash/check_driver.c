@@ -36,7 +36,8 @@ static int count_bad(void *ctx, int n, char **values, char **names)
     (void)names;
     if (n > 0 && values[0] && strcmp(values[0], "ok") == 0)
         return 0;
-    snprintf(why->text, sizeof(why->text), "%s", n && values[0] ? values[0] : "?");
+    snprintf(why->text, sizeof(why->text), "%s",
+             n && values[0] ? values[0] : "?");
     return 1;
 }
 
@@ -91,12 +92,14 @@ static enum finding read_book(struct store *s, int64_t *last,
         query_order(&q, BOOK_TX, false);
         if (store_look(s, &q) != OK)
             f = found(FOUND_DAMAGED, why, "the book cannot be read");
-        QUERY_EACH(row, &q) {
+        QUERY_EACH(row, &q)
+        {
             n++;
             if (row_int(row, BOOK_TX) != n ||
                 row_int(row, BOOK_SLOT) != stage_slot(n))
-                f = found(FOUND_HALF, why, "line %lld of the book is of tx %lld",
-                          (long long)n, (long long)row_int(row, BOOK_TX));
+                f = found(FOUND_HALF, why,
+                          "line %lld of the book is of tx %lld", (long long)n,
+                          (long long)row_int(row, BOOK_TX));
             on_slot[stage_slot(n)] = n;
         }
         has_more = q.has_more;
@@ -118,7 +121,8 @@ static enum finding check_slots(struct store *s, const int64_t *on_slot,
     query_init(&q, &slot_table, STAGE_SLOTS + 1);
     if (store_look(s, &q) != OK)
         f = found(FOUND_DAMAGED, why, "the slots cannot be read");
-    QUERY_EACH(row, &q) {
+    QUERY_EACH(row, &q)
+    {
         int64_t tx = on_slot[row_int(row, SLOT_ID) % STAGE_SLOTS];
         n++;
         if (row_int(row, SLOT_TX) != tx ||
@@ -146,7 +150,8 @@ static enum finding check_parts(struct store *s, const int64_t *on_slot,
     query_init(&q, &part_table, STAGE_SLOTS * STAGE_PARTS + 1);
     if (store_look(s, &q) != OK)
         f = found(FOUND_DAMAGED, why, "the parts cannot be read");
-    QUERY_EACH(row, &q) {
+    QUERY_EACH(row, &q)
+    {
         int64_t tx = on_slot[row_int(row, PART_SLOT) % STAGE_SLOTS];
         n++;
         buf_clear(&bytes);
@@ -181,7 +186,8 @@ static enum finding look(const void *claims, const char *folder,
         return FOUND_CLOSED;
     f = read_book(s, &last, on_slot, why);
     if (f == FOUND_NOTHING && last < c->acked)
-        f = found(FOUND_LOST, why, "acknowledged up to tx %lld, there up to %lld",
+        f = found(FOUND_LOST, why,
+                  "acknowledged up to tx %lld, there up to %lld",
                   (long long)c->acked, (long long)last);
     if (f == FOUND_NOTHING)
         f = check_slots(s, on_slot, why);

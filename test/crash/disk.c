@@ -143,12 +143,8 @@ static void rename_it(struct names *names, const struct renaming *r)
     struct name *old;
 
     switch (r->change.r->kind) {
-    case RECORD_OPEN:
-        set_name(names, name, n, r->file);
-        break;
-    case RECORD_UNLINK:
-        drop_name(names, find_name(names, name, n));
-        break;
+    case RECORD_OPEN: set_name(names, name, n, r->file); break;
+    case RECORD_UNLINK: drop_name(names, find_name(names, name, n)); break;
     case RECORD_RENAME:
         n_old = strlen(name);
         old = find_name(names, name, n_old);

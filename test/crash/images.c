@@ -3,7 +3,8 @@
  * own code and looks whether all that had been acknowledged is there, whole.
  *
  * Half of the images are from moments just after something was acknowledged,
- * where the claims are strongest; the others from anywhere. The last line says
+ * where the claims are strongest; one in ten is from the very beginning, where
+ * the database comes to be; the others are from anywhere. The last line says
  * how many there were and what was found, as JSON; the first few findings come
  * before it, each with the seed that makes it again. Exit status 1 when
  * something was found, 2 when the log itself is no good.
@@ -88,8 +89,7 @@ static void read_log(struct log *log, const char *path)
             if (!log->entries)
                 die("memory");
         }
-        log->entries[log->n++] =
-            (struct entry){r, at + sizeof(struct record)};
+        log->entries[log->n++] = (struct entry){r, at + sizeof(struct record)};
         /* Heads stay aligned: the recorder pads. */
         at += sizeof(struct record) + (r->n_bytes + 7u) / 8 * 8;
     }
@@ -112,7 +112,7 @@ static bool is_said(const struct log *log, size_t i)
 static size_t find_acks(const struct log *log, const struct check *check,
                         size_t *out)
 {
-    void *claims = check->new();
+    void *claims = check->new ();
     bool has_new = false;
     size_t n = 0;
 
@@ -150,8 +150,9 @@ static struct moment *choose_moments(const struct log *log,
     *n_acks = (long)n_found;
     for (size_t i = 0; i < n; i++) {
         bool at_ack = i % 2 == 0;
+        size_t most = i % 10 == 9 ? acks[0] : log->n;
         m[i].after = at_ack ? acks[next_random(&seed) % n_found]
-                            : next_random(&seed) % (log->n + 1);
+                            : next_random(&seed) % (most + 1);
         /* In turn, so that a small number of images has all kinds too. */
         m[i].how = (enum survival)(i / 2 % N_SURVIVAL);
         m[i].seed = next_random(&seed);
@@ -175,8 +176,8 @@ static void empty(const char *folder)
 }
 
 static void look(const struct check *check, const struct disk *d,
-                 const void *claims, const struct moment *m,
-                 const char *folder, struct tally *tally)
+                 const void *claims, const struct moment *m, const char *folder,
+                 struct tally *tally)
 {
     struct why why = {0};
     enum finding f;
@@ -188,7 +189,8 @@ static void look(const struct check *check, const struct disk *d,
         f = check_integrity(folder, &why);
     __atomic_add_fetch(&tally->of_unsynced, disk_unsynced(d) > 0,
                        __ATOMIC_RELAXED);
-    if (__atomic_add_fetch(&tally->found[f], 1, __ATOMIC_RELAXED) <= MAX_SHOWN &&
+    if (__atomic_add_fetch(&tally->found[f], 1, __ATOMIC_RELAXED) <=
+            MAX_SHOWN &&
         f != FOUND_NOTHING)
         printf("%s after record %zu, survival %d, seed %llu: %s\n",
                finding_names[f], m->after, (int)m->how,
@@ -201,7 +203,7 @@ static void work(const struct log *log, const struct check *check,
 {
     char folder[] = "/dev/shm/signalbox-crash-XXXXXX";
     struct disk *d = disk_new();
-    void *claims = check->new();
+    void *claims = check->new ();
     size_t at = 0;
 
     if (!mkdtemp(folder))

@@ -59,9 +59,9 @@ static void fail(const char *what)
 }
 
 /* The real function of that name. */
-#define REAL(name)                                     \
-    static __typeof__(name) *real;                     \
-    if (!real)                                         \
+#define REAL(name)                 \
+    static __typeof__(name) *real; \
+    if (!real)                     \
     real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 
 __attribute__((constructor)) static void begin(void)
@@ -165,13 +165,13 @@ static bool is_ours(int fd)
     return fd >= 0 && fd < MAX_FDS && fds[fd].is_ours;
 }
 
-#define OPEN_MODE(flags)                            \
-    mode_t mode = 0;                                \
-    if ((flags) & (O_CREAT | __O_TMPFILE)) {        \
-        va_list list;                               \
-        va_start(list, flags);                      \
-        mode = (mode_t)va_arg(list, unsigned);      \
-        va_end(list);                               \
+#define OPEN_MODE(flags)                       \
+    mode_t mode = 0;                           \
+    if ((flags) & (O_CREAT | __O_TMPFILE)) {   \
+        va_list list;                          \
+        va_start(list, flags);                 \
+        mode = (mode_t)va_arg(list, unsigned); \
+        va_end(list);                          \
     }
 
 int open(const char *path, int flags, ...)
