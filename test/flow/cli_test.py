@@ -17,7 +17,8 @@ from signalbox import Server
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
-COMMANDS = ["serve", "check", "doctor", "version", "help"]
+COMMANDS = ["serve", "send", "tasks", "feed", "agents", "users", "token",
+            "check", "doctor", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
 
