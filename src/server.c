@@ -326,7 +326,8 @@ static enum err run(struct server *s, struct why *why)
 
     if (e)
         return e;
-    calls_init(&s->calls, &s->loop, &s->log, s->net);
+    calls_init(&s->calls, &(struct calls_opts){
+                              .loop = &s->loop, .log = &s->log, .net = s->net});
     watch_file(s);
     e = say_listening(s, why);
     if (e)

@@ -8,6 +8,7 @@
  * Owns nothing but what is on its way through. Borrows every room. Threads:
  * the loop's. */
 
+#include "access/access.h"
 #include "choose/choose.h"
 #include "deliver/deliver.h"
 #include "model/msg.h"
@@ -23,6 +24,7 @@ struct walk_opts {
     struct log *log;
     struct store *store;
     struct feed *feed;
+    struct access *access;
     struct id_maker *ids;
     uint64_t seed[2];
     struct str node;
@@ -33,7 +35,9 @@ struct walk_opts {
 
 /* Builds the rooms of the walk, and takes up what the store remembers. NULL
  * with words in why. */
-MUST_USE struct walk *walk_new(const struct walk_opts *opts, struct why *why);
+MUST_USE struct walk *walk_new(const struct walk_opts *opts,
+                               const struct agent *agents, size_t n_agents,
+                               struct why *why);
 
 /* After the store has given back everything. */
 void walk_free(struct walk *w);
@@ -54,11 +58,13 @@ struct agents walk_agents(const struct walk *w);
 void walk_message(struct walk *w, struct msg *m,
                   void (*done)(struct msg *m, void *ctx), void *ctx);
 
-/* Cancel a task that is in memory. done exactly once, as above; OK, or
- * ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NO_SPACE, … */
-void walk_cancel(struct walk *w, struct str task_id, struct str by,
-                 void (*done)(void *ctx, struct str task_id, enum err e),
-                 void *ctx);
+/* Cancel a task that is in memory. ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOMEM:
+ * nothing was begun. Else done is called exactly once, as above, with OK or
+ * why it is not cancelled: ERR_TASK_IS_OVER (something else was first),
+ * ERR_NO_SPACE, ERR_OUTCOME_UNKNOWN, … */
+MUST_USE enum err
+walk_cancel(struct walk *w, struct str task_id, struct str by,
+            void (*done)(void *ctx, struct str task_id, enum err e), void *ctx);
 
 struct walk_stats {
     struct tasks_stats tasks;

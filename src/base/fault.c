@@ -39,6 +39,11 @@ bool fault_hit(const char *where)
     fired_name = where;
     return true;
 }
+
+bool fault_is_planted(const char *where)
+{
+    return armed_name && fault_hit(where);
+}
 #else
 typedef int fault_is_off;
 #endif

@@ -49,6 +49,14 @@ struct feed_entry {
     struct str data;                 /* a small JSON object; {} when empty */
 };
 
+enum {
+    FEED_ENTRY_MAX = 8 * 1024, /* bytes of all its strings together */
+};
+
+size_t feed_entry_bytes(const struct feed_entry *e);
+
+/* An entry at the end of the feed. Never more than FEED_ENTRY_MAX: data is a
+ * few names and figures, and no payload. */
 void feed_append(struct tx *tx, const struct feed_entry *e);
 
 /* A row of feed_table as an entry, with the strings of the row. */
@@ -69,6 +77,9 @@ enum {
  * store cannot be read; why says so. */
 MUST_USE struct feed *feed_new(struct loop *loop, struct log *log,
                                struct store *store, struct why *why);
+
+/* All readers have left, and did so before the store was closed, if it was.
+ * What is still being read comes back to nobody. NULL is fine. */
 void feed_free(struct feed *f);
 
 /* Look for entries in a tx that was committed: for store_opts.on_committed. */
@@ -77,29 +88,43 @@ void feed_committed(struct feed *f, const struct tx *tx);
 /* The seq of the newest entry; zero when there is none. */
 int64_t feed_newest(const struct feed *f);
 
-/* Somebody who reads along; inside the reader's own struct. */
+/* Somebody who reads along; inside the reader's own struct, zeroed at the
+ * beginning but for on_news. */
 struct feed_reader {
-    struct list_node node, news_node; /* the room's */
-    struct caller caller;             /* sees only what is for it */
-    int64_t after;                    /* has everything up to here */
-    struct feed_page *page;           /* the room's: older entries */
+    struct list_node node; /* the room's, like state and page */
+    enum feed_state {
+        FEED_AWAY,   /* has not joined, or has left */
+        FEED_IDLE,   /* hears when there is something */
+        FEED_TOLD,   /* has heard; it is up to the reader */
+        FEED_HUNGRY, /* waits for its turn with the store */
+        FEED_READS,  /* older entries are on their way */
+    } state;
+    struct caller caller; /* sees only what is for it */
+    int64_t after;        /* has everything up to here that it may see */
+    struct feed_page *page;
     void (*on_news)(struct feed_reader *r);
 };
 
-/* Read what comes after `after`. on_news comes at the end of a turn when
- * there is something, once, until feed_next has said there is no more. */
+/* Read what comes after `after`; one that is not there yet counts as the
+ * newest. on_news comes at the end of a turn when there is something, once,
+ * until feed_next has said there is no more; feed_join, feed_next and
+ * feed_leave may be called in it. */
 void feed_join(struct feed *f, struct feed_reader *r,
                const struct caller *caller, int64_t after);
+
+/* No on_news comes any more, and r may go. Harmless when it had left. */
 void feed_leave(struct feed *f, struct feed_reader *r);
 
-/* The next entry; false when there is none yet (or it must be read first:
- * on_news will come). Its strings live until the next call into this room.
- * Entries that retention has removed are skipped. */
+/* The next entry; false when there is none yet, and then r->after is
+ * feed_newest; or when it must be read first. Either way on_news will come.
+ * Need not wait for on_news. The strings live until the next call into this
+ * room. Entries that retention has removed are skipped. When the store cannot
+ * be read it is asked again, after a pause, until it can. */
 MUST_USE bool feed_next(struct feed *f, struct feed_reader *r,
                         struct feed_entry *out);
 
-/* Retention: append to tx what removes, `limit` at most, entries older than
- * before_ms and the oldest beyond `rows`. */
+/* Retention: append to tx what removes entries older than before_ms, and the
+ * oldest beyond `rows`, `limit` of either at most. Zero: no such rule. */
 void feed_prune(struct feed *f, struct tx *tx, int64_t before_ms, int64_t rows,
                 size_t limit);
 
@@ -108,6 +133,8 @@ struct feed_stats {
     int64_t newest;
     int64_t readers;
     int64_t pages_total; /* read from the store */
+    int64_t pages;       /* of those in memory, or on their way */
+    int64_t ring_entries, ring_bytes;
 };
 
 struct feed_stats feed_stats(const struct feed *f);
