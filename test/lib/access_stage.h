@@ -241,7 +241,7 @@ static inline enum err stage_revoke(struct stage *s, const struct id *id,
 static inline enum err
 stage_judge(struct stage *s, const struct access_token *t, struct caller *out)
 {
-    char header[ACCESS_TOKEN_CHARS + 16];
+    char header[sizeof("Bearer ") + sizeof(t->text)];
     struct caller ignored;
 
     snprintf(header, sizeof(header), "Bearer %.*s", ACCESS_TOKEN_CHARS,
