@@ -130,9 +130,6 @@ MUST_USE bool open_flush(struct open *o);
 
 /* look.c: tasks, wherever they are. */
 
-/* Who may see a task: its requester, its root user, admins. */
-bool may_see(const struct caller *c, const struct task *t);
-
 /* Find o->task_id as it is now, in memory or in its row, and hand it to
  * `found`, perhaps before this returns; borrowed for that call. ERR_NOT_FOUND:
  * there is none that o's caller may see. */

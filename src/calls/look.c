@@ -9,17 +9,9 @@
 
 enum { LOOKS_MAX = 5 };
 
-bool may_see(const struct caller *c, const struct task *t)
-{
-    struct str name = caller_name(c);
-
-    return caller_is_admin(c) || (name.n && (str_eq(t->requester, name) ||
-                                             str_eq(t->root_user, name)));
-}
-
 static void tell(struct open *o, const struct task *t)
 {
-    bool is_seen = may_see(&o->caller, t);
+    bool is_seen = task_is_for(t, &o->caller);
 
     o->found(o, is_seen ? OK : ERR_NOT_FOUND, is_seen ? t : NULL);
 }
@@ -109,15 +101,24 @@ static void on_turn(struct open *o)
         look_task(o, tell_past);
 }
 
-void look_past(struct open *o, look_found *found)
+static void look_for_turn(struct open *o, enum err e, const struct task *t)
 {
-    o->then_found = found;
+    if (e) {
+        o->then_found(o, e, NULL);
+        return;
+    }
     if (o->has_turns)
         query_fini(&o->turns);
     query_init(&o->turns, &turn_table, 1);
     o->has_turns = true;
-    query_if(&o->turns, TURN_TASK_ID, IS, value_text(str_of(o->task_id.text)));
+    query_if(&o->turns, TURN_TASK_SEQ, IS, value_int(t->seq));
     query_if(&o->turns, TURN_MESSAGE_ID, IS,
              value_text(str_of(o->message_id.text)));
     open_read(o, &o->turns, on_turn);
+}
+
+void look_past(struct open *o, look_found *found)
+{
+    o->then_found = found;
+    look_task(o, look_for_turn);
 }

@@ -84,7 +84,7 @@ static void show_task(struct open *o, const struct task *t)
         query_fini(&o->turns);
     query_init(&o->turns, &turn_table, TURNS_MAX);
     o->has_turns = true;
-    query_if(&o->turns, TURN_TASK_ID, IS, value_text(str_of(o->task_id.text)));
+    query_if(&o->turns, TURN_TASK_SEQ, IS, value_int(t->seq));
     query_if(&o->turns, TURN_NUMBER, IS_LESS, value_int(t->turn));
     query_order(&o->turns, TURN_NUMBER, true);
     open_read(o, &o->turns, on_turns);
@@ -130,7 +130,7 @@ static void write_item(struct open *o, struct json_out *out,
         t.finished_ms = now->finished_ms;
         t.result = now->result;
     }
-    if ((wanted && t.status != wanted) || !may_see(&o->caller, &t))
+    if ((wanted && t.status != wanted) || !task_is_for(&t, &o->caller))
         return;
     json_open(out, '{');
     speak_task(out, &t);
@@ -280,14 +280,19 @@ static void on_cancelled(void *ctx, struct str task_id, enum err e)
  */
 static void try_to_cancel(struct open *o)
 {
+    struct str id = str_of(o->task_id.text);
+    enum err e;
+
     if (o->limit-- == 0) {
         open_refuse(o, ERR_BUSY, STR("the task is changing; ask again"),
                     STR(""));
         return;
     }
     open_out(o);
-    walk_cancel(o->calls->walk, str_of(o->task_id.text),
-                caller_name(&o->caller), on_cancelled, o);
+    e = walk_cancel(o->calls->walk, id, caller_name(&o->caller), on_cancelled,
+                    o);
+    if (e)
+        on_cancelled(o, id, e);
 }
 
 void call_tasks_cancel(struct call *c)
