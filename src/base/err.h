@@ -21,48 +21,73 @@ enum exit_status {
     EXIT_NOT_ALLOWED = 5,
 };
 
-#define ERR_TABLE(X)                                                         \
-    /* name, code, HTTP status, JSON-RPC code, exit status, wording */       \
-    X(NOMEM, "out_of_memory", 503, -32000, EXIT_FAILED,                      \
-      "the server is out of memory; try again in a moment")                  \
-    X(INTERNAL, "internal", 500, -32603, EXIT_FAILED,                        \
-      "something went wrong inside the server; its log says what")           \
-    X(IO, "io_error", 500, -32000, EXIT_FAILED, "reading or writing failed") \
-    X(NO_SPACE, "no_space", 507, -32000, EXIT_REFUSED,                       \
-      "the disk is full; free some space and try again")                     \
-    X(SYNTAX, "invalid_json", 400, -32700, EXIT_USAGE,                       \
-      "this is not valid JSON")                                              \
-    X(BAD_REQUEST, "bad_request", 400, -32600, EXIT_USAGE,                   \
-      "the request is malformed")                                            \
-    X(BAD_CONFIG, "bad_config", 400, -32602, EXIT_USAGE,                     \
-      "the configuration is not valid")                                      \
-    X(USAGE, "usage", 400, -32602, EXIT_USAGE, "wrong usage; try --help")    \
-    X(NOT_ALLOWED, "not_allowed", 403, -32000, EXIT_NOT_ALLOWED,             \
-      "you may not do that")                                                 \
-    X(NOT_FOUND, "not_found", 404, -32000, EXIT_REFUSED,                     \
-      "there is nothing here")                                               \
-    X(METHOD, "method_not_allowed", 405, -32601, EXIT_REFUSED,               \
-      "this path does not take that method")                                 \
-    X(TIMEOUT, "timeout", 408, -32000, EXIT_FAILED, "it took too long")      \
-    X(LIMIT, "too_large", 413, -32000, EXIT_REFUSED,                         \
-      "this is larger than the limit")                                       \
-    X(URI_TOO_LONG, "uri_too_long", 414, -32000, EXIT_REFUSED,               \
-      "the request line is longer than the limit")                           \
-    X(EXPECTATION, "expectation_failed", 417, -32000, EXIT_REFUSED,          \
-      "the only expectation understood is 100-continue")                     \
-    X(HEADERS_TOO_LARGE, "headers_too_large", 431, -32000, EXIT_REFUSED,     \
-      "the request headers are larger than the limit")                       \
-    X(NOT_IMPLEMENTED, "not_implemented", 501, -32000, EXIT_REFUSED,         \
-      "this server does not speak that")                                     \
-    X(OVERLOADED, "overloaded", 503, -32000, EXIT_UNREACHABLE,               \
-      "the server is at its limit; try again in a moment")                   \
-    X(STOPPING, "stopping", 503, -32000, EXIT_UNREACHABLE,                   \
-      "the server is shutting down; try again in a moment")                  \
-    X(HTTP_VERSION, "http_version", 505, -32000, EXIT_REFUSED,               \
-      "only HTTP/1.0 and HTTP/1.1 are spoken here")                          \
-    X(NO_REPLY, "no_reply", 504, -32000, EXIT_FAILED,                        \
-      "the server did not answer in time; try again in a moment")            \
-    X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")  \
+#define ERR_TABLE(X)                                                           \
+    /* name, code, HTTP status, JSON-RPC code, exit status, wording */         \
+    X(NOMEM, "out_of_memory", 503, -32000, EXIT_FAILED,                        \
+      "the server is out of memory; try again in a moment")                    \
+    X(INTERNAL, "internal", 500, -32603, EXIT_FAILED,                          \
+      "something went wrong inside the server; its log says what")             \
+    X(IO, "io_error", 500, -32000, EXIT_FAILED, "reading or writing failed")   \
+    X(NO_SPACE, "no_space", 507, -32000, EXIT_REFUSED,                         \
+      "the disk is full; free some space and try again")                       \
+    X(SYNTAX, "invalid_json", 400, -32700, EXIT_USAGE,                         \
+      "this is not valid JSON")                                                \
+    X(BAD_REQUEST, "bad_request", 400, -32600, EXIT_USAGE,                     \
+      "the request is malformed")                                              \
+    X(BAD_CONFIG, "bad_config", 400, -32602, EXIT_USAGE,                       \
+      "the configuration is not valid")                                        \
+    X(USAGE, "usage", 400, -32602, EXIT_USAGE, "wrong usage; try --help")      \
+    X(UNAUTHENTICATED, "unauthenticated", 401, -32000, EXIT_NOT_ALLOWED,       \
+      "a token is needed: Authorization: Bearer TOKEN")                        \
+    X(NOT_ALLOWED, "not_allowed", 403, -32000, EXIT_NOT_ALLOWED,               \
+      "you may not do that")                                                   \
+    X(FOREIGN_ORIGIN, "foreign_origin", 403, -32000, EXIT_NOT_ALLOWED,         \
+      "pages of other origins may not call; http.allowedOrigins lists those "  \
+      "that may")                                                              \
+    X(FOREIGN_HOST, "foreign_host", 421, -32000, EXIT_NOT_ALLOWED,             \
+      "this server does not go by that name; http.allowedHosts lists those "   \
+      "it has")                                                                \
+    X(NOT_FOUND, "not_found", 404, -32000, EXIT_REFUSED,                       \
+      "there is nothing here")                                                 \
+    X(METHOD, "method_not_allowed", 405, -32601, EXIT_REFUSED,                 \
+      "this path does not take that method")                                   \
+    X(TIMEOUT, "timeout", 408, -32000, EXIT_FAILED, "it took too long")        \
+    X(LIMIT, "too_large", 413, -32000, EXIT_REFUSED,                           \
+      "this is larger than the limit")                                         \
+    X(URI_TOO_LONG, "uri_too_long", 414, -32000, EXIT_REFUSED,                 \
+      "the request line is longer than the limit")                             \
+    X(EXPECTATION, "expectation_failed", 417, -32000, EXIT_REFUSED,            \
+      "the only expectation understood is 100-continue")                       \
+    X(HEADERS_TOO_LARGE, "headers_too_large", 431, -32000, EXIT_REFUSED,       \
+      "the request headers are larger than the limit")                         \
+    X(NOT_IMPLEMENTED, "not_implemented", 501, -32000, EXIT_REFUSED,           \
+      "this server does not speak that")                                       \
+    X(OVERLOADED, "overloaded", 503, -32000, EXIT_UNREACHABLE,                 \
+      "the server is at its limit; try again in a moment")                     \
+    X(STOPPING, "stopping", 503, -32000, EXIT_UNREACHABLE,                     \
+      "the server is shutting down; try again in a moment")                    \
+    X(HTTP_VERSION, "http_version", 505, -32000, EXIT_REFUSED,                 \
+      "only HTTP/1.0 and HTTP/1.1 are spoken here")                            \
+    X(NO_REPLY, "no_reply", 504, -32000, EXIT_FAILED,                          \
+      "the server did not answer in time; try again in a moment")              \
+    X(AGENT_NOT_FOUND, "agent_not_found", 404, -32000, EXIT_REFUSED,           \
+      "there is no agent of that name")                                        \
+    X(NO_ROUTE, "no_route", 422, -32000, EXIT_REFUSED,                         \
+      "no agent was found for this message; name one as executor.name")        \
+    X(IDEMPOTENCY_MISMATCH, "idempotency_mismatch", 422, -32000, EXIT_REFUSED, \
+      "this idempotency key was used for another request; take a new one")     \
+    X(TASK_IS_OVER, "task_is_over", 409, -32000, EXIT_REFUSED,                 \
+      "the task is over already")                                              \
+    X(TASK_NOT_OVER, "task_not_over", 409, -32000, EXIT_REFUSED,               \
+      "the task is not over yet")                                              \
+    X(EXISTS, "exists", 409, -32000, EXIT_REFUSED,                             \
+      "there is one by that name already")                                     \
+    X(OUTCOME_UNKNOWN, "outcome_unknown", 500, -32000, EXIT_FAILED,            \
+      "the store failed: whether this was kept is not known. Ask again with "  \
+      "the same idempotency key")                                              \
+    X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")    \
+    X(UNREACHABLE, "unreachable", 503, -32000, EXIT_UNREACHABLE,               \
+      "nobody answers there")                                                  \
     X(GONE, "gone", 410, -32000, EXIT_FAILED, "the other side has gone")
 
 enum err {

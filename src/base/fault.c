@@ -39,6 +39,14 @@ bool fault_hit(const char *where)
     fired_name = where;
     return true;
 }
+
+bool fault_is_planted(const char *where)
+{
+    if (countdown == 0 || !armed_name || strcmp(armed_name, where) != 0)
+        return false;
+    fired_name = where;
+    return true;
+}
 #else
 typedef int fault_is_off;
 #endif

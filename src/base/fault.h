@@ -25,8 +25,14 @@ void fault_arm_at(const char *where, long nth);
 bool fault_fired(void);
 const char *fault_name(void);
 #define FAULT(where) fault_hit(where)
+
+/* A mistake made on purpose, every time as long as it is armed by its name; no
+ * sweep meets it. It shows that a test would notice such a mistake. */
+bool fault_is_planted(const char *where);
+#define PLANTED(where) fault_is_planted(where)
 #else
-#define FAULT(where) false
+#define FAULT(where)   false
+#define PLANTED(where) false
 #endif
 
 #endif

@@ -18,6 +18,13 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "model/agent.h"
+
+/* A setting that is a list of strings. */
+struct config_strs {
+    const struct str *list;
+    size_t n;
+};
 
 /* Never changed after it was loaded: a reload makes a new one. Strings lie in
  * its arena and end in NUL. */
@@ -30,6 +37,7 @@ struct config {
     struct str data;       /* the data folder */
     bool allow_plaintext;  /* listen beyond loopback without TLS */
     int64_t stop_grace_ms; /* open requests may take that long at the end */
+    struct str node;       /* the name of this server among others */
 
     struct {
         int64_t level;  /* enum log_level */
@@ -49,7 +57,26 @@ struct config {
         int64_t idle_timeout_ms;
         int64_t reply_timeout_ms;
         int64_t write_timeout_ms;
+        int64_t heartbeat_ms;
+        struct config_strs allowed_hosts;   /* "example.org", "x.org:8443" */
+        struct config_strs allowed_origins; /* "https://example.org" */
     } http;
+
+    struct {
+        int64_t max_unfinished;
+        int64_t max_unfinished_bytes;
+        int64_t timeout_ms;
+    } tasks;
+
+    struct {
+        int64_t days;
+        int64_t rows;
+    } retention;
+
+    struct {
+        const struct agent *list; /* names are unique whatever their case */
+        size_t n;
+    } agents;
 
     /* How many settings each source gave, overruled ones included. */
     unsigned n_from_file, n_from_env, n_from_flags;
@@ -114,7 +141,7 @@ void config_write_json(const struct config *c, struct buf *out);
 /* One row of the table in words, for whoever shows it in another form. */
 struct config_setting {
     const char *path;   /* "http.maxBodyBytes" */
-    char allowed[128];  /* "a whole number from 1 to 5 (milliseconds)" */
+    char allowed[192];  /* "a whole number from 1 to 5 (milliseconds)" */
     const char *preset; /* the default, as JSON */
     const char *what;   /* a sentence */
     const char *flag;   /* its own flag, "--listen"; NULL without one */

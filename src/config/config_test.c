@@ -26,6 +26,12 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->http.idle_timeout_ms == 75000);
     CHECK(c->http.reply_timeout_ms == 120000);
     CHECK(c->http.write_timeout_ms == 30000);
+    CHECK(c->http.heartbeat_ms == 15000);
+    CHECK(c->tasks.max_unfinished == 100000);
+    CHECK(c->tasks.max_unfinished_bytes == 256 << 20);
+    CHECK(c->tasks.timeout_ms == 600000);
+    CHECK(c->retention.days == 30 && c->retention.rows == 1000000);
+    CHECK(str_eq(c->node, STR("main")));
     CHECK(c->n_from_file + c->n_from_env + c->n_from_flags == 0);
     config_free(c);
     config_free(NULL);
@@ -207,7 +213,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 13);
+    CHECK(n_numbers == 19);
 }
 
 TEST(every_row_is_in_order)
@@ -227,7 +233,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK(n == 18);
+    CHECK(n == 28);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -644,7 +650,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 18);
+    CHECK(again && again->n_from_file == 28);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "model/agent.h"
 #include "model/caller.h"
+#include "model/query.h"
 #include "model/task.h"
 #include "model/tx.h"
 
@@ -55,6 +56,10 @@ struct msg {
         struct str agent;
         struct str layer;  /* "explicit" */
         struct str reason; /* a sentence */
+        /* Nobody goes by the name that was asked for: those that were
+         * probably meant, the likeliest first. */
+        const struct str *nearest;
+        size_t n_nearest;
     } choice;
 
     /* task: what it became. */
@@ -63,9 +68,21 @@ struct msg {
         struct id message_id;
         struct str conversation_id;
         bool is_repeat; /* the key was known: id is the task of then */
+        struct task_entry *claim; /* the room's, from create to settle */
     } task;
 
     struct tx tx;
+
+    /* walk: where it is on its way. */
+    struct {
+        struct walk *walk;
+        struct query query; /* for a task or a key */
+        enum err refused;   /* what to say if the key is nobody's */
+        unsigned key_tries;
+        struct list_node node;
+        void (*done)(struct msg *m, void *ctx);
+        void *ctx;
+    } way;
 
     /* The outcome in words, where it was refused. */
     enum err err;

@@ -85,3 +85,11 @@ bool task_priority_of(struct str name, enum task_priority *out)
         }
     return false;
 }
+
+bool task_is_for(const struct task *t, const struct caller *c)
+{
+    struct str who = caller_name(c);
+
+    return caller_is_admin(c) || str_eq(who, t->requester) ||
+           str_eq(who, t->root_user);
+}

@@ -18,6 +18,7 @@
  * everything here is constant or the caller's. */
 
 #include "base/id.h"
+#include "model/caller.h"
 #include "model/table.h"
 
 /* The numbers are kept in the store: never change one, add at the end. */
@@ -72,12 +73,16 @@ struct task_result {
     struct str metadata;     /* a JSON object as it stands; may be empty */
     struct str error_code;   /* "timeout"; empty when it went well */
     struct str error;        /* in words */
+    struct str by;           /* who wished it, when somebody did: told in the
+                              * feed, not kept with the task */
 };
 
 /* The row, as it is in the store and in memory. Strings belong to whoever
  * made the struct; optional ones are empty when they are not there. */
 struct task {
-    int64_t seq;          /* order of acceptance, given by the store */
+    int64_t seq;          /* given by the store: newer tasks have larger ones */
+    int64_t place;        /* order of acceptance, of every turn: what waits for
+                           * the same goes by this */
     struct id id;         /* task_… */
     struct id message_id; /* msg_… of the turn that is going on */
     struct str conversation_id;
@@ -103,5 +108,9 @@ struct task {
     int64_t lease_until_ms;
     struct task_result result; /* status repeats the task's once it is over */
 };
+
+/* Whether c may know of it: who asked, on whose behalf it is, and admins. For
+ * all others it is not there. */
+bool task_is_for(const struct task *t, const struct caller *c);
 
 #endif

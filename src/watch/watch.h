@@ -3,11 +3,143 @@
 
 /* watch: what can be seen from outside of what happens inside.
  *
+ * The feed is the append-only story of everything that happened: an entry is
+ * written in the same tx as what it tells of, so that neither is there without
+ * the other. Whoever reads along has a cursor and asks for what comes next;
+ * nothing is queued for anybody. The newest entries are in memory, older ones
+ * come from the store.
+ *
  * Metrics are Prometheus text (version 0.0.4), written when asked for from
  * figures that the rooms keep themselves. Threads: the loop's. */
 
 #include "base/buf.h"
+#include "base/log.h"
+#include "base/loop.h"
 #include "base/str.h"
+#include "model/caller.h"
+#include "model/query.h"
+#include "model/tx.h"
+#include "store/store.h"
+
+/* The feed. */
+
+extern const struct schema watch_schema;
+extern const struct table feed_table;
+
+enum feed_column {
+    FEED_SEQ,
+    FEED_AT_MS,
+    FEED_TYPE,
+    FEED_TASK_ID,
+    FEED_CONVERSATION_ID,
+    FEED_AGENT,
+    FEED_REQUESTER,
+    FEED_ROOT_USER,
+    FEED_DATA,
+    N_FEED_COLUMNS,
+};
+
+/* What happened. Optional strings are empty. */
+struct feed_entry {
+    int64_t seq; /* given by the store */
+    int64_t at_ms;
+    struct str type; /* "task.completed" */
+    struct str task_id, conversation_id, agent;
+    struct str requester, root_user; /* besides admins, these may see it */
+    struct str data;                 /* a small JSON object; {} when empty */
+};
+
+enum {
+    FEED_ENTRY_MAX = 8 * 1024, /* bytes of all its strings together */
+};
+
+size_t feed_entry_bytes(const struct feed_entry *e);
+
+/* An entry at the end of the feed. Never more than FEED_ENTRY_MAX: data is a
+ * few names and figures, and no payload. */
+void feed_append(struct tx *tx, const struct feed_entry *e);
+
+/* A row of feed_table as an entry, with the strings of the row. */
+void feed_from_row(struct feed_entry *e, const struct row *r);
+
+/* Whether c may see it. */
+bool feed_is_for(const struct feed_entry *e, const struct caller *c);
+
+struct feed;
+
+enum {
+    FEED_RING_ENTRIES = 4096, /* in memory */
+    FEED_RING_BYTES = 4 * 1024 * 1024,
+    FEED_PAGE = 200, /* entries read from the store at once */
+};
+
+/* Finds out from the store how long the feed is. NULL: memory is gone, or the
+ * store cannot be read; why says so. */
+MUST_USE struct feed *feed_new(struct loop *loop, struct log *log,
+                               struct store *store, struct why *why);
+
+/* All readers have left, and did so before the store was closed, if it was.
+ * What is still being read comes back to nobody. NULL is fine. */
+void feed_free(struct feed *f);
+
+/* Look for entries in a tx that was committed: for store_opts.on_committed. */
+void feed_committed(struct feed *f, const struct tx *tx);
+
+/* The seq of the newest entry; zero when there is none. */
+int64_t feed_newest(const struct feed *f);
+
+/* Somebody who reads along; inside the reader's own struct, zeroed at the
+ * beginning but for on_news. */
+struct feed_reader {
+    struct list_node node; /* the room's, like state and page */
+    enum feed_state {
+        FEED_AWAY,   /* has not joined, or has left */
+        FEED_IDLE,   /* hears when there is something */
+        FEED_TOLD,   /* has heard; it is up to the reader */
+        FEED_HUNGRY, /* waits for its turn with the store */
+        FEED_READS,  /* older entries are on their way */
+    } state;
+    struct caller caller; /* sees only what is for it */
+    int64_t after;        /* has everything up to here that it may see */
+    struct feed_page *page;
+    void (*on_news)(struct feed_reader *r);
+};
+
+/* Read what comes after `after`; one that is not there yet counts as the
+ * newest. on_news comes at the end of a turn when there is something, once,
+ * until feed_next has said there is no more; feed_join, feed_next and
+ * feed_leave may be called in it. */
+void feed_join(struct feed *f, struct feed_reader *r,
+               const struct caller *caller, int64_t after);
+
+/* No on_news comes any more, and r may go. Harmless when it had left. */
+void feed_leave(struct feed *f, struct feed_reader *r);
+
+/* The next entry; false when there is none yet, and then r->after is
+ * feed_newest; or when it must be read first. Either way on_news will come.
+ * Need not wait for on_news. The strings live until the next call into this
+ * room. Entries that retention has removed are skipped. When the store cannot
+ * be read it is asked again, after a pause, until it can. */
+MUST_USE bool feed_next(struct feed *f, struct feed_reader *r,
+                        struct feed_entry *out);
+
+/* Retention: append to tx what removes entries older than before_ms, and the
+ * oldest beyond `rows`, `limit` of either at most. Zero: no such rule. */
+void feed_prune(struct feed *f, struct tx *tx, int64_t before_ms, int64_t rows,
+                size_t limit);
+
+struct feed_stats {
+    int64_t entries_total; /* since the start */
+    int64_t newest;
+    int64_t readers;
+    int64_t pages_total; /* read from the store */
+    int64_t pages;       /* of those in memory, or on their way */
+    int64_t ring_entries, ring_bytes;
+};
+
+struct feed_stats feed_stats(const struct feed *f);
+
+/* Metrics. */
 
 #define WATCH_METRICS_TYPE STR("text/plain; version=0.0.4; charset=utf-8")
 

@@ -1,13 +1,32 @@
-"""The real server as a child, and HTTP as bytes to talk to it with.
+"""The real server as a child, and HTTP to talk to it with: as bytes,
 
     with Server("--set", "http.maxBodyBytes=10") as server:
         with server.connect() as peer:
             peer.send(b"GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
             print(peer.response().status)
 
+or as calls of the API:
+
+    with Server(agents=ECHO) as server:
+        print(server.send("hello").json()["text"])
+        anna = server.user("anna")
+        print(server.call("GET", "/api/tasks", token=anna).json())
+        with server.events("/api/feed?after=0") as events:
+            for id, event, data in events:
+                print(id, event, data)
+
+A server that must come back is given a data folder of its own, which stays:
+
+    with Server(agents=ECHO, data=data) as server:
+        token = server.token
+        server.kill9()
+    with Server(agents=ECHO, data=data, token=token) as server:
+        ...
+
 Each server takes a free port and a fresh data folder, so that tests can run
 side by side. Waits end with an error after DEADLINE_S, never by themselves.
 """
+import collections
 import json
 import os
 import select
@@ -22,14 +41,24 @@ BINARY = os.environ["SIGNALBOX_BIN"]
 DEADLINE_S = 60
 COMPLAINTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
               "runtime error:", "Assertion")
+ECHO = [{"id": "echo", "url": "echo:"}]
+OWN = object()  # the token of the server itself, where none is said
 
 
 class Server:
-    """A running `signalbox serve`; args are added to its command line."""
+    """A running `signalbox serve`; args are added to its command line.
 
-    def __init__(self, *args, data=None, listen="127.0.0.1:0", before=()):
+    agents, and config (a dictionary of other settings), become its
+    configuration file. token is for calls, where the one that a first start
+    prints is not to be had any more."""
+
+    def __init__(self, *args, data=None, listen="127.0.0.1:0", before=(),
+                 agents=None, config=None, token=None):
         self.folder = tempfile.mkdtemp(prefix="signalbox-test-")
         self.data = data or os.path.join(self.folder, "data")
+        self.was_killed = False
+        if agents is not None or config is not None:
+            args = ("--config", self.write_config(agents, config), *args)
         self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
         self.process = subprocess.Popen(
             [*before, BINARY, "serve", "--json", "--data", self.data,
@@ -37,13 +66,26 @@ class Server:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=self.errors, cwd=self.folder, env=clean_environment())
         try:
-            self.url = self.listening()["url"]
+            listening = self.listening()
         except BaseException:
             self.kill()
             raise
+        self.url = listening["url"]
+        self.token = token or listening.get("token")
         host, port = self.url.removeprefix("http://").rsplit(":", 1)
         self.address = (host, int(port))
         self.host = f"{host}:{port}".encode()
+
+    def write_config(self, agents=None, config=None):
+        """Its configuration file; also a new one for a running server."""
+        settings = dict(config or {})
+        if agents is not None:
+            settings["agents"] = {"list": agents}
+        path = os.path.join(self.folder, "test.jsonc")
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            json.dump(settings, f)
+        os.rename(path + ".new", path)
+        return path
 
     def listening(self):
         """The one line it prints on stdout once it can be reached."""
@@ -76,6 +118,12 @@ class Server:
         finally:
             self.kill()
 
+    def kill9(self):
+        """End it as a crash would; nothing is asked of it any more."""
+        self.was_killed = True
+        self.process.kill()
+        self.process.wait()
+
     def kill(self):
         if self.process.poll() is None:
             self.process.kill()
@@ -88,7 +136,9 @@ class Server:
         return self
 
     def __exit__(self, kind, *_):
-        if kind is None:
+        if kind is None and self.was_killed:
+            self.kill()
+        elif kind is None:
             self.stop()
         else:
             print(f"exit status {self.process.poll()}\n{self.said()}")
@@ -103,6 +153,54 @@ class Server:
             peer.send(request("GET", path, "Connection: close", *headers,
                               host=self.host))
             return peer.response()
+
+    def call(self, method, path, body=None, *headers, token=OWN):
+        """One call of the API; body is bytes, or anything to send as JSON.
+        token=None sends none."""
+        with self.connect() as peer:
+            peer.send(self.request(method, path, body, "Connection: close",
+                                   *headers, token=token))
+            return peer.response()
+
+    def request(self, method, path, body=None, *headers, token=OWN):
+        """The bytes of a call."""
+        token = self.token if token is OWN else token
+        if token is not None:
+            headers = (f"Authorization: Bearer {token}", *headers)
+        if body is None:
+            body = b""
+        elif not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            headers = ("Content-Type: application/json", *headers)
+        return request(method, path, *headers, host=self.host, body=body)
+
+    def send(self, text, *headers, to="echo", token=OWN, **fields):
+        """POST /api/messages; fields are those of the body."""
+        body = {"text": text, "executor": {"name": to}, **fields}
+        return self.call("POST", "/api/messages", body, *headers, token=token)
+
+    def events(self, path, *headers, after=None, token=OWN, method="GET",
+               body=None):
+        """A stream of events, open until it is closed or ends; after is the
+        last id that was seen."""
+        if after is not None:
+            headers = (f"Last-Event-ID: {after}", *headers)
+        peer = self.connect()
+        peer.send(self.request(method, path, body,
+                               "Accept: text/event-stream", *headers,
+                               token=token))
+        return Events(peer)
+
+    def user(self, name, role="user", **fields):
+        """Make a user and a token for it; the token."""
+        made = self.call("POST", "/api/users",
+                         {"name": name, "role": role, **fields})
+        if made.status != 201:
+            raise AssertionError(f"no user {name}: {made}")
+        made = self.call("POST", "/api/tokens", {"user": name})
+        if made.status != 201:
+            raise AssertionError(f"no token for {name}: {made}")
+        return made.json()["token"]
 
 
 def clean_environment():
@@ -204,10 +302,8 @@ class Peer:
             pass
         return body
 
-    def response(self, to_head=False):
-        """The next response, whole; None when the peer closed instead."""
-        if not self.got and not self.more():
-            return None
+    def head(self):
+        """Status and headers of the next response, whose body is left."""
         version, status, _ = (self.line() + b" ").split(b" ", 2)
         if version != b"HTTP/1.1":
             raise ValueError(f"no HTTP/1.1 status line: {version!r}")
@@ -215,7 +311,17 @@ class Peer:
         while line := self.line():
             name, value = line.split(b":", 1)
             headers[name.decode().lower()] = value.strip().decode("latin-1")
-        status = int(status)
+        return int(status), headers
+
+    def response(self, to_head=False):
+        """The next response, whole; None when the peer closed instead."""
+        if not self.got and not self.more():
+            return None
+        status, headers = self.head()
+        return self.rest(status, headers, to_head)
+
+    def rest(self, status, headers, to_head=False):
+        """The response whose head was read."""
         if to_head or status < 200 or status in (204, 304):
             body = b""
         elif "content-length" in headers:
@@ -234,6 +340,88 @@ class Peer:
         while r := self.response():
             responses.append(r)
         return responses
+
+
+Event = collections.namedtuple("Event", "id event data")
+
+
+class Events:
+    """Server-sent events as they come: (id, event, data), data as JSON.
+
+    What is no stream is an error when it is iterated, and `response`."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.text = b""
+        self.n_comments = 0
+        self.response = None
+        try:
+            self.status, self.headers = peer.head()
+            kind = self.headers.get("content-type", "")
+            if not kind.startswith("text/event-stream"):
+                self.response = peer.rest(self.status, self.headers)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.peer.socket.close()
+
+    def more(self):
+        """More of the body; False at its end, however that came."""
+        if self.headers.get("transfer-encoding") == "chunked":
+            try:
+                size = int(self.peer.line(), 16)
+                self.text += self.peer.exactly(size)
+                self.peer.exactly(2)
+            except EOFError:
+                size = 0
+            return size > 0
+        if not self.peer.got and not self.peer.more():
+            return False
+        self.text += self.peer.take(len(self.peer.got))
+        return True
+
+    def block(self):
+        """The lines up to an empty one; None at the end."""
+        while b"\n\n" not in self.text:
+            if not self.more():
+                return None
+        block, self.text = self.text.split(b"\n\n", 1)
+        return block.decode().split("\n")
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.response:
+            raise AssertionError(f"no stream of events: {self.response}")
+        while (block := self.block()) is not None:
+            fields = {}
+            for line in block:
+                name, _, value = line.partition(":")
+                fields.setdefault(name, []).append(value.removeprefix(" "))
+            self.n_comments += len(fields.pop("", ()))
+            if "data" in fields:
+                return Event(fields.get("id", [None])[0],
+                             fields.get("event", ["message"])[0],
+                             json.loads("\n".join(fields["data"])))
+        raise StopIteration
+
+    def take(self, n):
+        """The next n events, at least one."""
+        events = []
+        for event in self:
+            events.append(event)
+            if len(events) == n:
+                return events
+        raise EOFError(f"ended after {events}")
 
 
 def metric(server, name):

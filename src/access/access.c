@@ -1,0 +1,375 @@
+/* The mirror of users and tokens, and judging by it.
+ *
+ * A presented token is hashed and its hash looked up; no secret is kept and
+ * none is compared byte by byte, so how long a refusal takes says nothing
+ * about the tokens there are. What a token allows is put together when it is
+ * judged (its own scopes, as far as the role goes today), so that a change of
+ * the role needs to touch no token.
+ *
+ * Whoever is on the way in is already in the maps, invisible: the commit then
+ * needs no memory, which it could not do without, and the name is taken.
+ * Removed users are not here: the store refuses their names. */
+#include "access/access.h"
+
+#include <stdlib.h>
+
+#include "access/internal.h"
+#include "base/fault.h"
+
+/* Names. */
+
+bool name_is_good(struct str name)
+{
+    if (name.n == 0 || name.n > PRINCIPAL_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = str_lower(name.p[i]);
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!is_plain && (i == 0 || !c || !strchr("._@-", c)))
+            return false;
+    }
+    return true;
+}
+
+static struct str fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1])
+{
+    bool keeps_case = PLANTED("access.keep_case");
+
+    for (size_t i = 0; i < name.n; i++)
+        out[i] = keeps_case ? name.p[i] : str_lower(name.p[i]);
+    out[name.n] = '\0';
+    return (struct str){out, name.n};
+}
+
+static void copy_name(char out[PRINCIPAL_NAME_MAX + 1], struct str name)
+{
+    assert(name.n <= PRINCIPAL_NAME_MAX);
+    if (name.n)
+        memcpy(out, name.p, name.n);
+    out[name.n] = '\0';
+}
+
+/* The mirror. */
+
+static struct str key_of(const struct user *u)
+{
+    return str_of(u->key);
+}
+
+static struct str hash_of(const struct token *t)
+{
+    return (struct str){t->hash, sizeof(t->hash)};
+}
+
+struct user *user_get(const struct access *a, struct str name)
+{
+    char key[PRINCIPAL_NAME_MAX + 1];
+
+    return name_is_good(name) ? map_get(&a->users, fold(name, key)) : NULL;
+}
+
+struct user *user_add(struct access *a, struct str shown, enum role role,
+                      struct str org)
+{
+    struct user *u = FAULT("access.user") ? NULL : calloc(1, sizeof(*u));
+
+    if (!u)
+        return NULL;
+    fold(shown, u->key);
+    copy_name(u->shown, shown);
+    copy_name(u->org, org);
+    u->role = role;
+    list_init(&u->tokens);
+    if (map_put(&a->users, key_of(u), u) != OK) {
+        free(u);
+        return NULL;
+    }
+    list_append(&a->all_users, &u->node);
+    return u;
+}
+
+void user_arrive(struct access *a, struct user *u)
+{
+    u->state = USER_THERE;
+    a->n_users++;
+    a->n_admins += u->role == ROLE_ADMIN;
+}
+
+void user_leave(struct access *a, struct user *u)
+{
+    map_take(&a->users, key_of(u));
+    if (u->state == USER_THERE) {
+        a->n_users--;
+        a->n_admins -= u->role == ROLE_ADMIN;
+    }
+    u->state = USER_GONE;
+}
+
+void user_release(struct user *u)
+{
+    if (u->state != USER_GONE || u->n_tokens || u->is_changing)
+        return;
+    list_remove(&u->node);
+    free(u);
+}
+
+struct token *token_add(struct access *a, struct user *u, const struct id *id,
+                        const char hash[TOKEN_HASH_BYTES])
+{
+    struct token *t = FAULT("access.token") ? NULL : calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->id = *id;
+    memcpy(t->hash, hash, sizeof(t->hash));
+    t->user = u;
+    if (map_put(&a->by_hash, hash_of(t), t) != OK) {
+        free(t);
+        return NULL;
+    }
+    if (map_put(&a->by_id, str_of(t->id.text), t) != OK) {
+        map_take(&a->by_hash, hash_of(t));
+        free(t);
+        return NULL;
+    }
+    list_append(&u->tokens, &t->node);
+    u->n_tokens++;
+    return t;
+}
+
+void token_arrive(struct access *a, struct token *t)
+{
+    t->is_there = true;
+    a->n_tokens++;
+}
+
+void token_drop(struct access *a, struct token *t)
+{
+    map_take(&a->by_hash, hash_of(t));
+    map_take(&a->by_id, str_of(t->id.text));
+    list_remove(&t->node);
+    t->user->n_tokens--;
+    a->n_tokens -= t->is_there;
+    free(t);
+}
+
+/* Judging. */
+
+static bool is_good_now(const struct token *t, int64_t now_ms)
+{
+    return t && t->is_there && t->user->state == USER_THERE &&
+           (t->expires_ms == 0 || now_ms < t->expires_ms);
+}
+
+static unsigned scopes_of(const struct token *t)
+{
+    return t->scopes & role_scopes(t->user->role);
+}
+
+/* The token in "Bearer TOKEN". */
+static enum err read_header(struct str header, struct str *token,
+                            struct why *why)
+{
+    struct str bearer = STR("Bearer ");
+
+    if (header.n == 0)
+        return why_err(why, ERR_UNAUTHENTICATED, "%s",
+                       err_row(ERR_UNAUTHENTICATED)->wording);
+    if (!str_eq_nocase(str_sub(header, 0, bearer.n), bearer))
+        return why_err(why, ERR_UNAUTHENTICATED,
+                       "the Authorization header is not \"Bearer TOKEN\", "
+                       "the one kind that is taken here");
+    *token = str_sub(header, bearer.n, header.n);
+    if (!token_is_well_formed(*token))
+        return why_err(why, ERR_UNAUTHENTICATED,
+                       "this is not a token: one is sbx_ and %d letters, "
+                       "digits, - or _, after one space; was it cut off?",
+                       ACCESS_TOKEN_CHARS - 4);
+    return OK;
+}
+
+static enum err judge(struct access *a, struct str header, int64_t now_ms,
+                      struct caller *out, struct why *why)
+{
+    char hash[TOKEN_HASH_BYTES];
+    struct str text;
+    const struct token *t;
+    enum err e = read_header(header, &text, why);
+
+    if (e)
+        return e;
+    e = token_hash(a, text, hash);
+    if (e)
+        return why_err(why, e, "%s", err_row(e)->wording);
+    t = map_get(&a->by_hash, (struct str){hash, sizeof(hash)});
+    if (!is_good_now(t, now_ms))
+        return why_err(why, ERR_UNAUTHENTICATED,
+                       "this token is not good: it is unknown, has expired or "
+                       "was revoked; get another");
+    out->token_id = t->id;
+    copy_name(out->principal, str_of(t->user->shown));
+    copy_name(out->org, str_of(t->user->org));
+    out->role = t->user->role;
+    out->scopes = scopes_of(t);
+    out->expires_ms = t->expires_ms;
+    return OK;
+}
+
+enum err access_judge(struct access *a, struct str header, int64_t now_ms,
+                      struct caller *out, struct why *why)
+{
+    enum err e;
+
+    *out = (struct caller){.scopes = 0};
+    e = judge(a, header, now_ms, out, why);
+    a->refused_total += e != OK;
+    return e;
+}
+
+bool access_is_good(const struct access *a, const struct caller *c,
+                    int64_t now_ms)
+{
+    const struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
+
+    return is_good_now(t, now_ms) && t->user->role == c->role &&
+           scopes_of(t) == c->scopes && strcmp(t->user->org, c->org) == 0;
+}
+
+bool access_user_find(const struct access *a, struct str name,
+                      struct access_user *out)
+{
+    const struct user *u = user_get(a, name);
+
+    *out = (struct access_user){.created_ms = 0};
+    if (!u || u->state != USER_THERE)
+        return false;
+    copy_name(out->name, str_of(u->shown));
+    copy_name(out->org, str_of(u->org));
+    out->role = u->role;
+    out->created_ms = u->created_ms;
+    return true;
+}
+
+/* A token that allows nothing (made for scopes that its user's role has lost)
+ * must be turned away here: zero would come out as all. */
+enum err access_grant(const struct caller *by, struct str user,
+                      unsigned *scopes, int64_t *expires_ms, struct why *why)
+{
+    if (caller_is_admin(by))
+        return OK;
+    if (!str_eq_nocase(user, caller_name(by)))
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "only an admin may make tokens for others");
+    if (by->scopes == 0)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "your token allows nothing any more, and so would one "
+                       "made with it: ask an admin for another");
+    if (*scopes & ~by->scopes)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "a token made with yours cannot allow more than yours "
+                       "does");
+    if (*scopes == 0)
+        *scopes = by->scopes;
+    if (by->expires_ms && (*expires_ms == 0 || *expires_ms > by->expires_ms))
+        *expires_ms = by->expires_ms;
+    return OK;
+}
+
+bool access_is_new(const struct access *a)
+{
+    return a->n_users == 0;
+}
+
+struct access_stats access_stats(const struct access *a)
+{
+    return (struct access_stats){
+        .users = (int64_t)a->n_users,
+        .tokens = (int64_t)a->n_tokens,
+        .refused_total = a->refused_total,
+    };
+}
+
+/* The row goes when the tx is committed. Memory need not wait for that: this
+ * long after its end a token is as good as unknown. */
+void access_prune(struct access *a, struct tx *tx, int64_t before_ms,
+                  size_t limit)
+{
+    struct tx_op *revoked = tx_prune(tx, &token_table, limit);
+    struct tx_op *expired = tx_prune(tx, &token_table, limit);
+    struct list_node *node, *next;
+
+    tx_if(revoked, TOKEN_REVOKED_MS, IS_LESS, value_int(before_ms));
+    tx_if(expired, TOKEN_EXPIRES_MS, IS_LESS, value_int(before_ms));
+    for (node = list_first(&a->all_users); node && limit;
+         node = list_next(&a->all_users, node)) {
+        struct user *u = LIST_OF(node, struct user, node);
+
+        for (struct list_node *n = list_first(&u->tokens); n && limit;
+             n = next) {
+            struct token *t = LIST_OF(n, struct token, node);
+
+            next = list_next(&u->tokens, n);
+            if (t->is_there && t->expires_ms && t->expires_ms < before_ms) {
+                token_drop(a, t);
+                limit--;
+            }
+        }
+    }
+}
+
+/* Life and death. */
+
+static size_t limit_or(size_t given, size_t otherwise)
+{
+    return given ? given : otherwise;
+}
+
+struct access *access_new(const struct access_opts *opts)
+{
+    struct access *a = FAULT("access.new") ? NULL : calloc(1, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    a->opts = *opts;
+    a->opts.max_users = limit_or(opts->max_users, ACCESS_USERS_MAX);
+    a->opts.max_tokens = limit_or(opts->max_tokens, ACCESS_TOKENS_MAX);
+    a->opts.max_user_tokens =
+        limit_or(opts->max_user_tokens, ACCESS_USER_TOKENS_MAX);
+    list_init(&a->all_users);
+    /* The limits are for what is made new; what is in the store is taken, so
+     * that a lower limit keeps nobody out. */
+    map_init(&a->users, SIZE_MAX, opts->seed);
+    map_init(&a->by_hash, SIZE_MAX, opts->seed);
+    map_init(&a->by_id, SIZE_MAX, opts->seed);
+    a->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    a->digest = EVP_MD_CTX_new();
+    if (FAULT("access.crypto") || !a->sha256 || !a->digest) {
+        access_free(a);
+        return NULL;
+    }
+    return a;
+}
+
+void access_free(struct access *a)
+{
+    struct list_node *node;
+
+    if (!a)
+        return;
+    while ((node = list_first(&a->all_users))) {
+        struct user *u = LIST_OF(node, struct user, node);
+        struct list_node *token;
+
+        while ((token = list_first(&u->tokens)))
+            token_drop(a, LIST_OF(token, struct token, node));
+        list_remove(&u->node);
+        free(u);
+    }
+    map_fini(&a->users);
+    map_fini(&a->by_hash);
+    map_fini(&a->by_id);
+    EVP_MD_CTX_free(a->digest);
+    EVP_MD_free(a->sha256);
+    free(a);
+}

@@ -1,0 +1,242 @@
+#ifndef ACCESS_ACCESS_H
+#define ACCESS_ACCESS_H
+
+/* access: who may do what. Users (the principals), their tokens, and what a
+ * token allows.
+ *
+ * A token is 256 random bits behind "sbx_"; only its SHA-256 is kept, so
+ * whoever reads the database cannot call. All of them are in memory, mirrored
+ * from the store, so that a request is judged without waiting. A change goes
+ * into a tx and takes effect when that is committed; a revoked token, or the
+ * tokens of a user who was removed, are then told to on_revoked at once, so
+ * that what they had open can be closed.
+ *
+ * A user's name is who they are: in tasks, in the feed, for good. So a name
+ * that was removed is not given again. It is found whatever its case, and kept
+ * as it was first written: that, and nothing else, is a caller's principal, so
+ * that others may compare principals byte by byte.
+ *
+ * Owns: its tables and their mirror. Borrows: store, rand, ids. Threads: the
+ * loop's. */
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "model/caller.h"
+#include "model/query.h"
+#include "model/tx.h"
+#include "store/store.h"
+
+struct access;
+
+extern const struct schema access_schema;
+extern const struct table user_table, token_table;
+
+enum user_column {
+    USER_NAME,  /* lower case: the key, whatever the case */
+    USER_SHOWN, /* as it was written: the principal */
+    USER_ROLE,
+    USER_ORG, /* NULL: none */
+    USER_CREATED_MS,
+    USER_REMOVED_MS, /* NULL: still there */
+    N_USER_COLUMNS,
+};
+
+enum token_column {
+    TOKEN_ID,
+    TOKEN_HASH,  /* SHA-256, 32 bytes */
+    TOKEN_USER,  /* as in USER_SHOWN */
+    TOKEN_LABEL, /* NULL: none */
+    TOKEN_SCOPES,
+    TOKEN_CREATED_MS,
+    TOKEN_EXPIRES_MS, /* NULL: never */
+    TOKEN_REVOKED_MS, /* NULL: still good */
+    N_TOKEN_COLUMNS,
+};
+
+enum {
+    ACCESS_SECRET_BYTES = 32,
+    ACCESS_TOKEN_CHARS = 4 + 43, /* "sbx_" and base64url */
+    ACCESS_USERS_MAX = 100000,
+    ACCESS_TOKENS_MAX = 200000,    /* not revoked */
+    ACCESS_USER_TOKENS_MAX = 1000, /* so that nobody takes them all */
+    ACCESS_LABEL_MAX = 128,
+};
+
+struct access_token {
+    char text[ACCESS_TOKEN_CHARS + 1];
+};
+
+struct access_opts {
+    struct log *log;
+    struct store *store;
+    struct rand rand;
+    struct id_maker *ids;
+    uint64_t seed[2];
+    size_t max_users, max_tokens, max_user_tokens; /* zero: as above */
+    /* This token is good no more; once for each. May be NULL. */
+    void (*on_revoked)(void *ctx, const struct id *token_id);
+    void *ctx;
+};
+
+/* NULL: memory is gone. */
+MUST_USE struct access *access_new(const struct access_opts *opts);
+void access_free(struct access *a);
+
+/* Read users and tokens. Once, before the loop runs. ERR_BAD_CONFIG: there is
+ * one that this version does not understand; ERR_NOMEM, ERR_IO, … */
+MUST_USE enum err access_load(struct access *a, struct why *why);
+
+/* No user is there yet: this is the first start. */
+bool access_is_new(const struct access *a);
+
+/* Judge "Bearer sbx_…", the Authorization header's value: "Bearer" in any
+ * case, one space, the token, nothing else. ERR_UNAUTHENTICATED with words in
+ * why: missing, not of that form, unknown, expired or revoked (the last three
+ * are told alike, so that nobody can find out which tokens there once were).
+ * ERR_NOMEM: it could not be judged. *out is then nobody. */
+MUST_USE enum err access_judge(struct access *a, struct str header,
+                               int64_t now_ms, struct caller *out,
+                               struct why *why);
+
+/* Whether the token that the caller came with is still good and allows what
+ * it did: not when the user's role or org has changed since. Cheap enough to
+ * ask every second for everything that is open. */
+bool access_is_good(const struct access *a, const struct caller *c,
+                    int64_t now_ms);
+
+/* What calls need to know of a user who is there. */
+struct access_user {
+    char name[PRINCIPAL_NAME_MAX + 1]; /* as shown */
+    char org[PRINCIPAL_NAME_MAX + 1];  /* empty: none */
+    enum role role;
+    int64_t created_ms;
+};
+
+/* Find a user, whatever the case of the name. False: nobody. */
+MUST_USE bool access_user_find(const struct access *a, struct str name,
+                               struct access_user *out);
+
+/* What a caller may put into a new token: admins anything for anybody, others
+ * for themselves no more than the token they came with, and no longer.
+ * *scopes and *expires_ms are what was asked for (zero: as much as may be, and
+ * never) and become what to hand to access_token_create. ERR_NOT_ALLOWED. */
+MUST_USE enum err access_grant(const struct caller *by, struct str user,
+                               unsigned *scopes, int64_t *expires_ms,
+                               struct why *why);
+
+/* Changes: each appends to tx what it takes, and an entry of the feed
+ * ("user.created", "token.revoked", …, for admins). One change per tx. What
+ * they refuse they say in why, and then nothing more is to be done. Once one
+ * was taken, access_settle makes memory follow, and must be called whatever
+ * became of the tx (also when it was never submitted), before the change's
+ * end. `by` is the name of who does it; empty: nobody, the server itself.
+ *
+ * While a change is on its way others see what was before, but cannot undo
+ * what it counts on: the same user cannot be changed a second time, nor the
+ * same name taken (ERR_BUSY: try again), and an admin who is about to go
+ * counts as gone for whoever wants to be the next. */
+struct access_change {
+    struct tx tx;
+    enum access_change_kind {
+        ACCESS_USER_CREATE,
+        ACCESS_USER_CHANGE,
+        ACCESS_USER_REMOVE,
+        ACCESS_TOKEN_CREATE,
+        ACCESS_TOKEN_REVOKE,
+    } kind;
+    struct id token_id;
+    char user[PRINCIPAL_NAME_MAX + 1]; /* as shown */
+    char org[PRINCIPAL_NAME_MAX + 1];  /* what the user will have */
+    enum role role;
+    unsigned scopes; /* what the token will have */
+    int64_t at_ms, expires_ms;
+    bool is_open;     /* taken, and not settled yet */
+    bool costs_admin; /* there will be one less */
+    void *ctx;        /* whoever submits it may use this */
+};
+
+void access_change_init(struct access_change *c);
+void access_change_fini(struct access_change *c);
+
+/* Names: [A-Za-z0-9][A-Za-z0-9._@-]{0,127}; org the same, or empty.
+ * ERR_EXISTS: the name is somebody's; was it so once, access_settle says it.
+ * ERR_BUSY, ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM. */
+MUST_USE enum err access_user_create(struct access *a, struct access_change *c,
+                                     struct str name, enum role role,
+                                     struct str org, struct str by,
+                                     int64_t now_ms, struct why *why);
+
+/* Another role or org; `role` zero and an org with a NULL pointer stay as
+ * they are. The last admin stays one (ERR_NOT_ALLOWED). A user whose role
+ * changes keeps tokens; what they allow is cut to the new role, and never more
+ * than they were made for. ERR_NOT_FOUND, ERR_BUSY, ERR_BAD_REQUEST. */
+MUST_USE enum err access_user_change(struct access *a, struct access_change *c,
+                                     struct str name, enum role role,
+                                     struct str org, struct str by,
+                                     int64_t now_ms, struct why *why);
+
+/* And all their tokens. Not the last admin. Errors as above. */
+MUST_USE enum err access_user_remove(struct access *a, struct access_change *c,
+                                     struct str name, struct str by,
+                                     int64_t now_ms, struct why *why);
+
+/* A token for a user who is there. `scopes` zero: all of the role; never more
+ * than the role has (ERR_NOT_ALLOWED). `expires_ms` zero: never. The secret is
+ * in *out (empty after an error) and nowhere else: access_token_wipe it once
+ * it was told. ERR_NOT_FOUND, ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM. */
+MUST_USE enum err access_token_create(struct access *a, struct access_change *c,
+                                      struct str user, unsigned scopes,
+                                      struct str label, int64_t expires_ms,
+                                      struct str by, int64_t now_ms,
+                                      struct access_token *out,
+                                      struct why *why);
+
+void access_token_wipe(struct access_token *t);
+
+/* ERR_NOT_FOUND: none of that id, or `only_of` (a user; empty: anybody's) is
+ * not whose it is. */
+MUST_USE enum err access_token_revoke(struct access *a, struct access_change *c,
+                                      struct str id, struct str only_of,
+                                      struct str by, int64_t now_ms,
+                                      struct why *why);
+
+/* The user "admin" and a token, in one tx: for the first start. ERR_EXISTS
+ * when there are users already. */
+MUST_USE enum err access_first_admin(struct access *a, struct access_change *c,
+                                     int64_t now_ms, struct access_token *out,
+                                     struct why *why);
+
+/* What became of c->tx. OK, or why it is not so: ERR_EXISTS, ERR_NOT_FOUND or
+ * ERR_BUSY when somebody else was first, ERR_OUTCOME_UNKNOWN when the store
+ * failed, or what it refused the tx for. */
+MUST_USE enum err access_settle(struct access *a, struct access_change *c,
+                                struct why *why);
+
+/* Retention: rows of tokens that expired or were revoked before before_ms, up
+ * to `limit` of either. Nothing needs to be settled. */
+void access_prune(struct access *a, struct tx *tx, int64_t before_ms,
+                  size_t limit);
+
+/* Whether a request may come in at all: Host is an address, localhost or one
+ * of `hosts` (with a port: only that; without: any); Origin, if there is one,
+ * is http:// or https:// and that Host, or one of `origins`. Case does not
+ * count, nor a dot at the end of a name. No Host, or the origin "null", never
+ * fits. ERR_FOREIGN_HOST, ERR_FOREIGN_ORIGIN. */
+struct access_names {
+    const struct str *hosts, *origins;
+    size_t n_hosts, n_origins;
+};
+
+MUST_USE enum err access_names_check(const struct access_names *n,
+                                     struct str host, struct str origin,
+                                     struct why *why);
+
+struct access_stats {
+    int64_t users, tokens;
+    int64_t refused_total; /* by access_judge */
+};
+
+struct access_stats access_stats(const struct access *a);
+
+#endif

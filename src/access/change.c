@@ -1,0 +1,571 @@
+/* Changes of users and tokens: prepared here, committed by the store, settled
+ * here again.
+ *
+ * Between the two others may prepare theirs. What must not happen then:
+ *
+ *   the same name twice       the first holds it in the mirror, and the insert
+ *                             is guarded
+ *   the last two admins gone  one change of a user at a time (is_changing), so
+ *                             that what the mirror says of whoever is not
+ *                             changing is so; and a change that costs an admin
+ *                             counts at once. One that makes an admin counts
+ *                             only when it is there
+ *   a token that outlives     making one expects its user to be there, and
+ *   its user                  removing a user removes the rows of all tokens
+ *                             by the user's name: whichever is committed
+ *                             first, none is left
+ *   revoking twice            the update is guarded: the second finds nothing
+ *
+ * A removed user's row stays, so that the name is never given again; of the
+ * tokens the feed tells. Turned down: a version number in each row, since it
+ * would say only at the commit what can be said at once. */
+#include <openssl/crypto.h>
+#include <stdlib.h>
+
+#include "access/internal.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "watch/watch.h"
+
+void access_change_init(struct access_change *c)
+{
+    *c = (struct access_change){.is_open = false};
+    tx_init(&c->tx);
+}
+
+void access_change_fini(struct access_change *c)
+{
+    assert(!c->is_open); /* or its claims would never end */
+    tx_fini(&c->tx);
+}
+
+/* The change is taken: what it says of the user is `u` as it will be. */
+static void open_change(struct access_change *c, enum access_change_kind kind,
+                        const struct user *u, int64_t now_ms)
+{
+    assert(!c->is_open);
+    c->kind = kind;
+    c->is_open = true;
+    c->at_ms = now_ms;
+    c->role = u->role;
+    memcpy(c->user, u->shown, sizeof(c->user));
+    memcpy(c->org, u->org, sizeof(c->org));
+}
+
+static struct value user_key(const struct user *u)
+{
+    return value_text(str_of(u->key));
+}
+
+static void tell_feed(struct access_change *c, const char *type, struct str by,
+                      bool has_token)
+{
+    struct buf data;
+    struct json_out o;
+
+    buf_init(&data, 1024);
+    o = json_out(&data);
+    json_open(&o, '{');
+    json_key(&o, STR("user"));
+    json_put_str(&o, str_of(c->user));
+    json_key(&o, STR("by"));
+    if (by.n)
+        json_put_str(&o, by);
+    else
+        json_put_null(&o);
+    if (has_token) {
+        json_key(&o, STR("token_id"));
+        json_put_str(&o, str_of(c->token_id.text));
+    }
+    json_close(&o, '}');
+    if (data.over || FAULT("access.feed"))
+        c->tx.build_error = ERR_NOMEM;
+    else
+        feed_append(&c->tx, &(struct feed_entry){.at_ms = c->at_ms,
+                                                 .type = str_of(type),
+                                                 .data = buf_str(&data)});
+    buf_fini(&data);
+}
+
+/* What may be asked for. */
+
+static enum err check_name(struct str name, const char *what, struct why *why)
+{
+    if (name_is_good(name))
+        return OK;
+    return why_err(why, ERR_BAD_REQUEST,
+                   "%s must be 1 to %d letters, digits, ., _, @ or -, and "
+                   "begin with a letter or digit",
+                   what, PRINCIPAL_NAME_MAX);
+}
+
+static enum err check_role(enum role role, struct why *why)
+{
+    if (role_scopes(role))
+        return OK;
+    return why_err(why, ERR_BAD_REQUEST, "role must be admin, user or agent");
+}
+
+static enum err check_org(struct str org, struct why *why)
+{
+    return org.n ? check_name(org, "org", why) : OK;
+}
+
+/* Somebody who is there. */
+static enum err find_user(const struct access *a, struct str name,
+                          struct user **out, struct why *why)
+{
+    *out = user_get(a, name);
+    if (*out && (*out)->state == USER_THERE)
+        return OK;
+    *out = NULL;
+    return why_err(why, ERR_NOT_FOUND, "there is no user of that name");
+}
+
+/* The same, to be changed by nobody else meanwhile. */
+static enum err find_to_change(const struct access *a, struct str name,
+                               struct user **out, struct why *why)
+{
+    enum err e = find_user(a, name, out, why);
+
+    if (!e && (*out)->is_changing)
+        e = why_err(why, ERR_BUSY,
+                    "this user is being changed right now; try again");
+    return e;
+}
+
+/* Users. */
+
+static enum err check_new_user(const struct access *a, struct str name,
+                               enum role role, struct str org, struct why *why)
+{
+    const struct user *there = user_get(a, name);
+    enum err e = check_name(name, "name", why);
+
+    if (!e)
+        e = check_role(role, why);
+    if (!e)
+        e = check_org(org, why);
+    if (e)
+        return e;
+    if (there && there->state == USER_COMING)
+        return why_err(why, ERR_BUSY,
+                       "a user of that name is being made right now");
+    if (there)
+        return why_err(why, ERR_EXISTS, "there is a user of that name");
+    if (a->users.n >= a->opts.max_users)
+        return why_err(why, ERR_LIMIT,
+                       "there are %zu users, and no more are taken; remove "
+                       "some first",
+                       a->users.n);
+    return OK;
+}
+
+enum err access_user_create(struct access *a, struct access_change *c,
+                            struct str name, enum role role, struct str org,
+                            struct str by, int64_t now_ms, struct why *why)
+{
+    enum err e = check_new_user(a, name, role, org, why);
+    struct user *u = NULL;
+    struct tx_op *op;
+
+    if (!e)
+        u = user_add(a, name, role, org);
+    if (!e && !u)
+        e = why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+    if (e)
+        return e;
+    u->created_ms = now_ms;
+    open_change(c, ACCESS_USER_CREATE, u, now_ms);
+    op = tx_insert(&c->tx, &user_table);
+    tx_set(op, USER_NAME, user_key(u));
+    tx_set(op, USER_SHOWN, value_text(name));
+    tx_set(op, USER_ROLE, value_int(role));
+    tx_set(op, USER_ORG, value_text_or_null(org));
+    tx_set(op, USER_CREATED_MS, value_int(now_ms));
+    tell_feed(c, "user.created", by, false);
+    return OK;
+}
+
+/* Claim u for a change that may cost an admin. */
+static enum err claim_user(struct access *a, struct access_change *c,
+                           struct user *u, bool stays_admin, struct why *why)
+{
+    bool costs_admin = u->role == ROLE_ADMIN && !stays_admin;
+
+    if (costs_admin && a->n_admins - a->n_admins_leaving <= 1)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "this is the last admin; make another first");
+    c->costs_admin = costs_admin;
+    a->n_admins_leaving += costs_admin;
+    u->is_changing = true;
+    return OK;
+}
+
+static struct tx_op *update_user(struct access_change *c, const struct user *u)
+{
+    struct tx_op *op = tx_update(&c->tx, &user_table);
+
+    tx_if(op, USER_NAME, IS, user_key(u));
+    tx_if(op, USER_ROLE, IS, value_int(u->role));
+    tx_if(op, USER_REMOVED_MS, IS, value_null());
+    return op;
+}
+
+enum err access_user_change(struct access *a, struct access_change *c,
+                            struct str name, enum role role, struct str org,
+                            struct str by, int64_t now_ms, struct why *why)
+{
+    struct user *u;
+    struct tx_op *op;
+    enum err e = find_to_change(a, name, &u, why);
+
+    if (!e && !role && !org.p)
+        e = why_err(why, ERR_BAD_REQUEST,
+                    "there is nothing to change: give a role, an org or both");
+    if (!e && role)
+        e = check_role(role, why);
+    if (!e)
+        e = check_org(org, why);
+    if (!e)
+        e = claim_user(a, c, u, !role || role == ROLE_ADMIN, why);
+    if (e)
+        return e;
+    open_change(c, ACCESS_USER_CHANGE, u, now_ms);
+    op = update_user(c, u);
+    if (role)
+        c->role = role;
+    if (org.p) {
+        memset(c->org, 0, sizeof(c->org));
+        memcpy(c->org, org.p, org.n);
+    }
+    tx_set(op, USER_ROLE, value_int(c->role));
+    tx_set(op, USER_ORG, value_text_or_null(str_of(c->org)));
+    tell_feed(c, "user.changed", by, false);
+    return OK;
+}
+
+enum err access_user_remove(struct access *a, struct access_change *c,
+                            struct str name, struct str by, int64_t now_ms,
+                            struct why *why)
+{
+    struct user *u;
+    struct tx_op *op;
+    enum err e = find_to_change(a, name, &u, why);
+
+    if (!e)
+        e = claim_user(a, c, u, false, why);
+    if (e)
+        return e;
+    open_change(c, ACCESS_USER_REMOVE, u, now_ms);
+    op = update_user(c, u);
+    tx_set(op, USER_REMOVED_MS, value_int(now_ms));
+    op = tx_prune(&c->tx, &token_table, INT32_MAX);
+    tx_if(op, TOKEN_USER, IS, value_text(str_of(u->shown)));
+    tell_feed(c, "user.removed", by, false);
+    return OK;
+}
+
+/* Tokens. */
+
+static enum err check_new_token(const struct access *a, const struct user *u,
+                                unsigned scopes, struct str label,
+                                int64_t expires_ms, int64_t now_ms,
+                                struct why *why)
+{
+    if (scopes & ~(unsigned)SCOPE_ALL)
+        return why_err(why, ERR_BAD_REQUEST, "there is no such scope");
+    if (scopes & ~role_scopes(u->role))
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "a token cannot allow more than its user's role, "
+                       "which is %.*s",
+                       STR_ARG(role_name(u->role)));
+    if (label.n > ACCESS_LABEL_MAX || str_has_control(label))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "label must be at most %d bytes, without control "
+                       "characters",
+                       ACCESS_LABEL_MAX);
+    if (expires_ms < 0 || (expires_ms && expires_ms <= now_ms))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a token cannot have expired before it is made");
+    if (u->n_tokens >= a->opts.max_user_tokens)
+        return why_err(why, ERR_LIMIT,
+                       "this user has %zu tokens, and no more are made; "
+                       "revoke some first",
+                       u->n_tokens);
+    if (a->by_id.n >= a->opts.max_tokens)
+        return why_err(why, ERR_LIMIT,
+                       "there are %zu tokens, and no more are made; revoke "
+                       "some first",
+                       a->by_id.n);
+    return OK;
+}
+
+/* Make the token, put it into the mirror, where nobody sees it yet, and its
+ * row into c. */
+static enum err add_token(struct access *a, struct access_change *c,
+                          struct user *u, unsigned scopes, struct str label,
+                          int64_t expires_ms, struct str by,
+                          struct access_token *out)
+{
+    struct id id = id_make(a->opts.ids, "tok", c->at_ms);
+    char hash[TOKEN_HASH_BYTES];
+    struct tx_op *op;
+    struct token *t = NULL;
+
+    token_make(a->opts.rand, out);
+    if (token_hash(a, str_of(out->text), hash) == OK)
+        t = token_add(a, u, &id, hash);
+    if (!t) {
+        access_token_wipe(out);
+        return ERR_NOMEM;
+    }
+    t->scopes = c->scopes = scopes;
+    t->expires_ms = c->expires_ms = expires_ms;
+    c->token_id = id;
+    op = tx_insert(&c->tx, &token_table);
+    tx_set(op, TOKEN_ID, value_text(str_of(id.text)));
+    tx_set(op, TOKEN_HASH, value_blob((struct str){hash, sizeof(hash)}));
+    tx_set(op, TOKEN_USER, value_text(str_of(u->shown)));
+    tx_set(op, TOKEN_LABEL, value_text_or_null(label));
+    tx_set(op, TOKEN_SCOPES, value_int(scopes));
+    tx_set(op, TOKEN_CREATED_MS, value_int(c->at_ms));
+    tx_set(op, TOKEN_EXPIRES_MS,
+           expires_ms ? value_int(expires_ms) : value_null());
+    tell_feed(c, "token.created", by, true);
+    return OK;
+}
+
+enum err access_token_create(struct access *a, struct access_change *c,
+                             struct str user, unsigned scopes, struct str label,
+                             int64_t expires_ms, struct str by, int64_t now_ms,
+                             struct access_token *out, struct why *why)
+{
+    struct user *u;
+    struct tx_op *op;
+    enum err e = find_user(a, user, &u, why);
+
+    *out = (struct access_token){{0}};
+    if (!e)
+        e = check_new_token(a, u, scopes, label, expires_ms, now_ms, why);
+    if (e)
+        return e;
+    if (!scopes)
+        scopes = role_scopes(u->role);
+    open_change(c, ACCESS_TOKEN_CREATE, u, now_ms);
+    op = tx_expect(&c->tx, &user_table);
+    tx_if(op, USER_NAME, IS, user_key(u));
+    tx_if(op, USER_REMOVED_MS, IS, value_null());
+    e = add_token(a, c, u, scopes, label, expires_ms, by, out);
+    if (e) {
+        c->is_open = false;
+        return why_err(why, e, "%s", err_row(e)->wording);
+    }
+    return OK;
+}
+
+enum err access_token_revoke(struct access *a, struct access_change *c,
+                             struct str id, struct str only_of, struct str by,
+                             int64_t now_ms, struct why *why)
+{
+    struct token *t = map_get(&a->by_id, id);
+    struct tx_op *op;
+
+    if (!t || !t->is_there ||
+        (only_of.n && !str_eq_nocase(only_of, str_of(t->user->shown))))
+        return why_err(why, ERR_NOT_FOUND, "there is no token of that id");
+    open_change(c, ACCESS_TOKEN_REVOKE, t->user, now_ms);
+    c->token_id = t->id;
+    op = tx_update(&c->tx, &token_table);
+    tx_if(op, TOKEN_ID, IS, value_text(id));
+    tx_if(op, TOKEN_REVOKED_MS, IS, value_null());
+    tx_set(op, TOKEN_REVOKED_MS,
+           PLANTED("access.forget_revoked") ? value_null() : value_int(now_ms));
+    tell_feed(c, "token.revoked", by, true);
+    return OK;
+}
+
+enum err access_first_admin(struct access *a, struct access_change *c,
+                            int64_t now_ms, struct access_token *out,
+                            struct why *why)
+{
+    struct str nobody = STR("");
+    struct user *u;
+    enum err e;
+
+    *out = (struct access_token){{0}};
+    if (!access_is_new(a))
+        return why_err(why, ERR_EXISTS, "there are users already");
+    e = access_user_create(a, c, STR("admin"), ROLE_ADMIN, nobody, nobody,
+                           now_ms, why);
+    if (e)
+        return e;
+    u = user_get(a, STR("admin"));
+    e = add_token(a, c, u, role_scopes(ROLE_ADMIN), STR("first start"), 0,
+                  nobody, out);
+    if (e) {
+        c->is_open = false;
+        user_leave(a, u);
+        user_release(u);
+        return why_err(why, e, "%s", err_row(e)->wording);
+    }
+    return OK;
+}
+
+/* Settling. */
+
+static enum err outcome(const struct access_change *c, struct why *why)
+{
+    static const struct {
+        enum err err;
+        const char *words;
+    } beaten[] = {
+        [ACCESS_USER_CREATE] = {ERR_EXISTS,
+                                "the name is, or once was, somebody's, and is "
+                                "not given again"},
+        [ACCESS_USER_CHANGE] = {ERR_BUSY,
+                                "somebody else changed this user at the same "
+                                "time; look, and try again"},
+        [ACCESS_USER_REMOVE] = {ERR_BUSY,
+                                "somebody else changed this user at the same "
+                                "time; look, and try again"},
+        [ACCESS_TOKEN_CREATE] = {ERR_NOT_FOUND,
+                                 "there is no user of that name any more"},
+        [ACCESS_TOKEN_REVOKE] = {ERR_NOT_FOUND,
+                                 "there is no token of that id any more"},
+    };
+
+    switch (c->tx.result) {
+    case TX_COMMITTED: return OK;
+    case TX_GUARD_FAILED:
+        return why_err(why, beaten[c->kind].err, "%s", beaten[c->kind].words);
+    case TX_FATAL:
+        return why_err(why, ERR_OUTCOME_UNKNOWN,
+                       "the store failed: whether this was kept is not known; "
+                       "look once the server is back");
+    case TX_REFUSED: break;
+    }
+    return why_err(why, c->tx.err, "%s", err_row(c->tx.err)->wording);
+}
+
+/* A committed token that is good no more. */
+static void revoke_now(struct access *a, struct token *t)
+{
+    struct id id = t->id;
+
+    token_drop(a, t);
+    if (a->opts.on_revoked)
+        a->opts.on_revoked(a->opts.ctx, &id);
+}
+
+static void settle_user_create(struct access *a, const struct access_change *c,
+                               bool is_committed)
+{
+    struct user *u = user_get(a, str_of(c->user));
+    struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
+
+    assert(u && u->state == USER_COMING);
+    if (is_committed) {
+        user_arrive(a, u);
+        if (t)
+            token_arrive(a, t);
+        return;
+    }
+    if (t)
+        token_drop(a, t);
+    user_leave(a, u);
+    user_release(u);
+}
+
+static void settle_user_change(struct access *a, const struct access_change *c,
+                               bool is_committed)
+{
+    struct user *u = user_get(a, str_of(c->user));
+
+    assert(u && u->is_changing);
+    u->is_changing = false;
+    a->n_admins_leaving -= c->costs_admin;
+    if (!is_committed)
+        return;
+    a->n_admins -= u->role == ROLE_ADMIN;
+    u->role = c->role;
+    a->n_admins += u->role == ROLE_ADMIN;
+    memcpy(u->org, c->org, sizeof(u->org));
+}
+
+/* on_revoked may come back to us: each turn looks for the next token anew,
+ * and is_changing keeps the user in memory to the end. */
+static void settle_user_remove(struct access *a, const struct access_change *c,
+                               bool is_committed)
+{
+    struct user *u = user_get(a, str_of(c->user));
+    struct list_node *node;
+
+    assert(u && u->is_changing);
+    a->n_admins_leaving -= c->costs_admin;
+    if (is_committed) {
+        user_leave(a, u);
+        node = list_first(&u->tokens);
+        while (node) {
+            struct token *t = LIST_OF(node, struct token, node);
+
+            if (t->is_there) {
+                revoke_now(a, t);
+                node = list_first(&u->tokens);
+            } else {
+                node = list_next(&u->tokens, node); /* settled by itself */
+            }
+        }
+    }
+    u->is_changing = false;
+    user_release(u);
+}
+
+static enum err settle_token_create(struct access *a,
+                                    const struct access_change *c,
+                                    bool is_committed, struct why *why)
+{
+    struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
+    struct user *u;
+
+    assert(t && !t->is_there);
+    u = t->user;
+    if (is_committed && u->state == USER_THERE) {
+        token_arrive(a, t);
+        return OK;
+    }
+    token_drop(a, t);
+    user_release(u);
+    /* Committed, and its user removed by what was committed next. */
+    return is_committed ? why_err(why, ERR_NOT_FOUND,
+                                  "there is no user of that name any more")
+                        : OK;
+}
+
+static void settle_token_revoke(struct access *a, const struct access_change *c,
+                                bool is_committed)
+{
+    struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
+
+    if (PLANTED("access.keep_revoked"))
+        return;
+    if (is_committed && t) /* else it went with its user */
+        revoke_now(a, t);
+}
+
+enum err access_settle(struct access *a, struct access_change *c,
+                       struct why *why)
+{
+    enum err e = outcome(c, why), late = OK;
+
+    assert(c->is_open);
+    c->is_open = false;
+    switch (c->kind) {
+    case ACCESS_USER_CREATE: settle_user_create(a, c, !e); break;
+    case ACCESS_USER_CHANGE: settle_user_change(a, c, !e); break;
+    case ACCESS_USER_REMOVE: settle_user_remove(a, c, !e); break;
+    case ACCESS_TOKEN_CREATE: late = settle_token_create(a, c, !e, why); break;
+    case ACCESS_TOKEN_REVOKE: settle_token_revoke(a, c, !e); break;
+    }
+    return e ? e : late;
+}

@@ -1,0 +1,95 @@
+#ifndef ACCESS_INTERNAL_H
+#define ACCESS_INTERNAL_H
+
+/* The mirror, shared by the files of access/: access.c keeps it and judges,
+ * load.c fills it, change.c changes it, token.c knows what a token looks
+ * like. */
+
+#include <openssl/evp.h>
+
+#include "access/access.h"
+#include "base/list.h"
+#include "base/map.h"
+
+enum { TOKEN_HASH_BYTES = 32 };
+
+enum user_state {
+    USER_COMING, /* holds the name; nobody sees it yet */
+    USER_THERE,
+    USER_GONE, /* in no map; waits for tokens that are on their way */
+};
+
+struct user {
+    struct list_node node;              /* in access.all_users */
+    char key[PRINCIPAL_NAME_MAX + 1];   /* lower case */
+    char shown[PRINCIPAL_NAME_MAX + 1]; /* as it was first written */
+    char org[PRINCIPAL_NAME_MAX + 1];
+    enum role role;
+    enum user_state state;
+    bool is_changing; /* a change of it is on its way, or being settled */
+    int64_t created_ms;
+    struct list tokens;
+    size_t n_tokens;
+};
+
+struct token {
+    struct list_node node; /* in user.tokens */
+    struct id id;
+    char hash[TOKEN_HASH_BYTES];
+    struct user *user;
+    unsigned scopes;
+    int64_t expires_ms; /* zero: never */
+    bool is_there;      /* committed: not before that may anybody use it */
+};
+
+struct access {
+    struct access_opts opts;
+    EVP_MD *sha256;
+    EVP_MD_CTX *digest;
+    struct list all_users;
+    struct map users;          /* by key */
+    struct map by_hash, by_id; /* tokens */
+    size_t n_users, n_admins;  /* there */
+    size_t n_admins_leaving;   /* of those, how many may soon be none */
+    size_t n_tokens;           /* there */
+    int64_t refused_total;
+};
+
+/* The mirror (access.c). */
+
+/* Add a user, or a token to one. Nobody sees it before its state says so.
+ * NULL: memory is gone. */
+MUST_USE struct user *user_add(struct access *a, struct str shown,
+                               enum role role, struct str org);
+MUST_USE struct token *token_add(struct access *a, struct user *u,
+                                 const struct id *id,
+                                 const char hash[TOKEN_HASH_BYTES]);
+
+/* From coming to there. */
+void user_arrive(struct access *a, struct user *u);
+void token_arrive(struct access *a, struct token *t);
+
+/* Out of the maps and the counts. A user is freed once nothing holds it. */
+void user_leave(struct access *a, struct user *u);
+void user_release(struct user *u);
+void token_drop(struct access *a, struct token *t);
+
+/* The user of that name, whatever its case; also one that is coming. */
+struct user *user_get(const struct access *a, struct str name);
+
+/* Names (access.c). */
+bool name_is_good(struct str name);
+
+/* Tokens as text (token.c). */
+
+/* Make one. */
+void token_make(struct rand rand, struct access_token *out);
+
+/* Whether s is "sbx_" and the one way to write 32 bytes in base64url. */
+bool token_is_well_formed(struct str s);
+
+/* ERR_NOMEM: libcrypto could not. */
+MUST_USE enum err token_hash(const struct access *a, struct str text,
+                             char out[TOKEN_HASH_BYTES]);
+
+#endif

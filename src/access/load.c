@@ -1,0 +1,174 @@
+/* The tables, and filling the mirror from them at the start, page by page.
+ *
+ * A row that this version cannot read stops the start: to go on without it
+ * would lock somebody out, or make an admin where there is one already. A
+ * token without its user is only left out: it can open nothing. */
+#include "access/internal.h"
+
+enum { PAGE_ROWS = 500 };
+
+static const struct column user_columns[N_USER_COLUMNS] = {
+    [USER_NAME] = {.name = "name", .type = COLUMN_TEXT},
+    [USER_SHOWN] = {.name = "shown", .type = COLUMN_TEXT},
+    [USER_ROLE] = {.name = "role", .type = COLUMN_INT},
+    [USER_ORG] = {.name = "org", .type = COLUMN_TEXT},
+    [USER_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [USER_REMOVED_MS] = {.name = "removed_ms", .type = COLUMN_INT},
+};
+
+const struct table user_table = {
+    .name = "users",
+    .columns = user_columns,
+    .n_columns = N_USER_COLUMNS,
+    .n_key = 1,
+};
+
+static const struct column token_columns[N_TOKEN_COLUMNS] = {
+    [TOKEN_ID] = {.name = "id", .type = COLUMN_TEXT},
+    [TOKEN_HASH] = {.name = "hash", .type = COLUMN_BLOB},
+    [TOKEN_USER] = {.name = "user", .type = COLUMN_TEXT},
+    [TOKEN_LABEL] = {.name = "label", .type = COLUMN_TEXT},
+    [TOKEN_SCOPES] = {.name = "scopes", .type = COLUMN_INT},
+    [TOKEN_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [TOKEN_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
+    [TOKEN_REVOKED_MS] = {.name = "revoked_ms", .type = COLUMN_INT},
+};
+
+/* By hash only so that no two are alike; nobody asks the store for one. */
+static const struct table_index token_indexes[] = {
+    {.name = "token_by_hash",
+     .columns = {TOKEN_HASH},
+     .n_columns = 1,
+     .is_unique = true},
+    {.name = "token_by_user",
+     .columns = {TOKEN_USER, TOKEN_ID},
+     .n_columns = 2},
+    {.name = "token_by_expiry", .columns = {TOKEN_EXPIRES_MS}, .n_columns = 1},
+    {.name = "token_by_revocation",
+     .columns = {TOKEN_REVOKED_MS},
+     .n_columns = 1},
+};
+
+const struct table token_table = {
+    .name = "tokens",
+    .columns = token_columns,
+    .n_columns = N_TOKEN_COLUMNS,
+    .n_key = 1,
+    .indexes = token_indexes,
+    .n_indexes = sizeof(token_indexes) / sizeof(token_indexes[0]),
+};
+
+static const struct table *const tables[] = {&user_table, &token_table};
+
+const struct schema access_schema = {
+    .room = "access",
+    .version = 1,
+    .tables = tables,
+    .n_tables = sizeof(tables) / sizeof(tables[0]),
+};
+
+static enum err load_user(struct access *a, const struct row *r,
+                          struct why *why)
+{
+    struct str shown = row_str(r, USER_SHOWN), org = row_str(r, USER_ORG);
+    int64_t role = row_int(r, USER_ROLE);
+    struct user *u;
+
+    if (!name_is_good(shown) || (org.n && !name_is_good(org)) ||
+        role < ROLE_ADMIN || role > ROLE_AGENT ||
+        !str_eq_nocase(shown, row_str(r, USER_NAME)))
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the database has a user that this version cannot "
+                       "read; was it used by a newer one?");
+    u = user_add(a, shown, (enum role)role, org);
+    if (!u)
+        return why_err(why, ERR_NOMEM, "no memory for the users");
+    u->created_ms = row_int(r, USER_CREATED_MS);
+    user_arrive(a, u);
+    return OK;
+}
+
+static enum err load_token(struct access *a, const struct row *r,
+                           struct why *why)
+{
+    struct str text = row_str(r, TOKEN_ID), hash = row_str(r, TOKEN_HASH);
+    struct user *u = user_get(a, row_str(r, TOKEN_USER));
+    struct id id;
+    struct token *t;
+
+    if (!id_is_valid(text, "tok") || hash.n != TOKEN_HASH_BYTES)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the database has a token that this version cannot "
+                       "read; was it used by a newer one?");
+    if (!u) {
+        log_warn(a->opts.log, "access.token_without_user",
+                 LOG_S("token_id", text));
+        return OK;
+    }
+    memcpy(id.text, text.p, text.n);
+    id.text[text.n] = '\0';
+    t = token_add(a, u, &id, hash.p);
+    if (!t)
+        return why_err(why, ERR_NOMEM, "no memory for the tokens");
+    t->scopes = (unsigned)row_int(r, TOKEN_SCOPES) & SCOPE_ALL;
+    t->expires_ms = row_int(r, TOKEN_EXPIRES_MS);
+    token_arrive(a, t);
+    return OK;
+}
+
+/* Read rows behind *after, in the order of the key, of which `gone` is NULL.
+ * *after becomes the last key; *has_more, whether to come again. */
+static enum err load_page(
+    struct access *a, const struct table *table, uint8_t gone,
+    enum err (*load)(struct access *a, const struct row *r, struct why *why),
+    char after[PRINCIPAL_NAME_MAX + 1], bool *has_more, struct why *why)
+{
+    const uint8_t key = 0;
+    struct query q;
+    enum err e;
+
+    query_init(&q, table, PAGE_ROWS);
+    query_if(&q, gone, IS, value_null());
+    query_if(&q, key, IS_MORE, value_text(str_of(after)));
+    query_order(&q, key, false);
+    e = store_look(a->opts.store, &q);
+    if (e)
+        why_err(why, e, "users and tokens cannot be read: %s",
+                err_row(e)->wording);
+    for (const struct row *r = q.rows; r && !e; r = r->next) {
+        struct str last = row_str(r, key);
+
+        e = load(a, r, why);
+        if (!e && !r->next) {
+            memcpy(after, last.p, last.n);
+            after[last.n] = '\0';
+        }
+    }
+    *has_more = q.has_more;
+    query_fini(&q);
+    return e;
+}
+
+static enum err load_all(struct access *a, const struct table *table,
+                         uint8_t gone,
+                         enum err (*load)(struct access *a, const struct row *r,
+                                          struct why *why),
+                         struct why *why)
+{
+    char after[PRINCIPAL_NAME_MAX + 1] = "";
+    bool has_more = true;
+    enum err e = OK;
+
+    while (has_more && !e)
+        e = load_page(a, table, gone, load, after, &has_more, why);
+    return e;
+}
+
+enum err access_load(struct access *a, struct why *why)
+{
+    enum err e = load_all(a, &user_table, USER_REMOVED_MS, load_user, why);
+
+    if (!e)
+        e = load_all(a, &token_table, TOKEN_REVOKED_MS, load_token, why);
+    return e;
+}

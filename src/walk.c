@@ -1,0 +1,575 @@
+/* The story of one message, from top to bottom: it is accepted, carried, and
+ * what comes back is kept. Nobody hears of anything, and nothing in memory
+ * changes, before it is durable.
+ *
+ *     walk_message -> accept_message -> (commit) -> on_accepted -> done
+ *                                  on_ready -> deliver
+ *     deliver -> on_chunk
+ *             -> on_result  \
+ *     walk_cancel            > change -> (commit) -> on_changed
+ *     on_deadline           /
+ *
+ * Two things that want to end the same task are not told apart here: both go
+ * to the store, and the guard on the task's version lets the first win.
+ *
+ * What cannot be written because the disk is full waits in `unwritten` and is
+ * tried again: an agent's work is not thrown away for want of space. Whoever
+ * asked for something (a message, a cancel) is told so instead. */
+#include "walk.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum {
+    KEY_TRIES = 3,       /* a key that expires while we ask for it */
+    AGAIN_MS = 500,      /* until what could not be written is tried again */
+    AGAIN_AT_ONCE = 256, /* and how much of it */
+    TIDY_FIRST_MS = 10 * 1000,
+    TIDY_MS = 60 * 1000,
+    TIDY_ROWS = 500,                   /* removed at once, of each table */
+    DELIVERIES_MAX = 10 * 1000 * 1000, /* tasks are bounded long before */
+};
+
+struct walk {
+    struct walk_opts opts;
+    struct registry *registry;
+    struct tasks *tasks;
+    struct deliver *deliver;
+
+    struct list refused; /* struct msg, to be told at the end of the turn */
+    struct loop_job refuse_job;
+
+    struct list unwritten; /* struct task_change, refused for now */
+    int64_t n_unwritten;
+    bool is_starved;    /* something queued could not be carried for now */
+    struct timer again; /* for both */
+
+    struct timer tidy;
+    struct tx tidy_tx;
+};
+
+static void try_again_soon(struct walk *w);
+
+/* A message comes in. */
+
+static void begin(struct msg *m);
+
+static void finish(struct msg *m)
+{
+    m->way.done(m, m->way.ctx);
+}
+
+static void on_refused(struct loop_job *job)
+{
+    struct walk *w = LIST_OF(job, struct walk, refuse_job);
+    struct list_node *n;
+
+    while ((n = list_pop(&w->refused)))
+        finish(LIST_OF(n, struct msg, way.node));
+}
+
+/* At the end of the turn: whoever called walk_message is not done yet. */
+static void refuse(struct msg *m, enum err e)
+{
+    m->err = e;
+    list_append(&m->way.walk->refused, &m->way.node);
+    loop_at_end(m->way.walk->opts.loop, &m->way.walk->refuse_job);
+}
+
+static void on_key(struct query *q, void *ctx)
+{
+    struct msg *m = ctx;
+    enum err e = q->err ? q->err : task_key_answer(m->way.walk->tasks, m, q);
+
+    query_fini(q);
+    if (e == ERR_BUSY) { /* it is nobody's */
+        if (!m->way.refused && m->way.key_tries < KEY_TRIES) {
+            begin(m);
+            return;
+        }
+        e = m->way.refused ? m->way.refused : ERR_BUSY;
+    }
+    if (e != m->way.refused)
+        m->why.text[0] = '\0';
+    m->err = e;
+    finish(m);
+}
+
+/* A message that cannot be accepted may yet be the repeat of one that was:
+ * then the answer is that task, whatever has changed since. `refused` is what
+ * to say if it is not; OK when it was the key that stood in the way. */
+static void ask_for_key(struct msg *m, enum err refused)
+{
+    if (!m->call.idempotency_key.n) {
+        refuse(m, refused);
+        return;
+    }
+    m->way.refused = refused;
+    m->way.key_tries++;
+    task_key_query(m, &m->way.query);
+    store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
+}
+
+static void on_accepted(struct tx *tx, void *ctx)
+{
+    struct msg *m = ctx;
+
+    task_settle(m->way.walk->tasks, m);
+    if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
+        finish(m);
+    else
+        ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
+}
+
+/* `before` is the task that this is a further turn of: the same agent does
+ * it, in the same conversation. */
+static void accept_message(struct msg *m, const struct task *before)
+{
+    struct walk *w = m->way.walk;
+    struct agents agents = registry_agents(w->registry);
+    char *agent = before ? arena_strdup(&m->arena, before->agent) : NULL;
+    enum err e = before && !agent ? ERR_NOMEM : OK;
+
+    if (agent)
+        m->call.executor = str_of(agent);
+    if (!e)
+        e = choose_agent(&agents, m);
+    if (!e)
+        e = task_create(w->tasks, m, before);
+    if (e)
+        ask_for_key(m, e);
+    else
+        store_submit(w->opts.store, &m->tx, on_accepted, m);
+}
+
+/* Whose task it is not, for them it is not there. */
+static void accept_turn(struct msg *m, const struct task *before)
+{
+    if (task_is_for(before, &m->in.caller))
+        accept_message(m, before);
+    else
+        refuse(m, ERR_NOT_FOUND);
+}
+
+static void on_task_row(struct query *q, void *ctx)
+{
+    struct msg *m = ctx;
+    struct task before;
+
+    if (q->err || !q->rows) {
+        refuse(m, q->err ? q->err : ERR_NOT_FOUND);
+    } else {
+        task_from_row(&before, q->rows);
+        accept_turn(m, &before);
+    }
+    query_fini(q);
+}
+
+static void begin(struct msg *m)
+{
+    struct str id = m->call.task_id;
+    const struct task *before = id.n ? task_find(m->way.walk->tasks, id) : NULL;
+
+    tx_fini(&m->tx);
+    tx_init(&m->tx);
+    if (!id.n) {
+        accept_message(m, NULL);
+    } else if (before) {
+        accept_turn(m, before);
+    } else {
+        query_init(&m->way.query, &task_table, 1);
+        query_if(&m->way.query, TASK_ID, IS, value_text(id));
+        store_read(m->way.walk->opts.store, &m->way.query, on_task_row, m);
+    }
+}
+
+void walk_message(struct walk *w, struct msg *m,
+                  void (*done)(struct msg *m, void *ctx), void *ctx)
+{
+    m->way.walk = w;
+    m->way.done = done;
+    m->way.ctx = ctx;
+    begin(m);
+}
+
+/* It is carried. */
+
+/* An agent that has gone may come back: until its deadline the task waits. */
+static void on_ready(void *ctx, const struct task *t)
+{
+    struct walk *w = ctx;
+    struct agents agents = registry_agents(w->registry);
+    const struct agent *a = agent_find(&agents, t->agent);
+    enum err e;
+
+    if (!a) {
+        log_info(w->opts.log, "walk.waits_for_agent",
+                 LOG_C("task_id", t->id.text), LOG_S("agent", t->agent));
+        return;
+    }
+    task_move(w->tasks, str_of(t->id.text), TASK_DISPATCHED);
+    e = deliver_start(w->deliver, t, a);
+    if (!e)
+        return;
+    log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", t->id.text),
+             LOG_C("because", err_row(e)->wording));
+    task_move(w->tasks, str_of(t->id.text), TASK_QUEUED);
+    w->is_starved = true;
+    try_again_soon(w);
+}
+
+/* Whether the word is about the attempt that is going on. */
+static bool is_awaited(const struct walk *w, const struct delivery_id *d)
+{
+    const struct task *t = task_find(w->tasks, str_of(d->task_id.text));
+
+    return t && !task_is_over(t->status) && t->turn == d->turn &&
+           t->attempt == d->attempt;
+}
+
+static void on_working(void *ctx, const struct delivery_id *d)
+{
+    struct walk *w = ctx;
+
+    if (is_awaited(w, d))
+        task_move(w->tasks, str_of(d->task_id.text), TASK_WORKING);
+}
+
+static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
+{
+    struct walk *w = ctx;
+
+    task_chunk(w->tasks, str_of(d->task_id.text), d->turn, d->attempt, text);
+}
+
+/* It ends: by its result, by a wish, or because its time is over. */
+
+static bool may_be_tried_again(enum err e)
+{
+    return e == ERR_NO_SPACE || e == ERR_NOMEM || e == ERR_BUSY ||
+           e == ERR_OVERLOADED;
+}
+
+static void on_changed(struct tx *tx, void *ctx)
+{
+    struct task_change *c = ctx;
+    struct walk *w = c->walk;
+
+    task_changed(w->tasks, c);
+    if (tx->result == TX_COMMITTED)
+        deliver_cancel(w->deliver, str_of(c->task_id.text));
+    if (c->done) {
+        c->done(c->ctx, str_of(c->task_id.text), c->err);
+    } else if (may_be_tried_again(c->err)) {
+        list_append(&w->unwritten, &c->node);
+        w->n_unwritten++;
+        try_again_soon(w);
+        return;
+    } else if (c->err == ERR_TASK_IS_OVER) {
+        log_info(w->opts.log, "walk.too_late",
+                 LOG_C("task_id", c->task_id.text),
+                 LOG_S("wanted", task_status_name(c->result.status)));
+    }
+    task_change_free(c);
+}
+
+static void submit(struct walk *w, struct task_change *c)
+{
+    c->walk = w;
+    store_submit(w->opts.store, &c->tx, on_changed, c);
+}
+
+/* A result that cannot even be held: the task is carried once more. */
+static void forget_attempt(struct walk *w, struct str task_id, enum err e)
+{
+    log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
+              LOG_C("because", err_row(e)->wording));
+    task_move(w->tasks, task_id, TASK_QUEUED);
+    w->is_starved = true;
+    try_again_soon(w);
+}
+
+static void on_result(void *ctx, const struct delivery_id *d,
+                      const struct task_result *r)
+{
+    static const struct task_result too_large = {
+        .status = TASK_FAILED,
+        .error_code = STR("too_large"),
+        .error = STR("the agent's answer is larger than the limit"),
+    };
+    struct walk *w = ctx;
+    struct str id = str_of(d->task_id.text);
+    struct task_change *c;
+    enum err e;
+
+    if (!is_awaited(w, d)) {
+        log_info(w->opts.log, "walk.late_result", LOG_S("task_id", id),
+                 LOG_I("attempt", d->attempt));
+        return;
+    }
+    if (r->text.n > MSG_TEXT_MAX || r->metadata.n > MSG_METADATA_MAX)
+        r = &too_large;
+    c = task_change_new(w->tasks, id, r, &e);
+    if (c)
+        submit(w, c);
+    else
+        forget_attempt(w, id, e);
+}
+
+/* A result that only waits for space on the disk came in time. */
+static bool has_unwritten_result(const struct walk *w, const struct task *t)
+{
+    for (struct list_node *n = list_first(&w->unwritten); n;
+         n = list_next(&w->unwritten, n)) {
+        const struct task_change *c = LIST_OF(n, struct task_change, node);
+
+        if (strcmp(c->task_id.text, t->id.text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool on_deadline(void *ctx, const struct task *t)
+{
+    struct walk *w = ctx;
+    struct task_change *c;
+    struct why why;
+    enum err e;
+
+    if (has_unwritten_result(w, t))
+        return true;
+    why_err(&why, OK, "it was not done within %lld ms",
+            (long long)t->budget_ms);
+    c = task_change_new(w->tasks, str_of(t->id.text),
+                        &(struct task_result){.status = TASK_EXPIRED,
+                                              .error_code = STR("expired"),
+                                              .error = str_of(why.text)},
+                        &e);
+    if (c)
+        submit(w, c);
+    return c || e != ERR_NOMEM;
+}
+
+enum err walk_cancel(struct walk *w, struct str task_id, struct str by,
+                     void (*done)(void *ctx, struct str task_id, enum err e),
+                     void *ctx)
+{
+    struct task_change *c;
+    struct why why;
+    enum err e;
+
+    why_err(&why, OK, "cancelled by %.*s", STR_ARG(by));
+    c = task_change_new(w->tasks, task_id,
+                        &(struct task_result){.status = TASK_CANCELLED,
+                                              .error_code = STR("cancelled"),
+                                              .error = str_of(why.text),
+                                              .by = by},
+                        &e);
+    if (!c)
+        return e;
+    c->done = done;
+    c->ctx = ctx;
+    submit(w, c);
+    return OK;
+}
+
+/* What could not be done is tried again. */
+
+static void on_again(struct timer *t)
+{
+    struct walk *w = LIST_OF(t, struct walk, again);
+    struct list_node *n;
+
+    for (int i = 0; i < AGAIN_AT_ONCE && (n = list_pop(&w->unwritten)); i++) {
+        struct task_change *c = LIST_OF(n, struct task_change, node);
+        enum err e = task_change_again(w->tasks, c);
+
+        w->n_unwritten--;
+        if (e) /* somebody ended it meanwhile */
+            task_change_free(c);
+        else
+            submit(w, c);
+    }
+    if (w->is_starved) {
+        w->is_starved = false;
+        tasks_offer_again(w->tasks);
+    }
+    if (!list_is_empty(&w->unwritten))
+        try_again_soon(w);
+}
+
+/* Where even the timer cannot be set, the next tidying comes by. */
+static void try_again_soon(struct walk *w)
+{
+    if (!timer_is_set(&w->again) &&
+        loop_timer_set(w->opts.loop, &w->again, AGAIN_MS) != OK)
+        log_warn(w->opts.log, "walk.no_timer",
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+}
+
+/* What is old is removed, a little at a time. */
+
+static void tidy_in(struct walk *w, int64_t delay_ms)
+{
+    if (loop_timer_set(w->opts.loop, &w->tidy, delay_ms) != OK)
+        log_warn(w->opts.log, "walk.no_timer",
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+}
+
+static void on_tidied(struct tx *tx, void *ctx)
+{
+    struct walk *w = ctx;
+    bool there_is_more = false;
+    size_t n = 0;
+
+    TX_EACH(op, tx)
+    {
+        n += op->n_rows;
+        there_is_more |= op->n_rows == TIDY_ROWS;
+    }
+    if (tx->result != TX_COMMITTED)
+        log_warn(w->opts.log, "walk.not_tidied",
+                 LOG_C("because", err_row(tx->err)->wording));
+    else if (n)
+        log_info(w->opts.log, "walk.tidied", LOG_I("rows", (int64_t)n));
+    there_is_more &= tx->result == TX_COMMITTED;
+    tx_fini(tx);
+    tidy_in(w, there_is_more ? 0 : TIDY_MS);
+}
+
+static void on_tidy(struct timer *t)
+{
+    struct walk *w = LIST_OF(t, struct walk, tidy);
+    int64_t now_ms = loop_wall_ms(w->opts.loop);
+    int64_t before_ms = now_ms - w->opts.retention_ms;
+
+    if (!list_is_empty(&w->unwritten) || w->is_starved)
+        try_again_soon(w);
+    tx_init(&w->tidy_tx);
+    tasks_prune(w->tasks, &w->tidy_tx, now_ms, before_ms,
+                w->opts.retention_rows, TIDY_ROWS);
+    feed_prune(w->opts.feed, &w->tidy_tx, before_ms, w->opts.retention_rows,
+               TIDY_ROWS);
+    access_prune(w->opts.access, &w->tidy_tx, before_ms, TIDY_ROWS);
+    store_submit(w->opts.store, &w->tidy_tx, on_tidied, w);
+}
+
+/* Building and changing. */
+
+static struct tasks *open_tasks(struct walk *w)
+{
+    const struct walk_opts *o = &w->opts;
+
+    return tasks_new(&(struct tasks_opts){
+        .loop = o->loop,
+        .log = o->log,
+        .store = o->store,
+        .ids = o->ids,
+        .node = o->node,
+        .seed = {o->seed[0], o->seed[1]},
+        .max_unfinished = o->max_unfinished,
+        .max_unfinished_bytes = o->max_unfinished_bytes,
+        .timeout_ms = o->timeout_ms,
+        .on_ready = on_ready,
+        .on_deadline = on_deadline,
+        .ctx = w,
+    });
+}
+
+static struct deliver *open_deliver(struct walk *w)
+{
+    const struct walk_opts *o = &w->opts;
+
+    return deliver_new(&(struct deliver_opts){
+        .loop = o->loop,
+        .log = o->log,
+        .max_on_the_way = DELIVERIES_MAX,
+        .seed = {o->seed[0], o->seed[1]},
+        .on_working = on_working,
+        .on_chunk = on_chunk,
+        .on_result = on_result,
+        .ctx = w,
+    });
+}
+
+struct walk *walk_new(const struct walk_opts *opts, const struct agent *agents,
+                      size_t n_agents, struct why *why)
+{
+    struct walk *w = FAULT("walk.new") ? NULL : calloc(1, sizeof(*w));
+
+    if (!w) {
+        why_err(why, ERR_NOMEM, "out of memory");
+        return NULL;
+    }
+    w->opts = *opts;
+    list_init(&w->unwritten);
+    list_init(&w->refused);
+    w->refuse_job.run = on_refused;
+    w->again.fire = on_again;
+    w->tidy.fire = on_tidy;
+    w->registry = registry_new(opts->seed);
+    w->tasks = open_tasks(w);
+    w->deliver = open_deliver(w);
+    if (!w->registry || !w->tasks || !w->deliver)
+        why_err(why, ERR_NOMEM, "out of memory");
+    else if (registry_set(w->registry, agents, n_agents, why) == OK &&
+             tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK) {
+        tidy_in(w, TIDY_FIRST_MS);
+        return w;
+    }
+    walk_free(w);
+    return NULL;
+}
+
+void walk_free(struct walk *w)
+{
+    struct list_node *n;
+
+    if (!w)
+        return;
+    loop_timer_cancel(w->opts.loop, &w->again);
+    loop_timer_cancel(w->opts.loop, &w->tidy);
+    loop_not_at_end(&w->refuse_job);
+    while ((n = list_pop(&w->unwritten)))
+        task_change_free(LIST_OF(n, struct task_change, node));
+    deliver_free(w->deliver);
+    tasks_free(w->tasks);
+    registry_free(w->registry);
+    free(w);
+}
+
+enum err walk_set(struct walk *w, const struct walk_opts *opts,
+                  const struct agent *agents, size_t n_agents, struct why *why)
+{
+    enum err e = registry_set(w->registry, agents, n_agents, why);
+
+    if (e)
+        return e;
+    w->opts.max_unfinished = opts->max_unfinished;
+    w->opts.max_unfinished_bytes = opts->max_unfinished_bytes;
+    w->opts.timeout_ms = opts->timeout_ms;
+    w->opts.retention_ms = opts->retention_ms;
+    w->opts.retention_rows = opts->retention_rows;
+    tasks_set_limits(w->tasks, opts->max_unfinished, opts->max_unfinished_bytes,
+                     opts->timeout_ms);
+    tasks_offer_again(w->tasks);
+    return OK;
+}
+
+struct tasks *walk_tasks(struct walk *w)
+{
+    return w->tasks;
+}
+
+struct agents walk_agents(const struct walk *w)
+{
+    return registry_agents(w->registry);
+}
+
+struct walk_stats walk_stats(const struct walk *w)
+{
+    return (struct walk_stats){.tasks = tasks_stats(w->tasks),
+                               .deliver = deliver_stats(w->deliver),
+                               .results_waiting = w->n_unwritten};
+}

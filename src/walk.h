@@ -1,0 +1,77 @@
+#ifndef WALK_H
+#define WALK_H
+
+/* walk: the walk of one message, and the only file where the rooms of the walk
+ * meet. Five entries: a message comes in, a result, a chunk, a wish to cancel,
+ * and events (a deadline, agents that changed, time to tidy up).
+ *
+ * Owns nothing but what is on its way through. Borrows every room. Threads:
+ * the loop's. */
+
+#include "access/access.h"
+#include "choose/choose.h"
+#include "deliver/deliver.h"
+#include "model/msg.h"
+#include "registry/registry.h"
+#include "store/store.h"
+#include "task/task.h"
+#include "watch/watch.h"
+
+struct walk;
+
+struct walk_opts {
+    struct loop *loop;
+    struct log *log;
+    struct store *store;
+    struct feed *feed;
+    struct access *access;
+    struct id_maker *ids;
+    uint64_t seed[2];
+    struct str node;
+    size_t max_unfinished, max_unfinished_bytes;
+    int64_t timeout_ms;
+    int64_t retention_ms, retention_rows;
+};
+
+/* Builds the rooms of the walk, and takes up what the store remembers. NULL
+ * with words in why. */
+MUST_USE struct walk *walk_new(const struct walk_opts *opts,
+                               const struct agent *agents, size_t n_agents,
+                               struct why *why);
+
+/* After the store has given back everything. */
+void walk_free(struct walk *w);
+
+/* New limits and agents. On error nothing has changed. */
+MUST_USE enum err walk_set(struct walk *w, const struct walk_opts *opts,
+                           const struct agent *agents, size_t n_agents,
+                           struct why *why);
+
+/* For those who wait and list: calls/. */
+struct tasks *walk_tasks(struct walk *w);
+struct agents walk_agents(const struct walk *w);
+
+/* A message, decoded, on its walk. Takes m; done gives it back exactly once,
+ * from the loop and never before this has returned. m->err: OK and m->task
+ * says what it became, durably; else why it was refused, m->why in words
+ * (empty: the error's own). */
+void walk_message(struct walk *w, struct msg *m,
+                  void (*done)(struct msg *m, void *ctx), void *ctx);
+
+/* Cancel a task that is in memory. ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOMEM:
+ * nothing was begun. Else done is called exactly once, as above, with OK or
+ * why it is not cancelled: ERR_TASK_IS_OVER (something else was first),
+ * ERR_NO_SPACE, ERR_OUTCOME_UNKNOWN, … */
+MUST_USE enum err
+walk_cancel(struct walk *w, struct str task_id, struct str by,
+            void (*done)(void *ctx, struct str task_id, enum err e), void *ctx);
+
+struct walk_stats {
+    struct tasks_stats tasks;
+    struct deliver_stats deliver;
+    int64_t results_waiting; /* not written yet for want of space */
+};
+
+struct walk_stats walk_stats(const struct walk *w);
+
+#endif
