@@ -67,6 +67,15 @@ static const char *const doctor_examples[] = {
     "signalbox doctor --config prod.jsonc --json",
     NULL,
 };
+static const char *const backup_examples[] = {
+    "signalbox backup /backups/signalbox-monday.db",
+    "signalbox backup now.db --data /var/lib/signalbox --json",
+    NULL,
+};
+static const char *const restore_examples[] = {
+    "signalbox restore /backups/signalbox-monday.db",
+    NULL,
+};
 static const char *const version_examples[] = {
     "signalbox version",
     "signalbox version --json",
@@ -127,9 +136,20 @@ static const struct command commands[] = {
      cli_check_options, check_examples, cli_check},
     {"doctor", "look over this machine", "", 0,
      "See whether the server can run here: configuration, data folder, "
-     "address, limits, disk, clock and libraries. What is not well comes "
+     "database, address, limits, disk, clock and libraries. What is not well "
+     "comes "
      "with what to do about it. Exits with 1 if the server could not run.",
      cli_doctor_options, doctor_examples, cli_doctor},
+    {"backup", "copy the records into a file", "FILE", 1,
+     "Copy everything the server remembers into FILE, which must not be there "
+     "yet. The server may be running: the copy is of one moment. It is checked "
+     "and on the disk when it appears under its name.",
+     cli_backup_options, backup_examples, cli_backup},
+    {"restore", "go back to a backup", "FILE", 1,
+     "Make FILE, a backup, what the server remembers. No server may be running "
+     "on the data folder. FILE is checked first and stays as it is; what the "
+     "folder had before is kept beside.",
+     cli_restore_options, restore_examples, cli_restore},
     {"version", "say which version this is", "", 0,
      "Say which version this is; with --json also which libraries it was "
      "built and is running with.",
