@@ -80,7 +80,7 @@ static void refuse(struct msg *m, enum err e)
 static void on_key(struct query *q, void *ctx)
 {
     struct msg *m = ctx;
-    enum err e = q->err ? q->err : task_key_answer(m, q);
+    enum err e = q->err ? q->err : task_key_answer(m->way.walk->tasks, m, q);
 
     query_fini(q);
     if (e == ERR_BUSY) { /* it is nobody's */
@@ -363,7 +363,8 @@ enum err walk_cancel(struct walk *w, struct str task_id, struct str by,
     c = task_change_new(w->tasks, task_id,
                         &(struct task_result){.status = TASK_CANCELLED,
                                               .error_code = STR("cancelled"),
-                                              .error = str_of(why.text)},
+                                              .error = str_of(why.text),
+                                              .by = by},
                         &e);
     if (!c)
         return e;

@@ -128,6 +128,9 @@ void loop_fini(struct loop *l)
     uv_close((uv_handle_t *)&l->end_of_turn, NULL);
     uv_close((uv_handle_t *)&l->alarm, NULL);
     uv_close((uv_handle_t *)&l->again, NULL);
+    /* Twice: a loop_stop from a callback of taking down ends the first run
+     * before it began. */
+    uv_run(&l->uv, UV_RUN_DEFAULT);
     uv_run(&l->uv, UV_RUN_DEFAULT);
     timers_fini(&l->timers);
     /* A handle still open here is a room that was not taken down. */

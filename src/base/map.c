@@ -89,11 +89,17 @@ void *map_get(const struct map *m, struct str key)
     return find(m, key, hash_bytes(key, m->seed))->value;
 }
 
-static enum err grow(struct map *m)
+/* Slots for n entries. */
+static enum err grow(struct map *m, size_t n)
 {
     struct map bigger = *m;
 
-    bigger.cap = m->cap ? m->cap * 2 : FIRST_SLOTS;
+    if (bigger.cap == 0)
+        bigger.cap = FIRST_SLOTS;
+    while (n * 4 > bigger.cap * 3)
+        bigger.cap *= 2;
+    if (bigger.cap == m->cap)
+        return OK;
     bigger.slots =
         FAULT("map.grow") ? NULL : calloc(bigger.cap, sizeof(*bigger.slots));
     if (!bigger.slots)
@@ -115,7 +121,7 @@ enum err map_put(struct map *m, struct str key, void *value)
         if (m->n >= m->limit)
             return ERR_LIMIT;
         if ((m->n + 1) * 4 > m->cap * 3) {
-            enum err e = grow(m);
+            enum err e = grow(m, m->n + 1);
 
             if (e)
                 return e;
@@ -125,6 +131,13 @@ enum err map_put(struct map *m, struct str key, void *value)
     }
     *slot = (struct map_slot){key, value, hash};
     return OK;
+}
+
+enum err map_reserve(struct map *m, size_t n)
+{
+    if (n > m->limit || m->n > m->limit - n)
+        return ERR_LIMIT;
+    return grow(m, m->n + n);
 }
 
 /* Close the gap at i: whatever follows without a hole and would rather sit at

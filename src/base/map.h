@@ -32,6 +32,10 @@ void *map_get(const struct map *m, struct str key);
 /* Put or replace. ERR_LIMIT or ERR_NOMEM leave the map as it was. */
 MUST_USE enum err map_put(struct map *m, struct str key, void *value);
 
+/* Make room for n more entries than there are: so many can then be put
+ * without an error. ERR_LIMIT or ERR_NOMEM leave the map as it was. */
+MUST_USE enum err map_reserve(struct map *m, size_t n);
+
 /* Remove and return the value; NULL when it was not there. */
 void *map_take(struct map *m, struct str key);
 

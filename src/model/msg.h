@@ -68,6 +68,7 @@ struct msg {
         struct id message_id;
         struct str conversation_id;
         bool is_repeat; /* the key was known: id is the task of then */
+        struct task_entry *claim; /* the room's, from create to settle */
     } task;
 
     struct tx tx;

@@ -73,12 +73,16 @@ struct task_result {
     struct str metadata;     /* a JSON object as it stands; may be empty */
     struct str error_code;   /* "timeout"; empty when it went well */
     struct str error;        /* in words */
+    struct str by;           /* who wished it, when somebody did: told in the
+                              * feed, not kept with the task */
 };
 
 /* The row, as it is in the store and in memory. Strings belong to whoever
  * made the struct; optional ones are empty when they are not there. */
 struct task {
-    int64_t seq;          /* order of acceptance, given by the store */
+    int64_t seq;          /* given by the store: newer tasks have larger ones */
+    int64_t place;        /* order of acceptance, of every turn: what waits for
+                           * the same goes by this */
     struct id id;         /* task_… */
     struct id message_id; /* msg_… of the turn that is going on */
     struct str conversation_id;

@@ -13,8 +13,15 @@
  *     task_create -> (commit) -> task_settle      a message becomes a task
  *     task_change_new -> (commit) -> task_changed a task moves
  *
- * Order: tasks with the same order_key go one after the other, by seq. Only
- * the first of them is handed to on_ready; when it is over the next one is.
+ * Order: tasks with the same order_key go one after the other, in the order of
+ * their acceptance (`place`). Only the first of them is handed to on_ready;
+ * when it is over the next one is.
+ *
+ * Attempts: each delivery of a turn has a larger number than any before, over
+ * restarts too, although hardly any is written. In each life of the server one
+ * attempt may be unwritten, and every start adds one for each life since the
+ * row was written; before another attempt in the same life the room writes
+ * down how many there were, and only then offers the task again.
  *
  * Owns: the tasks in memory, their events and its tables in the store.
  * Borrows: loop, log, store. Threads: the loop's. */
@@ -37,7 +44,7 @@ struct tasks_opts {
     struct str node; /* the name of this server */
     uint64_t seed[2];
     size_t max_unfinished;       /* tasks; acceptance is refused beyond */
-    size_t max_unfinished_bytes; /* of their texts */
+    size_t max_unfinished_bytes; /* of their texts, metadata and sources */
     int64_t timeout_ms;          /* of a task that names none */
 
     /* t is the first of its order and waits to be carried: `queued`. Called
@@ -69,6 +76,7 @@ extern const struct table task_table, turn_table, conversation_table, key_table;
 enum task_column {
     TASK_SEQ,
     TASK_ID,
+    TASK_PLACE,
     TASK_MESSAGE_ID,
     TASK_CONVERSATION_ID,
     TASK_REQUESTER,
@@ -101,14 +109,18 @@ enum task_column {
     N_TASK_COLUMNS,
 };
 
-/* Columns of turn_table: the turns before the one in the task's row. */
+/* Columns of turn_table: the turns before the one in the task's row. They go
+ * when the task goes, so they hang on its key, the seq. */
 enum turn_column {
-    TURN_TASK_ID,
+    TURN_TASK_SEQ,
     TURN_NUMBER,
     TURN_MESSAGE_ID,
+    TURN_SKILL,
     TURN_TEXT,
     TURN_METADATA,
+    TURN_SOURCE,
     TURN_STATUS,
+    TURN_ATTEMPT,
     TURN_BEGAN_MS,
     TURN_FINISHED_MS,
     TURN_RESULT_TEXT,
@@ -132,26 +144,37 @@ enum conversation_column {
 /* A row of task_table as a task. Its strings are those of the row. */
 void task_from_row(struct task *t, const struct row *r);
 
+enum {
+    TASK_KEY_MS = 24 * 3600 * 1000, /* how long an idempotency key is kept */
+    TASK_ERROR_CODE_MAX = 64,
+    TASK_ERROR_MAX = 2048,
+};
+
 /* Acceptance. */
 
 /* What makes m a task, into m->tx: task, conversation, idempotency key and an
  * entry of the feed; m->task is filled. `before` is the task that this is a
- * further turn of, as it is now, or NULL. Claims room, which task_settle
- * confirms or gives back: it must follow whatever became of the tx.
- * ERR_OVERLOADED: at the limit, nothing claimed. ERR_TASK_NOT_OVER. */
+ * further turn of, as it is now, or NULL; whether the caller may do that has
+ * been asked before. Claims room, which task_settle confirms or gives back: it
+ * must follow whatever became of the tx, and txs be submitted in the order of
+ * these calls. On error nothing is claimed: ERR_OVERLOADED (at the limit),
+ * ERR_TASK_NOT_OVER, ERR_NOT_ALLOWED (`before` was dropped), ERR_NOMEM. */
 MUST_USE enum err task_create(struct tasks *ts, struct msg *m,
                               const struct task *before);
 
-/* What became of m->tx. Committed: the task is there, and goes its way. A key
- * that was taken already: m->err is ERR_EXISTS, and task_key_query asks whose
- * it is. Else m->err says why not. */
+/* What became of m->tx. Committed: m->err is OK, the task is there and goes
+ * its way. Else m->err says why not: ERR_EXISTS when the key was taken
+ * already, and task_key_query asks whose it is; ERR_TASK_NOT_OVER when another
+ * turn was first; ERR_BUSY when the task is otherwise not as `before` said. */
 void task_settle(struct tasks *ts, struct msg *m);
 
 /* Whose key it is: fill q; and what that means for m: OK, and m->task is the
- * task of then (is_repeat); ERR_IDEMPOTENCY_MISMATCH; ERR_BUSY when it has
- * expired meanwhile, and m can simply be tried again. */
+ * task of then (is_repeat); ERR_IDEMPOTENCY_MISMATCH; ERR_BUSY when the key
+ * is nobody's (any more), and m can simply be tried again; or the query's own
+ * error. */
 void task_key_query(const struct msg *m, struct query *q);
-MUST_USE enum err task_key_answer(struct msg *m, const struct query *q);
+MUST_USE enum err task_key_answer(struct tasks *ts, struct msg *m,
+                                  const struct query *q);
 
 /* Moving. */
 
@@ -160,15 +183,17 @@ MUST_USE enum err task_key_answer(struct msg *m, const struct query *q);
 const struct task *task_find(const struct tasks *ts, struct str id);
 
 /* The moves that are not written: dispatched (one more attempt), working, and
- * back to queued. Anything else is our own mistake. Telling who listens. */
+ * back to queued, where it stays until tasks_offer_again. Any other is our own
+ * mistake; a task that is over or not there stays so. Telling who listens. */
 void task_move(struct tasks *ts, struct str id, enum task_status to);
 
 /* One durable move on its way to the disk. */
 struct task_change {
     struct tx tx;
     struct id task_id;
-    struct task_result result; /* its strings lie in the tx's arena */
-    int64_t turn;
+    struct task_result result; /* its strings are the change's */
+    char *strings;
+    int64_t turn, at_ms;
     int64_t version; /* that it moves from */
     enum err err;    /* after task_changed: why it did not come to be */
     /* Whoever submits it may use these. */
@@ -181,17 +206,21 @@ struct task_change {
 /* Prepare the move of a task that is in memory to result->status, an end: the
  * guarded update and its entry in the feed are in c->tx. NULL: memory is gone,
  * or there is no such move from where it is now (*e says which:
- * ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOMEM). */
+ * ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOT_ALLOWED, ERR_NOMEM). The strings of
+ * the result are copied; the caller has seen to it that they are no longer
+ * than MSG_TEXT_MAX, MSG_METADATA_MAX, TASK_ERROR_CODE_MAX, TASK_ERROR_MAX. */
 MUST_USE struct task_change *task_change_new(struct tasks *ts, struct str id,
                                              const struct task_result *result,
                                              enum err *e);
 
-/* Prepare the same change once more, after it was refused. */
+/* Prepare the same change once more, after it was refused. ERR_TASK_IS_OVER,
+ * ERR_NOT_ALLOWED: it cannot come to be any more. */
 MUST_USE enum err task_change_again(struct tasks *ts, struct task_change *c);
 
 /* What became of c->tx. Committed: memory follows, listeners hear the result,
  * the next of its order gets its turn. Else c->err says why not:
- * ERR_TASK_IS_OVER when another move was first. */
+ * ERR_TASK_IS_OVER when another end was first, ERR_OUTCOME_UNKNOWN when the
+ * store has failed, or why the store refused it. */
 void task_changed(struct tasks *ts, struct task_change *c);
 void task_change_free(struct task_change *c);
 
@@ -199,17 +228,25 @@ void task_change_free(struct task_change *c);
  * have changed. */
 void tasks_offer_again(struct tasks *ts);
 
-/* Events of a task, for those who wait or watch. They are numbered from 1 in
- * each life of the server and kept in a ring of TASK_RING_BYTES; the result is
- * the last one of a turn. Whoever falls behind the ring gets a gap. */
+/* Events of a turn of a task, for those who wait or watch. They are numbered
+ * from 1 in each life of the server (a further turn goes on with larger
+ * numbers) and kept in a ring of TASK_RING_BYTES. Whoever falls behind the
+ * ring gets one gap, and goes on with what there is. The result is the last
+ * one; it is never dropped, and whoever listens to a turn hears nothing of the
+ * next. */
 
-enum { TASK_RING_BYTES = 256 * 1024 };
+enum {
+    TASK_RING_BYTES = 256 * 1024,
+    /* Of all rings. Beyond it each keeps its last TASK_RING_BYTES_MIN only. */
+    TASK_RINGS_BYTES = 64 * 1024 * 1024,
+    TASK_RING_BYTES_MIN = 4 * 1024,
+};
 
 enum task_event_kind {
     TASK_EVENT_STATUS, /* task->status, as it was then */
     TASK_EVENT_CHUNK,  /* words of the answer, as they come */
     TASK_EVENT_GAP,    /* some events are gone */
-    TASK_EVENT_RESULT, /* task->result; nothing follows in this turn */
+    TASK_EVENT_RESULT, /* the result of task_heard(l); nothing follows */
 };
 
 struct task_event {
@@ -223,19 +260,28 @@ struct task_event {
 
 /* Somebody who listens; inside the listener's own struct. */
 struct task_listener {
-    struct list_node node, news_node; /* the room's */
+    struct list_node node, news_node; /* the room's, and these two */
+    struct task_entry *entry;
+    uint64_t at;
     struct id task_id;
     int64_t next; /* the event it wants next */
     void (*on_news)(struct task_listener *l);
 };
 
 /* Listen from event `from` on (1: from the first there is, without a gap for
- * what is no longer there; 0: from now on). on_news comes at the end of a turn
- * when there is something, once, until task_next has said there is no more.
- * ERR_NOT_FOUND when the task is not in memory. */
+ * what is no longer there; 0: from now on). A task that is over gives at least
+ * its result. on_news comes at the end of a turn when there is something,
+ * once, until task_next has said there is no more; a bounded number of them in
+ * one turn. ERR_NOT_FOUND when the task is not in memory. */
 MUST_USE enum err task_listen(struct tasks *ts, struct str id,
                               struct task_listener *l, int64_t from);
+
+/* Harmless when it does not listen. */
 void task_unlisten(struct tasks *ts, struct task_listener *l);
+
+/* The task it listens to, in the turn it listens to, as it is now; NULL when
+ * it does not listen. Borrowed as task_find's. */
+const struct task *task_heard(const struct task_listener *l);
 
 /* The next event; false when there is none yet. Its strings live until the
  * next call into this room. */
@@ -243,14 +289,15 @@ MUST_USE bool task_next(struct tasks *ts, struct task_listener *l,
                         struct task_event *out);
 
 /* Words of the answer, from the attempt that is going on; others are
- * ignored. */
+ * ignored. Long ones become several events. */
 void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
                 struct str text);
 
-/* Retention: append to tx what removes, `limit` rows of each table at most,
- * whatever is over since before `before_ms`, and the oldest beyond `rows`
- * tasks. Nothing unfinished ever goes. True when the last such tx hit its
- * limit: there is more. */
+/* Retention: append to tx what removes, `limit` rows at most in each
+ * operation, whatever is over since before `before_ms`, the oldest beyond
+ * `rows` tasks (zero: however many), and keys that have expired. Nothing
+ * unfinished ever goes. An operation whose n_rows is the limit once it is
+ * committed left some behind. */
 void tasks_prune(struct tasks *ts, struct tx *tx, int64_t now_ms,
                  int64_t before_ms, int64_t rows, size_t limit);
 

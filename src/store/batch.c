@@ -1,0 +1,414 @@
+/* Batches: many txs in one transaction and one sync.
+ *
+ *     BEGIN IMMEDIATE
+ *       SAVEPOINT tx; its operations; RELEASE tx         all guards held
+ *       SAVEPOINT tx; its operations; ROLLBACK TO tx …   one did not
+ *     COMMIT                                             the sync is in here
+ *
+ * What can go wrong, and what is then known:
+ *
+ * - No space, or no memory, in an operation: nothing of the batch is written.
+ *   It is rolled back and each tx has a transaction of its own, so that one
+ *   that is too large does not take the small ones with it.
+ * - No space in the commit: the mark that ends a commit in the log was not
+ *   written, since it comes last. Nothing happened; as above.
+ * - Anything else in the commit, a failed sync above all: the mark may be on
+ *   the disk or not. Nobody can say before a restart, and asking the kernel to
+ *   sync again would only make it forget the error. The store is dead: nothing
+ *   is acknowledged, nothing is written, the log is not folded in. */
+#include "store/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/fault.h"
+
+enum {
+    BATCH_TXS = 1024,
+    BATCH_BYTES = 8 * 1024 * 1024,
+    GIVE_UP_AFTER = 8, /* txs in a row that found no space, each alone */
+    CHECKPOINT_PAGES = 1000,
+    RESTART_PAGES = 16384, /* 64 MiB: readers may be waited for a moment */
+    RESTART_MS = 50,
+};
+
+/* What became of a step. */
+enum outcome { FINE, GUARD, NO_ROOM, NO_MEMORY, LOCKED, TOO_LARGE, DEAD };
+
+static bool is_for_room(const struct db *db, int code)
+{
+    /* A quota, or a limit on the size of files: SQLite only knows a full
+     * disk. A write that failed has not written its mark either. */
+    return (code & 0xff) == SQLITE_FULL ||
+           (code == SQLITE_IOERR_WRITE &&
+            (db->last_errno == EDQUOT || db->last_errno == EFBIG));
+}
+
+static enum outcome judge(struct db *db, const char *doing, int code)
+{
+    if (is_for_room(db, code))
+        return NO_ROOM;
+    switch (code & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_DONE:
+    case SQLITE_ROW: return FINE;
+    case SQLITE_NOMEM: return NO_MEMORY;
+    case SQLITE_BUSY: return LOCKED;
+    case SQLITE_TOOBIG: return TOO_LARGE;
+    default: break;
+    }
+    switch (code) {
+    case SQLITE_CONSTRAINT_UNIQUE:
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_ROWID:
+    case SQLITE_CONSTRAINT_FOREIGNKEY: return GUARD;
+    case SQLITE_IOERR_NOMEM: return NO_MEMORY;
+    default: db_kill(db, doing, code); return DEAD;
+    }
+}
+
+/* Step a statement, noting the kernel's reason: SQLite does not keep it when
+ * a commit fails, and nothing that succeeds changes it. */
+static int step_noting(struct db *db, sqlite3_stmt *s)
+{
+    int code;
+
+    errno = 0;
+    code = sqlite3_step(s);
+    db->last_errno = errno;
+    return code;
+}
+
+static int step(struct db *db, enum db_step which)
+{
+    static const char *const faults[N_DB_STEPS] = {
+        [STEP_BEGIN] = "store.begin.io",
+        [STEP_COMMIT] = "store.commit.io",
+        [STEP_SAVEPOINT] = "store.savepoint.io",
+        [STEP_RELEASE] = "store.release.io",
+        [STEP_UNDO] = "store.undo.io",
+        [STEP_ROLLBACK] = "store.rollback.io",
+    };
+
+    (void)faults;
+    if (FAULT(faults[which]))
+        return SQLITE_IOERR;
+    step_noting(db, db->steps[which]);
+    return sqlite3_reset(db->steps[which]);
+}
+
+static bool has_key(const struct tx_op *op)
+{
+    for (uint8_t i = 0; i < op->table->n_key; i++)
+        if (tx_value(op, i).type == VALUE_NULL)
+            return false;
+    return true;
+}
+
+/* Our own mistakes, which SQLite would find in the middle of a batch. */
+static void check_op(const struct tx_op *op)
+{
+    if (op->kind == TX_INSERT && op->table->is_counted)
+        assert(tx_value(op, 0).type == VALUE_NULL);
+    else if (op->kind == TX_INSERT || op->kind == TX_PUT)
+        assert(has_key(op));
+}
+
+static enum outcome ask_faults(struct db *db)
+{
+    if (FAULT("store.op.full"))
+        return NO_ROOM;
+    if (FAULT("store.op.nomem"))
+        return NO_MEMORY;
+    if (FAULT("store.op.io"))
+        return judge(db, "writing to", SQLITE_IOERR);
+    return FINE;
+}
+
+/* Whether the guard of an operation held, now that it ran. */
+static bool has_held(const struct tx_op *op, int code, int64_t n_changed)
+{
+    switch (op->kind) {
+    case TX_INSERT:
+    case TX_PRUNE: return true;
+    case TX_EXPECT: return code == SQLITE_ROW;
+    case TX_PUT:
+    case TX_UPDATE:
+    case TX_DELETE:
+    case TX_ADD: return n_changed == 1;
+    }
+    return false;
+}
+
+static enum outcome apply_op(struct db *db, struct tx_op *op)
+{
+    int64_t n_changed = 0;
+    sqlite3_stmt *s = NULL;
+    enum outcome o = ask_faults(db);
+    int code, reset;
+
+    check_op(op);
+    if (o != FINE)
+        return o;
+    if (op->kind == TX_ADD && add_fits_nothing(op))
+        return GUARD;
+    code = stmts_for_op(&db->stmts, op, &s);
+    if (code != SQLITE_OK)
+        return judge(db, "writing to", code);
+    code = step_noting(db, s);
+    if (code == SQLITE_DONE && op->kind != TX_EXPECT)
+        n_changed = sqlite3_changes64(db->sql);
+    reset = sqlite3_reset(s);
+    if (reset != SQLITE_OK)
+        return judge(db, "writing to", reset);
+    if (!has_held(op, code, n_changed))
+        return GUARD;
+    db->n_rows += n_changed;
+    if (op->kind == TX_INSERT && op->table->is_counted)
+        op->seq = sqlite3_last_insert_rowid(db->sql);
+    if (op->kind == TX_PRUNE)
+        op->n_rows = (size_t)n_changed;
+    return FINE;
+}
+
+static void settle(struct tx *tx, enum tx_result result, enum err e)
+{
+    tx->result = result;
+    tx->err = e;
+    tx->failed_op = NULL;
+}
+
+static void settle_all(struct list *batch, enum tx_result result, enum err e)
+{
+    for (struct list_node *n = list_first(batch); n; n = list_next(batch, n))
+        settle(LIST_OF(n, struct tx, node), result, e);
+}
+
+/* Undo what a tx did so far; the batch goes on. */
+static enum outcome undo(struct db *db)
+{
+    int code = step(db, STEP_UNDO);
+
+    if (code == SQLITE_OK)
+        code = step(db, STEP_RELEASE);
+    return judge(db, "undoing a change of", code);
+}
+
+/* FINE also when a guard of it failed or it is too large: then nothing of it
+ * is left, and the batch goes on. */
+static enum outcome apply(struct db *db, struct tx *tx)
+{
+    int64_t n_rows = db->n_rows;
+    enum outcome o;
+
+    if (tx->build_error) {
+        settle(tx, TX_REFUSED, tx->build_error);
+        return FINE;
+    }
+    o = judge(db, "writing to", step(db, STEP_SAVEPOINT));
+    if (o != FINE)
+        return o;
+    settle(tx, TX_COMMITTED, OK);
+    for (struct tx_op *op = tx->first; op && o == FINE; op = op->next) {
+        o = apply_op(db, op);
+        if (o == GUARD) {
+            settle(tx, TX_GUARD_FAILED, OK);
+            tx->failed_op = op;
+        } else if (o == TOO_LARGE) {
+            settle(tx, TX_REFUSED, ERR_LIMIT);
+        }
+    }
+    if (o == FINE)
+        return judge(db, "writing to", step(db, STEP_RELEASE));
+    db->n_rows = n_rows;
+    return o == GUARD || o == TOO_LARGE ? undo(db) : o;
+}
+
+static enum outcome commit(struct db *db, struct list *batch)
+{
+    uint64_t began_ns = uv_hrtime();
+    int code;
+
+    if (FAULT("store.commit.full"))
+        return NO_ROOM;
+    if (db->before_commit)
+        db->before_commit(db->ctx, batch);
+    code = step(db, STEP_COMMIT);
+    if (code == SQLITE_OK && FAULT("store.sync"))
+        code = SQLITE_IOERR_FSYNC;
+    db->sync_us += (int64_t)(uv_hrtime() - began_ns) / 1000;
+    if (code == SQLITE_OK)
+        return FINE;
+    if (is_for_room(db, code))
+        return NO_ROOM;
+    db_kill(db, "committing to", code);
+    return DEAD;
+}
+
+static void roll_back(struct db *db)
+{
+    int code = SQLITE_OK;
+
+    if (!sqlite3_get_autocommit(db->sql)) /* SQLite has not done it itself */
+        code = step(db, STEP_ROLLBACK);
+    if (code != SQLITE_OK || !sqlite3_get_autocommit(db->sql))
+        db_kill(db, "rolling back a change of", code ? code : SQLITE_ERROR);
+}
+
+/* One transaction. Whatever is not FINE has left nothing behind, or the store
+ * is dead. */
+static enum outcome attempt(struct db *db, struct list *batch)
+{
+    int64_t n_rows = db->n_rows;
+    enum outcome o = FAULT("store.begin.busy")
+                         ? LOCKED
+                         : judge(db, "writing to", step(db, STEP_BEGIN));
+
+    if (o != FINE)
+        return o;
+    for (struct list_node *n = list_first(batch); n && o == FINE;
+         n = list_next(batch, n))
+        o = apply(db, LIST_OF(n, struct tx, node));
+    if (o == FINE)
+        o = commit(db, batch);
+    if (o != FINE) {
+        db->n_rows = n_rows;
+        if (!db->is_dead)
+            roll_back(db);
+    }
+    if (db->is_dead)
+        return DEAD;
+    db->n_batches += o == FINE;
+    return o;
+}
+
+static enum err err_of(enum outcome o)
+{
+    switch (o) {
+    case NO_ROOM: return ERR_NO_SPACE;
+    case NO_MEMORY: return ERR_NOMEM;
+    case LOCKED: return ERR_BUSY;
+    case TOO_LARGE: return ERR_LIMIT;
+    case FINE:
+    case GUARD:
+    case DEAD: break;
+    }
+    return ERR_IO;
+}
+
+/* What was too much together may do alone. When several in a row found no
+ * room the rest is not asked: they would wait long for the same answer. */
+static void write_each(struct db *db, struct list *batch)
+{
+    struct list all, one;
+    struct list_node *n;
+    int n_in_a_row = 0;
+
+    list_init(&all);
+    list_init(&one);
+    list_append_all(&all, batch);
+    while ((n = list_pop(&all))) {
+        enum outcome o = NO_ROOM;
+
+        list_append(&one, n);
+        if (n_in_a_row < GIVE_UP_AFTER && !db->is_dead)
+            o = attempt(db, &one);
+        n_in_a_row = o == NO_ROOM ? n_in_a_row + 1 : 0;
+        db->is_full = o == NO_ROOM;
+        if (o != FINE)
+            settle_all(&one, TX_REFUSED, err_of(o));
+        list_append_all(batch, &one);
+    }
+}
+
+static void write_all(struct db *db, struct list *batch)
+{
+    enum outcome o = attempt(db, batch);
+    struct list_node *first = list_first(batch);
+
+    db->is_full = false;
+    if (o == FINE || o == DEAD || !first)
+        return;
+    db->needs_room |= o == NO_ROOM;
+    if (o != LOCKED && list_next(batch, first)) {
+        write_each(db, batch);
+        return;
+    }
+    db->is_full = o == NO_ROOM;
+    settle_all(batch, TX_REFUSED, err_of(o));
+}
+
+void db_gather(const struct db *db, struct list *batch, struct list *from)
+{
+    int max = db->sabotage.batch_txs ? db->sabotage.batch_txs : BATCH_TXS;
+    size_t bytes = 0;
+    struct list_node *n;
+
+    while (max-- > 0 && bytes < BATCH_BYTES && (n = list_pop(from))) {
+        bytes += LIST_OF(n, struct tx, node)->arena.used;
+        list_append(batch, n);
+    }
+}
+
+void db_write(struct db *db, struct list *batch)
+{
+    uint64_t began_ns = uv_hrtime();
+
+    if (!db->is_dead) {
+        write_all(db, batch);
+        /* Written to a file that has no name is not written. */
+        if (!db->is_dead && !db->sabotage.ignores_moved)
+            db_check_files(db);
+    }
+    if (db->is_dead)
+        settle_all(batch, TX_FATAL, ERR_IO);
+    db->batch_us += (int64_t)(uv_hrtime() - began_ns) / 1000;
+    db->log_bytes = (int64_t)db->log_pages * DB_PAGE_BYTES;
+}
+
+/* Passive unless the log is long: that never waits for anybody. The log then
+ * begins anew with the next commit, if nobody is reading from it. */
+static int checkpoint(struct db *db, int *n_log, int *n_done)
+{
+    int busy_ms = db->sabotage.busy_ms ? db->sabotage.busy_ms : DB_BUSY_MS;
+    int mode = db->log_pages < RESTART_PAGES ? SQLITE_CHECKPOINT_PASSIVE
+                                             : SQLITE_CHECKPOINT_TRUNCATE;
+    int code;
+
+    if (FAULT("store.checkpoint.full"))
+        return SQLITE_FULL;
+    if (FAULT("store.checkpoint.io"))
+        return SQLITE_IOERR_FSYNC;
+    if (mode != SQLITE_CHECKPOINT_PASSIVE)
+        sqlite3_busy_timeout(db->sql, RESTART_MS);
+    errno = 0;
+    code = sqlite3_wal_checkpoint_v2(db->sql, "main", mode, n_log, n_done);
+    db->last_errno = errno;
+    sqlite3_busy_timeout(db->sql, busy_ms);
+    return code;
+}
+
+bool db_checkpoint(struct db *db)
+{
+    int every = db->sabotage.checkpoint_pages ? db->sabotage.checkpoint_pages
+                                              : CHECKPOINT_PAGES;
+    int n_log = 0, n_done = 0, code;
+
+    if (db->log_pages + every < db->checkpoint_at) /* it began anew */
+        db->checkpoint_at = every;
+    if (db->checkpoint_at == 0)
+        db->checkpoint_at = every;
+    if (db->is_dead || (db->log_pages < db->checkpoint_at && !db->needs_room))
+        return false;
+    db->needs_room = false;
+    code = checkpoint(db, &n_log, &n_done);
+    /* While somebody keeps reading the log only grows: try again when it has
+     * grown by as much, not after every commit. */
+    db->checkpoint_at = db->log_pages + every;
+    if (code == SQLITE_OK)
+        db->log_bytes = (int64_t)(n_log - n_done) * DB_PAGE_BYTES;
+    else if ((code & 0xff) != SQLITE_BUSY && (code & 0xff) != SQLITE_NOMEM &&
+             !is_for_room(db, code))
+        db_kill(db, "folding the log into", code);
+    return true;
+}

@@ -1,0 +1,483 @@
+/* Operations and questions as SQL.
+ *
+ * The text depends on the shape only: which table, which fields are set, which
+ * conditions there are and whether a value is NULL. The values themselves are
+ * always bound. So a server that does the same few things a million times
+ * prepares a few dozen statements, once.
+ *
+ * Names come from constant tables and hold letters, digits and underscores;
+ * they are quoted because "order" and "key" are good names for columns.
+ *
+ * Turned down: a statement for every kind written by hand beside its table,
+ * which is faster by nothing one can measure and makes every room know SQL. */
+#include "store/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum { STMTS_MAX = 256, SHAPE_BYTES_MAX = 4096, SQL_BYTES_MAX = 64 * 1024 };
+
+/* What stands for a query where an operation has its kind. */
+enum { SHAPE_QUERY = TX_PRUNE + 1 };
+
+struct stmt {
+    struct list_node node; /* in by_age */
+    sqlite3_stmt *sql;
+    size_t n_shape;
+    char shape[];
+};
+
+/* What an operation and a query have in common. */
+struct ask {
+    int kind;
+    const struct table *table;
+    const struct tx_set *sets;
+    const struct condition *conditions;
+    uint8_t add_column;
+    int order_by;
+    bool is_descending;
+};
+
+void stmts_init(struct stmts *st, sqlite3 *db)
+{
+    /* Shapes are made by our own rooms, so any seed will do. */
+    static const uint64_t seed[2] = {0x5349474e, 0x414c424f};
+
+    *st = (struct stmts){.db = db};
+    map_init(&st->by_shape, STMTS_MAX, seed);
+    list_init(&st->by_age);
+    buf_init(&st->shape, SHAPE_BYTES_MAX);
+}
+
+static void drop(struct stmts *st, struct stmt *s)
+{
+    map_take(&st->by_shape, (struct str){s->shape, s->n_shape});
+    list_remove(&s->node);
+    sqlite3_finalize(s->sql);
+    free(s);
+}
+
+void stmts_fini(struct stmts *st)
+{
+    struct list_node *n;
+
+    if (!st->db)
+        return;
+    while ((n = list_first(&st->by_age)))
+        drop(st, LIST_OF(n, struct stmt, node));
+    map_fini(&st->by_shape);
+    buf_fini(&st->shape);
+    st->db = NULL;
+}
+
+static void write_shape(struct buf *b, const struct ask *a)
+{
+    buf_clear(b);
+    buf_add(b, &a->table, sizeof(a->table));
+    buf_add_char(b, (char)a->kind);
+    buf_add_char(b, (char)a->add_column);
+    buf_add_char(b, (char)a->order_by);
+    buf_add_char(b, (char)a->is_descending);
+    for (const struct tx_set *s = a->sets; s; s = s->next)
+        buf_add_char(b, (char)s->column);
+    buf_add_char(b, (char)0xff); /* no column has this number */
+    for (const struct condition *c = a->conditions; c; c = c->next) {
+        buf_add_char(b, (char)c->compare);
+        buf_add_char(b, (char)(c->value.type == VALUE_NULL));
+        buf_add_char(b, (char)c->n_columns);
+        buf_add(b, c->columns, c->n_columns);
+    }
+}
+
+/* The text of a statement. Its parameters are numbered in the order that
+ * they are bound in: what is added, fields, conditions, limits. */
+struct text {
+    struct buf b;
+    int n_params;
+};
+
+static void add(struct text *t, const char *words)
+{
+    buf_add_str(&t->b, str_of(words));
+}
+
+static void add_name(struct text *t, const char *name)
+{
+    buf_addf(&t->b, "\"%s\"", name);
+}
+
+static void add_column(struct text *t, const struct table *table,
+                       uint8_t column)
+{
+    add_name(t, table->columns[column].name);
+}
+
+static void add_param(struct text *t)
+{
+    buf_addf(&t->b, "?%d", ++t->n_params);
+}
+
+/* "= NULL" holds for nothing and "IS ?" keeps SQLite from seeing that a key
+ * is given: so NULL has its own words, and is known from the shape. */
+static const char *compare_words(const struct condition *c)
+{
+    static const char *const words[] = {
+        [IS] = " = ",          [IS_NOT] = " IS NOT ", [IS_LESS] = " < ",
+        [IS_AT_MOST] = " <= ", [IS_MORE] = " > ",     [IS_AT_LEAST] = " >= ",
+    };
+
+    if (c->compare == IS && c->value.type == VALUE_NULL)
+        return " IS ";
+    return words[c->compare];
+}
+
+static void add_where(struct text *t, const struct ask *a)
+{
+    const char *before = " WHERE ";
+
+    for (const struct condition *c = a->conditions; c; c = c->next) {
+        int param = ++t->n_params;
+
+        add(t, before);
+        before = " AND ";
+        add(t, "(");
+        for (uint8_t i = 0; i < c->n_columns; i++) {
+            add(t, i ? " OR " : "");
+            add_column(t, a->table, c->columns[i]);
+            buf_addf(&t->b, "%s?%d", compare_words(c), param);
+        }
+        add(t, ")");
+    }
+}
+
+static void add_insert(struct text *t, const struct ask *a)
+{
+    add(t, "INSERT INTO ");
+    add_name(t, a->table->name);
+    if (!a->sets) {
+        add(t, " DEFAULT VALUES");
+        return;
+    }
+    for (const struct tx_set *s = a->sets; s; s = s->next) {
+        add(t, s == a->sets ? "(" : ",");
+        add_column(t, a->table, s->column);
+    }
+    add(t, ") VALUES ");
+    for (const struct tx_set *s = a->sets; s; s = s->next) {
+        add(t, s == a->sets ? "(" : ",");
+        add_param(t);
+    }
+    add(t, ")");
+}
+
+static void add_put(struct text *t, const struct ask *a)
+{
+    const struct table *table = a->table;
+    bool is_first = true;
+
+    add_insert(t, a);
+    for (uint8_t i = 0; i < table->n_key; i++) {
+        add(t, i ? "," : " ON CONFLICT(");
+        add_column(t, table, i);
+    }
+    add(t, ") DO UPDATE SET ");
+    for (const struct tx_set *s = a->sets; s; s = s->next) {
+        if (s->column < table->n_key)
+            continue;
+        add(t, is_first ? "" : ",");
+        is_first = false;
+        add_column(t, table, s->column);
+        add(t, "=excluded.");
+        add_column(t, table, s->column);
+    }
+    if (is_first) { /* only a key: as it was, but its guard is asked */
+        add_column(t, table, 0);
+        add(t, "=excluded.");
+        add_column(t, table, 0);
+    }
+    add_where(t, a);
+}
+
+static void add_sets(struct text *t, const struct ask *a, const char *before)
+{
+    for (const struct tx_set *s = a->sets; s; s = s->next) {
+        add(t, before);
+        before = ",";
+        add_column(t, a->table, s->column);
+        add(t, "=");
+        add_param(t);
+    }
+}
+
+static void add_update(struct text *t, const struct ask *a)
+{
+    add(t, "UPDATE ");
+    add_name(t, a->table->name);
+    add(t, " SET ");
+    if (!a->sets) { /* as it was, but its guards are asked */
+        add_column(t, a->table, 0);
+        add(t, "=");
+        add_column(t, a->table, 0);
+    }
+    add_sets(t, a, "");
+    add_where(t, a);
+}
+
+static void add_delete(struct text *t, const struct ask *a)
+{
+    add(t, "DELETE FROM ");
+    add_name(t, a->table->name);
+    add_where(t, a);
+}
+
+static void add_expect(struct text *t, const struct ask *a)
+{
+    add(t, "SELECT 1 FROM ");
+    add_name(t, a->table->name);
+    add_where(t, a);
+    add(t, " LIMIT 1");
+}
+
+/* Written as a range of the number that is there, because a sum that leaves
+ * 64 bits becomes a fraction in SQLite. */
+static void add_add(struct text *t, const struct ask *a)
+{
+    add(t, "UPDATE ");
+    add_name(t, a->table->name);
+    add(t, " SET ");
+    add_column(t, a->table, a->add_column);
+    add(t, "=");
+    add_column(t, a->table, a->add_column);
+    add(t, "+");
+    add_param(t);
+    add_sets(t, a, ",");
+    add_where(t, a);
+    add(t, a->conditions ? " AND " : " WHERE ");
+    add_column(t, a->table, a->add_column);
+    add(t, " BETWEEN ");
+    add_param(t);
+    add(t, " AND ");
+    add_param(t);
+}
+
+static void add_prune(struct text *t, const struct ask *a)
+{
+    add(t, "DELETE FROM ");
+    add_name(t, a->table->name);
+    add(t, " WHERE rowid IN (SELECT rowid FROM ");
+    add_name(t, a->table->name);
+    add_where(t, a);
+    add(t, " LIMIT ");
+    add_param(t);
+    add(t, ")");
+}
+
+static void add_query(struct text *t, const struct ask *a)
+{
+    for (size_t i = 0; i < a->table->n_columns; i++) {
+        add(t, i ? "," : "SELECT ");
+        add_column(t, a->table, (uint8_t)i);
+    }
+    add(t, " FROM ");
+    add_name(t, a->table->name);
+    add_where(t, a);
+    if (a->order_by >= 0) {
+        add(t, " ORDER BY ");
+        add_column(t, a->table, (uint8_t)a->order_by);
+        add(t, a->is_descending ? " DESC" : "");
+    }
+    add(t, " LIMIT ");
+    add_param(t);
+}
+
+static void (*const writers[])(struct text *t, const struct ask *a) = {
+    [TX_INSERT] = add_insert, [TX_PUT] = add_put,
+    [TX_UPDATE] = add_update, [TX_DELETE] = add_delete,
+    [TX_EXPECT] = add_expect, [TX_ADD] = add_add,
+    [TX_PRUNE] = add_prune,   [SHAPE_QUERY] = add_query,
+};
+
+static int prepare(struct stmts *st, const struct ask *a, sqlite3_stmt **out)
+{
+    struct text t = {.n_params = 0};
+    int code;
+
+    *out = NULL;
+    buf_init(&t.b, SQL_BYTES_MAX);
+    writers[a->kind](&t, a);
+    if (t.b.over || FAULT("store.prepare"))
+        code = SQLITE_NOMEM;
+    else
+        code = sqlite3_prepare_v3(st->db, t.b.p, (int)t.b.n,
+                                  SQLITE_PREPARE_PERSISTENT, out, NULL);
+    buf_fini(&t.b);
+    return code;
+}
+
+/* Prepare a statement for the shape that is in st->shape, and keep it. */
+static int make(struct stmts *st, const struct ask *a, struct stmt **out)
+{
+    struct str shape = buf_str(&st->shape);
+    struct stmt *s;
+    int code;
+
+    if (st->by_shape.n >= STMTS_MAX)
+        drop(st, LIST_OF(list_first(&st->by_age), struct stmt, node));
+    s = FAULT("store.stmt") ? NULL : calloc(1, sizeof(*s) + shape.n);
+    if (!s)
+        return SQLITE_NOMEM;
+    memcpy(s->shape, shape.p, shape.n);
+    s->n_shape = shape.n;
+    code = prepare(st, a, &s->sql);
+    if (code == SQLITE_OK &&
+        map_put(&st->by_shape, (struct str){s->shape, shape.n}, s) != OK) {
+        sqlite3_finalize(s->sql);
+        code = SQLITE_NOMEM;
+    }
+    if (code == SQLITE_OK)
+        *out = s;
+    else
+        free(s);
+    return code;
+}
+
+static int find(struct stmts *st, const struct ask *a, sqlite3_stmt **out)
+{
+    struct stmt *s;
+    int code;
+
+    write_shape(&st->shape, a);
+    if (st->shape.over)
+        return SQLITE_NOMEM;
+    s = map_get(&st->by_shape, buf_str(&st->shape));
+    if (!s) {
+        code = make(st, a, &s);
+        if (code != SQLITE_OK)
+            return code;
+    }
+    list_remove(&s->node);
+    list_append(&st->by_age, &s->node);
+    *out = s->sql;
+    return SQLITE_OK;
+}
+
+/* Borrows the bytes of v: the tx or query outlives the step, and the next use
+ * of the statement binds everything anew before it is stepped. */
+static int bind_value(sqlite3_stmt *s, int param, const struct value *v)
+{
+    const char *p = v->s.p ? v->s.p : "";
+
+    switch (v->type) {
+    case VALUE_NULL: return sqlite3_bind_null(s, param);
+    case VALUE_INT: return sqlite3_bind_int64(s, param, v->i);
+    case VALUE_TEXT:
+        return sqlite3_bind_text64(s, param, p, v->s.n, SQLITE_STATIC,
+                                   SQLITE_UTF8);
+    case VALUE_BLOB:
+        return sqlite3_bind_blob64(s, param, p, v->s.n, SQLITE_STATIC);
+    }
+    return SQLITE_MISUSE;
+}
+
+static int bind_sets(sqlite3_stmt *s, int *param, const struct tx_set *set)
+{
+    int code = SQLITE_OK;
+
+    for (; set && code == SQLITE_OK; set = set->next)
+        code = bind_value(s, ++*param, &set->value);
+    return code;
+}
+
+static int bind_conditions(sqlite3_stmt *s, int *param,
+                           const struct condition *c)
+{
+    int code = SQLITE_OK;
+
+    for (; c && code == SQLITE_OK; c = c->next)
+        code = bind_value(s, ++*param, &c->value);
+    return code;
+}
+
+static int bind_limit(sqlite3_stmt *s, int param, size_t limit)
+{
+    return sqlite3_bind_int64(s, param,
+                              limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
+}
+
+/* From and to which number something may be added. */
+static void add_range(const struct tx_op *op, __int128 *low, __int128 *high)
+{
+    __int128 delta = op->delta;
+
+    *low = op->floor - delta;
+    if (*low < INT64_MIN)
+        *low = INT64_MIN;
+    *high = (__int128)INT64_MAX - delta;
+    if (*high > INT64_MAX)
+        *high = INT64_MAX;
+}
+
+bool add_fits_nothing(const struct tx_op *op)
+{
+    __int128 low, high;
+
+    add_range(op, &low, &high);
+    return low > high;
+}
+
+static int bind_range(sqlite3_stmt *s, int *param, const struct tx_op *op)
+{
+    __int128 low, high;
+    int code;
+
+    assert(!add_fits_nothing(op));
+    add_range(op, &low, &high);
+    code = sqlite3_bind_int64(s, ++*param, (int64_t)low);
+    return code == SQLITE_OK ? sqlite3_bind_int64(s, ++*param, (int64_t)high)
+                             : code;
+}
+
+int stmts_for_op(struct stmts *st, const struct tx_op *op, sqlite3_stmt **out)
+{
+    struct ask a = {.kind = (int)op->kind,
+                    .table = op->table,
+                    .sets = op->sets,
+                    .conditions = op->conditions,
+                    .add_column = op->add_column,
+                    .order_by = -1};
+    int param = 0, code;
+
+    code = find(st, &a, out);
+    if (code == SQLITE_OK && op->kind == TX_ADD)
+        code = sqlite3_bind_int64(*out, ++param, op->delta);
+    if (code == SQLITE_OK)
+        code = bind_sets(*out, &param, op->sets);
+    if (code == SQLITE_OK)
+        code = bind_conditions(*out, &param, op->conditions);
+    if (code == SQLITE_OK && op->kind == TX_ADD)
+        code = bind_range(*out, &param, op);
+    if (code == SQLITE_OK && op->kind == TX_PRUNE)
+        code = bind_limit(*out, ++param, op->limit);
+    return code;
+}
+
+int stmts_for_query(struct stmts *st, const struct query *q, sqlite3_stmt **out)
+{
+    struct ask a = {.kind = SHAPE_QUERY,
+                    .table = q->table,
+                    .conditions = q->conditions,
+                    .order_by = q->order_by,
+                    .is_descending = q->is_descending};
+    int param = 0, code;
+
+    code = find(st, &a, out);
+    if (code == SQLITE_OK)
+        code = bind_conditions(*out, &param, q->conditions);
+    /* One more than asked for: to know whether there is more. */
+    if (code == SQLITE_OK)
+        code = bind_limit(*out, ++param,
+                          q->limit < SIZE_MAX ? q->limit + 1 : q->limit);
+    return code;
+}

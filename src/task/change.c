@@ -1,0 +1,154 @@
+/* A task comes to its end, once. Whoever wants to end it prepares a change from
+ * the version that is in memory; of two that were prepared from the same one
+ * the store lets the first through, and the other hears that it is over. So
+ * "one result for each turn" is a property of the row and not of any order of
+ * events here.
+ *
+ * The result is copied when the change is made and those bytes become the
+ * entry's when it is committed: nothing is allocated after that. */
+#include "task/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Whether e may go there from where it is. */
+static enum err may_end(const struct task_entry *e, enum task_status to)
+{
+    if (entry_is_over(e))
+        return ERR_TASK_IS_OVER;
+    return task_may_move(e->t.status, to) ? OK : ERR_NOT_ALLOWED;
+}
+
+static void build(struct task_change *c, const struct task_entry *e)
+{
+    struct tasks *ts = e->ts;
+    int64_t now_ms = loop_wall_ms(ts->opts.loop);
+    struct tx_op *op;
+
+    tx_init(&c->tx);
+    c->version = e->t.version;
+    c->at_ms = now_ms;
+    op = tx_update(&c->tx, &task_table);
+    tx_if(op, TASK_ID, IS, value_text(str_of(e->t.id.text)));
+    tx_if(op, TASK_VERSION, IS, value_int(e->t.version));
+    tx_set(op, TASK_STATUS, value_int(c->result.status));
+    tx_set(op, TASK_VERSION, value_int(e->t.version + 1));
+    tx_set(op, TASK_ATTEMPT, value_int(e->t.attempt));
+    tx_set(op, TASK_EPOCH, value_int(ts->epoch));
+    tx_set(op, TASK_UPDATED_MS, value_int(now_ms));
+    tx_set(op, TASK_FINISHED_MS, value_int(now_ms));
+    task_result_to_row(op, &c->result);
+    task_tell_feed(&c->tx, &e->t, now_ms, &c->result);
+}
+
+/* The words of an agent, not somebody's wish. */
+static bool is_result(enum task_status s)
+{
+    return s == TASK_COMPLETED || s == TASK_FAILED;
+}
+
+static struct task_change *make(const struct task_entry *e,
+                                const struct task_result *result)
+{
+    struct task_change *c = FAULT("task.change") ? NULL : calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->task_id = e->t.id;
+    c->turn = e->t.turn;
+    c->result = *result;
+    c->strings = result_keep(&c->result);
+    if (!c->strings) {
+        free(c);
+        return NULL;
+    }
+    build(c, e);
+    return c;
+}
+
+struct task_change *task_change_new(struct tasks *ts, struct str id,
+                                    const struct task_result *result,
+                                    enum err *e)
+{
+    const struct task_entry *entry = entry_find(ts, id);
+    struct task_change *c = NULL;
+
+    assert(task_is_over(result->status));
+    assert(result->text.n <= MSG_TEXT_MAX);
+    assert(result->metadata.n <= MSG_METADATA_MAX);
+    assert(result->error_code.n <= TASK_ERROR_CODE_MAX);
+    assert(result->error.n <= TASK_ERROR_MAX);
+    assert(result->by.n <= PRINCIPAL_NAME_MAX);
+    *e = entry ? may_end(entry, result->status) : ERR_NOT_FOUND;
+    if (!*e) {
+        c = make(entry, result);
+        *e = c ? OK : ERR_NOMEM;
+    } else if (is_result(result->status)) {
+        ts->stats.late_total++;
+    }
+    return c;
+}
+
+/* The entry that a change is about; NULL when that turn is not there. */
+static struct task_entry *entry_of(const struct tasks *ts,
+                                   const struct task_change *c)
+{
+    struct task_entry *e = entry_find(ts, str_of(c->task_id.text));
+
+    return e && e->t.turn == c->turn ? e : NULL;
+}
+
+enum err task_change_again(struct tasks *ts, struct task_change *c)
+{
+    const struct task_entry *entry = entry_of(ts, c);
+    enum err e = entry ? may_end(entry, c->result.status) : ERR_TASK_IS_OVER;
+
+    if (e)
+        return e;
+    tx_fini(&c->tx);
+    build(c, entry);
+    return OK;
+}
+
+static enum err why_not(const struct tasks *ts, const struct task_change *c)
+{
+    const struct task_entry *e = entry_of(ts, c);
+
+    switch (c->tx.result) {
+    case TX_COMMITTED: return OK;
+    case TX_GUARD_FAILED:
+        /* With the task still going on here somebody else wrote its row. */
+        return e && !entry_is_over(e) ? ERR_BUSY : ERR_TASK_IS_OVER;
+    case TX_REFUSED: return c->tx.err;
+    case TX_FATAL: break;
+    }
+    return ERR_OUTCOME_UNKNOWN;
+}
+
+void task_changed(struct tasks *ts, struct task_change *c)
+{
+    struct task_entry *e;
+    char *strings = c->strings;
+
+    c->err = why_not(ts, c);
+    if (c->err == ERR_TASK_IS_OVER && is_result(c->result.status))
+        ts->stats.late_total++;
+    if (c->err)
+        return;
+    e = entry_of(ts, c);
+    assert(e && !entry_is_over(e) && e->t.version == c->version);
+    e->t.version++;
+    e->t.epoch = ts->epoch;
+    e->t.updated_ms = e->t.finished_ms = c->at_ms;
+    c->strings = NULL;
+    entry_end(e, &c->result, strings);
+}
+
+void task_change_free(struct task_change *c)
+{
+    if (!c)
+        return;
+    tx_fini(&c->tx);
+    free(c->strings);
+    free(c);
+}

@@ -1,0 +1,252 @@
+/* A message becomes a task, or a further turn of one.
+ *
+ * Up to four rows: the task, its conversation, the idempotency key if one was
+ * given, and an entry of the feed. Who wins when two want the same is left to
+ * the guards: a key that lives cannot be put, a task is put back to queued only
+ * from the version that was seen.
+ *
+ * The order of the operations is the order in which a refusal is understood:
+ * the key first, so that a repeat of a further turn is known as a repeat and
+ * not as a turn that came too late. */
+#include "task/internal.h"
+
+#include <assert.h>
+
+/* Names of users have no slash in them, so the first one ends the owner and
+ * whatever follows is the conversation, whatever is in it. */
+static bool make_order_key(struct msg *m, struct task *t)
+{
+    struct str owner = t->requester, conversation = t->conversation_id;
+    size_t n = owner.n + 1 + conversation.n;
+    char *key = arena_alloc(&m->arena, n);
+
+    assert(str_find(owner, '/', 0) == owner.n);
+    if (!key)
+        return false;
+    memcpy(key, owner.p, owner.n);
+    key[owner.n] = '/';
+    if (conversation.n)
+        memcpy(key + owner.n + 1, conversation.p, conversation.n);
+    t->order_key = (struct str){key, n};
+    return true;
+}
+
+/* In the arena: `before` may not live as long as the message. */
+static bool choose_conversation(struct tasks *ts, struct msg *m,
+                                const struct task *before)
+{
+    struct str id = before ? before->conversation_id : m->call.conversation_id;
+    struct id made;
+    char *copy;
+
+    if (!id.n) {
+        made = id_make(ts->opts.ids, "conv", m->in.at_ms);
+        id = str_of(made.text);
+    }
+    copy = arena_strdup(&m->arena, id);
+    m->task.conversation_id = (struct str){copy, copy ? id.n : 0};
+    return copy;
+}
+
+/* What a turn brings with it, the first as well as any other. */
+static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
+{
+    t->place = ts->next_place++;
+    t->message_id = m->task.message_id;
+    t->priority = m->call.priority;
+    t->status = TASK_QUEUED;
+    t->attempt = 0;
+    t->text = m->call.text;
+    t->metadata = m->call.metadata;
+    t->source = m->call.source;
+    if (m->call.skill.n)
+        t->skill = m->call.skill;
+    t->budget_ms =
+        m->call.timeout_ms ? m->call.timeout_ms : ts->opts.timeout_ms;
+    t->updated_ms = m->in.at_ms;
+    t->deadline_ms = m->in.at_ms + t->budget_ms;
+    t->finished_ms = 0;
+    t->owner_node = ts->opts.node;
+    t->epoch = ts->epoch;
+    t->lease_until_ms = 0;
+    t->result = (struct task_result){0};
+}
+
+static bool fill_task(struct tasks *ts, struct msg *m,
+                      const struct task *before, struct task *t)
+{
+    if (!choose_conversation(ts, m, before))
+        return false;
+    m->task.is_repeat = false;
+    m->task.message_id = id_make(ts->opts.ids, "msg", m->in.at_ms);
+    m->task.id =
+        before ? before->id : id_make(ts->opts.ids, "task", m->in.at_ms);
+    if (before) {
+        *t = *before;
+        t->turn++;
+        t->version++;
+        fill_turn(ts, m, t);
+        return true;
+    }
+    *t = (struct task){
+        .id = m->task.id,
+        .conversation_id = m->task.conversation_id,
+        .requester = caller_name(&m->in.caller),
+        .root_user = caller_name(&m->in.caller),
+        .agent = m->choice.agent,
+        .version = 1,
+        .turn = 1,
+        .created_ms = m->in.at_ms,
+    };
+    fill_turn(ts, m, t);
+    return make_order_key(m, t);
+}
+
+static void claim_key(struct msg *m)
+{
+    struct str hash = {(const char *)m->call.body_hash, MSG_BODY_HASH_BYTES};
+    struct tx_op *op;
+
+    if (!m->call.idempotency_key.n)
+        return;
+    op = tx_put(&m->tx, &key_table);
+    tx_if(op, KEY_EXPIRES_MS, IS_AT_MOST, value_int(m->in.at_ms));
+    tx_set(op, KEY_PRINCIPAL, value_text(caller_name(&m->in.caller)));
+    tx_set(op, KEY_KEY, value_text(m->call.idempotency_key));
+    tx_set(op, KEY_BODY_HASH, value_blob(hash));
+    tx_set(op, KEY_TASK_ID, value_text(str_of(m->task.id.text)));
+    tx_set(op, KEY_MESSAGE_ID, value_text(str_of(m->task.message_id.text)));
+    tx_set(op, KEY_CONVERSATION_ID, value_text(m->task.conversation_id));
+    tx_set(op, KEY_EXPIRES_MS, value_int(m->in.at_ms + TASK_KEY_MS));
+}
+
+static void use_conversation(struct tx *tx, const struct task *t)
+{
+    struct tx_op *op = tx_put(tx, &conversation_table);
+
+    tx_set(op, CONVERSATION_OWNER, value_text(t->requester));
+    tx_set(op, CONVERSATION_ID, value_text(t->conversation_id));
+    tx_set(op, CONVERSATION_AGENT, value_text(t->agent));
+    tx_set(op, CONVERSATION_CREATED_MS, value_int(t->updated_ms));
+    tx_set(op, CONVERSATION_USED_MS, value_int(t->updated_ms));
+}
+
+static const struct tx_op *write_task(struct tx *tx, const struct task *t,
+                                      const struct task *before)
+{
+    struct tx_op *op;
+
+    if (!before) {
+        op = tx_insert(tx, &task_table);
+        task_to_row(op, t);
+        return op;
+    }
+    op = tx_update(tx, &task_table);
+    tx_if(op, TASK_ID, IS, value_text(str_of(before->id.text)));
+    tx_if(op, TASK_VERSION, IS, value_int(before->version));
+    task_turn_to_row(op, t);
+    task_clear_result(op);
+    turn_to_row(tx_insert(tx, &turn_table), before);
+    return NULL;
+}
+
+static bool has_room(const struct tasks *ts, const struct msg *m)
+{
+    size_t n = ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON];
+    size_t bytes = m->call.text.n + m->call.metadata.n + m->call.source.n;
+
+    return n < ts->opts.max_unfinished &&
+           ts->bytes <= ts->opts.max_unfinished_bytes &&
+           bytes <= ts->opts.max_unfinished_bytes - ts->bytes;
+}
+
+enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
+{
+    struct task_entry *e;
+    struct task t;
+
+    assert(m->call.text.n <= MSG_TEXT_MAX && !m->task.claim);
+    assert(m->call.metadata.n <= MSG_METADATA_MAX);
+    assert(m->call.source.n <= MSG_METADATA_MAX);
+    if (before && !task_is_over(before->status))
+        return ERR_TASK_NOT_OVER;
+    if (before && !task_may_move(before->status, TASK_QUEUED))
+        return ERR_NOT_ALLOWED;
+    if (!has_room(ts, m))
+        return ERR_OVERLOADED;
+    if (!fill_task(ts, m, before, &t))
+        return ERR_NOMEM;
+    e = entry_new(ts, &t, t.budget_ms);
+    if (!e)
+        return ERR_NOMEM;
+    m->task.claim = e;
+    claim_key(m);
+    e->insert = write_task(&m->tx, &t, before);
+    use_conversation(&m->tx, &t);
+    task_tell_feed(&m->tx, &t, m->in.at_ms, NULL);
+    return OK;
+}
+
+/* Whose guard it was tells what stood in the way. */
+static enum err understand_guard(struct tasks *ts, const struct msg *m)
+{
+    const struct table *t = m->tx.failed_op->table;
+    const struct task_entry *e = entry_find(ts, str_of(m->task.id.text));
+
+    if (t == &key_table)
+        return ERR_EXISTS;
+    return e && e->state == GOING_ON ? ERR_TASK_NOT_OVER : ERR_BUSY;
+}
+
+void task_settle(struct tasks *ts, struct msg *m)
+{
+    struct task_entry *e = m->task.claim;
+
+    assert(e && e->state == CLAIMED);
+    m->task.claim = NULL;
+    switch (m->tx.result) {
+    case TX_COMMITTED:
+        m->err = OK;
+        if (e->insert)
+            e->t.seq = e->insert->seq;
+        e->insert = NULL;
+        ts->stats.accepted_total++;
+        entry_begin(e);
+        return;
+    case TX_GUARD_FAILED: m->err = understand_guard(ts, m); break;
+    case TX_REFUSED: m->err = m->tx.err; break;
+    case TX_FATAL: m->err = ERR_OUTCOME_UNKNOWN; break;
+    }
+    entry_drop(e);
+}
+
+void task_key_query(const struct msg *m, struct query *q)
+{
+    query_init(q, &key_table, 1);
+    query_if(q, KEY_PRINCIPAL, IS, value_text(caller_name(&m->in.caller)));
+    query_if(q, KEY_KEY, IS, value_text(m->call.idempotency_key));
+}
+
+enum err task_key_answer(struct tasks *ts, struct msg *m, const struct query *q)
+{
+    struct str hash = {(const char *)m->call.body_hash, MSG_BODY_HASH_BYTES};
+    const struct row *r = q->rows;
+    char *conversation;
+
+    if (q->err)
+        return q->err;
+    if (!r || row_int(r, KEY_EXPIRES_MS) <= m->in.at_ms)
+        return ERR_BUSY;
+    if (!str_eq(row_str(r, KEY_BODY_HASH), hash))
+        return ERR_IDEMPOTENCY_MISMATCH;
+    conversation = arena_strdup(&m->arena, row_str(r, KEY_CONVERSATION_ID));
+    if (!conversation)
+        return ERR_NOMEM;
+    m->task.id = id_from(row_str(r, KEY_TASK_ID));
+    m->task.message_id = id_from(row_str(r, KEY_MESSAGE_ID));
+    m->task.conversation_id =
+        (struct str){conversation, row_str(r, KEY_CONVERSATION_ID).n};
+    m->task.is_repeat = true;
+    ts->stats.repeated_total++;
+    return OK;
+}

@@ -1,0 +1,241 @@
+/* Who waits for a task, and how they hear of it.
+ *
+ * Nothing is queued for anybody: a listener has the number of the event it
+ * wants next and a place in the ring, and reads when it likes. What is not in
+ * the ring any more, or never found room in it, leaves a hole in the numbers,
+ * and a hole is told as one gap. The result is in no ring: it is the last
+ * number of an entry that is over, so it cannot be lost.
+ *
+ *     idle (in the entry's list) -> news (in the room's) -> told (in none)
+ *       ^                                                      |
+ *       +----------- task_next has said there is no more ------+
+ *
+ * An event moves all who are idle in one step, however many they are; calling
+ * them is spread over as many turns as it takes. */
+#include "task/internal.h"
+
+#include <assert.h>
+
+enum {
+    NEWS_PER_TURN = 512,
+    CHUNK_BYTES = 4 * 1024, /* longer ones become several events */
+    CHUNK_BYTES_SCARCE = 1024,
+};
+
+static void tell_later(struct tasks *ts)
+{
+    if (!list_is_empty(&ts->news) && !ts->is_telling)
+        loop_at_end(ts->opts.loop, &ts->news_job);
+}
+
+void events_on_end_of_turn(struct loop_job *job)
+{
+    struct tasks *ts = LIST_OF(job, struct tasks, news_job);
+    struct list_node *n;
+
+    ts->is_telling = true;
+    for (int i = 0; i < NEWS_PER_TURN && (n = list_pop(&ts->news)); i++) {
+        struct task_listener *l = LIST_OF(n, struct task_listener, news_node);
+
+        l->on_news(l);
+    }
+    ts->is_telling = false;
+    if (!list_is_empty(&ts->news))
+        loop_next_turn(ts->opts.loop, &ts->news_job);
+}
+
+/* Whoever had read everything has something to read again. */
+static void wake(struct task_entry *e)
+{
+    list_append_all(&e->ts->news, &e->idle);
+    tell_later(e->ts);
+}
+
+static void add(struct task_entry *e, enum task_event_kind kind,
+                struct str text)
+{
+    struct tasks *ts = e->ts;
+    size_t total = (size_t)ts->stats.ring_bytes;
+    struct ring_event ev = {.number = ++e->last_number,
+                            .at_ms = loop_wall_ms(ts->opts.loop),
+                            .kind = kind,
+                            .status = e->t.status,
+                            .text = text};
+
+    if (!ring_add(&e->ring, &ev, &total))
+        log_debug(ts->opts.log, "task.event_lost",
+                  LOG_C("task_id", e->t.id.text));
+    ts->stats.ring_bytes = (int64_t)total;
+}
+
+void event_status(struct task_entry *e)
+{
+    add(e, TASK_EVENT_STATUS, STR(""));
+    wake(e);
+}
+
+void event_result(struct task_entry *e)
+{
+    assert(entry_is_over(e));
+    e->last_number++;
+    wake(e);
+}
+
+/* As much of the front of s as makes an event, and no character cut in two. */
+static size_t piece_of(struct str s, size_t most)
+{
+    size_t n = most;
+
+    if (s.n <= most)
+        return s.n;
+    while (n > most - 4 && ((unsigned char)s.p[n] & 0xC0) == 0x80)
+        n--;
+    return n;
+}
+
+void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
+                struct str text)
+{
+    struct task_entry *e = entry_find(ts, id);
+    size_t most;
+
+    if (!e || entry_is_over(e) || e->t.turn != turn ||
+        e->t.attempt != attempt || !text.n ||
+        (e->t.status != TASK_DISPATCHED && e->t.status != TASK_WORKING))
+        return;
+    most = ts->stats.ring_bytes > TASK_RINGS_BYTES ? CHUNK_BYTES_SCARCE
+                                                   : CHUNK_BYTES;
+    while (text.n) {
+        size_t n = piece_of(text, most);
+
+        add(e, TASK_EVENT_CHUNK, str_sub(text, 0, n));
+        text = str_sub(text, n, text.n);
+    }
+    wake(e);
+}
+
+/* Find the place of the first event that has number `from` or a larger one. */
+static void seek(struct task_listener *l, int64_t from)
+{
+    const struct task_entry *e = l->entry;
+    uint64_t at = ring_start(&e->ring);
+    struct ring_event ev;
+
+    do {
+        l->at = at;
+    } while (ring_read(&e->ring, &at, &ev) && ev.number < from);
+    l->next = from;
+}
+
+static void seek_first(struct task_listener *l)
+{
+    const struct task_entry *e = l->entry;
+    struct ring_event ev;
+    uint64_t at = 0;
+
+    l->at = ring_start(&e->ring);
+    if (ring_read(&e->ring, &at, &ev))
+        l->next = ev.number;
+    else
+        l->next = e->last_number + !entry_is_over(e);
+}
+
+enum err task_listen(struct tasks *ts, struct str id, struct task_listener *l,
+                     int64_t from)
+{
+    struct task_entry *e = entry_find(ts, id);
+
+    assert(!l->entry && l->on_news && from >= 0);
+    if (!e)
+        return ERR_NOT_FOUND;
+    l->entry = e;
+    l->task_id = e->t.id;
+    if (from == 1)
+        seek_first(l);
+    else if (from == 0 || from > e->last_number)
+        seek(l, e->last_number + !entry_is_over(e));
+    else
+        seek(l, from);
+    list_append(&e->listeners, &l->node);
+    ts->stats.listeners++;
+    if (l->next <= e->last_number)
+        list_append(&ts->news, &l->news_node);
+    else
+        list_append(&e->idle, &l->news_node);
+    tell_later(ts);
+    entry_look(e);
+    return OK;
+}
+
+static void detach(struct tasks *ts, struct task_listener *l)
+{
+    list_remove(&l->node);
+    list_remove(&l->news_node);
+    l->entry = NULL;
+    ts->stats.listeners--;
+}
+
+void task_unlisten(struct tasks *ts, struct task_listener *l)
+{
+    struct task_entry *e = l->entry;
+
+    if (!e)
+        return;
+    detach(ts, l);
+    entry_look(e);
+}
+
+void entry_deafen(struct task_entry *e)
+{
+    struct list_node *n;
+
+    while ((n = list_first(&e->listeners)))
+        detach(e->ts, LIST_OF(n, struct task_listener, node));
+}
+
+const struct task *task_heard(const struct task_listener *l)
+{
+    return l->entry ? &l->entry->t : NULL;
+}
+
+static bool give(struct task_listener *l, enum task_event_kind kind,
+                 const struct ring_event *ev, struct task_event *out)
+{
+    *out = (struct task_event){.kind = kind,
+                               .number = ev->number,
+                               .at_ms = ev->at_ms,
+                               .turn = l->entry->t.turn,
+                               .status = ev->status,
+                               .text = ev->text};
+    l->next = ev->number + 1;
+    return true;
+}
+
+bool task_next(struct tasks *ts, struct task_listener *l,
+               struct task_event *out)
+{
+    const struct task_entry *e = l->entry;
+    struct ring_event ev;
+    uint64_t at = l->at;
+    bool is_in_ring;
+
+    if (!e || l->next > e->last_number) {
+        if (e && !list_has(&l->news_node))
+            list_append(&l->entry->idle, &l->news_node);
+        return false;
+    }
+    is_in_ring = ring_read(&e->ring, &at, &ev);
+    if (!is_in_ring)
+        ev = (struct ring_event){.number = e->last_number + !entry_is_over(e),
+                                 .at_ms = entry_is_over(e)
+                                              ? e->t.finished_ms
+                                              : loop_wall_ms(ts->opts.loop),
+                                 .status = e->t.status};
+    if (l->next < ev.number) { /* what it wants is not there any more */
+        ev = (struct ring_event){
+            .number = ev.number - 1, .at_ms = ev.at_ms, .status = e->t.status};
+        return give(l, TASK_EVENT_GAP, &ev, out);
+    }
+    l->at = at;
+    return give(l, is_in_ring ? ev.kind : TASK_EVENT_RESULT, &ev, out);
+}

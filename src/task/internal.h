@@ -1,0 +1,222 @@
+#ifndef TASK_INTERNAL_H
+#define TASK_INTERNAL_H
+
+/* What the files of task/ share.
+ *
+ * An entry is one turn of a task in memory. It is in exactly one of the lists
+ * of struct tasks, which is its state:
+ *
+ *     CLAIMED -> GOING_ON -> OVER <-> GONE -> freed at the end of the turn
+ *
+ * CLAIMED is on its way to the disk and nobody can see it; everything it will
+ * need is allocated then, so that nothing can fail once it is committed. OVER
+ * has somebody who listens, GONE has nobody.
+ *
+ * Entries that are GOING_ON stand in their lane, by place. The first of a lane,
+ * if it is queued, is in one of the lists of `heads`. */
+
+#include "base/buf.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "task/task.h"
+#include "watch/watch.h"
+
+enum key_column {
+    KEY_PRINCIPAL,
+    KEY_KEY,
+    KEY_BODY_HASH,
+    KEY_TASK_ID,
+    KEY_MESSAGE_ID,
+    KEY_CONVERSATION_ID,
+    KEY_EXPIRES_MS,
+    N_KEY_COLUMNS,
+};
+
+/* Events as bytes that only grow at the end and go at the beginning; ring.c.
+ * A place in it is counted from the very first byte, so it stays right. */
+struct ring {
+    struct list blocks;
+    uint64_t end;
+    size_t bytes; /* of memory */
+};
+
+enum entry_state { CLAIMED, GOING_ON, OVER, GONE, N_ENTRY_STATES };
+
+/* Where the head of a lane waits, when it is queued. */
+enum head_state {
+    HEAD_NONE,
+    HEAD_READY,   /* to be handed to on_ready */
+    HEAD_WRITING, /* its last attempt is being written first */
+    HEAD_OFFERED, /* was handed out, or could not be written: waits to be
+                   * offered again */
+    N_HEAD_STATES,
+};
+
+struct task_entry {
+    struct tasks *ts;
+    struct task t;
+    char *strings;        /* of t, in one piece */
+    char *result_strings; /* of t.result; NULL before the end */
+    size_t bytes;         /* that count for the limit */
+    enum entry_state state;
+    struct list_node node; /* ts->entries[state] */
+    bool is_due;           /* its time was over before it was committed */
+
+    int64_t written_attempt; /* as a restart would reckon for this life */
+
+    struct lane *lane;
+    struct list_node lane_node;
+    enum head_state head;
+    struct list_node head_node; /* ts->heads[head] */
+    struct timer deadline;
+    const struct tx_op *insert; /* CLAIMED, a first turn: gives the seq */
+
+    struct ring ring;
+    int64_t last_number; /* of an event */
+    struct list listeners;
+    struct list idle; /* those of them who have read everything */
+};
+
+/* Those who go one after the other. */
+struct lane {
+    struct list entries;
+    size_t n_claims; /* CLAIMED entries that will come to stand here */
+    size_t key_bytes;
+    char key[];
+};
+
+struct tasks {
+    struct tasks_opts opts;
+    char *node;
+    int64_t epoch;
+    int64_t next_place;
+    int64_t newest_seq;
+    int64_t high_number; /* no event of a turn that is over has a larger one */
+
+    struct list entries[N_ENTRY_STATES];
+    size_t n_entries[N_ENTRY_STATES];
+    struct list heads[N_HEAD_STATES];
+    struct map by_id; /* the latest turn of each; not those CLAIMED */
+    struct map lanes;
+    size_t bytes; /* of entries CLAIMED or GOING_ON */
+    size_t n_writing;
+
+    struct list news; /* struct task_listener */
+    bool is_telling;
+    struct loop_job ready_job, news_job, free_job;
+    struct timer again; /* for what could not be written before it is offered */
+    struct tasks_stats stats;
+};
+
+/* tasks.c: entries and their states. */
+
+/* An entry for a copy of *t, CLAIMED, in its lane's count, its deadline
+ * running. NULL: memory is gone. */
+MUST_USE struct task_entry *entry_new(struct tasks *ts, const struct task *t,
+                                      int64_t remaining_ms);
+
+/* For one that is CLAIMED. */
+void entry_drop(struct task_entry *e);
+
+/* CLAIMED -> GOING_ON: it can be found, stands in its lane, and is told. */
+void entry_begin(struct task_entry *e);
+
+/* GOING_ON -> OVER or GONE. Takes the strings. */
+void entry_end(struct task_entry *e, const struct task_result *r,
+               char *strings);
+
+/* GONE once it is over and nobody listens; back again when somebody does. */
+void entry_look(struct task_entry *e);
+
+struct task_entry *entry_find(const struct tasks *ts, struct str id);
+
+/* tasks_offer_again, a second from now. */
+void offer_again_soon(struct tasks *ts);
+
+struct id id_from(struct str s);
+
+static inline bool entry_is_over(const struct task_entry *e)
+{
+    return e->state == OVER || e->state == GONE;
+}
+
+static inline struct task_entry *entry_of_node(struct list_node *n)
+{
+    return LIST_OF(n, struct task_entry, node);
+}
+
+/* What counts for max_unfinished_bytes. */
+static inline size_t task_bytes(const struct task *t)
+{
+    return t->text.n + t->metadata.n + t->source.n;
+}
+
+/* rows.c */
+
+/* All strings of t into one piece of memory. NULL: memory is gone. */
+MUST_USE char *task_keep(struct task *t);
+MUST_USE char *result_keep(struct task_result *r);
+
+/* All columns but the seq and those of a result. */
+void task_to_row(struct tx_op *op, const struct task *t);
+
+/* What begins with every turn: in the row of a new task, and when a further
+ * turn puts an old one back. */
+void task_turn_to_row(struct tx_op *op, const struct task *t);
+void task_result_to_row(struct tx_op *op, const struct task_result *r);
+void task_clear_result(struct tx_op *op);
+
+/* The turn that t is in, as a row of turn_table. */
+void turn_to_row(struct tx_op *op, const struct task *t);
+
+/* An entry of the feed: t was accepted, or is over with result r. */
+void task_tell_feed(struct tx *tx, const struct task *t, int64_t at_ms,
+                    const struct task_result *r);
+
+/* Even where every byte of an error code and a name had to be escaped. */
+enum {
+    TASK_FEED_DATA_MAX = 6 * (TASK_ERROR_CODE_MAX + PRINCIPAL_NAME_MAX) + 256,
+};
+
+/* order.c */
+
+/* The lane of a key, made if there is none. NULL: memory is gone. */
+MUST_USE struct lane *lane_get(struct tasks *ts, struct str key);
+void lane_release(struct tasks *ts, struct lane *l); /* if nobody needs it */
+void lane_add(struct task_entry *e);
+void lane_remove(struct task_entry *e);
+void head_move(struct task_entry *e, enum head_state to);
+void order_on_end_of_turn(struct loop_job *job);
+
+/* ring.c */
+
+struct ring_event {
+    int64_t number, at_ms;
+    enum task_event_kind kind;
+    enum task_status status;
+    struct str text;
+};
+
+void ring_init(struct ring *r);
+void ring_fini(struct ring *r, size_t *total);
+
+/* Append; *total is what all rings have together. False: there is no room for
+ * it, or no memory, and it is lost. */
+MUST_USE bool ring_add(struct ring *r, const struct ring_event *ev,
+                       size_t *total);
+uint64_t ring_start(const struct ring *r);
+
+/* The event at *at, which moves behind it; false at the end. A place that is
+ * gone counts as the start. */
+MUST_USE bool ring_read(const struct ring *r, uint64_t *at,
+                        struct ring_event *out);
+bool ring_check(const struct ring *r);
+
+/* events.c */
+void event_status(struct task_entry *e);
+void event_result(struct task_entry *e); /* e has just ended */
+void entry_deafen(struct task_entry *e); /* nobody listens any more */
+void events_on_end_of_turn(struct loop_job *job);
+
+#endif

@@ -1,0 +1,144 @@
+/* The two ends of a row's life in the store: a start takes up what is not over,
+ * retention removes what has been over for long.
+ *
+ * Nothing is written at the start, so ten thousand tasks cost a read of ten
+ * thousand rows. How far the last attempt came nobody knows; it counts as one
+ * that failed, and so does one for every start since the row was written,
+ * whether there was an attempt in it or not: numbers may be left out, but none
+ * is given twice (task.h, order.c). */
+#include "task/internal.h"
+
+#include <assert.h>
+
+enum { LOAD_PAGE = 500 };
+
+/* By the wall clock, which is all that a restart leaves; but a clock that was
+ * set back gives nobody more time than they had. */
+static int64_t remaining_ms(const struct task *t, int64_t now_ms)
+{
+    int64_t left_ms;
+
+    if (__builtin_sub_overflow(t->deadline_ms, now_ms, &left_ms))
+        left_ms = t->deadline_ms > now_ms ? INT64_MAX : 0;
+    if (left_ms > t->budget_ms)
+        left_ms = t->budget_ms;
+    return left_ms > 0 ? left_ms : 0;
+}
+
+static enum err take_up(struct tasks *ts, const struct row *r, int64_t now_ms,
+                        struct why *why)
+{
+    struct task_entry *e;
+    struct task t;
+
+    task_from_row(&t, r);
+    if (!id_is_valid(str_of(t.id.text), "task") ||
+        !task_status_name(t.status).n || task_is_over(t.status))
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the task with seq %lld cannot be understood: it was "
+                       "written by a newer version, or the database is "
+                       "damaged; restore a backup or use that version",
+                       (long long)t.seq);
+    /* Never written, but it would mean the same. */
+    if (t.status == TASK_DISPATCHED || t.status == TASK_WORKING)
+        t.status = TASK_QUEUED;
+    if (ts->epoch > t.epoch)
+        t.attempt += ts->epoch - t.epoch;
+    e = entry_new(ts, &t, remaining_ms(&t, now_ms));
+    if (!e)
+        return why_err(why, ERR_NOMEM,
+                       "there is not enough memory for the unfinished tasks");
+    entry_begin(e);
+    return OK;
+}
+
+static enum err find_newest(struct tasks *ts, struct why *why)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &task_table, 1);
+    query_order(&q, TASK_SEQ, true);
+    e = store_look(ts->opts.store, &q);
+    if (e)
+        why_err(why, e, "the tasks cannot be read: %s", err_row(e)->wording);
+    else if (q.rows)
+        ts->newest_seq = row_int(q.rows, TASK_SEQ);
+    query_fini(&q);
+    return e;
+}
+
+/* One page behind *seq; *seq becomes that of its last row. */
+static enum err load_page(struct tasks *ts, int64_t *seq, bool *has_more,
+                          int64_t now_ms, struct why *why)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &task_table, LOAD_PAGE);
+    query_if(&q, TASK_FINISHED_MS, IS, value_null());
+    query_if(&q, TASK_SEQ, IS_MORE, value_int(*seq));
+    query_order(&q, TASK_SEQ, false);
+    e = store_look(ts->opts.store, &q);
+    if (e)
+        why_err(why, e, "the tasks cannot be read: %s", err_row(e)->wording);
+    for (const struct row *r = q.rows; r && !e; r = r->next) {
+        e = take_up(ts, r, now_ms, why);
+        *seq = row_int(r, TASK_SEQ);
+    }
+    *has_more = !e && q.has_more;
+    query_fini(&q);
+    return e;
+}
+
+enum err tasks_load(struct tasks *ts, int64_t now_ms, struct why *why)
+{
+    enum err e = find_newest(ts, why);
+    bool has_more = !e;
+    int64_t seq = 0;
+
+    while (has_more && !e)
+        e = load_page(ts, &seq, &has_more, now_ms, why);
+    if (!e && ts->n_entries[GOING_ON])
+        log_info(ts->opts.log, "task.taken_up",
+                 LOG_I("tasks", (int64_t)ts->n_entries[GOING_ON]),
+                 LOG_I("epoch", ts->epoch));
+    return e;
+}
+
+/* A conversation was used at the latest when the youngest of its turns began,
+ * so nothing that was used since the oldest unfinished turn may go. */
+static int64_t oldest_began_ms(const struct tasks *ts, int64_t before_ms)
+{
+    for (int state = CLAIMED; state <= GOING_ON; state++) {
+        const struct list *l = &ts->entries[state];
+
+        for (struct list_node *n = list_first(l); n; n = list_next(l, n)) {
+            const struct task *t = &entry_of_node(n)->t;
+            int64_t began_ms = t->deadline_ms - t->budget_ms;
+
+            if (began_ms < before_ms)
+                before_ms = began_ms;
+        }
+    }
+    return before_ms;
+}
+
+void tasks_prune(struct tasks *ts, struct tx *tx, int64_t now_ms,
+                 int64_t before_ms, int64_t rows, size_t limit)
+{
+    struct tx_op *op = tx_prune(tx, &task_table, limit);
+
+    /* What is not over has no time of its end, and NULL is not less. */
+    tx_if(op, TASK_FINISHED_MS, IS_LESS, value_int(before_ms));
+    if (rows > 0 && ts->newest_seq > rows) {
+        op = tx_prune(tx, &task_table, limit);
+        tx_if(op, TASK_SEQ, IS_AT_MOST, value_int(ts->newest_seq - rows));
+        tx_if(op, TASK_FINISHED_MS, IS_NOT, value_null());
+    }
+    op = tx_prune(tx, &conversation_table, limit);
+    tx_if(op, CONVERSATION_USED_MS, IS_LESS,
+          value_int(oldest_began_ms(ts, before_ms)));
+    op = tx_prune(tx, &key_table, limit);
+    tx_if(op, KEY_EXPIRES_MS, IS_LESS, value_int(now_ms));
+}

@@ -1,0 +1,204 @@
+/* One lane for each order key, in the order of acceptance; whoever is first in
+ * a lane and queued is a head, and only heads are offered. Where a head waits
+ * is the list it is in:
+ *
+ *     READY -> on_ready -> OFFERED (if it is still queued then) -> READY again
+ *       |                                                 tasks_offer_again
+ *       +-> WRITING -> READY     when this life has an unwritten attempt
+ *
+ * A priority queue was turned down: order within a conversation is a promise,
+ * and across conversations whoever became ready first is served first, which
+ * nobody can be starved by.
+ *
+ * WRITING is what keeps the numbers of attempts apart. A start reckons the
+ * attempts of a row as those written in it and one for every life since, which
+ * is right for as long as no life has two that are not written. So the number
+ * is written before a second one is handed out: the version stays as it is,
+ * because the write says nothing new to whoever wants to end the task. */
+#include "task/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { READY_PER_TURN = 256 };
+
+struct lane *lane_get(struct tasks *ts, struct str key)
+{
+    struct lane *l = map_get(&ts->lanes, key);
+
+    if (l)
+        return l;
+    l = FAULT("task.lane") ? NULL : calloc(1, sizeof(*l) + key.n);
+    if (!l)
+        return NULL;
+    list_init(&l->entries);
+    l->key_bytes = key.n;
+    if (key.n)
+        memcpy(l->key, key.p, key.n);
+    if (map_put(&ts->lanes, (struct str){l->key, key.n}, l) != OK) {
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+void lane_release(struct tasks *ts, struct lane *l)
+{
+    if (l->n_claims || !list_is_empty(&l->entries))
+        return;
+    map_take(&ts->lanes, (struct str){l->key, l->key_bytes});
+    free(l);
+}
+
+void head_move(struct task_entry *e, enum head_state to)
+{
+    list_remove(&e->head_node);
+    e->head = to;
+    if (to == HEAD_NONE)
+        return;
+    list_append(&e->ts->heads[to], &e->head_node);
+    if (to == HEAD_READY)
+        loop_at_end(e->ts->opts.loop, &e->ts->ready_job);
+}
+
+/* Whoever is first now, if it waits and nobody has been told. */
+static void look_at_head(struct lane *l)
+{
+    struct list_node *n = list_first(&l->entries);
+    struct task_entry *e = n ? LIST_OF(n, struct task_entry, lane_node) : NULL;
+
+    if (e && e->t.status == TASK_QUEUED && e->head == HEAD_NONE)
+        head_move(e, HEAD_READY);
+}
+
+/* Nearly always at the end: only a start finds them in another order, because
+ * a further turn has the seq of its task. */
+void lane_add(struct task_entry *e)
+{
+    struct list *l = &e->lane->entries;
+    struct list_node *after = l->head.prev;
+
+    while (after != &l->head) {
+        const struct task_entry *other =
+            LIST_OF(after, struct task_entry, lane_node);
+
+        if (other->t.place < e->t.place ||
+            (other->head != HEAD_NONE && other->head != HEAD_READY) ||
+            other->t.status != TASK_QUEUED)
+            break;
+        after = after->prev;
+    }
+    if (after->next != &l->head) { /* the one behind is no longer first */
+        struct task_entry *next =
+            LIST_OF(after->next, struct task_entry, lane_node);
+
+        head_move(next, HEAD_NONE);
+    }
+    e->lane_node = (struct list_node){after, after->next};
+    after->next->prev = &e->lane_node;
+    after->next = &e->lane_node;
+    look_at_head(e->lane);
+}
+
+void lane_remove(struct task_entry *e)
+{
+    struct lane *l = e->lane;
+
+    head_move(e, HEAD_NONE);
+    list_remove(&e->lane_node);
+    e->lane = NULL;
+    look_at_head(l);
+    lane_release(e->ts, l);
+}
+
+/* An attempt on its way to the disk. */
+struct attempt_write {
+    struct tx tx;
+    struct tasks *ts;
+    struct id task_id;
+    int64_t turn, attempt;
+};
+
+static void on_attempt_written(struct tx *tx, void *ctx)
+{
+    struct attempt_write *w = ctx;
+    struct tasks *ts = w->ts;
+    struct task_entry *e = entry_find(ts, str_of(w->task_id.text));
+
+    ts->n_writing--;
+    if (e && e->t.turn == w->turn && e->head == HEAD_WRITING) {
+        if (tx->result == TX_COMMITTED) {
+            e->written_attempt = w->attempt;
+            e->t.epoch = ts->epoch;
+        }
+        head_move(e, tx->result == TX_COMMITTED ? HEAD_READY : HEAD_OFFERED);
+    }
+    if (tx->result == TX_REFUSED) {
+        log_warn(ts->opts.log, "task.attempt_not_written",
+                 LOG_C("task_id", w->task_id.text),
+                 LOG_C("because", err_row(tx->err)->wording));
+        offer_again_soon(ts);
+    }
+    tx_fini(tx);
+    free(w);
+}
+
+static void write_attempt(struct task_entry *e)
+{
+    struct tasks *ts = e->ts;
+    struct attempt_write *w =
+        FAULT("task.attempt") ? NULL : calloc(1, sizeof(*w));
+    struct tx_op *op;
+
+    if (!w) {
+        head_move(e, HEAD_OFFERED);
+        offer_again_soon(ts);
+        return;
+    }
+    w->ts = ts;
+    w->task_id = e->t.id;
+    w->turn = e->t.turn;
+    w->attempt = e->t.attempt;
+    tx_init(&w->tx);
+    op = tx_update(&w->tx, &task_table);
+    tx_if(op, TASK_ID, IS, value_text(str_of(e->t.id.text)));
+    tx_if(op, TASK_VERSION, IS, value_int(e->t.version));
+    tx_set(op, TASK_ATTEMPT, value_int(e->t.attempt));
+    tx_set(op, TASK_EPOCH, value_int(ts->epoch));
+    head_move(e, HEAD_WRITING);
+    ts->n_writing++;
+    store_submit(ts->opts.store, &w->tx, on_attempt_written, w);
+}
+
+void order_on_end_of_turn(struct loop_job *job)
+{
+    struct tasks *ts = LIST_OF(job, struct tasks, ready_job);
+    struct list *ready = &ts->heads[HEAD_READY];
+    struct list_node *n;
+
+    for (int i = 0; i < READY_PER_TURN && (n = list_first(ready)); i++) {
+        struct task_entry *e = LIST_OF(n, struct task_entry, head_node);
+
+        if (e->t.attempt > e->written_attempt) {
+            write_attempt(e);
+            continue;
+        }
+        head_move(e, HEAD_OFFERED);
+        ts->opts.on_ready(ts->opts.ctx, &e->t);
+    }
+    loop_not_at_end(job);
+    if (!list_is_empty(ready))
+        loop_next_turn(ts->opts.loop, job);
+}
+
+void tasks_offer_again(struct tasks *ts)
+{
+    struct list *offered = &ts->heads[HEAD_OFFERED];
+
+    for (struct list_node *n = list_first(offered); n;
+         n = list_next(offered, n))
+        LIST_OF(n, struct task_entry, head_node)->head = HEAD_READY;
+    list_append_all(&ts->heads[HEAD_READY], offered);
+    if (!list_is_empty(&ts->heads[HEAD_READY]))
+        loop_at_end(ts->opts.loop, &ts->ready_job);
+}

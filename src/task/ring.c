@@ -1,0 +1,182 @@
+/* Blocks rather than one circle of bytes: an idle task has 256 bytes of them
+ * and a talkative one grows to its limit without a copy, an event is always in
+ * one piece, and forgetting the oldest is giving back a block. The first block
+ * is small and the following ones double, so that ten thousand tasks that only
+ * have a status cost little.
+ *
+ * A place is a number of bytes since the beginning, not a pointer: whoever
+ * reads along may be left behind and still finds out. */
+#include "task/internal.h"
+
+#include <stdlib.h>
+
+struct block {
+    struct list_node node;
+    uint64_t from; /* the place of its first byte */
+    uint32_t used, cap;
+    char bytes[];
+};
+
+/* What stands before the text of an event. */
+struct head {
+    int64_t number, at_ms;
+    uint32_t text_bytes;
+    uint8_t kind, status;
+};
+
+enum { BLOCK_FIRST = 256, BLOCK_MOST = 16 * 1024 };
+
+void ring_init(struct ring *r)
+{
+    list_init(&r->blocks);
+    r->end = 0;
+    r->bytes = 0;
+}
+
+static struct block *first_block(const struct ring *r)
+{
+    struct list_node *n = list_first(&r->blocks);
+
+    return n ? LIST_OF(n, struct block, node) : NULL;
+}
+
+static struct block *last_block(const struct ring *r)
+{
+    return list_is_empty(&r->blocks)
+               ? NULL
+               : LIST_OF(r->blocks.head.prev, struct block, node);
+}
+
+static void drop_first(struct ring *r, size_t *total)
+{
+    struct block *b = first_block(r);
+
+    list_remove(&b->node);
+    r->bytes -= b->cap;
+    *total -= b->cap;
+    free(b);
+}
+
+void ring_fini(struct ring *r, size_t *total)
+{
+    while (!list_is_empty(&r->blocks))
+        drop_first(r, total);
+}
+
+static struct block *add_block(struct ring *r, size_t need, size_t limit,
+                               size_t *total)
+{
+    const struct block *last = last_block(r);
+    size_t cap = last ? (size_t)last->cap * 2 : BLOCK_FIRST;
+    struct block *b;
+
+    if (cap > BLOCK_MOST)
+        cap = BLOCK_MOST;
+    if (cap > limit / 4)
+        cap = limit / 4;
+    if (cap < need)
+        cap = need;
+    while (r->bytes + cap > limit && !list_is_empty(&r->blocks))
+        drop_first(r, total);
+    b = FAULT("task.ring") ? NULL : malloc(sizeof(*b) + cap);
+    if (!b)
+        return NULL;
+    *b = (struct block){.from = r->end, .cap = (uint32_t)cap};
+    list_append(&r->blocks, &b->node);
+    r->bytes += cap;
+    *total += cap;
+    return b;
+}
+
+bool ring_add(struct ring *r, const struct ring_event *ev, size_t *total)
+{
+    struct head h = {.number = ev->number,
+                     .at_ms = ev->at_ms,
+                     .text_bytes = (uint32_t)ev->text.n,
+                     .kind = (uint8_t)ev->kind,
+                     .status = (uint8_t)ev->status};
+    size_t limit =
+        *total > TASK_RINGS_BYTES ? TASK_RING_BYTES_MIN : TASK_RING_BYTES;
+    size_t need = sizeof(h) + ev->text.n;
+    struct block *b = last_block(r);
+
+    if (need > limit)
+        return false;
+    /* Where space is scarce, what this task had from better times goes. */
+    while (r->bytes > limit)
+        drop_first(r, total);
+    b = last_block(r);
+    if (!b || b->cap - b->used < need)
+        b = add_block(r, need, limit, total);
+    if (!b)
+        return false;
+    memcpy(b->bytes + b->used, &h, sizeof(h));
+    if (ev->text.n)
+        memcpy(b->bytes + b->used + sizeof(h), ev->text.p, ev->text.n);
+    b->used += (uint32_t)need;
+    r->end += need;
+    return true;
+}
+
+uint64_t ring_start(const struct ring *r)
+{
+    const struct block *b = first_block(r);
+
+    return b ? b->from : r->end;
+}
+
+/* From the end, where readers usually are. */
+static const struct block *block_at(const struct ring *r, uint64_t at)
+{
+    const struct block *b = last_block(r);
+
+    while (b && b->from > at)
+        b = LIST_OF(b->node.prev, struct block, node);
+    return b;
+}
+
+bool ring_read(const struct ring *r, uint64_t *at, struct ring_event *out)
+{
+    const struct block *b;
+    struct head h;
+    const char *p;
+
+    if (*at < ring_start(r))
+        *at = ring_start(r);
+    if (*at >= r->end)
+        return false;
+    b = block_at(r, *at);
+    p = b->bytes + (*at - b->from);
+    memcpy(&h, p, sizeof(h));
+    *out = (struct ring_event){.number = h.number,
+                               .at_ms = h.at_ms,
+                               .kind = (enum task_event_kind)h.kind,
+                               .status = (enum task_status)h.status,
+                               .text = {p + sizeof(h), h.text_bytes}};
+    *at += sizeof(h) + h.text_bytes;
+    return true;
+}
+
+bool ring_check(const struct ring *r)
+{
+    uint64_t at = ring_start(r);
+    int64_t number = 0;
+    struct ring_event ev;
+    size_t bytes = 0;
+
+    for (struct list_node *n = list_first(&r->blocks); n;
+         n = list_next(&r->blocks, n)) {
+        const struct block *b = LIST_OF(n, struct block, node);
+
+        if (b->from != at || b->used > b->cap)
+            return false;
+        at += b->used;
+        bytes += b->cap;
+    }
+    if (at != r->end || bytes != r->bytes || bytes > TASK_RING_BYTES)
+        return false;
+    for (at = ring_start(r); ring_read(r, &at, &ev); number = ev.number)
+        if (ev.number <= number)
+            return false;
+    return at == r->end;
+}

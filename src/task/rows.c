@@ -1,0 +1,234 @@
+/* Between the struct and the row, in both directions, and nothing else: what a
+ * column means is said here once. Optional strings are NULL in the row and
+ * empty in the struct. The one that can be there and empty is what an agent
+ * said: a result text is NULL exactly as long as nothing was said. */
+#include "task/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct id id_from(struct str s)
+{
+    struct id id = {""};
+
+    if (s.n < sizeof(id.text) && s.n)
+        memcpy(id.text, s.p, s.n);
+    return id;
+}
+
+void task_from_row(struct task *t, const struct row *r)
+{
+    *t = (struct task){
+        .seq = row_int(r, TASK_SEQ),
+        .place = row_int(r, TASK_PLACE),
+        .id = id_from(row_str(r, TASK_ID)),
+        .message_id = id_from(row_str(r, TASK_MESSAGE_ID)),
+        .conversation_id = row_str(r, TASK_CONVERSATION_ID),
+        .requester = row_str(r, TASK_REQUESTER),
+        .root_user = row_str(r, TASK_ROOT_USER),
+        .agent = row_str(r, TASK_AGENT),
+        .skill = row_str(r, TASK_SKILL),
+        .order_key = row_str(r, TASK_ORDER_KEY),
+        .priority = (enum task_priority)row_int(r, TASK_PRIORITY),
+        .status = (enum task_status)row_int(r, TASK_STATUS),
+        .version = row_int(r, TASK_VERSION),
+        .turn = row_int(r, TASK_TURN),
+        .attempt = row_int(r, TASK_ATTEMPT),
+        .text = row_str(r, TASK_TEXT),
+        .metadata = row_str(r, TASK_METADATA),
+        .source = row_str(r, TASK_SOURCE),
+        .created_ms = row_int(r, TASK_CREATED_MS),
+        .updated_ms = row_int(r, TASK_UPDATED_MS),
+        .deadline_ms = row_int(r, TASK_DEADLINE_MS),
+        .finished_ms = row_int(r, TASK_FINISHED_MS),
+        .budget_ms = row_int(r, TASK_BUDGET_MS),
+        .parent_id = row_str(r, TASK_PARENT_ID),
+        .depth = row_int(r, TASK_DEPTH),
+        .owner_node = row_str(r, TASK_OWNER_NODE),
+        .epoch = row_int(r, TASK_EPOCH),
+        .lease_until_ms = row_int(r, TASK_LEASE_UNTIL_MS),
+    };
+    if (row_is_null(r, TASK_FINISHED_MS))
+        return;
+    t->result = (struct task_result){
+        .status = t->status,
+        .text = row_str(r, TASK_RESULT_TEXT),
+        .metadata = row_str(r, TASK_RESULT_METADATA),
+        .error_code = row_str(r, TASK_ERROR_CODE),
+        .error = row_str(r, TASK_ERROR),
+    };
+}
+
+/* A copy of n strings in one piece, which they then are in. */
+static char *keep(struct str *const *strings, size_t n)
+{
+    size_t bytes = 1; /* never an allocation of nothing */
+    char *all, *at;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += strings[i]->n;
+    all = at = FAULT("task.keep") ? NULL : malloc(bytes);
+    if (!all)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (strings[i]->n)
+            memcpy(at, strings[i]->p, strings[i]->n);
+        strings[i]->p = at;
+        at += strings[i]->n;
+    }
+    return all;
+}
+
+char *task_keep(struct task *t)
+{
+    struct str *const strings[] = {
+        &t->conversation_id, &t->requester, &t->root_user,  &t->agent,
+        &t->skill,           &t->order_key, &t->text,       &t->metadata,
+        &t->source,          &t->parent_id, &t->owner_node,
+    };
+
+    return keep(strings, sizeof(strings) / sizeof(*strings));
+}
+
+char *result_keep(struct task_result *r)
+{
+    struct str *const strings[] = {&r->text, &r->metadata, &r->error_code,
+                                   &r->error, &r->by};
+
+    return keep(strings, sizeof(strings) / sizeof(*strings));
+}
+
+void task_turn_to_row(struct tx_op *op, const struct task *t)
+{
+    tx_set(op, TASK_PLACE, value_int(t->place));
+    tx_set(op, TASK_MESSAGE_ID, value_text(str_of(t->message_id.text)));
+    tx_set(op, TASK_SKILL, value_text_or_null(t->skill));
+    tx_set(op, TASK_PRIORITY, value_int(t->priority));
+    tx_set(op, TASK_STATUS, value_int(t->status));
+    tx_set(op, TASK_VERSION, value_int(t->version));
+    tx_set(op, TASK_TURN, value_int(t->turn));
+    tx_set(op, TASK_ATTEMPT, value_int(t->attempt));
+    tx_set(op, TASK_TEXT, value_text(t->text));
+    tx_set(op, TASK_METADATA, value_text_or_null(t->metadata));
+    tx_set(op, TASK_SOURCE, value_text_or_null(t->source));
+    tx_set(op, TASK_UPDATED_MS, value_int(t->updated_ms));
+    tx_set(op, TASK_DEADLINE_MS, value_int(t->deadline_ms));
+    tx_set(op, TASK_BUDGET_MS, value_int(t->budget_ms));
+    tx_set(op, TASK_OWNER_NODE, value_text_or_null(t->owner_node));
+    tx_set(op, TASK_EPOCH, value_int(t->epoch));
+}
+
+void task_to_row(struct tx_op *op, const struct task *t)
+{
+    tx_set(op, TASK_ID, value_text(str_of(t->id.text)));
+    tx_set(op, TASK_CONVERSATION_ID, value_text(t->conversation_id));
+    tx_set(op, TASK_REQUESTER, value_text(t->requester));
+    tx_set(op, TASK_ROOT_USER, value_text(t->root_user));
+    tx_set(op, TASK_AGENT, value_text(t->agent));
+    tx_set(op, TASK_ORDER_KEY, value_text(t->order_key));
+    tx_set(op, TASK_CREATED_MS, value_int(t->created_ms));
+    tx_set(op, TASK_PARENT_ID, value_text_or_null(t->parent_id));
+    tx_set(op, TASK_DEPTH, value_int(t->depth));
+    task_turn_to_row(op, t);
+}
+
+/* What an agent said may be nothing, and is still its answer. */
+static struct value said(const struct task_result *r)
+{
+    return r->status == TASK_COMPLETED ? value_text(r->text)
+                                       : value_text_or_null(r->text);
+}
+
+void task_result_to_row(struct tx_op *op, const struct task_result *r)
+{
+    tx_set(op, TASK_RESULT_TEXT, said(r));
+    tx_set(op, TASK_RESULT_METADATA, value_text_or_null(r->metadata));
+    tx_set(op, TASK_ERROR_CODE, value_text_or_null(r->error_code));
+    tx_set(op, TASK_ERROR, value_text_or_null(r->error));
+}
+
+void task_clear_result(struct tx_op *op)
+{
+    tx_set(op, TASK_FINISHED_MS, value_null());
+    tx_set(op, TASK_RESULT_TEXT, value_null());
+    tx_set(op, TASK_RESULT_METADATA, value_null());
+    tx_set(op, TASK_ERROR_CODE, value_null());
+    tx_set(op, TASK_ERROR, value_null());
+}
+
+void turn_to_row(struct tx_op *op, const struct task *t)
+{
+    const struct task_result *r = &t->result;
+
+    tx_set(op, TURN_TASK_SEQ, value_int(t->seq));
+    tx_set(op, TURN_NUMBER, value_int(t->turn));
+    tx_set(op, TURN_MESSAGE_ID, value_text(str_of(t->message_id.text)));
+    tx_set(op, TURN_SKILL, value_text_or_null(t->skill));
+    tx_set(op, TURN_TEXT, value_text(t->text));
+    tx_set(op, TURN_METADATA, value_text_or_null(t->metadata));
+    tx_set(op, TURN_SOURCE, value_text_or_null(t->source));
+    tx_set(op, TURN_STATUS, value_int(t->status));
+    tx_set(op, TURN_ATTEMPT, value_int(t->attempt));
+    tx_set(op, TURN_BEGAN_MS, value_int(t->deadline_ms - t->budget_ms));
+    tx_set(op, TURN_FINISHED_MS, value_int(t->finished_ms));
+    tx_set(op, TURN_RESULT_TEXT, said(r));
+    tx_set(op, TURN_RESULT_METADATA, value_text_or_null(r->metadata));
+    tx_set(op, TURN_ERROR_CODE, value_text_or_null(r->error_code));
+    tx_set(op, TURN_ERROR, value_text_or_null(r->error));
+}
+
+static void put_member(struct json_out *o, struct str key, struct str value)
+{
+    if (!value.n)
+        return;
+    json_key(o, key);
+    json_put_str(o, value);
+}
+
+static void put_data(struct buf *out, const struct task *t,
+                     const struct task_result *r)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    if (!r) {
+        put_member(&o, STR("status"), task_status_name(t->status));
+        put_member(&o, STR("priority"), task_priority_name(t->priority));
+    }
+    json_key(&o, STR("turn"));
+    json_put_int(&o, t->turn);
+    if (r) {
+        json_key(&o, STR("attempt"));
+        json_put_int(&o, t->attempt);
+        put_member(&o, STR("error_code"), r->error_code);
+        put_member(&o, STR("by"), r->by);
+    }
+    json_close(&o, '}');
+}
+
+void task_tell_feed(struct tx *tx, const struct task *t, int64_t at_ms,
+                    const struct task_result *r)
+{
+    struct str what = r ? task_status_name(r->status) : STR("accepted");
+    char type[32] = "task.";
+    struct buf data;
+
+    assert(what.n < sizeof(type) - sizeof("task."));
+    memcpy(type + sizeof("task.") - 1, what.p, what.n);
+    buf_init(&data, TASK_FEED_DATA_MAX);
+    put_data(&data, t, r);
+    if (data.over)
+        tx->build_error = ERR_NOMEM;
+    else
+        feed_append(tx, &(struct feed_entry){
+                            .at_ms = at_ms,
+                            .type = str_of(type),
+                            .task_id = str_of(t->id.text),
+                            .conversation_id = t->conversation_id,
+                            .agent = t->agent,
+                            .requester = t->requester,
+                            .root_user = t->root_user,
+                            .data = buf_str(&data),
+                        });
+    buf_fini(&data);
+}

@@ -1,0 +1,161 @@
+/* The tables. What is looked for has its index and nothing else has one: each
+ * costs every acceptance.
+ *
+ * - A task by its id, which is what everybody outside holds.
+ * - Tasks by the time they were over: NULL is what a start takes up, and a
+ *   range is what retention removes.
+ * - Tasks by who may see them and by conversation, for listings. There is none
+ *   by agent or status: a listing by these walks the key, which has the newest
+ *   at hand.
+ *
+ * Turns before the last hang on the task's key and go with it. */
+#include "task/internal.h"
+
+#define N_OF(array) (sizeof(array) / sizeof(*(array)))
+
+static const struct column task_columns[N_TASK_COLUMNS] = {
+    [TASK_SEQ] = {.name = "seq", .type = COLUMN_INT},
+    [TASK_ID] = {.name = "id", .type = COLUMN_TEXT},
+    [TASK_PLACE] = {.name = "place", .type = COLUMN_INT},
+    [TASK_MESSAGE_ID] = {.name = "message_id", .type = COLUMN_TEXT},
+    [TASK_CONVERSATION_ID] = {.name = "conversation_id", .type = COLUMN_TEXT},
+    [TASK_REQUESTER] = {.name = "requester", .type = COLUMN_TEXT},
+    [TASK_ROOT_USER] = {.name = "root_user", .type = COLUMN_TEXT},
+    [TASK_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
+    [TASK_SKILL] = {.name = "skill", .type = COLUMN_TEXT},
+    [TASK_ORDER_KEY] = {.name = "order_key", .type = COLUMN_TEXT},
+    [TASK_PRIORITY] = {.name = "priority", .type = COLUMN_INT},
+    [TASK_STATUS] = {.name = "status", .type = COLUMN_INT},
+    [TASK_VERSION] = {.name = "version", .type = COLUMN_INT},
+    [TASK_TURN] = {.name = "turn", .type = COLUMN_INT},
+    [TASK_ATTEMPT] = {.name = "attempt", .type = COLUMN_INT},
+    [TASK_TEXT] = {.name = "text", .type = COLUMN_TEXT},
+    [TASK_METADATA] = {.name = "metadata", .type = COLUMN_TEXT},
+    [TASK_SOURCE] = {.name = "source", .type = COLUMN_TEXT},
+    [TASK_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [TASK_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
+    [TASK_DEADLINE_MS] = {.name = "deadline_ms", .type = COLUMN_INT},
+    [TASK_FINISHED_MS] = {.name = "finished_ms", .type = COLUMN_INT},
+    [TASK_BUDGET_MS] = {.name = "budget_ms", .type = COLUMN_INT},
+    [TASK_PARENT_ID] = {.name = "parent_id", .type = COLUMN_TEXT},
+    [TASK_DEPTH] = {.name = "depth", .type = COLUMN_INT},
+    [TASK_OWNER_NODE] = {.name = "owner_node", .type = COLUMN_TEXT},
+    [TASK_EPOCH] = {.name = "epoch", .type = COLUMN_INT},
+    [TASK_LEASE_UNTIL_MS] = {.name = "lease_until_ms", .type = COLUMN_INT},
+    [TASK_RESULT_TEXT] = {.name = "result_text", .type = COLUMN_TEXT},
+    [TASK_RESULT_METADATA] = {.name = "result_metadata", .type = COLUMN_TEXT},
+    [TASK_ERROR_CODE] = {.name = "error_code", .type = COLUMN_TEXT},
+    [TASK_ERROR] = {.name = "error", .type = COLUMN_TEXT},
+};
+
+static const struct table_index task_indexes[] = {
+    {.name = "task_by_id",
+     .columns = {TASK_ID},
+     .n_columns = 1,
+     .is_unique = true},
+    {.name = "task_by_end", .columns = {TASK_FINISHED_MS}, .n_columns = 1},
+    {.name = "task_by_requester", .columns = {TASK_REQUESTER}, .n_columns = 1},
+    {.name = "task_by_root_user", .columns = {TASK_ROOT_USER}, .n_columns = 1},
+    {.name = "task_by_conversation",
+     .columns = {TASK_CONVERSATION_ID},
+     .n_columns = 1},
+};
+
+const struct table task_table = {
+    .name = "task",
+    .columns = task_columns,
+    .n_columns = N_TASK_COLUMNS,
+    .n_key = 1,
+    .is_counted = true,
+    .indexes = task_indexes,
+    .n_indexes = N_OF(task_indexes),
+};
+
+static const struct column turn_columns[N_TURN_COLUMNS] = {
+    [TURN_TASK_SEQ] = {.name = "task_seq",
+                       .type = COLUMN_INT,
+                       .child_of = &task_table},
+    [TURN_NUMBER] = {.name = "number", .type = COLUMN_INT},
+    [TURN_MESSAGE_ID] = {.name = "message_id", .type = COLUMN_TEXT},
+    [TURN_SKILL] = {.name = "skill", .type = COLUMN_TEXT},
+    [TURN_TEXT] = {.name = "text", .type = COLUMN_TEXT},
+    [TURN_METADATA] = {.name = "metadata", .type = COLUMN_TEXT},
+    [TURN_SOURCE] = {.name = "source", .type = COLUMN_TEXT},
+    [TURN_STATUS] = {.name = "status", .type = COLUMN_INT},
+    [TURN_ATTEMPT] = {.name = "attempt", .type = COLUMN_INT},
+    [TURN_BEGAN_MS] = {.name = "began_ms", .type = COLUMN_INT},
+    [TURN_FINISHED_MS] = {.name = "finished_ms", .type = COLUMN_INT},
+    [TURN_RESULT_TEXT] = {.name = "result_text", .type = COLUMN_TEXT},
+    [TURN_RESULT_METADATA] = {.name = "result_metadata", .type = COLUMN_TEXT},
+    [TURN_ERROR_CODE] = {.name = "error_code", .type = COLUMN_TEXT},
+    [TURN_ERROR] = {.name = "error", .type = COLUMN_TEXT},
+};
+
+const struct table turn_table = {
+    .name = "turn",
+    .columns = turn_columns,
+    .n_columns = N_TURN_COLUMNS,
+    .n_key = 2,
+};
+
+static const struct column conversation_columns[N_CONVERSATION_COLUMNS] = {
+    [CONVERSATION_OWNER] = {.name = "owner", .type = COLUMN_TEXT},
+    [CONVERSATION_ID] = {.name = "id", .type = COLUMN_TEXT},
+    [CONVERSATION_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
+    [CONVERSATION_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [CONVERSATION_USED_MS] = {.name = "used_ms", .type = COLUMN_INT},
+};
+
+static const struct table_index conversation_indexes[] = {
+    {.name = "conversation_by_use",
+     .columns = {CONVERSATION_USED_MS},
+     .n_columns = 1},
+};
+
+const struct table conversation_table = {
+    .name = "conversation",
+    .columns = conversation_columns,
+    .n_columns = N_CONVERSATION_COLUMNS,
+    .n_key = 2,
+    .indexes = conversation_indexes,
+    .n_indexes = N_OF(conversation_indexes),
+};
+
+static const struct column key_columns[N_KEY_COLUMNS] = {
+    [KEY_PRINCIPAL] = {.name = "principal", .type = COLUMN_TEXT},
+    [KEY_KEY] = {.name = "key", .type = COLUMN_TEXT},
+    [KEY_BODY_HASH] = {.name = "body_hash", .type = COLUMN_BLOB},
+    [KEY_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT},
+    [KEY_MESSAGE_ID] = {.name = "message_id", .type = COLUMN_TEXT},
+    [KEY_CONVERSATION_ID] = {.name = "conversation_id", .type = COLUMN_TEXT},
+    [KEY_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
+};
+
+static const struct table_index key_indexes[] = {
+    {.name = "idempotency_key_by_end",
+     .columns = {KEY_EXPIRES_MS},
+     .n_columns = 1},
+};
+
+const struct table key_table = {
+    .name = "idempotency_key",
+    .columns = key_columns,
+    .n_columns = N_KEY_COLUMNS,
+    .n_key = 2,
+    .indexes = key_indexes,
+    .n_indexes = N_OF(key_indexes),
+};
+
+static const struct table *const tables[] = {
+    &task_table,
+    &turn_table,
+    &conversation_table,
+    &key_table,
+};
+
+const struct schema task_schema = {
+    .room = "task",
+    .version = 1,
+    .tables = tables,
+    .n_tables = N_OF(tables),
+};

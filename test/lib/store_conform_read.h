@@ -1,0 +1,218 @@
+#ifndef STORE_CONFORM_READ_H
+#define STORE_CONFORM_READ_H
+
+/* See store_conform.h: questions. */
+
+#include "test/lib/store_stage.h"
+
+TEST(comparisons_do_what_they_say_also_with_null)
+{
+    struct tx_op *op;
+    static const struct {
+        enum compare compare;
+        bool with_null;
+        size_t want; /* of NULL, 1, 2, 3 */
+    } rows[] = {
+        {IS, false, 1},         {IS, true, 1},           {IS_NOT, false, 3},
+        {IS_NOT, true, 3},      {IS_LESS, false, 1},     {IS_LESS, true, 0},
+        {IS_AT_MOST, false, 2}, {IS_AT_MOST, true, 0},   {IS_MORE, false, 1},
+        {IS_MORE, true, 0},     {IS_AT_LEAST, false, 2}, {IS_AT_LEAST, true, 0},
+    };
+
+    open_store();
+    make_thing("1", 1);
+    make_thing("2", 2);
+    make_thing("3", 3);
+    op = begin(tx_insert, &thing);
+    tx_set(op, THING_ID, value_text(STR("null")));
+    CHECK_INT(end(), TX_COMMITTED);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct query q;
+        struct value v = rows[i].with_null ? value_null() : value_int(2);
+
+        query_init(&q, &thing, 10);
+        query_if(&q, THING_N, rows[i].compare, v);
+        CHECK(find(&q) == OK);
+        CHECK_INT(q.n_rows, rows[i].want);
+        query_fini(&q);
+        op = begin(tx_expect, &thing);
+        tx_if(op, THING_N, rows[i].compare, v);
+        CHECK_INT(end(), rows[i].want ? TX_COMMITTED : TX_GUARD_FAILED);
+    }
+    leave();
+}
+
+TEST(any_of_several_columns_may_fit)
+{
+    struct tx_op *op;
+    static const uint8_t either[] = {PART_THING, PART_CODE};
+    struct query q;
+
+    open_store();
+    make_thing("a", 1);
+    make_thing("x", 1);
+    CHECK_INT(put_part(tx_insert, "a", 1, "x"), TX_COMMITTED);
+    CHECK_INT(put_part(tx_insert, "a", 2, "y"), TX_COMMITTED);
+    op = begin(tx_insert, &part);
+    tx_set(op, PART_THING, value_text(STR("x")));
+    tx_set(op, PART_NR, value_int(3));
+    CHECK_INT(end(), TX_COMMITTED);
+    query_init(&q, &part, 10);
+    query_if_any(&q, either, 2, IS, value_text(STR("x")));
+    query_order(&q, PART_NR, true);
+    CHECK(find(&q) == OK && q.n_rows == 2);
+    CHECK(row_int(q.rows, PART_NR) == 3 && row_int(q.rows->next, PART_NR) == 1);
+    query_fini(&q);
+    leave();
+}
+
+TEST(a_listing_goes_on_behind_its_last_row)
+{
+    int64_t last = INT64_MAX, n_rows = 0, n_pages = 0;
+    struct query q;
+    bool has_more;
+
+    open_store();
+    for (int i = 0; i < 10; i++)
+        append_feed("x");
+    do {
+        query_init(&q, &feed, 3);
+        query_if(&q, FEED_SEQ, IS_LESS, value_int(last));
+        query_order(&q, FEED_SEQ, true);
+        CHECK(find(&q) == OK && q.n_rows <= 3);
+        QUERY_EACH(row, &q)
+        {
+            CHECK(row_int(row, FEED_SEQ) < last);
+            last = row_int(row, FEED_SEQ);
+            n_rows++;
+        }
+        n_pages++;
+        has_more = q.has_more;
+        query_fini(&q);
+    } while (has_more);
+    CHECK(n_rows == 10 && n_pages == 4);
+    leave();
+}
+
+TEST(a_page_of_exactly_the_limit_has_no_more)
+{
+    struct query q;
+
+    open_store();
+    for (int i = 0; i < 3; i++)
+        append_feed("x");
+    for (size_t limit = 0; limit < 5; limit++) {
+        query_init(&q, &feed, limit);
+        CHECK(find(&q) == OK);
+        CHECK_INT(q.n_rows, limit < 3 ? limit : 3);
+        CHECK(q.has_more == (limit < 3));
+        query_fini(&q);
+    }
+    leave();
+}
+
+TEST(a_page_ends_with_the_row_that_fills_it)
+{
+    enum { EACH = 1024 * 1024 };
+    char *bytes = calloc(1, EACH);
+    struct query q;
+
+    CHECK(bytes);
+    open_store();
+    for (int i = 0; i < 6; i++) {
+        char id[8];
+
+        snprintf(id, sizeof(id), "%d", i);
+        tx_init(&single);
+        tx_set(add_thing(&single, id, i), THING_DATA,
+               value_blob((struct str){bytes, EACH}));
+        CHECK_INT(end(), TX_COMMITTED);
+    }
+    query_init(&q, &thing, 10);
+    CHECK(find(&q) == OK && q.n_rows == 4 && q.has_more);
+    query_fini(&q);
+    free(bytes);
+    leave();
+}
+
+TEST(one_row_may_be_larger_than_a_page)
+{
+    enum { LARGE = 64 * 1024 * 1024 };
+    char *bytes = calloc(1, LARGE);
+    struct query q;
+
+    CHECK(bytes);
+    bytes[LARGE - 1] = 'x';
+    open_store();
+    make_thing("0", 0);
+    tx_init(&single);
+    tx_set(add_thing(&single, "1", 1), THING_DATA,
+           value_blob((struct str){bytes, LARGE}));
+    CHECK_INT(end(), TX_COMMITTED);
+    query_init(&q, &thing, 10);
+    query_order(&q, THING_ID, false);
+    CHECK(find(&q) == OK && q.n_rows == 2);
+    CHECK(
+        str_eq(row_str(q.rows->next, THING_DATA), (struct str){bytes, LARGE}));
+    query_fini(&q);
+    free(bytes);
+    leave();
+}
+
+TEST(a_question_sees_what_was_reported_before_it)
+{
+    open_store();
+    for (int i = 0; i < 100; i++) {
+        char id[8];
+
+        snprintf(id, sizeof(id), "%d", i);
+        make_thing(id, i);
+        CHECK_INT(n_of(id), i);
+    }
+    leave();
+}
+
+TEST(a_look_needs_no_loop)
+{
+    struct query q;
+
+    open_store();
+    make_thing("a", 4);
+    query_init(&q, &thing, 5);
+    CHECK(store_look(store, &q) == OK && q.n_rows == 1);
+    CHECK_INT(row_int(q.rows, THING_N), 4);
+    query_fini(&q);
+    make_thing("b", 5);
+    query_init(&q, &thing, 5);
+    CHECK(store_look(store, &q) == OK && q.n_rows == 2);
+    query_fini(&q);
+    leave();
+}
+
+/* More shapes than anybody would keep statements for. */
+TEST(any_number_of_different_operations_works)
+{
+    open_store();
+    make_thing("a", 0);
+    for (int mask = 0; mask < 600; mask++) {
+        struct query q;
+
+        query_init(&q, &thing, 10);
+        for (int bit = 0; bit < 6; bit++)
+            if (mask >> bit & 1)
+                query_if(&q, THING_N, (enum compare)bit,
+                         value_int(bit == IS           ? 0
+                                   : bit == IS_LESS    ? 1
+                                   : bit == IS_AT_MOST ? 0
+                                   : bit == IS_MORE    ? -1
+                                   : bit == IS_NOT     ? 7
+                                                       : 0));
+        if (mask >> 6)
+            query_order(&q, (uint8_t)(mask >> 7 & 3), mask >> 6 & 1);
+        CHECK(find(&q) == OK && q.n_rows == 1);
+        query_fini(&q);
+    }
+    leave();
+}
+
+#endif
