@@ -177,12 +177,26 @@ static void settle_all(void)
     truth.n_changes = truth.n_msgs = 0;
 }
 
+/* Nobody's time is over early, or twice. */
+static void note_due(void)
+{
+    for (int i = 0; i < stage.n_due; i++) {
+        struct truth *t = truth_of(&stage.due[i]);
+
+        CHECK(is_going_on(t) && !t->is_due);
+        CHECK(t->due_mono_ms <= stage.now.mono_ms);
+        t->is_due = true;
+    }
+    stage.n_due = 0;
+}
+
 /* Everything that is handed out is first, queued, and nothing is forgotten. */
 static void carry(void)
 {
     stage.n_ready = 0;
     for (int i = 0; i < 3; i++)
         turn();
+    note_due();
     for (int i = 0; i < stage.n_ready; i++) {
         struct truth *t = truth_of(&stage.ready[i]);
 
@@ -216,15 +230,8 @@ static void step_on(void)
 
 static void time_passes(void)
 {
-    stage.n_due = 0;
     pass_ms((int64_t)dice(3000));
-    for (int i = 0; i < stage.n_due; i++) {
-        struct truth *t = truth_of(&stage.due[i]);
-
-        CHECK(is_going_on(t) && !t->is_due);
-        CHECK(t->due_mono_ms <= stage.now.mono_ms);
-        t->is_due = true;
-    }
+    note_due();
     for (int i = 0; i < truth.n; i++)
         CHECK(!is_going_on(&truth.tasks[i]) || truth.tasks[i].is_due ||
               truth.tasks[i].due_mono_ms > stage.now.mono_ms);
