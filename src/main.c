@@ -5,10 +5,55 @@
 
 #include "cli/cli.h"
 
+#define CLIENT_ABOUT                                                        \
+    "The server is named by SIGNALBOX_URL (http://127.0.0.1:8787 if it is " \
+    "not set), the token by SIGNALBOX_TOKEN; there is no option for the "   \
+    "token itself, since command lines can be read by everybody on the "    \
+    "machine."
+
 static const char *const serve_examples[] = {
     "signalbox serve",
     "signalbox serve --listen 127.0.0.1:9000 --data ~/signalbox",
     "signalbox serve --config prod.jsonc --set log.level=debug",
+    NULL,
+};
+static const char *const send_examples[] = {
+    "signalbox send \"hello\" --to echo",
+    "git diff | signalbox send --to reviewer --stream",
+    "signalbox send \"and now in French\" --task task_01j...",
+    "signalbox send \"nightly report\" --to writer --no-wait --key night-17",
+    NULL,
+};
+static const char *const tasks_examples[] = {
+    "signalbox tasks",
+    "signalbox tasks --status failed --agent echo --limit 100",
+    "signalbox tasks task_01j...",
+    "signalbox tasks cancel task_01j...",
+    NULL,
+};
+static const char *const feed_examples[] = {
+    "signalbox feed",
+    "signalbox feed --follow",
+    "signalbox feed --after 1200 --json",
+    NULL,
+};
+static const char *const agents_examples[] = {
+    "signalbox agents",
+    "signalbox agents --json",
+    NULL,
+};
+static const char *const users_examples[] = {
+    "signalbox users",
+    "signalbox users create anna --org acme",
+    "signalbox users set anna --role admin",
+    "signalbox users remove anna",
+    NULL,
+};
+static const char *const token_examples[] = {
+    "signalbox token",
+    "signalbox token create --user anna --label laptop --expires 30d",
+    "export SIGNALBOX_TOKEN=$(signalbox token create --scopes send,read)",
+    "signalbox token revoke tok_01j...",
     NULL,
 };
 static const char *const check_examples[] = {
@@ -39,6 +84,42 @@ static const struct command commands[] = {
      "default: without any option it listens on 127.0.0.1:8787 and keeps its "
      "data in ./signalbox-data.",
      cli_serve_options, serve_examples, cli_serve},
+    {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
+     "Send TEXT to an agent, wait for the answer and print it. Without TEXT, "
+     "or with -, the message is read from standard input, less a line end at "
+     "its end.\n"
+     "A lost connection or a server that is started again does no harm: the "
+     "message is asked for again under the same key, and the server never "
+     "starts a second task for it. A further try by hand can name the key "
+     "with --key.\n"
+     "Ends with 1 when the task failed, or when there is no answer within "
+     "--wait; the task goes on then. " CLIENT_ABOUT,
+     cli_send_options, send_examples, cli_send},
+    {"tasks", "list tasks, show or cancel one", "[ID | cancel ID]", 2,
+     "List tasks, the newest first; show one whole, with its message and its "
+     "answer; or cancel one. Whoever is no admin sees their own. With --json "
+     "a list is a line for each. " CLIENT_ABOUT,
+     cli_tasks_options, tasks_examples, cli_tasks},
+    {"feed", "show what happened, and what happens", "", 0,
+     "What happened, a line for each entry: its number, when, what, and whom "
+     "it is about. With --follow what happens from now on (or after SEQ), as "
+     "it happens; a server that is started again is found again, and nothing "
+     "is left out. " CLIENT_ABOUT,
+     cli_feed_options, feed_examples, cli_feed},
+    {"agents", "list who can be given work", "[list]", 2,
+     "List the agents there are, and how each is reached. " CLIENT_ABOUT,
+     cli_agents_options, agents_examples, cli_agents},
+    {"users", "list, create, change or remove users",
+     "[list | create NAME | set NAME | remove NAME]", 2,
+     "Users are who may call; each has a role, which says what for, and may "
+     "belong to an org. Whoever is removed loses all tokens at once, and the "
+     "name is not given again. For admins. " CLIENT_ABOUT,
+     cli_users_options, users_examples, cli_users},
+    {"token", "list, create or revoke tokens", "[list | create | revoke ID]", 2,
+     "A token is what a caller shows, and is known only when it is made: in a "
+     "pipe, create prints it and nothing else. Without --user it is for "
+     "yourself; only admins make tokens for others. " CLIENT_ABOUT,
+     cli_token_options, token_examples, cli_token},
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "
      "included, and name every problem with its line and column. Exits with "

@@ -15,16 +15,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "access/access.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "calls/calls.h"
 #include "net/net.h"
 #include "speak/speak.h"
 #include "store/store.h"
+#include "task/task.h"
+#include "walk.h"
+#include "watch/watch.h"
 
 enum {
     RELOAD_SETTLE_MS = 200, /* writers are done with the file by then */
+    STORE_WAITING_MAX = 16384,
+    DAY_MS = 24 * 3600 * 1000,
+    FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
 };
+
+static const struct schema *const schemas[] = {&task_schema, &watch_schema,
+                                               &access_schema};
 
 struct server {
     const struct server_opts *opts;
@@ -34,14 +44,24 @@ struct server {
     int64_t file_limit; /* descriptors that we may have open */
     struct loop loop;
     struct store_folder folder;
+    uint64_t seed[2];
+    struct id_maker ids;
+    struct store *store;
+    struct feed *feed;
+    struct access *access;
+    struct walk *walk;
     struct net *net;
     struct calls calls;
+    bool has_first_admin;            /* its tx was given back */
+    struct access_token first_token; /* made and to be shown; else empty */
+    struct why failed;               /* why the store has; else empty */
 
     uv_signal_t on_int, on_term, on_hup;
     uv_fs_event_t folder_watch;
     struct timer reload_soon;
     struct stat file_seen; /* the configuration file when it was last read */
     bool is_stopping;
+    bool is_over; /* and nobody is connected any more */
 };
 
 /* Words on standard error, as JSON where scripts listen. */
@@ -98,8 +118,16 @@ static void on_request(void *ctx, uint64_t id, const struct http_request *rq)
 
 static void on_gone(void *ctx, uint64_t id)
 {
-    (void)ctx; /* every call answers at once: nobody waits for anything */
-    (void)id;
+    struct server *s = ctx;
+
+    calls_on_gone(&s->calls, id);
+}
+
+static void on_room(void *ctx, uint64_t id)
+{
+    struct server *s = ctx;
+
+    calls_on_room(&s->calls, id);
 }
 
 static struct str word_error(void *ctx, enum err e, struct str what,
@@ -137,11 +165,51 @@ static void log_report(struct server *s, enum log_level level,
                LOG_S("problem", str_cut(&rest, '\n')));
 }
 
-static void apply(struct server *s, struct config *fresh)
+static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
+{
+    return (struct walk_opts){
+        .loop = &s->loop,
+        .log = &s->log,
+        .store = s->store,
+        .feed = s->feed,
+        .access = s->access,
+        .ids = &s->ids,
+        .seed = {s->seed[0], s->seed[1]},
+        .node = c->node,
+        .max_unfinished = (size_t)c->tasks.max_unfinished,
+        .max_unfinished_bytes = (size_t)c->tasks.max_unfinished_bytes,
+        .timeout_ms = c->tasks.timeout_ms,
+        .retention_ms = c->retention.days * DAY_MS,
+        .retention_rows = c->retention.rows,
+    };
+}
+
+static struct calls_settings calls_settings_of(const struct server *s,
+                                               const struct config *c)
+{
+    return (struct calls_settings){
+        .names = {.hosts = c->http.allowed_hosts.list,
+                  .n_hosts = c->http.allowed_hosts.n,
+                  .origins = c->http.allowed_origins.list,
+                  .n_origins = c->http.allowed_origins.n},
+        .heartbeat_ms = c->http.heartbeat_ms,
+        .reply_timeout_ms = c->http.reply_timeout_ms,
+        .max_open = net_opts_of(s, c).max_connections,
+    };
+}
+
+/* Only the walk can turn a configuration down: it comes first. */
+static enum err apply(struct server *s, struct config *fresh, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, fresh);
+    struct walk_opts walk_opts = walk_opts_of(s, fresh);
+    struct calls_settings settings = calls_settings_of(s, fresh);
     struct buf names;
+    enum err e =
+        walk_set(s->walk, &walk_opts, fresh->agents.list, fresh->agents.n, why);
 
+    if (e)
+        return e;
     buf_init(&names, 1024);
     config_restart_needed(s->built_from, fresh, &names);
     if (names.n)
@@ -151,28 +219,32 @@ static void apply(struct server *s, struct config *fresh)
     log_set(&s->log, (enum log_level)fresh->log.level,
             (enum log_format)fresh->log.format);
     net_set_opts(s->net, &opts);
+    calls_set(&s->calls, &settings);
     if (s->config != s->built_from)
         config_free(s->config);
     s->config = fresh;
     s->calls.reloads_total++;
     log_info(&s->log, "config.reloaded",
              LOG_S("from", fresh->has_file ? fresh->path : STR("no file")));
+    return OK;
 }
 
 static void reload(struct server *s)
 {
     struct config_report report;
     struct config *fresh;
+    struct why why;
 
     (void)file_has_changed(s); /* seen, before it is read */
     fresh = config_load(&s->opts->source, &report);
-    if (fresh) {
-        log_report(s, LOG_WARN, &report);
-        apply(s, fresh);
+    log_report(s, fresh ? LOG_WARN : LOG_ERROR, &report);
+    if (fresh && apply(s, fresh, &why) == OK)
         return;
+    if (fresh) {
+        log_error(&s->log, "config.problem", LOG_C("problem", why.text));
+        config_free(fresh);
     }
     s->calls.reloads_failed_total++;
-    log_report(s, LOG_ERROR, &report);
     log_error(&s->log, "config.not_reloaded",
               LOG_C("because", "it has problems; the one before stays"));
 }
@@ -219,16 +291,48 @@ static void on_all_gone(void *ctx)
 {
     struct server *s = ctx;
 
+    s->is_over = true;
     loop_stop(&s->loop);
+}
+
+static void stop_within(struct server *s, int64_t grace_ms)
+{
+    s->is_stopping = true;
+    calls_stop(&s->calls);
+    net_stop(s->net, grace_ms, on_all_gone, s);
 }
 
 /* Asked a second time, nobody is waited for any more. */
 static void begin_to_stop(struct server *s)
 {
-    s->calls.is_ready = false;
-    net_stop(s->net, s->is_stopping ? 0 : s->config->stop_grace_ms, on_all_gone,
-             s);
-    s->is_stopping = true;
+    stop_within(s, s->is_stopping ? 0 : s->config->stop_grace_ms);
+}
+
+/* What the rooms below tell us. */
+
+static void on_committed(void *ctx, const struct tx *tx)
+{
+    struct server *s = ctx;
+
+    if (s->feed)
+        feed_committed(s->feed, tx);
+}
+
+/* Nothing can be promised any more: tell who waits, and end. */
+static void on_store_failed(void *ctx, const struct why *why)
+{
+    struct server *s = ctx;
+
+    s->failed = *why;
+    log_error(&s->log, "store.failed", LOG_C("because", why->text));
+    stop_within(s, FAILED_GRACE_MS);
+}
+
+static void on_revoked(void *ctx, const struct id *token_id)
+{
+    struct server *s = ctx;
+
+    calls_on_revoked(&s->calls, token_id);
 }
 
 static void on_signal(uv_signal_t *h, int signum)
@@ -272,18 +376,107 @@ static enum err raise_file_limit(struct server *s, struct why *why)
     return OK;
 }
 
+static enum err open_store(struct server *s, struct why *why)
+{
+    struct store_opts opts = {.folder = s->folder.path,
+                              .schemas = schemas,
+                              .n_schemas = sizeof(schemas) / sizeof(*schemas),
+                              .max_waiting = STORE_WAITING_MAX,
+                              .loop = &s->loop,
+                              .on_committed = on_committed,
+                              .on_fatal = on_store_failed,
+                              .ctx = s};
+    enum err e = store_open(&s->store, &opts, why);
+
+    if (e)
+        return e;
+    s->feed = feed_new(&s->loop, &s->log, s->store, why);
+    return s->feed ? OK : ERR_IO;
+}
+
+static enum err open_access(struct server *s, struct why *why)
+{
+    struct access_opts opts = {.log = &s->log,
+                               .store = s->store,
+                               .rand = rand_system(),
+                               .ids = &s->ids,
+                               .seed = {s->seed[0], s->seed[1]},
+                               .on_revoked = on_revoked,
+                               .ctx = s};
+
+    s->access = access_new(&opts);
+    if (!s->access)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    return access_load(s->access, why);
+}
+
+static enum err open_walk(struct server *s, struct why *why)
+{
+    struct walk_opts opts = walk_opts_of(s, s->config);
+
+    s->walk = walk_new(&opts, s->config->agents.list, s->config->agents.n, why);
+    return s->walk ? OK : ERR_IO;
+}
+
 static enum err open_net(struct server *s, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, s->config);
     struct net_handler handler = {.ctx = s,
                                   .on_request = on_request,
                                   .on_gone = on_gone,
+                                  .on_room = on_room,
                                   .word_error = word_error};
+    enum err e;
 
     s->net = net_new(&s->loop, &s->log, &opts, &handler);
     if (!s->net)
         return why_err(why, ERR_NOMEM, "out of memory");
-    return net_listen(s->net, s->config->listen, why);
+    calls_init(&s->calls, &(struct calls_opts){
+                              .loop = &s->loop,
+                              .log = &s->log,
+                              .net = s->net,
+                              .walk = s->walk,
+                              .store = s->store,
+                              .feed = s->feed,
+                              .access = s->access,
+                              .seed = {s->seed[0], s->seed[1]},
+                              .settings = calls_settings_of(s, s->config),
+                          });
+    e = net_listen(s->net, s->config->listen, why);
+    if (e)
+        calls_stop(&s->calls);
+    return e;
+}
+
+static void on_first_admin(struct tx *tx, void *ctx)
+{
+    struct server *s = ctx;
+
+    (void)tx;
+    s->has_first_admin = true;
+    loop_stop(&s->loop);
+}
+
+/* The first start: somebody must be able to call. Not before we listen: a
+ * token that nobody was shown would be of no use. */
+static enum err make_first_admin(struct server *s, struct why *why)
+{
+    struct access_change c;
+    enum err e;
+
+    if (!access_is_new(s->access))
+        return OK;
+    access_change_init(&c);
+    e = access_first_admin(s->access, &c, loop_wall_ms(&s->loop),
+                           &s->first_token, why);
+    if (!e) {
+        store_submit(s->store, &c.tx, on_first_admin, s);
+        while (!s->has_first_admin)
+            loop_run(&s->loop);
+        e = access_settle(s->access, &c, why);
+    }
+    access_change_fini(&c);
+    return e;
 }
 
 static void open_signals(struct server *s)
@@ -302,17 +495,33 @@ static void open_signals(struct server *s)
     uv_fs_event_init(&s->loop.uv, &s->folder_watch);
 }
 
+static void say_listening_to_people(const struct server *s)
+{
+    printf("Signalbox " SIGNALBOX_VERSION " is listening on %s\n"
+           "Data is in %s. Stop it with Ctrl-C.\n",
+           net_url(s->net), s->folder.path);
+    if (s->first_token.text[0])
+        printf("\nThis is the first start here. The token of the user admin, "
+               "shown this once:\n\n"
+               "    export SIGNALBOX_TOKEN=%s\n\n",
+               s->first_token.text);
+}
+
+static void say_listening_to_programs(const struct server *s)
+{
+    printf("{\"event\":\"listening\",\"url\":\"%s\"", net_url(s->net));
+    if (s->first_token.text[0])
+        printf(",\"token\":\"%s\"", s->first_token.text);
+    printf("}\n");
+}
+
 /* Somebody may wait for this line: not being able to say it is a failure. */
 static enum err say_listening(const struct server *s, struct why *why)
 {
-    const char *url = net_url(s->net);
-
     if (s->opts->json)
-        printf("{\"event\":\"listening\",\"url\":\"%s\"}\n", url);
+        say_listening_to_programs(s);
     else
-        printf("Signalbox " SIGNALBOX_VERSION " is listening on %s\n"
-               "Data is in %s. Stop it with Ctrl-C.\n",
-               url, s->folder.path);
+        say_listening_to_people(s);
     if (fflush(stdout) == 0)
         return OK;
     return why_err(why, ERR_IO,
@@ -320,22 +529,46 @@ static enum err say_listening(const struct server *s, struct why *why)
                    strerror(errno));
 }
 
+static enum err open_rooms(struct server *s, struct why *why)
+{
+    enum err e = open_store(s, why);
+
+    if (!e)
+        e = open_access(s, why);
+    if (!e)
+        e = open_walk(s, why);
+    if (!e)
+        e = open_net(s, why);
+    return e;
+}
+
 static enum err run(struct server *s, struct why *why)
 {
-    enum err e = open_net(s, why);
+    enum err e;
 
-    if (e)
-        return e;
-    calls_init(&s->calls, &(struct calls_opts){
-                              .loop = &s->loop, .log = &s->log, .net = s->net});
     watch_file(s);
-    e = say_listening(s, why);
+    e = make_first_admin(s, why);
+    if (!e)
+        e = say_listening(s, why);
     if (e)
         begin_to_stop(s);
-    loop_run(&s->loop);
-    calls_fini(&s->calls);
+    while (!s->is_over)
+        loop_run(&s->loop);
+    if (!e && s->failed.text[0])
+        e = why_err(why, ERR_IO, "%s", s->failed.text);
     log_info(&s->log, "server.stopped");
     return e;
+}
+
+/* The store gives back what it still has to those who are still there. */
+static void close_rooms(struct server *s)
+{
+    store_close(s->store);
+    if (s->net)
+        calls_fini(&s->calls);
+    walk_free(s->walk);
+    access_free(s->access);
+    feed_free(s->feed);
 }
 
 /* From here on a further signal would meet nobody, and its default is to
@@ -382,7 +615,10 @@ static enum err build_and_run(struct server *s, struct why *why)
         why_err(why, e, "cannot make an event loop");
     } else {
         open_signals(s);
-        e = run(s, why);
+        e = open_rooms(s, why);
+        if (!e)
+            e = run(s, why);
+        close_rooms(s);
         take_down_loop(s);
     }
     store_folder_close(&s->folder);
@@ -407,6 +643,9 @@ enum exit_status server_run(const struct server_opts *opts)
     log_init(&s.log, STDERR_FILENO, (enum log_level)s.config->log.level,
              (enum log_format)s.config->log.format, clock_system());
     log_report(&s, LOG_WARN, &report);
+    s.seed[0] = rand_u64(rand_system());
+    s.seed[1] = rand_u64(rand_system());
+    id_maker_init(&s.ids, rand_system());
     e = build_and_run(&s, &why);
     if (e)
         complain(opts, e, str_of(why.text));

@@ -86,6 +86,8 @@ enum exit_status {
       "the store failed: whether this was kept is not known. Ask again with "  \
       "the same idempotency key")                                              \
     X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")    \
+    X(UNREACHABLE, "unreachable", 503, -32000, EXIT_UNREACHABLE,               \
+      "nobody answers there")                                                  \
     X(GONE, "gone", 410, -32000, EXIT_FAILED, "the other side has gone")
 
 enum err {

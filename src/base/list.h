@@ -69,6 +69,18 @@ static inline struct list_node *list_next(const struct list *l,
     return n->next == &l->head ? NULL : n->next;
 }
 
+/* Put everything of `from`, in its order, behind what `l` has. */
+static inline void list_append_all(struct list *l, struct list *from)
+{
+    if (list_is_empty(from))
+        return;
+    from->head.next->prev = l->head.prev;
+    l->head.prev->next = from->head.next;
+    from->head.prev->next = &l->head;
+    l->head.prev = from->head.prev;
+    list_init(from);
+}
+
 static inline struct list_node *list_pop(struct list *l)
 {
     struct list_node *n = list_first(l);
@@ -76,21 +88,6 @@ static inline struct list_node *list_pop(struct list *l)
     if (n)
         list_remove(n);
     return n;
-}
-
-/* Everything of `from` behind what is in l, in its order; from is empty then.
- * One step, however many they are. */
-static inline void list_append_all(struct list *l, struct list *from)
-{
-    struct list_node *first = from->head.next, *last = from->head.prev;
-
-    if (list_is_empty(from))
-        return;
-    first->prev = l->head.prev;
-    l->head.prev->next = first;
-    last->next = &l->head;
-    l->head.prev = last;
-    list_init(from);
 }
 
 #endif

@@ -1,89 +1,248 @@
 /* The table is walked from top to bottom: with a few dozen rows that is some
- * ten nanoseconds, and a reader sees at once what there is. */
+ * hundred nanoseconds, and a reader sees at once what there is. One
+ * column is a decision nobody can forget: a row without one is refused to
+ * everybody. */
 #include "calls/calls.h"
 
 #include <stdio.h>
 
 #include "calls/internal.h"
-#include "speak/speak.h"
+
+/* Who may: nobody needs a token, any token will do, or a scope. */
+enum { PUBLIC = 1 << 30, ANY_TOKEN = 1 << 29 };
+
+#define ARGS(...)                          \
+    (const char *const[CALL_ARGS_MAX + 1]) \
+    {                                      \
+        __VA_ARGS__                        \
+    }
 
 static const struct call_row {
-    struct str method, path;
+    struct str method, path; /* ":x" stands for one part of any name */
     void (*take)(struct call *c);
+    unsigned who;
+    const char *const *args; /* what the query may hold; NULL: nothing */
 } table[] = {
-    {STR("GET"), STR("/"), call_front},
-    {STR("GET"), STR("/healthz"), call_healthz},
-    {STR("GET"), STR("/readyz"), call_readyz},
-    {STR("GET"), STR("/metrics"), call_metrics},
+    {STR("GET"), STR("/"), call_front, PUBLIC, NULL},
+    {STR("GET"), STR("/healthz"), call_healthz, PUBLIC, NULL},
+    {STR("GET"), STR("/readyz"), call_readyz, PUBLIC, NULL},
+    {STR("GET"), STR("/metrics"), call_metrics, PUBLIC, NULL},
+
+    {STR("POST"), STR("/api/messages"), call_messages_post, SCOPE_SEND, NULL},
+    {STR("GET"), STR("/api/tasks"), call_tasks_list, SCOPE_READ,
+     ARGS("limit", "cursor", "status", "agent", "conversation_id")},
+    {STR("GET"), STR("/api/tasks/:id"), call_tasks_get, SCOPE_READ, NULL},
+    {STR("GET"), STR("/api/tasks/:id/events"), call_tasks_events, SCOPE_READ,
+     ARGS("after")},
+    {STR("POST"), STR("/api/tasks/:id/cancel"), call_tasks_cancel, SCOPE_SEND,
+     NULL},
+    {STR("GET"), STR("/api/conversations/:id"), call_conversations_get,
+     SCOPE_READ, ARGS("owner")},
+    {STR("GET"), STR("/api/agents"), call_agents_list, SCOPE_READ,
+     ARGS("limit", "cursor")},
+    {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
+     ARGS("after", "limit")},
+
+    {STR("GET"), STR("/api/me"), call_me, ANY_TOKEN, NULL},
+    {STR("GET"), STR("/api/tokens"), call_tokens_list, ANY_TOKEN,
+     ARGS("limit", "cursor", "user")},
+    {STR("POST"), STR("/api/tokens"), call_tokens_post, ANY_TOKEN, NULL},
+    {STR("DELETE"), STR("/api/tokens/:id"), call_tokens_delete, ANY_TOKEN,
+     NULL},
+    {STR("GET"), STR("/api/users"), call_users_list, SCOPE_ADMIN,
+     ARGS("limit", "cursor")},
+    {STR("POST"), STR("/api/users"), call_users_post, SCOPE_ADMIN, NULL},
+    {STR("PATCH"), STR("/api/users/:name"), call_users_patch, SCOPE_ADMIN,
+     NULL},
+    {STR("DELETE"), STR("/api/users/:name"), call_users_delete, SCOPE_ADMIN,
+     NULL},
 };
 
-enum { N_ROWS = sizeof(table) / sizeof(*table), ANSWER_BYTES = 1024 * 1024 };
+enum { N_ROWS = sizeof(table) / sizeof(*table), SCRATCH_BYTES = 512 * 1024 };
+
+bool calls_row(size_t i, struct call_info *out)
+{
+    if (i >= N_ROWS)
+        return false;
+    *out = (struct call_info){.method = table[i].method,
+                              .path = table[i].path,
+                              .is_public = table[i].who == PUBLIC,
+                              .is_for_any = table[i].who == ANY_TOKEN,
+                              .scope = table[i].who & SCOPE_ALL};
+    return true;
+}
+
+/* Life. */
 
 void calls_init(struct calls *c, const struct calls_opts *opts)
 {
     *c = (struct calls){.loop = opts->loop,
                         .log = opts->log,
                         .net = opts->net,
+                        .walk = opts->walk,
+                        .store = opts->store,
+                        .feed = opts->feed,
+                        .access = opts->access,
+                        .settings = opts->settings,
                         .started_mono_ms = loop_mono_ms(opts->loop),
                         .is_ready = true};
     buf_init(&c->body, ANSWER_BYTES);
+    arena_init(&c->scratch, SCRATCH_BYTES);
+    live_init(c, opts->seed);
 }
 
 void calls_fini(struct calls *c)
 {
+    live_fini(c);
+    arena_fini(&c->scratch);
     buf_fini(&c->body);
+}
+
+void calls_set(struct calls *c, const struct calls_settings *s)
+{
+    c->settings = *s;
+    c->by_id.limit = s->max_open;
+}
+
+/* Answers. */
+
+/* One large answer is not kept in memory for ever. */
+static void clear_body(struct calls *c)
+{
+    size_t limit = c->body.limit;
+
+    if (c->body.cap > ANSWER_KEEP_BYTES) {
+        buf_fini(&c->body);
+        buf_init(&c->body, limit);
+    }
+    buf_clear(&c->body);
+}
+
+void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
+{
+    struct http_reply r = {
+        .status = status, .content_type = type, .body = buf_str(&c->body)};
+
+    if (c->body.over) {
+        log_error(c->log, "calls.answer_too_large", LOG_I("status", status));
+        calls_refuse(c, id, ERR_NOMEM, STR(""), STR(""));
+        return;
+    }
+    net_reply(c->net, id, &r);
+    clear_body(c);
+}
+
+static void refuse_with(struct calls *c, uint64_t id, enum err e,
+                        struct str message, struct str details,
+                        const struct http_header *header)
+{
+    int status = err_row(e)->http_status;
+    struct http_header retry = {STR("Retry-After"), STR("1")};
+    struct http_header bearer = {STR("WWW-Authenticate"), STR("Bearer")};
+    struct http_reply r = {
+        .status = status, .content_type = SPEAK_JSON, .n_headers = 1};
+
+    clear_body(c);
+    speak_error(&c->body, e, message, details);
+    /* Without memory even for that, the status alone has to do. */
+    r.body = c->body.over ? STR("") : buf_str(&c->body);
+    if (status == 503)
+        r.headers = &retry;
+    else if (status == 401)
+        r.headers = &bearer;
+    else
+        r.headers = header;
+    r.n_headers = r.headers ? 1 : 0;
+    net_reply(c->net, id, &r);
+}
+
+void calls_refuse(struct calls *c, uint64_t id, enum err e, struct str message,
+                  struct str details)
+{
+    refuse_with(c, id, e, message, details, NULL);
 }
 
 void call_answer(struct call *c, int status, struct str type)
 {
-    struct http_reply r = {
-        .status = status, .content_type = type, .body = buf_str(c->body)};
-
-    if (c->body->over) {
-        log_error(c->calls->log, "calls.answer_too_large",
-                  LOG_S("path", c->rq->path));
-        call_refuse(c, ERR_INTERNAL, STR(""));
-        return;
-    }
-    net_reply(c->calls->net, c->id, &r);
-}
-
-static void refuse_with(struct call *c, enum err e, struct str message,
-                        const struct http_header *headers, size_t n_headers)
-{
-    struct http_reply r = {.status = err_row(e)->http_status,
-                           .content_type = SPEAK_JSON,
-                           .headers = headers,
-                           .n_headers = n_headers};
-
-    buf_clear(c->body);
-    speak_error(c->body, e, message, STR(""));
-    /* Without memory even for that, the status alone has to do. */
-    r.body = c->body->over ? STR("") : buf_str(c->body);
-    net_reply(c->calls->net, c->id, &r);
+    calls_answer(c->calls, c->id, status, type);
 }
 
 void call_refuse(struct call *c, enum err e, struct str message)
 {
-    refuse_with(c, e, message, NULL, 0);
+    calls_refuse(c->calls, c->id, e, message, STR(""));
 }
 
+/* What every call may need. */
+
+struct str call_arg(const struct call *c, const char *name)
+{
+    for (size_t i = 0; c->arg_names && c->arg_names[i]; i++)
+        if (strcmp(c->arg_names[i], name) == 0)
+            return c->args[i];
+    return (struct str){NULL, 0};
+}
+
+bool call_limit(struct call *c, size_t *out)
+{
+    struct str arg = call_arg(c, "limit");
+    int64_t limit = 50;
+
+    if (arg.p && (str_to_i64(arg, &limit) || limit < 1 || limit > 500)) {
+        call_refuse(c, ERR_BAD_REQUEST,
+                    STR("limit must be a whole number from 1 to 500"));
+        return false;
+    }
+    *out = (size_t)limit;
+    return true;
+}
+
+bool call_wants_events(const struct call *c)
+{
+    return speak_accepts(http_header(c->rq, STR("Accept")), SPEAK_EVENTS);
+}
+
+/* Finding the row. */
+
 /* HEAD is GET without its body, which net leaves out. */
-static bool fits(const struct call_row *row, struct str method)
+static bool takes(const struct call_row *row, struct str method)
 {
     return str_eq(row->method, method) ||
            (str_eq(row->method, STR("GET")) && str_eq(method, STR("HEAD")));
+}
+
+/* Whether the path is of the row's pattern; what stands for its ":x" is in
+ * *param, not decoded. */
+static bool fits(struct str pattern, struct str path, struct str *param)
+{
+    bool has_more;
+
+    *param = (struct str){NULL, 0};
+    do {
+        struct str p, q;
+
+        has_more = str_find(pattern, '/', 0) < pattern.n;
+        if (has_more != (str_find(path, '/', 0) < path.n))
+            return false;
+        p = str_cut(&pattern, '/');
+        q = str_cut(&path, '/');
+        if (p.n && p.p[0] == ':' && q.n)
+            *param = q;
+        else if (!str_eq(p, q))
+            return false;
+    } while (has_more);
+    return true;
 }
 
 static void refuse_method(struct call *c)
 {
     struct buf allow;
     struct http_header h = {.name = STR("Allow")};
+    struct str param;
     char message[320];
 
     buf_init(&allow, 256);
     for (size_t i = 0; i < N_ROWS; i++) {
-        if (!str_eq(table[i].path, c->rq->path))
+        if (!fits(table[i].path, c->rq->path, &param))
             continue;
         buf_add_str(&allow, allow.n ? STR(", ") : STR(""));
         buf_add_str(&allow, table[i].method);
@@ -94,7 +253,7 @@ static void refuse_method(struct call *c)
     snprintf(message, sizeof(message),
              "this path does not take that method; it takes %.*s",
              STR_ARG(h.value));
-    refuse_with(c, ERR_METHOD, str_of(message), &h, 1);
+    refuse_with(c->calls, c->id, ERR_METHOD, str_of(message), STR(""), &h);
     buf_fini(&allow);
 }
 
@@ -109,18 +268,178 @@ static void refuse_path(struct call *c)
     call_refuse(c, ERR_NOT_FOUND, (struct str){message, (size_t)n});
 }
 
+/* Before a call. Each says false when it has refused. */
+
+static bool read_param(struct call *c, struct str raw)
+{
+    enum err e = OK;
+
+    if (raw.n)
+        e = speak_percent(&c->calls->scratch, raw, false, &c->param);
+    if (e == ERR_NOMEM) {
+        call_refuse(c, e, STR(""));
+        return false;
+    }
+    if (e || c->param.n > CALL_PARAM_MAX) {
+        call_refuse(c, ERR_BAD_REQUEST,
+                    STR("the name in the path must be up to 128 bytes of UTF-8 "
+                        "without control characters, with %XX for what a path "
+                        "cannot hold"));
+        return false;
+    }
+    return true;
+}
+
+static bool refuse_arg(struct call *c, struct str name)
+{
+    char shown[48], all[160] = "";
+    struct why why;
+    size_t n = 0;
+    int len = snprintf(shown, sizeof(shown), "%.*s",
+                       STR_ARG(str_sub(name, 0, sizeof(shown) - 1)));
+
+    str_tame(shown, len > 0 ? (size_t)len : 0);
+    for (size_t i = 0; c->arg_names && c->arg_names[i]; i++)
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "",
+                              c->arg_names[i]);
+    why_err(&why, ERR_BAD_REQUEST, "there is no argument \"%s\" here; %s%s",
+            shown, n ? "there are " : "this call takes none", all);
+    call_refuse(c, ERR_BAD_REQUEST, str_of(why.text));
+    return false;
+}
+
+static bool read_arg(struct call *c, struct str one)
+{
+    struct str value = one, name = str_cut(&value, '=');
+    size_t i = 0;
+    enum err e;
+
+    while (c->arg_names && c->arg_names[i] &&
+           !str_eq(str_of(c->arg_names[i]), name))
+        i++;
+    if (!c->arg_names || !c->arg_names[i])
+        return refuse_arg(c, name);
+    if (c->args[i].p) {
+        call_refuse(c, ERR_BAD_REQUEST,
+                    STR("an argument of the query is given twice"));
+        return false;
+    }
+    e = speak_percent(&c->calls->scratch, value, true, &c->args[i]);
+    if (e)
+        call_refuse(c, e == ERR_NOMEM ? e : ERR_BAD_REQUEST,
+                    e == ERR_NOMEM
+                        ? STR("")
+                        : STR("an argument of the query must be UTF-8 without "
+                              "control characters, with %XX for what a query "
+                              "cannot hold"));
+    return e == OK;
+}
+
+static bool read_args(struct call *c)
+{
+    struct str rest = c->rq->query;
+
+    while (rest.n)
+        if (!read_arg(c, str_cut(&rest, '&')))
+            return false;
+    return true;
+}
+
+/* A second one of these would be read by some and not by others. */
+static bool has_twice(const struct http_request *rq, struct str name)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < rq->n_headers; i++)
+        n += str_eq_nocase(rq->headers[i].name, name);
+    return n > 1;
+}
+
+static bool check_names(struct call *c)
+{
+    struct why why = {""};
+    enum err e;
+
+    if (has_twice(c->rq, STR("Authorization")) ||
+        has_twice(c->rq, STR("Origin")) ||
+        has_twice(c->rq, STR("Idempotency-Key")) ||
+        has_twice(c->rq, STR("Last-Event-ID"))) {
+        call_refuse(c, ERR_BAD_REQUEST,
+                    STR("Authorization, Origin, Idempotency-Key and "
+                        "Last-Event-ID may each be there only once"));
+        return false;
+    }
+    e = access_names_check(&c->calls->settings.names,
+                           http_header(c->rq, STR("Host")),
+                           http_header(c->rq, STR("Origin")), &why);
+    if (e)
+        call_refuse(c, e, str_of(why.text));
+    return e == OK;
+}
+
+static bool check_token(struct call *c)
+{
+    struct why why = {""};
+    enum err e =
+        access_judge(c->calls->access, http_header(c->rq, STR("Authorization")),
+                     c->now_ms, &c->caller, &why);
+
+    if (e)
+        call_refuse(c, e, str_of(why.text));
+    return e == OK;
+}
+
+static bool check_scope(struct call *c, unsigned who)
+{
+    struct str scope = scope_name((enum scope)who);
+    char details[64], message[128];
+
+    if (who == ANY_TOKEN || (c->caller.scopes & who))
+        return true;
+    snprintf(details, sizeof(details), "{\"scope\":\"%.*s\"}", STR_ARG(scope));
+    snprintf(message, sizeof(message), "this needs a token with the scope %.*s",
+             STR_ARG(scope));
+    calls_refuse(c->calls, c->id, ERR_NOT_ALLOWED, str_of(message),
+                 str_of(details));
+    return false;
+}
+
+static void take(struct call *c, const struct call_row *row, struct str param)
+{
+    if (row->who == PUBLIC) {
+        row->take(c);
+        return;
+    }
+    if (!check_names(c) || !check_token(c) || !check_scope(c, row->who))
+        return;
+    if (!c->calls->is_ready) {
+        call_refuse(c, ERR_STOPPING, STR(""));
+        return;
+    }
+    c->arg_names = row->args;
+    if (read_param(c, param) && read_args(c))
+        row->take(c);
+}
+
 void calls_take(struct calls *calls, uint64_t id, const struct http_request *rq)
 {
-    struct call c = {.calls = calls, .id = id, .rq = rq, .body = &calls->body};
+    struct call c = {.calls = calls,
+                     .id = id,
+                     .rq = rq,
+                     .body = &calls->body,
+                     .now_ms = loop_wall_ms(calls->loop)};
     bool path_is_known = false;
 
-    buf_clear(c.body);
+    clear_body(calls);
+    arena_reset(&calls->scratch);
     for (size_t i = 0; i < N_ROWS; i++) {
-        if (!str_eq(table[i].path, rq->path))
+        struct str param = {NULL, 0};
+
+        if (!fits(table[i].path, rq->path, &param))
             continue;
         path_is_known = true;
-        if (fits(&table[i], rq->method)) {
-            table[i].take(&c);
+        if (takes(&table[i], rq->method)) {
+            take(&c, &table[i], param);
             return;
         }
     }

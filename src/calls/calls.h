@@ -61,10 +61,11 @@ struct calls {
     /* live.c: what is open. */
     struct map by_id; /* request id -> struct open */
     struct list open; /* all of them; the first is looked at next */
-    struct list gone; /* nobody waits, but something of theirs is under way */
+    struct list gone; /* nobody is there, but something of theirs is out */
+    struct list dead; /* to be freed at the end of the turn */
     size_t n_sweep;   /* still to be looked at in this sweep */
     struct timer sweep_timer;
-    struct loop_job sweep_job;
+    struct loop_job sweep_job, reap_job;
     int64_t n_by_kind[4]; /* by enum open_kind */
     int64_t revoked_total;
 };
@@ -119,8 +120,9 @@ void call_refuse(struct call *c, enum err e, struct str message);
 /* The table, for the test that walks it; false past the end. */
 struct call_info {
     struct str method, path;
-    bool is_public;
-    unsigned scope; /* zero: any token will do */
+    bool is_public;  /* nobody needs a token */
+    bool is_for_any; /* any token will do */
+    unsigned scope;  /* else this one is needed */
 };
 
 bool calls_row(size_t i, struct call_info *out);

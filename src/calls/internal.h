@@ -2,11 +2,177 @@
 #define CALLS_INTERNAL_H
 
 #include "calls/calls.h"
+#include "speak/speak.h"
 
-/* health.c: is it there, is it ready, how is it doing. */
+/* calls.c: answers to a request by its id. */
+
+enum {
+    ANSWER_BYTES = 512 * 1024 * 1024, /* one task at its largest, escaped */
+    ANSWER_KEEP_BYTES = 1024 * 1024,  /* of memory kept for the next answer */
+    PAGE_BYTES = 4 * 1024 * 1024,     /* no further item in a list after this */
+};
+
+/* Say what is in calls->body, as call_answer does. */
+void calls_answer(struct calls *c, uint64_t id, int status, struct str type);
+
+/* Say an error; message and details may be empty. */
+void calls_refuse(struct calls *c, uint64_t id, enum err e, struct str message,
+                  struct str details);
+
+/* The value of an argument of the query; a NULL pointer: not given. */
+struct str call_arg(const struct call *c, const char *name);
+
+/* ?limit=, 1 to 500 and 50 if it is not given. False: refused. */
+MUST_USE bool call_limit(struct call *c, size_t *out);
+
+/* Whether the answer is wanted as server-sent events. */
+bool call_wants_events(const struct call *c);
+
+/* live.c: a request that is not answered yet, or answered by a stream. One
+ * struct for all of them, so that leaving, revoking, stopping and heartbeats
+ * each have one home. It goes through kinds:
+ *
+ *     ASKING    the store or the walk has something of it, and will answer
+ *     WAITING   for the end of a task
+ *     EVENTS    a stream of a task's events
+ *     FEED      a stream of the feed
+ */
+enum open_kind { OPEN_ASKING, OPEN_WAITING, OPEN_EVENTS, OPEN_FEED };
+enum { N_OPEN_KINDS = 4 };
+
+struct open;
+
+typedef void look_found(struct open *o, enum err e, const struct task *t);
+
+struct open {
+    struct list_node node;
+    struct calls *calls;
+    uint64_t id; /* of the request; zero: nobody is there any more */
+    enum open_kind kind;
+    bool is_out; /* the store or the walk has something of ours, which must
+                  * come back before this can go */
+    struct caller caller;
+    struct timer timer; /* end of waiting, or the next heartbeat */
+
+    /* What is read, one after the other. */
+    struct query query, turns;
+    bool has_query, has_turns;
+    unsigned n_looks;
+    look_found *found, *then_found;
+    void (*then)(struct open *o); /* when a query is back */
+
+    /* A task, for those who wait for one or ask about one. */
+    struct id task_id, message_id;
+    int64_t turn; /* of the task, as it was last seen */
+    struct task_listener listener;
+    bool is_listening;
+    int64_t wait_until_ms; /* loop's monotonic time */
+    bool wants_events;
+    char layer[32], agent[AGENT_NAME_MAX + 1], reason[192]; /* the decision */
+
+    /* Streams. */
+    struct feed_reader reader;
+    bool is_reading;
+    struct buf held;                    /* bytes that net had no room for yet */
+    bool has_place, needs_gap, is_last; /* is_last: ends once held has gone */
+    struct speak_place place;
+    void (*pump)(struct open *o); /* go on sending */
+
+    /* Lists, and whatever one call keeps for itself. */
+    int64_t number; /* a cursor, or a filter */
+    size_t limit;
+    struct access_change *change;
+    struct access_token secret;
+};
+
+void live_init(struct calls *c, const uint64_t seed[2]);
+void live_fini(struct calls *c);
+
+/* A request that will be answered later. NULL: it was refused. */
+MUST_USE struct open *open_new(struct call *c);
+
+/* It was answered, or nobody is there: o may not be used any more, but for
+ * what is out to come back. */
+void open_end(struct open *o);
+
+/* Something of o's goes out, or has come back. open_back is false when nobody
+ * waits for it any more; o may then not be used. */
+void open_out(struct open *o);
+MUST_USE bool open_back(struct open *o);
+
+/* Ask the store; `then` is called unless nobody is there any more. */
+void open_read(struct open *o, struct query *q, void (*then)(struct open *o));
+
+/* Another kind from here on. */
+void open_becomes(struct open *o, enum open_kind kind);
+
+/* Stop listening to whatever it listens to. */
+void open_quiet(struct open *o);
+
+/* Answer and end. */
+void open_answer(struct open *o, int status);
+void open_refuse(struct open *o, enum err e, struct str message,
+                 struct str details);
+
+/* Begin a stream of server-sent events; false: o has ended. */
+MUST_USE bool open_stream(struct open *o, enum open_kind kind,
+                          void (*pump)(struct open *o));
+
+/* Send what is in calls->body. False: there is no room, and the rest waits for
+ * `pump`, or nobody is there any more; either way o is not to be used. */
+MUST_USE bool open_send(struct open *o);
+
+/* Send what is in calls->body, and end the stream. */
+void open_send_last(struct open *o);
+
+/* What net had no room for. True: it is gone, and there is more to send. */
+MUST_USE bool open_flush(struct open *o);
+
+/* look.c: tasks, wherever they are. */
+
+/* Find o->task_id as it is now, in memory or in its row, and hand it to
+ * `found`, perhaps before this returns; borrowed for that call. ERR_NOT_FOUND:
+ * there is none that o's caller may see. */
+void look_task(struct open *o, look_found *found);
+
+/* Whether the turn that o is about is the one in t. */
+bool look_is_current(const struct open *o, const struct task *t);
+
+/* Read the turn o->message_id of t, which is past, and hand the task with
+ * that turn's fields in it to `found`. */
+void look_past(struct open *o, const struct task *t, look_found *found);
+
+/* messages.c, events.c */
+
+/* Follow the task from here on: o becomes a stream, or is refused. */
+void events_begin(struct open *o, const struct task *t);
+
+/* Write the answer to a message into calls->body. */
+void write_answer(struct open *o, struct json_out *out, const struct task *t);
+
+/* Refuse a task id that cannot be one exactly as one that is not there. */
+MUST_USE bool call_task_id(struct call *c, struct id *out);
+
+/* The calls, by noun. */
 void call_front(struct call *c);
 void call_healthz(struct call *c);
 void call_readyz(struct call *c);
 void call_metrics(struct call *c);
+void call_messages_post(struct call *c);
+void call_tasks_list(struct call *c);
+void call_tasks_get(struct call *c);
+void call_tasks_events(struct call *c);
+void call_tasks_cancel(struct call *c);
+void call_conversations_get(struct call *c);
+void call_agents_list(struct call *c);
+void call_feed(struct call *c);
+void call_me(struct call *c);
+void call_users_list(struct call *c);
+void call_users_post(struct call *c);
+void call_users_patch(struct call *c);
+void call_users_delete(struct call *c);
+void call_tokens_list(struct call *c);
+void call_tokens_post(struct call *c);
+void call_tokens_delete(struct call *c);
 
 #endif

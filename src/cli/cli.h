@@ -40,11 +40,13 @@ struct cli {
     bool unicode;
     unsigned width; /* columns to wrap at; zero: do not */
 
+    bool notices; /* stderr is a terminal that can take a line back */
+
     struct arena arena;
     struct buf out;
 };
 
-enum { CLI_OUT_MAX = 4 * 1024 * 1024, CLI_ARENA_BYTES = 1024 * 1024 };
+enum { CLI_OUT_MAX = 256 * 1024 * 1024, CLI_ARENA_BYTES = 1024 * 1024 };
 
 /* Options that every command takes. */
 extern const struct arg_option cli_shared_options[];
@@ -52,8 +54,8 @@ extern const struct arg_option cli_shared_options[];
 void cli_init(struct cli *c, const struct command *commands, char *const *env);
 void cli_fini(struct cli *c);
 
-/* Write `out` to stdout. A reader that is gone or a full disk turns success
- * into EXIT_FAILED. */
+/* Write `out` to stdout and empty it. A reader that is gone or a full disk
+ * turns success into EXIT_FAILED. */
 enum exit_status cli_flush(struct cli *c, enum exit_status status);
 
 /* Say what is wrong on stderr, with --json in the shape of the HTTP errors,
@@ -68,6 +70,49 @@ void cli_coloured(struct cli *c, enum colour colour, struct str text);
 /* Text of one paragraph, its lines broken at the width and every line but the
  * first moved in; `col` is where the first begins. Ends the line. */
 void cli_wrapped(struct cli *c, unsigned col, unsigned indent, struct str text);
+
+/* Text of the server: on a terminal without what could steer one, in a pipe
+ * as it is. */
+void cli_text(struct cli *c, struct str text);
+
+/* A copy on one line, for terminals and pipes alike: what comes from the server
+ * must not look like words of ours. */
+struct str cli_tamed(struct cli *c, struct str s);
+
+/* Text of several lines, moved in and wrapped, for people. */
+void cli_indented_text(struct cli *c, unsigned indent, struct str text);
+
+/* Add a value on one line, in characters that steer no terminal. */
+struct json;
+void cli_json_line(struct buf *out, const struct json *v);
+
+/* "2025-11-15 06:12:33" here, or "-" for zero. */
+struct cli_time {
+    char text[32];
+};
+struct cli_time cli_time(int64_t at_ms);
+
+/* The time. */
+int64_t cli_now_ms(void);
+
+/* The whole number of an option, `fallback` when it was not given. An error
+ * has been said already. */
+MUST_USE bool cli_number(struct cli *c, const char *option, int64_t least,
+                         int64_t most, int64_t fallback, int64_t *out,
+                         enum exit_status *status);
+
+/* Commands of two words: "token create". The first row is what a command
+ * without a second word does. */
+struct sub {
+    const char *name;    /* NULL ends a table */
+    const char *operand; /* what must follow, "ID"; NULL: nothing may */
+    const char
+        *options; /* that others of the table do not take: "user label" */
+    enum exit_status (*run)(struct cli *c, struct str operand);
+};
+
+/* Find and run it, with words for what is missing or too much. */
+enum exit_status cli_sub(struct cli *c, const struct sub *subs);
 
 /* Add compact JSON with a line per member. */
 void cli_indented(struct buf *out, struct str json);
@@ -107,6 +152,12 @@ size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX]);
 enum exit_status cli_serve(struct cli *c);
 enum exit_status cli_check(struct cli *c);
 enum exit_status cli_doctor(struct cli *c);
+enum exit_status cli_send(struct cli *c);
+enum exit_status cli_tasks(struct cli *c);
+enum exit_status cli_feed(struct cli *c);
+enum exit_status cli_agents(struct cli *c);
+enum exit_status cli_users(struct cli *c);
+enum exit_status cli_token(struct cli *c);
 enum exit_status cli_version(struct cli *c);
 enum exit_status cli_help(struct cli *c);
 
@@ -120,6 +171,8 @@ enum exit_status cli_unknown_command(struct cli *c, struct str name,
                                      struct str topic);
 
 extern const struct arg_option cli_serve_options[], cli_check_options[],
-    cli_doctor_options[];
+    cli_doctor_options[], cli_send_options[], cli_tasks_options[],
+    cli_feed_options[], cli_agents_options[], cli_users_options[],
+    cli_token_options[];
 
 #endif

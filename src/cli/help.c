@@ -149,7 +149,7 @@ static void setting_as_json(struct cli *c, const struct config_setting *s)
 
 static void setting_as_text(struct cli *c, const struct config_setting *s)
 {
-    char must_be[192];
+    char must_be[256];
 
     cli_coloured(c, BOLD, str_of(s->path));
     buf_addf(&c->out, "  %s\n    ", s->preset);

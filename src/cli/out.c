@@ -6,12 +6,16 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
+#include "cli/grid.h"
 #include "speak/speak.h"
 
 enum { NARROWEST = 40, WIDEST = 100 };
@@ -64,6 +68,7 @@ void cli_init(struct cli *c, const struct command *commands, char *const *env)
     c->colour = c->on_terminal && !is_dumb && !is_set(env, "NO_COLOR");
     c->unicode = c->on_terminal && is_utf8(env);
     c->width = c->on_terminal ? width_of(STDOUT_FILENO) : 0;
+    c->notices = !is_dumb && isatty(STDERR_FILENO);
     arena_init(&c->arena, CLI_ARENA_BYTES);
     buf_init(&c->out, CLI_OUT_MAX);
 }
@@ -90,10 +95,12 @@ enum exit_status cli_flush(struct cli *c, enum exit_status status)
         if (n < 0) {
             fprintf(stderr, "signalbox: cannot write the output: %s\n",
                     strerror(errno));
+            buf_clear(&c->out); /* said once is enough */
             return status ? status : EXIT_FAILED;
         }
         rest = str_sub(rest, (size_t)n, rest.n);
     }
+    buf_clear(&c->out);
     return status;
 }
 
@@ -168,6 +175,100 @@ void cli_wrapped(struct cli *c, unsigned col, unsigned indent, struct str text)
     buf_add_char(&c->out, '\n');
 }
 
+void cli_text(struct cli *c, struct str text)
+{
+    size_t from = c->out.n;
+
+    buf_add_str(&c->out, text);
+    if (c->on_terminal && c->out.n > from)
+        text_tame(c->out.p + from, c->out.n - from);
+}
+
+struct str cli_tamed(struct cli *c, struct str s)
+{
+    char *p = arena_strdup(&c->arena, str_sub(s, 0, 1024));
+    size_t n = p ? str_sub(s, 0, 1024).n : 0;
+
+    if (p)
+        str_tame(p, n);
+    return (struct str){p, n};
+}
+
+void cli_indented_text(struct cli *c, unsigned indent, struct str text)
+{
+    size_t from = c->out.n;
+
+    while (text.n) {
+        buf_addf(&c->out, "%*s", (int)indent, "");
+        cli_wrapped(c, indent, indent, str_cut(&text, '\n'));
+    }
+    if (c->out.n > from)
+        text_tame(c->out.p + from, c->out.n - from);
+}
+
+/* What the writer leaves as it is although it could steer a terminal stands in
+ * strings only, where an escape means the same. */
+void cli_json_line(struct buf *out, const struct json *v)
+{
+    struct json_out o;
+    struct str rest;
+    struct buf plain;
+
+    buf_init(&plain, CLI_OUT_MAX);
+    o = json_out(&plain);
+    json_put(&o, v);
+    rest = buf_str(&plain);
+    for (size_t i = 0, from = 0; i <= rest.n; i++) {
+        bool is_c1 = i + 1 < rest.n && rest.p[i] == '\xc2' &&
+                     (unsigned char)rest.p[i + 1] < 0xa0;
+
+        if (i < rest.n && rest.p[i] != 0x7f && !is_c1)
+            continue;
+        buf_add_str(out, str_sub(rest, from, i));
+        if (i < rest.n)
+            buf_addf(out, "\\u00%02x", (unsigned char)rest.p[i + is_c1]);
+        i += is_c1;
+        from = i + 1;
+    }
+    buf_add_char(out, '\n');
+    out->over = out->over || plain.over;
+    buf_fini(&plain);
+}
+
+struct cli_time cli_time(int64_t at_ms)
+{
+    time_t at_s = (time_t)(at_ms / 1000);
+    struct cli_time out = {"-"};
+    struct tm tm;
+
+    if (at_ms > 0 && localtime_r(&at_s, &tm))
+        strftime(out.text, sizeof(out.text), "%Y-%m-%d %H:%M:%S", &tm);
+    return out;
+}
+
+int64_t cli_now_ms(void)
+{
+    struct clock clock = clock_system();
+
+    return clock.wall_ms(clock.ctx);
+}
+
+bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,
+                int64_t fallback, int64_t *out, enum exit_status *status)
+{
+    struct str text = args_get(&c->args, option);
+
+    *out = fallback;
+    if (!text.n ||
+        (str_to_i64(text, out) == OK && *out >= least && *out <= most))
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--%s is \"%.*s\"; it must be a whole number from "
+                        "%" PRId64 " to %" PRId64,
+                        option, STR_ARG(str_sub(text, 0, 64)), least, most);
+    return false;
+}
+
 static void new_line(struct buf *out, unsigned depth)
 {
     buf_addf(out, "\n%*s", (int)depth * 2, "");
@@ -175,7 +276,7 @@ static void new_line(struct buf *out, unsigned depth)
 
 void cli_indented(struct buf *out, struct str json)
 {
-    bool in_string = false;
+    bool in_string = false, is_empty = false; /* the bracket just opened */
     unsigned depth = 0;
 
     for (size_t i = 0; i < json.n; i++) {
@@ -185,10 +286,13 @@ void cli_indented(struct buf *out, struct str json)
             buf_add_char(out, json.p[i++]);
         else if (ch == '"')
             in_string = !in_string;
-        if (!in_string && (ch == '}' || ch == ']'))
+        if (!in_string && (ch == '}' || ch == ']') && !is_empty)
             new_line(out, --depth);
         buf_add_char(out, json.p[i]);
-        if (in_string)
+        is_empty = !in_string && i + 1 < json.n &&
+                   ((ch == '{' && json.p[i + 1] == '}') ||
+                    (ch == '[' && json.p[i + 1] == ']'));
+        if (in_string || is_empty)
             continue;
         if (ch == '{' || ch == '[')
             new_line(out, ++depth);

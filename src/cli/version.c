@@ -1,6 +1,7 @@
 /* version: which signalbox this is, and which libraries it runs with. */
 #include "cli/cli.h"
 
+#include <curl/curl.h>
 #include <uv.h>
 
 #include "base/json.h"
@@ -12,9 +13,12 @@
 /* One row per library; a new one adds a line. */
 size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX])
 {
+    const curl_version_info_data *curl = curl_version_info(CURLVERSION_NOW);
     const struct cli_lib rows[] = {
         {"libuv", DOTTED(UV_VERSION_MAJOR, UV_VERSION_MINOR, UV_VERSION_PATCH),
          uv_version_string(), uv_version() < UV_VERSION_HEX},
+        {"libcurl", LIBCURL_VERSION, curl->version,
+         curl->version_num < LIBCURL_VERSION_NUM},
     };
     size_t n = sizeof(rows) / sizeof(rows[0]);
 

@@ -3,11 +3,8 @@
  *
  *     defaults -> file -> environment -> --set -> do they fit together?
  *
- * All four end in apply(), which has a path, a JSON value and the place it
- * stands in; only what is printed before an error differs. Values from the
- * environment and the command line become JSON first. What went wrong in one
- * setting leaves its earlier value, so that later checks look at something
- * sensible and do not cry over the same mistake twice.
+ * All four end in apply.c, with a path, a value and the place it stands in;
+ * only what is printed before an error differs.
  *
  * Turned down: stopping at the first error (a file is written in one go and
  * should be mended in one go), and taking settings nobody knows with a shrug
@@ -30,290 +27,20 @@ enum {
     /* A node of the tree is some forty times the shortest text it stands for;
      * a file that is all nodes is no configuration. */
     SCRATCH_BYTES = 16 * 1024 * 1024,
-    STRINGS_BYTES = 1024 * 1024,
-    PATH_BYTES = 256, /* a dotted path */
+    STRINGS_BYTES = 4 * 1024 * 1024,
 };
 
 static const char default_path[] = "signalbox.jsonc";
 static const char variable_prefix[] = "SIGNALBOX_";
 
-struct load {
-    struct config *c;
-    struct reporter report;
-    struct arena scratch;
-    char *const *environ;
-    struct buf file;
-    struct place where[SETTINGS_MAX]; /* who set each row last */
-};
-
-/* Finding a setting. */
-
-static const struct setting *find_row(const struct setting_table *t,
-                                      struct str path)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (str_eq(str_of(t->rows[i].path), path))
-            return &t->rows[i];
-    return NULL;
-}
-
-/* Whether some rows lie below this path. */
-static bool is_section(const struct setting_table *t, struct str path)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        struct str row = str_of(t->rows[i].path);
-
-        if (row.n > path.n && str_starts(row, path) && row.p[path.n] == '.')
-            return true;
-    }
-    return false;
-}
-
-static struct str last_part(struct str path)
-{
-    size_t from = path.n;
-
-    while (from && path.p[from - 1] != '.')
-        from--;
-    return str_sub(path, from, path.n);
-}
-
-static unsigned min2(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
-/* How far the path that was written is from one that exists. The last part
- * counts alone too: "maxBodyBytes" outside "http" is a likely slip. */
-static unsigned how_far(struct str written, struct str path)
-{
-    return min2(str_distance(written, path),
-                str_distance(last_part(written), last_part(path)) + 1);
-}
-
-/* The row or section that was probably meant; empty when nothing is near. */
-static struct str nearest(const struct setting_table *t, struct str written)
-{
-    struct str_guess g = str_guess(last_part(written));
-
-    for (size_t i = 0; i < t->n; i++) {
-        struct str path = str_of(t->rows[i].path);
-        struct str section = str_sub(path, 0, str_find(path, '.', 0));
-
-        str_guess_offer(&g, section, str_distance(written, section));
-        str_guess_offer(&g, path, how_far(written, path));
-    }
-    return g.name;
-}
-
-static void unknown(struct load *l, const struct setting_table *t,
-                    struct place at, struct str path)
-{
-    struct str meant = {0};
-
-    if (!report_is_full(&l->report))
-        meant = nearest(t, path);
-    at.at = at.key_at;
-    if (meant.n)
-        report_error(&l->report, at,
-                     "unknown setting %s; did you mean \"%.*s\"?",
-                     quote(path).text, STR_ARG(meant));
-    else
-        report_error(
-            &l->report, at,
-            "unknown setting %s; signalbox help config lists all there "
-            "are",
-            quote(path).text);
-}
-
-/* Values. */
-
-static void wrong_value(struct load *l, const struct setting *s,
-                        struct place at, const struct json *v)
-{
-    struct buf allowed;
-
-    buf_init(&allowed, REPORT_WORDS_BYTES);
-    s->type->allowed(s, &allowed);
-    report_error(&l->report, at, "%s must be %.*s, not %s", s->path,
-                 STR_ARG(buf_str(&allowed)), value_words(v).text);
-    buf_fini(&allowed);
-}
-
-static struct str join(struct load *l, struct str head, struct str tail)
-{
-    char *p = arena_alloc(&l->scratch, head.n + tail.n + 1);
-
-    if (!p)
-        return (struct str){0};
-    if (head.n)
-        memcpy(p, head.p, head.n);
-    if (tail.n)
-        memcpy(p + head.n, tail.p, tail.n);
-    return (struct str){p, head.n + tail.n};
-}
-
-/* Turn a path as written into one that open() takes. */
-static enum err resolve(struct load *l, struct place at, struct str *path)
-{
-    const char *home = config_env(l->environ, "HOME");
-    struct str whole = *path, folder = str_parent(at.name);
-
-    if (path->n == 0)
-        return OK; /* wrong, and for the setting to say so */
-    if (str_starts(*path, STR("~/")) || str_eq(*path, STR("~"))) {
-        if (!home || !*home) {
-            report_error(
-                &l->report, at,
-                "%s begins with ~ but HOME is not set; write the whole "
-                "path",
-                quote(*path).text);
-            return ERR_USAGE;
-        }
-        whole = join(l, str_of(home), str_sub(*path, 1, path->n));
-    } else if (at.from == FROM_FILE && !str_starts(*path, STR("/")) &&
-               !str_eq(folder, STR("."))) {
-        whole = join(l, join(l, folder, STR("/")), *path);
-    }
-    if (!whole.p) {
-        report_no_memory(&l->report, at);
-        return ERR_NOMEM;
-    }
-    *path = whole;
-    return OK;
-}
-
-static void count(struct load *l, enum origin from)
-{
-    l->c->n_from_file += from == FROM_FILE;
-    l->c->n_from_env += from == FROM_ENV;
-    l->c->n_from_flags += from == FROM_FLAG;
-}
-
-static void apply_row(struct load *l, const struct setting_table *t, void *base,
-                      const struct setting *s, struct place at,
-                      const struct json *v)
-{
-    struct place *where = t == &config_settings ? &l->where[s - t->rows] : NULL;
-    struct json resolved = *v;
-    enum err e;
-
-    if (where && at.from == FROM_ENV && where->from == FROM_ENV) {
-        report_error(&l->report, at, "%s is set by %.*s too; keep one of them",
-                     s->path, STR_ARG(where->name));
-        return;
-    }
-    if (s->type->is_folder && v->type == JSON_STR &&
-        resolve(l, at, &resolved.s))
-        return;
-    e = s->type->read(s, &l->c->arena, &resolved, setting_field(s, base));
-    if (e == ERR_BAD_CONFIG)
-        wrong_value(l, s, at, v);
-    else if (e)
-        report_no_memory(&l->report, at);
-    if (where && !e)
-        *where = at;
-    count(l, at.from);
-}
-
-static void walk(struct load *l, const struct setting_table *t, void *base,
-                 struct str prefix, struct place at, const struct json *obj);
-
-static void apply(struct load *l, const struct setting_table *t, void *base,
-                  struct str path, struct place at, const struct json *v)
-{
-    const struct setting *s = find_row(t, path);
-
-    if (s)
-        apply_row(l, t, base, s, at, v);
-    else if (!is_section(t, path))
-        unknown(l, t, at, path);
-    else if (v->type == JSON_OBJ)
-        walk(l, t, base, path, at, v);
-    else
-        report_error(&l->report, at,
-                     "%.*s is a group of settings, { ... }, not %s",
-                     STR_ARG(path), value_words(v).text);
-}
-
-/* Where a member's name stands. One that was written with escapes does not
- * lie in the text; then where its value stands must do. */
-static size_t key_at(struct str text, const struct json *member)
-{
-    uintptr_t from = (uintptr_t)text.p, key = (uintptr_t)member->key.p;
-
-    return key > from && key < from + text.n ? key - from - 1 : member->at;
-}
-
-/* Every member of an object is a setting or a group of them. Only groups that
- * the table knows are entered, so the depth is the table's. */
-static void walk(struct load *l, const struct setting_table *t, void *base,
-                 struct str prefix, struct place at, const struct json *obj)
-{
-    JSON_EACH(kid, obj)
-    {
-        char path[PATH_BYTES];
-        int n;
-
-        at.at = kid->at;
-        at.key_at = key_at(l->report.text, kid);
-        if (str_find(kid->key, '.', 0) < kid->key.n) {
-            report_error(&l->report, at,
-                         "%s has a dot in it; write groups as objects, "
-                         "\"http\": { ... }",
-                         quote(kid->key).text);
-            continue;
-        }
-        n = snprintf(path, sizeof(path), "%.*s%s%.*s", STR_ARG(prefix),
-                     prefix.n ? "." : "", STR_ARG(kid->key));
-        if (n < 0 || (size_t)n >= sizeof(path))
-            report_error(&l->report, at, "unknown setting %s",
-                         quote(kid->key).text);
-        else
-            apply(l, t, base, (struct str){path, (size_t)n}, at, kid);
-    }
-}
-
-/* Values written as text. */
-
-/* As JSON if that gives what the setting wants, else as the string it is:
- * --set log.level=debug needs no quotes. Empty when memory ran out. */
-static struct json *value_of(struct load *l, enum json_type wanted,
-                             struct str text)
-{
-    struct json *v = json_parse(&l->scratch, text, 0, NULL);
-
-    if (v && v->type == wanted)
-        return v;
-    if (!v && json_check(text, NULL) == OK)
-        return NULL;
-    v = arena_alloc(&l->scratch, sizeof(*v));
-    if (v)
-        *v = (struct json){.type = JSON_STR, .s = text};
-    return v;
-}
-
-static void apply_text(struct load *l, const struct setting_table *t,
-                       void *base, struct str path, struct place at,
-                       struct str text)
-{
-    const struct setting *s = find_row(t, path);
-    struct json *v = value_of(l, s ? s->type->json : JSON_OBJ, text);
-
-    if (v)
-        apply(l, t, base, path, at, v);
-    else
-        report_no_memory(&l->report, at);
-}
-
 static void read_defaults(struct load *l)
 {
     const struct setting_table *t = &config_settings;
-    struct place at = {FROM_DEFAULT, STR("default"), false, 0, 0};
+    struct place at = {.from = FROM_DEFAULT, .name = STR("default")};
 
     for (size_t i = 0; i < t->n; i++)
-        apply_text(l, t, l->c, str_of(t->rows[i].path), at,
-                   str_of(t->rows[i].preset));
+        load_one(l, t, l->c, str_of(t->rows[i].path), at,
+                 str_of(t->rows[i].preset));
 }
 
 /* The file. */
@@ -439,7 +166,7 @@ static void apply_file(struct load *l, struct place at, struct str text)
                      "a configuration is an object, { ... }, not %s",
                      value_words(root).text);
     else
-        walk(l, &config_settings, l->c, (struct str){0}, at, root);
+        load_walk(l, &config_settings, l->c, (struct str){0}, at, root);
 }
 
 /* Which file it is, whether or not it is there. */
@@ -586,7 +313,7 @@ static void read_variable(struct load *l, struct str entry)
     if (!path.n)
         unknown_variable(l, t, at);
     else if (value.n)
-        apply_text(l, t, l->c, path, at, value);
+        load_one(l, t, l->c, path, at, value);
 }
 
 static void read_environ(struct load *l)
@@ -602,23 +329,24 @@ static void read_set(struct load *l, struct str text)
 {
     const struct setting_table *t = &config_settings;
     struct str value = text, path = str_cut(&value, '=');
-    const struct setting *s = find_row(t, path);
+    const struct setting *s = setting_find(t, path);
     struct place at = {.from = FROM_FLAG};
 
-    at.name = s && s->flag ? str_of(s->flag) : join(l, STR("--set "), path);
+    at.name =
+        s && s->flag ? str_of(s->flag) : load_join(l, STR("--set "), path);
     if (!at.name.p)
         at.name = STR("--set");
     if (path.n == text.n)
         report_error(&l->report, at, "write it as --set NAME=VALUE");
     else
-        apply_text(l, t, l->c, path, at, value);
+        load_one(l, t, l->c, path, at, value);
 }
 
 /* What no single row can know. */
 
 static void check_together(struct load *l)
 {
-    const struct setting *s = find_row(&config_settings, STR("listen"));
+    const struct setting *s = setting_find(&config_settings, STR("listen"));
     struct addr addr;
 
     /* An address that is none has been reported already. */

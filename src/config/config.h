@@ -58,7 +58,7 @@ struct config {
         int64_t reply_timeout_ms;
         int64_t write_timeout_ms;
         int64_t heartbeat_ms;
-        struct config_strs allowed_hosts;   /* without scheme and port */
+        struct config_strs allowed_hosts;   /* "example.org", "x.org:8443" */
         struct config_strs allowed_origins; /* "https://example.org" */
     } http;
 
@@ -141,7 +141,7 @@ void config_write_json(const struct config *c, struct buf *out);
 /* One row of the table in words, for whoever shows it in another form. */
 struct config_setting {
     const char *path;   /* "http.maxBodyBytes" */
-    char allowed[128];  /* "a whole number from 1 to 5 (milliseconds)" */
+    char allowed[192];  /* "a whole number from 1 to 5 (milliseconds)" */
     const char *preset; /* the default, as JSON */
     const char *what;   /* a sentence */
     const char *flag;   /* its own flag, "--listen"; NULL without one */

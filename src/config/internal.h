@@ -1,23 +1,24 @@
 #ifndef CONFIG_INTERNAL_H
 #define CONFIG_INTERNAL_H
 
-/* What config.c, table.c and report.c share and nobody else sees: the rows,
- * how each type of value is read, compared and written, and the words for what
- * is wrong. */
+/* What the files of config share and nobody else sees: the rows (table.c), how
+ * each type of value is read, compared and written (types.c), how a value gets
+ * from where it is written to its field (apply.c), and the words for what is
+ * wrong (report.c). */
 
 #include "base/json.h"
 #include "config/config.h"
 
 struct setting;
 
-/* What a type can do. A new type (a list, a file) is one more of these. */
+/* What a type can do. A new type (a file, a secret) is one more of these. */
 struct setting_type {
     /* Put v into the field. ERR_BAD_CONFIG: v is none of this type or beyond
      * its limits, and the field is untouched; the words for it come from
-     * setting_allowed. ERR_NOMEM: the arena is full. */
+     * `allowed`. ERR_NOMEM: the arena is full. NULL for lists. */
     enum err (*read)(const struct setting *s, struct arena *a,
                      const struct json *v, void *field);
-    bool (*is_same)(const void *a, const void *b);
+    bool (*is_same)(const struct setting *s, const void *a, const void *b);
     void (*write)(const struct setting *s, struct json_out *o,
                   const void *field);
     /* What is allowed, to stand behind "must be". */
@@ -26,23 +27,49 @@ struct setting_type {
     bool is_folder;      /* relative paths in the file begin at the file */
 };
 
+extern const struct setting_type type_bool, type_int, type_enum, type_folder,
+    type_address, type_name, type_url, type_title, type_host, type_origin,
+    type_list;
+
+struct setting_table;
+
+/* What a list is made of. */
+struct setting_elements {
+    const struct setting_table *table; /* the members of an object, or one row
+                                        * without a name */
+    size_t bytes;                      /* of the struct that one fills */
+    size_t max;
+    bool is_plain;                /* values, no objects */
+    const struct setting *unique; /* a string that no two may share, whatever
+                                   * its case; NULL: none */
+};
+
+/* The field of every list, whatever is in it. */
+struct setting_list {
+    const void *list;
+    size_t n;
+};
+
+struct setting_list setting_list_get(const void *field);
+
 /* One row. Everything is constant. */
 struct setting {
     const char *path; /* "http.maxBodyBytes" */
     size_t offset;    /* of the field in the struct it fills */
     const struct setting_type *type;
-    const char *preset;       /* the default, as JSON */
+    const char *preset;       /* the default, as JSON; NULL: it is needed */
     int64_t min, max;         /* integers */
     const char *unit;         /* integers: "bytes", "milliseconds" */
     const char *const *names; /* enums: in the order of their numbers, NULL
                                * at the end */
-    const char *flag;         /* a flag of its own, "--listen" */
+    const struct setting_elements *elements; /* lists */
+    const char *flag;                        /* a flag of its own, "--listen" */
     bool needs_restart;
     const char *what; /* a sentence */
 };
 
-/* The rows that fill one struct. The walk over a document is given one, so
- * that the elements of a list can have a table of their own. */
+/* The rows that fill one struct. The walk over a document is given one, since
+ * the elements of a list have a table of their own. */
 struct setting_table {
     const struct setting *rows;
     size_t n;
@@ -55,6 +82,13 @@ enum {
 };
 
 extern const struct setting_table config_settings;
+
+/* "id", "url" and "title" (optional). */
+void setting_add_names(const struct setting_table *t, struct buf *out);
+
+/* NULL when there is none of that path. */
+const struct setting *setting_find(const struct setting_table *t,
+                                   struct str path);
 
 /* "SIGNALBOX_HTTP__MAX_BODY_BYTES" for "http.maxBodyBytes"; cut when it does
  * not fit. */
@@ -81,6 +115,7 @@ struct place {
     struct str name; /* the file, the variable or the flag */
     bool has_line;
     size_t at, key_at; /* the value and its name, in the text of the file */
+    struct str inside; /* of a list: "agents.list[2]" */
 };
 
 /* Collects problems; out is the caller's. */
@@ -115,5 +150,27 @@ struct quoted {
 
 struct quoted quote(struct str s);
 struct quoted value_words(const struct json *v);
+
+/* Loading. */
+
+struct load {
+    struct config *c;
+    struct reporter report;
+    struct arena scratch;
+    char *const *environ;
+    struct buf file;
+    struct place where[SETTINGS_MAX]; /* who set each row last */
+};
+
+/* Every member of obj is a setting of t, below prefix, and goes into base. */
+void load_walk(struct load *l, const struct setting_table *t, void *base,
+               struct str prefix, struct place at, const struct json *obj);
+
+/* One setting, as it was written in a variable or on the command line. */
+void load_one(struct load *l, const struct setting_table *t, void *base,
+              struct str path, struct place at, struct str text);
+
+/* Both in one, in the scratch; empty when memory ran out. */
+struct str load_join(struct load *l, struct str head, struct str tail);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of settings and the types of their values.
+/* The table of settings.
  *
  * Everything that depends on what settings there are is made from the rows:
  * reading, defaults, errors, what needs a restart, the reference. A default is
@@ -8,191 +8,6 @@
  * compiler reads it. The rows of one section stand together, in the order in
  * which they are shown. */
 #include "config/internal.h"
-
-#include "base/addr.h"
-
-/* Booleans. */
-
-static enum err bool_read(const struct setting *s, struct arena *a,
-                          const struct json *v, void *field)
-{
-    (void)s, (void)a;
-    if (v->type != JSON_BOOL)
-        return ERR_BAD_CONFIG;
-    *(bool *)field = v->b;
-    return OK;
-}
-
-static bool bool_is_same(const void *a, const void *b)
-{
-    return *(const bool *)a == *(const bool *)b;
-}
-
-static void bool_write(const struct setting *s, struct json_out *o,
-                       const void *field)
-{
-    (void)s;
-    json_put_bool(o, *(const bool *)field);
-}
-
-static void bool_allowed(const struct setting *s, struct buf *out)
-{
-    (void)s;
-    buf_add_str(out, STR("true or false"));
-}
-
-static const struct setting_type type_bool = {
-    bool_read, bool_is_same, bool_write, bool_allowed, JSON_BOOL, false};
-
-/* Whole numbers between two limits. */
-
-static enum err int_read(const struct setting *s, struct arena *a,
-                         const struct json *v, void *field)
-{
-    (void)a;
-    if (v->type != JSON_INT || v->i < s->min || v->i > s->max)
-        return ERR_BAD_CONFIG;
-    *(int64_t *)field = v->i;
-    return OK;
-}
-
-static bool int_is_same(const void *a, const void *b)
-{
-    return *(const int64_t *)a == *(const int64_t *)b;
-}
-
-static void int_write(const struct setting *s, struct json_out *o,
-                      const void *field)
-{
-    (void)s;
-    json_put_int(o, *(const int64_t *)field);
-}
-
-static void int_allowed(const struct setting *s, struct buf *out)
-{
-    buf_addf(out, "a whole number%s%s from %lld to %lld", s->unit ? " of " : "",
-             s->unit ? s->unit : "", (long long)s->min, (long long)s->max);
-}
-
-static const struct setting_type type_int = {
-    int_read, int_is_same, int_write, int_allowed, JSON_INT, false};
-
-/* One of a few names; the field holds its place in the row's list. */
-
-static enum err enum_read(const struct setting *s, struct arena *a,
-                          const struct json *v, void *field)
-{
-    (void)a;
-    if (v->type != JSON_STR)
-        return ERR_BAD_CONFIG;
-    for (int64_t i = 0; s->names[i]; i++)
-        if (str_eq(v->s, str_of(s->names[i]))) {
-            *(int64_t *)field = i;
-            return OK;
-        }
-    return ERR_BAD_CONFIG;
-}
-
-static void enum_write(const struct setting *s, struct json_out *o,
-                       const void *field)
-{
-    json_put_str(o, str_of(s->names[*(const int64_t *)field]));
-}
-
-static void enum_allowed(const struct setting *s, struct buf *out)
-{
-    for (size_t i = 0; s->names[i]; i++) {
-        if (i)
-            buf_add_str(out, s->names[i + 1] ? STR(", ") : STR(" or "));
-        buf_addf(out, "\"%s\"", s->names[i]);
-    }
-}
-
-static const struct setting_type type_enum = {
-    enum_read, int_is_same, enum_write, enum_allowed, JSON_STR, false};
-
-/* Strings: a folder, an address. */
-
-static enum err str_read(const struct setting *s, struct arena *a,
-                         const struct json *v, void *field)
-{
-    char *copy;
-
-    (void)s;
-    /* A zero byte would end the string early for everybody who hands it on to
-     * the system. */
-    if (v->type != JSON_STR || v->s.n == 0 || v->s.n > SETTING_STR_MAX ||
-        memchr(v->s.p, 0, v->s.n))
-        return ERR_BAD_CONFIG;
-    copy = arena_strdup(a, v->s);
-    if (!copy)
-        return ERR_NOMEM;
-    *(struct str *)field = (struct str){copy, v->s.n};
-    return OK;
-}
-
-static bool str_is_same(const void *a, const void *b)
-{
-    return str_eq(*(const struct str *)a, *(const struct str *)b);
-}
-
-static void str_write(const struct setting *s, struct json_out *o,
-                      const void *field)
-{
-    (void)s;
-    json_put_str(o, *(const struct str *)field);
-}
-
-static void folder_allowed(const struct setting *s, struct buf *out)
-{
-    (void)s;
-    buf_addf(out, "the path of a folder, 1 to %d bytes", SETTING_STR_MAX);
-}
-
-static const struct setting_type type_folder = {
-    str_read, str_is_same, str_write, folder_allowed, JSON_STR, true};
-
-static enum err address_read(const struct setting *s, struct arena *a,
-                             const struct json *v, void *field)
-{
-    struct addr addr;
-
-    if (v->type != JSON_STR || addr_parse(v->s, &addr) != OK)
-        return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
-}
-
-static void address_allowed(const struct setting *s, struct buf *out)
-{
-    (void)s;
-    buf_add_str(out, STR("\"HOST:PORT\" with localhost or a numeric address "
-                         "as HOST, [::1] in brackets, and a PORT up to 65535"));
-}
-
-static const struct setting_type type_address = {
-    address_read, str_is_same, str_write, address_allowed, JSON_STR, false};
-
-/* A name like an agent's. */
-
-static enum err name_read(const struct setting *s, struct arena *a,
-                          const struct json *v, void *field)
-{
-    if (v->type != JSON_STR || !agent_name_is_valid(v->s))
-        return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
-}
-
-static void name_allowed(const struct setting *s, struct buf *out)
-{
-    (void)s;
-    buf_addf(out,
-             "a name of 1 to %d letters, digits, \".\", \"_\" and \"-\" that "
-             "begins with a letter or digit",
-             AGENT_NAME_MAX);
-}
-
-static const struct setting_type type_name = {
-    name_read, str_is_same, str_write, name_allowed, JSON_STR, false};
 
 /* The rows. */
 
@@ -208,6 +23,60 @@ enum {
     /* Short enough for a test, long enough to be reached on purpose only. */
     SHORTEST_MS = 10,
 };
+
+/* The elements of lists. */
+
+#define AT(field) .offset = offsetof(struct agent, field)
+
+static const struct setting agent_rows[] = {
+    {"id", AT(name), .type = &type_name,
+     .what = "The name that messages call it by; no two agents have the same, "
+             "whatever its case."},
+    {"url", AT(url), .type = &type_url,
+     .what = "How it is reached. `echo:` answers every message with the "
+             "message itself, `echo:250` does so after 250 milliseconds."},
+    {"title", AT(title), .type = &type_title, .preset = "\"\"",
+     .what = "What people are shown beside the name."},
+};
+
+#undef AT
+
+static const struct setting_table agent_table = {
+    agent_rows, sizeof(agent_rows) / sizeof(agent_rows[0])};
+
+static const struct setting_elements agent_elements = {
+    .table = &agent_table,
+    .bytes = sizeof(struct agent),
+    .max = 1000,
+    .unique = &agent_rows[0],
+};
+
+static const struct setting host_row = {"", .type = &type_host};
+static const struct setting origin_row = {"", .type = &type_origin};
+static const struct setting_table host_table = {&host_row, 1};
+static const struct setting_table origin_table = {&origin_row, 1};
+
+static const struct setting_elements host_elements = {
+    .table = &host_table,
+    .bytes = sizeof(struct str),
+    .max = 100,
+    .is_plain = true,
+};
+static const struct setting_elements origin_elements = {
+    .table = &origin_table,
+    .bytes = sizeof(struct str),
+    .max = 100,
+    .is_plain = true,
+};
+
+/* setting_list_get looks at all of them as the same. */
+#define IS_LIST(field)                                                     \
+    (sizeof(((struct config *)0)->field) == sizeof(struct setting_list) && \
+     offsetof(struct config, field.n) - offsetof(struct config, field) ==  \
+         offsetof(struct setting_list, n))
+_Static_assert(IS_LIST(agents), "a list like the others");
+_Static_assert(IS_LIST(http.allowed_hosts), "a list like the others");
+_Static_assert(IS_LIST(http.allowed_origins), "a list like the others");
 
 #define AT(field) .offset = offsetof(struct config, field)
 
@@ -290,6 +159,18 @@ static const struct setting rows[] = {
      .unit = "milliseconds",
      .what = "How long a stream of events may be silent before a comment is "
              "sent to keep it open."},
+    {"http.allowedHosts", AT(http.allowed_hosts), .type = &type_list,
+     .preset = "[]", .elements = &host_elements,
+     .what = "The names this server goes by, beside localhost and addresses; "
+             "with a port, only with that one. Requests to other names are "
+             "refused."},
+    {"http.allowedOrigins", AT(http.allowed_origins), .type = &type_list,
+     .preset = "[]", .elements = &origin_elements,
+     .what = "The web pages that may call, beside the server's own."},
+
+    {"agents.list", AT(agents), .type = &type_list, .preset = "[]",
+     .elements = &agent_elements,
+     .what = "The agents that messages can be sent to."},
 
     {"tasks.maxUnfinished", AT(tasks.max_unfinished), .type = &type_int,
      .preset = "100000", .min = 1, .max = 10 * 1000 * 1000,
@@ -366,7 +247,7 @@ void config_restart_needed(const struct config *now, const struct config *then,
         const struct setting *s = &rows[i];
 
         if (!s->needs_restart ||
-            s->type->is_same(setting_look(s, now), setting_look(s, then)))
+            s->type->is_same(s, setting_look(s, now), setting_look(s, then)))
             continue;
         if (names->n)
             buf_add_str(names, STR(", "));
@@ -443,6 +324,10 @@ static const char preamble[] =
     "   and `--data FOLDER` are short for `--set listen=…` and "
     "`--set data=…`.\n"
     "\n"
+    "A list is written as JSON wherever it stands, and replaces the one "
+    "before\n"
+    "as a whole: `--set agents.list='[{\"id\":\"echo\",\"url\":\"echo:\"}]'`.\n"
+    "\n"
     "`signalbox check` finds what is wrong with line and column, and\n"
     "`signalbox check --print` shows what all of it comes to.\n"
     "\n"
@@ -461,6 +346,7 @@ static const struct {
     {"", "The server"},
     {"log", "`log`: what it writes about itself"},
     {"http", "`http`: limits and time-outs of connections"},
+    {"agents", "`agents`: who can be given work"},
     {"tasks", "`tasks`: how much may wait, and how long"},
     {"retention", "`retention`: how long things are remembered"},
 };
@@ -501,6 +387,38 @@ static void write_row(const struct setting *s, struct buf *out)
              s->what);
 }
 
+/* What the objects of a list are made of. */
+static void write_elements(const struct setting *s, struct buf *out)
+{
+    const struct setting_table *t = s->elements->table;
+
+    buf_addf(out,
+             "\nEach element of `%s` is an object:\n\n"
+             "| member | default | must be | what it is |\n"
+             "| --- | --- | --- | --- |\n",
+             s->path);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct setting *m = &t->rows[i];
+        const char *quote = m->preset ? "`" : "";
+
+        buf_addf(out, "| `%s` | %s%s%s | ", m->path, quote,
+                 m->preset ? m->preset : "needed", quote);
+        m->type->allowed(m, out);
+        buf_addf(out, " | %s |\n", m->what);
+    }
+}
+
+static void write_section(const char *name, struct buf *out)
+{
+    for (size_t i = 0; i < config_settings.n; i++)
+        if (str_eq(section_of(rows[i].path), str_of(name)))
+            write_row(&rows[i], out);
+    for (size_t i = 0; i < config_settings.n; i++)
+        if (str_eq(section_of(rows[i].path), str_of(name)) &&
+            rows[i].elements && !rows[i].elements->is_plain)
+            write_elements(&rows[i], out);
+}
+
 void config_write_reference(struct buf *out)
 {
     buf_addf(out, "%s", preamble);
@@ -510,8 +428,6 @@ void config_write_reference(struct buf *out)
                  "| setting | default | must be | taken over by | what it is "
                  "|\n| --- | --- | --- | --- | --- |\n",
                  sections[k].heading);
-        for (size_t i = 0; i < config_settings.n; i++)
-            if (str_eq(section_of(rows[i].path), str_of(sections[k].name)))
-                write_row(&rows[i], out);
+        write_section(sections[k].name, out);
     }
 }

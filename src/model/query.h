@@ -75,7 +75,7 @@ static inline bool row_is_null(const struct row *r, uint8_t column)
     return r->values[column].type == VALUE_NULL;
 }
 
-#define QUERY_EACH(row, q) \
-    for (const struct row *row = (q)->rows; row; row = row->next)
+#define QUERY_EACH(one, q) \
+    for (const struct row *one = (q)->rows; one; one = one->next)
 
 #endif

@@ -4,13 +4,23 @@
 /* speak: bytes to calls and back, the first room of the walk.
  *
  * Knows how things are said to clients and nothing about what they mean.
- * Pure: no socket, no clock. Threads: any. */
+ * Reading is strict: a field that is not known, of another type or beyond its
+ * limit is refused in words that name it and say what would be right. A field
+ * that is null counts as not given. Pure: no socket, no clock. Threads: any.
+ */
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
+#include "model/caller.h"
+#include "model/msg.h"
+#include "model/task.h"
 
-#define SPEAK_JSON STR("application/json")
+#define SPEAK_JSON   STR("application/json")
+#define SPEAK_EVENTS STR("text/event-stream")
+
+/* Errors. */
 
 /* Write {"error":{"code","message","details"}}. An empty message is the
  * table's wording; details is a JSON object as it stands, {} when empty. */
@@ -20,5 +30,141 @@ void speak_error(struct buf *out, enum err e, struct str message,
 /* The same with the table's wording and, if it is known, what exactly was
  * wrong: "the request is malformed: the Host header is missing". */
 void speak_refusal(struct buf *out, enum err e, struct str what);
+
+/* Messages in. */
+
+enum {
+    SPEAK_WAIT_MAX_MS = 600 * 1000,
+    SPEAK_WAIT_MS = 30 * 1000, /* when it is not said */
+    SPEAK_TIMEOUT_MAX_MS = 24 * 3600 * 1000,
+    SPEAK_MEANING_MAX = 2 * MSG_TEXT_MAX, /* room for what follows */
+};
+
+/* Read the body of POST /api/messages, and the Idempotency-Key header (empty:
+ * none), into m->call; everything is copied into m's arena. `meaning` gets
+ * what an idempotency key stands for: the same bytes for every body that says
+ * the same, however it is laid out. On error m->why says what to do:
+ * ERR_SYNTAX, ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM; m->call is then of no
+ * use. */
+MUST_USE enum err speak_message(struct msg *m, struct str body,
+                                struct str key_header, struct buf *meaning);
+
+/* The body of a call that takes none: nothing, or {}. */
+MUST_USE enum err speak_nothing(struct str body, struct why *why);
+
+/* Users and tokens in. Strings lie in the arena or in the body. */
+
+struct speak_user_call {
+    struct str name;
+    enum role role; /* zero: not given */
+    struct str org; /* a NULL pointer: not given; empty: none */
+};
+
+/* POST: name and role are needed. PATCH: role or org, no name. */
+MUST_USE enum err speak_user_post(struct arena *a, struct str body,
+                                  struct speak_user_call *out, struct why *why);
+MUST_USE enum err speak_user_patch(struct arena *a, struct str body,
+                                   struct speak_user_call *out,
+                                   struct why *why);
+
+enum { SPEAK_LABEL_MAX = 128, SPEAK_EXPIRES_MAX_S = 10 * 366 * 24 * 3600 };
+
+struct speak_token_call {
+    struct str user, label; /* empty: not given */
+    unsigned scopes;        /* zero: not given */
+    int64_t expires_in_s;   /* zero: never */
+};
+
+MUST_USE enum err speak_token_post(struct arena *a, struct str body,
+                                   struct speak_token_call *out,
+                                   struct why *why);
+
+/* Out. Those that write members do so into an object that is open. */
+
+/* How the agent was found; a NULL pointer where it is not known any more. */
+struct speak_decision {
+    struct str layer, agent, reason;
+};
+
+/* The members of the answer to a message: the turn that is in t. */
+void speak_answer(struct json_out *o, const struct task *t,
+                  const struct speak_decision *d);
+
+/* The members of a task, all but its earlier turns. */
+void speak_task(struct json_out *o, const struct task *t);
+
+/* A turn before the one in the task's row. */
+struct speak_turn {
+    int64_t number;
+    struct str message_id, text, metadata;
+    int64_t began_ms, finished_ms;
+    struct task_result result;
+};
+
+void speak_turn(struct json_out *o, const struct speak_turn *turn);
+
+/* {"items":[ … ],"next_cursor":…}; an empty cursor is null. */
+void speak_list_open(struct json_out *o);
+void speak_list_close(struct json_out *o, struct str next_cursor);
+
+void speak_agent(struct json_out *o, const struct agent *a);
+void speak_conversation(struct json_out *o, struct str id, struct str agent,
+                        int64_t created_ms, int64_t used_ms);
+void speak_me(struct json_out *o, const struct caller *c);
+void speak_user(struct json_out *o, struct str name, enum role role,
+                struct str org, int64_t created_ms);
+
+struct speak_token {
+    struct str id, user, label;
+    unsigned scopes;
+    int64_t created_ms, expires_ms; /* expires_ms zero: never */
+    struct str secret;              /* only when it was just made; else empty */
+};
+
+void speak_token(struct json_out *o, const struct speak_token *t);
+
+/* An entry of the feed. Empty strings are null, empty data is {}. */
+struct speak_entry {
+    int64_t seq, at_ms;
+    struct str type, task_id, conversation_id, agent, requester, root_user;
+    struct str data;
+};
+
+void speak_entry(struct json_out *o, const struct speak_entry *e);
+
+/* Server-sent events. An event is opened, its data written as one JSON
+ * document, and closed; data that came with line ends of its own is made one
+ * line. */
+struct speak_event {
+    struct buf *out;
+    size_t data_at;
+};
+
+/* An empty id: the event has none. */
+struct speak_event speak_event_open(struct buf *out, struct str id,
+                                    struct str type);
+void speak_event_close(const struct speak_event *e);
+
+/* "EPOCH-NUMBER", where somebody was in the events of a task. */
+struct speak_place {
+    int64_t epoch, number;
+};
+
+enum { SPEAK_PLACE_BYTES = 48 };
+
+MUST_USE enum err speak_place_read(struct str s, struct speak_place *out);
+struct str speak_place_write(const struct speak_place *p,
+                             char out[SPEAK_PLACE_BYTES]);
+
+/* Addresses. */
+
+/* Undo %XX (and '+' for a space, where plus_is_space) into the arena.
+ * ERR_SYNTAX: a '%' without two hex digits, a control character, or bytes
+ * that are not UTF-8. */
+MUST_USE enum err speak_percent(struct arena *a, struct str s,
+                                bool plus_is_space, struct str *out);
+
+/* Whether an Accept header asks for this media type by name. */
+bool speak_accepts(struct str header, struct str type);
 
 #endif

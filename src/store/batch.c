@@ -35,14 +35,13 @@ enum {
 /* What became of a step. */
 enum outcome { FINE, GUARD, NO_ROOM, NO_MEMORY, LOCKED, TOO_LARGE, DEAD };
 
-static bool is_for_room(struct db *db, int code)
+static bool is_for_room(const struct db *db, int code)
 {
-    int err = sqlite3_system_errno(db->sql);
-
     /* A quota, or a limit on the size of files: SQLite only knows a full
      * disk. A write that failed has not written its mark either. */
     return (code & 0xff) == SQLITE_FULL ||
-           (code == SQLITE_IOERR_WRITE && (err == EDQUOT || err == EFBIG));
+           (code == SQLITE_IOERR_WRITE &&
+            (db->last_errno == EDQUOT || db->last_errno == EFBIG));
 }
 
 static enum outcome judge(struct db *db, const char *doing, int code)
@@ -68,6 +67,18 @@ static enum outcome judge(struct db *db, const char *doing, int code)
     }
 }
 
+/* Step a statement, noting the kernel's reason: SQLite does not keep it when
+ * a commit fails, and nothing that succeeds changes it. */
+static int step_noting(struct db *db, sqlite3_stmt *s)
+{
+    int code;
+
+    errno = 0;
+    code = sqlite3_step(s);
+    db->last_errno = errno;
+    return code;
+}
+
 static int step(struct db *db, enum db_step which)
 {
     static const char *const faults[N_DB_STEPS] = {
@@ -82,7 +93,7 @@ static int step(struct db *db, enum db_step which)
     (void)faults;
     if (FAULT(faults[which]))
         return SQLITE_IOERR;
-    sqlite3_step(db->steps[which]);
+    step_noting(db, db->steps[which]);
     return sqlite3_reset(db->steps[which]);
 }
 
@@ -144,7 +155,7 @@ static enum outcome apply_op(struct db *db, struct tx_op *op)
     code = stmts_for_op(&db->stmts, op, &s);
     if (code != SQLITE_OK)
         return judge(db, "writing to", code);
-    code = sqlite3_step(s);
+    code = step_noting(db, s);
     if (code == SQLITE_DONE && op->kind != TX_EXPECT)
         n_changed = sqlite3_changes64(db->sql);
     reset = sqlite3_reset(s);
@@ -360,18 +371,19 @@ void db_write(struct db *db, struct list *batch)
 static int checkpoint(struct db *db, int *n_log, int *n_done)
 {
     int busy_ms = db->sabotage.busy_ms ? db->sabotage.busy_ms : DB_BUSY_MS;
+    int mode = db->log_pages < RESTART_PAGES ? SQLITE_CHECKPOINT_PASSIVE
+                                             : SQLITE_CHECKPOINT_TRUNCATE;
     int code;
 
     if (FAULT("store.checkpoint.full"))
         return SQLITE_FULL;
     if (FAULT("store.checkpoint.io"))
         return SQLITE_IOERR_FSYNC;
-    if (db->log_pages < RESTART_PAGES)
-        return sqlite3_wal_checkpoint_v2(
-            db->sql, "main", SQLITE_CHECKPOINT_PASSIVE, n_log, n_done);
-    sqlite3_busy_timeout(db->sql, RESTART_MS);
-    code = sqlite3_wal_checkpoint_v2(db->sql, "main",
-                                     SQLITE_CHECKPOINT_TRUNCATE, n_log, n_done);
+    if (mode != SQLITE_CHECKPOINT_PASSIVE)
+        sqlite3_busy_timeout(db->sql, RESTART_MS);
+    errno = 0;
+    code = sqlite3_wal_checkpoint_v2(db->sql, "main", mode, n_log, n_done);
+    db->last_errno = errno;
     sqlite3_busy_timeout(db->sql, busy_ms);
     return code;
 }

@@ -107,6 +107,7 @@ struct db {
     bool is_new;    /* there was no database, or an empty one */
     bool is_dead;   /* nothing is ever written again */
     struct why why; /* it is dead */
+    int last_errno; /* of the last step; zero when the kernel had no say */
     struct store_sabotage sabotage;
 
     /* Called between a batch's last operation and its commit, if set. */

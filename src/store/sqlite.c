@@ -144,15 +144,14 @@ enum err db_say(sqlite3 *sql, int code, const char *path, struct why *why)
 
 void db_kill(struct db *db, const char *doing, int code)
 {
-    int err = sqlite3_system_errno(db->sql);
+    int err = (code & 0xff) == SQLITE_IOERR ? db->last_errno : 0;
 
     if (db->is_dead)
         return;
     db->is_dead = true;
     why_err(&db->why, ERR_IO, "%s the database %s failed: %s%s%s", doing,
-            db->files[DB_MAIN].path, sqlite3_errstr(code),
-            (code & 0xff) == SQLITE_IOERR && err ? ": " : "",
-            (code & 0xff) == SQLITE_IOERR && err ? strerror(err) : "");
+            db->files[DB_MAIN].path, sqlite3_errstr(code), err ? ": " : "",
+            err ? strerror(err) : "");
 }
 
 /* A file made by SQLite would be readable by others. */
@@ -203,26 +202,30 @@ static enum err look_at_header(struct db *db, struct why *why)
     const char *path = db->files[DB_MAIN].path;
     unsigned char h[HEADER_BYTES] = {0};
     sqlite3_file *f = NULL;
-    sqlite3_int64 size = 0, should;
+    int64_t size, should;
+    struct stat st;
     char journal[DB_PATH_MAX + 16];
     int n, code;
 
     sqlite3_file_control(db->sql, "main", SQLITE_FCNTL_FILE_POINTER, &f);
-    code = FAULT("store.header") ? SQLITE_IOERR_READ
-                                 : f->pMethods->xFileSize(f, &size);
-    if (code == SQLITE_OK && size == 0)
+    if (FAULT("store.header") || stat(path, &st) != 0)
+        return db_say(db->sql, SQLITE_IOERR_FSTAT, path, why);
+    size = st.st_size;
+    if (size == 0)
         return OK;
     n = size < HEADER_BYTES ? (int)size : HEADER_BYTES;
-    if (code == SQLITE_OK)
-        code = f->pMethods->xRead(f, h, n, 0);
+    code = f->pMethods->xRead(f, h, n, 0);
     if (code != SQLITE_OK)
         return db_say(db->sql, code, path, why);
+    /* A first start that was cut off: SQLite will undo it. */
+    snprintf(journal, sizeof(journal), "%s-journal", path);
+    if (has_bytes(journal))
+        return OK;
     if (memcmp(h, magic, n < 16 ? (size_t)n : 16) != 0)
         return say_no_database(path, why);
-    snprintf(journal, sizeof(journal), "%s-journal", path);
-    if (has_bytes(db->files[DB_LOG].path) || has_bytes(journal))
+    if (has_bytes(db->files[DB_LOG].path))
         return OK;
-    should = (sqlite3_int64)be32(h + 28) *
+    should = (int64_t)be32(h + 28) *
              (h[16] == 0 && h[17] == 1 ? 65536 : h[16] << 8 | h[17]);
     if (n < HEADER_BYTES)
         should = DB_PAGE_BYTES;

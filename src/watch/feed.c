@@ -126,8 +126,8 @@ static enum sight look(struct feed *f, struct feed_reader *r,
     }
     if (r->after + 1 < f->ring.from)
         return SEES_OLDER;
-    for (size_t i = ring_after(&f->ring, r->after); i < f->ring.n; i++) {
-        const struct feed_entry *e = ring_at(&f->ring, i);
+    for (size_t i = feed_ring_after(&f->ring, r->after); i < f->ring.n; i++) {
+        const struct feed_entry *e = feed_ring_at(&f->ring, i);
 
         if (*steps == 0)
             return IS_TIRED;
@@ -363,7 +363,7 @@ static void add(struct feed *f, const struct tx_op *op)
     values[FEED_SEQ] = value_int(op->seq);
     feed_from_row(&e, &row);
     assert(e.seq > f->newest);
-    ring_add(&f->ring, &e);
+    feed_ring_add(&f->ring, &e);
     f->newest = e.seq;
     f->entries_total++;
 }
@@ -374,7 +374,7 @@ static void forget(struct feed *f, const struct tx_op *op)
 {
     const struct condition *c = op->conditions;
 
-    ring_trim(&f->ring, c);
+    feed_ring_trim(&f->ring, c);
     if (op->n_rows < op->limit && !c->next && c->columns[0] == FEED_SEQ &&
         c->compare == IS_AT_MOST && c->value.i >= f->oldest)
         f->oldest = c->value.i + 1;
@@ -488,6 +488,6 @@ void feed_free(struct feed *f)
     loop_timer_cancel(f->loop, &f->pause);
     while ((n = list_pop(&f->pages)))
         LIST_OF(n, struct feed_page, node)->feed = NULL;
-    ring_fini(&f->ring);
+    feed_ring_fini(&f->ring);
     free(f);
 }

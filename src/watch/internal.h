@@ -21,19 +21,20 @@ struct ring {
     int64_t from;
 };
 
-void ring_fini(struct ring *r);
+void feed_ring_fini(struct ring *r);
 
 /* Copy e, whose seq is above all others. The oldest make room for it; when
  * there is no memory even so, all of them and e go, and only `from` moves. */
-void ring_add(struct ring *r, const struct feed_entry *e);
+void feed_ring_add(struct ring *r, const struct feed_entry *e);
 
 /* Drop from the front as long as all of these hold. */
-void ring_trim(struct ring *r, const struct condition *conditions);
+void feed_ring_trim(struct ring *r, const struct condition *conditions);
 
 /* Which one is the first with a seq above `after`; r->n when none is. */
-size_t ring_after(const struct ring *r, int64_t after);
+size_t feed_ring_after(const struct ring *r, int64_t after);
 
-static inline const struct feed_entry *ring_at(const struct ring *r, size_t i)
+static inline const struct feed_entry *feed_ring_at(const struct ring *r,
+                                                    size_t i)
 {
     return &r->slots[(r->first + i) % FEED_RING_ENTRIES]->e;
 }

@@ -19,7 +19,7 @@ static void drop_first(struct ring *r)
     free(h);
 }
 
-void ring_fini(struct ring *r)
+void feed_ring_fini(struct ring *r)
 {
     while (r->n)
         drop_first(r);
@@ -59,12 +59,12 @@ static struct held *hold(const struct feed_entry *e)
     return h;
 }
 
-void ring_add(struct ring *r, const struct feed_entry *e)
+void feed_ring_add(struct ring *r, const struct feed_entry *e)
 {
     struct held *h = hold(e);
 
     if (!h) {
-        ring_fini(r);
+        feed_ring_fini(r);
         r->from = e->seq + 1;
         return;
     }
@@ -101,20 +101,20 @@ static bool all_hold(const struct condition *c, const struct feed_entry *e)
     return true;
 }
 
-void ring_trim(struct ring *r, const struct condition *conditions)
+void feed_ring_trim(struct ring *r, const struct condition *conditions)
 {
-    while (r->n && all_hold(conditions, ring_at(r, 0)))
+    while (r->n && all_hold(conditions, feed_ring_at(r, 0)))
         drop_first(r);
 }
 
-size_t ring_after(const struct ring *r, int64_t after)
+size_t feed_ring_after(const struct ring *r, int64_t after)
 {
     size_t low = 0, high = r->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (ring_at(r, middle)->seq <= after)
+        if (feed_ring_at(r, middle)->seq <= after)
             low = middle + 1;
         else
             high = middle;

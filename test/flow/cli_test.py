@@ -17,7 +17,8 @@ from signalbox import Server
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
-COMMANDS = ["serve", "check", "doctor", "version", "help"]
+COMMANDS = ["serve", "send", "tasks", "feed", "agents", "users", "token",
+            "check", "doctor", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
 
@@ -262,6 +263,28 @@ class Check(Cli):
             "ok": True, "file": "signalbox.jsonc",
             "settings": {"file": 1, "environment": 1, "flags": 1},
             "problems": [], "problems_left_out": 0})
+
+    def test_lists_from_everywhere_are_printed(self):
+        self.file("signalbox.jsonc", '{"http": {"allowedHosts": ["x.org"]}}')
+        agents = [{"id": "echo", "url": "echo:", "title": ""}]
+        flag = 'agents.list=[{"id":"echo","url":"echo:"}]'
+        env = {"SIGNALBOX_HTTP__ALLOWED_ORIGINS": '["https://x.org"]'}
+        for more in [], ["--json"]:
+            out = self.good("check", "--print", "--set", flag, *more, env=env)
+            printed = json.loads(out)
+            self.assertEqual(printed["agents"]["list"], agents)
+            self.assertEqual(printed["http"]["allowedHosts"], ["x.org"])
+            self.assertEqual(printed["http"]["allowedOrigins"],
+                             ["https://x.org"])
+        out = self.good("check", "--print")
+        self.assertIn('"allowedOrigins": []', out)
+        self.assertEqual(json.loads(out)["agents"], {"list": []})
+
+    def test_what_is_printed_is_a_valid_file(self):
+        flag = 'agents.list=[{"id":"a","url":"echo:","title":"[] {} \\""}]'
+        out = self.good("check", "--print", "--set", flag)
+        self.file("again.jsonc", out)
+        self.assertEqual(self.good("check", "again.jsonc", "--print"), out)
 
     def test_a_file_that_is_not_there(self):
         self.assertIn("gone.jsonc: there is no such file",

@@ -24,6 +24,30 @@ static void check_report(const struct config *c, const struct config_report *r)
     }
 }
 
+/* What others rely on, whatever was written. */
+static void check_lists(const struct config *c)
+{
+    const struct config_strs lists[] = {c->http.allowed_hosts,
+                                        c->http.allowed_origins};
+
+    assert(c->agents.n <= 1000 && agent_name_is_valid(c->node));
+    for (size_t i = 0; i < c->agents.n; i++) {
+        const struct agent *a = &c->agents.list[i];
+        struct agent_url url;
+
+        assert(agent_name_is_valid(a->name) && a->title.n <= AGENT_TITLE_MAX);
+        assert(agent_url_read(a->url, &url) == OK);
+        for (size_t k = 0; k < i; k++)
+            assert(!str_eq_nocase(a->name, c->agents.list[k].name));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert(lists[i].n <= 100);
+        for (size_t k = 0; k < lists[i].n; k++)
+            assert(lists[i].list[k].n >= 1 && lists[i].list[k].n <= 255 &&
+                   !str_has_control(lists[i].list[k]));
+    }
+}
+
 static void write_and_read_back(const struct config *c)
 {
     struct config_source none = {0};
@@ -54,8 +78,10 @@ static void load(struct str text, const struct config_source *src)
     struct config *c = config_load_text("fuzz.jsonc", text, src, &report);
 
     check_report(c, &report);
-    if (c)
+    if (c) {
+        check_lists(c);
         write_and_read_back(c);
+    }
     config_free(c);
 }
 

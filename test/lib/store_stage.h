@@ -78,6 +78,7 @@ static const struct schema *const schemas_v1[] = {&things_v1};
 
 /* A store in a folder of its own, and a loop to turn. */
 
+static const char *stage_above = "/tmp";
 static char stage_root[64];
 static struct loop loop;
 static struct store *store;
@@ -112,7 +113,8 @@ static void on_fatal(void *ctx, const struct why *why)
 static struct str stage_folder(void)
 {
     if (!stage_root[0]) {
-        snprintf(stage_root, sizeof(stage_root), "/tmp/signalbox-test-XXXXXX");
+        snprintf(stage_root, sizeof(stage_root), "%s/signalbox-test-XXXXXX",
+                 stage_above);
         CHECK(mkdtemp(stage_root));
         atexit(remove_root);
         CHECK(loop_init(&loop, clock_system()) == OK);
@@ -159,7 +161,7 @@ static void close_store(void)
 }
 
 /* At the end of a test: nothing may be left. */
-static void leave(void)
+static inline void leave(void)
 {
     close_store();
     loop_fini(&loop);
@@ -215,7 +217,7 @@ static enum tx_result commit(struct tx *tx)
     return tx->result;
 }
 
-static enum err find(struct query *q)
+static inline enum err find(struct query *q)
 {
     ask(q);
     wait_for(n_done + 1);
@@ -231,7 +233,7 @@ static struct tx_op *add_thing(struct tx *tx, const char *id, int64_t n)
     return op;
 }
 
-static void make_thing(const char *id, int64_t n)
+static inline void make_thing(const char *id, int64_t n)
 {
     struct tx tx;
 
@@ -242,7 +244,7 @@ static void make_thing(const char *id, int64_t n)
 }
 
 /* n of a thing; -1 when it is not there. */
-static int64_t n_of(const char *id)
+static inline int64_t n_of(const char *id)
 {
     int64_t n = -1;
     struct query q;
@@ -257,7 +259,7 @@ static int64_t n_of(const char *id)
     return n;
 }
 
-static size_t count(const struct table *t)
+static inline size_t count(const struct table *t)
 {
     struct query q;
     size_t n;
@@ -274,13 +276,13 @@ static struct tx single;
 
 typedef struct tx_op *stage_kind(struct tx *tx, const struct table *t);
 
-static struct tx_op *begin(stage_kind *kind, const struct table *t)
+static inline struct tx_op *begin(stage_kind *kind, const struct table *t)
 {
     tx_init(&single);
     return kind(&single, t);
 }
 
-static enum tx_result end(void)
+static inline enum tx_result end(void)
 {
     enum tx_result r = commit(&single);
 
@@ -288,8 +290,8 @@ static enum tx_result end(void)
     return r;
 }
 
-static enum tx_result put_part(stage_kind *kind, const char *of, int64_t nr,
-                               const char *code)
+static inline enum tx_result put_part(stage_kind *kind, const char *of,
+                                      int64_t nr, const char *code)
 {
     struct tx_op *op = begin(kind, &part);
 
@@ -300,7 +302,7 @@ static enum tx_result put_part(stage_kind *kind, const char *of, int64_t nr,
 }
 
 /* To the thing called "a". */
-static enum tx_result add_to_a(int64_t delta, int64_t floor)
+static inline enum tx_result add_to_a(int64_t delta, int64_t floor)
 {
     struct tx_op *op;
 
@@ -311,7 +313,7 @@ static enum tx_result add_to_a(int64_t delta, int64_t floor)
 }
 
 /* The number it got. */
-static int64_t append_feed(const char *what)
+static inline int64_t append_feed(const char *what)
 {
     struct tx tx;
     struct tx_op *op;

@@ -47,7 +47,8 @@ class Layers(unittest.TestCase):
                           '#include "choose/internal.h"\n'
                           '#include "base/arena.h"\n#include "model/msg.h"',
             config__table='#include "config/internal.h"\n'
-                          '#include "base/json.h"\n  x = getenv("X");')
+                          '#include "base/json.h"\n'
+                          '#include "model/agent.h"\n  x = getenv("X");')
 
     def test_tests_may_include_what_they_like(self):
         self.assert_fine(choose__choose_test='#include "gate/gate.h"')
@@ -67,7 +68,7 @@ class Layers(unittest.TestCase):
                          gate__a='#include "walk.h"')
         self.assert_seen("deliver may not include calls",
                          deliver__a='#include "calls/tasks.h"')
-        self.assert_seen("config may include only base",
+        self.assert_seen("config may include only base and model",
                          config__table='#include "net/net.h"')
 
     def test_sideways(self):

@@ -1,0 +1,142 @@
+/* The feed: what happened, as pages and as a stream that goes on. */
+#include "calls/internal.h"
+
+#include <stdio.h>
+
+enum { BATCH_BYTES = 64 * 1024 };
+
+static struct speak_entry entry_of(const struct feed_entry *e)
+{
+    return (struct speak_entry){.seq = e->seq,
+                                .at_ms = e->at_ms,
+                                .type = e->type,
+                                .task_id = e->task_id,
+                                .conversation_id = e->conversation_id,
+                                .agent = e->agent,
+                                .requester = e->requester,
+                                .root_user = e->root_user,
+                                .data = e->data};
+}
+
+/* A page. */
+
+/* o->number is the newest entry when we asked: all up to it are there to be
+ * read, so whoever may see none of them need not look at them again. */
+static void on_page(struct open *o)
+{
+    struct json_out out = json_out(&o->calls->body);
+    int64_t after = o->query.has_more ? 0 : o->number;
+
+    if (o->query.err) {
+        open_refuse(o, o->query.err, STR(""), STR(""));
+        return;
+    }
+    json_open(&out, '{');
+    json_key(&out, STR("items"));
+    json_open(&out, '[');
+    QUERY_EACH(r, &o->query)
+    {
+        struct feed_entry e;
+        struct speak_entry said;
+
+        feed_from_row(&e, r);
+        said = entry_of(&e);
+        if (feed_is_for(&e, &o->caller))
+            speak_entry(&out, &said);
+        if (e.seq > after)
+            after = e.seq;
+    }
+    json_close(&out, ']');
+    json_key(&out, STR("next_after"));
+    json_put_int(&out, after);
+    json_close(&out, '}');
+    buf_add_char(&o->calls->body, '\n');
+    open_answer(o, 200);
+}
+
+static void answer_page(struct call *c, int64_t after)
+{
+    static const uint8_t whose[] = {FEED_REQUESTER, FEED_ROOT_USER};
+    int64_t newest = feed_newest(c->calls->feed);
+    struct open *o;
+    size_t limit;
+
+    if (!call_limit(c, &limit) || !(o = open_new(c)))
+        return;
+    o->number = newest > after ? newest : after;
+    query_init(&o->query, &feed_table, limit);
+    o->has_query = true;
+    query_if(&o->query, FEED_SEQ, IS_MORE, value_int(after));
+    if (!caller_is_admin(&c->caller))
+        query_if_any(&o->query, whose, 2, IS,
+                     value_text(caller_name(&c->caller)));
+    query_order(&o->query, FEED_SEQ, false);
+    open_read(o, &o->query, on_page);
+}
+
+/* A stream. */
+
+static void write_batch(struct open *o)
+{
+    struct buf *body = &o->calls->body;
+    struct feed_entry e;
+
+    while (body->n < BATCH_BYTES && feed_next(o->calls->feed, &o->reader, &e)) {
+        struct json_out out = json_out(body);
+        struct speak_entry said = entry_of(&e);
+        struct speak_event event;
+        char id[24];
+
+        snprintf(id, sizeof(id), "%lld", (long long)e.seq);
+        event = speak_event_open(body, str_of(id), e.type);
+        speak_entry(&out, &said);
+        speak_event_close(&event);
+    }
+}
+
+static void pump(struct open *o)
+{
+    do {
+        buf_clear(&o->calls->body);
+        write_batch(o);
+    } while (o->calls->body.n && open_send(o));
+}
+
+static void on_news(struct feed_reader *r)
+{
+    struct open *o = LIST_OF(r, struct open, reader);
+
+    if (!o->held.n) /* else net says when to go on */
+        pump(o);
+}
+
+static void stream(struct call *c, int64_t after)
+{
+    struct open *o = open_new(c);
+
+    if (!o || !open_stream(o, OPEN_FEED, pump))
+        return;
+    o->reader = (struct feed_reader){.on_news = on_news};
+    o->is_reading = true;
+    feed_join(c->calls->feed, &o->reader, &c->caller, after);
+    pump(o);
+}
+
+void call_feed(struct call *c)
+{
+    struct str last = http_header(c->rq, STR("Last-Event-ID"));
+    struct str arg = last.n ? last : call_arg(c, "after");
+    bool is_stream = call_wants_events(c);
+    int64_t after = is_stream ? feed_newest(c->calls->feed) : 0;
+
+    if (arg.p && (str_to_i64(arg, &after) || after < 0)) {
+        call_refuse(c, ERR_BAD_REQUEST,
+                    STR("after, or Last-Event-ID, must be the seq of an entry, "
+                        "or 0 for all there are"));
+        return;
+    }
+    if (is_stream)
+        stream(c, after);
+    else
+        answer_page(c, after);
+}

@@ -1,0 +1,422 @@
+/* Everything that is open longer than a turn is one struct in one table, by
+ * the id of its request. So there is one place that hears of a client who
+ * left, of room in a stream, of a token that was revoked, and of the end.
+ *
+ * A request that has left may still have something out with the store or the
+ * walk, which will come back with a pointer to it: such a one waits in `gone`
+ * until then. What is over is freed by a job at the end of the turn, so that a
+ * room which is just telling its news never finds a listener freed under it.
+ *
+ * Tokens: twice a second, and when one was revoked, all that is open is looked
+ * at, some thousand in a turn: whose token is good no more is closed. An index
+ * by token would find them sooner, but what expires must be looked for anyway.
+ */
+#include "calls/internal.h"
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum {
+    SWEEP_MS = 500,
+    SWEEP_AT_ONCE = 4096,
+    HELD_MAX = ANSWER_BYTES,
+};
+
+/* Life and death. */
+
+static void drop_queries(struct open *o)
+{
+    if (o->has_query)
+        query_fini(&o->query);
+    if (o->has_turns)
+        query_fini(&o->turns);
+    o->has_query = o->has_turns = false;
+}
+
+static void free_change(struct open *o)
+{
+    if (o->change)
+        access_change_fini(o->change);
+    free(o->change);
+    OPENSSL_cleanse(&o->secret, sizeof(o->secret));
+}
+
+static void open_free(struct open *o)
+{
+    list_remove(&o->node);
+    drop_queries(o);
+    free_change(o);
+    buf_fini(&o->held);
+    free(o);
+}
+
+static void free_all(struct list *l)
+{
+    struct list_node *n;
+
+    while ((n = list_first(l)) != NULL)
+        open_free(LIST_OF(n, struct open, node));
+}
+
+static void reap(struct loop_job *job)
+{
+    free_all(&LIST_OF(job, struct calls, reap_job)->dead);
+}
+
+static struct str key_of(const uint64_t *id)
+{
+    return (struct str){(const char *)id, sizeof(*id)};
+}
+
+static struct open *open_find(const struct calls *c, uint64_t id)
+{
+    return map_get(&c->by_id, key_of(&id));
+}
+
+/* The table's key lies in o->id, so o leaves it before the id does. */
+static void leave(struct open *o)
+{
+    struct calls *c = o->calls;
+
+    map_take(&c->by_id, key_of(&o->id));
+    o->id = 0;
+    c->n_by_kind[o->kind]--;
+    list_remove(&o->node);
+    list_append(o->is_out ? &c->gone : &c->dead, &o->node);
+    if (!o->is_out)
+        loop_at_end(c->loop, &c->reap_job);
+}
+
+void open_quiet(struct open *o)
+{
+    if (o->is_listening)
+        task_unlisten(walk_tasks(o->calls->walk), &o->listener);
+    if (o->is_reading)
+        feed_leave(o->calls->feed, &o->reader);
+    o->is_listening = o->is_reading = false;
+    loop_timer_cancel(o->calls->loop, &o->timer);
+}
+
+void open_end(struct open *o)
+{
+    if (!o->id)
+        return;
+    open_quiet(o);
+    leave(o);
+}
+
+void open_out(struct open *o)
+{
+    assert(!o->is_out);
+    o->is_out = true;
+}
+
+bool open_back(struct open *o)
+{
+    assert(o->is_out);
+    o->is_out = false;
+    if (o->id)
+        return true;
+    list_remove(&o->node);
+    list_append(&o->calls->dead, &o->node);
+    loop_at_end(o->calls->loop, &o->calls->reap_job);
+    return false;
+}
+
+static void keep_sweeping(struct calls *c)
+{
+    if (!timer_is_set(&c->sweep_timer) &&
+        loop_timer_set(c->loop, &c->sweep_timer, SWEEP_MS) != OK)
+        log_warn(
+            c->log, "calls.no_sweep",
+            LOG_C("because", "out of memory; the next request asks again"));
+}
+
+struct open *open_new(struct call *call)
+{
+    struct calls *c = call->calls;
+    struct open *o = FAULT("calls.open") ? NULL : calloc(1, sizeof(*o));
+    enum err e = ERR_NOMEM;
+
+    if (o) {
+        o->calls = c;
+        o->id = call->id;
+        o->caller = call->caller;
+        buf_init(&o->held, HELD_MAX);
+        e = map_put(&c->by_id, key_of(&o->id), o);
+    }
+    if (e) {
+        free(o);
+        call_refuse(call, e == ERR_LIMIT ? ERR_OVERLOADED : ERR_NOMEM, STR(""));
+        return NULL;
+    }
+    list_append(&c->open, &o->node);
+    c->n_by_kind[o->kind]++;
+    keep_sweeping(c);
+    return o;
+}
+
+void open_becomes(struct open *o, enum open_kind kind)
+{
+    o->calls->n_by_kind[o->kind]--;
+    o->kind = kind;
+    o->calls->n_by_kind[kind]++;
+}
+
+/* Asking the store. */
+
+static void on_read(struct query *q, void *ctx)
+{
+    struct open *o = ctx;
+
+    (void)q;
+    if (open_back(o))
+        o->then(o);
+}
+
+void open_read(struct open *o, struct query *q, void (*then)(struct open *o))
+{
+    o->then = then;
+    open_out(o);
+    store_read(o->calls->store, q, on_read, o);
+}
+
+/* Answers. */
+
+void open_answer(struct open *o, int status)
+{
+    calls_answer(o->calls, o->id, status, SPEAK_JSON);
+    open_end(o);
+}
+
+void open_refuse(struct open *o, enum err e, struct str message,
+                 struct str details)
+{
+    calls_refuse(o->calls, o->id, e, message, details);
+    open_end(o);
+}
+
+/* Streams. */
+
+static void beat_later(struct open *o)
+{
+    struct calls *c = o->calls;
+
+    if (loop_timer_set(c->loop, &o->timer, c->settings.heartbeat_ms) != OK)
+        log_warn(c->log, "calls.no_heartbeat", LOG_C("because", "no memory"));
+}
+
+/* Whoever has bytes waiting needs no sign of life. */
+static void on_beat(struct timer *t)
+{
+    struct open *o = LIST_OF(t, struct open, timer);
+
+    if (!o->held.n &&
+        net_stream_send(o->calls->net, o->id, STR(":\n\n")) == ERR_GONE) {
+        open_end(o);
+        return;
+    }
+    beat_later(o);
+}
+
+bool open_stream(struct open *o, enum open_kind kind,
+                 void (*pump)(struct open *o))
+{
+    static const struct http_header headers[] = {
+        {STR("Cache-Control"), STR("no-store")}};
+    struct http_reply r = {.status = 200,
+                           .content_type = SPEAK_EVENTS,
+                           .headers = headers,
+                           .n_headers = 1};
+
+    open_becomes(o, kind);
+    o->pump = pump;
+    loop_timer_cancel(o->calls->loop, &o->timer);
+    o->timer.fire = on_beat;
+    if (net_stream_open(o->calls->net, o->id, &r) != OK) {
+        open_end(o);
+        return false;
+    }
+    beat_later(o);
+    return true;
+}
+
+static void end_stream(struct open *o)
+{
+    net_stream_end(o->calls->net, o->id);
+    open_end(o);
+}
+
+/* What net has no room for waits here. Nothing more is written meanwhile, so
+ * it is one batch of events, or one result. */
+static bool hold(struct open *o)
+{
+    buf_add_str(&o->held, buf_str(&o->calls->body));
+    if (o->held.over)
+        end_stream(o); /* the client comes back with its last id */
+    return false;
+}
+
+bool open_send(struct open *o)
+{
+    struct calls *c = o->calls;
+    enum err e;
+
+    if (c->body.over) {
+        log_error(c->log, "calls.event_too_large");
+        end_stream(o);
+        return false;
+    }
+    e = net_stream_send(c->net, o->id, buf_str(&c->body));
+    if (e == ERR_BUSY)
+        return hold(o);
+    if (e)
+        open_end(o);
+    return e == OK;
+}
+
+void open_send_last(struct open *o)
+{
+    o->is_last = true;
+    if (open_send(o))
+        end_stream(o);
+}
+
+bool open_flush(struct open *o)
+{
+    enum err e = OK;
+
+    if (o->held.n)
+        e = net_stream_send(o->calls->net, o->id, buf_str(&o->held));
+    if (e == ERR_BUSY)
+        return false;
+    if (e) {
+        open_end(o);
+        return false;
+    }
+    buf_fini(&o->held);
+    buf_init(&o->held, HELD_MAX);
+    if (o->is_last)
+        end_stream(o);
+    return !o->is_last;
+}
+
+void calls_on_gone(struct calls *c, uint64_t id)
+{
+    struct open *o = open_find(c, id);
+
+    if (o)
+        open_end(o);
+}
+
+void calls_on_room(struct calls *c, uint64_t id)
+{
+    struct open *o = open_find(c, id);
+
+    if (o && o->pump && open_flush(o))
+        o->pump(o);
+}
+
+/* Tokens that are good no more. */
+
+/* Who is only asking gets an answer in a moment, or becomes something that is
+ * found the next time. */
+static void shut_out(struct open *o)
+{
+    if (o->kind == OPEN_ASKING)
+        return;
+    o->calls->revoked_total++;
+    if (o->kind == OPEN_WAITING)
+        open_refuse(o, ERR_UNAUTHENTICATED,
+                    STR("the token is good no more; the task goes on"),
+                    STR(""));
+    else
+        end_stream(o);
+}
+
+static void sweep(struct loop_job *job)
+{
+    struct calls *c = LIST_OF(job, struct calls, sweep_job);
+    int64_t now_ms = loop_wall_ms(c->loop);
+    struct list_node *n;
+
+    for (size_t i = 0; i < SWEEP_AT_ONCE && c->n_sweep; i++, c->n_sweep--) {
+        struct open *o;
+
+        n = list_pop(&c->open);
+        if (!n)
+            break;
+        list_append(&c->open, n);
+        o = LIST_OF(n, struct open, node);
+        if (!access_is_good(c->access, &o->caller, now_ms))
+            shut_out(o);
+    }
+    if (list_is_empty(&c->open))
+        c->n_sweep = 0;
+    if (c->n_sweep)
+        loop_next_turn(c->loop, &c->sweep_job);
+    else if (!list_is_empty(&c->open))
+        keep_sweeping(c);
+}
+
+static void begin_sweep(struct calls *c)
+{
+    c->n_sweep = c->by_id.n;
+    loop_at_end(c->loop, &c->sweep_job);
+}
+
+static void on_sweep_timer(struct timer *t)
+{
+    begin_sweep(LIST_OF(t, struct calls, sweep_timer));
+}
+
+void calls_on_revoked(struct calls *c, const struct id *token_id)
+{
+    (void)token_id; /* all that are open are looked at, once a turn */
+    begin_sweep(c);
+}
+
+/* The end. */
+
+void calls_stop(struct calls *c)
+{
+    struct list_node *n, *next;
+
+    c->is_ready = false;
+    for (n = list_first(&c->open); n; n = next) {
+        struct open *o = LIST_OF(n, struct open, node);
+
+        next = list_next(&c->open, n);
+        if (o->kind == OPEN_WAITING) /* sees that we stop, and says 202 */
+            o->timer.fire(&o->timer);
+        else if (o->kind != OPEN_ASKING)
+            end_stream(o);
+    }
+}
+
+void live_init(struct calls *c, const uint64_t seed[2])
+{
+    map_init(&c->by_id, c->settings.max_open, seed);
+    list_init(&c->open);
+    list_init(&c->gone);
+    list_init(&c->dead);
+    c->sweep_timer.fire = on_sweep_timer;
+    c->sweep_job.run = sweep;
+    c->reap_job.run = reap;
+}
+
+void live_fini(struct calls *c)
+{
+    struct list_node *n;
+
+    while ((n = list_first(&c->open)) != NULL)
+        open_end(LIST_OF(n, struct open, node));
+    loop_timer_cancel(c->loop, &c->sweep_timer);
+    loop_not_at_end(&c->sweep_job);
+    loop_not_at_end(&c->reap_job);
+    free_all(&c->gone);
+    free_all(&c->dead);
+    map_fini(&c->by_id);
+}

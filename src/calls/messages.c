@@ -1,0 +1,222 @@
+/* POST /api/messages: read, on its walk, and then the caller waits for what
+ * comes of it: for the result, for a while, or as events.
+ *
+ * Whoever waits holds the ids of task and message. The message's id tells
+ * which turn is meant: a further turn may have begun before we look, or long
+ * ago, if the message was repeated with its idempotency key. */
+#include "calls/internal.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+
+/* The answer. */
+
+void write_answer(struct open *o, struct json_out *out, const struct task *t)
+{
+    struct speak_decision d = {str_of(o->layer), str_of(o->agent),
+                               str_of(o->reason)};
+
+    speak_answer(out, t, &d);
+}
+
+static void answer(struct open *o, const struct task *t, int status)
+{
+    struct json_out out = json_out(&o->calls->body);
+
+    json_open(&out, '{');
+    write_answer(o, &out, t);
+    json_close(&out, '}');
+    buf_add_char(&o->calls->body, '\n');
+    open_answer(o, status);
+}
+
+/* Waiting. */
+
+static void on_past(struct open *o, enum err e, const struct task *t)
+{
+    if (e)
+        open_refuse(o, e, STR(""), STR(""));
+    else
+        answer(o, t, 200);
+}
+
+static void on_look(struct open *o, enum err e, const struct task *t);
+
+/* Whatever the news is, the task says how things stand. It is the one of the
+ * turn we listen to, whatever has begun since. */
+static void on_news(struct task_listener *l)
+{
+    struct open *o = LIST_OF(l, struct open, listener);
+    struct tasks *tasks = walk_tasks(o->calls->walk);
+    struct task_event event;
+
+    while (task_next(tasks, l, &event))
+        ;
+    on_look(o, OK, task_heard(l));
+}
+
+static void on_wait_over(struct timer *t)
+{
+    struct open *o = LIST_OF(t, struct open, timer);
+
+    o->wait_until_ms = 0;
+    on_look(o, OK, task_heard(&o->listener));
+}
+
+static bool is_patient(const struct open *o)
+{
+    return o->calls->is_ready &&
+           loop_mono_ms(o->calls->loop) < o->wait_until_ms;
+}
+
+/* No memory to wait with is no reason to refuse: the task is kept. */
+static void begin_to_wait(struct open *o, const struct task *t)
+{
+    struct calls *c = o->calls;
+
+    o->timer.fire = on_wait_over;
+    o->listener = (struct task_listener){.on_news = on_news};
+    if (loop_timer_set(c->loop, &o->timer,
+                       o->wait_until_ms - loop_mono_ms(c->loop)) != OK ||
+        task_listen(walk_tasks(c->walk), str_of(t->id.text), &o->listener, 0) !=
+            OK) {
+        answer(o, t, 202);
+        return;
+    }
+    o->is_listening = true;
+    open_becomes(o, OPEN_WAITING);
+}
+
+static void on_look(struct open *o, enum err e, const struct task *t)
+{
+    if (e) {
+        open_refuse(o, e, STR(""), STR(""));
+    } else if (!look_is_current(o, t)) {
+        look_past(o, t, on_past);
+    } else if (task_is_over(t->status)) {
+        answer(o, t, 200);
+    } else if (!is_patient(o)) {
+        answer(o, t, 202);
+    } else if (o->kind == OPEN_ASKING) {
+        begin_to_wait(o, t);
+    }
+}
+
+static void on_look_for_events(struct open *o, enum err e, const struct task *t)
+{
+    if (e || !o->calls->is_ready) /* no new streams at the end */
+        on_look(o, e, t);
+    else
+        events_begin(o, t);
+}
+
+/* Accepted, or not. */
+
+static void write_names(struct buf *out, const struct str *names, size_t n)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '[');
+    for (size_t i = 0; i < n; i++)
+        json_put_str(&o, names[i]);
+    json_close(&o, ']');
+}
+
+static void refuse_message(struct open *o, const struct msg *m)
+{
+    struct str words = str_of(m->why.text);
+    struct buf details;
+
+    buf_init(&details, 4096);
+    if (m->err == ERR_AGENT_NOT_FOUND) {
+        buf_add_str(&details, STR("{\"nearest\":"));
+        write_names(&details, m->choice.nearest, m->choice.n_nearest);
+        buf_add_char(&details, '}');
+    }
+    open_refuse(o, m->err, words, details.over ? STR("") : buf_str(&details));
+    buf_fini(&details);
+}
+
+static void keep_words(char *to, size_t size, struct str s)
+{
+    snprintf(to, size, "%.*s", STR_ARG(s));
+}
+
+static void on_accepted(struct msg *m, void *ctx)
+{
+    struct open *o = ctx;
+
+    if (!open_back(o)) {
+        msg_free(m);
+        return;
+    }
+    if (m->err) {
+        refuse_message(o, m);
+        msg_free(m);
+        return;
+    }
+    o->task_id = m->task.id;
+    o->message_id = m->task.message_id;
+    keep_words(o->layer, sizeof(o->layer), m->choice.layer);
+    keep_words(o->agent, sizeof(o->agent), m->choice.agent);
+    keep_words(o->reason, sizeof(o->reason), m->choice.reason);
+    msg_free(m);
+    look_task(o, o->wants_events ? on_look_for_events : on_look);
+}
+
+static enum err hash_body(struct msg *m, struct str meaning)
+{
+    unsigned n = 0;
+
+    _Static_assert(MSG_BODY_HASH_BYTES == 32, "SHA-256");
+    if (EVP_Digest(meaning.p, meaning.n, m->call.body_hash, &n, EVP_sha256(),
+                   NULL) != 1)
+        return why_err(&m->why, ERR_NOMEM, "out of memory");
+    return OK;
+}
+
+static enum err read_message(struct call *c, struct msg *m)
+{
+    struct str key = http_header(c->rq, STR("Idempotency-Key"));
+    struct buf meaning;
+    enum err e;
+
+    buf_init(&meaning, SPEAK_MEANING_MAX);
+    e = speak_message(m, c->rq->body, key, &meaning);
+    if (!e)
+        e = hash_body(m, buf_str(&meaning));
+    buf_fini(&meaning);
+    m->call.is_stream = call_wants_events(c);
+    return e;
+}
+
+/* The reply must have begun before net gives up on it. */
+static int64_t patience_ms(const struct calls *c, int64_t wait_ms)
+{
+    int64_t most = c->settings.reply_timeout_ms / 10 * 9;
+
+    return wait_ms < most ? wait_ms : most;
+}
+
+void call_messages_post(struct call *c)
+{
+    struct msg *m = msg_new(&c->caller, c->now_ms);
+    struct open *o;
+    enum err e = m ? read_message(c, m) : ERR_NOMEM;
+
+    if (e) {
+        call_refuse(c, e, m ? str_of(m->why.text) : STR(""));
+        msg_free(m);
+        return;
+    }
+    o = open_new(c);
+    if (!o) {
+        msg_free(m);
+        return;
+    }
+    o->wants_events = m->call.is_stream;
+    o->wait_until_ms =
+        loop_mono_ms(c->calls->loop) + patience_ms(c->calls, m->call.wait_ms);
+    open_out(o);
+    walk_message(c->calls->walk, m, on_accepted, o);
+}

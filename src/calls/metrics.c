@@ -1,0 +1,218 @@
+/* Figures for Prometheus: the rooms keep them, here they are written down. One
+ * function per room; names and labels are a promise (docs/protocol.md). */
+#include "calls/internal.h"
+
+#include <stdio.h>
+
+static void write_http(struct buf *out, const struct net_stats *s)
+{
+    metric_gauge(out, "signalbox_http_connections", "Open connections.",
+                 s->connections);
+    metric_counter(out, "signalbox_http_connections_total",
+                   "Connections taken.", s->connections_total);
+    metric_counter(out, "signalbox_http_connections_refused_total",
+                   "Connections turned away at the limit.", s->refused_total);
+    metric_counter(out, "signalbox_http_requests_total",
+                   "Requests read whole and handed over.", s->requests_total);
+    metric_family(out, "signalbox_http_replies_total", "counter",
+                  "Replies by class of status.");
+    for (int digit = 1; digit <= 5; digit++) {
+        char label[] = "status=\"?xx\"";
+
+        label[8] = (char)('0' + digit);
+        metric_int(out, "signalbox_http_replies_total", label,
+                   s->replies_total[digit]);
+    }
+    metric_counter(out, "signalbox_http_bad_requests_total",
+                   "Requests that broke the protocol or a limit.",
+                   s->bad_requests_total);
+    metric_counter(out, "signalbox_http_overloaded_total",
+                   "Requests refused because all buffers were full.",
+                   s->overloaded_total);
+    metric_counter(out, "signalbox_http_timeouts_total",
+                   "Connections cut because a phase took too long.",
+                   s->timeouts_total);
+    metric_counter(out, "signalbox_http_idle_closed_total",
+                   "Connections closed because no request came.",
+                   s->idle_closed_total);
+    metric_counter(out, "signalbox_http_received_bytes_total",
+                   "Bytes read from clients.", s->bytes_in_total);
+    metric_counter(out, "signalbox_http_sent_bytes_total",
+                   "Bytes written to clients.", s->bytes_out_total);
+    metric_gauge(out, "signalbox_http_unsent_bytes",
+                 "Bytes waiting for clients to take them.", s->unsent_bytes);
+    metric_gauge(out, "signalbox_http_buffered_bytes",
+                 "Memory held by the buffers of all connections.",
+                 s->buffered_bytes);
+}
+
+/* Microseconds as Prometheus wants them. */
+static void write_seconds(struct buf *out, const char *name, const char *help,
+                          int64_t us)
+{
+    metric_family(out, name, "counter", help);
+    metric_real(out, name, NULL, (double)us / 1e6);
+}
+
+static void write_store(struct buf *out, const struct store_stats *s)
+{
+    static const char *const results[] = {
+        "result=\"committed\"", "result=\"guard_failed\"", "result=\"refused\"",
+        "result=\"fatal\""};
+
+    metric_family(out, "signalbox_store_txs_total", "counter",
+                  "Changes by what became of them.");
+    for (int i = 0; i < 4; i++)
+        metric_int(out, "signalbox_store_txs_total", results[i],
+                   s->txs_total[i]);
+    metric_counter(out, "signalbox_store_batches_total",
+                   "Transactions, each with the changes that had gathered.",
+                   s->batches_total);
+    metric_counter(out, "signalbox_store_rows_written_total", "Rows written.",
+                   s->rows_written_total);
+    metric_counter(out, "signalbox_store_queries_total", "Pages of rows read.",
+                   s->queries_total);
+    metric_gauge(out, "signalbox_store_waiting",
+                 "Changes that are not on the disk yet.", s->waiting);
+    write_seconds(out, "signalbox_store_batch_seconds_total",
+                  "Time spent in transactions, their sync included.",
+                  s->batch_us_total);
+    write_seconds(out, "signalbox_store_sync_seconds_total",
+                  "Of that, the time spent in the commit.", s->sync_us_total);
+    metric_gauge(out, "signalbox_store_log_bytes",
+                 "What is not folded into the database yet.", s->log_bytes);
+    metric_gauge(out, "signalbox_store_data_bytes", "The database file.",
+                 s->data_bytes);
+    metric_gauge(out, "signalbox_store_full",
+                 "1 while the disk has no space for changes.", s->is_full);
+}
+
+static void status_label(char *to, size_t size, unsigned status)
+{
+    struct str name = task_status_name((enum task_status)status);
+
+    snprintf(to, size, "status=\"%.*s\"", STR_ARG(name));
+}
+
+static void write_tasks(struct buf *out, const struct tasks_stats *s)
+{
+    char label[48];
+
+    metric_family(out, "signalbox_tasks", "gauge",
+                  "Tasks that are not over, by status.");
+    for (unsigned i = 1; i < N_TASK_STATUS; i++) {
+        if (task_is_over((enum task_status)i))
+            continue;
+        status_label(label, sizeof(label), i);
+        metric_int(out, "signalbox_tasks", label, s->by_status[i]);
+    }
+    metric_counter(out, "signalbox_tasks_accepted_total",
+                   "Tasks, and further turns of tasks, accepted.",
+                   s->accepted_total);
+    metric_counter(out, "signalbox_tasks_repeated_total",
+                   "Messages answered by their idempotency key.",
+                   s->repeated_total);
+    metric_family(out, "signalbox_tasks_over_total", "counter",
+                  "Tasks that came to an end, by status.");
+    for (unsigned i = 1; i < N_TASK_STATUS; i++) {
+        if (!task_is_over((enum task_status)i))
+            continue;
+        status_label(label, sizeof(label), i);
+        metric_int(out, "signalbox_tasks_over_total", label, s->over_total[i]);
+    }
+    metric_counter(out, "signalbox_tasks_late_total",
+                   "Results that came after the end, and were ignored.",
+                   s->late_total);
+    metric_gauge(out, "signalbox_tasks_unfinished_bytes",
+                 "Texts of tasks that are not over.", s->unfinished_bytes);
+    metric_gauge(out, "signalbox_tasks_listeners",
+                 "Who waits for tasks, or watches them.", s->listeners);
+    metric_gauge(out, "signalbox_tasks_ring_bytes",
+                 "Events of tasks kept for who comes back.", s->ring_bytes);
+}
+
+static void write_walk(struct buf *out, const struct walk_stats *s)
+{
+    write_tasks(out, &s->tasks);
+    metric_gauge(out, "signalbox_results_waiting",
+                 "Results that wait for space on the disk.",
+                 s->results_waiting);
+    metric_gauge(out, "signalbox_deliveries",
+                 "Tasks on their way to an agent, or with one.",
+                 s->deliver.on_the_way);
+    metric_counter(out, "signalbox_deliveries_started_total",
+                   "Tasks carried to an agent.", s->deliver.started_total);
+    metric_counter(out, "signalbox_deliveries_results_total",
+                   "Results that agents gave.", s->deliver.results_total);
+    metric_counter(out, "signalbox_deliveries_cancelled_total",
+                   "Deliveries stopped on the way.",
+                   s->deliver.cancelled_total);
+}
+
+static void write_feed(struct buf *out, const struct feed_stats *s)
+{
+    metric_counter(out, "signalbox_feed_entries_total",
+                   "Entries of the feed since the start.", s->entries_total);
+    metric_gauge(out, "signalbox_feed_newest", "Seq of the newest entry.",
+                 s->newest);
+    metric_gauge(out, "signalbox_feed_readers", "Who reads along.", s->readers);
+    metric_counter(out, "signalbox_feed_pages_total",
+                   "Pages of older entries read from the store.",
+                   s->pages_total);
+}
+
+static void write_access(struct buf *out, const struct access_stats *s)
+{
+    metric_gauge(out, "signalbox_users", "Users there are.", s->users);
+    metric_gauge(out, "signalbox_tokens", "Tokens that are not revoked.",
+                 s->tokens);
+    metric_counter(out, "signalbox_tokens_refused_total",
+                   "Requests without a good token.", s->refused_total);
+}
+
+static void write_open(struct buf *out, const struct calls *c)
+{
+    static const char *const kinds[N_OPEN_KINDS] = {
+        [OPEN_ASKING] = "kind=\"asking\"",
+        [OPEN_WAITING] = "kind=\"waiting\"",
+        [OPEN_EVENTS] = "kind=\"events\"",
+        [OPEN_FEED] = "kind=\"feed\""};
+
+    metric_family(out, "signalbox_calls_open", "gauge",
+                  "Requests that wait for something, and streams.");
+    for (int i = 0; i < N_OPEN_KINDS; i++)
+        metric_int(out, "signalbox_calls_open", kinds[i], c->n_by_kind[i]);
+    metric_counter(out, "signalbox_calls_shut_out_total",
+                   "Streams and waiting requests ended because their token was "
+                   "good no more.",
+                   c->revoked_total);
+}
+
+void call_metrics(struct call *c)
+{
+    struct calls *calls = c->calls;
+    struct net_stats net = net_stats(calls->net);
+    struct store_stats store = store_stats(calls->store);
+    struct walk_stats walk = walk_stats(calls->walk);
+    struct feed_stats feed = feed_stats(calls->feed);
+    struct access_stats access = access_stats(calls->access);
+
+    metric_family(c->body, "signalbox_build_info", "gauge",
+                  "Constant 1, with the version as a label.");
+    metric_int(c->body, "signalbox_build_info",
+               "version=\"" SIGNALBOX_VERSION "\"", 1);
+    write_http(c->body, &net);
+    write_open(c->body, calls);
+    write_store(c->body, &store);
+    write_walk(c->body, &walk);
+    write_feed(c->body, &feed);
+    write_access(c->body, &access);
+    metric_counter(c->body, "signalbox_config_reloads_total",
+                   "Configurations taken over while running.",
+                   calls->reloads_total);
+    metric_counter(c->body, "signalbox_config_reloads_failed_total",
+                   "Configurations turned down while running.",
+                   calls->reloads_failed_total);
+    metric_process(c->body, &calls->files, loop_mono_ms(calls->loop));
+    call_answer(c, 200, WATCH_METRICS_TYPE);
+}

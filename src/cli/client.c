@@ -1,0 +1,608 @@
+/* One handle of libcurl's easy interface, set up anew for each call. Turned
+ * down: our own HTTP (net/ is a server, and TLS would be missing), and a
+ * library of curl's size in the server itself: only the executable links it.
+ *
+ * What would break it: a token in an argument or a log, or an answer shown
+ * without being tamed. Words of the server reach the terminal through
+ * cli_error, grid and text_tame alone. */
+#include "cli/client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define DEFAULT_URL "http://127.0.0.1:8787"
+
+struct client {
+    struct cli *c;
+    CURL *curl;
+    char url[CLIENT_URL_MAX + 1]; /* without a slash at the end */
+    char token[CLIENT_TOKEN_MAX + 1];
+    struct clock clock;
+    struct buf body;
+    struct arena arena; /* of the reply's tree */
+    struct client_reply reply;
+    struct sse sse;
+    char curl_said[CURL_ERROR_SIZE];
+    bool has_notice;
+
+    /* The call that is going on. */
+    const struct client_request *now;
+    int64_t begun_ms, heard_ms; /* monotonic */
+    bool is_decided;            /* whether the answer is a stream is known */
+    bool is_stream, is_enough;  /* on_event wanted no more */
+    enum err cut;               /* why we ended it ourselves */
+};
+
+/* Where, and as whom. */
+
+static bool read_url(struct client *cl, enum exit_status *status)
+{
+    struct str url = args_get(&cl->c->args, "url");
+    const char *where = "--url";
+
+    if (!url.n) {
+        url = str_of(config_env(cl->c->environ, "SIGNALBOX_URL"));
+        where = "SIGNALBOX_URL";
+    }
+    if (!url.n)
+        url = STR(DEFAULT_URL);
+    while (url.n && url.p[url.n - 1] == '/')
+        url.n--;
+    if (url.n > CLIENT_URL_MAX || str_has_control(url) ||
+        str_find(url, ' ', 0) < url.n || str_find(url, '?', 0) < url.n ||
+        str_find(url, '#', 0) < url.n || str_find(url, '@', 0) < url.n ||
+        (!str_starts(url, STR("http://")) &&
+         !str_starts(url, STR("https://")))) {
+        *status = cli_error(cl->c, ERR_USAGE,
+                            "%s is \"%.*s\", which is no server's address: "
+                            "write it like " DEFAULT_URL,
+                            where, STR_ARG(str_sub(url, 0, 200)));
+        return false;
+    }
+    snprintf(cl->url, sizeof(cl->url), "%.*s", STR_ARG(url));
+    return true;
+}
+
+/* At most so many bytes of a file; pipes are read too. */
+static enum err read_file(const char *path, char *to, size_t max, size_t *n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t got = 1;
+
+    *n = 0;
+    if (fd < 0)
+        return ERR_NOT_FOUND;
+    while (got > 0 && *n < max) {
+        got = read(fd, to + *n, max - *n);
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got > 0)
+            *n += (size_t)got;
+    }
+    close(fd);
+    return got < 0 ? ERR_IO : OK;
+}
+
+static bool no_token(struct client *cl, enum exit_status *status)
+{
+    *status = cli_error(
+        cl->c, ERR_UNAUTHENTICATED,
+        "a token is needed: export SIGNALBOX_TOKEN=sbx_..., or name a file "
+        "that has it with --token-file FILE. A server's first start prints "
+        "one; signalbox help token says how to make more");
+    return false;
+}
+
+static bool read_token(struct client *cl, enum exit_status *status)
+{
+    struct str file = args_get(&cl->c->args, "token-file"), token;
+    char text[CLIENT_TOKEN_MAX + 2];
+    const char *where = file.n ? file.p : "SIGNALBOX_TOKEN";
+    size_t n;
+
+    if (file.n) {
+        if (read_file(file.p, text, sizeof(text), &n)) {
+            *status = cli_error(cl->c, ERR_USAGE, "cannot read %s: %s", file.p,
+                                strerror(errno));
+            return false;
+        }
+        token = (struct str){text, n};
+        while (token.n && strchr("\r\n", token.p[token.n - 1]))
+            token.n--;
+    } else {
+        token = str_of(config_env(cl->c->environ, "SIGNALBOX_TOKEN"));
+    }
+    token = str_trim(token);
+    if (!token.n && !file.n)
+        return no_token(cl, status);
+    for (size_t i = 0; i < token.n; i++)
+        if (token.p[i] <= ' ' || token.p[i] >= 0x7f)
+            token.n = 0;
+    if (!token.n || token.n > CLIENT_TOKEN_MAX) {
+        *status = cli_error(cl->c, ERR_UNAUTHENTICATED,
+                            "what is in %s is no token: one begins with sbx_ "
+                            "and has no blank in it",
+                            where);
+        return false;
+    }
+    snprintf(cl->token, sizeof(cl->token), "%.*s", STR_ARG(token));
+    return true;
+}
+
+static bool on_event(void *ctx, const struct sse_event *e)
+{
+    struct client *cl = ctx;
+
+    client_notice_off(cl);
+    cl->is_enough = !cl->now->on_event(cl->now->ctx, e);
+    return !cl->is_enough;
+}
+
+struct client *client_new(struct cli *c, enum exit_status *status)
+{
+    struct client *cl = calloc(1, sizeof(*cl));
+
+    if (!cl || curl_global_init(CURL_GLOBAL_DEFAULT) ||
+        !(cl->curl = curl_easy_init())) {
+        *status = cli_error(c, ERR_NOMEM, "out of memory");
+        free(cl);
+        return NULL;
+    }
+    cl->c = c;
+    cl->clock = clock_system();
+    buf_init(&cl->body, CLIENT_BODY_MAX);
+    arena_init(&cl->arena, 2UL * CLIENT_BODY_MAX);
+    sse_init(&cl->sse, CLIENT_EVENT_MAX, on_event, cl);
+    if (read_url(cl, status) && read_token(cl, status))
+        return cl;
+    client_free(cl);
+    return NULL;
+}
+
+void client_free(struct client *cl)
+{
+    if (!cl)
+        return;
+    client_notice_off(cl);
+    curl_easy_cleanup(cl->curl);
+    curl_global_cleanup();
+    buf_fini(&cl->body);
+    arena_fini(&cl->arena);
+    sse_fini(&cl->sse);
+    explicit_bzero(cl->token, sizeof(cl->token));
+    free(cl);
+}
+
+const struct client_reply *client_reply(const struct client *cl)
+{
+    return &cl->reply;
+}
+
+struct str client_last_id(const struct client *cl)
+{
+    return buf_str(&cl->sse.id);
+}
+
+/* For people who wait. */
+
+void client_notice(struct client *cl, const char *fmt, ...)
+{
+    char words[256];
+    va_list ap;
+
+    if (!cl->c->notices)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof(words), fmt, ap);
+    va_end(ap);
+    str_tame(words, strlen(words));
+    fprintf(stderr, "\r%.76s\033[K", words);
+    cl->has_notice = true;
+}
+
+void client_notice_off(struct client *cl)
+{
+    if (cl->has_notice)
+        fprintf(stderr, "\r\033[K");
+    cl->has_notice = false;
+}
+
+/* One call. */
+
+static int64_t mono_ms(const struct client *cl)
+{
+    return cl->clock.mono_ms(cl->clock.ctx);
+}
+
+static void decide(struct client *cl)
+{
+    const char *type = NULL;
+    long status = 0;
+
+    cl->is_decided = true;
+    curl_easy_getinfo(cl->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(cl->curl, CURLINFO_CONTENT_TYPE, &type);
+    cl->is_stream = cl->now->on_event && status == 200 && type &&
+                    strncasecmp(type, "text/event-stream", 17) == 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+    struct client *cl = ctx;
+    struct str bytes = {p, size * n};
+
+    cl->heard_ms = mono_ms(cl);
+    if (!cl->is_decided)
+        decide(cl);
+    if (cl->is_stream) {
+        cl->cut = sse_feed(&cl->sse, bytes);
+    } else {
+        buf_add_str(&cl->body, bytes);
+        cl->cut = cl->body.over ? ERR_LIMIT : OK;
+    }
+    return cl->cut ? CURL_WRITEFUNC_ERROR : bytes.n;
+}
+
+/* Called about once a second, whether or not anything comes. */
+static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t d,
+                       curl_off_t e)
+{
+    struct client *cl = ctx;
+    int64_t now_ms = mono_ms(cl);
+
+    (void)a, (void)b, (void)d, (void)e;
+    if (cl->now->notice && !cl->is_stream && now_ms - cl->begun_ms >= 1000)
+        client_notice(cl, "%s, %" PRId64 " s", cl->now->notice,
+                      (now_ms - cl->begun_ms) / 1000);
+    if (!cl->now->on_event || now_ms - cl->heard_ms < CLIENT_SILENCE_MS)
+        return 0;
+    cl->cut = ERR_TIMEOUT;
+    return 1;
+}
+
+static struct curl_slist *add_header(struct curl_slist *list, const char *fmt,
+                                     ...) PRINTF_LIKE(2, 3);
+static struct curl_slist *add_header(struct curl_slist *list, const char *fmt,
+                                     ...)
+{
+    char line[CLIENT_TOKEN_MAX + 64];
+    struct curl_slist *more;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof(line), fmt, ap);
+    va_end(ap);
+    more = curl_slist_append(list, line);
+    explicit_bzero(line, sizeof(line));
+    return more ? more : list;
+}
+
+static struct curl_slist *headers(struct client *cl,
+                                  const struct client_request *r)
+{
+    struct curl_slist *h =
+        add_header(NULL, "Authorization: Bearer %s", cl->token);
+    struct str id = client_last_id(cl);
+
+    h = add_header(h, "Accept: %s",
+                   r->on_event ? "text/event-stream" : "application/json");
+    /* Nobody need be asked before a body is sent. */
+    h = add_header(h, "Expect:");
+    if (r->body.n)
+        h = add_header(h, "Content-Type: application/json");
+    if (r->resumes && id.n && !str_has_control(id))
+        h = add_header(h, "Last-Event-ID: %.*s", STR_ARG(id));
+    return h;
+}
+
+static void set_up(struct client *cl, const struct client_request *r,
+                   const char *url, struct curl_slist *h)
+{
+    int64_t timeout_ms = r->timeout_ms ? r->timeout_ms : CLIENT_TIMEOUT_MS;
+    CURL *u = cl->curl;
+
+    curl_easy_reset(u);
+    cl->curl_said[0] = '\0';
+    curl_easy_setopt(u, CURLOPT_ERRORBUFFER, cl->curl_said);
+    curl_easy_setopt(u, CURLOPT_URL, url);
+    curl_easy_setopt(u, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(u, CURLOPT_PROXY, "");
+    curl_easy_setopt(u, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(u, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(u, CURLOPT_USERAGENT, "signalbox/" SIGNALBOX_VERSION);
+    curl_easy_setopt(u, CURLOPT_CONNECTTIMEOUT_MS, (long)CLIENT_CONNECT_MS);
+    curl_easy_setopt(u, CURLOPT_TIMEOUT_MS,
+                     r->on_event ? 0L : (long)timeout_ms);
+    curl_easy_setopt(u, CURLOPT_HTTPHEADER, h);
+    curl_easy_setopt(u, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(u, CURLOPT_WRITEDATA, cl);
+    curl_easy_setopt(u, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(u, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(u, CURLOPT_XFERINFODATA, cl);
+    if (strcmp(r->method, "GET") == 0)
+        return;
+    curl_easy_setopt(u, CURLOPT_POSTFIELDS, r->body.n ? r->body.p : "");
+    curl_easy_setopt(u, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.n);
+    curl_easy_setopt(u, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+/* What came of it. */
+
+static enum err nobody(struct client *cl, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
+static enum err nobody(struct client *cl, const char *fmt, ...)
+{
+    char words[320];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof(words), fmt, ap);
+    va_end(ap);
+    return why_err(&cl->reply.why, ERR_UNREACHABLE, "%s", words);
+}
+
+static enum err not_there(struct client *cl)
+{
+    return nobody(cl,
+                  "nobody answers at %.100s: is the server running? "
+                  "script/server starts one; SIGNALBOX_URL or --url says where "
+                  "it is",
+                  cl->url);
+}
+
+/* Nothing came back, or not all of it. */
+static enum err broken(struct client *cl, CURLcode code)
+{
+    switch ((int)code) {
+    case CURLE_COULDNT_CONNECT: return not_there(cl);
+    case CURLE_URL_MALFORMAT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return nobody(cl,
+                      "there is no host of the name in %.100s: SIGNALBOX_URL "
+                      "or --url says where the server is",
+                      cl->url);
+    case CURLE_OPERATION_TIMEDOUT:
+        if (!cl->reply.was_sent)
+            return not_there(cl);
+        return nobody(cl, "%.100s took the request and did not answer in time",
+                      cl->url);
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE:
+        return nobody(cl, "%.100s hung up before its answer was whole",
+                      cl->url);
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY:
+        return nobody(cl, "what answers at %.100s does not speak HTTP",
+                      cl->url);
+    case CURLE_OUT_OF_MEMORY:
+        return why_err(&cl->reply.why, ERR_NOMEM, "out of memory");
+    default:
+        return nobody(cl, "no connection to %.100s: %s", cl->url,
+                      cl->curl_said[0] ? cl->curl_said
+                                       : curl_easy_strerror(code));
+    }
+}
+
+/* We ended it. */
+static enum err cut(struct client *cl)
+{
+    switch ((int)cl->cut) {
+    case ERR_GONE: return OK;
+    case ERR_LIMIT:
+        return why_err(&cl->reply.why, ERR_LIMIT,
+                       "the answer of %.100s is larger than is taken: ask for "
+                       "less at once, with --limit N",
+                       cl->url);
+    default:
+        return nobody(cl, "%.100s has said nothing for %d s", cl->url,
+                      CLIENT_SILENCE_MS / 1000);
+    }
+}
+
+static enum err err_of_code(struct str code)
+{
+    for (int e = OK + 1; e < N_ERR; e++)
+        if (str_eq(str_of(err_row((enum err)e)->code), code))
+            return (enum err)e;
+    return OK;
+}
+
+/* A code of a server newer than we are: what others of its status mean. */
+static enum err err_of_status(int status)
+{
+    if (status > 501 && status < 505)
+        return ERR_OVERLOADED;
+    for (int e = OK + 1; e < N_ERR; e++)
+        if (err_row((enum err)e)->http_status == status)
+            return (enum err)e;
+    return status < 500 ? ERR_BAD_REQUEST : ERR_INTERNAL;
+}
+
+/* What the server says about what it refused. */
+static enum err refused(struct client *cl, const struct json *error)
+{
+    struct str code = json_str_or(json_get(error, STR("code")), STR(""));
+    struct str words = json_str_or(json_get(error, STR("message")), code);
+    const struct json *nearest =
+        json_get(json_get(error, STR("details")), STR("nearest"));
+    struct str name = json_str_or(json_at(nearest, 0), STR(""));
+    enum err e = err_of_code(code);
+
+    if (!e)
+        e = err_of_status(cl->reply.status);
+    words = str_sub(words, 0, 400);
+    if (name.n && !memmem(words.p, words.n, name.p, name.n))
+        return why_err(&cl->reply.why, e, "%.*s; did you mean %.*s?",
+                       STR_ARG(words), STR_ARG(str_sub(name, 0, 80)));
+    if (e == ERR_UNAUTHENTICATED)
+        return why_err(&cl->reply.why, e,
+                       "%.*s; the token is from %s, the server is %.60s",
+                       STR_ARG(str_sub(words, 0, 300)),
+                       args_has(&cl->c->args, "token-file") ? "--token-file"
+                                                            : "SIGNALBOX_TOKEN",
+                       cl->url);
+    return why_err(&cl->reply.why, e, "%.*s", STR_ARG(words));
+}
+
+/* An answer came, whole. */
+static enum err understood(struct client *cl)
+{
+    struct client_reply *reply = &cl->reply;
+    char *elsewhere = NULL;
+    const struct json *error;
+
+    if (cl->is_stream || (reply->status == 204 && !cl->body.n))
+        return OK;
+    reply->json = json_parse(&cl->arena, buf_str(&cl->body), 0, NULL);
+    error = json_get(reply->json, STR("error"));
+    if (reply->status / 100 == 2 && reply->json &&
+        reply->json->type == JSON_OBJ)
+        return OK;
+    if (reply->status / 100 > 3 && json_get(error, STR("code")))
+        return refused(cl, error);
+    reply->json = NULL;
+    curl_easy_getinfo(cl->curl, CURLINFO_REDIRECT_URL, &elsewhere);
+    if (elsewhere)
+        return nobody(cl,
+                      "%.100s sends on to %.100s: give that as SIGNALBOX_URL "
+                      "or --url if it is right",
+                      cl->url, elsewhere);
+    return nobody(cl,
+                  "what answers at %.100s is no Signalbox: status %d, and not "
+                  "the JSON that it would send",
+                  cl->url, reply->status);
+}
+
+enum err client_call(struct client *cl, const struct client_request *r)
+{
+    char url[CLIENT_URL_MAX + 4096 + 1];
+    struct curl_slist *h = headers(cl, r);
+    long status = 0, sent = 0;
+    CURLcode code;
+
+    cl->reply = (struct client_reply){0};
+    buf_clear(&cl->body);
+    arena_reset(&cl->arena);
+    sse_restart(&cl->sse);
+    cl->now = r;
+    cl->cut = OK;
+    cl->is_decided = cl->is_stream = cl->is_enough = false;
+    cl->begun_ms = cl->heard_ms = mono_ms(cl);
+    snprintf(url, sizeof(url), "%s%.*s", cl->url, STR_ARG(r->path));
+    set_up(cl, r, url, h);
+    code = curl_easy_perform(cl->curl);
+    curl_slist_free_all(h);
+    client_notice_off(cl);
+    curl_easy_getinfo(cl->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(cl->curl, CURLINFO_REQUEST_SIZE, &sent);
+    cl->reply.status = (int)status;
+    cl->reply.was_sent = sent > 0;
+    cl->reply.err = cl->cut ? cut(cl)
+                    : code  ? broken(cl, code)
+                            : understood(cl);
+    return cl->reply.err;
+}
+
+enum exit_status client_fail(struct client *cl)
+{
+    const struct client_reply *r = &cl->reply;
+    struct buf line;
+
+    client_notice_off(cl);
+    if (!cl->c->json || !r->json)
+        return cli_error(cl->c, r->err, "%s", r->why.text);
+    buf_init(&line, CLI_OUT_MAX);
+    cli_json_line(&line, r->json);
+    fprintf(stderr, "%.*s", STR_ARG(buf_str(&line)));
+    buf_fini(&line);
+    return err_row(r->err)->exit_status;
+}
+
+/* Paths. */
+
+void client_add_part(struct buf *path, struct str part)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+    for (size_t i = 0; i < part.n; i++)
+        if (part.p[i] && strchr(plain, part.p[i]))
+            buf_add_char(path, part.p[i]);
+        else
+            buf_addf(path, "%%%02X", (unsigned char)part.p[i]);
+}
+
+void client_add_query(struct buf *path, const char *name, struct str value)
+{
+    bool is_first = str_find(buf_str(path), '?', 0) == path->n;
+
+    buf_addf(path, "%c%s=", is_first ? '?' : '&', name);
+    client_add_part(path, value);
+}
+
+/* One page. *next is the cursor behind it, empty at the end. */
+static enum err list_page(struct client *cl, struct str path, int64_t n,
+                          struct buf *cursor)
+{
+    char count[24];
+    struct buf full;
+    enum err e;
+
+    buf_init(&full, 4096);
+    buf_add_str(&full, path);
+    snprintf(count, sizeof(count), "%" PRId64, n);
+    client_add_query(&full, "limit", str_of(count));
+    if (cursor->n)
+        client_add_query(&full, "cursor", buf_str(cursor));
+    e = full.over
+            ? why_err(&cl->reply.why, ERR_LIMIT,
+                      "what is asked for is too long")
+            : client_call(cl, &(struct client_request){.method = "GET",
+                                                       .path = buf_str(&full)});
+    cl->reply.err = e;
+    buf_fini(&full);
+    return e;
+}
+
+enum err client_list(struct client *cl, struct str path, int64_t limit,
+                     client_item_fn *each, void *ctx, bool *more)
+{
+    struct buf cursor;
+    bool goes_on = true;
+    enum err e = OK;
+
+    *more = false;
+    buf_init(&cursor, 2048);
+    while (goes_on && !e) {
+        int64_t n = limit < CLIENT_PAGE ? limit : CLIENT_PAGE;
+        struct json *items = NULL;
+        struct str next;
+
+        e = list_page(cl, path, n, &cursor);
+        if (!e)
+            items = json_get(cl->reply.json, STR("items"));
+        if (!items || items->type != JSON_ARR)
+            break;
+        JSON_EACH(item, items)
+        if (goes_on && limit-- > 0)
+            goes_on = each(ctx, item);
+        next =
+            json_str_or(json_get(cl->reply.json, STR("next_cursor")), STR(""));
+        *more = next.n > 0;
+        goes_on = goes_on && next.n && limit > 0;
+        buf_clear(&cursor);
+        buf_add_str(&cursor, next);
+    }
+    buf_fini(&cursor);
+    return e;
+}

@@ -1,0 +1,90 @@
+#ifndef CLI_CLIENT_H
+#define CLI_CLIENT_H
+
+/* client: the commands' way to a running server, over the HTTP API.
+ *
+ * The server is named by --url or SIGNALBOX_URL, the token by --token-file or
+ * SIGNALBOX_TOKEN; there is no option for the token itself, since everybody on
+ * the machine can read the command lines of others. No proxy is used, no
+ * redirect followed, every wait has an end and every answer a limit.
+ * Threads: the main one. */
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/sse.h"
+
+struct client;
+
+/* The options that client_new reads. */
+#define CLIENT_OPTIONS                                                      \
+    {"url", "URL", "the server; else $SIGNALBOX_URL, else on this machine", \
+     false},                                                                \
+    {                                                                       \
+        "token-file", "FILE", "read the token here; else $SIGNALBOX_TOKEN", \
+            false                                                           \
+    }
+
+enum {
+    CLIENT_TIMEOUT_MS = 30 * 1000,
+    CLIENT_CONNECT_MS = 5 * 1000,
+    CLIENT_SILENCE_MS = 60 * 1000, /* a stream that says nothing is dead */
+    CLIENT_BODY_MAX = 256 * 1024 * 1024,
+    CLIENT_EVENT_MAX = 32 * 1024 * 1024,
+    CLIENT_TOKEN_MAX = 512,
+    CLIENT_URL_MAX = 1024,
+    CLIENT_PAGE = 50, /* of a list; an item can be of some megabytes */
+};
+
+/* NULL: it has been said what is missing, and *status is what to end with. */
+MUST_USE struct client *client_new(struct cli *c, enum exit_status *status);
+void client_free(struct client *cl);
+
+struct client_request {
+    const char *method;
+    struct str path;    /* "/api/tasks?limit=5" */
+    struct str body;    /* JSON; empty: none */
+    int64_t timeout_ms; /* for all of it; zero: CLIENT_TIMEOUT_MS */
+    sse_fn *on_event;   /* ask for a stream, without limit of time; else NULL */
+    void *ctx;
+    bool resumes;       /* go on behind the last event that was heard */
+    const char *notice; /* what is waited for, for people; may be NULL */
+};
+
+/* What came of it. Lives until the next call. */
+struct client_reply {
+    enum err err;
+    struct why why;    /* in words, when err is not OK */
+    int status;        /* HTTP; zero: there was no answer */
+    bool was_sent;     /* the server may have got the request */
+    struct json *json; /* the answer or the server's error; NULL for none */
+};
+
+/* Ask, and wait for the answer. OK: any 2xx; of a stream, that it ended, or
+ * that on_event wanted no more. ERR_UNREACHABLE: nobody there, or nobody who
+ * speaks as a server does. Otherwise what the server's code stands for. */
+MUST_USE enum err client_call(struct client *cl,
+                              const struct client_request *r);
+const struct client_reply *client_reply(const struct client *cl);
+
+/* Say what went wrong in the last call, and return the status that belongs to
+ * it. With --json the server's own words, whole. */
+enum exit_status client_fail(struct client *cl);
+
+/* The id of the last event that was heard; empty before the first. */
+struct str client_last_id(const struct client *cl);
+
+/* Show or take away a line for people who wait; nothing in a pipe. */
+void client_notice(struct client *cl, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void client_notice_off(struct client *cl);
+
+/* Add a part of a path, and a part of its query, escaped as needed. */
+void client_add_part(struct buf *path, struct str part);
+void client_add_query(struct buf *path, const char *name, struct str value);
+
+/* Go through a list, page by page, up to `limit` items. False from `each`
+ * ends it. *more: there are more than were asked for. */
+typedef bool client_item_fn(void *ctx, const struct json *item);
+MUST_USE enum err client_list(struct client *cl, struct str path, int64_t limit,
+                              client_item_fn *each, void *ctx, bool *more);
+
+#endif

@@ -1,0 +1,213 @@
+/* feed: what happened, a line for each. Following goes on for as long as
+ * somebody reads: a server that is restarted is found again, and the cursor
+ * sees to it that nothing is left out or told twice. */
+#include "cli/client.h"
+#include "cli/grid.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { ENTRY_ARENA_BYTES = 4 * 1024 * 1024, SLOWEST_MS = 5000 };
+
+const struct arg_option cli_feed_options[] = {
+    {"follow", NULL, "wait for what happens next, until Ctrl-C", false},
+    {"after", "SEQ", "only what came after this entry", false},
+    {"limit", "N", "end after so many", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+struct reading {
+    struct cli *c;
+    struct client *cl;
+    struct arena arena;
+    int64_t after;
+    int64_t left;  /* entries still wanted */
+    bool is_heard; /* something came since the last connection was made */
+    enum exit_status status;
+};
+
+static struct str field(const struct json *v, struct str key)
+{
+    return json_str_or(json_get(v, key), STR(""));
+}
+
+/* One entry on one line. */
+
+static void add_type(struct cli *c, struct str type)
+{
+    static const struct {
+        struct str end;
+        enum colour colour;
+    } colours[] = {{{".completed", 10}, GREEN},
+                   {{".failed", 7}, RED},
+                   {{".expired", 8}, RED},
+                   {{".cancelled", 10}, YELLOW}};
+    struct str shown = cli_tamed(c, type);
+
+    for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
+        if (type.n > colours[i].end.n &&
+            str_eq(str_sub(type, type.n - colours[i].end.n, type.n),
+                   colours[i].end)) {
+            cli_coloured(c, colours[i].colour, shown);
+            shown.p = NULL;
+            break;
+        }
+    if (shown.p)
+        buf_add_str(&c->out, shown);
+    buf_addf(&c->out, "%*s", shown.n < 14 ? (int)(14 - shown.n) : 0, "");
+}
+
+static void add_word(struct cli *c, const char *before, struct str word)
+{
+    if (word.n)
+        buf_addf(&c->out, " %s%.*s", before, STR_ARG(cli_tamed(c, word)));
+}
+
+/* The day only when it is not today's. */
+static void add_when(struct cli *c, int64_t at_ms)
+{
+    struct cli_time at = cli_time(at_ms), now = cli_time(cli_now_ms());
+    size_t day = strlen("2025-11-15 ");
+    bool is_today =
+        strlen(at.text) > day && strncmp(at.text, now.text, day) == 0;
+
+    buf_addf(&c->out, "%s ", is_today ? at.text + day : at.text);
+}
+
+static void add_entry(struct cli *c, const struct json *e)
+{
+    const struct json *data = json_get(e, STR("data"));
+    struct str type = field(e, STR("type"));
+
+    buf_addf(&c->out, "%5" PRId64 " ", json_int_or(json_get(e, STR("seq")), 0));
+    add_when(c, json_int_or(json_get(e, STR("at_ms")), 0));
+    add_type(c, type);
+    add_word(c, "", field(e, STR("task_id")));
+    add_word(c, "", field(e, STR("agent")));
+    if (str_eq(type, STR("task.accepted")))
+        add_word(c, "from ", field(e, STR("requester")));
+    add_word(c, "", field(data, STR("user")));
+    add_word(c, "", field(data, STR("token_id")));
+    add_word(c, "", field(data, STR("error_code")));
+    add_word(c, "by ", field(data, STR("by")));
+    buf_add_char(&c->out, '\n');
+    arena_reset(&c->arena);
+}
+
+/* False: no more of them. */
+static bool show_entry(struct reading *r, const struct json *e)
+{
+    if (r->c->json)
+        cli_json_line(&r->c->out, e);
+    else
+        add_entry(r->c, e);
+    r->status = cli_flush(r->c, EXIT_DONE);
+    return r->status == EXIT_DONE && --r->left > 0;
+}
+
+/* What has happened. */
+
+static enum exit_status read_past(struct reading *r)
+{
+    bool goes_on = true;
+
+    while (goes_on) {
+        struct json *items;
+        char path[64];
+        int64_t next;
+
+        snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, r->after);
+        if (client_call(r->cl, &(struct client_request){.method = "GET",
+                                                        .path = str_of(path)}))
+            return client_fail(r->cl);
+        items = json_get(client_reply(r->cl)->json, STR("items"));
+        next = json_int_or(
+            json_get(client_reply(r->cl)->json, STR("next_after")), r->after);
+        if (items && items->type == JSON_ARR)
+            JSON_EACH(e, items)
+        goes_on = goes_on && show_entry(r, e);
+        /* A page may be empty for this caller and yet not be the last. */
+        goes_on = goes_on && next > r->after;
+        r->after = next;
+    }
+    return r->status;
+}
+
+/* And what happens. */
+
+static bool on_event(void *ctx, const struct sse_event *e)
+{
+    struct reading *r = ctx;
+    struct json *entry;
+
+    arena_reset(&r->arena);
+    entry = json_parse(&r->arena, e->data, 0, NULL);
+    r->is_heard = true;
+    return !entry || entry->type != JSON_OBJ || show_entry(r, entry);
+}
+
+/* Whether what went wrong may pass. */
+static bool may_pass(const struct client_reply *reply)
+{
+    return reply->err == OK || reply->err == ERR_UNREACHABLE ||
+           reply->status >= 500;
+}
+
+static void wait_ms(int64_t ms)
+{
+    struct timespec t = {ms / 1000, (ms % 1000) * 1000000};
+
+    nanosleep(&t, NULL);
+}
+
+static enum exit_status follow(struct reading *r)
+{
+    bool was_there = false;
+    int64_t pause_ms = 0;
+
+    for (;;) {
+        const struct client_reply *reply = client_reply(r->cl);
+        char path[64] = "/api/feed";
+
+        if (r->after >= 0 && !client_last_id(r->cl).n)
+            snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, r->after);
+        r->is_heard = false;
+        if (client_call(r->cl, &(struct client_request){.method = "GET",
+                                                        .path = str_of(path),
+                                                        .on_event = on_event,
+                                                        .ctx = r,
+                                                        .resumes = true}) &&
+            (!was_there || !may_pass(reply)) && reply->status != 200)
+            return client_fail(r->cl);
+        was_there = true;
+        if (r->status || r->left <= 0)
+            return r->status;
+        if (r->is_heard || reply->status == 200)
+            pause_ms = 0;
+        pause_ms = pause_ms ? pause_ms * 2 : 250;
+        if (pause_ms > SLOWEST_MS)
+            pause_ms = SLOWEST_MS;
+        client_notice(r->cl, "the server has gone; trying again");
+        wait_ms(pause_ms);
+    }
+}
+
+enum exit_status cli_feed(struct cli *c)
+{
+    struct reading r = {.c = c};
+    enum exit_status status = EXIT_DONE;
+    bool follows = args_has(&c->args, "follow");
+
+    if (!cli_number(c, "after", 0, INT64_MAX, follows ? -1 : 0, &r.after,
+                    &status) ||
+        !cli_number(c, "limit", 1, INT64_MAX, INT64_MAX, &r.left, &status) ||
+        !(r.cl = client_new(c, &status)))
+        return status;
+    arena_init(&r.arena, ENTRY_ARENA_BYTES);
+    status = follows ? follow(&r) : read_past(&r);
+    arena_fini(&r.arena);
+    client_free(r.cl);
+    return status;
+}

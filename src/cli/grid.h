@@ -1,0 +1,57 @@
+#ifndef CLI_GRID_H
+#define CLI_GRID_H
+
+/* grid: rows and columns for people. Columns are as wide as their widest
+ * cell; the last one gets what is left of the line and is cut to it. Cells
+ * come from outside: what could steer a terminal or break a line is replaced.
+ * Owns copies of all cells. Threads: one at a time. */
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum {
+    GRID_COLUMNS_MAX = 8,
+    GRID_BYTES_MAX = 64 * 1024 * 1024,
+    GRID_CELL_MAX = 512,   /* bytes that are looked at of one cell */
+    GRID_CELL_COLUMNS = 40 /* of all but the last; longer ones are cut */
+};
+
+/* How to colour the cell of a row; "" for not at all. */
+typedef const char *grid_colour_fn(struct str cell);
+
+struct grid_head {
+    const char *title;
+    grid_colour_fn *colour; /* an escape sequence; NULL: never */
+};
+
+struct grid {
+    const struct grid_head *heads;
+    size_t n_columns, n_rows;
+    struct arena arena;
+    struct grid_row *first, **last;
+    bool is_over; /* rows did not fit in memory */
+};
+
+/* heads has n_columns and outlives the grid. */
+void grid_init(struct grid *g, const struct grid_head *heads, size_t n_columns);
+void grid_fini(struct grid *g);
+
+/* A row; cells has n_columns. */
+void grid_add(struct grid *g, const struct str *cells);
+
+/* Header and rows. width zero: lines as long as they are. */
+void grid_write(const struct grid *g, struct buf *out, unsigned width,
+                bool colour, bool unicode);
+
+/* How many columns a terminal gives to UTF-8 text: two to what is wide (most
+ * of East Asia's characters, pictures), none to what combines. */
+unsigned text_columns(struct str s);
+
+/* The longest beginning of s that fits into so many columns. */
+struct str text_cut(struct str s, unsigned columns);
+
+/* Put '?' for whatever could steer a terminal, but leave line ends and tabs:
+ * for text of more than one line. */
+void text_tame(char *p, size_t n);
+
+#endif

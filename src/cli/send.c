@@ -1,0 +1,500 @@
+/* send: a message to an agent, and its answer.
+ *
+ * Every message has an idempotency key, made here if none was given, and every
+ * try carries the same one. So a connection that breaks, a server that is
+ * killed and started again and one that says "I do not know" are all the same
+ * to us: ask again. The server never starts a second task for it.
+ *
+ * Waiting is done in slices, each a request of its own, so that a peer that
+ * went away without a word is noticed. */
+#include "cli/client.h"
+#include "cli/grid.h"
+#include "model/task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+
+enum {
+    TEXT_MAX = 1024 * 1024,
+    BODY_MAX = 7 * 1024 * 1024, /* if every byte needs six */
+    WAIT_MAX_MS = 10 * 60 * 1000,
+    SLICE_MS = 30 * 1000,
+    ANSWER_MAX = 64 * 1024 * 1024,
+};
+
+/* What a restart of the server takes, and some more. */
+static const int pauses_ms[] = {100, 400, 1000, 2000, 4000, 8000, 15000};
+
+enum { N_PAUSES = sizeof(pauses_ms) / sizeof(pauses_ms[0]) };
+
+const struct arg_option cli_send_options[] = {
+    {"to", "AGENT", "who should get it", false},
+    {"conversation", "ID", "your name for the thread it belongs to", false},
+    {"task", "ID", "a further turn of this task, instead of --to", false},
+    {"key", "KEY", "the same key never starts a second task", false},
+    {"wait", "MS", "for the answer; 600000 if not given", false},
+    {"no-wait", NULL, "print the task's id and leave", false},
+    {"stream", NULL, "print the answer as it comes", false},
+    {"timeout", "MS", "how long the agent may take", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+struct sending {
+    struct cli *c;
+    struct client *cl;
+    struct clock clock;
+    struct buf text;
+    struct str to, conversation, task, key;
+    struct id made_key;
+    int64_t wait_ms, timeout_ms;
+    char notice[64];
+
+    struct buf body; /* of the request */
+    unsigned n_tries;
+    bool was_sent; /* the server may know of it */
+
+    /* With --stream. */
+    struct arena arena;
+    struct buf shown; /* of the answer */
+    bool has_gap;     /* and so it cannot be gone on with */
+    char task_id[ID_BYTES];
+    bool is_over;
+    enum exit_status status;
+};
+
+/* What is to be sent. */
+
+static enum err read_stdin(struct buf *out)
+{
+    for (;;) {
+        char *p = buf_reserve(out, 64 * 1024);
+        ssize_t n = p ? read(STDIN_FILENO, p, 64 * 1024) : 0;
+
+        if (n > 0)
+            buf_commit(out, (size_t)n);
+        else if (n == 0 || errno != EINTR)
+            return out->n > TEXT_MAX + 1 || !p ? ERR_LIMIT : n ? ERR_IO : OK;
+        if (out->n > TEXT_MAX + 1)
+            return ERR_LIMIT;
+    }
+}
+
+/* JSON is UTF-8; what is not would arrive as something else. */
+static bool is_utf8(struct str s)
+{
+    struct buf quoted;
+    struct json_out o;
+    struct arena arena;
+    struct str back;
+    bool is_same;
+
+    buf_init(&quoted, BODY_MAX);
+    arena_init(&arena, BODY_MAX);
+    o = json_out(&quoted);
+    json_put_str(&o, s);
+    is_same = json_unquote(&arena, buf_str(&quoted), &back) && str_eq(back, s);
+    arena_fini(&arena);
+    buf_fini(&quoted);
+    return is_same;
+}
+
+static bool read_text(struct sending *s, enum exit_status *status)
+{
+    struct str given = s->c->args.operands[0];
+    enum err e = OK;
+
+    if (s->c->args.n_operands && !str_eq(given, STR("-"))) {
+        buf_add_str(&s->text, given);
+    } else {
+        if (s->c->notices && !s->c->json && isatty(STDIN_FILENO))
+            fprintf(stderr, "The message, and Ctrl-D at the end:\n");
+        e = read_stdin(&s->text);
+        /* The line end that an editor or echo put there is not meant. */
+        if (!e && s->text.n && s->text.p[s->text.n - 1] == '\n')
+            s->text.n--;
+    }
+    if (e == ERR_IO)
+        *status =
+            cli_error(s->c, e, "cannot read the message: %s", strerror(errno));
+    else if (e || s->text.n > TEXT_MAX)
+        *status = cli_error(s->c, ERR_LIMIT,
+                            "the message is longer than 1 MiB, which is the "
+                            "limit");
+    else if (!s->text.n)
+        *status = cli_error(s->c, ERR_USAGE, "the message is empty");
+    else if (!is_utf8(buf_str(&s->text)))
+        *status = cli_error(s->c, ERR_USAGE,
+                            "the message is not text in UTF-8; base64 would "
+                            "make it so");
+    else
+        return true;
+    return false;
+}
+
+static bool usage_is_good(struct sending *s, enum exit_status *status)
+{
+    struct cli *c = s->c;
+    bool waits = args_has(&c->args, "wait");
+    bool leaves = args_has(&c->args, "no-wait");
+    bool streams = args_has(&c->args, "stream");
+    const char *wrong = NULL;
+
+    if (c->args.n_operands > 1)
+        wrong = "put the message into quotes: signalbox send \"hello there\" "
+                "--to AGENT";
+    else if (!s->to.n && !s->task.n)
+        wrong = "say who should get it: --to AGENT; signalbox agents lists "
+                "them";
+    else if (s->to.n && s->task.n)
+        wrong = "a further turn goes to the agent of its task: --task or --to";
+    else if (s->conversation.n && s->task.n)
+        wrong = "a further turn is in the conversation of its task: --task or "
+                "--conversation";
+    else if (leaves && (waits || streams))
+        wrong = "--no-wait leaves at once, so it goes with neither --wait nor "
+                "--stream";
+    else if (waits && streams)
+        wrong = "--stream waits until the task is over; --timeout limits how "
+                "long that takes";
+    if (wrong)
+        *status = cli_error(c, ERR_USAGE, "%s", wrong);
+    return !wrong;
+}
+
+static bool read_wish(struct sending *s, enum exit_status *status)
+{
+    struct cli *c = s->c;
+    struct id_maker ids;
+
+    s->to = args_get(&c->args, "to");
+    s->conversation = args_get(&c->args, "conversation");
+    s->task = args_get(&c->args, "task");
+    s->key = args_get(&c->args, "key");
+    if (!usage_is_good(s, status) ||
+        !cli_number(c, "wait", 0, WAIT_MAX_MS, WAIT_MAX_MS, &s->wait_ms,
+                    status) ||
+        !cli_number(c, "timeout", 1, 86400000, 0, &s->timeout_ms, status))
+        return false;
+    if (args_has(&c->args, "no-wait"))
+        s->wait_ms = 0;
+    if (!s->key.n) {
+        id_maker_init(&ids, rand_system());
+        s->made_key = id_make(&ids, "cli", s->clock.wall_ms(s->clock.ctx));
+        s->key = str_of(s->made_key.text);
+    }
+    snprintf(s->notice, sizeof(s->notice), "waiting for %.*s",
+             STR_ARG(str_sub(s->to.n ? s->to : s->task, 0, 40)));
+    return read_text(s, status);
+}
+
+static void put_member(struct json_out *o, struct str key, struct str value)
+{
+    if (!value.n)
+        return;
+    json_key(o, key);
+    json_put_str(o, value);
+}
+
+static void put_body(struct sending *s, int64_t wait_ms)
+{
+    struct json_out o;
+
+    buf_clear(&s->body);
+    o = json_out(&s->body);
+    json_open(&o, '{');
+    put_member(&o, STR("text"), buf_str(&s->text));
+    if (s->to.n) {
+        json_key(&o, STR("executor"));
+        json_open(&o, '{');
+        put_member(&o, STR("name"), s->to);
+        json_close(&o, '}');
+    }
+    put_member(&o, STR("conversation_id"), s->conversation);
+    put_member(&o, STR("task_id"), s->task);
+    put_member(&o, STR("idempotency_key"), s->key);
+    json_key(&o, STR("wait_ms"));
+    json_put_int(&o, wait_ms);
+    if (s->timeout_ms) {
+        json_key(&o, STR("timeout_ms"));
+        json_put_int(&o, s->timeout_ms);
+    }
+    json_close(&o, '}');
+}
+
+/* What came of it. */
+
+static struct str field(const struct json *v, struct str key)
+{
+    return json_str_or(json_get(v, key), STR(""));
+}
+
+/* What is not on the screen yet. */
+static void show_answer(struct sending *s, struct str text)
+{
+    struct str shown = buf_str(&s->shown);
+
+    if (str_starts(text, shown)) {
+        cli_text(s->c, str_sub(text, shown.n, text.n));
+    } else {
+        buf_add_char(&s->c->out, '\n');
+        cli_text(s->c, text);
+    }
+    if (text.n && text.p[text.n - 1] != '\n')
+        buf_add_char(&s->c->out, '\n');
+}
+
+static const char *in_words(enum task_status s)
+{
+    switch ((int)s) {
+    case TASK_CANCELLED: return "was cancelled";
+    case TASK_EXPIRED: return "ran out of time";
+    case TASK_DROPPED: return "was dropped";
+    default: return "failed";
+    }
+}
+
+static enum exit_status finish(struct sending *s, const struct json *answer)
+{
+    enum task_status status = task_status_of(field(answer, STR("status")));
+    const struct json *error = json_get(answer, STR("error"));
+    struct str id = cli_tamed(s->c, field(answer, STR("task_id")));
+    struct str state = cli_tamed(s->c, field(answer, STR("status")));
+    struct str words = field(error, STR("message"));
+
+    if (s->c->json) {
+        /* A stream has shown it as its last event. */
+        if (!args_has(&s->c->args, "stream"))
+            cli_json_line(&s->c->out, answer);
+        return status == TASK_COMPLETED || args_has(&s->c->args, "no-wait")
+                   ? EXIT_DONE
+                   : EXIT_FAILED;
+    }
+    if (args_has(&s->c->args, "no-wait")) {
+        buf_addf(&s->c->out, "%.*s\n", STR_ARG(id));
+        return EXIT_DONE;
+    }
+    if (!task_is_over(status))
+        return cli_error(s->c, ERR_TIMEOUT,
+                         "no answer yet: %.*s is %.*s and goes on; signalbox "
+                         "tasks %.*s shows how it stands",
+                         STR_ARG(id), STR_ARG(state), STR_ARG(id));
+    show_answer(s, field(answer, STR("text")));
+    if (status == TASK_COMPLETED)
+        return EXIT_DONE;
+    if (cli_flush(s->c, EXIT_DONE))
+        return EXIT_FAILED;
+    cli_error(s->c, ERR_IO, "%.*s %s%s%.*s", STR_ARG(id), in_words(status),
+              words.n ? ": " : "", STR_ARG(str_sub(words, 0, 600)));
+    return EXIT_FAILED;
+}
+
+/* Trying again. */
+
+static int64_t now_ms(const struct sending *s)
+{
+    return s->clock.mono_ms(s->clock.ctx);
+}
+
+static void pause_for(int64_t ms)
+{
+    struct timespec t = {ms / 1000, (ms % 1000) * 1000000};
+
+    nanosleep(&t, NULL);
+}
+
+static bool may_try_again(struct sending *s)
+{
+    const struct client_reply *r = client_reply(s->cl);
+
+    s->was_sent = s->was_sent || r->was_sent;
+    /* Who was never there is not waited for. */
+    if (r->err == ERR_UNREACHABLE && !r->status)
+        return s->was_sent && s->n_tries < N_PAUSES;
+    return (r->err == ERR_OUTCOME_UNKNOWN ||
+            (r->status >= 502 && r->status <= 504)) &&
+           s->n_tries < N_PAUSES;
+}
+
+static void wait_to_try(struct sending *s)
+{
+    client_notice(s->cl, "the server does not answer; try %u of %d",
+                  s->n_tries + 2, N_PAUSES + 1);
+    pause_for(pauses_ms[s->n_tries++]);
+}
+
+static enum exit_status give_up(struct sending *s)
+{
+    const struct client_reply *r = client_reply(s->cl);
+    bool is_open = s->was_sent &&
+                   (r->err == ERR_UNREACHABLE || r->err == ERR_OUTCOME_UNKNOWN);
+
+    if (!is_open || s->c->json)
+        return client_fail(s->cl);
+    client_notice_off(s->cl);
+    return cli_error(s->c, r->err,
+                     "%.300s. Whether the message was taken is not known: send "
+                     "it again with --key %.*s, which never starts a second "
+                     "task",
+                     r->why.text, STR_ARG(str_sub(s->key, 0, 255)));
+}
+
+/* With a person or a rule in between, who knows how long. */
+static bool is_parked(enum task_status s)
+{
+    return s == TASK_HELD || s == TASK_ESCALATED || s == TASK_INPUT_REQUIRED;
+}
+
+static enum exit_status send_and_wait(struct sending *s)
+{
+    int64_t end_ms = now_ms(s) + s->wait_ms;
+
+    for (;;) {
+        int64_t begun_ms = now_ms(s), left_ms = end_ms - begun_ms;
+        int64_t slice_ms = left_ms > SLICE_MS ? SLICE_MS : left_ms;
+        enum task_status status;
+
+        put_body(s, slice_ms > 0 ? slice_ms : 0);
+        if (client_call(s->cl, &(struct client_request){
+                                   .method = "POST",
+                                   .path = STR("/api/messages"),
+                                   .body = buf_str(&s->body),
+                                   .timeout_ms = slice_ms + CLIENT_TIMEOUT_MS,
+                                   .notice = s->notice})) {
+            if (!may_try_again(s))
+                return give_up(s);
+            wait_to_try(s);
+            continue;
+        }
+        s->was_sent = true;
+        s->n_tries = 0;
+        status =
+            task_status_of(field(client_reply(s->cl)->json, STR("status")));
+        if (task_is_over(status) || is_parked(status) || !status ||
+            now_ms(s) >= end_ms)
+            return finish(s, client_reply(s->cl)->json);
+        /* A server that waits less than it was asked to is not pestered. */
+        if (now_ms(s) - begun_ms < slice_ms / 2)
+            pause_for(500);
+    }
+}
+
+/* Streaming. */
+
+static void show_chunk(struct sending *s, struct str text)
+{
+    if (s->has_gap)
+        return;
+    buf_add_str(&s->shown, text);
+    cli_text(s->c, text);
+}
+
+static void show_event_as_json(struct sending *s, const struct sse_event *e,
+                               const struct json *data)
+{
+    struct buf *out = &s->c->out;
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("event"));
+    json_put_str(&o, cli_tamed(s->c, e->type));
+    json_key(&o, STR("id"));
+    json_put_str(&o, cli_tamed(s->c, e->id));
+    json_key(&o, STR("data"));
+    cli_json_line(out, data);
+    out->n--; /* the line goes on */
+    buf_add_str(out, STR("}\n"));
+    arena_reset(&s->c->arena);
+}
+
+static bool on_event(void *ctx, const struct sse_event *e)
+{
+    struct sending *s = ctx;
+    struct json *data;
+    struct str id;
+
+    arena_reset(&s->arena);
+    data = json_parse(&s->arena, e->data, 0, NULL);
+    if (!data)
+        return true;
+    s->n_tries = 0;
+    id = field(data, STR("task_id"));
+    if (id_is_valid(id, "task"))
+        snprintf(s->task_id, sizeof(s->task_id), "%.*s", STR_ARG(id));
+    if (s->c->json)
+        show_event_as_json(s, e, data);
+    else if (str_eq(e->type, STR("chunk")))
+        show_chunk(s, field(data, STR("text")));
+    else if (str_eq(e->type, STR("gap")))
+        s->has_gap = true;
+    if (str_eq(e->type, STR("result"))) {
+        s->is_over = true;
+        s->status = finish(s, data);
+        return false;
+    }
+    s->status = cli_flush(s->c, EXIT_DONE);
+    return s->status == EXIT_DONE;
+}
+
+static enum err stream_once(struct sending *s)
+{
+    struct client_request r = {
+        .on_event = on_event, .ctx = s, .notice = s->notice};
+    char path[64];
+
+    if (!s->task_id[0]) {
+        put_body(s, 0);
+        r.method = "POST";
+        r.path = STR("/api/messages");
+        r.body = buf_str(&s->body);
+        return client_call(s->cl, &r);
+    }
+    snprintf(path, sizeof(path), "/api/tasks/%s/events", s->task_id);
+    r.method = "GET";
+    r.path = str_of(path);
+    r.resumes = true;
+    return client_call(s->cl, &r);
+}
+
+static enum exit_status send_and_stream(struct sending *s)
+{
+    for (;;) {
+        enum err e = stream_once(s);
+        const struct client_reply *r = client_reply(s->cl);
+
+        if (s->is_over || s->status)
+            return s->status;
+        if (!e && r->json)
+            return finish(s, r->json);
+        s->was_sent = s->was_sent || r->was_sent;
+        /* A stream that ends before its result is one that broke. */
+        if (e ? !may_try_again(s) : s->n_tries >= N_PAUSES)
+            return give_up(s);
+        wait_to_try(s);
+    }
+}
+
+enum exit_status cli_send(struct cli *c)
+{
+    struct sending s = {.c = c, .clock = clock_system()};
+    enum exit_status status = EXIT_DONE;
+
+    buf_init(&s.text, TEXT_MAX + 128 * 1024);
+    buf_init(&s.body, BODY_MAX);
+    buf_init(&s.shown, ANSWER_MAX);
+    arena_init(&s.arena, ANSWER_MAX);
+    if (read_wish(&s, &status) && (s.cl = client_new(c, &status)))
+        status = args_has(&c->args, "stream") ? send_and_stream(&s)
+                                              : send_and_wait(&s);
+    client_free(s.cl);
+    buf_fini(&s.text);
+    buf_fini(&s.body);
+    buf_fini(&s.shown);
+    arena_fini(&s.arena);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* One table of units, read from both ends. Months and years are left out:
+ * nobody agrees how long they are. */
+#include "cli/span.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct {
+    char letter;
+    int64_t ms;
+} units[] = {
+    {'w', 7 * 24 * 3600 * 1000LL},
+    {'d', 24 * 3600 * 1000LL},
+    {'h', 3600 * 1000LL},
+    {'m', 60 * 1000LL},
+    {'s', 1000LL},
+};
+
+enum { N_UNITS = sizeof(units) / sizeof(units[0]), DIGITS_MAX = 4 };
+
+enum err span_read(struct str text, int64_t *out_ms)
+{
+    int64_t n;
+
+    if (text.n < 2 || text.n > DIGITS_MAX + 1 ||
+        str_to_i64(str_sub(text, 0, text.n - 1), &n) || n < 1)
+        return ERR_SYNTAX;
+    for (size_t i = 0; i < N_UNITS; i++)
+        if (units[i].letter == text.p[text.n - 1]) {
+            *out_ms = n * units[i].ms;
+            return OK;
+        }
+    return ERR_SYNTAX;
+}
+
+struct span_text span_write(int64_t ms)
+{
+    struct span_text out = {"0s"};
+
+    for (size_t i = 0; i < N_UNITS; i++)
+        if (ms >= units[i].ms) {
+            snprintf(out.text, sizeof(out.text), "%" PRId64 "%c",
+                     ms / units[i].ms, units[i].letter);
+            return out;
+        }
+    return out;
+}

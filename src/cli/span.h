@@ -1,0 +1,21 @@
+#ifndef CLI_SPAN_H
+#define CLI_SPAN_H
+
+/* span: stretches of time as people write and read them: "30d", "90m". */
+
+#include "base/str.h"
+
+/* "45s", "90m", "12h", "30d", "2w": a whole number, one to four digits, and
+ * its unit. ERR_SYNTAX for anything else, zero included; *out_ms is then
+ * untouched. */
+MUST_USE enum err span_read(struct str text, int64_t *out_ms);
+
+struct span_text {
+    char text[24];
+};
+
+/* The largest unit of which there is a whole one: "0s", "59s", "3m", "26h" is
+ * "1d", "400d" is "57w". What is negative (clocks differ) is "0s". */
+struct span_text span_write(int64_t ms);
+
+#endif

@@ -1,0 +1,78 @@
+/* Commands of two words. The parser knows one table of options per command;
+ * what belongs to one second word only is told apart here. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+/* Whether a word is in a list with blanks between. */
+static bool is_listed(const char *list, const char *word)
+{
+    struct str rest = str_of(list);
+
+    while (rest.n)
+        if (str_eq(str_cut(&rest, ' '), str_of(word)))
+            return true;
+    return false;
+}
+
+/* Whose option it is, when it is not s's. */
+static const struct sub *other_owner(const struct sub *subs,
+                                     const struct sub *s, const char *option)
+{
+    if (is_listed(s->options, option))
+        return NULL;
+    for (const struct sub *o = subs; o->name; o++)
+        if (is_listed(o->options, option))
+            return o;
+    return NULL;
+}
+
+static enum exit_status unknown(struct cli *c, const struct sub *subs,
+                                struct str word)
+{
+    struct str_guess g = str_guess(word);
+    char all[256] = "";
+    size_t used = 0;
+
+    for (const struct sub *s = subs; s->name; s++) {
+        str_guess_offer(&g, str_of(s->name),
+                        str_distance(word, str_of(s->name)));
+        used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
+                                 s == subs ? "" : ", ", s->name);
+    }
+    word = str_sub(word, 0, 64);
+    if (g.name.n)
+        return cli_error(c, ERR_USAGE,
+                         "there is no \"%s %.*s\"; did you mean %.*s?",
+                         c->command->name, STR_ARG(word), STR_ARG(g.name));
+    return cli_error(c, ERR_USAGE, "there is no \"%s %.*s\"; there is: %s",
+                     c->command->name, STR_ARG(word), all);
+}
+
+enum exit_status cli_sub(struct cli *c, const struct sub *subs)
+{
+    const struct sub *s = subs, *owner;
+    struct str operand = c->args.operands[1];
+
+    if (c->args.n_operands)
+        for (; s->name; s++)
+            if (str_eq(str_of(s->name), c->args.operands[0]))
+                break;
+    if (!s->name)
+        return unknown(c, subs, c->args.operands[0]);
+    for (size_t i = 0; i < c->args.n_options; i++) {
+        const char *option = c->args.options[i].option->name;
+
+        owner = other_owner(subs, s, option);
+        if (owner)
+            return cli_error(c, ERR_USAGE, "--%s is for \"%s %s\"", option,
+                             c->command->name, owner->name);
+    }
+    if (s->operand && c->args.n_operands < 2)
+        return cli_error(c, ERR_USAGE, "say which: signalbox %s %s %s",
+                         c->command->name, s->name, s->operand);
+    if (!s->operand && c->args.n_operands > 1)
+        return cli_error(c, ERR_USAGE, "\"%.*s\" is one word too many",
+                         STR_ARG(str_sub(operand, 0, 64)));
+    return s->run(c, operand);
+}

@@ -1,0 +1,292 @@
+/* tasks: what was asked of whom, and what came of it. */
+#include "cli/client.h"
+#include "cli/grid.h"
+#include "cli/span.h"
+#include "model/task.h"
+
+#include <stdio.h>
+
+const struct arg_option cli_tasks_options[] = {
+    {"status", "STATUS", "only those: queued, completed, failed, ...", false},
+    {"agent", "AGENT", "only those of this agent", false},
+    {"conversation", "ID", "only those of this conversation", false},
+    {"limit", "N", "show at most so many; 20 if not given", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+static struct str field(const struct json *v, struct str key)
+{
+    return json_str_or(json_get(v, key), STR(""));
+}
+
+static int64_t number(const struct json *v, struct str key)
+{
+    return json_int_or(json_get(v, key), 0);
+}
+
+/* The list. */
+
+static const char *status_colour(struct str status)
+{
+    switch ((int)task_status_of(status)) {
+    case TASK_COMPLETED: return "\033[32m";
+    case TASK_FAILED:
+    case TASK_EXPIRED:
+    case TASK_DROPPED: return "\033[31m";
+    case TASK_CANCELLED:
+    case TASK_HELD:
+    case TASK_ESCALATED:
+    case TASK_INPUT_REQUIRED: return "\033[33m";
+    default: return "";
+    }
+}
+
+struct listing {
+    struct cli *c;
+    struct grid grid;
+    int64_t now_ms;
+};
+
+static bool add_task(void *ctx, const struct json *item)
+{
+    struct listing *l = ctx;
+    struct span_text age =
+        span_write(l->now_ms - number(item, STR("created_ms")));
+    struct str cells[] = {field(item, STR("id")), field(item, STR("status")),
+                          field(item, STR("agent")), str_of(age.text),
+                          field(item, STR("text"))};
+
+    if (!l->c->json) {
+        grid_add(&l->grid, cells);
+        return true;
+    }
+    cli_json_line(&l->c->out, item);
+    /* Lists can be long; what is out need not be kept. */
+    return cli_flush(l->c, EXIT_DONE) == EXIT_DONE;
+}
+
+static bool status_is_good(struct cli *c, enum exit_status *status)
+{
+    struct str word = args_get(&c->args, "status");
+    struct str_guess g = str_guess(word);
+
+    if (!word.n || task_status_of(word))
+        return true;
+    for (int s = 1; s < N_TASK_STATUS; s++) {
+        struct str name = task_status_name((enum task_status)s);
+
+        str_guess_offer(&g, name, str_distance(word, name));
+    }
+    word = str_sub(word, 0, 64);
+    *status = g.name.n
+                  ? cli_error(c, ERR_USAGE,
+                              "no task is ever \"%.*s\"; did you mean %.*s?",
+                              STR_ARG(word), STR_ARG(g.name))
+                  : cli_error(c, ERR_USAGE,
+                              "no task is ever \"%.*s\"; they are queued, "
+                              "working, completed, failed, cancelled, expired",
+                              STR_ARG(word));
+    return false;
+}
+
+static void add_filters(struct cli *c, struct buf *path)
+{
+    static const struct {
+        const char *option, *query;
+    } filters[] = {{"status", "status"},
+                   {"agent", "agent"},
+                   {"conversation", "conversation_id"}};
+
+    buf_add_str(path, STR("/api/tasks"));
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        if (args_has(&c->args, filters[i].option))
+            client_add_query(path, filters[i].query,
+                             args_get(&c->args, filters[i].option));
+}
+
+static enum exit_status list(struct cli *c, struct str operand)
+{
+    static const struct grid_head heads[] = {{"ID", NULL},
+                                             {"STATUS", status_colour},
+                                             {"AGENT", NULL},
+                                             {"AGE", NULL},
+                                             {"MESSAGE", NULL}};
+    struct listing l = {.c = c, .now_ms = cli_now_ms()};
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = NULL;
+    struct buf path;
+    int64_t limit;
+    bool more;
+
+    (void)operand;
+    if (!status_is_good(c, &status) ||
+        !cli_number(c, "limit", 1, 100000, 20, &limit, &status) ||
+        !(cl = client_new(c, &status)))
+        return status;
+    buf_init(&path, 16 * 1024);
+    add_filters(c, &path);
+    grid_init(&l.grid, heads, 5);
+    if (client_list(cl, buf_str(&path), limit, add_task, &l, &more))
+        status = client_fail(cl);
+    else if (!c->json && !l.grid.n_rows)
+        buf_add_str(&c->out, STR("No tasks.\n"));
+    else if (!c->json)
+        grid_write(&l.grid, &c->out, c->width, c->colour, c->unicode);
+    if (!status && more && c->on_terminal && !c->json)
+        buf_addf(&c->out, "There are more: --limit %lld\n",
+                 (long long)limit * 5);
+    grid_fini(&l.grid);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+/* One of them, whole. */
+
+static void add_line(struct cli *c, const char *name, struct str value)
+{
+    if (!value.n)
+        return;
+    buf_addf(&c->out, "  %-13s ", name);
+    cli_wrapped(c, 16, 16, cli_tamed(c, value));
+}
+
+static void add_time(struct cli *c, const char *name, int64_t at_ms)
+{
+    char text[96];
+
+    if (!at_ms)
+        return;
+    snprintf(text, sizeof(text), "%s, %s ago", cli_time(at_ms).text,
+             span_write(cli_now_ms() - at_ms).text);
+    add_line(c, name, str_of(text));
+}
+
+static void add_section(struct cli *c, const char *title, struct str text)
+{
+    if (!text.n)
+        return;
+    buf_add_char(&c->out, '\n');
+    cli_coloured(c, BOLD, str_of(title));
+    buf_add_char(&c->out, '\n');
+    cli_indented_text(c, 2, text);
+}
+
+/* The message and what came of it, of the task or of a turn before. */
+static void add_turn(struct cli *c, const struct json *turn)
+{
+    const struct json *result = json_get(turn, STR("result"));
+    const struct json *error = json_get(result, STR("error"));
+    struct str words = field(error, STR("message"));
+
+    add_section(c, "Message", field(turn, STR("text")));
+    add_section(c, "Answer", field(result, STR("text")));
+    add_section(c, "Error", words.n ? words : field(error, STR("code")));
+}
+
+static void add_turns(struct cli *c, const struct json *task)
+{
+    const struct json *turns = json_get(task, STR("turns"));
+
+    if (turns && turns->type == JSON_ARR)
+        JSON_EACH(turn, turns)
+    add_turn(c, turn);
+    add_turn(c, task);
+}
+
+static void add_status(struct cli *c, struct str status)
+{
+    const char *colour = c->colour ? status_colour(status) : "";
+
+    buf_addf(&c->out, "%s%.*s%s", colour, STR_ARG(status),
+             *colour ? "\033[0m" : "");
+}
+
+static void show_task(struct cli *c, const struct json *t)
+{
+    struct str priority = field(t, STR("priority"));
+    struct str skill = field(t, STR("skill"));
+    bool is_over = task_is_over(task_status_of(field(t, STR("status"))));
+    char count[64];
+
+    buf_addf(&c->out, "%.*s  ", STR_ARG(cli_tamed(c, field(t, STR("id")))));
+    add_status(c, cli_tamed(c, field(t, STR("status"))));
+    buf_add_char(&c->out, '\n');
+    add_line(c, "agent", field(t, STR("agent")));
+    add_line(c, "skill", skill);
+    add_line(c, "from", field(t, STR("requester")));
+    add_line(c, "conversation", field(t, STR("conversation_id")));
+    add_line(c, "part of", field(t, STR("parent_task_id")));
+    if (!str_eq(priority, STR("NORMAL")))
+        add_line(c, "priority", priority);
+    snprintf(count, sizeof(count), "%lld, attempt %lld",
+             (long long)number(t, STR("turn")),
+             (long long)number(t, STR("attempt")));
+    add_line(c, "turn", str_of(count));
+    add_time(c, "accepted", number(t, STR("created_ms")));
+    if (is_over)
+        add_time(c, "finished", number(t, STR("finished_ms")));
+    else
+        add_line(c, "until",
+                 str_of(cli_time(number(t, STR("deadline_ms"))).text));
+    add_turns(c, t);
+}
+
+static enum exit_status one_task(struct cli *c, const char *method,
+                                 struct str id, const char *what)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+    struct buf path;
+
+    if (!cl)
+        return status;
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/tasks/"));
+    client_add_part(&path, id);
+    buf_add_str(&path, str_of(what));
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the ID is too long");
+    else if (client_call(cl, &(struct client_request){.method = method,
+                                                      .path = buf_str(&path)}))
+        status = client_fail(cl);
+    else if (c->json)
+        cli_json_line(&c->out, client_reply(cl)->json);
+    else if (*what)
+        buf_addf(&c->out, "%.*s is cancelled\n", STR_ARG(id));
+    else
+        show_task(c, client_reply(cl)->json);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+static enum exit_status show(struct cli *c, struct str id)
+{
+    return one_task(c, "GET", id, "");
+}
+
+static enum exit_status cancel(struct cli *c, struct str id)
+{
+    return one_task(c, "POST", id, "/cancel");
+}
+
+enum exit_status cli_tasks(struct cli *c)
+{
+    static const struct sub subs[] = {
+        {"list", NULL, "status agent conversation limit", list},
+        {"show", "ID", "", show},
+        {"cancel", "ID", "", cancel},
+        {0},
+    };
+
+    /* An ID alone is to show it. */
+    if (c->args.n_operands == 1 &&
+        str_starts(c->args.operands[0], STR("task_"))) {
+        c->args.operands[1] = c->args.operands[0];
+        c->args.operands[0] = STR("show");
+        c->args.n_operands = 2;
+    }
+    return cli_sub(c, subs);
+}

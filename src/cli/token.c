@@ -1,0 +1,291 @@
+/* token: what a caller shows. In a pipe `token create` prints the secret and
+ * nothing else, so that SIGNALBOX_TOKEN=$(signalbox token create) works. */
+#include "cli/client.h"
+#include "cli/grid.h"
+#include "cli/span.h"
+#include "model/caller.h"
+
+const struct arg_option cli_token_options[] = {
+    {"user", "NAME", "for whom; yourself if not given", false},
+    {"label", "TEXT", "to know it by later", false},
+    {"scopes", "LIST", "what it allows: send,read; else all of the role",
+     false},
+    {"expires", "TIME", "good for so long: 12h, 30d, 8w; else for ever", false},
+    {"limit", "N", "list at most so many; 1000 if not given", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+static struct str field(const struct json *v, struct str key)
+{
+    return json_str_or(json_get(v, key), STR(""));
+}
+
+/* What is asked for. */
+
+struct token_wish {
+    struct str user, label; /* empty: not given */
+    unsigned scopes;        /* zero: all of the role */
+    int64_t lasts_ms;       /* zero: for ever */
+};
+
+static bool read_scopes(struct cli *c, unsigned *out, enum exit_status *status)
+{
+    struct str rest = args_get(&c->args, "scopes");
+
+    *out = 0;
+    while (rest.n) {
+        struct str word = str_trim(str_cut(&rest, ','));
+        struct str_guess g = str_guess(word);
+
+        if (scope_of(word)) {
+            *out |= scope_of(word);
+            continue;
+        }
+        for (unsigned s = 1; s < SCOPE_ALL; s <<= 1)
+            str_guess_offer(&g, scope_name((enum scope)s),
+                            str_distance(word, scope_name((enum scope)s)));
+        word = str_sub(word, 0, 64);
+        *status =
+            g.name.n
+                ? cli_error(c, ERR_USAGE,
+                            "there is no scope \"%.*s\"; did you mean %.*s?",
+                            STR_ARG(word), STR_ARG(g.name))
+                : cli_error(c, ERR_USAGE,
+                            "there is no scope \"%.*s\"; there are send, read, "
+                            "agents, escalations, ledger and admin",
+                            STR_ARG(word));
+        return false;
+    }
+    return true;
+}
+
+static bool read_wish(struct cli *c, struct token_wish *w,
+                      enum exit_status *status)
+{
+    struct str expires = args_get(&c->args, "expires");
+
+    *w = (struct token_wish){.user = args_get(&c->args, "user"),
+                             .label = args_get(&c->args, "label")};
+    if (!read_scopes(c, &w->scopes, status))
+        return false;
+    if (!expires.n || span_read(expires, &w->lasts_ms) == OK)
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--expires is \"%.*s\"; write a number and s, m, h, d "
+                        "or w: 12h, 30d",
+                        STR_ARG(str_sub(expires, 0, 64)));
+    return false;
+}
+
+/* Showing it. */
+
+static void add_scopes(struct buf *out, const struct json *scopes)
+{
+    size_t n = 0;
+
+    if (!scopes || scopes->type != JSON_ARR)
+        return;
+    JSON_EACH(s, scopes)
+    buf_addf(out, "%s%.*s", n++ ? "," : "", STR_ARG(json_str_or(s, STR("?"))));
+}
+
+static void show_token(struct cli *c, const struct json *t)
+{
+    int64_t expires_ms = json_int_or(json_get(t, STR("expires_ms")), 0);
+    struct str secret = cli_tamed(c, field(t, STR("token")));
+    size_t from;
+
+    if (c->json) {
+        cli_json_line(&c->out, t);
+        return;
+    }
+    buf_addf(&c->out, "%.*s\n", STR_ARG(secret));
+    from = c->out.n;
+    if (c->on_terminal) {
+        buf_addf(&c->out, "\n%.*s for %.*s: ", STR_ARG(field(t, STR("id"))),
+                 STR_ARG(field(t, STR("user"))));
+        add_scopes(&c->out, json_get(t, STR("scopes")));
+        if (expires_ms)
+            buf_addf(&c->out, "; until %s", cli_time(expires_ms).text);
+        buf_add_str(&c->out, STR(".\nIt is shown this once. To use it:  export "
+                                 "SIGNALBOX_TOKEN=sbx_...\n"));
+    }
+    if (c->out.n > from)
+        text_tame(c->out.p + from, c->out.n - from);
+}
+
+static void put_wish(struct buf *body, const struct token_wish *w)
+{
+    struct json_out o = json_out(body);
+
+    json_open(&o, '{');
+    if (w->user.n) {
+        json_key(&o, STR("user"));
+        json_put_str(&o, w->user);
+    }
+    if (w->label.n) {
+        json_key(&o, STR("label"));
+        json_put_str(&o, w->label);
+    }
+    if (w->scopes) {
+        json_key(&o, STR("scopes"));
+        json_open(&o, '[');
+        for (unsigned s = 1; s < SCOPE_ALL; s <<= 1)
+            if (w->scopes & s)
+                json_put_str(&o, scope_name((enum scope)s));
+        json_close(&o, ']');
+    }
+    if (w->lasts_ms) {
+        json_key(&o, STR("expires_in_s"));
+        json_put_int(&o, w->lasts_ms / 1000);
+    }
+    json_close(&o, '}');
+}
+
+static enum exit_status create_online(struct cli *c, const struct token_wish *w)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+    struct buf body;
+
+    if (!cl)
+        return status;
+    buf_init(&body, 64 * 1024);
+    put_wish(&body, w);
+    if (client_call(cl, &(struct client_request){.method = "POST",
+                                                 .path = STR("/api/tokens"),
+                                                 .body = buf_str(&body)}))
+        status = client_fail(cl);
+    else
+        show_token(c, client_reply(cl)->json);
+    buf_fini(&body);
+    client_free(cl);
+    return status;
+}
+
+static enum exit_status create(struct cli *c, struct str operand)
+{
+    enum exit_status status;
+    struct token_wish w;
+
+    (void)operand;
+    if (!read_wish(c, &w, &status))
+        return status;
+    return create_online(c, &w);
+}
+
+/* The others. */
+
+struct listing {
+    struct cli *c;
+    struct grid grid;
+    int64_t now_ms;
+};
+
+static bool add_token(void *ctx, const struct json *item)
+{
+    struct listing *l = ctx;
+    int64_t expires_ms = json_int_or(json_get(item, STR("expires_ms")), 0);
+    struct span_text age = span_write(
+        l->now_ms - json_int_or(json_get(item, STR("created_ms")), 0));
+    struct span_text left = span_write(expires_ms - l->now_ms);
+    struct buf scopes;
+
+    buf_init(&scopes, 1024);
+    add_scopes(&scopes, json_get(item, STR("scopes")));
+    if (l->c->json)
+        cli_json_line(&l->c->out, item);
+    else
+        grid_add(&l->grid, (struct str[]){
+                               field(item, STR("id")),
+                               field(item, STR("user")),
+                               str_of(age.text),
+                               expires_ms ? str_of(left.text) : STR("never"),
+                               field(item, STR("label")),
+                               buf_str(&scopes),
+                           });
+    buf_fini(&scopes);
+    return true;
+}
+
+static enum exit_status list(struct cli *c, struct str operand)
+{
+    static const struct grid_head heads[] = {{"ID", NULL},    {"USER", NULL},
+                                             {"AGE", NULL},   {"EXPIRES", NULL},
+                                             {"LABEL", NULL}, {"SCOPES", NULL}};
+    struct listing l = {.c = c, .now_ms = cli_now_ms()};
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = NULL;
+    int64_t limit;
+    bool more;
+
+    (void)operand;
+    if (!cli_number(c, "limit", 1, 200000, 1000, &limit, &status) ||
+        !(cl = client_new(c, &status)))
+        return status;
+    grid_init(&l.grid, heads, 6);
+    if (client_list(cl, STR("/api/tokens"), limit, add_token, &l, &more))
+        status = client_fail(cl);
+    else if (!c->json)
+        grid_write(&l.grid, &c->out, c->width, c->colour, c->unicode);
+    grid_fini(&l.grid);
+    client_free(cl);
+    return status;
+}
+
+static void show_revoked(struct cli *c, struct str id)
+{
+    struct json_out o = json_out(&c->out);
+
+    if (!c->json) {
+        buf_addf(&c->out, "%.*s is revoked\n", STR_ARG(id));
+        return;
+    }
+    json_open(&o, '{');
+    json_key(&o, STR("id"));
+    json_put_str(&o, id);
+    json_key(&o, STR("revoked"));
+    json_put_bool(&o, true);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+static enum exit_status revoke(struct cli *c, struct str id)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+    struct buf path;
+
+    if (str_starts(id, STR("sbx_")))
+        return cli_error(c, ERR_USAGE,
+                         "that is the token itself; its ID begins with tok_ "
+                         "and stands in signalbox token list");
+    if (!(cl = client_new(c, &status)))
+        return status;
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/tokens/"));
+    client_add_part(&path, id);
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the ID is too long");
+    else if (client_call(cl, &(struct client_request){.method = "DELETE",
+                                                      .path = buf_str(&path)}))
+        status = client_fail(cl);
+    else
+        show_revoked(c, id);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+enum exit_status cli_token(struct cli *c)
+{
+    static const struct sub subs[] = {
+        {"list", NULL, "limit", list},
+        {"create", NULL, "user label scopes expires", create},
+        {"revoke", "ID", "", revoke},
+        {0},
+    };
+
+    return cli_sub(c, subs);
+}

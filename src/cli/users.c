@@ -1,0 +1,214 @@
+/* users: who may call. Each of the commands is one request; what came of it is
+ * shown in the same words for all. */
+#include "cli/client.h"
+#include "cli/grid.h"
+#include "cli/span.h"
+#include "model/caller.h"
+
+const struct arg_option cli_users_options[] = {
+    {"role", "ROLE", "user (if not given), agent or admin", false},
+    {"org", "ORG", "whom they belong to", false},
+    {"no-org", NULL, "they belong to none any more", false},
+    {"limit", "N", "list at most so many; 1000 if not given", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+static struct str field(const struct json *v, struct str key)
+{
+    return json_str_or(json_get(v, key), STR(""));
+}
+
+struct listing {
+    struct cli *c;
+    struct grid grid;
+    int64_t now_ms;
+};
+
+static bool add_user(void *ctx, const struct json *item)
+{
+    struct listing *l = ctx;
+    struct span_text age = span_write(
+        l->now_ms - json_int_or(json_get(item, STR("created_ms")), 0));
+    struct str cells[] = {field(item, STR("name")), field(item, STR("role")),
+                          field(item, STR("org")), str_of(age.text)};
+
+    if (l->c->json)
+        cli_json_line(&l->c->out, item);
+    else
+        grid_add(&l->grid, cells);
+    return true;
+}
+
+static enum exit_status list(struct cli *c, struct str operand)
+{
+    static const struct grid_head heads[] = {
+        {"NAME", NULL}, {"ROLE", NULL}, {"ORG", NULL}, {"AGE", NULL}};
+    struct listing l = {.c = c, .now_ms = cli_now_ms()};
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = NULL;
+    int64_t limit;
+    bool more;
+
+    (void)operand;
+    if (!cli_number(c, "limit", 1, 100000, 1000, &limit, &status) ||
+        !(cl = client_new(c, &status)))
+        return status;
+    grid_init(&l.grid, heads, 4);
+    if (client_list(cl, STR("/api/users"), limit, add_user, &l, &more))
+        status = client_fail(cl);
+    else if (!c->json)
+        grid_write(&l.grid, &c->out, c->width, c->colour, c->unicode);
+    grid_fini(&l.grid);
+    client_free(cl);
+    return status;
+}
+
+static bool role_is_good(struct cli *c, enum exit_status *status)
+{
+    struct str role = args_get(&c->args, "role");
+
+    if (!role.n || role_of(role))
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--role is \"%.*s\"; it must be user, agent or admin",
+                        STR_ARG(str_sub(role, 0, 64)));
+    return false;
+}
+
+static void put_body(struct cli *c, struct buf *body, struct str name)
+{
+    struct str role = args_get(&c->args, "role");
+    struct str org = args_get(&c->args, "org");
+    struct json_out o = json_out(body);
+
+    json_open(&o, '{');
+    if (name.n) {
+        json_key(&o, STR("name"));
+        json_put_str(&o, name);
+    }
+    if (role.n) {
+        json_key(&o, STR("role"));
+        json_put_str(&o, role);
+    }
+    if (org.n || args_has(&c->args, "no-org"))
+        json_key(&o, STR("org"));
+    if (org.n)
+        json_put_str(&o, org);
+    else if (args_has(&c->args, "no-org"))
+        json_put_null(&o);
+    json_close(&o, '}');
+}
+
+static void show_user(struct cli *c, const struct json *user, const char *did)
+{
+    struct str org = cli_tamed(c, field(user, STR("org")));
+
+    if (c->json) {
+        cli_json_line(&c->out, user);
+        return;
+    }
+    buf_addf(&c->out, "%.*s is %s, with role %.*s",
+             STR_ARG(cli_tamed(c, field(user, STR("name")))), did,
+             STR_ARG(cli_tamed(c, field(user, STR("role")))));
+    if (org.n)
+        buf_addf(&c->out, " in %.*s", STR_ARG(org));
+    buf_add_char(&c->out, '\n');
+}
+
+static void show_removed(struct cli *c, struct str name)
+{
+    struct json_out o = json_out(&c->out);
+
+    if (!c->json) {
+        buf_addf(&c->out, "%.*s is removed, and all their tokens with them\n",
+                 STR_ARG(name));
+        return;
+    }
+    json_open(&o, '{');
+    json_key(&o, STR("name"));
+    json_put_str(&o, name);
+    json_key(&o, STR("removed"));
+    json_put_bool(&o, true);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+/* POST, PATCH or DELETE. */
+static enum exit_status change(struct cli *c, const char *method,
+                               struct str name, bool has_body, const char *did)
+{
+    bool is_new = strcmp(method, "POST") == 0;
+    enum exit_status status = EXIT_DONE;
+    struct buf path, body;
+    struct client *cl = client_new(c, &status);
+
+    if (!cl)
+        return status;
+    buf_init(&path, 4096);
+    buf_init(&body, 64 * 1024);
+    buf_add_str(&path, STR("/api/users"));
+    if (!is_new) {
+        buf_add_char(&path, '/');
+        client_add_part(&path, name);
+    }
+    if (has_body)
+        put_body(c, &body, is_new ? name : (struct str){0});
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the name is too long");
+    else if (client_call(cl, &(struct client_request){.method = method,
+                                                      .path = buf_str(&path),
+                                                      .body = buf_str(&body)}))
+        status = client_fail(cl);
+    else if (client_reply(cl)->json)
+        show_user(c, client_reply(cl)->json, did);
+    else
+        show_removed(c, name);
+    buf_fini(&path);
+    buf_fini(&body);
+    client_free(cl);
+    return status;
+}
+
+static enum exit_status create(struct cli *c, struct str name)
+{
+    enum exit_status status;
+
+    if (!role_is_good(c, &status))
+        return status;
+    return change(c, "POST", name, true, "created");
+}
+
+static enum exit_status set(struct cli *c, struct str name)
+{
+    enum exit_status status;
+
+    if (!role_is_good(c, &status))
+        return status;
+    if (args_has(&c->args, "org") && args_has(&c->args, "no-org"))
+        return cli_error(c, ERR_USAGE, "either --org or --no-org");
+    if (!args_has(&c->args, "org") && !args_has(&c->args, "no-org") &&
+        !args_has(&c->args, "role"))
+        return cli_error(c, ERR_USAGE,
+                         "say what to change: --role ROLE, --org ORG or "
+                         "--no-org");
+    return change(c, "PATCH", name, true, "changed");
+}
+
+static enum exit_status do_remove(struct cli *c, struct str name)
+{
+    return change(c, "DELETE", name, false, "removed");
+}
+
+enum exit_status cli_users(struct cli *c)
+{
+    static const struct sub subs[] = {
+        {"list", NULL, "limit", list},
+        {"create", "NAME", "role org", create},
+        {"set", "NAME", "role org no-org", set},
+        {"remove", "NAME", "", do_remove},
+        {0},
+    };
+
+    return cli_sub(c, subs);
+}

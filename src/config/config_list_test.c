@@ -1,0 +1,595 @@
+#include "base/fault.h"
+#include "config/internal.h"
+#include "test/lib/config_stage.h"
+
+TEST(lists_are_empty_by_default)
+{
+    struct config *c = load_text("{}");
+
+    CHECK(c && c->agents.n == 0);
+    CHECK(c->http.allowed_hosts.n == 0 && c->http.allowed_origins.n == 0);
+    config_free(c);
+}
+
+TEST(agents_come_in_the_order_they_were_written)
+{
+    struct config *c =
+        load_text("{\"agents\": {\"list\": [\n"
+                  "  {\"id\": \"slow\", \"url\": \"echo:250\",\n"
+                  "   \"title\": \"Ein tr\xc3\xa4ges Echo\"},\n"
+                  "  {\"url\": \"echo:\", \"id\": \"Echo\"}, // and\n"
+                  "]}}");
+
+    CHECK(says(c, "") && c && c->agents.n == 2);
+    CHECK(c->n_from_file == 1); /* a list is one setting */
+    CHECK_STR(c->agents.list[0].name, "slow");
+    CHECK_STR(c->agents.list[0].url, "echo:250");
+    CHECK_STR(c->agents.list[0].title, "Ein tr\xc3\xa4ges Echo");
+    CHECK_STR(c->agents.list[1].name, "Echo");
+    CHECK_STR(c->agents.list[1].url, "echo:");
+    CHECK_STR(c->agents.list[1].title, "");
+    for (size_t i = 0; i < 2; i++) {
+        const struct agent *a = &c->agents.list[i];
+
+        CHECK(a->name.p[a->name.n] == '\0' && a->url.p[a->url.n] == '\0');
+        CHECK(a->title.p[a->title.n] == '\0');
+    }
+    config_free(c);
+}
+
+TEST(names_of_hosts_are_read)
+{
+    struct config *c =
+        load_text("{\"http\": {\"allowedHosts\": [\"x.org\", \"y:80\"], "
+                  "\"allowedOrigins\": [\"https://z.org\"]}}");
+
+    CHECK(c && c->http.allowed_hosts.n == 2 && c->n_from_file == 2);
+    CHECK_STR(c->http.allowed_hosts.list[0], "x.org");
+    CHECK_STR(c->http.allowed_hosts.list[1], "y:80");
+    CHECK(c->http.allowed_origins.n == 1);
+    CHECK_STR(c->http.allowed_origins.list[0], "https://z.org");
+    config_free(c);
+}
+
+/* What stands in agents.list, and a part of what the report must say; NULL: it
+ * is accepted. */
+static const struct {
+    const char *text, *words;
+} agents[] = {
+    {"[]", NULL},
+    {"[{\"id\": \"a\", \"url\": \"echo:\"}]", NULL},
+    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": \"\"}]", NULL},
+    {"[{\"i\\u0064\": \"\\u0061\", \"url\": \"echo:\"},]", NULL},
+    {"[{\"id\": \"a\", \"url\": \"echo:\"}, {\"id\": \"b\", \"url\": "
+     "\"echo:\"}]",
+     NULL},
+    {"5", "t.jsonc:1:21: agents.list must be a list of up to 1000 objects "
+          "with \"id\", \"url\" and \"title\" (optional), not 5\n"},
+    {"null", "not null"},
+    {"{}", "not an object"},
+    {"\"[]\"", "not \"[]\""},
+    {"[5]", "1:22: agents.list[0] must be an object, { ... }, not 5"},
+    {"[[]]", "agents.list[0] must be an object, { ... }, not a list"},
+    {"[null]", "agents.list[0] must be an object, { ... }, not null"},
+    {"[{}]", "1:22: agents.list[0] has no \"id\"\n"},
+    {"[{}]", "1:22: agents.list[0] has no \"url\"\n"},
+    {"[{\"url\": \"echo:\"}]", "agents.list[0] has no \"id\"\n"},
+    {"[{\"id\": \"a\"}]", "agents.list[0] has no \"url\"\n"},
+    {"[{\"id\": \"a\", \"url\": \"echo:\"},\n {\"id\": \"b\", \"url\": "
+     "\"echo:\"},\n {\"id\": \"c\", \"ur\": \"echo:\"}]",
+     "t.jsonc:3:14: unknown setting \"agents.list[2].ur\"; did you mean "
+     "\"agents.list[2].url\"?\n"},
+    {"[{\"id\": \"a\", \"url\": \"echo:\", \"zebra\": 1}]",
+     "1:50: unknown setting \"agents.list[0].zebra\"; there are \"id\", "
+     "\"url\" and \"title\" (optional)\n"},
+    {"[{\"id\": \"a\", \"url\": \"echo:\", \"http.maxHeaders\": 1}]",
+     "unknown setting \"agents.list[0].http.maxHeaders\"; there are"},
+    {"[{\"id\": \"a\", \"url\": \"echo:\", \"\": 1}]",
+     "unknown setting \"agents.list[0]\""},
+    {"[{\"ID\": \"a\", \"url\": \"echo:\"}]",
+     "did you mean \"agents.list[0].id\"?"},
+    {"[{\"id\": \"a\", \"id\": \"b\", \"url\": \"echo:\"}]", "t.jsonc:1:34: "},
+
+    {"[{\"id\": \"\", \"url\": \"echo:\"}]",
+     "1:29: agents.list[0].id must be a name of 1 to 128 letters, digits, "
+     "\".\", \"_\" and \"-\" that begins with a letter or digit, not \"\"\n"},
+    {"[{\"id\": 5, \"url\": \"echo:\"}]", "agents.list[0].id must be a name"},
+    {"[{\"id\": \"a b\", \"url\": \"echo:\"}]", "not \"a b\""},
+    {"[{\"id\": \"a\\u0000\", \"url\": \"echo:\"}]", "not \"a\\u0000\""},
+    {"[{\"id\": \"a\", \"url\": \"gopher:\"}]",
+     "1:41: agents.list[0].url must be \"echo:\" or \"echo:MILLISECONDS\" "
+     "with up to 3600000 of them, not \"gopher:\"\n"},
+    {"[{\"id\": \"a\", \"url\": \"echo:3600000\"}]", NULL},
+    {"[{\"id\": \"a\", \"url\": \"echo:3600001\"}]", "agents.list[0].url must"},
+    {"[{\"id\": \"a\", \"url\": \"\"}]", "agents.list[0].url must"},
+    {"[{\"id\": \"a\", \"url\": {}}]", "agents.list[0].url must"},
+    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": 5}]",
+     "1:59: agents.list[0].title must be one line of text, up to 128 bytes, "
+     "not 5\n"},
+    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": \"a\\nb\"}]",
+     "agents.list[0].title must be one line"},
+    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": \"\\u0000\"}]",
+     "agents.list[0].title must be one line"},
+
+    {"[{\"id\": \"a\", \"url\": \"echo:\"},\n {\"id\": \"b\", \"url\": "
+     "\"echo:\"},\n {\"id\": \"A\", \"url\": \"echo:\"}]",
+     "t.jsonc:3:9: agents.list[2].id is \"A\", and that of agents.list[0] in "
+     "line 1 is \"a\"; they must differ in more than their case\n"},
+    /* What is no name cannot be the same as another. */
+    {"[{\"id\": \"\", \"url\": \"echo:\"}, {\"id\": \"\", \"url\": "
+     "\"echo:\"}]",
+     "agents.list[1].id must be a name"},
+};
+
+TEST(agents_are_taken_or_refused_with_words)
+{
+    for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++) {
+        struct config *c;
+        char text[512];
+
+        snprintf(text, sizeof(text), "{\"agents\": {\"list\": %s}}",
+                 agents[i].text);
+        c = load_text(text);
+        if ((c == NULL) != (agents[i].words != NULL))
+            fprintf(stderr, "%s\n  %s", text, report.text);
+        CHECK((c == NULL) == (agents[i].words != NULL));
+        CHECK(c || says(c, agents[i].words));
+        config_free(c);
+    }
+}
+
+static bool takes_name(const char *setting, const char *name)
+{
+    struct config *c;
+    char text[512];
+
+    snprintf(text, sizeof(text), "{\"http\": {\"%s\": [\"ok\", \"%s\"]}}",
+             setting, name);
+    if (strcmp(setting, "allowedOrigins") == 0)
+        snprintf(text, sizeof(text),
+                 "{\"http\": {\"%s\": [\"x://ok\", \"%s\"]}}", setting, name);
+    c = load_text(text);
+    CHECK(c || (report.n_errors == 1 && says(c, setting) &&
+                says(c, "[1] must be \"")));
+    config_free(c);
+    return c != NULL;
+}
+
+TEST(hosts_have_no_scheme_and_no_path)
+{
+    static const char *const good[] = {
+        "x",         "x.org", "X-y_z.org", "1.2.3.4", "x.org:1",   "x:65535",
+        "localhost", "[::1]", "[::1]:80",  "x.org.",  "xn--p1ai.x"};
+    static const char *const bad[] = {
+        "",       "http://x", "x/",  "x:",  "x:0",      "x:65536",
+        "x:-1",   "x:80:80",  ":80", "x y", "x@y",      "*",
+        "*.x",    "[::1",     "::1", "[]",  "[x]",      "[::1]80",
+        "[::1]:", "\xc3\xa4", ".x",  "-x",  "x\\u0000", "x:00000001",
+        "[::1]x", "x?",       "x#",  "\\n", "x:8o",     "[::1]:0"};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        CHECK(takes_name("allowedHosts", good[i]));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        CHECK(!takes_name("allowedHosts", bad[i]));
+}
+
+TEST(origins_are_a_scheme_and_a_host)
+{
+    static const char *const good[] = {
+        "http://x",      "https://x.org:8443",
+        "HTTPS://X.org", "chrome-extension://abc",
+        "a+b.c-d1://x",  "http://[::1]:80"};
+    static const char *const bad[] = {
+        "",          "null",       "*",
+        "x.org",     "//x",        "://x",
+        "http:/x",   "http:x",     "http://",
+        "http://x/", "http://x/y", "1http://x",
+        "http://x:", "http://x:0", "ht tp://x",
+        "http//x",   "http://a@x", "http://x http://y",
+        "http:///x", "http://*.x"};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        CHECK(takes_name("allowedOrigins", good[i]));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        CHECK(!takes_name("allowedOrigins", bad[i]));
+}
+
+/* Limits. */
+
+static struct buf text;
+
+static struct config *load_made(void)
+{
+    CHECK(!text.over);
+    return config_load_text("t.jsonc", buf_str(&text),
+                            &(struct config_source){0}, &report);
+}
+
+static void add_many(char c, size_t n)
+{
+    while (n--)
+        buf_add_char(&text, c);
+}
+
+static struct config *load_agents(size_t n)
+{
+    buf_clear(&text);
+    buf_add_str(&text, STR("{\"agents\": {\"list\": ["));
+    for (size_t i = 0; i < n; i++)
+        buf_addf(&text, "{\"id\": \"agent%zu\", \"url\": \"echo:%zu\"},\n", i,
+                 i);
+    buf_add_str(&text, STR("]}}"));
+    return load_made();
+}
+
+TEST(there_may_be_a_thousand_agents)
+{
+    struct config *c;
+
+    buf_init(&text, 1 << 20);
+    c = load_agents(1000);
+    CHECK(c && c->agents.n == 1000);
+    CHECK_STR(c->agents.list[999].name, "agent999");
+    config_free(c);
+    c = load_agents(1001);
+    CHECK(!c && report.n_errors == 1);
+    CHECK(says(c, "1:21: agents.list may have up to 1000 elements, not 1001"));
+    buf_fini(&text);
+}
+
+static bool takes_agent(size_t id_bytes, size_t url_bytes, size_t title_bytes)
+{
+    struct config *c;
+
+    buf_init(&text, 1 << 20);
+    buf_add_str(&text, STR("{\"agents\": {\"list\": [{\"id\": \""));
+    add_many('i', id_bytes);
+    buf_add_str(&text, STR("\", \"url\": \"echo:"));
+    add_many('0', url_bytes - 5);
+    buf_add_str(&text, STR("\", \"title\": \""));
+    add_many('t', title_bytes);
+    buf_add_str(&text, STR("\"}]}}"));
+    c = load_made();
+    CHECK(c || report.n_errors == 1);
+    CHECK(!c || (c->agents.list[0].name.n == id_bytes &&
+                 c->agents.list[0].url.n == url_bytes &&
+                 c->agents.list[0].title.n == title_bytes));
+    buf_fini(&text);
+    config_free(c);
+    return c != NULL;
+}
+
+TEST(an_agent_keeps_to_its_limits)
+{
+    CHECK(takes_agent(128, 2048, 128));
+    CHECK(!takes_agent(129, 5, 0) && says(NULL, "agents.list[0].id must be"));
+    CHECK(!takes_agent(1, 2049, 0) && says(NULL, "agents.list[0].url must be"));
+    CHECK(!takes_agent(1, 5, 129) && says(NULL, "agents.list[0].title must"));
+}
+
+static bool takes_hosts(const char *setting, const char *head, size_t n,
+                        size_t bytes)
+{
+    struct config *c;
+
+    buf_init(&text, 1 << 20);
+    buf_addf(&text, "{\"http\": {\"%s\": [", setting);
+    for (size_t i = 0; i < n; i++) {
+        buf_addf(&text, "\"%s", head);
+        add_many('h', bytes - strlen(head));
+        buf_add_str(&text, STR("\","));
+    }
+    buf_add_str(&text, STR("]}}"));
+    c = load_made();
+    CHECK(c || report.n_errors == 1);
+    buf_fini(&text);
+    config_free(c);
+    return c != NULL;
+}
+
+TEST(hosts_and_origins_keep_to_their_limits)
+{
+    CHECK(takes_hosts("allowedHosts", "", 100, 255));
+    CHECK(!takes_hosts("allowedHosts", "", 101, 1));
+    CHECK(says(NULL, "http.allowedHosts may have up to 100 elements, not 101"));
+    CHECK(takes_hosts("allowedHosts", "", 1, 1));
+    CHECK(!takes_hosts("allowedHosts", "", 1, 256));
+    CHECK(takes_hosts("allowedOrigins", "http://", 100, 255));
+    CHECK(!takes_hosts("allowedOrigins", "http://", 101, 9));
+    CHECK(!takes_hosts("allowedOrigins", "http://", 1, 256));
+    CHECK(says(NULL, "http.allowedOrigins[0] must be"));
+}
+
+TEST(the_name_of_a_node_is_like_an_agents)
+{
+    struct config *c = load_text("{\"node\": \"eu-1.Main_2\"}");
+
+    CHECK(c);
+    CHECK_STR(c->node, "eu-1.Main_2");
+    config_free(c);
+    buf_init(&text, 1024);
+    for (size_t n = 127; n < 130; n++) {
+        buf_clear(&text);
+        buf_add_str(&text, STR("{\"node\": \""));
+        add_many('n', n);
+        buf_add_str(&text, STR("\"}"));
+        c = load_made();
+        CHECK((c != NULL) == (n <= 128));
+        config_free(c);
+    }
+    buf_fini(&text);
+    CHECK(!load_text("{\"node\": \"\"}") && says(NULL, "node must be a name"));
+    CHECK(!load_text("{\"node\": \"a b\"}"));
+    CHECK(!load_text("{\"node\": 5}"));
+}
+
+TEST(a_thousand_mistakes_are_counted_in_no_time)
+{
+    struct config *c;
+
+    buf_init(&text, 1 << 20);
+    buf_add_str(&text, STR("{\"agents\": {\"list\": ["));
+    for (int i = 0; i < 1000; i++)
+        buf_addf(&text, "{\"zebra%d\": 1, \"id\": \"same\", \"url\": 1},\n", i);
+    buf_add_str(&text, STR("]}}"));
+    c = load_made();
+    CHECK(!c && report.n_errors == 2999 && says(c, "\nand "));
+    buf_fini(&text);
+}
+
+/* Sources. */
+
+TEST(lists_on_the_command_line_are_json)
+{
+    static const struct {
+        const char *set, *words;
+    } sets[] = {
+        {"agents.list=[{\"id\":\"echo\",\"url\":\"echo:\"}]", NULL},
+        {"agents.list= [ ] ", NULL},
+        {"agents={\"list\": []}", NULL},
+        {"http.allowedHosts=[\"x.org\"]", NULL},
+        {"http.allowedHosts=x.org",
+         "--set http.allowedHosts: http.allowedHosts must be JSON, [ ... ]: "},
+        {"agents.list=", "agents.list must be JSON, [ ... ]: "},
+        {"agents.list=[{\"id\":\"echo\"", " (character 14)"},
+        {"agents.list=[{\"id\":\"a\",\"url\":\"echo:\"},]", " (character 27)"},
+        {"agents.list={}", "agents.list must be a list of up to 1000"},
+        {"agents.list=5", "not \"5\""},
+        {"agents.list=[5]",
+         "--set agents.list: agents.list[0] must be an object"},
+        {"agents.list=[{\"id\":\"a\",\"ur\":\"echo:\"}]",
+         "--set agents.list: unknown setting \"agents.list[0].ur\"; did you "
+         "mean \"agents.list[0].url\"?"},
+        {"agents.list=[{\"id\":\"a\",\"url\":\"echo:\"},{\"id\":\"A\",\"url\":"
+         "\"echo:\"}]",
+         "--set agents.list: agents.list[1].id is \"A\", and that of "
+         "agents.list[0] is \"a\"; they"},
+        {"agents.list[0]=5", "unknown setting \"agents.list[0]\""},
+    };
+
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        struct str set = str_of(sets[i].set);
+        struct config *c = load_sets(1, &set);
+
+        if ((c == NULL) != (sets[i].words != NULL))
+            fprintf(stderr, "%s\n  %s", sets[i].set, report.text);
+        CHECK((c == NULL) == (sets[i].words != NULL));
+        CHECK(says(c, c ? "" : sets[i].words));
+        CHECK(!c || c->n_from_flags == 1);
+        config_free(c);
+    }
+}
+
+TEST(lists_in_the_environment_are_json)
+{
+    char *env[] = {(char[]){"SIGNALBOX_AGENTS__LIST=[{\"id\":\"echo\","
+                            "\"url\":\"echo:\"}]"},
+                   (char[]){"SIGNALBOX_HTTP__ALLOWED_HOSTS=[\"a\",\"b\"]"},
+                   NULL};
+    char *bad[] = {(char[]){"SIGNALBOX_AGENTS__LIST=[{\"id\":5}]"}, NULL};
+    struct config *c = load_env(env);
+
+    CHECK(c && c->agents.n == 1 && c->n_from_env == 2);
+    CHECK_STR(c->agents.list[0].name, "echo");
+    CHECK(c->http.allowed_hosts.n == 2);
+    config_free(c);
+    c = load_env(bad);
+    CHECK(!c && says(c, "SIGNALBOX_AGENTS__LIST: agents.list[0].id must be"));
+    CHECK(says(c, "SIGNALBOX_AGENTS__LIST: agents.list[0] has no \"url\""));
+}
+
+TEST(a_later_list_replaces_the_one_before)
+{
+    struct str set = STR("agents.list=[{\"id\":\"c\",\"url\":\"echo:\"}]");
+    struct config_source src = {.sets = &set, .n_sets = 1};
+    struct config *c = config_load_text(
+        "t.jsonc",
+        STR("{\"agents\": {\"list\": [{\"id\": \"a\", \"url\": \"echo:\"}, "
+            "{\"id\": \"b\", \"url\": \"echo:\"}]}}"),
+        &src, &report);
+
+    CHECK(c && c->agents.n == 1);
+    CHECK_STR(c->agents.list[0].name, "c");
+    config_free(c);
+    set = STR("agents.list=[]");
+    c = config_load_text(
+        "t.jsonc",
+        STR("{\"agents\": {\"list\": [{\"id\": \"a\", \"url\": \"echo:\"}]}}"),
+        &src, &report);
+    CHECK(c && c->agents.n == 0);
+    config_free(c);
+}
+
+/* Comparing and writing. */
+
+static const char everything[] =
+    "{\"agents\": {\"list\": [{\"id\": \"a\", \"url\": \"echo:5\", \"title\": "
+    "\"\xc3\xa4 \\\"x\\\"\"}, {\"id\": \"B\", \"url\": \"echo:\"}]}, \"http\": "
+    "{\"allowedHosts\": [\"x\", \"y:1\"], \"allowedOrigins\": [\"a://b\"]}}";
+
+static bool is_same(const char *path, const char *one, const char *other)
+{
+    const struct setting *s = setting_find(&config_settings, str_of(path));
+    struct config *a = load_text(one), *b = load_text(other);
+    bool same;
+
+    CHECK(s && a && b);
+    same = s->type->is_same(s, setting_look(s, a), setting_look(s, b));
+    CHECK(same == s->type->is_same(s, setting_look(s, b), setting_look(s, a)));
+    config_free(a);
+    config_free(b);
+    return same;
+}
+
+TEST(lists_are_the_same_when_all_in_them_is)
+{
+    static const char a[] = "{\"agents\": {\"list\": [{\"id\": \"a\", "
+                            "\"url\": \"echo:\"}]}}";
+    static const char *const others[] = {
+        "{}", "{\"agents\": {\"list\": [{\"id\": \"A\", \"url\": \"echo:\"}]}}",
+        "{\"agents\": {\"list\": [{\"id\": \"a\", \"url\": \"echo:1\"}]}}",
+        "{\"agents\": {\"list\": [{\"id\": \"a\", \"url\": \"echo:\", "
+        "\"title\": \"t\"}]}}",
+        everything};
+
+    CHECK(is_same("agents.list", a, a) && is_same("agents.list", "{}", "{}"));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        CHECK(!is_same("agents.list", a, others[i]));
+    CHECK(is_same("http.allowedHosts", everything, everything));
+    CHECK(is_same("http.allowedHosts", "{}", a));
+    CHECK(!is_same("http.allowedHosts", everything, a));
+    CHECK(!is_same("http.allowedHosts",
+                   "{\"http\": {\"allowedHosts\": [\"x\"]}}",
+                   "{\"http\": {\"allowedHosts\": [\"y\"]}}"));
+}
+
+TEST(a_new_node_needs_a_restart_and_new_lists_none)
+{
+    struct config *now = load_text("{}"), *then = load_text(everything);
+    struct config *moved = load_text("{\"node\": \"other\"}");
+    struct buf out;
+
+    CHECK(now && then && moved);
+    buf_init(&out, 256);
+    config_restart_needed(now, then, &out);
+    CHECK(out.n == 0);
+    config_restart_needed(now, moved, &out);
+    CHECK_STR(buf_str(&out), "node");
+    buf_fini(&out);
+    config_free(now);
+    config_free(then);
+    config_free(moved);
+}
+
+TEST(lists_that_are_written_read_back_the_same)
+{
+    struct config *c = load_text(everything), *again;
+    struct buf first, second;
+
+    CHECK(c);
+    buf_init(&first, 65536);
+    buf_init(&second, 65536);
+    config_write_json(c, &first);
+    CHECK(memmem(first.p, first.n, "{\"id\":\"a\",\"url\":\"echo:5\",", 24));
+    CHECK(memmem(first.p, first.n, "[\"x\",\"y:1\"]", 11));
+    again = config_load_text("t.jsonc", buf_str(&first),
+                             &(struct config_source){0}, &report);
+    CHECK(again && again->agents.n == 2);
+    CHECK_STR(again->agents.list[0].title, "\xc3\xa4 \"x\"");
+    config_write_json(again, &second);
+    CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
+    config_free(c);
+    config_free(again);
+    buf_fini(&first);
+    buf_fini(&second);
+}
+
+/* Every row of an element has what the manual shows of it. */
+TEST(the_manual_shows_what_elements_are_made_of)
+{
+    const struct setting *s =
+        setting_find(&config_settings, STR("agents.list"));
+    struct buf out;
+
+    CHECK(s && s->elements && s->elements->table->n == 3);
+    buf_init(&out, 1 << 20);
+    config_write_reference(&out);
+    buf_add_char(&out, '\0');
+    CHECK(strstr(out.p, "\nEach element of `agents.list` is an object:\n"));
+    for (size_t i = 0; i < s->elements->table->n; i++) {
+        const struct setting *m = &s->elements->table->rows[i];
+        char row[128];
+
+        snprintf(row, sizeof(row), "\n| `%s` | %s%s%s | ", m->path,
+                 m->preset ? "`" : "", m->preset ? m->preset : "needed",
+                 m->preset ? "`" : "");
+        CHECK(strstr(out.p, row) && m->what[strlen(m->what) - 1] == '.');
+    }
+    buf_fini(&out);
+}
+
+/* Faults. */
+
+TEST(loading_lists_survives_every_fault)
+{
+    struct str set = STR("http.allowedHosts=[\"z\"]");
+    struct config_source src = {.sets = &set, .n_sets = 1};
+    bool has_fired = true;
+    long nth = 0;
+
+    while (has_fired) {
+        struct config *c;
+
+        fault_arm(++nth);
+        c = config_load_text("t.jsonc", str_of(everything), &src, &report);
+        has_fired = fault_fired();
+        fault_arm(0);
+        check_report(c);
+        CHECK(c || has_fired);
+        CHECK(!c || (c->agents.n == 2 && c->http.allowed_hosts.n == 1));
+        CHECK(!c || str_eq(c->agents.list[1].name, STR("B")));
+        config_free(c);
+    }
+    CHECK(nth > 5);
+}
+
+TEST(refusing_lists_survives_every_fault)
+{
+    bool has_fired = true;
+    long nth = 0;
+
+    while (has_fired) {
+        struct config *c;
+
+        fault_arm(++nth);
+        c = load_text("{\"agents\": {\"list\": [{\"id\": 5}, {\"zebra\": 1}, "
+                      "5, {\"id\": \"a\", \"url\": \"echo:\"}, {\"id\": "
+                      "\"A\", \"url\": \"echo:\"}]}}");
+        has_fired = fault_fired();
+        fault_arm(0);
+        check_report(c);
+        CHECK(!c);
+    }
+    CHECK(nth > 5);
+}
+
+TEST(writing_lists_survives_every_fault)
+{
+    bool has_fired = true;
+
+    for (long nth = 1; has_fired; nth++) {
+        struct config *c = load_text(everything);
+        struct buf out;
+
+        CHECK(c);
+        buf_init(&out, 65536);
+        fault_arm(nth);
+        config_write_json(c, &out);
+        config_write_reference(&out);
+        has_fired = fault_fired();
+        fault_arm(0);
+        CHECK(out.over == has_fired);
+        buf_fini(&out);
+        config_free(c);
+    }
+}

@@ -1,0 +1,222 @@
+/* A message as it is said over HTTP. The fields are a table; what is left to
+ * do by hand is what two fields say together: a key in the header and in the
+ * body, and the spellings that other routers use inside metadata. */
+#include "speak/internal.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct said {
+    struct str text, executor, skill, conversation_id, task_id, source,
+        priority, idempotency_key, metadata;
+    int64_t wait_ms, timeout_ms;
+};
+
+#define AT(member) offsetof(struct said, member)
+
+static const struct field message_fields[] = {
+    {"text", FIELD_TEXT, 1, MSG_TEXT_MAX, AT(text), false},
+    {"executor", FIELD_OBJ, 0, 4096, AT(executor), false},
+    {"skill", FIELD_NAME, 1, MSG_SKILL_MAX, AT(skill), false},
+    {"conversation_id", FIELD_NAME, 1, MSG_CONVERSATION_MAX,
+     AT(conversation_id), false},
+    {"task_id", FIELD_NAME, 1, ID_BYTES - 1, AT(task_id), false},
+    {"source", FIELD_OBJ, 0, MSG_METADATA_MAX, AT(source), false},
+    {"priority", FIELD_NAME, 1, 16, AT(priority), false},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(idempotency_key), false},
+    {"wait_ms", FIELD_INT, 0, SPEAK_WAIT_MAX_MS, AT(wait_ms), false},
+    {"timeout_ms", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, AT(timeout_ms), false},
+    {"metadata", FIELD_OBJ, 0, MSG_METADATA_MAX, AT(metadata), false},
+};
+
+static const struct fields message = {
+    "", message_fields, sizeof(message_fields) / sizeof(*message_fields)};
+
+static const struct field executor_fields[] = {
+    {"name", FIELD_NAME, 1, AGENT_NAME_MAX, 0, false},
+};
+
+static const struct fields executor = {"executor.", executor_fields, 1};
+
+static const struct field skill_used = {"skill_used",  FIELD_NAME, 1,
+                                        MSG_SKILL_MAX, 0,          false};
+
+/* metadata is the sender's own: what is not of the shape that the seeds have
+ * is no concern of ours. */
+static enum err read_metadata(struct msg *m, struct str metadata)
+{
+    const struct str keys[] = {STR("executor"), STR("skill_used")};
+    const struct str name_key = STR("name");
+    struct str found[2] = {{NULL, 0}, {NULL, 0}}, name = {NULL, 0};
+    enum err e = OK;
+
+    if (!metadata.n || json_scan(metadata, keys, 2, found, NULL) != OK)
+        return OK;
+    if (!m->call.executor.n && found[0].n && found[0].p[0] == '{' &&
+        json_scan(found[0], &name_key, 1, &name, NULL) == OK && name.n &&
+        name.p[0] == '"')
+        e = field_string(&m->arena, "metadata.executor.", &executor_fields[0],
+                         name, &m->call.executor, &m->why);
+    if (!e && !m->call.skill.n && found[1].n && found[1].p[0] == '"')
+        e = field_string(&m->arena, "metadata.", &skill_used, found[1],
+                         &m->call.skill, &m->why);
+    return e;
+}
+
+static enum err read_executor(struct msg *m, const struct said *said)
+{
+    struct str name = {NULL, 0};
+    enum err e = OK;
+
+    if (said->executor.p)
+        e = fields_read(&m->arena, said->executor, &executor, &name, &m->why);
+    if (!e && said->executor.p && !name.n)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "executor.name is missing: name the agent, or leave "
+                       "executor out");
+    if (!e)
+        m->call.executor = name;
+    return e;
+}
+
+static enum err read_priority(struct msg *m, struct str name)
+{
+    m->call.priority = PRIORITY_NORMAL;
+    if (!name.n || task_priority_of(name, &m->call.priority))
+        return OK;
+    return why_err(&m->why, ERR_BAD_REQUEST,
+                   "priority must be \"URGENT\", \"HIGH\", \"NORMAL\" or "
+                   "\"LOW\"");
+}
+
+/* A header may hold bytes of any coding, a key may not. */
+static bool is_plain(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < 0x20 || s.p[i] > 0x7e)
+            return false;
+    return true;
+}
+
+static enum err read_key(struct msg *m, struct str said, struct str header)
+{
+    char *copy;
+
+    m->call.idempotency_key = said;
+    if (!header.n)
+        return OK;
+    if (header.n > MSG_KEY_MAX || !is_plain(header))
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "the Idempotency-Key header must be 1 to %d visible "
+                       "characters of ASCII",
+                       MSG_KEY_MAX);
+    if (said.n && !str_eq(said, header))
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "the Idempotency-Key header and idempotency_key differ: "
+                       "give one of them");
+    copy = arena_strdup(&m->arena, header);
+    if (!copy)
+        return why_err(&m->why, ERR_NOMEM, "out of memory");
+    m->call.idempotency_key = (struct str){copy, header.n};
+    return OK;
+}
+
+/* The body goes with the request. */
+static enum err keep(struct msg *m, struct str document, struct str *out)
+{
+    char *copy = arena_strdup(&m->arena, document.p ? document : STR("{}"));
+
+    if (!copy)
+        return why_err(&m->why, ERR_NOMEM, "out of memory");
+    *out = (struct str){copy, document.p ? document.n : 2};
+    return OK;
+}
+
+static void mean(struct buf *out, struct str s)
+{
+    buf_add_i64(out, (int64_t)s.n);
+    buf_add_char(out, ':');
+    buf_add_str(out, s);
+}
+
+static void mean_document(struct buf *out, struct str document)
+{
+    size_t from = out->n;
+
+    compact_json(out, document);
+    buf_addf(out, ":%zu,", out->n - from);
+}
+
+/* Each with its length, in one order, so that no two meanings look alike. */
+static void write_meaning(const struct msg *m, struct buf *out)
+{
+    mean(out, m->call.text);
+    mean(out, m->call.executor);
+    mean(out, m->call.skill);
+    mean(out, m->call.conversation_id);
+    mean(out, m->call.task_id);
+    mean(out, task_priority_name(m->call.priority));
+    buf_add_i64(out, m->call.timeout_ms);
+    buf_add_char(out, ',');
+    mean_document(out, m->call.metadata);
+    mean_document(out, m->call.source);
+}
+
+static enum err check_together(struct msg *m, const struct said *said)
+{
+    if (!said->text.p)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "text is missing: it is what the agent is told");
+    if (said->task_id.n && !id_is_valid(said->task_id, "task"))
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "task_id must be a task's id, as an answer gave it: "
+                       "\"task_\" and 26 characters");
+    return OK;
+}
+
+enum err speak_message(struct msg *m, struct str body, struct str key_header,
+                       struct buf *meaning)
+{
+    struct said said = {.wait_ms = SPEAK_WAIT_MS};
+    enum err e = fields_read(&m->arena, body, &message, &said, &m->why);
+
+    if (!e)
+        e = check_together(m, &said);
+    if (e)
+        return e;
+    m->call.text = said.text;
+    m->call.skill = said.skill;
+    m->call.conversation_id = said.conversation_id;
+    m->call.task_id = said.task_id;
+    m->call.wait_ms = said.wait_ms;
+    m->call.timeout_ms = said.timeout_ms;
+    e = read_executor(m, &said);
+    if (!e)
+        e = read_metadata(m, said.metadata);
+    if (!e)
+        e = read_priority(m, said.priority);
+    if (!e)
+        e = read_key(m, said.idempotency_key, key_header);
+    if (!e)
+        e = keep(m, said.metadata, &m->call.metadata);
+    if (!e)
+        e = keep(m, said.source, &m->call.source);
+    if (e)
+        return e;
+    write_meaning(m, meaning);
+    return meaning->over ? why_err(&m->why, ERR_NOMEM, "out of memory") : OK;
+}
+
+enum err speak_nothing(struct str body, struct why *why)
+{
+    static const struct fields none = {"", NULL, 0};
+    struct arena a;
+    enum err e;
+
+    if (!body.n)
+        return OK;
+    arena_init(&a, 4096);
+    e = fields_read(&a, body, &none, NULL, why);
+    arena_fini(&a);
+    return e;
+}

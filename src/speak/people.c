@@ -1,0 +1,205 @@
+/* Users and tokens, in and out. */
+#include "speak/internal.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct said_user {
+    struct str name, role, org;
+};
+
+#define AT(member) offsetof(struct said_user, member)
+
+/* The first row is for POST alone. */
+static const struct field user_fields[] = {
+    {"name", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(name), false},
+    {"role", FIELD_NAME, 1, 16, AT(role), false},
+    {"org", FIELD_NAME, 0, PRINCIPAL_NAME_MAX, AT(org), true},
+};
+
+#undef AT
+
+static enum err read_user(struct arena *a, struct str body,
+                          const struct fields *f, struct speak_user_call *out,
+                          struct why *why)
+{
+    struct said_user said = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    enum err e = fields_read(a, body, f, &said, why);
+
+    if (e)
+        return e;
+    *out = (struct speak_user_call){.name = said.name, .org = said.org};
+    if (!said.role.n)
+        return OK;
+    out->role = role_of(said.role);
+    if (!out->role)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "role must be \"admin\", \"user\" or \"agent\"");
+    return OK;
+}
+
+enum err speak_user_post(struct arena *a, struct str body,
+                         struct speak_user_call *out, struct why *why)
+{
+    static const struct fields f = {"", user_fields, 3};
+    enum err e = read_user(a, body, &f, out, why);
+
+    if (!e && (!out->name.n || !out->role))
+        e = why_err(why, ERR_BAD_REQUEST,
+                    "%s is missing: a user has a name and a role",
+                    out->name.n ? "role" : "name");
+    return e;
+}
+
+enum err speak_user_patch(struct arena *a, struct str body,
+                          struct speak_user_call *out, struct why *why)
+{
+    static const struct fields f = {"", user_fields + 1, 2};
+    enum err e = read_user(a, body, &f, out, why);
+
+    if (!e && !out->role && !out->org.p)
+        e = why_err(why, ERR_BAD_REQUEST,
+                    "nothing to change: give role, org or both");
+    return e;
+}
+
+struct said_token {
+    struct str user, label, scopes;
+    int64_t expires_in_s;
+};
+
+#define AT(member) offsetof(struct said_token, member)
+
+static const struct field token_fields[] = {
+    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(user), false},
+    {"label", FIELD_NAME, 0, SPEAK_LABEL_MAX, AT(label), false},
+    {"scopes", FIELD_ARR, 0, 1024, AT(scopes), false},
+    {"expires_in_s", FIELD_INT, 1, SPEAK_EXPIRES_MAX_S, AT(expires_in_s),
+     false},
+};
+
+static enum err read_scopes(struct arena *a, struct str raw, unsigned *out,
+                            struct why *why)
+{
+    struct json *list = json_parse(a, raw, 0, NULL);
+    unsigned all = 0;
+
+    if (!list)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    JSON_EACH(one, list)
+    {
+        unsigned s = scope_of(json_str_or(one, STR("")));
+
+        if (!s)
+            all = 0;
+        if (!s)
+            break;
+        all |= s;
+    }
+    if (!all)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "scopes must be an array of one or more of \"send\", "
+                       "\"read\", \"agents\", \"escalations\", \"ledger\", "
+                       "\"admin\"; leave it out for all of the role");
+    *out = all;
+    return OK;
+}
+
+enum err speak_token_post(struct arena *a, struct str body,
+                          struct speak_token_call *out, struct why *why)
+{
+    static const struct fields f = {
+        "", token_fields, sizeof(token_fields) / sizeof(*token_fields)};
+    struct said_token said = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
+    enum err e = OK;
+
+    *out = (struct speak_token_call){.scopes = 0};
+    /* Everything may be left out, so the body may be too. */
+    if (body.n)
+        e = fields_read(a, body, &f, &said, why);
+    if (!e && said.scopes.p)
+        e = read_scopes(a, said.scopes, &out->scopes, why);
+    out->user = said.user;
+    out->label = said.label;
+    out->expires_in_s = said.expires_in_s;
+    return e;
+}
+
+/* Out. */
+
+static void put_str_or_null(struct json_out *o, const char *key, struct str s)
+{
+    json_key(o, str_of(key));
+    if (s.n)
+        json_put_str(o, s);
+    else
+        json_put_null(o);
+}
+
+static void put_time_or_null(struct json_out *o, const char *key, int64_t ms)
+{
+    json_key(o, str_of(key));
+    if (ms)
+        json_put_int(o, ms);
+    else
+        json_put_null(o);
+}
+
+static void put_scopes(struct json_out *o, unsigned scopes)
+{
+    json_key(o, STR("scopes"));
+    json_open(o, '[');
+    for (unsigned i = 0; i < N_SCOPES; i++)
+        if (scopes & (1U << i))
+            json_put_str(o, scope_name((enum scope)(1U << i)));
+    json_close(o, ']');
+}
+
+void speak_me(struct json_out *o, const struct caller *c)
+{
+    json_open(o, '{');
+    json_key(o, STR("user"));
+    json_put_str(o, caller_name(c));
+    json_key(o, STR("role"));
+    json_put_str(o, role_name(c->role));
+    put_str_or_null(o, "org", str_of(c->org));
+    put_scopes(o, c->scopes);
+    json_key(o, STR("token_id"));
+    json_put_str(o, str_of(c->token_id.text));
+    put_time_or_null(o, "expires_ms", c->expires_ms);
+    json_close(o, '}');
+}
+
+void speak_user(struct json_out *o, struct str name, enum role role,
+                struct str org, int64_t created_ms)
+{
+    json_open(o, '{');
+    json_key(o, STR("name"));
+    json_put_str(o, name);
+    json_key(o, STR("role"));
+    json_put_str(o, role_name(role));
+    put_str_or_null(o, "org", org);
+    json_key(o, STR("created_ms"));
+    json_put_int(o, created_ms);
+    json_close(o, '}');
+}
+
+void speak_token(struct json_out *o, const struct speak_token *t)
+{
+    json_open(o, '{');
+    json_key(o, STR("id"));
+    json_put_str(o, t->id);
+    json_key(o, STR("user"));
+    json_put_str(o, t->user);
+    json_key(o, STR("label"));
+    json_put_str(o, t->label);
+    put_scopes(o, t->scopes);
+    json_key(o, STR("created_ms"));
+    json_put_int(o, t->created_ms);
+    put_time_or_null(o, "expires_ms", t->expires_ms);
+    if (t->secret.n) {
+        json_key(o, STR("token"));
+        json_put_str(o, t->secret);
+    }
+    json_close(o, '}');
+}

@@ -1,0 +1,124 @@
+/* Server-sent events as bytes, and the small syntaxes around a request: where
+ * somebody was, percent signs, and what is accepted. */
+#include "speak/internal.h"
+
+#include <stdio.h>
+
+struct speak_event speak_event_open(struct buf *out, struct str id,
+                                    struct str type)
+{
+    if (id.n) {
+        buf_add_str(out, STR("id: "));
+        buf_add_str(out, id);
+        buf_add_char(out, '\n');
+    }
+    buf_add_str(out, STR("event: "));
+    buf_add_str(out, type);
+    buf_add_str(out, STR("\ndata: "));
+    return (struct speak_event){out, out->n};
+}
+
+/* In JSON a line end stands between tokens only, where a space does as well;
+ * a carriage return would end a line of the stream too. */
+void speak_event_close(const struct speak_event *e)
+{
+    struct buf *out = e->out;
+
+    for (size_t i = e->data_at; i < out->n; i++)
+        if (out->p[i] == '\n' || out->p[i] == '\r')
+            out->p[i] = ' ';
+    buf_add_str(out, STR("\n\n"));
+}
+
+static bool is_number(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return s.n > 0;
+}
+
+enum err speak_place_read(struct str s, struct speak_place *out)
+{
+    struct str number = s, epoch = str_cut(&number, '-');
+    struct speak_place p;
+
+    if (!is_number(epoch) || !is_number(number) ||
+        str_to_i64(epoch, &p.epoch) || str_to_i64(number, &p.number) ||
+        p.number == INT64_MAX)
+        return ERR_SYNTAX;
+    *out = p;
+    return OK;
+}
+
+struct str speak_place_write(const struct speak_place *p,
+                             char out[SPEAK_PLACE_BYTES])
+{
+    int n = snprintf(out, SPEAK_PLACE_BYTES, "%lld-%lld", (long long)p->epoch,
+                     (long long)p->number);
+
+    return (struct str){out, (size_t)n};
+}
+
+static int hex_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = str_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The reader of JSON knows UTF-8 already. */
+static bool is_utf8(struct arena *a, struct str s)
+{
+    char *quoted = arena_alloc(a, s.n + 2);
+
+    if (!quoted)
+        return false;
+    quoted[0] = quoted[s.n + 1] = '"';
+    for (size_t i = 0; i < s.n; i++) /* what means something there */
+        quoted[i + 1] = s.p[i] == '"' || s.p[i] == '\\' ? '.' : s.p[i];
+    return json_check((struct str){quoted, s.n + 2}, NULL) == OK;
+}
+
+enum err speak_percent(struct arena *a, struct str s, bool plus_is_space,
+                       struct str *out)
+{
+    char *to = arena_alloc(a, s.n + 1);
+    size_t n = 0;
+
+    if (!to)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+
+        if (c == '%') {
+            int high = i + 2 < s.n ? hex_of(s.p[i + 1]) : -1;
+            int low = i + 2 < s.n ? hex_of(s.p[i + 2]) : -1;
+
+            if (high < 0 || low < 0)
+                return ERR_SYNTAX;
+            c = (char)(high * 16 + low);
+            i += 2;
+        } else if (c == '+' && plus_is_space) {
+            c = ' ';
+        }
+        to[n++] = c;
+    }
+    if (str_has_control((struct str){to, n}) || memchr(to, '\t', n) ||
+        !is_utf8(a, (struct str){to, n}))
+        return ERR_SYNTAX;
+    *out = (struct str){to, n};
+    return OK;
+}
+
+bool speak_accepts(struct str header, struct str type)
+{
+    while (header.n) {
+        struct str one = str_cut(&header, ',');
+
+        if (str_eq_nocase(str_trim(str_cut(&one, ';')), type))
+            return true;
+    }
+    return false;
+}

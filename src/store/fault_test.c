@@ -1,0 +1,232 @@
+/* Every step that can fail fails once. A fault may refuse, or end the store;
+ * it never loses what was acknowledged and never leaves half a tx. */
+#include "store/internal.h"
+#include "test/lib/store_stage.h"
+
+static void stage_opts(struct store_opts *opts)
+{
+    opts->is_inline = true;
+}
+
+enum { N_TXS = 8, DOUBLE = 5, POOR = 6 };
+
+/* What was said about each. */
+static struct {
+    bool was_submitted;
+    enum tx_result result;
+} said[N_TXS];
+
+static void put_id(struct tx_op *op, uint8_t column, int i)
+{
+    char id[8];
+
+    snprintf(id, sizeof(id), "t%d", i);
+    tx_set(op, column, value_text(str_of(id)));
+}
+
+/* Five operations that belong together: a thing, its part, a line in the
+ * feed, money into the account, and one more thing to prune. */
+static void build(struct tx *tx, int i)
+{
+    struct tx_op *op;
+
+    tx_init(tx);
+    op = tx_insert(tx, &thing);
+    put_id(op, THING_ID, i == DOUBLE ? 0 : i);
+    tx_set(op, THING_N, value_int(i));
+    op = tx_put(tx, &part);
+    put_id(op, PART_THING, i);
+    tx_set(op, PART_NR, value_int(i));
+    op = tx_insert(tx, &feed);
+    put_id(op, FEED_WHAT, i);
+    op = tx_add(tx, &thing, THING_N, i == POOR ? -1000 : 1 << i, 0);
+    tx_if(op, THING_ID, IS, value_text(STR("account")));
+    op = tx_prune(tx, &thing, 10);
+    tx_if(op, THING_ID, IS, value_text(STR("nobody")));
+}
+
+/* A life: open, three batches and some questions, close. */
+static void live(void)
+{
+    static struct tx txs[N_TXS], account;
+    struct why why = {""};
+    struct query q;
+
+    memset(said, 0, sizeof(said));
+    if (try_open(schemas_v1, 1, &why) != OK) {
+        CHECK(fault_fired() && why.text[0]);
+        return;
+    }
+    tx_init(&account);
+    tx_set(add_thing(&account, "account", 0), THING_NOTE,
+           value_text(STR("money")));
+    commit(&account);
+    if (account.result == TX_COMMITTED)
+        for (int i = 0; i < N_TXS; i++) {
+            build(&txs[i], i);
+            submit(&txs[i]);
+            said[i].was_submitted = true;
+            if (i == 4)
+                loop_turn(&loop);
+        }
+    query_init(&q, &thing, 3);
+    find(&q);
+    CHECK(fault_fired() || (q.err == OK && q.n_rows == 3 && q.has_more));
+    query_fini(&q);
+    store_stats(store);
+    close_store();
+    for (int i = 0; i < N_TXS && said[i].was_submitted; i++) {
+        said[i].result = txs[i].result;
+        tx_fini(&txs[i]);
+    }
+    tx_fini(&account);
+}
+
+static bool part_is_there(int i)
+{
+    struct query q;
+    bool is_there;
+
+    query_init(&q, &part, 2);
+    query_if(&q, PART_NR, IS, value_int(i));
+    CHECK(find(&q) == OK);
+    is_there = q.n_rows == 1;
+    query_fini(&q);
+    return is_there;
+}
+
+static bool feed_is_there(int i)
+{
+    char id[8];
+    struct query q;
+    bool is_there;
+
+    snprintf(id, sizeof(id), "t%d", i);
+    query_init(&q, &feed, 2);
+    query_if(&q, FEED_WHAT, IS, value_text(str_of(id)));
+    CHECK(find(&q) == OK && q.n_rows <= 1);
+    is_there = q.n_rows == 1;
+    query_fini(&q);
+    return is_there;
+}
+
+/* The truth after a restart, against what was said before it. */
+static void compare(void)
+{
+    int64_t sum = 0;
+    bool was_fatal = false;
+
+    open_store();
+    for (int i = 0; i < N_TXS && said[i].was_submitted; i++) {
+        char id[8];
+        bool is_there;
+
+        snprintf(id, sizeof(id), "t%d", i);
+        is_there = i != DOUBLE && n_of(id) == i;
+        CHECK(part_is_there(i) == is_there && feed_is_there(i) == is_there);
+        sum += is_there ? 1 << i : 0;
+        CHECK(i != DOUBLE || said[i].result != TX_COMMITTED);
+        CHECK(i != POOR || said[i].result != TX_COMMITTED);
+        if (said[i].result != TX_FATAL)
+            CHECK(is_there == (said[i].result == TX_COMMITTED));
+        was_fatal |= said[i].result == TX_FATAL;
+        CHECK(!was_fatal || said[i].result == TX_FATAL);
+    }
+    CHECK(n_of("account") == sum || (sum == 0 && n_of("account") == -1));
+    close_store();
+}
+
+static bool ends_with(const char *s, const char *end_)
+{
+    size_t n = strlen(s), m = strlen(end_);
+
+    return n >= m && strcmp(s + n - m, end_) == 0;
+}
+
+/* Which faults end the store, by their names. */
+static bool is_fatal(const char *name)
+{
+    return strcmp(name, "store.sync") == 0 ||
+           strcmp(name, "store.moved") == 0 ||
+           (ends_with(name, ".io") && strcmp(name, "store.read.io") != 0);
+}
+
+static void remove_database(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -f %s/signalbox.db*", stage_root);
+    CHECK(system(command) == 0);
+}
+
+static void sweep(const struct store_sabotage *how)
+{
+    int n_fatal = 0, n_refusing = 0;
+    long nth = 0;
+    bool has_fired;
+
+    /* Thousands of syncs, of which none is judged: not on a disk, please. */
+    if (access("/dev/shm", W_OK) == 0)
+        stage_above = "/dev/shm";
+    stage_folder();
+    do {
+        const char *name;
+
+        n_fatal_seen = 0;
+        store_sabotage(how);
+        fault_arm(++nth);
+        live();
+        has_fired = fault_fired();
+        name = has_fired ? fault_name() : "";
+        fault_arm(0);
+        CHECK_INT(n_fatal_seen, is_fatal(name));
+        n_fatal += is_fatal(name);
+        n_refusing += has_fired && !is_fatal(name);
+        store_sabotage(NULL);
+        compare();
+        remove_database();
+    } while (has_fired);
+    CHECK(n_fatal > 50 && n_refusing > 150);
+    loop_fini(&loop);
+}
+
+TEST(every_fault_keeps_what_was_acknowledged_and_halves_nothing)
+{
+    static const struct store_sabotage busy = {.checkpoint_pages = 1};
+
+    sweep(&busy);
+}
+
+/* One by one, so that a fault has another place in its batch. */
+TEST(every_fault_does_so_too_in_batches_of_one)
+{
+    static const struct store_sabotage busy = {.checkpoint_pages = 1,
+                                               .batch_txs = 1};
+
+    sweep(&busy);
+}
+
+/* The control: would the sweep notice? */
+TEST(the_sweep_notices_an_acknowledgement_that_comes_too_early)
+{
+    static const struct store_sabotage early = {.acks_early = true};
+    int status;
+    pid_t child;
+
+    stage_folder();
+    child = fork();
+    if (child == 0) {
+        fclose(stderr);
+        store_sabotage(&early);
+        fault_arm_at("store.commit.io", 2);
+        live();
+        CHECK(fault_fired());
+        fault_arm(0);
+        store_sabotage(NULL);
+        compare();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1); /* a CHECK failed */
+    loop_fini(&loop);
+}

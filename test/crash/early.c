@@ -1,0 +1,8 @@
+/* signalbox_early: the server with one fault, that it reports a batch before
+ * it is committed. Tests that promise to notice such a thing are run on it. */
+#include "store/internal.h"
+
+__attribute__((constructor)) static void arm(void)
+{
+    store_sabotage(&(struct store_sabotage){.acks_early = true});
+}

@@ -1,0 +1,230 @@
+"""Disks that are full, that fail, that are gone, and a database that another
+program holds: new work is refused with a word that says why, nothing that was
+acknowledged is lost, and where it can the server goes on by itself."""
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+from signalbox import DEADLINE_S, Server, metric
+from storm import Phoenix, faults
+
+AGENTS = [{"id": "echo", "url": "echo:"}, {"id": "slow", "url": "echo:300"}]
+QUIET = ("--set", "log.level=warn")
+STRACE = shutil.which("strace")
+GONE = (ConnectionError, EOFError, AttributeError)  # no answer, or half of one
+
+
+class SmallDisk:
+    """A disk of a few MB in a mount namespace of its own, which goes with the
+    process that holds it. Servers inside see it at `path`; from outside it is
+    at `seen`."""
+
+    def __init__(self, path, size="3m"):
+        self.path = path
+        os.mkdir(path)
+        self.holder = subprocess.Popen(
+            ["unshare", "-m", "--propagation", "private", "sh", "-c",
+             'mount -t tmpfs -o size="$2" none "$1" && echo ready && exec cat',
+             "sh", path, size], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        if self.holder.stdout.readline() != b"ready\n":
+            why = self.holder.stderr.read().decode().strip()
+            self.close()
+            raise unittest.SkipTest(f"no disk can be mounted here: {why}")
+        self.seen = f"/proc/{self.holder.pid}/root{path}"
+
+    @property
+    def inside(self):
+        return ["nsenter", "-t", str(self.holder.pid), "-m", "--"]
+
+    def fill(self):
+        """To the last byte."""
+        with open(os.path.join(self.seen, "filler"), "ab", buffering=0) as f:
+            for size in (65536, 4096, 512, 1):
+                try:
+                    while f.write(bytes(size)):
+                        pass
+                except OSError:
+                    pass
+
+    def free(self):
+        os.unlink(os.path.join(self.seen, "filler"))
+
+    def close(self):
+        self.holder.stdin.close()
+        self.holder.wait()
+        self.holder.stdout.close()
+        self.holder.stderr.close()
+
+
+class FullDisk(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.addCleanup(shutil.rmtree, self.root, True)
+        self.disk = SmallDisk(os.path.join(self.root, "disk"))
+        self.addCleanup(self.disk.close)
+
+    def send_until_full(self, server, sent):
+        """Send until there is no space; the refusal."""
+        self.disk.fill()
+        for i in range(10000):
+            text = f"full-{i}:0"
+            answer = server.send(text, wait_ms=0, idempotency_key=text,
+                                 conversation_id=f"full-{i}")
+            if answer.status not in (200, 202):
+                return answer
+            sent[text] = answer.json()["task_id"]
+        raise AssertionError("a full disk took everything")
+
+    def test_new_work_is_refused_and_all_else_goes_on(self):
+        sent = {}
+        with Phoenix(*QUIET, agents=AGENTS, before=self.disk.inside,
+                     data=os.path.join(self.disk.path, "data")) as phoenix:
+            server = phoenix.server
+            for i in range(20):
+                answer = server.send(f"slow-{i}:0", to="slow", wait_ms=0,
+                                     conversation_id=f"slow-{i}")
+                sent[f"slow-{i}:0"] = answer.json()["task_id"]
+            refusal = self.send_until_full(server, sent)
+            self.assertEqual(refusal.status, 507, refusal)
+            self.assertEqual(refusal.json()["error"]["code"], "no_space")
+            # Reading goes on.
+            for task in sent.values():
+                self.assertEqual(
+                    server.call("GET", f"/api/tasks/{task}").status, 200)
+            self.assertEqual(metric(server, "signalbox_store_full"), 1)
+            self.assertEqual(server.get("/healthz").status, 200)
+            # The slow ones end while nothing can be written.
+            refused = server.send("refused:0", wait_ms=0)
+            self.assertEqual(refused.status, 507)
+
+            self.disk.free()
+            answer = server.send("free:0", wait_ms=20000,
+                                 conversation_id="free")
+            self.assertEqual(answer.json()["status"], "completed")
+            sent["free:0"] = answer.json()["task_id"]
+            phoenix.all_over()
+            self.assertEqual(metric(server, "signalbox_store_full"), 0)
+            self.assertEqual(faults(sent, *phoenix.story()), [])
+
+            self.disk.fill()
+            phoenix.kill()
+            self.disk.free()
+            phoenix.rise()
+            self.assertEqual(faults(sent, *phoenix.story()), [])
+
+    def test_a_server_that_dies_on_a_full_disk_comes_back(self):
+        sent = {}
+        with Phoenix(*QUIET, agents=AGENTS, before=self.disk.inside,
+                     data=os.path.join(self.disk.path, "data")) as phoenix:
+            self.send_until_full(phoenix.server, sent)
+            phoenix.kill()
+            self.disk.free()
+            phoenix.rise()
+            phoenix.all_over()
+            self.assertEqual(faults(sent, *phoenix.story()), [])
+
+
+@unittest.skipUnless(STRACE, "needs strace")
+class FailingDisk(unittest.TestCase):
+    def check(self, inject, says):
+        """Break a running server's calls; then start another on its data."""
+        sent = {}
+        root = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.addCleanup(shutil.rmtree, root, True)
+        data = os.path.join(root, "data")
+        with Server(*QUIET, agents=AGENTS, data=data) as server:
+            token = server.token
+            answer = server.send("before:0", conversation_id="before")
+            sent["before:0"] = answer.json()["task_id"]
+            strace = subprocess.Popen(
+                [STRACE, "-f", "-o", os.devnull, "-e", f"inject={inject}",
+                 "-p", str(server.process.pid)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self.assertIn(b"attached", strace.stderr.readline())
+            for i in range(50):
+                try:
+                    answer = server.send(f"m-{i}:0", conversation_id=f"m-{i}",
+                                         idempotency_key=f"m-{i}")
+                except GONE:
+                    break
+                if answer.status not in (200, 202):
+                    self.assertEqual(answer.status, 500, answer)
+                    self.assertEqual(answer.json()["error"]["code"],
+                                     "outcome_unknown")
+                    break
+                sent[f"m-{i}:0"] = answer.json()["task_id"]
+            else:
+                self.fail("acknowledged although the disk fails")
+            status = server.process.wait(DEADLINE_S)
+            strace.stderr.close()
+            strace.wait(DEADLINE_S)
+            self.assertEqual(status, 1, server.said())
+            self.assertIn(says, server.said().lower())
+            server.was_killed = True
+        with Server(*QUIET, agents=AGENTS, data=data, token=token) as server:
+            for text, task in sent.items():
+                answer = server.call("GET", f"/api/tasks/{task}")
+                self.assertEqual(answer.status, 200, text)
+            # Asked again with its key, and started once.
+            first = server.send(f"m-{i}:0", conversation_id=f"m-{i}",
+                                idempotency_key=f"m-{i}").json()
+            self.assertEqual(first["status"], "completed")
+            listed = server.call("GET", "/api/tasks?limit=500").json()["items"]
+            self.assertEqual(
+                [t["id"] for t in listed if t["text"] == f"m-{i}:0"],
+                [first["task_id"]])
+
+    def test_after_a_failed_sync_nothing_is_acknowledged(self):
+        self.check("fdatasync,fsync:error=EIO:when=1+", "disk")
+
+    def test_after_a_later_failed_sync_as_well(self):
+        self.check("fdatasync,fsync:error=EIO:when=5+", "disk")
+
+    def test_after_a_failed_write_nothing_is_acknowledged(self):
+        self.check("pwrite64:error=EIO:when=3+", "disk")
+
+
+class NoDisk(unittest.TestCase):
+    def test_a_folder_that_is_deleted_ends_the_server(self):
+        root = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.addCleanup(shutil.rmtree, root, True)
+        data = os.path.join(root, "data")
+        with Server(*QUIET, agents=AGENTS, data=data) as server:
+            self.assertEqual(server.send("before").status, 200)
+            shutil.rmtree(data)
+            try:
+                answer = server.send("after")
+                self.assertNotIn(answer.status, (200, 202), answer)
+            except GONE:
+                pass
+            self.assertEqual(server.process.wait(DEADLINE_S), 1)
+            self.assertIn(data, server.said())
+            server.was_killed = True
+
+
+class LockedDatabase(unittest.TestCase):
+    def test_new_work_is_refused_until_the_lock_is_gone(self):
+        with Phoenix(*QUIET, agents=AGENTS) as phoenix:
+            server = phoenix.server
+            sent = {}
+            answer = server.send("before:0", to="slow", wait_ms=0,
+                                 conversation_id="before")
+            sent["before:0"] = answer.json()["task_id"]
+            other = sqlite3.connect(os.path.join(phoenix.data, "signalbox.db"),
+                                    isolation_level=None)
+            other.execute("BEGIN EXCLUSIVE")
+            refused = server.send("locked:0", wait_ms=0)
+            self.assertEqual(refused.json()["error"]["code"], "busy", refused)
+            self.assertEqual(
+                server.call("GET", f"/api/tasks/{sent['before:0']}").status,
+                200)
+            other.execute("ROLLBACK")
+            other.close()
+            answer = server.send("after:0", conversation_id="after").json()
+            sent["after:0"] = answer["task_id"]
+            phoenix.all_over()
+            self.assertEqual(faults(sent, *phoenix.story()), [])

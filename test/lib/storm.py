@@ -1,0 +1,309 @@
+"""A server that is killed and comes back, and senders who do not give up.
+
+    with Phoenix(agents) as phoenix:
+        storm = Storm(phoenix, n_tasks=2000, n_senders=32, ...)
+        storm.run()
+        print(faults(storm.sent, *phoenix.story()))
+
+Each sender has a conversation of its own and numbers its messages. It sends a
+few at a time on one connection and goes on when they are answered; after a
+connection that broke, or an answer that says so, it does not know what became
+of them and sends them again, with the same keys, to whichever server is there
+by then. All senders share one thread: so many tasks are sent in so many
+seconds because nothing waits for anything else.
+"""
+import collections
+import json
+import os
+import random
+import select
+import shutil
+import socket
+import tempfile
+
+import signalbox
+from signalbox import DEADLINE_S, Server
+
+ENDS = ("task.completed", "task.failed", "task.cancelled", "task.expired")
+PAGE = 500
+
+
+class Phoenix:
+    """One data folder, and one server on it after the other."""
+
+    def __init__(self, *args, agents, data=None, token=None, before=()):
+        self.root = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.data = data or os.path.join(self.root, "data")
+        self.args = args
+        self.agents = agents
+        self.before = before
+        self.token = token
+        self.server = None
+        self.n_kills = 0
+        self.start()
+
+    def start(self, **options):
+        options = {"before": self.before, **options}
+        self.server = Server(*self.args, agents=self.agents, data=self.data,
+                             token=self.token, **options)
+        self.token = self.server.token
+        return self.server
+
+    def kill(self):
+        """As a crash would; what it had sent can still be received."""
+        self.server.kill9()
+        self.n_kills += 1
+
+    def rise(self):
+        self.server.kill()
+        return self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        try:
+            self.server.__exit__(*exc)
+        finally:
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    def story(self):
+        """All tasks, oldest first, and the whole feed."""
+        tasks, cursor = [], ""
+        while cursor is not None:
+            page = self.get(f"/api/tasks?limit={PAGE}" + cursor)
+            tasks += page["items"]
+            after = page["next_cursor"]
+            cursor = None if after is None else f"&cursor={after}"
+        feed, after = [], 0
+        while page := self.get(f"/api/feed?limit={PAGE}&after={after}")["items"]:
+            feed += page
+            after = page[-1]["seq"]
+        return tasks[::-1], feed
+
+    def get(self, path):
+        answer = self.server.call("GET", path)
+        if answer.status != 200:
+            raise AssertionError(f"GET {path}: {answer}")
+        return answer.json()
+
+    def unfinished(self):
+        return sum(len(self.get(f"/api/tasks?limit=1&status={s}")["items"])
+                   for s in ("accepted", "queued", "dispatched", "working"))
+
+    def all_over(self):
+        signalbox.eventually(lambda: not self.unfinished(), "all tasks over")
+
+
+class Sender:
+    """One conversation. `next` is the first message not yet sent on this
+    connection, `acked` how many have been acknowledged."""
+
+    def __init__(self, storm, number, n):
+        self.storm = storm
+        self.name = f"c-{number}"
+        self.agent = storm.agents[number % len(storm.agents)]
+        self.depth = 1 + number % 3
+        self.n = n
+        self.acked = self.next = 0
+        self.tries = collections.Counter()
+        self.socket = None
+        self.got = b""
+
+    def message(self, i):
+        self.tries[i] += 1
+        body = {"text": f"{self.name}:{i}", "conversation_id": self.name,
+                "executor": {"name": self.agent}, "wait_ms": 0}
+        if self.storm.has_keys:
+            body["idempotency_key"] = f"k-{self.name}:{i}"
+        return self.storm.server.request("POST", "/api/messages", body)
+
+    def connect(self):
+        self.socket = socket.create_connection(self.storm.server.address,
+                                               DEADLINE_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.got = b""
+        self.next = self.acked
+
+    def is_done(self):
+        return self.acked == self.n
+
+    def send(self):
+        """As many as may be under way; a connection that is broken shows when
+        it is read."""
+        out = b""
+        while self.next < min(self.n, self.acked + self.depth):
+            out += self.message(self.next)
+            self.next += 1
+        try:
+            self.socket.sendall(out)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def receive(self):
+        """What has come. False when the connection is of no more use."""
+        try:
+            data = self.socket.recv(65536)
+        except (ConnectionResetError, BlockingIOError):
+            data = b""
+        self.got += data
+        while self.answer():
+            pass
+        return bool(data) and self.storm.is_answered_well(self)
+
+    def answer(self):
+        """Take one whole answer off what was received."""
+        head, end, rest = self.got.partition(b"\r\n\r\n")
+        if not end:
+            return False
+        n = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        if len(rest) < n:
+            return False
+        self.got = rest[n:]
+        self.storm.heard(self, int(head.split(b" ", 2)[1]), rest[:n])
+        return True
+
+
+class Storm:
+    """So many tasks from so many senders, and a kill after every few
+    acknowledgements (a random number up to kill_every; 0: never)."""
+
+    def __init__(self, phoenix, agents, n_tasks, n_senders=32, kill_every=100,
+                 has_keys=True, seed=1, max_kills=None):
+        self.phoenix = phoenix
+        self.agents = agents
+        self.has_keys = has_keys
+        self.kill_every = kill_every
+        self.max_kills = max_kills
+        self.random = random.Random(seed)
+        self.senders = [Sender(self, i, n_tasks // n_senders)
+                        for i in range(n_senders)]
+        self.sent = {}  # text -> the task that it was acknowledged as
+        self.until_kill = 0
+        self.mistakes = []
+        self.unwell = set()
+
+    @property
+    def server(self):
+        return self.phoenix.server
+
+    @property
+    def n_retries(self):
+        return sum(n - 1 for s in self.senders for n in s.tries.values())
+
+    def heard(self, sender, status, body):
+        if status not in (200, 202):
+            # Refused, or unknown: this one and those behind it come again.
+            self.unwell.add(sender)
+            if status not in (500, 503):
+                self.mistakes.append(f"{status}: {body!r}")
+            return
+        if sender in self.unwell:
+            return
+        text = f"{sender.name}:{sender.acked}"
+        self.sent[text] = json.loads(body)["task_id"]
+        sender.acked += 1
+        self.until_kill -= 1
+
+    def is_answered_well(self, sender):
+        return sender not in self.unwell
+
+    def run(self):
+        waiting = list(self.senders)
+        while waiting and not self.mistakes:
+            self.until_kill = self.random.randint(1, self.kill_every or 1)
+            waiting = self.life(waiting)
+        if self.mistakes:
+            raise AssertionError("; ".join(self.mistakes[:5]))
+
+    def may_kill(self):
+        return self.kill_every and (self.max_kills is None or
+                                    self.phoenix.n_kills < self.max_kills)
+
+    def life(self, waiting):
+        """Until the server is killed, or all is sent: who is left over."""
+        poll = select.epoll()
+        by_fd = {}
+
+        def join(sender):
+            self.unwell.discard(sender)
+            sender.connect()
+            by_fd[sender.socket.fileno()] = sender
+            poll.register(sender.socket.fileno(), select.EPOLLIN)
+            sender.send()
+
+        def leave(sender):
+            del by_fd[sender.socket.fileno()]
+            sender.socket.close()
+
+        for sender in waiting:
+            join(sender)
+        while by_fd and (self.until_kill > 0 or not self.may_kill()):
+            ready = poll.poll(DEADLINE_S)
+            if not ready:
+                raise AssertionError("no answer: " + self.server.said())
+            for fd, _ in ready:
+                sender = by_fd[fd]
+                is_good = sender.receive()
+                if is_good and not sender.is_done():
+                    sender.send()
+                    continue
+                leave(sender)
+                if not sender.is_done():
+                    join(sender)
+        if by_fd:
+            self.kill(by_fd)
+        poll.close()
+        return [s for s in waiting if not s.is_done()]
+
+    def kill(self, by_fd):
+        """What left the server before it died was said all the same."""
+        self.phoenix.kill()
+        for sender in by_fd.values():
+            while sender.receive():
+                pass
+            sender.socket.close()
+        self.phoenix.rise()
+
+
+def faults(sent, tasks, feed):
+    """What is wrong with the story of tasks, all of them sent by a Storm and
+    over: words for each kind of fault."""
+    wrong = []
+    by_id = {t["id"]: t for t in tasks}
+    by_text = collections.Counter(t["text"] for t in tasks)
+    ended = [e for e in feed if e["type"] in ENDS]
+    accepted = [e for e in feed if e["type"] == "task.accepted"]
+
+    lost = [text for text, task in sent.items()
+            if by_id.get(task, {}).get("text") != text]
+    if lost:
+        wrong.append(f"{len(lost)} lost: {lost[:3]}")
+    doubled = [text for text, n in by_text.items() if n > 1]
+    if doubled:
+        wrong.append(f"{len(doubled)} doubled: {doubled[:3]}")
+    undone = [t["id"] for t in tasks if t["status"] != "completed" or
+              t["result"]["text"] != t["text"]]
+    if undone:
+        wrong.append(f"{len(undone)} not completed: {undone[:3]}")
+    for name, entries in (("accepted", accepted), ("ended", ended)):
+        if (len(entries) != len(tasks) or
+                {e["task_id"] for e in entries} != set(by_id)):
+            wrong.append(f"{len(tasks)} tasks, {len(entries)} {name}")
+    for name, entries in (("accepted", accepted), ("carried", ended)):
+        n = len(out_of_order(by_id, entries))
+        if n:
+            wrong.append(f"{n} {name} out of order")
+    return wrong
+
+
+def out_of_order(by_id, entries):
+    """Texts that came after a later one of the same conversation."""
+    last, wrong = {}, []
+    for e in entries:
+        text = by_id.get(e["task_id"], {}).get("text", ":-1")
+        name, number = text.split(":")
+        if int(number) < last.get(name, -1):
+            wrong.append(text)
+        last[name] = int(number)
+    return wrong
