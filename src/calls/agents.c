@@ -1,10 +1,6 @@
 /* Agents and conversations: who gets what. */
 #include "calls/internal.h"
 
-#include <stdio.h>
-
-enum { NEAREST = 3 };
-
 /* As the list is sorted. */
 static int cmp_nocase(struct str a, struct str b)
 {
@@ -38,33 +34,6 @@ void call_agents_list(struct call *c)
     speak_list_close(&out, i < all.n ? last : STR(""));
     buf_add_char(c->body, '\n');
     call_answer(c, 200, SPEAK_JSON);
-}
-
-void agents_nearest(struct calls *c, struct str name, struct buf *out)
-{
-    struct agents all = walk_agents(c->walk);
-    struct str_guess best[NEAREST];
-    struct json_out o = json_out(out);
-
-    for (size_t i = 0; i < NEAREST; i++)
-        best[i] = str_guess(name);
-    for (size_t i = 0; i < all.n; i++) {
-        struct str_guess one = {all.list[i].name,
-                                str_distance(name, all.list[i].name)};
-
-        for (size_t j = 0; j < NEAREST; j++)
-            if (one.distance < best[j].distance) {
-                struct str_guess next = best[j];
-
-                best[j] = one;
-                one = next;
-            }
-    }
-    json_open(&o, '[');
-    for (size_t i = 0; i < NEAREST; i++)
-        if (best[i].name.n)
-            json_put_str(&o, best[i].name);
-    json_close(&o, ']');
 }
 
 /* Conversations. */

@@ -1,10 +1,10 @@
-/* The events of a task as a stream. The room of the tasks keeps a ring of
- * them; we are a cursor in it that sends as fast as the client reads. What
- * fell out of the ring, or was in another life of the server, is a `gap`.
+/* The events of a turn of a task as a stream. The room of the tasks keeps a
+ * ring of them; we are a cursor in it that sends as fast as the client reads.
+ * What fell out of the ring, or was in another life of the server, is a `gap`.
  *
- * A stream is about one turn, and ends in its result. Should a further turn
- * have begun before a slow client got that far, the result of its own turn is
- * read from the store. */
+ * Whoever listens stays with their turn, whatever has begun since, so the
+ * result is always theirs. Only a turn that was over before we came is read
+ * from the store. */
 #include "calls/internal.h"
 
 enum { BATCH_BYTES = 64 * 1024 };
@@ -108,22 +108,9 @@ static void on_past(struct open *o, enum err e, const struct task *t)
     send_result(o, t, 0);
 }
 
-/* Our turn is over: it is in t, or was there before t's. */
-static void finish(struct open *o, const struct task *t, int64_t number)
-{
-    if (t && look_is_current(o, t)) {
-        send_result(o, t, number);
-        return;
-    }
-    if (o->calls->body.n && !open_send(o))
-        return;
-    open_quiet(o);
-    look_past(o, on_past);
-}
-
 /* On the way. */
 
-/* Write a batch of events. True: our turn has ended, with event *last. */
+/* Write a batch of events. True: the result is next, as event *last. */
 static bool write_batch(struct open *o, int64_t *last)
 {
     struct tasks *tasks = walk_tasks(o->calls->walk);
@@ -135,15 +122,11 @@ static bool write_batch(struct open *o, int64_t *last)
             write_gap(o, event.number, event.at_ms);
             continue;
         }
-        if (event.turn < o->turn)
-            continue; /* of a turn before */
+        *last = event.number;
+        if (event.kind == TASK_EVENT_RESULT)
+            return true;
         if (o->needs_gap)
             write_gap(o, 0, event.at_ms);
-        *last = event.number;
-        if (event.turn > o->turn)
-            *last = 0;
-        if (event.turn > o->turn || event.kind == TASK_EVENT_RESULT)
-            return true;
         write_event(o, &event);
     }
     return false;
@@ -153,21 +136,14 @@ static void pump(struct open *o)
 {
     struct calls *c = o->calls;
 
-    if (o->is_out)
-        return; /* the result is being read */
     for (;;) {
-        const struct task *t;
         int64_t last = 0;
-        bool is_over;
 
+        if (!o->is_listening)
+            return; /* the result is being read */
         buf_clear(&c->body);
-        is_over = write_batch(o, &last);
-        t = task_find(walk_tasks(c->walk), str_of(o->task_id.text));
-        /* Whoever was at the end already, or claimed to be beyond it. */
-        if (!is_over && !c->body.n)
-            is_over = !t || !look_is_current(o, t) || task_is_over(t->status);
-        if (is_over) {
-            finish(o, t, last);
+        if (write_batch(o, &last)) {
+            send_result(o, task_heard(&o->listener), last);
             return;
         }
         if (!c->body.n || !open_send(o))
@@ -194,34 +170,44 @@ static int64_t begin_at(struct open *o)
     return 1;
 }
 
-void events_begin(struct open *o, const struct task *t)
+static enum err begin_to_listen(struct open *o, const struct task *t)
 {
-    struct calls *c = o->calls;
-    bool is_current = look_is_current(o, t);
-    struct id task_id = t->id;
-    enum err e = ERR_NOT_FOUND;
+    int64_t from = begin_at(o);
+    enum err e;
 
     o->turn = t->turn;
-    if (is_current)
-        o->message_id = t->message_id;
     o->listener = (struct task_listener){.on_news = on_news};
-    if (is_current)
-        e = task_listen(walk_tasks(c->walk), str_of(task_id.text), &o->listener,
-                        begin_at(o));
+    e = task_listen(walk_tasks(o->calls->walk), str_of(o->task_id.text),
+                    &o->listener, from);
     o->is_listening = e == OK;
+    /* A place that no event has been at yet is of another task, or made up.
+     * The result is given again to who has it. */
+    if (!e && from > o->listener.next + task_is_over(t->status))
+        o->needs_gap = true;
+    return e;
+}
+
+void events_begin(struct open *o, const struct task *t)
+{
+    bool is_current = look_is_current(o, t);
+    enum err e = is_current ? begin_to_listen(o, t) : ERR_NOT_FOUND;
+
     if (e && e != ERR_NOT_FOUND) {
         open_refuse(o, e, STR(""), STR(""));
         return;
     }
     if (!open_stream(o, OPEN_EVENTS, pump))
         return;
+    buf_clear(&o->calls->body);
     if (o->is_listening) {
         pump(o);
         return;
     }
     o->needs_gap = o->has_place;
-    buf_clear(&c->body);
-    finish(o, t, 0);
+    if (is_current)
+        send_result(o, t, 0);
+    else
+        look_past(o, t, on_past);
 }
 
 /* GET /api/tasks/ID/events */

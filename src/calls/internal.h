@@ -63,7 +63,7 @@ struct open {
 
     /* A task, for those who wait for one or ask about one. */
     struct id task_id, message_id;
-    int64_t turn; /* that is meant; zero: not known yet */
+    int64_t turn; /* of the task, as it was last seen */
     struct task_listener listener;
     bool is_listening;
     int64_t wait_until_ms; /* loop's monotonic time */
@@ -138,9 +138,9 @@ void look_task(struct open *o, look_found *found);
 /* Whether the turn that o is about is the one in t. */
 bool look_is_current(const struct open *o, const struct task *t);
 
-/* Read the turn o->message_id, which is past, and hand t with that turn's
- * fields in it to `found`. */
-void look_past(struct open *o, look_found *found);
+/* Read the turn o->message_id of t, which is past, and hand the task with
+ * that turn's fields in it to `found`. */
+void look_past(struct open *o, const struct task *t, look_found *found);
 
 /* messages.c, events.c */
 
@@ -174,8 +174,5 @@ void call_users_delete(struct call *c);
 void call_tokens_list(struct call *c);
 void call_tokens_post(struct call *c);
 void call_tokens_delete(struct call *c);
-
-/* agents.c: ["anna","bob"], the names nearest to one that is not there. */
-void agents_nearest(struct calls *c, struct str name, struct buf *out);
 
 #endif

@@ -80,8 +80,11 @@ static void tell_past(struct open *o, enum err e, const struct task *t)
     past = *t;
     past.message_id = o->message_id;
     past.turn = row_int(r, TURN_NUMBER);
+    past.skill = row_str(r, TURN_SKILL);
     past.text = row_str(r, TURN_TEXT);
     past.metadata = row_str(r, TURN_METADATA);
+    past.source = row_str(r, TURN_SOURCE);
+    past.attempt = row_int(r, TURN_ATTEMPT);
     past.status = (enum task_status)row_int(r, TURN_STATUS);
     past.finished_ms = row_int(r, TURN_FINISHED_MS);
     past.result =
@@ -101,12 +104,9 @@ static void on_turn(struct open *o)
         look_task(o, tell_past);
 }
 
-static void look_for_turn(struct open *o, enum err e, const struct task *t)
+void look_past(struct open *o, const struct task *t, look_found *found)
 {
-    if (e) {
-        o->then_found(o, e, NULL);
-        return;
-    }
+    o->then_found = found;
     if (o->has_turns)
         query_fini(&o->turns);
     query_init(&o->turns, &turn_table, 1);
@@ -115,10 +115,4 @@ static void look_for_turn(struct open *o, enum err e, const struct task *t)
     query_if(&o->turns, TURN_MESSAGE_ID, IS,
              value_text(str_of(o->message_id.text)));
     open_read(o, &o->turns, on_turn);
-}
-
-void look_past(struct open *o, look_found *found)
-{
-    o->then_found = found;
-    look_task(o, look_for_turn);
 }

@@ -42,18 +42,17 @@ static void on_past(struct open *o, enum err e, const struct task *t)
 
 static void on_look(struct open *o, enum err e, const struct task *t);
 
-/* Whatever the news is, the task says how things stand. */
+/* Whatever the news is, the task says how things stand. It is the one of the
+ * turn we listen to, whatever has begun since. */
 static void on_news(struct task_listener *l)
 {
     struct open *o = LIST_OF(l, struct open, listener);
     struct tasks *tasks = walk_tasks(o->calls->walk);
     struct task_event event;
-    bool is_news = false;
 
     while (task_next(tasks, l, &event))
-        is_news |= event.kind != TASK_EVENT_CHUNK;
-    if (is_news)
-        look_task(o, on_look);
+        ;
+    on_look(o, OK, task_heard(l));
 }
 
 static void on_wait_over(struct timer *t)
@@ -61,7 +60,7 @@ static void on_wait_over(struct timer *t)
     struct open *o = LIST_OF(t, struct open, timer);
 
     o->wait_until_ms = 0;
-    look_task(o, on_look);
+    on_look(o, OK, task_heard(&o->listener));
 }
 
 static bool is_patient(const struct open *o)
@@ -93,9 +92,7 @@ static void on_look(struct open *o, enum err e, const struct task *t)
     if (e) {
         open_refuse(o, e, STR(""), STR(""));
     } else if (!look_is_current(o, t)) {
-        open_quiet(o);
-        open_becomes(o, OPEN_ASKING);
-        look_past(o, on_past);
+        look_past(o, t, on_past);
     } else if (task_is_over(t->status)) {
         answer(o, t, 200);
     } else if (!is_patient(o)) {
@@ -115,6 +112,16 @@ static void on_look_for_events(struct open *o, enum err e, const struct task *t)
 
 /* Accepted, or not. */
 
+static void write_names(struct buf *out, const struct str *names, size_t n)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '[');
+    for (size_t i = 0; i < n; i++)
+        json_put_str(&o, names[i]);
+    json_close(&o, ']');
+}
+
 static void refuse_message(struct open *o, const struct msg *m)
 {
     struct str words = str_of(m->why.text);
@@ -123,7 +130,7 @@ static void refuse_message(struct open *o, const struct msg *m)
     buf_init(&details, 4096);
     if (m->err == ERR_AGENT_NOT_FOUND) {
         buf_add_str(&details, STR("{\"nearest\":"));
-        agents_nearest(o->calls, m->call.executor, &details);
+        write_names(&details, m->choice.nearest, m->choice.n_nearest);
         buf_add_char(&details, '}');
     }
     open_refuse(o, m->err, words, details.over ? STR("") : buf_str(&details));

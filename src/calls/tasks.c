@@ -261,13 +261,8 @@ static void on_over(struct open *o, enum err e, const struct task *t)
         try_to_cancel(o);
 }
 
-static void on_cancelled(void *ctx, struct str task_id, enum err e)
+static void after_cancel(struct open *o, enum err e)
 {
-    struct open *o = ctx;
-
-    (void)task_id;
-    if (!open_back(o))
-        return;
     if (e == OK)
         look_task(o, on_task);
     else if (e == ERR_NOT_FOUND || e == ERR_TASK_IS_OVER)
@@ -276,11 +271,19 @@ static void on_cancelled(void *ctx, struct str task_id, enum err e)
         open_refuse(o, e, STR(""), STR(""));
 }
 
+static void on_cancelled(void *ctx, struct str task_id, enum err e)
+{
+    struct open *o = ctx;
+
+    (void)task_id;
+    if (open_back(o))
+        after_cancel(o, e);
+}
+
 /* A task that is over, yet not when looked at, has a further turn just then.
  */
 static void try_to_cancel(struct open *o)
 {
-    struct str id = str_of(o->task_id.text);
     enum err e;
 
     if (o->limit-- == 0) {
@@ -289,10 +292,10 @@ static void try_to_cancel(struct open *o)
         return;
     }
     open_out(o);
-    e = walk_cancel(o->calls->walk, id, caller_name(&o->caller), on_cancelled,
-                    o);
-    if (e)
-        on_cancelled(o, id, e);
+    e = walk_cancel(o->calls->walk, str_of(o->task_id.text),
+                    caller_name(&o->caller), on_cancelled, o);
+    if (e && open_back(o))
+        after_cancel(o, e);
 }
 
 void call_tasks_cancel(struct call *c)

@@ -261,9 +261,11 @@ TEST(a_list_ends_in_a_cursor_or_null)
     speak_agent(&o, &a);
     speak_agent(&o, &a);
     speak_list_close(&o, STR("echo"));
-    CHECK_STR(buf_str(&out),
-              "{\"items\":[{\"name\":\"echo\",\"url\":\"echo:\"},{\"name\":"
-              "\"echo\",\"url\":\"echo:\"}],\"next_cursor\":\"echo\"}");
+    CHECK_STR(
+        buf_str(&out),
+        "{\"items\":[{\"name\":\"echo\",\"url\":\"echo:\",\"title\":null},"
+        "{\"name\":\"echo\",\"url\":\"echo:\",\"title\":null}],"
+        "\"next_cursor\":\"echo\"}");
     o = fresh();
     speak_list_open(&o);
     speak_list_close(&o, STR(""));

@@ -157,6 +157,7 @@ void speak_agent(struct json_out *o, const struct agent *a)
     json_open(o, '{');
     put_str(o, STR("name"), a->name);
     put_str(o, STR("url"), a->url);
+    put_str_or_null(o, STR("title"), a->title);
     json_close(o, '}');
 }
 

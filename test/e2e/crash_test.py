@@ -92,6 +92,11 @@ class TheStore(unittest.TestCase):
         self.assertGreater(found["ack_moments"], 100)
         self.assertGreater(found["of_unsynced"], N_IMAGES // 4)
 
+    def test_a_first_start_may_be_cut_off_anywhere(self):
+        recorded = Recorded(self)
+        recorded.drive(n=4)
+        self.assertEqual(recorded.images("driver", N_IMAGES)["good"], N_IMAGES)
+
     def test_a_weaker_setting_is_found_out(self):
         recorded = Recorded(self)
         recorded.drive("normal")
