@@ -398,8 +398,9 @@ static enum exit_status send_and_wait(struct sending *s)
 
 static void show_chunk(struct sending *s, struct str text)
 {
-    if (s->has_gap)
+    if (s->has_gap || !text.n)
         return;
+    client_quiet(s->cl);
     buf_add_str(&s->shown, text);
     cli_text(s->c, text);
 }
