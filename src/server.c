@@ -33,8 +33,10 @@ enum {
     FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
 };
 
-static const struct schema *const schemas[] = {&task_schema, &watch_schema,
+const struct schema *const server_schemas[] = {&task_schema, &watch_schema,
                                                &access_schema};
+const size_t server_n_schemas =
+    sizeof(server_schemas) / sizeof(server_schemas[0]);
 
 struct server {
     const struct server_opts *opts;
@@ -52,6 +54,7 @@ struct server {
     struct walk *walk;
     struct net *net;
     struct calls calls;
+    bool has_first_admin;            /* its tx was given back */
     struct access_token first_token; /* made and to be shown; else empty */
     struct why failed;               /* why the store has; else empty */
 
@@ -60,6 +63,7 @@ struct server {
     struct timer reload_soon;
     struct stat file_seen; /* the configuration file when it was last read */
     bool is_stopping;
+    bool is_over; /* and nobody is connected any more */
 };
 
 /* Words on standard error, as JSON where scripts listen. */
@@ -289,17 +293,13 @@ static void on_all_gone(void *ctx)
 {
     struct server *s = ctx;
 
+    s->is_over = true;
     loop_stop(&s->loop);
 }
 
-/* Before there is anybody to wait for, the loop alone is stopped. */
 static void stop_within(struct server *s, int64_t grace_ms)
 {
     s->is_stopping = true;
-    if (!s->net) {
-        loop_stop(&s->loop);
-        return;
-    }
     calls_stop(&s->calls);
     net_stop(s->net, grace_ms, on_all_gone, s);
 }
@@ -342,8 +342,7 @@ static void on_signal(uv_signal_t *h, int signum)
     struct server *s = h->data;
 
     if (signum == SIGHUP) {
-        if (s->net)
-            reload(s);
+        reload(s);
         return;
     }
     log_info(&s->log, "server.stopping", LOG_I("signal", signum));
@@ -382,8 +381,8 @@ static enum err raise_file_limit(struct server *s, struct why *why)
 static enum err open_store(struct server *s, struct why *why)
 {
     struct store_opts opts = {.folder = s->folder.path,
-                              .schemas = schemas,
-                              .n_schemas = sizeof(schemas) / sizeof(*schemas),
+                              .schemas = server_schemas,
+                              .n_schemas = server_n_schemas,
                               .max_waiting = STORE_WAITING_MAX,
                               .loop = &s->loop,
                               .on_committed = on_committed,
@@ -421,35 +420,6 @@ static enum err open_walk(struct server *s, struct why *why)
     return s->walk ? OK : ERR_IO;
 }
 
-static void on_first_admin(struct tx *tx, void *ctx)
-{
-    struct server *s = ctx;
-
-    (void)tx;
-    loop_stop(&s->loop);
-}
-
-/* The first start: somebody must be able to call. Nobody can yet, so there is
- * nothing else to do meanwhile. */
-static enum err make_first_admin(struct server *s, struct why *why)
-{
-    struct access_change c;
-    enum err e;
-
-    if (!access_is_new(s->access))
-        return OK;
-    access_change_init(&c);
-    e = access_first_admin(s->access, &c, loop_wall_ms(&s->loop),
-                           &s->first_token, why);
-    if (!e) {
-        store_submit(s->store, &c.tx, on_first_admin, s);
-        loop_run(&s->loop);
-        e = access_settle(s->access, &c, why);
-    }
-    access_change_fini(&c);
-    return e;
-}
-
 static enum err open_net(struct server *s, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, s->config);
@@ -477,6 +447,37 @@ static enum err open_net(struct server *s, struct why *why)
     e = net_listen(s->net, s->config->listen, why);
     if (e)
         calls_stop(&s->calls);
+    return e;
+}
+
+static void on_first_admin(struct tx *tx, void *ctx)
+{
+    struct server *s = ctx;
+
+    (void)tx;
+    s->has_first_admin = true;
+    loop_stop(&s->loop);
+}
+
+/* The first start: somebody must be able to call. Not before we listen: a
+ * token that nobody was shown would be of no use. */
+static enum err make_first_admin(struct server *s, struct why *why)
+{
+    struct access_change c;
+    enum err e;
+
+    if (!access_is_new(s->access))
+        return OK;
+    access_change_init(&c);
+    e = access_first_admin(s->access, &c, loop_wall_ms(&s->loop),
+                           &s->first_token, why);
+    if (!e) {
+        store_submit(s->store, &c.tx, on_first_admin, s);
+        while (!s->has_first_admin)
+            loop_run(&s->loop);
+        e = access_settle(s->access, &c, why);
+    }
+    access_change_fini(&c);
     return e;
 }
 
@@ -537,10 +538,8 @@ static enum err open_rooms(struct server *s, struct why *why)
     if (!e)
         e = open_access(s, why);
     if (!e)
-        e = make_first_admin(s, why);
-    if (!e)
         e = open_walk(s, why);
-    if (!e && !s->is_stopping)
+    if (!e)
         e = open_net(s, why);
     return e;
 }
@@ -550,10 +549,13 @@ static enum err run(struct server *s, struct why *why)
     enum err e;
 
     watch_file(s);
-    e = say_listening(s, why);
+    e = make_first_admin(s, why);
+    if (!e)
+        e = say_listening(s, why);
     if (e)
         begin_to_stop(s);
-    loop_run(&s->loop);
+    while (!s->is_over)
+        loop_run(&s->loop);
     if (!e && s->failed.text[0])
         e = why_err(why, ERR_IO, "%s", s->failed.text);
     log_info(&s->log, "server.stopped");
@@ -616,7 +618,7 @@ static enum err build_and_run(struct server *s, struct why *why)
     } else {
         open_signals(s);
         e = open_rooms(s, why);
-        if (!e && s->net)
+        if (!e)
             e = run(s, why);
         close_rooms(s);
         take_down_loop(s);

@@ -34,8 +34,10 @@ bool name_is_good(struct str name)
 
 static struct str fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1])
 {
+    bool keeps_case = PLANTED("access.keep_case");
+
     for (size_t i = 0; i < name.n; i++)
-        out[i] = PLANTED("access.keep_case") ? name.p[i] : str_lower(name.p[i]);
+        out[i] = keeps_case ? name.p[i] : str_lower(name.p[i]);
     out[name.n] = '\0';
     return (struct str){out, name.n};
 }

@@ -150,6 +150,7 @@ TEST(a_token_can_be_written_in_one_way_only)
     last = t.text[ACCESS_TOKEN_CHARS - 1];
     for (size_t i = 0; i < 64; i++) {
         t.text[ACCESS_TOKEN_CHARS - 1] = alphabet[i];
+        s.why.text[0] = '\0';
         CHECK(stage_is_good(&s, &t) == (alphabet[i] == last));
         well_formed += strstr(s.why.text, "not a token") == NULL;
     }
@@ -264,6 +265,11 @@ TEST(a_revoked_token_is_refused_at_once_and_for_good)
 TEST(that_test_sees_a_revocation_that_was_skipped)
 {
     stage_control("access.keep_revoked", revoke_one_of_three);
+}
+
+TEST(that_test_sees_a_revocation_that_was_not_written_down)
+{
+    stage_control("access.forget_revoked", revoke_one_of_three);
 }
 
 TEST(nobody_s_caller_is_not_good)

@@ -379,7 +379,8 @@ enum err access_token_revoke(struct access *a, struct access_change *c,
     op = tx_update(&c->tx, &token_table);
     tx_if(op, TOKEN_ID, IS, value_text(id));
     tx_if(op, TOKEN_REVOKED_MS, IS, value_null());
-    tx_set(op, TOKEN_REVOKED_MS, value_int(now_ms));
+    tx_set(op, TOKEN_REVOKED_MS,
+           PLANTED("access.forget_revoked") ? value_null() : value_int(now_ms));
     tell_feed(c, "token.revoked", by, true);
     return OK;
 }
@@ -452,8 +453,6 @@ static void revoke_now(struct access *a, struct token *t)
 {
     struct id id = t->id;
 
-    if (PLANTED("access.keep_revoked"))
-        return;
     token_drop(a, t);
     if (a->opts.on_revoked)
         a->opts.on_revoked(a->opts.ctx, &id);
@@ -548,6 +547,8 @@ static void settle_token_revoke(struct access *a, const struct access_change *c,
 {
     struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
 
+    if (PLANTED("access.keep_revoked"))
+        return;
     if (is_committed && t) /* else it went with its user */
         revoke_now(a, t);
 }

@@ -42,7 +42,10 @@ bool fault_hit(const char *where)
 
 bool fault_is_planted(const char *where)
 {
-    return armed_name && fault_hit(where);
+    if (countdown == 0 || !armed_name || strcmp(armed_name, where) != 0)
+        return false;
+    fired_name = where;
+    return true;
 }
 #else
 typedef int fault_is_off;

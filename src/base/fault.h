@@ -26,8 +26,8 @@ bool fault_fired(void);
 const char *fault_name(void);
 #define FAULT(where) fault_hit(where)
 
-/* A mistake made on purpose: only a test that arms it by its name meets it,
- * no sweep does. It shows that a test would notice such a mistake. */
+/* A mistake made on purpose, every time as long as it is armed by its name; no
+ * sweep meets it. It shows that a test would notice such a mistake. */
 bool fault_is_planted(const char *where);
 #define PLANTED(where) fault_is_planted(where)
 #else

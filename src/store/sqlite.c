@@ -217,10 +217,13 @@ static enum err look_at_header(struct db *db, struct why *why)
     code = f->pMethods->xRead(f, h, n, 0);
     if (code != SQLITE_OK)
         return db_say(db->sql, code, path, why);
+    /* A first start that was cut off: SQLite will undo it. */
+    snprintf(journal, sizeof(journal), "%s-journal", path);
+    if (has_bytes(journal))
+        return OK;
     if (memcmp(h, magic, n < 16 ? (size_t)n : 16) != 0)
         return say_no_database(path, why);
-    snprintf(journal, sizeof(journal), "%s-journal", path);
-    if (has_bytes(db->files[DB_LOG].path) || has_bytes(journal))
+    if (has_bytes(db->files[DB_LOG].path))
         return OK;
     should = (int64_t)be32(h + 28) *
              (h[16] == 0 && h[17] == 1 ? 65536 : h[16] << 8 | h[17]);

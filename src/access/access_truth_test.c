@@ -1,0 +1,336 @@
+/* Random changes, several at once, with restarts in between, against a slow
+ * truth: plain arrays that only change when something was settled as done. */
+#include "test/lib/access_stage.h"
+
+enum {
+    NAMES = 100,
+    TOKENS_MAX = 6000,
+    STEPS = 1500,
+    AT_ONCE = 4,
+};
+
+enum { NAME_BYTES = 16 };
+
+struct truth_user {
+    char name[NAME_BYTES]; /* as it will be shown */
+    bool is_there, was_removed;
+    enum role role;
+    const char *org;
+};
+
+struct truth_token {
+    struct access_token text;
+    struct id id;
+    int user;
+    unsigned scopes;
+    int64_t expires_ms;
+    bool is_there;
+    struct caller seen; /* as it was last judged good */
+};
+
+struct world {
+    struct stage s;
+    struct rand_seeded chance;
+    struct truth_user users[NAMES];
+    struct truth_token *tokens;
+    size_t n_tokens, n_revoked;
+};
+
+/* One change under way. */
+struct attempt {
+    struct access_change c;
+    enum access_change_kind kind;
+    enum err prepared;
+    int user;
+    enum role role;
+    const char *org;
+    size_t token; /* which one it makes or revokes */
+};
+
+static unsigned below(struct world *w, unsigned n)
+{
+    return (unsigned)(rand_u64(rand_seeded(&w->chance)) % n);
+}
+
+/* A name in some case. */
+static struct str some_case(struct world *w, int user, char out[NAME_BYTES])
+{
+    const char *name = w->users[user].name;
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i <= n; i++) {
+        char c = name[i];
+        bool is_letter = str_lower(c) >= 'a' && str_lower(c) <= 'z';
+
+        out[i] = is_letter && below(w, 2) ? (char)(c ^ 0x20) : c;
+    }
+    return (struct str){out, n};
+}
+
+static void attempt_user(struct world *w, struct attempt *t)
+{
+    static const char *const orgs[] = {"", "acme", "Zeta"};
+    struct stage *s = &w->s;
+    struct str by = STR("admin"), none = {NULL, 0}, name;
+    char text[NAME_BYTES];
+
+    t->user = (int)below(w, NAMES);
+    t->role = (enum role)(1 + below(w, 3));
+    t->org = orgs[below(w, 3)];
+    name = some_case(w, t->user, text);
+    switch (below(w, 8)) {
+    case 0:
+        t->kind = ACCESS_USER_REMOVE;
+        t->prepared =
+            access_user_remove(s->a, &t->c, name, by, s->now_ms, NULL);
+        break;
+    case 1:
+    case 2:
+        t->kind = ACCESS_USER_CHANGE;
+        t->org = NULL;
+        t->prepared = access_user_change(s->a, &t->c, name, t->role, none, by,
+                                         s->now_ms, NULL);
+        break;
+    case 3:
+    case 4:
+        t->kind = ACCESS_USER_CHANGE;
+        t->role = 0;
+        t->prepared = access_user_change(s->a, &t->c, name, 0, str_of(t->org),
+                                         by, s->now_ms, NULL);
+        break;
+    default:
+        /* The first to come writes the name as it will be shown. */
+        t->kind = ACCESS_USER_CREATE;
+        t->prepared =
+            access_user_create(s->a, &t->c, str_of(w->users[t->user].name),
+                               t->role, str_of(t->org), by, s->now_ms, NULL);
+        break;
+    }
+}
+
+static void attempt_token(struct world *w, struct attempt *t)
+{
+    struct stage *s = &w->s;
+    struct truth_token *made = &w->tokens[w->n_tokens];
+    char text[NAME_BYTES];
+
+    if (below(w, 3) == 0) {
+        t->kind = ACCESS_TOKEN_REVOKE;
+        t->token = below(w, (unsigned)w->n_tokens);
+        t->prepared = access_token_revoke(
+            s->a, &t->c, str_of(w->tokens[t->token].id.text), STR(""),
+            STR("admin"), s->now_ms, NULL);
+        return;
+    }
+    CHECK(w->n_tokens < TOKENS_MAX);
+    t->kind = ACCESS_TOKEN_CREATE;
+    t->token = w->n_tokens;
+    *made = (struct truth_token){
+        .user = (int)below(w, NAMES),
+        .scopes = below(w, 2) ? 0 : below(w, SCOPE_ALL + 1),
+        .expires_ms = below(w, 2) ? 0 : s->now_ms + 1 + below(w, 50)};
+    t->prepared = access_token_create(
+        s->a, &t->c, some_case(w, made->user, text), made->scopes, STR(""),
+        made->expires_ms, STR("admin"), s->now_ms, &made->text, NULL);
+    if (t->prepared == OK) {
+        made->id = t->c.token_id;
+        made->scopes = t->c.scopes;
+        w->n_tokens++;
+    }
+}
+
+static size_t n_admins(const struct world *w)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < NAMES; i++)
+        n += w->users[i].is_there && w->users[i].role == ROLE_ADMIN;
+    return n;
+}
+
+/* What was settled as done, done to the truth. */
+static void follow(struct world *w, const struct attempt *t)
+{
+    struct truth_user *u = &w->users[t->user];
+
+    switch (t->kind) {
+    case ACCESS_USER_CREATE:
+        CHECK(!u->is_there && !u->was_removed);
+        u->is_there = true;
+        u->role = t->role;
+        u->org = t->org;
+        break;
+    case ACCESS_USER_CHANGE:
+        CHECK(u->is_there);
+        u->role = t->role ? t->role : u->role;
+        u->org = t->org ? t->org : u->org;
+        break;
+    case ACCESS_USER_REMOVE:
+        CHECK(u->is_there);
+        u->is_there = false;
+        u->was_removed = true;
+        for (size_t i = 0; i < w->n_tokens; i++)
+            if (w->tokens[i].user == t->user && w->tokens[i].is_there) {
+                w->tokens[i].is_there = false;
+                w->n_revoked++;
+            }
+        break;
+    case ACCESS_TOKEN_CREATE:
+        CHECK(w->users[w->tokens[t->token].user].is_there);
+        w->tokens[t->token].is_there = true;
+        break;
+    case ACCESS_TOKEN_REVOKE:
+        CHECK(w->tokens[t->token].is_there);
+        w->tokens[t->token].is_there = false;
+        w->n_revoked++;
+        break;
+    }
+    CHECK(n_admins(w) >= 1);
+}
+
+/* What the truth says of a change that nobody else is in the way of. */
+static enum err expected(const struct world *w, const struct attempt *t)
+{
+    const struct truth_token *token = &w->tokens[t->token];
+    const struct truth_user *u = &w->users[t->user];
+
+    if (t->kind == ACCESS_TOKEN_REVOKE)
+        return token->is_there ? OK : ERR_NOT_FOUND;
+    if (t->kind == ACCESS_TOKEN_CREATE)
+        u = &w->users[token->user];
+    if (t->kind == ACCESS_USER_CREATE)
+        return u->is_there || u->was_removed ? ERR_EXISTS : OK;
+    if (!u->is_there)
+        return ERR_NOT_FOUND;
+    if (t->kind == ACCESS_TOKEN_CREATE)
+        return token->scopes & ~role_scopes(u->role) ? ERR_NOT_ALLOWED : OK;
+    if (u->role == ROLE_ADMIN && n_admins(w) == 1 &&
+        (t->kind == ACCESS_USER_REMOVE || (t->role && t->role != ROLE_ADMIN)))
+        return ERR_NOT_ALLOWED;
+    return OK;
+}
+
+/* Prepare some at once, submit and settle them in order. */
+static void step(struct world *w)
+{
+    struct attempt t[AT_ONCE];
+    size_t n = 1 + below(w, AT_ONCE);
+
+    for (size_t i = 0; i < n; i++) {
+        t[i] = (struct attempt){.token = 0};
+        access_change_init(&t[i].c);
+        if (below(w, 3))
+            attempt_token(w, &t[i]);
+        else
+            attempt_user(w, &t[i]);
+        if (t[i].prepared == OK)
+            stage_submit(&w->s, &t[i].c);
+    }
+    store_turn(w->s.store);
+    for (size_t i = 0; i < n; i++) {
+        enum err e = t[i].prepared;
+
+        if (!e)
+            e = access_settle(w->s.a, &t[i].c, NULL);
+        if (n == 1)
+            CHECK_INT(e, expected(w, &t[i]));
+        if (e == OK)
+            follow(w, &t[i]);
+        access_change_fini(&t[i].c);
+    }
+}
+
+/* Compare every token there ever was. */
+static void compare(struct world *w)
+{
+    struct stage *s = &w->s;
+    int64_t users = 0, tokens = 0;
+
+    for (size_t i = 0; i < w->n_tokens; i++) {
+        struct truth_token *t = &w->tokens[i];
+        const struct truth_user *u = &w->users[t->user];
+        bool is_good =
+            t->is_there && (!t->expires_ms || s->now_ms < t->expires_ms);
+        bool is_same = is_good && u->role == t->seen.role &&
+                       (t->scopes & role_scopes(u->role)) == t->seen.scopes &&
+                       strcmp(u->org, t->seen.org) == 0;
+        struct caller c;
+
+        tokens += t->is_there;
+        if (t->seen.token_id.text[0])
+            CHECK(access_is_good(s->a, &t->seen, s->now_ms) == is_same);
+        CHECK(stage_judge(s, &t->text, &c) ==
+              (is_good ? OK : ERR_UNAUTHENTICATED));
+        if (!is_good)
+            continue;
+        CHECK(strcmp(c.principal, u->name) == 0);
+        CHECK(strcmp(c.org, u->org) == 0 && c.role == u->role);
+        CHECK_INT(c.scopes, t->scopes & role_scopes(u->role));
+        CHECK(strcmp(c.token_id.text, t->id.text) == 0);
+        t->seen = c;
+    }
+    for (int i = 0; i < NAMES; i++)
+        users += w->users[i].is_there;
+    CHECK_INT(access_stats(s->a).users, users);
+    CHECK_INT(access_stats(s->a).tokens, tokens);
+    CHECK_INT(s->n_revoked, w->n_revoked);
+}
+
+static void live(uint64_t seed)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    struct truth_token *first;
+
+    CHECK(w && (w->tokens = calloc(TOKENS_MAX, sizeof(*w->tokens))));
+    w->chance.state = seed;
+    stage_open(&w->s);
+    first = &w->tokens[w->n_tokens++];
+    CHECK(stage_first_admin(&w->s, &first->text) == OK);
+    CHECK(stage_judge(&w->s, &first->text, &first->seen) == OK);
+    first->id = first->seen.token_id;
+    first->is_there = true;
+    first->scopes = SCOPE_ALL;
+    for (int i = 1; i < NAMES; i++)
+        snprintf(w->users[i].name, NAME_BYTES, "Us%dEr.x@Y", i);
+    w->users[0] = (struct truth_user){"admin", true, false, ROLE_ADMIN, ""};
+    for (int i = 0; i < STEPS; i++) {
+        step(w);
+        w->s.now_ms += (int64_t)below(w, 10) - 2; /* also backwards */
+        if (below(w, 10) == 0)
+            stage_restart(&w->s);
+        if (below(w, 5) == 0)
+            compare(w);
+    }
+    stage_restart(&w->s);
+    compare(w);
+    stage_close(&w->s);
+    free(w->tokens);
+    free(w);
+}
+
+static void a_hundred_and_one(void)
+{
+    live(101);
+}
+
+TEST(random_changes_at_once_agree_with_a_slow_truth)
+{
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        live(seed);
+    a_hundred_and_one();
+}
+
+TEST(that_test_sees_a_revocation_that_was_skipped)
+{
+    stage_control("access.keep_revoked", a_hundred_and_one);
+}
+
+TEST(that_test_sees_a_revocation_that_was_not_written_down)
+{
+    stage_control("access.forget_revoked", a_hundred_and_one);
+}
+
+TEST(that_test_sees_names_that_keep_their_case)
+{
+    stage_control("access.keep_case", a_hundred_and_one);
+}
