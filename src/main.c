@@ -54,6 +54,7 @@ static const char *const token_examples[] = {
     "signalbox token create --user anna --label laptop --expires 30d",
     "export SIGNALBOX_TOKEN=$(signalbox token create --scopes send,read)",
     "signalbox token revoke tok_01j...",
+    "signalbox token create --offline --data signalbox-data --user admin",
     NULL,
 };
 static const char *const check_examples[] = {
@@ -127,7 +128,9 @@ static const struct command commands[] = {
     {"token", "list, create or revoke tokens", "[list | create | revoke ID]", 2,
      "A token is what a caller shows, and is known only when it is made: in a "
      "pipe, create prints it and nothing else. Without --user it is for "
-     "yourself; only admins make tokens for others. " CLIENT_ABOUT,
+     "yourself; only admins make tokens for others.\n"
+     "Who has lost the last token of an admin stops the server and makes "
+     "another with --offline, in the data folder itself. " CLIENT_ABOUT,
      cli_token_options, token_examples, cli_token},
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "

@@ -38,6 +38,7 @@ enum tx_kind {
 struct tx_set {
     struct tx_set *next;
     uint8_t column;
+    bool is_new_only; /* TX_PUT: a row that is there already keeps its own */
     struct value value;
 };
 
@@ -106,6 +107,10 @@ struct tx_op *tx_prune(struct tx *tx, const struct table *t, size_t limit);
 
 /* Give a field its value. A field set twice has the later one. */
 void tx_set(struct tx_op *op, uint8_t column, struct value v);
+
+/* The same for TX_PUT, and only if the row is not there yet: when it was made,
+ * who made it. */
+void tx_set_new(struct tx_op *op, uint8_t column, struct value v);
 
 /* The operation is for rows where this holds. Of TX_PUT it is the guard for a
  * row that is there already; TX_INSERT takes none. */

@@ -42,6 +42,7 @@ static struct str reason(int status)
     case 415: return STR("Unsupported Media Type");
     case 416: return STR("Range Not Satisfiable");
     case 417: return STR("Expectation Failed");
+    case 421: return STR("Misdirected Request");
     case 422: return STR("Unprocessable Content");
     case 426: return STR("Upgrade Required");
     case 428: return STR("Precondition Required");

@@ -12,8 +12,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from signalbox import DEADLINE_S, ECHO, Server
 
@@ -51,12 +51,10 @@ class Recorded:
         agents = [*ECHO, {"id": "slow", "url": "echo:20"}]
         with Server(data=self.data, agents=agents,
                     before=["env", *self.settings]) as server:
-            senders = [threading.Thread(target=send, args=(server, i))
-                       for i in range(SENDERS)]
-            for t in senders:
-                t.start()
-            for t in senders:
-                t.join()
+            with ThreadPoolExecutor(SENDERS) as pool:
+                for sender in [pool.submit(send, server, i)
+                               for i in range(SENDERS)]:
+                    sender.result()
 
     def images(self, check, n):
         """What was found, by kind, in n images."""
@@ -77,9 +75,12 @@ def send(server, sender):
         key = f"m-{i}"
         answer = server.send(key, to="echo" if i % 2 else "slow",
                              idempotency_key=key, conversation_id=f"c-{i % 20}",
-                             wait_ms=0 if i % 3 else 10000).json()
+                             wait_ms=0 if i % 3 else 10000)
+        if answer.status not in (200, 202):
+            raise AssertionError(answer)
         if i % 3 == 1:
-            server.call("POST", f"/api/tasks/{answer['task_id']}/cancel")
+            task = answer.json()["task_id"]
+            server.call("POST", f"/api/tasks/{task}/cancel")
 
 
 class TheStore(unittest.TestCase):
