@@ -87,6 +87,31 @@ TEST(growing_survives_every_fault)
     CHECK(nth > 3);
 }
 
+TEST(what_was_reserved_can_be_put_without_memory)
+{
+    enum { N = 100 };
+    static char names[N][8];
+    struct map m;
+
+    map_init(&m, N, seed);
+    for (int i = 0; i < N; i++)
+        snprintf(names[i], sizeof(names[i]), "k%d", i);
+    CHECK(map_put(&m, str_of(names[0]), names[0]) == OK);
+    CHECK(map_reserve(&m, N) == ERR_LIMIT);
+    CHECK(map_reserve(&m, SIZE_MAX) == ERR_LIMIT);
+    fault_arm(1);
+    CHECK(map_reserve(&m, N - 1) == ERR_NOMEM && m.n == 1);
+    CHECK(map_reserve(&m, N - 1) == OK && m.n == 1 && map_check(&m));
+    fault_arm(1);
+    for (int i = 1; i < N; i++)
+        CHECK(map_put(&m, str_of(names[i]), names[i]) == OK);
+    CHECK(map_reserve(&m, 0) == OK);
+    CHECK(!fault_fired() && map_check(&m));
+    for (int i = 0; i < N; i++)
+        CHECK(map_get(&m, str_of(names[i])) == names[i]);
+    map_fini(&m);
+}
+
 TEST(a_list_keeps_its_order)
 {
     struct list l;

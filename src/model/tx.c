@@ -92,7 +92,8 @@ struct tx_op *tx_prune(struct tx *tx, const struct table *t, size_t limit)
     return op;
 }
 
-void tx_set(struct tx_op *op, uint8_t column, struct value v)
+static void set(struct tx_op *op, uint8_t column, bool is_new_only,
+                struct value v)
 {
     struct tx *tx = op->tx;
     struct tx_set *s = op->sets;
@@ -114,7 +115,19 @@ void tx_set(struct tx_op *op, uint8_t column, struct value v)
         op->last_set = &s->next;
     }
     s->column = column;
+    s->is_new_only = is_new_only;
     s->value = v;
+}
+
+void tx_set(struct tx_op *op, uint8_t column, struct value v)
+{
+    set(op, column, false, v);
+}
+
+void tx_set_new(struct tx_op *op, uint8_t column, struct value v)
+{
+    assert(op->kind == TX_PUT);
+    set(op, column, true, v);
 }
 
 void tx_if(struct tx_op *op, uint8_t column, enum compare compare,

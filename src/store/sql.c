@@ -81,7 +81,7 @@ static void write_shape(struct buf *b, const struct ask *a)
     buf_add_char(b, (char)a->order_by);
     buf_add_char(b, (char)a->is_descending);
     for (const struct tx_set *s = a->sets; s; s = s->next)
-        buf_add_char(b, (char)s->column);
+        buf_add_char(b, (char)(s->column | (s->is_new_only ? 0x80 : 0)));
     buf_add_char(b, (char)0xff); /* no column has this number */
     for (const struct condition *c = a->conditions; c; c = c->next) {
         buf_add_char(b, (char)c->compare);
@@ -184,7 +184,7 @@ static void add_put(struct text *t, const struct ask *a)
     }
     add(t, ") DO UPDATE SET ");
     for (const struct tx_set *s = a->sets; s; s = s->next) {
-        if (s->column < table->n_key)
+        if (s->column < table->n_key || s->is_new_only)
             continue;
         add(t, is_first ? "" : ",");
         is_first = false;
@@ -192,7 +192,7 @@ static void add_put(struct text *t, const struct ask *a)
         add(t, "=excluded.");
         add_column(t, table, s->column);
     }
-    if (is_first) { /* only a key: as it was, but its guard is asked */
+    if (is_first) { /* nothing to change, but its guard is asked */
         add_column(t, table, 0);
         add(t, "=excluded.");
         add_column(t, table, 0);

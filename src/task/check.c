@@ -2,11 +2,6 @@
  * sums of. Slow on purpose; tests ask after every step. */
 #include "task/internal.h"
 
-static bool entry_is_first(const struct task_entry *e)
-{
-    return e->lane && e->lane->entries.head.next == &e->lane_node;
-}
-
 static size_t count(const struct list *l)
 {
     size_t n = 0;

@@ -127,7 +127,7 @@ static void use_conversation(struct tx *tx, const struct task *t)
     tx_set(op, CONVERSATION_OWNER, value_text(t->requester));
     tx_set(op, CONVERSATION_ID, value_text(t->conversation_id));
     tx_set(op, CONVERSATION_AGENT, value_text(t->agent));
-    tx_set(op, CONVERSATION_CREATED_MS, value_int(t->updated_ms));
+    tx_set_new(op, CONVERSATION_CREATED_MS, value_int(t->updated_ms));
     tx_set(op, CONVERSATION_USED_MS, value_int(t->updated_ms));
 }
 

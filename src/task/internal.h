@@ -86,6 +86,11 @@ struct lane {
     char key[];
 };
 
+static inline bool entry_is_first(const struct task_entry *e)
+{
+    return e->lane && e->lane->entries.head.next == &e->lane_node;
+}
+
 struct tasks {
     struct tasks_opts opts;
     char *node;

@@ -140,5 +140,5 @@ void tasks_prune(struct tasks *ts, struct tx *tx, int64_t now_ms,
     tx_if(op, CONVERSATION_USED_MS, IS_LESS,
           value_int(oldest_began_ms(ts, before_ms)));
     op = tx_prune(tx, &key_table, limit);
-    tx_if(op, KEY_EXPIRES_MS, IS_LESS, value_int(now_ms));
+    tx_if(op, KEY_EXPIRES_MS, IS_AT_MOST, value_int(now_ms));
 }

@@ -269,7 +269,7 @@ static void entry_move(struct task_entry *e, enum task_status to)
 {
     struct tasks *ts = e->ts;
 
-    assert(task_may_move(e->t.status, to));
+    assert(task_may_move(e->t.status, to) && entry_is_first(e));
     ts->stats.by_status[e->t.status]--;
     e->t.status = to;
     ts->stats.by_status[to]++;

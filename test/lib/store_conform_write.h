@@ -227,6 +227,28 @@ TEST(a_put_makes_or_changes)
     leave();
 }
 
+TEST(what_a_put_sets_for_new_rows_stays_in_old_ones)
+{
+    struct query q;
+
+    open_store();
+    for (int64_t n = 1; n <= 3; n++) {
+        struct tx_op *op = begin(tx_put, &thing);
+
+        tx_set(op, THING_ID, value_text(STR("a")));
+        tx_set_new(op, THING_N, value_int(n));
+        if (n < 3) /* and once there is nothing to change at all */
+            tx_set(op, THING_NOTE, value_text(n == 1 ? STR("x") : STR("y")));
+        CHECK_INT(end(), TX_COMMITTED);
+    }
+    query_init(&q, &thing, 10);
+    CHECK(find(&q) == OK && q.n_rows == 1);
+    CHECK_INT(row_int(q.rows, THING_N), 1);
+    CHECK_STR(row_str(q.rows, THING_NOTE), "y");
+    query_fini(&q);
+    leave();
+}
+
 TEST(an_expectation_changes_nothing)
 {
     struct tx_op *op;
