@@ -446,6 +446,16 @@ class Restart(unittest.TestCase):
 
 
 class Slow(unittest.TestCase):
+    def nothing_is_missing(self, events):
+        """Each event is the one after the last, but where a gap says so."""
+        self.assertIn("chunk", [e.event for e in events])
+        last = 0
+        for event in events:
+            number = int(event.id.split("-")[1])
+            if event.event != "gap":
+                self.assertEqual(number, last + 1)
+            last = number
+
     def test_a_slow_reader_gets_every_event_in_the_end(self):
         config = {"http": {"maxUnsentBytes": 1024, "heartbeatMs": 100,
                            "maxBodyBytes": 4 << 20}}
@@ -461,6 +471,7 @@ class Slow(unittest.TestCase):
             self.assertEqual(rest[-1].event, "result")
             self.assertEqual(rest[-1].data["text"], text)
             self.assertEqual(first[0].id, "1-1")
+            self.nothing_is_missing(first + rest)
             eventually(lambda: metric(server, "signalbox_calls_open") == 0,
                        "nothing is open")
 
