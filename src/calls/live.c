@@ -167,11 +167,24 @@ void open_becomes(struct open *o, enum open_kind kind)
 
 /* Asking the store. */
 
+/* How the store puts it is about rows and reading; what a client can make of
+ * it is that now is not the moment, or that it is our fault. */
+static enum err as_told(enum err e)
+{
+    if (e == ERR_TIMEOUT)
+        return ERR_OVERLOADED;
+    return e == ERR_LIMIT ? ERR_INTERNAL : e;
+}
+
 static void on_read(struct query *q, void *ctx)
 {
     struct open *o = ctx;
 
-    (void)q;
+    if (q->err)
+        log_warn(o->calls->log, "calls.not_read",
+                 LOG_C("table", q->table->name),
+                 LOG_C("because", err_row(q->err)->wording));
+    q->err = as_told(q->err);
     if (open_back(o))
         o->then(o);
 }
