@@ -103,13 +103,28 @@ static bool ask_with_fault(size_t i, long nth)
     return has_fired;
 }
 
-TEST(a_request_survives_every_fault)
+static void sweep(size_t from, size_t to)
 {
-    for (size_t i = 0; i < N_ASKED; i++) {
+    for (size_t i = from; i < to; i++) {
         long nth = 1;
 
         while (ask_with_fault(i, nth))
             nth++;
         CHECK(nth > 1);
     }
+}
+
+TEST(a_message_survives_every_fault)
+{
+    sweep(0, 2);
+}
+
+TEST(a_stream_survives_every_fault)
+{
+    sweep(2, 3);
+}
+
+TEST(lists_and_changes_survive_every_fault)
+{
+    sweep(3, N_ASKED);
 }
