@@ -54,6 +54,7 @@ static const char *const token_examples[] = {
     "signalbox token create --user anna --label laptop --expires 30d",
     "export SIGNALBOX_TOKEN=$(signalbox token create --scopes send,read)",
     "signalbox token revoke tok_01j...",
+    "signalbox token create --offline --data signalbox-data --user admin",
     NULL,
 };
 static const char *const check_examples[] = {
@@ -65,6 +66,15 @@ static const char *const check_examples[] = {
 static const char *const doctor_examples[] = {
     "signalbox doctor",
     "signalbox doctor --config prod.jsonc --json",
+    NULL,
+};
+static const char *const backup_examples[] = {
+    "signalbox backup /backups/signalbox-monday.db",
+    "signalbox backup now.db --data /var/lib/signalbox --json",
+    NULL,
+};
+static const char *const restore_examples[] = {
+    "signalbox restore /backups/signalbox-monday.db",
     NULL,
 };
 static const char *const version_examples[] = {
@@ -118,7 +128,9 @@ static const struct command commands[] = {
     {"token", "list, create or revoke tokens", "[list | create | revoke ID]", 2,
      "A token is what a caller shows, and is known only when it is made: in a "
      "pipe, create prints it and nothing else. Without --user it is for "
-     "yourself; only admins make tokens for others. " CLIENT_ABOUT,
+     "yourself; only admins make tokens for others.\n"
+     "Who has lost the last token of an admin stops the server and makes "
+     "another with --offline, in the data folder itself. " CLIENT_ABOUT,
      cli_token_options, token_examples, cli_token},
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "
@@ -127,9 +139,20 @@ static const struct command commands[] = {
      cli_check_options, check_examples, cli_check},
     {"doctor", "look over this machine", "", 0,
      "See whether the server can run here: configuration, data folder, "
-     "address, limits, disk, clock and libraries. What is not well comes "
+     "database, address, limits, disk, clock and libraries. What is not well "
+     "comes "
      "with what to do about it. Exits with 1 if the server could not run.",
      cli_doctor_options, doctor_examples, cli_doctor},
+    {"backup", "copy the records into a file", "FILE", 1,
+     "Copy everything the server remembers into FILE, which must not be there "
+     "yet. The server may be running: the copy is of one moment. It is checked "
+     "and on the disk when it appears under its name.",
+     cli_backup_options, backup_examples, cli_backup},
+    {"restore", "go back to a backup", "FILE", 1,
+     "Make FILE, a backup, what the server remembers. No server may be running "
+     "on the data folder. FILE is checked first and stays as it is; what the "
+     "folder had before is kept beside.",
+     cli_restore_options, restore_examples, cli_restore},
     {"version", "say which version this is", "", 0,
      "Say which version this is; with --json also which libraries it was "
      "built and is running with.",

@@ -33,8 +33,10 @@ enum {
     FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
 };
 
-static const struct schema *const schemas[] = {&task_schema, &watch_schema,
+const struct schema *const server_schemas[] = {&task_schema, &watch_schema,
                                                &access_schema};
+const size_t server_n_schemas =
+    sizeof(server_schemas) / sizeof(server_schemas[0]);
 
 struct server {
     const struct server_opts *opts;
@@ -379,8 +381,8 @@ static enum err raise_file_limit(struct server *s, struct why *why)
 static enum err open_store(struct server *s, struct why *why)
 {
     struct store_opts opts = {.folder = s->folder.path,
-                              .schemas = schemas,
-                              .n_schemas = sizeof(schemas) / sizeof(*schemas),
+                              .schemas = server_schemas,
+                              .n_schemas = server_n_schemas,
                               .max_waiting = STORE_WAITING_MAX,
                               .loop = &s->loop,
                               .on_committed = on_committed,

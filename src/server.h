@@ -10,6 +10,12 @@
  * who are being turned away (net takes care of 64 at a time). */
 enum { SERVER_SPARE_FILES = 128 };
 
+/* What the rooms keep, for whoever opens the database without serving: one
+ * with a room that is not named is refused as a newer server's. */
+struct schema;
+extern const struct schema *const server_schemas[];
+extern const size_t server_n_schemas;
+
 struct server_opts {
     struct config_source source; /* where the configuration comes from, now
                                   * and at every reload */

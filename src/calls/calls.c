@@ -154,6 +154,7 @@ static void refuse_with(struct calls *c, uint64_t id, enum err e,
         r.headers = header;
     r.n_headers = r.headers ? 1 : 0;
     net_reply(c->net, id, &r);
+    clear_body(c); /* whoever is answered next begins with nothing */
 }
 
 void calls_refuse(struct calls *c, uint64_t id, enum err e, struct str message,

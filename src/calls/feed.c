@@ -119,7 +119,12 @@ static void stream(struct call *c, int64_t after)
     o->reader = (struct feed_reader){.on_news = on_news};
     o->is_reading = true;
     feed_join(c->calls->feed, &o->reader, &c->caller, after);
-    pump(o);
+    /* Where it begins: whoever is cut off before anything happens comes back
+     * to there. Readers of events take it as an id and no event. */
+    buf_clear(&c->calls->body);
+    buf_addf(&c->calls->body, "id: %lld\n\n", (long long)after);
+    if (open_send(o))
+        pump(o);
 }
 
 void call_feed(struct call *c)

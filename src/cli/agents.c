@@ -45,10 +45,12 @@ static enum exit_status list(struct cli *c, struct str operand)
     if (client_list(cl, STR("/api/agents"), limit, add_agent, &l, &more))
         status = client_fail(cl);
     else if (!c->json && !l.grid.n_rows)
-        buf_add_str(&c->out,
-                    STR("There are no agents yet. One to try things out with:\n"
-                        "  signalbox serve --set agents.list="
-                        "'[{\"id\":\"echo\",\"url\":\"echo:\"}]'\n"));
+        buf_add_str(
+            &c->out,
+            STR("There are no agents yet. One to try things out with, in the "
+                "server's\nsignalbox.jsonc, which it takes over by itself:\n"
+                "  { \"agents\": { \"list\": [ { \"id\": \"echo\", "
+                "\"url\": \"echo:\" } ] } }\n"));
     else if (!c->json)
         grid_write(&l.grid, &c->out, c->width, c->colour, c->unicode);
     grid_fini(&l.grid);

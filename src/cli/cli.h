@@ -132,6 +132,31 @@ MUST_USE bool cli_source(struct cli *c, struct config_source *src,
         "set", "NAME=VALUE", "any one setting; may be repeated", true       \
     }
 
+/* The data folder, for commands that need nothing else of the configuration:
+ * what --data says, else what the server would use. Lives as long as c. An
+ * error has been said already. */
+MUST_USE bool cli_data(struct cli *c, struct str *folder,
+                       enum exit_status *status);
+
+/* The options that cli_data reads. */
+#define CLI_DATA_OPTIONS                                                    \
+    {"config", "FILE", "read this file instead of signalbox.jsonc", false}, \
+    {                                                                       \
+        "data", "FOLDER", "where the data is kept", false                   \
+    }
+
+/* A bar on stderr, for what takes more than a second; on terminals only. */
+struct cli_bar {
+    bool is_wanted;
+    const char *doing;
+    int64_t began_ms;
+    int shown; /* percent; -1: nothing */
+};
+
+void cli_bar_start(struct cli_bar *b, struct cli *c, const char *doing);
+void cli_bar_move(void *bar, int permille);
+void cli_bar_end(struct cli_bar *b);
+
 /* Problems of a configuration as the members of the open JSON object. */
 struct json_out;
 void cli_put_problems(struct json_out *o, const struct config_report *report);
@@ -152,6 +177,8 @@ size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX]);
 enum exit_status cli_serve(struct cli *c);
 enum exit_status cli_check(struct cli *c);
 enum exit_status cli_doctor(struct cli *c);
+enum exit_status cli_backup(struct cli *c);
+enum exit_status cli_restore(struct cli *c);
 enum exit_status cli_send(struct cli *c);
 enum exit_status cli_tasks(struct cli *c);
 enum exit_status cli_feed(struct cli *c);
@@ -171,8 +198,8 @@ enum exit_status cli_unknown_command(struct cli *c, struct str name,
                                      struct str topic);
 
 extern const struct arg_option cli_serve_options[], cli_check_options[],
-    cli_doctor_options[], cli_send_options[], cli_tasks_options[],
-    cli_feed_options[], cli_agents_options[], cli_users_options[],
-    cli_token_options[];
+    cli_doctor_options[], cli_backup_options[], cli_restore_options[],
+    cli_send_options[], cli_tasks_options[], cli_feed_options[],
+    cli_agents_options[], cli_users_options[], cli_token_options[];
 
 #endif

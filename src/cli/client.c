@@ -31,14 +31,14 @@ struct client {
     struct client_reply reply;
     struct sse sse;
     char curl_said[CURL_ERROR_SIZE];
-    bool has_notice;
+    bool has_notice, is_quiet;
 
     /* The call that is going on. */
     const struct client_request *now;
     int64_t begun_ms, heard_ms; /* monotonic */
     bool is_decided;            /* whether the answer is a stream is known */
-    bool is_stream, is_enough;  /* on_event wanted no more */
-    enum err cut;               /* why we ended it ourselves */
+    bool is_stream;
+    enum err cut; /* why we ended it ourselves */
 };
 
 /* Where, and as whom. */
@@ -141,9 +141,7 @@ static bool on_event(void *ctx, const struct sse_event *e)
 {
     struct client *cl = ctx;
 
-    client_notice_off(cl);
-    cl->is_enough = !cl->now->on_event(cl->now->ctx, e);
-    return !cl->is_enough;
+    return cl->now->on_event(cl->now->ctx, e);
 }
 
 struct client *client_new(struct cli *c, enum exit_status *status)
@@ -198,7 +196,7 @@ void client_notice(struct client *cl, const char *fmt, ...)
     char words[256];
     va_list ap;
 
-    if (!cl->c->notices)
+    if (!cl->c->notices || cl->is_quiet)
         return;
     va_start(ap, fmt);
     vsnprintf(words, sizeof(words), fmt, ap);
@@ -213,6 +211,12 @@ void client_notice_off(struct client *cl)
     if (cl->has_notice)
         fprintf(stderr, "\r\033[K");
     cl->has_notice = false;
+}
+
+void client_quiet(struct client *cl)
+{
+    client_notice_off(cl);
+    cl->is_quiet = true;
 }
 
 /* One call. */
@@ -242,6 +246,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     cl->heard_ms = mono_ms(cl);
     if (!cl->is_decided)
         decide(cl);
+    client_notice_off(cl);
     if (cl->is_stream) {
         cl->cut = sse_feed(&cl->sse, bytes);
     } else {
@@ -259,7 +264,7 @@ static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t d,
     int64_t now_ms = mono_ms(cl);
 
     (void)a, (void)b, (void)d, (void)e;
-    if (cl->now->notice && !cl->is_stream && now_ms - cl->begun_ms >= 1000)
+    if (cl->now->notice && now_ms - cl->begun_ms >= 1000)
         client_notice(cl, "%s, %" PRId64 " s", cl->now->notice,
                       (now_ms - cl->begun_ms) / 1000);
     if (!cl->now->on_event || now_ms - cl->heard_ms < CLIENT_SILENCE_MS)
@@ -496,7 +501,7 @@ enum err client_call(struct client *cl, const struct client_request *r)
     sse_restart(&cl->sse);
     cl->now = r;
     cl->cut = OK;
-    cl->is_decided = cl->is_stream = cl->is_enough = false;
+    cl->is_decided = cl->is_stream = false;
     cl->begun_ms = cl->heard_ms = mono_ms(cl);
     snprintf(url, sizeof(url), "%s%.*s", cl->url, STR_ARG(r->path));
     set_up(cl, r, url, h);

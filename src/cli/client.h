@@ -77,6 +77,9 @@ struct str client_last_id(const struct client *cl);
 void client_notice(struct client *cl, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void client_notice_off(struct client *cl);
 
+/* No more of them: there is half a line of an answer where they would be. */
+void client_quiet(struct client *cl);
+
 /* Add a part of a path, and a part of its query, escaped as needed. */
 void client_add_part(struct buf *path, struct str part);
 void client_add_query(struct buf *path, const char *name, struct str value);

@@ -118,6 +118,23 @@ static void look_at_data(struct doctor *d, struct finding *f)
     found(f, d->is_running ? DOUBTFUL : BAD, "%s", why.text);
 }
 
+static void look_at_database(struct doctor *d, struct finding *f)
+{
+    struct store_about about;
+    struct why why = {""};
+    enum err e = store_look_at(d->config->data, &about, &why);
+
+    if (e == ERR_NOT_FOUND)
+        found(f, GOOD, "not there yet; serve makes it");
+    else if (e)
+        found(f, BAD, "%s", why.text);
+    else
+        found(f, GOOD, "%lld KiB, started %lld time%s%s",
+              (long long)(about.data_bytes + about.log_bytes) / 1024,
+              (long long)about.n_starts, about.n_starts == 1 ? "" : "s",
+              about.is_checked_whole ? "" : "; too large to look at all of it");
+}
+
 /* Room where the data is, or will be. */
 static void look_at_disk(struct doctor *d, struct finding *f)
 {
@@ -272,8 +289,9 @@ static const struct {
 } looks[] = {
     {"version", look_at_version, false}, {"libraries", look_at_libs, false},
     {"clock", look_at_clock, false},     {"config", look_at_config, false},
-    {"data", look_at_data, true},        {"disk", look_at_disk, true},
-    {"address", look_at_address, true},  {"files", look_at_files, true},
+    {"data", look_at_data, true},        {"database", look_at_database, true},
+    {"disk", look_at_disk, true},        {"address", look_at_address, true},
+    {"files", look_at_files, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

@@ -114,6 +114,21 @@ static void error_as_json(enum err e, const char *words)
     buf_fini(&line);
 }
 
+/* On a terminal in whole words; in a pipe on one line, whatever its length. */
+static void error_as_text(const struct cli *c, const char *words)
+{
+    struct cli on_stderr = {
+        .width = isatty(STDERR_FILENO) ? width_of(STDERR_FILENO) : 0};
+    struct buf *line = &on_stderr.out;
+
+    buf_init(line, 8192);
+    buf_addf(line, "signalbox%s%s: ", c->command ? " " : "",
+             c->command ? c->command->name : "");
+    cli_wrapped(&on_stderr, (unsigned)line->n, 2, str_of(words));
+    fprintf(stderr, "%.*s", STR_ARG(buf_str(line)));
+    buf_fini(line);
+}
+
 enum exit_status cli_error(struct cli *c, enum err e, const char *fmt, ...)
 {
     char words[1024];
@@ -127,8 +142,7 @@ enum exit_status cli_error(struct cli *c, enum err e, const char *fmt, ...)
     if (c->json)
         error_as_json(e, words);
     else
-        fprintf(stderr, "signalbox%s%s: %s\n", c->command ? " " : "",
-                c->command ? c->command->name : "", words);
+        error_as_text(c, words);
     return err_row(e)->exit_status;
 }
 

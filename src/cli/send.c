@@ -313,8 +313,9 @@ static bool may_try_again(struct sending *s)
     const struct client_reply *r = client_reply(s->cl);
 
     s->was_sent = s->was_sent || r->was_sent;
-    /* Who was never there is not waited for. */
-    if (r->err == ERR_UNREACHABLE && !r->status)
+    /* Who was never there is not waited for. An answer that broke off has a
+     * status already. */
+    if (r->err == ERR_UNREACHABLE && (!r->status || r->status == 200))
         return s->was_sent && s->n_tries < N_PAUSES;
     return (r->err == ERR_OUTCOME_UNKNOWN ||
             (r->status >= 502 && r->status <= 504)) &&
@@ -331,12 +332,21 @@ static void wait_to_try(struct sending *s)
 static enum exit_status give_up(struct sending *s)
 {
     const struct client_reply *r = client_reply(s->cl);
-    bool is_open = s->was_sent &&
-                   (r->err == ERR_UNREACHABLE || r->err == ERR_OUTCOME_UNKNOWN);
+    bool is_open = s->was_sent && (r->err == OK || r->err == ERR_UNREACHABLE ||
+                                   r->err == ERR_OUTCOME_UNKNOWN);
 
-    if (!is_open || s->c->json)
-        return client_fail(s->cl);
     client_notice_off(s->cl);
+    if (s->shown.n && !s->c->json)
+        buf_add_char(&s->c->out, '\n');
+    if (cli_flush(s->c, EXIT_DONE))
+        return EXIT_FAILED;
+    if (!is_open)
+        return client_fail(s->cl);
+    if (s->task_id[0])
+        return cli_error(s->c, ERR_UNREACHABLE,
+                         "the connection is lost. %s goes on; signalbox tasks "
+                         "%s shows how it stands",
+                         s->task_id, s->task_id);
     return cli_error(s->c, r->err,
                      "%.300s. Whether the message was taken is not known: send "
                      "it again with --key %.*s, which never starts a second "
@@ -388,8 +398,9 @@ static enum exit_status send_and_wait(struct sending *s)
 
 static void show_chunk(struct sending *s, struct str text)
 {
-    if (s->has_gap)
+    if (s->has_gap || !text.n)
         return;
+    client_quiet(s->cl);
     buf_add_str(&s->shown, text);
     cli_text(s->c, text);
 }

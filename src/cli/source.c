@@ -50,6 +50,40 @@ bool cli_source(struct cli *c, struct config_source *src,
     return true;
 }
 
+bool cli_data(struct cli *c, struct str *folder, enum exit_status *status)
+{
+    struct str given = args_get(&c->args, "data"), first;
+    struct config_report report;
+    struct config_source src;
+    struct config *cfg;
+    char *copy;
+
+    /* With the folder named, a configuration that is wrong is in nobody's
+     * way: going back to a backup may be just what is needed. */
+    if (given.n) {
+        *folder = given;
+        return true;
+    }
+    if (!cli_source(c, &src, status))
+        return false;
+    cfg = config_load(&src, &report);
+    if (!cfg) {
+        first = str_of(report.text);
+        first = str_cut(&first, '\n');
+        *status = cli_error(c, ERR_BAD_CONFIG,
+                            "%.*s: signalbox check shows all there is to "
+                            "mend; or name the folder with --data",
+                            STR_ARG(first));
+        return false;
+    }
+    copy = arena_strdup(&c->arena, cfg->data);
+    *folder = (struct str){copy, cfg->data.n};
+    config_free(cfg);
+    if (!copy)
+        *status = cli_error(c, ERR_NOMEM, "out of memory");
+    return copy != NULL;
+}
+
 void cli_put_problems(struct json_out *o, const struct config_report *report)
 {
     unsigned n_all = report->n_errors + report->n_warnings;

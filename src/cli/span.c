@@ -37,7 +37,8 @@ struct span_text span_write(int64_t ms)
 {
     struct span_text out = {"0s"};
 
-    for (size_t i = 0; i < N_UNITS; i++)
+    /* "30d" is easier to compare with what was written than "4w". */
+    for (size_t i = 1; i < N_UNITS; i++)
         if (ms >= units[i].ms) {
             snprintf(out.text, sizeof(out.text), "%" PRId64 "%c",
                      ms / units[i].ms, units[i].letter);

@@ -14,8 +14,9 @@ struct span_text {
     char text[24];
 };
 
-/* The largest unit of which there is a whole one: "0s", "59s", "3m", "26h" is
- * "1d", "400d" is "57w". What is negative (clocks differ) is "0s". */
+/* The largest unit up to days of which there is a whole one: "0s", "59s",
+ * "3m", "1h" for 119 minutes, "400d". What is negative (clocks differ) is
+ * "0s". */
 struct span_text span_write(int64_t ms);
 
 #endif

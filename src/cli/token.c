@@ -1,5 +1,6 @@
 /* token: what a caller shows. In a pipe `token create` prints the secret and
  * nothing else, so that SIGNALBOX_TOKEN=$(signalbox token create) works. */
+#include "cli/token.h"
 #include "cli/client.h"
 #include "cli/grid.h"
 #include "cli/span.h"
@@ -11,6 +12,9 @@ const struct arg_option cli_token_options[] = {
     {"scopes", "LIST", "what it allows: send,read; else all of the role",
      false},
     {"expires", "TIME", "good for so long: 12h, 30d, 8w; else for ever", false},
+    {"offline", NULL, "without a server, in the data folder itself", false},
+    {"config", "FILE", "with --offline: the server's configuration", false},
+    {"data", "FOLDER", "with --offline: where the data is kept", false},
     {"limit", "N", "list at most so many; 1000 if not given", false},
     CLIENT_OPTIONS,
     {0},
@@ -21,13 +25,7 @@ static struct str field(const struct json *v, struct str key)
     return json_str_or(json_get(v, key), STR(""));
 }
 
-/* What is asked for. */
-
-struct token_wish {
-    struct str user, label; /* empty: not given */
-    unsigned scopes;        /* zero: all of the role */
-    int64_t lasts_ms;       /* zero: for ever */
-};
+/* What --scopes and --expires say. */
 
 static bool read_scopes(struct cli *c, unsigned *out, enum exit_status *status)
 {
@@ -90,7 +88,7 @@ static void add_scopes(struct buf *out, const struct json *scopes)
     buf_addf(out, "%s%.*s", n++ ? "," : "", STR_ARG(json_str_or(s, STR("?"))));
 }
 
-static void show_token(struct cli *c, const struct json *t)
+void cli_show_token(struct cli *c, const struct json *t)
 {
     int64_t expires_ms = json_int_or(json_get(t, STR("expires_ms")), 0);
     struct str secret = cli_tamed(c, field(t, STR("token")));
@@ -158,7 +156,7 @@ static enum exit_status create_online(struct cli *c, const struct token_wish *w)
                                                  .body = buf_str(&body)}))
         status = client_fail(cl);
     else
-        show_token(c, client_reply(cl)->json);
+        cli_show_token(c, client_reply(cl)->json);
     buf_fini(&body);
     client_free(cl);
     return status;
@@ -172,6 +170,12 @@ static enum exit_status create(struct cli *c, struct str operand)
     (void)operand;
     if (!read_wish(c, &w, &status))
         return status;
+    if (args_has(&c->args, "offline"))
+        return cli_token_offline(c, &w);
+    if (args_has(&c->args, "data") || args_has(&c->args, "config"))
+        return cli_error(c, ERR_USAGE,
+                         "--data and --config are for --offline; a running "
+                         "server is named with --url");
     return create_online(c, &w);
 }
 
@@ -282,7 +286,8 @@ enum exit_status cli_token(struct cli *c)
 {
     static const struct sub subs[] = {
         {"list", NULL, "limit", list},
-        {"create", NULL, "user label scopes expires", create},
+        {"create", NULL, "user label scopes expires offline config data",
+         create},
         {"revoke", "ID", "", revoke},
         {0},
     };

@@ -87,6 +87,8 @@ static void put_body(struct cli *c, struct buf *body, struct str name)
         json_key(&o, STR("name"));
         json_put_str(&o, name);
     }
+    if (!role.n && name.n)
+        role = role_name(ROLE_USER);
     if (role.n) {
         json_key(&o, STR("role"));
         json_put_str(&o, role);

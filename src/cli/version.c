@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <curl/curl.h>
+#include <sqlite3.h>
 #include <uv.h>
 
 #include "base/json.h"
@@ -19,6 +20,8 @@ size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX])
          uv_version_string(), uv_version() < UV_VERSION_HEX},
         {"libcurl", LIBCURL_VERSION, curl->version,
          curl->version_num < LIBCURL_VERSION_NUM},
+        {"sqlite", SQLITE_VERSION, sqlite3_libversion(),
+         sqlite3_libversion_number() < SQLITE_VERSION_NUMBER},
     };
     size_t n = sizeof(rows) / sizeof(rows[0]);
 

@@ -33,7 +33,7 @@ struct query {
 
     /* What was found. */
     enum err err; /* OK; ERR_LIMIT: rows too large; ERR_TIMEOUT; ERR_NOMEM;
-                   * ERR_OVERLOADED; ERR_IO */
+                   * ERR_OVERLOADED; ERR_STOPPING; ERR_IO */
     struct row *rows;
     size_t n_rows;
     bool has_more; /* the limit cut it off, or a page's worth of bytes did */

@@ -24,7 +24,8 @@ struct column {
     enum column_type type;
     unsigned since; /* zero: as old as its table */
     /* Set: the key of this table, of one column, and the row goes when that
-     * one goes. Only in the table's first version. */
+     * one goes. Only in the table's first version, and only for the first
+     * column or one that an index begins with. */
     const struct table *child_of;
 };
 

@@ -24,12 +24,14 @@
 #include "model/table.h"
 
 enum tx_kind {
-    TX_INSERT, /* guard: no row with that key */
+    TX_INSERT, /* guard: no row with that key, or like it in a unique index;
+                * the row it belongs to (child_of) is there */
     TX_PUT,    /* insert; or change the row that has that key, if it fits */
     TX_UPDATE, /* guard: exactly one row fits */
     TX_DELETE, /* guard: exactly one row fits */
     TX_EXPECT, /* changes nothing; guard: some row fits */
-    TX_ADD,    /* to a number; guard: one row fits and stays at its floor */
+    TX_ADD,    /* to a number; guard: one row fits and stays at its floor, and
+                * the sum is a number of 64 bits; fields may be set too */
     TX_PRUNE,  /* delete what fits, none or up to a limit; no guard */
 };
 
@@ -61,7 +63,8 @@ enum tx_result {
     TX_GUARD_FAILED, /* nothing happened; failed_op says whose guard it was */
     TX_REFUSED,      /* nothing happened, and it may be tried again; err says
                       * why: ERR_NO_SPACE, ERR_NOMEM, ERR_BUSY (the database is
-                      * locked by another program), ERR_OVERLOADED, ERR_LIMIT */
+                      * locked by another program), ERR_OVERLOADED, ERR_LIMIT,
+                      * ERR_STOPPING */
     TX_FATAL,        /* the store has failed: whether it happened will be known
                       * after a restart. Tell nobody that it did */
 };

@@ -16,10 +16,11 @@
  *     store_read  ------------------------------------>  a page of rows
  *     q->done  <---------------------------------------
  *
- * Txs happen in the order they were submitted, and are reported in it. A read
- * that begins after a tx was reported sees it. Every tx and query is given
- * back exactly once, from the loop and never before the call that took it has
- * returned.
+ * Txs happen in the order they were submitted, and are reported in it (but
+ * one that is refused because too many wait, or the store is closing, at once).
+ * A read that begins after a tx was reported sees it. Every tx and query is
+ * given back exactly once, from the loop and never before the call that took
+ * it has returned.
  *
  * One connection writes and checkpoints, on its own thread; those that read
  * are read-only. Inline (for tests and the command line) there is no thread
@@ -68,8 +69,8 @@ struct store_opts {
     const char *folder; /* held by the caller, with store_folder_open */
     const struct schema *const *schemas;
     size_t n_schemas;
-    size_t max_waiting; /* txs, and queries, that may wait; more are refused
-                         * with ERR_OVERLOADED */
+    size_t max_waiting; /* txs, and queries, that may wait, at least one; more
+                         * are refused with ERR_OVERLOADED */
     bool is_inline;
     struct loop *loop; /* NULL only inline: then the caller calls store_turn;
                         * with a loop, the end of a turn does */
@@ -87,12 +88,13 @@ struct store_opts {
  * (store_epoch). On error *out is NULL and why says what to do:
  * ERR_BAD_CONFIG  not a database, not ours, damaged, or of a newer version
  * ERR_BUSY        another program has it locked
- * ERR_NOT_ALLOWED, ERR_NO_SPACE, ERR_IO, ERR_NOMEM */
+ * ERR_NOT_ALLOWED, ERR_NO_SPACE, ERR_LIMIT (its path), ERR_IO, ERR_NOMEM */
 MUST_USE enum err store_open(struct store **out, const struct store_opts *opts,
                              struct why *why);
 
 /* Commit what was submitted, give everything back, fold the log into the
- * database, close. NULL is fine. */
+ * database, close. Reads not yet begun, and what a callback submits now, are
+ * given back with ERR_STOPPING. Not from a callback. NULL is fine. */
 void store_close(struct store *s);
 
 /* How often this database has been opened for writing, this time included. */
@@ -110,7 +112,8 @@ void store_read(struct store *s, struct query *q,
  * Returns q->err. */
 MUST_USE enum err store_look(struct store *s, struct query *q);
 
-/* Inline: do all that waits, and give it back. */
+/* Inline: do all that waits, and what its callbacks cause, and give it back.
+ */
 void store_turn(struct store *s);
 
 struct store_stats {
@@ -128,18 +131,35 @@ struct store_stats {
 
 struct store_stats store_stats(struct store *s);
 
+/* How far something is, in 1/1000. */
+typedef void store_progress(void *ctx, int permille);
+
 /* A copy of the database of a folder, consistent, while a server may be using
- * it. `progress` (may be NULL) hears how far it is, in 1/1000. The file
- * appears whole and synced, or not at all; one that is there already is an
- * error, ERR_BUSY. */
+ * it. `progress` (may be NULL) hears how far it is. The file appears whole and
+ * synced, or not at all; one that is there already is an error, ERR_BUSY.
+ * ERR_NOT_FOUND: the folder has no database. */
 MUST_USE enum err store_backup(struct str folder, struct str file,
-                               void (*progress)(void *ctx, int permille),
-                               void *ctx, struct why *why);
+                               store_progress *progress, void *ctx,
+                               struct why *why);
 
 /* Make `file` the database of a folder, which the caller holds. The file is
  * checked first, whole. What the folder had before is kept beside it under
- * the name put into `kept` (empty when there was nothing). */
+ * the name put into `kept` (empty when there was nothing). A crash on the way
+ * leaves the one or the other, never a mixture. */
 MUST_USE enum err store_restore(const struct store_folder *f, struct str file,
-                                char kept[256], struct why *why);
+                                char kept[256], store_progress *progress,
+                                void *ctx, struct why *why);
+
+/* What the database of a folder is like, while a server may be using it and
+ * without changing anything. ERR_NOT_FOUND: there is none yet; other errors
+ * are those that store_open would find, as far as one can see from outside. */
+struct store_about {
+    int64_t data_bytes, log_bytes;
+    int64_t n_starts;      /* the last epoch */
+    bool is_checked_whole; /* false: it was too large to look at all of it */
+};
+
+MUST_USE enum err store_look_at(struct str folder, struct store_about *out,
+                                struct why *why);
 
 #endif

@@ -322,7 +322,6 @@ void feed_leave(struct feed *f, struct feed_reader *r)
     r->page = NULL;
     reader_move(r, FEED_AWAY, NULL);
     f->n_readers--;
-    serve_hungry(f);
 }
 
 bool feed_next(struct feed *f, struct feed_reader *r, struct feed_entry *out)

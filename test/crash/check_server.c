@@ -140,7 +140,8 @@ static enum finding check_whole(sqlite3 *db, struct why *why)
         "GROUP BY task_id) SELECT count(*) FROM task LEFT JOIN told "
         "ON task_id = id WHERE begun IS NOT turn OR "
         "ended IS NOT turn - 1 + (status BETWEEN 9 AND 12)",
-        "SELECT count(*) FROM feed WHERE task_id NOT IN (SELECT id FROM task)",
+        "SELECT count(*) FROM feed WHERE task_id IS NOT NULL AND "
+        "task_id NOT IN (SELECT id FROM task)",
         "SELECT count(*) FROM task WHERE "
         "(finished_ms IS NULL) = (status BETWEEN 9 AND 12)",
         "SELECT abs((SELECT count(*) FROM idempotency_key) - "

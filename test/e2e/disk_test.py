@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from signalbox import DEADLINE_S, Server, metric
+from signalbox import DEADLINE_S, Server, eventually, metric
 from storm import Phoenix, faults
 
 AGENTS = [{"id": "echo", "url": "echo:"}, {"id": "slow", "url": "echo:300"}]
@@ -68,16 +68,28 @@ class FullDisk(unittest.TestCase):
         self.addCleanup(self.disk.close)
 
     def send_until_full(self, server, sent):
-        """Send until there is no space; the refusal."""
-        self.disk.fill()
-        for i in range(10000):
-            text = f"full-{i}:0"
+        """Send until there is no space; the refusal. What the database can
+        still use of its own files is used first."""
+        for _ in range(10000):
+            text = f"full-{len(sent)}:0"
             answer = server.send(text, wait_ms=0, idempotency_key=text,
-                                 conversation_id=f"full-{i}")
+                                 conversation_id=text)
             if answer.status not in (200, 202):
                 return answer
             sent[text] = answer.json()["task_id"]
         raise AssertionError("a full disk took everything")
+
+    def refuse(self, server, sent):
+        refusal = self.send_until_full(server, sent)
+        self.assertEqual(refusal.status, 507, refusal)
+        self.assertEqual(refusal.json()["error"]["code"], "no_space")
+
+    def starve(self, server, sent):
+        """Until an agent's result waits for space."""
+        def is_starving():
+            self.refuse(server, sent)
+            return metric(server, "signalbox_results_waiting") > 0
+        eventually(is_starving, "a result without space for it")
 
     def test_new_work_is_refused_and_all_else_goes_on(self):
         sent = {}
@@ -88,31 +100,25 @@ class FullDisk(unittest.TestCase):
                 answer = server.send(f"slow-{i}:0", to="slow", wait_ms=0,
                                      conversation_id=f"slow-{i}")
                 sent[f"slow-{i}:0"] = answer.json()["task_id"]
-            refusal = self.send_until_full(server, sent)
-            self.assertEqual(refusal.status, 507, refusal)
-            self.assertEqual(refusal.json()["error"]["code"], "no_space")
+            self.disk.fill()
+            self.starve(server, sent)
+            self.assertEqual(metric(server, "signalbox_store_full"), 1)
             # Reading goes on.
             for task in sent.values():
                 self.assertEqual(
                     server.call("GET", f"/api/tasks/{task}").status, 200)
-            self.assertEqual(metric(server, "signalbox_store_full"), 1)
-            self.assertEqual(server.get("/healthz").status, 200)
-            # The slow ones end while nothing can be written.
-            refused = server.send("refused:0", wait_ms=0)
-            self.assertEqual(refused.status, 507)
+            self.assertEqual(server.get("/readyz").status, 200)
 
             self.disk.free()
-            answer = server.send("free:0", wait_ms=20000,
-                                 conversation_id="free")
+            phoenix.all_over()
+            answer = server.send("free:0", conversation_id="free")
             self.assertEqual(answer.json()["status"], "completed")
             sent["free:0"] = answer.json()["task_id"]
-            phoenix.all_over()
             self.assertEqual(metric(server, "signalbox_store_full"), 0)
+            self.assertEqual(metric(server, "signalbox_results_waiting"), 0)
             self.assertEqual(faults(sent, *phoenix.story()), [])
 
-            self.disk.fill()
             phoenix.kill()
-            self.disk.free()
             phoenix.rise()
             self.assertEqual(faults(sent, *phoenix.story()), [])
 
@@ -120,7 +126,8 @@ class FullDisk(unittest.TestCase):
         sent = {}
         with Phoenix(*QUIET, agents=AGENTS, before=self.disk.inside,
                      data=os.path.join(self.disk.path, "data")) as phoenix:
-            self.send_until_full(phoenix.server, sent)
+            self.disk.fill()
+            self.refuse(phoenix.server, sent)
             phoenix.kill()
             self.disk.free()
             phoenix.rise()

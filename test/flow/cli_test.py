@@ -18,7 +18,7 @@ from signalbox import Server
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
 COMMANDS = ["serve", "send", "tasks", "feed", "agents", "users", "token",
-            "check", "doctor", "version", "help"]
+            "check", "doctor", "backup", "restore", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
 
@@ -371,8 +371,8 @@ class Doctor(Cli):
         ok, checks = self.checks("--listen", "127.0.0.1:0")
         self.assertTrue(ok, checks)
         self.assertEqual(list(checks), [
-            "version", "libraries", "clock", "config", "data", "disk",
-            "address", "files"])
+            "version", "libraries", "clock", "config", "data", "database",
+            "disk", "address", "files"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 

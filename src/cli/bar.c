@@ -1,0 +1,49 @@
+/* How far something is, for people who wait: nothing for the first second,
+ * then one line on stderr that is drawn over. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+enum { PATIENCE_MS = 1000, CELLS = 30 };
+
+static int64_t mono_ms(void)
+{
+    struct clock clock = clock_system();
+
+    return clock.mono_ms(clock.ctx);
+}
+
+void cli_bar_start(struct cli_bar *b, struct cli *c, const char *doing)
+{
+    *b = (struct cli_bar){
+        .is_wanted = c->notices && !c->json,
+        .doing = doing,
+        .began_ms = mono_ms(),
+        .shown = -1,
+    };
+}
+
+void cli_bar_move(void *bar, int permille)
+{
+    struct cli_bar *b = bar;
+    char cells[CELLS + 1];
+    int n = permille * CELLS / 1000;
+
+    if (!b->is_wanted || permille / 10 == b->shown ||
+        mono_ms() - b->began_ms < PATIENCE_MS)
+        return;
+    for (int i = 0; i < CELLS; i++)
+        cells[i] = i < n ? '#' : '.';
+    cells[CELLS] = '\0';
+    b->shown = permille / 10;
+    fprintf(stderr, "\r%s [%s] %d%%\033[K", b->doing, cells, b->shown);
+}
+
+void cli_bar_end(struct cli_bar *b)
+{
+    if (b->shown >= 0)
+        fprintf(stderr, "\r\033[K");
+    b->shown = -1;
+}

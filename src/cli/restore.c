@@ -1,0 +1,62 @@
+/* restore: a backup becomes the database. The folder is held meanwhile, so no
+ * server is running on it. */
+#include "cli/cli.h"
+
+#include "base/json.h"
+#include "store/store.h"
+
+const struct arg_option cli_restore_options[] = {CLI_DATA_OPTIONS, {0}};
+
+static void say_done(struct cli *c, const struct store_folder *f,
+                     const char *kept)
+{
+    struct json_out o = json_out(&c->out);
+
+    if (!c->json) {
+        cli_coloured(c, GREEN, STR("done"));
+        buf_addf(&c->out, ": %.*s now holds %.*s\n",
+                 STR_ARG(cli_tamed(c, str_of(f->path))),
+                 STR_ARG(cli_tamed(c, c->args.operands[0])));
+        if (kept[0])
+            buf_addf(&c->out, "what was there before is kept as %s\n", kept);
+        return;
+    }
+    json_open(&o, '{');
+    json_key(&o, STR("data"));
+    json_put_str(&o, str_of(f->path));
+    json_key(&o, STR("kept"));
+    if (kept[0])
+        json_put_str(&o, str_of(kept));
+    else
+        json_put_null(&o);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+enum exit_status cli_restore(struct cli *c)
+{
+    struct why why = {""};
+    struct cli_bar bar;
+    struct store_folder f;
+    struct str folder;
+    char kept[256];
+    enum exit_status status;
+    enum err e;
+
+    if (c->args.n_operands == 0)
+        return cli_error(c, ERR_USAGE, "say from what: signalbox restore FILE");
+    if (!cli_data(c, &folder, &status))
+        return status;
+    e = store_folder_open(&f, folder, &why);
+    if (e)
+        return cli_error(c, e, "%s", why.text);
+    cli_bar_start(&bar, c, "copying");
+    e = store_restore(&f, c->args.operands[0], kept, cli_bar_move, &bar, &why);
+    cli_bar_end(&bar);
+    if (e)
+        status = cli_error(c, e, "%s", why.text);
+    else
+        say_done(c, &f, kept);
+    store_folder_close(&f);
+    return e ? status : EXIT_DONE;
+}

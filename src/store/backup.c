@@ -1,0 +1,531 @@
+/* Copies of the whole database.
+ *
+ * A backup is made by another process while the server writes: it reads one
+ * state of the database, from the first page to the last, and never writes or
+ * folds in anything there (SQLite before 3.51.3 loses data when two do that).
+ * As long as it takes, the server's log grows; that is the price. The copy is
+ * one file that needs no log beside it.
+ *
+ * Copies are made under another name, checked, synced and then renamed: under
+ * its own name a file is whole or not there.
+ *
+ * Restoring has one trap. SQLite applies whatever log lies beside a database,
+ * whoever wrote it; the log of the old database beside the new one would ruin
+ * it. So the old log is folded into the old database first, and gone from the
+ * folder, durably, before the new one takes its name. */
+#include "store/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+enum {
+    PAGES_PER_STEP = 1024,
+    COPIED_PERMILLE = 800,              /* the rest is checking */
+    LOOK_BYTES_MAX = 256 * 1024 * 1024, /* a second or so */
+};
+
+struct progress {
+    store_progress *tell;
+    void *ctx;
+};
+
+static void tell(const struct progress *p, int permille)
+{
+    if (p->tell)
+        p->tell(p->ctx, permille);
+}
+
+static enum err say_errno(struct why *why, const char *doing, const char *path)
+{
+    int err = errno;
+    enum err e = err == ENOSPC || err == EDQUOT ? ERR_NO_SPACE
+                 : err == EACCES || err == EPERM || err == EROFS
+                     ? ERR_NOT_ALLOWED
+                 : err == ENOENT || err == ENOTDIR ? ERR_NOT_FOUND
+                                                   : ERR_IO;
+
+    return why_err(why, e, "cannot %s %s: %s", doing, path, strerror(err));
+}
+
+static enum err as_path(char out[DB_PATH_MAX], struct str path,
+                        const char *suffix, struct why *why)
+{
+    int n = snprintf(out, DB_PATH_MAX, "%.*s%s", STR_ARG(path), suffix);
+
+    if (n < 0 || n >= DB_PATH_MAX - 64)
+        return why_err(why, ERR_LIMIT, "the path %.64s… is too long", out);
+    return OK;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+/* Reading without leaving a trace in the database. */
+static int open_source(sqlite3 **sql, const char *path, int flags)
+{
+    int code = FAULT("store.backup.source")
+                   ? SQLITE_CANTOPEN
+                   : db_connect(sql, path, SQLITE_OPEN_READONLY | flags);
+
+    if (code != SQLITE_OK)
+        return code;
+    sqlite3_busy_timeout(*sql, DB_BUSY_MS);
+    sqlite3_wal_autocheckpoint(*sql, 0);
+    sqlite3_db_config(*sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    return SQLITE_OK;
+}
+
+/* One page after the other. The caller has begun to read from `from`: that
+ * holds one state of it still, whatever is written meanwhile. */
+static int copy_pages(sqlite3 *to, sqlite3 *from, const struct progress *p)
+{
+    sqlite3_backup *b = FAULT("store.backup.begin")
+                            ? NULL
+                            : sqlite3_backup_init(to, "main", from, "main");
+    int code = SQLITE_OK;
+
+    if (!b)
+        return SQLITE_NOMEM;
+    while (code == SQLITE_OK) {
+        int all;
+
+        code = FAULT("store.backup.step")
+                   ? SQLITE_FULL
+                   : sqlite3_backup_step(b, PAGES_PER_STEP);
+        all = sqlite3_backup_pagecount(b);
+        if (all > 0)
+            tell(p, (int)((int64_t)(all - sqlite3_backup_remaining(b)) *
+                          COPIED_PERMILLE / all));
+    }
+    sqlite3_backup_finish(b);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Whether every page and every index is as it should be. */
+static enum err check_whole(sqlite3 *sql, const char *text, const char *path,
+                            struct why *why)
+{
+    sqlite3_stmt *s = NULL;
+    const char *said = NULL;
+    enum err e = OK;
+    int code = FAULT("store.backup.check")
+                   ? SQLITE_CORRUPT
+                   : sqlite3_prepare_v2(sql, text, -1, &s, NULL);
+
+    if (code == SQLITE_OK)
+        code = sqlite3_step(s);
+    if (code == SQLITE_ROW) {
+        said = (const char *)sqlite3_column_text(s, 0);
+        if (!said || strcmp(said, "ok") != 0)
+            e = why_err(why, ERR_BAD_CONFIG,
+                        "the database %s is damaged (%.100s): go back to an "
+                        "earlier backup with signalbox restore FILE",
+                        path, said ? said : "no reason given");
+    } else {
+        e = db_say(sql, code, path, why);
+    }
+    sqlite3_finalize(s);
+    return e;
+}
+
+static enum err make_empty(const char *path, struct why *why)
+{
+    int fd = FAULT("store.backup.make")
+                 ? (errno = EACCES, -1)
+                 : open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return say_errno(why, "make", path);
+    close(fd);
+    return OK;
+}
+
+static enum err sync_path(const char *path, int flags, struct why *why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    enum err e = OK;
+
+    if (fd < 0 || FAULT("store.backup.sync") || fsync(fd) != 0)
+        e = say_errno(why, "sync", path);
+    if (fd >= 0)
+        close(fd);
+    return e;
+}
+
+static enum err sync_folder_of(const char *path, struct why *why)
+{
+    struct str folder = str_parent(str_of(path));
+    char copy[DB_PATH_MAX];
+
+    snprintf(copy, sizeof(copy), "%.*s", STR_ARG(folder));
+    return sync_path(copy, O_DIRECTORY, why);
+}
+
+/* What is in `from` now, into the empty file `path`. */
+static enum err fill(const char *path, sqlite3 *from, const char *from_path,
+                     const struct progress *p, struct why *why)
+{
+    sqlite3 *to = NULL;
+    enum err e = OK;
+    int code = FAULT("store.backup.target")
+                   ? SQLITE_CANTOPEN
+                   : db_connect(&to, path, SQLITE_OPEN_READWRITE);
+
+    /* It is synced once, at the end; until then nobody knows its name. */
+    if (code == SQLITE_OK)
+        code = db_exec(to, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
+    if (code == SQLITE_OK)
+        code = copy_pages(to, from, p);
+    /* The copy says of itself that it has a log. It needs none. */
+    if (code == SQLITE_OK)
+        code = db_exec(to, "PRAGMA journal_mode=DELETE");
+    if (code != SQLITE_OK)
+        e = db_say(to, code,
+                   code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? from_path
+                                                                   : path,
+                   why);
+    if (!e)
+        e = check_whole(to, "PRAGMA integrity_check(1)", from_path, why);
+    sqlite3_close(to);
+    return e;
+}
+
+/* A checked and synced copy of the database `from_path` at `path`; on error
+ * there is nothing at `path`. */
+static enum err copy(const char *path, const char *from_path,
+                     const struct progress *p, struct why *why)
+{
+    sqlite3 *from = NULL;
+    bool is_empty = false;
+    int64_t n;
+    int code = open_source(&from, from_path, 0);
+    enum err e;
+
+    if (code != SQLITE_OK)
+        return db_say(NULL, code, from_path, why);
+    e = schema_look(from, from_path, &is_empty, why);
+    if (!e && is_empty)
+        e = why_err(why, ERR_BAD_CONFIG, "%s is empty", from_path);
+    if (!e) {
+        code = db_exec(from, "BEGIN");
+        if (code == SQLITE_OK)
+            code = db_ask(from, "SELECT count(*) FROM sqlite_schema", &n);
+        if (code != SQLITE_OK)
+            e = db_say(from, code, from_path, why);
+    }
+    if (!e)
+        e = make_empty(path, why);
+    if (!e) {
+        e = fill(path, from, from_path, p, why);
+        if (!e)
+            e = sync_path(path, 0, why);
+        if (e)
+            unlink(path);
+    }
+    sqlite3_close(from);
+    return e;
+}
+
+/* Give it its name, unless somebody else has it by now. */
+static enum err name_it(const char *from, const char *to, struct why *why)
+{
+    int rc = FAULT("store.backup.rename")
+                 ? (errno = EIO, -1)
+                 : renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+
+    if (rc != 0 && errno == EINVAL) /* a file system that cannot */
+        rc = rename(from, to);
+    if (rc != 0 && errno == EEXIST)
+        return why_err(why, ERR_BUSY,
+                       "%s is there already: choose another name", to);
+    if (rc != 0)
+        return say_errno(why, "name the backup", to);
+    return sync_folder_of(to, why);
+}
+
+enum err store_backup(struct str folder, struct str file,
+                      store_progress *progress, void *ctx, struct why *why)
+{
+    char from[DB_PATH_MAX], to[DB_PATH_MAX], unnamed[DB_PATH_MAX], suffix[32];
+    struct progress p = {progress, ctx};
+    enum err e;
+
+    snprintf(suffix, sizeof(suffix), ".tmp-%ld", (long)getpid());
+    e = db_path(from, folder, DB_NAME, why);
+    if (!e)
+        e = as_path(to, file, "", why);
+    if (!e)
+        e = as_path(unnamed, file, suffix, why);
+    if (e)
+        return e;
+    if (!is_there(from))
+        return why_err(why, ERR_NOT_FOUND,
+                       "there is no database in %.*s: name the data folder "
+                       "with --data",
+                       STR_ARG(folder));
+    if (is_there(to))
+        return why_err(why, ERR_BUSY,
+                       "%s is there already: choose another name", to);
+    e = copy(unnamed, from, &p, why);
+    if (e)
+        return e;
+    e = name_it(unnamed, to, why);
+    if (e)
+        unlink(unnamed);
+    else
+        tell(&p, 1000);
+    return e;
+}
+
+/* Restoring. */
+
+/* Fold the old log into the old database, so that it is one file. One that
+ * cannot be read any more is left as it is, its log beside it. */
+static enum err fold_old(const char *path, struct why *why)
+{
+    sqlite3 *sql = NULL;
+    int64_t n;
+    int code = FAULT("store.restore.fold")
+                   ? SQLITE_IOERR
+                   : db_connect(&sql, path, SQLITE_OPEN_READWRITE);
+    bool is_broken;
+    enum err e = OK;
+
+    if (code == SQLITE_OK) {
+        sqlite3_busy_timeout(sql, DB_BUSY_MS);
+        code = db_ask(sql, "SELECT count(*) FROM sqlite_schema", &n);
+    }
+    if (code == SQLITE_OK)
+        code = sqlite3_wal_checkpoint_v2(sql, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+                                         NULL, NULL);
+    is_broken =
+        (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
+    if (code != SQLITE_OK && !is_broken)
+        e = db_say(sql, code, path, why);
+    if (sql && code != SQLITE_OK)
+        sqlite3_db_config(sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_close(sql);
+    return e;
+}
+
+/* A second name for what is there: so it is never without one. */
+static enum err keep(const char *path, const char *as, struct why *why)
+{
+    if (FAULT("store.restore.keep") ? (errno = EIO, true) : link(path, as) != 0)
+        return say_errno(why, "keep the old database as", as);
+    return OK;
+}
+
+static enum err remove_file(const char *path, struct why *why)
+{
+    if (FAULT("store.restore.remove") ? (errno = EIO, true)
+                                      : unlink(path) != 0 && errno != ENOENT)
+        return say_errno(why, "remove", path);
+    return OK;
+}
+
+/* "signalbox.db.kept-20250131-235959", or with a number if that is taken. */
+static void choose_name(const char *folder, char kept[256])
+{
+    time_t now_s = time(NULL);
+    char stamp[32] = "", path[DB_PATH_MAX];
+    struct tm tm;
+
+    if (gmtime_r(&now_s, &tm))
+        strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+    for (int i = 1; i < 1000; i++) {
+        if (i == 1)
+            snprintf(kept, 256, "%s.kept-%s", DB_NAME, stamp);
+        else
+            snprintf(kept, 256, "%s.kept-%s-%d", DB_NAME, stamp, i);
+        if (db_path(path, str_of(folder), kept, NULL) != OK || !is_there(path))
+            return;
+    }
+}
+
+/* What SQLite would apply to any database it lies beside. */
+static const char *const stale[] = {"-wal", "-journal", "-shm"};
+
+enum { N_STALE = sizeof(stale) / sizeof(stale[0]) };
+
+static void beside(char out[DB_PATH_MAX + 16], const char *path, int i)
+{
+    snprintf(out, DB_PATH_MAX + 16, "%s%s", path, stale[i]);
+}
+
+static bool has_bytes(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+/* Second names for whatever of the old database cannot be made again: the
+ * file, and what is left of its log when it could not be folded in. */
+static enum err keep_all(const char *path, const char *as, struct why *why)
+{
+    char from[DB_PATH_MAX + 16], to[DB_PATH_MAX + 16];
+    enum err e = is_there(path) ? keep(path, as, why) : OK;
+
+    for (int i = 0; i < N_STALE && !e; i++) {
+        beside(from, path, i);
+        beside(to, as, i);
+        if (strcmp(stale[i], "-shm") != 0 && has_bytes(from))
+            e = keep(from, to, why);
+    }
+    return e ? e : sync_folder_of(path, why);
+}
+
+/* Keep the old database and see that nothing of it lies beside the new one.
+ * Each step is on the disk before the next. */
+static enum err put_aside(const char *folder, const char *path, char kept[256],
+                          struct why *why)
+{
+    char as[DB_PATH_MAX], old[DB_PATH_MAX + 16];
+    enum err e = is_there(path) ? fold_old(path, why) : OK;
+
+    if (e)
+        return e;
+    choose_name(folder, kept);
+    e = db_path(as, str_of(folder), kept, why);
+    if (!e)
+        e = keep_all(path, as, why);
+    if (!is_there(path))
+        kept[0] = '\0';
+    for (int i = 0; i < N_STALE && !e; i++) {
+        beside(old, path, i);
+        e = remove_file(old, why);
+    }
+    return e ? e : sync_folder_of(path, why);
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+static enum err take_place(const char *from, const char *to, struct why *why)
+{
+    if (FAULT("store.restore.rename") ? (errno = EIO, true)
+                                      : rename(from, to) != 0)
+        return say_errno(why, "put the new database at", to);
+    return sync_folder_of(to, why);
+}
+
+enum err store_restore(const struct store_folder *f, struct str file,
+                       char kept[256], store_progress *progress, void *ctx,
+                       struct why *why)
+{
+    char from[DB_PATH_MAX], to[DB_PATH_MAX], unnamed[DB_PATH_MAX];
+    struct progress p = {progress, ctx};
+    enum err e = as_path(from, file, "", why);
+
+    kept[0] = '\0';
+    if (!e)
+        e = db_path(to, str_of(f->path), DB_NAME, why);
+    if (!e)
+        e = db_path(unnamed, str_of(f->path), DB_NAME ".restoring", why);
+    if (e)
+        return e;
+    if (!is_there(from))
+        return why_err(why, ERR_NOT_FOUND, "there is no file %s", from);
+    if (is_same_file(from, to))
+        return why_err(why, ERR_USAGE,
+                       "%s is the database itself: name a backup of it", from);
+    e = copy(unnamed, from, &p, why);
+    if (e)
+        return e;
+    e = put_aside(f->path, to, kept, why);
+    if (!e)
+        e = take_place(unnamed, to, why);
+    if (e)
+        unlink(unnamed);
+    else
+        tell(&p, 1000);
+    return e;
+}
+
+/* Looking. */
+
+/* A path as SQLite wants it when there is more to say about it. */
+static void as_uri(char out[3 * DB_PATH_MAX + 32], const char *path)
+{
+    char *end = out + snprintf(out, 8, "file:");
+
+    for (; *path; path++)
+        if (strchr("%?#", *path))
+            end += snprintf(end, 4, "%%%02x", (unsigned char)*path);
+        else
+            *end++ = *path;
+    snprintf(end, 16, "?immutable=1");
+}
+
+/* A database without a log that nobody uses can be read without even a lock;
+ * everything else would put files beside it. */
+static int open_to_look(sqlite3 **sql, const char *path, bool has_log)
+{
+    char uri[3 * DB_PATH_MAX + 32];
+
+    if (has_log)
+        return open_source(sql, path, 0);
+    as_uri(uri, path);
+    return open_source(sql, uri, SQLITE_OPEN_URI);
+}
+
+static enum err look_inside(sqlite3 *sql, const char *path,
+                            struct store_about *out, struct why *why)
+{
+    bool is_empty;
+    enum err e = schema_look(sql, path, &is_empty, why);
+    int code;
+
+    if (e || is_empty)
+        return e ? e : why_err(why, ERR_NOT_FOUND, "%s is empty", path);
+    code = db_ask(sql, "SELECT value FROM signalbox_meta WHERE kind = 'epoch'",
+                  &out->n_starts);
+    if (code != SQLITE_OK)
+        return db_say(sql, code, path, why);
+    out->is_checked_whole = out->data_bytes <= LOOK_BYTES_MAX;
+    return out->is_checked_whole
+               ? check_whole(sql, "PRAGMA quick_check(1)", path, why)
+               : OK;
+}
+
+enum err store_look_at(struct str folder, struct store_about *out,
+                       struct why *why)
+{
+    char path[DB_PATH_MAX], log[DB_PATH_MAX];
+    struct stat st;
+    sqlite3 *sql = NULL;
+    enum err e = db_path(path, folder, DB_NAME, why);
+    int code;
+
+    *out = (struct store_about){0};
+    if (e)
+        return e;
+    if (stat(path, &st) != 0)
+        return why_err(why, ERR_NOT_FOUND, "there is no database in %.*s",
+                       STR_ARG(folder));
+    out->data_bytes = st.st_size;
+    snprintf(log, sizeof(log), "%.*s-wal", DB_PATH_MAX - 8, path);
+    out->log_bytes = stat(log, &st) == 0 ? st.st_size : 0;
+    code = open_to_look(&sql, path, is_there(log));
+    e = code == SQLITE_OK ? look_inside(sql, path, out, why)
+                          : db_say(NULL, code, path, why);
+    sqlite3_close(sql);
+    return e;
+}
