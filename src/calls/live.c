@@ -259,7 +259,7 @@ static bool hold(struct open *o)
     return false;
 }
 
-bool open_send(struct open *o)
+static bool send_body(struct open *o)
 {
     struct calls *c = o->calls;
     enum err e;
@@ -275,6 +275,17 @@ bool open_send(struct open *o)
     if (e)
         open_end(o);
     return e == OK;
+}
+
+/* Whoever is answered next, in this turn or a later one, begins with nothing:
+ * what is left in the body would be somebody else's. */
+bool open_send(struct open *o)
+{
+    struct calls *c = o->calls;
+    bool is_sent = send_body(o);
+
+    buf_clear(&c->body);
+    return is_sent;
 }
 
 void open_send_last(struct open *o)

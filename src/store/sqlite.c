@@ -170,17 +170,30 @@ static enum err make_file(const char *path, struct why *why)
     return OK;
 }
 
-static uint32_t be32(const unsigned char *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-           p[3];
-}
-
 static bool has_bytes(const char *path)
 {
     struct stat st;
 
     return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+/* SQLite would throw the log away, and with it what was acknowledged. */
+static enum err look_for_orphan(const struct db *db, struct why *why)
+{
+    if (has_bytes(db->files[DB_MAIN].path) ||
+        !has_bytes(db->files[DB_LOG].path))
+        return OK;
+    return why_err(why, ERR_BAD_CONFIG,
+                   "the database %s is gone, but its log %s is there: put the "
+                   "database back beside it, or go back to a backup with "
+                   "signalbox restore FILE",
+                   db->files[DB_MAIN].path, db->files[DB_LOG].path);
+}
+
+static uint32_t be32(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+           p[3];
 }
 
 static enum err say_short(const char *path, int64_t has, int64_t should,
@@ -472,6 +485,8 @@ static enum err open_all(struct db *db, const struct store_opts *opts,
         snprintf(name, sizeof(name), "%s%s", DB_NAME, suffixes[i]);
         e = db_path(db->files[i].path, folder, name, why);
     }
+    if (!e)
+        e = look_for_orphan(db, why);
     if (!e)
         e = make_file(path, why);
     if (e)

@@ -209,6 +209,30 @@ TEST(what_a_killed_run_left_in_its_log_is_there)
     leave();
 }
 
+TEST(a_log_without_its_database_is_not_thrown_away)
+{
+    pid_t child;
+    int64_t log_bytes;
+
+    stage_folder();
+    child = fork();
+    if (child == 0) {
+        open_store();
+        make_thing("a", 1);
+        _exit(0);
+    }
+    CHECK(waitpid(child, NULL, 0) == child);
+    CHECK(rename(path_of(DB_NAME), path_of("away")) == 0);
+    log_bytes = size_of(DB_NAME "-wal");
+    CHECK(log_bytes > 0);
+    CHECK(open_says("but its log") == ERR_BAD_CONFIG);
+    CHECK(size_of(DB_NAME) < 0 && size_of(DB_NAME "-wal") == log_bytes);
+    CHECK(rename(path_of("away"), path_of(DB_NAME)) == 0);
+    open_store();
+    CHECK_INT(n_of("a"), 1);
+    leave();
+}
+
 TEST(a_damaged_database_is_said_to_be)
 {
     int fd;
@@ -464,6 +488,7 @@ TEST(without_looking_a_deleted_database_would_not_be_noticed)
     store_sabotage(&blind);
     open_store();
     CHECK(unlink(path_of(DB_NAME)) == 0);
+    CHECK(unlink(path_of(DB_NAME "-wal")) == 0);
     make_thing("a", 1); /* acknowledged, and lost */
     close_store();
     open_store();

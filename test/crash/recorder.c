@@ -222,10 +222,18 @@ static void said(const void *bytes, size_t n)
     pthread_mutex_unlock(&lock);
 }
 
-static void wrote(int fd, const void *bytes, ssize_t n, off_t at)
+/* Recorded first: a program that is killed in between has a record of a write
+ * that it was about to make, which is as good as one that was lost. */
+static void will_write(int fd, const void *bytes, size_t n, off_t at)
 {
-    if (n > 0)
-        put_bytes(RECORD_WRITE, fds[fd].file, (uint64_t)at, bytes, (size_t)n);
+    put_bytes(RECORD_WRITE, fds[fd].file, (uint64_t)at, bytes, n);
+}
+
+static ssize_t wrote(ssize_t done, size_t n)
+{
+    if (done != (ssize_t)n)
+        fail("a recorded write failed or was short");
+    return done;
 }
 
 ssize_t write(int fd, const void *bytes, size_t n)
@@ -238,9 +246,8 @@ ssize_t write(int fd, const void *bytes, size_t n)
         return real(fd, bytes, n);
     }
     pthread_mutex_lock(&lock);
-    done = real(fd, bytes, n);
-    if (done > 0)
-        wrote(fd, bytes, done, lseek(fd, 0, SEEK_CUR) - done);
+    will_write(fd, bytes, n, lseek(fd, 0, SEEK_CUR));
+    done = wrote(real(fd, bytes, n), n);
     pthread_mutex_unlock(&lock);
     return done;
 }
@@ -253,8 +260,8 @@ ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
     if (!is_ours(fd))
         return real(fd, bytes, n, at);
     pthread_mutex_lock(&lock);
-    done = real(fd, bytes, n, at);
-    wrote(fd, bytes, done, at);
+    will_write(fd, bytes, n, at);
+    done = wrote(real(fd, bytes, n, at), n);
     pthread_mutex_unlock(&lock);
     return done;
 }

@@ -15,15 +15,17 @@ import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from signalbox import DEADLINE_S, ECHO, Server
+import signalbox
+from signalbox import DEADLINE_S, ECHO
+from storm import Phoenix
 
 RECORDER = os.environ["CRASH_RECORDER"]
 DRIVER = os.environ["CRASH_DRIVER"]
 IMAGES = os.environ["CRASH_IMAGES"]
 IS_FULL = os.environ.get("STRESS") == "full"
 N_TXS = 20000 if IS_FULL else 1500
-N_IMAGES = 200000 if IS_FULL else 3000
-N_CONTROL = 1000
+N_IMAGES = 100000 if IS_FULL else 3000
+N_CONTROL = 500
 N_MESSAGES = 3000 if IS_FULL else 300
 SENDERS = 8
 
@@ -46,15 +48,21 @@ class Recorded:
                        timeout=20 * DEADLINE_S)
 
     def serve(self):
-        """The whole server, with clients that send at the same time."""
+        """The whole server, with clients that send at the same time. It is
+        killed half way, and recovers."""
         # A slower agent, so that acceptances and results come apart.
         agents = [*ECHO, {"id": "slow", "url": "echo:20"}]
-        with Server(data=self.data, agents=agents,
-                    before=["env", *self.settings]) as server:
-            with ThreadPoolExecutor(SENDERS) as pool:
-                for sender in [pool.submit(send, server, i)
-                               for i in range(SENDERS)]:
-                    sender.result()
+        with Phoenix(data=self.data, agents=agents,
+                     before=["env", *self.settings]) as phoenix:
+            for first in (0, N_MESSAGES // 2):
+                with ThreadPoolExecutor(SENDERS) as pool:
+                    for sender in [pool.submit(send, phoenix.server, first + i)
+                                   for i in range(SENDERS)]:
+                        sender.result()
+                phoenix.all_over()
+                if first == 0:
+                    phoenix.kill()
+                    phoenix.rise()
 
     def images(self, check, n):
         """What was found, by kind, in n images."""
@@ -71,7 +79,7 @@ class Recorded:
 def send(server, sender):
     """One client after another would never meet a batch; this is one of
     several. Every third task is cancelled, every third waited for."""
-    for i in range(sender, N_MESSAGES, SENDERS):
+    for i in range(sender, sender + N_MESSAGES // 2 - SENDERS, SENDERS):
         key = f"m-{i}"
         answer = server.send(key, to="echo" if i % 2 else "slow",
                              idempotency_key=key, conversation_id=f"c-{i % 20}",
@@ -127,5 +135,13 @@ class TheServer(unittest.TestCase):
 
     def test_syncs_that_do_nothing_are_found_out(self):
         recorded = Recorded(self, syncs="no")
+        recorded.serve()
+        self.assertGreater(recorded.images("server", N_CONTROL)["lost"], 0)
+
+    def test_an_early_acknowledgement_is_found_out(self):
+        before = signalbox.BINARY
+        signalbox.BINARY = os.environ["SIGNALBOX_FAULTY"]
+        self.addCleanup(setattr, signalbox, "BINARY", before)
+        recorded = Recorded(self)
         recorded.serve()
         self.assertGreater(recorded.images("server", N_CONTROL)["lost"], 0)

@@ -545,6 +545,7 @@ class Revocation(unittest.TestCase):
             r = server.call("DELETE", "/api/tokens/" + token["id"])
             self.assertEqual(r.status, 204)
             with server.events("/api/feed", token=bob) as other:
+                self.assertTrue(other.block()[0].startswith("id:"))
                 for _ in range(2):
                     self.assertEqual(other.block(), [":"])
             open_still = [p for p in lost.peers() if not self.is_over(p)]

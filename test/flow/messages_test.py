@@ -116,6 +116,30 @@ class Answers(Shared):
                                    "Content-Type: text/plain"))
 
 
+class Apart(Shared):
+    def test_an_answer_has_nothing_of_somebody_elses_stream(self):
+        """Results that are committed together are told in one turn, out of
+        one buffer."""
+        server = self.server
+        bob = server.user("bob-apart")
+
+        def message(text):
+            return {"text": text, "executor": {"name": "slow"}}
+        stream = server.request("POST", "/api/messages", message("secret"),
+                                "Accept: text/event-stream",
+                                "Connection: close")
+        wait = server.request("POST", "/api/messages", message("mine"),
+                              "Connection: close", token=bob)
+        peers = [server.connect() for _ in range(40)]
+        for i, peer in enumerate(peers):
+            peer.send(wait if i % 2 else stream)
+        for i, peer in enumerate(peers):
+            with peer:
+                response = peer.response()
+            if i % 2:
+                self.assertEqual(self.good(response)["text"], "mine")
+
+
 class Refusals(Shared):
     config = {"http": {"maxBodyBytes": 8 * MIB}}
 

@@ -87,12 +87,17 @@ class Phoenix:
             raise AssertionError(f"GET {path}: {answer}")
         return answer.json()
 
-    def unfinished(self):
-        return sum(len(self.get(f"/api/tasks?limit=1&status={s}")["items"])
-                   for s in ("accepted", "queued", "dispatched", "working"))
+    def is_over(self):
+        """Asked in the order in which a task moves, so that none slips by. A
+        page may be empty and yet not the last."""
+        for status in ("accepted", "queued", "dispatched", "working"):
+            page = self.get(f"/api/tasks?limit={PAGE}&status={status}")
+            if page["items"] or page["next_cursor"]:
+                return False
+        return True
 
     def all_over(self):
-        signalbox.eventually(lambda: not self.unfinished(), "all tasks over")
+        signalbox.eventually(self.is_over, "all tasks over")
 
 
 class Sender:
@@ -282,7 +287,8 @@ def faults(sent, tasks, feed):
     doubled = [text for text, n in by_text.items() if n > 1]
     if doubled:
         wrong.append(f"{len(doubled)} doubled: {doubled[:3]}")
-    undone = [t["id"] for t in tasks if t["status"] != "completed" or
+    undone = [(t["id"], t["status"], t["attempt"], t["result"]) for t in tasks
+              if t["status"] != "completed" or
               t["result"]["text"] != t["text"]]
     if undone:
         wrong.append(f"{len(undone)} not completed: {undone[:3]}")
