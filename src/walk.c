@@ -304,6 +304,7 @@ static void on_result(void *ctx, const struct delivery_id *d,
     enum err e;
 
     if (!is_awaited(w, d)) {
+        task_late(w->tasks);
         log_info(w->opts.log, "walk.late_result", LOG_S("task_id", id),
                  LOG_I("attempt", d->attempt));
         return;

@@ -293,6 +293,9 @@ MUST_USE bool task_next(struct tasks *ts, struct task_listener *l,
 void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
                 struct str text);
 
+/* A result came for an attempt that nobody waits for: it is counted. */
+void task_late(struct tasks *ts);
+
 /* Retention: append to tx what removes, `limit` rows at most in each
  * operation, whatever is over since before `before_ms`, the oldest beyond
  * `rows` tasks (zero: however many), and keys that have expired. Nothing

@@ -208,7 +208,6 @@ void entry_begin(struct task_entry *e)
     struct str id = str_of(e->t.id.text);
     enum err put;
 
-    map_take(&ts->by_id, id);
     put = map_put(&ts->by_id, id, e);
     assert(put == OK); /* there is room since it was claimed */
     set_state(e, GOING_ON);
@@ -302,6 +301,11 @@ void offer_again_soon(struct tasks *ts)
         loop_timer_set(ts->opts.loop, &ts->again, AGAIN_MS) != OK)
         log_warn(ts->opts.log, "task.no_timer",
                  LOG_C("because", err_row(ERR_NOMEM)->wording));
+}
+
+void task_late(struct tasks *ts)
+{
+    ts->stats.late_total++;
 }
 
 struct tasks_stats tasks_stats(const struct tasks *ts)

@@ -13,7 +13,7 @@ import tempfile
 import termios
 import unittest
 
-from signalbox import DEADLINE_S, Server, eventually
+from signalbox import DEADLINE_S, Server, eventually, metric
 
 BIN = os.environ["SIGNALBOX_BIN"]
 OK, FAILED, USAGE, REFUSED, UNREACHABLE, NOT_ALLOWED = range(6)
@@ -404,6 +404,25 @@ class Feed(Client):
         self.assertEqual([e["type"] for e in entries],
                          ["task.accepted", "task.completed"] * 2)
         self.assertEqual(entries, self.lines("feed", "--after", str(last)))
+
+    def test_who_has_heard_nothing_yet_misses_nothing_either(self):
+        """The stream says where it begins, so there is a place to come back
+        to although no entry was seen."""
+        data = os.path.join(self.home, "data")
+        listen = f"127.0.0.1:{free_port()}"
+        server = self.server(data=data, listen=listen)
+        p = self.start("feed", "--follow", "--json", "--limit", "2")
+        eventually(lambda: metric(server, "signalbox_feed_readers") == 1,
+                   "it follows")
+        token = server.token
+        server.kill9()
+        server.kill()
+        again = self.server(data=data, listen=listen, token=token)
+        self.assertEqual(again.send("after").status, 200)
+        status, out, err = self.end(p)
+        self.assertEqual((status, err), (OK, ""))
+        self.assertEqual([json.loads(x)["type"] for x in out.splitlines()],
+                         ["task.accepted", "task.completed"])
 
     def test_a_follower_whose_token_is_revoked_ends(self):
         server = self.server()

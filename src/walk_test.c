@@ -1,0 +1,421 @@
+/* The walk of messages through all its rooms, but for the sockets. */
+#include "test/lib/walk_stage.h"
+
+TEST(a_message_is_accepted_carried_and_answered_once)
+{
+    struct told t;
+    char text[64];
+    int64_t attempt;
+
+    stage_open();
+    t = sent((struct letter){.text = "good morning"});
+    CHECK_INT(t.err, OK);
+    pass_ms(1);
+    CHECK_INT(stored(&t.task_id, text, &attempt), TASK_COMPLETED);
+    CHECK(strcmp(text, "good morning") == 0 && attempt == 1);
+    CHECK_INT(told_in_feed("task.accepted", &t.task_id), 1);
+    CHECK_INT(told_in_feed("task.completed", &t.task_id), 1);
+    stage_close();
+}
+
+TEST(a_message_to_nobody_makes_no_task)
+{
+    struct told t;
+
+    stage_open();
+    t = sent((struct letter){.to = "ecko", .key = "k"});
+    CHECK_INT(t.err, ERR_AGENT_NOT_FOUND);
+    CHECK(strstr(t.why.text, "echo"));
+    CHECK_INT(told_in_feed("task.accepted", NULL), 0);
+    CHECK_INT(sent((struct letter){.to = "echo", .key = "k"}).err, OK);
+    stage_close();
+}
+
+TEST(a_repeat_gives_back_the_same_task_whatever_has_changed)
+{
+    struct told first, t;
+
+    stage_open();
+    first = sent((struct letter){.to = "slow", .key = "k"});
+    CHECK_INT(first.err, OK);
+    /* While it goes on, when it is over, after a restart, and when the agent
+     * is no longer there. */
+    for (int i = 0; i < 4; i++) {
+        t = sent((struct letter){.to = "slow", .key = "k"});
+        CHECK(t.err == OK && t.is_repeat);
+        CHECK(strcmp(t.task_id.text, first.task_id.text) == 0);
+        if (i == 0)
+            pass_ms(1000);
+        else if (i == 1)
+            stage_restart();
+        else if (i == 2)
+            stage.n_agents = 0, stage_restart();
+    }
+    CHECK_INT(told_in_feed("task.accepted", NULL), 1);
+    t = sent((struct letter){.to = "slow", .key = "k", .text = "another"});
+    CHECK_INT(t.err, ERR_IDEMPOTENCY_MISMATCH);
+    CHECK(t.why.text[0] == '\0');
+    /* The same key of somebody else is another key. */
+    stage.n_agents = 2;
+    stage_restart();
+    t = sent((struct letter){.from = "bob", .key = "k"});
+    CHECK(t.err == OK && !t.is_repeat);
+    /* And after a day it is free again. */
+    pass_ms(24 * 3600 * 1000);
+    t = sent((struct letter){.to = "slow", .key = "k", .text = "another"});
+    CHECK(t.err == OK && !t.is_repeat);
+    stage_close();
+}
+
+TEST(two_at_once_with_one_key_are_one_task)
+{
+    struct told a, b;
+
+    stage_open();
+    CHECK(post((struct letter){.key = "k"}, &a));
+    CHECK(post((struct letter){.key = "k"}, &b));
+    pass_ms(0);
+    CHECK(a.is_back && b.is_back && !a.err && !b.err);
+    CHECK(!a.is_repeat && b.is_repeat);
+    CHECK(strcmp(a.task_id.text, b.task_id.text) == 0);
+    CHECK_INT(told_in_feed("task.accepted", NULL), 1);
+    stage_close();
+}
+
+TEST(a_further_turn_is_the_same_task_and_only_for_who_may_see_it)
+{
+    struct told first, t;
+    struct letter more = {.text = "and more", .key = "second"};
+
+    stage_open();
+    first = sent((struct letter){.to = "slow", .text = "one"});
+    more.task_id = first.task_id.text;
+    CHECK_INT(sent(more).err, ERR_TASK_NOT_OVER);
+    pass_ms(1000);
+    more.from = "bob";
+    CHECK_INT(sent(more).err, ERR_NOT_FOUND);
+    more.from = NULL;
+    stage_restart(); /* it is not in memory any more */
+    t = sent(more);
+    CHECK(t.err == OK && strcmp(t.task_id.text, first.task_id.text) == 0);
+    CHECK(sent(more).is_repeat); /* although it is not over now */
+    pass_ms(1000);
+    CHECK_INT(told_in_feed("task.completed", &t.task_id), 2);
+    more.task_id = "task_00000000000000000000000000";
+    more.key = NULL;
+    CHECK_INT(sent(more).err, ERR_NOT_FOUND);
+    stage_close();
+}
+
+static void on_cancelled(void *ctx, struct str task_id, enum err e)
+{
+    (void)task_id;
+    *(int *)ctx = e ? (int)e : -1;
+}
+
+TEST(a_cancel_ends_it_and_no_result_comes)
+{
+    struct told t;
+    int told = 0, again = 0;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow"});
+    CHECK_INT(walk_cancel(stage.walk, str_of(t.task_id.text), STR("anna"),
+                          on_cancelled, &told),
+              OK);
+    CHECK_INT(walk_cancel(stage.walk, str_of(t.task_id.text), STR("anna"),
+                          on_cancelled, &again),
+              OK);
+    CHECK(told == 0);
+    pass_ms(0);
+    CHECK_INT(told, -1);
+    CHECK_INT(again, ERR_TASK_IS_OVER);
+    pass_ms(5000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_CANCELLED);
+    CHECK_INT(told_in_feed("task.completed", &t.task_id), 0);
+    CHECK_INT(told_in_feed("task.cancelled", &t.task_id), 1);
+    stage_close();
+}
+
+TEST(a_deadline_ends_it_and_a_jump_of_the_clock_does_not)
+{
+    struct told t;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow", .timeout_ms = 900});
+    stage.now.wall_ms += 3600 * 1000;
+    pass_ms(0);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    stage.now.wall_ms -= 2 * 3600 * 1000;
+    pass_ms(900);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_EXPIRED);
+    pass_ms(5000);
+    CHECK_INT(told_in_feed("task.expired", &t.task_id), 1);
+    CHECK_INT(told_in_feed("task.completed", &t.task_id), 0);
+    stage_close();
+}
+
+TEST(what_was_not_done_is_done_after_a_restart_with_another_attempt)
+{
+    struct told t;
+    int64_t attempt;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow"});
+    stage_restart();
+    pass_ms(500);
+    stage_restart();
+    pass_ms(500);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    pass_ms(1000);
+    CHECK_INT(stored(&t.task_id, NULL, &attempt), TASK_COMPLETED);
+    CHECK_INT(attempt, 3);
+    stage_close();
+}
+
+TEST(a_task_waits_for_an_agent_that_is_gone)
+{
+    struct walk_opts opts;
+    struct told t;
+    struct why why;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow"});
+    stage.n_agents = 1;
+    stage_restart();
+    pass_ms(2000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    opts = stage_walk_opts();
+    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
+    pass_ms(0);
+    pass_ms(1000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    stage_close();
+}
+
+/* Of a conversation, one after the other, in the order of acceptance. */
+TEST(order_is_kept_in_a_conversation)
+{
+    struct told t[5];
+
+    stage_open();
+    for (int i = 0; i < 5; i++)
+        CHECK(post(
+            (struct letter){.to = i % 2 ? "echo" : "slow", .conversation = "c"},
+            &t[i]));
+    pass_ms(0);
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(stored(&t[i].task_id, NULL, NULL),
+                  i % 2 ? TASK_COMPLETED : TASK_QUEUED);
+        if (i % 2 == 0 && i < 4)
+            CHECK_INT(stored(&t[i + 1].task_id, NULL, NULL), TASK_QUEUED);
+        if (i % 2 == 0)
+            pass_ms(1000);
+        CHECK_INT(stored(&t[i].task_id, NULL, NULL), TASK_COMPLETED);
+    }
+    stage_close();
+}
+
+/* A disk that is full: new work is refused, the agent's is not lost. */
+TEST(a_result_waits_for_space_and_its_deadline_does_not_take_it)
+{
+    struct told t, refused;
+    char text[64];
+
+    stage_open();
+    t = sent((struct letter){.to = "slow", .timeout_ms = 1200, .text = "kept"});
+    for (int i = 0; i < 10; i++) {
+        fault_arm_at("store.op.full", 1);
+        pass_ms(i ? 500 : 1000);
+        CHECK(fault_fired());
+        CHECK_INT(walk_stats(stage.walk).results_waiting, 1);
+    }
+    fault_arm_at("store.op.full", 1);
+    refused = sent((struct letter){.key = "new"});
+    CHECK_INT(refused.err, ERR_NO_SPACE);
+    fault_arm(0);
+    pass_ms(500);
+    CHECK_INT(stored(&t.task_id, text, NULL), TASK_COMPLETED);
+    CHECK(strcmp(text, "kept") == 0);
+    CHECK_INT(walk_stats(stage.walk).results_waiting, 0);
+    CHECK_INT(told_in_feed("task.accepted", NULL), 1);
+    stage_close();
+}
+
+TEST(after_a_failed_sync_nothing_is_acknowledged)
+{
+    struct told t, later;
+
+    stage_open();
+    fault_arm_at("store.sync", 1);
+    t = sent((struct letter){.key = "k"});
+    CHECK(fault_fired());
+    CHECK_INT(t.err, ERR_OUTCOME_UNKNOWN);
+    fault_arm(0);
+    later = sent((struct letter){0});
+    CHECK_INT(later.err, ERR_OUTCOME_UNKNOWN);
+    CHECK_INT(stage.n_fatal, 1);
+    /* Whatever it was, asked again there is one. */
+    stage_restart();
+    t = sent((struct letter){.key = "k"});
+    CHECK_INT(t.err, OK);
+    CHECK_INT(told_in_feed("task.accepted", &t.task_id), 1);
+    stage_close();
+}
+
+TEST(what_is_old_is_tidied_away_and_nothing_unfinished)
+{
+    struct told done, waits;
+    struct walk_opts opts;
+    struct why why;
+
+    stage_open();
+    done = sent((struct letter){.to = "echo"});
+    waits = sent((struct letter){.to = "slow", .timeout_ms = 24 * 3600 * 1000});
+    stage.n_agents = 1; /* nobody is there to answer the second */
+    stage_restart();
+    opts = stage_walk_opts();
+    opts.retention_ms = 60 * 1000;
+    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 1, &why), OK);
+    for (int i = 0; i < 4; i++)
+        pass_ms(60 * 1000);
+    CHECK_INT(stored(&done.task_id, NULL, NULL), 0);
+    CHECK_INT(stored(&waits.task_id, NULL, NULL), TASK_QUEUED);
+    CHECK_INT(told_in_feed("task.completed", NULL), 0);
+    stage_close();
+}
+
+/* The sweep: every step of every room fails, one after the other. */
+
+struct sweep {
+    struct told accepted, followed;
+    int cancelled; /* as on_cancelled says it */
+};
+
+/* Two messages of one conversation, a repeat, a cancel, a result. */
+static void live_through(struct sweep *s)
+{
+    struct told repeat;
+
+    *s = (struct sweep){0};
+    if (post((struct letter){.key = "a", .conversation = "c"}, &s->accepted))
+        pass_ms(0);
+    if (post((struct letter){.key = "a", .conversation = "c"}, &repeat))
+        pass_ms(0);
+    if (post((struct letter){.to = "slow", .key = "b", .conversation = "c"},
+             &s->followed))
+        pass_ms(0);
+    if (s->followed.is_back && !s->followed.err &&
+        walk_cancel(stage.walk, str_of(s->followed.task_id.text), STR("anna"),
+                    on_cancelled, &s->cancelled))
+        s->cancelled = ERR_NOMEM;
+    pass_ms(0);
+    for (int i = 0; i < 6; i++)
+        pass_ms(500);
+}
+
+/* Acknowledged is there; refused is not there; whatever it was, sent again
+ * with its key there is one, and it comes to one end. */
+static void check_life(const struct sweep *s)
+{
+    struct told again[2];
+
+    fault_arm(0);
+    stage_restart();
+    if (s->accepted.is_back && !s->accepted.err)
+        CHECK(stored(&s->accepted.task_id, NULL, NULL));
+    if (s->followed.is_back && !s->followed.err)
+        CHECK(stored(&s->followed.task_id, NULL, NULL));
+    if (s->cancelled == -1)
+        CHECK_INT(stored(&s->followed.task_id, NULL, NULL), TASK_CANCELLED);
+    again[0] = sent((struct letter){.key = "a", .conversation = "c"});
+    again[1] =
+        sent((struct letter){.to = "slow", .key = "b", .conversation = "c"});
+    pass_ms(1000);
+    pass_ms(1000);
+    for (int i = 0; i < 2; i++) {
+        const struct told *was = i ? &s->followed : &s->accepted;
+
+        CHECK_INT(again[i].err, OK);
+        CHECK(!was->is_back || was->err || again[i].is_repeat);
+        CHECK(task_is_over(stored(&again[i].task_id, NULL, NULL)));
+        CHECK_INT(told_in_feed("task.accepted", &again[i].task_id), 1);
+        CHECK_INT(told_in_feed("task.completed", &again[i].task_id) +
+                      told_in_feed("task.cancelled", &again[i].task_id),
+                  1);
+    }
+    CHECK_INT(told_in_feed("task.accepted", NULL), 2);
+}
+
+static void wipe(void)
+{
+    char command[160];
+
+    snprintf(command, sizeof(command), "rm -f %s/signalbox.db*", stage.root);
+    CHECK(system(command) == 0);
+}
+
+TEST(the_walk_survives_every_fault_of_every_room)
+{
+    struct sweep s;
+    long nth = 0;
+    bool fired;
+
+    stage_ground();
+    do {
+        stage_start();
+        fault_arm(++nth);
+        live_through(&s);
+        fired = fault_fired();
+        check_life(&s);
+        stage_stop();
+        wipe();
+    } while (fired);
+    CHECK(nth > 100); /* there were steps to fail */
+    CHECK(!s.accepted.err && !s.followed.err && s.cancelled == -1);
+    loop_fini(&stage.loop);
+    store_folder_close(&stage.folder);
+}
+
+TEST(a_start_survives_every_fault_of_every_room)
+{
+    struct why why = {""};
+    struct told t;
+    long nth = 0;
+    enum err e;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow"});
+    do {
+        stage_stop();
+        fault_arm(++nth);
+        e = stage_try_start(&why);
+        CHECK(!e || fault_fired());
+        CHECK(!e || why.text[0]);
+    } while (fault_fired());
+    CHECK(nth > 10);
+    fault_arm(0);
+    pass_ms(0);
+    pass_ms(1000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    stage_close();
+}
+
+/* That the sweep would notice: a store that acknowledges what it then does not
+ * write. */
+TEST(the_checks_notice_a_task_that_was_acknowledged_and_lost)
+{
+    struct store_sabotage early = {.acks_early = true};
+    struct told t;
+
+    store_sabotage(&early);
+    stage_open();
+    store_sabotage(NULL);
+    fault_arm_at("store.commit.io", 1);
+    t = sent((struct letter){.key = "a"});
+    fault_arm(0);
+    CHECK_INT(t.err, OK);
+    stage_restart();
+    CHECK_INT(stored(&t.task_id, NULL, NULL), 0);
+    stage_close();
+}

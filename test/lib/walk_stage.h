@@ -1,0 +1,296 @@
+#ifndef TEST_LIB_WALK_STAGE_H
+#define TEST_LIB_WALK_STAGE_H
+
+/* The whole walk on a real store, inline, with a clock that is turned by hand:
+ * registry, choosing, tasks, delivery, feed and access, all but the sockets. A
+ * stage can be taken down and opened again on the same folder. */
+
+#include "base/fault.h"
+#include "store/internal.h"
+#include "test/t.h"
+#include "walk.h"
+
+static struct {
+    char root[64];
+    struct store_folder folder;
+    struct clock_fake now;
+    struct loop loop;
+    struct log log;
+    struct store *store;
+    struct feed *feed;
+    struct access *access;
+    struct walk *walk;
+    struct id_maker ids;
+    struct rand_seeded seed;
+    struct agent agents[4];
+    size_t n_agents;
+    int n_fatal;
+} stage;
+
+static inline void stage_remove(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf %s", stage.root);
+    CHECK(system(command) == 0);
+}
+
+static void stage_on_committed(void *ctx, const struct tx *tx)
+{
+    (void)ctx;
+    if (stage.feed)
+        feed_committed(stage.feed, tx);
+}
+
+static void stage_on_fatal(void *ctx, const struct why *why)
+{
+    (void)ctx;
+    (void)why;
+    stage.n_fatal++;
+}
+
+static inline struct walk_opts stage_walk_opts(void)
+{
+    return (struct walk_opts){.loop = &stage.loop,
+                              .log = &stage.log,
+                              .store = stage.store,
+                              .feed = stage.feed,
+                              .access = stage.access,
+                              .ids = &stage.ids,
+                              .seed = {1, 2},
+                              .node = STR("here"),
+                              .max_unfinished = 1000,
+                              .max_unfinished_bytes = 64 * 1024 * 1024,
+                              .timeout_ms = 60000,
+                              .retention_ms = 30LL * 24 * 3600 * 1000,
+                              .retention_rows = 1000000};
+}
+
+static inline enum err stage_open_store(struct why *why)
+{
+    static const struct schema *const schemas[] = {&task_schema, &watch_schema,
+                                                   &access_schema};
+    struct store_opts opts = {.folder = stage.root,
+                              .schemas = schemas,
+                              .n_schemas = 3,
+                              .max_waiting = 1000,
+                              .is_inline = true,
+                              .loop = &stage.loop,
+                              .on_committed = stage_on_committed,
+                              .on_fatal = stage_on_fatal};
+
+    return store_open(&stage.store, &opts, why);
+}
+
+static inline enum err stage_open_walk(struct why *why)
+{
+    struct walk_opts opts = stage_walk_opts();
+
+    stage.walk = walk_new(&opts, stage.agents, stage.n_agents, why);
+    return stage.walk ? OK : ERR_IO;
+}
+
+/* A start of the server; what cannot be opened is taken down again. */
+static inline enum err stage_try_start(struct why *why)
+{
+    enum err e = stage_open_store(why);
+
+    if (!e) {
+        stage.feed = feed_new(&stage.loop, &stage.log, stage.store, why);
+        e = stage.feed ? OK : ERR_IO;
+    }
+    if (!e) {
+        stage.access =
+            access_new(&(struct access_opts){.log = &stage.log,
+                                             .store = stage.store,
+                                             .rand = rand_seeded(&stage.seed),
+                                             .ids = &stage.ids,
+                                             .seed = {1, 2}});
+        e = stage.access ? access_load(stage.access, why) : ERR_NOMEM;
+    }
+    return e ? e : stage_open_walk(why);
+}
+
+static inline void stage_stop(void)
+{
+    store_close(stage.store);
+    stage.store = NULL;
+    walk_free(stage.walk);
+    stage.walk = NULL;
+    access_free(stage.access);
+    stage.access = NULL;
+    feed_free(stage.feed);
+    stage.feed = NULL;
+}
+
+static inline void stage_start(void)
+{
+    struct why why = {""};
+
+    if (stage_try_start(&why) != OK)
+        T_FAIL("%s", why.text);
+}
+
+static inline void stage_restart(void)
+{
+    stage_stop();
+    stage_start();
+}
+
+static inline void stage_ground(void)
+{
+    struct why why;
+
+    snprintf(stage.root, sizeof(stage.root), "/tmp/signalbox-test-XXXXXX");
+    CHECK(mkdtemp(stage.root));
+    atexit(stage_remove);
+    stage.now = (struct clock_fake){.wall_ms = 1000000, .mono_ms = 5000};
+    CHECK(loop_init(&stage.loop, clock_fake(&stage.now)) == OK);
+    log_init(&stage.log, 2, LOG_ERROR, LOG_TEXT, clock_fake(&stage.now));
+    stage.seed.state = 7;
+    id_maker_init(&stage.ids, rand_seeded(&stage.seed));
+    stage.agents[0] = (struct agent){STR("echo"), STR("echo:"), STR("")};
+    stage.agents[1] = (struct agent){STR("slow"), STR("echo:1000"), STR("")};
+    stage.n_agents = 2;
+    if (store_folder_open(&stage.folder, str_of(stage.root), &why) != OK)
+        T_FAIL("%s", why.text);
+}
+
+static inline void stage_open(void)
+{
+    stage_ground();
+    stage_start();
+}
+
+static inline void stage_close(void)
+{
+    stage_stop();
+    loop_fini(&stage.loop);
+    store_folder_close(&stage.folder);
+}
+
+/* Time goes on, on both clocks, and everything that follows from it happens. */
+static inline void pass_ms(int64_t ms)
+{
+    stage.now.wall_ms += ms;
+    stage.now.mono_ms += ms;
+    for (int i = 0; i < 20; i++)
+        loop_turn(&stage.loop);
+}
+
+static inline struct caller somebody(const char *name)
+{
+    struct caller c = {.role = ROLE_USER, .scopes = SCOPE_SEND | SCOPE_READ};
+
+    snprintf(c.principal, sizeof(c.principal), "%s", name);
+    return c;
+}
+
+/* What came of a message. */
+struct told {
+    bool is_back;
+    enum err err;
+    struct id task_id;
+    bool is_repeat;
+    struct why why;
+};
+
+static void stage_on_done(struct msg *m, void *ctx)
+{
+    struct told *t = ctx;
+
+    CHECK(!t->is_back);
+    *t = (struct told){.is_back = true,
+                       .err = m->err,
+                       .task_id = m->task.id,
+                       .is_repeat = m->task.is_repeat,
+                       .why = m->why};
+    msg_free(m);
+}
+
+/* What a test wants to send; empty: left out. */
+struct letter {
+    const char *from, *to, *text, *conversation, *key, *task_id;
+    int64_t timeout_ms;
+};
+
+static inline struct str or_empty(const char *s)
+{
+    return str_of(s ? s : "");
+}
+
+/* On its way; *t hears of it. */
+static inline bool post(struct letter l, struct told *t)
+{
+    struct caller c = somebody(l.from ? l.from : "anna");
+    struct msg *m = msg_new(&c, loop_wall_ms(&stage.loop));
+
+    *t = (struct told){0};
+    if (!m)
+        return false;
+    m->call.text = str_of(l.text ? l.text : "hello");
+    m->call.conversation_id = or_empty(l.conversation);
+    m->call.executor = str_of(l.to ? l.to : "echo");
+    m->call.idempotency_key = or_empty(l.key);
+    m->call.task_id = or_empty(l.task_id);
+    m->call.priority = PRIORITY_NORMAL;
+    m->call.timeout_ms = l.timeout_ms;
+    memcpy(m->call.body_hash, m->call.text.p,
+           m->call.text.n < 32 ? m->call.text.n : 32);
+    walk_message(stage.walk, m, stage_on_done, t);
+    CHECK(!t->is_back); /* never before it has returned */
+    return true;
+}
+
+/* Sent and answered. */
+static inline struct told sent(struct letter l)
+{
+    struct told t;
+
+    CHECK(post(l, &t));
+    pass_ms(0);
+    CHECK(t.is_back);
+    return t;
+}
+
+/* The task as the store has it; status 0: it has none. */
+static inline enum task_status stored(const struct id *id, char text[64],
+                                      int64_t *attempt)
+{
+    enum task_status status = 0;
+    struct query q;
+
+    query_init(&q, &task_table, 2);
+    query_if(&q, TASK_ID, IS, value_text(str_of(id->text)));
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK(q.n_rows <= 1);
+    if (q.rows) {
+        status = (enum task_status)row_int(q.rows, TASK_STATUS);
+        if (text)
+            snprintf(text, 64, "%.*s",
+                     STR_ARG(row_str(q.rows, TASK_RESULT_TEXT)));
+        if (attempt)
+            *attempt = row_int(q.rows, TASK_ATTEMPT);
+    }
+    query_fini(&q);
+    return status;
+}
+
+/* How many entries of that type the feed has about the task; all tasks with
+ * NULL. */
+static inline size_t told_in_feed(const char *type, const struct id *id)
+{
+    struct query q;
+    size_t n;
+
+    query_init(&q, &feed_table, 1000);
+    query_if(&q, FEED_TYPE, IS, value_text(str_of(type)));
+    if (id)
+        query_if(&q, FEED_TASK_ID, IS, value_text(str_of(id->text)));
+    CHECK_INT(store_look(stage.store, &q), OK);
+    n = q.n_rows;
+    query_fini(&q);
+    return n;
+}
+
+#endif
