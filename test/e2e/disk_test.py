@@ -62,7 +62,7 @@ class FullDisk(unittest.TestCase):
     def setUp(self):
         self.root = tempfile.mkdtemp(prefix="signalbox-test-")
         self.addCleanup(shutil.rmtree, self.root, True)
-        self.disk = SmallDisk(os.path.join(self.root))
+        self.disk = SmallDisk(os.path.join(self.root, "disk"))
         self.addCleanup(self.disk.close)
 
     def send_until_full(self, server, sent):
