@@ -14,19 +14,16 @@ import collections
 import os
 import shutil
 import sqlite3
-import subprocess
 import tempfile
 import unittest
 
 import signalbox
-from storm import ENDS, Phoenix
+from storm import ENDS, GONE, Phoenix, Strace
 
 IS_FULL = os.environ.get("STRESS") == "full"
 MAX_POINTS = 10 ** 6 if IS_FULL else 250
 AGENTS = [{"id": "echo", "url": "echo:"}, {"id": "slow", "url": "echo:600000"}]
 QUIET = ("--set", "log.level=error")
-GONE = (ConnectionError, EOFError, AttributeError)  # no answer, or half of one
-STRACE = shutil.which("strace")
 
 Point = collections.namedtuple("Point", "thread call nth")
 
@@ -84,33 +81,16 @@ def threads(pid):
     return sorted(int(t) for t in os.listdir(f"/proc/{pid}/task"))
 
 
-def attach(pid, *args):
-    """strace on a process or thread, once it is really there."""
-    strace = subprocess.Popen([STRACE, "-o", os.devnull, *args, "-p", str(pid)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    line = strace.stderr.readline()
-    if b"attached" not in line:
-        strace.kill()
-        strace.wait()
-        raise AssertionError(f"strace: {line!r}")
-    return strace
-
-
-def finish(strace):
-    strace.stderr.close()
-    strace.wait(signalbox.DEADLINE_S)
-
-
 def record(template, test):
     """Every call of one walk, as points, in the order they were made."""
     log = os.path.join(template.root, "strace")
     with template.begin() as phoenix:
         pid = phoenix.server.process.pid
         tids = threads(pid)
-        strace = attach(pid, "-f", "-o", log)
+        strace = Strace(pid, "-f", "-o", log)
         test.assertTrue(Walk().go(phoenix.server))
         phoenix.kill()
-        finish(strace)
+        strace.wait()
     counts, points = collections.Counter(), []
     with open(log, encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -173,19 +153,18 @@ def faults_after(phoenix, walk):
     return wrong
 
 
-@unittest.skipUnless(STRACE, "needs strace")
 class KillAtEveryCall(unittest.TestCase):
     def kill_at(self, template, point):
         """Faults, and whether the point was reached."""
         walk = Walk()
         with template.begin() as phoenix:
             tids = threads(phoenix.server.process.pid)
-            strace = attach(tids[point.thread], "-e", "trace=" + point.call,
+            strace = Strace(tids[point.thread], "-e", "trace=" + point.call,
                             "-e", f"inject={point.call}:signal=KILL:"
                             f"when={point.nth}")
             was_reached = not walk.go(phoenix.server)
             phoenix.kill()
-            finish(strace)
+            strace.wait()
             return faults_after(phoenix, walk), was_reached
 
     def test_nothing_is_lost_halved_or_doubled(self):

@@ -402,6 +402,8 @@ class Events:
     def __next__(self):
         if self.response:
             raise AssertionError(f"no stream of events: {self.response}")
+        # Comments keep a silent stream open: they must not keep us too.
+        end = time.monotonic() + DEADLINE_S
         while (block := self.block()) is not None:
             fields = {}
             for line in block:
@@ -412,16 +414,19 @@ class Events:
                 return Event(fields.get("id", [None])[0],
                              fields.get("event", ["message"])[0],
                              json.loads("\n".join(fields["data"])))
+            if time.monotonic() > end:
+                raise AssertionError(f"no event within {DEADLINE_S} s")
         raise StopIteration
 
     def take(self, n):
-        """The next n events, at least one."""
+        """The next n events."""
         events = []
-        for event in self:
+        while len(events) < n:
+            event = next(self, None)
+            if event is None:
+                raise EOFError(f"ended after {events}")
             events.append(event)
-            if len(events) == n:
-                return events
-        raise EOFError(f"ended after {events}")
+        return events
 
 
 def metric(server, name):

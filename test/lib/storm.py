@@ -19,12 +19,15 @@ import random
 import select
 import shutil
 import socket
+import subprocess
 import tempfile
+import unittest
 
 import signalbox
 from signalbox import DEADLINE_S, Server
 
 ENDS = ("task.completed", "task.failed", "task.cancelled", "task.expired")
+GONE = (ConnectionError, EOFError, AttributeError)  # no answer, or half of one
 PAGE = 500
 
 
@@ -98,6 +101,27 @@ class Phoenix:
 
     def all_over(self):
         signalbox.eventually(self.is_over, "all tasks over")
+
+
+class Strace:
+    """strace on a running process or thread, from when this returns."""
+
+    def __init__(self, pid, *args):
+        self.process = subprocess.Popen(
+            ["strace", "-o", os.devnull, *args, "-p", str(pid)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        line = self.process.stderr.readline()
+        if b"attached" not in line:
+            self.process.kill()
+            self.wait()
+            if b"not permitted" in line:
+                raise unittest.SkipTest("no process may be traced here")
+            raise AssertionError(f"strace: {line!r}")
+
+    def wait(self):
+        """It ends with what it traces."""
+        self.process.wait(DEADLINE_S)
+        self.process.stderr.close()
 
 
 class Sender:
