@@ -121,7 +121,7 @@ static const struct setting rows[] = {
      .preset = "100", .min = 1, .max = 1000,
      .what = "Header lines in a request."},
     {"http.maxBodyBytes", AT(http.max_body_bytes), .type = &type_int,
-     .preset = "1048576", .min = 1, .max = 64 * MIB, .unit = "bytes",
+     .preset = "2097152", .min = 1, .max = 64 * MIB, .unit = "bytes",
      .what = "The largest request body."},
     {"http.maxUnsentBytes", AT(http.max_unsent_bytes), .type = &type_int,
      .preset = "1048576", .min = KIB, .max = 64 * MIB, .unit = "bytes",

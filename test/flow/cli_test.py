@@ -123,7 +123,7 @@ class Help(Cli):
         rows = [json.loads(x) for x in self.good(
             "help", "config", "--json").splitlines()]
         by_name = {x["setting"]: x for x in rows}
-        self.assertEqual(by_name["http.maxBodyBytes"]["default"], 1048576)
+        self.assertEqual(by_name["http.maxBodyBytes"]["default"], 2097152)
         self.assertEqual(by_name["listen"]["default"], "127.0.0.1:8787")
         self.assertTrue(by_name["listen"]["needs_restart"])
         self.assertFalse(by_name["log.level"]["needs_restart"])
