@@ -357,8 +357,8 @@ static void add(struct feed *f, const struct tx_op *op)
     struct value values[N_FEED_COLUMNS];
     struct row row = {.values = values};
 
-    for (uint8_t i = 0; i < N_FEED_COLUMNS; i++)
-        values[i] = tx_value(op, i);
+    for (int i = 0; i < N_FEED_COLUMNS; i++)
+        values[i] = tx_value(op, (uint8_t)i);
     values[FEED_SEQ] = value_int(op->seq);
     feed_from_row(&e, &row);
     assert(e.seq > f->newest);
