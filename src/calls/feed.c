@@ -3,7 +3,10 @@
 
 #include <stdio.h>
 
-enum { BATCH_BYTES = 64 * 1024 };
+enum {
+    BATCH_BYTES = 64 * 1024,
+    SPAN = 20000, /* entries that one page looks at */
+};
 
 static struct speak_entry entry_of(const struct feed_entry *e)
 {
@@ -20,8 +23,8 @@ static struct speak_entry entry_of(const struct feed_entry *e)
 
 /* A page. */
 
-/* o->number is the newest entry when we asked: all up to it are there to be
- * read, so whoever may see none of them need not look at them again. */
+/* All up to o->number were looked at: whoever may see none of them need not
+ * look at them again. */
 static void on_page(struct open *o)
 {
     struct json_out out = json_out(&o->calls->body);
@@ -54,9 +57,44 @@ static void on_page(struct open *o)
     open_answer(o, 200);
 }
 
-static void answer_page(struct call *c, int64_t after)
+static void read_page(struct open *o, int64_t after, bool is_for_all)
 {
     static const uint8_t whose[] = {FEED_REQUESTER, FEED_ROOT_USER};
+    struct query *q = &o->query;
+
+    if (o->has_query)
+        query_fini(q);
+    query_init(q, &feed_table, o->limit);
+    o->has_query = true;
+    query_if(q, FEED_SEQ, IS_MORE, value_int(after));
+    query_if(q, FEED_SEQ, IS_AT_MOST, value_int(o->number));
+    if (!is_for_all)
+        query_if_any(q, whose, 2, IS, value_text(caller_name(&o->caller)));
+    query_order(q, FEED_SEQ, false);
+    open_read(o, q, on_page);
+}
+
+/* The oldest entry there is behind where they are: what lies between may have
+ * been removed long ago. */
+static void on_oldest(struct open *o)
+{
+    int64_t from = o->number;
+
+    if (o->query.err) {
+        open_refuse(o, o->query.err, STR(""), STR(""));
+        return;
+    }
+    if (o->query.rows)
+        from = row_int(o->query.rows, FEED_SEQ) - 1;
+    if (o->number - from > SPAN)
+        o->number = from + SPAN;
+    read_page(o, from, false);
+}
+
+/* Who sees everything finds a page at once. For others it may be far between
+ * two entries; one call looks at so many and no more. */
+static void answer_page(struct call *c, int64_t after)
+{
     int64_t newest = feed_newest(c->calls->feed);
     struct open *o;
     size_t limit;
@@ -64,14 +102,16 @@ static void answer_page(struct call *c, int64_t after)
     if (!call_limit(c, &limit) || !(o = open_new(c)))
         return;
     o->number = newest > after ? newest : after;
-    query_init(&o->query, &feed_table, limit);
+    o->limit = limit;
+    if (caller_is_admin(&c->caller)) {
+        read_page(o, after, true);
+        return;
+    }
+    query_init(&o->query, &feed_table, 1);
     o->has_query = true;
     query_if(&o->query, FEED_SEQ, IS_MORE, value_int(after));
-    if (!caller_is_admin(&c->caller))
-        query_if_any(&o->query, whose, 2, IS,
-                     value_text(caller_name(&c->caller)));
     query_order(&o->query, FEED_SEQ, false);
-    open_read(o, &o->query, on_page);
+    open_read(o, &o->query, on_oldest);
 }
 
 /* A stream. */
