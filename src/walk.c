@@ -42,6 +42,7 @@ struct walk {
 
     struct list unwritten; /* struct task_change, refused for now */
     int64_t n_unwritten;
+    size_t unwritten_bytes;
     bool is_starved;    /* something queued could not be carried for now */
     struct timer again; /* for both */
 
@@ -49,7 +50,7 @@ struct walk {
     struct tx tidy_tx;
 };
 
-static void try_again_soon(struct walk *w);
+static void try_again_in(struct walk *w, int64_t delay_ms);
 
 /* A message comes in. */
 
@@ -69,10 +70,14 @@ static void on_refused(struct loop_job *job)
         finish(LIST_OF(n, struct msg, way.node));
 }
 
-/* At the end of the turn: whoever called walk_message is not done yet. */
+/* Whoever is still inside walk_message hears of it at the end of the turn. */
 static void refuse(struct msg *m, enum err e)
 {
     m->err = e;
+    if (!m->way.is_beginning) {
+        finish(m);
+        return;
+    }
     list_append(&m->way.walk->refused, &m->way.node);
     loop_at_end(m->way.walk->opts.loop, &m->way.walk->refuse_job);
 }
@@ -135,6 +140,8 @@ static void accept_message(struct msg *m, const struct task *before)
         m->call.executor = str_of(agent);
     if (!e)
         e = choose_agent(&agents, m);
+    if (!e && before)
+        m->choice.reason = STR("it is a further turn of this agent's task");
     if (!e)
         e = task_create(w->tasks, m, before);
     if (e)
@@ -143,13 +150,20 @@ static void accept_message(struct msg *m, const struct task *before)
         store_submit(w->opts.store, &m->tx, on_accepted, m);
 }
 
-/* Whose task it is not, for them it is not there. */
+/* For who may not see it, the task is not there. An admin may see it; but who
+ * speaks in it, and pays, is who it belongs to. */
 static void accept_turn(struct msg *m, const struct task *before)
 {
-    if (task_is_for(before, &m->in.caller))
+    struct str who = caller_name(&m->in.caller);
+
+    if (!task_is_for(before, &m->in.caller))
+        refuse(m, ERR_NOT_FOUND);
+    else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
         accept_message(m, before);
     else
-        refuse(m, ERR_NOT_FOUND);
+        refuse(m, why_err(&m->why, ERR_NOT_ALLOWED,
+                          "the task is %.*s's, and only they can go on with it",
+                          STR_ARG(before->requester)));
 }
 
 static void on_task_row(struct query *q, void *ctx)
@@ -190,7 +204,9 @@ void walk_message(struct walk *w, struct msg *m,
     m->way.walk = w;
     m->way.done = done;
     m->way.ctx = ctx;
+    m->way.is_beginning = true;
     begin(m);
+    m->way.is_beginning = false;
 }
 
 /* It is carried. */
@@ -216,7 +232,7 @@ static void on_ready(void *ctx, const struct task *t)
              LOG_C("because", err_row(e)->wording));
     task_move(w->tasks, str_of(t->id.text), TASK_QUEUED);
     w->is_starved = true;
-    try_again_soon(w);
+    try_again_in(w, AGAIN_MS);
 }
 
 /* Whether the word is about the attempt that is going on. */
@@ -251,25 +267,57 @@ static bool may_be_tried_again(enum err e)
            e == ERR_OVERLOADED;
 }
 
+/* A result that cannot even be held: the task is carried once more. */
+static void forget_attempt(struct walk *w, struct str task_id, enum err e)
+{
+    log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
+              LOG_C("because", err_row(e)->wording));
+    task_move(w->tasks, task_id, TASK_QUEUED);
+    w->is_starved = true;
+    try_again_in(w, AGAIN_MS);
+}
+
+static size_t bytes_of(const struct task_change *c)
+{
+    return c->result.text.n + c->result.metadata.n;
+}
+
+/* Held until there is space. What is held has a limit too; beyond it the
+ * agent will be asked again, which is worse, but not a loss. */
+static void hold(struct walk *w, struct task_change *c)
+{
+    if (bytes_of(c) > w->opts.max_unfinished_bytes - w->unwritten_bytes) {
+        forget_attempt(w, str_of(c->task_id.text), c->err);
+        task_change_free(c);
+        return;
+    }
+    list_append(&w->unwritten, &c->node);
+    w->unwritten_bytes += bytes_of(c);
+    w->n_unwritten++;
+    try_again_in(w, AGAIN_MS);
+}
+
 static void on_changed(struct tx *tx, void *ctx)
 {
     struct task_change *c = ctx;
     struct walk *w = c->walk;
 
     task_changed(w->tasks, c);
-    if (tx->result == TX_COMMITTED)
+    if (tx->result == TX_COMMITTED) {
         deliver_cancel(w->deliver, str_of(c->task_id.text));
+        if (!list_is_empty(&w->unwritten)) /* there is space again */
+            try_again_in(w, 0);
+    }
     if (c->done) {
         c->done(c->ctx, str_of(c->task_id.text), c->err);
     } else if (may_be_tried_again(c->err)) {
-        list_append(&w->unwritten, &c->node);
-        w->n_unwritten++;
-        try_again_soon(w);
+        hold(w, c);
         return;
-    } else if (c->err == ERR_TASK_IS_OVER) {
-        log_info(w->opts.log, "walk.too_late",
+    } else if (c->err) {
+        log_info(w->opts.log, "walk.not_ended",
                  LOG_C("task_id", c->task_id.text),
-                 LOG_S("wanted", task_status_name(c->result.status)));
+                 LOG_S("wanted", task_status_name(c->result.status)),
+                 LOG_C("because", err_row(c->err)->wording));
     }
     task_change_free(c);
 }
@@ -278,16 +326,6 @@ static void submit(struct walk *w, struct task_change *c)
 {
     c->walk = w;
     store_submit(w->opts.store, &c->tx, on_changed, c);
-}
-
-/* A result that cannot even be held: the task is carried once more. */
-static void forget_attempt(struct walk *w, struct str task_id, enum err e)
-{
-    log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
-              LOG_C("because", err_row(e)->wording));
-    task_move(w->tasks, task_id, TASK_QUEUED);
-    w->is_starved = true;
-    try_again_soon(w);
 }
 
 static void on_result(void *ctx, const struct delivery_id *d,
@@ -387,6 +425,7 @@ static void on_again(struct timer *t)
         enum err e = task_change_again(w->tasks, c);
 
         w->n_unwritten--;
+        w->unwritten_bytes -= bytes_of(c);
         if (e) /* somebody ended it meanwhile */
             task_change_free(c);
         else
@@ -397,14 +436,15 @@ static void on_again(struct timer *t)
         tasks_offer_again(w->tasks);
     }
     if (!list_is_empty(&w->unwritten))
-        try_again_soon(w);
+        try_again_in(w, AGAIN_MS);
 }
 
-/* Where even the timer cannot be set, the next tidying comes by. */
-static void try_again_soon(struct walk *w)
+/* Sooner, if it was to be later. Where even the timer cannot be set, the next
+ * tidying comes by. */
+static void try_again_in(struct walk *w, int64_t delay_ms)
 {
-    if (!timer_is_set(&w->again) &&
-        loop_timer_set(w->opts.loop, &w->again, AGAIN_MS) != OK)
+    if ((delay_ms == 0 || !timer_is_set(&w->again)) &&
+        loop_timer_set(w->opts.loop, &w->again, delay_ms) != OK)
         log_warn(w->opts.log, "walk.no_timer",
                  LOG_C("because", err_row(ERR_NOMEM)->wording));
 }
@@ -446,7 +486,7 @@ static void on_tidy(struct timer *t)
     int64_t before_ms = now_ms - w->opts.retention_ms;
 
     if (!list_is_empty(&w->unwritten) || w->is_starved)
-        try_again_soon(w);
+        try_again_in(w, AGAIN_MS);
     tx_init(&w->tidy_tx);
     tasks_prune(w->tasks, &w->tidy_tx, now_ms, before_ms,
                 w->opts.retention_rows, TIDY_ROWS);

@@ -94,6 +94,10 @@ TEST(a_further_turn_is_the_same_task_and_only_for_who_may_see_it)
     pass_ms(1000);
     more.from = "bob";
     CHECK_INT(sent(more).err, ERR_NOT_FOUND);
+    more.from = "admin"; /* who may see it, but is not who it belongs to */
+    t = sent(more);
+    CHECK_INT(t.err, ERR_NOT_ALLOWED);
+    CHECK(strstr(t.why.text, "anna"));
     more.from = NULL;
     stage_restart(); /* it is not in memory any more */
     t = sent(more);
@@ -239,6 +243,55 @@ TEST(a_result_waits_for_space_and_its_deadline_does_not_take_it)
     CHECK(strcmp(text, "kept") == 0);
     CHECK_INT(walk_stats(stage.walk).results_waiting, 0);
     CHECK_INT(told_in_feed("task.accepted", NULL), 1);
+    stage_close();
+}
+
+/* As many as are tried at once wait for nobody once there is space. */
+TEST(what_waited_for_space_is_written_without_a_pause)
+{
+    enum { MANY = 700 };
+    struct told t[MANY];
+
+    stage_open();
+    for (int i = 0; i < MANY; i++)
+        CHECK(post((struct letter){.to = "slow"}, &t[i]));
+    pass_ms(0);
+    stage.now.mono_ms += 1000;
+    for (int i = 0; i < 40; i++) {
+        fault_arm_at("store.begin.busy", 1);
+        loop_turn(&stage.loop);
+    }
+    CHECK_INT(walk_stats(stage.walk).results_waiting, MANY);
+    fault_arm(0);
+    pass_ms(500);
+    CHECK_INT(walk_stats(stage.walk).results_waiting, 0);
+    CHECK_INT(told_in_feed("task.completed", NULL), MANY);
+    stage_close();
+}
+
+/* More than may be held: the agent is asked again, and nothing is lost. */
+TEST(results_that_wait_for_space_have_a_limit)
+{
+    struct walk_opts opts;
+    struct told t;
+    struct why why;
+    char text[64];
+    int64_t attempt;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow", .text = "longer than ten"});
+    opts = stage_walk_opts();
+    opts.max_unfinished_bytes = 10;
+    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
+    fault_arm_at("store.op.full", 1);
+    pass_ms(1000);
+    CHECK(fault_fired());
+    CHECK_INT(walk_stats(stage.walk).results_waiting, 0);
+    fault_arm(0);
+    for (int i = 0; i < 8; i++)
+        pass_ms(500);
+    CHECK_INT(stored(&t.task_id, text, &attempt), TASK_COMPLETED);
+    CHECK(attempt == 2 && strcmp(text, "longer than ten") == 0);
     stage_close();
 }
 

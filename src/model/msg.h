@@ -79,6 +79,7 @@ struct msg {
         struct query query; /* for a task or a key */
         enum err refused;   /* what to say if the key is nobody's */
         unsigned key_tries;
+        bool is_beginning; /* whoever sent it is still in walk_message */
         struct list_node node;
         void (*done)(struct msg *m, void *ctx);
         void *ctx;
