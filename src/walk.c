@@ -169,15 +169,16 @@ static void accept_turn(struct msg *m, const struct task *before)
 static void on_task_row(struct query *q, void *ctx)
 {
     struct msg *m = ctx;
+    struct query row = *q; /* the message may need another, or be gone */
     struct task before;
 
-    if (q->err || !q->rows) {
-        refuse(m, q->err ? q->err : ERR_NOT_FOUND);
+    if (row.err || !row.rows) {
+        refuse(m, row.err ? row.err : ERR_NOT_FOUND);
     } else {
-        task_from_row(&before, q->rows);
+        task_from_row(&before, row.rows);
         accept_turn(m, &before);
     }
-    query_fini(q);
+    query_fini(&row);
 }
 
 static void begin(struct msg *m)

@@ -111,6 +111,32 @@ TEST(a_further_turn_is_the_same_task_and_only_for_who_may_see_it)
     stage_close();
 }
 
+/* The row is read, the turn is refused, and then the key is asked for. */
+TEST(a_further_turn_that_is_refused_may_yet_be_a_repeat)
+{
+    struct told first, t[3];
+    struct letter more = {.key = "second"};
+
+    stage_open();
+    first = sent((struct letter){.to = "slow"});
+    more.task_id = first.task_id.text;
+    pass_ms(1000);
+    stage.n_agents = 1; /* the agent of the task is gone */
+    stage_restart();
+    CHECK_INT(sent(more).err, ERR_AGENT_NOT_FOUND);
+    stage.n_agents = 2;
+    stage_restart();
+    for (int i = 0; i < 3; i++)
+        CHECK(post(more, &t[i]));
+    pass_ms(0);
+    for (int i = 0; i < 3; i++) {
+        CHECK(t[i].is_back && t[i].err == OK);
+        CHECK(t[i].is_repeat == (i > 0));
+    }
+    CHECK_INT(told_in_feed("task.accepted", &first.task_id), 2);
+    stage_close();
+}
+
 static void on_cancelled(void *ctx, struct str task_id, enum err e)
 {
     (void)task_id;
