@@ -25,6 +25,7 @@ enum {
     KEY_TRIES = 3,       /* a key that expires while we ask for it */
     AGAIN_MS = 500,      /* until what could not be written is tried again */
     AGAIN_AT_ONCE = 256, /* and how much of it */
+    SAY_FULL_MS = 10 * 1000,
     TIDY_FIRST_MS = 10 * 1000,
     TIDY_MS = 60 * 1000,
     TIDY_ROWS = 500,                   /* removed at once, of each table */
@@ -43,6 +44,8 @@ struct walk {
     struct list unwritten; /* struct task_change, refused for now */
     int64_t n_unwritten;
     size_t unwritten_bytes;
+    bool is_full;       /* the store said so last */
+    int64_t full_at_ms; /* and when that was logged */
     bool is_starved;    /* something queued could not be carried for now */
     struct timer again; /* for both */
 
@@ -116,10 +119,32 @@ static void ask_for_key(struct msg *m, enum err refused)
     store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
 }
 
+/* Said when it begins and when it is over, but not time and again where small
+ * txs find space and large ones do not. */
+static void note_space(struct walk *w, const struct tx *tx)
+{
+    bool is_full = tx->result == TX_REFUSED && tx->err == ERR_NO_SPACE;
+    int64_t now_ms = loop_mono_ms(w->opts.loop);
+
+    if (is_full == w->is_full || (!is_full && tx->result != TX_COMMITTED) ||
+        (is_full && w->full_at_ms && now_ms - w->full_at_ms < SAY_FULL_MS))
+        return;
+    w->is_full = is_full;
+    if (is_full) {
+        w->full_at_ms = now_ms;
+        log_error(w->opts.log, "store.full",
+                  LOG_C("because", "the disk has no space left; new work is "
+                                   "refused until it has"));
+    } else {
+        log_info(w->opts.log, "store.has_space");
+    }
+}
+
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
 
+    note_space(m->way.walk, tx);
     task_settle(m->way.walk->tasks, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
@@ -303,6 +328,7 @@ static void on_changed(struct tx *tx, void *ctx)
     struct task_change *c = ctx;
     struct walk *w = c->walk;
 
+    note_space(w, tx);
     task_changed(w->tasks, c);
     if (tx->result == TX_COMMITTED) {
         deliver_cancel(w->deliver, str_of(c->task_id.text));
