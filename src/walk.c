@@ -44,10 +44,9 @@ struct walk {
     struct list unwritten; /* struct task_change, refused for now */
     int64_t n_unwritten;
     size_t unwritten_bytes;
+    struct timer again;
     bool is_full;       /* the store said so last */
     int64_t full_at_ms; /* and when that was logged */
-    bool is_starved;    /* something queued could not be carried for now */
-    struct timer again; /* for both */
 
     struct timer tidy;
     struct tx tidy_tx;
@@ -238,27 +237,23 @@ void walk_message(struct walk *w, struct msg *m,
 /* It is carried. */
 
 /* An agent that has gone may come back: until its deadline the task waits. */
-static void on_ready(void *ctx, const struct task *t)
+static enum ready on_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
     struct agents agents = registry_agents(w->registry);
     const struct agent *a = agent_find(&agents, t->agent);
     enum err e;
 
-    if (!a) {
-        log_info(w->opts.log, "walk.waits_for_agent",
-                 LOG_C("task_id", t->id.text), LOG_S("agent", t->agent));
-        return;
-    }
+    if (!a)
+        return READY_NO_AGENT;
     task_move(w->tasks, str_of(t->id.text), TASK_DISPATCHED);
     e = deliver_start(w->deliver, t, a);
     if (!e)
-        return;
+        return READY_TAKEN;
     log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", t->id.text),
              LOG_C("because", err_row(e)->wording));
     task_move(w->tasks, str_of(t->id.text), TASK_QUEUED);
-    w->is_starved = true;
-    try_again_in(w, AGAIN_MS);
+    return READY_LATER;
 }
 
 /* Whether the word is about the attempt that is going on. */
@@ -299,8 +294,6 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
     log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
               LOG_C("because", err_row(e)->wording));
     task_move(w->tasks, task_id, TASK_QUEUED);
-    w->is_starved = true;
-    try_again_in(w, AGAIN_MS);
 }
 
 static size_t bytes_of(const struct task_change *c)
@@ -383,19 +376,6 @@ static void on_result(void *ctx, const struct delivery_id *d,
         forget_attempt(w, id, e);
 }
 
-/* A result that only waits for space on the disk came in time. */
-static bool has_unwritten_result(const struct walk *w, const struct task *t)
-{
-    for (struct list_node *n = list_first(&w->unwritten); n;
-         n = list_next(&w->unwritten, n)) {
-        const struct task_change *c = LIST_OF(n, struct task_change, node);
-
-        if (strcmp(c->task_id.text, t->id.text) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool on_deadline(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
@@ -403,8 +383,6 @@ static bool on_deadline(void *ctx, const struct task *t)
     struct why why;
     enum err e;
 
-    if (has_unwritten_result(w, t))
-        return true;
     why_err(&why, OK, "it was not done within %lld ms",
             (long long)t->budget_ms);
     c = task_change_new(w->tasks, str_of(t->id.text),
@@ -458,10 +436,6 @@ static void on_again(struct timer *t)
         else
             submit(w, c);
     }
-    if (w->is_starved) {
-        w->is_starved = false;
-        tasks_offer_again(w->tasks);
-    }
     if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
 }
@@ -512,7 +486,7 @@ static void on_tidy(struct timer *t)
     int64_t now_ms = loop_wall_ms(w->opts.loop);
     int64_t before_ms = now_ms - w->opts.retention_ms;
 
-    if (!list_is_empty(&w->unwritten) || w->is_starved)
+    if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
     tx_init(&w->tidy_tx);
     tasks_prune(w->tasks, &w->tidy_tx, now_ms, before_ms,
