@@ -272,6 +272,30 @@ TEST(a_result_waits_for_space_and_its_deadline_does_not_take_it)
     stage_close();
 }
 
+/* The result is being tried again just when the deadline passes, and what is
+ * small would still fit. */
+TEST(a_deadline_does_not_overtake_a_result_that_is_being_tried_again)
+{
+    struct told t;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow", .timeout_ms = 1501});
+    fault_arm_at("store.op.full", 1);
+    pass_ms(1000);
+    CHECK(fault_fired());
+    fault_arm_at("store.op.full", 1);
+    pass_ms(501);
+    CHECK(fault_fired());
+    CHECK_INT(walk_stats(stage.walk).results_waiting, 1);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    fault_arm(0);
+    pass_ms(500);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    pass_ms(5000);
+    CHECK_INT(told_in_feed("task.expired", NULL), 0);
+    stage_close();
+}
+
 /* As many as are tried at once wait for nobody once there is space. */
 TEST(what_waited_for_space_is_written_without_a_pause)
 {
