@@ -108,11 +108,10 @@ static enum err load_token(struct access *a, const struct row *r,
     }
     memcpy(id.text, text.p, text.n);
     id.text[text.n] = '\0';
-    t = token_add(a, u, &id, hash.p);
+    t = token_add(a, u, &id, hash.p, row_int(r, TOKEN_EXPIRES_MS));
     if (!t)
         return why_err(why, ERR_NOMEM, "no memory for the tokens");
     t->scopes = (unsigned)row_int(r, TOKEN_SCOPES) & SCOPE_ALL;
-    t->expires_ms = row_int(r, TOKEN_EXPIRES_MS);
     token_arrive(a, t);
     return OK;
 }

@@ -24,6 +24,36 @@ int str_cmp(struct str a, struct str b)
     return (a.n > b.n) - (a.n < b.n);
 }
 
+int str_cmp_nocase(struct str a, struct str b)
+{
+    for (size_t i = 0; i < a.n && i < b.n; i++) {
+        unsigned char x = (unsigned char)str_lower(a.p[i]);
+        unsigned char y = (unsigned char)str_lower(b.p[i]);
+
+        if (x != y)
+            return x < y ? -1 : 1;
+    }
+    return (a.n > b.n) - (a.n < b.n);
+}
+
+static bool is_inside_character(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+struct str str_head(struct str s, size_t most)
+{
+    size_t n = most;
+
+    if (s.n <= most)
+        return s;
+    while (n > 0 && most - n < 3 && is_inside_character(s.p[n]))
+        n--;
+    if (n == 0 || is_inside_character(s.p[n]))
+        n = most;
+    return str_sub(s, 0, n);
+}
+
 size_t str_find(struct str s, char c, size_t from)
 {
     const char *hit;

@@ -55,6 +55,15 @@ bool str_eq_nocase(struct str a, struct str b);
 /* Order by bytes, a shorter string before its own extension: <0, 0 or >0. */
 int str_cmp(struct str a, struct str b);
 
+/* The same with the letters of ASCII without their case. */
+int str_cmp_nocase(struct str a, struct str b);
+
+/* The front of s, `most` bytes of it or up to three fewer, so that no
+ * character of UTF-8 is cut in two. Bytes that are not UTF-8, and a first
+ * character that does not fit, are cut at `most`: whoever goes on behind it
+ * always gets on. */
+struct str str_head(struct str s, size_t most);
+
 /* Where c first stands at or after `from`; s.n when it does not. */
 size_t str_find(struct str s, char c, size_t from);
 

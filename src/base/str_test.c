@@ -13,6 +13,54 @@ TEST(comparing_looks_at_lengths_and_bytes)
     CHECK(str_cmp(STR(""), (struct str){NULL, 0}) == 0);
 }
 
+static int sign(int n)
+{
+    return (n > 0) - (n < 0);
+}
+
+TEST(an_order_without_case_is_that_of_the_letters_in_lower_case)
+{
+    static const char *const words[] = {"",  "a",  "A",  "ab", "AB",      "aB1",
+                                        "b", "B_", "b[", "z",  "\xc3\xa4"};
+    enum { N = sizeof(words) / sizeof(*words) };
+
+    for (size_t i = 0; i < N * N; i++) {
+        char lower[2][8] = {"", ""};
+        struct str a = str_of(words[i / N]), b = str_of(words[i % N]);
+
+        for (size_t k = 0; k < a.n; k++)
+            lower[0][k] = str_lower(a.p[k]);
+        for (size_t k = 0; k < b.n; k++)
+            lower[1][k] = str_lower(b.p[k]);
+        CHECK_INT(sign(str_cmp_nocase(a, b)),
+                  sign(str_cmp(str_of(lower[0]), str_of(lower[1]))));
+        CHECK((str_cmp_nocase(a, b) == 0) == str_eq_nocase(a, b));
+    }
+}
+
+TEST(a_front_ends_between_two_characters)
+{
+    /* a, two bytes, three bytes, four bytes, b */
+    struct str s = STR("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"
+                       "b");
+    static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+
+    for (size_t most = 0; most < sizeof(ends) / sizeof(*ends); most++) {
+        CHECK_INT(str_head(s, most).n, ends[most]);
+        CHECK(str_head(s, most).p == s.p);
+    }
+    CHECK(str_head((struct str){NULL, 0}, 4).n == 0);
+}
+
+TEST(a_front_is_never_empty_where_something_is_left)
+{
+    CHECK_INT(str_head(STR("\xf0\x9f\x98\x80"), 1).n, 1);
+    CHECK_INT(str_head(STR("\xf0\x9f\x98\x80"), 3).n, 3);
+    /* No UTF-8 at all: cut where it was asked for. */
+    CHECK_INT(str_head(STR("\x80\x80\x80\x80\x80\x80\x80"), 5).n, 5);
+    CHECK_INT(str_head(STR("a\x80\x80\x80\x80\x80\x80"), 5).n, 5);
+}
+
 TEST(cutting_walks_through_a_list)
 {
     struct str rest = STR("a,,b");

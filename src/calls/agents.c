@@ -1,15 +1,6 @@
 /* Agents and conversations: who gets what. */
 #include "calls/internal.h"
 
-/* As the list is sorted. */
-static int cmp_nocase(struct str a, struct str b)
-{
-    for (size_t i = 0; i < a.n && i < b.n; i++)
-        if (str_lower(a.p[i]) != str_lower(b.p[i]))
-            return str_lower(a.p[i]) < str_lower(b.p[i]) ? -1 : 1;
-    return a.n < b.n ? -1 : a.n > b.n;
-}
-
 void call_agents_list(struct call *c)
 {
     struct agents all = walk_agents(c->calls->walk);
@@ -24,7 +15,8 @@ void call_agents_list(struct call *c)
                     STR("cursor must be a next_cursor of this list"));
         return;
     }
-    while (cursor.p && i < all.n && cmp_nocase(all.list[i].name, cursor) <= 0)
+    while (cursor.p && i < all.n &&
+           str_cmp_nocase(all.list[i].name, cursor) <= 0)
         i++;
     speak_list_open(&out);
     for (; i < all.n && n < limit; i++, n++) {

@@ -297,7 +297,7 @@ static bool refuse_arg(struct call *c, struct str name)
     struct why why;
     size_t n = 0;
     int len = snprintf(shown, sizeof(shown), "%.*s",
-                       STR_ARG(str_sub(name, 0, sizeof(shown) - 1)));
+                       STR_ARG(str_head(name, sizeof(shown) - 1)));
 
     str_tame(shown, len > 0 ? (size_t)len : 0);
     for (size_t i = 0; c->arg_names && c->arg_names[i]; i++)

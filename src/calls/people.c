@@ -100,11 +100,19 @@ static void on_user_changed(struct open *o)
     answer_user(o, 200);
 }
 
-void call_users_post(struct call *c)
+typedef enum err read_user(struct arena *a, struct str body,
+                           struct speak_user_call *out, struct why *why);
+typedef enum err change_user(struct access *a, struct access_change *c,
+                             struct str name, enum role role, struct str org,
+                             struct str by, int64_t now_ms, struct why *why);
+
+/* The name is in the path, or in the body of one who is to be made. */
+static void take_user(struct call *c, read_user *read, change_user *change,
+                      void (*then)(struct open *o))
 {
     struct speak_user_call u = {.role = 0};
     struct why why = {""};
-    enum err e = speak_user_post(&c->calls->scratch, c->rq->body, &u, &why);
+    enum err e = read(&c->calls->scratch, c->rq->body, &u, &why);
     struct open *o;
 
     if (e) {
@@ -114,28 +122,19 @@ void call_users_post(struct call *c)
     o = begin_change(c);
     if (!o)
         return;
-    e = access_user_create(c->calls->access, o->change, u.name, u.role, u.org,
-                           caller_name(&c->caller), c->now_ms, &why);
-    submit(o, e, &why, on_user_made);
+    e = change(c->calls->access, o->change, c->param.n ? c->param : u.name,
+               u.role, u.org, caller_name(&c->caller), c->now_ms, &why);
+    submit(o, e, &why, then);
+}
+
+void call_users_post(struct call *c)
+{
+    take_user(c, speak_user_post, access_user_create, on_user_made);
 }
 
 void call_users_patch(struct call *c)
 {
-    struct speak_user_call u = {.role = 0};
-    struct why why = {""};
-    enum err e = speak_user_patch(&c->calls->scratch, c->rq->body, &u, &why);
-    struct open *o;
-
-    if (e) {
-        call_refuse(c, e, str_of(why.text));
-        return;
-    }
-    o = begin_change(c);
-    if (!o)
-        return;
-    e = access_user_change(c->calls->access, o->change, c->param, u.role, u.org,
-                           caller_name(&c->caller), c->now_ms, &why);
-    submit(o, e, &why, on_user_changed);
+    take_user(c, speak_user_patch, access_user_change, on_user_changed);
 }
 
 void call_users_delete(struct call *c)

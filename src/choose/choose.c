@@ -84,10 +84,8 @@ static enum err keep_near(struct msg *m, const struct near *near)
  * terminal. */
 static void show(struct str name, char out[SHOWN_MAX + 4])
 {
-    struct str shown = str_sub(name, 0, SHOWN_MAX);
+    struct str shown = str_head(name, SHOWN_MAX);
 
-    while (shown.n && shown.n < name.n && (name.p[shown.n] & 0xc0) == 0x80)
-        shown.n--;
     snprintf(out, SHOWN_MAX + 4, "%.*s%s", STR_ARG(shown),
              shown.n < name.n ? "..." : "");
     str_tame(out, strlen(out));

@@ -28,7 +28,7 @@ static enum err unknown(const struct parser *p, struct str name)
         for (const struct arg_option *o = p->tables[t]; o && o->name; o++)
             str_guess_offer(&g, str_of(o->name),
                             str_distance(name, str_of(o->name)));
-    name = str_sub(name, 0, 64);
+    name = str_head(name, 64);
     if (g.name.n)
         return why_err(p->why, ERR_USAGE,
                        "unknown option --%.*s; did you mean --%.*s?",
@@ -63,7 +63,7 @@ static enum err add_operand(struct parser *p, struct str s)
 
     if (out->n_operands == p->max_operands)
         return why_err(p->why, ERR_USAGE, "\"%.*s\" is one word too many",
-                       STR_ARG(str_sub(s, 0, 64)));
+                       STR_ARG(str_head(s, 64)));
     if (s.n > ARGS_VALUE_MAX)
         return why_err(p->why, ERR_USAGE, "a word is longer than %d bytes",
                        ARGS_VALUE_MAX);
@@ -125,7 +125,7 @@ enum err args_parse(struct args *out, const struct arg_option *own,
             e = why_err(why, ERR_USAGE,
                         "unknown option %.*s; options are written out, "
                         "--like-this",
-                        STR_ARG(str_sub(s, 0, 64)));
+                        STR_ARG(str_head(s, 64)));
         } else {
             bool had_next = next != NULL;
 

@@ -64,7 +64,7 @@ static bool read_url(struct client *cl, enum exit_status *status)
         *status = cli_error(cl->c, ERR_USAGE,
                             "%s is \"%.*s\", which is no server's address: "
                             "write it like " DEFAULT_URL,
-                            where, STR_ARG(str_sub(url, 0, 200)));
+                            where, STR_ARG(str_head(url, 200)));
         return false;
     }
     snprintf(cl->url, sizeof(cl->url), "%.*s", STR_ARG(url));
@@ -445,14 +445,14 @@ static enum err refused(struct client *cl, const struct json *error)
 
     if (!e)
         e = err_of_status(cl->reply.status);
-    words = str_sub(words, 0, 400);
+    words = str_head(words, 400);
     if (name.n && !memmem(words.p, words.n, name.p, name.n))
         return why_err(&cl->reply.why, e, "%.*s; did you mean %.*s?",
-                       STR_ARG(words), STR_ARG(str_sub(name, 0, 80)));
+                       STR_ARG(words), STR_ARG(str_head(name, 80)));
     if (e == ERR_UNAUTHENTICATED)
         return why_err(&cl->reply.why, e,
                        "%.*s; the token is from %s, the server is %.60s",
-                       STR_ARG(str_sub(words, 0, 300)),
+                       STR_ARG(str_head(words, 300)),
                        args_has(&cl->c->args, "token-file") ? "--token-file"
                                                             : "SIGNALBOX_TOKEN",
                        cl->url);
@@ -610,4 +610,9 @@ enum err client_list(struct client *cl, struct str path, int64_t limit,
     }
     buf_fini(&cursor);
     return e;
+}
+
+struct str cli_field(const struct json *v, struct str key)
+{
+    return json_str_or(json_get(v, key), STR(""));
 }

@@ -1,8 +1,7 @@
 /* feed: what happened, a line for each. Following goes on for as long as
  * somebody reads: a server that is restarted is found again, and the cursor
  * sees to it that nothing is left out or told twice. */
-#include "cli/client.h"
-#include "cli/grid.h"
+#include "cli/list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,11 +26,6 @@ struct reading {
     bool is_heard; /* something came since the last connection was made */
     enum exit_status status;
 };
-
-static struct str field(const struct json *v, struct str key)
-{
-    return json_str_or(json_get(v, key), STR(""));
-}
 
 /* One entry on one line. */
 
@@ -79,19 +73,19 @@ static void add_when(struct cli *c, int64_t at_ms)
 static void add_entry(struct cli *c, const struct json *e)
 {
     const struct json *data = json_get(e, STR("data"));
-    struct str type = field(e, STR("type"));
+    struct str type = cli_field(e, STR("type"));
 
     buf_addf(&c->out, "%5" PRId64 " ", json_int_or(json_get(e, STR("seq")), 0));
     add_when(c, json_int_or(json_get(e, STR("at_ms")), 0));
     add_type(c, type);
-    add_word(c, "", field(e, STR("task_id")));
-    add_word(c, "", field(e, STR("agent")));
+    add_word(c, "", cli_field(e, STR("task_id")));
+    add_word(c, "", cli_field(e, STR("agent")));
     if (str_eq(type, STR("task.accepted")))
-        add_word(c, "from ", field(e, STR("requester")));
-    add_word(c, "", field(data, STR("user")));
-    add_word(c, "", field(data, STR("token_id")));
-    add_word(c, "", field(data, STR("error_code")));
-    add_word(c, "by ", field(data, STR("by")));
+        add_word(c, "from ", cli_field(e, STR("requester")));
+    add_word(c, "", cli_field(data, STR("user")));
+    add_word(c, "", cli_field(data, STR("token_id")));
+    add_word(c, "", cli_field(data, STR("error_code")));
+    add_word(c, "by ", cli_field(data, STR("by")));
     buf_add_char(&c->out, '\n');
     arena_reset(&c->arena);
 }

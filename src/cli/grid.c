@@ -100,12 +100,7 @@ static bool copy_cell(struct grid *g, struct str from, struct str *to)
     char *p;
     size_t n = 0;
 
-    if (from.n > GRID_CELL_MAX) {
-        from.n = GRID_CELL_MAX;
-        /* Not in the middle of a character. */
-        while (from.n && ((unsigned char)from.p[from.n] & 0xc0) == 0x80)
-            from.n--;
-    }
+    from = str_head(from, GRID_CELL_MAX);
     p = arena_alloc(&g->arena, from.n + 1);
     if (!p)
         return false;

@@ -192,7 +192,7 @@ enum exit_status cli_unknown_command(struct cli *c, struct str name,
     for (const struct command *m = c->commands; m->name; m++)
         str_guess_offer(&g, str_of(m->name),
                         str_distance(name, str_of(m->name)));
-    name = str_sub(name, 0, 64);
+    name = str_head(name, 64);
     if (g.name.n)
         return cli_error(c, ERR_USAGE,
                          "there is no command \"%.*s\"; did you mean %.*s?",

@@ -200,8 +200,8 @@ void cli_text(struct cli *c, struct str text)
 
 struct str cli_tamed(struct cli *c, struct str s)
 {
-    char *p = arena_strdup(&c->arena, str_sub(s, 0, 1024));
-    size_t n = p ? str_sub(s, 0, 1024).n : 0;
+    char *p = arena_strdup(&c->arena, str_head(s, 1024));
+    size_t n = p ? str_head(s, 1024).n : 0;
 
     if (p)
         str_tame(p, n);
@@ -279,7 +279,7 @@ bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,
     *status = cli_error(c, ERR_USAGE,
                         "--%s is \"%.*s\"; it must be a whole number from "
                         "%" PRId64 " to %" PRId64,
-                        option, STR_ARG(str_sub(text, 0, 64)), least, most);
+                        option, STR_ARG(str_head(text, 64)), least, most);
     return false;
 }
 

@@ -189,7 +189,7 @@ static bool read_wish(struct sending *s, enum exit_status *status)
         s->key = str_of(s->made_key.text);
     }
     snprintf(s->notice, sizeof(s->notice), "waiting for %.*s",
-             STR_ARG(str_sub(s->to.n ? s->to : s->task, 0, 40)));
+             STR_ARG(str_head(s->to.n ? s->to : s->task, 40)));
     return read_text(s, status);
 }
 
@@ -229,11 +229,6 @@ static void put_body(struct sending *s, int64_t wait_ms)
 
 /* What came of it. */
 
-static struct str field(const struct json *v, struct str key)
-{
-    return json_str_or(json_get(v, key), STR(""));
-}
-
 /* What is not on the screen yet. */
 static void show_answer(struct sending *s, struct str text)
 {
@@ -261,11 +256,11 @@ static const char *in_words(enum task_status s)
 
 static enum exit_status finish(struct sending *s, const struct json *answer)
 {
-    enum task_status status = task_status_of(field(answer, STR("status")));
+    enum task_status status = task_status_of(cli_field(answer, STR("status")));
     const struct json *error = json_get(answer, STR("error"));
-    struct str id = cli_tamed(s->c, field(answer, STR("task_id")));
-    struct str state = cli_tamed(s->c, field(answer, STR("status")));
-    struct str words = field(error, STR("message"));
+    struct str id = cli_tamed(s->c, cli_field(answer, STR("task_id")));
+    struct str state = cli_tamed(s->c, cli_field(answer, STR("status")));
+    struct str words = cli_field(error, STR("message"));
 
     if (s->c->json) {
         /* A stream has shown it as its last event. */
@@ -284,13 +279,13 @@ static enum exit_status finish(struct sending *s, const struct json *answer)
                          "no answer yet: %.*s is %.*s and goes on; signalbox "
                          "tasks %.*s shows how it stands",
                          STR_ARG(id), STR_ARG(state), STR_ARG(id));
-    show_answer(s, field(answer, STR("text")));
+    show_answer(s, cli_field(answer, STR("text")));
     if (status == TASK_COMPLETED)
         return EXIT_DONE;
     if (cli_flush(s->c, EXIT_DONE))
         return EXIT_FAILED;
     cli_error(s->c, ERR_IO, "%.*s %s%s%.*s", STR_ARG(id), in_words(status),
-              words.n ? ": " : "", STR_ARG(str_sub(words, 0, 600)));
+              words.n ? ": " : "", STR_ARG(str_head(words, 600)));
     return EXIT_FAILED;
 }
 
@@ -351,7 +346,7 @@ static enum exit_status give_up(struct sending *s)
                      "%.300s. Whether the message was taken is not known: send "
                      "it again with --key %.*s, which never starts a second "
                      "task",
-                     r->why.text, STR_ARG(str_sub(s->key, 0, 255)));
+                     r->why.text, STR_ARG(str_head(s->key, 255)));
 }
 
 /* With a person or a rule in between, who knows how long. */
@@ -384,7 +379,7 @@ static enum exit_status send_and_wait(struct sending *s)
         s->was_sent = true;
         s->n_tries = 0;
         status =
-            task_status_of(field(client_reply(s->cl)->json, STR("status")));
+            task_status_of(cli_field(client_reply(s->cl)->json, STR("status")));
         if (task_is_over(status) || is_parked(status) || !status ||
             now_ms(s) >= end_ms)
             return finish(s, client_reply(s->cl)->json);
@@ -434,13 +429,13 @@ static bool on_event(void *ctx, const struct sse_event *e)
     if (!data)
         return true;
     s->n_tries = 0;
-    id = field(data, STR("task_id"));
+    id = cli_field(data, STR("task_id"));
     if (id_is_valid(id, "task"))
         snprintf(s->task_id, sizeof(s->task_id), "%.*s", STR_ARG(id));
     if (s->c->json)
         show_event_as_json(s, e, data);
     else if (str_eq(e->type, STR("chunk")))
-        show_chunk(s, field(data, STR("text")));
+        show_chunk(s, cli_field(data, STR("text")));
     else if (str_eq(e->type, STR("gap")))
         s->has_gap = true;
     if (str_eq(e->type, STR("result"))) {

@@ -40,7 +40,7 @@ static enum exit_status unknown(struct cli *c, const struct sub *subs,
         used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
                                  s == subs ? "" : ", ", s->name);
     }
-    word = str_sub(word, 0, 64);
+    word = str_head(word, 64);
     if (g.name.n)
         return cli_error(c, ERR_USAGE,
                          "there is no \"%s %.*s\"; did you mean %.*s?",
@@ -73,6 +73,6 @@ enum exit_status cli_sub(struct cli *c, const struct sub *subs)
                          c->command->name, s->name, s->operand);
     if (!s->operand && c->args.n_operands > 1)
         return cli_error(c, ERR_USAGE, "\"%.*s\" is one word too many",
-                         STR_ARG(str_sub(operand, 0, 64)));
+                         STR_ARG(str_head(operand, 64)));
     return s->run(c, operand);
 }

@@ -1,6 +1,5 @@
 /* tasks: what was asked of whom, and what came of it. */
-#include "cli/client.h"
-#include "cli/grid.h"
+#include "cli/list.h"
 #include "cli/span.h"
 #include "model/task.h"
 
@@ -14,11 +13,6 @@ const struct arg_option cli_tasks_options[] = {
     CLIENT_OPTIONS,
     {0},
 };
-
-static struct str field(const struct json *v, struct str key)
-{
-    return json_str_or(json_get(v, key), STR(""));
-}
 
 static int64_t number(const struct json *v, struct str key)
 {
@@ -42,28 +36,16 @@ static const char *status_colour(struct str status)
     }
 }
 
-struct listing {
-    struct cli *c;
-    struct grid grid;
-    int64_t now_ms;
-};
-
-static bool add_task(void *ctx, const struct json *item)
+static void add_task(struct listing *l, const struct json *item)
 {
-    struct listing *l = ctx;
     struct span_text age =
         span_write(l->now_ms - number(item, STR("created_ms")));
-    struct str cells[] = {field(item, STR("id")), field(item, STR("status")),
-                          field(item, STR("agent")), str_of(age.text),
-                          field(item, STR("text"))};
+    struct str cells[] = {cli_field(item, STR("id")),
+                          cli_field(item, STR("status")),
+                          cli_field(item, STR("agent")), str_of(age.text),
+                          cli_field(item, STR("text"))};
 
-    if (!l->c->json) {
-        grid_add(&l->grid, cells);
-        return true;
-    }
-    cli_json_line(&l->c->out, item);
-    /* Lists can be long; what is out need not be kept. */
-    return cli_flush(l->c, EXIT_DONE) == EXIT_DONE;
+    grid_add(&l->grid, cells);
 }
 
 static bool status_is_good(struct cli *c, enum exit_status *status)
@@ -78,7 +60,7 @@ static bool status_is_good(struct cli *c, enum exit_status *status)
 
         str_guess_offer(&g, name, str_distance(word, name));
     }
-    word = str_sub(word, 0, 64);
+    word = str_head(word, 64);
     *status = g.name.n
                   ? cli_error(c, ERR_USAGE,
                               "no task is ever \"%.*s\"; did you mean %.*s?",
@@ -112,33 +94,24 @@ static enum exit_status list(struct cli *c, struct str operand)
                                              {"AGENT", NULL},
                                              {"AGE", NULL},
                                              {"MESSAGE", NULL}};
-    struct listing l = {.c = c, .now_ms = cli_now_ms()};
+    struct list_kind tasks = {.heads = heads,
+                              .n_heads = 5,
+                              .add = add_task,
+                              .most = 100000,
+                              .preset = 20,
+                              .none = "No tasks.\n",
+                              .tells_of_further = true};
     enum exit_status status = EXIT_DONE;
-    struct client *cl = NULL;
     struct buf path;
-    int64_t limit;
-    bool more;
 
     (void)operand;
-    if (!status_is_good(c, &status) ||
-        !cli_number(c, "limit", 1, 100000, 20, &limit, &status) ||
-        !(cl = client_new(c, &status)))
+    if (!status_is_good(c, &status))
         return status;
     buf_init(&path, 16 * 1024);
     add_filters(c, &path);
-    grid_init(&l.grid, heads, 5);
-    if (client_list(cl, buf_str(&path), limit, add_task, &l, &more))
-        status = client_fail(cl);
-    else if (!c->json && !l.grid.n_rows)
-        buf_add_str(&c->out, STR("No tasks.\n"));
-    else if (!c->json)
-        grid_write(&l.grid, &c->out, c->width, c->colour, c->unicode);
-    if (!status && more && c->on_terminal && !c->json)
-        buf_addf(&c->out, "There are more: --limit %lld\n",
-                 (long long)limit * 5);
-    grid_fini(&l.grid);
+    tasks.path = buf_str(&path);
+    status = cli_list(c, &tasks);
     buf_fini(&path);
-    client_free(cl);
     return status;
 }
 
@@ -178,11 +151,11 @@ static void add_turn(struct cli *c, const struct json *turn)
 {
     const struct json *result = json_get(turn, STR("result"));
     const struct json *error = json_get(result, STR("error"));
-    struct str words = field(error, STR("message"));
+    struct str words = cli_field(error, STR("message"));
 
-    add_section(c, "Message", field(turn, STR("text")));
-    add_section(c, "Answer", field(result, STR("text")));
-    add_section(c, "Error", words.n ? words : field(error, STR("code")));
+    add_section(c, "Message", cli_field(turn, STR("text")));
+    add_section(c, "Answer", cli_field(result, STR("text")));
+    add_section(c, "Error", words.n ? words : cli_field(error, STR("code")));
 }
 
 static void add_turns(struct cli *c, const struct json *task)
@@ -205,19 +178,19 @@ static void add_status(struct cli *c, struct str status)
 
 static void show_task(struct cli *c, const struct json *t)
 {
-    struct str priority = field(t, STR("priority"));
-    struct str skill = field(t, STR("skill"));
-    bool is_over = task_is_over(task_status_of(field(t, STR("status"))));
+    struct str priority = cli_field(t, STR("priority"));
+    struct str skill = cli_field(t, STR("skill"));
+    bool is_over = task_is_over(task_status_of(cli_field(t, STR("status"))));
     char count[64];
 
-    buf_addf(&c->out, "%.*s  ", STR_ARG(cli_tamed(c, field(t, STR("id")))));
-    add_status(c, cli_tamed(c, field(t, STR("status"))));
+    buf_addf(&c->out, "%.*s  ", STR_ARG(cli_tamed(c, cli_field(t, STR("id")))));
+    add_status(c, cli_tamed(c, cli_field(t, STR("status"))));
     buf_add_char(&c->out, '\n');
-    add_line(c, "agent", field(t, STR("agent")));
+    add_line(c, "agent", cli_field(t, STR("agent")));
     add_line(c, "skill", skill);
-    add_line(c, "from", field(t, STR("requester")));
-    add_line(c, "conversation", field(t, STR("conversation_id")));
-    add_line(c, "part of", field(t, STR("parent_task_id")));
+    add_line(c, "from", cli_field(t, STR("requester")));
+    add_line(c, "conversation", cli_field(t, STR("conversation_id")));
+    add_line(c, "part of", cli_field(t, STR("parent_task_id")));
     if (!str_eq(priority, STR("NORMAL")))
         add_line(c, "priority", priority);
     snprintf(count, sizeof(count), "%lld, attempt %lld",

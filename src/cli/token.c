@@ -1,8 +1,7 @@
 /* token: what a caller shows. In a pipe `token create` prints the secret and
  * nothing else, so that SIGNALBOX_TOKEN=$(signalbox token create) works. */
 #include "cli/token.h"
-#include "cli/client.h"
-#include "cli/grid.h"
+#include "cli/list.h"
 #include "cli/span.h"
 #include "model/caller.h"
 
@@ -19,11 +18,6 @@ const struct arg_option cli_token_options[] = {
     CLIENT_OPTIONS,
     {0},
 };
-
-static struct str field(const struct json *v, struct str key)
-{
-    return json_str_or(json_get(v, key), STR(""));
-}
 
 /* What --scopes and --expires say. */
 
@@ -43,7 +37,7 @@ static bool read_scopes(struct cli *c, unsigned *out, enum exit_status *status)
         for (unsigned s = 1; s < SCOPE_ALL; s <<= 1)
             str_guess_offer(&g, scope_name((enum scope)s),
                             str_distance(word, scope_name((enum scope)s)));
-        word = str_sub(word, 0, 64);
+        word = str_head(word, 64);
         *status =
             g.name.n
                 ? cli_error(c, ERR_USAGE,
@@ -72,7 +66,7 @@ static bool read_wish(struct cli *c, struct token_wish *w,
     *status = cli_error(c, ERR_USAGE,
                         "--expires is \"%.*s\"; write a number and s, m, h, d "
                         "or w: 12h, 30d",
-                        STR_ARG(str_sub(expires, 0, 64)));
+                        STR_ARG(str_head(expires, 64)));
     return false;
 }
 
@@ -91,7 +85,7 @@ static void add_scopes(struct buf *out, const struct json *scopes)
 void cli_show_token(struct cli *c, const struct json *t)
 {
     int64_t expires_ms = json_int_or(json_get(t, STR("expires_ms")), 0);
-    struct str secret = cli_tamed(c, field(t, STR("token")));
+    struct str secret = cli_tamed(c, cli_field(t, STR("token")));
     size_t from;
 
     if (c->json) {
@@ -101,8 +95,8 @@ void cli_show_token(struct cli *c, const struct json *t)
     buf_addf(&c->out, "%.*s\n", STR_ARG(secret));
     from = c->out.n;
     if (c->on_terminal) {
-        buf_addf(&c->out, "\n%.*s for %.*s: ", STR_ARG(field(t, STR("id"))),
-                 STR_ARG(field(t, STR("user"))));
+        buf_addf(&c->out, "\n%.*s for %.*s: ", STR_ARG(cli_field(t, STR("id"))),
+                 STR_ARG(cli_field(t, STR("user"))));
         add_scopes(&c->out, json_get(t, STR("scopes")));
         if (expires_ms)
             buf_addf(&c->out, "; until %s", cli_time(expires_ms).text);
@@ -181,15 +175,8 @@ static enum exit_status create(struct cli *c, struct str operand)
 
 /* The others. */
 
-struct listing {
-    struct cli *c;
-    struct grid grid;
-    int64_t now_ms;
-};
-
-static bool add_token(void *ctx, const struct json *item)
+static void add_token(struct listing *l, const struct json *item)
 {
-    struct listing *l = ctx;
     int64_t expires_ms = json_int_or(json_get(item, STR("expires_ms")), 0);
     struct span_text age = span_write(
         l->now_ms - json_int_or(json_get(item, STR("created_ms")), 0));
@@ -198,19 +185,15 @@ static bool add_token(void *ctx, const struct json *item)
 
     buf_init(&scopes, 1024);
     add_scopes(&scopes, json_get(item, STR("scopes")));
-    if (l->c->json)
-        cli_json_line(&l->c->out, item);
-    else
-        grid_add(&l->grid, (struct str[]){
-                               field(item, STR("id")),
-                               field(item, STR("user")),
-                               str_of(age.text),
-                               expires_ms ? str_of(left.text) : STR("never"),
-                               field(item, STR("label")),
-                               buf_str(&scopes),
-                           });
+    grid_add(&l->grid, (struct str[]){
+                           cli_field(item, STR("id")),
+                           cli_field(item, STR("user")),
+                           str_of(age.text),
+                           expires_ms ? str_of(left.text) : STR("never"),
+                           cli_field(item, STR("label")),
+                           buf_str(&scopes),
+                       });
     buf_fini(&scopes);
-    return true;
 }
 
 static enum exit_status list(struct cli *c, struct str operand)
@@ -218,24 +201,15 @@ static enum exit_status list(struct cli *c, struct str operand)
     static const struct grid_head heads[] = {{"ID", NULL},    {"USER", NULL},
                                              {"AGE", NULL},   {"EXPIRES", NULL},
                                              {"LABEL", NULL}, {"SCOPES", NULL}};
-    struct listing l = {.c = c, .now_ms = cli_now_ms()};
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = NULL;
-    int64_t limit;
-    bool more;
+    static const struct list_kind tokens = {.path = STR("/api/tokens"),
+                                            .heads = heads,
+                                            .n_heads = 6,
+                                            .add = add_token,
+                                            .most = 200000,
+                                            .preset = 1000};
 
     (void)operand;
-    if (!cli_number(c, "limit", 1, 200000, 1000, &limit, &status) ||
-        !(cl = client_new(c, &status)))
-        return status;
-    grid_init(&l.grid, heads, 6);
-    if (client_list(cl, STR("/api/tokens"), limit, add_token, &l, &more))
-        status = client_fail(cl);
-    else if (!c->json)
-        grid_write(&l.grid, &c->out, c->width, c->colour, c->unicode);
-    grid_fini(&l.grid);
-    client_free(cl);
-    return status;
+    return cli_list(c, &tokens);
 }
 
 static void show_revoked(struct cli *c, struct str id)

@@ -1,7 +1,6 @@
 /* users: who may call. Each of the commands is one request; what came of it is
  * shown in the same words for all. */
-#include "cli/client.h"
-#include "cli/grid.h"
+#include "cli/list.h"
 #include "cli/span.h"
 #include "model/caller.h"
 
@@ -14,54 +13,30 @@ const struct arg_option cli_users_options[] = {
     {0},
 };
 
-static struct str field(const struct json *v, struct str key)
+static void add_user(struct listing *l, const struct json *item)
 {
-    return json_str_or(json_get(v, key), STR(""));
-}
-
-struct listing {
-    struct cli *c;
-    struct grid grid;
-    int64_t now_ms;
-};
-
-static bool add_user(void *ctx, const struct json *item)
-{
-    struct listing *l = ctx;
     struct span_text age = span_write(
         l->now_ms - json_int_or(json_get(item, STR("created_ms")), 0));
-    struct str cells[] = {field(item, STR("name")), field(item, STR("role")),
-                          field(item, STR("org")), str_of(age.text)};
+    struct str cells[] = {cli_field(item, STR("name")),
+                          cli_field(item, STR("role")),
+                          cli_field(item, STR("org")), str_of(age.text)};
 
-    if (l->c->json)
-        cli_json_line(&l->c->out, item);
-    else
-        grid_add(&l->grid, cells);
-    return true;
+    grid_add(&l->grid, cells);
 }
 
 static enum exit_status list(struct cli *c, struct str operand)
 {
     static const struct grid_head heads[] = {
         {"NAME", NULL}, {"ROLE", NULL}, {"ORG", NULL}, {"AGE", NULL}};
-    struct listing l = {.c = c, .now_ms = cli_now_ms()};
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = NULL;
-    int64_t limit;
-    bool more;
+    static const struct list_kind users = {.path = STR("/api/users"),
+                                           .heads = heads,
+                                           .n_heads = 4,
+                                           .add = add_user,
+                                           .most = 100000,
+                                           .preset = 1000};
 
     (void)operand;
-    if (!cli_number(c, "limit", 1, 100000, 1000, &limit, &status) ||
-        !(cl = client_new(c, &status)))
-        return status;
-    grid_init(&l.grid, heads, 4);
-    if (client_list(cl, STR("/api/users"), limit, add_user, &l, &more))
-        status = client_fail(cl);
-    else if (!c->json)
-        grid_write(&l.grid, &c->out, c->width, c->colour, c->unicode);
-    grid_fini(&l.grid);
-    client_free(cl);
-    return status;
+    return cli_list(c, &users);
 }
 
 static bool role_is_good(struct cli *c, enum exit_status *status)
@@ -72,7 +47,7 @@ static bool role_is_good(struct cli *c, enum exit_status *status)
         return true;
     *status = cli_error(c, ERR_USAGE,
                         "--role is \"%.*s\"; it must be user, agent or admin",
-                        STR_ARG(str_sub(role, 0, 64)));
+                        STR_ARG(str_head(role, 64)));
     return false;
 }
 
@@ -104,15 +79,15 @@ static void put_body(struct cli *c, struct buf *body, struct str name)
 
 static void show_user(struct cli *c, const struct json *user, const char *did)
 {
-    struct str org = cli_tamed(c, field(user, STR("org")));
+    struct str org = cli_tamed(c, cli_field(user, STR("org")));
 
     if (c->json) {
         cli_json_line(&c->out, user);
         return;
     }
     buf_addf(&c->out, "%.*s is %s, with role %.*s",
-             STR_ARG(cli_tamed(c, field(user, STR("name")))), did,
-             STR_ARG(cli_tamed(c, field(user, STR("role")))));
+             STR_ARG(cli_tamed(c, cli_field(user, STR("name")))), did,
+             STR_ARG(cli_tamed(c, cli_field(user, STR("role")))));
     if (org.n)
         buf_addf(&c->out, " in %.*s", STR_ARG(org));
     buf_add_char(&c->out, '\n');

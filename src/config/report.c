@@ -108,13 +108,10 @@ void report_end(struct reporter *r)
 struct quoted quote(struct str s)
 {
     struct quoted q = {{0}};
-    struct str shown = str_sub(s, 0, QUOTED_MAX);
+    struct str shown = str_head(s, QUOTED_MAX);
     struct json_out o;
     struct buf out;
 
-    /* Not through the middle of a character. */
-    while (shown.n && shown.n < s.n && (s.p[shown.n] & 0xc0) == 0x80)
-        shown.n--;
     buf_init(&out, sizeof(q.text) - 4);
     o = json_out(&out);
     json_put_str(&o, shown);

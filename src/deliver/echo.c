@@ -56,15 +56,8 @@ static void on_timer(struct timer *t)
 static struct str next_chunk(const struct echo *e)
 {
     struct str rest = {e->text + e->n_said, e->n - e->n_said};
-    size_t n = rest.n;
 
-    if (n > CHUNK_BYTES) {
-        n = CHUNK_BYTES;
-        /* No character has more than three bytes after its first. */
-        while (n > CHUNK_BYTES - 3 && (rest.p[n] & 0xc0) == 0x80)
-            n--;
-    }
-    return str_sub(rest, 0, n);
+    return str_head(rest, CHUNK_BYTES);
 }
 
 /* Say one word. Returns how many bytes went out with it. */

@@ -47,16 +47,8 @@ static void set_fini(struct set *s)
 
 static int by_name_without_case(const void *a, const void *b)
 {
-    struct str x = ((const struct agent *)a)->name;
-    struct str y = ((const struct agent *)b)->name;
-
-    for (size_t i = 0; i < x.n && i < y.n; i++) {
-        char cx = str_lower(x.p[i]), cy = str_lower(y.p[i]);
-
-        if (cx != cy)
-            return cx < cy ? -1 : 1;
-    }
-    return (x.n > y.n) - (x.n < y.n);
+    return str_cmp_nocase(((const struct agent *)a)->name,
+                          ((const struct agent *)b)->name);
 }
 
 static bool copy_str(struct arena *a, struct str from, struct str *to)

@@ -132,7 +132,7 @@ static enum err not_known(const struct fields *f, struct str name,
     char shown[64], all[320] = "";
     size_t n = 0;
     int len = snprintf(shown, sizeof(shown), "%.*s",
-                       STR_ARG(str_sub(name, 0, sizeof(shown) - 1)));
+                       STR_ARG(str_head(name, sizeof(shown) - 1)));
 
     assert(len >= 0);
     str_tame(shown, (size_t)len);

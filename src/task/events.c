@@ -81,18 +81,6 @@ void event_result(struct task_entry *e)
     wake(e);
 }
 
-/* As much of the front of s as makes an event, and no character cut in two. */
-static size_t piece_of(struct str s, size_t most)
-{
-    size_t n = most;
-
-    if (s.n <= most)
-        return s.n;
-    while (n > most - 4 && ((unsigned char)s.p[n] & 0xC0) == 0x80)
-        n--;
-    return n;
-}
-
 void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
                 struct str text)
 {
@@ -106,10 +94,10 @@ void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
     most = ts->stats.ring_bytes > TASK_RINGS_BYTES ? CHUNK_BYTES_SCARCE
                                                    : CHUNK_BYTES;
     while (text.n) {
-        size_t n = piece_of(text, most);
+        struct str piece = str_head(text, most);
 
-        add(e, TASK_EVENT_CHUNK, str_sub(text, 0, n));
-        text = str_sub(text, n, text.n);
+        add(e, TASK_EVENT_CHUNK, piece);
+        text = str_sub(text, piece.n, text.n);
     }
     wake(e);
 }

@@ -1,0 +1,29 @@
+#ifndef CLI_LIST_H
+#define CLI_LIST_H
+
+/* list: a list of the server's as a table for people, or as a line of JSON for
+ * each item. Threads: the main one. */
+
+#include "cli/client.h"
+#include "cli/grid.h"
+
+struct listing {
+    struct cli *c;
+    struct grid grid;
+    int64_t now_ms;
+};
+
+struct list_kind {
+    struct str path; /* of the API, perhaps with a query */
+    const struct grid_head *heads;
+    size_t n_heads;
+    /* Add the row of an item to l->grid. */
+    void (*add)(struct listing *l, const struct json *item);
+    int64_t most, preset;  /* of --limit */
+    const char *none;      /* said instead of an empty table; may be NULL */
+    bool tells_of_further; /* on a terminal, that there are more */
+};
+
+enum exit_status cli_list(struct cli *c, const struct list_kind *kind);
+
+#endif
