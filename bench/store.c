@@ -61,10 +61,11 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void on_ready(void *ctx, const struct task *t)
+static enum ready on_ready(void *ctx, const struct task *t)
 {
     (void)ctx; /* nobody carries them */
     (void)t;
+    return READY_NO_AGENT;
 }
 
 static bool on_deadline(void *ctx, const struct task *t)

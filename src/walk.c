@@ -25,6 +25,7 @@ enum {
     KEY_TRIES = 3,       /* a key that expires while we ask for it */
     AGAIN_MS = 500,      /* until what could not be written is tried again */
     AGAIN_AT_ONCE = 256, /* and how much of it */
+    SAY_FULL_MS = 10 * 1000,
     TIDY_FIRST_MS = 10 * 1000,
     TIDY_MS = 60 * 1000,
     TIDY_ROWS = 500,                   /* removed at once, of each table */
@@ -43,8 +44,9 @@ struct walk {
     struct list unwritten; /* struct task_change, refused for now */
     int64_t n_unwritten;
     size_t unwritten_bytes;
-    bool is_starved;    /* something queued could not be carried for now */
-    struct timer again; /* for both */
+    struct timer again;
+    bool is_full;       /* the store said so last */
+    int64_t full_at_ms; /* and when that was logged */
 
     struct timer tidy;
     struct tx tidy_tx;
@@ -116,10 +118,32 @@ static void ask_for_key(struct msg *m, enum err refused)
     store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
 }
 
+/* Said when it begins and when it is over, but not time and again where small
+ * txs find space and large ones do not. */
+static void note_space(struct walk *w, const struct tx *tx)
+{
+    bool is_full = tx->result == TX_REFUSED && tx->err == ERR_NO_SPACE;
+    int64_t now_ms = loop_mono_ms(w->opts.loop);
+
+    if (is_full == w->is_full || (!is_full && tx->result != TX_COMMITTED) ||
+        (is_full && w->full_at_ms && now_ms - w->full_at_ms < SAY_FULL_MS))
+        return;
+    w->is_full = is_full;
+    if (is_full) {
+        w->full_at_ms = now_ms;
+        log_error(w->opts.log, "store.full",
+                  LOG_C("because", "the disk has no space left; new work is "
+                                   "refused until it has"));
+    } else {
+        log_info(w->opts.log, "store.has_space");
+    }
+}
+
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
 
+    note_space(m->way.walk, tx);
     task_settle(m->way.walk->tasks, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
@@ -169,15 +193,16 @@ static void accept_turn(struct msg *m, const struct task *before)
 static void on_task_row(struct query *q, void *ctx)
 {
     struct msg *m = ctx;
+    struct query row = *q; /* the message may need another, or be gone */
     struct task before;
 
-    if (q->err || !q->rows) {
-        refuse(m, q->err ? q->err : ERR_NOT_FOUND);
+    if (row.err || !row.rows) {
+        refuse(m, row.err ? row.err : ERR_NOT_FOUND);
     } else {
-        task_from_row(&before, q->rows);
+        task_from_row(&before, row.rows);
         accept_turn(m, &before);
     }
-    query_fini(q);
+    query_fini(&row);
 }
 
 static void begin(struct msg *m)
@@ -212,27 +237,23 @@ void walk_message(struct walk *w, struct msg *m,
 /* It is carried. */
 
 /* An agent that has gone may come back: until its deadline the task waits. */
-static void on_ready(void *ctx, const struct task *t)
+static enum ready on_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
     struct agents agents = registry_agents(w->registry);
     const struct agent *a = agent_find(&agents, t->agent);
     enum err e;
 
-    if (!a) {
-        log_info(w->opts.log, "walk.waits_for_agent",
-                 LOG_C("task_id", t->id.text), LOG_S("agent", t->agent));
-        return;
-    }
+    if (!a)
+        return READY_NO_AGENT;
     task_move(w->tasks, str_of(t->id.text), TASK_DISPATCHED);
     e = deliver_start(w->deliver, t, a);
     if (!e)
-        return;
+        return READY_TAKEN;
     log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", t->id.text),
              LOG_C("because", err_row(e)->wording));
     task_move(w->tasks, str_of(t->id.text), TASK_QUEUED);
-    w->is_starved = true;
-    try_again_in(w, AGAIN_MS);
+    return READY_LATER;
 }
 
 /* Whether the word is about the attempt that is going on. */
@@ -273,8 +294,6 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
     log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
               LOG_C("because", err_row(e)->wording));
     task_move(w->tasks, task_id, TASK_QUEUED);
-    w->is_starved = true;
-    try_again_in(w, AGAIN_MS);
 }
 
 static size_t bytes_of(const struct task_change *c)
@@ -302,6 +321,7 @@ static void on_changed(struct tx *tx, void *ctx)
     struct task_change *c = ctx;
     struct walk *w = c->walk;
 
+    note_space(w, tx);
     task_changed(w->tasks, c);
     if (tx->result == TX_COMMITTED) {
         deliver_cancel(w->deliver, str_of(c->task_id.text));
@@ -356,19 +376,6 @@ static void on_result(void *ctx, const struct delivery_id *d,
         forget_attempt(w, id, e);
 }
 
-/* A result that only waits for space on the disk came in time. */
-static bool has_unwritten_result(const struct walk *w, const struct task *t)
-{
-    for (struct list_node *n = list_first(&w->unwritten); n;
-         n = list_next(&w->unwritten, n)) {
-        const struct task_change *c = LIST_OF(n, struct task_change, node);
-
-        if (strcmp(c->task_id.text, t->id.text) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool on_deadline(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
@@ -376,8 +383,6 @@ static bool on_deadline(void *ctx, const struct task *t)
     struct why why;
     enum err e;
 
-    if (has_unwritten_result(w, t))
-        return true;
     why_err(&why, OK, "it was not done within %lld ms",
             (long long)t->budget_ms);
     c = task_change_new(w->tasks, str_of(t->id.text),
@@ -431,10 +436,6 @@ static void on_again(struct timer *t)
         else
             submit(w, c);
     }
-    if (w->is_starved) {
-        w->is_starved = false;
-        tasks_offer_again(w->tasks);
-    }
     if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
 }
@@ -485,7 +486,7 @@ static void on_tidy(struct timer *t)
     int64_t now_ms = loop_wall_ms(w->opts.loop);
     int64_t before_ms = now_ms - w->opts.retention_ms;
 
-    if (!list_is_empty(&w->unwritten) || w->is_starved)
+    if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
     tx_init(&w->tidy_tx);
     tasks_prune(w->tasks, &w->tidy_tx, now_ms, before_ms,

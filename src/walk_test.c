@@ -111,6 +111,32 @@ TEST(a_further_turn_is_the_same_task_and_only_for_who_may_see_it)
     stage_close();
 }
 
+/* The row is read, the turn is refused, and then the key is asked for. */
+TEST(a_further_turn_that_is_refused_may_yet_be_a_repeat)
+{
+    struct told first, t[3];
+    struct letter more = {.key = "second"};
+
+    stage_open();
+    first = sent((struct letter){.to = "slow"});
+    more.task_id = first.task_id.text;
+    pass_ms(1000);
+    stage.n_agents = 1; /* the agent of the task is gone */
+    stage_restart();
+    CHECK_INT(sent(more).err, ERR_AGENT_NOT_FOUND);
+    stage.n_agents = 2;
+    stage_restart();
+    for (int i = 0; i < 3; i++)
+        CHECK(post(more, &t[i]));
+    pass_ms(0);
+    for (int i = 0; i < 3; i++) {
+        CHECK(t[i].is_back && t[i].err == OK);
+        CHECK(t[i].is_repeat == (i > 0));
+    }
+    CHECK_INT(told_in_feed("task.accepted", &first.task_id), 2);
+    stage_close();
+}
+
 static void on_cancelled(void *ctx, struct str task_id, enum err e)
 {
     (void)task_id;
@@ -243,6 +269,30 @@ TEST(a_result_waits_for_space_and_its_deadline_does_not_take_it)
     CHECK(strcmp(text, "kept") == 0);
     CHECK_INT(walk_stats(stage.walk).results_waiting, 0);
     CHECK_INT(told_in_feed("task.accepted", NULL), 1);
+    stage_close();
+}
+
+/* The result is being tried again just when the deadline passes, and what is
+ * small would still fit. */
+TEST(a_deadline_does_not_overtake_a_result_that_is_being_tried_again)
+{
+    struct told t;
+
+    stage_open();
+    t = sent((struct letter){.to = "slow", .timeout_ms = 1501});
+    fault_arm_at("store.op.full", 1);
+    pass_ms(1000);
+    CHECK(fault_fired());
+    fault_arm_at("store.op.full", 1);
+    pass_ms(501);
+    CHECK(fault_fired());
+    CHECK_INT(walk_stats(stage.walk).results_waiting, 1);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    fault_arm(0);
+    pass_ms(500);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    pass_ms(5000);
+    CHECK_INT(told_in_feed("task.expired", NULL), 0);
     stage_close();
 }
 

@@ -114,8 +114,23 @@ void user_release(struct user *u)
     free(u);
 }
 
+/* Where it is found by each of its names and by its end; all or nothing. */
+static bool enter(struct access *a, struct token *t)
+{
+    if (map_put(&a->by_hash, hash_of(t), t) != OK)
+        return false;
+    if (map_put(&a->by_id, str_of(t->id.text), t) == OK) {
+        if (!t->expires_ms ||
+            timers_set(&a->ends, &t->end, t->expires_ms) == OK)
+            return true;
+        map_take(&a->by_id, str_of(t->id.text));
+    }
+    map_take(&a->by_hash, hash_of(t));
+    return false;
+}
+
 struct token *token_add(struct access *a, struct user *u, const struct id *id,
-                        const char hash[TOKEN_HASH_BYTES])
+                        const char hash[TOKEN_HASH_BYTES], int64_t expires_ms)
 {
     struct token *t = FAULT("access.token") ? NULL : calloc(1, sizeof(*t));
 
@@ -124,12 +139,8 @@ struct token *token_add(struct access *a, struct user *u, const struct id *id,
     t->id = *id;
     memcpy(t->hash, hash, sizeof(t->hash));
     t->user = u;
-    if (map_put(&a->by_hash, hash_of(t), t) != OK) {
-        free(t);
-        return NULL;
-    }
-    if (map_put(&a->by_id, str_of(t->id.text), t) != OK) {
-        map_take(&a->by_hash, hash_of(t));
+    t->expires_ms = expires_ms;
+    if (!enter(a, t)) {
         free(t);
         return NULL;
     }
@@ -148,6 +159,7 @@ void token_drop(struct access *a, struct token *t)
 {
     map_take(&a->by_hash, hash_of(t));
     map_take(&a->by_id, str_of(t->id.text));
+    timers_cancel(&a->ends, &t->end);
     list_remove(&t->node);
     t->user->n_tokens--;
     a->n_tokens -= t->is_there;
@@ -297,30 +309,22 @@ struct access_stats access_stats(const struct access *a)
 }
 
 /* The row goes when the tx is committed. Memory need not wait for that: this
- * long after its end a token is as good as unknown. */
+ * long after its end a token is as good as unknown. One that is still on its
+ * way in has somebody who will settle it, and goes the next time. */
 void access_prune(struct access *a, struct tx *tx, int64_t before_ms,
                   size_t limit)
 {
     struct tx_op *revoked = tx_prune(tx, &token_table, limit);
     struct tx_op *expired = tx_prune(tx, &token_table, limit);
-    struct list_node *node, *next;
 
     tx_if(revoked, TOKEN_REVOKED_MS, IS_LESS, value_int(before_ms));
     tx_if(expired, TOKEN_EXPIRES_MS, IS_LESS, value_int(before_ms));
-    for (node = list_first(&a->all_users); node && limit;
-         node = list_next(&a->all_users, node)) {
-        struct user *u = LIST_OF(node, struct user, node);
+    for (; limit && timers_next_ms(&a->ends) < before_ms; limit--) {
+        struct token *t = LIST_OF(a->ends.heap[0], struct token, end);
 
-        for (struct list_node *n = list_first(&u->tokens); n && limit;
-             n = next) {
-            struct token *t = LIST_OF(n, struct token, node);
-
-            next = list_next(&u->tokens, n);
-            if (t->is_there && t->expires_ms && t->expires_ms < before_ms) {
-                token_drop(a, t);
-                limit--;
-            }
-        }
+        if (!t->is_there)
+            break;
+        token_drop(a, t);
     }
 }
 
@@ -348,6 +352,7 @@ struct access *access_new(const struct access_opts *opts)
     map_init(&a->users, SIZE_MAX, opts->seed);
     map_init(&a->by_hash, SIZE_MAX, opts->seed);
     map_init(&a->by_id, SIZE_MAX, opts->seed);
+    timers_init(&a->ends);
     a->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     a->digest = EVP_MD_CTX_new();
     if (FAULT("access.crypto") || !a->sha256 || !a->digest) {
@@ -375,6 +380,7 @@ void access_free(struct access *a)
     map_fini(&a->users);
     map_fini(&a->by_hash);
     map_fini(&a->by_id);
+    timers_fini(&a->ends);
     EVP_MD_CTX_free(a->digest);
     EVP_MD_free(a->sha256);
     free(a);

@@ -553,6 +553,61 @@ TEST(retention_takes_what_has_long_expired_or_been_revoked)
     stage_close(&s);
 }
 
+/* Rows as if somebody had made them: one by one would take too long. */
+static void put_tokens(struct stage *s, int from, int n)
+{
+    struct tx tx;
+
+    tx_init(&tx);
+    for (int i = from; i < from + n; i++) {
+        struct id id = id_make(&s->ids, "tok", s->now_ms);
+        char hash[32] = {0};
+        struct tx_op *op = tx_insert(&tx, &token_table);
+
+        memcpy(hash, &i, sizeof(i));
+        tx_set(op, TOKEN_ID, value_text(str_of(id.text)));
+        tx_set(op, TOKEN_HASH, value_blob((struct str){hash, sizeof(hash)}));
+        tx_set(op, TOKEN_USER, value_text(STR("admin")));
+        tx_set(op, TOKEN_SCOPES, value_int(SCOPE_READ));
+        tx_set(op, TOKEN_CREATED_MS, value_int(s->now_ms));
+        tx_set(op, TOKEN_EXPIRES_MS, value_int(s->now_ms + 1000 + i % 7));
+    }
+    store_submit(s->store, &tx, stage_on_done, NULL);
+    store_turn(s->store);
+    CHECK(tx.result == TX_COMMITTED);
+    tx_fini(&tx);
+}
+
+/* Walked one by one, this would not end within the limit of a test. */
+TEST(retention_does_not_look_at_every_token)
+{
+    enum { BATCHES = 50, BATCH = 1000, MANY_TIMES = 300 * 1000 };
+    struct stage s;
+    struct access_token admin;
+    struct tx tx;
+
+    stage_open(&s);
+    CHECK(stage_first_admin(&s, &admin) == OK);
+    for (int i = 0; i < BATCHES; i++) {
+        put_tokens(&s, i * BATCH, BATCH);
+        s.now_ms += 10000;
+    }
+    stage_restart(&s);
+    CHECK_INT(access_stats(s.a).tokens, BATCHES * BATCH + 1);
+    for (int i = 0; i < MANY_TIMES; i++) {
+        tx_init(&tx);
+        access_prune(s.a, &tx, 1, 500);
+        tx_fini(&tx);
+    }
+    CHECK_INT(access_stats(s.a).tokens, BATCHES * BATCH + 1);
+    prune(&s, 1700000001000 + 7, 999); /* all of the first but one */
+    CHECK_INT(access_stats(s.a).tokens, BATCHES * BATCH + 1 - 999);
+    prune(&s, 1700000001000 + 7, 999);
+    CHECK_INT(access_stats(s.a).tokens, BATCHES * BATCH + 1 - 1000);
+    CHECK(stage_is_good(&s, &admin));
+    stage_close(&s);
+}
+
 /* Take the next feed entry off *r and compare. */
 static void expect_entry(const struct row **r, const char *type,
                          const char *data)

@@ -315,13 +315,13 @@ static enum err add_token(struct access *a, struct access_change *c,
 
     token_make(a->opts.rand, out);
     if (token_hash(a, str_of(out->text), hash) == OK)
-        t = token_add(a, u, &id, hash);
+        t = token_add(a, u, &id, hash, expires_ms);
     if (!t) {
         access_token_wipe(out);
         return ERR_NOMEM;
     }
     t->scopes = c->scopes = scopes;
-    t->expires_ms = c->expires_ms = expires_ms;
+    c->expires_ms = expires_ms;
     c->token_id = id;
     op = tx_insert(&c->tx, &token_table);
     tx_set(op, TOKEN_ID, value_text(str_of(id.text)));

@@ -10,6 +10,7 @@
 #include "access/access.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/timers.h"
 
 enum { TOKEN_HASH_BYTES = 32 };
 
@@ -39,6 +40,7 @@ struct token {
     struct user *user;
     unsigned scopes;
     int64_t expires_ms; /* zero: never */
+    struct timer end;   /* in access.ends, unless it never expires */
     bool is_there;      /* committed: not before that may anybody use it */
 };
 
@@ -49,6 +51,8 @@ struct access {
     struct list all_users;
     struct map users;          /* by key */
     struct map by_hash, by_id; /* tokens */
+    struct timers ends;        /* of tokens, the first to expire first; only
+                                * access_prune asks, and nothing fires */
     size_t n_users, n_admins;  /* there */
     size_t n_admins_leaving;   /* of those, how many may soon be none */
     size_t n_tokens;           /* there */
@@ -57,13 +61,14 @@ struct access {
 
 /* The mirror (access.c). */
 
-/* Add a user, or a token to one. Nobody sees it before its state says so.
- * NULL: memory is gone. */
+/* Add a user, or a token to one; expires_ms zero: never. Nobody sees it before
+ * its state says so. NULL: memory is gone. */
 MUST_USE struct user *user_add(struct access *a, struct str shown,
                                enum role role, struct str org);
 MUST_USE struct token *token_add(struct access *a, struct user *u,
                                  const struct id *id,
-                                 const char hash[TOKEN_HASH_BYTES]);
+                                 const char hash[TOKEN_HASH_BYTES],
+                                 int64_t expires_ms);
 
 /* From coming to there. */
 void user_arrive(struct access *a, struct user *u);

@@ -34,7 +34,8 @@ static const struct column token_columns[N_TOKEN_COLUMNS] = {
     [TOKEN_REVOKED_MS] = {.name = "revoked_ms", .type = COLUMN_INT},
 };
 
-/* By hash only so that no two are alike; nobody asks the store for one. */
+/* By hash only so that no two are alike; nobody asks the store for one. The
+ * last is for the list of those that are not revoked, in the order of ids. */
 static const struct table_index token_indexes[] = {
     {.name = "token_by_hash",
      .columns = {TOKEN_HASH},
@@ -45,8 +46,8 @@ static const struct table_index token_indexes[] = {
      .n_columns = 2},
     {.name = "token_by_expiry", .columns = {TOKEN_EXPIRES_MS}, .n_columns = 1},
     {.name = "token_by_revocation",
-     .columns = {TOKEN_REVOKED_MS},
-     .n_columns = 1},
+     .columns = {TOKEN_REVOKED_MS, TOKEN_ID},
+     .n_columns = 2},
 };
 
 const struct table token_table = {
@@ -107,11 +108,10 @@ static enum err load_token(struct access *a, const struct row *r,
     }
     memcpy(id.text, text.p, text.n);
     id.text[text.n] = '\0';
-    t = token_add(a, u, &id, hash.p);
+    t = token_add(a, u, &id, hash.p, row_int(r, TOKEN_EXPIRES_MS));
     if (!t)
         return why_err(why, ERR_NOMEM, "no memory for the tokens");
     t->scopes = (unsigned)row_int(r, TOKEN_SCOPES) & SCOPE_ALL;
-    t->expires_ms = row_int(r, TOKEN_EXPIRES_MS);
     token_arrive(a, t);
     return OK;
 }

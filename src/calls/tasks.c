@@ -208,6 +208,8 @@ static struct str agent_name(struct call *c, struct str name)
     return a ? a->name : name;
 }
 
+/* A conversation belongs to who speaks in it, so for one's own there is no
+ * need to ask for whom else a task was. */
 static void add_filters(struct call *c, struct query *q,
                         enum task_status status)
 {
@@ -216,7 +218,8 @@ static void add_filters(struct call *c, struct query *q,
     struct str conversation = call_arg(c, "conversation_id");
 
     if (!caller_is_admin(&c->caller))
-        query_if_any(q, whose, 2, IS, value_text(caller_name(&c->caller)));
+        query_if_any(q, whose, conversation.p ? 1 : 2, IS,
+                     value_text(caller_name(&c->caller)));
     if (status)
         query_if(q, TASK_STATUS, IS, value_int(in_row(status)));
     if (agent.p)

@@ -18,7 +18,7 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->http.max_request_line_bytes == 8192);
     CHECK(c->http.max_header_bytes == 16384);
     CHECK(c->http.max_headers == 100);
-    CHECK(c->http.max_body_bytes == 1 << 20);
+    CHECK(c->http.max_body_bytes == 2 << 20);
     CHECK(c->http.max_unsent_bytes == 1 << 20);
     CHECK(c->http.max_buffered_bytes == 256 << 20);
     CHECK(c->http.header_timeout_ms == 10000);

@@ -31,6 +31,8 @@ struct column {
 
 enum { TABLE_COLUMNS_MAX = 64, TABLE_INDEX_COLUMNS = 4 };
 
+/* Where several would do for a question, the first declared is walked: so the
+ * one whose values are in the fewest rows comes first. */
 struct table_index {
     const char *name; /* unique among all indexes */
     uint8_t columns[TABLE_INDEX_COLUMNS];

@@ -5,7 +5,12 @@
  * events here.
  *
  * The result is copied when the change is made and those bytes become the
- * entry's when it is committed: nothing is allocated after that. */
+ * entry's when it is committed: nothing is allocated after that.
+ *
+ * A deadline is no such rival to an answer that came in time: a large answer
+ * may be refused for want of space where the few bytes of "expired" still fit.
+ * So an entry knows the answers that are not on the disk yet, whoever holds
+ * them, and its deadline waits for as long as there is one. */
 #include "task/internal.h"
 
 #include <assert.h>
@@ -47,7 +52,36 @@ static bool is_result(enum task_status s)
     return s == TASK_COMPLETED || s == TASK_FAILED;
 }
 
-static struct task_change *make(const struct task_entry *e,
+static int64_t answer_bytes(const struct task_change *c)
+{
+    return (int64_t)(c->result.text.n + c->result.metadata.n);
+}
+
+static void await_answer(struct task_entry *e, struct task_change *c)
+{
+    c->entry = e;
+    list_append(&e->answers, &c->answer_node);
+    e->ts->stats.held_result_bytes += answer_bytes(c);
+}
+
+static void forget_answer(struct task_change *c)
+{
+    if (!c->entry)
+        return;
+    c->entry->ts->stats.held_result_bytes -= answer_bytes(c);
+    c->entry = NULL;
+    list_remove(&c->answer_node);
+}
+
+void entry_forget_answers(struct task_entry *e)
+{
+    struct list_node *n;
+
+    while ((n = list_first(&e->answers)))
+        forget_answer(LIST_OF(n, struct task_change, answer_node));
+}
+
+static struct task_change *make(struct task_entry *e,
                                 const struct task_result *result)
 {
     struct task_change *c = FAULT("task.change") ? NULL : calloc(1, sizeof(*c));
@@ -63,6 +97,8 @@ static struct task_change *make(const struct task_entry *e,
         return NULL;
     }
     build(c, e);
+    if (is_result(result->status))
+        await_answer(e, c);
     return c;
 }
 
@@ -70,7 +106,7 @@ struct task_change *task_change_new(struct tasks *ts, struct str id,
                                     const struct task_result *result,
                                     enum err *e)
 {
-    const struct task_entry *entry = entry_find(ts, id);
+    struct task_entry *entry = entry_find(ts, id);
     struct task_change *c = NULL;
 
     assert(task_is_over(result->status));
@@ -148,6 +184,7 @@ void task_change_free(struct task_change *c)
 {
     if (!c)
         return;
+    forget_answer(c);
     tx_fini(&c->tx);
     free(c->strings);
     free(c);

@@ -103,7 +103,24 @@ static bool lanes_are_right(const struct tasks *ts)
 struct sums {
     size_t bytes, ring_bytes, n_heads[N_HEAD_STATES];
     int64_t listeners, by_status[N_TASK_STATUS];
+    int64_t held_result_bytes;
 };
+
+/* Only what goes on has an answer that is not on the disk yet. */
+static bool answers_are_right(const struct task_entry *e, struct sums *s)
+{
+    for (struct list_node *n = list_first(&e->answers); n;
+         n = list_next(&e->answers, n)) {
+        const struct task_change *c =
+            LIST_OF(n, struct task_change, answer_node);
+
+        if (c->entry != e || c->turn != e->t.turn || e->state != GOING_ON)
+            return false;
+        s->held_result_bytes +=
+            (int64_t)(c->result.text.n + c->result.metadata.n);
+    }
+    return true;
+}
 
 static bool entries_are_right(const struct tasks *ts, enum entry_state state,
                               struct sums *s)
@@ -117,7 +134,10 @@ static bool entries_are_right(const struct tasks *ts, enum entry_state state,
 
         if (e->state != state || e->ts != ts || !state_is_right(ts, e) ||
             !head_is_right(e) || !ring_check(&e->ring) ||
-            !listeners_are_right(e, &s->listeners))
+            !listeners_are_right(e, &s->listeners) || !answers_are_right(e, s))
+            return false;
+        if (timer_is_set(&e->began) != (state <= GOING_ON) ||
+            (state <= GOING_ON && e->began.at_ms != task_began_ms(&e->t)))
             return false;
         s->bytes += e->bytes;
         s->ring_bytes += e->ring.bytes;
@@ -143,11 +163,15 @@ bool tasks_check(const struct tasks *ts)
     if (!list_is_empty(&ts->heads[HEAD_READY]) &&
         !list_has(&ts->ready_job.node))
         return false;
+    if (!timer_is_set(&ts->again) || !timers_check(&ts->began) ||
+        (!list_is_empty(&ts->heads[HEAD_LATER]) && !ts->is_again_soon))
+        return false;
     if (!list_is_empty(&ts->news) && !list_has(&ts->news_job.node) &&
         !ts->is_telling)
         return false;
     return lanes_are_right(ts) && s.bytes == ts->bytes &&
            s.ring_bytes == (size_t)ts->stats.ring_bytes &&
            s.listeners == ts->stats.listeners &&
+           s.held_result_bytes == ts->stats.held_result_bytes &&
            memcmp(s.by_status, ts->stats.by_status, sizeof(s.by_status)) == 0;
 }

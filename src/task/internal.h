@@ -48,8 +48,8 @@ enum head_state {
     HEAD_NONE,
     HEAD_READY,   /* to be handed to on_ready */
     HEAD_WRITING, /* its last attempt is being written first */
-    HEAD_OFFERED, /* was handed out, or could not be written: waits to be
-                   * offered again */
+    HEAD_LATER,   /* could not be carried or written: the timer offers it */
+    HEAD_WAITING, /* for an agent: tasks_offer_again offers it */
     N_HEAD_STATES,
 };
 
@@ -62,6 +62,7 @@ struct task_entry {
     enum entry_state state;
     struct list_node node; /* ts->entries[state] */
     bool is_due;           /* its time was over before it was committed */
+    bool has_waited;       /* for an agent, and the log says so */
 
     int64_t written_attempt; /* as a restart would reckon for this life */
 
@@ -70,6 +71,8 @@ struct task_entry {
     enum head_state head;
     struct list_node head_node; /* ts->heads[head] */
     struct timer deadline;
+    struct timer began;         /* its place in ts->began; never fires */
+    struct list answers;        /* struct task_change, not on the disk yet */
     const struct tx_op *insert; /* CLAIMED, a first turn: gives the seq */
 
     struct ring ring;
@@ -104,13 +107,15 @@ struct tasks {
     struct list heads[N_HEAD_STATES];
     struct map by_id; /* the latest turn of each; not those CLAIMED */
     struct map lanes;
-    size_t bytes; /* of entries CLAIMED or GOING_ON */
+    struct timers began; /* entries CLAIMED or GOING_ON, the oldest first */
+    size_t bytes;        /* of the same */
     size_t n_writing;
 
     struct list news; /* struct task_listener */
     bool is_telling;
     struct loop_job ready_job, news_job, free_job;
-    struct timer again; /* for what could not be written before it is offered */
+    struct timer again; /* for HEAD_LATER; always set, but seldom soon */
+    bool is_again_soon;
     struct tasks_stats stats;
 };
 
@@ -136,8 +141,8 @@ void entry_look(struct task_entry *e);
 
 struct task_entry *entry_find(const struct tasks *ts, struct str id);
 
-/* tasks_offer_again, a second from now. */
-void offer_again_soon(struct tasks *ts);
+/* What is HEAD_LATER is offered a second from now. */
+void offer_later_soon(struct tasks *ts);
 
 struct id id_from(struct str s);
 
@@ -149,6 +154,12 @@ static inline bool entry_is_over(const struct task_entry *e)
 static inline struct task_entry *entry_of_node(struct list_node *n)
 {
     return LIST_OF(n, struct task_entry, node);
+}
+
+/* When its turn was accepted, by the wall clock. */
+static inline int64_t task_began_ms(const struct task *t)
+{
+    return t->deadline_ms - t->budget_ms;
 }
 
 /* What counts for max_unfinished_bytes. */
@@ -192,7 +203,13 @@ void lane_release(struct tasks *ts, struct lane *l); /* if nobody needs it */
 void lane_add(struct task_entry *e);
 void lane_remove(struct task_entry *e);
 void head_move(struct task_entry *e, enum head_state to);
+void heads_offer(struct tasks *ts, enum head_state from); /* all of them */
 void order_on_end_of_turn(struct loop_job *job);
+
+/* change.c */
+
+/* No answer is awaited to be written any more: it is over, or goes. */
+void entry_forget_answers(struct task_entry *e);
 
 /* ring.c */
 

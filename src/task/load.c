@@ -5,10 +5,15 @@
  * thousand rows. How far the last attempt came nobody knows; it counts as one
  * that failed, and so does one for every start since the row was written,
  * whether there was an attempt in it or not: numbers may be left out, but none
- * is given twice (task.h, order.c). */
+ * is given twice (task.h, order.c).
+ *
+ * Rows are read by seq, pages of which need no index of their own, and begin
+ * by place, for a further turn has the seq of its task and stands behind what
+ * came before it: all of them are claimed first, sorted, and then begun. */
 #include "task/internal.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 enum { LOAD_PAGE = 500 };
 
@@ -23,6 +28,12 @@ static int64_t remaining_ms(const struct task *t, int64_t now_ms)
     if (left_ms > t->budget_ms)
         left_ms = t->budget_ms;
     return left_ms > 0 ? left_ms : 0;
+}
+
+static enum err too_many(struct why *why)
+{
+    return why_err(why, ERR_NOMEM,
+                   "there is not enough memory for the unfinished tasks");
 }
 
 static enum err take_up(struct tasks *ts, const struct row *r, int64_t now_ms,
@@ -45,10 +56,38 @@ static enum err take_up(struct tasks *ts, const struct row *r, int64_t now_ms,
     if (ts->epoch > t.epoch)
         t.attempt += ts->epoch - t.epoch;
     e = entry_new(ts, &t, remaining_ms(&t, now_ms));
-    if (!e)
-        return why_err(why, ERR_NOMEM,
-                       "there is not enough memory for the unfinished tasks");
-    entry_begin(e);
+    return e ? OK : too_many(why);
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct task *a = &(*(struct task_entry *const *)left)->t;
+    const struct task *b = &(*(struct task_entry *const *)right)->t;
+
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+/* Everything that was taken up goes on, in the order of its acceptance. */
+static enum err begin_all(struct tasks *ts, struct why *why)
+{
+    size_t n = ts->n_entries[CLAIMED], i = 0;
+    struct list *claimed = &ts->entries[CLAIMED];
+    struct task_entry **all;
+
+    if (!n)
+        return OK;
+    all = FAULT("task.sort") ? NULL : calloc(n, sizeof(struct task_entry *));
+    if (!all)
+        return too_many(why);
+    for (struct list_node *at = list_first(claimed); at;
+         at = list_next(claimed, at))
+        all[i++] = entry_of_node(at);
+    qsort(all, n, sizeof(struct task_entry *), by_place);
+    for (i = 0; i < n; i++)
+        entry_begin(all[i]);
+    free(all);
     return OK;
 }
 
@@ -99,6 +138,8 @@ enum err tasks_load(struct tasks *ts, int64_t now_ms, struct why *why)
 
     while (has_more && !e)
         e = load_page(ts, &seq, &has_more, now_ms, why);
+    if (!e)
+        e = begin_all(ts, why);
     if (!e && ts->n_entries[GOING_ON])
         log_info(ts->opts.log, "task.taken_up",
                  LOG_I("tasks", (int64_t)ts->n_entries[GOING_ON]),
@@ -110,18 +151,9 @@ enum err tasks_load(struct tasks *ts, int64_t now_ms, struct why *why)
  * so nothing that was used since the oldest unfinished turn may go. */
 static int64_t oldest_began_ms(const struct tasks *ts, int64_t before_ms)
 {
-    for (int state = CLAIMED; state <= GOING_ON; state++) {
-        const struct list *l = &ts->entries[state];
+    int64_t began_ms = timers_next_ms(&ts->began);
 
-        for (struct list_node *n = list_first(l); n; n = list_next(l, n)) {
-            const struct task *t = &entry_of_node(n)->t;
-            int64_t began_ms = t->deadline_ms - t->budget_ms;
-
-            if (began_ms < before_ms)
-                before_ms = began_ms;
-        }
-    }
-    return before_ms;
+    return began_ms < before_ms ? began_ms : before_ms;
 }
 
 void tasks_prune(struct tasks *ts, struct tx *tx, int64_t now_ms,

@@ -2,9 +2,11 @@
  * a lane and queued is a head, and only heads are offered. Where a head waits
  * is the list it is in:
  *
- *     READY -> on_ready -> OFFERED (if it is still queued then) -> READY again
- *       |                                                 tasks_offer_again
- *       +-> WRITING -> READY     when this life has an unwritten attempt
+ *     READY -> on_ready -> taken: no head any more
+ *       |              +-> LATER   -> READY    a second later
+ *       |              +-> WAITING -> READY    when the agents have changed
+ *       +-> WRITING -> READY       when this life has an unwritten attempt
+ *               +----> LATER       when it could not be written
  *
  * A priority queue was turned down: order within a conversation is a promise,
  * and across conversations whoever became ready first is served first, which
@@ -71,32 +73,11 @@ static void look_at_head(struct lane *l)
         head_move(e, HEAD_READY);
 }
 
-/* Nearly always at the end: only a start finds them in another order, because
- * a further turn has the seq of its task. */
+/* Always at the end: places are given in the order of acceptance, commits come
+ * in it, and a start sorts by it. */
 void lane_add(struct task_entry *e)
 {
-    struct list *l = &e->lane->entries;
-    struct list_node *after = l->head.prev;
-
-    while (after != &l->head) {
-        const struct task_entry *other =
-            LIST_OF(after, struct task_entry, lane_node);
-
-        if (other->t.place < e->t.place ||
-            (other->head != HEAD_NONE && other->head != HEAD_READY) ||
-            other->t.status != TASK_QUEUED)
-            break;
-        after = after->prev;
-    }
-    if (after->next != &l->head) { /* the one behind is no longer first */
-        struct task_entry *next =
-            LIST_OF(after->next, struct task_entry, lane_node);
-
-        head_move(next, HEAD_NONE);
-    }
-    e->lane_node = (struct list_node){after, after->next};
-    after->next->prev = &e->lane_node;
-    after->next = &e->lane_node;
+    list_append(&e->lane->entries, &e->lane_node);
     look_at_head(e->lane);
 }
 
@@ -119,6 +100,14 @@ struct attempt_write {
     int64_t turn, attempt;
 };
 
+/* With the store gone, or the row somebody else's, time alone helps nobody. */
+static enum head_state after_write(enum tx_result r)
+{
+    if (r == TX_COMMITTED)
+        return HEAD_READY;
+    return r == TX_REFUSED ? HEAD_LATER : HEAD_WAITING;
+}
+
 static void on_attempt_written(struct tx *tx, void *ctx)
 {
     struct attempt_write *w = ctx;
@@ -131,13 +120,13 @@ static void on_attempt_written(struct tx *tx, void *ctx)
             e->written_attempt = w->attempt;
             e->t.epoch = ts->epoch;
         }
-        head_move(e, tx->result == TX_COMMITTED ? HEAD_READY : HEAD_OFFERED);
+        head_move(e, after_write(tx->result));
     }
     if (tx->result == TX_REFUSED) {
         log_warn(ts->opts.log, "task.attempt_not_written",
                  LOG_C("task_id", w->task_id.text),
                  LOG_C("because", err_row(tx->err)->wording));
-        offer_again_soon(ts);
+        offer_later_soon(ts);
     }
     tx_fini(tx);
     free(w);
@@ -151,8 +140,8 @@ static void write_attempt(struct task_entry *e)
     struct tx_op *op;
 
     if (!w) {
-        head_move(e, HEAD_OFFERED);
-        offer_again_soon(ts);
+        head_move(e, HEAD_LATER);
+        offer_later_soon(ts);
         return;
     }
     w->ts = ts;
@@ -170,6 +159,29 @@ static void write_attempt(struct task_entry *e)
     store_submit(ts->opts.store, &w->tx, on_attempt_written, w);
 }
 
+/* Once in this life for each turn: the agents may change every minute. */
+static void wait_for_agent(struct task_entry *e)
+{
+    head_move(e, HEAD_WAITING);
+    if (e->has_waited)
+        return;
+    e->has_waited = true;
+    log_info(e->ts->opts.log, "task.waits_for_agent",
+             LOG_C("task_id", e->t.id.text), LOG_S("agent", e->t.agent));
+}
+
+static void offer(struct task_entry *e)
+{
+    struct tasks *ts = e->ts;
+
+    head_move(e, HEAD_LATER);
+    switch (ts->opts.on_ready(ts->opts.ctx, &e->t)) {
+    case READY_TAKEN: assert(e->head == HEAD_NONE); break;
+    case READY_LATER: offer_later_soon(ts); break;
+    case READY_NO_AGENT: wait_for_agent(e); break;
+    }
+}
+
 void order_on_end_of_turn(struct loop_job *job)
 {
     struct tasks *ts = LIST_OF(job, struct tasks, ready_job);
@@ -179,26 +191,29 @@ void order_on_end_of_turn(struct loop_job *job)
     for (int i = 0; i < READY_PER_TURN && (n = list_first(ready)); i++) {
         struct task_entry *e = LIST_OF(n, struct task_entry, head_node);
 
-        if (e->t.attempt > e->written_attempt) {
+        if (e->t.attempt > e->written_attempt)
             write_attempt(e);
-            continue;
-        }
-        head_move(e, HEAD_OFFERED);
-        ts->opts.on_ready(ts->opts.ctx, &e->t);
+        else
+            offer(e);
     }
     loop_not_at_end(job);
     if (!list_is_empty(ready))
         loop_next_turn(ts->opts.loop, job);
 }
 
-void tasks_offer_again(struct tasks *ts)
+void heads_offer(struct tasks *ts, enum head_state from)
 {
-    struct list *offered = &ts->heads[HEAD_OFFERED];
+    struct list *heads = &ts->heads[from];
 
-    for (struct list_node *n = list_first(offered); n;
-         n = list_next(offered, n))
+    for (struct list_node *n = list_first(heads); n; n = list_next(heads, n))
         LIST_OF(n, struct task_entry, head_node)->head = HEAD_READY;
-    list_append_all(&ts->heads[HEAD_READY], offered);
+    list_append_all(&ts->heads[HEAD_READY], heads);
     if (!list_is_empty(&ts->heads[HEAD_READY]))
         loop_at_end(ts->opts.loop, &ts->ready_job);
+}
+
+void tasks_offer_again(struct tasks *ts)
+{
+    heads_offer(ts, HEAD_LATER);
+    heads_offer(ts, HEAD_WAITING);
 }

@@ -169,7 +169,7 @@ void turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TURN_SOURCE, value_text_or_null(t->source));
     tx_set(op, TURN_STATUS, value_int(t->status));
     tx_set(op, TURN_ATTEMPT, value_int(t->attempt));
-    tx_set(op, TURN_BEGAN_MS, value_int(t->deadline_ms - t->budget_ms));
+    tx_set(op, TURN_BEGAN_MS, value_int(task_began_ms(t)));
     tx_set(op, TURN_FINISHED_MS, value_int(t->finished_ms));
     tx_set(op, TURN_RESULT_TEXT, said(r));
     tx_set(op, TURN_RESULT_METADATA, value_text_or_null(r->metadata));

@@ -4,9 +4,9 @@
  * - A task by its id, which is what everybody outside holds.
  * - Tasks by the time they were over: NULL is what a start takes up, and a
  *   range is what retention removes.
- * - Tasks by who may see them and by conversation, for listings. There is none
- *   by agent or status: a listing by these walks the key, which has the newest
- *   at hand.
+ * - Tasks by who may see them, by conversation, agent and status, for
+ *   listings. Each is followed by the key, so it is walked in the order of the
+ *   list. The status comes last: most tasks have it in common.
  *
  * Turns before the last hang on the task's key and go with it. */
 #include "task/internal.h"
@@ -54,11 +54,16 @@ static const struct table_index task_indexes[] = {
      .n_columns = 1,
      .is_unique = true},
     {.name = "task_by_end", .columns = {TASK_FINISHED_MS}, .n_columns = 1},
+    {.name = "task_by_requester_conversation",
+     .columns = {TASK_REQUESTER, TASK_CONVERSATION_ID},
+     .n_columns = 2},
     {.name = "task_by_requester", .columns = {TASK_REQUESTER}, .n_columns = 1},
     {.name = "task_by_root_user", .columns = {TASK_ROOT_USER}, .n_columns = 1},
     {.name = "task_by_conversation",
      .columns = {TASK_CONVERSATION_ID},
      .n_columns = 1},
+    {.name = "task_by_agent", .columns = {TASK_AGENT}, .n_columns = 1},
+    {.name = "task_by_status", .columns = {TASK_STATUS}, .n_columns = 1},
 };
 
 const struct table task_table = {

@@ -36,6 +36,15 @@
 
 struct tasks;
 
+/* What became of a task that was handed to on_ready. */
+enum ready {
+    READY_TAKEN,    /* it was moved on */
+    READY_LATER,    /* not now, for want of something: offered again by itself,
+                     * a second later */
+    READY_NO_AGENT, /* nobody is there to carry it: waits for
+                     * tasks_offer_again */
+};
+
 struct tasks_opts {
     struct loop *loop;
     struct log *log;
@@ -49,9 +58,10 @@ struct tasks_opts {
 
     /* t is the first of its order and waits to be carried: `queued`. Called
      * at the end of a turn, a bounded number of times. */
-    void (*on_ready)(void *ctx, const struct task *t);
+    enum ready (*on_ready)(void *ctx, const struct task *t);
     /* Its time is over; it is still as it was. False: it could not be dealt
-     * with for now, and is asked again a second later. */
+     * with for now, and is asked again a second later. Not called while an
+     * answer of its agent is on the way to the disk (task_change_new). */
     bool (*on_deadline)(void *ctx, const struct task *t);
     void *ctx;
 };
@@ -183,7 +193,7 @@ MUST_USE enum err task_key_answer(struct tasks *ts, struct msg *m,
 const struct task *task_find(const struct tasks *ts, struct str id);
 
 /* The moves that are not written: dispatched (one more attempt), working, and
- * back to queued, where it stays until tasks_offer_again. Any other is our own
+ * back to queued, to be offered again a second later. Any other is our own
  * mistake; a task that is over or not there stays so. Telling who listens. */
 void task_move(struct tasks *ts, struct str id, enum task_status to);
 
@@ -201,6 +211,9 @@ struct task_change {
     struct list_node node;
     void (*done)(void *ctx, struct str task_id, enum err e);
     void *ctx;
+    /* The room's: where it is counted as the agent's answer. */
+    struct task_entry *entry;
+    struct list_node answer_node;
 };
 
 /* Prepare the move of a task that is in memory to result->status, an end: the
@@ -208,7 +221,12 @@ struct task_change {
  * or there is no such move from where it is now (*e says which:
  * ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOT_ALLOWED, ERR_NOMEM). The strings of
  * the result are copied; the caller has seen to it that they are no longer
- * than MSG_TEXT_MAX, MSG_METADATA_MAX, TASK_ERROR_CODE_MAX, TASK_ERROR_MAX. */
+ * than MSG_TEXT_MAX, MSG_METADATA_MAX, TASK_ERROR_CODE_MAX, TASK_ERROR_MAX.
+ *
+ * As long as there is a change to completed or failed, an answer that came in
+ * time, its deadline waits: however often the change is refused, it is not
+ * overtaken. Once it is freed without having come to be, the deadline counts
+ * again. A wish to cancel may still be first. */
 MUST_USE struct task_change *task_change_new(struct tasks *ts, struct str id,
                                              const struct task_result *result,
                                              enum err *e);
@@ -224,8 +242,8 @@ MUST_USE enum err task_change_again(struct tasks *ts, struct task_change *c);
 void task_changed(struct tasks *ts, struct task_change *c);
 void task_change_free(struct task_change *c);
 
-/* Offer to on_ready again what was handed out and is still queued: the agents
- * have changed. */
+/* The agents have changed: offer to on_ready again whatever was handed out and
+ * is still queued. */
 void tasks_offer_again(struct tasks *ts);
 
 /* Events of a turn of a task, for those who wait or watch. They are numbered
@@ -311,6 +329,7 @@ struct tasks_stats {
     int64_t over_total[N_TASK_STATUS];
     int64_t late_total; /* results that came after the end, and were ignored */
     int64_t unfinished_bytes;
+    int64_t held_result_bytes; /* of answers that are not on the disk yet */
     int64_t listeners;
     int64_t ring_bytes;
 };

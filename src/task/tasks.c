@@ -18,11 +18,24 @@
 enum {
     ENTRIES_MAX = 100 * 1000 * 1000, /* the limits are far below */
     AGAIN_MS = 1000,
-    PLACE_BITS = 40, /* acceptances in one life of the server */
+    NOTHING_MS = 3600 * 1000, /* between two looks that find nothing */
+    PLACE_BITS = 40,          /* acceptances in one life of the server */
 };
 
 static void on_free(struct loop_job *job);
 static void on_again(struct timer *t);
+
+/* Where the room's own timer has its place in the heap from the beginning,
+ * setting it again needs no memory. */
+static bool start_clockwork(struct tasks *ts)
+{
+    timers_init(&ts->began);
+    ts->ready_job.run = order_on_end_of_turn;
+    ts->news_job.run = events_on_end_of_turn;
+    ts->free_job.run = on_free;
+    ts->again.fire = on_again;
+    return loop_timer_set(ts->opts.loop, &ts->again, NOTHING_MS) == OK;
+}
 
 struct tasks *tasks_new(const struct tasks_opts *opts)
 {
@@ -32,7 +45,8 @@ struct tasks *tasks_new(const struct tasks_opts *opts)
         return NULL;
     ts->opts = *opts;
     ts->node = FAULT("task.node") ? NULL : malloc(opts->node.n + 1);
-    if (!ts->node) {
+    if (!ts->node || !start_clockwork(ts)) {
+        free(ts->node);
         free(ts);
         return NULL;
     }
@@ -49,10 +63,6 @@ struct tasks *tasks_new(const struct tasks_opts *opts)
     list_init(&ts->news);
     map_init(&ts->by_id, ENTRIES_MAX, opts->seed);
     map_init(&ts->lanes, ENTRIES_MAX, opts->seed);
-    ts->ready_job.run = order_on_end_of_turn;
-    ts->news_job.run = events_on_end_of_turn;
-    ts->free_job.run = on_free;
-    ts->again.fire = on_again;
     return ts;
 }
 
@@ -102,6 +112,8 @@ static void let_go(struct task_entry *e)
     }
     e->ts->bytes -= e->bytes;
     e->bytes = 0;
+    entry_forget_answers(e);
+    timers_cancel(&e->ts->began, &e->began);
     loop_timer_cancel(e->ts->opts.loop, &e->deadline);
 }
 
@@ -124,6 +136,7 @@ void tasks_free(struct tasks *ts)
     loop_timer_cancel(ts->opts.loop, &ts->again);
     map_fini(&ts->by_id);
     map_fini(&ts->lanes);
+    timers_fini(&ts->began);
     free(ts->node);
     free(ts);
 }
@@ -156,6 +169,8 @@ static void on_deadline(struct timer *t)
     enum err set = loop_timer_set(ts->opts.loop, &e->deadline, AGAIN_MS);
 
     assert(set == OK); /* it has just left its place in the heap */
+    if (!list_is_empty(&e->answers) && !PLANTED("task.answers_do_not_count"))
+        return; /* the agent was in time */
     if (e->state == CLAIMED)
         e->is_due = true;
     else if (ts->opts.on_deadline(ts->opts.ctx, &e->t))
@@ -177,6 +192,7 @@ struct task_entry *entry_new(struct tasks *ts, const struct task *t,
     ring_init(&e->ring);
     list_init(&e->listeners);
     list_init(&e->idle);
+    list_init(&e->answers);
     e->strings = task_keep(&e->t);
     if (e->strings)
         e->lane = lane_get(ts, e->t.order_key);
@@ -184,6 +200,7 @@ struct task_entry *entry_new(struct tasks *ts, const struct task *t,
         e->lane->n_claims++;
     set_state(e, CLAIMED);
     if (!e->lane || map_reserve(&ts->by_id, ts->n_entries[CLAIMED]) != OK ||
+        timers_set(&ts->began, &e->began, task_began_ms(t)) != OK ||
         loop_timer_set(ts->opts.loop, &e->deadline, remaining_ms) != OK) {
         entry_drop(e);
         return NULL;
@@ -276,7 +293,9 @@ static void entry_move(struct task_entry *e, enum task_status to)
         assert(e->t.attempt == e->written_attempt);
         e->t.attempt++;
     }
-    head_move(e, to == TASK_QUEUED ? HEAD_OFFERED : HEAD_NONE);
+    head_move(e, to == TASK_QUEUED ? HEAD_LATER : HEAD_NONE);
+    if (to == TASK_QUEUED)
+        offer_later_soon(ts);
     event_status(e);
 }
 
@@ -289,18 +308,29 @@ void task_move(struct tasks *ts, struct str id, enum task_status to)
         entry_move(e, to);
 }
 
-static void on_again(struct timer *t)
+static void set_again(struct tasks *ts, int64_t delay_ms)
 {
-    tasks_offer_again(LIST_OF(t, struct tasks, again));
+    enum err set = loop_timer_set(ts->opts.loop, &ts->again, delay_ms);
+
+    assert(set == OK); /* it has its place, or has just left it */
+    (void)set;
 }
 
-/* If not even the timer can be set, the next tasks_offer_again does it. */
-void offer_again_soon(struct tasks *ts)
+static void on_again(struct timer *t)
 {
-    if (!timer_is_set(&ts->again) &&
-        loop_timer_set(ts->opts.loop, &ts->again, AGAIN_MS) != OK)
-        log_warn(ts->opts.log, "task.no_timer",
-                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+    struct tasks *ts = LIST_OF(t, struct tasks, again);
+
+    ts->is_again_soon = false;
+    set_again(ts, NOTHING_MS);
+    heads_offer(ts, HEAD_LATER);
+}
+
+void offer_later_soon(struct tasks *ts)
+{
+    if (ts->is_again_soon)
+        return;
+    ts->is_again_soon = true;
+    set_again(ts, AGAIN_MS);
 }
 
 void task_late(struct tasks *ts)

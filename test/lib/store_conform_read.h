@@ -66,6 +66,83 @@ TEST(any_of_several_columns_may_fit)
     leave();
 }
 
+/* Sixty things, each with a note that is the id of one of the first seven. */
+static inline void make_noted_things(void)
+{
+    tx_init(&single);
+    for (int i = 0; i < 60; i++) {
+        char id[8], note[8];
+
+        snprintf(id, sizeof(id), "%02d", i);
+        snprintf(note, sizeof(note), "%02d", i * i % 7);
+        tx_set(add_thing(&single, id, i % 2), THING_NOTE,
+               value_text(str_of(note)));
+    }
+    CHECK_INT(end(), TX_COMMITTED);
+}
+
+/* One page of those with this id or note, and an odd number if is_odd, behind
+ * `after`; the last of them, or -1. */
+static inline int page_of(int wanted, bool is_odd, int after, bool is_down,
+                          size_t limit)
+{
+    static const uint8_t either[] = {THING_ID, THING_NOTE};
+    int step = is_down ? -1 : 1, at = after, last = -1;
+    char id[8], cursor[8];
+    struct query q;
+    size_t n = 0;
+
+    snprintf(id, sizeof(id), "%02d", wanted);
+    snprintf(cursor, sizeof(cursor), "%02d", after);
+    query_init(&q, &thing, limit);
+    query_if_any(&q, either, 2, IS, value_text(str_of(id)));
+    if (is_odd)
+        query_if(&q, THING_N, IS, value_int(1));
+    if (after >= 0)
+        query_if(&q, THING_ID, is_down ? IS_LESS : IS_MORE,
+                 value_text(str_of(cursor)));
+    query_order(&q, THING_ID, is_down);
+    CHECK(find(&q) == OK);
+    if (after < 0)
+        at = is_down ? 60 : -1;
+    QUERY_EACH(row, &q)
+    {
+        do /* the next that fits */
+            at += step;
+        while (!((at == wanted || at * at % 7 == wanted) &&
+                 (!is_odd || at % 2 == 1)));
+        snprintf(id, sizeof(id), "%02d", at);
+        CHECK(at >= 0 && at < 60);
+        CHECK(str_eq(row_str(row, THING_ID), str_of(id)));
+        last = at;
+        n++;
+    }
+    CHECK(n <= limit && (!q.has_more || n == limit));
+    if (!q.has_more) /* no more fits */
+        while ((at += step) >= 0 && at < 60)
+            CHECK(!((at == wanted || at * at % 7 == wanted) &&
+                    (!is_odd || at % 2 == 1)));
+    last = q.has_more ? last : -1;
+    query_fini(&q);
+    return last;
+}
+
+TEST(any_of_several_columns_makes_one_list_page_by_page)
+{
+    open_store();
+    make_noted_things();
+    for (int ways = 0; ways < 4; ways++)
+        for (int wanted = 0; wanted < 9; wanted++)
+            for (size_t limit = 1; limit < 12; limit++) {
+                int after = -1;
+
+                do
+                    after = page_of(wanted, ways & 1, after, ways & 2, limit);
+                while (after >= 0);
+            }
+    leave();
+}
+
 TEST(a_listing_goes_on_behind_its_last_row)
 {
     int64_t last = INT64_MAX, n_rows = 0, n_pages = 0;

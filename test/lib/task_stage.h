@@ -25,6 +25,7 @@ static struct {
 
     size_t max_unfinished, max_unfinished_bytes;
     bool is_deadline_refused;
+    bool is_starved; /* on_ready says later; else, that there is no agent */
 
     /* What on_ready and on_deadline were called for, in order. */
     struct id ready[STAGE_CALLS_MAX], due[STAGE_CALLS_MAX];
@@ -40,11 +41,12 @@ static inline void stage_remove(void)
     CHECK(system(command) == 0);
 }
 
-static void stage_on_ready(void *ctx, const struct task *t)
+static enum ready stage_on_ready(void *ctx, const struct task *t)
 {
     (void)ctx;
     CHECK(stage.n_ready < STAGE_CALLS_MAX && t->status == TASK_QUEUED);
     stage.ready[stage.n_ready++] = t->id;
+    return stage.is_starved ? READY_LATER : READY_NO_AGENT;
 }
 
 static bool stage_on_deadline(void *ctx, const struct task *t)
