@@ -248,6 +248,12 @@ bool access_is_good(const struct access *a, const struct caller *c,
            scopes_of(t) == c->scopes && strcmp(t->user->org, c->org) == 0;
 }
 
+bool access_token_is_good(const struct access *a, const struct caller *c,
+                          int64_t now_ms)
+{
+    return is_good_now(map_get(&a->by_id, str_of(c->token_id.text)), now_ms);
+}
+
 bool access_user_find(const struct access *a, struct str name,
                       struct access_user *out)
 {

@@ -90,7 +90,7 @@ enum exit_status {
     X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")    \
     X(UNREACHABLE, "unreachable", 503, -32000, EXIT_UNREACHABLE,               \
       "nobody answers there")                                                  \
-    X(GONE, "gone", 410, -32000, EXIT_FAILED, "the other side has gone")
+    X(GONE, "gone", 410, -32000, EXIT_REFUSED, "it is no longer there")
 
 enum err {
     OK = 0,
