@@ -289,6 +289,12 @@ static void tell_user(const struct user *u, struct access_user *out)
     out->created_ms = u->created_ms;
 }
 
+bool access_token_is_good(const struct access *a, const struct caller *c,
+                          int64_t now_ms)
+{
+    return is_good_now(map_get(&a->by_id, str_of(c->token_id.text)), now_ms);
+}
+
 bool access_user_find(const struct access *a, struct str name,
                       struct access_user *out)
 {

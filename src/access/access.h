@@ -105,6 +105,10 @@ MUST_USE enum err access_judge(struct access *a, struct str header,
 bool access_is_good(const struct access *a, const struct caller *c,
                     int64_t now_ms);
 
+/* Whether it is still good, whatever it allows by now. */
+bool access_token_is_good(const struct access *a, const struct caller *c,
+                          int64_t now_ms);
+
 /* What calls need to know of a user who is there. */
 struct access_user {
     char name[PRINCIPAL_NAME_MAX + 1]; /* as shown */

@@ -64,6 +64,8 @@ enum exit_status {
       "this server does not speak that")                                       \
     X(OVERLOADED, "overloaded", 503, -32000, EXIT_UNREACHABLE,                 \
       "the server is at its limit; try again in a moment")                     \
+    X(TOO_SLOW, "query_too_slow", 503, -32000, EXIT_REFUSED,                   \
+      "finding that takes too long; narrow it, or ask for fewer at a time")    \
     X(STOPPING, "stopping", 503, -32000, EXIT_UNREACHABLE,                     \
       "the server is shutting down; try again in a moment")                    \
     X(HTTP_VERSION, "http_version", 505, -32000, EXIT_REFUSED,                 \
@@ -88,7 +90,7 @@ enum exit_status {
     X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")    \
     X(UNREACHABLE, "unreachable", 503, -32000, EXIT_UNREACHABLE,               \
       "nobody answers there")                                                  \
-    X(GONE, "gone", 410, -32000, EXIT_FAILED, "the other side has gone")
+    X(GONE, "gone", 410, -32000, EXIT_REFUSED, "it is no longer there")
 
 enum err {
     OK = 0,

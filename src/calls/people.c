@@ -268,7 +268,7 @@ static void on_token_made(struct open *o)
     const struct access_change *made = o->change;
     struct speak_token t = {.id = str_of(made->token_id.text),
                             .user = str_of(made->user),
-                            .label = str_of(o->reason),
+                            .label = str_of(o->label),
                             .scopes = made->scopes,
                             .created_ms = made->at_ms,
                             .expires_ms = made->expires_ms,
@@ -288,7 +288,7 @@ static void make_token(struct call *c, const struct speak_token_call *t,
 
     if (!o)
         return;
-    snprintf(o->reason, sizeof(o->reason), "%.*s", STR_ARG(t->label));
+    snprintf(o->label, sizeof(o->label), "%.*s", STR_ARG(t->label));
     e = access_token_create(c->calls->access, o->change, user, scopes, t->label,
                             expires_ms, caller_name(&c->caller), c->now_ms,
                             &o->secret, &why);

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import unittest
 
-from signalbox import ECHO, Server, eventually
+from signalbox import ECHO, Server, eventually, request
 
 SOURCE = os.environ["SIGNALBOX_SOURCE"]
 SCOPES = ("send", "read", "agents", "escalations", "ledger", "admin")
@@ -388,6 +388,34 @@ class Names(unittest.TestCase):
             server.process.send_signal(1)
             eventually(lambda: self.ask(server, "box.example") ==
                        (421, "foreign_host"), "the list is reloaded")
+
+    def test_figures_are_for_our_names_and_signs_of_life_for_any(self):
+        """A page of evil.example whose name was made to lead here reads
+        nothing; a load balancer need not know what we are called."""
+        config = {"http": {"allowedHosts": ["box.example"]}}
+        with Server(config=config) as server:
+            for host in (server.host, b"10.1.2.3:9090", b"box.example",
+                         b"localhost"):
+                for path in ("/metrics", "/", "/healthz", "/readyz"):
+                    self.assertEqual(self.open_call(server, path, host), 200,
+                                     (path, host))
+            for method in ("GET", "HEAD"):
+                for path in ("/metrics", "/"):
+                    self.assertEqual(self.open_call(server, path,
+                                                    b"evil.example", method),
+                                     421, path)
+                for path in ("/healthz", "/readyz"):
+                    self.assertEqual(self.open_call(server, path,
+                                                    b"evil.example", method),
+                                     200, path)
+            r = server.get("/metrics", "Origin: http://evil.example")
+            self.assertEqual(error_code(r), (403, "foreign_origin"))
+
+    @staticmethod
+    def open_call(server, path, host, method="GET"):
+        with server.connect() as peer:
+            peer.send(request(method, path, "Connection: close", host=host))
+            return peer.response(to_head=method == "HEAD").status
 
     def test_origins(self):
         config = {"http": {"allowedOrigins": ["https://app.example"]}}

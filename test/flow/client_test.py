@@ -384,6 +384,18 @@ class Feed(Client):
         self.assertEqual([json.loads(x)["type"] for x in out.splitlines()],
                          ["task.accepted", "task.completed"])
 
+    def test_a_feed_that_went_back_is_followed_from_there(self):
+        server = self.server()
+        p = self.start("feed", "--follow", "--json", "--after", "99999999",
+                       "--limit", "2")
+        eventually(lambda: metric(server, "signalbox_feed_readers") == 1,
+                   "it follows")
+        self.good("send", "x", "--to", "echo")
+        status, out, err = self.end(p)
+        self.assertEqual((status, err), (OK, ""))
+        self.assertEqual([json.loads(x)["type"] for x in out.splitlines()],
+                         ["task.accepted", "task.completed"])
+
     def test_following_goes_on_over_a_restart(self):
         data = os.path.join(self.home, "data")
         listen = f"127.0.0.1:{free_port()}"

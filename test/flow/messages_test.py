@@ -424,6 +424,23 @@ class Order(Shared):
                              "never" if owner == "admin" else "echo")
 
 
+    def test_an_owner_is_found_whatever_the_case_of_the_name(self):
+        carla = self.server.user("Carla")
+        self.good(self.server.send("x", conversation_id="o-4", token=carla))
+        for owner in ("Carla", "carla", "CARLA"):
+            for token in (self.server.token, carla):
+                got = self.good(self.server.call(
+                    "GET", f"/api/conversations/o-4?owner={owner}",
+                    token=token))
+                self.assertEqual((got["id"], got["agent"]), ("o-4", "echo"))
+        self.refused(self.server.call(
+            "GET", "/api/conversations/o-4?owner=carl"), 404, "not_found")
+        self.assertEqual(
+            self.server.call("DELETE", "/api/users/carla").status, 204)
+        self.good(self.server.call("GET",
+                                   "/api/conversations/o-4?owner=Carla"))
+
+
 class Leaving(Shared):
     """Callers who go away."""
 

@@ -234,6 +234,23 @@ class Ending(Shared):
         for kind in ("waiting", "events", "feed"):
             self.assertEqual(self.n_open(kind), 0)
 
+    def test_who_waits_is_told_that_their_rights_changed(self):
+        """The token is as good as before, and the words must not say
+        otherwise: whoever believed them would throw it away."""
+        for name, change in (("e-dora", {"role": "agent"}),
+                             ("e-erin", {"org": "acme"})):
+            token = self.server.user(name)
+            waits, events, feed = self.open_all(token)
+            self.good(self.server.call("PATCH", f"/api/users/{name}", change))
+            error = self.refused(waits.response(), 403, "not_allowed")
+            self.assertIn("has changed", error["message"])
+            self.assertIn("the token is good", error["message"])
+            for one in (events, feed):
+                self.assertNotIn("result", [e.event for e in one])
+                one.close()
+            waits.socket.close()
+            self.assertEqual(self.me(token).status, 200)
+
     def test_an_expired_token_ends_what_it_has_open(self):
         self.server.user("e-carol")
         made = self.token(user="e-carol", expires_in_s=2)
