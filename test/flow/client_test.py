@@ -23,10 +23,10 @@ AGENTS = [{"id": "echo", "url": "echo:"},
           {"id": "never", "url": "echo:3600000"}]
 TASK = r"task_[0-9a-z]{26}"
 TOKEN = r"sbx_[A-Za-z0-9_-]{43}"
-# A cursor that moves, a screen that clears, a title that changes; in seven
-# bits and in eight.
-STEERING = "red\x1b[31m\x07\x7f \u009b2J\u009d0;title\u009c end"
-TAMED = "red?[31m?? ??2J??0;title?? end"
+# A cursor that moves, a screen that clears, a title that changes, in seven
+# bits and in eight; and text that is not read in the order it is written.
+STEERING = "red\x1b[31m\x07\x7f \u009b2J\u009d0;title\u009c \u202eend\u2066"
+TAMED = "red?[31m?? ?2J?0;title? ?end?"
 
 
 def free_port():
@@ -239,7 +239,8 @@ class Steering(Client):
                 status, out = self.on_terminal(*args)
                 self.assertEqual(status, OK, out)
                 self.assertNotRegex(re.sub("\x1b\\[[0-9]*[mK]", "", out),
-                                    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+                                    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+                                    "\u202e\u2066]")
                 self.assertNotIn("\x1b[31mred", out)
         task = self.lines("tasks")[0]["id"]
         status, out = self.on_terminal("tasks", task)
@@ -253,7 +254,7 @@ class Steering(Client):
     def test_as_json_it_means_the_same(self):
         self.server()
         out = self.good("send", STEERING, "--to", "echo", "--json")
-        self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]")
         self.assertEqual(json.loads(out)["text"], STEERING)
 
     def test_a_table_in_a_pipe_is_tame_too(self):
