@@ -363,16 +363,37 @@ class Feed(Client):
         self.assertEqual(seqs, sorted(set(seqs)))
         after = self.lines("feed", "--after", str(seqs[-2]))
         self.assertEqual(after, entries[-1:])
-        self.assertEqual(self.lines("feed", "--limit", "1"), entries[:1])
+        self.assertEqual(self.lines("feed", "--limit", "1"), entries[-1:])
+        self.assertEqual(self.lines("feed", "--after", "0", "--limit", "1"),
+                         entries[:1])
         self.assertEqual(self.good("feed", "--after", str(1 << 60)), "")
 
     def test_many_are_read_page_by_page(self):
         self.server()
         for i in range(60):
             self.good("send", str(i), "--to", "echo")
-        entries = [e for e in self.lines("feed")
-                   if e["type"].startswith("task.")]
-        self.assertEqual(len(entries), 120)
+        entries = self.lines("feed", "--after", "0")
+        self.assertEqual(len([e for e in entries
+                              if e["type"].startswith("task.")]), 120)
+        self.assertEqual(self.lines("feed"), entries[-20:])
+        self.assertEqual(self.lines("feed", "--limit", "100"), entries[-100:])
+        self.assertEqual(self.lines("feed", "--limit", "500"), entries)
+
+    def test_following_shows_the_last_few_and_goes_on(self):
+        self.server()
+        for i in range(6):
+            self.good("send", str(i), "--to", "echo")
+        entries = self.lines("feed")
+        for args, shown in ([], 10), (["--limit", "3"], 3):
+            p = self.start("feed", "--follow", "--json", *args)
+            got = [json.loads(p.stdout.readline()) for _ in range(shown)]
+            self.assertEqual(got, entries[-shown:])
+            self.good("send", "more", "--to", "echo")
+            got = [json.loads(p.stdout.readline()) for _ in range(2)]
+            entries += self.lines("feed", "--limit", "2")
+            self.assertEqual(got, entries[-2:])
+            p.terminate()
+            self.end(p)
 
     def test_following_ends_at_its_limit(self):
         self.server()
@@ -425,7 +446,7 @@ class Feed(Client):
         data = os.path.join(self.home, "data")
         listen = f"127.0.0.1:{free_port()}"
         server = self.server(data=data, listen=listen)
-        p = self.start("feed", "--follow", "--json", "--limit", "2")
+        p = self.start("feed", "--follow", "--json", "--limit", "0")
         eventually(lambda: metric(server, "signalbox_feed_readers") == 1,
                    "it follows")
         token = server.token
@@ -433,10 +454,10 @@ class Feed(Client):
         server.kill()
         again = self.server(data=data, listen=listen, token=token)
         self.assertEqual(again.send("after").status, 200)
-        status, out, err = self.end(p)
-        self.assertEqual((status, err), (OK, ""))
-        self.assertEqual([json.loads(x)["type"] for x in out.splitlines()],
-                         ["task.accepted", "task.completed"])
+        got = [json.loads(p.stdout.readline())["type"] for _ in range(2)]
+        self.assertEqual(got, ["task.accepted", "task.completed"])
+        p.terminate()
+        self.end(p)
 
     def test_a_follower_whose_token_is_revoked_ends(self):
         server = self.server()
@@ -454,6 +475,10 @@ class Feed(Client):
     def test_wrong_use(self):
         self.assertIn("whole number", self.bad(USAGE, "feed", "--after", "x"))
         self.assertIn("too many", self.bad(USAGE, "feed", "x"))
+        for limit in ("0", "501"):
+            self.assertIn("500", self.bad(USAGE, "feed", "--limit", limit))
+        self.assertIn("500", self.bad(USAGE, "feed", "--follow", "--limit",
+                                      "501"))
 
 
 class Access(Client):
