@@ -42,6 +42,14 @@ static void tell(const struct progress *p, int permille)
         p->tell(p->ctx, permille);
 }
 
+/* A copy of the database `from`, made at `path`; whoever asked for it knows
+ * that as `shown`. */
+struct copying {
+    const char *from, *path, *shown;
+    bool is_restore; /* then `from` is what was said to be a backup */
+    struct progress progress;
+};
+
 static enum err say_errno(struct why *why, const char *doing, const char *path)
 {
     int err = errno;
@@ -112,10 +120,102 @@ static int copy_pages(sqlite3 *to, sqlite3 *from, const struct progress *p)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+/* What is wrong with a file that is to be put back: the hints for a database
+ * of the server's would lead astray. */
+static enum err say_no_backup(sqlite3 *sql, int code, const char *path,
+                              struct why *why)
+{
+    int err = sql ? sqlite3_system_errno(sql) : errno;
+    struct stat st;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return why_err(why, ERR_BAD_CONFIG,
+                       "%s is a folder: name a file that signalbox backup has "
+                       "made",
+                       path);
+    switch (code & 0xff) {
+    case SQLITE_NOTADB:
+        return why_err(why, ERR_BAD_CONFIG,
+                       "%s is not a backup: name a file that signalbox backup "
+                       "has made",
+                       path);
+    case SQLITE_CORRUPT:
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the backup %s is damaged: name another", path);
+    case SQLITE_CANTOPEN:
+        if (err == EACCES || err == EPERM)
+            return why_err(why, ERR_NOT_ALLOWED, "no permission to read %s",
+                           path);
+        break;
+    default: break;
+    }
+    return db_say(sql, code, path, why);
+}
+
+static enum err say_source(const struct copying *c, sqlite3 *sql, int code,
+                           struct why *why)
+{
+    return c->is_restore ? say_no_backup(sql, code, c->from, why)
+                         : db_say(sql, code, c->from, why);
+}
+
+static enum err say_target(const struct copying *c, sqlite3 *sql, int code,
+                           struct why *why)
+{
+    if ((code & 0xff) == SQLITE_FULL)
+        return why_err(why, ERR_NO_SPACE,
+                       "no space left for %s: free some and try again",
+                       c->shown);
+    return db_say(sql, code, c->shown, why);
+}
+
+/* Whether it is a database of ours at all, and has anything in it. */
+static enum err look_at_source(const struct copying *c, sqlite3 *sql,
+                               struct why *why)
+{
+    bool is_empty = false;
+    int64_t id = 0;
+    enum err e = schema_look(sql, c->from, &is_empty, why);
+    int code;
+
+    if (!e && is_empty)
+        return why_err(why, ERR_BAD_CONFIG, "%s is empty%s", c->from,
+                       c->is_restore ? ": name a file that signalbox backup "
+                                       "has made"
+                                     : ": there is nothing to copy");
+    if (e != ERR_BAD_CONFIG || !c->is_restore)
+        return e;
+    code = db_ask(sql, "PRAGMA application_id", &id);
+    if (code != SQLITE_OK)
+        return say_no_backup(sql, code, c->from, why);
+    if (id != DB_APPLICATION_ID)
+        return why_err(why, e,
+                       "%s is a database of another program, and no backup: "
+                       "name a file that signalbox backup has made",
+                       c->from);
+    return why_err(why, e,
+                   "the backup %s is of a newer signalbox: restore it with "
+                   "that, or name an older one",
+                   c->from);
+}
+
+/* What SQLite says of the damage, without its headline and on one line. */
+static void show_damage(const char *said, char out[100])
+{
+    struct str rest = str_of(said ? said : "no reason given");
+    struct str line = str_cut(&rest, '\n');
+
+    while (rest.n && str_starts(line, STR("***")))
+        line = str_cut(&rest, '\n');
+    snprintf(out, 100, "%.*s", STR_ARG(str_head(line, 99)));
+    str_tame(out, strlen(out));
+}
+
 /* Whether every page and every index is as it should be. */
 static enum err check_whole(sqlite3 *sql, const char *text, const char *path,
-                            struct why *why)
+                            bool is_backup, struct why *why)
 {
+    char damage[100];
     sqlite3_stmt *s = NULL;
     const char *said = NULL;
     enum err e = OK;
@@ -127,26 +227,31 @@ static enum err check_whole(sqlite3 *sql, const char *text, const char *path,
         code = sqlite3_step(s);
     if (code == SQLITE_ROW) {
         said = (const char *)sqlite3_column_text(s, 0);
-        if (!said || strcmp(said, "ok") != 0)
+        show_damage(said, damage);
+        if (strcmp(damage, "ok") != 0)
             e = why_err(why, ERR_BAD_CONFIG,
-                        "the database %s is damaged (%.100s): go back to an "
-                        "earlier backup with signalbox restore FILE",
-                        path, said ? said : "no reason given");
+                        is_backup ? "the backup %s is damaged (%s): name "
+                                    "another"
+                                  : "the database %s is damaged (%s): go back "
+                                    "to an earlier backup with signalbox "
+                                    "restore FILE",
+                        path, damage);
     } else {
-        e = db_say(sql, code, path, why);
+        e = is_backup ? say_no_backup(sql, code, path, why)
+                      : db_say(sql, code, path, why);
     }
     sqlite3_finalize(s);
     return e;
 }
 
-static enum err make_empty(const char *path, struct why *why)
+static enum err make_empty(const char *path, const char *shown, struct why *why)
 {
     int fd = FAULT("store.backup.make")
                  ? (errno = EACCES, -1)
                  : open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
 
     if (fd < 0)
-        return say_errno(why, "make", path);
+        return say_errno(why, "make", shown);
     close(fd);
     return OK;
 }
@@ -172,66 +277,60 @@ static enum err sync_folder_of(const char *path, struct why *why)
     return sync_path(copy, O_DIRECTORY, why);
 }
 
-/* What is in `from` now, into the empty file `path`. */
-static enum err fill(const char *path, sqlite3 *from, const char *from_path,
-                     const struct progress *p, struct why *why)
+/* What is in `from` now, into the empty file. */
+static enum err fill(const struct copying *c, sqlite3 *from, struct why *why)
 {
     sqlite3 *to = NULL;
     enum err e = OK;
     int code = FAULT("store.backup.target")
                    ? SQLITE_CANTOPEN
-                   : db_connect(&to, path, SQLITE_OPEN_READWRITE);
+                   : db_connect(&to, c->path, SQLITE_OPEN_READWRITE);
 
     /* It is synced once, at the end; until then nobody knows its name. */
     if (code == SQLITE_OK)
         code = db_exec(to, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
     if (code == SQLITE_OK)
-        code = copy_pages(to, from, p);
+        code = copy_pages(to, from, &c->progress);
     /* The copy says of itself that it has a log. It needs none. */
     if (code == SQLITE_OK)
         code = db_exec(to, "PRAGMA journal_mode=DELETE");
-    if (code != SQLITE_OK)
-        e = db_say(to, code,
-                   code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? from_path
-                                                                   : path,
-                   why);
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+        e = say_source(c, to, code, why);
+    else if (code != SQLITE_OK)
+        e = say_target(c, to, code, why);
     if (!e)
-        e = check_whole(to, "PRAGMA integrity_check(1)", from_path, why);
+        e = check_whole(to, "PRAGMA integrity_check(1)", c->from, c->is_restore,
+                        why);
     sqlite3_close(to);
     return e;
 }
 
-/* A checked and synced copy of the database `from_path` at `path`; on error
- * there is nothing at `path`. */
-static enum err copy(const char *path, const char *from_path,
-                     const struct progress *p, struct why *why)
+/* Checked and synced; on error there is nothing at c->path. */
+static enum err copy(const struct copying *c, struct why *why)
 {
     sqlite3 *from = NULL;
-    bool is_empty = false;
     int64_t n;
-    int code = open_source(&from, from_path, 0);
+    int code = open_source(&from, c->from, 0);
     enum err e;
 
     if (code != SQLITE_OK)
-        return db_say(NULL, code, from_path, why);
-    e = schema_look(from, from_path, &is_empty, why);
-    if (!e && is_empty)
-        e = why_err(why, ERR_BAD_CONFIG, "%s is empty", from_path);
+        return say_source(c, NULL, code, why);
+    e = look_at_source(c, from, why);
     if (!e) {
         code = db_exec(from, "BEGIN");
         if (code == SQLITE_OK)
             code = db_ask(from, "SELECT count(*) FROM sqlite_schema", &n);
         if (code != SQLITE_OK)
-            e = db_say(from, code, from_path, why);
+            e = say_source(c, from, code, why);
     }
     if (!e)
-        e = make_empty(path, why);
+        e = make_empty(c->path, c->shown, why);
     if (!e) {
-        e = fill(path, from, from_path, p, why);
+        e = fill(c, from, why);
         if (!e)
-            e = sync_path(path, 0, why);
+            e = sync_path(c->path, 0, why);
         if (e)
-            unlink(path);
+            unlink(c->path);
     }
     sqlite3_close(from);
     return e;
@@ -258,7 +357,10 @@ enum err store_backup(struct str folder, struct str file,
                       store_progress *progress, void *ctx, struct why *why)
 {
     char from[DB_PATH_MAX], to[DB_PATH_MAX], unnamed[DB_PATH_MAX], suffix[32];
-    struct progress p = {progress, ctx};
+    struct copying c = {.from = from,
+                        .path = unnamed,
+                        .shown = to,
+                        .progress = {progress, ctx}};
     enum err e;
 
     snprintf(suffix, sizeof(suffix), ".tmp-%ld", (long)getpid());
@@ -277,14 +379,14 @@ enum err store_backup(struct str folder, struct str file,
     if (is_there(to))
         return why_err(why, ERR_BUSY,
                        "%s is there already: choose another name", to);
-    e = copy(unnamed, from, &p, why);
+    e = copy(&c, why);
     if (e)
         return e;
     e = name_it(unnamed, to, why);
     if (e)
         unlink(unnamed);
     else
-        tell(&p, 1000);
+        tell(&c.progress, 1000);
     return e;
 }
 
@@ -431,7 +533,11 @@ enum err store_restore(const struct store_folder *f, struct str file,
                        struct why *why)
 {
     char from[DB_PATH_MAX], to[DB_PATH_MAX], unnamed[DB_PATH_MAX];
-    struct progress p = {progress, ctx};
+    struct copying c = {.from = from,
+                        .path = unnamed,
+                        .shown = to,
+                        .is_restore = true,
+                        .progress = {progress, ctx}};
     enum err e = as_path(from, file, "", why);
 
     kept[0] = '\0';
@@ -446,7 +552,7 @@ enum err store_restore(const struct store_folder *f, struct str file,
     if (is_same_file(from, to))
         return why_err(why, ERR_USAGE,
                        "%s is the database itself: name a backup of it", from);
-    e = copy(unnamed, from, &p, why);
+    e = copy(&c, why);
     if (e)
         return e;
     e = put_aside(f->path, to, kept, why);
@@ -455,7 +561,7 @@ enum err store_restore(const struct store_folder *f, struct str file,
     if (e)
         unlink(unnamed);
     else
-        tell(&p, 1000);
+        tell(&c.progress, 1000);
     return e;
 }
 
@@ -501,7 +607,7 @@ static enum err look_inside(sqlite3 *sql, const char *path,
         return db_say(sql, code, path, why);
     out->is_checked_whole = out->data_bytes <= LOOK_BYTES_MAX;
     return out->is_checked_whole
-               ? check_whole(sql, "PRAGMA quick_check(1)", path, why)
+               ? check_whole(sql, "PRAGMA quick_check(1)", path, false, why)
                : OK;
 }
 

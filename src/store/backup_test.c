@@ -143,9 +143,11 @@ static void on_busy(struct tx *tx, void *ctx)
 
 static void turn_meanwhile(void *ctx, int permille)
 {
+    int64_t before = n_written;
+
     (void)ctx;
     (void)permille;
-    for (int i = 0; i < 20; i++)
+    while (n_written < before + 2)
         loop_turn(&loop);
 }
 
@@ -180,6 +182,7 @@ TEST(a_backup_overwrites_nothing)
     CHECK(back_up("copy", &why) == ERR_BUSY);
     CHECK(strstr(why.text, "is there already"));
     CHECK(back_up("no/copy", &why) == ERR_NOT_FOUND);
+    CHECK(strstr(why.text, "no/copy: ") && !strstr(why.text, ".tmp"));
     leave();
 }
 
@@ -289,19 +292,34 @@ TEST(only_a_whole_backup_of_ours_is_put_back)
     CHECK(f && fwrite("Dear diary, no database here", 1, 28, f) == 28);
     CHECK(fclose(f) == 0);
     CHECK(put_back("diary", kept, &why) == ERR_BAD_CONFIG);
+    CHECK(strstr(why.text, "diary is not a backup: name a file"));
     CHECK(close(creat(path_of("empty").p, 0600)) == 0);
     CHECK(put_back("empty", kept, &why) == ERR_BAD_CONFIG);
+    CHECK(strstr(why.text, "empty is empty: name a file"));
+    CHECK(mkdir(path_of("shelf").p, 0700) == 0);
+    CHECK(put_back("shelf", kept, &why) == ERR_BAD_CONFIG);
+    CHECK(strstr(why.text, "shelf is a folder: name a file"));
 
     CHECK(sqlite3_open(path_of("theirs").p, &sql) == SQLITE_OK);
     CHECK(db_exec(sql, "CREATE TABLE x(y)") == SQLITE_OK);
     CHECK(sqlite3_close(sql) == SQLITE_OK);
     CHECK(put_back("theirs", kept, &why) == ERR_BAD_CONFIG);
-    CHECK(strstr(why.text, "another program"));
+    CHECK(strstr(why.text, "another program, and no backup"));
+    CHECK(!strstr(why.text, "--data"));
+
+    CHECK(link(path_of("copy").p, path_of("later").p) == 0);
+    CHECK(sqlite3_open(path_of("later").p, &sql) == SQLITE_OK);
+    CHECK(db_exec(sql, "PRAGMA user_version=999") == SQLITE_OK);
+    CHECK(put_back("later", kept, &why) == ERR_BAD_CONFIG);
+    CHECK(strstr(why.text, "later is of a newer signalbox"));
+    CHECK(db_exec(sql, "PRAGMA user_version=1") == SQLITE_OK);
+    CHECK(sqlite3_close(sql) == SQLITE_OK);
 
     CHECK(stat(path_of("copy").p, &st) == 0);
     CHECK(truncate(path_of("copy").p, st.st_size / 2) == 0);
     CHECK(put_back("copy", kept, &why) == ERR_BAD_CONFIG);
-    CHECK(strstr(why.text, "damaged"));
+    CHECK(strstr(why.text, "the backup ") && strstr(why.text, "damaged"));
+    CHECK(!strstr(why.text, "signalbox restore"));
     CHECK(!is_there("signalbox.db.restoring") && kept[0] == '\0');
     open_store(); /* what was there is still there */
     CHECK_INT(n_of("49"), 49);

@@ -130,22 +130,43 @@ class Backup(unittest.TestCase):
             server.send("kept")
         with open(self.path("diary"), "w", encoding="utf-8") as f:
             f.write("Dear diary, " * 1000)
-        self.bad(2, "is not a database", "restore", "diary")
+        self.bad(2, "diary is not a backup", "restore", "diary")
         self.good("backup", "half.db")
         os.truncate(self.path("half.db"), 8192)
-        self.bad(2, "damaged", "restore", "half.db")
+        self.bad(2, "the backup half.db is damaged", "restore", "half.db")
         self.bad(3, "there is no file", "restore", "missing.db")
         self.bad(2, "is the database itself", "restore",
                  os.path.join(self.data, "signalbox.db"))
         with Server(agents=ECHO, data=self.data, token=token) as server:
             self.assertEqual(self.n_tasks(server), 1)
 
+    def test_damage_is_told_on_one_line(self):
+        with Server(agents=ECHO, data=self.data) as server:
+            server.send("x" * 100000)
+        self.good("backup", "copy.db")
+        database = os.path.join(self.data, "signalbox.db")
+        for path in (self.path("copy.db"), database):
+            with open(path, "r+b") as f:
+                f.seek(4096 * 5)
+                f.write(b"\xff" * 4096)
+        for args in (("restore", "copy.db"), ("backup", "new.db"),
+                     ("doctor", "--listen", "127.0.0.1:0", "--json")):
+            with self.subTest(args):
+                run = self.run_it(*args)
+                said = run.stdout + run.stderr
+                self.assertIn("is damaged (", said)
+                self.assertNotIn("***", said)
+                self.assertNotIn("\\n", said)
+                self.assertNotRegex(said, r"\(.*[?\n].*\): ")
+                self.assertEqual(len(said.splitlines()), 1)
+        self.assertNotIn("new.db", os.listdir(self.home))
+
     def test_a_backup_replaces_no_file_and_needs_a_database(self):
         self.bad(3, "there is no database", "backup", "copy.db")
         with Server(data=self.data):
             self.good("backup", "copy.db")
             self.bad(3, "is there already", "backup", "copy.db")
-            self.bad(3, "cannot make", "backup", "no/copy.db")
+            self.bad(3, "cannot make no/copy.db: ", "backup", "no/copy.db")
         self.bad(2, "say where", "backup")
         self.bad(2, "say from what", "restore")
         self.assertEqual([n for n in os.listdir(self.home) if ".tmp" in n], [])
