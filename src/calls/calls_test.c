@@ -1,5 +1,6 @@
 #include "calls/calls.h"
 
+#include "store/internal.h"
 #include "test/lib/house_stage.h"
 
 static char answer[HOUSE_ANSWER_MAX];
@@ -40,6 +41,90 @@ TEST(nothing_is_left_open_of_what_was_answered)
     CHECK_INT(h.calls.by_id.n, 0);
     CHECK(list_is_empty(&h.calls.open) && list_is_empty(&h.calls.gone) &&
           list_is_empty(&h.calls.dead));
+    house_fini(&h);
+}
+
+/* Lists that take for ever. */
+
+/* Open a house with a feed that has no end: none of it is ever behind
+ * anybody's place, so reading a page never comes to one either. */
+static void open_endless(struct house *h)
+{
+    static const struct store_sabotage patient = {.read_ms = 1000 * 1000};
+    char path[128];
+    sqlite3 *sql;
+
+    house_init(h);
+    house_close(h);
+    snprintf(path, sizeof(path), "%s/%s", h->folder, DB_NAME);
+    store_sabotage(&patient);
+    h->has_threads = true;
+    house_open(h);
+    CHECK(sqlite3_open(path, &sql) == SQLITE_OK);
+    CHECK(db_exec(sql, "ALTER TABLE feed RENAME TO old; CREATE VIEW feed AS "
+                       "WITH RECURSIVE f(n) AS (SELECT -1 UNION ALL "
+                       "SELECT n - 1 FROM f) SELECT n AS seq, at_ms, "
+                       "type, task_id, conversation_id, agent, requester, "
+                       "root_user, data FROM f LEFT JOIN old ON old.seq = n") ==
+          SQLITE_OK);
+    CHECK(sqlite3_close(sql) == SQLITE_OK);
+}
+
+/* Turn, without any time passing, until fd has a reply: its status. */
+static int status_of(struct house *h, int fd)
+{
+    ssize_t n;
+
+    do {
+        loop_turn(&h->loop);
+        n = recv(fd, answer, sizeof(answer) - 1, 0);
+    } while (n < 0 && errno == EAGAIN);
+    answer[n > 0 ? n : 0] = '\0';
+    return n > 12 ? (int)strtol(answer + 9, NULL, 10) : 0;
+}
+
+static void reset(int fd)
+{
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)) == 0);
+    close(fd);
+}
+
+static size_t n_listings(const struct house *h)
+{
+    size_t n = 0;
+
+    for (struct list_node *l = list_first(&h->calls.listings); l;
+         l = list_next(&h->calls.listings, l))
+        n++;
+    return n;
+}
+
+TEST(a_token_has_eight_lists_at_a_time_and_who_leaves_is_forgotten)
+{
+    struct house h;
+    int fds[9];
+
+    open_endless(&h);
+    for (size_t i = 0; i < 9; i++) {
+        fds[i] = house_connect(&h);
+        house_send(&h, fds[i], "GET /api/feed", "", "");
+        while (i < 8 && n_listings(&h) <= i)
+            loop_turn(&h.loop);
+    }
+    CHECK_INT(status_of(&h, fds[8]), 503);
+    CHECK(strstr(answer, "\"overloaded\"") && strstr(answer, "eight lists"));
+    CHECK_INT(n_listings(&h), 8);
+    for (int i = 0; i < 9; i++) /* only half closed, it were owed a reply */
+        reset(fds[i]);
+    /* Also the one that is being read, for ever. */
+    while (!list_is_empty(&h.calls.listings))
+        loop_turn(&h.loop);
+    fds[0] = house_connect(&h);
+    house_send(&h, fds[0], "GET /api/users", "", "");
+    CHECK_INT(status_of(&h, fds[0]), 200);
+    close(fds[0]);
     house_fini(&h);
 }
 

@@ -1,4 +1,4 @@
-#include "store/store.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -226,4 +226,41 @@ bool store_folder_is_ours(struct str path)
     if (fd >= 0)
         close(fd);
     return fd >= 0;
+}
+
+static int open_mark(struct str folder, int flags)
+{
+    char path[DB_PATH_MAX];
+
+    if (db_path(path, folder, MARK_NAME, NULL) != OK)
+        return -1;
+    return open(path, flags | O_CLOEXEC, 0600);
+}
+
+/* In place: so few bytes are written whole or not at all. */
+void mark_write(struct str folder, int64_t epoch)
+{
+    int fd = open_mark(folder, O_WRONLY | O_CREAT);
+
+    if (fd < 0)
+        return;
+    if (dprintf(fd, "%019lld\n", (long long)epoch) > 0)
+        (void)fsync(fd);
+    close(fd);
+}
+
+int64_t mark_read(struct str folder)
+{
+    int fd = open_mark(folder, O_RDONLY);
+    char text[20];
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+    int64_t epoch = 0;
+
+    if (fd >= 0)
+        close(fd);
+    for (int i = 0; i < 19 && n == 20; i++)
+        epoch = text[i] >= '0' && text[i] <= '9' && epoch <= EPOCH_MAX
+                    ? epoch * 10 + text[i] - '0'
+                    : EPOCH_MAX + 1;
+    return epoch <= EPOCH_MAX ? epoch : 0;
 }

@@ -150,7 +150,9 @@ MUST_USE enum err store_backup(struct str folder, struct str file,
 /* Make `file` the database of a folder, which the caller holds. The file is
  * checked first, whole. What the folder had before is kept beside it under
  * the name put into `kept` (empty when there was nothing). A crash on the way
- * leaves the one or the other, never a mixture. */
+ * leaves the one or the other, never a mixture. The next epoch is larger than
+ * any that either has had, as far as the old one can be read; if it cannot,
+ * all is well (OK) and why says what was done about it. */
 MUST_USE enum err store_restore(const struct store_folder *f, struct str file,
                                 char kept[256], store_progress *progress,
                                 void *ctx, struct why *why);

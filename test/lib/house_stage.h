@@ -35,6 +35,7 @@ struct house {
     struct calls calls;
     struct access_token token; /* of admin */
     bool is_stopped;
+    bool has_threads; /* set while it is closed: the store has its threads */
 };
 
 static const struct schema *const house_schemas[] = {
@@ -103,7 +104,7 @@ static inline void house_open_store(struct house *h)
                               .schemas = house_schemas,
                               .n_schemas = 3,
                               .max_waiting = 1000,
-                              .is_inline = true,
+                              .is_inline = !h->has_threads,
                               .loop = &h->loop,
                               .on_committed = house_committed,
                               .on_fatal = house_failed,
