@@ -64,6 +64,8 @@ enum exit_status {
       "this server does not speak that")                                       \
     X(OVERLOADED, "overloaded", 503, -32000, EXIT_UNREACHABLE,                 \
       "the server is at its limit; try again in a moment")                     \
+    X(TOO_SLOW, "query_too_slow", 503, -32000, EXIT_REFUSED,                   \
+      "finding that takes too long; narrow it, or ask for fewer at a time")    \
     X(STOPPING, "stopping", 503, -32000, EXIT_UNREACHABLE,                     \
       "the server is shutting down; try again in a moment")                    \
     X(HTTP_VERSION, "http_version", 505, -32000, EXIT_REFUSED,                 \

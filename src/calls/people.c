@@ -320,8 +320,6 @@ void call_tokens_post(struct call *c)
 
 void call_tokens_delete(struct call *c)
 {
-    bool is_admin = caller_is_admin(&c->caller);
-    struct str name = caller_name(&c->caller);
     struct why why = {""};
     enum err e = speak_nothing(c->rq->body, &why);
     struct open *o;
@@ -333,7 +331,7 @@ void call_tokens_delete(struct call *c)
     o = begin_change(c);
     if (!o)
         return;
-    e = access_token_revoke(c->calls->access, o->change, c->param,
-                            is_admin ? STR("") : name, name, c->now_ms, &why);
+    e = access_token_revoke(c->calls->access, o->change, c->param, &c->caller,
+                            c->now_ms, &why);
     submit(o, e, &why, answer_nothing);
 }

@@ -9,9 +9,10 @@
  *     query_order(&q, TASK_SEQ, true);
  *
  * A listing goes on behind the last row it has, by the column it is ordered
- * by, which is what a cursor is. Values are copied into the query and rows
- * live in it. Threads: one at a time; the store has it between read and
- * done. */
+ * by, which is what a cursor is. A question for one row in no order is a
+ * look-up: it is for what a key or an index finds at once, and never waits
+ * behind listings. Values are copied into the query and rows live in it.
+ * Threads: one at a time; the store has it between read and done. */
 
 #include "base/arena.h"
 #include "base/list.h"
@@ -32,14 +33,16 @@ struct query {
     enum err build_error;
 
     /* What was found. */
-    enum err err; /* OK; ERR_LIMIT: rows too large; ERR_TIMEOUT; ERR_NOMEM;
-                   * ERR_OVERLOADED; ERR_STOPPING; ERR_IO */
+    enum err err; /* OK; ERR_LIMIT: rows too large; ERR_TOO_SLOW: given up;
+                   * ERR_GONE: forgotten; ERR_BUSY: another program has the
+                   * lock; ERR_NOMEM; ERR_OVERLOADED; ERR_STOPPING; ERR_IO */
     struct row *rows;
     size_t n_rows;
     bool has_more; /* the limit cut it off, or a page's worth of bytes did */
 
     /* The store's. */
     struct list_node node;
+    bool is_waiting; /* nobody has begun to read it */
     void (*done)(struct query *q, void *ctx);
     void *ctx;
 };
@@ -58,6 +61,11 @@ void query_if(struct query *q, uint8_t column, enum compare compare,
 void query_if_any(struct query *q, const uint8_t *columns, size_t n,
                   enum compare compare, struct value v);
 void query_order(struct query *q, uint8_t column, bool is_descending);
+
+static inline bool query_is_lookup(const struct query *q)
+{
+    return q->limit == 1 && q->order_by < 0;
+}
 
 static inline int64_t row_int(const struct row *r, uint8_t column)
 {

@@ -28,7 +28,7 @@ enum {
     BATCH_BYTES = 8 * 1024 * 1024,
     GIVE_UP_AFTER = 8, /* txs in a row that found no space, each alone */
     CHECKPOINT_PAGES = 1000,
-    RESTART_PAGES = 16384, /* 64 MiB: readers may be waited for a moment */
+    RESTART_PAGES = 16384, /* 64 MiB: readers are asked to make way */
     RESTART_MS = 50,
 };
 
@@ -366,33 +366,32 @@ void db_write(struct db *db, struct list *batch)
     db->log_bytes = (int64_t)db->log_pages * DB_PAGE_BYTES;
 }
 
-/* Passive unless the log is long: that never waits for anybody. The log then
- * begins anew with the next commit, if nobody is reading from it. */
-static int checkpoint(struct db *db, int *n_log, int *n_done)
+static int checkpoint(struct db *db, int mode, int *n_log, int *n_done)
 {
-    int busy_ms = db->sabotage.busy_ms ? db->sabotage.busy_ms : DB_BUSY_MS;
-    int mode = db->log_pages < RESTART_PAGES ? SQLITE_CHECKPOINT_PASSIVE
-                                             : SQLITE_CHECKPOINT_TRUNCATE;
     int code;
 
-    if (FAULT("store.checkpoint.full"))
-        return SQLITE_FULL;
-    if (FAULT("store.checkpoint.io"))
-        return SQLITE_IOERR_FSYNC;
-    if (mode != SQLITE_CHECKPOINT_PASSIVE)
-        sqlite3_busy_timeout(db->sql, RESTART_MS);
     errno = 0;
-    code = sqlite3_wal_checkpoint_v2(db->sql, "main", mode, n_log, n_done);
+    code =
+        FAULT("store.checkpoint.full") ? SQLITE_FULL
+        : FAULT("store.checkpoint.io")
+            ? SQLITE_IOERR_FSYNC
+            : sqlite3_wal_checkpoint_v2(db->sql, "main", mode, n_log, n_done);
     db->last_errno = errno;
-    sqlite3_busy_timeout(db->sql, busy_ms);
+    if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY &&
+        (code & 0xff) != SQLITE_NOMEM && !is_for_room(db, code))
+        db_kill(db, "folding the log into", code);
     return code;
 }
 
+/* Passive: that never waits for anybody. The log then begins anew with the
+ * next commit, if nobody is reading from it. */
 bool db_checkpoint(struct db *db)
 {
-    int every = db->sabotage.checkpoint_pages ? db->sabotage.checkpoint_pages
-                                              : CHECKPOINT_PAGES;
-    int n_log = 0, n_done = 0, code;
+    const struct store_sabotage *sab = &db->sabotage;
+    int every =
+        sab->checkpoint_pages ? sab->checkpoint_pages : CHECKPOINT_PAGES;
+    int restart = sab->restart_pages ? sab->restart_pages : RESTART_PAGES;
+    int n_log = 0, n_done = 0;
 
     if (db->log_pages + every < db->checkpoint_at) /* it began anew */
         db->checkpoint_at = every;
@@ -401,14 +400,29 @@ bool db_checkpoint(struct db *db)
     if (db->is_dead || (db->log_pages < db->checkpoint_at && !db->needs_room))
         return false;
     db->needs_room = false;
-    code = checkpoint(db, &n_log, &n_done);
+    if (checkpoint(db, SQLITE_CHECKPOINT_PASSIVE, &n_log, &n_done) == SQLITE_OK)
+        db->log_bytes = (int64_t)(n_log - n_done) * DB_PAGE_BYTES;
     /* While somebody keeps reading the log only grows: try again when it has
      * grown by as much, not after every commit. */
     db->checkpoint_at = db->log_pages + every;
-    if (code == SQLITE_OK)
-        db->log_bytes = (int64_t)(n_log - n_done) * DB_PAGE_BYTES;
-    else if ((code & 0xff) != SQLITE_BUSY && (code & 0xff) != SQLITE_NOMEM &&
-             !is_for_room(db, code))
-        db_kill(db, "folding the log into", code);
+    db->wants_restart = !db->is_dead && db->log_pages >= restart;
     return true;
+}
+
+void db_restart_log(struct db *db)
+{
+    int busy_ms = db->sabotage.busy_ms ? db->sabotage.busy_ms : DB_BUSY_MS;
+    int n_log = 0, n_done = 0, code;
+
+    db->wants_restart = false;
+    if (db->is_dead)
+        return;
+    /* Another program may be reading, a backup above all. */
+    sqlite3_busy_timeout(db->sql, RESTART_MS);
+    code = checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE, &n_log, &n_done);
+    sqlite3_busy_timeout(db->sql, busy_ms);
+    if (code != SQLITE_OK)
+        return;
+    db->log_pages = 0;
+    db->log_bytes = 0;
 }

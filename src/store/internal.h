@@ -44,6 +44,8 @@ struct store_sabotage {
     int max_pages;           /* the database may not become larger */
     int batch_txs;           /* at most so many in one transaction */
     int checkpoint_pages;    /* fold the log in at so many */
+    int restart_pages;       /* and have it begin anew at so many */
+    bool never_pauses;       /* readers do not make way for that */
 };
 
 #ifdef WITH_FAULTS
@@ -114,9 +116,10 @@ struct db {
     void (*before_commit)(void *ctx, struct list *batch);
     void *ctx;
 
-    int log_pages;     /* in the log after the last commit */
-    int checkpoint_at; /* so many of them */
-    bool needs_room;   /* a batch found none: folding the log in may help */
+    int log_pages;      /* in the log after the last commit */
+    int checkpoint_at;  /* so many of them */
+    bool needs_room;    /* a batch found none: folding the log in may help */
+    bool wants_restart; /* the log is long: db_restart_log when nobody reads */
 
     /* Counted for store_stats. */
     int64_t n_batches, n_rows, batch_us, sync_us, log_bytes, data_bytes;
@@ -143,8 +146,12 @@ void db_gather(const struct db *db, struct list *batch, struct list *from);
 void db_write(struct db *db, struct list *batch);
 
 /* Fold the log into the database if it has grown: when nobody waits. False:
- * there was no need. */
+ * there was no need. Sets wants_restart. */
 bool db_checkpoint(struct db *db);
+
+/* Fold in the rest and cut the log off. Does nothing, after a moment, while
+ * anybody is reading. */
+void db_restart_log(struct db *db);
 
 /* Run SQL without values. Returns SQLite's code. */
 MUST_USE int db_exec(sqlite3 *sql, const char *text);
@@ -181,6 +188,7 @@ struct reader {
     int64_t limit_ms;
     uint64_t deadline_ns;
     atomic_bool *is_stopping; /* whoever closes the store is waiting */
+    atomic_bool is_given_up;  /* nobody wants to know this any more */
 };
 
 MUST_USE enum err reader_open(struct reader *r, const char *path,

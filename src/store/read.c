@@ -18,7 +18,8 @@ static int on_progress(void *ctx)
 {
     const struct reader *r = ctx;
 
-    return atomic_load(r->is_stopping) || uv_hrtime() >= r->deadline_ns;
+    return atomic_load(r->is_stopping) || atomic_load(&r->is_given_up) ||
+           uv_hrtime() >= r->deadline_ns;
 }
 
 enum err reader_open(struct reader *r, const char *path,
@@ -123,9 +124,11 @@ static enum err err_of(const struct reader *r, int code)
     switch (code & 0xff) {
     case SQLITE_NOMEM: return ERR_NOMEM;
     case SQLITE_TOOBIG: return ERR_LIMIT;
-    case SQLITE_BUSY:
+    case SQLITE_BUSY: return ERR_BUSY;
     case SQLITE_INTERRUPT:
-        return atomic_load(r->is_stopping) ? ERR_STOPPING : ERR_TIMEOUT;
+        return atomic_load(r->is_stopping)    ? ERR_STOPPING
+               : atomic_load(&r->is_given_up) ? ERR_GONE
+                                              : ERR_TOO_SLOW;
     default: return ERR_IO;
     }
 }

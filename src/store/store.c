@@ -1,14 +1,15 @@
 /* Queues, threads and handing over.
  *
- * Why sharing this is safe. There are three threads: the loop's, on which
+ * Why sharing this is safe. There are four threads: the loop's, on which
  * every function of store.h is called and every callback runs; the writer; and
- * the reader. A tx, or a query, is always in exactly one list, and the list
- * says whose it is:
+ * two readers, one in each lane: look-ups never wait behind listings. A tx, or
+ * a query, is always in exactly one list (or is the one being read), and the
+ * list says whose it is:
  *
- *     loop's own      under the lock        the thread's own, on its stack
+ *     loop's own      under the lock        the thread's own
  *     submitted   ->  to_write         ->   batch
  *     (callback)  <-  written          <-
- *     asked       ->  to_read          ->   one
+ *     asked       ->  to_read          ->   running
  *     (callback)  <-  found            <-
  *
  * Whoever moves one from list to list across a column holds the lock; whoever
@@ -16,16 +17,37 @@
  * The lock is what makes the writes of one side visible to the other. Nothing
  * is copied, and nothing is locked while SQLite works.
  *
+ * A query that is forgotten is taken out of `asked` or `to_read` again, which
+ * `is_waiting` says it is in; that changes under the lock alone. One that is
+ * being read stays where it is: which one that is (`running`) is known under
+ * the lock, and all the loop does is set a flag that the reader looks at now
+ * and then. The flag is cleared under the lock before the next one runs.
+ *
  * The connection that writes (`db`) is the writer's from the moment its thread
- * is started until it is joined; that one which reads (`reader`) is the
- * reader's likewise; `look` stays the loop's. Before and after, and inline,
- * they are the loop's. What the loop wants to know of the db (figures, whether
- * it is dead) is copied under the lock after each batch.
+ * is started until it is joined; those that read are their lanes' likewise;
+ * `look` stays the loop's. Before and after, and inline, they are the loop's.
+ * What the loop wants to know of the db (figures, whether it is dead) is
+ * copied under the lock after each batch.
  *
  * What the loop submits goes over once, at the end of its turn: so a turn that
  * accepts a hundred messages wakes the writer once and has them in one batch.
  * What is written comes back with one wake-up per batch. A checkpoint comes
  * after that, so nobody waits for it but the next batch.
+ *
+ * The log begins anew only at a moment in which nobody reads. Two lanes that
+ * are never empty have no such moment and the log would fill the disk. So when
+ * it is long the writer asks for quiet (`wants_quiet`) and goes on writing.
+ * Listings make way at once, between two of them; look-ups only when no
+ * listing is being read, since they are short and the last listing may be
+ * long. Whoever ends a read then wakes the writer, which cuts the log off
+ * between two batches and lets everybody go on:
+ *
+ *     listings   [ being read ]  -- wait --                     [ next …
+ *     look-ups   [ ][ ] [ ][ ][ ]  - wait -                     [ ][ ] …
+ *     writer     [ batch ][ batch ][ batch ][ cut the log off ] [ batch …
+ *
+ * So the writer never waits for a reader, a look-up waits for one batch and
+ * the cut, and the log grows by what is written during one listing.
  *
  * What would break it: a callback on another thread than the loop's, a second
  * user of one connection, or a list that is looked at without the lock. */
@@ -42,15 +64,32 @@ struct bell {
     struct store *store;
 };
 
+enum { LOOKUPS, LISTINGS, N_LANES };
+
+/* A thread that reads, and what waits for it. */
+struct lane {
+    struct store *store;
+    struct reader reader; /* the thread's */
+    struct list asked;    /* the loop's: in this turn */
+
+    /* Under the lock. */
+    uv_cond_t wakes;
+    struct list to_read;
+    struct query *running; /* NULL: nothing is being read */
+
+    uv_thread_t thread;
+    bool has_cond, has_thread;
+};
+
 struct store {
     struct store_opts opts; /* its folder and schemas are not kept */
     struct db db;           /* the writer's */
-    struct reader reader;   /* the reader's */
     struct reader look;     /* the loop's */
+    struct lane lanes[N_LANES];
     int64_t epoch;
 
     /* The loop's. */
-    struct list submitted, asked;             /* in this turn */
+    struct list submitted;                    /* in this turn */
     struct list refused_txs, refused_queries; /* not even begun */
     size_t n_txs, n_queries;                  /* not given back yet */
     struct loop_job end_of_turn;
@@ -60,15 +99,16 @@ struct store {
 
     /* Shared, under the lock. */
     uv_mutex_t lock;
-    uv_cond_t writer_wakes, reader_wakes;
-    struct list to_write, written, to_read, found;
+    uv_cond_t writer_wakes;
+    struct list to_write, written, found;
+    bool wants_quiet;           /* the log is long: readers make way */
     struct store_stats figures; /* the writer's part of them */
     struct why why;
     bool is_dead;
 
     atomic_bool is_stopping; /* set once, under the lock; read anywhere */
-    bool has_lock, has_writer, has_reader;
-    uv_thread_t writer_thread, reader_thread;
+    bool has_lock, has_writer;
+    uv_thread_t writer_thread;
 };
 
 /* Copy what others want to know about the db. With the lock. */
@@ -104,28 +144,49 @@ static void hand_back_txs(struct store *s, struct list *batch)
     ring(s);
 }
 
-static void hand_back_queries(struct store *s, struct list *queries)
+/* Copy what others want to know after the log was folded in. With the lock. */
+static void note_log(struct store *s)
 {
-    uv_mutex_lock(&s->lock);
-    list_append_all(&s->found, queries);
-    uv_mutex_unlock(&s->lock);
-    ring(s);
+    bool was_dead = s->is_dead;
+
+    note_figures(s);
+    if (was_dead != s->is_dead)
+        ring(s);
 }
 
 static void write_batch(struct store *s, struct list *batch)
 {
-    bool was_dead;
-
     db_write(&s->db, batch);
     hand_back_txs(s, batch);
-    was_dead = s->db.is_dead;
     if (!db_checkpoint(&s->db))
         return;
+    /* Inline nobody is reading now; with threads, they are asked first. */
+    if (s->db.wants_restart &&
+        (s->opts.is_inline || s->db.sabotage.never_pauses))
+        db_restart_log(&s->db);
     uv_mutex_lock(&s->lock);
-    note_figures(s);
+    s->wants_quiet |= s->db.wants_restart; /* until restart_log */
+    note_log(s);
     uv_mutex_unlock(&s->lock);
-    if (was_dead != s->db.is_dead)
-        ring(s);
+}
+
+/* Whether the readers have made way. With the lock. */
+static bool is_quiet(const struct store *s)
+{
+    return s->wants_quiet && !s->lanes[LOOKUPS].running &&
+           !s->lanes[LISTINGS].running;
+}
+
+/* With the lock, but not while it is done: wants_quiet keeps readers out. */
+static void restart_log(struct store *s)
+{
+    uv_mutex_unlock(&s->lock);
+    db_restart_log(&s->db);
+    uv_mutex_lock(&s->lock);
+    s->wants_quiet = false;
+    note_log(s);
+    for (int i = 0; i < N_LANES; i++)
+        uv_cond_signal(&s->lanes[i].wakes);
 }
 
 static void run_writer(void *ctx)
@@ -136,10 +197,15 @@ static void run_writer(void *ctx)
     list_init(&batch);
     uv_mutex_lock(&s->lock);
     for (;;) {
-        while (list_is_empty(&s->to_write) && !s->is_stopping)
+        while (list_is_empty(&s->to_write) && !is_quiet(s) && !s->is_stopping)
             uv_cond_wait(&s->writer_wakes, &s->lock);
-        if (list_is_empty(&s->to_write))
-            break; /* stopping, and all is written */
+        if (is_quiet(s))
+            restart_log(s);
+        if (list_is_empty(&s->to_write)) {
+            if (s->is_stopping)
+                break; /* and all is written */
+            continue;
+        }
         db_gather(&s->db, &batch, &s->to_write);
         uv_mutex_unlock(&s->lock);
         write_batch(s, &batch);
@@ -148,25 +214,48 @@ static void run_writer(void *ctx)
     uv_mutex_unlock(&s->lock);
 }
 
+/* With the lock. */
+static bool must_wait(const struct lane *l)
+{
+    const struct store *s = l->store;
+    bool makes_way = l == &s->lanes[LISTINGS] || !s->lanes[LISTINGS].running;
+
+    return list_is_empty(&l->to_read) || (s->wants_quiet && makes_way);
+}
+
+/* The next to be read, and from here on forgetting it is another matter. With
+ * the lock. */
+static struct query *begin_next(struct lane *l)
+{
+    struct query *q = LIST_OF(list_pop(&l->to_read), struct query, node);
+
+    q->is_waiting = false;
+    l->running = q;
+    atomic_store(&l->reader.is_given_up, false);
+    return q;
+}
+
 static void run_reader(void *ctx)
 {
-    struct store *s = ctx;
-    struct list one;
-    struct list_node *n;
+    struct lane *l = ctx;
+    struct store *s = l->store;
+    struct query *q;
 
-    list_init(&one);
     uv_mutex_lock(&s->lock);
     for (;;) {
-        while (list_is_empty(&s->to_read) && !s->is_stopping)
-            uv_cond_wait(&s->reader_wakes, &s->lock);
+        while (must_wait(l) && !s->is_stopping)
+            uv_cond_wait(&l->wakes, &s->lock);
         if (s->is_stopping)
             break; /* what is left is given back unread */
-        n = list_pop(&s->to_read);
+        q = begin_next(l);
         uv_mutex_unlock(&s->lock);
-        reader_find(&s->reader, LIST_OF(n, struct query, node));
-        list_append(&one, n);
-        hand_back_queries(s, &one);
+        reader_find(&l->reader, q);
         uv_mutex_lock(&s->lock);
+        l->running = NULL;
+        list_append(&s->found, &q->node);
+        if (is_quiet(s))
+            uv_cond_signal(&s->writer_wakes);
+        ring(s);
     }
     uv_mutex_unlock(&s->lock);
 }
@@ -243,45 +332,47 @@ static void ack_early(void *ctx, struct list *batch)
 /* Give over what gathered during the turn, waking each thread once. */
 static void hand_over(struct store *s)
 {
-    bool has_txs = !list_is_empty(&s->submitted);
-    bool has_queries = !list_is_empty(&s->asked);
-
-    if (!has_txs && !has_queries)
-        return;
     uv_mutex_lock(&s->lock);
-    list_append_all(&s->to_write, &s->submitted);
-    list_append_all(&s->to_read, &s->asked);
-    uv_mutex_unlock(&s->lock);
-    if (has_txs)
+    if (!list_is_empty(&s->submitted))
         uv_cond_signal(&s->writer_wakes);
-    if (has_queries)
-        uv_cond_signal(&s->reader_wakes);
+    list_append_all(&s->to_write, &s->submitted);
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
+        if (!list_is_empty(&l->asked))
+            uv_cond_signal(&l->wakes);
+        list_append_all(&l->to_read, &l->asked);
+    }
+    uv_mutex_unlock(&s->lock);
 }
 
 /* Inline: what the threads would do. */
 static void work(struct store *s)
 {
-    struct list txs, queries, batch;
-    struct list_node *n;
+    struct list txs, batch;
 
     list_init(&txs);
-    list_init(&queries);
     list_init(&batch);
     list_append_all(&txs, &s->submitted);
-    list_append_all(&queries, &s->asked);
     while (!list_is_empty(&txs)) {
         db_gather(&s->db, &batch, &txs);
         write_batch(s, &batch);
     }
-    for (n = list_first(&queries); n; n = list_next(&queries, n))
-        reader_find(&s->reader, LIST_OF(n, struct query, node));
-    if (!list_is_empty(&queries))
-        hand_back_queries(s, &queries);
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
+        list_append_all(&l->to_read, &l->asked);
+        while (!list_is_empty(&l->to_read)) {
+            struct query *q = begin_next(l);
+
+            reader_find(&l->reader, q);
+            l->running = NULL;
+            list_append(&s->found, &q->node);
+        }
+    }
 }
 
 static bool has_work(const struct store *s)
 {
-    return !list_is_empty(&s->submitted) || !list_is_empty(&s->asked) ||
+    return !list_is_empty(&s->submitted) ||
+           !list_is_empty(&s->lanes[LOOKUPS].asked) ||
+           !list_is_empty(&s->lanes[LISTINGS].asked) ||
            !list_is_empty(&s->refused_txs) ||
            !list_is_empty(&s->refused_queries);
 }
@@ -352,8 +443,41 @@ void store_read(struct store *s, struct query *q,
     e = refusal(s, ++s->n_queries);
     if (e)
         q->err = e;
-    list_append(e ? &s->refused_queries : &s->asked, &q->node);
+    q->is_waiting = !e;
+    list_append(e                    ? &s->refused_queries
+                : query_is_lookup(q) ? &s->lanes[LOOKUPS].asked
+                                     : &s->lanes[LISTINGS].asked,
+                &q->node);
     wake(s);
+}
+
+/* Give back unread. The loop has it, and it is in no list. */
+static void refuse_query(struct store *s, struct query *q, enum err e)
+{
+    q->is_waiting = false;
+    q->err = e;
+    q->rows = NULL;
+    q->n_rows = 0;
+    q->has_more = false;
+    list_append(&s->refused_queries, &q->node);
+}
+
+void store_forget(struct store *s, struct query *q)
+{
+    bool is_waiting;
+
+    uv_mutex_lock(&s->lock);
+    is_waiting = q->is_waiting;
+    if (is_waiting)
+        list_remove(&q->node);
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++)
+        if (l->running == q)
+            atomic_store(&l->reader.is_given_up, true);
+    uv_mutex_unlock(&s->lock);
+    if (is_waiting) {
+        refuse_query(s, q, ERR_GONE);
+        wake(s);
+    }
 }
 
 enum err store_look(struct store *s, struct query *q)
@@ -394,17 +518,17 @@ static enum err init_lock(struct store *s)
 {
     if (FAULT("store.lock_init") || uv_mutex_init(&s->lock) != 0)
         return ERR_NOMEM;
-    if (uv_cond_init(&s->writer_wakes) != 0)
-        goto no_writer;
-    if (uv_cond_init(&s->reader_wakes) != 0)
-        goto no_reader;
+    if (uv_cond_init(&s->writer_wakes) != 0) {
+        uv_mutex_destroy(&s->lock);
+        return ERR_NOMEM;
+    }
     s->has_lock = true;
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
+        l->has_cond = uv_cond_init(&l->wakes) == 0;
+        if (!l->has_cond)
+            return ERR_NOMEM;
+    }
     return OK;
-no_reader:
-    uv_cond_destroy(&s->writer_wakes);
-no_writer:
-    uv_mutex_destroy(&s->lock);
-    return ERR_NOMEM;
 }
 
 static enum err hang_bell(struct store *s)
@@ -427,9 +551,9 @@ static void on_bell_closed(uv_handle_t *h)
     free(LIST_OF(h, struct bell, async));
 }
 
-static bool start(uv_thread_t *t, void (*run)(void *), struct store *s)
+static bool start(uv_thread_t *t, void (*run)(void *), void *ctx)
 {
-    return !FAULT("store.thread") && uv_thread_create(t, run, s) == 0;
+    return !FAULT("store.thread") && uv_thread_create(t, run, ctx) == 0;
 }
 
 /* Threads are last: they ask no FAULT before there is work. */
@@ -440,9 +564,14 @@ static enum err start_threads(struct store *s, struct why *why)
     if (e)
         return why_err(why, e, "out of memory");
     s->has_writer = start(&s->writer_thread, run_writer, s);
-    s->has_reader = s->has_writer && start(&s->reader_thread, run_reader, s);
-    return s->has_reader ? OK
-                         : why_err(why, ERR_NOMEM, "cannot start a thread");
+    if (!s->has_writer)
+        return why_err(why, ERR_NOMEM, "cannot start a thread");
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
+        l->has_thread = start(&l->thread, run_reader, l);
+        if (!l->has_thread)
+            return why_err(why, ERR_NOMEM, "cannot start a thread");
+    }
+    return OK;
 }
 
 static void stop_threads(struct store *s)
@@ -450,24 +579,34 @@ static void stop_threads(struct store *s)
     uv_mutex_lock(&s->lock);
     atomic_store(&s->is_stopping, true);
     uv_cond_signal(&s->writer_wakes);
-    uv_cond_signal(&s->reader_wakes);
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++)
+        if (l->has_cond)
+            uv_cond_signal(&l->wakes);
     uv_mutex_unlock(&s->lock);
     if (s->has_writer)
         uv_thread_join(&s->writer_thread);
-    if (s->has_reader)
-        uv_thread_join(&s->reader_thread);
-    s->has_writer = s->has_reader = false;
+    s->has_writer = false;
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
+        if (l->has_thread)
+            uv_thread_join(&l->thread);
+        l->has_thread = false;
+    }
 }
 
 static void init_lists(struct store *s)
 {
     struct list *const lists[] = {
-        &s->submitted, &s->asked,   &s->refused_txs, &s->refused_queries,
-        &s->to_write,  &s->written, &s->to_read,     &s->found,
+        &s->submitted, &s->refused_txs, &s->refused_queries,
+        &s->to_write,  &s->written,     &s->found,
     };
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         list_init(lists[i]);
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
+        l->store = s;
+        list_init(&l->asked);
+        list_init(&l->to_read);
+    }
 }
 
 static void take_down(struct store *s)
@@ -475,12 +614,15 @@ static void take_down(struct store *s)
     if (s->has_lock)
         stop_threads(s);
     reader_close(&s->look);
-    reader_close(&s->reader);
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
+        reader_close(&l->reader);
+        if (l->has_cond)
+            uv_cond_destroy(&l->wakes);
+    }
     db_close(&s->db); /* the last to leave: it folds the log in */
     if (s->bell)
         uv_close((uv_handle_t *)&s->bell->async, on_bell_closed);
     if (s->has_lock) {
-        uv_cond_destroy(&s->reader_wakes);
         uv_cond_destroy(&s->writer_wakes);
         uv_mutex_destroy(&s->lock);
     }
@@ -502,8 +644,9 @@ static enum err open_all(struct store *s, struct why *why)
         s->db.before_commit = ack_early;
         s->db.ctx = s;
     }
-    e = reader_open(&s->reader, s->db.files[DB_MAIN].path, &s->is_stopping,
-                    why);
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES && !e; l++)
+        e = reader_open(&l->reader, s->db.files[DB_MAIN].path, &s->is_stopping,
+                        why);
     if (!e && !s->opts.is_inline)
         e = start_threads(s, why);
     return e;
@@ -538,10 +681,9 @@ static void give_back_rest(struct store *s)
 {
     struct list_node *n;
 
-    while ((n = list_pop(&s->to_read))) {
-        LIST_OF(n, struct query, node)->err = ERR_STOPPING;
-        list_append(&s->refused_queries, n);
-    }
+    for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++)
+        while ((n = list_pop(&l->to_read)))
+            refuse_query(s, LIST_OF(n, struct query, node), ERR_STOPPING);
     do
         give_back(s);
     while (has_work(s));

@@ -8,7 +8,7 @@
  * mean. A tx that was reported as committed is on the disk, synced: a crash or
  * a power cut one instant later does not undo it.
  *
- *     loop                    writer thread              reader thread
+ *     loop                    writer thread              reader threads
  *     store_submit  ------->  what gathered during
  *                             the last sync: one
  *                             transaction, a savepoint
@@ -107,6 +107,11 @@ void store_submit(struct store *s, struct tx *tx,
 /* Takes q until done. */
 void store_read(struct store *s, struct query *q,
                 void (*done)(struct query *q, void *ctx), void *ctx);
+
+/* Who asked q, which was not given back yet, has left: done comes soon, as
+ * ever. What nobody has begun to read, nobody will; what is being read is cut
+ * short. Its err is then ERR_GONE; what was found by now comes as it is. */
+void store_forget(struct store *s, struct query *q);
 
 /* The same at once, on this thread: for starting up and the command line.
  * Returns q->err. */

@@ -200,8 +200,8 @@ TEST(every_fault_keeps_what_was_acknowledged_and_halves_nothing)
 /* One by one, so that a fault has another place in its batch. */
 TEST(every_fault_does_so_too_in_batches_of_one)
 {
-    static const struct store_sabotage busy = {.checkpoint_pages = 1,
-                                               .batch_txs = 1};
+    static const struct store_sabotage busy = {
+        .checkpoint_pages = 1, .restart_pages = 1, .batch_txs = 1};
 
     sweep(&busy);
 }

@@ -3,6 +3,8 @@
 #include "store/internal.h"
 #include "test/lib/store_stage.h"
 
+#include <sys/stat.h>
+
 static void stage_opts(struct store_opts *opts)
 {
     (void)opts;
@@ -170,4 +172,224 @@ TEST(each_sees_its_own_writes_with_many_at_work)
     CHECK_INT(count(&feed), EACH * LANES);
     CHECK(store_stats(store).batches_total < EACH * LANES);
     leave();
+}
+
+/* Somebody reads for long. */
+
+/* From now on reading the feed takes so many steps (0: it never ends). */
+static void make_long(int n_steps)
+{
+    char path[256], text[512];
+    sqlite3 *sql;
+
+    snprintf(text, sizeof(text),
+             "DROP TABLE feed; CREATE VIEW feed AS WITH RECURSIVE "
+             "f(seq, what) AS (SELECT 1, 'x' UNION ALL SELECT seq + 1, 'x' "
+             "FROM f WHERE seq <> %d) SELECT seq, what FROM f, thing",
+             n_steps);
+    snprintf(path, sizeof(path), "%s/%s", stage_root, DB_NAME);
+    CHECK(sqlite3_open(path, &sql) == SQLITE_OK);
+    CHECK(db_exec(sql, text) == SQLITE_OK);
+    CHECK(sqlite3_close(sql) == SQLITE_OK);
+}
+
+static void open_endless(void)
+{
+    static const struct store_sabotage patient = {
+        .read_ms = 1000 * 1000, .checkpoint_pages = 10, .restart_pages = 20};
+
+    store_sabotage(&patient);
+    open_store();
+    make_thing("a", 1);
+    make_long(0);
+}
+
+static enum err endless_err; /* OK: it is not back */
+
+static void on_endless(struct query *q, void *ctx)
+{
+    (void)ctx;
+    CHECK(q->err);
+    endless_err = q->err;
+    query_fini(q);
+    loop_stop(&loop);
+}
+
+static void ask_endless(struct query *q)
+{
+    query_init(q, &feed, 5);
+    query_if(q, FEED_WHAT, IS, value_text(STR("y")));
+    store_read(store, q, on_endless, NULL);
+}
+
+/* n of the thing "a", by a look-up. */
+static int64_t look_up(void)
+{
+    int64_t n = -1;
+    struct query q;
+
+    query_init(&q, &thing, 1);
+    query_if(&q, THING_ID, IS, value_text(STR("a")));
+    CHECK(find(&q) == OK);
+    if (q.n_rows)
+        n = row_int(q.rows, THING_N);
+    query_fini(&q);
+    return n;
+}
+
+TEST(a_listing_without_end_holds_up_neither_look_ups_nor_writing)
+{
+    struct query endless;
+
+    open_endless();
+    ask_endless(&endless);
+    for (int i = 1; i < 100; i++) { /* the log wants to begin anew */
+        CHECK_INT(look_up(), i);
+        CHECK_INT(add_to_a(1, 0), TX_COMMITTED);
+    }
+    CHECK(store_stats(store).log_bytes > 20 * DB_PAGE_BYTES);
+    store_forget(store, &endless);
+    while (!endless_err)
+        loop_run(&loop);
+    CHECK_INT(endless_err, ERR_GONE);
+    /* Nobody reads: now it does, and listings go on. */
+    CHECK_INT(n_of("a"), 100);
+    CHECK(store_stats(store).log_bytes < 20 * DB_PAGE_BYTES);
+    leave();
+}
+
+TEST(who_left_is_not_read_for_even_behind_a_listing_without_end)
+{
+    static struct query others[10];
+    struct query endless;
+    int n;
+
+    open_endless();
+    ask_endless(&endless);
+    CHECK_INT(look_up(), 1);
+    for (int i = 0; i < 10; i++) {
+        query_init(&others[i], &thing, 5);
+        ask(&others[i]);
+    }
+    CHECK_INT(look_up(), 1); /* they are handed over by now */
+    n = n_done;
+    for (int i = 0; i < 10; i++)
+        store_forget(store, &others[i]);
+    wait_for(n + 10); /* and the endless one still goes on */
+    CHECK_INT(endless_err, OK);
+    for (int i = 0; i < 10; i++) {
+        CHECK(others[i].err == ERR_GONE && others[i].n_rows == 0);
+        query_fini(&others[i]);
+    }
+    close_store();
+    CHECK_INT(endless_err, ERR_STOPPING);
+    loop_fini(&loop);
+}
+
+/* The log, while both lanes are never empty. Each tx waits for a listing that
+ * came back, so how fast anybody is does not matter. */
+enum { READERS = 6, LOG_TXS = 60, LOG_TX_BYTES = 100 * 1024 };
+
+static struct query readers[READERS];
+static struct tx log_tx;
+static int n_log_txs;
+static int64_t n_lists, n_lists_at_tx, longest_log;
+static bool is_log_tx_out;
+
+static void read_again(int i);
+static void write_more(void);
+
+static int64_t log_file_bytes(void)
+{
+    char path[256];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s/%s-wal", stage_root, DB_NAME);
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+static void on_read_again(struct query *q, void *ctx)
+{
+    bool is_list = !query_is_lookup(q);
+
+    (void)ctx;
+    CHECK_INT(q->err, OK);
+    query_fini(q);
+    if (n_log_txs == LOG_TXS) {
+        if (--n_lanes_left == 0)
+            loop_stop(&loop);
+        return;
+    }
+    n_lists += is_list;
+    if (!is_log_tx_out && n_lists > n_lists_at_tx)
+        write_more();
+    read_again((int)(q - readers));
+}
+
+/* The first half of them are listings, the others look-ups; all of them are
+ * long. */
+static void read_again(int i)
+{
+    query_init(&readers[i], &feed, i < READERS / 2 ? 5 : 1);
+    query_if(&readers[i], FEED_WHAT, IS, value_text(STR("y")));
+    store_read(store, &readers[i], on_read_again, NULL);
+}
+
+static void on_log_tx(struct tx *tx, void *ctx)
+{
+    (void)ctx;
+    CHECK_INT(tx->result, TX_COMMITTED);
+    tx_fini(tx);
+    is_log_tx_out = false;
+    n_log_txs++;
+    if (log_file_bytes() > longest_log)
+        longest_log = log_file_bytes();
+}
+
+static void write_more(void)
+{
+    static char bytes[LOG_TX_BYTES];
+    struct tx_op *op;
+
+    memset(bytes, n_log_txs, sizeof(bytes)); /* or nothing were changed */
+    is_log_tx_out = true;
+    n_lists_at_tx = n_lists;
+    tx_init(&log_tx);
+    op = tx_update(&log_tx, &thing);
+    tx_if(op, THING_ID, IS, value_text(STR("0")));
+    tx_set(op, THING_DATA, value_blob((struct str){bytes, sizeof(bytes)}));
+    store_submit(store, &log_tx, on_log_tx, NULL);
+}
+
+/* How long the log became. */
+static int64_t read_and_write(bool never_pauses)
+{
+    struct store_sabotage how = {.synchronous = "OFF",
+                                 .checkpoint_pages = 50,
+                                 .restart_pages = 150,
+                                 .never_pauses = never_pauses};
+
+    store_sabotage(&how);
+    open_store();
+    make_thing("0", 0);
+    make_long(50000);
+    n_lanes_left = READERS;
+    for (int i = 0; i < READERS; i++)
+        read_again(i);
+    while (n_lanes_left)
+        loop_run(&loop);
+    leave();
+    return longest_log;
+}
+
+enum { LOG_BOUND = 400 * DB_PAGE_BYTES };
+
+TEST(the_log_stays_bounded_while_everybody_keeps_reading)
+{
+    CHECK(read_and_write(false) < LOG_BOUND);
+}
+
+TEST(and_would_not_if_nobody_made_way)
+{
+    CHECK(read_and_write(true) > LOG_BOUND);
 }

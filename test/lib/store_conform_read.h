@@ -88,7 +88,7 @@ static inline int page_of(int wanted, bool is_odd, int after, bool is_down,
 {
     static const uint8_t either[] = {THING_ID, THING_NOTE};
     int step = is_down ? -1 : 1, at = after, last = -1;
-    char id[8], cursor[8];
+    char id[16], cursor[16];
     struct query q;
     size_t n = 0;
 
@@ -262,6 +262,134 @@ TEST(a_look_needs_no_loop)
     make_thing("b", 5);
     query_init(&q, &thing, 5);
     CHECK(store_look(store, &q) == OK && q.n_rows == 2);
+    query_fini(&q);
+    leave();
+}
+
+TEST(a_question_that_is_forgotten_comes_back_once_and_unread)
+{
+    static struct query qs[20];
+
+    open_store();
+    make_thing("a", 1);
+    n_done = 0;
+    for (int i = 0; i < 20; i++) {
+        query_init(&qs[i], &thing, i % 3 ? 5 : 1);
+        ask(&qs[i]);
+    }
+    is_submitting = true; /* nothing comes before the call has returned */
+    for (int i = 0; i < 20; i += 2) {
+        store_forget(store, &qs[i]);
+        store_forget(store, &qs[i]); /* twice is harmless */
+    }
+    is_submitting = false;
+    CHECK_INT(n_done, 0);
+    wait_for(20);
+    for (int i = 0; i < 20; i++) {
+        CHECK_INT(qs[i].err, i % 2 ? OK : ERR_GONE);
+        CHECK_INT(qs[i].n_rows, i % 2);
+        query_fini(&qs[i]);
+    }
+    CHECK_INT(n_of("a"), 1);
+    CHECK_INT(n_done, 21);
+    leave();
+}
+
+/* Forgotten at some moment or other: whoever had it, it comes back once. */
+static struct query forgotten[64];
+static int n_came[64];
+
+static inline void on_forgotten(struct query *q, void *ctx)
+{
+    int i = (int)(q - forgotten);
+
+    (void)ctx;
+    n_came[i]++;
+    CHECK(q->err == OK || q->err == ERR_GONE);
+    for (int j = i + 1; j < 64; j += 2)
+        if (!n_came[j])
+            store_forget(store, &forgotten[j]);
+    n_done++;
+    loop_stop(&loop);
+}
+
+TEST(questions_may_be_forgotten_at_any_moment)
+{
+    open_store();
+    make_noted_things();
+    for (int round = 0; round < 20; round++) {
+        n_done = 0;
+        memset(n_came, 0, sizeof(n_came));
+        for (int i = 0; i < 64; i++) {
+            query_init(&forgotten[i], &thing, i % 3 ? 100 : 1);
+            store_read(store, &forgotten[i], on_forgotten, NULL);
+        }
+        wait_for(64);
+        for (int i = 0; i < 64; i++) {
+            CHECK_INT(n_came[i], 1);
+            query_fini(&forgotten[i]);
+        }
+    }
+    CHECK_INT(n_of("07"), 1);
+    leave();
+}
+
+TEST(what_closing_finds_forgotten_comes_back_too)
+{
+    struct query q;
+
+    open_store();
+    query_init(&q, &thing, 1);
+    ask(&q);
+    store_forget(store, &q);
+    close_store();
+    CHECK(n_done == 1 && q.err == ERR_GONE);
+    query_fini(&q);
+    loop_fini(&loop);
+}
+
+static int n_listed, n_listed_before_lookup;
+
+static inline void on_listed(struct query *q, void *ctx)
+{
+    n_listed++;
+    on_query(q, ctx);
+}
+
+static inline void on_looked_up(struct query *q, void *ctx)
+{
+    CHECK(q->err == OK && q->n_rows == 1);
+    n_listed_before_lookup = n_listed;
+    on_query(q, ctx);
+}
+
+TEST(a_look_up_does_not_wait_behind_listings)
+{
+    static struct query lists[400];
+    struct query q;
+
+    open_store();
+    tx_init(&single);
+    for (int i = 0; i < 5000; i++) {
+        char id[8];
+
+        snprintf(id, sizeof(id), "%d", i);
+        add_thing(&single, id, i);
+    }
+    CHECK_INT(end(), TX_COMMITTED);
+    n_done = 0;
+    for (int i = 0; i < 400; i++) {
+        query_init(&lists[i], &thing, 50);
+        query_if(&lists[i], THING_N, IS, value_int(-1)); /* has no index */
+        store_read(store, &lists[i], on_listed, NULL);
+    }
+    query_init(&q, &thing, 1);
+    query_if(&q, THING_ID, IS, value_text(STR("7")));
+    store_read(store, &q, on_looked_up, NULL);
+    wait_for(401);
+    CHECK(n_listed == 400 && n_listed_before_lookup < 400);
+    for (int i = 0; i < 400; i++)
+        query_fini(&lists[i]);
     query_fini(&q);
     leave();
 }
