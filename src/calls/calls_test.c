@@ -75,6 +75,29 @@ TEST(a_repeat_whose_task_is_no_longer_kept_is_told_that_it_is_gone)
     house_fini(&h);
 }
 
+TEST(a_repeated_turn_whose_task_is_no_longer_kept_is_gone_too)
+{
+    struct house h;
+    char further[128];
+
+    house_init(&h);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "", hello, answer), 200);
+    snprintf(further, sizeof(further), "{\"text\":\"y\",\"task_id\":\"%.31s\"}",
+             strstr(answer, "task_0"));
+    CHECK_INT(house_ask(&h, "POST /api/messages", "Idempotency-Key: k\r\n",
+                        further, answer),
+              200);
+    house_pass_ms(&h, 60 * 1000);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "Idempotency-Key: k\r\n",
+                        further, answer),
+              410);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "Idempotency-Key: k2\r\n",
+                        further, answer),
+              404);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "", further, answer), 404);
+    house_fini(&h);
+}
+
 /* A cancel that loses to another end, and by the time it looks again a further
  * turn goes on. The task waits behind another of its conversation all along. */
 
