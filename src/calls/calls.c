@@ -125,10 +125,17 @@ static void clear_body(struct calls *c)
     buf_clear(&c->body);
 }
 
+/* What is said to one person is kept nowhere in between. */
+static const struct http_header no_store = {STR("Cache-Control"),
+                                            STR("no-store")};
+
 void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
 {
-    struct http_reply r = {
-        .status = status, .content_type = type, .body = buf_str(&c->body)};
+    struct http_reply r = {.status = status,
+                           .content_type = type,
+                           .headers = &no_store,
+                           .n_headers = 1,
+                           .body = buf_str(&c->body)};
 
     if (c->body.over) {
         log_error(c->log, "calls.answer_too_large", LOG_I("status", status));
@@ -144,22 +151,25 @@ static void refuse_with(struct calls *c, uint64_t id, enum err e,
                         const struct http_header *header)
 {
     int status = err_row(e)->http_status;
-    struct http_header retry = {STR("Retry-After"), STR("1")};
-    struct http_header bearer = {STR("WWW-Authenticate"), STR("Bearer")};
-    struct http_reply r = {
-        .status = status, .content_type = SPEAK_JSON, .n_headers = 1};
+    struct http_header headers[2] = {no_store};
+    struct http_reply r = {.status = status,
+                           .content_type = SPEAK_JSON,
+                           .headers = headers,
+                           .n_headers = 2};
 
     clear_body(c);
     speak_error(&c->body, e, message, details);
     /* Without memory even for that, the status alone has to do. */
     r.body = c->body.over ? STR("") : buf_str(&c->body);
     if (status == 503)
-        r.headers = &retry;
+        headers[1] = (struct http_header){STR("Retry-After"), STR("1")};
     else if (status == 401)
-        r.headers = &bearer;
+        headers[1] =
+            (struct http_header){STR("WWW-Authenticate"), STR("Bearer")};
+    else if (header)
+        headers[1] = *header;
     else
-        r.headers = header;
-    r.n_headers = r.headers ? 1 : 0;
+        r.n_headers = 1;
     net_reply(c->net, id, &r);
     clear_body(c); /* whoever is answered next begins with nothing */
 }

@@ -197,6 +197,11 @@ static enum err read_message(struct call *c, struct msg *m)
     struct buf meaning;
     enum err e;
 
+    /* Whoever has a key that came out empty means to be protected. */
+    if (key.p && !key.n)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "the Idempotency-Key header is empty: give a key, or "
+                       "leave it out");
     buf_init(&meaning, SPEAK_MEANING_MAX);
     e = speak_message(m, c->rq->body, key, &meaning);
     if (!e)

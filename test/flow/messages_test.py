@@ -297,6 +297,13 @@ class Keys(Shared):
         self.refused(self.server.send("x", "Idempotency-Key: k6",
                                       "Idempotency-Key: k6"),
                      400, "bad_request", "once")
+        self.refused(self.server.send("x", "Idempotency-Key:"),
+                     400, "bad_request", "empty")
+
+    def test_answers_are_kept_nowhere(self):
+        for answer in (self.server.send("x"), self.server.send(""),
+                       self.server.call("GET", "/api/me", token="none")):
+            self.assertEqual(answer.headers["cache-control"], "no-store")
 
     def test_a_key_belongs_to_its_user(self):
         anna = self.server.user("anna")
