@@ -564,7 +564,7 @@ static enum err run(struct server *s, struct why *why)
     warn_of_loss(s);
     e = make_first_admin(s, why);
     if (!e)
-        store_folder_mark(&s->folder);
+        store_folder_set_used(&s->folder);
     if (!e)
         e = say_listening(s, why);
     if (e)

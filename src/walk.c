@@ -197,8 +197,10 @@ static void on_task_row(struct query *q, void *ctx)
     struct query row = *q; /* the message may need another, or be gone */
     struct task before;
 
-    if (row.err || !row.rows) {
-        refuse(m, row.err ? row.err : ERR_NOT_FOUND);
+    if (row.err) {
+        refuse(m, row.err);
+    } else if (!row.rows) { /* never there, or retention was */
+        ask_for_key(m, ERR_NOT_FOUND);
     } else {
         task_from_row(&before, row.rows);
         accept_turn(m, &before);

@@ -59,11 +59,12 @@ struct calls {
     struct arena scratch;         /* of the call being taken */
 
     /* live.c: what is open. */
-    struct map by_id; /* request id -> struct open */
-    struct list open; /* all of them; the first is looked at next */
-    struct list gone; /* nobody is there, but something of theirs is out */
-    struct list dead; /* to be freed at the end of the turn */
-    size_t n_sweep;   /* still to be looked at in this sweep */
+    struct map by_id;     /* request id -> struct open */
+    struct list open;     /* all of them; the first is looked at next */
+    struct list gone;     /* nobody is there, but something of theirs is out */
+    struct list dead;     /* to be freed at the end of the turn */
+    struct list listings; /* those whose list the store is reading */
+    size_t n_sweep;       /* still to be looked at in this sweep */
     struct timer sweep_timer;
     struct loop_job sweep_job, reap_job;
     /* events.c: the result that was written last, as an event. */

@@ -1,5 +1,7 @@
 #include "calls/calls.h"
 
+#include "store/internal.h"
+#include "task/internal.h"
 #include "test/lib/house_stage.h"
 
 static char answer[HOUSE_ANSWER_MAX];
@@ -40,6 +42,227 @@ TEST(nothing_is_left_open_of_what_was_answered)
     CHECK_INT(h.calls.by_id.n, 0);
     CHECK(list_is_empty(&h.calls.open) && list_is_empty(&h.calls.gone) &&
           list_is_empty(&h.calls.dead));
+    house_fini(&h);
+}
+
+/* Lists that take for ever. */
+
+/* Open a house with a feed that has no end: none of it is ever behind
+ * anybody's place, so reading a page never comes to one either. */
+static void open_endless(struct house *h)
+{
+    static const struct store_sabotage patient = {.read_ms = 1000 * 1000};
+    char path[128];
+    sqlite3 *sql;
+
+    house_init(h);
+    house_close(h);
+    snprintf(path, sizeof(path), "%s/%s", h->folder, DB_NAME);
+    store_sabotage(&patient);
+    h->has_threads = true;
+    house_open(h);
+    CHECK(sqlite3_open(path, &sql) == SQLITE_OK);
+    CHECK(db_exec(sql, "ALTER TABLE feed RENAME TO old; CREATE VIEW feed AS "
+                       "WITH RECURSIVE f(n) AS (SELECT -1 UNION ALL "
+                       "SELECT n - 1 FROM f) SELECT n AS seq, at_ms, "
+                       "type, task_id, conversation_id, agent, requester, "
+                       "root_user, data FROM f LEFT JOIN old ON old.seq = n") ==
+          SQLITE_OK);
+    CHECK(sqlite3_close(sql) == SQLITE_OK);
+}
+
+/* Turn, without any time passing, until fd has a reply: its status. */
+static int status_of(struct house *h, int fd)
+{
+    ssize_t n;
+
+    do {
+        loop_turn(&h->loop);
+        n = recv(fd, answer, sizeof(answer) - 1, 0);
+    } while (n < 0 && errno == EAGAIN);
+    answer[n > 0 ? n : 0] = '\0';
+    return n > 12 ? (int)strtol(answer + 9, NULL, 10) : 0;
+}
+
+static void reset(int fd)
+{
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)) == 0);
+    close(fd);
+}
+
+static size_t n_listings(const struct house *h)
+{
+    size_t n = 0;
+
+    for (struct list_node *l = list_first(&h->calls.listings); l;
+         l = list_next(&h->calls.listings, l))
+        n++;
+    return n;
+}
+
+TEST(a_token_has_eight_lists_at_a_time_and_who_leaves_is_forgotten)
+{
+    struct house h;
+    int fds[9];
+
+    open_endless(&h);
+    for (size_t i = 0; i < 9; i++) {
+        fds[i] = house_connect(&h);
+        house_send(&h, fds[i], "GET /api/feed", "", "");
+        while (i < 8 && n_listings(&h) <= i)
+            loop_turn(&h.loop);
+    }
+    CHECK_INT(status_of(&h, fds[8]), 503);
+    CHECK(strstr(answer, "\"overloaded\"") && strstr(answer, "eight lists"));
+    CHECK_INT(n_listings(&h), 8);
+    for (int i = 0; i < 9; i++) /* only half closed, it were owed a reply */
+        reset(fds[i]);
+    /* Also the one that is being read, for ever. */
+    while (!list_is_empty(&h.calls.listings))
+        loop_turn(&h.loop);
+    fds[0] = house_connect(&h);
+    house_send(&h, fds[0], "GET /api/users", "", "");
+    CHECK_INT(status_of(&h, fds[0]), 200);
+    close(fds[0]);
+    house_fini(&h);
+}
+
+/* Keys outlive the tasks they stand for. */
+
+static const char *const hello =
+    "{\"text\":\"x\",\"executor\":{\"name\":\"echo\"}}";
+
+TEST(a_repeat_whose_task_is_no_longer_kept_is_told_that_it_is_gone)
+{
+    static const char *const accepts[] = {"Idempotency-Key: k\r\n",
+                                          "Idempotency-Key: k\r\n"
+                                          "Accept: text/event-stream\r\n"};
+    struct house h;
+
+    house_init(&h); /* which keeps nothing that is over */
+    CHECK_INT(house_ask(&h, "POST /api/messages", accepts[0], hello, answer),
+              200);
+    house_pass_ms(&h, 60 * 1000);
+    CHECK_INT(house_ask(&h, "GET /api/tasks", "", "", answer), 200);
+    CHECK(strstr(answer, "\"items\":[]"));
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(
+            house_ask(&h, "POST /api/messages", accepts[i], hello, answer),
+            410);
+        CHECK(strstr(answer, "\"code\":\"gone\""));
+        CHECK(strstr(answer, "key was used") && strstr(answer, "new key"));
+    }
+    house_pass_ms(&h, TASK_KEY_MS);
+    CHECK_INT(house_ask(&h, "POST /api/messages", accepts[0], hello, answer),
+              200);
+    house_fini(&h);
+}
+
+TEST(a_repeated_turn_whose_task_is_no_longer_kept_is_gone_too)
+{
+    struct house h;
+    char further[128];
+
+    house_init(&h);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "", hello, answer), 200);
+    snprintf(further, sizeof(further), "{\"text\":\"y\",\"task_id\":\"%.31s\"}",
+             strstr(answer, "task_0"));
+    CHECK_INT(house_ask(&h, "POST /api/messages", "Idempotency-Key: k\r\n",
+                        further, answer),
+              200);
+    house_pass_ms(&h, 60 * 1000);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "Idempotency-Key: k\r\n",
+                        further, answer),
+              410);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "Idempotency-Key: k2\r\n",
+                        further, answer),
+              404);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "", further, answer), 404);
+    house_fini(&h);
+}
+
+/* A cancel that loses to another end, and by the time it looks again a further
+ * turn goes on. The task waits behind another of its conversation all along. */
+
+struct race {
+    struct house *h;
+    struct task_change *end;
+    struct msg *further;
+    bool is_further_accepted;
+};
+
+static void on_further(struct msg *m, void *ctx)
+{
+    CHECK(m->err == OK);
+    ((struct race *)ctx)->is_further_accepted = true;
+    msg_free(m);
+}
+
+/* It has ended: the next turn is asked for, and the task leaves memory
+ * as it does at the end of a turn of the loop. */
+static void on_end_kept(struct tx *tx, void *ctx)
+{
+    struct race *r = ctx;
+    struct tasks *tasks = walk_tasks(r->h->walk);
+
+    CHECK(tx->result == TX_COMMITTED);
+    task_changed(tasks, r->end);
+    walk_message(r->h->walk, r->further, on_further, r);
+    tasks->free_job.run(&tasks->free_job);
+    task_change_free(r->end);
+}
+
+static void begin_race(struct race *r, struct house *h, struct str task_id)
+{
+    struct task_result done = {.status = TASK_EXPIRED,
+                               .error_code = STR("expired"),
+                               .error = STR("late")};
+    char header[96];
+    struct caller who;
+    struct why why;
+    enum err e;
+
+    snprintf(header, sizeof(header), "Bearer %s", h->token.text);
+    CHECK(access_judge(h->access, str_of(header), h->time.wall_ms, &who,
+                       &why) == OK);
+    *r = (struct race){.h = h, .further = msg_new(&who, h->time.wall_ms)};
+    r->further->call.text = STR("again");
+    r->further->call.task_id = task_id;
+    r->further->call.priority = PRIORITY_NORMAL;
+    r->end = task_change_new(walk_tasks(h->walk), task_id, &done, &e);
+    CHECK(r->end);
+    store_submit(h->store, &r->end->tx, on_end_kept, r);
+}
+
+TEST(a_cancel_that_comes_too_late_leaves_the_next_turn_alone)
+{
+    static const char *const endless =
+        "{\"text\":\"x\",\"executor\":{\"name\":\"never\"},\"wait_ms\":0,"
+        "\"conversation_id\":\"c\"}";
+    struct house h;
+    struct race r;
+    const struct task *t;
+    char line[96], id[64];
+    int fd;
+
+    house_init(&h);
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(house_ask(&h, "POST /api/messages", "", endless, answer),
+                  202);
+    snprintf(id, sizeof(id), "%.31s", strstr(answer, "task_0"));
+    snprintf(line, sizeof(line), "POST /api/tasks/%s/cancel", id);
+    fd = house_connect(&h);
+    house_pass_ms(&h, 0); /* it is connected: both come in one turn */
+    house_send(&h, fd, line, "", "");
+    begin_race(&r, &h, str_of(id));
+    house_reply(&h, fd, answer, sizeof(answer));
+    close(fd);
+    CHECK(r.is_further_accepted);
+    CHECK(strstr(answer, " 409 ") && strstr(answer, "task_is_over"));
+    t = task_find(walk_tasks(h.walk), str_of(id));
+    CHECK(t && t->turn == 2 && !task_is_over(t->status));
     house_fini(&h);
 }
 

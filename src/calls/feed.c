@@ -87,7 +87,7 @@ static void read_page(struct open *o, int64_t after, bool is_for_all,
     if (!is_for_all)
         query_if_any(q, whose, 2, IS, value_text(caller_name(&o->caller)));
     query_order(q, FEED_SEQ, is_last);
-    open_read(o, q, is_last ? on_last : on_page);
+    open_list(o, q, is_last ? on_last : on_page);
 }
 
 /* The oldest entry there is behind where they are: what lies between may have

@@ -60,6 +60,8 @@ struct open {
     unsigned n_looks;
     look_found *found, *then_found;
     void (*then)(struct open *o); /* when a query is back */
+    struct query *asked;          /* with the store now, or NULL */
+    struct list_node listing;     /* in calls.listings */
 
     /* A task: whoever waits for one, watches one or asks about one. */
     struct id task_id, message_id;
@@ -132,6 +134,10 @@ MUST_USE bool open_back(struct open *o);
 
 /* Ask the store; `then` is called unless nobody is there any more. */
 void open_read(struct open *o, struct query *q, void (*then)(struct open *o));
+
+/* The same for a list, which may take long: one token may have a few of them
+ * at a time, and more are refused. The last thing to do with o. */
+void open_list(struct open *o, struct query *q, void (*then)(struct open *o));
 
 /* Another kind from here on. */
 void open_becomes(struct open *o, enum open_kind kind);

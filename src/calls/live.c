@@ -21,6 +21,7 @@
 enum {
     SWEEP_MS = 500,
     SWEEP_AT_ONCE = 4096,
+    LISTS_MAX = 8, /* for one token at a time: the others want to read too */
 };
 
 /* Life and death. */
@@ -89,6 +90,8 @@ static void leave(struct open *o)
     list_append(o->is_out ? &c->gone : &c->dead, &o->node);
     if (!o->is_out)
         loop_at_end(c->loop, &c->reap_job);
+    else if (o->asked)
+        store_forget(c->store, o->asked);
 }
 
 void open_quiet(struct open *o)
@@ -172,7 +175,7 @@ void open_becomes(struct open *o, enum open_kind kind)
  * it is that now is not the moment, or that it is our fault. */
 static enum err as_told(enum err e)
 {
-    if (e == ERR_TIMEOUT)
+    if (e == ERR_BUSY)
         return ERR_OVERLOADED;
     return e == ERR_LIMIT ? ERR_INTERNAL : e;
 }
@@ -181,7 +184,9 @@ static void on_read(struct query *q, void *ctx)
 {
     struct open *o = ctx;
 
-    if (q->err)
+    o->asked = NULL;
+    list_remove(&o->listing);
+    if (q->err && q->err != ERR_GONE)
         log_warn(o->calls->log, "calls.not_read",
                  LOG_C("table", q->table->name),
                  LOG_C("because", err_row(q->err)->wording));
@@ -193,8 +198,35 @@ static void on_read(struct query *q, void *ctx)
 void open_read(struct open *o, struct query *q, void (*then)(struct open *o))
 {
     o->then = then;
+    o->asked = q;
     open_out(o);
     store_read(o->calls->store, q, on_read, o);
+}
+
+/* How many lists a token has with the store. There are a few of them in all,
+ * or the store is at its limit: they are counted where they are. */
+static size_t lists_of(const struct calls *c, const struct id *token)
+{
+    size_t n = 0;
+
+    for (struct list_node *l = list_first(&c->listings); l;
+         l = list_next(&c->listings, l))
+        n += strcmp(LIST_OF(l, struct open, listing)->caller.token_id.text,
+                    token->text) == 0;
+    return n;
+}
+
+void open_list(struct open *o, struct query *q, void (*then)(struct open *o))
+{
+    if (lists_of(o->calls, &o->caller.token_id) >= LISTS_MAX) {
+        open_refuse(o, ERR_OVERLOADED,
+                    STR("eight lists are being read for this token; wait for "
+                        "one of them"),
+                    STR(""));
+        return;
+    }
+    list_append(&o->calls->listings, &o->listing);
+    open_read(o, q, then);
 }
 
 /* Answers. */
@@ -415,6 +447,7 @@ void live_init(struct calls *c, const uint64_t seed[2])
     list_init(&c->open);
     list_init(&c->gone);
     list_init(&c->dead);
+    list_init(&c->listings);
     c->sweep_timer.fire = on_sweep_timer;
     c->sweep_job.run = sweep;
     c->reap_job.run = reap;

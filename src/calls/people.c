@@ -214,7 +214,7 @@ void call_users_list(struct call *c)
     if (!o)
         return;
     query_if(&o->query, USER_REMOVED_MS, IS, value_null());
-    open_read(o, &o->query, on_users);
+    open_list(o, &o->query, on_users);
 }
 
 /* Tokens. */
@@ -259,7 +259,7 @@ void call_tokens_list(struct call *c)
     query_if(&o->query, TOKEN_REVOKED_MS, IS, value_null());
     if (user.p)
         query_if(&o->query, TOKEN_USER, IS, value_text(user));
-    open_read(o, &o->query, on_tokens);
+    open_list(o, &o->query, on_tokens);
 }
 
 static void on_token_made(struct open *o)

@@ -245,7 +245,7 @@ void call_tasks_list(struct call *c)
     if (cursor)
         query_if(&o->query, TASK_SEQ, IS_LESS, value_int(cursor));
     query_order(&o->query, TASK_SEQ, true);
-    open_read(o, &o->query, on_page);
+    open_list(o, &o->query, on_page);
 }
 
 /* No more of one. */

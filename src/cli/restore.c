@@ -8,7 +8,7 @@
 const struct arg_option cli_restore_options[] = {CLI_DATA_OPTIONS, {0}};
 
 static void say_done(struct cli *c, const struct store_folder *f,
-                     const char *kept)
+                     const char *kept, const char *remark)
 {
     struct json_out o = json_out(&c->out);
 
@@ -19,6 +19,8 @@ static void say_done(struct cli *c, const struct store_folder *f,
                  STR_ARG(cli_tamed(c, c->args.operands[0])));
         if (kept[0])
             buf_addf(&c->out, "what was there before is kept as %s\n", kept);
+        if (remark[0])
+            buf_addf(&c->out, "%s\n", remark);
         return;
     }
     json_open(&o, '{');
@@ -27,6 +29,11 @@ static void say_done(struct cli *c, const struct store_folder *f,
     json_key(&o, STR("kept"));
     if (kept[0])
         json_put_str(&o, str_of(kept));
+    else
+        json_put_null(&o);
+    json_key(&o, STR("remark"));
+    if (remark[0])
+        json_put_str(&o, str_of(remark));
     else
         json_put_null(&o);
     json_close(&o, '}');
@@ -56,7 +63,7 @@ enum exit_status cli_restore(struct cli *c)
     if (e)
         status = cli_error(c, e, "%s", why.text);
     else
-        say_done(c, &f, kept);
+        say_done(c, &f, kept, why.text);
     store_folder_close(&f);
     return e ? status : EXIT_DONE;
 }

@@ -163,7 +163,7 @@ static const struct setting rows[] = {
      .preset = "[]", .elements = &host_elements,
      .what = "The names this server goes by, beside localhost and addresses; "
              "with a port, only with that one. Requests to other names are "
-             "refused."},
+             "refused, all but /healthz and /readyz."},
     {"http.allowedOrigins", AT(http.allowed_origins), .type = &type_list,
      .preset = "[]", .elements = &origin_elements,
      .what = "The web pages that may call, beside the server's own."},

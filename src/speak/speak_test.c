@@ -310,6 +310,14 @@ TEST(an_event_is_one_line_of_data)
               "\"root_user\":null,\"data\":{   \"a\": \"\\n\" }}\n\n");
 }
 
+TEST(a_feed_that_went_back_says_from_where_to_where)
+{
+    struct json_out o = fresh();
+
+    speak_feed_gap(&o, INT64_MAX, 0);
+    CHECK_STR(buf_str(&out), "{\"after\":9223372036854775807,\"newest\":0}");
+}
+
 TEST(a_place_in_the_events_is_two_numbers)
 {
     static const char *const bad[] = {"",

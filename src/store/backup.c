@@ -12,7 +12,15 @@
  * Restoring has one trap. SQLite applies whatever log lies beside a database,
  * whoever wrote it; the log of the old database beside the new one would ruin
  * it. So the old log is folded into the old database first, and gone from the
- * folder, durably, before the new one takes its name. */
+ * folder, durably, before the new one takes its name.
+ *
+ * And one promise to keep: an epoch never comes twice. The count of starts
+ * goes back with the database, so the larger of the two is written into the
+ * new one before it has its name. A mark beside the database tells what it was
+ * if the database cannot; without either, in a new folder above all, a margin
+ * is added: as many starts nobody makes between two backups. The time of day
+ * would be larger still, but epochs are multiplied further up and must stay
+ * small. */
 #include "store/internal.h"
 
 #include <errno.h>
@@ -29,6 +37,7 @@ enum {
     PAGES_PER_STEP = 1024,
     COPIED_PERMILLE = 800,              /* the rest is checking */
     LOOK_BYTES_MAX = 256 * 1024 * 1024, /* a second or so */
+    EPOCH_MARGIN = 1000,
 };
 
 struct progress {
@@ -512,6 +521,79 @@ static enum err put_aside(const char *folder, const char *path, char kept[256],
     return e ? e : sync_folder_of(path, why);
 }
 
+/* The last epoch of a database; 0 when it is empty. */
+static enum err read_epoch(sqlite3 *sql, const char *path, int64_t *out,
+                           struct why *why)
+{
+    bool is_empty = false;
+    enum err e = schema_look(sql, path, &is_empty, why);
+    int code;
+
+    *out = 0;
+    if (e || is_empty)
+        return e;
+    code = db_ask(sql, "SELECT value FROM signalbox_meta WHERE kind = 'epoch'",
+                  out);
+    return code == SQLITE_OK ? OK : db_say(sql, code, path, why);
+}
+
+/* The last epoch of what the folder has; 0: not known. `remark` says so if
+ * the database should know it. */
+static enum err old_epoch(const char *folder, const char *path, int64_t *out,
+                          struct why *remark, struct why *why)
+{
+    int64_t mark = mark_read(str_of(folder));
+    sqlite3 *sql = NULL;
+    int code;
+    enum err e;
+
+    *out = mark;
+    if (!has_bytes(path))
+        return OK;
+    code = open_source(&sql, path, 0);
+    e = code == SQLITE_OK ? read_epoch(sql, path, out, why)
+                          : db_say(NULL, code, path, why);
+    sqlite3_close(sql);
+    if (e && e != ERR_BAD_CONFIG)
+        return e;
+    if (e || *out < 0 || *out > EPOCH_MAX) {
+        *out = 0;
+        why_err(remark, OK,
+                "how often the old database was started cannot be read%s",
+                mark ? "; that was taken from " MARK_NAME
+                     : ": a thousand starts were added to those of the "
+                       "backup, so that none counts twice");
+    }
+    if (mark > *out)
+        *out = mark;
+    return OK;
+}
+
+/* Write into the copy at `path` that it was started at least as often as the
+ * old database. Nobody knows its name yet: it needs no journal, which a crash
+ * would leave behind for the next one of that name. */
+static enum err raise_epoch(const char *path, int64_t old, struct why *why)
+{
+    sqlite3 *sql = NULL;
+    char margin[16], text[256];
+    enum err e = OK;
+    int code = FAULT("store.restore.epoch")
+                   ? SQLITE_FULL
+                   : db_connect(&sql, path, SQLITE_OPEN_READWRITE);
+
+    snprintf(margin, sizeof(margin), " + %d", EPOCH_MARGIN);
+    snprintf(text, sizeof(text),
+             "PRAGMA journal_mode=OFF; UPDATE signalbox_meta SET value = "
+             "max(value%s, %lld) WHERE kind = 'epoch'",
+             old ? "" : margin, (long long)old);
+    if (code == SQLITE_OK)
+        code = db_exec(sql, text);
+    if (code != SQLITE_OK)
+        e = db_say(sql, code, path, why);
+    sqlite3_close(sql);
+    return e ? e : sync_path(path, 0, why);
+}
+
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -538,6 +620,8 @@ enum err store_restore(const struct store_folder *f, struct str file,
                         .shown = to,
                         .is_restore = true,
                         .progress = {progress, ctx}};
+    struct why remark = {""};
+    int64_t old;
     enum err e = as_path(from, file, "", why);
 
     kept[0] = '\0';
@@ -555,9 +639,15 @@ enum err store_restore(const struct store_folder *f, struct str file,
     e = copy(&c, why);
     if (e)
         return e;
-    e = put_aside(f->path, to, kept, why);
+    e = old_epoch(f->path, to, &old, &remark, why);
+    if (!e)
+        e = raise_epoch(unnamed, old, why);
+    if (!e)
+        e = put_aside(f->path, to, kept, why);
     if (!e)
         e = take_place(unnamed, to, why);
+    if (!e && why)
+        *why = remark;
     if (e)
         unlink(unnamed);
     else
@@ -595,16 +685,10 @@ static int open_to_look(sqlite3 **sql, const char *path, bool has_log)
 static enum err look_inside(sqlite3 *sql, const char *path,
                             struct store_about *out, struct why *why)
 {
-    bool is_empty;
-    enum err e = schema_look(sql, path, &is_empty, why);
-    int code;
+    enum err e = read_epoch(sql, path, &out->n_starts, why);
 
-    if (e || is_empty)
+    if (e || out->n_starts == 0)
         return e ? e : why_err(why, ERR_NOT_FOUND, "%s is empty", path);
-    code = db_ask(sql, "SELECT value FROM signalbox_meta WHERE kind = 'epoch'",
-                  &out->n_starts);
-    if (code != SQLITE_OK)
-        return db_say(sql, code, path, why);
     out->is_checked_whole = out->data_bytes <= LOOK_BYTES_MAX;
     return out->is_checked_whole
                ? check_whole(sql, "PRAGMA quick_check(1)", path, false, why)

@@ -272,6 +272,116 @@ TEST(a_broken_database_is_kept_with_its_log)
     leave();
 }
 
+/* Start it n times more; the last epoch. */
+static int64_t start_often(int n)
+{
+    int64_t epoch = 0;
+
+    while (n-- > 0) {
+        open_store();
+        epoch = store_epoch(store);
+        close_store();
+    }
+    return epoch;
+}
+
+TEST(no_epoch_comes_twice_whatever_is_put_back)
+{
+    struct why why = {""};
+    char kept[256];
+
+    is_inline = true;
+    CHECK_INT(start_often(2), 2);
+    CHECK(back_up("early", &why) == OK);
+    CHECK_INT(start_often(5), 7);
+    CHECK(back_up("late", &why) == OK);
+    CHECK_INT(start_often(1), 8);
+    CHECK(put_back("early", kept, &why) == OK && why.text[0] == '\0');
+    CHECK(put_back("early", kept, &why) == OK); /* twice in a row */
+    CHECK_INT(start_often(1), 9);
+    CHECK(put_back("late", kept, &why) == OK);
+    CHECK_INT(start_often(1), 10);
+    crash_after("a", 1); /* what is in the log alone counts too */
+    CHECK(put_back("early", kept, &why) == OK);
+    CHECK_INT(start_often(1), 12);
+    /* And where the backup has had more than the folder. */
+    CHECK(back_up("most", &why) == OK);
+    CHECK(unlink(path_of("signalbox.db").p) == 0);
+    CHECK_INT(start_often(1), 1);
+    CHECK(put_back("most", kept, &why) == OK);
+    CHECK_INT(start_often(1), 13);
+    loop_fini(&loop);
+}
+
+/* Make the database unreadable, or its count of starts impossible. */
+static void damage(int how)
+{
+    static const char *const texts[] = {
+        "UPDATE signalbox_meta SET value = 1 << 40 WHERE kind = 'epoch'",
+        "UPDATE signalbox_meta SET value = -5 WHERE kind = 'epoch'"};
+    sqlite3 *sql;
+    FILE *f;
+
+    if (how == 2) {
+        f = fopen(path_of("signalbox.db").p, "r+b");
+        CHECK(f && fwrite("garbage, not a database", 1, 23, f) == 23);
+        CHECK(fclose(f) == 0);
+        return;
+    }
+    CHECK(sqlite3_open(path_of("signalbox.db").p, &sql) == SQLITE_OK);
+    CHECK(db_exec(sql, texts[how]) == SQLITE_OK);
+    CHECK(sqlite3_close(sql) == SQLITE_OK);
+}
+
+TEST(of_a_damaged_database_the_mark_knows_the_epoch)
+{
+    struct why why = {""};
+    char kept[256];
+
+    is_inline = true;
+    CHECK_INT(start_often(1), 1);
+    CHECK(back_up("copy", &why) == OK);
+    CHECK_INT(start_often(4), 5);
+    for (int how = 0; how < 3; how++) {
+        damage(how);
+        CHECK(put_back("copy", kept, &why) == OK && kept[0]);
+        CHECK(strstr(why.text, "cannot be read; that was taken from"));
+        CHECK_INT(start_often(1), 6 + how);
+    }
+    CHECK(unlink(path_of("signalbox.db").p) == 0);
+    CHECK(put_back("copy", kept, &why) == OK && why.text[0] == '\0');
+    CHECK_INT(start_often(1), 9);
+    loop_fini(&loop);
+}
+
+TEST(where_the_old_epoch_is_not_known_there_is_a_margin)
+{
+    static const char *const marks[] = {"", "0000000000000000005",
+                                        "9999999999999999999\n",
+                                        "00000000000000000x5\n"};
+    struct why why = {""};
+    char kept[256];
+
+    is_inline = true;
+    CHECK_INT(start_often(1), 1);
+    CHECK(back_up("copy", &why) == OK);
+    for (int i = 0; i < 4; i++) {
+        FILE *f = fopen(path_of(MARK_NAME).p, "wb");
+
+        CHECK(f && fputs(marks[i], f) >= 0 && fclose(f) == 0);
+        damage(i % 3);
+        CHECK(put_back("copy", kept, &why) == OK);
+        CHECK(strstr(why.text, "a thousand starts were added"));
+        CHECK_INT(start_often(1), 1002);
+    }
+    /* A new folder has nothing to say, but may stand for one that is lost. */
+    CHECK(unlink(path_of("signalbox.db").p) == 0);
+    CHECK(unlink(path_of(MARK_NAME).p) == 0);
+    CHECK(put_back("copy", kept, &why) == OK && why.text[0] == '\0');
+    CHECK_INT(start_often(1), 1002);
+    loop_fini(&loop);
+}
+
 TEST(only_a_whole_backup_of_ours_is_put_back)
 {
     struct why why = {""};

@@ -6,7 +6,7 @@
  * The lock file holds the number of the process that has it, or had it last;
  * and behind it, once something was kept that somebody counts on, an empty
  * line. So it can still be read as a number by whoever does that. */
-#include "store/store.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,12 +92,12 @@ static int open_lock(int folder_fd, int flags)
     return openat(folder_fd, lock_name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* The mark is never away while the number changes. */
-static bool write_pid(int fd, bool is_marked)
+/* The empty line is never away while the number changes. */
+static bool write_pid(int fd, bool is_used)
 {
     char text[LOCK_TEXT_MAX];
     int n = snprintf(text, sizeof(text), "%ld\n%s", (long)getpid(),
-                     is_marked ? "\n" : "");
+                     is_used ? "\n" : "");
 
     if (FAULT("store.pid")) {
         errno = ENOSPC;
@@ -106,7 +106,7 @@ static bool write_pid(int fd, bool is_marked)
     return pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0;
 }
 
-static bool is_marked(int lock_fd)
+static bool is_used(int lock_fd)
 {
     char text[LOCK_TEXT_MAX];
     ssize_t n = pread(lock_fd, text, sizeof(text), 0);
@@ -177,7 +177,7 @@ static enum err take_locks(struct store_folder *f, struct why *why)
         return errno == EAGAIN || errno == EACCES
                    ? say_busy(why, f->lock_fd, f->path)
                    : say(why, errno, f->path);
-    f->was_used = is_marked(f->lock_fd);
+    f->was_used = is_used(f->lock_fd);
     return write_pid(f->lock_fd, f->was_used) ? OK : say(why, errno, f->path);
 }
 
@@ -219,7 +219,7 @@ void store_folder_close(struct store_folder *f)
     *f = (struct store_folder){.lock_fd = -1, .folder_fd = -1};
 }
 
-void store_folder_mark(struct store_folder *f)
+void store_folder_set_used(struct store_folder *f)
 {
     if (!f->was_used)
         f->was_used = write_pid(f->lock_fd, true);
@@ -289,14 +289,14 @@ enum err store_folder_look(struct str path, struct why *why)
     return e;
 }
 
-/* Whether it has a lock file; *marked, whether that is marked. */
-static bool has_lock_file(struct str path, bool *marked)
+/* Whether it has a lock file; *used, whether that says that it was used. */
+static bool has_lock_file(struct str path, bool *used)
 {
     char *copy = strndup(path.p, path.n);
     int folder_fd = copy ? open_folder(copy) : -1;
     int fd = folder_fd < 0 ? -1 : open_lock(folder_fd, O_RDONLY);
 
-    *marked = fd >= 0 && is_marked(fd);
+    *used = fd >= 0 && is_used(fd);
     free(copy);
     if (folder_fd >= 0)
         close(folder_fd);
@@ -307,14 +307,51 @@ static bool has_lock_file(struct str path, bool *marked)
 
 bool store_folder_is_ours(struct str path)
 {
-    bool marked;
+    bool used;
 
-    return has_lock_file(path, &marked);
+    return has_lock_file(path, &used);
 }
 
 bool store_folder_was_used(struct str path)
 {
-    bool marked;
+    bool used;
 
-    return has_lock_file(path, &marked) && marked;
+    return has_lock_file(path, &used) && used;
+}
+
+static int open_mark(struct str folder, int flags)
+{
+    char path[DB_PATH_MAX];
+
+    if (db_path(path, folder, MARK_NAME, NULL) != OK)
+        return -1;
+    return open(path, flags | O_CLOEXEC, 0600);
+}
+
+/* In place: so few bytes are written whole or not at all. */
+void mark_write(struct str folder, int64_t epoch)
+{
+    int fd = open_mark(folder, O_WRONLY | O_CREAT);
+
+    if (fd < 0)
+        return;
+    if (dprintf(fd, "%019lld\n", (long long)epoch) > 0)
+        (void)fsync(fd);
+    close(fd);
+}
+
+int64_t mark_read(struct str folder)
+{
+    int fd = open_mark(folder, O_RDONLY);
+    char text[20];
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+    int64_t epoch = 0;
+
+    if (fd >= 0)
+        close(fd);
+    for (int i = 0; i < 19 && n == 20; i++)
+        epoch = text[i] >= '0' && text[i] <= '9' && epoch <= EPOCH_MAX
+                    ? epoch * 10 + text[i] - '0'
+                    : EPOCH_MAX + 1;
+    return epoch <= EPOCH_MAX ? epoch : 0;
 }

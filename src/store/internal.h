@@ -10,6 +10,7 @@
  *     sql.c     operations and questions as statements
  *     read.c    connections that only read
  *     backup.c  copies of the whole
+ *     folder.c  the ground
  *
  * Threads: everything but store.c is used by one thread at a time and knows
  * of no other; store.c says how that is kept. */
@@ -22,15 +23,17 @@
 #include "base/map.h"
 #include "store/store.h"
 
-#define DB_NAME "signalbox.db"
+#define DB_NAME   "signalbox.db"
+#define MARK_NAME "signalbox.epoch"
 
 enum {
     DB_APPLICATION_ID = 0x53474258, /* "SGBX", in the file's header */
     DB_FORMAT = 1,                  /* of our own bookkeeping in it */
     DB_PAGE_BYTES = 4096,
     DB_PATH_MAX = 4096,
-    DB_BUSY_MS = 1000, /* how long to wait for another program's lock */
-    DB_READ_MS = 5000, /* how long one page of rows may take to find */
+    DB_BUSY_MS = 1000,   /* how long to wait for another program's lock */
+    DB_READ_MS = 5000,   /* how long one page of rows may take to find */
+    EPOCH_MAX = 1 << 22, /* more is no count of starts, but damage */
 };
 
 /* Ways to make the store worse than it is, for tests that must notice, and
@@ -177,6 +180,12 @@ MUST_USE enum err schema_migrate(sqlite3 *sql, const struct store_opts *opts,
  */
 MUST_USE enum err schema_look(sqlite3 *sql, const char *path, bool *is_new,
                               struct why *why);
+
+/* The last epoch that the folder has seen, in a file of its own beside the
+ * database: for a restore that cannot read the old one any more. Best effort;
+ * 0: not known. */
+void mark_write(struct str folder, int64_t epoch);
+int64_t mark_read(struct str folder);
 
 /* Count this opening, inside the caller's transaction. */
 MUST_USE int schema_count_epoch(sqlite3 *sql, int64_t *epoch);

@@ -42,7 +42,7 @@ struct store_folder {
     char *path;
     int lock_fd, folder_fd;
     bool is_shared; /* others on this machine may write to it */
-    bool was_used;  /* store_folder_mark said so once */
+    bool was_used;  /* store_folder_set_used said so once */
 };
 
 /* Make the folder if only its last part is missing (mode 0700), and lock it.
@@ -59,7 +59,7 @@ void store_folder_close(struct store_folder *f);
 /* From now on something is kept here that somebody counts on: whoever opens
  * the folder later is told (was_used). As well as may be: only warnings hang
  * on it. */
-void store_folder_mark(struct store_folder *f);
+void store_folder_set_used(struct store_folder *f);
 
 /* What store_folder_open would say, without making or changing anything. */
 MUST_USE enum err store_folder_look(struct str path, struct why *why);
@@ -158,7 +158,9 @@ MUST_USE enum err store_backup(struct str folder, struct str file,
 /* Make `file` the database of a folder, which the caller holds. The file is
  * checked first, whole. What the folder had before is kept beside it under
  * the name put into `kept` (empty when there was nothing). A crash on the way
- * leaves the one or the other, never a mixture. */
+ * leaves the one or the other, never a mixture. The next epoch is larger than
+ * any that either has had, as far as the old one can be read; if it cannot,
+ * all is well (OK) and why says what was done about it. */
 MUST_USE enum err store_restore(const struct store_folder *f, struct str file,
                                 char kept[256], store_progress *progress,
                                 void *ctx, struct why *why);

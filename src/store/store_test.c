@@ -151,7 +151,7 @@ TEST(a_folder_remembers_that_it_was_used)
         CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
         CHECK(!f.was_used && !store_folder_was_used(in_root("data")));
         if (i == 1)
-            store_folder_mark(&f);
+            store_folder_set_used(&f);
         store_folder_close(&f);
     }
     CHECK(store_folder_was_used(in_root("data")));

@@ -101,7 +101,8 @@ class Backup(unittest.TestCase):
         self.good("backup", "copy.db")
         shutil.rmtree(self.data)
         made = json.loads(self.good("restore", "copy.db", "--json"))
-        self.assertEqual(made, {"data": self.data, "kept": None})
+        self.assertEqual(made, {"data": self.data, "kept": None,
+                                "remark": None})
         with Server(agents=ECHO, data=self.data, token=token) as server:
             self.assertEqual(self.n_tasks(server), 1)
 

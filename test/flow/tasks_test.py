@@ -503,8 +503,9 @@ class Slow(unittest.TestCase):
                    0, "some of it waits to be read")
         self.assertLess(metric(server, "signalbox_http_buffered_bytes"),
                         self.N_SLOW * 256 * 1024)
-        self.assertLess(metric(server, "process_resident_memory_bytes"),
-                        150 << 20)
+        if os.environ["SANITIZE"] == "none":  # which keeps what was freed
+            self.assertLess(metric(server, "process_resident_memory_bytes"),
+                            150 << 20)
         for peer in (peers[0], peers[-1]):
             result = list(Stream(peer))[-1]
             self.assertEqual(result.event, "result")
