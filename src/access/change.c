@@ -197,7 +197,7 @@ static enum err claim_user(const struct access *a, struct user *u,
     if (costs_admin && !admin_is_there_besides(a, u, now_ms))
         return why_err(why, ERR_NOT_ALLOWED,
                        "this is the last admin: no other has a token that is "
-                       "good and allows admin. Make one first");
+                       "good and allows admin. Make such a token first");
     u->is_leaving = costs_admin;
     u->is_changing = true;
     return OK;
