@@ -34,7 +34,8 @@ static const char *const tasks_examples[] = {
 static const char *const feed_examples[] = {
     "signalbox feed",
     "signalbox feed --follow",
-    "signalbox feed --after 1200 --json",
+    "signalbox feed --limit 100",
+    "signalbox feed --after 0 --json",
     NULL,
 };
 static const char *const agents_examples[] = {
@@ -113,9 +114,10 @@ static const struct command commands[] = {
      cli_tasks_options, tasks_examples, cli_tasks},
     {"feed", "show what happened, and what happens", "", 0,
      "What happened, a line for each entry: its number, when, what, and whom "
-     "it is about. With --follow what happens from now on (or after SEQ), as "
-     "it happens; a server that is started again is found again, and nothing "
-     "is left out. " CLIENT_ABOUT,
+     "it is about; the last 20, or as many as --limit says, up to 500. With "
+     "--after all that came after an entry. With --follow the last 10 and then "
+     "whatever happens, as it happens (--limit 0: only that); a server that is "
+     "started again is found again, and nothing is left out. " CLIENT_ABOUT,
      cli_feed_options, feed_examples, cli_feed},
     {"agents", "list who can be given work", "[list]", 2,
      "List the agents there are, and how each is reached. " CLIENT_ABOUT,

@@ -544,12 +544,27 @@ static enum err open_rooms(struct server *s, struct why *why)
     return e;
 }
 
+/* Users never all go: where there are none, nothing was ever promised, or the
+ * database that it was written in is not there any more. */
+static void warn_of_loss(struct server *s)
+{
+    if (s->folder.was_used && access_is_new(s->access))
+        log_warn(&s->log, "store.began_anew", LOG_C("folder", s->folder.path),
+                 LOG_C("because", "the database was empty or missing, though "
+                                  "this folder has been used before"),
+                 LOG_C("do", "if that was not meant, stop the server and go "
+                             "back to a backup: signalbox restore FILE"));
+}
+
 static enum err run(struct server *s, struct why *why)
 {
     enum err e;
 
     watch_file(s);
+    warn_of_loss(s);
     e = make_first_admin(s, why);
+    if (!e)
+        store_folder_mark(&s->folder);
     if (!e)
         e = say_listening(s, why);
     if (e)

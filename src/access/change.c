@@ -287,7 +287,7 @@ static enum err check_new_token(const struct access *a, const struct user *u,
                        "a token cannot allow more than its user's role, "
                        "which is %.*s",
                        STR_ARG(role_name(u->role)));
-    if (label.n > ACCESS_LABEL_MAX || str_has_control(label))
+    if (label.n > ACCESS_LABEL_MAX || str_has_any_control(label))
         return why_err(why, ERR_BAD_REQUEST,
                        "label must be at most %d bytes, without control "
                        "characters",

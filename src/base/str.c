@@ -97,18 +97,60 @@ struct str str_parent(struct str path)
     return path.n ? path : root;
 }
 
-void str_tame(char *p, size_t n)
+/* As str_steers, for control characters alone. */
+static size_t control_bytes(struct str s)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool is_c1 = i + 1 < n && p[i] == '\xc2' &&
-                     (unsigned char)p[i + 1] >= 0x80 &&
-                     (unsigned char)p[i + 1] < 0xa0;
+    unsigned char c = s.n ? (unsigned char)s.p[0] : ' ';
+    unsigned char next = s.n > 1 ? (unsigned char)s.p[1] : 0;
 
-        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f || is_c1)
-            p[i] = '?';
-        if (is_c1)
-            p[++i] = '?';
+    if (c < 0x20 || c == 0x7f)
+        return 1;
+    return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
+}
+
+/* What turns the direction of writing, as UTF-8. */
+static size_t turning_bytes(struct str s)
+{
+    unsigned char last = s.n > 2 ? (unsigned char)s.p[2] : 0;
+
+    if (str_starts(s, STR("\xd8\x9c")))
+        return 2;
+    if (str_starts(s, STR("\xe2\x80")))
+        return (last >= 0xaa && last <= 0xae) || last == 0x8e || last == 0x8f
+                   ? 3
+                   : 0;
+    return str_starts(s, STR("\xe2\x81")) && last >= 0xa6 && last <= 0xa9 ? 3
+                                                                          : 0;
+}
+
+size_t str_steers(struct str s)
+{
+    size_t n = control_bytes(s);
+
+    return n ? n : turning_bytes(s);
+}
+
+size_t str_tame(char *p, size_t n)
+{
+    size_t to = 0;
+
+    for (size_t i = 0; i < n; to++) {
+        size_t bad = str_steers((struct str){p + i, n - i});
+
+        p[to] = bad ? '?' : p[i];
+        i += bad ? bad : 1;
     }
+    if (to < n)
+        p[to] = '\0';
+    return to;
+}
+
+bool str_has_any_control(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (control_bytes(str_sub(s, i, s.n)))
+            return true;
+    return false;
 }
 
 enum err str_to_i64(struct str s, int64_t *out)

@@ -74,15 +74,26 @@ struct str str_cut(struct str *rest, char sep);
 /* Without spaces and tabs at both ends. */
 struct str str_trim(struct str s);
 
-/* Put '?' for whatever could break a line or steer a terminal: control
- * characters, those of Unicode (U+0080 to U+009F) included. */
-void str_tame(char *p, size_t n);
+/* How many bytes at the beginning of s are one character that could break a
+ * line, steer a terminal or show text in another order than it has: a control
+ * character, those of Unicode (U+0080 to U+009F) included, or one that turns
+ * the direction of writing (U+202A to U+202E, U+2066 to U+2069, U+200E, U+200F,
+ * U+061C). Zero: it begins with none. */
+size_t str_steers(struct str s);
+
+/* Put one '?' for each of those. Returns how many bytes are left, and puts a
+ * NUL behind them if that is fewer. */
+size_t str_tame(char *p, size_t n);
 
 /* Whether a control character of ASCII other than tab is among the bytes: what
  * could end a line early, or hide in it. The plain one, byte by byte, is what
  * tests hold the other against. */
 bool str_has_control(struct str s);
 bool str_has_control_plain(struct str s);
+
+/* Whether there is any control character, tab and those of Unicode included:
+ * for names, ids and keys. */
+bool str_has_any_control(struct str s);
 
 /* A whole decimal number with optional minus, nothing around it, that fits.
  * ERR_SYNTAX otherwise; *out is then untouched. */

@@ -111,9 +111,62 @@ TEST(a_guess_is_the_nearest_name_if_it_is_near)
 TEST(tamed_text_stays_on_its_line)
 {
     char text[] = "a\n\033[31m\x7f\xc2\x9b\xc2\xa0\xc3\xa9\xc2";
+    char plain[] = "plain\xe2\x80";
 
-    str_tame(text, sizeof(text) - 1);
-    CHECK(strcmp(text, "a??[31m???\xc2\xa0\xc3\xa9\xc2") == 0);
+    CHECK_INT(str_tame(text, sizeof(text) - 1), 14);
+    CHECK(strcmp(text, "a??[31m??\xc2\xa0\xc3\xa9\xc2") == 0);
+    CHECK_INT(str_tame(plain, sizeof(plain) - 1), 7);
+    CHECK(strcmp(plain, "plain\xe2\x80") == 0);
+    CHECK_INT(str_tame(NULL, 0), 0);
+}
+
+/* UTF-8 of a character below U+10000. */
+static struct str encode(unsigned c, char out[4])
+{
+    size_t n = 0;
+
+    if (c < 0x80) {
+        out[n++] = (char)c;
+    } else if (c < 0x800) {
+        out[n++] = (char)(0xc0 | c >> 6);
+        out[n++] = (char)(0x80 | (c & 63));
+    } else {
+        out[n++] = (char)(0xe0 | c >> 12);
+        out[n++] = (char)(0x80 | (c >> 6 & 63));
+        out[n++] = (char)(0x80 | (c & 63));
+    }
+    return (struct str){out, n};
+}
+
+TEST(every_character_that_steers_becomes_one_question_mark_and_no_other_does)
+{
+    for (unsigned c = 0; c < 0x10000; c++) {
+        bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+        bool turns = (c >= 0x202a && c <= 0x202e) ||
+                     (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
+                     c == 0x200f || c == 0x61c;
+        char utf8[4], text[8];
+        struct str one = encode(c, utf8);
+        size_t n = 0;
+
+        text[n++] = 'a';
+        memcpy(text + n, one.p, one.n);
+        n += one.n;
+        text[n++] = 'b';
+        CHECK_INT(str_steers(one), is_control || turns ? one.n : 0);
+        CHECK(str_has_any_control((struct str){text, n}) == is_control);
+        for (size_t cut = 1; cut < one.n; cut++) /* half a character is none */
+            CHECK(str_steers(str_sub(one, 0, cut)) == 0);
+        if (is_control || turns) {
+            CHECK_INT(str_tame(text, n), 3);
+            CHECK(memcmp(text, "a?b", 3) == 0);
+        } else {
+            CHECK_INT(str_tame(text, n), n);
+            CHECK(memcmp(text + 1, one.p, one.n) == 0);
+        }
+    }
+    CHECK(!str_has_any_control(STR("")));
+    CHECK(str_has_any_control(STR("tab\t")));
 }
 
 TEST(nothing_is_near_to_a_very_long_word)

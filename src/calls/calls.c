@@ -48,7 +48,7 @@ static const struct call_row {
     {STR("GET"), STR("/api/agents"), call_agents_list, SCOPE_READ,
      ARGS("limit", "cursor")},
     {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
-     ARGS("after", "limit")},
+     ARGS("after", "last", "limit")},
 
     {STR("GET"), STR("/api/me"), call_me, ANY_TOKEN, NULL},
     {STR("GET"), STR("/api/tokens"), call_tokens_list, ANY_TOKEN,

@@ -57,7 +57,23 @@ static void on_page(struct open *o)
     open_answer(o, 200);
 }
 
-static void read_page(struct open *o, int64_t after, bool is_for_all)
+/* The newest came first. Behind the newest of all there is nothing to see. */
+static void on_last(struct open *o)
+{
+    struct row *back = NULL, *next;
+
+    for (struct row *r = o->query.rows; r; r = next) {
+        next = r->next;
+        r->next = back;
+        back = r;
+    }
+    o->query.rows = back;
+    o->query.has_more = false;
+    on_page(o);
+}
+
+static void read_page(struct open *o, int64_t after, bool is_for_all,
+                      bool is_last)
 {
     static const uint8_t whose[] = {FEED_REQUESTER, FEED_ROOT_USER};
     struct query *q = &o->query;
@@ -70,8 +86,8 @@ static void read_page(struct open *o, int64_t after, bool is_for_all)
     query_if(q, FEED_SEQ, IS_AT_MOST, value_int(o->feed.upto));
     if (!is_for_all)
         query_if_any(q, whose, 2, IS, value_text(caller_name(&o->caller)));
-    query_order(q, FEED_SEQ, false);
-    open_list(o, q, on_page);
+    query_order(q, FEED_SEQ, is_last);
+    open_list(o, q, is_last ? on_last : on_page);
 }
 
 /* The oldest entry there is behind where they are: what lies between may have
@@ -88,7 +104,7 @@ static void on_oldest(struct open *o)
         from = row_int(o->query.rows, FEED_SEQ) - 1;
     if (o->feed.upto - from > SPAN)
         o->feed.upto = from + SPAN;
-    read_page(o, from, false);
+    read_page(o, from, false, false);
 }
 
 /* Who sees everything finds a page at once. For others it may be far between
@@ -104,7 +120,7 @@ static void answer_page(struct call *c, int64_t after)
     o->feed.upto = feed_newest(c->calls->feed);
     o->feed.page_rows = limit;
     if (caller_is_admin(&c->caller)) {
-        read_page(o, after, true);
+        read_page(o, after, true, false);
         return;
     }
     query_init(&o->query, &feed_table, 1);
@@ -112,6 +128,26 @@ static void answer_page(struct call *c, int64_t after)
     query_if(&o->query, FEED_SEQ, IS_MORE, value_int(after));
     query_order(&o->query, FEED_SEQ, false);
     open_read(o, &o->query, on_oldest);
+}
+
+/* The newest there are, the oldest of them first. */
+static void answer_last(struct call *c, struct str last)
+{
+    bool is_for_all = caller_is_admin(&c->caller);
+    struct open *o;
+    int64_t n, upto;
+
+    if (str_to_i64(last, &n) || n < 1 || n > 500) {
+        call_refuse(c, ERR_BAD_REQUEST,
+                    STR("last must be a whole number from 1 to 500"));
+        return;
+    }
+    if (!(o = open_new(c)))
+        return;
+    upto = feed_newest(c->calls->feed);
+    o->feed.upto = upto;
+    o->feed.page_rows = (size_t)n;
+    read_page(o, is_for_all ? 0 : upto - SPAN, is_for_all, true);
 }
 
 /* A stream. */
@@ -191,11 +227,19 @@ static void stream(struct call *c, int64_t after)
 
 void call_feed(struct call *c)
 {
-    struct str last = http_header(c->rq, STR("Last-Event-ID"));
-    struct str arg = last.n ? last : call_arg(c, "after");
+    struct str seen = http_header(c->rq, STR("Last-Event-ID"));
+    struct str arg = seen.n ? seen : call_arg(c, "after");
+    struct str last = call_arg(c, "last");
     bool is_stream = call_wants_events(c);
     int64_t after = is_stream ? feed_newest(c->calls->feed) : 0;
 
+    if (last.p && (is_stream || arg.p || call_arg(c, "limit").p)) {
+        call_refuse(
+            c, ERR_BAD_REQUEST,
+            STR("last stands alone: it is a page of the newest entries, "
+                "and goes with neither after nor limit nor a stream"));
+        return;
+    }
     if (arg.p && (str_to_i64(arg, &after) || after < 0)) {
         call_refuse(c, ERR_BAD_REQUEST,
                     STR("after, or Last-Event-ID, must be the seq of an entry, "
@@ -204,6 +248,8 @@ void call_feed(struct call *c)
     }
     if (is_stream)
         stream(c, after);
+    else if (last.p)
+        answer_last(c, last);
     else
         answer_page(c, after);
 }

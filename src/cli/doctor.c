@@ -124,7 +124,12 @@ static void look_at_database(struct doctor *d, struct finding *f)
     struct why why = {""};
     enum err e = store_look_at(d->config->data, &about, &why);
 
-    if (e == ERR_NOT_FOUND)
+    if (e == ERR_NOT_FOUND && store_folder_was_used(d->config->data)) {
+        found(f, DOUBTFUL,
+              "empty or missing, though this folder has been used before; "
+              "serve makes another");
+        advise(f, "if that was not meant: signalbox restore FILE");
+    } else if (e == ERR_NOT_FOUND)
         found(f, GOOD, "not there yet; serve makes it");
     else if (e)
         found(f, BAD, "%s", why.text);

@@ -1,18 +1,25 @@
-/* feed: what happened, a line for each. Following goes on for as long as
- * somebody reads: a server that is restarted is found again, and the cursor
- * sees to it that nothing is left out or told twice. */
+/* feed: what happened, a line for each: the last of it, or what came after an
+ * entry. Following goes on for as long as somebody reads: a server that is
+ * restarted is found again, and the cursor sees to it that nothing is left out
+ * or told twice. */
 #include "cli/list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
-enum { ENTRY_ARENA_BYTES = 4 * 1024 * 1024, SLOWEST_MS = 5000 };
+enum {
+    ENTRY_ARENA_BYTES = 4 * 1024 * 1024,
+    SLOWEST_MS = 5000,
+    LAST_SHOWN = 20, /* if nobody says how many */
+    LAST_FOLLOWED = 10,
+    LAST_MAX = 500, /* the server gives no more at once */
+};
 
 const struct arg_option cli_feed_options[] = {
     {"follow", NULL, "wait for what happens next, until Ctrl-C", false},
-    {"after", "SEQ", "only what came after this entry", false},
-    {"limit", "N", "end after so many", false},
+    {"after", "SEQ", "what came after this entry; 0 for all there is", false},
+    {"limit", "N", "the last so many; with --after, the first so many", false},
     CLIENT_OPTIONS,
     {0},
 };
@@ -103,30 +110,49 @@ static bool show_entry(struct reading *r, const struct json *e)
 
 /* What has happened. */
 
+/* Show a page and go behind it. *goes_on: more is wanted. */
+static enum exit_status read_page(struct reading *r, const char *path,
+                                  bool *goes_on)
+{
+    const struct json *items, *next;
+
+    if (client_call(r->cl, &(struct client_request){.method = "GET",
+                                                    .path = str_of(path)}))
+        return client_fail(r->cl);
+    items = json_get(client_reply(r->cl)->json, STR("items"));
+    next = json_get(client_reply(r->cl)->json, STR("next_after"));
+    *goes_on = true;
+    if (items && items->type == JSON_ARR)
+        JSON_EACH(e, items)
+    *goes_on = *goes_on && show_entry(r, e);
+    r->after = json_int_or(next, r->after);
+    return r->status;
+}
+
 static enum exit_status read_past(struct reading *r)
 {
+    enum exit_status status = EXIT_DONE;
     bool goes_on = true;
 
-    while (goes_on) {
-        struct json *items;
+    while (goes_on && !status) {
+        int64_t before = r->after;
         char path[64];
-        int64_t next;
 
-        snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, r->after);
-        if (client_call(r->cl, &(struct client_request){.method = "GET",
-                                                        .path = str_of(path)}))
-            return client_fail(r->cl);
-        items = json_get(client_reply(r->cl)->json, STR("items"));
-        next = json_int_or(
-            json_get(client_reply(r->cl)->json, STR("next_after")), r->after);
-        if (items && items->type == JSON_ARR)
-            JSON_EACH(e, items)
-        goes_on = goes_on && show_entry(r, e);
+        snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, before);
+        status = read_page(r, path, &goes_on);
         /* A page may be empty for this caller and yet not be the last. */
-        goes_on = goes_on && next > r->after;
-        r->after = next;
+        goes_on = goes_on && r->after > before;
     }
-    return r->status;
+    return status;
+}
+
+static enum exit_status read_last(struct reading *r, int64_t n)
+{
+    char path[64];
+    bool goes_on;
+
+    snprintf(path, sizeof(path), "/api/feed?last=%" PRId64, n);
+    return read_page(r, path, &goes_on);
 }
 
 /* And what happens. */
@@ -192,19 +218,39 @@ static enum exit_status follow(struct reading *r)
     }
 }
 
+/* How many, from where. With --after that ends it; without, it is how far back
+ * it begins, and with --follow it may begin right here. */
+static bool read_options(struct reading *r, int64_t *last,
+                         enum exit_status *status)
+{
+    bool follows = args_has(&r->c->args, "follow");
+
+    *last = 0;
+    r->left = INT64_MAX;
+    if (!cli_number(r->c, "after", 0, INT64_MAX, -1, &r->after, status))
+        return false;
+    if (r->after >= 0)
+        return cli_number(r->c, "limit", 1, INT64_MAX, INT64_MAX, &r->left,
+                          status);
+    return cli_number(r->c, "limit", follows ? 0 : 1, LAST_MAX,
+                      follows ? LAST_FOLLOWED : LAST_SHOWN, last, status);
+}
+
 enum exit_status cli_feed(struct cli *c)
 {
     struct reading r = {.c = c};
     enum exit_status status = EXIT_DONE;
-    bool follows = args_has(&c->args, "follow");
+    int64_t last;
 
-    if (!cli_number(c, "after", 0, INT64_MAX, follows ? -1 : 0, &r.after,
-                    &status) ||
-        !cli_number(c, "limit", 1, INT64_MAX, INT64_MAX, &r.left, &status) ||
-        !(r.cl = client_new(c, &status)))
+    if (!read_options(&r, &last, &status) || !(r.cl = client_new(c, &status)))
         return status;
     arena_init(&r.arena, ENTRY_ARENA_BYTES);
-    status = follows ? follow(&r) : read_past(&r);
+    if (last)
+        status = read_last(&r, last);
+    if (!status && args_has(&c->args, "follow"))
+        status = follow(&r);
+    else if (!status && !last)
+        status = read_past(&r);
     arena_fini(&r.arena);
     client_free(r.cl);
     return status;

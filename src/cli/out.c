@@ -195,7 +195,7 @@ void cli_text(struct cli *c, struct str text)
 
     buf_add_str(&c->out, text);
     if (c->on_terminal && c->out.n > from)
-        text_tame(c->out.p + from, c->out.n - from);
+        c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
 }
 
 struct str cli_tamed(struct cli *c, struct str s)
@@ -203,9 +203,7 @@ struct str cli_tamed(struct cli *c, struct str s)
     char *p = arena_strdup(&c->arena, str_head(s, 1024));
     size_t n = p ? str_head(s, 1024).n : 0;
 
-    if (p)
-        str_tame(p, n);
-    return (struct str){p, n};
+    return (struct str){p, p ? str_tame(p, n) : 0};
 }
 
 void cli_indented_text(struct cli *c, unsigned indent, struct str text)
@@ -217,7 +215,17 @@ void cli_indented_text(struct cli *c, unsigned indent, struct str text)
         cli_wrapped(c, indent, indent, str_cut(&text, '\n'));
     }
     if (c->out.n > from)
-        text_tame(c->out.p + from, c->out.n - from);
+        c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
+}
+
+/* Of one to three bytes, which are good UTF-8. */
+static unsigned character(struct str s)
+{
+    unsigned c = (unsigned char)s.p[0];
+
+    if (s.n > 1)
+        c = (c & (s.n == 2 ? 31 : 15)) << 6 | ((unsigned char)s.p[1] & 63);
+    return s.n > 2 ? c << 6 | ((unsigned char)s.p[2] & 63) : c;
 }
 
 /* What the writer leaves as it is although it could steer a terminal stands in
@@ -233,15 +241,14 @@ void cli_json_line(struct buf *out, const struct json *v)
     json_put(&o, v);
     rest = buf_str(&plain);
     for (size_t i = 0, from = 0; i <= rest.n; i++) {
-        bool is_c1 = i + 1 < rest.n && rest.p[i] == '\xc2' &&
-                     (unsigned char)rest.p[i + 1] < 0xa0;
+        size_t bad = str_steers(str_sub(rest, i, rest.n));
 
-        if (i < rest.n && rest.p[i] != 0x7f && !is_c1)
+        if (i < rest.n && !bad)
             continue;
         buf_add_str(out, str_sub(rest, from, i));
-        if (i < rest.n)
-            buf_addf(out, "\\u00%02x", (unsigned char)rest.p[i + is_c1]);
-        i += is_c1;
+        if (bad)
+            buf_addf(out, "\\u%04x", character(str_sub(rest, i, i + bad)));
+        i += bad ? bad - 1 : 0;
         from = i + 1;
     }
     buf_add_char(out, '\n');

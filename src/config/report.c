@@ -17,45 +17,51 @@ bool report_is_full(const struct reporter *r)
     return r->n_left_out > 0 || r->out->n_problems == CONFIG_PROBLEMS_MAX;
 }
 
+/* The end of a name that may be long, on one line whatever is in it. */
+static void show_name(struct str name, char out[WHERE_MAX + 4])
+{
+    size_t cut;
+
+    name.n = name.p ? strnlen(name.p, name.n) : 0;
+    cut = name.n > WHERE_MAX ? name.n - WHERE_MAX : 0;
+    snprintf(out, WHERE_MAX + 4, "%s%.*s", cut ? "..." : "",
+             STR_ARG(str_sub(name, cut, name.n)));
+    str_tame(out, strlen(out));
+}
+
 static void add_line(struct reporter *r, bool is_warning, struct place at,
                      const char *words)
 {
     struct config_report *out = r->out;
-    char *to = out->text + out->text_bytes, pos[32] = "";
-    size_t room = sizeof(out->text) - TAIL_BYTES - out->text_bytes, cut = 0, n;
+    char *to = out->text + out->text_bytes, pos[32] = "", where[WHERE_MAX + 4];
+    size_t room = sizeof(out->text) - TAIL_BYTES - out->text_bytes;
     unsigned line = 0, col = 0;
-    int whole;
+    int n;
 
     if (report_is_full(r)) {
         r->n_left_out++;
         return;
     }
-    at.name.n = at.name.p ? strnlen(at.name.p, at.name.n) : 0;
+    show_name(at.name, where);
     if (at.has_line) {
         json_where(r->text, at.at, &line, &col);
         snprintf(pos, sizeof(pos), ":%u:%u", line, col);
     }
-    if (at.name.n > WHERE_MAX)
-        cut = at.name.n - WHERE_MAX;
-    at.name = str_sub(at.name, cut, at.name.n);
-    whole =
-        snprintf(to, room, "%s%.*s%s: %s%s\n", cut ? "..." : "",
-                 STR_ARG(at.name), pos, is_warning ? "warning: " : "", words);
-    if (whole < 0 || (size_t)whole >= room) {
+    n = snprintf(to, room, "%s%s: %s%s\n", where, pos,
+                 is_warning ? "warning: " : "", words);
+    if (n < 0 || (size_t)n >= room) {
         *to = '\0';
         r->n_left_out++;
         return;
     }
-    n = (size_t)whole;
-    str_tame(to, n - 1); /* one line, whatever is in a file's name */
     out->problems[out->n_problems++] = (struct config_problem){
         .is_warning = is_warning,
         .line = line,
         .col = col,
-        .where = {to, (cut ? 3 : 0) + at.name.n},
+        .where = {to, strlen(where)},
         .what = {to + n - 1 - strlen(words), strlen(words)},
     };
-    out->text_bytes += n;
+    out->text_bytes += (size_t)n;
 }
 
 static void add_problem(struct reporter *r, bool is_warning, struct place at,
@@ -66,6 +72,7 @@ static void add_problem(struct reporter *r, bool is_warning, struct place at,
     char words[REPORT_WORDS_BYTES];
 
     vsnprintf(words, sizeof(words), fmt, ap);
+    str_tame(words, strlen(words));
     r->out->n_errors += !is_warning;
     r->out->n_warnings += is_warning;
     add_line(r, is_warning, at, words);

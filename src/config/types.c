@@ -221,7 +221,7 @@ static enum err title_read(const struct setting *s, struct arena *a,
         return OK;
     }
     if (v->type != JSON_STR || v->s.n > AGENT_TITLE_MAX ||
-        str_has_control(v->s))
+        str_has_any_control(v->s))
         return ERR_BAD_CONFIG;
     return str_read(s, a, v, field);
 }

@@ -179,8 +179,7 @@ enum err field_string(struct arena *a, const char *prefix,
     else if (s.n > (size_t)f->max)
         e = not_right(prefix, f, too_long, why);
     else if (s.n < (size_t)f->min ||
-             (f->type == FIELD_NAME &&
-              (str_has_control(s) || str_find(s, '\t', 0) < s.n)))
+             (f->type == FIELD_NAME && str_has_any_control(s)))
         e = not_right(prefix, f, ERR_BAD_REQUEST, why);
     copy = e ? NULL : arena_strdup(a, s);
     if (!e && !copy)

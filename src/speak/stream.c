@@ -105,7 +105,7 @@ enum err speak_percent(struct arena *a, struct str s, bool plus_is_space,
         }
         to[n++] = c;
     }
-    if (str_has_control((struct str){to, n}) || memchr(to, '\t', n) ||
+    if (str_has_any_control((struct str){to, n}) ||
         !is_utf8(a, (struct str){to, n}))
         return ERR_SYNTAX;
     *out = (struct str){to, n};

@@ -1,13 +1,28 @@
+/* Two locks, taken in this order. That of the lock file is the one to ask
+ * about, since the file says whose it is. But a file can be deleted, and then
+ * the next to come would make and lock another: so the folder itself is locked
+ * too, which nobody can take away without taking the database along.
+ *
+ * The lock file holds the number of the process that has it, or had it last;
+ * and behind it, once something was kept that somebody counts on, an empty
+ * line. So it can still be read as a number by whoever does that. */
 #include "store/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fault.h"
+
+enum {
+    LOCK_TRIES = 100, /* a millisecond each: longer than anybody looks */
+    LOCK_TEXT_MAX = 24,
+};
 
 static const char lock_name[] = "signalbox.lock";
 
@@ -49,10 +64,10 @@ static enum err say(struct why *why, int err, const char *path)
 
 static enum err say_busy(struct why *why, int lock_fd, const char *path)
 {
-    char pid[24] = "";
+    char pid[LOCK_TEXT_MAX] = "";
 
     /* Its owner wrote its number there; a lock without one is as good. */
-    if (pread(lock_fd, pid, sizeof(pid) - 1, 0) <= 0)
+    if (lock_fd < 0 || pread(lock_fd, pid, sizeof(pid) - 1, 0) <= 0)
         pid[0] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
     return why_err(why, ERR_BUSY,
@@ -61,33 +76,42 @@ static enum err say_busy(struct why *why, int lock_fd, const char *path)
                    path, pid[0] ? ", process " : "", pid);
 }
 
-/* Open the lock file; -1 with errno set. */
-static int open_lock(const char *path, int flags)
+/* Open the folder; -1 with errno set. */
+static int open_folder(const char *path)
 {
-    int folder, lock_fd;
-
     if (FAULT("store.folder")) {
         errno = EIO;
         return -1;
     }
-    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
-        return -1;
-    lock_fd = openat(folder, lock_name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-    close(folder);
-    return lock_fd;
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static bool write_pid(int fd)
+/* Open the lock file in it; -1 with errno set. */
+static int open_lock(int folder_fd, int flags)
 {
-    char pid[24];
-    int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+    return openat(folder_fd, lock_name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* The mark is never away while the number changes. */
+static bool write_pid(int fd, bool is_marked)
+{
+    char text[LOCK_TEXT_MAX];
+    int n = snprintf(text, sizeof(text), "%ld\n%s", (long)getpid(),
+                     is_marked ? "\n" : "");
 
     if (FAULT("store.pid")) {
         errno = ENOSPC;
         return false;
     }
-    return ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) == n;
+    return pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0;
+}
+
+static bool is_marked(int lock_fd)
+{
+    char text[LOCK_TEXT_MAX];
+    ssize_t n = pread(lock_fd, text, sizeof(text), 0);
+
+    return n >= 2 && text[n - 1] == '\n' && text[n - 2] == '\n';
 }
 
 /* Locks of the open file rather than of the process (flock would do too, but
@@ -110,24 +134,51 @@ static bool is_locked(int fd)
     return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
-static enum err take_lock(struct store_folder *f, struct why *why)
+/* Whoever only looks holds the folder's lock for an instant: that is waited
+ * for. A file system that has no such locks has the other. -1 with errno set.
+ */
+static int lock_folder(int fd)
 {
-    enum err e = OK;
+    const struct timespec instant = {.tv_nsec = 1000 * 1000};
 
-    f->lock_fd = open_lock(f->path, O_RDWR | O_CREAT);
+    if (FAULT("store.folder_lock")) {
+        errno = EIO;
+        return -1;
+    }
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno == EBADF || errno == EINVAL || errno == ENOLCK ||
+            errno == EOPNOTSUPP)
+            return 0;
+        if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+            return -1;
+        nanosleep(&instant, NULL);
+    }
+    return 0;
+}
+
+/* One cannot ask about this one without taking it. */
+static bool is_folder_locked(int fd)
+{
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK;
+    flock(fd, LOCK_UN);
+    return false;
+}
+
+static enum err take_locks(struct store_folder *f, struct why *why)
+{
+    f->folder_fd = open_folder(f->path);
+    if (f->folder_fd < 0)
+        return say(why, errno, f->path);
+    f->lock_fd = open_lock(f->folder_fd, O_RDWR | O_CREAT);
     if (f->lock_fd < 0)
         return say(why, errno, f->path);
-    if (lock_file(f->lock_fd) != 0)
-        e = errno == EAGAIN || errno == EACCES
-                ? say_busy(why, f->lock_fd, f->path)
-                : say(why, errno, f->path);
-    else if (!write_pid(f->lock_fd))
-        e = say(why, errno, f->path);
-    if (e) {
-        close(f->lock_fd);
-        f->lock_fd = -1;
-    }
-    return e;
+    if (lock_file(f->lock_fd) != 0 || lock_folder(f->folder_fd) != 0)
+        return errno == EAGAIN || errno == EACCES
+                   ? say_busy(why, f->lock_fd, f->path)
+                   : say(why, errno, f->path);
+    f->was_used = is_marked(f->lock_fd);
+    return write_pid(f->lock_fd, f->was_used) ? OK : say(why, errno, f->path);
 }
 
 static bool is_shared(const char *path)
@@ -142,7 +193,7 @@ enum err store_folder_open(struct store_folder *f, struct str path,
 {
     enum err e;
 
-    *f = (struct store_folder){.lock_fd = -1};
+    *f = (struct store_folder){.lock_fd = -1, .folder_fd = -1};
     f->path = FAULT("store.path") ? NULL : strndup(path.p, path.n);
     if (!f->path)
         return why_err(why, ERR_NOMEM, "out of memory");
@@ -151,7 +202,7 @@ enum err store_folder_open(struct store_folder *f, struct str path,
     else if (mkdir(f->path, 0700) != 0 && errno != EEXIST)
         e = say(why, errno, f->path);
     else
-        e = take_lock(f, why);
+        e = take_locks(f, why);
     f->is_shared = !e && is_shared(f->path);
     if (e)
         store_folder_close(f);
@@ -162,8 +213,16 @@ void store_folder_close(struct store_folder *f)
 {
     if (f->lock_fd >= 0)
         close(f->lock_fd);
+    if (f->folder_fd >= 0)
+        close(f->folder_fd);
     free(f->path);
-    *f = (struct store_folder){.lock_fd = -1};
+    *f = (struct store_folder){.lock_fd = -1, .folder_fd = -1};
+}
+
+void store_folder_mark(struct store_folder *f)
+{
+    if (!f->was_used)
+        f->was_used = write_pid(f->lock_fd, true);
 }
 
 /* For a folder that is not there yet: could it be made? */
@@ -186,11 +245,25 @@ static enum err look_above(struct str path, struct why *why)
     return e;
 }
 
+static enum err look_at_locks(int folder_fd, const char *path, struct why *why)
+{
+    int fd = open_lock(folder_fd, O_RDWR);
+    enum err e = OK;
+
+    if (fd < 0 && errno != ENOENT)
+        e = say(why, errno, path);
+    else if ((fd >= 0 && is_locked(fd)) || is_folder_locked(folder_fd))
+        e = say_busy(why, fd, path);
+    if (fd >= 0)
+        close(fd);
+    return e;
+}
+
 static enum err look_at(const char *path, struct why *why)
 {
     struct stat st;
     int fd;
-    enum err e = OK;
+    enum err e;
 
     if (stat(path, &st) != 0)
         return errno == ENOENT ? look_above(str_of(path), why)
@@ -199,11 +272,10 @@ static enum err look_at(const char *path, struct why *why)
         return say(why, ENOTDIR, path);
     if (access(path, W_OK | X_OK) != 0)
         return say(why, errno, path);
-    fd = open_lock(path, O_RDWR);
+    fd = open_folder(path);
     if (fd < 0)
-        return errno == ENOENT ? OK : say(why, errno, path);
-    if (is_locked(fd))
-        e = say_busy(why, fd, path);
+        return say(why, errno, path);
+    e = look_at_locks(fd, path, why);
     close(fd);
     return e;
 }
@@ -217,18 +289,37 @@ enum err store_folder_look(struct str path, struct why *why)
     return e;
 }
 
-bool store_folder_is_ours(struct str path)
+/* Whether it has a lock file; *marked, whether that is marked. */
+static bool has_lock_file(struct str path, bool *marked)
 {
     char *copy = strndup(path.p, path.n);
-    int fd = copy ? open_lock(copy, O_RDONLY) : -1;
+    int folder_fd = copy ? open_folder(copy) : -1;
+    int fd = folder_fd < 0 ? -1 : open_lock(folder_fd, O_RDONLY);
 
+    *marked = fd >= 0 && is_marked(fd);
     free(copy);
+    if (folder_fd >= 0)
+        close(folder_fd);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
 }
 
-static int open_mark(struct str folder, int flags)
+bool store_folder_is_ours(struct str path)
+{
+    bool marked;
+
+    return has_lock_file(path, &marked);
+}
+
+bool store_folder_was_used(struct str path)
+{
+    bool marked;
+
+    return has_lock_file(path, &marked) && marked;
+}
+
+static int open_epoch_mark(struct str folder, int flags)
 {
     char path[DB_PATH_MAX];
 
@@ -238,9 +329,9 @@ static int open_mark(struct str folder, int flags)
 }
 
 /* In place: so few bytes are written whole or not at all. */
-void mark_write(struct str folder, int64_t epoch)
+void epoch_mark_write(struct str folder, int64_t epoch)
 {
-    int fd = open_mark(folder, O_WRONLY | O_CREAT);
+    int fd = open_epoch_mark(folder, O_WRONLY | O_CREAT);
 
     if (fd < 0)
         return;
@@ -249,9 +340,9 @@ void mark_write(struct str folder, int64_t epoch)
     close(fd);
 }
 
-int64_t mark_read(struct str folder)
+int64_t epoch_mark_read(struct str folder)
 {
-    int fd = open_mark(folder, O_RDONLY);
+    int fd = open_epoch_mark(folder, O_RDONLY);
     char text[20];
     ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
     int64_t epoch = 0;

@@ -510,7 +510,7 @@ static enum err open_all(struct db *db, const struct store_opts *opts,
     if (!e)
         e = look_at_size(db, why);
     if (!e)
-        mark_write(folder, db->epoch);
+        epoch_mark_write(folder, db->epoch);
     if (!e)
         e = know_files(db, why);
     if (!e)

@@ -36,12 +36,13 @@
 #include "model/tx.h"
 
 /* The ground: the data folder, made if it is missing and locked by one server
- * at a time. The lock is the kernel's, so it goes with the process however
+ * at a time. The locks are the kernel's, so they go with the process however
  * that ends, and a file left behind locks nobody out. */
 struct store_folder {
     char *path;
-    int lock_fd;
+    int lock_fd, folder_fd;
     bool is_shared; /* others on this machine may write to it */
+    bool was_used;  /* store_folder_mark said so once */
 };
 
 /* Make the folder if only its last part is missing (mode 0700), and lock it.
@@ -55,11 +56,18 @@ MUST_USE enum err store_folder_open(struct store_folder *f, struct str path,
                                     struct why *why);
 void store_folder_close(struct store_folder *f);
 
+/* From now on something is kept here that somebody counts on: whoever opens
+ * the folder later is told (was_used). As well as may be: only warnings hang
+ * on it. */
+void store_folder_mark(struct store_folder *f);
+
 /* What store_folder_open would say, without making or changing anything. */
 MUST_USE enum err store_folder_look(struct str path, struct why *why);
 
-/* Whether a server has ever used the folder as its own. */
+/* Whether a server has ever used the folder as its own, and whether it came
+ * so far that it was marked. */
 bool store_folder_is_ours(struct str path);
+bool store_folder_was_used(struct str path);
 
 /* The records. */
 

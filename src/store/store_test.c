@@ -121,6 +121,46 @@ TEST(two_servers_do_not_share_a_folder)
     store_folder_close(&b);
 }
 
+TEST(deleting_the_lock_file_lets_nobody_in)
+{
+    struct store_folder a, b;
+    struct why why;
+
+    CHECK(store_folder_open(&a, in_root("data"), &why) == OK);
+    CHECK(unlink(in_root("data/signalbox.lock").p) == 0);
+    CHECK(store_folder_look(in_root("data"), &why) == ERR_BUSY);
+    CHECK(mentions(&why, "in use by another signalbox"));
+    for (int i = 0; i < 2; i++) { /* the first makes another lock file */
+        CHECK(store_folder_open(&b, in_root("data"), &why) == ERR_BUSY);
+        CHECK(mentions(&why, "in use by another signalbox"));
+        CHECK(b.lock_fd == -1 && b.folder_fd == -1);
+        CHECK(store_folder_look(in_root("data"), &why) == ERR_BUSY);
+    }
+    store_folder_close(&a);
+    CHECK(store_folder_look(in_root("data"), &why) == OK);
+    CHECK(store_folder_open(&b, in_root("data"), &why) == OK);
+    store_folder_close(&b);
+}
+
+TEST(a_folder_remembers_that_it_was_used)
+{
+    struct store_folder f;
+    struct why why;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK(store_folder_open(&f, in_root("data"), &why) == OK);
+        CHECK(!f.was_used && !store_folder_was_used(in_root("data")));
+        if (i == 1)
+            store_folder_mark(&f);
+        store_folder_close(&f);
+    }
+    CHECK(store_folder_was_used(in_root("data")));
+    for (int i = 0; i < 2; i++) {
+        CHECK(store_folder_open(&f, in_root("data"), &why) == OK && f.was_used);
+        store_folder_close(&f);
+    }
+}
+
 TEST(a_lock_dies_with_its_process)
 {
     struct store_folder f;
@@ -165,7 +205,7 @@ TEST(opening_survives_every_fault)
         e = store_folder_open(&f, in_root("data"), &why);
         CHECK(fault_fired() ? e != OK && why.text[0] : e == OK);
         if (e)
-            CHECK(f.lock_fd == -1 && !f.path);
+            CHECK(f.lock_fd == -1 && f.folder_fd == -1 && !f.path);
         store_folder_close(&f);
     } while (fault_fired());
     CHECK(nth > 5);

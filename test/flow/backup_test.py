@@ -179,6 +179,9 @@ class Backup(unittest.TestCase):
         os.truncate(os.path.join(self.data, "signalbox.db"), 8192)
         self.assertEqual(look()["status"], "failed")
         self.assertIn("signalbox restore FILE", look()["message"])
+        os.truncate(os.path.join(self.data, "signalbox.db"), 0)
+        self.assertEqual(look()["status"], "warning")
+        self.assertIn("used before", look()["message"])
 
     def test_what_is_quick_draws_no_bar(self):
         with Server(data=self.data):

@@ -23,10 +23,10 @@ AGENTS = [{"id": "echo", "url": "echo:"},
           {"id": "never", "url": "echo:3600000"}]
 TASK = r"task_[0-9a-z]{26}"
 TOKEN = r"sbx_[A-Za-z0-9_-]{43}"
-# A cursor that moves, a screen that clears, a title that changes; in seven
-# bits and in eight.
-STEERING = "red\x1b[31m\x07\x7f \u009b2J\u009d0;title\u009c end"
-TAMED = "red?[31m?? ??2J??0;title?? end"
+# A cursor that moves, a screen that clears, a title that changes, in seven
+# bits and in eight; and text that is not read in the order it is written.
+STEERING = "red\x1b[31m\x07\x7f \u009b2J\u009d0;title\u009c \u202eend\u2066"
+TAMED = "red?[31m?? ?2J?0;title? ?end?"
 
 
 def free_port():
@@ -239,7 +239,8 @@ class Steering(Client):
                 status, out = self.on_terminal(*args)
                 self.assertEqual(status, OK, out)
                 self.assertNotRegex(re.sub("\x1b\\[[0-9]*[mK]", "", out),
-                                    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+                                    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+                                    "\u202e\u2066]")
                 self.assertNotIn("\x1b[31mred", out)
         task = self.lines("tasks")[0]["id"]
         status, out = self.on_terminal("tasks", task)
@@ -253,7 +254,7 @@ class Steering(Client):
     def test_as_json_it_means_the_same(self):
         self.server()
         out = self.good("send", STEERING, "--to", "echo", "--json")
-        self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]")
         self.assertEqual(json.loads(out)["text"], STEERING)
 
     def test_a_table_in_a_pipe_is_tame_too(self):
@@ -362,16 +363,37 @@ class Feed(Client):
         self.assertEqual(seqs, sorted(set(seqs)))
         after = self.lines("feed", "--after", str(seqs[-2]))
         self.assertEqual(after, entries[-1:])
-        self.assertEqual(self.lines("feed", "--limit", "1"), entries[:1])
+        self.assertEqual(self.lines("feed", "--limit", "1"), entries[-1:])
+        self.assertEqual(self.lines("feed", "--after", "0", "--limit", "1"),
+                         entries[:1])
         self.assertEqual(self.good("feed", "--after", str(1 << 60)), "")
 
     def test_many_are_read_page_by_page(self):
         self.server()
         for i in range(60):
             self.good("send", str(i), "--to", "echo")
-        entries = [e for e in self.lines("feed")
-                   if e["type"].startswith("task.")]
-        self.assertEqual(len(entries), 120)
+        entries = self.lines("feed", "--after", "0")
+        self.assertEqual(len([e for e in entries
+                              if e["type"].startswith("task.")]), 120)
+        self.assertEqual(self.lines("feed"), entries[-20:])
+        self.assertEqual(self.lines("feed", "--limit", "100"), entries[-100:])
+        self.assertEqual(self.lines("feed", "--limit", "500"), entries)
+
+    def test_following_shows_the_last_few_and_goes_on(self):
+        self.server()
+        for i in range(6):
+            self.good("send", str(i), "--to", "echo")
+        entries = self.lines("feed")
+        for args, shown in ([], 10), (["--limit", "3"], 3):
+            p = self.start("feed", "--follow", "--json", *args)
+            got = [json.loads(p.stdout.readline()) for _ in range(shown)]
+            self.assertEqual(got, entries[-shown:])
+            self.good("send", "more", "--to", "echo")
+            got = [json.loads(p.stdout.readline()) for _ in range(2)]
+            entries += self.lines("feed", "--limit", "2")
+            self.assertEqual(got, entries[-2:])
+            p.terminate()
+            self.end(p)
 
     def test_following_ends_at_its_limit(self):
         self.server()
@@ -424,7 +446,7 @@ class Feed(Client):
         data = os.path.join(self.home, "data")
         listen = f"127.0.0.1:{free_port()}"
         server = self.server(data=data, listen=listen)
-        p = self.start("feed", "--follow", "--json", "--limit", "2")
+        p = self.start("feed", "--follow", "--json", "--limit", "0")
         eventually(lambda: metric(server, "signalbox_feed_readers") == 1,
                    "it follows")
         token = server.token
@@ -432,10 +454,10 @@ class Feed(Client):
         server.kill()
         again = self.server(data=data, listen=listen, token=token)
         self.assertEqual(again.send("after").status, 200)
-        status, out, err = self.end(p)
-        self.assertEqual((status, err), (OK, ""))
-        self.assertEqual([json.loads(x)["type"] for x in out.splitlines()],
-                         ["task.accepted", "task.completed"])
+        got = [json.loads(p.stdout.readline())["type"] for _ in range(2)]
+        self.assertEqual(got, ["task.accepted", "task.completed"])
+        p.terminate()
+        self.end(p)
 
     def test_a_follower_whose_token_is_revoked_ends(self):
         server = self.server()
@@ -453,6 +475,10 @@ class Feed(Client):
     def test_wrong_use(self):
         self.assertIn("whole number", self.bad(USAGE, "feed", "--after", "x"))
         self.assertIn("too many", self.bad(USAGE, "feed", "x"))
+        for limit in ("0", "501"):
+            self.assertIn("500", self.bad(USAGE, "feed", "--limit", limit))
+        self.assertIn("500", self.bad(USAGE, "feed", "--follow", "--limit",
+                                      "501"))
 
 
 class Access(Client):

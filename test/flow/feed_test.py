@@ -84,6 +84,69 @@ class Pages(unittest.TestCase):
             self.assertEqual(over["data"]["turn"], 1)
             self.assertEqual(over["data"]["attempt"], 1)
 
+    def test_the_last_of_it_without_the_rest(self):
+        with Server(agents=ECHO) as server:
+            anna = server.user("anna")
+
+            def last(n, token=server.token):
+                r = server.call("GET", f"/api/feed?last={n}", token=token)
+                self.assertEqual(r.status, 200, r)
+                return r.json()
+
+            self.assertEqual(last(5, anna)["items"], [])
+            for text in ("one", "two", "three"):
+                server.send(text, token=anna)
+                server.send(text)
+            entries = history(server)
+            newest = entries[-1]["seq"]
+            mine = [e for e in entries if e["requester"] == "anna"]
+            for n in (1, 3, len(entries), 500):
+                self.assertEqual(last(n), {"items": entries[-n:],
+                                           "next_after": newest})
+                self.assertEqual(last(n, anna), {"items": mine[-n:],
+                                                 "next_after": newest})
+            server.send("next")
+            more = server.call("GET", f"/api/feed?after={newest}").json()
+            self.assertEqual([e["type"] for e in more["items"]],
+                             ["task.accepted", "task.completed"])
+
+    def test_last_stands_alone_and_has_its_bounds(self):
+        with Server(agents=ECHO) as server:
+            for query in ("last=0", "last=501", "last=-1", "last=", "last=x",
+                          "last=5&after=1", "last=5&limit=5"):
+                r = server.call("GET", f"/api/feed?{query}")
+                self.assertEqual(r.status, 400, query)
+                self.assertIn("last", r.json()["error"]["message"])
+            for header in ("Accept: text/event-stream", "Last-Event-ID: 1"):
+                r = server.call("GET", "/api/feed?last=5", None, header)
+                self.assertEqual(r.status, 400, header)
+
+    def test_who_sees_little_is_shown_what_is_not_too_far_back(self):
+        """A call looks at so many entries and no more."""
+        span = 20000
+        with tempfile.TemporaryDirectory() as folder:
+            with Server(agents=ECHO, data=folder) as server:
+                admin, anna = server.token, server.user("anna")
+                server.send("x", token=anna)
+                entries = history(server)
+            hers = [e for e in entries if e["requester"] == "anna"]
+            newest = entries[-1]["seq"]
+            db = sqlite3.connect(os.path.join(folder, "signalbox.db"))
+            # As many of others that just the later of hers is near enough.
+            more = hers[-1]["seq"] - 1 + span - newest
+            db.execute("INSERT INTO feed (at_ms, type, requester, root_user) "
+                       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+                       "SELECT i + 1 FROM n WHERE i < ?) SELECT ?, "
+                       "'task.accepted', 'bob', 'bob' FROM n",
+                       (more, int(time.time() * 1000)))
+            db.commit()
+            db.close()
+            with Server(agents=ECHO, data=folder, token=admin) as server:
+                page = server.call("GET", "/api/feed?last=9",
+                                   token=anna).json()
+                self.assertEqual(page, {"items": hers[-1:],
+                                        "next_after": newest + more})
+
     def test_a_cursor_that_is_none_is_refused_in_words(self):
         with Server(agents=ECHO) as server:
             for after in ("-1", "x", "1.5", "", "9223372036854775808"):

@@ -181,7 +181,7 @@ class Start(unittest.TestCase):
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(DEADLINE_S), 0)
             with open(lock, encoding="utf-8") as f:
-                self.assertEqual(f.read(), f"{process.pid}\n")
+                self.assertEqual(f.read().strip(), f"{process.pid}")
 
     def test_a_ready_line_that_cannot_be_said_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -234,6 +234,40 @@ class Start(unittest.TestCase):
             self.assertEqual(status, 3)
             self.assertIn(f"process {server.process.pid}", said)
             self.assertEqual(server.get("/healthz").status, 200)
+
+    def test_deleting_the_lock_file_lets_no_second_server_in(self):
+        with Server() as server:
+            os.unlink(os.path.join(server.data, "signalbox.lock"))
+            status, said = refuses_to_start("serve", "--data", server.data,
+                                          "--listen", "127.0.0.1:0")
+            self.assertEqual(status, 3)
+            self.assertIn("in use by another signalbox", said)
+
+    def test_a_database_that_is_gone_is_warned_of(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = os.path.join(folder, "signalbox.db")
+            for _ in range(2):
+                with Server(data=folder) as server:
+                    self.assertNotIn("began_anew", server.said())
+            os.truncate(database, 0)
+            with Server(data=folder) as server:
+                self.assertIn("store.began_anew", server.said())
+                self.assertIn("signalbox restore FILE", server.said())
+            with Server(data=folder) as server:
+                self.assertNotIn("began_anew", server.said())
+            os.unlink(database)
+            with Server(data=folder) as server:
+                self.assertIn("store.began_anew", server.said())
+
+    def test_a_first_start_that_was_cut_off_is_still_the_first(self):
+        with Server() as other, tempfile.TemporaryDirectory() as folder:
+            status, _ = refuses_to_start("serve", "--data", folder, "--listen",
+                                       other.url.removeprefix("http://"))
+            self.assertEqual(status, 3)
+            os.truncate(os.path.join(folder, "signalbox.db"), 0)
+            with Server(data=folder) as server:
+                self.assertNotIn("began_anew", server.said())
+                self.assertTrue(server.token)
 
     def test_a_port_in_use_is_said_so(self):
         with Server() as server, tempfile.TemporaryDirectory() as folder:
