@@ -47,6 +47,7 @@ static const char *const users_examples[] = {
     "signalbox users create anna --org acme",
     "signalbox users set anna --role admin",
     "signalbox users remove anna",
+    "signalbox users list --offline --data signalbox-data",
     NULL,
 };
 static const char *const token_examples[] = {
@@ -123,7 +124,8 @@ static const struct command commands[] = {
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "
      "belong to an org. Whoever is removed loses all tokens at once, and the "
-     "name is not given again. For admins. " CLIENT_ABOUT,
+     "name is not given again. For admins. With --offline, list works without "
+     "a server, on the data folder itself. " CLIENT_ABOUT,
      cli_users_options, users_examples, cli_users},
     {"token", "list, create or revoke tokens", "[list | create | revoke ID]", 2,
      "A token is what a caller shows, and is known only when it is made: in a "

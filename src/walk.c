@@ -49,6 +49,7 @@ struct walk {
     int64_t full_at_ms; /* and when that was logged */
 
     struct timer tidy;
+    struct query oldest;
     struct tx tidy_tx;
 };
 
@@ -305,7 +306,7 @@ static size_t bytes_of(const struct task_change *c)
  * agent will be asked again, which is worse, but not a loss. */
 static void hold(struct walk *w, struct task_change *c)
 {
-    if (bytes_of(c) > w->opts.max_unfinished_bytes - w->unwritten_bytes) {
+    if (w->unwritten_bytes + bytes_of(c) > w->opts.max_unfinished_bytes) {
         forget_attempt(w, str_of(c->task_id.text), c->err);
         task_change_free(c);
         return;
@@ -480,21 +481,33 @@ static void on_tidied(struct tx *tx, void *ctx)
     tidy_in(w, there_is_more ? 0 : TIDY_MS);
 }
 
+static void on_oldest(struct query *q, void *ctx)
+{
+    struct walk *w = ctx;
+    int64_t now_ms = loop_wall_ms(w->opts.loop);
+    struct tasks_keep keep = {.now_ms = now_ms,
+                              .before_ms = now_ms - w->opts.retention_ms,
+                              .rows = w->opts.retention_rows,
+                              .limit = TIDY_ROWS};
+
+    if (!q->err)
+        keep.oldest_ms = q->rows ? row_int(q->rows, TASK_CREATED_MS) : now_ms;
+    query_fini(q);
+    tx_init(&w->tidy_tx);
+    tasks_prune(w->tasks, &w->tidy_tx, &keep);
+    feed_prune(w->opts.feed, &w->tidy_tx, keep.before_ms, keep.rows, TIDY_ROWS);
+    access_prune(w->opts.access, &w->tidy_tx, keep.before_ms, TIDY_ROWS);
+    store_submit(w->opts.store, &w->tidy_tx, on_tidied, w);
+}
+
 static void on_tidy(struct timer *t)
 {
     struct walk *w = LIST_OF(t, struct walk, tidy);
-    int64_t now_ms = loop_wall_ms(w->opts.loop);
-    int64_t before_ms = now_ms - w->opts.retention_ms;
 
     if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
-    tx_init(&w->tidy_tx);
-    tasks_prune(w->tasks, &w->tidy_tx, now_ms, before_ms,
-                w->opts.retention_rows, TIDY_ROWS);
-    feed_prune(w->opts.feed, &w->tidy_tx, before_ms, w->opts.retention_rows,
-               TIDY_ROWS);
-    access_prune(w->opts.access, &w->tidy_tx, before_ms, TIDY_ROWS);
-    store_submit(w->opts.store, &w->tidy_tx, on_tidied, w);
+    tasks_oldest(&w->oldest);
+    store_read(w->opts.store, &w->oldest, on_oldest, w);
 }
 
 /* Building and changing. */

@@ -388,6 +388,49 @@ TEST(what_is_old_is_tidied_away_and_nothing_unfinished)
     stage_close();
 }
 
+static size_t rows_of(const struct table *t)
+{
+    struct query q;
+    size_t n;
+
+    query_init(&q, t, 1000);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    n = q.n_rows;
+    query_fini(&q);
+    return n;
+}
+
+TEST(conversations_go_with_their_tasks)
+{
+    struct walk_opts opts;
+    struct told waits;
+    struct why why;
+
+    stage_open();
+    waits = sent((struct letter){.to = "slow", .timeout_ms = 24 * 3600 * 1000});
+    stage.n_agents = 1; /* nobody is there to answer this one */
+    stage_restart();
+    for (int i = 0; i < 30; i++) {
+        pass_ms(10);
+        CHECK_INT(sent((struct letter){0}).err, OK);
+    }
+    pass_ms(10);
+    opts = stage_walk_opts();
+    opts.retention_rows = 5;
+    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 1, &why), OK);
+    pass_ms(60 * 1000);
+    CHECK_INT(rows_of(&task_table), 5 + 1);
+    CHECK_INT(rows_of(&conversation_table), 30 + 1); /* the oldest stays */
+    CHECK_INT(walk_cancel(stage.walk, str_of(waits.task_id.text), STR("anna"),
+                          on_cancelled, &(int){0}),
+              OK);
+    for (int i = 0; i < 3; i++)
+        pass_ms(60 * 1000);
+    CHECK_INT(rows_of(&task_table), 5);
+    CHECK_INT(rows_of(&conversation_table), 5);
+    stage_close();
+}
+
 /* The sweep: every step of every room fails, one after the other. */
 
 struct sweep {

@@ -93,16 +93,22 @@ void user_arrive(struct access *a, struct user *u)
 {
     u->state = USER_THERE;
     a->n_users++;
-    a->n_admins += u->role == ROLE_ADMIN;
+    user_set_role(a, u, u->role);
+}
+
+void user_set_role(struct access *a, struct user *u, enum role role)
+{
+    list_remove(&u->admin_node);
+    u->role = role;
+    if (role == ROLE_ADMIN)
+        list_append(&a->admins, &u->admin_node);
 }
 
 void user_leave(struct access *a, struct user *u)
 {
     map_take(&a->users, key_of(u));
-    if (u->state == USER_THERE) {
-        a->n_users--;
-        a->n_admins -= u->role == ROLE_ADMIN;
-    }
+    list_remove(&u->admin_node);
+    a->n_users -= u->state == USER_THERE;
     u->state = USER_GONE;
 }
 
@@ -174,9 +180,36 @@ static bool is_good_now(const struct token *t, int64_t now_ms)
            (t->expires_ms == 0 || now_ms < t->expires_ms);
 }
 
-static unsigned scopes_of(const struct token *t)
+unsigned token_scopes(const struct token *t)
 {
     return t->scopes & role_scopes(t->user->role);
+}
+
+static bool can_call_as_admin(const struct user *u, int64_t now_ms)
+{
+    for (struct list_node *n = list_first(&u->tokens); n;
+         n = list_next(&u->tokens, n)) {
+        const struct token *t = LIST_OF(n, struct token, node);
+
+        if (is_good_now(t, now_ms) && !t->n_revoking &&
+            (token_scopes(t) & SCOPE_ADMIN))
+            return true;
+    }
+    return false;
+}
+
+bool admin_is_there_besides(const struct access *a, const struct user *u,
+                            int64_t now_ms)
+{
+    for (struct list_node *n = list_first(&a->admins); n;
+         n = list_next(&a->admins, n)) {
+        const struct user *other = LIST_OF(n, struct user, admin_node);
+
+        if (other != u && !other->is_leaving &&
+            can_call_as_admin(other, now_ms))
+            return true;
+    }
+    return false;
 }
 
 /* The token in "Bearer TOKEN". */
@@ -223,7 +256,7 @@ static enum err judge(struct access *a, struct str header, int64_t now_ms,
     copy_name(out->principal, str_of(t->user->shown));
     copy_name(out->org, str_of(t->user->org));
     out->role = t->user->role;
-    out->scopes = scopes_of(t);
+    out->scopes = token_scopes(t);
     out->expires_ms = t->expires_ms;
     return OK;
 }
@@ -245,7 +278,21 @@ bool access_is_good(const struct access *a, const struct caller *c,
     const struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
 
     return is_good_now(t, now_ms) && t->user->role == c->role &&
-           scopes_of(t) == c->scopes && strcmp(t->user->org, c->org) == 0;
+           token_scopes(t) == c->scopes && strcmp(t->user->org, c->org) == 0;
+}
+
+static void tell_user(const struct user *u, struct access_user *out)
+{
+    copy_name(out->name, str_of(u->shown));
+    copy_name(out->org, str_of(u->org));
+    out->role = u->role;
+    out->created_ms = u->created_ms;
+}
+
+bool access_token_is_good(const struct access *a, const struct caller *c,
+                          int64_t now_ms)
+{
+    return is_good_now(map_get(&a->by_id, str_of(c->token_id.text)), now_ms);
 }
 
 bool access_user_find(const struct access *a, struct str name,
@@ -256,11 +303,22 @@ bool access_user_find(const struct access *a, struct str name,
     *out = (struct access_user){.created_ms = 0};
     if (!u || u->state != USER_THERE)
         return false;
-    copy_name(out->name, str_of(u->shown));
-    copy_name(out->org, str_of(u->org));
-    out->role = u->role;
-    out->created_ms = u->created_ms;
+    tell_user(u, out);
     return true;
+}
+
+size_t access_admins(const struct access *a, struct access_user *out,
+                     size_t max)
+{
+    size_t n = 0;
+
+    for (struct list_node *node = list_first(&a->admins); node;
+         node = list_next(&a->admins, node)) {
+        if (n < max)
+            tell_user(LIST_OF(node, struct user, admin_node), &out[n]);
+        n++;
+    }
+    return n;
 }
 
 /* A token that allows nothing (made for scopes that its user's role has lost)
@@ -341,6 +399,7 @@ struct access *access_new(const struct access_opts *opts)
     a->opts.max_user_tokens =
         limit_or(opts->max_user_tokens, ACCESS_USER_TOKENS_MAX);
     list_init(&a->all_users);
+    list_init(&a->admins);
     /* The limits are for what is made new; what is in the store is taken, so
      * that a lower limit keeps nobody out. */
     map_init(&a->users, SIZE_MAX, opts->seed);

@@ -105,6 +105,10 @@ MUST_USE enum err access_judge(struct access *a, struct str header,
 bool access_is_good(const struct access *a, const struct caller *c,
                     int64_t now_ms);
 
+/* Whether it is still good, whatever it allows by now. */
+bool access_token_is_good(const struct access *a, const struct caller *c,
+                          int64_t now_ms);
+
 /* What calls need to know of a user who is there. */
 struct access_user {
     char name[PRINCIPAL_NAME_MAX + 1]; /* as shown */
@@ -116,6 +120,10 @@ struct access_user {
 /* Find a user, whatever the case of the name. False: nobody. */
 MUST_USE bool access_user_find(const struct access *a, struct str name,
                                struct access_user *out);
+
+/* The admins there are, up to `max` of them into `out`; how many, in all. */
+MUST_USE size_t access_admins(const struct access *a, struct access_user *out,
+                              size_t max);
 
 /* What a caller may put into a new token: admins anything for anybody, others
  * for themselves no more than the token they came with, and no longer.
@@ -134,8 +142,14 @@ MUST_USE enum err access_grant(const struct caller *by, struct str user,
  *
  * While a change is on its way others see what was before, but cannot undo
  * what it counts on: the same user cannot be changed a second time, nor the
- * same name taken (ERR_BUSY: try again), and an admin who is about to go
- * counts as gone for whoever wants to be the next. */
+ * same name taken (ERR_BUSY: try again), and an admin who is about to go, or
+ * whose token is, counts as gone for whoever wants to be the next.
+ *
+ * The last admin stays: none is removed or becomes something else unless
+ * another is left who can call, with a token of scope admin that is good now.
+ * That token may still be revoked, or expire: a token that has leaked must go,
+ * whatever else it was good for. Whoever may write the data folder then makes
+ * another (signalbox token create --offline). */
 struct access_change {
     struct tx tx;
     enum access_change_kind {
@@ -151,9 +165,8 @@ struct access_change {
     enum role role;
     unsigned scopes; /* what the token will have */
     int64_t at_ms, expires_ms;
-    bool is_open;     /* taken, and not settled yet */
-    bool costs_admin; /* there will be one less */
-    void *ctx;        /* whoever submits it may use this */
+    bool is_open; /* taken, and not settled yet */
+    void *ctx;    /* whoever submits it may use this */
 };
 
 void access_change_init(struct access_change *c);
@@ -194,12 +207,13 @@ MUST_USE enum err access_token_create(struct access *a, struct access_change *c,
 
 void access_token_wipe(struct access_token *t);
 
-/* ERR_NOT_FOUND: none of that id, or `only_of` (a user; empty: anybody's) is
- * not whose it is. */
+/* Admins revoke anybody's. Others only the token they came with, and those of
+ * their own that allow no more than it does (ERR_NOT_ALLOWED): or whoever got
+ * hold of a small one could take the others from its owner. ERR_NOT_FOUND:
+ * none of that id, or not theirs. */
 MUST_USE enum err access_token_revoke(struct access *a, struct access_change *c,
-                                      struct str id, struct str only_of,
-                                      struct str by, int64_t now_ms,
-                                      struct why *why);
+                                      struct str id, const struct caller *by,
+                                      int64_t now_ms, struct why *why);
 
 /* The user "admin" and a token, in one tx: for the first start. ERR_EXISTS
  * when there are users already. */

@@ -164,7 +164,7 @@ TEST(tokens_are_made_up_to_the_limit_of_all_and_of_each_user)
     CHECK(stage_token(&s, "c", 0, 0, &t, NULL) == OK);
     CHECK(stage_token(&s, "c", 0, 0, &t, NULL) == ERR_LIMIT);
     CHECK(strstr(s.why.text, "there are 4"));
-    CHECK(stage_revoke(&s, &id, "") == OK);
+    CHECK(stage_revoke(&s, &id) == OK);
     CHECK(stage_token(&s, "c", 0, 0, &t, NULL) == OK);
     CHECK_INT(access_stats(s.a).tokens, 4);
     stage_restart(&s);
@@ -195,100 +195,6 @@ TEST(more_than_a_page_of_users_and_tokens_comes_back)
     stage_close(&s);
 }
 
-/* The last admin. */
-
-TEST(the_last_admin_stays)
-{
-    struct stage s;
-    struct access_token t;
-
-    stage_open(&s);
-    CHECK(stage_first_admin(&s, &t) == OK);
-    CHECK(stage_user(&s, "user", ROLE_USER) == OK);
-    CHECK(stage_remove(&s, "admin") == ERR_NOT_ALLOWED);
-    CHECK(stage_role(&s, "admin", ROLE_USER) == ERR_NOT_ALLOWED);
-    CHECK(strstr(s.why.text, "last admin"));
-    CHECK(stage_role(&s, "admin", ROLE_ADMIN) == OK);
-    CHECK(stage_org(&s, "admin", "acme") == OK);
-    CHECK(stage_user(&s, "Second", ROLE_ADMIN) == OK);
-    CHECK(stage_remove(&s, "admin") == OK);
-    CHECK(stage_role(&s, "second", ROLE_AGENT) == ERR_NOT_ALLOWED);
-    CHECK(stage_role(&s, "user", ROLE_ADMIN) == OK);
-    CHECK(stage_role(&s, "second", ROLE_AGENT) == OK);
-    stage_restart(&s);
-    CHECK(stage_remove(&s, "user") == ERR_NOT_ALLOWED);
-    CHECK(stage_remove(&s, "second") == OK);
-    stage_close(&s);
-}
-
-/* Prepare the removal of a user, or with a role another role. */
-static enum err prepare(struct stage *s, struct access_change *c,
-                        const char *name, enum role role)
-{
-    access_change_init(c);
-    return role ? access_user_change(s->a, c, str_of(name), role,
-                                     (struct str){NULL, 0}, STR("x"), s->now_ms,
-                                     &s->why)
-                : access_user_remove(s->a, c, str_of(name), STR("x"), s->now_ms,
-                                     &s->why);
-}
-
-TEST(the_last_two_admins_cannot_both_go_at_once)
-{
-    static const struct {
-        enum role a, b; /* zero: removed */
-    } ways[] = {
-        {0, 0}, {0, ROLE_USER}, {ROLE_USER, 0}, {ROLE_USER, ROLE_AGENT}};
-
-    for (size_t i = 0; i < 4; i++) {
-        struct stage s;
-        struct access_token t;
-        struct access_change a, b;
-
-        stage_open(&s);
-        CHECK(stage_first_admin(&s, &t) == OK);
-        CHECK(stage_user(&s, "anna", ROLE_ADMIN) == OK);
-        CHECK(prepare(&s, &a, "admin", ways[i].a) == OK);
-        CHECK(prepare(&s, &b, "anna", ways[i].b) == ERR_NOT_ALLOWED);
-        access_change_fini(&b);
-        /* The first comes to nothing: now the other may. */
-        CHECK(access_settle(s.a, &a, &s.why) != OK);
-        access_change_fini(&a);
-        CHECK(prepare(&s, &b, "anna", ways[i].b) == OK);
-        CHECK(prepare(&s, &a, "admin", ways[i].a) == ERR_NOT_ALLOWED);
-        access_change_fini(&a);
-        CHECK(stage_commit(&s, &b, OK) == OK);
-        CHECK(prepare(&s, &a, "admin", ways[i].a) == ERR_NOT_ALLOWED);
-        access_change_fini(&a);
-        CHECK(stage_is_good(&s, &t));
-        stage_close(&s);
-    }
-}
-
-/* A promotion counts once it is there, and cannot be taken back unseen in the
- * meantime. */
-TEST(an_admin_who_is_only_being_made_does_not_count)
-{
-    struct stage s;
-    struct access_token t;
-    struct access_change up, down, other;
-
-    stage_open(&s);
-    CHECK(stage_first_admin(&s, &t) == OK);
-    CHECK(stage_user(&s, "anna", ROLE_USER) == OK);
-    CHECK(prepare(&s, &up, "anna", ROLE_ADMIN) == OK);
-    CHECK(prepare(&s, &down, "admin", ROLE_USER) == ERR_NOT_ALLOWED);
-    access_change_fini(&down);
-    CHECK(prepare(&s, &other, "ANNA", ROLE_USER) == ERR_BUSY);
-    access_change_fini(&other);
-    CHECK(stage_commit(&s, &up, OK) == OK);
-    CHECK(prepare(&s, &down, "admin", ROLE_USER) == OK);
-    CHECK(prepare(&s, &other, "anna", ROLE_USER) == ERR_NOT_ALLOWED);
-    access_change_fini(&other);
-    CHECK(stage_commit(&s, &down, OK) == OK);
-    stage_close(&s);
-}
-
 /* Two at once. */
 
 static enum err prepare_user(struct stage *s, struct access_change *c,
@@ -313,7 +219,7 @@ TEST(a_name_is_taken_from_the_moment_somebody_asks_for_it)
     access_change_fini(&two);
     CHECK(!access_user_find(s.a, STR("anna"), &u)); /* not there yet */
     CHECK(stage_token(&s, "anna", 0, 0, &t, NULL) == ERR_NOT_FOUND);
-    CHECK(prepare(&s, &two, "anna", 0) == ERR_NOT_FOUND);
+    CHECK(stage_begin(&s, &two, "anna", 0) == ERR_NOT_FOUND);
     access_change_fini(&two);
     CHECK(access_settle(s.a, &one, &s.why) != OK); /* comes to nothing */
     access_change_fini(&one);
@@ -334,13 +240,14 @@ TEST(the_second_of_two_changes_of_a_user_is_asked_to_try_again)
     CHECK(stage_first_admin(&s, &t) == OK);
     CHECK(stage_user(&s, "anna", ROLE_USER) == OK);
     for (int i = 0; i < 4; i++) {
-        CHECK(prepare(&s, &one, "anna", i & 1 ? ROLE_AGENT : 0) == OK);
-        CHECK(prepare(&s, &two, "anna", i & 2 ? ROLE_AGENT : 0) == ERR_BUSY);
+        CHECK(stage_begin(&s, &one, "anna", i & 1 ? ROLE_AGENT : 0) == OK);
+        CHECK(stage_begin(&s, &two, "anna", i & 2 ? ROLE_AGENT : 0) ==
+              ERR_BUSY);
         access_change_fini(&two);
         CHECK(access_settle(s.a, &one, &s.why) != OK);
         access_change_fini(&one);
     }
-    CHECK(prepare(&s, &two, "anna", 0) == OK);
+    CHECK(stage_begin(&s, &two, "anna", 0) == OK);
     CHECK(stage_commit(&s, &two, OK) == OK);
     stage_close(&s);
 }
@@ -357,8 +264,8 @@ TEST(of_two_who_revoke_a_token_one_is_told_that_it_is_gone)
     CHECK(stage_token(&s, "admin", 0, 0, &t, &id) == OK);
     for (int i = 0; i < 2; i++) {
         access_change_init(&c[i]);
-        CHECK(access_token_revoke(s.a, &c[i], str_of(id.text), STR(""),
-                                  STR("x"), s.now_ms, &s.why) == OK);
+        CHECK(access_token_revoke(s.a, &c[i], str_of(id.text), &stage_admin,
+                                  s.now_ms, &s.why) == OK);
         stage_submit(&s, &c[i]);
     }
     CHECK(stage_is_good(&s, &t)); /* until it is committed */
@@ -386,7 +293,7 @@ static void make_and_remove(bool token_first, bool in_order)
     access_change_init(&token);
     CHECK(access_token_create(s.a, &token, STR("anna"), 0, STR(""), 0, STR("x"),
                               s.now_ms, &t, &s.why) == OK);
-    CHECK(prepare(&s, &removal, "anna", 0) == OK);
+    CHECK(stage_begin(&s, &removal, "anna", 0) == OK);
     stage_submit(&s, c[!token_first]);
     stage_submit(&s, c[token_first]);
     store_turn(s.store);
@@ -465,7 +372,7 @@ TEST(removing_a_user_revokes_every_token_of_theirs_and_no_other)
         CHECK_INT(told, 1);
         CHECK(!stage_is_good(&s, &t[i]));
         CHECK(!access_is_good(s.a, &c[i], s.now_ms));
-        CHECK(stage_revoke(&s, &c[i].token_id, "") == ERR_NOT_FOUND);
+        CHECK(stage_revoke(&s, &c[i].token_id) == ERR_NOT_FOUND);
     }
     CHECK(stage_is_good(&s, &other) && stage_is_good(&s, &admin));
     stage_restart(&s);
@@ -480,19 +387,65 @@ TEST(somebody_else_s_token_is_answered_like_one_that_is_not_there)
     struct stage s;
     struct access_token admin, t;
     struct id id, none = {"tok_00000000000000000000000000"};
+    struct caller anna = {.principal = "anna",
+                          .role = ROLE_USER,
+                          .scopes = SCOPE_SEND | SCOPE_READ},
+                  ann = anna, small = stage_admin;
     struct why words;
+
+    ann.principal[3] = '\0';
+    small.scopes = SCOPE_ALL & ~SCOPE_ADMIN;
 
     stage_open(&s);
     CHECK(stage_first_admin(&s, &admin) == OK);
     CHECK(stage_user(&s, "anna", ROLE_USER) == OK);
     CHECK(stage_token(&s, "anna", 0, 0, &t, &id) == OK);
-    CHECK(stage_revoke(&s, &none, "admin") == ERR_NOT_FOUND);
+    CHECK(stage_revoke_by(&s, &none, &small) == ERR_NOT_FOUND);
     words = s.why;
-    CHECK(stage_revoke(&s, &id, "admin") == ERR_NOT_FOUND);
+    CHECK(stage_revoke_by(&s, &id, &small) == ERR_NOT_FOUND);
     CHECK(strcmp(words.text, s.why.text) == 0);
-    CHECK(stage_revoke(&s, &id, "ann") == ERR_NOT_FOUND);
+    CHECK(stage_revoke_by(&s, &id, &ann) == ERR_NOT_FOUND);
     CHECK(stage_is_good(&s, &t) && s.n_revoked == 0);
-    CHECK(stage_revoke(&s, &id, "ANNA") == OK);
+    CHECK(stage_revoke_by(&s, &id, &anna) == OK);
+    stage_close(&s);
+}
+
+TEST(a_token_revokes_itself_and_of_its_user_s_those_that_allow_no_more)
+{
+    struct stage s;
+    struct access_token big, t;
+    struct id both, read, spare;
+    struct caller c, admin_reads = stage_admin;
+
+    stage_open(&s);
+    CHECK(stage_first_admin(&s, &big) == OK);
+    CHECK(stage_user(&s, "anna", ROLE_USER) == OK);
+    CHECK(stage_token(&s, "anna", SCOPE_READ, 0, &t, &read) == OK);
+    CHECK(stage_token(&s, "anna", 0, 0, &big, &both) == OK);
+    CHECK(stage_token(&s, "anna", SCOPE_READ, 0, &big, &spare) == OK);
+    CHECK(stage_judge(&s, &t, &c) == OK);
+    CHECK(stage_revoke_by(&s, &both, &c) == ERR_NOT_ALLOWED);
+    CHECK(strstr(s.why.text, "allows more") && s.n_revoked == 0);
+    CHECK(stage_revoke_by(&s, &spare, &c) == OK);
+    CHECK(stage_revoke_by(&s, &read, &c) == OK);
+    CHECK(stage_revoke(&s, &both) == OK); /* an admin, anybody's */
+
+    /* The role counts, not what it was made for: both allow the same. */
+    CHECK(stage_user(&s, "bob", ROLE_ADMIN) == OK);
+    CHECK(stage_token(&s, "bob", 0, 0, &big, &both) == OK);
+    CHECK(stage_token(&s, "bob", SCOPE_SEND | SCOPE_READ, 0, &t, &read) == OK);
+    CHECK(stage_judge(&s, &t, &c) == OK);
+    CHECK(stage_revoke_by(&s, &both, &c) == ERR_NOT_ALLOWED);
+    CHECK(stage_role(&s, "bob", ROLE_USER) == OK);
+    CHECK(stage_judge(&s, &t, &c) == OK);
+    CHECK(stage_revoke_by(&s, &both, &c) == OK);
+
+    /* An admin's token without that scope is like anybody's. */
+    admin_reads.scopes = SCOPE_READ;
+    CHECK(stage_token(&s, "admin", SCOPE_ADMIN, 0, &t, &both) == OK);
+    CHECK(stage_revoke_by(&s, &both, &admin_reads) == ERR_NOT_ALLOWED);
+    admin_reads.token_id = both;
+    CHECK(stage_revoke_by(&s, &both, &admin_reads) == OK);
     stage_close(&s);
 }
 
@@ -534,7 +487,7 @@ TEST(retention_takes_what_has_long_expired_or_been_revoked)
     CHECK(stage_token(&s, "admin", 0, start + 20, &t[1], NULL) == OK);
     CHECK(stage_token(&s, "admin", 0, 0, &t[2], &id) == OK);
     s.now_ms = start + 15;
-    CHECK(stage_revoke(&s, &id, "") == OK);
+    CHECK(stage_revoke(&s, &id) == OK);
     CHECK_INT(n_token_rows(&s), 4);
     prune(&s, start + 10, 100);
     CHECK_INT(n_token_rows(&s), 4);
@@ -640,7 +593,7 @@ TEST(every_change_is_told_in_the_feed_and_to_admins_only)
     CHECK(stage_user(&s, "anna", ROLE_USER) == ERR_EXISTS);
     CHECK(stage_role(&s, "anna", ROLE_AGENT) == OK);
     CHECK(stage_token(&s, "anna", 0, 0, &t, &id) == OK);
-    CHECK(stage_revoke(&s, &id, "") == OK);
+    CHECK(stage_revoke(&s, &id) == OK);
     CHECK(stage_remove(&s, "ANNA") == OK);
 
     query_init(&q, &feed_table, 100);

@@ -18,7 +18,7 @@ static void tell(struct stage *s, struct story *y)
     y->kept = stage_token(s, "anna", 0, 0, &y->kept_token, NULL);
     y->lost = stage_token(s, "anna", 0, 0, &y->lost_token, &id);
     y->bobs = stage_token(s, "bob", 0, 0, &y->bobs_token, NULL);
-    y->revoked = stage_revoke(s, &id, "");
+    y->revoked = stage_revoke(s, &id);
     y->removed = stage_remove(s, "bob");
     y->demoted = stage_role(s, "anna", ROLE_USER);
 }
@@ -134,7 +134,7 @@ TEST(a_store_that_has_failed_changes_nothing_in_memory)
     CHECK(stage_first_admin(&s, &admin) == OK);
     CHECK(stage_token(&s, "admin", 0, 0, &t, &id) == OK);
     fault_arm_at("store.sync", 1);
-    CHECK(stage_revoke(&s, &id, "") == ERR_OUTCOME_UNKNOWN);
+    CHECK(stage_revoke(&s, &id) == ERR_OUTCOME_UNKNOWN);
     CHECK(fault_fired() && s.n_revoked == 0 && stage_is_good(&s, &t));
     CHECK(stage_token(&s, "admin", 0, 0, &other, NULL) == ERR_OUTCOME_UNKNOWN);
     CHECK(!stage_is_good(&s, &other));

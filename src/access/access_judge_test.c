@@ -193,7 +193,7 @@ TEST(unknown_expired_and_revoked_are_told_alike)
     CHECK(stage_first_admin(&s, &admin) == OK);
     CHECK(stage_token(&s, "admin", 0, s.now_ms + 1, &old, NULL) == OK);
     CHECK(stage_token(&s, "admin", 0, 0, &revoked, &id) == OK);
-    CHECK(stage_revoke(&s, &id, "") == OK);
+    CHECK(stage_revoke(&s, &id) == OK);
     s.now_ms++;
     CHECK(stage_judge(&s, &unknown, NULL) == ERR_UNAUTHENTICATED);
     first = s.why;
@@ -243,14 +243,14 @@ static void revoke_one_of_three(void)
         CHECK(stage_token(&s, "admin", 0, 0, &t[i], &id[i]) == OK);
         CHECK(stage_judge(&s, &t[i], &c[i]) == OK);
     }
-    CHECK(stage_revoke(&s, &id[0], "") == OK);
+    CHECK(stage_revoke(&s, &id[0]) == OK);
     CHECK(!stage_is_good(&s, &t[0]));
     CHECK(!access_is_good(s.a, &c[0], s.now_ms));
     CHECK_INT(s.n_revoked, 1);
     CHECK(strcmp(s.revoked[0].text, id[0].text) == 0);
     CHECK(stage_is_good(&s, &t[1]) && access_is_good(s.a, &c[1], s.now_ms));
     CHECK(stage_is_good(&s, &admin));
-    CHECK(stage_revoke(&s, &id[0], "") == ERR_NOT_FOUND);
+    CHECK(stage_revoke(&s, &id[0]) == ERR_NOT_FOUND);
     CHECK_INT(s.n_revoked, 1);
     stage_restart(&s);
     CHECK(!stage_is_good(&s, &t[0]) && stage_is_good(&s, &t[1]));

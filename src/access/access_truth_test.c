@@ -117,9 +117,9 @@ static void attempt_token(struct world *w, struct attempt *t)
     if (below(w, 3) == 0) {
         t->kind = ACCESS_TOKEN_REVOKE;
         t->token = below(w, (unsigned)w->n_tokens);
-        t->prepared = access_token_revoke(
-            s->a, &t->c, str_of(w->tokens[t->token].id.text), STR(""),
-            STR("admin"), s->now_ms, NULL);
+        t->prepared = access_token_revoke(s->a, &t->c,
+                                          str_of(w->tokens[t->token].id.text),
+                                          &stage_admin, s->now_ms, NULL);
         return;
     }
     CHECK(w->n_tokens < TOKENS_MAX);
@@ -146,6 +146,21 @@ static size_t n_admins(const struct world *w)
     for (int i = 0; i < NAMES; i++)
         n += w->users[i].is_there && w->users[i].role == ROLE_ADMIN;
     return n;
+}
+
+/* Whether somebody else could still call as an admin. */
+static bool is_last_admin(const struct world *w, const struct truth_user *u)
+{
+    for (size_t i = 0; i < w->n_tokens; i++) {
+        const struct truth_token *t = &w->tokens[i];
+        const struct truth_user *other = &w->users[t->user];
+
+        if (other != u && t->is_there && other->role == ROLE_ADMIN &&
+            (t->scopes & SCOPE_ADMIN) &&
+            (!t->expires_ms || w->s.now_ms < t->expires_ms))
+            return false;
+    }
+    return true;
 }
 
 /* What was settled as done, done to the truth. */
@@ -204,7 +219,7 @@ static enum err expected(const struct world *w, const struct attempt *t)
         return ERR_NOT_FOUND;
     if (t->kind == ACCESS_TOKEN_CREATE)
         return token->scopes & ~role_scopes(u->role) ? ERR_NOT_ALLOWED : OK;
-    if (u->role == ROLE_ADMIN && n_admins(w) == 1 &&
+    if (u->role == ROLE_ADMIN && is_last_admin(w, u) &&
         (t->kind == ACCESS_USER_REMOVE || (t->role && t->role != ROLE_ADMIN)))
         return ERR_NOT_ALLOWED;
     return OK;

@@ -8,8 +8,9 @@
  *   the last two admins gone  one change of a user at a time (is_changing), so
  *                             that what the mirror says of whoever is not
  *                             changing is so; and a change that costs an admin
- *                             counts at once. One that makes an admin counts
- *                             only when it is there
+ *                             (is_leaving), or the token of one (n_revoking),
+ *                             counts at once. One that makes an admin, or the
+ *                             token of one, counts only when it is there
  *   a token that outlives     making one expects its user to be there, and
  *   its user                  removing a user removes the rows of all tokens
  *                             by the user's name: whichever is committed
@@ -188,18 +189,24 @@ enum err access_user_create(struct access *a, struct access_change *c,
 }
 
 /* Claim u for a change that may cost an admin. */
-static enum err claim_user(struct access *a, struct access_change *c,
-                           struct user *u, bool stays_admin, struct why *why)
+static enum err claim_user(const struct access *a, struct user *u,
+                           bool stays_admin, int64_t now_ms, struct why *why)
 {
     bool costs_admin = u->role == ROLE_ADMIN && !stays_admin;
 
-    if (costs_admin && a->n_admins - a->n_admins_leaving <= 1)
+    if (costs_admin && !admin_is_there_besides(a, u, now_ms))
         return why_err(why, ERR_NOT_ALLOWED,
-                       "this is the last admin; make another first");
-    c->costs_admin = costs_admin;
-    a->n_admins_leaving += costs_admin;
+                       "this is the last admin: no other has a token that is "
+                       "good and allows admin. Make one first");
+    u->is_leaving = costs_admin;
     u->is_changing = true;
     return OK;
+}
+
+static void release_claim(struct user *u)
+{
+    u->is_leaving = false;
+    u->is_changing = false;
 }
 
 static struct tx_op *update_user(struct access_change *c, const struct user *u)
@@ -228,7 +235,7 @@ enum err access_user_change(struct access *a, struct access_change *c,
     if (!e)
         e = check_org(org, why);
     if (!e)
-        e = claim_user(a, c, u, !role || role == ROLE_ADMIN, why);
+        e = claim_user(a, u, !role || role == ROLE_ADMIN, now_ms, why);
     if (e)
         return e;
     open_change(c, ACCESS_USER_CHANGE, u, now_ms);
@@ -254,7 +261,7 @@ enum err access_user_remove(struct access *a, struct access_change *c,
     enum err e = find_to_change(a, name, &u, why);
 
     if (!e)
-        e = claim_user(a, c, u, false, why);
+        e = claim_user(a, u, false, now_ms, why);
     if (e)
         return e;
     open_change(c, ACCESS_USER_REMOVE, u, now_ms);
@@ -364,24 +371,41 @@ enum err access_token_create(struct access *a, struct access_change *c,
     return OK;
 }
 
+static enum err may_revoke(const struct token *t, const struct caller *by,
+                           struct why *why)
+{
+    bool is_own = t && str_eq(str_of(t->user->shown), caller_name(by));
+
+    if (!t || !t->is_there || (!is_own && !caller_is_admin(by)))
+        return why_err(why, ERR_NOT_FOUND, "there is no token of that id");
+    if (caller_is_admin(by) || strcmp(t->id.text, by->token_id.text) == 0 ||
+        !(token_scopes(t) & ~by->scopes))
+        return OK;
+    return why_err(why, ERR_NOT_ALLOWED,
+                   "that token allows more than the one you came with: come "
+                   "with it, or with one that allows as much, or ask an "
+                   "admin");
+}
+
 enum err access_token_revoke(struct access *a, struct access_change *c,
-                             struct str id, struct str only_of, struct str by,
+                             struct str id, const struct caller *by,
                              int64_t now_ms, struct why *why)
 {
     struct token *t = map_get(&a->by_id, id);
+    enum err e = may_revoke(t, by, why);
     struct tx_op *op;
 
-    if (!t || !t->is_there ||
-        (only_of.n && !str_eq_nocase(only_of, str_of(t->user->shown))))
-        return why_err(why, ERR_NOT_FOUND, "there is no token of that id");
+    if (e)
+        return e;
     open_change(c, ACCESS_TOKEN_REVOKE, t->user, now_ms);
     c->token_id = t->id;
+    t->n_revoking++;
     op = tx_update(&c->tx, &token_table);
     tx_if(op, TOKEN_ID, IS, value_text(id));
     tx_if(op, TOKEN_REVOKED_MS, IS, value_null());
     tx_set(op, TOKEN_REVOKED_MS,
            PLANTED("access.forget_revoked") ? value_null() : value_int(now_ms));
-    tell_feed(c, "token.revoked", by, true);
+    tell_feed(c, "token.revoked", caller_name(by), true);
     return OK;
 }
 
@@ -483,13 +507,10 @@ static void settle_user_change(struct access *a, const struct access_change *c,
     struct user *u = user_get(a, str_of(c->user));
 
     assert(u && u->is_changing);
-    u->is_changing = false;
-    a->n_admins_leaving -= c->costs_admin;
+    release_claim(u);
     if (!is_committed)
         return;
-    a->n_admins -= u->role == ROLE_ADMIN;
-    u->role = c->role;
-    a->n_admins += u->role == ROLE_ADMIN;
+    user_set_role(a, u, c->role);
     memcpy(u->org, c->org, sizeof(u->org));
 }
 
@@ -502,7 +523,6 @@ static void settle_user_remove(struct access *a, const struct access_change *c,
     struct list_node *node;
 
     assert(u && u->is_changing);
-    a->n_admins_leaving -= c->costs_admin;
     if (is_committed) {
         user_leave(a, u);
         node = list_first(&u->tokens);
@@ -517,7 +537,7 @@ static void settle_user_remove(struct access *a, const struct access_change *c,
             }
         }
     }
-    u->is_changing = false;
+    release_claim(u);
     user_release(u);
 }
 
@@ -547,9 +567,10 @@ static void settle_token_revoke(struct access *a, const struct access_change *c,
 {
     struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
 
-    if (PLANTED("access.keep_revoked"))
+    if (!t) /* it went with its user, or another revoked it */
         return;
-    if (is_committed && t) /* else it went with its user */
+    t->n_revoking--;
+    if (is_committed && !PLANTED("access.keep_revoked"))
         revoke_now(a, t);
 }
 

@@ -22,12 +22,14 @@ enum user_state {
 
 struct user {
     struct list_node node;              /* in access.all_users */
+    struct list_node admin_node;        /* in access.admins, if one and there */
     char key[PRINCIPAL_NAME_MAX + 1];   /* lower case */
     char shown[PRINCIPAL_NAME_MAX + 1]; /* as it was first written */
     char org[PRINCIPAL_NAME_MAX + 1];
     enum role role;
     enum user_state state;
     bool is_changing; /* a change of it is on its way, or being settled */
+    bool is_leaving;  /* and that change takes an admin away */
     int64_t created_ms;
     struct list tokens;
     size_t n_tokens;
@@ -39,9 +41,10 @@ struct token {
     char hash[TOKEN_HASH_BYTES];
     struct user *user;
     unsigned scopes;
-    int64_t expires_ms; /* zero: never */
-    struct timer end;   /* in access.ends, unless it never expires */
-    bool is_there;      /* committed: not before that may anybody use it */
+    int64_t expires_ms;  /* zero: never */
+    struct timer end;    /* in access.ends, unless it never expires */
+    bool is_there;       /* committed: not before that may anybody use it */
+    unsigned n_revoking; /* how many are about to revoke it */
 };
 
 struct access {
@@ -51,11 +54,10 @@ struct access {
     struct list all_users;
     struct map users;          /* by key */
     struct map by_hash, by_id; /* tokens */
+    struct list admins;        /* users who are there and are one */
     struct timers ends;        /* of tokens, the first to expire first; only
                                 * access_prune asks, and nothing fires */
-    size_t n_users, n_admins;  /* there */
-    size_t n_admins_leaving;   /* of those, how many may soon be none */
-    size_t n_tokens;           /* there */
+    size_t n_users, n_tokens;  /* there */
     int64_t refused_total;
 };
 
@@ -72,12 +74,21 @@ MUST_USE struct token *token_add(struct access *a, struct user *u,
 
 /* From coming to there. */
 void user_arrive(struct access *a, struct user *u);
+void user_set_role(struct access *a, struct user *u, enum role role);
 void token_arrive(struct access *a, struct token *t);
 
 /* Out of the maps and the counts. A user is freed once nothing holds it. */
 void user_leave(struct access *a, struct user *u);
 void user_release(struct user *u);
 void token_drop(struct access *a, struct token *t);
+
+/* What it allows today: what it was made for, as far as the role goes. */
+unsigned token_scopes(const struct token *t);
+
+/* Whether an admin other than u is there who can call as one: with a token of
+ * that scope that has not expired and that nobody is about to revoke. */
+bool admin_is_there_besides(const struct access *a, const struct user *u,
+                            int64_t now_ms);
 
 /* The user of that name, whatever its case; also one that is coming. */
 struct user *user_get(const struct access *a, struct str name);

@@ -48,7 +48,7 @@ enum exit_status {
       "this server does not go by that name; http.allowedHosts lists those "   \
       "it has")                                                                \
     X(NOT_FOUND, "not_found", 404, -32000, EXIT_REFUSED,                       \
-      "there is nothing here")                                                 \
+      "there is no such thing here, or it is not yours to see")                \
     X(METHOD, "method_not_allowed", 405, -32601, EXIT_REFUSED,                 \
       "this path does not take that method")                                   \
     X(TIMEOUT, "timeout", 408, -32000, EXIT_FAILED, "it took too long")        \
@@ -90,7 +90,7 @@ enum exit_status {
     X(BUSY, "busy", 409, -32000, EXIT_REFUSED, "somebody else is using it")    \
     X(UNREACHABLE, "unreachable", 503, -32000, EXIT_UNREACHABLE,               \
       "nobody answers there")                                                  \
-    X(GONE, "gone", 410, -32000, EXIT_FAILED, "the other side has gone")
+    X(GONE, "gone", 410, -32000, EXIT_REFUSED, "it is no longer there")
 
 enum err {
     OK = 0,

@@ -47,17 +47,22 @@ static void on_conversation(struct open *o)
     open_answer(o, 200);
 }
 
-/* Whose it is is part of its name; others' are for admins to see. */
+/* Whose it is is part of its name; others' are for admins to see. Names are
+ * found whatever their case; that of a user who was removed is taken as it is
+ * written. */
 void call_conversations_get(struct call *c)
 {
     struct str owner = call_arg(c, "owner"), name = caller_name(&c->caller);
+    struct access_user found;
     struct open *o;
 
-    if (!owner.p)
+    if (!owner.p || str_eq_nocase(owner, name)) {
         owner = name;
-    if (!str_eq(owner, name) && !caller_is_admin(&c->caller)) {
+    } else if (!caller_is_admin(&c->caller)) {
         call_refuse(c, ERR_NOT_FOUND, STR(""));
         return;
+    } else if (access_user_find(c->calls->access, owner, &found)) {
+        owner = str_of(found.name);
     }
     o = open_new(c);
     if (!o)

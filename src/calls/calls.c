@@ -8,8 +8,15 @@
 
 #include "calls/internal.h"
 
-/* Who may: nobody needs a token, any token will do, or a scope. */
-enum { PUBLIC = 1 << 30, ANY_TOKEN = 1 << 29 };
+/* Who may: nobody needs a token, any token will do, or a scope. What a load
+ * balancer asks for is answered whatever name it has for us; everything else
+ * to our own names only, so that no web page reads it through a name that was
+ * made to lead here. */
+enum {
+    PUBLIC = 1 << 30,
+    ANY_TOKEN = 1 << 29,
+    ANY_NAME = 1 << 28, /* with PUBLIC */
+};
 
 #define ARGS(...)                          \
     (const char *const[CALL_ARGS_MAX + 1]) \
@@ -24,8 +31,8 @@ static const struct call_row {
     const char *const *args; /* what the query may hold; NULL: nothing */
 } table[] = {
     {STR("GET"), STR("/"), call_front, PUBLIC, NULL},
-    {STR("GET"), STR("/healthz"), call_healthz, PUBLIC, NULL},
-    {STR("GET"), STR("/readyz"), call_readyz, PUBLIC, NULL},
+    {STR("GET"), STR("/healthz"), call_healthz, PUBLIC | ANY_NAME, NULL},
+    {STR("GET"), STR("/readyz"), call_readyz, PUBLIC | ANY_NAME, NULL},
     {STR("GET"), STR("/metrics"), call_metrics, PUBLIC, NULL},
 
     {STR("POST"), STR("/api/messages"), call_messages_post, SCOPE_SEND, NULL},
@@ -66,7 +73,7 @@ bool calls_row(size_t i, struct call_info *out)
         return false;
     *out = (struct call_info){.method = table[i].method,
                               .path = table[i].path,
-                              .is_public = table[i].who == PUBLIC,
+                              .is_public = table[i].who & PUBLIC,
                               .is_for_any = table[i].who == ANY_TOKEN,
                               .scope = table[i].who & SCOPE_ALL};
     return true;
@@ -118,10 +125,17 @@ static void clear_body(struct calls *c)
     buf_clear(&c->body);
 }
 
+/* What is said to one person is kept nowhere in between. */
+static const struct http_header no_store = {STR("Cache-Control"),
+                                            STR("no-store")};
+
 void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
 {
-    struct http_reply r = {
-        .status = status, .content_type = type, .body = buf_str(&c->body)};
+    struct http_reply r = {.status = status,
+                           .content_type = type,
+                           .headers = &no_store,
+                           .n_headers = 1,
+                           .body = buf_str(&c->body)};
 
     if (c->body.over) {
         log_error(c->log, "calls.answer_too_large", LOG_I("status", status));
@@ -137,22 +151,25 @@ static void refuse_with(struct calls *c, uint64_t id, enum err e,
                         const struct http_header *header)
 {
     int status = err_row(e)->http_status;
-    struct http_header retry = {STR("Retry-After"), STR("1")};
-    struct http_header bearer = {STR("WWW-Authenticate"), STR("Bearer")};
-    struct http_reply r = {
-        .status = status, .content_type = SPEAK_JSON, .n_headers = 1};
+    struct http_header headers[2] = {no_store};
+    struct http_reply r = {.status = status,
+                           .content_type = SPEAK_JSON,
+                           .headers = headers,
+                           .n_headers = 2};
 
     clear_body(c);
     speak_error(&c->body, e, message, details);
     /* Without memory even for that, the status alone has to do. */
     r.body = c->body.over ? STR("") : buf_str(&c->body);
     if (status == 503)
-        r.headers = &retry;
+        headers[1] = (struct http_header){STR("Retry-After"), STR("1")};
     else if (status == 401)
-        r.headers = &bearer;
+        headers[1] =
+            (struct http_header){STR("WWW-Authenticate"), STR("Bearer")};
+    else if (header)
+        headers[1] = *header;
     else
-        r.headers = header;
-    r.n_headers = r.headers ? 1 : 0;
+        r.n_headers = 1;
     net_reply(c->net, id, &r);
     clear_body(c); /* whoever is answered next begins with nothing */
 }
@@ -407,11 +424,13 @@ static bool check_scope(struct call *c, unsigned who)
 
 static void take(struct call *c, const struct call_row *row, struct str param)
 {
-    if (row->who == PUBLIC) {
+    if (!(row->who & ANY_NAME) && !check_names(c))
+        return;
+    if (row->who & PUBLIC) {
         row->take(c);
         return;
     }
-    if (!check_names(c) || !check_token(c) || !check_scope(c, row->who))
+    if (!check_token(c) || !check_scope(c, row->who))
         return;
     if (!c->calls->is_ready) {
         call_refuse(c, ERR_STOPPING, STR(""));

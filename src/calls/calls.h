@@ -67,6 +67,13 @@ struct calls {
     size_t n_sweep;       /* still to be looked at in this sweep */
     struct timer sweep_timer;
     struct loop_job sweep_job, reap_job;
+    /* events.c: the result that was written last, as an event. */
+    struct calls_result {
+        struct buf text;
+        struct id message_id;
+        int64_t number;
+        char layer[32], agent[AGENT_NAME_MAX + 1], reason[192];
+    } result;
     int64_t n_by_kind[4]; /* by enum open_kind */
     int64_t revoked_total;
 };
@@ -87,7 +94,8 @@ void calls_on_gone(struct calls *c, uint64_t id);
 void calls_on_room(struct calls *c, uint64_t id);
 
 /* For access_opts: what the token has open ends at the end of the turn.
- * Streams end, and those who wait get 401. */
+ * Streams end, and those who wait get 401; or 403, where the token is still
+ * good and only allows something else by now. */
 void calls_on_revoked(struct calls *c, const struct id *token_id);
 
 /* The server stops: streams end, whoever waits for a task is told 202 with

@@ -4,10 +4,18 @@
  *
  * Whoever listens stays with their turn, whatever has begun since, so the
  * result is always theirs. Only a turn that was over before we came is read
- * from the store. */
+ * from the store.
+ *
+ * Nothing is kept for a client who does not read: its place says what comes
+ * next, and that is written when there is room for it. A result can be of some
+ * megabytes and have ten thousand who watch. So it is sent in parts, and
+ * written again (or read again) for each of them that finds room later; the
+ * one that was written last is kept, since in a crowd it is the next one's
+ * too. Turned down: holding what did not fit, which is a result for each of
+ * them. */
 #include "calls/internal.h"
 
-enum { BATCH_BYTES = 64 * 1024 };
+enum { BATCH_BYTES = 64 * 1024 }; /* and a part of a result */
 
 bool call_task_id(struct call *c, struct id *out)
 {
@@ -60,17 +68,7 @@ static void write_gap(struct open *o, int64_t number, int64_t at_ms)
 
     put_task(o, &out, o->turn);
     event_close(&e, &out);
-    o->needs_gap = false;
-}
-
-static void write_result(struct open *o, const struct task *t, int64_t number)
-{
-    struct json_out out;
-    struct speak_event e =
-        event_open(o, &out, "result", number, t->finished_ms);
-
-    write_answer(o, &out, t);
-    event_close(&e, &out);
+    o->events.needs_gap = false;
 }
 
 static void write_event(struct open *o, const struct task_event *event)
@@ -89,29 +87,121 @@ static void write_event(struct open *o, const struct task_event *event)
 
 /* The end. */
 
-static void send_result(struct open *o, const struct task *t, int64_t number)
+static bool is_kept(const struct open *o)
 {
-    if (o->needs_gap)
-        write_gap(o, 0, loop_wall_ms(o->calls->loop));
-    write_result(o, t, number);
-    open_send_last(o);
+    const struct calls_result *r = &o->calls->result;
+
+    return r->text.n && r->number == o->events.result_number &&
+           strcmp(r->message_id.text, o->message_id.text) == 0 &&
+           strcmp(r->layer, o->message.layer) == 0 &&
+           strcmp(r->agent, o->message.agent) == 0 &&
+           strcmp(r->reason, o->message.reason) == 0;
 }
 
-static void on_past(struct open *o, enum err e, const struct task *t)
+static void write_result(struct open *o, const struct task *t)
 {
-    buf_clear(&o->calls->body);
-    if (e) { /* what is left to say cannot be said in a stream */
-        net_stream_end(o->calls->net, o->id);
-        open_end(o);
+    struct calls *c = o->calls;
+    struct calls_result *r = &c->result;
+    struct buf body = c->body;
+    struct json_out out;
+    struct speak_event e;
+
+    buf_clear(&r->text);
+    c->body = r->text; /* where everything is written */
+    e = event_open(o, &out, "result", o->events.result_number, t->finished_ms);
+    write_answer(o, &out, t);
+    event_close(&e, &out);
+    r->text = c->body;
+    c->body = body;
+    r->number = o->events.result_number;
+    r->message_id = o->message_id;
+    memcpy(r->layer, o->message.layer, sizeof(r->layer));
+    memcpy(r->agent, o->message.agent, sizeof(r->agent));
+    memcpy(r->reason, o->message.reason, sizeof(r->reason));
+}
+
+/* One of another size than before would be told with a seam in it. */
+static bool is_as_before(struct open *o)
+{
+    size_t n = o->calls->result.text.n;
+
+    if (!o->events.result_bytes)
+        o->events.result_bytes = n;
+    return n == o->events.result_bytes && !o->calls->result.text.over;
+}
+
+/* Say what net takes of the result that is kept. */
+static void say_result(struct open *o)
+{
+    struct str all = buf_str(&o->calls->result.text);
+    size_t *said = &o->events.result_said;
+
+    if (!is_as_before(o)) {
+        log_error(o->calls->log, "calls.result_not_told");
+        buf_clear(&o->calls->result.text);
+        open_end_stream(o);
         return;
     }
-    send_result(o, t, 0);
+    while (*said < all.n) {
+        struct str part = str_sub(all, *said, *said + BATCH_BYTES);
+
+        if (!open_has_room(o) || !open_send_bytes(o, part))
+            return;
+        *said += part.n;
+        o->is_within = *said < all.n;
+    }
+    open_end_stream(o);
+}
+
+static void send_result(struct open *o, const struct task *t)
+{
+    if (o->events.needs_gap) {
+        if (!open_has_room(o))
+            return;
+        buf_clear(&o->calls->body);
+        write_gap(o, 0, loop_wall_ms(o->calls->loop));
+        if (!open_send(o))
+            return;
+    }
+    if (!is_kept(o))
+        write_result(o, t);
+    say_result(o);
+}
+
+/* What is left to say when there is none cannot be said in a stream. */
+static void on_result(struct open *o, enum err e, const struct task *t)
+{
+    if (e)
+        open_end_stream(o);
+    else
+        send_result(o, t);
+    open_drop_queries(o); /* a slow reader does not hold them */
+}
+
+static void on_look_again(struct open *o, enum err e, const struct task *t)
+{
+    if (e || look_is_current(o, t))
+        on_result(o, e, t);
+    else
+        look_past(o, t, on_result);
+}
+
+static void go_on_with_result(struct open *o)
+{
+    if (o->is_out || !open_has_room(o))
+        return;
+    if (o->is_listening)
+        send_result(o, task_heard(&o->listener));
+    else if (is_kept(o) && !o->events.needs_gap)
+        say_result(o);
+    else
+        look_task(o, on_look_again);
 }
 
 /* On the way. */
 
-/* Write a batch of events. True: the result is next, as event *last. */
-static bool write_batch(struct open *o, int64_t *last)
+/* Write a batch of events, up to the result if that is next. */
+static void write_batch(struct open *o)
 {
     struct tasks *tasks = walk_tasks(o->calls->walk);
     struct task_event event;
@@ -122,51 +212,45 @@ static bool write_batch(struct open *o, int64_t *last)
             write_gap(o, event.number, event.at_ms);
             continue;
         }
-        *last = event.number;
-        if (event.kind == TASK_EVENT_RESULT)
-            return true;
-        if (o->needs_gap)
+        if (event.kind == TASK_EVENT_RESULT) {
+            o->events.is_at_result = true;
+            o->events.result_number = event.number;
+            return;
+        }
+        if (o->events.needs_gap)
             write_gap(o, 0, event.at_ms);
         write_event(o, &event);
     }
-    return false;
 }
 
 static void pump(struct open *o)
 {
-    struct calls *c = o->calls;
-
-    for (;;) {
-        int64_t last = 0;
-
-        if (!o->is_listening)
-            return; /* the result is being read */
-        buf_clear(&c->body);
-        if (write_batch(o, &last)) {
-            send_result(o, task_heard(&o->listener), last);
+    while (!o->events.is_at_result) {
+        if (!open_has_room(o))
             return;
-        }
-        if (!c->body.n || !open_send(o))
+        buf_clear(&o->calls->body);
+        write_batch(o);
+        if (!o->calls->body.n && !o->events.is_at_result)
+            return;
+        if (!open_send(o))
             return;
     }
+    go_on_with_result(o);
 }
 
 static void on_news(struct task_listener *l)
 {
-    struct open *o = LIST_OF(l, struct open, listener);
-
-    if (!o->held.n) /* else net says when to go on */
-        pump(o);
+    pump(LIST_OF(l, struct open, listener));
 }
 
 /* From which event on. */
 static int64_t begin_at(struct open *o)
 {
-    if (!o->has_place)
+    if (!o->events.has_place)
         return 1;
-    if (o->place.epoch == store_epoch(o->calls->store))
-        return o->place.number + 1;
-    o->needs_gap = true;
+    if (o->events.place.epoch == store_epoch(o->calls->store))
+        return o->events.place.number + 1;
+    o->events.needs_gap = true;
     return 1;
 }
 
@@ -183,7 +267,7 @@ static enum err begin_to_listen(struct open *o, const struct task *t)
     /* A place that no event has been at yet is of another task, or made up.
      * The result is given again to who has it. */
     if (!e && from > o->listener.next + task_is_over(t->status))
-        o->needs_gap = true;
+        o->events.needs_gap = true;
     return e;
 }
 
@@ -196,18 +280,21 @@ void events_begin(struct open *o, const struct task *t)
         open_refuse(o, e, STR(""), STR(""));
         return;
     }
+    if (is_current) /* and stays the one that is meant */
+        o->message_id = t->message_id;
     if (!open_stream(o, OPEN_EVENTS, pump))
         return;
-    buf_clear(&o->calls->body);
     if (o->is_listening) {
+        open_drop_queries(o);
         pump(o);
         return;
     }
-    o->needs_gap = o->has_place;
+    o->events.needs_gap = o->events.has_place;
+    o->events.is_at_result = true;
     if (is_current)
-        send_result(o, t, 0);
+        on_result(o, OK, t);
     else
-        look_past(o, t, on_past);
+        look_past(o, t, on_result);
 }
 
 /* GET /api/tasks/ID/events */
@@ -240,7 +327,7 @@ void call_tasks_events(struct call *c)
     if (!call_task_id(c, &id) || !(o = open_new(c)))
         return;
     o->task_id = id;
-    o->has_place = place.p != NULL;
-    o->place = p;
+    o->events.has_place = place.p != NULL;
+    o->events.place = p;
     look_task(o, on_look);
 }

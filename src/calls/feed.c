@@ -23,12 +23,12 @@ static struct speak_entry entry_of(const struct feed_entry *e)
 
 /* A page. */
 
-/* All up to o->number were looked at: whoever may see none of them need not
+/* All up to feed.upto were looked at: whoever may see none of them need not
  * look at them again. */
 static void on_page(struct open *o)
 {
     struct json_out out = json_out(&o->calls->body);
-    int64_t after = o->query.has_more ? 0 : o->number;
+    int64_t after = o->query.has_more ? 0 : o->feed.upto;
 
     if (o->query.err) {
         open_refuse(o, o->query.err, STR(""), STR(""));
@@ -64,10 +64,10 @@ static void read_page(struct open *o, int64_t after, bool is_for_all)
 
     if (o->has_query)
         query_fini(q);
-    query_init(q, &feed_table, o->limit);
+    query_init(q, &feed_table, o->feed.page_rows);
     o->has_query = true;
     query_if(q, FEED_SEQ, IS_MORE, value_int(after));
-    query_if(q, FEED_SEQ, IS_AT_MOST, value_int(o->number));
+    query_if(q, FEED_SEQ, IS_AT_MOST, value_int(o->feed.upto));
     if (!is_for_all)
         query_if_any(q, whose, 2, IS, value_text(caller_name(&o->caller)));
     query_order(q, FEED_SEQ, false);
@@ -78,7 +78,7 @@ static void read_page(struct open *o, int64_t after, bool is_for_all)
  * been removed long ago. */
 static void on_oldest(struct open *o)
 {
-    int64_t from = o->number;
+    int64_t from = o->feed.upto;
 
     if (o->query.err) {
         open_refuse(o, o->query.err, STR(""), STR(""));
@@ -86,23 +86,23 @@ static void on_oldest(struct open *o)
     }
     if (o->query.rows)
         from = row_int(o->query.rows, FEED_SEQ) - 1;
-    if (o->number - from > SPAN)
-        o->number = from + SPAN;
+    if (o->feed.upto - from > SPAN)
+        o->feed.upto = from + SPAN;
     read_page(o, from, false);
 }
 
 /* Who sees everything finds a page at once. For others it may be far between
- * two entries; one call looks at so many and no more. */
+ * two entries; one call looks at so many and no more. A cursor behind the
+ * newest is from before the feed went back: the next one is not. */
 static void answer_page(struct call *c, int64_t after)
 {
-    int64_t newest = feed_newest(c->calls->feed);
     struct open *o;
     size_t limit;
 
     if (!call_limit(c, &limit) || !(o = open_new(c)))
         return;
-    o->number = newest > after ? newest : after;
-    o->limit = limit;
+    o->feed.upto = feed_newest(c->calls->feed);
+    o->feed.page_rows = limit;
     if (caller_is_admin(&c->caller)) {
         read_page(o, after, true);
         return;
@@ -116,12 +116,38 @@ static void answer_page(struct call *c, int64_t after)
 
 /* A stream. */
 
+/* Where it begins: whoever is cut off before anything happens comes back to
+ * there. Readers of events take it as an id and no event. Who was further than
+ * the feed is has seen what it forgot (it was restored from a backup), and is
+ * told so. */
+static void write_beginning(struct open *o)
+{
+    struct buf *body = &o->calls->body;
+    int64_t after = o->feed.reader.after;
+    struct json_out out = json_out(body);
+    struct speak_event event;
+    char id[24];
+
+    o->feed.has_begun = true;
+    snprintf(id, sizeof(id), "%lld", (long long)after);
+    if (!o->feed.was_further) {
+        buf_addf(body, "id: %s\n\n", id);
+        return;
+    }
+    event = speak_event_open(body, str_of(id), STR("gap"));
+    speak_feed_gap(&out, o->feed.was_further, after);
+    speak_event_close(&event);
+}
+
 static void write_batch(struct open *o)
 {
     struct buf *body = &o->calls->body;
     struct feed_entry e;
 
-    while (body->n < BATCH_BYTES && feed_next(o->calls->feed, &o->reader, &e)) {
+    if (!o->feed.has_begun)
+        write_beginning(o);
+    while (body->n < BATCH_BYTES &&
+           feed_next(o->calls->feed, &o->feed.reader, &e)) {
         struct json_out out = json_out(body);
         struct speak_entry said = entry_of(&e);
         struct speak_event event;
@@ -136,18 +162,17 @@ static void write_batch(struct open *o)
 
 static void pump(struct open *o)
 {
-    do {
+    while (open_has_room(o)) {
         buf_clear(&o->calls->body);
         write_batch(o);
-    } while (o->calls->body.n && open_send(o));
+        if (!o->calls->body.n || !open_send(o))
+            return;
+    }
 }
 
 static void on_news(struct feed_reader *r)
 {
-    struct open *o = LIST_OF(r, struct open, reader);
-
-    if (!o->held.n) /* else net says when to go on */
-        pump(o);
+    pump(LIST_OF(r, struct open, feed.reader));
 }
 
 static void stream(struct call *c, int64_t after)
@@ -156,15 +181,12 @@ static void stream(struct call *c, int64_t after)
 
     if (!o || !open_stream(o, OPEN_FEED, pump))
         return;
-    o->reader = (struct feed_reader){.on_news = on_news};
-    o->is_reading = true;
-    feed_join(c->calls->feed, &o->reader, &c->caller, after);
-    /* Where it begins: whoever is cut off before anything happens comes back
-     * to there. Readers of events take it as an id and no event. */
-    buf_clear(&c->calls->body);
-    buf_addf(&c->calls->body, "id: %lld\n\n", (long long)after);
-    if (open_send(o))
-        pump(o);
+    o->feed.reader = (struct feed_reader){.on_news = on_news};
+    o->feed.is_reading = true;
+    feed_join(c->calls->feed, &o->feed.reader, &c->caller, after);
+    if (after > o->feed.reader.after)
+        o->feed.was_further = after;
+    pump(o);
 }
 
 void call_feed(struct call *c)

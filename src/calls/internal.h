@@ -63,28 +63,58 @@ struct open {
     struct query *asked;          /* with the store now, or NULL */
     struct list_node listing;     /* in calls.listings */
 
-    /* A task, for those who wait for one or ask about one. */
+    /* A task: whoever waits for one, watches one or asks about one. */
     struct id task_id, message_id;
     int64_t turn; /* of the task, as it was last seen */
     struct task_listener listener;
     bool is_listening;
-    int64_t wait_until_ms; /* loop's monotonic time */
-    bool wants_events;
-    char layer[32], agent[AGENT_NAME_MAX + 1], reason[192]; /* the decision */
 
-    /* Streams. */
-    struct feed_reader reader;
-    bool is_reading;
-    struct buf held;                    /* bytes that net had no room for yet */
-    bool has_place, needs_gap, is_last; /* is_last: ends once held has gone */
-    struct speak_place place;
-    void (*pump)(struct open *o); /* go on sending */
+    /* A message, and who waits for what comes of it. */
+    struct {
+        int64_t wait_until_ms; /* loop's monotonic time */
+        bool wants_events;
+        bool is_repeat; /* the task was there before */
+        char layer[32], agent[AGENT_NAME_MAX + 1], reason[192];
+    } message;
 
-    /* Lists, and whatever one call keeps for itself. */
-    int64_t number; /* a cursor, or a filter */
-    size_t limit;
+    /* Streams; `pump` goes on sending. */
+    void (*pump)(struct open *o);
+    bool is_within; /* an event, of which only a part was taken */
+
+    /* The events of a task. */
+    struct {
+        struct speak_place place; /* behind which they begin */
+        bool has_place, needs_gap;
+        bool is_at_result;     /* which is what is left to be said */
+        int64_t result_number; /* zero: it has none */
+        size_t result_bytes;   /* of it, once it was written */
+        size_t result_said;    /* of these */
+    } events;
+
+    /* The feed: a page of it, or a stream. */
+    struct {
+        struct feed_reader reader;
+        bool is_reading, has_begun;
+        int64_t was_further; /* zero: they were not */
+        int64_t upto;        /* a page looks at no entry behind this one */
+        size_t page_rows;
+    } feed;
+
+    /* One task with its turns, and no more of it. */
+    struct {
+        unsigned shows_left, cancels_left; /* before we give up */
+        int64_t cancels; /* this turn and no other; zero: none was seen yet */
+    } one;
+
+    /* A list of tasks. */
+    struct {
+        enum task_status status; /* zero: any */
+    } list;
+
+    /* A change of users or tokens. */
     struct access_change *change;
     struct access_token secret;
+    char label[ACCESS_LABEL_MAX + 1];
 };
 
 void live_init(struct calls *c, const uint64_t seed[2]);
@@ -124,15 +154,21 @@ void open_refuse(struct open *o, enum err e, struct str message,
 MUST_USE bool open_stream(struct open *o, enum open_kind kind,
                           void (*pump)(struct open *o));
 
-/* Send what is in calls->body. False: there is no room, and the rest waits for
- * `pump`, or nobody is there any more; either way o is not to be used. */
+/* Whether net takes more of a stream now. If not, `pump` is called once it
+ * does; nothing need be written before, and nothing is kept meanwhile. False
+ * also when nobody is there any more: either way o is not to be used. */
+MUST_USE bool open_has_room(struct open *o);
+
+/* Send these, or what is in calls->body, once there was room. False: nobody is
+ * there any more. */
+MUST_USE bool open_send_bytes(struct open *o, struct str bytes);
 MUST_USE bool open_send(struct open *o);
 
-/* Send what is in calls->body, and end the stream. */
-void open_send_last(struct open *o);
+/* End a stream. */
+void open_end_stream(struct open *o);
 
-/* What net had no room for. True: it is gone, and there is more to send. */
-MUST_USE bool open_flush(struct open *o);
+/* Forget what was read from the store. */
+void open_drop_queries(struct open *o);
 
 /* look.c: tasks, wherever they are. */
 

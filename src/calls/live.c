@@ -22,12 +22,11 @@ enum {
     SWEEP_MS = 500,
     SWEEP_AT_ONCE = 4096,
     LISTS_MAX = 8, /* for one token at a time: the others want to read too */
-    HELD_MAX = ANSWER_BYTES,
 };
 
 /* Life and death. */
 
-static void drop_queries(struct open *o)
+void open_drop_queries(struct open *o)
 {
     if (o->has_query)
         query_fini(&o->query);
@@ -47,9 +46,8 @@ static void free_change(struct open *o)
 static void open_free(struct open *o)
 {
     list_remove(&o->node);
-    drop_queries(o);
+    open_drop_queries(o);
     free_change(o);
-    buf_fini(&o->held);
     free(o);
 }
 
@@ -63,7 +61,11 @@ static void free_all(struct list *l)
 
 static void reap(struct loop_job *job)
 {
-    free_all(&LIST_OF(job, struct calls, reap_job)->dead);
+    struct calls *c = LIST_OF(job, struct calls, reap_job);
+
+    free_all(&c->dead);
+    if (!c->n_by_kind[OPEN_EVENTS]) /* nobody is left to tell it to */
+        buf_fini(&c->result.text);
 }
 
 static struct str key_of(const uint64_t *id)
@@ -96,9 +98,9 @@ void open_quiet(struct open *o)
 {
     if (o->is_listening)
         task_unlisten(walk_tasks(o->calls->walk), &o->listener);
-    if (o->is_reading)
-        feed_leave(o->calls->feed, &o->reader);
-    o->is_listening = o->is_reading = false;
+    if (o->feed.is_reading)
+        feed_leave(o->calls->feed, &o->feed.reader);
+    o->is_listening = o->feed.is_reading = false;
     loop_timer_cancel(o->calls->loop, &o->timer);
 }
 
@@ -147,7 +149,6 @@ struct open *open_new(struct call *call)
         o->calls = c;
         o->id = call->id;
         o->caller = call->caller;
-        buf_init(&o->held, HELD_MAX);
         e = map_put(&c->by_id, key_of(&o->id), o);
     }
     if (e) {
@@ -253,12 +254,13 @@ static void beat_later(struct open *o)
         log_warn(c->log, "calls.no_heartbeat", LOG_C("because", "no memory"));
 }
 
-/* Whoever has bytes waiting needs no sign of life. */
+/* Whoever has bytes waiting needs no sign of life, and an event that is half
+ * said must not have a comment in it. */
 static void on_beat(struct timer *t)
 {
     struct open *o = LIST_OF(t, struct open, timer);
 
-    if (!o->held.n &&
+    if (!o->is_within &&
         net_stream_send(o->calls->net, o->id, STR(":\n\n")) == ERR_GONE) {
         open_end(o);
         return;
@@ -288,35 +290,29 @@ bool open_stream(struct open *o, enum open_kind kind,
     return true;
 }
 
-static void end_stream(struct open *o)
+void open_end_stream(struct open *o)
 {
     net_stream_end(o->calls->net, o->id);
     open_end(o);
 }
 
-/* What net has no room for waits here. Nothing more is written meanwhile, so
- * it is one batch of events, or one result. */
-static bool hold(struct open *o)
+/* Nothing is kept for a stream that net has no room for: its place in the
+ * events is enough to write them again. Sending nothing asks net whether it
+ * would take something, and to say so when it will. */
+bool open_has_room(struct open *o)
 {
-    buf_add_str(&o->held, buf_str(&o->calls->body));
-    if (o->held.over)
-        end_stream(o); /* the client comes back with its last id */
-    return false;
+    enum err e = net_stream_send(o->calls->net, o->id, STR(""));
+
+    if (e && e != ERR_BUSY)
+        open_end(o);
+    return e == OK;
 }
 
-static bool send_body(struct open *o)
+bool open_send_bytes(struct open *o, struct str bytes)
 {
-    struct calls *c = o->calls;
-    enum err e;
+    enum err e = net_stream_send(o->calls->net, o->id, bytes);
 
-    if (c->body.over) {
-        log_error(c->log, "calls.event_too_large");
-        end_stream(o);
-        return false;
-    }
-    e = net_stream_send(c->net, o->id, buf_str(&c->body));
-    if (e == ERR_BUSY)
-        return hold(o);
+    assert(e != ERR_BUSY); /* there was room */
     if (e)
         open_end(o);
     return e == OK;
@@ -327,36 +323,16 @@ static bool send_body(struct open *o)
 bool open_send(struct open *o)
 {
     struct calls *c = o->calls;
-    bool is_sent = send_body(o);
+    bool is_sent = false;
 
+    if (c->body.over) {
+        log_error(c->log, "calls.event_too_large");
+        open_end_stream(o);
+    } else {
+        is_sent = open_send_bytes(o, buf_str(&c->body));
+    }
     buf_clear(&c->body);
     return is_sent;
-}
-
-void open_send_last(struct open *o)
-{
-    o->is_last = true;
-    if (open_send(o))
-        end_stream(o);
-}
-
-bool open_flush(struct open *o)
-{
-    enum err e = OK;
-
-    if (o->held.n)
-        e = net_stream_send(o->calls->net, o->id, buf_str(&o->held));
-    if (e == ERR_BUSY)
-        return false;
-    if (e) {
-        open_end(o);
-        return false;
-    }
-    buf_fini(&o->held);
-    buf_init(&o->held, HELD_MAX);
-    if (o->is_last)
-        end_stream(o);
-    return !o->is_last;
 }
 
 void calls_on_gone(struct calls *c, uint64_t id)
@@ -371,25 +347,37 @@ void calls_on_room(struct calls *c, uint64_t id)
 {
     struct open *o = open_find(c, id);
 
-    if (o && o->pump && open_flush(o))
+    if (o && o->pump)
         o->pump(o);
 }
 
-/* Tokens that are good no more. */
+/* Tokens that are good no more, or allow something else than they did. */
+
+static void refuse_to_wait(struct open *o, int64_t now_ms)
+{
+    if (access_token_is_good(o->calls->access, &o->caller, now_ms))
+        open_refuse(o, ERR_NOT_ALLOWED,
+                    STR("your role or org has changed, so what was open was "
+                        "closed; the token is good and the task goes on: ask "
+                        "for it again"),
+                    STR(""));
+    else
+        open_refuse(o, ERR_UNAUTHENTICATED,
+                    STR("the token is good no more; the task goes on"),
+                    STR(""));
+}
 
 /* Who is only asking gets an answer in a moment, or becomes something that is
  * found the next time. */
-static void shut_out(struct open *o)
+static void shut_out(struct open *o, int64_t now_ms)
 {
     if (o->kind == OPEN_ASKING)
         return;
     o->calls->revoked_total++;
     if (o->kind == OPEN_WAITING)
-        open_refuse(o, ERR_UNAUTHENTICATED,
-                    STR("the token is good no more; the task goes on"),
-                    STR(""));
+        refuse_to_wait(o, now_ms);
     else
-        end_stream(o);
+        open_end_stream(o);
 }
 
 static void sweep(struct loop_job *job)
@@ -407,7 +395,7 @@ static void sweep(struct loop_job *job)
         list_append(&c->open, n);
         o = LIST_OF(n, struct open, node);
         if (!access_is_good(c->access, &o->caller, now_ms))
-            shut_out(o);
+            shut_out(o, now_ms);
     }
     if (list_is_empty(&c->open))
         c->n_sweep = 0;
@@ -448,12 +436,13 @@ void calls_stop(struct calls *c)
         if (o->kind == OPEN_WAITING) /* sees that we stop, and says 202 */
             o->timer.fire(&o->timer);
         else if (o->kind != OPEN_ASKING)
-            end_stream(o);
+            open_end_stream(o);
     }
 }
 
 void live_init(struct calls *c, const uint64_t seed[2])
 {
+    buf_init(&c->result.text, ANSWER_BYTES);
     map_init(&c->by_id, c->settings.max_open, seed);
     list_init(&c->open);
     list_init(&c->gone);
@@ -475,5 +464,6 @@ void live_fini(struct calls *c)
     loop_not_at_end(&c->reap_job);
     free_all(&c->gone);
     free_all(&c->dead);
+    buf_fini(&c->result.text);
     map_fini(&c->by_id);
 }

@@ -13,8 +13,9 @@
 
 void write_answer(struct open *o, struct json_out *out, const struct task *t)
 {
-    struct speak_decision d = {str_of(o->layer), str_of(o->agent),
-                               str_of(o->reason)};
+    struct speak_decision d = {str_of(o->message.layer),
+                               str_of(o->message.agent),
+                               str_of(o->message.reason)};
 
     speak_answer(out, t, &d);
 }
@@ -32,10 +33,23 @@ static void answer(struct open *o, const struct task *t, int status)
 
 /* Waiting. */
 
+/* Keys are kept for a day, whatever retention does to their tasks. */
+static void refuse_look(struct open *o, enum err e)
+{
+    if (e == ERR_NOT_FOUND && o->message.is_repeat)
+        open_refuse(o, ERR_GONE,
+                    STR("this idempotency key was used, and its task is no "
+                        "longer kept; to send the message again take a new "
+                        "key"),
+                    STR(""));
+    else
+        open_refuse(o, e, STR(""), STR(""));
+}
+
 static void on_past(struct open *o, enum err e, const struct task *t)
 {
     if (e)
-        open_refuse(o, e, STR(""), STR(""));
+        refuse_look(o, e);
     else
         answer(o, t, 200);
 }
@@ -59,14 +73,14 @@ static void on_wait_over(struct timer *t)
 {
     struct open *o = LIST_OF(t, struct open, timer);
 
-    o->wait_until_ms = 0;
+    o->message.wait_until_ms = 0;
     on_look(o, OK, task_heard(&o->listener));
 }
 
 static bool is_patient(const struct open *o)
 {
     return o->calls->is_ready &&
-           loop_mono_ms(o->calls->loop) < o->wait_until_ms;
+           loop_mono_ms(o->calls->loop) < o->message.wait_until_ms;
 }
 
 /* No memory to wait with is no reason to refuse: the task is kept. */
@@ -77,7 +91,8 @@ static void begin_to_wait(struct open *o, const struct task *t)
     o->timer.fire = on_wait_over;
     o->listener = (struct task_listener){.on_news = on_news};
     if (loop_timer_set(c->loop, &o->timer,
-                       o->wait_until_ms - loop_mono_ms(c->loop)) != OK ||
+                       o->message.wait_until_ms - loop_mono_ms(c->loop)) !=
+            OK ||
         task_listen(walk_tasks(c->walk), str_of(t->id.text), &o->listener, 0) !=
             OK) {
         answer(o, t, 202);
@@ -90,7 +105,7 @@ static void begin_to_wait(struct open *o, const struct task *t)
 static void on_look(struct open *o, enum err e, const struct task *t)
 {
     if (e) {
-        open_refuse(o, e, STR(""), STR(""));
+        refuse_look(o, e);
     } else if (!look_is_current(o, t)) {
         look_past(o, t, on_past);
     } else if (task_is_over(t->status)) {
@@ -139,7 +154,7 @@ static void refuse_message(struct open *o, const struct msg *m)
 
 static void keep_words(char *to, size_t size, struct str s)
 {
-    snprintf(to, size, "%.*s", STR_ARG(s));
+    snprintf(to, size, "%.*s", STR_ARG(str_head(s, size - 1)));
 }
 
 static void on_accepted(struct msg *m, void *ctx)
@@ -157,11 +172,12 @@ static void on_accepted(struct msg *m, void *ctx)
     }
     o->task_id = m->task.id;
     o->message_id = m->task.message_id;
-    keep_words(o->layer, sizeof(o->layer), m->choice.layer);
-    keep_words(o->agent, sizeof(o->agent), m->choice.agent);
-    keep_words(o->reason, sizeof(o->reason), m->choice.reason);
+    o->message.is_repeat = m->task.is_repeat;
+    keep_words(o->message.layer, sizeof(o->message.layer), m->choice.layer);
+    keep_words(o->message.agent, sizeof(o->message.agent), m->choice.agent);
+    keep_words(o->message.reason, sizeof(o->message.reason), m->choice.reason);
     msg_free(m);
-    look_task(o, o->wants_events ? on_look_for_events : on_look);
+    look_task(o, o->message.wants_events ? on_look_for_events : on_look);
 }
 
 static enum err hash_body(struct msg *m, struct str meaning)
@@ -181,6 +197,11 @@ static enum err read_message(struct call *c, struct msg *m)
     struct buf meaning;
     enum err e;
 
+    /* Whoever has a key that came out empty means to be protected. */
+    if (key.p && !key.n)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "the Idempotency-Key header is empty: give a key, or "
+                       "leave it out");
     buf_init(&meaning, SPEAK_MEANING_MAX);
     e = speak_message(m, c->rq->body, key, &meaning);
     if (!e)
@@ -214,8 +235,8 @@ void call_messages_post(struct call *c)
         msg_free(m);
         return;
     }
-    o->wants_events = m->call.is_stream;
-    o->wait_until_ms =
+    o->message.wants_events = m->call.is_stream;
+    o->message.wait_until_ms =
         loop_mono_ms(c->calls->loop) + patience_ms(c->calls, m->call.wait_ms);
     open_out(o);
     walk_message(c->calls->walk, m, on_accepted, o);

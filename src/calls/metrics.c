@@ -184,7 +184,7 @@ static void write_open(struct buf *out, const struct calls *c)
         metric_int(out, "signalbox_calls_open", kinds[i], c->n_by_kind[i]);
     metric_counter(out, "signalbox_calls_shut_out_total",
                    "Streams and waiting requests ended because their token was "
-                   "good no more.",
+                   "good no more, or allowed something else.",
                    c->revoked_total);
 }
 

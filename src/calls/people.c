@@ -268,7 +268,7 @@ static void on_token_made(struct open *o)
     const struct access_change *made = o->change;
     struct speak_token t = {.id = str_of(made->token_id.text),
                             .user = str_of(made->user),
-                            .label = str_of(o->reason),
+                            .label = str_of(o->label),
                             .scopes = made->scopes,
                             .created_ms = made->at_ms,
                             .expires_ms = made->expires_ms,
@@ -288,7 +288,7 @@ static void make_token(struct call *c, const struct speak_token_call *t,
 
     if (!o)
         return;
-    snprintf(o->reason, sizeof(o->reason), "%.*s", STR_ARG(t->label));
+    snprintf(o->label, sizeof(o->label), "%.*s", STR_ARG(t->label));
     e = access_token_create(c->calls->access, o->change, user, scopes, t->label,
                             expires_ms, caller_name(&c->caller), c->now_ms,
                             &o->secret, &why);
@@ -320,8 +320,6 @@ void call_tokens_post(struct call *c)
 
 void call_tokens_delete(struct call *c)
 {
-    bool is_admin = caller_is_admin(&c->caller);
-    struct str name = caller_name(&c->caller);
     struct why why = {""};
     enum err e = speak_nothing(c->rq->body, &why);
     struct open *o;
@@ -333,7 +331,7 @@ void call_tokens_delete(struct call *c)
     o = begin_change(c);
     if (!o)
         return;
-    e = access_token_revoke(c->calls->access, o->change, c->param,
-                            is_admin ? STR("") : name, name, c->now_ms, &why);
+    e = access_token_revoke(c->calls->access, o->change, c->param, &c->caller,
+                            c->now_ms, &why);
     submit(o, e, &why, answer_nothing);
 }

@@ -59,7 +59,7 @@ static void on_task_again(struct open *o, enum err e, const struct task *t)
 {
     if (e)
         open_refuse(o, e, STR(""), STR(""));
-    else if (t->turn == o->turn || o->number-- == 0)
+    else if (t->turn == o->turn || o->one.shows_left-- == 0)
         answer_task(o, t);
     else
         show_task(o, t);
@@ -106,7 +106,7 @@ void call_tasks_get(struct call *c)
     if (!call_task_id(c, &id) || !(o = open_new(c)))
         return;
     o->task_id = id;
-    o->number = SHOW_TRIES;
+    o->one.shows_left = SHOW_TRIES;
     look_task(o, on_task);
 }
 
@@ -117,7 +117,7 @@ static void write_item(struct open *o, struct json_out *out,
                        const struct row *row)
 {
     struct tasks *tasks = walk_tasks(o->calls->walk);
-    enum task_status wanted = (enum task_status)o->number;
+    enum task_status wanted = o->list.status;
     const struct task *now;
     struct task t;
 
@@ -238,7 +238,7 @@ void call_tasks_list(struct call *c)
     if (!call_limit(c, &limit) || !read_status(c, &status) ||
         !read_cursor(c, &cursor) || !(o = open_new(c)))
         return;
-    o->number = status;
+    o->list.status = status;
     query_init(&o->query, &task_table, limit);
     o->has_query = true;
     add_filters(c, &o->query, status);
@@ -252,10 +252,25 @@ void call_tasks_list(struct call *c)
 
 static void try_to_cancel(struct open *o);
 
+/* What is meant is the turn that is seen first: should that be over before it
+ * could be cancelled and a further one have begun, nobody asked for an end of
+ * that one. */
+static bool is_meant(struct open *o, const struct task *t)
+{
+    if (!o->one.cancels)
+        o->one.cancels = t->turn;
+    return t->turn == o->one.cancels;
+}
+
 static void on_over(struct open *o, enum err e, const struct task *t)
 {
     if (e)
         open_refuse(o, e, STR(""), STR(""));
+    else if (!is_meant(o, t))
+        open_refuse(o, ERR_TASK_IS_OVER,
+                    STR("that turn of the task is over already, and a further "
+                        "one has begun"),
+                    STR(""));
     else if (t->status == TASK_CANCELLED)
         show_task(o, t);
     else if (task_is_over(t->status))
@@ -283,15 +298,21 @@ static void on_cancelled(void *ctx, struct str task_id, enum err e)
         after_cancel(o, e);
 }
 
-/* A task that is over, yet not when looked at, has a further turn just then.
- */
+/* Memory may be further than the row that was looked at; then it is looked at
+ * again. */
 static void try_to_cancel(struct open *o)
 {
+    const struct task *now =
+        task_find(walk_tasks(o->calls->walk), str_of(o->task_id.text));
     enum err e;
 
-    if (o->limit-- == 0) {
+    if (o->one.cancels_left-- == 0) {
         open_refuse(o, ERR_BUSY, STR("the task is changing; ask again"),
                     STR(""));
+        return;
+    }
+    if (now && now->turn != o->one.cancels) {
+        look_task(o, on_over);
         return;
     }
     open_out(o);
@@ -315,6 +336,6 @@ void call_tasks_cancel(struct call *c)
     if (!call_task_id(c, &id) || !(o = open_new(c)))
         return;
     o->task_id = id;
-    o->number = o->limit = SHOW_TRIES;
+    o->one.shows_left = o->one.cancels_left = SHOW_TRIES;
     look_task(o, on_over);
 }

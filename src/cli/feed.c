@@ -136,9 +136,13 @@ static bool on_event(void *ctx, const struct sse_event *e)
     struct reading *r = ctx;
     struct json *entry;
 
+    r->is_heard = true;
+    if (str_eq(e->type, STR("gap"))) { /* and its id is where to go on */
+        client_notice(r->cl, "the feed has gone back; following from there");
+        return true;
+    }
     arena_reset(&r->arena);
     entry = json_parse(&r->arena, e->data, 0, NULL);
-    r->is_heard = true;
     return !entry || entry->type != JSON_OBJ || show_entry(r, entry);
 }
 

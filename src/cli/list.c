@@ -39,25 +39,36 @@ static void show(const struct run *r, int64_t limit, bool more)
                  (long long)limit * 5);
 }
 
+static enum exit_status ask_server(struct run *r, int64_t limit, bool *more)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(r->listing.c, &status);
+
+    if (!cl)
+        return status;
+    if (client_list(cl, r->kind->path, limit, add_item, r, more))
+        status = client_fail(cl);
+    client_free(cl);
+    return status;
+}
+
 enum exit_status cli_list(struct cli *c, const struct list_kind *kind)
 {
+    bool is_offline = kind->offline && args_has(&c->args, "offline");
     struct run r = {.listing = {.c = c, .now_ms = cli_now_ms()},
                     .kind = kind,
                     .status = EXIT_DONE};
-    struct client *cl = NULL;
+    enum exit_status status;
     int64_t limit;
-    bool more;
+    bool more = false;
 
-    if (!cli_number(c, "limit", 1, kind->most, kind->preset, &limit,
-                    &r.status) ||
-        !(cl = client_new(c, &r.status)))
-        return r.status;
+    if (!cli_number(c, "limit", 1, kind->most, kind->preset, &limit, &status))
+        return status;
     grid_init(&r.listing.grid, kind->heads, kind->n_heads);
-    if (client_list(cl, kind->path, limit, add_item, &r, &more))
-        r.status = client_fail(cl);
-    else
+    status = is_offline ? kind->offline(c, limit, add_item, &r, &more)
+                        : ask_server(&r, limit, &more);
+    if (!status)
         show(&r, limit, more);
     grid_fini(&r.listing.grid);
-    client_free(cl);
-    return r.status;
+    return status ? status : r.status;
 }

@@ -13,6 +13,13 @@ struct listing {
     int64_t now_ms;
 };
 
+/* Give up to `limit` items to `each`, until it says false; *more: there were
+ * others. An error has been said already. */
+typedef enum exit_status list_source(struct cli *c, int64_t limit,
+                                     bool (*each)(void *ctx,
+                                                  const struct json *item),
+                                     void *ctx, bool *more);
+
 struct list_kind {
     struct str path; /* of the API, perhaps with a query */
     const struct grid_head *heads;
@@ -20,6 +27,7 @@ struct list_kind {
     /* Add the row of an item to l->grid. */
     void (*add)(struct listing *l, const struct json *item);
     int64_t most, preset;  /* of --limit */
+    list_source *offline;  /* where it is from with --offline; may be NULL */
     const char *none;      /* said instead of an empty table; may be NULL */
     bool tells_of_further; /* on a terminal, that there are more */
 };

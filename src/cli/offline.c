@@ -1,8 +1,4 @@
-/* token create --offline: for who lost the last token of an admin. Works on the
- * data folder itself, which is locked meanwhile, so that no server can be
- * using it: whoever may read and write that folder may do anything anyway.
- * The store runs inline, and the change is the same that a server makes. */
-#include "cli/token.h"
+#include "cli/offline.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -10,42 +6,39 @@
 #include "access/access.h"
 #include "base/log.h"
 #include "server.h"
+#include "speak/speak.h"
 #include "store/store.h"
+
+enum { ADMINS_SHOWN = 8, PAGE_ROWS = 500 };
 
 struct offline {
     struct cli *c;
-    const struct token_wish *wish;
     struct clock clock;
     struct log log;
     struct id_maker ids;
-    struct config *config;
+    struct str data; /* the folder, as it was named */
     struct store_folder folder;
     bool has_folder;
     struct store *store;
     struct access *access;
 };
 
+bool cli_is_offline(struct cli *c, enum exit_status *status)
+{
+    *status = EXIT_DONE;
+    if (args_has(&c->args, "offline"))
+        return true;
+    if (args_has(&c->args, "data") || args_has(&c->args, "config"))
+        *status = cli_error(c, ERR_USAGE,
+                            "--data and --config are for --offline; a running "
+                            "server is named with --url");
+    return false;
+}
+
 static enum exit_status fail(struct offline *o, enum err e,
                              const struct why *why)
 {
     return cli_error(o->c, e, "%s", why->text);
-}
-
-static enum exit_status load_config(struct offline *o)
-{
-    struct config_report report;
-    struct config_source src;
-    enum exit_status status;
-    struct str rest, first;
-
-    if (!cli_source(o->c, &src, &status))
-        return status;
-    o->config = config_load(&src, &report);
-    if (o->config)
-        return EXIT_DONE;
-    rest = str_of(report.text);
-    first = str_cut(&rest, '\n');
-    return cli_error(o->c, ERR_BAD_CONFIG, "%.*s", STR_ARG(first));
 }
 
 static enum exit_status open_store(struct offline *o)
@@ -54,12 +47,12 @@ static enum exit_status open_store(struct offline *o)
     struct why why = {""};
     enum err e;
 
-    if (!store_folder_is_ours(o->config->data))
+    if (!store_folder_is_ours(o->data))
         return cli_error(o->c, ERR_NOT_FOUND,
-                         "no server has ever kept its data in %s: --data "
+                         "no server has ever kept its data in %.*s: --data "
                          "FOLDER says where it is",
-                         o->config->data.p);
-    e = store_folder_open(&o->folder, o->config->data, &why);
+                         STR_ARG(o->data));
+    e = store_folder_open(&o->folder, o->data, &why);
     if (e == ERR_BUSY)
         return cli_error(o->c, e,
                          "%.300s. Stop it first, or leave --offline out and "
@@ -93,44 +86,29 @@ static enum exit_status open_access(struct offline *o)
     return e ? fail(o, e, &why) : EXIT_DONE;
 }
 
-static void show(struct offline *o, const struct id *id,
-                 const struct access_token *token, unsigned scopes,
-                 int64_t now_ms, int64_t expires_ms)
+/* To be closed, whatever came of it. */
+static enum exit_status open_all(struct offline *o, struct cli *c)
 {
-    struct str text;
-    struct buf doc;
-    struct json_out j;
+    enum exit_status status;
 
-    buf_init(&doc, 16 * 1024);
-    j = json_out(&doc);
-    json_open(&j, '{');
-    json_key(&j, STR("id"));
-    json_put_str(&j, str_of(id->text));
-    json_key(&j, STR("user"));
-    json_put_str(&j, o->wish->user);
-    json_key(&j, STR("label"));
-    json_put_str(&j, o->wish->label);
-    json_key(&j, STR("scopes"));
-    json_open(&j, '[');
-    for (unsigned s = 1; s < SCOPE_ALL; s <<= 1)
-        if (scopes & s)
-            json_put_str(&j, scope_name((enum scope)s));
-    json_close(&j, ']');
-    json_key(&j, STR("created_ms"));
-    json_put_int(&j, now_ms);
-    json_key(&j, STR("expires_ms"));
-    if (expires_ms)
-        json_put_int(&j, expires_ms);
-    else
-        json_put_null(&j);
-    json_key(&j, STR("token"));
-    json_put_str(&j, str_of(token->text));
-    json_close(&j, '}');
-    text = buf_str(&doc);
-    cli_show_token(o->c, json_parse(&o->c->arena, text, 0, NULL));
-    explicit_bzero(doc.p, doc.n);
-    buf_fini(&doc);
+    *o = (struct offline){.c = c, .clock = clock_system()};
+    log_init(&o->log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, o->clock);
+    id_maker_init(&o->ids, rand_system());
+    if (!cli_data(c, &o->data, &status))
+        return status;
+    status = open_store(o);
+    return status ? status : open_access(o);
 }
+
+static void close_all(struct offline *o)
+{
+    access_free(o->access);
+    store_close(o->store);
+    if (o->has_folder)
+        store_folder_close(&o->folder);
+}
+
+/* Changing. */
 
 static void on_done(struct tx *tx, void *ctx)
 {
@@ -138,28 +116,113 @@ static void on_done(struct tx *tx, void *ctx)
     *(bool *)ctx = true;
 }
 
-/* One change, submitted and settled. */
-static enum exit_status make(struct offline *o)
+/* One change that was taken, submitted and settled. */
+static enum err commit(struct offline *o, struct access_change *change,
+                       struct why *why)
 {
-    const struct token_wish *w = o->wish;
+    bool is_done = false;
+
+    store_submit(o->store, &change->tx, on_done, &is_done);
+    while (!is_done)
+        store_turn(o->store);
+    return access_settle(o->access, change, why);
+}
+
+/* There is nobody of that name: say who there is. */
+static enum exit_status say_whom(struct offline *o, struct str name)
+{
+    struct access_user admins[ADMINS_SHOWN];
+    size_t n = access_admins(o->access, admins, ADMINS_SHOWN), used = 0;
+    char names[ADMINS_SHOWN * 40] = "";
+
+    name = str_head(name, 64);
+    if (n == 0)
+        return cli_error(o->c, ERR_NOT_FOUND,
+                         "there is no user %.*s, and no admin either: with "
+                         "--role admin one of that name is made",
+                         STR_ARG(name));
+    for (size_t i = 0; i < n && i < ADMINS_SHOWN; i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.32s",
+                                 i ? ", " : "", admins[i].name);
+    return cli_error(o->c, ERR_NOT_FOUND,
+                     "there is no user %.*s; the admin%s %s%s. signalbox users "
+                     "list --offline shows everybody",
+                     STR_ARG(name), n == 1 ? " is" : "s are", names,
+                     n > ADMINS_SHOWN ? ", and more" : "");
+}
+
+/* Only where nobody else could: an admin makes users with a server. */
+static enum exit_status make_admin(struct offline *o, struct str name)
+{
+    int64_t now_ms = o->clock.wall_ms(o->clock.ctx);
+    struct access_change change;
+    struct why why = {""};
+    enum err e;
+
+    access_change_init(&change);
+    e = access_user_create(o->access, &change, name, ROLE_ADMIN, STR(""),
+                           STR("(offline)"), now_ms, &why);
+    if (!e)
+        e = commit(o, &change, &why);
+    access_change_fini(&change);
+    return e ? fail(o, e, &why) : EXIT_DONE;
+}
+
+/* Whoever the token is to be for is there, or is made. */
+static enum exit_status find_user(struct offline *o, const struct token_wish *w)
+{
+    struct access_user u;
+
+    if (access_user_find(o->access, w->user, &u)) {
+        if (w->role && u.role != w->role)
+            return cli_error(o->c, ERR_EXISTS,
+                             "%s is there, with role %.*s, and stays so: leave "
+                             "--role out",
+                             u.name, STR_ARG(role_name(u.role)));
+        return EXIT_DONE;
+    }
+    if (w->role && access_admins(o->access, NULL, 0) == 0)
+        return make_admin(o, w->user);
+    return say_whom(o, w->user);
+}
+
+static void show(struct offline *o, const struct caller *as, struct str label,
+                 const struct access_token *token, int64_t now_ms)
+{
+    struct speak_token t = {.id = str_of(as->token_id.text),
+                            .user = caller_name(as),
+                            .label = label,
+                            .scopes = as->scopes,
+                            .created_ms = now_ms,
+                            .expires_ms = as->expires_ms,
+                            .secret = str_of(token->text)};
+    struct buf doc;
+    struct json_out j;
+
+    buf_init(&doc, 16 * 1024);
+    j = json_out(&doc);
+    speak_token(&j, &t);
+    cli_show_token(o->c, json_parse(&o->c->arena, buf_str(&doc), 0, NULL));
+    explicit_bzero(doc.p, doc.n);
+    buf_fini(&doc);
+}
+
+static enum exit_status make_token(struct offline *o,
+                                   const struct token_wish *w)
+{
     int64_t now_ms = o->clock.wall_ms(o->clock.ctx);
     int64_t expires_ms = w->lasts_ms ? now_ms + w->lasts_ms : 0;
     struct access_token token = {{0}};
     struct access_change change;
     struct why why = {""};
-    bool is_done = false;
     struct caller as;
     enum err e;
 
     access_change_init(&change);
     e = access_token_create(o->access, &change, w->user, w->scopes, w->label,
                             expires_ms, STR("(offline)"), now_ms, &token, &why);
-    if (!e) {
-        store_submit(o->store, &change.tx, on_done, &is_done);
-        while (!is_done)
-            store_turn(o->store);
-        e = access_settle(o->access, &change, &why);
-    }
+    if (!e)
+        e = commit(o, &change, &why);
     if (!e) {
         char header[sizeof("Bearer ") + ACCESS_TOKEN_CHARS];
 
@@ -168,7 +231,7 @@ static enum exit_status make(struct offline *o)
         explicit_bzero(header, sizeof(header));
     }
     if (!e)
-        show(o, &as.token_id, &token, as.scopes, now_ms, expires_ms);
+        show(o, &as, w->label, &token, now_ms);
     explicit_bzero(&token, sizeof(token));
     access_change_fini(&change);
     return e ? fail(o, e, &why) : EXIT_DONE;
@@ -176,25 +239,80 @@ static enum exit_status make(struct offline *o)
 
 enum exit_status cli_token_offline(struct cli *c, const struct token_wish *w)
 {
-    struct offline o = {.c = c, .wish = w, .clock = clock_system()};
+    struct offline o;
     enum exit_status status;
 
     if (!w->user.n)
         return cli_error(c, ERR_USAGE,
                          "with --offline say for whom: --user admin");
-    log_init(&o.log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, o.clock);
-    id_maker_init(&o.ids, rand_system());
-    status = load_config(&o);
+    status = open_all(&o, c);
     if (!status)
-        status = open_store(&o);
+        status = find_user(&o, w);
     if (!status)
-        status = open_access(&o);
-    if (!status)
-        status = make(&o);
-    access_free(o.access);
-    store_close(o.store);
-    if (o.has_folder)
-        store_folder_close(&o.folder);
-    config_free(o.config);
+        status = make_token(&o, w);
+    close_all(&o);
+    return status;
+}
+
+/* Looking. */
+
+/* One row, in the shape of the API. False: no more of them. */
+static bool give_user(const struct row *r,
+                      bool (*each)(void *ctx, const struct json *item),
+                      void *ctx)
+{
+    struct arena arena;
+    struct buf doc;
+    struct json_out j;
+    struct json *item;
+    bool goes_on;
+
+    arena_init(&arena, 64 * 1024);
+    buf_init(&doc, 16 * 1024);
+    j = json_out(&doc);
+    speak_user(&j, row_str(r, USER_SHOWN), (enum role)row_int(r, USER_ROLE),
+               row_str(r, USER_ORG), row_int(r, USER_CREATED_MS));
+    item = json_parse(&arena, buf_str(&doc), 0, NULL);
+    goes_on = item && each(ctx, item);
+    buf_fini(&doc);
+    arena_fini(&arena);
+    return goes_on;
+}
+
+enum exit_status cli_users_offline(struct cli *c, int64_t limit,
+                                   bool (*each)(void *ctx,
+                                                const struct json *item),
+                                   void *ctx, bool *more)
+{
+    char after[PRINCIPAL_NAME_MAX + 1] = "";
+    struct offline o;
+    enum exit_status status = open_all(&o, c);
+    bool goes_on = !status;
+
+    *more = false;
+    while (goes_on) {
+        struct query q;
+        enum err e;
+
+        query_init(&q, &user_table,
+                   limit < PAGE_ROWS ? (size_t)limit : PAGE_ROWS);
+        query_if(&q, USER_REMOVED_MS, IS, value_null());
+        query_if(&q, USER_NAME, IS_MORE, value_text(str_of(after)));
+        query_order(&q, USER_NAME, false);
+        e = store_look(o.store, &q);
+        if (e)
+            status = cli_error(c, e, "the users cannot be read: %s",
+                               err_row(e)->wording);
+        for (const struct row *r = q.rows; r && goes_on && !e; r = r->next) {
+            goes_on = give_user(r, each, ctx);
+            snprintf(after, sizeof(after), "%.*s",
+                     STR_ARG(row_str(r, USER_NAME)));
+            limit--;
+        }
+        *more = goes_on && q.has_more;
+        goes_on = *more && limit > 0 && !e;
+        query_fini(&q);
+    }
+    close_all(&o);
     return status;
 }

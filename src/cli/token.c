@@ -2,6 +2,7 @@
  * nothing else, so that SIGNALBOX_TOKEN=$(signalbox token create) works. */
 #include "cli/token.h"
 #include "cli/list.h"
+#include "cli/offline.h"
 #include "cli/span.h"
 #include "model/caller.h"
 
@@ -11,9 +12,9 @@ const struct arg_option cli_token_options[] = {
     {"scopes", "LIST", "what it allows: send,read; else all of the role",
      false},
     {"expires", "TIME", "good for so long: 12h, 30d, 8w; else for ever", false},
-    {"offline", NULL, "without a server, in the data folder itself", false},
-    {"config", "FILE", "with --offline: the server's configuration", false},
-    {"data", "FOLDER", "with --offline: where the data is kept", false},
+    OFFLINE_OPTIONS,
+    {"role", "admin", "with --offline, when no admin is left: make --user one",
+     false},
     {"limit", "N", "list at most so many; 1000 if not given", false},
     CLIENT_OPTIONS,
     {0},
@@ -61,6 +62,13 @@ static bool read_wish(struct cli *c, struct token_wish *w,
                              .label = args_get(&c->args, "label")};
     if (!read_scopes(c, &w->scopes, status))
         return false;
+    if (args_has(&c->args, "role")) {
+        w->role = role_of(args_get(&c->args, "role"));
+        if (w->role != ROLE_ADMIN) {
+            *status = cli_error(c, ERR_USAGE, "--role can only be admin here");
+            return false;
+        }
+    }
     if (!expires.n || span_read(expires, &w->lasts_ms) == OK)
         return true;
     *status = cli_error(c, ERR_USAGE,
@@ -164,12 +172,14 @@ static enum exit_status create(struct cli *c, struct str operand)
     (void)operand;
     if (!read_wish(c, &w, &status))
         return status;
-    if (args_has(&c->args, "offline"))
+    if (cli_is_offline(c, &status))
         return cli_token_offline(c, &w);
-    if (args_has(&c->args, "data") || args_has(&c->args, "config"))
+    if (status)
+        return status;
+    if (w.role)
         return cli_error(c, ERR_USAGE,
-                         "--data and --config are for --offline; a running "
-                         "server is named with --url");
+                         "--role is for --offline; with a server there is "
+                         "signalbox users create NAME --role admin");
     return create_online(c, &w);
 }
 
@@ -181,6 +191,9 @@ static void add_token(struct listing *l, const struct json *item)
     struct span_text age = span_write(
         l->now_ms - json_int_or(json_get(item, STR("created_ms")), 0));
     struct span_text left = span_write(expires_ms - l->now_ms);
+    struct str ends = !expires_ms               ? STR("never")
+                      : expires_ms <= l->now_ms ? STR("expired")
+                                                : str_of(left.text);
     struct buf scopes;
 
     buf_init(&scopes, 1024);
@@ -189,7 +202,7 @@ static void add_token(struct listing *l, const struct json *item)
                            cli_field(item, STR("id")),
                            cli_field(item, STR("user")),
                            str_of(age.text),
-                           expires_ms ? str_of(left.text) : STR("never"),
+                           ends,
                            cli_field(item, STR("label")),
                            buf_str(&scopes),
                        });
@@ -260,7 +273,7 @@ enum exit_status cli_token(struct cli *c)
 {
     static const struct sub subs[] = {
         {"list", NULL, "limit", list},
-        {"create", NULL, "user label scopes expires offline config data",
+        {"create", NULL, "user label scopes expires offline config data role",
          create},
         {"revoke", "ID", "", revoke},
         {0},

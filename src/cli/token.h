@@ -5,17 +5,16 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "model/caller.h"
 
 struct token_wish {
     struct str user, label; /* empty: not given */
     unsigned scopes;        /* zero: all of the role */
     int64_t lasts_ms;       /* zero: for ever */
+    enum role role;         /* offline: to be made so; zero: not to be made */
 };
 
 /* Show the answer of POST /api/tokens, or what looks like it. */
 void cli_show_token(struct cli *c, const struct json *t);
-
-/* Make it in the data folder, which no server may be using. */
-enum exit_status cli_token_offline(struct cli *c, const struct token_wish *w);
 
 #endif

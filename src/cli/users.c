@@ -1,6 +1,7 @@
 /* users: who may call. Each of the commands is one request; what came of it is
  * shown in the same words for all. */
 #include "cli/list.h"
+#include "cli/offline.h"
 #include "cli/span.h"
 #include "model/caller.h"
 
@@ -9,6 +10,7 @@ const struct arg_option cli_users_options[] = {
     {"org", "ORG", "whom they belong to", false},
     {"no-org", NULL, "they belong to none any more", false},
     {"limit", "N", "list at most so many; 1000 if not given", false},
+    OFFLINE_OPTIONS,
     CLIENT_OPTIONS,
     {0},
 };
@@ -33,9 +35,13 @@ static enum exit_status list(struct cli *c, struct str operand)
                                            .n_heads = 4,
                                            .add = add_user,
                                            .most = 100000,
-                                           .preset = 1000};
+                                           .preset = 1000,
+                                           .offline = cli_users_offline};
+    enum exit_status status;
 
     (void)operand;
+    if (!cli_is_offline(c, &status) && status)
+        return status;
     return cli_list(c, &users);
 }
 
@@ -180,7 +186,7 @@ static enum exit_status do_remove(struct cli *c, struct str name)
 enum exit_status cli_users(struct cli *c)
 {
     static const struct sub subs[] = {
-        {"list", NULL, "limit", list},
+        {"list", NULL, "limit offline config data", list},
         {"create", "NAME", "role org", create},
         {"set", "NAME", "role org no-org", set},
         {"remove", "NAME", "", do_remove},

@@ -44,10 +44,11 @@ enum err speak_user_post(struct arena *a, struct str body,
     static const struct fields f = {"", user_fields, 3};
     enum err e = read_user(a, body, &f, out, why);
 
-    if (!e && (!out->name.n || !out->role))
+    if (!e && !out->name.n)
         e = why_err(why, ERR_BAD_REQUEST,
-                    "%s is missing: a user has a name and a role",
-                    out->name.n ? "role" : "name");
+                    "name is missing: {\"name\":\"anna\"}");
+    if (!e && !out->role)
+        out->role = ROLE_USER;
     return e;
 }
 

@@ -132,6 +132,9 @@ struct speak_entry {
 
 void speak_entry(struct json_out *o, const struct speak_entry *e);
 
+/* The feed ends at `newest`, before where somebody says they were. */
+void speak_feed_gap(struct json_out *o, int64_t after, int64_t newest);
+
 /* Server-sent events. An event is opened, its data written as one JSON
  * document, and closed; data that came with line ends of its own is made one
  * line. */

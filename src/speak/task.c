@@ -186,3 +186,11 @@ void speak_entry(struct json_out *o, const struct speak_entry *e)
     put_document(o, STR("data"), e->data);
     json_close(o, '}');
 }
+
+void speak_feed_gap(struct json_out *o, int64_t after, int64_t newest)
+{
+    json_open(o, '{');
+    put_int(o, STR("after"), after);
+    put_int(o, STR("newest"), newest);
+    json_close(o, '}');
+}

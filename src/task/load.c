@@ -147,30 +147,41 @@ enum err tasks_load(struct tasks *ts, int64_t now_ms, struct why *why)
     return e;
 }
 
-/* A conversation was used at the latest when the youngest of its turns began,
- * so nothing that was used since the oldest unfinished turn may go. */
-static int64_t oldest_began_ms(const struct tasks *ts, int64_t before_ms)
+/* A conversation goes when its last task has gone: when it was used before the
+ * oldest that is kept began. It was used at the latest when the youngest of its
+ * turns began, so nothing used since the oldest unfinished turn may go. */
+static int64_t unused_since_ms(const struct tasks *ts,
+                               const struct tasks_keep *keep)
 {
     int64_t began_ms = timers_next_ms(&ts->began);
+    int64_t before_ms = keep->before_ms;
 
+    if (keep->oldest_ms > before_ms)
+        before_ms = keep->oldest_ms;
     return began_ms < before_ms ? began_ms : before_ms;
 }
 
-void tasks_prune(struct tasks *ts, struct tx *tx, int64_t now_ms,
-                 int64_t before_ms, int64_t rows, size_t limit)
+void tasks_oldest(struct query *q)
 {
+    query_init(q, &task_table, 1);
+    query_order(q, TASK_SEQ, false);
+}
+
+void tasks_prune(struct tasks *ts, struct tx *tx, const struct tasks_keep *keep)
+{
+    size_t limit = keep->limit;
     struct tx_op *op = tx_prune(tx, &task_table, limit);
 
     /* What is not over has no time of its end, and NULL is not less. */
-    tx_if(op, TASK_FINISHED_MS, IS_LESS, value_int(before_ms));
-    if (rows > 0 && ts->newest_seq > rows) {
+    tx_if(op, TASK_FINISHED_MS, IS_LESS, value_int(keep->before_ms));
+    if (keep->rows > 0 && ts->newest_seq > keep->rows) {
         op = tx_prune(tx, &task_table, limit);
-        tx_if(op, TASK_SEQ, IS_AT_MOST, value_int(ts->newest_seq - rows));
+        tx_if(op, TASK_SEQ, IS_AT_MOST, value_int(ts->newest_seq - keep->rows));
         tx_if(op, TASK_FINISHED_MS, IS_NOT, value_null());
     }
     op = tx_prune(tx, &conversation_table, limit);
     tx_if(op, CONVERSATION_USED_MS, IS_LESS,
-          value_int(oldest_began_ms(ts, before_ms)));
+          value_int(unused_since_ms(ts, keep)));
     op = tx_prune(tx, &key_table, limit);
-    tx_if(op, KEY_EXPIRES_MS, IS_AT_MOST, value_int(now_ms));
+    tx_if(op, KEY_EXPIRES_MS, IS_AT_MOST, value_int(keep->now_ms));
 }

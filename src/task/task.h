@@ -314,13 +314,25 @@ void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
 /* A result came for an attempt that nobody waits for: it is counted. */
 void task_late(struct tasks *ts);
 
-/* Retention: append to tx what removes, `limit` rows at most in each
- * operation, whatever is over since before `before_ms`, the oldest beyond
- * `rows` tasks (zero: however many), and keys that have expired. Nothing
- * unfinished ever goes. An operation whose n_rows is the limit once it is
- * committed left some behind. */
-void tasks_prune(struct tasks *ts, struct tx *tx, int64_t now_ms,
-                 int64_t before_ms, int64_t rows, size_t limit);
+/* Retention. What is to be kept: */
+struct tasks_keep {
+    int64_t now_ms;
+    int64_t before_ms; /* tasks that were over before that may go */
+    int64_t rows;      /* and the oldest beyond so many; zero: however many */
+    int64_t oldest_ms; /* created_ms of the oldest task there is, found by
+                        * tasks_oldest; zero: unknown */
+    size_t limit;      /* rows to remove at most, in each operation */
+};
+
+/* Fill q, which then finds the oldest task there is. */
+void tasks_oldest(struct query *q);
+
+/* Append to tx what removes tasks that need not be kept, conversations whose
+ * tasks have gone, and keys that have expired. Nothing unfinished ever goes.
+ * An operation whose n_rows is the limit once it is committed left some
+ * behind. */
+void tasks_prune(struct tasks *ts, struct tx *tx,
+                 const struct tasks_keep *keep);
 
 struct tasks_stats {
     int64_t by_status[N_TASK_STATUS]; /* in memory and not over */

@@ -617,8 +617,11 @@ static size_t prune(int64_t before_ms, int64_t rows, size_t limit)
     struct tx tx;
 
     tx_init(&tx);
-    tasks_prune(stage.tasks, &tx, loop_wall_ms(&stage.loop), before_ms, rows,
-                limit);
+    tasks_prune(stage.tasks, &tx,
+                &(struct tasks_keep){.now_ms = loop_wall_ms(&stage.loop),
+                                     .before_ms = before_ms,
+                                     .rows = rows,
+                                     .limit = limit});
     commit_tx(&tx);
     TX_EACH(op, &tx)
     {

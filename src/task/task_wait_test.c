@@ -64,7 +64,10 @@ static void plan_prune(void)
     struct tx tx;
 
     tx_init(&tx);
-    tasks_prune(stage.tasks, &tx, loop_wall_ms(&stage.loop), INT64_MAX, 0, 500);
+    tasks_prune(stage.tasks, &tx,
+                &(struct tasks_keep){.now_ms = loop_wall_ms(&stage.loop),
+                                     .before_ms = INT64_MAX,
+                                     .limit = 500});
     CHECK_INT(tx.build_error, OK);
     tx_fini(&tx);
 }
@@ -83,7 +86,10 @@ static void prune(void)
     struct tx tx;
 
     tx_init(&tx);
-    tasks_prune(stage.tasks, &tx, loop_wall_ms(&stage.loop), INT64_MAX, 0, 500);
+    tasks_prune(stage.tasks, &tx,
+                &(struct tasks_keep){.now_ms = loop_wall_ms(&stage.loop),
+                                     .before_ms = INT64_MAX,
+                                     .limit = 500});
     commit_tx(&tx);
     tx_fini(&tx);
 }

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import unittest
 
-from signalbox import ECHO, Server, eventually
+from signalbox import ECHO, Server, eventually, request
 
 SOURCE = os.environ["SIGNALBOX_SOURCE"]
 SCOPES = ("send", "read", "agents", "escalations", "ledger", "admin")
@@ -291,6 +291,29 @@ class Isolation(unittest.TestCase):
             self.assertEqual(server.call(
                 "GET", "/api/me", token=hers["token"]).status, 200)
 
+    def test_a_small_token_does_not_revoke_a_bigger_one(self):
+        with Server() as server:
+            for user in ("admin", "anna"):
+                if user != "admin":
+                    server.user(user)
+                big = new_token(server, user=user)
+                small = new_token(server, user=user, scopes=["read"])
+                alike = new_token(server, user=user, scopes=["read"])
+
+                def revoke(which, by):
+                    return server.call("DELETE", "/api/tokens/" + which["id"],
+                                       token=by["token"])
+                r = revoke(big, small)
+                self.assertEqual(error_code(r), (403, "not_allowed"))
+                self.assertIn("allows more", r.json()["error"]["message"])
+                self.assertEqual(server.call("GET", "/api/me",
+                                             token=big["token"]).status, 200)
+                self.assertEqual(revoke(alike, small).status, 204)
+                self.assertEqual(revoke(small, small).status, 204)
+                self.assertEqual(server.call("GET", "/api/me",
+                                             token=small["token"]).status, 401)
+                self.assertEqual(revoke(big, big).status, 204)
+
     def test_no_case_of_a_name_is_a_second_user(self):
         with Server(agents=AGENTS) as server:
             anna = server.user("Anna")
@@ -323,7 +346,15 @@ class Isolation(unittest.TestCase):
                                                     {"role": "user"})):
                 r = server.call(method, "/api/users/admin", body)
                 self.assertEqual(error_code(r), (403, "not_allowed"))
-            self.assertEqual(server.call("GET", "/api/users").status, 200)
+            # Another one counts only with a token to call with.
+            server.call("POST", "/api/users", {"name": "a", "role": "admin"})
+            new_token(server, user="a", scopes=["read", "agents"])
+            r = server.call("DELETE", "/api/users/admin")
+            self.assertEqual(error_code(r), (403, "not_allowed"))
+            self.assertIn("token", r.json()["error"]["message"])
+            new_token(server, user="a")
+            self.assertEqual(
+                server.call("DELETE", "/api/users/admin").status, 204)
 
 
 class Names(unittest.TestCase):
@@ -357,6 +388,34 @@ class Names(unittest.TestCase):
             server.process.send_signal(1)
             eventually(lambda: self.ask(server, "box.example") ==
                        (421, "foreign_host"), "the list is reloaded")
+
+    def test_figures_are_for_our_names_and_signs_of_life_for_any(self):
+        """A page of evil.example whose name was made to lead here reads
+        nothing; a load balancer need not know what we are called."""
+        config = {"http": {"allowedHosts": ["box.example"]}}
+        with Server(config=config) as server:
+            for host in (server.host, b"10.1.2.3:9090", b"box.example",
+                         b"localhost"):
+                for path in ("/metrics", "/", "/healthz", "/readyz"):
+                    self.assertEqual(self.open_call(server, path, host), 200,
+                                     (path, host))
+            for method in ("GET", "HEAD"):
+                for path in ("/metrics", "/"):
+                    self.assertEqual(self.open_call(server, path,
+                                                    b"evil.example", method),
+                                     421, path)
+                for path in ("/healthz", "/readyz"):
+                    self.assertEqual(self.open_call(server, path,
+                                                    b"evil.example", method),
+                                     200, path)
+            r = server.get("/metrics", "Origin: http://evil.example")
+            self.assertEqual(error_code(r), (403, "foreign_origin"))
+
+    @staticmethod
+    def open_call(server, path, host, method="GET"):
+        with server.connect() as peer:
+            peer.send(request(method, path, "Connection: close", host=host))
+            return peer.response(to_head=method == "HEAD").status
 
     def test_origins(self):
         config = {"http": {"allowedOrigins": ["https://app.example"]}}

@@ -7,6 +7,7 @@ import pty
 import re
 import shutil
 import socket
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -383,6 +384,18 @@ class Feed(Client):
         self.assertEqual([json.loads(x)["type"] for x in out.splitlines()],
                          ["task.accepted", "task.completed"])
 
+    def test_a_feed_that_went_back_is_followed_from_there(self):
+        server = self.server()
+        p = self.start("feed", "--follow", "--json", "--after", "99999999",
+                       "--limit", "2")
+        eventually(lambda: metric(server, "signalbox_feed_readers") == 1,
+                   "it follows")
+        self.good("send", "x", "--to", "echo")
+        status, out, err = self.end(p)
+        self.assertEqual((status, err), (OK, ""))
+        self.assertEqual([json.loads(x)["type"] for x in out.splitlines()],
+                         ["task.accepted", "task.completed"])
+
     def test_following_goes_on_over_a_restart(self):
         data = os.path.join(self.home, "data")
         listen = f"127.0.0.1:{free_port()}"
@@ -461,6 +474,13 @@ class Access(Client):
                          f"{row['id']} is revoked\n")
         self.bad(NOT_ALLOWED, "tasks", env=mine)
         self.bad(REFUSED, "token", "revoke", row["id"])
+
+    def test_a_token_that_has_expired_is_listed_so(self):
+        self.server()
+        self.good("token", "create", "--label", "short", "--expires", "1s")
+        eventually(lambda: re.search(r" expired +short ",
+                                     self.good("token", "list")),
+                   "it is said that it has expired")
 
     def test_on_a_terminal_more_is_said_about_a_token(self):
         self.server()
@@ -569,7 +589,7 @@ class Offline(Client):
         with Server(agents=AGENTS, data=data):
             pass
         token = self.good("token", "create", "--offline", "--data", data,
-                          "--user", "admin", "--label", "lost").strip()
+                          "--user", "ADMIN", "--label", "lost").strip()
         self.assertRegex(token, f"^{TOKEN}$")
         with Server(agents=AGENTS, data=data, token=token) as server:
             self.use(server)
@@ -601,10 +621,61 @@ class Offline(Client):
             pass
         create = ["token", "create", "--offline", "--data"]
         self.assertIn("--user", self.bad(USAGE, *create, data))
-        self.assertIn("user", self.bad(REFUSED, *create, data, "--user", "bob"))
+        err = self.bad(REFUSED, *create, data, "--user", "bob")
+        self.assertIn("no user bob; the admin is admin", err)
+        self.assertIn("users list --offline", err)
+        err = self.bad(REFUSED, *create, data, "--user", "bob",
+                       "--role", "admin")
+        self.assertIn("the admin is admin", err)
+        err = self.bad(USAGE, *create, data, "--user", "bob", "--role", "user")
+        self.assertIn("only be admin", err)
+        self.assertIn("--offline", self.bad(USAGE, "token", "create",
+                                            "--role", "admin"))
+        self.assertIn("--offline", self.bad(USAGE, "users", "--data", data))
         self.assertIn("--data", self.bad(REFUSED, *create, data + "x",
                                          "--user", "admin"))
         self.assertFalse(os.path.exists(data + "x"))
+
+
+    def test_users_are_listed_without_a_server(self):
+        data = os.path.join(self.home, "data")
+        with Server(data=data) as server:
+            for i in range(501):  # more than a page
+                server.call("POST", "/api/users", {
+                    "name": f"u{i}", "role": "user", "org": "acme"})
+            server.call("DELETE", "/api/users/u7")
+            self.use(server)
+            online = self.lines("users")
+        users = ["users", "list", "--offline", "--data", data]
+        self.assertEqual(self.lines(*users), online)
+        self.assertEqual(len(online), 501)
+        self.assertEqual(len(self.lines(*users, "--limit", "500")), 500)
+        self.assertIn("NAME", self.good(*users).splitlines()[0])
+        with Server(data=data, token="x"):
+            self.assertIn("Stop it first", self.bad(REFUSED, *users))
+        self.assertIn("--data", self.bad(REFUSED, "users", "list", "--offline",
+                                         "--data", data + "x"))
+
+    def test_where_no_admin_is_left_one_is_made(self):
+        data = os.path.join(self.home, "data")
+        with Server(data=data) as server:
+            server.user("anna")
+        with sqlite3.connect(os.path.join(data, "signalbox.db")) as db:
+            db.execute("UPDATE users SET role = 2")
+        db.close()
+        create = ["token", "create", "--offline", "--data", data, "--user"]
+        err = self.bad(REFUSED, *create, "Root")
+        self.assertIn("no user Root, and no admin either", err)
+        self.assertIn("--role admin", err)
+        err = self.bad(REFUSED, *create, "anna", "--role", "admin")
+        self.assertIn("anna is there, with role user", err)
+        token = self.good(*create, "Root", "--role", "admin").strip()
+        with Server(data=data, token=token) as server:
+            me = server.call("GET", "/api/me").json()
+            self.assertEqual((me["user"], me["role"]), ("Root", "admin"))
+            self.assertEqual(server.call("GET", "/api/users").status, 200)
+        err = self.bad(REFUSED, *create, "Other", "--role", "admin")
+        self.assertIn("the admin is Root", err)
 
 
 class Gone(Client):

@@ -98,9 +98,20 @@ class Pages(unittest.TestCase):
             r = server.call("GET", "/api/feed", None, "Last-Event-ID: x",
                             "Accept: text/event-stream")
             self.assertEqual(r.status, 400)
-            future = server.call("GET",
-                                 "/api/feed?after=9223372036854775807").json()
-            self.assertEqual(future["items"], [])
+
+    def test_a_cursor_behind_the_newest_is_led_back(self):
+        """It is from before a restore: whoever kept it would miss what comes
+        until the feed is as long again."""
+        with Server(agents=ECHO) as server:
+            anna = server.user("anna")
+            server.send("x")
+            newest = history(server)[-1]["seq"]
+            for after in (newest + 1, 99999999, 9223372036854775807):
+                for token in (server.token, anna):
+                    page = server.call("GET", f"/api/feed?after={after}",
+                                       token=token).json()
+                    self.assertEqual(page, {"items": [],
+                                            "next_after": newest})
 
     def test_it_needs_a_token_that_may_read(self):
         with Server(agents=ECHO) as server:
@@ -145,6 +156,34 @@ class Streams(unittest.TestCase):
             server.send("one")
             with server.events("/api/feed?after=0", after=3) as events:
                 self.assertEqual(events.take(1)[0].id, "4")
+
+    def test_a_stream_begins_where_its_reader_really_is(self):
+        with Server(agents=ECHO) as server:
+            server.send("x")
+            newest = history(server)[-1]["seq"]
+            for after, begins in ((0, 0), (2, 2), (newest, newest)):
+                with server.events("/api/feed", after=after) as events:
+                    self.assertEqual(events.block(), [f"id: {begins}"])
+            with server.events("/api/feed") as events:
+                self.assertEqual(events.block(), [f"id: {newest}"])
+
+    def test_a_reader_who_was_further_than_the_feed_is_told_so(self):
+        with Server(agents=ECHO) as server:
+            anna = server.user("anna")
+            server.send("x")
+            for after in (1, 99999999):
+                for token in (server.token, anna):
+                    newest = history(server)[-1]["seq"]
+                    after = max(after, newest + 1)
+                    with server.events("/api/feed", after=after,
+                                       token=token) as events:
+                        gap = events.take(1)[0]
+                        self.assertEqual(gap, (str(newest), "gap",
+                                               {"after": after,
+                                                "newest": newest}))
+                        server.send("y", token=token)
+                        self.assertEqual([int(e.id) for e in events.take(2)],
+                                         [newest + 1, newest + 2])
 
     def test_silence_is_filled_with_comments(self):
         with Server(agents=ECHO,

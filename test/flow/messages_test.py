@@ -297,6 +297,13 @@ class Keys(Shared):
         self.refused(self.server.send("x", "Idempotency-Key: k6",
                                       "Idempotency-Key: k6"),
                      400, "bad_request", "once")
+        self.refused(self.server.send("x", "Idempotency-Key:"),
+                     400, "bad_request", "empty")
+
+    def test_answers_are_kept_nowhere(self):
+        for answer in (self.server.send("x"), self.server.send(""),
+                       self.server.call("GET", "/api/me", token="none")):
+            self.assertEqual(answer.headers["cache-control"], "no-store")
 
     def test_a_key_belongs_to_its_user(self):
         anna = self.server.user("anna")
@@ -422,6 +429,23 @@ class Order(Shared):
             self.assertEqual(got["id"], "o-3")
             self.assertEqual(got["agent"],
                              "never" if owner == "admin" else "echo")
+
+
+    def test_an_owner_is_found_whatever_the_case_of_the_name(self):
+        carla = self.server.user("Carla")
+        self.good(self.server.send("x", conversation_id="o-4", token=carla))
+        for owner in ("Carla", "carla", "CARLA"):
+            for token in (self.server.token, carla):
+                got = self.good(self.server.call(
+                    "GET", f"/api/conversations/o-4?owner={owner}",
+                    token=token))
+                self.assertEqual((got["id"], got["agent"]), ("o-4", "echo"))
+        self.refused(self.server.call(
+            "GET", "/api/conversations/o-4?owner=carl"), 404, "not_found")
+        self.assertEqual(
+            self.server.call("DELETE", "/api/users/carla").status, 204)
+        self.good(self.server.call("GET",
+                                   "/api/conversations/o-4?owner=Carla"))
 
 
 class Leaving(Shared):

@@ -82,6 +82,8 @@ class Users(Shared):
         self.assertEqual(made, {"name": "Anna", "role": "user",
                                 "org": "acme"})
         self.refused(self.post(name="anna", role="user"), 409, "exists")
+        plain = self.good(self.post(name="plain"), 201)
+        self.assertEqual(plain["role"], "user")
         got = self.good(self.patch("ANNA", role="admin"))
         self.assertEqual((got["name"], got["role"], got["org"]),
                          ("Anna", "admin", "acme"))
@@ -100,7 +102,7 @@ class Users(Shared):
 
     def test_bad_users_say_what_is_right(self):
         for fields, words in (
-                ({}, "missing"), ({"name": "x"}, "role"),
+                ({}, "missing"),
                 ({"role": "user"}, "name"),
                 ({"name": "", "role": "user"}, "name"),
                 ({"name": "a b", "role": "user"}, ""),
@@ -233,6 +235,23 @@ class Ending(Shared):
         waits.socket.close()
         for kind in ("waiting", "events", "feed"):
             self.assertEqual(self.n_open(kind), 0)
+
+    def test_who_waits_is_told_that_their_rights_changed(self):
+        """The token is as good as before, and the words must not say
+        otherwise: whoever believed them would throw it away."""
+        for name, change in (("e-dora", {"role": "agent"}),
+                             ("e-erin", {"org": "acme"})):
+            token = self.server.user(name)
+            waits, events, feed = self.open_all(token)
+            self.good(self.server.call("PATCH", f"/api/users/{name}", change))
+            error = self.refused(waits.response(), 403, "not_allowed")
+            self.assertIn("has changed", error["message"])
+            self.assertIn("the token is good", error["message"])
+            for one in (events, feed):
+                self.assertNotIn("result", [e.event for e in one])
+                one.close()
+            waits.socket.close()
+            self.assertEqual(self.me(token).status, 200)
 
     def test_an_expired_token_ends_what_it_has_open(self):
         self.server.user("e-carol")

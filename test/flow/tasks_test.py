@@ -2,10 +2,11 @@
 promises it."""
 import os
 import shutil
+import socket
 import tempfile
 import unittest
 
-from signalbox import ECHO, Server, eventually, metric
+from signalbox import ECHO, Events as Stream, Peer, Server, eventually, metric
 
 AGENTS = ECHO + [{"id": "Slow", "url": "echo:250"},
                  {"id": "never", "url": "echo:3600000"}]
@@ -474,6 +475,69 @@ class Slow(unittest.TestCase):
             self.nothing_is_missing(first + rest)
             eventually(lambda: metric(server, "signalbox_calls_open") == 0,
                        "nothing is open")
+
+    N_SLOW = 60
+    BIG = "\1" * (1 << 20)  # six bytes each, said in JSON
+
+    def crowd(self, server, task_id):
+        """Many who watch and read nothing, each with little room of its
+        own in the kernel."""
+        peers = []
+        for _ in range(self.N_SLOW):
+            s = socket.socket()
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.connect(server.address)
+            peers.append(Peer(s))
+            self.addCleanup(s.close)
+            peers[-1].send(server.request(
+                "GET", f"/api/tasks/{task_id}/events", None,
+                "Accept: text/event-stream"))
+        eventually(lambda: metric(server, "signalbox_calls_open") ==
+                   self.N_SLOW, "all watch")
+        return peers
+
+    def check_crowd(self, server, peers):
+        """What they have not read is in no memory of the server's but for a
+        part each; and they get it all, whenever they want it."""
+        eventually(lambda: metric(server, "signalbox_http_unsent_bytes") >
+                   0, "some of it waits to be read")
+        self.assertLess(metric(server, "signalbox_http_buffered_bytes"),
+                        self.N_SLOW * 256 * 1024)
+        self.assertLess(metric(server, "process_resident_memory_bytes"),
+                        150 << 20)
+        for peer in (peers[0], peers[-1]):
+            result = list(Stream(peer))[-1]
+            self.assertEqual(result.event, "result")
+            self.assertEqual(result.data["text"], self.BIG)
+
+    def crowd_server(self):
+        server = Server(agents=AGENTS, config={
+            "http": {"maxUnsentBytes": 1024, "heartbeatMs": 100,
+                     "maxBodyBytes": 8 << 20, "writeTimeoutMs": 600000}})
+        self.addCleanup(server.kill)
+        return server
+
+    def test_a_crowd_that_does_not_read_costs_no_result_each(self):
+        """They watch while it ends: the second of its conversation waits
+        until the first is cancelled."""
+        server = self.crowd_server()
+        first = server.send("x", to="never", conversation_id="c",
+                            wait_ms=0).json()["task_id"]
+        second = server.send(self.BIG, conversation_id="c",
+                             wait_ms=0).json()["task_id"]
+        peers = self.crowd(server, second)
+        server.call("POST", f"/api/tasks/{first}/cancel")
+        eventually(lambda: metric(server, "signalbox_tasks") == 0,
+                   "it is over")
+        self.check_crowd(server, peers)
+        server.stop()
+
+    def test_a_crowd_that_came_too_late_costs_no_result_each(self):
+        """It was over long before: what they watch is read for them."""
+        server = self.crowd_server()
+        peers = self.crowd(server, server.send(self.BIG).json()["task_id"])
+        self.check_crowd(server, peers)
+        server.stop()
 
     def test_a_quiet_stream_has_a_heart(self):
         config = {"http": {"heartbeatMs": 100}}

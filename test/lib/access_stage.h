@@ -209,6 +209,18 @@ static inline enum err stage_remove(struct stage *s, const char *name)
                                            s->now_ms, &s->why));
 }
 
+/* Prepare, and no more, the removal of a user, or with a role another role. */
+static inline enum err stage_begin(struct stage *s, struct access_change *c,
+                                   const char *name, enum role role)
+{
+    access_change_init(c);
+    return role ? access_user_change(s->a, c, str_of(name), role,
+                                     (struct str){NULL, 0}, STR("x"), s->now_ms,
+                                     &s->why)
+                : access_user_remove(s->a, c, str_of(name), STR("x"), s->now_ms,
+                                     &s->why);
+}
+
 /* A token; *id (may be NULL) is its id. */
 static inline enum err stage_token(struct stage *s, const char *user,
                                    unsigned scopes, int64_t expires_ms,
@@ -225,16 +237,23 @@ static inline enum err stage_token(struct stage *s, const char *user,
     return stage_commit(s, &c, e);
 }
 
-static inline enum err stage_revoke(struct stage *s, const struct id *id,
-                                    const char *only_of)
+static const struct caller stage_admin = {
+    .principal = "admin", .role = ROLE_ADMIN, .scopes = SCOPE_ALL};
+
+static inline enum err stage_revoke_by(struct stage *s, const struct id *id,
+                                       const struct caller *by)
 {
     struct access_change c;
 
     access_change_init(&c);
     return stage_commit(s, &c,
-                        access_token_revoke(s->a, &c, str_of(id->text),
-                                            str_of(only_of), STR("admin"),
+                        access_token_revoke(s->a, &c, str_of(id->text), by,
                                             s->now_ms, &s->why));
+}
+
+static inline enum err stage_revoke(struct stage *s, const struct id *id)
+{
+    return stage_revoke_by(s, id, &stage_admin);
 }
 
 /* Judge a token as it would come in a header. */
