@@ -542,7 +542,7 @@ static enum err read_epoch(sqlite3 *sql, const char *path, int64_t *out,
 static enum err old_epoch(const char *folder, const char *path, int64_t *out,
                           struct why *remark, struct why *why)
 {
-    int64_t mark = mark_read(str_of(folder));
+    int64_t mark = epoch_mark_read(str_of(folder));
     sqlite3 *sql = NULL;
     int code;
     enum err e;

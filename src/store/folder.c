@@ -319,7 +319,7 @@ bool store_folder_was_used(struct str path)
     return has_lock_file(path, &used) && used;
 }
 
-static int open_mark(struct str folder, int flags)
+static int open_epoch_mark(struct str folder, int flags)
 {
     char path[DB_PATH_MAX];
 
@@ -329,9 +329,9 @@ static int open_mark(struct str folder, int flags)
 }
 
 /* In place: so few bytes are written whole or not at all. */
-void mark_write(struct str folder, int64_t epoch)
+void epoch_mark_write(struct str folder, int64_t epoch)
 {
-    int fd = open_mark(folder, O_WRONLY | O_CREAT);
+    int fd = open_epoch_mark(folder, O_WRONLY | O_CREAT);
 
     if (fd < 0)
         return;
@@ -340,9 +340,9 @@ void mark_write(struct str folder, int64_t epoch)
     close(fd);
 }
 
-int64_t mark_read(struct str folder)
+int64_t epoch_mark_read(struct str folder)
 {
-    int fd = open_mark(folder, O_RDONLY);
+    int fd = open_epoch_mark(folder, O_RDONLY);
     char text[20];
     ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
     int64_t epoch = 0;

@@ -184,8 +184,8 @@ MUST_USE enum err schema_look(sqlite3 *sql, const char *path, bool *is_new,
 /* The last epoch that the folder has seen, in a file of its own beside the
  * database: for a restore that cannot read the old one any more. Best effort;
  * 0: not known. */
-void mark_write(struct str folder, int64_t epoch);
-int64_t mark_read(struct str folder);
+void epoch_mark_write(struct str folder, int64_t epoch);
+int64_t epoch_mark_read(struct str folder);
 
 /* Count this opening, inside the caller's transaction. */
 MUST_USE int schema_count_epoch(sqlite3 *sql, int64_t *epoch);

@@ -413,16 +413,18 @@ void db_check_files(struct db *db)
         const struct db_file *f = &db->files[i];
         struct stat st;
 
+        /* A database never becomes shorter; its log does. */
         if (!FAULT("store.moved") && stat(f->path, &st) == 0 &&
-            st.st_dev == f->dev && st.st_ino == f->ino) {
+            st.st_dev == f->dev && st.st_ino == f->ino &&
+            (i != DB_MAIN || st.st_size >= db->data_bytes)) {
             if (i == DB_MAIN)
                 db->data_bytes = st.st_size;
             continue;
         }
         db->is_dead = true;
         why_err(&db->why, ERR_IO,
-                "%s was moved, deleted or replaced while it was in use; what "
-                "was written since is not in the data folder",
+                "%s was moved, deleted, replaced or cut short while it was in "
+                "use; what was written since may not be in the data folder",
                 f->path);
     }
 }
@@ -510,7 +512,7 @@ static enum err open_all(struct db *db, const struct store_opts *opts,
     if (!e)
         e = look_at_size(db, why);
     if (!e)
-        mark_write(folder, db->epoch);
+        epoch_mark_write(folder, db->epoch);
     if (!e)
         e = know_files(db, why);
     if (!e)

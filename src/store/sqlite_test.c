@@ -450,7 +450,7 @@ static void check_fatal(void)
         tx_fini(&tx);
     }
     CHECK_INT(n_fatal_seen, 1);
-    CHECK(strstr(fatal_why.text, "moved, deleted or replaced"));
+    CHECK(strstr(fatal_why.text, "moved, deleted, replaced or cut"));
 }
 
 TEST(a_database_that_is_deleted_under_us_ends_it)
@@ -477,6 +477,15 @@ TEST(a_database_that_is_replaced_under_us_ends_it)
     make_thing("a", 1);
     write_file("new", "x", 1);
     CHECK(rename(path_of("new"), path_of(DB_NAME)) == 0);
+    check_fatal();
+    leave();
+}
+
+TEST(a_database_that_is_cut_short_under_us_ends_it)
+{
+    open_store();
+    make_thing("a", 1);
+    CHECK(truncate(path_of(DB_NAME), DB_PAGE_BYTES) == 0);
     check_fatal();
     leave();
 }

@@ -119,6 +119,28 @@ class Backup(unittest.TestCase):
         with Server(agents=ECHO, data=self.data, token=token) as server:
             self.assertEqual(self.n_tasks(server), 1)
 
+    def look(self, server, task_id):
+        """The attempt of a task that is never over, and an event's id."""
+        task = server.call("GET", "/api/tasks/" + task_id).json()
+        with server.events(f"/api/tasks/{task_id}/events") as events:
+            return task["attempt"], next(events).id
+
+    def test_no_attempt_and_no_event_id_comes_twice(self):
+        slow = [{"id": "slow", "url": "echo:3600000"}]
+        seen = []
+        with Server(agents=slow, data=self.data) as server:
+            token = server.token
+            task_id = server.send("x", to="slow", wait_ms=0).json()["task_id"]
+            seen.append(self.look(server, task_id))
+            self.good("backup", "copy.db")
+        for is_restored in (False, True, True, False, True):
+            if is_restored:
+                self.good("restore", "copy.db")
+            with Server(agents=slow, data=self.data, token=token) as server:
+                seen.append(self.look(server, task_id))
+        for what in zip(*seen):
+            self.assertEqual(len(set(what)), len(seen), seen)
+
     def test_nothing_is_restored_under_a_running_server(self):
         with Server(agents=ECHO, data=self.data) as server:
             self.good("backup", "copy.db")
