@@ -52,9 +52,20 @@ int db_ask(sqlite3 *sql, const char *text, int64_t *out)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+/* Nobody asks SQLite how much memory it uses, and counting it takes a lock
+ * that all connections share, at every allocation. */
+static void configure(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 int db_connect(sqlite3 **out, const char *path, int flags)
 {
-    int code = sqlite3_open_v2(
+    static uv_once_t once = UV_ONCE_INIT;
+    int code;
+
+    uv_once(&once, configure);
+    code = sqlite3_open_v2(
         path, out, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
     if (code != SQLITE_OK) {
