@@ -137,17 +137,24 @@ void call_users_patch(struct call *c)
     take_user(c, speak_user_patch, access_user_change, on_user_changed);
 }
 
-void call_users_delete(struct call *c)
+/* A change that takes no words. NULL: it was refused. */
+static struct open *begin_removal(struct call *c)
 {
     struct why why = {""};
     enum err e = speak_nothing(c->rq->body, &why);
-    struct open *o;
 
-    if (e) {
-        call_refuse(c, e, str_of(why.text));
-        return;
-    }
-    o = begin_change(c);
+    if (!e)
+        return begin_change(c);
+    call_refuse(c, e, str_of(why.text));
+    return NULL;
+}
+
+void call_users_delete(struct call *c)
+{
+    struct open *o = begin_removal(c);
+    struct why why = {""};
+    enum err e;
+
     if (!o)
         return;
     e = access_user_remove(c->calls->access, o->change, c->param,
@@ -311,24 +318,23 @@ void call_tokens_post(struct call *c)
     if (t.expires_in_s)
         expires_ms = c->now_ms + t.expires_in_s * 1000;
     e = access_grant(&c->caller, user, &t.scopes, &expires_ms, &why);
+    /* For oneself no scope helps but those of the role. */
     if (e)
         calls_refuse(c->calls, c->id, e, str_of(why.text),
-                     e == ERR_NOT_ALLOWED ? admin_details : STR(""));
+                     e == ERR_NOT_ALLOWED &&
+                             !str_eq_nocase(user, caller_name(&c->caller))
+                         ? admin_details
+                         : STR(""));
     else
         make_token(c, &t, user, t.scopes, expires_ms);
 }
 
 void call_tokens_delete(struct call *c)
 {
+    struct open *o = begin_removal(c);
     struct why why = {""};
-    enum err e = speak_nothing(c->rq->body, &why);
-    struct open *o;
+    enum err e;
 
-    if (e) {
-        call_refuse(c, e, str_of(why.text));
-        return;
-    }
-    o = begin_change(c);
     if (!o)
         return;
     e = access_token_revoke(c->calls->access, o->change, c->param, &c->caller,
