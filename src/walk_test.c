@@ -405,6 +405,7 @@ TEST(conversations_go_with_their_tasks)
     struct walk_opts opts;
     struct told waits;
     struct why why;
+    int told = 0;
 
     stage_open();
     waits = sent((struct letter){.to = "slow", .timeout_ms = 24 * 3600 * 1000});
@@ -422,7 +423,7 @@ TEST(conversations_go_with_their_tasks)
     CHECK_INT(rows_of(&task_table), 5 + 1);
     CHECK_INT(rows_of(&conversation_table), 30 + 1); /* the oldest stays */
     CHECK_INT(walk_cancel(stage.walk, str_of(waits.task_id.text), STR("anna"),
-                          on_cancelled, &(int){0}),
+                          on_cancelled, &told),
               OK);
     for (int i = 0; i < 3; i++)
         pass_ms(60 * 1000);

@@ -5,6 +5,8 @@
  * registry, choosing, tasks, delivery, feed and access, all but the sockets. A
  * stage can be taken down and opened again on the same folder. */
 
+#include <fcntl.h>
+
 #include "base/fault.h"
 #include "store/internal.h"
 #include "test/t.h"
@@ -148,7 +150,9 @@ static inline void stage_ground(void)
     atexit(stage_remove);
     stage.now = (struct clock_fake){.wall_ms = 1000000, .mono_ms = 5000};
     CHECK(loop_init(&stage.loop, clock_fake(&stage.now)) == OK);
-    log_init(&stage.log, 2, LOG_ERROR, LOG_TEXT, clock_fake(&stage.now));
+    /* What goes wrong here does so on purpose. */
+    log_init(&stage.log, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG,
+             LOG_TEXT, clock_fake(&stage.now));
     stage.seed.state = 7;
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
     stage.agents[0] = (struct agent){STR("echo"), STR("echo:"), STR("")};
