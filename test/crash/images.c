@@ -11,6 +11,7 @@
  *
  * The same is done by as many processes as there are processors, each over the
  * whole log with its share of the images. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -164,15 +165,20 @@ static struct moment *choose_moments(const struct log *log,
     return m;
 }
 
+/* Whatever an image, or the store that opened it, has left. */
 static void empty(const char *folder)
 {
-    static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+    DIR *d = opendir(folder);
     char path[PATH_MAX];
+    struct dirent *e;
 
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        snprintf(path, sizeof(path), "%s/signalbox.db%s", folder, endings[i]);
-        unlink(path);
+    if (!d)
+        die(folder);
+    while ((e = readdir(d))) {
+        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+        unlink(path); /* not those two that stand for folders */
     }
+    closedir(d);
 }
 
 static void look(const struct check *check, const struct disk *d,
