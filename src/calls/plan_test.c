@@ -93,21 +93,22 @@ TEST(the_list_of_ones_own_tasks_is_read_along_two_indexes)
     }
 }
 
-TEST(the_list_of_all_tasks_is_read_along_an_index)
+/* Only admins ask so: from the newest on, and nothing is sorted. */
+TEST(the_list_of_all_tasks_is_read_along_the_key)
 {
+    char plan[PLAN_BYTES];
     struct query q;
 
     make_database();
     for (unsigned ways = 0; ways < ALL_WAYS; ways++) {
-        if (ways & MINE || ways == 0)
+        if (ways & MINE)
             continue;
         ask_for_tasks(&q, ways);
-        check_plan(&q,
-                   ways & WITH_CONVERSATION ? "INDEX task_by_conversation ("
-                   : ways & WITH_AGENT      ? "INDEX task_by_agent ("
-                   : ways & WITH_STATUS     ? "INDEX task_by_status ("
-                                            : "INTEGER PRIMARY KEY",
-                   NULL);
+        plan_of(path, &q, plan);
+        if (strstr(plan, "TEMP B-TREE") || strstr(plan, "INDEX") ||
+            (ways & WITH_CURSOR && !strstr(plan, "INTEGER PRIMARY KEY")))
+            T_FAIL("%u: %s", ways, plan);
+        query_fini(&q);
     }
 }
 

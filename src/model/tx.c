@@ -92,11 +92,16 @@ struct tx_op *tx_prune(struct tx *tx, const struct table *t, size_t limit)
     return op;
 }
 
+static bool has_set(const struct tx_op *op, uint8_t column)
+{
+    return op->has_set >> column & 1;
+}
+
 static void set(struct tx_op *op, uint8_t column, bool is_new_only,
                 struct value v)
 {
     struct tx *tx = op->tx;
-    struct tx_set *s = op->sets;
+    struct tx_set *s = has_set(op, column) ? op->sets : NULL;
 
     assert(value_fits(op->table, column, v));
     if (!value_keep(&tx->arena, &v)) {
@@ -113,6 +118,7 @@ static void set(struct tx_op *op, uint8_t column, bool is_new_only,
         }
         *op->last_set = s;
         op->last_set = &s->next;
+        op->has_set |= 1ULL << column;
     }
     s->column = column;
     s->is_new_only = is_new_only;
@@ -141,8 +147,9 @@ void tx_if(struct tx_op *op, uint8_t column, enum compare compare,
 
 struct value tx_value(const struct tx_op *op, uint8_t column)
 {
-    for (const struct tx_set *s = op->sets; s; s = s->next)
-        if (s->column == column)
-            return s->value;
-    return value_null();
+    const struct tx_set *s = has_set(op, column) ? op->sets : NULL;
+
+    while (s && s->column != column)
+        s = s->next;
+    return s ? s->value : value_null();
 }

@@ -48,6 +48,7 @@ struct tx_op {
     enum tx_kind kind;
     const struct table *table;
     struct tx_set *sets, **last_set;
+    uint64_t has_set; /* a bit for each column that is among them */
     struct condition *conditions, **last_condition;
     uint8_t add_column; /* TX_ADD */
     int64_t delta, floor;

@@ -55,6 +55,7 @@ static enum outcome judge(struct db *db, const char *doing, int code)
     case SQLITE_NOMEM: return NO_MEMORY;
     case SQLITE_BUSY: return LOCKED;
     case SQLITE_TOOBIG: return TOO_LARGE;
+    case SQLITE_CANTOPEN: return NO_ROOM; /* a temporary file, for undoing */
     default: break;
     }
     switch (code) {
@@ -418,7 +419,7 @@ void db_restart_log(struct db *db)
     if (db->is_dead)
         return;
     /* Another program may be reading, a backup above all. */
-    sqlite3_busy_timeout(db->sql, RESTART_MS);
+    sqlite3_busy_timeout(db->sql, db->sabotage.never_pauses ? 0 : RESTART_MS);
     code = checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE, &n_log, &n_done);
     sqlite3_busy_timeout(db->sql, busy_ms);
     if (code != SQLITE_OK)
