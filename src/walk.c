@@ -49,6 +49,7 @@ struct walk {
     int64_t full_at_ms; /* and when that was logged */
 
     struct timer tidy;
+    int64_t tidied_at_ms; /* Unix time */
     struct query oldest;
     struct tx tidy_tx;
 };
@@ -308,7 +309,11 @@ static size_t bytes_of(const struct task_change *c)
  * agent will be asked again, which is worse, but not a loss. */
 static void hold(struct walk *w, struct task_change *c)
 {
-    if (w->unwritten_bytes + bytes_of(c) > w->opts.max_unfinished_bytes) {
+    bool is_result =
+        c->result.status == TASK_COMPLETED || c->result.status == TASK_FAILED;
+
+    if (is_result &&
+        w->unwritten_bytes + bytes_of(c) > w->opts.max_unfinished_bytes) {
         forget_attempt(w, str_of(c->task_id.text), c->err);
         task_change_free(c);
         return;
@@ -486,7 +491,7 @@ static void on_tidied(struct tx *tx, void *ctx)
 static void on_oldest(struct query *q, void *ctx)
 {
     struct walk *w = ctx;
-    int64_t now_ms = loop_wall_ms(w->opts.loop);
+    int64_t now_ms = w->tidied_at_ms;
     struct tasks_keep keep = {.now_ms = now_ms,
                               .before_ms = now_ms - w->opts.retention_ms,
                               .rows = w->opts.retention_rows,
@@ -508,6 +513,7 @@ static void on_tidy(struct timer *t)
 
     if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
+    w->tidied_at_ms = loop_wall_ms(w->opts.loop);
     tasks_oldest(&w->oldest);
     store_read(w->opts.store, &w->oldest, on_oldest, w);
 }

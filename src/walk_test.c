@@ -345,6 +345,36 @@ TEST(results_that_wait_for_space_have_a_limit)
     stage_close();
 }
 
+/* What is no result weighs nothing: it waits for space, whatever the limit. */
+TEST(an_end_that_is_no_result_waits_for_space_too)
+{
+    struct walk_opts opts;
+    struct told first, behind;
+    struct why why;
+
+    stage_open();
+    first = sent((struct letter){.to = "slow", .conversation = "c"});
+    behind = sent(
+        (struct letter){.to = "slow", .conversation = "c", .timeout_ms = 1250});
+    fault_arm_at("store.op.full", 1);
+    pass_ms(1000);
+    CHECK_INT(walk_stats(stage.walk).results_waiting, 1);
+    opts = stage_walk_opts();
+    opts.max_unfinished_bytes = 1;
+    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
+    for (int i = 0; i < 20; i++) { /* locked, for all of a batch */
+        fault_arm_at("store.begin.busy", 1);
+        stage.now.mono_ms += 20;
+        loop_turn(&stage.loop);
+    }
+    fault_arm(0);
+    for (int i = 0; i < 10; i++)
+        pass_ms(500);
+    CHECK_INT(stored(&behind.task_id, NULL, NULL), TASK_EXPIRED);
+    CHECK_INT(stored(&first.task_id, NULL, NULL), TASK_COMPLETED);
+    stage_close();
+}
+
 TEST(after_a_failed_sync_nothing_is_acknowledged)
 {
     struct told t, later;

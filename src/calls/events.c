@@ -188,8 +188,15 @@ static void on_look_again(struct open *o, enum err e, const struct task *t)
 
 static void go_on_with_result(struct open *o)
 {
-    if (o->is_out || !open_has_room(o))
+    if (o->is_out)
         return;
+    if (!open_has_room(o)) {
+        /* Whoever is slow to take it does not hold the task in memory. */
+        if (o->is_listening)
+            task_unlisten(walk_tasks(o->calls->walk), &o->listener);
+        o->is_listening = false;
+        return;
+    }
     if (o->is_listening)
         send_result(o, task_heard(&o->listener));
     else if (is_kept(o) && !o->events.needs_gap)

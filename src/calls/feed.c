@@ -125,6 +125,7 @@ static void answer_page(struct call *c, int64_t after)
     }
     query_init(&o->query, &feed_table, 1);
     o->has_query = true;
+    o->query.is_quick = true;
     query_if(&o->query, FEED_SEQ, IS_MORE, value_int(after));
     query_order(&o->query, FEED_SEQ, false);
     open_read(o, &o->query, on_oldest);

@@ -180,6 +180,8 @@ static enum err as_told(enum err e)
     return e == ERR_LIMIT ? ERR_INTERNAL : e;
 }
 
+static void refuse_to_wait(struct open *o, int64_t now_ms);
+
 static void on_read(struct query *q, void *ctx)
 {
     struct open *o = ctx;
@@ -191,7 +193,12 @@ static void on_read(struct query *q, void *ctx)
                  LOG_C("table", q->table->name),
                  LOG_C("because", err_row(q->err)->wording));
     q->err = as_told(q->err);
-    if (open_back(o))
+    if (!open_back(o))
+        return;
+    if (o->kind == OPEN_ASKING && !access_is_good(o->calls->access, &o->caller,
+                                                  loop_wall_ms(o->calls->loop)))
+        refuse_to_wait(o, loop_wall_ms(o->calls->loop));
+    else
         o->then(o);
 }
 
@@ -367,8 +374,7 @@ static void refuse_to_wait(struct open *o, int64_t now_ms)
                     STR(""));
 }
 
-/* Who is only asking gets an answer in a moment, or becomes something that is
- * found the next time. */
+/* Who is only asking is looked at when what they asked for has been read. */
 static void shut_out(struct open *o, int64_t now_ms)
 {
     if (o->kind == OPEN_ASKING)

@@ -87,6 +87,7 @@ static void show_task(struct open *o, const struct task *t)
     query_if(&o->turns, TURN_TASK_SEQ, IS, value_int(t->seq));
     query_if(&o->turns, TURN_NUMBER, IS_LESS, value_int(t->turn));
     query_order(&o->turns, TURN_NUMBER, true);
+    o->turns.is_quick = true;
     open_read(o, &o->turns, on_turns);
 }
 
@@ -222,6 +223,8 @@ static void add_filters(struct call *c, struct query *q,
                      value_text(caller_name(&c->caller)));
     if (status)
         query_if(q, TASK_STATUS, IS, value_int(in_row(status)));
+    if (status && !task_is_over(status)) /* there is an index for these */
+        query_if(q, TASK_FINISHED_MS, IS, value_null());
     if (agent.p)
         query_if(q, TASK_AGENT, IS, value_text(agent_name(c, agent)));
     if (conversation.p)

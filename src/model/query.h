@@ -29,7 +29,8 @@ struct query {
     struct condition *conditions, **last_condition;
     int order_by; /* a column; -1: as it comes */
     bool is_descending;
-    size_t limit; /* rows */
+    size_t limit;  /* rows */
+    bool is_quick; /* few rows, along a key: whoever asks knows */
     enum err build_error;
 
     /* What was found. */
@@ -62,9 +63,11 @@ void query_if_any(struct query *q, const uint8_t *columns, size_t n,
                   enum compare compare, struct value v);
 void query_order(struct query *q, uint8_t column, bool is_descending);
 
+/* Whether it is answered in a moment, however much there is: one row by its
+ * key, or what was said to be quick. Such are not kept waiting by lists. */
 static inline bool query_is_lookup(const struct query *q)
 {
-    return q->limit == 1 && q->order_by < 0;
+    return q->is_quick || (q->limit == 1 && q->order_by < 0);
 }
 
 static inline int64_t row_int(const struct row *r, uint8_t column)

@@ -575,17 +575,18 @@ static enum err old_epoch(const char *folder, const char *path, int64_t *out,
 static enum err raise_epoch(const char *path, int64_t old, struct why *why)
 {
     sqlite3 *sql = NULL;
-    char margin[16], text[256];
+    char text[256];
     enum err e = OK;
     int code = FAULT("store.restore.epoch")
                    ? SQLITE_FULL
                    : db_connect(&sql, path, SQLITE_OPEN_READWRITE);
 
-    snprintf(margin, sizeof(margin), " + %d", EPOCH_MARGIN);
+    /* A folder that knows of fewer starts is not where the backup was made. */
     snprintf(text, sizeof(text),
              "PRAGMA journal_mode=OFF; UPDATE signalbox_meta SET value = "
-             "max(value%s, %lld) WHERE kind = 'epoch'",
-             old ? "" : margin, (long long)old);
+             "CASE WHEN value > %lld THEN value + %d ELSE %lld END "
+             "WHERE kind = 'epoch'",
+             (long long)old, EPOCH_MARGIN, (long long)old);
     if (code == SQLITE_OK)
         code = db_exec(sql, text);
     if (code != SQLITE_OK)

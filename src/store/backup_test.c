@@ -304,12 +304,13 @@ TEST(no_epoch_comes_twice_whatever_is_put_back)
     crash_after("a", 1); /* what is in the log alone counts too */
     CHECK(put_back("early", kept, &why) == OK);
     CHECK_INT(start_often(1), 12);
-    /* And where the backup has had more than the folder. */
+    /* A folder that has had fewer is another one: where the backup was made
+     * there may have been more since. */
     CHECK(back_up("most", &why) == OK);
     CHECK(unlink(path_of("signalbox.db").p) == 0);
     CHECK_INT(start_often(1), 1);
     CHECK(put_back("most", kept, &why) == OK);
-    CHECK_INT(start_often(1), 13);
+    CHECK_INT(start_often(1), 1013);
     loop_fini(&loop);
 }
 

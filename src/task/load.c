@@ -154,11 +154,8 @@ static int64_t unused_since_ms(const struct tasks *ts,
                                const struct tasks_keep *keep)
 {
     int64_t began_ms = timers_next_ms(&ts->began);
-    int64_t before_ms = keep->before_ms;
 
-    if (keep->oldest_ms > before_ms)
-        before_ms = keep->oldest_ms;
-    return began_ms < before_ms ? began_ms : before_ms;
+    return began_ms < keep->oldest_ms ? began_ms : keep->oldest_ms;
 }
 
 void tasks_oldest(struct query *q)

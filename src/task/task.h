@@ -320,7 +320,8 @@ struct tasks_keep {
     int64_t before_ms; /* tasks that were over before that may go */
     int64_t rows;      /* and the oldest beyond so many; zero: however many */
     int64_t oldest_ms; /* created_ms of the oldest task there is, found by
-                        * tasks_oldest; zero: unknown */
+                        * tasks_oldest, or now_ms if there is none; zero:
+                        * unknown, and conversations stay */
     size_t limit;      /* rows to remove at most, in each operation */
 };
 

@@ -621,6 +621,7 @@ static size_t prune(int64_t before_ms, int64_t rows, size_t limit)
                 &(struct tasks_keep){.now_ms = loop_wall_ms(&stage.loop),
                                      .before_ms = before_ms,
                                      .rows = rows,
+                                     .oldest_ms = before_ms,
                                      .limit = limit});
     commit_tx(&tx);
     TX_EACH(op, &tx)

@@ -89,6 +89,7 @@ static void prune(void)
     tasks_prune(stage.tasks, &tx,
                 &(struct tasks_keep){.now_ms = loop_wall_ms(&stage.loop),
                                      .before_ms = INT64_MAX,
+                                     .oldest_ms = INT64_MAX,
                                      .limit = 500});
     commit_tx(&tx);
     tx_fini(&tx);
