@@ -69,7 +69,7 @@ walk_cancel(struct walk *w, struct str task_id, struct str by,
 struct walk_stats {
     struct tasks_stats tasks;
     struct deliver_stats deliver;
-    int64_t results_waiting; /* not written yet for want of space */
+    int64_t results_waiting; /* and other ends: not written for want of space */
 };
 
 struct walk_stats walk_stats(const struct walk *w);

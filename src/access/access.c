@@ -227,10 +227,11 @@ static enum err read_header(struct str header, struct str *token,
                        "the one kind that is taken here");
     *token = str_sub(header, bearer.n, header.n);
     if (!token_is_well_formed(*token))
-        return why_err(why, ERR_UNAUTHENTICATED,
-                       "this is not a token: one is sbx_ and %d letters, "
-                       "digits, - or _, after one space; was it cut off?",
-                       ACCESS_TOKEN_CHARS - 4);
+        return why_err(
+            why, ERR_UNAUTHENTICATED,
+            "this is not a token: one is sbx_ and %d letters, "
+            "digits, - or _, after one space; perhaps it was cut off",
+            ACCESS_TOKEN_CHARS - 4);
     return OK;
 }
 

@@ -135,7 +135,7 @@ static void write_walk(struct buf *out, const struct walk_stats *s)
 {
     write_tasks(out, &s->tasks);
     metric_gauge(out, "signalbox_results_waiting",
-                 "Results that wait for space on the disk.",
+                 "Results, and other ends of tasks, that wait for space.",
                  s->results_waiting);
     metric_gauge(out, "signalbox_deliveries",
                  "Tasks on their way to an agent, or with one.",

@@ -112,6 +112,18 @@ TEST(the_list_of_all_tasks_is_read_along_the_key)
     }
 }
 
+/* As calls/tasks.c asks for a status that is no end. */
+TEST(the_list_of_unfinished_tasks_is_read_along_an_index)
+{
+    struct query q;
+
+    make_database();
+    ask_for_tasks(&q, WITH_CURSOR);
+    query_if(&q, TASK_STATUS, IS, value_int(TASK_QUEUED));
+    query_if(&q, TASK_FINISHED_MS, IS, value_null());
+    check_plan(&q, "INDEX task_by_end", NULL);
+}
+
 TEST(tokens_are_listed_along_an_index)
 {
     struct query q;

@@ -57,3 +57,19 @@ TEST(a_row_gives_what_it_has)
     CHECK(row_is_null(&row, DATA) && !row_is_null(&row, N));
     CHECK(row_str(&row, DATA).n == 0 && row_str(&row, N).n == 0);
 }
+
+TEST(what_is_quick_does_not_wait_behind_lists)
+{
+    struct query q;
+
+    query_init(&q, &table, 1);
+    CHECK(query_is_lookup(&q));
+    query_order(&q, 0, false);
+    CHECK(!query_is_lookup(&q));
+    q.is_quick = true;
+    CHECK(query_is_lookup(&q));
+    query_fini(&q);
+    query_init(&q, &table, 2);
+    CHECK(!query_is_lookup(&q));
+    query_fini(&q);
+}
