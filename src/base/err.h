@@ -58,6 +58,13 @@ enum exit_status {
       "the request line is longer than the limit")                             \
     X(EXPECTATION, "expectation_failed", 417, -32000, EXIT_REFUSED,            \
       "the only expectation understood is 100-continue")                       \
+    X(UPGRADE, "upgrade_required", 426, -32000, EXIT_REFUSED,                  \
+      "this path speaks WebSocket, version 13")                                \
+    X(RATE_LIMITED, "rate_limited", 429, -32000, EXIT_REFUSED,                 \
+      "too many requests; slow down and try again after a moment")             \
+    X(ADDRESS, "address_not_allowed", 422, -32000, EXIT_REFUSED,               \
+      "that address is not to be connected to; outgoing.allow lists those "    \
+      "that may be although they are private")                                 \
     X(HEADERS_TOO_LARGE, "headers_too_large", 431, -32000, EXIT_REFUSED,       \
       "the request headers are larger than the limit")                         \
     X(NOT_IMPLEMENTED, "not_implemented", 501, -32000, EXIT_REFUSED,           \

@@ -10,8 +10,8 @@
  * Threads: the main one. */
 
 #include "base/json.h"
+#include "base/sse.h"
 #include "cli/cli.h"
-#include "cli/sse.h"
 
 struct client;
 

@@ -137,8 +137,7 @@ void conn_cut(struct conn *c)
     loop_not_at_end(&c->job);
     uv_close((uv_handle_t *)&c->poll, on_closed);
     close(c->fd);
-    if (id)
-        c->net->on.on_gone(c->net->on.ctx, id);
+    c->speech->gone(c, id);
 }
 
 void conn_kick(struct conn *c)
@@ -261,7 +260,7 @@ static void on_eof(struct conn *c)
     if (c->state == CONN_LINGER)
         conn_cut(c);
     else if (c->state != CONN_DRAIN && c->state != CONN_CLOSED)
-        serve_eof(c);
+        c->speech->eof(c);
 }
 
 static bool is_passing(int error)
@@ -290,7 +289,7 @@ static void read_some(struct conn *c)
     if (c->state == CONN_DRAIN || c->state == CONN_LINGER)
         discard(c, (size_t)n);
     else
-        serve_bytes(c, c->net->read_buf, (size_t)n);
+        c->speech->bytes(c, c->net->read_buf, (size_t)n);
 }
 
 /* Status is an error when the peer has reset the connection. */
@@ -327,7 +326,7 @@ static void after_write(struct conn *c)
     if (c->state == CONN_DRAIN && conn_unsent_bytes(c) == 0)
         linger(c);
     else if (c->state != CONN_DRAIN)
-        serve_sent(c);
+        c->speech->sent(c);
 }
 
 /* Forget what has left. The rest moves to the front once it is the smaller
@@ -384,7 +383,7 @@ static void on_end_of_turn(struct loop_job *job)
     struct conn *c = LIST_OF(job, struct conn, job);
 
     if (c->state != CONN_DRAIN && c->state != CONN_LINGER)
-        serve_turn(c);
+        c->speech->turn(c);
     conn_flush(c);
     if (c->state != CONN_CLOSED && c->state != CONN_LINGER)
         after_write(c);
@@ -410,7 +409,7 @@ static void on_timer(struct timer *t)
         if (c->state == CONN_LINGER)
             conn_cut(c);
         else
-            serve_timeout(c);
+            c->speech->timeout(c);
     }
     if (c->state != CONN_CLOSED)
         conn_arm(c);
@@ -423,6 +422,7 @@ static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
     if (!c)
         return NULL;
     c->net = n;
+    c->speech = &serve_speech;
     c->is_away = is_away;
     c->job.run = on_end_of_turn;
     c->timer.fire = on_timer;

@@ -52,6 +52,7 @@ struct http_request {
     size_t n_headers;
     struct str body;
     struct str peer; /* "127.0.0.1:50312" */
+    bool is_http_10;
 };
 
 /* The first header of that name; an empty str when there is none. */

@@ -79,6 +79,7 @@ enum http_step http_parse(struct http_parse *p,
         if (has_head)
             reread_head(p, bytes, slots, rq);
         rq->body = (struct str){bytes + p->head_bytes, p->body_bytes};
+        rq->is_http_10 = p->is_http_10;
     }
     return step;
 }

@@ -10,7 +10,7 @@
  *
  * conn.c knows nothing of HTTP but the names of the states, and serve.c
  * nothing of sockets: what is to go between the two (TLS) or beside serve.c
- * (WebSocket) finds its place there. */
+ * (WebSocket) finds its place there. struct speech is the seam. */
 
 #include "base/addr.h"
 #include "base/loop.h"
@@ -53,9 +53,25 @@ enum conn_state {
     CONN_CLOSED, /* libuv will give it back; nobody touches it */
 };
 
+struct conn;
+
+/* What a connection speaks, as conn.c knows it. bytes and eof: what came;
+ * turn: at its end, before what gathered is written; sent: after that;
+ * timeout: the deadline of the state has passed; gone: the connection was cut
+ * off, id says what was open on it (zero: nothing). */
+struct speech {
+    void (*bytes)(struct conn *c, char *p, size_t n);
+    void (*eof)(struct conn *c);
+    void (*turn)(struct conn *c);
+    void (*sent)(struct conn *c);
+    void (*timeout)(struct conn *c);
+    void (*gone)(struct conn *c, uint64_t id);
+};
+
 struct conn {
     uv_poll_t poll;
     struct net *net;
+    const struct speech *speech;
     struct loop_job job; /* at the end of the turn: write */
     struct timer timer;  /* the only one; see conn_arm */
     int64_t deadline_ms; /* of the state; INT64_MAX: none */
@@ -173,7 +189,7 @@ MUST_USE bool conn_keep_input(struct conn *c, const char *p, size_t n);
 /* Drop bytes from the front of the input; empty, it gives its memory back. */
 void conn_drop_input(struct conn *c, size_t n);
 
-/* Run serve_turn and write what gathered, at the end of this turn. To be
+/* Run its turn and write what gathered, at the end of this turn. To be
  * called after something was added to the output: it is counted here. */
 void conn_kick(struct conn *c);
 
@@ -201,12 +217,10 @@ void conn_drain(struct conn *c);
 /* Close now. Tells the owner when a request was open. */
 void conn_cut(struct conn *c);
 
-/* serve.c: what conn.c calls. */
-void serve_bytes(struct conn *c, char *p, size_t n);
-void serve_eof(struct conn *c);
-void serve_turn(struct conn *c);    /* at the end of the turn, before writing */
-void serve_sent(struct conn *c);    /* something was written */
-void serve_timeout(struct conn *c); /* the deadline of the state */
+/* serve.c */
+extern const struct speech serve_speech;
+
+/* A refusal of our own, after which the connection ends. */
 void serve_refuse(struct conn *c, enum err e, struct str what);
 
 #endif

@@ -166,7 +166,6 @@ void net_reply(struct net *n, uint64_t id, const struct http_reply *r)
     put_reply(c, r);
 }
 
-/* A refusal of our own, after which the connection ends. */
 void serve_refuse(struct conn *c, enum err e, struct str what)
 {
     const struct http_header retry = {STR("Retry-After"), STR("1")};
@@ -452,7 +451,7 @@ static void make_room(struct conn *c)
         forget_input(c, 0);
 }
 
-void serve_bytes(struct conn *c, char *p, size_t n)
+static void serve_bytes(struct conn *c, char *p, size_t n)
 {
     size_t used = 0;
 
@@ -478,12 +477,12 @@ void serve_bytes(struct conn *c, char *p, size_t n)
     set_reading(c);
 }
 
-void serve_eof(struct conn *c)
+static void serve_eof(struct conn *c)
 {
     end_of_input(c);
 }
 
-void serve_turn(struct conn *c)
+static void serve_turn(struct conn *c)
 {
     if (c->in.n && takes_input(c))
         take_from_input(c);
@@ -508,7 +507,7 @@ static void give_room(struct conn *c)
         n->on.on_room(n->on.ctx, c->id);
 }
 
-void serve_sent(struct conn *c)
+static void serve_sent(struct conn *c)
 {
     struct net *n = c->net;
 
@@ -522,7 +521,7 @@ void serve_sent(struct conn *c)
     }
 }
 
-void serve_timeout(struct conn *c)
+static void serve_timeout(struct conn *c)
 {
     struct net *n = c->net;
     uint64_t id = c->id;
@@ -551,3 +550,18 @@ void serve_timeout(struct conn *c)
     serve_refuse(c, ERR_NO_REPLY,
                  STR("it took longer than http.replyTimeoutMs"));
 }
+
+static void serve_gone(struct conn *c, uint64_t id)
+{
+    if (id)
+        c->net->on.on_gone(c->net->on.ctx, id);
+}
+
+const struct speech serve_speech = {
+    .bytes = serve_bytes,
+    .eof = serve_eof,
+    .turn = serve_turn,
+    .sent = serve_sent,
+    .timeout = serve_timeout,
+    .gone = serve_gone,
+};

@@ -1,5 +1,5 @@
-#ifndef CLI_SSE_H
-#define CLI_SSE_H
+#ifndef BASE_SSE_H
+#define BASE_SSE_H
 
 /* sse: server-sent events out of bytes, however they arrive, as the HTML
  * standard reads them. What is not finished by an empty line does not count.

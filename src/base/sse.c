@@ -1,7 +1,7 @@
 /* Bytes become lines, lines become fields, an empty line makes an event of
  * them. Lines may end in CR, LF or both, and a chunk may end between the two.
  */
-#include "cli/sse.h"
+#include "base/sse.h"
 
 void sse_init(struct sse *s, size_t event_bytes, sse_fn *fn, void *ctx)
 {

@@ -1,4 +1,4 @@
-#include "cli/sse.h"
+#include "base/sse.h"
 
 #include "test/t.h"
 

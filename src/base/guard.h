@@ -1,0 +1,45 @@
+#ifndef BASE_GUARD_H
+#define BASE_GUARD_H
+
+/* guard: which addresses may be connected to when somebody else names them.
+ *
+ * Agents supply addresses (their url, wake-up and webhook addresses). Such a
+ * name must not lead into this machine or the network around it. The question
+ * is asked of the socket's address, just before connecting, never of the text
+ * of a URL: a name can be written in more ways than anybody can list, and can
+ * mean another address a moment later.
+ *
+ * Refused are loopback, private, link-local, shared, documentation, benchmark,
+ * multicast, reserved and unspecified addresses of both families, and every
+ * form of v6 address that carries one of v4 in it (mapped, compatible, NAT64,
+ * 6to4, Teredo, ISATAP) when that one would be. What is not a v4 or v6 address
+ * is refused. An allow-list opens ranges, one port of them if it says so.
+ * Pure. Threads: any. */
+
+#include <sys/socket.h>
+
+#include "base/str.h"
+
+/* "10.0.0.0/8", "127.0.0.1:11434", "[fd00::]/8", "[::1]:8080" */
+struct guard_range {
+    uint8_t addr[16]; /* v4 as ::ffff:a.b.c.d */
+    uint8_t prefix;   /* of the 128 bits */
+    uint16_t port;    /* zero: any */
+};
+
+/* ERR_SYNTAX; why says what is wrong and how it is written. */
+MUST_USE enum err guard_range_read(struct str text, struct guard_range *out,
+                                   struct why *why);
+
+/* Borrowed ranges. Zeroed it allows what is public and nothing else. */
+struct guard {
+    const struct guard_range *allow;
+    size_t n_allow;
+};
+
+/* OK or ERR_ADDRESS; *kind (may be NULL) becomes a word for what it is:
+ * "loopback", "private", "link-local", ..., "public". */
+MUST_USE enum err guard_judge(const struct guard *g, const struct sockaddr *to,
+                              const char **kind);
+
+#endif

@@ -1,0 +1,127 @@
+#ifndef FETCH_FETCH_H
+#define FETCH_FETCH_H
+
+/* fetch: outgoing HTTP and HTTPS, by libcurl's multi interface on the loop.
+ *
+ * One call makes one request; its connection is kept for the next to the same
+ * place. The answer comes whole, or as it arrives, or as server-sent events
+ * taken apart. Every request has a deadline, every answer a limit. Nothing is
+ * ever asked twice by itself: whether to retry is for whoever knows what the
+ * request does.
+ *
+ * The guard (base/guard.h) is asked with the socket's address, before it is
+ * connected and again before each request on a connection that was kept: for
+ * the first address, for every redirect, for every address of a name with
+ * several. Redirects are followed here and not by libcurl, as new requests:
+ * headers that may hold secrets do not go along to another origin. No proxy
+ * unless one is configured, whatever the environment says; with one, it is the
+ * proxy that connects: the guard then judges hosts that are written as
+ * addresses, and the proxy's own address is the operator's.
+ *
+ * Owns: requests and their connections. Others hold an id; an id that is over
+ * is nobody. Threads: the loop's; names are looked up on libcurl's own. */
+
+#include "base/guard.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/sse.h"
+#include "base/str.h"
+
+struct fetch;
+
+struct fetch_opts {
+    struct guard guard;  /* ranges borrowed until fetch_set or fetch_free */
+    const char *proxy;   /* "http://host:port"; NULL or empty: none */
+    const char *ca_file; /* beside those of the system; NULL: none */
+    size_t max_open;     /* requests at the same time; more: ERR_BUSY */
+    size_t max_per_host; /* connections; more requests wait for one */
+    size_t max_kept;     /* connections kept when idle */
+    int64_t connect_timeout_ms;
+    size_t max_header_bytes; /* of an answer */
+};
+
+struct fetch_header {
+    struct str name, value;
+    bool is_secret; /* not for another origin, beside the usual ones
+                     * (Authorization, Cookie, Proxy-Authorization) */
+};
+
+/* Copied by fetch_start. */
+struct fetch_request {
+    struct str method; /* "GET", "POST", ... */
+    struct str url;
+    const struct fetch_header *headers;
+    size_t n_headers;
+    struct str body;
+    bool is_trusted;        /* the URL is the operator's own: its host is not
+                             * guarded, redirects to others are */
+    int max_redirects;      /* 0: an answer 3xx is an answer like another */
+    int64_t timeout_ms;     /* from start to the last byte */
+    int64_t silence_ms;     /* without a byte of the answer; 0: timeout_ms */
+    size_t max_body_bytes;  /* of the answer; of a stream, all of it */
+    size_t max_event_bytes; /* of one server-sent event */
+};
+
+struct fetch_answer {
+    int status;
+    struct str url; /* that answered: another after a redirect */
+    const struct fetch_header *headers;
+    size_t n_headers;
+    struct str body; /* whole, where nobody took it as it came */
+};
+
+struct fetch_handler {
+    /* The head is here. May be NULL. */
+    void (*on_head)(void *ctx, uint64_t id, const struct fetch_answer *a);
+
+    /* Bytes of the body as they come; NULL: gathered until on_done. */
+    void (*on_bytes)(void *ctx, uint64_t id, struct str bytes);
+
+    /* One event of an answer whose type is text/event-stream; NULL: those are
+     * answers like any other. */
+    void (*on_event)(void *ctx, uint64_t id, const struct sse_event *e);
+
+    /* The end, once, never from inside fetch_start. e: OK (whatever the
+     * status); ERR_ADDRESS: the guard; ERR_UNREACHABLE: no name, no
+     * connection, no trust in its certificate; ERR_TIMEOUT; ERR_LIMIT: too
+     * much; ERR_BAD_REQUEST: what came is not HTTP, or ended early. `why` says
+     * it in words, without secrets. */
+    void (*on_done)(void *ctx, uint64_t id, enum err e,
+                    const struct fetch_answer *a, const struct why *why);
+};
+
+MUST_USE struct fetch *fetch_new(struct loop *loop, struct log *log,
+                                 const struct fetch_opts *opts,
+                                 struct why *why);
+
+/* From the next request on, kept connections included. */
+MUST_USE enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
+                            struct why *why);
+
+/* ERR_BUSY: max_open are under way. ERR_SYNTAX: the URL, with words. On an
+ * error nothing was begun and on_done is not called. */
+MUST_USE enum err fetch_start(struct fetch *f, const struct fetch_request *rq,
+                              const struct fetch_handler *handler, void *ctx,
+                              uint64_t *id, struct why *why);
+
+/* Take no more of the answer for now; its deadline goes on, its silence does
+ * not count. */
+void fetch_pause(struct fetch *f, uint64_t id, bool is_paused);
+
+/* No more callbacks for it. */
+void fetch_cancel(struct fetch *f, uint64_t id);
+
+/* End everything that is under way with ERR_STOPPING; done is called once,
+ * from the loop, when nothing is left. Then fetch_free. */
+void fetch_stop(struct fetch *f, void (*done)(void *ctx), void *ctx);
+void fetch_free(struct fetch *f);
+
+struct fetch_stats {
+    int64_t open; /* requests under way */
+    int64_t started_total, refused_by_guard_total, failed_total;
+    int64_t connections_total; /* made; the rest were kept ones */
+    int64_t bytes_in_total;
+};
+struct fetch_stats fetch_stats(const struct fetch *f);
+
+#endif
