@@ -167,7 +167,7 @@ static inline void stage_init(struct stage *s, struct net_opts opts)
     struct why why;
 
     CHECK(stage_try_init(s, opts));
-    CHECK(net_listen(s->net, STR("127.0.0.1:0"), &why) == OK);
+    CHECK(net_listen(s->net, STR("127.0.0.1:0"), false, &why) == OK);
     s->port = stage_port(s);
 }
 
