@@ -109,8 +109,9 @@ struct ws_side {
     struct dial *dial;  /* until it is open; NULL on our own side */
     size_t pong_at;     /* in the output: an answer that a later ping of the */
     uint8_t pong_bytes; /* same turn takes the place of; zero: none */
-    bool is_pinged;     /* nothing came since */
-    bool has_rest;      /* the input holds what was not looked at yet */
+    bool has_said_bye;
+    bool is_pinged; /* nothing came since */
+    bool has_rest;  /* the input holds what was not looked at yet */
     uint16_t n_pauses;
 };
 

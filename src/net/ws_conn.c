@@ -404,11 +404,12 @@ static void ws_gone(struct conn *c, uint64_t id, enum conn_cut why)
     struct net_ws_end end = {
         .code = WS_NO_CLOSE,
         .reason = str_of(of[why].words),
-        .is_ours = why != CUT_GONE,
+        .is_ours = why != CUT_GONE || c->ws.has_said_bye,
     };
 
     if (id)
-        tell_end(c, id, of[why].cause, &end);
+        tell_end(c, id, c->ws.has_said_bye ? NET_WS_OWNER : of[why].cause,
+                 &end);
 }
 
 const struct speech ws_speech = {
@@ -536,6 +537,7 @@ void ws_say_close(struct conn *c, uint16_t code, struct str reason)
         return;
     }
     c->wants_room = false;
+    c->ws.has_said_bye = true;
     conn_move(c, CONN_WS_BYE, c->net->opts.ws_close_timeout_ms);
     conn_kick(c);
 }
