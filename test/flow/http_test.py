@@ -165,7 +165,7 @@ class Limits(unittest.TestCase):
 
     def test_nonsense(self):
         self.assert_refused(400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03",
-                            "this is not HTTP: it looks like TLS")
+                            "it looks like TLS")
         self.assert_refused(400, b"GET / HTTP/1.1\r\n\r\n",
                             "malformed: the Host header is missing")
         self.assert_refused(505, b"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n")
