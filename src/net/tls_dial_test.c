@@ -33,9 +33,10 @@ static void dial_nothing(struct conn *c)
     (void)c;
 }
 
-static void dial_gone(struct conn *c, uint64_t id)
+static void dial_gone(struct conn *c, uint64_t id, enum conn_cut cut)
 {
     (void)id;
+    (void)cut;
     seen.n_gone++;
     snprintf(seen.why, sizeof(seen.why), "%s", tls_why(c->net));
 }
