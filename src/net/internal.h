@@ -9,7 +9,8 @@
  *     cert.c     the certificates that TLS serves with
  *     serve.c    one connection as HTTP: requests out of bytes, replies back
  *     ws_conn.c  one connection as WebSocket: messages out of bytes, and back
- *     dial.c     the other direction: from a URL to an open WebSocket
+ *     dial.c     the other direction: from a URL to an open WebSocket, with
+ *                dial_reach.c for names and addresses
  *     net.c      the room: options, ids, stopping, counting
  *
  * conn.c knows nothing of HTTP but the names of the states, and serve.c and
