@@ -39,6 +39,15 @@ static void write_http(struct buf *out, const struct net_stats *s)
                    "Bytes read from clients.", s->bytes_in_total);
     metric_counter(out, "signalbox_http_sent_bytes_total",
                    "Bytes written to clients.", s->bytes_out_total);
+    metric_counter(out, "signalbox_tls_handshakes_total",
+                   "TLS handshakes that were finished.",
+                   s->tls_handshakes_total);
+    metric_counter(out, "signalbox_tls_handshakes_failed_total",
+                   "TLS handshakes that were not.", s->tls_failed_total);
+    if (s->tls_cert_ends_s)
+        metric_gauge(out, "signalbox_tls_certificate_expires_timestamp_seconds",
+                     "When the first of the certificates in use ends.",
+                     s->tls_cert_ends_s);
     metric_gauge(out, "signalbox_http_unsent_bytes",
                  "Bytes waiting for clients to take them.", s->unsent_bytes);
     metric_gauge(out, "signalbox_http_buffered_bytes",
