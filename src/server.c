@@ -108,6 +108,10 @@ static struct net_opts net_opts_of(const struct server *s,
         .idle_timeout_ms = c->http.idle_timeout_ms,
         .reply_timeout_ms = c->http.reply_timeout_ms,
         .write_timeout_ms = c->http.write_timeout_ms,
+        .ws_max_frame_bytes = (size_t)c->ws.max_frame_bytes,
+        .ws_max_message_bytes = (size_t)c->ws.max_message_bytes,
+        .ws_timeout_ms = c->ws.timeout_ms,
+        .ws_close_timeout_ms = c->ws.close_timeout_ms,
     };
 }
 

@@ -79,6 +79,13 @@ struct config {
     } http;
 
     struct {
+        int64_t max_frame_bytes;
+        int64_t max_message_bytes;
+        int64_t timeout_ms;
+        int64_t close_timeout_ms;
+    } ws;
+
+    struct {
         int64_t max_unfinished;
         int64_t max_unfinished_bytes;
         int64_t timeout_ms;

@@ -204,6 +204,23 @@ static const struct setting rows[] = {
      .preset = "[]", .elements = &origin_elements,
      .what = "The web pages that may call, beside the server's own."},
 
+    {"ws.maxFrameBytes", AT(ws.max_frame_bytes), .type = &type_int,
+     .preset = "1048576", .min = 125, .max = 64 * MIB, .unit = "bytes",
+     .what = "The largest frame that is taken from a WebSocket."},
+    {"ws.maxMessageBytes", AT(ws.max_message_bytes), .type = &type_int,
+     .preset = "2097152", .min = 125, .max = 64 * MIB, .unit = "bytes",
+     .what = "The largest message, of however many frames. A larger frame or "
+             "message ends the WebSocket with code 1009."},
+    {"ws.timeoutMs", AT(ws.timeout_ms), .type = &type_int, .preset = "90000",
+     .min = SHORTEST_MS, .max = 24 * HOUR_MS, .unit = "milliseconds",
+     .what = "How long nothing at all may come of a WebSocket before it is "
+             "ended. After a third of it a ping is sent, and whoever answers "
+             "is there."},
+    {"ws.closeTimeoutMs", AT(ws.close_timeout_ms), .type = &type_int,
+     .preset = "5000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long the answer to a close may take."},
+
     {"agents.list", AT(agents), .type = &type_list, .preset = "[]",
      .elements = &agent_elements,
      .what = "The agents that messages can be sent to."},
@@ -385,6 +402,7 @@ static const struct {
     {"tls", "`tls`: connections that nobody can listen to"},
     {"log", "`log`: what it writes about itself"},
     {"http", "`http`: limits and time-outs of connections"},
+    {"ws", "`ws`: limits of every WebSocket, in and out"},
     {"agents", "`agents`: who can be given work"},
     {"tasks", "`tasks`: how much may wait, and how long"},
     {"retention", "`retention`: how long things are remembered"},
