@@ -315,8 +315,7 @@ void ws_write(struct buf *out, uint8_t opcode, struct str payload,
 {
     uint8_t head[WS_HEAD_BYTES];
     size_t n = write_head(head, opcode, payload.n, mask);
-    char *to =
-        payload.n > SIZE_MAX - n ? NULL : buf_reserve(out, n + payload.n);
+    char *to = buf_reserve(out, n + payload.n);
 
     assert(!is_control(opcode) || payload.n <= WS_CONTROL_BYTES);
     if (!to)
