@@ -213,7 +213,6 @@ static enum ws_step read_whole(struct ws_parse *p, const struct head *h,
 
 static void begin_frame(struct ws_parse *p, const struct head *h)
 {
-    p->opcode = h->opcode;
     if (h->opcode != OP_CONTINUATION)
         p->kind = h->opcode;
     p->is_final = h->is_final;
