@@ -117,7 +117,8 @@ void fetch_stop(struct fetch *f, void (*done)(void *ctx), void *ctx);
 void fetch_free(struct fetch *f);
 
 struct fetch_stats {
-    int64_t open; /* requests under way */
+    int64_t open;      /* requests under way */
+    int64_t lingering; /* over, but their names are still looked up */
     int64_t started_total, refused_by_guard_total, failed_total;
     int64_t connections_total; /* made; the rest were kept ones */
     int64_t bytes_in_total;
