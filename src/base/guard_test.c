@@ -395,6 +395,25 @@ TEST(the_list_opens_what_it_says_and_no_more)
     }
 }
 
+TEST(a_range_of_everything_is_known_as_such)
+{
+    static const struct {
+        const char *text;
+        bool is_all;
+    } rows[] = {
+        {"0.0.0.0/0", true},  {"::/0", true},         {"0.0.0.0/0:80", true},
+        {"0.0.0.0/1", false}, {"128.0.0.0/1", false}, {"::/1", false},
+        {"::/96", false},     {"127.0.0.1", false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct guard_range r;
+
+        CHECK(guard_range_read(str_of(rows[i].text), &r, NULL) == OK);
+        CHECK(guard_range_is_all(&r) == rows[i].is_all);
+    }
+}
+
 TEST(any_range_of_a_list_opens)
 {
     struct guard_range list[3];

@@ -60,8 +60,8 @@ static enum err proxy_check(struct str text, struct why *why)
     struct url u;
     enum err e = url_read(text, &u, why);
 
-    if (!e && u.is_ws)
-        e = why_err(why, ERR_SYNTAX, "a proxy speaks http or https");
+    if (!e && (u.is_ws || u.is_tls))
+        e = why_err(why, ERR_SYNTAX, "a proxy is spoken to in plain http://");
     if (!e && !str_eq(u.target, STR("/")))
         e = why_err(why, ERR_SYNTAX,
                     "a proxy has no path: http://HOST:PORT is all");
@@ -83,8 +83,7 @@ static enum err proxy_read(const struct setting *s, struct arena *a,
 static void proxy_allowed(const struct setting *s, struct buf *out)
 {
     (void)s;
-    buf_add_str(out, STR("\"http://HOST:PORT\", \"https://HOST:PORT\" or "
-                         "empty"));
+    buf_add_str(out, STR("\"http://HOST:PORT\" or empty"));
 }
 
 void setting_explain_proxy(struct str text, struct why *why)
