@@ -94,15 +94,23 @@ static bool read_head(struct request *r)
     return true;
 }
 
-/* What an answer says of its length is good for refusing it early. */
+/* What an answer says of its length is good for refusing it early. Where it
+ * says two lengths, or one that is no number, libcurl would take its pick. */
 static bool is_small(struct request *r)
 {
+    struct str first = header(r, STR("Content-Length"));
     int64_t said = 0;
 
+    for (size_t i = 0; i < r->n_came; i++)
+        if (str_eq_nocase(r->came[i].name, STR("Content-Length")) &&
+            (str_to_i64(r->came[i].value, &said) || said < 0 ||
+             !str_eq(r->came[i].value, first))) {
+            request_cut(r, ERR_BAD_REQUEST, "%.*s says a length that is none",
+                        STR_ARG(r->url.authority));
+            return false;
+        }
     if (str_eq(str_of(r->method), STR("HEAD")) || r->status == 204 ||
-        r->status == 304 ||
-        str_to_i64(header(r, STR("Content-Length")), &said) || said <= 0 ||
-        (uint64_t)said <= r->max_body_bytes)
+        r->status == 304 || (uint64_t)said <= r->max_body_bytes)
         return true;
     request_cut(r, ERR_LIMIT,
                 "%.*s announces %lld bytes, and %zu are as many as are taken",
@@ -205,14 +213,16 @@ size_t answer_header(char *p, size_t size, size_t n, void *ctx)
         line.n--;
     if (!line.n)
         return end_head(r) ? n : 0;
-    if (str_starts(line, STR("HTTP/")))
+    if (str_starts(line, STR("HTTP/1.")))
         forget_head(r);
+    else if (str_starts(line, STR("HTTP/")))
+        request_cut(r, ERR_BAD_REQUEST, "%.*s does not speak HTTP/1.1",
+                    STR_ARG(r->url.authority));
     else
         add_line(r, line);
-    if (!r->head.over)
-        return n;
-    request_cut(r, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
-    return 0;
+    if (r->head.over)
+        request_cut(r, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+    return r->cut ? 0 : n;
 }
 
 /* The body. */

@@ -450,6 +450,20 @@ static inline struct stage *stage_new(struct fetch_opts opts)
     return s;
 }
 
+/* From now on its guard lets through what text says, or nothing but what is
+ * public (NULL). */
+static inline void stage_allow(struct stage *s, const char *text)
+{
+    struct fetch_opts opts = s->opts;
+    struct why why = {""};
+
+    if (text && guard_range_read(str_of(text), &s->allow[0], &why) != OK)
+        T_FAIL("%s", why.text);
+    opts.guard = (struct guard){s->allow, text != NULL};
+    CHECK(fetch_set(s->fetch, &opts, &why) == OK);
+    s->opts = opts;
+}
+
 static inline void stage_stopped(void *ctx)
 {
     ((struct stage *)ctx)->n_stopped++;
