@@ -309,19 +309,6 @@ TEST(the_scope_of_an_address_changes_nothing)
     CHECK(guard_judge(&g, &a.any, NULL) == OK);
 }
 
-/* An address of any alignment, as it may lie in somebody's buffer. */
-TEST(the_address_may_lie_anywhere)
-{
-    union any a = at("::1", 80);
-    char bytes[sizeof(a) + 1];
-    const char *kind;
-
-    memcpy(bytes + 1, &a, sizeof(a));
-    CHECK(guard_judge(&(struct guard){0}, (void *)(bytes + 1), &kind) ==
-          ERR_ADDRESS);
-    CHECK_STR(str_of(kind), "loopback");
-}
-
 /* The list. */
 
 TEST(the_list_opens_what_it_says_and_no_more)
