@@ -18,7 +18,7 @@ struct name {
 
 static struct name names[8];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static sem_t let_go;   /* of those who look for "hangs.example" */
+static sem_t let_go;  /* of those who look for "hangs.example" */
 static int n_hanging; /* under lock */
 
 static struct addrinfo *add(struct addrinfo *list, const char *text, int port)
@@ -98,8 +98,7 @@ int getaddrinfo(const char *node, const char *service,
     snprintf(text, sizeof(text), "%s", answer);
     for (char *word = strtok_r(text, " ", &at); word;
          word = strtok_r(NULL, " ", &at))
-        list = add(list, word,
-                   service ? (int)strtol(service, NULL, 10) : 0);
+        list = add(list, word, service ? (int)strtol(service, NULL, 10) : 0);
     *res = list; /* the last word first */
     return 0;
 }
@@ -149,9 +148,9 @@ TEST(a_name_is_looked_up)
 TEST(a_name_that_leads_inward_is_refused)
 {
     static const char *const inward[] = {
-        "127.0.0.1", "10.0.0.1",         "::1",      "::ffff:127.0.0.1",
-        "0.0.0.0",   "169.254.169.254",  "fe80::1",  "64:ff9b::7f00:1",
-        "::",        "127.0.0.1 ::1",    "fd00::2",  "::7f00:1",
+        "127.0.0.1", "10.0.0.1",        "::1",     "::ffff:127.0.0.1",
+        "0.0.0.0",   "169.254.169.254", "fe80::1", "64:ff9b::7f00:1",
+        "::",        "127.0.0.1 ::1",   "fd00::2", "::7f00:1",
     };
     struct stage *s = stage_new(test_opts());
     struct peer *p = peer_open(s, FINE);
@@ -266,8 +265,7 @@ TEST(a_look_up_that_hangs_holds_up_nobody)
     CHECK(hanging() == 2 && fetch_stats(s->fetch).lingering == 2);
     /* They count: there is room for one more, and no second. */
     t = start(s, request_to(url_at(p, "/")), &whole);
-    CHECK_INT(fetch_start(s->fetch, &rq, &whole, NULL, &id, NULL),
-              ERR_BUSY);
+    CHECK_INT(fetch_start(s->fetch, &rq, &whole, NULL, &id, NULL), ERR_BUSY);
     UNTIL(s, t->n_done);
     told_free(t);
     sem_post(&let_go);

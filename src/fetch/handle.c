@@ -189,7 +189,7 @@ static CURLcode on_tls(CURL *easy, void *tls, void *ctx)
     struct request *r = ctx;
 
     (void)easy;
-    SSL_CTX_set1_cert_store(tls, r->pool->trust);
+    SSL_CTX_set1_cert_store(tls, pool_trust(r->pool));
     return CURLE_OK;
 }
 

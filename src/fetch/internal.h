@@ -106,7 +106,8 @@ struct pool {
     struct fetch *fetch;
     struct list_node node;
     CURLM *multi;
-    X509_STORE *trust;
+    X509_STORE *trust; /* see pool_trust */
+    bool has_system_trust;
     char *proxy; /* NULL: none */
     struct timer timer;
     bool is_late; /* there was no memory for the timer: look every turn */
@@ -200,6 +201,9 @@ MUST_USE enum err pool_new(struct fetch *f, const struct fetch_opts *opts,
 void pool_free(struct pool *p);
 MUST_USE enum err pool_add(struct pool *p, struct request *r);
 void pool_remove(struct request *r);
+
+/* Borrowed. Whom to believe, the system's certificates included. */
+X509_STORE *pool_trust(struct pool *p);
 
 /* Let libcurl do what it can, and hear which requests have ended. */
 void pool_drive(struct pool *p);

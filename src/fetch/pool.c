@@ -2,8 +2,7 @@
  * timer among ours.
  *
  * The certificates to be trusted are read once, into a store that all
- * connections share, and not by libcurl for each connection, which takes
- * milliseconds each time and files that may have changed meanwhile.
+ * connections share, and not by libcurl for each connection anew.
  *
  * What would break it: calling libcurl from inside its callbacks, or giving
  * back what it returns as an error from the callbacks of sockets and timers:
@@ -167,30 +166,37 @@ void pool_remove(struct request *r)
 
 /* Life and death. */
 
-static enum err load_trust(struct pool *p, const char *ca_file, struct why *why)
+/* Those of the system are read with the first connection that needs them: it
+ * takes milliseconds, and many a server never speaks TLS to others. Where they
+ * are is for libcurl's packager to know. */
+X509_STORE *pool_trust(struct pool *p)
 {
     const curl_version_info_data *curl = curl_version_info(CURLVERSION_NOW);
-    bool is_known = false;
+    bool is_known = p->has_system_trust;
 
-    p->trust = FAULT("fetch.trust") ? NULL : X509_STORE_new();
-    if (!p->trust)
-        return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
-    /* Where the system keeps them is for libcurl's packager to know. */
-    if (curl->cainfo)
+    p->has_system_trust = true;
+    if (!is_known && curl->cainfo)
         is_known = X509_STORE_load_file(p->trust, curl->cainfo) == 1;
     if (!is_known && curl->capath)
         is_known = X509_STORE_load_path(p->trust, curl->capath) == 1;
     if (!is_known)
         log_warn(p->fetch->log, "fetch.no_system_certificates");
-    if (ca_file && *ca_file && X509_STORE_load_file(p->trust, ca_file) != 1) {
-        ERR_clear_error();
-        return why_err(why, ERR_BAD_CONFIG,
-                       "there are no certificates to be read in %s: it should "
-                       "be a file in PEM form",
-                       ca_file);
-    }
     ERR_clear_error();
-    return OK;
+    return p->trust;
+}
+
+static enum err load_trust(struct pool *p, const char *ca_file, struct why *why)
+{
+    p->trust = FAULT("fetch.trust") ? NULL : X509_STORE_new();
+    if (!p->trust)
+        return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+    if (!ca_file || !*ca_file || X509_STORE_load_file(p->trust, ca_file) == 1)
+        return OK;
+    ERR_clear_error();
+    return why_err(why, ERR_BAD_CONFIG,
+                   "there are no certificates to be read in %s: it should be a "
+                   "file in PEM form",
+                   ca_file);
 }
 
 static enum err note_proxy(struct pool *p, const char *proxy, struct why *why)
