@@ -99,8 +99,8 @@ static const struct {
     {"\"caFile\": \"\"", NULL},
     {"\"caFile\": \"/etc/ca.pem\"", NULL},
     {"\"caFile\": 5",
-     "outgoing.caFile must be the path of a file, up to 4096 bytes, or empty, "
-     "not 5\n"},
+     "outgoing.caFile must be the path of a file, 1 to 4096 bytes, or \"\" for "
+     "none, not 5\n"},
     {"\"caFile\": \"a\\u0000b\"", "outgoing.caFile must be the path"},
 
     {"\"maxOpen\": 1, \"maxPerHost\": 1, \"maxKept\": 0", NULL},

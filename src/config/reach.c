@@ -111,7 +111,7 @@ static enum err file_read(const struct setting *s, struct arena *a,
 static void file_allowed(const struct setting *s, struct buf *out)
 {
     (void)s;
-    buf_addf(out, "the path of a file, up to %d bytes, or empty",
+    buf_addf(out, "the path of a file, 1 to %d bytes, or \"\" for none",
              SETTING_STR_MAX);
 }
 
