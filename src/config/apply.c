@@ -121,8 +121,15 @@ static void unknown(struct load *l, const struct setting_table *t,
 static void wrong_value(struct load *l, const struct setting *s,
                         struct place at, const struct json *v)
 {
+    struct why why;
     struct buf allowed;
 
+    if (s->explain && v->type == JSON_STR && v->s.n) {
+        s->explain(v->s, &why);
+        report_error(&l->report, at, "%s: %s", shown(at, str_of(s->path)).text,
+                     why.text);
+        return;
+    }
     buf_init(&allowed, REPORT_WORDS_BYTES);
     s->type->allowed(s, &allowed);
     report_error(&l->report, at, "%s must be %.*s, not %s",
@@ -188,8 +195,7 @@ static bool read_value(struct load *l, void *base, const struct setting *s,
     struct json resolved = *v;
     enum err e;
 
-    if (s->type->is_folder && v->type == JSON_STR &&
-        resolve(l, at, &resolved.s))
+    if (s->type->is_path && v->type == JSON_STR && resolve(l, at, &resolved.s))
         return false;
     e = s->type->read(s, &l->c->arena, &resolved, setting_field(s, base));
     if (e == ERR_BAD_CONFIG)

@@ -51,6 +51,8 @@ struct fetch_answer answer_of(const struct request *r)
         .headers = r->came,
         .n_headers = r->n_came,
         .body = buf_str(&r->body_in),
+        .peer = str_of(r->peer),
+        .tls = str_of(r->tls),
     };
 }
 

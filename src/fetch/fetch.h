@@ -68,6 +68,9 @@ struct fetch_answer {
     const struct fetch_header *headers;
     size_t n_headers;
     struct str body; /* whole, where nobody took it as it came */
+    struct str peer; /* who was connected to, "192.0.2.1:443": with a proxy
+                      * that one; empty: nobody */
+    struct str tls;  /* "TLSv1.3"; empty: in plain text */
 };
 
 struct fetch_handler {

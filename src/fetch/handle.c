@@ -105,6 +105,19 @@ static bool read_address(const char *ip, int port, struct addr *out)
     return false;
 }
 
+/* Who is at the other end, and how it is spoken to. */
+static void note_peer(struct request *r, const char *ip, int port)
+{
+    const struct curl_tlssessioninfo *tls = NULL;
+    struct addr a;
+
+    if (read_address(ip, port, &a))
+        addr_write(&a.sa.any, r->peer);
+    if (curl_easy_getinfo(r->easy, CURLINFO_TLS_SSL_PTR, &tls) == CURLE_OK &&
+        tls && tls->internals)
+        snprintf(r->tls, sizeof(r->tls), "%s", SSL_get_version(tls->internals));
+}
+
 /* There is a connection, new or kept, and the request is about to be sent. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port,
                         int local_port)
@@ -130,6 +143,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port,
         r->is_refused = true;
         return CURL_PREREQFUNC_ABORT;
     }
+    note_peer(r, ip, port);
     r->is_refused = false; /* another address of the same name would do */
     r->why.text[0] = '\0';
     r->is_asked = true;

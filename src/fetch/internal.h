@@ -17,6 +17,7 @@
 #include <curl/curl.h>
 #include <openssl/x509.h>
 
+#include "base/addr.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/url.h"
@@ -82,7 +83,8 @@ struct request {
     bool is_asked;     /* on a connection: the rest is the answer */
     bool is_refused;   /* an address, by the guard */
     bool is_paused;
-    enum err cut; /* why we end it ourselves */
+    char peer[ADDR_TEXT_BYTES], tls[16]; /* of the connection it has */
+    enum err cut;                        /* why we end it ourselves */
     struct why why;
 
     /* What came. */

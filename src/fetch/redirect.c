@@ -86,7 +86,7 @@ static void forget_answer(struct request *r)
     r->head_bytes = r->got_bytes = r->skip_bytes = 0;
     r->is_asked = r->is_resolving = r->is_refused = false;
     r->connecting_ms = r->heard_ms = INT64_MAX;
-    r->said[0] = r->why.text[0] = '\0';
+    r->said[0] = r->why.text[0] = r->peer[0] = r->tls[0] = '\0';
 }
 
 enum err redirect_take(struct request *r)
