@@ -1,6 +1,6 @@
 /* One handle of libcurl's easy interface, set up anew for each call. Turned
- * down: our own HTTP (net/ is a server, and TLS would be missing), and a
- * library of curl's size in the server itself: only the executable links it.
+ * down: fetch/, which is made for a loop and for addresses that others supply;
+ * a command waits for one answer from a server that its user named.
  *
  * What would break it: a token in an argument or a log, or an answer shown
  * without being tamed. Words of the server reach the terminal through
