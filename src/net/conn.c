@@ -119,6 +119,7 @@ static void on_closed(uv_handle_t *h)
     net_slot_give(n, c);
     n->n_conns--;
     n->n_away -= c->is_away;
+    crowd_leave(n, c->crowd);
     free(c);
     listen_resume_all(n);
     net_check_stopped(n);

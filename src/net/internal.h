@@ -4,6 +4,7 @@
 /* What the files of net share.
  *
  *     listen.c   addresses, listening sockets, taking connections
+ *     crowd.c    how many connections each address has
  *     conn.c     one connection as bytes: read, gather, write, wait, close
  *     serve.c    one connection as HTTP: requests out of bytes, replies back
  *     net.c      the room: options, ids, stopping, counting
@@ -14,6 +15,7 @@
 
 #include "base/addr.h"
 #include "base/loop.h"
+#include "base/map.h"
 #include "net/net.h"
 
 enum {
@@ -99,6 +101,8 @@ struct conn {
     /* Of the open request: */
     bool keeps_alive, is_head, is_http_10;
     char peer[ADDR_TEXT_BYTES];
+    uint8_t peer_addr[ADDR_BYTES];
+    struct crowd *crowd; /* that it is counted in; NULL: none */
 };
 
 struct slot {
@@ -125,6 +129,8 @@ struct net {
     uint32_t n_slots, first_free;
     size_t n_conns; /* until libuv has given them back */
     size_t n_away;
+    bool is_shedding; /* since the buffers of all were full */
+    struct map crowds;
     uint64_t n_ids;
 
     struct http_header *headers; /* of the request being read; never shrinks */
@@ -169,6 +175,24 @@ void net_check_stopped(struct net *n);
 /* listen.c */
 void listen_close_all(struct net *n);
 void listen_resume_all(struct net *n);
+
+/* crowd.c */
+
+/* How many connections the network of an address has. */
+size_t crowd_size(const struct net *n, const uint8_t addr[ADDR_BYTES]);
+
+/* One more. NULL: memory is gone. */
+MUST_USE struct crowd *crowd_join(struct net *n,
+                                  const uint8_t addr[ADDR_BYTES]);
+
+/* One less. NULL is harmless. */
+void crowd_leave(struct net *n, struct crowd *c);
+
+/* Whether all crowds together are so many. For tests. */
+bool crowd_check(const struct net *n, size_t n_conns);
+
+/* Whether connections of that address are not counted. */
+bool crowd_is_exempt(const struct net *n, const uint8_t addr[ADDR_BYTES]);
 
 /* conn.c */
 
@@ -222,5 +246,9 @@ extern const struct speech serve_speech;
 
 /* A refusal of our own, after which the connection ends. */
 void serve_refuse(struct conn *c, enum err e, struct str what);
+
+/* The same, whole, for somebody who has no connection here. */
+void serve_write_refusal(struct net *n, enum err e, struct str what,
+                         struct buf *out);
 
 #endif

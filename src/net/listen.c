@@ -21,6 +21,7 @@ enum {
     BACKLOG = 1024,
     ACCEPTS_PER_TURN = 64,
     BACK_OFF_MS = 100, /* until accept is tried again */
+    AWAY_BYTES = 4096, /* of a refusal */
 };
 
 struct listener {
@@ -86,26 +87,120 @@ void listen_resume_all(struct net *n)
     }
 }
 
-static void take(struct net *n, int fd, const struct sockaddr *peer)
+/* Whether to turn away everybody who comes because of the buffers that there
+ * are. Once begun it goes on until an eighth is free, or it would be this one
+ * yes and the next one no. */
+static bool is_shedding(struct net *n)
 {
-    bool is_away = n->n_conns - n->n_away >= n->opts.max_connections;
-    char text[ADDR_TEXT_BYTES];
+    size_t most = n->opts.max_buffered_bytes;
+    bool was_shedding = n->is_shedding;
+
+    n->is_shedding = n->held_bytes > (was_shedding ? most - most / 8 : most);
+    if (n->is_shedding && !was_shedding)
+        log_warn(n->log, "net.sheds",
+                 LOG_C("because", "the buffers of all connections hold more "
+                                  "than http.maxBufferedBytes; new "
+                                  "connections are turned away"),
+                 LOG_I("bytes", (int64_t)n->held_bytes));
+    else if (!n->is_shedding && was_shedding)
+        log_info(n->log, "net.sheds_no_more",
+                 LOG_I("bytes", (int64_t)n->held_bytes));
+    return n->is_shedding;
+}
+
+/* Whether there is room for one more, and what there is none of. */
+static enum net_room room_for(struct net *n, const uint8_t addr[ADDR_BYTES],
+                              bool is_counted)
+{
+    if (n->n_conns - n->n_away >= n->opts.max_connections)
+        return NET_NO_CONNECTION;
+    if (is_shedding(n))
+        return NET_NO_BUFFERS;
+    if (is_counted &&
+        crowd_size(n, addr) >= n->opts.max_connections_per_address)
+        return NET_NO_ADDRESS;
+    return NET_ROOM;
+}
+
+static struct str words_for(enum net_room why)
+{
+    switch (why) {
+    case NET_NO_BUFFERS:
+        return STR("its buffers hold more than http.maxBufferedBytes");
+    case NET_NO_ADDRESS:
+        return STR("as many connections are open from this address as may be, "
+                   "which is http.maxConnectionsPerAddress");
+    case NET_ROOM:
+    case NET_NO_CONNECTION:
+    case N_NET_ROOMS: break;
+    }
+    return STR("as many connections are open as may be");
+}
+
+/* In a rush there is no room even to turn people away one by one. What they
+ * have sent is taken off the socket, or closing would lose our words; whatever
+ * comes later does so, perhaps. */
+static void turn_away_at_once(struct net *n, int fd, enum net_room why)
+{
+    struct buf text;
+
+    buf_init(&text, AWAY_BYTES);
+    serve_write_refusal(n, ERR_OVERLOADED, words_for(why), &text);
+    if (!text.over && !FAULT("net.away")) {
+        (void)recv(fd, n->read_buf, READ_BYTES, MSG_DONTWAIT);
+        (void)send(fd, text.p, text.n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)shutdown(fd, SHUT_WR);
+    }
+    buf_fini(&text);
+    close(fd);
+}
+
+static void turn_away(struct net *n, int fd, const char *peer,
+                      enum net_room why)
+{
     struct conn *c;
 
-    n->stats.refused_total += is_away;
-    if (is_away && n->n_away >= AWAY_MAX) {
-        close(fd);
+    n->stats.refused_total++;
+    n->stats.refused_by_total[why]++;
+    if (n->n_away >= AWAY_MAX) {
+        turn_away_at_once(n, fd, why);
         return;
     }
-    addr_write(peer, text);
-    c = conn_new(n, fd, text, is_away);
-    if (!c)
-        log_warn(n->log, "net.no_memory", LOG_C("peer", text));
-    else if (is_away)
-        serve_refuse(c, ERR_OVERLOADED,
-                     STR("as many connections are open as may be"));
+    c = conn_new(n, fd, peer, true);
+    if (c)
+        serve_refuse(c, ERR_OVERLOADED, words_for(why));
     else
-        n->stats.connections_total++;
+        log_warn(n->log, "net.no_memory", LOG_C("peer", peer));
+}
+
+static void take(struct net *n, int fd, const struct sockaddr *peer)
+{
+    uint8_t addr[ADDR_BYTES];
+    char text[ADDR_TEXT_BYTES];
+    enum net_room room;
+    struct conn *c;
+    bool is_counted;
+
+    addr_bytes(peer, addr);
+    addr_write(peer, text);
+    is_counted =
+        n->opts.max_connections_per_address && !crowd_is_exempt(n, addr);
+    room = room_for(n, addr, is_counted);
+    if (room != NET_ROOM) {
+        turn_away(n, fd, text, room);
+        return;
+    }
+    c = conn_new(n, fd, text, false);
+    if (c && is_counted)
+        c->crowd = crowd_join(n, addr);
+    if (!c || (is_counted && !c->crowd)) {
+        log_warn(n->log, "net.no_memory", LOG_C("peer", text));
+        if (c)
+            conn_cut(c);
+        return;
+    }
+    memcpy(c->peer_addr, addr, sizeof(addr));
+    n->stats.connections_total++;
 }
 
 static int accept_one(int fd, struct sockaddr_storage *peer)
