@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "model/agent.h"
@@ -23,6 +24,12 @@
 /* A setting that is a list of strings. */
 struct config_strs {
     const struct str *list;
+    size_t n;
+};
+
+/* One that is a list of addresses and networks. */
+struct config_ranges {
+    const struct guard_range *list;
     size_t n;
 };
 
@@ -46,6 +53,7 @@ struct config {
 
     struct {
         int64_t max_connections;
+        int64_t max_connections_per_address; /* zero: no limit */
         int64_t max_request_line_bytes;
         int64_t max_header_bytes;
         int64_t max_headers;
@@ -63,8 +71,18 @@ struct config {
     } http;
 
     struct {
+        int64_t per_user, per_address; /* requests a second; zero: no limit */
+        int64_t user_burst, address_burst;
+        int64_t failures_per_minute; /* tokens that are not good */
+        int64_t failure_burst;
+        struct config_ranges exempt; /* without ports */
+    } rate;
+
+    struct {
         int64_t max_unfinished;
         int64_t max_unfinished_bytes;
+        int64_t max_unfinished_per_user; /* zero: no limit */
+        int64_t max_unfinished_bytes_per_user;
         int64_t timeout_ms;
     } tasks;
 
