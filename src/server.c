@@ -410,6 +410,21 @@ static enum err raise_file_limit(struct server *s, struct why *why)
     return OK;
 }
 
+/* The two that grow with what others send. Rather say so now than be ended in
+ * the middle of a busy day. */
+static void warn_of_memory(struct server *s)
+{
+    int64_t most = watch_memory_bytes("");
+    int64_t wanted = s->config->http.max_buffered_bytes +
+                     s->config->tasks.max_unfinished_bytes;
+
+    if (wanted > most)
+        log_warn(&s->log, "server.little_memory", LOG_I("bytes", most),
+                 LOG_I("wanted", wanted),
+                 LOG_C("do", "lower http.maxBufferedBytes or "
+                             "tasks.maxUnfinishedBytes, or allow it more"));
+}
+
 static enum err open_store(struct server *s, struct why *why)
 {
     struct store_opts opts = {.folder = s->folder.path,
@@ -654,6 +669,7 @@ static enum err build_and_run(struct server *s, struct why *why)
 {
     enum err e = raise_file_limit(s, why);
 
+    warn_of_memory(s);
     if (!e)
         e = store_folder_open(&s->folder, s->config->data, why);
     if (e)
