@@ -95,7 +95,8 @@ struct conn {
     uint8_t state; /* enum conn_state; conn_move changes it */
     bool is_reading;
     bool is_blocked; /* the kernel took no more; write_deadline_ms counts */
-    bool is_away;    /* over the limit and being told so */
+    bool is_away;    /* over a limit and being told so */
+    uint8_t away;    /* enum net_room: over which */
     bool has_eof;
     bool wants_room;
     /* Of the open request: */
@@ -247,8 +248,10 @@ extern const struct speech serve_speech;
 /* A refusal of our own, after which the connection ends. */
 void serve_refuse(struct conn *c, enum err e, struct str what);
 
+/* Tell who is_away so, and why. */
+void serve_turn_away(struct conn *c);
+
 /* The same, whole, for somebody who has no connection here. */
-void serve_write_refusal(struct net *n, enum err e, struct str what,
-                         struct buf *out);
+void serve_write_turned_away(struct net *n, enum net_room why, struct buf *out);
 
 #endif

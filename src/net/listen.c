@@ -122,21 +122,6 @@ static enum net_room room_for(struct net *n, const uint8_t addr[ADDR_BYTES],
     return NET_ROOM;
 }
 
-static struct str words_for(enum net_room why)
-{
-    switch (why) {
-    case NET_NO_BUFFERS:
-        return STR("its buffers hold more than http.maxBufferedBytes");
-    case NET_NO_ADDRESS:
-        return STR("as many connections are open from this address as may be, "
-                   "which is http.maxConnectionsPerAddress");
-    case NET_ROOM:
-    case NET_NO_CONNECTION:
-    case N_NET_ROOMS: break;
-    }
-    return STR("as many connections are open as may be");
-}
-
 /* In a rush there is no room even to turn people away one by one. What they
  * have sent is taken off the socket, or closing would lose our words; whatever
  * comes later does so, perhaps. */
@@ -145,7 +130,7 @@ static void turn_away_at_once(struct net *n, int fd, enum net_room why)
     struct buf text;
 
     buf_init(&text, AWAY_BYTES);
-    serve_write_refusal(n, ERR_OVERLOADED, words_for(why), &text);
+    serve_write_turned_away(n, why, &text);
     if (!text.over && !FAULT("net.away")) {
         (void)recv(fd, n->read_buf, READ_BYTES, MSG_DONTWAIT);
         (void)send(fd, text.p, text.n, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -167,10 +152,12 @@ static void turn_away(struct net *n, int fd, const char *peer,
         return;
     }
     c = conn_new(n, fd, peer, true);
-    if (c)
-        serve_refuse(c, ERR_OVERLOADED, words_for(why));
-    else
+    if (!c) {
         log_warn(n->log, "net.no_memory", LOG_C("peer", peer));
+        return;
+    }
+    c->away = (uint8_t)why;
+    serve_turn_away(c);
 }
 
 static void take(struct net *n, int fd, const struct sockaddr *peer)

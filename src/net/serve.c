@@ -197,11 +197,30 @@ void serve_refuse(struct conn *c, enum err e, struct str what)
     buf_fini(&body);
 }
 
-void serve_write_refusal(struct net *n, enum err e, struct str what,
-                         struct buf *out)
+static struct str words_for(enum net_room why)
+{
+    switch (why) {
+    case NET_NO_BUFFERS:
+        return STR("its buffers hold more than http.maxBufferedBytes");
+    case NET_NO_ADDRESS:
+        return STR("as many connections are open from this address as may be, "
+                   "which is http.maxConnectionsPerAddress");
+    case NET_ROOM:
+    case NET_NO_CONNECTION:
+    case N_NET_ROOMS: break;
+    }
+    return STR("as many connections are open as may be");
+}
+
+void serve_turn_away(struct conn *c)
+{
+    serve_refuse(c, ERR_OVERLOADED, words_for((enum net_room)c->away));
+}
+
+void serve_write_turned_away(struct net *n, enum net_room why, struct buf *out)
 {
     struct buf body;
-    struct http_reply r = refusal(n, e, what, &body);
+    struct http_reply r = refusal(n, ERR_OVERLOADED, words_for(why), &body);
 
     http_write_head(
         out, &r,
