@@ -494,7 +494,7 @@ static enum err open_net(struct server *s, struct why *why)
     if (e)
         why_err(why, e, "out of memory");
     else
-        e = net_listen(s->net, s->config->listen, why);
+        e = net_listen(s->net, s->config->listen, false, why);
     if (e)
         calls_stop(&s->calls);
     return e;

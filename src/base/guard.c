@@ -71,14 +71,14 @@ static const struct kind_row v6_kinds[] = {
     {{0}, 0, is_reserved},
 };
 
-/* Where a form of v6 address carries one of v4. */
+/* Where a form of v6 address carries one of v4. A mapped one is none of these:
+ * it is looked up as the v4 address that it is. */
 static const struct carrier {
     uint8_t addr[16];
     uint8_t prefix;
     uint8_t at; /* of the v4 address */
     bool is_inverted;
 } carriers[] = {
-    {{[10] = 0xff, 0xff}, 96, 12, false},   /* mapped */
     {{[8] = 0xff, 0xff}, 96, 12, false},    /* translated (SIIT) */
     {{0}, 96, 12, false},                   /* compatible */
     {{0, 0x64, 0xff, 0x9b}, 96, 12, false}, /* NAT64 */

@@ -213,7 +213,7 @@ TEST(a_v4_address_inside_a_v6_one_is_judged_too)
         {"255.255.255.255", "broadcast"},
         {"240.0.0.1", "reserved"},
         {"8.8.8.8", "public"},
-        {"1.1.1.1", "public"},
+        {"193.0.6.139", "public"},
     };
     /* #: the address in hex; ~: the same with every bit turned. outer: what
      * the form is when the address in it is public. */
@@ -226,7 +226,9 @@ TEST(a_v4_address_inside_a_v6_one_is_judged_too)
         {"2002:#::1", "public"},
         {"2002:#:1:2:3:4:5", "public"},
         {"2001:0:808:808:8000:ffff:~", "public"},
+        {"2001:0:c100:68b:8000:ffff:~", "public"},
         {"2001:0:#:8000:ffff:f7f7:f7f7", "public"},
+        {"2001:0:#:8000:ffff:3eff:f974", "public"},
         {"2a00:1450::5efe:#", "public"},
         {"2a00:1450:1:2:200:5efe:#", "public"},
         {"2a00:1450:1:2:300:5efe:#", "public"},
