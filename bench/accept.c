@@ -75,6 +75,7 @@ static struct server start(const char *binary, const char *data)
         dup2(out[1], STDOUT_FILENO);
         execl(binary, binary, "serve", "--json", "--listen", "127.0.0.1:0",
               "--data", data, "--set", "log.level=warn", "--set",
+              "rate.perUser=0", "--set",
               "agents.list=[{\"id\":\"echo\",\"url\":\"echo:\"}]", NULL);
         die(binary);
     }
