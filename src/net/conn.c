@@ -62,6 +62,43 @@ size_t conn_unsent_bytes(const struct conn *c)
     return c->out.n - c->out_at;
 }
 
+bool conn_must_read_first(const struct conn *c)
+{
+    size_t unsent = conn_unsent_bytes(c);
+
+    return unsent > c->net->opts.max_unsent_bytes ||
+           (unsent && net_is_full(c->net));
+}
+
+bool conn_gives_room(struct conn *c)
+{
+    struct net *n = c->net;
+
+    if (!c->wants_room || conn_must_read_first(c) ||
+        conn_unsent_bytes(c) > n->opts.max_unsent_bytes / 2)
+        return false;
+    if (c->room_turn == loop_turn_number(n->loop)) {
+        conn_kick_next_turn(c);
+        return false;
+    }
+    c->room_turn = loop_turn_number(n->loop);
+    c->wants_room = false;
+    return true;
+}
+
+bool conn_has_taken(const struct conn *c, uint32_t n)
+{
+    return c->turn == loop_turn_number(c->net->loop) && c->n_taken >= n;
+}
+
+void conn_note_taken(struct conn *c)
+{
+    uint64_t turn = loop_turn_number(c->net->loop);
+
+    c->n_taken = c->turn == turn ? c->n_taken + 1 : 1;
+    c->turn = turn;
+}
+
 /* The only place that changes the counters over all connections: called
  * wherever a buffer of c has changed. */
 static void conn_count(struct conn *c)
@@ -96,7 +133,7 @@ static void conn_arm(struct conn *c)
         return;
     if (loop_timer_set(c->net->loop, &c->timer,
                        due_ms > now_ms ? due_ms - now_ms : 0) != OK)
-        conn_cut(c);
+        conn_cut_for(c, CUT_NOMEM);
 }
 
 void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms)
@@ -107,9 +144,8 @@ void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms)
     conn_arm(c);
 }
 
-static void on_closed(uv_handle_t *h)
+static void conn_free(struct conn *c)
 {
-    struct conn *c = LIST_OF(h, struct conn, poll);
     struct net *n = c->net;
 
     buf_give_back(n, &c->in);
@@ -119,12 +155,40 @@ static void on_closed(uv_handle_t *h)
     net_slot_give(n, c);
     n->n_conns--;
     n->n_away -= c->is_away;
+    n->n_dialled -= c->is_dialled;
     free(c);
     listen_resume_all(n);
     net_check_stopped(n);
 }
 
+static void on_closed(uv_handle_t *h)
+{
+    conn_free(LIST_OF(h, struct conn, poll));
+}
+
+/* Of one that never had a socket. */
+static void on_end_of_last_turn(struct loop_job *job)
+{
+    conn_free(LIST_OF(job, struct conn, job));
+}
+
+static void close_socket(struct conn *c)
+{
+    if (c->fd < 0) {
+        c->job.run = on_end_of_last_turn;
+        loop_at_end(c->net->loop, &c->job);
+        return;
+    }
+    uv_close((uv_handle_t *)&c->poll, on_closed);
+    close(c->fd);
+}
+
 void conn_cut(struct conn *c)
+{
+    conn_cut_for(c, CUT_GONE);
+}
+
+void conn_cut_for(struct conn *c, enum conn_cut why)
 {
     uint64_t id = c->id;
 
@@ -135,9 +199,8 @@ void conn_cut(struct conn *c)
     c->is_reading = false;
     loop_timer_cancel(c->net->loop, &c->timer);
     loop_not_at_end(&c->job);
-    uv_close((uv_handle_t *)&c->poll, on_closed);
-    close(c->fd);
-    c->speech->gone(c, id);
+    close_socket(c);
+    c->speech->gone(c, id, why);
 }
 
 void conn_kick(struct conn *c)
@@ -183,25 +246,11 @@ bool conn_reserve(struct conn *c, size_t n)
     return ok;
 }
 
-/* The input of a request at all limits, its trailers among them, and what one
- * read may add. */
-static size_t input_limit(const struct net_opts *o)
-{
-    size_t limit = PIPELINE_BYTES + READ_BYTES + HTTP_CHUNK_LINE_BYTES + 8;
-
-    if (__builtin_add_overflow(limit, o->max_request_line_bytes, &limit) ||
-        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
-        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
-        __builtin_add_overflow(limit, o->max_body_bytes, &limit))
-        limit = SIZE_MAX / 2;
-    return limit;
-}
-
 bool conn_keep_input(struct conn *c, const char *p, size_t n)
 {
     if (c->in.n == 0) {
         buf_clear(&c->in);
-        c->in.limit = input_limit(&c->net->opts);
+        c->in.limit = c->speech->max_input(&c->net->opts);
     }
     buf_lend(c->net, &c->in);
     buf_add(&c->in, p, n);
@@ -309,15 +358,19 @@ static void on_ready(uv_poll_t *h, int status, int events)
         read_some(c);
 }
 
-/* Everything of the last reply is out: say so, and listen on for a while. */
+/* Everything of the last reply is out: say so, and listen on for a while. The
+ * side that dialled leaves it to the other to close first, who then has the
+ * port to keep for a while and not we. */
 static void linger(struct conn *c)
 {
-    if (c->has_eof || FAULT("net.shutdown") || shutdown(c->fd, SHUT_WR) != 0) {
+    if (c->has_eof || (!c->is_dialled && (FAULT("net.shutdown") ||
+                                          shutdown(c->fd, SHUT_WR) != 0))) {
         conn_cut(c);
         return;
     }
     conn_drop_input(c, c->in.n);
-    conn_move(c, CONN_LINGER, LINGER_MS);
+    conn_move(c, CONN_LINGER,
+              c->is_dialled ? c->net->opts.ws_close_timeout_ms : LINGER_MS);
     conn_set_reading(c, true);
 }
 
@@ -402,7 +455,7 @@ static void on_timer(struct timer *t)
         return;
     if (c->is_blocked && now_ms >= c->write_deadline_ms) {
         c->net->stats.timeouts_total++;
-        conn_cut(c);
+        conn_cut_for(c, CUT_SLOW);
         return;
     }
     if (now_ms >= c->deadline_ms) {
@@ -415,50 +468,82 @@ static void on_timer(struct timer *t)
         conn_arm(c);
 }
 
-static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
+static struct conn *conn_alloc(struct net *n, const struct speech *speech)
 {
     struct conn *c = FAULT("net.conn") ? NULL : calloc(1, sizeof(*c));
 
     if (!c)
         return NULL;
     c->net = n;
-    c->speech = &serve_speech;
-    c->is_away = is_away;
+    c->speech = speech;
+    c->fd = -1;
     c->job.run = on_end_of_turn;
     c->timer.fire = on_timer;
-    c->state = CONN_IDLE;
     c->write_deadline_ms = INT64_MAX;
     c->room_turn = UINT64_MAX;
-    memcpy(c->peer, peer, strnlen(peer, ADDR_TEXT_BYTES - 1));
     buf_init(&c->in, 0); /* conn_keep_input sets the limit */
     buf_init(&c->out, OUT_BYTES);
     if (net_slot_take(n, c) != OK) {
         free(c);
         return NULL;
     }
+    n->n_conns++;
     return c;
+}
+
+static bool open_socket(struct conn *c, int fd, const char *peer)
+{
+    int one = 1;
+
+    if (FAULT("net.open") ||
+        uv_poll_init(&c->net->loop->uv, &c->poll, fd) != 0) {
+        close(fd);
+        return false;
+    }
+    c->fd = fd;
+    memcpy(c->peer, peer, strnlen(peer, ADDR_TEXT_BYTES - 1));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    return true;
 }
 
 struct conn *conn_new(struct net *n, int fd, const char *peer, bool is_away)
 {
-    struct conn *c = conn_alloc(n, peer, is_away);
-    int one = 1;
+    struct conn *c = conn_alloc(n, &serve_speech);
 
-    if (c &&
-        (FAULT("net.open") || uv_poll_init(&n->loop->uv, &c->poll, fd) != 0)) {
-        net_slot_give(n, c);
-        free(c);
-        c = NULL;
-    }
     if (!c) {
         close(fd);
         return NULL;
     }
-    c->fd = fd;
-    n->n_conns++;
+    if (!open_socket(c, fd, peer)) {
+        net_slot_give(n, c);
+        n->n_conns--;
+        free(c);
+        return NULL;
+    }
+    c->is_away = is_away;
     n->n_away += is_away;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
     conn_set_reading(c, true);
     return c->state == CONN_CLOSED ? NULL : c;
+}
+
+struct conn *conn_new_dialled(struct net *n, const struct speech *speech,
+                              int64_t timeout_ms)
+{
+    struct conn *c = conn_alloc(n, speech);
+
+    if (!c)
+        return NULL;
+    c->is_dialled = true;
+    n->n_dialled++;
+    conn_move(c, CONN_DIAL, timeout_ms);
+    return c->state == CONN_CLOSED ? NULL : c;
+}
+
+bool conn_connected(struct conn *c, int fd, const char *peer)
+{
+    if (!open_socket(c, fd, peer))
+        return false;
+    conn_set_reading(c, true);
+    return true;
 }

@@ -6,11 +6,12 @@
  *     listen.c   addresses, listening sockets, taking connections
  *     conn.c     one connection as bytes: read, gather, write, wait, close
  *     serve.c    one connection as HTTP: requests out of bytes, replies back
+ *     ws_conn.c  one connection as WebSocket: messages out of bytes, and back
+ *     dial.c     the other direction: from a URL to an open WebSocket
  *     net.c      the room: options, ids, stopping, counting
  *
- * conn.c knows nothing of HTTP but the names of the states, and serve.c
- * nothing of sockets: what is to go between the two (TLS) or beside serve.c
- * (WebSocket) finds its place there. struct speech is the seam. */
+ * conn.c knows nothing of HTTP but the names of the states, and serve.c and
+ * ws_conn.c nothing of sockets. struct speech is the seam between them. */
 
 #include "base/addr.h"
 #include "base/loop.h"
@@ -20,6 +21,7 @@ enum {
     READ_BYTES = 64 * 1024,         /* one buffer for all connections */
     PIPELINE_BYTES = 16 * 1024,     /* waiting behind an open request */
     REQUESTS_PER_TURN = 32,         /* of one connection; then others come */
+    FRAMES_PER_TURN = 256,          /* the same; messages, pings, pongs */
     SPARE_BUFS = 64,                /* kept for the next who needs one */
     SPARE_BUF_BYTES = 16 * 1024,    /* larger ones are given back */
     FRESH_BUF_BYTES = 512,          /* what a small reply fits in */
@@ -27,6 +29,7 @@ enum {
     LINGER_MS = 2000,               /* for a peer to read our last words */
     LINGER_BYTES = 8 * 1024 * 1024, /* of theirs that we listen to meanwhile */
     SLOT_BITS = 24,
+    MASK_POOL_BYTES = 1024, /* randomness for the masks of our frames */
 };
 
 /*            bytes        head          body
@@ -37,6 +40,10 @@ enum {
  *                                                    | last reply, or refused
  *                                                    v
  *                       CLOSED <--- LINGER <--- DRAIN
+ *                                                    ^ both said goodbye, or
+ *     OPEN --- accept --.                            | the peer broke a rule
+ *                        >---> WS ------> WS_BYE ----+
+ *     DIAL --- open ----'   we said goodbye
  *
  * DRAIN: the last bytes are on their way out. LINGER: they are out and our
  * side is shut; we read and throw away, because closing over unread bytes
@@ -48,6 +55,9 @@ enum conn_state {
     CONN_BODY,   /* body_timeout */
     CONN_OPEN,   /* reply_timeout */
     CONN_STREAM, /* no deadline but that of writing */
+    CONN_WS,     /* a third of ws_timeout: ping; then the rest of it */
+    CONN_WS_BYE, /* ws_close_timeout */
+    CONN_DIAL,   /* the time-out of the dial */
     CONN_DRAIN,  /* the same */
     CONN_LINGER, /* LINGER_MS */
     CONN_CLOSED, /* libuv will give it back; nobody touches it */
@@ -58,14 +68,38 @@ struct conn;
 /* What a connection speaks, as conn.c knows it. bytes and eof: what came;
  * turn: at its end, before what gathered is written; sent: after that;
  * timeout: the deadline of the state has passed; gone: the connection was cut
- * off, id says what was open on it (zero: nothing). */
+ * off, id says what was open on it (zero: nothing) and cut why. max_input: how
+ * much conn_keep_input may keep. */
+enum conn_cut {
+    CUT_GONE, /* the peer's doing */
+    CUT_SLOW, /* it took nothing for write_timeout_ms */
+    CUT_STOP, /* the grace is over */
+    CUT_NOMEM,
+};
+
 struct speech {
     void (*bytes)(struct conn *c, char *p, size_t n);
     void (*eof)(struct conn *c);
     void (*turn)(struct conn *c);
     void (*sent)(struct conn *c);
     void (*timeout)(struct conn *c);
-    void (*gone)(struct conn *c, uint64_t id);
+    void (*gone)(struct conn *c, uint64_t id, enum conn_cut why);
+    size_t (*max_input)(const struct net_opts *o);
+};
+
+/* A connection as WebSocket, or about to become one. */
+struct ws_side {
+    struct ws_parse parse;
+    const struct net_ws_handler *handler;
+    void *ctx;
+    struct dial *dial;  /* until it is open; NULL on our own side */
+    size_t pong_at;     /* in the output: an answer that a later ping of the */
+    uint8_t pong_bytes; /* same turn takes the place of; zero: none */
+    uint8_t lost_why;   /* enum conn_cut */
+    bool is_lost;       /* to be cut at the end of the turn */
+    bool is_pinged;     /* nothing came since */
+    bool has_rest;      /* the input holds what was not looked at yet */
+    uint16_t n_pauses;
 };
 
 struct conn {
@@ -79,8 +113,11 @@ struct conn {
     struct buf in;  /* of requests not yet whole or not yet due */
     struct buf out; /* what was not sent yet, from out_at on */
     size_t out_at;
-    struct http_parse parse;
-    uint64_t id;        /* of the open request, or zero */
+    union {
+        struct http_parse parse;
+        struct ws_side ws; /* CONN_WS, CONN_WS_BYE, CONN_DIAL and after them */
+    };
+    uint64_t id;        /* of the open request or WebSocket, or zero */
     uint64_t turn;      /* n_taken is of this one */
     uint64_t room_turn; /* the last one in which on_room was called */
     uint32_t n_taken;
@@ -88,12 +125,13 @@ struct conn {
     size_t counted_held_bytes, counted_unsent_bytes;
     size_t discarded_bytes;
     uint32_t slot;
-    int fd;
+    int fd;        /* -1: dialled, and not connected yet */
     int watched;   /* what poll was asked to tell */
     uint8_t state; /* enum conn_state; conn_move changes it */
     bool is_reading;
     bool is_blocked; /* the kernel took no more; write_deadline_ms counts */
     bool is_away;    /* over the limit and being told so */
+    bool is_dialled; /* we are the client */
     bool has_eof;
     bool wants_room;
     /* Of the open request: */
@@ -125,12 +163,20 @@ struct net {
     uint32_t n_slots, first_free;
     size_t n_conns; /* until libuv has given them back */
     size_t n_away;
+    size_t n_dialled; /* of n_conns */
+    size_t n_errands; /* of dials, until libuv has given them back */
     uint64_t n_ids;
 
     struct http_header *headers; /* of the request being read; never shrinks */
     size_t headers_cap;
     struct spare spares[SPARE_BUFS];
     size_t n_spares;
+    /* uv_getaddrinfo; tests put another in its place. */
+    int (*getaddrinfo)(uv_loop_t *loop, uv_getaddrinfo_t *rq,
+                       uv_getaddrinfo_cb done, const char *node,
+                       const char *service, const struct addrinfo *hints);
+    uint8_t masks[MASK_POOL_BYTES]; /* from masks_at on not used yet */
+    size_t masks_at;
 
     int64_t date_s;
     char date[HTTP_DATE_BYTES];
@@ -176,6 +222,13 @@ void listen_resume_all(struct net *n);
 MUST_USE struct conn *conn_new(struct net *n, int fd, const char *peer,
                                bool is_away);
 
+/* One that is to be connected; it has no socket before conn_connected, which
+ * takes fd, also on failure, and may find it closed afterwards. */
+MUST_USE struct conn *conn_new_dialled(struct net *n,
+                                       const struct speech *speech,
+                                       int64_t timeout_ms);
+MUST_USE bool conn_connected(struct conn *c, int fd, const char *peer);
+
 /* Enter a state and its deadline (INT64_MAX: none). */
 void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms);
 
@@ -216,11 +269,44 @@ void conn_drain(struct conn *c);
 
 /* Close now. Tells the owner when a request was open. */
 void conn_cut(struct conn *c);
+void conn_cut_for(struct conn *c, enum conn_cut why);
+
+/* Whether the buffers of all connections hold more than they may. */
+static inline bool net_is_full(const struct net *n)
+{
+    return n->held_bytes > n->opts.max_buffered_bytes;
+}
+
+/* Whether more output for c is to wait until it has taken what there is. */
+bool conn_must_read_first(const struct conn *c);
+
+/* Whether on_room is to be called now; if so the call is noted. Once in a
+ * turn: a reader faster than the owner must not keep the others waiting. */
+MUST_USE bool conn_gives_room(struct conn *c);
+
+/* How many were taken of c in this turn, the one that is taken now included. */
+void conn_note_taken(struct conn *c);
+bool conn_has_taken(const struct conn *c, uint32_t n);
 
 /* serve.c */
 extern const struct speech serve_speech;
 
 /* A refusal of our own, after which the connection ends. */
 void serve_refuse(struct conn *c, enum err e, struct str what);
+
+/* ws_conn.c */
+extern const struct speech ws_speech;
+
+/* The handshake is done, on either side: speak WebSocket from here on. The
+ * connection may be closed afterwards. */
+void ws_begin(struct conn *c, const struct net_ws_handler *handler, void *ctx);
+
+/* Say goodbye, from inside a call of the owner's. */
+void ws_say_close(struct conn *c, uint16_t code, struct str reason);
+
+/* dial.c */
+
+/* Give up, from inside a call of the owner's. */
+void dial_give_up(struct conn *c, enum err e);
 
 #endif

@@ -88,7 +88,8 @@ void listen_resume_all(struct net *n)
 
 static void take(struct net *n, int fd, const struct sockaddr *peer)
 {
-    bool is_away = n->n_conns - n->n_away >= n->opts.max_connections;
+    bool is_away =
+        n->n_conns - n->n_away - n->n_dialled >= n->opts.max_connections;
     char text[ADDR_TEXT_BYTES];
     struct conn *c;
 
