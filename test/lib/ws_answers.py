@@ -9,6 +9,7 @@ import collections
 import itertools
 import socket
 import subprocess
+import time
 
 import ws_cases
 from ws_cases import binary, pong, text
@@ -150,6 +151,23 @@ def endless():
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", b"x" * 4096))
 
 
+def slow_answers():
+    """For a client with little patience: what never gets anywhere."""
+    def trickle(start, piece):
+        yield start
+        while True:
+            time.sleep(0.01)
+            yield piece
+
+    yield no("silence", raw=trickle(b"", b""))
+    yield no("half an answer", raw=trickle(answer()[:30], b""))
+    yield no("all but the last byte", raw=trickle(answer()[:-1], b""))
+    yield no("a header that trickles in",
+             raw=trickle(LINE.encode() + b"\r\nX-A: ", b"x"))
+    yield no("headers that trickle in",
+             raw=trickle(LINE.encode() + b"\r\n", b"X: a\r\n"))
+
+
 def client_cases():
     """We are the server: nothing of ours is masked."""
     return [*good_answers(), *bad_answers(),
@@ -186,15 +204,15 @@ def filled_in(data, key):
 
 def pour(wire, parts, key):
     """Send without end until the client has had enough."""
-    n = 0
+    n, until = 0, time.monotonic() + wire.patience
     for part in parts:
         wire.send(filled_in(part, key))
         wire.take_what_is_there()
         n += len(part)
         if wire.is_over:
             return
-        if n > POUR_BYTES:
-            raise Wrong(f"takes {n} bytes of an answer")
+        if n > POUR_BYTES or time.monotonic() > until:
+            raise Wrong(f"takes {n} bytes of an answer and does not hang up")
 
 
 def give(wire, case, key):

@@ -3,10 +3,15 @@
 //   node ws_npm.js serve [--cert FILE --key FILE]
 //   node ws_npm.js dial-echo URL [--ca FILE]
 //
+//   node ws_npm.js hear-close URL [--ca FILE]    sends one message first
+//
 // and as the one who sends, compares what comes back, and closes:
 //
 //   node ws_npm.js drive URL [--ca FILE] [--protocol NAME]
 //   node ws_npm.js drive-server [--cert FILE --key FILE]
+//
+// with --code N for the close and --deflate no where permessage-deflate is not
+// to be offered.
 //
 // A server prints `listening URL`. Who drives prints a line for each thing it
 // tried, and ends with status 1 if any was not as it must be.
@@ -133,7 +138,7 @@ async function drive(ws) {
   const code = Number(options.code || 4321);
   ws.close(code, 'that was all');
   assert.strictEqual((await inbox.next()).code, code);
-  console.log(`closed ${code}`);
+  console.log(`closed with ${code}`);
 }
 
 function orFail(promise) {
@@ -148,9 +153,15 @@ const modes = {
   'dial-echo': () => {
     const ws = dial();
     echo(ws);
-    ws.on('close', (code) => console.log(`closed ${code}`));
+    ws.on('close', (code, reason) => console.log(`closed ${code} ${reason}`));
+  },
+  'hear-close': () => {
+    const ws = dial();
+    ws.on('open', () => ws.send('please'));
+    ws.on('close', (code, reason) => console.log(`closed ${code} ${reason}`));
   },
   'drive': () => orFail(drive(dial())),
   'drive-server': () => listen((ws) => orFail(drive(ws))),
 };
+process.on('SIGTERM', () => process.exit(0));
 modes[mode]();
