@@ -54,7 +54,7 @@ static void buf_give_back(struct net *n, struct buf *b)
 
 size_t conn_held_bytes(const struct conn *c)
 {
-    return c->in.cap + c->out.cap;
+    return c->in.cap + c->out.cap + c->tls_held_bytes;
 }
 
 size_t conn_unsent_bytes(const struct conn *c)
@@ -99,9 +99,8 @@ void conn_note_taken(struct conn *c)
     c->turn = turn;
 }
 
-/* The only place that changes the counters over all connections: called
- * wherever a buffer of c has changed. */
-static void conn_count(struct conn *c)
+/* The only place that changes the counters over all connections. */
+void conn_count(struct conn *c)
 {
     struct net *n = c->net;
     size_t held = conn_held_bytes(c), unsent = conn_unsent_bytes(c);
@@ -194,13 +193,25 @@ void conn_cut_for(struct conn *c, enum conn_cut why)
 
     if (c->state == CONN_CLOSED)
         return;
+    /* What ends between two requests ends well. In the middle of one, or of
+     * its reply, the other side shall see that it was cut. */
+    if (c->tls && c->state == CONN_IDLE && conn_unsent_bytes(c) == 0)
+        (void)tls_end(c);
     c->state = CONN_CLOSED;
     c->id = 0;
     c->is_reading = false;
     loop_timer_cancel(c->net->loop, &c->timer);
     loop_not_at_end(&c->job);
+    tls_free(c);
+    conn_count(c);
     close_socket(c);
     c->speech->gone(c, id, why);
+}
+
+void conn_lose(struct conn *c)
+{
+    c->is_lost = true;
+    conn_kick(c);
 }
 
 void conn_kick(struct conn *c)
@@ -220,7 +231,7 @@ bool conn_is_quiet(const struct conn *c)
 {
     int n_unread = 0;
 
-    return conn_unsent_bytes(c) == 0 && c->in.n == 0 &&
+    return conn_unsent_bytes(c) == 0 && c->in.n == 0 && !c->has_left &&
            ioctl(c->fd, FIONREAD, &n_unread) == 0 && n_unread == 0;
 }
 
@@ -283,9 +294,11 @@ static void on_ready(uv_poll_t *h, int status, int events);
  * left alone would be told again and again. */
 static void watch(struct conn *c)
 {
-    int events =
-        (c->is_reading ? UV_READABLE : 0) | (c->is_blocked ? UV_WRITABLE : 0);
+    int events = (c->is_reading && !c->must_write ? UV_READABLE : 0) |
+                 (c->is_blocked ? UV_WRITABLE : 0);
 
+    if (c->state == CONN_TLS)
+        events = c->is_blocked ? UV_WRITABLE : UV_READABLE;
     if (c->state == CONN_CLOSED || events == c->watched)
         return;
     c->watched = events;
@@ -300,6 +313,9 @@ void conn_set_reading(struct conn *c, bool on)
 {
     c->is_reading = on && !c->has_eof;
     watch(c);
+    /* The socket does not tell of what TLS has taken from it already. */
+    if (c->is_reading && c->has_left)
+        conn_kick_next_turn(c);
 }
 
 static void on_eof(struct conn *c)
@@ -317,9 +333,28 @@ static bool is_passing(int error)
     return error == EAGAIN || error == EINTR;
 }
 
+/* Wait for the kernel to have room. */
+static void block(struct conn *c)
+{
+    c->is_blocked = true;
+    if (c->write_deadline_ms == INT64_MAX)
+        c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
+    watch(c);
+    if (c->state != CONN_CLOSED)
+        conn_arm(c);
+}
+
+/* Nobody looks at what comes while we linger, so TLS need not either. */
+static ssize_t receive(struct conn *c)
+{
+    if (c->tls && c->state != CONN_LINGER)
+        return tls_recv(c, c->net->read_buf, READ_BYTES);
+    return recv(c->fd, c->net->read_buf, READ_BYTES, MSG_DONTWAIT);
+}
+
 static void read_some(struct conn *c)
 {
-    ssize_t n = recv(c->fd, c->net->read_buf, READ_BYTES, MSG_DONTWAIT);
+    ssize_t n = receive(c);
 
     if (FAULT("net.read")) {
         n = -1;
@@ -328,33 +363,80 @@ static void read_some(struct conn *c)
     if (n < 0) {
         if (!is_passing(errno))
             conn_cut(c);
+        else if (c->must_write)
+            block(c);
         return;
     }
     if (n == 0) {
         on_eof(c);
         return;
     }
-    c->net->stats.bytes_in_total += n;
+    if (!c->tls)
+        c->net->stats.bytes_in_total += n;
     if (c->state == CONN_DRAIN || c->state == CONN_LINGER)
         discard(c, (size_t)n);
     else
         c->speech->bytes(c, c->net->read_buf, (size_t)n);
+    if (c->has_left && c->is_reading)
+        conn_kick_next_turn(c);
+}
+
+/* A turn of TLS's handshake. */
+static void shake(struct conn *c)
+{
+    switch (tls_shake(c)) {
+    case TLS_MORE: watch(c); break;
+    case TLS_FAILED: conn_cut(c); break;
+    case TLS_DONE:
+        c->is_blocked = false;
+        c->speech->open(c);
+        if (c->state != CONN_CLOSED)
+            conn_set_reading(c, c->is_reading);
+    }
+}
+
+/* What TLS has of a read before: once in a turn, as others read. */
+static void read_left(struct conn *c)
+{
+    if (!c->has_left || !c->is_reading || c->state == CONN_CLOSED)
+        return;
+    if (c->left_turn == loop_turn_number(c->net->loop)) {
+        conn_kick_next_turn(c);
+        return;
+    }
+    c->left_turn = loop_turn_number(c->net->loop);
+    read_some(c);
+}
+
+/* What waited without a byte of ours to send is not seen to by flush. */
+static void on_writable(struct conn *c)
+{
+    c->is_blocked = c->must_write = false;
+    if (conn_unsent_bytes(c))
+        return;
+    c->write_deadline_ms = INT64_MAX;
+    watch(c);
 }
 
 /* Status is an error when the peer has reset the connection. */
 static void on_ready(uv_poll_t *h, int status, int events)
 {
     struct conn *c = LIST_OF(h, struct conn, poll);
+    bool had_to_write = c->must_write && events & UV_WRITABLE;
 
     if (status < 0) {
         conn_cut(c);
         return;
     }
+    if (c->state == CONN_TLS) {
+        shake(c);
+        return;
+    }
     if (events & UV_WRITABLE) {
-        c->is_blocked = false;
+        on_writable(c);
         conn_kick(c);
     }
-    if (events & UV_READABLE && c->is_reading)
+    if (c->is_reading && (events & UV_READABLE || had_to_write))
         read_some(c);
 }
 
@@ -363,8 +445,15 @@ static void on_ready(uv_poll_t *h, int status, int events)
  * port to keep for a while and not we. */
 static void linger(struct conn *c)
 {
-    if (c->has_eof || (!c->is_dialled && (FAULT("net.shutdown") ||
-                                          shutdown(c->fd, SHUT_WR) != 0))) {
+    enum tls_step said = c->tls ? tls_end(c) : TLS_DONE;
+
+    if (said == TLS_MORE) {
+        block(c);
+        return;
+    }
+    if (said == TLS_FAILED || c->has_eof ||
+        (!c->is_dialled &&
+         (FAULT("net.shutdown") || shutdown(c->fd, SHUT_WR) != 0))) {
         conn_cut(c);
         return;
     }
@@ -396,10 +485,22 @@ static void drop_sent(struct conn *c)
         buf_shrink(&c->out);
 }
 
+static ssize_t transmit(struct conn *c)
+{
+    const char *p = c->out.p + c->out_at;
+    ssize_t n;
+
+    if (c->tls)
+        return tls_send(c, p, conn_unsent_bytes(c));
+    n = send(c->fd, p, conn_unsent_bytes(c), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0)
+        c->net->stats.bytes_out_total += n;
+    return n;
+}
+
 static void flush(struct conn *c)
 {
-    ssize_t n = send(c->fd, c->out.p + c->out_at, conn_unsent_bytes(c),
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = transmit(c);
 
     if (FAULT("net.write")) {
         n = -1;
@@ -410,12 +511,11 @@ static void flush(struct conn *c)
         return;
     }
     if (n > 0) {
-        c->net->stats.bytes_out_total += n;
         c->out_at += (size_t)n;
         drop_sent(c);
         conn_count(c);
     }
-    c->is_blocked = conn_unsent_bytes(c) > 0;
+    c->is_blocked = conn_unsent_bytes(c) > 0 || c->must_write;
     if (c->is_blocked && (n > 0 || c->write_deadline_ms == INT64_MAX))
         c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
     else if (!c->is_blocked)
@@ -435,6 +535,17 @@ static void on_end_of_turn(struct loop_job *job)
 {
     struct conn *c = LIST_OF(job, struct conn, job);
 
+    if (c->is_lost) {
+        conn_cut_for(c, CUT_NOMEM);
+        return;
+    }
+    if (c->state == CONN_TLS) {
+        shake(c);
+        return;
+    }
+    read_left(c);
+    if (c->state == CONN_CLOSED)
+        return;
     if (c->state != CONN_DRAIN && c->state != CONN_LINGER)
         c->speech->turn(c);
     conn_flush(c);
@@ -449,7 +560,7 @@ static void on_timer(struct timer *t)
 
     /* Nobody told us of room, but the kernel waits with that until a good part
      * of its buffer is free. Whoever takes a little is found by trying. */
-    if (c->is_blocked && now_ms >= c->write_deadline_ms)
+    if (c->is_blocked && now_ms >= c->write_deadline_ms && conn_unsent_bytes(c))
         flush(c);
     if (c->state == CONN_CLOSED)
         return;
@@ -459,7 +570,9 @@ static void on_timer(struct timer *t)
         return;
     }
     if (now_ms >= c->deadline_ms) {
-        if (c->state == CONN_LINGER)
+        if (c->state == CONN_TLS)
+            tls_shake_timeout(c);
+        if (c->state == CONN_TLS || c->state == CONN_LINGER)
             conn_cut(c);
         else
             c->speech->timeout(c);

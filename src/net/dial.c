@@ -1,6 +1,6 @@
 /* The other direction: from a URL to an open WebSocket.
  *
- *     START --> NAME --> CONNECT --> ASK --> open
+ *     START --> NAME --> CONNECT --> TLS --> ASK --> open
  *
  * The connection (struct conn) is there from the start, without a socket: it
  * has the id, the one timer and the handler, so that cancelling, time-outs and
@@ -38,7 +38,7 @@ enum {
     KEY_RAW_BYTES = 16,
 };
 
-enum stage { START, NAME, CONNECT, ASK };
+enum stage { START, NAME, CONNECT, TLS, ASK };
 
 struct dial {
     struct net *net;
@@ -59,8 +59,10 @@ struct dial {
     struct buf ask;
     char host[URL_HOST_MAX + 1];
     uint16_t port;
+    bool is_tls;
     char key[WS_KEY_BYTES + 1];
-    char protocol[]; /* that was asked for */
+    const char *ca_file; /* NULL, or behind protocol */
+    char protocol[];     /* that was asked for */
 };
 
 /* One socket on its way to one address. */
@@ -165,20 +167,6 @@ static void fail(struct conn *c, enum err e, const char *fmt, ...)
 
 static void try_next(struct conn *c);
 
-/* Nothing is owed to anybody here yet: ask for the upgrade. */
-static void ask(struct conn *c)
-{
-    struct dial *d = c->ws.dial;
-
-    d->stage = ASK;
-    if (!conn_reserve(c, d->ask.n)) {
-        fail(c, ERR_NOMEM, "out of memory");
-        return;
-    }
-    buf_add_str(&c->out, buf_str(&d->ask));
-    conn_kick(c);
-}
-
 /* Every address has its share of the time; what comes after has the rest. */
 static void set_deadline(struct conn *c, size_t n_shares)
 {
@@ -190,13 +178,42 @@ static void set_deadline(struct conn *c, size_t n_shares)
     conn_move(c, CONN_DIAL, left_ms / (int64_t)n_shares);
 }
 
-static void on_connected(struct conn *c, int fd, const char *address)
+/* Connected, and TLS is open where there is any: ask for the upgrade. */
+static void ask(struct conn *c)
 {
+    struct dial *d = c->ws.dial;
+
+    d->stage = ASK;
     set_deadline(c, 1);
     if (c->state == CONN_CLOSED)
-        close(fd);
-    else if (!conn_connected(c, fd, address))
+        return;
+    if (!conn_reserve(c, d->ask.n)) {
         fail(c, ERR_NOMEM, "out of memory");
+        return;
+    }
+    buf_add_str(&c->out, buf_str(&d->ask));
+    conn_kick(c);
+}
+
+static void begin_tls(struct conn *c)
+{
+    struct dial *d = c->ws.dial;
+    int64_t left_ms = d->deadline_ms - loop_mono_ms(c->net->loop);
+    struct why why;
+    enum err e;
+
+    d->stage = TLS;
+    e = tls_connect(c, d->host, d->ca_file, left_ms > 0 ? left_ms : 0, &why);
+    if (e)
+        fail(c, e, "%s", why.text);
+}
+
+static void on_connected(struct conn *c, int fd, const char *address)
+{
+    if (!conn_connected(c, fd, address))
+        fail(c, ERR_NOMEM, "out of memory");
+    else if (c->state != CONN_CLOSED && c->ws.dial->is_tls)
+        begin_tls(c);
     else if (c->state != CONN_CLOSED)
         ask(c);
 }
@@ -448,11 +465,7 @@ static void dial_turn(struct conn *c)
 {
     struct dial *d = c->ws.dial;
 
-    if (d->given_up)
-        fail(c, d->given_up, "%s",
-             d->given_up == ERR_STOPPING ? "the server is stopping"
-                                         : "it was given up");
-    else if (d->stage == START && is_in_digits(d))
+    if (d->stage == START && is_in_digits(d))
         try_next(c);
     else if (d->stage == START)
         look_up(c);
@@ -483,7 +496,9 @@ static void dial_timeout(struct conn *c)
     }
 }
 
-static void dial_gone(struct conn *c, uint64_t id, enum conn_cut why)
+/* Why it was cut by others than us. */
+static enum err gone_why(const struct conn *c, enum conn_cut why,
+                         const char **words)
 {
     static const enum err errors[] = {
         [CUT_GONE] = ERR_UNREACHABLE,
@@ -491,16 +506,40 @@ static void dial_gone(struct conn *c, uint64_t id, enum conn_cut why)
         [CUT_STOP] = ERR_STOPPING,
         [CUT_NOMEM] = ERR_NOMEM,
     };
+    const struct dial *d = c->ws.dial;
 
-    if (c->ws.dial)
-        part(c);
-    if (id)
-        tell_failed(c, id, errors[why],
-                    why == CUT_GONE ? STR("the connection was lost")
-                                    : str_of(err_row(errors[why])->wording));
+    *words = why == CUT_GONE ? "the connection was lost"
+                             : err_row(errors[why])->wording;
+    if (d->given_up) {
+        *words = d->given_up == ERR_STOPPING ? "the server is stopping"
+                                             : "it was given up";
+        return d->given_up;
+    }
+    if (d->stage == TLS && why == CUT_GONE) {
+        *words = tls_why(c->net);
+        return loop_mono_ms(c->net->loop) < d->deadline_ms ? ERR_UNREACHABLE
+                                                           : ERR_TIMEOUT;
+    }
+    return errors[why];
+}
+
+static void dial_gone(struct conn *c, uint64_t id, enum conn_cut why)
+{
+    struct dial *d = c->ws.dial;
+    const char *words;
+    enum err e;
+
+    if (!d || !id)
+        return; /* fail tells it, or net_ws_dial */
+    e = gone_why(c, why, &words);
+    d->n_holders++;
+    part(c);
+    tell_failed(c, id, e, str_of(words));
+    let_go(d);
 }
 
 static const struct speech dial_speech = {
+    .open = ask,
     .bytes = dial_bytes,
     .eof = dial_eof,
     .turn = dial_turn,
@@ -515,7 +554,7 @@ static const struct speech dial_speech = {
 void dial_give_up(struct conn *c, enum err e)
 {
     c->ws.dial->given_up = e;
-    conn_kick(c);
+    conn_lose(c);
 }
 
 static void make_key(char key[WS_KEY_BYTES + 1])
@@ -554,8 +593,10 @@ static enum err write_ask(struct dial *d, const struct net_dial *what,
 static struct dial *dial_alloc(struct net *n, const struct net_dial *what,
                                const struct url *u)
 {
+    size_t n_protocol = what->protocol.n + 1;
+    size_t n_ca = what->ca_file ? strlen(what->ca_file) + 1 : 0;
     struct dial *d =
-        FAULT("net.dial") ? NULL : calloc(1, sizeof(*d) + what->protocol.n + 1);
+        FAULT("net.dial") ? NULL : calloc(1, sizeof(*d) + n_protocol + n_ca);
 
     if (!d)
         return NULL;
@@ -563,6 +604,7 @@ static struct dial *dial_alloc(struct net *n, const struct net_dial *what,
     d->n_holders = 1;
     d->guard = what->guard;
     d->port = u->port;
+    d->is_tls = u->is_tls;
     d->timeout_ms = what->timeout_ms;
     if (__builtin_add_overflow(loop_mono_ms(n->loop), what->timeout_ms,
                                &d->deadline_ms))
@@ -570,6 +612,8 @@ static struct dial *dial_alloc(struct net *n, const struct net_dial *what,
     memcpy(d->host, u->host.p, u->host.n);
     if (what->protocol.n)
         memcpy(d->protocol, what->protocol.p, what->protocol.n);
+    if (n_ca)
+        d->ca_file = memcpy(d->protocol + n_protocol, what->ca_file, n_ca);
     return d;
 }
 

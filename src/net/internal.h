@@ -5,6 +5,8 @@
  *
  *     listen.c   addresses, listening sockets, taking connections
  *     conn.c     one connection as bytes: read, gather, write, wait, close
+ *     tls.c      the same bytes through TLS, in either direction
+ *     cert.c     the certificates that TLS serves with
  *     serve.c    one connection as HTTP: requests out of bytes, replies back
  *     ws_conn.c  one connection as WebSocket: messages out of bytes, and back
  *     dial.c     the other direction: from a URL to an open WebSocket
@@ -30,9 +32,17 @@ enum {
     LINGER_BYTES = 8 * 1024 * 1024, /* of theirs that we listen to meanwhile */
     SLOT_BITS = 24,
     MASK_POOL_BYTES = 1024, /* randomness for the masks of our frames */
+
+    /* What OpenSSL holds for a connection besides the ~10 KB that each one
+     * costs (tls_test.c measures both). A handshake: a record, and the hello,
+     * for which it makes room as soon as its length is known (128 KB and a
+     * third). Later: a record that was not read to its end, or not written. */
+    TLS_SHAKE_BYTES = 200 * 1024,
+    TLS_RECORD_BYTES = 17 * 1024,
 };
 
-/*            bytes        head          body
+/*    TLS, with TLS only: the handshake
+ *     |      bytes        head          body
  *    IDLE ---------> HEAD ------> BODY ------.
  *     ^ '--------------'------------'--------+--> OPEN ---> STREAM
  *     |                                              |         |
@@ -50,6 +60,7 @@ enum {
  * would reset the connection before the peer has read the reply. Every state
  * may go to CLOSED at once: the client left, or a wait was too long. */
 enum conn_state {
+    CONN_TLS,    /* header_timeout; who dials says how long */
     CONN_IDLE,   /* idle_timeout */
     CONN_HEAD,   /* header_timeout */
     CONN_BODY,   /* body_timeout */
@@ -65,7 +76,9 @@ enum conn_state {
 
 struct conn;
 
-/* What a connection speaks, as conn.c knows it. bytes and eof: what came;
+/* What a connection speaks, as conn.c knows it. open: TLS is, and the state
+ * to go to is for it to say; before that none of the others but gone is
+ * called, in which tls_why says what was wrong. bytes and eof: what came;
  * turn: at its end, before what gathered is written; sent: after that;
  * timeout: the deadline of the state has passed; gone: the connection was cut
  * off, id says what was open on it (zero: nothing) and cut why. max_input: how
@@ -78,6 +91,7 @@ enum conn_cut {
 };
 
 struct speech {
+    void (*open)(struct conn *c);
     void (*bytes)(struct conn *c, char *p, size_t n);
     void (*eof)(struct conn *c);
     void (*turn)(struct conn *c);
@@ -95,10 +109,9 @@ struct ws_side {
     struct dial *dial;  /* until it is open; NULL on our own side */
     size_t pong_at;     /* in the output: an answer that a later ping of the */
     uint8_t pong_bytes; /* same turn takes the place of; zero: none */
-    uint8_t lost_why;   /* enum conn_cut */
-    bool is_lost;       /* to be cut at the end of the turn */
-    bool is_pinged;     /* nothing came since */
-    bool has_rest;      /* the input holds what was not looked at yet */
+    bool has_said_bye;
+    bool is_pinged; /* nothing came since */
+    bool has_rest;  /* the input holds what was not looked at yet */
     uint16_t n_pauses;
 };
 
@@ -124,6 +137,9 @@ struct conn {
     /* What net's counters have of us; see conn_count. */
     size_t counted_held_bytes, counted_unsent_bytes;
     size_t discarded_bytes;
+    struct ssl_st *tls; /* NULL: plain, or nothing came yet */
+    size_t tls_held_bytes;
+    uint64_t left_turn; /* the last one in which what was left was read */
     uint32_t slot;
     int fd;        /* -1: dialled, and not connected yet */
     int watched;   /* what poll was asked to tell */
@@ -132,8 +148,15 @@ struct conn {
     bool is_blocked; /* the kernel took no more; write_deadline_ms counts */
     bool is_away;    /* over the limit and being told so */
     bool is_dialled; /* we are the client */
+    bool is_lost;    /* to be cut at the end of the turn */
     bool has_eof;
     bool wants_room;
+    uint8_t tls_first;  /* byte that came; zero: none yet */
+    bool has_left;      /* TLS has more of what came than we have read */
+    bool has_unwritten; /* TLS has a record that is not out */
+    bool must_write;    /* TLS, before it reads on */
+    bool is_tls_broken; /* and nothing more may be said through it */
+    bool is_plain;      /* it speaks HTTP without TLS to a port of TLS */
     /* Of the open request: */
     bool keeps_alive, is_head, is_http_10;
     char peer[ADDR_TEXT_BYTES];
@@ -157,7 +180,14 @@ struct net {
 
     struct list listeners;
     size_t n_listeners; /* until libuv has given them back */
-    char url[80];
+    char url[80], tls_url[80];
+
+    struct tls_cert *certs; /* cert.c */
+    size_t n_certs;
+    int64_t ticket_keys_at_ms;     /* when they were made */
+    struct ssl_ctx_st *dial_ctx;   /* NULL until somebody dials */
+    struct bio_method_st *tls_bio; /* the socket, as OpenSSL sees one */
+    struct why tls_why;            /* see tls_why */
 
     struct slot *slots;
     uint32_t n_slots, first_free;
@@ -212,6 +242,53 @@ bool net_check(const struct net *n);
 /* Call after something was given back: perhaps that was the last. */
 void net_check_stopped(struct net *n);
 
+/* cert.c */
+
+/* The context for a client that comes now; net_set_certs has been called. */
+struct ssl_ctx_st *cert_ctx(struct net *n);
+
+/* Of the certificate that ends first, in seconds since 1970; zero: none. */
+int64_t cert_ends_s(const struct net *n);
+void cert_free_all(struct net *n);
+
+/* tls.c */
+
+enum tls_step { TLS_DONE, TLS_MORE, TLS_FAILED };
+
+/* c is a client on a port that speaks TLS: wait for its handshake. */
+void tls_accept(struct conn *c);
+
+/* Speak TLS on c, a connected socket, as the client. host is who must be in
+ * the certificate: a name, or an address without brackets. ca_file has the
+ * authorities to trust (NULL: those of the system). Later, from the loop, open
+ * of its speech is called, or gone, and tls_why has the words. An error:
+ * nothing was begun. */
+MUST_USE enum err tls_connect(struct conn *c, const char *host,
+                              const char *ca_file, int64_t timeout_ms,
+                              struct why *why);
+
+/* Why the last handshake failed; for the call of gone that follows it. */
+const char *tls_why(const struct net *n);
+
+/* The handshake goes on; with TLS_MORE is_blocked says which way it waits. */
+enum tls_step tls_shake(struct conn *c);
+
+/* It has not come to an end in time. */
+void tls_shake_timeout(struct conn *c);
+
+/* As recv and send, with errno. A stream that ends without the word for it is
+ * an error, ECONNRESET: somebody may have cut it. After tls_recv has_left and
+ * must_write are of now. */
+ssize_t tls_recv(struct conn *c, char *p, size_t n);
+ssize_t tls_send(struct conn *c, const char *p, size_t n);
+
+/* Say that nothing more comes. TLS_MORE: try again when there is room. */
+enum tls_step tls_end(struct conn *c);
+
+/* From here on c is plain. */
+void tls_free(struct conn *c);
+void tls_fini(struct net *n);
+
 /* listen.c */
 void listen_close_all(struct net *n);
 void listen_resume_all(struct net *n);
@@ -255,6 +332,9 @@ size_t conn_unsent_bytes(const struct conn *c);
 /* Memory of its buffers, used or not. */
 size_t conn_held_bytes(const struct conn *c);
 
+/* Call after a buffer of c has changed: keeps the counters over all. */
+void conn_count(struct conn *c);
+
 /* Write what gathered now instead of at the end of the turn. */
 void conn_flush(struct conn *c);
 
@@ -270,6 +350,10 @@ void conn_drain(struct conn *c);
 /* Close now. Tells the owner when a request was open. */
 void conn_cut(struct conn *c);
 void conn_cut_for(struct conn *c, enum conn_cut why);
+
+/* The same at the end of the turn, for who is inside a call of the owner's and
+ * out of memory. */
+void conn_lose(struct conn *c);
 
 /* Whether the buffers of all connections hold more than they may. */
 static inline bool net_is_full(const struct net *n)

@@ -83,6 +83,11 @@ const char *net_url(const struct net *n)
     return n->url;
 }
 
+const char *net_tls_url(const struct net *n)
+{
+    return n->tls_url;
+}
+
 /* The table of connections. */
 
 static enum err grow_slots(struct net *n)
@@ -161,11 +166,11 @@ static void let_go(struct conn *c)
 {
     if (c->state == CONN_WS)
         ws_say_close(c, WS_GOING_AWAY, STR("the server is stopping"));
-    else if (c->state == CONN_DIAL)
+    else if (c->is_dialled && c->ws.dial)
         dial_give_up(c, ERR_STOPPING);
-    if (c->state != CONN_IDLE)
+    if (c->is_dialled || (c->state != CONN_IDLE && c->state != CONN_TLS))
         return;
-    if (conn_is_quiet(c))
+    if (c->state == CONN_TLS || conn_is_quiet(c))
         conn_cut(c);
     else
         conn_drain(c);
@@ -199,6 +204,8 @@ void net_free(struct net *n)
     loop_not_at_end(&n->done_job);
     while (n->n_spares)
         free(n->spares[--n->n_spares].p);
+    cert_free_all(n);
+    tls_fini(n);
     free(n->slots);
     free(n->headers);
     free(n);
@@ -211,6 +218,7 @@ struct net_stats net_stats(const struct net *n)
     s.connections = (int64_t)n->n_conns;
     s.unsent_bytes = (int64_t)n->unsent_bytes;
     s.buffered_bytes = (int64_t)n->held_bytes;
+    s.tls_cert_ends_s = cert_ends_s(n);
     return s;
 }
 

@@ -31,7 +31,8 @@ struct net_opts {
     size_t max_unsent_bytes;   /* high-water mark per connection */
     size_t max_buffered_bytes; /* of all buffers together; see below */
 
-    int64_t header_timeout_ms; /* first byte to end of headers */
+    int64_t header_timeout_ms; /* first byte to end of headers; also for
+                                * the TLS handshake */
     int64_t body_timeout_ms;   /* end of headers to end of body */
     int64_t idle_timeout_ms;   /* between requests */
     int64_t reply_timeout_ms;  /* request handed over to reply begun */
@@ -86,14 +87,35 @@ struct net *net_new(struct loop *loop, struct log *log,
  * is half here, all but its head if that was whole. */
 void net_set_opts(struct net *n, const struct net_opts *opts);
 
+/* TLS. Files in PEM: the certificate with what leads to its authority behind
+ * it, and its private key. Who comes with a name (SNI) gets the first
+ * certificate that is made out to it, everybody else the first of all. */
+struct net_cert {
+    const char *cert_file, *key_file;
+};
+
+/* Read the files and use them for every connection from now on; those that are
+ * open keep theirs. On error (a file that is not there, a key that is not the
+ * certificate's, one that is not valid now) the ones before stay, and why says
+ * which file and what to do. */
+MUST_USE enum err net_set_certs(struct net *n, const struct net_cert *certs,
+                                size_t n_certs, struct why *why);
+
+/* Whether net_set_certs would take it at now_ms, and when it ends, in seconds
+ * since 1970. */
+MUST_USE enum err net_check_cert(const struct net_cert *cert, int64_t now_ms,
+                                 int64_t *ends_s, struct why *why);
+
 /* Bind and listen on "HOST:PORT" or "[V6]:PORT" as base/addr.h reads it, with
- * port 0 for a free one. On error why says what to do. */
-MUST_USE enum err net_listen(struct net *n, struct str address,
+ * port 0 for a free one. is_tls: net_set_certs came before. On error why says
+ * what to do. */
+MUST_USE enum err net_listen(struct net *n, struct str address, bool is_tls,
                              struct why *why);
 
-/* "http://127.0.0.1:PORT" with the port really taken; empty before listening.
- */
+/* "http://127.0.0.1:PORT" with the port really taken, and the same with
+ * "https"; empty where we do not listen. */
 const char *net_url(const struct net *n);
+const char *net_tls_url(const struct net *n);
 
 /* Answer a request whole. A HEAD request gets the same headers and no body.
  * Bytes are copied. An id that is nobody is ignored. */
@@ -232,8 +254,12 @@ struct net_stats {
     int64_t timeouts_total;    /* a request, a reply or a reader too slow */
     int64_t idle_closed_total; /* nothing came for idle_timeout_ms */
     int64_t bytes_in_total, bytes_out_total;
-    int64_t unsent_bytes;   /* waiting to be written, all connections */
-    int64_t buffered_bytes; /* memory of the buffers of all connections */
+    int64_t tls_handshakes_total; /* that were finished */
+    int64_t tls_failed_total;     /* that were not */
+    int64_t tls_cert_ends_s;      /* when the first of the certificates does,
+                                   * since 1970; zero: there is none */
+    int64_t unsent_bytes;         /* waiting to be written, all connections */
+    int64_t buffered_bytes;       /* memory of the buffers of all connections */
 
     int64_t websockets;       /* open now, in and out */
     int64_t websockets_total; /* ever open */

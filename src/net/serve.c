@@ -393,6 +393,19 @@ static void take_from_input(struct conn *c)
         conn_drop_input(c, used);
 }
 
+static void serve_open(struct conn *c)
+{
+    conn_move(c, CONN_IDLE, c->net->opts.idle_timeout_ms);
+    if (c->state == CONN_CLOSED)
+        return;
+    if (c->is_plain)
+        refuse_bad(c, ERR_BAD_REQUEST,
+                   STR("this port speaks TLS: use https://"));
+    else if (c->is_away)
+        serve_refuse(c, ERR_OVERLOADED,
+                     STR("as many connections are open as may be"));
+}
+
 /* The client will send no more. */
 static void end_of_input(struct conn *c)
 {
@@ -540,6 +553,7 @@ static size_t serve_max_input(const struct net_opts *o)
 }
 
 const struct speech serve_speech = {
+    .open = serve_open,
     .bytes = serve_bytes,
     .eof = serve_eof,
     .turn = serve_turn,

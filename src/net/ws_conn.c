@@ -47,7 +47,7 @@ static bool is_due(const struct conn *c)
 
 static bool takes_frames(const struct conn *c)
 {
-    return is_due(c) && !c->ws.is_lost && !had_its_turn(c);
+    return is_due(c) && !c->is_lost && !had_its_turn(c);
 }
 
 /* Over a connection that was silent; each read begins anew. */
@@ -93,8 +93,7 @@ static const uint8_t *next_mask(struct conn *c)
 static void lose(struct conn *c)
 {
     log_warn(c->net->log, "net.no_memory", LOG_C("peer", c->peer));
-    c->ws.is_lost = true;
-    conn_kick(c);
+    conn_lose(c);
 }
 
 static bool put_frame(struct conn *c, uint8_t opcode, struct str payload)
@@ -344,10 +343,6 @@ static void ws_eof(struct conn *c)
 static void ws_turn(struct conn *c)
 {
     c->ws.pong_bytes = 0;
-    if (c->ws.is_lost) {
-        conn_cut_for(c, CUT_NOMEM);
-        return;
-    }
     if (c->ws.has_rest && takes_frames(c)) {
         take_from_input(c);
         check_room(c);
@@ -359,7 +354,7 @@ static void ws_turn(struct conn *c)
 static void ws_sent(struct conn *c)
 {
     c->ws.pong_bytes = 0;
-    if (c->state == CONN_WS && !c->ws.is_lost && conn_gives_room(c) &&
+    if (c->state == CONN_WS && !c->is_lost && conn_gives_room(c) &&
         c->ws.handler->on_room)
         c->ws.handler->on_room(c->ws.ctx, c->id);
     if (c->ws.has_rest && takes_frames(c))
@@ -409,14 +404,16 @@ static void ws_gone(struct conn *c, uint64_t id, enum conn_cut why)
     struct net_ws_end end = {
         .code = WS_NO_CLOSE,
         .reason = str_of(of[why].words),
-        .is_ours = why != CUT_GONE,
+        .is_ours = why != CUT_GONE || c->ws.has_said_bye,
     };
 
     if (id)
-        tell_end(c, id, of[why].cause, &end);
+        tell_end(c, id, c->ws.has_said_bye ? NET_WS_OWNER : of[why].cause,
+                 &end);
 }
 
 const struct speech ws_speech = {
+    .open = NULL, /* it is, before it becomes one */
     .bytes = ws_bytes,
     .eof = ws_eof,
     .turn = ws_turn,
@@ -507,7 +504,7 @@ enum err net_ws_send(struct net *n, uint64_t id, enum ws_kind kind,
 {
     struct conn *c = net_find(n, id);
 
-    if (!c || c->state != CONN_WS || c->ws.is_lost)
+    if (!c || c->state != CONN_WS || c->is_lost)
         return ERR_GONE;
     if (conn_must_read_first(c)) {
         c->wants_room = true;
@@ -533,13 +530,14 @@ void net_ws_pause(struct net *n, uint64_t id, bool is_paused)
 void ws_say_close(struct conn *c, uint16_t code, struct str reason)
 {
     assert(c->state == CONN_WS && ws_code_may_be_sent(code));
-    if (c->ws.is_lost)
+    if (c->is_lost)
         return;
     if (!put_close(c, code, reason)) {
         lose(c);
         return;
     }
     c->wants_room = false;
+    c->ws.has_said_bye = true;
     conn_move(c, CONN_WS_BYE, c->net->opts.ws_close_timeout_ms);
     conn_kick(c);
 }
@@ -548,7 +546,7 @@ void net_ws_close(struct net *n, uint64_t id, uint16_t code, struct str reason)
 {
     struct conn *c = net_find(n, id);
 
-    if (c && c->state == CONN_DIAL)
+    if (c && c->is_dialled && c->ws.dial)
         dial_give_up(c, ERR_GONE);
     else if (c && c->state == CONN_WS)
         ws_say_close(c, code, reason);

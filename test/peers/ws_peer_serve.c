@@ -315,18 +315,42 @@ static struct str word_error(void *ctx, enum err e, struct str what,
 const struct net_handler serve_handler = {
     .on_request = on_request, .on_gone = on_gone, .word_error = word_error};
 
+/* The certificate and where to show it; nothing when it was not asked for. */
+static enum err listen_tls(struct peer *p, const struct args *a,
+                           struct why *why)
+{
+    char cert[4096], key[4096];
+    const struct net_cert pair = {cert, key};
+    enum err e;
+
+    if (!args_has(a, "tls-listen"))
+        return OK;
+    snprintf(cert, sizeof(cert), "%.*s", STR_ARG(args_get(a, "cert")));
+    snprintf(key, sizeof(key), "%.*s", STR_ARG(args_get(a, "key")));
+    e = net_set_certs(p->net, &pair, 1, why);
+    if (!e)
+        e = net_listen(p->net, args_get(a, "tls-listen"), true, why);
+    return e;
+}
+
 int peer_serve(struct peer *p, const struct args *a)
 {
     struct str address = args_get(a, "listen");
     struct why why;
+    enum err e;
 
     list_init(&waiting);
-    if (net_listen(p->net, address.n ? address : STR("127.0.0.1:0"), &why) !=
-        OK) {
+    e = net_listen(p->net, address.n ? address : STR("127.0.0.1:0"), false,
+                   &why);
+    if (!e)
+        e = listen_tls(p, a, &why);
+    if (e) {
         fprintf(stderr, "ws_peer: %s\n", why.text);
         return EXIT_FAILED;
     }
     printf("listening ws%s\n", net_url(p->net) + strlen("http"));
+    if (net_tls_url(p->net)[0])
+        printf("listening ws%s\n", net_tls_url(p->net) + strlen("http"));
     fflush(stdout);
     loop_run(&p->loop);
     return p->status;
