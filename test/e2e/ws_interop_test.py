@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import tempfile
 import unittest
@@ -169,8 +170,7 @@ class Interop(unittest.TestCase):
         """use(url), on another thread, while handler has the WebSockets."""
         context = None
         if self.is_tls:
-            context = websockets.server.ssl.SSLContext(
-                websockets.server.ssl.PROTOCOL_TLS_SERVER)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*self.certificate)
         async with websockets.serve(
                 handler, "127.0.0.1", 0, ssl=context, max_size=None,

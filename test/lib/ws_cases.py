@@ -4,14 +4,15 @@ A case is a list of steps, played against an echo: bytes are sent, an Event
 must come next, of a Mix the messages in their order and pongs that may be
 fewer than the pings if the last one is there. Ends is the other side's close
 frame and the end of the connection (a code of None: the end alone). A case
-without Ends closes with 1000 and expects that back. `f` makes frames as our own side has to make them, so that the same cases
-are played by a client and by a server.
+without Ends closes with 1000 and expects that back. `f` makes frames as our
+own side has to make them, so that the same cases are played by a client and by
+a server.
 """
-import codecs
 import collections
 
-from ws_wire import (BINARY, CLOSE, CONT, EOF, MASK, PING, PONG, TEXT, Event,
-                     close_body, dice)
+from ws_texts import BAD_TEXTS, CUT_OFF, GOOD_TEXT, first_bad
+from ws_wire import (BINARY, CLOSE, CONT, PING, PONG, TEXT, Event, close_body,
+                     dice)
 
 # What the other side must be told to accept.
 MAX_FRAME = 128 * 1024
@@ -99,8 +100,8 @@ def limits(f):
                f(BINARY, half, fin=False) + f(CONT, half, fin=False)
                + f(CONT, fin=False) + f(CONT), binary(half + half))
     yield case("limit: message, with pings between",
-               f(BINARY, half, fin=False) + f(PING, b"a" * 125), pong(b"a" * 125),
-               f(CONT, half), binary(half + half))
+               f(BINARY, half, fin=False) + f(PING, b"a" * 125),
+               pong(b"a" * 125), f(CONT, half), binary(half + half))
     yield case("limit: continuation frame, one more",
                f(BINARY, b"a", fin=False) + f(CONT, claim=MAX_FRAME + 1),
                TOO_LARGE)
@@ -205,7 +206,8 @@ def fragments(f):
                    b"".join(split(f, opcode, [filling(65536)] * 3)),
                    kind(filling(65536) * 3))
         yield case(f"fragments: {name}, of growing sizes",
-                   b"".join(split(f, opcode, [filling(n) for n in LENGTHS[:10]])),
+                   b"".join(split(f, opcode,
+                                  [filling(n) for n in LENGTHS[:10]])),
                    kind(b"".join(filling(n) for n in LENGTHS[:10])))
     yield from disorder(f)
 
@@ -259,63 +261,6 @@ def disorder(f):
 
 
 # Text.
-
-GOOD_TEXT = {
-    "kosme": "κόσμε", "four lengths": "aä€😀", "U+0000": "\0",
-    "U+007F": "\x7f", "U+0080": "\x80", "U+07FF": "\u07ff",
-    "U+0800": "\u0800", "U+0FFF": "\u0fff", "U+1000": "\u1000",
-    "U+CFFF": "\ucfff", "U+D000": "\ud000", "U+D7FF": "\ud7ff",
-    "U+E000": "\ue000", "U+FFFD": "\ufffd", "U+FFFE": "\ufffe",
-    "U+FFFF": "\uffff", "U+FEFF first": "\ufeffa", "U+10000": "\U00010000",
-    "U+3FFFF": "\U0003ffff", "U+40000": "\U00040000",
-    "U+FFFFF": "\U000fffff", "U+100000": "\U00100000",
-    "U+10FFFE": "\U0010fffe", "U+10FFFF": "\U0010ffff",
-    "two of two": "éé" * 40, "three of three": "ばかな" * 40,
-    "after ASCII": "x" * 63 + "é" + "x" * 64 + "€" + "x" * 61 + "😀",
-}
-
-BAD_TEXTS = {
-    "lone 80": "80", "lone BF": "bf", "two lone": "80 bf",
-    "seven lone": "80 bf 80 bf 80 bf 80",
-    "C0": "c0 20", "C1": "c1 20", "C2 and a space": "c2 20",
-    "DF and a space": "df 20", "E0 and a space": "e0 20",
-    "EF and a space": "ef 20", "F0 and a space": "f0 20",
-    "F4 and a space": "f4 20", "F5": "f5 20", "F7": "f7 bf bf bf",
-    "F8": "f8 88 80 80 80", "FB": "fb bf bf bf bf",
-    "FC": "fc 84 80 80 80 80", "FD": "fd bf bf bf bf bf",
-    "FE": "fe", "FF": "ff", "FE FE FF FF": "fe fe ff ff",
-    "two of three bytes, a space": "e2 82 20",
-    "three of four bytes, a space": "f0 9f 98 20",
-    "overlong slash of 2": "c0 af", "overlong slash of 3": "e0 80 af",
-    "overlong slash of 4": "f0 80 80 af", "overlong slash of 5":
-    "f8 80 80 80 af", "overlong slash of 6": "fc 80 80 80 80 af",
-    "highest overlong of 2": "c1 bf", "highest overlong of 3": "e0 9f bf",
-    "highest overlong of 4": "f0 8f bf bf", "overlong NUL of 2": "c0 80",
-    "overlong NUL of 3": "e0 80 80", "overlong NUL of 4": "f0 80 80 80",
-    "U+D800": "ed a0 80", "U+DB7F": "ed ad bf", "U+DB80": "ed ae 80",
-    "U+DBFF": "ed af bf", "U+DC00": "ed b0 80", "U+DF80": "ed be 80",
-    "U+DFFF": "ed bf bf", "a pair of surrogates": "ed a0 80 ed b0 80",
-    "another pair": "ed af bf ed bf bf", "U+110000": "f4 90 80 80",
-    "U+13FFFF": "f4 bf bf bf", "U+140000": "f5 80 80 80",
-    "U+1FFFFF": "f7 bf bf bf", "after good text": "ce ba e1 bd b9 cf 83 ed a0 80",
-}
-
-CUT_OFF = {
-    "1 of 2": "c3", "1 of 3": "e2", "2 of 3": "e2 82", "1 of 4": "f0",
-    "2 of 4": "f0 9f", "3 of 4": "f0 9f 98", "after good text": "ce ba e1 bd",
-}
-
-
-def first_bad(data):
-    """Bytes up to the one that no good text goes on with."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for i in range(len(data)):
-        try:
-            decoder.decode(data[i:i + 1])
-        except UnicodeDecodeError:
-            return data[:i + 1]
-    raise ValueError(f"nothing bad in {data!r}")
-
 
 def utf8(f):
     for name, good in GOOD_TEXT.items():
@@ -460,7 +405,8 @@ def closing(f):
                        ("another close", f(CLOSE, b"\x03\xe9")),
                        ("a bad frame", f(TEXT, b"late", rsv=7)),
                        ("bad UTF-8", f(TEXT, b"\xff")),
-                       ("bytes", b"\xff" * 100), ("much", f(BINARY, bytes(60000)))):
+                       ("bytes", b"\xff" * 100),
+                       ("much", f(BINARY, bytes(60000)))):
         yield case(f"close, {name} behind it", bye + more, Ends(1000))
     yield case("close behind a message", f(TEXT, b"a") + bye, text(b"a"),
                Ends(1000))

@@ -11,7 +11,7 @@ import socket
 import ssl
 import sys
 
-from ws_wire import Wire, Wrong, accept_of, KEY, TEXT, masked
+from ws_wire import KEY, TEXT, Wrong, accept_of, masked
 
 RECEIVE_BYTES = 4096  # as little as the kernel does with
 MESSAGE = b"x" * 1000

@@ -191,11 +191,10 @@ def bad_versions():
 
 def bad_lists():
     asks = "Sec-WebSocket-Protocol: "
-    for value in ("", ",", "echo,", ",echo", "echo,,chat", "ec ho",
-                  "echo;a", "\"echo\"", "echo, echo", "a/b"):
+    for value in ("", ",", "ec ho", "echo;a", "\"echo\"", "echo, echo", "a/b"):
         yield no(f"protocols {value!r}", BAD, asks + value)
     yield no("a protocol in two headers", BAD, asks + "echo", asks + "echo")
-    for value in ("", ",", ";", "a;", "a; b=", "a; =b", "a, , b", "a b",
+    for value in ("", ",", ";", "a;", "a; b=", "a; =b", "a b",
                   "a; b=\"c d\"", "a; b=\"c", "a=b"):
         yield no(f"extensions {value!r}", BAD,
                  f"Sec-WebSocket-Extensions: {value}")

@@ -29,7 +29,7 @@ class Child:
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=self.errors, **options)
+            stderr=self.errors, bufsize=0, **options)
         try:
             self.urls = [self.listening() for _ in range(n_urls)]
         except BaseException:
@@ -126,7 +126,7 @@ def make_certificate(folder, name="127.0.0.1"):
     cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "90", "-subj",
          f"/CN={name}", "-addext",
          "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out",
          cert], check=True, stdout=subprocess.DEVNULL,

@@ -14,7 +14,6 @@ import os
 import random
 import select
 import socket
-import time
 
 CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
@@ -99,7 +98,6 @@ class Wire:
         self.masks = set()
         self.got = b""
         self.is_over = False   # nothing more will come
-        self.was_reset = False
         self.kind = None       # of the message that is being gathered
         self.message = b""
 
@@ -159,7 +157,7 @@ class Wire:
         except BlockingIOError:
             return
         except ConnectionResetError:
-            data, self.was_reset = b"", True
+            data = b""
         self.got += data
         self.is_over = not data
 
@@ -250,15 +248,6 @@ class Wire:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
             pass
-
-    def until_eof(self):
-        """What still comes, thrown away; an error where it does not end."""
-        until = time.monotonic() + self.patience
-        while not self.is_over:
-            if time.monotonic() > until:
-                raise Wrong("never hangs up")
-            self.wait()
-            self.got = b""
 
 
 def dice(seed):
