@@ -222,8 +222,10 @@ MUST_USE enum err net_ws_dial(struct net *n, const struct net_dial *d,
 
 /* Take no new connections, let open requests finish, close what is idle, say
  * goodbye to WebSockets (1001) and give up what is being dialled. When the
- * last connection has gone, or after grace_ms, done is called once from
- * the loop. Asked again, only the grace is new. */
+ * last connection has gone, or after grace_ms, done is called once from the
+ * loop; only a name that is being looked up has to come back first, which
+ * takes what the system's resolver allows. Asked again, only the grace is
+ * new. */
 void net_stop(struct net *n, int64_t grace_ms, void (*done)(void *ctx),
               void *ctx);
 
@@ -248,7 +250,8 @@ struct net_stats {
     int64_t connections_total; /* ever taken */
     int64_t refused_total;     /* turned away at the limit */
     int64_t requests_total;
-    int64_t replies_total[6]; /* by first digit of the status; 1: go on */
+    int64_t replies_total[6]; /* by first digit of the status; 1: go on, or
+                               * become a WebSocket */
     int64_t bad_requests_total;
     int64_t overloaded_total;  /* refused over max_buffered_bytes */
     int64_t timeouts_total;    /* a request, a reply or a reader too slow */

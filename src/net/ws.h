@@ -135,7 +135,6 @@ struct ws_limits {
  * the beginning. Small: there is one in every connection. */
 struct ws_parse {
     bool is_client; /* we are the client: frames come unmasked */
-    uint8_t opcode; /* of the frame being read */
     uint8_t kind;   /* of the message being gathered; zero: none */
     bool is_final, is_in_frame;
     uint8_t mask[4];

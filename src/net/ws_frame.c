@@ -213,7 +213,6 @@ static enum ws_step read_whole(struct ws_parse *p, const struct head *h,
 
 static void begin_frame(struct ws_parse *p, const struct head *h)
 {
-    p->opcode = h->opcode;
     if (h->opcode != OP_CONTINUATION)
         p->kind = h->opcode;
     p->is_final = h->is_final;
@@ -315,8 +314,7 @@ void ws_write(struct buf *out, uint8_t opcode, struct str payload,
 {
     uint8_t head[WS_HEAD_BYTES];
     size_t n = write_head(head, opcode, payload.n, mask);
-    char *to =
-        payload.n > SIZE_MAX - n ? NULL : buf_reserve(out, n + payload.n);
+    char *to = buf_reserve(out, n + payload.n);
 
     assert(!is_control(opcode) || payload.n <= WS_CONTROL_BYTES);
     if (!to)

@@ -235,10 +235,11 @@ static enum err judge_version(const struct http_request *rq, struct why *why)
 enum err ws_hello_read(const struct http_request *rq, struct ws_hello *out,
                        struct why *why)
 {
+    struct ws_hello hello = {.protocols = {NULL, 0}};
     const char *what = judge_request(rq);
     enum err e;
 
-    *out = (struct ws_hello){.protocols = {NULL, 0}};
+    *out = hello;
     if (what)
         return why_err(why, ERR_BAD_REQUEST, "%s", what);
     e = judge_version(rq, why);
@@ -248,11 +249,12 @@ enum err ws_hello_read(const struct http_request *rq, struct ws_hello *out,
     if (!what)
         what = judge_extensions(rq);
     if (!what)
-        what = read_protocols(rq, &out->protocols);
-    if (what) {
-        out->protocols = (struct str){NULL, 0};
+        what = read_protocols(rq, &hello.protocols);
+    if (what)
         return why_err(why, ERR_BAD_REQUEST, "%s", what);
-    }
-    e = ws_accept_of(http_header(rq, STR("sec-websocket-key")).p, out->accept);
-    return e ? why_err(why, e, "SHA-1 is not to be had") : OK;
+    e = ws_accept_of(http_header(rq, STR("sec-websocket-key")).p, hello.accept);
+    if (e)
+        return why_err(why, e, "SHA-1 is not to be had");
+    *out = hello;
+    return OK;
 }

@@ -90,8 +90,8 @@ static inline void feed(struct reader *r, const char *p, size_t n)
     /* What waits is a message within its limit and part of a head or of a
      * control frame. */
     CHECK(r->is_over ||
-          r->n - r->parse.message_bytes < WS_HEAD_BYTES + WS_CONTROL_BYTES);
-    CHECK(r->parse.message_bytes <= r->limits->max_message_bytes);
+          (r->n - r->parse.message_bytes < WS_HEAD_BYTES + WS_CONTROL_BYTES &&
+           r->parse.message_bytes <= r->limits->max_message_bytes));
 }
 
 /* Begin anew; then what came of it is in r->out, with "..." at the end when
@@ -104,7 +104,8 @@ static inline void begin(struct reader *r, bool is_client)
 static inline void end(struct reader *r)
 {
     if (!r->is_over && (r->n || r->parse.kind))
-        strcat(r->out, "...");
+        snprintf(r->out + strlen(r->out), sizeof(r->out) - strlen(r->out),
+                 "...");
     free(r->bytes);
     r->bytes = NULL;
 }
