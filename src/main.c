@@ -68,6 +68,7 @@ static const char *const check_examples[] = {
 static const char *const doctor_examples[] = {
     "signalbox doctor",
     "signalbox doctor --config prod.jsonc --json",
+    "signalbox doctor --reach https://agent.example.org/inbox",
     NULL,
 };
 static const char *const backup_examples[] = {
@@ -144,8 +145,12 @@ static const struct command commands[] = {
     {"doctor", "look over this machine", "", 0,
      "See whether the server can run here: configuration, data folder, "
      "database, address, limits, disk, clock and libraries. What is not well "
-     "comes "
-     "with what to do about it. Exits with 1 if the server could not run.",
+     "comes with what to do about it. Exits with 1 if the server could not "
+     "run.\n"
+     "With --reach see instead whether the server would connect to URL if an "
+     "agent supplied it: every address of its host, what outgoing.allow says "
+     "to it, and what a GET is answered. Exits with 3 if it is refused, 4 if "
+     "nobody answers, 1 if what answers is of no use.",
      cli_doctor_options, doctor_examples, cli_doctor},
     {"backup", "copy the records into a file", "FILE", 1,
      "Copy everything the server remembers into FILE, which must not be there "

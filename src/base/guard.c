@@ -214,6 +214,11 @@ enum err guard_range_of(const struct sockaddr *to, struct guard_range *out)
     return OK;
 }
 
+bool guard_range_is_all(const struct guard_range *r)
+{
+    return r->prefix == 0 || (r->prefix == 96 && is_v4(r->addr));
+}
+
 /* Ranges as text. */
 
 static const char how_written[] =

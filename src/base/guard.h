@@ -42,6 +42,9 @@ enum { GUARD_RANGE_BYTES = 64 };
 void guard_range_write(const struct guard_range *r,
                        char out[GUARD_RANGE_BYTES]);
 
+/* Whether it is every address of a family, whatever the port. */
+bool guard_range_is_all(const struct guard_range *r);
+
 /* The range of this address and its port alone: what to add to the list so
  * that it may be connected to. ERR_ADDRESS: no v4 or v6 address. */
 MUST_USE enum err guard_range_of(const struct sockaddr *to,

@@ -309,19 +309,6 @@ TEST(the_scope_of_an_address_changes_nothing)
     CHECK(guard_judge(&g, &a.any, NULL) == OK);
 }
 
-/* An address of any alignment, as it may lie in somebody's buffer. */
-TEST(the_address_may_lie_anywhere)
-{
-    union any a = at("::1", 80);
-    char bytes[sizeof(a) + 1];
-    const char *kind;
-
-    memcpy(bytes + 1, &a, sizeof(a));
-    CHECK(guard_judge(&(struct guard){0}, (void *)(bytes + 1), &kind) ==
-          ERR_ADDRESS);
-    CHECK_STR(str_of(kind), "loopback");
-}
-
 /* The list. */
 
 TEST(the_list_opens_what_it_says_and_no_more)
@@ -392,6 +379,25 @@ TEST(the_list_opens_what_it_says_and_no_more)
             T_FAIL("%s: %s", rows[i].range, why.text);
         if ((guard_judge(&g, &a.any, NULL) == OK) != rows[i].is_open)
             T_FAIL("%s and %s", rows[i].range, rows[i].addr);
+    }
+}
+
+TEST(a_range_of_everything_is_known_as_such)
+{
+    static const struct {
+        const char *text;
+        bool is_all;
+    } rows[] = {
+        {"0.0.0.0/0", true},  {"::/0", true},         {"0.0.0.0/0:80", true},
+        {"0.0.0.0/1", false}, {"128.0.0.0/1", false}, {"::/1", false},
+        {"::/96", false},     {"127.0.0.1", false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct guard_range r;
+
+        CHECK(guard_range_read(str_of(rows[i].text), &r, NULL) == OK);
+        CHECK(guard_range_is_all(&r) == rows[i].is_all);
     }
 }
 

@@ -3,11 +3,10 @@
  * no folder made, no lock taken, and the address is let go at once. Questions
  * about settings are not asked while the configuration is wrong, since the
  * answers would be about something else. */
-#include "cli/cli.h"
+#include "cli/finding.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,16 +18,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "certs.h"
+#include "cli/reach.h"
 #include "server.h"
 #include "store/store.h"
-
-enum mark { GOOD, DOUBTFUL, BAD };
-
-struct finding {
-    enum mark mark;
-    char text[sizeof(struct why)];
-    char advice[320]; /* what to do; empty when nothing is, or text says it */
-};
 
 struct doctor {
     struct config *config; /* NULL when it is not valid */
@@ -36,29 +28,12 @@ struct doctor {
     bool is_running; /* somebody holds the data folder */
 };
 
-const struct arg_option cli_doctor_options[] = {CLI_SOURCE_OPTIONS, {0}};
-
-static void found(struct finding *f, enum mark mark, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
-static void found(struct finding *f, enum mark mark, const char *fmt, ...)
-{
-    va_list ap;
-
-    f->mark = mark;
-    va_start(ap, fmt);
-    vsnprintf(f->text, sizeof(f->text), fmt, ap);
-    va_end(ap);
-}
-
-static void advise(struct finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void advise(struct finding *f, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(f->advice, sizeof(f->advice), fmt, ap);
-    va_end(ap);
-}
+const struct arg_option cli_doctor_options[] = {
+    CLI_SOURCE_OPTIONS,
+    {"reach", "URL", "would the server connect to this, if an agent said so?",
+     false},
+    {0},
+};
 
 static void look_at_version(struct doctor *d, struct finding *f)
 {
@@ -278,6 +253,33 @@ static void look_at_files(struct doctor *d, struct finding *f)
            (unsigned long long)need, (unsigned long long)need);
 }
 
+/* What agents may name. Whether a file of certificates is one is for whoever
+ * reads it; that it is there can be said here. */
+static void look_at_outgoing(struct doctor *d, struct finding *f)
+{
+    const struct config_ranges *allow = &d->config->outgoing.allow;
+    const char *ca_file = d->config->outgoing.ca_file.p;
+    const char *proxy = d->config->outgoing.proxy.p;
+
+    found(f, GOOD, "public addresses%s",
+          *proxy ? ", through a proxy" : " only");
+    if (allow->n)
+        found(f, GOOD, "public addresses and %zu range%s%s", allow->n,
+              allow->n == 1 ? "" : "s", *proxy ? ", through a proxy" : "");
+    for (size_t i = 0; i < allow->n; i++)
+        if (guard_range_is_all(&allow->list[i])) {
+            found(f, DOUBTFUL,
+                  "outgoing.allow opens every address, this machine and its "
+                  "network included");
+            advise(f, "list what is needed; signalbox doctor --reach URL says "
+                      "what that is");
+        }
+    if (*ca_file && access(ca_file, R_OK) < 0) {
+        found(f, DOUBTFUL, "cannot read %s: %s", ca_file, strerror(errno));
+        advise(f, "outgoing.caFile names a file of certificates in PEM form");
+    }
+}
+
 static void look_at_clock(struct doctor *d, struct finding *f)
 {
     /* The year this was written, and one that is far enough away. */
@@ -324,46 +326,24 @@ static const struct {
     void (*look)(struct doctor *d, struct finding *f);
     bool needs_config;
 } looks[] = {
-    {"version", look_at_version, false}, {"libraries", look_at_libs, false},
-    {"clock", look_at_clock, false},     {"config", look_at_config, false},
-    {"data", look_at_data, true},        {"database", look_at_database, true},
-    {"disk", look_at_disk, true},        {"address", look_at_address, true},
-    {"tls", look_at_tls, true},          {"files", look_at_files, true},
+    {"version", look_at_version, false},  {"libraries", look_at_libs, false},
+    {"clock", look_at_clock, false},      {"config", look_at_config, false},
+    {"data", look_at_data, true},         {"database", look_at_database, true},
+    {"disk", look_at_disk, true},         {"address", look_at_address, true},
+    {"tls", look_at_tls, true},           {"files", look_at_files, true},
+    {"outgoing", look_at_outgoing, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };
 
 /* Showing them. */
 
-static void show(struct cli *c, const char *name, const struct finding *f)
-{
-    static const struct {
-        struct str unicode, plain;
-        enum colour colour;
-    } marks[] = {
-        [GOOD] = {{"\u2713", 3}, {"ok  ", 4}, GREEN},
-        [DOUBTFUL] = {{"!", 1}, {"warn", 4}, YELLOW},
-        [BAD] = {{"\u2717", 3}, {"FAIL", 4}, RED},
-    };
-    unsigned indent = (c->unicode ? 1 : 4) + 1 + 10;
-
-    cli_coloured(c, marks[f->mark].colour,
-                 c->unicode ? marks[f->mark].unicode : marks[f->mark].plain);
-    buf_addf(&c->out, " %-10s", name);
-    cli_wrapped(c, indent, indent, str_of(f->text));
-    if (!f->advice[0])
-        return;
-    buf_addf(&c->out, "%*s%s ", (int)indent, "", c->unicode ? "\u2192" : "->");
-    cli_wrapped(c, indent + (c->unicode ? 2 : 3), indent + (c->unicode ? 2 : 3),
-                str_of(f->advice));
-}
-
 static void show_all(struct cli *c, const struct finding *all)
 {
     unsigned n_bad = 0, n_doubtful = 0;
 
     for (size_t i = 0; i < N_LOOKS; i++) {
-        show(c, looks[i].name, &all[i]);
+        finding_show(c, looks[i].name, &all[i]);
         n_bad += all[i].mark == BAD;
         n_doubtful += all[i].mark == DOUBTFUL;
     }
@@ -380,7 +360,6 @@ static void show_all(struct cli *c, const struct finding *all)
 
 static void show_as_json(struct cli *c, const struct finding *all, bool is_ok)
 {
-    static const char *const marks[] = {"ok", "warning", "failed"};
     struct json_out o = json_out(&c->out);
 
     json_open(&o, '{');
@@ -388,18 +367,8 @@ static void show_as_json(struct cli *c, const struct finding *all, bool is_ok)
     json_put_bool(&o, is_ok);
     json_key(&o, STR("checks"));
     json_open(&o, '[');
-    for (size_t i = 0; i < N_LOOKS; i++) {
-        json_open(&o, '{');
-        json_key(&o, STR("name"));
-        json_put_str(&o, str_of(looks[i].name));
-        json_key(&o, STR("status"));
-        json_put_str(&o, str_of(marks[all[i].mark]));
-        json_key(&o, STR("message"));
-        json_put_str(&o, str_of(all[i].text));
-        json_key(&o, STR("advice"));
-        json_put_str(&o, str_of(all[i].advice));
-        json_close(&o, '}');
-    }
+    for (size_t i = 0; i < N_LOOKS; i++)
+        finding_put(&o, looks[i].name, &all[i]);
     json_close(&o, ']');
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
@@ -413,6 +382,8 @@ enum exit_status cli_doctor(struct cli *c)
     enum exit_status status = EXIT_DONE;
     struct doctor d = {.report = &report};
 
+    if (args_has(&c->args, "reach"))
+        return cli_reach(c, args_get(&c->args, "reach"));
     if (!cli_source(c, &src, &status))
         return status;
     d.config = config_load(&src, &report);

@@ -121,8 +121,15 @@ static void unknown(struct load *l, const struct setting_table *t,
 static void wrong_value(struct load *l, const struct setting *s,
                         struct place at, const struct json *v)
 {
+    struct why why;
     struct buf allowed;
 
+    if (s->explain && v->type == JSON_STR && v->s.n) {
+        s->explain(v->s, &why);
+        report_error(&l->report, at, "%s: %s", shown(at, str_of(s->path)).text,
+                     why.text);
+        return;
+    }
     buf_init(&allowed, REPORT_WORDS_BYTES);
     s->type->allowed(s, &allowed);
     report_error(&l->report, at, "%s must be %.*s, not %s",

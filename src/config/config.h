@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "model/agent.h"
@@ -23,6 +24,12 @@
 /* A setting that is a list of strings. */
 struct config_strs {
     const struct str *list;
+    size_t n;
+};
+
+/* One that is a list of addresses and networks. */
+struct config_ranges {
+    const struct guard_range *list;
     size_t n;
 };
 
@@ -84,6 +91,18 @@ struct config {
         int64_t timeout_ms;
         int64_t close_timeout_ms;
     } ws;
+
+    struct {
+        struct config_ranges allow; /* what base/guard.h lets through */
+        struct str proxy;           /* "http://proxy:3128"; empty: none */
+        struct str ca_file;         /* empty: those of the system alone */
+        int64_t max_open;
+        int64_t max_per_host;
+        int64_t max_kept;
+        int64_t connect_timeout_ms;
+        int64_t max_header_bytes;
+        int64_t max_body_bytes;
+    } outgoing;
 
     struct {
         int64_t max_unfinished;

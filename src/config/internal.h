@@ -2,9 +2,9 @@
 #define CONFIG_INTERNAL_H
 
 /* What the files of config share and nobody else sees: the rows (table.c), how
- * each type of value is read, compared and written (types.c), how a value gets
- * from where it is written to its field (apply.c), and the words for what is
- * wrong (report.c). */
+ * each type of value is read, compared and written (types.c, reach.c), how a
+ * value gets from where it is written to its field (apply.c), and the words for
+ * what is wrong (report.c). */
 
 #include "base/json.h"
 #include "config/config.h"
@@ -29,7 +29,7 @@ struct setting_type {
 
 extern const struct setting_type type_bool, type_int, type_enum, type_folder,
     type_file, type_address, type_name, type_url, type_title, type_host,
-    type_origin, type_list;
+    type_origin, type_range, type_proxy, type_list;
 
 struct setting_table;
 
@@ -52,6 +52,17 @@ struct setting_list {
 
 struct setting_list setting_list_get(const void *field);
 
+/* As struct setting has it. */
+void setting_explain_range(struct str text, struct why *why);
+void setting_explain_proxy(struct str text, struct why *why);
+
+/* For every type whose field is a struct str. */
+enum err setting_str_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field);
+bool setting_str_is_same(const struct setting *s, const void *a, const void *b);
+void setting_str_write(const struct setting *s, struct json_out *o,
+                       const void *field);
+
 /* One row. Everything is constant. */
 struct setting {
     const char *path; /* "http.maxBodyBytes" */
@@ -65,6 +76,9 @@ struct setting {
     const struct setting_elements *elements; /* lists */
     const char *flag;                        /* a flag of its own, "--listen" */
     bool needs_restart;
+    /* What is wrong with a string that was not read, in better words than what
+     * would have been right; NULL: there are none. */
+    void (*explain)(struct str text, struct why *why);
     const char *what; /* a sentence */
 };
 

@@ -89,6 +89,17 @@ static const struct setting_elements origin_elements = {
     .is_plain = true,
 };
 
+static const struct setting range_row = {"", .type = &type_range,
+                                         .explain = setting_explain_range};
+static const struct setting_table range_table = {&range_row, 1};
+
+static const struct setting_elements range_elements = {
+    .table = &range_table,
+    .bytes = sizeof(struct guard_range),
+    .max = 100, /* looked through for every connection */
+    .is_plain = true,
+};
+
 /* setting_list_get looks at all of them as the same. */
 #define IS_LIST(field)                                                     \
     (sizeof(((struct config *)0)->field) == sizeof(struct setting_list) && \
@@ -98,6 +109,7 @@ _Static_assert(IS_LIST(agents), "a list like the others");
 _Static_assert(IS_LIST(tls.more), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_hosts), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_origins), "a list like the others");
+_Static_assert(IS_LIST(outgoing.allow), "a list like the others");
 
 #define AT(field) .offset = offsetof(struct config, field)
 
@@ -224,6 +236,39 @@ static const struct setting rows[] = {
     {"agents.list", AT(agents), .type = &type_list, .preset = "[]",
      .elements = &agent_elements,
      .what = "The agents that messages can be sent to."},
+
+    {"outgoing.allow", AT(outgoing.allow), .type = &type_list, .preset = "[]",
+     .elements = &range_elements,
+     .what = "Where agents may make the server connect to although it is "
+             "within: this machine, private networks and the like, which are "
+             "refused otherwise. With a port, only to that one."},
+    {"outgoing.proxy", AT(outgoing.proxy), .type = &type_proxy,
+     .explain = setting_explain_proxy, .preset = "\"\"",
+     .what = "The HTTP proxy that outgoing requests go through; empty: none, "
+             "whatever the environment says. It is the proxy that connects "
+             "then, and it must refuse what is within."},
+    {"outgoing.caFile", AT(outgoing.ca_file), .type = &type_file,
+     .preset = "\"\"",
+     .what = "Certificates (PEM) to trust beside those of the system."},
+    {"outgoing.maxOpen", AT(outgoing.max_open), .type = &type_int,
+     .preset = "256", .min = 1, .max = 100000,
+     .what = "Outgoing requests under way at once; more are refused."},
+    {"outgoing.maxPerHost", AT(outgoing.max_per_host), .type = &type_int,
+     .preset = "16", .min = 1, .max = 10000,
+     .what = "Connections to one host; more requests wait for one of them."},
+    {"outgoing.maxKept", AT(outgoing.max_kept), .type = &type_int,
+     .preset = "64", .min = 0, .max = 10000,
+     .what = "Connections that are kept open for the next request."},
+    {"outgoing.connectTimeoutMs", AT(outgoing.connect_timeout_ms),
+     .type = &type_int, .preset = "5000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long finding and reaching a host may take, TLS included."},
+    {"outgoing.maxHeaderBytes", AT(outgoing.max_header_bytes),
+     .type = &type_int, .preset = "65536", .min = KIB, .max = MIB,
+     .unit = "bytes", .what = "All header lines of an answer together."},
+    {"outgoing.maxBodyBytes", AT(outgoing.max_body_bytes), .type = &type_int,
+     .preset = "8388608", .min = 1, .max = 1024 * MIB, .unit = "bytes",
+     .what = "The largest answer."},
 
     {"tasks.maxUnfinished", AT(tasks.max_unfinished), .type = &type_int,
      .preset = "100000", .min = 1, .max = 10 * 1000 * 1000,
@@ -385,11 +430,10 @@ static const char preamble[] =
     "`signalbox check` finds what is wrong with line and column, and\n"
     "`signalbox check --print` shows what all of it comes to.\n"
     "\n"
-    "The path of a folder or a file may begin with `~/`. A relative one begins "
-    "at the\n"
-    "folder of the file it is written in, so that the same file always means\n"
-    "the same place; anywhere else, and for the default, it begins at the\n"
-    "current folder.\n"
+    "The path of a folder or file may begin with `~/`. A relative one begins\n"
+    "at the folder of the file it is written in, so that the same file always\n"
+    "means the same place; anywhere else, and for the default, it begins at\n"
+    "the current folder.\n"
     "\n"
     "Settings marked *reload* are taken over by a running server when the "
     "file\n"
@@ -404,6 +448,7 @@ static const struct {
     {"http", "`http`: limits and time-outs of connections"},
     {"ws", "`ws`: limits of every WebSocket, in and out"},
     {"agents", "`agents`: who can be given work"},
+    {"outgoing", "`outgoing`: what the server connects to"},
     {"tasks", "`tasks`: how much may wait, and how long"},
     {"retention", "`retention`: how long things are remembered"},
 };

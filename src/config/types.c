@@ -110,8 +110,8 @@ const struct setting_type type_enum = {enum_read,    int_is_same, enum_write,
 
 /* Strings: a folder, an address. */
 
-static enum err str_read(const struct setting *s, struct arena *a,
-                         const struct json *v, void *field)
+enum err setting_str_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
 {
     char *copy;
 
@@ -128,14 +128,14 @@ static enum err str_read(const struct setting *s, struct arena *a,
     return OK;
 }
 
-static bool str_is_same(const struct setting *s, const void *a, const void *b)
+bool setting_str_is_same(const struct setting *s, const void *a, const void *b)
 {
     (void)s;
     return str_eq(*(const struct str *)a, *(const struct str *)b);
 }
 
-static void str_write(const struct setting *s, struct json_out *o,
-                      const void *field)
+void setting_str_write(const struct setting *s, struct json_out *o,
+                       const void *field)
 {
     (void)s;
     json_put_str(o, *(const struct str *)field);
@@ -147,8 +147,9 @@ static void folder_allowed(const struct setting *s, struct buf *out)
     buf_addf(out, "the path of a folder, 1 to %d bytes", SETTING_STR_MAX);
 }
 
-const struct setting_type type_folder = {str_read,       str_is_same, str_write,
-                                         folder_allowed, JSON_STR,    true};
+const struct setting_type type_folder = {setting_str_read,  setting_str_is_same,
+                                         setting_str_write, folder_allowed,
+                                         JSON_STR,          true};
 
 /* Empty where the default is: there is none then. */
 
@@ -159,7 +160,7 @@ static enum err file_read(const struct setting *s, struct arena *a,
         *(struct str *)field = (struct str){"", 0};
         return OK;
     }
-    return str_read(s, a, v, field);
+    return setting_str_read(s, a, v, field);
 }
 
 static void file_allowed(const struct setting *s, struct buf *out)
@@ -168,8 +169,9 @@ static void file_allowed(const struct setting *s, struct buf *out)
              s->preset ? ", or \"\" for none" : "");
 }
 
-const struct setting_type type_file = {file_read,    str_is_same, str_write,
-                                       file_allowed, JSON_STR,    true};
+const struct setting_type type_file = {file_read,         setting_str_is_same,
+                                       setting_str_write, file_allowed,
+                                       JSON_STR,          true};
 
 /* Empty where nobody is to connect. */
 
@@ -184,7 +186,7 @@ static enum err address_read(const struct setting *s, struct arena *a,
     }
     if (v->type != JSON_STR || addr_parse(v->s, &addr) != OK)
         return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
+    return setting_str_read(s, a, v, field);
 }
 
 static void address_allowed(const struct setting *s, struct buf *out)
@@ -196,7 +198,9 @@ static void address_allowed(const struct setting *s, struct buf *out)
 }
 
 const struct setting_type type_address = {
-    address_read, str_is_same, str_write, address_allowed, JSON_STR, false};
+    address_read,      setting_str_is_same,
+    setting_str_write, address_allowed,
+    JSON_STR,          false};
 
 /* A name like an agent's. */
 
@@ -205,7 +209,7 @@ static enum err name_read(const struct setting *s, struct arena *a,
 {
     if (v->type != JSON_STR || !agent_name_is_valid(v->s))
         return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
+    return setting_str_read(s, a, v, field);
 }
 
 static void name_allowed(const struct setting *s, struct buf *out)
@@ -217,8 +221,9 @@ static void name_allowed(const struct setting *s, struct buf *out)
              AGENT_NAME_MAX);
 }
 
-const struct setting_type type_name = {name_read,    str_is_same, str_write,
-                                       name_allowed, JSON_STR,    false};
+const struct setting_type type_name = {name_read,         setting_str_is_same,
+                                       setting_str_write, name_allowed,
+                                       JSON_STR,          false};
 
 static enum err url_read(const struct setting *s, struct arena *a,
                          const struct json *v, void *field)
@@ -227,7 +232,7 @@ static enum err url_read(const struct setting *s, struct arena *a,
 
     if (v->type != JSON_STR || agent_url_read(v->s, &url) != OK)
         return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
+    return setting_str_read(s, a, v, field);
 }
 
 static void url_allowed(const struct setting *s, struct buf *out)
@@ -236,8 +241,9 @@ static void url_allowed(const struct setting *s, struct buf *out)
     buf_add_str(out, agent_url_allowed());
 }
 
-const struct setting_type type_url = {url_read,    str_is_same, str_write,
-                                      url_allowed, JSON_STR,    false};
+const struct setting_type type_url = {url_read,          setting_str_is_same,
+                                      setting_str_write, url_allowed,
+                                      JSON_STR,          false};
 
 /* A line for people; may be empty. */
 
@@ -251,7 +257,7 @@ static enum err title_read(const struct setting *s, struct arena *a,
     if (v->type != JSON_STR || v->s.n > AGENT_TITLE_MAX ||
         str_has_any_control(v->s))
         return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
+    return setting_str_read(s, a, v, field);
 }
 
 static void title_allowed(const struct setting *s, struct buf *out)
@@ -260,8 +266,9 @@ static void title_allowed(const struct setting *s, struct buf *out)
     buf_addf(out, "one line of text, up to %d bytes", AGENT_TITLE_MAX);
 }
 
-const struct setting_type type_title = {title_read,    str_is_same, str_write,
-                                        title_allowed, JSON_STR,    false};
+const struct setting_type type_title = {title_read,        setting_str_is_same,
+                                        setting_str_write, title_allowed,
+                                        JSON_STR,          false};
 
 /* What browsers put into Host and Origin. */
 
@@ -339,7 +346,7 @@ static enum err host_read(const struct setting *s, struct arena *a,
 {
     if (v->type != JSON_STR || !is_host(v->s))
         return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
+    return setting_str_read(s, a, v, field);
 }
 
 static void host_allowed(const struct setting *s, struct buf *out)
@@ -349,15 +356,16 @@ static void host_allowed(const struct setting *s, struct buf *out)
              HOST_MAX);
 }
 
-const struct setting_type type_host = {host_read,    str_is_same, str_write,
-                                       host_allowed, JSON_STR,    false};
+const struct setting_type type_host = {host_read,         setting_str_is_same,
+                                       setting_str_write, host_allowed,
+                                       JSON_STR,          false};
 
 static enum err origin_read(const struct setting *s, struct arena *a,
                             const struct json *v, void *field)
 {
     if (v->type != JSON_STR || !is_origin(v->s))
         return ERR_BAD_CONFIG;
-    return str_read(s, a, v, field);
+    return setting_str_read(s, a, v, field);
 }
 
 static void origin_allowed(const struct setting *s, struct buf *out)
@@ -369,8 +377,9 @@ static void origin_allowed(const struct setting *s, struct buf *out)
              HOST_MAX);
 }
 
-const struct setting_type type_origin = {origin_read,    str_is_same, str_write,
-                                         origin_allowed, JSON_STR,    false};
+const struct setting_type type_origin = {origin_read,       setting_str_is_same,
+                                         setting_str_write, origin_allowed,
+                                         JSON_STR,          false};
 
 /* Lists. Reading one is in apply.c: what is wrong with an element is said with
  * the element's own place. */

@@ -68,6 +68,9 @@ struct fetch_answer {
     const struct fetch_header *headers;
     size_t n_headers;
     struct str body; /* whole, where nobody took it as it came */
+    struct str peer; /* who was connected to, "192.0.2.1:443": with a proxy
+                      * that one; empty: nobody */
+    struct str tls;  /* "TLSv1.3"; empty: in plain text */
 };
 
 struct fetch_handler {
@@ -117,7 +120,8 @@ void fetch_stop(struct fetch *f, void (*done)(void *ctx), void *ctx);
 void fetch_free(struct fetch *f);
 
 struct fetch_stats {
-    int64_t open; /* requests under way */
+    int64_t open;      /* requests under way */
+    int64_t lingering; /* over, but their names are still looked up */
     int64_t started_total, refused_by_guard_total, failed_total;
     int64_t connections_total; /* made; the rest were kept ones */
     int64_t bytes_in_total;

@@ -347,9 +347,14 @@ static void block(struct conn *c)
 /* Nobody looks at what comes while we linger, so TLS need not either. */
 static ssize_t receive(struct conn *c)
 {
+    ssize_t n;
+
     if (c->tls && c->state != CONN_LINGER)
         return tls_recv(c, c->net->read_buf, READ_BYTES);
-    return recv(c->fd, c->net->read_buf, READ_BYTES, MSG_DONTWAIT);
+    n = recv(c->fd, c->net->read_buf, READ_BYTES, MSG_DONTWAIT);
+    if (n > 0)
+        c->net->stats.bytes_in_total += n;
+    return n;
 }
 
 static void read_some(struct conn *c)
@@ -371,8 +376,6 @@ static void read_some(struct conn *c)
         on_eof(c);
         return;
     }
-    if (!c->tls)
-        c->net->stats.bytes_in_total += n;
     if (c->state == CONN_DRAIN || c->state == CONN_LINGER)
         discard(c, (size_t)n);
     else
@@ -458,6 +461,7 @@ static void linger(struct conn *c)
         return;
     }
     conn_drop_input(c, c->in.n);
+    c->has_left = false;
     conn_move(c, CONN_LINGER,
               c->is_dialled ? c->net->opts.ws_close_timeout_ms : LINGER_MS);
     conn_set_reading(c, true);

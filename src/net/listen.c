@@ -162,25 +162,26 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
 
 /* Opening and closing. */
 
-static enum err say_why(struct why *why, const char *address, int error)
+static enum err say_why(struct why *why, const char *address, const char *how,
+                        int error)
 {
     switch (error) {
     case EADDRINUSE:
         return why_err(why, ERR_BUSY,
                        "address %s is in use: stop the other program or "
-                       "choose another port with --listen",
-                       address);
+                       "choose another port with %s",
+                       address, how);
     case EACCES:
         return why_err(why, ERR_NOT_ALLOWED,
                        "address %s is not allowed to this user: choose a port "
-                       "above 1023 with --listen",
-                       address);
+                       "above 1023 with %s",
+                       address, how);
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
         return why_err(why, ERR_IO,
                        "this machine has no address %s: choose one it has, or "
-                       "127.0.0.1, with --listen",
-                       address);
+                       "127.0.0.1, with %s",
+                       address, how);
     default:
         return why_err(why, ERR_IO, "cannot listen on %s: %s", address,
                        strerror(error));
@@ -306,7 +307,7 @@ enum err net_listen(struct net *n, struct str address, bool is_tls,
         int error = errno;
 
         addr_write(&a.sa.any, text);
-        return say_why(why, text, error);
+        return say_why(why, text, is_tls ? "tls.listen" : "--listen", error);
     }
     e = add_listener(n, fd, is_tls);
     if (e)

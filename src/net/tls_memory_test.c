@@ -6,7 +6,7 @@
 #include "test/lib/tls_stage.h"
 
 struct block {
-    size_t n;
+    size_t n, cost;
     bool is_server;
     _Alignas(16) char bytes[];
 };
@@ -23,21 +23,23 @@ static void *count_malloc(size_t n, const char *file, int line)
     if (!b)
         return NULL;
     /* With what the allocator itself adds. */
-    b->n = malloc_usable_size(b) - sizeof(*b) + sizeof(size_t);
+    b->n = n;
+    b->cost = malloc_usable_size(b) - sizeof(*b) + sizeof(size_t);
     b->is_server = is_server_turn;
-    server_bytes += b->is_server ? (int64_t)b->n : 0;
+    server_bytes += b->is_server ? (int64_t)b->cost : 0;
     return b->bytes;
 }
 
 static void count_free(void *p, const char *file, int line)
 {
-    struct block *b = LIST_OF(p, struct block, bytes);
+    struct block *b;
 
     (void)file;
     (void)line;
     if (!p)
         return;
-    server_bytes -= b->is_server ? (int64_t)b->n : 0;
+    b = LIST_OF(p, struct block, bytes);
+    server_bytes -= b->is_server ? (int64_t)b->cost : 0;
     free(b);
 }
 

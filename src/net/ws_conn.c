@@ -21,8 +21,6 @@
 
 #include <assert.h>
 
-#include "base/fault.h"
-
 enum {
     FRAME_ROOM_BYTES = WS_HEAD_BYTES + WS_CONTROL_BYTES,
     ACCEPT_ROOM_BYTES = 200, /* the answer to a handshake, all but names */
@@ -33,9 +31,12 @@ static bool is_speaking(const struct conn *c)
     return c->state == CONN_WS || c->state == CONN_WS_BYE;
 }
 
+/* Whether it is for others to be served in what is left of this turn. While
+ * all buffers are full there is no place to keep what is left over, so what was
+ * read is taken to its end. */
 static bool had_its_turn(const struct conn *c)
 {
-    return conn_has_taken(c, FRAMES_PER_TURN);
+    return conn_has_taken(c, FRAMES_PER_TURN) && !net_is_full(c->net);
 }
 
 /* Whether its messages are wanted now. */
@@ -50,7 +51,7 @@ static bool takes_frames(const struct conn *c)
     return is_due(c) && !c->is_lost && !had_its_turn(c);
 }
 
-/* Over a connection that was silent; each read begins anew. */
+/* How long it may be silent; each read begins anew. */
 static void await_bytes(struct conn *c)
 {
     c->ws.is_pinged = false;

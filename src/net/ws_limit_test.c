@@ -388,10 +388,10 @@ TEST(while_all_buffers_are_full_half_messages_are_refused)
     ws_open(&w, &whole);
     fill_up(&w, &slow);
     buf_init(&b, 8192); /* who reads is served as ever, also many at once */
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < FRAMES_PER_TURN + 20; i++)
         frame_add(&b, 0x81, STR("whole"));
     say_n(whole.fd, b.p, b.n);
-    WS_UNTIL(&w, &whole, whole.n_frames == 20);
+    WS_UNTIL(&w, &whole, whole.n_frames == FRAMES_PER_TURN + 20);
     frame_say(&half, 0x01, STR("hal"));
     WS_UNTIL(&w, &half, half.raw.is_eof);
     CHECK(ws_has(&half, "close 1013["));

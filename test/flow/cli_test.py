@@ -372,7 +372,7 @@ class Doctor(Cli):
         self.assertTrue(ok, checks)
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
-            "disk", "address", "files"])
+            "disk", "address", "tls", "files", "outgoing"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 
@@ -436,6 +436,21 @@ class Doctor(Cli):
         self.assertIn(f"process {server.process.pid}",
                       checks["data"]["message"])
         self.assertEqual(checks["address"]["status"], "warning")
+
+    def test_what_agents_may_reach(self):
+        def outgoing(*sets):
+            args = [a for s in sets for a in ("--set", "outgoing." + s)]
+            c = self.checks("--listen", "127.0.0.1:0", *args)[1]["outgoing"]
+            return c["status"], c["message"]
+        self.assertEqual(outgoing(), ("ok", "public addresses only"))
+        self.assertEqual(outgoing('allow=["10.0.0.0/8"]'),
+                         ("ok", "public addresses and 1 range"))
+        self.assertEqual(
+            outgoing('allow=["[::1]","10.0.0.0/8"]', "proxy=http://p:3128"),
+            ("ok", "public addresses and 2 ranges, through a proxy"))
+        self.assertEqual(outgoing('allow=["0.0.0.0/0"]')[0], "warning")
+        self.assertEqual(outgoing("caFile=nowhere.pem"), (
+            "warning", "cannot read nowhere.pem: No such file or directory"))
 
     def test_too_few_files(self):
         def lower():

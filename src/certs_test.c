@@ -1,0 +1,173 @@
+/* Certificates whose files change under a running server, with its clock in
+ * our hands. */
+#include "certs.h"
+#include "test/lib/tls_stage.h"
+
+struct scene {
+    struct stage s;
+    struct tls_folder f;
+    struct config *config;
+    struct certs certs;
+    char log_path[128];
+};
+
+static struct config *config_of(const struct tls_folder *f, bool is_on)
+{
+    static struct config_report report;
+    char text[1024];
+
+    snprintf(text, sizeof(text),
+             "{\"tls\": {\"listen\": \"%s\", \"certFile\": \"%s\", "
+             "\"keyFile\": \"%s\", \"more\": [{\"certFile\": \"%s\", "
+             "\"keyFile\": \"%s\"}]}}",
+             is_on ? "0.0.0.0:0" : "", f->cert[0], f->key[0], f->cert[1],
+             f->key[1]);
+    return config_load_text("t", str_of(text), &(struct config_source){0},
+                            &report);
+}
+
+static void scene_init(struct scene *sc)
+{
+    struct why why;
+
+    tls_stage_init(&sc->s, &sc->f, test_opts());
+    folder_put(&sc->f, 1, &sc->s, (struct cert_wish){.san = "DNS:b.example"});
+    snprintf(sc->log_path, sizeof(sc->log_path), "%s/log", sc->f.path);
+    close(sc->s.log.fd);
+    sc->s.log.fd = open(sc->log_path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+    sc->config = config_of(&sc->f, true);
+    sc->certs = (struct certs){
+        .loop = &sc->s.loop, .log = &sc->s.log, .net = sc->s.net};
+    CHECK(sc->config && certs_start(&sc->certs, sc->config, &why) == OK);
+}
+
+static void scene_fini(struct scene *sc)
+{
+    certs_stop(&sc->certs);
+    config_free(sc->config);
+    tls_stage_fini(&sc->s, &sc->f);
+}
+
+/* How often the log has it. */
+static int said(struct scene *sc, const char *words)
+{
+    static char text[1 << 20];
+    FILE *in = fopen(sc->log_path, "r");
+    int n = 0;
+
+    CHECK(in);
+    text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
+    fclose(in);
+    for (const char *p = text; (p = strstr(p, words)); p++)
+        n++;
+    return n;
+}
+
+static int64_t days_left(const struct scene *sc)
+{
+    return (net_stats(sc->s.net).tls_cert_ends_s - sc->s.time.wall_ms / 1000 +
+            3600) /
+           DAY_S;
+}
+
+TEST(a_file_that_changes_is_taken_up_within_ten_seconds)
+{
+    struct scene sc;
+
+    scene_init(&sc);
+    CHECK(days_left(&sc) == 90);
+    folder_put(&sc.f, 0, &sc.s, (struct cert_wish){.ends_s = 60 * DAY_S});
+    later(&sc.s, 9999);
+    CHECK(days_left(&sc) == 90);
+    later(&sc.s, 1);
+    CHECK(days_left(&sc) == 60 && said(&sc, "certificates_renewed") == 1);
+    folder_put(&sc.f, 1, &sc.s,
+               (struct cert_wish){.san = "DNS:b", .ends_s = 30 * DAY_S});
+    later(&sc.s, 10000);
+    CHECK(days_left(&sc) == 30 && said(&sc, "certificates_renewed") == 2);
+    for (int i = 0; i < 20; i++)
+        later(&sc.s, 10000);
+    CHECK(said(&sc, "certificates_renewed") == 2);
+    scene_fini(&sc);
+}
+
+TEST(a_bad_file_is_said_once_and_tried_until_it_is_good)
+{
+    struct scene sc;
+
+    scene_init(&sc);
+    folder_put(&sc.f, 0, &sc.s, (struct cert_wish){.begins_s = 100});
+    for (int i = 0; i < 9; i++)
+        later(&sc.s, 10000);
+    CHECK(said(&sc, "certificates_not_renewed") == 1);
+    CHECK(said(&sc, "is not valid before") == 1);
+    CHECK(said(&sc, "certificates_renewed") == 0);
+    check_tls_alive(&sc.s);
+    later(&sc.s, 10000); /* nothing changed but the time */
+    CHECK(said(&sc, "certificates_renewed") == 1);
+    CHECK(unlink(sc.f.key[0]) == 0);
+    later(&sc.s, 10000);
+    later(&sc.s, 10000);
+    CHECK(said(&sc, "No such file") == 1);
+    check_tls_alive(&sc.s);
+    scene_fini(&sc);
+}
+
+TEST(an_end_that_comes_near_is_warned_of_every_day)
+{
+    struct scene sc;
+
+    scene_init(&sc);
+    for (int i = 0; i < 76; i++)
+        later(&sc.s, 1000LL * DAY_S);
+    CHECK(said(&sc, "certificate_ends_soon") == 0);
+    for (int i = 0; i < 3; i++)
+        later(&sc.s, 1000LL * DAY_S);
+    CHECK(said(&sc, "certificate_ends_soon") == 3);
+    for (int i = 0; i < 3; i++)
+        later(&sc.s, 3600LL * 1000);
+    CHECK(said(&sc, "certificate_ends_soon") == 3);
+    scene_fini(&sc);
+}
+
+TEST(a_configuration_with_a_bad_file_changes_nothing)
+{
+    char setting[32] = "";
+    struct why why = {""};
+    struct config *bad;
+    struct scene sc;
+    int64_t ends_s;
+
+    scene_init(&sc);
+    CHECK(certs_check(sc.config, sc.s.time.wall_ms, &ends_s, setting, &why) ==
+          OK);
+    CHECK(ends_s == net_stats(sc.s.net).tls_cert_ends_s && !setting[0]);
+    snprintf(sc.f.cert[1], sizeof(sc.f.cert[1]), "/none");
+    bad = config_of(&sc.f, true);
+    CHECK(certs_check(bad, sc.s.time.wall_ms, &ends_s, setting, &why) ==
+          ERR_IO);
+    CHECK(strcmp(setting, "tls.more[0]") == 0 && strstr(why.text, "/none"));
+    CHECK(certs_start(&sc.certs, bad, &why) == ERR_IO);
+    config_free(bad);
+    later(&sc.s, 10000); /* looks at those before, and finds them well */
+    CHECK(said(&sc, "not_renewed") == 0);
+    check_tls_alive(&sc.s);
+    scene_fini(&sc);
+}
+
+TEST(without_tls_there_is_nothing_to_look_at)
+{
+    struct net_cert files[CERTS_MAX];
+    struct config *off;
+    struct scene sc;
+    struct why why;
+
+    scene_init(&sc);
+    off = config_of(&sc.f, false);
+    CHECK(certs_of(off, files) == 0 && certs_of(sc.config, files) == 2);
+    CHECK(certs_start(&sc.certs, off, &why) == OK);
+    CHECK(!timer_is_set(&sc.certs.look_again));
+    config_free(off);
+    check_tls_alive(&sc.s);
+    scene_fini(&sc);
+}

@@ -1,0 +1,455 @@
+/* reach: would this server, with its configuration, connect to a URL that an
+ * agent supplied, and what happens when it does?
+ *
+ * First the addresses of the name are judged one by one, for words that help.
+ * Then the request is made by the very room that delivers, under the same
+ * guard, since only that is the truth: a name may mean other addresses a moment
+ * later, and a redirect leads elsewhere. It ends with the head of the answer,
+ * so that a stream without end is an answer too. Of the URL no more is shown
+ * than its host: the rest may hold secrets. */
+#include "cli/reach.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/url.h"
+#include "cli/finding.h"
+#include "fetch/fetch.h"
+
+enum {
+    ADDRESSES_MAX = 16, /* that are shown; names with more are rare */
+    REDIRECTS_MAX = 5,
+    ANSWER_MS = 10 * 1000, /* from the connection to the head of the answer */
+};
+
+struct address {
+    char text[ADDR_TEXT_BYTES];
+    char range[GUARD_RANGE_BYTES]; /* that opens it, or would */
+    const char *kind;
+    bool is_allowed, is_public;
+};
+
+struct reach {
+    struct cli *cli;
+    struct config *config;
+    struct guard guard;
+    struct url url;
+    struct buf asked; /* the URL, as HTTP */
+
+    struct address addresses[ADDRESSES_MAX];
+    size_t n_addresses, n_allowed, n_left_out;
+    struct finding lookup; /* GOOD: nothing to say; BAD: it says it all */
+
+    /* What the request came to. */
+    struct loop loop;
+    struct fetch *fetch;
+    enum err e;
+    struct why why;
+    int status;
+    char peer[ADDR_TEXT_BYTES], tls[16];
+    char origin[URL_HOST_MAX + 32]; /* that answered */
+    bool is_redirected;
+};
+
+/* Addresses. */
+
+/* The range of the list that opens it; else the one that would. */
+static void name_range(const struct reach *r, const struct sockaddr *to,
+                       struct address *a)
+{
+    struct guard_range own = {.port = 0};
+
+    if (guard_range_of(to, &own) == OK)
+        guard_range_write(&own, a->range);
+    for (size_t i = 0; i < r->guard.n_allow; i++) {
+        struct guard one = {&r->guard.allow[i], 1};
+
+        if (guard_judge(&one, to, NULL) == OK) {
+            guard_range_write(one.allow, a->range);
+            return;
+        }
+    }
+}
+
+static void judge(struct reach *r, const struct sockaddr *to)
+{
+    struct address *a = &r->addresses[r->n_addresses];
+
+    if (r->n_addresses == ADDRESSES_MAX) {
+        r->n_left_out++;
+        return;
+    }
+    r->n_addresses++;
+    addr_write(to, a->text);
+    a->is_allowed = guard_judge(&r->guard, to, &a->kind) == OK;
+    a->is_public = guard_judge(&(struct guard){0}, to, NULL) == OK;
+    r->n_allowed += a->is_allowed;
+    name_range(r, to, a);
+}
+
+static void look_up(struct reach *r)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_protocol = 0};
+    struct addrinfo *all = NULL;
+    char host[URL_HOST_MAX + 1], port[8];
+    int e;
+
+    /* With a proxy, only what needs no looking up is ours to judge. */
+    if (*r->config->outgoing.proxy.p)
+        hints.ai_flags = AI_NUMERICHOST;
+    snprintf(host, sizeof(host), "%.*s", STR_ARG(r->url.host));
+    snprintf(port, sizeof(port), "%u", r->url.port);
+    e = getaddrinfo(host, port, &hints, &all);
+    if (e && !hints.ai_flags) {
+        found(&r->lookup, BAD, "%s has no address: %s", host, gai_strerror(e));
+        advise(&r->lookup, "getent ahosts %s asks the same question", host);
+    }
+    for (struct addrinfo *a = all; a && !e; a = a->ai_next)
+        judge(r, a->ai_addr);
+    if (!e)
+        freeaddrinfo(all);
+}
+
+/* The request. */
+
+static void stopped(void *ctx)
+{
+    struct reach *r = ctx;
+
+    loop_stop(&r->loop);
+}
+
+static void copy(char *to, size_t size, struct str s)
+{
+    snprintf(to, size, "%.*s", STR_ARG(s));
+}
+
+static void note_answer(struct reach *r, const struct fetch_answer *a)
+{
+    struct url u;
+
+    r->status = a->status;
+    copy(r->peer, sizeof(r->peer), a->peer);
+    copy(r->tls, sizeof(r->tls), a->tls);
+    if (url_read(a->url, &u, NULL) == OK) {
+        snprintf(r->origin, sizeof(r->origin), "%s://%.*s",
+                 u.is_tls ? "https" : "http", STR_ARG(u.authority));
+        r->is_redirected = !str_eq(a->url, buf_str(&r->asked));
+    }
+}
+
+static void on_head(void *ctx, uint64_t id, const struct fetch_answer *a)
+{
+    struct reach *r = ctx;
+
+    note_answer(r, a);
+    fetch_cancel(r->fetch, id);
+    fetch_stop(r->fetch, stopped, r);
+}
+
+static void on_done(void *ctx, uint64_t id, enum err e,
+                    const struct fetch_answer *a, const struct why *why)
+{
+    struct reach *r = ctx;
+
+    (void)id;
+    note_answer(r, a);
+    r->e = e;
+    r->why = *why;
+    fetch_stop(r->fetch, stopped, r);
+}
+
+/* One of a WebSocket is asked as HTTP: the way there is the same. The fragment
+ * is for browsers. */
+static void put_url(struct reach *r)
+{
+    buf_init(&r->asked, URL_BYTES_MAX + 8);
+    buf_add_str(&r->asked, r->url.is_tls ? STR("https://") : STR("http://"));
+    buf_add_str(&r->asked, r->url.authority);
+    buf_add_str(&r->asked, r->url.target);
+}
+
+static enum err start(struct reach *r, struct log *log)
+{
+    static const struct fetch_handler handler = {.on_head = on_head,
+                                                 .on_done = on_done};
+    const struct config *c = r->config;
+    struct fetch_opts opts = {
+        .guard = r->guard,
+        .proxy = c->outgoing.proxy.p,
+        .ca_file = c->outgoing.ca_file.p,
+        .max_open = 1,
+        .max_per_host = 1,
+        .max_kept = 0,
+        .connect_timeout_ms = c->outgoing.connect_timeout_ms,
+        .max_header_bytes = (size_t)c->outgoing.max_header_bytes,
+    };
+    struct fetch_request rq = {
+        .method = STR("GET"),
+        .url = buf_str(&r->asked),
+        .max_redirects = REDIRECTS_MAX,
+        .timeout_ms = c->outgoing.connect_timeout_ms + ANSWER_MS,
+        .max_body_bytes = (size_t)c->outgoing.max_body_bytes,
+    };
+    uint64_t id;
+    enum err e;
+
+    r->fetch = fetch_new(&r->loop, log, &opts, &r->why);
+    if (!r->fetch)
+        return ERR_BAD_CONFIG;
+    e = fetch_start(r->fetch, &rq, &handler, r, &id, &r->why);
+    if (e)
+        fetch_stop(r->fetch, stopped, r);
+    return e;
+}
+
+static void ask(struct reach *r)
+{
+    struct log log;
+
+    log_init(&log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, clock_system());
+    if (loop_init(&r->loop, clock_system())) {
+        r->e = why_err(&r->why, ERR_NOMEM, "out of memory");
+        return;
+    }
+    r->e = start(r, &log);
+    if (r->fetch)
+        loop_run(&r->loop);
+    fetch_free(r->fetch);
+    loop_fini(&r->loop);
+}
+
+/* What it comes to. */
+
+static enum exit_status status_of(const struct reach *r)
+{
+    switch ((int)r->e) {
+    case OK: return EXIT_DONE;
+    case ERR_ADDRESS: return EXIT_REFUSED;
+    case ERR_UNREACHABLE:
+    case ERR_TIMEOUT: return EXIT_UNREACHABLE;
+    case ERR_BAD_CONFIG: return EXIT_USAGE;
+    default: return EXIT_FAILED;
+    }
+}
+
+static void find_address(const struct reach *r, const struct address *a,
+                         struct finding *f)
+{
+    if (a->is_public) {
+        found(f, GOOD, "%s (public) may be connected to", a->text);
+    } else if (a->is_allowed) {
+        found(f, GOOD, "%s (%s) may be connected to: outgoing.allow has %s",
+              a->text, a->kind, a->range);
+    } else {
+        found(f, r->n_allowed ? DOUBTFUL : BAD, "%s (%s) is not connected to",
+              a->text, a->kind);
+        advise(f, "add \"%s\" to outgoing.allow to open it", a->range);
+    }
+}
+
+static void find_proxy(const struct reach *r, struct finding *f)
+{
+    found(f, GOOD, "%s connects in our place", r->config->outgoing.proxy.p);
+    advise(f, "see to it that it refuses what agents must not reach");
+}
+
+static void find_answer(const struct reach *r, struct finding *f)
+{
+    char after[sizeof(r->origin) + 32] = "";
+
+    if (r->is_redirected)
+        snprintf(after, sizeof(after), " after a redirect to %s", r->origin);
+    found(f, r->status >= 500 ? DOUBTFUL : GOOD,
+          "%s%s answered with status %d%s, %s%s", r->peer,
+          *r->config->outgoing.proxy.p ? " (the proxy)" : "", r->status, after,
+          r->tls[0] ? "under " : "in plain text", r->tls);
+}
+
+static void find_request(const struct reach *r, struct finding *f)
+{
+    if (!r->e) {
+        find_answer(r, f);
+        return;
+    }
+    found(f, BAD, "%s%s", r->is_redirected ? "after a redirect: " : "",
+          r->why.text);
+    if (r->e == ERR_UNREACHABLE && strcasestr(r->why.text, "certificate"))
+        advise(f, "if it is one of your own, name the file of its authority "
+                  "as outgoing.caFile");
+    else if (r->e == ERR_TIMEOUT)
+        advise(f, "a firewall on the way may swallow it; "
+                  "outgoing.connectTimeoutMs says how long to try");
+}
+
+static const char *const verdicts[] = {
+    [EXIT_DONE] = "reachable",          [EXIT_FAILED] = "failed",
+    [EXIT_USAGE] = "bad_config",        [EXIT_REFUSED] = "refused",
+    [EXIT_UNREACHABLE] = "unreachable",
+};
+
+/* The last line, its first word in a colour. */
+static void close_with(struct cli *c, enum exit_status status)
+{
+    static const struct {
+        enum colour colour;
+        const char *word, *rest;
+    } lines[] = {
+        [EXIT_DONE] = {GREEN, "reachable",
+                       ": the server connects there for an agent"},
+        [EXIT_FAILED] = {RED, "of no use",
+                         ": what answers does not do it well"},
+        [EXIT_USAGE] = {RED, "not asked",
+                        ": the configuration must be put right"},
+        [EXIT_REFUSED] = {RED, "refused",
+                          ": the server does not connect there for an agent"},
+        [EXIT_UNREACHABLE] = {RED, "unreachable",
+                              ": there is no connection to be had"},
+    };
+
+    buf_add_char(&c->out, '\n');
+    cli_coloured(c, lines[status].colour, str_of(lines[status].word));
+    buf_addf(&c->out, "%s\n", lines[status].rest);
+}
+
+static void show(struct reach *r, enum exit_status status)
+{
+    struct cli *c = r->cli;
+    struct finding f = {GOOD, "", ""};
+
+    found(&f, GOOD, "%.*s to %.*s, port %u", STR_ARG(r->url.scheme),
+          STR_ARG(r->url.host), r->url.port);
+    finding_show(c, "url", &f);
+    if (r->lookup.mark != GOOD)
+        finding_show(c, "address", &r->lookup);
+    for (size_t i = 0; i < r->n_addresses; i++) {
+        f.advice[0] = '\0';
+        find_address(r, &r->addresses[i], &f);
+        finding_show(c, "address", &f);
+    }
+    if (r->n_left_out)
+        buf_addf(&c->out, "  and %zu more\n", r->n_left_out);
+    f.advice[0] = '\0';
+    if (*r->config->outgoing.proxy.p) {
+        find_proxy(r, &f);
+        finding_show(c, "proxy", &f);
+        f.advice[0] = '\0';
+    }
+    if (r->lookup.mark != BAD) {
+        find_request(r, &f);
+        finding_show(c, "request", &f);
+    }
+    close_with(c, status);
+}
+
+static void put_or_null(struct json_out *o, struct str key, const char *text)
+{
+    json_key(o, key);
+    if (*text)
+        json_put_str(o, str_of(text));
+    else
+        json_put_null(o);
+}
+
+static void put_addresses(struct reach *r, struct json_out *o)
+{
+    json_key(o, STR("addresses"));
+    json_open(o, '[');
+    for (size_t i = 0; i < r->n_addresses; i++) {
+        const struct address *a = &r->addresses[i];
+
+        json_open(o, '{');
+        json_key(o, STR("address"));
+        json_put_str(o, str_of(a->text));
+        json_key(o, STR("kind"));
+        json_put_str(o, str_of(a->kind));
+        json_key(o, STR("allowed"));
+        json_put_bool(o, a->is_allowed);
+        put_or_null(o, STR("range"), a->is_public ? "" : a->range);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+    json_key(o, STR("addresses_left_out"));
+    json_put_int(o, (int64_t)r->n_left_out);
+}
+
+static void show_as_json(struct reach *r, enum exit_status status)
+{
+    struct json_out o = json_out(&r->cli->out);
+    struct finding f = r->lookup;
+
+    if (f.mark != BAD) {
+        f.advice[0] = '\0';
+        find_request(r, &f);
+    }
+    json_open(&o, '{');
+    json_key(&o, STR("ok"));
+    json_put_bool(&o, status == EXIT_DONE);
+    json_key(&o, STR("verdict"));
+    json_put_str(&o, str_of(verdicts[status]));
+    json_key(&o, STR("message"));
+    json_put_str(&o, str_of(f.text));
+    put_or_null(&o, STR("advice"), f.advice);
+    put_addresses(r, &o);
+    put_or_null(&o, STR("proxy"), r->config->outgoing.proxy.p);
+    json_key(&o, STR("status"));
+    if (r->status)
+        json_put_int(&o, r->status);
+    else
+        json_put_null(&o);
+    put_or_null(&o, STR("origin"), r->status ? r->origin : "");
+    put_or_null(&o, STR("peer"), r->peer);
+    put_or_null(&o, STR("tls"), r->tls);
+    json_close(&o, '}');
+    buf_add_char(&r->cli->out, '\n');
+}
+
+static enum exit_status look(struct reach *r)
+{
+    enum exit_status status;
+
+    r->guard = (struct guard){r->config->outgoing.allow.list,
+                              r->config->outgoing.allow.n};
+    put_url(r);
+    look_up(r);
+    ask(r);
+    status = status_of(r);
+    /* libcurl knows names that not every system does: any.localhost. */
+    if (r->lookup.mark == BAD && status != EXIT_UNREACHABLE)
+        r->lookup.mark = DOUBTFUL;
+    (r->cli->json ? show_as_json : show)(r, status);
+    buf_fini(&r->asked);
+    return status;
+}
+
+enum exit_status cli_reach(struct cli *c, struct str url)
+{
+    struct reach r = {.cli = c};
+    struct config_report report;
+    struct config_source src;
+    enum exit_status status;
+    struct str first;
+    struct why why;
+
+    if (url_read(url, &r.url, &why))
+        return cli_error(c, ERR_USAGE, "%s", why.text);
+    if (!cli_source(c, &src, &status))
+        return status;
+    r.config = config_load(&src, &report);
+    if (!r.config) {
+        first = str_of(report.text);
+        first = str_cut(&first, '\n');
+        return cli_error(c, ERR_BAD_CONFIG,
+                         "%.*s: signalbox check shows all there is to mend",
+                         STR_ARG(first));
+    }
+    status = look(&r);
+    config_free(r.config);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* The types of settings that say what can be reached from here: ranges of
+ * addresses, a proxy, a file. What is wrong with one of them has words of its
+ * own, since "must be a range" tells nobody that 10.0.0.1/8 has bits beyond its
+ * prefix. */
+#include "base/url.h"
+#include "config/internal.h"
+
+/* Ranges, kept as they are used. */
+
+static enum err range_read(const struct setting *s, struct arena *a,
+                           const struct json *v, void *field)
+{
+    (void)s, (void)a;
+    if (v->type != JSON_STR || guard_range_read(v->s, field, NULL) != OK)
+        return ERR_BAD_CONFIG;
+    return OK;
+}
+
+static bool range_is_same(const struct setting *s, const void *a, const void *b)
+{
+    const struct guard_range *x = a, *y = b;
+
+    (void)s;
+    return x->prefix == y->prefix && x->port == y->port &&
+           memcmp(x->addr, y->addr, sizeof(x->addr)) == 0;
+}
+
+static void range_write(const struct setting *s, struct json_out *o,
+                        const void *field)
+{
+    char text[GUARD_RANGE_BYTES];
+
+    (void)s;
+    guard_range_write(field, text);
+    json_put_str(o, str_of(text));
+}
+
+static void range_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_add_str(out, STR("\"ADDRESS/PREFIX:PORT\" with or without the last "
+                         "two, like \"10.0.0.0/8\" or \"[::1]:8080\""));
+}
+
+void setting_explain_range(struct str text, struct why *why)
+{
+    struct guard_range unused;
+
+    if (guard_range_read(text, &unused, why) == OK)
+        why->text[0] = '\0';
+}
+
+const struct setting_type type_range = {
+    range_read, range_is_same, range_write, range_allowed, JSON_STR, false};
+
+/* A proxy, or none. */
+
+static enum err proxy_check(struct str text, struct why *why)
+{
+    struct url u;
+    enum err e = url_read(text, &u, why);
+
+    if (!e && (u.is_ws || u.is_tls))
+        e = why_err(why, ERR_SYNTAX, "a proxy is spoken to in plain http://");
+    if (!e && !str_eq(u.target, STR("/")))
+        e = why_err(why, ERR_SYNTAX,
+                    "a proxy has no path: http://HOST:PORT is all");
+    return e;
+}
+
+static enum err proxy_read(const struct setting *s, struct arena *a,
+                           const struct json *v, void *field)
+{
+    if (v->type == JSON_STR && v->s.n == 0) {
+        *(struct str *)field = (struct str){"", 0};
+        return OK;
+    }
+    if (v->type != JSON_STR || proxy_check(v->s, NULL) != OK)
+        return ERR_BAD_CONFIG;
+    return setting_str_read(s, a, v, field);
+}
+
+static void proxy_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_add_str(out, STR("\"http://HOST:PORT\" or empty"));
+}
+
+void setting_explain_proxy(struct str text, struct why *why)
+{
+    if (proxy_check(text, why) == OK)
+        why_err(why, ERR_SYNTAX, "too long");
+}
+
+const struct setting_type type_proxy = {proxy_read,        setting_str_is_same,
+                                        setting_str_write, proxy_allowed,
+                                        JSON_STR,          false};

@@ -1,0 +1,282 @@
+/* The room itself: options, ids, and what callers may ask for.
+ *
+ * Everything they ask for is only written down here; the job at the end of the
+ * turn does it. An id is a running number over a place in a table, as in
+ * net/net.c: an old one finds somebody else's number there, or nobody. */
+#include "fetch/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum { NO_SLOT = (1 << SLOT_BITS) - 1, FIRST_SLOTS = 16 };
+
+void fetch_kick(struct fetch *f)
+{
+    loop_at_end(f->loop, &f->job);
+}
+
+/* The table. */
+
+static enum err grow_slots(struct fetch *f)
+{
+    uint32_t n = f->n_slots ? f->n_slots * 2 : FIRST_SLOTS;
+    struct slot *slots;
+
+    if (n >= NO_SLOT)
+        return ERR_BUSY;
+    slots =
+        FAULT("fetch.slots") ? NULL : realloc(f->slots, n * sizeof(*f->slots));
+    if (!slots)
+        return ERR_NOMEM;
+    for (uint32_t i = f->n_slots; i < n; i++)
+        slots[i] = (struct slot){NULL, i + 1 < n ? i + 1 : NO_SLOT};
+    f->first_free = f->n_slots;
+    f->slots = slots;
+    f->n_slots = n;
+    return OK;
+}
+
+static enum err take_slot(struct fetch *f, struct request *r)
+{
+    enum err e = f->first_free == NO_SLOT ? grow_slots(f) : OK;
+
+    if (e)
+        return e;
+    r->slot = f->first_free;
+    f->first_free = f->slots[r->slot].next_free;
+    f->slots[r->slot].r = r;
+    r->id = (++f->n_ids << SLOT_BITS) | r->slot;
+    f->n_open++;
+    return OK;
+}
+
+void fetch_give_slot(struct fetch *f, struct request *r)
+{
+    if (!r->id)
+        return;
+    f->slots[r->slot] = (struct slot){NULL, f->first_free};
+    f->first_free = r->slot;
+    r->id = 0;
+    f->n_open--;
+}
+
+static struct request *find(const struct fetch *f, uint64_t id)
+{
+    uint32_t slot = (uint32_t)(id & NO_SLOT);
+    struct request *r = slot < f->n_slots ? f->slots[slot].r : NULL;
+
+    return r && r->id == id ? r : NULL;
+}
+
+/* The end of the turn. */
+
+static void settle(struct request *r)
+{
+    if (!r->id || r->cut)
+        request_finish(r, r->cut);
+    else if (!r->is_paused && r->pool)
+        /* Brings what was held back, from inside this call. */
+        curl_easy_pause(r->easy, CURLPAUSE_CONT);
+}
+
+static void drop_old_pools(struct fetch *f)
+{
+    struct list_node *i, *next;
+
+    for (i = list_first(&f->pools); i; i = next) {
+        struct pool *p = LIST_OF(i, struct pool, node);
+
+        next = list_next(&f->pools, i);
+        if (p != f->pool && !p->n_requests)
+            pool_free(p);
+    }
+}
+
+static void end_all(struct fetch *f)
+{
+    struct list_node *i;
+
+    for (size_t s = 0; s < 3; s++)
+        while ((i = list_first(&f->by_state[s]))) {
+            struct request *r = LIST_OF(i, struct request, node);
+
+            why_err(&r->why, ERR_STOPPING, "%s",
+                    err_row(ERR_STOPPING)->wording);
+            request_finish(r, ERR_STOPPING);
+        }
+}
+
+/* Once nothing is left; f may be freed in done. */
+static void stop(struct fetch *f)
+{
+    void (*done)(void *ctx) = f->done;
+
+    end_all(f);
+    f->pool = NULL;
+    drop_old_pools(f);
+    if (f->n_watches)
+        return; /* libuv gives them back and kicks us again */
+    f->done = NULL;
+    if (done)
+        done(f->done_ctx);
+}
+
+static void on_job(struct loop_job *job)
+{
+    struct fetch *f = LIST_OF(job, struct fetch, job);
+    struct list_node *i;
+    struct list todo, begun;
+
+    if (f->is_stopping) {
+        stop(f);
+        return;
+    }
+    /* What owners ask for meanwhile has its turn after this one. */
+    list_init(&todo);
+    list_init(&begun);
+    list_append_all(&todo, &f->todo);
+    while ((i = list_pop(&todo)))
+        settle(LIST_OF(i, struct request, todo));
+    list_append_all(&begun, &f->by_state[REQUEST_NEW]);
+    while ((i = list_pop(&begun))) {
+        list_append(&f->by_state[REQUEST_NEW], i);
+        request_begin(LIST_OF(i, struct request, node));
+    }
+    for (i = list_first(&f->pools); i; i = list_next(&f->pools, i))
+        pool_drive(LIST_OF(i, struct pool, node));
+    drop_old_pools(f);
+}
+
+/* What callers ask for. */
+
+enum err fetch_start(struct fetch *f, const struct fetch_request *rq,
+                     const struct fetch_handler *handler, void *ctx,
+                     uint64_t *id, struct why *why)
+{
+    struct request *r;
+    enum err e;
+
+    if (f->is_stopping)
+        return why_err(why, ERR_STOPPING, "%s", err_row(ERR_STOPPING)->wording);
+    if (f->n_open + f->n_lingering >= f->opts.max_open)
+        return why_err(why, ERR_BUSY,
+                       "%zu outgoing requests are under way, which is as many "
+                       "as may be",
+                       f->n_open);
+    e = request_new(f, rq, &r, why);
+    if (e)
+        return e;
+    r->on = *handler;
+    r->ctx = ctx;
+    e = take_slot(f, r);
+    if (e) {
+        request_free(r);
+        return why_err(why, e, "%s", err_row(e)->wording);
+    }
+    f->stats.started_total++;
+    list_append(&f->by_state[REQUEST_NEW], &r->node);
+    *id = r->id;
+    fetch_kick(f);
+    return OK;
+}
+
+void fetch_pause(struct fetch *f, uint64_t id, bool is_paused)
+{
+    struct request *r = find(f, id);
+
+    if (!r || r->is_paused == is_paused)
+        return;
+    r->is_paused = is_paused;
+    if (is_paused)
+        return; /* the next bytes are not taken: answer_body */
+    if (r->heard_ms != INT64_MAX)
+        r->heard_ms = loop_mono_ms(f->loop);
+    request_arm(r);
+    request_todo(r);
+}
+
+void fetch_cancel(struct fetch *f, uint64_t id)
+{
+    struct request *r = find(f, id);
+
+    if (!r)
+        return;
+    request_forget(r);
+    request_todo(r);
+}
+
+struct fetch_stats fetch_stats(const struct fetch *f)
+{
+    struct fetch_stats s = f->stats;
+
+    s.open = (int64_t)f->n_open;
+    s.lingering = (int64_t)f->n_lingering;
+    return s;
+}
+
+/* Life and death. */
+
+struct fetch *fetch_new(struct loop *loop, struct log *log,
+                        const struct fetch_opts *opts, struct why *why)
+{
+    struct fetch *f = FAULT("fetch.new") ? NULL : calloc(1, sizeof(*f));
+
+    if (!f || curl_global_init(CURL_GLOBAL_DEFAULT)) {
+        why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+        free(f);
+        return NULL;
+    }
+    f->loop = loop;
+    f->log = log;
+    f->first_free = NO_SLOT;
+    f->job.run = on_job;
+    list_init(&f->pools);
+    list_init(&f->todo);
+    for (size_t s = 0; s < 3; s++)
+        list_init(&f->by_state[s]);
+    if (fetch_set(f, opts, why)) {
+        fetch_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
+                   struct why *why)
+{
+    struct pool *p;
+    enum err e = pool_new(f, opts, &p, why);
+
+    if (e)
+        return e;
+    f->opts = *opts;
+    f->opts.proxy = f->opts.ca_file = NULL; /* the pool has what it needs */
+    f->pool = p;
+    fetch_kick(f); /* the old one may have nothing to wait for */
+    return OK;
+}
+
+void fetch_stop(struct fetch *f, void (*done)(void *ctx), void *ctx)
+{
+    f->is_stopping = true;
+    f->done = done;
+    f->done_ctx = ctx;
+    fetch_kick(f);
+}
+
+void fetch_free(struct fetch *f)
+{
+    if (!f)
+        return;
+    f->is_stopping = true;
+    end_all(f);
+    f->pool = NULL;
+    drop_old_pools(f);
+    assert(!f->n_watches); /* stop it first */
+    loop_not_at_end(&f->job);
+    free(f->slots);
+    free(f);
+    curl_global_cleanup();
+}

@@ -1,0 +1,303 @@
+/* Names and their look-up. getaddrinfo is this file's own: the linker prefers
+ * it to the C library's, also for libcurl's threads. So a name means what the
+ * test says, another thing the next time, or is looked up for ever. */
+#include "fetch/fetch.h"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "test/lib/fetch_stage.h"
+
+/* Answers in turn, the last one again and again. */
+struct name {
+    const char *name;
+    const char *answers[4]; /* "1.2.3.4 ::1"; NULL: no such name */
+    int n_asked;
+};
+
+static struct name names[8];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t let_go;  /* of those who look for "hangs.example" */
+static int n_hanging; /* under lock */
+
+static struct addrinfo *add(struct addrinfo *list, const char *text, int port)
+{
+    struct addrinfo *a = calloc(1, sizeof(*a) + sizeof(struct sockaddr_in6));
+    struct sockaddr_in *v4 = (struct sockaddr_in *)(a + 1);
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(a + 1);
+
+    a->ai_socktype = SOCK_STREAM;
+    a->ai_addr = (struct sockaddr *)(a + 1);
+    a->ai_next = list;
+    if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+        a->ai_family = v4->sin_family = AF_INET;
+        v4->sin_port = htons((uint16_t)port);
+        a->ai_addrlen = sizeof(*v4);
+    } else {
+        inet_pton(AF_INET6, text, &v6->sin6_addr);
+        a->ai_family = v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
+        a->ai_addrlen = sizeof(*v6);
+    }
+    return a;
+}
+
+static void hang(void)
+{
+    pthread_mutex_lock(&lock);
+    n_hanging++;
+    pthread_mutex_unlock(&lock);
+    while (sem_wait(&let_go) != 0)
+        continue;
+    pthread_mutex_lock(&lock);
+    n_hanging--;
+    pthread_mutex_unlock(&lock);
+}
+
+static int hanging(void)
+{
+    int n;
+
+    pthread_mutex_lock(&lock);
+    n = n_hanging;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+static const char *next_answer(const char *node)
+{
+    const char *answer = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < 8 && !answer; i++)
+        if (names[i].name && strcmp(names[i].name, node) == 0) {
+            int at = names[i].n_asked++;
+
+            while (at > 0 && !names[i].answers[at])
+                at--;
+            answer = names[i].answers[at];
+        }
+    pthread_mutex_unlock(&lock);
+    return answer;
+}
+
+int getaddrinfo(const char *node, const char *service,
+                const struct addrinfo *hints, struct addrinfo **res)
+{
+    struct addrinfo *list = NULL;
+    const char *answer;
+    char text[256], *at = NULL;
+
+    (void)hints;
+    if (strstr(node, "hangs.example"))
+        hang();
+    answer = next_answer(node);
+    if (!answer)
+        return EAI_NONAME;
+    snprintf(text, sizeof(text), "%s", answer);
+    for (char *word = strtok_r(text, " ", &at); word;
+         word = strtok_r(NULL, " ", &at))
+        list = add(list, word, service ? (int)strtol(service, NULL, 10) : 0);
+    *res = list; /* the last word first */
+    return 0;
+}
+
+void freeaddrinfo(struct addrinfo *a)
+{
+    while (a) {
+        struct addrinfo *next = a->ai_next;
+
+        free(a);
+        a = next;
+    }
+}
+
+static struct fetch_request to_name(const char *name, const struct peer *p)
+{
+    static char text[8][256];
+    static int at;
+    char *url = text[at++ % 8];
+
+    snprintf(url, sizeof(text[0]), "http://%s:%d/", name, p->port);
+    return request_to(url);
+}
+
+static struct told *check_error(struct stage *s, struct fetch_request rq,
+                                enum err e)
+{
+    struct told *t = ask(s, rq);
+
+    if (t->e != e)
+        T_FAIL("%.*s: error %d: %s", STR_ARG(rq.url), t->e, t->why);
+    return t;
+}
+
+TEST(a_name_is_looked_up)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+
+    names[0] = (struct name){"a.example", {"127.0.0.1"}, 0};
+    told_free(check_error(s, to_name("a.example", p), OK));
+    CHECK(names[0].n_asked == 1 && peer_heard(p, "Host: a.example:"));
+    told_free(check_error(s, to_name("none.example", p), ERR_UNREACHABLE));
+    stage_free(s);
+}
+
+TEST(a_name_that_leads_inward_is_refused)
+{
+    static const char *const inward[] = {
+        "127.0.0.1", "10.0.0.1",        "::1",     "::ffff:127.0.0.1",
+        "0.0.0.0",   "169.254.169.254", "fe80::1", "64:ff9b::7f00:1",
+        "::",        "127.0.0.1 ::1",   "fd00::2", "::7f00:1",
+    };
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+
+    stage_allow(s, NULL);
+    for (size_t i = 0; i < sizeof(inward) / sizeof(inward[0]); i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "n%zu.example", i);
+        names[0] = (struct name){name, {inward[i]}, 0};
+        told_free(check_error(s, to_name(name, p), ERR_ADDRESS));
+    }
+    CHECK(p->n_guests == 0);
+    stage_free(s);
+}
+
+/* Of a name with several addresses those that may be are tried, whichever
+ * comes first. */
+TEST(a_name_that_leads_both_ways_leads_where_it_may)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct told *t;
+
+    stage_allow(s, "127.0.0.1");
+    names[0] = (struct name){"a.example", {"10.0.0.1 127.0.0.1 ::1"}, 0};
+    names[1] = (struct name){"b.example", {"127.0.0.1 10.0.0.1"}, 0};
+    names[2] = (struct name){"c.example", {"127.0.0.2 10.0.0.1"}, 0};
+    t = check_error(s, to_name("a.example", p), OK);
+    CHECK(!t->why[0]);
+    told_free(t);
+    told_free(check_error(s, to_name("b.example", p), OK));
+    CHECK(p->n_asked == 2);
+    told_free(check_error(s, to_name("c.example", p), ERR_ADDRESS));
+    CHECK(p->n_asked == 2);
+    stage_free(s);
+}
+
+/* Rebinding: the first answer is one that may be, the second is not. Whoever
+ * looked the name up to judge it would connect to the second. */
+TEST(a_name_that_means_another_address_each_time_gains_nothing)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+
+    stage_allow(s, "127.0.0.2"); /* where nobody listens */
+    names[0] = (struct name){"a.example", {"127.0.0.2", "127.0.0.1"}, 0};
+    told_free(check_error(s, to_name("a.example", p), ERR_UNREACHABLE));
+    CHECK(names[0].n_asked == 1); /* one look-up a connection */
+    stage_allow(s, "127.0.0.2");  /* and forget what was looked up */
+    told_free(check_error(s, to_name("a.example", p), ERR_ADDRESS));
+    CHECK(names[0].n_asked == 2 && p->n_guests == 0);
+    stage_free(s);
+}
+
+/* A trusted request may have gone inward under a name, and its connection is
+ * kept under that name. */
+TEST(a_kept_connection_under_a_name_is_judged_by_its_address)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct fetch_request rq = to_name("a.example", p);
+
+    stage_allow(s, NULL);
+    names[0] = (struct name){"a.example", {"127.0.0.1", "8.8.8.8"}, 0};
+    rq.is_trusted = true;
+    told_free(check_error(s, rq, OK));
+    rq.is_trusted = false;
+    told_free(check_error(s, rq, ERR_ADDRESS));
+    CHECK(p->n_asked == 1 && p->n_guests == 1);
+    stage_free(s);
+}
+
+/* Look-ups that do not end. */
+
+static int64_t real_ms(void)
+{
+    struct clock c = clock_system();
+
+    return c.mono_ms(c.ctx);
+}
+
+/* The loop goes on while the name is looked up, the request ends when it is
+ * to, and the one look-up that goes on counts until it has ended. */
+TEST(a_look_up_that_hangs_holds_up_nobody)
+{
+    struct fetch_opts opts = test_opts();
+    struct fetch_request rq;
+    struct told *hangs, *gone, *t;
+    struct stage *s;
+    struct peer *p;
+    int64_t begun_ms;
+    uint64_t id;
+
+    opts.max_open = 3;
+    s = stage_new(opts);
+    p = peer_open(s, FINE);
+    sem_init(&let_go, 0, 0);
+    rq = to_name("hangs.example", p);
+    names[0] = (struct name){"hangs.example", {"127.0.0.1"}, 0};
+    hangs = start(s, rq, &whole);
+    gone = start(s, rq, &whole);
+    UNTIL(s, hanging() == 2);
+    told_free(check_error(s, request_to(url_at(p, "/")), OK));
+    begun_ms = real_ms();
+    fetch_cancel(s->fetch, gone->id);
+    later(s, 100 * 1000); /* connecting may take no longer */
+    CHECK(hangs->n_done && hangs->e == ERR_TIMEOUT && !gone->n_done);
+    /* Had anybody waited for the look-ups, this would not be reached. */
+    fprintf(stderr, "two look-ups left behind in %d ms\n",
+            (int)(real_ms() - begun_ms));
+    CHECK(hanging() == 2 && fetch_stats(s->fetch).lingering == 2);
+    /* They count: there is room for one more, and no second. */
+    t = start(s, request_to(url_at(p, "/")), &whole);
+    CHECK_INT(fetch_start(s->fetch, &rq, &whole, NULL, &id, NULL), ERR_BUSY);
+    UNTIL(s, t->n_done);
+    told_free(t);
+    sem_post(&let_go);
+    sem_post(&let_go);
+    UNTIL(s, fetch_stats(s->fetch).lingering == 0);
+    /* What was found in the end is not connected to. */
+    CHECK(p->n_guests == 1 && hanging() == 0);
+    told_free(hangs);
+    told_free(gone);
+    check_alive(s);
+    stage_free(s);
+}
+
+TEST(stopping_does_not_wait_for_a_look_up)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct told *gone, *t;
+
+    sem_init(&let_go, 0, 0);
+    gone = start(s, to_name("hangs.example", p), &whole);
+    t = start(s, to_name("hangs.example", p), &whole);
+    UNTIL(s, hanging() == 2);
+    fetch_cancel(s->fetch, gone->id);
+    turn(s, 3);
+    CHECK(fetch_stats(s->fetch).lingering == 1);
+    stage_free(s);
+    CHECK(t->e == ERR_STOPPING && t->n_done == 1 && hanging() == 2);
+    sem_post(&let_go);
+    sem_post(&let_go);
+    while (hanging())
+        sched_yield();
+    told_free(t);
+    told_free(gone);
+}

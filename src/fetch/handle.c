@@ -1,0 +1,359 @@
+/* A request as libcurl wants it told, and the guard.
+ *
+ * Whatever libcurl would find out by itself (the environment, .netrc, cookies,
+ * other protocols) is switched off by name, also where that is its default:
+ * defaults change. The guard is asked twice. Once when a socket is made, with
+ * the very address that it will be connected to: between the two there is no
+ * name and no text any more. And once before each request, because a kept
+ * connection has been through the first under other rules, perhaps: those of a
+ * trusted request, or of an allow-list that was longer. */
+#include "fetch/internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/addr.h"
+#include "base/fault.h"
+
+/* The guard. */
+
+static bool is_allowed(struct request *r, const struct sockaddr *to)
+{
+    char text[ADDR_TEXT_BYTES] = "";
+    const char *kind = "of no kind that is known";
+
+    if (guard_judge(&r->fetch->opts.guard, to, &kind) == OK)
+        return true;
+    if (to->sa_family == AF_INET || to->sa_family == AF_INET6)
+        addr_write(to, text);
+    r->is_refused = true;
+    why_err(&r->why, ERR_ADDRESS,
+            "%.*s leads to %s, which is %s: such addresses are not connected "
+            "to unless outgoing.allow lists them",
+            STR_ARG(r->url.authority), text, kind);
+    log_info(r->fetch->log, "fetch.refused", LOG_S("host", r->url.host),
+             LOG_C("address", text), LOG_C("kind", kind));
+    return false;
+}
+
+/* With a proxy nobody asks a socket: its address is the proxy's. */
+static bool is_judged(const struct request *r)
+{
+    return !r->is_trusted && !r->pool->proxy;
+}
+
+static void begin_to_connect(struct request *r)
+{
+    if (r->connecting_ms != INT64_MAX)
+        return;
+    r->connecting_ms = loop_mono_ms(r->fetch->loop);
+    request_arm(r);
+}
+
+static int on_lookup(void *resolver, void *reserved, void *ctx)
+{
+    struct request *r = ctx;
+
+    (void)resolver;
+    (void)reserved;
+    r->is_resolving = true;
+    begin_to_connect(r);
+    return 0;
+}
+
+static curl_socket_t on_socket(void *ctx, curlsocktype purpose,
+                               struct curl_sockaddr *to)
+{
+    struct request *r = ctx;
+
+    r->is_resolving = false;
+    if (!r->id || r->cut)
+        return CURL_SOCKET_BAD; /* nobody waits for it any more */
+    begin_to_connect(r);
+    if (purpose != CURLSOCKTYPE_IPCXN ||
+        (to->family != AF_INET && to->family != AF_INET6) ||
+        (to->socktype & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != SOCK_STREAM)
+        return CURL_SOCKET_BAD;
+    if (is_judged(r) && !is_allowed(r, &to->addr))
+        return CURL_SOCKET_BAD;
+    if (FAULT("fetch.socket")) {
+        errno = EMFILE;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                  to->protocol);
+}
+
+/* An address as libcurl writes it; false: it is none. */
+static bool read_address(const char *ip, int port, struct addr *out)
+{
+    *out = (struct addr){.len = 0};
+    if (inet_pton(AF_INET, ip, &out->sa.v4.sin_addr) == 1) {
+        out->sa.v4.sin_family = AF_INET;
+        out->sa.v4.sin_port = htons((uint16_t)port);
+        return true;
+    }
+    if (inet_pton(AF_INET6, ip, &out->sa.v6.sin6_addr) == 1) {
+        out->sa.v6.sin6_family = AF_INET6;
+        out->sa.v6.sin6_port = htons((uint16_t)port);
+        return true;
+    }
+    return false;
+}
+
+/* Who is at the other end, and how it is spoken to. */
+static void note_peer(struct request *r, const char *ip, int port)
+{
+    const struct curl_tlssessioninfo *tls = NULL;
+    struct addr a;
+
+    if (read_address(ip, port, &a))
+        addr_write(&a.sa.any, r->peer);
+    if (curl_easy_getinfo(r->easy, CURLINFO_TLS_SSL_PTR, &tls) == CURLE_OK &&
+        tls && tls->internals)
+        snprintf(r->tls, sizeof(r->tls), "%s", SSL_get_version(tls->internals));
+}
+
+/* There is a connection, new or kept, and the request is about to be sent. */
+static int on_connected(void *ctx, char *ip, char *local_ip, int port,
+                        int local_port)
+{
+    struct request *r = ctx;
+    struct addr a;
+
+    (void)local_ip;
+    (void)local_port;
+    if (!r->id || r->cut)
+        return CURL_PREREQFUNC_ABORT;
+    if (r->is_asked) {
+        /* libcurl asks again where a kept connection was closed without a
+         * word. Whether the peer did what it was asked is not for us to
+         * guess. */
+        request_cut(r, ERR_BAD_REQUEST,
+                    "%.*s closed the connection without an answer",
+                    STR_ARG(r->url.authority));
+        return CURL_PREREQFUNC_ABORT;
+    }
+    if (is_judged(r) &&
+        (!read_address(ip, port, &a) || !is_allowed(r, &a.sa.any))) {
+        r->is_refused = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    note_peer(r, ip, port);
+    r->is_refused = false; /* another address of the same name would do */
+    r->why.text[0] = '\0';
+    r->is_asked = true;
+    r->connecting_ms = INT64_MAX;
+    r->heard_ms = loop_mono_ms(r->fetch->loop);
+    request_arm(r);
+    return CURL_PREREQFUNC_OK;
+}
+
+/* Where a proxy does the connecting, what can be judged is what is written. */
+static bool is_this_machine(struct str host)
+{
+    struct str word = STR("localhost");
+
+    while (host.n && host.p[host.n - 1] == '.')
+        host.n--;
+    return host.n >= word.n &&
+           str_eq_nocase(str_sub(host, host.n - word.n, host.n), word) &&
+           (host.n == word.n || host.p[host.n - word.n - 1] == '.');
+}
+
+static enum err judge_host(struct request *r)
+{
+    char text[URL_HOST_MAX + 1];
+    struct addr a;
+
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(r->url.host));
+    if (read_address(text, r->url.port, &a))
+        return is_allowed(r, &a.sa.any) ? OK : ERR_ADDRESS;
+    if (!is_this_machine(r->url.host))
+        return OK;
+    r->is_refused = true;
+    return why_err(&r->why, ERR_ADDRESS,
+                   "%.*s is this machine, or the proxy's: it is not connected "
+                   "to",
+                   STR_ARG(r->url.authority));
+}
+
+/* Options. */
+
+static CURLcode on_tls(CURL *easy, void *tls, void *ctx)
+{
+    struct request *r = ctx;
+
+    (void)easy;
+    SSL_CTX_set1_cert_store(tls, pool_trust(r->pool));
+    return CURLE_OK;
+}
+
+static const struct {
+    CURLoption option;
+    long value;
+} fixed[] = {
+    {CURLOPT_NOSIGNAL, 1},
+    {CURLOPT_QUICK_EXIT, 1}, /* or ending waits for the look-up of a name */
+    {CURLOPT_CONNECTTIMEOUT_MS, LONGEST_LOOKUP_MS},
+    {CURLOPT_FOLLOWLOCATION, 0},
+    {CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1},
+    {CURLOPT_HTTP09_ALLOWED, 0},
+    {CURLOPT_PATH_AS_IS, 1},
+    {CURLOPT_DISALLOW_USERNAME_IN_URL, 1},
+    {CURLOPT_NETRC, CURL_NETRC_IGNORED},
+    {CURLOPT_HTTPAUTH, CURLAUTH_NONE},
+    {CURLOPT_HEADEROPT, CURLHEADER_SEPARATE},
+    {CURLOPT_SUPPRESS_CONNECT_HEADERS, 1},
+    {CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2},
+    {CURLOPT_SSL_VERIFYPEER, 1},
+    {CURLOPT_SSL_VERIFYHOST, 2},
+};
+
+static CURLcode set_world(struct request *r, const struct pool *p)
+{
+    CURL *c = r->easy;
+    CURLcode e = CURLE_OK;
+
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        if (!e)
+            e = curl_easy_setopt(c, fixed[i].option, fixed[i].value);
+    if (e || (e = curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https")) ||
+        (e = curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https")) ||
+        (e = curl_easy_setopt(c, CURLOPT_PROXY, p->proxy ? p->proxy : "")) ||
+        (e = curl_easy_setopt(c, CURLOPT_NOPROXY, p->proxy ? "" : "*")) ||
+        (e = curl_easy_setopt(c, CURLOPT_CAINFO, NULL)) ||
+        (e = curl_easy_setopt(c, CURLOPT_CAPATH, NULL)) ||
+        (e = curl_easy_setopt(c, CURLOPT_SSL_CTX_FUNCTION, on_tls)) ||
+        (e = curl_easy_setopt(c, CURLOPT_SSL_CTX_DATA, r)) ||
+        (e = curl_easy_setopt(c, CURLOPT_FORBID_REUSE,
+                              (long)(r->fetch->opts.max_kept == 0))))
+        return e;
+    return curl_easy_setopt(c, CURLOPT_USERAGENT,
+                            "signalbox/" SIGNALBOX_VERSION);
+}
+
+static CURLcode set_callbacks(struct request *r)
+{
+    CURL *c = r->easy;
+    CURLcode e;
+
+    if ((e = curl_easy_setopt(c, CURLOPT_PRIVATE, r)) ||
+        (e = curl_easy_setopt(c, CURLOPT_ERRORBUFFER, r->said)) ||
+        (e = curl_easy_setopt(c, CURLOPT_RESOLVER_START_FUNCTION, on_lookup)) ||
+        (e = curl_easy_setopt(c, CURLOPT_RESOLVER_START_DATA, r)) ||
+        (e = curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_socket)) ||
+        (e = curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, r)) ||
+        (e = curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_connected)) ||
+        (e = curl_easy_setopt(c, CURLOPT_PREREQDATA, r)) ||
+        (e = curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, answer_header)) ||
+        (e = curl_easy_setopt(c, CURLOPT_HEADERDATA, r)) ||
+        (e = curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, answer_body)) ||
+        (e = curl_easy_setopt(c, CURLOPT_WRITEDATA, r)))
+        return e;
+    return CURLE_OK;
+}
+
+/* Headers. */
+
+static bool add_line(struct request *r, struct buf *line)
+{
+    struct curl_slist *list;
+
+    buf_add_char(line, '\0');
+    list = line->over || FAULT("fetch.list")
+               ? NULL
+               : curl_slist_append(r->list, line->p);
+    buf_clear(line);
+    if (!list)
+        return false;
+    r->list = list;
+    return true;
+}
+
+static bool is_secret(const struct fetch_header *h)
+{
+    return h->is_secret || str_eq_nocase(h->name, STR("Authorization")) ||
+           str_eq_nocase(h->name, STR("Cookie")) ||
+           str_eq_nocase(h->name, STR("Proxy-Authorization"));
+}
+
+/* A name without a value takes what libcurl would have put there away. */
+static bool take_away(struct request *r, struct buf *line, const char *name)
+{
+    buf_addf(line, "%s:", name);
+    return add_line(r, line);
+}
+
+static bool add_headers(struct request *r, struct buf *line)
+{
+    bool has_type = false;
+
+    for (size_t i = 0; i < r->n_headers; i++) {
+        const struct fetch_header *h = &r->headers[i];
+
+        if (r->is_abroad && is_secret(h))
+            continue;
+        has_type = has_type || str_eq_nocase(h->name, STR("Content-Type"));
+        buf_add_str(line, h->name);
+        if (str_trim(h->value).n) {
+            buf_add(line, ": ", 2);
+            buf_add_str(line, h->value);
+        } else {
+            buf_add_char(line, ';'); /* an empty one, in libcurl's words */
+        }
+        if (!add_line(r, line))
+            return false;
+    }
+    return take_away(r, line, "Expect") &&
+           (has_type || take_away(r, line, "Content-Type"));
+}
+
+static CURLcode set_question(struct request *r)
+{
+    struct str method = str_of(r->method);
+    bool has_body = r->body_bytes || str_eq(method, STR("POST")) ||
+                    str_eq(method, STR("PUT")) || str_eq(method, STR("PATCH"));
+    CURL *c = r->easy;
+    CURLcode e;
+
+    if ((e = curl_easy_setopt(c, CURLOPT_URL, r->url_text.p)) ||
+        (e = curl_easy_setopt(c, CURLOPT_HTTPHEADER, r->list)))
+        return e;
+    if (str_eq(method, STR("HEAD")))
+        return curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+    if ((e = curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, r->method)) ||
+        !has_body)
+        return e;
+    e = curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)r->body_bytes);
+    return e ? e : curl_easy_setopt(c, CURLOPT_POSTFIELDS, r->body);
+}
+
+enum err handle_set_up(struct request *r, struct pool *p)
+{
+    struct buf line;
+    bool is_listed;
+
+    if (p->proxy && !r->is_trusted && judge_host(r))
+        return ERR_ADDRESS;
+    if (r->easy)
+        curl_easy_reset(r->easy);
+    else
+        r->easy = FAULT("fetch.easy") ? NULL : curl_easy_init();
+    if (!r->easy)
+        return ERR_NOMEM;
+    curl_slist_free_all(r->list);
+    r->list = NULL;
+    buf_init(&line, SIZE_MAX);
+    is_listed = add_headers(r, &line);
+    buf_fini(&line);
+    if (!is_listed || FAULT("fetch.options") || set_world(r, p) ||
+        set_callbacks(r) || set_question(r))
+        return ERR_NOMEM;
+    return OK;
+}
