@@ -444,7 +444,7 @@ static enum err open_net(struct server *s, struct why *why)
                               .seed = {s->seed[0], s->seed[1]},
                               .settings = calls_settings_of(s, s->config),
                           });
-    e = net_listen(s->net, s->config->listen, why);
+    e = net_listen(s->net, s->config->listen, false, why);
     if (e)
         calls_stop(&s->calls);
     return e;
