@@ -408,36 +408,36 @@ static void read_left(struct conn *c)
     read_some(c);
 }
 
-/* What waited without a byte of ours to send is not seen to by flush. */
-static void on_writable(struct conn *c)
+static void on_events(struct conn *c, int events)
 {
-    c->is_blocked = c->must_write = false;
-    if (conn_unsent_bytes(c))
-        return;
-    c->write_deadline_ms = INT64_MAX;
-    watch(c);
+    bool reads = events & UV_READABLE;
+
+    if (events & UV_WRITABLE) {
+        reads |= c->must_write;
+        c->is_blocked = c->must_write = false;
+        conn_kick(c);
+        /* What waited without a byte of ours to send, flush will not see. */
+        if (conn_unsent_bytes(c) == 0) {
+            c->write_deadline_ms = INT64_MAX;
+            watch(c);
+        }
+    }
+    if (reads && c->is_reading)
+        read_some(c);
 }
 
-/* Status is an error when the peer has reset the connection. */
+/* Status is an error when the peer has reset the connection; a handshake has
+ * words for it. */
 static void on_ready(uv_poll_t *h, int status, int events)
 {
     struct conn *c = LIST_OF(h, struct conn, poll);
-    bool had_to_write = c->must_write && events & UV_WRITABLE;
 
-    if (status < 0) {
-        conn_cut(c);
-        return;
-    }
-    if (c->state == CONN_TLS) {
+    if (c->state == CONN_TLS)
         shake(c);
-        return;
-    }
-    if (events & UV_WRITABLE) {
-        on_writable(c);
-        conn_kick(c);
-    }
-    if (c->is_reading && (events & UV_READABLE || had_to_write))
-        read_some(c);
+    else if (status >= 0)
+        on_events(c, events);
+    if (status < 0)
+        conn_cut(c);
 }
 
 /* Everything of the last reply is out: say so, and listen on for a while. The

@@ -1,121 +1,28 @@
 /* The other direction: from a URL to an open WebSocket.
  *
  *     START --> NAME --> CONNECT --> TLS --> ASK --> open
+ *              (dial_reach.c)     (tls.c)
  *
  * The connection (struct conn) is there from the start, without a socket: it
  * has the id, the one timer and the handler, so that cancelling, time-outs and
  * stopping are what they are for any other. Beside it stands struct dial with
- * what is needed only on the way. A lookup cannot be called back and a poll is
- * closed a turn late; both hold on to the dial, and find no connection in it
- * when that has gone meanwhile.
- *
- * The guard is asked about the very address that is then connected to, one by
- * one, whatever the name was. A name with an address inside and one outside
- * leads outside or nowhere.
- *
- * An address that does not answer gets its share of the time that is left, so
- * that a second one has some too. Only connecting is tried again: what goes
- * wrong after that would go wrong there as well. */
-#include "net/internal.h"
+ * what is needed only on the way. Only connecting is tried again, with the
+ * next address: what goes wrong after that would go wrong there as well. */
+#include "net/dial_internal.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
-#include <errno.h>
-#include <netdb.h>
 #include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "base/url.h"
 
 enum {
     ASK_BYTES = 64 * 1024, /* our request: a URL and headers */
-    ADDRESSES_MAX = 16,    /* of one name; more are not tried */
     KEY_RAW_BYTES = 16,
 };
-
-enum stage { START, NAME, CONNECT, TLS, ASK };
-
-struct dial {
-    struct net *net;
-    struct conn *conn; /* NULL: nobody wants to know any more */
-    int n_holders;     /* the connection, a lookup, an attempt */
-    enum stage stage;
-    enum err given_up; /* the owner did; else OK */
-    enum err e;        /* what came of the latest address, */
-    struct why why;    /* and in words */
-    int64_t timeout_ms, deadline_ms;
-
-    uv_getaddrinfo_t lookup;
-    struct addr addresses[ADDRESSES_MAX];
-    size_t n_addresses, next;
-    struct attempt *attempt;
-    const struct guard *guard;
-
-    struct buf ask;
-    char host[URL_HOST_MAX + 1];
-    uint16_t port;
-    bool is_tls;
-    char key[WS_KEY_BYTES + 1];
-    const char *ca_file; /* NULL, or behind protocol */
-    char protocol[];     /* that was asked for */
-};
-
-/* One socket on its way to one address. */
-struct attempt {
-    uv_poll_t poll;
-    struct dial *dial;
-    int fd; /* -1: somebody else's by now */
-    char text[ADDR_TEXT_BYTES];
-};
-
-static void let_go(struct dial *d)
-{
-    if (--d->n_holders)
-        return;
-    buf_fini(&d->ask);
-    free(d);
-}
-
-/* Libuv holds on to it as well. */
-static void hold(struct dial *d)
-{
-    d->n_holders++;
-    d->net->n_errands++;
-}
-
-static void let_go_errand(struct dial *d)
-{
-    struct net *n = d->net;
-
-    let_go(d);
-    n->n_errands--;
-    net_check_stopped(n);
-}
-
-static void on_attempt_closed(uv_handle_t *h)
-{
-    struct attempt *a = LIST_OF(h, struct attempt, poll);
-
-    let_go_errand(a->dial);
-    free(a);
-}
-
-static void close_attempt(struct dial *d)
-{
-    struct attempt *a = d->attempt;
-
-    if (!a)
-        return;
-    d->attempt = NULL;
-    uv_close((uv_handle_t *)&a->poll, on_attempt_closed);
-    if (a->fd >= 0)
-        close(a->fd);
-}
 
 /* The connection goes on without it, or not at all. */
 static void part(struct conn *c)
@@ -125,10 +32,8 @@ static void part(struct conn *c)
     c->ws.dial = NULL;
     d->conn = NULL;
     d->net->stats.dialling--;
-    close_attempt(d);
-    if (d->stage == NAME)
-        uv_cancel((uv_req_t *)&d->lookup);
-    let_go(d);
+    reach_stop(d);
+    dial_let_go(d);
 }
 
 static void tell_failed(struct conn *c, uint64_t id, enum err e,
@@ -147,8 +52,7 @@ static void tell_failed(struct conn *c, uint64_t id, enum err e,
     c->ws.handler->on_end(c->ws.ctx, id, &end);
 }
 
-PRINTF_LIKE(3, 4)
-static void fail(struct conn *c, enum err e, const char *fmt, ...)
+void dial_fail(struct conn *c, enum err e, const char *fmt, ...)
 {
     uint64_t id = c->id;
     char words[512];
@@ -163,12 +67,7 @@ static void fail(struct conn *c, enum err e, const char *fmt, ...)
     tell_failed(c, id, e, str_of(words));
 }
 
-/* Connecting. */
-
-static void try_next(struct conn *c);
-
-/* Every address has its share of the time; what comes after has the rest. */
-static void set_deadline(struct conn *c, size_t n_shares)
+void dial_set_deadline(struct conn *c, size_t n_shares)
 {
     struct dial *d = c->ws.dial;
     int64_t left_ms = d->deadline_ms - loop_mono_ms(c->net->loop);
@@ -183,12 +82,12 @@ static void ask(struct conn *c)
 {
     struct dial *d = c->ws.dial;
 
-    d->stage = ASK;
-    set_deadline(c, 1);
+    d->step = DIAL_ASK;
+    dial_set_deadline(c, 1);
     if (c->state == CONN_CLOSED)
         return;
     if (!conn_reserve(c, d->ask.n)) {
-        fail(c, ERR_NOMEM, "out of memory");
+        dial_fail(c, ERR_NOMEM, "out of memory");
         return;
     }
     buf_add_str(&c->out, buf_str(&d->ask));
@@ -202,192 +101,20 @@ static void begin_tls(struct conn *c)
     struct why why;
     enum err e;
 
-    d->stage = TLS;
+    d->step = DIAL_TLS;
     e = tls_connect(c, d->host, d->ca_file, left_ms > 0 ? left_ms : 0, &why);
     if (e)
-        fail(c, e, "%s", why.text);
+        dial_fail(c, e, "%s", why.text);
 }
 
-static void on_connected(struct conn *c, int fd, const char *address)
+void dial_connected(struct conn *c, int fd, const char *address)
 {
     if (!conn_connected(c, fd, address))
-        fail(c, ERR_NOMEM, "out of memory");
+        dial_fail(c, ERR_NOMEM, "out of memory");
     else if (c->state != CONN_CLOSED && c->ws.dial->is_tls)
         begin_tls(c);
     else if (c->state != CONN_CLOSED)
         ask(c);
-}
-
-static void note_failure(struct dial *d, const char *address, int error)
-{
-    d->e = why_err(&d->why, ERR_UNREACHABLE, "cannot connect to %s (%s): %s",
-                   d->host, address, strerror(error));
-}
-
-static void on_attempt(uv_poll_t *h, int status, int events)
-{
-    struct attempt *a = LIST_OF(h, struct attempt, poll);
-    struct dial *d = a->dial;
-    struct conn *c = d->conn;
-    int fd = a->fd, error = 0;
-    socklen_t len = sizeof(error);
-    char address[ADDR_TEXT_BYTES];
-
-    (void)events;
-    memcpy(address, a->text, sizeof(address));
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
-        error = errno;
-    else if (!error && status < 0)
-        error = -status;
-    if (!error) {
-        a->fd = -1;
-        close_attempt(d);
-        on_connected(c, fd, address);
-        return;
-    }
-    note_failure(d, address, error);
-    close_attempt(d);
-    try_next(c);
-}
-
-/* Takes fd, also on failure. */
-static bool watch_attempt(struct dial *d, int fd, const char *text)
-{
-    struct attempt *a = FAULT("net.attempt") ? NULL : calloc(1, sizeof(*a));
-
-    if (!a || uv_poll_init(&d->net->loop->uv, &a->poll, fd) != 0) {
-        free(a);
-        close(fd);
-        return false;
-    }
-    a->dial = d;
-    a->fd = fd;
-    memcpy(a->text, text, sizeof(a->text));
-    hold(d);
-    d->attempt = a;
-    if (FAULT("net.watch") ||
-        uv_poll_start(&a->poll, UV_WRITABLE, on_attempt) != 0) {
-        close_attempt(d);
-        return false;
-    }
-    return true;
-}
-
-/* Whether this one may be and is being connected to. */
-static bool try_one(struct dial *d, const struct addr *a)
-{
-    const char *kind = NULL;
-    char text[ADDR_TEXT_BYTES];
-    int fd;
-
-    addr_write(&a->sa.any, text);
-    if (d->guard && guard_judge(d->guard, &a->sa.any, &kind) != OK) {
-        d->e = why_err(&d->why, ERR_ADDRESS,
-                       "%s is %s (%s), which is not to be connected to; "
-                       "outgoing.allow lists those that may be",
-                       d->host, text, kind);
-        return false;
-    }
-    fd = FAULT("net.socket")
-             ? -1
-             : socket(a->sa.any.sa_family,
-                      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        note_failure(d, text, errno);
-        return false;
-    }
-    if (connect(fd, &a->sa.any, a->len) != 0 && errno != EINPROGRESS) {
-        note_failure(d, text, errno);
-        close(fd);
-        return false;
-    }
-    if (watch_attempt(d, fd, text))
-        return true;
-    d->e = why_err(&d->why, ERR_NOMEM, "out of memory");
-    return false;
-}
-
-static void try_next(struct conn *c)
-{
-    struct dial *d = c->ws.dial;
-
-    d->stage = CONNECT;
-    while (d->next < d->n_addresses) {
-        size_t n_left = d->n_addresses - d->next;
-
-        if (try_one(d, &d->addresses[d->next++])) {
-            set_deadline(c, n_left);
-            return;
-        }
-    }
-    fail(c, d->e, "%s", d->why.text);
-}
-
-/* Names. */
-
-static void on_found(uv_getaddrinfo_t *rq, int status, struct addrinfo *found)
-{
-    struct dial *d = LIST_OF(rq, struct dial, lookup);
-    struct conn *c = d->conn;
-
-    d->stage = CONNECT;
-    for (struct addrinfo *i = found; i && d->n_addresses < ADDRESSES_MAX;
-         i = i->ai_next) {
-        struct addr *a = &d->addresses[d->n_addresses];
-
-        if (i->ai_addrlen > sizeof(a->sa))
-            continue;
-        memcpy(&a->sa, i->ai_addr, i->ai_addrlen);
-        a->len = i->ai_addrlen;
-        d->n_addresses++;
-    }
-    uv_freeaddrinfo(found);
-    if (c && (status < 0 || d->n_addresses == 0))
-        fail(c, ERR_UNREACHABLE, "the name %s was not found: %s", d->host,
-             status < 0 ? uv_strerror(status) : "it has no address");
-    else if (c)
-        try_next(c);
-    let_go_errand(d);
-}
-
-static void look_up(struct conn *c)
-{
-    static const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                                          .ai_socktype = SOCK_STREAM};
-    struct dial *d = c->ws.dial;
-    struct net *n = c->net;
-    char port[8];
-
-    snprintf(port, sizeof(port), "%u", d->port);
-    d->stage = NAME;
-    if (FAULT("net.lookup") ||
-        n->getaddrinfo(&n->loop->uv, &d->lookup, on_found, d->host, port,
-                       &hints) != 0) {
-        d->stage = START; /* there is nothing to cancel */
-        fail(c, ERR_NOMEM, "out of memory");
-        return;
-    }
-    hold(d);
-}
-
-/* An address in digits is known as it stands. */
-static bool is_in_digits(struct dial *d)
-{
-    struct addr *a = &d->addresses[0];
-
-    if (inet_pton(AF_INET, d->host, &a->sa.v4.sin_addr) == 1) {
-        a->sa.v4.sin_family = AF_INET;
-        a->sa.v4.sin_port = htons(d->port);
-        a->len = sizeof(a->sa.v4);
-    } else if (inet_pton(AF_INET6, d->host, &a->sa.v6.sin6_addr) == 1) {
-        a->sa.v6.sin6_family = AF_INET6;
-        a->sa.v6.sin6_port = htons(d->port);
-        a->len = sizeof(a->sa.v6);
-    } else {
-        return false;
-    }
-    d->n_addresses = 1;
-    return true;
 }
 
 /* The answer. */
@@ -412,16 +139,17 @@ static void fail_answered(struct conn *c, const struct ws_answer *a)
     const char *host = c->ws.dial->host;
 
     if (a->status / 100 == 3)
-        fail(c, ERR_BAD_REQUEST,
-             "%s answered %d, which leads elsewhere; redirects are not "
-             "followed",
-             host, a->status);
+        dial_fail(c, ERR_BAD_REQUEST,
+                  "%s answered %d, which leads elsewhere; redirects are not "
+                  "followed",
+                  host, a->status);
     else if (a->status)
-        fail(c, ERR_BAD_REQUEST, "%s answered %d instead of a WebSocket", host,
-             a->status);
+        dial_fail(c, ERR_BAD_REQUEST, "%s answered %d instead of a WebSocket",
+                  host, a->status);
     else
-        fail(c, ERR_BAD_REQUEST, "%s does not speak WebSocket as it should: %s",
-             host, a->what);
+        dial_fail(c, ERR_BAD_REQUEST,
+                  "%s does not speak WebSocket as it should: %s", host,
+                  a->what);
 }
 
 static void open_up(struct conn *c, const struct ws_answer *a)
@@ -444,7 +172,7 @@ static void dial_bytes(struct conn *c, char *p, size_t n)
     enum ws_step step;
 
     if (!conn_keep_input(c, p, n)) {
-        fail(c, ERR_NOMEM, "out of memory");
+        dial_fail(c, ERR_NOMEM, "out of memory");
         return;
     }
     step = ws_answer_read(buf_str(&c->in), str_of(d->key), str_of(d->protocol),
@@ -457,18 +185,14 @@ static void dial_bytes(struct conn *c, char *p, size_t n)
 
 static void dial_eof(struct conn *c)
 {
-    fail(c, ERR_BAD_REQUEST, "%s hung up before it had answered",
-         c->ws.dial->host);
+    dial_fail(c, ERR_BAD_REQUEST, "%s hung up before it had answered",
+              c->ws.dial->host);
 }
 
 static void dial_turn(struct conn *c)
 {
-    struct dial *d = c->ws.dial;
-
-    if (d->stage == START && is_in_digits(d))
-        try_next(c);
-    else if (d->stage == START)
-        look_up(c);
+    if (c->ws.dial->step == DIAL_START)
+        reach_start(c);
 }
 
 static void dial_sent(struct conn *c)
@@ -481,18 +205,18 @@ static void dial_timeout(struct conn *c)
     struct dial *d = c->ws.dial;
     long long ms = d->timeout_ms;
 
-    if (d->stage == CONNECT && loop_mono_ms(c->net->loop) < d->deadline_ms) {
-        note_failure(d, d->attempt->text, ETIMEDOUT);
-        close_attempt(d);
-        try_next(c);
-    } else if (d->stage == CONNECT) {
-        fail(c, ERR_TIMEOUT, "%s (%s) was not connected within %lld ms",
-             d->host, d->attempt->text, ms);
-    } else if (d->stage == ASK) {
-        fail(c, ERR_TIMEOUT, "%s did not answer within %lld ms", d->host, ms);
+    if (d->step == DIAL_CONNECT &&
+        loop_mono_ms(c->net->loop) < d->deadline_ms) {
+        reach_next(c);
+    } else if (d->step == DIAL_CONNECT) {
+        dial_fail(c, ERR_TIMEOUT, "%s (%s) was not connected within %lld ms",
+                  d->host, reach_address(d), ms);
+    } else if (d->step == DIAL_ASK) {
+        dial_fail(c, ERR_TIMEOUT, "%s did not answer within %lld ms", d->host,
+                  ms);
     } else {
-        fail(c, ERR_TIMEOUT, "the name %s was not found within %lld ms",
-             d->host, ms);
+        dial_fail(c, ERR_TIMEOUT, "the name %s was not found within %lld ms",
+                  d->host, ms);
     }
 }
 
@@ -515,7 +239,7 @@ static enum err gone_why(const struct conn *c, enum conn_cut why,
                                              : "it was given up";
         return d->given_up;
     }
-    if (d->stage == TLS && why == CUT_GONE) {
+    if (d->step == DIAL_TLS && why == CUT_GONE) {
         *words = tls_why(c->net);
         return loop_mono_ms(c->net->loop) < d->deadline_ms ? ERR_UNREACHABLE
                                                            : ERR_TIMEOUT;
@@ -535,7 +259,7 @@ static void dial_gone(struct conn *c, uint64_t id, enum conn_cut why)
     d->n_holders++;
     part(c);
     tell_failed(c, id, e, str_of(words));
-    let_go(d);
+    dial_let_go(d);
 }
 
 static const struct speech dial_speech = {
@@ -654,7 +378,7 @@ enum err net_ws_dial(struct net *n, const struct net_dial *what,
     e = write_ask(d, what, &u, why);
     c = e ? NULL : conn_new_dialled(n, &dial_speech, what->timeout_ms);
     if (!c) {
-        let_go(d);
+        dial_let_go(d);
         return e ? e : why_err(why, ERR_NOMEM, "out of memory");
     }
     d->conn = c;

@@ -303,7 +303,9 @@ static enum http_step head_more(struct http_parse *p, size_t seen,
 static const char *not_a_method(char c)
 {
     switch (c) {
-    case 0x16: return "this is not HTTP: it looks like TLS";
+    case 0x16:
+        return "it looks like TLS, and this port speaks plain HTTP: use "
+               "http://, or the port of tls.listen";
     case '\n': return HTTP_NO_CR;
     case '\r': return "there is more than one empty line before it";
     default: return "it does not begin with a method";

@@ -34,12 +34,13 @@
 static int bio_write(BIO *b, const char *p, int n)
 {
     struct conn *c = BIO_get_data(b);
-    ssize_t sent = send(c->fd, p, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t sent = -1;
 
-    if (FAULT("tls.send")) {
-        sent = -1;
-        errno = EPIPE;
-    }
+    errno = EPIPE;
+    if (FAULT("tls.full"))
+        errno = EAGAIN;
+    else if (!FAULT("tls.send"))
+        sent = send(c->fd, p, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
     BIO_clear_retry_flags(b);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR))
         BIO_set_retry_write(b);

@@ -56,21 +56,29 @@ static inline X509 *x509_new(EVP_PKEY *key, const struct cert_wish *w,
 {
     X509 *x = X509_new();
     X509_NAME *name = X509_get_subject_name(x);
+    const struct {
+        int nid;
+        const char *value;
+    } ext[] = {{NID_subject_alt_name, w->san},
+               {NID_basic_constraints, "CA:TRUE"}};
     X509V3_CTX ctx;
-    X509_EXTENSION *ext;
 
     X509_set_version(x, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
     ASN1_TIME_set(X509_getm_notBefore(x), now_s + w->begins_s);
     ASN1_TIME_set(X509_getm_notAfter(x), now_s + w->ends_s);
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                               (const unsigned char *)"test", -1, -1, 0);
+                               (const unsigned char *)w->san, -1, -1, 0);
     X509_set_issuer_name(x, name);
     X509_set_pubkey(x, key);
     X509V3_set_ctx(&ctx, x, x, NULL, NULL, 0);
-    ext = X509V3_EXT_conf_nid(NULL, &ctx, NID_subject_alt_name, w->san);
-    CHECK(ext && X509_add_ext(x, ext, -1) == 1);
-    X509_EXTENSION_free(ext);
+    for (size_t i = 0; i < sizeof(ext) / sizeof(*ext); i++) {
+        X509_EXTENSION *e =
+            X509V3_EXT_conf_nid(NULL, &ctx, ext[i].nid, ext[i].value);
+
+        CHECK(e && X509_add_ext(x, e, -1) == 1);
+        X509_EXTENSION_free(e);
+    }
     CHECK(X509_sign(x, key, EVP_sha256()) > 0);
     return x;
 }
@@ -80,6 +88,7 @@ static inline void folder_put(struct tls_folder *f, int at,
                               const struct stage *s, struct cert_wish w)
 {
     EVP_PKEY *key = key_new(), *other = w.has_other_key ? key_new() : NULL;
+    char folder[sizeof(f->path)];
     X509 *x;
     FILE *out;
 
@@ -88,8 +97,9 @@ static inline void folder_put(struct tls_folder *f, int at,
     if (!w.ends_s)
         w.ends_s = 90 * DAY_S;
     x = x509_new(key, &w, s->time.wall_ms / 1000);
-    snprintf(f->cert[at], sizeof(f->cert[at]), "%s/cert%d.pem", f->path, at);
-    snprintf(f->key[at], sizeof(f->key[at]), "%s/key%d.pem", f->path, at);
+    memcpy(folder, f->path, sizeof(folder));
+    snprintf(f->cert[at], sizeof(f->cert[at]), "%s/cert%d.pem", folder, at);
+    snprintf(f->key[at], sizeof(f->key[at]), "%s/key%d.pem", folder, at);
     f->files[at] = (struct net_cert){f->cert[at], f->key[at]};
     if (at >= f->n)
         f->n = at + 1;

@@ -115,7 +115,11 @@ static inline void ws_stage_request(void *ctx, uint64_t id,
         stage_request(ctx, id, rq);
         return;
     }
-    CHECK(ws_hello_read(rq, &w->hello, NULL) == OK);
+    if (ws_hello_read(rq, &w->hello, NULL) != OK) {
+        CHECK(fault_fired());
+        net_reply(w->s.net, id, &(struct http_reply){.status = 500});
+        return;
+    }
     w->s.ids[w->s.n_requests++ % SEEN_MAX] = id;
     if (!w->holds)
         ws_let_in(w, id);
