@@ -86,16 +86,10 @@ static void floor_run(int listener, int poll)
 static struct peer floor_start(void)
 {
     struct peer p = {.name = "floor"};
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(a);
-    int listener = socket(AF_INET, SOCK_STREAM, 0), poll = epoll_create1(0);
+    int listener = peer_listen(&p.port), poll = epoll_create1(0);
     struct epoll_event e = {.events = EPOLLIN, .data.fd = listener};
 
-    if (bind(listener, (struct sockaddr *)&a, n) != 0 ||
-        listen(listener, MAX_CONNS) != 0 ||
-        getsockname(listener, (struct sockaddr *)&a, &n) != 0 ||
-        epoll_ctl(poll, EPOLL_CTL_ADD, listener, &e) != 0 ||
+    if (epoll_ctl(poll, EPOLL_CTL_ADD, listener, &e) != 0 ||
         (p.pid = fork()) < 0)
         die("the floor");
     if (p.pid == 0) {
@@ -104,7 +98,6 @@ static struct peer floor_start(void)
     }
     close(listener);
     close(poll);
-    p.port = ntohs(a.sin_port);
     peer_watch(&p);
     return p;
 }

@@ -114,6 +114,21 @@ static inline int peer_connect(uint16_t port)
     return fd;
 }
 
+/* A listening socket on a free port. */
+static inline int peer_listen(uint16_t *port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (bind(fd, (struct sockaddr *)&a, n) != 0 || listen(fd, 1024) != 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) != 0)
+        die("listen");
+    *port = ntohs(a.sin_port);
+    return fd;
+}
+
 static inline void peer_send(int fd, const char *p, size_t n)
 {
     if (send(fd, p, n, MSG_NOSIGNAL) != (ssize_t)n)

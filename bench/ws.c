@@ -1,14 +1,18 @@
-/* bench_ws WS_PEER NODE-SCRIPT WS-MODULE: what a message of 300 bytes costs a
- * hub, ours against Node.js with `ws` and against nats-server.
+/* bench_ws HUB NODE-SCRIPT WS-MODULE: what a message of 300 bytes costs a hub,
+ * ours against Node.js with `ws` and against nats-server.
  *
  *     echo      what a connection sends comes back to it
- *     forward   what a connection sends goes to its partner
+ *     forward   what a connection sends names its partner and goes there
  *
- * All three run as children under the same load. What is measured is their
+ * All of them run as children under the same load. What is measured is their
  * processor time per message (all threads, user and system). They take turns,
  * so that whatever disturbs one disturbs the others; the median of the rounds
  * counts. Exit status 1 unless we need at most a third of Node's and not more
  * than nats-server's. The latter gets one processor, which costs it least.
+ *
+ * A fourth server shows the floor: it reads and writes as many bytes as an
+ * echo needs and looks at none of them, so what it needs is the kernel's share.
+ * Without pipelining that is nearly all of what we need.
  *
  * The load is a closed loop on one thread: a connection that has got a batch
  * of messages sends the next one. A message through NATS is published to a
@@ -17,7 +21,7 @@
 
 #include "bench/peer.h"
 
-enum { OURS, NODE, NATS, N_PEERS };
+enum { OURS, NODE, NATS, FLOOR, N_PEERS };
 
 enum {
     ROUNDS = 5,
@@ -48,13 +52,14 @@ struct conn {
 };
 
 /* A call as one agent would send it to another. */
-static void write_message(char out[MESSAGE_BYTES])
+static void write_message(char out[MESSAGE_BYTES], int to)
 {
     int n = snprintf(
         out, MESSAGE_BYTES,
         "{\"jsonrpc\":\"2.0\",\"id\":17,\"method\":\"agent.send_task\","
-        "\"params\":{\"agent_id\":\"translator\",\"skill_id\":\"letters\","
-        "\"session_id\":\"c-20261115-0042\",\"message\":\"");
+        "\"params\":{\"agent_id\":\"agent-%d\",\"skill_id\":\"letters\","
+        "\"session_id\":\"c-20261115-0042\",\"message\":\"",
+        to);
 
     memset(out + n, 'x', (size_t)(MESSAGE_BYTES - n));
     memcpy(out + MESSAGE_BYTES - 3, "\"}}", 3);
@@ -93,9 +98,9 @@ static void ws_open(struct conn *c, const struct peer *p, const struct load *l,
     char message[MESSAGE_BYTES], path[64] = "/echo", *at = c->batch;
 
     if (l->is_forward)
-        snprintf(path, sizeof(path), "/forward?pair=%d", i / 2);
+        snprintf(path, sizeof(path), "/hub?name=agent-%d", i);
     ws_hello(c, p, path);
-    write_message(message);
+    write_message(message, i ^ 1);
     for (int k = 0; k < l->depth; k++) {
         memcpy(at, head, sizeof(head));
         for (int b = 0; b < MESSAGE_BYTES; b++)
@@ -127,7 +132,7 @@ static void nats_open(struct conn *c, const struct load *l, int i)
         memcpy(text, in + got - 6, 6);
         n = 6;
     }
-    write_message(message);
+    write_message(message, to);
     for (int k = 0; k < l->depth; k++)
         at += sprintf(at, "PUB agent.%d %d\r\n%.*s\r\n", to, MESSAGE_BYTES,
                       MESSAGE_BYTES, message);
@@ -135,6 +140,73 @@ static void nats_open(struct conn *c, const struct load *l, int i)
     c->frame_bytes =
         (size_t)snprintf(NULL, 0, "MSG agent.%d 1 %d\r\n", i, MESSAGE_BYTES) +
         MESSAGE_BYTES + 2;
+}
+
+/* The floor. */
+
+enum { FRAME_IN = 8 + MESSAGE_BYTES, FRAME_OUT = 4 + MESSAGE_BYTES };
+
+/* As many frames back as came; the first bytes are the handshake. */
+static bool floor_answer(int fd, size_t *came)
+{
+    static const char hello[] =
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\n"
+        "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+    static char in[IN_BYTES], out[IN_BYTES];
+    ssize_t got = recv(fd, in, sizeof(in), 0);
+    size_t n;
+
+    if (got <= 0)
+        return false;
+    if (*came == SIZE_MAX) {
+        *came = 0;
+        return send(fd, hello, sizeof(hello) - 1, MSG_NOSIGNAL) > 0;
+    }
+    *came += (size_t)got;
+    n = *came / FRAME_IN;
+    *came -= n * FRAME_IN;
+    return n == 0 || send(fd, out, n * FRAME_OUT, MSG_NOSIGNAL) > 0;
+}
+
+static void floor_serve(int listener)
+{
+    static size_t came[MAX_CONNS + 64]; /* by descriptor */
+    struct epoll_event ready[MAX_CONNS],
+        e = {.events = EPOLLIN, .data.fd = listener};
+    int poll = epoll_create1(0);
+
+    epoll_ctl(poll, EPOLL_CTL_ADD, listener, &e);
+    for (;;) {
+        int n = epoll_wait(poll, ready, MAX_CONNS, -1);
+        for (int i = 0; i < n; i++) {
+            int fd = ready[i].data.fd;
+            if (fd == listener) {
+                e.data.fd = accept(listener, NULL, NULL);
+                came[e.data.fd] = SIZE_MAX;
+                epoll_ctl(poll, EPOLL_CTL_ADD, e.data.fd, &e);
+            } else if (!floor_answer(fd, &came[fd])) {
+                close(fd);
+            }
+        }
+    }
+}
+
+static struct peer floor_run(void)
+{
+    struct peer p = {.name = "floor"};
+    int listener = peer_listen(&p.port);
+
+    p.pid = fork();
+    if (p.pid < 0)
+        die("the floor");
+    if (p.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        floor_serve(listener);
+    }
+    close(listener);
+    peer_watch(&p);
+    return p;
 }
 
 /* Read once; how many whole batches that completes. */
@@ -228,28 +300,14 @@ static bool compare(struct peer peers[N_PEERS], const struct load *l,
     return to_node <= GOAL && to_nats <= 1;
 }
 
-/* A free port for a server that cannot tell which it took. */
-static uint16_t free_port(void)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(a);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    if (bind(fd, (struct sockaddr *)&a, n) != 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &n) != 0)
-        die("a port");
-    close(fd);
-    return ntohs(a.sin_port);
-}
-
 /* Its log goes to standard error and says when it is ready. */
 static struct peer nats_run(void)
 {
-    struct peer p = {.name = "nats-server", .port = free_port()};
+    struct peer p = {.name = "nats-server"};
     char port[8];
     FILE *f;
 
+    close(peer_listen(&p.port)); /* it cannot tell which one it took */
     snprintf(port, sizeof(port), "%u", p.port);
     setenv("GOMAXPROCS", "1", 1);
     f = peer_start(
@@ -280,7 +338,7 @@ int main(int argc, char **argv)
     bool reached = true;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: bench_ws WS_PEER NODE-SCRIPT WS-MODULE\n");
+        fprintf(stderr, "usage: bench_ws HUB NODE-SCRIPT WS-MODULE\n");
         return 2;
     }
     peers[OURS] =
@@ -289,6 +347,7 @@ int main(int argc, char **argv)
     peers[NODE] =
         peer_run("node ws", (const char *[]){"node", argv[2], argv[3], NULL});
     peers[NATS] = nats_run();
+    peers[FLOOR] = floor_run();
     for (int i = 0; i < N_PEERS; i++) /* caches, and Node's compiler */
         measure(&peers[i], i, &loads[0], conns);
 

@@ -1,20 +1,16 @@
 // The hub that bench_ws measures against: the `ws` package and nothing in
-// between. /echo sends every message back; /forward?pair=N joins two
-// connections, and what one sends the other gets, byte for byte.
+// between. ws_hub.c is the same over our own net.
+//
+//     /echo        every message comes back
+//     /hub?name=N  a message goes to whom its params.agent_id names
 'use strict';
 const { WebSocketServer } = require(process.argv[2]);
 
-const pairs = new Map();
+const guests = new Map();
 
-function join(socket, pair) {
-  const other = pairs.get(pair);
-  if (!other) {
-    pairs.set(pair, socket);
-    return;
-  }
-  pairs.delete(pair);
-  other.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
-  socket.on('message', (data, isBinary) => other.send(data, { binary: isBinary }));
+function forward(data, isBinary) {
+  const to = guests.get(JSON.parse(data).params.agent_id);
+  to.send(data, { binary: isBinary });
 }
 
 const server = new WebSocketServer({
@@ -25,8 +21,11 @@ const server = new WebSocketServer({
 });
 server.on('connection', (socket, request) => {
   const url = new URL(request.url, 'http://hub');
-  if (url.pathname === '/forward') {
-    join(socket, url.searchParams.get('pair'));
+  if (url.pathname === '/hub') {
+    const name = url.searchParams.get('name');
+    guests.set(name, socket);
+    socket.on('close', () => guests.delete(name));
+    socket.on('message', forward);
     return;
   }
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
