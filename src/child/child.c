@@ -73,6 +73,13 @@ void child_kick(struct child *c)
 
 /* Its end, as the owner is told. */
 
+static const char *const why_names[] = {
+    [CHILD_EXITED] = "exited",
+    [CHILD_STOPPED] = "stopped",
+    [CHILD_LONG_LINE] = "line too long",
+    [CHILD_BROKEN] = "cannot be heard",
+};
+
 static void tell_end(struct child *c)
 {
     struct child_end end = {
@@ -83,7 +90,7 @@ static void tell_end(struct child *c)
     tail_text(&c->tail, &text);
     end.stderr_tail = buf_str(&text);
     log_debug(c->all->log, "child.ended", LOG_I("child", (int64_t)c->id),
-              LOG_I("why", (int64_t)end.why),
+              LOG_C("why", why_names[end.why]),
               LOG_I("exit_status", end.exit_status),
               LOG_I("signal", end.signal));
     c->on.on_end(c->ctx, c->id, &end);

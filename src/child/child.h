@@ -19,7 +19,8 @@
  *     ------------                           ------------------
  *     it ignores SIGTERM                     killed after stop_grace_ms
  *     it has children in its group           killed with it, or when it ends
- *     one of them left with setsid()         lives on, without our pipes
+ *     one of them made a group of its own    lives on, without our pipes
+ *     (setsid, a shell with job control)
  *     our process is killed                  it too (PR_SET_PDEATHSIG); what it
  *                                            started sees its pipes closed
  *     SIGKILL does not end it (a dead disk)  given up after ten seconds: it

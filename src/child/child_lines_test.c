@@ -2,6 +2,7 @@
 #include "test/lib/child_stage.h"
 
 #include <signal.h>
+#include <sys/eventfd.h>
 
 static void run_sh(struct kid *k, const char *script)
 {
@@ -174,6 +175,44 @@ TEST(who_never_stops_talking_leaves_others_their_turn)
     }
     CHECK_INT(most, LINES_PER_TURN);
     CHECK(children_find(s.all, noisy.id)->heard.cap <= 4096 + READ_BYTES);
+    stage_fini(&s);
+}
+
+static void on_ready_always(uv_poll_t *h, int status, int events)
+{
+    (void)h, (void)status, (void)events;
+}
+
+/* Then libuv looks again and again before the turn ends. */
+TEST(who_is_ready_among_a_thousand_is_read_once_a_turn)
+{
+    enum { N = 1100 };
+    static uv_poll_t polls[N];
+    static int fds[N];
+    struct rlimit files;
+    struct stage s;
+    struct kid k = {.s = &s};
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    files.rlim_cur = files.rlim_max;
+    CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    stage_init(&s, 4);
+    start_sh(&s, &k, "exec yes $(printf '%04090d' 0)");
+    for (int i = 0; i < N; i++) {
+        fds[i] = eventfd(1, EFD_CLOEXEC);
+        CHECK(uv_poll_init(&s.loop.uv, &polls[i], fds[i]) == 0);
+        CHECK(uv_poll_start(&polls[i], UV_READABLE, on_ready_always) == 0);
+    }
+    for (int i = 0; i < 200; i++) {
+        wait_turn(&s);
+        CHECK(k.n_ends == 0);
+        CHECK(children_find(s.all, k.id)->heard.cap <= 4096 + READ_BYTES);
+    }
+    CHECK(k.n_lines > 100);
+    for (int i = 0; i < N; i++) {
+        uv_close((uv_handle_t *)&polls[i], NULL);
+        close(fds[i]);
+    }
     stage_fini(&s);
 }
 

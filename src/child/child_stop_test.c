@@ -224,6 +224,32 @@ TEST(who_left_the_group_does_not_hold_it_up)
     stage_fini(&s);
 }
 
+/* Less than setsid() is enough: shells with job control do it. */
+TEST(who_made_a_group_of_its_own_left_too)
+{
+    struct stage s;
+    struct kid k = {.s = &s};
+    pid_t pid;
+
+    stage_init(&s, 4);
+    start_python(&s, &k,
+                 "import os, time\n"
+                 "if os.fork() == 0:\n"
+                 " os.setpgid(0, 0); print(os.getpid(), flush=True)\n"
+                 " time.sleep(1000)\n"
+                 "input()",
+                 opts_of(NULL, 0));
+    UNTIL(&s, k.n_lines == 1);
+    pid = kid_pid_line(&k);
+    child_stop(s.all, k.id);
+    UNTIL(&s, child_pid(s.all, k.id) == 0);
+    later(&s, LAST_WORDS_MS);
+    await_end(&k);
+    CHECK(is_alive(pid));
+    kill(pid, SIGKILL);
+    stage_fini(&s);
+}
+
 /* A last line that nobody ended, and a writer that never ends. */
 TEST(whoever_goes_on_writing_does_not_hold_it_up_either)
 {
@@ -252,6 +278,36 @@ TEST(whoever_goes_on_writing_does_not_hold_it_up_either)
     CHECK_INT(orphan_signal(pid), SIGPIPE); /* its pipe is closed */
     CHECK(is_alive(pid_quiet));
     kill(pid_quiet, SIGKILL);
+    stage_fini(&s);
+}
+
+/* libuv's own children are watched by SIGCHLD, ours are not. */
+
+static void on_uv_exit(uv_process_t *p, int64_t exit_status, int signal)
+{
+    (void)signal;
+    *(int64_t *)p->data = exit_status;
+    uv_close((uv_handle_t *)p, NULL);
+}
+
+TEST(children_of_libuv_and_ours_do_not_disturb_each_other)
+{
+    char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
+                    (char *)(uintptr_t) "exit 5", NULL};
+    int64_t exit_status = -1;
+    uv_process_t p = {.data = &exit_status};
+    uv_process_options_t o = {
+        .file = argv[0], .args = argv, .exit_cb = on_uv_exit};
+    struct stage s;
+    struct kid k = {.s = &s};
+
+    stage_init(&s, 4);
+    start_sh(&s, &k, "read x; exit 6");
+    CHECK(uv_spawn(&s.loop.uv, &p, &o) == 0);
+    UNTIL(&s, exit_status == 5);
+    send_line(&k, "now");
+    await_end(&k);
+    CHECK_INT(k.end.exit_status, 6);
     stage_fini(&s);
 }
 

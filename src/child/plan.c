@@ -39,6 +39,19 @@ static const char *what_is_wrong(const struct child_opts *o)
     return NULL;
 }
 
+/* Far more than the kernel takes; so what does not fit into the arena later
+ * is memory that is gone. */
+static bool is_too_large(const struct child_opts *o)
+{
+    size_t n = (o->n_argv + o->n_env) * sizeof(char *) + o->path.n;
+
+    for (size_t i = 0; i < o->n_argv && n <= ARGS_BYTES; i++)
+        n += o->argv[i].n + 1;
+    for (size_t i = 0; i < o->n_env && n <= ARGS_BYTES; i++)
+        n += o->env[i].n + 1;
+    return n > ARGS_BYTES;
+}
+
 static char **copy_all(struct arena *a, const struct str *from, size_t n)
 {
     char **to = arena_array(a, n + 1, sizeof(*to));
@@ -122,21 +135,21 @@ enum err spawn_plan(struct spawn *s, const struct child_opts *o, int oom_score,
 
     *s = (struct spawn){
         .in = -1, .out = -1, .err = -1, .report = -1, .report_to = -1};
-    arena_init(&s->arena, ARGS_BYTES);
+    arena_init(&s->arena, (size_t)ARGS_BYTES * 4);
     if (wrong)
         return why_err(why, ERR_BAD_REQUEST, "cannot start a program: %s",
                        wrong);
+    if (is_too_large(o))
+        return spawn_why(o, STEP_EXEC, E2BIG, why);
     s->argv = copy_all(&s->arena, o->argv, o->n_argv);
     s->env = copy_all(&s->arena, o->env, o->n_env);
     s->programs = is_path ? copy_all(&s->arena, o->argv, 1)
                           : look_in(&s->arena, o->path, o->argv[0]);
     if (o->folder.n)
         s->folder = arena_strdup(&s->arena, o->folder);
-    /* An arena has a cap and is full, or memory is; both are far more than
-     * the kernel takes. */
     if (FAULT("child.args") || !s->argv || !s->env || !s->programs ||
         (o->folder.n && !s->folder))
-        return spawn_why(o, STEP_EXEC, E2BIG, why);
+        return spawn_why(o, STEP_EXEC, ENOMEM, why);
     add_limits(s, &o->limits);
     snprintf(s->oom_score, sizeof(s->oom_score), "%d", oom_score);
     return OK;
