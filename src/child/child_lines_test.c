@@ -56,6 +56,7 @@ TEST(a_line_may_be_as_long_as_its_limit_and_no_longer)
         {"echo first; printf '%04097d' 0", 1, CHILD_LONG_LINE},
         {"echo first; printf '%090000d\\nx\\n' 0", 1, CHILD_LONG_LINE},
         {"echo first; tr '\\n' x </dev/zero", 1, CHILD_LONG_LINE},
+        {"echo first; printf '%04097d' 0; exec sleep 1000", 1, CHILD_LONG_LINE},
     };
     struct stage s;
     struct kid k = {.s = &s};
@@ -67,6 +68,22 @@ TEST(a_line_may_be_as_long_as_its_limit_and_no_longer)
         CHECK_INT(k.end.why, cases[i].why);
     }
     CHECK_INT(children_stats(s.all).killed_total, 0); /* asking was enough */
+    stage_fini(&s);
+}
+
+TEST(a_line_that_is_too_long_is_told_also_of_who_had_ended)
+{
+    struct stage s;
+    struct kid k = {.s = &s};
+
+    stage_init(&s, 4);
+    start_sh(&s, &k, "echo first; printf '%04097d' 0; exit 3");
+    child_pause(s.all, k.id, true);
+    UNTIL(&s, child_pid(s.all, k.id) == 0);
+    child_pause(s.all, k.id, false);
+    await_end(&k);
+    CHECK(k.end.why == CHILD_LONG_LINE && k.end.exit_status == 3);
+    CHECK_STR(kid_said(&k), "first|");
     stage_fini(&s);
 }
 
@@ -216,22 +233,31 @@ TEST(who_is_ready_among_a_thousand_is_read_once_a_turn)
     stage_fini(&s);
 }
 
-/* Empty lines are the most that fit into a pipe: the end waits for them. */
+/* Empty lines in a pipe that it has made larger than a read: the end waits for
+ * all of them, though its time is up. */
 TEST(what_was_in_the_pipe_at_its_end_is_read_however_long_it_takes)
 {
     struct stage s;
     struct kid k = {.s = &s};
 
     stage_init(&s, 4);
-    start_sh(&s, &k, "yes '' | head -c 60000");
+    start_python(&s, &k,
+                 "import fcntl, os\n"
+                 "fcntl.fcntl(1, 1031, 1 << 20)\n" /* F_SETPIPE_SZ */
+                 "os.write(1, b'\\n' * 600000)\n"
+                 "fcntl.fcntl(2, 1031, 1 << 20)\n"
+                 "os.write(2, b'x' * 600000 + b'end')",
+                 opts_of(NULL, 0));
     child_pause(s.all, k.id, true);
     UNTIL(&s, child_pid(s.all, k.id) == 0);
     child_pause(s.all, k.id, false);
     turn(&s, 1);
     later(&s, LAST_WORDS_MS * 10);
-    CHECK(k.n_lines < 60000 && k.n_ends == 0);
+    CHECK(k.n_lines < 600000 && k.n_ends == 0);
     await_end(&k);
-    CHECK_INT(k.n_lines, 60000);
+    CHECK_INT(k.n_lines, 600000);
+    CHECK(k.end.exit_status == 0);
+    CHECK_STR(str_sub(k.end.stderr_tail, 997, 1000), "end");
     stage_fini(&s);
 }
 
