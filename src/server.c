@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "calls/calls.h"
+#include "certs.h"
 #include "net/net.h"
 #include "speak/speak.h"
 #include "store/store.h"
@@ -53,6 +54,7 @@ struct server {
     struct access *access;
     struct walk *walk;
     struct net *net;
+    struct certs certs;
     struct calls calls;
     bool has_first_admin;            /* its tx was given back */
     struct access_token first_token; /* made and to be shown; else empty */
@@ -106,6 +108,10 @@ static struct net_opts net_opts_of(const struct server *s,
         .idle_timeout_ms = c->http.idle_timeout_ms,
         .reply_timeout_ms = c->http.reply_timeout_ms,
         .write_timeout_ms = c->http.write_timeout_ms,
+        .ws_max_frame_bytes = (size_t)c->ws.max_frame_bytes,
+        .ws_max_message_bytes = (size_t)c->ws.max_message_bytes,
+        .ws_timeout_ms = c->ws.timeout_ms,
+        .ws_close_timeout_ms = c->ws.close_timeout_ms,
     };
 }
 
@@ -200,16 +206,21 @@ static struct calls_settings calls_settings_of(const struct server *s,
     };
 }
 
-/* Only the walk can turn a configuration down: it comes first. */
+/* Certificates and the walk can turn a configuration down: they come first. */
 static enum err apply(struct server *s, struct config *fresh, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, fresh);
     struct walk_opts walk_opts = walk_opts_of(s, fresh);
     struct calls_settings settings = calls_settings_of(s, fresh);
     struct buf names;
-    enum err e =
-        walk_set(s->walk, &walk_opts, fresh->agents.list, fresh->agents.n, why);
+    int64_t ends_s;
+    enum err e = certs_check(fresh, loop_wall_ms(&s->loop), &ends_s, NULL, why);
 
+    if (!e)
+        e = walk_set(s->walk, &walk_opts, fresh->agents.list, fresh->agents.n,
+                     why);
+    if (!e)
+        e = certs_start(&s->certs, fresh, why);
     if (e)
         return e;
     buf_init(&names, 1024);
@@ -420,6 +431,14 @@ static enum err open_walk(struct server *s, struct why *why)
     return s->walk ? OK : ERR_IO;
 }
 
+/* One of two addresses may have been taken before the other could not be. */
+static void give_up_net(struct server *s)
+{
+    stop_within(s, 0);
+    while (!s->is_over)
+        loop_run(&s->loop);
+}
+
 static enum err open_net(struct server *s, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, s->config);
@@ -444,9 +463,14 @@ static enum err open_net(struct server *s, struct why *why)
                               .seed = {s->seed[0], s->seed[1]},
                               .settings = calls_settings_of(s, s->config),
                           });
-    e = net_listen(s->net, s->config->listen, why);
+    s->certs = (struct certs){.loop = &s->loop, .log = &s->log, .net = s->net};
+    e = certs_start(&s->certs, s->config, why);
+    if (!e && s->config->listen.n)
+        e = net_listen(s->net, s->config->listen, false, why);
+    if (!e && s->config->tls.listen.n)
+        e = net_listen(s->net, s->config->tls.listen, true, why);
     if (e)
-        calls_stop(&s->calls);
+        give_up_net(s);
     return e;
 }
 
@@ -499,9 +523,11 @@ static void open_signals(struct server *s)
 
 static void say_listening_to_people(const struct server *s)
 {
-    printf("Signalbox " SIGNALBOX_VERSION " is listening on %s\n"
+    const char *plain = net_url(s->net), *tls = net_tls_url(s->net);
+
+    printf("Signalbox " SIGNALBOX_VERSION " is listening on %s%s%s\n"
            "Data is in %s. Stop it with Ctrl-C.\n",
-           net_url(s->net), s->folder.path);
+           plain, *plain && *tls ? " and " : "", tls, s->folder.path);
     if (s->first_token.text[0])
         printf("\nThis is the first start here. The token of the user admin, "
                "shown this once:\n\n"
@@ -511,7 +537,11 @@ static void say_listening_to_people(const struct server *s)
 
 static void say_listening_to_programs(const struct server *s)
 {
-    printf("{\"event\":\"listening\",\"url\":\"%s\"", net_url(s->net));
+    const char *plain = net_url(s->net), *tls = net_tls_url(s->net);
+
+    printf("{\"event\":\"listening\",\"url\":\"%s\"", *plain ? plain : tls);
+    if (*tls)
+        printf(",\"tls_url\":\"%s\"", tls);
     if (s->first_token.text[0])
         printf(",\"token\":\"%s\"", s->first_token.text);
     printf("}\n");
@@ -607,6 +637,7 @@ static void close_signals(struct server *s)
 static void take_down_loop(struct server *s)
 {
     loop_timer_cancel(&s->loop, &s->reload_soon);
+    certs_stop(&s->certs);
     close_signals(s);
     uv_close((uv_handle_t *)&s->folder_watch, NULL);
     net_free(s->net);

@@ -10,26 +10,42 @@
  * mean another address a moment later.
  *
  * Refused are loopback, private, link-local, shared, documentation, benchmark,
- * multicast, reserved and unspecified addresses of both families, and every
- * form of v6 address that carries one of v4 in it (mapped, compatible, NAT64,
- * 6to4, Teredo, ISATAP) when that one would be. What is not a v4 or v6 address
- * is refused. An allow-list opens ranges, one port of them if it says so.
- * Pure. Threads: any. */
+ * multicast, reserved and unspecified addresses of both families, those that
+ * the nearest of many answers (anycast), and every form of v6 address that
+ * carries one of v4 in it (mapped, compatible, NAT64, 6to4, Teredo, ISATAP)
+ * when that one would be. What is not a v4 or v6 address is refused. An
+ * allow-list opens ranges, one port of them if it says so. It is asked about
+ * the address itself: 10.0.0.0/8 opens ::ffff:10.0.0.1, since connecting to
+ * that is connecting to 10.0.0.1, but not 64:ff9b::10.0.0.1, which somebody
+ * else translates. Pure. Threads: any. */
 
 #include <sys/socket.h>
 
 #include "base/str.h"
 
-/* "10.0.0.0/8", "127.0.0.1:11434", "[fd00::]/8", "[::1]:8080" */
+/* "10.0.0.0/8", "127.0.0.1:11434", "[fd00::]/8", "[::1]:8080", and both of it:
+ * "10.0.0.0/8:443", "[fd00::]/8:443". */
 struct guard_range {
     uint8_t addr[16]; /* v4 as ::ffff:a.b.c.d */
     uint8_t prefix;   /* of the 128 bits */
     uint16_t port;    /* zero: any */
 };
 
-/* ERR_SYNTAX; why says what is wrong and how it is written. */
+/* ERR_SYNTAX; why says what is wrong and how it is written. *out is then
+ * untouched. */
 MUST_USE enum err guard_range_read(struct str text, struct guard_range *out,
                                    struct why *why);
+
+enum { GUARD_RANGE_BYTES = 64 };
+
+/* As guard_range_read takes it, in its shortest form. */
+void guard_range_write(const struct guard_range *r,
+                       char out[GUARD_RANGE_BYTES]);
+
+/* The range of this address and its port alone: what to add to the list so
+ * that it may be connected to. ERR_ADDRESS: no v4 or v6 address. */
+MUST_USE enum err guard_range_of(const struct sockaddr *to,
+                                 struct guard_range *out);
 
 /* Borrowed ranges. Zeroed it allows what is public and nothing else. */
 struct guard {

@@ -6,6 +6,7 @@
  * this. */
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -124,38 +125,6 @@ static inline unsigned json_odd_bits(__m128i x)
         _mm_or_si128(_mm_or_si128(quote, slash), low));
 }
 #endif
-
-static inline bool json_is_tail(unsigned char c)
-{
-    return (c & 0xc0) == 0x80;
-}
-
-/* The length of the UTF-8 sequence at p, zero when it is not one. Table 3-7 of
- * the Unicode standard: the second byte is where overlong forms, surrogates and
- * numbers past U+10FFFF are caught. */
-static inline size_t json_utf8(const char *text, const char *end)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    size_t n = (size_t)(end - text);
-    unsigned low = 0x80, high = 0xbf;
-
-    if (n == 0 || p[0] < 0x80)
-        return n ? 1 : 0;
-    if (p[0] < 0xe0)
-        return p[0] >= 0xc2 && n > 1 && json_is_tail(p[1]) ? 2 : 0;
-    if (p[0] < 0xf0) {
-        low = p[0] == 0xe0 ? 0xa0 : low;
-        high = p[0] == 0xed ? 0x9f : high;
-        return n > 2 && p[1] >= low && p[1] <= high && json_is_tail(p[2]) ? 3
-                                                                          : 0;
-    }
-    low = p[0] == 0xf0 ? 0x90 : low;
-    high = p[0] == 0xf4 ? 0x8f : high;
-    return p[0] <= 0xf4 && n > 3 && p[1] >= low && p[1] <= high &&
-                   json_is_tail(p[2]) && json_is_tail(p[3])
-               ? 4
-               : 0;
-}
 
 /* Keys. add: false when memory is gone. first_double: after all are in, where
  * the first key stands that was there before; NULL when there is none. */

@@ -64,7 +64,7 @@ static APART const char *fail_at(struct json_walk *w, const char *p,
 static const char *line_comment(struct json_walk *w, const char *p)
 {
     while (p < w->end && *p != '\n') {
-        size_t n = json_utf8(p, w->end);
+        size_t n = utf8_one(p, w->end);
 
         if (n == 0)
             return fail(w, p, "this is not UTF-8");
@@ -78,7 +78,7 @@ static const char *block_comment(struct json_walk *w, const char *p)
     const char *open = p;
 
     for (p += 2; w->end - p >= 2; p++) {
-        size_t n = json_utf8(p, w->end);
+        size_t n = utf8_one(p, w->end);
 
         if (n == 0)
             return fail(w, p, "this is not UTF-8");
@@ -222,7 +222,7 @@ static const char *unicode_escape(struct json_walk *w, const char *p)
 static const char *wide_end(struct json_walk *w, const char *p)
 {
     do {
-        size_t n = json_utf8(p, w->end);
+        size_t n = utf8_one(p, w->end);
 
         if (n == 0)
             return fail(w, p, "this is not UTF-8");

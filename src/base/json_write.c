@@ -162,12 +162,12 @@ static size_t add_wide(struct buf *b, const char *p, const char *end)
     size_t n;
 
     while (p < end && (signed char)*p < 0 && !is_c1_control(p, end) &&
-           (n = json_utf8(p, end)))
+           (n = utf8_one(p, end)))
         p += n;
     buf_add(b, from, (size_t)(p - from));
     if (p > from)
         return (size_t)(p - from);
-    if (is_c1_control(p, end) && json_utf8(p, end)) {
+    if (is_c1_control(p, end) && utf8_one(p, end)) {
         add_hex(b, (unsigned char)p[1]);
         return 2;
     }

@@ -39,11 +39,57 @@ static void write_http(struct buf *out, const struct net_stats *s)
                    "Bytes read from clients.", s->bytes_in_total);
     metric_counter(out, "signalbox_http_sent_bytes_total",
                    "Bytes written to clients.", s->bytes_out_total);
+    metric_counter(out, "signalbox_tls_handshakes_total",
+                   "TLS handshakes that were finished.",
+                   s->tls_handshakes_total);
+    metric_counter(out, "signalbox_tls_handshakes_failed_total",
+                   "TLS handshakes that were not.", s->tls_failed_total);
+    if (s->tls_cert_ends_s)
+        metric_gauge(out, "signalbox_tls_certificate_expires_timestamp_seconds",
+                     "When the first of the certificates in use ends.",
+                     s->tls_cert_ends_s);
     metric_gauge(out, "signalbox_http_unsent_bytes",
                  "Bytes waiting for clients to take them.", s->unsent_bytes);
     metric_gauge(out, "signalbox_http_buffered_bytes",
                  "Memory held by the buffers of all connections.",
                  s->buffered_bytes);
+}
+
+static void write_ws(struct buf *out, const struct net_stats *s)
+{
+    static const char *const causes[N_NET_WS_CAUSES] = {
+        [NET_WS_PEER] = "cause=\"peer\"",
+        [NET_WS_OWNER] = "cause=\"server\"",
+        [NET_WS_LOST] = "cause=\"lost\"",
+        [NET_WS_BAD] = "cause=\"protocol\"",
+        [NET_WS_LIMIT] = "cause=\"limit\"",
+        [NET_WS_SILENT] = "cause=\"silent\"",
+        [NET_WS_SLOW] = "cause=\"slow\"",
+        [NET_WS_OVERLOADED] = "cause=\"overloaded\"",
+    };
+
+    metric_gauge(out, "signalbox_ws_connections",
+                 "Open WebSockets, in and out.", s->websockets);
+    metric_counter(out, "signalbox_ws_connections_total",
+                   "WebSockets that were opened.", s->websockets_total);
+    metric_counter(out, "signalbox_ws_received_messages_total",
+                   "Messages that came.", s->ws_messages_in_total);
+    metric_counter(out, "signalbox_ws_sent_messages_total",
+                   "Messages that were sent.", s->ws_messages_out_total);
+    metric_counter(out, "signalbox_ws_pings_total",
+                   "Pings sent to who was silent.", s->ws_pings_total);
+    metric_family(out, "signalbox_ws_ended_total", "counter",
+                  "WebSockets that ended, by who or what ended them.");
+    for (int i = 0; i < N_NET_WS_CAUSES; i++)
+        metric_int(out, "signalbox_ws_ended_total", causes[i],
+                   s->ws_ends_total[i]);
+    metric_gauge(out, "signalbox_ws_dialling",
+                 "WebSockets on their way to somebody else.", s->dialling);
+    metric_counter(out, "signalbox_ws_dials_total",
+                   "Attempts to open one to somebody else.", s->dials_total);
+    metric_counter(out, "signalbox_ws_dials_failed_total",
+                   "Of those, the ones that came to nothing.",
+                   s->dials_failed_total);
 }
 
 /* Microseconds as Prometheus wants them. */
@@ -202,6 +248,7 @@ void call_metrics(struct call *c)
     metric_int(c->body, "signalbox_build_info",
                "version=\"" SIGNALBOX_VERSION "\"", 1);
     write_http(c->body, &net);
+    write_ws(c->body, &net);
     write_open(c->body, calls);
     write_store(c->body, &store);
     write_walk(c->body, &walk);

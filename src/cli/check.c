@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "certs.h"
 
 const struct arg_option cli_check_options[] = {
     CLI_SOURCE_OPTIONS,
@@ -35,8 +36,11 @@ static void say_ok(struct cli *c, const struct config *cfg)
         buf_addf(out, ", %u from the command line", cfg->n_from_flags);
     if (!cfg->n_from_file && !cfg->n_from_env && !cfg->n_from_flags)
         buf_add_str(out, STR(", all defaults"));
-    buf_addf(out, "; listens on %.*s, keeps its data in %.*s\n",
-             STR_ARG(cfg->listen), STR_ARG(cfg->data));
+    buf_addf(out, "; listens on %.*s", STR_ARG(cfg->listen));
+    if (cfg->tls.listen.n)
+        buf_addf(out, "%s%.*s with TLS", cfg->listen.n ? " and " : "",
+                 STR_ARG(cfg->tls.listen));
+    buf_addf(out, ", keeps its data in %.*s\n", STR_ARG(cfg->data));
 }
 
 static void say_problems(struct cli *c, const struct config_report *report)
@@ -124,6 +128,21 @@ static enum exit_status report_on(struct cli *c, const struct config *cfg,
     return cfg ? EXIT_DONE : err_row(ERR_BAD_CONFIG)->exit_status;
 }
 
+/* Files that are named and of no use are problems like others. */
+static struct config *look_at_certs(struct config *cfg,
+                                    struct config_report *report)
+{
+    char setting[32];
+    struct why why;
+    int64_t ends_s;
+
+    if (!cfg || certs_check(cfg, cli_now_ms(), &ends_s, setting, &why) == OK)
+        return cfg;
+    config_report_add(report, setting, why.text);
+    config_free(cfg);
+    return NULL;
+}
+
 enum exit_status cli_check(struct cli *c)
 {
     struct config_report report;
@@ -137,7 +156,7 @@ enum exit_status cli_check(struct cli *c)
         return cli_error(c, ERR_USAGE, "give FILE or --config FILE, not both");
     if (c->args.n_operands)
         src.path = c->args.operands[0].p;
-    cfg = config_load(&src, &report);
+    cfg = look_at_certs(config_load(&src, &report), &report);
     status = report_on(c, cfg, &report);
     config_free(cfg);
     return status;

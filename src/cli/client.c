@@ -25,6 +25,7 @@ struct client {
     CURL *curl;
     char url[CLIENT_URL_MAX + 1]; /* without a slash at the end */
     char token[CLIENT_TOKEN_MAX + 1];
+    const char *ca_file; /* NULL: the system's */
     struct clock clock;
     struct buf body;
     struct arena arena; /* of the reply's tree */
@@ -68,6 +69,27 @@ static bool read_url(struct client *cl, enum exit_status *status)
         return false;
     }
     snprintf(cl->url, sizeof(cl->url), "%.*s", STR_ARG(url));
+    return true;
+}
+
+static bool read_ca(struct client *cl, enum exit_status *status)
+{
+    struct str file = args_get(&cl->c->args, "ca");
+    const char *where = "--ca";
+
+    if (!file.n) {
+        file = str_of(config_env(cl->c->environ, "SIGNALBOX_CA"));
+        where = "SIGNALBOX_CA";
+    }
+    if (!file.n)
+        return true;
+    if (access(file.p, R_OK) != 0) {
+        *status = cli_error(cl->c, ERR_USAGE,
+                            "%s is %.200s, which cannot be read: %s", where,
+                            file.p, strerror(errno));
+        return false;
+    }
+    cl->ca_file = file.p;
     return true;
 }
 
@@ -159,7 +181,7 @@ struct client *client_new(struct cli *c, enum exit_status *status)
     buf_init(&cl->body, CLIENT_BODY_MAX);
     arena_init(&cl->arena, 2UL * CLIENT_BODY_MAX);
     sse_init(&cl->sse, CLIENT_EVENT_MAX, on_event, cl);
-    if (read_url(cl, status) && read_token(cl, status))
+    if (read_url(cl, status) && read_ca(cl, status) && read_token(cl, status))
         return cl;
     client_free(cl);
     return NULL;
@@ -321,6 +343,11 @@ static void set_up(struct client *cl, const struct client_request *r,
     curl_easy_setopt(u, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(u, CURLOPT_PROXY, "");
     curl_easy_setopt(u, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(u, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (cl->ca_file) {
+        curl_easy_setopt(u, CURLOPT_CAINFO, cl->ca_file);
+        curl_easy_setopt(u, CURLOPT_CAPATH, NULL);
+    }
     curl_easy_setopt(u, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(u, CURLOPT_USERAGENT, "signalbox/" SIGNALBOX_VERSION);
     curl_easy_setopt(u, CURLOPT_CONNECTTIMEOUT_MS, (long)CLIENT_CONNECT_MS);
@@ -363,10 +390,29 @@ static enum err not_there(struct client *cl)
                   cl->url);
 }
 
+/* There is somebody, and it is not sure who. */
+static enum err not_trusted(struct client *cl)
+{
+    return nobody(cl,
+                  "the certificate of %.100s is not trusted: %.100s. Name the "
+                  "file of whoever signed it with --ca FILE or SIGNALBOX_CA",
+                  cl->url, cl->curl_said);
+}
+
 /* Nothing came back, or not all of it. */
 static enum err broken(struct client *cl, CURLcode code)
 {
     switch ((int)code) {
+    case CURLE_PEER_FAILED_VERIFICATION: return not_trusted(cl);
+    case CURLE_SSL_CACERT_BADFILE:
+        return why_err(&cl->reply.why, ERR_USAGE,
+                       "%.200s has no certificates: it must be in PEM",
+                       cl->ca_file ? cl->ca_file : "the system's list");
+    case CURLE_SSL_CONNECT_ERROR:
+        return nobody(cl,
+                      "no TLS with %.100s: %.100s. If it speaks none, write "
+                      "http:// instead of https://",
+                      cl->url, cl->curl_said);
     case CURLE_COULDNT_CONNECT: return not_there(cl);
     case CURLE_URL_MALFORMAT:
     case CURLE_COULDNT_RESOLVE_HOST:

@@ -5,7 +5,9 @@
  *
  * The server is named by --url or SIGNALBOX_URL, the token by --token-file or
  * SIGNALBOX_TOKEN; there is no option for the token itself, since everybody on
- * the machine can read the command lines of others. No proxy is used, no
+ * the machine can read the command lines of others. Over https, --ca or
+ * SIGNALBOX_CA names a file of the authorities to trust instead of those of
+ * the system. No proxy is used, no
  * redirect followed, every wait has an end and every answer a limit.
  * Threads: the main one. */
 
@@ -16,12 +18,14 @@
 struct client;
 
 /* The options that client_new reads. */
-#define CLIENT_OPTIONS                                                      \
-    {"url", "URL", "the server; else $SIGNALBOX_URL, else on this machine", \
-     false},                                                                \
-    {                                                                       \
-        "token-file", "FILE", "read the token here; else $SIGNALBOX_TOKEN", \
-            false                                                           \
+#define CLIENT_OPTIONS                                                         \
+    {"url", "URL", "the server; else $SIGNALBOX_URL, else on this machine",    \
+     false},                                                                   \
+        {"ca", "FILE",                                                         \
+         "trust the authorities in this PEM file; else $SIGNALBOX_CA", false}, \
+    {                                                                          \
+        "token-file", "FILE", "read the token here; else $SIGNALBOX_TOKEN",    \
+            false                                                              \
     }
 
 enum {

@@ -18,6 +18,7 @@
 #include "base/addr.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "certs.h"
 #include "server.h"
 #include "store/store.h"
 
@@ -189,36 +190,67 @@ static int try_to_bind(const struct addr *addr)
     return e;
 }
 
-static void look_at_address(struct doctor *d, struct finding *f)
+/* Whether it can be listened on; `how` says how to choose another. */
+static void look_at_one_address(struct doctor *d, struct finding *f,
+                                struct str address, const char *how)
 {
-    const char *text = d->config->listen.p;
+    const char *text = address.p;
     struct addr addr;
-    int e = addr_parse(d->config->listen, &addr) != OK ? EINVAL
-                                                       : try_to_bind(&addr);
+    int e = addr_parse(address, &addr) != OK ? EINVAL : try_to_bind(&addr);
 
     switch (e) {
     case 0: found(f, GOOD, "%s is free", text); break;
     case EADDRINUSE:
         found(f, d->is_running ? DOUBTFUL : BAD, "%s is taken%s", text,
               d->is_running ? ", most likely by the running server" : "");
-        advise(f, "ss -ltnp shows by whom; choose another with --listen "
-                  "HOST:PORT");
+        advise(f, "ss -ltnp shows by whom; choose another with %s", how);
         break;
     case EACCES:
         found(f, BAD, "user %u may not listen on %s", (unsigned)geteuid(),
               text);
-        advise(f, "choose a port from 1024 on with --listen HOST:PORT");
+        advise(f, "choose a port from 1024 on with %s", how);
         break;
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
         found(f, BAD, "this machine has no address %s", text);
-        advise(f, "ip address lists those it has; choose one with --listen "
-                  "HOST:PORT");
+        advise(f, "ip address lists those it has; choose one with %s", how);
         break;
     default:
         found(f, BAD, "cannot listen on %s: %s", text, strerror(e));
-        advise(f, "choose another with --listen HOST:PORT");
+        advise(f, "choose another with %s", how);
     }
+}
+
+static void look_at_address(struct doctor *d, struct finding *f)
+{
+    if (d->config->listen.n)
+        look_at_one_address(d, f, d->config->listen, "--listen HOST:PORT");
+    else
+        found(f, GOOD, "none without TLS");
+}
+
+static void look_at_tls(struct doctor *d, struct finding *f)
+{
+    int64_t now_ms = cli_now_ms(), ends_s, days;
+    struct why why = {""};
+
+    if (!d->config->tls.listen.n) {
+        found(f, GOOD, "off, as tls.listen is not set");
+        return;
+    }
+    if (certs_check(d->config, now_ms, &ends_s, NULL, &why) != OK) {
+        found(f, BAD, "%s", why.text);
+        return;
+    }
+    look_at_one_address(d, f, d->config->tls.listen, "tls.listen");
+    days = (ends_s - now_ms / 1000) / (24 * 3600);
+    if (f->mark == GOOD)
+        found(f, days < CERTS_SOON_DAYS ? DOUBTFUL : GOOD,
+              "%s is free, and the certificate is good for %lld day%s",
+              d->config->tls.listen.p, (long long)days, days == 1 ? "" : "s");
+    if (f->mark == DOUBTFUL && !f->advice[0])
+        advise(f, "have it renewed; a running server takes up the new one by "
+                  "itself");
 }
 
 static void look_at_files(struct doctor *d, struct finding *f)
@@ -296,7 +328,7 @@ static const struct {
     {"clock", look_at_clock, false},     {"config", look_at_config, false},
     {"data", look_at_data, true},        {"database", look_at_database, true},
     {"disk", look_at_disk, true},        {"address", look_at_address, true},
-    {"files", look_at_files, true},
+    {"tls", look_at_tls, true},          {"files", look_at_files, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

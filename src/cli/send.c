@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/utf8.h"
 
 enum {
     TEXT_MAX = 1024 * 1024,
@@ -85,25 +86,6 @@ static enum err read_stdin(struct buf *out)
     }
 }
 
-/* JSON is UTF-8; what is not would arrive as something else. */
-static bool is_utf8(struct str s)
-{
-    struct buf quoted;
-    struct json_out o;
-    struct arena arena;
-    struct str back;
-    bool is_same;
-
-    buf_init(&quoted, BODY_MAX);
-    arena_init(&arena, BODY_MAX);
-    o = json_out(&quoted);
-    json_put_str(&o, s);
-    is_same = json_unquote(&arena, buf_str(&quoted), &back) && str_eq(back, s);
-    arena_fini(&arena);
-    buf_fini(&quoted);
-    return is_same;
-}
-
 static bool read_text(struct sending *s, enum exit_status *status)
 {
     struct str given = s->c->args.operands[0];
@@ -128,7 +110,7 @@ static bool read_text(struct sending *s, enum exit_status *status)
                             "limit");
     else if (!s->text.n)
         *status = cli_error(s->c, ERR_USAGE, "the message is empty");
-    else if (!is_utf8(buf_str(&s->text)))
+    else if (!utf8_is_valid(buf_str(&s->text))) /* as JSON has to be */
         *status = cli_error(s->c, ERR_USAGE,
                             "the message is not text in UTF-8; base64 would "
                             "make it so");

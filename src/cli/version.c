@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <curl/curl.h>
+#include <openssl/crypto.h>
 #include <sqlite3.h>
 #include <uv.h>
 
@@ -20,6 +21,9 @@ size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX])
          uv_version_string(), uv_version() < UV_VERSION_HEX},
         {"libcurl", LIBCURL_VERSION, curl->version,
          curl->version_num < LIBCURL_VERSION_NUM},
+        {"openssl", OPENSSL_VERSION_STR,
+         OpenSSL_version(OPENSSL_VERSION_STRING),
+         OpenSSL_version_num() < OPENSSL_VERSION_NUMBER},
         {"sqlite", SQLITE_VERSION, sqlite3_libversion(),
          sqlite3_libversion_number() < SQLITE_VERSION_NUMBER},
     };

@@ -188,8 +188,7 @@ static bool read_value(struct load *l, void *base, const struct setting *s,
     struct json resolved = *v;
     enum err e;
 
-    if (s->type->is_folder && v->type == JSON_STR &&
-        resolve(l, at, &resolved.s))
+    if (s->type->is_path && v->type == JSON_STR && resolve(l, at, &resolved.s))
         return false;
     e = s->type->read(s, &l->c->arena, &resolved, setting_field(s, base));
     if (e == ERR_BAD_CONFIG)

@@ -292,7 +292,7 @@ static void unknown_variable(struct load *l, const struct setting_table *t,
 static bool is_reserved(struct str name)
 {
     static const char *const names[] = {"SIGNALBOX_URL", "SIGNALBOX_TOKEN",
-                                        "SIGNALBOX_CONFIG"};
+                                        "SIGNALBOX_CA", "SIGNALBOX_CONFIG"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (str_eq(name, str_of(names[i])))
@@ -344,20 +344,52 @@ static void read_set(struct load *l, struct str text)
 
 /* What no single row can know. */
 
+/* Who set it last. */
+static struct place where_of(const struct load *l, const char *path)
+{
+    const struct setting *s = setting_find(&config_settings, str_of(path));
+
+    return l->where[s - config_settings.rows];
+}
+
+static void check_tls(struct load *l)
+{
+    const struct config *c = l->c;
+    bool has_both = c->tls.cert_file.n && c->tls.key_file.n;
+
+    if (c->tls.listen.n && !has_both)
+        report_error(&l->report, where_of(l, "tls.listen"),
+                     "tls.listen needs a certificate: set tls.certFile and "
+                     "tls.keyFile to the files that have it and its key");
+    else if (!c->tls.listen.n &&
+             (c->tls.cert_file.n || c->tls.key_file.n || c->tls.more.n))
+        report_warning(&l->report,
+                       where_of(l, c->tls.cert_file.n  ? "tls.certFile"
+                                   : c->tls.key_file.n ? "tls.keyFile"
+                                                       : "tls.more"),
+                       "there is a certificate, but no tls.listen to use it: "
+                       "TLS is off");
+}
+
 static void check_together(struct load *l)
 {
-    const struct setting *s = setting_find(&config_settings, STR("listen"));
+    const struct config *c = l->c;
     struct addr addr;
 
     /* An address that is none has been reported already. */
-    if (!l->c->allow_plaintext && addr_parse(l->c->listen, &addr) == OK &&
+    if (!c->allow_plaintext && addr_parse(c->listen, &addr) == OK &&
         !addr_is_loopback(&addr))
         report_error(
-            &l->report, l->where[s - config_settings.rows],
+            &l->report, where_of(l, "listen"),
             "%.*s can be reached from other machines, and without TLS "
-            "everything travels in plain text; listen on 127.0.0.1 behind "
-            "a TLS proxy, or set allowPlaintext to true",
-            STR_ARG(l->c->listen));
+            "everything travels in plain text; use tls.listen instead, listen "
+            "on 127.0.0.1 behind a TLS proxy, or set allowPlaintext to true",
+            STR_ARG(c->listen));
+    if (!c->listen.n && !c->tls.listen.n)
+        report_error(&l->report, where_of(l, "listen"),
+                     "listen and tls.listen are both empty, so that nobody "
+                     "could connect; set one of them");
+    check_tls(l);
 }
 
 /* The whole. */

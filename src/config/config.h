@@ -26,6 +26,13 @@ struct config_strs {
     size_t n;
 };
 
+enum { CONFIG_MORE_CERTS_MAX = 32 };
+
+/* A certificate and its key, as files. */
+struct config_cert {
+    struct str cert_file, key_file;
+};
+
 /* Never changed after it was loaded: a reload makes a new one. Strings lie in
  * its arena and end in NUL. */
 struct config {
@@ -33,11 +40,20 @@ struct config {
     struct str path; /* the file it came from, or would if it were there */
     bool has_file;   /* it was there */
 
-    struct str listen;     /* "127.0.0.1:8787" */
+    struct str listen;     /* "127.0.0.1:8787"; empty: with TLS only */
     struct str data;       /* the data folder */
     bool allow_plaintext;  /* listen beyond loopback without TLS */
     int64_t stop_grace_ms; /* open requests may take that long at the end */
     struct str node;       /* the name of this server among others */
+
+    struct {
+        struct str listen; /* empty: TLS is off */
+        struct str cert_file, key_file;
+        struct {
+            const struct config_cert *list;
+            size_t n;
+        } more; /* for further names */
+    } tls;
 
     struct {
         int64_t level;  /* enum log_level */
@@ -61,6 +77,13 @@ struct config {
         struct config_strs allowed_hosts;   /* "example.org", "x.org:8443" */
         struct config_strs allowed_origins; /* "https://example.org" */
     } http;
+
+    struct {
+        int64_t max_frame_bytes;
+        int64_t max_message_bytes;
+        int64_t timeout_ms;
+        int64_t close_timeout_ms;
+    } ws;
 
     struct {
         int64_t max_unfinished;
@@ -125,6 +148,11 @@ void config_free(struct config *c);
 MUST_USE struct config *config_load_text(const char *name, struct str text,
                                          const struct config_source *src,
                                          struct config_report *report);
+
+/* Another error, of what only its user can find out: that a file which it
+ * names is of no use. */
+void config_report_add(struct config_report *report, const char *setting,
+                       const char *what);
 
 /* Name the settings that differ and that only a restart can apply, separated
  * by ", "; empty when there are none. */

@@ -38,6 +38,10 @@ TEST(defaults_are_what_the_manual_says)
 }
 
 /* A document and a part of what the report must say; NULL: it is accepted. */
+#define TLS(listen)                                                            \
+    "\"tls\": {\"listen\": \"" listen "\", \"certFile\": \"c\", \"keyFile\": " \
+    "\"k\"}"
+
 static const struct {
     const char *text, *words;
 } documents[] = {
@@ -131,7 +135,7 @@ static const struct {
     {"{\"listen\": \"127.0.0.1:\"}", "listen must be"},
     {"{\"listen\": \"127.0.0.1\"}", "listen must be"},
     {"{\"listen\": \":8787\"}", "listen must be"},
-    {"{\"listen\": \"\"}", "listen must be"},
+    {"{\"listen\": \"\"}", "listen and tls.listen are both empty"},
     {"{\"listen\": 8787}", "not 8787"},
     {"{\"listen\": \"::1:8787\"}", "listen must be"},
     {"{\"listen\": \"[127.0.0.1]:8787\"}", "listen must be"},
@@ -145,6 +149,23 @@ static const struct {
     {"{\"listen\": \"10.0.0.1:80\", \"allowPlaintext\": false}",
      "set allowPlaintext to true"},
     {"{\"listen\": \"0.0.0.0:80\", \"allowPlaintext\": true}", NULL},
+    {"{\"listen\": \"0.0.0.0:80\"}", "use tls.listen instead"},
+    {"{\"listen\": \"0.0.0.0:80\", " TLS("[::]:1") "}",
+     "use tls.listen instead"},
+    {"{\"listen\": \"\", " TLS("0.0.0.0:1") "}", NULL},
+    {"{" TLS("[::]:0") "}", NULL},
+    {"{" TLS("443") "}", "tls.listen must be"},
+    {"{\"tls\": {\"listen\": \"[::]:1\"}}", "tls.listen needs a certificate"},
+    {"{\"tls\": {\"listen\": \"[::]:1\", \"certFile\": \"c\"}}",
+     "t.jsonc:1:20: tls.listen needs a certificate"},
+    {"{\"tls\": {\"listen\": \"[::]:1\", \"keyFile\": \"c\"}}",
+     "set tls.certFile and tls.keyFile"},
+    {"{\"tls\": {\"certFile\": 1}}", "tls.certFile must be the path of a file"},
+    {"{\"tls\": {\"keyFile\": \"a\\u0000b\"}}", "tls.keyFile must be the path"},
+    {"{\"tls\": {\"more\": [{\"certFile\": \"a\"}]}}",
+     "tls.more[0] has no \"keyFile\""},
+    {"{\"tls\": {\"more\": [{\"certFile\": \"a\", \"keyFile\": \"\"}]}}",
+     "tls.more[0].keyFile must be the path of a file, 1 to 4096 bytes, not"},
 };
 
 TEST(documents_are_taken_or_refused_with_words)
@@ -213,7 +234,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 19);
+    CHECK(n_numbers == 23);
 }
 
 TEST(every_row_is_in_order)
@@ -233,7 +254,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK(n == 28);
+    CHECK(n == 36);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -650,7 +671,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 28);
+    CHECK(again && again->n_from_file == 36);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);
@@ -760,4 +781,42 @@ TEST(writing_survives_every_fault)
         if (!out.over)
             break;
     } while (nth < 100);
+}
+
+TEST(files_of_certificates_begin_where_the_configuration_is)
+{
+    struct config *c = config_load_text(
+        "etc/t.jsonc",
+        STR("{\"tls\": {\"listen\": \"0.0.0.0:1\", \"certFile\": \"a.pem\", "
+            "\"keyFile\": \"/k/a.key\", \"more\": [{\"certFile\": \"b.pem\", "
+            "\"keyFile\": \"k/b.key\"}]}}"),
+        &(struct config_source){0}, &report);
+
+    CHECK(c && report.n_warnings == 0);
+    CHECK(str_eq(c->tls.cert_file, STR("etc/a.pem")));
+    CHECK(str_eq(c->tls.key_file, STR("/k/a.key")));
+    CHECK(c->tls.more.n == 1);
+    CHECK(str_eq(c->tls.more.list[0].cert_file, STR("etc/b.pem")));
+    CHECK(str_eq(c->tls.more.list[0].key_file, STR("etc/k/b.key")));
+    config_free(c);
+}
+
+TEST(a_certificate_that_nobody_uses_is_warned_of)
+{
+    struct config *c = load_text("{\"tls\": {\"certFile\": \"a.pem\"}}");
+
+    CHECK(c && says(c, "t.jsonc:1:22: warning: there is a certificate, but no "
+                       "tls.listen to use it"));
+    config_free(c);
+}
+
+TEST(what_only_a_user_finds_out_stands_in_the_report_too)
+{
+    struct config *c = load_text("{\"tls\": {\"certFile\": \"a.pem\"}}");
+
+    CHECK(c);
+    config_report_add(&report, "tls.certFile", "cannot read a.pem");
+    CHECK(report.n_errors == 1 && report.n_problems == 2);
+    CHECK(strstr(report.text, "\ntls.certFile: cannot read a.pem\n"));
+    config_free(c);
 }

@@ -24,12 +24,12 @@ struct setting_type {
     /* What is allowed, to stand behind "must be". */
     void (*allowed)(const struct setting *s, struct buf *out);
     enum json_type json; /* what a value on the command line is tried as */
-    bool is_folder;      /* relative paths in the file begin at the file */
+    bool is_path;        /* relative ones in the file begin at the file */
 };
 
 extern const struct setting_type type_bool, type_int, type_enum, type_folder,
-    type_address, type_name, type_url, type_title, type_host, type_origin,
-    type_list;
+    type_file, type_address, type_name, type_url, type_title, type_host,
+    type_origin, type_list;
 
 struct setting_table;
 

@@ -112,6 +112,14 @@ void report_end(struct reporter *r)
                                         "and %u more\n", r->n_left_out);
 }
 
+void config_report_add(struct config_report *report, const char *setting,
+                       const char *what)
+{
+    struct reporter r = {.out = report};
+
+    report_error(&r, (struct place){.name = str_of(setting)}, "%s", what);
+}
+
 struct quoted quote(struct str s)
 {
     struct quoted q = {{0}};

@@ -51,6 +51,26 @@ static const struct setting_elements agent_elements = {
     .unique = &agent_rows[0],
 };
 
+#define AT(field) .offset = offsetof(struct config_cert, field)
+
+static const struct setting cert_rows[] = {
+    {"certFile", AT(cert_file), .type = &type_file,
+     .what = "The certificate, as `tls.certFile`. Clients that ask for a name "
+             "in it get it."},
+    {"keyFile", AT(key_file), .type = &type_file, .what = "Its private key."},
+};
+
+#undef AT
+
+static const struct setting_table cert_table = {
+    cert_rows, sizeof(cert_rows) / sizeof(cert_rows[0])};
+
+static const struct setting_elements cert_elements = {
+    .table = &cert_table,
+    .bytes = sizeof(struct config_cert),
+    .max = CONFIG_MORE_CERTS_MAX,
+};
+
 static const struct setting host_row = {"", .type = &type_host};
 static const struct setting origin_row = {"", .type = &type_origin};
 static const struct setting_table host_table = {&host_row, 1};
@@ -75,6 +95,7 @@ static const struct setting_elements origin_elements = {
      offsetof(struct config, field.n) - offsetof(struct config, field) ==  \
          offsetof(struct setting_list, n))
 _Static_assert(IS_LIST(agents), "a list like the others");
+_Static_assert(IS_LIST(tls.more), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_hosts), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_origins), "a list like the others");
 
@@ -83,15 +104,15 @@ _Static_assert(IS_LIST(http.allowed_origins), "a list like the others");
 static const struct setting rows[] = {
     {"listen", AT(listen), .type = &type_address,
      .preset = "\"127.0.0.1:8787\"", .flag = "--listen", .needs_restart = true,
-     .what = "Where to take connections. Port 0 is any free one."},
+     .what = "Where to take connections without TLS. Port 0 is any free one."},
     {"data", AT(data), .type = &type_folder, .preset = "\"signalbox-data\"",
      .flag = "--data", .needs_restart = true,
      .what = "The folder that holds everything the server remembers; made if "
              "it is not there."},
     {"allowPlaintext", AT(allow_plaintext), .type = &type_bool,
      .preset = "false", .needs_restart = true,
-     .what = "Listen beyond this machine although tokens and messages then "
-             "travel unencrypted."},
+     .what = "Let `listen` be an address beyond this machine although tokens "
+             "and messages then travel unencrypted."},
     {"stopGraceMs", AT(stop_grace_ms), .type = &type_int, .preset = "10000",
      .min = 0, .max = 10 * 60 * SECOND_MS, .unit = "milliseconds",
      .what = "How long open requests may go on when the server is told to "
@@ -100,6 +121,21 @@ static const struct setting rows[] = {
      .needs_restart = true,
      .what = "The name of this server, written beside the tasks it works "
              "on."},
+
+    {"tls.listen", AT(tls.listen), .type = &type_address, .preset = "\"\"",
+     .needs_restart = true,
+     .what = "Where to take connections with TLS; it may well be beyond this "
+             "machine. Needs the two below."},
+    {"tls.certFile", AT(tls.cert_file), .type = &type_file, .preset = "\"\"",
+     .what = "The server's certificate in PEM, with those that lead from it to "
+             "its authority behind it. Looked at every ten seconds, and taken "
+             "up when it has changed."},
+    {"tls.keyFile", AT(tls.key_file), .type = &type_file, .preset = "\"\"",
+     .what = "Its private key in PEM, without a passphrase."},
+    {"tls.more", AT(tls.more), .type = &type_list, .preset = "[]",
+     .elements = &cert_elements,
+     .what = "Certificates for further names. Who asks for a name that is in "
+             "none of them gets the one above."},
 
     {"log.level", AT(log.level), .type = &type_enum, .preset = "\"info\"",
      .names = level_names, .what = "The least important lines to write."},
@@ -167,6 +203,23 @@ static const struct setting rows[] = {
     {"http.allowedOrigins", AT(http.allowed_origins), .type = &type_list,
      .preset = "[]", .elements = &origin_elements,
      .what = "The web pages that may call, beside the server's own."},
+
+    {"ws.maxFrameBytes", AT(ws.max_frame_bytes), .type = &type_int,
+     .preset = "1048576", .min = 125, .max = 64 * MIB, .unit = "bytes",
+     .what = "The largest frame that is taken from a WebSocket."},
+    {"ws.maxMessageBytes", AT(ws.max_message_bytes), .type = &type_int,
+     .preset = "2097152", .min = 125, .max = 64 * MIB, .unit = "bytes",
+     .what = "The largest message, of however many frames. A larger frame or "
+             "message ends the WebSocket with code 1009."},
+    {"ws.timeoutMs", AT(ws.timeout_ms), .type = &type_int, .preset = "90000",
+     .min = SHORTEST_MS, .max = 24 * HOUR_MS, .unit = "milliseconds",
+     .what = "How long nothing at all may come of a WebSocket before it is "
+             "ended. After a third of it a ping is sent, and whoever answers "
+             "is there."},
+    {"ws.closeTimeoutMs", AT(ws.close_timeout_ms), .type = &type_int,
+     .preset = "5000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long the answer to a close may take."},
 
     {"agents.list", AT(agents), .type = &type_list, .preset = "[]",
      .elements = &agent_elements,
@@ -318,8 +371,9 @@ static const char preamble[] =
     "3. the environment: `SIGNALBOX_HTTP__MAX_BODY_BYTES=4096` sets\n"
     "   `http.maxBodyBytes`. Two underscores separate levels; case and single\n"
     "   underscores within a level do not count. An empty variable counts as\n"
-    "   not set. `SIGNALBOX_URL` and `SIGNALBOX_TOKEN` are for commands that\n"
-    "   talk to a server;\n"
+    "   not set. `SIGNALBOX_URL`, `SIGNALBOX_TOKEN` and `SIGNALBOX_CA` are "
+    "for\n"
+    "   commands that talk to a server;\n"
     "4. the command line: `--set http.maxBodyBytes=4096`. `--listen ADDRESS`\n"
     "   and `--data FOLDER` are short for `--set listen=…` and "
     "`--set data=…`.\n"
@@ -331,7 +385,8 @@ static const char preamble[] =
     "`signalbox check` finds what is wrong with line and column, and\n"
     "`signalbox check --print` shows what all of it comes to.\n"
     "\n"
-    "The path of a folder may begin with `~/`. A relative one begins at the\n"
+    "The path of a folder or a file may begin with `~/`. A relative one begins "
+    "at the\n"
     "folder of the file it is written in, so that the same file always means\n"
     "the same place; anywhere else, and for the default, it begins at the\n"
     "current folder.\n"
@@ -344,8 +399,10 @@ static const struct {
     const char *name, *heading;
 } sections[] = {
     {"", "The server"},
+    {"tls", "`tls`: connections that nobody can listen to"},
     {"log", "`log`: what it writes about itself"},
     {"http", "`http`: limits and time-outs of connections"},
+    {"ws", "`ws`: limits of every WebSocket, in and out"},
     {"agents", "`agents`: who can be given work"},
     {"tasks", "`tasks`: how much may wait, and how long"},
     {"retention", "`retention`: how long things are remembered"},

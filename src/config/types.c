@@ -150,11 +150,38 @@ static void folder_allowed(const struct setting *s, struct buf *out)
 const struct setting_type type_folder = {str_read,       str_is_same, str_write,
                                          folder_allowed, JSON_STR,    true};
 
+/* Empty where the default is: there is none then. */
+
+static enum err file_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
+{
+    if (s->preset && v->type == JSON_STR && v->s.n == 0) {
+        *(struct str *)field = (struct str){"", 0};
+        return OK;
+    }
+    return str_read(s, a, v, field);
+}
+
+static void file_allowed(const struct setting *s, struct buf *out)
+{
+    buf_addf(out, "the path of a file, 1 to %d bytes%s", SETTING_STR_MAX,
+             s->preset ? ", or \"\" for none" : "");
+}
+
+const struct setting_type type_file = {file_read,    str_is_same, str_write,
+                                       file_allowed, JSON_STR,    true};
+
+/* Empty where nobody is to connect. */
+
 static enum err address_read(const struct setting *s, struct arena *a,
                              const struct json *v, void *field)
 {
     struct addr addr;
 
+    if (v->type == JSON_STR && v->s.n == 0) {
+        *(struct str *)field = (struct str){"", 0};
+        return OK;
+    }
     if (v->type != JSON_STR || addr_parse(v->s, &addr) != OK)
         return ERR_BAD_CONFIG;
     return str_read(s, a, v, field);
@@ -164,7 +191,8 @@ static void address_allowed(const struct setting *s, struct buf *out)
 {
     (void)s;
     buf_add_str(out, STR("\"HOST:PORT\" with localhost or a numeric address "
-                         "as HOST, [::1] in brackets, and a PORT up to 65535"));
+                         "as HOST, [::1] in brackets, and a PORT up to 65535, "
+                         "or \"\" for none"));
 }
 
 const struct setting_type type_address = {

@@ -54,7 +54,7 @@ static void buf_give_back(struct net *n, struct buf *b)
 
 size_t conn_held_bytes(const struct conn *c)
 {
-    return c->in.cap + c->out.cap;
+    return c->in.cap + c->out.cap + c->tls_held_bytes;
 }
 
 size_t conn_unsent_bytes(const struct conn *c)
@@ -62,9 +62,45 @@ size_t conn_unsent_bytes(const struct conn *c)
     return c->out.n - c->out_at;
 }
 
-/* The only place that changes the counters over all connections: called
- * wherever a buffer of c has changed. */
-static void conn_count(struct conn *c)
+bool conn_must_read_first(const struct conn *c)
+{
+    size_t unsent = conn_unsent_bytes(c);
+
+    return unsent > c->net->opts.max_unsent_bytes ||
+           (unsent && net_is_full(c->net));
+}
+
+bool conn_gives_room(struct conn *c)
+{
+    struct net *n = c->net;
+
+    if (!c->wants_room || conn_must_read_first(c) ||
+        conn_unsent_bytes(c) > n->opts.max_unsent_bytes / 2)
+        return false;
+    if (c->room_turn == loop_turn_number(n->loop)) {
+        conn_kick_next_turn(c);
+        return false;
+    }
+    c->room_turn = loop_turn_number(n->loop);
+    c->wants_room = false;
+    return true;
+}
+
+bool conn_has_taken(const struct conn *c, uint32_t n)
+{
+    return c->turn == loop_turn_number(c->net->loop) && c->n_taken >= n;
+}
+
+void conn_note_taken(struct conn *c)
+{
+    uint64_t turn = loop_turn_number(c->net->loop);
+
+    c->n_taken = c->turn == turn ? c->n_taken + 1 : 1;
+    c->turn = turn;
+}
+
+/* The only place that changes the counters over all connections. */
+void conn_count(struct conn *c)
 {
     struct net *n = c->net;
     size_t held = conn_held_bytes(c), unsent = conn_unsent_bytes(c);
@@ -96,7 +132,7 @@ static void conn_arm(struct conn *c)
         return;
     if (loop_timer_set(c->net->loop, &c->timer,
                        due_ms > now_ms ? due_ms - now_ms : 0) != OK)
-        conn_cut(c);
+        conn_cut_for(c, CUT_NOMEM);
 }
 
 void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms)
@@ -107,9 +143,8 @@ void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms)
     conn_arm(c);
 }
 
-static void on_closed(uv_handle_t *h)
+static void conn_free(struct conn *c)
 {
-    struct conn *c = LIST_OF(h, struct conn, poll);
     struct net *n = c->net;
 
     buf_give_back(n, &c->in);
@@ -119,25 +154,64 @@ static void on_closed(uv_handle_t *h)
     net_slot_give(n, c);
     n->n_conns--;
     n->n_away -= c->is_away;
+    n->n_dialled -= c->is_dialled;
     free(c);
     listen_resume_all(n);
     net_check_stopped(n);
 }
 
+static void on_closed(uv_handle_t *h)
+{
+    conn_free(LIST_OF(h, struct conn, poll));
+}
+
+/* Of one that never had a socket. */
+static void on_end_of_last_turn(struct loop_job *job)
+{
+    conn_free(LIST_OF(job, struct conn, job));
+}
+
+static void close_socket(struct conn *c)
+{
+    if (c->fd < 0) {
+        c->job.run = on_end_of_last_turn;
+        loop_at_end(c->net->loop, &c->job);
+        return;
+    }
+    uv_close((uv_handle_t *)&c->poll, on_closed);
+    close(c->fd);
+}
+
 void conn_cut(struct conn *c)
+{
+    conn_cut_for(c, CUT_GONE);
+}
+
+void conn_cut_for(struct conn *c, enum conn_cut why)
 {
     uint64_t id = c->id;
 
     if (c->state == CONN_CLOSED)
         return;
+    /* What ends between two requests ends well. In the middle of one, or of
+     * its reply, the other side shall see that it was cut. */
+    if (c->tls && c->state == CONN_IDLE && conn_unsent_bytes(c) == 0)
+        (void)tls_end(c);
     c->state = CONN_CLOSED;
     c->id = 0;
     c->is_reading = false;
     loop_timer_cancel(c->net->loop, &c->timer);
     loop_not_at_end(&c->job);
-    uv_close((uv_handle_t *)&c->poll, on_closed);
-    close(c->fd);
-    c->speech->gone(c, id);
+    tls_free(c);
+    conn_count(c);
+    close_socket(c);
+    c->speech->gone(c, id, why);
+}
+
+void conn_lose(struct conn *c)
+{
+    c->is_lost = true;
+    conn_kick(c);
 }
 
 void conn_kick(struct conn *c)
@@ -157,7 +231,7 @@ bool conn_is_quiet(const struct conn *c)
 {
     int n_unread = 0;
 
-    return conn_unsent_bytes(c) == 0 && c->in.n == 0 &&
+    return conn_unsent_bytes(c) == 0 && c->in.n == 0 && !c->has_left &&
            ioctl(c->fd, FIONREAD, &n_unread) == 0 && n_unread == 0;
 }
 
@@ -183,25 +257,11 @@ bool conn_reserve(struct conn *c, size_t n)
     return ok;
 }
 
-/* The input of a request at all limits, its trailers among them, and what one
- * read may add. */
-static size_t input_limit(const struct net_opts *o)
-{
-    size_t limit = PIPELINE_BYTES + READ_BYTES + HTTP_CHUNK_LINE_BYTES + 8;
-
-    if (__builtin_add_overflow(limit, o->max_request_line_bytes, &limit) ||
-        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
-        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
-        __builtin_add_overflow(limit, o->max_body_bytes, &limit))
-        limit = SIZE_MAX / 2;
-    return limit;
-}
-
 bool conn_keep_input(struct conn *c, const char *p, size_t n)
 {
     if (c->in.n == 0) {
         buf_clear(&c->in);
-        c->in.limit = input_limit(&c->net->opts);
+        c->in.limit = c->speech->max_input(&c->net->opts);
     }
     buf_lend(c->net, &c->in);
     buf_add(&c->in, p, n);
@@ -234,9 +294,11 @@ static void on_ready(uv_poll_t *h, int status, int events);
  * left alone would be told again and again. */
 static void watch(struct conn *c)
 {
-    int events =
-        (c->is_reading ? UV_READABLE : 0) | (c->is_blocked ? UV_WRITABLE : 0);
+    int events = (c->is_reading && !c->must_write ? UV_READABLE : 0) |
+                 (c->is_blocked ? UV_WRITABLE : 0);
 
+    if (c->state == CONN_TLS)
+        events = c->is_blocked ? UV_WRITABLE : UV_READABLE;
     if (c->state == CONN_CLOSED || events == c->watched)
         return;
     c->watched = events;
@@ -251,6 +313,9 @@ void conn_set_reading(struct conn *c, bool on)
 {
     c->is_reading = on && !c->has_eof;
     watch(c);
+    /* The socket does not tell of what TLS has taken from it already. */
+    if (c->is_reading && c->has_left)
+        conn_kick_next_turn(c);
 }
 
 static void on_eof(struct conn *c)
@@ -268,9 +333,28 @@ static bool is_passing(int error)
     return error == EAGAIN || error == EINTR;
 }
 
+/* Wait for the kernel to have room. */
+static void block(struct conn *c)
+{
+    c->is_blocked = true;
+    if (c->write_deadline_ms == INT64_MAX)
+        c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
+    watch(c);
+    if (c->state != CONN_CLOSED)
+        conn_arm(c);
+}
+
+/* Nobody looks at what comes while we linger, so TLS need not either. */
+static ssize_t receive(struct conn *c)
+{
+    if (c->tls && c->state != CONN_LINGER)
+        return tls_recv(c, c->net->read_buf, READ_BYTES);
+    return recv(c->fd, c->net->read_buf, READ_BYTES, MSG_DONTWAIT);
+}
+
 static void read_some(struct conn *c)
 {
-    ssize_t n = recv(c->fd, c->net->read_buf, READ_BYTES, MSG_DONTWAIT);
+    ssize_t n = receive(c);
 
     if (FAULT("net.read")) {
         n = -1;
@@ -279,45 +363,103 @@ static void read_some(struct conn *c)
     if (n < 0) {
         if (!is_passing(errno))
             conn_cut(c);
+        else if (c->must_write)
+            block(c);
         return;
     }
     if (n == 0) {
         on_eof(c);
         return;
     }
-    c->net->stats.bytes_in_total += n;
+    if (!c->tls)
+        c->net->stats.bytes_in_total += n;
     if (c->state == CONN_DRAIN || c->state == CONN_LINGER)
         discard(c, (size_t)n);
     else
         c->speech->bytes(c, c->net->read_buf, (size_t)n);
+    if (c->has_left && c->is_reading)
+        conn_kick_next_turn(c);
 }
 
-/* Status is an error when the peer has reset the connection. */
+/* A turn of TLS's handshake. */
+static void shake(struct conn *c)
+{
+    switch (tls_shake(c)) {
+    case TLS_MORE: watch(c); break;
+    case TLS_FAILED: conn_cut(c); break;
+    case TLS_DONE:
+        c->is_blocked = false;
+        c->speech->open(c);
+        if (c->state != CONN_CLOSED)
+            conn_set_reading(c, c->is_reading);
+    }
+}
+
+/* What TLS has of a read before: once in a turn, as others read. */
+static void read_left(struct conn *c)
+{
+    if (!c->has_left || !c->is_reading || c->state == CONN_CLOSED)
+        return;
+    if (c->left_turn == loop_turn_number(c->net->loop)) {
+        conn_kick_next_turn(c);
+        return;
+    }
+    c->left_turn = loop_turn_number(c->net->loop);
+    read_some(c);
+}
+
+static void on_events(struct conn *c, int events)
+{
+    bool reads = events & UV_READABLE;
+
+    if (events & UV_WRITABLE) {
+        reads |= c->must_write;
+        c->is_blocked = c->must_write = false;
+        conn_kick(c);
+        /* What waited without a byte of ours to send, flush will not see. */
+        if (conn_unsent_bytes(c) == 0) {
+            c->write_deadline_ms = INT64_MAX;
+            watch(c);
+        }
+    }
+    if (reads && c->is_reading)
+        read_some(c);
+}
+
+/* Status is an error when the peer has reset the connection; a handshake has
+ * words for it. */
 static void on_ready(uv_poll_t *h, int status, int events)
 {
     struct conn *c = LIST_OF(h, struct conn, poll);
 
-    if (status < 0) {
+    if (c->state == CONN_TLS)
+        shake(c);
+    else if (status >= 0)
+        on_events(c, events);
+    if (status < 0)
         conn_cut(c);
-        return;
-    }
-    if (events & UV_WRITABLE) {
-        c->is_blocked = false;
-        conn_kick(c);
-    }
-    if (events & UV_READABLE && c->is_reading)
-        read_some(c);
 }
 
-/* Everything of the last reply is out: say so, and listen on for a while. */
+/* Everything of the last reply is out: say so, and listen on for a while. The
+ * side that dialled leaves it to the other to close first, who then has the
+ * port to keep for a while and not we. */
 static void linger(struct conn *c)
 {
-    if (c->has_eof || FAULT("net.shutdown") || shutdown(c->fd, SHUT_WR) != 0) {
+    enum tls_step said = c->tls ? tls_end(c) : TLS_DONE;
+
+    if (said == TLS_MORE) {
+        block(c);
+        return;
+    }
+    if (said == TLS_FAILED || c->has_eof ||
+        (!c->is_dialled &&
+         (FAULT("net.shutdown") || shutdown(c->fd, SHUT_WR) != 0))) {
         conn_cut(c);
         return;
     }
     conn_drop_input(c, c->in.n);
-    conn_move(c, CONN_LINGER, LINGER_MS);
+    conn_move(c, CONN_LINGER,
+              c->is_dialled ? c->net->opts.ws_close_timeout_ms : LINGER_MS);
     conn_set_reading(c, true);
 }
 
@@ -343,10 +485,22 @@ static void drop_sent(struct conn *c)
         buf_shrink(&c->out);
 }
 
+static ssize_t transmit(struct conn *c)
+{
+    const char *p = c->out.p + c->out_at;
+    ssize_t n;
+
+    if (c->tls)
+        return tls_send(c, p, conn_unsent_bytes(c));
+    n = send(c->fd, p, conn_unsent_bytes(c), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0)
+        c->net->stats.bytes_out_total += n;
+    return n;
+}
+
 static void flush(struct conn *c)
 {
-    ssize_t n = send(c->fd, c->out.p + c->out_at, conn_unsent_bytes(c),
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = transmit(c);
 
     if (FAULT("net.write")) {
         n = -1;
@@ -357,12 +511,11 @@ static void flush(struct conn *c)
         return;
     }
     if (n > 0) {
-        c->net->stats.bytes_out_total += n;
         c->out_at += (size_t)n;
         drop_sent(c);
         conn_count(c);
     }
-    c->is_blocked = conn_unsent_bytes(c) > 0;
+    c->is_blocked = conn_unsent_bytes(c) > 0 || c->must_write;
     if (c->is_blocked && (n > 0 || c->write_deadline_ms == INT64_MAX))
         c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
     else if (!c->is_blocked)
@@ -382,6 +535,17 @@ static void on_end_of_turn(struct loop_job *job)
 {
     struct conn *c = LIST_OF(job, struct conn, job);
 
+    if (c->is_lost) {
+        conn_cut_for(c, CUT_NOMEM);
+        return;
+    }
+    if (c->state == CONN_TLS) {
+        shake(c);
+        return;
+    }
+    read_left(c);
+    if (c->state == CONN_CLOSED)
+        return;
     if (c->state != CONN_DRAIN && c->state != CONN_LINGER)
         c->speech->turn(c);
     conn_flush(c);
@@ -396,17 +560,19 @@ static void on_timer(struct timer *t)
 
     /* Nobody told us of room, but the kernel waits with that until a good part
      * of its buffer is free. Whoever takes a little is found by trying. */
-    if (c->is_blocked && now_ms >= c->write_deadline_ms)
+    if (c->is_blocked && now_ms >= c->write_deadline_ms && conn_unsent_bytes(c))
         flush(c);
     if (c->state == CONN_CLOSED)
         return;
     if (c->is_blocked && now_ms >= c->write_deadline_ms) {
         c->net->stats.timeouts_total++;
-        conn_cut(c);
+        conn_cut_for(c, CUT_SLOW);
         return;
     }
     if (now_ms >= c->deadline_ms) {
-        if (c->state == CONN_LINGER)
+        if (c->state == CONN_TLS)
+            tls_shake_timeout(c);
+        if (c->state == CONN_TLS || c->state == CONN_LINGER)
             conn_cut(c);
         else
             c->speech->timeout(c);
@@ -415,50 +581,82 @@ static void on_timer(struct timer *t)
         conn_arm(c);
 }
 
-static struct conn *conn_alloc(struct net *n, const char *peer, bool is_away)
+static struct conn *conn_alloc(struct net *n, const struct speech *speech)
 {
     struct conn *c = FAULT("net.conn") ? NULL : calloc(1, sizeof(*c));
 
     if (!c)
         return NULL;
     c->net = n;
-    c->speech = &serve_speech;
-    c->is_away = is_away;
+    c->speech = speech;
+    c->fd = -1;
     c->job.run = on_end_of_turn;
     c->timer.fire = on_timer;
-    c->state = CONN_IDLE;
     c->write_deadline_ms = INT64_MAX;
     c->room_turn = UINT64_MAX;
-    memcpy(c->peer, peer, strnlen(peer, ADDR_TEXT_BYTES - 1));
     buf_init(&c->in, 0); /* conn_keep_input sets the limit */
     buf_init(&c->out, OUT_BYTES);
     if (net_slot_take(n, c) != OK) {
         free(c);
         return NULL;
     }
+    n->n_conns++;
     return c;
+}
+
+static bool open_socket(struct conn *c, int fd, const char *peer)
+{
+    int one = 1;
+
+    if (FAULT("net.open") ||
+        uv_poll_init(&c->net->loop->uv, &c->poll, fd) != 0) {
+        close(fd);
+        return false;
+    }
+    c->fd = fd;
+    memcpy(c->peer, peer, strnlen(peer, ADDR_TEXT_BYTES - 1));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    return true;
 }
 
 struct conn *conn_new(struct net *n, int fd, const char *peer, bool is_away)
 {
-    struct conn *c = conn_alloc(n, peer, is_away);
-    int one = 1;
+    struct conn *c = conn_alloc(n, &serve_speech);
 
-    if (c &&
-        (FAULT("net.open") || uv_poll_init(&n->loop->uv, &c->poll, fd) != 0)) {
-        net_slot_give(n, c);
-        free(c);
-        c = NULL;
-    }
     if (!c) {
         close(fd);
         return NULL;
     }
-    c->fd = fd;
-    n->n_conns++;
+    if (!open_socket(c, fd, peer)) {
+        net_slot_give(n, c);
+        n->n_conns--;
+        free(c);
+        return NULL;
+    }
+    c->is_away = is_away;
     n->n_away += is_away;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
     conn_set_reading(c, true);
     return c->state == CONN_CLOSED ? NULL : c;
+}
+
+struct conn *conn_new_dialled(struct net *n, const struct speech *speech,
+                              int64_t timeout_ms)
+{
+    struct conn *c = conn_alloc(n, speech);
+
+    if (!c)
+        return NULL;
+    c->is_dialled = true;
+    n->n_dialled++;
+    conn_move(c, CONN_DIAL, timeout_ms);
+    return c->state == CONN_CLOSED ? NULL : c;
+}
+
+bool conn_connected(struct conn *c, int fd, const char *peer)
+{
+    if (!open_socket(c, fd, peer))
+        return false;
+    conn_set_reading(c, true);
+    return true;
 }

@@ -42,8 +42,7 @@ const uint8_t http_classes[256] = {
     [0x80 ... 0xff] = B_VALUE,
 };
 
-/* "HOST", "HOST:PORT" or "[V6]:PORT". */
-static bool host_is_valid(struct str s)
+bool http_host_is_valid(struct str s)
 {
     size_t n = span(s, B_HOST);
     struct str port;
@@ -242,13 +241,13 @@ static enum err judge_host(struct http_parse *p, const struct head *h)
 {
     if (!h->has_host && !p->is_http_10)
         return malformed(p, "the Host header is missing");
-    if (h->has_host && !host_is_valid(h->host))
+    if (h->has_host && !http_host_is_valid(h->host))
         return malformed(p, "the Host header is not a valid host");
     if (h->authority.n == 0)
         return OK;
     if (h->has_host && !str_eq_nocase(h->authority, h->host))
         return malformed(p, "the target and the Host header differ");
-    if (!host_is_valid(h->authority))
+    if (!http_host_is_valid(h->authority))
         return malformed(p, "the target does not name a valid host");
     return OK;
 }
@@ -304,7 +303,9 @@ static enum http_step head_more(struct http_parse *p, size_t seen,
 static const char *not_a_method(char c)
 {
     switch (c) {
-    case 0x16: return "this is not HTTP: it looks like TLS";
+    case 0x16:
+        return "it looks like TLS, and this port speaks plain HTTP: use "
+               "http://, or the port of tls.listen";
     case '\n': return HTTP_NO_CR;
     case '\r': return "there is more than one empty line before it";
     default: return "it does not begin with a method";

@@ -95,7 +95,8 @@ TEST(bad_request_lines_are_refused)
         ROW("\tGET / HTTP/1.1\r\n" H "\r\n", NO_METHOD),
         ROW("\0GET / HTTP/1.1\r\n" H "\r\n", NO_METHOD),
         ROW("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-            BAD("this is not HTTP: it looks like TLS")),
+            BAD("it looks like TLS, and this port speaks plain HTTP: use "
+                "http://, or the port of tls.listen")),
         ROW("\x80", NO_METHOD),
         ROW("GET  / HTTP/1.1\r\n" H "\r\n", SPACES),
         ROW("GET /  HTTP/1.1\r\n" H "\r\n", SPACES),

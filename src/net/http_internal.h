@@ -109,6 +109,9 @@ struct head {
     bool says_close, says_keep_alive;
 };
 
+/* "HOST", "HOST:PORT" or "[V6]:PORT". */
+bool http_host_is_valid(struct str s);
+
 /* Read a header line, and note in h what it means to the framing. */
 enum err http_read_header(struct http_parse *p, struct head *h, struct str line,
                           struct http_header *out);

@@ -5,12 +5,16 @@
  *
  *     listen.c   addresses, listening sockets, taking connections
  *     conn.c     one connection as bytes: read, gather, write, wait, close
+ *     tls.c      the same bytes through TLS, in either direction
+ *     cert.c     the certificates that TLS serves with
  *     serve.c    one connection as HTTP: requests out of bytes, replies back
+ *     ws_conn.c  one connection as WebSocket: messages out of bytes, and back
+ *     dial.c     the other direction: from a URL to an open WebSocket, with
+ *                dial_reach.c for names and addresses
  *     net.c      the room: options, ids, stopping, counting
  *
- * conn.c knows nothing of HTTP but the names of the states, and serve.c
- * nothing of sockets: what is to go between the two (TLS) or beside serve.c
- * (WebSocket) finds its place there. struct speech is the seam. */
+ * conn.c knows nothing of HTTP but the names of the states, and serve.c and
+ * ws_conn.c nothing of sockets. struct speech is the seam between them. */
 
 #include "base/addr.h"
 #include "base/loop.h"
@@ -20,6 +24,7 @@ enum {
     READ_BYTES = 64 * 1024,         /* one buffer for all connections */
     PIPELINE_BYTES = 16 * 1024,     /* waiting behind an open request */
     REQUESTS_PER_TURN = 32,         /* of one connection; then others come */
+    FRAMES_PER_TURN = 256,          /* the same; messages, pings, pongs */
     SPARE_BUFS = 64,                /* kept for the next who needs one */
     SPARE_BUF_BYTES = 16 * 1024,    /* larger ones are given back */
     FRESH_BUF_BYTES = 512,          /* what a small reply fits in */
@@ -27,9 +32,19 @@ enum {
     LINGER_MS = 2000,               /* for a peer to read our last words */
     LINGER_BYTES = 8 * 1024 * 1024, /* of theirs that we listen to meanwhile */
     SLOT_BITS = 24,
+    MASK_POOL_BYTES = 1024, /* randomness for the masks of our frames */
+
+    /* What OpenSSL holds for a connection besides the 14 KB that each one
+     * costs (tls_memory_test.c measures all three). A handshake: a record, and
+     * the hello, for which it makes room as soon as its length is known: up to
+     * 128 KB, and a third. Later: a record that is not here whole, or not out
+     * whole. */
+    TLS_SHAKE_BYTES = 224 * 1024,
+    TLS_RECORD_BYTES = 17 * 1024,
 };
 
-/*            bytes        head          body
+/*    TLS, with TLS only: the handshake
+ *     |      bytes        head          body
  *    IDLE ---------> HEAD ------> BODY ------.
  *     ^ '--------------'------------'--------+--> OPEN ---> STREAM
  *     |                                              |         |
@@ -37,17 +52,25 @@ enum {
  *                                                    | last reply, or refused
  *                                                    v
  *                       CLOSED <--- LINGER <--- DRAIN
+ *                                                    ^ both said goodbye, or
+ *     OPEN --- accept --.                            | the peer broke a rule
+ *                        >---> WS ------> WS_BYE ----+
+ *     DIAL --- open ----'   we said goodbye
  *
  * DRAIN: the last bytes are on their way out. LINGER: they are out and our
  * side is shut; we read and throw away, because closing over unread bytes
  * would reset the connection before the peer has read the reply. Every state
  * may go to CLOSED at once: the client left, or a wait was too long. */
 enum conn_state {
+    CONN_TLS,    /* header_timeout; who dials says how long */
     CONN_IDLE,   /* idle_timeout */
     CONN_HEAD,   /* header_timeout */
     CONN_BODY,   /* body_timeout */
     CONN_OPEN,   /* reply_timeout */
     CONN_STREAM, /* no deadline but that of writing */
+    CONN_WS,     /* a third of ws_timeout: ping; then the rest of it */
+    CONN_WS_BYE, /* ws_close_timeout */
+    CONN_DIAL,   /* the time-out of the dial */
     CONN_DRAIN,  /* the same */
     CONN_LINGER, /* LINGER_MS */
     CONN_CLOSED, /* libuv will give it back; nobody touches it */
@@ -55,17 +78,43 @@ enum conn_state {
 
 struct conn;
 
-/* What a connection speaks, as conn.c knows it. bytes and eof: what came;
+/* What a connection speaks, as conn.c knows it. open: TLS is, and the state
+ * to go to is for it to say; before that none of the others but gone is
+ * called, in which tls_why says what was wrong. bytes and eof: what came;
  * turn: at its end, before what gathered is written; sent: after that;
  * timeout: the deadline of the state has passed; gone: the connection was cut
- * off, id says what was open on it (zero: nothing). */
+ * off, id says what was open on it (zero: nothing) and cut why. max_input: how
+ * much conn_keep_input may keep. */
+enum conn_cut {
+    CUT_GONE, /* the peer's doing */
+    CUT_SLOW, /* it took nothing for write_timeout_ms */
+    CUT_STOP, /* the grace is over */
+    CUT_NOMEM,
+};
+
 struct speech {
+    void (*open)(struct conn *c);
     void (*bytes)(struct conn *c, char *p, size_t n);
     void (*eof)(struct conn *c);
     void (*turn)(struct conn *c);
     void (*sent)(struct conn *c);
     void (*timeout)(struct conn *c);
-    void (*gone)(struct conn *c, uint64_t id);
+    void (*gone)(struct conn *c, uint64_t id, enum conn_cut why);
+    size_t (*max_input)(const struct net_opts *o);
+};
+
+/* A connection as WebSocket, or about to become one. */
+struct ws_side {
+    struct ws_parse parse;
+    const struct net_ws_handler *handler;
+    void *ctx;
+    struct dial *dial;  /* until it is open; NULL on our own side */
+    size_t pong_at;     /* in the output: an answer that a later ping of the */
+    uint8_t pong_bytes; /* same turn takes the place of; zero: none */
+    bool has_said_bye;
+    bool is_pinged; /* nothing came since */
+    bool has_rest;  /* the input holds what was not looked at yet */
+    uint16_t n_pauses;
 };
 
 struct conn {
@@ -79,23 +128,37 @@ struct conn {
     struct buf in;  /* of requests not yet whole or not yet due */
     struct buf out; /* what was not sent yet, from out_at on */
     size_t out_at;
-    struct http_parse parse;
-    uint64_t id;        /* of the open request, or zero */
+    union {
+        struct http_parse parse;
+        struct ws_side ws; /* CONN_WS, CONN_WS_BYE, CONN_DIAL and after them */
+    };
+    uint64_t id;        /* of the open request or WebSocket, or zero */
     uint64_t turn;      /* n_taken is of this one */
     uint64_t room_turn; /* the last one in which on_room was called */
     uint32_t n_taken;
     /* What net's counters have of us; see conn_count. */
     size_t counted_held_bytes, counted_unsent_bytes;
     size_t discarded_bytes;
+    struct ssl_st *tls; /* NULL: plain, or nothing came yet */
+    size_t tls_held_bytes;
+    uint64_t left_turn; /* the last one in which what was left was read */
     uint32_t slot;
-    int fd;
+    int fd;        /* -1: dialled, and not connected yet */
     int watched;   /* what poll was asked to tell */
     uint8_t state; /* enum conn_state; conn_move changes it */
     bool is_reading;
     bool is_blocked; /* the kernel took no more; write_deadline_ms counts */
     bool is_away;    /* over the limit and being told so */
+    bool is_dialled; /* we are the client */
+    bool is_lost;    /* to be cut at the end of the turn */
     bool has_eof;
     bool wants_room;
+    uint8_t tls_first;  /* byte that came; zero: none yet */
+    bool has_left;      /* TLS has more of what came than we have read */
+    bool has_unwritten; /* TLS has a record that is not out */
+    bool must_write;    /* TLS, before it reads on */
+    bool is_tls_broken; /* and nothing more may be said through it */
+    bool is_plain;      /* it speaks HTTP without TLS to a port of TLS */
     /* Of the open request: */
     bool keeps_alive, is_head, is_http_10;
     char peer[ADDR_TEXT_BYTES];
@@ -119,18 +182,33 @@ struct net {
 
     struct list listeners;
     size_t n_listeners; /* until libuv has given them back */
-    char url[80];
+    char url[80], tls_url[80];
+
+    struct tls_cert *certs; /* cert.c */
+    size_t n_certs;
+    int64_t ticket_keys_at_ms;     /* when they were made */
+    struct ssl_ctx_st *dial_ctx;   /* NULL until somebody dials */
+    struct bio_method_st *tls_bio; /* the socket, as OpenSSL sees one */
+    struct why tls_why;            /* see tls_why */
 
     struct slot *slots;
     uint32_t n_slots, first_free;
     size_t n_conns; /* until libuv has given them back */
     size_t n_away;
+    size_t n_dialled; /* of n_conns */
+    size_t n_errands; /* of dials, until libuv has given them back */
     uint64_t n_ids;
 
     struct http_header *headers; /* of the request being read; never shrinks */
     size_t headers_cap;
     struct spare spares[SPARE_BUFS];
     size_t n_spares;
+    /* uv_getaddrinfo; tests put another in its place. */
+    int (*getaddrinfo)(uv_loop_t *loop, uv_getaddrinfo_t *rq,
+                       uv_getaddrinfo_cb done, const char *node,
+                       const char *service, const struct addrinfo *hints);
+    uint8_t masks[MASK_POOL_BYTES]; /* from masks_at on not used yet */
+    size_t masks_at;
 
     int64_t date_s;
     char date[HTTP_DATE_BYTES];
@@ -166,6 +244,53 @@ bool net_check(const struct net *n);
 /* Call after something was given back: perhaps that was the last. */
 void net_check_stopped(struct net *n);
 
+/* cert.c */
+
+/* The context for a client that comes now; net_set_certs has been called. */
+struct ssl_ctx_st *cert_ctx(struct net *n);
+
+/* Of the certificate that ends first, in seconds since 1970; zero: none. */
+int64_t cert_ends_s(const struct net *n);
+void cert_free_all(struct net *n);
+
+/* tls.c */
+
+enum tls_step { TLS_DONE, TLS_MORE, TLS_FAILED };
+
+/* c is a client on a port that speaks TLS: wait for its handshake. */
+void tls_accept(struct conn *c);
+
+/* Speak TLS on c, a connected socket, as the client. host is who must be in
+ * the certificate: a name, or an address without brackets. ca_file has the
+ * authorities to trust (NULL: those of the system). Later, from the loop, open
+ * of its speech is called, or gone, and tls_why has the words. An error:
+ * nothing was begun. */
+MUST_USE enum err tls_connect(struct conn *c, const char *host,
+                              const char *ca_file, int64_t timeout_ms,
+                              struct why *why);
+
+/* Why the last handshake failed; for the call of gone that follows it. */
+const char *tls_why(const struct net *n);
+
+/* The handshake goes on; with TLS_MORE is_blocked says which way it waits. */
+enum tls_step tls_shake(struct conn *c);
+
+/* It has not come to an end in time. */
+void tls_shake_timeout(struct conn *c);
+
+/* As recv and send, with errno. A stream that ends without the word for it is
+ * an error, ECONNRESET: somebody may have cut it. After tls_recv has_left and
+ * must_write are of now. */
+ssize_t tls_recv(struct conn *c, char *p, size_t n);
+ssize_t tls_send(struct conn *c, const char *p, size_t n);
+
+/* Say that nothing more comes. TLS_MORE: try again when there is room. */
+enum tls_step tls_end(struct conn *c);
+
+/* From here on c is plain. */
+void tls_free(struct conn *c);
+void tls_fini(struct net *n);
+
 /* listen.c */
 void listen_close_all(struct net *n);
 void listen_resume_all(struct net *n);
@@ -175,6 +300,13 @@ void listen_resume_all(struct net *n);
 /* Takes fd, also on failure. NULL when it could not be taken up. */
 MUST_USE struct conn *conn_new(struct net *n, int fd, const char *peer,
                                bool is_away);
+
+/* One that is to be connected; it has no socket before conn_connected, which
+ * takes fd, also on failure, and may find it closed afterwards. */
+MUST_USE struct conn *conn_new_dialled(struct net *n,
+                                       const struct speech *speech,
+                                       int64_t timeout_ms);
+MUST_USE bool conn_connected(struct conn *c, int fd, const char *peer);
 
 /* Enter a state and its deadline (INT64_MAX: none). */
 void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms);
@@ -202,6 +334,9 @@ size_t conn_unsent_bytes(const struct conn *c);
 /* Memory of its buffers, used or not. */
 size_t conn_held_bytes(const struct conn *c);
 
+/* Call after a buffer of c has changed: keeps the counters over all. */
+void conn_count(struct conn *c);
+
 /* Write what gathered now instead of at the end of the turn. */
 void conn_flush(struct conn *c);
 
@@ -216,11 +351,48 @@ void conn_drain(struct conn *c);
 
 /* Close now. Tells the owner when a request was open. */
 void conn_cut(struct conn *c);
+void conn_cut_for(struct conn *c, enum conn_cut why);
+
+/* The same at the end of the turn, for who is inside a call of the owner's and
+ * out of memory. */
+void conn_lose(struct conn *c);
+
+/* Whether the buffers of all connections hold more than they may. */
+static inline bool net_is_full(const struct net *n)
+{
+    return n->held_bytes > n->opts.max_buffered_bytes;
+}
+
+/* Whether more output for c is to wait until it has taken what there is. */
+bool conn_must_read_first(const struct conn *c);
+
+/* Whether on_room is to be called now; if so the call is noted. Once in a
+ * turn: a reader faster than the owner must not keep the others waiting. */
+MUST_USE bool conn_gives_room(struct conn *c);
+
+/* How many were taken of c in this turn, the one that is taken now included. */
+void conn_note_taken(struct conn *c);
+bool conn_has_taken(const struct conn *c, uint32_t n);
 
 /* serve.c */
 extern const struct speech serve_speech;
 
 /* A refusal of our own, after which the connection ends. */
 void serve_refuse(struct conn *c, enum err e, struct str what);
+
+/* ws_conn.c */
+extern const struct speech ws_speech;
+
+/* The handshake is done, on either side: speak WebSocket from here on. The
+ * connection may be closed afterwards. */
+void ws_begin(struct conn *c, const struct net_ws_handler *handler, void *ctx);
+
+/* Say goodbye, from inside a call of the owner's. */
+void ws_say_close(struct conn *c, uint16_t code, struct str reason);
+
+/* dial.c */
+
+/* Give up, from inside a call of the owner's. */
+void dial_give_up(struct conn *c, enum err e);
 
 #endif

@@ -28,6 +28,7 @@ struct listener {
     struct net *net;
     struct list_node node;
     struct timer again; /* set while accepting rests */
+    bool is_tls;
     bool rests;
     bool is_short; /* of file descriptors or memory; told when it began */
     int fd;
@@ -86,9 +87,11 @@ void listen_resume_all(struct net *n)
     }
 }
 
-static void take(struct net *n, int fd, const struct sockaddr *peer)
+static void take(struct listener *l, int fd, const struct sockaddr *peer)
 {
-    bool is_away = n->n_conns - n->n_away >= n->opts.max_connections;
+    struct net *n = l->net;
+    bool is_away =
+        n->n_conns - n->n_away - n->n_dialled >= n->opts.max_connections;
     char text[ADDR_TEXT_BYTES];
     struct conn *c;
 
@@ -99,13 +102,15 @@ static void take(struct net *n, int fd, const struct sockaddr *peer)
     }
     addr_write(peer, text);
     c = conn_new(n, fd, text, is_away);
-    if (!c)
+    if (!c) {
         log_warn(n->log, "net.no_memory", LOG_C("peer", text));
-    else if (is_away)
-        serve_refuse(c, ERR_OVERLOADED,
-                     STR("as many connections are open as may be"));
+        return;
+    }
+    n->stats.connections_total += !is_away;
+    if (l->is_tls)
+        tls_accept(c);
     else
-        n->stats.connections_total++;
+        c->speech->open(c);
 }
 
 static int accept_one(int fd, struct sockaddr_storage *peer)
@@ -145,7 +150,7 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
         if (fd >= 0 || errno == EAGAIN)
             note_well(l);
         if (fd >= 0) {
-            take(l->net, fd, (struct sockaddr *)&peer);
+            take(l, fd, (struct sockaddr *)&peer);
         } else if (errno == EAGAIN) {
             return;
         } else if (!is_passing(errno)) {
@@ -231,7 +236,7 @@ void listen_close_all(struct net *n)
 }
 
 /* Takes fd, also on failure. */
-static enum err add_listener(struct net *n, int fd)
+static enum err add_listener(struct net *n, int fd, bool is_tls)
 {
     struct listener *l = FAULT("net.listener") ? NULL : calloc(1, sizeof(*l));
 
@@ -242,6 +247,7 @@ static enum err add_listener(struct net *n, int fd)
     }
     l->net = n;
     l->fd = fd;
+    l->is_tls = is_tls;
     l->again.fire = on_again;
     list_append(&n->listeners, &l->node);
     n->n_listeners++;
@@ -250,20 +256,21 @@ static enum err add_listener(struct net *n, int fd)
 }
 
 /* The port that was really taken, also into *a for a second family. */
-static void note_url(struct net *n, int fd, struct addr *a)
+static void note_url(struct net *n, int fd, struct addr *a, bool is_tls)
 {
-    char text[ADDR_TEXT_BYTES];
+    char text[ADDR_TEXT_BYTES], *url = is_tls ? n->tls_url : n->url;
 
     getsockname(fd, &a->sa.any, &a->len);
     addr_write(&a->sa.any, text);
-    if (!n->url[0])
-        snprintf(n->url, sizeof(n->url), "http://%s", text);
-    log_info(n->log, "net.listening", LOG_C("address", text));
+    if (!url[0])
+        snprintf(url, sizeof(n->url), "http%s://%s", is_tls ? "s" : "", text);
+    log_info(n->log, "net.listening", LOG_C("address", text),
+             LOG_C("speaks", is_tls ? "https" : "http"));
 }
 
 /* "localhost" is ::1 to many programs. Whether this machine has that, and
  * whether the port is free there, is no condition. */
-static void listen_v6_too(struct net *n, const struct addr *v4)
+static void listen_v6_too(struct net *n, const struct addr *v4, bool is_tls)
 {
     struct addr a = {.len = sizeof(a.sa.v6)};
     int fd;
@@ -272,21 +279,22 @@ static void listen_v6_too(struct net *n, const struct addr *v4)
     a.sa.v6.sin6_port = v4->sa.v4.sin_port;
     a.sa.v6.sin6_addr = in6addr_loopback;
     fd = open_socket(&a);
-    if (fd < 0 || add_listener(n, fd) != OK)
+    if (fd < 0 || add_listener(n, fd, is_tls) != OK)
         log_warn(n->log, "net.no_ipv6_loopback",
                  LOG_I("port", ntohs(v4->sa.v4.sin_port)));
     else
-        note_url(n, fd, &a);
+        note_url(n, fd, &a, is_tls);
 }
 
-enum err net_listen(struct net *n, struct str address, struct why *why)
+enum err net_listen(struct net *n, struct str address, bool is_tls,
+                    struct why *why)
 {
     char text[ADDR_TEXT_BYTES];
     struct addr a;
     enum err e;
     int fd;
 
-    assert(!n->is_stopping);
+    assert(!n->is_stopping && (!is_tls || n->n_certs));
     if (addr_parse(address, &a) != OK)
         return why_err(why, ERR_USAGE,
                        "'%.*s' is not an address to listen on: write "
@@ -300,11 +308,11 @@ enum err net_listen(struct net *n, struct str address, struct why *why)
         addr_write(&a.sa.any, text);
         return say_why(why, text, error);
     }
-    e = add_listener(n, fd);
+    e = add_listener(n, fd, is_tls);
     if (e)
         return why_err(why, e, "cannot listen: out of memory");
-    note_url(n, fd, &a);
+    note_url(n, fd, &a, is_tls);
     if (a.is_localhost)
-        listen_v6_too(n, &a);
+        listen_v6_too(n, &a, is_tls);
     return OK;
 }

@@ -12,10 +12,10 @@ TEST(an_address_that_is_none_is_explained)
 
     CHECK(stage_try_init(&s, test_opts()));
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        CHECK(net_listen(s.net, str_of(bad[i]), &why) == ERR_USAGE);
+        CHECK(net_listen(s.net, str_of(bad[i]), false, &why) == ERR_USAGE);
         CHECK(strstr(why.text, "is not an address to listen on"));
     }
-    CHECK(net_listen(s.net, STR("192.0.2.1:0"), &why) == ERR_IO);
+    CHECK(net_listen(s.net, STR("192.0.2.1:0"), false, &why) == ERR_IO);
     CHECK(strstr(why.text, "this machine has no address 192.0.2.1:0"));
     CHECK(net_url(s.net)[0] == 0);
     stage_free(&s); /* never listened: no stop needed */
@@ -30,15 +30,15 @@ TEST(an_address_in_use_is_explained)
     stage_init(&s, test_opts());
     CHECK(stage_try_init(&t, test_opts()));
     snprintf(address, sizeof(address), "127.0.0.1:%u", s.port);
-    CHECK(net_listen(t.net, str_of(address), &why) == ERR_BUSY);
+    CHECK(net_listen(t.net, str_of(address), false, &why) == ERR_BUSY);
     snprintf(wanted, sizeof(wanted),
              "address %s is in use: stop the other program or choose another "
              "port with --listen",
              address);
     CHECK(strcmp(why.text, wanted) == 0);
-    CHECK(net_listen(t.net, str_of(address), NULL) == ERR_BUSY);
+    CHECK(net_listen(t.net, str_of(address), false, NULL) == ERR_BUSY);
     /* And after that a free one will do. */
-    CHECK(net_listen(t.net, STR("127.0.0.1:0"), &why) == OK);
+    CHECK(net_listen(t.net, STR("127.0.0.1:0"), false, &why) == OK);
     stage_fini(&t);
     stage_fini(&s);
 }
@@ -68,7 +68,7 @@ TEST(localhost_listens_on_both_families)
     int fd;
 
     CHECK(stage_try_init(&s, test_opts()));
-    CHECK(net_listen(s.net, STR("localhost:0"), NULL) == OK);
+    CHECK(net_listen(s.net, STR("localhost:0"), false, NULL) == OK);
     CHECK(str_starts(str_of(net_url(s.net)), STR("http://127.0.0.1:")));
     s.port = stage_port(&s);
     check_alive(&s);
@@ -91,7 +91,7 @@ TEST(an_address_of_version_6_has_its_url)
     int fd;
 
     CHECK(stage_try_init(&s, test_opts()));
-    e = net_listen(s.net, STR("[::1]:0"), NULL);
+    e = net_listen(s.net, STR("[::1]:0"), false, NULL);
     if (!e) {
         CHECK(str_starts(str_of(net_url(s.net)), STR("http://[::1]:")));
         fd = dial_v6(stage_port(&s));
@@ -109,7 +109,7 @@ TEST(several_addresses_may_be_listened_on)
 
     stage_init(&s, test_opts());
     snprintf(first, sizeof(first), "%s", net_url(s.net));
-    CHECK(net_listen(s.net, STR("127.0.0.1:0"), NULL) == OK);
+    CHECK(net_listen(s.net, STR("127.0.0.1:0"), false, NULL) == OK);
     CHECK(strcmp(net_url(s.net), first) == 0);
     check_alive(&s);
     stage_fini(&s);

@@ -16,11 +16,16 @@
 
 enum { NO_SLOT = (1 << SLOT_BITS) - 1, FIRST_SLOTS = 64 };
 
+static bool net_is_empty(const struct net *n)
+{
+    return n->n_conns == 0 && n->n_listeners == 0 && n->n_errands == 0;
+}
+
 static void cut_all(struct net *n)
 {
     for (uint32_t i = 0; i < n->n_slots; i++)
         if (n->slots[i].c)
-            conn_cut(n->slots[i].c);
+            conn_cut_for(n->slots[i].c, CUT_STOP);
 }
 
 static void on_grace_over(struct timer *t)
@@ -35,7 +40,7 @@ static void on_stop_job(struct loop_job *job)
     struct net *n = LIST_OF(job, struct net, done_job);
     void (*done)(void *ctx) = n->done;
 
-    if (n->n_conns || n->n_listeners) {
+    if (!net_is_empty(n)) {
         cut_all(n);
         return;
     }
@@ -58,6 +63,8 @@ struct net *net_new(struct loop *loop, struct log *log,
     n->first_free = NO_SLOT;
     n->grace.fire = on_grace_over;
     n->done_job.run = on_stop_job;
+    n->getaddrinfo = uv_getaddrinfo;
+    n->masks_at = MASK_POOL_BYTES;
     list_init(&n->listeners);
     net_set_opts(n, opts);
     return n;
@@ -74,6 +81,11 @@ void net_set_opts(struct net *n, const struct net_opts *opts)
 const char *net_url(const struct net *n)
 {
     return n->url;
+}
+
+const char *net_tls_url(const struct net *n)
+{
+    return n->tls_url;
 }
 
 /* The table of connections. */
@@ -142,7 +154,7 @@ struct conn *net_find(const struct net *n, uint64_t id)
 
 void net_check_stopped(struct net *n)
 {
-    if (n->is_stopping && n->n_conns == 0 && n->n_listeners == 0 && n->done) {
+    if (n->is_stopping && net_is_empty(n) && n->done) {
         loop_timer_cancel(n->loop, &n->grace);
         loop_at_end(n->loop, &n->done_job);
     }
@@ -152,9 +164,13 @@ void net_check_stopped(struct net *n)
  * begun that waits behind replies nobody reads. */
 static void let_go(struct conn *c)
 {
-    if (c->state != CONN_IDLE)
+    if (c->state == CONN_WS)
+        ws_say_close(c, WS_GOING_AWAY, STR("the server is stopping"));
+    else if (c->is_dialled && c->ws.dial)
+        dial_give_up(c, ERR_STOPPING);
+    if (c->is_dialled || (c->state != CONN_IDLE && c->state != CONN_TLS))
         return;
-    if (conn_is_quiet(c))
+    if (c->state == CONN_TLS || conn_is_quiet(c))
         conn_cut(c);
     else
         conn_drain(c);
@@ -183,11 +199,13 @@ void net_free(struct net *n)
 {
     if (!n)
         return;
-    assert(n->n_conns == 0 && n->n_listeners == 0);
+    assert(net_is_empty(n));
     loop_timer_cancel(n->loop, &n->grace);
     loop_not_at_end(&n->done_job);
     while (n->n_spares)
         free(n->spares[--n->n_spares].p);
+    cert_free_all(n);
+    tls_fini(n);
     free(n->slots);
     free(n->headers);
     free(n);
@@ -200,6 +218,7 @@ struct net_stats net_stats(const struct net *n)
     s.connections = (int64_t)n->n_conns;
     s.unsent_bytes = (int64_t)n->unsent_bytes;
     s.buffered_bytes = (int64_t)n->held_bytes;
+    s.tls_cert_ends_s = cert_ends_s(n);
     return s;
 }
 

@@ -190,7 +190,7 @@ static bool run_scene(void)
         CHECK(fault_fired());
         return true;
     }
-    while (net_listen(s->net, STR("127.0.0.1:0"), NULL) != OK)
+    while (net_listen(s->net, STR("127.0.0.1:0"), false, NULL) != OK)
         CHECK(fault_fired());
     s->port = stage_port(s);
     play(&sc);

@@ -25,43 +25,18 @@ enum {
     WHAT_BYTES = 128, /* what is wrong, in words */
 };
 
-static bool is_over_mark(const struct conn *c)
-{
-    return conn_unsent_bytes(c) > c->net->opts.max_unsent_bytes;
-}
-
-/* Whether the buffers of all connections hold more than they may. */
-static bool is_full(const struct net *n)
-{
-    return n->held_bytes > n->opts.max_buffered_bytes;
-}
-
-/* Whether more output for c is to wait until it has taken what there is. */
-static bool must_read_first(const struct conn *c)
-{
-    return is_over_mark(c) || (is_full(c->net) && conn_unsent_bytes(c));
-}
-
 /* Whether it is for others to be served in what is left of this turn. */
 static bool had_its_turn(const struct conn *c)
 {
-    return c->turn == loop_turn_number(c->net->loop) &&
-           c->n_taken >= REQUESTS_PER_TURN;
-}
-
-static void note_taken(struct conn *c)
-{
-    uint64_t turn = loop_turn_number(c->net->loop);
-
-    c->n_taken = c->turn == turn ? c->n_taken + 1 : 1;
-    c->turn = turn;
+    return conn_has_taken(c, REQUESTS_PER_TURN);
 }
 
 /* Whether bytes of the input may be looked at. A new request is not begun for
  * somebody who does not read the replies to those before. */
 static bool takes_input(const struct conn *c)
 {
-    return (c->state == CONN_IDLE && !must_read_first(c) && !had_its_turn(c)) ||
+    return (c->state == CONN_IDLE && !conn_must_read_first(c) &&
+            !had_its_turn(c)) ||
            c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
@@ -240,7 +215,7 @@ enum err net_stream_send(struct net *n, uint64_t id, struct str bytes)
     if (!c)
         return ERR_GONE;
     assert(c->state == CONN_STREAM);
-    if (must_read_first(c)) {
+    if (conn_must_read_first(c)) {
         c->wants_room = true;
         return ERR_BUSY;
     }
@@ -351,7 +326,7 @@ static void await_rest(struct conn *c, size_t n)
         return;
     conn_move(c, CONN_BODY, o->body_timeout_ms);
     if (c->state == CONN_CLOSED || !c->parse.expects_continue ||
-        n > c->parse.head_bytes || is_full(c->net))
+        n > c->parse.head_bytes || net_is_full(c->net))
         return;
     if (!conn_reserve(c, HEAD_ROOM_BYTES)) {
         give_up(c);
@@ -374,7 +349,7 @@ static void hand_over(struct conn *c, struct http_request *rq)
     if (c->state == CONN_CLOSED)
         return;
     c->id = net_next_id(n, c);
-    note_taken(c);
+    conn_note_taken(c);
     n->stats.requests_total++;
     rq->peer = str_of(c->peer);
     n->on.on_request(n->on.ctx, c->id, rq);
@@ -402,7 +377,7 @@ static size_t take_requests(struct conn *c, char *p, size_t *n)
         }
         used += c->parse.head_bytes + c->parse.body_bytes;
         hand_over(c, &rq);
-        if (c->state == CONN_IDLE && is_full(c->net))
+        if (c->state == CONN_IDLE && net_is_full(c->net))
             conn_flush(c); /* who reads is not kept from going on */
     }
     return used;
@@ -416,6 +391,19 @@ static void take_from_input(struct conn *c)
     c->in.n = n;
     if (c->state != CONN_CLOSED)
         conn_drop_input(c, used);
+}
+
+static void serve_open(struct conn *c)
+{
+    conn_move(c, CONN_IDLE, c->net->opts.idle_timeout_ms);
+    if (c->state == CONN_CLOSED)
+        return;
+    if (c->is_plain)
+        refuse_bad(c, ERR_BAD_REQUEST,
+                   STR("this port speaks TLS: use https://"));
+    else if (c->is_away)
+        serve_refuse(c, ERR_OVERLOADED,
+                     STR("as many connections are open as may be"));
 }
 
 /* The client will send no more. */
@@ -437,7 +425,7 @@ static void forget_input(struct conn *c, size_t n_more)
  * are those that were here. */
 static void make_room(struct conn *c)
 {
-    if (c->in.n == 0 || !is_full(c->net) || c->state == CONN_CLOSED ||
+    if (c->in.n == 0 || !net_is_full(c->net) || c->state == CONN_CLOSED ||
         c->state == CONN_DRAIN)
         return;
     if (c->id) {
@@ -459,6 +447,10 @@ static void serve_bytes(struct conn *c, char *p, size_t n)
         used = take_requests(c, p, &n);
     if (c->state == CONN_CLOSED || c->state == CONN_DRAIN)
         return;
+    if (c->speech != &serve_speech) {
+        c->speech->bytes(c, p + used, n - used);
+        return;
+    }
     if (is_last(c)) {
         forget_input(c, n - used);
         set_reading(c);
@@ -473,6 +465,8 @@ static void serve_bytes(struct conn *c, char *p, size_t n)
     }
     if (c->in.n > n - used && takes_input(c))
         take_from_input(c);
+    if (c->speech != &serve_speech)
+        return; /* which looks at the input at the end of the turn */
     make_room(c);
     set_reading(c);
 }
@@ -486,34 +480,20 @@ static void serve_turn(struct conn *c)
 {
     if (c->in.n && takes_input(c))
         take_from_input(c);
+    if (c->speech != &serve_speech)
+        return;
     if (c->state != CONN_CLOSED && c->has_eof)
         end_of_input(c);
     set_reading(c);
-}
-
-/* Once in a turn: a reader faster than the owner must not keep the others
- * waiting. */
-static void give_room(struct conn *c)
-{
-    struct net *n = c->net;
-
-    if (c->room_turn == loop_turn_number(n->loop)) {
-        conn_kick_next_turn(c);
-        return;
-    }
-    c->room_turn = loop_turn_number(n->loop);
-    c->wants_room = false;
-    if (n->on.on_room)
-        n->on.on_room(n->on.ctx, c->id);
 }
 
 static void serve_sent(struct conn *c)
 {
     struct net *n = c->net;
 
-    if (c->state == CONN_STREAM && c->wants_room && !must_read_first(c) &&
-        conn_unsent_bytes(c) <= n->opts.max_unsent_bytes / 2) {
-        give_room(c);
+    if (c->state == CONN_STREAM && conn_gives_room(c)) {
+        if (n->on.on_room)
+            n->on.on_room(n->on.ctx, c->id);
     } else if (c->state == CONN_IDLE && c->in.n && takes_input(c)) {
         conn_kick(c);
     } else if (c->state == CONN_IDLE && c->in.n && had_its_turn(c)) {
@@ -551,17 +531,34 @@ static void serve_timeout(struct conn *c)
                  STR("it took longer than http.replyTimeoutMs"));
 }
 
-static void serve_gone(struct conn *c, uint64_t id)
+static void serve_gone(struct conn *c, uint64_t id, enum conn_cut why)
 {
+    (void)why;
     if (id)
         c->net->on.on_gone(c->net->on.ctx, id);
 }
 
+/* The input of a request at all limits, its trailers among them, and what one
+ * read may add. */
+static size_t serve_max_input(const struct net_opts *o)
+{
+    size_t limit = PIPELINE_BYTES + READ_BYTES + HTTP_CHUNK_LINE_BYTES + 8;
+
+    if (__builtin_add_overflow(limit, o->max_request_line_bytes, &limit) ||
+        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
+        __builtin_add_overflow(limit, o->max_header_bytes, &limit) ||
+        __builtin_add_overflow(limit, o->max_body_bytes, &limit))
+        limit = SIZE_MAX / 2;
+    return limit;
+}
+
 const struct speech serve_speech = {
+    .open = serve_open,
     .bytes = serve_bytes,
     .eof = serve_eof,
     .turn = serve_turn,
     .sent = serve_sent,
     .timeout = serve_timeout,
     .gone = serve_gone,
+    .max_input = serve_max_input,
 };

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 struct speak_event speak_event_open(struct buf *out, struct str id,
                                     struct str type)
 {
@@ -68,19 +70,6 @@ static int hex_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The reader of JSON knows UTF-8 already. */
-static bool is_utf8(struct arena *a, struct str s)
-{
-    char *quoted = arena_alloc(a, s.n + 2);
-
-    if (!quoted)
-        return false;
-    quoted[0] = quoted[s.n + 1] = '"';
-    for (size_t i = 0; i < s.n; i++) /* what means something there */
-        quoted[i + 1] = s.p[i] == '"' || s.p[i] == '\\' ? '.' : s.p[i];
-    return json_check((struct str){quoted, s.n + 2}, NULL) == OK;
-}
-
 enum err speak_percent(struct arena *a, struct str s, bool plus_is_space,
                        struct str *out)
 {
@@ -106,7 +95,7 @@ enum err speak_percent(struct arena *a, struct str s, bool plus_is_space,
         to[n++] = c;
     }
     if (str_has_any_control((struct str){to, n}) ||
-        !is_utf8(a, (struct str){to, n}))
+        !utf8_is_valid((struct str){to, n}))
         return ERR_SYNTAX;
     *out = (struct str){to, n};
     return OK;

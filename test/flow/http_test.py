@@ -93,6 +93,22 @@ class Answers(unittest.TestCase):
                               host=self.server.host) * 2)
             self.assertEqual([r.status for r in peer.until_close()], [200])
 
+    def test_who_asks_for_a_websocket_gets_the_answer_of_the_path(self):
+        upgrade = ("Upgrade: websocket", "Connection: Upgrade",
+                   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+                   "Sec-WebSocket-Version: 13")
+        for path in ("/healthz", "/metrics", "/no-such-path", "/hub",
+                     "/api/messages", "/api/tasks", "/"):
+            with self.server.connect() as peer:
+                peer.send(request("GET", path, *upgrade,
+                                  host=self.server.host))
+                answer = peer.response()
+                self.assertEqual(answer.status,
+                                 self.ask("GET", path).status, path)
+                # And the connection goes on as it was.
+                peer.send(request("GET", "/healthz", host=self.server.host))
+                self.assertEqual(peer.response().status, 200)
+
     def test_clients_that_hang_up_do_no_harm(self):
         burst = request("GET", "/metrics", host=self.server.host) * 200
         for _ in range(50):
@@ -165,7 +181,7 @@ class Limits(unittest.TestCase):
 
     def test_nonsense(self):
         self.assert_refused(400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03",
-                            "this is not HTTP: it looks like TLS")
+                            "it looks like TLS")
         self.assert_refused(400, b"GET / HTTP/1.1\r\n\r\n",
                             "malformed: the Host header is missing")
         self.assert_refused(505, b"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n")

@@ -172,7 +172,7 @@ static inline void house_open_net(struct house *h)
 
     h->net = net_new(&h->loop, &h->log, &opts, &on);
     CHECK(h->net);
-    CHECK(net_listen(h->net, STR("127.0.0.1:0"), &why) == OK);
+    CHECK(net_listen(h->net, STR("127.0.0.1:0"), false, &why) == OK);
 }
 
 static inline void house_open(struct house *h)

@@ -57,6 +57,10 @@ static inline struct net_opts test_opts(void)
         .idle_timeout_ms = 5000,
         .reply_timeout_ms = 3000,
         .write_timeout_ms = 4000,
+        .ws_max_frame_bytes = 4096,
+        .ws_max_message_bytes = 8192,
+        .ws_timeout_ms = 9000,
+        .ws_close_timeout_ms = 1000,
     };
 }
 
@@ -167,7 +171,7 @@ static inline void stage_init(struct stage *s, struct net_opts opts)
     struct why why;
 
     CHECK(stage_try_init(s, opts));
-    CHECK(net_listen(s->net, STR("127.0.0.1:0"), &why) == OK);
+    CHECK(net_listen(s->net, STR("127.0.0.1:0"), false, &why) == OK);
     s->port = stage_port(s);
 }
 

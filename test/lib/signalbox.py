@@ -62,7 +62,7 @@ class Server:
         self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
         self.process = subprocess.Popen(
             [*before, BINARY, "serve", "--json", "--data", self.data,
-             "--listen", listen, *args],
+             "--set", "listen=" + listen, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=self.errors, cwd=self.folder, env=clean_environment())
         try:
@@ -71,10 +71,11 @@ class Server:
             self.kill()
             raise
         self.url = listening["url"]
+        self.tls_url = listening.get("tls_url")
         self.token = token or listening.get("token")
-        host, port = self.url.removeprefix("http://").rsplit(":", 1)
-        self.address = (host, int(port))
-        self.host = f"{host}:{port}".encode()
+        self.address = address_of(self.url)
+        self.tls_address = self.tls_url and address_of(self.tls_url)
+        self.host = self.url.split("://")[1].encode()
 
     def write_config(self, agents=None, config=None):
         """Its configuration file; also a new one for a running server."""
@@ -201,6 +202,11 @@ class Server:
         if made.status != 201:
             raise AssertionError(f"no token for {name}: {made}")
         return made.json()["token"]
+
+
+def address_of(url):
+    host, port = url.split("://")[1].rsplit(":", 1)
+    return host, int(port)
 
 
 def clean_environment():

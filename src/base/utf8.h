@@ -1,0 +1,52 @@
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+/* utf8: whether bytes are UTF-8: no overlong forms, no surrogates, nothing past
+ * U+10FFFF. Threads: any; nothing here keeps state of its own. */
+
+#include "base/str.h"
+
+static inline bool utf8_is_tail(unsigned char c)
+{
+    return (c & 0xc0) == 0x80;
+}
+
+/* The length of the character at text, zero when there is no whole one.
+ * Table 3-7 of the Unicode standard: the second byte is where overlong forms,
+ * surrogates and numbers past U+10FFFF are caught. */
+static inline size_t utf8_one(const char *text, const char *end)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t n = (size_t)(end - text);
+    unsigned low = 0x80, high = 0xbf;
+
+    if (n == 0 || p[0] < 0x80)
+        return n ? 1 : 0;
+    if (p[0] < 0xe0)
+        return p[0] >= 0xc2 && n > 1 && utf8_is_tail(p[1]) ? 2 : 0;
+    if (p[0] < 0xf0) {
+        low = p[0] == 0xe0 ? 0xa0 : low;
+        high = p[0] == 0xed ? 0x9f : high;
+        return n > 2 && p[1] >= low && p[1] <= high && utf8_is_tail(p[2]) ? 3
+                                                                          : 0;
+    }
+    low = p[0] == 0xf0 ? 0x90 : low;
+    high = p[0] == 0xf4 ? 0x8f : high;
+    return p[0] <= 0xf4 && n > 3 && p[1] >= low && p[1] <= high &&
+                   utf8_is_tail(p[2]) && utf8_is_tail(p[3])
+               ? 4
+               : 0;
+}
+
+/* Check bytes that come in pieces, cut anywhere. *state is zero at the
+ * beginning and whenever a character has just ended. False, for good, as soon
+ * as a byte cannot follow those before it. */
+MUST_USE bool utf8_check(uint32_t *state, struct str s);
+
+/* The same byte by byte: what tests hold the other against. */
+MUST_USE bool utf8_check_plain(uint32_t *state, struct str s);
+
+/* Whether all of s is UTF-8. */
+bool utf8_is_valid(struct str s);
+
+#endif

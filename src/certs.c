@@ -1,0 +1,164 @@
+/* What has changed is read anew, and only what is good replaces what is in
+ * use. A certificate and its key are two files, so a look may come between the
+ * two writes of a renewal: that is an error like others, said once, and found
+ * to be mended by the next look. */
+#include "certs.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { LOOK_MS = 10 * 1000, DAY_S = 24 * 3600 };
+
+size_t certs_of(const struct config *c, struct net_cert out[CERTS_MAX])
+{
+    size_t n = 0;
+
+    if (!c->tls.listen.n)
+        return 0;
+    out[n++] = (struct net_cert){c->tls.cert_file.p, c->tls.key_file.p};
+    for (size_t i = 0; i < c->tls.more.n; i++)
+        out[n++] = (struct net_cert){c->tls.more.list[i].cert_file.p,
+                                     c->tls.more.list[i].key_file.p};
+    return n;
+}
+
+enum err certs_check(const struct config *c, int64_t now_ms,
+                     int64_t *first_ends_s, char setting[32], struct why *why)
+{
+    struct net_cert files[CERTS_MAX];
+    size_t n = certs_of(c, files);
+
+    *first_ends_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t ends_s;
+        enum err e = net_check_cert(&files[i], now_ms, &ends_s, why);
+
+        if (e && setting && i)
+            snprintf(setting, 32, "tls.more[%zu]", i - 1);
+        else if (e && setting)
+            snprintf(setting, 32, "tls.certFile");
+        if (e)
+            return e;
+        if (!*first_ends_s || ends_s < *first_ends_s)
+            *first_ends_s = ends_s;
+    }
+    return OK;
+}
+
+/* One that is not there is like no other. */
+static struct certs_seen look_at(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return (struct certs_seen){.bytes = -1};
+    return (struct certs_seen){
+        .device = st.st_dev,
+        .inode = st.st_ino,
+        .bytes = st.st_size,
+        .changed_ns =
+            (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+    };
+}
+
+/* Look at all files; whether one is another than before. */
+static bool have_changed(struct certs *c, const struct net_cert *files,
+                         size_t n)
+{
+    bool is_news = false;
+
+    for (size_t i = 0; i < 2 * n; i++) {
+        const char *path =
+            i % 2 ? files[i / 2].key_file : files[i / 2].cert_file;
+        struct certs_seen now = look_at(path), *was = &c->seen[i];
+
+        is_news = is_news || now.device != was->device ||
+                  now.inode != was->inode || now.bytes != was->bytes ||
+                  now.changed_ns != was->changed_ns;
+        *was = now;
+    }
+    return is_news;
+}
+
+static void use_again(struct certs *c, const struct net_cert *files, size_t n)
+{
+    struct why why = {""};
+    enum err e = net_set_certs(c->net, files, n, &why);
+
+    if (!e) {
+        log_info(c->log, "tls.certificates_renewed",
+                 LOG_I("count", (int64_t)n));
+        c->warned_at_ms = loop_wall_ms(c->loop);
+    } else if (strcmp(why.text, c->problem.text) != 0) {
+        log_error(c->log, "tls.certificates_not_renewed",
+                  LOG_C("because", why.text),
+                  LOG_C("so", "the ones before stay in use"));
+    }
+    c->problem = why;
+}
+
+/* Net says so once, when it gets them; they may be in use for months. */
+static void warn_again(struct certs *c)
+{
+    int64_t now_ms = loop_wall_ms(c->loop);
+    int64_t left_s = net_stats(c->net).tls_cert_ends_s - now_ms / 1000;
+
+    if (left_s >= CERTS_SOON_DAYS * DAY_S ||
+        now_ms - c->warned_at_ms < 1000LL * DAY_S)
+        return;
+    c->warned_at_ms = now_ms;
+    log_warn(c->log, "tls.certificate_ends_soon", LOG_I("seconds", left_s),
+             LOG_C("do", "have it renewed; the new one is taken up by itself"));
+}
+
+static void look_again_later(struct certs *c)
+{
+    if (loop_timer_set(c->loop, &c->look_again, LOOK_MS) != OK)
+        log_warn(c->log, "tls.certificates_not_watched",
+                 LOG_C("because", "out of memory; SIGHUP still works"));
+}
+
+static void on_look(struct timer *t)
+{
+    struct certs *c = LIST_OF(t, struct certs, look_again);
+    struct net_cert files[CERTS_MAX];
+    size_t n = certs_of(c->config, files);
+
+    /* What could not be used may be usable by now: valid from noon on. */
+    if (have_changed(c, files, n) || c->problem.text[0])
+        use_again(c, files, n);
+    warn_again(c);
+    look_again_later(c);
+}
+
+enum err certs_start(struct certs *c, const struct config *config,
+                     struct why *why)
+{
+    struct net_cert files[CERTS_MAX];
+    size_t n = certs_of(config, files);
+    enum err e;
+
+    if (!n) {
+        certs_stop(c);
+        return OK;
+    }
+    /* Before they are read: what is written in between is news then. */
+    have_changed(c, files, n);
+    e = net_set_certs(c->net, files, n, why);
+    if (e) {
+        c->problem = *why; /* the next look is at those before again */
+        return e;
+    }
+    c->config = config;
+    c->warned_at_ms = loop_wall_ms(c->loop);
+    c->problem.text[0] = '\0';
+    c->look_again.fire = on_look;
+    look_again_later(c);
+    return OK;
+}
+
+void certs_stop(struct certs *c)
+{
+    if (c->loop)
+        loop_timer_cancel(c->loop, &c->look_again);
+}

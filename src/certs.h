@@ -1,0 +1,51 @@
+#ifndef CERTS_H
+#define CERTS_H
+
+/* certs: the certificates that the configuration names, from the files to net,
+ * again whenever the files have changed.
+ *
+ * The files are looked at every ten seconds rather than watched: they may be
+ * links into folders of links (certbot, Kubernetes), and what would have to be
+ * watched then is many folders. Threads: the loop's. */
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "config/config.h"
+#include "net/net.h"
+
+enum { CERTS_MAX = 1 + CONFIG_MORE_CERTS_MAX, CERTS_SOON_DAYS = 14 };
+
+/* A file as it was when it was last read. */
+struct certs_seen {
+    uint64_t device, inode;
+    int64_t bytes, changed_ns;
+};
+
+struct certs {
+    struct loop *loop;
+    struct log *log;
+    struct net *net;
+    const struct config *config; /* borrowed */
+    struct certs_seen seen[2 * CERTS_MAX];
+    struct timer look_again;
+    int64_t warned_at_ms;
+    struct why problem; /* with the files as they are; empty: none */
+};
+
+/* The files of c, all in one list; returns how many certificates there are,
+ * zero when TLS is off. Borrows from c. */
+size_t certs_of(const struct config *c, struct net_cert out[CERTS_MAX]);
+
+/* Whether a server with this configuration would take them. why says what is
+ * wrong, setting (when not NULL) which of them: "tls.more[1]". */
+MUST_USE enum err certs_check(const struct config *c, int64_t now_ms,
+                              int64_t *first_ends_s, char setting[32],
+                              struct why *why);
+
+/* Read and use those of config, which is borrowed until the next call or
+ * certs_stop, and look at their files from now on. On error nothing changes. */
+MUST_USE enum err certs_start(struct certs *c, const struct config *config,
+                              struct why *why);
+void certs_stop(struct certs *c);
+
+#endif

@@ -1,0 +1,384 @@
+/* The certificates that TLS serves with.
+ *
+ * Each becomes a context of OpenSSL's. All of them are read before one is put
+ * in use, so that a bad one changes nothing. A connection holds the context it
+ * began with and keeps it over a reload; which certificate a name gets is
+ * looked up among those of now, so a handshake that is under way during one
+ * may well get the new.
+ *
+ * Turned down: OpenSSL's own readers of files. They wait on a pipe, ask a
+ * terminal for a passphrase, and have one error for everything. */
+#include "net/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+enum {
+    PEM_MAX_BYTES = 1024 * 1024,
+    CHAIN_MAX = 16,
+    TICKET_KEY_BYTES = 80,             /* as OpenSSL wants them */
+    TICKET_KEYS_MS = 12 * 3600 * 1000, /* then others are made */
+    DAY_S = 24 * 3600,
+    SOON_DAYS = 14,
+};
+
+struct tls_cert {
+    SSL_CTX *ctx;
+    int64_t ends_s;
+};
+
+/* Reading files. */
+
+static enum err read_all(int fd, struct buf *out)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return ERR_IO;
+    if (!S_ISREG(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+        return ERR_IO;
+    }
+    for (;;) {
+        char *to = buf_reserve(out, 4096);
+        ssize_t n = to ? read(fd, to, 4096) : -1;
+
+        if (!to)
+            errno = EFBIG;
+        if (n <= 0)
+            return n == 0 ? OK : ERR_IO;
+        buf_commit(out, (size_t)n);
+    }
+}
+
+static enum err read_pem(const char *path, struct buf *out, struct why *why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    enum err e = fd < 0 ? ERR_IO : read_all(fd, out);
+
+    if (FAULT("cert.read")) {
+        e = ERR_IO;
+        errno = EIO;
+    }
+    if (e)
+        e = why_err(why, ERR_IO, "cannot read %s: %s%s", path, strerror(errno),
+                    errno == EACCES ? "; let the server's user read it" : "");
+    if (fd >= 0)
+        close(fd);
+    return e;
+}
+
+/* Certificates. */
+
+/* The first certificate is ours, those behind it lead to its authority. */
+static enum err use_chain(SSL_CTX *ctx, BIO *b, const char *path,
+                          struct why *why)
+{
+    X509 *x = PEM_read_bio_X509_AUX(b, NULL, NULL, NULL);
+    const char *reason;
+    int ok;
+
+    if (!x)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "%s has no certificate: it must be in PEM, beginning "
+                       "with -----BEGIN CERTIFICATE-----",
+                       path);
+    ERR_clear_error();
+    ok = SSL_CTX_use_certificate(ctx, x);
+    X509_free(x);
+    if (ok != 1) {
+        reason = ERR_reason_error_string(ERR_peek_error());
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the certificate in %s is of no use: %s. Make one with "
+                       "a key of RSA, 2048 bits, or on the curve P-256",
+                       path, reason ? reason : "unknown reason");
+    }
+    for (int i = 0; (x = PEM_read_bio_X509(b, NULL, NULL, NULL)); i++) {
+        if (i < CHAIN_MAX && SSL_CTX_add0_chain_cert(ctx, x) == 1)
+            continue;
+        X509_free(x);
+        return why_err(why, ERR_BAD_CONFIG,
+                       "%s has more than %d certificates, or one that is of "
+                       "no use: leave those that lead from the server's to "
+                       "its authority",
+                       path, CHAIN_MAX);
+    }
+    return OK;
+}
+
+/* Called for a key with a passphrase, which nobody is here to give. */
+static int no_passphrase(char *to, int size, int is_writing, void *was_asked)
+{
+    (void)to;
+    (void)size;
+    (void)is_writing;
+    *(bool *)was_asked = true;
+    return -1;
+}
+
+static enum err use_key(SSL_CTX *ctx, BIO *b, const struct net_cert *files,
+                        struct why *why)
+{
+    bool was_asked = false;
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, &was_asked);
+    enum err e = OK;
+
+    if (was_asked)
+        e = why_err(why, ERR_BAD_CONFIG,
+                    "the key in %s has a passphrase, which nobody is there to "
+                    "type: write it without one, openssl pkey -in %s -out "
+                    "NEWFILE, and let only the server's user read that",
+                    files->key_file, files->key_file);
+    else if (!key)
+        e = why_err(why, ERR_BAD_CONFIG,
+                    "%s has no private key: it must be in PEM, beginning with "
+                    "-----BEGIN PRIVATE KEY-----",
+                    files->key_file);
+    else if (X509_check_private_key(SSL_CTX_get0_certificate(ctx), key) != 1)
+        e = why_err(why, ERR_BAD_CONFIG,
+                    "the key in %s is not that of the certificate in %s: name "
+                    "the two that were made together",
+                    files->key_file, files->cert_file);
+    else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
+        e = why_err(why, ERR_BAD_CONFIG, "the key in %s cannot be used",
+                    files->key_file);
+    EVP_PKEY_free(key);
+    return e;
+}
+
+static int64_t seconds_of(const ASN1_TIME *t)
+{
+    struct tm tm;
+
+    return ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
+static enum err check_dates(struct tls_cert *c, int64_t now_ms,
+                            const char *path, struct why *why)
+{
+    X509 *x = SSL_CTX_get0_certificate(c->ctx);
+    int64_t begins_s = seconds_of(X509_get0_notBefore(x));
+    time_t then_s;
+    char date[32] = "";
+    struct tm tm;
+
+    c->ends_s = seconds_of(X509_get0_notAfter(x));
+    if (now_ms / 1000 >= begins_s && now_ms / 1000 < c->ends_s)
+        return OK;
+    then_s = (time_t)(now_ms / 1000 < begins_s ? begins_s : c->ends_s);
+    if (gmtime_r(&then_s, &tm))
+        strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &tm);
+    if (now_ms / 1000 < begins_s)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the certificate in %s is not valid before %s: wait, or "
+                       "set the clock",
+                       path, date);
+    return why_err(why, ERR_BAD_CONFIG,
+                   "the certificate in %s has expired, %s: have it renewed",
+                   path, date);
+}
+
+/* Contexts. */
+
+/* The curves and the suites of TLS 1.3 are OpenSSL's choice. */
+static const char suites[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
+static int choose_cert(SSL *ssl, int *alert, void *net)
+{
+    const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    struct net *n = net;
+
+    (void)alert;
+    for (size_t i = 0; name && i < n->n_certs; i++) {
+        X509 *x = SSL_CTX_get0_certificate(n->certs[i].ctx);
+
+        if (X509_check_host(x, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS,
+                            NULL) != 1)
+            continue;
+        SSL_set_SSL_CTX(ssl, n->certs[i].ctx);
+        return SSL_TLSEXT_ERR_OK;
+    }
+    return SSL_TLSEXT_ERR_NOACK;
+}
+
+static int choose_protocol(SSL *ssl, const unsigned char **out,
+                           unsigned char *n_out, const unsigned char *offered,
+                           unsigned n_offered, void *ctx)
+{
+    static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
+    unsigned char *chosen;
+
+    (void)ssl;
+    (void)ctx;
+    if (SSL_select_next_proto(&chosen, n_out, ours, sizeof(ours) - 1, offered,
+                              n_offered) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static SSL_CTX *new_ctx(void)
+{
+    SSL_CTX *ctx =
+        FAULT("cert.context") ? NULL : SSL_CTX_new(TLS_server_method());
+
+    if (!ctx)
+        return NULL;
+    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    SSL_CTX_set_cipher_list(ctx, suites);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                 SSL_OP_PRIORITIZE_CHACHA);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS |
+                              SSL_MODE_ENABLE_PARTIAL_WRITE |
+                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(ctx, 1);
+    /* Sessions are kept by the clients, in tickets; one is enough. */
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(ctx, 1);
+    SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
+    return ctx;
+}
+
+static enum err cert_read(struct tls_cert *c, const struct net_cert *files,
+                          int64_t now_ms, struct why *why)
+{
+    struct buf chain, key;
+    BIO *chain_bio = NULL, *key_bio = NULL;
+    enum err e;
+
+    *c = (struct tls_cert){.ctx = new_ctx()};
+    buf_init(&chain, PEM_MAX_BYTES);
+    buf_init(&key, PEM_MAX_BYTES);
+    e = c->ctx ? read_pem(files->cert_file, &chain, why)
+               : why_err(why, ERR_NOMEM, "out of memory");
+    if (!e)
+        e = read_pem(files->key_file, &key, why);
+    if (!e) {
+        chain_bio = BIO_new_mem_buf(chain.p, (int)chain.n);
+        key_bio = BIO_new_mem_buf(key.p, (int)key.n);
+        if (!chain_bio || !key_bio)
+            e = why_err(why, ERR_NOMEM, "out of memory");
+    }
+    if (!e)
+        e = use_chain(c->ctx, chain_bio, files->cert_file, why);
+    if (!e)
+        e = use_key(c->ctx, key_bio, files, why);
+    if (!e)
+        e = check_dates(c, now_ms, files->cert_file, why);
+    BIO_free(chain_bio);
+    BIO_free(key_bio);
+    if (key.n)
+        explicit_bzero(key.p, key.n);
+    buf_fini(&chain);
+    buf_fini(&key);
+    ERR_clear_error();
+    return e;
+}
+
+enum err net_check_cert(const struct net_cert *cert, int64_t now_ms,
+                        int64_t *ends_s, struct why *why)
+{
+    struct tls_cert c;
+    enum err e = cert_read(&c, cert, now_ms, why);
+
+    *ends_s = c.ends_s;
+    SSL_CTX_free(c.ctx);
+    return e;
+}
+
+/* All of them. */
+
+static void free_certs(struct tls_cert *certs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        SSL_CTX_free(certs[i].ctx);
+    free(certs);
+}
+
+void cert_free_all(struct net *n)
+{
+    free_certs(n->certs, n->n_certs);
+    n->certs = NULL;
+    n->n_certs = 0;
+}
+
+static void warn_if_soon(struct net *n, const struct tls_cert *c,
+                         const char *file)
+{
+    int64_t left_s = c->ends_s - loop_wall_ms(n->loop) / 1000;
+
+    if (left_s < SOON_DAYS * DAY_S)
+        log_warn(n->log, "net.certificate_ends_soon", LOG_C("file", file),
+                 LOG_I("days", left_s / DAY_S),
+                 LOG_C("do", "have it renewed; the new one is taken up by "
+                             "itself"));
+}
+
+enum err net_set_certs(struct net *n, const struct net_cert *certs,
+                       size_t n_certs, struct why *why)
+{
+    struct tls_cert *fresh =
+        FAULT("cert.table") ? NULL : calloc(n_certs, sizeof(*fresh));
+    enum err e = OK;
+    size_t i;
+
+    if (!fresh)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    for (i = 0; !e && i < n_certs; i++)
+        e = cert_read(&fresh[i], &certs[i], loop_wall_ms(n->loop), why);
+    if (e) {
+        free_certs(fresh, i);
+        return e;
+    }
+    for (i = 0; i < n_certs; i++) {
+        SSL_CTX_set_tlsext_servername_callback(fresh[i].ctx, choose_cert);
+        SSL_CTX_set_tlsext_servername_arg(fresh[i].ctx, n);
+        warn_if_soon(n, &fresh[i], certs[i].cert_file);
+    }
+    cert_free_all(n);
+    n->certs = fresh;
+    n->n_certs = n_certs;
+    n->ticket_keys_at_ms = loop_mono_ms(n->loop);
+    return OK;
+}
+
+int64_t cert_ends_s(const struct net *n)
+{
+    int64_t first = 0;
+
+    for (size_t i = 0; i < n->n_certs; i++)
+        if (!first || n->certs[i].ends_s < first)
+            first = n->certs[i].ends_s;
+    return first;
+}
+
+/* Whoever gets hold of the keys of tickets can read what was said under them
+ * in TLS 1.2, so they do not live long. A ticket of before means a handshake
+ * in full, no more. */
+static void renew_ticket_keys(struct net *n)
+{
+    unsigned char keys[TICKET_KEY_BYTES];
+
+    if (RAND_bytes(keys, sizeof(keys)) == 1)
+        SSL_CTX_set_tlsext_ticket_keys(n->certs[0].ctx, keys, sizeof(keys));
+    OPENSSL_cleanse(keys, sizeof(keys));
+    n->ticket_keys_at_ms = loop_mono_ms(n->loop);
+}
+
+SSL_CTX *cert_ctx(struct net *n)
+{
+    if (loop_mono_ms(n->loop) - n->ticket_keys_at_ms >= TICKET_KEYS_MS)
+        renew_ticket_keys(n);
+    return n->certs[0].ctx;
+}

@@ -1,0 +1,393 @@
+/* The other direction: from a URL to an open WebSocket.
+ *
+ *     START --> NAME --> CONNECT --> TLS --> ASK --> open
+ *              (dial_reach.c)     (tls.c)
+ *
+ * The connection (struct conn) is there from the start, without a socket: it
+ * has the id, the one timer and the handler, so that cancelling, time-outs and
+ * stopping are what they are for any other. Beside it stands struct dial with
+ * what is needed only on the way. Only connecting is tried again, with the
+ * next address: what goes wrong after that would go wrong there as well. */
+#include "net/dial_internal.h"
+
+#include <assert.h>
+#include <openssl/evp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+enum {
+    ASK_BYTES = 64 * 1024, /* our request: a URL and headers */
+    KEY_RAW_BYTES = 16,
+};
+
+/* The connection goes on without it, or not at all. */
+static void part(struct conn *c)
+{
+    struct dial *d = c->ws.dial;
+
+    c->ws.dial = NULL;
+    d->conn = NULL;
+    d->net->stats.dialling--;
+    reach_stop(d);
+    dial_let_go(d);
+}
+
+static void tell_failed(struct conn *c, uint64_t id, enum err e,
+                        struct str words)
+{
+    const struct net_ws_end end = {
+        .code = WS_NO_CLOSE,
+        .reason = words,
+        .is_ours = e == ERR_GONE || e == ERR_STOPPING,
+        .e = e,
+    };
+
+    c->net->stats.dials_failed_total++;
+    log_debug(c->net->log, "net.dial_failed", LOG_C("code", err_row(e)->code),
+              LOG_S("what", words));
+    c->ws.handler->on_end(c->ws.ctx, id, &end);
+}
+
+void dial_fail(struct conn *c, enum err e, const char *fmt, ...)
+{
+    uint64_t id = c->id;
+    char words[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof(words), fmt, ap);
+    va_end(ap);
+    c->id = 0;
+    part(c);
+    conn_cut(c);
+    tell_failed(c, id, e, str_of(words));
+}
+
+void dial_set_deadline(struct conn *c, size_t n_shares)
+{
+    struct dial *d = c->ws.dial;
+    int64_t left_ms = d->deadline_ms - loop_mono_ms(c->net->loop);
+
+    if (left_ms < 0)
+        left_ms = 0;
+    conn_move(c, CONN_DIAL, left_ms / (int64_t)n_shares);
+}
+
+/* Connected, and TLS is open where there is any: ask for the upgrade. */
+static void ask(struct conn *c)
+{
+    struct dial *d = c->ws.dial;
+
+    d->step = DIAL_ASK;
+    dial_set_deadline(c, 1);
+    if (c->state == CONN_CLOSED)
+        return;
+    if (!conn_reserve(c, d->ask.n)) {
+        dial_fail(c, ERR_NOMEM, "out of memory");
+        return;
+    }
+    buf_add_str(&c->out, buf_str(&d->ask));
+    conn_kick(c);
+}
+
+static void begin_tls(struct conn *c)
+{
+    struct dial *d = c->ws.dial;
+    int64_t left_ms = d->deadline_ms - loop_mono_ms(c->net->loop);
+    struct why why;
+    enum err e;
+
+    d->step = DIAL_TLS;
+    e = tls_connect(c, d->host, d->ca_file, left_ms > 0 ? left_ms : 0, &why);
+    if (e)
+        dial_fail(c, e, "%s", why.text);
+}
+
+void dial_connected(struct conn *c, int fd, const char *address)
+{
+    if (!conn_connected(c, fd, address))
+        dial_fail(c, ERR_NOMEM, "out of memory");
+    else if (c->state != CONN_CLOSED && c->ws.dial->is_tls)
+        begin_tls(c);
+    else if (c->state != CONN_CLOSED)
+        ask(c);
+}
+
+/* The answer. */
+
+static size_t max_answer(const struct net_opts *o)
+{
+    size_t limit;
+
+    if (__builtin_add_overflow(o->max_request_line_bytes, o->max_header_bytes,
+                               &limit))
+        limit = SIZE_MAX / 4;
+    return limit;
+}
+
+static size_t dial_max_input(const struct net_opts *o)
+{
+    return max_answer(o) + READ_BYTES;
+}
+
+static void fail_answered(struct conn *c, const struct ws_answer *a)
+{
+    const char *host = c->ws.dial->host;
+
+    if (a->status / 100 == 3)
+        dial_fail(c, ERR_BAD_REQUEST,
+                  "%s answered %d, which leads elsewhere; redirects are not "
+                  "followed",
+                  host, a->status);
+    else if (a->status)
+        dial_fail(c, ERR_BAD_REQUEST, "%s answered %d instead of a WebSocket",
+                  host, a->status);
+    else
+        dial_fail(c, ERR_BAD_REQUEST,
+                  "%s does not speak WebSocket as it should: %s", host,
+                  a->what);
+}
+
+static void open_up(struct conn *c, const struct ws_answer *a)
+{
+    const struct net_ws_handler *handler = c->ws.handler;
+    void *ctx = c->ws.ctx;
+
+    part(c);
+    ws_begin(c, handler, ctx);
+    if (c->state == CONN_CLOSED)
+        return;
+    handler->on_open(ctx, c->id, a->protocol);
+    conn_drop_input(c, a->used); /* a->protocol lay there */
+}
+
+static void dial_bytes(struct conn *c, char *p, size_t n)
+{
+    struct dial *d = c->ws.dial;
+    struct ws_answer a;
+    enum ws_step step;
+
+    if (!conn_keep_input(c, p, n)) {
+        dial_fail(c, ERR_NOMEM, "out of memory");
+        return;
+    }
+    step = ws_answer_read(buf_str(&c->in), str_of(d->key), str_of(d->protocol),
+                          max_answer(&c->net->opts), &a);
+    if (step == WS_MESSAGE)
+        open_up(c, &a);
+    else if (step != WS_MORE)
+        fail_answered(c, &a);
+}
+
+static void dial_eof(struct conn *c)
+{
+    dial_fail(c, ERR_BAD_REQUEST, "%s hung up before it had answered",
+              c->ws.dial->host);
+}
+
+static void dial_turn(struct conn *c)
+{
+    if (c->ws.dial->step == DIAL_START)
+        reach_start(c);
+}
+
+static void dial_sent(struct conn *c)
+{
+    (void)c;
+}
+
+static void dial_timeout(struct conn *c)
+{
+    struct dial *d = c->ws.dial;
+    long long ms = d->timeout_ms;
+
+    if (d->step == DIAL_CONNECT &&
+        loop_mono_ms(c->net->loop) < d->deadline_ms) {
+        reach_next(c);
+    } else if (d->step == DIAL_CONNECT) {
+        dial_fail(c, ERR_TIMEOUT, "%s (%s) was not connected within %lld ms",
+                  d->host, reach_address(d), ms);
+    } else if (d->step == DIAL_ASK) {
+        dial_fail(c, ERR_TIMEOUT, "%s did not answer within %lld ms", d->host,
+                  ms);
+    } else {
+        dial_fail(c, ERR_TIMEOUT, "the name %s was not found within %lld ms",
+                  d->host, ms);
+    }
+}
+
+/* Why it was cut by others than us. */
+static enum err gone_why(const struct conn *c, enum conn_cut why,
+                         const char **words)
+{
+    static const enum err errors[] = {
+        [CUT_GONE] = ERR_UNREACHABLE,
+        [CUT_SLOW] = ERR_TIMEOUT,
+        [CUT_STOP] = ERR_STOPPING,
+        [CUT_NOMEM] = ERR_NOMEM,
+    };
+    const struct dial *d = c->ws.dial;
+
+    *words = why == CUT_GONE ? "the connection was lost"
+                             : err_row(errors[why])->wording;
+    if (d->given_up) {
+        *words = d->given_up == ERR_STOPPING ? "the server is stopping"
+                                             : "it was given up";
+        return d->given_up;
+    }
+    if (d->step == DIAL_TLS && why == CUT_GONE) {
+        *words = tls_why(c->net);
+        return loop_mono_ms(c->net->loop) < d->deadline_ms ? ERR_UNREACHABLE
+                                                           : ERR_TIMEOUT;
+    }
+    return errors[why];
+}
+
+static void dial_gone(struct conn *c, uint64_t id, enum conn_cut why)
+{
+    struct dial *d = c->ws.dial;
+    const char *words;
+    enum err e;
+
+    if (!d || !id)
+        return; /* fail tells it, or net_ws_dial */
+    e = gone_why(c, why, &words);
+    d->n_holders++;
+    part(c);
+    tell_failed(c, id, e, str_of(words));
+    dial_let_go(d);
+}
+
+static const struct speech dial_speech = {
+    .open = ask,
+    .bytes = dial_bytes,
+    .eof = dial_eof,
+    .turn = dial_turn,
+    .sent = dial_sent,
+    .timeout = dial_timeout,
+    .gone = dial_gone,
+    .max_input = dial_max_input,
+};
+
+/* The beginning. */
+
+void dial_give_up(struct conn *c, enum err e)
+{
+    c->ws.dial->given_up = e;
+    conn_lose(c);
+}
+
+static void make_key(char key[WS_KEY_BYTES + 1])
+{
+    struct rand r = rand_system();
+    unsigned char raw[KEY_RAW_BYTES];
+
+    r.fill(r.ctx, raw, sizeof(raw));
+    EVP_EncodeBlock((unsigned char *)key, raw, sizeof(raw));
+}
+
+static enum err write_ask(struct dial *d, const struct net_dial *what,
+                          const struct url *u, struct why *why)
+{
+    const struct ws_ask a = {
+        .host = u->authority,
+        .target = u->target,
+        .key = {d->key, WS_KEY_BYTES},
+        .protocol = what->protocol,
+        .headers = what->headers,
+        .n_headers = what->n_headers,
+    };
+    enum err e;
+
+    buf_init(&d->ask, ASK_BYTES);
+    make_key(d->key);
+    e = ws_ask_write(&d->ask, &a);
+    if (e)
+        return why_err(why, e,
+                       "the headers, the protocol or the path cannot be sent "
+                       "as they are: something in them would break the "
+                       "request, or they are too long");
+    return OK;
+}
+
+static struct dial *dial_alloc(struct net *n, const struct net_dial *what,
+                               const struct url *u)
+{
+    size_t n_protocol = what->protocol.n + 1;
+    size_t n_ca = what->ca_file ? strlen(what->ca_file) + 1 : 0;
+    struct dial *d =
+        FAULT("net.dial") ? NULL : calloc(1, sizeof(*d) + n_protocol + n_ca);
+
+    if (!d)
+        return NULL;
+    d->net = n;
+    d->n_holders = 1;
+    d->guard = what->guard;
+    d->port = u->port;
+    d->is_tls = u->is_tls;
+    d->timeout_ms = what->timeout_ms;
+    if (__builtin_add_overflow(loop_mono_ms(n->loop), what->timeout_ms,
+                               &d->deadline_ms))
+        d->deadline_ms = INT64_MAX;
+    memcpy(d->host, u->host.p, u->host.n);
+    if (what->protocol.n)
+        memcpy(d->protocol, what->protocol.p, what->protocol.n);
+    if (n_ca)
+        d->ca_file = memcpy(d->protocol + n_protocol, what->ca_file, n_ca);
+    return d;
+}
+
+static enum err check_dial(const struct net *n, const struct net_dial *what,
+                           struct url *u, struct why *why)
+{
+    enum err e = url_read(what->url, u, why);
+
+    if (e)
+        return e;
+    if (!u->is_ws)
+        return why_err(why, ERR_SYNTAX,
+                       "a WebSocket's URL begins with ws:// or wss://");
+    if (n->is_stopping)
+        return why_err(why, ERR_STOPPING, "the server is stopping");
+    if (n->n_dialled >= n->opts.max_connections)
+        return why_err(why, ERR_LIMIT,
+                       "as many connections are dialled as may be "
+                       "(http.maxConnections)");
+    return OK;
+}
+
+enum err net_ws_dial(struct net *n, const struct net_dial *what,
+                     const struct net_ws_handler *handler, void *ctx,
+                     uint64_t *id, struct why *why)
+{
+    struct url u;
+    enum err e = check_dial(n, what, &u, why);
+    struct dial *d;
+    struct conn *c;
+
+    if (e)
+        return e;
+    assert(handler->on_open && u.host.n <= URL_HOST_MAX);
+    d = dial_alloc(n, what, &u);
+    if (!d)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    e = write_ask(d, what, &u, why);
+    c = e ? NULL : conn_new_dialled(n, &dial_speech, what->timeout_ms);
+    if (!c) {
+        dial_let_go(d);
+        return e ? e : why_err(why, ERR_NOMEM, "out of memory");
+    }
+    d->conn = c;
+    c->ws.handler = handler;
+    c->ws.ctx = ctx;
+    c->ws.dial = d;
+    c->id = *id = net_next_id(n, c);
+    n->stats.dialling++;
+    n->stats.dials_total++;
+    conn_kick(c); /* dial_turn begins */
+    return OK;
+}
