@@ -1,7 +1,5 @@
 #include "base/str.h"
 
-#include "base/json_internal.h"
-
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -36,11 +34,6 @@ int str_cmp_nocase(struct str a, struct str b)
             return x < y ? -1 : 1;
     }
     return (a.n > b.n) - (a.n < b.n);
-}
-
-size_t str_utf8(struct str s)
-{
-    return s.n ? json_utf8(s.p, s.p + s.n) : 0;
 }
 
 static bool is_inside_character(char c)

@@ -74,10 +74,6 @@ struct str str_cut(struct str *rest, char sep);
 /* Without spaces and tabs at both ends. */
 struct str str_trim(struct str s);
 
-/* How many bytes at the beginning of s are one character of UTF-8, as strict as
- * the standard; zero: it begins with none. */
-size_t str_utf8(struct str s);
-
 /* How many bytes at the beginning of s are one character that could break a
  * line, steer a terminal or show text in another order than it has: a control
  * character, those of Unicode (U+0080 to U+009F) included, or one that turns

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/utf8.h"
 
 void tail_init(struct tail *t, size_t cap)
 {
@@ -43,7 +44,7 @@ void tail_add(struct tail *t, const char *p, size_t n)
 static void add_valid(struct buf *out, struct str s)
 {
     while (s.n) {
-        size_t n = str_utf8(s);
+        size_t n = utf8_one(s.p, s.p + s.n);
 
         if (n)
             buf_add(out, s.p, n);
@@ -59,7 +60,7 @@ static struct str without_rest(struct str s)
 {
     size_t i = 0;
 
-    while (i < 3 && i < s.n && ((unsigned char)s.p[i] & 0xc0) == 0x80)
+    while (i < 3 && i < s.n && utf8_is_tail((unsigned char)s.p[i]))
         i++;
     return str_sub(s, i, s.n);
 }
