@@ -3,27 +3,14 @@
  * result, each the next one when the last was answered. For information: there
  * is no goal here, and the load takes its share of the same processors. DATA
  * is the server's data folder, on the disk that counts. */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "bench/peer.h"
 
 enum { MAX_CONNS = 256, ROUND_MS = 2000, IN_BYTES = 8192, TOKEN_BYTES = 128 };
 
 struct server {
-    pid_t pid;
-    uint16_t port;
+    struct peer peer;
     char token[TOKEN_BYTES];
 };
 
@@ -32,12 +19,6 @@ struct conn {
     size_t n;
     char in[IN_BYTES];
 };
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_accept: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
 
 static double now_s(void)
 {
@@ -64,42 +45,22 @@ static void take(const char *line, const char *key, char *out, size_t room)
 static struct server start(const char *binary, const char *data)
 {
     struct server s = {0};
-    char line[1024], port[16];
-    int out[2];
-    FILE *f;
 
-    if (pipe(out) != 0 || (s.pid = fork()) < 0)
-        die("fork");
-    if (s.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(out[1], STDOUT_FILENO);
-        execl(binary, binary, "serve", "--json", "--listen", "127.0.0.1:0",
-              "--data", data, "--set", "log.level=warn", "--set",
-              "agents.list=[{\"id\":\"echo\",\"url\":\"echo:\"}]", NULL);
-        die(binary);
-    }
-    close(out[1]);
-    f = fdopen(out[0], "r");
-    if (!f || !fgets(line, sizeof(line), f))
-        die("the server did not start");
-    take(line, "http://127.0.0.1:", port, sizeof(port));
-    take(line, "\"token\":\"", s.token, sizeof(s.token));
-    s.port = (uint16_t)strtoul(port, NULL, 10);
+    s.peer = peer_run(
+        "signalbox",
+        (const char *[]){binary, "serve", "--json", "--listen", "127.0.0.1:0",
+                         "--data", data, "--set", "log.level=warn", "--set",
+                         "rate.perUser=0", "--set",
+                         "agents.list=[{\"id\":\"echo\",\"url\":\"echo:\"}]",
+                         NULL});
+    take(s.peer.line, "\"token\":\"", s.token, sizeof(s.token));
     return s;
 }
 
 static void conn_open(struct conn *c, const struct server *s)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(s->port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int one = 1;
-
-    c->fd = socket(AF_INET, SOCK_STREAM, 0);
+    c->fd = peer_connect(s->peer.port);
     c->n = 0;
-    if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)) != 0)
-        die("connect");
-    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
 static void conn_send(struct conn *c, const struct server *s)
@@ -119,9 +80,8 @@ static void conn_send(struct conn *c, const struct server *s)
                  "Authorization: Bearer %s\r\n"
                  "Content-Type: application/json\r\n"
                  "Content-Length: %d\r\n\r\n%s",
-                 s->port, s->token, n_body, body);
-    if (send(c->fd, out, (size_t)n, MSG_NOSIGNAL) != n)
-        die("send");
+                 s->peer.port, s->token, n_body, body);
+    peer_send(c->fd, out, (size_t)n);
 }
 
 /* Read once; whether the answer is whole. */
@@ -201,7 +161,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
         printf("%3d connection%-10s%8.0f\n", loads[i], loads[i] == 1 ? "" : "s",
                measure(&s, conns, loads[i]));
-    kill(s.pid, SIGTERM);
-    waitpid(s.pid, NULL, 0);
+    peer_stop(&s.peer);
     return 0;
 }

@@ -14,22 +14,9 @@
  *
  * The load is a closed loop on one thread: each connection sends its batch of
  * requests in one write and sends the next when all are answered. */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "bench/peer.h"
 
 enum { OURS, NODE, FLOOR, N_PEERS };
 
@@ -41,14 +28,6 @@ enum {
 };
 
 static const double GOAL = 1.0 / 3;
-
-struct peer {
-    const char *name;
-    pid_t pid;
-    clockid_t cpu;
-    uint16_t port;
-    size_t reply_bytes; /* of one reply, as last seen */
-};
 
 struct load {
     const char *name;
@@ -63,38 +42,6 @@ struct conn {
     size_t n;
     char in[IN_BYTES];
 };
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_http: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-/* Start argv; its first line on stdout ends in the port: ...:PORT"} */
-static struct peer start(const char *name, const char *const argv[])
-{
-    struct peer p = {.name = name};
-    int out[2];
-    char line[256];
-    FILE *f;
-
-    if (pipe(out) != 0 || (p.pid = fork()) < 0)
-        die(name);
-    if (p.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(out[1], STDOUT_FILENO);
-        execvp(argv[0], (char *const *)argv);
-        die(argv[0]);
-    }
-    close(out[1]);
-    f = fdopen(out[0], "r");
-    if (!f || !fgets(line, sizeof(line), f) || !strrchr(line, ':'))
-        die("a server did not start");
-    p.port = (uint16_t)strtoul(strrchr(line, ':') + 1, NULL, 10);
-    if (clock_getcpuclockid(p.pid, &p.cpu) != 0)
-        die("processor time");
-    return p;
-}
 
 /* The floor's replies: as many as there are ends of heads in the bytes. */
 static bool floor_answer(int fd)
@@ -139,16 +86,10 @@ static void floor_run(int listener, int poll)
 static struct peer floor_start(void)
 {
     struct peer p = {.name = "floor"};
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(a);
-    int listener = socket(AF_INET, SOCK_STREAM, 0), poll = epoll_create1(0);
+    int listener = peer_listen(&p.port), poll = epoll_create1(0);
     struct epoll_event e = {.events = EPOLLIN, .data.fd = listener};
 
-    if (bind(listener, (struct sockaddr *)&a, n) != 0 ||
-        listen(listener, MAX_CONNS) != 0 ||
-        getsockname(listener, (struct sockaddr *)&a, &n) != 0 ||
-        epoll_ctl(poll, EPOLL_CTL_ADD, listener, &e) != 0 ||
+    if (epoll_ctl(poll, EPOLL_CTL_ADD, listener, &e) != 0 ||
         (p.pid = fork()) < 0)
         die("the floor");
     if (p.pid == 0) {
@@ -157,46 +98,20 @@ static struct peer floor_start(void)
     }
     close(listener);
     close(poll);
-    p.port = ntohs(a.sin_port);
-    if (clock_getcpuclockid(p.pid, &p.cpu) != 0)
-        die("processor time");
+    peer_watch(&p);
     return p;
-}
-
-static void stop(struct peer *p)
-{
-    kill(p->pid, SIGTERM);
-    waitpid(p->pid, NULL, 0);
-}
-
-static double cpu_s(const struct peer *p)
-{
-    struct timespec t;
-
-    if (clock_gettime(p->cpu, &t) != 0)
-        die("processor time");
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void conn_open(struct conn *c, uint16_t port)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int one = 1;
-
-    c->fd = socket(AF_INET, SOCK_STREAM, 0);
+    c->fd = peer_connect(port);
     c->n = 0;
-    if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)) != 0)
-        die("connect");
-    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
 /* A small batch always fits into the socket's buffer. */
 static void conn_send(struct conn *c, const char *batch, size_t n, int depth)
 {
-    if (send(c->fd, batch, n, MSG_NOSIGNAL) != (ssize_t)n)
-        die("send");
+    peer_send(c->fd, batch, n);
     c->n_open = depth;
 }
 
@@ -273,7 +188,7 @@ static double measure(struct peer *p, const struct load *l, struct conn *conns)
         if (epoll_ctl(poll, EPOLL_CTL_ADD, conns[i].fd, &e) != 0)
             die("epoll");
     }
-    before = cpu_s(p);
+    before = peer_cpu_s(p);
     for (int i = 0; i < l->n_conns; i++, sent += l->depth)
         conn_send(&conns[i], batch, batch_bytes, l->depth);
     while (answered < sent) {
@@ -289,17 +204,11 @@ static double measure(struct peer *p, const struct load *l, struct conn *conns)
             }
         }
     }
-    before = cpu_s(p) - before;
+    before = peer_cpu_s(p) - before;
     for (int i = 0; i < l->n_conns; i++)
         close(conns[i].fd);
     close(poll);
     return before * 1e6 / (double)answered;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* All in turn, round after round; whether the goal was reached. */
@@ -342,11 +251,11 @@ int main(int argc, char **argv)
         return 2;
     }
     snprintf(data, sizeof(data), "%s-bench-data", argv[1]);
-    peers[OURS] = start("signalbox",
-                        (const char *[]){argv[1], "serve", "--json", "--listen",
-                                         "127.0.0.1:0", "--data", data, "--set",
-                                         "log.level=warn", NULL});
-    peers[NODE] = start("node", (const char *[]){"node", argv[2], NULL});
+    peers[OURS] = peer_run(
+        "signalbox",
+        (const char *[]){argv[1], "serve", "--json", "--listen", "127.0.0.1:0",
+                         "--data", data, "--set", "log.level=warn", NULL});
+    peers[NODE] = peer_run("node", (const char *[]){"node", argv[2], NULL});
     peers[FLOOR] = floor_start();
     for (int i = 0; i < N_PEERS; i++) /* caches, and Node's compiler */
         measure(&peers[i], &loads[0], conns);
@@ -364,6 +273,6 @@ int main(int argc, char **argv)
            peers[OURS].reply_bytes, peers[NODE].reply_bytes,
            peers[FLOOR].reply_bytes, GOAL, reached ? "reached" : "MISSED");
     for (int i = 0; i < N_PEERS; i++)
-        stop(&peers[i]);
+        peer_stop(&peers[i]);
     return !reached;
 }

@@ -97,9 +97,9 @@ static void open_rooms(struct bench *b, bool is_inline)
         .ids = &b->ids,
         .node = STR("bench"),
         .seed = {1, 2},
-        .max_unfinished = 10 * 1000 * 1000,
-        .max_unfinished_bytes = (size_t)1 << 40,
-        .timeout_ms = 3600 * 1000,
+        .limits = {.max_unfinished = 10 * 1000 * 1000,
+                   .max_unfinished_bytes = (size_t)1 << 40,
+                   .timeout_ms = 3600 * 1000},
         .on_ready = on_ready,
         .on_deadline = on_deadline,
     });

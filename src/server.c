@@ -97,6 +97,10 @@ static struct net_opts net_opts_of(const struct server *s,
         most = c->http.max_connections;
     return (struct net_opts){
         .max_connections = (size_t)most,
+        .max_connections_per_address =
+            (size_t)c->http.max_connections_per_address,
+        .exempt = c->rate.exempt.list,
+        .n_exempt = c->rate.exempt.n,
         .max_request_line_bytes = (size_t)c->http.max_request_line_bytes,
         .max_header_bytes = (size_t)c->http.max_header_bytes,
         .max_headers = (size_t)c->http.max_headers,
@@ -108,6 +112,7 @@ static struct net_opts net_opts_of(const struct server *s,
         .idle_timeout_ms = c->http.idle_timeout_ms,
         .reply_timeout_ms = c->http.reply_timeout_ms,
         .write_timeout_ms = c->http.write_timeout_ms,
+        .seed = {s->seed[0], s->seed[1]},
         .ws_max_frame_bytes = (size_t)c->ws.max_frame_bytes,
         .ws_max_message_bytes = (size_t)c->ws.max_message_bytes,
         .ws_timeout_ms = c->ws.timeout_ms,
@@ -173,6 +178,17 @@ static void log_report(struct server *s, enum log_level level,
                LOG_S("problem", str_cut(&rest, '\n')));
 }
 
+static struct tasks_limits tasks_limits_of(const struct config *c)
+{
+    return (struct tasks_limits){
+        .max_unfinished = (size_t)c->tasks.max_unfinished,
+        .max_unfinished_bytes = (size_t)c->tasks.max_unfinished_bytes,
+        .max_per_user = (size_t)c->tasks.max_unfinished_per_user,
+        .max_bytes_per_user = (size_t)c->tasks.max_unfinished_bytes_per_user,
+        .timeout_ms = c->tasks.timeout_ms,
+    };
+}
+
 static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
 {
     return (struct walk_opts){
@@ -184,11 +200,26 @@ static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
         .ids = &s->ids,
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,
-        .max_unfinished = (size_t)c->tasks.max_unfinished,
-        .max_unfinished_bytes = (size_t)c->tasks.max_unfinished_bytes,
-        .timeout_ms = c->tasks.timeout_ms,
+        .limits = tasks_limits_of(c),
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
+    };
+}
+
+static struct rate_limit per_second(int64_t n, int64_t burst)
+{
+    return (struct rate_limit){.per_minute = n * 60, .burst = burst};
+}
+
+static struct throttle_limits throttle_limits_of(const struct config *c)
+{
+    return (struct throttle_limits){
+        .user = per_second(c->rate.per_user, c->rate.user_burst),
+        .address = per_second(c->rate.per_address, c->rate.address_burst),
+        .failures = {.per_minute = c->rate.failures_per_minute,
+                     .burst = c->rate.failure_burst},
+        .exempt = c->rate.exempt.list,
+        .n_exempt = c->rate.exempt.n,
     };
 }
 
@@ -203,6 +234,7 @@ static struct calls_settings calls_settings_of(const struct server *s,
         .heartbeat_ms = c->http.heartbeat_ms,
         .reply_timeout_ms = c->http.reply_timeout_ms,
         .max_open = net_opts_of(s, c).max_connections,
+        .limits = throttle_limits_of(c),
     };
 }
 
@@ -389,6 +421,21 @@ static enum err raise_file_limit(struct server *s, struct why *why)
     return OK;
 }
 
+/* The two that grow with what others send. Rather say so now than be ended in
+ * the middle of a busy day. */
+static void warn_of_memory(struct server *s)
+{
+    int64_t most = watch_memory_bytes("");
+    int64_t wanted = s->config->http.max_buffered_bytes +
+                     s->config->tasks.max_unfinished_bytes;
+
+    if (wanted > most)
+        log_warn(&s->log, "server.little_memory", LOG_I("bytes", most),
+                 LOG_I("wanted", wanted),
+                 LOG_C("do", "lower http.maxBufferedBytes or "
+                             "tasks.maxUnfinishedBytes, or allow it more"));
+}
+
 static enum err open_store(struct server *s, struct why *why)
 {
     struct store_opts opts = {.folder = s->folder.path,
@@ -452,19 +499,22 @@ static enum err open_net(struct server *s, struct why *why)
     s->net = net_new(&s->loop, &s->log, &opts, &handler);
     if (!s->net)
         return why_err(why, ERR_NOMEM, "out of memory");
-    calls_init(&s->calls, &(struct calls_opts){
-                              .loop = &s->loop,
-                              .log = &s->log,
-                              .net = s->net,
-                              .walk = s->walk,
-                              .store = s->store,
-                              .feed = s->feed,
-                              .access = s->access,
-                              .seed = {s->seed[0], s->seed[1]},
-                              .settings = calls_settings_of(s, s->config),
-                          });
+    e = calls_init(&s->calls, &(struct calls_opts){
+                                  .loop = &s->loop,
+                                  .log = &s->log,
+                                  .net = s->net,
+                                  .walk = s->walk,
+                                  .store = s->store,
+                                  .feed = s->feed,
+                                  .access = s->access,
+                                  .seed = {s->seed[0], s->seed[1]},
+                                  .settings = calls_settings_of(s, s->config),
+                              });
     s->certs = (struct certs){.loop = &s->loop, .log = &s->log, .net = s->net};
-    e = certs_start(&s->certs, s->config, why);
+    if (e)
+        why_err(why, e, "out of memory");
+    else
+        e = certs_start(&s->certs, s->config, why);
     if (!e && s->config->listen.n)
         e = net_listen(s->net, s->config->listen, false, why);
     if (!e && s->config->tls.listen.n)
@@ -650,6 +700,7 @@ static enum err build_and_run(struct server *s, struct why *why)
 {
     enum err e = raise_file_limit(s, why);
 
+    warn_of_memory(s);
     if (!e)
         e = store_folder_open(&s->folder, s->config->data, why);
     if (e)

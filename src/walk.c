@@ -312,8 +312,8 @@ static void hold(struct walk *w, struct task_change *c)
     bool is_result =
         c->result.status == TASK_COMPLETED || c->result.status == TASK_FAILED;
 
-    if (is_result &&
-        w->unwritten_bytes + bytes_of(c) > w->opts.max_unfinished_bytes) {
+    if (is_result && w->unwritten_bytes + bytes_of(c) >
+                         w->opts.limits.max_unfinished_bytes) {
         forget_attempt(w, str_of(c->task_id.text), c->err);
         task_change_free(c);
         return;
@@ -531,9 +531,7 @@ static struct tasks *open_tasks(struct walk *w)
         .ids = o->ids,
         .node = o->node,
         .seed = {o->seed[0], o->seed[1]},
-        .max_unfinished = o->max_unfinished,
-        .max_unfinished_bytes = o->max_unfinished_bytes,
-        .timeout_ms = o->timeout_ms,
+        .limits = o->limits,
         .on_ready = on_ready,
         .on_deadline = on_deadline,
         .ctx = w,
@@ -609,13 +607,10 @@ enum err walk_set(struct walk *w, const struct walk_opts *opts,
 
     if (e)
         return e;
-    w->opts.max_unfinished = opts->max_unfinished;
-    w->opts.max_unfinished_bytes = opts->max_unfinished_bytes;
-    w->opts.timeout_ms = opts->timeout_ms;
+    w->opts.limits = opts->limits;
     w->opts.retention_ms = opts->retention_ms;
     w->opts.retention_rows = opts->retention_rows;
-    tasks_set_limits(w->tasks, opts->max_unfinished, opts->max_unfinished_bytes,
-                     opts->timeout_ms);
+    tasks_set_limits(w->tasks, &opts->limits);
     tasks_offer_again(w->tasks);
     return OK;
 }

@@ -28,8 +28,7 @@ struct walk_opts {
     struct id_maker *ids;
     uint64_t seed[2];
     struct str node;
-    size_t max_unfinished, max_unfinished_bytes;
-    int64_t timeout_ms;
+    struct tasks_limits limits;
     int64_t retention_ms, retention_rows;
 };
 

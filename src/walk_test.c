@@ -331,7 +331,7 @@ TEST(results_that_wait_for_space_have_a_limit)
     stage_open();
     t = sent((struct letter){.to = "slow", .text = "longer than ten"});
     opts = stage_walk_opts();
-    opts.max_unfinished_bytes = 10;
+    opts.limits.max_unfinished_bytes = 10;
     CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
     fault_arm_at("store.op.full", 1);
     pass_ms(1000);
@@ -360,7 +360,7 @@ TEST(an_end_that_is_no_result_waits_for_space_too)
     pass_ms(1000);
     CHECK_INT(walk_stats(stage.walk).results_waiting, 1);
     opts = stage_walk_opts();
-    opts.max_unfinished_bytes = 1;
+    opts.limits.max_unfinished_bytes = 1;
     CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
     for (int i = 0; i < 20; i++) { /* locked, for all of a batch */
         fault_arm_at("store.begin.busy", 1);

@@ -86,3 +86,36 @@ void addr_write(const struct sockaddr *sa, char out[ADDR_TEXT_BYTES])
         snprintf(out, ADDR_TEXT_BYTES, "%s:%u", host, ntohs(v4->sin_port));
     }
 }
+
+static const uint8_t v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+void addr_bytes(const struct sockaddr *sa, uint8_t out[ADDR_BYTES])
+{
+    memset(out, 0, ADDR_BYTES);
+    if (sa->sa_family == AF_INET6) {
+        memcpy(out, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr,
+               16);
+    } else if (sa->sa_family == AF_INET) {
+        memcpy(out, v4_mapped, sizeof(v4_mapped));
+        memcpy(out + 12,
+               &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+    }
+}
+
+bool addr_is_within(const uint8_t addr[ADDR_BYTES],
+                    const uint8_t range[ADDR_BYTES], unsigned prefix)
+{
+    unsigned whole = prefix / 8, bits = prefix % 8;
+
+    return memcmp(addr, range, whole) == 0 &&
+           (!bits || (addr[whole] ^ range[whole]) >> (8 - bits) == 0);
+}
+
+void addr_network(const uint8_t addr[ADDR_BYTES], uint8_t out[ADDR_BYTES])
+{
+    bool is_v4 = memcmp(addr, v4_mapped, sizeof(v4_mapped)) == 0;
+
+    memmove(out, addr, ADDR_BYTES);
+    if (!is_v4)
+        memset(out + 8, 0, 8);
+}

@@ -25,6 +25,20 @@ struct addr {
  * dressed up as v6 is none: there is a plainer way to write it. */
 MUST_USE enum err addr_parse(struct str s, struct addr *out);
 
+enum { ADDR_BYTES = 16 };
+
+/* The address without its port, v4 as ::ffff:a.b.c.d; zeros where it is
+ * neither v4 nor v6. */
+void addr_bytes(const struct sockaddr *sa, uint8_t out[ADDR_BYTES]);
+
+/* Whether the first `prefix` bits are those of the range. */
+bool addr_is_within(const uint8_t addr[ADDR_BYTES],
+                    const uint8_t range[ADDR_BYTES], unsigned prefix);
+
+/* What counts as one peer: a v4 address, and of v6 the /64 that it is in, all
+ * of which one machine may have. */
+void addr_network(const uint8_t addr[ADDR_BYTES], uint8_t out[ADDR_BYTES]);
+
 /* Whether only this machine can reach it. */
 bool addr_is_loopback(const struct addr *a);
 

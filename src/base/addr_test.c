@@ -51,6 +51,70 @@ TEST(addresses_are_read_and_judged)
     }
 }
 
+static struct addr addr_of(const char *text)
+{
+    struct addr a;
+
+    CHECK(addr_parse(str_of(text), &a) == OK);
+    return a;
+}
+
+TEST(an_address_is_sixteen_bytes_without_its_port)
+{
+    static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, 10, 1, 2, 3};
+    static const uint8_t v6[16] = {0xfd, [1] = 0, [15] = 9};
+    static const uint8_t none[16];
+    struct addr a = addr_of("10.1.2.3:80");
+    uint8_t b[ADDR_BYTES];
+
+    addr_bytes(&a.sa.any, b);
+    CHECK(memcmp(b, v4, 16) == 0);
+    a = addr_of("[fd00::9]:81");
+    addr_bytes(&a.sa.any, b);
+    CHECK(memcmp(b, v6, 16) == 0);
+    addr_bytes(&(struct sockaddr){.sa_family = AF_UNIX}, b);
+    CHECK(memcmp(b, none, 16) == 0);
+}
+
+TEST(a_range_is_its_first_bits)
+{
+    struct addr a = addr_of("[2001:db8:ff00:8000::1]:1"),
+                range = addr_of("[2001:db8:ff00::]:1");
+    uint8_t b[ADDR_BYTES], r[ADDR_BYTES];
+
+    addr_bytes(&a.sa.any, b);
+    addr_bytes(&range.sa.any, r);
+    for (unsigned prefix = 0; prefix <= 128; prefix++) {
+        CHECK(addr_is_within(b, r, prefix) == (prefix <= 48));
+        CHECK(addr_is_within(b, b, prefix));
+    }
+}
+
+TEST(one_peer_is_a_v4_address_or_a_64_of_v6)
+{
+    static const struct {
+        const char *a, *b;
+        bool is_same;
+    } rows[] = {
+        {"10.0.0.1:1", "10.0.0.1:2", true},
+        {"10.0.0.1:1", "10.0.0.2:1", false},
+        {"[2001:db8:0:1::1]:1", "[2001:db8:0:1:ffff:ffff:ffff:ffff]:9", true},
+        {"[2001:db8:0:1::1]:1", "[2001:db8:0:2::1]:1", false},
+        {"0.0.0.0:1", "[::1]:1", false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct addr a = addr_of(rows[i].a), b = addr_of(rows[i].b);
+        uint8_t x[ADDR_BYTES], y[ADDR_BYTES];
+
+        addr_bytes(&a.sa.any, x);
+        addr_bytes(&b.sa.any, y);
+        addr_network(x, x);
+        addr_network(y, y);
+        CHECK((memcmp(x, y, sizeof(x)) == 0) == rows[i].is_same);
+    }
+}
+
 TEST(a_zero_byte_does_not_end_an_address_early)
 {
     struct addr a;

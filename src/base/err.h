@@ -62,6 +62,9 @@ enum exit_status {
       "this path speaks WebSocket, version 13")                                \
     X(RATE_LIMITED, "rate_limited", 429, -32000, EXIT_REFUSED,                 \
       "too many requests; slow down and try again after a moment")             \
+    X(TOO_MANY_TASKS, "too_many_tasks", 429, -32000, EXIT_REFUSED,             \
+      "as many of your tasks are unfinished as may be; wait until some are "   \
+      "over")                                                                  \
     X(ADDRESS, "address_not_allowed", 422, -32000, EXIT_REFUSED,               \
       "that address is not to be connected to; outgoing.allow lists those "    \
       "that may be although they are private")                                 \

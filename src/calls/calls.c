@@ -9,13 +9,13 @@
 #include "calls/internal.h"
 
 /* Who may: nobody needs a token, any token will do, or a scope. What a load
- * balancer asks for is answered whatever name it has for us; everything else
- * to our own names only, so that no web page reads it through a name that was
- * made to lead here. */
+ * balancer asks for is answered whatever name it has for us, and however often
+ * it asks; everything else to our own names only, so that no web page reads it
+ * through a name that was made to lead here. */
 enum {
     PUBLIC = 1 << 30,
     ANY_TOKEN = 1 << 29,
-    ANY_NAME = 1 << 28, /* with PUBLIC */
+    HEALTH = 1 << 28, /* with PUBLIC */
 };
 
 #define ARGS(...)                          \
@@ -31,8 +31,8 @@ static const struct call_row {
     const char *const *args; /* what the query may hold; NULL: nothing */
 } table[] = {
     {STR("GET"), STR("/"), call_front, PUBLIC, NULL},
-    {STR("GET"), STR("/healthz"), call_healthz, PUBLIC | ANY_NAME, NULL},
-    {STR("GET"), STR("/readyz"), call_readyz, PUBLIC | ANY_NAME, NULL},
+    {STR("GET"), STR("/healthz"), call_healthz, PUBLIC | HEALTH, NULL},
+    {STR("GET"), STR("/readyz"), call_readyz, PUBLIC | HEALTH, NULL},
     {STR("GET"), STR("/metrics"), call_metrics, PUBLIC, NULL},
 
     {STR("POST"), STR("/api/messages"), call_messages_post, SCOPE_SEND, NULL},
@@ -81,7 +81,7 @@ bool calls_row(size_t i, struct call_info *out)
 
 /* Life. */
 
-void calls_init(struct calls *c, const struct calls_opts *opts)
+enum err calls_init(struct calls *c, const struct calls_opts *opts)
 {
     *c = (struct calls){.loop = opts->loop,
                         .log = opts->log,
@@ -90,17 +90,23 @@ void calls_init(struct calls *c, const struct calls_opts *opts)
                         .store = opts->store,
                         .feed = opts->feed,
                         .access = opts->access,
+                        .throttle = throttle_new(opts->seed),
                         .settings = opts->settings,
                         .started_mono_ms = loop_mono_ms(opts->loop),
                         .is_ready = true};
     buf_init(&c->body, ANSWER_BYTES);
     arena_init(&c->scratch, SCRATCH_BYTES);
     live_init(c, opts->seed);
+    if (!c->throttle)
+        return ERR_NOMEM;
+    throttle_set(c->throttle, &opts->settings.limits);
+    return OK;
 }
 
 void calls_fini(struct calls *c)
 {
     live_fini(c);
+    throttle_free(c->throttle);
     arena_fini(&c->scratch);
     buf_fini(&c->body);
 }
@@ -109,6 +115,7 @@ void calls_set(struct calls *c, const struct calls_settings *s)
 {
     c->settings = *s;
     c->by_id.limit = s->max_open;
+    throttle_set(c->throttle, &s->limits);
 }
 
 /* Answers. */
@@ -161,13 +168,13 @@ static void refuse_with(struct calls *c, uint64_t id, enum err e,
     speak_error(&c->body, e, message, details);
     /* Without memory even for that, the status alone has to do. */
     r.body = c->body.over ? STR("") : buf_str(&c->body);
-    if (status == 503)
+    if (header)
+        headers[1] = *header;
+    else if (status == 503 || status == 429)
         headers[1] = (struct http_header){STR("Retry-After"), STR("1")};
     else if (status == 401)
         headers[1] =
             (struct http_header){STR("WWW-Authenticate"), STR("Bearer")};
-    else if (header)
-        headers[1] = *header;
     else
         r.n_headers = 1;
     net_reply(c->net, id, &r);
@@ -395,16 +402,77 @@ static bool check_names(struct call *c)
     return e == OK;
 }
 
+/* Too often; what is said does not tell a good token from a bad one. */
+static void refuse_rate(struct call *c, enum throttle_by by, int64_t wait_ms)
+{
+    static const struct {
+        const char *limit, *words;
+    } rows[N_THROTTLES] = {
+        [THROTTLE_USER] = {"user", "you call more often than rate.perUser"},
+        [THROTTLE_ADDRESS] = {"address", "more calls come from your address "
+                                         "than rate.perAddress"},
+        [THROTTLE_FAILURES] = {"failures",
+                               "too many tokens that are not good came from "
+                               "your address (rate.failuresPerMinute)"},
+    };
+    char seconds[24], details[96], message[192];
+    struct http_header retry = {STR("Retry-After"), {seconds, 0}};
+    int64_t s = wait_ms / 1000 + (wait_ms % 1000 != 0);
+
+    retry.value.n =
+        (size_t)snprintf(seconds, sizeof(seconds), "%lld", (long long)s);
+    snprintf(details, sizeof(details),
+             "{\"limit\":\"%s\",\"retry_after_ms\":%lld}", rows[by].limit,
+             (long long)wait_ms);
+    snprintf(message, sizeof(message), "%s; try again in %lld s",
+             rows[by].words, (long long)s);
+    refuse_with(c->calls, c->id, ERR_RATE_LIMITED, str_of(message),
+                str_of(details), &retry);
+}
+
+static bool check_address(struct call *c)
+{
+    int64_t wait_ms = throttle_request(c->calls->throttle, c->rq->peer_addr,
+                                       loop_mono_ms(c->calls->loop));
+
+    if (wait_ms)
+        refuse_rate(c, THROTTLE_ADDRESS, wait_ms);
+    return wait_ms == 0;
+}
+
+/* Who says nothing at all guesses nothing. */
+static void refuse_token(struct call *c, enum err e, struct str words)
+{
+    struct str header = http_header(c->rq, STR("Authorization"));
+    int64_t wait_ms = 0;
+
+    if (e == ERR_UNAUTHENTICATED && header.n)
+        wait_ms = throttle_bad_token(c->calls->throttle, c->rq->peer_addr,
+                                     loop_mono_ms(c->calls->loop));
+    if (wait_ms)
+        refuse_rate(c, THROTTLE_FAILURES, wait_ms);
+    else
+        call_refuse(c, e, words);
+}
+
 static bool check_token(struct call *c)
 {
     struct why why = {""};
+    enum throttle_by by;
+    int64_t wait_ms;
     enum err e =
         access_judge(c->calls->access, http_header(c->rq, STR("Authorization")),
                      c->now_ms, &c->caller, &why);
 
-    if (e)
-        call_refuse(c, e, str_of(why.text));
-    return e == OK;
+    if (e) {
+        refuse_token(c, e, str_of(why.text));
+        return false;
+    }
+    wait_ms = throttle_caller(c->calls->throttle, c->rq->peer_addr, &c->caller,
+                              loop_mono_ms(c->calls->loop), &by);
+    if (wait_ms)
+        refuse_rate(c, by, wait_ms);
+    return wait_ms == 0;
 }
 
 static bool check_scope(struct call *c, unsigned who)
@@ -424,7 +492,7 @@ static bool check_scope(struct call *c, unsigned who)
 
 static void take(struct call *c, const struct call_row *row, struct str param)
 {
-    if (!(row->who & ANY_NAME) && !check_names(c))
+    if (!(row->who & HEALTH) && (!check_address(c) || !check_names(c)))
         return;
     if (row->who & PUBLIC) {
         row->take(c);
@@ -463,6 +531,8 @@ void calls_take(struct calls *calls, uint64_t id, const struct http_request *rq)
             return;
         }
     }
+    if (!check_address(&c))
+        return;
     if (path_is_known)
         refuse_method(&c);
     else

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/map.h"
+#include "calls/throttle.h"
 #include "net/net.h"
 #include "store/store.h"
 #include "walk.h"
@@ -27,6 +28,7 @@ struct calls_settings {
     int64_t reply_timeout_ms;  /* nobody waits longer than nine tenths of it */
     size_t max_open;           /* requests that wait, and streams; one for each
                                 * connection is enough */
+    struct throttle_limits limits;
 };
 
 struct calls_opts {
@@ -49,6 +51,7 @@ struct calls {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct throttle *throttle;
     struct calls_settings settings;
     int64_t started_mono_ms;
     bool is_ready;                /* false from calls_stop on */
@@ -78,7 +81,8 @@ struct calls {
     int64_t revoked_total;
 };
 
-void calls_init(struct calls *c, const struct calls_opts *opts);
+/* ERR_NOMEM; calls_fini must follow all the same. */
+MUST_USE enum err calls_init(struct calls *c, const struct calls_opts *opts);
 
 /* After calls_stop, and after the store has given everything back; net, walk,
  * feed and access are still there. */

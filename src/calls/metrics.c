@@ -4,6 +4,20 @@
 
 #include <stdio.h>
 
+static void write_refused(struct buf *out, const struct net_stats *s)
+{
+    static const char *const limits[N_NET_ROOMS] = {
+        [NET_NO_CONNECTION] = "limit=\"connections\"",
+        [NET_NO_ADDRESS] = "limit=\"address\"",
+        [NET_NO_BUFFERS] = "limit=\"buffers\""};
+
+    metric_family(out, "signalbox_http_turned_away_total", "counter",
+                  "Connections turned away, by the limit.");
+    for (int i = NET_NO_CONNECTION; i < N_NET_ROOMS; i++)
+        metric_int(out, "signalbox_http_turned_away_total", limits[i],
+                   s->refused_by_total[i]);
+}
+
 static void write_http(struct buf *out, const struct net_stats *s)
 {
     metric_gauge(out, "signalbox_http_connections", "Open connections.",
@@ -11,7 +25,8 @@ static void write_http(struct buf *out, const struct net_stats *s)
     metric_counter(out, "signalbox_http_connections_total",
                    "Connections taken.", s->connections_total);
     metric_counter(out, "signalbox_http_connections_refused_total",
-                   "Connections turned away at the limit.", s->refused_total);
+                   "Connections turned away at a limit.", s->refused_total);
+    write_refused(out, s);
     metric_counter(out, "signalbox_http_requests_total",
                    "Requests read whole and handed over.", s->requests_total);
     metric_family(out, "signalbox_http_replies_total", "counter",
@@ -216,6 +231,20 @@ static void write_access(struct buf *out, const struct access_stats *s)
                    "Requests without a good token.", s->refused_total);
 }
 
+static void write_limits(struct buf *out, const struct throttle *t)
+{
+    static const char *const limits[N_THROTTLES] = {
+        [THROTTLE_USER] = "limit=\"user\"",
+        [THROTTLE_ADDRESS] = "limit=\"address\"",
+        [THROTTLE_FAILURES] = "limit=\"failures\""};
+
+    metric_family(out, "signalbox_rate_limited_total", "counter",
+                  "Requests refused because there were too many of them.");
+    for (int by = THROTTLE_USER; by < N_THROTTLES; by++)
+        metric_int(out, "signalbox_rate_limited_total", limits[by],
+                   throttle_total(t, (enum throttle_by)by));
+}
+
 static void write_open(struct buf *out, const struct calls *c)
 {
     static const char *const kinds[N_OPEN_KINDS] = {
@@ -248,6 +277,7 @@ void call_metrics(struct call *c)
     metric_int(c->body, "signalbox_build_info",
                "version=\"" SIGNALBOX_VERSION "\"", 1);
     write_http(c->body, &net);
+    write_limits(c->body, calls->throttle);
     write_ws(c->body, &net);
     write_open(c->body, calls);
     write_store(c->body, &store);

@@ -3,20 +3,36 @@
 
 /* child: programs we start, one line at a time to and from them.
  *
- * A child gets a process group of its own, three pipes, a folder, exactly the
- * environment it is given, limits, no way to gain privileges, and none of our
- * descriptors. Its standard output comes as lines; its standard error is kept,
- * the last part of it, for whoever wants to know why it failed. Stopping it
- * closes its input, asks the whole group to end, and after a grace kills the
- * group: a child that ignores the signal, or has made children of its own,
- * goes too. It is over when the process has ended and its output was read to
- * its end, or a moment after the former: a grandchild that left the group
- * could hold the pipes for ever.
+ * A child gets a session and process group of its own, three pipes, a folder,
+ * exactly the environment it is given, limits, no way to gain privileges, and
+ * none of our descriptors. Its standard output comes as lines; its standard
+ * error is kept, the last part of it, for whoever wants to know why it failed.
+ * Stopping it closes its input, asks the whole group to end, and after a grace
+ * kills the group: a child that ignores the signal, or has made children of its
+ * own, goes too. Once it has ended by itself the rest of its group is killed as
+ * well. It is over when the process has ended and its output was read to its
+ * end, or a moment after the former: a grandchild that left the group could
+ * hold the pipes for ever. What was in the pipe when the process ended is
+ * always read.
  *
- * Not libuv's uv_spawn: between fork and exec there is no place in it for
- * limits and no_new_privs.
+ *     what happens                           what becomes of it
+ *     ------------                           ------------------
+ *     it ignores SIGTERM                     killed after stop_grace_ms
+ *     it has children in its group           killed with it, or when it ends
+ *     one of them made a group of its own    lives on, without our pipes
+ *     (setsid, a shell with job control)
+ *     our process is killed                  it too (PR_SET_PDEATHSIG); what it
+ *                                            started sees its pipes closed
+ *     SIGKILL does not end it (a dead disk)  given up after ten seconds: it
+ *                                            counts until the kernel lets go
  *
- * Owns: processes and pipes. Others hold an id. Threads: the loop's. */
+ * A child runs as our user; whoever wants another starts a program that
+ * changes it. Not libuv's uv_spawn: between fork and exec there is no place in
+ * it for limits and no_new_privs.
+ *
+ * Owns: processes and pipes. Others hold an id. Threads: the loop's, which must
+ * be one that ends with the process: children are killed when the thread that
+ * started them ends. */
 
 #include "base/log.h"
 #include "base/loop.h"
@@ -25,19 +41,23 @@
 struct children; /* all of them: one per loop */
 
 struct child_limits {
-    int64_t memory_bytes; /* of address space; 0: as ours */
-    int64_t cpu_s;        /* of processor time */
+    /* Each: 0, as ours; never more than ours. */
+    int64_t memory_bytes; /* of address space */
+    int64_t cpu_s;        /* of processor time; SIGXCPU, a second later death */
     int64_t files;        /* open at once */
-    int64_t processes;    /* of this user; 0: as ours */
-    int64_t file_bytes;   /* of one file it writes */
+    int64_t processes;  /* of this user in all, threads counted; not for root */
+    int64_t file_bytes; /* of one file it writes */
 };
 
 struct child_opts {
-    const struct str *argv; /* the first is a path, or a name in path */
+    /* The first is a path, seen from folder, or a name in path. */
+    const struct str *argv;
     size_t n_argv;
     const struct str *env; /* "NAME=value"; all it gets */
     size_t n_env;
-    struct str path;   /* folders to look for a name in, with ':' between */
+    /* Folders to look for a name in, with ':' between. Only those that begin
+     * with '/' are looked into. */
+    struct str path;
     struct str folder; /* to be in; empty: ours */
     struct child_limits limits;
     size_t max_line_bytes;   /* of its output; a longer one ends it */
@@ -50,55 +70,75 @@ enum child_end_why {
     CHILD_EXITED,    /* by itself */
     CHILD_STOPPED,   /* we asked */
     CHILD_LONG_LINE, /* it wrote a line over its limit */
+    CHILD_BROKEN,    /* we could not hear it any more: no memory, bad pipe */
 };
 
 struct child_end {
     enum child_end_why why;
-    int exit_status;        /* -1: by a signal */
+    int exit_status;        /* -1: by a signal, or nobody knows */
     int signal;             /* 0: none */
     struct str stderr_tail; /* valid UTF-8: other bytes become U+FFFD */
 };
 
+/* All are called from the loop, never from inside a call of the owner's, and
+ * may call anything here but children_free. */
 struct child_handler {
-    /* One line without its end. A '\r' before '\n' stays. */
+    /* One line without its end; a last one that has none comes too. A '\r'
+     * before '\n' stays, and any other byte is as it was written. Lines may
+     * come after child_stop, until on_end. */
     void (*on_line)(void *ctx, uint64_t id, struct str line);
-    void (*on_room)(void *ctx, uint64_t id); /* after ERR_BUSY; may be NULL */
-    /* The last word, once, never from inside a call of the owner's. */
+    /* After ERR_BUSY: there is room, or its input is closed. May be NULL. */
+    void (*on_room)(void *ctx, uint64_t id);
+    /* The last word, once; the id is nobody from then on. */
     void (*on_end)(void *ctx, uint64_t id, const struct child_end *end);
 };
 
+/* NULL: no memory. max_children is at most 65535. From here on the process
+ * ignores SIGPIPE and does not ignore SIGCHLD, or there would be nothing to
+ * wait for. */
 MUST_USE struct children *children_new(struct loop *loop, struct log *log,
                                        size_t max_children);
 
-/* ERR_LIMIT: max_children run. ERR_NOT_FOUND, ERR_NOT_ALLOWED, ERR_IO: it
- * cannot be started, and why says which of it and what to do. */
+/* Start a program; when this returns it runs, or it does not. Borrows opts.
+ * ERR_LIMIT: max_children run. ERR_STOPPING: after children_stop.
+ * ERR_NOT_FOUND, ERR_NOT_ALLOWED, ERR_BAD_REQUEST, ERR_NOMEM, ERR_IO: it cannot
+ * be started, and why says which of it and what to do. The loop waits for the
+ * kernel to find the folder and open the program, no longer. */
 MUST_USE enum err child_start(struct children *all,
                               const struct child_opts *opts,
                               const struct child_handler *handler, void *ctx,
                               uint64_t *id, struct why *why);
 
-/* Send a line; '\n' is added, and none may be in it. ERR_BUSY: nothing was
- * taken, on_room says when. ERR_GONE: the id is nobody, or its input is
- * closed. What gathers in a turn leaves in one write. */
+/* Send a line; '\n' is added, and none may be in it (ERR_BAD_REQUEST).
+ * ERR_BUSY: nothing was taken, on_room says when. ERR_LIMIT: it is longer than
+ * max_unsent_bytes and never will be. ERR_GONE: the id is nobody, or its input
+ * is closed. ERR_NOMEM. What gathers in a turn leaves in one write. */
 MUST_USE enum err child_send(struct children *all, uint64_t id,
                              struct str line);
 
+/* Once what was sent has been written. */
 void child_close_input(struct children *all, uint64_t id);
 
-/* Take no more of its output for now. */
+/* Take no more of its output for now. One that has ended meanwhile is not over
+ * before it was taken up again, or stopped. */
 void child_pause(struct children *all, uint64_t id, bool is_paused);
 
-/* Ask it to end, and see to it that it does. */
+/* Ask it to end, and see to it that it does. What was sent is written first, as
+ * far as the pipe takes it at once. */
 void child_stop(struct children *all, uint64_t id);
 
-int child_pid(const struct children *all, uint64_t id); /* 0: nobody */
+/* 0: nobody, or it has ended and only its output is still being read. */
+int child_pid(const struct children *all, uint64_t id);
 
-/* Stop all; done is called once, from the loop, when none is left. */
+/* Stop all; done is called once, from the loop, when none is left. Harmless
+ * the second time. children_free comes after that. */
 void children_stop(struct children *all, void (*done)(void *ctx), void *ctx);
 void children_free(struct children *all);
 
 struct child_stats {
-    int64_t running, started_total, killed_total;
+    int64_t running;       /* not over yet, stuck ones included */
+    int64_t started_total; /* really: those that could not be are not in it */
+    int64_t killed_total;  /* that did not end when they were asked to */
 };
 struct child_stats children_stats(const struct children *all);
 

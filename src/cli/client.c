@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -534,11 +535,12 @@ static enum err understood(struct client *cl)
                   cl->url, reply->status);
 }
 
-enum err client_call(struct client *cl, const struct client_request *r)
+static void call_once(struct client *cl, const struct client_request *r)
 {
     char url[CLIENT_URL_MAX + 4096 + 1];
     struct curl_slist *h = headers(cl, r);
     long status = 0, sent = 0;
+    curl_off_t later_s = 0;
     CURLcode code;
 
     cl->reply = (struct client_reply){0};
@@ -556,11 +558,49 @@ enum err client_call(struct client *cl, const struct client_request *r)
     client_notice_off(cl);
     curl_easy_getinfo(cl->curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(cl->curl, CURLINFO_REQUEST_SIZE, &sent);
+    curl_easy_getinfo(cl->curl, CURLINFO_RETRY_AFTER, &later_s);
     cl->reply.status = (int)status;
+    cl->reply.retry_after_s = later_s > 0 ? later_s : 0;
     cl->reply.was_sent = sent > 0;
     cl->reply.err = cl->cut ? cut(cl)
                     : code  ? broken(cl, code)
                             : understood(cl);
+}
+
+/* For how long to wait before asking once more; zero: not at all. */
+static int64_t later_ms(const struct client *cl, const struct client_request *r,
+                        int64_t waited_ms)
+{
+    const struct client_reply *a = &cl->reply;
+    bool is_safe =
+        a->status == 429 || (a->status == 503 && strcmp(r->method, "GET") == 0);
+
+    if (!is_safe || a->retry_after_s > CLIENT_PATIENCE_MS / 1000 ||
+        waited_ms + a->retry_after_s * 1000 > CLIENT_PATIENCE_MS)
+        return 0;
+    return a->retry_after_s * 1000;
+}
+
+void client_pause(struct client *cl, int64_t ms)
+{
+    struct timespec t = {ms / 1000, (ms % 1000) * 1000000};
+
+    nanosleep(&t, NULL);
+    client_notice_off(cl);
+}
+
+enum err client_call(struct client *cl, const struct client_request *r)
+{
+    int64_t waited_ms = 0, ms;
+
+    call_once(cl, r);
+    while ((ms = later_ms(cl, r, waited_ms))) {
+        client_notice(cl, "the server asks to come back in %" PRId64 " s",
+                      ms / 1000);
+        client_pause(cl, ms);
+        waited_ms += ms;
+        call_once(cl, r);
+    }
     return cl->reply.err;
 }
 

@@ -31,7 +31,8 @@ struct client;
 enum {
     CLIENT_TIMEOUT_MS = 30 * 1000,
     CLIENT_CONNECT_MS = 5 * 1000,
-    CLIENT_SILENCE_MS = 60 * 1000, /* a stream that says nothing is dead */
+    CLIENT_SILENCE_MS = 60 * 1000,  /* a stream that says nothing is dead */
+    CLIENT_PATIENCE_MS = 30 * 1000, /* with a server that asks to come later */
     CLIENT_BODY_MAX = 256 * 1024 * 1024,
     CLIENT_EVENT_MAX = 32 * 1024 * 1024,
     CLIENT_TOKEN_MAX = 512,
@@ -57,15 +58,20 @@ struct client_request {
 /* What came of it. Lives until the next call. */
 struct client_reply {
     enum err err;
-    struct why why;    /* in words, when err is not OK */
-    int status;        /* HTTP; zero: there was no answer */
-    bool was_sent;     /* the server may have got the request */
-    struct json *json; /* the answer or the server's error; NULL for none */
+    struct why why;        /* in words, when err is not OK */
+    int status;            /* HTTP; zero: there was no answer */
+    bool was_sent;         /* the server may have got the request */
+    int64_t retry_after_s; /* what it says of that; zero: nothing */
+    struct json *json;     /* the answer or the server's error; NULL for none */
 };
 
 /* Ask, and wait for the answer. OK: any 2xx; of a stream, that it ended, or
  * that on_event wanted no more. ERR_UNREACHABLE: nobody there, or nobody who
- * speaks as a server does. Otherwise what the server's code stands for. */
+ * speaks as a server does. Otherwise what the server's code stands for.
+ *
+ * A server that says when to come back (Retry-After) is asked again then, up to
+ * CLIENT_PATIENCE_MS in all: after a 429, with which nothing was done, and
+ * after a 503 to a GET. */
 MUST_USE enum err client_call(struct client *cl,
                               const struct client_request *r);
 const struct client_reply *client_reply(const struct client *cl);
@@ -83,6 +89,9 @@ void client_notice_off(struct client *cl);
 
 /* No more of them: there is half a line of an answer where they would be. */
 void client_quiet(struct client *cl);
+
+/* Wait, and take the line away. */
+void client_pause(struct client *cl, int64_t ms);
 
 /* Add a part of a path, and a part of its query, escaped as needed. */
 void client_add_part(struct buf *path, struct str part);

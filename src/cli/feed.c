@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 enum {
     ENTRY_ARENA_BYTES = 4 * 1024 * 1024,
@@ -176,14 +175,7 @@ static bool on_event(void *ctx, const struct sse_event *e)
 static bool may_pass(const struct client_reply *reply)
 {
     return reply->err == OK || reply->err == ERR_UNREACHABLE ||
-           reply->status >= 500;
-}
-
-static void wait_ms(int64_t ms)
-{
-    struct timespec t = {ms / 1000, (ms % 1000) * 1000000};
-
-    nanosleep(&t, NULL);
+           reply->status >= 500 || reply->status == 429;
 }
 
 static enum exit_status follow(struct reading *r)
@@ -214,7 +206,7 @@ static enum exit_status follow(struct reading *r)
         if (pause_ms > SLOWEST_MS)
             pause_ms = SLOWEST_MS;
         client_notice(r->cl, "the server has gone; trying again");
-        wait_ms(pause_ms);
+        client_pause(r->cl, pause_ms);
     }
 }
 

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -278,13 +277,6 @@ static int64_t now_ms(const struct sending *s)
     return s->clock.mono_ms(s->clock.ctx);
 }
 
-static void pause_for(int64_t ms)
-{
-    struct timespec t = {ms / 1000, (ms % 1000) * 1000000};
-
-    nanosleep(&t, NULL);
-}
-
 static bool may_try_again(struct sending *s)
 {
     const struct client_reply *r = client_reply(s->cl);
@@ -299,11 +291,19 @@ static bool may_try_again(struct sending *s)
            s->n_tries < N_PAUSES;
 }
 
+/* A server that says when to come back is not asked before, unless that is
+ * longer than we would ever wait. */
 static void wait_to_try(struct sending *s)
 {
+    int64_t asked_s = client_reply(s->cl)->retry_after_s;
+    int64_t ms = pauses_ms[s->n_tries];
+
+    if (asked_s <= CLIENT_PATIENCE_MS / 1000 && asked_s * 1000 > ms)
+        ms = asked_s * 1000;
     client_notice(s->cl, "the server does not answer; try %u of %d",
                   s->n_tries + 2, N_PAUSES + 1);
-    pause_for(pauses_ms[s->n_tries++]);
+    s->n_tries++;
+    client_pause(s->cl, ms);
 }
 
 static enum exit_status give_up(struct sending *s)
@@ -367,7 +367,7 @@ static enum exit_status send_and_wait(struct sending *s)
             return finish(s, client_reply(s->cl)->json);
         /* A server that waits less than it was asked to is not pestered. */
         if (now_ms(s) - begun_ms < slice_ms / 2)
-            pause_for(500);
+            client_pause(s->cl, 500);
     }
 }
 

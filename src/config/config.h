@@ -69,6 +69,7 @@ struct config {
 
     struct {
         int64_t max_connections;
+        int64_t max_connections_per_address; /* zero: no limit */
         int64_t max_request_line_bytes;
         int64_t max_header_bytes;
         int64_t max_headers;
@@ -105,8 +106,18 @@ struct config {
     } outgoing;
 
     struct {
+        int64_t per_user, per_address; /* requests a second; zero: no limit */
+        int64_t user_burst, address_burst;
+        int64_t failures_per_minute; /* tokens that are not good */
+        int64_t failure_burst;
+        struct config_ranges exempt; /* without ports */
+    } rate;
+
+    struct {
         int64_t max_unfinished;
         int64_t max_unfinished_bytes;
+        int64_t max_unfinished_per_user; /* zero: no limit */
+        int64_t max_unfinished_bytes_per_user;
         int64_t timeout_ms;
     } tasks;
 

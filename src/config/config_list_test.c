@@ -173,6 +173,58 @@ TEST(hosts_have_no_scheme_and_no_path)
         CHECK(!takes_name("allowedHosts", bad[i]));
 }
 
+/* Whether rate.exempt may be a list of this alone; what it is shown as. */
+static bool takes_network(const char *text, const char *shown)
+{
+    char json[160], all[160];
+    struct config *c;
+    struct buf out;
+    bool is_shown;
+
+    snprintf(json, sizeof(json), "{\"rate\": {\"exempt\": [%s]}}", text);
+    c = load_text(json);
+    if (!c)
+        return false;
+    buf_init(&out, 65536);
+    config_write_json(c, &out);
+    buf_add_char(&out, '\0');
+    snprintf(all, sizeof(all), "\"exempt\":[\"%s\"]", shown);
+    is_shown = strstr(out.p, all);
+    buf_fini(&out);
+    config_free(c);
+    return is_shown;
+}
+
+TEST(networks_are_read_and_shown)
+{
+    static const struct {
+        const char *text, *shown;
+    } good[] = {
+        {"\"10.0.0.0/8\"", "10.0.0.0/8"}, {"\"10.0.0.7\"", "10.0.0.7"},
+        {"\"10.0.0.7/32\"", "10.0.0.7"},  {"\"0.0.0.0/0\"", "0.0.0.0/0"},
+        {"\"[::1]\"", "[::1]"},           {"\"[fd00::]/8\"", "[fd00::]/8"},
+        {"\"[::]/0\"", "[::]/0"}};
+    static const char *const bad[] = {"\"\"",
+                                      "\"10.0.0.0/33\"",
+                                      "\"10.0.0.7:80\"",
+                                      "\"10.0.0.1/8\"",
+                                      "\"[::1]:80\"",
+                                      "\"localhost\"",
+                                      "7",
+                                      "[]",
+                                      "\"10.0.0.0/8:443\"",
+                                      "null",
+                                      "\"10.0.0.0/8 \"",
+                                      "\"[::]/129\""};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+        CHECK(takes_network(good[i].text, good[i].shown));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        CHECK(!takes_network(bad[i], ""));
+    CHECK(!takes_network("\"10.0.0.7:80\"", ""));
+    CHECK(says(NULL, "rate.exempt[0] must be an address or a network like "));
+}
+
 TEST(origins_are_a_scheme_and_a_host)
 {
     static const char *const good[] = {
@@ -439,6 +491,18 @@ static bool is_same(const char *path, const char *one, const char *other)
     config_free(a);
     config_free(b);
     return same;
+}
+
+TEST(networks_are_the_same_however_they_are_written)
+{
+    static const char a[] = "{\"rate\": {\"exempt\": [\"10.0.0.7\"]}}",
+                      b[] = "{\"rate\": {\"exempt\": [\"10.0.0.7/32\"]}}",
+                      c[] = "{\"rate\": {\"exempt\": [\"10.0.0.8\"]}}",
+                      d[] = "{\"rate\": {\"exempt\": [\"10.0.0.0/8\"]}}",
+                      e[] = "{\"rate\": {\"exempt\": [\"10.0.0.0/9\"]}}";
+
+    CHECK(is_same("rate.exempt", a, b) && !is_same("rate.exempt", a, c));
+    CHECK(!is_same("rate.exempt", d, e) && is_same("rate.exempt", "{}", "{}"));
 }
 
 TEST(lists_are_the_same_when_all_in_them_is)

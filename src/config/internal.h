@@ -28,8 +28,8 @@ struct setting_type {
 };
 
 extern const struct setting_type type_bool, type_int, type_enum, type_folder,
-    type_file, type_address, type_name, type_url, type_title, type_host,
-    type_origin, type_range, type_proxy, type_list;
+    type_file, type_address, type_network, type_name, type_url, type_title,
+    type_host, type_origin, type_range, type_proxy, type_list;
 
 struct setting_table;
 

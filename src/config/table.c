@@ -75,6 +75,15 @@ static const struct setting host_row = {"", .type = &type_host};
 static const struct setting origin_row = {"", .type = &type_origin};
 static const struct setting_table host_table = {&host_row, 1};
 static const struct setting_table origin_table = {&origin_row, 1};
+static const struct setting network_row = {"", .type = &type_network};
+static const struct setting_table network_table = {&network_row, 1};
+
+static const struct setting_elements network_elements = {
+    .table = &network_table,
+    .bytes = sizeof(struct guard_range),
+    .max = 64, /* looked at with every request */
+    .is_plain = true,
+};
 
 static const struct setting_elements host_elements = {
     .table = &host_table,
@@ -110,6 +119,7 @@ _Static_assert(IS_LIST(tls.more), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_hosts), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_origins), "a list like the others");
 _Static_assert(IS_LIST(outgoing.allow), "a list like the others");
+_Static_assert(IS_LIST(rate.exempt), "a list like the others");
 
 #define AT(field) .offset = offsetof(struct config, field)
 
@@ -159,6 +169,11 @@ static const struct setting rows[] = {
     {"http.maxConnections", AT(http.max_connections), .type = &type_int,
      .preset = "8192", .min = 1, .max = 1000000,
      .what = "Connections open at once; more are turned away."},
+    {"http.maxConnectionsPerAddress", AT(http.max_connections_per_address),
+     .type = &type_int, .preset = "1024", .min = 0, .max = 1000000,
+     .what = "Connections open at once from one address, or one /64 of IPv6; "
+             "more are turned away. 0: no limit. `rate.exempt` are not "
+             "counted."},
     {"http.maxRequestLineBytes", AT(http.max_request_line_bytes),
      .type = &type_int, .preset = "8192", .min = 64, .max = 64 * KIB,
      .unit = "bytes", .what = "The longest request line (method and path)."},
@@ -179,8 +194,8 @@ static const struct setting rows[] = {
      .preset = "268435456", .min = 64 * KIB, .max = 64LL * KIB * MIB,
      .unit = "bytes",
      .what = "What the buffers of all connections may hold together; beyond "
-             "it, requests that are only half here are refused and slow "
-             "readers wait."},
+             "it, requests that are only half here are refused, slow readers "
+             "wait, and new connections are turned away."},
     {"http.headerTimeoutMs", AT(http.header_timeout_ms), .type = &type_int,
      .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
      .unit = "milliseconds",
@@ -233,6 +248,34 @@ static const struct setting rows[] = {
      .unit = "milliseconds",
      .what = "How long the answer to a close may take."},
 
+    {"rate.perUser", AT(rate.per_user), .type = &type_int, .preset = "1000",
+     .min = 0, .max = 1000000, .unit = "requests a second",
+     .what = "How often one user may call, with all tokens together. 0: as "
+             "often as they like."},
+    {"rate.userBurst", AT(rate.user_burst), .type = &type_int, .preset = "5000",
+     .min = 1, .max = 10 * 1000 * 1000,
+     .what = "And how many calls may come at once before that counts."},
+    {"rate.perAddress", AT(rate.per_address), .type = &type_int,
+     .preset = "2000", .min = 0, .max = 1000000, .unit = "requests a second",
+     .what = "How often one address, or one /64 of IPv6, may call, whoever it "
+             "is; all but `/healthz` and `/readyz`. 0: as often as it likes."},
+    {"rate.addressBurst", AT(rate.address_burst), .type = &type_int,
+     .preset = "10000", .min = 1, .max = 10 * 1000 * 1000,
+     .what = "And how many calls may come at once before that counts."},
+    {"rate.failuresPerMinute", AT(rate.failures_per_minute), .type = &type_int,
+     .preset = "60", .min = 0, .max = 1000000, .unit = "requests a minute",
+     .what = "How often an address may call with a token that is not good. "
+             "Beyond it only tokens that were good from there before are "
+             "taken. 0: as often as it likes."},
+    {"rate.failureBurst", AT(rate.failure_burst), .type = &type_int,
+     .preset = "100", .min = 1, .max = 10 * 1000 * 1000,
+     .what = "And how many of those may come at once before that counts."},
+    {"rate.exempt", AT(rate.exempt), .type = &type_list,
+     .preset = "[\"127.0.0.0/8\",\"[::1]\"]", .elements = &network_elements,
+     .what = "Addresses that have no limit of their own, here and in "
+             "`http.maxConnectionsPerAddress`: this machine, and a reverse "
+             "proxy elsewhere. The limit of a user counts there too."},
+
     {"agents.list", AT(agents), .type = &type_list, .preset = "[]",
      .elements = &agent_elements,
      .what = "The agents that messages can be sent to."},
@@ -279,6 +322,15 @@ static const struct setting rows[] = {
      .max = 64LL * KIB * MIB, .unit = "bytes",
      .what = "What those tasks may hold in memory together; at the limit new "
              "messages are refused."},
+    {"tasks.maxUnfinishedPerUser", AT(tasks.max_unfinished_per_user),
+     .type = &type_int, .preset = "50000", .min = 0, .max = 10 * 1000 * 1000,
+     .what = "How many of those tasks may be one user's, so that one cannot "
+             "take all. 0: as many as there may be."},
+    {"tasks.maxUnfinishedBytesPerUser", AT(tasks.max_unfinished_bytes_per_user),
+     .type = &type_int, .preset = "134217728", .min = 0,
+     .max = 64LL * KIB * MIB, .unit = "bytes",
+     .what = "What one user's tasks may hold in memory together. 0: as much "
+             "as there may be."},
     {"tasks.timeoutMs", AT(tasks.timeout_ms), .type = &type_int,
      .preset = "600000", .min = 1, .max = 24 * HOUR_MS, .unit = "milliseconds",
      .what = "How long a task may take unless its message says otherwise; "
@@ -447,6 +499,7 @@ static const struct {
     {"log", "`log`: what it writes about itself"},
     {"http", "`http`: limits and time-outs of connections"},
     {"ws", "`ws`: limits of every WebSocket, in and out"},
+    {"rate", "`rate`: how often one may call"},
     {"agents", "`agents`: who can be given work"},
     {"outgoing", "`outgoing`: what the server connects to"},
     {"tasks", "`tasks`: how much may wait, and how long"},

@@ -154,6 +154,7 @@ static void conn_free(struct conn *c)
     net_slot_give(n, c);
     n->n_conns--;
     n->n_away -= c->is_away;
+    crowd_leave(n, c->crowd);
     n->n_dialled -= c->is_dialled;
     free(c);
     listen_resume_all(n);

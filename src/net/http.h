@@ -51,7 +51,8 @@ struct http_request {
     const struct http_header *headers;
     size_t n_headers;
     struct str body;
-    struct str peer; /* "127.0.0.1:50312" */
+    struct str peer;          /* "127.0.0.1:50312" */
+    const uint8_t *peer_addr; /* as addr_bytes writes it */
     bool is_http_10;
 };
 

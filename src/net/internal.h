@@ -4,6 +4,7 @@
 /* What the files of net share.
  *
  *     listen.c   addresses, listening sockets, taking connections
+ *     crowd.c    how many connections each address has
  *     conn.c     one connection as bytes: read, gather, write, wait, close
  *     tls.c      the same bytes through TLS, in either direction
  *     cert.c     the certificates that TLS serves with
@@ -18,6 +19,7 @@
 
 #include "base/addr.h"
 #include "base/loop.h"
+#include "base/map.h"
 #include "net/net.h"
 
 enum {
@@ -148,7 +150,8 @@ struct conn {
     uint8_t state; /* enum conn_state; conn_move changes it */
     bool is_reading;
     bool is_blocked; /* the kernel took no more; write_deadline_ms counts */
-    bool is_away;    /* over the limit and being told so */
+    bool is_away;    /* over a limit and being told so */
+    uint8_t away;    /* enum net_room: over which */
     bool is_dialled; /* we are the client */
     bool is_lost;    /* to be cut at the end of the turn */
     bool has_eof;
@@ -162,6 +165,8 @@ struct conn {
     /* Of the open request: */
     bool keeps_alive, is_head, is_http_10;
     char peer[ADDR_TEXT_BYTES];
+    uint8_t peer_addr[ADDR_BYTES];
+    struct crowd *crowd; /* that it is counted in; NULL: none */
 };
 
 struct slot {
@@ -195,6 +200,9 @@ struct net {
     uint32_t n_slots, first_free;
     size_t n_conns; /* until libuv has given them back */
     size_t n_away;
+    bool is_shedding; /* since the buffers of all were full */
+    struct map crowds;
+
     size_t n_dialled; /* of n_conns */
     size_t n_errands; /* of dials, until libuv has given them back */
     uint64_t n_ids;
@@ -295,6 +303,24 @@ void tls_fini(struct net *n);
 void listen_close_all(struct net *n);
 void listen_resume_all(struct net *n);
 
+/* crowd.c */
+
+/* How many connections the network of an address has. */
+size_t crowd_size(const struct net *n, const uint8_t addr[ADDR_BYTES]);
+
+/* One more. NULL: memory is gone. */
+MUST_USE struct crowd *crowd_join(struct net *n,
+                                  const uint8_t addr[ADDR_BYTES]);
+
+/* One less. NULL is harmless. */
+void crowd_leave(struct net *n, struct crowd *c);
+
+/* Whether all crowds together are so many. For tests. */
+bool crowd_check(const struct net *n, size_t n_conns);
+
+/* Whether connections of that address are not counted. */
+bool crowd_is_exempt(const struct net *n, const uint8_t addr[ADDR_BYTES]);
+
 /* conn.c */
 
 /* Takes fd, also on failure. NULL when it could not be taken up. */
@@ -380,6 +406,11 @@ extern const struct speech serve_speech;
 /* A refusal of our own, after which the connection ends. */
 void serve_refuse(struct conn *c, enum err e, struct str what);
 
+/* Tell who is_away so, and why. */
+void serve_turn_away(struct conn *c);
+
+/* The same, whole, for somebody who has no connection here. */
+void serve_write_turned_away(struct net *n, enum net_room why, struct buf *out);
 /* ws_conn.c */
 extern const struct speech ws_speech;
 

@@ -21,6 +21,7 @@ enum {
     BACKLOG = 1024,
     ACCEPTS_PER_TURN = 64,
     BACK_OFF_MS = 100, /* until accept is tried again */
+    AWAY_BYTES = 4096, /* of a refusal */
 };
 
 struct listener {
@@ -87,30 +88,122 @@ void listen_resume_all(struct net *n)
     }
 }
 
-static void take(struct listener *l, int fd, const struct sockaddr *peer)
+/* Whether to turn away everybody who comes because of the buffers that there
+ * are. Once begun it goes on until an eighth is free, or it would be this one
+ * yes and the next one no. */
+static bool is_shedding(struct net *n)
 {
-    struct net *n = l->net;
-    bool is_away =
-        n->n_conns - n->n_away - n->n_dialled >= n->opts.max_connections;
-    char text[ADDR_TEXT_BYTES];
-    struct conn *c;
+    size_t most = n->opts.max_buffered_bytes;
+    bool was_shedding = n->is_shedding;
 
-    n->stats.refused_total += is_away;
-    if (is_away && n->n_away >= AWAY_MAX) {
-        close(fd);
-        return;
+    n->is_shedding = n->held_bytes > (was_shedding ? most - most / 8 : most);
+    if (n->is_shedding && !was_shedding)
+        log_warn(n->log, "net.sheds",
+                 LOG_C("because", "the buffers of all connections hold more "
+                                  "than http.maxBufferedBytes; new "
+                                  "connections are turned away"),
+                 LOG_I("bytes", (int64_t)n->held_bytes));
+    else if (!n->is_shedding && was_shedding)
+        log_info(n->log, "net.sheds_no_more",
+                 LOG_I("bytes", (int64_t)n->held_bytes));
+    return n->is_shedding;
+}
+
+/* Whether there is room for one more, and what there is none of. */
+static enum net_room room_for(struct net *n, const uint8_t addr[ADDR_BYTES],
+                              bool is_counted)
+{
+    if (n->n_conns - n->n_away - n->n_dialled >= n->opts.max_connections)
+        return NET_NO_CONNECTION;
+    if (is_shedding(n))
+        return NET_NO_BUFFERS;
+    if (is_counted &&
+        crowd_size(n, addr) >= n->opts.max_connections_per_address)
+        return NET_NO_ADDRESS;
+    return NET_ROOM;
+}
+
+/* In a rush there is no room even to turn people away one by one. What they
+ * have sent is taken off the socket, or closing would lose our words; whatever
+ * comes later does so, perhaps. */
+static void turn_away_at_once(struct net *n, int fd, enum net_room why)
+{
+    struct buf text;
+
+    buf_init(&text, AWAY_BYTES);
+    serve_write_turned_away(n, why, &text);
+    if (!text.over && !FAULT("net.away")) {
+        (void)recv(fd, n->read_buf, READ_BYTES, MSG_DONTWAIT);
+        (void)send(fd, text.p, text.n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)shutdown(fd, SHUT_WR);
     }
-    addr_write(peer, text);
-    c = conn_new(n, fd, text, is_away);
-    if (!c) {
-        log_warn(n->log, "net.no_memory", LOG_C("peer", text));
-        return;
-    }
-    n->stats.connections_total += !is_away;
+    buf_fini(&text);
+    close(fd);
+}
+
+static void begin(struct listener *l, struct conn *c)
+{
     if (l->is_tls)
         tls_accept(c);
     else
         c->speech->open(c);
+}
+
+/* Who speaks TLS is told once it does, which needs a connection. */
+static void turn_away(struct listener *l, int fd, const char *peer,
+                      enum net_room why)
+{
+    struct net *n = l->net;
+    struct conn *c;
+
+    n->stats.refused_total++;
+    n->stats.refused_by_total[why]++;
+    if (n->n_away >= AWAY_MAX) {
+        if (l->is_tls)
+            close(fd);
+        else
+            turn_away_at_once(n, fd, why);
+        return;
+    }
+    c = conn_new(n, fd, peer, true);
+    if (!c) {
+        log_warn(n->log, "net.no_memory", LOG_C("peer", peer));
+        return;
+    }
+    c->away = (uint8_t)why;
+    begin(l, c);
+}
+
+static void take(struct listener *l, int fd, const struct sockaddr *peer)
+{
+    struct net *n = l->net;
+    uint8_t addr[ADDR_BYTES];
+    char text[ADDR_TEXT_BYTES];
+    enum net_room room;
+    struct conn *c;
+    bool is_counted;
+
+    addr_bytes(peer, addr);
+    addr_write(peer, text);
+    is_counted =
+        n->opts.max_connections_per_address && !crowd_is_exempt(n, addr);
+    room = room_for(n, addr, is_counted);
+    if (room != NET_ROOM) {
+        turn_away(l, fd, text, room);
+        return;
+    }
+    c = conn_new(n, fd, text, false);
+    if (c && is_counted)
+        c->crowd = crowd_join(n, addr);
+    if (!c || (is_counted && !c->crowd)) {
+        log_warn(n->log, "net.no_memory", LOG_C("peer", text));
+        if (c)
+            conn_cut(c);
+        return;
+    }
+    memcpy(c->peer_addr, addr, sizeof(addr));
+    n->stats.connections_total++;
+    begin(l, c);
 }
 
 static int accept_one(int fd, struct sockaddr_storage *peer)

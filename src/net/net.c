@@ -66,6 +66,7 @@ struct net *net_new(struct loop *loop, struct log *log,
     n->getaddrinfo = uv_getaddrinfo;
     n->masks_at = MASK_POOL_BYTES;
     list_init(&n->listeners);
+    map_init(&n->crowds, NO_SLOT, opts->seed);
     net_set_opts(n, opts);
     return n;
 }
@@ -204,6 +205,8 @@ void net_free(struct net *n)
     loop_not_at_end(&n->done_job);
     while (n->n_spares)
         free(n->spares[--n->n_spares].p);
+    assert(n->crowds.n == 0);
+    map_fini(&n->crowds);
     cert_free_all(n);
     tls_fini(n);
     free(n->slots);
@@ -224,12 +227,14 @@ struct net_stats net_stats(const struct net *n)
 
 bool net_check(const struct net *n)
 {
-    size_t held = 0, unsent = 0;
+    size_t held = 0, unsent = 0, crowded = 0;
 
     for (uint32_t i = 0; i < n->n_slots; i++)
         if (n->slots[i].c) {
             held += conn_held_bytes(n->slots[i].c);
             unsent += conn_unsent_bytes(n->slots[i].c);
+            crowded += n->slots[i].c->crowd != NULL;
         }
-    return held == n->held_bytes && unsent == n->unsent_bytes;
+    return held == n->held_bytes && unsent == n->unsent_bytes &&
+           crowd_check(n, crowded);
 }

@@ -24,6 +24,10 @@ struct net;
 
 struct net_opts {
     size_t max_connections;
+    size_t max_connections_per_address; /* of v6 per /64; zero: no limit */
+    const struct guard_range *exempt;   /* from that; borrowed until the next
+                                         * options. Ports do not count */
+    size_t n_exempt;
     size_t max_request_line_bytes;
     size_t max_header_bytes; /* all header lines of a request together */
     size_t max_headers;
@@ -42,7 +46,14 @@ struct net_opts {
     size_t ws_max_message_bytes;
     int64_t ws_timeout_ms;       /* without a single byte of the peer's */
     int64_t ws_close_timeout_ms; /* our goodbye to the peer's */
+
+    uint64_t seed[2]; /* of tables; those of net_new count */
 };
+
+/* Whoever comes when there is no room (as many connections as may be, in all
+ * or from that address) is told so with 503 and Retry-After, and turned away.
+ * In a rush most of them are told in one breath: what they send is not waited
+ * for, and somebody may see a closed connection instead. */
 
 /* The buffers of all connections together hold max_buffered_bytes. Over that
  * a request that is only half here is refused (503, and closed) when more of
@@ -51,7 +62,9 @@ struct net_opts {
  * stream taken, for a connection that has unsent bytes. A request that came
  * whole from somebody who reads is served as ever. A WebSocket of which
  * something would have to be kept is closed (1013). What remains beyond the
- * limit is one reply, message or piece of a stream for each connection. */
+ * limit is one reply, message or piece of a stream for each connection; lest
+ * that grow, new connections are turned away meanwhile, until an eighth is
+ * free again. */
 
 /* Everything net tells its owner; called from the loop only. */
 struct net_handler {
@@ -232,6 +245,15 @@ void net_stop(struct net *n, int64_t grace_ms, void (*done)(void *ctx),
 /* Only in or after net_stop's done, or before net_listen. */
 void net_free(struct net *n);
 
+/* What there may be too little of for another connection. */
+enum net_room {
+    NET_ROOM, /* nothing: there is room */
+    NET_NO_CONNECTION,
+    NET_NO_ADDRESS, /* for one more of that address */
+    NET_NO_BUFFERS,
+    N_NET_ROOMS,
+};
+
 /* Who ended a WebSocket, and why. */
 enum net_ws_cause {
     NET_WS_PEER,       /* the peer said goodbye */
@@ -246,9 +268,10 @@ enum net_ws_cause {
 };
 
 struct net_stats {
-    int64_t connections;       /* open now */
-    int64_t connections_total; /* ever taken */
-    int64_t refused_total;     /* turned away at the limit */
+    int64_t connections;                   /* open now */
+    int64_t connections_total;             /* ever taken */
+    int64_t refused_total;                 /* turned away, for whatever limit */
+    int64_t refused_by_total[N_NET_ROOMS]; /* by what there was too little of */
     int64_t requests_total;
     int64_t replies_total[6]; /* by first digit of the status; 1: go on, or
                                * become a WebSocket */

@@ -157,6 +157,7 @@ static bool scene_init(struct scene *sc)
     struct net_opts opts = test_opts();
 
     opts.max_connections = CLIENTS - 1;
+    opts.max_connections_per_address = CLIENTS;
     *sc = (struct scene){.n_finished = 0};
     if (!stage_try_init(&sc->s, opts))
         return false;
@@ -228,7 +229,8 @@ TEST(every_named_step_is_reached_and_may_fail)
         "loop.init",    "net.new",   "net.listen",  "net.listener",
         "net.accept",   "net.conn",  "net.slots",   "net.open",
         "net.read",     "net.watch", "net.write",   "net.headers",
-        "net.shutdown", "buf.grow",  "timers.grow",
+        "net.shutdown", "buf.grow",  "timers.grow", "net.crowd",
+        "map.grow",
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

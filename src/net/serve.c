@@ -141,24 +141,69 @@ void net_reply(struct net *n, uint64_t id, const struct http_reply *r)
     put_reply(c, r);
 }
 
-void serve_refuse(struct conn *c, enum err e, struct str what)
+/* Its body is in *body, which is made here. */
+static struct http_reply refusal(struct net *n, enum err e, struct str what,
+                                 struct buf *body)
 {
-    const struct http_header retry = {STR("Retry-After"), STR("1")};
-    struct net *n = c->net;
+    static const struct http_header retry = {STR("Retry-After"), STR("1")};
     struct http_reply r = {.status = err_row(e)->http_status};
-    struct buf body;
 
-    log_debug(n->log, "net.refused", LOG_C("peer", c->peer),
-              LOG_C("code", err_row(e)->code), LOG_S("what", what));
-    buf_init(&body, ERROR_BODY_BYTES);
-    r.content_type = n->on.word_error(n->on.ctx, e, what, &body);
-    r.body = buf_str(&body);
+    buf_init(body, ERROR_BODY_BYTES);
+    r.content_type = n->on.word_error(n->on.ctx, e, what, body);
+    r.body = buf_str(body);
     if (r.status == 503) {
         r.headers = &retry;
         r.n_headers = 1;
     }
+    return r;
+}
+
+void serve_refuse(struct conn *c, enum err e, struct str what)
+{
+    struct net *n = c->net;
+    struct http_reply r;
+    struct buf body;
+
+    log_debug(n->log, "net.refused", LOG_C("peer", c->peer),
+              LOG_C("code", err_row(e)->code), LOG_S("what", what));
+    r = refusal(n, e, what, &body);
     c->keeps_alive = false;
     put_reply(c, &r);
+    buf_fini(&body);
+}
+
+static struct str words_for(enum net_room why)
+{
+    switch (why) {
+    case NET_NO_BUFFERS:
+        return STR("its buffers hold more than http.maxBufferedBytes");
+    case NET_NO_ADDRESS:
+        return STR("as many connections are open from this address as may be, "
+                   "which is http.maxConnectionsPerAddress");
+    case NET_ROOM:
+    case NET_NO_CONNECTION:
+    case N_NET_ROOMS: break;
+    }
+    return STR("as many connections are open as may be");
+}
+
+void serve_turn_away(struct conn *c)
+{
+    serve_refuse(c, ERR_OVERLOADED, words_for((enum net_room)c->away));
+}
+
+void serve_write_turned_away(struct net *n, enum net_room why, struct buf *out)
+{
+    struct buf body;
+    struct http_reply r = refusal(n, ERR_OVERLOADED, words_for(why), &body);
+
+    http_write_head(
+        out, &r,
+        &(struct http_framing){.how = HTTP_LENGTH,
+                               .date = date_now(n),
+                               .connection = STR("Connection: close\r\n")});
+    buf_add_str(out, r.body);
+    n->stats.replies_total[r.status / 100]++;
     buf_fini(&body);
 }
 
@@ -352,6 +397,7 @@ static void hand_over(struct conn *c, struct http_request *rq)
     conn_note_taken(c);
     n->stats.requests_total++;
     rq->peer = str_of(c->peer);
+    rq->peer_addr = c->peer_addr;
     n->on.on_request(n->on.ctx, c->id, rq);
 }
 
@@ -402,8 +448,7 @@ static void serve_open(struct conn *c)
         refuse_bad(c, ERR_BAD_REQUEST,
                    STR("this port speaks TLS: use https://"));
     else if (c->is_away)
-        serve_refuse(c, ERR_OVERLOADED,
-                     STR("as many connections are open as may be"));
+        serve_turn_away(c);
 }
 
 /* The client will send no more. */

@@ -419,9 +419,10 @@ TEST(a_late_answer_to_a_handshake_whose_frames_were_forgotten_is_a_refusal)
     int fd;
 
     ws_stage_init(&w, test_opts());
+    fd = dial(&w.s); /* before: nobody new comes in while all is full */
+    UNTIL(&w.s, net_stats(w.s.net).connections == 1);
     fill_up(&w, &slow);
     w.holds = true;
-    fd = dial(&w.s);
     buf_init(&b, 8192);
     buf_add_str(&b, STR(HELLO("/ws")));
     frame_add(&b, 0x81, STR("lost"));

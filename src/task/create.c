@@ -62,7 +62,7 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
     if (m->call.skill.n)
         t->skill = m->call.skill;
     t->budget_ms =
-        m->call.timeout_ms ? m->call.timeout_ms : ts->opts.timeout_ms;
+        m->call.timeout_ms ? m->call.timeout_ms : ts->opts.limits.timeout_ms;
     t->updated_ms = m->in.at_ms;
     t->deadline_ms = m->in.at_ms + t->budget_ms;
     t->finished_ms = 0;
@@ -150,18 +150,34 @@ static const struct tx_op *write_task(struct tx *tx, const struct task *t,
     return NULL;
 }
 
-static bool has_room(const struct tasks *ts, const struct msg *m)
+static size_t bytes_of(const struct msg *m)
 {
-    size_t n = ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON];
-    size_t bytes = m->call.text.n + m->call.metadata.n + m->call.source.n;
+    return m->call.text.n + m->call.metadata.n + m->call.source.n;
+}
 
-    return n < ts->opts.max_unfinished &&
-           ts->bytes <= ts->opts.max_unfinished_bytes &&
-           bytes <= ts->opts.max_unfinished_bytes - ts->bytes;
+static bool has_room(const struct tasks *ts, size_t bytes)
+{
+    const struct tasks_limits *l = &ts->opts.limits;
+    size_t n = ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON];
+
+    return n < l->max_unfinished && ts->bytes <= l->max_unfinished_bytes &&
+           bytes <= l->max_unfinished_bytes - ts->bytes;
+}
+
+static enum err refuse_share(const struct tasks *ts, struct msg *m)
+{
+    return why_err(&m->why, ERR_TOO_MANY_TASKS,
+                   "your unfinished tasks are as many, or as large, as they "
+                   "may be (tasks.maxUnfinishedPerUser: %zu, "
+                   "tasks.maxUnfinishedBytesPerUser: %zu); wait until some "
+                   "are over",
+                   ts->opts.limits.max_per_user,
+                   ts->opts.limits.max_bytes_per_user);
 }
 
 enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
 {
+    struct str who = before ? before->requester : caller_name(&m->in.caller);
     struct task_entry *e;
     struct task t;
 
@@ -172,7 +188,9 @@ enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
         return ERR_TASK_NOT_OVER;
     if (before && !task_may_move(before->status, TASK_QUEUED))
         return ERR_NOT_ALLOWED;
-    if (!has_room(ts, m))
+    if (!share_has_room(ts, who, bytes_of(m)))
+        return refuse_share(ts, m);
+    if (!has_room(ts, bytes_of(m)))
         return ERR_OVERLOADED;
     if (!fill_task(ts, m, before, &t))
         return ERR_NOMEM;

@@ -66,6 +66,7 @@ struct task_entry {
 
     int64_t written_attempt; /* as a restart would reckon for this life */
 
+    struct share *share; /* that it counts in, while CLAIMED or GOING_ON */
     struct lane *lane;
     struct list_node lane_node;
     enum head_state head;
@@ -79,6 +80,13 @@ struct task_entry {
     int64_t last_number; /* of an event */
     struct list listeners;
     struct list idle; /* those of them who have read everything */
+};
+
+/* What one requester has of what is CLAIMED or GOING_ON; share.c. */
+struct share {
+    size_t n, bytes;
+    size_t who_bytes;
+    char who[];
 };
 
 /* Those who go one after the other. */
@@ -107,6 +115,7 @@ struct tasks {
     struct list heads[N_HEAD_STATES];
     struct map by_id; /* the latest turn of each; not those CLAIMED */
     struct map lanes;
+    struct map shares;   /* by requester */
     struct timers began; /* entries CLAIMED or GOING_ON, the oldest first */
     size_t bytes;        /* of the same */
     size_t n_writing;
@@ -194,6 +203,18 @@ void task_tell_feed(struct tx *tx, const struct task *t, int64_t at_ms,
 enum {
     TASK_FEED_DATA_MAX = 6 * (TASK_ERROR_CODE_MAX + PRINCIPAL_NAME_MAX) + 256,
 };
+
+/* share.c */
+
+/* Whether so many bytes more would be within the share of that requester. */
+bool share_has_room(const struct tasks *ts, struct str who, size_t bytes);
+
+/* Count e in, and out again; out is harmless when it is not in. ERR_NOMEM. */
+MUST_USE enum err share_add(struct task_entry *e);
+void share_remove(struct task_entry *e);
+
+/* Whether all of them together are so much. */
+bool shares_check(const struct tasks *ts, size_t n, size_t bytes);
 
 /* order.c */
 

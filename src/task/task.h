@@ -45,6 +45,15 @@ enum ready {
                      * tasks_offer_again */
 };
 
+/* What is not over; acceptance is refused beyond. Bytes are those of texts,
+ * metadata and sources. */
+struct tasks_limits {
+    size_t max_unfinished, max_unfinished_bytes;
+    size_t max_per_user, max_bytes_per_user; /* of them one requester's; zero:
+                                              * as many as there may be */
+    int64_t timeout_ms;                      /* of a task that names none */
+};
+
 struct tasks_opts {
     struct loop *loop;
     struct log *log;
@@ -52,9 +61,7 @@ struct tasks_opts {
     struct id_maker *ids;
     struct str node; /* the name of this server */
     uint64_t seed[2];
-    size_t max_unfinished;       /* tasks; acceptance is refused beyond */
-    size_t max_unfinished_bytes; /* of their texts, metadata and sources */
-    int64_t timeout_ms;          /* of a task that names none */
+    struct tasks_limits limits;
 
     /* t is the first of its order and waits to be carried: `queued`. Called
      * at the end of a turn, a bounded number of times. */
@@ -71,8 +78,7 @@ MUST_USE struct tasks *tasks_new(const struct tasks_opts *opts);
 void tasks_free(struct tasks *ts);
 
 /* Limits may change while running. */
-void tasks_set_limits(struct tasks *ts, size_t max_unfinished,
-                      size_t max_unfinished_bytes, int64_t timeout_ms);
+void tasks_set_limits(struct tasks *ts, const struct tasks_limits *limits);
 
 /* Read every task that is not over, in order, and go on with it: the last
  * attempt counts as one that failed. Once, before the loop runs. */
@@ -168,7 +174,8 @@ enum {
  * been asked before. Claims room, which task_settle confirms or gives back: it
  * must follow whatever became of the tx, and txs be submitted in the order of
  * these calls. On error nothing is claimed: ERR_OVERLOADED (at the limit),
- * ERR_TASK_NOT_OVER, ERR_NOT_ALLOWED (`before` was dropped), ERR_NOMEM. */
+ * ERR_TOO_MANY_TASKS (at that of the requester), ERR_TASK_NOT_OVER,
+ * ERR_NOT_ALLOWED (`before` was dropped), ERR_NOMEM. */
 MUST_USE enum err task_create(struct tasks *ts, struct msg *m,
                               const struct task *before);
 

@@ -170,7 +170,7 @@ TEST(claims_on_their_way_count_for_the_limit_of_tasks)
     struct id id;
 
     stage_ground();
-    stage.max_unfinished = 2;
+    stage.limits.max_unfinished = 2;
     stage_start();
     for (int i = 0; i < 3; i++)
         m[i] = message("anna", "", "hello");
@@ -185,7 +185,8 @@ TEST(claims_on_their_way_count_for_the_limit_of_tasks)
     id = m[0]->task.id;
     CHECK_INT(ended(&id, TASK_COMPLETED, ""), OK);
     CHECK_INT(accept_turn(m[2], NULL), OK);
-    tasks_set_limits(stage.tasks, 3, 1 << 20, 600000);
+    stage.limits.max_unfinished = 3;
+    tasks_set_limits(stage.tasks, &stage.limits);
     id = accepted("anna", "", "one more");
     (void)id;
     for (int i = 0; i < 3; i++)
@@ -199,7 +200,7 @@ TEST(claims_on_their_way_count_for_the_limit_of_bytes)
     struct id id;
 
     stage_ground();
-    stage.max_unfinished_bytes = 10;
+    stage.limits.max_unfinished_bytes = 10;
     stage_start();
     a = message("anna", "", "123456");
     b = message("anna", "", "12345");

@@ -63,6 +63,7 @@ struct tasks *tasks_new(const struct tasks_opts *opts)
     list_init(&ts->news);
     map_init(&ts->by_id, ENTRIES_MAX, opts->seed);
     map_init(&ts->lanes, ENTRIES_MAX, opts->seed);
+    map_init(&ts->shares, ENTRIES_MAX, opts->seed);
     return ts;
 }
 
@@ -110,6 +111,7 @@ static void let_go(struct task_entry *e)
         lane_remove(e);
         e->ts->stats.by_status[e->t.status]--;
     }
+    share_remove(e);
     e->ts->bytes -= e->bytes;
     e->bytes = 0;
     entry_forget_answers(e);
@@ -136,17 +138,15 @@ void tasks_free(struct tasks *ts)
     loop_timer_cancel(ts->opts.loop, &ts->again);
     map_fini(&ts->by_id);
     map_fini(&ts->lanes);
+    map_fini(&ts->shares);
     timers_fini(&ts->began);
     free(ts->node);
     free(ts);
 }
 
-void tasks_set_limits(struct tasks *ts, size_t max_unfinished,
-                      size_t max_unfinished_bytes, int64_t timeout_ms)
+void tasks_set_limits(struct tasks *ts, const struct tasks_limits *limits)
 {
-    ts->opts.max_unfinished = max_unfinished;
-    ts->opts.max_unfinished_bytes = max_unfinished_bytes;
-    ts->opts.timeout_ms = timeout_ms;
+    ts->opts.limits = *limits;
 }
 
 static void set_state(struct task_entry *e, enum entry_state to)
@@ -199,14 +199,15 @@ struct task_entry *entry_new(struct tasks *ts, const struct task *t,
     if (e->lane)
         e->lane->n_claims++;
     set_state(e, CLAIMED);
-    if (!e->lane || map_reserve(&ts->by_id, ts->n_entries[CLAIMED]) != OK ||
+    e->bytes = task_bytes(&e->t);
+    ts->bytes += e->bytes;
+    if (!e->lane || share_add(e) != OK ||
+        map_reserve(&ts->by_id, ts->n_entries[CLAIMED]) != OK ||
         timers_set(&ts->began, &e->began, task_began_ms(t)) != OK ||
         loop_timer_set(ts->opts.loop, &e->deadline, remaining_ms) != OK) {
         entry_drop(e);
         return NULL;
     }
-    e->bytes = task_bytes(&e->t);
-    ts->bytes += e->bytes;
     return e;
 }
 

@@ -174,4 +174,9 @@ struct watch_files {
  * be read is left out. */
 void metric_process(struct buf *out, struct watch_files *files, int64_t now_ms);
 
+/* How much memory this process may use, by the machine, its control groups and
+ * rlimits; what cannot be read counts as no limit. `root` is "" but in tests.
+ */
+int64_t watch_memory_bytes(const char *root);
+
 #endif

@@ -213,6 +213,14 @@ class Start(unittest.TestCase):
                 peer.socket.close()
             eventually(lambda: server.get("/healthz").status == 200, "room")
 
+    def test_more_memory_promised_than_there_is_is_said(self):
+        most = 64 << 30
+        if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 2 * most:
+            self.skipTest("this machine has all that can be promised")
+        with Server("--set", f"http.maxBufferedBytes={most}",
+                    "--set", f"tasks.maxUnfinishedBytes={most}") as server:
+            self.assertIn("server.little_memory", server.said())
+
     def test_a_limit_on_file_sizes_is_an_error_and_no_death(self):
         with tempfile.TemporaryDirectory() as folder:
             status, said = refuses_to_start(

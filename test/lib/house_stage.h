@@ -181,9 +181,9 @@ static inline void house_open(struct house *h)
                              .log = &h->log,
                              .ids = &h->ids,
                              .node = STR("n1"),
-                             .max_unfinished = 1000,
-                             .max_unfinished_bytes = 64 << 20,
-                             .timeout_ms = 60000};
+                             .limits = {.max_unfinished = 1000,
+                                        .max_unfinished_bytes = 64 << 20,
+                                        .timeout_ms = 60000}};
     struct calls_opts calls = {.loop = &h->loop,
                                .log = &h->log,
                                .settings = {.heartbeat_ms = 15000,
@@ -208,7 +208,7 @@ static inline void house_open(struct house *h)
     calls.store = h->store;
     calls.feed = h->feed;
     calls.access = h->access;
-    calls_init(&h->calls, &calls);
+    CHECK(calls_init(&h->calls, &calls) == OK);
 }
 
 static inline void house_init(struct house *h)

@@ -228,6 +228,21 @@ static inline void stage_fini(struct stage *s)
 
 /* Clients. */
 
+/* A client at 127.0.0.N. */
+static inline int dial_from(const struct stage *s, unsigned n)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr = {htonl(INADDR_LOOPBACK - 1 + n)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    a.sin_port = htons(s->port);
+    CHECK(connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+    CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+    return fd;
+}
+
 static inline int dial_small(const struct stage *s, int rcvbuf_bytes)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,

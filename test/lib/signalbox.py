@@ -145,8 +145,11 @@ class Server:
             print(f"exit status {self.process.poll()}\n{self.said()}")
             self.kill()
 
-    def connect(self):
-        return Peer(socket.create_connection(self.address, DEADLINE_S))
+    def connect(self, source=None):
+        """A connection, from another address of this machine if one is
+        given: all of 127.0.0.0/8 are."""
+        return Peer(socket.create_connection(
+            self.address, DEADLINE_S, source and (source, 0)))
 
     def get(self, path, *headers):
         """One request on a connection of its own."""
@@ -155,10 +158,10 @@ class Server:
                               host=self.host))
             return peer.response()
 
-    def call(self, method, path, body=None, *headers, token=OWN):
+    def call(self, method, path, body=None, *headers, token=OWN, source=None):
         """One call of the API; body is bytes, or anything to send as JSON.
         token=None sends none."""
-        with self.connect() as peer:
+        with self.connect(source) as peer:
             peer.send(self.request(method, path, body, "Connection: close",
                                    *headers, token=token))
             return peer.response()

@@ -47,7 +47,9 @@ class Phoenix:
 
     def start(self, **options):
         options = {"before": self.before, **options}
-        self.server = Server(*self.args, agents=self.agents, data=self.data,
+        # All who storm are one user.
+        self.server = Server("--set", "rate.perUser=0", *self.args,
+                             agents=self.agents, data=self.data,
                              token=self.token, **options)
         self.token = self.server.token
         return self.server

@@ -23,7 +23,7 @@ static struct {
     struct rand_seeded seed;
     struct tasks *tasks;
 
-    size_t max_unfinished, max_unfinished_bytes;
+    struct tasks_limits limits;
     bool is_deadline_refused;
     bool is_starved; /* on_ready says later; else, that there is no agent */
 
@@ -92,9 +92,7 @@ static inline struct tasks *stage_new_tasks(void)
         .ids = &stage.ids,
         .node = STR("here"),
         .seed = {1, 2},
-        .max_unfinished = stage.max_unfinished,
-        .max_unfinished_bytes = stage.max_unfinished_bytes,
-        .timeout_ms = 600000,
+        .limits = stage.limits,
         .on_ready = stage_on_ready,
         .on_deadline = stage_on_deadline,
     });
@@ -140,8 +138,9 @@ static inline void stage_ground(void)
     log_init(&stage.log, 2, LOG_ERROR, LOG_TEXT, clock_fake(&stage.now));
     stage.seed.state = 7;
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
-    stage.max_unfinished = 100000;
-    stage.max_unfinished_bytes = 256 * 1024 * 1024;
+    stage.limits = (struct tasks_limits){.max_unfinished = 100000,
+                                         .max_unfinished_bytes = 256 << 20,
+                                         .timeout_ms = 600000};
 }
 
 static inline void stage_open(void)

@@ -61,9 +61,9 @@ static inline struct walk_opts stage_walk_opts(void)
                               .ids = &stage.ids,
                               .seed = {1, 2},
                               .node = STR("here"),
-                              .max_unfinished = 1000,
-                              .max_unfinished_bytes = 64 * 1024 * 1024,
-                              .timeout_ms = 60000,
+                              .limits = {.max_unfinished = 1000,
+                                         .max_unfinished_bytes = 64 << 20,
+                                         .timeout_ms = 60000},
                               .retention_ms = 30LL * 24 * 3600 * 1000,
                               .retention_rows = 1000000};
 }

@@ -1,0 +1,64 @@
+#ifndef CALLS_THROTTLE_H
+#define CALLS_THROTTLE_H
+
+/* throttle: how often a user and an address may call.
+ *
+ * Three limits. A user has one bucket, however many tokens and connections. An
+ * address (of v6 its /64) has one for everything that comes from it, counted
+ * before the token is looked at, and a small one for tokens that are not good:
+ * so trying them out is slow. While that one is empty, a token is taken only
+ * if it was good from the same address not long ago; any other, good or not,
+ * is answered alike. So who guesses learns nothing, and whoever is at work
+ * behind the same address is not shut out by it.
+ *
+ * Addresses that are exempt have no limit of their own; their users have.
+ *
+ * Owns its tables, of fixed size. Threads: the loop's. */
+
+#include "base/guard.h"
+#include "base/rate.h"
+#include "model/caller.h"
+
+struct throttle;
+
+struct throttle_limits {
+    struct rate_limit user, address, failures; /* zeroed: none */
+    const struct guard_range *exempt; /* borrowed; ports do not count */
+    size_t n_exempt;
+};
+
+enum throttle_by {
+    THROTTLE_NONE,
+    THROTTLE_USER,
+    THROTTLE_ADDRESS,
+    THROTTLE_FAILURES,
+    N_THROTTLES,
+};
+
+/* NULL: memory is gone. */
+MUST_USE struct throttle *throttle_new(const uint64_t seed[2]);
+void throttle_free(struct throttle *t);
+
+/* From now on. */
+void throttle_set(struct throttle *t, const struct throttle_limits *limits);
+
+/* Each says for how many milliseconds the caller should stay away; zero: it
+ * may go on. `addr` is as addr_bytes writes it. */
+
+/* A request has come. */
+MUST_USE int64_t throttle_request(struct throttle *t, const uint8_t addr[16],
+                                  int64_t now_ms);
+
+/* It came with a token that is not good. */
+MUST_USE int64_t throttle_bad_token(struct throttle *t, const uint8_t addr[16],
+                                    int64_t now_ms);
+
+/* It came with a good one. *by says whose limit it was. */
+MUST_USE int64_t throttle_caller(struct throttle *t, const uint8_t addr[16],
+                                 const struct caller *c, int64_t now_ms,
+                                 enum throttle_by *by);
+
+/* How many were turned down, by what. */
+int64_t throttle_total(const struct throttle *t, enum throttle_by by);
+
+#endif

@@ -1,0 +1,422 @@
+/* How often one may call: through the whole house, with the clock in hand. */
+#include "calls/calls.h"
+
+#include "test/lib/house_stage.h"
+
+static char answer[HOUSE_ANSWER_MAX];
+static const uint64_t seed[2] = {1, 2};
+
+/* By itself. */
+
+struct at {
+    uint8_t addr[16];
+};
+
+static struct at v4(uint8_t last)
+{
+    return (struct at){{[10] = 0xff, [11] = 0xff, 192, 0, 2, last}};
+}
+
+/* 2001:db8:0:NET::HOST */
+static struct at v6(uint8_t net, uint8_t host)
+{
+    return (struct at){{0x20, 0x01, 0x0d, 0xb8, [7] = net, [15] = host}};
+}
+
+static struct caller caller(const char *name, int token)
+{
+    struct caller c = {.role = ROLE_USER};
+
+    snprintf(c.principal, sizeof(c.principal), "%s", name);
+    snprintf(c.token_id.text, sizeof(c.token_id.text), "tok_%d", token);
+    return c;
+}
+
+static int64_t call(struct throttle *t, struct at from, const char *name,
+                    int token, int64_t now_ms)
+{
+    struct caller c = caller(name, token);
+    enum throttle_by by;
+
+    return throttle_caller(t, from.addr, &c, now_ms, &by);
+}
+
+static struct throttle *small(void)
+{
+    static const struct throttle_limits limits = {
+        .user = {.per_minute = 60, .burst = 5},
+        .address = {.per_minute = 120, .burst = 10},
+        .failures = {.per_minute = 60, .burst = 3},
+    };
+    struct throttle *t = throttle_new(seed);
+
+    CHECK(t);
+    throttle_set(t, &limits);
+    return t;
+}
+
+TEST(a_user_has_one_bucket_however_many_tokens_and_addresses)
+{
+    struct throttle *t = small();
+
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(call(t, v4((uint8_t)i), "anna", i, 0), 0);
+    CHECK_INT(call(t, v4(9), "anna", 9, 0), 1000);
+    CHECK_INT(call(t, v4(9), "bert", 10, 0), 0);
+    CHECK_INT(call(t, v4(9), "anna", 9, 1000), 0);
+    CHECK_INT(throttle_total(t, THROTTLE_USER), 1);
+    throttle_free(t);
+}
+
+TEST(an_address_has_one_bucket_and_a_64_of_v6_too)
+{
+    struct throttle *t = small();
+
+    for (int i = 0; i < 10; i++) {
+        CHECK_INT(throttle_request(t, v4(1).addr, 0), 0);
+        CHECK_INT(throttle_request(t, v6(1, (uint8_t)i).addr, 0), 0);
+    }
+    CHECK_INT(throttle_request(t, v4(1).addr, 0), 500);
+    CHECK_INT(throttle_request(t, v6(1, 99).addr, 0), 500);
+    CHECK_INT(throttle_request(t, v4(2).addr, 0), 0);
+    CHECK_INT(throttle_request(t, v6(2, 1).addr, 0), 0);
+    CHECK_INT(throttle_total(t, THROTTLE_ADDRESS), 2);
+    throttle_free(t);
+}
+
+static bool others_may_call(struct throttle *t)
+{
+    for (int i = 0; i < 100; i++)
+        (void)call(t, v4(1), "anna", 1, 0);
+    return call(t, v4(1), "bert", 2, 0) == 0;
+}
+
+static bool others_may_come(struct throttle *t)
+{
+    for (int i = 0; i < 100; i++) {
+        (void)!throttle_request(t, v4(1).addr, 0);
+        (void)!throttle_bad_token(t, v4(1).addr, 0);
+    }
+    return throttle_request(t, v4(2).addr, 0) == 0 &&
+           throttle_bad_token(t, v4(2).addr, 0) == 0;
+}
+
+TEST(what_one_does_is_not_held_against_another)
+{
+    struct throttle *t = small();
+
+    CHECK(others_may_call(t) && others_may_come(t));
+    throttle_free(t);
+}
+
+TEST(the_test_above_would_notice_limits_that_are_everybodys)
+{
+    struct throttle *t = small();
+
+    fault_arm_at("throttle.one_user", 1);
+    CHECK(!others_may_call(t));
+    fault_arm_at("throttle.one_address", 1);
+    CHECK(!others_may_come(t));
+    throttle_free(t);
+}
+
+TEST(who_is_exempt_has_no_limit_but_the_users)
+{
+    struct guard_range ranges[2] = {{.prefix = 120}, {.prefix = 64}};
+    struct throttle_limits limits = {.user = {.per_minute = 60, .burst = 5},
+                                     .address = {.per_minute = 60, .burst = 1},
+                                     .failures = {.per_minute = 60, .burst = 1},
+                                     .exempt = ranges,
+                                     .n_exempt = 2};
+    struct throttle *t = throttle_new(seed);
+
+    memcpy(ranges[0].addr, v4(0).addr, 16);
+    memcpy(ranges[1].addr, v6(7, 0).addr, 16);
+    throttle_set(t, &limits);
+    for (int i = 0; i < 50; i++) {
+        CHECK_INT(throttle_request(t, v4((uint8_t)i).addr, 0), 0);
+        CHECK_INT(throttle_request(t, v6(7, (uint8_t)i).addr, 0), 0);
+        CHECK_INT(throttle_bad_token(t, v4(1).addr, 0), 0);
+    }
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(call(t, v4(1), "anna", 1, 0), 0);
+    CHECK_INT(call(t, v4(1), "anna", 1, 0), 1000);
+    CHECK_INT(throttle_request(t, v6(8, 1).addr, 0), 0);
+    CHECK_INT(throttle_request(t, v6(8, 2).addr, 0), 1000);
+    throttle_free(t);
+}
+
+TEST(no_limits_are_no_limits)
+{
+    static const struct throttle_limits none;
+    struct throttle *t = throttle_new(seed);
+
+    throttle_set(t, &none);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_INT(throttle_request(t, v4(1).addr, 0), 0);
+        CHECK_INT(throttle_bad_token(t, v4(1).addr, 0), 0);
+        CHECK_INT(call(t, v4(1), "anna", 1, 0), 0);
+    }
+    throttle_free(t);
+}
+
+TEST(bad_tokens_stand_in_the_way_of_new_ones_alone_and_there_alone)
+{
+    struct throttle *t = small();
+
+    CHECK_INT(call(t, v4(1), "anna", 1, 0), 0); /* is at work there */
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(throttle_bad_token(t, v4(1).addr, 0), 0);
+    CHECK_INT(throttle_bad_token(t, v4(1).addr, 0), 1000);
+    CHECK_INT(call(t, v4(1), "anna", 1, 0), 0);
+    CHECK_INT(call(t, v4(1), "anna", 2, 0), 1000); /* another token */
+    CHECK_INT(call(t, v4(1), "bert", 3, 0), 1000);
+    CHECK_INT(call(t, v4(1), "bert", 3, 0), 1000); /* and is not known now */
+    CHECK_INT(call(t, v4(2), "bert", 3, 0), 0);
+    CHECK_INT(throttle_total(t, THROTTLE_FAILURES), 4);
+    CHECK_INT(call(t, v4(1), "bert", 3, 1000), 0);
+    CHECK_INT(throttle_bad_token(t, v4(1).addr, 1000), 0);
+    CHECK_INT(call(t, v4(1), "bert", 3, 1000), 0);
+    throttle_free(t);
+}
+
+TEST(a_throttle_survives_every_fault)
+{
+    long nth = 0;
+
+    do {
+        struct throttle *t;
+
+        fault_arm(++nth);
+        t = throttle_new(seed);
+        CHECK(!t == fault_fired());
+        throttle_free(t);
+    } while (fault_fired());
+    CHECK_INT(nth, 8);
+}
+
+/* Through the house. */
+
+static void set_limits(struct house *h, struct throttle_limits limits)
+{
+    calls_set(&h->calls, &(struct calls_settings){.heartbeat_ms = 15000,
+                                                  .reply_timeout_ms = 100000,
+                                                  .max_open = 64,
+                                                  .limits = limits});
+}
+
+/* A user and a token for it; the token. */
+static struct access_token make_user(struct house *h, const char *name)
+{
+    struct access_token token = {""};
+    char body[64];
+    const char *at;
+
+    snprintf(body, sizeof(body), "{\"name\":\"%s\",\"role\":\"user\"}", name);
+    CHECK_INT(house_ask(h, "POST /api/users", "", body, answer), 201);
+    snprintf(body, sizeof(body), "{\"user\":\"%s\"}", name);
+    CHECK_INT(house_ask(h, "POST /api/tokens", "", body, answer), 201);
+    at = strstr(answer, "sbx_");
+    CHECK(at);
+    snprintf(token.text, sizeof(token.text), "%.*s", ACCESS_TOKEN_CHARS, at);
+    return token;
+}
+
+static int ask_as(struct house *h, const struct access_token *token,
+                  const char *line)
+{
+    struct access_token admin = h->token;
+    int status;
+
+    h->token = *token;
+    status = house_ask(h, line, "", "", answer);
+    h->token = admin;
+    return status;
+}
+
+/* Anna calls until she is refused; and then another does. */
+static bool another_is_served(struct house *h)
+{
+    struct access_token anna = make_user(h, "anna"), bert = make_user(h, "ber");
+    int n = 0;
+
+    set_limits(
+        h, (struct throttle_limits){.user = {.per_minute = 60, .burst = 5}});
+    while (ask_as(h, &anna, "GET /api/me") == 200 && n < 100)
+        n++;
+    CHECK_INT(n, 5);
+    CHECK(strstr(answer, "429 Too Many Requests"));
+    return ask_as(h, &bert, "GET /api/me") == 200;
+}
+
+TEST(a_user_over_the_limit_is_told_when_to_come_back)
+{
+    struct access_token anna;
+    struct house h;
+
+    house_init(&h);
+    anna = make_user(&h, "anna");
+    set_limits(
+        &h, (struct throttle_limits){.user = {.per_minute = 24, .burst = 2}});
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(ask_as(&h, &anna, "GET /api/nothing"), 404);
+    for (int i = 0; i < 2; i++) /* no row, no user: nothing was taken */
+        CHECK_INT(ask_as(&h, &anna, "GET /api/me"), 200);
+    CHECK_INT(ask_as(&h, &anna, "GET /api/me"), 429);
+    CHECK(strstr(answer, "Retry-After: 3\r\n"));
+    CHECK(strstr(answer, "\"code\":\"rate_limited\""));
+    CHECK(strstr(answer, "\"limit\":\"user\",\"retry_after_ms\":2500"));
+    CHECK(strstr(answer, "rate.perUser; try again in 3 s"));
+    house_pass_ms(&h, 2499);
+    CHECK_INT(ask_as(&h, &anna, "GET /api/me"), 429);
+    CHECK(strstr(answer, "Retry-After: 1\r\n"));
+    house_pass_ms(&h, 1);
+    CHECK_INT(ask_as(&h, &anna, "GET /api/me"), 200);
+    house_fini(&h);
+}
+
+TEST(one_over_the_limit_does_not_stand_in_the_way_of_another)
+{
+    struct house h;
+
+    house_init(&h);
+    CHECK(another_is_served(&h));
+    house_fini(&h);
+}
+
+TEST(the_test_above_would_notice_one_bucket_for_all)
+{
+    struct house h;
+
+    house_init(&h);
+    fault_arm_at("throttle.one_user", 1);
+    CHECK(!another_is_served(&h));
+    fault_arm(0);
+    house_fini(&h);
+}
+
+TEST(admins_have_a_limit_too)
+{
+    struct house h;
+
+    house_init(&h);
+    set_limits(
+        &h, (struct throttle_limits){.user = {.per_minute = 60, .burst = 1}});
+    CHECK_INT(house_ask(&h, "GET /api/me", "", "", answer), 200);
+    CHECK_INT(house_ask(&h, "GET /api/users", "", "", answer), 429);
+    house_fini(&h);
+}
+
+TEST(what_was_refused_was_not_done)
+{
+    struct house h;
+
+    house_init(&h);
+    set_limits(
+        &h, (struct throttle_limits){.user = {.per_minute = 60, .burst = 1}});
+    CHECK_INT(house_ask(&h, "GET /api/me", "", "", answer), 200);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "",
+                        "{\"text\":\"x\",\"executor\":{\"name\":\"echo\"}}",
+                        answer),
+              429);
+    CHECK_INT(house_ask(&h, "POST /api/users", "",
+                        "{\"name\":\"x\",\"role\":\"user\"}", answer),
+              429);
+    CHECK_INT(h.calls.by_id.n, 0);
+    CHECK_INT(tasks_stats(walk_tasks(h.walk)).accepted_total, 0);
+    CHECK_INT(access_stats(h.access).users, 1);
+    house_fini(&h);
+}
+
+TEST(an_address_is_counted_before_anything_is_looked_at)
+{
+    static const char *const lines[] = {"GET /api/me", "GET /metrics", "GET /",
+                                        "GET /nothing", "PUT /api/me"};
+    struct access_token bad = {"sbx_no"};
+    struct house h;
+
+    house_init(&h);
+    set_limits(&h, (struct throttle_limits){
+                       .address = {.per_minute = 60, .burst = 1}});
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        house_pass_ms(&h, 1000);
+        CHECK(ask_as(&h, &h.token, lines[i]) != 429); /* took the one */
+        CHECK_INT(ask_as(&h, &h.token, lines[i]), 429);
+        CHECK(strstr(answer, "\"limit\":\"address\""));
+        CHECK_INT(ask_as(&h, &bad, "GET /api/me"), 429);
+    }
+    CHECK_INT(access_stats(h.access).refused_total, 0);
+    CHECK_INT(throttle_total(h.calls.throttle, THROTTLE_ADDRESS), 10);
+    for (int i = 0; i < 100; i++) { /* health answers, whatever happens */
+        CHECK_INT(ask_as(&h, &h.token, "GET /healthz"), 200);
+        CHECK_INT(ask_as(&h, &h.token, "GET /readyz"), 200);
+    }
+    house_fini(&h);
+}
+
+TEST(guessing_is_slow_and_learns_nothing)
+{
+    struct access_token bad = {"sbx_no"}, none = {""}, anna, fresh;
+    char said[512];
+    struct house h;
+
+    house_init(&h);
+    anna = make_user(&h, "anna");
+    fresh = make_user(&h, "fresh");
+    set_limits(&h, (struct throttle_limits){
+                       .failures = {.per_minute = 60, .burst = 3}});
+    CHECK_INT(ask_as(&h, &anna, "GET /api/me"), 200);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(ask_as(&h, &bad, "GET /api/me"), 401);
+    CHECK_INT(ask_as(&h, &bad, "GET /api/me"), 429);
+    CHECK(strstr(answer, "\"limit\":\"failures\""));
+    snprintf(said, sizeof(said), "%s", strstr(answer, "\r\n\r\n"));
+    /* A good token that nobody has seen there is answered the same. */
+    CHECK_INT(ask_as(&h, &fresh, "GET /api/me"), 429);
+    CHECK(strcmp(strstr(answer, "\r\n\r\n"), said) == 0);
+    CHECK_INT(ask_as(&h, &anna, "GET /api/me"), 200); /* who was there stays */
+    house_pass_ms(&h, 1000);
+    CHECK_INT(ask_as(&h, &fresh, "GET /api/me"), 200);
+    CHECK_INT(ask_as(&h, &bad, "GET /api/me"), 401);
+    CHECK_INT(ask_as(&h, &none, "GET /api/me"), 429);
+    house_fini(&h);
+}
+
+TEST(whoever_shows_no_token_has_not_guessed)
+{
+    static const char text[] =
+        "GET /api/me HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    struct house h;
+
+    house_init(&h);
+    set_limits(&h, (struct throttle_limits){
+                       .failures = {.per_minute = 60, .burst = 1}});
+    for (int i = 0; i < 10; i++) {
+        int fd = house_connect(&h);
+
+        CHECK(send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) > 0);
+        house_reply(&h, fd, answer, sizeof(answer));
+        CHECK(strstr(answer, "401 Unauthorized"));
+        close(fd);
+    }
+    CHECK_INT(house_ask(&h, "GET /api/me", "", "", answer), 200);
+    house_fini(&h);
+}
+
+TEST(the_metrics_say_how_many_were_refused)
+{
+    struct house h;
+
+    house_init(&h);
+    set_limits(
+        &h, (struct throttle_limits){.user = {.per_minute = 60, .burst = 1}});
+    CHECK_INT(house_ask(&h, "GET /api/me", "", "", answer), 200);
+    CHECK_INT(house_ask(&h, "GET /api/me", "", "", answer), 429);
+    CHECK_INT(house_ask(&h, "GET /metrics", "", "", answer), 200);
+    CHECK(strstr(answer, "signalbox_rate_limited_total{limit=\"user\"} 1\n"));
+    CHECK(
+        strstr(answer, "signalbox_rate_limited_total{limit=\"address\"} 0\n"));
+    CHECK(strstr(answer, "signalbox_http_turned_away_total{limit=\"buffers\"} "
+                         "0\n"));
+    house_fini(&h);
+}

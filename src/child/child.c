@@ -1,0 +1,402 @@
+/* The life of one child.
+ *
+ * The process is watched through a pidfd: no handler of SIGCHLD that would
+ * have to share with libuv's, no number that may be somebody else's by now.
+ * When it has ended, its group is killed before it is reaped: until then the
+ * number of the group is taken and cannot be another's; after that nothing is
+ * ever sent to it again.
+ *
+ * Everything that may lead to the owner happens in one job at the end of the
+ * turn, so no call of the owner's comes back to it, and what is over is freed
+ * by libuv's last word on its handles. */
+#include "child/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+static void on_time(struct timer *t);
+static void on_turn(struct loop_job *job);
+
+static void child_move(struct child *c, enum child_state to)
+{
+    c->all->n_stuck += (to == CHILD_IS_STUCK) - (c->state == CHILD_IS_STUCK);
+    c->state = to;
+}
+
+/* The end of the struct itself. */
+
+static void child_free(struct child *c)
+{
+    struct children *all = c->all;
+
+    buf_fini(&c->unsent);
+    buf_fini(&c->heard);
+    tail_fini(&c->tail);
+    free(c);
+    all->n_children--;
+    children_check_stopped(all);
+}
+
+void child_gave_back(struct child *c)
+{
+    if (--c->n_handles == 0 && c->state == CHILD_IS_OVER)
+        child_free(c);
+}
+
+/* From here on nobody finds it. */
+static void child_close(struct child *c)
+{
+    loop_timer_cancel(c->all->loop, &c->timer);
+    loop_not_at_end(&c->job);
+    children_give_slot(c->all, c);
+    child_move(c, CHILD_IS_OVER);
+    end_close(&c->in);
+    end_close(&c->out);
+    end_close(&c->err);
+    end_close(&c->pid);
+    if (c->n_handles == 0)
+        child_free(c);
+}
+
+void child_kick(struct child *c)
+{
+    if (c->state < CHILD_IS_STUCK)
+        loop_at_end(c->all->loop, &c->job);
+}
+
+/* Its end, as the owner is told. */
+
+static const char *const why_names[] = {
+    [CHILD_EXITED] = "exited",
+    [CHILD_STOPPED] = "stopped",
+    [CHILD_LONG_LINE] = "line too long",
+    [CHILD_BROKEN] = "cannot be heard",
+};
+
+static void tell_end(struct child *c)
+{
+    struct child_end end = {
+        .why = c->why, .exit_status = c->exit_status, .signal = c->signal};
+    struct buf text;
+
+    buf_init(&text, c->tail.n * 3);
+    tail_text(&c->tail, &text);
+    end.stderr_tail = buf_str(&text);
+    log_debug(c->all->log, "child.ended", LOG_I("child", (int64_t)c->id),
+              LOG_C("why", why_names[end.why]),
+              LOG_I("exit_status", end.exit_status),
+              LOG_I("signal", end.signal));
+    c->on.on_end(c->ctx, c->id, &end);
+    buf_fini(&text);
+}
+
+/* The place is free before the owner is told: it may start another at once. */
+static void finish(struct child *c)
+{
+    children_give_slot(c->all, c);
+    child_move(c, CHILD_IS_OVER);
+    tell_end(c);
+    child_close(c);
+}
+
+/* Signals. Only while the process is not reaped: the number is its own. */
+
+static void send_signal(const struct child *c, int signal)
+{
+    if (!PLANTED("child.no_kill") || signal != SIGKILL)
+        kill(-c->process, signal);
+}
+
+/* The kernel holds it: a disk or a network that does not answer. The owner is
+ * let go, and the place stays taken until the kernel lets go too. */
+static void give_up(struct child *c)
+{
+    log_error(c->all->log, "child.stuck", LOG_I("child", (int64_t)c->id),
+              LOG_I("pid", c->process));
+    child_move(c, CHILD_IS_STUCK);
+    loop_not_at_end(&c->job);
+    end_close(&c->out);
+    end_close(&c->err);
+    tell_end(c);
+    children_check_stopped(c->all);
+}
+
+static void kill_group(struct child *c)
+{
+    if (c->n_kills++ == 0)
+        c->all->stats.killed_total++;
+    child_move(c, CHILD_IS_KILLED);
+    send_signal(c, SIGKILL);
+    /* Without memory for a timer there is no giving up, and nothing else is
+     * lost: one kill is enough for whoever can be killed. */
+    if (loop_timer_set(c->all->loop, &c->timer, KILL_AGAIN_MS) != OK)
+        log_warn(c->all->log, "child.no_timer", LOG_I("pid", c->process));
+}
+
+static void on_time(struct timer *t)
+{
+    struct child *c = LIST_OF(t, struct child, timer);
+
+    if (c->state == CHILD_IS_ENDED) {
+        c->is_time_up = true;
+        child_kick(c);
+    } else if (c->n_kills < KILLS) {
+        kill_group(c);
+    } else {
+        give_up(c);
+    }
+}
+
+void child_end(struct child *c, enum child_end_why why)
+{
+    if (c->state == CHILD_IS_ENDED && c->why == CHILD_EXITED &&
+        why != CHILD_STOPPED)
+        c->why = why; /* it had ended, but not well */
+    if (c->state != CHILD_IS_RUNNING)
+        return;
+    c->why = why;
+    child_move(c, CHILD_IS_ASKED);
+    pipes_flush(c);
+    pipes_close_input(c);
+    send_signal(c, SIGTERM);
+    send_signal(c, SIGCONT); /* who was stopped could not hear it */
+    if (loop_timer_set(c->all->loop, &c->timer,
+                       c->stop_grace_ms > 0 ? c->stop_grace_ms : 0) != OK)
+        kill_group(c); /* no memory to wait with: no grace */
+    child_kick(c);
+}
+
+/* The end of the process. */
+
+/* Its time for last words. None passes while the owner has paused it, unless
+ * the owner has stopped it too. */
+static void hurry(struct child *c)
+{
+    if (c->state != CHILD_IS_ENDED)
+        return;
+    if (c->is_paused && !c->is_stopped) {
+        c->is_time_up = false;
+        loop_timer_cancel(c->all->loop, &c->timer);
+    } else if (!timer_is_set(&c->timer)) {
+        c->is_time_up = c->is_time_up || loop_timer_set(c->all->loop, &c->timer,
+                                                        LAST_WORDS_MS) != OK;
+    }
+}
+
+/* Whether it has ended. Reaps it, after its group. Somebody else may have done
+ * so, against the rules; then there is nothing to know. */
+static bool reap(struct child *c)
+{
+    id_t fd = (id_t)c->pid.fd;
+    siginfo_t info = {.si_pid = 0};
+    int r = waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG | WNOWAIT);
+
+    if (r == 0 && info.si_pid == 0)
+        return false;
+    if (r == 0) {
+        kill(-c->process, SIGKILL);
+        r = waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG);
+    }
+    if (FAULT("child.wait"))
+        r = -1;
+    if (r == 0 && info.si_code == CLD_EXITED)
+        c->exit_status = info.si_status;
+    else if (r == 0)
+        c->signal = info.si_status;
+    c->process = 0;
+    return true;
+}
+
+static void on_process(uv_poll_t *h, int status, int events)
+{
+    struct child *c = LIST_OF(h, struct end, poll)->c;
+
+    (void)status, (void)events;
+    if (!reap(c))
+        return;
+    if (c->state == CHILD_IS_STUCK) {
+        child_close(c);
+        return;
+    }
+    end_close(&c->pid);
+    loop_timer_cancel(c->all->loop, &c->timer);
+    child_move(c, CHILD_IS_ENDED);
+    pipes_close_input(c);
+    pipes_note_end(c);
+    hurry(c);
+    child_kick(c);
+}
+
+static void on_turn(struct loop_job *job)
+{
+    struct child *c = LIST_OF(job, struct child, job);
+    bool has_more = pipes_turn(c);
+
+    if (c->state == CHILD_IS_ENDED && pipes_are_done(c))
+        finish(c);
+    else if (has_more)
+        loop_next_turn(c->all->loop, &c->job);
+}
+
+void child_abandon(struct child *c)
+{
+    assert(c->state == CHILD_IS_STUCK);
+    child_close(c);
+}
+
+/* What the owner may ask for. */
+
+void child_close_input(struct children *all, uint64_t id)
+{
+    struct child *c = children_find(all, id);
+
+    if (!c)
+        return;
+    c->closes_input = true;
+    child_kick(c);
+}
+
+void child_pause(struct children *all, uint64_t id, bool is_paused)
+{
+    struct child *c = children_find(all, id);
+
+    if (!c || c->is_paused == is_paused)
+        return;
+    c->is_paused = is_paused;
+    hurry(c);
+    child_kick(c);
+}
+
+void child_stop(struct children *all, uint64_t id)
+{
+    struct child *c = children_find(all, id);
+
+    if (!c)
+        return;
+    c->is_stopped = true;
+    child_end(c, CHILD_STOPPED);
+    hurry(c);
+}
+
+int child_pid(const struct children *all, uint64_t id)
+{
+    const struct child *c = children_find(all, id);
+
+    return c ? c->process : 0;
+}
+
+/* Its beginning. */
+
+static struct child *child_new(struct children *all, const struct child_opts *o,
+                               const struct child_handler *handler, void *ctx)
+{
+    struct child *c = FAULT("child.new") ? NULL : calloc(1, sizeof(*c));
+    size_t heard_limit, unsent_limit;
+
+    if (!c)
+        return NULL;
+    c->all = all;
+    c->on = *handler;
+    c->ctx = ctx;
+    c->exit_status = -1;
+    c->in.fd = c->out.fd = c->err.fd = c->pid.fd = -1;
+    c->job.run = on_turn;
+    c->timer.fire = on_time;
+    c->max_line_bytes = o->max_line_bytes;
+    c->max_unsent_bytes = o->max_unsent_bytes;
+    c->stop_grace_ms = o->stop_grace_ms;
+    if (__builtin_add_overflow(o->max_line_bytes, READ_BYTES, &heard_limit))
+        heard_limit = SIZE_MAX / 2;
+    if (__builtin_mul_overflow(o->max_unsent_bytes, 2, &unsent_limit))
+        unsent_limit = SIZE_MAX / 2;
+    buf_init(&c->heard, heard_limit);
+    buf_init(&c->unsent, unsent_limit);
+    tail_init(&c->tail, o->stderr_bytes);
+    all->n_children++;
+    return c;
+}
+
+/* Takes fds, also on failure. */
+static bool open_pipes(struct child *c, const int fds[3])
+{
+    struct end *ends[3] = {&c->in, &c->out, &c->err};
+    bool ok = true;
+
+    for (int i = 0; i < 3; i++)
+        ok = end_open(c, ends[i], fds[i]) && ok;
+    return ok;
+}
+
+/* Zero, or what went wrong. */
+static int watch_process(struct child *c)
+{
+    int fd = pidfd_open(c->process, 0);
+
+    if (fd >= 0 && FAULT("child.pidfd")) {
+        close(fd);
+        errno = EMFILE;
+        fd = -1;
+    }
+    if (fd < 0)
+        return errno;
+    if (!end_open(c, &c->pid, fd) ||
+        !end_watch(&c->pid, UV_READABLE, on_process))
+        return ENOMEM;
+    return 0;
+}
+
+/* A process that cannot be watched is taken back. */
+static enum err launch(struct child *c, const struct child_opts *opts,
+                       struct why *why)
+{
+    struct spawn s;
+    int fds[3], error;
+    enum err e = spawn_plan(&s, opts, c->all->oom_score, why);
+
+    if (!e)
+        e = spawn_pipes(&s, opts, fds, why);
+    if (!e && !open_pipes(c, fds))
+        e = spawn_why(opts, STEP_WATCH, ENOMEM, why);
+    if (!e)
+        e = spawn_run(&s, opts, &c->process, why);
+    error = e ? 0 : watch_process(c);
+    if (error) {
+        spawn_undo(c->process);
+        e = spawn_why(opts, STEP_WATCH, error, why);
+    }
+    spawn_fini(&s);
+    return e;
+}
+
+enum err child_start(struct children *all, const struct child_opts *opts,
+                     const struct child_handler *handler, void *ctx,
+                     uint64_t *id, struct why *why)
+{
+    struct child *c;
+    enum err e = children_has_slot(all, why);
+
+    *id = 0;
+    if (e)
+        return e;
+    c = child_new(all, opts, handler, ctx);
+    if (!c)
+        return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+    e = launch(c, opts, why);
+    if (e) {
+        child_close(c);
+        return e;
+    }
+    children_take_slot(all, c);
+    *id = c->id;
+    log_debug(all->log, "child.started", LOG_I("child", (int64_t)c->id),
+              LOG_I("pid", c->process));
+    child_kick(c); /* the end of the turn begins to watch its pipes */
+    return OK;
+}

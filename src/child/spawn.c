@@ -1,0 +1,300 @@
+/* From a plan to a process that runs another program.
+ *
+ * vfork, not fork: fork copies the page tables of the whole server, which for
+ * one with gigabytes takes longer than everything else here together, and
+ * fails where memory may not be promised twice. With vfork the new process
+ * borrows our memory, our thread stands still, and nothing is copied but the
+ * table of descriptors. It must not do anything there that we would feel:
+ * it only makes system calls, with what was made ready before, and reports
+ * what failed through a pipe that exec closes. All signals are blocked
+ * meanwhile: a handler of ours would run in there, in our memory.
+ *
+ * Not clone() with the same flags, which could give us the pidfd at once: the
+ * compiler and the sanitizers know what vfork is and do not know that
+ * (ThreadSanitizer takes vfork for fork, which is also why the report is a
+ * pipe and not a variable). pidfd_open behind it is as good, because nobody
+ * but us reaps. Not posix_spawn: it has no limits and no no_new_privs.
+ *
+ * A session of its own, not just a group: a child then has no terminal, gets
+ * no Ctrl-C that was meant for the server, and cannot type into it. A group
+ * leader of a session can never leave its group, so killing the group reaches
+ * it.
+ *
+ * PR_SET_PDEATHSIG is SIGKILL: whoever outlives the server would go on working
+ * for nobody, perhaps beside the one that the next server starts in the same
+ * folder. Closed pipes end most; this ends those that do not look. */
+#include "child/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdnoreturn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+enum { FIRST_FREE = 4 }; /* 0, 1, 2 are its pipes, 3 is for the report */
+
+struct report {
+    int step, error;
+};
+
+/* In the new process: only system calls from here on. Each step returns zero
+ * or what went wrong. */
+
+static int set_session(const struct spawn *s)
+{
+    (void)s;
+    return setsid() < 0 ? errno : 0;
+}
+
+/* exec keeps what is ignored and forgets handlers; forget both, before
+ * anything is let in. The C library keeps two for itself and says EINVAL. */
+static int set_signals(const struct spawn *s)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+
+    (void)s;
+    for (int i = 1; i <= SIGRTMAX; i++)
+        if (sigaction(i, &plain, NULL) != 0 && errno != EINVAL)
+            return errno;
+    return 0;
+}
+
+static int set_parent(const struct spawn *s)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        return errno;
+    return getppid() == s->parent ? 0 : ESRCH; /* it was killed just before */
+}
+
+/* When the machine's memory is gone, a child goes before the server. Only a
+ * wish: where /proc is not mounted it is not granted. */
+static void offer_to_oom(const struct spawn *s)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (write(fd, s->oom_score, strlen(s->oom_score)) < 0)
+        errno = 0;
+    close(fd);
+}
+
+static int set_privileges(const struct spawn *s)
+{
+    offer_to_oom(s);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0;
+}
+
+static int set_pipes(const struct spawn *s)
+{
+    if (dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0)
+        return errno;
+    if (dup3(s->report_to, FIRST_FREE - 1, O_CLOEXEC) < 0)
+        return errno;
+    if (s->keeps_fds)
+        return 0;
+    return close_range(FIRST_FREE, ~0U, 0) != 0 ? errno : 0;
+}
+
+static int set_folder(const struct spawn *s)
+{
+    return s->folder && chdir(s->folder) != 0 ? errno : 0;
+}
+
+static int set_limits(const struct spawn *s)
+{
+    for (size_t i = 0; i < s->n_limits; i++)
+        if (setrlimit((__rlimit_resource_t)s->limits[i].resource,
+                      &s->limits[i].value) != 0)
+            return errno;
+    return 0;
+}
+
+static int set_mask(const struct spawn *s)
+{
+    sigset_t none;
+
+    (void)s;
+    sigemptyset(&none);
+    return sigprocmask(SIG_SETMASK, &none, NULL) != 0 ? errno : 0;
+}
+
+static int run_program(const struct spawn *s)
+{
+    int error = ENOENT;
+
+    for (char **p = s->programs; *p; p++) {
+        execve(*p, s->argv, s->env);
+        if (errno == EACCES)
+            error = EACCES; /* there may be a better one further on */
+        else if (errno != ENOENT && errno != ENOTDIR)
+            return errno;
+    }
+    return error;
+}
+
+static int (*const steps[N_STEPS])(const struct spawn *s) = {
+    [STEP_SESSION] = set_session, [STEP_SIGNALS] = set_signals,
+    [STEP_PARENT] = set_parent,   [STEP_PRIVILEGES] = set_privileges,
+    [STEP_PIPES] = set_pipes,     [STEP_FOLDER] = set_folder,
+    [STEP_LIMITS] = set_limits,   [STEP_MASK] = set_mask,
+    [STEP_EXEC] = run_program,
+};
+
+noreturn static __attribute__((noinline)) void become(const struct spawn *s)
+{
+    struct report r = {0, 0};
+
+    while (r.step < N_STEPS) {
+        if (s->failing == r.step)
+            r.error = EIO;
+        else if (s->skipped != r.step)
+            r.error = steps[r.step](s);
+        if (r.error)
+            break;
+        r.step++;
+    }
+    /* Whether set_pipes has moved it. */
+    if (write(r.step > STEP_PIPES ? FIRST_FREE - 1 : s->report_to, &r,
+              sizeof(r)) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+/* In our own process. */
+
+/* Out of the way of 0 to 3, where set_pipes puts others. */
+static bool raise_fd(int *fd)
+{
+    int up;
+
+    if (*fd >= FIRST_FREE)
+        return true;
+    up = fcntl(*fd, F_DUPFD_CLOEXEC, FIRST_FREE);
+    if (up < 0)
+        return false;
+    close(*fd);
+    *fd = up;
+    return true;
+}
+
+static bool make_pipe(int *from, int *to)
+{
+    int fds[2];
+
+    if (FAULT("child.pipe")) {
+        errno = EMFILE;
+        return false;
+    }
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return false;
+    *from = fds[0];
+    *to = fds[1];
+    return raise_fd(from) && raise_fd(to);
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+enum err spawn_pipes(struct spawn *s, const struct child_opts *opts,
+                     int ours[3], struct why *why)
+{
+    int error;
+
+    ours[0] = ours[1] = ours[2] = -1;
+    if (make_pipe(&s->in, &ours[0]) && make_pipe(&ours[1], &s->out) &&
+        make_pipe(&ours[2], &s->err) && make_pipe(&s->report, &s->report_to))
+        return OK;
+    error = errno;
+    for (int i = 0; i < 3; i++)
+        close_fd(&ours[i]);
+    return spawn_why(opts, STEP_MAKE_PIPES, error, why);
+}
+
+void spawn_fini(struct spawn *s)
+{
+    close_fd(&s->in);
+    close_fd(&s->out);
+    close_fd(&s->err);
+    close_fd(&s->report);
+    close_fd(&s->report_to);
+    arena_fini(&s->arena);
+}
+
+/* vfork returns twice, so nothing but it happens in here. */
+static __attribute__((noinline)) pid_t divide(const struct spawn *s)
+{
+    pid_t pid = vfork();
+
+    if (pid == 0)
+        become(s);
+    return pid;
+}
+
+/* In tests: a step that fails, or one that is forgotten. Decided here, because
+ * a test would not see what the new process remembers. */
+static void plan_mistakes(struct spawn *s)
+{
+    s->failing = s->skipped = -1;
+    for (int i = 0; i < N_STEPS; i++) {
+        if (FAULT("child.step"))
+            s->failing = i;
+        if (PLANTED(spawn_step_name(i)))
+            s->skipped = i;
+    }
+    s->keeps_fds = PLANTED("child.keep_fds");
+}
+
+static pid_t make_process(struct spawn *s)
+{
+    sigset_t all, before;
+    pid_t pid = -1;
+
+    s->parent = getpid();
+    plan_mistakes(s);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (FAULT("child.fork"))
+        errno = EAGAIN;
+    else
+        pid = divide(s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+
+void spawn_undo(pid_t pid)
+{
+    kill(-pid, SIGKILL); /* fails before setsid, when there is nobody else */
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+enum err spawn_run(struct spawn *s, const struct child_opts *opts, pid_t *pid,
+                   struct why *why)
+{
+    struct report r = {STEP_FORK, 0};
+    ssize_t n;
+
+    *pid = make_process(s);
+    if (*pid < 0)
+        return spawn_why(opts, STEP_FORK, errno, why);
+    /* Exec, or the end of the process, closes the last other end. */
+    close_fd(&s->report_to);
+    do
+        n = read(s->report, &r, sizeof(r));
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        return OK;
+    spawn_undo(*pid);
+    *pid = 0;
+    return spawn_why(opts, r.step, r.error, why);
+}
