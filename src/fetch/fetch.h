@@ -53,8 +53,9 @@ struct fetch_request {
     const struct fetch_header *headers;
     size_t n_headers;
     struct str body;
-    bool is_trusted;        /* the URL is the operator's own: its host is not
-                             * guarded, redirects to others are */
+    bool is_trusted;        /* the URL is the operator's own: its origin is
+                             * not guarded; redirects to others are, and
+                             * those back from there */
     int max_redirects;      /* 0: an answer 3xx is an answer like another */
     int64_t timeout_ms;     /* from start to the last byte */
     int64_t silence_ms;     /* without a byte of the answer; 0: timeout_ms */
@@ -85,10 +86,11 @@ struct fetch_handler {
     void (*on_event)(void *ctx, uint64_t id, const struct sse_event *e);
 
     /* The end, once, never from inside fetch_start. e: OK (whatever the
-     * status); ERR_ADDRESS: the guard; ERR_UNREACHABLE: no name, no
-     * connection, no trust in its certificate; ERR_TIMEOUT; ERR_LIMIT: too
-     * much; ERR_BAD_REQUEST: what came is not HTTP, or ended early. `why` says
-     * it in words, without secrets. */
+     * status); ERR_ADDRESS: the guard, or a redirect from https to http;
+     * ERR_UNREACHABLE: no name, no connection, no trust in its certificate;
+     * ERR_TIMEOUT; ERR_LIMIT: too much, also of redirects; ERR_BAD_REQUEST:
+     * what came is not HTTP, ended early, or redirects to what is no place;
+     * ERR_NOMEM; ERR_STOPPING. `why` says it in words, without secrets. */
     void (*on_done)(void *ctx, uint64_t id, enum err e,
                     const struct fetch_answer *a, const struct why *why);
 };
@@ -101,14 +103,18 @@ MUST_USE struct fetch *fetch_new(struct loop *loop, struct log *log,
 MUST_USE enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
                             struct why *why);
 
-/* ERR_BUSY: max_open are under way. ERR_SYNTAX: the URL, with words. On an
- * error nothing was begun and on_done is not called. */
+/* ERR_BUSY: max_open are under way, counting those that are over but whose
+ * names are still looked up: nobody can hurry that. ERR_SYNTAX: the URL, the
+ * method or a header, with words; what frames a request (Host, Content-Length
+ * and the like) is not for callers to say. On an error nothing was begun and
+ * on_done is not called. */
 MUST_USE enum err fetch_start(struct fetch *f, const struct fetch_request *rq,
                               const struct fetch_handler *handler, void *ctx,
                               uint64_t *id, struct why *why);
 
-/* Take no more of the answer for now; its deadline goes on, its silence does
- * not count. */
+/* Take no more of the answer for now, not even what is in the same piece; its
+ * deadline goes on, its silence does not count. The head still comes, and the
+ * end when there is nothing left before it. */
 void fetch_pause(struct fetch *f, uint64_t id, bool is_paused);
 
 /* No more callbacks for it. */
