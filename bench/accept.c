@@ -48,11 +48,10 @@ static struct server start(const char *binary, const char *data)
 
     s.peer = peer_run(
         "signalbox",
-        (const char *[]){binary, "serve", "--json", "--listen", "127.0.0.1:0",
-                         "--data", data, "--set", "log.level=warn", "--set",
-                         "rate.perUser=0", "--set",
-                         "agents.list=[{\"id\":\"echo\",\"url\":\"echo:\"}]",
-                         NULL});
+        (const char *[]){
+            binary, "serve", "--json", "--listen", "127.0.0.1:0", "--data",
+            data, "--set", "log.level=warn", "--set", "rate.perUser=0", "--set",
+            "agents.list=[{\"id\":\"echo\",\"url\":\"echo:\"}]", NULL});
     take(s.peer.line, "\"token\":\"", s.token, sizeof(s.token));
     return s;
 }

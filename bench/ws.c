@@ -134,8 +134,9 @@ static void nats_open(struct conn *c, const struct load *l, int i)
     }
     write_message(message, to);
     for (int k = 0; k < l->depth; k++)
-        at += sprintf(at, "PUB agent.%d %d\r\n%.*s\r\n", to, MESSAGE_BYTES,
-                      MESSAGE_BYTES, message);
+        at += snprintf(at, (size_t)(c->batch + BATCH_BYTES - at),
+                       "PUB agent.%d %d\r\n%.*s\r\n", to, MESSAGE_BYTES,
+                       MESSAGE_BYTES, message);
     c->batch_bytes = (size_t)(at - c->batch);
     c->frame_bytes =
         (size_t)snprintf(NULL, 0, "MSG agent.%d 1 %d\r\n", i, MESSAGE_BYTES) +
