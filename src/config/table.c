@@ -194,8 +194,9 @@ static const struct setting rows[] = {
      .preset = "268435456", .min = 64 * KIB, .max = 64LL * KIB * MIB,
      .unit = "bytes",
      .what = "What the buffers of all connections may hold together; beyond "
-             "it, requests that are only half here are refused, slow readers "
-             "wait, and new connections are turned away."},
+             "it, requests that are only half here are refused and slow "
+             "readers wait; a quarter beyond it, new connections are turned "
+             "away."},
     {"http.headerTimeoutMs", AT(http.header_timeout_ms), .type = &type_int,
      .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
      .unit = "milliseconds",

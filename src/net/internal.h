@@ -25,6 +25,7 @@
 enum {
     READ_BYTES = 64 * 1024,         /* one buffer for all connections */
     PIPELINE_BYTES = 16 * 1024,     /* waiting behind an open request */
+    UNREAD_BYTES = 16 * 1024,       /* of replies, and still one more */
     REQUESTS_PER_TURN = 32,         /* of one connection; then others come */
     FRAMES_PER_TURN = 256,          /* the same; messages, pings, pongs */
     SPARE_BUFS = 64,                /* kept for the next who needs one */

@@ -89,19 +89,22 @@ void listen_resume_all(struct net *n)
 }
 
 /* Whether to turn away everybody who comes because of the buffers that there
- * are. Once begun it goes on until an eighth is free, or it would be this one
- * yes and the next one no. */
+ * are. At the limit itself those who do not read are made to wait, and a few of
+ * them must not shut out everybody else; a quarter beyond it, it is the number
+ * of those who came that costs. Once begun it goes on down to the limit, or it
+ * would be this one yes and the next one no. */
 static bool is_shedding(struct net *n)
 {
     size_t most = n->opts.max_buffered_bytes;
     bool was_shedding = n->is_shedding;
 
-    n->is_shedding = n->held_bytes > (was_shedding ? most - most / 8 : most);
+    n->is_shedding = n->held_bytes > (was_shedding ? most : most + most / 4);
     if (n->is_shedding && !was_shedding)
         log_warn(n->log, "net.sheds",
-                 LOG_C("because", "the buffers of all connections hold more "
-                                  "than http.maxBufferedBytes; new "
-                                  "connections are turned away"),
+                 LOG_C("because", "the buffers of all connections hold a "
+                                  "quarter more than "
+                                  "http.maxBufferedBytes; new connections "
+                                  "are turned away"),
                  LOG_I("bytes", (int64_t)n->held_bytes));
     else if (!n->is_shedding && was_shedding)
         log_info(n->log, "net.sheds_no_more",

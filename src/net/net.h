@@ -63,8 +63,8 @@ struct net_opts {
  * whole from somebody who reads is served as ever. A WebSocket of which
  * something would have to be kept is closed (1013). What remains beyond the
  * limit is one reply, message or piece of a stream for each connection; lest
- * that grow, new connections are turned away meanwhile, until an eighth is
- * free again. */
+ * that grow, new connections are turned away from a quarter beyond the limit
+ * on, until it is kept again. */
 
 /* Everything net tells its owner; called from the loop only. */
 struct net_handler {

@@ -32,11 +32,12 @@ static bool had_its_turn(const struct conn *c)
 }
 
 /* Whether bytes of the input may be looked at. A new request is not begun for
- * somebody who does not read the replies to those before. */
+ * somebody who does not read the replies to those before: asking is free, so
+ * much less may gather of that than of one stream. */
 static bool takes_input(const struct conn *c)
 {
     return (c->state == CONN_IDLE && !conn_must_read_first(c) &&
-            !had_its_turn(c)) ||
+            conn_unsent_bytes(c) <= UNREAD_BYTES && !had_its_turn(c)) ||
            c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 

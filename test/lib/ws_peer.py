@@ -88,6 +88,7 @@ class WsPeer(Child):
         if certificate:
             args = ("--tls-listen", "127.0.0.1:0", "--cert", certificate[0],
                     "--key", certificate[1], *args)
+        self.questions = None
         super().__init__([BINARY, "serve", "--listen", "127.0.0.1:0", *args],
                          2 if certificate else 1, **options)
 
@@ -95,15 +96,29 @@ class WsPeer(Child):
         return Wire.dial(*self.address, path)
 
     def stats(self):
-        """What /stats says, asked on a connection of its own."""
-        with Wire(socket.create_connection(self.address, PATIENCE_S)) as wire:
-            wire.send(b"GET /stats HTTP/1.1\r\nHost: localhost\r\n"
-                      b"Connection: close\r\n\r\n")
-            head = wire.head()
-            n = int(head.headers[b"content-length"][0])
-            if not wire.need(n):
-                raise EOFError("half of /stats")
-            return json.loads(wire.take(n))
+        """What /stats says. Asked on one connection that stays: a new one is
+        turned away while the server holds all that it may."""
+        if self.questions is None:
+            self.questions = Wire(
+                socket.create_connection(self.address, PATIENCE_S))
+        self.questions.send(b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        n = int(self.questions.head().headers[b"content-length"][0])
+        if not self.questions.need(n):
+            raise EOFError("half of /stats")
+        return json.loads(self.questions.take(n))
+
+    def stop(self):
+        self.close_questions()
+        super().stop()
+
+    def kill(self):
+        self.close_questions()
+        super().kill()
+
+    def close_questions(self):
+        if self.questions is not None:
+            self.questions.__exit__()
+            self.questions = None
 
     def wait_for(self, holds):
         """Ask /stats until they are as they shall be."""
