@@ -25,8 +25,8 @@ IDLE_BYTES = 4096
 IDLE_TLS_BYTES = 20 * 1024  # nearly all of it OpenSSL's; 15.4 KB were seen
 
 # Of each slow reader may wait: the mark, and the message of 16 KiB that passed
-# it, in a buffer that grows by doubling. Where all together have a limit: that,
-# and a message each.
+# it, in a buffer that grows by doubling. Where all together have a limit: that, a
+# quarter more, and a message for each that came in the same turn.
 MAX_UNSENT = 64 * 1024
 MARKED = "--max-unsent", str(MAX_UNSENT), "--max-buffered", str(1 << 30)
 EACH_SLOW = 4 * MAX_UNSENT
