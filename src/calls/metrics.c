@@ -59,6 +59,9 @@ static void write_http(struct buf *out, const struct net_stats *s)
                    s->tls_handshakes_total);
     metric_counter(out, "signalbox_tls_handshakes_failed_total",
                    "TLS handshakes that were not.", s->tls_failed_total);
+    metric_counter(out, "signalbox_tls_handshakes_cut_total",
+                   "TLS handshakes cut as the oldest of too many.",
+                   s->tls_cut_total);
     if (s->tls_cert_ends_s)
         metric_gauge(out, "signalbox_tls_certificate_expires_timestamp_seconds",
                      "When the first of the certificates in use ends.",

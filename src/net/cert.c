@@ -8,14 +8,13 @@
  *
  * Turned down: OpenSSL's own readers of files. They wait on a pipe, ask a
  * terminal for a passphrase, and have one error for everything. */
-#include "net/internal.h"
+#include "net/tls_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -35,6 +34,12 @@ enum {
 struct tls_cert {
     SSL_CTX *ctx;
     int64_t ends_s;
+    char *file; /* owned; for words */
+};
+
+struct net_certs {
+    size_t n;
+    struct tls_cert list[];
 };
 
 /* Reading files. */
@@ -61,7 +66,7 @@ static enum err read_all(int fd, struct buf *out)
     }
 }
 
-static enum err read_pem(const char *path, struct buf *out, struct why *why)
+enum err cert_read_file(const char *path, struct buf *out, struct why *why)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     enum err e = fd < 0 ? ERR_IO : read_all(fd, out);
@@ -199,13 +204,14 @@ static int choose_cert(SSL *ssl, int *alert, void *net)
     struct net *n = net;
 
     (void)alert;
-    for (size_t i = 0; name && i < n->n_certs; i++) {
-        X509 *x = SSL_CTX_get0_certificate(n->certs[i].ctx);
+    for (size_t i = 0; name && i < n->certs->n; i++) {
+        SSL_CTX *ctx = n->certs->list[i].ctx;
+        X509 *x = SSL_CTX_get0_certificate(ctx);
 
         if (X509_check_host(x, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS,
                             NULL) != 1)
             continue;
-        SSL_set_SSL_CTX(ssl, n->certs[i].ctx);
+        SSL_set_SSL_CTX(ssl, ctx);
         return SSL_TLSEXT_ERR_OK;
     }
     return SSL_TLSEXT_ERR_NOACK;
@@ -234,17 +240,11 @@ static SSL_CTX *new_ctx(void)
 
     if (!ctx)
         return NULL;
-    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    tls_set_up(ctx);
     SSL_CTX_set_cipher_list(ctx, suites);
-    SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                                 SSL_OP_CIPHER_SERVER_PREFERENCE |
+    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE |
                                  SSL_OP_PRIORITIZE_CHACHA);
-    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS |
-                              SSL_MODE_ENABLE_PARTIAL_WRITE |
-                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(ctx, 1);
     /* Sessions are kept by the clients, in tickets; one is enough. */
-    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(ctx, 1);
     SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
     return ctx;
@@ -260,10 +260,10 @@ static enum err cert_read(struct tls_cert *c, const struct net_cert *files,
     *c = (struct tls_cert){.ctx = new_ctx()};
     buf_init(&chain, PEM_MAX_BYTES);
     buf_init(&key, PEM_MAX_BYTES);
-    e = c->ctx ? read_pem(files->cert_file, &chain, why)
+    e = c->ctx ? cert_read_file(files->cert_file, &chain, why)
                : why_err(why, ERR_NOMEM, "out of memory");
     if (!e)
-        e = read_pem(files->key_file, &key, why);
+        e = cert_read_file(files->key_file, &key, why);
     if (!e) {
         chain_bio = BIO_new_mem_buf(chain.p, (int)chain.n);
         key_bio = BIO_new_mem_buf(key.p, (int)key.n);
@@ -299,67 +299,98 @@ enum err net_check_cert(const struct net_cert *cert, int64_t now_ms,
 
 /* All of them. */
 
-static void free_certs(struct tls_cert *certs, size_t n)
+void net_certs_free(struct net_certs *certs)
 {
-    for (size_t i = 0; i < n; i++)
-        SSL_CTX_free(certs[i].ctx);
+    if (!certs)
+        return;
+    for (size_t i = 0; i < certs->n; i++) {
+        SSL_CTX_free(certs->list[i].ctx);
+        free(certs->list[i].file);
+    }
     free(certs);
 }
 
 void cert_free_all(struct net *n)
 {
-    free_certs(n->certs, n->n_certs);
+    net_certs_free(n->certs);
     n->certs = NULL;
-    n->n_certs = 0;
 }
 
-static void warn_if_soon(struct net *n, const struct tls_cert *c,
-                         const char *file)
+static void warn_if_soon(struct net *n, const struct tls_cert *c)
 {
     int64_t left_s = c->ends_s - loop_wall_ms(n->loop) / 1000;
 
     if (left_s < SOON_DAYS * DAY_S)
-        log_warn(n->log, "net.certificate_ends_soon", LOG_C("file", file),
+        log_warn(n->log, "net.certificate_ends_soon", LOG_C("file", c->file),
                  LOG_I("days", left_s / DAY_S),
                  LOG_C("do", "have it renewed; the new one is taken up by "
                              "itself"));
 }
 
+static enum err add_cert(struct net *n, struct net_certs *to,
+                         const struct net_cert *files, struct why *why)
+{
+    struct tls_cert *c = &to->list[to->n++];
+    enum err e = cert_read(c, files, loop_wall_ms(n->loop), why);
+
+    if (e)
+        return e;
+    c->file = FAULT("cert.table") ? NULL : strdup(files->cert_file);
+    if (!c->file)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    SSL_CTX_set_tlsext_servername_callback(c->ctx, choose_cert);
+    SSL_CTX_set_tlsext_servername_arg(c->ctx, n);
+    return OK;
+}
+
+enum err net_certs_new(struct net *n, const struct net_cert *certs,
+                       size_t n_certs, struct net_certs **out, struct why *why)
+{
+    struct net_certs *fresh =
+        FAULT("cert.table")
+            ? NULL
+            : calloc(1, sizeof(*fresh) + n_certs * sizeof(fresh->list[0]));
+    enum err e = OK;
+
+    *out = NULL;
+    if (!fresh)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; !e && i < n_certs; i++)
+        e = add_cert(n, fresh, &certs[i], why);
+    if (e)
+        net_certs_free(fresh);
+    else
+        *out = fresh;
+    return e;
+}
+
+void net_certs_use(struct net *n, struct net_certs *certs)
+{
+    cert_free_all(n);
+    n->certs = certs;
+    n->ticket_keys_at_ms = loop_mono_ms(n->loop);
+    for (size_t i = 0; i < certs->n; i++)
+        warn_if_soon(n, &certs->list[i]);
+}
+
 enum err net_set_certs(struct net *n, const struct net_cert *certs,
                        size_t n_certs, struct why *why)
 {
-    struct tls_cert *fresh =
-        FAULT("cert.table") ? NULL : calloc(n_certs, sizeof(*fresh));
-    enum err e = OK;
-    size_t i;
+    struct net_certs *fresh;
+    enum err e = net_certs_new(n, certs, n_certs, &fresh, why);
 
-    if (!fresh)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    for (i = 0; !e && i < n_certs; i++)
-        e = cert_read(&fresh[i], &certs[i], loop_wall_ms(n->loop), why);
-    if (e) {
-        free_certs(fresh, i);
-        return e;
-    }
-    for (i = 0; i < n_certs; i++) {
-        SSL_CTX_set_tlsext_servername_callback(fresh[i].ctx, choose_cert);
-        SSL_CTX_set_tlsext_servername_arg(fresh[i].ctx, n);
-        warn_if_soon(n, &fresh[i], certs[i].cert_file);
-    }
-    cert_free_all(n);
-    n->certs = fresh;
-    n->n_certs = n_certs;
-    n->ticket_keys_at_ms = loop_mono_ms(n->loop);
-    return OK;
+    if (!e)
+        net_certs_use(n, fresh);
+    return e;
 }
 
 int64_t cert_ends_s(const struct net *n)
 {
     int64_t first = 0;
 
-    for (size_t i = 0; i < n->n_certs; i++)
-        if (!first || n->certs[i].ends_s < first)
-            first = n->certs[i].ends_s;
+    for (size_t i = 0; n->certs && i < n->certs->n; i++)
+        if (!first || n->certs->list[i].ends_s < first)
+            first = n->certs->list[i].ends_s;
     return first;
 }
 
@@ -371,7 +402,8 @@ static void renew_ticket_keys(struct net *n)
     unsigned char keys[TICKET_KEY_BYTES];
 
     if (RAND_bytes(keys, sizeof(keys)) == 1)
-        SSL_CTX_set_tlsext_ticket_keys(n->certs[0].ctx, keys, sizeof(keys));
+        SSL_CTX_set_tlsext_ticket_keys(n->certs->list[0].ctx, keys,
+                                       sizeof(keys));
     OPENSSL_cleanse(keys, sizeof(keys));
     n->ticket_keys_at_ms = loop_mono_ms(n->loop);
 }
@@ -380,5 +412,5 @@ SSL_CTX *cert_ctx(struct net *n)
 {
     if (loop_mono_ms(n->loop) - n->ticket_keys_at_ms >= TICKET_KEYS_MS)
         renew_ticket_keys(n);
-    return n->certs[0].ctx;
+    return n->certs->list[0].ctx;
 }

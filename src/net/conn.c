@@ -299,7 +299,7 @@ static void watch(struct conn *c)
                  (c->is_blocked ? UV_WRITABLE : 0);
 
     if (c->state == CONN_TLS)
-        events = c->is_blocked ? UV_WRITABLE : UV_READABLE;
+        events = c->must_write ? UV_WRITABLE : UV_READABLE;
     if (c->state == CONN_CLOSED || events == c->watched)
         return;
     c->watched = events;
@@ -334,12 +334,21 @@ static bool is_passing(int error)
     return error == EAGAIN || error == EINTR;
 }
 
+/* The only place that changes it. The time goes on as long as something is
+ * unsent. */
+static void set_blocked(struct conn *c, bool is_blocked)
+{
+    c->is_blocked = is_blocked;
+    if (!is_blocked && conn_unsent_bytes(c) == 0)
+        c->write_deadline_ms = INT64_MAX;
+    else if (is_blocked && c->write_deadline_ms == INT64_MAX)
+        c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
+}
+
 /* Wait for the kernel to have room. */
 static void block(struct conn *c)
 {
-    c->is_blocked = true;
-    if (c->write_deadline_ms == INT64_MAX)
-        c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
+    set_blocked(c, true);
     watch(c);
     if (c->state != CONN_CLOSED)
         conn_arm(c);
@@ -381,6 +390,8 @@ static void read_some(struct conn *c)
         discard(c, (size_t)n);
     else
         c->speech->bytes(c, c->net->read_buf, (size_t)n);
+    if (c->must_write && c->state != CONN_CLOSED)
+        block(c);
     if (c->has_left && c->is_reading)
         conn_kick_next_turn(c);
 }
@@ -388,11 +399,14 @@ static void read_some(struct conn *c)
 /* A turn of TLS's handshake. */
 static void shake(struct conn *c)
 {
-    switch (tls_shake(c)) {
-    case TLS_MORE: watch(c); break;
+    enum tls_step step = tls_shake(c);
+
+    c->must_write = step == TLS_WANT_WRITE;
+    switch (step) {
+    case TLS_WANT_READ:
+    case TLS_WANT_WRITE: watch(c); break;
     case TLS_FAILED: conn_cut(c); break;
     case TLS_DONE:
-        c->is_blocked = false;
         c->speech->open(c);
         if (c->state != CONN_CLOSED)
             conn_set_reading(c, c->is_reading);
@@ -418,13 +432,12 @@ static void on_events(struct conn *c, int events)
 
     if (events & UV_WRITABLE) {
         reads |= c->must_write;
-        c->is_blocked = c->must_write = false;
+        c->must_write = false;
+        set_blocked(c, false);
         conn_kick(c);
         /* What waited without a byte of ours to send, flush will not see. */
-        if (conn_unsent_bytes(c) == 0) {
-            c->write_deadline_ms = INT64_MAX;
+        if (conn_unsent_bytes(c) == 0)
             watch(c);
-        }
     }
     if (reads && c->is_reading)
         read_some(c);
@@ -451,7 +464,7 @@ static void linger(struct conn *c)
 {
     enum tls_step said = c->tls ? tls_end(c) : TLS_DONE;
 
-    if (said == TLS_MORE) {
+    if (said == TLS_WANT_WRITE) {
         block(c);
         return;
     }
@@ -519,15 +532,14 @@ static void flush(struct conn *c)
         c->out_at += (size_t)n;
         drop_sent(c);
         conn_count(c);
+        c->write_deadline_ms = INT64_MAX; /* it counts anew */
     }
-    c->is_blocked = conn_unsent_bytes(c) > 0 || c->must_write;
-    if (c->is_blocked && (n > 0 || c->write_deadline_ms == INT64_MAX))
-        c->write_deadline_ms = after_ms(c, c->net->opts.write_timeout_ms);
-    else if (!c->is_blocked)
-        c->write_deadline_ms = INT64_MAX;
+    if (conn_unsent_bytes(c) > 0 || c->must_write) {
+        block(c);
+        return;
+    }
+    set_blocked(c, false);
     watch(c);
-    if (c->is_blocked && c->state != CONN_CLOSED)
-        conn_arm(c);
 }
 
 void conn_flush(struct conn *c)

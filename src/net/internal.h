@@ -6,7 +6,8 @@
  *     listen.c   addresses, listening sockets, taking connections
  *     crowd.c    how many connections each address has
  *     conn.c     one connection as bytes: read, gather, write, wait, close
- *     tls.c      the same bytes through TLS, in either direction
+ *     tls.c      the same bytes through TLS, in either direction; tls_dial.c
+ *                for whom we trust, tls_hello.c for what may be announced
  *     cert.c     the certificates that TLS serves with
  *     serve.c    one connection as HTTP: requests out of bytes, replies back
  *     ws_conn.c  one connection as WebSocket: messages out of bytes, and back
@@ -37,12 +38,25 @@ enum {
     SLOT_BITS = 24,
     MASK_POOL_BYTES = 1024, /* randomness for the masks of our frames */
 
+    /* What one peer may make TLS do. A hello of a browser has 2 KB, and of a
+     * server's certificates 64 KB are many. */
+    TLS_SHAKES_MAX = 1024,           /* of clients, at the same time */
+    TLS_HELLO_BYTES = 16 * 1024,     /* that one may announce */
+    TLS_SHAKE_RAW_BYTES = 64 * 1024, /* of a client, before it is done */
+    TLS_CHAIN_BYTES = 64 * 1024,     /* of certificates of whom we dial */
+    TLS_DIAL_RAW_BYTES = 128 * 1024, /* of whom we dial, before it is done */
+    TLS_RECORDS_PER_TURN = 256,      /* then others come */
+    TLS_BARE_RECORDS = 64,           /* a minute, that carry nothing */
+    TLS_BARE_MS = 60 * 1000,         /* the minute */
+    TLS_CAS_MAX = 16,                /* files of authorities, kept read */
+
     /* What OpenSSL holds for a connection besides the 14 KB that each one
-     * costs (tls_memory_test.c measures all three). A handshake: a record, and
-     * the hello, for which it makes room as soon as its length is known: up to
-     * 128 KB, and a third. Later: a record that is not here whole, or not out
-     * whole. */
-    TLS_SHAKE_BYTES = 224 * 1024,
+     * costs (tls_memory_test.c measures all of it). A handshake of a client
+     * has a bound of its own, TLS_SHAKES_MAX, and is not counted otherwise;
+     * one of ours is, with as much as whom we dial can make it hold. Later: a
+     * record that is not here whole, or not out whole. */
+    TLS_SHAKE_BYTES = 80 * 1024,
+    TLS_DIAL_BYTES = 128 * 1024,
     TLS_RECORD_BYTES = 17 * 1024,
 };
 
@@ -74,7 +88,7 @@ enum conn_state {
     CONN_WS,     /* a third of ws_timeout: ping; then the rest of it */
     CONN_WS_BYE, /* ws_close_timeout */
     CONN_DIAL,   /* the time-out of the dial */
-    CONN_DRAIN,  /* the same */
+    CONN_DRAIN,  /* no deadline but that of writing */
     CONN_LINGER, /* LINGER_MS */
     CONN_CLOSED, /* libuv will give it back; nobody touches it */
 };
@@ -120,6 +134,24 @@ struct ws_side {
     uint16_t n_pauses;
 };
 
+/* How far a client's handshake was followed; see tls_hello.c. */
+struct tls_hello {
+    uint8_t n_record_head, n_message_head; /* bytes that came of it */
+    uint8_t type;                          /* of the record */
+    uint16_t record_left;
+    uint32_t message_left;
+};
+
+/* What TLS took from the socket. */
+struct tls_taken {
+    uint64_t turn;       /* that turn_bytes is of */
+    uint32_t turn_bytes; /* at most READ_BYTES */
+    uint32_t shake_bytes;
+    uint32_t n_bare; /* records without payload, since bare_since_ms */
+    int64_t bare_since_ms;
+    struct tls_hello hello;
+};
+
 struct conn {
     uv_poll_t poll;
     struct net *net;
@@ -144,7 +176,9 @@ struct conn {
     size_t discarded_bytes;
     struct ssl_st *tls; /* NULL: plain, or nothing came yet */
     size_t tls_held_bytes;
-    uint64_t left_turn; /* the last one in which what was left was read */
+    struct tls_taken taken;
+    struct list_node shake; /* in net's list while a client's is under way */
+    uint64_t left_turn;     /* the last one in which what was left was read */
     uint32_t slot;
     int fd;        /* -1: dialled, and not connected yet */
     int watched;   /* what poll was asked to tell */
@@ -190,10 +224,14 @@ struct net {
     size_t n_listeners; /* until libuv has given them back */
     char url[80], tls_url[80];
 
-    struct tls_cert *certs; /* cert.c */
-    size_t n_certs;
+    struct net_certs *certs;       /* NULL: none */
     int64_t ticket_keys_at_ms;     /* when they were made */
     struct ssl_ctx_st *dial_ctx;   /* NULL until somebody dials */
+    struct list cas;               /* tls_dial.c; the latest used last */
+    size_t n_cas;                  /* at most TLS_CAS_MAX */
+    struct list shakes;            /* handshakes of clients, the oldest first */
+    size_t n_shakes;               /* at most max_shakes */
+    size_t max_shakes;             /* TLS_SHAKES_MAX; tests have fewer */
     struct bio_method_st *tls_bio; /* the socket, as OpenSSL sees one */
     struct why tls_why;            /* see tls_why */
 
@@ -264,7 +302,7 @@ void cert_free_all(struct net *n);
 
 /* tls.c */
 
-enum tls_step { TLS_DONE, TLS_MORE, TLS_FAILED };
+enum tls_step { TLS_DONE, TLS_WANT_READ, TLS_WANT_WRITE, TLS_FAILED };
 
 /* c is a client on a port that speaks TLS: wait for its handshake. */
 void tls_accept(struct conn *c);
@@ -281,7 +319,7 @@ MUST_USE enum err tls_connect(struct conn *c, const char *host,
 /* Why the last handshake failed; for the call of gone that follows it. */
 const char *tls_why(const struct net *n);
 
-/* The handshake goes on; with TLS_MORE is_blocked says which way it waits. */
+/* The handshake goes on. */
 enum tls_step tls_shake(struct conn *c);
 
 /* It has not come to an end in time. */
@@ -293,12 +331,22 @@ void tls_shake_timeout(struct conn *c);
 ssize_t tls_recv(struct conn *c, char *p, size_t n);
 ssize_t tls_send(struct conn *c, const char *p, size_t n);
 
-/* Say that nothing more comes. TLS_MORE: try again when there is room. */
+/* Say that nothing more comes. TLS_WANT_WRITE: try again when there is room. */
 enum tls_step tls_end(struct conn *c);
 
 /* From here on c is plain. */
 void tls_free(struct conn *c);
 void tls_fini(struct net *n);
+
+/* tls_hello.c */
+
+/* Bytes of a client's handshake, as they come. False: a message of it is to be
+ * longer than TLS_HELLO_BYTES. */
+MUST_USE bool tls_hello_is_short(struct tls_hello *h, const char *bytes,
+                                 size_t n);
+
+/* tls_dial.c */
+void tls_forget_authorities(struct net *n);
 
 /* listen.c */
 void listen_close_all(struct net *n);
@@ -412,6 +460,7 @@ void serve_turn_away(struct conn *c);
 
 /* The same, whole, for somebody who has no connection here. */
 void serve_write_turned_away(struct net *n, enum net_room why, struct buf *out);
+
 /* ws_conn.c */
 extern const struct speech ws_speech;
 

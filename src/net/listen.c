@@ -391,7 +391,7 @@ enum err net_listen(struct net *n, struct str address, bool is_tls,
     enum err e;
     int fd;
 
-    assert(!n->is_stopping && (!is_tls || n->n_certs));
+    assert(!n->is_stopping && (!is_tls || n->certs));
     if (addr_parse(address, &a) != OK)
         return why_err(why, ERR_USAGE,
                        "'%.*s' is not an address to listen on: write "

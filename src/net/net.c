@@ -66,6 +66,9 @@ struct net *net_new(struct loop *loop, struct log *log,
     n->getaddrinfo = uv_getaddrinfo;
     n->masks_at = MASK_POOL_BYTES;
     list_init(&n->listeners);
+    list_init(&n->shakes);
+    list_init(&n->cas);
+    n->max_shakes = TLS_SHAKES_MAX;
     map_init(&n->crowds, NO_SLOT, opts->seed);
     net_set_opts(n, opts);
     return n;
@@ -227,14 +230,16 @@ struct net_stats net_stats(const struct net *n)
 
 bool net_check(const struct net *n)
 {
-    size_t held = 0, unsent = 0, crowded = 0;
+    size_t held = 0, unsent = 0, crowded = 0, shaking = 0;
 
     for (uint32_t i = 0; i < n->n_slots; i++)
         if (n->slots[i].c) {
             held += conn_held_bytes(n->slots[i].c);
             unsent += conn_unsent_bytes(n->slots[i].c);
             crowded += n->slots[i].c->crowd != NULL;
+            shaking += list_has(&n->slots[i].c->shake);
         }
     return held == n->held_bytes && unsent == n->unsent_bytes &&
+           shaking == n->n_shakes && shaking <= n->max_shakes &&
            crowd_check(n, crowded);
 }

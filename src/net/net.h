@@ -114,6 +114,15 @@ struct net_cert {
 MUST_USE enum err net_set_certs(struct net *n, const struct net_cert *certs,
                                 size_t n_certs, struct why *why);
 
+/* The same in two steps, of which the second cannot fail: read and check, then
+ * use (takes them), or forget about it. */
+struct net_certs;
+MUST_USE enum err net_certs_new(struct net *n, const struct net_cert *certs,
+                                size_t n_certs, struct net_certs **out,
+                                struct why *why);
+void net_certs_use(struct net *n, struct net_certs *certs);
+void net_certs_free(struct net_certs *certs);
+
 /* Whether net_set_certs would take it at now_ms, and when it ends, in seconds
  * since 1970. */
 MUST_USE enum err net_check_cert(const struct net_cert *cert, int64_t now_ms,
@@ -282,6 +291,8 @@ struct net_stats {
     int64_t bytes_in_total, bytes_out_total;
     int64_t tls_handshakes_total; /* that were finished */
     int64_t tls_failed_total;     /* that were not */
+    int64_t tls_cut_total;        /* of those, cut because others came: the
+                                   * oldest of too many */
     int64_t tls_cert_ends_s;      /* when the first of the certificates does,
                                    * since 1970; zero: there is none */
     int64_t unsent_bytes;         /* waiting to be written, all connections */

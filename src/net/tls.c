@@ -10,21 +10,26 @@
  * the calls, and means that OpenSSL may hold bytes of which the socket tells
  * nobody: has_left says so, and conn.c comes back for them.
  *
+ * One peer must not keep the loop from others. What a connection takes from
+ * its socket in a turn has a limit, whether it brings payload or not: OpenSSL
+ * goes on inside one call as long as the socket has something. Beyond it the
+ * socket seems to be empty; it is not, so the next turn is told of the rest.
+ * New keys again and again cost much and mean nothing: who sends more than a
+ * few records a minute that carry no payload is cut.
+ *
  * Until a client has sent its first byte it costs nothing but its struct conn.
- * From then on and until its handshake is over it is counted with all that it
- * could make OpenSSL hold; where that is too much for http.maxBufferedBytes,
- * it is cut.
+ * From then on and until its handshake is over it is one of at most
+ * TLS_SHAKES_MAX, and what it can make OpenSSL hold meanwhile is small, because
+ * the lengths that it announces are watched. One more, and the oldest is cut:
+ * a handshake takes milliseconds, so the oldest of a thousand is one that does
+ * not go on. Newcomers get in that way, and nobody else notices.
  *
  * Turned down: TLS through a pair of memory BIOs, which would gather several
  * records into one send and copies every byte once more to do so. */
-#include "net/internal.h"
+#include "net/tls_internal.h"
 
-#include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <sys/socket.h>
 
 #include "base/fault.h"
@@ -49,23 +54,56 @@ static int bio_write(BIO *b, const char *p, int n)
     return (int)sent;
 }
 
+/* How much may still be taken in this turn. */
+static size_t turn_left(struct conn *c)
+{
+    uint64_t turn = loop_turn_number(c->net->loop);
+
+    if (c->taken.turn != turn) {
+        c->taken.turn = turn;
+        c->taken.turn_bytes = 0;
+    }
+    return READ_BYTES - c->taken.turn_bytes;
+}
+
+/* Whether a handshake keeps within its limits. In TLS 1.2 nothing long can be
+ * announced once the version is known, and what comes then is encrypted. */
+static bool shakes_well(struct conn *c, const char *p, size_t n)
+{
+    c->taken.shake_bytes += (uint32_t)n;
+    if (!SSL_is_server(c->tls))
+        return c->taken.shake_bytes <= TLS_DIAL_RAW_BYTES;
+    return c->taken.shake_bytes <= TLS_SHAKE_RAW_BYTES &&
+           (SSL_version(c->tls) == TLS1_2_VERSION ||
+            tls_hello_is_short(&c->taken.hello, p, n));
+}
+
+static void note_taken(struct conn *c, const char *p, size_t n)
+{
+    c->net->stats.bytes_in_total += (int64_t)n;
+    c->taken.turn_bytes += (uint32_t)n;
+    if (!c->tls_first)
+        c->tls_first = (uint8_t)p[0];
+    if (c->state == CONN_TLS && !shakes_well(c, p, n))
+        c->is_tls_broken = true;
+}
+
 static int bio_read(BIO *b, char *p, int n)
 {
     struct conn *c = BIO_get_data(b);
-    ssize_t got = recv(c->fd, p, (size_t)n, MSG_DONTWAIT);
+    size_t most = turn_left(c);
+    ssize_t got = -1;
 
-    if (FAULT("tls.recv")) {
-        got = -1;
-        errno = ECONNRESET;
-    }
     BIO_clear_retry_flags(b);
+    errno = c->is_tls_broken || FAULT("tls.recv") ? ECONNRESET : EAGAIN;
+    if (errno == EAGAIN && most > 0)
+        got = recv(c->fd, p, (size_t)n < most ? (size_t)n : most, MSG_DONTWAIT);
+    if (got > 0)
+        note_taken(c, p, (size_t)got);
+    if (c->is_tls_broken)
+        return -1;
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         BIO_set_retry_read(b);
-    if (got > 0) {
-        c->net->stats.bytes_in_total += got;
-        if (!c->tls_first)
-            c->tls_first = (uint8_t)p[0];
-    }
     return (int)got;
 }
 
@@ -93,8 +131,47 @@ static BIO_METHOD *bio_method(struct net *n)
     return m;
 }
 
-/* Put TLS upon c. */
-static bool begin(struct conn *c, SSL_CTX *ctx)
+/* Called for every record and message, either way: what came is counted until
+ * read_record finds payload in it. Nothing can be refused here; the next bytes
+ * will be. */
+static void on_message(int is_ours, int version, int type, const void *p,
+                       size_t n, SSL *ssl, void *conn)
+{
+    struct conn *c = conn;
+    struct tls_taken *taken = &c->taken;
+    int64_t now_ms = loop_mono_ms(c->net->loop);
+
+    (void)version;
+    (void)p;
+    (void)n;
+    (void)ssl;
+    if (is_ours || type != SSL3_RT_HEADER || c->state == CONN_TLS)
+        return;
+    if (now_ms - taken->bare_since_ms >= TLS_BARE_MS) {
+        taken->bare_since_ms = now_ms;
+        taken->n_bare = 0;
+    }
+    if (taken->n_bare > TLS_BARE_RECORDS && !c->is_tls_broken) {
+        c->is_tls_broken = true;
+        log_debug(c->net->log, "net.tls_cut", LOG_C("peer", c->peer),
+                  LOG_C("because", "many records that carry nothing"));
+    }
+    taken->n_bare++;
+}
+
+void tls_set_up(SSL_CTX *ctx)
+{
+    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS |
+                              SSL_MODE_ENABLE_PARTIAL_WRITE |
+                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
+    SSL_CTX_set_read_ahead(ctx, 1);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+}
+
+bool tls_begin(struct conn *c, SSL_CTX *ctx)
 {
     BIO_METHOD *m = bio_method(c->net);
     SSL *ssl = !m || FAULT("tls.new") ? NULL : SSL_new(ctx);
@@ -108,6 +185,8 @@ static bool begin(struct conn *c, SSL_CTX *ctx)
     BIO_set_data(b, c);
     BIO_set_init(b, 1);
     SSL_set_bio(ssl, b, b);
+    SSL_set_msg_callback(ssl, on_message);
+    SSL_set_msg_callback_arg(ssl, c);
     c->tls = ssl;
     return true;
 }
@@ -120,14 +199,17 @@ static void count_held(struct conn *c)
     conn_count(c);
 }
 
-static void count_shaking(struct conn *c)
+static void leave_shakes(struct conn *c)
 {
-    c->tls_held_bytes = TLS_SHAKE_BYTES;
-    conn_count(c);
+    if (!list_has(&c->shake))
+        return;
+    list_remove(&c->shake);
+    c->net->n_shakes--;
 }
 
 void tls_free(struct conn *c)
 {
+    leave_shakes(c);
     SSL_free(c->tls);
     c->tls = NULL;
     c->tls_held_bytes = 0;
@@ -136,7 +218,7 @@ void tls_free(struct conn *c)
 
 void tls_fini(struct net *n)
 {
-    SSL_CTX_free(n->dial_ctx);
+    tls_forget_authorities(n);
     BIO_meth_free(n->tls_bio);
 }
 
@@ -152,70 +234,31 @@ void tls_accept(struct conn *c)
     conn_move(c, CONN_TLS, c->net->opts.header_timeout_ms);
 }
 
+static void cut_oldest(struct net *n)
+{
+    struct conn *c = LIST_OF(list_first(&n->shakes), struct conn, shake);
+
+    n->stats.tls_failed_total++;
+    n->stats.tls_cut_total++;
+    log_debug(n->log, "net.tls_cut", LOG_C("peer", c->peer),
+              LOG_C("because", "it is the oldest of too many handshakes"));
+    conn_cut(c);
+}
+
 /* The first byte of a client has come. */
 static bool begin_serving(struct conn *c)
 {
     struct net *n = c->net;
 
-    if (n->held_bytes > n->opts.max_buffered_bytes) {
-        n->stats.overloaded_total++;
-        why_err(&n->tls_why, ERR_OVERLOADED,
-                "the buffers hold more than http.maxBufferedBytes");
-        return false;
-    }
-    if (!begin(c, cert_ctx(n))) {
+    if (!tls_begin(c, cert_ctx(n))) {
         why_err(&n->tls_why, ERR_NOMEM, "out of memory");
         return false;
     }
     SSL_set_accept_state(c->tls);
-    count_shaking(c);
+    list_append(&n->shakes, &c->shake);
+    if (++n->n_shakes > n->max_shakes)
+        cut_oldest(n);
     return true;
-}
-
-/* Certificates of others, in words. %s is the host. */
-static const struct {
-    long code;
-    const char *words;
-} verdicts[] = {
-    {X509_V_ERR_CERT_HAS_EXPIRED, "the certificate of %s has expired"},
-    {X509_V_ERR_CERT_NOT_YET_VALID, "the certificate of %s is not valid yet"},
-    {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
-     "the certificate of %s is signed by itself alone and not one of those "
-     "that are trusted"},
-    {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
-     "the certificate of %s is from an authority that is not trusted"},
-    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
-     "the certificate of %s is from an authority that is not trusted"},
-    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
-     "the certificate of %s is from an authority that is not trusted"},
-    {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE,
-     "the certificate of %s is from an authority that is not trusted"},
-    {X509_V_ERR_HOSTNAME_MISMATCH,
-     "the certificate that came is not made out to %s"},
-    {X509_V_ERR_IP_ADDRESS_MISMATCH,
-     "the certificate that came is not made out to %s"},
-};
-
-static void say_verdict(struct why *why, SSL *ssl, long code)
-{
-    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
-    const char *host = X509_VERIFY_PARAM_get0_host(param, 0);
-    char *ip = host ? NULL : X509_VERIFY_PARAM_get1_ip_asc(param);
-    const char *whom = host ? host : ip ? ip : "the server";
-    size_t i = 0;
-
-    while (i < sizeof(verdicts) / sizeof(*verdicts) && verdicts[i].code != code)
-        i++;
-    if (i < sizeof(verdicts) / sizeof(*verdicts)) {
-        const char *words = verdicts[i].words, *mark = strstr(words, "%s");
-
-        why_err(why, ERR_UNREACHABLE, "%.*s%s%s", (int)(mark - words), words,
-                whom, mark + 2);
-    } else {
-        why_err(why, ERR_UNREACHABLE, "the certificate of %s is refused: %s",
-                whom, X509_verify_cert_error_string(code));
-    }
-    OPENSSL_free(ip);
 }
 
 static void say_failed(struct conn *c, int error)
@@ -225,7 +268,10 @@ static void say_failed(struct conn *c, int error)
     const char *reason = ERR_reason_error_string(ERR_peek_error());
 
     if (!SSL_is_server(c->tls) && verdict != X509_V_OK)
-        say_verdict(why, c->tls, verdict);
+        tls_say_verdict(why, c->tls, verdict);
+    else if (c->is_tls_broken)
+        why_err(why, ERR_UNREACHABLE,
+                "the other side says more than a TLS handshake takes");
     else if (error == SSL_ERROR_SYSCALL || !reason)
         why_err(why, ERR_UNREACHABLE,
                 "the other side hung up during the TLS handshake");
@@ -256,7 +302,7 @@ static enum tls_step shake_failed(struct conn *c)
 static enum tls_step shaken(struct conn *c)
 {
     c->net->stats.tls_handshakes_total++;
-    c->is_blocked = false;
+    leave_shakes(c);
     c->has_left = SSL_has_pending(c->tls);
     count_held(c);
     return TLS_DONE;
@@ -275,9 +321,10 @@ enum tls_step tls_shake(struct conn *c)
         error = SSL_ERROR_SSL;
     if (error == SSL_ERROR_NONE)
         return shaken(c);
-    c->is_blocked = error == SSL_ERROR_WANT_WRITE;
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
-        return TLS_MORE;
+    if (error == SSL_ERROR_WANT_READ)
+        return TLS_WANT_READ;
+    if (error == SSL_ERROR_WANT_WRITE)
+        return TLS_WANT_WRITE;
     say_failed(c, error);
     return shake_failed(c);
 }
@@ -319,9 +366,11 @@ static ssize_t read_record(struct conn *c, char *p, size_t n)
     }
     ERR_clear_error();
     ok = SSL_read_ex(c->tls, p, n, &got);
-    if (ok)
+    if (ok && !c->is_tls_broken) {
+        c->taken.n_bare -= c->taken.n_bare > 0;
         return (ssize_t)got;
-    error = SSL_get_error(c->tls, ok);
+    }
+    error = ok ? SSL_ERROR_SSL : SSL_get_error(c->tls, ok);
     if (error == SSL_ERROR_ZERO_RETURN)
         return 0;
     return failed(c, error);
@@ -332,12 +381,14 @@ ssize_t tls_recv(struct conn *c, char *p, size_t n)
     ssize_t got = read_record(c, p, n), more = got;
     size_t sum = got > 0 ? (size_t)got : 0;
 
-    while (more > 0 && sum < n && SSL_has_pending(c->tls)) {
+    for (int i = 1; more > 0 && sum < n && i < TLS_RECORDS_PER_TURN &&
+                    SSL_has_pending(c->tls);
+         i++) {
         more = read_record(c, p + sum, n - sum);
         sum += more > 0 ? (size_t)more : 0;
     }
-    /* Full, or at an end that is to be told by itself; when TLS waits for the
-     * rest of a record, the socket tells. */
+    /* Full, enough for this turn, or at an end that is to be told by itself;
+     * when TLS waits for the rest of a record, the socket tells. */
     c->has_left = got > 0 && (more == 0 || c->is_tls_broken ||
                               (more > 0 && SSL_has_pending(c->tls)));
     ERR_clear_error();
@@ -379,101 +430,5 @@ enum tls_step tls_end(struct conn *c)
         return TLS_DONE;
     r = SSL_get_error(c->tls, r);
     ERR_clear_error();
-    return r == SSL_ERROR_WANT_WRITE ? TLS_MORE : TLS_FAILED;
-}
-
-/* The client's side. */
-
-static enum err no_memory(struct why *why)
-{
-    ERR_clear_error();
-    return why_err(why, ERR_NOMEM, "out of memory");
-}
-
-static SSL_CTX *new_dial_ctx(void)
-{
-    SSL_CTX *ctx =
-        FAULT("tls.context") ? NULL : SSL_CTX_new(TLS_client_method());
-
-    if (!ctx)
-        return NULL;
-    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-    SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS |
-                              SSL_MODE_ENABLE_PARTIAL_WRITE |
-                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(ctx, 1);
-    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-    return ctx;
-}
-
-/* The system's authorities are looked up as they are needed; a file of one's
- * own is read for each who dials, so that a new one counts at once. */
-static enum err dial_ctx(struct net *n, const char *ca_file, SSL_CTX **out,
-                         struct why *why)
-{
-    SSL_CTX *ctx = ca_file ? NULL : n->dial_ctx;
-
-    if (!ctx)
-        ctx = new_dial_ctx();
-    else
-        SSL_CTX_up_ref(ctx);
-    *out = ctx;
-    if (!ctx)
-        return no_memory(why);
-    if (ca_file && SSL_CTX_load_verify_file(ctx, ca_file) != 1) {
-        SSL_CTX_free(ctx);
-        ERR_clear_error();
-        return why_err(why, ERR_IO,
-                       "cannot read certificates of authorities from %s: it "
-                       "must be a file in PEM",
-                       ca_file);
-    }
-    if (ca_file || n->dial_ctx)
-        return OK;
-    SSL_CTX_set_default_verify_paths(ctx);
-    SSL_CTX_up_ref(ctx);
-    n->dial_ctx = ctx;
-    return OK;
-}
-
-/* Only who is called host may answer. */
-static bool expect(struct conn *c, const char *host)
-{
-    X509_VERIFY_PARAM *param = SSL_get0_param(c->tls);
-    char binary[sizeof(struct in6_addr)];
-
-    X509_VERIFY_PARAM_set_time(param, loop_wall_ms(c->net->loop) / 1000);
-    if (inet_pton(AF_INET, host, binary) == 1 ||
-        inet_pton(AF_INET6, host, binary) == 1)
-        return X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1;
-    SSL_set_hostflags(c->tls, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(c->tls, host) == 1 &&
-           SSL_set_tlsext_host_name(c->tls, host) == 1;
-}
-
-enum err tls_connect(struct conn *c, const char *host, const char *ca_file,
-                     int64_t timeout_ms, struct why *why)
-{
-    SSL_CTX *ctx;
-    enum err e = dial_ctx(c->net, ca_file, &ctx, why);
-    bool is_begun;
-
-    assert(!c->tls && *host);
-    if (e)
-        return e;
-    is_begun = begin(c, ctx);
-    SSL_CTX_free(ctx);
-    if (!is_begun || !expect(c, host)) {
-        tls_free(c);
-        return no_memory(why);
-    }
-    SSL_set_connect_state(c->tls);
-    conn_move(c, CONN_TLS, timeout_ms);
-    if (c->state == CONN_CLOSED)
-        return OK; /* gone has said so */
-    count_shaking(c);
-    conn_kick(c);
-    return OK;
+    return r == SSL_ERROR_WANT_WRITE ? TLS_WANT_WRITE : TLS_FAILED;
 }

@@ -126,6 +126,37 @@ TEST(the_name_is_sent_so_that_the_right_certificate_comes)
     tls_stage_fini(&s, &f);
 }
 
+/* DNS has a dot at the end of a name that is whole; TLS has none. */
+TEST(a_dot_at_the_end_of_a_name_is_not_part_of_it)
+{
+    struct tls_folder f;
+    struct stage s;
+    struct why why;
+
+    tls_stage_init(&s, &f, test_opts());
+    folder_put(&f, 1, &s, (struct cert_wish){.san = "DNS:b.example"});
+    CHECK(net_set_certs(s.net, f.files, 2, &why) == OK);
+    check_served(&s, "localhost.", f.cert[0]);
+    check_served(&s, "b.example.", f.cert[1]);
+    check_refused(&s, "c.example.", f.cert[0], "not made out to c.example");
+    tls_stage_fini(&s, &f);
+}
+
+TEST(a_name_that_is_only_the_subject_does_not_count)
+{
+    struct tls_folder f;
+    struct stage s;
+    struct why why;
+
+    tls_stage_init(&s, &f, test_opts());
+    folder_put(
+        &f, 0, &s,
+        (struct cert_wish){.san = "email:a@b.example", .cn = "localhost"});
+    CHECK(net_set_certs(s.net, f.files, 1, &why) == OK);
+    check_refused(&s, "localhost", f.cert[0], "not made out to localhost");
+    tls_stage_fini(&s, &f);
+}
+
 TEST(a_server_that_is_not_who_it_says_is_not_spoken_to)
 {
     struct tls_folder f;
@@ -193,6 +224,84 @@ TEST(a_file_of_authorities_that_is_none_is_said_at_once)
     CHECK(strstr(why.text, "/nowhere/ca.pem") && seen.n_gone == 1);
     CHECK(!dial_tls(&s, "localhost", f.key[0], &why));
     CHECK(strstr(why.text, "PEM"));
+    tls_stage_fini(&s, &f);
+}
+
+/* Were it read, this step would fail. */
+static bool is_read_to_dial(struct stage *s, const char *ca_file)
+{
+    struct why why;
+    struct conn *c;
+    bool was_read;
+
+    fault_arm_at("cert.read", 1);
+    c = dial_tls(s, "localhost", ca_file, &why);
+    was_read = fault_fired();
+    fault_arm(0);
+    CHECK(!c == was_read);
+    if (c)
+        conn_cut(c);
+    turn(s, 3);
+    return was_read;
+}
+
+TEST(a_file_of_authorities_is_read_again_when_it_has_changed)
+{
+    struct tls_folder f;
+    struct stage s;
+    struct why why;
+
+    tls_stage_init(&s, &f, test_opts());
+    CHECK(is_read_to_dial(&s, f.cert[0]));
+    check_served(&s, "localhost", f.cert[0]);
+    CHECK(!is_read_to_dial(&s, f.cert[0]));
+    folder_put(&f, 1, &s, (struct cert_wish){.san = NULL});
+    CHECK(net_set_certs(s.net, &f.files[1], 1, &why) == OK);
+    check_refused(&s, "localhost", f.cert[0], "is signed by itself alone");
+    CHECK(rename(f.cert[1], f.cert[0]) == 0);
+    CHECK(is_read_to_dial(&s, f.cert[0]));
+    check_served(&s, "localhost", f.cert[0]);
+    CHECK(unlink(f.cert[0]) == 0);
+    CHECK(!dial_tls(&s, "localhost", f.cert[0], &why));
+    CHECK(strstr(why.text, "No such file"));
+    tls_stage_fini(&s, &f);
+}
+
+TEST(only_so_many_files_of_authorities_are_remembered)
+{
+    struct tls_folder f;
+    struct stage s;
+    char path[128];
+
+    tls_stage_init(&s, &f, test_opts());
+    for (int i = 0; i <= TLS_CAS_MAX; i++) {
+        snprintf(path, sizeof(path), "%s/ca%d", f.path, i);
+        CHECK(symlink(f.cert[0], path) == 0);
+        check_served(&s, "localhost", path);
+        if (i == TLS_CAS_MAX - 1) {
+            snprintf(path, sizeof(path), "%s/ca0", f.path);
+            CHECK(!is_read_to_dial(&s, path)); /* and used last from here on */
+        }
+    }
+    snprintf(path, sizeof(path), "%s/ca0", f.path);
+    CHECK(!is_read_to_dial(&s, path));
+    snprintf(path, sizeof(path), "%s/ca1", f.path);
+    CHECK(is_read_to_dial(&s, path));
+    tls_stage_fini(&s, &f);
+}
+
+TEST(a_pipe_of_authorities_is_not_waited_on)
+{
+    struct tls_folder f;
+    struct stage s;
+    struct why why;
+    char path[128];
+
+    tls_stage_init(&s, &f, test_opts());
+    snprintf(path, sizeof(path), "%s/pipe", f.path);
+    CHECK(mkfifo(path, 0600) == 0);
+    CHECK(!dial_tls(&s, "localhost", path, &why));
+    CHECK(strstr(why.text, path));
     tls_stage_fini(&s, &f);
 }
 

@@ -125,7 +125,7 @@ TEST(a_handshake_has_a_deadline)
     CHECK(net_stats(s.net).buffered_bytes == 0); /* nothing came yet */
     say_n(fd, "\x16\x03\x01\x02", 4);
     turn(&s, 3);
-    CHECK(net_stats(s.net).buffered_bytes == TLS_SHAKE_BYTES);
+    CHECK(net_stats(s.net).buffered_bytes == 0 && s.net->n_shakes == 1);
     later(&s, s.opts.header_timeout_ms - 1);
     hear(fd, &h);
     CHECK(!h.is_eof && !h.is_reset && is_at_rest(&s));
@@ -506,32 +506,6 @@ TEST(those_turned_away_are_few_and_not_for_long)
     UNTIL(&s, net_stats(s.net).connections == 0);
     for (int i = 0; i < AWAY_MAX + 8; i++)
         close(fds[i]);
-    tls_stage_fini(&s, &f);
-}
-
-TEST(handshakes_count_and_are_cut_when_there_is_no_room)
-{
-    struct tls_folder f;
-    struct net_opts opts = test_opts();
-    struct stage s;
-    struct guest half[4];
-    struct heard h = {.n = 0};
-
-    opts.max_buffered_bytes = 3 * TLS_SHAKE_BYTES - 1;
-    tls_stage_init(&s, &f, opts);
-    for (int i = 0; i < 4; i++) {
-        half[i] = guest_new(&s, 0);
-        say_n(half[i].fd, "\x16\x03", 2);
-        turn(&s, 3);
-    }
-    CHECK(net_stats(s.net).overloaded_total == 1);
-    CHECK(net_stats(s.net).buffered_bytes == 3 * TLS_SHAKE_BYTES);
-    hear(half[3].fd, &h);
-    CHECK(h.n == 0 && (h.is_eof || h.is_reset));
-    for (int i = 0; i < 4; i++)
-        guest_free(&half[i]);
-    UNTIL(&s, net_stats(s.net).buffered_bytes == 0);
-    check_tls_alive(&s);
     tls_stage_fini(&s, &f);
 }
 

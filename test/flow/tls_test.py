@@ -1,8 +1,10 @@
 """TLS as clients of all kinds meet it: openssl, curl, Python and our own
 commands; and certificates as their owner changes them."""
+import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -237,6 +239,32 @@ class Wrong(Tls):
                     self.assertEqual(sock.recv(1), b"")
             self.assertEqual(metric(server, "signalbox_http_timeouts_total"),
                              3)
+
+    def test_a_thousand_handshakes_that_do_not_go_on(self):
+        """The oldest give way; nobody else notices."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < 1200:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (1200, hard))
+        config = {"http": {"maxBufferedBytes": 1 << 20,
+                           "maxConnectionsPerAddress": 0}}
+        with self.server(config=config) as server, \
+                contextlib.ExitStack() as stalled:
+            with tls_connect(server.tls_address) as half:
+                half.send(b"GET /healthz HTTP/1.1\r\n")
+                for _ in range(1030):
+                    sock = socket.create_connection(server.tls_address,
+                                                    DEADLINE_S)
+                    stalled.enter_context(sock)
+                    sock.sendall(b"\x16")
+                eventually(lambda: metric(
+                    server, "signalbox_tls_handshakes_cut_total") == 6,
+                    "cutting the oldest")
+                half.send(b"Host: localhost\r\n\r\n")
+                self.assertEqual(half.response().status, 200)
+            self.assertEqual(self.get(server, ca=self.cert).status, 200)
+            self.assertEqual(server.get("/healthz").status, 200)
+            self.assertEqual(metric(server, "signalbox_http_overloaded_total"),
+                             0)
 
     def test_nonsense(self):
         with self.server() as server:

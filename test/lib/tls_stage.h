@@ -38,6 +38,7 @@ static inline void folder_fini(struct tls_folder *f)
 
 struct cert_wish {
     const char *san;          /* "DNS:a.example,IP:127.0.0.1" */
+    const char *cn;           /* NULL: the same */
     int64_t begins_s, ends_s; /* from the stage's time */
     const char *passphrase;
     bool has_other_key;
@@ -68,7 +69,8 @@ static inline X509 *x509_new(EVP_PKEY *key, const struct cert_wish *w,
     ASN1_TIME_set(X509_getm_notBefore(x), now_s + w->begins_s);
     ASN1_TIME_set(X509_getm_notAfter(x), now_s + w->ends_s);
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                               (const unsigned char *)w->san, -1, -1, 0);
+                               (const unsigned char *)(w->cn ? w->cn : w->san),
+                               -1, -1, 0);
     X509_set_issuer_name(x, name);
     X509_set_pubkey(x, key);
     X509V3_set_ctx(&ctx, x, x, NULL, NULL, 0);
