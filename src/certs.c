@@ -5,7 +5,10 @@
 #include "certs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+
+#include "base/fault.h"
 
 enum { LOOK_MS = 10 * 1000, DAY_S = 24 * 3600 };
 
@@ -62,15 +65,12 @@ static struct certs_seen look_at(const char *path)
 }
 
 /* Look at all files; whether one is another than before. */
-static bool have_changed(struct certs *c, const struct net_cert *files,
-                         size_t n)
+static bool have_changed(struct certs_files *f)
 {
     bool is_news = false;
 
-    for (size_t i = 0; i < 2 * n; i++) {
-        const char *path =
-            i % 2 ? files[i / 2].key_file : files[i / 2].cert_file;
-        struct certs_seen now = look_at(path), *was = &c->seen[i];
+    for (size_t i = 0; i < 2 * f->n; i++) {
+        struct certs_seen now = look_at(f->paths[i]), *was = &f->seen[i];
 
         is_news = is_news || now.device != was->device ||
                   now.inode != was->inode || now.bytes != was->bytes ||
@@ -80,14 +80,47 @@ static bool have_changed(struct certs *c, const struct net_cert *files,
     return is_news;
 }
 
-static void use_again(struct certs *c, const struct net_cert *files, size_t n)
+static void files_clear(struct certs_files *f)
 {
-    struct why why = {""};
-    enum err e = net_set_certs(c->net, files, n, &why);
+    for (size_t i = 0; i < 2 * f->n; i++)
+        free(f->paths[i]);
+    f->n = 0;
+}
 
+/* The configuration may be gone before we are. */
+static enum err files_copy(struct certs_files *f, const struct net_cert *from,
+                           size_t n, struct why *why)
+{
+    bool is_whole = true;
+
+    f->n = n;
+    for (size_t i = 0; i < 2 * n; i++) {
+        const char *path = i % 2 ? from[i / 2].key_file : from[i / 2].cert_file;
+
+        f->paths[i] = FAULT("certs.files") ? NULL : strdup(path);
+        is_whole = is_whole && f->paths[i];
+    }
+    return is_whole ? OK : why_err(why, ERR_NOMEM, "out of memory");
+}
+
+static void files_list(const struct certs_files *f,
+                       struct net_cert out[CERTS_MAX])
+{
+    for (size_t i = 0; i < f->n; i++)
+        out[i] = (struct net_cert){f->paths[2 * i], f->paths[2 * i + 1]};
+}
+
+static void use_again(struct certs *c)
+{
+    struct net_cert files[CERTS_MAX];
+    struct why why = {""};
+    enum err e;
+
+    files_list(&c->files, files);
+    e = net_set_certs(c->net, files, c->files.n, &why);
     if (!e) {
         log_info(c->log, "tls.certificates_renewed",
-                 LOG_I("count", (int64_t)n));
+                 LOG_I("count", (int64_t)c->files.n));
         c->warned_at_ms = loop_wall_ms(c->loop);
     } else if (strcmp(why.text, c->problem.text) != 0) {
         log_error(c->log, "tls.certificates_not_renewed",
@@ -121,44 +154,74 @@ static void look_again_later(struct certs *c)
 static void on_look(struct timer *t)
 {
     struct certs *c = LIST_OF(t, struct certs, look_again);
-    struct net_cert files[CERTS_MAX];
-    size_t n = certs_of(c->config, files);
 
     /* What could not be used may be usable by now: valid from noon on. */
-    if (have_changed(c, files, n) || c->problem.text[0])
-        use_again(c, files, n);
+    if (have_changed(&c->files) || c->problem.text[0])
+        use_again(c);
     warn_again(c);
     look_again_later(c);
 }
 
-enum err certs_start(struct certs *c, const struct config *config,
-                     struct why *why)
+enum err certs_prepare(struct certs *c, const struct config *config,
+                       struct why *why)
 {
     struct net_cert files[CERTS_MAX];
     size_t n = certs_of(config, files);
     enum err e;
 
-    if (!n) {
-        certs_stop(c);
+    certs_forget(c);
+    if (!n)
         return OK;
+    e = files_copy(&c->next, files, n, why);
+    if (!e) {
+        /* Before they are read: what is written in between is news then. */
+        have_changed(&c->next);
+        e = net_certs_new(c->net, files, n, &c->prepared, why);
     }
-    /* Before they are read: what is written in between is news then. */
-    have_changed(c, files, n);
-    e = net_set_certs(c->net, files, n, why);
-    if (e) {
-        c->problem = *why; /* the next look is at those before again */
-        return e;
+    if (e)
+        certs_forget(c);
+    return e;
+}
+
+void certs_commit(struct certs *c)
+{
+    if (!c->prepared) {
+        if (!*net_tls_url(c->net))
+            certs_stop(c);
+        return;
     }
-    c->config = config;
+    net_certs_use(c->net, c->prepared);
+    c->prepared = NULL;
+    files_clear(&c->files);
+    c->files = c->next;
+    c->next.n = 0;
     c->warned_at_ms = loop_wall_ms(c->loop);
     c->problem.text[0] = '\0';
     c->look_again.fire = on_look;
     look_again_later(c);
-    return OK;
+}
+
+void certs_forget(struct certs *c)
+{
+    net_certs_free(c->prepared);
+    c->prepared = NULL;
+    files_clear(&c->next);
+}
+
+enum err certs_start(struct certs *c, const struct config *config,
+                     struct why *why)
+{
+    enum err e = certs_prepare(c, config, why);
+
+    if (!e)
+        certs_commit(c);
+    return e;
 }
 
 void certs_stop(struct certs *c)
 {
     if (c->loop)
         loop_timer_cancel(c->loop, &c->look_again);
+    certs_forget(c);
+    files_clear(&c->files);
 }

@@ -21,12 +21,20 @@ struct certs_seen {
     int64_t bytes, changed_ns;
 };
 
+/* Of each certificate its file, then that of its key. */
+struct certs_files {
+    size_t n; /* certificates */
+    char *paths[2 * CERTS_MAX];
+    struct certs_seen seen[2 * CERTS_MAX];
+};
+
 struct certs {
     struct loop *loop;
     struct log *log;
     struct net *net;
-    const struct config *config; /* borrowed */
-    struct certs_seen seen[2 * CERTS_MAX];
+    struct certs_files files;   /* that are looked at */
+    struct certs_files next;    /* of certs_prepare; and what was read of */
+    struct net_certs *prepared; /* them, NULL: nothing */
     struct timer look_again;
     int64_t warned_at_ms;
     struct why problem; /* with the files as they are; empty: none */
@@ -42,10 +50,17 @@ MUST_USE enum err certs_check(const struct config *c, int64_t now_ms,
                               int64_t *first_ends_s, char setting[32],
                               struct why *why);
 
-/* Read and use those of config, which is borrowed until the next call or
- * certs_stop, and look at their files from now on. On error nothing changes. */
+/* Read and use those of config, and look at their files from now on. Without
+ * TLS in config there is nothing to do; but as long as net listens with TLS,
+ * which only a restart changes, the ones before go on being looked at. On error
+ * nothing changes. In two steps for who has more to do that may fail: prepare,
+ * then commit, which cannot fail, or forget. */
 MUST_USE enum err certs_start(struct certs *c, const struct config *config,
                               struct why *why);
+MUST_USE enum err certs_prepare(struct certs *c, const struct config *config,
+                                struct why *why);
+void certs_commit(struct certs *c);
+void certs_forget(struct certs *c);
 void certs_stop(struct certs *c);
 
 #endif

@@ -155,19 +155,98 @@ TEST(a_configuration_with_a_bad_file_changes_nothing)
     scene_fini(&sc);
 }
 
+/* Another part of a reload may fail in between. */
+TEST(what_was_prepared_and_forgotten_changes_nothing)
+{
+    struct config *other;
+    struct scene sc;
+    struct why why;
+
+    scene_init(&sc);
+    folder_put(&sc.f, 2, &sc.s, (struct cert_wish){.ends_s = 60 * DAY_S});
+    memcpy(sc.f.cert[0], sc.f.cert[2], sizeof(sc.f.cert[0]));
+    memcpy(sc.f.key[0], sc.f.key[2], sizeof(sc.f.key[0]));
+    other = config_of(&sc.f, true);
+    CHECK(certs_prepare(&sc.certs, other, &why) == OK);
+    CHECK(days_left(&sc) == 90);
+    certs_forget(&sc.certs);
+    later(&sc.s, 10000);
+    CHECK(days_left(&sc) == 90 && said(&sc, "renewed") == 0);
+    CHECK(certs_prepare(&sc.certs, other, &why) == OK);
+    config_free(other); /* the files are remembered */
+    certs_commit(&sc.certs);
+    CHECK(days_left(&sc) == 60);
+    folder_put(&sc.f, 2, &sc.s, (struct cert_wish){.ends_s = 30 * DAY_S});
+    later(&sc.s, 10000);
+    CHECK(days_left(&sc) == 30 && said(&sc, "certificates_renewed") == 1);
+    scene_fini(&sc);
+}
+
+TEST(every_step_of_preparing_may_fail)
+{
+    struct scene sc;
+    struct why why;
+    long nth = 0;
+    enum err e;
+
+    scene_init(&sc);
+    do {
+        fault_arm(++nth);
+        e = certs_prepare(&sc.certs, sc.config, &why);
+        CHECK(fault_fired() == (e != OK));
+        CHECK(!sc.certs.prepared == (e != OK));
+        CHECK(sc.certs.files.n == 2 && sc.certs.next.n == (e ? 0 : 2));
+    } while (fault_fired());
+    fault_arm(0);
+    CHECK(nth > 10);
+    check_tls_alive(&sc.s);
+    scene_fini(&sc);
+}
+
 TEST(without_tls_there_is_nothing_to_look_at)
 {
     struct net_cert files[CERTS_MAX];
+    struct tls_folder f;
+    struct config *on, *off;
+    struct certs certs;
+    struct stage s;
+    struct why why;
+
+    stage_init(&s, test_opts()); /* a plain port only */
+    folder_init(&f);
+    folder_put(&f, 0, &s, (struct cert_wish){.san = NULL});
+    folder_put(&f, 1, &s, (struct cert_wish){.san = NULL});
+    on = config_of(&f, true);
+    off = config_of(&f, false);
+    CHECK(certs_of(off, files) == 0 && certs_of(on, files) == 2);
+    certs = (struct certs){.loop = &s.loop, .log = &s.log, .net = s.net};
+    CHECK(certs_start(&certs, on, &why) == OK);
+    CHECK(timer_is_set(&certs.look_again));
+    CHECK(certs_start(&certs, off, &why) == OK);
+    CHECK(!timer_is_set(&certs.look_again));
+    certs_stop(&certs);
+    config_free(on);
+    config_free(off);
+    stage_fini(&s);
+    folder_fini(&f);
+}
+
+/* To stop listening takes a restart, and until then there are clients. */
+TEST(who_still_listens_still_looks)
+{
     struct config *off;
     struct scene sc;
     struct why why;
 
     scene_init(&sc);
     off = config_of(&sc.f, false);
-    CHECK(certs_of(off, files) == 0 && certs_of(sc.config, files) == 2);
     CHECK(certs_start(&sc.certs, off, &why) == OK);
-    CHECK(!timer_is_set(&sc.certs.look_again));
     config_free(off);
+    config_free(sc.config); /* as a server does after the next reload */
+    sc.config = NULL;
+    folder_put(&sc.f, 0, &sc.s, (struct cert_wish){.ends_s = 60 * DAY_S});
+    later(&sc.s, 10000);
+    CHECK(days_left(&sc) == 60 && said(&sc, "certificates_renewed") == 1);
     check_tls_alive(&sc.s);
     scene_fini(&sc);
 }

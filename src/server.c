@@ -238,23 +238,24 @@ static struct calls_settings calls_settings_of(const struct server *s,
     };
 }
 
-/* Certificates and the walk can turn a configuration down: they come first. */
+/* Certificates and the walk can turn a configuration down: they come first,
+ * and neither is changed when the other does. */
 static enum err apply(struct server *s, struct config *fresh, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, fresh);
     struct walk_opts walk_opts = walk_opts_of(s, fresh);
     struct calls_settings settings = calls_settings_of(s, fresh);
     struct buf names;
-    int64_t ends_s;
-    enum err e = certs_check(fresh, loop_wall_ms(&s->loop), &ends_s, NULL, why);
+    enum err e = certs_prepare(&s->certs, fresh, why);
 
     if (!e)
         e = walk_set(s->walk, &walk_opts, fresh->agents.list, fresh->agents.n,
                      why);
-    if (!e)
-        e = certs_start(&s->certs, fresh, why);
-    if (e)
+    if (e) {
+        certs_forget(&s->certs);
         return e;
+    }
+    certs_commit(&s->certs);
     buf_init(&names, 1024);
     config_restart_needed(s->built_from, fresh, &names);
     if (names.n)
