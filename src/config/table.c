@@ -266,8 +266,8 @@ static const struct setting rows[] = {
     {"rate.failuresPerMinute", AT(rate.failures_per_minute), .type = &type_int,
      .preset = "60", .min = 0, .max = 1000000, .unit = "requests a minute",
      .what = "How often an address may call with a token that is not good. "
-             "Beyond it only tokens that were good from there before are "
-             "taken. 0: as often as it likes."},
+             "Good ones are taken however many of those come. 0: as often as "
+             "it likes."},
     {"rate.failureBurst", AT(rate.failure_burst), .type = &type_int,
      .preset = "100", .min = 1, .max = 10 * 1000 * 1000,
      .what = "And how many of those may come at once before that counts."},
