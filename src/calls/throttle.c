@@ -55,11 +55,7 @@ void throttle_set(struct throttle *t, const struct throttle_limits *limits)
 
 static bool is_exempt(const struct throttle *t, const uint8_t addr[ADDR_BYTES])
 {
-    for (size_t i = 0; i < t->limits.n_exempt; i++)
-        if (addr_is_within(addr, t->limits.exempt[i].addr,
-                           t->limits.exempt[i].prefix))
-            return true;
-    return false;
+    return guard_ranges_have(t->limits.exempt, t->limits.n_exempt, addr, 0);
 }
 
 static int64_t count(struct throttle *t, enum throttle_by by, int64_t wait_ms)

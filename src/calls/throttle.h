@@ -22,7 +22,7 @@ struct throttle;
 
 struct throttle_limits {
     struct rate_limit user, address, failures; /* zeroed: none */
-    const struct guard_range *exempt; /* borrowed; ports do not count */
+    const struct guard_range *exempt;          /* borrowed; without ports */
     size_t n_exempt;
 };
 

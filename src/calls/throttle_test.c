@@ -136,6 +136,26 @@ TEST(who_is_exempt_has_no_limit_but_the_users)
     throttle_free(t);
 }
 
+TEST(all_of_v6_being_exempt_is_nothing_to_v4)
+{
+    struct guard_range all;
+    struct throttle_limits limits = {.address = {.per_minute = 60, .burst = 1},
+                                     .failures = {.per_minute = 60, .burst = 1},
+                                     .exempt = &all,
+                                     .n_exempt = 1};
+    struct throttle *t = throttle_new(seed);
+
+    CHECK(guard_range_read(STR("[::]/0"), &all, NULL) == OK);
+    throttle_set(t, &limits);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(throttle_request(t, v6(1, 1).addr, 0), 0);
+        CHECK_INT(throttle_bad_token(t, v6(1, 1).addr, 0), 0);
+        CHECK_INT(throttle_request(t, v4(1).addr, 0), i * 1000);
+        CHECK_INT(throttle_bad_token(t, v4(1).addr, 0), i * 1000);
+    }
+    throttle_free(t);
+}
+
 TEST(no_limits_are_no_limits)
 {
     static const struct throttle_limits none;

@@ -75,7 +75,9 @@ static const struct setting host_row = {"", .type = &type_host};
 static const struct setting origin_row = {"", .type = &type_origin};
 static const struct setting_table host_table = {&host_row, 1};
 static const struct setting_table origin_table = {&origin_row, 1};
-static const struct setting network_row = {"", .type = &type_network};
+static const struct setting network_row = {"", .type = &type_range,
+                                           .is_portless = true,
+                                           .explain = setting_explain_range};
 static const struct setting_table network_table = {&network_row, 1};
 
 static const struct setting_elements network_elements = {
