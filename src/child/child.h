@@ -42,10 +42,12 @@
 struct children; /* all of them: one per loop */
 
 struct child_limits {
-    /* Each: 0, as ours; never more than ours. */
+    /* Each: 0, as ours; else soft and hard alike, but never more than our hard
+     * one. */
     int64_t memory_bytes; /* of address space */
     int64_t cpu_s;        /* of processor time; SIGXCPU, a second later death */
-    int64_t files;        /* open at once */
+    int64_t files; /* open at once; 0: 1024 unless we have fewer, up to our hard
+                      one if it asks for more itself */
     int64_t processes;  /* of this user in all, threads counted; not for root */
     int64_t file_bytes; /* of one file it writes */
 };
