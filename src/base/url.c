@@ -44,12 +44,27 @@ static bool is_letter(char c)
     return c >= 'a' && c <= 'z';
 }
 
+/* Whether byte i stands between "://" and what comes behind the host. */
+static bool is_in_authority(struct str text, size_t i)
+{
+    size_t from = str_find(text, ':', 0) + 3;
+
+    for (size_t k = from; k < i; k++)
+        if (strchr("/?#", text.p[k]))
+            return false;
+    return i >= from && str_eq(str_sub(text, from - 2, from), STR("//"));
+}
+
 /* What may stand nowhere in a URL. */
 static enum err check_bytes(struct str text, struct why *why)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
 
+        if (c & 0x80 && is_in_authority(text, i))
+            return why_err(why, ERR_SYNTAX,
+                           "the host of the URL is not ASCII; write it in "
+                           "Punycode (xn--...)");
         if (c <= ' ' || c > '~')
             return why_err(why, ERR_SYNTAX,
                            "byte %zu of the URL is %s; write it as %%%02X",
