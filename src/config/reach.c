@@ -58,10 +58,13 @@ const struct setting_type type_range = {
 static enum err proxy_check(struct str text, struct why *why)
 {
     struct url u;
-    enum err e = url_read(text, &u, why);
+    enum err e;
 
-    if (!e && (u.is_ws || u.is_tls))
-        e = why_err(why, ERR_SYNTAX, "a proxy is spoken to in plain http://");
+    if (!str_eq_nocase(str_sub(text, 0, 7), STR("http://")))
+        return why_err(why, ERR_SYNTAX,
+                       "must begin with http://, as in http://HOST:PORT: a "
+                       "proxy is spoken to in plain HTTP");
+    e = url_read(text, &u, why);
     if (!e && !str_eq(u.target, STR("/")))
         e = why_err(why, ERR_SYNTAX,
                     "a proxy has no path: http://HOST:PORT is all");

@@ -372,7 +372,7 @@ class Doctor(Cli):
         self.assertTrue(ok, checks)
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
-            "disk", "address", "tls", "files", "outgoing"])
+            "disk", "address", "tls", "certs", "files", "outgoing"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 
