@@ -337,6 +337,13 @@ static void find_answer(const struct reach *r, struct finding *f)
         advise(f, "that was the way there; no WebSocket was asked for");
 }
 
+/* Somebody was there, and that was not enough. */
+static bool is_about_tls(const char *said)
+{
+    return strcasestr(said, "certificate") ||
+           handshake_of(said) == HANDSHAKE_PLAIN;
+}
+
 /* What to do about a connection that did not come about. */
 static void advise_on_connection(const struct reach *r, struct finding *f)
 {
@@ -359,10 +366,9 @@ static void advise_on_connection(const struct reach *r, struct finding *f)
                       "authority as outgoing.caFile");
             return;
         }
-    if (r->url.is_tls && handshake_of(said) == HANDSHAKE_PLAIN) {
-        found(f, BAD, "%s%.*s answers, but not with TLS",
-              r->is_redirected ? "after a redirect: " : "",
-              STR_ARG(r->url.authority));
+    if (handshake_of(said) == HANDSHAKE_PLAIN) {
+        found(f, BAD, "%s%s answers, but not with TLS",
+              r->is_redirected ? "after a redirect: " : "", r->origin);
         advise(f, "is it the right port? In plain text it is http://, or "
                   "ws:// for a WebSocket");
     }
@@ -418,6 +424,8 @@ static void close_with(const struct reach *r, enum exit_status status)
 
     if (status == EXIT_UNREACHABLE && r->peer[0])
         rest = ": there is a connection, and no answer";
+    else if (r->e == ERR_UNREACHABLE && is_about_tls(r->why.text))
+        rest = ": there is no TLS to be had that can be trusted";
     else if (status == EXIT_DONE && r->url.is_ws)
         rest = ": the server connects there for an agent; whether a WebSocket "
                "is spoken was not tried";

@@ -450,7 +450,7 @@ class Doctor(Cli):
             ("ok", "public addresses and 2 ranges, through a proxy"))
         self.assertEqual(outgoing('allow=["0.0.0.0/0"]')[0], "warning")
         self.assertEqual(outgoing("caFile=nowhere.pem"), (
-            "warning", "cannot read nowhere.pem: No such file or directory"))
+            "warning", "there is no file nowhere.pem"))
 
     def test_too_few_files(self):
         def lower():

@@ -315,8 +315,9 @@ class Outcome(Reach):
         answer = self.ask(UNREACHABLE, "unreachable",
                           f"https://127.0.0.1:{self.there.port}/",
                           allow=["127.0.0.1"])
-        self.assertEqual(answer["message"], f"127.0.0.1:{self.there.port} "
-                         "answers, but not with TLS")
+        self.assertEqual(answer["message"],
+                         f"https://127.0.0.1:{self.there.port} answers, but "
+                         "not with TLS")
 
     def test_who_takes_the_connection_and_says_nothing(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
