@@ -16,7 +16,7 @@
 
 #include "certs.h"
 
-enum { NAMES_MAX = 8, SETTING_BYTES = 48 };
+enum { NAMES_MAX = 8, SETTING_BYTES = 64 };
 
 /* Plain files alone: a pipe would be waited for. */
 static BIO *open_plain(const char *path)
@@ -166,7 +166,7 @@ static void look_at_mode(const struct pair *p, tlsfiles_say *say, void *ctx)
 
 static void name_settings(struct pair *p, size_t i)
 {
-    char inside[24] = "";
+    char inside[32] = "";
 
     if (i)
         snprintf(inside, sizeof(inside), "more[%zu].", i - 1);
