@@ -138,15 +138,15 @@ static const struct {
     {"http://x/\x7f", "a control character; write it as %7F"},
     {"http://b\xc3\xbc"
      "cher.example/",
-     "not ASCII; write it as %C3"},
+     "Punycode (xn--...)"},
     {"http://x/\xc3\xa4", "not ASCII; write it as %C3"},
     {"http://x/\xff", "not ASCII; write it as %FF"},
     {"http://\xef\xbc\x91"
      "27.0.0.1/",
-     "not ASCII"},
+     "Punycode"},
     {"http://127\xe3\x80\x82"
      "0.0.1/",
-     "not ASCII"},
+     "Punycode"},
     {"http:\\\\x\\", "is \"\\\"; write it as %5C"},
     {"http://x\\@y/", "is \"\\\"; write it as %5C"},
     {"http://x/a\\b", "is \"\\\""},

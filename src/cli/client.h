@@ -72,7 +72,8 @@ struct client_reply {
  *
  * A server that says when to come back (Retry-After) is asked again then, up to
  * CLIENT_PATIENCE_MS in all and until r->until_ms: after a 429, with which
- * nothing was done, and after a 503 to a GET. */
+ * nothing was done, and after a 503 to a GET. So is one that hangs up in the
+ * handshake of TLS, where it cannot say so. */
 MUST_USE enum err client_call(struct client *cl,
                               const struct client_request *r);
 const struct client_reply *client_reply(const struct client *cl);

@@ -127,7 +127,7 @@ static const struct {
     {"=5", "unknown setting \"\""},
     {"http.maxHeaders=", "--set http.maxHeaders: http.maxHeaders must be"},
     {"http.maxHeaders=lots", "not \"lots\""},
-    {"http.maxHeaders=1.5", "not \"1.5\""},
+    {"http.maxHeaders=1.5", "not 1.5"},
     {"http.maxHeaders=0", "not 0"},
     {"http=5", "http is a group of settings"},
     {"listen=nowhere", "--listen: listen must be"},

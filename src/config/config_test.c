@@ -102,7 +102,7 @@ static const struct {
      "stopGraceMs must be a whole number of milliseconds from 0 to 600000, "
      "not \"5\""},
     {"{\"stopGraceMs\": 5.5}", "not 5.5"},
-    {"{\"stopGraceMs\": 1e3}", "not 1000"},
+    {"{\"stopGraceMs\": 1e3}", "without point or exponent: 1000"},
     {"{\"stopGraceMs\": true}", "not true"},
     {"{\"stopGraceMs\": {}}", "not an object"},
     {"{\"stopGraceMs\": -0}", NULL},
@@ -523,8 +523,89 @@ TEST(what_only_a_user_finds_out_stands_in_the_report_too)
     struct config *c = load_text("{\"tls\": {\"certFile\": \"a.pem\"}}");
 
     CHECK(c);
-    config_report_add(&report, "tls.certFile", "cannot read a.pem");
+    config_report_add(&report, c, "tls.certFile", false, "cannot read a.pem");
     CHECK(report.n_errors == 1 && report.n_problems == 2);
-    CHECK(strstr(report.text, "\ntls.certFile: cannot read a.pem\n"));
+    CHECK(strstr(report.text,
+                 "\nt.jsonc:1:22: tls.certFile: cannot read a.pem\n"));
+    CHECK(report.problems[1].line == 1 && report.problems[1].col == 22);
+    config_report_add(&report, c, "tls.more[3].keyFile", true, "x");
+    CHECK(strstr(report.text, "\ndefault: warning: tls.more[3].keyFile: x\n"));
+    CHECK(report.n_errors == 1 && report.n_warnings == 2);
     config_free(c);
+}
+
+TEST(limits_that_never_count_are_warned_of)
+{
+    static const struct {
+        const char *text, *words; /* NULL: none */
+    } cases[] = {
+        {"{\"ws\": {\"maxFrameBytes\": 4000, \"maxMessageBytes\": 3000}}",
+         "t.jsonc:1:26: warning: ws.maxFrameBytes is 4000 and "
+         "ws.maxMessageBytes 3000: "},
+        {"{\"ws\": {\"maxFrameBytes\": 3000, \"maxMessageBytes\": 3000}}",
+         NULL},
+        {"{\"ws\": {\"maxMessageBytes\": 3000}}", NULL},
+        {"{\"http\": {\"maxConnections\": 5}}",
+         "t.jsonc:1:29: warning: http.maxConnectionsPerAddress is 1024 by "
+         "default and http.maxConnections 5: one address can take all"},
+        {"{\"http\": {\"maxConnections\": 5, "
+         "\"maxConnectionsPerAddress\": 0}}",
+         NULL},
+        {"{\"tasks\": {\"maxUnfinishedPerUser\": 100001}}",
+         "tasks.maxUnfinishedPerUser is 100001 and tasks.maxUnfinished "
+         "100000: one user"},
+        {"{\"tasks\": {\"maxUnfinishedBytesPerUser\": 300000000}}",
+         "tasks.maxUnfinishedBytesPerUser is 300000000 and "},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct config *c = load_text(cases[i].text);
+
+        CHECK(c && report.n_warnings == (cases[i].words ? 1 : 0));
+        CHECK(!cases[i].words || strstr(report.text, cases[i].words));
+        config_free(c);
+    }
+}
+
+TEST(two_listeners_need_two_places)
+{
+    static const struct {
+        const char *plain, *tls;
+        bool is_good;
+    } cases[] = {
+        {"127.0.0.1:8787", "127.0.0.1:8787", false},
+        {"localhost:8787", "127.0.0.1:8787", false},
+        {"127.0.0.1:8787", "0.0.0.0:8787", false},
+        {"[::1]:8787", "[::]:8787", false},
+        {"127.0.0.1:8787", "127.0.0.2:8787", true},
+        {"127.0.0.1:8787", "127.0.0.1:8788", true},
+        {"127.0.0.1:8787", "[::1]:8787", true},
+        {"127.0.0.1:0", "127.0.0.1:0", true},
+        {"", "127.0.0.1:8787", true},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[256];
+        struct config *c;
+
+        snprintf(text, sizeof(text),
+                 "{\"listen\": \"%s\", \"tls\": {\"listen\": \"%s\", "
+                 "\"certFile\": \"a\", \"keyFile\": \"b\"}}",
+                 cases[i].plain, cases[i].tls);
+        c = load_text(text);
+        CHECK((c != NULL) == cases[i].is_good);
+        CHECK(c || says(c, "are in each other's way"));
+        config_free(c);
+    }
+}
+
+TEST(a_whole_number_is_written_as_one)
+{
+    struct config *c = load_text("{\"rate\": {\"perUser\": 1e3}}");
+
+    CHECK(!c && says(c, "t.jsonc:1:22: rate.perUser must be a whole number of "
+                        "requests a second from 0 to 1000000, written without "
+                        "point or exponent: 1000\n"));
+    c = load_text("{\"rate\": {\"perUser\": 1.5}}");
+    CHECK(!c && says(c, "not 1.5\n"));
 }

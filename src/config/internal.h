@@ -133,6 +133,12 @@ struct place {
     struct str inside; /* of a list: "agents.list[2]" */
 };
 
+/* The same when the text is gone; one for each row. */
+struct config_spot {
+    struct str name;
+    unsigned line, col; /* zero where there are none */
+};
+
 /* Collects problems; out is the caller's. */
 struct reporter {
     struct config_report *out;

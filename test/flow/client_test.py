@@ -726,6 +726,18 @@ class Gone(Client):
                                                 "SIGNALBOX_TOKEN": "sbx_x"})
             self.assertIn("no server's address", err)
 
+    def test_what_is_wrong_with_an_address(self):
+        for url, words in (
+                ("http://x:99999", "must be a number from 1 to 65535"),
+                ("https://u:hunter2@x", "no user or password"),
+                ("https://x:0", "Write it like https://"),
+                ("http://b\u00fcro.example", "Punycode (xn--...)"),
+                ("http://x:0", "Write it like http://127.0.0.1:8787")):
+            err = self.bad(USAGE, "tasks", "--url", url,
+                           env={"SIGNALBOX_TOKEN": "sbx_x"})
+            self.assertIn(words, " ".join(err.split()))
+            self.assertNotIn("hunter2", err)
+
     def test_somebody_else_answers(self):
         for reply, word in [
                 (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "no Sig"),
