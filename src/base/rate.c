@@ -147,6 +147,18 @@ int64_t rates_take(struct rates *r, struct str key, const struct rate_limit *l,
     return wait;
 }
 
+void rates_give_back(struct rates *r, struct str key)
+{
+    uint64_t hash = hash_bytes(key, r->seed);
+    struct set *s = set_of(r, hash);
+    size_t i = find(s, hash);
+
+    if (i == WAYS)
+        return; /* full again, or it made room: nothing to give back to */
+    s->lacks[i] -= s->lacks[i] < WHOLE ? s->lacks[i] : WHOLE;
+    r->n_keys -= s->lacks[i] == 0;
+}
+
 size_t rates_n_keys(const struct rates *r)
 {
     return r->n_keys;

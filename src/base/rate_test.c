@@ -273,6 +273,23 @@ TEST(keys_that_meet_under_one_seed_are_spread_by_another)
     rates_free(s);
 }
 
+TEST(what_is_given_back_can_be_taken_again)
+{
+    struct rates *r = rates_new(64, seed);
+    struct rate_limit l = {.per_minute = 60, .burst = 2};
+
+    for (int i = 0; i < 10; i++) {
+        CHECK_INT(rates_take(r, key_of(1), &l, 0), 0);
+        rates_give_back(r, key_of(1));
+        CHECK_INT(rates_n_keys(r), 0);
+    }
+    rates_give_back(r, key_of(1)); /* not more than there was */
+    CHECK_INT(rates_take(r, key_of(1), &l, 0), 0);
+    CHECK_INT(rates_take(r, key_of(1), &l, 0), 0);
+    CHECK_INT(rates_take(r, key_of(1), &l, 0), 1000);
+    rates_free(r);
+}
+
 TEST(a_table_survives_every_fault)
 {
     long nth = 0;

@@ -467,7 +467,7 @@ static bool check_token(struct call *c)
         refuse_token(c, e, str_of(why.text));
         return false;
     }
-    wait_ms = throttle_caller(c->calls->throttle, &c->caller,
+    wait_ms = throttle_caller(c->calls->throttle, c->rq->peer_addr, &c->caller,
                               loop_mono_ms(c->calls->loop));
     if (wait_ms)
         refuse_rate(c, THROTTLE_USER, wait_ms);

@@ -110,14 +110,17 @@ int64_t throttle_bad_token(struct throttle *t, const uint8_t addr[ADDR_BYTES],
         rates_take(t->failures, key_str(&k), &t->limits.failures, now_ms));
 }
 
-int64_t throttle_caller(struct throttle *t, const struct caller *c,
-                        int64_t now_ms)
+int64_t throttle_caller(struct throttle *t, const uint8_t addr[ADDR_BYTES],
+                        const struct caller *c, int64_t now_ms)
 {
     struct str who =
         PLANTED("throttle.one_user") ? STR("everybody") : caller_name(c);
+    int64_t wait_ms = rates_take(t->users, who, &t->limits.user, now_ms);
+    struct key k = key_of(addr);
 
-    return count(t, THROTTLE_USER,
-                 rates_take(t->users, who, &t->limits.user, now_ms));
+    if (wait_ms && !is_exempt(t, addr))
+        rates_give_back(t->addresses, key_str(&k));
+    return count(t, THROTTLE_USER, wait_ms);
 }
 
 int64_t throttle_total(const struct throttle *t, enum throttle_by by)

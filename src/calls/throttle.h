@@ -52,9 +52,10 @@ MUST_USE int64_t throttle_request(struct throttle *t, const uint8_t addr[16],
 MUST_USE int64_t throttle_bad_token(struct throttle *t, const uint8_t addr[16],
                                     int64_t now_ms);
 
-/* It came with a good one. */
-MUST_USE int64_t throttle_caller(struct throttle *t, const struct caller *c,
-                                 int64_t now_ms);
+/* It came with a good one. Who is over a limit of their own does not use up
+ * that of the others at the same address. */
+MUST_USE int64_t throttle_caller(struct throttle *t, const uint8_t addr[16],
+                                 const struct caller *c, int64_t now_ms);
 
 /* How many were turned down, by what. */
 int64_t throttle_total(const struct throttle *t, enum throttle_by by);

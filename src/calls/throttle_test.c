@@ -23,12 +23,18 @@ static struct at v6(uint8_t net, uint8_t host)
     return (struct at){{0x20, 0x01, 0x0d, 0xb8, [7] = net, [15] = host}};
 }
 
-static int64_t call(struct throttle *t, const char *name, int64_t now_ms)
+static int64_t call_from(struct throttle *t, struct at at, const char *name,
+                         int64_t now_ms)
 {
     struct caller c = {.role = ROLE_USER};
 
     snprintf(c.principal, sizeof(c.principal), "%s", name);
-    return throttle_caller(t, &c, now_ms);
+    return throttle_caller(t, at.addr, &c, now_ms);
+}
+
+static int64_t call(struct throttle *t, const char *name, int64_t now_ms)
+{
+    return call_from(t, v4(1), name, now_ms);
 }
 
 static struct throttle *small(void)
@@ -71,6 +77,22 @@ TEST(an_address_has_one_bucket_and_a_64_of_v6_too)
     CHECK_INT(throttle_request(t, v4(2).addr, 0), 0);
     CHECK_INT(throttle_request(t, v6(2, 1).addr, 0), 0);
     CHECK_INT(throttle_total(t, THROTTLE_ADDRESS), 2);
+    throttle_free(t);
+}
+
+TEST(who_is_over_their_own_limit_uses_up_nobody_elses)
+{
+    struct throttle *t = small();
+
+    for (int i = 0; i < 100; i++) { /* 5 are good */
+        CHECK_INT(throttle_request(t, v4(1).addr, 0), 0);
+        (void)!call_from(t, v4(1), "anna", 0);
+    }
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(throttle_request(t, v4(1).addr, 0), 0);
+        CHECK_INT(call_from(t, v4(1), "bert", 0), 0);
+    }
+    CHECK_INT(throttle_request(t, v4(1).addr, 0), 500);
     throttle_free(t);
 }
 
