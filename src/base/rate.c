@@ -147,21 +147,6 @@ int64_t rates_take(struct rates *r, struct str key, const struct rate_limit *l,
     return wait;
 }
 
-int64_t rates_look(const struct rates *r, struct str key,
-                   const struct rate_limit *l, int64_t now_ms)
-{
-    uint64_t hash;
-    const struct set *s;
-    size_t i;
-
-    if (l->per_minute <= 0)
-        return 0;
-    hash = hash_bytes(key, r->seed);
-    s = set_of(r, hash);
-    i = find(s, hash);
-    return i < WAYS ? wait_ms(lacks_now(s, i, l, now_ms), l) : 0;
-}
-
 size_t rates_n_keys(const struct rates *r)
 {
     return r->n_keys;

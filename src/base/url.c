@@ -252,6 +252,21 @@ enum err url_read(struct str text, struct url *out, struct why *why)
     return OK;
 }
 
+enum err url_read_proxy(struct str text, struct url *out, struct why *why)
+{
+    struct url u;
+    enum err e = url_read(text, &u, why);
+
+    if (!e && (u.is_ws || u.is_tls))
+        e = why_err(why, ERR_SYNTAX, "a proxy is spoken to in plain http://");
+    if (!e && (!str_eq(u.target, STR("/")) || str_find(text, '#', 0) < text.n))
+        e = why_err(why, ERR_SYNTAX,
+                    "a proxy has no path: http://HOST:PORT is all");
+    if (!e)
+        *out = u;
+    return e;
+}
+
 bool url_is_same_origin(const struct url *a, const struct url *b)
 {
     return a->is_tls == b->is_tls && a->is_ws == b->is_ws &&

@@ -597,6 +597,35 @@ TEST(a_refused_location_leaves_the_buffer_usable)
     buf_fini(&out);
 }
 
+TEST(a_proxy_is_a_host_and_a_port)
+{
+    static const char *const fine[] = {
+        "http://proxy:3128", "http://proxy:3128/", "http://proxy",
+        "HTTP://127.0.0.1:1", "http://[::1]:3128"};
+    static const char *const wrong[] = {"",
+                                        "proxy:3128",
+                                        "https://proxy:3128",
+                                        "ws://proxy:3128",
+                                        "wss://proxy",
+                                        "socks5://proxy:1080",
+                                        "http://me@proxy:3128",
+                                        "http://proxy:3128/x",
+                                        "http://proxy:3128/?x",
+                                        "http://proxy:3128#x",
+                                        "http://proxy:3128/#"};
+    struct url u;
+    struct why why;
+
+    for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+        CHECK(url_read_proxy(str_of(fine[i]), &u, &why) == OK && u.host.n);
+    u.port = 7;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        why.text[0] = '\0';
+        CHECK(url_read_proxy(str_of(wrong[i]), &u, &why) == ERR_SYNTAX);
+        CHECK(why.text[0] && u.port == 7);
+    }
+}
+
 TEST(a_location_survives_every_fault)
 {
     long nth = 0;

@@ -575,10 +575,15 @@ static int64_t later_ms(const struct client *cl, const struct client_request *r,
     bool is_safe =
         a->status == 429 || (a->status == 503 && strcmp(r->method, "GET") == 0);
 
-    if (!is_safe || a->retry_after_s > CLIENT_PATIENCE_MS / 1000 ||
-        waited_ms + a->retry_after_s * 1000 > CLIENT_PATIENCE_MS)
+    int64_t ms;
+
+    if (!is_safe || a->retry_after_s > CLIENT_PATIENCE_MS / 1000)
         return 0;
-    return a->retry_after_s * 1000;
+    ms = a->retry_after_s * 1000;
+    if (waited_ms + ms > CLIENT_PATIENCE_MS ||
+        (r->until_ms && mono_ms(cl) + ms > r->until_ms))
+        return 0;
+    return ms;
 }
 
 void client_pause(struct client *cl, int64_t ms)

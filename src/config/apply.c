@@ -126,9 +126,11 @@ static void wrong_value(struct load *l, const struct setting *s,
 
     if (s->explain && v->type == JSON_STR && v->s.n) {
         s->explain(v->s, &why);
-        report_error(&l->report, at, "%s: %s", shown(at, str_of(s->path)).text,
-                     why.text);
-        return;
+        if (why.text[0]) {
+            report_error(&l->report, at, "%s: %s",
+                         shown(at, str_of(s->path)).text, why.text);
+            return;
+        }
     }
     buf_init(&allowed, REPORT_WORDS_BYTES);
     s->type->allowed(s, &allowed);

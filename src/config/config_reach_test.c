@@ -91,6 +91,7 @@ static const struct {
     {"\"proxy\": \"ws://proxy/\"", "a proxy is spoken to in plain http://\n"},
     {"\"proxy\": \"http://proxy:3128/x\"",
      "a proxy has no path: http://HOST:PORT is all\n"},
+    {"\"proxy\": \"http://proxy:3128#x\"", "a proxy has no path"},
     {"\"proxy\": \"http://proxy:0\"", "the port of the URL must be"},
     {"\"proxy\": 5",
      "outgoing.proxy must be \"http://HOST:PORT\" or empty, not 5\n"},

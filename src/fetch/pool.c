@@ -201,14 +201,12 @@ static enum err load_trust(struct pool *p, const char *ca_file, struct why *why)
 
 static enum err note_proxy(struct pool *p, const char *proxy, struct why *why)
 {
-    struct url url;
+    struct url unused;
 
     if (!proxy || !*proxy)
         return OK;
-    if (url_read(str_of(proxy), &url, why) || url.is_tls || url.is_ws)
-        return why_err(why, ERR_BAD_CONFIG,
-                       "that is no proxy's address: write it like "
-                       "http://proxy.example:3128");
+    if (url_read_proxy(str_of(proxy), &unused, why))
+        return ERR_BAD_CONFIG;
     p->proxy = FAULT("fetch.proxy") ? NULL : strdup(proxy);
     return p->proxy
                ? OK

@@ -751,6 +751,39 @@ class Gone(Client):
                 self.assertEqual(status, UNREACHABLE, err)
                 self.assertIn(word, err)
 
+    def told_to_come_later(self, status, code, *more):
+        """What send makes of a server that asks to come back in a second, and
+        is gone then."""
+        body = json.dumps({"error": {"code": code, "message": "later"}})
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            p = self.start("send", "x", "--to", "echo", *more, env={
+                "SIGNALBOX_URL":
+                    "http://127.0.0.1:%d" % listener.getsockname()[1],
+                "SIGNALBOX_TOKEN": "sbx_x"})
+            peer, _ = listener.accept()
+        with peer:
+            got = b""
+            while not got.endswith(b"}"):
+                got += peer.recv(65536)
+            peer.sendall((f"HTTP/1.1 {status} Later\r\nRetry-After: 1\r\n"
+                          "Connection: close\r\n"
+                          f"Content-Length: {len(body)}\r\n\r\n{body}")
+                         .encode())
+        return self.end(p)
+
+    def test_nobody_comes_back_after_the_time_they_have(self):
+        for status, code, end in ((429, "rate_limited", REFUSED),
+                                  (503, "overloaded", UNREACHABLE)):
+            for ms in ("0", "300"):
+                got, _, err = self.told_to_come_later(status, code,
+                                                      "--wait", ms)
+                self.assertEqual((got, err), (end, "signalbox send: later\n"))
+        # The control: with time enough, and where nobody said how much.
+        for more in (("--wait", "60000"), ("--no-wait",)):
+            got, _, err = self.told_to_come_later(429, "rate_limited", *more)
+            self.assertEqual(got, UNREACHABLE, err)
+            self.assertIn("nobody answers", err)
+
     def killed_while_sending(self, *more):
         """Kill the server while send waits, start it again on the same port
         and data; what send printed, and the tasks there are then."""

@@ -169,6 +169,7 @@ class Guard(Reach):
         for host, kind in (("0.0.0.0", "unspecified"), ("[::]", "unspecified"),
                            ("10.0.0.1", "private"), ("[fd00::1]", "private"),
                            ("169.254.169.254", "link-local"),
+                           ("168.63.129.16", "platform"),
                            ("[::ffff:127.0.0.1]", "loopback"),
                            ("[64:ff9b::7f00:1]", "loopback"),
                            ("[2002:7f00:1::]", "loopback"),
