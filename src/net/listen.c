@@ -222,7 +222,7 @@ static int accept_one(int fd, struct sockaddr_storage *peer)
 }
 
 /* Errors of accept that concern one connection and not the listener. */
-static bool is_passing(int error)
+static bool is_of_one_client(int error)
 {
     return error == EINTR || error == ECONNABORTED || error == EPROTO ||
            error == ENETDOWN || error == ENOPROTOOPT || error == EHOSTDOWN ||
@@ -249,7 +249,7 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
             take(l, fd, (struct sockaddr *)&peer);
         } else if (errno == EAGAIN) {
             return;
-        } else if (!is_passing(errno)) {
+        } else if (!is_of_one_client(errno)) {
             rest(l, errno);
             return;
         }
