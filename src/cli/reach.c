@@ -53,6 +53,7 @@ struct reach {
     struct why why;
     int status;
     char peer[ADDR_TEXT_BYTES], tls[16];
+    char refused[ADDR_TEXT_BYTES];  /* by the guard */
     char origin[URL_HOST_MAX + 32]; /* that answered */
     bool is_redirected;
 };
@@ -137,6 +138,7 @@ static void note_answer(struct reach *r, const struct fetch_answer *a)
     r->status = a->status;
     copy(r->peer, sizeof(r->peer), a->peer);
     copy(r->tls, sizeof(r->tls), a->tls);
+    copy(r->refused, sizeof(r->refused), a->refused);
     if (url_read(a->url, &u, NULL) == OK) {
         snprintf(r->origin, sizeof(r->origin), "%s://%.*s",
                  u.is_tls ? "https" : "http", STR_ARG(u.authority));
@@ -274,12 +276,16 @@ static void find_answer(const struct reach *r, struct finding *f)
 
 static void find_request(const struct reach *r, struct finding *f)
 {
+    /* A redirect's is in no line above. */
+    bool is_refused = r->e == ERR_ADDRESS && *r->refused && r->is_redirected;
+
     if (!r->e) {
         find_answer(r, f);
         return;
     }
-    found(f, BAD, "%s%s", r->is_redirected ? "after a redirect: " : "",
-          r->why.text);
+    found(f, BAD, "%s%s%s%s%s", r->is_redirected ? "after a redirect: " : "",
+          r->why.text, is_refused ? " (refused: " : "",
+          is_refused ? r->refused : "", is_refused ? ")" : "");
     if (r->e == ERR_UNREACHABLE && strcasestr(r->why.text, "certificate"))
         advise(f, "if it is one of your own, name the file of its authority "
                   "as outgoing.caFile");
@@ -405,6 +411,7 @@ static void show_as_json(struct reach *r, enum exit_status status)
         json_put_null(&o);
     put_or_null(&o, STR("origin"), r->status ? r->origin : "");
     put_or_null(&o, STR("peer"), r->peer);
+    put_or_null(&o, STR("refused"), r->refused);
     put_or_null(&o, STR("tls"), r->tls);
     json_close(&o, '}');
     buf_add_char(&r->cli->out, '\n');

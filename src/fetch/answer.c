@@ -52,6 +52,7 @@ struct fetch_answer answer_of(const struct request *r)
         .n_headers = r->n_came,
         .body = buf_str(&r->body_in),
         .peer = str_of(r->peer),
+        .refused = str_of(r->refused),
         .tls = str_of(r->tls),
     };
 }

@@ -33,11 +33,14 @@ struct fetch_opts {
     struct guard guard;  /* ranges borrowed until fetch_set or fetch_free */
     const char *proxy;   /* "http://host:port"; NULL or empty: none */
     const char *ca_file; /* beside those of the system; NULL: none */
-    size_t max_open;     /* requests at the same time; more: ERR_BUSY */
+    size_t max_open;     /* requests at the same time; more: ERR_BUSY. A
+                          * quarter of it to one host and port, and half of it
+                          * may have their names looked up */
     size_t max_per_host; /* connections; more requests wait for one */
     size_t max_kept;     /* connections kept when idle */
     int64_t connect_timeout_ms;
     size_t max_header_bytes; /* of an answer */
+    uint64_t seed[2];        /* of tables; those of fetch_new count */
 };
 
 struct fetch_header {
@@ -68,10 +71,13 @@ struct fetch_answer {
     struct str url; /* that answered: another after a redirect */
     const struct fetch_header *headers;
     size_t n_headers;
-    struct str body; /* whole, where nobody took it as it came */
-    struct str peer; /* who was connected to, "192.0.2.1:443": with a proxy
-                      * that one; empty: nobody */
-    struct str tls;  /* "TLSv1.3"; empty: in plain text */
+    struct str body;    /* whole, where nobody took it as it came */
+    struct str peer;    /* who was connected to, "192.0.2.1:443": with a proxy
+                         * that one; empty: nobody */
+    struct str tls;     /* "TLSv1.3"; empty: in plain text */
+    struct str refused; /* the address that the guard refused last; empty:
+                         * none. For the operator: whoever named the host must
+                         * not learn from us what it means within */
 };
 
 struct fetch_handler {
@@ -90,7 +96,10 @@ struct fetch_handler {
      * ERR_UNREACHABLE: no name, no connection, no trust in its certificate;
      * ERR_TIMEOUT; ERR_LIMIT: too much, also of redirects; ERR_BAD_REQUEST:
      * what came is not HTTP, ended early, or redirects to what is no place;
-     * ERR_NOMEM; ERR_STOPPING. `why` says it in words, without secrets. */
+     * ERR_BUSY: too many names are being looked up, or it was redirected to
+     * where as many are as may be; ERR_NOMEM; ERR_STOPPING. `why` says it in
+     * words, without secrets, and without an address that a name within has:
+     * it may be shown to whoever named the host. */
     void (*on_done)(void *ctx, uint64_t id, enum err e,
                     const struct fetch_answer *a, const struct why *why);
 };
@@ -103,11 +112,13 @@ MUST_USE struct fetch *fetch_new(struct loop *loop, struct log *log,
 MUST_USE enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
                             struct why *why);
 
-/* ERR_BUSY: max_open are under way, counting those that are over but whose
- * names are still looked up: nobody can hurry that. ERR_SYNTAX: the URL, the
- * method or a header, with words; what frames a request (Host, Content-Length
- * and the like) is not for callers to say. On an error nothing was begun and
- * on_done is not called. */
+/* ERR_BUSY, with words: max_open are under way, or as many as may be to one
+ * host and port (a quarter of max_open, but never less than max_per_host).
+ * Both count those that wait for a connection, and those that are over but
+ * whose names are still looked up: nobody can hurry that. ERR_SYNTAX: the URL,
+ * the method or a header, with words; what frames a request (Host,
+ * Content-Length and the like) is not for callers to say. On an error nothing
+ * was begun and on_done is not called. */
 MUST_USE enum err fetch_start(struct fetch *f, const struct fetch_request *rq,
                               const struct fetch_handler *handler, void *ctx,
                               uint64_t *id, struct why *why);

@@ -166,7 +166,7 @@ TEST(every_named_step_is_reached_and_may_fail)
         "fetch.proxy", "fetch.multi",  "fetch.slots",   "fetch.request",
         "fetch.easy",  "fetch.list",   "fetch.options", "fetch.add",
         "fetch.watch", "fetch.socket", "fetch.head",    "buf.grow",
-        "timers.grow", "arena.block",
+        "timers.grow", "arena.block",  "fetch.place",   "map.grow",
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

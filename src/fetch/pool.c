@@ -209,6 +209,7 @@ static enum err note_proxy(struct pool *p, const char *proxy, struct why *why)
         return why_err(why, ERR_BAD_CONFIG,
                        "that is no proxy's address: write it like "
                        "http://proxy.example:3128");
+    p->is_proxy_address = handle_is_address(url.host);
     p->proxy = FAULT("fetch.proxy") ? NULL : strdup(proxy);
     return p->proxy
                ? OK

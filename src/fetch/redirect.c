@@ -84,9 +84,10 @@ static void forget_answer(struct request *r)
     answer_fini(r);
     answer_init(r);
     r->head_bytes = r->got_bytes = r->skip_bytes = 0;
-    r->is_asked = r->is_resolving = r->is_refused = false;
+    r->is_asked = r->is_refused = r->is_permitted = false;
     r->connecting_ms = r->heard_ms = INT64_MAX;
-    r->said[0] = r->why.text[0] = r->peer[0] = r->tls[0] = '\0';
+    r->said[0] = r->why.text[0] = '\0';
+    r->peer[0] = r->refused[0] = r->tls[0] = '\0';
 }
 
 enum err redirect_take(struct request *r)
@@ -101,6 +102,8 @@ enum err redirect_take(struct request *r)
                        r->max_redirects, STR_ARG(r->url.authority));
     buf_init(&text, URL_BYTES_MAX + 1);
     e = find_url(r, &text, &url);
+    if (!e)
+        e = place_enter(r, &url, &r->why);
     if (e) {
         buf_fini(&text);
         return e;

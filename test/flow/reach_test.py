@@ -137,6 +137,7 @@ class Guard(Reach):
         self.assertEqual(answer["peer"], f"127.0.0.1:{target.port}")
         self.assertEqual(answer["origin"], url[:-1])
         self.assertIsNone(answer["tls"])
+        self.assertIsNone(answer["refused"])
         self.assertEqual(target.n_connections, 1)
 
     def test_a_name_is_what_it_leads_to(self):
@@ -185,9 +186,18 @@ class Guard(Reach):
             REFUSED, "refused",
             f"{url}/to/http://127.0.0.1:{inner.port}/", allow=allow)
         self.assertIn("after a redirect: ", answer["message"])
-        self.assertIn(f"127.0.0.1:{inner.port}, which is loopback",
+        self.assertIn(f"127.0.0.1:{inner.port} is loopback",
                       answer["message"])
-        self.assertEqual((target.n_connections, inner.n_connections), (1, 0))
+        # The agent is not told what a name within means; the operator is.
+        answer = self.ask(
+            REFUSED, "refused",
+            f"{url}/to/http://localhost:{inner.port}/", allow=allow)
+        self.assertIn(f"localhost:{inner.port} leads to an address that is "
+                      "loopback", answer["message"])
+        self.assertEqual(answer["refused"].rpartition(":")[2],
+                         str(inner.port))
+        self.assertIn(f"(refused: {answer['refused']})", answer["message"])
+        self.assertEqual((target.n_connections, inner.n_connections), (2, 0))
         # The control: with both open it is followed.
         allow.append(f"127.0.0.1:{inner.port}")
         answer = self.ask(
