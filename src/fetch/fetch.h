@@ -12,8 +12,11 @@
  * The guard (base/guard.h) is asked with the socket's address, before it is
  * connected and again before each request on a connection that was kept: for
  * the first address, for every redirect, for every address of a name with
- * several. Redirects are followed here and not by libcurl, as new requests:
- * headers that may hold secrets do not go along to another origin. No proxy
+ * several. Redirects are followed here and not by libcurl, as new requests. To
+ * another origin goes no header but Accept, Accept-Language, Content-Language,
+ * Content-Type, User-Agent, traceparent and tracestate, and no body at all: a
+ * redirect that would take the body there (307, 308, or any of a PUT) is not
+ * followed. No proxy
  * unless one is configured, whatever the environment says; with one, it is the
  * proxy that connects: the guard then judges hosts that are written as
  * addresses, and the proxy's own address is the operator's.
@@ -45,8 +48,6 @@ struct fetch_opts {
 
 struct fetch_header {
     struct str name, value;
-    bool is_secret; /* not for another origin, beside the usual ones
-                     * (Authorization, Cookie, Proxy-Authorization) */
 };
 
 /* Copied by fetch_start. */
@@ -92,7 +93,8 @@ struct fetch_handler {
     void (*on_event)(void *ctx, uint64_t id, const struct sse_event *e);
 
     /* The end, once, never from inside fetch_start. e: OK (whatever the
-     * status); ERR_ADDRESS: the guard, or a redirect from https to http;
+     * status); ERR_ADDRESS: the guard, or a redirect that is not
+     * followed: from https to http, or with a body to another origin;
      * ERR_UNREACHABLE: no name, no connection, no trust in its certificate;
      * ERR_TIMEOUT; ERR_LIMIT: too much, also of redirects; ERR_BAD_REQUEST:
      * what came is not HTTP, ended early, or redirects to what is no place;

@@ -78,7 +78,7 @@ static void set_options(struct scene *sc, const char *proxy)
 static void play(struct scene *sc)
 {
     struct stage *s = &sc->s;
-    struct fetch_header h = {STR("X"), STR("y"), false};
+    struct fetch_header h = {STR("X"), STR("y")};
     struct fetch_request rq = request_to(url_at(sc->moved, "/"));
 
     rq.max_redirects = 2;

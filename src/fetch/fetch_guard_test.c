@@ -267,7 +267,7 @@ TEST(no_secret_is_for_the_proxy_and_a_tunnel_that_is_refused_is_unreachable)
 {
     struct peer *proxy;
     struct stage *s = stage_with_proxy(&proxy);
-    struct fetch_header h = {STR("Authorization"), STR("Bearer abc"), false};
+    struct fetch_header h = {STR("Authorization"), STR("Bearer abc")};
     struct fetch_request rq = request_to("https://public.example/");
     struct told *t;
 

@@ -69,7 +69,7 @@ struct request {
     struct buf url_text; /* NUL-terminated behind its bytes */
     struct url url;      /* in it */
     bool is_trusted;     /* still at the origin that its owner vouched for */
-    bool is_abroad;      /* was sent to another origin: no secrets */
+    bool is_abroad;      /* was sent to another origin: few headers */
     int n_redirects, max_redirects;
     size_t max_body_bytes, max_event_bytes;
 

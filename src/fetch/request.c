@@ -109,8 +109,8 @@ static enum err copy(struct request *r, const struct fetch_request *rq)
 
         if (!name || !value)
             return ERR_NOMEM;
-        r->headers[r->n_headers++] = (struct fetch_header){
-            {name, h->name.n}, {value, h->value.n}, h->is_secret};
+        r->headers[r->n_headers++] =
+            (struct fetch_header){{name, h->name.n}, {value, h->value.n}};
     }
     return OK;
 }
