@@ -76,7 +76,11 @@ static void settle(struct request *r)
 {
     if (!r->id || r->cut)
         request_finish(r, r->cut);
-    else if (!r->is_paused && r->pool)
+    else if (r->is_paused)
+        return; /* once more */
+    else if (r->is_whole)
+        request_finish(r, OK);
+    else if (r->pool)
         /* Brings what was held back, from inside this call. */
         curl_easy_pause(r->easy, CURLPAUSE_CONT);
 }

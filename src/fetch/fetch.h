@@ -126,8 +126,8 @@ MUST_USE enum err fetch_start(struct fetch *f, const struct fetch_request *rq,
                               uint64_t *id, struct why *why);
 
 /* Take no more of the answer for now, not even what is in the same piece; its
- * deadline goes on, its silence does not count. The head still comes, and the
- * end when there is nothing left before it. */
+ * deadline goes on, its silence does not count. The head still comes, and an
+ * end that is an error; one that is OK waits. */
 void fetch_pause(struct fetch *f, uint64_t id, bool is_paused);
 
 /* No more callbacks for it. */

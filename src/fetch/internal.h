@@ -103,6 +103,7 @@ struct request {
     size_t got_bytes;  /* of the body */
     size_t skip_bytes; /* of what libcurl will bring once more */
     bool is_headed, is_redirect, is_stream;
+    bool is_whole;   /* all of it; its owner has paused and does not know */
     struct buf head; /* lines, each with LF */
     struct fetch_header *came;
     size_t n_came;

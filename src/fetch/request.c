@@ -273,7 +273,9 @@ static void on_deadline(struct timer *t)
     }
     if (now_ms >= r->deadline_ms)
         why_err(&r->why, ERR_TIMEOUT,
-                "%.*s did not answer in full within %" PRId64 " ms",
+                r->is_paused
+                    ? "the answer of %.*s was not taken within %" PRId64 " ms"
+                    : "%.*s did not answer in full within %" PRId64 " ms",
                 STR_ARG(r->url.authority), r->timeout_ms);
     else if (now_ms >= connected_by_ms(r))
         why_err(&r->why, ERR_TIMEOUT,
@@ -415,6 +417,9 @@ void request_ended(struct request *r, CURLcode code)
         }
     } else {
         e = judge(r, code);
+        r->is_whole = !e && r->is_paused;
+        if (r->is_whole)
+            return; /* until it goes on, or its deadline */
     }
     request_finish(r, e);
 }
