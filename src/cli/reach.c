@@ -289,6 +289,8 @@ static void find_request(const struct reach *r, struct finding *f)
     if (r->e == ERR_UNREACHABLE && strcasestr(r->why.text, "certificate"))
         advise(f, "if it is one of your own, name the file of its authority "
                   "as outgoing.caFile");
+    else if (r->e == ERR_BAD_REQUEST && !r->status && !r->url.is_tls)
+        advise(f, "if it speaks TLS, write https:// (or wss://)");
     else if (r->e == ERR_TIMEOUT)
         advise(f, "a firewall on the way may swallow it; "
                   "outgoing.connectTimeoutMs says how long to try");

@@ -390,6 +390,10 @@ static enum err judge(struct request *r, CURLcode code)
         return why_err(&r->why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     if (!r->is_asked)
         return unreachable(r, code);
+    if (code == CURLE_UNSUPPORTED_PROTOCOL) /* HTTP/0.9, in libcurl's words */
+        return why_err(&r->why, ERR_BAD_REQUEST,
+                       "%.*s answered with what is not HTTP",
+                       STR_ARG(r->url.authority));
     return why_err(&r->why, ERR_BAD_REQUEST, "%.*s did not answer well: %s",
                    STR_ARG(r->url.authority), words(r, code));
 }

@@ -270,6 +270,12 @@ class Outcome(Reach):
         answer = self.ask(OK, "reachable", url, "--set",
                           "outgoing.caFile=" + cert, allow=["127.0.0.1"])
         self.assertRegex(answer["tls"], r"^TLSv1\.[23]$")
+        # And not asked in plain text.
+        answer = self.ask(FAILED, "failed",
+                          f"http://localhost:{target.port}/",
+                          allow=["127.0.0.1"])
+        self.assertIn("https://", answer["advice"])
+        self.assertNotIn("poll", answer["message"])
         # Trusted, but not for this name.
         self.ask(UNREACHABLE, "unreachable",
                  f"https://127.0.0.1:{target.port}/", "--set",
