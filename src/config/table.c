@@ -126,7 +126,8 @@ _Static_assert(IS_LIST(rate.exempt), "a list like the others");
 static const struct setting rows[] = {
     {"listen", AT(listen), .type = &type_address,
      .preset = "\"127.0.0.1:8787\"", .flag = "--listen", .needs_restart = true,
-     .what = "Where to take connections without TLS. Port 0 is any free one."},
+     .what = "Where to take connections without TLS. Port 0 is any free one; "
+             "`localhost` and `[::]` are both IPv6 and IPv4."},
     {"data", AT(data), .type = &type_folder, .preset = "\"signalbox-data\"",
      .flag = "--data", .needs_restart = true,
      .what = "The folder that holds everything the server remembers; made if "
