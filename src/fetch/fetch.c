@@ -72,13 +72,27 @@ static struct request *find(const struct fetch *f, uint64_t id)
 
 /* The end of the turn. */
 
+/* libcurl looks at once at what goes on after a pause. */
+static void nudge(struct request *r)
+{
+    if (r->pool && !r->is_asked) {
+        curl_easy_pause(r->easy, CURLPAUSE_ALL);
+        curl_easy_pause(r->easy, CURLPAUSE_CONT);
+    }
+    r->is_stuck = false;
+}
+
 static void settle(struct request *r)
 {
-    if (!r->id || r->cut)
+    if (!r->id || r->cut) {
         request_finish(r, r->cut);
-    else if (r->is_paused)
+        return;
+    }
+    if (r->is_stuck)
+        nudge(r);
+    if (r->is_paused)
         return; /* once more */
-    else if (r->is_whole)
+    if (r->is_whole)
         request_finish(r, OK);
     else if (r->pool)
         /* Brings what was held back, from inside this call. */

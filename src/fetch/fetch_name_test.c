@@ -1,7 +1,7 @@
 /* Names and their look-up. getaddrinfo is this file's own: the linker prefers
  * it to the C library's, also for libcurl's threads. So a name means what the
  * test says, another thing the next time, or is looked up for ever. */
-#include "fetch/fetch.h"
+#include "fetch/internal.h"
 
 #include <netdb.h>
 #include <pthread.h>
@@ -240,6 +240,40 @@ TEST(a_name_that_leads_both_ways_fails_for_what_happened_where_it_may)
         told_free(t);
     }
     CHECK(fetch_stats(s->fetch).refused_by_guard_total == 0);
+    stage_free(s);
+}
+
+/* Whether the only request there is has had an address. */
+static bool has_tried(const struct stage *s)
+{
+    struct list_node *i = list_first(&s->fetch->by_state[REQUEST_ASKING]);
+
+    return i && LIST_OF(i, struct request, node)->is_permitted;
+}
+
+/* libcurl 7.88 forgets to go on to the next address until a timer of its own
+ * fires: after 200 ms, or never. A hundred turns do not take that long. */
+TEST(the_next_address_is_tried_at_once)
+{
+    static const char *const dead[] = {
+        "127.0.0.8 127.0.0.9", "127.0.0.7 127.0.0.8 127.0.0.9",
+        "10.0.0.1 127.0.0.9", "127.0.0.9 10.0.0.1 10.0.0.2 127.0.0.8"};
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+
+    stage_allow(s, "127.0.0.0/8"); /* of these nobody listens */
+    for (size_t i = 0; i < sizeof(dead) / sizeof(dead[0]); i++) {
+        struct told *t;
+        char name[32];
+
+        snprintf(name, sizeof(name), "n%zu.example", i);
+        names[0] = (struct name){name, {dead[i]}, 0};
+        t = start(s, to_name(name, p), &whole);
+        UNTIL(s, t->n_done || has_tried(s));
+        turn(s, 100);
+        CHECK(t->n_done == 1 && t->e == ERR_UNREACHABLE);
+        told_free(t);
+    }
     stage_free(s);
 }
 

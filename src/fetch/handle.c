@@ -126,6 +126,7 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose,
     if (!r->id || r->cut)
         return CURL_SOCKET_BAD; /* nobody waits for it any more */
     begin_to_connect(r);
+    request_nudge(r);
     if (purpose != CURLSOCKTYPE_IPCXN ||
         (to->family != AF_INET && to->family != AF_INET6) ||
         (to->socktype & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != SOCK_STREAM)

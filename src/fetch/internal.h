@@ -86,6 +86,7 @@ struct request {
     bool is_asked;     /* on a connection: the rest is the answer */
     bool is_refused;   /* an address, by the guard */
     bool is_permitted; /* another one */
+    bool is_stuck;     /* perhaps: see request_nudge */
     bool is_paused;
     char peer[ADDR_TEXT_BYTES], tls[16]; /* of the connection it has */
     char refused[ADDR_TEXT_BYTES];       /* by the guard; for operators */
@@ -187,6 +188,12 @@ void request_cut(struct request *r, enum err e, const char *fmt, ...)
 
 /* Something to do for it at the end of the turn. */
 void request_todo(struct request *r);
+
+/* An address was tried, or given up. libcurl 7.88 goes on to the next, or says
+ * that there is none, the next time it looks; and has nothing to wait for
+ * meanwhile but a timer of its own, which is late or has fired already. So it
+ * is made to look at the end of the turn. */
+void request_nudge(struct request *r);
 
 /* Set the timer for the first deadline there is. */
 void request_arm(struct request *r);

@@ -135,10 +135,13 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx,
     struct watch *w = socket_ctx;
     struct request *r = NULL;
 
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&r);
     if (what == CURL_POLL_REMOVE) {
         if (w)
             uv_close((uv_handle_t *)&w->poll, on_closed);
         curl_multi_assign(p->multi, fd, NULL);
+        if (r)
+            request_nudge(r);
         return 0;
     }
     if (!w)
@@ -148,7 +151,6 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx,
         if (uv_poll_start(&w->poll, w->events, on_event) == 0)
             return 0;
     }
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&r);
     if (r)
         request_cut(r, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     return 0;

@@ -168,9 +168,9 @@ void request_free(struct request *r)
 {
     loop_timer_cancel(r->fetch->loop, &r->timer);
     list_remove(&r->node);
-    list_remove(&r->todo);
     if (r->pool)
         pool_remove(r);
+    list_remove(&r->todo); /* that, too, may have put it there */
     place_leave(r);
     request_set_resolving(r, false);
     curl_easy_cleanup(r->easy);
@@ -204,6 +204,14 @@ void request_todo(struct request *r)
     if (!list_has(&r->todo))
         list_append(&r->fetch->todo, &r->todo);
     fetch_kick(r->fetch);
+}
+
+void request_nudge(struct request *r)
+{
+    if (r->is_asked || r->is_stuck)
+        return;
+    r->is_stuck = true;
+    request_todo(r);
 }
 
 void request_cut(struct request *r, enum err e, const char *fmt, ...)
