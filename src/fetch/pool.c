@@ -217,10 +217,8 @@ static enum err note_proxy(struct pool *p, const char *proxy, struct why *why)
 
     if (!proxy || !*proxy)
         return OK;
-    if (url_read(str_of(proxy), &url, why) || url.is_tls || url.is_ws)
-        return why_err(why, ERR_BAD_CONFIG,
-                       "that is no proxy's address: write it like "
-                       "http://proxy.example:3128");
+    if (url_read_proxy(str_of(proxy), &url, why))
+        return ERR_BAD_CONFIG;
     p->is_proxy_address = handle_is_address(url.host);
     p->proxy = FAULT("fetch.proxy") ? NULL : strdup(proxy);
     return p->proxy

@@ -319,9 +319,6 @@ void crowd_leave(struct net *n, struct crowd *c);
 /* Whether all crowds together are so many. For tests. */
 bool crowd_check(const struct net *n, size_t n_conns);
 
-/* Whether connections of that address are not counted. */
-bool crowd_is_exempt(const struct net *n, const uint8_t addr[ADDR_BYTES]);
-
 /* conn.c */
 
 /* Takes fd, also on failure. NULL when it could not be taken up. */

@@ -188,8 +188,8 @@ static void take(struct listener *l, int fd, const struct sockaddr *peer)
 
     addr_bytes(peer, addr);
     addr_write(peer, text);
-    is_counted =
-        n->opts.max_connections_per_address && !crowd_is_exempt(n, addr);
+    is_counted = n->opts.max_connections_per_address &&
+                 !guard_ranges_have(n->opts.exempt, n->opts.n_exempt, addr, 0);
     room = room_for(n, addr, is_counted);
     if (room != NET_ROOM) {
         turn_away(l, fd, text, room);
