@@ -60,6 +60,7 @@ struct reach {
     struct why why;
     int status;
     char peer[ADDR_TEXT_BYTES], tls[16];
+    char refused[ADDR_TEXT_BYTES];  /* by the guard */
     char origin[URL_HOST_MAX + 32]; /* that answered */
     bool is_redirected;
 };
@@ -190,6 +191,7 @@ static void note_answer(struct reach *r, const struct fetch_answer *a)
     r->status = a->status;
     copy(r->peer, sizeof(r->peer), a->peer);
     copy(r->tls, sizeof(r->tls), a->tls);
+    copy(r->refused, sizeof(r->refused), a->refused);
     if (url_read(a->url, &u, NULL) == OK) {
         snprintf(r->origin, sizeof(r->origin), "%s://%.*s",
                  u.is_tls ? "https" : "http", STR_ARG(u.authority));
@@ -376,16 +378,22 @@ static void advise_on_connection(const struct reach *r, struct finding *f)
 
 static void find_request(const struct reach *r, struct finding *f)
 {
+    /* A redirect's is in no line above. */
+    bool is_refused = r->e == ERR_ADDRESS && *r->refused && r->is_redirected;
+
     if (!r->e) {
         find_answer(r, f);
         return;
     }
     /* An answer of 3xx that came to nothing is one that was to be followed. */
-    found(f, BAD, "%s%s",
+    found(f, BAD, "%s%s%s%s%s",
           r->is_redirected || r->status / 100 == 3 ? "after a redirect: " : "",
-          r->why.text);
+          r->why.text, is_refused ? " (refused: " : "",
+          is_refused ? r->refused : "", is_refused ? ")" : "");
     if (r->e == ERR_UNREACHABLE)
         advise_on_connection(r, f);
+    else if (r->e == ERR_BAD_REQUEST && !r->status && !r->url.is_tls)
+        advise(f, "if it speaks TLS, write https:// (or wss://)");
     else if (r->e == ERR_TIMEOUT && r->peer[0])
         advise(f, "it took the connection and the request: it is slow, stuck, "
                   "or waits for something else than HTTP");
@@ -523,6 +531,7 @@ static void show_as_json(struct reach *r, enum exit_status status)
         json_put_null(&o);
     put_or_null(&o, STR("origin"), r->status ? r->origin : "");
     put_or_null(&o, STR("peer"), r->peer);
+    put_or_null(&o, STR("refused"), r->refused);
     put_or_null(&o, STR("tls"), r->tls);
     json_close(&o, '}');
     buf_add_char(&r->cli->out, '\n');

@@ -139,6 +139,7 @@ class Guard(Reach):
         self.assertEqual(answer["peer"], f"127.0.0.1:{target.port}")
         self.assertEqual(answer["origin"], url[:-1])
         self.assertIsNone(answer["tls"])
+        self.assertIsNone(answer["refused"])
         self.assertEqual(target.n_connections, 1)
 
     def test_a_name_is_what_it_leads_to(self):
@@ -217,9 +218,18 @@ class Guard(Reach):
             REFUSED, "refused",
             f"{url}/to/http://127.0.0.1:{inner.port}/", allow=allow)
         self.assertIn("after a redirect: ", answer["message"])
-        self.assertIn(f"127.0.0.1:{inner.port}, which is loopback",
+        self.assertIn(f"127.0.0.1:{inner.port} is loopback",
                       answer["message"])
-        self.assertEqual((target.n_connections, inner.n_connections), (1, 0))
+        # The agent is not told what a name within means; the operator is.
+        answer = self.ask(
+            REFUSED, "refused",
+            f"{url}/to/http://localhost:{inner.port}/", allow=allow)
+        self.assertIn(f"localhost:{inner.port} leads to an address that is "
+                      "loopback", answer["message"])
+        self.assertEqual(answer["refused"].rpartition(":")[2],
+                         str(inner.port))
+        self.assertIn(f"(refused: {answer['refused']})", answer["message"])
+        self.assertEqual((target.n_connections, inner.n_connections), (2, 0))
         # The control: with both open it is followed.
         allow.append(f"127.0.0.1:{inner.port}")
         answer = self.ask(
@@ -296,6 +306,12 @@ class Outcome(Reach):
         answer = self.ask(OK, "reachable", url, "--set",
                           "outgoing.caFile=" + cert, allow=["127.0.0.1"])
         self.assertRegex(answer["tls"], r"^TLSv1\.[23]$")
+        # And not asked in plain text.
+        answer = self.ask(FAILED, "failed",
+                          f"http://localhost:{target.port}/",
+                          allow=["127.0.0.1"])
+        self.assertIn("https://", answer["advice"])
+        self.assertNotIn("poll", answer["message"])
         # Trusted, but not for this name: no file would help.
         answer = self.ask(UNREACHABLE, "unreachable",
                           f"https://127.0.0.1:{target.port}/", "--set",
