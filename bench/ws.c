@@ -114,6 +114,19 @@ static void ws_open(struct conn *c, const struct peer *p, const struct load *l,
 
 /* NATS: connection i listens to the subject "agent.i". */
 
+/* Wait for the end of what it says first. */
+static void nats_await_pong(int fd)
+{
+    char in[4096];
+    size_t n = 0;
+
+    while (!memmem(in, n, "PONG\r\n", 6)) {
+        ssize_t got = recv(fd, in + n, sizeof(in) - n, 0);
+        if (got <= 0 || (n += (size_t)got) == sizeof(in))
+            die("nats");
+    }
+}
+
 static void nats_open(struct conn *c, const struct load *l, int i)
 {
     char text[512], message[MESSAGE_BYTES], *at = c->batch;
@@ -124,14 +137,7 @@ static void nats_open(struct conn *c, const struct load *l, int i)
              "SUB agent.%d 1\r\nPING\r\n",
              i);
     peer_send(c->fd, text, strlen(text));
-    for (size_t n = 0; n < 6 || memcmp(text + n - 6, "PONG\r\n", 6) != 0;) {
-        static char in[4096];
-        ssize_t got = recv(c->fd, in, sizeof(in), 0);
-        if (got < 6)
-            die("nats");
-        memcpy(text, in + got - 6, 6);
-        n = 6;
-    }
+    nats_await_pong(c->fd);
     write_message(message, to);
     for (int k = 0; k < l->depth; k++)
         at += snprintf(at, (size_t)(c->batch + BATCH_BYTES - at),

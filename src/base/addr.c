@@ -1,6 +1,7 @@
 #include "base/addr.h"
 
 #include <arpa/inet.h>
+#include <stddef.h>
 #include <stdio.h>
 
 static bool read_port(struct str s, in_port_t *out)
@@ -89,21 +90,31 @@ void addr_write(const struct sockaddr *sa, char out[ADDR_TEXT_BYTES])
 
 static const uint8_t v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-void addr_bytes(const struct sockaddr *sa, uint8_t out[ADDR_BYTES])
+void addr_map_v4(const uint8_t v4[4], uint8_t out[ADDR_BYTES])
 {
-    memset(out, 0, ADDR_BYTES);
-    if (sa->sa_family == AF_INET6) {
-        memcpy(out, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr,
-               16);
-    } else if (sa->sa_family == AF_INET) {
-        memcpy(out, v4_mapped, sizeof(v4_mapped));
-        memcpy(out + 12,
-               &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
-    }
+    memcpy(out, v4_mapped, sizeof(v4_mapped));
+    memcpy(out + sizeof(v4_mapped), v4, 4);
 }
 
-bool addr_is_within(const uint8_t addr[ADDR_BYTES],
-                    const uint8_t range[ADDR_BYTES], unsigned prefix)
+bool addr_is_v4(const uint8_t addr[ADDR_BYTES])
+{
+    return memcmp(addr, v4_mapped, sizeof(v4_mapped)) == 0;
+}
+
+/* Not through the structs: what libraries hand over as a sockaddr need not lie
+ * where a sockaddr_in6 would. */
+void addr_bytes(const struct sockaddr *sa, uint8_t out[ADDR_BYTES])
+{
+    const uint8_t *p = (const uint8_t *)sa;
+
+    memset(out, 0, ADDR_BYTES);
+    if (sa->sa_family == AF_INET6)
+        memcpy(out, p + offsetof(struct sockaddr_in6, sin6_addr), ADDR_BYTES);
+    else if (sa->sa_family == AF_INET)
+        addr_map_v4(p + offsetof(struct sockaddr_in, sin_addr), out);
+}
+
+bool addr_is_within(const uint8_t *addr, const uint8_t *range, unsigned prefix)
 {
     unsigned whole = prefix / 8, bits = prefix % 8;
 
@@ -113,7 +124,7 @@ bool addr_is_within(const uint8_t addr[ADDR_BYTES],
 
 void addr_network(const uint8_t addr[ADDR_BYTES], uint8_t out[ADDR_BYTES])
 {
-    bool is_v4 = memcmp(addr, v4_mapped, sizeof(v4_mapped)) == 0;
+    bool is_v4 = addr_is_v4(addr);
 
     memmove(out, addr, ADDR_BYTES);
     if (!is_v4)

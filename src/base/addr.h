@@ -31,9 +31,14 @@ enum { ADDR_BYTES = 16 };
  * neither v4 nor v6. */
 void addr_bytes(const struct sockaddr *sa, uint8_t out[ADDR_BYTES]);
 
-/* Whether the first `prefix` bits are those of the range. */
-bool addr_is_within(const uint8_t addr[ADDR_BYTES],
-                    const uint8_t range[ADDR_BYTES], unsigned prefix);
+/* The same of a v4 address by itself; and whether one is such. */
+void addr_map_v4(const uint8_t v4[4], uint8_t out[ADDR_BYTES]);
+bool addr_is_v4(const uint8_t addr[ADDR_BYTES]);
+
+/* Whether the first `prefix` bits are those of the range; both have as many.
+ * Whether an address is in a range that somebody wrote is guard_ranges_have's
+ * to say. */
+bool addr_is_within(const uint8_t *addr, const uint8_t *range, unsigned prefix);
 
 /* What counts as one peer: a v4 address, and of v6 the /64 that it is in, all
  * of which one machine may have. */

@@ -76,6 +76,19 @@ TEST(an_address_is_sixteen_bytes_without_its_port)
     CHECK(memcmp(b, none, 16) == 0);
 }
 
+TEST(a_v4_address_is_known_among_the_others)
+{
+    static const uint8_t ten[4] = {10, 1, 2, 3};
+    struct addr v6 = addr_of("[fd00::9]:81"), v4 = addr_of("10.1.2.3:80");
+    uint8_t b[ADDR_BYTES], mapped[ADDR_BYTES];
+
+    addr_bytes(&v6.sa.any, b);
+    CHECK(!addr_is_v4(b));
+    addr_bytes(&v4.sa.any, b);
+    addr_map_v4(ten, mapped);
+    CHECK(addr_is_v4(b) && memcmp(b, mapped, sizeof(b)) == 0);
+}
+
 TEST(a_range_is_its_first_bits)
 {
     struct addr a = addr_of("[2001:db8:ff00:8000::1]:1"),

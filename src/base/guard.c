@@ -9,7 +9,12 @@
  *
  * Stricter than "globally reachable" in the registries: anycast addresses of
  * the infrastructure (6to4 relays, AS112, AMT) lead to the nearest machine that
- * takes them, which may be one of the network around us.
+ * takes them, which may be one of the network around us. And an address given
+ * out like any other that one cloud answers from inside each of its machines
+ * (168.63.129.16: their names, health and secrets of their set-up) is refused
+ * everywhere. Other clouds have theirs in ranges that are refused anyway:
+ * link-local, shared (100.100.100.200), reserved (192.0.0.192), private
+ * (fd00:ec2::254).
  *
  * What it cannot know: this machine's own public addresses, prefixes of a
  * provider that translates into v4 (NAT64 with its own prefix, 6rd), and which
@@ -17,7 +22,7 @@
 #include "base/guard.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 
 struct kind_row {
@@ -34,6 +39,7 @@ static const struct kind_row v4_kinds[] = {
     {{10}, 8, "private"},
     {{100, 64}, 10, "shared"},
     {{127}, 8, "loopback"},
+    {{168, 63, 129, 16}, 32, "platform"},
     {{169, 254}, 16, "link-local"},
     {{172, 16}, 12, "private"},
     {{192, 0, 0}, 24, is_reserved},
@@ -87,19 +93,10 @@ static const struct carrier {
     {{0x20, 0x01}, 32, 12, true},           /* and the client */
 };
 
-static bool is_within(const uint8_t *addr, const uint8_t *range,
-                      unsigned prefix)
-{
-    unsigned whole = prefix / 8, rest = prefix % 8;
-
-    return memcmp(addr, range, whole) == 0 &&
-           (rest == 0 || (addr[whole] ^ range[whole]) >> (8 - rest) == 0);
-}
-
 /* Each table ends with a row that fits everything. */
 static const char *look_up(const struct kind_row *row, const uint8_t *addr)
 {
-    while (!is_within(addr, row->addr, row->prefix))
+    while (!addr_is_within(addr, row->addr, row->prefix))
         row++;
     return row->kind;
 }
@@ -120,7 +117,7 @@ static const char *kind_inside(const uint8_t *addr)
         const struct carrier *c = &carriers[i];
         uint8_t v4[4];
 
-        if (kind != is_public || !is_within(addr, c->addr, c->prefix))
+        if (kind != is_public || !addr_is_within(addr, c->addr, c->prefix))
             continue;
         for (size_t k = 0; k < sizeof(v4); k++)
             v4[k] = addr[c->at + k] ^ (c->is_inverted ? 0xff : 0);
@@ -131,18 +128,11 @@ static const char *kind_inside(const uint8_t *addr)
     return kind;
 }
 
-static const uint8_t mapped[16] = {[10] = 0xff, 0xff};
-
-static bool is_v4(const uint8_t *addr)
-{
-    return is_within(addr, mapped, 96);
-}
-
 static const char *kind_of(const uint8_t *addr)
 {
     const char *kind = look_up(v6_kinds, addr), *inside;
 
-    if (is_v4(addr))
+    if (addr_is_v4(addr))
         return look_up(v4_kinds, addr + 12);
     /* "::1" is loopback, not a way to write 0.0.0.1. */
     if (kind != is_public && kind != is_reserved)
@@ -154,36 +144,31 @@ static const char *kind_of(const uint8_t *addr)
 /* False: neither v4 nor v6. */
 static bool take_apart(const struct sockaddr *to, struct guard_range *out)
 {
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
+    in_port_t port;
 
-    memcpy(out->addr, mapped, sizeof(mapped));
+    /* One read for both families. */
+    _Static_assert(offsetof(struct sockaddr_in, sin_port) ==
+                       offsetof(struct sockaddr_in6, sin6_port),
+                   "a port is where it is");
+    if (!to || (to->sa_family != AF_INET && to->sa_family != AF_INET6))
+        return false;
+    addr_bytes(to, out->addr);
     out->prefix = 128;
-    if (!to)
-        return false;
-    if (to->sa_family == AF_INET) {
-        memcpy(&v4, to, sizeof(v4));
-        memcpy(out->addr + 12, &v4.sin_addr, 4);
-        out->port = ntohs(v4.sin_port);
-    } else if (to->sa_family == AF_INET6) {
-        memcpy(&v6, to, sizeof(v6));
-        memcpy(out->addr, &v6.sin6_addr, 16);
-        out->port = ntohs(v6.sin6_port);
-    } else {
-        return false;
-    }
+    memcpy(&port, (const char *)to + offsetof(struct sockaddr_in, sin_port),
+           sizeof(port));
+    out->port = ntohs(port);
     return true;
 }
 
-/* A range of v6 is none of v4, however wide: "::/0" opens no v4 address. */
-static bool is_allowed(const struct guard *g, const struct guard_range *at)
+bool guard_ranges_have(const struct guard_range *ranges, size_t n,
+                       const uint8_t addr[ADDR_BYTES], uint16_t port)
 {
-    for (size_t i = 0; i < g->n_allow; i++) {
-        const struct guard_range *r = &g->allow[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct guard_range *r = &ranges[i];
 
-        if (is_within(at->addr, r->addr, r->prefix) &&
-            (r->port == 0 || r->port == at->port) &&
-            (r->prefix >= 96 || !is_v4(at->addr)))
+        if (addr_is_within(addr, r->addr, r->prefix) &&
+            (r->port == 0 || r->port == port) &&
+            (r->prefix >= 96 || !addr_is_v4(addr)))
             return true;
     }
     return false;
@@ -201,7 +186,10 @@ enum err guard_judge(const struct guard *g, const struct sockaddr *to,
     if (!take_apart(to, &at))
         return ERR_ADDRESS;
     *kind = kind_of(at.addr);
-    return *kind == is_public || is_allowed(g, &at) ? OK : ERR_ADDRESS;
+    return *kind == is_public ||
+                   guard_ranges_have(g->allow, g->n_allow, at.addr, at.port)
+               ? OK
+               : ERR_ADDRESS;
 }
 
 enum err guard_range_of(const struct sockaddr *to, struct guard_range *out)
@@ -216,7 +204,7 @@ enum err guard_range_of(const struct sockaddr *to, struct guard_range *out)
 
 bool guard_range_is_all(const struct guard_range *r)
 {
-    return r->prefix == 0 || (r->prefix == 96 && is_v4(r->addr));
+    return r->prefix == 0 || (r->prefix == 96 && addr_is_v4(r->addr));
 }
 
 /* Ranges as text. */
@@ -312,17 +300,20 @@ static enum err read_addr(const struct range_text *t, struct guard_range *out,
                           struct why *why)
 {
     char text[INET6_ADDRSTRLEN];
+    uint8_t bytes[ADDR_BYTES];
 
     if (t->addr.n >= sizeof(text) ||
         (t->addr.n && memchr(t->addr.p, 0, t->addr.n)))
         return no_address(t, why);
     memcpy(text, t->addr.n ? t->addr.p : "", t->addr.n);
     text[t->addr.n] = '\0';
-    memcpy(out->addr, mapped, sizeof(mapped));
-    if (inet_pton(t->is_v6 ? AF_INET6 : AF_INET, text,
-                  out->addr + (t->is_v6 ? 0 : 12)) != 1)
+    if (inet_pton(t->is_v6 ? AF_INET6 : AF_INET, text, bytes) != 1)
         return no_address(t, why);
-    if (t->is_v6 && is_v4(out->addr))
+    if (t->is_v6)
+        memcpy(out->addr, bytes, sizeof(bytes));
+    else
+        addr_map_v4(bytes, out->addr);
+    if (t->is_v6 && addr_is_v4(out->addr))
         return why_err(why, ERR_SYNTAX,
                        "%s is an IPv4 address; write it as %u.%u.%u.%u",
                        t->shown, out->addr[12], out->addr[13], out->addr[14],
@@ -400,7 +391,7 @@ enum err guard_range_read(struct str text, struct guard_range *out,
 
 void guard_range_write(const struct guard_range *r, char out[GUARD_RANGE_BYTES])
 {
-    bool v4 = r->prefix >= 96 && is_v4(r->addr);
+    bool v4 = r->prefix >= 96 && addr_is_v4(r->addr);
     char addr[INET6_ADDRSTRLEN] = "?", prefix[8] = "", port[8] = "";
 
     inet_ntop(v4 ? AF_INET : AF_INET6, r->addr + (v4 ? 12 : 0), addr,

@@ -147,19 +147,16 @@ int64_t rates_take(struct rates *r, struct str key, const struct rate_limit *l,
     return wait;
 }
 
-int64_t rates_look(const struct rates *r, struct str key,
-                   const struct rate_limit *l, int64_t now_ms)
+void rates_give_back(struct rates *r, struct str key)
 {
-    uint64_t hash;
-    const struct set *s;
-    size_t i;
+    uint64_t hash = hash_bytes(key, r->seed);
+    struct set *s = set_of(r, hash);
+    size_t i = find(s, hash);
 
-    if (l->per_minute <= 0)
-        return 0;
-    hash = hash_bytes(key, r->seed);
-    s = set_of(r, hash);
-    i = find(s, hash);
-    return i < WAYS ? wait_ms(lacks_now(s, i, l, now_ms), l) : 0;
+    if (i == WAYS)
+        return; /* full again, or it made room: nothing to give back to */
+    s->lacks[i] -= s->lacks[i] < WHOLE ? s->lacks[i] : WHOLE;
+    r->n_keys -= s->lacks[i] == 0;
 }
 
 size_t rates_n_keys(const struct rates *r)

@@ -37,11 +37,10 @@ void rates_free(struct rates *r);
 MUST_USE int64_t rates_take(struct rates *r, struct str key,
                             const struct rate_limit *limit, int64_t now_ms);
 
-/* What rates_take would say; takes nothing. */
-MUST_USE int64_t rates_look(const struct rates *r, struct str key,
-                            const struct rate_limit *limit, int64_t now_ms);
-
 /* Buckets that are kept; some may be full again since. */
+/* The last one was not made use of after all. */
+void rates_give_back(struct rates *r, struct str key);
+
 size_t rates_n_keys(const struct rates *r);
 
 #endif

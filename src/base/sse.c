@@ -86,11 +86,20 @@ static enum err take_line(struct sse *s)
     return e;
 }
 
-static size_t line_length(struct str bytes)
+/* Two quick searches, for the one byte and the other, a little further each
+ * time: all the way to the end for the one that is not there would be as far
+ * again for the next line, and the next. */
+size_t sse_line_end(struct str bytes, size_t from)
 {
-    size_t lf = str_find(bytes, '\n', 0);
+    for (size_t step = 64; from < bytes.n; from += step, step *= 2) {
+        struct str part = str_sub(bytes, 0, from + step);
+        size_t lf = str_find(part, '\n', from);
+        size_t end = str_find(str_sub(part, 0, lf), '\r', from);
 
-    return str_find(str_sub(bytes, 0, lf), '\r', 0);
+        if (end < part.n)
+            return end;
+    }
+    return bytes.n;
 }
 
 enum err sse_feed(struct sse *s, struct str bytes)
@@ -103,7 +112,7 @@ enum err sse_feed(struct sse *s, struct str bytes)
         if (s->was_cr && bytes.p[0] == '\n')
             bytes = str_sub(bytes, 1, bytes.n);
         s->was_cr = false;
-        n = line_length(bytes);
+        n = sse_line_end(bytes, 0);
         buf_add_str(&s->line, str_sub(bytes, 0, n));
         if (s->line.over)
             return ERR_LIMIT;

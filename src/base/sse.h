@@ -34,6 +34,10 @@ void sse_fini(struct sse *s);
 /* Another connection begins: forget half an event, keep the id. */
 void sse_restart(struct sse *s);
 
+/* Where a line that begins at `from` ends: its CR or LF; bytes.n when neither
+ * is there. */
+size_t sse_line_end(struct str bytes, size_t from);
+
 /* ERR_LIMIT: an event is too large. ERR_GONE: fn wants no more. */
 MUST_USE enum err sse_feed(struct sse *s, struct str bytes);
 

@@ -47,6 +47,32 @@ TEST(lines_end_in_cr_lf_or_both)
                  "|message|a;|message|b;|message|c;");
 }
 
+TEST(the_end_of_a_line_is_the_first_of_either)
+{
+    static char text[1000];
+    struct str bytes = {text, sizeof(text)};
+
+    memset(text, 'x', sizeof(text));
+    CHECK_INT(sse_line_end(bytes, 0), 1000);
+    CHECK_INT(sse_line_end(bytes, 1000), 1000);
+    CHECK_INT(sse_line_end((struct str){NULL, 0}, 0), 0);
+    for (size_t at = 0; at < sizeof(text); at++) {
+        size_t behind = (at * 7 + 1) % sizeof(text);
+
+        text[at] = at % 2 ? '\r' : '\n';
+        CHECK_INT(sse_line_end(bytes, 0), at);
+        CHECK_INT(sse_line_end(bytes, at), at);
+        CHECK_INT(sse_line_end(bytes, at + 1), sizeof(text));
+        if (behind > at) { /* the other of the two, further on */
+            text[behind] = at % 2 ? '\n' : '\r';
+            CHECK_INT(sse_line_end(bytes, at / 2), at);
+            CHECK_INT(sse_line_end(bytes, at + 1), behind);
+            text[behind] = 'x';
+        }
+        text[at] = 'x';
+    }
+}
+
 TEST(comments_and_unknown_fields_are_passed_over)
 {
     check_events(STR(": still here\n\nretry: 5\nfoo\ndata: x\n\n"),

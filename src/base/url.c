@@ -44,12 +44,27 @@ static bool is_letter(char c)
     return c >= 'a' && c <= 'z';
 }
 
+/* Whether byte i stands between "://" and what comes behind the host. */
+static bool is_in_authority(struct str text, size_t i)
+{
+    size_t from = str_find(text, ':', 0) + 3;
+
+    for (size_t k = from; k < i; k++)
+        if (strchr("/?#", text.p[k]))
+            return false;
+    return i >= from && str_eq(str_sub(text, from - 2, from), STR("//"));
+}
+
 /* What may stand nowhere in a URL. */
 static enum err check_bytes(struct str text, struct why *why)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
 
+        if (c & 0x80 && is_in_authority(text, i))
+            return why_err(why, ERR_SYNTAX,
+                           "the host of the URL is not ASCII; write it in "
+                           "Punycode (xn--...)");
         if (c <= ' ' || c > '~')
             return why_err(why, ERR_SYNTAX,
                            "byte %zu of the URL is %s; write it as %%%02X",
@@ -250,6 +265,24 @@ enum err url_read(struct str text, struct url *out, struct why *why)
         u.target = rest;
     *out = u;
     return OK;
+}
+
+enum err url_read_proxy(struct str text, struct url *out, struct why *why)
+{
+    struct url u;
+    enum err e;
+
+    if (!str_eq_nocase(str_sub(text, 0, 7), STR("http://")))
+        return why_err(why, ERR_SYNTAX,
+                       "must begin with http://, as in http://HOST:PORT: a "
+                       "proxy is spoken to in plain HTTP");
+    e = url_read(text, &u, why);
+    if (!e && (!str_eq(u.target, STR("/")) || str_find(text, '#', 0) < text.n))
+        e = why_err(why, ERR_SYNTAX,
+                    "a proxy has no path: http://HOST:PORT is all");
+    if (!e)
+        *out = u;
+    return e;
 }
 
 bool url_is_same_origin(const struct url *a, const struct url *b)

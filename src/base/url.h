@@ -32,6 +32,10 @@ struct url {
  * more than the host of what may hold secrets. */
 MUST_USE enum err url_read(struct str text, struct url *out, struct why *why);
 
+/* The address of a proxy: "http://HOST:PORT" and no more. Errors as above. */
+MUST_USE enum err url_read_proxy(struct str text, struct url *out,
+                                 struct why *why);
+
 /* Same scheme, host (whatever its case) and port. A name with a dot at its end
  * is another than the one without. */
 bool url_is_same_origin(const struct url *a, const struct url *b);

@@ -138,15 +138,15 @@ static const struct {
     {"http://x/\x7f", "a control character; write it as %7F"},
     {"http://b\xc3\xbc"
      "cher.example/",
-     "not ASCII; write it as %C3"},
+     "Punycode (xn--...)"},
     {"http://x/\xc3\xa4", "not ASCII; write it as %C3"},
     {"http://x/\xff", "not ASCII; write it as %FF"},
     {"http://\xef\xbc\x91"
      "27.0.0.1/",
-     "not ASCII"},
+     "Punycode"},
     {"http://127\xe3\x80\x82"
      "0.0.1/",
-     "not ASCII"},
+     "Punycode"},
     {"http:\\\\x\\", "is \"\\\"; write it as %5C"},
     {"http://x\\@y/", "is \"\\\"; write it as %5C"},
     {"http://x/a\\b", "is \"\\\""},
@@ -595,6 +595,35 @@ TEST(a_refused_location_leaves_the_buffer_usable)
     CHECK(url_resolve(&u, STR("/y"), &out, NULL) == OK);
     CHECK_STR(buf_str(&out), "http://x/y");
     buf_fini(&out);
+}
+
+TEST(a_proxy_is_a_host_and_a_port)
+{
+    static const char *const fine[] = {
+        "http://proxy:3128", "http://proxy:3128/", "http://proxy",
+        "HTTP://127.0.0.1:1", "http://[::1]:3128"};
+    static const char *const wrong[] = {"",
+                                        "proxy:3128",
+                                        "https://proxy:3128",
+                                        "ws://proxy:3128",
+                                        "wss://proxy",
+                                        "socks5://proxy:1080",
+                                        "http://me@proxy:3128",
+                                        "http://proxy:3128/x",
+                                        "http://proxy:3128/?x",
+                                        "http://proxy:3128#x",
+                                        "http://proxy:3128/#"};
+    struct url u;
+    struct why why;
+
+    for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+        CHECK(url_read_proxy(str_of(fine[i]), &u, &why) == OK && u.host.n);
+    u.port = 7;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        why.text[0] = '\0';
+        CHECK(url_read_proxy(str_of(wrong[i]), &u, &why) == ERR_SYNTAX);
+        CHECK(why.text[0] && u.port == 7);
+    }
 }
 
 TEST(a_location_survives_every_fault)

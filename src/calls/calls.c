@@ -402,7 +402,7 @@ static bool check_names(struct call *c)
     return e == OK;
 }
 
-/* Too often; what is said does not tell a good token from a bad one. */
+/* Too often. */
 static void refuse_rate(struct call *c, enum throttle_by by, int64_t wait_ms)
 {
     static const struct {
@@ -458,7 +458,6 @@ static void refuse_token(struct call *c, enum err e, struct str words)
 static bool check_token(struct call *c)
 {
     struct why why = {""};
-    enum throttle_by by;
     int64_t wait_ms;
     enum err e =
         access_judge(c->calls->access, http_header(c->rq, STR("Authorization")),
@@ -469,9 +468,9 @@ static bool check_token(struct call *c)
         return false;
     }
     wait_ms = throttle_caller(c->calls->throttle, c->rq->peer_addr, &c->caller,
-                              loop_mono_ms(c->calls->loop), &by);
+                              loop_mono_ms(c->calls->loop));
     if (wait_ms)
-        refuse_rate(c, by, wait_ms);
+        refuse_rate(c, THROTTLE_USER, wait_ms);
     return wait_ms == 0;
 }
 

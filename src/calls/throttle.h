@@ -6,10 +6,9 @@
  * Three limits. A user has one bucket, however many tokens and connections. An
  * address (of v6 its /64) has one for everything that comes from it, counted
  * before the token is looked at, and a small one for tokens that are not good:
- * so trying them out is slow. While that one is empty, a token is taken only
- * if it was good from the same address not long ago; any other, good or not,
- * is answered alike. So who guesses learns nothing, and whoever is at work
- * behind the same address is not shut out by it.
+ * trying them out is hopeless, and this way cheap and not loud. A good token
+ * draws nothing from that one and is taken however empty it is: whoever guesses
+ * shuts out nobody behind the same address.
  *
  * Addresses that are exempt have no limit of their own; their users have.
  *
@@ -23,7 +22,7 @@ struct throttle;
 
 struct throttle_limits {
     struct rate_limit user, address, failures; /* zeroed: none */
-    const struct guard_range *exempt; /* borrowed; ports do not count */
+    const struct guard_range *exempt;          /* borrowed; without ports */
     size_t n_exempt;
 };
 
@@ -53,10 +52,10 @@ MUST_USE int64_t throttle_request(struct throttle *t, const uint8_t addr[16],
 MUST_USE int64_t throttle_bad_token(struct throttle *t, const uint8_t addr[16],
                                     int64_t now_ms);
 
-/* It came with a good one. *by says whose limit it was. */
+/* It came with a good one. Who is over a limit of their own does not use up
+ * that of the others at the same address. */
 MUST_USE int64_t throttle_caller(struct throttle *t, const uint8_t addr[16],
-                                 const struct caller *c, int64_t now_ms,
-                                 enum throttle_by *by);
+                                 const struct caller *c, int64_t now_ms);
 
 /* How many were turned down, by what. */
 int64_t throttle_total(const struct throttle *t, enum throttle_by by);

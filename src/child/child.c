@@ -203,6 +203,7 @@ static bool reap(struct child *c)
     if (r == 0) {
         kill(-c->process, SIGKILL);
         r = waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG);
+        orphans_add(c->all, c->process);
     }
     if (FAULT("child.wait"))
         r = -1;
@@ -369,6 +370,7 @@ static enum err launch(struct child *c, const struct child_opts *opts,
     error = e ? 0 : watch_process(c);
     if (error) {
         spawn_undo(c->process);
+        orphans_add(c->all, c->process); /* it may have begun */
         e = spawn_why(opts, STEP_WATCH, error, why);
     }
     spawn_fini(&s);

@@ -18,9 +18,10 @@
  *     what happens                           what becomes of it
  *     ------------                           ------------------
  *     it ignores SIGTERM                     killed after stop_grace_ms
- *     it has children in its group           killed with it, or when it ends
+ *     it has children in its group           killed with it, or when it ends,
+ *                                            and waited for if they are ours
  *     one of them made a group of its own    lives on, without our pipes
- *     (setsid, a shell with job control)
+ *     (setsid, a shell with job control)     and needs an init to wait for it
  *     our process is killed                  it too (PR_SET_PDEATHSIG); what it
  *                                            started sees its pipes closed
  *     SIGKILL does not end it (a dead disk)  given up after ten seconds: it
@@ -41,10 +42,12 @@
 struct children; /* all of them: one per loop */
 
 struct child_limits {
-    /* Each: 0, as ours; never more than ours. */
+    /* Each: 0, as ours; else soft and hard alike, but never more than our hard
+     * one. */
     int64_t memory_bytes; /* of address space */
     int64_t cpu_s;        /* of processor time; SIGXCPU, a second later death */
-    int64_t files;        /* open at once */
+    int64_t files; /* open at once; 0: 1024 unless we have fewer, up to our hard
+                      one if it asks for more itself */
     int64_t processes;  /* of this user in all, threads counted; not for root */
     int64_t file_bytes; /* of one file it writes */
 };

@@ -111,11 +111,7 @@ static bool run_scene(void)
         return true;
     }
     play(&sc);
-    children_stop(sc.s.all, stage_done, &sc.s);
-    while (sc.s.n_done == 0) {
-        wait_turn(&sc.s);
-        sc.s.time.mono_ms += 500;
-    }
+    stage_stop(&sc.s);
     fired = fault_fired();
     fault_arm(0);
     check_scene(&sc, fired);
@@ -176,25 +172,33 @@ TEST(a_step_that_fails_before_the_program_runs_is_named)
     stage_fini(&s);
 }
 
+enum { HEAP = 16 };
+
+/* So many timers that the next one needs a larger heap. */
+static void fill_heap(struct loop *l, struct timer timers[HEAP])
+{
+    CHECK(l->timers.cap == HEAP);
+    for (int i = 0; l->timers.n < HEAP; i++)
+        CHECK(loop_timer_set(l, &timers[i], 1 << 30) == OK);
+}
+
 TEST(a_grace_without_memory_is_none)
 {
-    struct timer timers[16] = {{0}};
+    struct timer timers[HEAP] = {{0}};
     struct stage s;
     struct kid k = {.s = &s};
 
     stage_init(&s, 4);
     start_sh(&s, &k, "trap '' TERM; echo; exec sleep 1000");
     UNTIL(&s, k.n_lines == 1);
-    /* 16 timers fill the heap, so the grace needs a larger one. */
-    for (int i = 0; i < 16; i++)
-        CHECK(loop_timer_set(&s.loop, &timers[i], 1 << 30) == OK);
+    fill_heap(&s.loop, timers);
     fault_arm_at("timers.grow", 1);
     child_stop(s.all, k.id);
     CHECK(fault_fired() && k.n_ends == 0); /* never from inside a call */
     fault_arm(0);
     await_end(&k);
     CHECK(k.end.signal == SIGKILL);
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < HEAP; i++)
         loop_timer_cancel(&s.loop, &timers[i]);
     stage_fini(&s);
 }
@@ -202,7 +206,7 @@ TEST(a_grace_without_memory_is_none)
 /* Who left the group holds the pipes, and there is no memory to wait. */
 TEST(without_memory_nobody_waits_for_last_words)
 {
-    struct timer timers[16] = {{0}};
+    struct timer timers[HEAP] = {{0}};
     struct stage s;
     struct kid k = {.s = &s};
     pid_t pid;
@@ -211,15 +215,14 @@ TEST(without_memory_nobody_waits_for_last_words)
     start_sh(&s, &k, "setsid sh -c 'echo $$; exec sleep 1000' & read x");
     UNTIL(&s, k.n_lines == 1);
     pid = kid_pid_line(&k);
-    for (int i = 0; i < 16; i++)
-        CHECK(loop_timer_set(&s.loop, &timers[i], 1 << 30) == OK);
+    fill_heap(&s.loop, timers);
     fault_arm_at("timers.grow", 1);
     send_line(&k, "go");
     await_end(&k); /* the clock stands still */
     CHECK(fault_fired());
     fault_arm(0);
-    kill(pid, SIGKILL);
-    for (int i = 0; i < 16; i++)
+    end_orphan(pid);
+    for (int i = 0; i < HEAP; i++)
         loop_timer_cancel(&s.loop, &timers[i]);
     stage_fini(&s);
 }

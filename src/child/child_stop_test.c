@@ -6,8 +6,7 @@
 
 static bool is_alive(pid_t pid)
 {
-    return waitpid(pid, NULL, WNOHANG) == 0 ||
-           (errno == ECHILD && kill(pid, 0) == 0);
+    return kill(pid, 0) == 0 && next_zombie(P_PID, pid, WNOHANG) == 0;
 }
 
 TEST(who_is_asked_to_stop_stops)
@@ -124,7 +123,7 @@ TEST(its_own_children_are_stopped_with_it)
     child_stop(s.all, k.id);
     await_end(&k);
     CHECK_INT(k.end.signal, SIGTERM);
-    CHECK(orphan_signal(pid) != 0);
+    await_gone(&s, pid);
     stage_fini(&s);
 }
 
@@ -142,7 +141,7 @@ TEST(those_that_ignore_it_are_killed_as_soon_as_it_has_ended)
     pid = kid_pid_line(&k);
     child_stop(s.all, k.id);
     await_end(&k); /* the clock stands still */
-    CHECK_INT(orphan_signal(pid), SIGKILL);
+    await_gone(&s, pid);
     stage_fini(&s);
 }
 
@@ -162,7 +161,7 @@ TEST(those_it_leaves_behind_are_killed)
         start_sh(&s, &k, scripts[i]);
         await_end(&k); /* the clock stands still */
         CHECK(k.end.why == CHILD_EXITED && k.end.exit_status == 3);
-        CHECK_INT(orphan_signal(kid_pid_line(&k)), SIGKILL);
+        await_gone(&s, kid_pid_line(&k));
     }
     CHECK_INT(children_stats(s.all).killed_total, 0); /* it went by itself */
     stage_fini(&s);
@@ -188,7 +187,7 @@ TEST(many_that_fork_without_end_are_all_killed)
     later(&s, GRACE_MS);
     await_end(&k);
     CHECK_INT(k.end.signal, SIGKILL);
-    stage_fini(&s); /* which waits for every orphan */
+    stage_fini(&s); /* which looks for every orphan */
 }
 
 /* Who leaves the group with setsid() escapes: it lives on, but it does not
@@ -220,7 +219,7 @@ TEST(who_left_the_group_does_not_hold_it_up)
     later(&s, 1);
     CHECK(k.n_ends == 1 && k.end.exit_status == 2);
     CHECK(is_alive(pid));
-    kill(pid, SIGKILL);
+    end_orphan(pid);
     stage_fini(&s);
 }
 
@@ -246,7 +245,7 @@ TEST(who_made_a_group_of_its_own_left_too)
     later(&s, LAST_WORDS_MS);
     await_end(&k);
     CHECK(is_alive(pid));
-    kill(pid, SIGKILL);
+    end_orphan(pid);
     stage_fini(&s);
 }
 
@@ -277,7 +276,7 @@ TEST(whoever_goes_on_writing_does_not_hold_it_up_either)
     pid_quiet = (pid_t)strtol(quiet.tail, NULL, 10);
     CHECK_INT(orphan_signal(pid), SIGPIPE); /* its pipe is closed */
     CHECK(is_alive(pid_quiet));
-    kill(pid_quiet, SIGKILL);
+    end_orphan(pid_quiet);
     stage_fini(&s);
 }
 
@@ -379,7 +378,7 @@ TEST(who_cannot_be_killed_does_not_keep_the_house_from_closing)
     pid = make_stuck(&s, &k);
     children_stop(s.all, stage_done, &s);
     UNTIL(&s, s.n_done == 1);
-    kill(pid, SIGKILL);
+    end_orphan(pid);
     stage_free(&s);
 }
 

@@ -113,7 +113,7 @@ static void step(struct storm *st)
     static const int64_t steps_ms[] = {1, 10, 100, 500, 1500};
 
     act_on_one(st, &st->kids[roll(st, KIDS)]);
-    if (roll(st, 10) == 0)
+    if (roll(st, 10) == 0 && !somebody_is_killed(&st->s))
         later(&st->s, steps_ms[roll(st, 5)]);
     if (roll(st, 2))
         wait_turn(&st->s);

@@ -70,7 +70,8 @@ struct children *children_new(struct loop *loop, struct log *log,
     all->slots = FAULT("children.slots")
                      ? NULL
                      : calloc(all->max_children + 1, sizeof(struct child *));
-    if (!all->slots) {
+    if (!all->slots || orphans_init(all) != OK) {
+        free(all->slots);
         free(all);
         return NULL;
     }
@@ -171,6 +172,7 @@ void children_free(struct children *all)
         return;
     assert(all->n_children == 0);
     loop_not_at_end(&all->done_job);
+    orphans_fini(all);
     free(all->slots);
     free(all);
 }

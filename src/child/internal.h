@@ -8,6 +8,7 @@
  *     pipes.c     lines to it, lines from it, its last words
  *     tail.c      the last bytes of a stream
  *     child.c     its life: start, stop, end
+ *     orphans.c   those that it leaves behind
  *     children.c  the room: the table, ids, stopping all */
 
 #include <sys/resource.h>
@@ -25,6 +26,8 @@ enum {
     LAST_WORDS_MS = 1000,   /* for output after the process has ended */
     KILL_AGAIN_MS = 1000,
     KILLS = 10, /* after which it is stuck */
+    ORPHANS_AGAIN_MS = 1000,
+    MAX_ORPHAN_GROUPS = 1024,
     ARGS_BYTES = 4 * 1024 * 1024,
     CHILD_SLOT_BITS = 16,
 };
@@ -188,6 +191,9 @@ struct children {
     void (*done)(void *ctx);
     void *done_ctx;
     struct child_stats stats;
+    pid_t groups[MAX_ORPHAN_GROUPS]; /* of children that were reaped */
+    size_t n_groups;
+    struct timer orphan_timer;
     char
         read_buf[READ_BYTES]; /* of all, because a read is dealt with at once */
 };
@@ -228,6 +234,15 @@ void pipes_note_end(struct child *c);
 
 /* Whether everything of its output was read and handed over. */
 bool pipes_are_done(const struct child *c);
+
+/* orphans.c */
+
+MUST_USE enum err orphans_init(struct children *all);
+void orphans_fini(struct children *all);
+
+/* Wait for what is left of a group that was killed and whose leader was reaped
+ * just now. */
+void orphans_add(struct children *all, pid_t group);
 
 /* children.c */
 

@@ -13,7 +13,10 @@
 
 #include "base/fault.h"
 
-enum { SHOWN_BYTES = 160 }; /* of a name or path, in words for people */
+enum {
+    SHOWN_BYTES = 160, /* of a name or path, in words for people */
+    USUAL_FILES = 1024,
+};
 
 /* For printf: the front of s. */
 #define SHOWN(s) STR_ARG(str_head(s, SHOWN_BYTES))
@@ -117,11 +120,29 @@ static int64_t or_ours(int64_t v)
     return v > 0 ? v : -1;
 }
 
+/* Our own limit was raised as far as it goes, and select() breaks with numbers
+ * over 1023. So a child begins with fewer, and who can deal with more raises
+ * it, as we did. */
+static void add_usual_files(struct spawn *s)
+{
+    struct spawn_limit *l = &s->limits[s->n_limits];
+
+    l->resource = RLIMIT_NOFILE;
+    if (getrlimit(RLIMIT_NOFILE, &l->value) != 0 ||
+        l->value.rlim_cur <= USUAL_FILES)
+        return;
+    l->value.rlim_cur = USUAL_FILES;
+    s->n_limits++;
+}
+
 static void add_limits(struct spawn *s, const struct child_limits *l)
 {
     add_limit(s, RLIMIT_AS, or_ours(l->memory_bytes), 0);
     add_limit(s, RLIMIT_CPU, or_ours(l->cpu_s), 1);
-    add_limit(s, RLIMIT_NOFILE, or_ours(l->files), 0);
+    if (l->files > 0)
+        add_limit(s, RLIMIT_NOFILE, l->files, 0);
+    else
+        add_usual_files(s);
     add_limit(s, RLIMIT_NPROC, or_ours(l->processes), 0);
     add_limit(s, RLIMIT_FSIZE, or_ours(l->file_bytes), 0);
     add_limit(s, RLIMIT_CORE, 0, 0);

@@ -30,6 +30,7 @@
 #include <signal.h>
 #include <stdnoreturn.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,14 +52,19 @@ static int set_session(const struct spawn *s)
 }
 
 /* exec keeps what is ignored and forgets handlers; forget both, before
- * anything is let in. The C library keeps two for itself and says EINVAL. */
+ * anything is let in. Not by sigaction, which does not let two of them be
+ * touched (32, 33): a careless parent of ours may have ignored these too. All
+ * zero is SIG_DFL, however the kernel lays it out. Only SIGKILL and SIGSTOP are
+ * EINVAL. */
 static int set_signals(const struct spawn *s)
 {
-    struct sigaction plain = {.sa_handler = SIG_DFL};
+    static const uintptr_t plain[8];
+    const size_t set_bytes = (_NSIG - 1) / 8;
 
     (void)s;
-    for (int i = 1; i <= SIGRTMAX; i++)
-        if (sigaction(i, &plain, NULL) != 0 && errno != EINVAL)
+    for (int i = 1; i < _NSIG; i++)
+        if (syscall(SYS_rt_sigaction, i, plain, NULL, set_bytes) != 0 &&
+            errno != EINVAL)
             return errno;
     return 0;
 }

@@ -80,7 +80,7 @@ static enum err read_option(struct parser *p, struct str text,
     struct str name = str_sub(text, 0, equals);
     struct str value = str_sub(text, equals + 1, text.n);
     const struct arg_option *o = find(p, name);
-    bool is_attached = equals < text.n;
+    bool is_attached = equals < text.n, is_given = is_attached;
 
     if (!o)
         return unknown(p, name);
@@ -93,8 +93,9 @@ static enum err read_option(struct parser *p, struct str text,
     if (!is_attached && *next && strncmp(*next, "--", 2) != 0) {
         value = str_of(*next);
         *next = NULL;
+        is_given = true;
     }
-    if (!value.n)
+    if (!is_given || (!value.n && o->value[0] != '['))
         return why_err(p->why, ERR_USAGE, "--%s needs a value: --%s %s",
                        o->name, o->name, o->value);
     return add_option(p, o, value);

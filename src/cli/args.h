@@ -15,7 +15,8 @@
 
 struct arg_option {
     const char *name;  /* "config", without the dashes; NULL ends a table */
-    const char *value; /* what follows, "FILE"; NULL when nothing does */
+    const char *value; /* what follows, "FILE"; in brackets where it may be
+                        * empty, "[FILE]"; NULL when nothing does */
     const char *what;  /* a few words for --help */
     bool may_repeat;
 };

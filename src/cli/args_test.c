@@ -6,6 +6,7 @@ static const struct arg_option own[] = {
     {"config", "FILE", "the file", false},
     {"set", "NAME=VALUE", "one setting", true},
     {"print", NULL, "show", false},
+    {"at", "[HOST]", "where; may be nowhere", false},
     {0},
 };
 static const struct arg_option shared[] = {
@@ -111,6 +112,16 @@ TEST(h_is_short_for_help)
     CHECK(args_has(&args, "help"));
 }
 
+TEST(a_value_in_brackets_may_be_empty)
+{
+    CHECK(parse("--at=") == OK && args_has(&args, "at"));
+    CHECK(parse("--at  --json") == OK && args.n_options == 2);
+    CHECK(args_has(&args, "at") && args_get(&args, "at").n == 0);
+    CHECK(parse("--at x") == OK && str_eq(args_get(&args, "at"), STR("x")));
+    CHECK(refuses("--at", "--at needs a value: --at [HOST]"));
+    CHECK(refuses("--at --json", "--at needs a value"));
+}
+
 TEST(what_may_repeat_keeps_its_order)
 {
     CHECK(parse("--set a=1 --json --set b=2") == OK);
@@ -129,6 +140,7 @@ TEST(mistakes_are_named)
     CHECK(refuses("-j", "unknown option -j"));
     CHECK(refuses("--config", "--config needs a value: --config FILE"));
     CHECK(refuses("--config=", "--config needs a value"));
+    CHECK(refuses("--config ", "--config needs a value"));
     CHECK(refuses("--config --json", "--config needs a value"));
     CHECK(refuses("--json=yes", "--json takes no value"));
     CHECK(refuses("--json --json", "--json is given twice"));

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "certs.h"
+#include "cli/tlsfiles.h"
 
 const struct arg_option cli_check_options[] = {
     CLI_SOURCE_OPTIONS,
@@ -128,17 +128,37 @@ static enum exit_status report_on(struct cli *c, const struct config *cfg,
     return cfg ? EXIT_DONE : err_row(ERR_BAD_CONFIG)->exit_status;
 }
 
-/* Files that are named and of no use are problems like others. */
-static struct config *look_at_certs(struct config *cfg,
+struct looking {
+    const struct config *config;
+    struct config_report *report;
+};
+
+static void add_problem(void *ctx, const char *setting, bool is_warning,
+                        const char *what)
+{
+    struct looking *l = ctx;
+
+    config_report_add(l->report, l->config, setting, is_warning, what);
+}
+
+/* Files that are named and of no use are problems like others. A server starts
+ * without those that it would trust, so they are only warned of. */
+static struct config *look_at_files(struct config *cfg,
                                     struct config_report *report)
 {
-    char setting[32];
+    struct looking l = {cfg, report};
     struct why why;
-    int64_t ends_s;
 
-    if (!cfg || certs_check(cfg, cli_now_ms(), &ends_s, setting, &why) == OK)
+    if (!cfg)
+        return NULL;
+    tlsfiles_check(cfg, cli_now_ms(), add_problem, &l);
+    if (cfg->outgoing.ca_file.n) {
+        tlsfiles_check_trust(cfg->outgoing.ca_file.p, &why);
+        if (why.text[0])
+            add_problem(&l, "outgoing.caFile", true, why.text);
+    }
+    if (!report->n_errors)
         return cfg;
-    config_report_add(report, setting, why.text);
     config_free(cfg);
     return NULL;
 }
@@ -156,7 +176,7 @@ enum exit_status cli_check(struct cli *c)
         return cli_error(c, ERR_USAGE, "give FILE or --config FILE, not both");
     if (c->args.n_operands)
         src.path = c->args.operands[0].p;
-    cfg = look_at_certs(config_load(&src, &report), &report);
+    cfg = look_at_files(config_load(&src, &report), &report);
     status = report_on(c, cfg, &report);
     config_free(cfg);
     return status;

@@ -126,7 +126,7 @@ MUST_USE bool cli_source(struct cli *c, struct config_source *src,
 /* The options that cli_source reads. */
 #define CLI_SOURCE_OPTIONS                                                  \
     {"config", "FILE", "read this file instead of signalbox.jsonc", false}, \
-        {"listen", "HOST:PORT", "where to take connections", false},        \
+        {"listen", "[HOST:PORT]", "where to take connections", false},      \
         {"data", "FOLDER", "where the data is kept", false},                \
     {                                                                       \
         "set", "NAME=VALUE", "any one setting; may be repeated", true       \

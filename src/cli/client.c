@@ -8,18 +8,15 @@
 #include "cli/client.h"
 
 #include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-
-#define DEFAULT_URL "http://127.0.0.1:8787"
+#include "cli/trust.h"
+#include "cli/whom.h"
 
 struct client {
     struct cli *c;
@@ -40,125 +37,9 @@ struct client {
     int64_t begun_ms, heard_ms; /* monotonic */
     bool is_decided;            /* whether the answer is a stream is known */
     bool is_stream;
-    enum err cut; /* why we ended it ourselves */
+    enum err cut;     /* why we ended it ourselves */
+    bool was_cut_off; /* by the other, in the handshake of TLS */
 };
-
-/* Where, and as whom. */
-
-static bool read_url(struct client *cl, enum exit_status *status)
-{
-    struct str url = args_get(&cl->c->args, "url");
-    const char *where = "--url";
-
-    if (!url.n) {
-        url = str_of(config_env(cl->c->environ, "SIGNALBOX_URL"));
-        where = "SIGNALBOX_URL";
-    }
-    if (!url.n)
-        url = STR(DEFAULT_URL);
-    while (url.n && url.p[url.n - 1] == '/')
-        url.n--;
-    if (url.n > CLIENT_URL_MAX || str_has_control(url) ||
-        str_find(url, ' ', 0) < url.n || str_find(url, '?', 0) < url.n ||
-        str_find(url, '#', 0) < url.n || str_find(url, '@', 0) < url.n ||
-        (!str_starts(url, STR("http://")) &&
-         !str_starts(url, STR("https://")))) {
-        *status = cli_error(cl->c, ERR_USAGE,
-                            "%s is \"%.*s\", which is no server's address: "
-                            "write it like " DEFAULT_URL,
-                            where, STR_ARG(str_head(url, 200)));
-        return false;
-    }
-    snprintf(cl->url, sizeof(cl->url), "%.*s", STR_ARG(url));
-    return true;
-}
-
-static bool read_ca(struct client *cl, enum exit_status *status)
-{
-    struct str file = args_get(&cl->c->args, "ca");
-    const char *where = "--ca";
-
-    if (!file.n) {
-        file = str_of(config_env(cl->c->environ, "SIGNALBOX_CA"));
-        where = "SIGNALBOX_CA";
-    }
-    if (!file.n)
-        return true;
-    if (access(file.p, R_OK) != 0) {
-        *status = cli_error(cl->c, ERR_USAGE,
-                            "%s is %.200s, which cannot be read: %s", where,
-                            file.p, strerror(errno));
-        return false;
-    }
-    cl->ca_file = file.p;
-    return true;
-}
-
-/* At most so many bytes of a file; pipes are read too. */
-static enum err read_file(const char *path, char *to, size_t max, size_t *n)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t got = 1;
-
-    *n = 0;
-    if (fd < 0)
-        return ERR_NOT_FOUND;
-    while (got > 0 && *n < max) {
-        got = read(fd, to + *n, max - *n);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got > 0)
-            *n += (size_t)got;
-    }
-    close(fd);
-    return got < 0 ? ERR_IO : OK;
-}
-
-static bool no_token(struct client *cl, enum exit_status *status)
-{
-    *status = cli_error(
-        cl->c, ERR_UNAUTHENTICATED,
-        "a token is needed: export SIGNALBOX_TOKEN=sbx_..., or name a file "
-        "that has it with --token-file FILE. A server's first start prints "
-        "one; signalbox help token says how to make more");
-    return false;
-}
-
-static bool read_token(struct client *cl, enum exit_status *status)
-{
-    struct str file = args_get(&cl->c->args, "token-file"), token;
-    char text[CLIENT_TOKEN_MAX + 2];
-    const char *where = file.n ? file.p : "SIGNALBOX_TOKEN";
-    size_t n;
-
-    if (file.n) {
-        if (read_file(file.p, text, sizeof(text), &n)) {
-            *status = cli_error(cl->c, ERR_USAGE, "cannot read %s: %s", file.p,
-                                strerror(errno));
-            return false;
-        }
-        token = (struct str){text, n};
-        while (token.n && strchr("\r\n", token.p[token.n - 1]))
-            token.n--;
-    } else {
-        token = str_of(config_env(cl->c->environ, "SIGNALBOX_TOKEN"));
-    }
-    token = str_trim(token);
-    if (!token.n && !file.n)
-        return no_token(cl, status);
-    for (size_t i = 0; i < token.n; i++)
-        if (token.p[i] <= ' ' || token.p[i] >= 0x7f)
-            token.n = 0;
-    if (!token.n || token.n > CLIENT_TOKEN_MAX) {
-        *status = cli_error(cl->c, ERR_UNAUTHENTICATED,
-                            "what is in %s is no token: one begins with sbx_ "
-                            "and has no blank in it",
-                            where);
-        return false;
-    }
-    snprintf(cl->token, sizeof(cl->token), "%.*s", STR_ARG(token));
-    return true;
-}
 
 static bool on_event(void *ctx, const struct sse_event *e)
 {
@@ -182,7 +63,9 @@ struct client *client_new(struct cli *c, enum exit_status *status)
     buf_init(&cl->body, CLIENT_BODY_MAX);
     arena_init(&cl->arena, 2UL * CLIENT_BODY_MAX);
     sse_init(&cl->sse, CLIENT_EVENT_MAX, on_event, cl);
-    if (read_url(cl, status) && read_ca(cl, status) && read_token(cl, status))
+    if (whom_read_url(c, cl->url, status) &&
+        whom_read_ca(c, &cl->ca_file, status) &&
+        whom_read_token(c, cl->token, status))
         return cl;
     client_free(cl);
     return NULL;
@@ -345,6 +228,7 @@ static void set_up(struct client *cl, const struct client_request *r,
     curl_easy_setopt(u, CURLOPT_PROXY, "");
     curl_easy_setopt(u, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(u, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(u, CURLOPT_CERTINFO, 1L);
     if (cl->ca_file) {
         curl_easy_setopt(u, CURLOPT_CAINFO, cl->ca_file);
         curl_easy_setopt(u, CURLOPT_CAPATH, NULL);
@@ -391,13 +275,73 @@ static enum err not_there(struct client *cl)
                   cl->url);
 }
 
+/* The names of the certificate that was shown, where libcurl got as far. */
+static const char *names_shown(struct client *cl)
+{
+    static const char title[] = "X509v3 Subject Alternative Name:";
+    struct curl_certinfo *certs = NULL;
+
+    curl_easy_getinfo(cl->curl, CURLINFO_CERTINFO, &certs);
+    if (!certs || !certs->num_of_certs)
+        return NULL;
+    for (struct curl_slist *l = certs->certinfo[0]; l; l = l->next)
+        if (strncmp(l->data, title, sizeof(title) - 1) == 0)
+            return l->data + sizeof(title) - 1;
+    return NULL;
+}
+
 /* There is somebody, and it is not sure who. */
 static enum err not_trusted(struct client *cl)
 {
+    const char *names;
+
+    switch (trust_of(cl->curl_said)) {
+    case TRUST_NAME:
+        names = names_shown(cl);
+        return nobody(cl,
+                      "the certificate of %.100s is made out to another name: "
+                      "call the server by one that it has%s%.120s",
+                      cl->url, names ? ": " : "", names ? names : "");
+    case TRUST_ENDED:
+        return nobody(cl,
+                      "the certificate of %.100s has expired: whoever runs the "
+                      "server must have it renewed",
+                      cl->url);
+    case TRUST_EARLY:
+        return nobody(cl,
+                      "the certificate of %.100s is not valid yet: wait, or "
+                      "set the clock of this machine",
+                      cl->url);
+    case TRUST_SIGNER: break;
+    }
     return nobody(cl,
                   "the certificate of %.100s is not trusted: %.100s. Name the "
                   "file of whoever signed it with --ca FILE or SIGNALBOX_CA",
                   cl->url, cl->curl_said);
+}
+
+/* Connected, and no further. Whoever hung up may be there again in a moment:
+ * a server with too much to do does that. */
+static enum err no_tls(struct client *cl)
+{
+    switch (handshake_of(cl->curl_said)) {
+    case HANDSHAKE_PLAIN:
+        return nobody(cl,
+                      "what answers at %.100s speaks no TLS: is it the right "
+                      "port? Write http:// instead of https:// only where "
+                      "nobody can listen in, as on this machine: the token "
+                      "then travels in plain text",
+                      cl->url);
+    case HANDSHAKE_CUT:
+        cl->was_cut_off = true;
+        return nobody(cl,
+                      "%.100s hangs up before TLS is agreed on: is it a "
+                      "Signalbox? One with too much to do may be there again "
+                      "in a moment",
+                      cl->url);
+    case HANDSHAKE_OTHER: break;
+    }
+    return nobody(cl, "no TLS with %.100s: %.150s", cl->url, cl->curl_said);
 }
 
 /* Nothing came back, or not all of it. */
@@ -409,11 +353,7 @@ static enum err broken(struct client *cl, CURLcode code)
         return why_err(&cl->reply.why, ERR_USAGE,
                        "%.200s has no certificates: it must be in PEM",
                        cl->ca_file ? cl->ca_file : "the system's list");
-    case CURLE_SSL_CONNECT_ERROR:
-        return nobody(cl,
-                      "no TLS with %.100s: %.100s. If it speaks none, write "
-                      "http:// instead of https://",
-                      cl->url, cl->curl_said);
+    case CURLE_SSL_CONNECT_ERROR: return no_tls(cl);
     case CURLE_COULDNT_CONNECT: return not_there(cl);
     case CURLE_URL_MALFORMAT:
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -549,7 +489,7 @@ static void call_once(struct client *cl, const struct client_request *r)
     sse_restart(&cl->sse);
     cl->now = r;
     cl->cut = OK;
-    cl->is_decided = cl->is_stream = false;
+    cl->was_cut_off = cl->is_decided = cl->is_stream = false;
     cl->begun_ms = cl->heard_ms = mono_ms(cl);
     snprintf(url, sizeof(url), "%s%.*s", cl->url, STR_ARG(r->path));
     set_up(cl, r, url, h);
@@ -572,13 +512,22 @@ static int64_t later_ms(const struct client *cl, const struct client_request *r,
                         int64_t waited_ms)
 {
     const struct client_reply *a = &cl->reply;
+    int64_t ms = a->retry_after_s * 1000;
     bool is_safe =
         a->status == 429 || (a->status == 503 && strcmp(r->method, "GET") == 0);
 
-    if (!is_safe || a->retry_after_s > CLIENT_PATIENCE_MS / 1000 ||
-        waited_ms + a->retry_after_s * 1000 > CLIENT_PATIENCE_MS)
+    if (a->retry_after_s > CLIENT_PATIENCE_MS / 1000)
         return 0;
-    return a->retry_after_s * 1000;
+    /* Nothing was sent yet, so anything may be asked again: after 1, 2, 4 and
+     * 8 seconds. */
+    if (cl->was_cut_off)
+        ms = waited_ms ? waited_ms + 1000 : 1000;
+    else if (!is_safe)
+        return 0;
+    if (waited_ms + ms > CLIENT_PATIENCE_MS ||
+        (r->until_ms && mono_ms(cl) + ms > r->until_ms))
+        return 0;
+    return ms;
 }
 
 void client_pause(struct client *cl, int64_t ms)
@@ -595,7 +544,10 @@ enum err client_call(struct client *cl, const struct client_request *r)
 
     call_once(cl, r);
     while ((ms = later_ms(cl, r, waited_ms))) {
-        client_notice(cl, "the server asks to come back in %" PRId64 " s",
+        client_notice(cl,
+                      cl->was_cut_off
+                          ? "the server hung up; trying again in %" PRId64 " s"
+                          : "the server asks to come back in %" PRId64 " s",
                       ms / 1000);
         client_pause(cl, ms);
         waited_ms += ms;

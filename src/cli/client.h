@@ -48,7 +48,8 @@ struct client_request {
     const char *method;
     struct str path;    /* "/api/tasks?limit=5" */
     struct str body;    /* JSON; empty: none */
-    int64_t timeout_ms; /* for all of it; zero: CLIENT_TIMEOUT_MS */
+    int64_t timeout_ms; /* for each try; zero: CLIENT_TIMEOUT_MS */
+    int64_t until_ms;   /* monotonic: none begins later; zero: no matter */
     sse_fn *on_event;   /* ask for a stream, without limit of time; else NULL */
     void *ctx;
     bool resumes;       /* go on behind the last event that was heard */
@@ -70,8 +71,9 @@ struct client_reply {
  * speaks as a server does. Otherwise what the server's code stands for.
  *
  * A server that says when to come back (Retry-After) is asked again then, up to
- * CLIENT_PATIENCE_MS in all: after a 429, with which nothing was done, and
- * after a 503 to a GET. */
+ * CLIENT_PATIENCE_MS in all and until r->until_ms: after a 429, with which
+ * nothing was done, and after a 503 to a GET. So is one that hangs up in the
+ * handshake of TLS, where it cannot say so. */
 MUST_USE enum err client_call(struct client *cl,
                               const struct client_request *r);
 const struct client_reply *client_reply(const struct client *cl);

@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "certs.h"
 #include "cli/reach.h"
+#include "cli/tlsfiles.h"
 #include "server.h"
 #include "store/store.h"
 
@@ -206,26 +207,53 @@ static void look_at_address(struct doctor *d, struct finding *f)
 
 static void look_at_tls(struct doctor *d, struct finding *f)
 {
-    int64_t now_ms = cli_now_ms(), ends_s, days;
-    struct why why = {""};
-
-    if (!d->config->tls.listen.n) {
+    if (d->config->tls.listen.n)
+        look_at_one_address(d, f, d->config->tls.listen, "tls.listen");
+    else
         found(f, GOOD, "off, as tls.listen is not set");
+}
+
+/* The first error, or else the first warning. */
+static void take_problem(void *ctx, const char *setting, bool is_warning,
+                         const char *what)
+{
+    struct finding *f = ctx;
+    enum mark mark = is_warning ? DOUBTFUL : BAD;
+
+    if (mark > f->mark)
+        found(f, mark, "%s: %s", setting, what);
+}
+
+static void look_at_certs(struct doctor *d, struct finding *f)
+{
+    struct net_cert files[CERTS_MAX];
+    size_t n = certs_of(d->config, files);
+    int64_t now_ms = cli_now_ms(), days;
+    struct finding problem = {GOOD, "", ""};
+    struct buf names;
+
+    if (!n) {
+        found(f, GOOD, "none are needed without TLS");
         return;
     }
-    if (certs_check(d->config, now_ms, &ends_s, NULL, &why) != OK) {
-        found(f, BAD, "%s", why.text);
+    days = tlsfiles_check(d->config, now_ms, take_problem, &problem) -
+           now_ms / 1000;
+    days /= 24 * 3600;
+    if (problem.mark == BAD) {
+        *f = problem;
         return;
     }
-    look_at_one_address(d, f, d->config->tls.listen, "tls.listen");
-    days = (ends_s - now_ms / 1000) / (24 * 3600);
-    if (f->mark == GOOD)
-        found(f, days < CERTS_SOON_DAYS ? DOUBTFUL : GOOD,
-              "%s is free, and the certificate is good for %lld day%s",
-              d->config->tls.listen.p, (long long)days, days == 1 ? "" : "s");
-    if (f->mark == DOUBTFUL && !f->advice[0])
+    buf_init(&names, 2048);
+    tlsfiles_add_names(files[0].cert_file, &names);
+    found(f, days < CERTS_SOON_DAYS ? DOUBTFUL : problem.mark,
+          "for %.*s%s, good for %lld day%s%s%s",
+          STR_ARG(names.n ? str_head(buf_str(&names), 160) : STR("no name")),
+          n > 1 ? ", and others besides" : "", (long long)days,
+          days == 1 ? "" : "s", problem.mark ? "; " : "", problem.text);
+    if (days < CERTS_SOON_DAYS)
         advise(f, "have it renewed; a running server takes up the new one by "
                   "itself");
+    buf_fini(&names);
 }
 
 static void look_at_files(struct doctor *d, struct finding *f)
@@ -253,13 +281,13 @@ static void look_at_files(struct doctor *d, struct finding *f)
            (unsigned long long)need, (unsigned long long)need);
 }
 
-/* What agents may name. Whether a file of certificates is one is for whoever
- * reads it; that it is there can be said here. */
+/* What agents may name. */
 static void look_at_outgoing(struct doctor *d, struct finding *f)
 {
     const struct config_ranges *allow = &d->config->outgoing.allow;
     const char *ca_file = d->config->outgoing.ca_file.p;
     const char *proxy = d->config->outgoing.proxy.p;
+    struct why why;
 
     found(f, GOOD, "public addresses%s",
           *proxy ? ", through a proxy" : " only");
@@ -274,8 +302,11 @@ static void look_at_outgoing(struct doctor *d, struct finding *f)
             advise(f, "list what is needed; signalbox doctor --reach URL says "
                       "what that is");
         }
-    if (*ca_file && access(ca_file, R_OK) < 0) {
-        found(f, DOUBTFUL, "cannot read %s: %s", ca_file, strerror(errno));
+    if (!*ca_file)
+        return;
+    tlsfiles_check_trust(ca_file, &why);
+    if (why.text[0]) {
+        found(f, DOUBTFUL, "%s", why.text);
         advise(f, "outgoing.caFile names a file of certificates in PEM form");
     }
 }
@@ -326,12 +357,12 @@ static const struct {
     void (*look)(struct doctor *d, struct finding *f);
     bool needs_config;
 } looks[] = {
-    {"version", look_at_version, false},  {"libraries", look_at_libs, false},
-    {"clock", look_at_clock, false},      {"config", look_at_config, false},
-    {"data", look_at_data, true},         {"database", look_at_database, true},
-    {"disk", look_at_disk, true},         {"address", look_at_address, true},
-    {"tls", look_at_tls, true},           {"files", look_at_files, true},
-    {"outgoing", look_at_outgoing, true},
+    {"version", look_at_version, false}, {"libraries", look_at_libs, false},
+    {"clock", look_at_clock, false},     {"config", look_at_config, false},
+    {"data", look_at_data, true},        {"database", look_at_database, true},
+    {"disk", look_at_disk, true},        {"address", look_at_address, true},
+    {"tls", look_at_tls, true},          {"certs", look_at_certs, true},
+    {"files", look_at_files, true},      {"outgoing", look_at_outgoing, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

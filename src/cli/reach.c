@@ -20,7 +20,13 @@
 #include "base/loop.h"
 #include "base/url.h"
 #include "cli/finding.h"
+#include "cli/tlsfiles.h"
+#include "cli/trust.h"
 #include "fetch/fetch.h"
+
+#define METADATA_ADVICE                                                       \
+    "keep it closed: there a cloud hands out this machine's keys to whoever " \
+    "asks"
 
 enum {
     ADDRESSES_MAX = 16, /* that are shown; names with more are rare */
@@ -33,6 +39,7 @@ struct address {
     char range[GUARD_RANGE_BYTES]; /* that opens it, or would */
     const char *kind;
     bool is_allowed, is_public;
+    bool is_metadata; /* where clouds hand out the keys of their machines */
 };
 
 struct reach {
@@ -53,6 +60,7 @@ struct reach {
     struct why why;
     int status;
     char peer[ADDR_TEXT_BYTES], tls[16];
+    char refused[ADDR_TEXT_BYTES];  /* by the guard */
     char origin[URL_HOST_MAX + 32]; /* that answered */
     bool is_redirected;
 };
@@ -77,6 +85,23 @@ static void name_range(const struct reach *r, const struct sockaddr *to,
     }
 }
 
+static bool is_metadata(const struct sockaddr *to)
+{
+    /* Most clouds; Alibaba; Amazon by IPv6. */
+    static const uint8_t known[][ADDR_BYTES] = {
+        {[10] = 0xff, 0xff, 169, 254, 169, 254},
+        {[10] = 0xff, 0xff, 100, 100, 100, 200},
+        {0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54},
+    };
+    uint8_t bytes[ADDR_BYTES];
+
+    addr_bytes(to, bytes);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (memcmp(bytes, known[i], sizeof(bytes)) == 0)
+            return true;
+    return false;
+}
+
 static void judge(struct reach *r, const struct sockaddr *to)
 {
     struct address *a = &r->addresses[r->n_addresses];
@@ -89,8 +114,33 @@ static void judge(struct reach *r, const struct sockaddr *to)
     addr_write(to, a->text);
     a->is_allowed = guard_judge(&r->guard, to, &a->kind) == OK;
     a->is_public = guard_judge(&(struct guard){0}, to, NULL) == OK;
+    a->is_metadata = is_metadata(to);
     r->n_allowed += a->is_allowed;
     name_range(r, to, a);
+}
+
+/* What libcurl takes for this machine without asking anybody, whatever the
+ * system says of it: both addresses, the one of IPv6 first. */
+static bool is_localhost(struct str host)
+{
+    struct str word = STR("localhost");
+    struct str end = str_sub(host, host.n - word.n, host.n);
+
+    return host.n >= word.n && str_eq_nocase(end, word) &&
+           (host.n == word.n || host.p[host.n - word.n - 1] == '.');
+}
+
+static void judge_localhost(struct reach *r)
+{
+    static const char *const texts[] = {"[::1]", "127.0.0.1"};
+    struct addr a;
+    char text[ADDR_TEXT_BYTES];
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "%s:%u", texts[i], r->url.port);
+        if (addr_parse(str_of(text), &a) == OK)
+            judge(r, &a.sa.any);
+    }
 }
 
 static void look_up(struct reach *r)
@@ -103,6 +153,10 @@ static void look_up(struct reach *r)
     /* With a proxy, only what needs no looking up is ours to judge. */
     if (*r->config->outgoing.proxy.p)
         hints.ai_flags = AI_NUMERICHOST;
+    else if (is_localhost(r->url.host)) {
+        judge_localhost(r);
+        return;
+    }
     snprintf(host, sizeof(host), "%.*s", STR_ARG(r->url.host));
     snprintf(port, sizeof(port), "%u", r->url.port);
     e = getaddrinfo(host, port, &hints, &all);
@@ -137,6 +191,7 @@ static void note_answer(struct reach *r, const struct fetch_answer *a)
     r->status = a->status;
     copy(r->peer, sizeof(r->peer), a->peer);
     copy(r->tls, sizeof(r->tls), a->tls);
+    copy(r->refused, sizeof(r->refused), a->refused);
     if (url_read(a->url, &u, NULL) == OK) {
         snprintf(r->origin, sizeof(r->origin), "%s://%.*s",
                  u.is_tls ? "https" : "http", STR_ARG(u.authority));
@@ -200,6 +255,11 @@ static enum err start(struct reach *r, struct log *log)
     uint64_t id;
     enum err e;
 
+    if (*opts.ca_file) {
+        tlsfiles_check_trust(opts.ca_file, &r->why);
+        if (r->why.text[0])
+            return ERR_BAD_CONFIG;
+    }
     r->fetch = fetch_new(&r->loop, log, &opts, &r->why);
     if (!r->fetch)
         return ERR_BAD_CONFIG;
@@ -245,13 +305,17 @@ static void find_address(const struct reach *r, const struct address *a,
     if (a->is_public) {
         found(f, GOOD, "%s (public) may be connected to", a->text);
     } else if (a->is_allowed) {
-        found(f, GOOD, "%s (%s) may be connected to: outgoing.allow has %s",
-              a->text, a->kind, a->range);
+        found(f, a->is_metadata ? DOUBTFUL : GOOD,
+              "%s (%s) may be connected to: outgoing.allow has %s", a->text,
+              a->kind, a->range);
     } else {
-        found(f, r->n_allowed ? DOUBTFUL : BAD, "%s (%s) is not connected to",
-              a->text, a->kind);
+        /* Another one will do. */
+        found(f, r->n_allowed || !r->e ? DOUBTFUL : BAD,
+              "%s (%s) is not connected to", a->text, a->kind);
         advise(f, "add \"%s\" to outgoing.allow to open it", a->range);
     }
+    if (a->is_metadata)
+        advise(f, METADATA_ADVICE);
 }
 
 static void find_proxy(const struct reach *r, struct finding *f)
@@ -267,22 +331,72 @@ static void find_answer(const struct reach *r, struct finding *f)
     if (r->is_redirected)
         snprintf(after, sizeof(after), " after a redirect to %s", r->origin);
     found(f, r->status >= 500 ? DOUBTFUL : GOOD,
-          "%s%s answered with status %d%s, %s%s", r->peer,
-          *r->config->outgoing.proxy.p ? " (the proxy)" : "", r->status, after,
+          "%s%s answered %swith status %d%s, %s%s", r->peer,
+          *r->config->outgoing.proxy.p ? " (the proxy)" : "",
+          r->url.is_ws ? "a GET " : "", r->status, after,
           r->tls[0] ? "under " : "in plain text", r->tls);
+    if (r->url.is_ws)
+        advise(f, "that was the way there; no WebSocket was asked for");
+}
+
+/* Somebody was there, and that was not enough. */
+static bool is_about_tls(const char *said)
+{
+    return strcasestr(said, "certificate") ||
+           handshake_of(said) == HANDSHAKE_PLAIN;
+}
+
+/* What to do about a connection that did not come about. */
+static void advise_on_connection(const struct reach *r, struct finding *f)
+{
+    const char *said = r->why.text;
+
+    if (strcasestr(said, "certificate"))
+        switch (trust_of(said)) {
+        case TRUST_NAME:
+            advise(f, "the certificate is for other names: use one of those in "
+                      "the URL");
+            return;
+        case TRUST_ENDED:
+            advise(f, "whoever runs it must have its certificate renewed");
+            return;
+        case TRUST_EARLY:
+            advise(f, "wait, or set the clock of this machine");
+            return;
+        case TRUST_SIGNER:
+            advise(f, "if it is one of your own, name the file of its "
+                      "authority as outgoing.caFile");
+            return;
+        }
+    if (handshake_of(said) == HANDSHAKE_PLAIN) {
+        found(f, BAD, "%s%s answers, but not with TLS",
+              r->is_redirected ? "after a redirect: " : "", r->origin);
+        advise(f, "is it the right port? In plain text it is http://, or "
+                  "ws:// for a WebSocket");
+    }
 }
 
 static void find_request(const struct reach *r, struct finding *f)
 {
+    /* A redirect's is in no line above. */
+    bool is_refused = r->e == ERR_ADDRESS && *r->refused && r->is_redirected;
+
     if (!r->e) {
         find_answer(r, f);
         return;
     }
-    found(f, BAD, "%s%s", r->is_redirected ? "after a redirect: " : "",
-          r->why.text);
-    if (r->e == ERR_UNREACHABLE && strcasestr(r->why.text, "certificate"))
-        advise(f, "if it is one of your own, name the file of its authority "
-                  "as outgoing.caFile");
+    /* An answer of 3xx that came to nothing is one that was to be followed. */
+    found(f, BAD, "%s%s%s%s%s",
+          r->is_redirected || r->status / 100 == 3 ? "after a redirect: " : "",
+          r->why.text, is_refused ? " (refused: " : "",
+          is_refused ? r->refused : "", is_refused ? ")" : "");
+    if (r->e == ERR_UNREACHABLE)
+        advise_on_connection(r, f);
+    else if (r->e == ERR_BAD_REQUEST && !r->status && !r->url.is_tls)
+        advise(f, "if it speaks TLS, write https:// (or wss://)");
+    else if (r->e == ERR_TIMEOUT && r->peer[0])
+        advise(f, "it took the connection and the request: it is slow, stuck, "
+                  "or waits for something else than HTTP");
     else if (r->e == ERR_TIMEOUT)
         advise(f, "a firewall on the way may swallow it; "
                   "outgoing.connectTimeoutMs says how long to try");
@@ -295,7 +409,7 @@ static const char *const verdicts[] = {
 };
 
 /* The last line, its first word in a colour. */
-static void close_with(struct cli *c, enum exit_status status)
+static void close_with(const struct reach *r, enum exit_status status)
 {
     static const struct {
         enum colour colour;
@@ -313,9 +427,19 @@ static void close_with(struct cli *c, enum exit_status status)
                               ": there is no connection to be had"},
     };
 
+    struct cli *c = r->cli;
+    const char *rest = lines[status].rest;
+
+    if (status == EXIT_UNREACHABLE && r->peer[0])
+        rest = ": there is a connection, and no answer";
+    else if (r->e == ERR_UNREACHABLE && is_about_tls(r->why.text))
+        rest = ": there is no TLS to be had that can be trusted";
+    else if (status == EXIT_DONE && r->url.is_ws)
+        rest = ": the server connects there for an agent; whether a WebSocket "
+               "is spoken was not tried";
     buf_add_char(&c->out, '\n');
     cli_coloured(c, lines[status].colour, str_of(lines[status].word));
-    buf_addf(&c->out, "%s\n", lines[status].rest);
+    cli_wrapped(c, (unsigned)strlen(lines[status].word), 0, str_of(rest));
 }
 
 static void show(struct reach *r, enum exit_status status)
@@ -345,7 +469,7 @@ static void show(struct reach *r, enum exit_status status)
         find_request(r, &f);
         finding_show(c, "request", &f);
     }
-    close_with(c, status);
+    close_with(r, status);
 }
 
 static void put_or_null(struct json_out *o, struct str key, const char *text)
@@ -388,6 +512,8 @@ static void show_as_json(struct reach *r, enum exit_status status)
         f.advice[0] = '\0';
         find_request(r, &f);
     }
+    if (r->n_addresses && r->addresses[0].is_metadata)
+        advise(&f, METADATA_ADVICE);
     json_open(&o, '{');
     json_key(&o, STR("ok"));
     json_put_bool(&o, status == EXIT_DONE);
@@ -405,6 +531,7 @@ static void show_as_json(struct reach *r, enum exit_status status)
         json_put_null(&o);
     put_or_null(&o, STR("origin"), r->status ? r->origin : "");
     put_or_null(&o, STR("peer"), r->peer);
+    put_or_null(&o, STR("refused"), r->refused);
     put_or_null(&o, STR("tls"), r->tls);
     json_close(&o, '}');
     buf_add_char(&r->cli->out, '\n');

@@ -292,18 +292,22 @@ static bool may_try_again(struct sending *s)
 }
 
 /* A server that says when to come back is not asked before, unless that is
- * longer than we would ever wait. */
-static void wait_to_try(struct sending *s)
+ * longer than we would ever wait. False: it would be after until_ms, which is
+ * zero where there is no hurry. */
+static bool wait_to_try(struct sending *s, int64_t until_ms)
 {
     int64_t asked_s = client_reply(s->cl)->retry_after_s;
     int64_t ms = pauses_ms[s->n_tries];
 
     if (asked_s <= CLIENT_PATIENCE_MS / 1000 && asked_s * 1000 > ms)
         ms = asked_s * 1000;
+    if (until_ms && now_ms(s) + ms > until_ms)
+        return false;
     client_notice(s->cl, "the server does not answer; try %u of %d",
                   s->n_tries + 2, N_PAUSES + 1);
     s->n_tries++;
     client_pause(s->cl, ms);
+    return true;
 }
 
 static enum exit_status give_up(struct sending *s)
@@ -340,22 +344,26 @@ static bool is_parked(enum task_status s)
 static enum exit_status send_and_wait(struct sending *s)
 {
     int64_t end_ms = now_ms(s) + s->wait_ms;
+    /* Who does not wait for the answer waits for the server nevertheless. */
+    int64_t until_ms = args_has(&s->c->args, "no-wait") ? 0 : end_ms;
 
     for (;;) {
         int64_t begun_ms = now_ms(s), left_ms = end_ms - begun_ms;
-        int64_t slice_ms = left_ms > SLICE_MS ? SLICE_MS : left_ms;
+        int64_t slice_ms = left_ms > SLICE_MS ? SLICE_MS
+                           : left_ms > 0      ? left_ms
+                                              : 0;
         enum task_status status;
 
-        put_body(s, slice_ms > 0 ? slice_ms : 0);
+        put_body(s, slice_ms);
         if (client_call(s->cl, &(struct client_request){
                                    .method = "POST",
                                    .path = STR("/api/messages"),
                                    .body = buf_str(&s->body),
                                    .timeout_ms = slice_ms + CLIENT_TIMEOUT_MS,
+                                   .until_ms = until_ms,
                                    .notice = s->notice})) {
-            if (!may_try_again(s))
+            if (!may_try_again(s) || !wait_to_try(s, until_ms))
                 return give_up(s);
-            wait_to_try(s);
             continue;
         }
         s->was_sent = true;
@@ -461,9 +469,9 @@ static enum exit_status send_and_stream(struct sending *s)
             return finish(s, r->json);
         s->was_sent = s->was_sent || r->was_sent;
         /* A stream that ends before its result is one that broke. */
-        if (e ? !may_try_again(s) : s->n_tries >= N_PAUSES)
+        if ((e ? !may_try_again(s) : s->n_tries >= N_PAUSES) ||
+            !wait_to_try(s, 0))
             return give_up(s);
-        wait_to_try(s);
     }
 }
 

@@ -118,6 +118,11 @@ static void unknown(struct load *l, const struct setting_table *t,
 
 /* Values. */
 
+static bool is_whole(double d)
+{
+    return d >= -1e15 && d <= 1e15 && d == (double)(int64_t)d;
+}
+
 static void wrong_value(struct load *l, const struct setting *s,
                         struct place at, const struct json *v)
 {
@@ -126,15 +131,25 @@ static void wrong_value(struct load *l, const struct setting *s,
 
     if (s->explain && v->type == JSON_STR && v->s.n) {
         s->explain(v->s, &why);
-        report_error(&l->report, at, "%s: %s", shown(at, str_of(s->path)).text,
-                     why.text);
-        return;
+        if (why.text[0]) {
+            report_error(&l->report, at, "%s: %s",
+                         shown(at, str_of(s->path)).text, why.text);
+            return;
+        }
     }
     buf_init(&allowed, REPORT_WORDS_BYTES);
     s->type->allowed(s, &allowed);
-    report_error(&l->report, at, "%s must be %.*s, not %s",
-                 shown(at, str_of(s->path)).text, STR_ARG(buf_str(&allowed)),
-                 value_words(v).text);
+    /* "must be a whole number, not 1000" is no help. */
+    if (s->type->json == JSON_INT && v->type == JSON_REAL && is_whole(v->d))
+        report_error(&l->report, at,
+                     "%s must be %.*s, written without point or exponent: "
+                     "%.0f",
+                     shown(at, str_of(s->path)).text,
+                     STR_ARG(buf_str(&allowed)), v->d);
+    else
+        report_error(&l->report, at, "%s must be %.*s, not %s",
+                     shown(at, str_of(s->path)).text,
+                     STR_ARG(buf_str(&allowed)), value_words(v).text);
     buf_fini(&allowed);
 }
 
@@ -412,7 +427,8 @@ static struct json *value_of(struct load *l, enum json_type wanted,
 {
     struct json *v = json_parse(&l->scratch, text, 0, NULL);
 
-    if (v && v->type == wanted)
+    if (v &&
+        (v->type == wanted || (v->type == JSON_REAL && wanted == JSON_INT)))
         return v;
     if (!v && json_check(text, NULL) == OK)
         return NULL;

@@ -352,11 +352,38 @@ static struct place where_of(const struct load *l, const char *path)
     return l->where[s - config_settings.rows];
 }
 
+/* Whether nobody can listen on both: one address, or one that is all of its
+ * family, with one port. Port 0 is another one each time. */
+static bool are_one(const struct addr *a, const struct addr *b)
+{
+    static const uint8_t all_v4[ADDR_BYTES] = {[10] = 0xff, 0xff},
+                         all_v6[ADDR_BYTES] = {0};
+    const uint8_t *all = a->sa.any.sa_family == AF_INET ? all_v4 : all_v6;
+    uint8_t x[ADDR_BYTES], y[ADDR_BYTES];
+
+    /* The ports of both families are in the same place. */
+    if (a->sa.any.sa_family != b->sa.any.sa_family || !a->sa.v4.sin_port ||
+        a->sa.v4.sin_port != b->sa.v4.sin_port)
+        return false;
+    addr_bytes(&a->sa.any, x);
+    addr_bytes(&b->sa.any, y);
+    return memcmp(x, y, sizeof(x)) == 0 || memcmp(x, all, sizeof(x)) == 0 ||
+           memcmp(y, all, sizeof(y)) == 0;
+}
+
 static void check_tls(struct load *l)
 {
     const struct config *c = l->c;
     bool has_both = c->tls.cert_file.n && c->tls.key_file.n;
+    struct addr plain, tls;
 
+    if (addr_parse(c->listen, &plain) == OK &&
+        addr_parse(c->tls.listen, &tls) == OK && are_one(&plain, &tls))
+        report_error(&l->report, where_of(l, "tls.listen"),
+                     "tls.listen (%.*s) and listen (%.*s) are in each other's "
+                     "way: give one another port, or set listen to \"\" for "
+                     "TLS alone",
+                     STR_ARG(c->tls.listen), STR_ARG(c->listen));
     if (c->tls.listen.n && !has_both)
         report_error(&l->report, where_of(l, "tls.listen"),
                      "tls.listen needs a certificate: set tls.certFile and "
@@ -369,6 +396,42 @@ static void check_tls(struct load *l)
                                                        : "tls.more"),
                        "there is a certificate, but no tls.listen to use it: "
                        "TLS is off");
+}
+
+/* Limits of one that those of all come before, so that they never count. Zero
+ * is no limit, and meant. A default is worth a word where somebody is no longer
+ * kept from taking all. */
+static void check_limits(struct load *l)
+{
+    static const struct {
+        const char *one, *all, *so;
+        bool is_harmless;
+    } pairs[] = {
+        {"ws.maxFrameBytes", "ws.maxMessageBytes",
+         "no frame can be larger than its message", true},
+        {"http.maxConnectionsPerAddress", "http.maxConnections",
+         "one address can take all connections", false},
+        {"tasks.maxUnfinishedPerUser", "tasks.maxUnfinished",
+         "one user can take all there may be", false},
+        {"tasks.maxUnfinishedBytesPerUser", "tasks.maxUnfinishedBytes",
+         "one user can take all there may be", false},
+    };
+    const struct setting_table *t = &config_settings;
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        const struct setting *one = setting_find(t, str_of(pairs[i].one));
+        const struct setting *all = setting_find(t, str_of(pairs[i].all));
+        int64_t n = *(const int64_t *)setting_look(one, l->c);
+        int64_t most = *(const int64_t *)setting_look(all, l->c);
+        bool is_preset = where_of(l, one->path).from == FROM_DEFAULT;
+
+        if (n > most && !(is_preset && pairs[i].is_harmless))
+            report_warning(&l->report,
+                           where_of(l, is_preset ? all->path : one->path),
+                           "%s is %lld%s and %s %lld: %s", one->path,
+                           (long long)n, is_preset ? " by default" : "",
+                           all->path, (long long)most, pairs[i].so);
+    }
 }
 
 static void check_together(struct load *l)
@@ -390,6 +453,28 @@ static void check_together(struct load *l)
                      "listen and tls.listen are both empty, so that nobody "
                      "could connect; set one of them");
     check_tls(l);
+    check_limits(l);
+}
+
+/* What the text is needed for, before it goes. */
+static void keep_spots(struct load *l)
+{
+    size_t n = config_settings.n;
+    struct config_spot *spots = arena_array(&l->c->arena, n, sizeof(*spots));
+
+    l->c->spots = spots;
+    for (size_t i = 0; spots && i < n; i++) {
+        struct place at = l->where[i];
+
+        spots[i].name =
+            (struct str){arena_strdup(&l->c->arena, at.name), at.name.n};
+        if (!spots[i].name.p)
+            spots = NULL;
+        else if (at.has_line)
+            json_where(l->report.text, at.at, &spots[i].line, &spots[i].col);
+    }
+    if (!spots)
+        report_no_memory(&l->report, (struct place){.name = STR("signalbox")});
 }
 
 /* The whole. */
@@ -440,6 +525,8 @@ static struct config *load_end(struct load *l, const struct config_source *src)
         for (size_t i = 0; i < src->n_sets; i++)
             read_set(l, src->sets[i]);
         check_together(l);
+        if (!l->report.out->n_errors)
+            keep_spots(l);
     }
     report_end(&l->report);
     buf_fini(&l->file);

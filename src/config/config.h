@@ -40,10 +40,13 @@ struct config_cert {
     struct str cert_file, key_file;
 };
 
+struct config_spot;
+
 /* Never changed after it was loaded: a reload makes a new one. Strings lie in
  * its arena and end in NUL. */
 struct config {
     struct arena arena;
+    const struct config_spot *spots; /* where each setting was written */
     struct str path; /* the file it came from, or would if it were there */
     bool has_file;   /* it was there */
 
@@ -179,10 +182,11 @@ MUST_USE struct config *config_load_text(const char *name, struct str text,
                                          const struct config_source *src,
                                          struct config_report *report);
 
-/* Another error, of what only its user can find out: that a file which it
- * names is of no use. */
-void config_report_add(struct config_report *report, const char *setting,
-                       const char *what);
+/* Another problem, of what only its user can find out: that a file which it
+ * names is of no use. With the place where c has the setting from, which may be
+ * part of a list: "tls.more[1].keyFile". */
+void config_report_add(struct config_report *report, const struct config *c,
+                       const char *setting, bool is_warning, const char *what);
 
 /* Name the settings that differ and that only a restart can apply, separated
  * by ", "; empty when there are none. */

@@ -223,6 +223,8 @@ TEST(networks_are_read_and_shown)
         CHECK(!takes_network(bad[i], ""));
     CHECK(!takes_network("\"10.0.0.7:80\"", ""));
     CHECK(says(NULL, "rate.exempt[0] must be an address or a network like "));
+    CHECK(!takes_network("\"10.0.0.1/8\"", ""));
+    CHECK(says(NULL, "rate.exempt[0]: 10.0.0.1/8 has bits beyond its prefix"));
 }
 
 TEST(origins_are_a_scheme_and_a_host)

@@ -28,8 +28,8 @@ struct setting_type {
 };
 
 extern const struct setting_type type_bool, type_int, type_enum, type_folder,
-    type_file, type_address, type_network, type_name, type_url, type_title,
-    type_host, type_origin, type_range, type_proxy, type_list;
+    type_file, type_address, type_name, type_url, type_title, type_host,
+    type_origin, type_range, type_proxy, type_list;
 
 struct setting_table;
 
@@ -74,10 +74,11 @@ struct setting {
     const char *const *names; /* enums: in the order of their numbers, NULL
                                * at the end */
     const struct setting_elements *elements; /* lists */
+    bool is_portless;                        /* ranges: of any port */
     const char *flag;                        /* a flag of its own, "--listen" */
     bool needs_restart;
     /* What is wrong with a string that was not read, in better words than what
-     * would have been right; NULL: there are none. */
+     * would have been right, or nothing; NULL: there are none. */
     void (*explain)(struct str text, struct why *why);
     const char *what; /* a sentence */
 };
@@ -130,6 +131,12 @@ struct place {
     bool has_line;
     size_t at, key_at; /* the value and its name, in the text of the file */
     struct str inside; /* of a list: "agents.list[2]" */
+};
+
+/* The same when the text is gone; one for each row. */
+struct config_spot {
+    struct str name;
+    unsigned line, col; /* zero where there are none */
 };
 
 /* Collects problems; out is the caller's. */

@@ -10,9 +10,13 @@
 static enum err range_read(const struct setting *s, struct arena *a,
                            const struct json *v, void *field)
 {
-    (void)s, (void)a;
-    if (v->type != JSON_STR || guard_range_read(v->s, field, NULL) != OK)
+    struct guard_range range;
+
+    (void)a;
+    if (v->type != JSON_STR || guard_range_read(v->s, &range, NULL) != OK ||
+        (range.port && s->is_portless))
         return ERR_BAD_CONFIG;
+    *(struct guard_range *)field = range;
     return OK;
 }
 
@@ -37,9 +41,13 @@ static void range_write(const struct setting *s, struct json_out *o,
 
 static void range_allowed(const struct setting *s, struct buf *out)
 {
-    (void)s;
-    buf_add_str(out, STR("\"ADDRESS/PREFIX:PORT\" with or without the last "
-                         "two, like \"10.0.0.0/8\" or \"[::1]:8080\""));
+    buf_add_str(out, s->is_portless
+                         ? STR("an address or a network like \"10.0.0.7\", "
+                               "\"10.0.0.0/8\" or \"[fd00::]/8\", without a "
+                               "port")
+                         : STR("\"ADDRESS/PREFIX:PORT\" with or without the "
+                               "last two, like \"10.0.0.0/8\" or "
+                               "\"[::1]:8080\""));
 }
 
 void setting_explain_range(struct str text, struct why *why)
@@ -55,27 +63,16 @@ const struct setting_type type_range = {
 
 /* A proxy, or none. */
 
-static enum err proxy_check(struct str text, struct why *why)
-{
-    struct url u;
-    enum err e = url_read(text, &u, why);
-
-    if (!e && (u.is_ws || u.is_tls))
-        e = why_err(why, ERR_SYNTAX, "a proxy is spoken to in plain http://");
-    if (!e && !str_eq(u.target, STR("/")))
-        e = why_err(why, ERR_SYNTAX,
-                    "a proxy has no path: http://HOST:PORT is all");
-    return e;
-}
-
 static enum err proxy_read(const struct setting *s, struct arena *a,
                            const struct json *v, void *field)
 {
+    struct url unused;
+
     if (v->type == JSON_STR && v->s.n == 0) {
         *(struct str *)field = (struct str){"", 0};
         return OK;
     }
-    if (v->type != JSON_STR || proxy_check(v->s, NULL) != OK)
+    if (v->type != JSON_STR || url_read_proxy(v->s, &unused, NULL) != OK)
         return ERR_BAD_CONFIG;
     return setting_str_read(s, a, v, field);
 }
@@ -88,7 +85,9 @@ static void proxy_allowed(const struct setting *s, struct buf *out)
 
 void setting_explain_proxy(struct str text, struct why *why)
 {
-    if (proxy_check(text, why) == OK)
+    struct url unused;
+
+    if (url_read_proxy(text, &unused, why) == OK)
         why_err(why, ERR_SYNTAX, "too long");
 }
 

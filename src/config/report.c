@@ -29,24 +29,21 @@ static void show_name(struct str name, char out[WHERE_MAX + 4])
     str_tame(out, strlen(out));
 }
 
-static void add_line(struct reporter *r, bool is_warning, struct place at,
-                     const char *words)
+static void add_line(struct reporter *r, bool is_warning,
+                     const struct config_spot *at, const char *words)
 {
     struct config_report *out = r->out;
     char *to = out->text + out->text_bytes, pos[32] = "", where[WHERE_MAX + 4];
     size_t room = sizeof(out->text) - TAIL_BYTES - out->text_bytes;
-    unsigned line = 0, col = 0;
     int n;
 
     if (report_is_full(r)) {
         r->n_left_out++;
         return;
     }
-    show_name(at.name, where);
-    if (at.has_line) {
-        json_where(r->text, at.at, &line, &col);
-        snprintf(pos, sizeof(pos), ":%u:%u", line, col);
-    }
+    show_name(at->name, where);
+    if (at->line)
+        snprintf(pos, sizeof(pos), ":%u:%u", at->line, at->col);
     n = snprintf(to, room, "%s%s: %s%s\n", where, pos,
                  is_warning ? "warning: " : "", words);
     if (n < 0 || (size_t)n >= room) {
@@ -56,12 +53,21 @@ static void add_line(struct reporter *r, bool is_warning, struct place at,
     }
     out->problems[out->n_problems++] = (struct config_problem){
         .is_warning = is_warning,
-        .line = line,
-        .col = col,
+        .line = at->line,
+        .col = at->col,
         .where = {to, strlen(where)},
         .what = {to + n - 1 - strlen(words), strlen(words)},
     };
     out->text_bytes += (size_t)n;
+}
+
+static void count_and_add(struct reporter *r, bool is_warning,
+                          const struct config_spot *at, char *words)
+{
+    str_tame(words, strlen(words));
+    r->out->n_errors += !is_warning;
+    r->out->n_warnings += is_warning;
+    add_line(r, is_warning, at, words);
 }
 
 static void add_problem(struct reporter *r, bool is_warning, struct place at,
@@ -69,13 +75,13 @@ static void add_problem(struct reporter *r, bool is_warning, struct place at,
 static void add_problem(struct reporter *r, bool is_warning, struct place at,
                         const char *fmt, va_list ap)
 {
+    struct config_spot spot = {.name = at.name};
     char words[REPORT_WORDS_BYTES];
 
+    if (at.has_line && !report_is_full(r))
+        json_where(r->text, at.at, &spot.line, &spot.col);
     vsnprintf(words, sizeof(words), fmt, ap);
-    str_tame(words, strlen(words));
-    r->out->n_errors += !is_warning;
-    r->out->n_warnings += is_warning;
-    add_line(r, is_warning, at, words);
+    count_and_add(r, is_warning, &spot, words);
 }
 
 void report_error(struct reporter *r, struct place at, const char *fmt, ...)
@@ -112,12 +118,18 @@ void report_end(struct reporter *r)
                                         "and %u more\n", r->n_left_out);
 }
 
-void config_report_add(struct config_report *report, const char *setting,
-                       const char *what)
+void config_report_add(struct config_report *report, const struct config *c,
+                       const char *setting, bool is_warning, const char *what)
 {
+    const struct setting_table *t = &config_settings;
+    struct str path = str_of(setting);
+    const struct setting *s =
+        setting_find(t, str_sub(path, 0, str_find(path, '[', 0)));
     struct reporter r = {.out = report};
+    char words[REPORT_WORDS_BYTES + 64];
 
-    report_error(&r, (struct place){.name = str_of(setting)}, "%s", what);
+    snprintf(words, sizeof(words), "%s: %s", setting, what);
+    count_and_add(&r, is_warning, &c->spots[s - t->rows], words);
 }
 
 struct quoted quote(struct str s)

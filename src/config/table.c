@@ -75,7 +75,9 @@ static const struct setting host_row = {"", .type = &type_host};
 static const struct setting origin_row = {"", .type = &type_origin};
 static const struct setting_table host_table = {&host_row, 1};
 static const struct setting_table origin_table = {&origin_row, 1};
-static const struct setting network_row = {"", .type = &type_network};
+static const struct setting network_row = {"", .type = &type_range,
+                                           .is_portless = true,
+                                           .explain = setting_explain_range};
 static const struct setting_table network_table = {&network_row, 1};
 
 static const struct setting_elements network_elements = {
@@ -126,7 +128,8 @@ _Static_assert(IS_LIST(rate.exempt), "a list like the others");
 static const struct setting rows[] = {
     {"listen", AT(listen), .type = &type_address,
      .preset = "\"127.0.0.1:8787\"", .flag = "--listen", .needs_restart = true,
-     .what = "Where to take connections without TLS. Port 0 is any free one."},
+     .what = "Where to take connections without TLS. Port 0 is any free one; "
+             "`localhost` and `[::]` are both IPv6 and IPv4."},
     {"data", AT(data), .type = &type_folder, .preset = "\"signalbox-data\"",
      .flag = "--data", .needs_restart = true,
      .what = "The folder that holds everything the server remembers; made if "
@@ -266,8 +269,8 @@ static const struct setting rows[] = {
     {"rate.failuresPerMinute", AT(rate.failures_per_minute), .type = &type_int,
      .preset = "60", .min = 0, .max = 1000000, .unit = "requests a minute",
      .what = "How often an address may call with a token that is not good. "
-             "Beyond it only tokens that were good from there before are "
-             "taken. 0: as often as it likes."},
+             "Good ones are taken however many of those come. 0: as often as "
+             "it likes."},
     {"rate.failureBurst", AT(rate.failure_burst), .type = &type_int,
      .preset = "100", .min = 1, .max = 10 * 1000 * 1000,
      .what = "And how many of those may come at once before that counts."},

@@ -202,54 +202,6 @@ const struct setting_type type_address = {
     setting_str_write, address_allowed,
     JSON_STR,          false};
 
-/* An address, or all that begin with the same bits; no port. */
-
-static enum err network_read(const struct setting *s, struct arena *a,
-                             const struct json *v, void *field)
-{
-    struct guard_range range;
-
-    (void)s;
-    (void)a;
-    if (v->type != JSON_STR || guard_range_read(v->s, &range, NULL) != OK ||
-        range.port)
-        return ERR_BAD_CONFIG;
-    *(struct guard_range *)field = range;
-    return OK;
-}
-
-static bool network_is_same(const struct setting *s, const void *a,
-                            const void *b)
-{
-    const struct guard_range *x = a, *y = b;
-
-    (void)s;
-    return x->prefix == y->prefix &&
-           memcmp(x->addr, y->addr, sizeof(x->addr)) == 0;
-}
-
-static void network_write(const struct setting *s, struct json_out *o,
-                          const void *field)
-{
-    char text[GUARD_RANGE_BYTES];
-
-    (void)s;
-    guard_range_write(field, text);
-    json_put_str(o, str_of(text));
-}
-
-static void network_allowed(const struct setting *s, struct buf *out)
-{
-    (void)s;
-    buf_add_str(out, STR("an address or a network like \"10.0.0.7\", "
-                         "\"10.0.0.0/8\" or \"[fd00::]/8\", without a "
-                         "port"));
-}
-
-const struct setting_type type_network = {network_read,  network_is_same,
-                                          network_write, network_allowed,
-                                          JSON_STR,      false};
-
 /* A name like an agent's. */
 
 static enum err name_read(const struct setting *s, struct arena *a,

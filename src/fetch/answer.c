@@ -52,6 +52,7 @@ struct fetch_answer answer_of(const struct request *r)
         .n_headers = r->n_came,
         .body = buf_str(&r->body_in),
         .peer = str_of(r->peer),
+        .refused = str_of(r->refused),
         .tls = str_of(r->tls),
     };
 }
@@ -234,8 +235,7 @@ static size_t feed_stream(struct request *r, struct str bytes)
     size_t at = 0;
 
     while (at < bytes.n && r->id && !r->is_paused) {
-        size_t lf = str_find(bytes, '\n', at);
-        size_t end = str_find(str_sub(bytes, 0, lf), '\r', at);
+        size_t end = sse_line_end(bytes, at);
 
         end = end < bytes.n ? end + 1 : end;
         if (sse_feed(&r->sse, str_sub(bytes, at, end)) == ERR_LIMIT)

@@ -72,11 +72,29 @@ static struct request *find(const struct fetch *f, uint64_t id)
 
 /* The end of the turn. */
 
+/* libcurl looks at once at what goes on after a pause. */
+static void nudge(struct request *r)
+{
+    if (r->pool && !r->is_asked) {
+        curl_easy_pause(r->easy, CURLPAUSE_ALL);
+        curl_easy_pause(r->easy, CURLPAUSE_CONT);
+    }
+    r->is_stuck = false;
+}
+
 static void settle(struct request *r)
 {
-    if (!r->id || r->cut)
+    if (!r->id || r->cut) {
         request_finish(r, r->cut);
-    else if (!r->is_paused && r->pool)
+        return;
+    }
+    if (r->is_stuck)
+        nudge(r);
+    if (r->is_paused)
+        return; /* once more */
+    if (r->is_whole)
+        request_finish(r, OK);
+    else if (r->pool)
         /* Brings what was held back, from inside this call. */
         curl_easy_pause(r->easy, CURLPAUSE_CONT);
 }
@@ -164,16 +182,18 @@ enum err fetch_start(struct fetch *f, const struct fetch_request *rq,
         return why_err(why, ERR_BUSY,
                        "%zu outgoing requests are under way, which is as many "
                        "as may be",
-                       f->n_open);
+                       f->n_open + f->n_lingering);
     e = request_new(f, rq, &r, why);
     if (e)
         return e;
     r->on = *handler;
     r->ctx = ctx;
-    e = take_slot(f, r);
+    e = place_enter(r, &r->url, why);
+    if (!e && (e = take_slot(f, r)))
+        why_err(why, e, "%s", err_row(e)->wording);
     if (e) {
         request_free(r);
-        return why_err(why, e, "%s", err_row(e)->wording);
+        return e;
     }
     f->stats.started_total++;
     list_append(&f->by_state[REQUEST_NEW], &r->node);
@@ -232,6 +252,7 @@ struct fetch *fetch_new(struct loop *loop, struct log *log,
     f->log = log;
     f->first_free = NO_SLOT;
     f->job.run = on_job;
+    map_init(&f->places, NO_SLOT, opts->seed);
     list_init(&f->pools);
     list_init(&f->todo);
     for (size_t s = 0; s < 3; s++)
@@ -277,6 +298,7 @@ void fetch_free(struct fetch *f)
     assert(!f->n_watches); /* stop it first */
     loop_not_at_end(&f->job);
     free(f->slots);
+    map_fini(&f->places);
     free(f);
     curl_global_cleanup();
 }

@@ -12,8 +12,11 @@
  * The guard (base/guard.h) is asked with the socket's address, before it is
  * connected and again before each request on a connection that was kept: for
  * the first address, for every redirect, for every address of a name with
- * several. Redirects are followed here and not by libcurl, as new requests:
- * headers that may hold secrets do not go along to another origin. No proxy
+ * several. Redirects are followed here and not by libcurl, as new requests. To
+ * another origin goes no header but Accept, Accept-Language, Content-Language,
+ * Content-Type, User-Agent, traceparent and tracestate, and no body at all: a
+ * redirect that would take the body there (307, 308, or any of a PUT) is not
+ * followed. No proxy
  * unless one is configured, whatever the environment says; with one, it is the
  * proxy that connects: the guard then judges hosts that are written as
  * addresses, and the proxy's own address is the operator's.
@@ -33,17 +36,18 @@ struct fetch_opts {
     struct guard guard;  /* ranges borrowed until fetch_set or fetch_free */
     const char *proxy;   /* "http://host:port"; NULL or empty: none */
     const char *ca_file; /* beside those of the system; NULL: none */
-    size_t max_open;     /* requests at the same time; more: ERR_BUSY */
+    size_t max_open;     /* requests at the same time; more: ERR_BUSY. A
+                          * quarter of it to one host and port, and half of it
+                          * may have their names looked up */
     size_t max_per_host; /* connections; more requests wait for one */
     size_t max_kept;     /* connections kept when idle */
     int64_t connect_timeout_ms;
     size_t max_header_bytes; /* of an answer */
+    uint64_t seed[2];        /* of tables; those of fetch_new count */
 };
 
 struct fetch_header {
     struct str name, value;
-    bool is_secret; /* not for another origin, beside the usual ones
-                     * (Authorization, Cookie, Proxy-Authorization) */
 };
 
 /* Copied by fetch_start. */
@@ -68,10 +72,13 @@ struct fetch_answer {
     struct str url; /* that answered: another after a redirect */
     const struct fetch_header *headers;
     size_t n_headers;
-    struct str body; /* whole, where nobody took it as it came */
-    struct str peer; /* who was connected to, "192.0.2.1:443": with a proxy
-                      * that one; empty: nobody */
-    struct str tls;  /* "TLSv1.3"; empty: in plain text */
+    struct str body;    /* whole, where nobody took it as it came */
+    struct str peer;    /* who was connected to, "192.0.2.1:443": with a proxy
+                         * that one; empty: nobody */
+    struct str tls;     /* "TLSv1.3"; empty: in plain text */
+    struct str refused; /* the address that the guard refused last; empty:
+                         * none. For the operator: whoever named the host must
+                         * not learn from us what it means within */
 };
 
 struct fetch_handler {
@@ -86,11 +93,15 @@ struct fetch_handler {
     void (*on_event)(void *ctx, uint64_t id, const struct sse_event *e);
 
     /* The end, once, never from inside fetch_start. e: OK (whatever the
-     * status); ERR_ADDRESS: the guard, or a redirect from https to http;
+     * status); ERR_ADDRESS: the guard, or a redirect that is not
+     * followed: from https to http, or with a body to another origin;
      * ERR_UNREACHABLE: no name, no connection, no trust in its certificate;
      * ERR_TIMEOUT; ERR_LIMIT: too much, also of redirects; ERR_BAD_REQUEST:
      * what came is not HTTP, ended early, or redirects to what is no place;
-     * ERR_NOMEM; ERR_STOPPING. `why` says it in words, without secrets. */
+     * ERR_BUSY: too many names are being looked up, or it was redirected to
+     * where as many are as may be; ERR_NOMEM; ERR_STOPPING. `why` says it in
+     * words, without secrets, and without an address that a name within has:
+     * it may be shown to whoever named the host. */
     void (*on_done)(void *ctx, uint64_t id, enum err e,
                     const struct fetch_answer *a, const struct why *why);
 };
@@ -103,18 +114,20 @@ MUST_USE struct fetch *fetch_new(struct loop *loop, struct log *log,
 MUST_USE enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
                             struct why *why);
 
-/* ERR_BUSY: max_open are under way, counting those that are over but whose
- * names are still looked up: nobody can hurry that. ERR_SYNTAX: the URL, the
- * method or a header, with words; what frames a request (Host, Content-Length
- * and the like) is not for callers to say. On an error nothing was begun and
- * on_done is not called. */
+/* ERR_BUSY, with words: max_open are under way, or as many as may be to one
+ * host and port (a quarter of max_open, but never less than max_per_host).
+ * Both count those that wait for a connection, and those that are over but
+ * whose names are still looked up: nobody can hurry that. ERR_SYNTAX: the URL,
+ * the method or a header, with words; what frames a request (Host,
+ * Content-Length and the like) is not for callers to say. On an error nothing
+ * was begun and on_done is not called. */
 MUST_USE enum err fetch_start(struct fetch *f, const struct fetch_request *rq,
                               const struct fetch_handler *handler, void *ctx,
                               uint64_t *id, struct why *why);
 
 /* Take no more of the answer for now, not even what is in the same piece; its
- * deadline goes on, its silence does not count. The head still comes, and the
- * end when there is nothing left before it. */
+ * deadline goes on, its silence does not count. The head still comes, and an
+ * end that is an error; one that is OK waits. */
 void fetch_pause(struct fetch *f, uint64_t id, bool is_paused);
 
 /* No more callbacks for it. */

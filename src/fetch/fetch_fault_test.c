@@ -78,7 +78,7 @@ static void set_options(struct scene *sc, const char *proxy)
 static void play(struct scene *sc)
 {
     struct stage *s = &sc->s;
-    struct fetch_header h = {STR("X"), STR("y"), false};
+    struct fetch_header h = {STR("X"), STR("y")};
     struct fetch_request rq = request_to(url_at(sc->moved, "/"));
 
     rq.max_redirects = 2;
@@ -166,7 +166,7 @@ TEST(every_named_step_is_reached_and_may_fail)
         "fetch.proxy", "fetch.multi",  "fetch.slots",   "fetch.request",
         "fetch.easy",  "fetch.list",   "fetch.options", "fetch.add",
         "fetch.watch", "fetch.socket", "fetch.head",    "buf.grow",
-        "timers.grow", "arena.block",
+        "timers.grow", "arena.block",  "fetch.place",   "map.grow",
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

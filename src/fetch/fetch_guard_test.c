@@ -267,7 +267,7 @@ TEST(no_secret_is_for_the_proxy_and_a_tunnel_that_is_refused_is_unreachable)
 {
     struct peer *proxy;
     struct stage *s = stage_with_proxy(&proxy);
-    struct fetch_header h = {STR("Authorization"), STR("Bearer abc"), false};
+    struct fetch_header h = {STR("Authorization"), STR("Bearer abc")};
     struct fetch_request rq = request_to("https://public.example/");
     struct told *t;
 
@@ -278,6 +278,10 @@ TEST(no_secret_is_for_the_proxy_and_a_tunnel_that_is_refused_is_unreachable)
     CHECK_INT(t->e, ERR_UNREACHABLE);
     CHECK(peer_heard(proxy, "CONNECT public.example:443 HTTP/1.1\r\n"));
     CHECK(!peer_heard(proxy, "Bearer") && t->n_heads == 0);
+    told_free(t);
+    peer_leave(proxy);
+    t = ask(s, request_to("http://public.example/"));
+    CHECK(t->e == ERR_UNREACHABLE && strstr(t->why, "to the proxy: "));
     told_free(t);
     stage_free(s);
 }

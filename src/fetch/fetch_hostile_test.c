@@ -185,9 +185,50 @@ TEST(a_reset_is_a_reason_too)
         guest_reset(last_guest(p));
         UNTIL(s, t->n_done);
         CHECK_INT(t->e, ERR_BAD_REQUEST);
+        if (!strstr(t->why, "reset"))
+            T_FAIL("%s", t->why);
         told_free(t);
     }
     check_alive(s);
+    stage_free(s);
+}
+
+/* A socket with an error, too, is read to its end first. */
+TEST(what_came_before_a_reset_counts)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, NULL);
+    struct told *t = start(s, request_to(url_at(p, "/")), &as_bytes);
+
+    UNTIL(s, p->n_asked == 1);
+    peer_say(p, HEAD("Content-Length: 4\r\n") "fine");
+    guest_reset(last_guest(p)); /* before anybody has looked */
+    UNTIL(s, t->n_done);
+    CHECK(t->e == OK && t->status == 200);
+    CHECK_STR(buf_str(&t->body), "fine");
+    told_free(t);
+    stage_free(s);
+}
+
+TEST(what_is_not_http_is_called_so)
+{
+    static const char *const replies[] = {"\x15\x03\x01\x01\x02\x02\x46",
+                                          "SSH-2.0-OpenSSH_9\r\n\r\n",
+                                          "220 mail ready\r\n\r\n"};
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, NULL);
+
+    p->closes = true;
+    for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+        struct told *t;
+
+        p->reply = replies[i];
+        t = get(s, p, "/");
+        CHECK_INT(t->e, ERR_BAD_REQUEST);
+        if (!strstr(t->why, "not HTTP"))
+            T_FAIL("%s", t->why);
+        told_free(t);
+    }
     stage_free(s);
 }
 

@@ -1,7 +1,7 @@
 /* Names and their look-up. getaddrinfo is this file's own: the linker prefers
  * it to the C library's, also for libcurl's threads. So a name means what the
  * test says, another thing the next time, or is looked up for ever. */
-#include "fetch/fetch.h"
+#include "fetch/internal.h"
 
 #include <netdb.h>
 #include <pthread.h>
@@ -167,6 +167,34 @@ TEST(a_name_that_leads_inward_is_refused)
     stage_free(s);
 }
 
+/* Whoever may name hosts could look around in the names of the network. */
+TEST(what_a_name_means_within_is_told_to_the_operator_alone)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct told *t;
+    char text[64];
+
+    names[0] = (struct name){"db.example", {"10.20.30.40"}, 0};
+    t = check_error(s, to_name("db.example", p), ERR_ADDRESS);
+    CHECK(strstr(t->why, "db.example") && strstr(t->why, "is private"));
+    CHECK(!strstr(t->why, "10.20"));
+    snprintf(text, sizeof(text), "10.20.30.40:%d", p->port);
+    CHECK(strcmp(t->refused, text) == 0);
+    told_free(t);
+    /* What was written as an address leads nowhere else. */
+    t = check_error(s, request_to("http://10.20.30.40/"), ERR_ADDRESS);
+    CHECK(str_starts(str_of(t->why), STR("10.20.30.40 is private: such ")));
+    told_free(t);
+    t = check_error(s, request_to("http://[fd00::1]:81/"), ERR_ADDRESS);
+    CHECK(str_starts(str_of(t->why), STR("[fd00::1]:81 is private: such ")));
+    told_free(t);
+    t = check_error(s, request_to(url_at(p, "/")), OK);
+    CHECK(!t->refused[0]);
+    told_free(t);
+    stage_free(s);
+}
+
 /* Of a name with several addresses those that may be are tried, whichever
  * comes first. */
 TEST(a_name_that_leads_both_ways_leads_where_it_may)
@@ -186,6 +214,66 @@ TEST(a_name_that_leads_both_ways_leads_where_it_may)
     CHECK(p->n_asked == 2);
     told_free(check_error(s, to_name("c.example", p), ERR_ADDRESS));
     CHECK(p->n_asked == 2);
+    stage_free(s);
+}
+
+/* Only where no address may be is the guard the reason. */
+TEST(a_name_that_leads_both_ways_fails_for_what_happened_where_it_may)
+{
+    static const char *const both[] = {"10.0.0.1 127.0.0.9",
+                                       "127.0.0.9 10.0.0.1",
+                                       "10.0.0.1 127.0.0.9 10.0.0.2"};
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct told *t;
+
+    stage_allow(s, "127.0.0.9"); /* where nobody listens */
+    for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "n%zu.example", i);
+        names[0] = (struct name){name, {both[i]}, 0};
+        t = check_error(s, to_name(name, p), ERR_UNREACHABLE);
+        CHECK(!strstr(t->why, "outgoing.allow"));
+        if (!strstr(t->why, "Connection refused"))
+            T_FAIL("%s", t->why);
+        told_free(t);
+    }
+    CHECK(fetch_stats(s->fetch).refused_by_guard_total == 0);
+    stage_free(s);
+}
+
+/* Whether the only request there is has had an address. */
+static bool has_tried(const struct stage *s)
+{
+    struct list_node *i = list_first(&s->fetch->by_state[REQUEST_ASKING]);
+
+    return i && LIST_OF(i, struct request, node)->is_permitted;
+}
+
+/* libcurl 7.88 forgets to go on to the next address until a timer of its own
+ * fires: after 200 ms, or never. A hundred turns do not take that long. */
+TEST(the_next_address_is_tried_at_once)
+{
+    static const char *const dead[] = {
+        "127.0.0.8 127.0.0.9", "127.0.0.7 127.0.0.8 127.0.0.9",
+        "10.0.0.1 127.0.0.9", "127.0.0.9 10.0.0.1 10.0.0.2 127.0.0.8"};
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+
+    stage_allow(s, "127.0.0.0/8"); /* of these nobody listens */
+    for (size_t i = 0; i < sizeof(dead) / sizeof(dead[0]); i++) {
+        struct told *t;
+        char name[32];
+
+        snprintf(name, sizeof(name), "n%zu.example", i);
+        names[0] = (struct name){name, {dead[i]}, 0};
+        t = start(s, to_name(name, p), &whole);
+        UNTIL(s, t->n_done || has_tried(s));
+        turn(s, 100);
+        CHECK(t->n_done == 1 && t->e == ERR_UNREACHABLE);
+        told_free(t);
+    }
     stage_free(s);
 }
 
@@ -265,6 +353,85 @@ TEST(a_look_up_that_hangs_holds_up_nobody)
     told_free(hangs);
     told_free(gone);
     check_alive(s);
+    stage_free(s);
+}
+
+static void begin_hanging(struct stage *s, struct told **t, int i,
+                          const struct peer *p)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "%d.hangs.example", i);
+    t[i] = start(s, to_name(name, p), &whole);
+}
+
+/* Whoever runs a name server has many names, and chooses how long each is
+ * looked for. */
+TEST(look_ups_that_hang_leave_room_for_who_needs_none)
+{
+    struct fetch_opts opts = test_opts();
+    struct told *t[8], *late;
+    struct stage *s;
+    struct peer *p;
+
+    opts.max_open = 8;
+    s = stage_new(opts);
+    p = peer_open(s, FINE);
+    sem_init(&let_go, 0, 0);
+    names[0] = (struct name){"a.example", {"127.0.0.1"}, 0};
+    for (int i = 0; i < 4; i++)
+        begin_hanging(s, t, i, p);
+    UNTIL(s, hanging() == 4);
+    late = check_error(s, to_name("a.example", p), ERR_BUSY);
+    CHECK(strstr(late->why, "looked up") && !names[0].n_asked);
+    told_free(late);
+    for (int i = 0; i < 4; i++) {
+        fetch_cancel(s->fetch, t[i]->id);
+        told_free(t[i]);
+    }
+    CHECK(fetch_stats(s->fetch).lingering == 4); /* at once */
+    for (int i = 0; i < 10; i++)
+        told_free(check_error(s, request_to(url_at(p, "/")), OK));
+    told_free(check_error(s, to_name("a.example", p), ERR_BUSY));
+    for (int i = 0; i < 4; i++)
+        sem_post(&let_go);
+    UNTIL(s, fetch_stats(s->fetch).lingering == 0);
+    told_free(check_error(s, to_name("a.example", p), OK));
+    stage_free(s);
+}
+
+TEST(one_name_that_hangs_has_its_share_and_no_more)
+{
+    struct fetch_opts opts = test_opts();
+    struct fetch_request rq;
+    struct told *t[2];
+    struct stage *s;
+    struct peer *p;
+    struct why why = {""};
+    uint64_t id;
+
+    opts.max_open = 8;
+    opts.max_per_host = 2;
+    s = stage_new(opts);
+    p = peer_open(s, FINE);
+    sem_init(&let_go, 0, 0);
+    rq = to_name("hangs.example", p);
+    names[0] = (struct name){"hangs.example", {"127.0.0.1"}, 0};
+    for (int i = 0; i < 2; i++)
+        t[i] = start(s, rq, &whole);
+    UNTIL(s, hanging() == 2);
+    for (int i = 0; i < 2; i++) {
+        fetch_cancel(s->fetch, t[i]->id);
+        told_free(t[i]);
+        CHECK_INT(fetch_start(s->fetch, &rq, &whole, NULL, &id, &why),
+                  ERR_BUSY);
+        CHECK(strstr(why.text, "one place"));
+    }
+    sem_post(&let_go);
+    sem_post(&let_go);
+    UNTIL(s, fetch_stats(s->fetch).lingering == 0);
+    sem_post(&let_go);
+    told_free(check_error(s, rq, OK));
     stage_free(s);
 }
 

@@ -131,8 +131,7 @@ TEST(a_paused_stream_says_no_event_more)
         UNTIL(s, t->n_events == i);
         turn(s, 10);
         CHECK(t->n_events == i);
-        /* The end of the stream waits with what comes before it. */
-        CHECK(!t->n_done || i == 3);
+        CHECK(!t->n_done); /* the end waits, too */
         fetch_pause(s->fetch, t->id, false);
     }
     UNTIL(s, t->n_done);
@@ -224,6 +223,69 @@ TEST(a_pause_from_the_beginning_holds)
     CHECK_STR(buf_str(&t->body), "fine");
     told_free(t);
     stage_free(s);
+}
+
+/* Nothing is left but to say that it is over, and that waits. */
+TEST(who_has_paused_does_not_hear_of_a_good_end)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct told *t = told_new(s), *none;
+    struct fetch_request rq = request_to(url_at(p, "/"));
+
+    t->pauses_at_bytes = true;
+    CHECK(fetch_start(s->fetch, &rq, &as_bytes, t, &t->id, NULL) == OK);
+    UNTIL(s, t->n_bytes_calls == 1);
+    turn(s, 20);
+    CHECK(!t->n_done && fetch_stats(s->fetch).open == 1);
+    told_free(get(s, p, "/")); /* its connection is free meanwhile */
+    CHECK_INT(p->n_guests, 1);
+    fetch_pause(s->fetch, t->id, false);
+    fetch_pause(s->fetch, t->id, true);
+    turn(s, 5);
+    CHECK(!t->n_done);
+    fetch_pause(s->fetch, t->id, false);
+    CHECK(!t->n_done); /* not from inside it */
+    turn(s, 5);
+    CHECK(t->n_done == 1 && t->e == OK && t->status == 200);
+    told_free(t);
+    /* Also where there is no body to hold back. */
+    p->reply = "HTTP/1.1 204 None\r\n\r\n";
+    none = start(s, rq, &whole);
+    fetch_pause(s->fetch, none->id, true);
+    UNTIL(s, none->n_heads);
+    turn(s, 20);
+    CHECK(!none->n_done);
+    later(s, 1000 * 1000); /* its deadline goes on */
+    CHECK(none->n_done == 1 && none->e == ERR_TIMEOUT);
+    told_free(none);
+    stage_free(s);
+}
+
+TEST(what_is_held_back_may_be_cancelled_and_stopped)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct told *t[2];
+
+    for (int i = 0; i < 2; i++) {
+        struct fetch_request rq = request_to(url_at(p, "/"));
+
+        t[i] = told_new(s);
+        t[i]->pauses_at_bytes = true;
+        CHECK(fetch_start(s->fetch, &rq, &as_bytes, t[i], &t[i]->id, NULL) ==
+              OK);
+        UNTIL(s, t[i]->n_bytes_calls == 1);
+        turn(s, 10);
+    }
+    fetch_pause(s->fetch, t[0]->id, false);
+    fetch_cancel(s->fetch, t[0]->id);
+    turn(s, 5);
+    CHECK(!t[0]->n_done && fetch_stats(s->fetch).open == 1);
+    stage_free(s);
+    CHECK(!t[0]->n_done && t[1]->n_done == 1 && t[1]->e == ERR_STOPPING);
+    told_free(t[0]);
+    told_free(t[1]);
 }
 
 TEST(a_paused_request_may_be_cancelled)

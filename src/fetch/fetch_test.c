@@ -29,9 +29,9 @@ TEST(a_body_goes_along_without_waiting_for_leave)
     struct peer *p = peer_open(s, FINE);
     struct fetch_request rq = request_to(url_at(p, "/post"));
     struct fetch_header headers[] = {
-        {STR("Content-Type"), STR("application/json"), false},
-        {STR("X-Empty"), STR(""), false},
-        {STR("Authorization"), STR("Bearer abc"), false},
+        {STR("Content-Type"), STR("application/json")},
+        {STR("X-Empty"), STR("")},
+        {STR("Authorization"), STR("Bearer abc")},
     };
     static char large[3 << 20];
     struct told *t;
@@ -123,7 +123,7 @@ TEST(what_is_no_request_is_not_begun)
         "transfer-encoding",
     };
     struct stage *s = stage_new(test_opts());
-    struct fetch_header h = {STR("X"), STR("y"), false};
+    struct fetch_header h = {STR("X"), STR("y")};
     static char longest[9000];
     struct fetch_request rq;
 
@@ -139,7 +139,7 @@ TEST(what_is_no_request_is_not_begun)
         h.name = str_of(names[i]);
         check_not_begun(s, rq);
     }
-    h = (struct fetch_header){STR("X"), STR("a\r\nY: b"), false};
+    h = (struct fetch_header){STR("X"), STR("a\r\nY: b")};
     check_not_begun(s, rq);
     h.value = STR("fine");
     rq.method = STR("GET / HTTP/1.1\r\n");

@@ -189,7 +189,7 @@ static void check_untrusted(struct tls *tls, bool has_ca, const char *word)
     struct stage *s = stage_trusting(has_ca ? tls->ca_file : NULL);
     struct peer *p = tls_open(s);
     struct fetch_request rq = request_over_tls(p);
-    struct fetch_header h = {STR("Authorization"), STR("Bearer abc"), false};
+    struct fetch_header h = {STR("Authorization"), STR("Bearer abc")};
     struct told *t;
 
     rq.headers = &h;

@@ -19,74 +19,7 @@
 #include "base/addr.h"
 #include "base/fault.h"
 
-/* The guard. */
-
-static bool is_allowed(struct request *r, const struct sockaddr *to)
-{
-    char text[ADDR_TEXT_BYTES] = "";
-    const char *kind = "of no kind that is known";
-
-    if (guard_judge(&r->fetch->opts.guard, to, &kind) == OK)
-        return true;
-    if (to->sa_family == AF_INET || to->sa_family == AF_INET6)
-        addr_write(to, text);
-    r->is_refused = true;
-    why_err(&r->why, ERR_ADDRESS,
-            "%.*s leads to %s, which is %s: such addresses are not connected "
-            "to unless outgoing.allow lists them",
-            STR_ARG(r->url.authority), text, kind);
-    log_info(r->fetch->log, "fetch.refused", LOG_S("host", r->url.host),
-             LOG_C("address", text), LOG_C("kind", kind));
-    return false;
-}
-
-/* With a proxy nobody asks a socket: its address is the proxy's. */
-static bool is_judged(const struct request *r)
-{
-    return !r->is_trusted && !r->pool->proxy;
-}
-
-static void begin_to_connect(struct request *r)
-{
-    if (r->connecting_ms != INT64_MAX)
-        return;
-    r->connecting_ms = loop_mono_ms(r->fetch->loop);
-    request_arm(r);
-}
-
-static int on_lookup(void *resolver, void *reserved, void *ctx)
-{
-    struct request *r = ctx;
-
-    (void)resolver;
-    (void)reserved;
-    r->is_resolving = true;
-    begin_to_connect(r);
-    return 0;
-}
-
-static curl_socket_t on_socket(void *ctx, curlsocktype purpose,
-                               struct curl_sockaddr *to)
-{
-    struct request *r = ctx;
-
-    r->is_resolving = false;
-    if (!r->id || r->cut)
-        return CURL_SOCKET_BAD; /* nobody waits for it any more */
-    begin_to_connect(r);
-    if (purpose != CURLSOCKTYPE_IPCXN ||
-        (to->family != AF_INET && to->family != AF_INET6) ||
-        (to->socktype & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != SOCK_STREAM)
-        return CURL_SOCKET_BAD;
-    if (is_judged(r) && !is_allowed(r, &to->addr))
-        return CURL_SOCKET_BAD;
-    if (FAULT("fetch.socket")) {
-        errno = EMFILE;
-        return CURL_SOCKET_BAD;
-    }
-    return socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                  to->protocol);
-}
+/* Addresses. */
 
 /* An address as libcurl writes it; false: it is none. */
 static bool read_address(const char *ip, int port, struct addr *out)
@@ -103,6 +36,110 @@ static bool read_address(const char *ip, int port, struct addr *out)
         return true;
     }
     return false;
+}
+
+bool handle_is_address(struct str host)
+{
+    char text[URL_HOST_MAX + 1];
+    struct addr a;
+
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(host));
+    return read_address(text, 0, &a);
+}
+
+/* The guard. */
+
+/* The words are for whoever named the host, perhaps: which address a name has
+ * within is not for them to learn. The log and the operator have it. */
+static bool is_allowed(struct request *r, const struct sockaddr *to)
+{
+    const char *kind = "of no kind that is known";
+
+    if (guard_judge(&r->fetch->opts.guard, to, &kind) == OK)
+        return true;
+    r->refused[0] = '\0';
+    if (to->sa_family == AF_INET || to->sa_family == AF_INET6)
+        addr_write(to, r->refused);
+    r->is_refused = true;
+    why_err(&r->why, ERR_ADDRESS,
+            "%.*s %s %s: such addresses are not connected to unless "
+            "outgoing.allow lists them",
+            STR_ARG(r->url.authority),
+            handle_is_address(r->url.host) ? "is"
+                                           : "leads to an address that is",
+            kind);
+    log_info(r->fetch->log, "fetch.refused", LOG_S("host", r->url.host),
+             LOG_C("address", r->refused), LOG_C("kind", kind));
+    return false;
+}
+
+/* With a proxy nobody asks a socket: its address is the proxy's. */
+static bool needs_judging(const struct request *r)
+{
+    return !r->is_trusted && !r->pool->proxy;
+}
+
+static void begin_to_connect(struct request *r)
+{
+    if (r->connecting_ms != INT64_MAX)
+        return;
+    r->connecting_ms = loop_mono_ms(r->fetch->loop);
+    request_arm(r);
+}
+
+/* libcurl says so of addresses, too, which take no time. */
+static bool is_looked_up(const struct request *r)
+{
+    return r->pool->proxy ? !r->pool->is_proxy_address
+                          : !handle_is_address(r->url.host);
+}
+
+static int on_lookup(void *resolver, void *reserved, void *ctx)
+{
+    struct request *r = ctx;
+    struct fetch *f = r->fetch;
+
+    (void)resolver;
+    (void)reserved;
+    if (!r->id || r->cut)
+        return 1;
+    begin_to_connect(r);
+    if (!is_looked_up(r) || r->is_resolving)
+        return 0;
+    if (f->n_resolving >= (f->opts.max_open + 1) / 2) {
+        request_cut(r, ERR_BUSY,
+                    "%zu names are being looked up, which is as many as may "
+                    "be",
+                    f->n_resolving);
+        return 1;
+    }
+    request_set_resolving(r, true);
+    return 0;
+}
+
+static curl_socket_t on_socket(void *ctx, curlsocktype purpose,
+                               struct curl_sockaddr *to)
+{
+    struct request *r = ctx;
+
+    request_set_resolving(r, false);
+    if (!r->id || r->cut)
+        return CURL_SOCKET_BAD; /* nobody waits for it any more */
+    begin_to_connect(r);
+    request_nudge(r);
+    if (purpose != CURLSOCKTYPE_IPCXN ||
+        (to->family != AF_INET && to->family != AF_INET6) ||
+        (to->socktype & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != SOCK_STREAM)
+        return CURL_SOCKET_BAD;
+    if (needs_judging(r) && !is_allowed(r, &to->addr))
+        return CURL_SOCKET_BAD;
+    r->is_permitted = true;
+    if (FAULT("fetch.socket")) {
+        errno = EMFILE;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                  to->protocol);
 }
 
 /* Who is at the other end, and how it is spoken to. */
@@ -138,14 +175,15 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port,
                     STR_ARG(r->url.authority));
         return CURL_PREREQFUNC_ABORT;
     }
-    if (is_judged(r) &&
+    if (needs_judging(r) &&
         (!read_address(ip, port, &a) || !is_allowed(r, &a.sa.any))) {
         r->is_refused = true;
+        r->is_permitted = false; /* no longer, if it was when it connected */
         return CURL_PREREQFUNC_ABORT;
     }
     note_peer(r, ip, port);
     r->is_refused = false; /* another address of the same name would do */
-    r->why.text[0] = '\0';
+    r->why.text[0] = r->refused[0] = '\0';
     r->is_asked = true;
     r->connecting_ms = INT64_MAX;
     r->heard_ms = loop_mono_ms(r->fetch->loop);
@@ -275,11 +313,19 @@ static bool add_line(struct request *r, struct buf *line)
     return true;
 }
 
-static bool is_secret(const struct fetch_header *h)
+/* Of headers that another origin may have. What keys are called nobody can
+ * list; so this is what is known to be none. */
+static bool may_travel(struct str name)
 {
-    return h->is_secret || str_eq_nocase(h->name, STR("Authorization")) ||
-           str_eq_nocase(h->name, STR("Cookie")) ||
-           str_eq_nocase(h->name, STR("Proxy-Authorization"));
+    static const char *const names[] = {
+        "Accept",     "Accept-Language", "Content-Language", "Content-Type",
+        "User-Agent", "Traceparent",     "Tracestate",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (str_eq_nocase(name, str_of(names[i])))
+            return true;
+    return false;
 }
 
 /* A name without a value takes what libcurl would have put there away. */
@@ -296,7 +342,7 @@ static bool add_headers(struct request *r, struct buf *line)
     for (size_t i = 0; i < r->n_headers; i++) {
         const struct fetch_header *h = &r->headers[i];
 
-        if (r->is_abroad && is_secret(h))
+        if (r->is_abroad && !may_travel(h->name))
             continue;
         has_type = has_type || str_eq_nocase(h->name, STR("Content-Type"));
         buf_add_str(line, h->name);

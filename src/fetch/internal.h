@@ -5,6 +5,7 @@
  *
  *     fetch.c     the room: options, ids, what its callers may ask for
  *     request.c   the life of one request: begun, deadlines, the end
+ *     place.c     how many there are to one host and port
  *     handle.c    a request as libcurl wants it told; the guard
  *     answer.c    head and body as they come in, with their limits
  *     redirect.c  where an answer sends us, and what goes along
@@ -20,6 +21,7 @@
 #include "base/addr.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/url.h"
 #include "fetch/fetch.h"
 
@@ -43,10 +45,12 @@ enum request_state {
 };
 
 struct pool;
+struct place;
 
 struct request {
     struct fetch *fetch;
     struct pool *pool;     /* none while NEW */
+    struct place *place;   /* where it counts; none: nowhere any more */
     struct list_node node; /* in the list of its state */
     struct list_node todo; /* in fetch->todo, if something is */
     struct timer timer;    /* the first of its deadlines */
@@ -65,7 +69,7 @@ struct request {
     struct buf url_text; /* NUL-terminated behind its bytes */
     struct url url;      /* in it */
     bool is_trusted;     /* still at the origin that its owner vouched for */
-    bool is_abroad;      /* was sent to another origin: no secrets */
+    bool is_abroad;      /* was sent to another origin: few headers */
     int n_redirects, max_redirects;
     size_t max_body_bytes, max_event_bytes;
 
@@ -78,14 +82,21 @@ struct request {
     /* With libcurl. */
     CURL *easy;
     struct curl_slist *list;
-    char said[CURL_ERROR_SIZE];
     bool is_resolving; /* on a thread of libcurl's */
     bool is_asked;     /* on a connection: the rest is the answer */
     bool is_refused;   /* an address, by the guard */
+    bool is_permitted; /* another one */
+    bool is_stuck;     /* perhaps: see request_nudge */
     bool is_paused;
     char peer[ADDR_TEXT_BYTES], tls[16]; /* of the connection it has */
-    enum err cut;                        /* why we end it ourselves */
+    char refused[ADDR_TEXT_BYTES];       /* by the guard; for operators */
+
+    /* How it ends. If we end it ourselves, cut says so, and why has the words
+     * for it; the first such reason stands. Else it is what libcurl says, in
+     * said, and judge() writes why. */
+    enum err cut;
     struct why why;
+    char said[CURL_ERROR_SIZE];
 
     /* What came. */
     int status;
@@ -93,6 +104,7 @@ struct request {
     size_t got_bytes;  /* of the body */
     size_t skip_bytes; /* of what libcurl will bring once more */
     bool is_headed, is_redirect, is_stream;
+    bool is_whole;   /* all of it; its owner has paused and does not know */
     struct buf head; /* lines, each with LF */
     struct fetch_header *came;
     size_t n_came;
@@ -109,6 +121,7 @@ struct pool {
     X509_STORE *trust; /* see pool_trust */
     bool has_system_trust;
     char *proxy; /* NULL: none */
+    bool is_proxy_address;
     struct timer timer;
     bool is_late; /* there was no memory for the timer: look every turn */
     size_t n_requests;
@@ -128,6 +141,8 @@ struct fetch {
     struct list by_state[3];
     struct list todo; /* requests to be ended, or to go on after a pause */
     size_t n_open, n_lingering;
+    size_t n_resolving; /* those that linger among them */
+    struct map places;  /* never more than requests */
 
     struct slot *slots;
     uint32_t n_slots, first_free;
@@ -174,11 +189,31 @@ void request_cut(struct request *r, enum err e, const char *fmt, ...)
 /* Something to do for it at the end of the turn. */
 void request_todo(struct request *r);
 
+/* An address was tried, or given up. libcurl 7.88 goes on to the next, or says
+ * that there is none, the next time it looks; and has nothing to wait for
+ * meanwhile but a timer of its own, which is late or has fired already. So it
+ * is made to look at the end of the turn. */
+void request_nudge(struct request *r);
+
 /* Set the timer for the first deadline there is. */
 void request_arm(struct request *r);
 
+/* Whether its name is being looked up. */
+void request_set_resolving(struct request *r, bool is_resolving);
+
+/* place.c */
+
+/* Count r there, and no longer where it was. ERR_BUSY: there are as many as
+ * may be; r stays where it was. */
+MUST_USE enum err place_enter(struct request *r, const struct url *url,
+                              struct why *why);
+void place_leave(struct request *r);
+
 /* handle.c */
 MUST_USE enum err handle_set_up(struct request *r, struct pool *p);
+
+/* Whether it needs no looking up. */
+bool handle_is_address(struct str host);
 
 /* answer.c */
 size_t answer_header(char *p, size_t size, size_t n, void *ctx);

@@ -20,6 +20,7 @@ struct watch {
     struct pool *pool; /* of no use once it is closing */
     struct fetch *fetch;
     curl_socket_t fd;
+    int events; /* that are looked for */
 };
 
 /* What has ended. Owners hear of it from here, and cannot take p away: that
@@ -80,13 +81,19 @@ static int set_timer(CURLM *multi, long timeout_ms, void *ctx)
 
 /* Sockets. */
 
+/* A socket with an error has the rest of an answer to be read, perhaps, and
+ * then says what is wrong with it. Neither would be heard if libcurl was told
+ * of an error: it is left to look for itself (zero). libuv has stopped looking
+ * by then, and libcurl believes that we have not. */
 static void on_event(uv_poll_t *h, int status, int events)
 {
     struct watch *w = LIST_OF(h, struct watch, poll);
     int what = (events & UV_READABLE ? CURL_CSELECT_IN : 0) |
                (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
 
-    act(w->pool, w->fd, status < 0 ? CURL_CSELECT_ERR : what);
+    if (status < 0 && uv_poll_start(&w->poll, w->events, on_event) != 0)
+        what = CURL_CSELECT_ERR;
+    act(w->pool, w->fd, what);
 }
 
 static void on_closed(uv_handle_t *h)
@@ -128,17 +135,22 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx,
     struct watch *w = socket_ctx;
     struct request *r = NULL;
 
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&r);
     if (what == CURL_POLL_REMOVE) {
         if (w)
             uv_close((uv_handle_t *)&w->poll, on_closed);
         curl_multi_assign(p->multi, fd, NULL);
+        if (r)
+            request_nudge(r);
         return 0;
     }
     if (!w)
         w = watch_new(p, fd);
-    if (w && uv_poll_start(&w->poll, events[what], on_event) == 0)
-        return 0;
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&r);
+    if (w) {
+        w->events = events[what];
+        if (uv_poll_start(&w->poll, w->events, on_event) == 0)
+            return 0;
+    }
     if (r)
         request_cut(r, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     return 0;
@@ -205,10 +217,9 @@ static enum err note_proxy(struct pool *p, const char *proxy, struct why *why)
 
     if (!proxy || !*proxy)
         return OK;
-    if (url_read(str_of(proxy), &url, why) || url.is_tls || url.is_ws)
-        return why_err(why, ERR_BAD_CONFIG,
-                       "that is no proxy's address: write it like "
-                       "http://proxy.example:3128");
+    if (url_read_proxy(str_of(proxy), &url, why))
+        return ERR_BAD_CONFIG;
+    p->is_proxy_address = handle_is_address(url.host);
     p->proxy = FAULT("fetch.proxy") ? NULL : strdup(proxy);
     return p->proxy
                ? OK

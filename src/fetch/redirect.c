@@ -2,7 +2,9 @@
  *
  * A redirect is a word of whoever answered, so from there on nobody vouches
  * for the address: another origin is guarded, also the one that we came from,
- * and gets nothing that was a secret between us and the first. */
+ * and gets nothing that was meant for the first: of the headers those that are
+ * nobody's secret, and no body. Asking there without the body would be another
+ * request than the one that was meant, so it is not asked at all. */
 #include "fetch/internal.h"
 
 #include <stdlib.h>
@@ -79,14 +81,28 @@ static enum err find_url(struct request *r, struct buf *text, struct url *url)
     return OK;
 }
 
+/* To another origin. */
+static enum err go_abroad(struct request *r, const struct url *to)
+{
+    if (r->body_bytes)
+        return why_err(&r->why, ERR_ADDRESS,
+                       "%.*s redirects to %.*s, and the body of a request is "
+                       "for nobody but whom it was sent to",
+                       STR_ARG(r->url.authority), STR_ARG(to->authority));
+    r->is_abroad = true;
+    r->is_trusted = false;
+    return OK;
+}
+
 static void forget_answer(struct request *r)
 {
     answer_fini(r);
     answer_init(r);
     r->head_bytes = r->got_bytes = r->skip_bytes = 0;
-    r->is_asked = r->is_resolving = r->is_refused = false;
+    r->is_asked = r->is_refused = r->is_permitted = false;
     r->connecting_ms = r->heard_ms = INT64_MAX;
-    r->said[0] = r->why.text[0] = r->peer[0] = r->tls[0] = '\0';
+    r->said[0] = r->why.text[0] = '\0';
+    r->peer[0] = r->refused[0] = r->tls[0] = '\0';
 }
 
 enum err redirect_take(struct request *r)
@@ -101,16 +117,17 @@ enum err redirect_take(struct request *r)
                        r->max_redirects, STR_ARG(r->url.authority));
     buf_init(&text, URL_BYTES_MAX + 1);
     e = find_url(r, &text, &url);
+    if (!e)
+        change_method(r);
+    if (!e && !url_is_same_origin(&r->url, &url))
+        e = go_abroad(r, &url);
+    if (!e)
+        e = place_enter(r, &url, &r->why);
     if (e) {
         buf_fini(&text);
         return e;
     }
     r->n_redirects++;
-    if (!url_is_same_origin(&r->url, &url)) {
-        r->is_abroad = true;
-        r->is_trusted = false;
-    }
-    change_method(r);
     buf_fini(&r->url_text);
     r->url_text = text;
     r->url = url;

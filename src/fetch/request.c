@@ -8,7 +8,9 @@
  * Waiting for it would hold up the loop; leaving it alone would let whoever
  * names a slow name server collect threads. So a request that is over while
  * its name is looked up stays behind without its owner, and counts against
- * max_open until the look-up has ended. */
+ * max_open and the share of its place until the look-up has ended. How long
+ * that takes is for whoever runs the name server to choose; so look-ups, those
+ * that nobody waits for among them, may take half of max_open and no more. */
 #include "fetch/internal.h"
 
 #include <assert.h>
@@ -107,8 +109,8 @@ static enum err copy(struct request *r, const struct fetch_request *rq)
 
         if (!name || !value)
             return ERR_NOMEM;
-        r->headers[r->n_headers++] = (struct fetch_header){
-            {name, h->name.n}, {value, h->value.n}, h->is_secret};
+        r->headers[r->n_headers++] =
+            (struct fetch_header){{name, h->name.n}, {value, h->value.n}};
     }
     return OK;
 }
@@ -166,9 +168,11 @@ void request_free(struct request *r)
 {
     loop_timer_cancel(r->fetch->loop, &r->timer);
     list_remove(&r->node);
-    list_remove(&r->todo);
     if (r->pool)
         pool_remove(r);
+    list_remove(&r->todo); /* that, too, may have put it there */
+    place_leave(r);
+    request_set_resolving(r, false);
     curl_easy_cleanup(r->easy);
     curl_slist_free_all(r->list);
     answer_fini(r);
@@ -188,11 +192,26 @@ void request_move(struct request *r, enum request_state to)
     list_append(&f->by_state[to], &r->node);
 }
 
+void request_set_resolving(struct request *r, bool is_resolving)
+{
+    r->fetch->n_resolving += is_resolving;
+    r->fetch->n_resolving -= r->is_resolving;
+    r->is_resolving = is_resolving;
+}
+
 void request_todo(struct request *r)
 {
     if (!list_has(&r->todo))
         list_append(&r->fetch->todo, &r->todo);
     fetch_kick(r->fetch);
+}
+
+void request_nudge(struct request *r)
+{
+    if (r->is_asked || r->is_stuck)
+        return;
+    r->is_stuck = true;
+    request_todo(r);
 }
 
 void request_cut(struct request *r, enum err e, const char *fmt, ...)
@@ -262,7 +281,9 @@ static void on_deadline(struct timer *t)
     }
     if (now_ms >= r->deadline_ms)
         why_err(&r->why, ERR_TIMEOUT,
-                "%.*s did not answer in full within %" PRId64 " ms",
+                r->is_paused
+                    ? "the answer of %.*s was not taken within %" PRId64 " ms"
+                    : "%.*s did not answer in full within %" PRId64 " ms",
                 STR_ARG(r->url.authority), r->timeout_ms);
     else if (now_ms >= connected_by_ms(r))
         why_err(&r->why, ERR_TIMEOUT,
@@ -298,20 +319,23 @@ void request_begin(struct request *r)
 
 /* Ending. */
 
+/* From now on it counts as lingering, or not at all: whoever cancels one may
+ * begin another at once, and has no more of them by doing so. */
 void request_forget(struct request *r)
 {
     loop_timer_cancel(r->fetch->loop, &r->timer);
     fetch_give_slot(r->fetch, r);
+    if (r->is_resolving)
+        request_move(r, REQUEST_LINGERING);
+    else
+        place_leave(r);
 }
 
 /* r is over and nobody's; it goes now, or when its name has been looked up. */
 static void leave(struct request *r)
 {
-    if (r->state == REQUEST_ASKING && r->is_resolving &&
-        !r->fetch->is_stopping) {
-        request_move(r, REQUEST_LINGERING);
+    if (r->is_resolving && !r->fetch->is_stopping)
         return;
-    }
     if (r->state == REQUEST_LINGERING)
         r->fetch->n_lingering--;
     request_free(r);
@@ -325,7 +349,8 @@ void request_finish(struct request *r, enum err e)
     if (id) {
         request_forget(r);
         r->fetch->stats.failed_total += e != OK;
-        r->fetch->stats.refused_by_guard_total += r->is_refused;
+        r->fetch->stats.refused_by_guard_total +=
+            e == ERR_ADDRESS && r->is_refused;
         str_tame(r->why.text, strlen(r->why.text));
         if (r->on.on_done)
             r->on.on_done(r->ctx, id, e, &a, &r->why);
@@ -339,6 +364,20 @@ static const char *words(const struct request *r, CURLcode code)
     return r->said[0] ? r->said : curl_easy_strerror(code);
 }
 
+/* libcurl says no more than that it could not; the system knows why. */
+static enum err unreachable(struct request *r, CURLcode code)
+{
+    long error = 0;
+
+    curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &error);
+    if (code != CURLE_COULDNT_CONNECT || error <= 0)
+        return why_err(&r->why, ERR_UNREACHABLE, "%s", words(r, code));
+    return why_err(
+        &r->why, ERR_UNREACHABLE, "there is no connection to %.*s: %s",
+        STR_ARG(r->pool->proxy ? STR("the proxy") : r->url.authority),
+        strerror((int)error));
+}
+
 static enum err judge(struct request *r, CURLcode code)
 {
     if (r->cut)
@@ -348,7 +387,7 @@ static enum err judge(struct request *r, CURLcode code)
                             : why_err(&r->why, ERR_BAD_REQUEST,
                                       "%.*s closed without an answer",
                                       STR_ARG(r->url.authority));
-    if (r->is_refused && !r->is_asked)
+    if (r->is_refused && !r->is_permitted && !r->is_asked)
         return ERR_ADDRESS; /* with words from the guard */
     if (code == CURLE_OUT_OF_MEMORY && r->is_asked && !r->is_headed)
         /* What libcurl says of a header line of 100 KB. */
@@ -358,7 +397,11 @@ static enum err judge(struct request *r, CURLcode code)
     if (code == CURLE_OUT_OF_MEMORY)
         return why_err(&r->why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     if (!r->is_asked)
-        return why_err(&r->why, ERR_UNREACHABLE, "%s", words(r, code));
+        return unreachable(r, code);
+    if (code == CURLE_UNSUPPORTED_PROTOCOL) /* HTTP/0.9, in libcurl's words */
+        return why_err(&r->why, ERR_BAD_REQUEST,
+                       "%.*s answered with what is not HTTP",
+                       STR_ARG(r->url.authority));
     return why_err(&r->why, ERR_BAD_REQUEST, "%.*s did not answer well: %s",
                    STR_ARG(r->url.authority), words(r, code));
 }
@@ -370,7 +413,7 @@ void request_ended(struct request *r, CURLcode code)
 
     curl_easy_getinfo(r->easy, CURLINFO_NUM_CONNECTS, &n_made);
     r->fetch->stats.connections_total += n_made;
-    r->is_resolving = false;
+    request_set_resolving(r, false);
     if (!r->id) {
         leave(r);
         return;
@@ -386,6 +429,9 @@ void request_ended(struct request *r, CURLcode code)
         }
     } else {
         e = judge(r, code);
+        r->is_whole = !e && r->is_paused;
+        if (r->is_whole)
+            return; /* until it goes on, or its deadline */
     }
     request_finish(r, e);
 }

@@ -127,7 +127,7 @@ static void conn_arm(struct conn *c)
 
     if (c->is_blocked && c->write_deadline_ms < due_ms)
         due_ms = c->write_deadline_ms;
-    if (due_ms == INT64_MAX ||
+    if (due_ms == INT64_MAX || c->state == CONN_CLOSED ||
         (timer_is_set(&c->timer) && c->timer.at_ms <= due_ms))
         return;
     if (loop_timer_set(c->net->loop, &c->timer,
@@ -194,11 +194,13 @@ void conn_cut_for(struct conn *c, enum conn_cut why)
 
     if (c->state == CONN_CLOSED)
         return;
+    if (c->is_lost)
+        why = (enum conn_cut)c->lost_for;
     /* What ends between two requests ends well. In the middle of one, or of
      * its reply, the other side shall see that it was cut. */
     if (c->tls && c->state == CONN_IDLE && conn_unsent_bytes(c) == 0)
         (void)tls_end(c);
-    c->state = CONN_CLOSED;
+    conn_move(c, CONN_CLOSED, INT64_MAX);
     c->id = 0;
     c->is_reading = false;
     loop_timer_cancel(c->net->loop, &c->timer);
@@ -209,9 +211,12 @@ void conn_cut_for(struct conn *c, enum conn_cut why)
     c->speech->gone(c, id, why);
 }
 
-void conn_lose(struct conn *c)
+void conn_lose(struct conn *c, enum conn_cut why)
 {
+    if (c->is_lost)
+        return;
     c->is_lost = true;
+    c->lost_for = (uint8_t)why;
     conn_kick(c);
 }
 
@@ -260,10 +265,12 @@ bool conn_reserve(struct conn *c, size_t n)
 
 bool conn_keep_input(struct conn *c, const char *p, size_t n)
 {
-    if (c->in.n == 0) {
+    size_t limit = c->speech->max_input(c);
+
+    if (c->in.n == 0)
         buf_clear(&c->in);
-        c->in.limit = c->speech->max_input(&c->net->opts);
-    }
+    if (c->in.n == 0 || c->in.limit < limit) /* it was raised meanwhile */
+        c->in.limit = limit;
     buf_lend(c->net, &c->in);
     buf_add(&c->in, p, n);
     conn_count(c);
@@ -329,7 +336,8 @@ static void on_eof(struct conn *c)
         c->speech->eof(c);
 }
 
-static bool is_passing(int error)
+/* Not an error: there is nothing to read or no room to write just now. */
+static bool is_not_now(int error)
 {
     return error == EAGAIN || error == EINTR;
 }
@@ -376,7 +384,7 @@ static void read_some(struct conn *c)
         errno = ECONNRESET;
     }
     if (n < 0) {
-        if (!is_passing(errno))
+        if (!is_not_now(errno))
             conn_cut(c);
         else if (c->must_write)
             block(c);
@@ -449,6 +457,8 @@ static void on_ready(uv_poll_t *h, int status, int events)
 {
     struct conn *c = LIST_OF(h, struct conn, poll);
 
+    if (c->is_lost)
+        return;
     if (c->state == CONN_TLS)
         shake(c);
     else if (status >= 0)
@@ -520,11 +530,12 @@ static void flush(struct conn *c)
 {
     ssize_t n = transmit(c);
 
+    c->n_writes++;
     if (FAULT("net.write")) {
         n = -1;
         errno = EPIPE;
     }
-    if (n < 0 && !is_passing(errno)) {
+    if (n < 0 && !is_not_now(errno)) {
         conn_cut(c);
         return;
     }
@@ -553,7 +564,7 @@ static void on_end_of_turn(struct loop_job *job)
     struct conn *c = LIST_OF(job, struct conn, job);
 
     if (c->is_lost) {
-        conn_cut_for(c, CUT_NOMEM);
+        conn_cut_for(c, (enum conn_cut)c->lost_for);
         return;
     }
     if (c->state == CONN_TLS) {
@@ -566,7 +577,7 @@ static void on_end_of_turn(struct loop_job *job)
     if (c->state != CONN_DRAIN && c->state != CONN_LINGER)
         c->speech->turn(c);
     conn_flush(c);
-    if (c->state != CONN_CLOSED && c->state != CONN_LINGER)
+    if (c->state != CONN_CLOSED && c->state != CONN_LINGER && !c->is_lost)
         after_write(c);
 }
 
@@ -575,6 +586,8 @@ static void on_timer(struct timer *t)
     struct conn *c = LIST_OF(t, struct conn, timer);
     int64_t now_ms = loop_mono_ms(c->net->loop);
 
+    if (c->is_lost)
+        return;
     /* Nobody told us of room, but the kernel waits with that until a good part
      * of its buffer is free. Whoever takes a little is found by trying. */
     if (c->is_blocked && now_ms >= c->write_deadline_ms && conn_unsent_bytes(c))

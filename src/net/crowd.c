@@ -60,16 +60,6 @@ void crowd_leave(struct net *n, struct crowd *c)
     free(c);
 }
 
-bool crowd_is_exempt(const struct net *n, const uint8_t addr[ADDR_BYTES])
-{
-    const struct net_opts *o = &n->opts;
-
-    for (size_t i = 0; i < o->n_exempt; i++)
-        if (addr_is_within(addr, o->exempt[i].addr, o->exempt[i].prefix))
-            return true;
-    return false;
-}
-
 bool crowd_check(const struct net *n, size_t n_conns)
 {
     const struct map_slot *slot;

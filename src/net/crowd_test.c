@@ -95,6 +95,24 @@ TEST(beyond_the_limit_of_an_address_it_is_turned_away_in_words)
     stage_fini(&s);
 }
 
+TEST(all_of_v6_being_exempt_is_nothing_to_v4)
+{
+    static const struct guard_range all = {.prefix = 0};
+    struct net_opts opts = three_each();
+    struct stage s;
+    int fd;
+
+    opts.exempt = &all;
+    opts.n_exempt = 1;
+    opts.max_connections_per_address = 1;
+    stage_init(&s, opts);
+    fd = dial(&s);
+    UNTIL(&s, net_stats(s.net).connections == 1);
+    CHECK(has(hear_at(&s, dial(&s)), "503 "));
+    close(fd);
+    stage_fini(&s);
+}
+
 TEST(who_is_exempt_is_not_counted)
 {
     static const struct guard_range exempt = {

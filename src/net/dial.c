@@ -25,46 +25,29 @@ enum {
 };
 
 /* The connection goes on without it, or not at all. */
-static void part(struct conn *c)
+static void part(struct dial *d)
 {
-    struct dial *d = c->ws.dial;
-
-    c->ws.dial = NULL;
+    d->conn->ws.dial = NULL;
     d->conn = NULL;
     d->net->stats.dialling--;
     reach_stop(d);
     dial_let_go(d);
 }
 
-static void tell_failed(struct conn *c, uint64_t id, enum err e,
-                        struct str words)
-{
-    const struct net_ws_end end = {
-        .code = WS_NO_CLOSE,
-        .reason = words,
-        .is_ours = e == ERR_GONE || e == ERR_STOPPING,
-        .e = e,
-    };
-
-    c->net->stats.dials_failed_total++;
-    log_debug(c->net->log, "net.dial_failed", LOG_C("code", err_row(e)->code),
-              LOG_S("what", words));
-    c->ws.handler->on_end(c->ws.ctx, id, &end);
-}
-
+/* dial_gone tells it, which every end comes to. */
 void dial_fail(struct conn *c, enum err e, const char *fmt, ...)
 {
-    uint64_t id = c->id;
-    char words[512];
+    struct dial *d = c->ws.dial;
+    struct why why; /* the words there may be among the new ones */
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(words, sizeof(words), fmt, ap);
+    vsnprintf(why.text, sizeof(why.text), fmt, ap);
     va_end(ap);
-    c->id = 0;
-    part(c);
+    d->why = why;
+    d->e = e;
+    d->has_failed = true;
     conn_cut(c);
-    tell_failed(c, id, e, str_of(words));
 }
 
 void dial_set_deadline(struct conn *c, size_t n_shares)
@@ -129,9 +112,9 @@ static size_t max_answer(const struct net_opts *o)
     return limit;
 }
 
-static size_t dial_max_input(const struct net_opts *o)
+static size_t dial_max_input(const struct conn *c)
 {
-    return max_answer(o) + READ_BYTES;
+    return max_answer(&c->net->opts) + READ_BYTES;
 }
 
 static void fail_answered(struct conn *c, const struct ws_answer *a)
@@ -155,12 +138,12 @@ static void fail_answered(struct conn *c, const struct ws_answer *a)
 static void open_up(struct conn *c, const struct ws_answer *a)
 {
     const struct net_ws_handler *handler = c->ws.handler;
+    struct dial *d = c->ws.dial;
     void *ctx = c->ws.ctx;
 
-    part(c);
-    ws_begin(c, handler, ctx);
-    if (c->state == CONN_CLOSED)
+    if (!ws_begin(c, handler, ctx))
         return;
+    part(d);
     handler->on_open(ctx, c->id, a->protocol);
     conn_drop_input(c, a->used); /* a->protocol lay there */
 }
@@ -220,45 +203,59 @@ static void dial_timeout(struct conn *c)
     }
 }
 
-/* Why it was cut by others than us. */
-static enum err gone_why(const struct conn *c, enum conn_cut why,
-                         const char **words)
+/* It was cut by others than dial_fail. */
+static void note_cut(const struct conn *c, enum conn_cut why)
 {
-    static const enum err errors[] = {
-        [CUT_GONE] = ERR_UNREACHABLE,
-        [CUT_SLOW] = ERR_TIMEOUT,
-        [CUT_STOP] = ERR_STOPPING,
-        [CUT_NOMEM] = ERR_NOMEM,
+    static const struct {
+        enum err e;
+        const char *words;
+    } of[] = {
+        [CUT_GONE] = {ERR_UNREACHABLE, "the connection was lost"},
+        [CUT_SLOW] = {ERR_TIMEOUT, "it took nothing for http.writeTimeoutMs"},
+        [CUT_STOP] = {ERR_STOPPING, "the server is stopping"},
+        [CUT_GIVEN_UP] = {ERR_GONE, "it was given up"},
+        [CUT_NOMEM] = {ERR_NOMEM, "out of memory"},
     };
-    const struct dial *d = c->ws.dial;
+    struct dial *d = c->ws.dial;
 
-    *words = why == CUT_GONE ? "the connection was lost"
-                             : err_row(errors[why])->wording;
-    if (d->given_up) {
-        *words = d->given_up == ERR_STOPPING ? "the server is stopping"
-                                             : "it was given up";
-        return d->given_up;
-    }
-    if (d->step == DIAL_TLS && why == CUT_GONE) {
-        *words = tls_why(c->net);
-        return loop_mono_ms(c->net->loop) < d->deadline_ms ? ERR_UNREACHABLE
-                                                           : ERR_TIMEOUT;
-    }
-    return errors[why];
+    d->e = why_err(&d->why, of[why].e, "%s", of[why].words);
+    if (d->step != DIAL_TLS || why != CUT_GONE)
+        return;
+    /* Others shake hands too: only a handshake of ours has words for us. */
+    if (c->is_tls_broken)
+        d->e = why_err(&d->why, ERR_UNREACHABLE, "%s", tls_why(c->net));
+    else if (loop_mono_ms(c->net->loop) >= d->deadline_ms)
+        d->e = why_err(&d->why, ERR_TIMEOUT,
+                       "the TLS handshake with %s took longer than %lld ms",
+                       d->host, (long long)d->timeout_ms);
+}
+
+static void tell_failed(struct conn *c, uint64_t id, const struct dial *d)
+{
+    const struct net_ws_end end = {
+        .code = WS_NO_CLOSE,
+        .reason = str_of(d->why.text),
+        .is_ours = d->e == ERR_GONE || d->e == ERR_STOPPING,
+        .e = d->e,
+    };
+
+    c->net->stats.dials_failed_total++;
+    log_debug(c->net->log, "net.dial_failed",
+              LOG_C("code", err_row(d->e)->code), LOG_S("what", end.reason));
+    c->ws.handler->on_end(c->ws.ctx, id, &end);
 }
 
 static void dial_gone(struct conn *c, uint64_t id, enum conn_cut why)
 {
     struct dial *d = c->ws.dial;
-    const char *words;
-    enum err e;
 
     if (!d || !id)
-        return; /* fail tells it, or net_ws_dial */
-    e = gone_why(c, why, &words);
+        return; /* net_ws_dial tells it */
+    if (c->is_lost || !d->has_failed)
+        note_cut(c, why);
     d->n_holders++;
-    part(c);
-    tell_failed(c, id, e, str_of(words));
+    part(d);
+    tell_failed(c, id, d);
     dial_let_go(d);
 }
 
@@ -274,12 +271,6 @@ static const struct speech dial_speech = {
 };
 
 /* The beginning. */
-
-void dial_give_up(struct conn *c, enum err e)
-{
-    c->ws.dial->given_up = e;
-    conn_lose(c);
-}
 
 static void make_key(char key[WS_KEY_BYTES + 1])
 {

@@ -16,9 +16,9 @@ struct dial {
     struct conn *conn; /* NULL: nobody wants to know any more */
     int n_holders;     /* the connection, a lookup, an attempt */
     enum dial_step step;
-    enum err given_up; /* the owner did; else OK */
-    enum err e;        /* what came of the latest address, */
-    struct why why;    /* and in words */
+    enum err e;      /* what came of the latest address, then of all, */
+    struct why why;  /* and in words */
+    bool has_failed; /* and they are what is to be told */
     int64_t timeout_ms, deadline_ms;
 
     uv_getaddrinfo_t lookup;
@@ -41,7 +41,7 @@ void dial_let_go(struct dial *d);
 
 /* dial.c */
 
-/* It comes to nothing: tell the owner, and close. */
+/* It comes to nothing: close, and tell the owner. */
 void dial_fail(struct conn *c, enum err e, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 

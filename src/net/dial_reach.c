@@ -101,6 +101,8 @@ static void on_attempt(uv_poll_t *h, int status, int events)
     char address[ADDR_TEXT_BYTES];
 
     (void)events;
+    if (c->is_lost)
+        return;
     memcpy(address, a->text, sizeof(address));
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
         error = errno;
@@ -210,6 +212,8 @@ static void on_found(uv_getaddrinfo_t *rq, int status, struct addrinfo *found)
         d->n_addresses++;
     }
     uv_freeaddrinfo(found);
+    if (c && c->is_lost)
+        c = NULL; /* and gone at the end of this turn */
     if (c && (status < 0 || d->n_addresses == 0))
         dial_fail(c, ERR_UNREACHABLE, "the name %s was not found: %s", d->host,
                   status < 0 ? uv_strerror(status) : "it has no address");

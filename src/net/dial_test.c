@@ -688,6 +688,31 @@ TEST(wss_leads_through_tls)
     dial_stage_fini(&d);
 }
 
+/* The words of a handshake are for whom it was; one that was cut otherwise has
+ * its own. */
+TEST(a_handshake_of_another_is_not_why)
+{
+    struct dial_stage d;
+    char url[128];
+    int fd;
+
+    dial_stage_init(&d, test_opts());
+    raw_init(&d);
+    snprintf(url, sizeof(url), "wss://127.0.0.1:%u/ws", d.w.s.port);
+    CHECK(try_call(&d, url) == OK);
+    check_end(&d, "end 1006 unreachable[the TLS handshake failed");
+    d.call.told[0] = 0;
+    snprintf(url, sizeof(url), "wss://127.0.0.1:%u/ws", d.raw_port);
+    CHECK(try_call(&d, url) == OK);
+    fd = raw_accept(&d);
+    turn(&d.w.s, 3);
+    conn_cut(net_find(d.w.s.net, d.id));
+    CHECK_STR(str_of(d.call.told),
+              "end 1006 unreachable[the connection was lost] ");
+    close(fd);
+    dial_stage_fini(&d);
+}
+
 TEST(a_plain_server_is_no_tls)
 {
     struct dial_stage d;

@@ -29,6 +29,7 @@ enum {
     UNREAD_BYTES = 16 * 1024,       /* of replies, and still one more */
     REQUESTS_PER_TURN = 32,         /* of one connection; then others come */
     FRAMES_PER_TURN = 256,          /* the same; messages, pings, pongs */
+    FRAMES_WHEN_FULL = 1024,        /* the same; the rest has no place */
     SPARE_BUFS = 64,                /* kept for the next who needs one */
     SPARE_BUF_BYTES = 16 * 1024,    /* larger ones are given back */
     FRESH_BUF_BYTES = 512,          /* what a small reply fits in */
@@ -101,11 +102,12 @@ struct conn;
  * turn: at its end, before what gathered is written; sent: after that;
  * timeout: the deadline of the state has passed; gone: the connection was cut
  * off, id says what was open on it (zero: nothing) and cut why. max_input: how
- * much conn_keep_input may keep. */
+ * much conn_keep_input may keep. Once it is lost only gone is called. */
 enum conn_cut {
-    CUT_GONE, /* the peer's doing */
-    CUT_SLOW, /* it took nothing for write_timeout_ms */
-    CUT_STOP, /* the grace is over */
+    CUT_GONE,     /* the peer's doing */
+    CUT_SLOW,     /* it took nothing for write_timeout_ms */
+    CUT_STOP,     /* the server stops, or its grace is over */
+    CUT_GIVEN_UP, /* by its owner, while it was being dialled */
     CUT_NOMEM,
 };
 
@@ -117,7 +119,7 @@ struct speech {
     void (*sent)(struct conn *c);
     void (*timeout)(struct conn *c);
     void (*gone)(struct conn *c, uint64_t id, enum conn_cut why);
-    size_t (*max_input)(const struct net_opts *o);
+    size_t (*max_input)(const struct conn *c);
 };
 
 /* A connection as WebSocket, or about to become one. */
@@ -125,9 +127,11 @@ struct ws_side {
     struct ws_parse parse;
     const struct net_ws_handler *handler;
     void *ctx;
-    struct dial *dial;  /* until it is open; NULL on our own side */
-    size_t pong_at;     /* in the output: an answer that a later ping of the */
-    uint8_t pong_bytes; /* same turn takes the place of; zero: none */
+    struct dial *dial; /* until it is open; NULL on our own side */
+    /* In the output: an answer that a later ping of the same turn takes the
+     * place of, as long as n_writes is what it was; pong_bytes zero: none. */
+    uint32_t pong_at, pong_write;
+    uint8_t pong_bytes;
     bool has_said_bye;
     bool is_pinged; /* nothing came since */
     bool has_rest;  /* the input holds what was not looked at yet */
@@ -171,6 +175,7 @@ struct conn {
     uint64_t turn;      /* n_taken is of this one */
     uint64_t room_turn; /* the last one in which on_room was called */
     uint32_t n_taken;
+    uint32_t n_writes; /* tried; between two, nothing in out moves */
     /* What net's counters have of us; see conn_count. */
     size_t counted_held_bytes, counted_unsent_bytes;
     size_t discarded_bytes;
@@ -184,11 +189,12 @@ struct conn {
     int watched;   /* what poll was asked to tell */
     uint8_t state; /* enum conn_state; conn_move changes it */
     bool is_reading;
-    bool is_blocked; /* the kernel took no more; write_deadline_ms counts */
-    bool is_away;    /* over a limit and being told so */
-    uint8_t away;    /* enum net_room: over which */
-    bool is_dialled; /* we are the client */
-    bool is_lost;    /* to be cut at the end of the turn */
+    bool is_blocked;  /* the kernel took no more; write_deadline_ms counts */
+    bool is_away;     /* over a limit and being told so */
+    uint8_t away;     /* enum net_room: over which */
+    bool is_dialled;  /* we are the client */
+    bool is_lost;     /* to be cut at the end of the turn, and deaf till then */
+    uint8_t lost_for; /* enum conn_cut */
     bool has_eof;
     bool wants_room;
     uint8_t tls_first;  /* byte that came; zero: none yet */
@@ -367,9 +373,6 @@ void crowd_leave(struct net *n, struct crowd *c);
 /* Whether all crowds together are so many. For tests. */
 bool crowd_check(const struct net *n, size_t n_conns);
 
-/* Whether connections of that address are not counted. */
-bool crowd_is_exempt(const struct net *n, const uint8_t addr[ADDR_BYTES]);
-
 /* conn.c */
 
 /* Takes fd, also on failure. NULL when it could not be taken up. */
@@ -424,13 +427,17 @@ bool conn_is_quiet(const struct conn *c);
 /* Close once everything gathered has been sent. */
 void conn_drain(struct conn *c);
 
-/* Close now. Tells the owner when a request was open. */
+/* Close now: for what begins in the loop (an event, a timer, the end of the
+ * turn). It tells the owner when something was open, so inside a call of the
+ * owner's it is only for who has taken the id off before. conn_cut: the peer's
+ * doing. */
 void conn_cut(struct conn *c);
 void conn_cut_for(struct conn *c, enum conn_cut why);
 
-/* The same at the end of the turn, for who is inside a call of the owner's and
- * out of memory. */
-void conn_lose(struct conn *c);
+/* The same at the end of the turn: for who is inside a call of the owner's,
+ * which must not tell it anything. What happens to the connection until then
+ * is not looked at, and the first reason is the one that counts. */
+void conn_lose(struct conn *c, enum conn_cut why);
 
 /* Whether the buffers of all connections hold more than they may. */
 static inline bool net_is_full(const struct net *n)
@@ -464,16 +471,12 @@ void serve_write_turned_away(struct net *n, enum net_room why, struct buf *out);
 /* ws_conn.c */
 extern const struct speech ws_speech;
 
-/* The handshake is done, on either side: speak WebSocket from here on. The
- * connection may be closed afterwards. */
-void ws_begin(struct conn *c, const struct net_ws_handler *handler, void *ctx);
+/* The handshake is done, on either side: speak WebSocket from here on. False:
+ * memory is gone and the connection closed, as what it was before. */
+MUST_USE bool ws_begin(struct conn *c, const struct net_ws_handler *handler,
+                       void *ctx);
 
 /* Say goodbye, from inside a call of the owner's. */
 void ws_say_close(struct conn *c, uint16_t code, struct str reason);
-
-/* dial.c */
-
-/* Give up, from inside a call of the owner's. */
-void dial_give_up(struct conn *c, enum err e);
 
 #endif

@@ -439,3 +439,35 @@ TEST(a_connection_that_closes_makes_room_at_once)
     close(second);
     stage_fini(&s);
 }
+
+/* net_set_opts: a limit holds from the next bytes on. */
+TEST(a_body_may_grow_as_far_as_a_limit_that_was_raised_meanwhile)
+{
+    static char piece[0x4000 + 1];
+    struct stage s;
+    struct net_opts opts = test_opts();
+    struct heard h = {.n = 0};
+    int fd;
+
+    memset(piece, 'b', sizeof(piece) - 1);
+    stage_init(&s, opts);
+    s.mode = HOLD;
+    fd = dial(&s);
+    say(fd, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "5\r\nbegun\r\n");
+    turn(&s, 3);
+    opts.max_body_bytes = 1 << 20;
+    net_set_opts(s.net, &opts);
+    for (int i = 0; i < 20; i++) {
+        say(fd, "4000\r\n");
+        say(fd, piece);
+        say(fd, "\r\n");
+        turn(&s, 3);
+    }
+    say(fd, "0\r\n\r\n");
+    UNTIL(&s, s.n_requests == 1);
+    reply_text(&s, s.ids[0], "taken");
+    HEAR_UNTIL(&s, fd, &h, has(&h, "taken"));
+    close(fd);
+    stage_fini(&s);
+}

@@ -188,8 +188,8 @@ static void take(struct listener *l, int fd, const struct sockaddr *peer)
 
     addr_bytes(peer, addr);
     addr_write(peer, text);
-    is_counted =
-        n->opts.max_connections_per_address && !crowd_is_exempt(n, addr);
+    is_counted = n->opts.max_connections_per_address &&
+                 !guard_ranges_have(n->opts.exempt, n->opts.n_exempt, addr, 0);
     room = room_for(n, addr, is_counted);
     if (room != NET_ROOM) {
         turn_away(l, fd, text, room);
@@ -222,7 +222,7 @@ static int accept_one(int fd, struct sockaddr_storage *peer)
 }
 
 /* Errors of accept that concern one connection and not the listener. */
-static bool is_passing(int error)
+static bool is_of_one_client(int error)
 {
     return error == EINTR || error == ECONNABORTED || error == EPROTO ||
            error == ENETDOWN || error == ENOPROTOOPT || error == EHOSTDOWN ||
@@ -249,7 +249,7 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
             take(l, fd, (struct sockaddr *)&peer);
         } else if (errno == EAGAIN) {
             return;
-        } else if (!is_passing(errno)) {
+        } else if (!is_of_one_client(errno)) {
             rest(l, errno);
             return;
         }
@@ -365,29 +365,46 @@ static void note_url(struct net *n, int fd, struct addr *a, bool is_tls)
              LOG_C("speaks", is_tls ? "https" : "http"));
 }
 
-/* "localhost" is ::1 to many programs. Whether this machine has that, and
- * whether the port is free there, is no condition. */
-static void listen_v6_too(struct net *n, const struct addr *v4, bool is_tls)
+/* Two addresses are said in one word: "localhost" is ::1 to many programs, and
+ * "[::]" means everywhere, which is 0.0.0.0 in the other family. Whether this
+ * machine has that one too, and whether the port is free there, is no
+ * condition. */
+static bool other_family(const struct addr *a, struct addr *other)
 {
-    struct addr a = {.len = sizeof(a.sa.v6)};
-    int fd;
+    if (a->is_localhost) {
+        *other = (struct addr){.len = sizeof(other->sa.v6)};
+        other->sa.v6.sin6_family = AF_INET6;
+        other->sa.v6.sin6_port = a->sa.v4.sin_port;
+        other->sa.v6.sin6_addr = in6addr_loopback;
+        return true;
+    }
+    if (a->sa.any.sa_family != AF_INET6 ||
+        !IN6_IS_ADDR_UNSPECIFIED(&a->sa.v6.sin6_addr))
+        return false;
+    *other = (struct addr){.len = sizeof(other->sa.v4)};
+    other->sa.v4.sin_family = AF_INET;
+    other->sa.v4.sin_port = a->sa.v6.sin6_port;
+    return true;
+}
 
-    a.sa.v6.sin6_family = AF_INET6;
-    a.sa.v6.sin6_port = v4->sa.v4.sin_port;
-    a.sa.v6.sin6_addr = in6addr_loopback;
-    fd = open_socket(&a);
-    if (fd < 0 || add_listener(n, fd, is_tls) != OK)
-        log_warn(n->log, "net.no_ipv6_loopback",
-                 LOG_I("port", ntohs(v4->sa.v4.sin_port)));
-    else
-        note_url(n, fd, &a, is_tls);
+static void listen_there_too(struct net *n, struct addr *a, bool is_tls)
+{
+    char text[ADDR_TEXT_BYTES];
+    int fd = open_socket(a);
+
+    if (fd >= 0 && add_listener(n, fd, is_tls) == OK) {
+        note_url(n, fd, a, is_tls);
+        return;
+    }
+    addr_write(&a->sa.any, text);
+    log_warn(n->log, "net.one_family", LOG_C("without", text));
 }
 
 enum err net_listen(struct net *n, struct str address, bool is_tls,
                     struct why *why)
 {
     char text[ADDR_TEXT_BYTES];
-    struct addr a;
+    struct addr a, other;
     enum err e;
     int fd;
 
@@ -409,7 +426,7 @@ enum err net_listen(struct net *n, struct str address, bool is_tls,
     if (e)
         return why_err(why, e, "cannot listen: out of memory");
     note_url(n, fd, &a, is_tls);
-    if (a.is_localhost)
-        listen_v6_too(n, &a, is_tls);
+    if (other_family(&a, &other))
+        listen_there_too(n, &other, is_tls);
     return OK;
 }

@@ -83,6 +83,22 @@ TEST(localhost_listens_on_both_families)
     stage_fini(&s);
 }
 
+TEST(everywhere_is_both_families)
+{
+    struct stage s;
+    enum err e;
+
+    CHECK(stage_try_init(&s, test_opts()));
+    e = net_listen(s.net, STR("[::]:0"), false, NULL);
+    if (!e) { /* else there is no version 6 on this machine */
+        CHECK(str_starts(str_of(net_url(s.net)), STR("http://[::]:")));
+        CHECK(s.net->n_listeners == 2);
+        s.port = stage_port(&s);
+        check_alive(&s); /* by version 4 */
+    }
+    stage_fini(&s);
+}
+
 TEST(an_address_of_version_6_has_its_url)
 {
     struct stage s;

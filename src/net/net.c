@@ -171,7 +171,7 @@ static void let_go(struct conn *c)
     if (c->state == CONN_WS)
         ws_say_close(c, WS_GOING_AWAY, STR("the server is stopping"));
     else if (c->is_dialled && c->ws.dial)
-        dial_give_up(c, ERR_STOPPING);
+        conn_lose(c, CUT_STOP);
     if (c->is_dialled || (c->state != CONN_IDLE && c->state != CONN_TLS))
         return;
     if (c->state == CONN_TLS || conn_is_quiet(c))

@@ -26,7 +26,7 @@ struct net_opts {
     size_t max_connections;
     size_t max_connections_per_address; /* of v6 per /64; zero: no limit */
     const struct guard_range *exempt;   /* from that; borrowed until the next
-                                         * options. Ports do not count */
+                                         * options; without ports */
     size_t n_exempt;
     size_t max_request_line_bytes;
     size_t max_header_bytes; /* all header lines of a request together */

@@ -26,7 +26,7 @@ enum {
 };
 
 /* Whether it is for others to be served in what is left of this turn. */
-static bool had_its_turn(const struct conn *c)
+static bool had_its_requests(const struct conn *c)
 {
     return conn_has_taken(c, REQUESTS_PER_TURN);
 }
@@ -37,7 +37,7 @@ static bool had_its_turn(const struct conn *c)
 static bool takes_input(const struct conn *c)
 {
     return (c->state == CONN_IDLE && !conn_must_read_first(c) &&
-            conn_unsent_bytes(c) <= UNREAD_BYTES && !had_its_turn(c)) ||
+            conn_unsent_bytes(c) <= UNREAD_BYTES && !had_its_requests(c)) ||
            c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
@@ -542,7 +542,7 @@ static void serve_sent(struct conn *c)
             n->on.on_room(n->on.ctx, c->id);
     } else if (c->state == CONN_IDLE && c->in.n && takes_input(c)) {
         conn_kick(c);
-    } else if (c->state == CONN_IDLE && c->in.n && had_its_turn(c)) {
+    } else if (c->state == CONN_IDLE && c->in.n && had_its_requests(c)) {
         conn_kick_next_turn(c);
     }
 }
@@ -586,8 +586,9 @@ static void serve_gone(struct conn *c, uint64_t id, enum conn_cut why)
 
 /* The input of a request at all limits, its trailers among them, and what one
  * read may add. */
-static size_t serve_max_input(const struct net_opts *o)
+static size_t serve_max_input(const struct conn *c)
 {
+    const struct net_opts *o = &c->net->opts;
     size_t limit = PIPELINE_BYTES + READ_BYTES + HTTP_CHUNK_LINE_BYTES + 8;
 
     if (__builtin_add_overflow(limit, o->max_request_line_bytes, &limit) ||

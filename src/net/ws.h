@@ -63,7 +63,8 @@ struct ws_hello {
     char accept[WS_ACCEPT_BYTES + 1]; /* the answer to its key */
     struct str protocols;             /* "a, b"; empty when it named none. They
                                          may be in more than one header: this
-                                         is the first, ws_offers knows all */
+                                         is the first, ws_offers knows all.
+                                         As it came, also "a,, b," */
 };
 
 /* Whether a request asks to become a WebSocket at all (its Upgrade header

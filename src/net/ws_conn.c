@@ -15,8 +15,9 @@
  * they marked is done at the end of the turn: also when memory is gone in one
  * of them, so that on_end comes for every WebSocket there was, once.
  *
- * A pong takes the place of the one before it as long as that has not left:
- * who floods us with pings gets one answer a turn. */
+ * A pong takes the place of the one before it, in the same turn and as long as
+ * nobody tried to send that: who floods us with pings gets one answer a turn.
+ * What TLS was once offered it must be offered again as it was. */
 #include "net/internal.h"
 
 #include <assert.h>
@@ -28,15 +29,16 @@ enum {
 
 static bool is_speaking(const struct conn *c)
 {
-    return c->state == CONN_WS || c->state == CONN_WS_BYE;
+    return (c->state == CONN_WS || c->state == CONN_WS_BYE) && !c->is_lost;
 }
 
 /* Whether it is for others to be served in what is left of this turn. While
- * all buffers are full there is no place to keep what is left over, so what was
- * read is taken to its end. */
-static bool had_its_turn(const struct conn *c)
+ * all buffers are full there is no place to keep what is left over, so more of
+ * what was read is taken; not all of it, as each frame may then be a write. */
+static bool had_its_frames(const struct conn *c)
 {
-    return conn_has_taken(c, FRAMES_PER_TURN) && !net_is_full(c->net);
+    return conn_has_taken(c, net_is_full(c->net) ? FRAMES_WHEN_FULL
+                                                 : FRAMES_PER_TURN);
 }
 
 /* Whether its messages are wanted now. */
@@ -48,14 +50,20 @@ static bool is_due(const struct conn *c)
 
 static bool takes_frames(const struct conn *c)
 {
-    return is_due(c) && !c->is_lost && !had_its_turn(c);
+    return is_due(c) && !c->is_lost && !had_its_frames(c);
 }
 
-/* How long it may be silent; each read begins anew. */
+/* How long it may be silent. */
+static void move_to_ws(struct conn *c)
+{
+    conn_move(c, CONN_WS, c->net->opts.ws_timeout_ms / 3);
+}
+
+/* Each read begins anew. */
 static void await_bytes(struct conn *c)
 {
     c->ws.is_pinged = false;
-    conn_move(c, CONN_WS, c->net->opts.ws_timeout_ms / 3);
+    move_to_ws(c);
 }
 
 static void set_reading(struct conn *c)
@@ -94,7 +102,7 @@ static const uint8_t *next_mask(struct conn *c)
 static void lose(struct conn *c)
 {
     log_warn(c->net->log, "net.no_memory", LOG_C("peer", c->peer));
-    conn_lose(c);
+    conn_lose(c, CUT_NOMEM);
 }
 
 static bool put_frame(struct conn *c, uint8_t opcode, struct str payload)
@@ -127,9 +135,11 @@ static void put_pong(struct conn *c, struct str payload)
 {
     struct ws_side *w = &c->ws;
 
-    if (w->pong_bytes && c->out.n == w->pong_at + w->pong_bytes)
+    if (w->pong_bytes && w->pong_write == c->n_writes &&
+        c->out.n == w->pong_at + w->pong_bytes)
         c->out.n = w->pong_at;
-    w->pong_at = c->out.n;
+    w->pong_at = (uint32_t)c->out.n; /* OUT_BYTES at the most */
+    w->pong_write = c->n_writes;
     w->pong_bytes = 0;
     if (put_frame(c, WS_OP_PONG, payload))
         w->pong_bytes = (uint8_t)(c->out.n - w->pong_at);
@@ -228,10 +238,8 @@ static void on_event(struct conn *c, enum ws_step step,
  * taken; who reads is not kept from going on. */
 static void flush_when_full(struct conn *c)
 {
-    if (!net_is_full(c->net))
-        return;
-    c->ws.pong_bytes = 0;
-    conn_flush(c);
+    if (net_is_full(c->net))
+        conn_flush(c);
 }
 
 /* Take frames off the front of p until none is whole or no more are wanted.
@@ -277,22 +285,18 @@ static void take_from_input(struct conn *c)
         conn_drop_input(c, used);
 }
 
-static size_t ws_max_input(const struct net_opts *o)
+/* A frame that was begun stays accepted when the limit is lowered. */
+static size_t ws_max_input(const struct conn *c)
 {
+    const struct ws_parse *p = &c->ws.parse;
     size_t limit = READ_BYTES + FRAME_ROOM_BYTES + WS_HEAD_BYTES;
+    size_t message = c->net->opts.ws_max_message_bytes;
 
-    if (__builtin_add_overflow(limit, o->ws_max_message_bytes, &limit))
+    if (p->is_in_frame && p->message_bytes + p->frame_left > message)
+        message = p->message_bytes + (size_t)p->frame_left;
+    if (__builtin_add_overflow(limit, message, &limit))
         limit = SIZE_MAX / 2;
     return limit;
-}
-
-static bool keep(struct conn *c, const char *p, size_t n)
-{
-    size_t limit = ws_max_input(&c->net->opts);
-
-    if (c->in.limit < limit)
-        c->in.limit = limit; /* it was raised meanwhile */
-    return n == 0 || conn_keep_input(c, p, n);
 }
 
 /* What c had to keep stays only if there is room. */
@@ -316,7 +320,7 @@ static void ws_bytes(struct conn *c, char *p, size_t n)
         used = take_frames(c, p, &n);
     if (!is_speaking(c))
         return;
-    if (!keep(c, p + used, n - used)) {
+    if (used < n && !conn_keep_input(c, p + used, n - used)) {
         end_it(c, NET_WS_OVERLOADED, WS_TRY_LATER, STR("memory is gone"));
         return;
     }
@@ -330,7 +334,7 @@ static void ws_bytes(struct conn *c, char *p, size_t n)
     set_reading(c);
 }
 
-static void ws_eof(struct conn *c)
+static void end_of_input(struct conn *c)
 {
     struct net_ws_end end = {
         .code = WS_NO_CLOSE,
@@ -341,22 +345,27 @@ static void ws_eof(struct conn *c)
     end_at_once(c, end.is_ours ? NET_WS_OWNER : NET_WS_LOST, &end);
 }
 
+/* What came before it comes first: ws_turn ends it then. */
+static void ws_eof(struct conn *c)
+{
+    if (!c->ws.has_rest)
+        end_of_input(c);
+}
+
 static void ws_turn(struct conn *c)
 {
-    c->ws.pong_bytes = 0;
     if (c->ws.has_rest && takes_frames(c)) {
         take_from_input(c);
         check_room(c);
     }
-    if (is_speaking(c) && c->has_eof && !c->ws.has_rest)
+    if (is_speaking(c) && c->has_eof)
         ws_eof(c);
 }
 
 static void ws_sent(struct conn *c)
 {
     c->ws.pong_bytes = 0;
-    if (c->state == CONN_WS && !c->is_lost && conn_gives_room(c) &&
-        c->ws.handler->on_room)
+    if (c->state == CONN_WS && conn_gives_room(c) && c->ws.handler->on_room)
         c->ws.handler->on_room(c->ws.ctx, c->id);
     if (c->ws.has_rest && takes_frames(c))
         conn_kick(c);
@@ -400,6 +409,7 @@ static void ws_gone(struct conn *c, uint64_t id, enum conn_cut why)
         [CUT_GONE] = {NET_WS_LOST, "the connection was lost"},
         [CUT_SLOW] = {NET_WS_SLOW, "it took nothing for http.writeTimeoutMs"},
         [CUT_STOP] = {NET_WS_OWNER, "the server stopped"},
+        [CUT_GIVEN_UP] = {NET_WS_OWNER, "it was given up"},
         [CUT_NOMEM] = {NET_WS_OVERLOADED, "memory is gone"},
     };
     struct net_ws_end end = {
@@ -426,8 +436,11 @@ const struct speech ws_speech = {
 
 /* What the owner asks for. */
 
-void ws_begin(struct conn *c, const struct net_ws_handler *handler, void *ctx)
+bool ws_begin(struct conn *c, const struct net_ws_handler *handler, void *ctx)
 {
+    move_to_ws(c);
+    if (c->state == CONN_CLOSED)
+        return false;
     c->speech = &ws_speech;
     c->ws = (struct ws_side){
         .parse = {.is_client = c->is_dialled},
@@ -437,8 +450,8 @@ void ws_begin(struct conn *c, const struct net_ws_handler *handler, void *ctx)
     };
     c->net->stats.websockets++;
     c->net->stats.websockets_total++;
-    await_bytes(c);
     conn_kick(c);
+    return true;
 }
 
 /* "HTTP/1.1 101", with one of the protocols the client named. */
@@ -491,11 +504,8 @@ enum err net_ws_accept(struct net *n, uint64_t id, const struct ws_hello *hello,
         conn_cut(c);
         return ERR_GONE;
     }
-    ws_begin(c, handler, ctx);
-    if (c->state == CONN_CLOSED) {
-        n->stats.websockets--;
+    if (!ws_begin(c, handler, ctx))
         return ERR_GONE;
-    }
     c->id = id;
     return OK;
 }
@@ -548,7 +558,7 @@ void net_ws_close(struct net *n, uint64_t id, uint16_t code, struct str reason)
     struct conn *c = net_find(n, id);
 
     if (c && c->is_dialled && c->ws.dial)
-        dial_give_up(c, ERR_GONE);
+        conn_lose(c, CUT_GIVEN_UP);
     else if (c && c->state == CONN_WS)
         ws_say_close(c, code, reason);
 }

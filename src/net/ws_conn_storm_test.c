@@ -96,7 +96,7 @@ static void storm_end(void *ctx, uint64_t id, const struct net_ws_end *end)
     struct storm *st = ctx;
     struct open_ws *o = find_open(st, id);
 
-    CHECK(o && (end->e == OK || (o->is_dialled && !o->is_open)));
+    CHECK(o && (end->e == OK) == o->is_open);
     *o = st->open[--st->n_open];
 }
 

@@ -169,6 +169,10 @@ static bool run_scene(void)
     CHECK(fired || d->call.n_opens == CALLS);
     CHECK_INT(net_stats(d->w.s.net).websockets, 0);
     CHECK_INT(net_stats(d->w.s.net).dialling, 0);
+    CHECK_INT(net_stats(d->w.s.net).dials_failed_total,
+              sc.n_called - d->call.n_opens);
+    CHECK_INT(net_stats(d->w.s.net).websockets_total,
+              d->w.n_ws + d->call.n_opens);
     CHECK_INT(net_stats(d->w.s.net).buffered_bytes, 0);
     check_alive(&d->w.s);
     ws_stage_fini(&d->w);
@@ -183,6 +187,54 @@ TEST(every_step_may_fail_once)
         fault_arm(++nth);
     while (run_scene());
     CHECK(nth > 50); /* it really went through many */
+}
+
+/* No place for one more timer, and that of c is not set. */
+static void use_up_timers(struct stage *s, struct conn *c)
+{
+    static struct timer timers[64], *next = timers;
+    const struct timers *ts = &s->loop.timers;
+
+    CHECK(c);
+    loop_timer_cancel(&s->loop, &c->timer);
+    while (ts->n < ts->cap)
+        CHECK(loop_timer_set(&s->loop, next++, 1 << 30) == OK);
+    fault_arm_at("timers.grow", 1);
+}
+
+/* Memory is gone in the very step from one to the other: it never was a
+ * WebSocket then. */
+TEST(what_cannot_become_one_was_none)
+{
+    struct dial_stage d;
+    int fd;
+
+    dial_stage_init(&d, test_opts());
+    raw_init(&d);
+    call_port(&d, "127.0.0.1", d.raw_port);
+    fd = raw_agree(&d, "", 0);
+    use_up_timers(&d.w.s, net_find(d.w.s.net, d.id));
+    turn(&d.w.s, 1);
+    CHECK(fault_fired());
+    CHECK_STR(str_of(d.call.told), "end 1006 out_of_memory[out of memory] ");
+    CHECK_INT(net_stats(d.w.s.net).dials_failed_total, 1);
+    CHECK_INT(net_stats(d.w.s.net).dialling, 0);
+    close(fd);
+    fd = dial(&d.w.s);
+    d.w.holds = true;
+    say(fd, HELLO("/ws"));
+    UNTIL(&d.w.s, d.w.s.n_requests == 1);
+    use_up_timers(&d.w.s, net_find(d.w.s.net, d.w.s.ids[0]));
+    ws_let_in(&d.w, d.w.s.ids[0]);
+    CHECK(fault_fired() && d.w.accepted == ERR_GONE);
+    fault_arm(0);
+    turn(&d.w.s, 3);
+    CHECK(d.w.n_ends == 0 && d.w.s.n_gone == 0);
+    CHECK_INT(net_stats(d.w.s.net).websockets, 0);
+    CHECK_INT(net_stats(d.w.s.net).websockets_total, 0);
+    CHECK_INT(net_stats(d.w.s.net).ws_ends_total[NET_WS_OVERLOADED], 0);
+    close(fd);
+    dial_stage_fini(&d);
 }
 
 /* By name, so that a step that the scene above stopped reaching is missed. */

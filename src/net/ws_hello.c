@@ -92,28 +92,32 @@ bool ws_offers(const struct http_request *rq, struct str protocol)
     return false;
 }
 
-/* All protocols of all headers: tokens, none twice. */
+#define NOT_WORDS "Sec-WebSocket-Protocol is not a list of words"
+
+/* All protocols of all headers: tokens, none twice. Where nothing stands
+ * between two commas is passed over, as HTTP wants it of any list. */
 static const char *read_protocols(const struct http_request *rq,
                                   struct str *first)
 {
     struct str seen[WS_PROTOCOLS_MAX];
+    bool is_there = false;
     size_t n = 0;
 
     for (size_t i = 0; i < rq->n_headers; i++) {
         struct str list = rq->headers[i].value;
-        bool is_last = false;
 
         if (!str_eq_nocase(rq->headers[i].name, STR("sec-websocket-protocol")))
             continue;
+        is_there = true;
         if (n == 0)
             *first = list;
-        while (!is_last) {
-            struct str word;
+        while (list.n) {
+            struct str word = str_trim(str_cut(&list, ','));
 
-            is_last = str_find(list, ',', 0) == list.n;
-            word = str_trim(str_cut(&list, ','));
+            if (word.n == 0)
+                continue;
             if (!ws_is_token(word))
-                return "Sec-WebSocket-Protocol is not a list of words";
+                return NOT_WORDS;
             if (n == WS_PROTOCOLS_MAX)
                 return "Sec-WebSocket-Protocol names more than 32";
             for (size_t k = 0; k < n; k++)
@@ -122,7 +126,7 @@ static const char *read_protocols(const struct http_request *rq,
             seen[n++] = word;
         }
     }
-    return NULL;
+    return is_there && n == 0 ? NOT_WORDS : NULL;
 }
 
 /* Past spaces and tabs, and past c if it is there. */

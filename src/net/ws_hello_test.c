@@ -263,15 +263,19 @@ TEST(protocols_are_words_and_none_is_there_twice)
         {ALL PROTO "a\r\n" PROTO "b, c\r\n", "ok [a]"},
         {ALL PROTO "a, A\r\n", "ok [a, A]"},
         {ALL PROTO "\r\n", NO_PROTO},
-        {ALL PROTO "a,\r\n", NO_PROTO},
-        {ALL PROTO ",a\r\n", NO_PROTO},
-        {ALL PROTO "a,,b\r\n", NO_PROTO},
+        {ALL PROTO " , ,\r\n", NO_PROTO},
+        {ALL PROTO "a,\r\n", "ok [a,]"}, /* RFC 9110, 5.6.1.2 */
+        {ALL PROTO ",a\r\n", "ok [,a]"},
+        {ALL PROTO "a,, ,b\r\n", "ok [a,, ,b]"},
+        {ALL PROTO "a\r\n" PROTO "\r\n", "ok [a]"},
+        {ALL PROTO "\r\n" PROTO "a\r\n", "ok [a]"},
+        {ALL PROTO "a,,a\r\n", twice},
+        {ALL PROTO "a,b c,\r\n", NO_PROTO},
         {ALL PROTO "a b\r\n", NO_PROTO},
         {ALL PROTO "a;b\r\n", NO_PROTO},
         {ALL PROTO "a/b\r\n", NO_PROTO},
         {ALL PROTO "\"a\"\r\n", NO_PROTO},
         {ALL PROTO "\xc3\xa9\r\n", NO_PROTO},
-        {ALL PROTO "a\r\n" PROTO "\r\n", NO_PROTO},
         {ALL PROTO "a, b, a\r\n", twice},
         {ALL PROTO "a\r\n" PROTO "a\r\n", twice},
     };
@@ -306,6 +310,9 @@ TEST(what_is_offered_is_found_with_its_case_in_any_header)
     CHECK(!ws_offers(&a.rq, STR("super")));
     CHECK(!ws_offers(&a.rq, STR("cha")));
     CHECK(!ws_offers(&a.rq, STR("chat, Super")));
+    CHECK(!ws_offers(&a.rq, STR("")));
+    ask(&a, ALL PROTO ",chat,, Super,\r\n");
+    CHECK(ws_offers(&a.rq, STR("chat")) && ws_offers(&a.rq, STR("Super")));
     CHECK(!ws_offers(&a.rq, STR("")));
     ask(&a, ALL);
     CHECK(!ws_offers(&a.rq, STR("chat")));

@@ -1,25 +1,10 @@
-/* WebSockets against limits: what is too large, too much, too slow or wrong,
+/* WebSockets against limits: what is too large, too much or wrong,
  * and what an idle one costs. */
 #include <malloc.h>
 #include <sys/resource.h>
 
 #include "net/internal.h"
 #include "test/lib/ws_stage.h"
-
-/* The connection of the latest that was let in. */
-static const struct conn *conn_of(const struct ws_stage *w)
-{
-    return net_find(w->s.net, ws_id(w));
-}
-
-static struct str zeros(size_t n)
-{
-    static char bytes[1 << 20];
-
-    CHECK(n <= sizeof(bytes));
-    memset(bytes, 'z', sizeof(bytes));
-    return (struct str){bytes, n};
-}
 
 /* A bad frame: the client reads a close with its code, then the end; however
  * much it still sends. */
@@ -132,6 +117,42 @@ TEST(limits_may_change_while_a_message_comes)
     ws_stage_fini(&w);
 }
 
+/* One that is lowered leaves alone what was let through, also a frame of which
+ * nothing but its head is here. */
+TEST(a_frame_that_was_begun_stays_accepted)
+{
+    struct ws_stage w;
+    struct ws_client c;
+    struct net_opts opts = test_opts();
+    struct buf b;
+    size_t at = 14; /* its head */
+
+    opts.ws_max_frame_bytes = opts.ws_max_message_bytes = 1 << 20;
+    ws_stage_init(&w, opts);
+    ws_open(&w, &c);
+    buf_init(&b, 1 << 20);
+    frame_add(&b, 0x82, zeros(500000));
+    say_n(c.fd, b.p, at);
+    turn(&w.s, 3);
+    opts.ws_max_frame_bytes = opts.ws_max_message_bytes = 4096;
+    net_set_opts(w.s.net, &opts);
+    while (at < b.n) {
+        ssize_t n = send(c.fd, b.p + at, b.n - at, MSG_NOSIGNAL);
+
+        at += n > 0 ? (size_t)n : 0;
+        turn(&w.s, 1);
+        CHECK_INT(w.n_ends, 0);
+    }
+    UNTIL(&w.s, w.n_messages == 1);
+    CHECK_INT(w.n_message_bytes, 500000);
+    frame_say(&c, 0x82, zeros(4097)); /* and the next one is judged anew */
+    UNTIL(&w.s, w.n_ends == 1);
+    CHECK(w.end.code == WS_TOO_LARGE);
+    buf_fini(&b);
+    close(c.fd);
+    ws_stage_fini(&w);
+}
+
 TEST(fragments_do_not_go_on_for_ever)
 {
     struct ws_stage w;
@@ -158,18 +179,6 @@ TEST(fragments_do_not_go_on_for_ever)
     ws_stage_fini(&w);
 }
 
-/* Say b from *at on, and again from its beginning, as much as the kernel takes
- * at once. False: it took nothing. */
-static bool pour(int fd, const struct buf *b, size_t *at)
-{
-    ssize_t n = send(fd, b->p + *at, b->n - *at, MSG_NOSIGNAL);
-
-    if (n <= 0)
-        return false;
-    *at = (*at + (size_t)n) % b->n;
-    return true;
-}
-
 /* Who floods us with pings and reads no answer. */
 TEST(a_ping_flood_is_bounded)
 {
@@ -194,247 +203,6 @@ TEST(a_ping_flood_is_bounded)
     CHECK(!conn_of(&w)->is_reading && w.n_ends == 0);
     buf_fini(&b);
     close(c.fd);
-    ws_stage_fini(&w);
-}
-
-/* Readers. */
-
-/* Send until it is busy; returns how many messages it took. */
-static int fill(struct ws_stage *w, uint64_t id)
-{
-    int n = 0;
-    enum err e;
-
-    while ((e = net_ws_send(w->s.net, id, WS_BINARY, zeros(16384))) == OK) {
-        n++;
-        turn(&w->s, 2);
-        CHECK(net_stats(w->s.net).unsent_bytes <=
-              (int64_t)w->s.opts.max_unsent_bytes + 16384 + WS_HEAD_BYTES);
-        CHECK(n < 4000);
-    }
-    CHECK(e == ERR_BUSY);
-    return n;
-}
-
-TEST(a_slow_reader_is_busy_and_then_has_room)
-{
-    struct ws_stage w;
-    struct ws_client c;
-    int taken;
-
-    ws_stage_init(&w, test_opts());
-    ws_open_small(&w, &c, 4096);
-    taken = fill(&w, ws_id(&w));
-    CHECK(net_ws_send(w.s.net, ws_id(&w), WS_TEXT, STR("no")) == ERR_BUSY);
-    turn(&w.s, 10);
-    CHECK(w.n_rooms == 0);
-    for (int i = 0; i < 100000 && w.n_rooms == 0; i++)
-        ws_listen(&w, &c);
-    CHECK(w.n_rooms == 1);
-    CHECK(net_stats(w.s.net).unsent_bytes <=
-          (int64_t)w.s.opts.max_unsent_bytes / 2);
-    WS_UNTIL(&w, &c, c.n_frames == (size_t)taken);
-    CHECK(c.n_payload_bytes == (size_t)taken * 16384);
-    CHECK(w.n_rooms == 1 && w.n_ends == 0);
-    ws_hang_up(&w, &c);
-    ws_stage_fini(&w);
-}
-
-TEST(who_takes_nothing_is_cut_off)
-{
-    struct ws_stage w;
-    struct ws_client c;
-
-    ws_stage_init(&w, test_opts());
-    ws_open_small(&w, &c, 4096);
-    fill(&w, ws_id(&w));
-    later(&w.s, w.s.opts.write_timeout_ms - 1);
-    CHECK(w.n_ends == 0);
-    later(&w.s, 1);
-    CHECK_STR(str_of(w.told),
-              "end 1006 ours[it took nothing for http.writeTimeoutMs] ");
-    CHECK_INT(net_stats(w.s.net).ws_ends_total[NET_WS_SLOW], 1);
-    close(c.fd);
-    check_alive(&w.s);
-    ws_stage_fini(&w);
-}
-
-/* Its echoes pile up here as far as the mark, and what it says after that in
- * the kernel; all of it comes once it reads. */
-TEST(who_does_not_read_is_not_read_from)
-{
-    struct ws_stage w;
-    struct ws_client c;
-    struct net_opts opts = test_opts();
-    struct buf b;
-    size_t at = 0, n_said = 0;
-
-    opts.max_unsent_bytes = 16384;
-    ws_stage_init(&w, opts);
-    w.echoes = true;
-    ws_open_small(&w, &c, 4096);
-    buf_init(&b, 1 << 20);
-    frame_add(&b, 0x82, zeros(4096));
-    for (int stuck = 0; stuck < 50;) {
-        stuck = pour(c.fd, &b, &at) ? 0 : stuck + 1;
-        n_said += stuck == 0 && at == 0;
-        turn(&w.s, 1);
-        CHECK(conn_unsent_bytes(conn_of(&w)) <= 16384 + 4096 + WS_HEAD_BYTES);
-        CHECK(conn_of(&w)->in.n <= READ_BYTES + 8192 + 200);
-    }
-    CHECK((size_t)w.n_messages < n_said && w.n_busy == 0);
-    CHECK(!conn_of(&w)->is_reading);
-    for (int i = 0; i < 200000 && c.n_frames < n_said; i++) {
-        ws_listen(&w, &c);
-        if (at) /* the rest of the last one */
-            pour(c.fd, &b, &at);
-    }
-    CHECK(c.n_frames >= n_said && w.n_busy == 0 && w.n_ends == 0);
-    buf_fini(&b);
-    ws_hang_up(&w, &c);
-    ws_stage_fini(&w);
-}
-
-TEST(a_paused_one_is_left_alone_and_goes_on_where_it_was)
-{
-    struct ws_stage w;
-    struct ws_client c;
-    struct buf b;
-    uint64_t id;
-
-    ws_stage_init(&w, test_opts());
-    ws_open(&w, &c);
-    id = ws_id(&w);
-    w.pauses = true;
-    buf_init(&b, 8192);
-    frame_add(&b, 0x81, STR("one"));
-    frame_add(&b, 0x81, STR("two"));
-    frame_add(&b, 0x81, STR("three"));
-    say_n(c.fd, b.p, b.n);
-    UNTIL(&w.s, w.n_messages == 1);
-    ws_settle(&w, &c);
-    CHECK_INT(w.n_messages, 1); /* none behind the call, though it was read */
-    net_ws_pause(w.s.net, id, true); /* twice, then */
-    net_ws_pause(w.s.net, id, false);
-    ws_settle(&w, &c);
-    CHECK_INT(w.n_messages, 1);
-    net_ws_pause(w.s.net, id, false);
-    ws_settle(&w, &c);
-    CHECK_INT(w.n_messages, 2); /* which paused it again */
-    /* However long that takes: the silence is ours. */
-    for (int i = 0; i < 10; i++)
-        ws_later(&w, &c, w.s.opts.ws_timeout_ms);
-    CHECK(w.n_ends == 0 && ws_has(&c, "ping[]"));
-    w.pauses = false;
-    net_ws_pause(w.s.net, id, false);
-    ws_settle(&w, &c);
-    CHECK_STR(str_of(w.told), "text[one] text[two] text[three] ");
-    CHECK_INT(net_stats(w.s.net).buffered_bytes, 0);
-    buf_fini(&b);
-    ws_hang_up(&w, &c);
-    CHECK(w.n_ends == 1);
-    ws_stage_fini(&w);
-}
-
-TEST(what_a_paused_one_sends_stays_in_the_kernel)
-{
-    struct ws_stage w;
-    struct ws_client c;
-    size_t sent = 0;
-
-    ws_stage_init(&w, test_opts());
-    ws_open(&w, &c);
-    net_ws_pause(w.s.net, ws_id(&w), true);
-    turn(&w.s, 2);
-    for (int stuck = 0; stuck < 20;) {
-        ssize_t n = send(c.fd, zeros(4096).p, 4096, MSG_NOSIGNAL);
-
-        stuck = n > 0 ? 0 : stuck + 1;
-        sent += n > 0 ? (size_t)n : 0;
-        turn(&w.s, 1);
-    }
-    CHECK(sent > READ_BYTES);
-    CHECK_INT(net_stats(w.s.net).buffered_bytes, 0);
-    close(c.fd);
-    ws_stage_fini(&w);
-}
-
-/* All buffers are full. */
-
-/* Others hold more than may be held: a slow reader does. */
-static void fill_up(struct ws_stage *w, struct ws_client *slow)
-{
-    struct net_opts opts = w->s.opts;
-
-    ws_open_small(w, slow, 4096);
-    fill(w, ws_id(w));
-    opts.max_buffered_bytes = 1024;
-    net_set_opts(w->s.net, &opts);
-    CHECK(net_is_full(w->s.net));
-}
-
-TEST(while_all_buffers_are_full_half_messages_are_refused)
-{
-    struct ws_stage w;
-    struct ws_client slow, half, whole, early;
-    struct buf b;
-
-    ws_stage_init(&w, test_opts());
-    w.echoes = true;
-    ws_open(&w, &early);
-    frame_say(&early, 0x01, STR("begun before"));
-    turn(&w.s, 3);
-    ws_open(&w, &half);
-    ws_open(&w, &whole);
-    fill_up(&w, &slow);
-    buf_init(&b, 8192); /* who reads is served as ever, also many at once */
-    for (int i = 0; i < FRAMES_PER_TURN + 20; i++)
-        frame_add(&b, 0x81, STR("whole"));
-    say_n(whole.fd, b.p, b.n);
-    WS_UNTIL(&w, &whole, whole.n_frames == FRAMES_PER_TURN + 20);
-    frame_say(&half, 0x01, STR("hal"));
-    WS_UNTIL(&w, &half, half.raw.is_eof);
-    CHECK(ws_has(&half, "close 1013["));
-    frame_say(&early, 0x00, STR(", goes on"));
-    WS_UNTIL(&w, &early, early.raw.is_eof);
-    CHECK(ws_has(&early, "close 1013["));
-    CHECK_INT(net_stats(w.s.net).overloaded_total, 2);
-    CHECK_INT(net_stats(w.s.net).ws_ends_total[NET_WS_OVERLOADED], 2);
-    CHECK(net_ws_send(w.s.net, ws_id(&w), WS_TEXT, STR("x")) == ERR_BUSY);
-    buf_fini(&b);
-    close(half.fd);
-    close(early.fd);
-    close(whole.fd);
-    close(slow.fd);
-    ws_stage_fini(&w);
-}
-
-/* What came behind it was forgotten, so it cannot become a WebSocket. */
-TEST(a_late_answer_to_a_handshake_whose_frames_were_forgotten_is_a_refusal)
-{
-    struct ws_stage w;
-    struct ws_client slow;
-    struct heard h = {.n = 0};
-    struct buf b;
-    int fd;
-
-    ws_stage_init(&w, test_opts());
-    fd = dial(&w.s); /* before: nobody new comes in while all is full */
-    UNTIL(&w.s, net_stats(w.s.net).connections == 1);
-    fill_up(&w, &slow);
-    w.holds = true;
-    buf_init(&b, 8192);
-    buf_add_str(&b, STR(HELLO("/ws")));
-    frame_add(&b, 0x81, STR("lost"));
-    say_n(fd, b.p, b.n);
-    UNTIL(&w.s, w.s.n_requests == 1 + 1);
-    ws_let_in(&w, w.s.ids[1]);
-    CHECK(w.accepted == ERR_GONE);
-    HEAR_UNTIL(&w.s, fd, &h, h.is_eof);
-    CHECK(has(&h, "503 "));
-    buf_fini(&b);
-    close(fd);
-    close(slow.fd);
     ws_stage_fini(&w);
 }
 

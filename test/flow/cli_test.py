@@ -372,7 +372,7 @@ class Doctor(Cli):
         self.assertTrue(ok, checks)
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
-            "disk", "address", "tls", "files", "outgoing"])
+            "disk", "address", "tls", "certs", "files", "outgoing"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 
@@ -450,7 +450,7 @@ class Doctor(Cli):
             ("ok", "public addresses and 2 ranges, through a proxy"))
         self.assertEqual(outgoing('allow=["0.0.0.0/0"]')[0], "warning")
         self.assertEqual(outgoing("caFile=nowhere.pem"), (
-            "warning", "cannot read nowhere.pem: No such file or directory"))
+            "warning", "there is no file nowhere.pem"))
 
     def test_too_few_files(self):
         def lower():

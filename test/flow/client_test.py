@@ -726,6 +726,18 @@ class Gone(Client):
                                                 "SIGNALBOX_TOKEN": "sbx_x"})
             self.assertIn("no server's address", err)
 
+    def test_what_is_wrong_with_an_address(self):
+        for url, words in (
+                ("http://x:99999", "must be a number from 1 to 65535"),
+                ("https://u:hunter2@x", "no user or password"),
+                ("https://x:0", "Write it like https://"),
+                ("http://b\u00fcro.example", "Punycode (xn--...)"),
+                ("http://x:0", "Write it like http://127.0.0.1:8787")):
+            err = self.bad(USAGE, "tasks", "--url", url,
+                           env={"SIGNALBOX_TOKEN": "sbx_x"})
+            self.assertIn(words, " ".join(err.split()))
+            self.assertNotIn("hunter2", err)
+
     def test_somebody_else_answers(self):
         for reply, word in [
                 (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "no Sig"),
@@ -750,6 +762,39 @@ class Gone(Client):
                 status, _, err = self.end(p)
                 self.assertEqual(status, UNREACHABLE, err)
                 self.assertIn(word, err)
+
+    def told_to_come_later(self, status, code, *more):
+        """What send makes of a server that asks to come back in a second, and
+        is gone then."""
+        body = json.dumps({"error": {"code": code, "message": "later"}})
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            p = self.start("send", "x", "--to", "echo", *more, env={
+                "SIGNALBOX_URL":
+                    "http://127.0.0.1:%d" % listener.getsockname()[1],
+                "SIGNALBOX_TOKEN": "sbx_x"})
+            peer, _ = listener.accept()
+        with peer:
+            got = b""
+            while not got.endswith(b"}"):
+                got += peer.recv(65536)
+            peer.sendall((f"HTTP/1.1 {status} Later\r\nRetry-After: 1\r\n"
+                          "Connection: close\r\n"
+                          f"Content-Length: {len(body)}\r\n\r\n{body}")
+                         .encode())
+        return self.end(p)
+
+    def test_nobody_comes_back_after_the_time_they_have(self):
+        for status, code, end in ((429, "rate_limited", REFUSED),
+                                  (503, "overloaded", UNREACHABLE)):
+            for ms in ("0", "300"):
+                got, _, err = self.told_to_come_later(status, code,
+                                                      "--wait", ms)
+                self.assertEqual((got, err), (end, "signalbox send: later\n"))
+        # The control: with time enough, and where nobody said how much.
+        for more in (("--wait", "60000"), ("--no-wait",)):
+            got, _, err = self.told_to_come_later(429, "rate_limited", *more)
+            self.assertEqual(got, UNREACHABLE, err)
+            self.assertIn("nobody answers", err)
 
     def killed_while_sending(self, *more):
         """Kill the server while send waits, start it again on the same port

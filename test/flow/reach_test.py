@@ -13,6 +13,8 @@ import tempfile
 import threading
 import unittest
 
+from certs import Certs
+
 BIN = os.environ["SIGNALBOX_BIN"]
 OK, FAILED, USAGE, REFUSED, UNREACHABLE = 0, 1, 2, 3, 4
 
@@ -137,6 +139,7 @@ class Guard(Reach):
         self.assertEqual(answer["peer"], f"127.0.0.1:{target.port}")
         self.assertEqual(answer["origin"], url[:-1])
         self.assertIsNone(answer["tls"])
+        self.assertIsNone(answer["refused"])
         self.assertEqual(target.n_connections, 1)
 
     def test_a_name_is_what_it_leads_to(self):
@@ -151,6 +154,35 @@ class Guard(Reach):
         self.assertEqual(target.n_connections, 0)
         self.ask(OK, "reachable", url, allow=["127.0.0.0/8"])
         self.assertEqual(target.n_connections, 1)
+
+    def test_localhost_is_both_addresses(self):
+        """As libcurl has it, whatever the system says. What is listed and
+        what became of it must agree."""
+        try:
+            target = self.target(family=socket.AF_INET6)
+        except OSError:
+            self.skipTest("no IPv6 on this machine")
+        url = f"http://localhost:{target.port}/"
+        answer = self.ask(REFUSED, "refused", url)
+        self.assertEqual([a["address"] for a in answer["addresses"]],
+                         [f"[::1]:{target.port}",
+                          f"127.0.0.1:{target.port}"])
+        answer = self.ask(OK, "reachable", url, allow=[f"[::1]:{target.port}"])
+        self.assertIn(answer["peer"], [a["address"] for a in
+                                       answer["addresses"] if a["allowed"]])
+        r = self.run_it(url, allow=[f"[::1]:{target.port}"])
+        self.assertNotIn("FAIL", r.stdout)
+
+    def test_what_clouds_hand_out_is_better_kept_closed(self):
+        # Never opened here: there may be such a cloud.
+        for host in ("169.254.169.254", "[fd00:ec2::254]",
+                     "100.100.100.200", "[::ffff:169.254.169.254]"):
+            r = self.run_it(f"http://{host}/")
+            self.assertEqual(r.returncode, REFUSED)
+            self.assertIn("keep it closed", r.stdout)
+            self.assertNotIn("to open it", r.stdout)
+        answer = self.ask(REFUSED, "refused", "http://169.254.169.254/")
+        self.assertIn("keep it closed", answer["advice"])
 
     def test_v6(self):
         try:
@@ -169,6 +201,7 @@ class Guard(Reach):
         for host, kind in (("0.0.0.0", "unspecified"), ("[::]", "unspecified"),
                            ("10.0.0.1", "private"), ("[fd00::1]", "private"),
                            ("169.254.169.254", "link-local"),
+                           ("168.63.129.16", "platform"),
                            ("[::ffff:127.0.0.1]", "loopback"),
                            ("[64:ff9b::7f00:1]", "loopback"),
                            ("[2002:7f00:1::]", "loopback"),
@@ -185,9 +218,18 @@ class Guard(Reach):
             REFUSED, "refused",
             f"{url}/to/http://127.0.0.1:{inner.port}/", allow=allow)
         self.assertIn("after a redirect: ", answer["message"])
-        self.assertIn(f"127.0.0.1:{inner.port}, which is loopback",
+        self.assertIn(f"127.0.0.1:{inner.port} is loopback",
                       answer["message"])
-        self.assertEqual((target.n_connections, inner.n_connections), (1, 0))
+        # The agent is not told what a name within means; the operator is.
+        answer = self.ask(
+            REFUSED, "refused",
+            f"{url}/to/http://localhost:{inner.port}/", allow=allow)
+        self.assertIn(f"localhost:{inner.port} leads to an address that is "
+                      "loopback", answer["message"])
+        self.assertEqual(answer["refused"].rpartition(":")[2],
+                         str(inner.port))
+        self.assertIn(f"(refused: {answer['refused']})", answer["message"])
+        self.assertEqual((target.n_connections, inner.n_connections), (2, 0))
         # The control: with both open it is followed.
         allow.append(f"127.0.0.1:{inner.port}")
         answer = self.ask(
@@ -224,6 +266,10 @@ class Outcome(Reach):
                           f"ws://127.0.0.1:{self.there.port}/status/426",
                           allow=["127.0.0.1"])
         self.assertEqual(answer["status"], 426)
+        self.assertIn("no WebSocket was asked for", answer["advice"])
+        r = self.run_it(f"ws://127.0.0.1:{self.there.port}/",
+                        allow=["127.0.0.1"])
+        self.assertIn("whether a WebSocket is spoken was not tried", r.stdout)
 
     def test_an_answer_that_is_too_large(self):
         answer = self.ask_there(FAILED, "failed", "/bytes/11", "--set",
@@ -260,10 +306,50 @@ class Outcome(Reach):
         answer = self.ask(OK, "reachable", url, "--set",
                           "outgoing.caFile=" + cert, allow=["127.0.0.1"])
         self.assertRegex(answer["tls"], r"^TLSv1\.[23]$")
-        # Trusted, but not for this name.
-        self.ask(UNREACHABLE, "unreachable",
-                 f"https://127.0.0.1:{target.port}/", "--set",
-                 "outgoing.caFile=" + cert, allow=["127.0.0.1"])
+        # And not asked in plain text.
+        answer = self.ask(FAILED, "failed",
+                          f"http://localhost:{target.port}/",
+                          allow=["127.0.0.1"])
+        self.assertIn("https://", answer["advice"])
+        self.assertNotIn("poll", answer["message"])
+        # Trusted, but not for this name: no file would help.
+        answer = self.ask(UNREACHABLE, "unreachable",
+                          f"https://127.0.0.1:{target.port}/", "--set",
+                          "outgoing.caFile=" + cert, allow=["127.0.0.1"])
+        self.assertIn("for other names", answer["advice"])
+        self.assertNotIn("outgoing.caFile", answer["advice"])
+
+    def test_a_certificate_that_has_expired(self):
+        cert, key = Certs(self.home).make_expired("localhost")
+        target = self.target(certificate=(cert, key))
+        answer = self.ask(UNREACHABLE, "unreachable",
+                          f"https://localhost:{target.port}/", "--set",
+                          "outgoing.caFile=" + cert, allow=["127.0.0.1"])
+        self.assertIn("expired", answer["message"])
+        self.assertIn("renewed", answer["advice"])
+
+    def test_tls_to_a_port_without(self):
+        answer = self.ask(UNREACHABLE, "unreachable",
+                          f"https://127.0.0.1:{self.there.port}/",
+                          allow=["127.0.0.1"])
+        self.assertEqual(answer["message"],
+                         f"https://127.0.0.1:{self.there.port} answers, but "
+                         "not with TLS")
+
+    def test_who_takes_the_connection_and_says_nothing(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            r = self.run_it(f"http://127.0.0.1:{silent.getsockname()[1]}/",
+                            "--set", "outgoing.connectTimeoutMs=100",
+                            allow=["127.0.0.1"])
+        self.assertEqual(r.returncode, UNREACHABLE)
+        self.assertIn("it took the connection and the request", r.stdout)
+        self.assertIn("unreachable: there is a connection, and no answer",
+                      r.stdout)
+
+    def test_a_redirect_to_what_is_no_place(self):
+        answer = self.ask_there(FAILED, "failed", "/to/file:///etc/passwd")
+        self.assertTrue(answer["message"].startswith("after a redirect: "),
+                        answer)
 
     def test_a_proxy_is_asked_for_names_and_not_for_addresses(self):
         proxy = ("--set", "outgoing.proxy=" + self.url)
@@ -313,6 +399,8 @@ class Words(Reach):
                 ("ftp://x/", "begin with http://"),
                 ("http://0x7f.1/", "looks like an address"),
                 ("http://me:hunter2@x/", "no user or password"),
+                ("http://b\u00fcro.example/", "write it in Punycode"),
+                ("http://x/\u00fc", "write it as %C3"),
                 ("http://x/ y", "is a space")):
             r = self.run_it(url)
             self.assertEqual((r.returncode, r.stdout), (USAGE, ""), url)
@@ -326,5 +414,5 @@ class Words(Reach):
         r = self.run_it("http://127.0.0.1/", "--set",
                         "outgoing.caFile=nowhere.pem")
         self.assertEqual(r.returncode, USAGE)
-        self.assertIn("nowhere.pem", r.stdout)
+        self.assertIn("there is no file nowhere.pem", r.stdout)
         self.assertIn("not asked: the configuration must", r.stdout)

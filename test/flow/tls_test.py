@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from certs import Certs, HERE, names_of, openssl, tls_connect
@@ -52,6 +53,58 @@ class Tls(unittest.TestCase):
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, encoding="utf-8",
             env={**clean_environment(), **env})
+
+
+class TlsPeer:
+    """Somebody who has no agents, and hangs up on the first so many instead
+    of a handshake."""
+
+    def __init__(self, cert, key, n_cut=0, is_reset=True):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(cert, key)
+        self.n_cut, self.is_reset, self.n_connections = n_cut, is_reset, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "https://localhost:%d" % self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            with sock:
+                self.n_connections += 1
+                sock.settimeout(DEADLINE_S)
+                if self.n_connections <= self.n_cut:
+                    self.hang_up(sock)
+                else:
+                    self.answer(sock)
+
+    def hang_up(self, sock):
+        sock.recv(1)  # a close with more to be read is a reset
+        if not self.is_reset:
+            sock.recv(65536)
+
+    def answer(self, sock):
+        try:
+            with self.context.wrap_socket(sock, server_side=True) as tls:
+                said = b""
+                while b"\r\n\r\n" not in said:
+                    said += tls.recv(65536)
+                tls.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n"
+                            b'Connection: close\r\n\r\n{"items":[]}')
+        except OSError:
+            pass
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
 
 
 class Clients(Tls):
@@ -227,7 +280,10 @@ class Wrong(Tls):
             run = self.run_it("agents", "--url", url,
                               SIGNALBOX_TOKEN=server.token)
             self.assertEqual(run.returncode, 4)
-            self.assertIn("write http:// instead of https://", run.stderr)
+            said = " ".join(run.stderr.split())
+            self.assertIn("speaks no TLS", said)
+            self.assertIn("http:// instead of https:// only where", said)
+            self.assertIn("the token then travels in plain text", said)
 
     def test_a_handshake_that_does_not_go_on(self):
         config = {"http": {"headerTimeoutMs": 300}}
@@ -371,8 +427,9 @@ class Renewal(Tls):
 
 
 class Start(Tls):
-    def refused(self, *words, cert=None, key=None):
-        """Serve, check and doctor all say it."""
+    def refused(self, *words, cert=None, key=None, of="tls.certFile"):
+        """Serve, check and doctor all say it, the latter two of which
+        setting."""
         sets = "tls=" + json.dumps(tls_settings(cert or self.cert,
                                                 key or self.key))
         data = os.path.join(self.folder, "data")
@@ -387,13 +444,14 @@ class Start(Tls):
             self.assertIn(word, run.stdout.replace("\n", " "))
         run = self.run_it("check", "--json", "--set", sets)
         problem, = json.loads(run.stdout)["problems"]
-        self.assertEqual(problem["where"], "tls.certFile")
+        self.assertEqual(problem["where"], "--set tls")
+        self.assertTrue(problem["message"].startswith(of + ": "), problem)
         run = self.run_it("doctor", "--json", "--listen", "127.0.0.1:0",
                           "--data", data, "--set", sets)
         found = {c["name"]: c for c in json.loads(run.stdout)["checks"]}
-        self.assertEqual(found["tls"]["status"], "failed")
+        self.assertEqual(found["certs"]["status"], "failed")
         for word in words:
-            self.assertIn(word, found["tls"]["message"])
+            self.assertIn(word, found["certs"]["message"])
 
     def test_files_that_are_of_no_use(self):
         _, other_key = self.certs.make("other")
@@ -402,10 +460,102 @@ class Start(Tls):
                 "-out", locked)
         self.refused("cannot read /none", cert="/none")
         self.refused("has no certificate", cert=self.key)
-        self.refused("has no private key", key=self.cert)
-        self.refused("is not that of the certificate", key=other_key)
+        of_key = {"of": "tls.keyFile"}
+        self.refused("cannot read /none", key="/none", **of_key)
+        self.refused("has no private key", key=self.cert, **of_key)
+        self.refused("is not that of the certificate", key=other_key, **of_key)
         self.refused("has a passphrase", "openssl pkey -in " + locked,
-                     key=locked)
+                     key=locked, **of_key)
+
+    def check(self, status, *args):
+        run = self.run_it("check", *args)
+        self.assertEqual(run.returncode, status, run.stdout)
+        return " ".join(run.stdout.split())
+
+    def test_files_that_are_swapped(self):
+        sets = "tls=" + json.dumps(tls_settings(self.key, self.cert))
+        self.assertIn("look swapped", self.check(2, "--set", sets))
+        run = self.run_it("doctor", "--listen", "127.0.0.1:0", "--set", sets)
+        self.assertIn("look swapped", " ".join(run.stdout.split()))
+
+    def test_where_it_is_written(self):
+        """All that is wrong, each with its line."""
+        with open(self.certs.path("signalbox.jsonc"), "w") as f:
+            f.write('{"tls": {"listen": "127.0.0.1:0",\n'
+                    ' "certFile": "box.pem",\n "keyFile": "no.key",\n'
+                    ' "more": [\n'
+                    '  {"certFile": "box.pem", "keyFile": "box.key"},\n'
+                    '  {"certFile": "box.pem", "keyFile": "none.key"}]}}\n')
+        run = self.run_it("check")
+        self.assertEqual(run.returncode, 2)
+        self.assertRegex(run.stdout, r"^signalbox.jsonc:3:13: tls.keyFile: "
+                         r"cannot read .*no.key")
+        self.assertRegex(run.stdout, r"\nsignalbox.jsonc:4:10: "
+                         r"tls.more\[1\].keyFile: cannot read .*none.key")
+        self.assertIn("2 errors", run.stdout)
+
+    def test_a_key_that_others_can_read(self):
+        sets = "tls=" + json.dumps(tls_settings(self.cert, self.key))
+        self.assertNotIn("warning", self.check(0, "--set", sets))
+        for mode in (0o640, 0o604):
+            os.chmod(self.key, mode)
+            said = self.check(0, "--set", sets)
+            self.assertIn("warning: tls.keyFile: others than its owner may "
+                          "use the key in", said)
+            self.assertIn("chmod 600", said)
+            run = self.run_it("doctor", "--listen", "127.0.0.1:0", "--set",
+                              sets)
+            self.assertEqual(run.returncode, 0)
+            self.assertIn("chmod 600", run.stdout)
+
+    def test_doctor_shows_the_certificate_of_a_running_server(self):
+        with self.server() as server:
+            run = self.run_it(
+                "doctor", "--json", "--data", server.data, "--config",
+                os.path.join(server.folder, "test.jsonc"), "--set",
+                "tls.listen=%s:%d" % server.tls_address)
+            found = {c["name"]: c for c in json.loads(run.stdout)["checks"]}
+            self.assertIn("most likely by the running server",
+                          found["tls"]["message"])
+            self.assertEqual(found["certs"]["status"], "ok")
+            self.assertRegex(found["certs"]["message"],
+                             r"for localhost, 127\.0\.0\.1, good for \d\d "
+                             r"days")
+
+    def test_two_listeners_in_one_place(self):
+        files = ("--set", "tls.certFile=" + self.cert, "--set",
+                 "tls.keyFile=" + self.key)
+        for plain, tls, status in (
+                ("127.0.0.1:8787", "127.0.0.1:8787", 2),
+                ("127.0.0.1:8787", "0.0.0.0:8787", 2),
+                ("[::1]:8787", "[::]:8787", 2),
+                ("127.0.0.1:8787", "[::1]:8787", 0),
+                ("127.0.0.1:8787", "127.0.0.1:8788", 0),
+                ("127.0.0.1:0", "127.0.0.1:0", 0)):
+            said = self.check(status, "--listen", plain, "--set",
+                              "tls.listen=" + tls, *files)
+            self.assertEqual("in each other's way" in said, status == 2, said)
+
+    def test_a_missing_file_of_authorities_is_said(self):
+        for name, words in (("nope", "there is no file nope"),
+                            (".", ". is a folder"),
+                            (self.key, "has no certificates")):
+            said = self.check(0, "--set", "outgoing.caFile=" + name)
+            self.assertIn("warning: outgoing.caFile: ", said)
+            self.assertIn(words, said)
+            run = self.run_it("doctor", "--listen", "127.0.0.1:0", "--set",
+                              "outgoing.caFile=" + name)
+            self.assertIn(words, " ".join(run.stdout.split()))
+        self.assertNotIn("warning", self.check(0, "--set", "outgoing.caFile=" +
+                                               self.cert))
+
+    def test_listen_may_be_empty(self):
+        sets = "tls=" + json.dumps(tls_settings(self.cert, self.key))
+        for args in (("--listen", ""), ("--listen=",)):
+            said = self.check(0, *args, "--set", sets)
+            self.assertIn("listens on 127.0.0.1:0 with TLS", said)
+        run = self.run_it("check", "--listen")
+        self.assertIn("--listen needs a value", run.stderr)
 
     def test_an_address_that_is_taken(self):
         with self.server() as server:
@@ -424,7 +574,8 @@ class Start(Tls):
         self.assertIn("and 127.0.0.1:0 with TLS", run.stdout)
         run = self.run_it("doctor", "--listen", "127.0.0.1:0", "--set", sets)
         self.assertEqual(run.returncode, 0, run.stdout)
-        self.assertRegex(run.stdout, r"the certificate is good for \d\d days")
+        self.assertRegex(run.stdout, r"for localhost, 127\.0\.0\.1, good for "
+                         r"\d\d days")
 
 
 class Commands(Tls):
@@ -456,14 +607,45 @@ class Commands(Tls):
             run = self.run_it("agents", SIGNALBOX_CA=self.key, **env)
             self.assertEqual(run.returncode, 2, run.stderr)
             self.assertIn("has no certificates", run.stderr)
+            run = self.run_it("agents", "--ca", "/", **env)
+            self.assertEqual(run.returncode, 2)
+            self.assertIn("--ca is /, which is a folder", run.stderr)
+
+    def unreachable(self, url):
+        run = self.run_it("agents", "--url", url, "--ca", self.cert,
+                          SIGNALBOX_TOKEN="sbx_x")
+        self.assertEqual(run.returncode, 4, run.stderr)
+        return " ".join(run.stderr.split())
 
     def test_a_certificate_for_somebody_else(self):
-        self.certs.make("box", "DNS:other.example")
+        self.certs.make("box", "DNS:other.example,DNS:b.example")
         with self.server() as server:
-            run = self.run_it("agents", "--url", server.tls_url, "--ca",
-                              self.cert, SIGNALBOX_TOKEN=server.token)
-            self.assertEqual(run.returncode, 4)
-            self.assertIn("is not trusted", run.stderr)
+            said = self.unreachable(server.tls_url)
+            self.assertIn("is made out to another name", said)
+            self.assertIn("DNS:other.example, DNS:b.example", said)
+            self.assertNotIn("--ca", said)
+
+    def test_a_certificate_that_has_expired(self):
+        with TlsPeer(*self.certs.make_expired("box")) as peer:
+            said = self.unreachable(peer.url)
+            self.assertIn("has expired", said)
+            self.assertIn("must have it renewed", said)
+            self.assertNotIn("--ca", said)
+
+    def test_who_hangs_up_in_the_handshake_is_asked_again(self):
+        for is_reset in (True, False):
+            with TlsPeer(self.cert, self.key, 1, is_reset) as peer:
+                run = self.run_it("agents", "--json", "--url", peer.url,
+                                  "--ca", self.cert, SIGNALBOX_TOKEN="sbx_x")
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertEqual(peer.n_connections, 2)
+
+    def test_who_always_hangs_up_is_left_alone_in_the_end(self):
+        with TlsPeer(self.cert, self.key, 1000) as peer:
+            said = self.unreachable(peer.url)
+            self.assertIn("hangs up before TLS is agreed on", said)
+            self.assertNotIn("http://", said.replace("https://", ""))
+            self.assertGreater(peer.n_connections, 1)
 
 
 if __name__ == "__main__":

@@ -47,10 +47,11 @@ static void check_agreed(const struct http_request *rq,
     assert(strlen(hello->accept) == WS_ACCEPT_BYTES);
     assert((count(rq, STR("sec-websocket-protocol")) > 0) ==
            (hello->protocols.n > 0));
-    if (hello->protocols.n)
-        assert(ws_offers(
-            rq, str_trim(str_sub(hello->protocols, 0,
-                                 str_find(hello->protocols, ',', 0)))));
+    for (struct str rest = hello->protocols; rest.n;) {
+        struct str word = str_trim(str_cut(&rest, ','));
+
+        assert(ws_offers(rq, word) == (word.n > 0));
+    }
 }
 
 /* Returns whether it is a request that was agreed to. */

@@ -41,6 +41,18 @@ class Certs:
         os.rename(cert + ".new", cert)
         return cert, key
 
+    def make_expired(self, name, san=HERE):
+        """The same, over since yesterday."""
+        cert, key = self.make(name, san)
+        asked, names = self.path(name + ".csr"), self.path(name + ".ext")
+        with open(names, "w", encoding="utf-8") as f:
+            f.write("subjectAltName=" + san)
+        openssl("req", "-new", "-key", key, "-subj", "/CN=" + name, "-out",
+                asked)
+        openssl("x509", "-req", "-in", asked, "-signkey", key, "-days", "-1",
+                "-extfile", names, "-out", cert)
+        return cert, key
+
 
 def context(ca=None, version=None):
     """Trusts the certificates in the file alone; without one, everybody."""

@@ -4,8 +4,11 @@
 /* The stage on which children are tested: a loop under a fake clock, real
  * programs, and an owner that writes down what it is told. What a process does
  * is waited for by its events; what the loop decides by the clock happens when
- * the clock is turned. At the end no descriptor and no process may be left:
- * orphans come to us (PR_SET_CHILD_SUBREAPER) and are looked for. */
+ * the clock is turned.
+ *
+ * At the end no descriptor and no process may be left. Orphans come to us
+ * (PR_SET_CHILD_SUBREAPER), as they do to a server that is process 1 of a
+ * container, and the room has to wait for them: nobody does it here. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,36 +165,129 @@ static inline void later(struct stage *s, int64_t ms)
     turn(s, 3);
 }
 
-/* Whoever is left is a leak; those that were killed come in at once. */
-static inline void check_no_process(void)
+/* The next process of ours that has ended and was not waited for; none when
+ * there are no others. It stays as it is. */
+static inline pid_t next_zombie(idtype_t type, pid_t pid, int flags)
+{
+    siginfo_t info = {.si_pid = 0};
+    int r;
+
+    do
+        r = waitid(type, (id_t)pid, &info, WEXITED | WNOWAIT | flags);
+    while (r != 0 && errno == EINTR);
+    CHECK(r == 0 || errno == ECHILD);
+    return info.si_pid;
+}
+
+/* Whoever is left is a leak. Those that were killed end at once; the room then
+ * has the time until it looks again. */
+static inline void check_no_process(struct stage *s)
 {
     pid_t pid;
 
-    while ((pid = waitpid(-1, NULL, 0)) > 0 || (pid < 0 && errno == EINTR))
-        ;
-    CHECK(errno == ECHILD);
+    while ((pid = next_zombie(P_ALL, 0, 0)) != 0) {
+        later(s, ORPHANS_AGAIN_MS);
+        if (next_zombie(P_PID, pid, WNOHANG) != 0)
+            T_FAIL("nobody has waited for process %d", (int)pid);
+    }
 }
 
 static inline void stage_free(struct stage *s)
 {
     CHECK_INT(children_stats(s->all).running, 0);
+    check_no_process(s);
     CHECK_INT(count_fds(), s->n_fds);
     children_free(s->all);
     loop_fini(&s->loop);
     close(s->log.fd);
-    check_no_process();
+}
+
+/* Who was killed is about to end. If the clock ran ahead of it, it would be
+ * given up. */
+static inline bool somebody_is_killed(const struct stage *s)
+{
+    for (size_t i = 0; i < s->all->max_children; i++)
+        if (s->all->slots[i] && s->all->slots[i]->state == CHILD_IS_KILLED)
+            return true;
+    return false;
+}
+
+static inline void stage_stop(struct stage *s)
+{
+    children_stop(s->all, stage_done, s);
+    while (s->n_done == 0) {
+        wait_turn(s);
+        if (!somebody_is_killed(s))
+            s->time.mono_ms += 200;
+    }
+    CHECK_INT(s->n_done, 1);
 }
 
 /* Stop all and look that nothing is left. */
 static inline void stage_fini(struct stage *s)
 {
-    children_stop(s->all, stage_done, s);
-    while (s->n_done == 0) {
-        wait_turn(s);
-        s->time.mono_ms += 200;
-    }
-    CHECK_INT(s->n_done, 1);
+    stage_stop(s);
     stage_free(s);
+}
+
+/* A test that fails ends at once. Its children die with it; what they have
+ * started comes to the process that runs the tests and ends with that. */
+
+static inline pid_t parent_of(pid_t pid)
+{
+    char path[32], text[512] = "";
+    const char *name_end;
+    long parent = 0;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    if (read(fd, text, sizeof(text) - 1) < 0)
+        text[0] = 0;
+    close(fd);
+    name_end = strrchr(text, ')');
+    if (name_end && sscanf(name_end, ") %*c %ld", &parent) != 1)
+        parent = 0;
+    return (pid_t)parent;
+}
+
+static inline void strays_come_to_us(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* Whoever is killed leaves its own children to us, so again until none is
+ * left. */
+static inline void end_strays(void)
+{
+    do {
+        DIR *d = opendir("/proc");
+        pid_t pid;
+
+        for (struct dirent *e; d && (e = readdir(d));) {
+            pid = (pid_t)strtol(e->d_name, NULL, 10);
+            if (pid > 0 && parent_of(pid) == getpid())
+                kill(pid, SIGKILL);
+        }
+        if (d)
+            closedir(d);
+    } while (waitpid(-1, NULL, 0) > 0);
+}
+
+static pid_t stage_runner; /* of the tests */
+
+__attribute__((constructor)) static inline void before_tests(void)
+{
+    stage_runner = getpid();
+    strays_come_to_us();
+}
+
+__attribute__((destructor)) static inline void after_tests(void)
+{
+    if (getpid() == stage_runner)
+        end_strays();
 }
 
 /* Starting. */
@@ -290,13 +386,29 @@ static inline pid_t kid_pid_line(const struct kid *k)
     return (pid_t)pid;
 }
 
-/* How an orphan that came to us has ended: its signal. */
+/* A member of a child's group: it ends, and the room waits for it. */
+static inline void await_gone(struct stage *s, pid_t pid)
+{
+    while (next_zombie(P_PID, pid, WNOHANG) == 0 && kill(pid, 0) == 0)
+        wait_turn(s);
+    later(s, ORPHANS_AGAIN_MS);
+    CHECK(kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+/* One that has left its group is nobody's but ours. How it ended: its signal.
+ */
 static inline int orphan_signal(pid_t pid)
 {
     int status = 0;
 
     CHECK(waitpid(pid, &status, 0) == pid);
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static inline void end_orphan(pid_t pid)
+{
+    CHECK(kill(pid, SIGKILL) == 0);
+    CHECK_INT(orphan_signal(pid), SIGKILL);
 }
 
 #endif

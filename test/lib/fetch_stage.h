@@ -57,6 +57,7 @@ struct told {
     struct buf events; /* "id|type|data;" */
     char why[512];
     char header[256]; /* X-Test */
+    char refused[64]; /* for the operator */
     size_t n_headers;
     struct stage *stage;
 
@@ -285,6 +286,7 @@ static inline void note_answer(struct told *t, const struct fetch_answer *a)
     t->status = a->status;
     t->n_headers = a->n_headers;
     snprintf(t->url, sizeof(t->url), "%.*s", STR_ARG(a->url));
+    snprintf(t->refused, sizeof(t->refused), "%.*s", STR_ARG(a->refused));
     for (size_t i = 0; i < a->n_headers; i++)
         if (str_eq_nocase(a->headers[i].name, STR("x-test")))
             snprintf(t->header, sizeof(t->header), "%.*s",

@@ -144,6 +144,12 @@ static inline uint64_t ws_id(const struct ws_stage *w)
     return w->ws_ids[(w->n_ws - 1) % WS_SEEN_MAX];
 }
 
+/* The connection of the latest that was let in. */
+static inline const struct conn *conn_of(const struct ws_stage *w)
+{
+    return net_find(w->s.net, ws_id(w));
+}
+
 /* Clients. */
 
 #define HELLO(path)                                   \
@@ -310,6 +316,28 @@ static inline void ws_open_small(struct ws_stage *w, struct ws_client *c,
 static inline void ws_open(struct ws_stage *w, struct ws_client *c)
 {
     ws_open_small(w, c, 0);
+}
+
+/* So many of one byte. */
+static inline struct str zeros(size_t n)
+{
+    static char bytes[1 << 20];
+
+    CHECK(n <= sizeof(bytes));
+    memset(bytes, 'z', sizeof(bytes));
+    return (struct str){bytes, n};
+}
+
+/* Say b from *at on, and again from its beginning, as much as the kernel takes
+ * at once. False: it took nothing. */
+static inline bool pour(int fd, const struct buf *b, size_t *at)
+{
+    ssize_t n = send(fd, b->p + *at, b->n - *at, MSG_NOSIGNAL);
+
+    if (n <= 0)
+        return false;
+    *at = (*at + (size_t)n) % b->n;
+    return true;
 }
 
 /* Hang up, and wait until the server has noticed. */

@@ -1,0 +1,47 @@
+/* Each row is a piece of what OpenSSL or libcurl says; the first that is found
+ * decides. */
+#include "cli/trust.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct row {
+    const char *piece;
+    int means;
+};
+
+static int find(const struct row *rows, size_t n, const char *said, int other)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcasestr(said, rows[i].piece))
+            return rows[i].means;
+    return other;
+}
+
+enum trust trust_of(const char *said)
+{
+    static const struct row rows[] = {
+        {"has expired", TRUST_ENDED},
+        {"not yet valid", TRUST_EARLY},
+        {"subject name", TRUST_NAME},
+        {"common name", TRUST_NAME},
+    };
+
+    return (enum trust)find(rows, sizeof(rows) / sizeof(rows[0]), said,
+                            TRUST_SIGNER);
+}
+
+enum handshake handshake_of(const char *said)
+{
+    static const struct row rows[] = {
+        {"wrong version number", HANDSHAKE_PLAIN},
+        {"http request", HANDSHAKE_PLAIN},
+        {"reset by peer", HANDSHAKE_CUT},
+        {"SSL_ERROR_SYSCALL", HANDSHAKE_CUT},
+        {"unexpected eof", HANDSHAKE_CUT},
+        {"broken pipe", HANDSHAKE_CUT},
+    };
+
+    return (enum handshake)find(rows, sizeof(rows) / sizeof(rows[0]), said,
+                                HANDSHAKE_OTHER);
+}
