@@ -103,6 +103,16 @@ static enum err files_copy(struct certs_files *f, const struct net_cert *from,
     return is_whole ? OK : why_err(why, ERR_NOMEM, "out of memory");
 }
 
+static bool files_are(const struct certs_files *f, const struct net_cert *with,
+                      size_t n)
+{
+    for (size_t i = 0; f->n == n && i < n; i++)
+        if (strcmp(f->paths[2 * i], with[i].cert_file) != 0 ||
+            strcmp(f->paths[2 * i + 1], with[i].key_file) != 0)
+            return false;
+    return f->n == n;
+}
+
 static void files_list(const struct certs_files *f,
                        struct net_cert out[CERTS_MAX])
 {
@@ -110,24 +120,34 @@ static void files_list(const struct certs_files *f,
         out[i] = (struct net_cert){f->paths[2 * i], f->paths[2 * i + 1]};
 }
 
+static void note_renewed(struct certs *c)
+{
+    log_info(c->log, "tls.certificates_renewed",
+             LOG_I("count", (int64_t)c->files.n));
+    c->warned_at_ms = loop_wall_ms(c->loop);
+    c->problem.text[0] = '\0';
+}
+
+/* Said once. */
+static void note_problem(struct certs *c, const struct why *why)
+{
+    if (strcmp(why->text, c->problem.text) != 0)
+        log_error(c->log, "tls.certificates_not_renewed",
+                  LOG_C("because", why->text),
+                  LOG_C("so", "the ones before stay in use"));
+    c->problem = *why;
+}
+
 static void use_again(struct certs *c)
 {
     struct net_cert files[CERTS_MAX];
     struct why why = {""};
-    enum err e;
 
     files_list(&c->files, files);
-    e = net_set_certs(c->net, files, c->files.n, &why);
-    if (!e) {
-        log_info(c->log, "tls.certificates_renewed",
-                 LOG_I("count", (int64_t)c->files.n));
-        c->warned_at_ms = loop_wall_ms(c->loop);
-    } else if (strcmp(why.text, c->problem.text) != 0) {
-        log_error(c->log, "tls.certificates_not_renewed",
-                  LOG_C("because", why.text),
-                  LOG_C("so", "the ones before stay in use"));
-    }
-    c->problem = why;
+    if (net_set_certs(c->net, files, c->files.n, &why) == OK)
+        note_renewed(c);
+    else
+        note_problem(c, &why);
 }
 
 /* Net says so once, when it gets them; they may be in use for months. */
@@ -135,13 +155,21 @@ static void warn_again(struct certs *c)
 {
     int64_t now_ms = loop_wall_ms(c->loop);
     int64_t left_s = net_stats(c->net).tls_cert_ends_s - now_ms / 1000;
+    int64_t since_s = (now_ms - c->warned_at_ms) / 1000;
+    bool has_just_ended = left_s <= 0 && left_s + since_s > 0;
 
     if (left_s >= CERTS_SOON_DAYS * DAY_S ||
-        now_ms - c->warned_at_ms < 1000LL * DAY_S)
+        (since_s < DAY_S && !has_just_ended))
         return;
     c->warned_at_ms = now_ms;
-    log_warn(c->log, "tls.certificate_ends_soon", LOG_I("seconds", left_s),
-             LOG_C("do", "have it renewed; the new one is taken up by itself"));
+    if (left_s > 0)
+        log_warn(
+            c->log, "tls.certificate_ends_soon", LOG_I("seconds", left_s),
+            LOG_C("do", "have it renewed; the new one is taken up by itself"));
+    else
+        log_error(
+            c->log, "tls.certificate_has_ended", LOG_I("seconds", -left_s),
+            LOG_C("do", "have it renewed; the new one is taken up by itself"));
 }
 
 static void look_again_later(struct certs *c)
@@ -178,23 +206,34 @@ enum err certs_prepare(struct certs *c, const struct config *config,
         have_changed(&c->next);
         e = net_certs_new(c->net, files, n, &c->prepared, why);
     }
-    if (e)
-        certs_forget(c);
-    return e;
+    if (!e)
+        return OK;
+    certs_forget(c);
+    /* The configuration is as good as it was: only its files are not, which
+     * are tried again and again. */
+    if (!files_are(&c->files, files, n))
+        return e;
+    note_problem(c, why);
+    return OK;
 }
 
 void certs_commit(struct certs *c)
 {
+    bool is_news;
+
     if (!c->prepared) {
         if (!*net_tls_url(c->net))
             certs_stop(c);
         return;
     }
+    is_news = c->files.n && have_changed(&c->files);
     net_certs_use(c->net, c->prepared);
     c->prepared = NULL;
     files_clear(&c->files);
     c->files = c->next;
     c->next.n = 0;
+    if (is_news)
+        note_renewed(c);
     c->warned_at_ms = loop_wall_ms(c->loop);
     c->problem.text[0] = '\0';
     c->look_again.fire = on_look;

@@ -54,7 +54,11 @@ MUST_USE enum err certs_check(const struct config *c, int64_t now_ms,
  * TLS in config there is nothing to do; but as long as net listens with TLS,
  * which only a restart changes, the ones before go on being looked at. On error
  * nothing changes. In two steps for who has more to do that may fail: prepare,
- * then commit, which cannot fail, or forget. */
+ * then commit, which cannot fail, or forget.
+ *
+ * Where config names the files that are in use already and they have become
+ * bad, that is no error: it is logged, what is in use stays, and they are tried
+ * again with every look. */
 MUST_USE enum err certs_start(struct certs *c, const struct config *config,
                               struct why *why);
 MUST_USE enum err certs_prepare(struct certs *c, const struct config *config,

@@ -182,17 +182,70 @@ TEST(what_was_prepared_and_forgotten_changes_nothing)
     scene_fini(&sc);
 }
 
+TEST(files_in_use_that_became_bad_are_no_reason_to_refuse_the_rest)
+{
+    struct scene sc;
+    struct why why;
+
+    scene_init(&sc);
+    CHECK(unlink(sc.f.key[0]) == 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(certs_prepare(&sc.certs, sc.config, &why) == OK);
+        certs_commit(&sc.certs);
+        CHECK(said(&sc, "certificates_not_renewed") == 1);
+        check_tls_alive(&sc.s);
+    }
+    folder_put(&sc.f, 0, &sc.s, (struct cert_wish){.ends_s = 60 * DAY_S});
+    later(&sc.s, 10000);
+    CHECK(days_left(&sc) == 60 && said(&sc, "certificates_renewed") == 1);
+    folder_put(&sc.f, 0, &sc.s, (struct cert_wish){.ends_s = 30 * DAY_S});
+    CHECK(certs_start(&sc.certs, sc.config, &why) == OK); /* by a reload */
+    CHECK(days_left(&sc) == 30 && said(&sc, "certificates_renewed") == 2);
+    scene_fini(&sc);
+}
+
+TEST(one_that_has_ended_is_better_than_no_server)
+{
+    struct cert_wish wish = {.begins_s = -20 * DAY_S, .ends_s = -1};
+    struct scene sc;
+    struct certs certs;
+    struct stage s;
+    struct config *config;
+    struct why why;
+
+    scene_init(&sc);
+    stage_init(&s, test_opts());
+    s.log.fd = sc.s.log.fd;
+    folder_put(&sc.f, 0, &s, wish);
+    config = config_of(&sc.f, true);
+    certs = (struct certs){.loop = &s.loop, .log = &s.log, .net = s.net};
+    CHECK(certs_start(&certs, config, &why) == OK); /* there is none yet */
+    CHECK(said(&sc, "certificate_not_valid") == 1);
+    later(&sc.s, 10000); /* there is one */
+    CHECK(said(&sc, "certificates_not_renewed") == 1);
+    check_tls_alive(&sc.s);
+    certs_stop(&certs);
+    config_free(config);
+    stage_fini(&s);
+    scene_fini(&sc);
+}
+
 TEST(every_step_of_preparing_may_fail)
 {
+    struct config *other;
     struct scene sc;
     struct why why;
     long nth = 0;
     enum err e;
 
     scene_init(&sc);
+    folder_put(&sc.f, 2, &sc.s, (struct cert_wish){.ends_s = 60 * DAY_S});
+    memcpy(sc.f.cert[0], sc.f.cert[2], sizeof(sc.f.cert[0]));
+    memcpy(sc.f.key[0], sc.f.key[2], sizeof(sc.f.key[0]));
+    other = config_of(&sc.f, true);
     do {
         fault_arm(++nth);
-        e = certs_prepare(&sc.certs, sc.config, &why);
+        e = certs_prepare(&sc.certs, other, &why);
         CHECK(fault_fired() == (e != OK));
         CHECK(!sc.certs.prepared == (e != OK));
         CHECK(sc.certs.files.n == 2 && sc.certs.next.n == (e ? 0 : 2));
@@ -200,6 +253,7 @@ TEST(every_step_of_preparing_may_fail)
     fault_arm(0);
     CHECK(nth > 10);
     check_tls_alive(&sc.s);
+    config_free(other);
     scene_fini(&sc);
 }
 

@@ -251,7 +251,7 @@ static SSL_CTX *new_ctx(void)
 }
 
 static enum err cert_read(struct tls_cert *c, const struct net_cert *files,
-                          int64_t now_ms, struct why *why)
+                          struct why *why)
 {
     struct buf chain, key;
     BIO *chain_bio = NULL, *key_bio = NULL;
@@ -274,8 +274,6 @@ static enum err cert_read(struct tls_cert *c, const struct net_cert *files,
         e = use_chain(c->ctx, chain_bio, files->cert_file, why);
     if (!e)
         e = use_key(c->ctx, key_bio, files, why);
-    if (!e)
-        e = check_dates(c, now_ms, files->cert_file, why);
     BIO_free(chain_bio);
     BIO_free(key_bio);
     if (key.n)
@@ -290,8 +288,10 @@ enum err net_check_cert(const struct net_cert *cert, int64_t now_ms,
                         int64_t *ends_s, struct why *why)
 {
     struct tls_cert c;
-    enum err e = cert_read(&c, cert, now_ms, why);
+    enum err e = cert_read(&c, cert, why);
 
+    if (!e)
+        e = check_dates(&c, now_ms, cert->cert_file, why);
     *ends_s = c.ends_s;
     SSL_CTX_free(c.ctx);
     return e;
@@ -327,12 +327,28 @@ static void warn_if_soon(struct net *n, const struct tls_cert *c)
                              "itself"));
 }
 
+/* One that is not valid now replaces none; but where there is none yet, a
+ * server that did not start would help nobody. */
+static enum err judge_dates(struct net *n, struct tls_cert *c,
+                            const struct net_cert *files, struct why *why)
+{
+    enum err e = check_dates(c, loop_wall_ms(n->loop), files->cert_file, why);
+
+    if (!e || n->certs)
+        return e;
+    log_error(n->log, "tls.certificate_not_valid", LOG_C("because", why->text),
+              LOG_C("so", "clients will refuse it"));
+    return OK;
+}
+
 static enum err add_cert(struct net *n, struct net_certs *to,
                          const struct net_cert *files, struct why *why)
 {
     struct tls_cert *c = &to->list[to->n++];
-    enum err e = cert_read(c, files, loop_wall_ms(n->loop), why);
+    enum err e = cert_read(c, files, why);
 
+    if (!e)
+        e = judge_dates(n, c, files, why);
     if (e)
         return e;
     c->file = FAULT("cert.table") ? NULL : strdup(files->cert_file);
