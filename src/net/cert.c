@@ -320,7 +320,7 @@ static void warn_if_soon(struct net *n, const struct tls_cert *c)
 {
     int64_t left_s = c->ends_s - loop_wall_ms(n->loop) / 1000;
 
-    if (left_s < SOON_DAYS * DAY_S)
+    if (left_s > 0 && left_s < SOON_DAYS * DAY_S)
         log_warn(n->log, "net.certificate_ends_soon", LOG_C("file", c->file),
                  LOG_I("days", left_s / DAY_S),
                  LOG_C("do", "have it renewed; the new one is taken up by "
