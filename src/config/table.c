@@ -299,7 +299,8 @@ static const struct setting rows[] = {
      .what = "Certificates (PEM) to trust beside those of the system."},
     {"outgoing.maxOpen", AT(outgoing.max_open), .type = &type_int,
      .preset = "256", .min = 1, .max = 100000,
-     .what = "Outgoing requests under way at once; more are refused."},
+     .what = "Outgoing requests under way at once; more are refused, and for "
+             "one host from a quarter of that on."},
     {"outgoing.maxPerHost", AT(outgoing.max_per_host), .type = &type_int,
      .preset = "16", .min = 1, .max = 10000,
      .what = "Connections to one host; more requests wait for one of them."},
