@@ -103,16 +103,6 @@ static enum err files_copy(struct certs_files *f, const struct net_cert *from,
     return is_whole ? OK : why_err(why, ERR_NOMEM, "out of memory");
 }
 
-static bool files_are(const struct certs_files *f, const struct net_cert *with,
-                      size_t n)
-{
-    for (size_t i = 0; f->n == n && i < n; i++)
-        if (strcmp(f->paths[2 * i], with[i].cert_file) != 0 ||
-            strcmp(f->paths[2 * i + 1], with[i].key_file) != 0)
-            return false;
-    return f->n == n;
-}
-
 static void files_list(const struct certs_files *f,
                        struct net_cert out[CERTS_MAX])
 {
@@ -134,7 +124,7 @@ static void note_problem(struct certs *c, const struct why *why)
     if (strcmp(why->text, c->problem.text) != 0)
         log_error(c->log, "tls.certificates_not_renewed",
                   LOG_C("because", why->text),
-                  LOG_C("so", "the ones before stay in use"));
+                  LOG_C("so", "the one before stays in use for it"));
     c->problem = *why;
 }
 
@@ -206,15 +196,12 @@ enum err certs_prepare(struct certs *c, const struct config *config,
         have_changed(&c->next);
         e = net_certs_new(c->net, files, n, &c->prepared, why);
     }
-    if (!e)
+    c->next_problem = e ? *why : (struct why){""};
+    if (c->prepared)
         return OK;
-    certs_forget(c);
-    /* The configuration is as good as it was: only its files are not, which
-     * are tried again and again. */
-    if (!files_are(&c->files, files, n))
-        return e;
-    note_problem(c, why);
-    return OK;
+    if (e)
+        certs_forget(c);
+    return e;
 }
 
 void certs_commit(struct certs *c)
@@ -232,10 +219,12 @@ void certs_commit(struct certs *c)
     files_clear(&c->files);
     c->files = c->next;
     c->next.n = 0;
-    if (is_news)
+    if (c->next_problem.text[0])
+        note_problem(c, &c->next_problem);
+    else if (is_news)
         note_renewed(c);
+    c->problem = c->next_problem;
     c->warned_at_ms = loop_wall_ms(c->loop);
-    c->problem.text[0] = '\0';
     c->look_again.fire = on_look;
     look_again_later(c);
 }

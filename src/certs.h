@@ -35,6 +35,7 @@ struct certs {
     struct certs_files files;   /* that are looked at */
     struct certs_files next;    /* of certs_prepare; and what was read of */
     struct net_certs *prepared; /* them, NULL: nothing */
+    struct why next_problem;
     struct timer look_again;
     int64_t warned_at_ms;
     struct why problem; /* with the files as they are; empty: none */
@@ -56,9 +57,8 @@ MUST_USE enum err certs_check(const struct config *c, int64_t now_ms,
  * nothing changes. In two steps for who has more to do that may fail: prepare,
  * then commit, which cannot fail, or forget.
  *
- * Where config names the files that are in use already and they have become
- * bad, that is no error: it is logged, what is in use stays, and they are tried
- * again with every look. */
+ * A file that is in use already and has become bad is no error: it is logged,
+ * what was read from it stays in use, and it is tried again with every look. */
 MUST_USE enum err certs_start(struct certs *c, const struct config *config,
                               struct why *why);
 MUST_USE enum err certs_prepare(struct certs *c, const struct config *config,

@@ -22,6 +22,11 @@ fi
 rm -rf "$trial"
 cp -a "$bare" "$trial"
 cp /etc/resolv.conf "$trial/etc/resolv.conf"
+# Like the name servers, whom npm trusts may be a matter of the network here.
+if [ -n "${NODE_EXTRA_CA_CERTS:-}" ]; then
+    cp "$NODE_EXTRA_CA_CERTS" "$trial/root/npm-ca.pem"
+    echo 'cafile=/root/npm-ca.pem' >"$trial/root/.npmrc"
+fi
 git clone -q --no-hardlinks . "$trial/root/signalbox"
 
 # Its own mounts and processes, so that nothing stays behind; no variable of

@@ -359,6 +359,28 @@ static enum err add_cert(struct net *n, struct net_certs *to,
     return OK;
 }
 
+/* The last one added is of no use: take the one that is in use from the same
+ * file instead, so that it does not hold up the others. False: there is none.
+ */
+static bool keep_cert(const struct net *n, struct net_certs *to,
+                      const struct net_cert *files)
+{
+    struct tls_cert *c = &to->list[to->n - 1];
+    size_t i = 0;
+
+    while (n->certs && i < n->certs->n &&
+           strcmp(n->certs->list[i].file, files->cert_file) != 0)
+        i++;
+    if (!n->certs || i == n->certs->n)
+        return false;
+    SSL_CTX_free(c->ctx);
+    free(c->file);
+    *c = n->certs->list[i];
+    SSL_CTX_up_ref(c->ctx);
+    c->file = FAULT("cert.table") ? NULL : strdup(files->cert_file);
+    return c->file != NULL;
+}
+
 enum err net_certs_new(struct net *n, const struct net_cert *certs,
                        size_t n_certs, struct net_certs **out, struct why *why)
 {
@@ -366,18 +388,27 @@ enum err net_certs_new(struct net *n, const struct net_cert *certs,
         FAULT("cert.table")
             ? NULL
             : calloc(1, sizeof(*fresh) + n_certs * sizeof(fresh->list[0]));
-    enum err e = OK;
+    enum err first = OK;
 
     *out = NULL;
     if (!fresh)
         return why_err(why, ERR_NOMEM, "out of memory");
-    for (size_t i = 0; !e && i < n_certs; i++)
-        e = add_cert(n, fresh, &certs[i], why);
-    if (e)
-        net_certs_free(fresh);
-    else
-        *out = fresh;
-    return e;
+    for (size_t i = 0; i < n_certs; i++) {
+        struct why words;
+        enum err e = add_cert(n, fresh, &certs[i], &words);
+
+        if (e && !first) {
+            first = e;
+            *why = words;
+        }
+        if (e && !keep_cert(n, fresh, &certs[i])) {
+            *why = words;
+            net_certs_free(fresh);
+            return e;
+        }
+    }
+    *out = fresh;
+    return first;
 }
 
 void net_certs_use(struct net *n, struct net_certs *certs)
@@ -395,7 +426,7 @@ enum err net_set_certs(struct net *n, const struct net_cert *certs,
     struct net_certs *fresh;
     enum err e = net_certs_new(n, certs, n_certs, &fresh, why);
 
-    if (!e)
+    if (fresh)
         net_certs_use(n, fresh);
     return e;
 }

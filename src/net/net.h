@@ -109,13 +109,15 @@ struct net_cert {
 
 /* Read the files and use them for every connection from now on; those that are
  * open keep theirs. On error (a file that is not there, a key that is not the
- * certificate's, one that is not valid now) the ones before stay, and why says
- * which file and what to do. */
+ * certificate's, one that is not valid now) the one that was read from that
+ * file before stays, and why says which file and what to do; the others are
+ * used all the same. Where there was none before, all stay as they are. */
 MUST_USE enum err net_set_certs(struct net *n, const struct net_cert *certs,
                                 size_t n_certs, struct why *why);
 
 /* The same in two steps, of which the second cannot fail: read and check, then
- * use (takes them), or forget about it. */
+ * use (takes them), or forget about it. After an error *out may be there and
+ * can be used, or is NULL. */
 struct net_certs;
 MUST_USE enum err net_certs_new(struct net *n, const struct net_cert *certs,
                                 size_t n_certs, struct net_certs **out,
