@@ -439,6 +439,8 @@ static void on_events(struct conn *c, int events)
     bool reads = events & UV_READABLE;
 
     if (events & UV_WRITABLE) {
+        /* What came may lie in TLS already, of which no socket tells. */
+        c->has_left |= c->must_write;
         reads |= c->must_write;
         c->must_write = false;
         set_blocked(c, false);
