@@ -31,86 +31,6 @@
 
 enum { OUT_BYTES = 1 << 30 }; /* more in one go is a mistake of ours */
 
-/* Buffers go round: a reply needs one for a moment only. */
-static void buf_lend(struct net *n, struct buf *b)
-{
-    if (!b->p && n->n_spares) {
-        struct spare *s = &n->spares[--n->n_spares];
-
-        b->p = s->p;
-        b->cap = s->cap;
-    }
-}
-
-static void buf_give_back(struct net *n, struct buf *b)
-{
-    if (b->p && b->cap <= SPARE_BUF_BYTES && n->n_spares < SPARE_BUFS) {
-        n->spares[n->n_spares++] = (struct spare){b->p, b->cap};
-        buf_init(b, b->limit);
-    } else {
-        buf_fini(b);
-    }
-}
-
-size_t conn_held_bytes(const struct conn *c)
-{
-    return c->in.cap + c->out.cap + c->tls_held_bytes;
-}
-
-size_t conn_unsent_bytes(const struct conn *c)
-{
-    return c->out.n - c->out_at;
-}
-
-bool conn_must_read_first(const struct conn *c)
-{
-    size_t unsent = conn_unsent_bytes(c);
-
-    return unsent > c->net->opts.max_unsent_bytes ||
-           (unsent && net_is_full(c->net));
-}
-
-bool conn_gives_room(struct conn *c)
-{
-    struct net *n = c->net;
-
-    if (!c->wants_room || conn_must_read_first(c) ||
-        conn_unsent_bytes(c) > n->opts.max_unsent_bytes / 2)
-        return false;
-    if (c->room_turn == loop_turn_number(n->loop)) {
-        conn_kick_next_turn(c);
-        return false;
-    }
-    c->room_turn = loop_turn_number(n->loop);
-    c->wants_room = false;
-    return true;
-}
-
-bool conn_has_taken(const struct conn *c, uint32_t n)
-{
-    return c->turn == loop_turn_number(c->net->loop) && c->n_taken >= n;
-}
-
-void conn_note_taken(struct conn *c)
-{
-    uint64_t turn = loop_turn_number(c->net->loop);
-
-    c->n_taken = c->turn == turn ? c->n_taken + 1 : 1;
-    c->turn = turn;
-}
-
-/* The only place that changes the counters over all connections. */
-void conn_count(struct conn *c)
-{
-    struct net *n = c->net;
-    size_t held = conn_held_bytes(c), unsent = conn_unsent_bytes(c);
-
-    n->held_bytes += held - c->counted_held_bytes;
-    n->unsent_bytes += unsent - c->counted_unsent_bytes;
-    c->counted_held_bytes = held;
-    c->counted_unsent_bytes = unsent;
-}
-
 static int64_t after_ms(struct conn *c, int64_t delay_ms)
 {
     int64_t at_ms;
@@ -147,10 +67,7 @@ static void conn_free(struct conn *c)
 {
     struct net *n = c->net;
 
-    buf_give_back(n, &c->in);
-    buf_give_back(n, &c->out);
-    c->out_at = 0;
-    conn_count(c);
+    conn_drop_buffers(c);
     net_slot_give(n, c);
     n->n_conns--;
     n->n_away -= c->is_away;
@@ -249,42 +166,6 @@ void conn_drain(struct conn *c)
     conn_move(c, CONN_DRAIN, INT64_MAX);
     conn_set_reading(c, true);
     conn_kick(c);
-}
-
-bool conn_reserve(struct conn *c, size_t n)
-{
-    bool ok;
-
-    buf_lend(c->net, &c->out);
-    if (!c->out.p && n < FRESH_BUF_BYTES)
-        n = FRESH_BUF_BYTES;
-    ok = n == 0 || buf_reserve(&c->out, n) != NULL;
-    conn_count(c);
-    return ok;
-}
-
-bool conn_keep_input(struct conn *c, const char *p, size_t n)
-{
-    size_t limit = c->speech->max_input(c);
-
-    if (c->in.n == 0)
-        buf_clear(&c->in);
-    if (c->in.n == 0 || c->in.limit < limit) /* it was raised meanwhile */
-        c->in.limit = limit;
-    buf_lend(c->net, &c->in);
-    buf_add(&c->in, p, n);
-    conn_count(c);
-    return !c->in.over;
-}
-
-void conn_drop_input(struct conn *c, size_t n)
-{
-    buf_drop(&c->in, n);
-    if (c->in.n == 0)
-        buf_give_back(c->net, &c->in);
-    else if (c->in.cap > SPARE_BUF_BYTES && c->in.n <= c->in.cap / 4)
-        buf_shrink(&c->in); /* a large body has left */
-    conn_count(c);
 }
 
 /* After the last reply: what still comes is read, so that the peer is not
@@ -501,20 +382,6 @@ static void after_write(struct conn *c)
         c->speech->sent(c);
 }
 
-/* Forget what has left. The rest moves to the front once it is the smaller
- * part, so that a byte moves once at the most. */
-static void drop_sent(struct conn *c)
-{
-    if (c->out_at < c->out.n - c->out_at)
-        return;
-    buf_drop(&c->out, c->out_at);
-    c->out_at = 0;
-    if (c->out.n == 0)
-        buf_give_back(c->net, &c->out);
-    else if (c->out.cap > SPARE_BUF_BYTES && c->out.n <= c->out.cap / 4)
-        buf_shrink(&c->out);
-}
-
 static ssize_t transmit(struct conn *c)
 {
     const char *p = c->out.p + c->out_at;
@@ -542,9 +409,7 @@ static void flush(struct conn *c)
         return;
     }
     if (n > 0) {
-        c->out_at += (size_t)n;
-        drop_sent(c);
-        conn_count(c);
+        conn_drop_output(c, (size_t)n);
         c->write_deadline_ms = INT64_MAX; /* it counts anew */
     }
     if (conn_unsent_bytes(c) > 0 || c->must_write) {

@@ -5,7 +5,8 @@
  *
  *     listen.c   addresses, listening sockets, taking connections
  *     crowd.c    how many connections each address has
- *     conn.c     one connection as bytes: read, gather, write, wait, close
+ *     conn.c     one connection as bytes: read, gather, write, wait, close;
+ *                conn_bufs.c for what it holds
  *     tls.c      the same bytes through TLS, in either direction; tls_dial.c
  *                for whom we trust, tls_hello.c for what may be announced
  *     cert.c     the certificates that TLS serves with
@@ -408,6 +409,10 @@ void conn_kick_next_turn(struct conn *c);
 
 /* Bytes handed to us that the kernel has not taken. */
 size_t conn_unsent_bytes(const struct conn *c);
+
+/* So much of the output has left; or all of both buffers goes. */
+void conn_drop_output(struct conn *c, size_t n);
+void conn_drop_buffers(struct conn *c);
 
 /* Memory of its buffers, used or not. */
 size_t conn_held_bytes(const struct conn *c);
