@@ -457,8 +457,11 @@ static void on_timer(struct timer *t)
         return;
     /* Nobody told us of room, but the kernel waits with that until a good part
      * of its buffer is free. Whoever takes a little is found by trying. */
-    if (c->is_blocked && now_ms >= c->write_deadline_ms && conn_unsent_bytes(c))
+    if (c->is_blocked && now_ms >= c->write_deadline_ms &&
+        conn_unsent_bytes(c)) {
         flush(c);
+        conn_kick(c); /* who waited for that goes on */
+    }
     if (c->state == CONN_CLOSED)
         return;
     if (c->is_blocked && now_ms >= c->write_deadline_ms) {

@@ -322,11 +322,16 @@ TEST(the_second_address_has_time_left)
     dial_stage_fini(&d);
 }
 
-/* For once through libuv and the system. */
+/* For once through libuv and the system, where that knows the name: a bare
+ * one has no /etc/hosts. */
 TEST(localhost_is_found)
 {
+    struct addrinfo *found = NULL;
     struct dial_stage d;
 
+    if (getaddrinfo("localhost", NULL, NULL, &found) != 0)
+        return;
+    freeaddrinfo(found);
     dial_stage_init(&d, test_opts());
     d.w.s.net->getaddrinfo = uv_getaddrinfo;
     call_port(&d, "localhost", d.w.s.port);
