@@ -1,0 +1,24 @@
+#ifndef BASE_CPU_H
+#define BASE_CPU_H
+
+/* cpu: how wide the vectors of this processor are. Whoever has a fast path per
+ * level keeps a table of them, one row each, and takes the widest that
+ * cpu_level allows; the plain row is always there, and is what tests hold the
+ * others against. Threads: any; nothing here keeps state. */
+
+#include <stdbool.h>
+
+enum cpu_level {
+    CPU_PLAIN,
+    CPU_AVX2,   /* with FMA and F16C, as every processor with AVX2 has */
+    CPU_AVX512, /* F, BW, DQ, VL and VNNI: one without VNNI counts as AVX2 */
+    N_CPU_LEVELS
+};
+
+/* The widest of this processor. */
+enum cpu_level cpu_level(void);
+
+/* "plain", "avx2", "avx512". */
+const char *cpu_level_name(enum cpu_level level);
+
+#endif

@@ -1,0 +1,136 @@
+#ifndef EMBED_EMBED_H
+#define EMBED_EMBED_H
+
+/* embed: text -> vector, so that texts that mean the same lie close together.
+ *
+ * Three kinds behind this one header:
+ *   builtin  a table inside the binary: microseconds, always there
+ *   minilm   all-MiniLM-L6-v2 by our own C: milliseconds, on a thread of its
+ *            own; its weights are a file that `signalbox model install` makes
+ *   http     whatever speaks OpenAI's /v1/embeddings
+ *
+ * A vector is one long (or all zero: the text has nothing in it that means
+ * anything) and is worth something only beside others of the same model: its
+ * stamp goes wherever it is kept. Vectors of queries are cached.
+ *
+ * Owns: the models, the thread, the cache, what is under way. Others hold an
+ * id; an id that is over is nobody. Threads: the loop's, but for embed_table,
+ * embed_is_close and embed_stamp_is. */
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/str.h"
+
+struct fetch;
+struct embed;
+
+enum embed_kind { EMBED_BUILTIN, EMBED_MINILM, EMBED_HTTP, N_EMBED_KINDS };
+
+/* "builtin", "minilm", "http". */
+const char *embed_kind_name(enum embed_kind kind);
+
+enum {
+    EMBED_NAME_MAX = 128,
+    EMBED_HASH_CHARS = 64, /* of a SHA-256, in hex */
+    EMBED_DIMS_MAX = 8192,
+    EMBED_BATCH_MAX = 2048, /* texts of one call */
+};
+
+/* Which model made a vector. Two vectors may be compared if their stamps are
+ * the same. */
+struct embed_stamp {
+    char name[EMBED_NAME_MAX]; /* "builtin", "minilm", the provider's model */
+    char hash[EMBED_HASH_CHARS + 1]; /* of the model's file; of a provider:
+                                      * of its URL, model, dimensions and
+                                      * prefixes */
+    uint32_t dims; /* zero: a provider that has not answered yet */
+};
+bool embed_stamp_is(const struct embed_stamp *a, const struct embed_stamp *b);
+
+struct embed_http_opts {
+    struct str url;   /* ".../v1/embeddings" */
+    struct str model; /* "text-embedding-3-small" */
+    struct str key;   /* a secret; empty: none is sent */
+    uint32_t dims;    /* asked for, and required; zero: whatever it gives, and
+                       * that from then on */
+    struct str query_prefix, document_prefix; /* some models want them */
+    size_t batch;           /* texts of one request */
+    size_t max_text_bytes;  /* what is longer is cut between characters */
+    size_t max_answer_bytes;
+    int64_t timeout_ms;
+    int breaker_failures;   /* in a row, until it is left alone */
+    int64_t breaker_pause_ms;
+};
+
+/* Borrowed for the call. */
+struct embed_opts {
+    enum embed_kind kind;
+    const char *model_file; /* of minilm */
+    struct embed_http_opts http;
+    size_t cache_entries;   /* vectors of queries; zero: none are kept */
+    size_t max_waiting;     /* texts that wait; more: ERR_BUSY */
+    uint64_t seed[2];       /* of tables */
+};
+
+/* Opens and checks the model's file: ERR_IO or ERR_BAD_CONFIG with words that
+ * say what to do. A provider is not asked yet. `fetch` may be NULL unless kind
+ * is http, and must outlive it. */
+MUST_USE enum err embed_new(struct embed **out, struct loop *loop,
+                            struct log *log, struct fetch *fetch,
+                            const struct embed_opts *opts, struct why *why);
+
+struct embed_stamp embed_stamp(const struct embed *e);
+
+enum embed_use {
+    EMBED_QUERY,    /* somebody asks: cached */
+    EMBED_DOCUMENT, /* something to be found: kept by whoever asks */
+};
+
+/* The vector of a text, if it can be had without waiting: from the table, or
+ * from the cache. `out` has room for stamp.dims numbers. False: embed_start. */
+bool embed_now(struct embed *e, struct str text, enum embed_use use, float *out);
+
+struct embed_result {
+    struct embed_stamp stamp;
+    size_t n;
+    const float *vectors; /* n times stamp.dims, in the order of the texts */
+};
+
+/* Once, never from inside embed_start, unless it was cancelled. e: OK, and then
+ * all of them are there; ERR_UNREACHABLE, ERR_TIMEOUT; ERR_BAD_REQUEST: what
+ * the provider answered cannot be used; ERR_NOT_ALLOWED: it does not take our
+ * key; ERR_OVERLOADED: it has failed too often and is left alone for now;
+ * ERR_STOPPING. `why` without secrets. */
+typedef void (*embed_done)(void *ctx, uint64_t id, enum err e,
+                           const struct embed_result *r, const struct why *why);
+
+/* Copies the texts. ERR_BUSY: too many wait. ERR_LIMIT: more than
+ * EMBED_BATCH_MAX. ERR_OVERLOADED: at once, the provider is left alone for
+ * now. On an error nothing was begun. Works for every kind. */
+MUST_USE enum err embed_start(struct embed *e, const struct str *texts, size_t n,
+                              enum embed_use use, embed_done done, void *ctx,
+                              uint64_t *id, struct why *why);
+void embed_cancel(struct embed *e, uint64_t id);
+
+/* Whether the best of these scores is so close to the second that a better
+ * model should be asked: the cascade. Scores that are no numbers count as 0;
+ * one alone is never close. */
+bool embed_is_close(const float *scores, size_t n, float margin);
+
+/* End what is under way with ERR_STOPPING; done, from the loop, once nothing
+ * is left. Then embed_free. */
+void embed_stop(struct embed *e, void (*done)(void *ctx), void *ctx);
+void embed_free(struct embed *e);
+
+struct embed_stats {
+    int64_t texts_total;  /* made into vectors, the cache's not counted */
+    int64_t failed_total; /* texts */
+    int64_t waiting;      /* texts */
+    int64_t cache_hits_total, cache_misses_total, cache_entries;
+    int64_t requests_total; /* to the provider */
+    bool is_open;           /* the breaker: the provider is left alone */
+};
+struct embed_stats embed_stats(const struct embed *e);
+
+#endif

@@ -1,0 +1,113 @@
+#ifndef EMBED_INTERNAL_H
+#define EMBED_INTERNAL_H
+
+/* What the files of embed/ share. From the bottom up:
+ *
+ *   words.c      text -> normalised words, one after the other
+ *   vocab.c      pieces of words -> numbers, from bytes that lie in a file
+ *   wordpiece.c  a word -> the numbers of its pieces
+ *   table.c      the built-in model's file; builtin.c: text -> vector with it
+ *   minilm_*.c   the transformer
+ *   cache.c, worker.c, http.c, embed.c
+ *
+ * Everything up to the transformer is pure and allocates nothing per text. */
+
+#include "base/buf.h"
+#include "base/cpu.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "embed/embed.h"
+
+/* ---- words: what BERT's normaliser and pre-tokeniser make of a text ----
+ *
+ * Exactly as the reference does: control characters go, spaces of every kind
+ * part words, characters of Chinese and Japanese writing and punctuation are
+ * words of their own, accents go (NFD without marks), letters become small.
+ * Bytes that are not UTF-8 count as U+FFFD, which the reference drops. */
+
+enum {
+    WORD_MAX_CHARS = 100, /* a longer one is one unknown piece */
+    WORD_MAX_BYTES = WORD_MAX_CHARS * 4,
+};
+
+struct words {
+    struct str rest; /* of the text */
+    struct str word; /* normalised; points into bytes */
+    bool is_long;    /* more than WORD_MAX_CHARS; word holds the first ones */
+    char bytes[WORD_MAX_BYTES + 64];
+    /* what was read ahead */
+    uint32_t ahead[32];
+    unsigned n_ahead, at_ahead;
+};
+
+void words_begin(struct words *w, struct str text);
+bool words_next(struct words *w);
+
+/* ---- vocab: pieces of words -> numbers ----
+ *
+ * Lies in a file as it is used: strings one after the other and an open hash
+ * table of them. vocab_open checks every bound once, so that looking up need
+ * not; the bytes are borrowed, 8-aligned. */
+
+#define VOCAB_NONE UINT32_MAX
+
+struct vocab {
+    const uint32_t *ends;  /* of each string in text */
+    const uint32_t *slots; /* number + 1 of a piece; 0: free */
+    const char *text;
+    uint32_t n, mask;
+};
+
+MUST_USE enum err vocab_open(struct vocab *v, struct str bytes, struct why *why);
+
+/* ERR_EXISTS: a piece twice. ERR_LIMIT. */
+MUST_USE enum err vocab_make(const struct str *pieces, size_t n,
+                             struct buf *out, struct why *why);
+
+/* `prefix` and then `piece` are looked up as one string: "##" for what is
+ * inside a word. */
+uint32_t vocab_find(const struct vocab *v, struct str prefix, struct str piece);
+struct str vocab_piece(const struct vocab *v, uint32_t id);
+
+/* The pieces of one normalised word, longest first from the left. False and
+ * none, where some part of it is not in the vocabulary. A word has at most
+ * WORD_MAX_CHARS pieces. */
+MUST_USE bool wordpiece(const struct vocab *v, struct str word,
+                        uint32_t ids[WORD_MAX_CHARS], size_t *n);
+
+/* The pieces of a text, as the reference gives them without its marks of
+ * beginning and end: unknown words are `unknown`. At most max, the first. */
+size_t wordpieces(const struct vocab *v, struct str text, uint32_t unknown,
+                  uint32_t *ids, size_t max);
+
+/* ---- minilm ---- */
+
+enum { MINILM_DIMS = 384, MINILM_MAX_TOKENS = 256 };
+
+struct minilm;
+struct minilm_scratch;
+
+/* Map the file and check it, its hash included. The words say what is wrong
+ * with it and how to get a good one. */
+MUST_USE enum err minilm_open(struct minilm **out, const char *path,
+                              struct why *why);
+void minilm_close(struct minilm *m);
+const char *minilm_hash(const struct minilm *m);
+
+/* What one thread needs to use it; NULL: no memory. `level`: at most that of
+ * the processor. */
+struct minilm_scratch *minilm_scratch_new(const struct minilm *m,
+                                          enum cpu_level level);
+void minilm_scratch_free(struct minilm_scratch *s);
+
+/* Text -> vector, one long; all zero if the text has no pieces. m is shared by
+ * threads, s is not. */
+void minilm_embed(const struct minilm *m, struct minilm_scratch *s,
+                  struct str text, float out[MINILM_DIMS]);
+
+/* Our file from what is published: the weights (safetensors, F16 or F32) and
+ * the vocabulary (tokenizer.json). Deterministic. */
+MUST_USE enum err minilm_make(struct str safetensors, struct str tokenizer,
+                              struct buf *out, struct why *why);
+
+#endif
