@@ -10,11 +10,13 @@
 
 #include "base/cpu.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct vec_ops {
     float (*dot)(const float *a, const float *b, size_t n);
+    /* Of more than 131071 numbers the sum may not fit; it then wraps around. */
     int32_t (*dot_i8)(const int8_t *a, const int8_t *b, size_t n);
 
     /* sum[i] += scale * row[i] */
