@@ -32,14 +32,12 @@ enum {
 
 struct words {
     struct str rest; /* of the text */
-    struct str word; /* normalised; points into bytes */
+    struct str word; /* normalised; points into bytes, until the next */
     bool is_long;    /* more than WORD_MAX_CHARS; word holds the first ones */
-    char bytes[WORD_MAX_BYTES + 64];
-    /* what was read ahead */
-    uint32_t ahead[32];
-    unsigned n_ahead, at_ahead;
+    char bytes[WORD_MAX_BYTES];
 };
 
+/* The text is borrowed until the last word was read. */
 void words_begin(struct words *w, struct str text);
 bool words_next(struct words *w);
 
@@ -51,23 +49,46 @@ bool words_next(struct words *w);
 
 #define VOCAB_NONE UINT32_MAX
 
-struct vocab {
-    const uint32_t *ends;  /* of each string in text */
-    const uint32_t *slots; /* number + 1 of a piece; 0: free */
-    const char *text;
-    uint32_t n, mask;
+enum {
+    VOCAB_MAX_PIECES = (1 << 20) - 1,
+    VOCAB_PIECE_BYTES = 255, /* of the longest */
 };
 
-MUST_USE enum err vocab_open(struct vocab *v, struct str bytes, struct why *why);
+struct vocab {
+    const uint32_t *ends;  /* of each string in text */
+    const uint32_t *slots; /* number + 1 of a piece, tagged; 0: free */
+    const char *text;
+    uint32_t n, mask;
+    uint32_t longest, longest_inside; /* bytes; inside: of "##...", without */
+};
 
-/* ERR_EXISTS: a piece twice. ERR_LIMIT. */
+/* Borrows the bytes, which are trusted in nothing. ERR_BAD_CONFIG, and v is
+ * untouched: they are not what vocab_make makes. */
+MUST_USE enum err vocab_open(struct vocab *v, struct str bytes,
+                             struct why *why);
+
+/* Added to what is in `out`; the bytes are a multiple of eight. ERR_EXISTS: a
+ * piece twice. ERR_LIMIT: too many, too long, or more than `out` takes. On an
+ * error nothing was added. */
 MUST_USE enum err vocab_make(const struct str *pieces, size_t n,
                              struct buf *out, struct why *why);
 
 /* `prefix` and then `piece` are looked up as one string: "##" for what is
  * inside a word. */
 uint32_t vocab_find(const struct vocab *v, struct str prefix, struct str piece);
+
+/* Empty where there is no such number. */
 struct str vocab_piece(const struct vocab *v, uint32_t id);
+
+/* vocab_find for who has the hash already: byte by byte, beginning with
+ * VOCAB_HASH, the prefix first. */
+#define VOCAB_HASH UINT64_C(0x9e3779b97f4a7c15)
+static inline uint64_t vocab_hash(uint64_t hash, char c)
+{
+    return (hash ^ (uint8_t)c) * UINT64_C(0x9e3779b97f4a7c15);
+}
+uint32_t vocab_look(const struct vocab *v, uint64_t hash, struct str prefix,
+                    struct str piece);
 
 /* The pieces of one normalised word, longest first from the left. False and
  * none, where some part of it is not in the vocabulary. A word has at most
