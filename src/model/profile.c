@@ -1,5 +1,11 @@
 /* Names are written for machines: parts with capitals, dots and underscores
- * between them. A model knows the parts, not the whole. */
+ * between them. A model knows the parts, not the whole.
+ *
+ * First places of all-MiniLM-L6-v2 on public sets (clinc150, metatool, sgd,
+ * sealtools; docs/quality.md) with this form: 68.5, 53.9, 73.3, 74.1 %. With
+ * the description alone: 68.5, 53.4, 67.1, 72.5; with the name as it is: 66.8,
+ * 53.2, 74.5, 68.4; with a full stop instead of the colon: 68.5, 50.9, 61.9,
+ * 73.4; with a blank: 67.4, 52.3, 66.7, 74.2. */
 #include "model/profile.h"
 
 static bool is_upper(char c)
@@ -14,7 +20,7 @@ static bool is_small(char c)
 
 static bool is_gap(char c)
 {
-    return c == '_' || c == '-' || c == '.' || c == ' ' || c == '/';
+    return c == '_' || c == '-' || c == '.';
 }
 
 /* Whether a word begins at i although nothing stands between: "getAlarm",
@@ -30,6 +36,12 @@ static bool begins_word(struct str s, size_t i)
 void profile_add_words(struct buf *out, struct str name)
 {
     bool is_gap_due = false, is_first = true;
+    size_t dot = name.n;
+
+    while (dot > 0 && name.p[dot - 1] != '.')
+        dot--;
+    if (dot < name.n)
+        name = str_sub(name, dot, name.n);
 
     for (size_t i = 0; i < name.n; i++) {
         if (is_gap(name.p[i])) {
@@ -53,6 +65,6 @@ void profile_add(struct buf *out, struct str name, struct str description)
         str_eq_nocase(str_sub(buf_str(out), from, out->n), description))
         return;
     if (out->n > from)
-        buf_add_str(out, STR(". "));
+        buf_add_str(out, STR(": "));
     buf_add_str(out, description);
 }

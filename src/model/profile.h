@@ -9,10 +9,11 @@
 
 #include "base/buf.h"
 
-/* The words of a name: "GetAlarms_v2.fast" is "Get Alarms v2 fast". */
+/* The words of a name: "Alarm_1.GetAlarms_v2" is "Get Alarms v2". What stands
+ * before the last dot tells names apart and says little. */
 void profile_add_words(struct buf *out, struct str name);
 
-/* "Get Alarms. Lists the alarms that are set". Without a description the words
+/* "Get Alarms: Lists the alarms that are set". Without a description the words
  * alone; a description that says the words and no more is left out. */
 void profile_add(struct buf *out, struct str name, struct str description);
 

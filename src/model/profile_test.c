@@ -27,11 +27,12 @@ TEST(a_name_is_taken_apart_into_its_words)
 {
     check_words("echo", "echo");
     check_words("security-reviewer", "security reviewer");
-    check_words("Alarm_1.GetAlarms", "Alarm 1 Get Alarms");
+    check_words("Alarm_1.GetAlarms", "Get Alarms");
+    check_words("a.b.", "a b");
     check_words("getHTTPServer2Go", "get HTTP Server2 Go");
     check_words("RSSFeeds", "RSS Feeds");
     check_words("ABC", "ABC");
-    check_words("__a..b--", "a b");
+    check_words("__a..b--", "b");
     check_words("...", "");
     check_words("", "");
 }
@@ -44,7 +45,7 @@ TEST(letters_outside_ascii_stay_as_they_are)
 TEST(the_description_follows_the_words)
 {
     check_profile("GetAlarms", " Lists the alarms. ",
-                  "Get Alarms. Lists the alarms.");
+                  "Get Alarms: Lists the alarms.");
     check_profile("echo", "", "echo");
     check_profile("...", "Dots.", "Dots.");
 }
@@ -53,7 +54,7 @@ TEST(a_description_that_only_repeats_the_name_is_left_out)
 {
     check_profile("account_blocked", "Account Blocked", "account blocked");
     check_profile("account_blocked", "account blocked!",
-                  "account blocked. account blocked!");
+                  "account blocked: account blocked!");
 }
 
 TEST(a_second_profile_in_one_buf_is_judged_by_itself)
@@ -63,6 +64,6 @@ TEST(a_second_profile_in_one_buf_is_judged_by_itself)
     buf_init(&b, 1024);
     profile_add(&b, STR("a_b"), STR("c"));
     profile_add(&b, STR("d_e"), STR("d e"));
-    CHECK_STR(buf_str(&b), "a b. cd e");
+    CHECK_STR(buf_str(&b), "a b: cd e");
     buf_fini(&b);
 }
