@@ -112,8 +112,8 @@ TEST(agents_are_in_the_order_of_their_names)
 
 TEST(an_agent_is_found_by_its_profile_its_skills_and_their_examples)
 {
-    static const char *const cook[] = {"Cook. Cooks", "soups",
-                                       "bake Bread. with yeast",
+    static const char *const cook[] = {"Cook: Cooks", "soups",
+                                       "bake Bread: with yeast",
                                        "my dough is flat", "I'm hungry"};
     struct eval_set s;
     struct why why;
