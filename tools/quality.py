@@ -3,10 +3,14 @@
 is, and write docs/quality.md: `make quality`.
 
     tools/quality.py [--data FOLDER] [--out FILE] [--seeds N] SIGNALBOX [ARGS]
+    tools/quality.py --floors SIGNALBOX
 
 ARGS are handed to every run, for example `--set embed.modelFile=FILE`. Speed
 is left out, so that the same models give the same file on every machine. What
 is missing (a set, a model) is said and left out, never guessed.
+
+--floors writes test/quality/floors.json instead: what the built-in model must
+reach in tests, a little below what it reaches now.
 """
 import argparse
 import json
@@ -297,6 +301,21 @@ def write_models(out, runs):
     out.append(table(["set", "what"], [[s[0], s[1]] for s in SETS]))
 
 
+def write_floors(runs):
+    r = runs.eval("--agents", f"{OWN}/agents.jsonl", f"{OWN}/queries.jsonl",
+                  "--embedder", "builtin")
+    floors = {"table": r["embedder"]["hash"]}
+    for key in ("accuracy_at_1", "accuracy_at_3", "accuracy_at_5",
+                "macro_f1"):
+        floors[key] = round(r[key] - 0.03, 3)
+    floors["auroc"] = round(r["out_of_scope"]["auroc"] - 0.05, 3)
+    for level in r["levels"]:
+        floors[level["level"]] = round(level["accuracy_at_1"] - 0.06, 3)
+    with open(f"{OWN}/floors.json", "w", encoding="utf-8") as f:
+        json.dump(floors, f, indent=2)
+        f.write("\n")
+
+
 HEAD = """# How well the right agent is found
 
 Made by `make quality`, not by hand. `DATA` names the folder with the public
@@ -312,11 +331,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default="../shared/data")
     parser.add_argument("--out", default="docs/quality.md")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--floors", action="store_true")
     parser.add_argument("binary")
     parser.add_argument("more", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     runs = Runs(args.binary, args.data.rstrip("/"), args.more)
+    if args.floors:
+        write_floors(runs)
+        return
 
     out = []
     own = own_set(runs)

@@ -1,7 +1,8 @@
 """The built-in model holds what it once could, on the project's own set.
 
 floors.json has what must be reached, a little below what was measured with the
-table that is in the binary; whoever makes a better table raises it. The
+table that it names; whoever makes a better one raises it (`tools/quality.py
+--floors`). The
 control is a build that looks up every word in another word's row: it must fall
 below each floor, or the floor would not notice a table that is broken.
 """
@@ -74,6 +75,8 @@ class TheTable(unittest.TestCase):
     def setUp(self):
         with open(os.path.join(HERE, "floors.json"), encoding="utf-8") as f:
             self.floors = json.load(f)
+        if not self.floors.pop("table"):
+            self.skipTest("no table has been measured yet")
 
     def test_it_is_as_good_as_it_was(self):
         found = figures(BIN)
