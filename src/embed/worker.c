@@ -17,9 +17,8 @@
  * A batch is a few texts that are there anyway, never waited for, and of one
  * use. Queries go first: whoever asks something waits for the rest of one
  * batch of documents at the most. Those are small, since larger ones make
- * short texts a tenth faster and long ones not at all, and would have to be
- * waited for: with eight documents in a batch, a query took six times as long
- * as with two.
+ * short texts a little faster and long ones not at all, and would have to be
+ * waited for.
  *
  * What would break it: a job freed while a text of it is out, or a second user
  * of the model's scratch memory. */
