@@ -1,6 +1,7 @@
 /* The thread: a model that waits for leave at each batch, so that the test says
  * what happens when. */
 #include "test/lib/embed_stage.h"
+#include "test/lib/minilm_stage.h"
 
 struct gate {
     uv_sem_t begun, leave; /* per batch */
@@ -300,6 +301,53 @@ TEST(a_thread_that_cannot_be_had_is_said)
         CHECK_INT(g.n_closed, i > 0);
     }
     fault_arm(0);
+    estage_free(st);
+}
+
+/* The real kind, with a small model: what comes through the thread is what the
+ * transformer says by itself. */
+TEST(minilm_says_the_same_through_the_thread)
+{
+    static const char *const texts[] = {"abc", "a b", "cab bac", "b", NULL};
+    struct estage *st = estage_begin();
+    struct toy *t = calloc(1, sizeof(*t));
+    char path[] = "/tmp/signalbox-test-XXXXXX";
+    int fd = mkstemp(path);
+    struct minilm_scratch *scratch;
+    struct embed_stamp stamp, checked;
+    float wanted[MINILM_DIMS];
+    struct minilm *m;
+    struct owner *o;
+    struct why why = {""};
+
+    CHECK(t && fd >= 0);
+    toy_init(t, TOY_F16);
+    toy_make(t);
+    CHECK(write(fd, t->file.p, t->file.n) == (ssize_t)t->file.n);
+    close(fd);
+    st->opts.kind = EMBED_MINILM;
+    st->opts.model_file = path;
+    estage_open(st);
+    CHECK(embed_check(&st->opts, &checked, &why) == OK);
+    CHECK(minilm_open(&m, path, &why) == OK);
+    unlink(path);
+    scratch = minilm_scratch_new(m, cpu_level());
+    CHECK(scratch);
+    stamp = embed_stamp(st->embed);
+    CHECK(embed_stamp_is(&stamp, &checked) && stamp.dims == TOY_DIMS);
+    CHECK_STR(str_of(stamp.hash), minilm_hash(m));
+    o = start_texts(st->embed, EMBED_QUERY, texts);
+    AWAIT(st, o->n_done);
+    for (size_t i = 0; texts[i]; i++) {
+        minilm_embed(m, scratch, str_of(texts[i]), wanted);
+        CHECK(memcmp(o->vectors + i * TOY_DIMS, wanted,
+                     TOY_DIMS * sizeof(float)) == 0);
+    }
+    owner_free(o);
+    minilm_scratch_free(scratch);
+    minilm_close(m);
+    toy_fini(t);
+    free(t);
     estage_free(st);
 }
 
