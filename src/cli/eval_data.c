@@ -18,7 +18,7 @@
 /* Nobody outside chooses names to make a table slow here. */
 static const uint64_t map_seed[2] = {0x5e1ec7ed, 0xa9e2750f};
 
-enum { SCRATCH_MAX = 256 * 1024 * 1024 };
+enum { SCRATCH_MAX = 256 * 1024 * 1024, READ_BYTES = 256 * 1024 };
 #define ARENA_MAX ((size_t)4 * 1024 * 1024 * 1024)
 
 /* One line. */
@@ -103,15 +103,13 @@ static bool keep(struct eval_set *s, struct str text, struct str *out)
 
 static enum err read_all(int fd, struct buf *out)
 {
-    for (;;) {
-        char *p = buf_reserve(out, 256 * 1024);
+    while (out->n <= EVAL_FILE_MAX) {
+        char *p = FAULT("eval.room") ? NULL : buf_reserve(out, READ_BYTES);
         ssize_t n;
 
-        if (!p && out->limit - out->n < 256 * 1024)
-            return ERR_LIMIT;
         if (!p)
             return ERR_NOMEM;
-        n = FAULT("eval.read") ? (errno = EIO, -1) : read(fd, p, 256 * 1024);
+        n = FAULT("eval.read") ? (errno = EIO, -1) : read(fd, p, READ_BYTES);
         if (n < 0 && errno != EINTR)
             return ERR_IO;
         if (n == 0)
@@ -119,6 +117,7 @@ static enum err read_all(int fd, struct buf *out)
         if (n > 0)
             buf_commit(out, (size_t)n);
     }
+    return ERR_LIMIT;
 }
 
 static enum err read_file(const struct at *a, struct buf *out)
@@ -203,7 +202,7 @@ static enum err read_lines(struct at *a, size_t limit, take_fn *take)
     struct buf text;
     enum err e;
 
-    buf_init(&text, EVAL_FILE_MAX);
+    buf_init(&text, EVAL_FILE_MAX + READ_BYTES);
     e = read_file(a, &text);
     if (!e)
         e = each_line(a, buf_str(&text), limit, take);

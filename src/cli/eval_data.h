@@ -15,12 +15,12 @@
 #include "base/map.h"
 
 enum {
-    EVAL_FILE_MAX = 512 * 1024 * 1024, /* bytes */
+    EVAL_FILE_MAX = 128 * 1024 * 1024, /* bytes */
     EVAL_LINE_MAX = 4 * 1024 * 1024,   /* bytes */
     EVAL_AGENTS_MAX = 100 * 1000,
-    EVAL_QUERIES_MAX = 1000 * 1000, /* of all files, and as many examples */
-    EVAL_TEXTS_MAX = 1000 * 1000,   /* of all agents */
-    EVAL_LEVEL_MAX = 64,            /* bytes of a level's name */
+    EVAL_QUERIES_MAX = 200 * 1000, /* of all files, and as many examples */
+    EVAL_TEXTS_MAX = 1000 * 1000,  /* of all agents */
+    EVAL_LEVEL_MAX = 64,           /* bytes of a level's name */
     EVAL_LEVELS_MAX = 16,
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "base/buf.h"
 #include "base/fault.h"
 #include "test/t.h"
 
@@ -270,6 +271,100 @@ TEST(a_line_has_a_limit)
         eval_set_fini(&s);
     }
     free(line);
+}
+
+/* n times a line, with its number where it says %06d. */
+static void put_lines(const struct files *f, const char *line, size_t n)
+{
+    FILE *out = fopen(f->path, "w");
+    const char *number = strstr(line, "%06d");
+    int head = (int)(number ? number - line : (long)strlen(line));
+
+    CHECK(out);
+    for (size_t i = 0; i < n; i++)
+        if (number)
+            fprintf(out, "%.*s%06zu%s\n", head, line, i, number + 4);
+        else
+            fprintf(out, "%s\n", line);
+    CHECK(fclose(out) == 0);
+}
+
+TEST(agents_have_a_limit)
+{
+    struct eval_set s;
+    struct why why;
+    struct files f;
+
+    in_folder(&f);
+    for (size_t more = 0; more < 2; more++) {
+        put_lines(&f, "{\"name\":\"a%06d\"}", EVAL_AGENTS_MAX + more);
+        eval_set_init(&s);
+        CHECK_INT(eval_read_agents(&s, f.path, &why), more ? ERR_LIMIT : OK);
+        eval_set_fini(&s);
+    }
+    CHECK(strstr(why.text, ":100001: more than 100000 agents"));
+    gone(&f);
+}
+
+TEST(queries_and_examples_have_a_limit)
+{
+    struct eval_set s;
+    struct why why;
+    struct files f;
+
+    in_folder(&f);
+    eval_set_init(&s);
+    CHECK(read_agents(&s, agents, sizeof(agents) - 1, &why) == OK);
+    put_lines(&f, "{\"text\":\"\",\"agents\":[]}", EVAL_QUERIES_MAX + 1);
+    CHECK_INT(eval_read_queries(&s, f.path, EVAL_QUERIES_MAX, &why), OK);
+    CHECK_INT(eval_read_queries(&s, f.path, 1, &why), ERR_LIMIT);
+    CHECK(strstr(why.text, ":1: more than 200000 queries"));
+    CHECK_INT(eval_read_examples(&s, f.path, &why), ERR_LIMIT);
+    CHECK(strstr(why.text, ":200001: more than 200000 examples"));
+    eval_set_fini(&s);
+    gone(&f);
+}
+
+TEST(the_texts_of_agents_have_a_limit)
+{
+    struct buf line;
+    struct eval_set s;
+    struct why why;
+
+    buf_init(&line, EVAL_LINE_MAX);
+    for (int more = 0; more < 2; more++) {
+        buf_clear(&line);
+        buf_addf(&line, "{\"name\":\"a\",\"skills\":[\"\"");
+        for (int i = 2; i < EVAL_TEXTS_MAX + more; i++)
+            buf_add_str(&line, STR(",\"\""));
+        buf_addf(&line, "]}");
+        CHECK(!line.over);
+        eval_set_init(&s);
+        CHECK_INT(read_agents(&s, line.p, line.n, &why), more ? ERR_LIMIT : OK);
+        eval_set_fini(&s);
+    }
+    CHECK(strstr(why.text, "more than 1000000 texts"));
+    buf_fini(&line);
+}
+
+/* A hole in a file holds zeros, which are no JSON: the limit is seen first. */
+TEST(a_file_has_a_limit)
+{
+    struct eval_set s;
+    struct why why;
+    struct files f;
+
+    in_folder(&f);
+    put(&f, "", 0);
+    eval_set_init(&s);
+    CHECK(truncate(f.path, EVAL_FILE_MAX) == 0);
+    CHECK_INT(eval_read_agents(&s, f.path, &why), ERR_LIMIT);
+    CHECK(strstr(why.text, ":1: longer than 4 MiB"));
+    CHECK(truncate(f.path, (off_t)EVAL_FILE_MAX + 1) == 0);
+    CHECK_INT(eval_read_agents(&s, f.path, &why), ERR_LIMIT);
+    CHECK(strstr(why.text, "is larger than 128 MiB"));
+    eval_set_fini(&s);
+    gone(&f);
 }
 
 TEST(what_cannot_be_read_is_said)
