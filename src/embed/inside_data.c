@@ -4,8 +4,8 @@
  * share them.
  *
  * Not `ld -b binary`, which knows no alignment, and not an array in C, with
- * which the compiler is busy for 20 seconds. embed/inside_file.h has the name of
- * the file; the build makes it anew whenever the file changes, and so this
+ * which the compiler is busy for 20 seconds. embed/inside_file.h has the name
+ * of the file; the build makes it anew whenever the file changes, and so this
  * object too. */
 #include "embed/inside_file.h"
 
