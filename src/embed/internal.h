@@ -6,7 +6,8 @@
  *   words.c      text -> normalised words, one after the other
  *   vocab.c      pieces of words -> numbers, from bytes that lie in a file
  *   wordpiece.c  a word -> the numbers of its pieces
- *   table.c      the built-in model's file; builtin.c: text -> vector with it
+ *   table.c      the built-in model's file; table_write.c makes it
+ *   builtin.c    text -> vector with it; inside.c: the one in the binary
  *   minilm_*.c   the transformer
  *   cache.c, worker.c, http.c, embed.c
  *
@@ -90,6 +91,11 @@ static inline uint64_t vocab_hash(uint64_t hash, char c)
 uint32_t vocab_look(const struct vocab *v, uint64_t hash, struct str prefix,
                     struct str piece);
 
+/* The longest piece that `rest` of a word begins with; how many bytes of it
+ * that is, or zero: there is none. */
+size_t wordpiece_first(const struct vocab *v, struct str rest, bool is_inside,
+                       uint32_t *id);
+
 /* The pieces of one normalised word, longest first from the left. False and
  * none, where some part of it is not in the vocabulary. A word has at most
  * WORD_MAX_CHARS pieces. */
@@ -101,33 +107,140 @@ MUST_USE bool wordpiece(const struct vocab *v, struct str word,
 size_t wordpieces(const struct vocab *v, struct str text, uint32_t unknown,
                   uint32_t *ids, size_t max);
 
+/* ---- table: the built-in model's file, data/builtin.sbt ----
+ *
+ * Numbers are little endian, sections begin at multiples of 64, what lies
+ * between them is zero; the same parts always make the same bytes. table.c
+ * draws it. A row belongs to a word (or piece of one) by its number in the
+ * vocabulary; those of phrases come after them. */
+
+enum {
+    TABLE_DIMS = 256,
+    TABLE_BYTES_MAX = 16 * 1000 * 1000,
+    TABLE_PHRASES_MAX = 0xffff,
+    TABLE_HASH_BYTES = 32,
+    TABLE_HEAD_BYTES = 64,
+};
+#define TABLE_SCALE_MAX 1000.0f
+
+/* Two neighbours in a text that mean something together, by their numbers in
+ * the vocabulary: "new", "york". */
+struct table_phrase {
+    uint32_t first, second;
+};
+
+/* Points into the bytes it was opened from. */
+struct embed_table {
+    struct vocab words;
+    uint32_t n_phrases, phrase_mask;
+    const struct table_phrase *phrases;
+    const uint32_t *phrase_slots;
+    const int8_t *rows; /* TABLE_DIMS each */
+    const float *scales;
+    float unknown_scale;
+    const uint8_t *hash; /* SHA-256 of all that follows it in the file */
+};
+
+/* Borrows the bytes, 64-aligned. Every bound is checked, and the hash. */
+MUST_USE enum err table_open(struct embed_table *t, struct str bytes,
+                             struct why *why);
+
+/* The row of a phrase, or VOCAB_NONE. */
+uint32_t table_phrase(const struct embed_table *t, uint32_t first,
+                      uint32_t second);
+
+/* What a file is made of. A word's row is row * scale; so is that of a
+ * character that no word knows, whose row is made from its number, with bytes
+ * of any value. Scales: 0 to TABLE_SCALE_MAX, that of the unknown above 0. */
+struct table_parts {
+    const struct str *words;
+    size_t n_words;
+    const struct table_phrase *phrases;
+    size_t n_phrases;
+    const int8_t *rows;  /* n_words + n_phrases times TABLE_DIMS */
+    const float *scales; /* n_words + n_phrases */
+    float unknown_scale;
+};
+
+/* Appends to out, which is empty. ERR_EXISTS: a word or phrase twice.
+ * ERR_LIMIT: more than TABLE_BYTES_MAX. ERR_BAD_REQUEST: parts that no file
+ * can have. */
+MUST_USE enum err table_write(const struct table_parts *p, struct buf *out,
+                              struct why *why);
+
+/* ---- builtin: text -> vector by a table ---- */
+
+enum {
+    BUILTIN_DIMS = TABLE_DIMS,
+    BUILTIN_ROWS_MAX = 512,             /* of one text: the first */
+    BUILTIN_TEXT_BYTES_MAX = 64 * 1024, /* nothing behind them is looked at */
+};
+
+/* May be shared by threads. */
+struct builtin {
+    struct embed_table table;
+    const struct vec_ops *ops;
+    char hash[EMBED_HASH_CHARS + 1];
+};
+
+/* The one inside the binary; builtin_open_bytes: any other, whose bytes must
+ * outlive it and be 64-aligned. Nothing to be closed. */
+MUST_USE enum err builtin_open(struct builtin *b, struct why *why);
+MUST_USE enum err builtin_open_bytes(struct builtin *b, struct str bytes,
+                                     struct why *why);
+const char *builtin_hash(const struct builtin *b);
+
+/* Which rows a text has, in its order; how many. What has BUILTIN_UNKNOWN set
+ * is a character that the table does not know, by its code point. */
+#define BUILTIN_UNKNOWN 0x80000000u
+size_t builtin_rows(const struct embed_table *t, struct str text,
+                    uint32_t rows[BUILTIN_ROWS_MAX]);
+
+/* One long, or all zero: there is nothing in the text. Allocates nothing, and
+ * the vector is the same, bit for bit, on every processor. */
+void builtin_embed(const struct builtin *b, struct str text,
+                   float out[BUILTIN_DIMS]);
+
 /* ---- minilm ---- */
 
-enum { MINILM_DIMS = 384, MINILM_MAX_TOKENS = 256 };
+enum {
+    MINILM_DIMS = 384, /* of all-MiniLM-L6-v2, and the most there may be */
+    MINILM_MAX_TOKENS = 256,
+    MINILM_FILE_MAX = 256 << 20, /* bytes; all-MiniLM-L6-v2 has 24 MB */
+};
 
 struct minilm;
 struct minilm_scratch;
 
-/* Map the file and check it, its hash included. The words say what is wrong
- * with it and how to get a good one. */
+/* Map the file and check it, its hash included. ERR_IO: it cannot be opened;
+ * ERR_BAD_CONFIG: it is no good; ERR_NOMEM. The words say what is wrong with it
+ * and how to get a good one. */
 MUST_USE enum err minilm_open(struct minilm **out, const char *path,
                               struct why *why);
 void minilm_close(struct minilm *m);
-const char *minilm_hash(const struct minilm *m);
 
-/* What one thread needs to use it; NULL: no memory. `level`: at most that of
- * the processor. */
+/* The hash that is in the file, in hex; how many numbers a vector has. */
+const char *minilm_hash(const struct minilm *m);
+uint32_t minilm_dims(const struct minilm *m);
+
+/* What one thread needs to use it, some 3 MB; NULL: no memory. `level`: at most
+ * that of the processor. */
 struct minilm_scratch *minilm_scratch_new(const struct minilm *m,
                                           enum cpu_level level);
 void minilm_scratch_free(struct minilm_scratch *s);
 
 /* Text -> vector, one long; all zero if the text has no pieces. m is shared by
- * threads, s is not. */
+ * threads, s is not. `out` has room for minilm_dims numbers. */
 void minilm_embed(const struct minilm *m, struct minilm_scratch *s,
-                  struct str text, float out[MINILM_DIMS]);
+                  struct str text, float *out);
+
+/* n texts -> n vectors, the same as one at a time and faster. */
+void minilm_embed_many(const struct minilm *m, struct minilm_scratch *s,
+                       const struct str *texts, size_t n, float *out);
 
 /* Our file from what is published: the weights (safetensors, F16 or F32) and
- * the vocabulary (tokenizer.json). Deterministic. */
+ * the vocabulary (tokenizer.json). Deterministic. `out` is as it was on an
+ * error: ERR_BAD_REQUEST for what is no such model, ERR_NOMEM. */
 MUST_USE enum err minilm_make(struct str safetensors, struct str tokenizer,
                               struct buf *out, struct why *why);
 
