@@ -1,0 +1,42 @@
+/* What the processor said when the program started is kept by the compiler's
+ * own library, so asking costs a few loads and nothing of it is kept here. */
+#include "base/cpu.h"
+
+#ifdef __x86_64__
+static bool has_avx2(void)
+{
+#ifndef __clang__ /* which of age 14 has no name for this one */
+    if (!__builtin_cpu_supports("f16c"))
+        return false;
+#endif
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
+}
+
+enum cpu_level cpu_level(void)
+{
+    if (!has_avx2())
+        return CPU_PLAIN;
+    return has_avx512() ? CPU_AVX512 : CPU_AVX2;
+}
+#else
+enum cpu_level cpu_level(void)
+{
+    return CPU_PLAIN;
+}
+#endif
+
+const char *cpu_level_name(enum cpu_level level)
+{
+    static const char *const names[N_CPU_LEVELS] = {"plain", "avx2", "avx512"};
+
+    return level < N_CPU_LEVELS ? names[level] : "?";
+}

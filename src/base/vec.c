@@ -1,0 +1,259 @@
+/* A sum of fractions depends on the order in which it is made. Here it is made
+ * in sixteen lanes, number i into lane i % 16, and the lanes are then added in
+ * halves: eight to eight, four to four. Sixteen is what AVX-512 does in one
+ * step, AVX2 in two and the plain one in a loop, so all three round alike.
+ * Numbers beyond the last whole sixteen go into their own lanes; lanes that get
+ * none may as well get a zero, because none of them is ever minus zero.
+ *
+ * For the same reason nothing is fused: a product is rounded before it is
+ * added. The build says -ffp-contract=off, or the compiler would fuse where the
+ * level has an instruction for it.
+ *
+ * Likeness and lengths are reckoned in double: no squares of floats overflow
+ * there, and the smallest do not vanish. */
+#include "base/vec.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+enum { LANES = 16 };
+
+static inline float sum_of_lanes(float *lanes)
+{
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < half; i++)
+            lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+
+static float dot_plain(const float *a, const float *b, size_t n)
+{
+    float lanes[LANES] = {0};
+    size_t i = 0;
+
+    for (; n - i >= LANES; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lanes[k] += a[i + k] * b[i + k];
+    for (size_t k = 0; i < n; i++, k++)
+        lanes[k] += a[i] * b[i];
+    return sum_of_lanes(lanes);
+}
+
+/* Without a sign, because there too much is a wrong sum and no undefined
+ * behaviour. */
+static uint32_t dot_i8_from(const int8_t *a, const int8_t *b, size_t n,
+                            uint32_t sum)
+{
+    for (size_t i = 0; i < n; i++)
+        sum += (uint32_t)(a[i] * b[i]);
+    return sum;
+}
+
+static int32_t dot_i8_plain(const int8_t *a, const int8_t *b, size_t n)
+{
+    return (int32_t)dot_i8_from(a, b, n, 0);
+}
+
+static void add_i8_plain(float *sum, const int8_t *row, float scale, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] += scale * (float)row[i];
+}
+
+#ifdef __x86_64__
+#define AVX2   __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
+
+AVX2 static float dot_avx2(const float *a, const float *b, size_t n)
+{
+    __m256 low = _mm256_setzero_ps(), high = low;
+    float lanes[LANES], end_a[LANES] = {0}, end_b[LANES] = {0};
+
+    for (; n >= LANES; n -= LANES, a += LANES, b += LANES) {
+        __m256 x = _mm256_mul_ps(_mm256_loadu_ps(a), _mm256_loadu_ps(b));
+        __m256 y =
+            _mm256_mul_ps(_mm256_loadu_ps(a + 8), _mm256_loadu_ps(b + 8));
+
+        low = _mm256_add_ps(low, x);
+        high = _mm256_add_ps(high, y);
+    }
+    if (n > 0) {
+        memcpy(end_a, a, n * sizeof(*a));
+        memcpy(end_b, b, n * sizeof(*b));
+        low = _mm256_add_ps(
+            low, _mm256_mul_ps(_mm256_loadu_ps(end_a), _mm256_loadu_ps(end_b)));
+        high = _mm256_add_ps(high, _mm256_mul_ps(_mm256_loadu_ps(end_a + 8),
+                                                 _mm256_loadu_ps(end_b + 8)));
+    }
+    _mm256_storeu_ps(lanes, low);
+    _mm256_storeu_ps(lanes + 8, high);
+    return sum_of_lanes(lanes);
+}
+
+/* Two products of bytes fit well into the 32 bits that madd adds them in. */
+AVX2 static inline __m256i madd_avx2(const int8_t *a, const int8_t *b)
+{
+    __m128i x = _mm_loadu_si128((const __m128i *)a);
+    __m128i y = _mm_loadu_si128((const __m128i *)b);
+
+    return _mm256_madd_epi16(_mm256_cvtepi8_epi16(x), _mm256_cvtepi8_epi16(y));
+}
+
+AVX2 static int32_t dot_i8_avx2(const int8_t *a, const int8_t *b, size_t n)
+{
+    __m256i sum = _mm256_setzero_si256(), second = sum;
+    uint32_t lanes[8], all = 0;
+
+    for (; n >= 32; n -= 32, a += 32, b += 32) {
+        sum = _mm256_add_epi32(sum, madd_avx2(a, b));
+        second = _mm256_add_epi32(second, madd_avx2(a + 16, b + 16));
+    }
+    if (n >= 16) {
+        sum = _mm256_add_epi32(sum, madd_avx2(a, b));
+        n -= 16, a += 16, b += 16;
+    }
+    sum = _mm256_add_epi32(sum, second);
+    _mm256_storeu_si256((__m256i *)lanes, sum);
+    for (size_t i = 0; i < 8; i++)
+        all += lanes[i];
+    return (int32_t)dot_i8_from(a, b, n, all);
+}
+
+AVX2 static void add_i8_avx2(float *sum, const int8_t *row, float scale,
+                             size_t n)
+{
+    __m256 by = _mm256_set1_ps(scale);
+    size_t i = 0;
+
+    for (; n - i >= 8; i += 8) {
+        __m128i x = _mm_loadl_epi64((const __m128i *)(row + i));
+        __m256 f = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x));
+
+        _mm256_storeu_ps(sum + i, _mm256_add_ps(_mm256_loadu_ps(sum + i),
+                                                _mm256_mul_ps(by, f)));
+    }
+    add_i8_plain(sum + i, row + i, scale, n - i);
+}
+
+AVX512 static float dot_avx512(const float *a, const float *b, size_t n)
+{
+    __m512 sum = _mm512_setzero_ps();
+    float lanes[LANES];
+
+    for (; n >= LANES; n -= LANES, a += LANES, b += LANES)
+        sum = _mm512_add_ps(
+            sum, _mm512_mul_ps(_mm512_loadu_ps(a), _mm512_loadu_ps(b)));
+    if (n > 0) {
+        __mmask16 end = (__mmask16)((1U << n) - 1);
+
+        sum = _mm512_add_ps(sum, _mm512_mul_ps(_mm512_maskz_loadu_ps(end, a),
+                                               _mm512_maskz_loadu_ps(end, b)));
+    }
+    _mm512_storeu_ps(lanes, sum);
+    return sum_of_lanes(lanes);
+}
+
+AVX512 static inline __m512i wide_avx512(const int8_t *p)
+{
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)p));
+}
+
+AVX512 static int32_t dot_i8_avx512(const int8_t *a, const int8_t *b, size_t n)
+{
+    __m512i sum = _mm512_setzero_si512(), second = sum;
+
+    for (; n >= 64; n -= 64, a += 64, b += 64) {
+        sum = _mm512_dpwssd_epi32(sum, wide_avx512(a), wide_avx512(b));
+        second = _mm512_dpwssd_epi32(second, wide_avx512(a + 32),
+                                     wide_avx512(b + 32));
+    }
+    if (n >= 32) {
+        sum = _mm512_dpwssd_epi32(sum, wide_avx512(a), wide_avx512(b));
+        n -= 32, a += 32, b += 32;
+    }
+    sum = _mm512_add_epi32(sum, second);
+    return (int32_t)dot_i8_from(a, b, n,
+                                (uint32_t)_mm512_reduce_add_epi32(sum));
+}
+
+AVX512 static void add_i8_avx512(float *sum, const int8_t *row, float scale,
+                                 size_t n)
+{
+    __m512 by = _mm512_set1_ps(scale);
+    size_t i = 0;
+
+    for (; n - i >= LANES; i += LANES) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(row + i));
+        __m512 f = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x));
+
+        _mm512_storeu_ps(sum + i, _mm512_add_ps(_mm512_loadu_ps(sum + i),
+                                                _mm512_mul_ps(by, f)));
+    }
+    add_i8_plain(sum + i, row + i, scale, n - i);
+}
+#endif
+
+static const struct vec_ops levels[N_CPU_LEVELS] = {
+    [CPU_PLAIN] = {dot_plain, dot_i8_plain, add_i8_plain},
+#ifdef __x86_64__
+    [CPU_AVX2] = {dot_avx2, dot_i8_avx2, add_i8_avx2},
+    [CPU_AVX512] = {dot_avx512, dot_i8_avx512, add_i8_avx512},
+#endif
+};
+
+const struct vec_ops *vec_ops_of(enum cpu_level level)
+{
+    return level <= cpu_level() ? &levels[level] : NULL;
+}
+
+const struct vec_ops *vec_ops(void)
+{
+    return &levels[cpu_level()];
+}
+
+/* Of the products of a and b, in double: an infinity or NaN in them comes out
+ * as one. In four lanes, because one would wait for itself. */
+static double dot_double(const float *a, const float *b, size_t n)
+{
+    double lanes[4] = {0};
+    size_t i = 0;
+
+    for (; n - i >= 4; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            lanes[k] += (double)a[i + k] * (double)b[i + k];
+    for (; i < n; i++)
+        lanes[0] += (double)a[i] * (double)b[i];
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+static bool is_finite(const float *v, size_t n)
+{
+    return isfinite(dot_double(v, v, n));
+}
+
+float vec_cosine(const float *a, size_t n_a, const float *b, size_t n_b)
+{
+    size_t n = n_a < n_b ? n_a : n_b;
+    double aa = dot_double(a, a, n), bb = dot_double(b, b, n), likeness;
+
+    if (!(aa > 0 && bb > 0 && isfinite(aa) && isfinite(bb)))
+        return 0;
+    if (!is_finite(a + n, n_a - n) || !is_finite(b + n, n_b - n))
+        return 0;
+    likeness = dot_double(a, b, n) / (sqrt(aa) * sqrt(bb));
+    return (float)fmax(-1, fmin(1, likeness));
+}
+
+bool vec_normalise(float *v, size_t n)
+{
+    double square = dot_double(v, v, n), length = sqrt(square);
+    bool can = square > 0 && isfinite(square);
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = can ? (float)((double)v[i] / length) : 0;
+    return can;
+}
