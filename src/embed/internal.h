@@ -203,31 +203,44 @@ void builtin_embed(const struct builtin *b, struct str text,
 
 /* ---- minilm ---- */
 
-enum { MINILM_DIMS = 384, MINILM_MAX_TOKENS = 256 };
+enum {
+    MINILM_DIMS = 384, /* of all-MiniLM-L6-v2, and the most there may be */
+    MINILM_MAX_TOKENS = 256,
+    MINILM_FILE_MAX = 256 << 20, /* bytes; all-MiniLM-L6-v2 has 24 MB */
+};
 
 struct minilm;
 struct minilm_scratch;
 
-/* Map the file and check it, its hash included. The words say what is wrong
- * with it and how to get a good one. */
+/* Map the file and check it, its hash included. ERR_IO: it cannot be opened;
+ * ERR_BAD_CONFIG: it is no good; ERR_NOMEM. The words say what is wrong with it
+ * and how to get a good one. */
 MUST_USE enum err minilm_open(struct minilm **out, const char *path,
                               struct why *why);
 void minilm_close(struct minilm *m);
-const char *minilm_hash(const struct minilm *m);
 
-/* What one thread needs to use it; NULL: no memory. `level`: at most that of
- * the processor. */
+/* The hash that is in the file, in hex; how many numbers a vector has. */
+const char *minilm_hash(const struct minilm *m);
+uint32_t minilm_dims(const struct minilm *m);
+
+/* What one thread needs to use it, some 3 MB; NULL: no memory. `level`: at most
+ * that of the processor. */
 struct minilm_scratch *minilm_scratch_new(const struct minilm *m,
                                           enum cpu_level level);
 void minilm_scratch_free(struct minilm_scratch *s);
 
 /* Text -> vector, one long; all zero if the text has no pieces. m is shared by
- * threads, s is not. */
+ * threads, s is not. `out` has room for minilm_dims numbers. */
 void minilm_embed(const struct minilm *m, struct minilm_scratch *s,
-                  struct str text, float out[MINILM_DIMS]);
+                  struct str text, float *out);
+
+/* n texts -> n vectors, the same as one at a time and faster. */
+void minilm_embed_many(const struct minilm *m, struct minilm_scratch *s,
+                       const struct str *texts, size_t n, float *out);
 
 /* Our file from what is published: the weights (safetensors, F16 or F32) and
- * the vocabulary (tokenizer.json). Deterministic. */
+ * the vocabulary (tokenizer.json). Deterministic. `out` is as it was on an
+ * error: ERR_BAD_REQUEST for what is no such model, ERR_NOMEM. */
 MUST_USE enum err minilm_make(struct str safetensors, struct str tokenizer,
                               struct buf *out, struct why *why);
 

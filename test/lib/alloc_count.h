@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static long alloc_n;
+static volatile long alloc_n; /* compilers think malloc changes nothing */
 
 /* The sanitizers have an allocator of their own, and tell whoever asks. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

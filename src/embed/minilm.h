@@ -1,0 +1,211 @@
+#ifndef EMBED_MINILM_H
+#define EMBED_MINILM_H
+
+/* What the files of minilm share: how the model lies in its file, and what a
+ * level of cpu.h does for it.
+ *
+ * The file is used as it lies: mapped, and nothing of it copied. It has a head
+ * and then, each on a multiple of 64 bytes and in the order of minilm_lay, the
+ * vocabulary, the embeddings and the layers. Where each lies follows from the
+ * sizes in the head, so the file has no offsets that could be wrong.
+ *
+ *   minilm_tensors.c  safetensors -> tensors by name
+ *   minilm_pieces.c   tokenizer.json -> pieces, if it cuts as we do
+ *   minilm_make.c     both -> our file
+ *   minilm_file.c     our file -> struct minilm
+ *   minilm_run.c      text -> vector
+ *   minilm_plain.c, minilm_avx2.c, minilm_avx512.c: the arithmetic, most of it
+ *   in minilm_lanes.h, which all three include */
+
+#include "base/arena.h"
+#include "embed/internal.h"
+
+#define MINILM_MAGIC "SBMINILM"
+
+enum {
+    MINILM_VERSION = 1,
+    MINILM_ALIGN = 64,
+    MINILM_GROUP = 64, /* channels of a matrix that lie together */
+    MINILM_HASH_BYTES = 32,
+    MINILM_NAME_MAX = 64,
+
+    /* Sizes are multiples of MINILM_GROUP within these. */
+    MINILM_LAYERS_MAX = 48,
+    MINILM_INNER_MAX = 4096,
+    MINILM_WORDS_MAX = 1 << 18,
+    MINILM_HEAD_DIMS_MAX = 128,
+    MINILM_LANES = 16,
+};
+
+/* The beginning of the file, little-endian. The hash is that of all bytes but
+ * itself. */
+struct minilm_head {
+    char magic[8];
+    uint32_t version;
+    uint32_t head_bytes;
+    uint64_t file_bytes;
+    uint64_t vocab_bytes;
+    uint32_t n_layers, hidden, n_heads, inner, n_words, n_positions;
+    uint32_t begin_id, end_id, unknown_id;
+    uint32_t zero[7];
+    char name[MINILM_NAME_MAX];
+    uint8_t hash[MINILM_HASH_BYTES];
+};
+_Static_assert(sizeof(struct minilm_head) == 3 * MINILM_ALIGN, "no holes");
+
+/* y = W x + b. Weights are whole numbers; those of channel c times scales[c]
+ * are what is meant. They lie in groups of 64 channels, and in a group in
+ * fours: numbers 0 to 3 of each of its channels, then 4 to 7 of each, and so
+ * on, as the kernels take them. sums[c] is the sum of the weights of channel c.
+ */
+struct minilm_matrix {
+    uint32_t n_out, n_in;
+    const int8_t *weights;
+    const float *scales, *bias;
+    const int32_t *sums;
+};
+
+struct minilm_norm {
+    const float *weight, *bias;
+};
+
+struct minilm_layer {
+    struct minilm_matrix qkv; /* query, key, value, one below the other; the
+                               * query is divided by the root of a head's
+                               * width already */
+    struct minilm_matrix out;
+    struct minilm_norm out_norm;
+    struct minilm_matrix up, down;
+    struct minilm_norm down_norm;
+};
+
+struct minilm {
+    const struct minilm_head *head;
+    struct vocab vocab;
+    const int8_t *words;      /* rows of the vocabulary */
+    const float *word_scales; /* one each */
+    const float *positions; /* rows; the type of a first sentence is in them */
+    struct minilm_norm norm;
+    struct minilm_layer layers[MINILM_LAYERS_MAX];
+    struct str map; /* to be unmapped; empty: borrowed */
+    char hash[EMBED_HASH_CHARS + 1];
+};
+
+/* Point everything but the vocabulary into the file that begins at `base`, by
+ * the sizes in its head. Returns how many bytes the file has; nothing of it is
+ * read but the head. */
+size_t minilm_lay(struct minilm *m, const char *base);
+
+/* Whether the sizes are within bounds. */
+MUST_USE enum err minilm_check_sizes(const struct minilm_head *h,
+                                     struct why *why);
+
+/* Put the hash of all the rest into the head of a file. False: OpenSSL has
+ * none. */
+MUST_USE bool minilm_seal(char *file, size_t n);
+
+/* minilm_open with bytes that are here already, aligned and borrowed for as
+ * long as it lives. `path` is for the words. */
+MUST_USE enum err minilm_use(struct minilm **out, struct str file,
+                             const char *path, struct why *why);
+
+/* ---- what is published ---- */
+
+enum {
+    TENSORS_MAX = 4096,
+    TENSOR_RANK_MAX = 4,
+};
+
+struct tensor {
+    struct str name;
+    struct str bytes;
+    uint64_t shape[TENSOR_RANK_MAX];
+    uint32_t rank;
+    uint32_t item_bytes;
+    bool is_f16, is_f32;
+    bool is_used;
+};
+
+struct tensors {
+    struct tensor *all; /* in the order of their bytes */
+    size_t n;
+};
+
+/* All of it is checked: the header, types, shapes, and that the tensors fill
+ * the rest without a gap. In the arena; borrows the file. */
+MUST_USE enum err tensors_read(struct tensors *out, struct arena *a,
+                               struct str file, struct why *why);
+
+/* The one of that name and shape, marked as used; F16 or F32 and finite.
+ * cols 0: a vector of that many rows. NULL with words. */
+const struct tensor *tensors_find(struct tensors *t, struct why *why,
+                                  uint64_t rows, uint64_t cols, const char *fmt,
+                                  ...) PRINTF_LIKE(5, 6);
+struct tensor *tensors_named(struct tensors *t, const char *name);
+float tensor_at(const struct tensor *t, size_t i);
+
+struct minilm_pieces {
+    struct str *all;
+    uint32_t n;
+    uint32_t begin_id, end_id, unknown_id;
+};
+
+/* The vocabulary in the order of its numbers. ERR_BAD_REQUEST where the file
+ * says to cut texts in another way than words.c does. */
+MUST_USE enum err minilm_read_pieces(struct minilm_pieces *out, struct arena *a,
+                                     struct str tokenizer, struct why *why);
+
+/* ---- the arithmetic ---- */
+
+/* Rows of numbers as bytes: what is meant is scale * (byte - zero), with both
+ * of each row's own. */
+struct minilm_bytes {
+    uint8_t *bytes;
+    float *scales;
+    int32_t *zeros;
+};
+
+struct minilm_attention {
+    float *out;       /* n rows of n_heads * head_dims */
+    const float *qkv; /* n rows of three times that */
+    size_t n, n_heads, head_dims;
+    float *keys;   /* scratch: head_dims * n, n rounded up to lanes */
+    float *scores; /* scratch: 4 * n, the same */
+};
+
+/* Loops whose length the compiler knows, over arrays that shall be registers.
+ */
+#ifdef __clang__
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
+
+/* All levels give the same to the last bit: whole numbers are exact, and
+ * fractions are reckoned by the one text of minilm_lanes.h. Widths are
+ * multiples of 16. */
+struct minilm_ops {
+    /* row[i] = scale * word[i] + position[i] */
+    void (*add_word)(float *row, const int8_t *word, float scale,
+                     const float *position, size_t width);
+
+    /* x = norm(x + add); add may be NULL */
+    void (*add_norm)(float *x, const float *add, const struct minilm_norm *norm,
+                     size_t n, size_t width);
+    void (*to_bytes)(const struct minilm_bytes *to, const float *x, size_t n,
+                     size_t width);
+    void (*gelu_to_bytes)(const struct minilm_bytes *to, float *x, size_t n,
+                          size_t width);
+
+    /* y: n rows of w->n_out */
+    void (*multiply)(float *y, const struct minilm_matrix *w,
+                     const struct minilm_bytes *x, size_t n);
+    void (*attend)(const struct minilm_attention *a);
+
+    /* The mean of n rows. */
+    void (*mean)(float *out, const float *x, size_t n, size_t width);
+};
+
+extern const struct minilm_ops minilm_plain, minilm_avx2, minilm_avx512;
+
+#endif

@@ -1,0 +1,268 @@
+/* Bytes are made numbers of 16 bits first and then multiplied in pairs: exact.
+ * The instruction that takes bytes (maddubs) stops at 32767, which two products
+ * can exceed.
+ *
+ * Of each four bytes the first and third make one pair and the second and
+ * fourth the other, because shifting gets at those without a shuffle. */
+#include "embed/minilm.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#include <math.h>
+
+#define TARGET __attribute__((target("avx2,fma")))
+#define FN     TARGET static inline
+
+typedef struct {
+    __m256 a, b;
+} lanes;
+
+FN lanes lanes_set(float x)
+{
+    return (lanes){_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+
+FN lanes lanes_load(const float *p)
+{
+    return (lanes){_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};
+}
+
+FN void lanes_store(float *p, lanes x)
+{
+    _mm256_storeu_ps(p, x.a);
+    _mm256_storeu_ps(p + 8, x.b);
+}
+
+FN __m256 eight_of_i8(const int8_t *p)
+{
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)p);
+
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+}
+
+FN lanes lanes_of_i8(const int8_t *p)
+{
+    return (lanes){eight_of_i8(p), eight_of_i8(p + 8)};
+}
+
+FN __m128i eight_to_16_bits(__m256 x)
+{
+    __m256i v = _mm256_cvtps_epi32(x);
+
+    return _mm_packus_epi32(_mm256_castsi256_si128(v),
+                            _mm256_extracti128_si256(v, 1));
+}
+
+FN void lanes_to_u8(uint8_t *p, lanes x)
+{
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi16(eight_to_16_bits(x.a),
+                                                    eight_to_16_bits(x.b)));
+}
+
+#define BOTH(op)                   \
+    (lanes)                        \
+    {                              \
+        op(x.a, y.a), op(x.b, y.b) \
+    }
+
+FN lanes lanes_add(lanes x, lanes y)
+{
+    return BOTH(_mm256_add_ps);
+}
+
+FN lanes lanes_sub(lanes x, lanes y)
+{
+    return BOTH(_mm256_sub_ps);
+}
+
+FN lanes lanes_mul(lanes x, lanes y)
+{
+    return BOTH(_mm256_mul_ps);
+}
+
+FN lanes lanes_div(lanes x, lanes y)
+{
+    return BOTH(_mm256_div_ps);
+}
+
+FN lanes lanes_min(lanes x, lanes y)
+{
+    return BOTH(_mm256_min_ps);
+}
+
+FN lanes lanes_max(lanes x, lanes y)
+{
+    return BOTH(_mm256_max_ps);
+}
+
+FN lanes lanes_fma(lanes x, lanes y, lanes z)
+{
+    return (lanes){_mm256_fmadd_ps(x.a, y.a, z.a),
+                   _mm256_fmadd_ps(x.b, y.b, z.b)};
+}
+
+FN lanes lanes_abs(lanes x)
+{
+    __m256 sign = _mm256_set1_ps(-0.0f);
+
+    return (lanes){_mm256_andnot_ps(sign, x.a), _mm256_andnot_ps(sign, x.b)};
+}
+
+FN lanes lanes_round(lanes x)
+{
+    enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+
+    return (lanes){_mm256_round_ps(x.a, NEAREST),
+                   _mm256_round_ps(x.b, NEAREST)};
+}
+
+FN __m256 eight_powers_of_2(__m256 n)
+{
+    __m256i bits =
+        _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 23));
+}
+
+FN lanes lanes_power_of_2(lanes n)
+{
+    return (lanes){eight_powers_of_2(n.a), eight_powers_of_2(n.b)};
+}
+
+FN float lanes_first(lanes x)
+{
+    return _mm256_cvtss_f32(x.a);
+}
+
+/* Eight to eight, four to four, and so on. */
+#define IN_HALVES(x, op)                                     \
+    __m256 eight = _mm256_##op(x.a, x.b);                    \
+    __m128 four = _mm_##op(_mm256_castps256_ps128(eight),    \
+                           _mm256_extractf128_ps(eight, 1)); \
+    __m128 two = _mm_##op(four, _mm_movehl_ps(four, four));  \
+    __m128 one = _mm_##op(two, _mm_shuffle_ps(two, two, 1)); \
+    return _mm_cvtss_f32(one)
+
+FN float lanes_sum(lanes x)
+{
+    IN_HALVES(x, add_ps);
+}
+
+FN float lanes_lowest(lanes x)
+{
+    IN_HALVES(x, min_ps);
+}
+
+FN float lanes_highest(lanes x)
+{
+    IN_HALVES(x, max_ps);
+}
+
+/* Two registers of eight channels, and up to four rows. */
+enum { COLS = 2, CHANNELS = 8, ROWS_AT_ONCE = 4 };
+
+#define EACH_COL UNROLLED for (int c = 0; c < COLS; c++)
+#define EACH_ROW UNROLLED for (int r = 0; r < n; r++)
+
+FN __m256i pairs(__m256i sum, __m256i a, __m256i b)
+{
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+
+FN __attribute__((always_inline)) void sum_rows(__m256i sum[ROWS_AT_ONCE][COLS],
+                                                const int8_t *from,
+                                                const uint8_t *bytes,
+                                                size_t n_in, const int n)
+{
+    EACH_ROW EACH_COL sum[r][c] = _mm256_setzero_si256();
+    for (size_t k = 0; k < n_in; k += 4, from += (size_t)4 * MINILM_GROUP) {
+        __m256i even[COLS], odd[COLS];
+
+        EACH_COL
+        {
+            __m256i w = _mm256_loadu_si256((const __m256i *)from + c);
+
+            even[c] = _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8);
+            odd[c] = _mm256_srai_epi16(w, 8);
+        }
+        EACH_ROW
+        {
+            __m256i b, b_even, b_odd;
+            int32_t four;
+
+            memcpy(&four, bytes + (size_t)r * n_in + k, sizeof(four));
+            b = _mm256_set1_epi32(four);
+            b_even = _mm256_and_si256(b, _mm256_set1_epi32(0x00ff00ff));
+            b_odd = _mm256_srli_epi16(b, 8);
+            EACH_COL sum[r][c] = pairs(sum[r][c], even[c], b_even);
+            EACH_COL sum[r][c] = pairs(sum[r][c], odd[c], b_odd);
+        }
+    }
+}
+
+/* n is known to the compiler wherever this is called. */
+FN __attribute__((always_inline)) void
+multiply_rows(float *y, const struct minilm_matrix *w, size_t at,
+              const int8_t *from, const struct minilm_bytes *x, size_t row,
+              const int n)
+{
+    __m256i sum[ROWS_AT_ONCE][COLS];
+
+    sum_rows(sum, from, x->bytes + row * w->n_in, w->n_in, n);
+    EACH_COL
+    {
+        size_t channel = at + (size_t)c * CHANNELS;
+        __m256i sums = _mm256_loadu_si256((const __m256i *)(w->sums + channel));
+        __m256 scales = _mm256_loadu_ps(w->scales + channel);
+        __m256 bias = _mm256_loadu_ps(w->bias + channel);
+
+        EACH_ROW
+        {
+            __m256i less = _mm256_mullo_epi32(
+                sums, _mm256_set1_epi32(x->zeros[row + (size_t)r]));
+            __m256 v = _mm256_cvtepi32_ps(_mm256_sub_epi32(sum[r][c], less));
+            __m256 by = _mm256_mul_ps(
+                scales, _mm256_set1_ps(x->scales[row + (size_t)r]));
+
+            _mm256_storeu_ps(y + (row + (size_t)r) * w->n_out + channel,
+                             _mm256_fmadd_ps(v, by, bias));
+        }
+    }
+}
+
+TARGET static void multiply_some(float *y, const struct minilm_matrix *w,
+                                 size_t group, size_t in_group,
+                                 const struct minilm_bytes *x, size_t row,
+                                 size_t n)
+{
+    const int8_t *from = w->weights + group * w->n_in + 4 * in_group;
+    size_t at = group + in_group;
+
+    switch (n) {
+    case 4: multiply_rows(y, w, at, from, x, row, 4); break;
+    case 3: multiply_rows(y, w, at, from, x, row, 3); break;
+    case 2: multiply_rows(y, w, at, from, x, row, 2); break;
+    default: multiply_rows(y, w, at, from, x, row, 1);
+    }
+}
+
+/* Rows are dealt out evenly: of 9, three each. */
+TARGET static void multiply(float *y, const struct minilm_matrix *w,
+                            const struct minilm_bytes *x, size_t n)
+{
+    size_t times = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+
+    for (size_t group = 0; group < w->n_out; group += MINILM_GROUP)
+        for (size_t c = 0; c < MINILM_GROUP; c += COLS * CHANNELS)
+            for (size_t left = times, row = 0; left > 0; left--) {
+                size_t now = (n - row + left - 1) / left;
+
+                multiply_some(y, w, group, c, x, row, now);
+                row += now;
+            }
+}
+
+#include "embed/minilm_lanes.h"
+
+const struct minilm_ops minilm_avx2 = MINILM_OPS;
+#endif

@@ -1,0 +1,206 @@
+/* 64 products of bytes in one instruction (VNNI), added to 16 sums of 32 bits
+ * without saturation: exact. The byte of the text's side has no sign, the
+ * weight's has; minilm_bytes is made for that.
+ *
+ * A group of 64 channels is four registers of weights, and up to six rows are
+ * done with them at a time: 24 sums, the weights and one row's bytes fill the
+ * 32 registers. */
+#include "embed/minilm.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#include <math.h>
+
+#define TARGET                                                             \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni," \
+                          "fma")))
+#define FN TARGET static inline
+
+typedef __m512 lanes;
+
+FN lanes lanes_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+FN lanes lanes_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+FN void lanes_store(float *p, lanes a)
+{
+    _mm512_storeu_ps(p, a);
+}
+
+FN lanes lanes_of_i8(const int8_t *p)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)p);
+
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+}
+
+FN void lanes_to_u8(uint8_t *p, lanes a)
+{
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a)));
+}
+
+FN lanes lanes_add(lanes a, lanes b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+FN lanes lanes_sub(lanes a, lanes b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+FN lanes lanes_mul(lanes a, lanes b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+FN lanes lanes_div(lanes a, lanes b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+FN lanes lanes_fma(lanes a, lanes b, lanes c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+FN lanes lanes_min(lanes a, lanes b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+FN lanes lanes_max(lanes a, lanes b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+FN lanes lanes_abs(lanes a)
+{
+    return _mm512_abs_ps(a);
+}
+
+FN lanes lanes_round(lanes a)
+{
+    return _mm512_roundscale_ps(a,
+                                _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+FN lanes lanes_power_of_2(lanes n)
+{
+    __m512i bits =
+        _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
+
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 23));
+}
+
+FN float lanes_first(lanes a)
+{
+    return _mm512_cvtss_f32(a);
+}
+
+/* Eight to eight, four to four, and so on. */
+#define IN_HALVES(a, op)                                                      \
+    __m256 eight =                                                            \
+        _mm256_##op(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)); \
+    __m128 four = _mm_##op(_mm256_castps256_ps128(eight),                     \
+                           _mm256_extractf128_ps(eight, 1));                  \
+    __m128 two = _mm_##op(four, _mm_movehl_ps(four, four));                   \
+    __m128 one = _mm_##op(two, _mm_shuffle_ps(two, two, 1));                  \
+    return _mm_cvtss_f32(one)
+
+FN float lanes_sum(lanes a)
+{
+    IN_HALVES(a, add_ps);
+}
+
+FN float lanes_lowest(lanes a)
+{
+    IN_HALVES(a, min_ps);
+}
+
+FN float lanes_highest(lanes a)
+{
+    IN_HALVES(a, max_ps);
+}
+
+enum { COLS = MINILM_GROUP / MINILM_LANES, ROWS_AT_ONCE = 6 };
+
+#define EACH_COL UNROLLED for (int c = 0; c < COLS; c++)
+#define EACH_ROW UNROLLED for (int r = 0; r < n; r++)
+
+/* n is known to the compiler wherever this is called. */
+FN __attribute__((always_inline)) void
+multiply_rows(float *y, const struct minilm_matrix *w, size_t group,
+              const struct minilm_bytes *x, size_t row, const int n)
+{
+    const int8_t *from = w->weights + group * w->n_in;
+    const uint8_t *bytes = x->bytes + row * w->n_in;
+    __m512i sum[ROWS_AT_ONCE][COLS], weights[COLS];
+
+    EACH_ROW EACH_COL sum[r][c] = _mm512_setzero_si512();
+    for (size_t k = 0; k < w->n_in; k += 4, from += (size_t)4 * MINILM_GROUP) {
+        EACH_COL weights[c] = _mm512_loadu_si512(from + (size_t)64 * c);
+        EACH_ROW
+        {
+            int32_t four;
+            __m512i b;
+
+            memcpy(&four, bytes + (size_t)r * w->n_in + k, sizeof(four));
+            b = _mm512_set1_epi32(four);
+            EACH_COL sum[r][c] = _mm512_dpbusd_epi32(sum[r][c], b, weights[c]);
+        }
+    }
+    EACH_COL
+    {
+        size_t at = group + (size_t)c * MINILM_LANES;
+        __m512i sums = _mm512_loadu_si512(w->sums + at);
+        __m512 scales = _mm512_loadu_ps(w->scales + at);
+        __m512 bias = _mm512_loadu_ps(w->bias + at);
+
+        EACH_ROW
+        {
+            __m512i less = _mm512_mullo_epi32(
+                sums, _mm512_set1_epi32(x->zeros[row + (size_t)r]));
+            __m512 v = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum[r][c], less));
+            __m512 by = _mm512_mul_ps(
+                scales, _mm512_set1_ps(x->scales[row + (size_t)r]));
+
+            _mm512_storeu_ps(y + (row + (size_t)r) * w->n_out + at,
+                             _mm512_fmadd_ps(v, by, bias));
+        }
+    }
+}
+
+/* Rows are dealt out evenly: of 14, five, five and four. */
+TARGET static void multiply(float *y, const struct minilm_matrix *w,
+                            const struct minilm_bytes *x, size_t n)
+{
+    for (size_t group = 0; group < w->n_out; group += MINILM_GROUP) {
+        size_t left = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, row = 0;
+
+        for (; left > 0; left--) {
+            size_t now = (n - row + left - 1) / left;
+
+            switch (now) {
+            case 6: multiply_rows(y, w, group, x, row, 6); break;
+            case 5: multiply_rows(y, w, group, x, row, 5); break;
+            case 4: multiply_rows(y, w, group, x, row, 4); break;
+            case 3: multiply_rows(y, w, group, x, row, 3); break;
+            case 2: multiply_rows(y, w, group, x, row, 2); break;
+            default: multiply_rows(y, w, group, x, row, 1);
+            }
+            row += now;
+        }
+    }
+}
+
+#include "embed/minilm_lanes.h"
+
+const struct minilm_ops minilm_avx512 = MINILM_OPS;
+#endif

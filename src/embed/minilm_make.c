@@ -1,0 +1,345 @@
+/* Our file from what is published. Weights become bytes with one scale per
+ * channel, embeddings bytes with one scale per row; everything else stays as it
+ * is, in float. The same input gives the same file on every machine: nothing is
+ * measured, and whatever is reckoned is rounded as IEEE 754 says, step by step.
+ *
+ * Folded in here, so that nobody need do it for every text: the embedding of
+ * the first sentence's type into those of the positions; the root of a head's
+ * width into the query. */
+#include "embed/minilm.h"
+
+#include <math.h>
+
+#include "base/fault.h"
+
+enum {
+    HEAD_DIMS = 32, /* of every MiniLM, however wide; no file here says so */
+    ARENA_MAX = 256 << 20,
+    TEXT_MAX = 64 << 20,
+};
+
+struct make {
+    struct tensors t;
+    struct minilm_pieces pieces;
+    struct minilm_head head;
+    struct minilm m; /* pointing into the file that is being made */
+    struct buf vocab;
+    struct why *why;
+};
+
+/* What minilm_lay gave out is our own buffer here. */
+static float *floats(const float *p)
+{
+    return (float *)(uintptr_t)p;
+}
+
+static int8_t *bytes(const int8_t *p)
+{
+    return (int8_t *)(uintptr_t)p;
+}
+
+static enum err missing(void)
+{
+    return ERR_BAD_REQUEST; /* tensors_find has found the words */
+}
+
+/* ---- sizes ---- */
+
+static uint32_t layers_of(struct tensors *t)
+{
+    uint32_t n = 0;
+    char name[64];
+
+    do {
+        snprintf(name, sizeof(name), "encoder.layer.%u.output.dense.bias", n);
+    } while (n <= MINILM_LAYERS_MAX && tensors_named(t, name) && ++n);
+    return n;
+}
+
+/* One side of a tensor; 0 where it is not there, or too large for anything. */
+static uint32_t side_of(struct tensors *t, const char *name, uint32_t side)
+{
+    const struct tensor *found = tensors_named(t, name);
+    uint64_t n = found && found->rank == 2 ? found->shape[side] : 0;
+
+    return n <= MINILM_WORDS_MAX ? (uint32_t)n : 0;
+}
+
+static enum err find_sizes(struct make *k)
+{
+    struct minilm_head *h = &k->head;
+    const char *words = "embeddings.word_embeddings.weight";
+    uint32_t positions =
+        side_of(&k->t, "embeddings.position_embeddings.weight", 0);
+    struct why inner = {""};
+    enum err e;
+
+    memcpy(h->magic, MINILM_MAGIC, sizeof(h->magic));
+    h->version = MINILM_VERSION;
+    h->head_bytes = sizeof(*h);
+    h->vocab_bytes = k->vocab.n;
+    h->n_layers = layers_of(&k->t);
+    h->n_words = side_of(&k->t, words, 0);
+    h->hidden = side_of(&k->t, words, 1);
+    h->n_heads = h->hidden / HEAD_DIMS;
+    h->inner = side_of(&k->t, "encoder.layer.0.intermediate.dense.weight", 0);
+    h->n_positions =
+        positions < MINILM_MAX_TOKENS ? positions : MINILM_MAX_TOKENS;
+    h->begin_id = k->pieces.begin_id;
+    h->end_id = k->pieces.end_id;
+    h->unknown_id = k->pieces.unknown_id;
+    snprintf(h->name, sizeof(h->name), "all-MiniLM-L6-v2");
+    e = minilm_check_sizes(h, &inner);
+    if (e)
+        return why_err(k->why, ERR_BAD_REQUEST,
+                       "this is no MiniLM that we can use: %s", inner.text);
+    if (h->n_words != k->pieces.n)
+        return why_err(k->why, ERR_BAD_REQUEST,
+                       "the weights know %u pieces of words and the tokenizer "
+                       "%u: they do not go together",
+                       h->n_words, k->pieces.n);
+    return OK;
+}
+
+/* ---- numbers ---- */
+
+static float largest(const struct tensor *t, size_t row, size_t width)
+{
+    float most = 0;
+
+    for (size_t i = 0; i < width; i++)
+        most = fmaxf(most, fabsf(tensor_at(t, row * width + i)));
+    return most;
+}
+
+static int8_t to_i8(float x, float scale)
+{
+    float q = scale > 0 ? rintf(x / scale) : 0;
+
+    return (int8_t)fmaxf(fminf(q, 127), -127);
+}
+
+/* Where weight k of channel c lies; see struct minilm_matrix. */
+static size_t place_of(size_t n_in, size_t c, size_t k)
+{
+    return c / MINILM_GROUP * MINILM_GROUP * n_in + k / 4 * 4 * MINILM_GROUP +
+           c % MINILM_GROUP * 4 + k % 4;
+}
+
+/* The rows of one tensor become channels of w from `first` on, times `by`. */
+static void put_channels(const struct minilm_matrix *w, size_t first,
+                         const struct tensor *weight, const struct tensor *bias,
+                         float by)
+{
+    for (size_t row = 0; row < weight->shape[0]; row++) {
+        float scale = largest(weight, row, w->n_in) / 127;
+        size_t c = first + row;
+        int32_t sum = 0;
+
+        for (size_t k = 0; k < w->n_in; k++) {
+            int8_t q = to_i8(tensor_at(weight, row * w->n_in + k), scale);
+
+            bytes(w->weights)[place_of(w->n_in, c, k)] = q;
+            sum += q;
+        }
+        floats(w->scales)[c] = scale * by;
+        floats(w->bias)[c] = tensor_at(bias, row) * by;
+        ((int32_t *)(uintptr_t)w->sums)[c] = sum;
+    }
+}
+
+static enum err put_matrix(struct make *k, const struct minilm_matrix *w,
+                           size_t first, size_t n_out, float by, uint32_t layer,
+                           const char *name)
+{
+    const struct tensor *weight, *bias;
+
+    weight = tensors_find(&k->t, k->why, n_out, w->n_in,
+                          "encoder.layer.%u.%s.weight", layer, name);
+    bias = tensors_find(&k->t, k->why, n_out, 0, "encoder.layer.%u.%s.bias",
+                        layer, name);
+    if (!weight || !bias)
+        return missing();
+    put_channels(w, first, weight, bias, by);
+    return OK;
+}
+
+static enum err put_norm(struct make *k, const struct minilm_norm *norm,
+                         const char *prefix)
+{
+    size_t width = k->head.hidden;
+    const struct tensor *weight, *bias;
+
+    weight =
+        tensors_find(&k->t, k->why, width, 0, "%s.LayerNorm.weight", prefix);
+    bias = tensors_find(&k->t, k->why, width, 0, "%s.LayerNorm.bias", prefix);
+    if (!weight || !bias)
+        return missing();
+    for (size_t i = 0; i < width; i++) {
+        floats(norm->weight)[i] = tensor_at(weight, i);
+        floats(norm->bias)[i] = tensor_at(bias, i);
+    }
+    return OK;
+}
+
+static enum err put_layer_norm(struct make *k, const struct minilm_norm *norm,
+                               uint32_t layer, const char *name)
+{
+    char prefix[64];
+
+    snprintf(prefix, sizeof(prefix), "encoder.layer.%u.%s", layer, name);
+    return put_norm(k, norm, prefix);
+}
+
+static enum err put_layer(struct make *k, uint32_t i)
+{
+    const struct minilm_layer *l = &k->m.layers[i];
+    size_t width = k->head.hidden, inner = k->head.inner;
+    float by = 1 / sqrtf(HEAD_DIMS);
+    enum err e =
+        put_matrix(k, &l->qkv, 0, width, by, i, "attention.self.query");
+
+    if (!e)
+        e = put_matrix(k, &l->qkv, width, width, 1, i, "attention.self.key");
+    if (!e)
+        e = put_matrix(k, &l->qkv, 2 * width, width, 1, i,
+                       "attention.self.value");
+    if (!e)
+        e = put_matrix(k, &l->out, 0, width, 1, i, "attention.output.dense");
+    if (!e)
+        e = put_layer_norm(k, &l->out_norm, i, "attention.output");
+    if (!e)
+        e = put_matrix(k, &l->up, 0, inner, 1, i, "intermediate.dense");
+    if (!e)
+        e = put_matrix(k, &l->down, 0, width, 1, i, "output.dense");
+    if (!e)
+        e = put_layer_norm(k, &l->down_norm, i, "output");
+    return e;
+}
+
+static enum err put_positions(struct make *k)
+{
+    const char *name = "embeddings.position_embeddings.weight";
+    size_t width = k->head.hidden;
+    const struct tensor *positions, *types;
+
+    /* There may be more of them than we keep. */
+    positions =
+        tensors_find(&k->t, k->why, side_of(&k->t, name, 0), width, "%s", name);
+    types = tensors_find(&k->t, k->why, 2, width,
+                         "embeddings.token_type_embeddings.weight");
+    if (!positions || !types)
+        return missing();
+    for (size_t i = 0; i < k->head.n_positions * width; i++)
+        floats(k->m.positions)[i] =
+            tensor_at(positions, i) + tensor_at(types, i % width);
+    return OK;
+}
+
+static enum err put_words(struct make *k)
+{
+    size_t width = k->head.hidden;
+    const struct tensor *t = tensors_find(&k->t, k->why, k->head.n_words, width,
+                                          "embeddings.word_embeddings.weight");
+
+    if (!t)
+        return missing();
+    for (size_t row = 0; row < k->head.n_words; row++) {
+        float scale = largest(t, row, width) / 127;
+
+        floats(k->m.word_scales)[row] = scale;
+        for (size_t i = row * width; i < (row + 1) * width; i++)
+            bytes(k->m.words)[i] = to_i8(tensor_at(t, i), scale);
+    }
+    return OK;
+}
+
+/* What is left over belongs to another kind of model, but for the layer that
+ * only the training used, and for numbers that count up. */
+static enum err check_rest(struct make *k)
+{
+    for (size_t i = 0; i < k->t.n; i++) {
+        const struct tensor *t = &k->t.all[i];
+
+        if (!t->is_used && !str_starts(t->name, STR("pooler.")) &&
+            !str_eq(t->name, STR("embeddings.position_ids")))
+            return why_err(k->why, ERR_BAD_REQUEST,
+                           "this is another kind of model: nobody knows what "
+                           "its tensor \"%.*s\" is for",
+                           STR_ARG(t->name));
+    }
+    return OK;
+}
+
+/* ---- the file ---- */
+
+static enum err put_all(struct make *k)
+{
+    enum err e = put_words(k);
+
+    if (!e)
+        e = put_positions(k);
+    if (!e)
+        e = put_norm(k, &k->m.norm, "embeddings");
+    for (uint32_t i = 0; i < k->head.n_layers && !e; i++)
+        e = put_layer(k, i);
+    if (!e)
+        e = check_rest(k);
+    return e;
+}
+
+static enum err write_file(struct make *k, struct buf *out)
+{
+    struct minilm measure = {0};
+    size_t n;
+    char *p;
+    enum err e;
+
+    n = k->head.file_bytes = minilm_lay(&measure, (const char *)&k->head);
+    p = FAULT("minilm.make") ? NULL : buf_reserve(out, n);
+    if (!p)
+        return why_err(k->why, ERR_NOMEM, "no room for the model's %zu bytes",
+                       n);
+    memset(p, 0, n);
+    memcpy(p, &k->head, sizeof(k->head));
+    memcpy(p + sizeof(k->head), k->vocab.p, k->vocab.n);
+    minilm_lay(&k->m, p);
+    e = put_all(k);
+    if (e)
+        return e;
+    if (!minilm_seal(p, n))
+        return why_err(k->why, ERR_NOMEM, "no memory for the model's hash");
+    buf_commit(out, n);
+    return OK;
+}
+
+static enum err make(struct make *k, struct arena *a, struct str safetensors,
+                     struct str tokenizer, struct buf *out)
+{
+    enum err e = tensors_read(&k->t, a, safetensors, k->why);
+
+    if (!e)
+        e = minilm_read_pieces(&k->pieces, a, tokenizer, k->why);
+    if (!e)
+        e = vocab_make(k->pieces.all, k->pieces.n, &k->vocab, k->why);
+    if (!e)
+        e = find_sizes(k);
+    if (!e)
+        e = write_file(k, out);
+    return e;
+}
+
+enum err minilm_make(struct str safetensors, struct str tokenizer,
+                     struct buf *out, struct why *why)
+{
+    struct make k = {.why = why};
+    struct arena a;
+    enum err e;
+
+    arena_init(&a, ARENA_MAX);
+    buf_init(&k.vocab, TEXT_MAX);
+    e = make(&k, &a, safetensors, tokenizer, out);
+    buf_fini(&k.vocab);
+    arena_fini(&a);
+    return e;
+}
