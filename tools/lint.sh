@@ -34,9 +34,19 @@ shell() {
         xargs -0 grep -lZE '^#!/bin/(ba)?sh' | xargs -0 shellcheck
 }
 
+# What a script made is what it makes, as long as Python knows the same Unicode.
+unicode() {
+    made=src/embed/unicode.c
+    version=$(/usr/bin/python3 -c \
+        'import unicodedata; print(unicodedata.unidata_version)')
+    ! grep -q "from Unicode $version\." $made ||
+        tools/unicode.py | cmp - $made
+}
+
 check 'tools/layers.sh: includes point down' tools/layers.sh
 check 'clang-format: make fmt lays it out' layout
 check 'tools/banned.sh: no such functions' tools/banned.sh
+check 'tools/unicode.py: made anew, it is the same' unicode
 check 'clang-tidy' bugs
 check 'shellcheck' shell
 echo "$passed passed, $failed failed"

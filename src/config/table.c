@@ -381,7 +381,7 @@ static const struct setting rows[] = {
      .what = "Requests at the same time; one of several is kept for "
              "questions."},
     {"embed.http.maxTextBytes", AT(embed.http.max_text_bytes),
-     .type = &type_int, .preset = "8192", .min = 16, .max = 32 * KIB,
+     .type = &type_int, .preset = "8192", .min = 16, .max = 64 * KIB,
      .unit = "bytes", .needs_restart = true,
      .what = "Longer texts are cut off there."},
     {"embed.http.timeoutMs", AT(embed.http.timeout_ms), .type = &type_int,

@@ -372,7 +372,7 @@ class Doctor(Cli):
         self.assertTrue(ok, checks)
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
-            "disk", "address", "tls", "certs", "files", "outgoing"])
+            "disk", "address", "tls", "certs", "files", "outgoing", "model"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 
