@@ -87,12 +87,13 @@ enum err modelfile_look(const struct modelfile *m, struct why *why)
         struct stat st;
 
         if (stat(places[i], &st) != 0) {
-            if (errno == ENOENT)
+            if (errno == ENOENT || errno == ENOTDIR)
                 continue;
             return say(why, errno, places[i]);
         }
         if (!S_ISDIR(st.st_mode))
-            return why_err(why, ERR_BAD_CONFIG, "%.300s is not a folder",
+            return why_err(why, ERR_BAD_CONFIG,
+                           "%.300s is not a folder: choose another with --data",
                            places[i]);
         return access(places[i], W_OK | X_OK) == 0 ? OK
                                                    : say(why, errno, places[i]);
