@@ -184,7 +184,7 @@ extern const struct embed_ops embed_inline_ops, embed_worker_ops,
 
 /* What worker.c runs: make() is called from its thread alone, with at most
  * WORKER_BATCH texts. Takes ctx, also where it could not be started. */
-enum { WORKER_BATCH = 8 };
+enum { WORKER_BATCH = 8, WORKER_DOCUMENTS = 2 /* of those */ };
 
 struct worker_model {
     void (*make)(void *ctx, const struct str *texts, size_t n, float *out);

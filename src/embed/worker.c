@@ -16,7 +16,10 @@
  *
  * A batch is a few texts that are there anyway, never waited for, and of one
  * use. Queries go first: whoever asks something waits for the rest of one
- * batch of documents at the most, some tens of milliseconds.
+ * batch of documents at the most. Those are small, since larger ones make
+ * short texts a tenth faster and long ones not at all, and would have to be
+ * waited for: with eight documents in a batch, a query took six times as long
+ * as with two.
  *
  * What would break it: a job freed while a text of it is out, or a second user
  * of the model's scratch memory. */
@@ -57,12 +60,15 @@ struct worker {
 static size_t take_batch(struct worker *w, struct str texts[WORKER_BATCH])
 {
     struct list *from = &w->to_do[EMBED_QUERY];
+    size_t most = WORKER_BATCH;
     struct list_node *n;
 
-    if (list_is_empty(from))
+    if (list_is_empty(from)) {
         from = &w->to_do[EMBED_DOCUMENT];
+        most = WORKER_DOCUMENTS;
+    }
     w->n_batch = 0;
-    while (w->n_batch < WORKER_BATCH && (n = list_pop(from))) {
+    while (w->n_batch < most && (n = list_pop(from))) {
         struct embed_text *t = LIST_OF(n, struct embed_text, node);
 
         texts[w->n_batch] = t->text;
