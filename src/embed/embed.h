@@ -156,4 +156,35 @@ struct embed_stats {
 };
 struct embed_stats embed_stats(const struct embed *e);
 
+/* ---- models as things to look at and to keep: for `signalbox model` ---- */
+
+struct buf;
+
+#define EMBED_MINILM_FILE "minilm.sbm" /* in DATA/models */
+enum { EMBED_FILE_MAX = 256 * 1024 * 1024 };
+
+struct embed_about {
+    struct embed_stamp stamp;
+    uint64_t bytes; /* of its file; of the table's, inside the binary */
+};
+
+MUST_USE enum err embed_builtin_about(struct embed_about *out, struct why *why);
+
+/* A file, opened and checked as a server does, its hash included.
+ * ERR_NOT_FOUND: there is none; other errors with words that say what to do. */
+MUST_USE enum err embed_minilm_about(const char *path, struct embed_about *out,
+                                     struct why *why);
+
+/* A file from what is published: the weights (safetensors) and the vocabulary
+ * (tokenizer.json). The same input always makes the same bytes. */
+MUST_USE enum err embed_minilm_make(struct str safetensors,
+                                    struct str tokenizer, struct buf *out,
+                                    struct why *why);
+
+/* What each of n texts is read as, pieces of words with blanks between, into
+ * one buffer each; of a provider nothing is known. */
+MUST_USE enum err embed_pieces(enum embed_kind kind, const char *model_file,
+                               const struct str *texts, size_t n,
+                               struct buf *out, struct why *why);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "test/lib/minilm_stage.h"
+#include "test/t.h"
 
 static struct toy *new_toy(void)
 {
@@ -196,7 +197,7 @@ TEST(numbers_that_are_none_are_refused)
     const float bad[] = {NAN, INFINITY, -INFINITY};
 
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        float *p = (float *)(uintptr_t)places[i], was = *p;
+        float *p = (float *)places[i], was = *p;
 
         *p = bad[i % 3];
         seal(t);
@@ -232,7 +233,7 @@ TEST(numbers_beyond_all_bounds_give_no_vector)
 {
     struct toy *t = new_toy();
     struct minilm *m = toy_use(t);
-    float *scales = (float *)(uintptr_t)m->layers[1].down.scales;
+    float *scales = (float *)m->layers[1].down.scales;
 
     for (int i = 0; i < TOY_DIMS; i++)
         scales[i] = i % 2 ? 3e38f : -3e38f;

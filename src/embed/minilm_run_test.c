@@ -5,7 +5,9 @@
 #include <math.h>
 
 #include "base/fault.h"
+#include "test/lib/alloc_count.h"
 #include "test/lib/minilm_stage.h"
+#include "test/t.h"
 
 static const char *const texts[] = {
     "hello world",
@@ -300,6 +302,22 @@ TEST(what_is_beyond_the_last_position_does_not_count)
     minilm_embed(c->m, c->s, (struct str){text, whole - 2}, b);
     CHECK(memcmp(a, b, sizeof(a)) != 0);
     free(text);
+    close_scene(c);
+}
+
+TEST(embedding_asks_for_no_memory)
+{
+    struct scene *c = open_scene(cpu_level());
+    static float out[N_TEXTS][TOY_DIMS];
+    struct str many[N_TEXTS];
+    long before = alloc_n;
+
+    CHECK(before > 0);
+    for (int i = 0; i < N_TEXTS; i++)
+        many[i] = str_of(texts[i]);
+    minilm_embed_many(c->m, c->s, many, N_TEXTS, out[0]);
+    minilm_embed(c->m, c->s, many[0], out[0]);
+    CHECK_INT(alloc_n, before);
     close_scene(c);
 }
 
