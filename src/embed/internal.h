@@ -6,8 +6,10 @@
  *   words.c      text -> normalised words, one after the other
  *   vocab.c      pieces of words -> numbers, from bytes that lie in a file
  *   wordpiece.c  a word -> the numbers of its pieces
- *   table.c      the built-in model's file; builtin.c: text -> vector with it
+ *   table.c      the built-in model's file; table_write.c makes it
+ *   builtin.c    text -> vector with it; inside.c: the one in the binary
  *   minilm_*.c   the transformer
+ *   look.c       models as things to look at and to keep
  *   cache.c, worker.c, http.c, embed.c
  *
  * Everything up to the transformer is pure and allocates nothing per text. */
@@ -90,6 +92,11 @@ static inline uint64_t vocab_hash(uint64_t hash, char c)
 uint32_t vocab_look(const struct vocab *v, uint64_t hash, struct str prefix,
                     struct str piece);
 
+/* The longest piece that `rest` of a word begins with; how many bytes of it
+ * that is, or zero: there is none. */
+size_t wordpiece_first(const struct vocab *v, struct str rest, bool is_inside,
+                       uint32_t *id);
+
 /* The pieces of one normalised word, longest first from the left. False and
  * none, where some part of it is not in the vocabulary. A word has at most
  * WORD_MAX_CHARS pieces. */
@@ -100,6 +107,101 @@ MUST_USE bool wordpiece(const struct vocab *v, struct str word,
  * beginning and end: unknown words are `unknown`. At most max, the first. */
 size_t wordpieces(const struct vocab *v, struct str text, uint32_t unknown,
                   uint32_t *ids, size_t max);
+
+/* ---- table: the built-in model's file, data/builtin.sbt ----
+ *
+ * Numbers are little endian, sections begin at multiples of 64, what lies
+ * between them is zero; the same parts always make the same bytes. table.c
+ * draws it. A row belongs to a word (or piece of one) by its number in the
+ * vocabulary; those of phrases come after them. */
+
+enum {
+    TABLE_DIMS = 256,
+    TABLE_BYTES_MAX = 16 * 1000 * 1000,
+    TABLE_PHRASES_MAX = 0xffff,
+    TABLE_HASH_BYTES = 32,
+    TABLE_HEAD_BYTES = 64,
+};
+#define TABLE_SCALE_MAX 1000.0f
+
+/* Two neighbours in a text that mean something together, by their numbers in
+ * the vocabulary: "new", "york". */
+struct table_phrase {
+    uint32_t first, second;
+};
+
+/* Points into the bytes it was opened from. */
+struct embed_table {
+    struct vocab words;
+    uint32_t n_phrases, phrase_mask;
+    const struct table_phrase *phrases;
+    const uint32_t *phrase_slots;
+    const int8_t *rows; /* TABLE_DIMS each */
+    const float *scales;
+    float unknown_scale;
+    const uint8_t *hash; /* SHA-256 of all that follows it in the file */
+};
+
+/* Borrows the bytes, 64-aligned. Every bound is checked, and the hash. */
+MUST_USE enum err table_open(struct embed_table *t, struct str bytes,
+                             struct why *why);
+
+/* The row of a phrase, or VOCAB_NONE. */
+uint32_t table_phrase(const struct embed_table *t, uint32_t first,
+                      uint32_t second);
+
+/* What a file is made of. A word's row is row * scale; so is that of a
+ * character that no word knows, whose row is made from its number, with bytes
+ * of any value. Scales: 0 to TABLE_SCALE_MAX, that of the unknown above 0. */
+struct table_parts {
+    const struct str *words;
+    size_t n_words;
+    const struct table_phrase *phrases;
+    size_t n_phrases;
+    const int8_t *rows;  /* n_words + n_phrases times TABLE_DIMS */
+    const float *scales; /* n_words + n_phrases */
+    float unknown_scale;
+};
+
+/* Appends to out, which is empty. ERR_EXISTS: a word or phrase twice.
+ * ERR_LIMIT: more than TABLE_BYTES_MAX. ERR_BAD_REQUEST: parts that no file
+ * can have. */
+MUST_USE enum err table_write(const struct table_parts *p, struct buf *out,
+                              struct why *why);
+
+/* ---- builtin: text -> vector by a table ---- */
+
+enum {
+    BUILTIN_DIMS = TABLE_DIMS,
+    BUILTIN_ROWS_MAX = 512,             /* of one text: the first */
+    BUILTIN_TEXT_BYTES_MAX = 64 * 1024, /* nothing behind them is looked at */
+};
+
+/* May be shared by threads. */
+struct builtin {
+    struct embed_table table;
+    const struct vec_ops *ops;
+    char hash[EMBED_HASH_CHARS + 1];
+};
+
+/* The one inside the binary; builtin_open_bytes: any other, whose bytes must
+ * outlive it and be 64-aligned. Nothing to be closed. */
+MUST_USE enum err builtin_open(struct builtin *b, struct why *why);
+MUST_USE enum err builtin_open_bytes(struct builtin *b, struct str bytes,
+                                     struct why *why);
+const char *builtin_hash(const struct builtin *b);
+size_t builtin_bytes(void); /* of the one inside the binary */
+
+/* Which rows a text has, in its order; how many. What has BUILTIN_UNKNOWN set
+ * is a character that the table does not know, by its code point. */
+#define BUILTIN_UNKNOWN 0x80000000u
+size_t builtin_rows(const struct embed_table *t, struct str text,
+                    uint32_t rows[BUILTIN_ROWS_MAX]);
+
+/* One long, or all zero: there is nothing in the text. Allocates nothing, and
+ * the vector is the same, bit for bit, on every processor. */
+void builtin_embed(const struct builtin *b, struct str text,
+                   float out[BUILTIN_DIMS]);
 
 /* ---- minilm ---- */
 

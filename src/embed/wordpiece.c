@@ -7,17 +7,14 @@
 #include "base/utf8.h"
 #include "embed/internal.h"
 
-/* How many bytes of the rest of a word the longest piece has; zero: none fits.
- */
-static size_t longest(const struct vocab *v, struct str word, size_t start,
-                      uint32_t *id)
+size_t wordpiece_first(const struct vocab *v, struct str rest, bool is_inside,
+                       uint32_t *id)
 {
-    struct str prefix = start ? STR("##") : STR("");
-    struct str rest = str_sub(word, start, word.n);
-    size_t most = start ? v->longest_inside : v->longest;
+    struct str prefix = is_inside ? STR("##") : STR("");
+    size_t most = is_inside ? v->longest_inside : v->longest;
     uint64_t hashes[VOCAB_PIECE_BYTES], hash = VOCAB_HASH;
 
-    if (start)
+    if (is_inside)
         hash = vocab_hash(vocab_hash(hash, '#'), '#');
     most = most < rest.n ? most : rest.n;
     for (size_t i = 0; i < most; i++)
@@ -41,7 +38,8 @@ bool wordpiece(const struct vocab *v, struct str word,
     for (size_t at = 0; at < word.n; at += bytes) {
         if (n_ids == WORD_MAX_CHARS)
             return false;
-        bytes = longest(v, word, at, &ids[n_ids++]);
+        bytes = wordpiece_first(v, str_sub(word, at, word.n), at > 0,
+                                &ids[n_ids++]);
         if (!bytes)
             return false;
     }

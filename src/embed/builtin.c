@@ -1,0 +1,188 @@
+/* Text -> vector by the table: the sum of the rows of its words.
+ *
+ * A word is its longest pieces from the left, the whole word being the first
+ * that is tried. A character with which no piece begins gets a row made from
+ * its code point: two texts that share it are then more alike, whatever
+ * writing it is of. What follows such a character counts as the beginning of
+ * a word, so that the word beside an emoji is still that word. The reference
+ * would call the whole of it unknown.
+ *
+ * Two neighbours that are a phrase have its row instead of theirs, from the
+ * left: in "a b c" with phrases "a b" and "b c", the first counts.
+ *
+ * Rows are found first and added then, so that all of them are on their way
+ * from memory while the text is still being read; a row is four cache lines,
+ * and most of the time is spent waiting for them. */
+#include "embed/internal.h"
+
+#include <math.h>
+
+#include "base/utf8.h"
+
+struct finder {
+    const struct embed_table *t;
+    uint32_t *rows;
+    size_t n;
+    bool can_join; /* the last one is of a word, and not of a phrase yet */
+};
+
+static void add_row(struct finder *f, uint32_t row)
+{
+    const char *at = (const char *)f->t->rows + (size_t)row * TABLE_DIMS;
+
+    for (int i = 0; i < TABLE_DIMS; i += 64)
+        __builtin_prefetch(at + i);
+    __builtin_prefetch(&f->t->scales[row]);
+    f->rows[f->n++] = row;
+}
+
+static void add_known(struct finder *f, uint32_t id)
+{
+    uint32_t phrase = VOCAB_NONE;
+
+    if (f->can_join)
+        phrase = table_phrase(f->t, f->rows[f->n - 1], id);
+    f->can_join = phrase == VOCAB_NONE;
+    if (phrase != VOCAB_NONE)
+        f->n--;
+    add_row(f, phrase == VOCAB_NONE ? id : phrase);
+}
+
+static void add_unknown(struct finder *f, uint32_t code)
+{
+    f->can_join = false;
+    f->rows[f->n++] = BUILTIN_UNKNOWN | code;
+}
+
+/* The character at the beginning of s, which is UTF-8 and not empty. */
+static uint32_t first_code(struct str s, size_t *n)
+{
+    const unsigned char *p = (const unsigned char *)s.p;
+    uint32_t code = p[0];
+
+    *n = utf8_one(s.p, s.p + s.n);
+    if (*n < 2) {
+        *n = 1;
+        return code;
+    }
+    code &= 0x7fu >> *n;
+    for (size_t i = 1; i < *n; i++)
+        code = code << 6 | (p[i] & 0x3f);
+    return code;
+}
+
+/* What is unknown inside a word may still be one by itself. */
+static size_t find_piece(const struct finder *f, struct str rest,
+                         bool is_inside, uint32_t *id)
+{
+    size_t n = wordpiece_first(&f->t->words, rest, is_inside, id);
+
+    if (n == 0 && is_inside)
+        n = wordpiece_first(&f->t->words, rest, false, id);
+    return n;
+}
+
+static void add_word(struct finder *f, struct str word)
+{
+    bool is_inside = false;
+    uint32_t id;
+    size_t n;
+
+    while (word.n && f->n < BUILTIN_ROWS_MAX) {
+        n = find_piece(f, word, is_inside, &id);
+        is_inside = n > 0;
+        if (n > 0)
+            add_known(f, id);
+        else
+            add_unknown(f, first_code(word, &n));
+        word = str_sub(word, n, word.n);
+    }
+}
+
+size_t builtin_rows(const struct embed_table *t, struct str text,
+                    uint32_t rows[BUILTIN_ROWS_MAX])
+{
+    struct finder f = {.t = t, .rows = rows};
+    struct words w;
+
+    words_begin(&w, str_head(text, BUILTIN_TEXT_BYTES_MAX));
+    while (f.n < BUILTIN_ROWS_MAX && words_next(&w))
+        add_word(&f, w.word);
+    return f.n;
+}
+
+/* SplitMix64, from the code point on: bytes as good as any, always the same. */
+static void unknown_row(uint32_t code, int8_t row[TABLE_DIMS])
+{
+    uint64_t state = (uint64_t)code * 0x9e3779b97f4a7c15u;
+
+    for (size_t i = 0; i < TABLE_DIMS; i += sizeof(uint64_t)) {
+        uint64_t x = state += 0x9e3779b97f4a7c15u;
+
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+        x ^= x >> 31;
+        memcpy(row + i, &x, sizeof(x));
+    }
+}
+
+/* vec_normalise reckons in double whatever it is given and takes six times as
+ * long, as much as all the rest of a short text. Sums of rows are in the middle
+ * of what a float can hold, as their scales are bounded; what is not is left to
+ * it. */
+static void make_one_long(const struct vec_ops *ops, float v[TABLE_DIMS])
+{
+    float squares = ops->dot(v, v, TABLE_DIMS), by;
+
+    if (!(squares > 1e-20f)) {
+        (void)vec_normalise(v, TABLE_DIMS);
+        return;
+    }
+    by = 1 / sqrtf(squares);
+    for (size_t i = 0; i < TABLE_DIMS; i++)
+        v[i] *= by;
+}
+
+void builtin_embed(const struct builtin *b, struct str text,
+                   float out[BUILTIN_DIMS])
+{
+    const struct embed_table *t = &b->table;
+    uint32_t rows[BUILTIN_ROWS_MAX];
+    int8_t made[TABLE_DIMS];
+    size_t n = builtin_rows(t, text, rows);
+
+    memset(out, 0, BUILTIN_DIMS * sizeof(*out));
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i] & BUILTIN_UNKNOWN) {
+            unknown_row(rows[i] & ~BUILTIN_UNKNOWN, made);
+            b->ops->add_i8(out, made, t->unknown_scale, TABLE_DIMS);
+        } else {
+            b->ops->add_i8(out, t->rows + (size_t)rows[i] * TABLE_DIMS,
+                           t->scales[rows[i]], TABLE_DIMS);
+        }
+    }
+    make_one_long(b->ops, out);
+}
+
+enum err builtin_open_bytes(struct builtin *b, struct str bytes,
+                            struct why *why)
+{
+    static const char digits[] = "0123456789abcdef";
+    enum err e = table_open(&b->table, bytes, why);
+
+    b->ops = vec_ops();
+    b->hash[0] = '\0';
+    if (e)
+        return e;
+    for (size_t i = 0; i < TABLE_HASH_BYTES; i++) {
+        b->hash[2 * i] = digits[b->table.hash[i] >> 4];
+        b->hash[2 * i + 1] = digits[b->table.hash[i] & 15];
+    }
+    b->hash[EMBED_HASH_CHARS] = '\0';
+    return OK;
+}
+
+const char *builtin_hash(const struct builtin *b)
+{
+    return b->hash;
+}
