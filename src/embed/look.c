@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/utf8.h"
+
 static void stamp(struct embed_about *out, enum embed_kind kind,
                   const char *hash, uint32_t dims)
 {
@@ -66,14 +68,9 @@ static void add_piece(struct buf *out, struct str piece)
 /* A character, as UTF-8. */
 static void add_character(struct buf *out, uint32_t c)
 {
-    static const unsigned char firsts[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    char bytes[4];
+    char bytes[UTF8_MAX];
 
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        bytes[i] = (char)(0x80 | (c & 0x3f));
-    bytes[0] = (char)(firsts[n] | c);
-    add_piece(out, (struct str){bytes, n});
+    add_piece(out, (struct str){bytes, utf8_encode(bytes, c)});
 }
 
 static void add_row(struct buf *out, const struct embed_table *t, uint32_t row)

@@ -196,14 +196,6 @@ static enum err check_head(const struct minilm_head *h, struct str file,
     return minilm_check_sizes(h, why);
 }
 
-static void write_hash(struct minilm *m)
-{
-    for (size_t i = 0; i < MINILM_HASH_BYTES; i++) {
-        m->hash[2 * i] = "0123456789abcdef"[m->head->hash[i] >> 4];
-        m->hash[2 * i + 1] = "0123456789abcdef"[m->head->hash[i] & 15];
-    }
-}
-
 static enum err check(struct minilm *m, struct str file, struct why *why)
 {
     uint8_t hash[MINILM_HASH_BYTES];
@@ -230,7 +222,7 @@ static enum err check(struct minilm *m, struct str file, struct why *why)
     if (!is_good(m))
         return why_err(why, ERR_BAD_CONFIG,
                        "not all of its numbers are finite");
-    write_hash(m);
+    str_hex(m->hash, m->head->hash, MINILM_HASH_BYTES);
     return OK;
 }
 
