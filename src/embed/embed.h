@@ -171,7 +171,8 @@ struct embed_about {
 MUST_USE enum err embed_builtin_about(struct embed_about *out, struct why *why);
 
 /* A file, opened and checked as a server does, its hash included.
- * ERR_NOT_FOUND: there is none; other errors with words that say what to do. */
+ * ERR_NOT_FOUND: there is none; ERR_BAD_CONFIG: it is no good, the words say
+ * how to get another; ERR_IO, ERR_NOT_ALLOWED, ERR_NOMEM: it cannot be read. */
 MUST_USE enum err embed_minilm_about(const char *path, struct embed_about *out,
                                      struct why *why);
 

@@ -216,7 +216,11 @@ struct minilm_scratch;
 
 /* Map the file and check it, its hash included. ERR_IO: it cannot be opened;
  * ERR_BAD_CONFIG: it is no good; ERR_NOMEM. The words say what is wrong with it
- * and how to get a good one. */
+ * and, where that helps, how to get a good one.
+ *
+ * Until minilm_close the file must stay as it is, whatever its name: replace it
+ * by rename, never by writing into it. One that is cut short meanwhile ends the
+ * process (SIGBUS). */
 MUST_USE enum err minilm_open(struct minilm **out, const char *path,
                               struct why *why);
 void minilm_close(struct minilm *m);
@@ -241,8 +245,8 @@ void minilm_embed_many(const struct minilm *m, struct minilm_scratch *s,
                        const struct str *texts, size_t n, float *out);
 
 /* Our file from what is published: the weights (safetensors, F16 or F32) and
- * the vocabulary (tokenizer.json). Deterministic. `out` is as it was on an
- * error: ERR_BAD_REQUEST for what is no such model, ERR_NOMEM. */
+ * the vocabulary (tokenizer.json). Deterministic. `out` is empty, and still is
+ * on an error: ERR_BAD_REQUEST for what is no such model, ERR_NOMEM. */
 MUST_USE enum err minilm_make(struct str safetensors, struct str tokenizer,
                               struct buf *out, struct why *why);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 
@@ -31,6 +32,16 @@ enum err embed_builtin_about(struct embed_about *out, struct why *why)
     return OK;
 }
 
+/* By errno: there is none, or it is out of reach, and another would be too. */
+static enum err unreadable(const char *path, struct why *why)
+{
+    if (errno == ENOENT)
+        return why_err(why, ERR_NOT_FOUND, "there is no %.300s", path);
+    return why_err(why, errno == EACCES ? ERR_NOT_ALLOWED : ERR_IO,
+                   "the model file %.300s cannot be read: %s", path,
+                   strerror(errno));
+}
+
 enum err embed_minilm_about(const char *path, struct embed_about *out,
                             struct why *why)
 {
@@ -39,8 +50,10 @@ enum err embed_minilm_about(const char *path, struct embed_about *out,
     enum err e;
 
     *out = (struct embed_about){.bytes = 0};
-    if (stat(path, &st) != 0 && errno == ENOENT)
-        return why_err(why, ERR_NOT_FOUND, "there is no %.300s", path);
+    if (stat(path, &st) != 0)
+        return unreadable(path, why);
+    if (access(path, R_OK) != 0)
+        return unreadable(path, why);
     e = minilm_open(&m, path, why);
     if (e)
         return e;

@@ -21,6 +21,7 @@
 #include "embed/internal.h"
 
 #define MINILM_MAGIC "SBMINILM"
+#define MINILM_NAME  "all-MiniLM-L6-v2"
 
 enum {
     MINILM_VERSION = 1,
@@ -48,7 +49,7 @@ struct minilm_head {
     uint32_t n_layers, hidden, n_heads, inner, n_words, n_positions;
     uint32_t begin_id, end_id, unknown_id;
     uint32_t zero[7];
-    char name[MINILM_NAME_MAX];
+    char name[MINILM_NAME_MAX]; /* MINILM_NAME */
     uint8_t hash[MINILM_HASH_BYTES];
 };
 _Static_assert(sizeof(struct minilm_head) == 3 * MINILM_ALIGN, "no holes");

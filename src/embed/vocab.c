@@ -207,9 +207,12 @@ static enum err find_parts(struct vocab *v, struct str bytes, uint32_t *n_text,
         return bad(why, "it does not begin at a multiple of eight bytes");
     memcpy(&h, bytes.p, sizeof(h));
     if (h.magic != MAGIC || h.zero != 0)
-        return bad(why, "it begins in another way");
+        return bad(why, "it does not begin with \"SxVocab1\"");
     if (h.n > VOCAB_MAX_PIECES || h.n_slots != slots_for(h.n))
-        return bad(why, "its numbers cannot be");
+        return why_err(why, ERR_BAD_CONFIG,
+                       "this is no vocabulary: it says that it has %u pieces "
+                       "in %u slots",
+                       h.n, h.n_slots);
     all = sizeof(h) + 4 * ((uint64_t)h.n + h.n_slots) + h.n_text;
     if (((all + 7) & ~UINT64_C(7)) != bytes.n)
         return bad(why, "it is cut off, or something follows it");
