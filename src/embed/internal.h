@@ -70,8 +70,8 @@ MUST_USE enum err vocab_open(struct vocab *v, struct str bytes,
                              struct why *why);
 
 /* Added to what is in `out`; the bytes are a multiple of eight. ERR_EXISTS: a
- * piece twice. ERR_LIMIT: too many, too long, or more than `out` takes. On an
- * error nothing was added. */
+ * piece twice. ERR_LIMIT: too many, too long, too many of nearly the same hash,
+ * or more than `out` takes. On an error nothing was added. */
 MUST_USE enum err vocab_make(const struct str *pieces, size_t n,
                              struct buf *out, struct why *why);
 
@@ -91,6 +91,12 @@ static inline uint64_t vocab_hash(uint64_t hash, char c)
 }
 uint32_t vocab_look(const struct vocab *v, uint64_t hash, struct str prefix,
                     struct str piece);
+
+/* The rule of every open hash table that lies in a file: at most VOCAB_MAX_ROW
+ * slots are taken in a row, so that nobody who writes texts can make a search
+ * slow. There are mask + 1 slots, a power of two, and some of them are free. */
+enum { VOCAB_MAX_ROW = 256 };
+bool vocab_rows_end(const uint32_t *slots, uint32_t mask);
 
 /* The longest piece that `rest` of a word begins with; how many bytes of it
  * that is, or zero: there is none. */
@@ -164,7 +170,8 @@ struct table_parts {
 };
 
 /* Appends to out, which is empty. ERR_EXISTS: a word or phrase twice.
- * ERR_LIMIT: more than TABLE_BYTES_MAX. ERR_BAD_REQUEST: parts that no file
+ * ERR_LIMIT: more than TABLE_BYTES_MAX, or too many phrases of nearly the same
+ * hash. ERR_BAD_REQUEST: parts that no file
  * can have. */
 MUST_USE enum err table_write(const struct table_parts *p, struct buf *out,
                               struct why *why);

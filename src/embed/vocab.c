@@ -29,7 +29,6 @@ struct head {
 
 enum {
     ID_BITS = 20,
-    MAX_ROW = 256, /* slots that are taken in a row */
     MIN_SLOTS = 8,
 };
 
@@ -88,6 +87,19 @@ uint32_t vocab_find(const struct vocab *v, struct str prefix, struct str piece)
                       piece);
 }
 
+/* Also the row that goes on at the beginning. */
+bool vocab_rows_end(const uint32_t *slots, uint32_t mask)
+{
+    uint32_t row = 0;
+
+    for (uint32_t i = 0; i <= mask + VOCAB_MAX_ROW; i++) {
+        row = slots[i & mask] ? row + 1 : 0;
+        if (row > VOCAB_MAX_ROW)
+            return false;
+    }
+    return true;
+}
+
 /* ---- making one ---- */
 
 static uint32_t slots_for(uint32_t n)
@@ -119,6 +131,11 @@ static enum err check_pieces(const struct str *pieces, size_t n,
     return OK;
 }
 
+static enum err too_alike(struct why *why)
+{
+    return why_err(why, ERR_LIMIT, "too many pieces have nearly the same hash");
+}
+
 /* Into slots that are all free. */
 static enum err fill_slots(uint32_t *slots, uint32_t mask,
                            const struct str *pieces, uint32_t n,
@@ -135,13 +152,12 @@ static enum err fill_slots(uint32_t *slots, uint32_t mask,
                 return why_err(why, ERR_EXISTS,
                                "pieces %u and %u are the same: %.*s", other, i,
                                STR_ARG(pieces[i]));
-            if (++tries > MAX_ROW)
-                return why_err(why, ERR_LIMIT,
-                               "too many pieces have the same hash");
+            if (++tries > VOCAB_MAX_ROW)
+                return too_alike(why);
         }
         slots[at] = tag_of(hash) | (i + 1);
     }
-    return OK;
+    return vocab_rows_end(slots, mask) ? OK : too_alike(why);
 }
 
 static void write_all(struct buf *out, const struct head *h,
@@ -248,10 +264,10 @@ static enum err check_ends(struct vocab *v, uint32_t n_text, struct why *why)
 }
 
 /* Every slot is free or names a piece; as many do as there are pieces; and a
- * row of them ends, also the one that goes on at the beginning. */
+ * row of them ends. */
 static enum err check_slots(const struct vocab *v, struct why *why)
 {
-    uint32_t n_taken = 0, row = 0, number;
+    uint32_t n_taken = 0, number;
 
     for (uint32_t i = 0; i <= v->mask; i++) {
         number = v->slots[i] & ((1U << ID_BITS) - 1);
@@ -261,12 +277,9 @@ static enum err check_slots(const struct vocab *v, struct why *why)
     }
     if (n_taken != v->n)
         return bad(why, "some piece has no slot, or more than one");
-    for (uint32_t i = 0; i <= v->mask + MAX_ROW; i++) {
-        row = v->slots[i & v->mask] ? row + 1 : 0;
-        if (row > MAX_ROW)
-            return bad(why, "too many slots are taken in a row");
-    }
-    return OK;
+    return vocab_rows_end(v->slots, v->mask)
+               ? OK
+               : bad(why, "too many slots are taken in a row");
 }
 
 enum err vocab_open(struct vocab *out, struct str bytes, struct why *why)
