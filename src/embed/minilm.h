@@ -15,7 +15,7 @@
  *   minilm_file.c     our file -> struct minilm
  *   minilm_run.c      text -> vector
  *   minilm_plain.c, minilm_avx2.c, minilm_avx512.c: the arithmetic, most of it
- *   in minilm_lanes.h, which all three include */
+ *   in minilm_lanes.inc, which all three include */
 
 #include "base/arena.h"
 #include "embed/internal.h"
@@ -183,7 +183,7 @@ struct minilm_attention {
 #endif
 
 /* All levels give the same to the last bit: whole numbers are exact, and
- * fractions are reckoned by the one text of minilm_lanes.h. Widths are
+ * fractions are reckoned by the one text of minilm_lanes.inc. Widths are
  * multiples of 16. */
 struct minilm_ops {
     /* row[i] = scale * word[i] + position[i] */
