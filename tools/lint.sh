@@ -17,14 +17,14 @@ check() {
     fi
 }
 
-sources() { find src test bench -name '*.[ch]' | sort; }
+sources() { find src test bench train -name '*.[ch]' | sort; }
 
 layout() { sources | xargs clang-format --dry-run -Werror; }
 
 # Of what this build compiles; tests show their own bugs.
 bugs() {
     sed -n 's|^ *"file": "\.\./\(.*\)",*$|\1|p' "$build/compile_commands.json" |
-        sort -u | grep '^src/' | grep -v '_test\.c$' |
+        sort -u | grep -E '^(src|train)/' | grep -v '_test\.c$' |
         xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet \
             --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
