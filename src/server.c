@@ -21,6 +21,7 @@
 #include "calls/calls.h"
 #include "certs.h"
 #include "net/net.h"
+#include "outward.h"
 #include "speak/speak.h"
 #include "store/store.h"
 #include "task/task.h"
@@ -49,6 +50,7 @@ struct server {
     struct store_folder folder;
     uint64_t seed[2];
     struct id_maker ids;
+    struct outward outward;
     struct store *store;
     struct feed *feed;
     struct access *access;
@@ -238,8 +240,8 @@ static struct calls_settings calls_settings_of(const struct server *s,
     };
 }
 
-/* Certificates and the walk can turn a configuration down: they come first,
- * and neither is changed when the other does. */
+/* Certificates, what goes outward and the walk can turn a configuration down:
+ * they come first, and none is changed when another does. */
 static enum err apply(struct server *s, struct config *fresh, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, fresh);
@@ -249,13 +251,17 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     enum err e = certs_prepare(&s->certs, fresh, why);
 
     if (!e)
+        e = outward_prepare(&s->outward, fresh, why);
+    if (!e)
         e = walk_set(s->walk, &walk_opts, fresh->agents.list, fresh->agents.n,
                      why);
     if (e) {
+        outward_forget(&s->outward);
         certs_forget(&s->certs);
         return e;
     }
     certs_commit(&s->certs);
+    outward_commit(&s->outward, fresh);
     buf_init(&names, 1024);
     config_restart_needed(s->built_from, fresh, &names);
     if (names.n)
@@ -508,6 +514,9 @@ static enum err open_net(struct server *s, struct why *why)
                                   .store = s->store,
                                   .feed = s->feed,
                                   .access = s->access,
+                                  .fetch = s->outward.fetch,
+                                  .embeds = s->outward.embeds,
+                                  .n_embeds = OUTWARD_EMBEDS,
                                   .seed = {s->seed[0], s->seed[1]},
                                   .settings = calls_settings_of(s, s->config),
                               });
@@ -612,10 +621,21 @@ static enum err say_listening(const struct server *s, struct why *why)
                    strerror(errno));
 }
 
+/* First of all: what is wrong with a model is said before anything is touched.
+ */
+static enum err open_outward(struct server *s, struct why *why)
+{
+    s->outward = (struct outward){
+        .loop = &s->loop, .log = &s->log, .seed = {s->seed[0], s->seed[1]}};
+    return outward_open(&s->outward, s->config, s->folder.path, why);
+}
+
 static enum err open_rooms(struct server *s, struct why *why)
 {
-    enum err e = open_store(s, why);
+    enum err e = open_outward(s, why);
 
+    if (!e)
+        e = open_store(s, why);
     if (!e)
         e = open_access(s, why);
     if (!e)
@@ -650,6 +670,8 @@ static enum err run(struct server *s, struct why *why)
         e = say_listening(s, why);
     if (e)
         begin_to_stop(s);
+    else
+        outward_greet(&s->outward);
     while (!s->is_over)
         loop_run(&s->loop);
     if (!e && s->failed.text[0])
@@ -658,9 +680,11 @@ static enum err run(struct server *s, struct why *why)
     return e;
 }
 
-/* The store gives back what it still has to those who are still there. */
+/* What is asked of others ends first, and then the store gives back what it
+ * still has to those who are still there. */
 static void close_rooms(struct server *s)
 {
+    outward_close(&s->outward);
     store_close(s->store);
     if (s->net)
         calls_fini(&s->calls);

@@ -150,4 +150,17 @@ MUST_USE enum err json_swap(struct buf *out, struct str text, struct str old,
  * not a string or the arena is full. */
 MUST_USE bool json_unquote(struct arena *a, struct str raw, struct str *out);
 
+/* The elements of an array that was scanned, one after the other, as they
+ * stand in the text: large ones need no tree then.
+ *
+ *     struct str rest = array, v;
+ *     while (json_next(&rest, &v))
+ *
+ * Ends at once where `array` is none. What was not checked before is walked in
+ * some way or other, but never past its end. */
+bool json_next(struct str *rest, struct str *value);
+
+/* The value of a scanned number; false when it is none. */
+MUST_USE bool json_number(struct str raw, double *out);
+
 #endif

@@ -175,3 +175,73 @@ bool json_unquote(struct arena *a, struct str raw, struct str *out)
     *out = (struct str){copy, json_decode(copy, str_sub(raw, 1, raw.n - 1))};
     return true;
 }
+
+/* Elements, in a text that is known to be good: what a bracket or a quote
+ * means need not be asked again. */
+
+static const char *skip_string(const char *p, const char *end)
+{
+    for (p++; p < end && *p != '"'; p++)
+        if (*p == '\\' && end - p > 1)
+            p++;
+    return p < end ? p + 1 : end;
+}
+
+/* Behind the value that begins at p. */
+static const char *skip_value(const char *p, const char *end)
+{
+    int depth = 0;
+
+    while (p < end) {
+        switch (*p) {
+        case '"': p = skip_string(p, end); continue;
+        case '[':
+        case '{': depth++; break;
+        case ']':
+        case '}':
+            if (depth == 0)
+                return p;
+            depth--;
+            break;
+        case ',':
+            if (depth == 0)
+                return p;
+            break;
+        default: break;
+        }
+        p++;
+    }
+    return end;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool json_next(struct str *rest, struct str *value)
+{
+    const char *p = rest->p, *end = rest->p + rest->n, *from;
+
+    while (p < end && is_space(*p))
+        p++;
+    if (p == end || (*p != '[' && *p != ','))
+        return false;
+    for (p++; p < end && is_space(*p);)
+        p++;
+    from = p;
+    p = skip_value(p, end);
+    *rest = (struct str){p, (size_t)(end - p)};
+    while (p > from && is_space(p[-1]))
+        p--;
+    *value = (struct str){from, (size_t)(p - from)};
+    return value->n > 0;
+}
+
+bool json_number(struct str raw, double *out)
+{
+    if (!raw.n || (raw.p[0] != '-' && (raw.p[0] < '0' || raw.p[0] > '9')))
+        return false;
+    *out = json_to_real(raw);
+    return true;
+}

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "test/json_agree.h"
 #include "test/t.h"
@@ -588,6 +589,67 @@ TEST(a_scanned_string_is_decoded_and_nothing_else_is)
                             "0123456789012345678901234567890123456789\""),
                         &out));
     arena_fini(&arena);
+}
+
+TEST(elements_are_walked_where_they_stand)
+{
+    static const struct {
+        const char *array, *values;
+    } cases[] = {
+        {"[]", ""},
+        {" [ ] ", ""},
+        {"[1]", "1;"},
+        {" [ 1 , -2.5e3 ,null ] ", "1;-2.5e3;null;"},
+        {"[[1,[2]],{\"a\":[3,4]},\"],[\"]", "[1,[2]];{\"a\":[3,4]};\"],[\";"},
+        {"[\"\\\"\", \"\\\\\",1]", "\"\\\"\";\"\\\\\";1;"},
+        {"{\"a\":1}", ""},
+        {"7", ""},
+        {"", ""},
+    };
+
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct str rest = str_of(cases[i].array), v;
+        char got[128] = "";
+
+        while (json_next(&rest, &v))
+            snprintf(got + strlen(got), sizeof(got) - strlen(got), "%.*s;",
+                     STR_ARG(v));
+        CHECK_STR(str_of(got), cases[i].values);
+    }
+}
+
+/* Whatever it is given: it stays within, and gets on. */
+TEST(walking_what_is_no_json_comes_to_an_end)
+{
+    static const char bytes[] = "[]{},\"\\ 1";
+    struct rand_seeded chance = {3};
+    struct rand r = rand_seeded(&chance);
+
+    for (int round = 0; round < 20000; round++) {
+        size_t n = rand_u64(r) % 12, steps = 0;
+        char *text = malloc(n + 1);
+        struct str rest = {text, n}, v;
+
+        for (size_t i = 0; i < n; i++)
+            text[i] = bytes[rand_u64(r) % (sizeof(bytes) - 1)];
+        while (json_next(&rest, &v)) {
+            CHECK(v.p >= text && v.p + v.n <= text + n && v.n);
+            CHECK(rest.p + rest.n == text + n && ++steps <= n);
+        }
+        free(text);
+    }
+}
+
+TEST(a_scanned_number_has_its_value)
+{
+    double d = 7;
+
+    CHECK(json_number(STR("-12"), &d) && d == -12);
+    CHECK(json_number(STR("0.5"), &d) && d == 0.5);
+    CHECK(json_number(STR("1e-3"), &d) && d == 0.001);
+    CHECK(!json_number(STR("null"), &d) && !json_number(STR("\"1\""), &d));
+    CHECK(!json_number(STR("[1]"), &d) && !json_number(STR(""), &d));
+    CHECK(d == 0.001);
 }
 
 /* Lost memory. */

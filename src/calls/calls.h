@@ -16,6 +16,8 @@
 #include "base/loop.h"
 #include "base/map.h"
 #include "calls/throttle.h"
+#include "embed/embed.h"
+#include "fetch/fetch.h"
 #include "net/net.h"
 #include "store/store.h"
 #include "walk.h"
@@ -39,6 +41,10 @@ struct calls_opts {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    /* For their figures; any of them may be NULL. */
+    struct fetch *fetch;
+    struct embed *const *embeds;
+    size_t n_embeds;
     uint64_t seed[2];
     struct calls_settings settings;
 };
@@ -51,6 +57,9 @@ struct calls {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct fetch *fetch;
+    struct embed *const *embeds;
+    size_t n_embeds;
     struct throttle *throttle;
     struct calls_settings settings;
     int64_t started_mono_ms;

@@ -266,6 +266,98 @@ static void write_open(struct buf *out, const struct calls *c)
                    c->revoked_total);
 }
 
+static void write_outgoing(struct buf *out, const struct fetch_stats *s)
+{
+    metric_gauge(out, "signalbox_outgoing_requests",
+                 "Requests to others that are under way.", s->open);
+    metric_gauge(out, "signalbox_outgoing_lookups_left",
+                 "Requests that are over, whose names are still looked up.",
+                 s->lingering);
+    metric_counter(out, "signalbox_outgoing_requests_total",
+                   "Requests to others that were begun.", s->started_total);
+    metric_counter(out, "signalbox_outgoing_requests_failed_total",
+                   "Of those, the ones that got no whole answer.",
+                   s->failed_total);
+    metric_counter(out, "signalbox_outgoing_addresses_refused_total",
+                   "Of those, the ones to an address that may not be "
+                   "connected to.",
+                   s->refused_by_guard_total);
+    metric_counter(out, "signalbox_outgoing_connections_total",
+                   "Connections made; the other requests used kept ones.",
+                   s->connections_total);
+    metric_counter(out, "signalbox_outgoing_received_bytes_total",
+                   "Bytes of answers.", s->bytes_in_total);
+}
+
+/* A provider's name for a model may have anything in it. */
+static void add_label(char *to, size_t size, const char *text)
+{
+    size_t n = strlen(to);
+
+    for (; *text && n + 4 < size; text++) {
+        if (strchr("\\\"\n", *text))
+            to[n++] = '\\';
+        to[n++] = *text == '\n' ? 'n' : *text;
+    }
+    to[n++] = '"';
+    to[n] = '\0';
+}
+
+static void embed_label(char *to, size_t size, enum embed_kind kind,
+                        const struct embed_stamp *stamp)
+{
+    snprintf(to, size, "kind=\"%s\",model=\"", embed_kind_name(kind));
+    add_label(to, size, stamp->name);
+}
+
+/* One family for all models after the other. */
+static void write_embeds(struct buf *out, const struct calls *c)
+{
+    static const struct {
+        const char *name, *type, *help;
+        size_t offset;
+    } families[] = {
+#define ROW(name, type, field, help) \
+    {"signalbox_embed_" name, type, help, offsetof(struct embed_stats, field)}
+        ROW("texts_total", "counter", texts_total,
+            "Texts made into vectors, without those of the cache."),
+        ROW("texts_failed_total", "counter", failed_total,
+            "Texts that got no vector."),
+        ROW("texts_waiting", "gauge", waiting,
+            "Texts that wait for their vectors."),
+        ROW("cache_hits_total", "counter", cache_hits_total,
+            "Vectors of questions that were kept."),
+        ROW("cache_misses_total", "counter", cache_misses_total,
+            "Vectors of questions that were not."),
+        ROW("cache_entries", "gauge", cache_entries,
+            "Vectors of questions in the cache."),
+        ROW("requests_total", "counter", requests_total,
+            "Requests to the provider."),
+        ROW("provider_paused", "gauge", is_paused,
+            "1 while the provider is left alone because it failed."),
+#undef ROW
+    };
+
+    for (size_t k = 0; k < sizeof(families) / sizeof(families[0]); k++) {
+        metric_family(out, families[k].name, families[k].type,
+                      families[k].help);
+        for (size_t i = 0; i < c->n_embeds; i++) {
+            struct embed_stats stats;
+            struct embed_stamp stamp;
+            char label[64 + 2 * EMBED_NAME_MAX];
+            int64_t v;
+
+            if (!c->embeds[i])
+                continue;
+            stats = embed_stats(c->embeds[i]);
+            stamp = embed_stamp(c->embeds[i]);
+            embed_label(label, sizeof(label), stats.kind, &stamp);
+            memcpy(&v, (const char *)&stats + families[k].offset, sizeof(v));
+            metric_int(out, families[k].name, label, v);
+        }
+    }
+}
+
 void call_metrics(struct call *c)
 {
     struct calls *calls = c->calls;
@@ -287,6 +379,13 @@ void call_metrics(struct call *c)
     write_walk(c->body, &walk);
     write_feed(c->body, &feed);
     write_access(c->body, &access);
+    if (calls->fetch) {
+        struct fetch_stats fetch = fetch_stats(calls->fetch);
+
+        write_outgoing(c->body, &fetch);
+    }
+    if (calls->n_embeds)
+        write_embeds(c->body, calls);
     metric_counter(c->body, "signalbox_config_reloads_total",
                    "Configurations taken over while running.",
                    calls->reloads_total);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/tlsfiles.h"
+#include "outward.h"
 
 const struct arg_option cli_check_options[] = {
     CLI_SOURCE_OPTIONS,
@@ -141,6 +142,11 @@ static void add_problem(void *ctx, const char *setting, bool is_warning,
     config_report_add(l->report, l->config, setting, is_warning, what);
 }
 
+static void add_error(void *ctx, const char *setting, const char *what)
+{
+    add_problem(ctx, setting, false, what);
+}
+
 /* Files that are named and of no use are problems like others. A server starts
  * without those that it would trust, so they are only warned of. */
 static struct config *look_at_files(struct config *cfg,
@@ -157,6 +163,7 @@ static struct config *look_at_files(struct config *cfg,
         if (why.text[0])
             add_problem(&l, "outgoing.caFile", true, why.text);
     }
+    outward_check(cfg, add_error, &l);
     if (!report->n_errors)
         return cfg;
     config_free(cfg);

@@ -20,6 +20,7 @@
 #include "certs.h"
 #include "cli/reach.h"
 #include "cli/tlsfiles.h"
+#include "outward.h"
 #include "server.h"
 #include "store/store.h"
 
@@ -311,6 +312,29 @@ static void look_at_outgoing(struct doctor *d, struct finding *f)
     }
 }
 
+static void take_model(void *ctx, const char *setting, const char *what)
+{
+    struct finding *f = ctx;
+
+    if (f->mark == BAD)
+        return; /* the first is enough */
+    found(f, BAD, "%s: %s", setting, what);
+    advise(f, "embed.kind \"builtin\" needs neither a file nor a provider");
+}
+
+static void look_at_model(struct doctor *d, struct finding *f)
+{
+    struct buf text;
+
+    outward_check(d->config, take_model, f);
+    if (f->mark == BAD)
+        return;
+    buf_init(&text, sizeof(f->text) - 1);
+    outward_describe(d->config, &text);
+    found(f, GOOD, "%.*s", STR_ARG(buf_str(&text)));
+    buf_fini(&text);
+}
+
 static void look_at_clock(struct doctor *d, struct finding *f)
 {
     /* The year this was written, and one that is far enough away. */
@@ -363,6 +387,7 @@ static const struct {
     {"disk", look_at_disk, true},        {"address", look_at_address, true},
     {"tls", look_at_tls, true},          {"certs", look_at_certs, true},
     {"files", look_at_files, true},      {"outgoing", look_at_outgoing, true},
+    {"model", look_at_model, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

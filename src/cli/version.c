@@ -5,6 +5,7 @@
 #include <openssl/crypto.h>
 #include <sqlite3.h>
 #include <uv.h>
+#include <zlib.h>
 
 #include "base/json.h"
 
@@ -26,6 +27,8 @@ size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX])
          OpenSSL_version_num() < OPENSSL_VERSION_NUMBER},
         {"sqlite", SQLITE_VERSION, sqlite3_libversion(),
          sqlite3_libversion_number() < SQLITE_VERSION_NUMBER},
+        {"zlib", ZLIB_VERSION, zlibVersion(),
+         strverscmp(zlibVersion(), ZLIB_VERSION) < 0},
     };
     size_t n = sizeof(rows) / sizeof(rows[0]);
 

@@ -428,7 +428,8 @@ static struct json *value_of(struct load *l, enum json_type wanted,
     struct json *v = json_parse(&l->scratch, text, 0, NULL);
 
     if (v &&
-        (v->type == wanted || (v->type == JSON_REAL && wanted == JSON_INT)))
+        (v->type == wanted || (v->type == JSON_REAL && wanted == JSON_INT) ||
+         (v->type == JSON_INT && wanted == JSON_REAL)))
         return v;
     if (!v && json_check(text, NULL) == OK)
         return NULL;

@@ -20,6 +20,7 @@
 
 #include "base/addr.h"
 #include "base/fault.h"
+#include "base/url.h"
 #include "config/internal.h"
 
 enum {
@@ -434,6 +435,54 @@ static void check_limits(struct load *l)
     }
 }
 
+/* In plain text beyond this machine, whoever listens has the key. */
+static bool is_exposed(struct str text)
+{
+    struct url url;
+
+    return url_read(text, &url, NULL) == OK && !url.is_tls &&
+           !str_eq_nocase(url.host, STR("localhost")) &&
+           !str_starts(url.host, STR("127.")) && !str_eq(url.host, STR("::1"));
+}
+
+static void check_embed(struct load *l)
+{
+    const struct config *c = l->c;
+    bool is_first = c->embed.kind == CONFIG_EMBED_HTTP;
+    struct place at = where_of(l, is_first ? "embed.kind" : "embed.second");
+
+    if (c->embed.second && c->embed.second == c->embed.kind)
+        report_error(&l->report, where_of(l, "embed.second"),
+                     "embed.second is the same as embed.kind, and would be no "
+                     "better; choose another, or \"none\"");
+    if (!is_first && c->embed.second != CONFIG_EMBED_HTTP)
+        return;
+    if (!c->embed.http.url.n || !c->embed.http.model.n)
+        report_error(&l->report, at,
+                     "\"http\" needs a provider: set embed.http.url, with its "
+                     "whole path, and embed.http.model");
+    if (c->embed.http.key_variable.n && is_exposed(c->embed.http.url))
+        report_warning(&l->report, where_of(l, "embed.http.url"),
+                       "the key and all texts travel to embed.http.url in "
+                       "plain text; use https");
+}
+
+/* The one secret: from the environment, and from nowhere else. */
+static void read_key(struct load *l)
+{
+    struct str name = l->c->embed.http.key_variable;
+    const char *value = name.n ? config_env(l->environ, name.p) : NULL;
+    char *copy;
+
+    if (!value || !*value)
+        return;
+    copy = arena_strdup(&l->c->arena, str_of(value));
+    if (copy)
+        l->c->embed.http.key = str_of(copy);
+    else
+        report_no_memory(&l->report, where_of(l, "embed.http.keyVariable"));
+}
+
 static void check_together(struct load *l)
 {
     const struct config *c = l->c;
@@ -454,6 +503,7 @@ static void check_together(struct load *l)
                      "could connect; set one of them");
     check_tls(l);
     check_limits(l);
+    check_embed(l);
 }
 
 /* What the text is needed for, before it goes. */
@@ -525,6 +575,7 @@ static struct config *load_end(struct load *l, const struct config_source *src)
         for (size_t i = 0; i < src->n_sets; i++)
             read_set(l, src->sets[i]);
         check_together(l);
+        read_key(l);
         if (!l->report.out->n_errors)
             keep_spots(l);
     }

@@ -35,6 +35,13 @@ struct config_ranges {
 
 enum { CONFIG_MORE_CERTS_MAX = 32 };
 
+/* embed.kind and embed.second. */
+enum config_embed {
+    CONFIG_EMBED_BUILTIN, /* as the second: none */
+    CONFIG_EMBED_MINILM,
+    CONFIG_EMBED_HTTP,
+};
+
 /* A certificate and its key, as files. */
 struct config_cert {
     struct str cert_file, key_file;
@@ -107,6 +114,30 @@ struct config {
         int64_t max_header_bytes;
         int64_t max_body_bytes;
     } outgoing;
+
+    struct {
+        int64_t kind, second; /* enum config_embed */
+        double second_margin;
+        struct str model_file; /* empty: the usual one in the data folder */
+        int64_t cache_entries;
+        int64_t max_waiting;
+        int64_t max_waiting_bytes;
+        struct {
+            struct str url;
+            struct str model;
+            struct str key_variable;
+            struct str key; /* what that variable holds: no setting, and
+                             * shown nowhere; NULL: it is not set */
+            int64_t dimensions;
+            struct str query_prefix, document_prefix;
+            int64_t batch;
+            int64_t max_requests;
+            int64_t max_text_bytes;
+            int64_t timeout_ms;
+            int64_t breaker_failures;
+            int64_t breaker_pause_ms;
+        } http;
+    } embed;
 
     struct {
         int64_t per_user, per_address; /* requests a second; zero: no limit */

@@ -2,7 +2,8 @@
 #define CONFIG_INTERNAL_H
 
 /* What the files of config share and nobody else sees: the rows (table.c), how
- * each type of value is read, compared and written (types.c, reach.c), how a
+ * each type of value is read, compared and written (types.c, reach.c,
+ * provider.c), how they are shown in the reference (reference.c), how a
  * value gets from where it is written to its field (apply.c), and the words for
  * what is wrong (report.c). */
 
@@ -27,9 +28,10 @@ struct setting_type {
     bool is_path;        /* relative ones in the file begin at the file */
 };
 
-extern const struct setting_type type_bool, type_int, type_enum, type_folder,
-    type_file, type_address, type_name, type_url, type_title, type_host,
-    type_origin, type_range, type_proxy, type_list;
+extern const struct setting_type type_bool, type_int, type_real, type_enum,
+    type_folder, type_file, type_address, type_name, type_url, type_title,
+    type_host, type_origin, type_range, type_proxy, type_text, type_endpoint,
+    type_variable, type_list;
 
 struct setting_table;
 
@@ -55,6 +57,8 @@ struct setting_list setting_list_get(const void *field);
 /* As struct setting has it. */
 void setting_explain_range(struct str text, struct why *why);
 void setting_explain_proxy(struct str text, struct why *why);
+void setting_explain_endpoint(struct str text, struct why *why);
+void setting_explain_variable(struct str text, struct why *why);
 
 /* For every type whose field is a struct str. */
 enum err setting_str_read(const struct setting *s, struct arena *a,
@@ -69,7 +73,7 @@ struct setting {
     size_t offset;    /* of the field in the struct it fills */
     const struct setting_type *type;
     const char *preset;       /* the default, as JSON; NULL: it is needed */
-    int64_t min, max;         /* integers */
+    int64_t min, max;         /* numbers; max: of a text, its bytes */
     const char *unit;         /* integers: "bytes", "milliseconds" */
     const char *const *names; /* enums: in the order of their numbers, NULL
                                * at the end */
@@ -104,6 +108,9 @@ void setting_add_names(const struct setting_table *t, struct buf *out);
 /* NULL when there is none of that path. */
 const struct setting *setting_find(const struct setting_table *t,
                                    struct str path);
+
+/* "embed.http" of "embed.http.url"; points into path. */
+struct str setting_section(const char *path);
 
 /* "SIGNALBOX_HTTP__MAX_BODY_BYTES" for "http.maxBodyBytes"; cut when it does
  * not fit. */

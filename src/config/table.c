@@ -14,6 +14,8 @@
 static const char *const level_names[] = {"debug", "info", "warn", "error",
                                           NULL};
 static const char *const format_names[] = {"auto", "text", "json", NULL};
+static const char *const embed_names[] = {"builtin", "minilm", "http", NULL};
+static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
 enum {
     KIB = 1024,
@@ -318,6 +320,82 @@ static const struct setting rows[] = {
      .preset = "8388608", .min = 1, .max = 1024 * MIB, .unit = "bytes",
      .what = "The largest answer."},
 
+    {"embed.kind", AT(embed.kind), .type = &type_enum, .preset = "\"builtin\"",
+     .names = embed_names, .needs_restart = true,
+     .what = "What turns text into vectors: the table inside the binary, "
+             "all-MiniLM-L6-v2 on a thread of its own (`signalbox model "
+             "install minilm` fetches it), or a provider that speaks OpenAI's "
+             "`/v1/embeddings`."},
+    {"embed.second", AT(embed.second), .type = &type_enum, .preset = "\"none\"",
+     .names = second_names, .needs_restart = true,
+     .what = "A better one to be asked where the first is not sure."},
+    {"embed.secondMargin", AT(embed.second_margin), .type = &type_real,
+     .preset = "0.05", .min = 0, .max = 2,
+     .what = "How close the best two of the first must be for the second to "
+             "be asked."},
+    {"embed.modelFile", AT(embed.model_file), .type = &type_file,
+     .preset = "\"\"", .needs_restart = true,
+     .what = "The file of minilm; empty: `models/minilm.sbm` in the data "
+             "folder."},
+    {"embed.cacheEntries", AT(embed.cache_entries), .type = &type_int,
+     .preset = "4096", .min = 0, .max = 1000000,
+     .what = "Vectors of questions that are kept for the next time they are "
+             "asked, up to 64 MiB of them; those of the table never are."},
+    {"embed.maxWaiting", AT(embed.max_waiting), .type = &type_int,
+     .preset = "4096", .min = 1, .max = 1000000,
+     .what = "Texts that may wait for their vectors; a quarter of it is kept "
+             "for questions."},
+    {"embed.maxWaitingBytes", AT(embed.max_waiting_bytes), .type = &type_int,
+     .preset = "33554432", .min = 64 * KIB, .max = 1024 * MIB, .unit = "bytes",
+     .what = "And how long those may be together."},
+
+    {"embed.http.url", AT(embed.http.url), .type = &type_endpoint,
+     .explain = setting_explain_endpoint, .preset = "\"\"",
+     .needs_restart = true,
+     .what = "The provider, with the whole path: "
+             "`http://127.0.0.1:11434/v1/embeddings`. It may be on this "
+             "machine or within, whatever `outgoing.allow` says."},
+    {"embed.http.model", AT(embed.http.model), .type = &type_text,
+     .preset = "\"\"", .max = 127, .needs_restart = true,
+     .what = "The model, by the provider's name for it."},
+    {"embed.http.keyVariable", AT(embed.http.key_variable),
+     .type = &type_variable, .explain = setting_explain_variable,
+     .preset = "\"\"", .needs_restart = true,
+     .what = "The name of the environment variable that holds the provider's "
+             "key; empty: none is sent."},
+    {"embed.http.dimensions", AT(embed.http.dimensions), .type = &type_int,
+     .preset = "0", .min = 0, .max = 8192, .needs_restart = true,
+     .what = "How many numbers a vector is to have. 0: as many as the model "
+             "gives, without asking for it."},
+    {"embed.http.queryPrefix", AT(embed.http.query_prefix), .type = &type_text,
+     .preset = "\"\"", .max = 1024, .needs_restart = true,
+     .what = "What stands before every question, for models that want it: "
+             "`\"query: \"`."},
+    {"embed.http.documentPrefix", AT(embed.http.document_prefix),
+     .type = &type_text, .preset = "\"\"", .max = 1024, .needs_restart = true,
+     .what = "And before what is to be found: `\"passage: \"`."},
+    {"embed.http.batch", AT(embed.http.batch), .type = &type_int,
+     .preset = "64", .min = 1, .max = 2048, .what = "Texts in one request."},
+    {"embed.http.maxRequests", AT(embed.http.max_requests), .type = &type_int,
+     .preset = "4", .min = 1, .max = 64,
+     .what = "Requests at the same time; one of several is kept for "
+             "questions."},
+    {"embed.http.maxTextBytes", AT(embed.http.max_text_bytes),
+     .type = &type_int, .preset = "8192", .min = 16, .max = 64 * KIB,
+     .unit = "bytes", .needs_restart = true,
+     .what = "Longer texts are cut off there."},
+    {"embed.http.timeoutMs", AT(embed.http.timeout_ms), .type = &type_int,
+     .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds", .what = "How long an answer may take."},
+    {"embed.http.breakerFailures", AT(embed.http.breaker_failures),
+     .type = &type_int, .preset = "5", .min = 1, .max = 1000,
+     .what = "After so many failures in a row the provider is left alone."},
+    {"embed.http.breakerPauseMs", AT(embed.http.breaker_pause_ms),
+     .type = &type_int, .preset = "30000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "For so long; then one request finds out whether it is back. A "
+             "provider that says `Retry-After` is given up to ten minutes."},
+
     {"tasks.maxUnfinished", AT(tasks.max_unfinished), .type = &type_int,
      .preset = "100000", .min = 1, .max = 10 * 1000 * 1000,
      .what = "Tasks that are not over yet; at the limit new messages are "
@@ -410,7 +488,7 @@ void config_restart_needed(const struct config *now, const struct config *then,
     }
 }
 
-static struct str section_of(const char *path)
+struct str setting_section(const char *path)
 {
     const char *dot = strrchr(path, '.');
 
@@ -447,147 +525,10 @@ void config_write_json(const struct config *c, struct buf *out)
         const struct setting *s = &rows[i];
         struct str name = str_of(s->path);
 
-        move_to(&o, &section, section_of(s->path));
+        move_to(&o, &section, setting_section(s->path));
         json_key(&o, str_sub(name, section.n + (section.n > 0), name.n));
         s->type->write(s, &o, setting_look(s, c));
     }
     move_to(&o, &section, (struct str){0});
     json_close(&o, '}');
-}
-
-/* The reference. */
-
-static const char preamble[] =
-    "# Configuration\n"
-    "\n"
-    "Everything has a default: no file at all is a working server.\n"
-    "This page is made from the table in `src/config/table.c`;\n"
-    "`signalbox help config` prints it.\n"
-    "\n"
-    "A setting is looked for in four places, and the later wins:\n"
-    "\n"
-    "1. its default;\n"
-    "2. the file given with `--config FILE`, else the one named by\n"
-    "   `SIGNALBOX_CONFIG`, else `signalbox.jsonc` in the current folder if\n"
-    "   there is one: JSON, in which comments and trailing commas are fine;\n"
-    "3. the environment: `SIGNALBOX_HTTP__MAX_BODY_BYTES=4096` sets\n"
-    "   `http.maxBodyBytes`. Two underscores separate levels; case and single\n"
-    "   underscores within a level do not count. An empty variable counts as\n"
-    "   not set. `SIGNALBOX_URL`, `SIGNALBOX_TOKEN` and `SIGNALBOX_CA` are "
-    "for\n"
-    "   commands that talk to a server;\n"
-    "4. the command line: `--set http.maxBodyBytes=4096`. `--listen ADDRESS`\n"
-    "   and `--data FOLDER` are short for `--set listen=…` and "
-    "`--set data=…`.\n"
-    "\n"
-    "A list is written as JSON wherever it stands, and replaces the one "
-    "before\n"
-    "as a whole: `--set agents.list='[{\"id\":\"echo\",\"url\":\"echo:\"}]'`.\n"
-    "\n"
-    "`signalbox check` finds what is wrong with line and column, and\n"
-    "`signalbox check --print` shows what all of it comes to.\n"
-    "\n"
-    "The path of a folder or file may begin with `~/`. A relative one begins\n"
-    "at the folder of the file it is written in, so that the same file always\n"
-    "means the same place; anywhere else, and for the default, it begins at\n"
-    "the current folder.\n"
-    "\n"
-    "Settings marked *reload* are taken over by a running server when the "
-    "file\n"
-    "changes or SIGHUP comes; the others need a restart.\n";
-
-static const struct {
-    const char *name, *heading;
-} sections[] = {
-    {"", "The server"},
-    {"tls", "`tls`: connections that nobody can listen to"},
-    {"log", "`log`: what it writes about itself"},
-    {"http", "`http`: limits and time-outs of connections"},
-    {"ws", "`ws`: limits of every WebSocket, in and out"},
-    {"rate", "`rate`: how often one may call"},
-    {"agents", "`agents`: who can be given work"},
-    {"outgoing", "`outgoing`: what the server connects to"},
-    {"tasks", "`tasks`: how much may wait, and how long"},
-    {"retention", "`retention`: how long things are remembered"},
-};
-
-/* "1048576 (1 MiB)": the figure as written, and as people say it. */
-static void add_readable(const struct setting *s, struct buf *out)
-{
-    static const struct {
-        const char *unit;
-        int64_t factor;
-        const char *name;
-    } forms[] = {
-        {"bytes", MIB, "MiB"},
-        {"bytes", KIB, "KiB"},
-        {"milliseconds", 60 * SECOND_MS, "min"},
-        {"milliseconds", SECOND_MS, "s"},
-    };
-    int64_t v;
-
-    if (!s->unit || str_to_i64(str_of(s->preset), &v))
-        return;
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-        if (strcmp(s->unit, forms[i].unit) == 0 && v &&
-            v % forms[i].factor == 0) {
-            buf_addf(out, " (%lld %s)", (long long)(v / forms[i].factor),
-                     forms[i].name);
-            return;
-        }
-}
-
-static void write_row(const struct setting *s, struct buf *out)
-{
-    buf_addf(out, "| `%s` | `%s`", s->path, s->preset);
-    add_readable(s, out);
-    buf_add_str(out, STR(" | "));
-    s->type->allowed(s, out);
-    buf_addf(out, " | %s | %s |\n", s->needs_restart ? "restart" : "reload",
-             s->what);
-}
-
-/* What the objects of a list are made of. */
-static void write_elements(const struct setting *s, struct buf *out)
-{
-    const struct setting_table *t = s->elements->table;
-
-    buf_addf(out,
-             "\nEach element of `%s` is an object:\n\n"
-             "| member | default | must be | what it is |\n"
-             "| --- | --- | --- | --- |\n",
-             s->path);
-    for (size_t i = 0; i < t->n; i++) {
-        const struct setting *m = &t->rows[i];
-        const char *quote = m->preset ? "`" : "";
-
-        buf_addf(out, "| `%s` | %s%s%s | ", m->path, quote,
-                 m->preset ? m->preset : "needed", quote);
-        m->type->allowed(m, out);
-        buf_addf(out, " | %s |\n", m->what);
-    }
-}
-
-static void write_section(const char *name, struct buf *out)
-{
-    for (size_t i = 0; i < config_settings.n; i++)
-        if (str_eq(section_of(rows[i].path), str_of(name)))
-            write_row(&rows[i], out);
-    for (size_t i = 0; i < config_settings.n; i++)
-        if (str_eq(section_of(rows[i].path), str_of(name)) &&
-            rows[i].elements && !rows[i].elements->is_plain)
-            write_elements(&rows[i], out);
-}
-
-void config_write_reference(struct buf *out)
-{
-    buf_addf(out, "%s", preamble);
-    for (size_t k = 0; k < sizeof(sections) / sizeof(sections[0]); k++) {
-        buf_addf(out,
-                 "\n## %s\n\n"
-                 "| setting | default | must be | taken over by | what it is "
-                 "|\n| --- | --- | --- | --- | --- |\n",
-                 sections[k].heading);
-        write_section(sections[k].name, out);
-    }
 }

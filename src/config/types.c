@@ -2,6 +2,8 @@
  * A string that is more than a string (an address, a name, an origin) is a type
  * of its own, so that what is wrong is found here, with a line, and not where
  * it is used. */
+#include <math.h>
+
 #include "base/addr.h"
 #include "config/internal.h"
 #include "model/agent.h"
@@ -73,6 +75,42 @@ static void int_allowed(const struct setting *s, struct buf *out)
 
 const struct setting_type type_int = {int_read,    int_is_same, int_write,
                                       int_allowed, JSON_INT,    false};
+
+/* Numbers, whole or not. */
+
+static enum err real_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
+{
+    double d = json_real_or(v, NAN);
+
+    (void)a;
+    if (!(d >= (double)s->min && d <= (double)s->max))
+        return ERR_BAD_CONFIG;
+    *(double *)field = d;
+    return OK;
+}
+
+static bool real_is_same(const struct setting *s, const void *a, const void *b)
+{
+    (void)s;
+    return *(const double *)a == *(const double *)b;
+}
+
+static void real_write(const struct setting *s, struct json_out *o,
+                       const void *field)
+{
+    (void)s;
+    json_put_real(o, *(const double *)field);
+}
+
+static void real_allowed(const struct setting *s, struct buf *out)
+{
+    buf_addf(out, "a number from %lld to %lld", (long long)s->min,
+             (long long)s->max);
+}
+
+const struct setting_type type_real = {real_read,    real_is_same, real_write,
+                                       real_allowed, JSON_REAL,    false};
 
 /* One of a few names; the field holds its place in the row's list. */
 

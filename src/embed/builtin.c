@@ -126,9 +126,10 @@ static void unknown_row(uint32_t code, int8_t row[TABLE_DIMS])
     }
 }
 
-/* vec_normalise reckons in double whatever it is given, and takes longer than
- * all the rows of a text. Sums of rows are in the middle of what a float can
- * hold, as their scales are bounded; what is not is left to it. */
+/* vec_normalise reckons in double whatever it is given and takes six times as
+ * long, as much as all the rest of a short text. Sums of rows are in the middle
+ * of what a float can hold, as their scales are bounded; what is not is left to
+ * it. */
 static void make_one_long(const struct vec_ops *ops, float v[TABLE_DIMS])
 {
     float squares = ops->dot(v, v, TABLE_DIMS), by;

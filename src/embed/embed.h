@@ -14,8 +14,8 @@
  * stamp goes wherever it is kept. Vectors of queries are cached.
  *
  * Owns: the models, the thread, the cache, what is under way. Others hold an
- * id; an id that is over is nobody. Threads: the loop's, but for embed_table,
- * embed_is_close and embed_stamp_is. */
+ * id; an id that is over is nobody. Threads: the loop's, but for
+ * embed_kind_name, embed_is_close and embed_stamp_is. */
 
 #include "base/err.h"
 #include "base/log.h"
@@ -35,6 +35,8 @@ enum {
     EMBED_HASH_CHARS = 64, /* of a SHA-256, in hex */
     EMBED_DIMS_MAX = 8192,
     EMBED_BATCH_MAX = 2048, /* texts of one call */
+    EMBED_TEXT_MAX = 65536, /* bytes of a text that count, if the model reads
+                             * that far: the rest is cut off */
 };
 
 /* Which model made a vector. Two vectors may be compared if their stamps are
@@ -55,11 +57,13 @@ struct embed_http_opts {
     uint32_t dims;    /* asked for, and required; zero: whatever it gives, and
                        * that from then on */
     struct str query_prefix, document_prefix; /* some models want them */
-    size_t batch;           /* texts of one request */
-    size_t max_text_bytes;  /* what is longer is cut between characters */
+    size_t batch;                             /* texts of one request */
+    size_t max_requests;   /* at the same time; one of several is kept for
+                            * queries */
+    size_t max_text_bytes; /* instead of EMBED_TEXT_MAX, without the prefix */
     size_t max_answer_bytes;
     int64_t timeout_ms;
-    int breaker_failures;   /* in a row, until it is left alone */
+    int breaker_failures; /* in a row, until it is left alone */
     int64_t breaker_pause_ms;
 };
 
@@ -68,9 +72,12 @@ struct embed_opts {
     enum embed_kind kind;
     const char *model_file; /* of minilm */
     struct embed_http_opts http;
-    size_t cache_entries;   /* vectors of queries; zero: none are kept */
-    size_t max_waiting;     /* texts that wait; more: ERR_BUSY */
-    uint64_t seed[2];       /* of tables */
+    size_t cache_entries; /* vectors of queries; zero: none are kept. Those of
+                           * the table never are: they are made as fast */
+    size_t max_waiting;   /* texts that wait; more: ERR_BUSY. Documents have
+                           * three quarters of it, and of the bytes */
+    size_t max_waiting_bytes;
+    uint64_t seed[2]; /* of tables */
 };
 
 /* Opens and checks the model's file: ERR_IO or ERR_BAD_CONFIG with words that
@@ -79,6 +86,15 @@ struct embed_opts {
 MUST_USE enum err embed_new(struct embed **out, struct loop *loop,
                             struct log *log, struct fetch *fetch,
                             const struct embed_opts *opts, struct why *why);
+
+/* Whether embed_new would take these: the model's file is there and good, the
+ * URL is one. Fills in the stamp. */
+MUST_USE enum err embed_check(const struct embed_opts *opts,
+                              struct embed_stamp *stamp, struct why *why);
+
+/* Other limits: those above, and of a provider its batch, requests, answer,
+ * time-out and breaker. What makes the vectors stays what it is. */
+void embed_set(struct embed *e, const struct embed_opts *opts);
 
 struct embed_stamp embed_stamp(const struct embed *e);
 
@@ -89,28 +105,33 @@ enum embed_use {
 
 /* The vector of a text, if it can be had without waiting: from the table, or
  * from the cache. `out` has room for stamp.dims numbers. False: embed_start. */
-bool embed_now(struct embed *e, struct str text, enum embed_use use, float *out);
+bool embed_now(struct embed *e, struct str text, enum embed_use use,
+               float *out);
 
 struct embed_result {
-    struct embed_stamp stamp;
+    struct embed_stamp stamp; /* dims are zero where no text had anything in it
+                               * and a provider has not answered yet */
     size_t n;
     const float *vectors; /* n times stamp.dims, in the order of the texts */
 };
 
 /* Once, never from inside embed_start, unless it was cancelled. e: OK, and then
  * all of them are there; ERR_UNREACHABLE, ERR_TIMEOUT; ERR_BAD_REQUEST: what
- * the provider answered cannot be used; ERR_NOT_ALLOWED: it does not take our
- * key; ERR_OVERLOADED: it has failed too often and is left alone for now;
- * ERR_STOPPING. `why` without secrets. */
+ * the provider answered cannot be used, or it does not take the text;
+ * ERR_NOT_ALLOWED: it does not take our key; ERR_OVERLOADED: it has failed too
+ * often, or asked for a pause, and is left alone for now; ERR_NOMEM;
+ * ERR_STOPPING. `why` without secrets; `r` is NULL on an error. */
 typedef void (*embed_done)(void *ctx, uint64_t id, enum err e,
                            const struct embed_result *r, const struct why *why);
 
 /* Copies the texts. ERR_BUSY: too many wait. ERR_LIMIT: more than
  * EMBED_BATCH_MAX. ERR_OVERLOADED: at once, the provider is left alone for
- * now. On an error nothing was begun. Works for every kind. */
-MUST_USE enum err embed_start(struct embed *e, const struct str *texts, size_t n,
-                              enum embed_use use, embed_done done, void *ctx,
-                              uint64_t *id, struct why *why);
+ * now. On an error nothing was begun. Works for every kind. Queries go before
+ * documents. Texts travel together whoever asked for them, so whoever can do
+ * with some of several asks for each by itself. */
+MUST_USE enum err embed_start(struct embed *e, const struct str *texts,
+                              size_t n, enum embed_use use, embed_done done,
+                              void *ctx, uint64_t *id, struct why *why);
 void embed_cancel(struct embed *e, uint64_t id);
 
 /* Whether the best of these scores is so close to the second that a better
@@ -119,18 +140,51 @@ void embed_cancel(struct embed *e, uint64_t id);
 bool embed_is_close(const float *scores, size_t n, float margin);
 
 /* End what is under way with ERR_STOPPING; done, from the loop, once nothing
- * is left. Then embed_free. */
+ * is left. Then embed_free; without embed_stop, it tells nobody anything and
+ * waits for what the thread is at. */
 void embed_stop(struct embed *e, void (*done)(void *ctx), void *ctx);
 void embed_free(struct embed *e);
 
 struct embed_stats {
+    enum embed_kind kind;
     int64_t texts_total;  /* made into vectors, the cache's not counted */
     int64_t failed_total; /* texts */
     int64_t waiting;      /* texts */
     int64_t cache_hits_total, cache_misses_total, cache_entries;
     int64_t requests_total; /* to the provider */
-    bool is_open;           /* the breaker: the provider is left alone */
+    int64_t is_paused;      /* 1: the provider is left alone */
 };
 struct embed_stats embed_stats(const struct embed *e);
+
+/* ---- models as things to look at and to keep: for `signalbox model` ---- */
+
+struct buf;
+
+#define EMBED_MINILM_FILE "minilm.sbm" /* in DATA/models */
+enum { EMBED_FILE_MAX = 256 * 1024 * 1024 };
+
+struct embed_about {
+    struct embed_stamp stamp;
+    uint64_t bytes; /* of its file; of the table's, inside the binary */
+};
+
+MUST_USE enum err embed_builtin_about(struct embed_about *out, struct why *why);
+
+/* A file, opened and checked as a server does, its hash included.
+ * ERR_NOT_FOUND: there is none; other errors with words that say what to do. */
+MUST_USE enum err embed_minilm_about(const char *path, struct embed_about *out,
+                                     struct why *why);
+
+/* A file from what is published: the weights (safetensors) and the vocabulary
+ * (tokenizer.json). The same input always makes the same bytes. */
+MUST_USE enum err embed_minilm_make(struct str safetensors,
+                                    struct str tokenizer, struct buf *out,
+                                    struct why *why);
+
+/* What each of n texts is read as, pieces of words with blanks between, into
+ * one buffer each; of a provider nothing is known. */
+MUST_USE enum err embed_pieces(enum embed_kind kind, const char *model_file,
+                               const struct str *texts, size_t n,
+                               struct buf *out, struct why *why);
 
 #endif

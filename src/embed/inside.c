@@ -5,9 +5,13 @@
 /* inside_data.c */
 extern const char embed_inside_begin[], embed_inside_end[];
 
+size_t builtin_bytes(void)
+{
+    return (uintptr_t)embed_inside_end - (uintptr_t)embed_inside_begin;
+}
+
 enum err builtin_open(struct builtin *b, struct why *why)
 {
-    size_t n = (uintptr_t)embed_inside_end - (uintptr_t)embed_inside_begin;
-
-    return builtin_open_bytes(b, (struct str){embed_inside_begin, n}, why);
+    return builtin_open_bytes(
+        b, (struct str){embed_inside_begin, builtin_bytes()}, why);
 }

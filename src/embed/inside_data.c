@@ -3,9 +3,10 @@
  * their pages come from the file when they are first touched, and all processes
  * share them.
  *
- * Not `ld -b binary`, which knows no alignment, and not an array in C, which
- * takes the compiler minutes. embed/inside_file.h has the name of the file; the
- * build makes it anew whenever the file changes, and so this object too. */
+ * Not `ld -b binary`, which knows no alignment, and not an array in C, with
+ * which the compiler is busy for 20 seconds. embed/inside_file.h has the name
+ * of the file; the build makes it anew whenever the file changes, and so this
+ * object too. */
 #include "embed/inside_file.h"
 
 __asm__(".pushsection .rodata\n"

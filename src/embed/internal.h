@@ -9,6 +9,7 @@
  *   table.c      the built-in model's file; table_write.c makes it
  *   builtin.c    text -> vector with it; inside.c: the one in the binary
  *   minilm_*.c   the transformer
+ *   look.c       models as things to look at and to keep
  *   cache.c, worker.c, http.c, embed.c
  *
  * Everything up to the transformer is pure and allocates nothing per text. */
@@ -189,6 +190,7 @@ MUST_USE enum err builtin_open(struct builtin *b, struct why *why);
 MUST_USE enum err builtin_open_bytes(struct builtin *b, struct str bytes,
                                      struct why *why);
 const char *builtin_hash(const struct builtin *b);
+size_t builtin_bytes(void); /* of the one inside the binary */
 
 /* Which rows a text has, in its order; how many. What has BUILTIN_UNKNOWN set
  * is a character that the table does not know, by its code point. */

@@ -169,18 +169,20 @@ FN __m256i pairs(__m256i sum, __m256i a, __m256i b)
     return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
 
-FN __attribute__((always_inline)) void sum_rows(__m256i sum[ROWS_AT_ONCE][COLS],
-                                                const int8_t *from,
+/* The sums of n rows with sixteen channels. n is known to the compiler wherever
+ * this is called, and so `sum` is registers. */
+FN __attribute__((always_inline)) void sum_rows(int32_t *out,
+                                                const int8_t *weights,
                                                 const uint8_t *bytes,
                                                 size_t n_in, const int n)
 {
-    EACH_ROW EACH_COL sum[r][c] = _mm256_setzero_si256();
-    for (size_t k = 0; k < n_in; k += 4, from += (size_t)4 * MINILM_GROUP) {
-        __m256i even[COLS], odd[COLS];
+    __m256i sum[ROWS_AT_ONCE][COLS], even[COLS], odd[COLS];
 
+    EACH_ROW EACH_COL sum[r][c] = _mm256_setzero_si256();
+    for (size_t k = 0; k < n_in; k += 4, weights += (size_t)4 * MINILM_GROUP) {
         EACH_COL
         {
-            __m256i w = _mm256_loadu_si256((const __m256i *)from + c);
+            __m256i w = _mm256_loadu_si256((const __m256i *)weights + c);
 
             even[c] = _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8);
             odd[c] = _mm256_srai_epi16(w, 8);
@@ -198,68 +200,65 @@ FN __attribute__((always_inline)) void sum_rows(__m256i sum[ROWS_AT_ONCE][COLS],
             EACH_COL sum[r][c] = pairs(sum[r][c], odd[c], b_odd);
         }
     }
+    EACH_ROW EACH_COL _mm256_storeu_si256(
+        (__m256i *)(out + (size_t)r * COLS * CHANNELS) + c, sum[r][c]);
 }
 
-/* n is known to the compiler wherever this is called. */
-FN __attribute__((always_inline)) void
-multiply_rows(float *y, const struct minilm_matrix *w, size_t at,
-              const int8_t *from, const struct minilm_bytes *x, size_t row,
-              const int n)
+TARGET static void sum_some(int32_t *out, const int8_t *weights,
+                            const uint8_t *bytes, size_t n_in, size_t n)
 {
-    __m256i sum[ROWS_AT_ONCE][COLS];
-
-    sum_rows(sum, from, x->bytes + row * w->n_in, w->n_in, n);
-    EACH_COL
-    {
-        size_t channel = at + (size_t)c * CHANNELS;
-        __m256i sums = _mm256_loadu_si256((const __m256i *)(w->sums + channel));
-        __m256 scales = _mm256_loadu_ps(w->scales + channel);
-        __m256 bias = _mm256_loadu_ps(w->bias + channel);
-
-        EACH_ROW
-        {
-            __m256i less = _mm256_mullo_epi32(
-                sums, _mm256_set1_epi32(x->zeros[row + (size_t)r]));
-            __m256 v = _mm256_cvtepi32_ps(_mm256_sub_epi32(sum[r][c], less));
-            __m256 by = _mm256_mul_ps(
-                scales, _mm256_set1_ps(x->scales[row + (size_t)r]));
-
-            _mm256_storeu_ps(y + (row + (size_t)r) * w->n_out + channel,
-                             _mm256_fmadd_ps(v, by, bias));
-        }
-    }
-}
-
-TARGET static void multiply_some(float *y, const struct minilm_matrix *w,
-                                 size_t group, size_t in_group,
-                                 const struct minilm_bytes *x, size_t row,
-                                 size_t n)
-{
-    const int8_t *from = w->weights + group * w->n_in + 4 * in_group;
-    size_t at = group + in_group;
-
     switch (n) {
-    case 4: multiply_rows(y, w, at, from, x, row, 4); break;
-    case 3: multiply_rows(y, w, at, from, x, row, 3); break;
-    case 2: multiply_rows(y, w, at, from, x, row, 2); break;
-    default: multiply_rows(y, w, at, from, x, row, 1);
+    case 4: sum_rows(out, weights, bytes, n_in, 4); break;
+    case 3: sum_rows(out, weights, bytes, n_in, 3); break;
+    case 2: sum_rows(out, weights, bytes, n_in, 2); break;
+    default: sum_rows(out, weights, bytes, n_in, 1);
     }
 }
 
-/* Rows are dealt out evenly: of 9, three each. */
+/* What the sums of one row mean. */
+FN void finish_row(float *y, const int32_t *sum, const struct minilm_matrix *w,
+                   size_t at, float scale, int32_t zero)
+{
+    for (size_t c = 0; c < COLS * CHANNELS; c += CHANNELS, at += CHANNELS) {
+        __m256i sums = _mm256_loadu_si256((const __m256i *)(w->sums + at));
+        __m256i v =
+            _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(sum + c)),
+                             _mm256_mullo_epi32(sums, _mm256_set1_epi32(zero)));
+        __m256 by = _mm256_mul_ps(_mm256_loadu_ps(w->scales + at),
+                                  _mm256_set1_ps(scale));
+
+        _mm256_storeu_ps(y + at,
+                         _mm256_fmadd_ps(_mm256_cvtepi32_ps(v), by,
+                                         _mm256_loadu_ps(w->bias + at)));
+    }
+}
+
+/* Sixteen channels with all rows, which are dealt out evenly: of 9, three
+ * each. */
+TARGET static void multiply_sixteen(float *y, const struct minilm_matrix *w,
+                                    const struct minilm_bytes *x, size_t n,
+                                    size_t at)
+{
+    size_t group = at / MINILM_GROUP * MINILM_GROUP;
+    const int8_t *weights =
+        w->weights + group * w->n_in + 4 * (at % MINILM_GROUP);
+    int32_t sums[ROWS_AT_ONCE * COLS * CHANNELS];
+    size_t left = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+
+    for (size_t row = 0, now; left > 0; left--, row += now) {
+        now = (n - row + left - 1) / left;
+        sum_some(sums, weights, x->bytes + row * w->n_in, w->n_in, now);
+        for (size_t r = 0; r < now; r++)
+            finish_row(y + (row + r) * w->n_out, sums + r * COLS * CHANNELS, w,
+                       at, x->scales[row + r], x->zeros[row + r]);
+    }
+}
+
 TARGET static void multiply(float *y, const struct minilm_matrix *w,
                             const struct minilm_bytes *x, size_t n)
 {
-    size_t times = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-
-    for (size_t group = 0; group < w->n_out; group += MINILM_GROUP)
-        for (size_t c = 0; c < MINILM_GROUP; c += COLS * CHANNELS)
-            for (size_t left = times, row = 0; left > 0; left--) {
-                size_t now = (n - row + left - 1) / left;
-
-                multiply_some(y, w, group, c, x, row, now);
-                row += now;
-            }
+    for (size_t at = 0; at < w->n_out; at += COLS * CHANNELS)
+        multiply_sixteen(y, w, x, n, at);
 }
 
 #include "embed/minilm_lanes.h"

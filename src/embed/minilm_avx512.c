@@ -134,46 +134,60 @@ enum { COLS = MINILM_GROUP / MINILM_LANES, ROWS_AT_ONCE = 6 };
 #define EACH_COL UNROLLED for (int c = 0; c < COLS; c++)
 #define EACH_ROW UNROLLED for (int r = 0; r < n; r++)
 
-/* n is known to the compiler wherever this is called. */
-FN __attribute__((always_inline)) void
-multiply_rows(float *y, const struct minilm_matrix *w, size_t group,
-              const struct minilm_bytes *x, size_t row, const int n)
+/* The sums of n rows with one group of channels. n is known to the compiler
+ * wherever this is called, and so `sum` is registers. */
+FN __attribute__((always_inline)) void sum_rows(int32_t *out,
+                                                const int8_t *weights,
+                                                const uint8_t *bytes,
+                                                size_t n_in, const int n)
 {
-    const int8_t *from = w->weights + group * w->n_in;
-    const uint8_t *bytes = x->bytes + row * w->n_in;
-    __m512i sum[ROWS_AT_ONCE][COLS], weights[COLS];
+    __m512i sum[ROWS_AT_ONCE][COLS], w[COLS];
 
     EACH_ROW EACH_COL sum[r][c] = _mm512_setzero_si512();
-    for (size_t k = 0; k < w->n_in; k += 4, from += (size_t)4 * MINILM_GROUP) {
-        EACH_COL weights[c] = _mm512_loadu_si512(from + (size_t)64 * c);
+    for (size_t k = 0; k < n_in; k += 4, weights += (size_t)4 * MINILM_GROUP) {
+        EACH_COL w[c] = _mm512_loadu_si512(weights + (size_t)64 * c);
         EACH_ROW
         {
             int32_t four;
             __m512i b;
 
-            memcpy(&four, bytes + (size_t)r * w->n_in + k, sizeof(four));
+            memcpy(&four, bytes + (size_t)r * n_in + k, sizeof(four));
             b = _mm512_set1_epi32(four);
-            EACH_COL sum[r][c] = _mm512_dpbusd_epi32(sum[r][c], b, weights[c]);
+            EACH_COL sum[r][c] = _mm512_dpbusd_epi32(sum[r][c], b, w[c]);
         }
     }
-    EACH_COL
-    {
-        size_t at = group + (size_t)c * MINILM_LANES;
-        __m512i sums = _mm512_loadu_si512(w->sums + at);
-        __m512 scales = _mm512_loadu_ps(w->scales + at);
-        __m512 bias = _mm512_loadu_ps(w->bias + at);
+    EACH_ROW EACH_COL _mm512_storeu_si512(
+        out + (size_t)r * MINILM_GROUP + (size_t)c * MINILM_LANES, sum[r][c]);
+}
 
-        EACH_ROW
-        {
-            __m512i less = _mm512_mullo_epi32(
-                sums, _mm512_set1_epi32(x->zeros[row + (size_t)r]));
-            __m512 v = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum[r][c], less));
-            __m512 by = _mm512_mul_ps(
-                scales, _mm512_set1_ps(x->scales[row + (size_t)r]));
+TARGET static void sum_some(int32_t *out, const int8_t *weights,
+                            const uint8_t *bytes, size_t n_in, size_t n)
+{
+    switch (n) {
+    case 6: sum_rows(out, weights, bytes, n_in, 6); break;
+    case 5: sum_rows(out, weights, bytes, n_in, 5); break;
+    case 4: sum_rows(out, weights, bytes, n_in, 4); break;
+    case 3: sum_rows(out, weights, bytes, n_in, 3); break;
+    case 2: sum_rows(out, weights, bytes, n_in, 2); break;
+    default: sum_rows(out, weights, bytes, n_in, 1);
+    }
+}
 
-            _mm512_storeu_ps(y + (row + (size_t)r) * w->n_out + at,
-                             _mm512_fmadd_ps(v, by, bias));
-        }
+/* What the sums of one row mean. */
+FN void finish_row(float *y, const int32_t *sum, const struct minilm_matrix *w,
+                   size_t group, float scale, int32_t zero)
+{
+    for (size_t c = 0; c < MINILM_GROUP; c += MINILM_LANES) {
+        size_t at = group + c;
+        __m512i less = _mm512_mullo_epi32(_mm512_loadu_si512(w->sums + at),
+                                          _mm512_set1_epi32(zero));
+        __m512i v = _mm512_sub_epi32(_mm512_loadu_si512(sum + c), less);
+        __m512 by = _mm512_mul_ps(_mm512_loadu_ps(w->scales + at),
+                                  _mm512_set1_ps(scale));
+
+        _mm512_storeu_ps(y + at,
+                         _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), by,
+                                         _mm512_loadu_ps(w->bias + at)));
     }
 }
 
@@ -181,23 +195,18 @@ multiply_rows(float *y, const struct minilm_matrix *w, size_t group,
 TARGET static void multiply(float *y, const struct minilm_matrix *w,
                             const struct minilm_bytes *x, size_t n)
 {
-    for (size_t group = 0; group < w->n_out; group += MINILM_GROUP) {
-        size_t left = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, row = 0;
+    size_t times = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    int32_t sums[ROWS_AT_ONCE * MINILM_GROUP];
 
-        for (; left > 0; left--) {
-            size_t now = (n - row + left - 1) / left;
-
-            switch (now) {
-            case 6: multiply_rows(y, w, group, x, row, 6); break;
-            case 5: multiply_rows(y, w, group, x, row, 5); break;
-            case 4: multiply_rows(y, w, group, x, row, 4); break;
-            case 3: multiply_rows(y, w, group, x, row, 3); break;
-            case 2: multiply_rows(y, w, group, x, row, 2); break;
-            default: multiply_rows(y, w, group, x, row, 1);
-            }
-            row += now;
+    for (size_t group = 0; group < w->n_out; group += MINILM_GROUP)
+        for (size_t left = times, row = 0, now; left > 0; left--, row += now) {
+            now = (n - row + left - 1) / left;
+            sum_some(sums, w->weights + group * w->n_in,
+                     x->bytes + row * w->n_in, w->n_in, now);
+            for (size_t r = 0; r < now; r++)
+                finish_row(y + (row + r) * w->n_out, sums + r * MINILM_GROUP, w,
+                           group, x->scales[row + r], x->zeros[row + r]);
         }
-    }
 }
 
 #include "embed/minilm_lanes.h"

@@ -30,12 +30,12 @@ struct make {
 /* What minilm_lay gave out is our own buffer here. */
 static float *floats(const float *p)
 {
-    return (float *)(uintptr_t)p;
+    return (float *)p;
 }
 
 static int8_t *bytes(const int8_t *p)
 {
-    return (int8_t *)(uintptr_t)p;
+    return (int8_t *)p;
 }
 
 static enum err missing(void)
@@ -144,7 +144,7 @@ static void put_channels(const struct minilm_matrix *w, size_t first,
         }
         floats(w->scales)[c] = scale * by;
         floats(w->bias)[c] = tensor_at(bias, row) * by;
-        ((int32_t *)(uintptr_t)w->sums)[c] = sum;
+        ((int32_t *)w->sums)[c] = sum;
     }
 }
 

@@ -13,7 +13,6 @@
  * work. */
 #include "embed/minilm.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -140,22 +139,6 @@ static void run_layer(const struct minilm *m, const struct minilm_layer *l,
         ops->add_norm(s->x, s->part, &l->down_norm, n, width);
 }
 
-/* Numbers that are beyond all bounds can come only from a file that somebody
- * made for it; they are then no vector. */
-static void normalise(float *v, size_t n)
-{
-    double squares = 0;
-
-    for (size_t i = 0; i < n; i++)
-        squares += (double)v[i] * v[i];
-    if (!isfinite(squares) || squares == 0) {
-        memset(v, 0, n * sizeof(*v));
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        v[i] = (float)(v[i] / sqrt(squares));
-}
-
 /* Make vectors of the texts that were gathered. */
 static void run(const struct minilm *m, struct minilm_scratch *s)
 {
@@ -167,7 +150,8 @@ static void run(const struct minilm *m, struct minilm_scratch *s)
         run_layer(m, &m->layers[i], s);
     for (size_t i = 0; i < s->n_texts; from = s->ends[i++]) {
         s->ops->mean(s->outs[i], s->x + from * width, s->ends[i] - from, width);
-        normalise(s->outs[i], width);
+        /* Only a file that somebody made for it gives what is no vector. */
+        (void)vec_normalise(s->outs[i], width);
     }
     s->n_texts = s->n_rows = 0;
 }

@@ -107,7 +107,7 @@ static void drop_old_pools(struct fetch *f)
         struct pool *p = LIST_OF(i, struct pool, node);
 
         next = list_next(&f->pools, i);
-        if (p != f->pool && !p->n_requests)
+        if (p != f->pool && p != f->next_pool && !p->n_requests)
             pool_free(p);
     }
 }
@@ -132,7 +132,7 @@ static void stop(struct fetch *f)
     void (*done)(void *ctx) = f->done;
 
     end_all(f);
-    f->pool = NULL;
+    f->pool = f->next_pool = NULL;
     drop_old_pools(f);
     if (f->n_watches)
         return; /* libuv gives them back and kicks us again */
@@ -264,19 +264,38 @@ struct fetch *fetch_new(struct loop *loop, struct log *log,
     return f;
 }
 
+enum err fetch_prepare(struct fetch *f, const struct fetch_opts *opts,
+                       struct why *why)
+{
+    fetch_forget(f);
+    f->next_opts = *opts;
+    f->next_opts.proxy = f->next_opts.ca_file = NULL; /* the pool has them */
+    return pool_new(f, opts, &f->next_pool, why);
+}
+
+void fetch_commit(struct fetch *f)
+{
+    f->opts = f->next_opts;
+    f->pool = f->next_pool;
+    f->next_pool = NULL;
+    fetch_kick(f); /* the old one may have nothing to wait for */
+}
+
+void fetch_forget(struct fetch *f)
+{
+    if (f->next_pool)
+        pool_free(f->next_pool);
+    f->next_pool = NULL;
+}
+
 enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
                    struct why *why)
 {
-    struct pool *p;
-    enum err e = pool_new(f, opts, &p, why);
+    enum err e = fetch_prepare(f, opts, why);
 
-    if (e)
-        return e;
-    f->opts = *opts;
-    f->opts.proxy = f->opts.ca_file = NULL; /* the pool has what it needs */
-    f->pool = p;
-    fetch_kick(f); /* the old one may have nothing to wait for */
-    return OK;
+    if (!e)
+        fetch_commit(f);
+    return e;
 }
 
 void fetch_stop(struct fetch *f, void (*done)(void *ctx), void *ctx)
@@ -293,7 +312,7 @@ void fetch_free(struct fetch *f)
         return;
     f->is_stopping = true;
     end_all(f);
-    f->pool = NULL;
+    f->pool = f->next_pool = NULL;
     drop_old_pools(f);
     assert(!f->n_watches); /* stop it first */
     loop_not_at_end(&f->job);

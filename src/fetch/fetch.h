@@ -114,6 +114,13 @@ MUST_USE struct fetch *fetch_new(struct loop *loop, struct log *log,
 MUST_USE enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
                             struct why *why);
 
+/* The same in two steps, for who has more to do that may fail: prepare, and
+ * then commit, which cannot fail, or forget. */
+MUST_USE enum err fetch_prepare(struct fetch *f, const struct fetch_opts *opts,
+                                struct why *why);
+void fetch_commit(struct fetch *f);
+void fetch_forget(struct fetch *f);
+
 /* ERR_BUSY, with words: max_open are under way, or as many as may be to one
  * host and port (a quarter of max_open, but never less than max_per_host).
  * Both count those that wait for a connection, and those that are over but

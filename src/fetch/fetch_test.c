@@ -573,3 +573,33 @@ TEST(options_that_are_none_change_nothing)
     check_alive(s);
     stage_free(s);
 }
+
+/* In two steps: nothing changes until the second. */
+TEST(options_that_are_forgotten_never_counted)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, FINE);
+    struct fetch_opts other = s->opts;
+    struct told *t;
+
+    other.guard = (struct guard){NULL, 0};
+    CHECK(fetch_prepare(s->fetch, &other, NULL) == OK);
+    turn(s, 4);
+    t = get(s, p, "/");
+    CHECK_INT(t->e, OK);
+    told_free(t);
+    fetch_forget(s->fetch);
+    fetch_forget(s->fetch);
+    turn(s, 4);
+    t = get(s, p, "/");
+    CHECK_INT(t->e, OK);
+    told_free(t);
+    CHECK(fetch_prepare(s->fetch, &other, NULL) == OK);
+    CHECK(fetch_prepare(s->fetch, &other, NULL) == OK);
+    fetch_commit(s->fetch);
+    t = get(s, p, "/");
+    CHECK_INT(t->e, ERR_ADDRESS);
+    told_free(t);
+    CHECK(fetch_prepare(s->fetch, &other, NULL) == OK); /* and no more */
+    stage_free(s);
+}

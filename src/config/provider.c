@@ -1,0 +1,117 @@
+/* The types of settings that say whom else to ask: a URL, the name of a
+ * variable that holds a secret, and texts that go there as they are. */
+#include "base/url.h"
+#include "config/internal.h"
+
+static enum err read_or_empty(const struct setting *s, struct arena *a,
+                              const struct json *v, void *field)
+{
+    if (v->s.n)
+        return setting_str_read(s, a, v, field);
+    *(struct str *)field = (struct str){"", 0};
+    return OK;
+}
+
+/* A text of whatever characters, line ends too; may be empty. */
+
+static enum err text_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
+{
+    if (v->type != JSON_STR || v->s.n > (size_t)s->max)
+        return ERR_BAD_CONFIG;
+    return read_or_empty(s, a, v, field);
+}
+
+static void text_allowed(const struct setting *s, struct buf *out)
+{
+    buf_addf(out, "a text of up to %lld bytes", (long long)s->max);
+}
+
+const struct setting_type type_text = {text_read,         setting_str_is_same,
+                                       setting_str_write, text_allowed,
+                                       JSON_STR,          false};
+
+/* Where requests are sent to. */
+
+static bool is_endpoint(struct str text, struct why *why)
+{
+    struct url url;
+
+    if (url_read(text, &url, why))
+        return false;
+    if (url.is_ws)
+        why_err(why, ERR_SYNTAX, "it is to begin with https:// or http://");
+    return !url.is_ws;
+}
+
+static enum err endpoint_read(const struct setting *s, struct arena *a,
+                              const struct json *v, void *field)
+{
+    if (v->type != JSON_STR || (v->s.n && !is_endpoint(v->s, NULL)))
+        return ERR_BAD_CONFIG;
+    return read_or_empty(s, a, v, field);
+}
+
+static void endpoint_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_add_str(out, STR("a URL with http or https, or empty"));
+}
+
+void setting_explain_endpoint(struct str text, struct why *why)
+{
+    if (is_endpoint(text, why))
+        why_err(why, ERR_SYNTAX, "too long");
+}
+
+const struct setting_type type_endpoint = {
+    endpoint_read,     setting_str_is_same,
+    setting_str_write, endpoint_allowed,
+    JSON_STR,          false};
+
+/* The name of a variable. In capitals, as such names are: most keys are not,
+ * and one that was written here by mistake is noticed, and never shown. */
+
+enum { VARIABLE_MAX = 128 };
+
+static bool is_variable(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!(s.p[i] >= 'A' && s.p[i] <= 'Z') && s.p[i] != '_' &&
+            !(i && s.p[i] >= '0' && s.p[i] <= '9'))
+            return false;
+    return s.n <= VARIABLE_MAX && !str_starts(s, STR("SIGNALBOX_"));
+}
+
+static enum err variable_read(const struct setting *s, struct arena *a,
+                              const struct json *v, void *field)
+{
+    if (v->type != JSON_STR || !is_variable(v->s))
+        return ERR_BAD_CONFIG;
+    return read_or_empty(s, a, v, field);
+}
+
+static void variable_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_add_str(out, STR("the name of an environment variable, in capitals, "
+                         "or empty"));
+}
+
+void setting_explain_variable(struct str text, struct why *why)
+{
+    if (str_starts(text, STR("SIGNALBOX_")))
+        why_err(why, ERR_SYNTAX,
+                "names that begin with SIGNALBOX_ are those of settings; "
+                "choose another");
+    else
+        why_err(why, ERR_SYNTAX,
+                "must be the name of an environment variable, in capitals "
+                "(what is written there is not shown: the key itself belongs "
+                "into that variable)");
+}
+
+const struct setting_type type_variable = {
+    variable_read,     setting_str_is_same,
+    setting_str_write, variable_allowed,
+    JSON_STR,          false};

@@ -1,0 +1,266 @@
+/* The pure parts: the cache, the breaker, and what is neither. */
+#include "test/t.h"
+
+#include <malloc.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "embed/jobs.h"
+
+static const uint64_t seed[2] = {7, 8};
+
+/* The cache. */
+
+enum { DIMS = 3 };
+
+static struct str name_of(unsigned i)
+{
+    static char text[4][32];
+    char *out = text[i % 4];
+
+    snprintf(out, sizeof(text[0]), "text number %u", i);
+    return str_of(out);
+}
+
+static void put(struct cache *c, unsigned i)
+{
+    float v[DIMS] = {(float)i, (float)i + 1, -(float)i};
+
+    cache_put(c, name_of(i), v);
+}
+
+static bool has(struct cache *c, unsigned i)
+{
+    const float *v = cache_get(c, name_of(i));
+
+    CHECK(!v || (v[0] == (float)i && v[1] == (float)i + 1));
+    return v != NULL;
+}
+
+TEST(the_least_recently_used_goes)
+{
+    struct cache c;
+
+    cache_init(&c, seed);
+    CHECK(!has(&c, 1));
+    put(&c, 1); /* no room yet: nothing happens */
+    cache_set(&c, 3, DIMS);
+    for (unsigned i = 1; i <= 3; i++)
+        put(&c, i);
+    CHECK(has(&c, 1)); /* used */
+    put(&c, 4);
+    CHECK(has(&c, 1) && !has(&c, 2) && has(&c, 3) && has(&c, 4));
+    put(&c, 1); /* again: used too */
+    put(&c, 5);
+    CHECK(has(&c, 1) && !has(&c, 3) && c.n == 3);
+    CHECK(cache_check(&c));
+    cache_fini(&c);
+}
+
+TEST(one_entry_is_a_cache_too)
+{
+    struct cache c;
+
+    cache_init(&c, seed);
+    cache_set(&c, 1, DIMS);
+    for (unsigned i = 0; i < 10; i++) {
+        put(&c, i);
+        CHECK(has(&c, i) && (i == 0 || !has(&c, i - 1)) && cache_check(&c));
+    }
+    cache_fini(&c);
+}
+
+TEST(another_model_finds_nothing_of_the_one_before)
+{
+    struct cache c;
+
+    cache_init(&c, seed);
+    cache_set(&c, 8, DIMS);
+    put(&c, 1);
+    cache_set(&c, 8, DIMS);
+    CHECK(!has(&c, 1) && c.n == 0 && cache_check(&c));
+    put(&c, 1);
+    cache_set(&c, 0, DIMS);
+    put(&c, 2);
+    CHECK(!has(&c, 1) && !has(&c, 2));
+    cache_set(&c, 8, 0);
+    put(&c, 2);
+    CHECK(!has(&c, 2));
+    cache_fini(&c);
+}
+
+TEST(memory_has_a_limit_whatever_the_entries)
+{
+    struct cache c;
+
+    cache_init(&c, seed);
+    cache_set(&c, 1000 * 1000, EMBED_DIMS_MAX);
+    CHECK_INT(c.cap, CACHE_BYTES_MAX / (EMBED_DIMS_MAX * sizeof(float)));
+    cache_set(&c, 4096, 384);
+    CHECK_INT(c.cap, 4096);
+    cache_fini(&c);
+}
+
+/* Against what is simple: an array in the order of use. */
+TEST(it_is_what_a_list_would_be)
+{
+    enum { CAP = 17, TEXTS = 40, STEPS = 20000 };
+    struct rand_seeded chance = {5};
+    struct rand r = rand_seeded(&chance);
+    unsigned order[CAP + 1], n = 0;
+    struct cache c;
+
+    cache_init(&c, seed);
+    cache_set(&c, CAP, DIMS);
+    for (int step = 0; step < STEPS; step++) {
+        unsigned i = (unsigned)(rand_u64(r) % TEXTS), at = 0;
+        bool is_put = rand_u64(r) % 3 == 0;
+
+        while (at < n && order[at] != i)
+            at++;
+        if (is_put)
+            put(&c, i);
+        else
+            CHECK(has(&c, i) == (at < n));
+        if (at < n || is_put) {
+            if (at == n)
+                n = n < CAP ? n + 1 : CAP;
+            at = at < n ? at : n - 1;
+            memmove(order + 1, order, at * sizeof(order[0]));
+            order[0] = i;
+        }
+        if (step % 100 == 0)
+            CHECK(cache_check(&c) && c.n == n);
+    }
+    cache_fini(&c);
+}
+
+TEST(neither_a_hit_nor_a_new_entry_allocates)
+{
+    struct cache c;
+    size_t before;
+
+    cache_init(&c, seed);
+    cache_set(&c, 64, DIMS);
+    before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    for (unsigned i = 0; i < 1000; i++) {
+        put(&c, i);
+        CHECK(has(&c, i));
+    }
+    CHECK_INT(mallinfo2().uordblks + mallinfo2().hblkhd, before);
+    cache_fini(&c);
+}
+
+TEST(without_memory_there_is_none)
+{
+    struct cache c;
+
+    cache_init(&c, seed);
+    fault_arm_at("embed.cache", 1);
+    cache_set(&c, 8, DIMS);
+    CHECK(fault_fired());
+    put(&c, 1);
+    CHECK(!has(&c, 1));
+    cache_fini(&c);
+}
+
+/* The breaker. */
+
+static struct breaker breaker(void)
+{
+    return (struct breaker){.max_failures = 3, .pause_ms = 1000};
+}
+
+TEST(it_opens_after_so_many_in_a_row)
+{
+    struct breaker b = breaker();
+
+    CHECK(!breaker_bad(&b, false, 0, 0));
+    CHECK(!breaker_bad(&b, false, 0, 0));
+    CHECK(!breaker_good(&b, false)); /* not in a row */
+    CHECK(!breaker_bad(&b, false, 0, 0));
+    CHECK(!breaker_bad(&b, false, 0, 0) && breaker_may(&b, 0));
+    CHECK(breaker_bad(&b, false, 10, 0));
+    CHECK(!breaker_may(&b, 10) && !breaker_may(&b, 1009));
+    CHECK(!breaker_good(&b, false)); /* of before: does not count */
+    CHECK(!breaker_bad(&b, false, 500, 0));
+    CHECK(breaker_may(&b, 1010));
+}
+
+TEST(one_probe_decides)
+{
+    struct breaker b = breaker();
+
+    for (int i = 0; i < 3; i++)
+        breaker_bad(&b, false, 0, 0);
+    CHECK(breaker_may(&b, 1000) && breaker_ask(&b));
+    CHECK(!breaker_may(&b, 1000) && !breaker_may(&b, 9000));
+    CHECK(!breaker_good(&b, false) && !breaker_bad(&b, false, 1500, 0));
+    CHECK(breaker_bad(&b, true, 2000, 0));
+    CHECK(!breaker_may(&b, 2999) && breaker_may(&b, 3000) && breaker_ask(&b));
+    breaker_forget(&b, true); /* nobody waits for it: another may be */
+    CHECK(breaker_may(&b, 3000) && breaker_ask(&b));
+    CHECK(breaker_good(&b, true));
+    CHECK(breaker_may(&b, 3000) && !breaker_ask(&b));
+    CHECK(!breaker_bad(&b, false, 3000, 0)); /* counted anew */
+}
+
+TEST(a_pause_that_is_asked_for_is_given_within_bounds)
+{
+    struct breaker b = breaker();
+
+    CHECK(breaker_bad(&b, false, 0, 50)); /* at once, and shorter than ours */
+    CHECK(!breaker_may(&b, 49) && breaker_may(&b, 50) && breaker_ask(&b));
+    CHECK(breaker_bad(&b, true, 50, 50));
+    CHECK(breaker_may(&b, 100) && breaker_ask(&b));
+    CHECK(breaker_bad(&b, true, 100, 50)); /* the third: ours at the least */
+    CHECK(!breaker_may(&b, 1099) && breaker_may(&b, 1100) && breaker_ask(&b));
+    CHECK(breaker_bad(&b, true, 0, INT64_MAX));
+    CHECK(!breaker_may(&b, BREAKER_PAUSE_MAX_MS - 1));
+    CHECK(breaker_may(&b, BREAKER_PAUSE_MAX_MS));
+    b = breaker();
+    b.pause_ms = 2 * BREAKER_PAUSE_MAX_MS; /* the operator's own */
+    CHECK(breaker_bad(&b, false, 0, INT64_MAX));
+    CHECK(!breaker_may(&b, b.pause_ms - 1) && breaker_may(&b, b.pause_ms));
+}
+
+/* The rest. */
+
+TEST(close_is_within_the_margin)
+{
+    static const float far[] = {0.1F, 0.9F, 0.5F};
+    static const float close[] = {0.9F, 0.1F, 0.87F};
+    static const float same[] = {0.5F, 0.5F};
+    static const float odd[] = {NAN, INFINITY, 0.01F, -INFINITY};
+    static const float low[] = {-0.5F, -0.9F};
+
+    CHECK(!embed_is_close(far, 3, 0.05F) && embed_is_close(far, 3, 0.5F));
+    CHECK(embed_is_close(close, 3, 0.05F) && !embed_is_close(close, 3, 0.02F));
+    CHECK(embed_is_close(same, 2, 0.05F) && !embed_is_close(same, 2, 0));
+    CHECK(embed_is_close(odd, 4, 0.05F) && !embed_is_close(odd, 4, 0.005F));
+    CHECK(!embed_is_close(low, 2, 0.05F) && embed_is_close(low, 2, 0.5F));
+    CHECK(!embed_is_close(far, 1, 100) && !embed_is_close(NULL, 0, 100));
+}
+
+TEST(stamps_are_the_same_in_all_or_not_at_all)
+{
+    struct embed_stamp a, b;
+
+    embed_stamp_set(&a, STR("m"), "00ff", 3);
+    b = a;
+    CHECK(embed_stamp_is(&a, &b));
+    b.dims = 4;
+    CHECK(!embed_stamp_is(&a, &b));
+    embed_stamp_set(&b, STR("n"), "00ff", 3);
+    CHECK(!embed_stamp_is(&a, &b));
+    embed_stamp_set(&b, STR("m"), "00fe", 3);
+    CHECK(!embed_stamp_is(&a, &b));
+}
+
+TEST(kinds_have_names)
+{
+    CHECK(strcmp(embed_kind_name(EMBED_BUILTIN), "builtin") == 0);
+    CHECK(strcmp(embed_kind_name(EMBED_MINILM), "minilm") == 0);
+    CHECK(strcmp(embed_kind_name(EMBED_HTTP), "http") == 0);
+}

@@ -1,0 +1,144 @@
+/* Models as things to be looked at, made and kept, for `signalbox model`: no
+ * loop, no thread, nothing that waits. */
+#include "embed/minilm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static void stamp(struct embed_about *out, enum embed_kind kind,
+                  const char *hash, uint32_t dims)
+{
+    snprintf(out->stamp.name, sizeof(out->stamp.name), "%s",
+             embed_kind_name(kind));
+    snprintf(out->stamp.hash, sizeof(out->stamp.hash), "%s", hash);
+    out->stamp.dims = dims;
+}
+
+enum err embed_builtin_about(struct embed_about *out, struct why *why)
+{
+    struct builtin b;
+    enum err e;
+
+    *out = (struct embed_about){.bytes = 0};
+    e = builtin_open(&b, why);
+    if (e)
+        return e;
+    stamp(out, EMBED_BUILTIN, builtin_hash(&b), BUILTIN_DIMS);
+    out->bytes = builtin_bytes();
+    return OK;
+}
+
+enum err embed_minilm_about(const char *path, struct embed_about *out,
+                            struct why *why)
+{
+    struct minilm *m;
+    struct stat st;
+    enum err e;
+
+    *out = (struct embed_about){.bytes = 0};
+    if (stat(path, &st) != 0 && errno == ENOENT)
+        return why_err(why, ERR_NOT_FOUND, "there is no %.300s", path);
+    e = minilm_open(&m, path, why);
+    if (e)
+        return e;
+    stamp(out, EMBED_MINILM, minilm_hash(m), minilm_dims(m));
+    out->bytes = (uint64_t)st.st_size;
+    minilm_close(m);
+    return OK;
+}
+
+enum err embed_minilm_make(struct str safetensors, struct str tokenizer,
+                           struct buf *out, struct why *why)
+{
+    return minilm_make(safetensors, tokenizer, out, why);
+}
+
+/* Pieces. */
+
+static void add_piece(struct buf *out, struct str piece)
+{
+    if (out->n)
+        buf_add_char(out, ' ');
+    buf_add_str(out, piece);
+}
+
+/* A character, as UTF-8. */
+static void add_character(struct buf *out, uint32_t c)
+{
+    static const unsigned char firsts[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    char bytes[4];
+
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        bytes[i] = (char)(0x80 | (c & 0x3f));
+    bytes[0] = (char)(firsts[n] | c);
+    add_piece(out, (struct str){bytes, n});
+}
+
+static void add_row(struct buf *out, const struct embed_table *t, uint32_t row)
+{
+    const struct table_phrase *p;
+
+    if (row & BUILTIN_UNKNOWN) {
+        add_character(out, row & ~BUILTIN_UNKNOWN);
+    } else if (row < t->words.n) {
+        add_piece(out, vocab_piece(&t->words, row));
+    } else {
+        p = &t->phrases[row - t->words.n];
+        add_piece(out, vocab_piece(&t->words, p->first));
+        buf_add_char(out, '+');
+        buf_add_str(out, vocab_piece(&t->words, p->second));
+    }
+}
+
+static enum err builtin_pieces(const struct str *texts, size_t n,
+                               struct buf *out, struct why *why)
+{
+    uint32_t rows[BUILTIN_ROWS_MAX];
+    struct builtin b;
+    enum err e = builtin_open(&b, why);
+
+    for (size_t i = 0; i < n && !e; i++) {
+        size_t n_rows = builtin_rows(&b.table, texts[i], rows);
+
+        for (size_t k = 0; k < n_rows; k++)
+            add_row(&out[i], &b.table, rows[k]);
+    }
+    return e;
+}
+
+static enum err minilm_text_pieces(const char *path, const struct str *texts,
+                                   size_t n, struct buf *out, struct why *why)
+{
+    uint32_t ids[MINILM_MAX_TOKENS];
+    struct minilm *m;
+    enum err e = minilm_open(&m, path, why);
+
+    if (e)
+        return e;
+    for (size_t i = 0; i < n; i++) {
+        /* Two are for the marks of beginning and end. */
+        size_t n_ids = wordpieces(&m->vocab, texts[i], m->head->unknown_id, ids,
+                                  m->head->n_positions - 2);
+
+        for (size_t k = 0; k < n_ids; k++)
+            add_piece(&out[i], vocab_piece(&m->vocab, ids[k]));
+    }
+    minilm_close(m);
+    return OK;
+}
+
+enum err embed_pieces(enum embed_kind kind, const char *model_file,
+                      const struct str *texts, size_t n, struct buf *out,
+                      struct why *why)
+{
+    switch (kind) {
+    case EMBED_BUILTIN: return builtin_pieces(texts, n, out, why);
+    case EMBED_MINILM:
+        return minilm_text_pieces(model_file, texts, n, out, why);
+    case EMBED_HTTP:
+    case N_EMBED_KINDS: break;
+    }
+    return OK;
+}

@@ -1,0 +1,341 @@
+/* What a provider says, read as if by an enemy.
+ *
+ * The body is checked once as JSON and then walked where it stands: a tree of
+ * it would take some forty times the memory, and how much that is would be for
+ * the provider to say. Which vector is whose is what "index" says and not the
+ * order: OpenAI promises the one and not the other.
+ *
+ * What is wrong with one vector (NaN, all zero, too short) is that text's bad
+ * luck; what is wrong with the whole (too few, two of the same) is nobody's to
+ * guess at, and none of it is used. */
+#include "embed/jobs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/fault.h"
+#include "base/json.h"
+
+enum { SCRATCH_BYTES = 64 * 1024 };
+
+#define NO_INDEX INT64_MIN
+
+/* Vectors. */
+
+static const char *base64_end(struct str s)
+{
+    while (s.n && s.p[s.n - 1] == '=')
+        s.n--;
+    return s.p + s.n;
+}
+
+static int base64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* How many numbers a vector has, in either form; zero: it is none. A string of
+ * base64 has no escapes worth taking: "\/" is the one there could be. */
+static size_t count_numbers(struct str v)
+{
+    struct str rest = v, unused;
+    size_t n = 0;
+
+    if (v.n >= 2 && v.p[0] == '"') {
+        struct str text = str_sub(v, 1, v.n - 1);
+
+        n = (size_t)(base64_end(text) - text.p) * 6 / 8;
+        return n % sizeof(float) ? 0 : n / sizeof(float);
+    }
+    while (n <= EMBED_DIMS_MAX && json_next(&rest, &unused))
+        n++;
+    return n;
+}
+
+static bool read_numbers(struct str v, float *out, uint32_t dims)
+{
+    struct str rest = v, raw;
+    double d;
+
+    for (uint32_t i = 0; i < dims; i++) {
+        if (!json_next(&rest, &raw) || !json_number(raw, &d))
+            return false;
+        out[i] = (float)d;
+    }
+    return true;
+}
+
+/* Four bytes each, the lowest first: as x86 has them. */
+static bool read_base64(struct str v, float *out, uint32_t dims)
+{
+    struct str text = str_sub(v, 1, v.n - 1);
+    const char *end = base64_end(text);
+    unsigned char *to = (unsigned char *)out;
+    size_t n = 0;
+    uint32_t bits = 0;
+    int n_bits = 0;
+
+    for (const char *p = text.p; p < end; p++) {
+        int value = base64_value(*p);
+
+        if (value < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)value;
+        n_bits += 6;
+        if (n_bits < 8)
+            continue;
+        n_bits -= 8;
+        if (n < dims * sizeof(float))
+            to[n] = (unsigned char)(bits >> n_bits);
+        n++;
+    }
+    return n == dims * sizeof(float);
+}
+
+static bool is_finite(const float *v, uint32_t dims)
+{
+    for (uint32_t i = 0; i < dims; i++)
+        if (!isfinite(v[i]))
+            return false;
+    return true;
+}
+
+/* Fill one vector; what is wrong with it, or NULL. */
+static const char *read_vector(struct str v, float *out, uint32_t dims)
+{
+    bool is_text = v.n && v.p[0] == '"';
+
+    if (!(is_text ? read_base64 : read_numbers)(v, out, dims))
+        return "has something in it that is no number";
+    if (!is_finite(out, dims))
+        return "has a number in it that is too large, or none";
+    if (!vec_normalise(out, dims))
+        return "is all zero";
+    return NULL;
+}
+
+static void take_vector(struct reply *r, size_t i, struct str v)
+{
+    float *out = r->vectors + i * r->dims;
+    size_t n = count_numbers(v);
+    const char *wrong = NULL;
+
+    r->has_lengths |= n != r->dims;
+    if (n != r->dims)
+        why_err(&r->why, OK,
+                "a vector has %zu numbers where %u were asked for or came "
+                "before",
+                n, r->dims);
+    else if ((wrong = read_vector(v, out, r->dims)))
+        why_err(&r->why, OK, "a vector %s", wrong);
+    r->is_good[i] = n == r->dims && !wrong;
+    r->n_good += r->is_good[i];
+    if (!r->is_good[i])
+        memset(out, 0, r->dims * sizeof(*out));
+}
+
+/* The whole. */
+
+struct element {
+    int64_t index; /* NO_INDEX: not given */
+    struct str vector;
+};
+
+static bool read_element(struct str raw, struct element *out)
+{
+    static const struct str keys[] = {{"index", 5}, {"embedding", 9}};
+    struct str values[2];
+
+    if (json_scan(raw, keys, 2, values, NULL) || !values[1].n)
+        return false;
+    out->vector = values[1];
+    out->index = NO_INDEX;
+    return !values[0].n || str_to_i64(values[0], &out->index) == OK;
+}
+
+static enum err make_room(struct reply *r, size_t n, struct str first,
+                          struct why *why)
+{
+    size_t dims = r->dims ? r->dims : count_numbers(first);
+
+    if (dims == 0 || dims > EMBED_DIMS_MAX)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a vector is to have 1 to %d numbers, and has %s",
+                       EMBED_DIMS_MAX, dims ? "more" : "none");
+    r->dims = (uint32_t)dims;
+    if (!FAULT("embed.reply")) {
+        r->vectors = calloc(n, dims * sizeof(*r->vectors));
+        r->is_good = calloc(n, 2 * sizeof(*r->is_good));
+    }
+    if (r->vectors && r->is_good)
+        return OK;
+    return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+}
+
+/* Read element number `at`. The second half of is_good says which were seen. */
+static enum err take_element(struct reply *r, size_t n, size_t at,
+                             struct str raw, struct why *why)
+{
+    struct element el;
+    bool *is_seen;
+    enum err e;
+
+    if (at == n)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "more vectors came than the %zu that were asked for", n);
+    if (!read_element(raw, &el))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "what should be a vector has no \"embedding\" or no "
+                       "\"index\"");
+    /* One alone can only be the one. */
+    if (el.index == NO_INDEX && n == 1)
+        el.index = 0;
+    if (el.index < 0 || (uint64_t)el.index >= n)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a vector has an \"index\" of none of the %zu texts", n);
+    if (!r->vectors && (e = make_room(r, n, el.vector, why)))
+        return e;
+    is_seen = &r->is_good[n + (size_t)el.index];
+    if (*is_seen)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "two vectors have the \"index\" %lld",
+                       (long long)el.index);
+    *is_seen = true;
+    take_vector(r, (size_t)el.index, el.vector);
+    return OK;
+}
+
+static enum err take_all(struct reply *r, size_t n, struct str data,
+                         struct why *why)
+{
+    struct str rest = data, raw;
+    size_t at = 0;
+    enum err e = OK;
+
+    while (!e && json_next(&rest, &raw))
+        e = take_element(r, n, at++, raw, why);
+    if (!e && at < n)
+        e = why_err(why, ERR_BAD_REQUEST,
+                    "%zu vectors came where %zu were asked for", at, n);
+    return e;
+}
+
+/* Without any of its bytes: whatever it is may repeat what we sent. */
+static enum err explain(struct str body, const struct json_error *err,
+                        struct why *why)
+{
+    size_t at = 0;
+
+    while (at < body.n && strchr(" \t\r\n", body.p[at]) && body.p[at])
+        at++;
+    if (at == body.n)
+        return why_err(why, ERR_BAD_REQUEST, "the answer is empty");
+    if (body.p[at] == '<')
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a web page came instead of JSON; embed.http.url is to "
+                       "be the whole path, usually one that ends in "
+                       "/v1/embeddings");
+    return why_err(why, ERR_BAD_REQUEST,
+                   "the answer is no JSON object: %s in line %u, column %u",
+                   err->what ? err->what : "it is another value",
+                   err->line ? err->line : 1, err->col ? err->col : 1);
+}
+
+enum err reply_read(struct str body, size_t n, uint32_t dims, struct reply *out,
+                    struct why *why)
+{
+    static const struct str key = {"data", 4};
+    struct json_error err = {0};
+    struct str data;
+    enum err e = json_scan(body, &key, 1, &data, &err);
+
+    *out = (struct reply){.dims = dims};
+    if (e == ERR_NOMEM)
+        return why_err(why, e, "%s", err_row(e)->wording);
+    if (e)
+        return explain(body, &err, why);
+    if (!data.n || data.p[0] != '[')
+        return why_err(why, ERR_BAD_REQUEST, "the answer has no list \"data\"");
+    e = take_all(out, n, data, why);
+    if (!e && !out->n_good)
+        e = why_err(why, ERR_BAD_REQUEST, "%s", out->why.text);
+    /* Which of two lengths is the right one is not for us to guess. */
+    if (!e && !dims && out->has_lengths)
+        e = why_err(why, ERR_BAD_REQUEST, "%s", out->why.text);
+    if (e)
+        reply_fini(out);
+    return e;
+}
+
+void reply_fini(struct reply *r)
+{
+    free(r->vectors);
+    free(r->is_good);
+    r->vectors = NULL;
+    r->is_good = NULL;
+}
+
+/* What is wrong, in the provider's words. */
+
+/* OpenAI and llama.cpp: error.message; Ollama and TEI: error; vLLM: message;
+ * FastAPI: detail. */
+static struct str find_message(const struct json *root)
+{
+    const struct json *error = json_get(root, STR("error"));
+    const struct json *places[] = {json_get(error, STR("message")), error,
+                                   json_get(root, STR("message")),
+                                   json_get(root, STR("detail"))};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        if (places[i] && places[i]->type == JSON_STR && places[i]->s.n)
+            return places[i]->s;
+    return (struct str){0};
+}
+
+/* Where the secret stands in s; s.n: nowhere. */
+static size_t find_secret(struct str s, struct str secret)
+{
+    const char *at = secret.n ? memmem(s.p, s.n, secret.p, secret.n) : NULL;
+
+    return at ? (size_t)(at - s.p) : s.n;
+}
+
+void reply_message(struct str body, struct str secret, char *out, size_t size)
+{
+    struct json *root;
+    struct arena scratch;
+    struct str rest;
+    struct buf text;
+
+    out[0] = '\0';
+    arena_init(&scratch, SCRATCH_BYTES);
+    buf_init(&text, SCRATCH_BYTES);
+    root = json_parse(&scratch, body, 0, NULL);
+    rest = root ? find_message(root) : (struct str){0};
+    while (rest.n) {
+        size_t at = find_secret(rest, secret);
+
+        buf_add_str(&text, str_sub(rest, 0, at));
+        if (at < rest.n)
+            buf_add_str(&text, STR("[the key]"));
+        rest = str_sub(rest, at < rest.n ? at + secret.n : at, rest.n);
+    }
+    if (!text.over) {
+        struct str head = str_head(buf_str(&text), size - 1);
+
+        if (head.n)
+            memcpy(out, head.p, head.n);
+        out[head.n] = '\0';
+        out[str_tame(out, head.n)] = '\0';
+    }
+    buf_fini(&text);
+    arena_fini(&scratch);
+}

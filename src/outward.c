@@ -1,0 +1,300 @@
+/* One fetch, whose limits and guard are outgoing.*, and the embeds on top.
+ *
+ * What makes the vectors stays as it is until a restart: whatever was kept with
+ * a stamp would be worth nothing with another. Limits, time-outs and the
+ * breaker are taken over while running. */
+#include "outward.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+/* Where a model's file is, and which settings are to blame for what. */
+struct wanted {
+    struct embed_opts opts;
+    char model_file[PATH_MAX];
+    const char *setting; /* "embed.kind" or "embed.second" */
+};
+
+_Static_assert((int)CONFIG_EMBED_BUILTIN == (int)EMBED_BUILTIN &&
+                   (int)CONFIG_EMBED_MINILM == (int)EMBED_MINILM &&
+                   (int)CONFIG_EMBED_HTTP == (int)EMBED_HTTP,
+               "the settings have the numbers of the kinds");
+
+/* The options of the first or the second; false: there is no such. */
+static bool want(const struct config *c, const char *folder, size_t i,
+                 const uint64_t seed[2], struct wanted *w)
+{
+    int64_t kind = i == 0 ? c->embed.kind : c->embed.second;
+
+    if (i > 0 && kind == CONFIG_EMBED_BUILTIN)
+        return false;
+    w->setting = i == 0 ? "embed.kind" : "embed.second";
+    if (c->embed.model_file.n)
+        snprintf(w->model_file, sizeof(w->model_file), "%s",
+                 c->embed.model_file.p);
+    else
+        snprintf(w->model_file, sizeof(w->model_file), "%s/models/minilm.sbm",
+                 folder);
+    w->opts = (struct embed_opts){
+        .kind = (enum embed_kind)kind,
+        .model_file = w->model_file,
+        .http =
+            {
+                .url = c->embed.http.url,
+                .model = c->embed.http.model,
+                .key = c->embed.http.key,
+                .dims = (uint32_t)c->embed.http.dimensions,
+                .query_prefix = c->embed.http.query_prefix,
+                .document_prefix = c->embed.http.document_prefix,
+                .batch = (size_t)c->embed.http.batch,
+                .max_requests = (size_t)c->embed.http.max_requests,
+                .max_text_bytes = (size_t)c->embed.http.max_text_bytes,
+                .max_answer_bytes = (size_t)c->outgoing.max_body_bytes,
+                .timeout_ms = c->embed.http.timeout_ms,
+                .breaker_failures = (int)c->embed.http.breaker_failures,
+                .breaker_pause_ms = c->embed.http.breaker_pause_ms,
+            },
+        .cache_entries = (size_t)c->embed.cache_entries,
+        .max_waiting = (size_t)c->embed.max_waiting,
+        .max_waiting_bytes = (size_t)c->embed.max_waiting_bytes,
+        .seed = {seed[0], seed[1]},
+    };
+    return true;
+}
+
+/* A key that is named and not there. */
+static enum err check_key(const struct config *c, const struct wanted *w,
+                          struct why *why)
+{
+    if (w->opts.kind != EMBED_HTTP || !c->embed.http.key_variable.n ||
+        c->embed.http.key.p)
+        return OK;
+    return why_err(why, ERR_BAD_CONFIG,
+                   "embed.http.keyVariable is %s, and there is no such "
+                   "variable in the environment, or it is empty: set it to the "
+                   "provider's key, or the setting to \"\" if none is needed",
+                   c->embed.http.key_variable.p);
+}
+
+static struct fetch_opts fetch_opts_of(const struct outward *o,
+                                       const struct config *c)
+{
+    return (struct fetch_opts){
+        .guard = {c->outgoing.allow.list, c->outgoing.allow.n},
+        .proxy = c->outgoing.proxy.p,
+        .ca_file = c->outgoing.ca_file.p,
+        .max_open = (size_t)c->outgoing.max_open,
+        .max_per_host = (size_t)c->outgoing.max_per_host,
+        .max_kept = (size_t)c->outgoing.max_kept,
+        .connect_timeout_ms = c->outgoing.connect_timeout_ms,
+        .max_header_bytes = (size_t)c->outgoing.max_header_bytes,
+        .seed = {o->seed[0], o->seed[1]},
+    };
+}
+
+/* Whom to trust besides is no reason not to start: whoever needs it is not
+ * reached, and that is said. */
+static bool can_do_without(struct outward *o, enum err e,
+                           struct fetch_opts *opts, const struct why *why)
+{
+    if (e != ERR_BAD_CONFIG || !opts->ca_file || !*opts->ca_file)
+        return false;
+    log_warn(o->log, "outgoing.certificates_not_read",
+             LOG_C("because", why->text));
+    opts->ca_file = NULL;
+    return true;
+}
+
+static enum err open_fetch(struct outward *o, const struct config *c,
+                           struct why *why)
+{
+    struct fetch_opts opts = fetch_opts_of(o, c);
+
+    o->fetch = fetch_new(o->loop, o->log, &opts, why);
+    if (!o->fetch && can_do_without(o, ERR_BAD_CONFIG, &opts, why))
+        o->fetch = fetch_new(o->loop, o->log, &opts, why);
+    return o->fetch ? OK : ERR_IO;
+}
+
+static enum err open_embed(struct outward *o, const struct config *c,
+                           const char *folder, size_t i, struct why *why)
+{
+    struct embed_stamp stamp;
+    struct wanted w;
+    enum err e;
+
+    if (!want(c, folder, i, o->seed, &w))
+        return OK;
+    e = check_key(c, &w, why);
+    if (!e)
+        e = embed_new(&o->embeds[i], o->loop, o->log, o->fetch, &w.opts, why);
+    if (e)
+        return e;
+    stamp = embed_stamp(o->embeds[i]);
+    log_info(o->log, "embed.ready", LOG_C("kind", embed_kind_name(w.opts.kind)),
+             LOG_C("model", stamp.name), LOG_I("dimensions", stamp.dims),
+             LOG_C("hash", stamp.hash));
+    return OK;
+}
+
+enum err outward_open(struct outward *o, const struct config *c,
+                      const char *folder, struct why *why)
+{
+    enum err e = open_fetch(o, c, why);
+
+    for (size_t i = 0; !e && i < OUTWARD_EMBEDS; i++)
+        e = open_embed(o, c, folder, i, why);
+    return e;
+}
+
+/* The first vector. */
+
+static void on_greeted(void *ctx, uint64_t id, enum err e,
+                       const struct embed_result *r, const struct why *why)
+{
+    struct outward *o = ctx;
+
+    (void)id;
+    if (e && e != ERR_STOPPING)
+        log_warn(o->log, "embed.provider_not_ready",
+                 LOG_C("because", why->text),
+                 LOG_C("meanwhile", "there are no vectors; it is asked again "
+                                    "when some are needed"));
+    else if (!e)
+        log_info(o->log, "embed.provider_ready", LOG_C("model", r->stamp.name),
+                 LOG_I("dimensions", r->stamp.dims));
+}
+
+void outward_greet(struct outward *o)
+{
+    const struct str text = STR("signalbox");
+    uint64_t id;
+
+    for (size_t i = 0; i < OUTWARD_EMBEDS; i++)
+        if (o->embeds[i] && embed_stats(o->embeds[i]).kind == EMBED_HTTP &&
+            embed_start(o->embeds[i], &text, 1, EMBED_DOCUMENT, on_greeted, o,
+                        &id, NULL))
+            log_debug(o->log, "embed.provider_not_asked");
+}
+
+/* Reload. */
+
+enum err outward_prepare(struct outward *o, const struct config *c,
+                         struct why *why)
+{
+    struct fetch_opts opts = fetch_opts_of(o, c);
+    enum err e = fetch_prepare(o->fetch, &opts, why);
+
+    if (can_do_without(o, e, &opts, why))
+        e = fetch_prepare(o->fetch, &opts, why);
+    return e;
+}
+
+void outward_forget(struct outward *o)
+{
+    fetch_forget(o->fetch);
+}
+
+void outward_commit(struct outward *o, const struct config *c)
+{
+    struct wanted w;
+
+    fetch_commit(o->fetch);
+    /* Limits are the same for both; the rest of it is not looked at. */
+    want(c, "", 0, o->seed, &w);
+    for (size_t i = 0; i < OUTWARD_EMBEDS; i++)
+        if (o->embeds[i])
+            embed_set(o->embeds[i], &w.opts);
+}
+
+/* The end. */
+
+static void on_stopped(void *ctx)
+{
+    struct outward *o = ctx;
+
+    o->is_stopped = true;
+    loop_stop(o->loop);
+}
+
+static void await_stop(struct outward *o)
+{
+    while (!o->is_stopped)
+        loop_run(o->loop);
+    o->is_stopped = false;
+}
+
+/* The embeds first: they stand on the fetch. */
+void outward_close(struct outward *o)
+{
+    for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
+        if (!o->embeds[i])
+            continue;
+        embed_stop(o->embeds[i], on_stopped, o);
+        await_stop(o);
+        embed_free(o->embeds[i]);
+        o->embeds[i] = NULL;
+    }
+    if (!o->fetch)
+        return;
+    fetch_stop(o->fetch, on_stopped, o);
+    await_stop(o);
+    fetch_free(o->fetch);
+    o->fetch = NULL;
+}
+
+/* For check and doctor. */
+
+static const char *to_blame(const struct config *c, const struct wanted *w,
+                            bool has_key)
+{
+    switch (w->opts.kind) {
+    case EMBED_HTTP:
+        return has_key ? "embed.http.url" : "embed.http.keyVariable";
+    case EMBED_MINILM:
+        return c->embed.model_file.n ? "embed.modelFile" : w->setting;
+    case EMBED_BUILTIN:
+    case N_EMBED_KINDS: break;
+    }
+    return w->setting;
+}
+
+void outward_check(const struct config *c, outward_say *say, void *ctx)
+{
+    static const uint64_t no_seed[2];
+    struct embed_stamp stamp;
+    struct wanted w;
+    struct why why;
+
+    for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
+        if (!want(c, c->data.p, i, no_seed, &w))
+            continue;
+        if (check_key(c, &w, &why))
+            say(ctx, to_blame(c, &w, false), why.text);
+        else if (embed_check(&w.opts, &stamp, &why))
+            say(ctx, to_blame(c, &w, true), why.text);
+    }
+}
+
+void outward_describe(const struct config *c, struct buf *out)
+{
+    static const uint64_t no_seed[2];
+    struct embed_stamp stamp;
+    struct wanted w;
+
+    for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
+        if (!want(c, c->data.p, i, no_seed, &w) ||
+            embed_check(&w.opts, &stamp, NULL))
+            continue;
+        if (i > 0)
+            buf_addf(out, "; where that is not sure, ");
+        buf_addf(out, "%s", embed_kind_name(w.opts.kind));
+        if (w.opts.kind == EMBED_HTTP)
+            buf_addf(out, ", model %s, not asked", stamp.name);
+        else
+            buf_addf(out, ", %u dimensions, hash %.12s", stamp.dims,
+                     stamp.hash);
+        if (w.opts.kind == EMBED_MINILM)
+            buf_addf(out, ", %s", w.model_file);
+    }
+}
