@@ -1,13 +1,63 @@
 /* More texts out of those there are, since the teacher has a vector for any:
- * windows of words, because most of what people ask is short; requests around
- * what tools say of themselves; two things in one text. Nothing is made of a
- * text that is held out. Every number of chance belongs to the text it is
- * for, so a text gives the same whatever else there is. */
+ * cards, because agents describe themselves as "name: description"; requests,
+ * because people ask; several in one; windows of words, which did not pay
+ * (README.md). Nothing is made of a text that is held out. */
 #include "train/train.h"
 
-enum { MAX_TEXT_WORDS = 400 };
+enum { MAX_TEXT_WORDS = 400, MAX_REQUEST_WORDS = 12 };
 
-enum stream { CROPS = 1, REQUESTS, JOINS };
+enum stream { CARDS = 1, REQUESTS, JOINS, CROPS };
+
+static uint64_t chance_of(const struct recipe *r, enum stream stream, size_t i,
+                          size_t k)
+{
+    return chance_at((uint64_t)r->seed, (uint64_t)stream << 32 | k, i);
+}
+
+/* Whether one of `n` is among about `wanted`. */
+static bool is_drawn(const struct recipe *r, enum stream stream, size_t i,
+                     int64_t wanted, size_t n)
+{
+    return chance_real(chance_of(r, stream, i, 0)) * (double)n < (double)wanted;
+}
+
+static struct str without_dots(struct str s)
+{
+    while (s.n >= 2 && str_eq(str_sub(s, s.n - 2, s.n), STR(" .")))
+        s.n -= 2;
+    return s;
+}
+
+/* ---- cards ---- */
+
+static bool is_free(const struct corpus *c, size_t pair)
+{
+    return !c->texts[c->pairs[pair].a].is_held &&
+           !c->texts[c->pairs[pair].b].is_held;
+}
+
+static void add_cards(struct corpus *c, const struct recipe *r,
+                      struct buf *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_pairs; i++)
+        n += is_free(c, i);
+    for (size_t i = 0; i < c->n_pairs; i++) {
+        struct pair p = c->pairs[i];
+
+        if (!is_free(c, i) || !is_drawn(r, CARDS, i, r->cards, n))
+            continue;
+        buf_clear(text);
+        buf_add_str(text, without_dots(c->texts[p.a].s));
+        buf_add_str(text, STR(" : "));
+        buf_add_str(text, c->texts[p.b].s);
+        if (!text->over)
+            corpus_add_made(c, GROUP_CARDS, p.source, buf_str(text));
+    }
+}
+
+/* ---- requests ---- */
 
 /* Where the words of a text begin; the last entry is behind the end. */
 struct cut {
@@ -24,165 +74,98 @@ static void cut_words(struct cut *c, struct str s)
             c->at[++c->n] = i + 1;
 }
 
-static struct str window(struct str s, const struct cut *c, size_t from,
-                         size_t n)
+static bool is_short(const struct text *t)
 {
-    return str_sub(s, c->at[from], c->at[from + n] - 1);
+    struct cut cut;
+
+    cut_words(&cut, without_dots(t->s));
+    return !t->is_held && cut.n <= MAX_REQUEST_WORDS;
 }
 
-/* A window of the text; all of it where it is too short for one. */
-static struct str random_window(const struct recipe *r, struct str s,
-                                uint64_t seed)
+static void add_requests(struct corpus *c, const struct recipe *r,
+                         const struct str_list *templates, struct buf *text)
 {
-    size_t min = (size_t)r->crop_min_words, max = (size_t)r->crop_max_words;
-    struct cut c;
-    size_t n;
+    size_t n = 0;
 
-    cut_words(&c, s);
-    if (max >= c.n)
-        max = c.n ? c.n - 1 : 0;
-    if (max < min)
-        return s;
-    n = min + chance_below(chance_at(seed, 0, 0), max - min + 1);
-    return window(s, &c, chance_below(chance_at(seed, 0, 1), c.n - n + 1), n);
+    for (size_t i = 0; i < c->n_read; i++)
+        n += is_short(&c->texts[i]);
+    for (size_t i = 0; i < c->n_read; i++) {
+        struct text t = c->texts[i];
+        struct str rest;
+
+        if (!is_short(&t) || !is_drawn(r, REQUESTS, i, r->requests, n))
+            continue;
+        rest =
+            templates
+                ->all[chance_below(chance_of(r, REQUESTS, i, 1), templates->n)];
+        buf_clear(text);
+        buf_add_str(text, str_cut(&rest, '{'));
+        buf_add_str(text, without_dots(t.s));
+        buf_add_str(text, str_sub(rest, 1, rest.n));
+        if (!text->over)
+            corpus_make(c, GROUP_REQUESTS, t.source, buf_str(text));
+    }
 }
 
-static uint64_t seed_of(const struct recipe *r, enum stream stream, size_t text,
-                        size_t k)
+/* ---- joins ---- */
+
+static void add_joins(struct corpus *c, const struct recipe *r,
+                      struct buf *text)
 {
-    return chance_at((uint64_t)r->seed, (uint64_t)stream << 32 | k, text);
+    for (int64_t i = 0; i < r->joins && c->n_read; i++) {
+        size_t n = 2 + chance_below(chance_of(r, JOINS, (size_t)i, 0), 2);
+        bool is_held = false;
+        uint8_t source = 0;
+
+        buf_clear(text);
+        for (size_t k = 1; k <= n; k++) {
+            size_t j =
+                chance_below(chance_of(r, JOINS, (size_t)i, k), c->n_read);
+
+            is_held = is_held || c->texts[j].is_held;
+            source = c->texts[j].source;
+            buf_add_str(text, k > 1 ? STR(" . ") : STR(""));
+            buf_add_str(text, without_dots(c->texts[j].s));
+        }
+        if (!is_held && !text->over)
+            corpus_add_made(c, GROUP_JOINS, source, buf_str(text));
+    }
 }
+
+/* ---- windows ---- */
 
 static void add_crops(struct corpus *c, const struct recipe *r, size_t i)
 {
     struct text t = c->texts[i];
+    size_t min = (size_t)r->crop_min_words, max = (size_t)r->crop_max_words;
+    struct cut cut;
 
-    for (int64_t k = 0; k < r->crops; k++)
-        corpus_add_made(c, t.source,
-                        random_window(r, t.s, seed_of(r, CROPS, i, (size_t)k)));
-}
+    cut_words(&cut, t.s);
+    if (max >= cut.n)
+        max = cut.n ? cut.n - 1 : 0;
+    for (size_t k = 0; k < (size_t)r->crops && max >= min; k++) {
+        size_t n =
+            min + chance_below(chance_of(r, CROPS, i, 2 * k), max - min + 1);
+        size_t from =
+            chance_below(chance_of(r, CROPS, i, 2 * k + 1), cut.n - n + 1);
 
-/* How many to make of one text, when `percent` are made of a hundred. */
-static size_t times(int64_t percent, uint64_t chance)
-{
-    return (size_t)percent / 100 +
-           (chance_below(chance, 100) < (size_t)percent % 100);
-}
-
-static const char *const openings[] = {
-    "can you ",
-    "could you please ",
-    "i need to ",
-    "i want to ",
-    "i'd like to ",
-    "how do i ",
-    "how can i ",
-    "please ",
-    "help me ",
-    "is there a way to ",
-    "what should i use to ",
-    "i'm trying to ",
-};
-
-enum { N_OPENINGS = sizeof(openings) / sizeof(openings[0]) };
-
-/* Those whose texts say what something does, verb first. */
-static bool says_what_it_does(const char *source)
-{
-    static const char *const names[] = {"tldr", "aws", "openapi_op"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(source, names[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool ends(struct str s, struct str tail)
-{
-    return s.n > tail.n && str_eq(str_sub(s, s.n - tail.n, s.n), tail);
-}
-
-/* "deletes" -> "delete", "searches" -> "search", "copies" -> "copy". */
-static void add_verb(struct buf *out, struct str verb)
-{
-    bool is_es = ends(verb, STR("ches")) || ends(verb, STR("shes")) ||
-                 ends(verb, STR("sses")) || ends(verb, STR("xes"));
-
-    if (ends(verb, STR("ies"))) {
-        buf_add_str(out, str_sub(verb, 0, verb.n - 3));
-        buf_add_char(out, 'y');
-    } else if (ends(verb, STR("s")) && !ends(verb, STR("ss"))) {
-        buf_add_str(out, str_sub(verb, 0, verb.n - (is_es ? 2 : 1)));
-    } else {
-        buf_add_str(out, verb);
+        corpus_add_made(c, GROUP_CROPS, t.source,
+                        str_sub(t.s, cut.at[from], cut.at[from + n] - 1));
     }
 }
 
-static void add_request(struct corpus *c, const struct recipe *r, size_t i,
-                        size_t k)
+void augment(struct corpus *c, const struct recipe *r, const struct grammar *g,
+             const struct lexicon *l)
 {
-    uint64_t seed = seed_of(r, REQUESTS, i, k);
-    struct str rest = c->texts[i].s, verb;
-    struct buf text, words;
-
-    buf_init(&text, 8 * TEXT_MAX_BYTES);
-    buf_init(&words, 8 * TEXT_MAX_BYTES);
-    if (ends(rest, STR(" .")))
-        rest.n -= 2;
-    verb = str_cut(&rest, ' ');
-    buf_add_str(
-        &text,
-        str_of(openings[chance_below(chance_at(seed, 0, 0), N_OPENINGS)]));
-    add_verb(&text, verb);
-    if (rest.n)
-        buf_add_char(&text, ' ');
-    buf_add_str(&text, rest);
-    text_normalise(buf_str(&text), &words);
-    if (words.n && !words.over && !text.over)
-        corpus_add_made(c, c->texts[i].source, buf_str(&words));
-    buf_fini(&text);
-    buf_fini(&words);
-}
-
-static void add_requests(struct corpus *c, const struct recipe *r, size_t i)
-{
-    size_t n = times(r->requests, seed_of(r, REQUESTS, i, UINT32_MAX));
-
-    if (!says_what_it_does(c->sources[c->texts[i].source]))
-        return;
-    for (size_t k = 0; k < n; k++)
-        add_request(c, r, i, k);
-}
-
-static void add_join(struct corpus *c, const struct recipe *r, size_t i,
-                     size_t k)
-{
-    uint64_t seed = seed_of(r, JOINS, i, k);
-    size_t other = chance_below(chance_at(seed, 1, 0), c->n_read);
     struct buf text;
 
-    if (c->texts[other].is_held)
-        return;
     buf_init(&text, 8 * TEXT_MAX_BYTES);
-    buf_add_str(&text, random_window(r, c->texts[i].s, chance_at(seed, 1, 1)));
-    buf_add_str(&text, chance_at(seed, 1, 2) & 1 ? STR(" and ") : STR(" "));
-    buf_add_str(&text,
-                random_window(r, c->texts[other].s, chance_at(seed, 1, 3)));
-    if (!text.over)
-        corpus_add_made(c, c->texts[i].source, buf_str(&text));
+    add_cards(c, r, &text);
+    add_requests(c, r, &g->lists[GRAMMAR_REQUESTS], &text);
+    add_joins(c, r, &text);
+    for (size_t i = 0; i < c->n_read; i++)
+        if (!c->texts[i].is_held)
+            add_crops(c, r, i);
+    utterances_make(c, r, g, l);
     buf_fini(&text);
-}
-
-void augment(struct corpus *c, const struct recipe *r)
-{
-    for (size_t i = 0; i < c->n_read; i++) {
-        size_t n_joins = times(r->joins, seed_of(r, JOINS, i, UINT32_MAX));
-
-        if (c->texts[i].is_held)
-            continue;
-        add_crops(c, r, i);
-        add_requests(c, r, i);
-        for (size_t k = 0; k < n_joins; k++)
-            add_join(c, r, i, k);
-    }
 }

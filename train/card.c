@@ -23,11 +23,23 @@ static const struct licence {
 };
 enum { N_LICENCES = sizeof(licences) / sizeof(licences[0]) };
 
+static void add_groups(const struct corpus *c, struct buf *out)
+{
+    buf_addf(out, "| group | texts |\n| --- | --- |\n");
+    for (size_t i = 0; i < N_GROUPS; i++)
+        buf_addf(out, "| %s | %zu |\n", text_group_name((enum text_group)i),
+                 c->n_of_group[i]);
+    buf_addf(out, "\nAll but those of files are made out of those of files "
+                  "and `train/utterances.txt`.\n\n");
+}
+
 static void add_sources(const struct corpus *c, struct buf *out)
 {
     buf_addf(out, "| source | texts | what | licence |\n"
                   "| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < c->n_sources; i++) {
+        if (!c->n_of_source[i])
+            continue;
         struct licence l = {c->sources[i], "not known to this program",
                             "not known"};
 
@@ -119,13 +131,15 @@ void card_write(const struct card *c, struct buf *out)
              "| teacher | all-MiniLM-L6-v2 (Apache-2.0), our file of it, "
              "SHA-256 %s |\n"
              "| files of texts | SHA-256 of both hashes: %s |\n"
-             "| texts | %zu of files, %zu made of those; SHA-256 %s |\n"
+             "| grammar | `train/utterances.txt`, SHA-256 %s |\n"
+             "| texts | %zu, SHA-256 %s |\n"
              "| trained on | %zu texts, %zu pairs |\n\n"
              "## Texts\n\n",
              TABLE_DIMS, c->command, r->hash, r->table.n, r->n_pieces,
              r->n_words, r->n_phrases, r->n_seen, c->job->teacher->hash,
-             c->files_hash, c->corpus->n_read, r->n_made, r->texts_hash,
-             r->n_trained, r->n_pairs);
+             c->files_hash, c->job->grammar->hash, c->corpus->n_texts,
+             r->texts_hash, r->n_trained, r->n_pairs);
+    add_groups(c->corpus, out);
     add_sources(c->corpus, out);
     add_learning(r, out);
     add_recipe(c, out);

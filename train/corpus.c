@@ -14,9 +14,20 @@ static const size_t MAX_BYTES = (size_t)4 << 30;
 static const uint64_t held_key[2] = {0x68656c64, 0x6f7574};
 static const uint64_t map_key[2] = {1, 2};
 
-void corpus_init(struct corpus *c)
+const char *text_group_name(enum text_group g)
 {
-    *c = (struct corpus){0};
+    static const char *const names[N_GROUPS] = {
+        [GROUP_READ] = "of files",         [GROUP_CARDS] = "cards",
+        [GROUP_REQUESTS] = "requests",     [GROUP_JOINS] = "joins",
+        [GROUP_UTTERANCES] = "utterances", [GROUP_CROPS] = "crops",
+    };
+
+    return names[g];
+}
+
+void corpus_init(struct corpus *c, const struct recipe *r)
+{
+    *c = (struct corpus){.max_words = (size_t)r->text_words};
     map_init(&c->by_text, MAX_TEXTS, map_key);
     arena_init(&c->bytes, MAX_BYTES);
 }
@@ -29,17 +40,19 @@ void corpus_fini(struct corpus *c)
     free(c->pairs);
 }
 
-void text_normalise(struct str text, struct buf *out)
+void text_normalise(struct str text, size_t max_words, struct buf *out)
 {
     struct words w;
+    size_t n = 0;
 
     words_begin(&w, text);
-    while (words_next(&w)) {
+    while (n < max_words && words_next(&w)) {
         if (w.is_long)
             continue;
         if (out->n)
             buf_add_char(out, ' ');
         buf_add_str(out, w.word);
+        n++;
     }
 }
 
@@ -59,48 +72,71 @@ uint8_t corpus_source(struct corpus *c, struct str name)
 }
 
 /* Its number, and whether it is new. */
-static uint32_t keep(struct corpus *c, uint8_t source, struct str words,
-                     bool *is_new)
+static uint32_t keep(struct corpus *c, struct text t, bool *is_new)
 {
-    uintptr_t found = (uintptr_t)map_get(&c->by_text, words);
+    uintptr_t found = (uintptr_t)map_get(&c->by_text, t.s);
     uint32_t number = (uint32_t)c->n_texts;
-    char *copy;
 
     *is_new = !found;
     if (found)
         return (uint32_t)(found - 1);
-    copy = arena_strdup(&c->bytes, words);
-    if (!copy || map_put(&c->by_text, (struct str){copy, words.n},
-                         (void *)((uintptr_t)number + 1)) != OK)
+    t.s.p = arena_strdup(&c->bytes, t.s);
+    if (!t.s.p ||
+        map_put(&c->by_text, t.s, (void *)((uintptr_t)number + 1)) != OK)
         train_end("too many texts for the memory there is");
     c->texts =
         train_grow(c->texts, c->n_texts, &c->cap_texts, sizeof(c->texts[0]));
-    c->texts[c->n_texts++] =
-        (struct text){.s = {copy, words.n}, .source = source};
-    c->n_of_source[source]++;
+    c->texts[c->n_texts++] = t;
+    c->n_of_group[t.group]++;
+    if (t.group == GROUP_READ)
+        c->n_of_source[t.source]++;
+    return number;
+}
+
+/* Normalise and keep; NO_TEXT where nothing is left. */
+static uint32_t normalise_and_keep(struct corpus *c, struct text t,
+                                   size_t max_words, bool *is_new)
+{
+    struct buf words;
+    uint32_t number = NO_TEXT;
+
+    *is_new = false;
+    buf_init(&words, 8 * TEXT_MAX_BYTES);
+    text_normalise(str_head(t.s, TEXT_MAX_BYTES), max_words, &words);
+    t.s = buf_str(&words);
+    if (words.n && !words.over)
+        number = keep(c, t, is_new);
+    buf_fini(&words);
     return number;
 }
 
 uint32_t corpus_add(struct corpus *c, uint8_t source, struct str text)
 {
-    struct buf words;
-    uint32_t number = NO_TEXT;
     bool is_new;
 
     c->n_offered++;
-    buf_init(&words, 8 * TEXT_MAX_BYTES);
-    text_normalise(str_head(text, TEXT_MAX_BYTES), &words);
-    if (words.n && !words.over)
-        number = keep(c, source, buf_str(&words), &is_new);
-    buf_fini(&words);
-    return number;
+    return normalise_and_keep(c, (struct text){.s = text, .source = source},
+                              c->max_words, &is_new);
 }
 
-bool corpus_add_made(struct corpus *c, uint8_t source, struct str words)
+bool corpus_add_made(struct corpus *c, enum text_group group, uint8_t source,
+                     struct str words)
 {
-    bool is_new = false;
+    bool is_new;
 
-    (void)keep(c, source, words, &is_new);
+    (void)keep(
+        c, (struct text){.s = words, .source = source, .group = (uint8_t)group},
+        &is_new);
+    return is_new;
+}
+
+bool corpus_make(struct corpus *c, enum text_group group, uint8_t source,
+                 struct str text)
+{
+    struct text t = {.s = text, .source = source, .group = (uint8_t)group};
+    bool is_new;
+
+    (void)normalise_and_keep(c, t, SIZE_MAX, &is_new);
     return is_new;
 }
 
@@ -145,7 +181,8 @@ static void settle_pairs(struct corpus *c, const uint32_t *now)
         c->pairs[i].a = now[c->pairs[i].a];
         c->pairs[i].b = now[c->pairs[i].b];
     }
-    qsort(c->pairs, c->n_pairs, sizeof(c->pairs[0]), by_texts);
+    if (c->n_pairs)
+        qsort(c->pairs, c->n_pairs, sizeof(c->pairs[0]), by_texts);
     for (size_t i = 0; i < c->n_pairs; i++)
         if (!n || c->pairs[i].a != c->pairs[n - 1].a ||
             c->pairs[i].b != c->pairs[n - 1].b)

@@ -167,7 +167,7 @@ static void cosine(struct batch *b)
 
 static void relation(struct batch *b)
 {
-    loss_relation(b, 3);
+    loss_relation(b, 3, 16);
 }
 
 static void pairs(struct batch *b)

@@ -15,9 +15,14 @@ static uint64_t chance_of(const struct recipe *r, enum stream stream,
     return chance_at((uint64_t)r->seed, (uint64_t)stream << 32 | epoch, i);
 }
 
-static double rate_at(double from, double to, size_t step, size_t n_steps)
+static double rate_at(const struct recipe *r, double most, size_t step,
+                      size_t n_steps)
 {
-    return from + (to - from) * (double)step / (double)n_steps;
+    double left = 1 - (double)step / (double)n_steps;
+    double warm = r->warm_up ? (double)(step + 1) / (double)r->warm_up : 1;
+
+    return most * (warm < 1 ? warm : 1) *
+           (left > r->rate_end ? left : r->rate_end);
 }
 
 /* How the last part of the steps went, for the line of progress. */
@@ -64,7 +69,6 @@ void learn_vectors(struct student *s, const struct samples *all,
         return;
     batch_init(&b, all, s->n_rows, size, crew);
     b.n = size;
-    b.drop = r->drop;
     progress_begin(&pace.progress, "vectors", is_quiet);
     for (size_t epoch = 0; epoch < (size_t)r->epochs; epoch++) {
         for (size_t i = n; i > 1; i--) {
@@ -77,14 +81,14 @@ void learn_vectors(struct student *s, const struct samples *all,
         for (size_t at = 0; at + size <= n; at += size) {
             memcpy(b.which, order + at, size * sizeof(order[0]));
             b.chance = chance_of(r, DROP, 0, pace.step);
+            b.drop = pace.step % 2 ? r->drop : 0;
             student_up(s, &b);
             if (r->cosine > 0)
                 loss_cosine(&b, r->cosine);
             if (r->relation > 0)
-                loss_relation(&b, r->relation);
-            student_down(
-                s, &b, r,
-                rate_at(r->rate, r->rate_end, pace.step, pace.n_steps));
+                loss_relation(&b, r->relation, (size_t)r->relation_block);
+            student_down(s, &b, r,
+                         rate_at(r, r->rate, pace.step, pace.n_steps));
             pace_step(&pace, b.loss);
         }
     }
@@ -128,8 +132,7 @@ void learn_pairs(struct student *s, const struct samples *all,
             if (r->pair_cosine > 0)
                 loss_cosine(&b, r->pair_cosine);
             student_down(s, &b, r,
-                         rate_at(r->pair_rate, r->pair_rate / 10, pace.step,
-                                 pace.n_steps));
+                         rate_at(r, r->pair_rate, pace.step, pace.n_steps));
             pace_step(&pace, b.loss);
         }
     }

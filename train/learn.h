@@ -23,6 +23,8 @@ struct student {
     size_t n_rows, dims;
     float *rows;
     float *m, *v;                  /* Adam's moments */
+    uint32_t *seen_at;             /* step in which a row was last seen */
+    uint32_t step;                 /* how many there were */
     double beta1_left, beta2_left; /* to the power of the steps done */
     size_t n_seen;                 /* rows that some text has */
 };
@@ -59,9 +61,9 @@ struct batch {
     float *turned, *likeness, *wanted;
 
     /* for the way down */
-    uint32_t *first, *touched;
+    uint32_t *first;
     struct link *links;
-    size_t n_links, cap_links, n_touched;
+    size_t n_links, cap_links;
 };
 
 void batch_init(struct batch *b, const struct samples *s, size_t n_rows,
@@ -71,9 +73,9 @@ void batch_fini(struct batch *b);
 /* Fill u and targets; g and loss are zero. */
 void student_up(struct student *s, struct batch *b);
 
-/* Losses add to g and loss. */
+/* Losses add to g and loss. Relations are those within a block of so many. */
 void loss_cosine(struct batch *b, double weight);
-void loss_relation(struct batch *b, double weight);
+void loss_relation(struct batch *b, double weight, size_t block);
 
 /* The first half of the batch and the second are pairs that mean the same;
  * all others of the other half do not, unless they are the same sample. */

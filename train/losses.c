@@ -50,24 +50,35 @@ static void mul(struct crew *crew, float *c, const float *a, const float *b,
     crew_run(crew, rows, 32, mul_part, &p);
 }
 
-void loss_relation(struct batch *b, double weight)
+/* Of items from..from + n. */
+static double relate(struct batch *b, size_t from, size_t n, double by)
 {
-    size_t n = b->n, dims = b->dims;
-    double sum = 0, all = (double)n * (double)n;
+    size_t dims = b->dims;
+    float *u = b->u + from * dims, *t = b->targets + from * dims;
+    double sum = 0;
 
-    float_turn(b->turned, b->targets, n, dims);
-    mul(b->crew, b->wanted, b->targets, b->turned, n, dims, n, 0);
-    float_turn(b->turned, b->u, n, dims);
-    mul(b->crew, b->likeness, b->u, b->turned, n, dims, n, 0);
+    float_turn(b->turned, t, n, dims);
+    mul(b->crew, b->wanted, t, b->turned, n, dims, n, 0);
+    float_turn(b->turned, u, n, dims);
+    mul(b->crew, b->likeness, u, b->turned, n, dims, n, 0);
     for (size_t i = 0; i < n; i++) {
         float *row = b->likeness + i * n;
 
         float_add(row, -1.0f, b->wanted + i * n, n);
         sum += (double)float_dot(row, row, n);
-        float_scale(row, (float)(4 * weight / all), n);
+        float_scale(row, (float)(4 * by), n);
     }
-    mul(b->crew, b->g, b->likeness, b->u, n, n, dims, 1);
-    b->loss += weight * sum / all;
+    mul(b->crew, b->g + from * dims, b->likeness, u, n, n, dims, 1);
+    return by * sum;
+}
+
+void loss_relation(struct batch *b, double weight, size_t block)
+{
+    size_t n = b->n / (b->n / block + !(b->n / block));
+
+    n = n / BATCH_UNIT * BATCH_UNIT;
+    for (size_t at = 0; at + n <= b->n; at += n)
+        b->loss += relate(b, at, n, weight / (double)n / (double)b->n);
 }
 
 /* ---- pairs ---- */

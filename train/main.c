@@ -1,5 +1,6 @@
-/* train_table --model FILE --texts FOLDER [--out FOLDER] [--cache FOLDER]
- *             [--threads N] [--set NAME=VALUE ...] [--any-texts] [--quiet]
+/* train_table --model FILE --texts FOLDER [--out FOLDER] [--grammar FILE]
+ *             [--cache FOLDER] [--threads N] [--set NAME=VALUE ...]
+ *             [--any-texts] [--quiet]
  *
  * Makes the table of the built-in model and its card, OUT/builtin.sbt and
  * OUT/builtin.md, and prints its hash. */
@@ -14,10 +15,11 @@
 
 static const char usage[] =
     "usage: train_table --model FILE --texts FOLDER [--out FOLDER]\n"
-    "                   [--cache FOLDER] [--threads N] [--set NAME=VALUE]\n"
-    "                   [--any-texts] [--quiet]\n"
+    "                   [--grammar FILE] [--cache FOLDER] [--threads N]\n"
+    "                   [--set NAME=VALUE] [--any-texts] [--quiet]\n"
     "  --model      MiniLM, as `signalbox model install minilm` leaves it\n"
     "  --texts      where pairs.jsonl.gz and texts.jsonl.gz are\n"
+    "  --grammar    how people ask (train/utterances.txt)\n"
     "  --out        where builtin.sbt and builtin.md go (data)\n"
     "  --cache      where the teacher's vectors are kept for the next run\n"
     "  --threads    how many work; the table is the same with any (2)\n"
@@ -25,7 +27,7 @@ static const char usage[] =
     "  --any-texts  take texts of other hashes, too\n";
 
 struct options {
-    const char *model, *texts, *out, *cache;
+    const char *model, *texts, *grammar, *out, *cache;
     unsigned n_threads;
     bool any_texts, is_quiet;
     struct recipe recipe;
@@ -51,6 +53,8 @@ static enum err read_value(struct options *o, const char *name,
         o->model = value;
     else if (strcmp(name, "--texts") == 0)
         o->texts = value;
+    else if (strcmp(name, "--grammar") == 0)
+        o->grammar = value;
     else if (strcmp(name, "--out") == 0)
         o->out = value;
     else if (strcmp(name, "--cache") == 0)
@@ -126,28 +130,37 @@ static enum err write_all(const struct options *o, const struct card *card,
 }
 
 static enum err run(const struct options *o, const struct teacher *teacher,
-                    struct why *why)
+                    const struct grammar *grammar, struct why *why)
 {
-    struct train_job job = {o->recipe, teacher, o->cache, o->n_threads,
-                            o->is_quiet};
+    struct train_job job = {.recipe = o->recipe,
+                            .teacher = teacher,
+                            .grammar = grammar,
+                            .cache = o->cache,
+                            .n_threads = o->n_threads,
+                            .is_quiet = o->is_quiet};
+    struct card card = {.job = &job, .command = "make table"};
     char files_hash[HASH_CHARS + 1];
     struct train_result result;
     struct corpus corpus;
+    struct lexicon lexicon;
     enum err e;
 
-    corpus_init(&corpus);
-    e = texts_read(&corpus, o->texts, o->any_texts, files_hash, why);
+    corpus_init(&corpus, &job.recipe);
+    lexicon_init(&lexicon);
+    e = texts_read(&corpus, &lexicon, grammar, &job.recipe, o->texts,
+                   o->any_texts, files_hash, why);
     if (!e) {
-        corpus_settle(&corpus, &job.recipe);
+        job.lexicon = &lexicon;
+        card.result = &result;
+        card.corpus = &corpus;
+        card.files_hash = files_hash;
         e = train_make(&result, &corpus, &job, why);
         if (!e)
-            e = write_all(o,
-                          &(struct card){&job, &result, &corpus, files_hash,
-                                         "make table"},
-                          why);
+            e = write_all(o, &card, why);
         train_result_fini(&result);
     }
     corpus_fini(&corpus);
+    lexicon_fini(&lexicon);
     return e;
 }
 
@@ -155,6 +168,7 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct teacher teacher = {0};
+    struct grammar grammar = {.hash = ""};
     struct why why = {""};
     enum err e = read_options(&o, argc, argv, &why);
 
@@ -162,9 +176,12 @@ int main(int argc, char **argv)
         say(&why);
         return EXIT_USAGE;
     }
-    e = teacher_open(&teacher, o.model, &why);
+    e = grammar_read(&grammar, o.grammar, &why);
     if (!e)
-        e = run(&o, &teacher, &why);
+        e = teacher_open(&teacher, o.model, &why);
+    if (!e)
+        e = run(&o, &teacher, &grammar, &why);
     teacher_close(&teacher);
+    grammar_fini(&grammar);
     return e ? say(&why) : EXIT_DONE;
 }

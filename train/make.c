@@ -17,24 +17,16 @@ struct making {
 
 /* ---- the teacher's part ---- */
 
-/* The texts of the corpus, then those of the rows, which are kept in bytes. */
-static struct str *all_texts(const struct making *m, size_t n_rows,
-                             struct arena *bytes)
+/* The texts of the corpus, then the words. */
+static struct str *all_texts(const struct making *m)
 {
-    size_t n = m->corpus->n_texts;
-    struct str *texts = train_alloc(n + n_rows, sizeof(texts[0]));
-    struct buf one;
+    size_t n = m->corpus->n_texts, n_words = m->vocabulary.n_words;
+    struct str *texts = train_alloc(n + n_words, sizeof(texts[0]));
 
     for (size_t i = 0; i < n; i++)
         texts[i] = m->corpus->texts[i].s;
-    buf_init(&one, TEXT_MAX_BYTES);
-    for (size_t i = 0; i < n_rows; i++) {
-        buf_clear(&one);
-        vocabulary_text(&m->vocabulary, i, &one);
-        texts[n + i].p = arena_strdup(bytes, buf_str(&one));
-        texts[n + i].n = texts[n + i].p ? one.n : 0;
-    }
-    buf_fini(&one);
+    for (size_t i = 0; i < n_words; i++)
+        texts[n + i] = vocabulary_text(&m->vocabulary, i);
     return texts;
 }
 
@@ -55,25 +47,20 @@ static void fit_axes(struct making *m, int16_t *vectors)
 
 static enum err ask_teacher(struct making *m, struct why *why)
 {
-    size_t n = m->corpus->n_texts;
-    size_t n_rows = m->vocabulary.n_words + m->vocabulary.n_phrases;
-    int16_t *vectors = train_alloc((n + n_rows) * TEACHER_DIMS, 2);
-    struct arena bytes;
-    struct str *texts;
-    enum err e;
+    size_t n = m->corpus->n_texts, n_words = m->vocabulary.n_words;
+    size_t n_rows = n_words + m->vocabulary.n_phrases;
+    int16_t *vectors = train_alloc((n + n_words) * TEACHER_DIMS, 2);
+    struct str *texts = all_texts(m);
+    enum err e = teacher_embed(m->job->teacher, m->crew, m->job->cache, texts,
+                               n + n_words, vectors, m->job->is_quiet, why);
 
-    arena_init(&bytes, (size_t)1 << 30);
-    texts = all_texts(m, n_rows, &bytes);
-    e = teacher_embed(m->job->teacher, m->crew, m->job->cache, texts,
-                      n + n_rows, vectors, m->job->is_quiet, why);
     if (!e) {
         fit_axes(m, vectors);
         m->said = train_alloc(n_rows * TABLE_DIMS, sizeof(float));
         pca_project(&m->pca, m->crew, vectors, n, m->samples.targets);
-        pca_project(&m->pca, m->crew, vectors + n * TEACHER_DIMS, n_rows,
+        pca_project(&m->pca, m->crew, vectors + n * TEACHER_DIMS, n_words,
                     m->said);
     }
-    arena_fini(&bytes);
     free(texts);
     free(vectors);
     return e;
@@ -103,7 +90,8 @@ static void learn(struct making *m)
 
     student_init(&m->student, m->vocabulary.n_words + m->vocabulary.n_phrases,
                  TABLE_DIMS);
-    student_begin(&m->student, &m->samples, m->corpus, m->said, r);
+    student_begin(&m->student, &m->samples, m->corpus, m->said,
+                  m->vocabulary.n_words, r);
     figures_take(&out->first, &m->student, &m->samples, m->corpus, m->crew);
     out->n_trained = samples_trained(&m->samples, m->corpus, order);
     out->n_pairs = trained_pairs(m, pairs);
@@ -173,11 +161,10 @@ enum err train_make(struct train_result *out, struct corpus *c,
     struct making m = {.job = job, .out = out, .corpus = c};
     enum err e;
 
-    *out = (struct train_result){.n_made = 0};
+    *out = (struct train_result){.n_trained = 0};
     buf_init(&out->table, TABLE_BYTES_MAX);
     m.crew = crew_new(job->n_threads);
-    augment(c, &job->recipe);
-    out->n_made = c->n_texts - c->n_read;
+    augment(c, &job->recipe, job->grammar, job->lexicon);
     hash_texts(c, out->texts_hash);
     e = vocabulary_make(&m.vocabulary, c, job->teacher->vocab, &job->recipe,
                         why);

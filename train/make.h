@@ -8,6 +8,8 @@
 struct train_job {
     struct recipe recipe;
     const struct teacher *teacher;
+    const struct grammar *grammar;
+    const struct lexicon *lexicon;
     const char *cache; /* folder of what the teacher has said; NULL: none */
     unsigned n_threads;
     bool is_quiet;
@@ -17,7 +19,6 @@ struct train_result {
     struct buf table; /* the file */
     char hash[HASH_CHARS + 1];
     char texts_hash[HASH_CHARS + 1]; /* of what was trained on */
-    size_t n_made;                   /* texts by augment.c */
     size_t n_trained, n_pairs;       /* samples and pairs learnt from */
     size_t n_pieces, n_words, n_phrases, n_seen; /* rows */
     double kept; /* of the variance, by fewer numbers */

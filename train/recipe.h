@@ -13,20 +13,22 @@
 struct recipe {
     int64_t seed;
 
-    /* What is made out of the texts, beside the texts themselves. */
-    int64_t crops;          /* windows of words, for each text */
-    int64_t crop_min_words; /* of a window */
+    /* The texts, and what is made out of them: about so many of each. */
+    int64_t text_words; /* of one, the first */
+    int64_t cards;      /* "name: description" */
+    int64_t requests;   /* "can you ..." around a short text */
+    int64_t joins;      /* two or three in one */
+    int64_t utterances; /* what people might say */
+    int64_t crops;      /* windows of words, for each text */
+    int64_t crop_min_words;
     int64_t crop_max_words;
-    int64_t requests;      /* "can you ..." around a text, for each hundred */
-    int64_t joins;         /* two windows in one text, for each hundred texts */
     int64_t held_permille; /* of the texts, never trained on: for figures */
 
     /* The vocabulary, beside the teacher's pieces. */
-    int64_t word_min_count;   /* of a whole word that would be split */
-    int64_t max_words;        /* of those, at most */
-    int64_t phrase_min_count; /* of two words */
-    int64_t phrase_by_gain;   /* 0: by count; 1: by count times how much oftener
-                               * (the logarithm) than by chance */
+    int64_t word_min_count; /* of a whole word that would be split */
+    int64_t max_words;      /* of those, at most */
+    int64_t phrase_min_count;
+    double phrase_min_gain; /* how much oftener than by chance, as logarithm */
     int64_t max_phrases;
     int64_t max_bytes; /* of the whole table */
 
@@ -37,13 +39,16 @@ struct recipe {
     /* Learning from the teacher's vectors. */
     int64_t epochs;
     int64_t batch;
-    double rate; /* at the beginning; falls to rate_end as a cosine */
-    double rate_end;
+    double rate;     /* at most; falls in a straight line */
+    double rate_end; /* but never below this part of it */
+    int64_t warm_up; /* steps until it is reached */
     double beta1;
     double beta2;
+    int64_t linger;  /* steps that a row goes on moving after it was seen */
     double cosine;   /* weight of 1 - cosine to the teacher's vector */
-    double relation; /* weight of the likenesses within a batch */
-    double drop;     /* chance that a row of a text is left out */
+    double relation; /* weight of the likenesses among texts */
+    int64_t relation_block; /* of so many texts of a batch */
+    double drop; /* in every second step, the chance that a row is left out */
 
     /* Learning from pairs that mean the same. */
     int64_t pair_epochs;

@@ -1,6 +1,8 @@
 /* Texts -> rows, by the very code that will cut them in the server, and rows
  * to begin with: what the teacher says of each word, the less of it the more
- * frequent the word is, since an average is of all words alike. */
+ * frequent the word is, since an average is of all words alike. A phrase
+ * begins with nothing: its row is added to those of its words, and is what
+ * they have not said. */
 #include "train/samples.h"
 
 #include <stdlib.h>
@@ -88,7 +90,7 @@ size_t samples_trained(const struct samples *s, const struct corpus *c,
 }
 
 void student_begin(struct student *st, const struct samples *s,
-                   const struct corpus *c, const float *said,
+                   const struct corpus *c, const float *said, size_t n_words,
                    const struct recipe *r)
 {
     uint32_t *counts = train_alloc(st->n_rows, sizeof(counts[0]));
@@ -104,6 +106,8 @@ void student_begin(struct student *st, const struct samples *s,
         double p = all > 0 ? (double)counts[i] / all : 0;
         double weight = r->sif > 0 ? r->sif / (r->sif + p) : 1;
 
+        if (i >= n_words)
+            weight = 0;
         float_scale(st->rows + i * st->dims, (float)weight, st->dims);
         if (counts[i])
             st->n_seen++;

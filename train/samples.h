@@ -17,9 +17,9 @@ void samples_fini(struct samples *s);
 size_t samples_trained(const struct samples *s, const struct corpus *c,
                        uint32_t *order);
 
-/* First rows: `said` is the teacher's for each row, one long. */
+/* First rows: `said` is the teacher's for each of the words, one long. */
 void student_begin(struct student *st, const struct samples *s,
-                   const struct corpus *c, const float *said,
+                   const struct corpus *c, const float *said, size_t n_words,
                    const struct recipe *r);
 
 /* ---- floats -> bytes ---- */

@@ -3,9 +3,11 @@
  *
  * On the way down two texts may want to move the same row. The tokens of a
  * batch are therefore put into lists by row first; then each row is moved
- * once, by one thread, with its texts added in their order. Rows that no text
- * of the batch has are not touched, their moments included: most words are
- * rare, and what Adam knows of them should not fade between two sightings. */
+ * once, by one thread, with its texts added in their order.
+ *
+ * Adam moves a row also in steps that do not see it, by what is left of its
+ * momentum. After `linger` steps nothing is, and the row rests until it is seen
+ * again; then its moments fade at once by what they would have meanwhile. */
 #include "train/learn.h"
 
 #include <math.h>
@@ -24,6 +26,7 @@ void student_init(struct student *s, size_t n_rows, size_t dims)
         .rows = train_alloc(n_rows * dims, sizeof(float)),
         .m = train_alloc(n_rows * dims, sizeof(float)),
         .v = train_alloc(n_rows * dims, sizeof(float)),
+        .seen_at = train_alloc(n_rows, sizeof(uint32_t)),
         .beta1_left = 1,
         .beta2_left = 1,
     };
@@ -34,13 +37,16 @@ void student_fini(struct student *s)
     free(s->rows);
     free(s->m);
     free(s->v);
+    free(s->seen_at);
 }
 
 void student_rest(struct student *s)
 {
     memset(s->m, 0, s->n_rows * s->dims * sizeof(float));
     memset(s->v, 0, s->n_rows * s->dims * sizeof(float));
+    memset(s->seen_at, 0, s->n_rows * sizeof(s->seen_at[0]));
     s->beta1_left = s->beta2_left = 1;
+    s->step = 0;
 }
 
 void batch_init(struct batch *b, const struct samples *s, size_t n_rows,
@@ -61,7 +67,6 @@ void batch_init(struct batch *b, const struct samples *s, size_t n_rows,
         .likeness = train_alloc(n * n, sizeof(float)),
         .wanted = train_alloc(n * n, sizeof(float)),
         .first = train_alloc(n_rows, sizeof(uint32_t)),
-        .touched = train_alloc(n_rows, sizeof(uint32_t)),
         .crew = crew,
     };
 }
@@ -78,7 +83,6 @@ void batch_fini(struct batch *b)
     free(b->likeness);
     free(b->wanted);
     free(b->first);
-    free(b->touched);
     free(b->links);
 }
 
@@ -131,6 +135,7 @@ static void average(const struct student *s, struct batch *b, size_t i)
 struct pass {
     struct student *student;
     struct batch *batch;
+    const struct recipe *recipe;
     float beta1, beta2, step, eps;
 };
 
@@ -182,7 +187,7 @@ static void link_rows(struct batch *b)
 {
     const struct samples *all = b->samples;
 
-    b->n_links = b->n_touched = 0;
+    b->n_links = 0;
     for (size_t i = b->n; i-- > 0;) {
         size_t sample = b->which[i], begin = begin_of(all, sample);
         size_t n = all->ends[sample] - begin;
@@ -192,8 +197,6 @@ static void link_rows(struct batch *b)
 
             if (is_dropped(b, sample, k, n))
                 continue;
-            if (!b->first[row])
-                b->touched[b->n_touched++] = row;
             b->links = train_grow(b->links, b->n_links, &b->cap_links,
                                   sizeof(b->links[0]));
             b->links[b->n_links] = (struct link){(uint32_t)i, b->first[row]};
@@ -202,33 +205,73 @@ static void link_rows(struct batch *b)
     }
 }
 
-static void move_rows(void *ctx, unsigned worker, size_t from, size_t to)
+static double power(double x, uint32_t n)
 {
-    struct pass *p = ctx;
+    double y = 1;
+
+    for (; n; n /= 2, x *= x)
+        if (n & 1)
+            y *= x;
+    return y;
+}
+
+/* It was at rest for so many steps. */
+static void wake(const struct pass *p, size_t row, uint32_t rested)
+{
+    struct student *s = p->student;
+
+    float_scale(s->m + row * s->dims, (float)power(p->recipe->beta1, rested),
+                s->dims);
+    float_scale(s->v + row * s->dims, (float)power(p->recipe->beta2, rested),
+                s->dims);
+}
+
+static void move_row(const struct pass *p, size_t row)
+{
     struct student *s = p->student;
     struct batch *b = p->batch;
     size_t dims = b->dims;
+    uint32_t linger = (uint32_t)p->recipe->linger;
+    uint32_t unseen = s->step - s->seen_at[row] - 1;
     float g[TEACHER_DIMS];
 
-    (void)worker;
-    for (size_t t = from; t < to; t++) {
-        size_t row = b->touched[t];
-
-        memset(g, 0, dims * sizeof(float));
-        for (uint32_t at = b->first[row]; at; at = b->links[at - 1].next)
-            float_add(g, 1.0f, b->g + b->links[at - 1].item * dims, dims);
-        b->first[row] = 0;
-        float_adam(s->rows + row * dims, s->m + row * dims, s->v + row * dims,
-                   g, dims, p->beta1, p->beta2, p->step, p->eps);
+    memset(g, 0, dims * sizeof(float));
+    if (b->first[row]) {
+        if (s->seen_at[row] && unseen > linger)
+            wake(p, row, unseen - linger);
+        s->seen_at[row] = s->step;
     }
+    for (uint32_t at = b->first[row]; at; at = b->links[at - 1].next)
+        float_add(g, 1.0f, b->g + b->links[at - 1].item * dims, dims);
+    b->first[row] = 0;
+    float_adam(s->rows + row * dims, s->m + row * dims, s->v + row * dims, g,
+               dims, p->beta1, p->beta2, p->step, p->eps);
+}
+
+static void move_rows(void *ctx, unsigned worker, size_t from, size_t to)
+{
+    const struct pass *p = ctx;
+    const struct student *s = p->student;
+    uint32_t linger = (uint32_t)p->recipe->linger;
+
+    (void)worker;
+    for (size_t row = from; row < to; row++)
+        if (p->batch->first[row] ||
+            (s->seen_at[row] && s->step - s->seen_at[row] <= linger))
+            move_row(p, row);
 }
 
 void student_down(struct student *s, struct batch *b, const struct recipe *r,
                   double rate)
 {
-    struct pass p = {s, b, (float)r->beta1, (float)r->beta2, 0, 0};
+    struct pass p = {.student = s,
+                     .batch = b,
+                     .recipe = r,
+                     .beta1 = (float)r->beta1,
+                     .beta2 = (float)r->beta2};
     double widen;
 
+    s->step++;
     s->beta1_left *= r->beta1;
     s->beta2_left *= r->beta2;
     widen = sqrt(1 - s->beta2_left);
@@ -236,5 +279,5 @@ void student_down(struct student *s, struct batch *b, const struct recipe *r,
     p.eps = (float)(1e-8 * widen);
     crew_run(b->crew, b->n, 16, through_lengths, &p);
     link_rows(b);
-    crew_run(b->crew, b->n_touched, 64, move_rows, &p);
+    crew_run(b->crew, s->n_rows, 256, move_rows, &p);
 }

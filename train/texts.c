@@ -35,16 +35,29 @@ static bool is_line(const struct json *v, size_t n_texts)
     return true;
 }
 
-static void add_line(struct corpus *c, const struct json *v)
-{
-    uint8_t source = corpus_source(c, json_at(v, 0)->s);
-    uint32_t a = corpus_add(c, source, json_at(v, 1)->s);
+/* Where texts go. */
+struct reading {
+    struct corpus *corpus;
+    struct lexicon *lexicon;
+    const struct grammar *grammar;
+};
 
-    if (v->kids.n > 2)
-        corpus_pair(c, a, corpus_add(c, source, json_at(v, 2)->s), source);
+static void add_line(const struct reading *r, const struct json *v)
+{
+    struct corpus *c = r->corpus;
+    struct str name = json_at(v, 0)->s, first = json_at(v, 1)->s;
+    uint8_t source = corpus_source(c, name);
+    uint32_t a = corpus_add(c, source, first);
+
+    if (v->kids.n > 2) {
+        struct str second = json_at(v, 2)->s;
+
+        corpus_pair(c, a, corpus_add(c, source, second), source);
+        lexicon_offer(r->lexicon, r->grammar, name, first, second);
+    }
 }
 
-static enum err add_lines(struct corpus *c, const struct source_file *f,
+static enum err add_lines(const struct reading *r, const struct source_file *f,
                           struct str lines, struct why *why)
 {
     struct arena scratch;
@@ -56,7 +69,7 @@ static enum err add_lines(struct corpus *c, const struct source_file *f,
         struct json *v = json_parse(&scratch, line, 0, NULL);
 
         if (is_line(v, f->n_texts))
-            add_line(c, v);
+            add_line(r, v);
         else
             e = why_err(why, ERR_SYNTAX, "%s, line %zu: not %s", f->name, n,
                         f->n_texts == 2 ? "[source, text, text]"
@@ -67,7 +80,7 @@ static enum err add_lines(struct corpus *c, const struct source_file *f,
     return e;
 }
 
-static enum err read_one(struct corpus *c, const struct source_file *f,
+static enum err read_one(const struct reading *r, const struct source_file *f,
                          const char *folder, bool any,
                          char hash[HASH_CHARS + 1], struct why *why)
 {
@@ -90,22 +103,28 @@ static enum err read_one(struct corpus *c, const struct source_file *f,
     if (!e)
         e = gz_unpack(buf_str(&packed), &lines, why);
     if (!e)
-        e = add_lines(c, f, buf_str(&lines), why);
+        e = add_lines(r, f, buf_str(&lines), why);
     buf_fini(&packed);
     buf_fini(&lines);
     return e;
 }
 
-enum err texts_read(struct corpus *c, const char *folder, bool any,
-                    char hash[HASH_CHARS + 1], struct why *why)
+enum err texts_read(struct corpus *c, struct lexicon *l,
+                    const struct grammar *g, const struct recipe *r,
+                    const char *folder, bool any, char hash[HASH_CHARS + 1],
+                    struct why *why)
 {
+    struct reading reading = {c, l, g};
     char hashes[N_FILES * (HASH_CHARS + 1)];
     enum err e = OK;
 
     for (size_t i = 0; i < N_FILES && !e; i++)
-        e = read_one(c, &files[i], folder, any, hashes + i * (HASH_CHARS + 1),
-                     why);
-    if (!e)
-        train_hash((struct str){hashes, sizeof(hashes)}, hash);
-    return e;
+        e = read_one(&reading, &files[i], folder, any,
+                     hashes + i * (HASH_CHARS + 1), why);
+    if (e)
+        return e;
+    train_hash((struct str){hashes, sizeof(hashes)}, hash);
+    corpus_settle(c, r);
+    lexicon_settle(l, c);
+    return OK;
 }

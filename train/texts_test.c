@@ -42,25 +42,39 @@ static const char pairs[] =
     "[\"b\",\"book a flight !\",\"caf\\u00e9\"]\n";
 static const char texts[] = "[\"c\",\"cafe\"]\n[\"c\",\" \"]\n[\"c\",\"x\"]\n";
 
+static enum err read_as(const struct folder *f, struct corpus *c, bool any,
+                        struct why *why)
+{
+    char hash[HASH_CHARS + 1];
+    struct recipe r = toy_recipe();
+    struct grammar g;
+    struct lexicon l;
+    enum err e;
+
+    corpus_init(c, &r);
+    lexicon_init(&l);
+    e = grammar_read(&g, SOURCE_ROOT "/train/utterances.txt", why);
+    if (!e)
+        e = texts_read(c, &l, &g, &r, f->path, any, hash, why);
+    lexicon_fini(&l);
+    grammar_fini(&g);
+    return e;
+}
+
 static enum err read_from(const struct folder *f, struct corpus *c,
                           struct why *why)
 {
-    char hash[HASH_CHARS + 1];
-
-    corpus_init(c);
-    return texts_read(c, f->path, true, hash, why);
+    return read_as(f, c, true, why);
 }
 
 TEST(texts_that_differ_in_nothing_are_one)
 {
     struct folder f = folder_new();
-    struct recipe r = toy_recipe();
     struct corpus c;
 
     put(&f, "pairs.jsonl.gz", pairs);
     put(&f, "texts.jsonl.gz", texts);
     CHECK(read_from(&f, &c, NULL) == OK);
-    corpus_settle(&c, &r);
     CHECK_INT(c.n_offered, 7);
     CHECK_INT(c.n_texts, 4);
     CHECK_STR(c.texts[0].s, "book a flight !");
@@ -103,14 +117,12 @@ TEST(a_line_that_is_none_is_named)
 TEST(other_texts_are_refused_unless_wanted)
 {
     struct folder f = folder_new();
-    char hash[HASH_CHARS + 1];
     struct why why = {""};
     struct corpus c;
 
     put(&f, "pairs.jsonl.gz", pairs);
     put(&f, "texts.jsonl.gz", texts);
-    corpus_init(&c);
-    CHECK(texts_read(&c, f.path, false, hash, &why) == ERR_BAD_REQUEST);
+    CHECK(read_as(&f, &c, false, &why) == ERR_BAD_REQUEST);
     CHECK(strstr(why.text, "not the one that the table was made of"));
     CHECK(strstr(why.text, "--any-texts"));
     CHECK_INT(c.n_texts, 0);
@@ -170,79 +182,242 @@ TEST(reading_survives_every_fault)
 
 /* ---- what is made ---- */
 
+/* Each text has a word of its own four times, and pairs are of neighbours. */
+static void numbered_texts(struct corpus *c, const struct recipe *r, int n)
+{
+    uint32_t last = NO_TEXT;
+    uint8_t source;
+
+    corpus_init(c, r);
+    source = corpus_source(c, STR("tldr"));
+    for (int i = 0; i < n; i++) {
+        char text[64];
+        uint32_t number;
+
+        snprintf(text, sizeof(text), "word%d word%d word%d word%d.", i, i, i,
+                 i);
+        number = corpus_add(c, source, str_of(text));
+        corpus_pair(c, last, number, source);
+        last = number;
+    }
+    corpus_settle(c, r);
+}
+
+static void check_not_in_made(const struct corpus *c, struct str word)
+{
+    for (size_t j = c->n_read; j < c->n_texts; j++) {
+        struct str made = c->texts[j].s;
+
+        while (made.n)
+            CHECK(!str_eq(str_cut(&made, ' '), word));
+    }
+}
+
 TEST(nothing_is_made_of_what_is_held_out)
 {
     struct recipe r = toy_recipe();
+    struct toy_speech speech;
     struct corpus c;
-    uint8_t source;
+    size_t n_held = 0;
 
-    corpus_init(&c);
-    source = corpus_source(&c, STR("tldr"));
-    for (int i = 0; i < 300; i++) {
-        char text[64];
-
-        snprintf(text, sizeof(text), "word%d word%d word%d word%d", i, i, i, i);
-        (void)corpus_add(&c, source, str_of(text));
-    }
-    corpus_settle(&c, &r);
-    augment(&c, &r);
+    r.cards = r.requests = r.joins = 1000;
+    numbered_texts(&c, &r, 300);
+    toy_speech_init(&speech, &c);
+    augment(&c, &r, &speech.grammar, &speech.lexicon);
     CHECK_INT(c.n_read, 300);
-    CHECK(c.n_texts > 500);
+    for (size_t i = 0; i < N_GROUPS; i++)
+        CHECK(i == GROUP_UTTERANCES || c.n_of_group[i] > 200);
     for (size_t i = 0; i < c.n_read; i++) {
         struct str rest = c.texts[i].s, word = str_cut(&rest, ' ');
 
-        if (!c.texts[i].is_held)
-            continue;
-        for (size_t j = c.n_read; j < c.n_texts; j++) {
-            struct str made = c.texts[j].s;
-
-            while (made.n)
-                CHECK(!str_eq(str_cut(&made, ' '), word));
-        }
+        if (c.texts[i].is_held)
+            check_not_in_made(&c, word);
+        n_held += c.texts[i].is_held;
     }
+    CHECK(n_held > 3);
+    toy_speech_fini(&speech);
+    corpus_fini(&c);
+}
+
+TEST(about_as_many_are_made_as_are_wanted)
+{
+    struct recipe r = toy_recipe();
+    struct toy_speech speech;
+    struct corpus c;
+
+    r.cards = 100;
+    r.requests = 200;
+    r.joins = 50;
+    r.crops = 0;
+    r.held_permille = 0;
+    numbered_texts(&c, &r, 1000);
+    toy_speech_init(&speech, &c);
+    augment(&c, &r, &speech.grammar, &speech.lexicon);
+    CHECK(c.n_of_group[GROUP_CARDS] > 60 && c.n_of_group[GROUP_CARDS] < 140);
+    CHECK(c.n_of_group[GROUP_REQUESTS] > 150 &&
+          c.n_of_group[GROUP_REQUESTS] < 250);
+    CHECK_INT(c.n_of_group[GROUP_JOINS], 50);
+    CHECK_INT(c.n_of_group[GROUP_CROPS], 0);
+    toy_speech_fini(&speech);
     corpus_fini(&c);
 }
 
 TEST(windows_have_as_many_words_as_they_may)
 {
     struct recipe r = toy_recipe();
+    struct toy_speech speech;
     struct corpus c;
 
-    r.crops = 30;
-    r.requests = r.joins = r.held_permille = 0;
+    r.crops = 64;
+    r.cards = r.requests = r.joins = r.utterances = r.held_permille = 0;
     r.crop_min_words = 2;
     r.crop_max_words = 3;
-    corpus_init(&c);
+    corpus_init(&c, &r);
     (void)corpus_add(&c, corpus_source(&c, STR("a")), STR("a b c d e f"));
     (void)corpus_add(&c, 0, STR("two words")); /* too short for a window */
     corpus_settle(&c, &r);
-    augment(&c, &r);
+    toy_speech_init(&speech, &c);
+    augment(&c, &r, &speech.grammar, &speech.lexicon);
     CHECK_INT(c.n_texts, 2 + 5 + 4); /* every window of two and of three */
+    toy_speech_fini(&speech);
     corpus_fini(&c);
 }
 
-TEST(requests_have_the_verb_as_it_is_asked_for)
+TEST(cards_requests_and_joins_read_as_they_should)
+{
+    struct recipe r = toy_recipe();
+    struct toy_speech speech;
+    struct corpus c;
+
+    r.cards = r.requests = r.joins = 1;
+    r.utterances = r.crops = r.held_permille = 0;
+    corpus_init(&c, &r);
+    corpus_pair(&c, corpus_add(&c, 0, STR("Get Alarms.")),
+                corpus_add(&c, 0,
+                           STR("Get the alarms that are set for today "
+                               "in this very long description.")),
+                0);
+    corpus_settle(&c, &r);
+    toy_speech_init(&speech, &c);
+    speech.grammar.lists[GRAMMAR_REQUESTS].n = 1;
+    speech.grammar.lists[GRAMMAR_REQUESTS].all[0] = STR("hey, {} now");
+    augment(&c, &r, &speech.grammar, &speech.lexicon);
+    CHECK_INT(c.n_texts, 2 + 3);
+    CHECK_STR(c.texts[2].s, "get alarms : get the alarms that are set for "
+                            "today in this very long description .");
+    CHECK_STR(c.texts[3].s, "hey , get alarms now");
+    CHECK(strstr(c.texts[4].s.p, " . get "));
+    toy_speech_fini(&speech);
+    corpus_fini(&c);
+}
+
+TEST(a_text_is_cut_at_its_words)
 {
     struct recipe r = toy_recipe();
     struct corpus c;
-    bool is_seen = false;
 
-    r.crops = r.joins = r.held_permille = 0;
-    r.requests = 1000;
-    corpus_init(&c);
-    (void)corpus_add(&c, corpus_source(&c, STR("aws")),
-                     STR("Searches all logs."));
-    (void)corpus_add(&c, corpus_source(&c, STR("wordnet")), STR("a bird"));
-    corpus_settle(&c, &r);
-    augment(&c, &r);
+    r.text_words = 3;
+    corpus_init(&c, &r);
+    (void)corpus_add(&c, 0, STR("one two, three four"));
+    CHECK_STR(c.texts[0].s, "one two ,");
+    corpus_fini(&c);
+}
+
+/* ---- how people ask ---- */
+
+static void check_grammar(const char *text, const char *words)
+{
+    struct folder f = folder_new();
+    struct grammar g;
+    struct why why = {""};
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/g", f.path);
+    file = fopen(path, "w");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    CHECK(grammar_read(&g, path, &why) == ERR_SYNTAX);
+    if (!strstr(why.text, words))
+        T_FAIL("\"%s\" does not say \"%s\"", why.text, words);
+    grammar_fini(&g);
+    folder_remove(&f);
+}
+
+TEST(a_grammar_that_is_wrong_says_where)
+{
+    check_grammar("# words\n\nhello\n", "line 3: not a heading");
+    check_grammar("[colours]\nred\n", "line 1: not a heading");
+    check_grammar("[requests]\ncan you {n}\n", "line 2: a slot");
+    check_grammar("[requests]\ncan you\n", "line 2: a slot");
+    check_grammar("[utterances]\nis {a_n} {blue}\n", "line 2: a slot");
+    check_grammar("[places]\n{p}\n", "line 2: a slot");
+    check_grammar("[requests]\n{}\n", "nothing under [utterances]");
+}
+
+TEST(utterances_have_all_their_slots_filled)
+{
+    struct recipe r = toy_recipe();
+    struct toy_speech speech;
+    struct corpus c;
+    bool is_paid = false, is_compound = false;
+
+    r.utterances = 2000;
+    toy_texts(&c, &r);
+    toy_speech_init(&speech, &c);
+    CHECK_INT(speech.lexicon.n[LEXICON_COMPOUNDS], 1);
+    CHECK_INT(speech.lexicon.n[LEXICON_DOINGS], 1);
+    utterances_make(&c, &r, &speech.grammar, &speech.lexicon);
+    CHECK(c.n_of_group[GROUP_UTTERANCES] > 1000);
     for (size_t i = c.n_read; i < c.n_texts; i++) {
-        CHECK(c.texts[i].s.n > 16);
-        CHECK_STR(str_sub(c.texts[i].s, c.texts[i].s.n - 16, c.texts[i].s.n),
-                  " search all logs");
-        is_seen = is_seen ||
-                  str_eq(c.texts[i].s, STR("i ' d like to search all logs"));
+        struct str s = c.texts[i].s;
+
+        CHECK(!memchr(s.p, '{', s.n) && !memchr(s.p, '}', s.n));
+        is_paid = is_paid || strstr(s.p, "pay the bill");
+        is_compound = is_compound || strstr(s.p, "a credit card");
     }
-    CHECK(c.n_texts > 4 && is_seen);
+    CHECK(is_paid && is_compound);
+    toy_speech_fini(&speech);
+    corpus_fini(&c);
+}
+
+TEST(words_are_what_their_meaning_says)
+{
+    struct recipe r = toy_recipe();
+    struct grammar g;
+    struct lexicon l;
+    struct corpus c;
+
+    corpus_init(&c, &r);
+    for (int i = 0; i < 50; i++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "%d bank loan shiny rare%d", i, i);
+        (void)corpus_add(&c, 0, str_of(text));
+    }
+    corpus_settle(&c, &r);
+    CHECK(grammar_read(&g, SOURCE_ROOT "/train/utterances.txt", NULL) == OK);
+    lexicon_init(&l);
+    lexicon_offer(&l, &g, STR("wordnet"), STR("bank, Paris, rare1"),
+                  STR("a place with money"));
+    lexicon_offer(&l, &g, STR("wordnet"), STR("bank"), STR("having sides"));
+    lexicon_offer(&l, &g, STR("wordnet"), STR("shiny"), STR("having a gloss"));
+    lexicon_offer(&l, &g, STR("wordnet"), STR("bank loan"), STR("the loan"));
+    lexicon_offer(&l, &g, STR("wordnet"), STR("settle"),
+                  STR("pay what is due"));
+    lexicon_offer(&l, &g, STR("openapi_op"), STR("Get Alarms"), STR("x"));
+    lexicon_offer(&l, &g, STR("openapi_op"), STR("Alarms Get"), STR("x"));
+    lexicon_offer(&l, &g, STR("debian"), STR("get alarms now"), STR("x"));
+    lexicon_settle(&l, &c);
+    CHECK_INT(l.n[LEXICON_NOUNS], 1);
+    CHECK_STR(lexicon_pick(&l, LEXICON_NOUNS, UINT64_MAX), "bank");
+    CHECK_INT(l.n[LEXICON_ADJECTIVES], 1);
+    CHECK_STR(lexicon_pick(&l, LEXICON_ADJECTIVES, 0), "shiny");
+    CHECK_STR(lexicon_pick(&l, LEXICON_COMPOUNDS, 0), "bank loan");
+    CHECK_INT(l.n[LEXICON_DOINGS], 2);
+    CHECK_STR(lexicon_pick(&l, LEXICON_DOINGS, 0), "get alarms");
+    CHECK_STR(lexicon_pick(&l, LEXICON_DOINGS, UINT64_MAX), "pay what is due");
+    lexicon_fini(&l);
+    grammar_fini(&g);
     corpus_fini(&c);
 }
 
@@ -257,8 +432,7 @@ TEST(a_vocabulary_stays_within_its_bytes)
     size_t bytes;
 
     toy_init(&toy);
-    toy_texts(&c);
-    corpus_settle(&c, &r);
+    toy_texts(&c, &r);
     CHECK(vocabulary_make(&all, &c, &toy.vocab, &r, NULL) == OK);
     CHECK_INT(all.n_pieces, toy.vocab.n - 2); /* without the marks */
     CHECK(vocab_find(&all.table.words, STR(""), STR("kubernetes")) !=

@@ -6,7 +6,10 @@
  *   gz.c          a compressed file, and the hash of it
  *   corpus.c      texts, normalised, each once
  *   texts.c       the two files of texts -> corpus
- *   augment.c     more texts out of those
+ *   grammar.c     how people ask; utterances.txt is its file
+ *   lexicon.c     things and doings, out of the texts
+ *   utterances.c  what people might say, by both
+ *   augment.c     more texts out of all of these
  *   vocabulary.c  what gets a row of its own
  *   teacher.c     text -> the teacher's vector, kept in a file for the next run
  *   pca.c         the teacher's many numbers -> the table's fewer
@@ -78,12 +81,25 @@ void progress_end(struct progress *p, const char *figure);
 
 /* ---- texts ---- */
 
-enum { TEXT_MAX_BYTES = 2000 };
+enum { TEXT_MAX_BYTES = 4000 };
+
+/* Where a text comes from: a file, or out of those that do. */
+enum text_group {
+    GROUP_READ,
+    GROUP_CARDS,      /* "name: description", as of an agent */
+    GROUP_REQUESTS,   /* "can you ..." around a text */
+    GROUP_JOINS,      /* two or three in one */
+    GROUP_UTTERANCES, /* what people might say */
+    GROUP_CROPS,      /* windows of words */
+    N_GROUPS
+};
+const char *text_group_name(enum text_group g);
 
 struct text {
     struct str s;   /* normalised words with one space between them */
     uint8_t source; /* number of its name in corpus.sources */
-    bool is_held;   /* never trained on */
+    uint8_t group;
+    bool is_held; /* never trained on */
 };
 
 struct pair {
@@ -100,13 +116,14 @@ struct corpus {
     struct pair *pairs;
     size_t n_pairs, cap_pairs;
     char sources[MAX_SOURCES][SOURCE_NAME_MAX];
-    size_t n_sources, n_of_source[MAX_SOURCES];
+    size_t n_sources, n_of_source[MAX_SOURCES], n_of_group[N_GROUPS];
+    size_t max_words; /* of a text from a file: the first */
     size_t n_offered; /* texts, those that were there already counted */
     struct map by_text;
     struct arena bytes;
 };
 
-void corpus_init(struct corpus *c);
+void corpus_init(struct corpus *c, const struct recipe *r);
 void corpus_fini(struct corpus *c);
 
 /* The number of a source, by its name; those beyond MAX_SOURCES share the
@@ -119,7 +136,12 @@ uint8_t corpus_source(struct corpus *c, struct str name);
 uint32_t corpus_add(struct corpus *c, uint8_t source, struct str text);
 
 /* One that was made of others, normalised already. False: there is such. */
-bool corpus_add_made(struct corpus *c, uint8_t source, struct str words);
+bool corpus_add_made(struct corpus *c, enum text_group group, uint8_t source,
+                     struct str words);
+
+/* The same for one that is not. */
+bool corpus_make(struct corpus *c, enum text_group group, uint8_t source,
+                 struct str text);
 
 void corpus_pair(struct corpus *c, uint32_t a, uint32_t b, uint8_t source);
 
@@ -127,15 +149,86 @@ void corpus_pair(struct corpus *c, uint32_t a, uint32_t b, uint8_t source);
  * files, and mark those that are held out. */
 void corpus_settle(struct corpus *c, const struct recipe *r);
 
-/* The words of a text as they are normalised, one space between them. */
-void text_normalise(struct str text, struct buf *out);
+/* The words of a text as they are normalised, one space between them; of more
+ * than max_words, the first. */
+void text_normalise(struct str text, size_t max_words, struct buf *out);
+
+/* ---- how people ask ---- */
+
+enum grammar_list {
+    GRAMMAR_REQUESTS,
+    GRAMMAR_UTTERANCES,
+    GRAMMAR_PLACES,
+    GRAMMAR_TIMES,
+    GRAMMAR_LANGUAGES,
+    GRAMMAR_NUMBERS,
+    GRAMMAR_VERBS,
+    N_GRAMMAR_LISTS
+};
+
+struct grammar {
+    struct str_list {
+        struct str *all;
+        size_t n, cap;
+    } lists[N_GRAMMAR_LISTS];
+    struct buf bytes;
+    char hash[HASH_CHARS + 1];
+};
+
+/* ERR_SYNTAX with the line where there is an unknown heading or slot; a list
+ * without anything in it is one, too. */
+MUST_USE enum err grammar_read(struct grammar *g, const char *path,
+                               struct why *why);
+void grammar_fini(struct grammar *g);
+
+/* ---- things and doings ---- */
+
+enum lexicon_kind {
+    LEXICON_NOUNS,
+    LEXICON_COMPOUNDS, /* of two words */
+    LEXICON_ADJECTIVES,
+    LEXICON_DOINGS, /* "pay the bill" */
+    N_LEXICON_KINDS
+};
+
+struct lexicon {
+    struct lexicon_word {
+        struct str s;
+        double upto; /* weights of it and all before */
+    } * words[N_LEXICON_KINDS];
+    size_t n[N_LEXICON_KINDS], cap[N_LEXICON_KINDS];
+    struct map seen;
+    struct arena bytes;
+};
+
+void lexicon_init(struct lexicon *l);
+void lexicon_fini(struct lexicon *l);
+
+/* A pair as it stands in the file. */
+void lexicon_offer(struct lexicon *l, const struct grammar *g,
+                   struct str source, struct str a, struct str b);
+
+/* After the last: sort, leave out what is too rare, weigh. */
+void lexicon_settle(struct lexicon *l, const struct corpus *c);
+
+/* One by chance, frequent ones oftener; empty where there is none. */
+struct str lexicon_pick(const struct lexicon *l, enum lexicon_kind kind,
+                        uint64_t chance);
+
+/* About n of them. */
+void utterances_make(struct corpus *c, const struct recipe *r,
+                     const struct grammar *g, const struct lexicon *l);
 
 /* pairs.jsonl.gz and texts.jsonl.gz of a folder. Unless `any` their hashes must
- * be those that texts.c knows. Fills `hash` with that of both. */
-MUST_USE enum err texts_read(struct corpus *c, const char *folder, bool any,
+ * be those that texts.c knows. Fills `hash` with that of both. Corpus and
+ * lexicon are settled. */
+MUST_USE enum err texts_read(struct corpus *c, struct lexicon *l,
+                             const struct grammar *g, const struct recipe *r,
+                             const char *folder, bool any,
                              char hash[HASH_CHARS + 1], struct why *why);
 
-void augment(struct corpus *c, const struct recipe *r);
+void augment(struct corpus *c, const struct recipe *r, const struct grammar *g,
+             const struct lexicon *l);
 
 /* Whole file; unpacked if its name ends in ".gz". */
 MUST_USE enum err file_read(const char *path, struct buf *out, struct why *why);

@@ -120,11 +120,11 @@ static inline void toy_fini(struct toy *toy)
 }
 
 /* A few hundred texts, and pairs of them. */
-static inline void toy_texts(struct corpus *c)
+static inline void toy_texts(struct corpus *c, const struct recipe *r)
 {
     uint8_t source;
 
-    corpus_init(c);
+    corpus_init(c, r);
     source = corpus_source(c, STR("tldr"));
     for (size_t i = 0; i < 8 * 10 * 6; i++) {
         const char *verb = toy_verbs[i % 8], *thing = toy_things[i / 8 % 10],
@@ -136,6 +136,38 @@ static inline void toy_texts(struct corpus *c)
         corpus_pair(c, corpus_add(c, source, str_of(a)),
                     corpus_add(c, source, str_of(b)), source);
     }
+    corpus_settle(c, r);
+}
+
+/* How people ask, and of what. */
+struct toy_speech {
+    struct grammar grammar;
+    struct lexicon lexicon;
+};
+
+static inline void toy_speech_init(struct toy_speech *s, const struct corpus *c)
+{
+    struct why why = {""};
+
+    if (grammar_read(&s->grammar, SOURCE_ROOT "/train/utterances.txt", &why))
+        T_FAIL("%s", why.text);
+    lexicon_init(&s->lexicon);
+    for (size_t i = 0; i < 10; i++)
+        lexicon_offer(&s->lexicon, &s->grammar, STR("wordnet"),
+                      str_of(toy_things[i]), STR("a thing"));
+    lexicon_offer(&s->lexicon, &s->grammar, STR("wordnet"), STR("credit card"),
+                  STR("a thing"));
+    lexicon_offer(&s->lexicon, &s->grammar, STR("wordnet"), STR("new"),
+                  STR("not old"));
+    lexicon_offer(&s->lexicon, &s->grammar, STR("tldr"), STR("Pay the bill."),
+                  STR("bills"));
+    lexicon_settle(&s->lexicon, c);
+}
+
+static inline void toy_speech_fini(struct toy_speech *s)
+{
+    grammar_fini(&s->grammar);
+    lexicon_fini(&s->lexicon);
 }
 
 /* Quick, and with everything switched on. */
@@ -143,16 +175,21 @@ static inline struct recipe toy_recipe(void)
 {
     struct recipe r = recipe_builtin();
 
+    r.cards = 200;
+    r.requests = 300;
+    r.joins = 60;
+    r.utterances = 300;
     r.crops = 1;
-    r.requests = 50;
-    r.joins = 20;
     r.held_permille = 50;
     r.word_min_count = 2;
     r.phrase_min_count = 5;
     r.epochs = 3;
     r.batch = 64;
     r.rate = 0.01;
+    r.warm_up = 5;
+    r.linger = 3;
     r.relation = 0.5;
+    r.relation_block = 32;
     r.drop = 0.1;
     r.pair_epochs = 1;
     r.pair_batch = 32;
@@ -164,15 +201,22 @@ static inline void toy_train(struct train_result *out, struct recipe r,
 {
     struct corpus c;
     struct toy toy;
+    struct toy_speech speech;
     struct why why = {""};
 
     toy_init(&toy);
-    toy_texts(&c);
-    corpus_settle(&c, &r);
+    toy_texts(&c, &r);
+    toy_speech_init(&speech, &c);
     if (train_make(out, &c,
-                   &(struct train_job){r, &toy.teacher, NULL, n_threads, true},
+                   &(struct train_job){.recipe = r,
+                                       .teacher = &toy.teacher,
+                                       .grammar = &speech.grammar,
+                                       .lexicon = &speech.lexicon,
+                                       .n_threads = n_threads,
+                                       .is_quiet = true},
                    &why) != OK)
         T_FAIL("%s", why.text);
+    toy_speech_fini(&speech);
     corpus_fini(&c);
     toy_fini(&toy);
 }

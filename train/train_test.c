@@ -88,12 +88,15 @@ TEST(the_card_says_what_it_is_of)
     struct train_result t;
     struct corpus c;
     struct toy toy;
+    struct toy_speech speech;
     struct buf card;
 
     toy_init(&toy);
-    toy_texts(&c);
-    corpus_settle(&c, &job.recipe);
+    toy_texts(&c, &job.recipe);
+    toy_speech_init(&speech, &c);
     job.teacher = &toy.teacher;
+    job.grammar = &speech.grammar;
+    job.lexicon = &speech.lexicon;
     job.n_threads = 1;
     job.is_quiet = true;
     CHECK(train_make(&t, &c, &job, NULL) == OK);
@@ -103,9 +106,11 @@ TEST(the_card_says_what_it_is_of)
     CHECK(!card.over);
     CHECK(strstr(card.p, t.hash) && strstr(card.p, toy.teacher.hash));
     CHECK(strstr(card.p, "| pair_epochs | 1 |"));
+    CHECK(strstr(card.p, speech.grammar.hash));
     CHECK(strstr(card.p, "| tldr |") && strstr(card.p, "CC BY 4.0"));
     buf_fini(&card);
     train_result_fini(&t);
+    toy_speech_fini(&speech);
     corpus_fini(&c);
     toy_fini(&toy);
 }

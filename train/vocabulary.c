@@ -9,6 +9,8 @@
 
 #include "train/floats.h"
 
+enum { MAX_WORD_BYTES = 30 }; /* longer ones are no words */
+
 static const size_t MAX_ENTRIES = (size_t)1 << 24;
 static const uint64_t map_key[2] = {1, 2};
 
@@ -66,17 +68,14 @@ static int by_score(const void *a, const void *b)
     return str_cmp(x->s, y->s);
 }
 
-/* Letters and digits, also of other scripts; punctuation stands alone. */
-static bool is_wordy(struct str s)
+/* Small letters from a to z: what accents had is gone by now, and words of
+ * other scripts are left to their characters. */
+static bool is_letters(struct str s)
 {
-    unsigned char c = s.n ? (unsigned char)s.p[0] : 0;
-
-    return c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-static bool is_lettered(struct str s)
-{
-    return is_wordy(s) && !(s.p[0] >= '0' && s.p[0] <= '9');
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < 'a' || s.p[i] > 'z')
+            return false;
+    return s.n > 0;
 }
 
 static void count_text(struct str text, struct tally *words,
@@ -87,9 +86,8 @@ static void count_text(struct str text, struct tally *words,
     while (rest.n) {
         struct str word = str_cut(&rest, ' ');
 
-        if (is_wordy(word))
-            tally_add(words, word);
-        if (phrases && is_lettered(last) && is_lettered(word))
+        tally_add(words, word);
+        if (is_letters(last) && is_letters(word))
             tally_add(phrases, (struct str){last.p, last.n + 1 + word.n});
         last = word;
     }
@@ -106,13 +104,14 @@ static void score_words(struct tally *t, const struct vocab *teacher,
         size_t n = 0;
         bool is_whole = wordpiece(teacher, e->s, ids, &n) && n == 1;
 
-        e->score = is_whole || e->count < (size_t)min_count || e->s.n < 2
+        e->score = is_whole || e->count < (size_t)min_count ||
+                           e->s.n >= MAX_WORD_BYTES || !is_letters(e->s)
                        ? 0
                        : (double)e->count;
     }
 }
 
-/* By how often, or by how often times how much oftener than by chance. */
+/* By how often, times how much oftener than by chance. */
 static void score_phrases(struct tally *t, const struct tally *words,
                           const struct recipe *r)
 {
@@ -130,7 +129,7 @@ static void score_phrases(struct tally *t, const struct tally *words,
         if (!ea || !eb || e->count < (size_t)r->phrase_min_count)
             continue;
         gain = real_log(count * all / (double)ea->count / (double)eb->count);
-        e->score = count * (r->phrase_by_gain ? gain : 1);
+        e->score = gain > r->phrase_min_gain ? count * gain : 0;
     }
 }
 
@@ -295,18 +294,11 @@ void vocabulary_fini(struct vocabulary *v)
     free(v->bytes);
 }
 
-void vocabulary_text(const struct vocabulary *v, size_t row, struct buf *out)
+struct str vocabulary_text(const struct vocabulary *v, size_t word)
 {
-    if (row >= v->n_words) {
-        struct table_phrase p = v->phrases[row - v->n_words];
+    struct str s = v->words[word];
 
-        buf_add_str(out, v->words[p.first]);
-        buf_add_char(out, ' ');
-        buf_add_str(out, v->words[p.second]);
-        return;
-    }
-    if (v->words[row].n > 2 && str_starts(v->words[row], STR("##")))
-        buf_add_str(out, str_sub(v->words[row], 2, v->words[row].n));
-    else
-        buf_add_str(out, v->words[row]);
+    if (s.n > 2 && str_starts(s, STR("##")))
+        return str_sub(s, 2, s.n);
+    return s;
 }

@@ -26,7 +26,7 @@ MUST_USE enum err vocabulary_make(struct vocabulary *v, const struct corpus *c,
                                   const struct recipe *r, struct why *why);
 void vocabulary_fini(struct vocabulary *v);
 
-/* What the teacher is asked for a row. */
-void vocabulary_text(const struct vocabulary *v, size_t row, struct buf *out);
+/* What the teacher is asked for a word. */
+struct str vocabulary_text(const struct vocabulary *v, size_t word);
 
 #endif
