@@ -88,6 +88,13 @@ static const char *const model_examples[] = {
     "signalbox model try --embedder minilm \"dim the lights\" \"it is dark\"",
     NULL,
 };
+static const char *const eval_examples[] = {
+    "signalbox eval --agents agents.jsonl test.jsonl",
+    "signalbox eval --agents agents.jsonl test.jsonl --embedder minilm",
+    "signalbox eval --agents agents.jsonl test.jsonl --out answers.jsonl",
+    "signalbox eval --agents a.jsonl t.jsonl --examples train.jsonl --shots 5",
+    NULL,
+};
 static const char *const version_examples[] = {
     "signalbox version",
     "signalbox version --json",
@@ -185,6 +192,19 @@ static const struct command commands[] = {
      "on the data folder. FILE is checked first and stays as it is; what the "
      "folder had before is kept beside.",
      cli_restore_options, restore_examples, cli_restore},
+    {"eval", "measure how often the right agent is found", "TEST...", 8,
+     "Ask every query of TEST which agent it is for, and count how often that "
+     "is right. Agents are lines of {\"name\", \"description\"}, with "
+     "\"skills\" and \"examples\" if there are any; queries are lines of "
+     "{\"text\", \"agents\": [...]}: each of the agents named is right, and "
+     "none named means that nobody is. A query may have a \"level\".\n"
+     "An agent is found by the mean of its name and description, its skills "
+     "and their examples; with --examples by the mean of K of those. No server "
+     "is needed, and none is asked. What the figures mean "
+     "is in docs/evaluation.md.\n"
+     "Exits with 2 when a file is not as it should be, with its line and "
+     "column.",
+     cli_eval_options, eval_examples, cli_eval},
     {"version", "say which version this is", "", 0,
      "Say which version this is; with --json also which libraries it was "
      "built and is running with.",

@@ -159,7 +159,12 @@ FN float lanes_highest(lanes x)
 }
 
 /* Two registers of eight channels, and up to four rows. */
-enum { COLS = 2, CHANNELS = 8, ROWS_AT_ONCE = 4 };
+enum {
+    COLS = 2,
+    CHANNELS = 8,
+    ROWS_AT_ONCE = 4,
+    AHEAD_BYTES = 16 * 4 * MINILM_GROUP,
+};
 
 #define EACH_COL UNROLLED for (int c = 0; c < COLS; c++)
 #define EACH_ROW UNROLLED for (int r = 0; r < n; r++)
@@ -180,6 +185,8 @@ FN __attribute__((always_inline)) void sum_rows(int32_t *out,
 
     EACH_ROW EACH_COL sum[r][c] = _mm256_setzero_si256();
     for (size_t k = 0; k < n_in; k += 4, weights += (size_t)4 * MINILM_GROUP) {
+        /* One line in four, which the processor does not foresee. */
+        _mm_prefetch(weights + AHEAD_BYTES, _MM_HINT_T0);
         EACH_COL
         {
             __m256i w = _mm256_loadu_si256((const __m256i *)weights + c);

@@ -18,7 +18,8 @@ from signalbox import Server
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
 COMMANDS = ["serve", "send", "tasks", "feed", "agents", "users", "token",
-            "model", "check", "doctor", "backup", "restore", "version", "help"]
+            "model", "check", "doctor", "backup", "restore", "eval",
+            "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
 

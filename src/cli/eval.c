@@ -1,0 +1,295 @@
+/* eval: how often is the right agent chosen, by the words alone? Nothing here
+ * needs a server; the models are those that one would use. */
+#include "cli/eval_show.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/json.h"
+
+enum { SHOTS_MAX = 1000 };
+#define LINES_MAX ((size_t)4 * 1024 * 1024 * 1024)
+
+const struct arg_option cli_eval_options[] = {
+    {"agents", "FILE", "the agents, one JSON object a line", false},
+    {"embedder", "KIND",
+     "builtin, minilm, http or cascade; what the configuration says if not "
+     "given",
+     false},
+    {"margin", "NUMBER",
+     "cascade: ask another where the first two agents are less than this "
+     "apart",
+     false},
+    {"second", "KIND", "cascade: whom to ask, minilm or http", false},
+    {"examples", "FILE", "queries with their agents, to find the agents by",
+     false},
+    {"shots", "K", "how many of each agent; 5 if not given", false},
+    {"seed", "NUMBER", "choose them by chance, the same for the same number",
+     false},
+    {"with-own", NULL, "with --examples, the agents' own words count as well",
+     false},
+    {"match", "HOW",
+     "mean of all texts of an agent, or the best of them; mean if not given",
+     false},
+    {"limit", "N", "only the first N queries of each file", false},
+    {"out", "FILE", "write what became of each query, one JSON object a line",
+     false},
+    {"by", "WHAT", "agent: show every agent, not only the worst", false},
+    {"config", "FILE", "read this file instead of signalbox.jsonc", false},
+    {"data", "FOLDER", "where the data is kept", false},
+    {"set", "NAME=VALUE", "any one setting; may be repeated", true},
+    {0},
+};
+
+/* What the command line says. */
+struct wish {
+    struct eval_plan plan;
+    int64_t shots, limit, seed;
+    uint64_t seed_value;
+    bool is_by_agent;
+    const char *out; /* NULL: none */
+};
+
+static bool find_kind(struct str name, enum embed_kind *out)
+{
+    for (int k = 0; k < N_EMBED_KINDS; k++)
+        if (str_eq(name, str_of(embed_kind_name((enum embed_kind)k)))) {
+            *out = (enum embed_kind)k;
+            return true;
+        }
+    return false;
+}
+
+static enum exit_status read_embedder(struct cli *c, struct eval_plan *p)
+{
+    struct str kind = args_get(&c->args, "embedder");
+    struct str second = args_get(&c->args, "second");
+    const struct config *config = p->config;
+    bool has_second = config->embed.second != CONFIG_EMBED_BUILTIN;
+
+    p->kind = (enum embed_kind)config->embed.kind;
+    p->second =
+        has_second ? (enum embed_kind)config->embed.second : EMBED_MINILM;
+    p->is_cascade = kind.n ? str_eq(kind, STR("cascade")) : has_second;
+    if (kind.n && p->is_cascade)
+        p->kind = EMBED_BUILTIN;
+    else if (kind.n && !find_kind(kind, &p->kind))
+        return cli_error(c, ERR_USAGE,
+                         "--embedder is \"%.*s\"; it must be builtin, minilm, "
+                         "http or cascade",
+                         STR_ARG(str_head(kind, 64)));
+    if (second.n && !p->is_cascade)
+        return cli_error(c, ERR_USAGE, "--second is for --embedder cascade");
+    if (second.n &&
+        (!find_kind(second, &p->second) || p->second == EMBED_BUILTIN))
+        return cli_error(c, ERR_USAGE,
+                         "--second is \"%.*s\"; it must be minilm or http",
+                         STR_ARG(str_head(second, 64)));
+    return EXIT_DONE;
+}
+
+/* Numbers are written as in JSON. */
+static enum exit_status read_margin(struct cli *c, struct eval_plan *p)
+{
+    struct str text = args_get(&c->args, "margin");
+    struct json *v;
+    double margin;
+
+    p->margin = p->config->embed.second_margin;
+    if (!text.n)
+        return EXIT_DONE;
+    if (!p->is_cascade)
+        return cli_error(c, ERR_USAGE, "--margin is for --embedder cascade");
+    v = json_parse(&c->arena, text, 0, NULL);
+    margin = json_real_or(v, -1);
+    if (margin < 0 || margin > 2)
+        return cli_error(c, ERR_USAGE,
+                         "--margin is \"%.*s\"; it must be a number from 0 to "
+                         "2",
+                         STR_ARG(str_head(text, 64)));
+    p->margin = margin;
+    return EXIT_DONE;
+}
+
+static enum exit_status read_shots(struct cli *c, struct wish *w)
+{
+    enum exit_status status;
+
+    if (!cli_number(c, "shots", 1, SHOTS_MAX, 5, &w->shots, &status) ||
+        !cli_number(c, "seed", 0, INT64_MAX, 0, &w->seed, &status) ||
+        !cli_number(c, "limit", 1, EVAL_QUERIES_MAX, EVAL_QUERIES_MAX + 1,
+                    &w->limit, &status))
+        return status;
+    if (!args_has(&c->args, "examples")) {
+        if (args_has(&c->args, "shots") || args_has(&c->args, "seed") ||
+            args_has(&c->args, "with-own"))
+            return cli_error(c, ERR_USAGE,
+                             "--shots, --seed and --with-own need --examples "
+                             "FILE");
+        return EXIT_DONE;
+    }
+    w->plan.has_own = args_has(&c->args, "with-own");
+    w->plan.shots = (size_t)w->shots;
+    w->seed_value = (uint64_t)w->seed;
+    if (args_has(&c->args, "seed"))
+        w->plan.seed = &w->seed_value;
+    return EXIT_DONE;
+}
+
+static enum exit_status read_wish(struct cli *c, struct wish *w)
+{
+    struct str by = args_get(&c->args, "by");
+    struct str match = args_get(&c->args, "match");
+    enum exit_status status;
+
+    if (!args_has(&c->args, "agents") || !c->args.n_operands)
+        return cli_error(c, ERR_USAGE,
+                         "say with what: signalbox eval --agents A.jsonl "
+                         "TEST.jsonl");
+    if (by.n && !str_eq(by, STR("agent")))
+        return cli_error(c, ERR_USAGE, "--by is \"%.*s\"; it must be agent",
+                         STR_ARG(str_head(by, 64)));
+    w->plan.is_best = str_eq(match, STR("best"));
+    if (match.n && !w->plan.is_best && !str_eq(match, STR("mean")))
+        return cli_error(c, ERR_USAGE,
+                         "--match is \"%.*s\"; it must be mean or best",
+                         STR_ARG(str_head(match, 64)));
+    w->is_by_agent = by.n > 0;
+    w->out = args_get(&c->args, "out").p;
+    status = read_embedder(c, &w->plan);
+    if (!status)
+        status = read_margin(c, &w->plan);
+    return status ? status : read_shots(c, w);
+}
+
+static enum err read_set(struct cli *c, const struct wish *w,
+                         struct eval_set *s, struct why *why)
+{
+    enum err e = eval_read_agents(s, args_get(&c->args, "agents").p, why);
+
+    for (size_t i = 0; i < c->args.n_operands && !e; i++)
+        e = eval_read_queries(s, c->args.operands[i].p, (size_t)w->limit, why);
+    if (!e && w->plan.shots)
+        e = eval_read_examples(s, args_get(&c->args, "examples").p, why);
+    return e;
+}
+
+/* The file of --out. Tried before the work is begun, written when it is done;
+ * what it held before stays until then. */
+static int open_out(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+}
+
+static bool write_all(int fd, struct str rest)
+{
+    while (rest.n) {
+        ssize_t n = write(fd, rest.p, rest.n);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        rest = str_sub(rest, (size_t)n, rest.n);
+    }
+    return true;
+}
+
+static enum err write_out(int fd, const struct wish *w,
+                          const struct eval_view *v, struct why *why)
+{
+    struct buf lines;
+    bool is_good;
+
+    buf_init(&lines, LINES_MAX);
+    eval_add_lines(&lines, v);
+    if (lines.over) {
+        buf_fini(&lines);
+        return why_err(why, ERR_NOMEM, "out of memory");
+    }
+    /* What is no file, /dev/stdout for one, has no length. */
+    is_good = (ftruncate(fd, 0) == 0 || errno == EINVAL) &&
+              write_all(fd, buf_str(&lines));
+    buf_fini(&lines);
+    return is_good ? OK
+                   : why_err(why, ERR_IO, "cannot write %s: %s", w->out,
+                             strerror(errno));
+}
+
+static enum err evaluate(struct cli *c, const struct wish *w, int out_fd,
+                         struct why *why)
+{
+    struct eval_score score;
+    struct eval_run run;
+    struct eval_view v = {&w->plan, &run, &score, w->is_by_agent};
+    enum err e = eval_run(c, &w->plan, &run, why);
+
+    if (e)
+        return e;
+    e = eval_score(run.outcomes, w->plan.set->n_queries, w->plan.set->n_agents,
+                   &score);
+    if (e)
+        why_err(why, e, "out of memory");
+    else if (w->out)
+        e = write_out(out_fd, w, &v, why);
+    if (!e && c->json)
+        eval_show_as_json(c, &v);
+    else if (!e)
+        eval_show(c, &v);
+    eval_score_fini(&score);
+    eval_run_fini(&run);
+    return e;
+}
+
+/* With the configuration at hand. */
+static enum exit_status with_config(struct cli *c, struct wish *w)
+{
+    struct why why = {""};
+    struct eval_set set;
+    int fd = -1;
+    enum err e;
+
+    eval_set_init(&set);
+    w->plan.set = &set;
+    e = read_set(c, w, &set, &why);
+    if (!e && w->out && (fd = open_out(w->out)) < 0)
+        e = why_err(&why, ERR_IO, "cannot write %s: %s", w->out,
+                    strerror(errno));
+    if (!e)
+        e = evaluate(c, w, fd, &why);
+    if (fd >= 0 && close(fd) < 0 && !e)
+        e = why_err(&why, ERR_IO, "cannot write %s: %s", w->out,
+                    strerror(errno));
+    eval_set_fini(&set);
+    return e ? cli_error(c, e, "%s", why.text) : EXIT_DONE;
+}
+
+enum exit_status cli_eval(struct cli *c)
+{
+    struct wish w = {.is_by_agent = false};
+    struct config_report report;
+    struct config_source src;
+    struct config *config;
+    struct str first;
+    enum exit_status status;
+
+    if (!cli_source(c, &src, &status))
+        return status;
+    config = config_load(&src, &report);
+    if (!config) {
+        first = str_of(report.text);
+        first = str_cut(&first, '\n');
+        return cli_error(c, ERR_BAD_CONFIG,
+                         "%.*s: signalbox check shows all there is to mend",
+                         STR_ARG(first));
+    }
+    w.plan.config = config;
+    status = read_wish(c, &w);
+    if (!status)
+        status = with_config(c, &w);
+    config_free(config);
+    return status;
+}

@@ -1,0 +1,567 @@
+/* Files are read whole, then line by line; each line is a document of its own,
+ * so that one that is wrong is named alone. Strings are copied: trees and
+ * files are gone when the evaluation begins. */
+#include "cli/eval_data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "model/agent.h"
+#include "model/profile.h"
+
+/* Nobody outside chooses names to make a table slow here. */
+static const uint64_t map_seed[2] = {0x5e1ec7ed, 0xa9e2750f};
+
+enum { SCRATCH_MAX = 256 * 1024 * 1024, READ_BYTES = 256 * 1024 };
+#define ARENA_MAX ((size_t)4 * 1024 * 1024 * 1024)
+
+/* One line. */
+struct at {
+    struct eval_set *set;
+    const char *path;
+    size_t line;
+    struct why *why;
+};
+
+#define COMPLAIN(a, e, v, fmt, ...)                                            \
+    why_err((a)->why, e, "%s:%zu:%u: " fmt, (a)->path, (a)->line, (v)->at + 1, \
+            ##__VA_ARGS__)
+
+static enum err no_memory(const struct at *a)
+{
+    return why_err(a->why, ERR_NOMEM, "%s: out of memory", a->path);
+}
+
+void eval_set_init(struct eval_set *s)
+{
+    *s = (struct eval_set){.n_agents = 0};
+    arena_init(&s->arena, ARENA_MAX);
+    arena_init(&s->scratch, SCRATCH_MAX);
+    map_init(&s->by_name, EVAL_AGENTS_MAX, map_seed);
+}
+
+void eval_set_fini(struct eval_set *s)
+{
+    free(s->agents);
+    free(s->texts);
+    free(s->queries);
+    free(s->examples);
+    map_fini(&s->by_name);
+    arena_fini(&s->scratch);
+    arena_fini(&s->arena);
+}
+
+/* Room for one more in a list of n. */
+static enum err grow(void **list, size_t size, size_t n, size_t *cap,
+                     size_t most)
+{
+    size_t more = *cap ? *cap * 2 : 64;
+    void *p;
+
+    if (n < *cap)
+        return OK;
+    if (n >= most)
+        return ERR_LIMIT;
+    if (more > most)
+        more = most;
+    p = FAULT("eval.grow") ? NULL : realloc(*list, more * size);
+    if (!p)
+        return ERR_NOMEM;
+    *list = p;
+    *cap = more;
+    return OK;
+}
+
+#define GROW(s, what, most)                                      \
+    grow((void **)&(s)->what, sizeof(*(s)->what), (s)->n_##what, \
+         &(s)->what##_cap, most)
+
+static enum err too_many(const struct at *a, enum err e, int most,
+                         const char *what)
+{
+    if (e == ERR_LIMIT)
+        return why_err(a->why, e, "%s:%zu: more than %d %s", a->path, a->line,
+                       most, what);
+    return no_memory(a);
+}
+
+static bool keep(struct eval_set *s, struct str text, struct str *out)
+{
+    char *p = FAULT("eval.keep") ? NULL : arena_strdup(&s->arena, text);
+
+    *out = (struct str){p, p ? text.n : 0};
+    return p != NULL;
+}
+
+/* Files and lines. */
+
+static enum err read_all(int fd, struct buf *out)
+{
+    while (out->n <= EVAL_FILE_MAX) {
+        char *p = FAULT("eval.room") ? NULL : buf_reserve(out, READ_BYTES);
+        ssize_t n;
+
+        if (!p)
+            return ERR_NOMEM;
+        n = FAULT("eval.read") ? (errno = EIO, -1) : read(fd, p, READ_BYTES);
+        if (n < 0 && errno != EINTR)
+            return ERR_IO;
+        if (n == 0)
+            return OK;
+        if (n > 0)
+            buf_commit(out, (size_t)n);
+    }
+    return ERR_LIMIT;
+}
+
+static enum err read_file(const struct at *a, struct buf *out)
+{
+    int fd = FAULT("eval.open") ? (errno = EIO, -1)
+                                : open(a->path, O_RDONLY | O_CLOEXEC);
+    enum err e;
+
+    if (fd < 0)
+        return why_err(a->why, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
+                       "cannot open %s: %s", a->path, strerror(errno));
+    e = read_all(fd, out);
+    if (e == ERR_IO)
+        why_err(a->why, e, "cannot read %s: %s", a->path, strerror(errno));
+    else if (e == ERR_LIMIT)
+        why_err(a->why, e, "%s is larger than %d MiB", a->path,
+                EVAL_FILE_MAX / (1024 * 1024));
+    else if (e)
+        no_memory(a);
+    close(fd);
+    return e;
+}
+
+static bool is_blank(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!strchr(" \t\r", s.p[i]) || !s.p[i])
+            return false;
+    return true;
+}
+
+static enum err parse_line(const struct at *a, struct str line,
+                           struct json **out)
+{
+    struct json_error err;
+
+    if (line.n > EVAL_LINE_MAX)
+        return why_err(a->why, ERR_LIMIT, "%s:%zu: longer than %d MiB", a->path,
+                       a->line, EVAL_LINE_MAX / (1024 * 1024));
+    arena_reset(&a->set->scratch);
+    *out = json_parse(&a->set->scratch, line, 0, &err);
+    if (!*out)
+        return why_err(a->why, ERR_SYNTAX, "%s:%zu:%u: %s", a->path, a->line,
+                       err.col, err.what);
+    if ((*out)->type != JSON_OBJ)
+        return COMPLAIN(a, ERR_BAD_REQUEST, *out,
+                        "each line is an object, { ... }");
+    return OK;
+}
+
+typedef enum err take_fn(struct at *a, const struct json *line);
+
+static enum err each_line(struct at *a, struct str text, size_t limit,
+                          take_fn *take)
+{
+    static const struct str mark = {"\xef\xbb\xbf", 3};
+    size_t n = 0;
+    enum err e = OK;
+
+    /* Some editors put a byte order mark before UTF-8. */
+    if (str_starts(text, mark))
+        text = str_sub(text, mark.n, text.n);
+    while (text.n && n < limit && !e) {
+        struct str line = str_cut(&text, '\n');
+        struct json *v = NULL;
+
+        a->line++;
+        if (is_blank(line))
+            continue;
+        n++;
+        e = parse_line(a, line, &v);
+        if (!e)
+            e = take(a, v);
+    }
+    if (!e && !n)
+        e = why_err(a->why, ERR_BAD_REQUEST, "%s is empty", a->path);
+    return e;
+}
+
+static enum err read_lines(struct at *a, size_t limit, take_fn *take)
+{
+    struct buf text;
+    enum err e;
+
+    buf_init(&text, EVAL_FILE_MAX + READ_BYTES);
+    e = read_file(a, &text);
+    if (!e)
+        e = each_line(a, buf_str(&text), limit, take);
+    buf_fini(&text);
+    return e;
+}
+
+/* Members. */
+
+/* A member that is text; NULL and OK where it is not there and need not be. */
+static enum err get_text(const struct at *a, const struct json *v,
+                         const char *key, bool is_needed, struct str *out)
+{
+    struct json *m = json_get(v, str_of(key));
+
+    *out = STR("");
+    if (!m && !is_needed)
+        return OK;
+    if (!m)
+        return COMPLAIN(a, ERR_BAD_REQUEST, v, "has no \"%s\"", key);
+    if (m->type != JSON_STR)
+        return COMPLAIN(a, ERR_BAD_REQUEST, m, "\"%s\" must be text", key);
+    *out = m->s;
+    return OK;
+}
+
+static enum err get_list(const struct at *a, const struct json *v,
+                         const char *key, struct json **out)
+{
+    *out = json_get(v, str_of(key));
+    if (*out && (*out)->type != JSON_ARR)
+        return COMPLAIN(a, ERR_BAD_REQUEST, *out, "\"%s\" must be a list", key);
+    return OK;
+}
+
+/* Agents. */
+
+static enum err add_text(struct at *a, struct str text)
+{
+    struct eval_set *s = a->set;
+    enum err e = GROW(s, texts, EVAL_TEXTS_MAX);
+
+    if (e)
+        return too_many(a, e, EVAL_TEXTS_MAX, "texts of agents");
+    if (!keep(s, text, &s->texts[s->n_texts]))
+        return no_memory(a);
+    s->n_texts++;
+    s->agents[s->n_agents].n_texts++;
+    return OK;
+}
+
+static enum err add_profile(struct at *a, struct str name,
+                            struct str description)
+{
+    struct buf text;
+    enum err e;
+
+    buf_init(&text, EVAL_LINE_MAX + 1024);
+    profile_add(&text, name, description);
+    e = text.over ? no_memory(a) : add_text(a, buf_str(&text));
+    buf_fini(&text);
+    return e;
+}
+
+static enum err add_examples(struct at *a, const struct json *v)
+{
+    struct json *list;
+    enum err e = get_list(a, v, "examples", &list);
+
+    if (e || !list)
+        return e;
+    JSON_EACH(example, list)
+    {
+        if (example->type != JSON_STR)
+            return COMPLAIN(a, ERR_BAD_REQUEST, example,
+                            "an example must be text");
+        e = add_text(a, example->s);
+        if (e)
+            return e;
+    }
+    return OK;
+}
+
+static enum err add_skill(struct at *a, const struct json *skill)
+{
+    struct str name, description;
+    enum err e;
+
+    if (skill->type == JSON_STR)
+        return add_text(a, skill->s);
+    if (skill->type != JSON_OBJ)
+        return COMPLAIN(a, ERR_BAD_REQUEST, skill,
+                        "a skill must be text or an object");
+    e = get_text(a, skill, "name", true, &name);
+    if (!e)
+        e = get_text(a, skill, "description", false, &description);
+    if (!e)
+        e = add_profile(a, name, description);
+    return e ? e : add_examples(a, skill);
+}
+
+static enum err take_agent(struct at *a, const struct json *v)
+{
+    struct eval_set *s = a->set;
+    struct str name, description;
+    struct json *skills;
+    enum err e = GROW(s, agents, EVAL_AGENTS_MAX);
+
+    if (e)
+        return too_many(a, e, EVAL_AGENTS_MAX, "agents");
+    e = get_text(a, v, "name", true, &name);
+    if (!e)
+        e = get_text(a, v, "description", false, &description);
+    if (!e && !agent_name_is_valid(name))
+        e = COMPLAIN(a, ERR_BAD_REQUEST, json_get(v, STR("name")),
+                     "a name is up to %d letters, digits, '.', '_' and '-', "
+                     "and begins with a letter or a digit",
+                     AGENT_NAME_MAX);
+    if (e)
+        return e;
+    s->agents[s->n_agents] =
+        (struct eval_agent){.line = a->line, .first_text = s->n_texts};
+    if (!keep(s, name, &s->agents[s->n_agents].name))
+        return no_memory(a);
+    e = add_profile(a, name, description);
+    if (!e)
+        e = get_list(a, v, "skills", &skills);
+    for (struct json *k = !e && skills ? skills->kids.first : NULL; k && !e;
+         k = k->next)
+        e = add_skill(a, k);
+    if (!e)
+        e = add_examples(a, v);
+    s->n_agents += !e;
+    return e;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct eval_agent *x = a, *y = b;
+    int order = str_cmp_nocase(x->name, y->name);
+
+    return order ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+static bool lower(struct str name, char out[AGENT_NAME_MAX], struct str *key)
+{
+    if (name.n > AGENT_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < name.n; i++)
+        out[i] = str_lower(name.p[i]);
+    *key = (struct str){out, name.n};
+    return true;
+}
+
+static enum err put_in_order(const struct at *a)
+{
+    struct eval_set *s = a->set;
+
+    qsort(s->agents, s->n_agents, sizeof(*s->agents), by_name);
+    for (size_t i = 0; i < s->n_agents; i++) {
+        char bytes[AGENT_NAME_MAX];
+        struct str key;
+
+        if (i && str_eq_nocase(s->agents[i - 1].name, s->agents[i].name))
+            return why_err(a->why, ERR_BAD_REQUEST,
+                           "%s:%zu:1: there is an agent \"%.*s\" already, in "
+                           "line %zu",
+                           a->path, s->agents[i].line,
+                           STR_ARG(s->agents[i].name), s->agents[i - 1].line);
+        if (!lower(s->agents[i].name, bytes, &key) || !keep(s, key, &key) ||
+            map_put(&s->by_name, key, &s->agents[i]))
+            return no_memory(a);
+    }
+    return OK;
+}
+
+enum err eval_read_agents(struct eval_set *s, const char *path, struct why *why)
+{
+    struct at a = {s, path, 0, why};
+    enum err e = read_lines(&a, SIZE_MAX, take_agent);
+
+    return e ? e : put_in_order(&a);
+}
+
+/* Queries and examples. */
+
+static const struct eval_agent *find(const struct eval_set *s, struct str name)
+{
+    char bytes[AGENT_NAME_MAX];
+    struct str key;
+
+    return lower(name, bytes, &key) ? map_get(&s->by_name, key) : NULL;
+}
+
+struct str eval_guess(const struct eval_set *s, struct str name)
+{
+    struct str_guess g = str_guess(name);
+
+    for (size_t i = 0; i < s->n_agents; i++)
+        str_guess_offer(&g, s->agents[i].name,
+                        str_distance(name, s->agents[i].name));
+    return g.name;
+}
+
+static enum err find_named(const struct at *a, const struct json *v,
+                           uint32_t *out)
+{
+    const struct eval_agent *found;
+    struct str guess;
+
+    if (v->type != JSON_STR)
+        return COMPLAIN(a, ERR_BAD_REQUEST, v, "an agent is named by text");
+    found = find(a->set, v->s);
+    if (found) {
+        *out = (uint32_t)(found - a->set->agents);
+        return OK;
+    }
+    guess = eval_guess(a->set, v->s);
+    if (guess.n)
+        return COMPLAIN(a, ERR_BAD_REQUEST, v,
+                        "there is no agent \"%.*s\"; did you mean \"%.*s\"?",
+                        STR_ARG(str_head(v->s, 64)), STR_ARG(guess));
+    return COMPLAIN(a, ERR_BAD_REQUEST, v, "there is no agent \"%.*s\"",
+                    STR_ARG(str_head(v->s, 64)));
+}
+
+static enum err take_named(const struct at *a, const struct json *v,
+                           struct eval_query *q)
+{
+    struct json *list;
+    enum err e = get_list(a, v, "agents", &list);
+    uint32_t *all;
+
+    if (!e && !list)
+        e = COMPLAIN(a, ERR_BAD_REQUEST, v,
+                     "has no \"agents\"; [] means that nobody is right");
+    if (e || !list->kids.n)
+        return e;
+    all = arena_array(&a->set->arena, list->kids.n, sizeof(*all));
+    if (!all)
+        return no_memory(a);
+    JSON_EACH(name, list)
+    {
+        size_t i = 0;
+
+        e = find_named(a, name, &all[q->n_agents]);
+        if (e)
+            return e;
+        /* Who is named twice is right once. */
+        while (all[i] != all[q->n_agents])
+            i++;
+        q->n_agents += i == q->n_agents;
+    }
+    q->agents = all;
+    return OK;
+}
+
+static enum err take_level(const struct at *a, const struct json *v,
+                           struct eval_query *q)
+{
+    struct eval_set *s = a->set;
+    struct str level;
+    enum err e = get_text(a, v, "level", false, &level);
+
+    q->level = EVAL_NO_LEVEL;
+    if (e || !level.n)
+        return e;
+    for (size_t i = 0; i < s->n_levels; i++)
+        if (str_eq(s->levels[i], level)) {
+            q->level = (uint32_t)i;
+            return OK;
+        }
+    if (level.n > EVAL_LEVEL_MAX || s->n_levels == EVAL_LEVELS_MAX)
+        return COMPLAIN(a, ERR_LIMIT, json_get(v, STR("level")),
+                        "there are up to %d levels, of up to %d bytes",
+                        EVAL_LEVELS_MAX, EVAL_LEVEL_MAX);
+    if (!keep(s, level, &s->levels[s->n_levels]))
+        return no_memory(a);
+    q->level = (uint32_t)s->n_levels++;
+    return OK;
+}
+
+static enum err take_line(struct at *a, const struct json *v,
+                          struct eval_query *q)
+{
+    struct str text;
+    enum err e = get_text(a, v, "text", true, &text);
+
+    *q = (struct eval_query){.level = EVAL_NO_LEVEL};
+    if (!e)
+        e = take_named(a, v, q);
+    if (!e && !keep(a->set, text, &q->text))
+        e = no_memory(a);
+    return e;
+}
+
+static enum err take_query(struct at *a, const struct json *v)
+{
+    struct eval_set *s = a->set;
+    enum err e = GROW(s, queries, EVAL_QUERIES_MAX);
+
+    if (e)
+        return too_many(a, e, EVAL_QUERIES_MAX, "queries");
+    e = take_line(a, v, &s->queries[s->n_queries]);
+    if (!e)
+        e = take_level(a, v, &s->queries[s->n_queries]);
+    s->n_queries += !e;
+    return e;
+}
+
+static enum err take_example(struct at *a, const struct json *v)
+{
+    struct eval_set *s = a->set;
+    enum err e = GROW(s, examples, EVAL_QUERIES_MAX);
+
+    if (e)
+        return too_many(a, e, EVAL_QUERIES_MAX, "examples");
+    e = take_line(a, v, &s->examples[s->n_examples]);
+    s->n_examples += !e;
+    return e;
+}
+
+enum err eval_read_queries(struct eval_set *s, const char *path, size_t limit,
+                           struct why *why)
+{
+    struct at a = {s, path, 0, why};
+
+    return read_lines(&a, limit, take_query);
+}
+
+enum err eval_read_examples(struct eval_set *s, const char *path,
+                            struct why *why)
+{
+    struct at a = {s, path, 0, why};
+
+    return read_lines(&a, SIZE_MAX, take_example);
+}
+
+/* A reservoir: the ith example of an agent takes the place of one of those that
+ * are held, with k chances in i. */
+void eval_shots(const struct eval_set *s, size_t k, const uint64_t *seed,
+                uint32_t *out, uint32_t *n_out)
+{
+    struct rand_seeded state = {seed ? *seed : 0};
+    struct rand rand = rand_seeded(&state);
+    uint32_t *seen = n_out; /* cut down to k at the end */
+
+    memset(n_out, 0, s->n_agents * sizeof(*n_out));
+    for (size_t i = 0; i < s->n_examples; i++)
+        for (size_t j = 0; j < s->examples[i].n_agents; j++) {
+            uint32_t agent = s->examples[i].agents[j];
+            size_t at = seen[agent]++;
+
+            if (at >= k && seed)
+                at = rand_u64(rand) % (at + 1);
+            if (at < k)
+                out[agent * k + at] = (uint32_t)i;
+        }
+    for (size_t i = 0; i < s->n_agents; i++)
+        if (n_out[i] > k)
+            n_out[i] = (uint32_t)k;
+}

@@ -1,0 +1,169 @@
+/* Two calls are under way at any time, so that a worker always finds the next
+ * text; more would only be memory. */
+#include "cli/eval_model.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { CALL_TEXTS = 64, CALLS_MAX = 2, WAITING_BYTES = 32 * 1024 * 1024 };
+
+enum err eval_model_open(struct eval_model *m, enum embed_kind kind,
+                         const struct config *c, struct why *why)
+{
+    *m = (struct eval_model){.config = *c};
+    m->config.embed.kind = (int64_t)kind;
+    m->config.embed.second = CONFIG_EMBED_BUILTIN; /* none */
+    m->config.embed.cache_entries = 0;
+    m->config.embed.max_waiting = 4 * CALL_TEXTS * CALLS_MAX;
+    m->config.embed.max_waiting_bytes = WAITING_BYTES;
+    log_init(&m->log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, clock_system());
+    if (loop_init(&m->loop, clock_system()))
+        return why_err(why, ERR_NOMEM, "out of memory");
+    m->has_loop = true;
+    m->outward = (struct outward){.loop = &m->loop, .log = &m->log};
+    return outward_open(&m->outward, &m->config, m->config.data.p, why);
+}
+
+void eval_model_close(struct eval_model *m)
+{
+    if (!m->has_loop)
+        return;
+    outward_close(&m->outward);
+    loop_fini(&m->loop);
+    m->has_loop = false;
+}
+
+struct embed_stamp eval_model_stamp(const struct eval_model *m)
+{
+    return embed_stamp(m->outward.embeds[0]);
+}
+
+/* One pass over texts. */
+
+struct pass;
+
+struct call {
+    struct pass *pass;
+    size_t first, n; /* n is zero while it is free */
+};
+
+struct pass {
+    struct eval_model *m;
+    const struct str *texts;
+    size_t n, next;
+    enum embed_use use;
+    eval_take_fn *take;
+    void *ctx;
+    float *vector; /* for embed_now */
+    uint32_t dims; /* of what it gives */
+    struct call calls[CALLS_MAX];
+    unsigned n_open;
+    enum err e;
+    struct why *why;
+};
+
+static void hand_over(struct pass *p, size_t i, const float *v, uint32_t dims)
+{
+    for (uint32_t k = 0; k < dims; k++)
+        if (v[k] != 0) {
+            p->take(p->ctx, i, v, dims);
+            return;
+        }
+    p->take(p->ctx, i, NULL, dims);
+}
+
+static void go_on(struct pass *p);
+
+static void on_done(void *ctx, uint64_t id, enum err e,
+                    const struct embed_result *r, const struct why *why)
+{
+    struct call *c = ctx;
+    struct pass *p = c->pass;
+
+    (void)id;
+    if (e && !p->e) {
+        p->e = e;
+        *p->why = *why;
+    }
+    for (size_t i = 0; !p->e && i < c->n; i++)
+        hand_over(p, c->first + i,
+                  r->stamp.dims ? r->vectors + i * r->stamp.dims : NULL,
+                  r->stamp.dims);
+    c->n = 0;
+    p->n_open--;
+    go_on(p);
+    if (!p->n_open)
+        loop_stop(&p->m->loop);
+}
+
+static struct call *free_call(struct pass *p)
+{
+    for (size_t i = 0; i < CALLS_MAX; i++)
+        if (!p->calls[i].n)
+            return &p->calls[i];
+    return NULL;
+}
+
+/* False: there is no more to begin for now. */
+static bool begin(struct pass *p)
+{
+    struct call *c = free_call(p);
+    size_t n = p->n - p->next < CALL_TEXTS ? p->n - p->next : CALL_TEXTS;
+    uint64_t id;
+    enum err e;
+
+    if (!c || !n)
+        return false;
+    *c = (struct call){p, p->next, n};
+    e = embed_start(p->m->outward.embeds[0], p->texts + p->next, n, p->use,
+                    on_done, c, &id, p->why);
+    if (e) {
+        c->n = 0;
+        /* With others before it, it only has to wait. */
+        if (e != ERR_BUSY || !p->n_open)
+            p->e = e;
+        return false;
+    }
+    p->n_open++;
+    p->next += n;
+    return true;
+}
+
+static void go_on(struct pass *p)
+{
+    struct embed *e = p->m->outward.embeds[0];
+
+    while (!p->e && p->next < p->n) {
+        if (embed_now(e, p->texts[p->next], p->use, p->vector))
+            hand_over(p, p->next++, p->vector, p->dims);
+        else if (!begin(p))
+            return;
+    }
+}
+
+enum err eval_model_embed(struct eval_model *m, const struct str *texts,
+                          size_t n, enum embed_use use, eval_take_fn *take,
+                          void *ctx, struct why *why)
+{
+    struct pass p = {.m = m,
+                     .texts = texts,
+                     .n = n,
+                     .use = use,
+                     .take = take,
+                     .ctx = ctx,
+                     .why = why};
+
+    p.vector = calloc(EMBED_DIMS_MAX, sizeof(*p.vector));
+    if (!p.vector)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    p.dims = eval_model_stamp(m).dims;
+    go_on(&p);
+    if (p.n_open)
+        loop_run(&m->loop);
+    assert(p.e || p.next == n);
+    free(p.vector);
+    return p.e;
+}

@@ -1,0 +1,247 @@
+/* Counting. Sorting once by score answers everything about scope: walking up
+ * from the lowest, each step is one more threshold that could be had. */
+#include "cli/eval_score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+void eval_rank(const float *scores, size_t n, struct eval_ranked *out)
+{
+    *out = (struct eval_ranked){.n = 0};
+    for (size_t i = 0; i < n; i++) {
+        float score = isfinite(scores[i]) ? scores[i] : 0;
+        unsigned at = out->n;
+
+        while (at > 0 && score > out->scores[at - 1])
+            at--;
+        if (at == EVAL_TOP)
+            continue;
+        if (out->n < EVAL_TOP)
+            out->n++;
+        for (unsigned k = out->n - 1; k > at; k--) {
+            out->agents[k] = out->agents[k - 1];
+            out->scores[k] = out->scores[k - 1];
+        }
+        out->agents[at] = (uint32_t)i;
+        out->scores[at] = score;
+    }
+}
+
+static bool is_expected(const struct eval_outcome *o, uint32_t agent)
+{
+    for (size_t i = 0; i < o->n_expected; i++)
+        if (o->expected[i] == agent)
+            return true;
+    return false;
+}
+
+unsigned eval_place(const struct eval_outcome *o)
+{
+    for (unsigned k = 0; k < o->ranked.n; k++)
+        if (is_expected(o, o->ranked.agents[k]))
+            return k + 1;
+    return 0;
+}
+
+float eval_best(const struct eval_outcome *o)
+{
+    return o->ranked.n ? o->ranked.scores[0] : 0;
+}
+
+double eval_f1(const struct eval_tally *t)
+{
+    double all = 2 * (double)t->n_right + (double)t->n_taken + t->n_missed;
+
+    return all > 0 ? 2 * (double)t->n_right / all : NAN;
+}
+
+double eval_accuracy(const struct eval_score *s, unsigned k)
+{
+    return s->n ? (double)s->n_right_at[k - 1] / (double)s->n : NAN;
+}
+
+static void count(struct eval_score *s, const struct eval_outcome *o,
+                  size_t number)
+{
+    unsigned place = eval_place(o);
+    uint32_t chosen = o->ranked.n ? o->ranked.agents[0] : EVAL_NOBODY;
+
+    for (unsigned k = place ? place : EVAL_TOP + 1; k <= EVAL_TOP; k++)
+        s->n_right_at[k - 1]++;
+    if (place == 1) {
+        s->tallies[chosen].n_right++;
+        return;
+    }
+    if (chosen != EVAL_NOBODY)
+        s->tallies[chosen].n_taken++;
+    for (size_t i = 0; i < o->n_expected; i++)
+        s->tallies[o->expected[i]].n_missed += 1 / (double)o->n_expected;
+    s->mixups[s->n_mixups++] =
+        (struct eval_mixup){o->expected[0], chosen, 1, number};
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct eval_mixup *x = a, *y = b;
+
+    if (x->expected != y->expected)
+        return x->expected < y->expected ? -1 : 1;
+    if (x->chosen != y->chosen)
+        return x->chosen < y->chosen ? -1 : 1;
+    return x->example < y->example ? -1 : x->example > y->example;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct eval_mixup *x = a, *y = b;
+
+    if (x->n != y->n)
+        return x->n > y->n ? -1 : 1;
+    return by_pair(a, b);
+}
+
+/* One row for each pair, most frequent first. */
+static void gather_mixups(struct eval_score *s)
+{
+    size_t n = 0;
+
+    if (!s->n_mixups)
+        return;
+    qsort(s->mixups, s->n_mixups, sizeof(*s->mixups), by_pair);
+    for (size_t i = 1; i < s->n_mixups; i++) {
+        struct eval_mixup *last = &s->mixups[n], *m = &s->mixups[i];
+
+        if (last->expected == m->expected && last->chosen == m->chosen)
+            last->n++;
+        else
+            s->mixups[++n] = *m;
+    }
+    s->n_mixups = n + 1;
+    qsort(s->mixups, s->n_mixups, sizeof(*s->mixups), by_count);
+}
+
+static double mean_f1(const struct eval_score *s, size_t n_agents)
+{
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_agents; i++) {
+        double f1 = eval_f1(&s->tallies[i]);
+
+        if (isnan(f1))
+            continue;
+        sum += f1;
+        n++;
+    }
+    return n ? sum / (double)n : NAN;
+}
+
+/* Scope. */
+
+struct point {
+    float score;
+    bool is_out, is_right;
+};
+
+static int by_score(const void *a, const void *b)
+{
+    const struct point *x = a, *y = b;
+
+    return x->score < y->score ? -1 : x->score > y->score;
+}
+
+/* Halfway between two neighbours, and above the last of all: a threshold that
+ * still holds when a score is rounded. */
+static float between(float below, float above)
+{
+    float middle = below + (above - below) / 2;
+
+    return middle > below ? middle : above;
+}
+
+/* p is sorted. Points of one score go together: no threshold parts them. */
+static void walk_up(struct eval_score *s, const struct point *p, size_t n)
+{
+    size_t out_below = 0, in_below = 0, right_below = 0;
+    double pairs = 0;
+
+    s->threshold = p[0].score;
+    s->out_f1 = 0;
+    s->scoped_right = (double)s->n_right_at[0] / (double)n;
+    for (size_t i = 0, end; i < n; i = end) {
+        size_t out_here = 0, in_here = 0;
+        double f1;
+
+        for (end = i; end < n && p[end].score == p[i].score; end++) {
+            out_here += p[end].is_out;
+            in_here += !p[end].is_out;
+            right_below += p[end].is_right;
+        }
+        pairs += (double)in_here * ((double)out_below + (double)out_here / 2);
+        out_below += out_here;
+        in_below += in_here;
+        f1 = 2 * (double)out_below / (double)(out_below + in_below + s->n_out);
+        if (f1 <= s->out_f1)
+            continue;
+        s->out_f1 = f1;
+        s->threshold = end < n ? between(p[i].score, p[end].score)
+                               : nextafterf(p[i].score, INFINITY);
+        s->scoped_right =
+            (double)(out_below + s->n_right_at[0] - right_below) / (double)n;
+    }
+    s->auroc = pairs / ((double)s->n * (double)s->n_out);
+}
+
+static void judge_scope(struct eval_score *s, const struct eval_outcome *all,
+                        size_t n, struct point *points)
+{
+    s->auroc = s->out_f1 = s->scoped_right = NAN;
+    s->threshold = NAN;
+    if (!s->n || !s->n_out)
+        return;
+    for (size_t i = 0; i < n; i++)
+        points[i] = (struct point){eval_best(&all[i]), !all[i].n_expected,
+                                   eval_place(&all[i]) == 1};
+    qsort(points, n, sizeof(*points), by_score);
+    walk_up(s, points, n);
+}
+
+enum err eval_score(const struct eval_outcome *all, size_t n, size_t n_agents,
+                    struct eval_score *out)
+{
+    struct eval_score s = {.n = 0};
+    struct point *points = calloc(n + 1, sizeof(*points));
+
+    s.tallies = calloc(n_agents + 1, sizeof(*s.tallies));
+    s.mixups = FAULT("eval.score") ? NULL : calloc(n + 1, sizeof(*s.mixups));
+    *out = (struct eval_score){.n = 0};
+    if (!points || !s.tallies || !s.mixups) {
+        free(points);
+        eval_score_fini(&s);
+        return ERR_NOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].n_expected) {
+            s.n++;
+            count(&s, &all[i], i);
+        } else {
+            s.n_out++;
+        }
+    }
+    gather_mixups(&s);
+    s.macro_f1 = mean_f1(&s, n_agents);
+    judge_scope(&s, all, n, points);
+    free(points);
+    *out = s;
+    return OK;
+}
+
+void eval_score_fini(struct eval_score *s)
+{
+    free(s->tallies);
+    free(s->mixups);
+    *s = (struct eval_score){.n = 0};
+}

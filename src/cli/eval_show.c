@@ -1,0 +1,568 @@
+/* First the figures, then what to look at: which agents do badly, and which
+ * are taken for one another. The JSON has the same and keeps its names. */
+#include "cli/eval_show.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "cli/grid.h"
+
+enum { WORST_MAX = 10, MIXUPS_MAX = 10, CELL = 64 };
+
+static const struct str nobody = {"(nobody)", 8};
+
+static struct str name_of(const struct eval_view *v, uint32_t agent)
+{
+    return agent == EVAL_NOBODY ? nobody : v->plan->set->agents[agent].name;
+}
+
+static double per_second(const struct eval_view *v)
+{
+    double seconds = v->run->seconds > 1e-9 ? v->run->seconds : 1e-9;
+
+    return (double)v->plan->set->n_queries / seconds;
+}
+
+/* Agents that were right or chosen at least once, the worst first. */
+struct row {
+    uint32_t agent;
+    const struct eval_tally *tally;
+};
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    double f = eval_f1(x->tally), g = eval_f1(y->tally);
+
+    if (f != g)
+        return f < g ? -1 : 1;
+    if (x->tally->n_missed != y->tally->n_missed)
+        return x->tally->n_missed > y->tally->n_missed ? -1 : 1;
+    return x->agent < y->agent ? -1 : x->agent > y->agent;
+}
+
+/* Owned by the caller; NULL: no memory. */
+static struct row *rows_of(const struct eval_view *v, size_t *n)
+{
+    size_t n_agents = v->plan->set->n_agents;
+    struct row *rows = calloc(n_agents + 1, sizeof(*rows));
+
+    *n = 0;
+    for (size_t i = 0; rows && i < n_agents; i++)
+        if (!isnan(eval_f1(&v->score->tallies[i])))
+            rows[(*n)++] = (struct row){(uint32_t)i, &v->score->tallies[i]};
+    if (rows)
+        qsort(rows, *n, sizeof(*rows), worst_first);
+    if (*n > WORST_MAX && !v->is_by_agent)
+        *n = WORST_MAX;
+    return rows;
+}
+
+struct level {
+    size_t n, n_right[EVAL_TOP], n_out, n_out_right;
+};
+
+/* The queries without one are the last. */
+static void count_levels(const struct eval_view *v,
+                         struct level out[EVAL_LEVELS_MAX + 1])
+{
+    const struct eval_set *s = v->plan->set;
+
+    memset(out, 0, (EVAL_LEVELS_MAX + 1) * sizeof(*out));
+    for (size_t i = 0; i < s->n_queries; i++) {
+        const struct eval_outcome *o = &v->run->outcomes[i];
+        uint32_t at = s->queries[i].level;
+        struct level *l = &out[at == EVAL_NO_LEVEL ? s->n_levels : at];
+        unsigned place = eval_place(o);
+
+        l->n += o->n_expected > 0;
+        l->n_out += !o->n_expected;
+        l->n_out_right += !o->n_expected && eval_best(o) < v->score->threshold;
+        for (unsigned k = place ? place : EVAL_TOP + 1; k <= EVAL_TOP; k++)
+            l->n_right[k - 1]++;
+    }
+}
+
+/* For people. */
+
+static void add_percent(char out[CELL], double part)
+{
+    if (isnan(part))
+        snprintf(out, CELL, "-");
+    else
+        snprintf(out, CELL, "%.1f %%", 100 * part);
+}
+
+static void show_line(struct cli *c, const char *what, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+static void show_line(struct cli *c, const char *what, const char *fmt, ...)
+{
+    char words[512], head[32];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof(words), fmt, ap);
+    va_end(ap);
+    snprintf(head, sizeof(head), "%-15s", what);
+    cli_coloured(c, BOLD, str_of(head));
+    cli_wrapped(c, 15, 15, str_of(words));
+}
+
+static void show_model(struct cli *c, const char *what,
+                       const struct embed_stamp *m)
+{
+    struct str name = cli_tamed(c, str_of(m->name));
+
+    show_line(c, what, "%.*s, %u dimensions, %.12s", STR_ARG(name), m->dims,
+              m->hash);
+}
+
+static void show_accuracy(struct cli *c, const struct eval_view *v,
+                          const char *what, unsigned k)
+{
+    char percent[CELL];
+
+    add_percent(percent, eval_accuracy(v->score, k));
+    show_line(c, what, "%s (%zu of %zu)", percent, v->score->n_right_at[k - 1],
+              v->score->n);
+}
+
+static void show_scope(struct cli *c, const struct eval_view *v)
+{
+    const struct eval_score *s = v->score;
+    char f1[CELL], right[CELL];
+
+    if (!s->n_out)
+        return;
+    if (isnan(s->auroc)) {
+        show_line(c, "out of scope", "%zu queries, and none in scope",
+                  s->n_out);
+        return;
+    }
+    add_percent(f1, s->out_f1);
+    add_percent(right, s->scoped_right);
+    show_line(c, "out of scope",
+              "%zu queries; AUROC of the best score %.3f; saying nobody below "
+              "%.3f, the best threshold on these very queries: F1 %s, and %s "
+              "of all answered right",
+              s->n_out, s->auroc, (double)s->threshold, f1, right);
+}
+
+/* What an agent's vector is made of. */
+static struct why found_by(const struct eval_view *v)
+{
+    const struct eval_plan *p = v->plan;
+    const char *how = p->is_best ? "the nearest" : "the mean";
+    struct why out;
+
+    if (!p->shots)
+        why_err(&out, OK, "%s of name and description, skills, examples", how);
+    else
+        why_err(&out, OK, "%s of %zu example%s%s", how, p->shots,
+                p->shots == 1 ? "" : "s",
+                p->has_own ? " and the agent's own words" : "");
+    return out;
+}
+
+static void show_figures(struct cli *c, const struct eval_view *v)
+{
+    const struct eval_set *set = v->plan->set;
+    const struct eval_run *run = v->run;
+    char percent[CELL];
+
+    show_model(c, "model", &run->first);
+    if (v->plan->is_cascade) {
+        show_model(c, "second model", &run->second);
+        add_percent(percent, (double)run->n_asked / (double)set->n_queries);
+        show_line(c, "asked second",
+                  "%zu of %zu (%s), where the first two are "
+                  "less than %g apart",
+                  run->n_asked, set->n_queries, percent, v->plan->margin);
+    }
+    show_line(c, "set", "%zu agents, %zu queries in scope, %zu out of scope",
+              set->n_agents, v->score->n, v->score->n_out);
+    show_line(c, "found by", "%s", found_by(v).text);
+    buf_add_char(&c->out, '\n');
+    show_accuracy(c, v, "first place", 1);
+    show_accuracy(c, v, "first three", 3);
+    show_accuracy(c, v, "first five", 5);
+    add_percent(percent, v->score->macro_f1);
+    show_line(c, "macro F1", "%s", percent);
+    show_scope(c, v);
+    show_line(c, "speed", "%.0f queries a second, embedding and scoring",
+              per_second(v));
+}
+
+static void show_grid(struct cli *c, struct grid *g)
+{
+    buf_add_char(&c->out, '\n');
+    grid_write(g, &c->out, c->width, c->colour, c->unicode);
+    c->out.over = c->out.over || g->is_over;
+    grid_fini(g);
+}
+
+static void show_levels(struct cli *c, const struct eval_view *v)
+{
+    static const struct grid_head heads[] = {
+        {"LEVEL", NULL},   {"QUERIES", NULL}, {"FIRST", NULL},
+        {"FIRST 3", NULL}, {"FIRST 5", NULL}, {"OUT OF SCOPE", NULL}};
+    const struct eval_set *s = v->plan->set;
+    struct level levels[EVAL_LEVELS_MAX + 1];
+    struct grid g;
+
+    if (!s->n_levels)
+        return;
+    count_levels(v, levels);
+    grid_init(&g, heads, 6);
+    for (size_t i = 0; i <= s->n_levels; i++) {
+        const struct level *l = &levels[i];
+        char n[CELL], at[3][CELL], out[CELL] = "-";
+
+        if (!l->n && !l->n_out)
+            continue;
+        snprintf(n, sizeof(n), "%zu", l->n);
+        for (unsigned k = 0; k < 3; k++)
+            add_percent(at[k],
+                        l->n ? (double)l->n_right[2 * k] / (double)l->n : NAN);
+        if (l->n_out)
+            snprintf(out, sizeof(out), "%zu of %zu noticed", l->n_out_right,
+                     l->n_out);
+        grid_add(&g, (struct str[]){i < s->n_levels ? s->levels[i] : STR("-"),
+                                    str_of(n), str_of(at[0]), str_of(at[1]),
+                                    str_of(at[2]), str_of(out)});
+    }
+    show_grid(c, &g);
+}
+
+static void show_agents(struct cli *c, const struct eval_view *v)
+{
+    static const struct grid_head all[] = {{"AGENT", NULL},
+                                           {"F1", NULL},
+                                           {"RIGHT", NULL},
+                                           {"MISSED", NULL},
+                                           {"TAKEN FROM OTHERS", NULL}};
+    struct grid_head heads[5];
+    size_t n;
+    struct row *rows = rows_of(v, &n);
+    struct grid g;
+
+    memcpy(heads, all, sizeof(heads));
+    if (!v->is_by_agent)
+        heads[0].title = "WORST AGENTS";
+    grid_init(&g, heads, 5);
+    for (size_t i = 0; rows && i < n; i++) {
+        const struct eval_tally *t = rows[i].tally;
+        char f1[CELL], right[CELL], missed[CELL], taken[CELL];
+
+        if (!v->is_by_agent && eval_f1(t) >= 1)
+            break;
+        add_percent(f1, eval_f1(t));
+        snprintf(right, sizeof(right), "%zu", t->n_right);
+        snprintf(missed, sizeof(missed), "%.4g", t->n_missed);
+        snprintf(taken, sizeof(taken), "%zu", t->n_taken);
+        grid_add(&g,
+                 (struct str[]){name_of(v, rows[i].agent), str_of(f1),
+                                str_of(right), str_of(missed), str_of(taken)});
+    }
+    c->out.over = c->out.over || !rows;
+    free(rows);
+    if (g.n_rows)
+        show_grid(c, &g);
+    else
+        grid_fini(&g);
+}
+
+static void show_mixups(struct cli *c, const struct eval_view *v)
+{
+    static const struct grid_head heads[] = {{"EXPECTED", NULL},
+                                             {"CHOSEN", NULL},
+                                             {"TIMES", NULL},
+                                             {"FOR EXAMPLE", NULL}};
+    const struct eval_score *s = v->score;
+    struct grid g;
+
+    if (!s->n_mixups)
+        return;
+    grid_init(&g, heads, 4);
+    for (size_t i = 0; i < s->n_mixups && i < MIXUPS_MAX; i++) {
+        const struct eval_mixup *m = &s->mixups[i];
+        char n[CELL];
+
+        snprintf(n, sizeof(n), "%zu", m->n);
+        grid_add(&g, (struct str[]){name_of(v, m->expected),
+                                    name_of(v, m->chosen), str_of(n),
+                                    v->plan->set->queries[m->example].text});
+    }
+    show_grid(c, &g);
+}
+
+enum { WARNINGS_MAX = 3 };
+
+/* What may make the figures mean less than they seem to. */
+static size_t warn(const struct eval_view *v, struct why out[WARNINGS_MAX])
+{
+    const struct eval_run *r = v->run;
+    size_t n = 0;
+
+    if (r->n_few)
+        why_err(&out[n++], OK, "%zu agent%s fewer than %zu examples", r->n_few,
+                r->n_few == 1 ? " has" : "s have", v->plan->shots);
+    if (r->n_bare)
+        why_err(&out[n++], OK,
+                "%zu agent%s no example and %s found by the description",
+                r->n_bare, r->n_bare == 1 ? " has" : "s have",
+                r->n_bare == 1 ? "is" : "are");
+    if (r->n_empty)
+        why_err(&out[n++], OK,
+                "in %zu quer%s the model knows nothing: nobody was chosen",
+                r->n_empty, r->n_empty == 1 ? "y" : "ies");
+    return n;
+}
+
+void eval_show(struct cli *c, const struct eval_view *v)
+{
+    struct why warnings[WARNINGS_MAX];
+    size_t n = warn(v, warnings);
+
+    show_figures(c, v);
+    show_levels(c, v);
+    show_agents(c, v);
+    show_mixups(c, v);
+    for (size_t i = 0; i < n; i++) {
+        if (!i)
+            buf_add_char(&c->out, '\n');
+        cli_coloured(c, YELLOW, STR("note"));
+        buf_add_str(&c->out, STR(": "));
+        cli_wrapped(c, 6, 6, str_of(warnings[i].text));
+    }
+}
+
+/* For programs. */
+
+static void put_int(struct json_out *o, const char *key, size_t v)
+{
+    json_key(o, str_of(key));
+    json_put_int(o, (int64_t)v);
+}
+
+static void put_real(struct json_out *o, const char *key, double v)
+{
+    json_key(o, str_of(key));
+    json_put_real(o, v);
+}
+
+static void put_str(struct json_out *o, const char *key, struct str v)
+{
+    json_key(o, str_of(key));
+    json_put_str(o, v);
+}
+
+static void put_stamp(struct json_out *o, const char *key,
+                      const struct embed_stamp *m)
+{
+    json_key(o, str_of(key));
+    json_open(o, '{');
+    put_str(o, "name", str_of(m->name));
+    put_str(o, "hash", str_of(m->hash));
+    put_int(o, "dims", m->dims);
+    json_close(o, '}');
+}
+
+static void put_scope(struct json_out *o, const struct eval_score *s)
+{
+    json_key(o, STR("out_of_scope"));
+    if (!s->n_out) {
+        json_put_null(o);
+        return;
+    }
+    json_open(o, '{');
+    put_real(o, "auroc", s->auroc);
+    put_real(o, "best_f1", s->out_f1);
+    put_real(o, "best_threshold", (double)s->threshold);
+    put_real(o, "answered_right", s->scoped_right);
+    json_close(o, '}');
+}
+
+static void put_levels(struct json_out *o, const struct eval_view *v)
+{
+    const struct eval_set *s = v->plan->set;
+    struct level levels[EVAL_LEVELS_MAX + 1];
+
+    count_levels(v, levels);
+    json_key(o, STR("levels"));
+    json_open(o, '[');
+    for (size_t i = 0; i < s->n_levels; i++) {
+        const struct level *l = &levels[i];
+
+        json_open(o, '{');
+        put_str(o, "level", s->levels[i]);
+        put_int(o, "n", l->n);
+        for (unsigned k = 1; k <= EVAL_TOP; k += 2) {
+            char key[32];
+
+            snprintf(key, sizeof(key), "accuracy_at_%u", k);
+            put_real(o, key,
+                     l->n ? (double)l->n_right[k - 1] / (double)l->n : NAN);
+        }
+        put_int(o, "n_out_of_scope", l->n_out);
+        put_int(o, "n_out_of_scope_noticed", l->n_out_right);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+static void put_agents(struct json_out *o, const struct eval_view *v)
+{
+    size_t n;
+    struct row *rows = rows_of(v, &n);
+
+    json_key(o, v->is_by_agent ? STR("by_agent") : STR("worst_agents"));
+    json_open(o, '[');
+    for (size_t i = 0; rows && i < n; i++) {
+        json_open(o, '{');
+        put_str(o, "agent", name_of(v, rows[i].agent));
+        put_real(o, "f1", eval_f1(rows[i].tally));
+        put_int(o, "right", rows[i].tally->n_right);
+        put_real(o, "missed", rows[i].tally->n_missed);
+        put_int(o, "taken", rows[i].tally->n_taken);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+    o->out->over = o->out->over || !rows;
+    free(rows);
+}
+
+static void put_mixups(struct json_out *o, const struct eval_view *v)
+{
+    const struct eval_score *s = v->score;
+
+    json_key(o, STR("confusions"));
+    json_open(o, '[');
+    for (size_t i = 0; i < s->n_mixups && i < MIXUPS_MAX; i++) {
+        const struct eval_mixup *m = &s->mixups[i];
+
+        json_open(o, '{');
+        put_str(o, "expected", name_of(v, m->expected));
+        json_key(o, STR("chosen"));
+        if (m->chosen == EVAL_NOBODY)
+            json_put_null(o);
+        else
+            json_put_str(o, name_of(v, m->chosen));
+        put_int(o, "n", m->n);
+        put_str(o, "example", v->plan->set->queries[m->example].text);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+static void put_warnings(struct json_out *o, const struct eval_view *v)
+{
+    struct why warnings[WARNINGS_MAX];
+    size_t n = warn(v, warnings);
+
+    json_key(o, STR("warnings"));
+    json_open(o, '[');
+    for (size_t i = 0; i < n; i++)
+        json_put_str(o, str_of(warnings[i].text));
+    json_close(o, ']');
+}
+
+static void put_models(struct json_out *o, const struct eval_view *v)
+{
+    const struct eval_plan *p = v->plan;
+
+    put_str(o, "kind",
+            p->is_cascade ? STR("cascade") : str_of(embed_kind_name(p->kind)));
+    put_stamp(o, "embedder", &v->run->first);
+    json_key(o, STR("margin"));
+    if (p->is_cascade) {
+        json_put_real(o, p->margin);
+        put_stamp(o, "second", &v->run->second);
+    } else {
+        json_put_null(o);
+        json_key(o, STR("second"));
+        json_put_null(o);
+    }
+    put_int(o, "asked_second", v->run->n_asked);
+}
+
+void eval_show_as_json(struct cli *c, const struct eval_view *v)
+{
+    struct json_out o = json_out(&c->out);
+
+    json_open(&o, '{');
+    put_models(&o, v);
+    put_int(&o, "agents", v->plan->set->n_agents);
+    put_int(&o, "n", v->score->n);
+    put_int(&o, "n_out_of_scope", v->score->n_out);
+    put_int(&o, "n_empty", v->run->n_empty);
+    put_int(&o, "shots", v->plan->shots);
+    put_str(&o, "match", v->plan->is_best ? STR("best") : STR("mean"));
+    put_real(&o, "accuracy_at_1", eval_accuracy(v->score, 1));
+    put_real(&o, "accuracy_at_3", eval_accuracy(v->score, 3));
+    put_real(&o, "accuracy_at_5", eval_accuracy(v->score, 5));
+    put_real(&o, "macro_f1", v->score->macro_f1);
+    put_real(&o, "queries_per_second", per_second(v));
+    put_real(&o, "seconds", v->run->seconds);
+    put_scope(&o, v->score);
+    put_levels(&o, v);
+    put_agents(&o, v);
+    put_mixups(&o, v);
+    put_warnings(&o, v);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+/* Query by query. */
+
+static void put_ranked(struct json_out *o, const struct eval_view *v,
+                       const struct eval_ranked *r)
+{
+    json_key(o, STR("ranked"));
+    json_open(o, '[');
+    for (unsigned k = 0; k < r->n; k++) {
+        json_open(o, '{');
+        put_str(o, "agent", name_of(v, r->agents[k]));
+        put_real(o, "score", (double)r->scores[k]);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+void eval_add_lines(struct buf *out, const struct eval_view *v)
+{
+    const struct eval_set *s = v->plan->set;
+
+    for (size_t i = 0; i < s->n_queries; i++) {
+        const struct eval_query *q = &s->queries[i];
+        const struct eval_outcome *r = &v->run->outcomes[i];
+        struct json_out o = json_out(out);
+
+        json_open(&o, '{');
+        put_str(&o, "text", q->text);
+        json_key(&o, STR("expected"));
+        json_open(&o, '[');
+        for (size_t k = 0; k < q->n_agents; k++)
+            json_put_str(&o, name_of(v, q->agents[k]));
+        json_close(&o, ']');
+        if (q->level != EVAL_NO_LEVEL)
+            put_str(&o, "level", s->levels[q->level]);
+        put_ranked(&o, v, &r->ranked);
+        put_str(&o, "model",
+                str_of(v->run->is_asked[i] ? v->run->second.name
+                                           : v->run->first.name));
+        json_key(&o, STR("right"));
+        if (q->n_agents)
+            json_put_bool(&o, eval_place(r) == 1);
+        else if (isnan(v->score->threshold))
+            json_put_null(&o);
+        else
+            json_put_bool(&o, eval_best(r) < v->score->threshold);
+        json_close(&o, '}');
+        buf_add_char(out, '\n');
+    }
+}

@@ -1,0 +1,22 @@
+#ifndef CLI_EVAL_SHOW_H
+#define CLI_EVAL_SHOW_H
+
+/* eval_show: the figures of an evaluation, for people and for programs. */
+
+#include "cli/eval_run.h"
+
+struct eval_view {
+    const struct eval_plan *plan;
+    const struct eval_run *run;
+    const struct eval_score *score;
+    bool is_by_agent; /* every agent, not only the worst */
+};
+
+/* Into c->out. */
+void eval_show(struct cli *c, const struct eval_view *v);
+void eval_show_as_json(struct cli *c, const struct eval_view *v);
+
+/* One JSON object a query and line. */
+void eval_add_lines(struct buf *out, const struct eval_view *v);
+
+#endif

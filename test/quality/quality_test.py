@@ -1,0 +1,97 @@
+"""The built-in model holds what it once could, on the project's own set.
+
+floors.json has what must be reached, a little below what was measured with the
+table that it names; whoever makes a better one raises it (`tools/quality.py
+--floors`). The
+control is a build that looks up every word in another word's row: it must fall
+below each floor, or the floor would not notice a table that is broken.
+"""
+import json
+import os
+import subprocess
+import unittest
+
+HERE = os.path.join(os.environ["SIGNALBOX_SOURCE"], "test", "quality")
+BIN = os.environ["SIGNALBOX_BIN"]
+SHUFFLED = os.environ.get("SIGNALBOX_SHUFFLED")
+LEVELS = ("easy", "medium", "hard", "very_hard")
+
+
+def rows(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def figures(binary):
+    """By the names that floors.json has."""
+    run = subprocess.run(
+        [binary, "eval", "--json", "--embedder", "builtin", "--agents",
+         os.path.join(HERE, "agents.jsonl"),
+         os.path.join(HERE, "queries.jsonl")],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+        env={"PATH": "/usr/bin:/bin"}, cwd="/")
+    if run.returncode:
+        raise AssertionError(run.stderr)
+    result = json.loads(run.stdout)
+    found = {key: result[key] for key in
+             ("accuracy_at_1", "accuracy_at_3", "accuracy_at_5", "macro_f1")}
+    found["auroc"] = result["out_of_scope"]["auroc"]
+    for level in result["levels"]:
+        found[level["level"]] = level["accuracy_at_1"]
+    return found
+
+
+class TheSet(unittest.TestCase):
+    def test_it_is_large_and_mixed(self):
+        agents, queries = rows("agents.jsonl"), rows("queries.jsonl")
+        inside = [q for q in queries if q["agents"]]
+        self.assertGreaterEqual(len(agents), 24)
+        self.assertGreaterEqual(len(queries), 480)
+        share = 1 - len(inside) / len(queries)
+        self.assertTrue(0.08 <= share <= 0.12, share)
+        self.assertGreaterEqual(sum(len(q["agents"]) > 1 for q in inside), 15)
+        for level in LEVELS:
+            self.assertGreaterEqual(
+                sum(q["level"] == level for q in queries), 80)
+        self.assertEqual({q["level"] for q in queries}, set(LEVELS))
+
+    def test_every_agent_is_asked_for_alike(self):
+        names = [a["name"] for a in rows("agents.jsonl")]
+        for name in names:
+            own = [q for q in rows("queries.jsonl")
+                   if q["agents"][:1] == [name]]
+            self.assertTrue(16 <= len(own) <= 20, (name, len(own)))
+            self.assertEqual({q["level"] for q in own}, set(LEVELS))
+
+    def test_nothing_is_there_twice(self):
+        texts = [" ".join(q["text"].lower().split())
+                 for q in rows("queries.jsonl")]
+        self.assertEqual(len(texts), len(set(texts)))
+        names = [a["name"].lower() for a in rows("agents.jsonl")]
+        self.assertEqual(len(names), len(set(names)))
+
+
+class TheTable(unittest.TestCase):
+    def setUp(self):
+        with open(os.path.join(HERE, "floors.json"), encoding="utf-8") as f:
+            self.floors = json.load(f)
+        if not self.floors.pop("table"):
+            self.skipTest("no table has been measured yet")
+
+    def test_it_is_as_good_as_it_was(self):
+        found = figures(BIN)
+        self.assertEqual(set(found), set(self.floors))
+        low = {k: (round(found[k], 4), v) for k, v in self.floors.items()
+               if found[k] < v}
+        self.assertEqual(low, {}, "below the floor: (found, floor)")
+
+    @unittest.skipUnless(SHUFFLED, "the control is built without sanitizers")
+    def test_a_table_with_its_rows_mixed_up_is_noticed(self):
+        found = figures(SHUFFLED)
+        high = {k: (round(found[k], 4), v) for k, v in self.floors.items()
+                if found[k] >= v}
+        self.assertEqual(high, {}, "not below the floor: (found, floor)")
+
+
+if __name__ == "__main__":
+    unittest.main()
