@@ -2,23 +2,26 @@
  * for and what not. Written with the table, so that it cannot be of another. */
 #include "train/make.h"
 
-/* Where the texts of each source come from. */
+/* Where the texts of each source come from, as far as that is known here: they
+ * come with the names of their sources and nothing else. */
 static const struct licence {
     const char *source, *from, *licence;
 } licences[] = {
-    {"wordnet", "WordNet 3: words and what they mean", "WordNet License"},
-    {"wordnet_ex", "WordNet 3: words used in a sentence", "WordNet License"},
-    {"debian", "Debian 12: descriptions of packages",
-     "each package's own, all free by Debian's guidelines"},
-    {"openapi_op", "APIs.guru: operations of public APIs", "CC0 1.0"},
-    {"openapi_api", "APIs.guru: public APIs", "CC0 1.0"},
+    {"wordnet", "WordNet: words and what they mean", "WordNet License"},
+    {"wordnet_ex", "WordNet: words used in a sentence", "WordNet License"},
+    {"debian", "Debian: descriptions of packages",
+     "each package's own, free by Debian's guidelines"},
+    {"openapi_op", "operations of public APIs, as they describe themselves",
+     "not recorded with the texts"},
+    {"openapi_api", "public APIs, as they describe themselves",
+     "not recorded with the texts"},
     {"tldr", "tldr-pages: examples of commands", "CC BY 4.0"},
-    {"aws", "AWS SDKs: operations of services", "Apache-2.0"},
-    {"faq", "questions and answers", "see the texts' own notes"},
-    {"mcp", "MCP servers: descriptions in package registries",
-     "each package's own"},
-    {"rasa", "Rasa examples", "Apache-2.0"},
-    {"snips", "Snips NLU: requests to an assistant", "CC0 1.0"},
+    {"aws", "operations of cloud services, from their SDKs", "Apache-2.0"},
+    {"faq", "questions and answers", "not recorded with the texts"},
+    {"mcp", "MCP servers, as their packages describe them",
+     "not recorded with the texts"},
+    {"rasa", "Rasa: examples of intents", "Apache-2.0"},
+    {"snips", "Snips: requests to an assistant", "CC0 1.0"},
     {"taskmaster", "Taskmaster: turns of dialogues", "CC BY 4.0"},
 };
 enum { N_LICENCES = sizeof(licences) / sizeof(licences[0]) };
@@ -40,8 +43,7 @@ static void add_sources(const struct corpus *c, struct buf *out)
     for (size_t i = 0; i < c->n_sources; i++) {
         if (!c->n_of_source[i])
             continue;
-        struct licence l = {c->sources[i], "not known to this program",
-                            "not known"};
+        struct licence l = {c->sources[i], "", "not recorded"};
 
         for (size_t j = 0; j < N_LICENCES; j++)
             if (strcmp(licences[j].source, c->sources[i]) == 0)
