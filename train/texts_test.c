@@ -221,6 +221,7 @@ TEST(nothing_is_made_of_what_is_held_out)
     size_t n_held = 0;
 
     r.cards = r.requests = r.joins = 1000;
+    r.crops = 1;
     numbered_texts(&c, &r, 300);
     toy_speech_init(&speech, &c);
     augment(&c, &r, &speech.grammar, &speech.lexicon);

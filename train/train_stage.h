@@ -126,7 +126,7 @@ static inline void toy_texts(struct corpus *c, const struct recipe *r)
 
     corpus_init(c, r);
     source = corpus_source(c, STR("tldr"));
-    for (size_t i = 0; i < 8 * 10 * 6; i++) {
+    for (size_t i = 0; i < 8 * 10 * 6; i += 2) {
         const char *verb = toy_verbs[i % 8], *thing = toy_things[i / 8 % 10],
                    *rest = toy_rest[i / 80];
         char a[128], b[128];
@@ -175,15 +175,15 @@ static inline struct recipe toy_recipe(void)
 {
     struct recipe r = recipe_builtin();
 
-    r.cards = 200;
-    r.requests = 300;
-    r.joins = 60;
-    r.utterances = 300;
-    r.crops = 1;
-    r.held_permille = 50;
+    r.cards = 50;
+    r.requests = 50;
+    r.joins = 20;
+    r.utterances = 50;
+    r.crops = 0;
+    r.held_permille = 100;
     r.word_min_count = 2;
     r.phrase_min_count = 5;
-    r.epochs = 3;
+    r.epochs = 2;
     r.batch = 64;
     r.rate = 0.01;
     r.warm_up = 5;

@@ -4,29 +4,21 @@
 
 TEST(the_same_recipe_gives_the_same_bytes_with_any_number_of_threads)
 {
+    struct recipe other = toy_recipe();
     struct train_result first, again;
 
     toy_train(&first, toy_recipe(), 1);
-    for (unsigned n = 1; n <= 3; n++) {
+    for (unsigned n = 1; n <= 2; n++) {
         toy_train(&again, toy_recipe(), n);
         CHECK(strcmp(first.hash, again.hash) == 0);
         CHECK(str_eq(buf_str(&first.table), buf_str(&again.table)));
         train_result_fini(&again);
     }
+    other.seed++; /* the control: it is not the same whatever one does */
+    toy_train(&again, other, 2);
+    CHECK(strcmp(first.hash, again.hash) != 0);
+    train_result_fini(&again);
     train_result_fini(&first);
-}
-
-TEST(another_seed_gives_another_table)
-{
-    struct recipe other = toy_recipe();
-    struct train_result a, b;
-
-    other.seed++;
-    toy_train(&a, toy_recipe(), 2);
-    toy_train(&b, other, 2);
-    CHECK(strcmp(a.hash, b.hash) != 0);
-    train_result_fini(&a);
-    train_result_fini(&b);
 }
 
 TEST(it_comes_nearer_to_its_teacher)
@@ -34,7 +26,7 @@ TEST(it_comes_nearer_to_its_teacher)
     struct recipe r = toy_recipe();
     struct train_result t;
 
-    r.epochs = 12;
+    r.epochs = 8;
     toy_train(&t, r, 2);
     CHECK(t.first.n_held > 10 && t.first.n_pairs > 10);
     CHECK(t.floats.cosine > t.first.cosine + 0.05);
@@ -44,47 +36,31 @@ TEST(it_comes_nearer_to_its_teacher)
     train_result_fini(&t);
 }
 
-TEST(a_stage_that_is_switched_off_changes_the_table)
+/* The file, as the server reads it. */
+static void check_table(const struct train_result *t)
 {
-    struct recipe r = toy_recipe();
-    struct train_result with, without;
-
-    toy_train(&with, r, 2);
-    r.pair_epochs = 0;
-    toy_train(&without, r, 2);
-    CHECK(strcmp(with.hash, without.hash) != 0);
-    train_result_fini(&with);
-    train_result_fini(&without);
-}
-
-/* The figures are those of the file, as the server reads it. */
-TEST(the_server_reads_what_was_written)
-{
-    struct train_result t;
     struct builtin b;
     float v[BUILTIN_DIMS], w[BUILTIN_DIMS], other[BUILTIN_DIMS];
-    char *bytes;
+    char *bytes = aligned_alloc(64, (t->table.n + 63) / 64 * 64);
 
-    toy_train(&t, toy_recipe(), 2);
-    bytes = aligned_alloc(64, (t.table.n + 63) / 64 * 64);
     CHECK(bytes != NULL);
-    memcpy(bytes, t.table.p, t.table.n);
-    CHECK(builtin_open_bytes(&b, (struct str){bytes, t.table.n}, NULL) == OK);
-    CHECK_INT(b.table.words.n, t.n_pieces + t.n_words);
-    CHECK_INT(b.table.n_phrases, t.n_phrases);
-    CHECK(t.n_words > 0 && t.n_phrases > 0);
+    memcpy(bytes, t->table.p, t->table.n);
+    CHECK(builtin_open_bytes(&b, (struct str){bytes, t->table.n}, NULL) == OK);
+    CHECK_INT(b.table.words.n, t->n_pieces + t->n_words);
+    CHECK_INT(b.table.n_phrases, t->n_phrases);
+    CHECK(t->n_words > 0 && t->n_phrases > 0);
     builtin_embed(&b, STR("Book a flight, right now"), v);
     builtin_embed(&b, STR("right now: I want to book the flight"), w);
     builtin_embed(&b, STR("delete the photo of the kubernetes cluster"), other);
     CHECK(vec_cosine(v, BUILTIN_DIMS, w, BUILTIN_DIMS) >
           vec_cosine(v, BUILTIN_DIMS, other, BUILTIN_DIMS));
     free(bytes);
-    train_result_fini(&t);
 }
 
-TEST(the_card_says_what_it_is_of)
+TEST(table_and_card_are_of_one_training)
 {
-    struct train_job job = {.recipe = toy_recipe()};
+    struct train_job job = {
+        .recipe = toy_recipe(), .n_threads = 1, .is_quiet = true};
     struct train_result t;
     struct corpus c;
     struct toy toy;
@@ -97,9 +73,8 @@ TEST(the_card_says_what_it_is_of)
     job.teacher = &toy.teacher;
     job.grammar = &speech.grammar;
     job.lexicon = &speech.lexicon;
-    job.n_threads = 1;
-    job.is_quiet = true;
     CHECK(train_make(&t, &c, &job, NULL) == OK);
+    check_table(&t);
     buf_init(&card, 1 << 16);
     card_write(&(struct card){&job, &t, &c, "f00d", "make table"}, &card);
     buf_add_char(&card, '\0');
