@@ -7,8 +7,9 @@
  * a word, so that the word beside an emoji is still that word. The reference
  * would call the whole of it unknown.
  *
- * Two neighbours that are a phrase have its row instead of theirs, from the
- * left: in "a b c" with phrases "a b" and "b c", the first counts.
+ * Two neighbouring words that are a phrase have its row as well: what they say
+ * together and neither of them alone. Phrases may share a word; those of words
+ * that were taken to pieces do not count.
  *
  * Rows are found first and added then, so that all of them are on their way
  * from memory while the text is still being read; a row is four cache lines,
@@ -24,7 +25,7 @@ struct finder {
     const struct embed_table *t;
     uint32_t *rows;
     size_t n;
-    bool can_join; /* the last one is of a word, and not of a phrase yet */
+    uint32_t last; /* row of the word before, VOCAB_NONE: it has not got one */
 };
 
 static void add_row(struct finder *f, uint32_t row)
@@ -35,24 +36,6 @@ static void add_row(struct finder *f, uint32_t row)
         __builtin_prefetch(at + i);
     __builtin_prefetch(&f->t->scales[row]);
     f->rows[f->n++] = row;
-}
-
-static void add_known(struct finder *f, uint32_t id)
-{
-    uint32_t phrase = VOCAB_NONE;
-
-    if (f->can_join)
-        phrase = table_phrase(f->t, f->rows[f->n - 1], id);
-    f->can_join = phrase == VOCAB_NONE;
-    if (phrase != VOCAB_NONE)
-        f->n--;
-    add_row(f, phrase == VOCAB_NONE ? id : phrase);
-}
-
-static void add_unknown(struct finder *f, uint32_t code)
-{
-    f->can_join = false;
-    f->rows[f->n++] = BUILTIN_UNKNOWN | code;
 }
 
 /* The character at the beginning of s, which is UTF-8 and not empty. */
@@ -75,32 +58,51 @@ static size_t find_piece(const struct finder *f, struct str rest,
     return n;
 }
 
-static void add_word(struct finder *f, struct str word)
+/* Its row, if it has exactly one. */
+static uint32_t add_word(struct finder *f, struct str word)
 {
+    uint32_t id = VOCAB_NONE;
     bool is_inside = false;
-    uint32_t id;
-    size_t n;
+    size_t n, whole = word.n;
 
     while (word.n && f->n < BUILTIN_ROWS_MAX) {
         n = find_piece(f, word, is_inside, &id);
         is_inside = n > 0;
         if (n > 0)
-            add_known(f, id);
+            add_row(f, id);
         else
-            add_unknown(f, first_code(word, &n));
+            f->rows[f->n++] = BUILTIN_UNKNOWN | first_code(word, &n);
+        if (n < whole || !is_inside)
+            id = VOCAB_NONE;
         word = str_sub(word, n, word.n);
     }
+    return id;
+}
+
+static void add_phrase(struct finder *f, uint32_t first, uint32_t second)
+{
+    uint32_t row;
+
+    if (first == VOCAB_NONE || second == VOCAB_NONE || f->n == BUILTIN_ROWS_MAX)
+        return;
+    row = table_phrase(f->t, first, second);
+    if (row != VOCAB_NONE)
+        add_row(f, row);
 }
 
 size_t builtin_rows(const struct embed_table *t, struct str text,
                     uint32_t rows[BUILTIN_ROWS_MAX])
 {
-    struct finder f = {.t = t, .rows = rows};
+    struct finder f = {.t = t, .rows = rows, .last = VOCAB_NONE};
     struct words w;
 
     words_begin(&w, str_head(text, BUILTIN_TEXT_BYTES_MAX));
-    while (f.n < BUILTIN_ROWS_MAX && words_next(&w))
-        add_word(&f, w.word);
+    while (f.n < BUILTIN_ROWS_MAX && words_next(&w)) {
+        uint32_t row = add_word(&f, w.word);
+
+        add_phrase(&f, f.last, row);
+        f.last = row;
+    }
     return f.n;
 }
 

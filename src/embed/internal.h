@@ -130,8 +130,8 @@ enum {
 };
 #define TABLE_SCALE_MAX 1000.0f
 
-/* Two neighbours in a text that mean something together, by their numbers in
- * the vocabulary: "new", "york". */
+/* Two neighbouring words of a text that mean something together, by their
+ * numbers in the vocabulary: "new", "york". */
 struct table_phrase {
     uint32_t first, second;
 };
@@ -199,7 +199,8 @@ MUST_USE enum err builtin_open_bytes(struct builtin *b, struct str bytes,
 const char *builtin_hash(const struct builtin *b);
 size_t builtin_bytes(void); /* of the one inside the binary */
 
-/* Which rows a text has, in its order; how many. What has BUILTIN_UNKNOWN set
+/* Which rows a text has, in its order, that of a phrase behind its words; how
+ * many. What has BUILTIN_UNKNOWN set
  * is a character that the table does not know, by its code point. */
 #define BUILTIN_UNKNOWN 0x80000000u
 size_t builtin_rows(const struct embed_table *t, struct str text,
