@@ -287,6 +287,8 @@ static void reload(struct server *s)
     struct config *fresh;
     struct why why;
 
+    if (s->is_stopping)
+        return; /* for rooms that are about to go */
     (void)file_has_changed(s); /* seen, before it is read */
     fresh = config_load(&s->opts->source, &report);
     log_report(s, fresh ? LOG_WARN : LOG_ERROR, &report);
@@ -391,6 +393,8 @@ static void on_signal(uv_signal_t *h, int signum)
 {
     struct server *s = h->data;
 
+    if (s->is_over)
+        return; /* it ends already */
     if (signum == SIGHUP) {
         reload(s);
         return;
@@ -681,9 +685,12 @@ static enum err run(struct server *s, struct why *why)
 }
 
 /* What is asked of others ends first, and then the store gives back what it
- * still has to those who are still there. */
+ * still has to those who are still there. The loop turns meanwhile, so signals
+ * still come: to rooms that are gone, or were never opened. They are not closed
+ * before the last thread is gone, which would be killed by them. */
 static void close_rooms(struct server *s)
 {
+    s->is_stopping = s->is_over = true;
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)

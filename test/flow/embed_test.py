@@ -2,6 +2,7 @@
 what keeps it from starting, and what it says of a provider that is none."""
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -12,6 +13,7 @@ from signalbox import (BINARY, Server, clean_environment, eventually, metric,
 
 KEY = "sk-very-secret-0123456789"
 USAGE = 2
+IO_FAILED = 1
 
 
 def lines(server, event):
@@ -74,6 +76,28 @@ class Models(unittest.TestCase):
                 self.assertIn(path, said)
                 self.assertFalse(os.path.exists(
                     os.path.join(folder, "data", "signalbox.db")))
+
+
+    def test_a_signal_while_a_start_fails_is_survived(self):
+        # It reads outgoing.caFile when signals are its own already: a pipe
+        # holds it there until ours has come.
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with tempfile.TemporaryDirectory() as folder:
+                pipe = os.path.join(folder, "ca.pem")
+                os.mkfifo(pipe)
+                with subprocess.Popen(
+                        [BINARY, "serve", "--data", folder + "/data",
+                         "--listen", "127.0.0.1:0", "--set",
+                         "embed.second=minilm", "--set",
+                         "outgoing.caFile=" + pipe],
+                        env=clean_environment(), text=True,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT) as run:
+                    with open(pipe, "wb"):
+                        run.send_signal(signum)
+                    said = run.communicate()[0]
+                self.assertEqual(run.returncode, IO_FAILED, said)
+                self.assertIn("/models/minilm.sbm", said)
 
 
 class Keys(unittest.TestCase):
