@@ -320,7 +320,7 @@ void embed_down(struct embed *e)
 static void on_deliver(struct loop_job *job)
 {
     struct embed *e = LIST_OF(job, struct embed, deliver);
-    void (*done)(void *ctx) = e->done;
+    void (*done)(void *ctx);
     struct list_node *n;
     struct list ended;
 
@@ -332,6 +332,7 @@ static void on_deliver(struct loop_job *job)
     if (!e->is_stopping || !e->is_down || !list_is_empty(&e->ended) ||
         e->n_zombies)
         return;
+    done = e->done; /* which one of those may have set */
     e->done = NULL;
     if (done)
         done(e->done_ctx);
@@ -571,6 +572,7 @@ void embed_stop(struct embed *e, void (*done)(void *ctx), void *ctx)
 
     e->done = done;
     e->done_ctx = ctx;
+    loop_at_end(e->loop, &e->deliver);
     if (e->is_stopping)
         return;
     e->is_stopping = true;

@@ -182,6 +182,43 @@ TEST(so_many_requests_are_under_way_and_one_is_kept_for_queries)
     estage_free(st);
 }
 
+/* Refuses documents with an 'X' in them, one request at a time. */
+static void respond_without_x(struct provider_peer *p, struct seat *s)
+{
+    if (seat_heard(s, "X"))
+        say_text(s, 400, "{\"error\":{\"message\":\"X is too long\"}}");
+    else
+        respond_well(p, s);
+}
+
+TEST(a_question_does_not_wait_for_parts_of_documents)
+{
+    struct estage *st = estage_begin();
+    struct owner *docs[4], *ask;
+
+    st->opts.http.max_requests = 1;
+    st->peer->respond = NULL;
+    estage_open(st);
+    for (int i = 0; i < 4; i++)
+        docs[i] = TELL(st, "X");
+    AWAIT(st, waiting_seat(st->peer));
+    ask = ASK(st, "who?");
+    eturns(st, 4);
+    respond_without_x(st->peer, waiting_seat(st->peer));
+    AWAIT(st, waiting_seat(st->peer));
+    CHECK(seat_heard(waiting_seat(st->peer), "who?"));
+    st->peer->respond = respond_without_x;
+    respond_without_x(st->peer, waiting_seat(st->peer));
+    AWAIT(st, ask->n_done);
+    CHECK_INT(ask->e, OK);
+    owner_free(ask);
+    for (int i = 0; i < 4; i++) {
+        AWAIT(st, docs[i]->n_done);
+        owner_free(docs[i]);
+    }
+    estage_free(st);
+}
+
 /* The cache. */
 
 TEST(a_query_is_asked_for_once)
@@ -469,6 +506,29 @@ TEST(stopping_ends_whatever_waits)
         owner_free(b);
         estage_free(st);
     }
+}
+
+static void stop_when_told(void *ctx, uint64_t id, enum err e,
+                           const struct embed_result *r, const struct why *why)
+{
+    struct estage *st = ctx;
+
+    (void)id, (void)e, (void)r, (void)why;
+    embed_stop(st->embed, estage_stopped, st);
+}
+
+TEST(whoever_is_told_may_stop_it_and_stopping_twice_is_answered_twice)
+{
+    struct estage *st = estage_new();
+    struct str text = STR("a");
+    uint64_t id;
+
+    CHECK(embed_start(st->embed, &text, 1, EMBED_QUERY, stop_when_told, st, &id,
+                      NULL) == OK);
+    AWAIT(st, st->n_stopped == 1);
+    embed_stop(st->embed, estage_stopped, st);
+    AWAIT(st, st->n_stopped == 2);
+    estage_free(st);
 }
 
 TEST(freeing_without_stopping_tells_nobody)

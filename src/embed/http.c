@@ -117,20 +117,28 @@ static struct ask *gather(struct provider *p, enum embed_use use)
     return a;
 }
 
+/* The first part of its use that was refused and is to be asked again. */
+static struct ask *next_part(struct provider *p, enum embed_use use)
+{
+    struct list_node *n;
+
+    for (n = list_first(&p->ready); n; n = list_next(&p->ready, n))
+        if (LIST_OF(n, struct ask, node)->use == use)
+            return LIST_OF(n, struct ask, node);
+    return NULL;
+}
+
 /* What is asked next. */
 static struct ask *next_ask(struct provider *p)
 {
     size_t most = p->opts.max_requests;
     bool may_be_document = p->n_documents_out + (most > 1) < most;
-    struct list_node *n;
-    struct ask *a;
+    struct ask *a = next_part(p, EMBED_QUERY);
 
-    for (n = list_first(&p->ready); n; n = list_next(&p->ready, n)) {
-        a = LIST_OF(n, struct ask, node);
-        if (a->use == EMBED_QUERY || may_be_document)
-            return a;
-    }
-    a = gather(p, EMBED_QUERY);
+    if (!a)
+        a = gather(p, EMBED_QUERY);
+    if (!a && may_be_document)
+        a = next_part(p, EMBED_DOCUMENT);
     if (!a && may_be_document)
         a = gather(p, EMBED_DOCUMENT);
     return a;
