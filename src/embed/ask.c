@@ -166,6 +166,9 @@ enum err ask_send(struct ask *a, struct why *why)
     enum err e;
 
     close_gaps(a);
+    a->has_one_owner = true;
+    for (size_t i = 1; i < a->n; i++)
+        a->has_one_owner &= a->texts[i]->job == a->texts[0]->job;
     buf_init(&body, BODY_BYTES_MAX);
     write_body(a, &body);
     rq.body = buf_str(&body);
@@ -279,19 +282,22 @@ static int64_t retry_after_ms(const struct fetch_answer *answer)
     return 0;
 }
 
-/* Which error a status is, with words. */
+/* Which error a status is, with words. Those of the provider only where they
+ * are to be shown: they may repeat the texts that it was sent. Never about the
+ * key, which some repeat in part. */
 static enum err judge(const struct provider *p,
-                      const struct fetch_answer *answer, struct why *why)
+                      const struct fetch_answer *answer, bool is_shown,
+                      struct why *why)
 {
     int status = answer->status;
-    char message[MESSAGE_BYTES];
+    char message[MESSAGE_BYTES] = "";
     const char *hint = "";
     enum err e = ERR_BAD_REQUEST;
 
-    reply_message(answer->body, p->opts.key, message, sizeof(message));
     if (status == 401 || status == 403) {
         e = ERR_NOT_ALLOWED;
         hint = "; it does not take our key, see embed.http.keyVariable";
+        is_shown = false;
     } else if (status == 429) {
         e = ERR_OVERLOADED;
     } else if (status >= 500) {
@@ -301,6 +307,8 @@ static enum err judge(const struct provider *p,
     } else if (status >= 300 && status < 400) {
         hint = "; it wants to be asked elsewhere: set embed.http.url to there";
     }
+    if (is_shown)
+        reply_message(answer->body, p->opts.key, message, sizeof(message));
     return why_err(why, e, "%.*s answered with status %d%s%s%s",
                    STR_ARG(p->origin), status, *message ? ": " : "", message,
                    hint);
@@ -347,7 +355,7 @@ static void on_done(void *ctx, uint64_t id, enum err e,
         e = read_vectors(a, answer->body, &came);
         why_err(&words, e, "%.*s: %.400s", STR_ARG(p->origin), came.text);
     } else {
-        e = judge(p, answer, &words);
+        e = judge(p, answer, a->has_one_owner, &words);
         retry_ms = retry_after_ms(answer);
     }
     if (e == ERR_BAD_REQUEST && is_refusal(answer->status)) {
@@ -356,6 +364,8 @@ static void on_done(void *ctx, uint64_t id, enum err e,
         bool is_ours = e == ERR_NOMEM || e == ERR_STOPPING;
 
         fail_texts(a, e, &words);
+        if (answer && answer->status != 200)
+            (void)judge(p, answer, false, &words); /* for everybody */
         if (!is_ours)
             provider_failed(p, a->is_probe, retry_ms, &words);
     }

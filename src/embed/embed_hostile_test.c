@@ -67,7 +67,11 @@ TEST(whatever_it_says_is_told_in_words)
         {401,
          "{\"error\":{\"message\":\"Incorrect API key provided: "
          "sk-secret-1234.\"}}",
-         ERR_NOT_ALLOWED, "Incorrect API key provided: [the key]."},
+         ERR_NOT_ALLOWED, "embed.http.keyVariable"},
+        {401,
+         "{\"error\":{\"message\":\"Incorrect API key provided: "
+         "sk-secre*1234.\"}}",
+         ERR_NOT_ALLOWED, "embed.http.keyVariable"},
         {403, "no", ERR_NOT_ALLOWED, "embed.http.keyVariable"},
         {404, "{\"error\":\"model \\\"x\\\" not found\"}", ERR_BAD_REQUEST,
          "embed.http.model"},
@@ -92,7 +96,7 @@ TEST(whatever_it_says_is_told_in_words)
         bad_body = cases[i].body;
         o = ask_once(st, "text");
         if (o->e != cases[i].e || !strstr(o->why, cases[i].words) ||
-            strstr(o->why, "secret"))
+            strstr(o->why, "sk-"))
             T_FAIL("%d %s: %d, %s", cases[i].status, cases[i].body, o->e,
                    o->why);
         CHECK(strstr(o->why, "127.0.0.1:"));
@@ -196,6 +200,58 @@ TEST(a_length_that_was_learnt_is_kept_to)
     st->peer->dims = TEST_DIMS;
     check_well(st, "first"); /* from the cache */
     check_well(st, "third");
+    estage_free(st);
+}
+
+/* Whoever repeats what it was sent repeats what somebody else sent, too. */
+TEST(words_of_the_provider_go_to_who_was_alone_in_the_request)
+{
+    struct estage *st = estage_begin();
+    struct owner *a, *b;
+    struct why why;
+    enum err e;
+
+    st->opts.http.breaker_failures = 1;
+    estage_open(st);
+    st->peer->respond = respond_badly;
+    bad_status = 503;
+    bad_body = "{\"error\":\"cannot do 'my diary'\"}";
+    a = ASK(st, "my diary", "a");
+    b = ASK(st, "b");
+    AWAIT(st, a->n_done && b->n_done);
+    CHECK(strstr(a->why, "status 503") && !strstr(a->why, "diary"));
+    CHECK(strstr(b->why, "status 503") && !strstr(b->why, "diary"));
+    owner_free(a);
+    owner_free(b);
+    elater(st, st->opts.http.breaker_pause_ms);
+    a = ASK(st, "my diary", "c");
+    AWAIT(st, a->n_done);
+    CHECK(strstr(a->why, "diary"));
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("d"), &e, &why));
+    CHECK(e == ERR_OVERLOADED && strstr(why.text, "status 503") &&
+          !strstr(why.text, "diary") && strstr(why.text, "500 s"));
+    CHECK(!strstr(log_text(st), "diary"));
+    CHECK(strstr(log_text(st), "embed.provider_fails"));
+    owner_free(a);
+    estage_free(st);
+}
+
+/* One given up after it was sent was in the request all the same. */
+TEST(who_was_alone_only_since_another_left_was_not_alone)
+{
+    struct estage *st = estage_new();
+    struct owner *a, *b;
+
+    st->peer->respond = NULL;
+    a = ASK(st, "my diary");
+    b = ASK(st, "b");
+    AWAIT(st, waiting_seat(st->peer));
+    embed_cancel(st->embed, a->id);
+    say_text(waiting_seat(st->peer), 503, "{\"error\":\"'my diary'\"}");
+    AWAIT(st, b->n_done);
+    CHECK(strstr(b->why, "status 503") && !strstr(b->why, "diary"));
+    owner_free(a);
+    owner_free(b);
     estage_free(st);
 }
 
@@ -332,7 +388,7 @@ TEST(who_fails_again_and_again_is_left_alone_and_then_tried_once)
     fail_until_open(st);
     n_asked = st->peer->n_asked;
     CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("text"), &e, &why));
-    CHECK(e == ERR_OVERLOADED && strstr(why.text, "broken"));
+    CHECK(e == ERR_OVERLOADED && strstr(why.text, "status 500"));
     o = ask_once(st, "kept"); /* the cache goes on */
     CHECK_INT(o->e, OK);
     owner_free(o);

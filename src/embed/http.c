@@ -35,9 +35,15 @@ void provider_kick(struct provider *p)
 
 static enum err say_open(const struct provider *p, struct why *why)
 {
+    int64_t left_ms = p->breaker.until_ms - loop_mono_ms(p->embed->loop);
+    char until[64] = "until it has answered once";
+
+    if (p->breaker.state == BREAKER_OPEN && left_ms > 0)
+        snprintf(until, sizeof(until), "for the next %lld s",
+                 (long long)(left_ms + 999) / 1000);
     return why_err(why, ERR_OVERLOADED,
-                   "%.*s is left alone for now, since it failed: %.300s",
-                   STR_ARG(p->origin), p->last.text);
+                   "%.*s is left alone %s, since it failed: %.300s",
+                   STR_ARG(p->origin), until, p->last.text);
 }
 
 static void fail_waiting(struct provider *p, enum err e, const struct why *why)

@@ -30,6 +30,7 @@ struct ask {
     enum embed_use use;
     bool is_probe;
     bool is_ending;      /* it is freed once its texts are gone through */
+    bool has_one_owner;  /* all that was sent is one caller's */
     struct split *split; /* NULL: not part of another */
     size_t n, n_wanted;
     struct embed_text *texts[]; /* n; NULL: not wanted any more */
@@ -44,7 +45,7 @@ struct provider {
     struct str origin; /* of the URL, for words */
 
     struct breaker breaker;
-    struct why last;        /* failure */
+    struct why last;        /* failure, without words of the provider's */
     struct list waiting[2]; /* texts, by use */
     struct list ready;      /* parts of what was refused */
     struct list out;        /* under way */
@@ -59,7 +60,9 @@ struct provider {
 /* See what can be asked, at the end of the turn. */
 void provider_kick(struct provider *p);
 
-/* What became of a request: it was answered in some way, or not. */
+/* What became of a request: it was answered in some way, or not. `why` is for
+ * everybody and for the log: no words of the provider's, which may repeat what
+ * one caller sent. */
 void provider_answered(struct provider *p, bool is_probe);
 void provider_failed(struct provider *p, bool is_probe, int64_t retry_ms,
                      const struct why *why);

@@ -129,7 +129,8 @@ class Keys(unittest.TestCase):
                            "a word about the provider")
                 because = lines(server,
                                 "embed.provider_not_ready")[0]["because"]
-                self.assertIn("Incorrect API key", because)
+                self.assertIn("status 401; it does not take our key", because)
+                self.assertNotIn("Incorrect", server.said())
                 self.assertNotIn(KEY, server.said())
                 self.assertNotIn(KEY, server.get("/metrics").body.decode())
                 shown = subprocess.run(

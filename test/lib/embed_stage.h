@@ -450,6 +450,17 @@ static inline struct estage *estage_new(void)
     return st;
 }
 
+/* What was logged, until the next call. */
+static inline const char *log_text(const struct estage *st)
+{
+    static char text[65536];
+    ssize_t n = pread(st->s->log.fd, text, sizeof(text) - 1, 0);
+
+    CHECK(n >= 0 && n < (ssize_t)sizeof(text) - 1);
+    text[n] = '\0';
+    return text;
+}
+
 static inline void estage_stopped(void *ctx)
 {
     ((struct estage *)ctx)->n_stopped++;
