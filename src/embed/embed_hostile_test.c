@@ -294,6 +294,160 @@ TEST(a_text_that_is_refused_does_not_take_its_neighbours_along)
     estage_free(st);
 }
 
+/* So many texts of as many callers, in one request; how many of them failed,
+ * and each with an X in it did. */
+static int ask_many(struct estage *st, int n, int every_nth_is_x)
+{
+    struct owner *o[64];
+    int n_failed = 0;
+
+    CHECK(n <= 64);
+    for (int i = 0; i < n; i++) {
+        char text[16];
+
+        snprintf(text, sizeof(text), "%s%d",
+                 i % every_nth_is_x == 0 ? "X" : "t", i);
+        o[i] = TELL(st, text);
+    }
+    for (int i = 0; i < n; i++) {
+        AWAIT(st, o[i]->n_done);
+        CHECK(i % every_nth_is_x || o[i]->e);
+        n_failed += o[i]->e != OK;
+        owner_free(o[i]);
+    }
+    return n_failed;
+}
+
+TEST(however_many_are_refused_the_others_have_their_vectors)
+{
+    struct estage *st = estage_begin();
+
+    st->opts.http.batch = 64;
+    st->opts.max_waiting = 200;
+    st->opts.cache_entries = 0;
+    st->peer->respond = respond_without_x;
+    estage_open(st);
+    CHECK_INT(ask_many(st, 60, 12), 5);
+    st->peer->n_asked = 0;
+    CHECK_INT(ask_many(st, 60, 10), 6);
+    CHECK(st->peer->n_asked < 60); /* each by itself would be as cheap */
+    CHECK(!embed_stats(st->embed).is_paused);
+    estage_free(st);
+}
+
+/* llama.cpp: a text that is too long is a 500. */
+static void respond_as_llama(struct provider_peer *p, struct seat *s)
+{
+    if (seat_heard(s, "X"))
+        say_text(s, 500,
+                 "{\"error\":{\"code\":500,\"message\":\"input is too large "
+                 "to process. increase the physical batch size\"}}");
+    else
+        respond_well(p, s);
+}
+
+TEST(what_is_too_long_is_that_with_status_500_too)
+{
+    struct estage *st = estage_begin();
+
+    st->opts.http.batch = 64;
+    st->opts.max_waiting = 200;
+    st->peer->respond = respond_as_llama;
+    estage_open(st);
+    for (int i = 0; i < 10; i++) {
+        struct owner *o = ask_once(st, "X");
+
+        CHECK(o->e == ERR_BAD_REQUEST && strstr(o->why, "too large"));
+        owner_free(o);
+    }
+    CHECK_INT(ask_many(st, 60, 30), 2);
+    CHECK(!embed_stats(st->embed).is_paused);
+    estage_free(st);
+}
+
+static void respond_broken_by_x(struct provider_peer *p, struct seat *s)
+{
+    if (seat_heard(s, "X"))
+        say_text(s, 500, "{\"error\":\"CUDA error\"}");
+    else
+        respond_well(p, s);
+}
+
+TEST(a_text_that_breaks_it_does_not_take_its_neighbours_along)
+{
+    struct estage *st = estage_begin();
+
+    st->opts.http.batch = 64;
+    st->opts.max_waiting = 200;
+    st->peer->respond = respond_broken_by_x;
+    estage_open(st);
+    for (int i = 0; i < 10; i++)
+        CHECK_INT(ask_many(st, 16, 16), 1);
+    CHECK(!embed_stats(st->embed).is_paused);
+    estage_free(st);
+}
+
+TEST(one_that_is_broken_is_not_asked_for_ever)
+{
+    struct estage *st = estage_begin();
+
+    st->opts.http.batch = 64;
+    st->opts.max_waiting = 200;
+    st->peer->respond = respond_broken_by_x;
+    estage_open(st);
+    for (int i = 0; i < st->opts.http.breaker_failures; i++) {
+        CHECK(!embed_stats(st->embed).is_paused);
+        CHECK_INT(ask_many(st, 60, 1), 60);
+        CHECK_INT(st->peer->n_asked, (i + 1) * (1 + PARTS_BROKEN_MAX));
+    }
+    CHECK(embed_stats(st->embed).is_paused);
+    estage_free(st);
+}
+
+TEST(one_that_refuses_everything_is_left_alone)
+{
+    struct estage *st = estage_begin();
+
+    st->opts.http.batch = 64;
+    st->opts.max_waiting = 200;
+    st->peer->respond = respond_without_x;
+    estage_open(st);
+    for (int i = 0; i < st->opts.http.breaker_failures; i++) {
+        CHECK(!embed_stats(st->embed).is_paused);
+        CHECK_INT(ask_many(st, 60, 1), 60);
+    }
+    CHECK(embed_stats(st->embed).is_paused);
+    CHECK(strstr(log_text(st), "embed.provider_refuses"));
+    /* And its probe is refused, part by part, one at a time. */
+    elater(st, st->opts.http.breaker_pause_ms);
+    st->peer->n_asked = 0;
+    CHECK_INT(ask_many(st, 60, 1), 60);
+    CHECK_INT(st->peer->n_asked, 1 + PARTS_BLIND_MAX);
+    CHECK(embed_stats(st->embed).is_paused);
+    elater(st, st->opts.http.breaker_pause_ms);
+    CHECK_INT(ask_many(st, 60, 20), 3);
+    CHECK(!embed_stats(st->embed).is_paused);
+    estage_free(st);
+}
+
+TEST(a_refusal_is_logged_once_in_a_while)
+{
+    struct estage *st = estage_new();
+    const char *first;
+
+    st->peer->respond = respond_without_x;
+    for (int i = 0; i < 4; i++)
+        owner_free(ask_once(st, "X"));
+    first = strstr(log_text(st), "embed.provider_refuses");
+    CHECK(first && !strstr(first + 1, "embed.provider_refuses"));
+    CHECK(!strstr(first, "too long"));
+    elater(st, REFUSED_LOG_MS);
+    owner_free(ask_once(st, "X"));
+    first = strstr(log_text(st), "embed.provider_refuses");
+    CHECK(first && strstr(first + 1, "embed.provider_refuses"));
+    estage_free(st);
+}
+
 TEST(where_all_is_refused_it_is_not_asked_for_ever)
 {
     enum { TEXTS = 60 };
@@ -307,10 +461,10 @@ TEST(where_all_is_refused_it_is_not_asked_for_ever)
         o[i] = ASK(st, "X");
     for (int i = 0; i < TEXTS; i++) {
         AWAIT(st, o[i]->n_done);
-        CHECK_INT(o[i]->e, ERR_BAD_REQUEST);
+        CHECK_INT(o[i]->e, ERR_OVERLOADED); /* not asked by itself */
         owner_free(o[i]);
     }
-    CHECK_INT(st->peer->n_asked, 1 + SPLITS_MAX);
+    CHECK_INT(st->peer->n_asked, 1 + PARTS_BLIND_MAX);
     estage_free(st);
 }
 

@@ -88,6 +88,17 @@ void provider_failed(struct provider *p, bool is_probe, int64_t retry_ms,
     fail_waiting(p, say_open(p, &words), &words);
 }
 
+void provider_refused(struct provider *p, const struct why *why)
+{
+    int64_t now_ms = loop_mono_ms(p->embed->loop);
+
+    if (p->refused_log_ms && now_ms < p->refused_log_ms)
+        return;
+    p->refused_log_ms = now_ms + REFUSED_LOG_MS;
+    log_warn(p->embed->log, "embed.provider_refuses",
+             LOG_S("provider", p->origin), LOG_C("because", why->text));
+}
+
 /* Asking. */
 
 /* A request for the first that wait, or NULL: nobody does, or there is no

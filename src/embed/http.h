@@ -11,15 +11,26 @@
 enum {
     ASK_BYTES_MAX = 1 << 20, /* of texts in one request, unless one alone has
                               * more */
-    SPLITS_MAX = 32,         /* further requests because of one that was
-                              * refused */
+    PARTS_BLIND_MAX = 24,    /* further requests because of one that was
+                              * refused, while no part of it was taken; after
+                              * that twice as many as it has texts, which is
+                              * all that can be needed */
+    PARTS_BROKEN_MAX = 6,    /* and because of one that broke it */
     BUSY_RETRY_MS = 100,
+    REFUSED_LOG_MS = 60 * 1000, /* one word about refusals in so long */
 };
 
-/* What the parts of a request that was refused may still cost. */
+/* A request that is asked again in parts: what they have cost, and what they
+ * say of the provider together. */
 struct split {
-    int n_users;
-    int n_left;
+    int n_users;    /* requests that are not over */
+    size_t n_texts; /* of the first */
+    size_t n_parts; /* so far */
+    bool is_taken;  /* one of them was answered well */
+    bool is_broken; /* one was answered with status 500 */
+    bool has_run_out;
+    bool is_probe;  /* one of them was */
+    struct why why; /* for everybody */
 };
 
 /* A request: about to be made (id zero), or under way. */
@@ -51,8 +62,9 @@ struct provider {
     struct list out;        /* under way */
     size_t n_out, n_documents_out;
     struct loop_job work;
-    struct timer retry;    /* fetch was busy */
-    int64_t busy_since_ms; /* zero: it was not */
+    int64_t refused_log_ms; /* from when on refusals are worth a word again */
+    struct timer retry;     /* fetch was busy */
+    int64_t busy_since_ms;  /* zero: it was not */
 };
 
 /* http.c */
@@ -66,6 +78,9 @@ void provider_kick(struct provider *p);
 void provider_answered(struct provider *p, bool is_probe);
 void provider_failed(struct provider *p, bool is_probe, int64_t retry_ms,
                      const struct why *why);
+
+/* It does not take a text. */
+void provider_refused(struct provider *p, const struct why *why);
 
 /* ask.c */
 
