@@ -57,6 +57,7 @@ static bool want(const struct config *c, const char *folder, size_t i,
         .cache_entries = (size_t)c->embed.cache_entries,
         .max_waiting = (size_t)c->embed.max_waiting,
         .max_waiting_bytes = (size_t)c->embed.max_waiting_bytes,
+        .timeout_ms = c->embed.timeout_ms,
         .seed = {seed[0], seed[1]},
     };
     return true;

@@ -288,7 +288,7 @@ static void reload(struct server *s)
     struct why why;
 
     if (s->is_stopping)
-        return; /* for rooms that are about to go */
+        return;                /* for rooms that are about to go */
     (void)file_has_changed(s); /* seen, before it is read */
     fresh = config_load(&s->opts->source, &report);
     log_report(s, fresh ? LOG_WARN : LOG_ERROR, &report);
@@ -432,19 +432,22 @@ static enum err raise_file_limit(struct server *s, struct why *why)
     return OK;
 }
 
-/* The two that grow with what others send. Rather say so now than be ended in
+/* What grows with what others send. Rather say so now than be ended in
  * the middle of a busy day. */
 static void warn_of_memory(struct server *s)
 {
     int64_t most = watch_memory_bytes("");
-    int64_t wanted = s->config->http.max_buffered_bytes +
-                     s->config->tasks.max_unfinished_bytes;
+    int64_t wanted =
+        s->config->http.max_buffered_bytes +
+        s->config->tasks.max_unfinished_bytes +
+        s->config->embed.max_waiting_bytes * (s->config->embed.second ? 2 : 1);
 
     if (wanted > most)
         log_warn(&s->log, "server.little_memory", LOG_I("bytes", most),
                  LOG_I("wanted", wanted),
-                 LOG_C("do", "lower http.maxBufferedBytes or "
-                             "tasks.maxUnfinishedBytes, or allow it more"));
+                 LOG_C("do", "lower http.maxBufferedBytes, "
+                             "tasks.maxUnfinishedBytes or "
+                             "embed.maxWaitingBytes, or allow it more"));
 }
 
 static enum err open_store(struct server *s, struct why *why)

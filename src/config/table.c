@@ -346,8 +346,13 @@ static const struct setting rows[] = {
      .what = "Texts that may wait for their vectors; a quarter of it is kept "
              "for questions."},
     {"embed.maxWaitingBytes", AT(embed.max_waiting_bytes), .type = &type_int,
-     .preset = "33554432", .min = 64 * KIB, .max = 1024 * MIB, .unit = "bytes",
-     .what = "And how long those may be together."},
+     .preset = "33554432", .min = MIB, .max = 1024 * MIB, .unit = "bytes",
+     .what = "And how much memory those and their vectors may take."},
+    {"embed.timeoutMs", AT(embed.timeout_ms), .type = &type_int,
+     .preset = "60000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long a question may wait for its vector, all in all; what is "
+             "to be found, ten times as long."},
 
     {"embed.http.url", AT(embed.http.url), .type = &type_endpoint,
      .explain = setting_explain_endpoint, .preset = "\"\"",

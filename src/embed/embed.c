@@ -125,18 +125,30 @@ static struct str cut_text(const struct embed *e, struct str text)
     return str_head(text, e->max_text_bytes);
 }
 
+static size_t vector_bytes(const struct embed *e, size_t n)
+{
+    return n * e->stamp.dims * sizeof(float);
+}
+
+/* Memory for its vectors, as soon as it is known how long they are. */
 static bool has_room(struct embed_job *j)
 {
-    size_t bytes = j->n * j->embed->stamp.dims * sizeof(float);
+    size_t bytes = vector_bytes(j->embed, j->n);
 
-    if (!j->vectors && bytes)
-        j->vectors = FAULT("embed.vectors") ? NULL : calloc(1, bytes);
-    return j->vectors || !bytes;
+    if (j->vectors || !bytes)
+        return true;
+    j->vectors = FAULT("embed.vectors") ? NULL : calloc(1, bytes);
+    if (!j->vectors)
+        return false;
+    j->n_bytes += bytes;
+    if (j->is_counted)
+        j->embed->n_waiting_bytes += bytes;
+    return true;
 }
 
 static void job_free(struct embed_job *j)
 {
-    assert(!j->n_out);
+    assert(!j->n_out && !timer_is_set(&j->deadline));
     give_slot(j->embed, j);
     list_remove(&j->node);
     free(j->vectors);
@@ -182,18 +194,27 @@ static float *vector_of(struct embed_text *t)
     return t->job->vectors + at * t->job->embed->stamp.dims;
 }
 
-static void count(struct embed_job *j, int sign)
+/* It waits, until uncount. */
+static void count(struct embed_job *j)
 {
-    struct embed *e = j->embed;
+    j->is_counted = true;
+    j->embed->n_waiting += j->n;
+    j->embed->n_waiting_bytes += j->n_bytes;
+}
 
-    e->n_waiting += (size_t)sign * j->n;
-    e->n_waiting_bytes += (size_t)sign * j->n_bytes;
+static void uncount(struct embed_job *j)
+{
+    j->is_counted = false;
+    j->embed->n_waiting -= j->n;
+    j->embed->n_waiting_bytes -= j->n_bytes;
 }
 
 /* Nothing more is made for it. */
 static void job_drop_texts(struct embed_job *j)
 {
     j->is_over = true;
+    loop_timer_cancel(j->embed->loop, &j->deadline);
+    uncount(j);
     for (size_t i = 0; i < j->n; i++) {
         struct embed_text *t = &j->texts[i];
 
@@ -216,10 +237,21 @@ static void job_end(struct embed_job *j, enum err err, const struct why *why)
     if (err && err != ERR_STOPPING)
         e->stats.failed_total += (int64_t)j->n_left;
     job_drop_texts(j);
-    count(j, -1);
     list_remove(&j->node);
     list_append(&e->ended, &j->node);
     loop_at_end(e->loop, &e->deliver);
+}
+
+static void on_deadline(struct timer *t)
+{
+    struct embed_job *j = LIST_OF(t, struct embed_job, deadline);
+    struct why why;
+
+    why_err(&why, ERR_TIMEOUT,
+            "%zu of %zu texts had no vector within %lld ms: too much is "
+            "before them, or embed.timeoutMs is too short",
+            j->n_left, j->n, (long long)j->timeout_ms);
+    job_end(j, ERR_TIMEOUT, &why);
 }
 
 /* Its owner is told nothing any more. */
@@ -370,8 +402,9 @@ bool embed_now(struct embed *e, struct str text, enum embed_use use, float *out)
     return true;
 }
 
-/* ERR_BUSY: there is no room. A quarter is kept free of documents, so that a
- * registry that is read anew does not turn questions away. */
+/* ERR_BUSY: there is no room; ERR_LIMIT: there never will be. A quarter is kept
+ * free of documents, so that a registry that is read anew does not turn
+ * questions away. */
 static enum err check_room(const struct embed *e, size_t n, size_t n_bytes,
                            enum embed_use use, struct why *why)
 {
@@ -382,8 +415,17 @@ static enum err check_room(const struct embed *e, size_t n, size_t n_bytes,
         most = e->max_waiting;
         most_bytes = e->max_waiting_bytes;
     }
-    if (n <= most && e->n_waiting <= most - n && n_bytes <= most_bytes &&
-        e->n_waiting_bytes <= most_bytes - n_bytes)
+    if (n > most)
+        return why_err(why, ERR_LIMIT,
+                       "%zu texts at once are more than the %zu that "
+                       "embed.maxWaiting lets wait",
+                       n, most);
+    if (n_bytes > most_bytes)
+        return why_err(why, ERR_LIMIT,
+                       "%zu bytes of texts and vectors at once are more than "
+                       "the %zu that embed.maxWaitingBytes lets wait",
+                       n_bytes, most_bytes);
+    if (e->n_waiting + n <= most && e->n_waiting_bytes + n_bytes <= most_bytes)
         return OK;
     return why_err(why, ERR_BUSY,
                    "%zu texts of %zu bytes wait for their vectors, and there "
@@ -410,12 +452,10 @@ static void fill_known(struct embed_job *j)
         if (found) {
             memcpy(vector_of(t), found, e->stamp.dims * sizeof(*found));
             j->n_left--;
+            j->n_hits++;
         } else {
             t->is_pending = true;
         }
-        if (j->use == EMBED_QUERY && is_cached(e))
-            (*(found ? &e->stats.cache_hits_total
-                     : &e->stats.cache_misses_total))++;
     }
 }
 
@@ -423,8 +463,12 @@ static void job_begin(struct embed_job *j)
 {
     struct embed *e = j->embed;
 
-    count(j, 1);
+    count(j);
     list_append(&e->jobs, &j->node);
+    if (j->use == EMBED_QUERY && is_cached(e)) {
+        e->stats.cache_hits_total += (int64_t)j->n_hits;
+        e->stats.cache_misses_total += (int64_t)j->n_left;
+    }
     if (!j->n_left)
         job_end(j, OK, NULL);
     for (size_t i = 0; i < j->n && !j->is_over; i++)
@@ -432,11 +476,19 @@ static void job_begin(struct embed_job *j)
             e->ops->take(e, &j->texts[i]);
 }
 
+static enum err set_deadline(struct embed_job *j)
+{
+    j->timeout_ms =
+        j->embed->timeout_ms * (j->use == EMBED_QUERY ? 1 : EMBED_PATIENCE);
+    j->deadline.fire = on_deadline;
+    return loop_timer_set(j->embed->loop, &j->deadline, j->timeout_ms);
+}
+
 enum err embed_start(struct embed *e, const struct str *texts, size_t n,
                      enum embed_use use, embed_done done, void *ctx,
                      uint64_t *id, struct why *why)
 {
-    size_t n_bytes = 0;
+    size_t n_bytes = vector_bytes(e, n);
     struct embed_job *j;
     enum err err;
 
@@ -459,7 +511,7 @@ enum err embed_start(struct embed *e, const struct str *texts, size_t n,
     fill_known(j);
     if (j->n_left && e->ops->may)
         err = e->ops->may(e, why);
-    if (!err && (err = take_slot(e, j)))
+    if (!err && ((err = take_slot(e, j)) || (err = set_deadline(j))))
         why_err(why, err, "%s", err_row(err)->wording);
     if (err) {
         job_free(j);
@@ -476,10 +528,8 @@ void embed_cancel(struct embed *e, uint64_t id)
 
     if (!j)
         return;
-    if (!j->is_over) {
+    if (!j->is_over)
         job_drop_texts(j);
-        count(j, -1);
-    }
     job_bury(j);
 }
 
@@ -495,6 +545,7 @@ struct embed_stats embed_stats(const struct embed *e)
     s.kind = e->kind;
     s.waiting = (int64_t)e->n_waiting;
     s.cache_entries = e->cache.n;
+    s.is_paused = e->ops->is_paused && e->ops->is_paused(e);
     return s;
 }
 
@@ -505,6 +556,7 @@ static void set_limits(struct embed *e, const struct embed_opts *opts)
     e->max_waiting = opts->max_waiting;
     e->max_waiting_bytes = opts->max_waiting_bytes;
     e->cache_entries = opts->cache_entries;
+    e->timeout_ms = opts->timeout_ms;
 }
 
 enum err embed_new(struct embed **out, struct loop *loop, struct log *log,

@@ -35,6 +35,7 @@ enum {
     EMBED_HASH_CHARS = 64, /* of a SHA-256, in hex */
     EMBED_DIMS_MAX = 8192,
     EMBED_BATCH_MAX = 2048, /* texts of one call */
+    EMBED_PATIENCE = 10,    /* documents let all queries go first */
     EMBED_TEXT_MAX = 65536, /* bytes of a text that count, if the model reads
                              * that far: the rest is cut off */
 };
@@ -76,8 +77,10 @@ struct embed_opts {
                            * the table never are: they are made as fast */
     size_t max_waiting;   /* texts that wait; more: ERR_BUSY. Documents have
                            * three quarters of it, and of the bytes */
-    size_t max_waiting_bytes;
-    uint64_t seed[2]; /* of tables */
+    size_t max_waiting_bytes; /* of them and of their vectors */
+    int64_t timeout_ms; /* of a call for queries, from embed_start to the end;
+                         * one for documents has EMBED_PATIENCE times that */
+    uint64_t seed[2];   /* of tables */
 };
 
 /* Opens and checks the model's file: ERR_IO or ERR_BAD_CONFIG with words that
@@ -125,10 +128,10 @@ typedef void (*embed_done)(void *ctx, uint64_t id, enum err e,
                            const struct embed_result *r, const struct why *why);
 
 /* Copies the texts. ERR_BUSY: too many wait. ERR_LIMIT: more than
- * EMBED_BATCH_MAX. ERR_OVERLOADED: at once, the provider is left alone for
- * now. On an error nothing was begun. Works for every kind. Queries go before
- * documents. Texts travel together whoever asked for them, so whoever can do
- * with some of several asks for each by itself. */
+ * EMBED_BATCH_MAX, or than could ever wait. ERR_OVERLOADED: at once, the
+ * provider is left alone for now. On an error nothing was begun. Works for
+ * every kind. Queries go before documents. Texts travel together whoever asked
+ * for them, so whoever can do with some of several asks for each by itself. */
 MUST_USE enum err embed_start(struct embed *e, const struct str *texts,
                               size_t n, enum embed_use use, embed_done done,
                               void *ctx, uint64_t *id, struct why *why);

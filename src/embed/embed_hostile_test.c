@@ -548,7 +548,12 @@ TEST(who_fails_again_and_again_is_left_alone_and_then_tried_once)
     owner_free(o);
     elater(st, st->opts.http.breaker_pause_ms - 1000);
     CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("text"), &e, &why));
+    CHECK_INT(
+        embed_stats(st->embed).cache_misses_total,
+        1 + st->opts.http.breaker_failures); /* who is turned away is none */
+    CHECK(embed_stats(st->embed).is_paused);
     elater(st, 1000);
+    CHECK(!embed_stats(st->embed).is_paused); /* though nobody has asked */
     /* One probe: those of the same turn wait for it, later ones do not. */
     st->peer->respond = NULL;
     o = ASK(st, "a", "b", "c", "d", "e");

@@ -357,15 +357,88 @@ TEST(there_is_a_limit_to_the_bytes_that_wait)
 
     st->opts.max_waiting_bytes = 8;
     estage_open(st);
-    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("123456789"), &e, &why));
-    CHECK_INT(e, ERR_BUSY);
-    CHECK(!try_start(st->embed, EMBED_DOCUMENT, TEXTS("1234567"), &e, &why));
-    CHECK_INT(e, ERR_BUSY);
-    a = ASK(st, "12345678");
-    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("1"), &e, &why));
+    a = ASK(st, "1234567");
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("12"), &e, &why));
     CHECK_INT(e, ERR_BUSY);
     AWAIT(st, a->n_done);
     owner_free(a);
+    estage_free(st);
+}
+
+TEST(what_can_never_wait_is_said_to_be_too_much)
+{
+    struct estage *st = estage_begin();
+    struct why why;
+    enum err e;
+
+    st->opts.max_waiting = 4;
+    st->opts.max_waiting_bytes = 8;
+    estage_open(st);
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("123456789"), &e, &why));
+    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaitingBytes"));
+    CHECK(!try_start(st->embed, EMBED_DOCUMENT, TEXTS("1234567"), &e, &why));
+    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaitingBytes"));
+    CHECK(!try_start(st->embed, EMBED_DOCUMENT, TEXTS("a", "b", "c", "d"), &e,
+                     &why));
+    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaiting "));
+    estage_free(st);
+}
+
+TEST(vectors_count_among_the_bytes_that_wait)
+{
+    enum { EACH = 1 + TEST_DIMS * sizeof(float) };
+    struct estage *st = estage_begin();
+    struct owner *a, *b;
+    struct why why;
+    enum err e;
+
+    st->opts.max_waiting_bytes = 2 * EACH;
+    st->opts.cache_entries = 0;
+    estage_open(st);
+    a = ASK(st, "a", "b", "c"); /* nobody knows yet how long they will be */
+    AWAIT(st, a->n_done);
+    owner_free(a);
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("a", "b", "c"), &e, &why));
+    CHECK_INT(e, ERR_LIMIT);
+    a = ASK(st, "a");
+    b = ASK(st, "b");
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("c"), &e, &why));
+    CHECK_INT(e, ERR_BUSY);
+    AWAIT(st, a->n_done && b->n_done);
+    owner_free(a);
+    owner_free(b);
+    a = ASK(st, "a", "b");
+    AWAIT(st, a->n_done);
+    owner_free(a);
+    estage_free(st);
+}
+
+TEST(nobody_waits_for_ever)
+{
+    struct estage *st = estage_begin();
+    struct owner *ask, *behind, *docs;
+
+    st->opts.timeout_ms = 1000 * 1000;
+    st->opts.http.timeout_ms = INT32_MAX;
+    st->opts.http.max_requests = 1;
+    st->peer->respond = NULL;
+    estage_open(st);
+    ask = ASK(st, "a", "b", "c", "d");
+    behind = ASK(st, "e");
+    docs = TELL(st, "f");
+    AWAIT(st, waiting_seat(st->peer));
+    elater(st, 500 * 1000);
+    CHECK(!ask->n_done && !behind->n_done);
+    elater(st, 500 * 1000);
+    CHECK(ask->e == ERR_TIMEOUT && behind->e == ERR_TIMEOUT);
+    CHECK(strstr(behind->why, "embed.timeoutMs") && !docs->n_done);
+    AWAIT(st, waiting_seat(st->peer));
+    elater(st, st->opts.timeout_ms * EMBED_PATIENCE);
+    CHECK_INT(docs->e, ERR_TIMEOUT);
+    CHECK_INT(embed_stats(st->embed).waiting, 0);
+    owner_free(ask);
+    owner_free(behind);
+    owner_free(docs);
     estage_free(st);
 }
 
@@ -398,7 +471,7 @@ TEST(who_finds_no_room_in_fetch_tries_again_but_not_for_ever)
     struct fetch_opts busy = test_opts();
     struct peer *other = peer_open(st->s, NULL);
     struct told *t;
-    struct owner *o;
+    struct owner *o, *behind;
 
     busy.max_open = 1;
     CHECK(fetch_set(st->s->fetch, &busy, NULL) == OK);
@@ -421,12 +494,15 @@ TEST(who_finds_no_room_in_fetch_tries_again_but_not_for_ever)
     owner_free(o);
     told_free(t);
     t = start(st->s, request_to(url_at(other, "/")), &whole);
-    o = ASK(st, "b");
+    o = ASK(st, "b", "c", "d", "e");
+    behind = ASK(st, "f"); /* in a request of its own */
     eturns(st, 8);
     elater(st, st->opts.http.timeout_ms);
     AWAIT(st, o->n_done);
     CHECK(o->e == ERR_UNREACHABLE && strstr(o->why, "under way"));
+    CHECK(behind->n_done && behind->e == ERR_UNREACHABLE);
     owner_free(o);
+    owner_free(behind);
     fetch_cancel(st->s->fetch, t->id);
     told_free(t);
     estage_free(st);

@@ -64,6 +64,7 @@ TEST(much_is_done_in_many_turns_and_questions_go_first)
 
     st->opts.kind = EMBED_BUILTIN;
     st->opts.max_waiting = 2 * MANY;
+    st->opts.max_waiting_bytes = 8 << 20;
     estage_open(st);
     for (int i = 0; i < MANY; i++)
         texts[i] = STR("the weather of tomorrow");

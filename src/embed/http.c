@@ -12,9 +12,9 @@
  * the parts of what was refused (ask.c): whoever searches does so without
  * vectors while the provider fails, and asks again the next time.
  *
- * How long a text waits is bounded by what is before it, each request by its
- * time-out, and all of it by the breaker: once that opens, everything that
- * waits fails at once. */
+ * How long a text waits is bounded by the deadline of its job (embed.c), each
+ * request by its own time-out. Once the breaker opens, or fetch was full for as
+ * long as a request may take, everything that waits fails at once. */
 #include "embed/http.h"
 
 #include <openssl/evp.h>
@@ -57,17 +57,11 @@ static void fail_waiting(struct provider *p, enum err e, const struct why *why)
             embed_failed(LIST_OF(n, struct embed_text, node), e, why);
 }
 
-static void note_open(struct provider *p)
-{
-    p->embed->stats.is_paused = p->breaker.state != BREAKER_CLOSED;
-}
-
 void provider_answered(struct provider *p, bool is_probe)
 {
     if (breaker_good(&p->breaker, is_probe))
         log_info(p->embed->log, "embed.provider_back",
                  LOG_S("provider", p->origin));
-    note_open(p);
 }
 
 void provider_failed(struct provider *p, bool is_probe, int64_t retry_ms,
@@ -84,7 +78,6 @@ void provider_failed(struct provider *p, bool is_probe, int64_t retry_ms,
         log_warn(p->embed->log, "embed.provider_fails",
                  LOG_S("provider", p->origin), LOG_C("because", why->text),
                  LOG_I("pause_ms", p->breaker.until_ms - now_ms));
-    note_open(p);
     fail_waiting(p, say_open(p, &words), &words);
 }
 
@@ -161,7 +154,7 @@ static struct ask *next_ask(struct provider *p)
     return a;
 }
 
-/* All of fetch is busy: wait, but not for ever. */
+/* All of fetch is busy: wait, but not for ever, and not each by itself. */
 static void wait_for_room(struct provider *p, struct ask *a,
                           const struct why *why)
 {
@@ -177,7 +170,7 @@ static void wait_for_room(struct provider *p, struct ask *a,
     }
     p->busy_since_ms = 0;
     ask_fail(a, ERR_UNREACHABLE, why);
-    provider_kick(p);
+    fail_waiting(p, ERR_UNREACHABLE, why);
 }
 
 /* False: nothing more for now. */
@@ -213,7 +206,6 @@ static void on_work(struct loop_job *job)
            breaker_may(&p->breaker, loop_mono_ms(p->embed->loop)))
         if (!send_one(p))
             break;
-    note_open(p);
 }
 
 static void on_retry(struct timer *t)
@@ -229,6 +221,13 @@ static enum err http_may(struct embed *e, struct why *why)
 
     return breaker_may(&p->breaker, loop_mono_ms(e->loop)) ? OK
                                                            : say_open(p, why);
+}
+
+static bool http_is_paused(const struct embed *e)
+{
+    const struct provider *p = e->model;
+
+    return breaker_is_shut(&p->breaker, loop_mono_ms(e->loop));
 }
 
 static void http_take(struct embed *e, struct embed_text *t)
@@ -435,6 +434,7 @@ const struct embed_ops embed_http_ops = {
     .close = http_close,
     .check = http_check,
     .may = http_may,
+    .is_paused = http_is_paused,
     .take = http_take,
     .drop = http_drop,
     .set = http_set,

@@ -81,6 +81,9 @@ struct breaker {
 /* Whether something may be asked now. */
 bool breaker_may(struct breaker *b, int64_t now_ms);
 
+/* Whether breaker_may would say no, for those who only look. */
+bool breaker_is_shut(const struct breaker *b, int64_t now_ms);
+
 /* It is; true: and that is the probe. */
 bool breaker_ask(struct breaker *b);
 
@@ -135,12 +138,16 @@ struct embed_job {
     struct embed *embed;
     uint64_t id; /* zero: nobody waits for it */
     uint32_t slot;
-    bool is_over; /* nothing more is to happen to it but being freed */
+    bool is_over;    /* nothing more is to happen to it but being freed */
+    bool is_counted; /* in what waits */
+    int64_t timeout_ms;
     enum embed_use use;
     embed_done done;
     void *ctx;
-    size_t n, n_left, n_bytes;
-    size_t n_out;   /* dropped, and not back yet */
+    struct timer deadline;
+    size_t n, n_left, n_bytes; /* texts; bytes with their vectors */
+    size_t n_hits;             /* that the cache had */
+    size_t n_out;              /* dropped, and not back yet */
     float *vectors; /* n times stamp.dims; NULL while those are not known */
     enum err e;
     struct why why;
@@ -163,6 +170,9 @@ struct embed_ops {
 
     /* Whether texts can be taken now; NULL: always. */
     enum err (*may)(struct embed *e, struct why *why);
+
+    /* Whether it is left alone for now; NULL: never. */
+    bool (*is_paused)(const struct embed *e);
 
     /* Begin, and sooner or later say embed_made or embed_failed; never from
      * inside this call. */
@@ -211,6 +221,7 @@ struct embed {
     void *model; /* the kind's own */
     struct embed_stamp stamp;
     size_t max_waiting, max_waiting_bytes, cache_entries, max_text_bytes;
+    int64_t timeout_ms;
     struct cache cache;
 
     struct list jobs;                  /* that have texts on their way */

@@ -413,6 +413,7 @@ static inline struct embed_opts embed_test_opts(const struct provider_peer *p)
         .cache_entries = 16,
         .max_waiting = 64,
         .max_waiting_bytes = 1 << 20,
+        .timeout_ms = 3600 * 1000,
         .seed = {1, 2},
     };
 }
