@@ -94,7 +94,7 @@ static struct fetch_opts fetch_opts_of(const struct outward *o,
 }
 
 /* Whom to trust besides is no reason not to start: whoever needs it is not
- * reached, and that is said. */
+ * reached, and that is said. To lose it by a reload is another matter. */
 static bool can_do_without(struct outward *o, enum err e,
                            struct fetch_opts *opts, const struct why *why)
 {
@@ -112,8 +112,10 @@ static enum err open_fetch(struct outward *o, const struct config *c,
     struct fetch_opts opts = fetch_opts_of(o, c);
 
     o->fetch = fetch_new(o->loop, o->log, &opts, why);
-    if (!o->fetch && can_do_without(o, ERR_BAD_CONFIG, &opts, why))
+    if (!o->fetch && can_do_without(o, ERR_BAD_CONFIG, &opts, why)) {
+        o->is_without_ca = true;
         o->fetch = fetch_new(o->loop, o->log, &opts, why);
+    }
     return o->fetch ? OK : ERR_IO;
 }
 
@@ -186,7 +188,9 @@ enum err outward_prepare(struct outward *o, const struct config *c,
     struct fetch_opts opts = fetch_opts_of(o, c);
     enum err e = fetch_prepare(o->fetch, &opts, why);
 
-    if (can_do_without(o, e, &opts, why))
+    o->will_be_without_ca =
+        o->is_without_ca && can_do_without(o, e, &opts, why);
+    if (o->will_be_without_ca)
         e = fetch_prepare(o->fetch, &opts, why);
     return e;
 }
@@ -201,6 +205,7 @@ void outward_commit(struct outward *o, const struct config *c)
     struct wanted w;
 
     fetch_commit(o->fetch);
+    o->is_without_ca = o->will_be_without_ca;
     /* Limits are the same for both; the rest of it is not looked at. */
     want(c, "", 0, o->seed, &w);
     for (size_t i = 0; i < OUTWARD_EMBEDS; i++)

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+from certs import Certs
 from provider import Provider
 from signalbox import (BINARY, Server, clean_environment, eventually, metric,
                        refuses_to_start)
@@ -237,6 +238,30 @@ class Providers(unittest.TestCase):
                                  ["embed.http.model"])
                 self.assertIn('model="tiny"',
                               server.get("/metrics").body.decode())
+
+    def test_a_reload_does_not_drop_whom_it_trusts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cert, _ = Certs(folder).make("box")
+            config = {"outgoing": {"caFile": cert}}
+            with Server(config=config) as server:
+                os.rename(cert, cert + ".away")
+                os.kill(server.process.pid, signal.SIGHUP)
+                eventually(lambda: lines(server, "config.not_reloaded"),
+                           "the reload to fail")
+                self.assertIn(cert, lines(server,
+                                          "config.problem")[-1]["problem"])
+                os.rename(cert + ".away", cert)
+                os.kill(server.process.pid, signal.SIGHUP)
+                eventually(lambda: lines(server, "config.reloaded"),
+                           "the reload")
+            # One that never had it takes other settings all the same.
+            config["outgoing"]["caFile"] = cert + ".never"
+            with Server(config=config) as server:
+                self.assertTrue(
+                    lines(server, "outgoing.certificates_not_read"))
+                os.kill(server.process.pid, signal.SIGHUP)
+                eventually(lambda: lines(server, "config.reloaded"),
+                           "the reload")
 
     def test_it_stops_while_a_provider_is_silent(self):
         import socket
