@@ -12,6 +12,7 @@
 struct wanted {
     struct embed_opts opts;
     char model_file[PATH_MAX];
+    bool is_cut;         /* it is longer than a path may be */
     const char *setting; /* "embed.kind" or "embed.second" */
 };
 
@@ -25,16 +26,18 @@ static bool want(const struct config *c, const char *folder, size_t i,
                  const uint64_t seed[2], struct wanted *w)
 {
     int64_t kind = i == 0 ? c->embed.kind : c->embed.second;
+    int n;
 
     if (i > 0 && kind == CONFIG_EMBED_BUILTIN)
         return false;
     w->setting = i == 0 ? "embed.kind" : "embed.second";
     if (c->embed.model_file.n)
-        snprintf(w->model_file, sizeof(w->model_file), "%s",
-                 c->embed.model_file.p);
+        n = snprintf(w->model_file, sizeof(w->model_file), "%s",
+                     c->embed.model_file.p);
     else
-        snprintf(w->model_file, sizeof(w->model_file), "%s/models/minilm.sbm",
-                 folder);
+        n = snprintf(w->model_file, sizeof(w->model_file),
+                     "%s/models/" EMBED_MINILM_FILE, folder);
+    w->is_cut = n < 0 || (size_t)n >= sizeof(w->model_file);
     w->opts = (struct embed_opts){
         .kind = (enum embed_kind)kind,
         .model_file = w->model_file,
@@ -63,10 +66,15 @@ static bool want(const struct config *c, const char *folder, size_t i,
     return true;
 }
 
-/* A key that is named and not there. */
-static enum err check_key(const struct config *c, const struct wanted *w,
-                          struct why *why)
+/* A path that is none, a key that is named and not there. */
+static enum err check_wanted(const struct config *c, const struct wanted *w,
+                             struct why *why)
 {
+    if (w->opts.kind == EMBED_MINILM && w->is_cut)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the path of the model's file is longer than %zu "
+                       "bytes: %.200s...",
+                       sizeof(w->model_file) - 1, w->model_file);
     if (w->opts.kind != EMBED_HTTP || !c->embed.http.key_variable.n ||
         c->embed.http.key.p)
         return OK;
@@ -128,7 +136,7 @@ static enum err open_embed(struct outward *o, const struct config *c,
 
     if (!want(c, folder, i, o->seed, &w))
         return OK;
-    e = check_key(c, &w, why);
+    e = check_wanted(c, &w, why);
     if (!e)
         e = embed_new(&o->embeds[i], o->loop, o->log, o->fetch, &w.opts, why);
     if (e)
@@ -275,7 +283,7 @@ void outward_check(const struct config *c, outward_say *say, void *ctx)
     for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
         if (!want(c, c->data.p, i, no_seed, &w))
             continue;
-        if (check_key(c, &w, &why))
+        if (check_wanted(c, &w, &why))
             say(ctx, to_blame(c, &w, false), why.text);
         else if (embed_check(&w.opts, &stamp, &why))
             say(ctx, to_blame(c, &w, true), why.text);
@@ -293,7 +301,7 @@ void outward_describe(const struct config *c, struct buf *out)
             embed_check(&w.opts, &stamp, NULL))
             continue;
         if (i > 0)
-            buf_addf(out, "; where that is not sure, ");
+            buf_addf(out, "; as the second of a cascade, ");
         buf_addf(out, "%s", embed_kind_name(w.opts.kind));
         if (w.opts.kind == EMBED_HTTP)
             buf_addf(out, ", model %s, not asked", stamp.name);

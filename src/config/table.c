@@ -328,11 +328,13 @@ static const struct setting rows[] = {
              "`/v1/embeddings`."},
     {"embed.second", AT(embed.second), .type = &type_enum, .preset = "\"none\"",
      .names = second_names, .needs_restart = true,
-     .what = "A better one to be asked where the first is not sure."},
+     .what = "A better one, for the cascade: asked where the first is not "
+             "sure. The server opens it and does not ask it yet; `signalbox "
+             "eval --embedder cascade` does."},
     {"embed.secondMargin", AT(embed.second_margin), .type = &type_real,
      .preset = "0.05", .min = 0, .max = 2,
      .what = "How close the best two of the first must be for the second to "
-             "be asked."},
+             "be asked, by `signalbox eval --embedder cascade` so far."},
     {"embed.modelFile", AT(embed.model_file), .type = &type_file,
      .preset = "\"\"", .needs_restart = true,
      .what = "The file of minilm; empty: `models/minilm.sbm` in the data "

@@ -294,8 +294,14 @@ class Doctor(unittest.TestCase):
         found = self.look("--set", "embed.second=http", "--set",
                           "embed.http.model=tiny", "--set",
                           "embed.http.url=http://127.0.0.1:1/")
-        self.assertIn("where that is not sure, http, model tiny",
+        self.assertIn("as the second of a cascade, http, model tiny",
                       found["message"])
+
+    def test_a_path_that_is_too_long_is_not_cut(self):
+        found = self.look("--set", "embed.kind=minilm", "--set",
+                          "embed.modelFile=/" + "d/" * 2047 + "x")
+        self.assertEqual(found["status"], "failed")
+        self.assertIn("longer than 4095 bytes", found["message"])
 
     def test_it_says_what_is_wrong_with_a_file(self):
         found = self.look("--set", "embed.kind=minilm", "--set",
