@@ -382,7 +382,9 @@ static const struct setting rows[] = {
      .type = &type_text, .preset = "\"\"", .max = 1024, .needs_restart = true,
      .what = "And before what is to be found: `\"passage: \"`."},
     {"embed.http.batch", AT(embed.http.batch), .type = &type_int,
-     .preset = "64", .min = 1, .max = 2048, .what = "Texts in one request."},
+     .preset = "64", .min = 1, .max = 2048,
+     .what = "Texts in one request, and fewer where their vectors would "
+             "have more than 32768 numbers together."},
     {"embed.http.maxRequests", AT(embed.http.max_requests), .type = &type_int,
      .preset = "4", .min = 1, .max = 64,
      .what = "Requests at the same time; one of several is kept for "

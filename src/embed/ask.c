@@ -115,9 +115,9 @@ static enum err fetch_failed(const struct provider *p, enum err e,
     case ERR_STOPPING: return e;
     case ERR_LIMIT:
         return why_err(why, ERR_BAD_REQUEST,
-                       "%.*s: the answer is too large (%.200s); a smaller "
-                       "embed.http.batch or a larger outgoing.maxBodyBytes "
-                       "helps",
+                       "%.*s: the answer is too large (%.200s), larger than "
+                       "the vectors can be or than outgoing.maxBodyBytes; a "
+                       "smaller embed.http.batch may help",
                        STR_ARG(p->origin), from->text);
     case ERR_BAD_REQUEST: return e;
     default: return ERR_UNREACHABLE;
@@ -169,6 +169,16 @@ static void close_gaps(struct ask *a)
     a->n = n;
 }
 
+/* What the answer may have. */
+static size_t most_bytes(const struct ask *a)
+{
+    const struct provider *p = a->provider;
+    size_t most =
+        a->n * provider_dims(p) * NUMBER_BYTES_MAX + ANSWER_SPARE_BYTES;
+
+    return most < p->opts.max_answer_bytes ? most : p->opts.max_answer_bytes;
+}
+
 static void on_done(void *ctx, uint64_t id, enum err e,
                     const struct fetch_answer *answer, const struct why *why);
 
@@ -183,7 +193,6 @@ enum err ask_send(struct ask *a, struct why *why)
         .n_headers = p->n_headers,
         .is_trusted = true,
         .timeout_ms = p->opts.timeout_ms,
-        .max_body_bytes = p->opts.max_answer_bytes,
     };
     struct why came;
     struct buf body;
@@ -193,6 +202,7 @@ enum err ask_send(struct ask *a, struct why *why)
     a->has_one_owner = true;
     for (size_t i = 1; i < a->n; i++)
         a->has_one_owner &= a->texts[i]->job == a->texts[0]->job;
+    rq.max_body_bytes = most_bytes(a);
     buf_init(&body, BODY_BYTES_MAX);
     write_body(a, &body);
     rq.body = buf_str(&body);

@@ -165,6 +165,29 @@ TEST(an_answer_that_is_too_large_is_cut_off)
     estage_free(st);
 }
 
+/* Reading an answer takes the loop's time: there is no more to it than what was
+ * asked for can need, whatever others may send. */
+TEST(an_answer_has_a_limit_by_what_was_asked_for)
+{
+    struct estage *st = estage_begin();
+    char *large = malloc(1 << 20);
+    struct owner *o;
+
+    st->opts.http.max_answer_bytes = 64 << 20;
+    estage_open(st);
+    check_well(st, "first");
+    memset(large, ' ', (1 << 20) - 1);
+    large[(1 << 20) - 1] = '\0';
+    st->peer->respond = respond_badly;
+    bad_status = 200;
+    bad_body = large;
+    o = ask_once(st, "text");
+    CHECK(o->e == ERR_BAD_REQUEST && strstr(o->why, "too large"));
+    owner_free(o);
+    free(large);
+    estage_free(st);
+}
+
 TEST(nobody_there_is_unreachable_and_silence_a_timeout)
 {
     struct estage *st = estage_new();
@@ -195,6 +218,7 @@ TEST(a_length_that_was_learnt_is_kept_to)
     st->peer->dims = TEST_DIMS * 2;
     o = ask_once(st, "second");
     CHECK(o->e == ERR_BAD_REQUEST && strstr(o->why, "16 numbers where 8"));
+    CHECK(strstr(o->why, "set embed.http.dimensions and restart"));
     CHECK_INT(embed_stamp(st->embed).dims, TEST_DIMS);
     owner_free(o);
     st->peer->dims = TEST_DIMS;
@@ -273,6 +297,7 @@ TEST(a_text_that_is_refused_does_not_take_its_neighbours_along)
     char text[16][8];
 
     st->opts.http.batch = 16;
+    st->opts.http.dims = TEST_DIMS;
     st->peer->respond = respond_without_x;
     estage_open(st);
     for (int i = 0; i < 16; i++) {
@@ -323,6 +348,7 @@ TEST(however_many_are_refused_the_others_have_their_vectors)
     struct estage *st = estage_begin();
 
     st->opts.http.batch = 64;
+    st->opts.http.dims = TEST_DIMS;
     st->opts.max_waiting = 200;
     st->opts.cache_entries = 0;
     st->peer->respond = respond_without_x;
@@ -351,6 +377,7 @@ TEST(what_is_too_long_is_that_with_status_500_too)
     struct estage *st = estage_begin();
 
     st->opts.http.batch = 64;
+    st->opts.http.dims = TEST_DIMS;
     st->opts.max_waiting = 200;
     st->peer->respond = respond_as_llama;
     estage_open(st);
@@ -378,6 +405,7 @@ TEST(a_text_that_breaks_it_does_not_take_its_neighbours_along)
     struct estage *st = estage_begin();
 
     st->opts.http.batch = 64;
+    st->opts.http.dims = TEST_DIMS;
     st->opts.max_waiting = 200;
     st->peer->respond = respond_broken_by_x;
     estage_open(st);
@@ -392,6 +420,7 @@ TEST(one_that_is_broken_is_not_asked_for_ever)
     struct estage *st = estage_begin();
 
     st->opts.http.batch = 64;
+    st->opts.http.dims = TEST_DIMS;
     st->opts.max_waiting = 200;
     st->peer->respond = respond_broken_by_x;
     estage_open(st);
@@ -409,6 +438,7 @@ TEST(one_that_refuses_everything_is_left_alone)
     struct estage *st = estage_begin();
 
     st->opts.http.batch = 64;
+    st->opts.http.dims = TEST_DIMS;
     st->opts.max_waiting = 200;
     st->peer->respond = respond_without_x;
     estage_open(st);
@@ -455,6 +485,7 @@ TEST(where_all_is_refused_it_is_not_asked_for_ever)
     struct owner *o[TEXTS];
 
     st->opts.http.batch = 64;
+    st->opts.http.dims = TEST_DIMS;
     st->peer->respond = respond_without_x;
     estage_open(st);
     for (int i = 0; i < TEXTS; i++)
@@ -474,6 +505,7 @@ TEST(of_one_call_all_fail_with_the_first)
     struct owner *o, *other;
 
     st->opts.http.batch = 8;
+    st->opts.http.dims = TEST_DIMS;
     st->peer->respond = respond_without_x;
     estage_open(st);
     o = ASK(st, "a", "b", "X", "d", "e");

@@ -148,6 +148,32 @@ TEST(a_request_has_a_limit_of_bytes)
     estage_free(st);
 }
 
+TEST(a_request_has_a_limit_of_numbers)
+{
+    struct estage *st = estage_begin();
+    const char *texts[41] = {0};
+    struct owner *o;
+
+    st->opts.http.batch = 64;
+    st->opts.max_waiting_bytes = 8 << 20;
+    st->peer->dims = 1024;
+    estage_open(st);
+    for (int i = 0; i < 40; i++)
+        texts[i] = "x";
+    o = start_texts(st->embed, EMBED_QUERY, texts);
+    AWAIT(st, o->n_done);
+    CHECK_INT(o->e, OK);
+    /* Nobody knew at first how long they would be; some were asked for. */
+    CHECK_INT(st->peer->largest, 32);
+    owner_free(o);
+    st->peer->largest = 0;
+    o = start_texts(st->embed, EMBED_DOCUMENT, texts);
+    AWAIT(st, o->n_done);
+    CHECK(o->e == OK && st->peer->largest == ASK_NUMBERS_MAX / 1024);
+    owner_free(o);
+    estage_free(st);
+}
+
 TEST(so_many_requests_are_under_way_and_one_is_kept_for_queries)
 {
     struct estage *st = estage_new();
@@ -451,6 +477,7 @@ TEST(one_call_has_a_limit)
 
     st->opts.max_waiting = 10000;
     st->opts.http.batch = EMBED_BATCH_MAX;
+    st->opts.http.dims = TEST_DIMS;
     estage_open(st);
     for (size_t i = 0; i <= EMBED_BATCH_MAX; i++)
         texts[i] = STR("x");

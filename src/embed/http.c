@@ -94,6 +94,16 @@ void provider_refused(struct provider *p, const struct why *why)
 
 /* Asking. */
 
+/* So many that reading the answer, which is done on the loop, takes some
+ * fifteen milliseconds at the most: 32768 numbers, 1.4 MB of them. */
+static size_t most_texts(const struct provider *p)
+{
+    size_t most = ASK_NUMBERS_MAX / provider_dims(p);
+
+    most = most < p->opts.batch ? most : p->opts.batch;
+    return most ? most : 1;
+}
+
 /* A request for the first that wait, or NULL: nobody does, or there is no
  * memory, which fails the first of them. */
 static struct ask *gather(struct provider *p, enum embed_use use)
@@ -102,11 +112,11 @@ static struct ask *gather(struct provider *p, enum embed_use use)
     struct ask *a;
     struct list_node *n;
     struct why why;
-    size_t bytes = 0;
+    size_t bytes = 0, most = most_texts(p);
 
     if (list_is_empty(from))
         return NULL;
-    a = ask_new(p, p->opts.batch);
+    a = ask_new(p, most);
     if (!a) {
         why_err(&why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
         embed_failed(LIST_OF(list_pop(from), struct embed_text, node),
@@ -115,7 +125,7 @@ static struct ask *gather(struct provider *p, enum embed_use use)
         return NULL;
     }
     a->use = use;
-    while (a->n < p->opts.batch && (n = list_first(from))) {
+    while (a->n < most && (n = list_first(from))) {
         struct embed_text *t = LIST_OF(n, struct embed_text, node);
 
         bytes += t->text.n;

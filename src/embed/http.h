@@ -11,11 +11,14 @@
 enum {
     ASK_BYTES_MAX = 1 << 20, /* of texts in one request, unless one alone has
                               * more */
-    PARTS_BLIND_MAX = 24,    /* further requests because of one that was
-                              * refused, while no part of it was taken; after
-                              * that twice as many as it has texts, which is
-                              * all that can be needed */
-    PARTS_BROKEN_MAX = 6,    /* and because of one that broke it */
+    ASK_NUMBERS_MAX = 32768, /* in one answer, unless one vector has more */
+    NUMBER_BYTES_MAX = 40,   /* of one, as text, with what is around it */
+    ANSWER_SPARE_BYTES = 64 * 1024,
+    PARTS_BLIND_MAX = 24, /* further requests because of one that was
+                           * refused, while no part of it was taken; after
+                           * that twice as many as it has texts, which is
+                           * all that can be needed */
+    PARTS_BROKEN_MAX = 6, /* and because of one that broke it */
     BUSY_RETRY_MS = 100,
     REFUSED_LOG_MS = 60 * 1000, /* one word about refusals in so long */
 };
@@ -68,6 +71,12 @@ struct provider {
 };
 
 /* http.c */
+
+/* How many numbers a vector has, or may have while nobody knows. */
+static inline size_t provider_dims(const struct provider *p)
+{
+    return p->embed->stamp.dims ? p->embed->stamp.dims : EMBED_DIMS_MAX;
+}
 
 /* See what can be asked, at the end of the turn. */
 void provider_kick(struct provider *p);

@@ -132,7 +132,8 @@ static void take_vector(struct reply *r, size_t i, struct str v)
     if (n != r->dims)
         why_err(&r->why, OK,
                 "a vector has %zu numbers where %u were asked for or came "
-                "before",
+                "before; if the model is another one now, set "
+                "embed.http.dimensions and restart",
                 n, r->dims);
     else if ((wrong = read_vector(v, out, r->dims)))
         why_err(&r->why, OK, "a vector %s", wrong);
