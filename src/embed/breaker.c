@@ -1,7 +1,7 @@
-/* The breaker of jobs.h. Only the probe's fate counts while it is out:
+/* Only the probe's fate counts while it is out:
  * those that were asked before it broke come back late, and say how things
  * were then. */
-#include "embed/jobs.h"
+#include "embed/breaker.h"
 
 bool breaker_may(struct breaker *b, int64_t now_ms)
 {

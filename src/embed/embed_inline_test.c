@@ -117,3 +117,17 @@ TEST(ids_of_what_is_over_are_nobody)
     owner_free(b);
     estage_free(st);
 }
+
+TEST(a_table_that_cannot_be_had_is_said)
+{
+    struct estage *st = estage_begin();
+    struct why why = {""};
+
+    st->opts.kind = EMBED_BUILTIN;
+    fault_arm_at("embed.table", 1);
+    CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
+                    &why) == ERR_NOMEM);
+    CHECK(fault_fired() && !st->embed && why.text[0]);
+    fault_arm(0);
+    estage_free(st);
+}

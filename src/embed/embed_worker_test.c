@@ -383,5 +383,10 @@ TEST(a_file_that_is_no_model_is_said)
     st->opts.model_file = "/dev/null";
     CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
                     &why) != OK);
+    fault_arm_at("embed.model", 1);
+    CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
+                    &why) == ERR_NOMEM);
+    CHECK(fault_fired() && !st->embed);
+    fault_arm(0);
     estage_free(st);
 }

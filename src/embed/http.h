@@ -5,7 +5,9 @@
  * (one request: its body, what came of it) share. */
 
 #include "base/arena.h"
+#include "embed/breaker.h"
 #include "embed/jobs.h"
+#include "embed/reply.h"
 #include "fetch/fetch.h"
 
 enum {
