@@ -297,8 +297,7 @@ static bool may_split(struct split *s)
     return s->n_parts <= most;
 }
 
-static enum err open_split(struct ask *a, bool is_broken,
-                           const struct why *plain)
+static enum err open_split(struct ask *a, bool is_broken)
 {
     if (!a->split) {
         a->split = FAULT("embed.split") ? NULL : calloc(1, sizeof(*a->split));
@@ -308,7 +307,6 @@ static enum err open_split(struct ask *a, bool is_broken,
     }
     a->split->is_broken |= is_broken;
     a->split->is_probe |= a->is_probe;
-    a->split->why = *plain;
     return OK;
 }
 
@@ -335,7 +333,7 @@ static void cut(struct ask *a, enum err e, const struct why *why,
 
     if (a->n < 2) {
         fail_texts(a, e, why);
-    } else if (open_split(a, e != ERR_BAD_REQUEST, plain)) {
+    } else if (open_split(a, e != ERR_BAD_REQUEST)) {
         e = why_err(&words, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
         fail_texts(a, e, &words);
     } else if (may_split(a->split)) {
@@ -422,11 +420,12 @@ static enum err judge(const struct provider *p,
                    hint);
 }
 
-/* Whether it is something in the request that is to blame, or may be. */
-static bool is_about_texts(const struct ask *a, int status)
+/* Whether it is something in the request that is to blame, or may be: a probe
+ * that breaks it has found out what it should. */
+static bool is_about_texts(const struct ask *a, int status, enum err e)
 {
     if (status == 500)
-        return !a->is_probe;
+        return e == ERR_BAD_REQUEST || !a->is_probe;
     return status == 400 || status == 413 || status == 422;
 }
 
@@ -437,7 +436,7 @@ static void on_status(struct ask *a, const struct fetch_answer *answer)
     enum err e = judge(p, answer, a->has_one_owner, &words);
 
     (void)judge(p, answer, false, &plain);
-    if (is_about_texts(a, answer->status)) {
+    if (is_about_texts(a, answer->status, e)) {
         cut(a, e, &words, &plain);
         conclude(a, e, &plain);
     } else {

@@ -648,6 +648,19 @@ TEST(a_probe_that_is_given_up_leaves_room_for_another)
     estage_free(st);
 }
 
+TEST(a_probe_that_is_too_long_was_answered)
+{
+    struct estage *st = estage_new();
+
+    fail_until_open(st);
+    elater(st, st->opts.http.breaker_pause_ms);
+    st->peer->respond = respond_as_llama;
+    owner_free(ask_once(st, "X"));
+    CHECK(!embed_stats(st->embed).is_paused);
+    check_well(st, "b");
+    estage_free(st);
+}
+
 TEST(a_pause_that_it_asks_for_is_kept)
 {
     struct estage *st = estage_new();

@@ -34,8 +34,7 @@ struct split {
     bool is_taken;  /* one of them was answered well */
     bool is_broken; /* one was answered with status 500 */
     bool has_run_out;
-    bool is_probe;  /* one of them was */
-    struct why why; /* for everybody */
+    bool is_probe; /* one of them was */
 };
 
 /* A request: about to be made (id zero), or under way. */
