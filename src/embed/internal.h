@@ -10,7 +10,7 @@
  *   builtin.c    text -> vector with it; inside.c: the one in the binary
  *   minilm_*.c   the transformer
  *   look.c       models as things to look at and to keep
- *   cache.c, worker.c, http.c, embed.c
+ *   and, above all of these, what jobs.h lists
  *
  * Everything up to the transformer is pure and allocates nothing per text. */
 

@@ -3,20 +3,12 @@
 #include "embed/minilm.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/utf8.h"
 
-static void stamp(struct embed_about *out, enum embed_kind kind,
-                  const char *hash, uint32_t dims)
-{
-    snprintf(out->stamp.name, sizeof(out->stamp.name), "%s",
-             embed_kind_name(kind));
-    snprintf(out->stamp.hash, sizeof(out->stamp.hash), "%s", hash);
-    out->stamp.dims = dims;
-}
+#include "embed/jobs.h"
 
 enum err embed_builtin_about(struct embed_about *out, struct why *why)
 {
@@ -27,7 +19,8 @@ enum err embed_builtin_about(struct embed_about *out, struct why *why)
     e = builtin_open(&b, why);
     if (e)
         return e;
-    stamp(out, EMBED_BUILTIN, builtin_hash(&b), BUILTIN_DIMS);
+    embed_stamp_set(&out->stamp, STR("builtin"), builtin_hash(&b),
+                    BUILTIN_DIMS);
     out->bytes = builtin_bytes();
     return OK;
 }
@@ -57,7 +50,7 @@ enum err embed_minilm_about(const char *path, struct embed_about *out,
     e = minilm_open(&m, path, why);
     if (e)
         return e;
-    stamp(out, EMBED_MINILM, minilm_hash(m), minilm_dims(m));
+    embed_stamp_set(&out->stamp, STR("minilm"), minilm_hash(m), minilm_dims(m));
     out->bytes = (uint64_t)st.st_size;
     minilm_close(m);
     return OK;
