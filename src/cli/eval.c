@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -184,6 +185,38 @@ static int open_out(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 }
 
+static bool is_file_of(const struct stat *out, struct str path)
+{
+    struct stat st;
+
+    return path.n && stat(path.p, &st) == 0 && st.st_dev == out->st_dev &&
+           st.st_ino == out->st_ino;
+}
+
+/* By whatever name, the results shall not take the place of what they are
+ * made from. A terminal may well be both. */
+static enum err check_out(const struct args *a, int fd, const char *path,
+                          struct why *why)
+{
+    static const char *const names[] = {"agents", "examples", "config"};
+    struct stat st;
+    bool is_read = false;
+
+    if (fstat(fd, &st) != 0)
+        return why_err(why, ERR_IO, "cannot look at %s: %s", path,
+                       strerror(errno));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        is_read = is_read || is_file_of(&st, args_get(a, names[i]));
+    for (size_t i = 0; i < a->n_operands; i++)
+        is_read = is_read || is_file_of(&st, a->operands[i]);
+    if (!is_read || !S_ISREG(st.st_mode))
+        return OK;
+    return why_err(why, ERR_USAGE,
+                   "--out %s is one of the files that are read: name another, "
+                   "it would be replaced by the results",
+                   path);
+}
+
 static bool write_all(int fd, struct str rest)
 {
     while (rest.n) {
@@ -258,6 +291,8 @@ static enum exit_status with_config(struct cli *c, struct wish *w)
     if (!e && w->out && (fd = open_out(w->out)) < 0)
         e = why_err(&why, ERR_IO, "cannot write %s: %s", w->out,
                     strerror(errno));
+    if (fd >= 0)
+        e = check_out(&c->args, fd, w->out, &why);
     if (!e)
         e = evaluate(c, w, fd, &why);
     if (fd >= 0 && close(fd) < 0 && !e)

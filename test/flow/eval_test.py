@@ -50,6 +50,10 @@ class Eval(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.home, name)
 
+    def read(self, name):
+        with open(self.path(name), "rb") as f:
+            return f.read()
+
     def lines(self, name, *rows):
         """A file of one JSON object a line; bytes are written as they are."""
         with open(self.path(name), "wb") as f:
@@ -389,6 +393,19 @@ class Mistakes(Eval):
             FAILED, "--agents", agents, good, "--out", "/nowhere/out"))
         self.assertIn("No space", self.bad(
             FAILED, "--agents", agents, good, "--out", "/dev/full"))
+
+    def test_results_do_not_replace_what_is_read(self):
+        a = self.lines("a", {"name": "mail"})
+        t = self.lines("t", {"text": "x", "agents": ["mail"]})
+        x = self.lines("x", {"text": "y", "agents": ["mail"]})
+        os.link(self.path("t"), self.path("hard"))
+        os.symlink("t", self.path("soft"))
+        for out in ("a", "t", "x", "./t", "hard", "soft"):
+            before = {n: self.read(n) for n in "atx"}
+            said = self.bad(USAGE, "--agents", a, t, "--examples", x,
+                            "--with-own", "--out", out)
+            self.assertIn("one of the files that are read", said)
+            self.assertEqual({n: self.read(n) for n in "atx"}, before)
 
     def test_a_line_over_the_limit(self):
         agents = self.lines("a", {"name": "mail"})
