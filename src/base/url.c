@@ -108,6 +108,12 @@ static enum err cut_scheme(struct str *rest, struct url *u, struct why *why)
                    "wss://");
 }
 
+bool url_is_http(struct str text)
+{
+    return str_eq_nocase(str_sub(text, 0, 7), STR("http://")) ||
+           str_eq_nocase(str_sub(text, 0, 8), STR("https://"));
+}
+
 /* What stands before the first of "/", "?" and "#". */
 static struct str cut_authority(struct str *rest)
 {

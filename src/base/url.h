@@ -32,6 +32,10 @@ struct url {
  * more than the host of what may hold secrets. */
 MUST_USE enum err url_read(struct str text, struct url *out, struct why *why);
 
+/* Whether it begins with http:// or https://, where nothing else makes sense.
+ */
+bool url_is_http(struct str text);
+
 /* The address of a proxy: "http://HOST:PORT" and no more. Errors as above. */
 MUST_USE enum err url_read_proxy(struct str text, struct url *out,
                                  struct why *why);

@@ -317,8 +317,11 @@ static void take_model(void *ctx, const char *setting, const char *what)
     struct finding *f = ctx;
 
     if (f->mark == BAD)
-        return; /* the first is enough */
-    found(f, BAD, "%s: %s", setting, what);
+        return;                                    /* the first is enough */
+    if (str_starts(str_of(what), str_of(setting))) /* it is named already */
+        found(f, BAD, "%s", what);
+    else
+        found(f, BAD, "%s: %s", setting, what);
     advise(f, "embed.kind \"builtin\" needs neither a file nor a provider");
 }
 

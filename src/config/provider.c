@@ -37,11 +37,11 @@ static bool is_endpoint(struct str text, struct why *why)
 {
     struct url url;
 
-    if (url_read(text, &url, why))
-        return false;
-    if (url.is_ws)
+    if (!url_is_http(text)) {
         why_err(why, ERR_SYNTAX, "it is to begin with https:// or http://");
-    return !url.is_ws;
+        return false;
+    }
+    return url_read(text, &url, why) == OK;
 }
 
 static enum err endpoint_read(const struct setting *s, struct arena *a,

@@ -128,7 +128,10 @@ void config_report_add(struct config_report *report, const struct config *c,
     struct reporter r = {.out = report};
     char words[REPORT_WORDS_BYTES + 64];
 
-    snprintf(words, sizeof(words), "%s: %s", setting, what);
+    if (str_starts(str_of(what), path)) /* it is named already */
+        snprintf(words, sizeof(words), "%s", what);
+    else
+        snprintf(words, sizeof(words), "%s: %s", setting, what);
     count_and_add(&r, is_warning, &c->spots[s - t->rows], words);
 }
 

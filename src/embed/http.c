@@ -295,7 +295,8 @@ static enum err make_stamp(const struct embed_http_opts *o,
     if (!md)
         return ERR_NOMEM;
     EVP_DigestInit_ex(md, EVP_sha256(), NULL);
-    hash_part(md, o->url);
+    /* Without the query, where some want a key. */
+    hash_part(md, str_sub(o->url, 0, str_find(o->url, '?', 0)));
     hash_part(md, o->model);
     hash_part(md, (struct str){(const char *)&o->dims, sizeof(o->dims)});
     hash_part(md, o->query_prefix);
