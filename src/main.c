@@ -153,7 +153,7 @@ static const struct command commands[] = {
      "another with --offline, in the data folder itself. " CLIENT_ABOUT,
      cli_token_options, token_examples, cli_token},
     {"model", "list, install or try what turns text into vectors",
-     "[list | verify | (install | remove) NAME | try TEXT]", 8,
+     "[list | verify [NAME] | (install | remove) NAME | try TEXT...]", 16,
      "Agents are found by what a message means, and a model says what that is: "
      "builtin is inside this binary; minilm is better and slower, and is "
      "installed on request; http is any provider that speaks OpenAI's "

@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 /* Where a model's file is, and which settings are to blame for what. */
+enum { DATA_SHOWN_MAX = 100 };
+
 struct wanted {
     struct embed_opts opts;
     char model_file[PATH_MAX];
@@ -75,6 +77,10 @@ static enum err check_wanted(const struct config *c, const struct wanted *w,
                        "the path of the model's file is longer than %zu "
                        "bytes: %.200s...",
                        sizeof(w->model_file) - 1, w->model_file);
+    if (w->opts.kind == EMBED_HTTP && !c->embed.http.url.n)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "embed.http.url is not set: it says where the provider "
+                       "is, with the whole path");
     if (w->opts.kind != EMBED_HTTP || !c->embed.http.key_variable.n ||
         c->embed.http.key.p)
         return OK;
@@ -127,6 +133,33 @@ static enum err open_fetch(struct outward *o, const struct config *c,
     return o->fetch ? OK : ERR_IO;
 }
 
+void outward_advise(const struct config *c, struct why *why)
+{
+    const struct str advice = STR(EMBED_ADVICE);
+    struct str said = str_of(why->text), data = c->data;
+    struct why words = *why;
+
+    if (said.n < advice.n ||
+        !str_eq(str_sub(said, said.n - advice.n, said.n), advice))
+        return;
+    if (c->embed.model_file.n)
+        why_err(why, OK,
+                "%.*sembed.modelFile names it; without that setting, the one "
+                "that signalbox model install minilm gets is used",
+                (int)(said.n - advice.n), words.text);
+    else if (data.n > DATA_SHOWN_MAX)
+        why_err(why, OK, "%s, with --data as here", words.text);
+    else if (!str_eq(data, STR("signalbox-data")))
+        why_err(why, OK, "%s --data \"%.*s\"", words.text, STR_ARG(data));
+}
+
+enum err outward_failure(enum embed_kind kind, enum err e)
+{
+    return kind == EMBED_HTTP && (e == ERR_TIMEOUT || e == ERR_BAD_REQUEST)
+               ? ERR_UNREACHABLE
+               : e;
+}
+
 static enum err open_embed(struct outward *o, const struct config *c,
                            const char *folder, size_t i, struct why *why)
 {
@@ -139,9 +172,17 @@ static enum err open_embed(struct outward *o, const struct config *c,
     e = check_wanted(c, &w, why);
     if (!e)
         e = embed_new(&o->embeds[i], o->loop, o->log, o->fetch, &w.opts, why);
-    if (e)
-        return e;
+    if (e && why)
+        outward_advise(c, why);
+    if (e) /* a file that is no good is no mistake of who calls */
+        return e == ERR_BAD_CONFIG && w.opts.kind == EMBED_MINILM ? ERR_IO : e;
     stamp = embed_stamp(o->embeds[i]);
+    if (w.opts.kind == EMBED_HTTP) {
+        /* What it is worth, its first answer says: see on_greeted. */
+        log_info(o->log, "embed.configured", LOG_C("kind", "http"),
+                 LOG_C("model", stamp.name), LOG_C("hash", stamp.hash));
+        return OK;
+    }
     log_info(o->log, "embed.ready", LOG_C("kind", embed_kind_name(w.opts.kind)),
              LOG_C("model", stamp.name), LOG_I("dimensions", stamp.dims),
              LOG_C("hash", stamp.hash));
@@ -283,10 +324,12 @@ void outward_check(const struct config *c, outward_say *say, void *ctx)
     for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
         if (!want(c, c->data.p, i, no_seed, &w))
             continue;
-        if (check_wanted(c, &w, &why))
-            say(ctx, to_blame(c, &w, false), why.text);
-        else if (embed_check(&w.opts, &stamp, &why))
+        if (check_wanted(c, &w, &why)) {
+            say(ctx, to_blame(c, &w, !c->embed.http.url.n), why.text);
+        } else if (embed_check(&w.opts, &stamp, &why)) {
+            outward_advise(c, &why);
             say(ctx, to_blame(c, &w, true), why.text);
+        }
     }
 }
 

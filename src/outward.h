@@ -45,6 +45,14 @@ void outward_forget(struct outward *o);
 /* Turns the loop until nothing is left. Harmless when nothing was opened. */
 void outward_close(struct outward *o);
 
+/* Where words about minilm end in EMBED_ADVICE, add for which data folder. */
+void outward_advise(const struct config *c, struct why *why);
+
+/* What asking a model's embed failed with, for a command's exit status: a
+ * provider that is too slow, or answers what is of no use, is one that does
+ * not answer. */
+enum err outward_failure(enum embed_kind kind, enum err e);
+
 /* What would keep a server with this configuration from starting, by the
  * setting that is to blame. Tries what does not ask anybody else. */
 typedef void outward_say(void *ctx, const char *setting, const char *what);

@@ -65,8 +65,9 @@ static enum err add_operand(struct parser *p, struct str s)
         return why_err(p->why, ERR_USAGE, "\"%.*s\" is one word too many",
                        STR_ARG(str_head(s, 64)));
     if (s.n > ARGS_VALUE_MAX)
-        return why_err(p->why, ERR_USAGE, "a word is longer than %d bytes",
-                       ARGS_VALUE_MAX);
+        return why_err(p->why, ERR_USAGE,
+                       "argument \"%.*s...\" is longer than %d bytes",
+                       STR_ARG(str_head(s, 32)), ARGS_VALUE_MAX);
     out->operands[out->n_operands++] = s;
     return OK;
 }

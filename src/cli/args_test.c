@@ -172,9 +172,9 @@ TEST(there_is_a_limit_to_everything)
     CHECK(args_parse(&args, own, shared, 1, 1, long_value, &why) == ERR_USAGE);
     CHECK(args_parse(&args, own, shared, 1, 2, after, &why) == ERR_USAGE);
 
-    CHECK(parse_n("a b c d e f g h", 1000) == OK);
+    CHECK(parse_n("a b c d e f g h i j k l m n o p", 1000) == OK);
     CHECK(args.n_operands == ARGS_OPERANDS_MAX);
-    CHECK(parse_n("a b c d e f g h i", 1000) == ERR_USAGE);
+    CHECK(parse_n("a b c d e f g h i j k l m n o p q", 1000) == ERR_USAGE);
 }
 
 TEST(tables_may_be_missing)

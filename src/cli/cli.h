@@ -105,7 +105,8 @@ MUST_USE bool cli_number(struct cli *c, const char *option, int64_t least,
  * without a second word does. */
 struct sub {
     const char *name;    /* NULL ends a table */
-    const char *operand; /* what must follow, "ID"; NULL: nothing may */
+    const char *operand; /* what must follow, "ID", or may, "[NAME]";
+                          * NULL: nothing may */
     const char
         *options; /* that others of the table do not take: "user label" */
     enum exit_status (*run)(struct cli *c, struct str operand);

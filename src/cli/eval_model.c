@@ -91,7 +91,7 @@ static void on_done(void *ctx, uint64_t id, enum err e,
 
     (void)id;
     if (e && !p->e) {
-        p->e = e;
+        p->e = outward_failure(embed_stats(p->m->outward.embeds[0]).kind, e);
         *p->why = *why;
     }
     for (size_t i = 0; !p->e && i < c->n; i++)
@@ -130,7 +130,8 @@ static bool begin(struct pass *p)
         c->n = 0;
         /* With others before it, it only has to wait. */
         if (e != ERR_BUSY || !p->n_open)
-            p->e = e;
+            p->e =
+                outward_failure(embed_stats(p->m->outward.embeds[0]).kind, e);
         return false;
     }
     p->n_open++;

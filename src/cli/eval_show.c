@@ -131,6 +131,11 @@ static void show_accuracy(struct cli *c, const struct eval_view *v,
               v->score->n);
 }
 
+static const char *queries(size_t n)
+{
+    return n == 1 ? "query" : "queries";
+}
+
 static void show_scope(struct cli *c, const struct eval_view *v)
 {
     const struct eval_score *s = v->score;
@@ -139,17 +144,18 @@ static void show_scope(struct cli *c, const struct eval_view *v)
     if (!s->n_out)
         return;
     if (isnan(s->auroc)) {
-        show_line(c, "out of scope", "%zu queries, and none in scope",
-                  s->n_out);
+        show_line(c, "out of scope", "%zu %s, and none in scope", s->n_out,
+                  queries(s->n_out));
         return;
     }
     add_percent(f1, s->out_f1);
     add_percent(right, s->scoped_right);
     show_line(c, "out of scope",
-              "%zu queries; AUROC of the best score %.3f; saying nobody below "
+              "%zu %s; AUROC of the best score %.3f; saying nobody below "
               "%.3f, the best threshold on these very queries: F1 %s, and %s "
               "of all answered right",
-              s->n_out, s->auroc, (double)s->threshold, f1, right);
+              s->n_out, queries(s->n_out), s->auroc, (double)s->threshold, f1,
+              right);
 }
 
 /* What an agent's vector is made of. */
@@ -183,8 +189,9 @@ static void show_figures(struct cli *c, const struct eval_view *v)
                   "less than %g apart",
                   run->n_asked, set->n_queries, percent, v->plan->margin);
     }
-    show_line(c, "set", "%zu agents, %zu queries in scope, %zu out of scope",
-              set->n_agents, v->score->n, v->score->n_out);
+    show_line(c, "set", "%zu agent%s, %zu %s in scope, %zu out of scope",
+              set->n_agents, set->n_agents == 1 ? "" : "s", v->score->n,
+              queries(v->score->n), v->score->n_out);
     show_line(c, "found by", "%s", found_by(v).text);
     buf_add_char(&c->out, '\n');
     show_accuracy(c, v, "first place", 1);

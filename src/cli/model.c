@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/grid.h"
 #include "cli/weights.h"
+#include "outward.h"
 
 const struct arg_option cli_model_options[] = {
     {"from", "FILE.tgz", "install: from this tarball, without a network",
@@ -253,8 +254,8 @@ static void look_at_file(const struct model *m, struct seen *s)
                 m->file_in_use);
     else if (e == ERR_NOT_FOUND)
         why_err(&s->advice, e,
-                "minilm understands texts better than builtin: signalbox model "
-                "install minilm");
+                "minilm understands texts better than builtin; " EMBED_ADVICE);
+    outward_advise(m->config, &s->advice);
 }
 
 static void look_at_provider(const struct model *m, struct seen *s)
@@ -417,24 +418,41 @@ static void say_verified(struct cli *c, const struct seen *s)
         model_say_origin(c, &s->about, "");
 }
 
+static enum exit_status say_missing(const struct model *m, const struct seen *s)
+{
+    struct why why;
+
+    why_err(&why, OK, "%sthere is no %.200s; " EMBED_ADVICE,
+            s->use == NOT_USED ? "" : "the configuration uses minilm, and ",
+            m->file_in_use);
+    outward_advise(m->config, &why);
+    return cli_error(m->c, ERR_NOT_FOUND, "%s", why.text);
+}
+
 static enum exit_status verify(struct cli *c, struct str operand)
 {
+    bool is_one = c->args.n_operands > 1;
+    enum embed_kind only = N_EMBED_KINDS;
     enum exit_status status;
     struct model m;
     struct seen s;
 
-    (void)operand;
+    if (is_one && !model_kind(c, operand, &only, &status))
+        return status;
+    if (only == EMBED_HTTP)
+        return cli_error(c, ERR_USAGE,
+                         "http is a provider elsewhere: there is nothing to "
+                         "verify; try asks it");
     if (!model_open(&m, c, &status))
         return status;
     for (int k = EMBED_BUILTIN; k <= EMBED_MINILM && !status; k++) {
+        if (is_one && k != (int)only)
+            continue;
         look_at(&m, (enum embed_kind)k, &s);
         if (s.state == DAMAGED || s.state == UNREADABLE)
             status = cli_error(c, s.e, "%s", s.advice.text);
-        else if (s.state == MISSING && s.use != NOT_USED)
-            status = cli_error(c, ERR_NOT_FOUND,
-                               "the configuration uses minilm, and there is no "
-                               "%.300s: signalbox model install minilm",
-                               m.file_in_use);
+        else if (s.state == MISSING && (is_one || s.use != NOT_USED))
+            status = say_missing(&m, &s);
         else if (s.state != MISSING)
             say_verified(c, &s);
     }
@@ -505,7 +523,7 @@ enum exit_status cli_model(struct cli *c)
         {"list", NULL, "", list},
         {"install", "NAME", "from registry force", model_install},
         {"remove", "NAME", "", remove_model},
-        {"verify", NULL, "", verify},
+        {"verify", "[NAME]", "", verify},
         {"try", "TEXT", "embedder", model_try},
         {0},
     };

@@ -2,17 +2,19 @@
  * pieces that each is read as, and the cosine of each with each. */
 #include "cli/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "cli/grid.h"
 #include "outward.h"
 
-enum { TEXTS_MAX = ARGS_OPERANDS_MAX - 1, PIECES_MAX_BYTES = 1024 * 1024 };
+enum { TEXTS_MAX = 7, PIECES_MAX_BYTES = 1024 * 1024 };
 
 struct trial {
     struct cli *c;
@@ -74,7 +76,7 @@ static enum err ask(struct trial *t, const struct model *m)
         return why_err(&t->why, ERR_NOMEM, "out of memory");
     e = outward_open(&o, m->config, m->config->data.p, &t->why);
     if (!e)
-        e = ask_embed(t, o.embeds[0]);
+        e = outward_failure(t->kind, ask_embed(t, o.embeds[0]));
     outward_close(&o);
     loop_fini(&t->loop);
     return e ? e
@@ -100,13 +102,24 @@ static double cosine(const struct trial *t, size_t i, size_t j)
 
 /* For people. */
 
+/* Bytes that are no UTF-8 would be no text wherever this ends up. */
+static struct str readable(struct str s)
+{
+    for (size_t i = 0, n; i < s.n; i += n ? n : 1) {
+        n = utf8_one(s.p + i, s.p + s.n);
+        if (!n)
+            ((char *)s.p)[i] = '?'; /* a copy, in the arena */
+    }
+    return s;
+}
+
 static void show_text(struct trial *t, size_t i)
 {
     struct cli *c = t->c;
     struct str pieces = buf_str(&t->pieces[i]);
 
     buf_addf(&c->out, "%zu  ", i + 1);
-    cli_wrapped(c, 3, 3, cli_tamed(c, t->texts[i]));
+    cli_wrapped(c, 3, 3, readable(cli_tamed(c, t->texts[i])));
     if (is_empty(t, i)) {
         buf_add_str(&c->out, STR("   nothing in it means anything\n"));
     } else if (pieces.n) {
@@ -131,7 +144,9 @@ static void show_cosines(struct trial *t)
     for (size_t i = 0; i < t->n; i++) {
         snprintf(cells[0], sizeof(cells[0]), "%zu", i + 1);
         for (size_t j = 0; j < t->n; j++)
-            snprintf(cells[j + 1], sizeof(cells[0]), "%.2f", cosine(t, i, j));
+            /* Adding nothing takes the sign from a zero. */
+            snprintf(cells[j + 1], sizeof(cells[0]), "%.2f",
+                     round(100 * cosine(t, i, j)) / 100 + 0.0);
         for (size_t j = 0; j <= t->n; j++)
             row[j] = str_of(cells[j]);
         grid_add(&g, row);
@@ -216,6 +231,9 @@ enum exit_status model_try(struct cli *c, struct str text)
     struct model m;
 
     (void)text;
+    if (t.n > TEXTS_MAX)
+        return cli_error(c, ERR_USAGE,
+                         "up to seven texts can be tried at once");
     if (name.n && !model_kind(c, name, &t.kind, &status))
         return status;
     if (!model_open_with(&m, c, name.n ? embed_kind_name(t.kind) : NULL,

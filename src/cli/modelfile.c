@@ -45,6 +45,8 @@ static enum err say(struct why *why, int err, const char *path)
     case EFBIG:
         return why_err(why, ERR_NO_SPACE, "there is no space for %.300s: %s",
                        path, strerror(err));
+    case EISDIR:
+        return why_err(why, ERR_IO, "%.300s is a folder: move it away", path);
     default:
         return why_err(why, ERR_IO, "cannot write %.300s: %s", path,
                        strerror(err));

@@ -68,7 +68,7 @@ enum exit_status cli_sub(struct cli *c, const struct sub *subs)
             return cli_error(c, ERR_USAGE, "--%s is for \"%s %s\"", option,
                              c->command->name, owner->name);
     }
-    if (s->operand && c->args.n_operands < 2)
+    if (s->operand && s->operand[0] != '[' && c->args.n_operands < 2)
         return cli_error(c, ERR_USAGE, "say which: signalbox %s %s %s",
                          c->command->name, s->name, s->operand);
     if (!s->operand && c->args.n_operands > 1)

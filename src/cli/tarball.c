@@ -46,6 +46,14 @@ static enum err as_failure(enum err e)
 
 /* From a registry. */
 
+/* Too slow, or nothing that begins like an answer. */
+static enum err as_no_answer(const struct getting *g)
+{
+    bool is_none = g->e == ERR_BAD_REQUEST && !g->status;
+
+    return is_none || g->e == ERR_TIMEOUT ? ERR_UNREACHABLE : as_failure(g->e);
+}
+
 static void stopped(void *ctx)
 {
     struct getting *g = ctx;
@@ -220,8 +228,7 @@ static enum err judge(struct getting *g, struct why *why)
     if (!g->e)
         g->e = weights_end(g->weights, &g->why);
     else if (!g->is_cut)
-        return advise(g, as_failure(g->e), g->why.text, mend_connection(g),
-                      why);
+        return advise(g, as_no_answer(g), g->why.text, mend_connection(g), why);
     if (!g->e)
         return OK;
     whole = g->why;
@@ -246,7 +253,10 @@ static enum err fetch_from(struct getting *g, struct cli *c,
              str_find(registry, '#', 0) < registry.n)
         g->e = why_err(why, ERR_USAGE,
                        "a \"?\" or \"#\" has no place in a registry's address");
-    else if (url_read(buf_str(&url), &g->url, why) || g->url.is_ws)
+    else if (!url_is_http(registry))
+        g->e = why_err(why, ERR_USAGE,
+                       "it does not begin with https:// or http://");
+    else if (url_read(buf_str(&url), &g->url, why))
         g->e = ERR_USAGE;
     if (!g->e) {
         cli_bar_start(&g->bar, c, "getting it");

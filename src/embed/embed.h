@@ -180,6 +180,10 @@ struct embed_about {
 
 MUST_USE enum err embed_builtin_about(struct embed_about *out, struct why *why);
 
+/* How words end where another file would help. Who knows the data folder adds
+ * it. */
+#define EMBED_ADVICE "get it with: signalbox model install minilm"
+
 /* A file, opened and checked as a server does, its hash included.
  * ERR_NOT_FOUND: there is none; ERR_BAD_CONFIG: it is no good, the words say
  * how to get another; ERR_IO, ERR_NOT_ALLOWED, ERR_NOMEM: it cannot be read. */

@@ -22,8 +22,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
-
-#define ADVICE "get it anew with: signalbox model install minilm"
+#include "embed/embed.h"
 
 struct cursor {
     const char *base;
@@ -290,7 +289,7 @@ enum err minilm_use(struct minilm **out, struct str file, const char *path,
         free(m);
         return why_err(why, e, "the model file %.300s cannot be used: %s%s",
                        path, inner.text,
-                       e == ERR_BAD_CONFIG ? "; " ADVICE : "");
+                       e == ERR_BAD_CONFIG ? "; " EMBED_ADVICE : "");
     }
     *out = m;
     return OK;
@@ -306,8 +305,10 @@ static enum err map(struct str *out, int fd, const char *path, struct why *why)
                        path, strerror(errno));
     if (!S_ISREG(st.st_mode) || st.st_size == 0)
         return why_err(why, ERR_BAD_CONFIG,
-                       "the model file %.300s is %s; " ADVICE, path,
-                       S_ISREG(st.st_mode) ? "empty" : "no file");
+                       "the model file %.300s is %s; " EMBED_ADVICE, path,
+                       S_ISREG(st.st_mode)   ? "empty"
+                       : S_ISDIR(st.st_mode) ? "a folder: move it away"
+                                             : "no file");
     p = FAULT("minilm.map")
             ? MAP_FAILED
             : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -328,9 +329,10 @@ enum err minilm_open(struct minilm **out, const char *path, struct why *why)
 
     *out = NULL;
     if (fd < 0)
-        return why_err(why, ERR_IO, "cannot open the model file %.300s: %s%s",
-                       path, strerror(errno),
-                       errno == ENOENT ? "; " ADVICE : "");
+        return why_err(why, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
+                       "cannot open the model file %.300s: %s%s", path,
+                       strerror(errno),
+                       errno == ENOENT ? "; " EMBED_ADVICE : "");
     e = map(&file, fd, path, why);
     close(fd);
     if (e)

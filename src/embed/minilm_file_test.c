@@ -326,7 +326,7 @@ TEST(a_long_path_hides_neither_reason_nor_advice)
     for (size_t i = 0; i < sizeof(path); i += 100)
         path[i] = '/';
     path[600] = '\0';
-    CHECK(minilm_open(&m, path, &why) == ERR_IO);
+    CHECK(minilm_open(&m, path, &why) == ERR_NOT_FOUND);
     CHECK(strstr(why.text, "No such file") && strstr(why.text, "install"));
     t->file.p[t->file.n - 1] ^= 1;
     CHECK(minilm_use(&m, buf_str(&t->file), path, &why) == ERR_BAD_CONFIG);
@@ -335,7 +335,7 @@ TEST(a_long_path_hides_neither_reason_nor_advice)
 }
 
 /* Another in its place would be as far away. */
-TEST(a_file_that_cannot_be_reached_is_not_advised_to_be_got_anew)
+TEST(a_file_that_cannot_be_reached_is_not_advised_to_be_got)
 {
     struct embed_about about;
     struct why why = {""};
@@ -367,7 +367,7 @@ TEST(what_is_no_file_is_refused_with_its_name)
     struct minilm *m;
 
     path_of(path);
-    CHECK(minilm_open(&m, path, &why) == ERR_IO && !m);
+    CHECK(minilm_open(&m, path, &why) == ERR_NOT_FOUND && !m);
     CHECK(strstr(why.text, path) && strstr(why.text, "No such file"));
     CHECK(strstr(why.text, "signalbox model install minilm"));
 
@@ -377,7 +377,7 @@ TEST(what_is_no_file_is_refused_with_its_name)
     unlink(path);
 
     CHECK(minilm_open(&m, "/tmp", &why) == ERR_BAD_CONFIG && !m);
-    CHECK(strstr(why.text, "is no file"));
+    CHECK(strstr(why.text, "is a folder: move it away"));
 
     write_to(path, STR(""));
     CHECK(minilm_open(&m, path, &why) == ERR_BAD_CONFIG && !m);

@@ -14,7 +14,7 @@ from signalbox import (BINARY, Server, clean_environment, eventually, metric,
 
 KEY = "sk-very-secret-0123456789"
 USAGE = 2
-IO_FAILED = 1
+REFUSED = 3
 
 
 def lines(server, event):
@@ -97,7 +97,7 @@ class Models(unittest.TestCase):
                     with open(pipe, "wb"):
                         run.send_signal(signum)
                     said = run.communicate()[0]
-                self.assertEqual(run.returncode, IO_FAILED, said)
+                self.assertEqual(run.returncode, REFUSED, said)
                 self.assertIn("/models/minilm.sbm", said)
 
 

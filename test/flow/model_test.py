@@ -257,8 +257,8 @@ class FromRegistry(Models):
 
     def test_one_that_falls_silent(self):
         registry = self.registry(stalling)
-        err = self.refuse(FAILED, "127.0.0.1", "--registry", registry.url,
-                          env={"TOY_SILENCE_MS": "200"})
+        err = self.refuse(UNREACHABLE, "127.0.0.1", "--registry",
+                          registry.url, env={"TOY_SILENCE_MS": "200"})
         self.assertIn("--from", err)
 
     def test_one_that_never_ends(self):
@@ -281,6 +281,7 @@ class FromRegistry(Models):
             err = self.refuse(USAGE, "no registry's address", "--registry",
                               url)
             self.assertNotIn("u:p", err)
+            self.assertNotIn("wss", err)
             self.assertIn("--registry is no", err)
         for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY"):
             self.refuse(USAGE, "$" + name + " is no registry's address",
@@ -575,8 +576,30 @@ class Looking(Models):
 
     def test_trying_what_is_not_there(self):
         self.assertIn("model install", self.run_it(
-            "try", "x", "--embedder", "minilm", status=FAILED))
+            "try", "x", "--embedder", "minilm", status=REFUSED))
         self.run_it("try", "x", "--embedder", "gpt", status=USAGE)
+        for args in (("try", "x", "--embedder", "minilm"),
+                     ("verify", "minilm")):
+            err = " ".join(self.run_it(*args, status=REFUSED).split())
+            self.assertIn("get it with: signalbox model install minilm "
+                          "--data", err)
+            self.assertNotIn("anew", err)
+
+    def test_a_folder_in_its_place(self):
+        path = os.path.join(self.data, "models", "minilm.sbm")
+        os.makedirs(path)
+        for args in (("verify",), ("verify", "minilm"), ("remove", "minilm"),
+                     ("try", "x", "--embedder", "minilm"),
+                     ("install", "minilm", *self.from_file(TOY.tarball))):
+            err = " ".join(self.run_it(*args, status=FAILED).split())
+            self.assertIn("is a folder: move it away", err)
+
+    def test_trying_what_is_too_much_or_no_text(self):
+        err = self.run_it("try", *"abcdefgh", status=USAGE)
+        self.assertIn("up to seven texts", err)
+        err = self.run_it("try", "x" * 8193, status=USAGE)
+        self.assertIn("longer than 8192 bytes", err)
+        self.assertIn("a?b", self.run_it("try", b"a\xffb"))
 
 
 @unittest.skipUnless(os.path.isdir(REAL), "the real model is not in test/peers")
