@@ -74,23 +74,23 @@ uint8_t corpus_source(struct corpus *c, struct str name)
 /* Its number, and whether it is new. */
 static uint32_t keep(struct corpus *c, struct text t, bool *is_new)
 {
-    uintptr_t found = (uintptr_t)map_get(&c->by_text, t.s);
-    uint32_t number = (uint32_t)c->n_texts;
+    uint32_t *number = map_get(&c->by_text, t.s);
 
-    *is_new = !found;
-    if (found)
-        return (uint32_t)(found - 1);
+    *is_new = !number;
+    if (number)
+        return *number;
+    number = arena_alloc(&c->bytes, sizeof(*number));
     t.s.p = arena_strdup(&c->bytes, t.s);
-    if (!t.s.p ||
-        map_put(&c->by_text, t.s, (void *)((uintptr_t)number + 1)) != OK)
+    if (!number || !t.s.p || map_put(&c->by_text, t.s, number) != OK)
         train_end("too many texts for the memory there is");
+    *number = (uint32_t)c->n_texts;
     c->texts =
         train_grow(c->texts, c->n_texts, &c->cap_texts, sizeof(c->texts[0]));
     c->texts[c->n_texts++] = t;
     c->n_of_group[t.group]++;
     if (t.group == GROUP_READ)
         c->n_of_source[t.source]++;
-    return number;
+    return *number;
 }
 
 /* Normalise and keep; NO_TEXT where nothing is left. */

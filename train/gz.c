@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#define ZLIB_CONST
 #include <zlib.h>
 
 #include "base/fault.h"
@@ -38,7 +39,7 @@ enum err file_read(const char *path, struct buf *out, struct why *why)
 
 enum err gz_unpack(struct str packed, struct buf *out, struct why *why)
 {
-    z_stream z = {.next_in = (Bytef *)(uintptr_t)packed.p,
+    z_stream z = {.next_in = (const Bytef *)packed.p,
                   .avail_in = (uInt)packed.n};
     int state = Z_OK;
 

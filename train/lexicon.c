@@ -194,24 +194,31 @@ void lexicon_offer(struct lexicon *l, const struct grammar *g,
 /* ---- what is left of it ---- */
 
 /* How often each word stands in texts that may be trained on. */
-static void count_all(struct map *counts, const struct corpus *c)
+static void count_all(struct map *counts, struct arena *bytes,
+                      const struct corpus *c)
 {
     for (size_t i = 0; i < c->n_read; i++) {
         struct str rest = c->texts[i].s;
 
         while (rest.n && !c->texts[i].is_held) {
             struct str word = str_cut(&rest, ' ');
-            uintptr_t n = (uintptr_t)map_get(counts, word);
+            size_t *n = map_get(counts, word);
 
-            if (map_put(counts, word, (void *)(n + 1)) != OK)
-                train_end("too many words for the memory there is");
+            if (!n) {
+                n = arena_alloc(bytes, sizeof(*n));
+                if (!n || map_put(counts, word, n) != OK)
+                    train_end("too many words for the memory there is");
+            }
+            ++*n;
         }
     }
 }
 
 static size_t count_of(const struct map *counts, struct str word)
 {
-    return (size_t)(uintptr_t)map_get(counts, word);
+    const size_t *n = map_get(counts, word);
+
+    return n ? *n : 0;
 }
 
 static double weight_of(const struct map *counts, enum lexicon_kind kind,
@@ -262,7 +269,7 @@ void lexicon_settle(struct lexicon *l, const struct corpus *c)
     struct map counts;
 
     map_init(&counts, MAX_WORDS, map_key);
-    count_all(&counts, c);
+    count_all(&counts, &l->bytes, c);
     for (size_t i = 0; i < N_LEXICON_KINDS; i++)
         settle_kind(l, (enum lexicon_kind)i, &counts);
     map_fini(&counts);

@@ -209,9 +209,11 @@ static double power(double x, uint32_t n)
 {
     double y = 1;
 
-    for (; n; n /= 2, x *= x)
+    for (; n; n /= 2) {
         if (n & 1)
             y *= x;
+        x *= x;
+    }
     return y;
 }
 

@@ -50,7 +50,7 @@ static uint64_t check_of(const struct record *r)
 
 struct known {
     int fd;
-    const struct record *records; /* mapped */
+    struct record *records; /* mapped, only to be read */
     size_t n;
     uint32_t *slots; /* number + 1 */
     size_t mask;
@@ -94,7 +94,7 @@ static const int16_t *known_find(const struct known *k, struct str text)
 static void known_close(struct known *k)
 {
     if (k->records)
-        munmap((void *)(uintptr_t)k->records, k->n * sizeof(k->records[0]));
+        munmap(k->records, k->n * sizeof(k->records[0]));
     free(k->slots);
     if (k->fd >= 0)
         close(k->fd);

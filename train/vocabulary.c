@@ -16,7 +16,8 @@ static const uint64_t map_key[2] = {1, 2};
 
 /* How often something occurs. */
 struct tally {
-    struct map map;
+    struct map map; /* where they are in entries */
+    struct arena bytes;
     struct entry {
         struct str s;
         size_t count;
@@ -29,32 +30,37 @@ static void tally_init(struct tally *t)
 {
     *t = (struct tally){0};
     map_init(&t->map, MAX_ENTRIES, map_key);
+    arena_init(&t->bytes, MAX_ENTRIES * sizeof(size_t) * 2);
 }
 
 static void tally_fini(struct tally *t)
 {
     map_fini(&t->map);
+    arena_fini(&t->bytes);
     free(t->entries);
 }
 
 static struct entry *tally_find(const struct tally *t, struct str s)
 {
-    uintptr_t found = (uintptr_t)map_get(&t->map, s);
+    const size_t *at = map_get(&t->map, s);
 
-    return found ? &t->entries[found - 1] : NULL;
+    return at ? &t->entries[*at] : NULL;
 }
 
 /* Texts are borrowed: what is counted are parts of them. */
 static void tally_add(struct tally *t, struct str s)
 {
     struct entry *e = tally_find(t, s);
+    size_t *at;
 
     if (e) {
         e->count++;
         return;
     }
-    if (map_put(&t->map, s, (void *)((uintptr_t)t->n + 1)) != OK)
+    at = arena_alloc(&t->bytes, sizeof(*at));
+    if (!at || map_put(&t->map, s, at) != OK)
         train_end("too many words and phrases for the memory there is");
+    *at = t->n;
     t->entries = train_grow(t->entries, t->n, &t->cap, sizeof(t->entries[0]));
     t->entries[t->n++] = (struct entry){.s = s, .count = 1};
 }
@@ -189,19 +195,21 @@ static enum err write_empty(const struct vocabulary *v, size_t n_words,
                             size_t n_phrases, struct buf *out, struct why *why)
 {
     size_t n = n_words + n_phrases;
+    int8_t *rows = train_alloc(n, TABLE_DIMS);
+    float *scales = train_alloc(n, sizeof(float));
     struct table_parts p = {
         .words = v->words,
         .n_words = n_words,
         .phrases = v->phrases,
         .n_phrases = n_phrases,
-        .rows = train_alloc(n, TABLE_DIMS),
-        .scales = train_alloc(n, sizeof(float)),
+        .rows = rows,
+        .scales = scales,
         .unknown_scale = 1,
     };
     enum err e = table_write(&p, out, why);
 
-    free((void *)(uintptr_t)p.rows);
-    free((void *)(uintptr_t)p.scales);
+    free(rows);
+    free(scales);
     return e;
 }
 
