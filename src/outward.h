@@ -19,6 +19,8 @@ struct outward {
     struct log *log;
     uint64_t seed[2];
     struct fetch *fetch;
+    bool is_without_ca; /* outgoing.caFile could not be read at the start */
+    bool will_be_without_ca;              /* nor by what was prepared */
     struct embed *embeds[OUTWARD_EMBEDS]; /* NULL: there is no such */
     bool is_stopped;                      /* the one that was asked to */
 };

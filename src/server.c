@@ -287,6 +287,8 @@ static void reload(struct server *s)
     struct config *fresh;
     struct why why;
 
+    if (s->is_stopping)
+        return;                /* for rooms that are about to go */
     (void)file_has_changed(s); /* seen, before it is read */
     fresh = config_load(&s->opts->source, &report);
     log_report(s, fresh ? LOG_WARN : LOG_ERROR, &report);
@@ -391,6 +393,8 @@ static void on_signal(uv_signal_t *h, int signum)
 {
     struct server *s = h->data;
 
+    if (s->is_over)
+        return; /* it ends already */
     if (signum == SIGHUP) {
         reload(s);
         return;
@@ -428,19 +432,22 @@ static enum err raise_file_limit(struct server *s, struct why *why)
     return OK;
 }
 
-/* The two that grow with what others send. Rather say so now than be ended in
+/* What grows with what others send. Rather say so now than be ended in
  * the middle of a busy day. */
 static void warn_of_memory(struct server *s)
 {
     int64_t most = watch_memory_bytes("");
-    int64_t wanted = s->config->http.max_buffered_bytes +
-                     s->config->tasks.max_unfinished_bytes;
+    int64_t wanted =
+        s->config->http.max_buffered_bytes +
+        s->config->tasks.max_unfinished_bytes +
+        s->config->embed.max_waiting_bytes * (s->config->embed.second ? 2 : 1);
 
     if (wanted > most)
         log_warn(&s->log, "server.little_memory", LOG_I("bytes", most),
                  LOG_I("wanted", wanted),
-                 LOG_C("do", "lower http.maxBufferedBytes or "
-                             "tasks.maxUnfinishedBytes, or allow it more"));
+                 LOG_C("do", "lower http.maxBufferedBytes, "
+                             "tasks.maxUnfinishedBytes or "
+                             "embed.maxWaitingBytes, or allow it more"));
 }
 
 static enum err open_store(struct server *s, struct why *why)
@@ -681,9 +688,12 @@ static enum err run(struct server *s, struct why *why)
 }
 
 /* What is asked of others ends first, and then the store gives back what it
- * still has to those who are still there. */
+ * still has to those who are still there. The loop turns meanwhile, so signals
+ * still come: to rooms that are gone, or were never opened. They are not closed
+ * before the last thread is gone, which would be killed by them. */
 static void close_rooms(struct server *s)
 {
+    s->is_stopping = s->is_over = true;
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)

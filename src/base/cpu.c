@@ -5,10 +5,6 @@
 #ifdef __x86_64__
 static bool has_avx2(void)
 {
-#ifndef __clang__ /* which of age 14 has no name for this one */
-    if (!__builtin_cpu_supports("f16c"))
-        return false;
-#endif
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 

@@ -10,7 +10,7 @@
 
 enum cpu_level {
     CPU_PLAIN,
-    CPU_AVX2,   /* with FMA and F16C, as every processor with AVX2 has */
+    CPU_AVX2,   /* with FMA, as every processor with AVX2 has */
     CPU_AVX512, /* F, BW, DQ, VL and VNNI: one without VNNI counts as AVX2 */
     N_CPU_LEVELS
 };

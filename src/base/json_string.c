@@ -6,6 +6,8 @@
  * they stand for and take the short way everywhere. */
 #include "base/json_internal.h"
 
+#include "base/utf8.h"
+
 static unsigned hex4(const char *p)
 {
     unsigned v = 0;
@@ -16,30 +18,6 @@ static unsigned hex4(const char *p)
         v = v << 4 | (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
     }
     return v;
-}
-
-static size_t put_utf8(char *to, unsigned c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (char)(0xc0 | c >> 6);
-        to[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (char)(0xe0 | c >> 12);
-        to[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | c >> 18);
-    to[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
 }
 
 /* Decode the escape at *p, which moves behind it. */
@@ -64,7 +42,7 @@ static size_t unescape(const char **p, char to[4])
         c = 0x10000 + ((c - 0xd800) << 10) + (hex4(*p + 2) - 0xdc00);
         *p += 6;
     }
-    return put_utf8(to, c);
+    return utf8_encode(to, c);
 }
 
 size_t json_decode(char *to, struct str raw)

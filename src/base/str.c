@@ -82,6 +82,18 @@ struct str str_trim(struct str s)
     return s;
 }
 
+void str_hex(char *to, const void *bytes, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < n; i++) {
+        *to++ = digits[p[i] >> 4];
+        *to++ = digits[p[i] & 15];
+    }
+    *to = '\0';
+}
+
 struct str str_parent(struct str path)
 {
     struct str root = str_sub(path, 0, 1);

@@ -99,6 +99,9 @@ bool str_has_any_control(struct str s);
  * ERR_SYNTAX otherwise; *out is then untouched. */
 MUST_USE enum err str_to_i64(struct str s, int64_t *out);
 
+/* n bytes as 2 n small hex digits, and a NUL. */
+void str_hex(char *to, const void *bytes, size_t n);
+
 /* ASCII letters in lower case, other bytes as they are. */
 static inline char str_lower(char c)
 {

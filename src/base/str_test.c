@@ -95,6 +95,16 @@ TEST(a_path_lies_in_a_folder)
         CHECK(str_eq(str_parent(str_of(rows[i][0])), str_of(rows[i][1])));
 }
 
+TEST(bytes_become_hex)
+{
+    char text[9];
+
+    str_hex(text, "\x00\x9f\xa0\xff", 4);
+    CHECK_STR(str_of(text), "009fa0ff");
+    str_hex(text, NULL, 0);
+    CHECK_STR(str_of(text), "");
+}
+
 TEST(a_guess_is_the_nearest_name_if_it_is_near)
 {
     struct str written = STR("lissten");

@@ -2,7 +2,8 @@
 #define BASE_UTF8_H
 
 /* utf8: whether bytes are UTF-8: no overlong forms, no surrogates, nothing past
- * U+10FFFF. Threads: any; nothing here keeps state of its own. */
+ * U+10FFFF; and characters from and to it. Threads: any; nothing here keeps
+ * state of its own. */
 
 #include "base/str.h"
 
@@ -36,6 +37,48 @@ static inline size_t utf8_one(const char *text, const char *end)
                    utf8_is_tail(p[2]) && utf8_is_tail(p[3])
                ? 4
                : 0;
+}
+
+/* The number of the one character that these n bytes are, which utf8_one has
+ * found. */
+static inline uint32_t utf8_decode(const char *text, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    if (n == 2)
+        return (p[0] & 0x1fU) << 6 | (p[1] & 0x3fU);
+    if (n == 3)
+        return (p[0] & 0xfU) << 12 | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
+    if (n == 4)
+        return (p[0] & 7U) << 18 | (p[1] & 0x3fU) << 12 | (p[2] & 0x3fU) << 6 |
+               (p[3] & 0x3fU);
+    return p[0];
+}
+
+/* The bytes of a character; how many. Room for UTF8_MAX is always enough. */
+enum { UTF8_MAX = 4 };
+static inline size_t utf8_encode(char *to, uint32_t c)
+{
+    if (c < 0x80) {
+        to[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        to[0] = (char)(0xc0 | c >> 6);
+        to[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        to[0] = (char)(0xe0 | c >> 12);
+        to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    to[0] = (char)(0xf0 | c >> 18);
+    to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    to[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
 }
 
 /* Check bytes that come in pieces, cut anywhere. *state is zero at the

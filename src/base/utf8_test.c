@@ -140,3 +140,16 @@ TEST(nothing_is_utf8)
     CHECK(utf8_is_valid((struct str){NULL, 0}));
     CHECK(utf8_check(&state, (struct str){NULL, 0}) && state == 0);
 }
+
+TEST(every_character_goes_there_and_back)
+{
+    for (uint32_t c = 0; c <= 0x10ffff; c++) {
+        char bytes[UTF8_MAX];
+        size_t n = utf8_encode(bytes, c);
+
+        if (c >= 0xd800 && c <= 0xdfff)
+            continue;
+        if (utf8_one(bytes, bytes + n) != n || utf8_decode(bytes, n) != c)
+            T_FAIL("U+%04X", c);
+    }
+}

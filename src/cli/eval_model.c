@@ -8,7 +8,12 @@
 
 #include "base/clock.h"
 
-enum { CALL_TEXTS = 64, CALLS_MAX = 2, WAITING_BYTES = 32 * 1024 * 1024 };
+enum {
+    CALL_TEXTS = 64,
+    CALLS_MAX = 2,
+    WAITING_BYTES = 32 * 1024 * 1024,
+    CALL_TIMEOUT_MS = 600 * 1000, /* nobody waits for the single text */
+};
 
 enum err eval_model_open(struct eval_model *m, enum embed_kind kind,
                          const struct config *c, struct why *why)
@@ -19,6 +24,7 @@ enum err eval_model_open(struct eval_model *m, enum embed_kind kind,
     m->config.embed.cache_entries = 0;
     m->config.embed.max_waiting = 4 * CALL_TEXTS * CALLS_MAX;
     m->config.embed.max_waiting_bytes = WAITING_BYTES;
+    m->config.embed.timeout_ms = CALL_TIMEOUT_MS;
     log_init(&m->log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, clock_system());
     if (loop_init(&m->loop, clock_system()))
         return why_err(why, ERR_NOMEM, "out of memory");

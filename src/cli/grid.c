@@ -92,9 +92,15 @@ size_t text_tame(char *p, size_t n)
 void grid_init(struct grid *g, const struct grid_head *heads, size_t n_columns)
 {
     assert(n_columns > 0 && n_columns <= GRID_COLUMNS_MAX);
-    *g = (struct grid){.heads = heads, .n_columns = n_columns};
+    *g = (struct grid){
+        .heads = heads, .n_columns = n_columns, .right_from = n_columns};
     g->last = &g->first;
     arena_init(&g->arena, GRID_BYTES_MAX);
+}
+
+void grid_right_from(struct grid *g, size_t column)
+{
+    g->right_from = column;
 }
 
 void grid_fini(struct grid *g)
@@ -184,21 +190,24 @@ static void write_cell(const struct layout *l, size_t i, struct str cell,
     struct str dots = l->unicode ? STR("\u2026") : STR("..");
     unsigned w = l->widths[i], used = text_columns(cell);
     bool is_last = i + 1 == l->grid->n_columns;
+    bool is_right = i >= l->grid->right_from;
 
-    if (*colour)
-        buf_add_str(l->out, str_of(colour));
     if (used > w) {
         cell = text_cut(cell, w - text_columns(dots));
         used = text_columns(cell) + text_columns(dots);
     } else {
         dots.n = 0;
     }
+    if (is_right)
+        buf_addf(l->out, "%*s", (int)(w - used), "");
+    if (*colour)
+        buf_add_str(l->out, str_of(colour));
     buf_add_str(l->out, cell);
     buf_add_str(l->out, dots);
     if (*colour)
         buf_add_str(l->out, STR("\033[0m"));
     if (!is_last)
-        buf_addf(l->out, "%*s", (int)(w - used) + 2, "");
+        buf_addf(l->out, "%*s", is_right ? 2 : (int)(w - used) + 2, "");
 }
 
 /* Blanks at the end of a line serve nobody. */

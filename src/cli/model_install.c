@@ -11,26 +11,32 @@
 
 #define REGISTRY "https://registry.npmjs.org"
 
-/* What npm's users have set, they have set for a reason. */
-static struct str registry_of(struct cli *c)
+/* What npm's users have set, they have set for a reason. `named` is who says
+ * so. */
+static struct str registry_of(struct cli *c, const char **named)
 {
-    static const char *const names[] = {"npm_config_registry",
-                                        "NPM_CONFIG_REGISTRY"};
+    static const char *const names[] = {"$npm_config_registry",
+                                        "$NPM_CONFIG_REGISTRY"};
     struct str given = args_get(&c->args, "registry");
 
-    for (size_t i = 0; i < 2 && !given.n; i++)
-        given = str_of(config_env(c->environ, names[i]));
+    *named = "--registry";
+    for (size_t i = 0; i < 2 && !given.n; i++) {
+        *named = names[i];
+        given = str_of(config_env(c->environ, names[i] + 1));
+    }
     return given.n ? given : STR(REGISTRY);
 }
 
 /* The files of the package, checked. */
 static enum err get(struct model *m, struct weights *w, struct why *why)
 {
-    struct str file = args_get(&m->c->args, "from");
+    struct str file = args_get(&m->c->args, "from"), registry;
+    const char *named;
 
     if (file.n)
         return tarball_read(w, m->c, file.p, why);
-    return tarball_fetch(w, m->c, m->config, registry_of(m->c), why);
+    registry = registry_of(m->c, &named);
+    return tarball_fetch(w, m->c, m->config, registry, named, why);
 }
 
 static enum err check_new(void *ctx, const char *path, struct why *why)
@@ -76,71 +82,120 @@ static void say_json(struct model *m, const struct embed_about *a,
     model_put_about(&o, a, m->file.path);
     json_key(&o, STR("outcome"));
     json_put_str(&o, str_of(outcome));
-    json_key(&o, STR("used"));
-    json_put_bool(&o, model_is_used(m, EMBED_MINILM) &&
-                          m->file_in_use == m->file.path);
+    model_put_str(&o, STR("used"),
+                  m->file_in_use == m->file.path ? model_use(m, EMBED_MINILM)
+                                                 : NULL);
     json_key(&o, STR("repacked"));
     json_put_bool(&o, !is_original);
     json_close(&o, '}');
     buf_add_char(&m->c->out, '\n');
 }
 
-/* What a further command needs to find the same folder. */
-static struct str same_data(struct cli *c)
-{
-    struct str data = args_get(&c->args, "data");
-    struct buf words;
-    char *copy;
+/* Commands to go on with, as a shell takes them. */
 
-    if (!data.n)
-        return STR("");
-    buf_init(&words, ARGS_VALUE_MAX + 16);
-    buf_addf(&words, " --data %.*s", STR_ARG(cli_tamed(c, data)));
-    copy = arena_strdup(&c->arena, buf_str(&words));
-    buf_fini(&words);
-    return str_of(copy);
+enum { COLUMNS = 80, INDENT = 4 };
+
+static void add_quoted(struct buf *out, struct str s)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz"
+                                "0123456789_./:=@%+,-";
+    bool is_plain = s.n > 0;
+
+    for (size_t i = 0; i < s.n && is_plain; i++)
+        is_plain = s.p[i] && strchr(plain, s.p[i]);
+    if (is_plain) {
+        buf_add_str(out, s);
+        return;
+    }
+    buf_add_char(out, '\'');
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == '\'')
+            buf_add_str(out, STR("'\\''"));
+        else
+            buf_add_char(out, s.p[i]);
+    buf_add_char(out, '\'');
+}
+
+/* What ends beyond the last column goes on in the next line. */
+static void add_part(struct buf *out, size_t *column, struct str part)
+{
+    if (*column + 1 + part.n > COLUMNS - 2) {
+        buf_addf(out, " \\\n%*s", 2 * INDENT, "");
+        *column = (size_t)2 * INDENT;
+    } else {
+        buf_add_char(out, ' ');
+        *column += 1;
+    }
+    buf_add_str(out, part);
+    *column += part.n;
+}
+
+/* What was said of the configuration is said again: the same folder is found,
+ * and the same file. */
+static void add_command(struct cli *c, const char *command, const char *more)
+{
+    size_t column = INDENT + strlen(command);
+    struct buf part;
+
+    buf_init(&part, 8 * ARGS_VALUE_MAX);
+    buf_addf(&c->out, "%*s%s", INDENT, "", command);
+    for (size_t i = 0; i < c->args.n_options; i++) {
+        const char *name = c->args.options[i].option->name;
+
+        if (strcmp(name, "config") != 0 && strcmp(name, "set") != 0 &&
+            strcmp(name, "data") != 0)
+            continue;
+        buf_clear(&part);
+        buf_addf(&part, "--%s ", name);
+        add_quoted(&part, cli_tamed(c, c->args.options[i].value));
+        add_part(&c->out, &column, buf_str(&part));
+    }
+    add_part(&c->out, &column, str_of(more));
+    buf_add_char(&c->out, '\n');
+    buf_fini(&part);
 }
 
 static void say_how_to_use(struct model *m)
 {
-    struct str data = same_data(m->c);
-    struct buf *out = &m->c->out;
+    struct cli *c = m->c;
 
-    if (m->file_in_use != m->file.path)
-        cli_wrapped(m->c, 0, 0,
+    if (m->file_in_use != m->file.path) {
+        cli_wrapped(c, 0, 0,
                     STR("The configuration has another file: embed.modelFile "
                         "says which. Without it, this one is used."));
-    else if (model_is_used(m, EMBED_MINILM))
-        cli_wrapped(m->c, 0, 0,
+        return;
+    }
+    if (model_use(m, EMBED_MINILM)) {
+        cli_wrapped(c, 0, 0,
                     STR("The configuration uses it: a server that is running "
                         "goes on with what it has, the next start takes "
                         "this."));
-    else
-        buf_addf(out,
-                 "To use it:  signalbox serve --set embed.kind=minilm%.*s\n"
-                 "or, in signalbox.jsonc:  \"embed\": {\"kind\": "
-                 "\"minilm\"}\n",
-                 STR_ARG(data));
-    buf_addf(out,
-             "To try it:  signalbox model try --embedder minilm%.*s "
-             "\"dim the lights\" \"too dark\"\n",
-             STR_ARG(data));
+    } else {
+        buf_add_str(&c->out, STR("To use it:\n"));
+        add_command(c, "signalbox serve", "--set embed.kind=minilm");
+        buf_add_str(&c->out, STR("or, in signalbox.jsonc:  \"embed\": "
+                                 "{\"kind\": \"minilm\"}\n"));
+    }
+    buf_add_str(&c->out, STR("To try it:\n"));
+    add_command(c, "signalbox model try --embedder minilm",
+                "\"dim the lights\" \"too dark\"");
 }
 
 static void say_done(struct model *m, const struct embed_about *a,
                      const char *outcome, bool is_original)
 {
     struct cli *c = m->c;
-    const struct weights_pins *p = weights_pins();
 
     cli_coloured(c, GREEN, str_of(outcome));
     buf_addf(&c->out, ": %.*s, %s, %u dimensions\n",
              STR_ARG(cli_tamed(c, str_of(m->file.path))),
              model_size(a->bytes).text, a->stamp.dims);
     buf_addf(&c->out, "hash %s\n", a->stamp.hash);
-    buf_addf(&c->out, "made from npm's %s %s%s; its licence: %s\n\n",
-             p->package, p->version, is_original ? "" : ", packed anew",
-             p->licence);
+    model_say_origin(c, a, is_original ? "" : ", packed anew");
+    if (!model_is_published(a))
+        buf_add_str(&c->out, STR("--force puts the published one there\n"));
+    buf_add_char(&c->out, '\n');
     say_how_to_use(m);
 }
 

@@ -127,10 +127,11 @@ static void show_cosines(struct trial *t)
     _Static_assert(sizeof(heads) / sizeof(heads[0]) == 1 + TEXTS_MAX,
                    "a column for each");
     grid_init(&g, heads, t->n + 1);
+    grid_right_from(&g, 1);
     for (size_t i = 0; i < t->n; i++) {
         snprintf(cells[0], sizeof(cells[0]), "%zu", i + 1);
         for (size_t j = 0; j < t->n; j++)
-            snprintf(cells[j + 1], sizeof(cells[0]), "%5.2f", cosine(t, i, j));
+            snprintf(cells[j + 1], sizeof(cells[0]), "%.2f", cosine(t, i, j));
         for (size_t j = 0; j <= t->n; j++)
             row[j] = str_of(cells[j]);
         grid_add(&g, row);

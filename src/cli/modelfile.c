@@ -1,24 +1,35 @@
-/* The new file has a fixed name until it is whole: whoever holds the folder is
- * alone, so what lies there under that name was left by somebody who was
- * killed, and is written over. Signals that would end us wait while the folder
- * is held, which takes no longer than the disk does. */
+/* The new file has a name of its own until it is whole, "NAME.new-" and six
+ * characters: where locks do not work, two installs shall not write into one
+ * file. Whoever has the lock is alone, so what lies there under such a name was
+ * left by somebody who was killed. Signals that would end us wait while the
+ * folder is held, which takes no longer than the disk does.
+ *
+ * Folders are made before there is anything to lock, so another may lock what
+ * we have made before we do, and take away what it has made itself before we
+ * lock that. Hence: nobody takes a folder away without its lock, and a lock
+ * counts only if the folder is still the one of that name. */
 #include "cli/modelfile.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fault.h"
 
-static const char new_suffix[] = ".new";
+static const char new_pattern[] = ".new-XXXXXX"; /* of mkostemp */
 
 /* Weights are no secret, and whoever installs them need not be whom the server
- * runs as. The data folder is closed to others all the same. */
+ * runs as: the folder and the file are open to all, whatever the umask says.
+ * The data folder is not, if it is we who make it. */
 enum { DATA_MODE = 0700, FOLDER_MODE = 0755, FILE_MODE = 0644 };
+
+enum { HOLD_TRIES = 100 };
 
 static enum err say(struct why *why, int err, const char *path)
 {
@@ -114,41 +125,137 @@ static int make_folder(const char *path, mode_t mode, bool *made)
 static enum err make_folders(struct modelfile *m, struct why *why)
 {
     char data[MODELFILE_PATH_MAX];
+    bool made;
 
     data_of(m, data);
-    if (make_folder(data, DATA_MODE, &m->made_data) != 0)
+    if (make_folder(data, DATA_MODE, &made) != 0)
         return errno == ENOENT ? no_parent(data, why) : say(why, errno, data);
-    if (make_folder(m->folder, FOLDER_MODE, &m->made_folder) != 0)
-        return say(why, errno, m->folder);
+    m->made_data = m->made_data || made;
+    if (make_folder(m->folder, FOLDER_MODE, &made) != 0)
+        return errno == ENOENT ? ERR_GONE : say(why, errno, m->folder);
+    m->made_folder = m->made_folder || made;
     return OK;
 }
 
 /* A file system without such locks has to do without. */
-static int lock(int fd)
+static int lock(struct modelfile *m)
 {
     if (FAULT("modelfile.lock"))
         return broken(EWOULDBLOCK);
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno == EBADF ||
-        errno == EINVAL || errno == ENOLCK || errno == EOPNOTSUPP)
-        return 0;
-    return -1;
+    m->is_locked = flock(m->fd, LOCK_EX | LOCK_NB) == 0;
+    return m->is_locked || errno == EBADF || errno == EINVAL ||
+                   errno == ENOLCK || errno == EOPNOTSUPP
+               ? 0
+               : -1;
 }
 
-static enum err hold(struct modelfile *m, struct why *why)
+/* Whether what is open is what has the name. */
+static bool is_still_there(const struct modelfile *m)
+{
+    struct stat open, named;
+
+    if (FAULT("modelfile.gone"))
+        rmdir(m->folder); /* as another does whose install has failed */
+    return fstat(m->fd, &open) == 0 && stat(m->folder, &named) == 0 &&
+           open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+static void let_go(struct modelfile *m)
+{
+    if (m->fd >= 0)
+        close(m->fd);
+    m->fd = -1;
+    m->is_locked = false;
+}
+
+/* ERR_GONE: somebody took the folder away meanwhile. */
+static enum err open_and_lock(struct modelfile *m, struct why *why)
 {
     m->fd = FAULT("modelfile.open")
                 ? broken(EIO)
                 : open(m->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (m->fd < 0)
-        return errno == ENOENT ? why_err(why, ERR_NOT_FOUND,
-                                         "there is no folder %.300s", m->folder)
-                               : say(why, errno, m->folder);
-    if (lock(m->fd) != 0)
+        return errno == ENOENT ? ERR_GONE : say(why, errno, m->folder);
+    if (lock(m) != 0)
         return why_err(why, ERR_BUSY,
                        "another signalbox is changing %.300s: wait until it "
                        "is done",
                        m->folder);
+    return is_still_there(m) ? OK : ERR_GONE;
+}
+
+static enum err hold(struct modelfile *m, bool may_make, struct why *why)
+{
+    enum err e = ERR_GONE;
+
+    for (int i = 0; i < HOLD_TRIES && e == ERR_GONE; i++) {
+        let_go(m);
+        e = may_make ? make_folders(m, why) : OK;
+        if (!e)
+            e = open_and_lock(m, why);
+        if (e == ERR_GONE && !may_make)
+            return why_err(why, ERR_NOT_FOUND, "there is no folder %.300s",
+                           m->folder);
+    }
+    if (e == ERR_GONE)
+        e = why_err(why, ERR_BUSY, "others make and remove %.300s all the time",
+                    m->folder);
+    return e;
+}
+
+/* The names in a folder last once it is synced. One that we may not read we
+ * cannot sync: then they last when the system thinks so. */
+static int sync_folder(const char *path)
+{
+    int fd, e;
+
+    if (FAULT("modelfile.sync_above"))
+        return broken(EIO);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0 : -1;
+    e = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    return e ? broken(e) : 0;
+}
+
+/* What was made becomes what it shall be, and lasts. */
+static enum err settle_folders(struct modelfile *m, struct why *why)
+{
+    char data[MODELFILE_PATH_MAX], above[MODELFILE_PATH_MAX];
+
+    data_of(m, data);
+    snprintf(above, sizeof(above), "%.*s", STR_ARG(str_parent(str_of(data))));
+    if (m->made_folder && fchmod(m->fd, FOLDER_MODE) != 0)
+        return say(why, errno, m->folder);
+    if (sync_folder(data) != 0)
+        return say(why, errno, data);
+    if (m->made_data && sync_folder(above) != 0)
+        return say(why, errno, above);
     return OK;
+}
+
+/* Whether it has the name that a file has until it is whole. */
+static bool is_half_written(const struct modelfile *m, const char *entry)
+{
+    struct str left = str_of(entry), name = str_of(strrchr(m->path, '/') + 1);
+
+    if (!str_starts(left, name))
+        return false;
+    left = str_sub(left, name.n, left.n);
+    return str_eq(left, STR(".new")) || str_starts(left, STR(".new-"));
+}
+
+static void sweep(const struct modelfile *m)
+{
+    DIR *d = opendir(m->folder);
+    const struct dirent *entry;
+
+    while (d && (entry = readdir(d)))
+        if (is_half_written(m, entry->d_name))
+            unlinkat(m->fd, entry->d_name, 0);
+    if (d)
+        closedir(d);
 }
 
 static void hold_signals(struct modelfile *m)
@@ -169,9 +276,11 @@ enum err modelfile_hold(struct modelfile *m, bool may_make, struct why *why)
     enum err e;
 
     hold_signals(m);
-    e = may_make ? make_folders(m, why) : OK;
-    if (!e)
-        e = hold(m, why);
+    e = hold(m, may_make, why);
+    if (!e && may_make)
+        e = settle_folders(m, why);
+    if (!e && m->is_locked)
+        sweep(m);
     if (e)
         modelfile_release(m);
     return e;
@@ -182,13 +291,11 @@ void modelfile_release(struct modelfile *m)
     char data[MODELFILE_PATH_MAX];
 
     data_of(m, data);
-    if (m->made_folder && !m->has_written)
+    if (m->is_locked && m->made_folder && !m->has_written)
         rmdir(m->folder); /* which stays if something is in it */
     if (m->made_data && !m->has_written)
-        rmdir(data);
-    if (m->fd >= 0)
-        close(m->fd);
-    m->fd = -1;
+        rmdir(data); /* nobody can hold a folder in it if it is empty */
+    let_go(m);
     m->made_data = m->made_folder = m->has_written = false;
     if (m->has_signals)
         sigprocmask(SIG_SETMASK, &m->signals, NULL); /* and this may end us */
@@ -212,23 +319,23 @@ static int write_all(int fd, struct str bytes)
     return FAULT("modelfile.sync") ? broken(EIO) : fsync(fd);
 }
 
-static int write_file(const char *path, struct str bytes)
+/* A file of a new name, which takes the place of the pattern in `path`. */
+static int write_file(char *path, struct str bytes)
 {
     int fd, e;
 
-    fd = FAULT("modelfile.create")
-             ? broken(EACCES)
-             : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                    FILE_MODE);
+    fd = FAULT("modelfile.create") ? broken(EACCES) : mkostemp(path, O_CLOEXEC);
     if (fd < 0)
         return -1;
     e = write_all(fd, bytes) == 0 ? 0 : errno;
+    if (!e && (FAULT("modelfile.mode") ? broken(EPERM) : fchmod(fd, FILE_MODE)))
+        e = errno;
     if (close(fd) != 0 && !e)
         e = errno;
     return e ? broken(e) : 0;
 }
 
-static enum err write_and_name(struct modelfile *m, const char *path,
+static enum err write_and_name(struct modelfile *m, char *path,
                                struct str bytes, modelfile_check *check,
                                void *ctx, struct why *why)
 {
@@ -242,20 +349,23 @@ static enum err write_and_name(struct modelfile *m, const char *path,
     if (FAULT("modelfile.rename") ? broken(EIO) : rename(path, m->path))
         return say(why, errno, m->path);
     m->has_written = true;
-    /* It has its name; a power cut that takes it away takes nothing else. */
     if (FAULT("modelfile.sync_folder") ? broken(EIO) : fsync(m->fd))
-        return say(why, errno, m->folder);
+        return why_err(
+            why, ERR_IO,
+            "%.300s is there and good, but may be gone after a power "
+            "cut: its folder cannot be synced: %s",
+            m->path, strerror(errno));
     return OK;
 }
 
 enum err modelfile_write(struct modelfile *m, struct str bytes,
                          modelfile_check *check, void *ctx, struct why *why)
 {
-    char path[MODELFILE_PATH_MAX + sizeof(new_suffix)];
+    char path[MODELFILE_PATH_MAX + sizeof(new_pattern)];
     enum err e;
 
     m->has_written = false;
-    snprintf(path, sizeof(path), "%s%s", m->path, new_suffix);
+    snprintf(path, sizeof(path), "%s%s", m->path, new_pattern);
     e = write_and_name(m, path, bytes, check, ctx, why);
     if (!m->has_written)
         unlink(path);
@@ -264,6 +374,8 @@ enum err modelfile_write(struct modelfile *m, struct str bytes,
 
 enum err modelfile_remove(struct modelfile *m, struct why *why)
 {
+    if (!m->is_locked)
+        sweep(m); /* else it is done already */
     if ((FAULT("modelfile.unlink") ? broken(EIO) : unlink(m->path)) == 0)
         return OK;
     if (errno == ENOENT)

@@ -1,6 +1,8 @@
 #include "cli/modelfile.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/fault.h"
@@ -34,6 +36,20 @@ static bool is_there(const struct stage *s, const char *name)
 
     snprintf(path, sizeof(path), "%s/%s", s->home, name);
     return access(path, F_OK) == 0;
+}
+
+/* What lies beside the file. */
+static size_t n_beside(const struct stage *s)
+{
+    DIR *d = opendir(s->m.folder);
+    const struct dirent *entry;
+    size_t n = 0;
+
+    while (d && (entry = readdir(d)))
+        n += entry->d_name[0] != '.' && strcmp(entry->d_name, "toy.sbm") != 0;
+    if (d)
+        closedir(d);
+    return n;
 }
 
 static struct str content(const struct stage *s, char *text, size_t size)
@@ -79,7 +95,7 @@ TEST(a_file_is_put_in_a_folder_that_is_made)
     CHECK(stat(s.data, &st) == 0 && (st.st_mode & 0777) == 0700);
     CHECK_INT(install(&s, STR("two"), OK), OK);
     CHECK_STR(content(&s, text, sizeof(text)), "two");
-    CHECK(!is_there(&s, "data/models/toy.sbm.new"));
+    CHECK_INT(n_beside(&s), 0);
     end(&s);
 }
 
@@ -111,24 +127,56 @@ TEST(a_file_that_is_no_good_gets_no_name)
     CHECK_INT(install(&s, STR("one"), OK), OK);
     CHECK_INT(install(&s, STR("bad"), ERR_BAD_CONFIG), ERR_BAD_CONFIG);
     CHECK_STR(content(&s, text, sizeof(text)), "one");
-    CHECK(!is_there(&s, "data/models/toy.sbm.new"));
+    CHECK_INT(n_beside(&s), 0);
     end(&s);
 }
 
-TEST(what_somebody_left_behind_is_written_over)
+static void leave_behind(const struct stage *s, const char *name)
+{
+    char path[256];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/data/models/%s", s->home, name);
+    f = fopen(path, "w");
+    CHECK(f && fputs("half of something longer", f) >= 0 && fclose(f) == 0);
+}
+
+TEST(what_somebody_left_behind_is_swept_up)
 {
     struct stage s;
-    char path[256], text[16];
-    FILE *f;
+    char text[16];
 
     begin(&s);
     CHECK_INT(install(&s, STR("one"), OK), OK);
-    snprintf(path, sizeof(path), "%s/data/models/toy.sbm.new", s.home);
-    f = fopen(path, "w");
-    CHECK(f && fputs("half of something longer", f) >= 0 && fclose(f) == 0);
+    leave_behind(&s, "toy.sbm.new");
+    leave_behind(&s, "toy.sbm.new-a1b2c3");
+    leave_behind(&s, "another.sbm.new");
+    leave_behind(&s, "toy.sbm.newer");
     CHECK_INT(install(&s, STR("two"), OK), OK);
     CHECK_STR(content(&s, text, sizeof(text)), "two");
-    CHECK(!is_there(&s, "data/models/toy.sbm.new"));
+    CHECK_INT(n_beside(&s), 2);
+    CHECK(is_there(&s, "data/models/another.sbm.new"));
+    CHECK(is_there(&s, "data/models/toy.sbm.newer"));
+    leave_behind(&s, "toy.sbm.new-a1b2c3");
+    CHECK_INT(modelfile_hold(&s.m, false, &s.why), OK);
+    CHECK_INT(modelfile_remove(&s.m, &s.why), OK);
+    modelfile_release(&s.m);
+    CHECK_INT(n_beside(&s), 2);
+    end(&s);
+}
+
+TEST(everybody_may_read_it_whatever_the_umask)
+{
+    struct stage s;
+    struct stat st;
+
+    begin(&s);
+    umask(0077);
+    CHECK_INT(install(&s, STR("one"), OK), OK);
+    CHECK(stat(s.m.path, &st) == 0);
+    CHECK_INT(st.st_mode & 0777, 0644);
+    CHECK(stat(s.m.folder, &st) == 0);
+    CHECK_INT(st.st_mode & 0777, 0755);
     end(&s);
 }
 
@@ -145,6 +193,65 @@ TEST(one_at_a_time)
     CHECK(!is_there(&s, "data"));
     CHECK_INT(modelfile_hold(&other, true, &s.why), OK);
     modelfile_release(&other);
+    end(&s);
+}
+
+/* Another may have locked what we have just made, and be about to write. */
+TEST(a_folder_that_another_holds_is_not_taken_away)
+{
+    struct stage s;
+
+    begin(&s);
+    fault_arm_at("modelfile.lock", 1);
+    CHECK_INT(modelfile_hold(&s.m, true, &s.why), ERR_BUSY);
+    CHECK(is_there(&s, "data/models"));
+    CHECK_INT(install(&s, STR("one"), OK), OK);
+    end(&s);
+}
+
+TEST(a_folder_that_was_taken_away_meanwhile_is_made_again)
+{
+    struct stage s;
+    char text[16];
+
+    begin(&s);
+    fault_arm_at("modelfile.gone", 1);
+    CHECK_INT(install(&s, STR("one"), OK), OK);
+    CHECK(fault_fired());
+    CHECK_STR(content(&s, text, sizeof(text)), "one");
+    CHECK_INT(modelfile_hold(&s.m, false, &s.why), OK);
+    CHECK_INT(modelfile_remove(&s.m, &s.why), OK);
+    modelfile_release(&s.m);
+    fault_arm_at("modelfile.gone", 1);
+    CHECK_INT(modelfile_hold(&s.m, false, &s.why), ERR_NOT_FOUND);
+    end(&s);
+}
+
+/* As on a file system that has none. */
+static void unlock(struct modelfile *m)
+{
+    CHECK(flock(m->fd, LOCK_UN) == 0);
+    m->is_locked = false;
+}
+
+TEST(without_locks_two_do_not_write_into_one_file)
+{
+    struct stage s;
+    struct modelfile other;
+    enum err good = OK;
+    char text[16];
+
+    begin(&s);
+    CHECK_INT(modelfile_hold(&s.m, true, &s.why), OK);
+    unlock(&s.m);
+    CHECK_INT(modelfile_find(&other, str_of(s.data), "toy.sbm", &s.why), OK);
+    CHECK_INT(modelfile_hold(&other, true, &s.why), OK);
+    unlock(&other);
+    modelfile_release(&other);
+    CHECK(is_there(&s, "data/models"));
+    CHECK_INT(modelfile_write(&s.m, STR("one"), check, &good, &s.why), OK);
+    modelfile_release(&s.m);
+    CHECK_STR(content(&s, text, sizeof(text)), "one");
     end(&s);
 }
 
@@ -243,7 +350,7 @@ TEST(ctrl_c_waits_until_it_is_done)
     CHECK(!is_there(&s, "data"));
     install_interrupted(&s, OK);
     CHECK_STR(content(&s, text, sizeof(text)), "one");
-    CHECK(!is_there(&s, "data/models/toy.sbm.new"));
+    CHECK_INT(n_beside(&s), 0);
     end(&s);
 }
 
@@ -263,18 +370,27 @@ TEST(installing_survives_every_fault)
         CHECK_INT(install(&s, STR("old"), OK), OK);
         fault_arm(++nth);
         e = install(&s, STR("new"), OK);
-        CHECK_INT(e == OK, !fault_fired());
+        CHECK_INT(e == OK, !fault_fired() ||
+                               strcmp(fault_name(), "modelfile.gone") == 0);
         now = content(&s, text, sizeof(text));
         if (e && strcmp(fault_name(), "modelfile.sync_folder") != 0)
             CHECK_STR(now, "old");
         else
             CHECK_STR(now, "new");
-        CHECK(!is_there(&s, "data/models/toy.sbm.new"));
+        CHECK_INT(n_beside(&s), 0);
     } while (fault_fired());
     CHECK(nth > 8);
     end(&s);
 }
 
+static void remove_all(const struct stage *s)
+{
+    (void)unlink(s->m.path);
+    (void)rmdir(s->m.folder);
+    (void)rmdir(s->data);
+}
+
+/* But for the folder, where another may hold it. */
 TEST(nothing_is_left_of_a_first_one_that_failed)
 {
     struct stage s;
@@ -282,15 +398,22 @@ TEST(nothing_is_left_of_a_first_one_that_failed)
 
     begin(&s);
     for (;;) {
+        bool is_made;
         enum err e;
 
         fault_arm(++nth);
         e = install(&s, STR("new"), OK);
         if (!fault_fired())
             break;
-        CHECK(e != OK);
-        CHECK(!is_there(&s, "data") ||
-              strcmp(fault_name(), "modelfile.sync_folder") == 0);
+        is_made = strcmp(fault_name(), "modelfile.gone") == 0;
+        CHECK_INT(e == OK, is_made);
+        CHECK_INT(n_beside(&s), 0);
+        CHECK_INT(is_there(&s, "data"),
+                  is_made ||
+                      strcmp(fault_name(), "modelfile.sync_folder") == 0 ||
+                      strcmp(fault_name(), "modelfile.open") == 0 ||
+                      strcmp(fault_name(), "modelfile.lock") == 0);
+        remove_all(&s);
     }
     end(&s);
 }

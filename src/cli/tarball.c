@@ -260,7 +260,7 @@ static enum err fetch_from(struct getting *g, struct cli *c,
 
 enum err tarball_fetch(struct weights *w, struct cli *c,
                        const struct config *config, struct str registry,
-                       struct why *why)
+                       const char *named, struct why *why)
 {
     struct getting g = {.weights = w, .config = config};
     struct why what = {""};
@@ -268,9 +268,9 @@ enum err tarball_fetch(struct weights *w, struct cli *c,
 
     if (e == ERR_USAGE)
         return why_err(why, e,
-                       "that is no registry's address%s%.200s. Write it like "
+                       "%s is no registry's address%s%.200s. Write it like "
                        "https://registry.npmjs.org",
-                       what.text[0] ? ": " : "", what.text);
+                       named, what.text[0] ? ": " : "", what.text);
     *why = what;
     return e;
 }

@@ -233,6 +233,8 @@ static enum err read_record(struct untar *u, struct str key, struct str value,
         return bad(why, "there is a sparse file, which is not taken");
     if (u->is_global && (is_path || is_size))
         return bad(why, "one name or length is said of all files");
+    if ((is_path && (u->n_name || u->is_unnamed)) || (is_size && u->has_size))
+        return bad(why, "a header says the name or length of a file twice");
     if (is_path && (!value.n || str_find(value, '\0', 0) < value.n))
         return bad(why, "the name of a file is none");
     if (is_path && value.n > UNTAR_NAME_MAX) {

@@ -339,6 +339,29 @@ static void pax_raw(struct buf *tar, struct str record)
     tar_body(tar, record);
 }
 
+static void pax_path_twice(struct buf *tar)
+{
+    pax_raw(tar, STR("10 path=a\n10 path=b\n"));
+}
+
+static void pax_long_path_twice(struct buf *tar)
+{
+    struct buf record;
+    char name[UNTAR_NAME_MAX + 1];
+
+    memset(name, 'x', sizeof(name));
+    buf_init(&record, 4096);
+    buf_addf(&record, "%zu path=%.*s\n10 path=b\n", sizeof(name) + 10,
+             (int)sizeof(name), name);
+    pax_raw(tar, buf_str(&record));
+    buf_fini(&record);
+}
+
+static void pax_size_twice(struct buf *tar)
+{
+    pax_raw(tar, STR("9 size=1\n9 size=1\n"));
+}
+
 static void pax_too_long(struct buf *tar)
 {
     static char text[UNTAR_PAX_MAX];
@@ -376,6 +399,9 @@ TEST(what_could_be_read_in_two_ways_is_refused)
         {pax_sparse, ERR_BAD_REQUEST, "sparse"},
         {long_link, ERR_BAD_REQUEST, "has a length"},
         {pax_two, ERR_BAD_REQUEST, "same file"},
+        {pax_path_twice, ERR_BAD_REQUEST, "twice"},
+        {pax_long_path_twice, ERR_BAD_REQUEST, "twice"},
+        {pax_size_twice, ERR_BAD_REQUEST, "twice"},
         {pax_global_path, ERR_BAD_REQUEST, "of all files"},
         {pax_empty_path, ERR_BAD_REQUEST, "name"},
         {pax_nul_path, ERR_BAD_REQUEST, "name"},

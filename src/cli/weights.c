@@ -13,17 +13,6 @@ static enum err no_memory(struct why *why)
     return why_err(why, ERR_NOMEM, "out of memory");
 }
 
-static void to_hex(const unsigned char *bytes, unsigned n, char *out)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (unsigned i = 0; i < n; i++) {
-        out[2 * i] = digits[bytes[i] >> 4];
-        out[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    out[2 * n] = '\0';
-}
-
 /* Members. */
 
 static const char *name_of(const struct weights_file *f)
@@ -90,7 +79,7 @@ static enum err on_whole(void *ctx, struct why *why)
     if (FAULT("weights.hash") ||
         EVP_Digest(bytes.p, bytes.n, hash, &n, EVP_sha256(), NULL) != 1)
         return no_memory(why);
-    to_hex(hash, n, hex);
+    str_hex(hex, hash, n);
     if (strcmp(hex, f->sha256) != 0)
         return why_err(why, ERR_BAD_REQUEST,
                        "%s in it is not the right one: its SHA-256 is %s, and "
@@ -154,7 +143,7 @@ static enum err judge_tarball(struct weights *w, struct why *why)
 
     if (EVP_DigestFinal_ex(w->tarball_hash, hash, &n) != 1)
         return no_memory(why);
-    to_hex(hash, n, hex);
+    str_hex(hex, hash, n);
     w->is_original = strcmp(hex, w->pins->tarball_sha512) == 0;
     return OK;
 }

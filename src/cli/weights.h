@@ -32,6 +32,7 @@ struct weights_pins {
     uint64_t tarball_bytes;
     const char *tarball_sha512;
     struct weights_file files[N_WEIGHTS_PARTS];
+    const char *made_hash; /* of the model file that is made of them, in hex */
     uint64_t max_tarball_bytes, max_unpacked_bytes;
     int64_t timeout_ms, silence_ms; /* for getting it */
 };

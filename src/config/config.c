@@ -435,14 +435,19 @@ static void check_limits(struct load *l)
     }
 }
 
-/* In plain text beyond this machine, whoever listens has the key. */
+/* In plain text beyond this machine, whoever listens has it all. */
 static bool is_exposed(struct str text)
 {
+    char host[SETTING_STR_MAX + 16];
+    struct addr addr;
     struct url url;
 
-    return url_read(text, &url, NULL) == OK && !url.is_tls &&
-           !str_eq_nocase(url.host, STR("localhost")) &&
-           !str_starts(url.host, STR("127.")) && !str_eq(url.host, STR("::1"));
+    if (url_read(text, &url, NULL) || url.is_tls)
+        return false;
+    snprintf(host, sizeof(host), url.is_v6 ? "[%.*s]:1" : "%.*s:1",
+             STR_ARG(url.host));
+    return !str_eq_nocase(url.host, STR("localhost")) &&
+           (addr_parse(str_of(host), &addr) || !addr_is_loopback(&addr));
 }
 
 static void check_embed(struct load *l)
@@ -461,10 +466,11 @@ static void check_embed(struct load *l)
         report_error(&l->report, at,
                      "\"http\" needs a provider: set embed.http.url, with its "
                      "whole path, and embed.http.model");
-    if (c->embed.http.key_variable.n && is_exposed(c->embed.http.url))
+    if (is_exposed(c->embed.http.url))
         report_warning(&l->report, where_of(l, "embed.http.url"),
-                       "the key and all texts travel to embed.http.url in "
-                       "plain text; use https");
+                       "%sall texts travel to embed.http.url in plain text; "
+                       "use https",
+                       c->embed.http.key_variable.n ? "the key and " : "");
 }
 
 /* The one secret: from the environment, and from nowhere else. */

@@ -122,6 +122,7 @@ struct config {
         int64_t cache_entries;
         int64_t max_waiting;
         int64_t max_waiting_bytes;
+        int64_t timeout_ms;
         struct {
             struct str url;
             struct str model;

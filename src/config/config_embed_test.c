@@ -24,9 +24,9 @@ static const struct {
     {"\"kind\": \"bm25\"", "\"builtin\", \"minilm\" or \"http\""},
     {"\"kind\": \"http\"", "set embed.http.url"},
     {"\"second\": \"http\"", "t.jsonc:1:22: \"http\" needs a provider"},
-    {"\"kind\": \"http\", \"http\": {\"url\": \"http://a/v1\"}",
+    {"\"kind\": \"http\", \"http\": {\"url\": \"https://a/v1\"}",
      "embed.http.model"},
-    {"\"kind\": \"http\", \"http\": {\"url\": \"http://a/v1\", \"model\": "
+    {"\"kind\": \"http\", \"http\": {\"url\": \"https://a/v1\", \"model\": "
      "\"m\"}",
      NULL},
     {"\"http\": {\"url\": \"ws://a/\"}", "https:// or http://"},
@@ -120,7 +120,8 @@ TEST(the_key_comes_from_the_environment_and_is_no_setting)
     config_free(c);
 }
 
-TEST(a_key_in_plain_text_is_warned_of)
+/* The key, and as much all texts: with and without one. */
+TEST(what_travels_in_plain_text_is_warned_of)
 {
     static const struct {
         const char *url;
@@ -129,22 +130,50 @@ TEST(a_key_in_plain_text_is_warned_of)
         {"http://api.example.com/v1/embeddings", true},
         {"https://api.example.com/v1/embeddings", false},
         {"http://localhost:1234/", false},
+        {"http://LOCALHOST:1234/", false},
         {"http://127.0.0.1:1234/", false},
+        {"http://127.1.2.3/", false},
+        {"http://127.evil.example/", true},
+        {"http://127.0.0.1.evil.example/", true},
         {"http://[::1]:1234/", false},
+        {"http://[::2]:1234/", true},
         {"http://10.0.0.1/", true},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+        bool is_exposed = cases[i / 2].is_exposed, has_key = i % 2;
         char text[512];
         struct config *c;
 
         snprintf(text, sizeof(text),
                  "{\"embed\":{\"kind\":\"http\",\"http\":{\"url\":\"%s\","
-                 "\"model\":\"m\",\"keyVariable\":\"K\"}}}",
-                 cases[i].url);
+                 "\"model\":\"m\",\"keyVariable\":\"%s\"}}}",
+                 cases[i / 2].url, has_key ? "K" : "");
         c = load_text(text);
-        CHECK(c && report.n_warnings == cases[i].is_exposed);
-        CHECK(says(c, cases[i].is_exposed ? "in plain text" : ""));
+        if (!c || report.n_warnings != is_exposed)
+            T_FAIL("%s: %d warnings", cases[i / 2].url, report.n_warnings);
+        CHECK(says(c, !is_exposed ? ""
+                      : has_key   ? "the key and all texts"
+                                  : "all texts travel"));
         config_free(c);
     }
+}
+
+/* Azure has its version there, others have their key. */
+TEST(the_query_of_the_url_is_not_shown)
+{
+    struct config *c =
+        load_text("{\"embed\":{\"http\":{\"url\":"
+                  "\"https://a.example/v1/embeddings?api-key=hunter2&v=1\"}}}");
+    struct buf out;
+
+    CHECK(says(c, "") && c);
+    CHECK(str_starts(c->embed.http.url, STR("https://a.example/")));
+    CHECK(memmem(c->embed.http.url.p, c->embed.http.url.n, "hunter2", 7));
+    buf_init(&out, 64 * 1024);
+    config_write_json(c, &out);
+    CHECK(memmem(out.p, out.n, "/v1/embeddings?not-shown\"", 25));
+    CHECK(!memmem(out.p, out.n, "hunter2", 7));
+    buf_fini(&out);
+    config_free(c);
 }

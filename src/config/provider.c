@@ -58,16 +58,31 @@ static void endpoint_allowed(const struct setting *s, struct buf *out)
     buf_add_str(out, STR("a URL with http or https, or empty"));
 }
 
+/* For people to see: some providers want their key in the query. */
+static void endpoint_write(const struct setting *s, struct json_out *o,
+                           const void *field)
+{
+    struct str url = *(const struct str *)field, shown = str_cut(&url, '?');
+    struct buf text;
+
+    (void)s;
+    buf_init(&text, SETTING_STR_MAX + 16);
+    buf_add_str(&text, shown);
+    if (url.n)
+        buf_add_str(&text, STR("?not-shown"));
+    json_put_str(o, buf_str(&text));
+    buf_fini(&text);
+}
+
 void setting_explain_endpoint(struct str text, struct why *why)
 {
     if (is_endpoint(text, why))
         why_err(why, ERR_SYNTAX, "too long");
 }
 
-const struct setting_type type_endpoint = {
-    endpoint_read,     setting_str_is_same,
-    setting_str_write, endpoint_allowed,
-    JSON_STR,          false};
+const struct setting_type type_endpoint = {endpoint_read,  setting_str_is_same,
+                                           endpoint_write, endpoint_allowed,
+                                           JSON_STR,       false};
 
 /* The name of a variable. In capitals, as such names are: most keys are not,
  * and one that was written here by mistake is noticed, and never shown. */

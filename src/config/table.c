@@ -328,11 +328,13 @@ static const struct setting rows[] = {
              "`/v1/embeddings`."},
     {"embed.second", AT(embed.second), .type = &type_enum, .preset = "\"none\"",
      .names = second_names, .needs_restart = true,
-     .what = "A better one to be asked where the first is not sure."},
+     .what = "A better one, for the cascade: asked where the first is not "
+             "sure. The server opens it and does not ask it yet; `signalbox "
+             "eval --embedder cascade` does."},
     {"embed.secondMargin", AT(embed.second_margin), .type = &type_real,
      .preset = "0.05", .min = 0, .max = 2,
      .what = "How close the best two of the first must be for the second to "
-             "be asked."},
+             "be asked, by `signalbox eval --embedder cascade` so far."},
     {"embed.modelFile", AT(embed.model_file), .type = &type_file,
      .preset = "\"\"", .needs_restart = true,
      .what = "The file of minilm; empty: `models/minilm.sbm` in the data "
@@ -346,8 +348,13 @@ static const struct setting rows[] = {
      .what = "Texts that may wait for their vectors; a quarter of it is kept "
              "for questions."},
     {"embed.maxWaitingBytes", AT(embed.max_waiting_bytes), .type = &type_int,
-     .preset = "33554432", .min = 64 * KIB, .max = 1024 * MIB, .unit = "bytes",
-     .what = "And how long those may be together."},
+     .preset = "33554432", .min = MIB, .max = 1024 * MIB, .unit = "bytes",
+     .what = "And how much memory those and their vectors may take."},
+    {"embed.timeoutMs", AT(embed.timeout_ms), .type = &type_int,
+     .preset = "60000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long a question may wait for its vector, all in all; what is "
+             "to be found, ten times as long."},
 
     {"embed.http.url", AT(embed.http.url), .type = &type_endpoint,
      .explain = setting_explain_endpoint, .preset = "\"\"",
@@ -375,7 +382,9 @@ static const struct setting rows[] = {
      .type = &type_text, .preset = "\"\"", .max = 1024, .needs_restart = true,
      .what = "And before what is to be found: `\"passage: \"`."},
     {"embed.http.batch", AT(embed.http.batch), .type = &type_int,
-     .preset = "64", .min = 1, .max = 2048, .what = "Texts in one request."},
+     .preset = "64", .min = 1, .max = 2048,
+     .what = "Texts in one request, and fewer where their vectors would "
+             "have more than 32768 numbers together."},
     {"embed.http.maxRequests", AT(embed.http.max_requests), .type = &type_int,
      .preset = "4", .min = 1, .max = 64,
      .what = "Requests at the same time; one of several is kept for "

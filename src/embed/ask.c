@@ -4,10 +4,13 @@
  *     400, 413, 422   something is wrong with one text, most likely too long:
  *                     the request is cut in two halves and both are tried,
  *                     until the one is found; so its neighbours, which may be
- *                     somebody else's, have their vectors all the same. At
- *                     most SPLITS_MAX further requests: where all is refused,
- *                     it is the request that is wrong
+ *                     somebody else's, have their vectors all the same. Where
+ *                     nothing is taken for PARTS_BLIND_MAX requests, it is the
+ *                     provider that is wrong, and counts as failing
  *     401, 403        our key
+ *     500             as 400 where it says that a text is too long (llama.cpp).
+ *                     Else one text may have broken it, or it is broken: cut in
+ *                     halves too, and failing unless one of them is taken soon
  *     429, 5xx        too much, or broken: with the pause that it asks for
  *     the rest        not what it should be
  *
@@ -101,6 +104,26 @@ void ask_fail(struct ask *a, enum err e, const struct why *why)
     ask_free(a);
 }
 
+/* No answer at all: fetch's error as one of ours. */
+static enum err fetch_failed(const struct provider *p, enum err e,
+                             const struct why *from, struct why *why)
+{
+    *why = *from; /* which names the host */
+    switch ((int)e) {
+    case ERR_TIMEOUT:
+    case ERR_NOMEM:
+    case ERR_STOPPING: return e;
+    case ERR_LIMIT:
+        return why_err(why, ERR_BAD_REQUEST,
+                       "%.*s: the answer is too large (%.200s), larger than "
+                       "the vectors can be or than outgoing.maxBodyBytes; a "
+                       "smaller embed.http.batch may help",
+                       STR_ARG(p->origin), from->text);
+    case ERR_BAD_REQUEST: return e;
+    default: return ERR_UNREACHABLE;
+    }
+}
+
 /* What it says. */
 
 static void write_body(const struct ask *a, struct buf *out)
@@ -146,6 +169,16 @@ static void close_gaps(struct ask *a)
     a->n = n;
 }
 
+/* What the answer may have. */
+static size_t most_bytes(const struct ask *a)
+{
+    const struct provider *p = a->provider;
+    size_t most =
+        a->n * provider_dims(p) * NUMBER_BYTES_MAX + ANSWER_SPARE_BYTES;
+
+    return most < p->opts.max_answer_bytes ? most : p->opts.max_answer_bytes;
+}
+
 static void on_done(void *ctx, uint64_t id, enum err e,
                     const struct fetch_answer *answer, const struct why *why);
 
@@ -160,18 +193,27 @@ enum err ask_send(struct ask *a, struct why *why)
         .n_headers = p->n_headers,
         .is_trusted = true,
         .timeout_ms = p->opts.timeout_ms,
-        .max_body_bytes = p->opts.max_answer_bytes,
     };
+    struct why came;
     struct buf body;
     enum err e;
 
     close_gaps(a);
+    a->has_one_owner = true;
+    for (size_t i = 1; i < a->n; i++)
+        a->has_one_owner &= a->texts[i]->job == a->texts[0]->job;
+    rq.max_body_bytes = most_bytes(a);
     buf_init(&body, BODY_BYTES_MAX);
     write_body(a, &body);
     rq.body = buf_str(&body);
-    e = body.over ? why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording)
-                  : fetch_start(p->embed->fetch, &rq, &handler, a, &a->id, why);
+    e = body.over
+            ? why_err(&came, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording)
+            : fetch_start(p->embed->fetch, &rq, &handler, a, &a->id, &came);
     buf_fini(&body);
+    if (e == ERR_BUSY)
+        *why = came;
+    else if (e)
+        e = fetch_failed(p, e, &came, why);
     if (e) {
         a->id = 0;
         return e;
@@ -208,27 +250,29 @@ static enum err read_vectors(struct ask *a, struct str body, struct why *why)
     if (err)
         return err;
     provider_answered(a->provider, a->is_probe);
+    if (a->split)
+        a->split->is_taken = true;
     embed_learn_dims(e, r.dims);
     take_vectors(a, &r);
     reply_fini(&r);
     return OK;
 }
 
-/* The half of a from `from` up to `to`, ready to be asked; what cannot be
- * fails. */
-static void ask_again(struct ask *a, size_t from, size_t to,
-                      const struct why *why)
+/* The half of a from `from` up to `to`, ready to be asked. */
+static void ask_again(struct ask *a, size_t from, size_t to)
 {
     struct provider *p = a->provider;
     struct ask *part = ask_new(p, to - from);
+    struct why why;
 
+    why_err(&why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     for (size_t i = from; i < to; i++) {
         struct embed_text *t = take_text(a, i);
 
         if (t && part)
             ask_add(part, t);
         else if (t)
-            embed_failed(t, ERR_BAD_REQUEST, why);
+            embed_failed(t, ERR_NOMEM, &why);
     }
     if (!part)
         return;
@@ -241,30 +285,81 @@ static void ask_again(struct ask *a, size_t from, size_t to,
         ask_free(part);
 }
 
-static bool can_split(struct ask *a)
+/* Whether there may be two parts more. */
+static bool may_split(struct split *s)
 {
-    if (a->n < 2)
-        return false;
+    size_t most = s->is_taken    ? 2 * s->n_texts
+                  : s->is_broken ? PARTS_BROKEN_MAX
+                                 : PARTS_BLIND_MAX;
+
+    s->n_parts += 2;
+    s->has_run_out |= s->n_parts > most;
+    return s->n_parts <= most;
+}
+
+static enum err open_split(struct ask *a, bool is_broken)
+{
     if (!a->split) {
         a->split = FAULT("embed.split") ? NULL : calloc(1, sizeof(*a->split));
         if (!a->split)
-            return false;
-        *a->split = (struct split){.n_users = 1, .n_left = SPLITS_MAX};
+            return ERR_NOMEM;
+        *a->split = (struct split){.n_users = 1, .n_texts = a->n};
     }
-    a->split->n_left -= 2;
-    return a->split->n_left >= 0;
+    a->split->is_broken |= is_broken;
+    a->split->is_probe |= a->is_probe;
+    return OK;
 }
 
-/* The provider is well and does not take something in this. */
-static void refused(struct ask *a, const struct why *why)
+/* Texts that were refused together and are not asked by themselves. */
+static void give_up_parts(struct ask *a, enum err e, const struct why *why)
 {
-    provider_answered(a->provider, a->is_probe);
-    if (can_split(a)) {
-        ask_again(a, 0, a->n / 2, why);
-        ask_again(a, a->n / 2, a->n, why);
+    struct why words;
+
+    if (e == ERR_BAD_REQUEST)
+        e = why_err(&words, ERR_OVERLOADED,
+                    "%.300s; so it did for all parts of the request that were "
+                    "tried, and this text was not asked for by itself",
+                    why->text);
+    else
+        words = *why;
+    fail_texts(a, e, &words);
+}
+
+/* Something in this is not taken, or has broken it. */
+static void cut(struct ask *a, enum err e, const struct why *why,
+                const struct why *plain)
+{
+    struct why words;
+
+    if (a->n < 2) {
+        fail_texts(a, e, why);
+    } else if (open_split(a, e != ERR_BAD_REQUEST)) {
+        e = why_err(&words, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+        fail_texts(a, e, &words);
+    } else if (may_split(a->split)) {
+        ask_again(a, 0, a->n / 2);
+        ask_again(a, a->n / 2, a->n);
+        return;
     } else {
-        fail_texts(a, ERR_BAD_REQUEST, why);
+        give_up_parts(a, e, why);
     }
+    if (e == ERR_BAD_REQUEST)
+        provider_refused(a->provider, plain);
+}
+
+/* What a request that was refused or broke it says of the provider: with the
+ * last of its parts, all of them together. */
+static void conclude(struct ask *a, enum err e, const struct why *plain)
+{
+    struct split *s = a->split;
+    bool is_probe = a->is_probe || (s && s->is_probe);
+
+    if (s && (s->n_users > 1 || s->is_taken))
+        return;
+    if (s ? s->is_broken || s->has_run_out : e != ERR_BAD_REQUEST)
+        provider_failed(a->provider, is_probe, 0, plain);
+    else
+        provider_answered(a->provider, is_probe);
 }
 
 /* "Retry-After: 30", in milliseconds; the form with a date counts as none. */
@@ -279,9 +374,24 @@ static int64_t retry_after_ms(const struct fetch_answer *answer)
     return 0;
 }
 
-/* Which error a status is, with words. */
+/* Whether it says of a text that it is too long, whatever the status. */
+static bool is_too_long(const char *message)
+{
+    static const char *const words[] = {"too large", "too long", "too many",
+                                        "context length", "exceed"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasestr(message, words[i]))
+            return true;
+    return false;
+}
+
+/* Which error a status is, with words. Those of the provider only where they
+ * are to be shown: they may repeat the texts that it was sent. Never about the
+ * key, which some repeat in part. */
 static enum err judge(const struct provider *p,
-                      const struct fetch_answer *answer, struct why *why)
+                      const struct fetch_answer *answer, bool is_shown,
+                      struct why *why)
 {
     int status = answer->status;
     char message[MESSAGE_BYTES];
@@ -292,42 +402,46 @@ static enum err judge(const struct provider *p,
     if (status == 401 || status == 403) {
         e = ERR_NOT_ALLOWED;
         hint = "; it does not take our key, see embed.http.keyVariable";
+        is_shown = false;
     } else if (status == 429) {
         e = ERR_OVERLOADED;
     } else if (status >= 500) {
-        e = ERR_UNREACHABLE;
+        e = status == 500 && is_too_long(message) ? ERR_BAD_REQUEST
+                                                  : ERR_UNREACHABLE;
     } else if (status == 404 || status == 405) {
         hint = "; are embed.http.url and embed.http.model right?";
     } else if (status >= 300 && status < 400) {
         hint = "; it wants to be asked elsewhere: set embed.http.url to there";
     }
+    if (!is_shown)
+        message[0] = '\0';
     return why_err(why, e, "%.*s answered with status %d%s%s%s",
                    STR_ARG(p->origin), status, *message ? ": " : "", message,
                    hint);
 }
 
-static bool is_refusal(int status)
+/* Whether it is something in the request that is to blame, or may be: a probe
+ * that breaks it has found out what it should. */
+static bool is_about_texts(const struct ask *a, int status, enum err e)
 {
+    if (status == 500)
+        return e == ERR_BAD_REQUEST || !a->is_probe;
     return status == 400 || status == 413 || status == 422;
 }
 
-/* No answer at all: fetch's error as one of ours. */
-static enum err fetch_failed(const struct provider *p, enum err e,
-                             const struct why *from, struct why *why)
+static void on_status(struct ask *a, const struct fetch_answer *answer)
 {
-    *why = *from; /* which names the host */
-    switch ((int)e) {
-    case ERR_TIMEOUT:
-    case ERR_NOMEM:
-    case ERR_STOPPING: return e;
-    case ERR_LIMIT:
-        return why_err(why, ERR_BAD_REQUEST,
-                       "%.*s: the answer is too large (%.200s); a smaller "
-                       "embed.http.batch or a larger outgoing.maxBodyBytes "
-                       "helps",
-                       STR_ARG(p->origin), from->text);
-    case ERR_BAD_REQUEST: return e;
-    default: return ERR_UNREACHABLE;
+    struct provider *p = a->provider;
+    struct why words, plain;
+    enum err e = judge(p, answer, a->has_one_owner, &words);
+
+    (void)judge(p, answer, false, &plain);
+    if (is_about_texts(a, answer->status, e)) {
+        cut(a, e, &words, &plain);
+        conclude(a, e, &plain);
+    } else {
+        fail_texts(a, e, &words);
+        provider_failed(p, a->is_probe, retry_after_ms(answer), &plain);
     }
 }
 
@@ -337,27 +451,24 @@ static void on_done(void *ctx, uint64_t id, enum err e,
     struct ask *a = ctx;
     struct provider *p = a->provider;
     struct why words, came = {""};
-    int64_t retry_ms = 0;
 
     (void)id;
     a->is_ending = true;
+    if (!e && answer->status != 200) {
+        on_status(a, answer);
+        ask_free(a);
+        return;
+    }
     if (e) {
         e = fetch_failed(p, e, why, &words);
-    } else if (answer->status == 200) {
+    } else {
         e = read_vectors(a, answer->body, &came);
         why_err(&words, e, "%.*s: %.400s", STR_ARG(p->origin), came.text);
-    } else {
-        e = judge(p, answer, &words);
-        retry_ms = retry_after_ms(answer);
     }
-    if (e == ERR_BAD_REQUEST && is_refusal(answer->status)) {
-        refused(a, &words);
-    } else if (e) {
-        bool is_ours = e == ERR_NOMEM || e == ERR_STOPPING;
-
+    if (e) {
         fail_texts(a, e, &words);
-        if (!is_ours)
-            provider_failed(p, a->is_probe, retry_ms, &words);
+        if (e != ERR_NOMEM && e != ERR_STOPPING) /* which are ours */
+            provider_failed(p, a->is_probe, 0, &words);
     }
     ask_free(a);
 }

@@ -1,7 +1,7 @@
-/* The breaker of internal.h. Only the probe's fate counts while it is out:
+/* Only the probe's fate counts while it is out:
  * those that were asked before it broke come back late, and say how things
  * were then. */
-#include "embed/jobs.h"
+#include "embed/breaker.h"
 
 bool breaker_may(struct breaker *b, int64_t now_ms)
 {
@@ -11,6 +11,13 @@ bool breaker_may(struct breaker *b, int64_t now_ms)
     }
     return b->state == BREAKER_CLOSED ||
            (b->state == BREAKER_PROBING && !b->is_probed);
+}
+
+bool breaker_is_shut(const struct breaker *b, int64_t now_ms)
+{
+    struct breaker copy = *b;
+
+    return !breaker_may(&copy, now_ms);
 }
 
 bool breaker_ask(struct breaker *b)

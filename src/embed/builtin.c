@@ -41,18 +41,10 @@ static void add_row(struct finder *f, uint32_t row)
 /* The character at the beginning of s, which is UTF-8 and not empty. */
 static uint32_t first_code(struct str s, size_t *n)
 {
-    const unsigned char *p = (const unsigned char *)s.p;
-    uint32_t code = p[0];
-
     *n = utf8_one(s.p, s.p + s.n);
-    if (*n < 2) {
+    if (*n == 0)
         *n = 1;
-        return code;
-    }
-    code &= 0x7fu >> *n;
-    for (size_t i = 1; i < *n; i++)
-        code = code << 6 | (p[i] & 0x3f);
-    return code;
+    return utf8_decode(s.p, *n);
 }
 
 /* What is unknown inside a word may still be one by itself. */
@@ -183,19 +175,13 @@ void builtin_embed(const struct builtin *b, struct str text,
 enum err builtin_open_bytes(struct builtin *b, struct str bytes,
                             struct why *why)
 {
-    static const char digits[] = "0123456789abcdef";
     enum err e = table_open(&b->table, bytes, why);
 
     b->ops = vec_ops();
     b->hash[0] = '\0';
-    if (e)
-        return e;
-    for (size_t i = 0; i < TABLE_HASH_BYTES; i++) {
-        b->hash[2 * i] = digits[b->table.hash[i] >> 4];
-        b->hash[2 * i + 1] = digits[b->table.hash[i] & 15];
-    }
-    b->hash[EMBED_HASH_CHARS] = '\0';
-    return OK;
+    if (!e)
+        str_hex(b->hash, b->table.hash, TABLE_HASH_BYTES);
+    return e;
 }
 
 const char *builtin_hash(const struct builtin *b)

@@ -5,7 +5,7 @@
  * outside can steer, and its length. The text itself would cost more than the
  * vector of a short one, and comparing it would find no mistake that is not
  * already less likely than one of the memory chip. */
-#include "embed/jobs.h"
+#include "embed/cache.h"
 
 #include <stdlib.h>
 

@@ -14,8 +14,9 @@
  * stamp goes wherever it is kept. Vectors of queries are cached.
  *
  * Owns: the models, the thread, the cache, what is under way. Others hold an
- * id; an id that is over is nobody. Threads: the loop's, but for
- * embed_kind_name, embed_is_close and embed_stamp_is. */
+ * id; an id that is over is nobody. Threads: the loop's; any, for what has no
+ * struct embed: the names and stamps, embed_check, embed_is_close, and models
+ * as things to look at. */
 
 #include "base/err.h"
 #include "base/log.h"
@@ -35,6 +36,7 @@ enum {
     EMBED_HASH_CHARS = 64, /* of a SHA-256, in hex */
     EMBED_DIMS_MAX = 8192,
     EMBED_BATCH_MAX = 2048, /* texts of one call */
+    EMBED_PATIENCE = 10,    /* documents let all queries go first */
     EMBED_TEXT_MAX = 65536, /* bytes of a text that count, if the model reads
                              * that far: the rest is cut off */
 };
@@ -46,7 +48,10 @@ struct embed_stamp {
     char hash[EMBED_HASH_CHARS + 1]; /* of the model's file; of a provider:
                                       * of its URL, model, dimensions and
                                       * prefixes */
-    uint32_t dims; /* zero: a provider that has not answered yet */
+    uint32_t dims; /* zero: a provider that has not answered yet and was not
+                    * told how many. embed_now has nothing then; whoever needs
+                    * the length asks for a vector and takes that of the result.
+                    * Once known it stays until a restart */
 };
 bool embed_stamp_is(const struct embed_stamp *a, const struct embed_stamp *b);
 
@@ -76,8 +81,10 @@ struct embed_opts {
                            * the table never are: they are made as fast */
     size_t max_waiting;   /* texts that wait; more: ERR_BUSY. Documents have
                            * three quarters of it, and of the bytes */
-    size_t max_waiting_bytes;
-    uint64_t seed[2]; /* of tables */
+    size_t max_waiting_bytes; /* of them and of their vectors */
+    int64_t timeout_ms; /* of a call for queries, from embed_start to the end;
+                         * one for documents has EMBED_PATIENCE times that */
+    uint64_t seed[2];   /* of tables */
 };
 
 /* Opens and checks the model's file: ERR_IO or ERR_BAD_CONFIG with words that
@@ -115,20 +122,22 @@ struct embed_result {
     const float *vectors; /* n times stamp.dims, in the order of the texts */
 };
 
-/* Once, never from inside embed_start, unless it was cancelled. e: OK, and then
- * all of them are there; ERR_UNREACHABLE, ERR_TIMEOUT; ERR_BAD_REQUEST: what
- * the provider answered cannot be used, or it does not take the text;
+/* Called once for every embed_start that returned OK, later than that; never
+ * after embed_cancel. e: OK, and then all of them are there; ERR_UNREACHABLE;
+ * ERR_TIMEOUT: of the provider, or of the call; ERR_BAD_REQUEST: what the
+ * provider answered cannot be used, or it does not take the text;
  * ERR_NOT_ALLOWED: it does not take our key; ERR_OVERLOADED: it has failed too
- * often, or asked for a pause, and is left alone for now; ERR_NOMEM;
- * ERR_STOPPING. `why` without secrets; `r` is NULL on an error. */
+ * often, or asked for a pause, and is left alone for now, or it refused all
+ * that a text was sent with; ERR_NOMEM; ERR_STOPPING. `why` has no secrets, and
+ * of other callers' texts nothing; `r` is NULL on an error. */
 typedef void (*embed_done)(void *ctx, uint64_t id, enum err e,
                            const struct embed_result *r, const struct why *why);
 
 /* Copies the texts. ERR_BUSY: too many wait. ERR_LIMIT: more than
- * EMBED_BATCH_MAX. ERR_OVERLOADED: at once, the provider is left alone for
- * now. On an error nothing was begun. Works for every kind. Queries go before
- * documents. Texts travel together whoever asked for them, so whoever can do
- * with some of several asks for each by itself. */
+ * EMBED_BATCH_MAX, or than could ever wait. ERR_OVERLOADED: at once, the
+ * provider is left alone for now. On an error nothing was begun. Works for
+ * every kind. Queries go before documents. Texts travel together whoever asked
+ * for them, so whoever can do with some of several asks for each by itself. */
 MUST_USE enum err embed_start(struct embed *e, const struct str *texts,
                               size_t n, enum embed_use use, embed_done done,
                               void *ctx, uint64_t *id, struct why *why);
@@ -140,8 +149,9 @@ void embed_cancel(struct embed *e, uint64_t id);
 bool embed_is_close(const float *scores, size_t n, float margin);
 
 /* End what is under way with ERR_STOPPING; done, from the loop, once nothing
- * is left. Then embed_free; without embed_stop, it tells nobody anything and
- * waits for what the thread is at. */
+ * is left. Asked again, the later `done` counts, also where the first was told.
+ * May be called from an embed_done. Then embed_free; without embed_stop, it
+ * tells nobody anything and waits for what the thread is at. */
 void embed_stop(struct embed *e, void (*done)(void *ctx), void *ctx);
 void embed_free(struct embed *e);
 
@@ -171,7 +181,8 @@ struct embed_about {
 MUST_USE enum err embed_builtin_about(struct embed_about *out, struct why *why);
 
 /* A file, opened and checked as a server does, its hash included.
- * ERR_NOT_FOUND: there is none; other errors with words that say what to do. */
+ * ERR_NOT_FOUND: there is none; ERR_BAD_CONFIG: it is no good, the words say
+ * how to get another; ERR_IO, ERR_NOT_ALLOWED, ERR_NOMEM: it cannot be read. */
 MUST_USE enum err embed_minilm_about(const char *path, struct embed_about *out,
                                      struct why *why);
 

@@ -148,6 +148,32 @@ TEST(a_request_has_a_limit_of_bytes)
     estage_free(st);
 }
 
+TEST(a_request_has_a_limit_of_numbers)
+{
+    struct estage *st = estage_begin();
+    const char *texts[41] = {0};
+    struct owner *o;
+
+    st->opts.http.batch = 64;
+    st->opts.max_waiting_bytes = 8 << 20;
+    st->peer->dims = 1024;
+    estage_open(st);
+    for (int i = 0; i < 40; i++)
+        texts[i] = "x";
+    o = start_texts(st->embed, EMBED_QUERY, texts);
+    AWAIT(st, o->n_done);
+    CHECK_INT(o->e, OK);
+    /* Nobody knew at first how long they would be; some were asked for. */
+    CHECK_INT(st->peer->largest, 32);
+    owner_free(o);
+    st->peer->largest = 0;
+    o = start_texts(st->embed, EMBED_DOCUMENT, texts);
+    AWAIT(st, o->n_done);
+    CHECK(o->e == OK && st->peer->largest == ASK_NUMBERS_MAX / 1024);
+    owner_free(o);
+    estage_free(st);
+}
+
 TEST(so_many_requests_are_under_way_and_one_is_kept_for_queries)
 {
     struct estage *st = estage_new();
@@ -179,6 +205,43 @@ TEST(so_many_requests_are_under_way_and_one_is_kept_for_queries)
         owner_free(docs[i]);
     owner_free(ask);
     owner_free(late);
+    estage_free(st);
+}
+
+/* Refuses documents with an 'X' in them, one request at a time. */
+static void respond_without_x(struct provider_peer *p, struct seat *s)
+{
+    if (seat_heard(s, "X"))
+        say_text(s, 400, "{\"error\":{\"message\":\"X is too long\"}}");
+    else
+        respond_well(p, s);
+}
+
+TEST(a_question_does_not_wait_for_parts_of_documents)
+{
+    struct estage *st = estage_begin();
+    struct owner *docs[4], *ask;
+
+    st->opts.http.max_requests = 1;
+    st->peer->respond = NULL;
+    estage_open(st);
+    for (int i = 0; i < 4; i++)
+        docs[i] = TELL(st, "X");
+    AWAIT(st, waiting_seat(st->peer));
+    ask = ASK(st, "who?");
+    eturns(st, 4);
+    respond_without_x(st->peer, waiting_seat(st->peer));
+    AWAIT(st, waiting_seat(st->peer));
+    CHECK(seat_heard(waiting_seat(st->peer), "who?"));
+    st->peer->respond = respond_without_x;
+    respond_without_x(st->peer, waiting_seat(st->peer));
+    AWAIT(st, ask->n_done);
+    CHECK_INT(ask->e, OK);
+    owner_free(ask);
+    for (int i = 0; i < 4; i++) {
+        AWAIT(st, docs[i]->n_done);
+        owner_free(docs[i]);
+    }
     estage_free(st);
 }
 
@@ -320,15 +383,88 @@ TEST(there_is_a_limit_to_the_bytes_that_wait)
 
     st->opts.max_waiting_bytes = 8;
     estage_open(st);
-    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("123456789"), &e, &why));
-    CHECK_INT(e, ERR_BUSY);
-    CHECK(!try_start(st->embed, EMBED_DOCUMENT, TEXTS("1234567"), &e, &why));
-    CHECK_INT(e, ERR_BUSY);
-    a = ASK(st, "12345678");
-    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("1"), &e, &why));
+    a = ASK(st, "1234567");
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("12"), &e, &why));
     CHECK_INT(e, ERR_BUSY);
     AWAIT(st, a->n_done);
     owner_free(a);
+    estage_free(st);
+}
+
+TEST(what_can_never_wait_is_said_to_be_too_much)
+{
+    struct estage *st = estage_begin();
+    struct why why;
+    enum err e;
+
+    st->opts.max_waiting = 4;
+    st->opts.max_waiting_bytes = 8;
+    estage_open(st);
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("123456789"), &e, &why));
+    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaitingBytes"));
+    CHECK(!try_start(st->embed, EMBED_DOCUMENT, TEXTS("1234567"), &e, &why));
+    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaitingBytes"));
+    CHECK(!try_start(st->embed, EMBED_DOCUMENT, TEXTS("a", "b", "c", "d"), &e,
+                     &why));
+    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaiting "));
+    estage_free(st);
+}
+
+TEST(vectors_count_among_the_bytes_that_wait)
+{
+    enum { EACH = 1 + TEST_DIMS * sizeof(float) };
+    struct estage *st = estage_begin();
+    struct owner *a, *b;
+    struct why why;
+    enum err e;
+
+    st->opts.max_waiting_bytes = 2 * EACH;
+    st->opts.cache_entries = 0;
+    estage_open(st);
+    a = ASK(st, "a", "b", "c"); /* nobody knows yet how long they will be */
+    AWAIT(st, a->n_done);
+    owner_free(a);
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("a", "b", "c"), &e, &why));
+    CHECK_INT(e, ERR_LIMIT);
+    a = ASK(st, "a");
+    b = ASK(st, "b");
+    CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("c"), &e, &why));
+    CHECK_INT(e, ERR_BUSY);
+    AWAIT(st, a->n_done && b->n_done);
+    owner_free(a);
+    owner_free(b);
+    a = ASK(st, "a", "b");
+    AWAIT(st, a->n_done);
+    owner_free(a);
+    estage_free(st);
+}
+
+TEST(nobody_waits_for_ever)
+{
+    struct estage *st = estage_begin();
+    struct owner *ask, *behind, *docs;
+
+    st->opts.timeout_ms = 1000 * 1000;
+    st->opts.http.timeout_ms = INT32_MAX;
+    st->opts.http.max_requests = 1;
+    st->peer->respond = NULL;
+    estage_open(st);
+    ask = ASK(st, "a", "b", "c", "d");
+    behind = ASK(st, "e");
+    docs = TELL(st, "f");
+    AWAIT(st, waiting_seat(st->peer));
+    elater(st, 500 * 1000);
+    CHECK(!ask->n_done && !behind->n_done);
+    elater(st, 500 * 1000);
+    CHECK(ask->e == ERR_TIMEOUT && behind->e == ERR_TIMEOUT);
+    CHECK(strstr(behind->why, "embed.timeoutMs") && !docs->n_done);
+    AWAIT(st, waiting_seat(st->peer));
+    elater(st, st->opts.timeout_ms * EMBED_PATIENCE);
+    CHECK_INT(docs->e, ERR_TIMEOUT);
+    CHECK_INT(embed_stats(st->embed).waiting, 0);
+    owner_free(ask);
+    owner_free(behind);
+    owner_free(docs);
     estage_free(st);
 }
 
@@ -341,6 +477,7 @@ TEST(one_call_has_a_limit)
 
     st->opts.max_waiting = 10000;
     st->opts.http.batch = EMBED_BATCH_MAX;
+    st->opts.http.dims = TEST_DIMS;
     estage_open(st);
     for (size_t i = 0; i <= EMBED_BATCH_MAX; i++)
         texts[i] = STR("x");
@@ -361,7 +498,7 @@ TEST(who_finds_no_room_in_fetch_tries_again_but_not_for_ever)
     struct fetch_opts busy = test_opts();
     struct peer *other = peer_open(st->s, NULL);
     struct told *t;
-    struct owner *o;
+    struct owner *o, *behind;
 
     busy.max_open = 1;
     CHECK(fetch_set(st->s->fetch, &busy, NULL) == OK);
@@ -384,12 +521,15 @@ TEST(who_finds_no_room_in_fetch_tries_again_but_not_for_ever)
     owner_free(o);
     told_free(t);
     t = start(st->s, request_to(url_at(other, "/")), &whole);
-    o = ASK(st, "b");
+    o = ASK(st, "b", "c", "d", "e");
+    behind = ASK(st, "f"); /* in a request of its own */
     eturns(st, 8);
     elater(st, st->opts.http.timeout_ms);
     AWAIT(st, o->n_done);
     CHECK(o->e == ERR_UNREACHABLE && strstr(o->why, "under way"));
+    CHECK(behind->n_done && behind->e == ERR_UNREACHABLE);
     owner_free(o);
+    owner_free(behind);
     fetch_cancel(st->s->fetch, t->id);
     told_free(t);
     estage_free(st);
@@ -469,6 +609,29 @@ TEST(stopping_ends_whatever_waits)
         owner_free(b);
         estage_free(st);
     }
+}
+
+static void stop_when_told(void *ctx, uint64_t id, enum err e,
+                           const struct embed_result *r, const struct why *why)
+{
+    struct estage *st = ctx;
+
+    (void)id, (void)e, (void)r, (void)why;
+    embed_stop(st->embed, estage_stopped, st);
+}
+
+TEST(whoever_is_told_may_stop_it_and_stopping_twice_is_answered_twice)
+{
+    struct estage *st = estage_new();
+    struct str text = STR("a");
+    uint64_t id;
+
+    CHECK(embed_start(st->embed, &text, 1, EMBED_QUERY, stop_when_told, st, &id,
+                      NULL) == OK);
+    AWAIT(st, st->n_stopped == 1);
+    embed_stop(st->embed, estage_stopped, st);
+    AWAIT(st, st->n_stopped == 2);
+    estage_free(st);
 }
 
 TEST(freeing_without_stopping_tells_nobody)

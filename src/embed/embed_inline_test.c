@@ -64,6 +64,7 @@ TEST(much_is_done_in_many_turns_and_questions_go_first)
 
     st->opts.kind = EMBED_BUILTIN;
     st->opts.max_waiting = 2 * MANY;
+    st->opts.max_waiting_bytes = 8 << 20;
     estage_open(st);
     for (int i = 0; i < MANY; i++)
         texts[i] = STR("the weather of tomorrow");
@@ -114,5 +115,19 @@ TEST(ids_of_what_is_over_are_nobody)
     AWAIT(st, b->n_done);
     owner_free(a);
     owner_free(b);
+    estage_free(st);
+}
+
+TEST(a_table_that_cannot_be_had_is_said)
+{
+    struct estage *st = estage_begin();
+    struct why why = {""};
+
+    st->opts.kind = EMBED_BUILTIN;
+    fault_arm_at("embed.table", 1);
+    CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
+                    &why) == ERR_NOMEM);
+    CHECK(fault_fired() && !st->embed && why.text[0]);
+    fault_arm(0);
     estage_free(st);
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "embed/breaker.h"
 #include "embed/jobs.h"
 
 static const uint64_t seed[2] = {7, 8};

@@ -3,8 +3,10 @@
 
 #include <math.h>
 
+#include "base/buf.h"
 #include "base/fault.h"
-#include "embed/jobs.h"
+#include "embed/embed.h"
+#include "embed/reply.h"
 
 static struct why why;
 

@@ -124,6 +124,8 @@ TEST(questions_go_before_documents_and_batches_are_of_one_kind)
     struct estage *st = worker_stage(false);
     struct owner *docs =
         TELL(st, "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9", "d10");
+    struct clock real = clock_system();
+    int64_t end_ms = real.mono_ms(real.ctx) + 10000;
     struct owner *q[3];
 
     /* Whatever it took first was there when it looked. */
@@ -134,21 +136,16 @@ TEST(questions_go_before_documents_and_batches_are_of_one_kind)
     q[2] = ASK(st, "q3");
     give_leave();
     eturns(st, 2);
-    for (int left = 40; left && !q[2]->n_done; left--) {
-        /* The loop must take one batch before the next is begun. */
-        struct clock real = clock_system();
-        int64_t end_ms = real.mono_ms(real.ctx) + 10000;
-
-        while (uv_sem_trywait(&gate->begun) != 0) {
-            CHECK(real.mono_ms(real.ctx) < end_ms);
-            eturn(st);
-            wait_a_little(st->s);
-        }
-        CHECK_STR(str_of(gate->texts[0]), "q1");
-        CHECK_INT(gate->n, 3);
-        give_leave();
-        AWAIT(st, q[2]->n_done);
+    /* The loop must take one batch before the next is begun. */
+    while (uv_sem_trywait(&gate->begun) != 0) {
+        CHECK(real.mono_ms(real.ctx) < end_ms);
+        eturn(st);
+        wait_a_little(st->s);
     }
+    CHECK_STR(str_of(gate->texts[0]), "q1");
+    CHECK_INT(gate->n, 3);
+    give_leave();
+    AWAIT(st, q[2]->n_done);
     CHECK(q[0]->n_done && q[1]->n_done && !docs->n_done);
     for (int i = 0; i < 20; i++)
         give_leave();
@@ -181,6 +178,27 @@ TEST(who_gives_up_while_the_thread_is_at_it_is_told_nothing)
     owner_free(a);
     owner_free(b);
     owner_free(c);
+    end_stage(st);
+}
+
+TEST(nobody_waits_for_the_thread_for_ever)
+{
+    struct estage *st = worker_stage(false);
+    struct owner *a = ASK(st, "a"), *b;
+
+    expect_batch("a");
+    b = ASK(st, "b");
+    elater(st, st->opts.timeout_ms);
+    CHECK(a->e == ERR_TIMEOUT && b->e == ERR_TIMEOUT);
+    CHECK_INT(embed_stats(st->embed).waiting, 0);
+    owner_free(a);
+    owner_free(b);
+    b = ASK(st, "c");
+    give_leave();
+    give_leave();
+    AWAIT(st, b->n_done);
+    CHECK(b->e == OK && is_vector_of(b->vectors, TEST_DIMS, "c"));
+    owner_free(b);
     end_stage(st);
 }
 
@@ -365,5 +383,10 @@ TEST(a_file_that_is_no_model_is_said)
     st->opts.model_file = "/dev/null";
     CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
                     &why) != OK);
+    fault_arm_at("embed.model", 1);
+    CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
+                    &why) == ERR_NOMEM);
+    CHECK(fault_fired() && !st->embed);
+    fault_arm(0);
     estage_free(st);
 }

@@ -12,9 +12,9 @@
  * the parts of what was refused (ask.c): whoever searches does so without
  * vectors while the provider fails, and asks again the next time.
  *
- * How long a text waits is bounded by what is before it, each request by its
- * time-out, and all of it by the breaker: once that opens, everything that
- * waits fails at once. */
+ * How long a text waits is bounded by the deadline of its job (embed.c), each
+ * request by its own time-out. Once the breaker opens, or fetch was full for as
+ * long as a request may take, everything that waits fails at once. */
 #include "embed/http.h"
 
 #include <openssl/evp.h>
@@ -35,9 +35,15 @@ void provider_kick(struct provider *p)
 
 static enum err say_open(const struct provider *p, struct why *why)
 {
+    int64_t left_ms = p->breaker.until_ms - loop_mono_ms(p->embed->loop);
+    char until[64] = "until it has answered once";
+
+    if (p->breaker.state == BREAKER_OPEN && left_ms > 0)
+        snprintf(until, sizeof(until), "for the next %lld s",
+                 (long long)(left_ms + 999) / 1000);
     return why_err(why, ERR_OVERLOADED,
-                   "%.*s is left alone for now, since it failed: %.300s",
-                   STR_ARG(p->origin), p->last.text);
+                   "%.*s is left alone %s, since it failed: %.300s",
+                   STR_ARG(p->origin), until, p->last.text);
 }
 
 static void fail_waiting(struct provider *p, enum err e, const struct why *why)
@@ -51,17 +57,11 @@ static void fail_waiting(struct provider *p, enum err e, const struct why *why)
             embed_failed(LIST_OF(n, struct embed_text, node), e, why);
 }
 
-static void note_open(struct provider *p)
-{
-    p->embed->stats.is_paused = p->breaker.state != BREAKER_CLOSED;
-}
-
 void provider_answered(struct provider *p, bool is_probe)
 {
     if (breaker_good(&p->breaker, is_probe))
         log_info(p->embed->log, "embed.provider_back",
                  LOG_S("provider", p->origin));
-    note_open(p);
 }
 
 void provider_failed(struct provider *p, bool is_probe, int64_t retry_ms,
@@ -78,11 +78,31 @@ void provider_failed(struct provider *p, bool is_probe, int64_t retry_ms,
         log_warn(p->embed->log, "embed.provider_fails",
                  LOG_S("provider", p->origin), LOG_C("because", why->text),
                  LOG_I("pause_ms", p->breaker.until_ms - now_ms));
-    note_open(p);
     fail_waiting(p, say_open(p, &words), &words);
 }
 
+void provider_refused(struct provider *p, const struct why *why)
+{
+    int64_t now_ms = loop_mono_ms(p->embed->loop);
+
+    if (p->refused_log_ms && now_ms < p->refused_log_ms)
+        return;
+    p->refused_log_ms = now_ms + REFUSED_LOG_MS;
+    log_warn(p->embed->log, "embed.provider_refuses",
+             LOG_S("provider", p->origin), LOG_C("because", why->text));
+}
+
 /* Asking. */
+
+/* So many that reading the answer, which is done on the loop, takes some
+ * fifteen milliseconds at the most: 32768 numbers, 1.4 MB of them. */
+static size_t most_texts(const struct provider *p)
+{
+    size_t most = ASK_NUMBERS_MAX / provider_dims(p);
+
+    most = most < p->opts.batch ? most : p->opts.batch;
+    return most ? most : 1;
+}
 
 /* A request for the first that wait, or NULL: nobody does, or there is no
  * memory, which fails the first of them. */
@@ -92,11 +112,11 @@ static struct ask *gather(struct provider *p, enum embed_use use)
     struct ask *a;
     struct list_node *n;
     struct why why;
-    size_t bytes = 0;
+    size_t bytes = 0, most = most_texts(p);
 
     if (list_is_empty(from))
         return NULL;
-    a = ask_new(p, p->opts.batch);
+    a = ask_new(p, most);
     if (!a) {
         why_err(&why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
         embed_failed(LIST_OF(list_pop(from), struct embed_text, node),
@@ -105,7 +125,7 @@ static struct ask *gather(struct provider *p, enum embed_use use)
         return NULL;
     }
     a->use = use;
-    while (a->n < p->opts.batch && (n = list_first(from))) {
+    while (a->n < most && (n = list_first(from))) {
         struct embed_text *t = LIST_OF(n, struct embed_text, node);
 
         bytes += t->text.n;
@@ -117,26 +137,34 @@ static struct ask *gather(struct provider *p, enum embed_use use)
     return a;
 }
 
+/* The first part of its use that was refused and is to be asked again. */
+static struct ask *next_part(struct provider *p, enum embed_use use)
+{
+    struct list_node *n;
+
+    for (n = list_first(&p->ready); n; n = list_next(&p->ready, n))
+        if (LIST_OF(n, struct ask, node)->use == use)
+            return LIST_OF(n, struct ask, node);
+    return NULL;
+}
+
 /* What is asked next. */
 static struct ask *next_ask(struct provider *p)
 {
     size_t most = p->opts.max_requests;
     bool may_be_document = p->n_documents_out + (most > 1) < most;
-    struct list_node *n;
-    struct ask *a;
+    struct ask *a = next_part(p, EMBED_QUERY);
 
-    for (n = list_first(&p->ready); n; n = list_next(&p->ready, n)) {
-        a = LIST_OF(n, struct ask, node);
-        if (a->use == EMBED_QUERY || may_be_document)
-            return a;
-    }
-    a = gather(p, EMBED_QUERY);
+    if (!a)
+        a = gather(p, EMBED_QUERY);
+    if (!a && may_be_document)
+        a = next_part(p, EMBED_DOCUMENT);
     if (!a && may_be_document)
         a = gather(p, EMBED_DOCUMENT);
     return a;
 }
 
-/* All of fetch is busy: wait, but not for ever. */
+/* All of fetch is busy: wait, but not for ever, and not each by itself. */
 static void wait_for_room(struct provider *p, struct ask *a,
                           const struct why *why)
 {
@@ -152,7 +180,7 @@ static void wait_for_room(struct provider *p, struct ask *a,
     }
     p->busy_since_ms = 0;
     ask_fail(a, ERR_UNREACHABLE, why);
-    provider_kick(p);
+    fail_waiting(p, ERR_UNREACHABLE, why);
 }
 
 /* False: nothing more for now. */
@@ -188,7 +216,6 @@ static void on_work(struct loop_job *job)
            breaker_may(&p->breaker, loop_mono_ms(p->embed->loop)))
         if (!send_one(p))
             break;
-    note_open(p);
 }
 
 static void on_retry(struct timer *t)
@@ -204,6 +231,13 @@ static enum err http_may(struct embed *e, struct why *why)
 
     return breaker_may(&p->breaker, loop_mono_ms(e->loop)) ? OK
                                                            : say_open(p, why);
+}
+
+static bool http_is_paused(const struct embed *e)
+{
+    const struct provider *p = e->model;
+
+    return breaker_is_shut(&p->breaker, loop_mono_ms(e->loop));
 }
 
 static void http_take(struct embed *e, struct embed_text *t)
@@ -410,6 +444,7 @@ const struct embed_ops embed_http_ops = {
     .close = http_close,
     .check = http_check,
     .may = http_may,
+    .is_paused = http_is_paused,
     .take = http_take,
     .drop = http_drop,
     .set = http_set,

@@ -11,14 +11,14 @@
 /* A turn's worth: well under a millisecond of short texts. */
 enum { TURN_TEXTS = 64, TURN_BYTES = 16 * 1024 };
 
-struct table {
+struct inline_model {
     struct embed *embed;
     struct builtin builtin;
     struct list waiting[2]; /* by use */
     struct loop_job work;
 };
 
-static struct embed_text *next_text(struct table *t)
+static struct embed_text *next_text(struct inline_model *t)
 {
     struct list_node *n = list_pop(&t->waiting[EMBED_QUERY]);
 
@@ -29,7 +29,7 @@ static struct embed_text *next_text(struct table *t)
 
 static void on_work(struct loop_job *job)
 {
-    struct table *t = LIST_OF(job, struct table, work);
+    struct inline_model *t = LIST_OF(job, struct inline_model, work);
     struct embed_text *text;
     float vector[BUILTIN_DIMS];
     size_t n_bytes = 0;
@@ -48,7 +48,8 @@ static void on_work(struct loop_job *job)
 static enum err inline_open(struct embed *e, const struct embed_opts *opts,
                             struct why *why)
 {
-    struct table *t = FAULT("embed.table") ? NULL : calloc(1, sizeof(*t));
+    struct inline_model *t =
+        FAULT("embed.table") ? NULL : calloc(1, sizeof(*t));
     enum err err;
 
     (void)opts;
@@ -84,7 +85,7 @@ static enum err inline_check(const struct embed_opts *opts,
 
 static void inline_close(struct embed *e)
 {
-    struct table *t = e->model;
+    struct inline_model *t = e->model;
 
     loop_not_at_end(&t->work);
     free(t);
@@ -92,14 +93,14 @@ static void inline_close(struct embed *e)
 
 static void inline_now(struct embed *e, struct str text, float *out)
 {
-    struct table *t = e->model;
+    struct inline_model *t = e->model;
 
     builtin_embed(&t->builtin, text, out);
 }
 
 static void inline_take(struct embed *e, struct embed_text *text)
 {
-    struct table *t = e->model;
+    struct inline_model *t = e->model;
 
     list_append(&t->waiting[text->job->use], &text->node);
     loop_at_end(e->loop, &t->work);

@@ -10,7 +10,7 @@
  *   builtin.c    text -> vector with it; inside.c: the one in the binary
  *   minilm_*.c   the transformer
  *   look.c       models as things to look at and to keep
- *   cache.c, worker.c, http.c, embed.c
+ *   and, above all of these, what jobs.h lists
  *
  * Everything up to the transformer is pure and allocates nothing per text. */
 
@@ -70,8 +70,8 @@ MUST_USE enum err vocab_open(struct vocab *v, struct str bytes,
                              struct why *why);
 
 /* Added to what is in `out`; the bytes are a multiple of eight. ERR_EXISTS: a
- * piece twice. ERR_LIMIT: too many, too long, or more than `out` takes. On an
- * error nothing was added. */
+ * piece twice. ERR_LIMIT: too many, too long, too many of nearly the same hash,
+ * or more than `out` takes. On an error nothing was added. */
 MUST_USE enum err vocab_make(const struct str *pieces, size_t n,
                              struct buf *out, struct why *why);
 
@@ -91,6 +91,12 @@ static inline uint64_t vocab_hash(uint64_t hash, char c)
 }
 uint32_t vocab_look(const struct vocab *v, uint64_t hash, struct str prefix,
                     struct str piece);
+
+/* The rule of every open hash table that lies in a file: at most VOCAB_MAX_ROW
+ * slots are taken in a row, so that nobody who writes texts can make a search
+ * slow. There are mask + 1 slots, a power of two, and some of them are free. */
+enum { VOCAB_MAX_ROW = 256 };
+bool vocab_rows_end(const uint32_t *slots, uint32_t mask);
 
 /* The longest piece that `rest` of a word begins with; how many bytes of it
  * that is, or zero: there is none. */
@@ -164,7 +170,8 @@ struct table_parts {
 };
 
 /* Appends to out, which is empty. ERR_EXISTS: a word or phrase twice.
- * ERR_LIMIT: more than TABLE_BYTES_MAX. ERR_BAD_REQUEST: parts that no file
+ * ERR_LIMIT: more than TABLE_BYTES_MAX, or too many phrases of nearly the same
+ * hash. ERR_BAD_REQUEST: parts that no file
  * can have. */
 MUST_USE enum err table_write(const struct table_parts *p, struct buf *out,
                               struct why *why);
@@ -217,7 +224,11 @@ struct minilm_scratch;
 
 /* Map the file and check it, its hash included. ERR_IO: it cannot be opened;
  * ERR_BAD_CONFIG: it is no good; ERR_NOMEM. The words say what is wrong with it
- * and how to get a good one. */
+ * and, where that helps, how to get a good one.
+ *
+ * Until minilm_close the file must stay as it is, whatever its name: replace it
+ * by rename, never by writing into it. One that is cut short meanwhile ends the
+ * process (SIGBUS). */
 MUST_USE enum err minilm_open(struct minilm **out, const char *path,
                               struct why *why);
 void minilm_close(struct minilm *m);
@@ -242,8 +253,8 @@ void minilm_embed_many(const struct minilm *m, struct minilm_scratch *s,
                        const struct str *texts, size_t n, float *out);
 
 /* Our file from what is published: the weights (safetensors, F16 or F32) and
- * the vocabulary (tokenizer.json). Deterministic. `out` is as it was on an
- * error: ERR_BAD_REQUEST for what is no such model, ERR_NOMEM. */
+ * the vocabulary (tokenizer.json). Deterministic. `out` is empty, and still is
+ * on an error: ERR_BAD_REQUEST for what is no such model, ERR_NOMEM. */
 MUST_USE enum err minilm_make(struct str safetensors, struct str tokenizer,
                               struct buf *out, struct why *why);
 

@@ -9,112 +9,12 @@
  *   http.c       the provider; ask.c: one request to it
  *   worker.c     a model on a thread of its own
  *   inline.c     the table, on the loop
- *   embed.c      jobs, limits, ids: what embed.h promises */
+ *   jobs.c       who waits for what: calls of embed_start, and their ids
+ *   embed.c      limits, life and death: what embed.h promises */
 
 #include "base/list.h"
+#include "embed/cache.h"
 #include "embed/internal.h"
-
-/* ---- cache: text -> vector, the least recently used goes ----
- *
- * A text is known by 128 bits of keyed hash and its length: nobody outside can
- * choose two that are taken for one. The memory for all entries is there from
- * cache_set on, so that neither a hit nor a new entry allocates. */
-
-enum { CACHE_BYTES_MAX = 64 << 20 }; /* of vectors, whatever they are */
-
-struct cache_entry {
-    uint64_t hash[2];
-    size_t text_bytes;
-    uint32_t newer, older; /* in the order of use */
-    uint32_t next;         /* in its bucket */
-};
-
-struct cache {
-    uint64_t seed[2][2];
-    struct cache_entry *entries; /* cap of them; NULL: nothing is kept */
-    uint32_t *buckets;
-    float *vectors;
-    uint32_t cap, n, mask, dims;
-    uint32_t newest, oldest;
-};
-
-void cache_init(struct cache *c, const uint64_t seed[2]);
-void cache_fini(struct cache *c);
-
-/* Empty, with room for so many vectors of so many numbers, or as many as
- * CACHE_BYTES_MAX holds. Zero of either, and no memory: nothing is kept. Must
- * be called whenever the model is another one. */
-void cache_set(struct cache *c, size_t entries, uint32_t dims);
-
-/* Borrowed until the next call; NULL: not there. */
-const float *cache_get(struct cache *c, struct str text);
-void cache_put(struct cache *c, struct str text, const float *vector);
-
-/* Every entry is found by its hash and is in the order once. For tests. */
-bool cache_check(const struct cache *c);
-
-/* ---- breaker: who fails again and again is left alone for a while ----
- *
- *              as often as may be in a row, or it asked for a pause
- *     CLOSED ------------------------------------------------------> OPEN
- *        ^                                                            |  ^
- *        | the probe was answered                    the pause is over|  |
- *        '------------------------- PROBING <-------------------------'  |
- *                                      '---------------------------------'
- *                                                it was not
- *
- * Pure; the time is an argument. */
-
-enum { BREAKER_PAUSE_MAX_MS = 10 * 60 * 1000 };
-
-enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_PROBING };
-
-struct breaker {
-    int max_failures;
-    int64_t pause_ms;
-    enum breaker_state state;
-    bool is_probed; /* PROBING: somebody is out */
-    int n_failures; /* in a row */
-    int64_t until_ms;
-};
-
-/* Whether something may be asked now. */
-bool breaker_may(struct breaker *b, int64_t now_ms);
-
-/* It is; true: and that is the probe. */
-bool breaker_ask(struct breaker *b);
-
-/* What became of it. retry_ms: the pause that was asked for; zero: none was.
- * True where the breaker opened or closed by this. */
-bool breaker_good(struct breaker *b, bool is_probe);
-bool breaker_bad(struct breaker *b, bool is_probe, int64_t now_ms,
-                 int64_t retry_ms);
-
-/* Nobody waits for the answer any more. */
-void breaker_forget(struct breaker *b, bool is_probe);
-
-/* ---- reply: what a provider says ---- */
-
-struct reply {
-    uint32_t dims;
-    float *vectors; /* n times dims, each one long */
-    bool *is_good;  /* n; the others are all zero */
-    size_t n_good;
-    bool has_lengths; /* others than dims */
-    struct why why;   /* what is wrong with the last one that is not good */
-};
-
-/* Read what should be the vectors of n texts, of so many numbers each; dims
- * zero: of as many as there are. ERR_BAD_REQUEST with words: it cannot be used
- * at all; ERR_NOMEM. On an error there is nothing to free. */
-MUST_USE enum err reply_read(struct str body, size_t n, uint32_t dims,
-                             struct reply *out, struct why *why);
-void reply_fini(struct reply *r);
-
-/* What it says is wrong, in the shapes that are about: one line that fits
- * `size` with its NUL, with `secret` in it blotted out. Empty: it says nothing
- * that we understand. */
-void reply_message(struct str body, struct str secret, char *out, size_t size);
 
 /* ---- jobs: one per embed_start ---- */
 
@@ -135,12 +35,16 @@ struct embed_job {
     struct embed *embed;
     uint64_t id; /* zero: nobody waits for it */
     uint32_t slot;
-    bool is_over; /* nothing more is to happen to it but being freed */
+    bool is_over;    /* nothing more is to happen to it but being freed */
+    bool is_counted; /* in what waits */
+    int64_t timeout_ms;
     enum embed_use use;
     embed_done done;
     void *ctx;
-    size_t n, n_left, n_bytes;
-    size_t n_out;   /* dropped, and not back yet */
+    struct timer deadline;
+    size_t n, n_left, n_bytes; /* texts; bytes with their vectors */
+    size_t n_hits;             /* that the cache had */
+    size_t n_out;              /* dropped, and not back yet */
     float *vectors; /* n times stamp.dims; NULL while those are not known */
     enum err e;
     struct why why;
@@ -163,6 +67,9 @@ struct embed_ops {
 
     /* Whether texts can be taken now; NULL: always. */
     enum err (*may)(struct embed *e, struct why *why);
+
+    /* Whether it is left alone for now; NULL: never. */
+    bool (*is_paused)(const struct embed *e);
 
     /* Begin, and sooner or later say embed_made or embed_failed; never from
      * inside this call. */
@@ -211,6 +118,7 @@ struct embed {
     void *model; /* the kind's own */
     struct embed_stamp stamp;
     size_t max_waiting, max_waiting_bytes, cache_entries, max_text_bytes;
+    int64_t timeout_ms;
     struct cache cache;
 
     struct list jobs;                  /* that have texts on their way */
@@ -238,6 +146,46 @@ MUST_USE enum err embed_new_with(struct embed **out, struct loop *loop,
 /* Cut where it does not fit. */
 void embed_stamp_set(struct embed_stamp *s, struct str name, const char *hash,
                      uint32_t dims);
+
+/* ---- what embed.c does with jobs ---- */
+
+enum {
+    EMBED_SLOT_BITS = 24, /* of an id: which slot; the rest counts */
+    EMBED_NO_SLOT = (1 << EMBED_SLOT_BITS) - 1,
+};
+
+/* As much of a text as counts. */
+struct str embed_cut(const struct embed *e, struct str text);
+
+/* The memory of n vectors; zero while nobody knows how long they are. */
+size_t embed_vector_bytes(const struct embed *e, size_t n);
+
+/* Copies the texts; NULL: no memory. */
+struct embed_job *job_new(struct embed *e, const struct str *texts, size_t n);
+void job_free(struct embed_job *j);
+
+/* An id, and a deadline: ERR_BUSY, ERR_NOMEM. */
+MUST_USE enum err job_take_slot(struct embed *e, struct embed_job *j);
+MUST_USE enum err job_set_deadline(struct embed_job *j);
+
+/* NULL: there is none any more. */
+struct embed_job *job_find(const struct embed *e, uint64_t id);
+
+/* It waits from here on, and its kind has the texts that are pending. */
+void job_begin(struct embed_job *j);
+
+/* Its owner is told at the end of the turn. */
+void job_end(struct embed_job *j, enum err err, const struct why *why);
+void job_tell(struct embed_job *j);
+
+/* Its owner is told nothing any more; job_bury: of one that is over. */
+void job_cancel(struct embed_job *j);
+void job_bury(struct embed_job *j);
+
+/* Where the vector of a text goes. */
+float *job_vector(struct embed_text *t);
+
+/* ---- what kinds tell ---- */
 
 /* A text has its vector, of stamp.dims numbers. */
 void embed_made(struct embed_text *t, const float *vector);

@@ -3,17 +3,12 @@
 #include "embed/minilm.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static void stamp(struct embed_about *out, enum embed_kind kind,
-                  const char *hash, uint32_t dims)
-{
-    snprintf(out->stamp.name, sizeof(out->stamp.name), "%s",
-             embed_kind_name(kind));
-    snprintf(out->stamp.hash, sizeof(out->stamp.hash), "%s", hash);
-    out->stamp.dims = dims;
-}
+#include "base/utf8.h"
+
+#include "embed/jobs.h"
 
 enum err embed_builtin_about(struct embed_about *out, struct why *why)
 {
@@ -24,9 +19,20 @@ enum err embed_builtin_about(struct embed_about *out, struct why *why)
     e = builtin_open(&b, why);
     if (e)
         return e;
-    stamp(out, EMBED_BUILTIN, builtin_hash(&b), BUILTIN_DIMS);
+    embed_stamp_set(&out->stamp, STR("builtin"), builtin_hash(&b),
+                    BUILTIN_DIMS);
     out->bytes = builtin_bytes();
     return OK;
+}
+
+/* By errno: there is none, or it is out of reach, and another would be too. */
+static enum err unreadable(const char *path, struct why *why)
+{
+    if (errno == ENOENT)
+        return why_err(why, ERR_NOT_FOUND, "there is no %.300s", path);
+    return why_err(why, errno == EACCES ? ERR_NOT_ALLOWED : ERR_IO,
+                   "the model file %.300s cannot be read: %s", path,
+                   strerror(errno));
 }
 
 enum err embed_minilm_about(const char *path, struct embed_about *out,
@@ -37,12 +43,14 @@ enum err embed_minilm_about(const char *path, struct embed_about *out,
     enum err e;
 
     *out = (struct embed_about){.bytes = 0};
-    if (stat(path, &st) != 0 && errno == ENOENT)
-        return why_err(why, ERR_NOT_FOUND, "there is no %.300s", path);
+    if (stat(path, &st) != 0)
+        return unreadable(path, why);
+    if (access(path, R_OK) != 0)
+        return unreadable(path, why);
     e = minilm_open(&m, path, why);
     if (e)
         return e;
-    stamp(out, EMBED_MINILM, minilm_hash(m), minilm_dims(m));
+    embed_stamp_set(&out->stamp, STR("minilm"), minilm_hash(m), minilm_dims(m));
     out->bytes = (uint64_t)st.st_size;
     minilm_close(m);
     return OK;
@@ -66,14 +74,9 @@ static void add_piece(struct buf *out, struct str piece)
 /* A character, as UTF-8. */
 static void add_character(struct buf *out, uint32_t c)
 {
-    static const unsigned char firsts[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    char bytes[4];
+    char bytes[UTF8_MAX];
 
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        bytes[i] = (char)(0x80 | (c & 0x3f));
-    bytes[0] = (char)(firsts[n] | c);
-    add_piece(out, (struct str){bytes, n});
+    add_piece(out, (struct str){bytes, utf8_encode(bytes, c)});
 }
 
 static void add_row(struct buf *out, const struct embed_table *t, uint32_t row)

@@ -15,12 +15,13 @@
  *   minilm_file.c     our file -> struct minilm
  *   minilm_run.c      text -> vector
  *   minilm_plain.c, minilm_avx2.c, minilm_avx512.c: the arithmetic, most of it
- *   in minilm_lanes.h, which all three include */
+ *   in minilm_lanes.inc, which all three include */
 
 #include "base/arena.h"
 #include "embed/internal.h"
 
 #define MINILM_MAGIC "SBMINILM"
+#define MINILM_NAME  "all-MiniLM-L6-v2"
 
 enum {
     MINILM_VERSION = 1,
@@ -48,7 +49,7 @@ struct minilm_head {
     uint32_t n_layers, hidden, n_heads, inner, n_words, n_positions;
     uint32_t begin_id, end_id, unknown_id;
     uint32_t zero[7];
-    char name[MINILM_NAME_MAX];
+    char name[MINILM_NAME_MAX]; /* MINILM_NAME */
     uint8_t hash[MINILM_HASH_BYTES];
 };
 _Static_assert(sizeof(struct minilm_head) == 3 * MINILM_ALIGN, "no holes");
@@ -182,7 +183,7 @@ struct minilm_attention {
 #endif
 
 /* All levels give the same to the last bit: whole numbers are exact, and
- * fractions are reckoned by the one text of minilm_lanes.h. Widths are
+ * fractions are reckoned by the one text of minilm_lanes.inc. Widths are
  * multiples of 16. */
 struct minilm_ops {
     /* row[i] = scale * word[i] + position[i] */

@@ -268,7 +268,7 @@ TARGET static void multiply(float *y, const struct minilm_matrix *w,
         multiply_sixteen(y, w, x, n, at);
 }
 
-#include "embed/minilm_lanes.h"
+#include "embed/minilm_lanes.inc"
 
 const struct minilm_ops minilm_avx2 = MINILM_OPS;
 #endif

@@ -209,7 +209,7 @@ TARGET static void multiply(float *y, const struct minilm_matrix *w,
         }
 }
 
-#include "embed/minilm_lanes.h"
+#include "embed/minilm_lanes.inc"
 
 const struct minilm_ops minilm_avx512 = MINILM_OPS;
 #endif

@@ -5,9 +5,11 @@
  * has touched it, and the fractions are looked at, so that no vector is ever
  * made of what is no number.
  *
- * A mapped file that is cut short while it is in use would end the process.
- * `signalbox model install` never writes into a file that is there, it puts
- * another in its place. */
+ * A mapped file that is cut short while it is in use would end the process
+ * (SIGBUS). To read it in whole instead would be safe from that, and would
+ * cost each process its own 24 MB. `signalbox model install` never writes into
+ * a file that is there, it puts another in its place; docs/operations.md asks
+ * others to do the same. */
 #include "embed/minilm.h"
 
 #include <errno.h>
@@ -78,42 +80,75 @@ size_t minilm_lay(struct minilm *m, const char *base)
     return c.at;
 }
 
-static bool is_width(uint32_t n, uint32_t most)
+static enum err check_number(const char *what, uint32_t n, uint32_t least,
+                             uint32_t most, struct why *why)
 {
-    return n > 0 && n <= most && n % MINILM_GROUP == 0;
+    if (n >= least && n <= most)
+        return OK;
+    return why_err(why, ERR_BAD_CONFIG,
+                   "its number of %s is %u; %u to %u can be", what, n, least,
+                   most);
 }
 
-static bool are_heads(const struct minilm_head *h)
+static enum err check_width(const char *what, uint32_t n, uint32_t most,
+                            struct why *why)
+{
+    if (n > 0 && n <= most && n % MINILM_GROUP == 0)
+        return OK;
+    return why_err(why, ERR_BAD_CONFIG,
+                   "its %s is %u; multiples of %d up to %u can be", what, n,
+                   MINILM_GROUP, most);
+}
+
+static enum err check_heads(const struct minilm_head *h, struct why *why)
 {
     uint32_t dims = h->n_heads > 0 ? h->hidden / h->n_heads : 0;
 
-    return dims > 0 && dims * h->n_heads == h->hidden &&
-           dims % MINILM_LANES == 0 && dims <= MINILM_HEAD_DIMS_MAX;
+    if (dims > 0 && dims * h->n_heads == h->hidden &&
+        dims % MINILM_LANES == 0 && dims <= MINILM_HEAD_DIMS_MAX)
+        return OK;
+    return why_err(why, ERR_BAD_CONFIG,
+                   "its number of heads is %u, for a width of %u; each has to "
+                   "get a multiple of %d up to %d",
+                   h->n_heads, h->hidden, MINILM_LANES, MINILM_HEAD_DIMS_MAX);
+}
+
+static enum err check_mark(const char *mark, uint32_t id, uint32_t n_words,
+                           struct why *why)
+{
+    if (id < n_words)
+        return OK;
+    return why_err(why, ERR_BAD_CONFIG,
+                   "its %s is word number %u, and it has %u words", mark, id,
+                   n_words);
 }
 
 enum err minilm_check_sizes(const struct minilm_head *h, struct why *why)
 {
-    const char *what = NULL;
+    enum err e = check_number("layers", h->n_layers, 1, MINILM_LAYERS_MAX, why);
 
-    if (h->n_layers == 0 || h->n_layers > MINILM_LAYERS_MAX)
-        what = "number of layers";
-    else if (!is_width(h->hidden, MINILM_DIMS))
-        what = "width";
-    else if (!are_heads(h))
-        what = "number of heads";
-    else if (!is_width(h->inner, MINILM_INNER_MAX))
-        what = "inner width";
-    else if (h->n_words == 0 || h->n_words > MINILM_WORDS_MAX)
-        what = "number of words";
-    else if (h->n_positions < 3 || h->n_positions > MINILM_MAX_TOKENS)
-        what = "number of positions";
-    else if (h->begin_id >= h->n_words || h->end_id >= h->n_words ||
-             h->unknown_id >= h->n_words)
-        what = "number of a mark";
-    else if (h->vocab_bytes == 0 || h->vocab_bytes > UINT32_MAX)
-        what = "size of the vocabulary";
-    return what ? why_err(why, ERR_BAD_CONFIG, "its %s is out of bounds", what)
-                : OK;
+    if (!e)
+        e = check_width("width", h->hidden, MINILM_DIMS, why);
+    if (!e)
+        e = check_heads(h, why);
+    if (!e)
+        e = check_width("inner width", h->inner, MINILM_INNER_MAX, why);
+    if (!e)
+        e = check_number("words", h->n_words, 1, MINILM_WORDS_MAX, why);
+    if (!e)
+        e = check_number("positions", h->n_positions, 3, MINILM_MAX_TOKENS,
+                         why);
+    if (!e)
+        e = check_mark("[CLS]", h->begin_id, h->n_words, why);
+    if (!e)
+        e = check_mark("[SEP]", h->end_id, h->n_words, why);
+    if (!e)
+        e = check_mark("[UNK]", h->unknown_id, h->n_words, why);
+    if (!e && (h->vocab_bytes == 0 || h->vocab_bytes > UINT32_MAX))
+        e = why_err(why, ERR_BAD_CONFIG,
+                    "its vocabulary has %llu bytes; 1 to %u can be",
+                    (unsigned long long)h->vocab_bytes, UINT32_MAX);
+    return e;
 }
 
 /* The hash of everything but the hash. */
@@ -180,28 +215,30 @@ static enum err check_head(const struct minilm_head *h, struct str file,
 
     if (file.n < sizeof(h->magic) ||
         memcmp(file.p, MINILM_MAGIC, sizeof(h->magic)) != 0)
-        return why_err(why, ERR_BAD_CONFIG, "it is no model file of ours");
+        return why_err(why, ERR_BAD_CONFIG,
+                       "it is no model file: it does not begin with \"%s\"",
+                       MINILM_MAGIC);
     if (file.n < sizeof(*h))
-        return why_err(why, ERR_BAD_CONFIG, "it ends within its head");
+        return why_err(why, ERR_BAD_CONFIG,
+                       "it ends after %zu bytes, within its head of %zu",
+                       file.n, sizeof(*h));
     if (h->version != MINILM_VERSION)
         return why_err(why, ERR_BAD_CONFIG,
                        "it is of version %u, and this program reads version %d",
                        h->version, MINILM_VERSION);
     if (h->head_bytes != sizeof(*h) || memcmp(h->zero, zero, sizeof(zero)) != 0)
-        return why_err(why, ERR_BAD_CONFIG, "its head is damaged");
+        return why_err(why, ERR_BAD_CONFIG,
+                       "its head is damaged: it says that it has %u bytes, and "
+                       "should say %zu, with zeros where nothing is",
+                       h->head_bytes, sizeof(*h));
+    if (strncmp(h->name, MINILM_NAME, sizeof(h->name)) != 0)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "it is of another kind of model than " MINILM_NAME);
     if (h->file_bytes != file.n)
         return why_err(why, ERR_BAD_CONFIG,
                        "it should have %llu bytes and has %zu",
                        (unsigned long long)h->file_bytes, file.n);
     return minilm_check_sizes(h, why);
-}
-
-static void write_hash(struct minilm *m)
-{
-    for (size_t i = 0; i < MINILM_HASH_BYTES; i++) {
-        m->hash[2 * i] = "0123456789abcdef"[m->head->hash[i] >> 4];
-        m->hash[2 * i + 1] = "0123456789abcdef"[m->head->hash[i] & 15];
-    }
 }
 
 static enum err check(struct minilm *m, struct str file, struct why *why)
@@ -213,7 +250,9 @@ static enum err check(struct minilm *m, struct str file, struct why *why)
         return e;
     if (minilm_lay(m, file.p) != file.n)
         return why_err(why, ERR_BAD_CONFIG,
-                       "its sizes do not go with its length");
+                       "its sizes do not go with its length: they take %zu "
+                       "bytes, and it has %zu",
+                       minilm_lay(m, file.p), file.n);
     if (!hash_of(file.p, file.n, hash))
         return why_err(why, ERR_NOMEM, "no memory to check it");
     if (memcmp(hash, m->head->hash, sizeof(hash)) != 0)
@@ -226,11 +265,12 @@ static enum err check(struct minilm *m, struct str file, struct why *why)
         return e;
     if (m->vocab.n != m->head->n_words)
         return why_err(why, ERR_BAD_CONFIG,
-                       "its vocabulary has another size than its words");
+                       "its vocabulary has %u words, and its head says %u",
+                       m->vocab.n, m->head->n_words);
     if (!is_good(m))
         return why_err(why, ERR_BAD_CONFIG,
                        "not all of its numbers are finite");
-    write_hash(m);
+    str_hex(m->hash, m->head->hash, MINILM_HASH_BYTES);
     return OK;
 }
 
@@ -244,12 +284,13 @@ enum err minilm_use(struct minilm **out, struct str file, const char *path,
 
     *out = NULL;
     if (!m)
-        return why_err(why, ERR_NOMEM, "no memory for the model %s", path);
+        return why_err(why, ERR_NOMEM, "no memory for the model %.300s", path);
     e = check(m, file, &inner);
     if (e) {
         free(m);
-        return why_err(why, e, "the model file %s cannot be used: %s; " ADVICE,
-                       path, inner.text);
+        return why_err(why, e, "the model file %.300s cannot be used: %s%s",
+                       path, inner.text,
+                       e == ERR_BAD_CONFIG ? "; " ADVICE : "");
     }
     *out = m;
     return OK;
@@ -261,17 +302,18 @@ static enum err map(struct str *out, int fd, const char *path, struct why *why)
     void *p;
 
     if (FAULT("minilm.stat") || fstat(fd, &st) != 0)
-        return why_err(why, ERR_IO, "cannot look at the model file %s: %s",
+        return why_err(why, ERR_IO, "cannot look at the model file %.300s: %s",
                        path, strerror(errno));
     if (!S_ISREG(st.st_mode) || st.st_size == 0)
-        return why_err(why, ERR_BAD_CONFIG, "the model file %s is %s; " ADVICE,
-                       path, S_ISREG(st.st_mode) ? "empty" : "no file");
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the model file %.300s is %s; " ADVICE, path,
+                       S_ISREG(st.st_mode) ? "empty" : "no file");
     p = FAULT("minilm.map")
             ? MAP_FAILED
             : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED)
-        return why_err(why, ERR_IO, "cannot map the model file %s: %s", path,
-                       strerror(errno));
+        return why_err(why, ERR_IO, "cannot map the model file %.300s: %s",
+                       path, strerror(errno));
     *out = (struct str){p, (size_t)st.st_size};
     return OK;
 }
@@ -286,9 +328,9 @@ enum err minilm_open(struct minilm **out, const char *path, struct why *why)
 
     *out = NULL;
     if (fd < 0)
-        return why_err(why, ERR_IO,
-                       "cannot open the model file %s: %s; " ADVICE, path,
-                       strerror(errno));
+        return why_err(why, ERR_IO, "cannot open the model file %.300s: %s%s",
+                       path, strerror(errno),
+                       errno == ENOENT ? "; " ADVICE : "");
     e = map(&file, fd, path, why);
     close(fd);
     if (e)

@@ -60,12 +60,14 @@ static bool try_harmless(struct toy *t)
 
     if (minilm_use(&m, buf_str(&t->file), "x", NULL))
         return false;
-    s = minilm_scratch_new(m, cpu_level());
-    CHECK(s);
-    minilm_embed(m, s, STR("hello world of zebras"), v);
-    for (uint32_t i = 0; i < minilm_dims(m); i++)
-        CHECK(isfinite(v[i]) && fabsf(v[i]) <= 1.001f);
-    minilm_scratch_free(s);
+    for (int level = 0; level <= (int)cpu_level(); level++) {
+        s = minilm_scratch_new(m, (enum cpu_level)level);
+        CHECK(s);
+        minilm_embed(m, s, STR("hello world of zebras"), v);
+        for (uint32_t i = 0; i < minilm_dims(m); i++)
+            CHECK(isfinite(v[i]) && fabsf(v[i]) <= 1.001f);
+        minilm_scratch_free(s);
+    }
     minilm_close(m);
     return true;
 }
@@ -94,7 +96,7 @@ TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut)
 
     for (size_t n = 0; n < whole; n += n < 512 ? 1 : 64)
         check_refused(t, n, "cannot be used");
-    check_refused(t, sizeof(struct minilm_head) - 1, "ends within its head");
+    check_refused(t, sizeof(struct minilm_head) - 1, "within its head");
     check_refused(t, whole - 1, "should have");
 
     /* Also where it says so itself. */
@@ -146,11 +148,13 @@ TEST(sizes_out_of_bounds_are_refused)
         {AT(n_words), MINILM_WORDS_MAX + 1, "number of words"},
         {AT(n_positions), 2, "number of positions"},
         {AT(n_positions), MINILM_MAX_TOKENS + 1, "number of positions"},
-        {AT(begin_id), 10000, "number of a mark"},
-        {AT(end_id), UINT32_MAX, "number of a mark"},
-        {AT(unknown_id), 10000, "number of a mark"},
-        {AT(vocab_bytes), 0, "size of the vocabulary"},
-        {AT(vocab_bytes) + 4, 1, "size of the vocabulary"},
+        {AT(begin_id), 10000, "[CLS] is word number 10000"},
+        {AT(end_id), UINT32_MAX, "[SEP] is word number 4294967295"},
+        {AT(unknown_id), 10000, "[UNK] is word number 10000"},
+        {AT(vocab_bytes), 0, "vocabulary has 0 bytes"},
+        {AT(vocab_bytes) + 4, 1, "vocabulary has "},
+        {AT(name), 0x58585858, "another kind of model"},
+        {AT(name) + 16, 0x58585858, "another kind of model"},
         /* Within bounds, but then another length would follow. */
         {AT(n_layers), 1, "sizes do not go"},
         {AT(n_words), 58, "sizes do not go"},
@@ -271,12 +275,89 @@ TEST(a_file_is_mapped_and_says_its_hash)
         snprintf(hex + 2 * i, 3, "%02x", head_of(t)->hash[i]);
     CHECK(strcmp(minilm_hash(m), hex) == 0);
     CHECK(strcmp(minilm_hash(same), hex) == 0);
-    unlink(path); /* it stays mapped */
-    CHECK(minilm_dims(m) == TOY_DIMS);
+    CHECK(unlink(path) == 0);
     minilm_close(m);
     minilm_close(same);
     minilm_close(NULL);
     free_toy(t);
+}
+
+static void embed_with(const struct minilm *m, float v[MINILM_DIMS])
+{
+    struct minilm_scratch *s = minilm_scratch_new(m, cpu_level());
+
+    CHECK(s);
+    minilm_embed(m, s, STR("hello world of zebras"), v);
+    minilm_scratch_free(s);
+}
+
+/* As `signalbox model install` and `remove` do it. */
+TEST(a_file_that_is_replaced_or_removed_stays_mapped)
+{
+    struct toy *t = new_toy();
+    char path[64], new[72];
+    float before[MINILM_DIMS], after[MINILM_DIMS];
+    struct minilm *m;
+
+    path_of(path);
+    snprintf(new, sizeof(new), "%s.new", path);
+    write_to(path, buf_str(&t->file));
+    CHECK(minilm_open(&m, path, NULL) == OK);
+    embed_with(m, before);
+    write_to(new, STR("something else"));
+    CHECK(rename(new, path) == 0);
+    embed_with(m, after);
+    CHECK(memcmp(before, after, TOY_DIMS * sizeof(*before)) == 0);
+    CHECK(unlink(path) == 0);
+    embed_with(m, after);
+    CHECK(memcmp(before, after, TOY_DIMS * sizeof(*before)) == 0);
+    minilm_close(m);
+    free_toy(t);
+}
+
+TEST(a_long_path_hides_neither_reason_nor_advice)
+{
+    struct toy *t = new_toy();
+    struct why why = {""};
+    struct minilm *m;
+    char path[601];
+
+    memset(path, 'x', sizeof(path));
+    for (size_t i = 0; i < sizeof(path); i += 100)
+        path[i] = '/';
+    path[600] = '\0';
+    CHECK(minilm_open(&m, path, &why) == ERR_IO);
+    CHECK(strstr(why.text, "No such file") && strstr(why.text, "install"));
+    t->file.p[t->file.n - 1] ^= 1;
+    CHECK(minilm_use(&m, buf_str(&t->file), path, &why) == ERR_BAD_CONFIG);
+    CHECK(strstr(why.text, "hash") && strstr(why.text, "install minilm"));
+    free_toy(t);
+}
+
+/* Another in its place would be as far away. */
+TEST(a_file_that_cannot_be_reached_is_not_advised_to_be_got_anew)
+{
+    struct embed_about about;
+    struct why why = {""};
+    struct minilm *m;
+    char path[64], below[72];
+
+    path_of(path);
+    snprintf(below, sizeof(below), "%s/file", path);
+    write_to(path, STR("x"));
+    CHECK(minilm_open(&m, below, &why) == ERR_IO);
+    CHECK(strstr(why.text, "Not a dir") && !strstr(why.text, "model install"));
+    CHECK(embed_minilm_about(below, &about, &why) == ERR_IO);
+    CHECK(strstr(why.text, "Not a dir") && !strstr(why.text, "model install"));
+    CHECK(embed_minilm_about(path, &about, &why) == ERR_BAD_CONFIG);
+    CHECK(strstr(why.text, "model install"));
+    CHECK(chmod(path, 0) == 0);
+    if (geteuid() != 0) {
+        CHECK(embed_minilm_about(path, &about, &why) == ERR_NOT_ALLOWED);
+        CHECK(!strstr(why.text, "model install"));
+    }
+    CHECK(unlink(path) == 0);
+    CHECK(embed_minilm_about(path, &about, &why) == ERR_NOT_FOUND);
 }
 
 TEST(what_is_no_file_is_refused_with_its_name)
@@ -304,7 +385,7 @@ TEST(what_is_no_file_is_refused_with_its_name)
 
     write_to(path, STR("#!/bin/sh\necho no model\n"));
     CHECK(minilm_open(&m, path, &why) == ERR_BAD_CONFIG && !m);
-    CHECK(strstr(why.text, "no model file of ours"));
+    CHECK(strstr(why.text, "does not begin with \"SBMINILM\""));
     unlink(path);
 }
 

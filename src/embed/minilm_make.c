@@ -8,6 +8,7 @@
  * width into the query. */
 #include "embed/minilm.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/fault.h"
@@ -88,11 +89,11 @@ static enum err find_sizes(struct make *k)
     h->begin_id = k->pieces.begin_id;
     h->end_id = k->pieces.end_id;
     h->unknown_id = k->pieces.unknown_id;
-    snprintf(h->name, sizeof(h->name), "all-MiniLM-L6-v2");
+    snprintf(h->name, sizeof(h->name), "%s", MINILM_NAME);
     e = minilm_check_sizes(h, &inner);
     if (e)
         return why_err(k->why, ERR_BAD_REQUEST,
-                       "this is no MiniLM that we can use: %s", inner.text);
+                       "this is no MiniLM that can be used: %s", inner.text);
     if (h->n_words != k->pieces.n)
         return why_err(k->why, ERR_BAD_REQUEST,
                        "the weights know %u pieces of words and the tokenizer "
@@ -313,6 +314,18 @@ static enum err write_file(struct make *k, struct buf *out)
     return OK;
 }
 
+/* Pieces that no vocabulary can have are the tokenizer's fault. */
+static enum err make_vocabulary(struct make *k)
+{
+    struct why inner = {""};
+    enum err e = vocab_make(k->pieces.all, k->pieces.n, &k->vocab, &inner);
+
+    if (!e || e == ERR_NOMEM)
+        return e ? why_err(k->why, e, "%s", inner.text) : OK;
+    return why_err(k->why, ERR_BAD_REQUEST,
+                   "the tokenizer's vocabulary cannot be used: %s", inner.text);
+}
+
 static enum err make(struct make *k, struct arena *a, struct str safetensors,
                      struct str tokenizer, struct buf *out)
 {
@@ -321,7 +334,7 @@ static enum err make(struct make *k, struct arena *a, struct str safetensors,
     if (!e)
         e = minilm_read_pieces(&k->pieces, a, tokenizer, k->why);
     if (!e)
-        e = vocab_make(k->pieces.all, k->pieces.n, &k->vocab, k->why);
+        e = make_vocabulary(k);
     if (!e)
         e = find_sizes(k);
     if (!e)
@@ -336,6 +349,7 @@ enum err minilm_make(struct str safetensors, struct str tokenizer,
     struct arena a;
     enum err e;
 
+    assert(out->n == 0); /* numbers in it are written where they lie */
     arena_init(&a, ARENA_MAX);
     buf_init(&k.vocab, TEXT_MAX);
     e = make(&k, &a, safetensors, tokenizer, out);

@@ -8,10 +8,12 @@
 
 enum { PIECE_MAX_BYTES = 1024 };
 
-static enum err refuse(struct why *why, const char *what)
+static enum err refuse(struct why *why, const char *field, const char *wanted)
 {
     return why_err(why, ERR_BAD_REQUEST,
-                   "the tokenizer's %s is none that we have", what);
+                   "the tokenizer's \"%s\" is another than the one that can "
+                   "be used: %s",
+                   field, wanted);
 }
 
 static bool is_text(const struct json *v, const char *key, const char *text)
@@ -70,7 +72,10 @@ static enum err read_vocabulary(struct minilm_pieces *out, struct arena *a,
 {
     if (!vocab || vocab->type != JSON_OBJ || vocab->kids.n == 0 ||
         vocab->kids.n > MINILM_WORDS_MAX)
-        return refuse(why, "vocabulary");
+        return why_err(why, ERR_BAD_REQUEST,
+                       "the tokenizer's \"model.vocab\" is no object of 1 to "
+                       "%d pieces",
+                       MINILM_WORDS_MAX);
     out->n = (uint32_t)vocab->kids.n;
     out->all = arena_array(a, out->n, sizeof(*out->all));
     if (!out->all)
@@ -111,14 +116,19 @@ static enum err read_root(struct minilm_pieces *out, struct arena *a,
     enum err e;
 
     if (!is_our_normaliser(json_get(root, STR("normalizer"))))
-        return refuse(why, "normalizer");
+        return refuse(why, "normalizer",
+                      "BertNormalizer with clean_text, handle_chinese_chars, "
+                      "lowercase and strip_accents");
     if (!is_text(json_get(root, STR("pre_tokenizer")), "type",
                  "BertPreTokenizer"))
-        return refuse(why, "pre_tokenizer");
+        return refuse(why, "pre_tokenizer", "BertPreTokenizer");
     if (!is_our_model(model))
-        return refuse(why, "model");
+        return refuse(why, "model",
+                      "WordPiece with [UNK], ## and at most 100 characters a "
+                      "word");
     if (!is_our_template(json_get(root, STR("post_processor"))))
-        return refuse(why, "post_processor");
+        return refuse(why, "post_processor",
+                      "TemplateProcessing with [CLS] A [SEP]");
     e = read_vocabulary(out, a, vocab, why);
     if (!e)
         e = find_mark(vocab, "[CLS]", &out->begin_id, why);

@@ -176,6 +176,6 @@ static void multiply(float *y, const struct minilm_matrix *w,
                          x->scales[row], x->zeros[row]);
 }
 
-#include "embed/minilm_lanes.h"
+#include "embed/minilm_lanes.inc"
 
 const struct minilm_ops minilm_plain = MINILM_OPS;

@@ -32,7 +32,7 @@ static double x[TOY_POSITIONS][TOY_DIMS];
 static const float *layer_values(const struct toy *t, int layer,
                                  const char *name)
 {
-    char full[80];
+    char full[128];
 
     snprintf(full, sizeof(full), "encoder.layer.%d.%s", layer, name);
     return toy_values(t, full);

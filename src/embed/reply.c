@@ -8,7 +8,7 @@
  * What is wrong with one vector (NaN, all zero, too short) is that text's bad
  * luck; what is wrong with the whole (too few, two of the same) is nobody's to
  * guess at, and none of it is used. */
-#include "embed/jobs.h"
+#include "embed/reply.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +17,8 @@
 #include "base/arena.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/vec.h"
+#include "embed/embed.h"
 
 enum { SCRATCH_BYTES = 64 * 1024 };
 
@@ -132,7 +134,8 @@ static void take_vector(struct reply *r, size_t i, struct str v)
     if (n != r->dims)
         why_err(&r->why, OK,
                 "a vector has %zu numbers where %u were asked for or came "
-                "before",
+                "before; if the model is another one now, set "
+                "embed.http.dimensions and restart",
                 n, r->dims);
     else if ((wrong = read_vector(v, out, r->dims)))
         why_err(&r->why, OK, "a vector %s", wrong);

@@ -92,6 +92,11 @@ static enum err check_phrases(const struct embed_table *t, struct why *why)
         return why_err(why, ERR_BAD_CONFIG,
                        "the model has %u phrases and places for %u",
                        t->n_phrases, n_taken);
+    if (t->n_phrases && !vocab_rows_end(t->phrase_slots, t->phrase_mask))
+        return why_err(why, ERR_BAD_CONFIG,
+                       "more than %d places of the model's phrases are taken "
+                       "in a row",
+                       VOCAB_MAX_ROW);
     for (uint32_t i = 0; i < t->n_phrases; i++)
         if (table_phrase(t, t->phrases[i].first, t->phrases[i].second) !=
             t->words.n + i)

@@ -306,6 +306,77 @@ TEST(phrases_that_lead_astray_are_refused)
     victim_fini(&v);
 }
 
+enum { N_EVIL = VOCAB_MAX_ROW + 1, N_EVIL_WORDS = 256 };
+
+/* Phrases that lie in one row, from the last slot on: one, and then others
+ * that want a place among the first eight. */
+static void find_evil(struct table_phrase evil[N_EVIL], uint32_t mask)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < N_EVIL_WORDS * N_EVIL_WORDS && n < N_EVIL; i++) {
+        struct table_phrase p = {i / N_EVIL_WORDS, i % N_EVIL_WORDS};
+        uint32_t at = table_phrase_hash(p.first, p.second) & mask;
+
+        if (n == 0 ? at == mask : at < 8)
+            evil[n++] = p;
+    }
+    CHECK_INT(n, N_EVIL);
+}
+
+/* As a writer would that has no bound. */
+static void put_evil(uint32_t *slots, uint32_t mask,
+                     const struct table_phrase *evil)
+{
+    memset(slots, 0, (mask + 1) * sizeof(*slots));
+    for (uint32_t i = 0; i < N_EVIL; i++) {
+        uint32_t hash = table_phrase_hash(evil[i].first, evil[i].second);
+        uint32_t at = hash & mask;
+
+        while (slots[at])
+            at = (at + 1) & mask;
+        slots[at] = (hash & 0xffff0000) | (i + 1);
+    }
+}
+
+/* Whoever makes a model can make every look at it slow, unless bounded. */
+TEST(phrases_in_too_long_a_row_are_refused)
+{
+    uint32_t mask = table_phrase_slots(N_EVIL) - 1;
+    struct table_phrase evil[N_EVIL], good[N_EVIL];
+    char texts[N_EVIL_WORDS][4];
+    struct str words[N_EVIL_WORDS];
+    struct why why = {""};
+    struct victim v;
+    struct buf out;
+    char *at;
+
+    find_evil(evil, mask);
+    for (uint32_t i = 0; i < N_EVIL_WORDS; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "%02x", i);
+        words[i] = str_of(texts[i]);
+    }
+    for (uint32_t i = 0; i < N_EVIL; i++)
+        good[i] = (struct table_phrase){i % N_EVIL_WORDS, i / N_EVIL_WORDS};
+    toy_parts(&v.toy, words, N_EVIL_WORDS, evil, N_EVIL);
+    buf_init(&out, TABLE_BYTES_MAX);
+    CHECK_INT(table_write(&v.toy.parts, &out, &why), ERR_LIMIT);
+    CHECK(strstr(why.text, "nearly the same hash") && out.n == 0);
+    buf_fini(&out);
+
+    v.toy.parts.phrases = good;
+    toy_write(&v.toy);
+    v.bytes = toy_aligned(v.toy.bytes);
+    v.p = (char *)v.bytes.p;
+    v.head = (struct table_head *)v.p;
+    v.lines = (struct table_line *)(v.head + 1);
+    at = v.p + v.lines[PHRASES].at;
+    memcpy(at, evil, sizeof(evil));
+    put_evil((uint32_t *)(at + sizeof(evil)), mask, evil);
+    check_refused(&v, "taken in a row");
+    victim_fini(&v);
+}
+
 TEST(scales_that_are_no_good_are_refused)
 {
     static const float bad[] = {-1, 1001, __builtin_inff(), __builtin_nanf("")};

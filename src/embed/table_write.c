@@ -38,18 +38,27 @@ static enum err check_parts(const struct table_parts *p, struct why *why)
     return OK;
 }
 
+static enum err too_alike(struct why *why)
+{
+    return why_err(why, ERR_LIMIT,
+                   "too many phrases have nearly the same hash");
+}
+
 /* The first free place for phrase i. ERR_EXISTS: it has one already. */
 static enum err put_phrase(const struct table_parts *p, uint32_t i,
                            uint32_t *slots, uint32_t mask, struct why *why)
 {
     struct table_phrase a = p->phrases[i];
     uint32_t hash = table_phrase_hash(a.first, a.second), at = hash & mask;
+    uint32_t tries = 0;
 
     for (; slots[at]; at = (at + 1) & mask) {
         struct table_phrase b = p->phrases[TABLE_SLOT_NUMBER(slots[at]) - 1];
 
         if (a.first == b.first && a.second == b.second)
             return why_err(why, ERR_EXISTS, "phrase %u is there twice", i);
+        if (++tries > VOCAB_MAX_ROW)
+            return too_alike(why);
     }
     slots[at] = (hash & 0xffff0000u) | (i + 1);
     return OK;
@@ -69,6 +78,8 @@ static enum err write_phrases(const struct table_parts *p, struct buf *out,
         return why_err(why, ERR_NOMEM, "no memory for %u phrases", n);
     for (uint32_t i = 0; i < n && !e; i++)
         e = put_phrase(p, i, slots, n_slots - 1, why);
+    if (!e && !vocab_rows_end(slots, n_slots - 1))
+        e = too_alike(why);
     buf_add(out, p->phrases, n * sizeof(*p->phrases));
     buf_add(out, slots, n_slots * sizeof(*slots));
     free(slots);

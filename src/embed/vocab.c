@@ -29,7 +29,6 @@ struct head {
 
 enum {
     ID_BITS = 20,
-    MAX_ROW = 256, /* slots that are taken in a row */
     MIN_SLOTS = 8,
 };
 
@@ -88,6 +87,19 @@ uint32_t vocab_find(const struct vocab *v, struct str prefix, struct str piece)
                       piece);
 }
 
+/* Also the row that goes on at the beginning. */
+bool vocab_rows_end(const uint32_t *slots, uint32_t mask)
+{
+    uint32_t row = 0;
+
+    for (uint32_t i = 0; i <= mask + VOCAB_MAX_ROW; i++) {
+        row = slots[i & mask] ? row + 1 : 0;
+        if (row > VOCAB_MAX_ROW)
+            return false;
+    }
+    return true;
+}
+
 /* ---- making one ---- */
 
 static uint32_t slots_for(uint32_t n)
@@ -119,6 +131,11 @@ static enum err check_pieces(const struct str *pieces, size_t n,
     return OK;
 }
 
+static enum err too_alike(struct why *why)
+{
+    return why_err(why, ERR_LIMIT, "too many pieces have nearly the same hash");
+}
+
 /* Into slots that are all free. */
 static enum err fill_slots(uint32_t *slots, uint32_t mask,
                            const struct str *pieces, uint32_t n,
@@ -135,13 +152,12 @@ static enum err fill_slots(uint32_t *slots, uint32_t mask,
                 return why_err(why, ERR_EXISTS,
                                "pieces %u and %u are the same: %.*s", other, i,
                                STR_ARG(pieces[i]));
-            if (++tries > MAX_ROW)
-                return why_err(why, ERR_LIMIT,
-                               "too many pieces have the same hash");
+            if (++tries > VOCAB_MAX_ROW)
+                return too_alike(why);
         }
         slots[at] = tag_of(hash) | (i + 1);
     }
-    return OK;
+    return vocab_rows_end(slots, mask) ? OK : too_alike(why);
 }
 
 static void write_all(struct buf *out, const struct head *h,
@@ -207,9 +223,12 @@ static enum err find_parts(struct vocab *v, struct str bytes, uint32_t *n_text,
         return bad(why, "it does not begin at a multiple of eight bytes");
     memcpy(&h, bytes.p, sizeof(h));
     if (h.magic != MAGIC || h.zero != 0)
-        return bad(why, "it begins in another way");
+        return bad(why, "it does not begin with \"SxVocab1\"");
     if (h.n > VOCAB_MAX_PIECES || h.n_slots != slots_for(h.n))
-        return bad(why, "its numbers cannot be");
+        return why_err(why, ERR_BAD_CONFIG,
+                       "this is no vocabulary: it says that it has %u pieces "
+                       "in %u slots",
+                       h.n, h.n_slots);
     all = sizeof(h) + 4 * ((uint64_t)h.n + h.n_slots) + h.n_text;
     if (((all + 7) & ~UINT64_C(7)) != bytes.n)
         return bad(why, "it is cut off, or something follows it");
@@ -245,10 +264,10 @@ static enum err check_ends(struct vocab *v, uint32_t n_text, struct why *why)
 }
 
 /* Every slot is free or names a piece; as many do as there are pieces; and a
- * row of them ends, also the one that goes on at the beginning. */
+ * row of them ends. */
 static enum err check_slots(const struct vocab *v, struct why *why)
 {
-    uint32_t n_taken = 0, row = 0, number;
+    uint32_t n_taken = 0, number;
 
     for (uint32_t i = 0; i <= v->mask; i++) {
         number = v->slots[i] & ((1U << ID_BITS) - 1);
@@ -258,12 +277,9 @@ static enum err check_slots(const struct vocab *v, struct why *why)
     }
     if (n_taken != v->n)
         return bad(why, "some piece has no slot, or more than one");
-    for (uint32_t i = 0; i <= v->mask + MAX_ROW; i++) {
-        row = v->slots[i & v->mask] ? row + 1 : 0;
-        if (row > MAX_ROW)
-            return bad(why, "too many slots are taken in a row");
-    }
-    return OK;
+    return vocab_rows_end(v->slots, v->mask)
+               ? OK
+               : bad(why, "too many slots are taken in a row");
 }
 
 enum err vocab_open(struct vocab *out, struct str bytes, struct why *why)

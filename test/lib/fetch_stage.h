@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
@@ -441,8 +442,8 @@ static inline bool stage_try_init(struct stage *s, struct fetch_opts opts)
     s->opts = opts;
     if (loop_init(&s->loop, clock) != OK)
         return false;
-    log_init(&s->log, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG,
-             LOG_JSON, clock);
+    log_init(&s->log, memfd_create("log", MFD_CLOEXEC), LOG_DEBUG, LOG_JSON,
+             clock);
     s->fetch = fetch_new(&s->loop, &s->log, &s->opts, &why);
     if (s->fetch)
         return true;

@@ -45,6 +45,7 @@ const struct weights_pins *weights_pins(void)
     p.files[WEIGHTS_MODEL].sha256 = hashes[0];
     read_pin("TOY_TOKENIZER", &p.files[WEIGHTS_TOKENIZER].bytes, hashes[1]);
     p.files[WEIGHTS_TOKENIZER].sha256 = hashes[1];
+    p.made_hash = getenv("TOY_MADE") ? getenv("TOY_MADE") : "";
     p.silence_ms = read_ms("TOY_SILENCE_MS", 30 * 1000);
     return &p;
 }
