@@ -4,11 +4,9 @@
  * (README.md). Nothing is made of a text that is held out. */
 #include "train/train.h"
 
-#include <stdlib.h>
-
 enum { MAX_TEXT_WORDS = 400, MAX_REQUEST_WORDS = 12 };
 
-enum stream { CARDS = 1, REQUESTS, JOINS, CROPS, TALKS };
+enum stream { CARDS = 1, REQUESTS, JOINS, CROPS };
 
 static uint64_t chance_of(const struct recipe *r, enum stream stream, size_t i,
                           size_t k)
@@ -109,67 +107,29 @@ static void add_requests(struct corpus *c, const struct recipe *r,
     }
 }
 
-/* ---- several in one ---- */
-
-/* What may be joined, and into which group. */
-struct joining {
-    uint32_t *texts;
-    size_t n;
-    enum text_group group;
-    enum stream stream;
-};
+/* ---- joins ---- */
 
 static void add_joins(struct corpus *c, const struct recipe *r,
-                      const struct joining *j, int64_t wanted, struct buf *text)
+                      struct buf *text)
 {
-    for (size_t i = 0; i < (size_t)wanted && j->n; i++) {
-        size_t n = 2 + chance_below(chance_of(r, j->stream, i, 0), 2);
+    for (int64_t i = 0; i < r->joins && c->n_read; i++) {
+        size_t n = 2 + chance_below(chance_of(r, JOINS, (size_t)i, 0), 2);
         bool is_held = false;
         uint8_t source = 0;
 
         buf_clear(text);
         for (size_t k = 1; k <= n; k++) {
-            size_t at = chance_below(chance_of(r, j->stream, i, k), j->n);
-            struct text t = c->texts[j->texts[at]];
+            size_t j =
+                chance_below(chance_of(r, JOINS, (size_t)i, k), c->n_read);
 
-            is_held = is_held || t.is_held;
-            source = t.source;
+            is_held = is_held || c->texts[j].is_held;
+            source = c->texts[j].source;
             buf_add_str(text, k > 1 ? STR(" . ") : STR(""));
-            buf_add_str(text, without_dots(t.s));
+            buf_add_str(text, without_dots(c->texts[j].s));
         }
         if (!is_held && !text->over)
-            corpus_add_made(c, j->group, source, buf_str(text));
+            corpus_add_made(c, GROUP_JOINS, source, buf_str(text));
     }
-}
-
-static bool is_said(const struct corpus *c, const struct text *t)
-{
-    const char *source = c->sources[t->source];
-
-    return t->group == GROUP_REQUESTS || t->group == GROUP_UTTERANCES ||
-           (t->group == GROUP_READ && (strcmp(source, "snips") == 0 ||
-                                       strcmp(source, "taskmaster") == 0));
-}
-
-/* Descriptions with descriptions, and what people say with the like. */
-static void add_all_joins(struct corpus *c, const struct recipe *r,
-                          struct buf *text)
-{
-    struct joining of_files = {.group = GROUP_JOINS, .stream = JOINS};
-    struct joining said = {.group = GROUP_TALKS, .stream = TALKS};
-
-    of_files.texts = train_alloc(c->n_texts, sizeof(uint32_t));
-    said.texts = train_alloc(c->n_texts, sizeof(uint32_t));
-    for (size_t i = 0; i < c->n_texts; i++) {
-        if (c->texts[i].group == GROUP_READ)
-            of_files.texts[of_files.n++] = (uint32_t)i;
-        if (is_said(c, &c->texts[i]))
-            said.texts[said.n++] = (uint32_t)i;
-    }
-    add_joins(c, r, &of_files, r->joins, text);
-    add_joins(c, r, &said, r->talks, text);
-    free(of_files.texts);
-    free(said.texts);
 }
 
 /* ---- windows ---- */
@@ -202,10 +162,10 @@ void augment(struct corpus *c, const struct recipe *r, const struct grammar *g,
     buf_init(&text, 8 * TEXT_MAX_BYTES);
     add_cards(c, r, &text);
     add_requests(c, r, &g->lists[GRAMMAR_REQUESTS], &text);
-    utterances_make(c, r, g, l);
-    add_all_joins(c, r, &text);
+    add_joins(c, r, &text);
     for (size_t i = 0; i < c->n_read; i++)
         if (!c->texts[i].is_held)
             add_crops(c, r, i);
+    utterances_make(c, r, g, l);
     buf_fini(&text);
 }

@@ -19,8 +19,7 @@ const char *text_group_name(enum text_group g)
     static const char *const names[N_GROUPS] = {
         [GROUP_READ] = "of files",         [GROUP_CARDS] = "cards",
         [GROUP_REQUESTS] = "requests",     [GROUP_JOINS] = "joins",
-        [GROUP_UTTERANCES] = "utterances", [GROUP_TALKS] = "talks",
-        [GROUP_CROPS] = "crops",
+        [GROUP_UTTERANCES] = "utterances", [GROUP_CROPS] = "crops",
     };
 
     return names[g];

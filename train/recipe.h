@@ -19,7 +19,6 @@ struct recipe {
     int64_t requests;   /* "can you ..." around a short text */
     int64_t joins;      /* two or three in one */
     int64_t utterances; /* what people might say */
-    int64_t talks;      /* two or three of that and of requests in one */
     int64_t crops;      /* windows of words, for each text */
     int64_t crop_min_words;
     int64_t crop_max_words;

@@ -220,7 +220,7 @@ TEST(nothing_is_made_of_what_is_held_out)
     struct corpus c;
     size_t n_held = 0;
 
-    r.cards = r.requests = r.joins = r.talks = 1000;
+    r.cards = r.requests = r.joins = 1000;
     r.crops = 1;
     numbered_texts(&c, &r, 300);
     toy_speech_init(&speech, &c);
@@ -271,7 +271,6 @@ TEST(windows_have_as_many_words_as_they_may)
 
     r.crops = 64;
     r.cards = r.requests = r.joins = r.utterances = r.held_permille = 0;
-    r.talks = 0;
     r.crop_min_words = 2;
     r.crop_max_words = 3;
     corpus_init(&c, &r);
@@ -292,7 +291,6 @@ TEST(cards_requests_and_joins_read_as_they_should)
     struct corpus c;
 
     r.cards = r.requests = r.joins = 1;
-    r.talks = 0;
     r.utterances = r.crops = r.held_permille = 0;
     corpus_init(&c, &r);
     corpus_pair(&c, corpus_add(&c, 0, STR("Get Alarms.")),

@@ -90,7 +90,6 @@ enum text_group {
     GROUP_REQUESTS,   /* "can you ..." around a text */
     GROUP_JOINS,      /* two or three in one */
     GROUP_UTTERANCES, /* what people might say */
-    GROUP_TALKS,      /* two or three of what people say, in one */
     GROUP_CROPS,      /* windows of words */
     N_GROUPS
 };

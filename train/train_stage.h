@@ -179,7 +179,6 @@ static inline struct recipe toy_recipe(void)
     r.requests = 50;
     r.joins = 20;
     r.utterances = 50;
-    r.talks = 20;
     r.crops = 0;
     r.held_permille = 100;
     r.word_min_count = 2;
