@@ -94,7 +94,7 @@ static void learn(struct making *m)
                   m->vocabulary.n_words, r);
     figures_take(&out->first, &m->student, &m->samples, m->corpus, m->crew);
     out->n_trained = samples_trained(&m->samples, m->corpus, order);
-    out->n_pairs = trained_pairs(m, pairs);
+    out->n_pairs = r->pair_epochs ? trained_pairs(m, pairs) : 0;
     learn_vectors(&m->student, &m->samples, order, out->n_trained, r, m->crew,
                   m->job->is_quiet);
     learn_pairs(&m->student, &m->samples, pairs, out->n_pairs, r, m->crew,
