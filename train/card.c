@@ -127,20 +127,23 @@ void card_write(const struct card *c, struct buf *out)
              "piece of a word\nor phrase, averaged. Made by `%s`, which gives "
              "the same bytes every time.\n\n"
              "| | |\n| --- | --- |\n"
-             "| SHA-256 | %s |\n| bytes | %zu |\n"
+             "| hash in the file, which `signalbox model` shows | %s |\n"
+             "| SHA-256 of the file | %s |\n| bytes | %zu |\n"
              "| rows | %zu pieces, %zu whole words, %zu phrases; %zu of them "
              "seen in training |\n"
-             "| teacher | all-MiniLM-L6-v2 (Apache-2.0), our file of it, "
-             "SHA-256 %s |\n"
+             "| teacher | all-MiniLM-L6-v2 (Apache-2.0), hash in our file of "
+             "it %s |\n"
              "| files of texts | SHA-256 of both hashes: %s |\n"
              "| grammar | `train/utterances.txt`, SHA-256 %s |\n"
              "| texts | %zu, SHA-256 %s |\n"
-             "| trained on | %zu texts, %zu pairs |\n\n"
-             "## Texts\n\n",
-             TABLE_DIMS, c->command, r->hash, r->table.n, r->n_pieces,
-             r->n_words, r->n_phrases, r->n_seen, c->job->teacher->hash,
-             c->files_hash, c->job->grammar->hash, c->corpus->n_texts,
-             r->texts_hash, r->n_trained, r->n_pairs);
+             "| trained on | %zu texts",
+             TABLE_DIMS, c->command, r->inner_hash, r->hash, r->table.n,
+             r->n_pieces, r->n_words, r->n_phrases, r->n_seen,
+             c->job->teacher->hash, c->files_hash, c->job->grammar->hash,
+             c->corpus->n_texts, r->texts_hash, r->n_trained);
+    if (r->n_pairs)
+        buf_addf(out, ", %zu pairs", r->n_pairs);
+    buf_addf(out, " |\n\n## Texts\n\n");
     add_groups(c->corpus, out);
     add_sources(c->corpus, out);
     add_learning(r, out);

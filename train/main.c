@@ -75,8 +75,10 @@ static enum err read_options(struct options *o, int argc, char **argv,
 {
     enum err e = OK;
 
-    *o = (struct options){
-        .out = "data", .n_threads = 2, .recipe = recipe_builtin()};
+    *o = (struct options){.out = "data",
+                          .grammar = "train/utterances.txt",
+                          .n_threads = 2,
+                          .recipe = recipe_builtin()};
     for (int i = 1; i < argc && !e; i++) {
         if (strcmp(argv[i], "--any-texts") == 0)
             o->any_texts = true;
@@ -90,6 +92,27 @@ static enum err read_options(struct options *o, int argc, char **argv,
     if (!e && (!o->model || !*o->model || !o->texts || !*o->texts))
         e = bad_usage(why, "--model and --texts are needed");
     return e;
+}
+
+/* Before hours of work, not after: whether a file can be made there. */
+static enum err check_folder(const char *option, const char *folder,
+                             struct why *why)
+{
+    char path[4096];
+    int fd = -1;
+
+    if ((size_t)snprintf(path, sizeof(path), "%s/.train_table-XXXXXX",
+                         folder) >= sizeof(path))
+        errno = ENAMETOOLONG;
+    else
+        fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return why_err(why, ERR_IO,
+                       "cannot write into %s, the folder of %s: %s", folder,
+                       option, strerror(errno));
+    close(fd);
+    unlink(path);
+    return OK;
 }
 
 /* Whole or not at all. */
@@ -176,7 +199,11 @@ int main(int argc, char **argv)
         say(&why);
         return EXIT_USAGE;
     }
-    e = grammar_read(&grammar, o.grammar, &why);
+    e = check_folder("--out", o.out, &why);
+    if (!e && o.cache)
+        e = check_folder("--cache", o.cache, &why);
+    if (!e)
+        e = grammar_read(&grammar, o.grammar, &why);
     if (!e)
         e = teacher_open(&teacher, o.model, &why);
     if (!e)

@@ -1,7 +1,11 @@
 /* Texts, vocabulary, teacher, fewer numbers, learning, bytes, figures. */
 #include "train/make.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "embed/table.h"
 
 struct making {
     const struct train_job *job;
@@ -94,7 +98,7 @@ static void learn(struct making *m)
                   m->vocabulary.n_words, r);
     figures_take(&out->first, &m->student, &m->samples, m->corpus, m->crew);
     out->n_trained = samples_trained(&m->samples, m->corpus, order);
-    out->n_pairs = trained_pairs(m, pairs);
+    out->n_pairs = r->pair_epochs ? trained_pairs(m, pairs) : 0;
     learn_vectors(&m->student, &m->samples, order, out->n_trained, r, m->crew,
                   m->job->is_quiet);
     learn_pairs(&m->student, &m->samples, pairs, out->n_pairs, r, m->crew,
@@ -105,6 +109,16 @@ static void learn(struct making *m)
 }
 
 /* ---- the file ---- */
+
+static void take_hashes(struct train_result *out)
+{
+    const uint8_t *inner =
+        (const uint8_t *)out->table.p + offsetof(struct table_head, hash);
+
+    train_hash(buf_str(&out->table), out->hash);
+    for (size_t i = 0; i < TABLE_HASH_BYTES; i++)
+        snprintf(out->inner_hash + 2 * i, 3, "%02x", inner[i]);
+}
 
 static enum err write_table(struct making *m, struct why *why)
 {
@@ -124,7 +138,7 @@ static enum err write_table(struct making *m, struct why *why)
     parts.unknown_scale = q.unknown_scale;
     e = table_write(&parts, &m->out->table, why);
     if (!e)
-        train_hash(buf_str(&m->out->table), m->out->hash);
+        take_hashes(m->out);
     quantised_back(&q, &m->student);
     figures_take(&m->out->bytes, &m->student, &m->samples, m->corpus, m->crew);
     quantised_fini(&q);

@@ -16,10 +16,11 @@ struct train_job {
 };
 
 struct train_result {
-    struct buf table; /* the file */
-    char hash[HASH_CHARS + 1];
+    struct buf table;                /* the file */
+    char hash[HASH_CHARS + 1];       /* of the file */
+    char inner_hash[HASH_CHARS + 1]; /* that stands in it */
     char texts_hash[HASH_CHARS + 1]; /* of what was trained on */
-    size_t n_trained, n_pairs;       /* samples and pairs learnt from */
+    size_t n_trained, n_pairs;       /* texts and pairs learnt from */
     size_t n_pieces, n_words, n_phrases, n_seen; /* rows */
     double kept; /* of the variance, by fewer numbers */
     struct figures first, floats, bytes;

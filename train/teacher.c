@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,11 +123,32 @@ static enum err name_teacher(const struct teacher *t, char name[HASH_CHARS + 1],
     return OK;
 }
 
+/* For one run alone: two would write into each other's records, and one would
+ * cut off what the other is just writing. */
+static enum err known_lock(struct known *k, const char *path, struct why *why)
+{
+    struct stat st;
+    off_t spare;
+
+    if (flock(k->fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? why_err(why, ERR_BUSY, "%s is in use by another run", path)
+                   : why_err(why, ERR_IO, "cannot lock %s: %s", path,
+                             strerror(errno));
+    if (fstat(k->fd, &st) != 0)
+        return why_err(why, ERR_IO, "cannot look at %s: %s", path,
+                       strerror(errno));
+    k->n = (size_t)st.st_size / sizeof(struct record);
+    spare = st.st_size % (off_t)sizeof(struct record);
+    if (spare && ftruncate(k->fd, st.st_size - spare) != 0)
+        return why_err(why, ERR_IO, "cannot cut %s: %s", path, strerror(errno));
+    return OK;
+}
+
 static enum err known_open(struct known *k, const struct teacher *t,
                            const char *folder, struct why *why)
 {
     char path[PATH_MAX_BYTES], name[HASH_CHARS + 1];
-    struct stat st;
     void *map;
     enum err e;
 
@@ -139,14 +161,12 @@ static enum err known_open(struct known *k, const struct teacher *t,
     snprintf(path, sizeof(path), "%s/teacher-%.16s", folder, name);
     if (!FAULT("train.known"))
         k->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (k->fd < 0 || fstat(k->fd, &st) != 0)
+    if (k->fd < 0)
         return why_err(why, ERR_IO, "cannot open %s: %s", path,
                        strerror(errno));
-    k->n = (size_t)st.st_size / sizeof(struct record);
-    if (ftruncate(k->fd, (off_t)(k->n * sizeof(struct record))) != 0)
-        return why_err(why, ERR_IO, "cannot cut %s: %s", path, strerror(errno));
-    if (!k->n)
-        return OK;
+    e = known_lock(k, path, why);
+    if (e || !k->n)
+        return e;
     map = mmap(NULL, k->n * sizeof(struct record), PROT_READ, MAP_PRIVATE,
                k->fd, 0);
     if (map == MAP_FAILED)

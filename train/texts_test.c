@@ -1,5 +1,6 @@
 /* Texts, what is made of them, what gets a row, and what the teacher said. */
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -542,6 +543,27 @@ TEST(what_was_kept_and_is_broken_is_asked_again)
     CHECK(ask(s, N_TEXTS) == OK);
     CHECK_INT(s->toy.n_asked, 1);
     close(fd);
+    school_free(s);
+}
+
+TEST(what_is_kept_is_for_one_run_at_a_time)
+{
+    struct school *s = school_new();
+    struct why why = {""};
+    struct stat before, after;
+    int fd;
+
+    open_kept(s, &fd);
+    CHECK(flock(fd, LOCK_EX | LOCK_NB) == 0); /* as another run has it */
+    CHECK(fstat(fd, &before) == 0);
+    CHECK(ftruncate(fd, before.st_size - 100) == 0); /* and is writing */
+    CHECK(teacher_embed(&s->toy.teacher, s->crew, s->folder.path, s->texts,
+                        N_TEXTS, s->out, true, &why) == ERR_BUSY);
+    CHECK(strstr(why.text, "in use"));
+    CHECK(fstat(fd, &after) == 0);
+    CHECK_INT(after.st_size, before.st_size - 100); /* nothing was cut off */
+    close(fd);
+    CHECK(ask(s, N_TEXTS) == OK);
     school_free(s);
 }
 

@@ -1,5 +1,6 @@
 /* A whole training, small: its bytes depend on what they should, and on
  * nothing else. */
+#include "embed/table.h"
 #include "train/train_stage.h"
 
 TEST(the_same_recipe_gives_the_same_bytes_with_any_number_of_threads)
@@ -57,6 +58,33 @@ static void check_table(const struct train_result *t)
     free(bytes);
 }
 
+/* The hash in the card is the one that a server shows. */
+static void check_stamp(const struct train_result *t)
+{
+    struct table_head h;
+    uint8_t sum[TABLE_HASH_BYTES];
+    char hex[HASH_CHARS + 1];
+
+    memcpy(&h, t->table.p, sizeof(h));
+    CHECK(table_hash(buf_str(&t->table), sum, NULL) == OK);
+    CHECK(memcmp(sum, h.hash, sizeof(sum)) == 0);
+    for (size_t i = 0; i < sizeof(sum); i++)
+        snprintf(hex + 2 * i, 3, "%02x", sum[i]);
+    CHECK(strcmp(hex, t->inner_hash) == 0);
+}
+
+TEST(pairs_that_were_not_learnt_from_are_not_counted)
+{
+    struct recipe r = toy_recipe();
+    struct train_result t;
+
+    r.pair_epochs = 0;
+    toy_train(&t, r, 1);
+    CHECK(t.n_trained > 0);
+    CHECK_INT(t.n_pairs, 0);
+    train_result_fini(&t);
+}
+
 TEST(table_and_card_are_of_one_training)
 {
     struct train_job job = {
@@ -75,12 +103,15 @@ TEST(table_and_card_are_of_one_training)
     job.lexicon = &speech.lexicon;
     CHECK(train_make(&t, &c, &job, NULL) == OK);
     check_table(&t);
+    check_stamp(&t);
     buf_init(&card, 1 << 16);
     card_write(&(struct card){&job, &t, &c, "f00d", "make table"}, &card);
     buf_add_char(&card, '\0');
     CHECK(!card.over);
     CHECK(strstr(card.p, t.hash) && strstr(card.p, toy.teacher.hash));
+    CHECK(strstr(card.p, t.inner_hash) && strcmp(t.inner_hash, t.hash) != 0);
     CHECK(strstr(card.p, "| pair_epochs | 1 |"));
+    CHECK(t.n_pairs > 0 && strstr(card.p, " pairs |\n\n## Texts"));
     CHECK(strstr(card.p, speech.grammar.hash));
     CHECK(strstr(card.p, "| tldr |") && strstr(card.p, "CC BY 4.0"));
     buf_fini(&card);

@@ -374,11 +374,15 @@ static int64_t retry_after_ms(const struct fetch_answer *answer)
     return 0;
 }
 
-/* Whether it says of a text that it is too long, whatever the status. */
+/* Whether it says of a text that it is too long, whatever the status. A
+ * deadline or a quota can be exceeded, and requests can be too many: that is
+ * the provider's trouble, so such words alone do not count. */
 static bool is_too_long(const char *message)
 {
-    static const char *const words[] = {"too large", "too long", "too many",
-                                        "context length", "exceed"};
+    static const char *const words[] = {
+        "too large",    "too long",        "context length",
+        "context size", "maximum context", "too many tokens",
+    };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcasestr(message, words[i]))

@@ -45,9 +45,11 @@ enum {
  * the same. */
 struct embed_stamp {
     char name[EMBED_NAME_MAX]; /* "builtin", "minilm", the provider's model */
-    char hash[EMBED_HASH_CHARS + 1]; /* of the model's file; of a provider:
-                                      * of its URL, model, dimensions and
-                                      * prefixes */
+    char hash[EMBED_HASH_CHARS + 1]; /* SHA-256. Of a model: the one that
+                                      * stands in its file, over everything
+                                      * from byte 40 on; so not what sha256sum
+                                      * says of the file. Of a provider: of its
+                                      * URL, model, dimensions and prefixes */
     uint32_t dims; /* zero: a provider that has not answered yet and was not
                     * told how many. embed_now has nothing then; whoever needs
                     * the length asks for a vector and takes that of the result.

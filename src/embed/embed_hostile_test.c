@@ -710,3 +710,61 @@ TEST(a_text_that_is_refused_says_nothing_against_the_provider)
     CHECK(!embed_stats(st->embed).is_paused);
     estage_free(st);
 }
+
+/* Words that are about the provider and not about a text, though they look
+ * much like those that are. */
+TEST(a_provider_that_is_in_trouble_itself_is_left_alone)
+{
+    static const char *const bodies[] = {
+        "{\"error\":\"do embedding request: context deadline exceeded\"}",
+        "{\"error\":{\"message\":\"Too many requests\"}}",
+        "{\"error\":{\"message\":\"quota exceeded\"}}",
+    };
+
+    for (size_t k = 0; k < sizeof(bodies) / sizeof(bodies[0]); k++) {
+        struct estage *st = estage_new();
+
+        st->peer->respond = respond_badly;
+        bad_status = 500;
+        bad_headers = "";
+        bad_body = bodies[k];
+        for (int i = 0; i < 50 && !embed_stats(st->embed).is_paused; i++) {
+            char text[16];
+
+            snprintf(text, sizeof(text), "q%d", i);
+            owner_free(ask_once(st, text));
+        }
+        CHECK(embed_stats(st->embed).is_paused);
+        CHECK(st->peer->n_asked < 50);
+        estage_free(st);
+    }
+}
+
+/* The other side of it. */
+TEST(every_way_to_say_too_long_is_about_the_text)
+{
+    static const char *const bodies[] = {
+        "{\"error\":\"the input length exceeds the context length\"}",
+        "{\"error\":\"larger than the available context size\"}",
+        "{\"error\":\"This model's maximum context is 512\"}",
+        "{\"error\":\"Too many tokens: 700, at most 512\"}",
+        "{\"error\":\"input is too long\"}",
+    };
+
+    for (size_t k = 0; k < sizeof(bodies) / sizeof(bodies[0]); k++) {
+        struct estage *st = estage_new();
+
+        st->peer->respond = respond_badly;
+        bad_status = 500;
+        bad_headers = "";
+        bad_body = bodies[k];
+        for (int i = 0; i < 10; i++) {
+            struct owner *o = ask_once(st, "X");
+
+            CHECK_INT(o->e, ERR_BAD_REQUEST);
+            owner_free(o);
+        }
+        CHECK(!embed_stats(st->embed).is_paused);
+        estage_free(st);
+    }
+}

@@ -535,6 +535,44 @@ TEST(who_finds_no_room_in_fetch_tries_again_but_not_for_ever)
     estage_free(st);
 }
 
+/* That somebody found no room and gave up is not held against the next. */
+TEST(how_long_fetch_was_busy_begins_anew_with_who_waits)
+{
+    struct estage *st = estage_begin();
+    struct fetch_opts busy = test_opts();
+    struct peer *other = peer_open(st->s, NULL);
+    struct told *t;
+    struct owner *o;
+
+    busy.max_open = 1;
+    CHECK(fetch_set(st->s->fetch, &busy, NULL) == OK);
+    estage_open(st);
+    stage_allow(st->s, "127.0.0.0/8");
+    busy.guard = st->s->opts.guard;
+    CHECK(fetch_set(st->s->fetch, &busy, NULL) == OK);
+    t = start(st->s, request_to(url_at(other, "/")), &whole);
+    o = ASK(st, "a");
+    eturns(st, 8);
+    CHECK(!o->n_done && !st->peer->n_asked);
+    embed_cancel(st->embed, o->id);
+    owner_free(o);
+    elater(st, BUSY_RETRY_MS);
+    fetch_cancel(st->s->fetch, t->id);
+    told_free(t);
+    elater(st, 2 * st->opts.http.timeout_ms);
+    t = start(st->s, request_to(url_at(other, "/")), &whole);
+    o = ASK(st, "b");
+    eturns(st, 8);
+    CHECK(!o->n_done && !st->peer->n_asked); /* it waits */
+    fetch_cancel(st->s->fetch, t->id);
+    told_free(t);
+    elater(st, BUSY_RETRY_MS);
+    AWAIT(st, o->n_done);
+    CHECK_INT(o->e, OK);
+    owner_free(o);
+    estage_free(st);
+}
+
 /* Giving up. */
 
 TEST(who_cancels_is_told_nothing_and_the_others_are)

@@ -190,8 +190,10 @@ static bool send_one(struct provider *p)
     struct why why;
     enum err e;
 
-    if (!a)
+    if (!a) {
+        p->busy_since_ms = 0; /* nobody waits for room any more */
         return false;
+    }
     e = ask_send(a, &why);
     if (e == ERR_BUSY) {
         wait_for_room(p, a, &why);
