@@ -569,7 +569,8 @@ struct walk *walk_new(const struct walk_opts *opts, const struct agent *agents,
     w->refuse_job.run = on_refused;
     w->again.fire = on_again;
     w->tidy.fire = on_tidy;
-    w->registry = registry_new(opts->seed);
+    w->registry = registry_new(
+        &(struct registry_opts){.seed = {opts->seed[0], opts->seed[1]}});
     w->tasks = open_tasks(w);
     w->deliver = open_deliver(w);
     if (!w->registry || !w->tasks || !w->deliver)

@@ -52,6 +52,8 @@ enum exit_status {
     X(METHOD, "method_not_allowed", 405, -32601, EXIT_REFUSED,                 \
       "this path does not take that method")                                   \
     X(TIMEOUT, "timeout", 408, -32000, EXIT_FAILED, "it took too long")        \
+    X(PRECONDITION, "precondition_failed", 412, -32000, EXIT_REFUSED,          \
+      "it has changed since; read it again and decide anew")                   \
     X(LIMIT, "too_large", 413, -32000, EXIT_REFUSED,                           \
       "this is larger than the limit")                                         \
     X(URI_TOO_LONG, "uri_too_long", 414, -32000, EXIT_REFUSED,                 \

@@ -34,6 +34,43 @@ const struct vec_ops *vec_ops(void);
  * two lengths, the shorter counts. */
 float vec_cosine(const float *a, size_t n_a, const float *b, size_t n_b);
 
+/* A vector as it is kept: sixteen bits a number, in two planes of bytes, so
+ * that one product of bytes gives a good guess and four the fine value:
+ *
+ *     v[i] = scale * (256 * high[i] + low[i])
+ *
+ * Whole numbers all the way, so the same on every processor. `slack` is how far
+ * high alone is from v at most (the length of the difference, rounded up): the
+ * guess of a product differs from its fine value by no more than
+ *
+ *     |a.b - guess| <= a.slack * |b| + |a_high| * b.slack
+ *
+ * Laid out as it lies in files: scale, slack, high, low. */
+struct vec_packed {
+    float scale, slack;
+    const int8_t *high, *low;
+    size_t n;
+};
+
+static inline size_t vec_packed_bytes(size_t n)
+{
+    return 8 + 2 * n;
+}
+
+/* Make it one long and pack it. False, and all zero: it cannot be made one
+ * long. */
+bool vec_pack(const float *v, size_t n, uint8_t *out);
+
+/* Points into the bytes, which need no alignment. False: they are none of that
+ * length, or the numbers in front are not finite and positive (all zero is a
+ * vector too, alike nothing). */
+bool vec_packed_open(struct vec_packed *p, const uint8_t *bytes, size_t n_bytes,
+                     size_t n);
+
+/* Both from whole numbers, in doubles; of two lengths, the shorter counts. */
+double vec_packed_guess(const struct vec_packed *a, const struct vec_packed *b);
+double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b);
+
 /* Make it one long. False, and all zero, where that cannot be done. */
 bool vec_normalise(float *v, size_t n);
 

@@ -16,12 +16,12 @@ void call_agents_list(struct call *c)
         return;
     }
     while (cursor.p && i < all.n &&
-           str_cmp_nocase(all.list[i].name, cursor) <= 0)
+           str_cmp_nocase(all.list[i]->name, cursor) <= 0)
         i++;
     speak_list_open(&out);
     for (; i < all.n && n < limit; i++, n++) {
-        speak_agent(&out, &all.list[i]);
-        last = all.list[i].name;
+        speak_agent(&out, all.list[i]);
+        last = all.list[i]->name;
     }
     speak_list_close(&out, i < all.n ? last : STR(""));
     buf_add_char(c->body, '\n');

@@ -52,7 +52,7 @@ static struct near find_near(const struct agents *all, struct str written)
     struct near near = {0};
 
     for (size_t i = 0; i < all->n; i++) {
-        struct str name = all->list[i].name;
+        struct str name = all->list[i]->name;
         size_t apart =
             name.n > written.n ? name.n - written.n : written.n - name.n;
         unsigned distance;

@@ -6,6 +6,7 @@
 /* Agents of these names, in order; at most a few. */
 struct stage {
     struct agent list[8];
+    const struct agent *ptrs[8];
     char lower[8][AGENT_NAME_MAX];
     struct map by_name;
     struct agents all;
@@ -24,12 +25,13 @@ static void stage_of(size_t n, const char *const *names)
         struct str name = str_of(names[i]);
 
         s->list[i] = (struct agent){.name = name, .url = STR("echo:")};
+        s->ptrs[i] = &s->list[i];
         for (size_t k = 0; k < name.n; k++)
             s->lower[i][k] = str_lower(name.p[k]);
         CHECK(map_put(&s->by_name, (struct str){s->lower[i], name.n},
                       &s->list[i]) == OK);
     }
-    s->all = (struct agents){s->list, n, &s->by_name};
+    s->all = (struct agents){s->ptrs, n, &s->by_name};
     s->m = msg_new(&(struct caller){0}, 5);
     CHECK(s->m);
 }

@@ -268,7 +268,7 @@ static enum err url_read(const struct setting *s, struct arena *a,
 {
     struct agent_url url;
 
-    if (v->type != JSON_STR || agent_url_read(v->s, &url) != OK)
+    if (v->type != JSON_STR || agent_url_read(v->s, &url, NULL) != OK)
         return ERR_BAD_CONFIG;
     return setting_str_read(s, a, v, field);
 }

@@ -90,7 +90,7 @@ enum err deliver_start(struct deliver *d, const struct task *t,
 {
     struct agent_url url;
     struct delivery *y;
-    enum err e = agent_url_read(a->url, &url);
+    enum err e = agent_url_read(a->url, &url, NULL);
 
     assert(!map_get(&d->by_task, str_of(t->id.text)));
     if (e)

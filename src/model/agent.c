@@ -44,9 +44,11 @@ static enum err read_echo(struct str rest, struct agent_url *out)
     return OK;
 }
 
-enum err agent_url_read(struct str url, struct agent_url *out)
+enum err agent_url_read(struct str url, struct agent_url *out, struct why *why)
 {
     static const struct str echo = {"echo:", 5};
+
+    (void)why;
 
     if (url.n > AGENT_URL_MAX)
         return ERR_SYNTAX;

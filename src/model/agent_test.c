@@ -31,7 +31,7 @@ static int64_t delay_of(const char *url)
 {
     struct agent_url out = {.delay_ms = -7};
 
-    if (agent_url_read(str_of(url), &out) != OK) {
+    if (agent_url_read(str_of(url), &out, NULL) != OK) {
         CHECK(out.delay_ms == -7); /* untouched */
         return -1;
     }
@@ -59,10 +59,10 @@ TEST(an_echo_has_a_delay_within_its_limits)
     CHECK_INT(delay_of("echo:3600000"), ECHO_DELAY_MAX_MS);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK_INT(delay_of(bad[i]), -1);
-    CHECK(agent_url_read((struct str){NULL, 0}, &(struct agent_url){0}) ==
+    CHECK(agent_url_read((struct str){NULL, 0}, &(struct agent_url){0}, NULL) ==
           ERR_SYNTAX);
-    CHECK(agent_url_read((struct str){"echo:5\0", 7}, &(struct agent_url){0}) ==
-          ERR_SYNTAX);
+    CHECK(agent_url_read((struct str){"echo:5\0", 7}, &(struct agent_url){0},
+                         NULL) == ERR_SYNTAX);
 }
 
 TEST(a_url_has_a_longest_length)
@@ -81,7 +81,8 @@ TEST(agents_are_found_whatever_the_case)
     struct agent echo = {.name = STR("Echo")};
     const uint64_t seed[2] = {1, 2};
     struct map by_name;
-    struct agents all = {&echo, 1, &by_name};
+    const struct agent *list[] = {&echo};
+    struct agents all = {list, 1, &by_name};
     char name[AGENT_NAME_MAX + 1];
 
     memset(name, 'n', sizeof(name));

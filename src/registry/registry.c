@@ -14,15 +14,18 @@
 #include "base/arena.h"
 #include "base/fault.h"
 
+enum { REGISTRY_AGENTS_MAX = 10000 };
+
 enum {
     /* An agent with everything in it, its second name and the padding. */
-    AGENT_BYTES = sizeof(struct agent) + 2 * AGENT_NAME_MAX + AGENT_URL_MAX +
-                  AGENT_TITLE_MAX + 128,
+    AGENT_BYTES = sizeof(struct agent) + sizeof(void *) + 2 * AGENT_NAME_MAX +
+                  AGENT_URL_MAX + AGENT_TITLE_MAX + 128,
 };
 
 struct set {
     struct arena arena;
     struct agent *list;
+    const struct agent **ptrs;
     size_t n;
     struct map by_name;
 };
@@ -72,13 +75,14 @@ static enum err copy_all(struct set *s, const struct agent *list,
     struct agent_url url;
 
     s->list = arena_array(&s->arena, s->n, sizeof(*s->list));
-    if (!s->list)
+    s->ptrs = arena_array(&s->arena, s->n, sizeof(*s->ptrs));
+    if (!s->list || !s->ptrs)
         return ERR_NOMEM;
     for (size_t i = 0; i < s->n; i++) {
         struct str shown = str_sub(list[i].name, 0, AGENT_NAME_MAX);
 
         if (!agent_name_is_valid(list[i].name) ||
-            agent_url_read(list[i].url, &url) != OK ||
+            agent_url_read(list[i].url, &url, NULL) != OK ||
             list[i].title.n > AGENT_TITLE_MAX)
             return why_err(why, ERR_BAD_REQUEST,
                            "\"%.*s\" is no agent: its name, url or title is "
@@ -89,6 +93,8 @@ static enum err copy_all(struct set *s, const struct agent *list,
     }
     if (s->n)
         qsort(s->list, s->n, sizeof(*s->list), by_name_without_case);
+    for (size_t i = 0; i < s->n; i++)
+        s->ptrs[i] = &s->list[i];
     return OK;
 }
 
@@ -111,13 +117,13 @@ static enum err index_one(struct set *s, struct agent *a, struct why *why)
     return map_put(&s->by_name, key, a);
 }
 
-struct registry *registry_new(const uint64_t seed[2])
+struct registry *registry_new(const struct registry_opts *opts)
 {
     struct registry *r = FAULT("registry.new") ? NULL : calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
-    memcpy(r->seed, seed, sizeof(r->seed));
+    memcpy(r->seed, opts->seed, sizeof(r->seed));
     set_init(&r->now, 0, r->seed);
     return r;
 }
@@ -154,5 +160,5 @@ enum err registry_set(struct registry *r, const struct agent *list, size_t n,
 
 struct agents registry_agents(const struct registry *r)
 {
-    return (struct agents){r->now.list, r->now.n, &r->now.by_name};
+    return (struct agents){r->now.ptrs, r->now.n, &r->now.by_name};
 }

@@ -1,27 +1,314 @@
 #ifndef REGISTRY_REGISTRY_H
 #define REGISTRY_REGISTRY_H
 
-/* registry: who exists. So far the agents of the configuration, replaced as a
- * whole when that is loaded again.
+/* registry: who exists, who may see them, and how they are found.
  *
- * Owns copies of all of them. Threads: the loop's. */
+ * Agents with their cards are records of the store; all of them are in memory
+ * too, and beside them an index to search in. A change goes into a tx and
+ * takes effect, in memory and in the index, when that is committed: so all
+ * three always agree. Whoever brings a card (the API, the command line, the
+ * configuration, an agent itself) comes through the same function.
+ *
+ * An agent's texts are made into vectors when it is written, at once where the
+ * model can do that, else in the background; until then it is found by its
+ * words alone. They are kept with the model's name and hash, and made anew in
+ * the background when the model is another one. A provider that fails is asked
+ * again, more and more seldom.
+ *
+ * For who may not see an agent it is not there.
+ *
+ * Owns: its tables, their mirror, the index and its snapshot. Borrows: store,
+ * embed, access's answers. Threads: the loop's. */
 
+#include "base/id.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "embed/embed.h"
+#include "index/index.h"
 #include "model/agent.h"
+#include "model/card.h"
+#include "model/query.h"
+#include "model/tx.h"
+#include "store/store.h"
 
 struct registry;
 
-enum { REGISTRY_AGENTS_MAX = 10000 };
+extern const struct schema registry_schema;
+extern const struct table agent_table, vector_table, grant_table,
+    registry_table;
+
+enum agent_column {
+    AGENT_KEY,    /* the name in lower case */
+    AGENT_SHOWN,  /* as it was written */
+    AGENT_NUMBER, /* in the index; unique, used again */
+    AGENT_CARD,   /* CARD_STORED */
+    AGENT_VISIBILITY,
+    AGENT_KIND,
+    AGENT_CREATOR, /* NULL: the configuration */
+    AGENT_ORG,     /* NULL: that of its creator */
+    AGENT_IS_CONFIGURED,
+    AGENT_REVISION,
+    AGENT_CREATED_MS,
+    AGENT_UPDATED_MS,
+    N_AGENT_COLUMNS,
+};
+
+/* The vectors of one agent. */
+enum vector_column {
+    VECTOR_AGENT,    /* AGENT_KEY; the row goes with that */
+    VECTOR_REVISION, /* of the card they were made from */
+    VECTOR_MODEL,    /* its name, and */
+    VECTOR_HASH,     /* its hash */
+    VECTOR_DIMS,
+    VECTOR_BYTES, /* packed, one after the other: the agent for search, the
+                   * agent for routing, each skill, each skill's examples */
+    N_VECTOR_COLUMNS,
+};
+
+enum grant_column {
+    GRANT_ID,
+    GRANT_AGENT, /* AGENT_KEY; the row goes with that */
+    GRANT_USER,  /* NULL: it is an org's */
+    GRANT_ORG,
+    GRANT_EXPIRES_MS, /* NULL: never */
+    GRANT_CREATED_MS,
+    GRANT_BY,
+    N_GRANT_COLUMNS,
+};
+
+/* One row: the sequence, one more with every change of the other three. */
+enum registry_column {
+    REGISTRY_KEY, /* 1 */
+    REGISTRY_SEQ,
+    N_REGISTRY_COLUMNS,
+};
+
+struct registry_limits {
+    size_t max_agents;          /* registry.maxAgents */
+    size_t max_skills;          /* of all of them: registry.maxSkills */
+    size_t max_agents_per_user; /* registry.maxAgentsPerUser; zero: no limit */
+};
+
+struct registry_opts {
+    struct loop *loop;
+    struct log *log;
+    struct store *store;
+    struct embed *embed; /* NULL: by words alone */
+    struct id_maker *ids;
+    const char *folder; /* for the snapshot; NULL: there is none */
+    uint64_t seed[2];
+    struct registry_limits limits;
+    /* The org of a user, also of one who was removed; empty: none. */
+    struct str (*org_of)(void *ctx, struct str user);
+    void *ctx;
+};
 
 /* NULL: memory is gone. */
-MUST_USE struct registry *registry_new(const uint64_t seed[2]);
+MUST_USE struct registry *registry_new(const struct registry_opts *opts);
+
+/* After the store has given back everything, and before embed goes. */
 void registry_free(struct registry *r);
 
-/* These and no others. ERR_EXISTS: two of one name, whatever their case (why
- * names it); ERR_LIMIT; ERR_NOMEM. On error it is as it was. */
+/* Read all there is. Once, before the loop runs. ERR_BAD_CONFIG: there is a
+ * record that this version does not understand. */
+MUST_USE enum err registry_load(struct registry *r, struct why *why);
+
+/* From here on vectors that are missing are made, a progress line in the log.
+ * Called when the loop is about to run. */
+void registry_begin(struct registry *r);
+
+/* The loop is about to end: what waits for a vector is told ERR_STOPPING, and
+ * the snapshot is written. */
+void registry_stop(struct registry *r);
+
+void registry_set_limits(struct registry *r, const struct registry_limits *l);
+
+/* A user has another org from now on: what they share goes with them. */
+void registry_user_moved(struct registry *r, struct str user);
+
+/* Borrowed until the next change takes effect. */
+struct agents registry_agents(const struct registry *r);
+
+/* The agent of that name if they may see it, else NULL. */
+const struct agent *registry_find(const struct registry *r, struct str name,
+                                  const struct eyes *eyes);
+
+/* As far as it is known. */
+enum agent_state registry_state(const struct registry *r,
+                                const struct agent *a);
+
+/* It has vectors of the model that is used, made from the card it has now. */
+bool registry_is_embedded(const struct registry *r, const struct agent *a);
+
+/* Changes: each appends to c->tx what it takes, with an entry of the feed that
+ * says who and what ("agent.registered", "agent.updated", "agent.removed",
+ * "grant.created", "grant.removed"). One change per tx. Once one was taken
+ * (OK), registry_settle makes memory and index follow, and must be called
+ * whatever became of the tx, also when it was never submitted. A change that
+ * says what is there already is taken with is_same: nothing is to be
+ * submitted, nothing is written, and it is settled all the same. While one is
+ * on its way others see what was before, and the same agent cannot be changed
+ * a second time (ERR_BUSY: try again). */
+struct registry_change {
+    struct tx tx;
+    bool is_open;                  /* taken, and not settled yet */
+    bool is_same;                  /* there is nothing to submit */
+    bool is_new;                   /* the agent was not there before */
+    char name[AGENT_NAME_MAX + 1]; /* as shown */
+    int64_t revision;              /* it will have */
+    struct id grant_id;
+    struct registry_step *steps; /* the room's */
+    void *ctx;                   /* whoever submits it may use this */
+};
+
+void registry_change_init(struct registry_change *c);
+void registry_change_fini(struct registry_change *c);
+
+/* Whoever wants it, and on what condition. */
+struct registry_by {
+    const struct caller *caller; /* NULL: the server itself */
+    int64_t now_ms;              /* Unix time */
+    bool must_be_new;            /* If-None-Match: * */
+    bool must_be_there;
+    int64_t if_revision; /* If-Match; zero: whichever; -1: any that is there */
+};
+
+/* Register an agent or replace its card, from JSON. `name` as in card_opts.
+ * Who first creates a name owns it: it is changed by its creator and by
+ * admins. A card without visibility is private; a new one of an admin's public.
+ * Not given by an admin, the creator is who asks, the kind platform for admins,
+ * managed for users, self-hosted for agents.
+ * ERR_BAD_REQUEST, ERR_NOT_ALLOWED: the problems say why, or, where there are
+ * none, why does. ERR_EXISTS: the name is another's, or must_be_new.
+ * ERR_NOT_FOUND: must_be_there. ERR_PRECONDITION: if_revision. ERR_BUSY,
+ * ERR_LIMIT, ERR_NOMEM. */
+MUST_USE enum err registry_put(struct registry *r, struct registry_change *c,
+                               struct str name, const struct json *card,
+                               const struct registry_by *by,
+                               struct card_problems *problems, struct why *why);
+
+/* Change some fields (RFC 7396) of an agent that is there. */
+MUST_USE enum err registry_patch(struct registry *r, struct registry_change *c,
+                                 struct str name, const struct json *patch,
+                                 const struct registry_by *by,
+                                 struct card_problems *problems,
+                                 struct why *why);
+
+/* ERR_NOT_FOUND: not there, or not theirs to see. ERR_NOT_ALLOWED: seen, but
+ * another's, or of the configuration. */
+MUST_USE enum err registry_remove(struct registry *r, struct registry_change *c,
+                                  struct str name, const struct registry_by *by,
+                                  struct why *why);
+
+/* The agents of the configuration: these, and none of those it had before. A
+ * name that somebody else has registered becomes the configuration's, and the
+ * log says so. All or nothing. */
+MUST_USE enum err registry_configure(struct registry *r,
+                                     struct registry_change *c,
+                                     const struct agent *list, size_t n,
+                                     int64_t now_ms, struct why *why);
+
+/* Let a user or an org see a shared agent: one of the two is given. The same
+ * again with another expiry changes that; ERR_NOT_FOUND, ERR_NOT_ALLOWED as
+ * above; ERR_BAD_REQUEST; ERR_LIMIT: AGENT_GRANTS_MAX. */
+struct registry_grant {
+    struct str agent, user, org;
+    int64_t expires_ms; /* zero: never */
+};
+MUST_USE enum err registry_grant(struct registry *r, struct registry_change *c,
+                                 const struct registry_grant *g,
+                                 const struct registry_by *by, struct why *why);
+MUST_USE enum err registry_ungrant(struct registry *r,
+                                   struct registry_change *c, struct str id,
+                                   const struct registry_by *by,
+                                   struct why *why);
+
+/* What became of c->tx. OK, or why it is not so: ERR_BUSY when somebody else
+ * was first, ERR_OUTCOME_UNKNOWN when the store failed, or what it refused the
+ * tx for. */
+MUST_USE enum err registry_settle(struct registry *r, struct registry_change *c,
+                                  struct why *why);
+
+/* Retention: grants that expired before before_ms. Memory does not wait for
+ * it: a grant counts by its time. */
+void registry_prune(struct registry *r, struct tx *tx, int64_t before_ms,
+                    size_t limit);
+
+/* Searching. */
+
+enum {
+    SEARCH_TEXT_MAX = 16 * 1024, /* bytes of a query */
+    SEARCH_LIMIT = 10,           /* when none is said */
+    SEARCH_LIMIT_MAX = 100,
+    SEARCH_CROWD = 10,      /* in so many first places */
+    SEARCH_PER_CREATOR = 2, /* at most so many of one creator of another org */
+};
+
+/* Strings may be empty: any. */
+struct search {
+    struct str text;
+    size_t limit; /* 1 to SEARCH_LIMIT_MAX */
+    enum index_mode mode;
+    enum index_fusion fusion;
+    struct str tag;         /* skills that have it, whatever the case */
+    struct str org;         /* agents of that org */
+    enum agent_state state; /* zero: any */
+    int64_t max_price;      /* micro-units, of the skill; -1: any */
+    double min_score;
+    struct eyes eyes;
+};
+
+struct search_hit {
+    const struct agent *agent;
+    float score;
+    struct index_match matches[INDEX_MATCHES_MAX]; /* skill: place in
+                                                    * agent->skills */
+    size_t n_matches;
+};
+
+/* Borrowed for the call. */
+struct search_result {
+    enum err err; /* OK, or ERR_NOMEM, ERR_STOPPING: nothing was searched */
+    const struct search_hit *hits;
+    size_t n;
+    enum index_mode mode; /* as it was done */
+    struct why note;      /* why by words alone though it was not asked for,
+                           * or how many of what they may see wait for
+                           * vectors; else empty */
+};
+
+typedef void search_done(void *ctx, uint64_t id, const struct search_result *r);
+
+/* Search, and call done once: before this returns where nothing need be waited
+ * for (*id is then zero), else later, from the loop. Never after
+ * search_cancel. A query that cannot be made into a vector within the model's
+ * time is searched by its words. ERR_BAD_REQUEST: nothing to search for;
+ * ERR_LIMIT: too long; ERR_OVERLOADED: too many wait; done is then not called.
+ */
+MUST_USE enum err registry_search(struct registry *r, const struct search *s,
+                                  search_done *done, void *ctx, uint64_t *id,
+                                  struct why *why);
+void registry_search_cancel(struct registry *r, uint64_t id);
+
+struct registry_stats {
+    int64_t agents, skills, grants;
+    int64_t by_visibility[4]; /* by enum visibility */
+    int64_t changes_total;
+    int64_t unembedded; /* agents without vectors of this model */
+    int64_t embed_failures_total;
+    int64_t searches_total, searches_by_words_total; /* though not asked for */
+    int64_t seq;
+    struct index_stats index;
+};
+
+struct registry_stats registry_stats(const struct registry *r);
+
+/* For tests and `doctor`: whether memory, index and store say the same.
+ * ERR_INTERNAL with words. Reads everything, at once. */
+MUST_USE enum err registry_check(struct registry *r, struct why *why);
+
+/* These and no others, for as long as walk.c hands them over whole. */
 MUST_USE enum err registry_set(struct registry *r, const struct agent *list,
                                size_t n, struct why *why);
-
-/* Borrowed until the next registry_set. */
-struct agents registry_agents(const struct registry *r);
 
 #endif

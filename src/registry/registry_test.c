@@ -3,7 +3,8 @@
 #include "base/fault.h"
 #include "test/t.h"
 
-static const uint64_t seed[2] = {3, 4};
+static const struct registry_opts opts = {.seed = {3, 4}};
+enum { REGISTRY_AGENTS_MAX = 10000 };
 
 #define AGENT(n) ((struct agent){.name = STR(n), .url = STR("echo:")})
 
@@ -12,7 +13,7 @@ TEST(agents_come_in_the_order_of_their_names)
     const struct agent list[] = {AGENT("b"), AGENT("Ab"),  AGENT("a"),
                                  AGENT("C"), AGENT("a-b"), AGENT("A.b")};
     static const char *const order[] = {"a", "a-b", "A.b", "Ab", "b", "C"};
-    struct registry *r = registry_new(seed);
+    struct registry *r = registry_new(&opts);
     struct agents all;
 
     CHECK(r && registry_agents(r).n == 0);
@@ -20,10 +21,10 @@ TEST(agents_come_in_the_order_of_their_names)
     all = registry_agents(r);
     CHECK_INT(all.n, 6);
     for (size_t i = 0; i < 6; i++) {
-        CHECK_STR(all.list[i].name, order[i]);
-        CHECK(agent_find(&all, str_of(order[i])) == &all.list[i]);
+        CHECK_STR(all.list[i]->name, order[i]);
+        CHECK(agent_find(&all, str_of(order[i])) == all.list[i]);
     }
-    CHECK(agent_find(&all, STR("AB")) == &all.list[3]);
+    CHECK(agent_find(&all, STR("AB")) == all.list[3]);
     CHECK(map_check(all.by_name));
     registry_free(r);
     registry_free(NULL);
@@ -32,8 +33,8 @@ TEST(agents_come_in_the_order_of_their_names)
 TEST(what_was_given_is_copied)
 {
     char name[] = "Echo", url[] = "echo:5", title[] = "An echo";
-    struct agent a = {{name, 4}, {url, 6}, {title, 7}};
-    struct registry *r = registry_new(seed);
+    struct agent a = {.name = {name, 4}, .url = {url, 6}, .title = {title, 7}};
+    struct registry *r = registry_new(&opts);
     struct agents all;
 
     CHECK(r && registry_set(r, &a, 1, NULL) == OK);
@@ -42,10 +43,10 @@ TEST(what_was_given_is_copied)
     memset(title, 'x', 7);
     a = (struct agent){0};
     all = registry_agents(r);
-    CHECK_STR(all.list[0].name, "Echo");
-    CHECK_STR(all.list[0].url, "echo:5");
-    CHECK_STR(all.list[0].title, "An echo");
-    CHECK(agent_find(&all, STR("echo")) == &all.list[0]);
+    CHECK_STR(all.list[0]->name, "Echo");
+    CHECK_STR(all.list[0]->url, "echo:5");
+    CHECK_STR(all.list[0]->title, "An echo");
+    CHECK(agent_find(&all, STR("echo")) == all.list[0]);
     registry_free(r);
 }
 
@@ -53,7 +54,7 @@ TEST(agents_are_replaced_as_a_whole)
 {
     const struct agent first[] = {AGENT("a"), AGENT("b")};
     const struct agent second[] = {AGENT("B"), AGENT("c"), AGENT("d")};
-    struct registry *r = registry_new(seed);
+    struct registry *r = registry_new(&opts);
     struct agents all;
 
     CHECK(r && registry_set(r, first, 2, NULL) == OK);
@@ -71,7 +72,7 @@ static void check_refused(const struct agent *list, size_t n, enum err e,
                           const char *words)
 {
     const struct agent before = AGENT("before");
-    struct registry *r = registry_new(seed);
+    struct registry *r = registry_new(&opts);
     struct why why = {{0}};
     struct agents all;
 
@@ -80,7 +81,7 @@ static void check_refused(const struct agent *list, size_t n, enum err e,
     if (!strstr(why.text, words))
         T_FAIL("says %s", why.text);
     all = registry_agents(r);
-    CHECK(all.n == 1 && agent_find(&all, STR("before")) == all.list);
+    CHECK(all.n == 1 && agent_find(&all, STR("before")) == all.list[0]);
     registry_free(r);
 }
 
@@ -114,7 +115,7 @@ TEST(the_limit_holds_and_one_more_is_refused)
     static char names[N + 1][AGENT_NAME_MAX + 1], url[AGENT_URL_MAX],
         title[AGENT_TITLE_MAX];
     struct agent *list = calloc(N + 1, sizeof(*list));
-    struct registry *r = registry_new(seed);
+    struct registry *r = registry_new(&opts);
     struct agents all;
 
     CHECK(list && r);
@@ -124,14 +125,15 @@ TEST(the_limit_holds_and_one_more_is_refused)
     for (int i = 0; i <= N; i++) {
         snprintf(names[i], sizeof(names[i]), "Agent%0*d", AGENT_NAME_MAX - 5,
                  N - i);
-        list[i] = (struct agent){
-            str_of(names[i]), {url, sizeof(url)}, {title, sizeof(title)}};
+        list[i] = (struct agent){.name = str_of(names[i]),
+                                 .url = {url, sizeof(url)},
+                                 .title = {title, sizeof(title)}};
         CHECK(list[i].name.n == AGENT_NAME_MAX);
     }
     CHECK(registry_set(r, list, N, NULL) == OK);
     all = registry_agents(r);
     CHECK(all.n == N && map_check(all.by_name));
-    CHECK(str_eq(all.list[0].name, list[N - 1].name));
+    CHECK(str_eq(all.list[0]->name, list[N - 1].name));
     CHECK(agent_find(&all, list[17].name) != NULL);
     check_refused(list, N + 1, ERR_LIMIT, "at most 10000 agents");
     registry_free(r);
@@ -151,7 +153,7 @@ TEST(the_registry_survives_every_fault)
         enum err e;
 
         fault_arm(++nth);
-        r = registry_new(seed);
+        r = registry_new(&opts);
         CHECK(r || fault_fired());
         if (!r)
             continue;
@@ -163,7 +165,7 @@ TEST(the_registry_survives_every_fault)
             CHECK(e == OK || (e == ERR_NOMEM && fault_fired()));
             all = registry_agents(r);
             CHECK_INT(all.n, e ? 3 : 4);
-            CHECK(agent_find(&all, e ? STR("a") : STR("d")) == all.list);
+            CHECK(agent_find(&all, e ? STR("a") : STR("d")) == all.list[0]);
         }
         registry_free(r);
     } while (fault_fired());

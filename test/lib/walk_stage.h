@@ -155,8 +155,9 @@ static inline void stage_ground(void)
              LOG_TEXT, clock_fake(&stage.now));
     stage.seed.state = 7;
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
-    stage.agents[0] = (struct agent){STR("echo"), STR("echo:"), STR("")};
-    stage.agents[1] = (struct agent){STR("slow"), STR("echo:1000"), STR("")};
+    stage.agents[0] = (struct agent){.name = STR("echo"), .url = STR("echo:")};
+    stage.agents[1] =
+        (struct agent){.name = STR("slow"), .url = STR("echo:1000")};
     stage.n_agents = 2;
     if (store_folder_open(&stage.folder, str_of(stage.root), &why) != OK)
         T_FAIL("%s", why.text);

@@ -1,0 +1,182 @@
+#ifndef INDEX_INDEX_H
+#define INDEX_INDEX_H
+
+/* index: search in memory, by meaning and by words, over what somebody may
+ * see.
+ *
+ * A mirror of the registry, agent by agent: each skill is a document, and the
+ * agent itself one more. A document has words (name, description, tags,
+ * examples; with less weight its agent's name and description) and, where
+ * there is one, a vector.
+ *
+ *     combined = 0.7 * semantic + 0.3 * text
+ *     semantic   cosine with the query's vector, clipped to 0..1
+ *     text       BM25 over stemmed words without English stop words, divided
+ *                by what a document holding every word of the query would get
+ *
+ * An agent's score is that of its best document. Who may see what is applied
+ * inside, before anything is ranked, so a limit is filled with what the
+ * requester sees; and words are weighed by the statistics of just the classes
+ * that the requester sees, so that nothing in an answer depends on what
+ * somebody else keeps private.
+ *
+ * Vectors are guessed by one product of bytes and only those that could be
+ * among the best are computed finely; the bound of the guess is kept with each,
+ * so what comes out is exactly what computing all of them would give.
+ *
+ * Pure: no clock, no socket, no store. Threads: one at a time. */
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "model/agent.h"
+
+struct index;
+
+enum {
+    INDEX_DOCS_MAX = 2 * 1000 * 1000,
+    INDEX_DIMS_MAX = 4096,
+    INDEX_TERM_MAX = 64,        /* bytes of a stem; longer ones are cut */
+    INDEX_QUERY_TERMS_MAX = 64, /* different ones; further ones are left out */
+    INDEX_DOC_TERMS_MAX = 2048, /* words of a document that count */
+};
+#define INDEX_AGENT                                         \
+    UINT32_MAX /* the document of the agent itself, where a \
+                * skill's number stands */
+
+/* Who sees the whole of it; statistics are kept for each. */
+enum index_class_kind { INDEX_PUBLIC, INDEX_ORG, INDEX_CREATOR };
+
+struct index_class {
+    enum index_class_kind kind;
+    struct str name; /* of the org or the creator; empty for public */
+};
+
+/* The class that an agent's visibility, org and creator put it in: public;
+ * shared by an org; and everything else is its creator's. */
+struct index_class index_class_of(const struct agent *a);
+
+/* NULL: memory is gone. dims: of vectors, zero where there are none yet. */
+MUST_USE struct index *index_new(size_t max_docs, const uint64_t seed[2]);
+void index_free(struct index *x);
+
+/* Another model: all vectors go, the words stay. */
+void index_set_dims(struct index *x, uint32_t dims);
+uint32_t index_dims(const struct index *x);
+
+/* Agents have numbers, given by whoever keeps them: small, and used again.
+ *
+ * A change is prepared, which may fail, and then made, which cannot: so that
+ * it takes effect with its commit. Several may be prepared at a time, also of
+ * one agent; they are made or dropped in any order. */
+struct index_change;
+
+/* a: all of it is copied as far as it is needed. vectors: packed (vec_pack),
+ * dims of the index each, first the agent's own and then one for each skill;
+ * NULL: it has none. ERR_LIMIT: there are too many documents; ERR_NOMEM. */
+MUST_USE enum err index_prepare(struct index *x, const struct agent *a,
+                                const uint8_t *vectors,
+                                struct index_change **out);
+
+/* Put it in place of whatever has this number. Vectors of another length than
+ * the index has by now are left out. Takes the change. */
+void index_put(struct index *x, uint32_t number, struct index_change *c);
+
+/* Its class is another one now, words and vectors stay. ERR_NOMEM: it is as it
+ * was. */
+MUST_USE enum err index_move(struct index *x, uint32_t number,
+                             struct index_class cls);
+
+/* The packed vectors that an agent has in the index, in the order of
+ * index_prepare, into `out`; false: it has none, or they do not fit. */
+bool index_vectors(const struct index *x, uint32_t number, struct buf *out);
+
+/* There is no agent of that number any more. Harmless where there was none. */
+void index_drop(struct index *x, uint32_t number);
+
+void index_forget(struct index *x, struct index_change *c);
+
+/* Searching. */
+
+enum index_mode { INDEX_HYBRID, INDEX_SEMANTIC, INDEX_TEXT };
+enum index_fusion { INDEX_WEIGHTED, INDEX_RRF };
+
+/* Borrowed until index_search_end. */
+struct index_query {
+    struct str text;
+    const float *vector; /* NULL: by words alone, whatever the mode */
+    enum index_mode mode;
+    enum index_fusion fusion;
+    float semantic_weight, text_weight; /* zero both: 0.7 and 0.3 */
+
+    /* Who asks. Classes they see the whole of: public, this org, this creator;
+     * an empty name: no such. */
+    struct str org, creator;
+    bool sees_all;
+    const uint32_t *granted; /* numbers of agents they see besides */
+    size_t n_granted;
+    /* Asked for each document they may see; NULL: all count. skill may be
+     * INDEX_AGENT. */
+    bool (*admits)(void *ctx, uint32_t number, uint32_t skill);
+    void *ctx;
+};
+
+/* A document's part in an answer. text and semantic are 0..1 whatever the
+ * fusion; score is what it is ranked by, 0..1 too. */
+struct index_match {
+    uint32_t skill; /* or INDEX_AGENT */
+    float score, semantic, text;
+};
+
+enum { INDEX_MATCHES_MAX = 8 };
+
+struct index_hit {
+    uint32_t number;
+    float score;                                   /* of the best match */
+    struct index_match matches[INDEX_MATCHES_MAX]; /* best first, above zero;
+                                                    * of equals the earlier */
+    size_t n_matches;
+};
+
+/* Agents one after the other, best first; of equal ones that whose name sorts
+ * first. Those with nothing above zero do not come. The index does not change
+ * meanwhile; one search at a time. ERR_NOMEM. */
+MUST_USE enum err index_search_begin(struct index *x,
+                                     const struct index_query *q);
+bool index_next(struct index *x, struct index_hit *out);
+void index_search_end(struct index *x);
+
+/* What a text is searched by, after stop words and stems: to show which words
+ * matched. `each` gets the place of the word in the text, and its stem. */
+void index_terms(struct str text,
+                 void (*each)(void *ctx, struct str word, struct str stem),
+                 void *ctx);
+
+/* A snapshot. `stamp` says what it is of, and must be the same when it is read
+ * back: what the registry makes of its sequence and its model. Numbers of
+ * agents are kept. */
+enum { INDEX_STAMP_BYTES = 64 };
+
+MUST_USE enum err index_save(const struct index *x,
+                             const uint8_t stamp[INDEX_STAMP_BYTES],
+                             bool (*write)(void *ctx, struct str bytes),
+                             void *ctx);
+
+/* Into an index that is empty. Nothing in the bytes is believed.
+ * ERR_BAD_CONFIG: they are none, damaged, or of another stamp, version or
+ * make; ERR_LIMIT, ERR_NOMEM. The index is then empty. */
+MUST_USE enum err index_restore(struct index *x,
+                                const uint8_t stamp[INDEX_STAMP_BYTES],
+                                struct str bytes, struct why *why);
+
+struct index_stats {
+    size_t agents, documents, vectors, terms;
+    size_t bytes;        /* all of it */
+    size_t vector_bytes; /* of those */
+    int64_t searches_total, scanned_total, refined_total;
+};
+
+struct index_stats index_stats(const struct index *x);
+
+#endif
