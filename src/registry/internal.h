@@ -164,6 +164,23 @@ MUST_USE enum err find_to_change(struct registry *r, struct str name,
                                  const struct registry_by *by,
                                  struct entry **out, struct why *why);
 
+/* An entry as it will be: the card and what the server says of it are `a`'s.
+ * ERR_NOMEM. (change.c) */
+MUST_USE enum err entry_make(struct registry *r, const struct agent *a,
+                             const struct entry *before, int64_t now_ms,
+                             struct entry **out);
+
+/* Whether two say the same, revisions and times apart. */
+MUST_USE enum err entry_is_same(const struct entry *a, const struct entry *b,
+                                bool *is_same);
+
+/* The end of taking a change: it is open; or its claims are given back, and e
+ * comes back. */
+MUST_USE enum err change_open(struct registry_change *c, struct str name,
+                              int64_t revision);
+MUST_USE enum err change_refuse(struct registry *r, struct registry_change *c,
+                                enum err e, struct why *why);
+
 /* One more in the sequence, in a tx that changes any of the tables; and, once
  * that is committed, in memory. */
 void seq_append(struct registry *r, struct tx *tx);
