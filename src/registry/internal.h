@@ -11,7 +11,8 @@
  *   configure.c  the agents of the configuration, all at once
  *   grant.c      who may see a shared agent
  *   step.c       what a change does to one agent: claimed, then settled
- *   vectors.c    texts to vectors, at once or in the background
+ *   vectors.c    texts to vectors, and vectors to rows and back
+ *   backlog.c    those that cannot be had at once: in the background
  *   search.c     a query to a ranked answer
  *   check.c      whether memory, index and store agree
  */
@@ -49,10 +50,11 @@ struct entry {
     struct grants *grants;            /* agent.grants points into it */
 
     /* vectors.c */
-    bool is_embedded;      /* its vectors are in the index, or were asked of a
-                            * model and it had nothing to go by */
-    struct list_node todo; /* in registry.todo unless it is embedded or out */
-    int64_t n_failures;    /* in a row */
+    bool is_embedded;        /* its vectors are in the index */
+    struct list_node todo;   /* in vectors.todo or vectors.later */
+    struct vectors_job *job; /* or under way */
+    unsigned n_refusals;     /* of its own texts, in a row */
+    int64_t due_ms;          /* when it is tried again, then */
 };
 
 static inline struct entry *entry_of(const struct agent *a)
@@ -193,6 +195,40 @@ void snapshot_save(struct registry *r);
 
 /* vectors.c */
 
+/* Vectors of one row. Where a card's texts would be more with this model, its
+ * last examples have none; the agent's own and its skills' always fit. */
+enum { VECTORS_BYTES_MAX = 32 * 1024 * 1024 };
+
+/* Whose vectors the index has, and what is on its way to more of them. */
+struct vectors {
+    struct registry *r;
+    struct embed_stamp stamp; /* dims zero: a provider that nobody has had an
+                               * answer from, and no row of its either */
+    bool is_begun;
+    struct list todo;  /* entries */
+    struct list later; /* those whose texts were refused, until due_ms */
+    struct list jobs;
+    size_t n_todo, n_later, n_jobs;
+    size_t n_texts_out;
+    int64_t later_ms; /* none of `later` is due before */
+    struct timer timer;
+    struct loop_job kick;
+    /* All wait when it is not one agent's texts. */
+    unsigned n_failures; /* in a row */
+    unsigned n_refused;  /* agents in a row whose own texts it was */
+    int64_t again_ms;    /* nothing is begun before */
+    uint64_t chance;
+    struct {
+        bool is_on; /* somebody reads how far it is */
+        int64_t done, said;
+        int64_t began_ms, next_ms;
+    } progress;
+};
+
+/* Part of registry_new and registry_free; the index is there. */
+MUST_USE enum err vectors_open(struct registry *r);
+void vectors_close(struct registry *r);
+
 /* All texts of a card, in the order of VECTOR_BYTES, copied into the arena. */
 MUST_USE enum err vectors_texts(struct arena *a, const struct agent *agent,
                                 struct strs *out);
@@ -201,8 +237,8 @@ MUST_USE enum err vectors_texts(struct arena *a, const struct agent *agent,
  * for the other. */
 bool vectors_are_same(const struct agent *a, const struct agent *b);
 
-/* The packed vectors of a card into `out`, if all can be had without waiting;
- * else it stays empty and false comes back. */
+/* The packed vectors of a card into `out`, if all can be had in a moment; else
+ * it stays empty and false comes back. */
 bool vectors_now(struct registry *r, const struct agent *a, struct buf *out);
 
 /* The row for packed vectors: an operation in a tx that writes or has written
@@ -216,6 +252,22 @@ void vectors_append(struct registry *r, struct tx *tx, const struct agent *a,
 bool vectors_for_index(struct registry *r, const struct agent *a,
                        struct str packed, struct buf *out);
 
+/* The same for a row of vector_table, whose revision and model are looked at
+ * too. With a provider that has not said yet how long its vectors are, the
+ * first row of its says it. */
+bool vectors_from_row(struct registry *r, const struct agent *a,
+                      const struct row *row, struct buf *out);
+
+/* The model may have said by now how long its vectors are: if that is not what
+ * the index has, all are made anew. */
+void vectors_learn(struct registry *r);
+
+/* NULL: vectors can be made and kept; else why not, to stand behind "because".
+ */
+const char *vectors_obstacle(const struct registry *r);
+
+/* backlog.c */
+
 /* An entry has come that has none, or goes that may wait for some. */
 void vectors_want(struct registry *r, struct entry *e);
 void vectors_forget(struct registry *r, struct entry *e);
@@ -223,7 +275,18 @@ void vectors_forget(struct registry *r, struct entry *e);
 void vectors_begin(struct registry *r);
 void vectors_stop(struct registry *r);
 
+/* Those in the index are of no use any more. */
+void vectors_want_all(struct registry *r);
+
+/* How many agents that they may see wait for vectors, themselves not counted.
+ */
+size_t vectors_awaited(const struct registry *r, const struct eyes *eyes);
+
 /* search.c */
+
+/* Part of registry_new and registry_free. */
+MUST_USE enum err search_open(struct registry *r);
+void search_close(struct registry *r);
 void search_stop(struct registry *r);
 
 struct registry {
