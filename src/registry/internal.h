@@ -3,27 +3,51 @@
 
 /* What the files of registry/ share:
  *
- *   registry.c  the mirror: entries by name, in order, by number
- *   load.c      from the store, and the snapshot
- *   change.c    cards: put, patch, remove, configure; settle
- *   grant.c     who may see a shared agent
- *   vectors.c   texts to vectors, and vectors to rows and back
- *   backlog.c   those that cannot be had at once: in the background
- *   search.c    a query to a ranked answer
- *   check.c     whether memory, index and store agree
+ *   registry.c   the mirror: entries by name, in order, by number
+ *   entry.c      one agent in memory, and whose it is
+ *   load.c       from the store
+ *   snapshot.c   the index as a file, from one start to the next
+ *   change.c     cards: put, patch, remove
+ *   configure.c  the agents of the configuration, all at once
+ *   grant.c      who may see a shared agent
+ *   step.c       what a change does to one agent: claimed, then settled
+ *   vectors.c    texts to vectors, and vectors to rows and back
+ *   backlog.c    those that cannot be had at once: in the background
+ *   search.c     a query to a ranked answer
+ *   check.c      whether memory, index and store agree
  */
 
 #include "base/list.h"
 #include "base/map.h"
 #include "registry/registry.h"
 
+/* Who has registered agents, and how many. */
+struct owner {
+    size_t n;
+    size_t name_bytes;
+    char name[];
+};
+
+/* The grants of one agent: replaced whole, apart from its card. */
+struct grants {
+    struct arena arena;
+    struct agent_grant *list;
+    size_t n;
+};
+
 /* One agent in memory. Replaced whole by a change: whoever holds one across
  * turns holds its name instead. */
 struct entry {
     struct agent agent; /* first: an agent is its entry */
     struct arena arena; /* of everything in it */
+    struct str key;     /* the name in lower case */
     uint32_t number;    /* in the index */
     bool is_claimed;    /* a change of it is on its way */
+    bool has_own_org;   /* said by an admin or the configuration; else it is
+                         * the creator's, whichever that is */
+    char org[PRINCIPAL_NAME_MAX + 1]; /* agent.org points here */
+    struct owner *owner;              /* who it counts for; NULL: nobody */
+    struct grants *grants;            /* agent.grants points into it */
 
     /* vectors.c */
     bool is_embedded;        /* its vectors are in the index */
@@ -32,6 +56,142 @@ struct entry {
     unsigned n_refusals;     /* of its own texts, in a row */
     int64_t due_ms;          /* when it is tried again, then */
 };
+
+static inline struct entry *entry_of(const struct agent *a)
+{
+    return (struct entry *)(uintptr_t)a;
+}
+
+/* The mirror (registry.c). */
+
+/* Whatever its case; NULL: it is not there (yet). */
+struct entry *entry_find(const struct registry *r, struct str name);
+
+/* Room for `n` more than there are and are coming, so that mirror_put cannot
+ * fail. ERR_NOMEM. */
+MUST_USE enum err mirror_reserve(struct registry *r, size_t n);
+
+/* Put e in, in the place of whatever has its name; what was there comes back,
+ * the caller's now. */
+struct entry *mirror_put(struct registry *r, struct entry *e);
+struct entry *mirror_take(struct registry *r, struct str key);
+
+/* A number that nobody has, and back. mirror_reserve made room. */
+uint32_t number_claim(struct registry *r);
+void number_release(struct registry *r, uint32_t number);
+
+/* An entry (entry.c). */
+
+/* From a card as it is stored, which is copied. Not in the mirror, not counted
+ * for anybody, without number and grants. ERR_SYNTAX: it is no card;
+ * ERR_NOMEM. */
+MUST_USE enum err entry_new(struct registry *r, struct str stored,
+                            struct str creator, struct str own_org,
+                            struct entry **out);
+
+/* And what it holds: its owner's count and its grants. NULL is fine. */
+void entry_free(struct registry *r, struct entry *e);
+
+/* CARD_STORED of an agent into `out`. ERR_NOMEM. */
+MUST_USE enum err entry_write(const struct agent *a, struct buf *out);
+
+/* Its creator's org is another one. Whether it was. */
+bool entry_refresh_org(struct registry *r, struct entry *e);
+
+/* Count e for its creator, unless it is the configuration's. ERR_NOMEM. */
+MUST_USE enum err owner_take(struct registry *r, struct entry *e);
+void owner_drop(struct registry *r, struct owner *o);
+size_t owner_count(const struct registry *r, struct str creator);
+
+void key_of(struct str name, char out[AGENT_NAME_MAX + 1]);
+
+/* Grants (grant.c). */
+void grants_free(struct grants *g);
+void entry_set_grants(struct entry *e, struct grants *g);
+/* Room for `more` beyond those of `from` (may be NULL), which are copied but
+ * for what expired before now_ms. NULL: no memory. */
+MUST_USE struct grants *grants_copy(const struct grants *from, size_t more,
+                                    int64_t now_ms);
+/* Strings are copied. */
+MUST_USE enum err grants_add(struct grants *g, const struct agent_grant *one);
+
+/* Steps (step.c): what a change does to one agent. */
+enum step_kind { STEP_PUT, STEP_REMOVE, STEP_GRANTS };
+
+struct registry_step {
+    struct registry_step *next;
+    enum step_kind kind;
+    struct str key;
+    bool is_new;                 /* STEP_PUT: its name was free */
+    bool keeps_grants;           /* STEP_PUT: those it had */
+    size_t n_skills_more;        /* claimed of the limit */
+    struct entry *entry;         /* STEP_PUT: as it will be */
+    struct index_change *change; /* STEP_PUT: likewise */
+    struct grants *grants;       /* STEP_GRANTS */
+    char bytes[];                /* of key */
+};
+
+/* Claim a name. The step is in c, and is settled or dropped with it. ERR_BUSY:
+ * somebody has it; ERR_NOMEM. */
+MUST_USE enum err step_add(struct registry *r, struct registry_change *c,
+                           enum step_kind kind, struct str key,
+                           struct registry_step **out, struct why *why);
+
+/* Give everything back as it was. */
+void steps_drop(struct registry *r, struct registry_change *c);
+
+/* A step that puts e in (takes it, also on an error): index, vectors, number,
+ * limits, its row and the feed's entry. `before` may be NULL. */
+struct step_put {
+    struct entry *entry, *before;
+    struct str by; /* a name; empty: the server */
+    bool keeps_grants;
+    bool is_limited; /* to what one user may have */
+};
+MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
+                           const struct step_put *p, struct why *why);
+
+/* A step that takes it out. */
+MUST_USE enum err step_remove(struct registry *r, struct registry_change *c,
+                              struct entry *e, struct str by, int64_t at_ms,
+                              struct why *why);
+
+/* Whom it is for, and what they look with. */
+struct eyes by_eyes(const struct registry_by *by);
+struct str by_name(const struct registry_by *by);
+
+/* The agent of that name, for somebody who wants to change it: seen, owned,
+ * not the configuration's, of the right revision and not being changed. */
+MUST_USE enum err find_to_change(struct registry *r, struct str name,
+                                 const struct registry_by *by,
+                                 struct entry **out, struct why *why);
+
+/* An entry as it will be: the card and what the server says of it are `a`'s.
+ * ERR_NOMEM. (change.c) */
+MUST_USE enum err entry_make(struct registry *r, const struct agent *a,
+                             const struct entry *before, int64_t now_ms,
+                             struct entry **out);
+
+/* Whether two say the same, revisions and times apart. */
+MUST_USE enum err entry_is_same(const struct entry *a, const struct entry *b,
+                                bool *is_same);
+
+/* The end of taking a change: it is open; or its claims are given back, and e
+ * comes back. */
+MUST_USE enum err change_open(struct registry_change *c, struct str name,
+                              int64_t revision);
+MUST_USE enum err change_refuse(struct registry *r, struct registry_change *c,
+                                enum err e, struct why *why);
+
+/* One more in the sequence, in a tx that changes any of the tables; and, once
+ * that is committed, in memory. */
+void seq_append(struct registry *r, struct tx *tx);
+void seq_settle(struct registry *r);
+
+/* The snapshot (snapshot.c). False: there is none that is good, and the index
+ * is empty. */
+bool snapshot_load(struct registry *r);
+void snapshot_save(struct registry *r);
 
 /* vectors.c */
 
@@ -139,13 +299,20 @@ void search_stop(struct registry *r);
 
 struct registry {
     struct registry_opts opts;
-    struct map by_name;  /* lower case -> struct entry */
-    struct entry **list; /* in the order of their names, as agents */
+    struct map by_name;        /* lower case -> struct entry */
+    const struct agent **list; /* in the order of their names: entry_of */
     size_t n, cap;
     struct entry **by_number; /* NULL where a number is free */
     size_t n_numbers, numbers_cap;
+    uint32_t *free_numbers; /* below n_numbers; as many may be as that */
+    size_t n_free;
+    struct map owners; /* name -> struct owner */
+    struct map claims; /* lower-case name -> struct registry_step */
+    size_t n_coming, n_skills_coming; /* of new agents, claimed */
     struct index *index;
-    int64_t seq;                 /* of what memory shows */
+    int64_t seq;       /* of what memory shows */
+    int64_t pruned_ms; /* grants that expired before this are forgotten */
+    bool is_loaded;
     struct registry_stats stats; /* the counters of it */
     bool is_stopped;
     struct vectors *vectors;   /* vectors.c's own, and */
