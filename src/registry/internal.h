@@ -227,13 +227,14 @@ struct vectors {
     struct loop_job kick;
     /* All wait when it is not one agent's texts. */
     unsigned n_failures; /* in a row */
+    uint64_t round;      /* how often, ever */
     unsigned n_refused;  /* agents in a row whose own texts it was */
     int64_t again_ms;    /* nothing is begun before */
     uint64_t chance;
     struct {
         bool is_on; /* somebody reads how far it is */
         int64_t done, said;
-        int64_t began_ms, next_ms;
+        int64_t next_ms;
     } progress;
 };
 
@@ -252,6 +253,13 @@ bool vectors_are_same(const struct agent *a, const struct agent *b);
 /* The packed vectors of a card into `out`, if all can be had in a moment; else
  * it stays empty and false comes back. */
 bool vectors_now(struct registry *r, const struct agent *a, struct buf *out);
+
+/* How many of a card's texts have vectors, if those are so long: all, but for
+ * VECTORS_BYTES_MAX. */
+size_t vectors_kept(const struct agent *a, uint32_t dims);
+
+/* Pack one behind what is in `out`. False: no memory. */
+MUST_USE bool vectors_pack(struct buf *out, const float *v, uint32_t dims);
 
 /* The row for packed vectors: an operation in a tx that writes or has written
  * the card. */
