@@ -185,8 +185,6 @@ static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
 
 /* Vectors. */
 
-enum { VECTORS_BYTES_MAX = 64 * 1024 * 1024 };
-
 /* Prepare the index's part with the vectors that the old card has there. False:
  * it has none, or their texts are others. */
 static bool keep_vectors(struct registry *r, struct tx *tx,
