@@ -48,12 +48,14 @@ static enum err check_revision(const struct entry *seen,
                    (long long)seen->agent.revision);
 }
 
-static enum err check_owner(const struct entry *e, const struct eyes *eyes,
-                            struct why *why)
+static enum err check_owner(const struct entry *e, enum change_what what,
+                            const struct eyes *eyes, struct why *why)
 {
-    if (!e->agent.is_configured && agent_is_owned(&e->agent, eyes))
+    bool is_fixed = e->agent.is_configured && what == CHANGE_CARD;
+
+    if (!is_fixed && agent_is_owned(&e->agent, eyes))
         return OK;
-    if (e->agent.is_configured)
+    if (is_fixed)
         return why_err(why, ERR_NOT_ALLOWED,
                        "\"%.*s\" stands in the configuration; change it there",
                        STR_ARG(e->agent.name));
@@ -71,9 +73,9 @@ static enum err check_claim(const struct entry *e, struct why *why)
                    "this agent is being changed right now; try again");
 }
 
-enum err find_to_change(struct registry *r, struct str name,
-                        const struct registry_by *by, struct entry **out,
-                        struct why *why)
+enum err find_to_change(struct registry *r, enum change_what what,
+                        struct str name, const struct registry_by *by,
+                        struct entry **out, struct why *why)
 {
     struct eyes eyes = by_eyes(by);
     struct entry *e = entry_find(r, name);
@@ -82,7 +84,7 @@ enum err find_to_change(struct registry *r, struct str name,
     *out = NULL;
     if (!e || !agent_is_visible(&e->agent, &eyes))
         return not_there(why);
-    err = check_owner(e, &eyes, why);
+    err = check_owner(e, what, &eyes, why);
     if (!err)
         err = check_revision(e, by, why);
     if (!err)
@@ -113,7 +115,7 @@ static enum err find_to_put(struct registry *r, struct str name,
     if (by->must_be_new)
         return why_err(why, ERR_EXISTS, "there is \"%.*s\" already",
                        STR_ARG(e->agent.name));
-    err = check_owner(e, &eyes, why);
+    err = check_owner(e, CHANGE_CARD, &eyes, why);
     if (!err && !str_eq(name, e->agent.name))
         err = why_err(why, ERR_EXISTS,
                       "there is \"%.*s\" already, and names must differ in "
@@ -327,7 +329,7 @@ enum err registry_patch(struct registry *r, struct registry_change *c,
 
     assert(!c->is_open);
     problems->n = problems->n_all = 0;
-    e = find_to_change(r, name, by, &before, why);
+    e = find_to_change(r, CHANGE_CARD, name, by, &before, why);
     if (!e && patch->type != JSON_OBJ)
         e = why_err(why, ERR_BAD_REQUEST, "a patch must be an object");
     arena_init(&scratch, SCRATCH_BYTES_MAX);
@@ -349,7 +351,7 @@ enum err registry_remove(struct registry *r, struct registry_change *c,
                          struct why *why)
 {
     struct entry *e;
-    enum err err = find_to_change(r, name, by, &e, why);
+    enum err err = find_to_change(r, CHANGE_CARD, name, by, &e, why);
 
     assert(!c->is_open);
     if (!err)

@@ -32,7 +32,7 @@ struct owner {
 struct grants {
     struct arena arena;
     struct agent_grant *list;
-    size_t n;
+    size_t n, room;
 };
 
 /* One agent in memory. Replaced whole by a change: whoever holds one across
@@ -114,6 +114,16 @@ MUST_USE struct grants *grants_copy(const struct grants *from, size_t more,
                                     int64_t now_ms);
 /* Strings are copied. */
 MUST_USE enum err grants_add(struct grants *g, const struct agent_grant *one);
+MUST_USE enum err entry_add_grant(struct entry *e,
+                                  const struct agent_grant *one);
+
+/* All rows of a table whose key is a name or an id, in its order, until one is
+ * an error (load.c). */
+MUST_USE enum err rows_each(struct registry *r, const struct table *table,
+                            enum err (*each)(struct registry *r,
+                                             const struct row *row, void *ctx,
+                                             struct why *why),
+                            void *ctx, struct why *why);
 
 /* Steps (step.c): what a change does to one agent. */
 enum step_kind { STEP_PUT, STEP_REMOVE, STEP_GRANTS };
@@ -160,10 +170,12 @@ MUST_USE enum err step_remove(struct registry *r, struct registry_change *c,
 struct eyes by_eyes(const struct registry_by *by);
 struct str by_name(const struct registry_by *by);
 
-/* The agent of that name, for somebody who wants to change it: seen, owned,
- * not the configuration's, of the right revision and not being changed. */
-MUST_USE enum err find_to_change(struct registry *r, struct str name,
-                                 const struct registry_by *by,
+/* The agent of that name, for somebody who wants to change it: seen, owned, of
+ * the right revision and not being changed. The configuration's card is changed
+ * there and nowhere else, but who may see it is for admins to say. */
+enum change_what { CHANGE_CARD, CHANGE_GRANTS };
+MUST_USE enum err find_to_change(struct registry *r, enum change_what what,
+                                 struct str name, const struct registry_by *by,
                                  struct entry **out, struct why *why);
 
 /* An entry as it will be: the card and what the server says of it are `a`'s.

@@ -32,32 +32,29 @@ struct registry *registry_new(const struct registry_opts *opts)
     if (!r)
         return NULL;
     r->opts = *opts;
-    r->index = index_new(INDEX_DOCS_MAX, opts->seed);
-    if (!r->index) {
-        free(r);
-        return NULL;
-    }
     map_init(&r->by_name, MIRROR_MAX, opts->seed);
     map_init(&r->owners, MIRROR_MAX, opts->seed);
     map_init(&r->claims, MIRROR_MAX, opts->seed);
     registry_set_limits(r, &opts->limits);
-    return r;
+    r->index = index_new(INDEX_DOCS_MAX, opts->seed);
+    if (r->index && vectors_open(r) == OK && search_open(r) == OK)
+        return r;
+    registry_free(r);
+    return NULL;
 }
 
 void registry_free(struct registry *r)
 {
     if (!r)
         return;
-    if (!r->is_stopped) { /* it did not come so far that it could be stopped */
-        vectors_stop(r);
-        search_stop(r);
-    }
     assert(r->claims.n == 0); /* every change was settled */
     for (size_t i = 0; i < r->n; i++) {
         vectors_forget(r, entry_of(r->list[i]));
         entry_free(r, entry_of(r->list[i]));
     }
     assert(r->owners.n == 0);
+    search_close(r);
+    vectors_close(r);
     map_fini(&r->by_name);
     map_fini(&r->owners);
     map_fini(&r->claims);
@@ -280,8 +277,5 @@ struct registry_stats registry_stats(const struct registry *r)
 
     s.seq = r->seq;
     s.index = index_stats(r->index);
-    s.unembedded = 0;
-    for (size_t i = 0; r->opts.embed && i < r->n; i++)
-        s.unembedded += !entry_of(r->list[i])->is_embedded;
     return s;
 }

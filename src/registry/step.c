@@ -149,6 +149,13 @@ static void append_row(struct tx *tx, const struct entry *e,
     tx_set(op, AGENT_UPDATED_MS, value_int(a->updated_ms));
 }
 
+static void append_no_grants(struct tx *tx, const struct entry *e)
+{
+    struct tx_op *op = tx_prune(tx, &grant_table, INT32_MAX);
+
+    tx_if(op, GRANT_AGENT, IS, value_text(e->key));
+}
+
 /* Who did what to an agent: `by` and its creator may see it, and admins. */
 static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
                       const struct entry *before, struct str by, int64_t at_ms)
@@ -323,6 +330,8 @@ enum err step_put(struct registry *r, struct registry_change *c,
         e = entry_write(&p->entry->agent, &stored);
     if (!e) {
         append_row(&c->tx, p->entry, p->before, buf_str(&stored));
+        if (p->before && !p->keeps_grants)
+            append_no_grants(&c->tx, p->entry);
         e = prepare_index(r, &c->tx, p, s);
     }
     if (!e)
