@@ -34,6 +34,8 @@ struct caller {
     struct id token_id;                     /* tok_…; empty: nobody */
     char principal[PRINCIPAL_NAME_MAX + 1]; /* the name of who calls */
     char org[PRINCIPAL_NAME_MAX + 1];       /* empty: none */
+    char owner[PRINCIPAL_NAME_MAX + 1];     /* of role agent: for whom it acts;
+                                             * empty: itself. org is theirs */
     enum role role;
     unsigned scopes;
     int64_t expires_ms; /* Unix time; zero: never */
