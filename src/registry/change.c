@@ -14,9 +14,8 @@ enum { SCRATCH_BYTES_MAX = 16 * AGENT_CARD_MAX };
 
 struct eyes by_eyes(const struct registry_by *by)
 {
-    return by->caller
-               ? eyes_of(by->caller, by->now_ms)
-               : (struct eyes){.sees_all = true, .now_ms = by->now_ms};
+    return by->caller ? eyes_of(by->caller, by->now_ms)
+                      : (struct eyes){.sees_all = true, .now_ms = by->now_ms};
 }
 
 struct str by_name(const struct registry_by *by)
@@ -35,8 +34,8 @@ static enum err check_revision(const struct entry *seen,
                                const struct registry_by *by, struct why *why)
 {
     if (by->if_revision == 0 ||
-        (seen && (by->if_revision < 0 ||
-                  by->if_revision == seen->agent.revision)))
+        (seen &&
+         (by->if_revision < 0 || by->if_revision == seen->agent.revision)))
         return OK;
     if (!seen)
         return why_err(why, ERR_PRECONDITION,

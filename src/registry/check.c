@@ -162,8 +162,7 @@ static bool entry_is_right(const struct registry *r, const struct entry *e)
 
     return map_get(&r->by_name, e->key) == e && e->number < r->n_numbers &&
            r->by_number[e->number] == e &&
-           str_eq_nocase(e->key, e->agent.name) &&
-           e->agent.org.p == e->org &&
+           str_eq_nocase(e->key, e->agent.name) && e->agent.org.p == e->org &&
            (e->has_own_org || str_eq(e->agent.org, org)) &&
            e->is_claimed == (map_get(&r->claims, e->key) != NULL) &&
            (e->owner != NULL) ==
@@ -187,9 +186,8 @@ static bool counts_are_right(const struct registry *r)
     }
     while ((slot = map_next(&r->owners, &at)))
         n_owned -= ((struct owner *)slot->value)->n;
-    return (n_owned == 0 || r->claims.n) &&
-           r->stats.agents == (int64_t)r->n && r->stats.skills == s.skills &&
-           r->stats.grants == s.grants &&
+    return (n_owned == 0 || r->claims.n) && r->stats.agents == (int64_t)r->n &&
+           r->stats.skills == s.skills && r->stats.grants == s.grants &&
            r->stats.unembedded == s.unembedded &&
            memcmp(r->stats.by_visibility, s.by_visibility,
                   sizeof(s.by_visibility)) == 0;
@@ -271,8 +269,7 @@ static enum err check_index(struct registry *r, const struct sums *s,
     struct buf own;
     enum err e = OK;
 
-    if (have.agents != r->n ||
-        have.documents != r->n + (size_t)r->stats.skills)
+    if (have.agents != r->n || have.documents != r->n + (size_t)r->stats.skills)
         return why_err(why, ERR_INTERNAL,
                        "the index has %zu agents and %zu documents, memory "
                        "%zu and %zu",
@@ -281,7 +278,8 @@ static enum err check_index(struct registry *r, const struct sums *s,
     buf_init(&own, VECTORS_BYTES_MAX);
     for (size_t i = 0; i < r->n && !e; i++) {
         buf_clear(&own);
-        n_vectors += index_vectors(r->index, entry_of(r->list[i])->number, &own);
+        n_vectors +=
+            index_vectors(r->index, entry_of(r->list[i])->number, &own);
         e = check_found(r, entry_of(r->list[i]), why);
     }
     buf_fini(&own);
@@ -303,8 +301,8 @@ enum err registry_check(struct registry *r, struct why *why)
     for (size_t i = 0; i < r->n; i++)
         for (size_t k = 0; k < r->list[i]->n_grants; k++)
             n_forgotten += is_forgotten(r, r->list[i]->grants[k].expires_ms);
-    if (!e && (s.agents != r->n ||
-               s.grants + n_forgotten != (size_t)r->stats.grants))
+    if (!e &&
+        (s.agents != r->n || s.grants + n_forgotten != (size_t)r->stats.grants))
         e = why_err(why, ERR_INTERNAL,
                     "memory has %zu agents and %lld grants, the store %zu and "
                     "%zu",

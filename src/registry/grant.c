@@ -258,13 +258,13 @@ static enum err take_grant(struct registry *r, struct registry_change *c,
         one->expires_ms = g->expires_ms;
         append_expiry(&c->tx, one);
     } else {
-        struct agent_grant made = {.id = id_make(r->opts.ids, "grant",
-                                                 by->now_ms),
-                                   .user = g->user,
-                                   .org = g->org,
-                                   .expires_ms = g->expires_ms,
-                                   .created_ms = by->now_ms,
-                                   .by = by_name(by)};
+        struct agent_grant made = {
+            .id = id_make(r->opts.ids, "grant", by->now_ms),
+            .user = g->user,
+            .org = g->org,
+            .expires_ms = g->expires_ms,
+            .created_ms = by->now_ms,
+            .by = by_name(by)};
 
         if (all->n >= AGENT_GRANTS_MAX)
             return why_err(why, ERR_LIMIT,
@@ -297,8 +297,8 @@ enum err registry_grant(struct registry *r, struct registry_change *c,
         err = step_add(r, c, STEP_GRANTS, e->key, &s, why);
     if (!err) {
         s->grants = grants_copy(e->grants, 1, by->now_ms);
-        err = s->grants ? take_grant(r, c, e, s->grants, g, by, why)
-                        : ERR_NOMEM;
+        err =
+            s->grants ? take_grant(r, c, e, s->grants, g, by, why) : ERR_NOMEM;
     }
     if (err)
         return change_refuse(r, c, err, why);

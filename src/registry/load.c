@@ -186,8 +186,7 @@ static void fill_from_row(struct entry *e, const struct row *row)
 static enum err claim_number(struct registry *r, const struct entry *e)
 {
     size_t n = (size_t)e->number + 1;
-    enum err err =
-        mirror_reserve(r, n > r->n_numbers ? n - r->n_numbers : 1);
+    enum err err = mirror_reserve(r, n > r->n_numbers ? n - r->n_numbers : 1);
 
     if (err)
         return err;
@@ -218,9 +217,8 @@ static enum err load_agent(struct registry *r, const struct row *row, void *ctx,
         err = owner_take(r, e);
     if (err) {
         entry_free(r, e);
-        return err == ERR_NOMEM
-                   ? why_err(why, err, "no memory for the agents")
-                   : err;
+        return err == ERR_NOMEM ? why_err(why, err, "no memory for the agents")
+                                : err;
     }
     (void)mirror_put(r, e);
     return OK;
@@ -281,9 +279,9 @@ static enum err put_into_index(struct registry *r, struct entry *e,
                                const struct buf *vectors)
 {
     struct index_change *change = NULL;
-    enum err err = index_prepare(
-        r->index, &e->agent, vectors ? (const uint8_t *)vectors->p : NULL,
-        &change);
+    enum err err =
+        index_prepare(r->index, &e->agent,
+                      vectors ? (const uint8_t *)vectors->p : NULL, &change);
 
     if (!err)
         index_put(r->index, e->number, change);

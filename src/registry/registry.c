@@ -198,8 +198,7 @@ struct entry *mirror_take(struct registry *r, struct str key)
     if (!e)
         return NULL;
     assert(at < r->n && r->list[at] == &e->agent);
-    memmove(r->list + at, r->list + at + 1,
-            (--r->n - at) * sizeof(*r->list));
+    memmove(r->list + at, r->list + at + 1, (--r->n - at) * sizeof(*r->list));
     r->by_number[e->number] = NULL;
     count(r, &e->agent, -1);
     return e;

@@ -201,8 +201,7 @@ static bool write_piece(void *ctx, struct str bytes)
         struct str now = str_sub(bytes, 0, WRITE_BYTES - w->gathered.n);
 
         buf_add_str(&w->gathered, now);
-        if (w->gathered.over ||
-            (w->gathered.n == WRITE_BYTES && !flush(w)))
+        if (w->gathered.over || (w->gathered.n == WRITE_BYTES && !flush(w)))
             return false;
         bytes = str_sub(bytes, now.n, bytes.n);
     }

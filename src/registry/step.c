@@ -126,8 +126,8 @@ void seq_settle(struct registry *r)
 static void append_row(struct tx *tx, const struct entry *e,
                        const struct entry *before, struct str stored)
 {
-    struct tx_op *op = before ? tx_update(tx, &agent_table)
-                              : tx_insert(tx, &agent_table);
+    struct tx_op *op =
+        before ? tx_update(tx, &agent_table) : tx_insert(tx, &agent_table);
     const struct agent *a = &e->agent;
 
     if (before) {
@@ -225,8 +225,7 @@ static bool make_vectors(struct registry *r, struct tx *tx,
 }
 
 static enum err prepare_index(struct registry *r, struct tx *tx,
-                              const struct step_put *p,
-                              struct registry_step *s)
+                              const struct step_put *p, struct registry_step *s)
 {
     struct buf vectors;
     struct tx_op *op;
@@ -263,9 +262,9 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
                        "there are %zu agents, and no more are taken "
                        "(registry.maxAgents); remove some first",
                        r->n + r->n_coming);
-    if (n_skills_more && (size_t)r->stats.skills + r->n_skills_coming +
-                                 n_skills_more >
-                             l->max_skills)
+    if (n_skills_more &&
+        (size_t)r->stats.skills + r->n_skills_coming + n_skills_more >
+            l->max_skills)
         return why_err(why, ERR_LIMIT,
                        "all agents together may have %zu skills "
                        "(registry.maxSkills), and would have more",
