@@ -258,6 +258,20 @@ static enum err put_agent(struct registry *r, struct registry_change *c,
     return change_open(c, p.entry->agent.name, p.entry->agent.revision);
 }
 
+/* What card_read found wrong outlives what it was read with. */
+static void keep_problems(struct card_problems *p, struct arena *a)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct str *texts[] = {&p->list[i].pointer, &p->list[i].message};
+
+        for (size_t k = 0; k < 2; k++) {
+            char *copy = arena_strdup(a, *texts[k]);
+
+            *texts[k] = (struct str){copy, copy ? texts[k]->n : 0};
+        }
+    }
+}
+
 static enum err put_card(struct registry *r, struct registry_change *c,
                          struct str name, const struct json *card,
                          struct entry *before, const struct registry_by *by,
@@ -275,10 +289,12 @@ static enum err put_card(struct registry *r, struct registry_change *c,
     arena_init(&scratch, SCRATCH_BYTES_MAX);
     e = FAULT("registry.card") ? ERR_NOMEM
                                : card_read(&scratch, card, &opts, &a, problems);
-    if (e && problems->n)
-        card_problems_say(problems, why);
-    if (!e)
+    if (!e) {
         e = put_agent(r, c, &a, before, by, why);
+    } else if (problems->n) {
+        card_problems_say(problems, why);
+        keep_problems(problems, &c->tx.arena);
+    }
     arena_fini(&scratch);
     return e;
 }

@@ -80,13 +80,10 @@ static bool copy_str(struct arena *a, struct str from, struct str *to)
 static enum err fill(struct registry *r, struct entry *e, struct str stored,
                      struct str creator, struct str own_org)
 {
-    struct str text, key;
+    struct str key;
     char lower[AGENT_NAME_MAX + 1];
-    enum err err;
+    enum err err = card_read_stored(&e->arena, stored, &e->agent);
 
-    if (!copy_str(&e->arena, stored, &text))
-        return ERR_NOMEM;
-    err = card_read_stored(&e->arena, text, &e->agent);
     if (err)
         return err;
     if (!agent_name_is_valid(e->agent.name))

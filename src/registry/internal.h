@@ -82,7 +82,7 @@ void number_release(struct registry *r, uint32_t number);
 
 /* An entry (entry.c). */
 
-/* From a card as it is stored, which is copied. Not in the mirror, not counted
+/* From a card as it is stored. Not in the mirror, not counted
  * for anybody, without number and grants. ERR_SYNTAX: it is no card;
  * ERR_NOMEM. */
 MUST_USE enum err entry_new(struct registry *r, struct str stored,

@@ -177,13 +177,16 @@ struct registry_by {
 
 /* Register an agent or replace its card, from JSON. `name` as in card_opts.
  * Who first creates a name owns it: it is changed by its creator and by
- * admins. A card without visibility is private; a new one of an admin's public.
- * Not given by an admin, the creator is who asks, the kind platform for admins,
- * managed for users, self-hosted for agents.
- * ERR_BAD_REQUEST, ERR_NOT_ALLOWED: the problems say why, or, where there are
- * none, why does. ERR_EXISTS: the name is another's, or must_be_new.
- * ERR_NOT_FOUND: must_be_there. ERR_PRECONDITION: if_revision. ERR_BUSY,
- * ERR_LIMIT, ERR_NOMEM. */
+ * admins. A new card without visibility is private, an admin's public. Not
+ * given by an admin, the creator is who asks (of an agent, its owner), the kind
+ * platform for admins, managed for users, self-hosted for agents. A card that
+ * replaces another and does not say visibility, creator, org or kind leaves
+ * them as they are. What one user may have at most does not bind admins.
+ * ERR_BAD_REQUEST, ERR_NOT_ALLOWED: the problems say why (their words live as
+ * long as the change), or, where there are none, why does. ERR_EXISTS: the name
+ * is somebody's whom they do not see, or is there in another case, or
+ * must_be_new. ERR_NOT_FOUND: must_be_there. ERR_PRECONDITION: if_revision.
+ * ERR_BUSY, ERR_LIMIT, ERR_NOMEM. */
 MUST_USE enum err registry_put(struct registry *r, struct registry_change *c,
                                struct str name, const struct json *card,
                                const struct registry_by *by,
@@ -212,7 +215,8 @@ MUST_USE enum err registry_configure(struct registry *r,
 
 /* Let a user or an org see a shared agent: one of the two is given. The same
  * again with another expiry changes that; ERR_NOT_FOUND, ERR_NOT_ALLOWED as
- * above; ERR_BAD_REQUEST; ERR_LIMIT: AGENT_GRANTS_MAX. */
+ * above, but admins may for the configuration's; ERR_BAD_REQUEST; ERR_LIMIT:
+ * AGENT_GRANTS_MAX that have not expired. The agent's revision stays. */
 struct registry_grant {
     struct str agent, user, org;
     int64_t expires_ms; /* zero: never */
