@@ -103,8 +103,8 @@ TEST(an_admin_gives_it_to_somebody_else)
 
     stage_open(&s);
     CHECK(stage_put(&s, &stage_anna, echo_card) == OK);
-    CHECK(stage_patch(&s, &stage_admin, "echo",
-                      "{\"creator_id\":\"carl\"}") == OK);
+    CHECK(stage_patch(&s, &stage_admin, "echo", "{\"creator_id\":\"carl\"}") ==
+          OK);
     a = stage_find(&s, &stage_carl, "echo");
     CHECK(a && a->revision == 2);
     CHECK_STR(a->org, "zeta"); /* the creator's */
@@ -156,13 +156,12 @@ TEST(who_does_not_own_it_cannot_change_it)
     CHECK(stage_remove(&s, &stage_bob, "echo") == ERR_NOT_FOUND);
     CHECK(stage_grant(&s, &stage_bob, "echo", "bob", "", 0) == ERR_NOT_FOUND);
     /* Seen, and another's. */
-    CHECK(stage_patch(&s, &stage_anna, "echo",
-                      "{\"visibility\":\"shared\"}") == OK);
+    CHECK(stage_patch(&s, &stage_anna, "echo", "{\"visibility\":\"shared\"}") ==
+          OK);
     CHECK(stage_put(&s, &stage_bob, echo_card) == ERR_NOT_ALLOWED);
     CHECK(stage_patch(&s, &stage_bob, "echo", "{}") == ERR_NOT_ALLOWED);
     CHECK(stage_remove(&s, &stage_bob, "echo") == ERR_NOT_ALLOWED);
-    CHECK(stage_grant(&s, &stage_bob, "echo", "bob", "", 0) ==
-          ERR_NOT_ALLOWED);
+    CHECK(stage_grant(&s, &stage_bob, "echo", "bob", "", 0) == ERR_NOT_ALLOWED);
     CHECK(stage_remove(&s, &stage_carl, "echo") == ERR_NOT_FOUND);
     /* Admins may. */
     CHECK(stage_patch(&s, &stage_admin, "echo", "{\"version\":\"3\"}") == OK);
@@ -307,7 +306,8 @@ TEST(there_is_a_limit_to_agents_skills_and_those_of_one_user)
     CHECK(put_nth(&s, &stage_anna, 2, 4) == OK);
     CHECK(put_nth(&s, &stage_anna, 3, 1) == ERR_LIMIT);
     CHECK(strstr(s.why.text, "maxAgentsPerUser"));
-    CHECK(put_nth(&s, &stage_anna, 2, 5) == OK); /* no more agents than before */
+    CHECK(put_nth(&s, &stage_anna, 2, 5) ==
+          OK); /* no more agents than before */
     CHECK(put_nth(&s, &stage_bob, 3, 2) == ERR_LIMIT);
     CHECK(strstr(s.why.text, "maxSkills"));
     CHECK(put_nth(&s, &stage_bob, 3, 1) == OK);
@@ -377,13 +377,15 @@ TEST(the_feed_says_who_and_what)
             "agent.updated Echo admin anna {\"by\":\"admin\",\"revision\":2,"
             "\"changed\":[\"title\",\"version\"]}\n"
             "grant.created Echo anna anna {\"by\":\"anna\",\"revision\":2,"
-            "\"grant_id\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"user\":\"bob\","
+            "\"grant_id\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"user\":"
+            "\"bob\","
             "\"expires_ms\":null}\n"
             "grant.removed Echo admin anna {\"by\":\"admin\",\"revision\":2,"
-            "\"grant_id\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"user\":\"bob\","
+            "\"grant_id\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"user\":"
+            "\"bob\","
             "\"expires_ms\":null}\n"
-            "agent.removed Echo anna anna {\"by\":\"anna\",\"revision\":2}\n") !=
-        0)
+            "agent.removed Echo anna anna "
+            "{\"by\":\"anna\",\"revision\":2}\n") != 0)
         T_FAIL("%s", feed.p);
     buf_fini(&feed);
     stage_close(&s);
