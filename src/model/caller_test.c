@@ -55,10 +55,10 @@ TEST(what_is_no_role_or_scope_is_none)
     CHECK(scope_name((enum scope)(1 << N_SCOPES)).n == 0);
 }
 
-TEST(admins_have_every_scope_and_others_send_and_read)
+TEST(admins_have_every_scope_and_others_what_they_need)
 {
     CHECK_INT(role_scopes(ROLE_ADMIN), SCOPE_ALL);
-    CHECK_INT(role_scopes(ROLE_USER), SCOPE_SEND | SCOPE_READ);
+    CHECK_INT(role_scopes(ROLE_USER), SCOPE_SEND | SCOPE_READ | SCOPE_AGENTS);
     CHECK_INT(role_scopes(ROLE_AGENT), SCOPE_SEND | SCOPE_READ);
 }
 
@@ -73,4 +73,18 @@ TEST(an_admin_is_one_by_role_and_by_scope)
     CHECK(!caller_is_admin(&c));
     c = (struct caller){.role = 0};
     CHECK(!caller_is_admin(&c) && caller_name(&c).n == 0);
+}
+
+TEST(users_and_orgs_have_names_of_a_kind)
+{
+    char name[PRINCIPAL_NAME_MAX + 1];
+
+    memset(name, 'n', sizeof(name));
+    CHECK(principal_name_is_valid((struct str){name, PRINCIPAL_NAME_MAX}));
+    CHECK(!principal_name_is_valid((struct str){name, sizeof(name)}));
+    CHECK(principal_name_is_valid(STR("Anna.b-c_d@example.org")));
+    CHECK(!principal_name_is_valid(STR("")));
+    CHECK(!principal_name_is_valid(STR("@a")));
+    CHECK(!principal_name_is_valid(STR("a b")));
+    CHECK(!principal_name_is_valid((struct str){"a\0", 2}));
 }
