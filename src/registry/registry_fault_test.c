@@ -87,14 +87,16 @@ static void check(struct stage *s)
         T_FAIL("fault at %s: %s", fault_name(), s->why.text);
 }
 
-/* The story once, with whatever fault is armed; whether it was met. */
-static bool story_with_fault(void)
+/* The story once, with the nth step that is called so (NULL: any) at fault;
+ * whether it was met. */
+static bool story_with_fault(const char *where, long nth)
 {
     struct stage s;
     struct story y;
     bool fired;
 
     stage_prepare(&s);
+    fault_arm_at(where, nth);
     start(&s);
     tell(&s, &y);
     expect_story(&s, &y);
@@ -123,7 +125,7 @@ TEST(every_fault_leaves_what_was_settled_and_nothing_else)
     const char *stress = getenv("STRESS");
     long stride = stress && strcmp(stress, "full") == 0 ? 1 : 8, nth = 1;
 
-    for (fault_arm(nth); story_with_fault(); fault_arm(nth))
+    while (story_with_fault(NULL, nth))
         nth += stride;
     CHECK(nth > 300); /* the sweep met the steps it is for */
 }
@@ -141,11 +143,9 @@ TEST(every_step_of_its_own_may_fail)
     };
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-        for (long nth = 1; nth <= 3; nth++) {
-            fault_arm_at(steps[i], nth);
-            if (!story_with_fault() && nth == 1)
+        for (long nth = 1; nth <= 3; nth++)
+            if (!story_with_fault(steps[i], nth) && nth == 1)
                 T_FAIL("%s is never met", steps[i]);
-        }
 }
 
 TEST(a_store_that_has_failed_changes_nothing_in_memory)
