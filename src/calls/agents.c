@@ -300,7 +300,7 @@ static void refuse_change(struct open *o, enum err e, struct str name,
         calls_refuse_agent(o->calls, o->id, &o->caller, name);
         open_end(o);
     } else if (e == ERR_NOT_FOUND || (e == ERR_EXISTS && by->must_be_new)) {
-        open_refuse(o, ERR_PRECONDITION, STR(""), STR(""));
+        open_refuse(o, ERR_PRECONDITION, str_of(why->text), STR(""));
     } else {
         open_refuse(o, e, str_of(why->text), STR(""));
     }

@@ -109,8 +109,8 @@ static bool may_look(struct call *c, struct str name)
         calls_refuse_agent(c->calls, c->id, &c->caller, name);
     else if (!agent_is_owned(a, &eyes))
         call_refuse(c, ERR_NOT_ALLOWED,
-                    STR("the grants of an agent are for its creator and "
-                        "admins to see"));
+                    STR("the grants of an agent are its creator's and admins' "
+                        "to see and to give"));
     else
         return true;
     return false;

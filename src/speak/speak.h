@@ -123,6 +123,7 @@ struct speak_search_call {
     struct str text;
     int64_t limit;
     enum index_mode mode;
+    bool has_fusion; /* it was said */
     enum index_fusion fusion;
     bool explains;
     struct str tag, org;    /* empty: any */
