@@ -59,11 +59,11 @@ MUST_USE enum err speak_nothing(struct str body, struct why *why);
 
 struct speak_user_call {
     struct str name;
-    enum role role; /* zero: not given */
-    struct str org; /* a NULL pointer: not given; empty: none */
+    enum role role;        /* zero: not given */
+    struct str org, owner; /* a NULL pointer: not given; empty: none */
 };
 
-/* POST: name and role are needed. PATCH: role or org, no name. */
+/* POST: the name is needed. PATCH: role, org or owner, no name. */
 MUST_USE enum err speak_user_post(struct arena *a, struct str body,
                                   struct speak_user_call *out, struct why *why);
 MUST_USE enum err speak_user_patch(struct arena *a, struct str body,
@@ -228,8 +228,15 @@ void speak_hits(struct json_out *o, const struct speak_hits *h);
 void speak_conversation(struct json_out *o, struct str id, struct str agent,
                         int64_t created_ms, int64_t used_ms);
 void speak_me(struct json_out *o, const struct caller *c);
-void speak_user(struct json_out *o, struct str name, enum role role,
-                struct str org, int64_t created_ms);
+
+struct speak_user {
+    struct str name;
+    enum role role;
+    struct str org, owner; /* empty: none */
+    int64_t created_ms;
+};
+
+void speak_user(struct json_out *o, const struct speak_user *u);
 
 struct speak_token {
     struct str id, user, label;
