@@ -3,7 +3,7 @@
 
 void call_agents_list(struct call *c)
 {
-    struct agents all = walk_agents(c->calls->walk);
+    struct agents all = registry_agents(c->calls->registry);
     struct str cursor = call_arg(c, "cursor"), last = {NULL, 0};
     struct json_out out = json_out(c->body);
     size_t limit, n = 0, i = 0;

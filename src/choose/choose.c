@@ -46,7 +46,8 @@ static void near_add(struct near *near, struct str name, unsigned distance)
     near->distances[at] = distance;
 }
 
-static struct near find_near(const struct agents *all, struct str written)
+static struct near find_near(const struct agents *all, const struct eyes *eyes,
+                             struct str written)
 {
     unsigned too_far = str_guess(written).distance;
     struct near near = {0};
@@ -57,7 +58,7 @@ static struct near find_near(const struct agents *all, struct str written)
             name.n > written.n ? name.n - written.n : written.n - name.n;
         unsigned distance;
 
-        if (apart >= too_far)
+        if (apart >= too_far || !agent_is_visible(all->list[i], eyes))
             continue;
         distance = str_distance(written, name);
         if (distance < too_far)
@@ -91,9 +92,18 @@ static void show(struct str name, char out[SHOWN_MAX + 4])
     str_tame(out, strlen(out));
 }
 
-static enum err nobody_of_that_name(const struct agents *all, struct msg *m)
+static bool sees_any(const struct agents *all, const struct eyes *eyes)
 {
-    struct near near = find_near(all, m->call.executor);
+    for (size_t i = 0; i < all->n; i++)
+        if (agent_is_visible(all->list[i], eyes))
+            return true;
+    return false;
+}
+
+static enum err nobody_of_that_name(const struct agents *all,
+                                    const struct eyes *eyes, struct msg *m)
+{
+    struct near near = find_near(all, eyes, m->call.executor);
     char shown[SHOWN_MAX + 4], names[NEAREST_MAX * (SHOWN_MAX + 8)] = "";
     enum err e = keep_near(m, &near);
     size_t at = 0;
@@ -101,7 +111,7 @@ static enum err nobody_of_that_name(const struct agents *all, struct msg *m)
     if (e)
         return e;
     show(m->call.executor, shown);
-    if (!all->n)
+    if (!sees_any(all, eyes))
         return why_err(&m->why, ERR_AGENT_NOT_FOUND,
                        "there is no agent \"%s\", nor any other; put some "
                        "into agents.list of the configuration",
@@ -123,15 +133,16 @@ static enum err nobody_of_that_name(const struct agents *all, struct msg *m)
 }
 
 /* The message names its executor. */
-static enum err choose_explicit(const struct agents *all, struct msg *m)
+static enum err choose_explicit(const struct agents *all,
+                                const struct eyes *eyes, struct msg *m)
 {
     const struct agent *a;
 
     if (!m->call.executor.n)
         return ERR_NO_ROUTE;
     a = agent_find(all, m->call.executor);
-    if (!a)
-        return nobody_of_that_name(all, m);
+    if (!a || !agent_is_visible(a, eyes))
+        return nobody_of_that_name(all, eyes, m);
     if (!copy(m, a->name, &m->choice.agent))
         return ERR_NOMEM;
     m->choice.reason = STR("the message names it as its executor");
@@ -140,18 +151,20 @@ static enum err choose_explicit(const struct agents *all, struct msg *m)
 
 static const struct {
     struct str name;
-    enum err (*ask)(const struct agents *all, struct msg *m);
+    enum err (*ask)(const struct agents *all, const struct eyes *eyes,
+                    struct msg *m);
 } layers[] = {
     {{"explicit", 8}, choose_explicit},
 };
 
-enum err choose_agent(const struct agents *all, struct msg *m)
+enum err choose_agent(const struct agents *all, const struct eyes *eyes,
+                      struct msg *m)
 {
     enum err e = ERR_NO_ROUTE;
 
     memset(&m->choice, 0, sizeof(m->choice));
     for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
-        e = layers[i].ask(all, m);
+        e = layers[i].ask(all, eyes, m);
         if (!e)
             m->choice.layer = layers[i].name;
         if (e != ERR_NO_ROUTE)

@@ -43,7 +43,7 @@ static void stage_of(size_t n, const char *const *names)
 static enum err ask(const char *name)
 {
     stage.m->call.executor = str_of(name);
-    return choose_agent(&stage.all, stage.m);
+    return choose_agent(&stage.all, &(struct eyes){.sees_all = true}, stage.m);
 }
 
 static void leave(void)
