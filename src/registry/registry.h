@@ -258,6 +258,9 @@ struct registry_ranking {
 };
 void registry_set_ranking(struct registry *r, const struct registry_ranking *k);
 
+/* As it is, the weights filled in: to explain answers by. */
+struct registry_ranking registry_ranking(const struct registry *r);
+
 /* Strings may be empty: any. */
 struct search {
     struct str text;
@@ -330,9 +333,5 @@ struct registry_stats registry_stats(const struct registry *r);
 /* For tests and `doctor`: whether memory, index and store say the same.
  * ERR_INTERNAL with words. Reads everything, at once. */
 MUST_USE enum err registry_check(struct registry *r, struct why *why);
-
-/* These and no others, for as long as walk.c hands them over whole. */
-MUST_USE enum err registry_set(struct registry *r, const struct agent *list,
-                               size_t n, struct why *why);
 
 #endif
