@@ -156,7 +156,7 @@ struct step_put {
     struct entry *entry, *before;
     struct str by; /* a name; empty: the server */
     bool keeps_grants;
-    bool is_limited; /* to what one user may have */
+    bool is_limited;                    /* to what one user may have */
     size_t n_leaving, n_skills_leaving; /* in the same change */
 };
 MUST_USE enum err step_put(struct registry *r, struct registry_change *c,

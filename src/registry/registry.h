@@ -333,8 +333,4 @@ struct registry_stats registry_stats(const struct registry *r);
  * ERR_INTERNAL with words. Reads everything, at once. */
 MUST_USE enum err registry_check(struct registry *r, struct why *why);
 
-/* These and no others, for as long as walk.c hands them over whole. */
-MUST_USE enum err registry_set(struct registry *r, const struct agent *list,
-                               size_t n, struct why *why);
-
 #endif

@@ -261,8 +261,8 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
     size_t n_agents = r->n + r->n_coming - p->n_leaving;
-    size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming -
-                      p->n_skills_leaving;
+    size_t n_skills =
+        (size_t)r->stats.skills + r->n_skills_coming - p->n_skills_leaving;
 
     if (!p->before && n_agents >= l->max_agents)
         return why_err(why, ERR_LIMIT,
