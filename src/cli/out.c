@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/grid.h"
+#include "cli/span.h"
 #include "speak/speak.h"
 
 enum { NARROWEST = 40, WIDEST = 100 };
@@ -218,6 +219,25 @@ void cli_indented_text(struct cli *c, unsigned indent, struct str text)
         c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
 }
 
+void cli_named(struct cli *c, const char *name, struct str value)
+{
+    if (!value.n)
+        return;
+    buf_addf(&c->out, "  %-13s ", name);
+    cli_wrapped(c, 16, 16, cli_tamed(c, value));
+}
+
+void cli_named_time(struct cli *c, const char *name, int64_t at_ms)
+{
+    char text[96];
+
+    if (!at_ms)
+        return;
+    snprintf(text, sizeof(text), "%s, %s ago", cli_time(at_ms).text,
+             span_write(cli_now_ms() - at_ms).text);
+    cli_named(c, name, str_of(text));
+}
+
 /* Of one to three bytes, which are good UTF-8. */
 static unsigned character(struct str s)
 {
@@ -287,6 +307,34 @@ bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,
                         "--%s is \"%.*s\"; it must be a whole number from "
                         "%" PRId64 " to %" PRId64,
                         option, STR_ARG(str_head(text, 64)), least, most);
+    return false;
+}
+
+bool cli_one_of(struct cli *c, const char *option, const char *words,
+                struct str *out, enum exit_status *status)
+{
+    struct str given = args_get(&c->args, option), rest = str_of(words);
+    struct str_guess g = str_guess(given);
+
+    while (given.n && rest.n) {
+        struct str word = str_cut(&rest, ' ');
+
+        if (str_eq_nocase(word, given)) {
+            *out = word;
+            return true;
+        }
+        str_guess_offer(&g, word, str_distance(given, word));
+    }
+    if (!given.n)
+        return true;
+    given = str_head(given, 64);
+    *status = g.name.n
+                  ? cli_error(c, ERR_USAGE,
+                              "--%s is \"%.*s\"; did you mean %.*s?", option,
+                              STR_ARG(given), STR_ARG(g.name))
+                  : cli_error(c, ERR_USAGE,
+                              "--%s is \"%.*s\"; it must be one of: %s",
+                              option, STR_ARG(given), words);
     return false;
 }
 
