@@ -26,7 +26,7 @@ layout() { sources | xargs clang-format --dry-run -Werror; }
 bugs() {
     sed -n 's|^ *"file": "\.\./\(.*\)",*$|\1|p' "$build/compile_commands.json" |
         sort -u | grep -E '^(src|train)/' |
-        grep -vE '_test\.c$|^src/embed/unicode\.c$' |
+        grep -vE '_test\.c$|^src/base/unicode\.c$' |
         xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet \
             --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
@@ -38,7 +38,7 @@ shell() {
 
 # What a script made is what it makes, as long as Python knows the same Unicode.
 unicode() {
-    made=src/embed/unicode.c
+    made=src/base/unicode.c
     version=$(/usr/bin/python3 -c \
         'import unicodedata; print(unicodedata.unidata_version)')
     ! grep -q "from Unicode $version\." $made ||

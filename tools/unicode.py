@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""tools/unicode.py [> src/embed/unicode.c]: what becomes of each character.
+"""tools/unicode.py [> src/base/unicode.c]: what becomes of each character.
 
 Follows BERT's normaliser through all of its steps, character by character:
 what is no text goes, spaces of every kind are one, Chinese characters stand
@@ -142,7 +142,7 @@ def main():
              if ud.combining(chr(c)) and ud.category(chr(c)) != "Mn"]
     print("/* Made by tools/unicode.py from Unicode %s. */" %
           ud.unidata_version)
-    print('#include "embed/unicode.h"\n\n/* clang-format off */')
+    print('#include "base/unicode.h"\n\n/* clang-format off */')
     print(c_array("const uint8_t", "unicode_ascii",
                   ascii_kinds(numbers, spellings.pool), "%s"))
     print(c_array("const uint8_t", "unicode_blocks", index))

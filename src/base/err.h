@@ -86,6 +86,8 @@ enum exit_status {
       "the server did not answer in time; try again in a moment")              \
     X(AGENT_NOT_FOUND, "agent_not_found", 404, -32000, EXIT_REFUSED,           \
       "there is no agent of that name")                                        \
+    X(AGENT_OFFLINE, "agent_offline", 503, -32000, EXIT_REFUSED,               \
+      "that agent is not connected; it must be running to be given work")      \
     X(NO_ROUTE, "no_route", 422, -32000, EXIT_REFUSED,                         \
       "no agent was found for this message; name one as executor.name")        \
     X(IDEMPOTENCY_MISMATCH, "idempotency_mismatch", 422, -32000, EXIT_REFUSED, \

@@ -90,6 +90,7 @@ enum err calls_init(struct calls *c, const struct calls_opts *opts)
                         .store = opts->store,
                         .feed = opts->feed,
                         .access = opts->access,
+                        .registry = opts->registry,
                         .fetch = opts->fetch,
                         .embeds = opts->embeds,
                         .n_embeds = opts->n_embeds,

@@ -19,6 +19,7 @@
 #include "embed/embed.h"
 #include "fetch/fetch.h"
 #include "net/net.h"
+#include "registry/registry.h"
 #include "store/store.h"
 #include "walk.h"
 #include "watch/watch.h"
@@ -41,6 +42,7 @@ struct calls_opts {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct registry *registry;
     /* For their figures; any of them may be NULL. */
     struct fetch *fetch;
     struct embed *const *embeds;
@@ -57,6 +59,7 @@ struct calls {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct registry *registry;
     struct fetch *fetch;
     struct embed *const *embeds;
     size_t n_embeds;

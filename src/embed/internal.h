@@ -3,7 +3,6 @@
 
 /* What the files of embed/ share. From the bottom up:
  *
- *   words.c      text -> normalised words, one after the other
  *   vocab.c      pieces of words -> numbers, from bytes that lie in a file
  *   wordpiece.c  a word -> the numbers of its pieces
  *   table.c      the built-in model's file; table_write.c makes it
@@ -18,30 +17,8 @@
 #include "base/cpu.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/words.h"
 #include "embed/embed.h"
-
-/* ---- words: what BERT's normaliser and pre-tokeniser make of a text ----
- *
- * Exactly as the reference does: control characters go, spaces of every kind
- * part words, characters of Chinese and Japanese writing and punctuation are
- * words of their own, accents go (NFD without marks), letters become small.
- * Bytes that are not UTF-8 count as U+FFFD, which the reference drops. */
-
-enum {
-    WORD_MAX_CHARS = 100, /* a longer one is one unknown piece */
-    WORD_MAX_BYTES = WORD_MAX_CHARS * 4,
-};
-
-struct words {
-    struct str rest; /* of the text */
-    struct str word; /* normalised; points into bytes, until the next */
-    bool is_long;    /* more than WORD_MAX_CHARS; word holds the first ones */
-    char bytes[WORD_MAX_BYTES];
-};
-
-/* The text is borrowed until the last word was read. */
-void words_begin(struct words *w, struct str text);
-bool words_next(struct words *w);
 
 /* ---- vocab: pieces of words -> numbers ----
  *

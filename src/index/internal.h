@@ -4,7 +4,9 @@
 /* What the files of index/ share. From the bottom up:
  *
  *   terms.c     text -> stems, one after the other
- *   text.c      documents by words: postings, statistics per class, BM25
+ *   text.c      documents by words: postings, statistics per class;
+ *               text_doc.c makes a document of an agent or a skill
+ *   text_query.c  BM25 over them
  *   vectors.c   documents by meaning: the guess of all, the fine value of some
  *   index.c     agents, documents and changes
  *   search.c    both together, best first
@@ -14,45 +16,123 @@
  * A document has a number, dense and used again, which is its place in every
  * array of the room. */
 
+#include "base/words.h"
 #include "index/index.h"
 
-/* ---- terms ---- */
-
-struct terms; /* terms.c: a walk over a text; holds a stemmer */
-
-/* ---- text ----
+/* ---- terms: the words that a text is found by, as stems ----
  *
- * Weights of the parts of a document, in whole numbers so that sums have no
+ * Signs and English stop words are left out. */
+
+struct sb_stemmer;
+
+/* NULL: memory is gone. Whoever has one walks with it, one walk at a time; a
+ * walk itself needs no memory. */
+MUST_USE struct sb_stemmer *stemmer_new(void);
+void stemmer_free(struct sb_stemmer *s);
+
+struct terms {
+    struct words words;
+    struct sb_stemmer *stemmer;
+    struct str stem;  /* up to INDEX_TERM_MAX bytes, until the next */
+    struct str place; /* where its word stands in the text */
+};
+
+/* Both are borrowed until the last one was read. */
+void terms_begin(struct terms *t, struct sb_stemmer *stemmer, struct str text);
+bool terms_next(struct terms *t);
+
+bool term_is_stop_word(struct str word); /* normalised */
+bool term_stop_words_in_order(void);     /* for tests */
+
+/* ---- text: documents by words ----
+ *
+ *     idf    ln(1 + (N - df + 0.5) / (df + 0.5))
+ *     bm25   sum of idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / L))
+ *     x      bm25 / ideal, at most 1
+ *     text   x * sqrt(x)
+ *
+ * over the words of the query, each once. N documents of mean length L, and
+ * those of them that have the word (df), count in the classes that are seen;
+ * k1 is 1.2 and b is 0.75. The ideal document has average length and holds the
+ * words of the query twice, as one that is about them does in its name and in
+ * its description; of a long query the TEXT_IDEAL_TERMS that tell most, since
+ * no description says all that a request does. Words that nobody has count
+ * there as the rarest. text_query.c says how that was found.
+ *
+ * Weights of the parts of a document are whole numbers, so that sums have no
  * order: a word of its own counts TEXT_OWN, one of its agent TEXT_AGENT. */
+
+enum {
+    TEXT_OWN = 4,
+    TEXT_AGENT = 1,
+    TEXT_LENGTH_MAX = INDEX_DOC_TERMS_MAX * TEXT_OWN,
+    TEXT_IDEAL_TERMS = 3,
+    TEXT_TERMS_PER_DOC = 64, /* different ones in all, for each of max_docs:
+                              * beyond that ERR_LIMIT */
+};
+#define TEXT_K1 1.2f
+#define TEXT_B  0.75f
 
 struct text;
 
 MUST_USE struct text *text_new(size_t max_docs, const uint64_t seed[2]);
 void text_free(struct text *t);
 
+/* Make room for documents and classes whose numbers are below these: text_put
+ * and text_move take only such. ERR_NOMEM. */
+MUST_USE enum err text_room(struct text *t, uint32_t n_docs,
+                            uint32_t n_classes);
+
 /* A document's words, counted and interned; room for them is made in every
- * list they go into, so that text_put cannot fail. */
+ * list they go into, so that text_put cannot fail. s: the skill it is of, or
+ * NULL for that of the agent itself. ERR_LIMIT: too many different words in
+ * all; ERR_NOMEM. */
 struct text_doc;
 MUST_USE enum err text_prepare(struct text *t, const struct agent *a,
                                const struct skill *s, struct text_doc **out);
 void text_forget(struct text *t, struct text_doc *d);
 
-/* Takes d. cls is a class's number, from 0, given by index.c. */
+/* Takes d; there is no document of this number. cls is a class's number, from
+ * 0, given by index.c. */
 void text_put(struct text *t, uint32_t doc, uint32_t cls, struct text_doc *d);
-void text_drop(struct text *t, uint32_t doc);
+void text_drop(struct text *t, uint32_t doc); /* harmless if there is none */
+
+/* Into another class. ERR_NOMEM: it is where it was. */
+MUST_USE enum err text_move(struct text *t, uint32_t doc, uint32_t cls);
+
 size_t text_bytes(const struct text *t);
+size_t text_n_terms(const struct text *t); /* different ones */
+
+/* A document as it is kept, and back: for a snapshot. Words have numbers below
+ * text_terms_end; of one that is free the stem is empty. */
+struct text_word {
+    uint32_t term;
+    uint32_t count; /* weights and all */
+};
+uint32_t text_terms_end(const struct text *t);
+struct str text_stem(const struct text *t, uint32_t term);
+/* Up to INDEX_DOC_TERMS_MAX; returns how many. No two are the same. */
+size_t text_words(const struct text *t, uint32_t doc, struct text_word *out);
+/* From stems, none of them twice, by their places in `stems`. ERR_BAD_REQUEST:
+ * what text_words cannot have given. Else as text_prepare. */
+MUST_USE enum err text_prepare_words(struct text *t, const struct str *stems,
+                                     size_t n_stems,
+                                     const struct text_word *words, size_t n,
+                                     struct text_doc **out);
 
 /* A query by its words: what each is worth by the statistics of the classes
- * for which is_seen has a bit, and what a document holding all would get. */
-enum { TEXT_QUERY_BYTES = 16 * 1024 };
+ * for which is_seen has a bit. Nothing in it depends on other classes, but for
+ * the numbers of terms. */
+enum { TEXT_QUERY_BYTES = 16 * 1024 }; /* what comes behind is not read */
 struct text_query {
     size_t n;
     struct text_query_term {
         uint32_t term; /* UINT32_MAX: no document has it */
-        float weight;  /* idf, and how often it was said */
+        float weight;  /* idf */
     } terms[INDEX_QUERY_TERMS_MAX];
-    float ideal;       /* the most that can be had; zero: no words */
-    float mean_length; /* of the documents that are seen */
+    float ideal;       /* zero: no words */
+    float base, slope; /* k1 * (1 - b + b * length / L), in parts of TEXT_OWN:
+                        * base + slope * length */
 };
 void text_query(const struct text *t, struct str text, const uint64_t *is_seen,
                 size_t n_classes, struct text_query *out);
@@ -69,6 +149,9 @@ size_t text_score_all(const struct text *t, const struct text_query *q,
  * text_score_all gives. */
 float text_score_one(const struct text *t, const struct text_query *q,
                      uint32_t doc);
+
+/* Every list agrees with every other. For tests. */
+bool text_check(const struct text *t);
 
 /* ---- slow: the plain reference ---- */
 

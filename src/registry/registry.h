@@ -100,6 +100,8 @@ struct registry_opts {
     struct registry_limits limits;
     /* The org of a user, also of one who was removed; empty: none. */
     struct str (*org_of)(void *ctx, struct str user);
+    /* A change has taken effect. May be NULL. */
+    void (*on_changed)(void *ctx);
     void *ctx;
 };
 

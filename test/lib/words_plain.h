@@ -3,15 +3,15 @@
 
 /* The words of a text as the reference finds them: each step over the whole
  * text, one after the other, in arrays that are large enough. Slow, and as
- * plain as it gets: what src/embed/words.c is held against. Both read the same
+ * plain as it gets: what src/base/words.c is held against. Both read the same
  * table of characters; test/e2e/words_test.py holds that against others. */
 
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/unicode.h"
 #include "base/utf8.h"
-#include "embed/internal.h"
-#include "embed/unicode.h"
+#include "base/words.h"
 
 struct words_plain_char {
     uint32_t c;

@@ -1,4 +1,4 @@
-#include "embed/internal.h"
+#include "base/words.h"
 
 #include "test/lib/words_plain.h"
 #include "test/t.h"
@@ -203,4 +203,60 @@ TEST(every_character_goes_the_way_of_the_steps)
         text[n++] = 'B';
         words_plain_check((struct str){text, n});
     }
+}
+
+/* Each word as it was written, "|" between them. */
+static const char *places_of(struct str text)
+{
+    static char out[256];
+    struct words w;
+    size_t n = 0;
+
+    words_begin(&w, text);
+    while (words_next(&w)) {
+        CHECK(w.place.p >= text.p && w.place.n > 0);
+        CHECK(w.place.p + w.place.n <= w.rest.p);
+        CHECK(n + w.place.n + 2 < sizeof(out));
+        if (n > 0)
+            out[n++] = '|';
+        memcpy(out + n, w.place.p, w.place.n);
+        n += w.place.n;
+    }
+    CHECK_INT(w.place.n, 0);
+    out[n] = 0;
+    return out;
+}
+
+static struct str places(struct str text)
+{
+    return str_of(places_of(text));
+}
+
+TEST(words_know_where_they_stand)
+{
+    CHECK_STR(places(STR("")), "");
+    CHECK_STR(places(STR("  ")), "");
+    CHECK_STR(places(STR("One")), "One");
+    CHECK_STR(places(STR(" \tOne  Two ")), "One|Two");
+    CHECK_STR(places(STR("don't (stop)")), "don|'|t|(|stop|)");
+    CHECK_STR(places(STR("Caf\u00c9, \u5317\u4eac!")),
+              "Caf\u00c9|,|\u5317|\u4eac|!");
+    CHECK_STR(places(STR("\x01\xff"
+                         "A\xff"
+                         "b c")),
+              "A\xff"
+              "b|c");
+}
+
+TEST(signs_are_told_from_words)
+{
+    CHECK(word_is_punctuation(STR("!")));
+    CHECK(word_is_punctuation(STR("$")));
+    CHECK(word_is_punctuation(STR("\u00a1")));
+    CHECK(!word_is_punctuation(STR("")));
+    CHECK(!word_is_punctuation(STR("a")));
+    CHECK(!word_is_punctuation(STR("7")));
+    CHECK(!word_is_punctuation(STR("\u5317")));
+    CHECK(!word_is_punctuation(STR("\U0001f600")));
+    CHECK(!word_is_punctuation(STR("!!")));
 }

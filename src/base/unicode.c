@@ -1,5 +1,5 @@
 /* Made by tools/unicode.py from Unicode 14.0.0. */
-#include "embed/unicode.h"
+#include "base/unicode.h"
 
 /* clang-format off */
 const uint8_t unicode_ascii[256] = {

@@ -1,7 +1,7 @@
 /* The reference walks over the whole text once per step: clean, part Chinese,
  * decompose, drop marks, lower case, split. Every step looks at one character
  * at a time, but for one: canonical decomposition also puts marks that follow
- * each other in order. So the steps are one table (embed/unicode.h), the text
+ * each other in order. So the steps are one table (base/unicode.h), the text
  * is walked over once, and a mark finds its place among those that the word
  * ends with. Marks that are dropped do not hinder that; a dropped character of
  * class 0 does, hence UNICODE_GAP. No mark parts words, so a row of them lies
@@ -9,9 +9,10 @@
  *
  * What parts words, or is one of its own, is looked at but not taken while a
  * word is being read: nothing needs to be remembered between two words. */
+#include "base/words.h"
+
+#include "base/unicode.h"
 #include "base/utf8.h"
-#include "embed/internal.h"
-#include "embed/unicode.h"
 
 /* The word that is being written. */
 struct pen {
@@ -150,6 +151,7 @@ void words_begin(struct words *w, struct str text)
 {
     w->rest = text.p ? text : STR("");
     w->word = (struct str){w->bytes, 0};
+    w->place = str_head(w->rest, 0);
     w->is_long = false;
 }
 
@@ -157,18 +159,33 @@ bool words_next(struct words *w)
 {
     struct pen pen = {.bytes = w->bytes};
     const char *p = w->rest.p, *end = p + w->rest.n;
+    const char *first = p, *last = p; /* of the word, as it was written */
     enum step step = TAKEN;
 
     while (step == TAKEN && (p = write_ascii(&pen, p, end)) < end) {
-        size_t n = utf8_one(p, end);
+        size_t n = utf8_one(p, end), n_before = pen.n;
 
         if (n)
             step = write_any(&pen, utf8_decode(p, n));
+        last = p;
         if (step != BEFORE)
             p += n ? n : 1; /* what is not UTF-8 is dropped */
+        if (!pen.n)
+            first = p;
+        else if (step == TAKEN || pen.n > n_before)
+            last = p;
     }
+    if (step == TAKEN)
+        last = end;
     w->rest = (struct str){p, (size_t)(end - p)};
     w->word = (struct str){w->bytes, pen.n};
+    w->place = (struct str){first, pen.n ? (size_t)(last - first) : 0};
     w->is_long = pen.is_long;
     return pen.n > 0;
+}
+
+bool word_is_punctuation(struct str word)
+{
+    return word.n > 0 && utf8_one(word.p, word.p + word.n) == word.n &&
+           unicode_number(utf8_decode(word.p, word.n)) == UNICODE_PUNCT;
 }

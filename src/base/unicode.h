@@ -1,5 +1,5 @@
-#ifndef EMBED_UNICODE_H
-#define EMBED_UNICODE_H
+#ifndef BASE_UNICODE_H
+#define BASE_UNICODE_H
 
 /* What becomes of each character on its way into a word: all steps of BERT's
  * normaliser in one table, which tools/unicode.py makes. Its numbers are those

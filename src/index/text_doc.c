@@ -1,0 +1,160 @@
+/* What a document is found by: its own name, description, tags and examples,
+ * and with less weight its agent's name and description; in that order, since
+ * only the first INDEX_DOC_TERMS_MAX words count.
+ *
+ * Names are written for machines. Their parts count ("getAlarms": get, alarms),
+ * and a word that is none of its parts ("getalarms"): who has the name before
+ * them types it whole. */
+#include "index/text.h"
+
+#include "base/fault.h"
+#include "model/profile.h"
+
+enum { PROFILE_BYTES = 256 * 1024 };
+
+static bool has_count(const struct text *t, size_t from, uint32_t term)
+{
+    for (size_t i = from; i < t->n_counts; i++)
+        if (t->counts[i].term == term)
+            return true;
+    return false;
+}
+
+/* Count the words of a text; `is_new`: only those that are not among the counts
+ * from `from` on. */
+static enum err count(struct text *t, struct str text, uint32_t weight,
+                      bool is_new, size_t from)
+{
+    struct terms walk;
+    uint32_t term;
+    enum err e;
+
+    terms_begin(&walk, t->stemmer, text);
+    while (t->n_counts < INDEX_DOC_TERMS_MAX && terms_next(&walk)) {
+        e = text_intern(t, walk.stem, &term);
+        if (e)
+            return e;
+        if (!is_new || !has_count(t, from, term))
+            t->counts[t->n_counts++] = (struct text_count){term, weight};
+    }
+    return OK;
+}
+
+static enum err count_list(struct text *t, struct strs list, uint32_t weight)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; i < list.n && !e; i++)
+        e = count(t, list.list[i], weight, false, 0);
+    return e;
+}
+
+/* What stands behind the last dot: profile.h says why. */
+static struct str last_part(struct str name)
+{
+    size_t dot = name.n;
+
+    while (dot > 0 && name.p[dot - 1] != '.')
+        dot--;
+    return dot < name.n ? str_sub(name, dot, name.n) : name;
+}
+
+static enum err count_profile(struct text *t, struct str name, struct str title,
+                              struct str description, uint32_t weight)
+{
+    size_t from = t->n_counts;
+    struct buf text;
+    enum err e;
+
+    buf_init(&text, PROFILE_BYTES);
+    profile_add(&text, str_head(name, PROFILE_BYTES / 4),
+                str_head(description, PROFILE_BYTES / 4));
+    e = FAULT("index.profile") || text.over ? ERR_NOMEM : OK;
+    if (!e)
+        e = count(t, buf_str(&text), weight, false, 0);
+    buf_fini(&text);
+    if (!e)
+        e = count(t, last_part(name), weight, true, from);
+    /* Of a title, what the rest does not say. */
+    return e ? e : count(t, title, weight, true, from);
+}
+
+/* Terms that were made for a document that is none. */
+static void let_go(struct text *t)
+{
+    for (size_t i = 0; i < t->n_counts; i++)
+        text_let_go(t, t->counts[i].term);
+    t->n_counts = 0;
+}
+
+enum err text_prepare(struct text *t, const struct agent *a,
+                      const struct skill *s, struct text_doc **out)
+{
+    uint32_t weight = s ? TEXT_AGENT : TEXT_OWN;
+    enum err e = OK;
+
+    t->n_counts = 0;
+    if (s)
+        e = count_profile(t, s->name, STR(""), s->description, TEXT_OWN);
+    if (s && !e)
+        e = count_list(t, s->tags, TEXT_OWN);
+    if (s && !e)
+        e = count_list(t, s->examples, TEXT_OWN);
+    if (!e)
+        e = count_profile(t, a->name, a->title, a->description, weight);
+    if (!e)
+        return text_doc_make(t, out);
+    let_go(t);
+    return e;
+}
+
+/* Snapshots. */
+
+uint32_t text_terms_end(const struct text *t)
+{
+    return t->n_terms;
+}
+
+struct str text_stem(const struct text *t, uint32_t term)
+{
+    const struct text_term *m = t->terms[term].term;
+
+    return m ? (struct str){m->stem, m->stem_n} : STR("");
+}
+
+size_t text_words(const struct text *t, uint32_t doc, struct text_word *out)
+{
+    const struct text_doc *d = doc < t->docs_cap ? t->docs[doc] : NULL;
+
+    for (uint32_t i = 0; d && i < d->n; i++)
+        out[i] = (struct text_word){d->entries[i].term, d->entries[i].count};
+    return d ? d->n : 0;
+}
+
+enum err text_prepare_words(struct text *t, const struct str *stems,
+                            size_t n_stems, const struct text_word *words,
+                            size_t n, struct text_doc **out)
+{
+    size_t length = 0;
+    enum err e = n <= INDEX_DOC_TERMS_MAX ? OK : ERR_BAD_REQUEST;
+    uint32_t term;
+
+    t->n_counts = 0;
+    for (size_t i = 0; i < n && !e; i++) {
+        length += words[i].count;
+        if (words[i].term >= n_stems || !words[i].count ||
+            words[i].count > TEXT_LENGTH_MAX || length > TEXT_LENGTH_MAX ||
+            (i && words[i].term <= words[i - 1].term) ||
+            !stems[words[i].term].n || stems[words[i].term].n > INDEX_TERM_MAX)
+            e = ERR_BAD_REQUEST;
+        if (!e)
+            e = text_intern(t, stems[words[i].term], &term);
+        if (!e)
+            t->counts[t->n_counts++] =
+                (struct text_count){term, words[i].count};
+    }
+    if (!e)
+        return text_doc_make(t, out);
+    let_go(t);
+    return e;
+}
