@@ -183,6 +183,7 @@ enum exit_status cli_agents(struct cli *c)
         {"list", NULL, "tag org creator kind visibility state limit", list},
         {"show", "NAME", "", show},
         {"register", "FILE...", "dry-run if-new", agents_register},
+        {"patch", "NAME JSON", "", agents_patch},
         {"remove", "NAME", "", do_remove},
         {0},
     };

@@ -11,15 +11,10 @@
 /* One agent's path: "/api/agents/NAME". */
 void agents_path(struct buf *path, struct str name);
 
-/* A price of so many millionths: "0.0015", "free". */
-struct price_text {
-    char text[40];
-};
-struct price_text price_write(int64_t micros);
-
 /* A card, for people. */
 void agents_show_card(struct cli *c, const struct json *card);
 
 enum exit_status agents_register(struct cli *c, struct str operand);
+enum exit_status agents_patch(struct cli *c, struct str name);
 
 #endif

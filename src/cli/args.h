@@ -24,7 +24,7 @@ struct arg_option {
 enum {
     ARGS_OPTIONS_MAX = 64,
     ARGS_OPERANDS_MAX = 1024, /* files that a shell found, words of a query */
-    ARGS_VALUE_MAX = 8192, /* bytes in a value or an operand */
+    ARGS_VALUE_MAX = 8192,    /* bytes in a value or an operand */
 };
 
 struct args {

@@ -1,24 +1,7 @@
 /* A card for people: what it says in a table, then its skills and how it is
  * found and run. All of it is somebody else's text, and tamed. */
 #include "cli/agents.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-struct price_text price_write(int64_t micros)
-{
-    struct price_text out = {"free"};
-    size_t n;
-
-    if (!micros)
-        return out;
-    snprintf(out.text, sizeof(out.text), "%" PRId64 ".%06" PRId64,
-             micros / 1000000, micros % 1000000);
-    for (n = strlen(out.text); out.text[n - 1] == '0'; n--)
-        ;
-    out.text[out.text[n - 1] == '.' ? n - 1 : n] = '\0';
-    return out;
-}
+#include "cli/price.h"
 
 /* A value in a line: lists and members one after the other. */
 static void add_value(struct buf *out, const struct json *v, unsigned depth)
@@ -174,8 +157,7 @@ static void add_facts(struct cli *c, const struct json *card)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         add_named(c, rows[i].name, json_get(card, str_of(rows[i].key)));
     if (price)
-        cli_named(c, "price",
-                  str_of(price_write(json_int_or(price, 0)).text));
+        cli_named(c, "price", str_of(price_write(json_int_or(price, 0)).text));
     cli_named_time(c, "registered",
                    json_int_or(json_get(card, STR("created_ms")), 0));
     cli_named_time(c, "changed",

@@ -240,8 +240,8 @@ static void on_word(void *ctx, struct str word, struct str stem)
         return;
     buf_add(out, m->rest.p, (size_t)(word.p - m->rest.p));
     buf_addf(out, "\033[1m%.*s\033[0m", STR_ARG(word));
-    m->rest = str_sub(m->rest, (size_t)(word.p - m->rest.p) + word.n,
-                      m->rest.n);
+    m->rest =
+        str_sub(m->rest, (size_t)(word.p - m->rest.p) + word.n, m->rest.n);
 }
 
 static void write_marked(const struct page *p, struct str text)
@@ -281,7 +281,10 @@ static void write_end(const struct page *p, struct str text, unsigned columns)
         write_marked(p, text);
         return;
     }
-    write_marked(p, text_cut(text, columns - text_columns(dots(p))));
+    text = text_cut(text, columns - text_columns(dots(p)));
+    while (text.n && text.p[text.n - 1] == ' ')
+        text.n--;
+    write_marked(p, text);
     buf_add_str(p->out, dots(p));
 }
 

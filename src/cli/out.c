@@ -328,13 +328,12 @@ bool cli_one_of(struct cli *c, const char *option, const char *words,
     if (!given.n)
         return true;
     given = str_head(given, 64);
-    *status = g.name.n
-                  ? cli_error(c, ERR_USAGE,
-                              "--%s is \"%.*s\"; did you mean %.*s?", option,
-                              STR_ARG(given), STR_ARG(g.name))
-                  : cli_error(c, ERR_USAGE,
-                              "--%s is \"%.*s\"; it must be one of: %s",
-                              option, STR_ARG(given), words);
+    *status =
+        g.name.n
+            ? cli_error(c, ERR_USAGE, "--%s is \"%.*s\"; did you mean %.*s?",
+                        option, STR_ARG(given), STR_ARG(g.name))
+            : cli_error(c, ERR_USAGE, "--%s is \"%.*s\"; it must be one of: %s",
+                        option, STR_ARG(given), words);
     return false;
 }
 

@@ -183,7 +183,7 @@ static void show_task(struct cli *c, const struct json *t)
         cli_named_time(c, "finished", number(t, STR("finished_ms")));
     else
         cli_named(c, "until",
-                 str_of(cli_time(number(t, STR("deadline_ms"))).text));
+                  str_of(cli_time(number(t, STR("deadline_ms"))).text));
     add_turns(c, t);
 }
 
