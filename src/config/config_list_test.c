@@ -97,8 +97,8 @@ static const struct {
     {"[{\"id\": \"a b\", \"url\": \"echo:\"}]", "not \"a b\""},
     {"[{\"id\": \"a\\u0000\", \"url\": \"echo:\"}]", "not \"a\\u0000\""},
     {"[{\"id\": \"a\", \"url\": \"gopher:\"}]",
-     "1:41: agents.list[0].url must be \"echo:\" or \"echo:MILLISECONDS\" "
-     "with up to 3600000 of them, not \"gopher:\"\n"},
+     "1:41: agents.list[0].url must be \"https://"},
+    {"[{\"id\": \"a\", \"url\": \"gopher:\"}]", ", not \"gopher:\"\n"},
     {"[{\"id\": \"a\", \"url\": \"echo:3600000\"}]", NULL},
     {"[{\"id\": \"a\", \"url\": \"echo:3600001\"}]", "agents.list[0].url must"},
     {"[{\"id\": \"a\", \"url\": \"\"}]", "agents.list[0].url must"},

@@ -14,8 +14,8 @@
 #include "base/map.h"
 #include "deliver/internal.h"
 
-/* One row per road, in the order of enum road. */
-static const struct road_row *const roads[] = {
+/* One row per road, in the order of enum road; NULL: there is none yet. */
+static const struct road_row *const roads[N_ROADS] = {
     [ROAD_ECHO] = &road_echo,
 };
 
@@ -97,6 +97,8 @@ enum err deliver_start(struct deliver *d, const struct task *t,
         return e;
     if (d->by_task.n >= d->opts.max_on_the_way)
         return ERR_OVERLOADED;
+    if (!roads[url.road])
+        return ERR_NOT_IMPLEMENTED;
     e = roads[url.road]->start(d, t, &url, &y);
     if (e)
         return e;

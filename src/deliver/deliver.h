@@ -43,7 +43,8 @@ MUST_USE struct deliver *deliver_new(const struct deliver_opts *opts);
 void deliver_free(struct deliver *d);
 
 /* Carry t. Borrows everything for the call. ERR_NOMEM, ERR_OVERLOADED (at
- * max_on_the_way), ERR_SYNTAX (a url without a road): nothing was started. */
+ * max_on_the_way), ERR_SYNTAX (a url without a road), ERR_NOT_IMPLEMENTED (one
+ * whose road is not there yet): nothing was started. */
 MUST_USE enum err deliver_start(struct deliver *d, const struct task *t,
                                 const struct agent *a);
 

@@ -20,9 +20,16 @@ enum {
     AGENT_KEYWORD_MAX = 64,       /* bytes of one */
     AGENT_OBJECT_MAX = 16 * 1024, /* of provider, capabilities, authentication
                                    * and metadata, each */
+    AGENT_OBJECT_DEPTH = 16,      /* how deep they may be nested */
     AGENT_COMMAND_MAX = 64,       /* words of a command */
     AGENT_WORD_MAX = 4096,        /* bytes of one of them */
     AGENT_ALLOWED_MAX = 256,      /* names in delegation.allowAgents */
+    AGENT_WAKE_MAX_MS = 600 * 1000,
+    AGENT_QUEUE_MAX = 1000 * 1000,
+    AGENT_IN_FLIGHT_MAX = 10 * 1000,
+    AGENT_PRIORITY_MAX = 100, /* and as much below zero */
+    AGENT_CONCURRENT_MAX = 1000,
+    AGENT_DEPTH_MAX = 32,
     AGENT_SKILLS_MAX = 256,
     AGENT_GRANTS_MAX = 1000,
     AGENT_CARD_MAX = 1024 * 1024, /* bytes of the whole, as JSON */
@@ -146,6 +153,7 @@ enum road {
     ROAD_HTTP, /* "https://…", "http://…" */
     ROAD_PROCESS, /* "process:NAME" */
     ROAD_MODEL,   /* "model:NAME" */
+    N_ROADS,
 };
 
 struct agent_url {
@@ -167,6 +175,9 @@ MUST_USE enum err agent_url_read(struct str url, struct agent_url *out,
 
 /* What a url must be, to stand behind "must be". */
 struct str agent_url_allowed(void);
+
+/* A web address alone, as ROAD_HTTP's: for wake.url. Errors as above. */
+MUST_USE enum err agent_web_read(struct str url, struct why *why);
 
 /* Whoever looks: a caller, with the eyes of who they act for. */
 struct eyes {

@@ -48,9 +48,8 @@ TEST(an_echo_has_a_delay_within_its_limits)
                                       "echo:5ms", "echo:1.5",
                                       ":",        "echo:3600001",
                                       "echo::",   "echo:99999999999999999999",
-                                      "echos:",   "http://x/",
-                                      "cho:5",    " echo:",
-                                      "echo:0x5"};
+                                      "echos:",   "echo:0x5",
+                                      "cho:5",    " echo:"};
 
     CHECK_INT(delay_of("echo:"), 0);
     CHECK_INT(delay_of("echo:0"), 0);

@@ -46,21 +46,24 @@ enum { CARD_PROBLEMS_MAX = 64 };
 
 struct card_problems {
     struct card_problem list[CARD_PROBLEMS_MAX];
-    size_t n;     /* in the list */
-    size_t n_all; /* also those that did not fit */
+    size_t n;           /* in the list */
+    size_t n_all;       /* also those that did not fit */
+    size_t n_forbidden; /* of all */
 };
 
 /* What the reader is told beside the card. */
 struct card_opts {
     enum card_dialect dialect;
     unsigned rights;
-    struct str name; /* from the path of the request: the card may leave it
-                      * out, but not say another (case included); empty: it is
-                      * in the card */
-    /* What is there already under that name, or NULL. Read-only fields
-     * (creator_id, org, kind) may be given as they are there by everybody;
-     * created_ms, updated_ms, revision, state, embedded and grants are what we
-     * say of it and are passed over. */
+    struct str name; /* from the path of the request, valid: the card may leave
+                      * it out, but not say another (case included); empty: it
+                      * is in the card */
+    /* What is there already under that name, whatever the case, or NULL; the
+     * name is then written as it is there. What the caller may not say
+     * (restart.command, …) may be said as it is there. creator_id, org and kind
+     * said as they are there are passed over: that is no wish. created_ms,
+     * updated_ms, revision, state, embedded and grants are what we say of it
+     * and are always passed over. */
     const struct agent *before;
 };
 
@@ -92,13 +95,14 @@ void card_write_members(struct json_out *o, const struct agent *a,
 /* One skill, as it stands in a card; `members`: into an object that is open. */
 void card_write_skill_members(struct json_out *o, const struct skill *s);
 
-/* Read what CARD_STORED wrote; the text must outlive *out. ERR_SYNTAX: it is
- * none. */
+/* Read what CARD_STORED wrote; everything is copied into the arena. ERR_SYNTAX:
+ * it is none; ERR_NOMEM. */
 MUST_USE enum err card_read_stored(struct arena *a, struct str text,
                                    struct agent *out);
 
-/* A card changed as RFC 7396 has it: `patch` over `card`, both trees; lists are
- * replaced whole. Also for defaults: card over defaults. NULL: no memory. */
+/* A card changed as RFC 7396 has it: `patch` over `card` (NULL: nothing), both
+ * trees; lists are replaced whole. Also for defaults: card over defaults. All
+ * of it is new but for the strings. NULL: no memory. */
 MUST_USE struct json *card_merge(struct arena *a, const struct json *card,
                                  const struct json *patch);
 

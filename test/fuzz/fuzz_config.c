@@ -36,7 +36,7 @@ static void check_lists(const struct config *c)
         struct agent_url url;
 
         assert(agent_name_is_valid(a->name) && a->title.n <= AGENT_TITLE_MAX);
-        assert(agent_url_read(a->url, &url) == OK);
+        assert(agent_url_read(a->url, &url, NULL) == OK);
         for (size_t k = 0; k < i; k++)
             assert(!str_eq_nocase(a->name, c->agents.list[k].name));
     }

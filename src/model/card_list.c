@@ -1,0 +1,361 @@
+/* The types that have others inside: lists, groups of fields, and objects that
+ * are kept as they are. Lists are short, so each element is simply compared
+ * with those before it. */
+#include "model/card_internal.h"
+
+/* The element i of what stands at s. */
+static struct card_spot element(const struct card_spot *s, size_t i,
+                                const struct json *v)
+{
+    return (struct card_spot){.up = s, .i = i, .at = v->at};
+}
+
+/* How many elements are to be read: none when v is no list. */
+static size_t count(struct card_reader *r, const struct card_field *f,
+                    const struct json *v, const struct card_spot *s)
+{
+    if (v->type != JSON_ARR) {
+        card_problem(r, s, "must be a list, not %s", card_show(v).text);
+        return 0;
+    }
+    if (v->kids.n > f->most) {
+        card_problem(r, s, "may have up to %zu elements, not %zu", f->most,
+                     v->kids.n);
+        return f->most;
+    }
+    return v->kids.n;
+}
+
+/* Lists of strings. */
+
+/* Whether it stands there before; that is then said. */
+static bool is_twice(struct card_reader *r, const struct str *list, size_t i,
+                     const struct card_spot *s)
+{
+    for (size_t k = 0; k < i; k++)
+        if (list[k].n && str_eq_nocase(list[k], list[i])) {
+            card_problem(r, s, "is the same as element %zu", k);
+            return true;
+        }
+    return false;
+}
+
+static void strs_read(struct card_reader *r, const struct card_field *f,
+                      const struct json *v, const struct card_spot *s,
+                      void *field)
+{
+    const struct card_field *of = &f->inner->list[0];
+    size_t n = count(r, f, v, s), i = 0;
+    struct str *list = n ? card_array(r, n, sizeof(*list)) : NULL;
+
+    if (!list)
+        return;
+    for (const struct json *kid = v->kids.first; i < n; kid = kid->next) {
+        struct card_spot at = element(s, i, kid);
+
+        of->type->read(r, of, kid, &at, &list[i]);
+        if (f->inner->is_unique && list[i].n)
+            is_twice(r, list, i, &at);
+        i++;
+    }
+    *(struct strs *)field = (struct strs){list, n};
+}
+
+static bool strs_is_given(const struct card_field *f, const void *field,
+                          enum card_view v)
+{
+    (void)f, (void)v;
+    return ((const struct strs *)field)->n > 0;
+}
+
+static bool strs_is_same(const struct card_field *f, const void *a,
+                         const void *b)
+{
+    const struct strs *x = a, *y = b;
+
+    (void)f;
+    if (x->n != y->n)
+        return false;
+    for (size_t i = 0; i < x->n; i++)
+        if (!str_eq(x->list[i], y->list[i]))
+            return false;
+    return true;
+}
+
+static void strs_write(struct json_out *o, const struct card_field *f,
+                       const void *field, enum card_view v)
+{
+    const struct strs *s = field;
+
+    (void)f, (void)v;
+    json_open(o, '[');
+    for (size_t i = 0; i < s->n; i++)
+        json_put_str(o, s->list[i]);
+    json_close(o, ']');
+}
+
+const struct card_type card_strs = {strs_read, strs_is_given, strs_is_same,
+                                    strs_write};
+
+/* Who may be asked for help: not given is everybody, empty is nobody. */
+
+typedef typeof(((struct agent *)0)->delegation) delegation;
+
+static void allow_read(struct card_reader *r, const struct card_field *f,
+                       const struct json *v, const struct card_spot *s,
+                       void *field)
+{
+    delegation *d = field;
+
+    strs_read(r, f, v, s, &d->allow);
+    d->is_limited = v->type == JSON_ARR;
+}
+
+static bool allow_is_given(const struct card_field *f, const void *field,
+                           enum card_view v)
+{
+    (void)f, (void)v;
+    return ((const delegation *)field)->is_limited;
+}
+
+static bool allow_is_same(const struct card_field *f, const void *a,
+                          const void *b)
+{
+    const delegation *x = a, *y = b;
+
+    return x->is_limited == y->is_limited &&
+           strs_is_same(f, &x->allow, &y->allow);
+}
+
+static void allow_write(struct json_out *o, const struct card_field *f,
+                        const void *field, enum card_view v)
+{
+    strs_write(o, f, &((const delegation *)field)->allow, v);
+}
+
+const struct card_type card_allow = {allow_read, allow_is_given, allow_is_same,
+                                     allow_write};
+
+/* Groups. */
+
+static void group_read(struct card_reader *r, const struct card_field *f,
+                       const struct json *v, const struct card_spot *s,
+                       void *field)
+{
+    if (v->type == JSON_OBJ)
+        card_read_members(r, f->inner, v, s, field);
+    else
+        card_problem(r, s, "must be an object, not %s", card_show(v).text);
+}
+
+static bool group_is_given(const struct card_field *f, const void *field,
+                           enum card_view v)
+{
+    return card_is_any_given(f->inner, field, v);
+}
+
+static bool group_is_same(const struct card_field *f, const void *a,
+                          const void *b)
+{
+    for (size_t i = 0; i < f->inner->n; i++) {
+        const struct card_field *m = &f->inner->list[i];
+
+        if (!m->type->is_same(m, card_look_at(m, a), card_look_at(m, b)))
+            return false;
+    }
+    return true;
+}
+
+static void group_write(struct json_out *o, const struct card_field *f,
+                        const void *field, enum card_view v)
+{
+    json_open(o, '{');
+    card_write_fields(o, f->inner, field, v, false);
+    json_close(o, '}');
+}
+
+const struct card_type card_group = {group_read, group_is_given, group_is_same,
+                                     group_write};
+
+/* Skills. */
+
+static void skills_read(struct card_reader *r, const struct card_field *f,
+                        const struct json *v, const struct card_spot *s,
+                        void *field)
+{
+    size_t n = count(r, f, v, s), i = 0;
+    struct skill *list = n ? card_array(r, n, sizeof(*list)) : NULL;
+    struct agent *a = field;
+
+    if (!list)
+        return;
+    for (const struct json *kid = v->kids.first; i < n; kid = kid->next, i++) {
+        struct card_spot at = element(s, i, kid);
+        struct card_spot id = {&at, STR("id"), 0, kid->at};
+
+        if (kid->type != JSON_OBJ) {
+            card_problem(r, &at, "must be an object, not %s",
+                         card_show(kid).text);
+            continue;
+        }
+        card_read_members(r, f->inner, kid, &at, &list[i]);
+        for (size_t k = 0; list[i].id.n && k < i; k++)
+            if (str_eq(list[k].id, list[i].id)) {
+                card_problem(r, &id, "is the same as that of skill %zu", k);
+                break;
+            }
+    }
+    a->skills = list;
+    a->n_skills = n;
+}
+
+/* None are a list too: whoever walks it need not ask. */
+static bool skills_is_given(const struct card_field *f, const void *field,
+                            enum card_view v)
+{
+    (void)f, (void)field, (void)v;
+    return true;
+}
+
+static bool skills_is_same(const struct card_field *f, const void *a,
+                           const void *b)
+{
+    const struct agent *x = a, *y = b;
+
+    if (x->n_skills != y->n_skills)
+        return false;
+    for (size_t i = 0; i < x->n_skills; i++)
+        if (!group_is_same(f, &x->skills[i], &y->skills[i]))
+            return false;
+    return true;
+}
+
+static void skills_write(struct json_out *o, const struct card_field *f,
+                         const void *field, enum card_view v)
+{
+    const struct agent *a = field;
+
+    json_open(o, '[');
+    for (size_t i = 0; i < a->n_skills; i++)
+        group_write(o, f, &a->skills[i], v);
+    json_close(o, ']');
+}
+
+const struct card_type card_skills = {skills_read, skills_is_given,
+                                      skills_is_same, skills_write};
+
+/* Objects that are kept as they are. Of what is known to stand in them the
+ * types are looked at; it is read into a struct that nobody keeps. */
+
+static bool is_deeper(const struct json *v, int most)
+{
+    if (v->type != JSON_ARR && v->type != JSON_OBJ)
+        return false;
+    if (most == 0)
+        return true;
+    JSON_EACH(kid, v)
+    {
+        if (is_deeper(kid, most - 1))
+            return true;
+    }
+    return false;
+}
+
+/* Compact, into the arena. */
+static void keep(struct card_reader *r, const struct json *v,
+                 const struct card_spot *s, struct str *out)
+{
+    struct json_out o;
+    struct buf text;
+
+    buf_init(&text, AGENT_OBJECT_MAX);
+    /* All at once, so that what does not fit is too long and not out of
+     * memory. */
+    if (!buf_reserve(&text, AGENT_OBJECT_MAX)) {
+        r->is_out_of_memory = true;
+        return;
+    }
+    o = json_out(&text);
+    json_put(&o, v);
+    if (text.over)
+        card_problem(r, s, "may have up to %d bytes", AGENT_OBJECT_MAX);
+    else
+        *out = card_copy(r, buf_str(&text));
+    buf_fini(&text);
+}
+
+static void object_read(struct card_reader *r, const struct card_field *f,
+                        const struct json *v, const struct card_spot *s,
+                        void *field)
+{
+    struct agent looked_at = {.name = STR("")};
+
+    if (v->type != JSON_OBJ) {
+        card_problem(r, s, "must be an object, not %s", card_show(v).text);
+        return;
+    }
+    if (is_deeper(v, AGENT_OBJECT_DEPTH)) {
+        card_problem(r, s, "may be nested %d deep at most", AGENT_OBJECT_DEPTH);
+        return;
+    }
+    if (f->inner)
+        card_read_members(r, f->inner, v, s, &looked_at);
+    keep(r, v, s, field);
+}
+
+static bool object_is_given(const struct card_field *f, const void *field,
+                            enum card_view v)
+{
+    (void)f, (void)v;
+    return ((const struct str *)field)->n > 0;
+}
+
+static bool object_is_same(const struct card_field *f, const void *a,
+                           const void *b)
+{
+    (void)f;
+    return str_eq(*(const struct str *)a, *(const struct str *)b);
+}
+
+static bool is_hidden(const struct card_fields *t, struct str key)
+{
+    for (size_t i = 0; t && i < t->n; i++)
+        if (t->list[i].is_private && str_eq(str_of(t->list[i].name), key))
+            return true;
+    return false;
+}
+
+/* Without what is hidden in it. What cannot be looked through for want of
+ * memory is not shown. */
+static void write_rest(struct json_out *o, const struct card_field *f,
+                       struct str object)
+{
+    struct arena scratch;
+    struct json *v;
+
+    arena_init(&scratch, 64 * AGENT_OBJECT_MAX);
+    v = json_parse(&scratch, object, 0, NULL);
+    json_open(o, '{');
+    for (v = v ? v->kids.first : NULL; v; v = v->next) {
+        if (is_hidden(f->inner, v->key))
+            continue;
+        json_key(o, v->key);
+        json_put(o, v);
+    }
+    json_close(o, '}');
+    arena_fini(&scratch);
+}
+
+static void object_write(struct json_out *o, const struct card_field *f,
+                         const void *field, enum card_view v)
+{
+    struct str object = *(const struct str *)field;
+
+    if (v == CARD_OTHERS && f->inner)
+        write_rest(o, f, object);
+    else
+        json_put_raw(o, object);
+}
+
+const struct card_type card_object = {object_read, object_is_given,
+                                      object_is_same, object_write};

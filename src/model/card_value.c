@@ -1,0 +1,458 @@
+/* The types of one value. Each says what would be right and, where that helps,
+ * what is there instead; a value has one problem at most, the first that is
+ * found. */
+#include "model/card_internal.h"
+
+#include <stdio.h>
+
+struct card_shown card_show(const struct json *v)
+{
+    struct card_shown shown = {""};
+    char *to = shown.text;
+
+    switch (v->type) {
+    case JSON_NULL: snprintf(to, sizeof(shown.text), "null"); break;
+    case JSON_BOOL:
+        snprintf(to, sizeof(shown.text), "%s", v->b ? "true" : "false");
+        break;
+    case JSON_INT:
+        snprintf(to, sizeof(shown.text), "%lld", (long long)v->i);
+        break;
+    case JSON_REAL: snprintf(to, sizeof(shown.text), "%.17g", v->d); break;
+    case JSON_STR:
+        snprintf(to, sizeof(shown.text), "\"%.*s\"%s",
+                 STR_ARG(str_head(v->s, 64)), v->s.n > 64 ? "…" : "");
+        str_tame(to, strlen(to));
+        break;
+    case JSON_ARR: snprintf(to, sizeof(shown.text), "a list"); break;
+    case JSON_OBJ: snprintf(to, sizeof(shown.text), "an object"); break;
+    }
+    return shown;
+}
+
+/* Strings. */
+
+static bool str_is_given(const struct card_field *f, const void *field,
+                         enum card_view v)
+{
+    (void)f, (void)v;
+    return ((const struct str *)field)->n > 0;
+}
+
+static bool str_is_same(const struct card_field *f, const void *a,
+                        const void *b)
+{
+    (void)f;
+    return str_eq(*(const struct str *)a, *(const struct str *)b);
+}
+
+static void str_write(struct json_out *o, const struct card_field *f,
+                      const void *field, enum card_view v)
+{
+    (void)f, (void)v;
+    json_put_str(o, *(const struct str *)field);
+}
+
+static void copy_to(struct card_reader *r, struct str s, void *field)
+{
+    *(struct str *)field = s.n ? card_copy(r, s) : STR("");
+}
+
+/* Whether v is text that may stand there; if not, that was said. */
+static bool is_text(struct card_reader *r, const struct card_field *f,
+                    const struct json *v, const struct card_spot *s,
+                    bool has_lines)
+{
+    const char *what = has_lines ? "text" : "one line of text";
+    struct card_letter bad;
+
+    if (v->type != JSON_STR)
+        card_problem(r, s, "must be %s, not %s", what, card_show(v).text);
+    else if (v->s.n > (size_t)f->max)
+        card_problem(r, s, "may have up to %lld bytes, not %zu",
+                     (long long)f->max, v->s.n);
+    else if (card_letter_find(v->s, has_lines, &bad))
+        card_problem(r, s, "may not have U+%04X, %s, in it (byte %zu)",
+                     (unsigned)bad.number, bad.what, bad.at + 1);
+    else if (v->s.n < (size_t)f->min || (v->s.n && !card_has_ink(v->s)))
+        card_problem(r, s, "must be %s of %lld to %lld bytes, and not blank",
+                     what, (long long)f->min, (long long)f->max);
+    else if (!has_lines && v->s.n &&
+             (v->s.p[0] == ' ' || v->s.p[v->s.n - 1] == ' '))
+        card_problem(r, s, "may not begin or end with a space");
+    else
+        return true;
+    return false;
+}
+
+static void line_read(struct card_reader *r, const struct card_field *f,
+                      const struct json *v, const struct card_spot *s,
+                      void *field)
+{
+    if (is_text(r, f, v, s, false))
+        copy_to(r, v->s, field);
+}
+
+static void text_read(struct card_reader *r, const struct card_field *f,
+                      const struct json *v, const struct card_spot *s,
+                      void *field)
+{
+    if (is_text(r, f, v, s, true))
+        copy_to(r, v->s, field);
+}
+
+const struct card_type card_line = {line_read, str_is_given, str_is_same,
+                                    str_write};
+const struct card_type card_text = {text_read, str_is_given, str_is_same,
+                                    str_write};
+
+/* Names. */
+
+static void name_read(struct card_reader *r, const struct card_field *f,
+                      const struct json *v, const struct card_spot *s,
+                      void *field)
+{
+    (void)f;
+    if (v->type != JSON_STR || !agent_name_is_valid(v->s))
+        card_problem(r, s,
+                     "must be a name of 1 to %d letters, digits, \".\", \"_\" "
+                     "and \"-\" that begins with a letter or digit, not %s",
+                     AGENT_NAME_MAX, card_show(v).text);
+    else
+        copy_to(r, v->s, field);
+}
+
+static bool is_skill_id(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = str_lower(s.p[i]);
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '.' &&
+            c != '_' && c != '-')
+            return false;
+    }
+    return s.n >= 1 && s.n <= SKILL_ID_MAX;
+}
+
+static void skill_id_read(struct card_reader *r, const struct card_field *f,
+                          const struct json *v, const struct card_spot *s,
+                          void *field)
+{
+    (void)f;
+    if (v->type != JSON_STR || !is_skill_id(v->s))
+        card_problem(r, s,
+                     "must be 1 to %d letters, digits, \".\", \"_\" and "
+                     "\"-\", not %s",
+                     SKILL_ID_MAX, card_show(v).text);
+    else
+        copy_to(r, v->s, field);
+}
+
+static void principal_read(struct card_reader *r, const struct card_field *f,
+                           const struct json *v, const struct card_spot *s,
+                           void *field)
+{
+    (void)f;
+    if (v->type != JSON_STR || !principal_name_is_valid(v->s))
+        card_problem(r, s,
+                     "must be 1 to %d letters, digits, \".\", \"_\", \"@\" "
+                     "and \"-\" that begin with a letter or digit, not %s",
+                     PRINCIPAL_NAME_MAX, card_show(v).text);
+    else
+        copy_to(r, v->s, field);
+}
+
+/* Nobody is said to be nobody. */
+static bool principal_is_given(const struct card_field *f, const void *field,
+                               enum card_view v)
+{
+    (void)f, (void)field, (void)v;
+    return true;
+}
+
+static void principal_write(struct json_out *o, const struct card_field *f,
+                            const void *field, enum card_view v)
+{
+    if (str_is_given(f, field, v))
+        str_write(o, f, field, v);
+    else
+        json_put_null(o);
+}
+
+const struct card_type card_name = {name_read, str_is_given, str_is_same,
+                                    str_write};
+const struct card_type card_skill_id = {skill_id_read, str_is_given,
+                                        str_is_same, str_write};
+const struct card_type card_principal = {principal_read, principal_is_given,
+                                         str_is_same, principal_write};
+
+/* Addresses. What is wrong with one is said without repeating it: people put
+ * passwords into them. */
+
+static void url_read(struct card_reader *r, const struct card_field *f,
+                     const struct json *v, const struct card_spot *s,
+                     void *field)
+{
+    struct agent_url url;
+    struct why why = {""};
+
+    (void)f;
+    if (v->type != JSON_STR)
+        card_problem(r, s, "must be %.*s", STR_ARG(agent_url_allowed()));
+    else if (agent_url_read(v->s, &url, &why))
+        card_problem(r, s, "%s", why.text);
+    else
+        copy_to(r, v->s, field);
+}
+
+static void web_read(struct card_reader *r, const struct card_field *f,
+                     const struct json *v, const struct card_spot *s,
+                     void *field)
+{
+    struct why why = {""};
+
+    (void)f;
+    if (v->type != JSON_STR)
+        card_problem(r, s, "must be \"https://…\" or \"http://…\", not %s",
+                     card_show(v).text);
+    else if (agent_web_read(v->s, &why))
+        card_problem(r, s, "%s", why.text);
+    else
+        copy_to(r, v->s, field);
+}
+
+const struct card_type card_url = {url_read, str_is_given, str_is_same,
+                                   str_write};
+const struct card_type card_web = {web_read, str_is_given, str_is_same,
+                                   str_write};
+
+/* Numbers. */
+
+static bool read_number(struct card_reader *r, const struct card_field *f,
+                        const struct json *v, const struct card_spot *s)
+{
+    if (v->type == JSON_INT && v->i >= f->min && v->i <= f->max)
+        return true;
+    card_problem(r, s, "must be a whole number from %lld to %lld, not %s%s",
+                 (long long)f->min, (long long)f->max, card_show(v).text,
+                 v->type == JSON_REAL ? " with a point or exponent" : "");
+    return false;
+}
+
+static void int_read(struct card_reader *r, const struct card_field *f,
+                     const struct json *v, const struct card_spot *s,
+                     void *field)
+{
+    if (read_number(r, f, v, s))
+        *(int64_t *)field = v->i;
+}
+
+static bool int_is_given(const struct card_field *f, const void *field,
+                         enum card_view v)
+{
+    (void)v;
+    return *(const int64_t *)field != f->unset;
+}
+
+static bool int_is_same(const struct card_field *f, const void *a,
+                        const void *b)
+{
+    (void)f;
+    return *(const int64_t *)a == *(const int64_t *)b;
+}
+
+static void int_write(struct json_out *o, const struct card_field *f,
+                      const void *field, enum card_view v)
+{
+    (void)f, (void)v;
+    json_put_int(o, *(const int64_t *)field);
+}
+
+const struct card_type card_int = {int_read, int_is_given, int_is_same,
+                                   int_write};
+
+static void micros_read(struct card_reader *r, const struct card_field *f,
+                        const struct json *v, const struct card_spot *s,
+                        void *field)
+{
+    if (read_number(r, f, v, s))
+        *(struct price *)field = (struct price){true, v->i};
+}
+
+static bool micros_is_given(const struct card_field *f, const void *field,
+                            enum card_view v)
+{
+    (void)f, (void)v;
+    return ((const struct price *)field)->is_given;
+}
+
+static bool micros_is_same(const struct card_field *f, const void *a,
+                           const void *b)
+{
+    const struct price *x = a, *y = b;
+
+    (void)f;
+    return x->is_given == y->is_given && x->micros == y->micros;
+}
+
+static void micros_write(struct json_out *o, const struct card_field *f,
+                         const void *field, enum card_view v)
+{
+    (void)f, (void)v;
+    json_put_int(o, ((const struct price *)field)->micros);
+}
+
+const struct card_type card_micros = {micros_read, micros_is_given,
+                                      micros_is_same, micros_write};
+
+/* What we say ourselves. */
+
+static void nothing_read(struct card_reader *r, const struct card_field *f,
+                         const struct json *v, const struct card_spot *s,
+                         void *field)
+{
+    (void)r, (void)f, (void)v, (void)s, (void)field;
+}
+
+static bool stamp_is_given(const struct card_field *f, const void *field,
+                           enum card_view v)
+{
+    (void)f, (void)field, (void)v;
+    return true;
+}
+
+static bool nothing_is_given(const struct card_field *f, const void *field,
+                             enum card_view v)
+{
+    (void)f, (void)field, (void)v;
+    return false;
+}
+
+/* Not what makes two cards differ. */
+static bool nothing_is_same(const struct card_field *f, const void *a,
+                            const void *b)
+{
+    (void)f, (void)a, (void)b;
+    return true;
+}
+
+const struct card_type card_stamp = {nothing_read, stamp_is_given,
+                                     nothing_is_same, int_write};
+const struct card_type card_passed = {nothing_read, nothing_is_given,
+                                      nothing_is_same, NULL};
+
+/* Choices. */
+
+static void unless_read(struct card_reader *r, const struct card_field *f,
+                        const struct json *v, const struct card_spot *s,
+                        void *field)
+{
+    (void)f;
+    if (v->type == JSON_BOOL)
+        *(bool *)field = !v->b;
+    else
+        card_problem(r, s, "must be true or false, not %s", card_show(v).text);
+}
+
+static bool unless_is_given(const struct card_field *f, const void *field,
+                            enum card_view v)
+{
+    (void)f, (void)v;
+    return *(const bool *)field;
+}
+
+static bool unless_is_same(const struct card_field *f, const void *a,
+                           const void *b)
+{
+    (void)f;
+    return *(const bool *)a == *(const bool *)b;
+}
+
+static void unless_write(struct json_out *o, const struct card_field *f,
+                         const void *field, enum card_view v)
+{
+    (void)f, (void)v;
+    json_put_bool(o, !*(const bool *)field);
+}
+
+const struct card_type card_unless = {unless_read, unless_is_given,
+                                      unless_is_same, unless_write};
+
+static void visibility_read(struct card_reader *r, const struct card_field *f,
+                            const struct json *v, const struct card_spot *s,
+                            void *field)
+{
+    enum visibility got = visibility_of(json_str_or(v, STR("")));
+
+    (void)f;
+    if (got)
+        *(enum visibility *)field = got;
+    else
+        card_problem(r, s,
+                     "must be \"public\", \"shared\" or \"private\", not %s",
+                     card_show(v).text);
+}
+
+static bool visibility_is_given(const struct card_field *f, const void *field,
+                                enum card_view v)
+{
+    (void)f, (void)v;
+    return *(const enum visibility *)field != 0;
+}
+
+static bool visibility_is_same(const struct card_field *f, const void *a,
+                               const void *b)
+{
+    (void)f;
+    return *(const enum visibility *)a == *(const enum visibility *)b;
+}
+
+static void visibility_write(struct json_out *o, const struct card_field *f,
+                             const void *field, enum card_view v)
+{
+    (void)f, (void)v;
+    json_put_str(o, visibility_name(*(const enum visibility *)field));
+}
+
+const struct card_type card_visibility = {visibility_read, visibility_is_given,
+                                          visibility_is_same, visibility_write};
+
+static void kind_read(struct card_reader *r, const struct card_field *f,
+                      const struct json *v, const struct card_spot *s,
+                      void *field)
+{
+    enum agent_kind got = agent_kind_of(json_str_or(v, STR("")));
+
+    (void)f;
+    if (got)
+        *(enum agent_kind *)field = got;
+    else
+        card_problem(r, s,
+                     "must be \"platform\", \"managed\" or \"self-hosted\", "
+                     "not %s",
+                     card_show(v).text);
+}
+
+static bool kind_is_given(const struct card_field *f, const void *field,
+                          enum card_view v)
+{
+    (void)f, (void)v;
+    return *(const enum agent_kind *)field != 0;
+}
+
+static bool kind_is_same(const struct card_field *f, const void *a,
+                         const void *b)
+{
+    (void)f;
+    return *(const enum agent_kind *)a == *(const enum agent_kind *)b;
+}
+
+static void kind_write(struct json_out *o, const struct card_field *f,
+                       const void *field, enum card_view v)
+{
+    (void)f, (void)v;
+    json_put_str(o, agent_kind_name(*(const enum agent_kind *)field));
+}
+
+const struct card_type card_kind = {kind_read, kind_is_given, kind_is_same,
+                                    kind_write};
