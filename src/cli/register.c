@@ -115,10 +115,12 @@ static void put_problem(struct registering *r, const struct card_in *card,
     json_put_str(o, pointer);
     json_key(o, STR("message"));
     json_put_str(o, message);
-    json_key(o, STR("line"));
-    json_put_int(o, line);
-    json_key(o, STR("col"));
-    json_put_int(o, col);
+    if (line) {
+        json_key(o, STR("line"));
+        json_put_int(o, line);
+        json_key(o, STR("col"));
+        json_put_int(o, col);
+    }
     json_close(o, '}');
 }
 
@@ -141,8 +143,10 @@ static void show_as_json(struct registering *r, const struct card_in *card,
     json_put_str(&o, str_of(outcomes[outcome].word));
     json_key(&o, STR("file"));
     json_put_str(&o, card->file);
-    json_key(&o, STR("line"));
-    json_put_int(&o, card->line);
+    if (card->line) {
+        json_key(&o, STR("line"));
+        json_put_int(&o, card->line);
+    }
     if (f) {
         json_key(&o, STR("code"));
         json_put_str(&o, str_of(err_row(f->err)->code));
@@ -232,13 +236,13 @@ static enum err ask(struct registering *r, const struct card_in *card)
     json_put(&o, card->json);
     if (r->body.over || r->path.over)
         return ERR_LIMIT;
-    return client_call(
-        r->cl, &(struct client_request){.method = r->is_patch ? "PATCH"
-                                                  : has_name  ? "PUT"
-                                                              : "POST",
-                                        .path = buf_str(&r->path),
-                                        .body = buf_str(&r->body),
-                                        .must_be_new = r->is_if_new});
+    return client_call(r->cl,
+                       &(struct client_request){.method = r->is_patch ? "PATCH"
+                                                          : has_name  ? "PUT"
+                                                                      : "POST",
+                                                .path = buf_str(&r->path),
+                                                .body = buf_str(&r->body),
+                                                .must_be_new = r->is_if_new});
 }
 
 static void on_refused(struct registering *r, const struct card_in *card,
