@@ -19,6 +19,10 @@ struct vec_ops {
     /* Of more than 131071 numbers the sum may not fit; it then wraps around. */
     int32_t (*dot_i8)(const int8_t *a, const int8_t *b, size_t n);
 
+    /* dot_i8 of v with each of n_rows rows of n, `stride` bytes apart. */
+    void (*dots_i8)(const int8_t *rows, size_t stride, size_t n_rows,
+                    const int8_t *v, size_t n, int32_t *out);
+
     /* sum[i] += scale * row[i] */
     void (*add_i8)(float *sum, const int8_t *row, float scale, size_t n);
 };
@@ -34,23 +38,29 @@ const struct vec_ops *vec_ops(void);
  * two lengths, the shorter counts. */
 float vec_cosine(const float *a, size_t n_a, const float *b, size_t n_b);
 
-/* A vector as it is kept: sixteen bits a number, in two planes of bytes, so
- * that one product of bytes gives a good guess and four the fine value:
+/* A vector as it is kept: one long, sixteen bits a number, in two planes of
+ * bytes, so that one product of bytes gives a good guess and four the fine
+ * value:
  *
  *     v[i] = scale * (256 * high[i] + low[i])
  *
  * Whole numbers all the way, so the same on every processor. `slack` is how far
- * high alone is from v at most (the length of the difference, rounded up): the
- * guess of a product differs from its fine value by no more than
+ * high alone is from v (the length of the difference, rounded up): the guess
+ * of a product differs from its fine value by no more than
  *
  *     |a.b - guess| <= a.slack * |b| + |a_high| * b.slack
  *
- * Laid out as it lies in files: scale, slack, high, low. */
+ * and |b| is at most VEC_PACKED_LENGTH, |a_high| at most that and a.slack.
+ * Laid out as it lies in files: scale, slack, high, low; two bytes a number
+ * and eight in front. */
 struct vec_packed {
     float scale, slack;
     const int8_t *high, *low;
     size_t n;
 };
+
+/* One, but for the rounding of scale. */
+#define VEC_PACKED_LENGTH 1.000001F
 
 static inline size_t vec_packed_bytes(size_t n)
 {
@@ -58,12 +68,12 @@ static inline size_t vec_packed_bytes(size_t n)
 }
 
 /* Make it one long and pack it. False, and all zero: it cannot be made one
- * long. */
+ * long. At most 65536 numbers. */
 bool vec_pack(const float *v, size_t n, uint8_t *out);
 
-/* Points into the bytes, which need no alignment. False: they are none of that
- * length, or the numbers in front are not finite and positive (all zero is a
- * vector too, alike nothing). */
+/* Points into the bytes, which need no alignment. False: vec_pack made no such
+ * thing; not of that length, not one long, or the slack is not what it should
+ * be. All zero is a vector too, alike nothing. */
 bool vec_packed_open(struct vec_packed *p, const uint8_t *bytes, size_t n_bytes,
                      size_t n);
 

@@ -97,8 +97,10 @@ void text_forget(struct text *t, struct text_doc *d);
 void text_put(struct text *t, uint32_t doc, uint32_t cls, struct text_doc *d);
 void text_drop(struct text *t, uint32_t doc); /* harmless if there is none */
 
-/* Into another class. ERR_NOMEM: it is where it was. */
-MUST_USE enum err text_move(struct text *t, uint32_t doc, uint32_t cls);
+/* Into another class. Room for that is made first, which may fail, for as many
+ * documents as go into one class together. */
+MUST_USE enum err text_move_room(struct text *t, uint32_t doc);
+void text_move(struct text *t, uint32_t doc, uint32_t cls);
 
 size_t text_bytes(const struct text *t);
 size_t text_n_terms(const struct text *t); /* different ones */

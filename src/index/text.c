@@ -363,11 +363,10 @@ void text_drop(struct text *t, uint32_t doc)
     doc_free(t, d);
 }
 
-enum err text_move(struct text *t, uint32_t doc, uint32_t cls)
+enum err text_move_room(struct text *t, uint32_t doc)
 {
     struct text_doc *d = t->docs[doc];
 
-    assert(cls < t->classes_cap);
     for (uint32_t i = 0; i < d->n; i++) {
         struct text_term *m = t->terms[d->entries[i].term].term;
 
@@ -375,6 +374,14 @@ enum err text_move(struct text *t, uint32_t doc, uint32_t cls)
                   (size_t)m->n_classes + m->promised + 1, "index.counts"))
             return ERR_NOMEM;
     }
+    return OK;
+}
+
+void text_move(struct text *t, uint32_t doc, uint32_t cls)
+{
+    struct text_doc *d = t->docs[doc];
+
+    assert(cls < t->classes_cap);
     for (uint32_t i = 0; i < d->n; i++) {
         struct text_term *m = t->terms[d->entries[i].term].term;
 
@@ -386,7 +393,6 @@ enum err text_move(struct text *t, uint32_t doc, uint32_t cls)
     t->classes[cls].n_docs++;
     t->classes[cls].length += d->length;
     d->cls = cls;
-    return OK;
 }
 
 size_t text_bytes(const struct text *t)

@@ -30,7 +30,13 @@ static enum err try_all(struct text *t)
     }
     text_put(t, 1, 1, a);
     text_put(t, 2, 2, b);
-    e = text_move(t, 1, 3);
+    e = text_move_room(t, 1);
+    if (!e)
+        e = text_move_room(t, 2);
+    if (!e) {
+        text_move(t, 1, 3);
+        text_move(t, 2, 3);
+    }
     text_drop(t, 1);
     text_drop(t, 2);
     return e;

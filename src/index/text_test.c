@@ -34,6 +34,12 @@ static void put(struct text *t, uint32_t doc, uint32_t cls, struct agent a,
     text_put(t, doc, cls, d);
 }
 
+static void move(struct text *t, uint32_t doc, uint32_t cls)
+{
+    CHECK(text_move_room(t, doc) == OK);
+    text_move(t, doc, cls);
+}
+
 static float score(const struct text *t, uint32_t doc, const char *query,
                    uint64_t classes)
 {
@@ -261,9 +267,9 @@ TEST(a_document_in_another_class_counts_there)
 
     fill_public(t);
     put(t, 3, 0, called(STR("delta"), STR("mail")), NULL);
-    CHECK(text_move(t, 2, 0) == OK);
-    CHECK(text_move(t, 3, 30) == OK);
-    CHECK(text_move(t, 3, 30) == OK);
+    move(t, 2, 0);
+    move(t, 3, 30);
+    move(t, 3, 30);
     CHECK(text_check(t));
     CHECK(score(t, 0, "mail", 1) == score(t, 0, "mail", 3));
     CHECK(score(t, 0, "mail letters", 1) !=
@@ -530,7 +536,7 @@ TEST(every_answer_is_that_of_the_plain_way)
             docs[doc].is_there = false;
         } else if (docs[doc].is_there) {
             docs[doc].cls = chance(30);
-            CHECK(text_move(t, doc, docs[doc].cls) == OK);
+            move(t, doc, docs[doc].cls);
         }
         if (i % 8 == 0)
             ask_any(t, docs, n);

@@ -3,35 +3,244 @@
 
 /* What the files of registry/ share:
  *
- *   registry.c  the mirror: entries by name, in order, by number
- *   load.c      from the store, and the snapshot
- *   change.c    cards: put, patch, remove, configure; settle
- *   grant.c     who may see a shared agent
- *   vectors.c   texts to vectors, at once or in the background
- *   search.c    a query to a ranked answer
- *   check.c     whether memory, index and store agree
+ *   registry.c   the mirror: entries by name, in order, by number
+ *   entry.c      one agent in memory, and whose it is
+ *   load.c       from the store
+ *   snapshot.c   the index as a file, from one start to the next
+ *   change.c     cards: put, patch, remove
+ *   configure.c  the agents of the configuration, all at once
+ *   grant.c      who may see a shared agent
+ *   step.c       what a change does to one agent: claimed, then settled
+ *   vectors.c    texts to vectors, and vectors to rows and back
+ *   backlog.c    those that cannot be had at once: in the background
+ *   search.c     a query to a ranked answer
+ *   check.c      whether memory, index and store agree
  */
 
 #include "base/list.h"
 #include "base/map.h"
 #include "registry/registry.h"
 
+/* Who has registered agents, and how many. */
+struct owner {
+    size_t n;
+    size_t name_bytes;
+    char name[];
+};
+
+/* The grants of one agent: replaced whole, apart from its card. */
+struct grants {
+    struct arena arena;
+    struct agent_grant *list;
+    size_t n, room;
+};
+
 /* One agent in memory. Replaced whole by a change: whoever holds one across
  * turns holds its name instead. */
 struct entry {
     struct agent agent; /* first: an agent is its entry */
     struct arena arena; /* of everything in it */
+    struct str key;     /* the name in lower case */
     uint32_t number;    /* in the index */
     bool is_claimed;    /* a change of it is on its way */
+    bool has_own_org;   /* said by an admin or the configuration; else it is
+                         * the creator's, whichever that is */
+    char org[PRINCIPAL_NAME_MAX + 1]; /* agent.org points here */
+    struct owner *owner;              /* who it counts for; NULL: nobody */
+    struct grants *grants;            /* agent.grants points into it */
 
     /* vectors.c */
-    bool is_embedded;      /* its vectors are in the index, or were asked of a
-                            * model and it had nothing to go by */
-    struct list_node todo; /* in registry.todo unless it is embedded or out */
-    int64_t n_failures;    /* in a row */
+    bool is_embedded;        /* its vectors are in the index */
+    struct list_node todo;   /* in vectors.todo or vectors.later */
+    struct vectors_job *job; /* or under way */
+    unsigned n_refusals;     /* of its own texts, in a row */
+    int64_t due_ms;          /* when it is tried again, then */
 };
 
+static inline struct entry *entry_of(const struct agent *a)
+{
+    return (struct entry *)(uintptr_t)a;
+}
+
+/* The mirror (registry.c). */
+
+/* Whatever its case; NULL: it is not there (yet). */
+struct entry *entry_find(const struct registry *r, struct str name);
+
+/* Room for `n` more than there are and are coming, so that mirror_put cannot
+ * fail. ERR_NOMEM. */
+MUST_USE enum err mirror_reserve(struct registry *r, size_t n);
+
+/* Put e in, in the place of whatever has its name; what was there comes back,
+ * the caller's now. */
+struct entry *mirror_put(struct registry *r, struct entry *e);
+struct entry *mirror_take(struct registry *r, struct str key);
+
+/* A number that nobody has, and back. mirror_reserve made room. */
+uint32_t number_claim(struct registry *r);
+void number_release(struct registry *r, uint32_t number);
+
+/* An entry (entry.c). */
+
+/* From a card as it is stored. Not in the mirror, not counted
+ * for anybody, without number and grants. ERR_SYNTAX: it is no card;
+ * ERR_NOMEM. */
+MUST_USE enum err entry_new(struct registry *r, struct str stored,
+                            struct str creator, struct str own_org,
+                            struct entry **out);
+
+/* And what it holds: its owner's count and its grants. NULL is fine. */
+void entry_free(struct registry *r, struct entry *e);
+
+/* CARD_STORED of an agent into `out`. ERR_NOMEM. */
+MUST_USE enum err entry_write(const struct agent *a, struct buf *out);
+
+/* Its creator's org is another one. Whether it was. */
+bool entry_refresh_org(struct registry *r, struct entry *e);
+
+/* Count e for its creator, unless it is the configuration's. ERR_NOMEM. */
+MUST_USE enum err owner_take(struct registry *r, struct entry *e);
+void owner_drop(struct registry *r, struct owner *o);
+size_t owner_count(const struct registry *r, struct str creator);
+
+void key_of(struct str name, char out[AGENT_NAME_MAX + 1]);
+
+/* Grants (grant.c). */
+void grants_free(struct grants *g);
+void entry_set_grants(struct entry *e, struct grants *g);
+/* Room for `more` beyond those of `from` (may be NULL), which are copied but
+ * for what expired before now_ms. NULL: no memory. */
+MUST_USE struct grants *grants_copy(const struct grants *from, size_t more,
+                                    int64_t now_ms);
+/* Strings are copied. */
+MUST_USE enum err grants_add(struct grants *g, const struct agent_grant *one);
+MUST_USE enum err entry_add_grant(struct entry *e,
+                                  const struct agent_grant *one);
+
+/* All rows of a table whose key is a name or an id, in its order, until one is
+ * an error (load.c). */
+MUST_USE enum err rows_each(struct registry *r, const struct table *table,
+                            enum err (*each)(struct registry *r,
+                                             const struct row *row, void *ctx,
+                                             struct why *why),
+                            void *ctx, struct why *why);
+
+/* Steps (step.c): what a change does to one agent. */
+enum step_kind { STEP_PUT, STEP_REMOVE, STEP_GRANTS };
+
+struct registry_step {
+    struct registry_step *next;
+    enum step_kind kind;
+    struct str key;
+    bool is_new;                 /* STEP_PUT: its name was free */
+    bool keeps_grants;           /* STEP_PUT: those it had */
+    size_t n_skills_more;        /* claimed of the limit */
+    struct entry *entry;         /* STEP_PUT: as it will be */
+    struct index_change *change; /* STEP_PUT: likewise */
+    struct grants *grants;       /* STEP_GRANTS */
+    char bytes[];                /* of key */
+};
+
+/* Claim a name. The step is in c, and is settled or dropped with it. ERR_BUSY:
+ * somebody has it; ERR_NOMEM. */
+MUST_USE enum err step_add(struct registry *r, struct registry_change *c,
+                           enum step_kind kind, struct str key,
+                           struct registry_step **out, struct why *why);
+
+/* Give everything back as it was. */
+void steps_drop(struct registry *r, struct registry_change *c);
+
+/* A step that puts e in (takes it, also on an error): index, vectors, number,
+ * limits, its row and the feed's entry. `before` may be NULL. */
+struct step_put {
+    struct entry *entry, *before;
+    struct str by; /* a name; empty: the server */
+    bool keeps_grants;
+    bool is_limited; /* to what one user may have */
+};
+MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
+                           const struct step_put *p, struct why *why);
+
+/* A step that takes it out. */
+MUST_USE enum err step_remove(struct registry *r, struct registry_change *c,
+                              struct entry *e, struct str by, int64_t at_ms,
+                              struct why *why);
+
+/* Whom it is for, and what they look with. */
+struct eyes by_eyes(const struct registry_by *by);
+struct str by_name(const struct registry_by *by);
+
+/* The agent of that name, for somebody who wants to change it: seen, owned, of
+ * the right revision and not being changed. The configuration's card is changed
+ * there and nowhere else, but who may see it is for admins to say. */
+enum change_what { CHANGE_CARD, CHANGE_GRANTS };
+MUST_USE enum err find_to_change(struct registry *r, enum change_what what,
+                                 struct str name, const struct registry_by *by,
+                                 struct entry **out, struct why *why);
+
+/* An entry as it will be: the card and what the server says of it are `a`'s.
+ * ERR_NOMEM. (change.c) */
+MUST_USE enum err entry_make(struct registry *r, const struct agent *a,
+                             const struct entry *before, int64_t now_ms,
+                             struct entry **out);
+
+/* Whether two say the same, revisions and times apart. */
+MUST_USE enum err entry_is_same(const struct entry *a, const struct entry *b,
+                                bool *is_same);
+
+/* The end of taking a change: it is open; or its claims are given back, and e
+ * comes back. */
+MUST_USE enum err change_open(struct registry_change *c, struct str name,
+                              int64_t revision);
+MUST_USE enum err change_refuse(struct registry *r, struct registry_change *c,
+                                enum err e, struct why *why);
+
+/* One more in the sequence, in a tx that changes any of the tables; and, once
+ * that is committed, in memory. */
+void seq_append(struct registry *r, struct tx *tx);
+void seq_settle(struct registry *r);
+
+/* The snapshot (snapshot.c). False: there is none that is good, and the index
+ * is empty. */
+bool snapshot_load(struct registry *r);
+void snapshot_save(struct registry *r);
+
 /* vectors.c */
+
+/* Vectors of one row. Where a card's texts would be more with this model, its
+ * last examples have none; the agent's own and its skills' always fit. */
+enum { VECTORS_BYTES_MAX = 32 * 1024 * 1024 };
+
+/* Whose vectors the index has, and what is on its way to more of them. */
+struct vectors {
+    struct registry *r;
+    struct embed_stamp stamp; /* dims zero: a provider that nobody has had an
+                               * answer from, and no row of its either */
+    bool is_begun;
+    struct list todo;  /* entries */
+    struct list later; /* those whose texts were refused, until due_ms */
+    struct list jobs;
+    size_t n_todo, n_later, n_jobs;
+    size_t n_texts_out;
+    int64_t later_ms; /* none of `later` is due before */
+    struct timer timer;
+    struct loop_job kick;
+    /* All wait when it is not one agent's texts. */
+    unsigned n_failures; /* in a row */
+    uint64_t round;      /* how often, ever */
+    unsigned n_refused;  /* agents in a row whose own texts it was */
+    int64_t again_ms;    /* nothing is begun before */
+    uint64_t chance;
+    struct {
+        bool is_on; /* somebody reads how far it is */
+        int64_t done, said;
+        int64_t next_ms;
+    } progress;
+};
+
+/* Part of registry_new and registry_free; the index is there. */
+MUST_USE enum err vectors_open(struct registry *r);
+void vectors_close(struct registry *r);
 
 /* All texts of a card, in the order of VECTOR_BYTES, copied into the arena. */
 MUST_USE enum err vectors_texts(struct arena *a, const struct agent *agent,
@@ -41,9 +250,16 @@ MUST_USE enum err vectors_texts(struct arena *a, const struct agent *agent,
  * for the other. */
 bool vectors_are_same(const struct agent *a, const struct agent *b);
 
-/* The packed vectors of a card into `out`, if all can be had without waiting;
- * else it stays empty and false comes back. */
+/* The packed vectors of a card into `out`, if all can be had in a moment; else
+ * it stays empty and false comes back. */
 bool vectors_now(struct registry *r, const struct agent *a, struct buf *out);
+
+/* How many of a card's texts have vectors, if those are so long: all, but for
+ * VECTORS_BYTES_MAX. */
+size_t vectors_kept(const struct agent *a, uint32_t dims);
+
+/* Pack one behind what is in `out`. False: no memory. */
+MUST_USE bool vectors_pack(struct buf *out, const float *v, uint32_t dims);
 
 /* The row for packed vectors: an operation in a tx that writes or has written
  * the card. */
@@ -56,6 +272,22 @@ void vectors_append(struct registry *r, struct tx *tx, const struct agent *a,
 bool vectors_for_index(struct registry *r, const struct agent *a,
                        struct str packed, struct buf *out);
 
+/* The same for a row of vector_table, whose revision and model are looked at
+ * too. With a provider that has not said yet how long its vectors are, the
+ * first row of its says it. */
+bool vectors_from_row(struct registry *r, const struct agent *a,
+                      const struct row *row, struct buf *out);
+
+/* The model may have said by now how long its vectors are: if that is not what
+ * the index has, all are made anew. */
+void vectors_learn(struct registry *r);
+
+/* NULL: vectors can be made and kept; else why not, to stand behind "because".
+ */
+const char *vectors_obstacle(const struct registry *r);
+
+/* backlog.c */
+
 /* An entry has come that has none, or goes that may wait for some. */
 void vectors_want(struct registry *r, struct entry *e);
 void vectors_forget(struct registry *r, struct entry *e);
@@ -63,18 +295,36 @@ void vectors_forget(struct registry *r, struct entry *e);
 void vectors_begin(struct registry *r);
 void vectors_stop(struct registry *r);
 
+/* Those in the index are of no use any more. */
+void vectors_want_all(struct registry *r);
+
+/* How many agents that they may see wait for vectors, themselves not counted.
+ */
+size_t vectors_awaited(const struct registry *r, const struct eyes *eyes);
+
 /* search.c */
+
+/* Part of registry_new and registry_free. */
+MUST_USE enum err search_open(struct registry *r);
+void search_close(struct registry *r);
 void search_stop(struct registry *r);
 
 struct registry {
     struct registry_opts opts;
-    struct map by_name;  /* lower case -> struct entry */
-    struct entry **list; /* in the order of their names, as agents */
+    struct map by_name;        /* lower case -> struct entry */
+    const struct agent **list; /* in the order of their names: entry_of */
     size_t n, cap;
     struct entry **by_number; /* NULL where a number is free */
     size_t n_numbers, numbers_cap;
+    uint32_t *free_numbers; /* below n_numbers; as many may be as that */
+    size_t n_free;
+    struct map owners; /* name -> struct owner */
+    struct map claims; /* lower-case name -> struct registry_step */
+    size_t n_coming, n_skills_coming; /* of new agents, claimed */
     struct index *index;
-    int64_t seq;                 /* of what memory shows */
+    int64_t seq;       /* of what memory shows */
+    int64_t pruned_ms; /* grants that expired before this are forgotten */
+    bool is_loaded;
     struct registry_stats stats; /* the counters of it */
     bool is_stopped;
     struct vectors *vectors;   /* vectors.c's own, and */

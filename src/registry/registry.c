@@ -1,121 +1,29 @@
-/* A set of agents is built whole, in an arena of its own, and put in the place
- * of the one before only when it is complete: so an error leaves everything as
- * it was, and nothing is ever taken out one by one.
+/* The mirror: every agent by its name, in the order of names, and by its
+ * number in the index.
  *
- *     arena: [agents, sorted] [names, urls, titles, lower-case names]
- *     map:   lower-case name -> agent
+ *     by_name    "echo" -> entry      every message asks for its agent
+ *     list       sorted, pointers     lists, and whoever decides
+ *     by_number  3 -> entry           what the index finds
  *
- * Turned down: a binary search over the sorted list instead of the map. Every
- * message asks for its agent. */
-#include "registry/registry.h"
+ * Numbers are small and used again, since the index's arrays are as long as
+ * the largest. They are kept in the rows, so that a snapshot of the index
+ * still means the same agents at the next start.
+ *
+ * Putting in and taking out cannot fail: room was made when the change was
+ * taken. A sorted list costs a move of pointers for each new agent; turned
+ * down: a tree, since ten thousand pointers are moved in microseconds and all
+ * who read walk over plain memory. */
+#include "registry/internal.h"
 
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/fault.h"
 
-enum { REGISTRY_AGENTS_MAX = 10000 };
-
 enum {
-    /* An agent with everything in it, its second name and the padding. */
-    AGENT_BYTES = sizeof(struct agent) + sizeof(void *) + 2 * AGENT_NAME_MAX +
-                  AGENT_URL_MAX + AGENT_TITLE_MAX + 128,
+    AGENTS_DEFAULT = 10000,
+    SKILLS_DEFAULT = 100000,
+    MIRROR_MAX = INDEX_DOCS_MAX,
 };
-
-struct set {
-    struct arena arena;
-    struct agent *list;
-    const struct agent **ptrs;
-    size_t n;
-    struct map by_name;
-};
-
-struct registry {
-    uint64_t seed[2];
-    struct set now;
-};
-
-static void set_init(struct set *s, size_t n, const uint64_t seed[2])
-{
-    *s = (struct set){.n = n};
-    arena_init(&s->arena, (n + 1) * AGENT_BYTES);
-    map_init(&s->by_name, REGISTRY_AGENTS_MAX, seed);
-}
-
-static void set_fini(struct set *s)
-{
-    map_fini(&s->by_name);
-    arena_fini(&s->arena);
-}
-
-static int by_name_without_case(const void *a, const void *b)
-{
-    return str_cmp_nocase(((const struct agent *)a)->name,
-                          ((const struct agent *)b)->name);
-}
-
-static bool copy_str(struct arena *a, struct str from, struct str *to)
-{
-    *to = (struct str){arena_strdup(a, from), from.n};
-    return to->p != NULL;
-}
-
-static bool copy_agent(struct arena *a, const struct agent *from,
-                       struct agent *to)
-{
-    return copy_str(a, from->name, &to->name) &&
-           copy_str(a, from->url, &to->url) &&
-           copy_str(a, from->title, &to->title);
-}
-
-/* Fill s->list, sorted. */
-static enum err copy_all(struct set *s, const struct agent *list,
-                         struct why *why)
-{
-    struct agent_url url;
-
-    s->list = arena_array(&s->arena, s->n, sizeof(*s->list));
-    s->ptrs = arena_array(&s->arena, s->n, sizeof(*s->ptrs));
-    if (!s->list || !s->ptrs)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < s->n; i++) {
-        struct str shown = str_sub(list[i].name, 0, AGENT_NAME_MAX);
-
-        if (!agent_name_is_valid(list[i].name) ||
-            agent_url_read(list[i].url, &url, NULL) != OK ||
-            list[i].title.n > AGENT_TITLE_MAX)
-            return why_err(why, ERR_BAD_REQUEST,
-                           "\"%.*s\" is no agent: its name, url or title is "
-                           "not a valid one",
-                           STR_ARG(shown));
-        if (!copy_agent(&s->arena, &list[i], &s->list[i]))
-            return ERR_NOMEM;
-    }
-    if (s->n)
-        qsort(s->list, s->n, sizeof(*s->list), by_name_without_case);
-    for (size_t i = 0; i < s->n; i++)
-        s->ptrs[i] = &s->list[i];
-    return OK;
-}
-
-static enum err index_one(struct set *s, struct agent *a, struct why *why)
-{
-    char *lower = arena_strdup(&s->arena, a->name);
-    struct str key = {lower, a->name.n};
-    const struct agent *same;
-
-    if (!lower)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < key.n; i++)
-        lower[i] = str_lower(lower[i]);
-    same = map_get(&s->by_name, key);
-    if (same)
-        return why_err(why, ERR_EXISTS,
-                       "there are two agents called \"%.*s\" and \"%.*s\"; "
-                       "names must differ in more than their case",
-                       STR_ARG(same->name), STR_ARG(a->name));
-    return map_put(&s->by_name, key, a);
-}
 
 struct registry *registry_new(const struct registry_opts *opts)
 {
@@ -123,42 +31,250 @@ struct registry *registry_new(const struct registry_opts *opts)
 
     if (!r)
         return NULL;
-    memcpy(r->seed, opts->seed, sizeof(r->seed));
-    set_init(&r->now, 0, r->seed);
-    return r;
+    r->opts = *opts;
+    map_init(&r->by_name, MIRROR_MAX, opts->seed);
+    map_init(&r->owners, MIRROR_MAX, opts->seed);
+    map_init(&r->claims, MIRROR_MAX, opts->seed);
+    registry_set_limits(r, &opts->limits);
+    r->index = index_new(INDEX_DOCS_MAX, opts->seed);
+    if (r->index && vectors_open(r) == OK && search_open(r) == OK)
+        return r;
+    registry_free(r);
+    return NULL;
 }
 
 void registry_free(struct registry *r)
 {
     if (!r)
         return;
-    set_fini(&r->now);
+    assert(r->claims.n == 0); /* every change was settled */
+    for (size_t i = 0; i < r->n; i++) {
+        vectors_forget(r, entry_of(r->list[i]));
+        entry_free(r, entry_of(r->list[i]));
+    }
+    assert(r->owners.n == 0);
+    search_close(r);
+    vectors_close(r);
+    map_fini(&r->by_name);
+    map_fini(&r->owners);
+    map_fini(&r->claims);
+    index_free(r->index);
+    free(r->list);
+    free(r->by_number);
+    free(r->free_numbers);
     free(r);
 }
 
-enum err registry_set(struct registry *r, const struct agent *list, size_t n,
-                      struct why *why)
+void registry_begin(struct registry *r)
 {
-    struct set next;
-    enum err e;
+    vectors_begin(r);
+}
 
-    if (n > REGISTRY_AGENTS_MAX)
-        return why_err(why, ERR_LIMIT, "at most %d agents are kept, not %zu",
-                       REGISTRY_AGENTS_MAX, n);
-    set_init(&next, n, r->seed);
-    e = copy_all(&next, list, why);
-    for (size_t i = 0; !e && i < n; i++)
-        e = index_one(&next, &next.list[i], why);
-    if (e) {
-        set_fini(&next);
-        return e;
-    }
-    set_fini(&r->now);
-    r->now = next;
+void registry_stop(struct registry *r)
+{
+    if (r->is_stopped)
+        return;
+    r->is_stopped = true;
+    vectors_stop(r);
+    search_stop(r);
+    snapshot_save(r);
+}
+
+void registry_set_limits(struct registry *r, const struct registry_limits *l)
+{
+    r->opts.limits = *l;
+    if (!l->max_agents)
+        r->opts.limits.max_agents = AGENTS_DEFAULT;
+    if (!l->max_skills)
+        r->opts.limits.max_skills = SKILLS_DEFAULT;
+}
+
+/* The mirror. */
+
+struct entry *entry_find(const struct registry *r, struct str name)
+{
+    char key[AGENT_NAME_MAX + 1];
+
+    if (name.n == 0 || name.n > AGENT_NAME_MAX)
+        return NULL;
+    key_of(name, key);
+    return map_get(&r->by_name, (struct str){key, name.n});
+}
+
+/* Make room for `n` things; *cap is how many there is room for. */
+static enum err grow(void **list, size_t *cap, size_t n, size_t size)
+{
+    size_t more = *cap ? *cap : 16;
+    void *p;
+
+    if (n <= *cap)
+        return OK;
+    while (more < n)
+        more *= 2;
+    p = FAULT("registry.grow") ? NULL : realloc(*list, more * size);
+    if (!p)
+        return ERR_NOMEM;
+    *list = p;
+    *cap = more;
     return OK;
 }
 
+/* Two arrays and one capacity, which is that of the smaller. */
+static enum err grow_numbers(struct registry *r, size_t n)
+{
+    size_t cap = r->numbers_cap;
+    void *entries = r->by_number, *free_ones = r->free_numbers;
+    enum err e = grow(&entries, &cap, n, sizeof(*r->by_number));
+
+    r->by_number = entries;
+    if (e)
+        return e;
+    cap = r->numbers_cap;
+    e = grow(&free_ones, &cap, n, sizeof(*r->free_numbers));
+    r->free_numbers = free_ones;
+    if (!e)
+        r->numbers_cap = cap;
+    return e;
+}
+
+enum err mirror_reserve(struct registry *r, size_t n)
+{
+    size_t more = r->n_coming + n;
+    void *list = r->list;
+    enum err e = grow(&list, &r->cap, r->n + more, sizeof(*r->list));
+
+    r->list = list;
+    if (!e)
+        e = grow_numbers(r, r->n_numbers + n);
+    if (!e)
+        e = map_reserve(&r->by_name, more);
+    return e;
+}
+
+uint32_t number_claim(struct registry *r)
+{
+    if (r->n_free)
+        return r->free_numbers[--r->n_free];
+    assert(r->n_numbers < r->numbers_cap);
+    r->by_number[r->n_numbers] = NULL;
+    return (uint32_t)r->n_numbers++;
+}
+
+void number_release(struct registry *r, uint32_t number)
+{
+    assert(!r->by_number[number] && r->n_free < r->numbers_cap);
+    r->free_numbers[r->n_free++] = number;
+}
+
+/* Where a name is in the list, or would be. */
+static size_t place_of(const struct registry *r, struct str name)
+{
+    size_t from = 0, to = r->n;
+
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+
+        if (str_cmp_nocase(r->list[mid]->name, name) < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static void count(struct registry *r, const struct agent *a, int64_t by)
+{
+    r->stats.agents += by;
+    r->stats.skills += by * (int64_t)a->n_skills;
+    r->stats.grants += by * (int64_t)a->n_grants;
+    r->stats.by_visibility[a->visibility & 3] += by;
+}
+
+struct entry *mirror_take(struct registry *r, struct str key)
+{
+    size_t at = place_of(r, key);
+    struct entry *e = map_take(&r->by_name, key);
+
+    if (!e)
+        return NULL;
+    assert(at < r->n && r->list[at] == &e->agent);
+    memmove(r->list + at, r->list + at + 1, (--r->n - at) * sizeof(*r->list));
+    r->by_number[e->number] = NULL;
+    count(r, &e->agent, -1);
+    return e;
+}
+
+/* The key lies in the entry: so it is taken out with the one before, and not
+ * only replaced. */
+struct entry *mirror_put(struct registry *r, struct entry *e)
+{
+    struct entry *before = mirror_take(r, e->key);
+    size_t at = place_of(r, e->agent.name);
+    enum err put = map_put(&r->by_name, e->key, e);
+
+    assert(put == OK && r->n < r->cap);
+    memmove(r->list + at + 1, r->list + at, (r->n++ - at) * sizeof(*r->list));
+    r->list[at] = &e->agent;
+    r->by_number[e->number] = e;
+    count(r, &e->agent, 1);
+    return before;
+}
+
+void registry_user_moved(struct registry *r, struct str user)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct entry *e = entry_of(r->list[i]);
+
+        if (!str_eq(e->agent.creator, user) || !entry_refresh_org(r, e))
+            continue;
+        /* Rather found by nobody than by whom it is not for. */
+        if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {
+            index_drop(r->index, e->number);
+            log_error(r->opts.log, "registry.not_moved",
+                      LOG_S("agent", e->agent.name));
+        }
+    }
+}
+
+/* Looking. */
+
 struct agents registry_agents(const struct registry *r)
 {
-    return (struct agents){r->now.ptrs, r->now.n, &r->now.by_name};
+    return (struct agents){r->list, r->n, &r->by_name};
+}
+
+const struct agent *registry_find(const struct registry *r, struct str name,
+                                  const struct eyes *eyes)
+{
+    const struct entry *e = entry_find(r, name);
+
+    return e && agent_is_visible(&e->agent, eyes) ? &e->agent : NULL;
+}
+
+/* Nobody has connections of agents yet: one that must come to us and cannot be
+ * called is not there. */
+enum agent_state registry_state(const struct registry *r, const struct agent *a)
+{
+    struct agent_url url;
+
+    (void)r;
+    if (agent_url_read(a->url, &url, NULL) == OK && url.road == ROAD_HUB &&
+        !a->wake.url.n)
+        return AGENT_DEAD;
+    return AGENT_IDLE;
+}
+
+bool registry_is_embedded(const struct registry *r, const struct agent *a)
+{
+    (void)r;
+    return entry_of(a)->is_embedded;
+}
+
+struct registry_stats registry_stats(const struct registry *r)
+{
+    struct registry_stats s = r->stats;
+
+    s.seq = r->seq;
+    s.index = index_stats(r->index);
+    return s;
 }

@@ -177,13 +177,16 @@ struct registry_by {
 
 /* Register an agent or replace its card, from JSON. `name` as in card_opts.
  * Who first creates a name owns it: it is changed by its creator and by
- * admins. A card without visibility is private; a new one of an admin's public.
- * Not given by an admin, the creator is who asks, the kind platform for admins,
- * managed for users, self-hosted for agents.
- * ERR_BAD_REQUEST, ERR_NOT_ALLOWED: the problems say why, or, where there are
- * none, why does. ERR_EXISTS: the name is another's, or must_be_new.
- * ERR_NOT_FOUND: must_be_there. ERR_PRECONDITION: if_revision. ERR_BUSY,
- * ERR_LIMIT, ERR_NOMEM. */
+ * admins. A new card without visibility is private, an admin's public. Not
+ * given by an admin, the creator is who asks (of an agent, its owner), the kind
+ * platform for admins, managed for users, self-hosted for agents. A card that
+ * replaces another and does not say visibility, creator, org or kind leaves
+ * them as they are. What one user may have at most does not bind admins.
+ * ERR_BAD_REQUEST, ERR_NOT_ALLOWED: the problems say why (their words live as
+ * long as the change), or, where there are none, why does. ERR_EXISTS: the name
+ * is somebody's whom they do not see, or is there in another case, or
+ * must_be_new. ERR_NOT_FOUND: must_be_there. ERR_PRECONDITION: if_revision.
+ * ERR_BUSY, ERR_LIMIT, ERR_NOMEM. */
 MUST_USE enum err registry_put(struct registry *r, struct registry_change *c,
                                struct str name, const struct json *card,
                                const struct registry_by *by,
@@ -212,7 +215,8 @@ MUST_USE enum err registry_configure(struct registry *r,
 
 /* Let a user or an org see a shared agent: one of the two is given. The same
  * again with another expiry changes that; ERR_NOT_FOUND, ERR_NOT_ALLOWED as
- * above; ERR_BAD_REQUEST; ERR_LIMIT: AGENT_GRANTS_MAX. */
+ * above, but admins may for the configuration's; ERR_BAD_REQUEST; ERR_LIMIT:
+ * AGENT_GRANTS_MAX that have not expired. The agent's revision stays. */
 struct registry_grant {
     struct str agent, user, org;
     int64_t expires_ms; /* zero: never */
@@ -244,13 +248,22 @@ enum {
     SEARCH_LIMIT_MAX = 100,
     SEARCH_CROWD = 10,      /* in so many first places */
     SEARCH_PER_CREATOR = 2, /* at most so many of one creator of another org */
+    SEARCH_WAITING_MAX = 1000, /* searches that wait for their vector */
 };
+
+/* How documents are ranked where a search does not say: search.* */
+struct registry_ranking {
+    double semantic_weight, text_weight; /* zero both: 0.7 and 0.3 */
+    enum index_fusion fusion;
+};
+void registry_set_ranking(struct registry *r, const struct registry_ranking *k);
 
 /* Strings may be empty: any. */
 struct search {
     struct str text;
     size_t limit; /* 1 to SEARCH_LIMIT_MAX */
     enum index_mode mode;
+    bool has_fusion; /* it says which; else as the ranking has it */
     enum index_fusion fusion;
     struct str tag;         /* skills that have it, whatever the case */
     struct str org;         /* agents of that org */
@@ -281,12 +294,20 @@ struct search_result {
 
 typedef void search_done(void *ctx, uint64_t id, const struct search_result *r);
 
-/* Search, and call done once: before this returns where nothing need be waited
+/* Nobody takes the first places by many cards: of the agents of one creator
+ * that are from outside the requester's org, SEARCH_PER_CREATOR at most are
+ * among the first SEARCH_CROWD; the others wait, in their order, for places
+ * behind those, and where there are no places behind those they do not come.
+ * Not counted: the requester's own, those of their org (who has none, has no
+ * such), and those of the configuration. It is the same for admins, who see
+ * what everybody may have put there.
+ *
+ * Search, and call done once: before this returns where nothing need be waited
  * for (*id is then zero), else later, from the loop. Never after
  * search_cancel. A query that cannot be made into a vector within the model's
  * time is searched by its words. ERR_BAD_REQUEST: nothing to search for;
- * ERR_LIMIT: too long; ERR_OVERLOADED: too many wait; done is then not called.
- */
+ * ERR_LIMIT: too long; ERR_OVERLOADED: too many wait; ERR_STOPPING,
+ * ERR_NOMEM; done is then not called. */
 MUST_USE enum err registry_search(struct registry *r, const struct search *s,
                                   search_done *done, void *ctx, uint64_t *id,
                                   struct why *why);

@@ -1,0 +1,113 @@
+/* A number of sixteen bits is cut where its nearer byte begins: high is q / 256
+ * to the nearest, so low has a sign too, and both fit a product of signed
+ * bytes. 127 * 256 + 127 is the most of which both halves fit.
+ *
+ * The scale is not that of rounding but one by the length of what came of it:
+ * a direction is all that is kept, and so every packed vector is as nearly one
+ * long as a float can say. */
+#include "base/vec.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 127 * 256 + 127 };
+
+/* Whole numbers: 65536 of them at MOST each still fit. */
+static int64_t product(const struct vec_packed *a, const struct vec_packed *b,
+                       size_t n)
+{
+    const struct vec_ops *o = vec_ops();
+    int64_t high = o->dot_i8(a->high, b->high, n);
+    int64_t mixed =
+        (int64_t)o->dot_i8(a->high, b->low, n) + o->dot_i8(a->low, b->high, n);
+
+    return 65536 * high + 256 * mixed + o->dot_i8(a->low, b->low, n);
+}
+
+static float slack_of(float scale, const int8_t *low, size_t n)
+{
+    double square = vec_ops()->dot_i8(low, low, n);
+
+    return square > 0
+               ? nextafterf((float)((double)scale * sqrt(square)), INFINITY)
+               : 0;
+}
+
+static void point_into(struct vec_packed *p, const uint8_t *bytes, size_t n)
+{
+    memcpy(&p->scale, bytes, 4);
+    memcpy(&p->slack, bytes + 4, 4);
+    p->high = (const int8_t *)bytes + 8;
+    p->low = p->high + n;
+    p->n = n;
+}
+
+static void put_planes(const float *v, size_t n, double largest, int8_t *high,
+                       int8_t *low)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t q = (int32_t)lrint((double)v[i] / largest * MOST);
+        int32_t h = (q + 128) >> 8;
+
+        high[i] = (int8_t)h;
+        low[i] = (int8_t)(q - h * 256);
+    }
+}
+
+bool vec_pack(const float *v, size_t n, uint8_t *out)
+{
+    double largest = 0;
+    struct vec_packed p;
+
+    memset(out, 0, vec_packed_bytes(n));
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(v[i]))
+            return false;
+        largest = fmax(largest, fabs((double)v[i]));
+    }
+    if (!(largest > 0))
+        return false;
+    put_planes(v, n, largest, (int8_t *)out + 8, (int8_t *)out + 8 + n);
+    point_into(&p, out, n);
+    p.scale = (float)(1 / sqrt((double)product(&p, &p, n)));
+    p.slack = slack_of(p.scale, p.low, n);
+    memcpy(out, &p.scale, 4);
+    memcpy(out + 4, &p.slack, 4);
+    return true;
+}
+
+static bool is_all_zero(const uint8_t *bytes, size_t n)
+{
+    return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
+}
+
+bool vec_packed_open(struct vec_packed *p, const uint8_t *bytes, size_t n_bytes,
+                     size_t n)
+{
+    double length;
+
+    *p = (struct vec_packed){0};
+    if (n > 65536 || n_bytes != vec_packed_bytes(n))
+        return false;
+    point_into(p, bytes, n);
+    if (is_all_zero(bytes, n_bytes))
+        return true;
+    length = (double)p->scale * sqrt((double)product(p, p, n));
+    return isfinite(p->scale) && p->scale > 0 && isfinite(length) &&
+           fabs(length - 1) < 2e-7 && p->slack == slack_of(p->scale, p->low, n);
+}
+
+double vec_packed_guess(const struct vec_packed *a, const struct vec_packed *b)
+{
+    size_t n = a->n < b->n ? a->n : b->n;
+
+    return (double)a->scale * (double)b->scale * 65536 *
+           vec_ops()->dot_i8(a->high, b->high, n);
+}
+
+double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b)
+{
+    size_t n = a->n < b->n ? a->n : b->n;
+
+    return (double)a->scale * (double)b->scale * (double)product(a, b, n);
+}

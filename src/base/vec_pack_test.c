@@ -1,0 +1,219 @@
+#include "base/vec.h"
+
+#include "test/t.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { LONGEST = 600, MOST_BYTES = 8 + 2 * 4096 };
+
+static uint32_t state = 1;
+
+static uint32_t next(void)
+{
+    return (state = state * 1664525 + 1013904223) >> 8;
+}
+
+static void fill(float *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = (float)((int32_t)(next() % 20001) - 10000) / 777.0F;
+}
+
+static struct vec_packed opened(const uint8_t *bytes, size_t n)
+{
+    struct vec_packed p;
+
+    CHECK(vec_packed_open(&p, bytes, vec_packed_bytes(n), n));
+    return p;
+}
+
+TEST(many_rows_at_once_give_the_same_on_every_level)
+{
+    enum { ROWS = 11, WIDE = 4200 };
+    static int8_t rows[ROWS * WIDE], v[WIDE];
+    static const size_t lengths[] = {0,   1,   15,  16,  17,  63,  64,   65,
+                                     127, 255, 256, 257, 384, 500, 4096, 4200};
+
+    for (size_t i = 0; i < sizeof(rows); i++)
+        rows[i] = (int8_t)next();
+    for (size_t i = 0; i < sizeof(v); i++)
+        v[i] = (int8_t)next();
+    memset(rows, -128, WIDE);
+    for (int l = 0; l <= (int)cpu_level(); l++)
+        for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+            for (size_t n_rows = 0; n_rows <= ROWS; n_rows++) {
+                size_t n = lengths[i], bytes = n_rows ? n_rows * n : 0;
+                /* Ends where they end: a sanitizer sees a step too far. */
+                int8_t *tight = malloc(bytes + 1), *one = malloc(n + 1);
+                int32_t out[ROWS + 1] = {0};
+
+                CHECK(tight && one);
+                for (size_t r = 0; r < n_rows; r++)
+                    memcpy(tight + 1 + r * n, rows + r * WIDE, n);
+                memcpy(one + 1, v, n);
+                out[n_rows] = 77;
+                vec_ops_of((enum cpu_level)l)
+                    ->dots_i8(tight + 1, n, n_rows, one + 1, n, out);
+                for (size_t r = 0; r < n_rows; r++)
+                    CHECK_INT(out[r], vec_ops_of(CPU_PLAIN)->dot_i8(
+                                          rows + r * WIDE, v, n));
+                CHECK_INT(out[n_rows], 77);
+                free(tight);
+                free(one);
+            }
+}
+
+/* The fine value is the cosine, and one's own is one. */
+TEST(a_packed_vector_is_what_it_was)
+{
+    static uint8_t pa[MOST_BYTES], pb[MOST_BYTES];
+    static float a[4096], b[4096];
+    static const size_t dims[] = {1, 2, 3, 7, 64, 255, 256, 384, 1024, 4096};
+
+    for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); i++)
+        for (int round = 0; round < 20; round++) {
+            size_t n = dims[i];
+            struct vec_packed x, y;
+
+            fill(a, n);
+            fill(b, n);
+            CHECK(vec_pack(a, n, pa) && vec_pack(b, n, pb));
+            x = opened(pa, n);
+            y = opened(pb, n);
+            CHECK(fabs(vec_packed_dot(&x, &x) - 1) < 3e-7);
+            CHECK(fabs(vec_packed_dot(&x, &y) -
+                       (double)vec_cosine(a, n, b, n)) < 1e-4);
+        }
+}
+
+static double high_length(const struct vec_packed *p)
+{
+    return sqrt(65536.0 * (double)p->scale * (double)p->scale *
+                vec_ops()->dot_i8(p->high, p->high, p->n));
+}
+
+static double off(const struct vec_packed *a, const struct vec_packed *b)
+{
+    return fabs(vec_packed_dot(a, b) - vec_packed_guess(a, b));
+}
+
+TEST(the_guess_is_within_its_bound)
+{
+    static uint8_t pa[8 + 2 * LONGEST], pb[8 + 2 * LONGEST];
+    float a[LONGEST], b[LONGEST];
+
+    for (size_t n = 1; n <= LONGEST; n += n < 40 ? 1 : 37)
+        for (int round = 0; round < 50; round++) {
+            struct vec_packed x, y;
+            double length = (double)VEC_PACKED_LENGTH;
+
+            fill(a, n);
+            fill(b, n);
+            if (round % 2) /* one that stands out: the others are all low */
+                a[next() % n] *= 200;
+            vec_pack(a, n, pa);
+            vec_pack(b, n, pb);
+            x = opened(pa, n);
+            y = opened(pb, n);
+            CHECK(off(&x, &y) <=
+                  (double)x.slack * length + high_length(&x) * (double)y.slack);
+            CHECK(high_length(&x) <= length + (double)x.slack);
+        }
+}
+
+/* All low bytes in the direction of the other: nothing smaller would do. */
+TEST(the_bound_can_be_reached)
+{
+    enum { N = 256 };
+    uint8_t pa[8 + 2 * N], pb[8 + 2 * N];
+    float a[N], b[N];
+    struct vec_packed x, y;
+
+    for (size_t i = 0; i < N; i++) {
+        a[i] = i ? 120 : 32512;
+        b[i] = i ? 1 : 0;
+    }
+    vec_pack(a, N, pa);
+    vec_pack(b, N, pb);
+    x = opened(pa, N);
+    y = opened(pb, N);
+    CHECK(off(&x, &y) > 0.9 * ((double)x.slack + (double)y.slack));
+}
+
+TEST(what_has_no_direction_is_packed_as_nothing)
+{
+    float bad[][3] = {{0, 0, 0},
+                      {0, -0.0F, 0},
+                      {1, NAN, 1},
+                      {INFINITY, 1, 1},
+                      {1, 1, -INFINITY}};
+    uint8_t p[8 + 6], zero[8 + 6] = {0};
+    struct vec_packed x;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        memset(p, 0x55, sizeof(p));
+        CHECK(!vec_pack(bad[i], 3, p));
+        CHECK(memcmp(p, zero, sizeof(p)) == 0);
+    }
+    x = opened(p, 3);
+    CHECK(vec_packed_dot(&x, &x) == 0 && vec_packed_guess(&x, &x) == 0);
+    CHECK(!vec_pack(NULL, 0, p));
+}
+
+TEST(very_large_and_very_small_numbers_have_a_direction)
+{
+    float big[2] = {FLT_MAX, FLT_MAX}, tiny[2] = {FLT_TRUE_MIN, FLT_TRUE_MIN};
+    float mixed[2] = {FLT_MAX, -FLT_TRUE_MIN};
+    uint8_t p[3][8 + 4];
+    struct vec_packed a, b, c;
+
+    CHECK(vec_pack(big, 2, p[0]) && vec_pack(tiny, 2, p[1]) &&
+          vec_pack(mixed, 2, p[2]));
+    a = opened(p[0], 2);
+    b = opened(p[1], 2);
+    c = opened(p[2], 2);
+    CHECK(fabs(vec_packed_dot(&a, &b) - 1) < 3e-7);
+    CHECK(fabs(vec_packed_dot(&a, &c) - 0.70710678) < 1e-6);
+}
+
+TEST(what_was_not_packed_is_not_opened)
+{
+    float v[5] = {1, 2, -3, 4, 0.5F};
+    uint8_t good[8 + 10], p[8 + 10];
+    struct vec_packed x;
+    float bad[] = {NAN, INFINITY, -1, 0, 1e30F, FLT_TRUE_MIN};
+
+    CHECK(vec_pack(v, 5, good));
+    CHECK(vec_packed_open(&x, good, sizeof(good), 5));
+    CHECK(!vec_packed_open(&x, good, sizeof(good) - 1, 5));
+    CHECK(!vec_packed_open(&x, good, sizeof(good), 4));
+    CHECK(!vec_packed_open(&x, good, vec_packed_bytes(65537), 65537));
+    for (size_t at = 0; at < 8; at += 4)
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+            memcpy(p, good, sizeof(p));
+            memcpy(p + at, &bad[i], 4);
+            CHECK(!vec_packed_open(&x, p, sizeof(p), 5));
+        }
+    /* A smaller slack would be a lie, and another number another length. */
+    for (size_t at = 4; at < sizeof(p); at++) {
+        memcpy(p, good, sizeof(p));
+        p[at] ^= 1;
+        if (at < 13)
+            CHECK(!vec_packed_open(&x, p, sizeof(p), 5));
+    }
+}
+
+TEST(of_two_packed_lengths_the_shorter_counts)
+{
+    float a[3] = {1, 0, 0}, b[2] = {1, 0};
+    uint8_t pa[8 + 6], pb[8 + 4];
+    struct vec_packed x, y;
+
+    vec_pack(a, 3, pa);
+    vec_pack(b, 2, pb);
+    x = opened(pa, 3);
+    y = opened(pb, 2);
+    CHECK(fabs(vec_packed_dot(&x, &y) - 1) < 3e-7);
+    CHECK(fabs(vec_packed_guess(&y, &x) - 1) < 0.01);
+}

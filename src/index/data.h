@@ -1,0 +1,210 @@
+#ifndef INDEX_DATA_H
+#define INDEX_DATA_H
+
+/* What index.c, vectors.c, rank.c, search.c, slow.c and snapshot.c know of each
+ * other: agents with their documents, packed vectors, and one search. */
+
+#include "base/map.h"
+#include "index/internal.h"
+
+/* ---- vectors: documents by meaning ----
+ *
+ * The two planes of bytes of packed vectors (vec.h) lie apart, so that the
+ * guess of all reads only the one it needs, one row after the other. Blocks of
+ * documents never move: growing copies nothing. */
+
+enum { BLOCK_DOCS = 256 };
+
+struct vec_block {
+    float scale[BLOCK_DOCS], slack[BLOCK_DOCS]; /* zero: it has no vector */
+    int8_t *high, *low;                         /* rows of `stride` bytes */
+    void *memory;
+};
+
+struct vectors {
+    uint32_t dims;
+    size_t stride; /* dims up to the next 64; what is between is zero */
+    struct vec_block **blocks;
+    size_t n_blocks, cap;
+};
+
+/* No vectors, of dims from now on. */
+void vectors_reset(struct vectors *v, uint32_t dims);
+/* Room for documents with numbers below n. */
+MUST_USE enum err vectors_reserve(struct vectors *v, size_t n);
+/* NULL: none. The room is there. */
+void vectors_set(struct vectors *v, uint32_t doc, const uint8_t *packed);
+void vectors_get(const struct vectors *v, uint32_t doc, uint8_t *packed);
+size_t vectors_bytes(const struct vectors *v);
+
+/* A document's likeness to q, 0..1: the fine value. */
+float vectors_likeness(const struct vectors *v, const struct vec_packed *q,
+                       uint32_t doc);
+
+/* Of 64 documents from `first` on: no less than vectors_likeness of each, and
+ * zero where there is no vector. q->high has `stride` bytes, the last ones
+ * zero. */
+void vectors_bound_64(const struct vectors *v, const struct vec_packed *q,
+                      uint32_t first, float *out);
+
+/* ---- agents ---- */
+
+#define NO_CLASS UINT32_MAX
+
+struct class
+{
+    size_t n_users; /* agents in it, and changes that will put one there */
+    struct str key; /* its kind, a byte, and its name; lies behind this */
+    uint32_t number;
+};
+
+struct entry {
+    uint32_t number, cls;
+    bool has_vectors;
+    uint64_t shown_in; /* the search that gave it last */
+    struct str name;   /* lies behind docs */
+    size_t n_docs;     /* itself, and its skills */
+    uint32_t docs[];
+};
+
+struct index_change {
+    struct entry *entry;     /* without number and docs yet */
+    uint8_t *vectors;        /* NULL: none */
+    uint64_t epoch;          /* they are of */
+    struct text_doc **texts; /* one for each document */
+};
+
+/* Where a document belongs. */
+struct doc {
+    uint32_t number, skill;
+};
+
+/* ---- one search ---- */
+
+struct weights {
+    float semantic, text;
+};
+
+/* A document on its way to the top, see rank.c. */
+struct spot {
+    float key;
+    uint32_t doc; /* and IS_EXACT */
+};
+#define IS_EXACT (UINT32_C(1) << 31)
+
+/* A document that has its score. */
+struct rated {
+    float score;
+    uint32_t doc;
+};
+
+enum { RRF_BEST = 200, RRF_K = 60 };
+
+struct search {
+    bool is_open;
+    const struct index_query *q;
+    struct weights weights;
+    bool by_meaning, by_words;
+    uint8_t *query; /* the packed vector of it, planes of stride bytes */
+    struct vec_packed vector;
+    struct text_query words;
+    uint64_t serial;
+
+    /* One for each document, or 64 of them; words beyond the last are there. */
+    size_t cap;
+    uint64_t *visible;
+    float *bounds;
+    float *texts; /* all zero between searches */
+    uint32_t *touched;
+    size_t n_touched;
+    uint64_t *seen; /* of classes */
+    size_t seen_cap;
+
+    struct spot *heap;
+    size_t n_heap;
+    float floor; /* what has a bound of that or more is or was in the heap */
+    size_t layer;
+
+    struct rated fused[2 * RRF_BEST];
+    size_t n_fused, next_fused;
+};
+
+struct index {
+    size_t max_docs;
+    struct text *text;
+    struct vectors vectors;
+    uint64_t epoch; /* one more with every index_set_dims */
+
+    struct entry **agents; /* by number, max_docs of them; the system gives
+                            * memory to what was touched */
+    size_t n_agents, agents_end;
+
+    /* Documents by number. Used and free ones lie below n_docs; there is room
+     * for all that were promised. */
+    struct doc *docs;
+    uint32_t *doc_class; /* NO_CLASS: free */
+    uint32_t *free_docs;
+    size_t n_docs, n_free, n_promised, docs_cap;
+    size_t n_vectors;
+
+    struct map by_class;
+    struct class **classes; /* by number */
+    uint32_t *free_classes;
+    size_t n_classes, n_free_classes, classes_cap;
+
+    struct search search;
+    struct index_stats stats; /* the counters of it */
+};
+
+/* Room for n of them, of `size`, in place of p; NULL: memory is gone, and p is
+ * as it was. */
+void *index_grow(void *p, size_t n, size_t size);
+
+/* Documents, from the best to the worst: the score, the agent's name, the place
+ * of the skill in its card (the agent itself last). */
+int index_doc_order(const struct index *x, uint32_t a, uint32_t b);
+
+/* A change that holds no documents' words yet, of n_docs; promises them. */
+MUST_USE enum err index_change_new(struct index *x, struct str name,
+                                   struct index_class cls, size_t n_docs,
+                                   struct index_change **out);
+
+/* The number of a class, NO_CLASS if there is none. ERR_NOMEM. */
+MUST_USE enum err index_class_find(const struct index *x,
+                                   struct index_class cls, uint32_t *out);
+
+/* What the parts of a score count. */
+struct weights search_weights(const struct index_query *q, bool has_vector);
+bool search_admits(const struct index_query *q, const struct index *x,
+                   uint32_t doc);
+
+/* The definition of a score; both never go down when a part goes up, so what
+ * they make of an upper bound is one. */
+static inline float score_of(struct weights w, float semantic, float text)
+{
+    float sum = w.semantic * semantic + w.text * text;
+
+    return sum < 1 ? sum : 1;
+}
+
+/* Places count from one; zero: it has none in that list. */
+static inline float score_of_places(size_t semantic, size_t text,
+                                    size_t n_lists)
+{
+    double sum = (semantic ? 1.0 / (double)(RRF_K + semantic) : 0) +
+                 (text ? 1.0 / (double)(RRF_K + text) : 0);
+
+    return (float)(sum * (RRF_K + 1) / (double)n_lists);
+}
+
+/* ---- rank: documents best first ---- */
+
+/* Rank by these from now on. */
+void rank_begin(struct index *x, struct weights w);
+/* The next best one, above zero, of what is seen and admitted. Documents of
+ * agents that were shown in this search may be left out. */
+bool rank_next(struct index *x, struct rated *out);
+float rank_score(struct index *x, uint32_t doc, struct weights w,
+                 struct index_match *parts);
+
+#endif

@@ -1,0 +1,362 @@
+/* One search: who may see what, what the words give, and then documents best
+ * first (rank.c) until whoever asks has enough agents.
+ *
+ * Which documents are seen is a bit for each, made anew for every search by
+ * comparing each document's class with the three that are seen: cheaper than
+ * keeping a bitmap for each class, and nothing to keep right.
+ *
+ * With fusion "rrf" a document's score comes from its places in two lists, the
+ * best 200 by meaning and the best 200 by words; only those have one at all.
+ * Both lists are made when the search begins, by the same ranking. */
+#include "index/data.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+/* What was all zero stays that. */
+static bool grow_zero(float **p, size_t n)
+{
+    float *more = FAULT("index.search_texts") ? NULL : calloc(n, sizeof(*more));
+
+    if (!more)
+        return false;
+    free(*p);
+    *p = more;
+    return true;
+}
+
+#define GROW(p, n)                                           \
+    ((grown = index_grow((p), (n), sizeof(*(p)))) != NULL && \
+     ((p) = grown, true))
+
+static enum err room(struct index *x)
+{
+    struct search *s = &x->search;
+    size_t n = (x->n_docs + 63) / 64 * 64;
+    void *grown;
+
+    if (!s->query) {
+        /* Packed, and its planes in rows. */
+        s->query = FAULT("index.query")
+                       ? NULL
+                       : malloc(vec_packed_bytes(2 * INDEX_DIMS_MAX));
+        if (!s->query)
+            return ERR_NOMEM;
+    }
+    if (s->seen_cap < x->classes_cap / 64 + 1) {
+        if (!GROW(s->seen, x->classes_cap / 64 + 1))
+            return ERR_NOMEM;
+        s->seen_cap = x->classes_cap / 64 + 1;
+    }
+    if (n <= s->cap)
+        return OK;
+    n = (n + n / 4 + 63) / 64 * 64;
+    if (!GROW(s->visible, n / 64) || !GROW(s->bounds, n) ||
+        !GROW(s->touched, n) || !GROW(s->heap, n) || !grow_zero(&s->texts, n))
+        return ERR_NOMEM;
+    s->cap = n;
+    return OK;
+}
+
+/* The classes that are seen. */
+struct views {
+    uint32_t cls[3]; /* NOBODY where there is none */
+};
+#define NOBODY (NO_CLASS - 1)
+
+static enum err find_views(const struct index *x, const struct index_query *q,
+                           struct views *v)
+{
+    const struct index_class of[3] = {
+        {INDEX_PUBLIC, {NULL, 0}},
+        {INDEX_ORG, q->org},
+        {INDEX_CREATOR, q->creator},
+    };
+    enum err e = OK;
+
+    for (size_t i = 0; !e && i < 3; i++) {
+        v->cls[i] = NO_CLASS;
+        if (of[i].kind == INDEX_PUBLIC || of[i].name.n > 0)
+            e = index_class_find(x, of[i], &v->cls[i]);
+        if (v->cls[i] == NO_CLASS)
+            v->cls[i] = NOBODY;
+    }
+    return e;
+}
+
+static uint64_t see_some(const uint32_t *cls, size_t n, const struct views *v,
+                         bool sees_all)
+{
+    uint32_t a = v->cls[0], b = v->cls[1], c = v->cls[2];
+    uint64_t bits = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bool is_seen = sees_all ? cls[i] != NO_CLASS
+                                : (cls[i] == a) | (cls[i] == b) | (cls[i] == c);
+
+        bits |= (uint64_t)is_seen << i;
+    }
+    return bits;
+}
+
+static void see_granted(struct index *x)
+{
+    struct search *s = &x->search;
+
+    for (size_t i = 0; i < s->q->n_granted; i++) {
+        uint32_t number = s->q->granted[i];
+        const struct entry *e =
+            number < x->agents_end ? x->agents[number] : NULL;
+
+        for (size_t k = 0; e && k < e->n_docs; k++)
+            s->visible[e->docs[k] / 64] |= UINT64_C(1) << e->docs[k] % 64;
+    }
+}
+
+static void see(struct index *x, const struct views *v)
+{
+    struct search *s = &x->search;
+    bool sees_all = s->q->sees_all;
+
+    memset(s->seen, sees_all ? 0xff : 0, s->seen_cap * sizeof(*s->seen));
+    for (size_t i = 0; i < 3; i++)
+        if (v->cls[i] != NOBODY)
+            s->seen[v->cls[i] / 64] |= UINT64_C(1) << v->cls[i] % 64;
+    for (size_t i = 0; i < x->n_docs; i += 64) {
+        size_t n = x->n_docs - i < 64 ? x->n_docs - i : 64;
+
+        s->visible[i / 64] = see_some(x->doc_class + i, n, v, sees_all);
+    }
+    see_granted(x);
+}
+
+bool search_admits(const struct index_query *q, const struct index *x,
+                   uint32_t doc)
+{
+    return !q->admits ||
+           q->admits(q->ctx, x->docs[doc].number, x->docs[doc].skill);
+}
+
+static float part_of(float weight)
+{
+    return isfinite(weight) && weight > 0 ? weight : 0;
+}
+
+struct weights search_weights(const struct index_query *q, bool has_vector)
+{
+    struct weights w = {part_of(q->semantic_weight), part_of(q->text_weight)};
+    float sum = w.semantic + w.text;
+
+    if (!has_vector || q->mode == INDEX_TEXT)
+        return (struct weights){0, 1};
+    if (q->mode == INDEX_SEMANTIC)
+        return (struct weights){1, 0};
+    if (!(sum > 0) || !isfinite(sum))
+        return (struct weights){0.7F, 0.3F};
+    if (sum > 1)
+        w = (struct weights){w.semantic / sum, w.text / sum};
+    return w;
+}
+
+/* The query's vector, its planes as long as a row. */
+static bool take_vector(struct index *x)
+{
+    struct search *s = &x->search;
+    size_t dims = x->vectors.dims, stride = x->vectors.stride;
+    uint8_t *high = s->query + vec_packed_bytes(dims), *low = high + stride;
+
+    if (!s->q->vector || dims == 0 || s->q->mode == INDEX_TEXT ||
+        !vec_pack(s->q->vector, dims, s->query) ||
+        !vec_packed_open(&s->vector, s->query, vec_packed_bytes(dims), dims))
+        return false;
+    memset(high, 0, 2 * stride);
+    memcpy(high, s->vector.high, dims);
+    memcpy(low, s->vector.low, dims);
+    s->vector.high = (const int8_t *)high;
+    s->vector.low = (const int8_t *)low;
+    return true;
+}
+
+/* The places of a list into two of them by document. */
+struct place {
+    uint32_t doc;
+    size_t semantic, text;
+};
+
+static void list_places(struct index *x, struct weights w, struct place *places,
+                        size_t *n)
+{
+    struct rated r;
+
+    rank_begin(x, w);
+    for (size_t rank = 1; rank <= RRF_BEST && rank_next(x, &r); rank++) {
+        size_t i = 0;
+
+        while (i < *n && places[i].doc != r.doc)
+            i++;
+        if (i == *n)
+            places[(*n)++] = (struct place){.doc = r.doc};
+        *(w.semantic > 0 ? &places[i].semantic : &places[i].text) = rank;
+    }
+}
+
+static int by_score(const void *a, const void *b, void *ctx)
+{
+    const struct rated *ra = a, *rb = b;
+
+    if (ra->score > rb->score || ra->score < rb->score)
+        return ra->score > rb->score ? -1 : 1;
+    return index_doc_order(ctx, ra->doc, rb->doc);
+}
+
+/* From then on bounds hold the documents' scores. */
+static void fuse(struct index *x)
+{
+    struct search *s = &x->search;
+    struct place places[2 * RRF_BEST];
+    size_t n = 0;
+
+    if (s->by_meaning)
+        list_places(x, (struct weights){1, 0}, places, &n);
+    if (s->by_words)
+        list_places(x, (struct weights){0, 1}, places, &n);
+    memset(s->bounds, 0, x->n_docs * sizeof(*s->bounds));
+    for (size_t i = 0; i < n; i++) {
+        float score =
+            score_of_places(places[i].semantic, places[i].text,
+                            (size_t)s->by_meaning + (size_t)s->by_words);
+
+        s->fused[i] = (struct rated){score, places[i].doc};
+        s->bounds[places[i].doc] = score;
+    }
+    s->n_fused = n;
+    s->next_fused = 0;
+    qsort_r(s->fused, n, sizeof(*s->fused), by_score, x);
+}
+
+static void begin(struct index *x, const struct views *v)
+{
+    struct search *s = &x->search;
+    struct weights w;
+
+    s->is_open = true;
+    s->serial++;
+    x->stats.searches_total++;
+    s->by_meaning = take_vector(x);
+    w = search_weights(s->q, s->by_meaning);
+    s->by_meaning = w.semantic > 0;
+    s->by_words = w.text > 0;
+    s->n_touched = 0;
+    see(x, v);
+    if (s->by_words) {
+        text_query(x->text, s->q->text, s->seen, x->n_classes, &s->words);
+        s->n_touched = text_score_all(x->text, &s->words, s->visible, s->texts,
+                                      s->touched);
+    }
+    if (s->q->fusion == INDEX_RRF)
+        fuse(x);
+    else
+        rank_begin(x, w);
+}
+
+enum err index_search_begin(struct index *x, const struct index_query *q)
+{
+    struct search *s = &x->search;
+    struct views v;
+    enum err e;
+
+    assert(!s->is_open);
+    e = room(x);
+    if (!e)
+        e = find_views(x, q, &v);
+    if (e)
+        return e;
+    s->q = q;
+    begin(x, &v);
+    return OK;
+}
+
+void index_search_end(struct index *x)
+{
+    struct search *s = &x->search;
+
+    if (!s->is_open)
+        return;
+    for (size_t i = 0; i < s->n_touched; i++)
+        s->texts[s->touched[i]] = 0;
+    s->is_open = false;
+    s->q = NULL;
+}
+
+/* The best ones stay, in order. */
+static void add_match(struct index_hit *h, struct index_match m)
+{
+    size_t at = h->n_matches;
+
+    while (at > 0 && (h->matches[at - 1].score < m.score ||
+                      (h->matches[at - 1].score <= m.score &&
+                       h->matches[at - 1].skill > m.skill)))
+        at--;
+    if (at == INDEX_MATCHES_MAX)
+        return;
+    if (h->n_matches < INDEX_MATCHES_MAX)
+        h->n_matches++;
+    memmove(h->matches + at + 1, h->matches + at,
+            (h->n_matches - at - 1) * sizeof(m));
+    h->matches[at] = m;
+}
+
+static void show(struct index *x, uint32_t number, struct index_hit *out)
+{
+    struct search *s = &x->search;
+    struct entry *e = x->agents[number];
+
+    e->shown_in = s->serial;
+    out->number = number;
+    out->n_matches = 0;
+    for (size_t i = 0; i < e->n_docs; i++) {
+        struct index_match m;
+        float fused = s->bounds[e->docs[i]];
+
+        if (!search_admits(s->q, x, e->docs[i]))
+            continue;
+        rank_score(x, e->docs[i], s->weights, &m);
+        if (s->q->fusion == INDEX_RRF)
+            m.score = fused;
+        if (m.score > 0)
+            add_match(out, m);
+    }
+    out->score = out->matches[0].score;
+}
+
+static bool next_doc(struct index *x, struct rated *out)
+{
+    struct search *s = &x->search;
+
+    if (s->q->fusion != INDEX_RRF)
+        return rank_next(x, out);
+    if (s->next_fused == s->n_fused)
+        return false;
+    *out = s->fused[s->next_fused++];
+    return true;
+}
+
+bool index_next(struct index *x, struct index_hit *out)
+{
+    struct search *s = &x->search;
+    struct rated r;
+
+    assert(s->is_open);
+    while (next_doc(x, &r)) {
+        uint32_t number = x->docs[r.doc].number;
+
+        if (x->agents[number]->shown_in == s->serial)
+            continue;
+        show(x, number, out);
+        return true;
+    }
+    return false;
+}

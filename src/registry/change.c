@@ -1,0 +1,378 @@
+/* Cards: put, patched and removed, by whoever may.
+ *
+ * Who may not see an agent learns nothing but that a name is taken, and that
+ * only by trying to take it: everything else is answered as if it were not
+ * there. Conditions (If-Match) are judged by what they see, too.
+ *
+ * What a card leaves out that is not the card's own (creator, org, kind,
+ * visibility) stays as it was: an agent that registers itself at each of its
+ * starts does not undo what an admin said of it. */
+#include "base/fault.h"
+#include "registry/internal.h"
+
+enum { SCRATCH_BYTES_MAX = 16 * AGENT_CARD_MAX };
+
+struct eyes by_eyes(const struct registry_by *by)
+{
+    return by->caller ? eyes_of(by->caller, by->now_ms)
+                      : (struct eyes){.sees_all = true, .now_ms = by->now_ms};
+}
+
+struct str by_name(const struct registry_by *by)
+{
+    return by->caller ? caller_name(by->caller) : (struct str){NULL, 0};
+}
+
+/* Who may. */
+
+static enum err not_there(struct why *why)
+{
+    return why_err(why, ERR_NOT_FOUND, "there is no agent of that name");
+}
+
+static enum err check_revision(const struct entry *seen,
+                               const struct registry_by *by, struct why *why)
+{
+    if (by->if_revision == 0 ||
+        (seen &&
+         (by->if_revision < 0 || by->if_revision == seen->agent.revision)))
+        return OK;
+    if (!seen)
+        return why_err(why, ERR_PRECONDITION,
+                       "there is no agent of that name, so it cannot have "
+                       "that revision");
+    return why_err(why, ERR_PRECONDITION,
+                   "it has revision %lld by now; read it again and decide "
+                   "anew",
+                   (long long)seen->agent.revision);
+}
+
+static enum err check_owner(const struct entry *e, enum change_what what,
+                            const struct eyes *eyes, struct why *why)
+{
+    bool is_fixed = e->agent.is_configured && what == CHANGE_CARD;
+
+    if (!is_fixed && agent_is_owned(&e->agent, eyes))
+        return OK;
+    if (is_fixed)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "\"%.*s\" stands in the configuration; change it there",
+                       STR_ARG(e->agent.name));
+    return why_err(why, ERR_NOT_ALLOWED,
+                   "\"%.*s\" is another's: it is changed by its creator and "
+                   "by admins",
+                   STR_ARG(e->agent.name));
+}
+
+static enum err check_claim(const struct entry *e, struct why *why)
+{
+    if (!e->is_claimed)
+        return OK;
+    return why_err(why, ERR_BUSY,
+                   "this agent is being changed right now; try again");
+}
+
+enum err find_to_change(struct registry *r, enum change_what what,
+                        struct str name, const struct registry_by *by,
+                        struct entry **out, struct why *why)
+{
+    struct eyes eyes = by_eyes(by);
+    struct entry *e = entry_find(r, name);
+    enum err err;
+
+    *out = NULL;
+    if (!e || !agent_is_visible(&e->agent, &eyes))
+        return not_there(why);
+    err = check_owner(e, what, &eyes, why);
+    if (!err)
+        err = check_revision(e, by, why);
+    if (!err)
+        err = check_claim(e, why);
+    if (!err)
+        *out = e;
+    return err;
+}
+
+/* The same for a name that may be free: *out is then NULL. */
+static enum err find_to_put(struct registry *r, struct str name,
+                            const struct registry_by *by, struct entry **out,
+                            struct why *why)
+{
+    struct eyes eyes = by_eyes(by);
+    struct entry *e = entry_find(r, name);
+    bool is_seen = e && agent_is_visible(&e->agent, &eyes);
+    enum err err;
+
+    *out = NULL;
+    if (!is_seen && by->must_be_there)
+        return not_there(why);
+    err = check_revision(is_seen ? e : NULL, by, why);
+    if (err || !e)
+        return err;
+    if (!is_seen)
+        return why_err(why, ERR_EXISTS, "the name is taken");
+    if (by->must_be_new)
+        return why_err(why, ERR_EXISTS, "there is \"%.*s\" already",
+                       STR_ARG(e->agent.name));
+    err = check_owner(e, CHANGE_CARD, &eyes, why);
+    if (!err && !str_eq(name, e->agent.name))
+        err = why_err(why, ERR_EXISTS,
+                      "there is \"%.*s\" already, and names must differ in "
+                      "more than their case; write it so to change it",
+                      STR_ARG(e->agent.name));
+    if (!err)
+        err = check_claim(e, why);
+    if (!err)
+        *out = e;
+    return err;
+}
+
+/* What the server says of it. */
+
+static enum agent_kind kind_of(const struct caller *c)
+{
+    if (!c || caller_is_admin(c))
+        return AGENT_PLATFORM;
+    return c->role == ROLE_AGENT ? AGENT_SELF_HOSTED : AGENT_MANAGED;
+}
+
+static void fill_in(struct agent *a, const struct entry *before,
+                    const struct registry_by *by)
+{
+    const struct agent *b = before ? &before->agent : NULL;
+    bool is_admin = !by->caller || caller_is_admin(by->caller);
+
+    if (!a->visibility)
+        a->visibility = b          ? b->visibility
+                        : is_admin ? VISIBILITY_PUBLIC
+                                   : VISIBILITY_PRIVATE;
+    if (!a->creator.n)
+        a->creator = b ? b->creator : by_eyes(by).user;
+    if (!a->kind)
+        a->kind = b ? b->kind : kind_of(by->caller);
+    /* Said as it is: nothing was said. */
+    if (b && (!a->org.n || str_eq(a->org, b->org)))
+        a->org = before->has_own_org ? b->org : (struct str){NULL, 0};
+}
+
+static bool server_says_same(const struct entry *a, const struct entry *b)
+{
+    return str_eq(a->agent.creator, b->agent.creator) &&
+           a->agent.kind == b->agent.kind &&
+           a->agent.visibility == b->agent.visibility &&
+           a->agent.is_configured == b->agent.is_configured &&
+           a->has_own_org == b->has_own_org &&
+           (!a->has_own_org || str_eq(a->agent.org, b->agent.org));
+}
+
+enum err entry_is_same(const struct entry *a, const struct entry *b,
+                       bool *is_same)
+{
+    struct buf as = {0}, bs = {0};
+    enum err e = OK;
+
+    *is_same = server_says_same(a, b);
+    if (*is_same)
+        e = entry_write(&a->agent, &as);
+    if (*is_same && !e)
+        e = entry_write(&b->agent, &bs);
+    *is_same = *is_same && !e && str_eq(buf_str(&as), buf_str(&bs));
+    buf_fini(&as);
+    buf_fini(&bs);
+    return e;
+}
+
+enum err entry_make(struct registry *r, const struct agent *a,
+                    const struct entry *before, int64_t now_ms,
+                    struct entry **out)
+{
+    struct buf stored;
+    enum err e = entry_write(a, &stored);
+
+    *out = NULL;
+    if (!e)
+        e = entry_new(r, buf_str(&stored), a->creator, a->org, out);
+    buf_fini(&stored);
+    if (e)
+        return e == ERR_SYNTAX ? ERR_INTERNAL : e; /* we wrote it ourselves */
+    (*out)->agent.kind = a->kind;
+    (*out)->agent.is_configured = a->is_configured;
+    (*out)->agent.revision = before ? before->agent.revision + 1 : 1;
+    (*out)->agent.created_ms = before ? before->agent.created_ms : now_ms;
+    (*out)->agent.updated_ms = now_ms;
+    return OK;
+}
+
+/* The end of every function that takes a change. */
+
+enum err change_open(struct registry_change *c, struct str name,
+                     int64_t revision)
+{
+    size_t n = name.n < AGENT_NAME_MAX ? name.n : AGENT_NAME_MAX;
+
+    if (n)
+        memcpy(c->name, name.p, n);
+    c->name[n] = '\0';
+    c->revision = revision;
+    c->is_open = true;
+    return OK;
+}
+
+enum err change_refuse(struct registry *r, struct registry_change *c,
+                       enum err e, struct why *why)
+{
+    steps_drop(r, c);
+    if (e == ERR_NOMEM || e == ERR_INTERNAL)
+        why_err(why, e, "%s", err_row(e)->wording);
+    return e;
+}
+
+/* Put. */
+
+/* The card is read: make it so. */
+static enum err put_agent(struct registry *r, struct registry_change *c,
+                          struct agent *a, struct entry *before,
+                          const struct registry_by *by, struct why *why)
+{
+    struct step_put p = {.before = before,
+                         .by = by_name(by),
+                         .keeps_grants = true,
+                         .is_limited =
+                             by->caller && !caller_is_admin(by->caller)};
+    enum err e;
+
+    fill_in(a, before, by);
+    e = entry_make(r, a, before, by->now_ms, &p.entry);
+    if (!e && before)
+        e = entry_is_same(before, p.entry, &c->is_same);
+    if (e || c->is_same) {
+        entry_free(r, p.entry);
+        return e ? e
+                 : change_open(c, before->agent.name, before->agent.revision);
+    }
+    c->is_new = !before;
+    e = step_put(r, c, &p, why);
+    if (e)
+        return e;
+    seq_append(r, &c->tx);
+    return change_open(c, p.entry->agent.name, p.entry->agent.revision);
+}
+
+/* What card_read found wrong outlives what it was read with. */
+static void keep_problems(struct card_problems *p, struct arena *a)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct str *texts[] = {&p->list[i].pointer, &p->list[i].message};
+
+        for (size_t k = 0; k < 2; k++) {
+            char *copy = arena_strdup(a, *texts[k]);
+
+            *texts[k] = (struct str){copy, copy ? texts[k]->n : 0};
+        }
+    }
+}
+
+static enum err put_card(struct registry *r, struct registry_change *c,
+                         struct str name, const struct json *card,
+                         struct entry *before, const struct registry_by *by,
+                         struct card_problems *problems, struct why *why)
+{
+    struct card_opts opts = {.dialect = CARD_WIRE,
+                             .rights = by->caller ? card_rights_of(by->caller)
+                                                  : CARD_MAY_ALL,
+                             .name = name,
+                             .before = before ? &before->agent : NULL};
+    struct arena scratch;
+    struct agent a;
+    enum err e;
+
+    arena_init(&scratch, SCRATCH_BYTES_MAX);
+    e = FAULT("registry.card") ? ERR_NOMEM
+                               : card_read(&scratch, card, &opts, &a, problems);
+    if (!e) {
+        e = put_agent(r, c, &a, before, by, why);
+    } else if (problems->n) {
+        card_problems_say(problems, why);
+        keep_problems(problems, &c->tx.arena);
+    }
+    arena_fini(&scratch);
+    return e;
+}
+
+enum err registry_put(struct registry *r, struct registry_change *c,
+                      struct str name, const struct json *card,
+                      const struct registry_by *by,
+                      struct card_problems *problems, struct why *why)
+{
+    struct str shown =
+        name.n ? name : json_str_or(json_get(card, STR("name")), name);
+    struct entry *before;
+    enum err e;
+
+    assert(!c->is_open);
+    problems->n = problems->n_all = 0;
+    e = find_to_put(r, shown, by, &before, why);
+    if (!e)
+        e = put_card(r, c, name, card, before, by, problems, why);
+    return e ? change_refuse(r, c, e, why) : OK;
+}
+
+/* Patch. */
+
+static struct json *patched(struct arena *scratch, struct buf *stored,
+                            const struct entry *before,
+                            const struct json *patch)
+{
+    struct json *now;
+
+    if (entry_write(&before->agent, stored) != OK)
+        return NULL;
+    now = json_parse(scratch, buf_str(stored), 0, NULL);
+    return now ? card_merge(scratch, now, patch) : NULL;
+}
+
+enum err registry_patch(struct registry *r, struct registry_change *c,
+                        struct str name, const struct json *patch,
+                        const struct registry_by *by,
+                        struct card_problems *problems, struct why *why)
+{
+    struct arena scratch;
+    struct buf stored = {0};
+    struct json *card = NULL;
+    struct entry *before;
+    enum err e;
+
+    assert(!c->is_open);
+    problems->n = problems->n_all = 0;
+    e = find_to_change(r, CHANGE_CARD, name, by, &before, why);
+    if (!e && patch->type != JSON_OBJ)
+        e = why_err(why, ERR_BAD_REQUEST, "a patch must be an object");
+    arena_init(&scratch, SCRATCH_BYTES_MAX);
+    if (!e) {
+        card = patched(&scratch, &stored, before, patch);
+        e = card ? put_card(r, c, before->agent.name, card, before, by,
+                            problems, why)
+                 : ERR_NOMEM;
+    }
+    arena_fini(&scratch);
+    buf_fini(&stored);
+    return e ? change_refuse(r, c, e, why) : OK;
+}
+
+/* Remove. */
+
+enum err registry_remove(struct registry *r, struct registry_change *c,
+                         struct str name, const struct registry_by *by,
+                         struct why *why)
+{
+    struct entry *e;
+    enum err err = find_to_change(r, CHANGE_CARD, name, by, &e, why);
+
+    assert(!c->is_open);
+    if (!err)
+        err = step_remove(r, c, e, by_name(by), by->now_ms, why);
+    if (err)
+        return change_refuse(r, c, err, why);
+    seq_append(r, &c->tx);
+    return change_open(c, e->agent.name, e->agent.revision);
+}

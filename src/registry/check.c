@@ -1,0 +1,311 @@
+/* Whether memory, index and store say the same: everything is read, written
+ * out again and compared. Slow on purpose; tests ask after every batch, and
+ * `doctor` once.
+ *
+ *     store -> memory   every row has its entry, field by field
+ *     memory            its own lists, maps, numbers and counts agree
+ *     memory -> index   as many documents; each agent is found by its name,
+ *                       in its class; vectors exactly where rows have them
+ *
+ * What is on its way is in none of them, so it may be asked at any time at
+ * which every commit that was reported has been settled. */
+#include "registry/internal.h"
+
+struct sums {
+    size_t agents, grants, vectors;
+};
+
+static enum err wrong(struct why *why, const char *what, struct str name)
+{
+    return why_err(why, ERR_INTERNAL, "%s: \"%.*s\"", what, STR_ARG(name));
+}
+
+/* The store. */
+
+static bool fields_are_same(const struct row *row, const struct entry *e)
+{
+    const struct agent *a = &e->agent;
+    struct str own = e->has_own_org ? a->org : (struct str){NULL, 0};
+
+    return str_eq(row_str(row, AGENT_SHOWN), a->name) &&
+           row_int(row, AGENT_NUMBER) == e->number &&
+           row_int(row, AGENT_VISIBILITY) == a->visibility &&
+           row_int(row, AGENT_KIND) == a->kind &&
+           str_eq(row_str(row, AGENT_CREATOR), a->creator) &&
+           str_eq(row_str(row, AGENT_ORG), own) &&
+           (row_int(row, AGENT_IS_CONFIGURED) != 0) == a->is_configured &&
+           row_int(row, AGENT_REVISION) == a->revision &&
+           row_int(row, AGENT_CREATED_MS) == a->created_ms &&
+           row_int(row, AGENT_UPDATED_MS) == a->updated_ms;
+}
+
+static enum err check_agent(struct registry *r, const struct row *row,
+                            void *ctx, struct why *why)
+{
+    struct str key = row_str(row, AGENT_KEY);
+    const struct entry *e = entry_find(r, key);
+    struct sums *s = ctx;
+    struct buf stored;
+    enum err err;
+
+    if (!e)
+        return wrong(why, "in the store, and not in memory", key);
+    if (!fields_are_same(row, e))
+        return wrong(why, "another in the store than in memory", key);
+    err = entry_write(&e->agent, &stored);
+    if (!err && !str_eq(buf_str(&stored), row_str(row, AGENT_CARD)))
+        err = wrong(why, "another card in the store than in memory", key);
+    buf_fini(&stored);
+    s->agents++;
+    return err;
+}
+
+static const struct agent_grant *grant_of(const struct entry *e, struct str id)
+{
+    for (size_t i = 0; e && i < e->agent.n_grants; i++)
+        if (str_eq(str_of(e->agent.grants[i].id.text), id))
+            return &e->agent.grants[i];
+    return NULL;
+}
+
+static bool is_forgotten(const struct registry *r, int64_t expires_ms)
+{
+    return expires_ms && expires_ms < r->pruned_ms;
+}
+
+static enum err check_grant(struct registry *r, const struct row *row,
+                            void *ctx, struct why *why)
+{
+    const struct entry *e = entry_find(r, row_str(row, GRANT_AGENT));
+    const struct agent_grant *g = grant_of(e, row_str(row, GRANT_ID));
+    struct sums *s = ctx;
+
+    if (is_forgotten(r, row_int(row, GRANT_EXPIRES_MS)))
+        return OK;
+    if (!g || !str_eq(row_str(row, GRANT_USER), g->user) ||
+        !str_eq(row_str(row, GRANT_ORG), g->org) ||
+        !str_eq(row_str(row, GRANT_BY), g->by) ||
+        row_int(row, GRANT_EXPIRES_MS) != g->expires_ms ||
+        row_int(row, GRANT_CREATED_MS) != g->created_ms)
+        return wrong(why, "a grant that memory has not, or not so",
+                     row_str(row, GRANT_ID));
+    s->grants++;
+    return OK;
+}
+
+static enum err check_vectors(struct registry *r, const struct row *row,
+                              void *ctx, struct why *why)
+{
+    struct str key = row_str(row, VECTOR_AGENT);
+    struct entry *e = entry_find(r, key);
+    struct sums *s = ctx;
+    struct buf kept, have;
+    enum err err = OK;
+
+    if (!e)
+        return wrong(why, "vectors of nobody", key);
+    if (row_int(row, VECTOR_REVISION) != e->agent.revision)
+        return wrong(why, "vectors of another card", key);
+    buf_init(&kept, VECTORS_BYTES_MAX);
+    buf_init(&have, VECTORS_BYTES_MAX);
+    if (vectors_from_row(r, &e->agent, row, &kept)) {
+        s->vectors++;
+        if (!index_vectors(r->index, e->number, &have) || !e->is_embedded)
+            err = wrong(why, "vectors that the index has not", key);
+        else if (!str_eq(buf_str(&kept), buf_str(&have)))
+            err = wrong(why, "other vectors in the index", key);
+    }
+    buf_fini(&kept);
+    buf_fini(&have);
+    return err;
+}
+
+static enum err check_seq(struct registry *r, struct why *why)
+{
+    struct query q;
+    int64_t seq = 0;
+    enum err e;
+
+    query_init(&q, &registry_table, 1);
+    query_if(&q, REGISTRY_KEY, IS, value_int(1));
+    e = store_look(r->opts.store, &q);
+    if (!e && q.rows)
+        seq = row_int(q.rows, REGISTRY_SEQ);
+    query_fini(&q);
+    if (!e && seq != r->seq)
+        e = why_err(why, ERR_INTERNAL,
+                    "the sequence is %lld in the store and %lld in memory",
+                    (long long)seq, (long long)r->seq);
+    return e;
+}
+
+static enum err check_store(struct registry *r, struct sums *s, struct why *why)
+{
+    enum err e = check_seq(r, why);
+
+    if (!e)
+        e = rows_each(r, &agent_table, check_agent, s, why);
+    if (!e)
+        e = rows_each(r, &grant_table, check_grant, s, why);
+    if (!e)
+        e = rows_each(r, &vector_table, check_vectors, s, why);
+    return e;
+}
+
+/* Memory. */
+
+static bool entry_is_right(const struct registry *r, const struct entry *e)
+{
+    struct str org = r->opts.org_of && e->agent.creator.n
+                         ? r->opts.org_of(r->opts.ctx, e->agent.creator)
+                         : (struct str){NULL, 0};
+
+    return map_get(&r->by_name, e->key) == e && e->number < r->n_numbers &&
+           r->by_number[e->number] == e &&
+           str_eq_nocase(e->key, e->agent.name) && e->agent.org.p == e->org &&
+           (e->has_own_org || str_eq(e->agent.org, org)) &&
+           e->is_claimed == (map_get(&r->claims, e->key) != NULL) &&
+           (e->owner != NULL) ==
+               (e->agent.creator.n && !e->agent.is_configured);
+}
+
+static bool counts_are_right(const struct registry *r)
+{
+    struct registry_stats s = {.agents = 0};
+    size_t n_owned = 0, at = 0;
+    const struct map_slot *slot;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct agent *a = r->list[i];
+
+        s.skills += (int64_t)a->n_skills;
+        s.grants += (int64_t)a->n_grants;
+        s.by_visibility[a->visibility & 3]++;
+        s.unembedded += r->vectors && !entry_of(a)->is_embedded;
+        n_owned += entry_of(a)->owner != NULL;
+    }
+    while ((slot = map_next(&r->owners, &at)))
+        n_owned -= ((struct owner *)slot->value)->n;
+    return (n_owned == 0 || r->claims.n) && r->stats.agents == (int64_t)r->n &&
+           r->stats.skills == s.skills && r->stats.grants == s.grants &&
+           r->stats.unembedded == s.unembedded &&
+           memcmp(r->stats.by_visibility, s.by_visibility,
+                  sizeof(s.by_visibility)) == 0;
+}
+
+static enum err check_memory(const struct registry *r, struct why *why)
+{
+    size_t n_free = 0;
+
+    if (!map_check(&r->by_name) || r->by_name.n != r->n)
+        return why_err(why, ERR_INTERNAL, "the map of names is wrong");
+    for (size_t i = 0; i < r->n; i++) {
+        if (!entry_is_right(r, entry_of(r->list[i])))
+            return wrong(why, "not where it says it is", r->list[i]->name);
+        if (i && str_cmp_nocase(r->list[i - 1]->name, r->list[i]->name) >= 0)
+            return wrong(why, "out of order", r->list[i]->name);
+    }
+    for (size_t i = 0; i < r->n_numbers; i++)
+        n_free += !r->by_number[i];
+    if (n_free != r->n_free + r->n_coming)
+        return why_err(why, ERR_INTERNAL, "numbers are lost");
+    if (!counts_are_right(r))
+        return why_err(why, ERR_INTERNAL, "the counts are wrong");
+    return OK;
+}
+
+/* The index. */
+
+static bool admit_one(void *ctx, uint32_t number, uint32_t skill)
+{
+    (void)skill;
+    return *(const uint32_t *)ctx == number;
+}
+
+static void count_term(void *ctx, struct str word, struct str stem)
+{
+    (void)word;
+    (void)stem;
+    ++*(size_t *)ctx;
+}
+
+/* Whether it is found by its name, by whoever sees its class and nothing
+ * else. */
+static enum err check_found(struct registry *r, const struct entry *e,
+                            struct why *why)
+{
+    uint32_t number = e->number;
+    struct index_class cls = index_class_of(&e->agent);
+    struct index_query q = {.text = e->agent.name,
+                            .mode = INDEX_TEXT,
+                            .admits = admit_one,
+                            .ctx = &number};
+    struct index_hit hit = {.number = 0};
+    size_t n_terms = 0;
+    enum err err;
+
+    index_terms(e->agent.name, count_term, &n_terms);
+    if (!n_terms) /* stop words alone */
+        return OK;
+    if (cls.kind == INDEX_ORG)
+        q.org = cls.name;
+    if (cls.kind == INDEX_CREATOR && cls.name.n)
+        q.creator = cls.name;
+    q.sees_all = cls.kind != INDEX_PUBLIC && !cls.name.n;
+    err = index_search_begin(r->index, &q);
+    if (err)
+        return err;
+    if (!index_next(r->index, &hit) || hit.number != number)
+        err = wrong(why, "not found by its name", e->agent.name);
+    index_search_end(r->index);
+    return err;
+}
+
+static enum err check_index(struct registry *r, const struct sums *s,
+                            struct why *why)
+{
+    struct index_stats have = index_stats(r->index);
+    size_t n_vectors = 0;
+    struct buf own;
+    enum err e = OK;
+
+    if (have.agents != r->n || have.documents != r->n + (size_t)r->stats.skills)
+        return why_err(why, ERR_INTERNAL,
+                       "the index has %zu agents and %zu documents, memory "
+                       "%zu and %zu",
+                       have.agents, have.documents, r->n,
+                       r->n + (size_t)r->stats.skills);
+    buf_init(&own, VECTORS_BYTES_MAX);
+    for (size_t i = 0; i < r->n && !e; i++) {
+        buf_clear(&own);
+        n_vectors +=
+            index_vectors(r->index, entry_of(r->list[i])->number, &own);
+        e = check_found(r, entry_of(r->list[i]), why);
+    }
+    buf_fini(&own);
+    if (!e && n_vectors != s->vectors)
+        e = why_err(why, ERR_INTERNAL,
+                    "the index has vectors of %zu agents, the store of %zu",
+                    n_vectors, s->vectors);
+    return e;
+}
+
+enum err registry_check(struct registry *r, struct why *why)
+{
+    struct sums s = {0};
+    size_t n_forgotten = 0;
+    enum err e = check_memory(r, why);
+
+    if (!e)
+        e = check_store(r, &s, why);
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = 0; k < r->list[i]->n_grants; k++)
+            n_forgotten += is_forgotten(r, r->list[i]->grants[k].expires_ms);
+    if (!e &&
+        (s.agents != r->n || s.grants + n_forgotten != (size_t)r->stats.grants))
+        e = why_err(why, ERR_INTERNAL,
+                    "memory has %zu agents and %lld grants, the store %zu and "
+                    "%zu",
+                    r->n, (long long)r->stats.grants, s.agents, s.grants);
+    return e ? e : check_index(r, &s, why);
+}

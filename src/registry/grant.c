@@ -1,0 +1,397 @@
+/* Grants: who may see a shared agent besides its org.
+ *
+ * All of one agent are one block, apart from its card and replaced whole, so
+ * that a change that is not committed has touched nothing. Making one claims
+ * the agent like any other change does. The agent's revision stays: a grant is
+ * nothing that its card says, and whoever edits that is not disturbed.
+ *
+ * One that has expired counts for nobody from that moment on. It goes from
+ * memory with the next grant of its agent, or when its row is old enough. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "registry/internal.h"
+#include "watch/watch.h"
+
+enum {
+    GRANT_BYTES = sizeof(struct agent_grant) + 3 * (PRINCIPAL_NAME_MAX + 32),
+};
+
+/* Blocks. */
+
+static struct grants *grants_new(size_t room)
+{
+    struct grants *g = FAULT("registry.grants") ? NULL : calloc(1, sizeof(*g));
+
+    if (!g)
+        return NULL;
+    arena_init(&g->arena, (room + 1) * GRANT_BYTES);
+    g->list = arena_array(&g->arena, room, sizeof(*g->list));
+    g->room = room;
+    if (!g->list) {
+        grants_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+void grants_free(struct grants *g)
+{
+    if (!g)
+        return;
+    arena_fini(&g->arena);
+    free(g);
+}
+
+void entry_set_grants(struct entry *e, struct grants *g)
+{
+    e->grants = g;
+    e->agent.grants = g ? g->list : NULL;
+    e->agent.n_grants = g ? g->n : 0;
+}
+
+static bool copy_str(struct arena *a, struct str from, struct str *to)
+{
+    char *p = from.n ? arena_strdup(a, from) : NULL;
+
+    *to = (struct str){p, p ? from.n : 0};
+    return to->n == from.n;
+}
+
+enum err grants_add(struct grants *g, const struct agent_grant *one)
+{
+    struct agent_grant *to = &g->list[g->n];
+
+    assert(g->n < g->room);
+    *to = *one;
+    if (!copy_str(&g->arena, one->user, &to->user) ||
+        !copy_str(&g->arena, one->org, &to->org) ||
+        !copy_str(&g->arena, one->by, &to->by))
+        return ERR_NOMEM;
+    g->n++;
+    return OK;
+}
+
+static bool has_expired(const struct agent_grant *g, int64_t now_ms)
+{
+    return g->expires_ms && g->expires_ms <= now_ms;
+}
+
+struct grants *grants_copy(const struct grants *from, size_t more,
+                           int64_t now_ms)
+{
+    size_t n = from ? from->n : 0;
+    struct grants *g = grants_new(n + more);
+
+    for (size_t i = 0; g && i < n; i++)
+        if (!has_expired(&from->list[i], now_ms) &&
+            grants_add(g, &from->list[i]) != OK) {
+            grants_free(g);
+            return NULL;
+        }
+    return g;
+}
+
+/* Room doubles, so that loading many copies each but a few times. */
+enum err entry_add_grant(struct entry *e, const struct agent_grant *one)
+{
+    struct grants *g = e->grants;
+    enum err err;
+
+    if (!g || g->n == g->room) {
+        g = grants_copy(e->grants, g ? g->n : 1, INT64_MIN);
+        if (!g)
+            return ERR_NOMEM;
+        grants_free(e->grants);
+    }
+    err = grants_add(g, one);
+    entry_set_grants(e, g);
+    return err;
+}
+
+/* Changes. */
+
+static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
+                      const struct agent_grant *g, struct str by, int64_t at_ms)
+{
+    struct buf data;
+    struct json_out o;
+
+    buf_init(&data, 4096);
+    o = json_out(&data);
+    json_open(&o, '{');
+    json_key(&o, STR("by"));
+    if (by.n)
+        json_put_str(&o, by);
+    else
+        json_put_null(&o);
+    json_key(&o, STR("revision"));
+    json_put_int(&o, e->agent.revision);
+    json_key(&o, STR("grant_id"));
+    json_put_str(&o, str_of(g->id.text));
+    json_key(&o, g->user.n ? STR("user") : STR("org"));
+    json_put_str(&o, g->user.n ? g->user : g->org);
+    json_key(&o, STR("expires_ms"));
+    if (g->expires_ms)
+        json_put_int(&o, g->expires_ms);
+    else
+        json_put_null(&o);
+    json_close(&o, '}');
+    if (data.over || FAULT("registry.feed"))
+        tx->build_error = ERR_NOMEM;
+    else
+        feed_append(tx, &(struct feed_entry){.at_ms = at_ms,
+                                             .type = str_of(type),
+                                             .agent = e->agent.name,
+                                             .requester = by,
+                                             .root_user = e->agent.creator,
+                                             .data = buf_str(&data)});
+    buf_fini(&data);
+}
+
+/* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}, as users and orgs are called. */
+static bool name_is_good(struct str s)
+{
+    if (s.n == 0 || s.n > PRINCIPAL_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = str_lower(s.p[i]);
+        bool is_alnum = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!is_alnum && (i == 0 || !strchr("._@-", c) || !c))
+            return false;
+    }
+    return true;
+}
+
+static enum err check_grant(const struct registry_grant *g,
+                            const struct registry_by *by, struct why *why)
+{
+    if ((g->user.n > 0) == (g->org.n > 0))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a grant is for a user or for an org: give one of them");
+    if (!name_is_good(g->user.n ? g->user : g->org))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "%s must be 1 to %d letters, digits, ., _, @ or -, and "
+                       "begin with a letter or digit",
+                       g->user.n ? "user" : "org", PRINCIPAL_NAME_MAX);
+    if (g->expires_ms < 0 || (g->expires_ms && g->expires_ms <= by->now_ms))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a grant cannot have expired before it is made");
+    return OK;
+}
+
+static struct agent_grant *find_same(struct grants *all,
+                                     const struct registry_grant *g)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (str_eq(all->list[i].user, g->user) &&
+            str_eq(all->list[i].org, g->org))
+            return &all->list[i];
+    return NULL;
+}
+
+/* Nothing else may have become of the agent meanwhile. */
+static void expect_agent(struct tx *tx, const struct entry *e)
+{
+    struct tx_op *op = tx_expect(tx, &agent_table);
+
+    tx_if(op, AGENT_KEY, IS, value_text(e->key));
+    tx_if(op, AGENT_REVISION, IS, value_int(e->agent.revision));
+}
+
+static struct value expiry(const struct agent_grant *g)
+{
+    return g->expires_ms ? value_int(g->expires_ms) : value_null();
+}
+
+static void append_new(struct tx *tx, const struct entry *e,
+                       const struct agent_grant *g)
+{
+    struct tx_op *op = tx_insert(tx, &grant_table);
+
+    tx_set(op, GRANT_ID, value_text(str_of(g->id.text)));
+    tx_set(op, GRANT_AGENT, value_text(e->key));
+    tx_set(op, GRANT_USER, value_text_or_null(g->user));
+    tx_set(op, GRANT_ORG, value_text_or_null(g->org));
+    tx_set(op, GRANT_EXPIRES_MS, expiry(g));
+    tx_set(op, GRANT_CREATED_MS, value_int(g->created_ms));
+    tx_set(op, GRANT_BY, value_text_or_null(g->by));
+}
+
+static void append_expiry(struct tx *tx, const struct agent_grant *g)
+{
+    struct tx_op *op = tx_update(tx, &grant_table);
+
+    tx_if(op, GRANT_ID, IS, value_text(str_of(g->id.text)));
+    tx_set(op, GRANT_EXPIRES_MS, expiry(g));
+}
+
+/* Rows of what grants_copy left out. */
+static void append_expired(struct tx *tx, const struct entry *e, int64_t now_ms)
+{
+    struct tx_op *op = tx_prune(tx, &grant_table, AGENT_GRANTS_MAX);
+
+    tx_if(op, GRANT_AGENT, IS, value_text(e->key));
+    tx_if(op, GRANT_EXPIRES_MS, IS_AT_MOST, value_int(now_ms));
+}
+
+/* Into the block that the agent will have, and the tx. *is_same: there is such
+ * a one. */
+static enum err take_grant(struct registry *r, struct registry_change *c,
+                           const struct entry *e, struct grants *all,
+                           const struct registry_grant *g,
+                           const struct registry_by *by, struct why *why)
+{
+    struct agent_grant *one = find_same(all, g);
+    enum err err;
+
+    if (one && one->expires_ms == g->expires_ms) {
+        c->is_same = true;
+        c->grant_id = one->id;
+        return OK;
+    }
+    expect_agent(&c->tx, e);
+    append_expired(&c->tx, e, by->now_ms);
+    if (one) {
+        one->expires_ms = g->expires_ms;
+        append_expiry(&c->tx, one);
+    } else {
+        struct agent_grant made = {
+            .id = id_make(r->opts.ids, "grant", by->now_ms),
+            .user = g->user,
+            .org = g->org,
+            .expires_ms = g->expires_ms,
+            .created_ms = by->now_ms,
+            .by = by_name(by)};
+
+        if (all->n >= AGENT_GRANTS_MAX)
+            return why_err(why, ERR_LIMIT,
+                           "this agent has %d grants, and no more are taken; "
+                           "grant an org instead, or remove some",
+                           AGENT_GRANTS_MAX);
+        err = grants_add(all, &made);
+        if (err)
+            return err;
+        one = &all->list[all->n - 1];
+        append_new(&c->tx, e, one);
+    }
+    c->grant_id = one->id;
+    tell_feed(&c->tx, "grant.created", e, one, by_name(by), by->now_ms);
+    return OK;
+}
+
+enum err registry_grant(struct registry *r, struct registry_change *c,
+                        const struct registry_grant *g,
+                        const struct registry_by *by, struct why *why)
+{
+    struct registry_step *s;
+    struct entry *e;
+    enum err err = find_to_change(r, CHANGE_GRANTS, g->agent, by, &e, why);
+
+    assert(!c->is_open);
+    if (!err)
+        err = check_grant(g, by, why);
+    if (!err)
+        err = step_add(r, c, STEP_GRANTS, e->key, &s, why);
+    if (!err) {
+        s->grants = grants_copy(e->grants, 1, by->now_ms);
+        err =
+            s->grants ? take_grant(r, c, e, s->grants, g, by, why) : ERR_NOMEM;
+    }
+    if (err)
+        return change_refuse(r, c, err, why);
+    if (c->is_same)
+        steps_drop(r, c);
+    else
+        seq_append(r, &c->tx);
+    return change_open(c, e->agent.name, e->agent.revision);
+}
+
+/* Taking one back. */
+
+static struct entry *find_grant(const struct registry *r, struct str id,
+                                size_t *at)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const struct agent *a = r->list[i];
+
+        for (*at = 0; *at < a->n_grants; (*at)++)
+            if (str_eq(str_of(a->grants[*at].id.text), id))
+                return entry_of(a);
+    }
+    return NULL;
+}
+
+static enum err take_back(struct registry *r, struct registry_change *c,
+                          struct entry *e, size_t at,
+                          const struct registry_by *by, struct why *why)
+{
+    struct registry_step *s;
+    enum err err = step_add(r, c, STEP_GRANTS, e->key, &s, why);
+    const struct agent_grant *one = &e->grants->list[at];
+    struct tx_op *op;
+
+    if (err)
+        return err;
+    s->grants = grants_copy(e->grants, 0, INT64_MIN);
+    if (!s->grants)
+        return ERR_NOMEM;
+    memmove(s->grants->list + at, s->grants->list + at + 1,
+            (--s->grants->n - at) * sizeof(*s->grants->list));
+    expect_agent(&c->tx, e);
+    op = tx_delete(&c->tx, &grant_table);
+    tx_if(op, GRANT_ID, IS, value_text(str_of(one->id.text)));
+    c->grant_id = one->id;
+    tell_feed(&c->tx, "grant.removed", e, one, by_name(by), by->now_ms);
+    return OK;
+}
+
+enum err registry_ungrant(struct registry *r, struct registry_change *c,
+                          struct str id, const struct registry_by *by,
+                          struct why *why)
+{
+    size_t at = 0;
+    struct entry *e = find_grant(r, id, &at), *owned;
+    struct eyes eyes = by_eyes(by);
+    enum err err;
+
+    assert(!c->is_open);
+    /* Whose it is not does not learn that there is one. */
+    if (!e || !agent_is_owned(&e->agent, &eyes))
+        return why_err(why, ERR_NOT_FOUND, "there is no grant of that id");
+    err = find_to_change(r, CHANGE_GRANTS, e->agent.name, by, &owned, why);
+    if (!err)
+        err = take_back(r, c, e, at, by, why);
+    if (err)
+        return change_refuse(r, c, err, why);
+    seq_append(r, &c->tx);
+    return change_open(c, e->agent.name, e->agent.revision);
+}
+
+/* Retention. */
+
+void registry_prune(struct registry *r, struct tx *tx, int64_t before_ms,
+                    size_t limit)
+{
+    struct tx_op *op = tx_prune(tx, &grant_table, limit);
+
+    tx_if(op, GRANT_EXPIRES_MS, IS_LESS, value_int(before_ms));
+    if (before_ms > r->pruned_ms)
+        r->pruned_ms = before_ms;
+    for (size_t i = 0; i < r->n; i++) {
+        struct entry *e = entry_of(r->list[i]);
+        struct grants *g = e->grants;
+        size_t n = 0;
+
+        for (size_t k = 0; g && k < g->n; k++)
+            if (!has_expired(&g->list[k], before_ms - 1))
+                g->list[n++] = g->list[k];
+        if (!g || n == g->n)
+            continue;
+        r->stats.grants -= (int64_t)(g->n - n);
+        g->n = n;
+        entry_set_grants(e, g);
+    }
+}

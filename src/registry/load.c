@@ -1,0 +1,364 @@
+/* The tables, and filling the mirror from them at the start, page by page.
+ *
+ * A row that this version cannot read stops the start: to go on without it
+ * would show private agents as gone, and give their names to others. Grants
+ * and vectors go with their agents in the database, so none is ever found
+ * without.
+ *
+ * The index comes from its snapshot where that is of this very state; else it
+ * is built from the cards, which takes longer and gives the same. */
+#include "registry/internal.h"
+
+enum { PAGE_ROWS = 500 };
+
+static const struct column agent_columns[N_AGENT_COLUMNS] = {
+    [AGENT_KEY] = {.name = "name", .type = COLUMN_TEXT},
+    [AGENT_SHOWN] = {.name = "shown", .type = COLUMN_TEXT},
+    [AGENT_NUMBER] = {.name = "number", .type = COLUMN_INT},
+    [AGENT_CARD] = {.name = "card", .type = COLUMN_TEXT},
+    [AGENT_VISIBILITY] = {.name = "visibility", .type = COLUMN_INT},
+    [AGENT_KIND] = {.name = "kind", .type = COLUMN_INT},
+    [AGENT_CREATOR] = {.name = "creator", .type = COLUMN_TEXT},
+    [AGENT_ORG] = {.name = "org", .type = COLUMN_TEXT},
+    [AGENT_IS_CONFIGURED] = {.name = "is_configured", .type = COLUMN_INT},
+    [AGENT_REVISION] = {.name = "revision", .type = COLUMN_INT},
+    [AGENT_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [AGENT_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
+};
+
+/* Only so that no two have the same. */
+static const struct table_index agent_indexes[] = {
+    {.name = "agent_by_number",
+     .columns = {AGENT_NUMBER},
+     .n_columns = 1,
+     .is_unique = true},
+};
+
+const struct table agent_table = {
+    .name = "agents",
+    .columns = agent_columns,
+    .n_columns = N_AGENT_COLUMNS,
+    .n_key = 1,
+    .indexes = agent_indexes,
+    .n_indexes = sizeof(agent_indexes) / sizeof(agent_indexes[0]),
+};
+
+static const struct column vector_columns[N_VECTOR_COLUMNS] = {
+    [VECTOR_AGENT] = {.name = "agent",
+                      .type = COLUMN_TEXT,
+                      .child_of = &agent_table},
+    [VECTOR_REVISION] = {.name = "revision", .type = COLUMN_INT},
+    [VECTOR_MODEL] = {.name = "model", .type = COLUMN_TEXT},
+    [VECTOR_HASH] = {.name = "hash", .type = COLUMN_TEXT},
+    [VECTOR_DIMS] = {.name = "dims", .type = COLUMN_INT},
+    [VECTOR_BYTES] = {.name = "bytes", .type = COLUMN_BLOB},
+};
+
+const struct table vector_table = {
+    .name = "agent_vectors",
+    .columns = vector_columns,
+    .n_columns = N_VECTOR_COLUMNS,
+    .n_key = 1,
+};
+
+static const struct column grant_columns[N_GRANT_COLUMNS] = {
+    [GRANT_ID] = {.name = "id", .type = COLUMN_TEXT},
+    [GRANT_AGENT] = {.name = "agent",
+                     .type = COLUMN_TEXT,
+                     .child_of = &agent_table},
+    [GRANT_USER] = {.name = "user", .type = COLUMN_TEXT},
+    [GRANT_ORG] = {.name = "org", .type = COLUMN_TEXT},
+    [GRANT_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
+    [GRANT_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [GRANT_BY] = {.name = "by", .type = COLUMN_TEXT},
+};
+
+static const struct table_index grant_indexes[] = {
+    {.name = "grant_by_agent",
+     .columns = {GRANT_AGENT, GRANT_ID},
+     .n_columns = 2},
+    {.name = "grant_by_expiry", .columns = {GRANT_EXPIRES_MS}, .n_columns = 1},
+};
+
+const struct table grant_table = {
+    .name = "grants",
+    .columns = grant_columns,
+    .n_columns = N_GRANT_COLUMNS,
+    .n_key = 1,
+    .indexes = grant_indexes,
+    .n_indexes = sizeof(grant_indexes) / sizeof(grant_indexes[0]),
+};
+
+static const struct column registry_columns[N_REGISTRY_COLUMNS] = {
+    [REGISTRY_KEY] = {.name = "key", .type = COLUMN_INT},
+    [REGISTRY_SEQ] = {.name = "seq", .type = COLUMN_INT},
+};
+
+const struct table registry_table = {
+    .name = "registry",
+    .columns = registry_columns,
+    .n_columns = N_REGISTRY_COLUMNS,
+    .n_key = 1,
+};
+
+static const struct table *const tables[] = {&agent_table, &vector_table,
+                                             &grant_table, &registry_table};
+
+const struct schema registry_schema = {
+    .room = "registry",
+    .version = 1,
+    .tables = tables,
+    .n_tables = sizeof(tables) / sizeof(tables[0]),
+};
+
+/* Pages. */
+
+enum err rows_each(struct registry *r, const struct table *table,
+                   enum err (*each)(struct registry *r, const struct row *row,
+                                    void *ctx, struct why *why),
+                   void *ctx, struct why *why)
+{
+    char after[AGENT_NAME_MAX + 1] = ""; /* ids are shorter */
+    bool has_more = true;
+    enum err e = OK;
+
+    while (has_more && !e) {
+        struct query q;
+
+        query_init(&q, table, PAGE_ROWS);
+        query_if(&q, 0, IS_MORE, value_text(str_of(after)));
+        query_order(&q, 0, false);
+        e = store_look(r->opts.store, &q);
+        if (e)
+            why_err(why, e, "the agents cannot be read: %s",
+                    err_row(e)->wording);
+        for (const struct row *row = q.rows; row && !e; row = row->next) {
+            struct str key = row_str(row, 0);
+
+            e = each(r, row, ctx, why);
+            if (!row->next)
+                key_of(key, after);
+        }
+        has_more = q.has_more;
+        query_fini(&q);
+    }
+    return e;
+}
+
+static enum err unreadable(struct why *why, const char *what, struct str name)
+{
+    struct str shown = str_sub(name, 0, AGENT_NAME_MAX);
+
+    return why_err(why, ERR_BAD_CONFIG,
+                   "the database has %s that this version cannot read "
+                   "(\"%.*s\"); was it used by a newer one?",
+                   what, STR_ARG(shown));
+}
+
+/* Agents. */
+
+static bool row_is_good(const struct registry *r, const struct row *row,
+                        const struct entry *e)
+{
+    int64_t number = row_int(row, AGENT_NUMBER);
+
+    (void)r;
+    return str_eq(e->key, row_str(row, AGENT_KEY)) &&
+           str_eq(e->agent.name, row_str(row, AGENT_SHOWN)) && number >= 0 &&
+           number < INDEX_DOCS_MAX && row_int(row, AGENT_REVISION) > 0 &&
+           e->agent.visibility == row_int(row, AGENT_VISIBILITY) &&
+           agent_kind_name((enum agent_kind)row_int(row, AGENT_KIND)).n;
+}
+
+static void fill_from_row(struct entry *e, const struct row *row)
+{
+    struct agent *a = &e->agent;
+
+    e->number = (uint32_t)row_int(row, AGENT_NUMBER);
+    a->kind = (enum agent_kind)row_int(row, AGENT_KIND);
+    a->is_configured = row_int(row, AGENT_IS_CONFIGURED) != 0;
+    a->revision = row_int(row, AGENT_REVISION);
+    a->created_ms = row_int(row, AGENT_CREATED_MS);
+    a->updated_ms = row_int(row, AGENT_UPDATED_MS);
+}
+
+/* Numbers up to that of e, those that nobody has among the free ones. */
+static enum err claim_number(struct registry *r, const struct entry *e)
+{
+    size_t n = (size_t)e->number + 1;
+    enum err err = mirror_reserve(r, n > r->n_numbers ? n - r->n_numbers : 1);
+
+    if (err)
+        return err;
+    while (r->n_numbers < n)
+        r->by_number[r->n_numbers++] = NULL;
+    return r->by_number[e->number] ? ERR_BAD_CONFIG : OK;
+}
+
+static enum err load_agent(struct registry *r, const struct row *row, void *ctx,
+                           struct why *why)
+{
+    struct str name = row_str(row, AGENT_SHOWN);
+    struct entry *e;
+    enum err err =
+        entry_new(r, row_str(row, AGENT_CARD), row_str(row, AGENT_CREATOR),
+                  row_str(row, AGENT_ORG), &e);
+
+    (void)ctx;
+    if (err == ERR_SYNTAX || (!err && !row_is_good(r, row, e)))
+        err = unreadable(why, "an agent", name);
+    if (!err) {
+        fill_from_row(e, row);
+        err = claim_number(r, e);
+        if (err == ERR_BAD_CONFIG)
+            err = unreadable(why, "an agent's number", name);
+    }
+    if (!err)
+        err = owner_take(r, e);
+    if (err) {
+        entry_free(r, e);
+        return err == ERR_NOMEM ? why_err(why, err, "no memory for the agents")
+                                : err;
+    }
+    (void)mirror_put(r, e);
+    return OK;
+}
+
+/* Grants come in the order of their ids, which is that of their making. */
+static enum err load_grant(struct registry *r, const struct row *row, void *ctx,
+                           struct why *why)
+{
+    struct str id = row_str(row, GRANT_ID);
+    struct entry *e = entry_find(r, row_str(row, GRANT_AGENT));
+    struct agent_grant g = {.user = row_str(row, GRANT_USER),
+                            .org = row_str(row, GRANT_ORG),
+                            .expires_ms = row_int(row, GRANT_EXPIRES_MS),
+                            .created_ms = row_int(row, GRANT_CREATED_MS),
+                            .by = row_str(row, GRANT_BY)};
+    enum err err;
+
+    (void)ctx;
+    if (!e || !id_is_valid(id, "grant") || (g.user.n > 0) == (g.org.n > 0))
+        return unreadable(why, "a grant", id);
+    memcpy(g.id.text, id.p, id.n);
+    g.id.text[id.n] = '\0';
+    err = entry_add_grant(e, &g);
+    if (err)
+        return why_err(why, err, "no memory for the grants");
+    r->stats.grants++;
+    return OK;
+}
+
+static enum err load_seq(struct registry *r, struct why *why)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &registry_table, 1);
+    query_if(&q, REGISTRY_KEY, IS, value_int(1));
+    e = store_look(r->opts.store, &q);
+    if (e)
+        why_err(why, e, "the agents cannot be read: %s", err_row(e)->wording);
+    else if (q.rows)
+        r->seq = row_int(q.rows, REGISTRY_SEQ);
+    query_fini(&q);
+    return e;
+}
+
+/* From the top down, so that the lowest is the first to be given again. */
+static void free_the_rest(struct registry *r)
+{
+    for (size_t i = r->n_numbers; i-- > 0;)
+        if (!r->by_number[i])
+            number_release(r, (uint32_t)i);
+}
+
+/* The index. */
+
+static enum err put_into_index(struct registry *r, struct entry *e,
+                               const struct buf *vectors)
+{
+    struct index_change *change = NULL;
+    enum err err =
+        index_prepare(r->index, &e->agent,
+                      vectors ? (const uint8_t *)vectors->p : NULL, &change);
+
+    if (!err)
+        index_put(r->index, e->number, change);
+    return err;
+}
+
+static enum err load_vectors(struct registry *r, const struct row *row,
+                             void *ctx, struct why *why)
+{
+    struct entry *e = entry_find(r, row_str(row, VECTOR_AGENT));
+    struct buf own;
+    enum err err = OK;
+
+    (void)ctx;
+    if (!e)
+        return unreadable(why, "vectors", row_str(row, VECTOR_AGENT));
+    buf_init(&own, VECTORS_BYTES_MAX);
+    if (vectors_from_row(r, &e->agent, row, &own)) {
+        err = put_into_index(r, e, &own);
+        e->is_embedded = !err;
+    }
+    buf_fini(&own);
+    return err ? why_err(why, err, "no memory for the vectors") : OK;
+}
+
+static enum err build_index(struct registry *r, struct why *why)
+{
+    enum err e = rows_each(r, &vector_table, load_vectors, NULL, why);
+
+    for (size_t i = 0; i < r->n && !e; i++) {
+        struct entry *one = entry_of(r->list[i]);
+
+        if (!one->is_embedded)
+            e = put_into_index(r, one, NULL);
+        if (e)
+            why_err(why, e, "no memory for the index");
+    }
+    return e;
+}
+
+static int64_t mono_ms(const struct registry *r)
+{
+    struct clock c = r->opts.log->clock;
+
+    return c.mono_ms(c.ctx);
+}
+
+static void say_how(struct registry *r, bool is_restored, int64_t began_ms)
+{
+    log_info(r->opts.log, "registry.loaded", LOG_I("agents", (int64_t)r->n),
+             LOG_I("skills", r->stats.skills),
+             LOG_C("index", is_restored ? "from its snapshot" : "built"),
+             LOG_I("ms", mono_ms(r) - began_ms));
+}
+
+enum err registry_load(struct registry *r, struct why *why)
+{
+    int64_t began_ms = mono_ms(r);
+    bool is_restored = false;
+    enum err e = load_seq(r, why);
+
+    if (!e)
+        e = rows_each(r, &agent_table, load_agent, NULL, why);
+    if (e)
+        return e;
+    free_the_rest(r);
+    e = rows_each(r, &grant_table, load_grant, NULL, why);
+    if (!e)
+        is_restored = snapshot_load(r);
+    if (!e && !is_restored)
+        e = build_index(r, why);
+    if (e)
+        return e;
+    for (size_t i = 0; i < r->n; i++)
+        if (!entry_of(r->list[i])->is_embedded)
+            vectors_want(r, entry_of(r->list[i]));
+    r->is_loaded = true;
+    say_how(r, is_restored, began_ms);
+    return OK;
+}

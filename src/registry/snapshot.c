@@ -1,0 +1,256 @@
+/* The index as a file, so that a start need not build it anew.
+ *
+ * It is written when the server stops and taken at the next start if it is of
+ * that very state: the same sequence, the same model, and the database not
+ * opened by anybody in between, which its epoch tells. So a backup that was
+ * put back, or another program that wrote, makes it worthless however its
+ * sequence happens to stand. It is read once and then removed: after a crash
+ * there is none.
+ *
+ * Nothing hangs on it: whatever is wrong with it is a line in the log, and the
+ * index is built from the rows. What a snapshot cannot know is who belongs to
+ * which org by now; that is set right after reading it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "registry/internal.h"
+
+enum { STAMP_VERSION = 1 };
+
+#define SNAPSHOT_BYTES_MAX (INT64_C(8) << 30)
+#define SNAPSHOT_FILE      "index.snapshot"
+
+/* Version, epoch, sequence, the hash of the model: 4 + 8 + 8 + 32 bytes, and
+ * of its dimensions the index knows itself. */
+static void make_stamp(const struct registry *r, int64_t epoch,
+                       uint8_t out[INDEX_STAMP_BYTES])
+{
+    uint32_t version = STAMP_VERSION;
+    struct embed_stamp model = {.dims = 0};
+
+    if (r->opts.embed)
+        model = embed_stamp(r->opts.embed);
+    memset(out, 0, INDEX_STAMP_BYTES);
+    memcpy(out, &version, sizeof(version));
+    memcpy(out + 4, &epoch, sizeof(epoch));
+    memcpy(out + 12, &r->seq, sizeof(r->seq));
+    for (size_t i = 0; i < EMBED_HASH_CHARS && model.hash[i]; i++) {
+        char c = str_lower(model.hash[i]);
+        int digit = c <= '9' ? c - '0' : c - 'a' + 10;
+
+        out[20 + i / 2] |= (uint8_t)((digit & 15) << (i % 2 ? 0 : 4));
+    }
+}
+
+/* Room for the folder and the name. */
+static char *path_of(const struct registry *r, const char *name)
+{
+    size_t n = strlen(r->opts.folder) + strlen(name) + 2;
+    char *path = FAULT("registry.path") ? NULL : malloc(n);
+
+    if (path)
+        snprintf(path, n, "%s/%s", r->opts.folder, name);
+    return path;
+}
+
+/* Reading. */
+
+static bool read_all(int fd, char *to, size_t n)
+{
+    while (n) {
+        ssize_t got = FAULT("registry.snapshot_read") ? -1 : read(fd, to, n);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        to += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+/* Returns owned; NULL: there is none, or it cannot be read. */
+static char *read_file(const char *path, size_t *n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+    char *bytes = NULL;
+
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+        st.st_size <= SNAPSHOT_BYTES_MAX) {
+        *n = (size_t)st.st_size;
+        bytes = FAULT("registry.snapshot_room") ? NULL : malloc(*n);
+    }
+    if (bytes && !read_all(fd, bytes, *n)) {
+        free(bytes);
+        bytes = NULL;
+    }
+    close(fd);
+    return bytes;
+}
+
+/* Whether the index has just what the mirror has, and who has vectors. */
+static bool adopt(struct registry *r)
+{
+    struct index_stats have = index_stats(r->index);
+    struct buf own;
+    enum err e = OK;
+
+    if (have.agents != r->n || have.documents != r->n + (size_t)r->stats.skills)
+        return false;
+    buf_init(&own, VECTORS_BYTES_MAX);
+    for (size_t i = 0; i < r->n && !e; i++) {
+        struct entry *one = entry_of(r->list[i]);
+
+        buf_clear(&own);
+        one->is_embedded = index_vectors(r->index, one->number, &own);
+        e = index_move(r->index, one->number, index_class_of(&one->agent));
+    }
+    buf_fini(&own);
+    return e == OK;
+}
+
+/* From the beginning, with nothing in it. */
+static void empty_index(struct registry *r)
+{
+    for (size_t i = 0; i < r->n_numbers; i++)
+        index_drop(r->index, (uint32_t)i);
+    for (size_t i = 0; i < r->n; i++)
+        entry_of(r->list[i])->is_embedded = false;
+}
+
+static bool restore(struct registry *r, struct str bytes, struct why *why)
+{
+    uint8_t stamp[INDEX_STAMP_BYTES];
+    uint32_t dims = index_dims(r->index);
+
+    make_stamp(r, store_epoch(r->opts.store) - 1, stamp);
+    if (index_restore(r->index, stamp, bytes, why) != OK)
+        return false;
+    /* A provider that was told nothing has no length yet: any will do. */
+    if ((!dims || index_dims(r->index) == dims) && adopt(r))
+        return true;
+    why_err(why, ERR_BAD_CONFIG, "it has not what the database has");
+    index_set_dims(r->index, dims);
+    empty_index(r);
+    return false;
+}
+
+bool snapshot_load(struct registry *r)
+{
+    struct why why = {""};
+    char *path = r->opts.folder ? path_of(r, SNAPSHOT_FILE) : NULL, *bytes;
+    size_t n = 0;
+    bool is_good;
+
+    if (!path)
+        return false;
+    bytes = read_file(path, &n);
+    is_good = bytes && restore(r, (struct str){bytes, n}, &why);
+    if (bytes && !is_good)
+        log_info(r->opts.log, "registry.snapshot_passed_over",
+                 LOG_C("why", why.text));
+    unlink(path);
+    free(bytes);
+    free(path);
+    return is_good;
+}
+
+/* Writing. */
+
+struct writer {
+    int fd;
+    struct buf gathered;
+};
+
+static bool flush(struct writer *w)
+{
+    struct str rest = buf_str(&w->gathered);
+
+    while (rest.n) {
+        ssize_t put = FAULT("registry.snapshot_write")
+                          ? -1
+                          : write(w->fd, rest.p, rest.n);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return false;
+        rest = str_sub(rest, (size_t)put, rest.n);
+    }
+    buf_clear(&w->gathered);
+    return true;
+}
+
+enum { WRITE_BYTES = 1024 * 1024 };
+
+/* Small pieces gather first. */
+static bool write_piece(void *ctx, struct str bytes)
+{
+    struct writer *w = ctx;
+
+    while (bytes.n) {
+        struct str now = str_sub(bytes, 0, WRITE_BYTES - w->gathered.n);
+
+        buf_add_str(&w->gathered, now);
+        if (w->gathered.over || (w->gathered.n == WRITE_BYTES && !flush(w)))
+            return false;
+        bytes = str_sub(bytes, now.n, bytes.n);
+    }
+    return true;
+}
+
+static bool write_file(const struct registry *r, const char *path)
+{
+    uint8_t stamp[INDEX_STAMP_BYTES];
+    struct writer w = {.fd = -1};
+    bool is_whole;
+
+    if (!FAULT("registry.snapshot_open"))
+        w.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                    0600);
+    if (w.fd < 0)
+        return false;
+    buf_init(&w.gathered, WRITE_BYTES);
+    make_stamp(r, store_epoch(r->opts.store), stamp);
+    is_whole = index_save(r->index, stamp, write_piece, &w) == OK && flush(&w);
+    if (FAULT("registry.snapshot_sync") || fsync(w.fd) != 0)
+        is_whole = false;
+    if (close(w.fd) != 0)
+        is_whole = false;
+    buf_fini(&w.gathered);
+    return is_whole;
+}
+
+void snapshot_save(struct registry *r)
+{
+    char *path, *next;
+    bool is_done = false;
+
+    if (!r->opts.folder || !r->opts.store || !r->is_loaded)
+        return;
+    path = path_of(r, SNAPSHOT_FILE);
+    next = path_of(r, SNAPSHOT_FILE ".new");
+    if (path && next) {
+        is_done = write_file(r, next) && !FAULT("registry.snapshot_rename") &&
+                  rename(next, path) == 0;
+        if (!is_done)
+            unlink(next);
+    }
+    if (is_done)
+        log_info(r->opts.log, "registry.snapshot_written",
+                 LOG_I("agents", (int64_t)r->n));
+    else
+        log_warn(r->opts.log, "registry.snapshot_not_written",
+                 LOG_C("why", "the next start builds the index anew"));
+    free(path);
+    free(next);
+}

@@ -1,0 +1,473 @@
+/* What a change does to one agent. Everything that can fail is done when the
+ * change is taken: the card is read, the index's part prepared, room made in
+ * the mirror, a number found. So once the commit is reported, memory and index
+ * follow at once and cannot fail to.
+ *
+ *     taken      name claimed, number and limits claimed, tx filled
+ *     settled    committed: mirror, index, sequence; vectors asked for
+ *                otherwise: everything given back, as if never asked
+ *
+ * Two changes of one agent cannot be on their way at a time; the guards (its
+ * revision, or that its name is free) are there all the same, since another
+ * program may write the database too.
+ *
+ * Vectors go with the card: made at once, in the same tx; or kept, where the
+ * texts are the same; else the old row goes and new ones are asked for after
+ * the commit. A row is written in the background only on the condition that
+ * the card has the revision it was made for, so whichever of the two commits
+ * first, the row is never another card's. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "registry/internal.h"
+#include "watch/watch.h"
+
+void registry_change_init(struct registry_change *c)
+{
+    *c = (struct registry_change){.is_open = false};
+    tx_init(&c->tx);
+}
+
+void registry_change_fini(struct registry_change *c)
+{
+    assert(!c->is_open && !c->steps); /* or its claims would never end */
+    tx_fini(&c->tx);
+}
+
+/* Claims. */
+
+enum err step_add(struct registry *r, struct registry_change *c,
+                  enum step_kind kind, struct str key,
+                  struct registry_step **out, struct why *why)
+{
+    struct registry_step *s;
+    struct entry *there;
+
+    *out = NULL;
+    if (map_get(&r->claims, key))
+        return why_err(why, ERR_BUSY,
+                       "this agent is being changed right now; try again");
+    s = FAULT("registry.step") ? NULL : calloc(1, sizeof(*s) + key.n);
+    if (!s)
+        return ERR_NOMEM;
+    s->kind = kind;
+    memcpy(s->bytes, key.p, key.n);
+    s->key = (struct str){s->bytes, key.n};
+    if (map_put(&r->claims, s->key, s) != OK) {
+        free(s);
+        return ERR_NOMEM;
+    }
+    there = entry_find(r, key);
+    if (there)
+        there->is_claimed = true;
+    s->next = c->steps;
+    c->steps = s;
+    *out = s;
+    return OK;
+}
+
+/* Its claims end; what it holds by now is its own no more. */
+static void step_free(struct registry *r, struct registry_step *s)
+{
+    struct entry *there = entry_find(r, s->key);
+
+    if (there)
+        there->is_claimed = false;
+    if (s->is_new)
+        r->n_coming--;
+    r->n_skills_coming -= s->n_skills_more;
+    map_take(&r->claims, s->key);
+    free(s);
+}
+
+static void step_drop(struct registry *r, struct registry_step *s)
+{
+    if (s->change)
+        index_forget(r->index, s->change);
+    if (s->is_new)
+        number_release(r, s->entry->number);
+    entry_free(r, s->entry);
+    grants_free(s->grants);
+    step_free(r, s);
+}
+
+void steps_drop(struct registry *r, struct registry_change *c)
+{
+    while (c->steps) {
+        struct registry_step *s = c->steps;
+
+        c->steps = s->next;
+        step_drop(r, s);
+    }
+}
+
+/* The tx. */
+
+void seq_append(struct registry *r, struct tx *tx)
+{
+    struct tx_op *op;
+
+    if (r->seq == 0) { /* perhaps the first change of all */
+        op = tx_put(tx, &registry_table);
+        tx_set(op, REGISTRY_KEY, value_int(1));
+        tx_set_new(op, REGISTRY_SEQ, value_int(0));
+    }
+    op = tx_add(tx, &registry_table, REGISTRY_SEQ, 1, 0);
+    tx_if(op, REGISTRY_KEY, IS, value_int(1));
+}
+
+void seq_settle(struct registry *r)
+{
+    r->seq++;
+    r->stats.changes_total++;
+}
+
+static void append_row(struct tx *tx, const struct entry *e,
+                       const struct entry *before, struct str stored)
+{
+    struct tx_op *op =
+        before ? tx_update(tx, &agent_table) : tx_insert(tx, &agent_table);
+    const struct agent *a = &e->agent;
+
+    if (before) {
+        tx_if(op, AGENT_KEY, IS, value_text(e->key));
+        tx_if(op, AGENT_REVISION, IS, value_int(before->agent.revision));
+    } else {
+        tx_set(op, AGENT_KEY, value_text(e->key));
+    }
+    tx_set(op, AGENT_SHOWN, value_text(a->name));
+    tx_set(op, AGENT_NUMBER, value_int(e->number));
+    tx_set(op, AGENT_CARD, value_text(stored));
+    tx_set(op, AGENT_VISIBILITY, value_int(a->visibility));
+    tx_set(op, AGENT_KIND, value_int(a->kind));
+    tx_set(op, AGENT_CREATOR, value_text_or_null(a->creator));
+    tx_set(op, AGENT_ORG, e->has_own_org ? value_text(a->org) : value_null());
+    tx_set(op, AGENT_IS_CONFIGURED, value_int(a->is_configured));
+    tx_set(op, AGENT_REVISION, value_int(a->revision));
+    tx_set(op, AGENT_CREATED_MS, value_int(a->created_ms));
+    tx_set(op, AGENT_UPDATED_MS, value_int(a->updated_ms));
+}
+
+static void append_no_grants(struct tx *tx, const struct entry *e)
+{
+    struct tx_op *op = tx_prune(tx, &grant_table, INT32_MAX);
+
+    tx_if(op, GRANT_AGENT, IS, value_text(e->key));
+}
+
+/* Who did what to an agent: `by` and its creator may see it, and admins. */
+static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
+                      const struct entry *before, struct str by, int64_t at_ms)
+{
+    struct buf data;
+    struct json_out o;
+
+    buf_init(&data, 4096);
+    o = json_out(&data);
+    json_open(&o, '{');
+    json_key(&o, STR("by"));
+    if (by.n)
+        json_put_str(&o, by);
+    else
+        json_put_null(&o);
+    json_key(&o, STR("revision"));
+    json_put_int(&o, e->agent.revision);
+    if (before) {
+        json_key(&o, STR("changed"));
+        card_diff(&o, &before->agent, &e->agent);
+    }
+    json_close(&o, '}');
+    if (data.over || FAULT("registry.feed"))
+        tx->build_error = ERR_NOMEM;
+    else
+        feed_append(tx, &(struct feed_entry){.at_ms = at_ms,
+                                             .type = str_of(type),
+                                             .agent = e->agent.name,
+                                             .requester = by,
+                                             .root_user = e->agent.creator,
+                                             .data = buf_str(&data)});
+    buf_fini(&data);
+}
+
+/* Vectors. */
+
+/* Prepare the index's part with the vectors that the old card has there. False:
+ * it has none, or their texts are others. */
+static bool keep_vectors(struct registry *r, struct tx *tx,
+                         const struct step_put *p, struct buf *out)
+{
+    struct tx_op *op;
+
+    if (!p->before || !vectors_are_same(&p->before->agent, &p->entry->agent) ||
+        !index_vectors(r->index, p->before->number, out))
+        return false;
+    op = tx_update(tx, &vector_table);
+    tx_if(op, VECTOR_AGENT, IS, value_text(p->entry->key));
+    tx_if(op, VECTOR_REVISION, IS, value_int(p->before->agent.revision));
+    tx_set(op, VECTOR_REVISION, value_int(p->entry->agent.revision));
+    return true;
+}
+
+static bool make_vectors(struct registry *r, struct tx *tx,
+                         const struct step_put *p, struct buf *out)
+{
+    struct buf packed;
+    bool is_made;
+
+    buf_init(&packed, VECTORS_BYTES_MAX);
+    is_made = vectors_now(r, &p->entry->agent, &packed) &&
+              vectors_for_index(r, &p->entry->agent, buf_str(&packed), out);
+    if (is_made)
+        vectors_append(r, tx, &p->entry->agent, buf_str(&packed));
+    buf_fini(&packed);
+    return is_made;
+}
+
+static enum err prepare_index(struct registry *r, struct tx *tx,
+                              const struct step_put *p, struct registry_step *s)
+{
+    struct buf vectors;
+    struct tx_op *op;
+    enum err e;
+
+    buf_init(&vectors, VECTORS_BYTES_MAX);
+    p->entry->is_embedded = keep_vectors(r, tx, p, &vectors);
+    if (!p->entry->is_embedded) {
+        buf_clear(&vectors);
+        p->entry->is_embedded = make_vectors(r, tx, p, &vectors);
+    }
+    if (!p->entry->is_embedded && p->before) {
+        op = tx_prune(tx, &vector_table, 1);
+        tx_if(op, VECTOR_AGENT, IS, value_text(p->entry->key));
+    }
+    e = index_prepare(r->index, &p->entry->agent,
+                      p->entry->is_embedded ? (const uint8_t *)vectors.p : NULL,
+                      &s->change);
+    buf_fini(&vectors);
+    return e;
+}
+
+/* Limits. */
+
+static enum err check_limits(const struct registry *r, const struct step_put *p,
+                             size_t n_skills_more, struct why *why)
+{
+    const struct registry_limits *l = &r->opts.limits;
+    const struct agent *a = &p->entry->agent;
+    bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
+
+    if (!p->before && r->n + r->n_coming >= l->max_agents)
+        return why_err(why, ERR_LIMIT,
+                       "there are %zu agents, and no more are taken "
+                       "(registry.maxAgents); remove some first",
+                       r->n + r->n_coming);
+    if (n_skills_more &&
+        (size_t)r->stats.skills + r->n_skills_coming + n_skills_more >
+            l->max_skills)
+        return why_err(why, ERR_LIMIT,
+                       "all agents together may have %zu skills "
+                       "(registry.maxSkills), and would have more",
+                       l->max_skills);
+    if (p->is_limited && is_more && l->max_agents_per_user &&
+        owner_count(r, a->creator) >= l->max_agents_per_user)
+        return why_err(why, ERR_LIMIT,
+                       "there are %zu agents of this creator, and no more are "
+                       "taken (registry.maxAgentsPerUser); remove some first",
+                       owner_count(r, a->creator));
+    return OK;
+}
+
+/* Putting one in. */
+
+/* A number and a share of the limits, from here on the step's. */
+static enum err claim_place(struct registry *r, const struct step_put *p,
+                            struct registry_step *s, struct why *why)
+{
+    const struct entry *before = p->before;
+    size_t n_before = before ? before->agent.n_skills : 0;
+    size_t n_more = p->entry->agent.n_skills > n_before
+                        ? p->entry->agent.n_skills - n_before
+                        : 0;
+    enum err e = check_limits(r, p, n_more, why);
+
+    if (!e)
+        e = mirror_reserve(r, before ? 0 : 1);
+    if (!e && !(before && before->owner &&
+                str_eq(before->agent.creator, p->entry->agent.creator) &&
+                !p->entry->agent.is_configured))
+        e = owner_take(r, p->entry);
+    if (e)
+        return e;
+    s->n_skills_more = n_more;
+    r->n_skills_coming += n_more;
+    s->is_new = !before;
+    if (before) {
+        p->entry->number = before->number;
+    } else {
+        p->entry->number = number_claim(r);
+        r->n_coming++;
+    }
+    return OK;
+}
+
+enum err step_put(struct registry *r, struct registry_change *c,
+                  const struct step_put *p, struct why *why)
+{
+    struct registry_step *s;
+    struct buf stored = {0};
+    enum err e = step_add(r, c, STEP_PUT, p->entry->key, &s, why);
+
+    if (e) {
+        entry_free(r, p->entry);
+        return e;
+    }
+    s->entry = p->entry;
+    s->keeps_grants = p->keeps_grants;
+    e = claim_place(r, p, s, why);
+    if (!e)
+        e = entry_write(&p->entry->agent, &stored);
+    if (!e) {
+        append_row(&c->tx, p->entry, p->before, buf_str(&stored));
+        if (p->before && !p->keeps_grants)
+            append_no_grants(&c->tx, p->entry);
+        e = prepare_index(r, &c->tx, p, s);
+    }
+    if (!e)
+        tell_feed(&c->tx, p->before ? "agent.updated" : "agent.registered",
+                  p->entry, p->before, p->by, p->entry->agent.updated_ms);
+    buf_fini(&stored);
+    return e; /* the step is the change's, and is dropped with it */
+}
+
+enum err step_remove(struct registry *r, struct registry_change *c,
+                     struct entry *e, struct str by, int64_t at_ms,
+                     struct why *why)
+{
+    struct registry_step *s;
+    enum err err = step_add(r, c, STEP_REMOVE, e->key, &s, why);
+    struct tx_op *op;
+
+    if (err)
+        return err;
+    op = tx_delete(&c->tx, &agent_table);
+    tx_if(op, AGENT_KEY, IS, value_text(e->key));
+    tx_if(op, AGENT_REVISION, IS, value_int(e->agent.revision));
+    tell_feed(&c->tx, "agent.removed", e, NULL, by, at_ms);
+    return OK;
+}
+
+/* Settling. */
+
+static void forget_entry(struct registry *r, struct entry *e)
+{
+    if (!e)
+        return;
+    vectors_forget(r, e);
+    entry_free(r, e);
+}
+
+/* The org of its creator may have changed on the way. */
+static void settle_org(struct registry *r, struct entry *e)
+{
+    if (entry_refresh_org(r, e) &&
+        index_move(r->index, e->number, index_class_of(&e->agent)) != OK)
+        index_drop(r->index, e->number);
+}
+
+static void settle_put(struct registry *r, struct registry_step *s)
+{
+    struct entry *e = s->entry, *before = entry_find(r, s->key);
+
+    if (before && s->keeps_grants) {
+        struct grants *kept = before->grants;
+
+        before->grants = NULL;
+        entry_set_grants(e, kept);
+    }
+    if (before && !e->owner && !e->agent.is_configured) {
+        e->owner = before->owner;
+        before->owner = NULL;
+    }
+    before = mirror_put(r, e);
+    index_put(r->index, e->number, s->change);
+    s->change = NULL;
+    settle_org(r, e);
+    forget_entry(r, before);
+    if (!e->is_embedded)
+        vectors_want(r, e);
+}
+
+static void settle_remove(struct registry *r, struct registry_step *s)
+{
+    struct entry *e = mirror_take(r, s->key);
+
+    assert(e);
+    index_drop(r->index, e->number);
+    number_release(r, e->number);
+    forget_entry(r, e);
+}
+
+static void settle_grants(struct registry *r, struct registry_step *s)
+{
+    struct entry *e = entry_find(r, s->key);
+
+    assert(e);
+    r->stats.grants += (int64_t)s->grants->n - (int64_t)e->agent.n_grants;
+    grants_free(e->grants);
+    entry_set_grants(e, s->grants);
+}
+
+static void step_settle(struct registry *r, struct registry_step *s)
+{
+    switch (s->kind) {
+    case STEP_PUT: settle_put(r, s); break;
+    case STEP_REMOVE: settle_remove(r, s); break;
+    case STEP_GRANTS: settle_grants(r, s); break;
+    }
+    step_free(r, s);
+}
+
+static enum err outcome(const struct registry_change *c, struct why *why)
+{
+    if (c->is_same)
+        return OK;
+    switch (c->tx.result) {
+    case TX_COMMITTED: return OK;
+    case TX_GUARD_FAILED:
+        return why_err(why, ERR_BUSY,
+                       "somebody else changed this agent at the same time; "
+                       "look, and try again");
+    case TX_FATAL:
+        return why_err(why, ERR_OUTCOME_UNKNOWN,
+                       "the store failed: whether this was kept is not known; "
+                       "look once the server is back");
+    case TX_REFUSED: break;
+    }
+    return why_err(why, c->tx.err, "%s", err_row(c->tx.err)->wording);
+}
+
+enum err registry_settle(struct registry *r, struct registry_change *c,
+                         struct why *why)
+{
+    enum err e = outcome(c, why);
+
+    assert(c->is_open);
+    c->is_open = false;
+    if (c->is_same)
+        return OK;
+    if (e) {
+        steps_drop(r, c);
+        return e;
+    }
+    while (c->steps) {
+        struct registry_step *s = c->steps;
+
+        c->steps = s->next;
+        step_settle(r, s);
+    }
+    seq_settle(r);
+    if (r->opts.on_changed)
+        r->opts.on_changed(r->opts.ctx);
+    return OK;
+}

@@ -1,0 +1,319 @@
+/* Which texts of a card are made into vectors, and how those are kept.
+ *
+ *     [agent for search] [agent for routing] [skill]... [example]...
+ *
+ * one after the other in one row, each as vec_pack leaves it, so that a row is
+ * read as it is used. All skills stand before all examples: what the index
+ * takes is then two pieces of it, and where a card has so many examples that a
+ * row would grow beyond VECTORS_BYTES_MAX it is the last of them that are left
+ * out, by a rule that needs only the card and the length of a vector.
+ *
+ * The length is not known of a provider that was told nothing and has not
+ * answered yet. Its rows are taken as they are then, since asking for them
+ * anew costs money; should it answer with another length, they go.
+ *
+ * Turned down: a row for each text. An agent's vectors are written and read
+ * together, and most of a row would be its key. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "registry/internal.h"
+
+enum {
+    /* Of one text: a prompt with keywords, a description with a name. */
+    TEXT_BYTES_MAX = 256 * 1024,
+    TEXTS_BYTES_MAX = 8 * 1024 * 1024,
+
+    /* More than this is no moment's work, with the fastest model. */
+    NOW_TEXTS_MAX = 256,
+    NOW_BYTES_MAX = 64 * 1024,
+
+    OWN_VECTORS = 2, /* the agent's, before the skills' */
+};
+
+/* Texts. */
+
+static size_t n_texts(const struct agent *a)
+{
+    size_t n = OWN_VECTORS + a->n_skills;
+
+    for (size_t i = 0; i < a->n_skills; i++)
+        n += a->skills[i].examples.n;
+    return n;
+}
+
+/* Copy what is in `text` behind the others, and empty it. */
+static bool keep_text(struct arena *a, struct buf *text, struct str *list,
+                      size_t *n)
+{
+    struct str s = {arena_strdup(a, buf_str(text)), text->n};
+
+    if (!s.p || text->over)
+        return false;
+    list[(*n)++] = s;
+    buf_clear(text);
+    return true;
+}
+
+static bool keep_texts(struct arena *a, const struct agent *agent,
+                       struct buf *text, struct str *list, size_t *n)
+{
+    card_search_text(text, agent);
+    if (!keep_text(a, text, list, n))
+        return false;
+    card_routing_text(text, agent);
+    if (!keep_text(a, text, list, n))
+        return false;
+    for (size_t i = 0; i < agent->n_skills; i++) {
+        card_skill_text(text, &agent->skills[i]);
+        if (!keep_text(a, text, list, n))
+            return false;
+    }
+    for (size_t i = 0; i < agent->n_skills; i++)
+        for (size_t k = 0; k < agent->skills[i].examples.n; k++) {
+            buf_add_str(text, agent->skills[i].examples.list[k]);
+            if (!keep_text(a, text, list, n))
+                return false;
+        }
+    return true;
+}
+
+enum err vectors_texts(struct arena *a, const struct agent *agent,
+                       struct strs *out)
+{
+    struct str *list = FAULT("vectors.texts")
+                           ? NULL
+                           : arena_array(a, n_texts(agent), sizeof(*list));
+    struct buf text;
+    size_t n = 0;
+    bool is_whole;
+
+    if (!list)
+        return ERR_NOMEM;
+    buf_init(&text, TEXT_BYTES_MAX);
+    is_whole = keep_texts(a, agent, &text, list, &n);
+    buf_fini(&text);
+    if (!is_whole)
+        return ERR_NOMEM;
+    *out = (struct strs){list, n};
+    return OK;
+}
+
+/* The texts decide and not the fields, so that this agrees with how texts are
+ * made whatever becomes of that. */
+bool vectors_are_same(const struct agent *a, const struct agent *b)
+{
+    struct arena scratch;
+    struct strs x, y;
+    bool is_same = a->n_skills == b->n_skills && n_texts(a) == n_texts(b);
+
+    if (!is_same)
+        return false;
+    arena_init(&scratch, 2 * TEXTS_BYTES_MAX);
+    is_same =
+        !vectors_texts(&scratch, a, &x) && !vectors_texts(&scratch, b, &y);
+    for (size_t i = 0; is_same && i < x.n; i++)
+        is_same = str_eq(x.list[i], y.list[i]);
+    arena_fini(&scratch);
+    return is_same;
+}
+
+/* Vectors. */
+
+size_t vectors_kept(const struct agent *a, uint32_t dims)
+{
+    size_t n = n_texts(a), most = VECTORS_BYTES_MAX / vec_packed_bytes(dims);
+
+    return n < most ? n : most;
+}
+
+bool vectors_pack(struct buf *out, const float *v, uint32_t dims)
+{
+    size_t n = vec_packed_bytes(dims);
+    char *to = FAULT("vectors.pack") ? NULL : buf_reserve(out, n);
+
+    if (!to)
+        return false;
+    (void)vec_pack(v, dims, (uint8_t *)to); /* all zero is alike nothing */
+    buf_commit(out, n);
+    return true;
+}
+
+static bool pack_now(struct registry *r, const struct strs *texts, size_t n,
+                     struct buf *out)
+{
+    uint32_t dims = r->vectors->stamp.dims;
+    float v[INDEX_DIMS_MAX];
+
+    for (size_t i = 0; i < n; i++)
+        if (!embed_now(r->opts.embed, texts->list[i], EMBED_DOCUMENT, v) ||
+            !vectors_pack(out, v, dims))
+            return false;
+    return true;
+}
+
+static bool is_small(const struct strs *texts)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < texts->n; i++)
+        bytes += texts->list[i].n;
+    return texts->n <= NOW_TEXTS_MAX && bytes <= NOW_BYTES_MAX;
+}
+
+bool vectors_now(struct registry *r, const struct agent *a, struct buf *out)
+{
+    struct arena scratch;
+    struct strs texts;
+    bool is_made;
+
+    vectors_learn(r);
+    if (vectors_obstacle(r) || !embed_stamp(r->opts.embed).dims ||
+        n_texts(a) > NOW_TEXTS_MAX)
+        return false;
+    arena_init(&scratch, TEXTS_BYTES_MAX);
+    is_made = !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
+              pack_now(r, &texts, texts.n, out);
+    arena_fini(&scratch);
+    if (!is_made)
+        buf_clear(out);
+    return is_made;
+}
+
+/* Rows. */
+
+void vectors_append(struct registry *r, struct tx *tx, const struct agent *a,
+                    struct str packed)
+{
+    const struct embed_stamp *stamp = &r->vectors->stamp;
+    struct tx_op *op = tx_put(tx, &vector_table);
+    char key[AGENT_NAME_MAX + 1];
+
+    key_of(a->name, key);
+    tx_set(op, VECTOR_AGENT, value_text(str_of(key)));
+    tx_set(op, VECTOR_REVISION, value_int(a->revision));
+    tx_set(op, VECTOR_MODEL, value_text(str_of(stamp->name)));
+    tx_set(op, VECTOR_HASH, value_text(str_of(stamp->hash)));
+    tx_set(op, VECTOR_DIMS, value_int(stamp->dims));
+    tx_set(op, VECTOR_BYTES, value_blob(packed));
+}
+
+static bool all_are_vectors(struct str packed, size_t each, uint32_t dims)
+{
+    struct vec_packed v;
+
+    for (size_t at = 0; at < packed.n; at += each)
+        if (!vec_packed_open(&v, (const uint8_t *)packed.p + at, each, dims))
+            return false;
+    return true;
+}
+
+bool vectors_for_index(struct registry *r, const struct agent *a,
+                       struct str packed, struct buf *out)
+{
+    uint32_t dims = r->vectors ? r->vectors->stamp.dims : 0;
+    size_t each = vec_packed_bytes(dims);
+
+    if (!dims || packed.n != vectors_kept(a, dims) * each ||
+        !all_are_vectors(packed, each, dims))
+        return false;
+    buf_add(out, packed.p, each);
+    buf_add(out, packed.p + OWN_VECTORS * each, a->n_skills * each);
+    return !out->over;
+}
+
+bool vectors_from_row(struct registry *r, const struct agent *a,
+                      const struct row *row, struct buf *out)
+{
+    int64_t dims = row_int(row, VECTOR_DIMS);
+    struct vectors *v = r->vectors;
+
+    if (!v || row_int(row, VECTOR_REVISION) != a->revision ||
+        !str_eq(row_str(row, VECTOR_MODEL), str_of(v->stamp.name)) ||
+        !str_eq(row_str(row, VECTOR_HASH), str_of(v->stamp.hash)) || dims < 1 ||
+        dims > INDEX_DIMS_MAX)
+        return false;
+    if (!v->stamp.dims) {
+        v->stamp.dims = (uint32_t)dims;
+        index_set_dims(r->index, v->stamp.dims);
+    }
+    return v->stamp.dims == dims &&
+           vectors_for_index(r, a, row_str(row, VECTOR_BYTES), out);
+}
+
+/* The model. */
+
+const char *vectors_obstacle(const struct registry *r)
+{
+    if (!r->vectors)
+        return "there is no model for vectors";
+    if (r->vectors->stamp.dims > INDEX_DIMS_MAX)
+        return "the model's vectors are longer than can be searched";
+    return NULL;
+}
+
+static void take_stamp(struct registry *r, const struct embed_stamp *stamp)
+{
+    r->vectors->stamp = *stamp;
+    if (!vectors_obstacle(r)) {
+        index_set_dims(r->index, stamp->dims);
+        return;
+    }
+    index_set_dims(r->index, 0);
+    log_error(r->opts.log, "registry.vectors_too_long",
+              LOG_C("model", stamp->name), LOG_I("dims", stamp->dims),
+              LOG_I("most", INDEX_DIMS_MAX));
+}
+
+void vectors_learn(struct registry *r)
+{
+    struct vectors *v = r->vectors;
+    struct embed_stamp now;
+    bool was_known;
+
+    if (!v)
+        return;
+    now = embed_stamp(r->opts.embed);
+    if (!now.dims || now.dims == v->stamp.dims)
+        return;
+    was_known = v->stamp.dims != 0;
+    take_stamp(r, &now);
+    if (was_known)
+        vectors_want_all(r);
+}
+
+enum err vectors_open(struct registry *r)
+{
+    struct vectors *v;
+    struct embed_stamp stamp;
+
+    if (!r->opts.embed)
+        return OK;
+    v = FAULT("vectors.open") ? NULL : calloc(1, sizeof(*v));
+    if (!v)
+        return ERR_NOMEM;
+    v->r = r;
+    v->chance = r->opts.seed[0] ^ UINT64_C(0x9e3779b97f4a7c15);
+    v->later_ms = INT64_MAX;
+    list_init(&v->todo);
+    list_init(&v->later);
+    list_init(&v->jobs);
+    r->vectors = v;
+    stamp = embed_stamp(r->opts.embed);
+    v->stamp = stamp;
+    if (stamp.dims)
+        take_stamp(r, &stamp);
+    return OK;
+}
+
+void vectors_close(struct registry *r)
+{
+    struct vectors *v = r->vectors;
+
+    if (!v)
+        return;
+    vectors_stop(r);
+    assert(!v->n_jobs); /* the store has given all of them back */
+    free(v);
+    r->vectors = NULL;
+}
