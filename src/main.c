@@ -68,6 +68,7 @@ static const char *const users_examples[] = {
     "signalbox users",
     "signalbox users create anna --org acme",
     "signalbox users set anna --role admin",
+    "signalbox users create clerk --role agent --owner anna",
     "signalbox users remove anna",
     "signalbox users list --offline --data signalbox-data",
     NULL,

@@ -8,7 +8,7 @@
  *
  * Whoever is on the way in is already in the maps, invisible: the commit then
  * needs no memory, which it could not do without, and the name is taken.
- * Removed users are not here: the store refuses their names. */
+ * Of removed users there is only their org: the store refuses their names. */
 #include "access/access.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ bool name_is_good(struct str name)
     return true;
 }
 
-static struct str fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1])
+struct str name_fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1])
 {
     bool keeps_case = PLANTED("access.keep_case");
 
@@ -42,7 +42,7 @@ static struct str fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1])
     return (struct str){out, name.n};
 }
 
-static void copy_name(char out[PRINCIPAL_NAME_MAX + 1], struct str name)
+void name_copy(char out[PRINCIPAL_NAME_MAX + 1], struct str name)
 {
     assert(name.n <= PRINCIPAL_NAME_MAX);
     if (name.n)
@@ -66,7 +66,7 @@ struct user *user_get(const struct access *a, struct str name)
 {
     char key[PRINCIPAL_NAME_MAX + 1];
 
-    return name_is_good(name) ? map_get(&a->users, fold(name, key)) : NULL;
+    return name_is_good(name) ? map_get(&a->users, name_fold(name, key)) : NULL;
 }
 
 struct user *user_add(struct access *a, struct str shown, enum role role,
@@ -76,11 +76,12 @@ struct user *user_add(struct access *a, struct str shown, enum role role,
 
     if (!u)
         return NULL;
-    fold(shown, u->key);
-    copy_name(u->shown, shown);
-    copy_name(u->org, org);
+    name_fold(shown, u->key);
+    name_copy(u->shown, shown);
+    name_copy(u->org, org);
     u->role = role;
     list_init(&u->tokens);
+    list_init(&u->agents);
     if (map_put(&a->users, key_of(u), u) != OK) {
         free(u);
         return NULL;
@@ -108,6 +109,7 @@ void user_leave(struct access *a, struct user *u)
 {
     map_take(&a->users, key_of(u));
     list_remove(&u->admin_node);
+    user_set_owner(a, u, STR(""));
     a->n_users -= u->state == USER_THERE;
     u->state = USER_GONE;
 }
@@ -116,6 +118,7 @@ void user_release(struct user *u)
 {
     if (u->state != USER_GONE || u->n_tokens || u->is_changing)
         return;
+    assert(!u->n_agents && !u->n_claims);
     list_remove(&u->node);
     free(u);
 }
@@ -174,9 +177,16 @@ void token_drop(struct access *a, struct token *t)
 
 /* Judging. */
 
+bool user_can_call(const struct user *u)
+{
+    if (u->state != USER_THERE)
+        return false;
+    return !u->owner[0] || (u->owned_by && u->owned_by->state == USER_THERE);
+}
+
 static bool is_good_now(const struct token *t, int64_t now_ms)
 {
-    return t && t->is_there && t->user->state == USER_THERE &&
+    return t && t->is_there && user_can_call(t->user) &&
            (t->expires_ms == 0 || now_ms < t->expires_ms);
 }
 
@@ -254,8 +264,9 @@ static enum err judge(struct access *a, struct str header, int64_t now_ms,
                        "this token is not good: it is unknown, has expired or "
                        "was revoked; get another");
     out->token_id = t->id;
-    copy_name(out->principal, str_of(t->user->shown));
-    copy_name(out->org, str_of(t->user->org));
+    name_copy(out->principal, str_of(t->user->shown));
+    name_copy(out->org, user_org(a, t->user));
+    name_copy(out->owner, str_of(t->user->owner));
     out->role = t->user->role;
     out->scopes = token_scopes(t);
     out->expires_ms = t->expires_ms;
@@ -279,13 +290,17 @@ bool access_is_good(const struct access *a, const struct caller *c,
     const struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
 
     return is_good_now(t, now_ms) && t->user->role == c->role &&
-           token_scopes(t) == c->scopes && strcmp(t->user->org, c->org) == 0;
+           token_scopes(t) == c->scopes &&
+           strcmp(t->user->owner, c->owner) == 0 &&
+           str_eq(user_org(a, t->user), str_of(c->org));
 }
 
-static void tell_user(const struct user *u, struct access_user *out)
+static void tell_user(const struct access *a, const struct user *u,
+                      struct access_user *out)
 {
-    copy_name(out->name, str_of(u->shown));
-    copy_name(out->org, str_of(u->org));
+    name_copy(out->name, str_of(u->shown));
+    name_copy(out->org, user_org(a, u));
+    name_copy(out->owner, str_of(u->owner));
     out->role = u->role;
     out->created_ms = u->created_ms;
 }
@@ -304,7 +319,7 @@ bool access_user_find(const struct access *a, struct str name,
     *out = (struct access_user){.created_ms = 0};
     if (!u || u->state != USER_THERE)
         return false;
-    tell_user(u, out);
+    tell_user(a, u, out);
     return true;
 }
 
@@ -316,7 +331,7 @@ size_t access_admins(const struct access *a, struct access_user *out,
     for (struct list_node *node = list_first(&a->admins); node;
          node = list_next(&a->admins, node)) {
         if (n < max)
-            tell_user(LIST_OF(node, struct user, admin_node), &out[n]);
+            tell_user(a, LIST_OF(node, struct user, admin_node), &out[n]);
         n++;
     }
     return n;
@@ -399,11 +414,14 @@ struct access *access_new(const struct access_opts *opts)
     a->opts.max_tokens = limit_or(opts->max_tokens, ACCESS_TOKENS_MAX);
     a->opts.max_user_tokens =
         limit_or(opts->max_user_tokens, ACCESS_USER_TOKENS_MAX);
+    a->opts.max_owned = limit_or(opts->max_owned, ACCESS_OWNED_MAX);
     list_init(&a->all_users);
+    list_init(&a->all_formers);
     list_init(&a->admins);
     /* The limits are for what is made new; what is in the store is taken, so
      * that a lower limit keeps nobody out. */
     map_init(&a->users, SIZE_MAX, opts->seed);
+    map_init(&a->formers, SIZE_MAX, opts->seed);
     map_init(&a->by_hash, SIZE_MAX, opts->seed);
     map_init(&a->by_id, SIZE_MAX, opts->seed);
     timers_init(&a->ends);
@@ -431,6 +449,7 @@ void access_free(struct access *a)
         list_remove(&u->node);
         free(u);
     }
+    formers_free(a);
     map_fini(&a->users);
     map_fini(&a->by_hash);
     map_fini(&a->by_id);

@@ -39,6 +39,7 @@ enum user_column {
     USER_ORG, /* NULL: none */
     USER_CREATED_MS,
     USER_REMOVED_MS, /* NULL: still there */
+    USER_OWNER,      /* as in USER_SHOWN; NULL: none */
     N_USER_COLUMNS,
 };
 
@@ -60,6 +61,7 @@ enum {
     ACCESS_USERS_MAX = 100000,
     ACCESS_TOKENS_MAX = 200000,    /* not revoked */
     ACCESS_USER_TOKENS_MAX = 1000, /* so that nobody takes them all */
+    ACCESS_OWNED_MAX = 1000,       /* agents of one owner: they go together */
     ACCESS_LABEL_MAX = 128,
 };
 
@@ -73,9 +75,14 @@ struct access_opts {
     struct rand rand;
     struct id_maker *ids;
     uint64_t seed[2];
-    size_t max_users, max_tokens, max_user_tokens; /* zero: as above */
+    size_t max_users, max_tokens, max_user_tokens, max_owned; /* zero: as
+                                                               * above */
     /* This token is good no more; once for each. May be NULL. */
     void (*on_revoked)(void *ctx, const struct id *token_id);
+    /* access_org_of says something else of this user now, by a change that is
+     * committed: of an owner, and then of each of their agents. Borrowed for
+     * the call, in which no change may be settled. May be NULL. */
+    void (*on_moved)(void *ctx, struct str user);
     void *ctx;
 };
 
@@ -100,8 +107,9 @@ MUST_USE enum err access_judge(struct access *a, struct str header,
                                struct why *why);
 
 /* Whether the token that the caller came with is still good and allows what
- * it did: not when the user's role or org has changed since. Cheap enough to
- * ask every second for everything that is open. */
+ * it did: not when the user's role, owner or org (of an owned agent: the
+ * owner's) has changed since. Cheap enough to ask every second for everything
+ * that is open. */
 bool access_is_good(const struct access *a, const struct caller *c,
                     int64_t now_ms);
 
@@ -111,8 +119,10 @@ bool access_token_is_good(const struct access *a, const struct caller *c,
 
 /* What calls need to know of a user who is there. */
 struct access_user {
-    char name[PRINCIPAL_NAME_MAX + 1]; /* as shown */
-    char org[PRINCIPAL_NAME_MAX + 1];  /* empty: none */
+    char name[PRINCIPAL_NAME_MAX + 1];  /* as shown */
+    char org[PRINCIPAL_NAME_MAX + 1];   /* as access_org_of; empty: none */
+    char owner[PRINCIPAL_NAME_MAX + 1]; /* as shown; empty: none. Perhaps one
+                                         * who was removed */
     enum role role;
     int64_t created_ms;
 };
@@ -120,6 +130,12 @@ struct access_user {
 /* Find a user, whatever the case of the name. False: nobody. */
 MUST_USE bool access_user_find(const struct access *a, struct str name,
                                struct access_user *out);
+
+/* The org of a user, whatever the case of the name: of an agent that has an
+ * owner the owner's. Of one who was removed what it was then, so that what
+ * they left behind stays where it was. Empty: none, or nobody ever had that
+ * name. Borrowed until the next change is settled. */
+struct str access_org_of(struct access *a, struct str user);
 
 /* The admins there are, up to `max` of them into `out`; how many, in all. */
 MUST_USE size_t access_admins(const struct access *a, struct access_user *out,
@@ -160,8 +176,9 @@ struct access_change {
         ACCESS_TOKEN_REVOKE,
     } kind;
     struct id token_id;
-    char user[PRINCIPAL_NAME_MAX + 1]; /* as shown */
-    char org[PRINCIPAL_NAME_MAX + 1];  /* what the user will have */
+    char user[PRINCIPAL_NAME_MAX + 1];  /* as shown */
+    char org[PRINCIPAL_NAME_MAX + 1];   /* what the user will have */
+    char owner[PRINCIPAL_NAME_MAX + 1]; /* likewise, as shown */
     enum role role;
     unsigned scopes; /* what the token will have */
     int64_t at_ms, expires_ms;
@@ -172,30 +189,46 @@ struct access_change {
 void access_change_init(struct access_change *c);
 void access_change_fini(struct access_change *c);
 
+/* What a user is to be. Whoever is of role agent may have an owner, somebody
+ * else who is not: it then acts for them, belongs to their org and can have
+ * none of its own. */
+struct access_wish {
+    enum role role;
+    struct str org, owner; /* empty: none */
+};
+
 /* Names: [A-Za-z0-9][A-Za-z0-9._@-]{0,127}; org the same, or empty.
  * ERR_EXISTS: the name is somebody's; was it so once, access_settle says it.
  * ERR_BUSY, ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM. */
 MUST_USE enum err access_user_create(struct access *a, struct access_change *c,
-                                     struct str name, enum role role,
-                                     struct str org, struct str by,
-                                     int64_t now_ms, struct why *why);
+                                     struct str name,
+                                     const struct access_wish *wish,
+                                     struct str by, int64_t now_ms,
+                                     struct why *why);
 
-/* Another role or org; `role` zero and an org with a NULL pointer stay as
- * they are. The last admin stays one (ERR_NOT_ALLOWED). A user whose role
- * changes keeps tokens; what they allow is cut to the new role, and never more
- * than they were made for. ERR_NOT_FOUND, ERR_BUSY, ERR_BAD_REQUEST. */
+/* Another role, org or owner; `role` zero, and a string with a NULL pointer,
+ * stay as they are. With an owner the org goes, and with the role agent the
+ * owner. The last admin stays one, and whoever owns agents cannot become one
+ * (ERR_NOT_ALLOWED). A user whose role changes keeps tokens; what they allow
+ * is cut to the new role, and never more than they were made for. An owner
+ * and their agents are changed one at a time (ERR_BUSY). ERR_NOT_FOUND,
+ * ERR_BAD_REQUEST, ERR_LIMIT. */
 MUST_USE enum err access_user_change(struct access *a, struct access_change *c,
-                                     struct str name, enum role role,
-                                     struct str org, struct str by,
-                                     int64_t now_ms, struct why *why);
+                                     struct str name,
+                                     const struct access_wish *wish,
+                                     struct str by, int64_t now_ms,
+                                     struct why *why);
 
-/* And all their tokens. Not the last admin. Errors as above. */
+/* And all their tokens, and those of the agents that they own: whoever acted
+ * for them does so no more. Such an agent stays, and gets no token before it
+ * has another owner, or none. Not the last admin. Errors as above. */
 MUST_USE enum err access_user_remove(struct access *a, struct access_change *c,
                                      struct str name, struct str by,
                                      int64_t now_ms, struct why *why);
 
 /* A token for a user who is there. `scopes` zero: all of the role; never more
- * than the role has (ERR_NOT_ALLOWED). `expires_ms` zero: never. The secret is
+ * than the role has, and none for an agent whose owner was removed
+ * (ERR_NOT_ALLOWED). `expires_ms` zero: never. The secret is
  * in *out (empty after an error) and nowhere else: access_token_wipe it once
  * it was told. ERR_NOT_FOUND, ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM. */
 MUST_USE enum err access_token_create(struct access *a, struct access_change *c,

@@ -201,7 +201,8 @@ static enum err prepare_user(struct stage *s, struct access_change *c,
                              const char *name)
 {
     access_change_init(c);
-    return access_user_create(s->a, c, str_of(name), ROLE_USER, STR(""),
+    return access_user_create(s->a, c, str_of(name),
+                              &(struct access_wish){.role = ROLE_USER},
                               STR("x"), s->now_ms, &s->why);
 }
 
@@ -389,7 +390,7 @@ TEST(somebody_else_s_token_is_answered_like_one_that_is_not_there)
     struct id id, none = {"tok_00000000000000000000000000"};
     struct caller anna = {.principal = "anna",
                           .role = ROLE_USER,
-                          .scopes = SCOPE_SEND | SCOPE_READ},
+                          .scopes = role_scopes(ROLE_USER)},
                   ann = anna, small = stage_admin;
     struct why words;
 
@@ -433,7 +434,7 @@ TEST(a_token_revokes_itself_and_of_its_user_s_those_that_allow_no_more)
     /* The role counts, not what it was made for: both allow the same. */
     CHECK(stage_user(&s, "bob", ROLE_ADMIN) == OK);
     CHECK(stage_token(&s, "bob", 0, 0, &big, &both) == OK);
-    CHECK(stage_token(&s, "bob", SCOPE_SEND | SCOPE_READ, 0, &t, &read) == OK);
+    CHECK(stage_token(&s, "bob", role_scopes(ROLE_USER), 0, &t, &read) == OK);
     CHECK(stage_judge(&s, &t, &c) == OK);
     CHECK(stage_revoke_by(&s, &both, &c) == ERR_NOT_ALLOWED);
     CHECK(stage_role(&s, "bob", ROLE_USER) == OK);

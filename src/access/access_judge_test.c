@@ -299,7 +299,7 @@ TEST(a_new_role_cuts_what_tokens_allow_at_once_and_widens_none)
 
     CHECK(stage_role(&s, "anna", ROLE_USER) == OK);
     CHECK(stage_judge(&s, &big, &c) == OK);
-    CHECK(c.scopes == (SCOPE_SEND | SCOPE_READ) && !caller_is_admin(&c));
+    CHECK(c.scopes == role_scopes(ROLE_USER) && !caller_is_admin(&c));
     CHECK(!access_is_good(s.a, &before, s.now_ms)); /* what it had open ends */
     CHECK(access_is_good(s.a, &c, s.now_ms));
     CHECK(stage_token(&s, "anna", 0, 0, &small, NULL) == OK);
@@ -309,7 +309,7 @@ TEST(a_new_role_cuts_what_tokens_allow_at_once_and_widens_none)
     CHECK(stage_role(&s, "anna", ROLE_ADMIN) == OK);
     CHECK(stage_judge(&s, &big, &c) == OK && c.scopes == SCOPE_ALL);
     CHECK(stage_judge(&s, &small, &c) == OK && c.role == ROLE_ADMIN);
-    CHECK(c.scopes == (SCOPE_SEND | SCOPE_READ) && !caller_is_admin(&c));
+    CHECK(c.scopes == role_scopes(ROLE_USER) && !caller_is_admin(&c));
     stage_restart(&s);
     CHECK(stage_judge(&s, &small, &c) == OK && !caller_is_admin(&c));
     CHECK(stage_judge(&s, &big, &c) == OK && caller_is_admin(&c));

@@ -9,13 +9,14 @@ enum {
     AT_ONCE = 4,
 };
 
-enum { NAME_BYTES = 16 };
+enum { NAME_BYTES = 16, NOBODY = -1, AS_IT_IS = -2 };
 
 struct truth_user {
     char name[NAME_BYTES]; /* as it will be shown */
     bool is_there, was_removed;
     enum role role;
     const char *org;
+    int owner; /* NOBODY: none */
 };
 
 struct truth_token {
@@ -44,6 +45,7 @@ struct attempt {
     int user;
     enum role role;
     const char *org;
+    int owner;
     size_t token; /* which one it makes or revokes */
 };
 
@@ -67,43 +69,71 @@ static struct str some_case(struct world *w, int user, char out[NAME_BYTES])
     return (struct str){out, n};
 }
 
+static struct access_wish wish_of(struct world *w, const struct attempt *t,
+                                  char owner[NAME_BYTES])
+{
+    struct access_wish wish = {.role = t->role};
+
+    if (t->org)
+        wish.org = str_of(t->org);
+    if (t->owner == NOBODY)
+        wish.owner = STR("");
+    else if (t->owner != AS_IT_IS)
+        wish.owner = some_case(w, t->owner, owner);
+    return wish;
+}
+
 static void attempt_user(struct world *w, struct attempt *t)
 {
     static const char *const orgs[] = {"", "acme", "Zeta"};
     struct stage *s = &w->s;
-    struct str by = STR("admin"), none = {NULL, 0}, name;
-    char text[NAME_BYTES];
+    struct str by = STR("admin"), name;
+    char text[NAME_BYTES], owner[NAME_BYTES];
+    struct access_wish wish;
 
     t->user = (int)below(w, NAMES);
     t->role = (enum role)(1 + below(w, 3));
     t->org = orgs[below(w, 3)];
+    t->owner = AS_IT_IS;
     name = some_case(w, t->user, text);
-    switch (below(w, 8)) {
+    switch (below(w, 24)) {
     case 0:
         t->kind = ACCESS_USER_REMOVE;
         t->prepared =
             access_user_remove(s->a, &t->c, name, by, s->now_ms, NULL);
         break;
-    case 1:
-    case 2:
+    case 1 ... 4:
         t->kind = ACCESS_USER_CHANGE;
         t->org = NULL;
-        t->prepared = access_user_change(s->a, &t->c, name, t->role, none, by,
-                                         s->now_ms, NULL);
+        wish = wish_of(w, t, owner);
+        t->prepared =
+            access_user_change(s->a, &t->c, name, &wish, by, s->now_ms, NULL);
         break;
-    case 3:
-    case 4:
+    case 5 ... 8:
         t->kind = ACCESS_USER_CHANGE;
         t->role = 0;
-        t->prepared = access_user_change(s->a, &t->c, name, 0, str_of(t->org),
-                                         by, s->now_ms, NULL);
+        wish = wish_of(w, t, owner);
+        t->prepared =
+            access_user_change(s->a, &t->c, name, &wish, by, s->now_ms, NULL);
+        break;
+    case 9 ... 13:
+        t->kind = ACCESS_USER_CHANGE;
+        t->role = below(w, 2) ? ROLE_AGENT : 0;
+        t->org = NULL;
+        t->owner = below(w, 4) ? (int)below(w, NAMES) : NOBODY;
+        wish = wish_of(w, t, owner);
+        t->prepared =
+            access_user_change(s->a, &t->c, name, &wish, by, s->now_ms, NULL);
         break;
     default:
         /* The first to come writes the name as it will be shown. */
         t->kind = ACCESS_USER_CREATE;
+        t->owner = t->role == ROLE_AGENT && below(w, 3) ? (int)below(w, NAMES)
+                                                        : NOBODY;
+        wish = wish_of(w, t, owner);
         t->prepared =
             access_user_create(s->a, &t->c, str_of(w->users[t->user].name),
-                               t->role, str_of(t->org), by, s->now_ms, NULL);
+                               &wish, by, s->now_ms, NULL);
         break;
     }
 }
@@ -163,6 +193,61 @@ static bool is_last_admin(const struct world *w, const struct truth_user *u)
     return true;
 }
 
+/* Where a user belongs, also once they were removed. */
+static const char *org_of(const struct world *w, const struct truth_user *u)
+{
+    return u->owner == NOBODY ? u->org : w->users[u->owner].org;
+}
+
+static bool is_orphan(const struct world *w, const struct truth_user *u)
+{
+    return u->owner != NOBODY && !w->users[u->owner].is_there;
+}
+
+static bool owns_any(const struct world *w, int user)
+{
+    for (int i = 0; i < NAMES; i++)
+        if (w->users[i].is_there && w->users[i].owner == user)
+            return true;
+    return false;
+}
+
+static void drop_tokens(struct world *w, int user)
+{
+    for (size_t i = 0; i < w->n_tokens; i++)
+        if (w->tokens[i].user == user && w->tokens[i].is_there) {
+            w->tokens[i].is_there = false;
+            w->n_revoked++;
+        }
+}
+
+static void remove_user(struct world *w, int user)
+{
+    struct truth_user *u = &w->users[user];
+
+    u->org = org_of(w, u);
+    u->owner = NOBODY;
+    u->is_there = false;
+    u->was_removed = true;
+    drop_tokens(w, user);
+    for (int i = 0; i < NAMES; i++)
+        if (w->users[i].is_there && w->users[i].owner == user)
+            drop_tokens(w, i);
+}
+
+static void change_user(struct truth_user *u, const struct attempt *t)
+{
+    u->role = t->role ? t->role : u->role;
+    if (t->owner != AS_IT_IS)
+        u->owner = t->owner;
+    else if (u->role != ROLE_AGENT)
+        u->owner = NOBODY;
+    if (u->owner != NOBODY)
+        u->org = "";
+    else if (t->org)
+        u->org = t->org;
+}
+
 /* What was settled as done, done to the truth. */
 static void follow(struct world *w, const struct attempt *t)
 {
@@ -174,24 +259,19 @@ static void follow(struct world *w, const struct attempt *t)
         u->is_there = true;
         u->role = t->role;
         u->org = t->org;
+        u->owner = t->owner;
         break;
     case ACCESS_USER_CHANGE:
         CHECK(u->is_there);
-        u->role = t->role ? t->role : u->role;
-        u->org = t->org ? t->org : u->org;
+        change_user(u, t);
         break;
     case ACCESS_USER_REMOVE:
         CHECK(u->is_there);
-        u->is_there = false;
-        u->was_removed = true;
-        for (size_t i = 0; i < w->n_tokens; i++)
-            if (w->tokens[i].user == t->user && w->tokens[i].is_there) {
-                w->tokens[i].is_there = false;
-                w->n_revoked++;
-            }
+        remove_user(w, t->user);
         break;
     case ACCESS_TOKEN_CREATE:
-        CHECK(w->users[w->tokens[t->token].user].is_there);
+        u = &w->users[w->tokens[t->token].user];
+        CHECK(u->is_there && !is_orphan(w, u));
         w->tokens[t->token].is_there = true;
         break;
     case ACCESS_TOKEN_REVOKE:
@@ -201,6 +281,29 @@ static void follow(struct world *w, const struct attempt *t)
         break;
     }
     CHECK(n_admins(w) >= 1);
+}
+
+/* What the truth says of the owner that a user is to have. */
+static enum err expected_owner(const struct world *w, const struct attempt *t)
+{
+    const struct truth_user *u = &w->users[t->user];
+    enum role role = t->role ? t->role : u->role;
+    int owner = t->owner;
+
+    if (owner == AS_IT_IS)
+        owner = u->is_there && role == ROLE_AGENT ? u->owner : NOBODY;
+    if (role == ROLE_AGENT && u->is_there && owns_any(w, t->user))
+        return ERR_NOT_ALLOWED;
+    if (owner == NOBODY)
+        return OK;
+    if (role != ROLE_AGENT || (t->org && t->org[0]))
+        return ERR_BAD_REQUEST;
+    if (u->is_there && owner == u->owner)
+        return OK;
+    return w->users[owner].is_there && w->users[owner].role != ROLE_AGENT &&
+                   owner != t->user
+               ? OK
+               : ERR_BAD_REQUEST;
 }
 
 /* What the truth says of a change that nobody else is in the way of. */
@@ -213,12 +316,20 @@ static enum err expected(const struct world *w, const struct attempt *t)
         return token->is_there ? OK : ERR_NOT_FOUND;
     if (t->kind == ACCESS_TOKEN_CREATE)
         u = &w->users[token->user];
+    if (t->kind == ACCESS_USER_CREATE && u->is_there)
+        return ERR_EXISTS;
+    if (t->kind == ACCESS_USER_CREATE && expected_owner(w, t))
+        return expected_owner(w, t);
     if (t->kind == ACCESS_USER_CREATE)
-        return u->is_there || u->was_removed ? ERR_EXISTS : OK;
+        return u->was_removed ? ERR_EXISTS : OK;
     if (!u->is_there)
         return ERR_NOT_FOUND;
     if (t->kind == ACCESS_TOKEN_CREATE)
-        return token->scopes & ~role_scopes(u->role) ? ERR_NOT_ALLOWED : OK;
+        return is_orphan(w, u) || (token->scopes & ~role_scopes(u->role))
+                   ? ERR_NOT_ALLOWED
+                   : OK;
+    if (t->kind == ACCESS_USER_CHANGE && expected_owner(w, t))
+        return expected_owner(w, t);
     if (u->role == ROLE_ADMIN && is_last_admin(w, u) &&
         (t->kind == ACCESS_USER_REMOVE || (t->role && t->role != ROLE_ADMIN)))
         return ERR_NOT_ALLOWED;
@@ -255,6 +366,11 @@ static void step(struct world *w)
     }
 }
 
+static const char *owner_name(const struct world *w, const struct truth_user *u)
+{
+    return u->owner == NOBODY ? "" : w->users[u->owner].name;
+}
+
 /* Compare every token there ever was. */
 static void compare(struct world *w)
 {
@@ -268,7 +384,8 @@ static void compare(struct world *w)
             t->is_there && (!t->expires_ms || s->now_ms < t->expires_ms);
         bool is_same = is_good && u->role == t->seen.role &&
                        (t->scopes & role_scopes(u->role)) == t->seen.scopes &&
-                       strcmp(u->org, t->seen.org) == 0;
+                       strcmp(owner_name(w, u), t->seen.owner) == 0 &&
+                       strcmp(org_of(w, u), t->seen.org) == 0;
         struct caller c;
 
         tokens += t->is_there;
@@ -279,13 +396,19 @@ static void compare(struct world *w)
         if (!is_good)
             continue;
         CHECK(strcmp(c.principal, u->name) == 0);
-        CHECK(strcmp(c.org, u->org) == 0 && c.role == u->role);
+        CHECK(strcmp(c.org, org_of(w, u)) == 0 && c.role == u->role);
+        CHECK(strcmp(c.owner, owner_name(w, u)) == 0);
         CHECK_INT(c.scopes, t->scopes & role_scopes(u->role));
         CHECK(strcmp(c.token_id.text, t->id.text) == 0);
         t->seen = c;
     }
-    for (int i = 0; i < NAMES; i++)
-        users += w->users[i].is_there;
+    for (int i = 0; i < NAMES; i++) {
+        const struct truth_user *u = &w->users[i];
+
+        users += u->is_there;
+        if (u->is_there || u->was_removed)
+            CHECK_STR(access_org_of(s->a, str_of(u->name)), org_of(w, u));
+    }
     CHECK_INT(access_stats(s->a).users, users);
     CHECK_INT(access_stats(s->a).tokens, tokens);
     CHECK_INT(s->n_revoked, w->n_revoked);
@@ -305,9 +428,12 @@ static void live(uint64_t seed)
     first->id = first->seen.token_id;
     first->is_there = true;
     first->scopes = SCOPE_ALL;
-    for (int i = 1; i < NAMES; i++)
+    for (int i = 1; i < NAMES; i++) {
         snprintf(w->users[i].name, NAME_BYTES, "Us%dEr.x@Y", i);
-    w->users[0] = (struct truth_user){"admin", true, false, ROLE_ADMIN, ""};
+        w->users[i].owner = NOBODY;
+    }
+    w->users[0] =
+        (struct truth_user){"admin", true, false, ROLE_ADMIN, "", NOBODY};
     for (int i = 0; i < STEPS; i++) {
         step(w);
         w->s.now_ms += (int64_t)below(w, 10) - 2; /* also backwards */
@@ -348,4 +474,9 @@ TEST(that_test_sees_a_revocation_that_was_not_written_down)
 TEST(that_test_sees_names_that_keep_their_case)
 {
     stage_control("access.keep_case", a_hundred_and_one);
+}
+
+TEST(that_test_sees_agents_that_outlive_their_owner)
+{
+    stage_control("access.keep_owned", a_hundred_and_one);
 }

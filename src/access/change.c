@@ -1,5 +1,5 @@
 /* Changes of users and tokens: prepared here, committed by the store, settled
- * here again.
+ * in settle.c.
  *
  * Between the two others may prepare theirs. What must not happen then:
  *
@@ -51,6 +51,7 @@ static void open_change(struct access_change *c, enum access_change_kind kind,
     c->role = u->role;
     memcpy(c->user, u->shown, sizeof(c->user));
     memcpy(c->org, u->org, sizeof(c->org));
+    memcpy(c->owner, u->owner, sizeof(c->owner));
 }
 
 static struct value user_key(const struct user *u)
@@ -128,25 +129,33 @@ static enum err find_to_change(const struct access *a, struct str name,
                                struct user **out, struct why *why)
 {
     enum err e = find_user(a, name, out, why);
+    const struct user *u = *out;
 
-    if (!e && (*out)->is_changing)
-        e = why_err(why, ERR_BUSY,
-                    "this user is being changed right now; try again");
-    return e;
+    if (e)
+        return e;
+    if (u->is_changing)
+        return why_err(why, ERR_BUSY,
+                       "this user is being changed right now; try again");
+    if (u->n_claims || (u->owned_by && u->owned_by->is_changing))
+        return why_err(why, ERR_BUSY,
+                       "the %s of this user is being changed right now; try "
+                       "again",
+                       u->n_claims ? "agent" : "owner");
+    return OK;
 }
 
 /* Users. */
 
 static enum err check_new_user(const struct access *a, struct str name,
-                               enum role role, struct str org, struct why *why)
+                               const struct access_wish *wish, struct why *why)
 {
     const struct user *there = user_get(a, name);
     enum err e = check_name(name, "name", why);
 
     if (!e)
-        e = check_role(role, why);
+        e = check_role(wish->role, why);
     if (!e)
-        e = check_org(org, why);
+        e = check_org(wish->org, why);
     if (e)
         return e;
     if (there && there->state == USER_COMING)
@@ -163,26 +172,32 @@ static enum err check_new_user(const struct access *a, struct str name,
 }
 
 enum err access_user_create(struct access *a, struct access_change *c,
-                            struct str name, enum role role, struct str org,
+                            struct str name, const struct access_wish *wish,
                             struct str by, int64_t now_ms, struct why *why)
 {
-    enum err e = check_new_user(a, name, role, org, why);
-    struct user *u = NULL;
+    enum err e = check_new_user(a, name, wish, why);
+    struct user *u = NULL, *owner;
     struct tx_op *op;
 
     if (!e)
-        u = user_add(a, name, role, org);
+        e = owner_check(a, name, wish, &owner, why);
+    if (!e)
+        u = user_add(a, name, wish->role, wish->org);
     if (!e && !u)
         e = why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     if (e)
         return e;
     u->created_ms = now_ms;
+    owner_claim(u, owner);
     open_change(c, ACCESS_USER_CREATE, u, now_ms);
+    if (owner)
+        name_copy(c->owner, str_of(owner->shown));
     op = tx_insert(&c->tx, &user_table);
     tx_set(op, USER_NAME, user_key(u));
     tx_set(op, USER_SHOWN, value_text(name));
-    tx_set(op, USER_ROLE, value_int(role));
-    tx_set(op, USER_ORG, value_text_or_null(org));
+    tx_set(op, USER_ROLE, value_int(wish->role));
+    tx_set(op, USER_ORG, value_text_or_null(wish->org));
+    tx_set(op, USER_OWNER, value_text_or_null(str_of(c->owner)));
     tx_set(op, USER_CREATED_MS, value_int(now_ms));
     tell_feed(c, "user.created", by, false);
     return OK;
@@ -203,7 +218,7 @@ static enum err claim_user(const struct access *a, struct user *u,
     return OK;
 }
 
-static void release_claim(struct user *u)
+void user_unclaim(struct user *u)
 {
     u->is_leaving = false;
     u->is_changing = false;
@@ -219,37 +234,87 @@ static struct tx_op *update_user(struct access_change *c, const struct user *u)
     return op;
 }
 
+/* What u would be: the wish, and what it leaves as it is. */
+static struct access_wish complete(const struct user *u,
+                                   const struct access_wish *wish)
+{
+    struct access_wish all = *wish;
+
+    if (!all.role)
+        all.role = u->role;
+    if (!all.owner.p)
+        all.owner = str_of(all.role == ROLE_AGENT ? u->owner : "");
+    if (!all.org.p)
+        all.org = str_of(all.owner.n ? "" : u->org);
+    return all;
+}
+
+static enum err check_change(const struct access *a, struct str name,
+                             const struct access_wish *wish,
+                             const struct access_wish *all, struct user **owner,
+                             struct why *why)
+{
+    enum err e = check_role(all->role, why);
+
+    if (!wish->role && !wish->org.p && !wish->owner.p)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "there is nothing to change: give a role, an org or an "
+                       "owner");
+    if (!e)
+        e = check_org(all->org, why);
+    return e ? e : owner_check(a, name, all, owner, why);
+}
+
 enum err access_user_change(struct access *a, struct access_change *c,
-                            struct str name, enum role role, struct str org,
+                            struct str name, const struct access_wish *wish,
                             struct str by, int64_t now_ms, struct why *why)
 {
-    struct user *u;
+    struct access_wish all = {.role = 0};
+    struct user *u, *owner;
     struct tx_op *op;
     enum err e = find_to_change(a, name, &u, why);
 
-    if (!e && !role && !org.p)
-        e = why_err(why, ERR_BAD_REQUEST,
-                    "there is nothing to change: give a role, an org or both");
-    if (!e && role)
-        e = check_role(role, why);
+    if (!e) {
+        all = complete(u, wish);
+        e = check_change(a, name, wish, &all, &owner, why);
+    }
     if (!e)
-        e = check_org(org, why);
-    if (!e)
-        e = claim_user(a, u, !role || role == ROLE_ADMIN, now_ms, why);
+        e = claim_user(a, u, all.role == ROLE_ADMIN, now_ms, why);
     if (e)
         return e;
+    owner_claim(u, owner);
     open_change(c, ACCESS_USER_CHANGE, u, now_ms);
     op = update_user(c, u);
-    if (role)
-        c->role = role;
-    if (org.p) {
-        memset(c->org, 0, sizeof(c->org));
-        memcpy(c->org, org.p, org.n);
-    }
+    c->role = all.role;
+    name_copy(c->org, all.org);
+    if (owner || !all.owner.n)
+        name_copy(c->owner, owner ? str_of(owner->shown) : STR(""));
     tx_set(op, USER_ROLE, value_int(c->role));
     tx_set(op, USER_ORG, value_text_or_null(str_of(c->org)));
+    tx_set(op, USER_OWNER, value_text_or_null(str_of(c->owner)));
     tell_feed(c, "user.changed", by, false);
     return OK;
+}
+
+static void remove_tokens(struct access_change *c, const struct user *u)
+{
+    struct tx_op *op = tx_prune(&c->tx, &token_table, INT32_MAX);
+
+    tx_if(op, TOKEN_USER, IS, value_text(str_of(u->shown)));
+}
+
+/* Claim u, and keep what will be left of it. */
+static enum err claim_removal(struct access *a, struct user *u, int64_t now_ms,
+                              struct why *why)
+{
+    enum err e = claim_user(a, u, false, now_ms, why);
+
+    if (e)
+        return e;
+    if (former_keep(a, str_of(u->key), user_org(a, u)) == OK)
+        return OK;
+    user_unclaim(u);
+    return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
 }
 
 enum err access_user_remove(struct access *a, struct access_change *c,
@@ -261,14 +326,19 @@ enum err access_user_remove(struct access *a, struct access_change *c,
     enum err e = find_to_change(a, name, &u, why);
 
     if (!e)
-        e = claim_user(a, u, false, now_ms, why);
+        e = claim_removal(a, u, now_ms, why);
     if (e)
         return e;
+    owner_claim(u, NULL);
     open_change(c, ACCESS_USER_REMOVE, u, now_ms);
     op = update_user(c, u);
     tx_set(op, USER_REMOVED_MS, value_int(now_ms));
-    op = tx_prune(&c->tx, &token_table, INT32_MAX);
-    tx_if(op, TOKEN_USER, IS, value_text(str_of(u->shown)));
+    /* From now on it is this, whatever becomes of the owner. */
+    tx_set(op, USER_ORG, value_text_or_null(user_org(a, u)));
+    remove_tokens(c, u);
+    for (struct list_node *n = list_first(&u->agents);
+         n && !PLANTED("access.forget_owned"); n = list_next(&u->agents, n))
+        remove_tokens(c, LIST_OF(n, struct user, owned_node));
     tell_feed(c, "user.removed", by, false);
     return OK;
 }
@@ -280,6 +350,11 @@ static enum err check_new_token(const struct access *a, const struct user *u,
                                 int64_t expires_ms, int64_t now_ms,
                                 struct why *why)
 {
+    if (!user_can_call(u))
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "this agent acts for %s, who was removed: give it "
+                       "another owner, or none, first",
+                       u->owner);
     if (scopes & ~(unsigned)SCOPE_ALL)
         return why_err(why, ERR_BAD_REQUEST, "there is no such scope");
     if (scopes & ~role_scopes(u->role))
@@ -363,6 +438,12 @@ enum err access_token_create(struct access *a, struct access_change *c,
     op = tx_expect(&c->tx, &user_table);
     tx_if(op, USER_NAME, IS, user_key(u));
     tx_if(op, USER_REMOVED_MS, IS, value_null());
+    tx_if(op, USER_OWNER, IS, value_text_or_null(str_of(u->owner)));
+    if (u->owned_by) {
+        op = tx_expect(&c->tx, &user_table);
+        tx_if(op, USER_NAME, IS, user_key(u->owned_by));
+        tx_if(op, USER_REMOVED_MS, IS, value_null());
+    }
     e = add_token(a, c, u, scopes, label, expires_ms, by, out);
     if (e) {
         c->is_open = false;
@@ -420,7 +501,8 @@ enum err access_first_admin(struct access *a, struct access_change *c,
     *out = (struct access_token){{0}};
     if (!access_is_new(a))
         return why_err(why, ERR_EXISTS, "there are users already");
-    e = access_user_create(a, c, STR("admin"), ROLE_ADMIN, nobody, nobody,
+    e = access_user_create(a, c, STR("admin"),
+                           &(struct access_wish){.role = ROLE_ADMIN}, nobody,
                            now_ms, why);
     if (e)
         return e;
@@ -434,159 +516,4 @@ enum err access_first_admin(struct access *a, struct access_change *c,
         return why_err(why, e, "%s", err_row(e)->wording);
     }
     return OK;
-}
-
-/* Settling. */
-
-static enum err outcome(const struct access_change *c, struct why *why)
-{
-    static const struct {
-        enum err err;
-        const char *words;
-    } beaten[] = {
-        [ACCESS_USER_CREATE] = {ERR_EXISTS,
-                                "the name is, or once was, somebody's, and is "
-                                "not given again"},
-        [ACCESS_USER_CHANGE] = {ERR_BUSY,
-                                "somebody else changed this user at the same "
-                                "time; look, and try again"},
-        [ACCESS_USER_REMOVE] = {ERR_BUSY,
-                                "somebody else changed this user at the same "
-                                "time; look, and try again"},
-        [ACCESS_TOKEN_CREATE] = {ERR_NOT_FOUND,
-                                 "there is no user of that name any more"},
-        [ACCESS_TOKEN_REVOKE] = {ERR_NOT_FOUND,
-                                 "there is no token of that id any more"},
-    };
-
-    switch (c->tx.result) {
-    case TX_COMMITTED: return OK;
-    case TX_GUARD_FAILED:
-        return why_err(why, beaten[c->kind].err, "%s", beaten[c->kind].words);
-    case TX_FATAL:
-        return why_err(why, ERR_OUTCOME_UNKNOWN,
-                       "the store failed: whether this was kept is not known; "
-                       "look once the server is back");
-    case TX_REFUSED: break;
-    }
-    return why_err(why, c->tx.err, "%s", err_row(c->tx.err)->wording);
-}
-
-/* A committed token that is good no more. */
-static void revoke_now(struct access *a, struct token *t)
-{
-    struct id id = t->id;
-
-    token_drop(a, t);
-    if (a->opts.on_revoked)
-        a->opts.on_revoked(a->opts.ctx, &id);
-}
-
-static void settle_user_create(struct access *a, const struct access_change *c,
-                               bool is_committed)
-{
-    struct user *u = user_get(a, str_of(c->user));
-    struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
-
-    assert(u && u->state == USER_COMING);
-    if (is_committed) {
-        user_arrive(a, u);
-        if (t)
-            token_arrive(a, t);
-        return;
-    }
-    if (t)
-        token_drop(a, t);
-    user_leave(a, u);
-    user_release(u);
-}
-
-static void settle_user_change(struct access *a, const struct access_change *c,
-                               bool is_committed)
-{
-    struct user *u = user_get(a, str_of(c->user));
-
-    assert(u && u->is_changing);
-    release_claim(u);
-    if (!is_committed)
-        return;
-    user_set_role(a, u, c->role);
-    memcpy(u->org, c->org, sizeof(u->org));
-}
-
-/* on_revoked may come back to us: each turn looks for the next token anew,
- * and is_changing keeps the user in memory to the end. */
-static void settle_user_remove(struct access *a, const struct access_change *c,
-                               bool is_committed)
-{
-    struct user *u = user_get(a, str_of(c->user));
-    struct list_node *node;
-
-    assert(u && u->is_changing);
-    if (is_committed) {
-        user_leave(a, u);
-        node = list_first(&u->tokens);
-        while (node) {
-            struct token *t = LIST_OF(node, struct token, node);
-
-            if (t->is_there) {
-                revoke_now(a, t);
-                node = list_first(&u->tokens);
-            } else {
-                node = list_next(&u->tokens, node); /* settled by itself */
-            }
-        }
-    }
-    release_claim(u);
-    user_release(u);
-}
-
-static enum err settle_token_create(struct access *a,
-                                    const struct access_change *c,
-                                    bool is_committed, struct why *why)
-{
-    struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
-    struct user *u;
-
-    assert(t && !t->is_there);
-    u = t->user;
-    if (is_committed && u->state == USER_THERE) {
-        token_arrive(a, t);
-        return OK;
-    }
-    token_drop(a, t);
-    user_release(u);
-    /* Committed, and its user removed by what was committed next. */
-    return is_committed ? why_err(why, ERR_NOT_FOUND,
-                                  "there is no user of that name any more")
-                        : OK;
-}
-
-static void settle_token_revoke(struct access *a, const struct access_change *c,
-                                bool is_committed)
-{
-    struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
-
-    if (!t) /* it went with its user, or another revoked it */
-        return;
-    t->n_revoking--;
-    if (is_committed && !PLANTED("access.keep_revoked"))
-        revoke_now(a, t);
-}
-
-enum err access_settle(struct access *a, struct access_change *c,
-                       struct why *why)
-{
-    enum err e = outcome(c, why), late = OK;
-
-    assert(c->is_open);
-    c->is_open = false;
-    switch (c->kind) {
-    case ACCESS_USER_CREATE: settle_user_create(a, c, !e); break;
-    case ACCESS_USER_CHANGE: settle_user_change(a, c, !e); break;
-    case ACCESS_USER_REMOVE: settle_user_remove(a, c, !e); break;
-    case ACCESS_TOKEN_CREATE: late = settle_token_create(a, c, !e, why); break;
-    case ACCESS_TOKEN_REVOKE: settle_token_revoke(a, c, !e); break;
-    }
-    return e ? e : late;
 }

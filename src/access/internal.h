@@ -2,8 +2,8 @@
 #define ACCESS_INTERNAL_H
 
 /* The mirror, shared by the files of access/: access.c keeps it and judges,
- * load.c fills it, change.c changes it, token.c knows what a token looks
- * like. */
+ * load.c fills it, change.c changes it, owner.c knows who belongs to whom,
+ * token.c what a token looks like. */
 
 #include <openssl/evp.h>
 
@@ -25,7 +25,8 @@ struct user {
     struct list_node admin_node;        /* in access.admins, if one and there */
     char key[PRINCIPAL_NAME_MAX + 1];   /* lower case */
     char shown[PRINCIPAL_NAME_MAX + 1]; /* as it was first written */
-    char org[PRINCIPAL_NAME_MAX + 1];
+    char org[PRINCIPAL_NAME_MAX + 1];   /* its own: user_org says what counts */
+    char owner[PRINCIPAL_NAME_MAX + 1]; /* as shown; of role agent only */
     enum role role;
     enum user_state state;
     bool is_changing; /* a change of it is on its way, or being settled */
@@ -33,6 +34,19 @@ struct user {
     int64_t created_ms;
     struct list tokens;
     size_t n_tokens;
+    struct user *owned_by;       /* NULL: no owner, or one who was removed */
+    struct list_node owned_node; /* in owned_by->agents */
+    struct list agents;          /* whom it owns */
+    size_t n_agents;
+    size_t n_claims; /* changes on their way of agents that are, or will be,
+                      * among them */
+};
+
+/* What is left of a user who was removed and had an org. */
+struct former {
+    struct list_node node; /* in access.all_formers */
+    size_t org_at;         /* in text */
+    char text[];           /* the key and the org, each with its zero */
 };
 
 struct token {
@@ -54,10 +68,13 @@ struct access {
     struct list all_users;
     struct map users;          /* by key */
     struct map by_hash, by_id; /* tokens */
-    struct list admins;        /* users who are there and are one */
-    struct timers ends;        /* of tokens, the first to expire first; only
-                                * access_prune asks, and nothing fires */
-    size_t n_users, n_tokens;  /* there */
+    struct list all_formers;
+    struct map formers; /* by key; how many there are is for those to limit
+                         * who remove users: 100 bytes or so for each */
+    struct list admins; /* users who are there and are one */
+    struct timers ends; /* of tokens, the first to expire first; only
+                         * access_prune asks, and nothing fires */
+    size_t n_users, n_tokens; /* there */
     int64_t refused_total;
 };
 
@@ -93,8 +110,44 @@ bool admin_is_there_besides(const struct access *a, const struct user *u,
 /* The user of that name, whatever its case; also one that is coming. */
 struct user *user_get(const struct access *a, struct str name);
 
+/* Whether its tokens are good: it is there, and so is its owner, if it has
+ * one. */
+bool user_can_call(const struct user *u);
+
+/* The end of the claim that a change has on it (change.c). */
+void user_unclaim(struct user *u);
+
 /* Names (access.c). */
 bool name_is_good(struct str name);
+struct str name_fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1]);
+void name_copy(char out[PRINCIPAL_NAME_MAX + 1], struct str name);
+
+/* Owners (owner.c). */
+
+/* Give u the owner of that name as it is shown, who may be gone; empty:
+ * none. */
+void user_set_owner(struct access *a, struct user *u, struct str owner);
+
+/* What counts as the user's org. Borrowed. */
+struct str user_org(const struct access *a, const struct user *u);
+
+/* Whether the wish for the user `name`, who has no agents if the wish makes it
+ * one, can be granted as far as its owner goes. *owner is who it is to be;
+ * NULL: nobody, or as before. */
+MUST_USE enum err owner_check(const struct access *a, struct str name,
+                              const struct access_wish *wish,
+                              struct user **owner, struct why *why);
+
+/* While u is being changed, or made, nobody may change whoever owns it or is
+ * about to (may be NULL). */
+void owner_claim(const struct user *u, struct user *next);
+void owner_release(const struct user *u, struct user *next);
+
+/* Keep, or forget, what is left of a user who is removed; nothing unless they
+ * have an org. ERR_NOMEM. */
+MUST_USE enum err former_keep(struct access *a, struct str key, struct str org);
+void former_drop(struct access *a, struct str key);
+void formers_free(struct access *a);
 
 /* Tokens as text (token.c). */
 

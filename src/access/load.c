@@ -14,6 +14,7 @@ static const struct column user_columns[N_USER_COLUMNS] = {
     [USER_ORG] = {.name = "org", .type = COLUMN_TEXT},
     [USER_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
     [USER_REMOVED_MS] = {.name = "removed_ms", .type = COLUMN_INT},
+    [USER_OWNER] = {.name = "owner", .type = COLUMN_TEXT, .since = 2},
 };
 
 const struct table user_table = {
@@ -63,30 +64,69 @@ static const struct table *const tables[] = {&user_table, &token_table};
 
 const struct schema access_schema = {
     .room = "access",
-    .version = 1,
+    .version = 2,
     .tables = tables,
     .n_tables = sizeof(tables) / sizeof(tables[0]),
 };
 
+static enum err unreadable_user(struct why *why)
+{
+    return why_err(why, ERR_BAD_CONFIG,
+                   "the database has a user that this version cannot read; "
+                   "was it used by a newer one?");
+}
+
+static bool user_is_readable(const struct row *r)
+{
+    struct str shown = row_str(r, USER_SHOWN), org = row_str(r, USER_ORG);
+    struct str owner = row_str(r, USER_OWNER);
+    int64_t role = row_int(r, USER_ROLE);
+
+    return name_is_good(shown) && (!org.n || name_is_good(org)) &&
+           role >= ROLE_ADMIN && role <= ROLE_AGENT &&
+           (!owner.n || (role == ROLE_AGENT && name_is_good(owner))) &&
+           str_eq_nocase(shown, row_str(r, USER_NAME));
+}
+
 static enum err load_user(struct access *a, const struct row *r,
                           struct why *why)
 {
-    struct str shown = row_str(r, USER_SHOWN), org = row_str(r, USER_ORG);
-    int64_t role = row_int(r, USER_ROLE);
     struct user *u;
 
-    if (!name_is_good(shown) || (org.n && !name_is_good(org)) ||
-        role < ROLE_ADMIN || role > ROLE_AGENT ||
-        !str_eq_nocase(shown, row_str(r, USER_NAME)))
-        return why_err(why, ERR_BAD_CONFIG,
-                       "the database has a user that this version cannot "
-                       "read; was it used by a newer one?");
-    u = user_add(a, shown, (enum role)role, org);
+    if (!user_is_readable(r))
+        return unreadable_user(why);
+    u = user_add(a, row_str(r, USER_SHOWN), (enum role)row_int(r, USER_ROLE),
+                 row_str(r, USER_ORG));
     if (!u)
         return why_err(why, ERR_NOMEM, "no memory for the users");
     u->created_ms = row_int(r, USER_CREATED_MS);
+    name_copy(u->owner, row_str(r, USER_OWNER)); /* link_owners finds them */
     user_arrive(a, u);
     return OK;
+}
+
+/* One who was removed. */
+static enum err load_former(struct access *a, const struct row *r,
+                            struct why *why)
+{
+    if (!user_is_readable(r))
+        return unreadable_user(why);
+    if (former_keep(a, row_str(r, USER_NAME), row_str(r, USER_ORG)) != OK)
+        return why_err(why, ERR_NOMEM, "no memory for the users");
+    return OK;
+}
+
+/* Once everybody is there. */
+static void link_owners(struct access *a)
+{
+    for (struct list_node *n = list_first(&a->all_users); n;
+         n = list_next(&a->all_users, n)) {
+        struct user *u = LIST_OF(n, struct user, node);
+        char owner[PRINCIPAL_NAME_MAX + 1];
+
+        memcpy(owner, u->owner, sizeof(owner));
+        user_set_owner(a, u, str_of(owner));
+    }
 }
 
 static enum err load_token(struct access *a, const struct row *r,
@@ -116,10 +156,11 @@ static enum err load_token(struct access *a, const struct row *r,
     return OK;
 }
 
-/* Read rows behind *after, in the order of the key, of which `gone` is NULL.
- * *after becomes the last key; *has_more, whether to come again. */
+/* Read rows behind *after, in the order of the key, of which `gone` is, or is
+ * not, NULL. *after becomes the last key; *has_more, whether to come again. */
 static enum err load_page(
     struct access *a, const struct table *table, uint8_t gone,
+    enum compare is_null,
     enum err (*load)(struct access *a, const struct row *r, struct why *why),
     char after[PRINCIPAL_NAME_MAX + 1], bool *has_more, struct why *why)
 {
@@ -128,7 +169,7 @@ static enum err load_page(
     enum err e;
 
     query_init(&q, table, PAGE_ROWS);
-    query_if(&q, gone, IS, value_null());
+    query_if(&q, gone, is_null, value_null());
     query_if(&q, key, IS_MORE, value_text(str_of(after)));
     query_order(&q, key, false);
     e = store_look(a->opts.store, &q);
@@ -150,7 +191,7 @@ static enum err load_page(
 }
 
 static enum err load_all(struct access *a, const struct table *table,
-                         uint8_t gone,
+                         uint8_t gone, enum compare is_null,
                          enum err (*load)(struct access *a, const struct row *r,
                                           struct why *why),
                          struct why *why)
@@ -160,15 +201,18 @@ static enum err load_all(struct access *a, const struct table *table,
     enum err e = OK;
 
     while (has_more && !e)
-        e = load_page(a, table, gone, load, after, &has_more, why);
+        e = load_page(a, table, gone, is_null, load, after, &has_more, why);
     return e;
 }
 
 enum err access_load(struct access *a, struct why *why)
 {
-    enum err e = load_all(a, &user_table, USER_REMOVED_MS, load_user, why);
+    enum err e = load_all(a, &user_table, USER_REMOVED_MS, IS, load_user, why);
 
     if (!e)
-        e = load_all(a, &token_table, TOKEN_REVOKED_MS, load_token, why);
-    return e;
+        e = load_all(a, &user_table, USER_REMOVED_MS, IS_NOT, load_former, why);
+    if (e)
+        return e;
+    link_owners(a);
+    return load_all(a, &token_table, TOKEN_REVOKED_MS, IS, load_token, why);
 }

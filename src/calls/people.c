@@ -85,7 +85,11 @@ static void answer_user(struct open *o, int status)
         open_refuse(o, ERR_NOT_FOUND, STR(""), STR(""));
         return;
     }
-    speak_user(&out, str_of(u.name), u.role, str_of(u.org), u.created_ms);
+    speak_user(&out, &(struct speak_user){.name = str_of(u.name),
+                                          .role = u.role,
+                                          .org = str_of(u.org),
+                                          .owner = str_of(u.owner),
+                                          .created_ms = u.created_ms});
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, status);
 }
@@ -103,7 +107,7 @@ static void on_user_changed(struct open *o)
 typedef enum err read_user(struct arena *a, struct str body,
                            struct speak_user_call *out, struct why *why);
 typedef enum err change_user(struct access *a, struct access_change *c,
-                             struct str name, enum role role, struct str org,
+                             struct str name, const struct access_wish *wish,
                              struct str by, int64_t now_ms, struct why *why);
 
 /* The name is in the path, or in the body of one who is to be made. */
@@ -111,6 +115,7 @@ static void take_user(struct call *c, read_user *read, change_user *change,
                       void (*then)(struct open *o))
 {
     struct speak_user_call u = {.role = 0};
+    struct access_wish wish;
     struct why why = {""};
     enum err e = read(&c->calls->scratch, c->rq->body, &u, &why);
     struct open *o;
@@ -122,8 +127,9 @@ static void take_user(struct call *c, read_user *read, change_user *change,
     o = begin_change(c);
     if (!o)
         return;
+    wish = (struct access_wish){u.role, u.org, u.owner};
     e = change(c->calls->access, o->change, c->param.n ? c->param : u.name,
-               u.role, u.org, caller_name(&c->caller), c->now_ms, &why);
+               &wish, caller_name(&c->caller), c->now_ms, &why);
     submit(o, e, &why, then);
 }
 
@@ -165,7 +171,7 @@ void call_users_delete(struct call *c)
 /* Lists. */
 
 static void answer_list(struct open *o, uint8_t key,
-                        void (*write)(struct json_out *out,
+                        void (*write)(struct access *a, struct json_out *out,
                                       const struct row *r))
 {
     struct json_out out = json_out(&o->calls->body);
@@ -178,7 +184,7 @@ static void answer_list(struct open *o, uint8_t key,
     speak_list_open(&out);
     QUERY_EACH(r, &o->query)
     {
-        write(&out, r);
+        write(o->calls->access, &out, r);
         cursor = row_str(r, key);
     }
     speak_list_close(&out, o->query.has_more ? cursor : STR(""));
@@ -203,10 +209,18 @@ static struct open *begin_list(struct call *c, const struct table *t,
     return o;
 }
 
-static void write_user(struct json_out *out, const struct row *r)
+/* The row has no org where it is the owner's. */
+static void write_user(struct access *a, struct json_out *out,
+                       const struct row *r)
 {
-    speak_user(out, row_str(r, USER_SHOWN), (enum role)row_int(r, USER_ROLE),
-               row_str(r, USER_ORG), row_int(r, USER_CREATED_MS));
+    struct str name = row_str(r, USER_SHOWN);
+    struct speak_user u = {.name = name,
+                           .role = (enum role)row_int(r, USER_ROLE),
+                           .org = access_org_of(a, name),
+                           .owner = row_str(r, USER_OWNER),
+                           .created_ms = row_int(r, USER_CREATED_MS)};
+
+    speak_user(out, &u);
 }
 
 static void on_users(struct open *o)
@@ -226,7 +240,8 @@ void call_users_list(struct call *c)
 
 /* Tokens. */
 
-static void write_token(struct json_out *out, const struct row *r)
+static void write_token(struct access *a, struct json_out *out,
+                        const struct row *r)
 {
     struct speak_token t = {.id = row_str(r, TOKEN_ID),
                             .user = row_str(r, TOKEN_USER),
@@ -235,6 +250,7 @@ static void write_token(struct json_out *out, const struct row *r)
                             .created_ms = row_int(r, TOKEN_CREATED_MS),
                             .expires_ms = row_int(r, TOKEN_EXPIRES_MS)};
 
+    (void)a;
     speak_token(out, &t);
 }
 

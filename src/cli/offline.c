@@ -160,7 +160,8 @@ static enum exit_status make_admin(struct offline *o, struct str name)
     enum err e;
 
     access_change_init(&change);
-    e = access_user_create(o->access, &change, name, ROLE_ADMIN, STR(""),
+    e = access_user_create(o->access, &change, name,
+                           &(struct access_wish){.role = ROLE_ADMIN},
                            STR("(offline)"), now_ms, &why);
     if (!e)
         e = commit(o, &change, &why);
@@ -257,10 +258,16 @@ enum exit_status cli_token_offline(struct cli *c, const struct token_wish *w)
 /* Looking. */
 
 /* One row, in the shape of the API. False: no more of them. */
-static bool give_user(const struct row *r,
+static bool give_user(struct access *a, const struct row *r,
                       bool (*each)(void *ctx, const struct json *item),
                       void *ctx)
 {
+    struct str name = row_str(r, USER_SHOWN);
+    struct speak_user u = {.name = name,
+                           .role = (enum role)row_int(r, USER_ROLE),
+                           .org = access_org_of(a, name),
+                           .owner = row_str(r, USER_OWNER),
+                           .created_ms = row_int(r, USER_CREATED_MS)};
     struct arena arena;
     struct buf doc;
     struct json_out j;
@@ -270,8 +277,7 @@ static bool give_user(const struct row *r,
     arena_init(&arena, 64 * 1024);
     buf_init(&doc, 16 * 1024);
     j = json_out(&doc);
-    speak_user(&j, row_str(r, USER_SHOWN), (enum role)row_int(r, USER_ROLE),
-               row_str(r, USER_ORG), row_int(r, USER_CREATED_MS));
+    speak_user(&j, &u);
     item = json_parse(&arena, buf_str(&doc), 0, NULL);
     goes_on = item && each(ctx, item);
     buf_fini(&doc);
@@ -304,7 +310,7 @@ enum exit_status cli_users_offline(struct cli *c, int64_t limit,
             status = cli_error(c, e, "the users cannot be read: %s",
                                err_row(e)->wording);
         for (const struct row *r = q.rows; r && goes_on && !e; r = r->next) {
-            goes_on = give_user(r, each, ctx);
+            goes_on = give_user(o.access, r, each, ctx);
             snprintf(after, sizeof(after), "%.*s",
                      STR_ARG(row_str(r, USER_NAME)));
             limit--;

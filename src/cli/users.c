@@ -9,6 +9,8 @@ const struct arg_option cli_users_options[] = {
     {"role", "ROLE", "user (if not given), agent or admin", false},
     {"org", "ORG", "whom they belong to", false},
     {"no-org", NULL, "they belong to none any more", false},
+    {"owner", "NAME", "for whom it acts; of role agent", false},
+    {"no-owner", NULL, "it acts for nobody any more", false},
     {"limit", "N", "list at most so many; 1000 if not given", false},
     OFFLINE_OPTIONS,
     CLIENT_OPTIONS,
@@ -21,18 +23,22 @@ static void add_user(struct listing *l, const struct json *item)
         l->now_ms - json_int_or(json_get(item, STR("created_ms")), 0));
     struct str cells[] = {cli_field(item, STR("name")),
                           cli_field(item, STR("role")),
-                          cli_field(item, STR("org")), str_of(age.text)};
+                          cli_field(item, STR("org")),
+                          cli_field(item, STR("owner")), str_of(age.text)};
 
     grid_add(&l->grid, cells);
 }
 
 static enum exit_status list(struct cli *c, struct str operand)
 {
-    static const struct grid_head heads[] = {
-        {"NAME", NULL}, {"ROLE", NULL}, {"ORG", NULL}, {"AGE", NULL}};
+    static const struct grid_head heads[] = {{"NAME", NULL},
+                                             {"ROLE", NULL},
+                                             {"ORG", NULL},
+                                             {"OWNER", NULL},
+                                             {"AGE", NULL}};
     static const struct list_kind users = {.path = STR("/api/users"),
                                            .heads = heads,
-                                           .n_heads = 4,
+                                           .n_heads = 5,
                                            .add = add_user,
                                            .most = 100000,
                                            .preset = 1000,
@@ -57,10 +63,24 @@ static bool role_is_good(struct cli *c, enum exit_status *status)
     return false;
 }
 
+/* What an option says; null where the other one takes it away. */
+static void put_or_null(struct cli *c, struct json_out *o, const char *given,
+                        const char *none)
+{
+    struct str value = args_get(&c->args, given);
+
+    if (!value.n && !args_has(&c->args, none))
+        return;
+    json_key(o, str_of(given));
+    if (value.n)
+        json_put_str(o, value);
+    else
+        json_put_null(o);
+}
+
 static void put_body(struct cli *c, struct buf *body, struct str name)
 {
     struct str role = args_get(&c->args, "role");
-    struct str org = args_get(&c->args, "org");
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
@@ -74,18 +94,15 @@ static void put_body(struct cli *c, struct buf *body, struct str name)
         json_key(&o, STR("role"));
         json_put_str(&o, role);
     }
-    if (org.n || args_has(&c->args, "no-org"))
-        json_key(&o, STR("org"));
-    if (org.n)
-        json_put_str(&o, org);
-    else if (args_has(&c->args, "no-org"))
-        json_put_null(&o);
+    put_or_null(c, &o, "org", "no-org");
+    put_or_null(c, &o, "owner", "no-owner");
     json_close(&o, '}');
 }
 
 static void show_user(struct cli *c, const struct json *user, const char *did)
 {
     struct str org = cli_tamed(c, cli_field(user, STR("org")));
+    struct str owner = cli_tamed(c, cli_field(user, STR("owner")));
 
     if (c->json) {
         cli_json_line(&c->out, user);
@@ -96,6 +113,8 @@ static void show_user(struct cli *c, const struct json *user, const char *did)
              STR_ARG(cli_tamed(c, cli_field(user, STR("role")))));
     if (org.n)
         buf_addf(&c->out, " in %.*s", STR_ARG(org));
+    if (owner.n)
+        buf_addf(&c->out, ", for %.*s", STR_ARG(owner));
     buf_add_char(&c->out, '\n');
 }
 
@@ -162,6 +181,17 @@ static enum exit_status create(struct cli *c, struct str name)
     return change(c, "POST", name, true, "created");
 }
 
+static bool says_what(struct cli *c)
+{
+    static const char *const what[] = {"role", "org", "no-org", "owner",
+                                       "no-owner"};
+
+    for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++)
+        if (args_has(&c->args, what[i]))
+            return true;
+    return false;
+}
+
 static enum exit_status set(struct cli *c, struct str name)
 {
     enum exit_status status;
@@ -170,11 +200,12 @@ static enum exit_status set(struct cli *c, struct str name)
         return status;
     if (args_has(&c->args, "org") && args_has(&c->args, "no-org"))
         return cli_error(c, ERR_USAGE, "either --org or --no-org");
-    if (!args_has(&c->args, "org") && !args_has(&c->args, "no-org") &&
-        !args_has(&c->args, "role"))
+    if (args_has(&c->args, "owner") && args_has(&c->args, "no-owner"))
+        return cli_error(c, ERR_USAGE, "either --owner or --no-owner");
+    if (!says_what(c))
         return cli_error(c, ERR_USAGE,
-                         "say what to change: --role ROLE, --org ORG or "
-                         "--no-org");
+                         "say what to change: --role ROLE, --org ORG, "
+                         "--no-org, --owner NAME or --no-owner");
     return change(c, "PATCH", name, true, "changed");
 }
 
@@ -187,8 +218,8 @@ enum exit_status cli_users(struct cli *c)
 {
     static const struct sub subs[] = {
         {"list", NULL, "limit offline config data", list},
-        {"create", "NAME", "role org", create},
-        {"set", "NAME", "role org no-org", set},
+        {"create", "NAME", "role org owner", create},
+        {"set", "NAME", "role org no-org owner no-owner", set},
         {"remove", "NAME", "", do_remove},
         {0},
     };

@@ -5,7 +5,7 @@ static const struct {
     unsigned scopes;
 } roles[] = {
     [ROLE_ADMIN] = {STR("admin"), SCOPE_ALL},
-    [ROLE_USER] = {STR("user"), SCOPE_SEND | SCOPE_READ},
+    [ROLE_USER] = {STR("user"), SCOPE_SEND | SCOPE_READ | SCOPE_AGENTS},
     [ROLE_AGENT] = {STR("agent"), SCOPE_SEND | SCOPE_READ},
 };
 

@@ -55,10 +55,10 @@ TEST(what_is_no_role_or_scope_is_none)
     CHECK(scope_name((enum scope)(1 << N_SCOPES)).n == 0);
 }
 
-TEST(admins_have_every_scope_and_others_send_and_read)
+TEST(admins_have_every_scope_and_others_what_they_need)
 {
     CHECK_INT(role_scopes(ROLE_ADMIN), SCOPE_ALL);
-    CHECK_INT(role_scopes(ROLE_USER), SCOPE_SEND | SCOPE_READ);
+    CHECK_INT(role_scopes(ROLE_USER), SCOPE_SEND | SCOPE_READ | SCOPE_AGENTS);
     CHECK_INT(role_scopes(ROLE_AGENT), SCOPE_SEND | SCOPE_READ);
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 struct said_user {
-    struct str name, role, org;
+    struct str name, role, org, owner;
 };
 
 #define AT(member) offsetof(struct said_user, member)
@@ -15,20 +15,24 @@ static const struct field user_fields[] = {
     {"name", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(name), false},
     {"role", FIELD_NAME, 1, 16, AT(role), false},
     {"org", FIELD_NAME, 0, PRINCIPAL_NAME_MAX, AT(org), true},
+    {"owner", FIELD_NAME, 0, PRINCIPAL_NAME_MAX, AT(owner), true},
 };
 
 #undef AT
+
+enum { N_USER_FIELDS = sizeof(user_fields) / sizeof(*user_fields) };
 
 static enum err read_user(struct arena *a, struct str body,
                           const struct fields *f, struct speak_user_call *out,
                           struct why *why)
 {
-    struct said_user said = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    struct said_user said = {.name = {NULL, 0}};
     enum err e = fields_read(a, body, f, &said, why);
 
     if (e)
         return e;
-    *out = (struct speak_user_call){.name = said.name, .org = said.org};
+    *out = (struct speak_user_call){
+        .name = said.name, .org = said.org, .owner = said.owner};
     if (!said.role.n)
         return OK;
     out->role = role_of(said.role);
@@ -41,7 +45,7 @@ static enum err read_user(struct arena *a, struct str body,
 enum err speak_user_post(struct arena *a, struct str body,
                          struct speak_user_call *out, struct why *why)
 {
-    static const struct fields f = {"", user_fields, 3};
+    static const struct fields f = {"", user_fields, N_USER_FIELDS};
     enum err e = read_user(a, body, &f, out, why);
 
     if (!e && !out->name.n)
@@ -55,12 +59,12 @@ enum err speak_user_post(struct arena *a, struct str body,
 enum err speak_user_patch(struct arena *a, struct str body,
                           struct speak_user_call *out, struct why *why)
 {
-    static const struct fields f = {"", user_fields + 1, 2};
+    static const struct fields f = {"", user_fields + 1, N_USER_FIELDS - 1};
     enum err e = read_user(a, body, &f, out, why);
 
-    if (!e && !out->role && !out->org.p)
+    if (!e && !out->role && !out->org.p && !out->owner.p)
         e = why_err(why, ERR_BAD_REQUEST,
-                    "nothing to change: give role, org or both");
+                    "nothing to change: give role, org or owner");
     return e;
 }
 
@@ -164,6 +168,7 @@ void speak_me(struct json_out *o, const struct caller *c)
     json_key(o, STR("role"));
     json_put_str(o, role_name(c->role));
     put_str_or_null(o, "org", str_of(c->org));
+    put_str_or_null(o, "owner", str_of(c->owner));
     put_scopes(o, c->scopes);
     json_key(o, STR("token_id"));
     json_put_str(o, str_of(c->token_id.text));
@@ -171,17 +176,17 @@ void speak_me(struct json_out *o, const struct caller *c)
     json_close(o, '}');
 }
 
-void speak_user(struct json_out *o, struct str name, enum role role,
-                struct str org, int64_t created_ms)
+void speak_user(struct json_out *o, const struct speak_user *u)
 {
     json_open(o, '{');
     json_key(o, STR("name"));
-    json_put_str(o, name);
+    json_put_str(o, u->name);
     json_key(o, STR("role"));
-    json_put_str(o, role_name(role));
-    put_str_or_null(o, "org", org);
+    json_put_str(o, role_name(u->role));
+    put_str_or_null(o, "org", u->org);
+    put_str_or_null(o, "owner", u->owner);
     json_key(o, STR("created_ms"));
-    json_put_int(o, created_ms);
+    json_put_int(o, u->created_ms);
     json_close(o, '}');
 }
 

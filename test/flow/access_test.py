@@ -10,7 +10,8 @@ from signalbox import ECHO, Server, eventually, request
 
 SOURCE = os.environ["SIGNALBOX_SOURCE"]
 SCOPES = ("send", "read", "agents", "escalations", "ledger", "admin")
-ROLES = {"admin": SCOPES, "user": ("send", "read"), "agent": ("send", "read")}
+ROLES = {"admin": SCOPES, "user": ("send", "read", "agents"),
+         "agent": ("send", "read")}
 FORGED = "sbx_" + "A" * 43
 NO_TASK = "task_00000000000000000000000000"
 NO_TOKEN = "tok_00000000000000000000000000"

@@ -528,6 +528,13 @@ class Access(Client):
         self.assertRegex(self.good("users"), "anna +admin +0s")
         # What a token allows does not grow with its user's role.
         self.bad(NOT_ALLOWED, "users", env=anna)
+        self.assertEqual(self.good("users", "create", "clerk", "--role",
+                                   "agent", "--owner", "ANNA"),
+                         "clerk is created, with role agent, for anna\n")
+        self.assertRegex(self.good("users"), "clerk +agent +anna +0s")
+        self.assertEqual(self.good("users", "set", "clerk", "--no-owner"),
+                         "clerk is changed, with role agent\n")
+        self.good("users", "remove", "clerk")
         self.assertIn("removed", self.good("users", "remove", "anna"))
         self.bad(NOT_ALLOWED, "tasks", env=anna)
         self.assertEqual([u["name"] for u in self.lines("users")], ["admin"])
@@ -560,6 +567,8 @@ class Access(Client):
                 (["users", "create", "x", "--role", "boss"], "user, agent or"),
                 (["users", "set", "x"], "--role ROLE"),
                 (["users", "set", "x", "--org", "a", "--no-org"], "either"),
+                (["users", "set", "x", "--owner", "a", "--no-owner"],
+                 "either"),
                 (["agents", "lst"], "did you mean list?")]:
             with self.subTest(args):
                 self.assertIn(word, self.bad(USAGE, *args))

@@ -80,7 +80,7 @@ class Users(Shared):
         made = self.good(self.post(name="Anna", role="user", org="acme"), 201)
         self.assertGreater(made.pop("created_ms"), 1_600_000_000_000)
         self.assertEqual(made, {"name": "Anna", "role": "user",
-                                "org": "acme"})
+                                "org": "acme", "owner": None})
         self.refused(self.post(name="anna", role="user"), 409, "exists")
         plain = self.good(self.post(name="plain"), 201)
         self.assertEqual(plain["role"], "user")
@@ -99,6 +99,42 @@ class Users(Shared):
         self.refused(self.post(name="Anna", role="user"), 409, "exists")
         self.refused(self.server.call("DELETE", "/api/users/anna"), 404,
                      "not_found")
+
+    def test_an_agent_acts_for_its_owner_and_ends_with_them(self):
+        self.good(self.post(name="Olga", org="acme"), 201)
+        self.good(self.post(name="Otto", org="Zeta"), 201)
+        made = self.good(self.post(name="o-clerk", role="agent",
+                                   owner="olga"), 201)
+        self.assertEqual((made["owner"], made["org"]), ("Olga", "acme"))
+        self.assertEqual(self.listed()["o-clerk"], made)
+        token = self.token(user="o-clerk")["token"]
+        me = self.good(self.me(token))
+        self.assertEqual((me["user"], me["role"], me["owner"], me["org"]),
+                         ("o-clerk", "agent", "Olga", "acme"))
+        for fields, words in (({"owner": "o-clerk"}, "somebody else"),
+                              ({"owner": "nobody"}, "there is none"),
+                              ({"role": "user", "owner": "olga"}, "agent"),
+                              ({"org": "Zeta"}, "owner's org")):
+            with self.subTest(fields=fields):
+                self.refused(self.patch("o-clerk", **fields), 400,
+                             "bad_request", words)
+        self.refused(self.post(name="o-2", role="agent", owner="o-clerk"),
+                     400, "bad_request", "owns no other")
+        self.refused(self.patch("olga", role="agent"), 403, "not_allowed")
+        got = self.good(self.patch("o-clerk", owner="OTTO"))
+        self.assertEqual((got["owner"], got["org"]), ("Otto", "Zeta"))
+        self.assertEqual(self.good(self.me(token))["org"], "Zeta")
+        gone = self.server.call("DELETE", "/api/users/otto")
+        self.assertEqual(gone.status, 204)
+        self.refused(self.me(token), 401, "unauthenticated")
+        self.assertEqual(self.listed()["o-clerk"], got)
+        self.refused(self.server.call("POST", "/api/tokens",
+                                      {"user": "o-clerk"}), 403,
+                     "not_allowed", "who was removed")
+        got = self.good(self.patch("o-clerk", owner=None))
+        self.assertEqual((got["owner"], got["org"]), (None, None))
+        self.refused(self.me(token), 401, "unauthenticated")
+        self.good(self.me(self.token(user="o-clerk")["token"]))
 
     def test_bad_users_say_what_is_right(self):
         for fields, words in (
@@ -198,7 +234,7 @@ class Tokens(Shared):
         made = self.token(scopes=["read", "send"])
         got = self.good(self.me(made["token"]))
         self.assertEqual(got, {"user": "admin", "role": "admin", "org": None,
-                               "scopes": ["send", "read"],
+                               "owner": None, "scopes": ["send", "read"],
                                "token_id": made["id"], "expires_ms": None})
 
 

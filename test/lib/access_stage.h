@@ -26,6 +26,8 @@ struct stage {
     int64_t now_ms;
     struct id revoked[STAGE_REVOKED_MAX];
     size_t n_revoked;
+    char moved[64][PRINCIPAL_NAME_MAX + 1];
+    size_t n_moved;
     struct why why; /* of the last refusal */
 };
 
@@ -38,6 +40,14 @@ static inline void stage_on_revoked(void *ctx, const struct id *token_id)
 
     CHECK(s->n_revoked < STAGE_REVOKED_MAX);
     s->revoked[s->n_revoked++] = *token_id;
+}
+
+static inline void stage_on_moved(void *ctx, struct str user)
+{
+    struct stage *s = ctx;
+
+    CHECK(s->n_moved < sizeof(s->moved) / sizeof(*s->moved));
+    snprintf(s->moved[s->n_moved++], sizeof(*s->moved), "%.*s", STR_ARG(user));
 }
 
 /* Open store and access as they were left. */
@@ -163,40 +173,63 @@ static inline enum err stage_first_admin(struct stage *s,
                         access_first_admin(s->a, &c, s->now_ms, t, &s->why));
 }
 
-static inline enum err stage_user(struct stage *s, const char *name,
-                                  enum role role)
+/* Make a user; org and owner may be NULL. */
+static inline enum err stage_make(struct stage *s, const char *name,
+                                  enum role role, const char *org,
+                                  const char *owner)
 {
+    struct access_wish wish = {role, str_of(org ? org : ""),
+                               str_of(owner ? owner : "")};
     struct access_change c;
 
     access_change_init(&c);
     return stage_commit(s, &c,
-                        access_user_create(s->a, &c, str_of(name), role,
-                                           STR(""), STR("admin"), s->now_ms,
-                                           &s->why));
+                        access_user_create(s->a, &c, str_of(name), &wish,
+                                           STR("admin"), s->now_ms, &s->why));
+}
+
+static inline enum err stage_user(struct stage *s, const char *name,
+                                  enum role role)
+{
+    return stage_make(s, name, role, NULL, NULL);
+}
+
+static inline struct str stage_str_or_null(const char *s)
+{
+    return s ? str_of(s) : (struct str){NULL, 0};
+}
+
+/* Change a user; role zero, and NULL, stay as they are. */
+static inline enum err stage_change(struct stage *s, const char *name,
+                                    enum role role, const char *org,
+                                    const char *owner)
+{
+    struct access_wish wish = {role, stage_str_or_null(org),
+                               stage_str_or_null(owner)};
+    struct access_change c;
+
+    access_change_init(&c);
+    return stage_commit(s, &c,
+                        access_user_change(s->a, &c, str_of(name), &wish,
+                                           STR("admin"), s->now_ms, &s->why));
 }
 
 static inline enum err stage_role(struct stage *s, const char *name,
                                   enum role role)
 {
-    struct access_change c;
-
-    access_change_init(&c);
-    return stage_commit(s, &c,
-                        access_user_change(s->a, &c, str_of(name), role,
-                                           (struct str){NULL, 0}, STR("admin"),
-                                           s->now_ms, &s->why));
+    return stage_change(s, name, role, NULL, NULL);
 }
 
 static inline enum err stage_org(struct stage *s, const char *name,
                                  const char *org)
 {
-    struct access_change c;
+    return stage_change(s, name, 0, org, NULL);
+}
 
-    access_change_init(&c);
-    return stage_commit(s, &c,
-                        access_user_change(s->a, &c, str_of(name), 0,
-                                           str_of(org), STR("admin"), s->now_ms,
-                                           &s->why));
+static inline enum err stage_owner(struct stage *s, const char *name,
+                                   const char *owner)
+{
+    return stage_change(s, name, 0, NULL, owner);
 }
 
 static inline enum err stage_remove(struct stage *s, const char *name)
@@ -214,9 +247,9 @@ static inline enum err stage_begin(struct stage *s, struct access_change *c,
                                    const char *name, enum role role)
 {
     access_change_init(c);
-    return role ? access_user_change(s->a, c, str_of(name), role,
-                                     (struct str){NULL, 0}, STR("x"), s->now_ms,
-                                     &s->why)
+    return role ? access_user_change(s->a, c, str_of(name),
+                                     &(struct access_wish){.role = role},
+                                     STR("x"), s->now_ms, &s->why)
                 : access_user_remove(s->a, c, str_of(name), STR("x"), s->now_ms,
                                      &s->why);
 }

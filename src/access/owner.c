@@ -1,0 +1,191 @@
+/* Who belongs to whom: agents to their owners, users to their orgs, and of
+ * those who were removed, the org they had.
+ *
+ * An agent acts for its owner, so what it may see is the owner's, and it ends
+ * with the owner. An owner who was removed is still named by the agent: whoever
+ * looks sees why its tokens are gone.
+ *
+ * What must not happen while changes are on their way:
+ *
+ *   an agent that gets tokens    removing an owner takes the tokens of all
+ * their from an owner who is gone    agents: so while a change of one that is
+ *                                theirs, or about to be, is on its way
+ *                                (n_claims), the owner stands still, and while
+ *                                the owner is changed (is_changing), so do
+ *                                they. A token expects the owner it was
+ *                                prepared with
+ *   a removal that fails for     what is kept of the removed is there from the
+ *   want of memory               moment of asking; the name is in use until
+ *                                then, so nobody asks for it
+ *
+ * One level is enough: no agent owns another. Turned down: working out the
+ * orgs of the removed when they are asked for, since the store answers later
+ * and whoever asks cannot wait. */
+#include <stdlib.h>
+
+#include "access/internal.h"
+#include "base/fault.h"
+
+void user_set_owner(struct access *a, struct user *u, struct str owner)
+{
+    struct user *next = owner.n ? user_get(a, owner) : NULL;
+
+    if (u->owned_by)
+        u->owned_by->n_agents--;
+    list_remove(&u->owned_node);
+    name_copy(u->owner, owner);
+    u->owned_by = next && next->state == USER_THERE ? next : NULL;
+    if (!u->owned_by)
+        return;
+    list_append(&u->owned_by->agents, &u->owned_node);
+    u->owned_by->n_agents++;
+}
+
+/* Of the removed. */
+
+static const struct former *former_get(const struct access *a, struct str name)
+{
+    char key[PRINCIPAL_NAME_MAX + 1];
+
+    return name_is_good(name) ? map_get(&a->formers, name_fold(name, key))
+                              : NULL;
+}
+
+static struct str former_org(const struct former *f)
+{
+    return f ? str_of(f->text + f->org_at) : STR("");
+}
+
+enum err former_keep(struct access *a, struct str key, struct str org)
+{
+    struct former *f;
+
+    if (!org.n)
+        return OK;
+    f = FAULT("access.former") ? NULL
+                               : calloc(1, sizeof(*f) + key.n + org.n + 2);
+    if (!f)
+        return ERR_NOMEM;
+    memcpy(f->text, key.p, key.n);
+    f->org_at = key.n + 1;
+    memcpy(f->text + f->org_at, org.p, org.n);
+    if (map_put(&a->formers, str_of(f->text), f) != OK) {
+        free(f);
+        return ERR_NOMEM;
+    }
+    list_append(&a->all_formers, &f->node);
+    return OK;
+}
+
+void former_drop(struct access *a, struct str key)
+{
+    struct former *f = map_take(&a->formers, key);
+
+    if (!f)
+        return;
+    list_remove(&f->node);
+    free(f);
+}
+
+void formers_free(struct access *a)
+{
+    struct list_node *node;
+
+    while ((node = list_first(&a->all_formers))) {
+        list_remove(node);
+        free(LIST_OF(node, struct former, node));
+    }
+    map_fini(&a->formers);
+}
+
+/* Orgs. */
+
+struct str user_org(const struct access *a, const struct user *u)
+{
+    if (!u->owner[0])
+        return str_of(u->org);
+    if (u->owned_by)
+        return str_of(u->owned_by->org);
+    return former_org(former_get(a, str_of(u->owner)));
+}
+
+struct str access_org_of(struct access *a, struct str user)
+{
+    const struct user *u = user_get(a, user);
+
+    if (u && u->state == USER_THERE)
+        return user_org(a, u);
+    return former_org(former_get(a, user));
+}
+
+/* Owners. */
+
+static enum err find_owner(const struct access *a, struct str name,
+                           struct str wanted, struct user **out,
+                           struct why *why)
+{
+    struct user *o = user_get(a, wanted);
+
+    if (str_eq_nocase(name, wanted))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "owner must be somebody else: nobody acts for "
+                       "themselves");
+    if (!o || o->state != USER_THERE)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "owner must be a user who is there, and there is none "
+                       "of that name");
+    if (o->role == ROLE_AGENT)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "owner must be of role user or admin: an agent owns no "
+                       "other");
+    if (o->is_changing)
+        return why_err(why, ERR_BUSY,
+                       "the owner is being changed right now; try again");
+    if (o->n_agents + o->n_claims >= a->opts.max_owned)
+        return why_err(why, ERR_LIMIT,
+                       "this owner has %zu agents, and no more are taken; "
+                       "remove some first",
+                       o->n_agents + o->n_claims);
+    *out = o;
+    return OK;
+}
+
+enum err owner_check(const struct access *a, struct str name,
+                     const struct access_wish *wish, struct user **owner,
+                     struct why *why)
+{
+    const struct user *u = user_get(a, name);
+    bool stays = u && str_eq_nocase(str_of(u->owner), wish->owner);
+
+    *owner = NULL;
+    if (wish->role == ROLE_AGENT && u && (u->n_agents || u->n_claims))
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "this user owns agents, and an agent owns none: give "
+                       "them another owner first");
+    if (!wish->owner.n)
+        return OK;
+    if (wish->role != ROLE_AGENT)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "owner is for users of role agent alone");
+    if (wish->org.n)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "an agent that has an owner belongs to the owner's org "
+                       "and can have none of its own");
+    return stays ? OK : find_owner(a, name, wish->owner, owner, why);
+}
+
+void owner_claim(const struct user *u, struct user *next)
+{
+    if (u->owned_by)
+        u->owned_by->n_claims++;
+    if (next)
+        next->n_claims++;
+}
+
+void owner_release(const struct user *u, struct user *next)
+{
+    if (u->owned_by)
+        u->owned_by->n_claims--;
+    if (next)
+        next->n_claims--;
+}
