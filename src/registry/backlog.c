@@ -24,6 +24,7 @@
  *
  * Turned down: giving up on an agent whose texts are refused. Models and their
  * limits change without anybody telling us. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -56,6 +57,8 @@ struct vectors_job {
     size_t batch;    /* so many at a time */
     uint64_t ask_id; /* of embed; zero: none */
     struct buf packed;
+    struct index_change *change;
+    char org[PRINCIPAL_NAME_MAX + 1]; /* that the change was made for */
     struct tx tx;
     bool is_written; /* the store has the tx */
 };
@@ -152,6 +155,8 @@ static void job_free(struct vectors_job *j)
         j->entry->job = NULL;
     list_remove(&j->node);
     v->n_jobs--;
+    if (j->change)
+        index_forget(v->r->index, j->change);
     tx_fini(&j->tx);
     buf_fini(&j->packed);
     arena_fini(&j->arena);
@@ -256,23 +261,39 @@ static void all_is_well(struct vectors *v, struct entry *e, uint64_t round)
 
 /* From the row into the index. */
 
-/* False: no memory. */
-static bool put_into_index(struct vectors_job *j)
+/* Before the row is written, so that the index can follow the commit. False:
+ * no memory. */
+static bool prepare_index(struct vectors_job *j)
+{
+    struct registry *r = j->all->r;
+    const struct agent *a = &j->entry->agent;
+    struct buf own;
+    bool is_ready;
+
+    buf_init(&own, VECTORS_BYTES_MAX);
+    is_ready = vectors_for_index(r, a, buf_str(&j->packed), &own) &&
+               !index_prepare(r->index, a, (const uint8_t *)own.p, &j->change);
+    buf_fini(&own);
+    snprintf(j->org, sizeof(j->org), "%.*s", STR_ARG(a->org));
+    return is_ready;
+}
+
+static void put_into_index(struct vectors_job *j)
 {
     struct registry *r = j->all->r;
     struct entry *e = j->entry;
-    struct index_change *change = NULL;
-    struct buf own;
-    bool is_put;
 
-    buf_init(&own, VECTORS_BYTES_MAX);
-    is_put =
-        vectors_for_index(r, &e->agent, buf_str(&j->packed), &own) &&
-        !index_prepare(r->index, &e->agent, (const uint8_t *)own.p, &change);
-    buf_fini(&own);
-    if (is_put)
-        index_put(r->index, e->number, change);
-    return is_put;
+    index_put(r->index, e->number, j->change);
+    j->change = NULL;
+    if (str_eq(e->agent.org, str_of(j->org)))
+        return;
+    /* Its creator has moved meanwhile. Rather found by nobody than by whom it
+     * is not for. */
+    if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {
+        index_drop(r->index, e->number);
+        log_error(r->opts.log, "registry.not_moved",
+                  LOG_S("agent", e->agent.name));
+    }
 }
 
 static void settle(struct vectors_job *j)
@@ -286,10 +307,7 @@ static void settle(struct vectors_job *j)
         job_free(j);
         return;
     }
-    if (!put_into_index(j)) {
-        fail_nomem(j);
-        return;
-    }
+    put_into_index(j);
     job_free(j);
     e->is_embedded = true;
     v->r->stats.unembedded--;
@@ -324,8 +342,13 @@ static void write_row(struct vectors_job *j)
 {
     struct registry *r = j->all->r;
     const struct agent *a = &j->entry->agent;
-    struct tx_op *op = tx_expect(&j->tx, &agent_table);
+    struct tx_op *op;
 
+    if (!prepare_index(j)) {
+        fail_nomem(j);
+        return;
+    }
+    op = tx_expect(&j->tx, &agent_table);
     tx_if(op, AGENT_KEY, IS, value_text(j->entry->key));
     tx_if(op, AGENT_REVISION, IS, value_int(a->revision));
     vectors_append(r, &j->tx, a, buf_str(&j->packed));
