@@ -113,6 +113,7 @@ static const char *const model_examples[] = {
 static const char *const eval_examples[] = {
     "signalbox eval --agents agents.jsonl test.jsonl",
     "signalbox eval --agents agents.jsonl test.jsonl --embedder minilm",
+    "signalbox eval --agents agents.jsonl test.jsonl --mode hybrid",
     "signalbox eval --agents agents.jsonl test.jsonl --out answers.jsonl",
     "signalbox eval --agents a.jsonl t.jsonl --examples train.jsonl --shots 5",
     NULL,
@@ -249,8 +250,9 @@ static const struct command commands[] = {
      "{\"text\", \"agents\": [...]}: each of the agents named is right, and "
      "none named means that nobody is. A query may have a \"level\".\n"
      "An agent is found by the mean of its name and description, its skills "
-     "and their examples; with --examples by the mean of K of those. No server "
-     "is needed, and none is asked. What the figures mean "
+     "and their examples; with --examples by the mean of K of those. With "
+     "--mode hybrid or text it is found as agent.search would find it. No "
+     "server is needed, and none is asked. What the figures mean "
      "is in docs/evaluation.md.\n"
      "Exits with 2 when a file is not as it should be, with its line and "
      "column.",

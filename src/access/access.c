@@ -18,20 +18,6 @@
 
 /* Names. */
 
-bool name_is_good(struct str name)
-{
-    if (name.n == 0 || name.n > PRINCIPAL_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < name.n; i++) {
-        char c = str_lower(name.p[i]);
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-
-        if (!is_plain && (i == 0 || !c || !strchr("._@-", c)))
-            return false;
-    }
-    return true;
-}
-
 struct str name_fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1])
 {
     bool keeps_case = PLANTED("access.keep_case");
@@ -66,7 +52,9 @@ struct user *user_get(const struct access *a, struct str name)
 {
     char key[PRINCIPAL_NAME_MAX + 1];
 
-    return name_is_good(name) ? map_get(&a->users, name_fold(name, key)) : NULL;
+    return principal_name_is_valid(name)
+               ? map_get(&a->users, name_fold(name, key))
+               : NULL;
 }
 
 struct user *user_add(struct access *a, struct str shown, enum role role,

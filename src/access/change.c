@@ -93,7 +93,7 @@ static void tell_feed(struct access_change *c, const char *type, struct str by,
 
 static enum err check_name(struct str name, const char *what, struct why *why)
 {
-    if (name_is_good(name))
+    if (principal_name_is_valid(name))
         return OK;
     return why_err(why, ERR_BAD_REQUEST,
                    "%s must be 1 to %d letters, digits, ., _, @ or -, and "

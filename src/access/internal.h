@@ -118,7 +118,6 @@ bool user_can_call(const struct user *u);
 void user_unclaim(struct user *u);
 
 /* Names (access.c). */
-bool name_is_good(struct str name);
 struct str name_fold(struct str name, char out[PRINCIPAL_NAME_MAX + 1]);
 void name_copy(char out[PRINCIPAL_NAME_MAX + 1], struct str name);
 

@@ -82,9 +82,11 @@ static bool user_is_readable(const struct row *r)
     struct str owner = row_str(r, USER_OWNER);
     int64_t role = row_int(r, USER_ROLE);
 
-    return name_is_good(shown) && (!org.n || name_is_good(org)) &&
-           role >= ROLE_ADMIN && role <= ROLE_AGENT &&
-           (!owner.n || (role == ROLE_AGENT && name_is_good(owner))) &&
+    return principal_name_is_valid(shown) &&
+           (!org.n || principal_name_is_valid(org)) && role >= ROLE_ADMIN &&
+           role <= ROLE_AGENT &&
+           (!owner.n ||
+            (role == ROLE_AGENT && principal_name_is_valid(owner))) &&
            str_eq_nocase(shown, row_str(r, USER_NAME));
 }
 

@@ -47,8 +47,9 @@ static const struct former *former_get(const struct access *a, struct str name)
 {
     char key[PRINCIPAL_NAME_MAX + 1];
 
-    return name_is_good(name) ? map_get(&a->formers, name_fold(name, key))
-                              : NULL;
+    return principal_name_is_valid(name)
+               ? map_get(&a->formers, name_fold(name, key))
+               : NULL;
 }
 
 static struct str former_org(const struct former *f)

@@ -16,6 +16,10 @@ enum { SHOTS_MAX = 1000 };
 
 const struct arg_option cli_eval_options[] = {
     {"agents", "FILE", "the agents, one JSON object a line", false},
+    {"mode", "MODE",
+     "semantic: by vectors, as messages are routed; text: by words; hybrid: by "
+     "both, as agent.search does it; semantic if not given",
+     false},
     {"embedder", "KIND",
      "builtin, minilm, http or cascade; what the configuration says if not "
      "given",
@@ -140,6 +144,39 @@ static enum exit_status read_shots(struct cli *c, struct wish *w)
     return EXIT_DONE;
 }
 
+static enum exit_status read_mode(struct cli *c, struct eval_plan *p)
+{
+    static const char *const names[] = {"semantic", "text", "hybrid"};
+    static const char *const others[] = {"examples", "match", "second",
+                                         "margin"};
+    struct str mode = args_get(&c->args, "mode");
+
+    p->mode = EVAL_SEMANTIC;
+    for (size_t i = 0; mode.n; i++) {
+        if (i == sizeof(names) / sizeof(names[0]))
+            return cli_error(c, ERR_USAGE,
+                             "--mode is \"%.*s\"; it must be semantic, text or "
+                             "hybrid",
+                             STR_ARG(str_head(mode, 64)));
+        if (str_eq(mode, str_of(names[i]))) {
+            p->mode = (enum eval_mode)i;
+            break;
+        }
+    }
+    for (size_t i = 0; p->mode && i < sizeof(others) / sizeof(others[0]); i++)
+        if (args_has(&c->args, others[i]))
+            return cli_error(c, ERR_USAGE, "--%s is for --mode semantic",
+                             others[i]);
+    if (p->mode == EVAL_TEXT && args_has(&c->args, "embedder"))
+        return cli_error(c, ERR_USAGE,
+                         "--mode text goes by words alone: leave --embedder "
+                         "out");
+    if (p->mode && str_eq(args_get(&c->args, "embedder"), STR("cascade")))
+        return cli_error(c, ERR_USAGE,
+                         "--embedder cascade is for --mode semantic");
+    return EXIT_DONE;
+}
+
 static enum exit_status read_wish(struct cli *c, struct wish *w)
 {
     struct str by = args_get(&c->args, "by");
@@ -160,9 +197,14 @@ static enum exit_status read_wish(struct cli *c, struct wish *w)
                          STR_ARG(str_head(match, 64)));
     w->is_by_agent = by.n > 0;
     w->out = args_get(&c->args, "out").p;
-    status = read_embedder(c, &w->plan);
+    status = read_mode(c, &w->plan);
+    if (!status)
+        status = read_embedder(c, &w->plan);
     if (!status)
         status = read_margin(c, &w->plan);
+    /* A search asks the first model alone. */
+    if (w->plan.mode)
+        w->plan.is_cascade = false;
     return status ? status : read_shots(c, w);
 }
 

@@ -286,13 +286,40 @@ static enum err add_examples(struct at *a, const struct json *v)
     return OK;
 }
 
-static enum err add_skill(struct at *a, const struct json *skill)
+/* A skill as a card has it, beside its texts. */
+static enum err keep_skill(struct at *a, const struct json *skill,
+                           struct str name, struct str description,
+                           struct skill *out)
+{
+    struct eval_set *s = a->set;
+    const struct json *from = json_get(skill, STR("examples"));
+    struct str *list = NULL;
+    size_t n = from ? from->kids.n : 0;
+
+    if (n && !FAULT("eval.examples"))
+        list = arena_array(&s->arena, n, sizeof(*list));
+    if ((n && !list) || !keep(s, name, &out->name) ||
+        !keep(s, description, &out->description))
+        return no_memory(a);
+    out->examples = (struct strs){list, n};
+    /* They are the texts that were added last. */
+    for (size_t i = 0; i < n; i++)
+        list[i] = s->texts[s->n_texts - n + i];
+    return OK;
+}
+
+static enum err add_skill(struct at *a, const struct json *skill,
+                          struct skill *out)
 {
     struct str name, description;
     enum err e;
 
-    if (skill->type == JSON_STR)
-        return add_text(a, skill->s);
+    if (skill->type == JSON_STR) {
+        e = add_text(a, skill->s);
+        if (!e)
+            out->name = a->set->texts[a->set->n_texts - 1];
+        return e;
+    }
     if (skill->type != JSON_OBJ)
         return COMPLAIN(a, ERR_BAD_REQUEST, skill,
                         "a skill must be text or an object");
@@ -301,14 +328,35 @@ static enum err add_skill(struct at *a, const struct json *skill)
         e = get_text(a, skill, "description", false, &description);
     if (!e)
         e = add_profile(a, name, description);
-    return e ? e : add_examples(a, skill);
+    if (!e)
+        e = add_examples(a, skill);
+    return e ? e : keep_skill(a, skill, name, description, out);
+}
+
+static enum err add_skills(struct at *a, const struct json *v,
+                           struct eval_agent *agent)
+{
+    struct json *list;
+    struct skill *skills;
+    enum err e = get_list(a, v, "skills", &list);
+
+    if (e || !list)
+        return e;
+    skills = FAULT("eval.skills")
+                 ? NULL
+                 : arena_array(&a->set->arena, list->kids.n, sizeof(*skills));
+    if (!skills && list->kids.n)
+        return no_memory(a);
+    agent->skills = skills;
+    for (struct json *k = list->kids.first; k && !e; k = k->next)
+        e = add_skill(a, k, &skills[agent->n_skills++]);
+    return e;
 }
 
 static enum err take_agent(struct at *a, const struct json *v)
 {
     struct eval_set *s = a->set;
     struct str name, description;
-    struct json *skills;
     enum err e = GROW(s, agents, EVAL_AGENTS_MAX);
 
     if (e)
@@ -325,14 +373,12 @@ static enum err take_agent(struct at *a, const struct json *v)
         return e;
     s->agents[s->n_agents] =
         (struct eval_agent){.line = a->line, .first_text = s->n_texts};
-    if (!keep(s, name, &s->agents[s->n_agents].name))
+    if (!keep(s, name, &s->agents[s->n_agents].name) ||
+        !keep(s, description, &s->agents[s->n_agents].description))
         return no_memory(a);
     e = add_profile(a, name, description);
     if (!e)
-        e = get_list(a, v, "skills", &skills);
-    for (struct json *k = !e && skills ? skills->kids.first : NULL; k && !e;
-         k = k->next)
-        e = add_skill(a, k);
+        e = add_skills(a, v, &s->agents[s->n_agents]);
     if (!e)
         e = add_examples(a, v);
     s->n_agents += !e;

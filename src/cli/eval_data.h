@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "model/agent.h"
 
 enum {
     EVAL_FILE_MAX = 128 * 1024 * 1024, /* bytes */
@@ -25,7 +26,9 @@ enum {
 };
 
 struct eval_agent {
-    struct str name;
+    struct str name, description;
+    const struct skill *skills; /* as a card has them, for the search */
+    size_t n_skills;
     size_t line;                /* where it stands */
     size_t first_text, n_texts; /* what it is found by: profile, skills,
                                  * examples; in texts */

@@ -129,6 +129,28 @@ TEST(an_agent_is_found_by_its_profile_its_skills_and_their_examples)
     eval_set_fini(&s);
 }
 
+TEST(an_agent_is_known_as_its_card_would_have_it)
+{
+    const struct skill *skills;
+    struct eval_set s;
+    struct why why;
+
+    eval_set_init(&s);
+    CHECK(read_agents(&s, agents, sizeof(agents) - 1, &why) == OK);
+    CHECK_STR(s.agents[1].description, "Cooks");
+    CHECK_INT(s.agents[1].n_skills, 2);
+    skills = s.agents[1].skills;
+    CHECK_STR(skills[0].name, "soups");
+    CHECK_INT(skills[0].examples.n, 0);
+    CHECK_STR(skills[1].name, "bakeBread");
+    CHECK_STR(skills[1].description, "with yeast");
+    CHECK_INT(skills[1].examples.n, 1);
+    CHECK_STR(skills[1].examples.list[0], "my dough is flat");
+    CHECK_INT(s.agents[0].n_skills, 0);
+    CHECK_STR(s.agents[0].description, "");
+    eval_set_fini(&s);
+}
+
 TEST(queries_name_agents_whatever_their_case)
 {
     static const char text[] =

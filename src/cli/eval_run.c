@@ -13,6 +13,7 @@
 
 #include "base/vec.h"
 #include "cli/eval_model.h"
+#include "cli/eval_search.h"
 
 /* The vectors of one agent are neighbours. */
 struct span {
@@ -298,10 +299,12 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
         out->outcomes[i].expected = s->queries[i].agents;
         out->outcomes[i].n_expected = s->queries[i].n_agents;
     }
-    if (out->outcomes && out->is_asked && j.texts && j.close && all)
+    if (!out->outcomes || !out->is_asked || !j.texts || !j.close || !all)
+        e = no_memory(why);
+    else if (plan->mode == EVAL_SEMANTIC)
         e = run_all(&j, all);
     else
-        e = no_memory(why);
+        e = eval_search(c, plan, out, why);
     free(j.texts);
     free(j.close);
     free(all);

@@ -1,16 +1,22 @@
 #ifndef CLI_EVAL_RUN_H
 #define CLI_EVAL_RUN_H
 
-/* eval_run: every query of a set against every agent, by one model or by a
- * cascade of two. Threads: the main one. */
+/* eval_run: every query of a set against every agent, by one model, by a
+ * cascade of two, or as a search has it. Threads: the main one. */
 
 #include "cli/cli.h"
 #include "cli/eval_data.h"
 #include "cli/eval_score.h"
 #include "embed/embed.h"
 
+/* By what an agent is found. EVAL_SEMANTIC: the mean of the vectors of all its
+ * texts, as messages are routed; the others: the index, by words alone or by
+ * both, as agent.search finds it. */
+enum eval_mode { EVAL_SEMANTIC, EVAL_TEXT, EVAL_HYBRID };
+
 /* Borrowed. */
 struct eval_plan {
+    enum eval_mode mode;
     const struct eval_set *set;
     const struct config *config;
     enum embed_kind kind;
@@ -25,10 +31,10 @@ struct eval_plan {
 };
 
 struct eval_run {
-    struct eval_outcome *outcomes; /* one a query */
-    bool *is_asked;                /* the second model decided */
-    size_t n_asked, n_empty;       /* queries; n_empty: without a vector */
-    struct embed_stamp first, second;
+    struct eval_outcome *outcomes;    /* one a query */
+    bool *is_asked;                   /* the second model decided */
+    size_t n_asked, n_empty;          /* queries; n_empty: without a vector */
+    struct embed_stamp first, second; /* EVAL_TEXT: neither */
     double seconds;       /* that the queries took, without the agents */
     size_t n_few, n_bare; /* agents with fewer examples than shots; none */
 };

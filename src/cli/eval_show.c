@@ -165,7 +165,13 @@ static struct why found_by(const struct eval_view *v)
     const char *how = p->is_best ? "the nearest" : "the mean";
     struct why out;
 
-    if (!p->shots)
+    if (p->mode == EVAL_TEXT)
+        why_err(&out, OK, "the words of the agent and its skills");
+    else if (p->mode == EVAL_HYBRID)
+        why_err(&out, OK,
+                "0.7 of the vector and 0.3 of the words, of the "
+                "agent or its best skill");
+    else if (!p->shots)
         why_err(&out, OK, "%s of name and description, skills, examples", how);
     else
         why_err(&out, OK, "%s of %zu example%s%s", how, p->shots,
@@ -180,7 +186,10 @@ static void show_figures(struct cli *c, const struct eval_view *v)
     const struct eval_run *run = v->run;
     char percent[CELL];
 
-    show_model(c, "model", &run->first);
+    if (v->plan->mode == EVAL_TEXT)
+        show_line(c, "model", "none");
+    else
+        show_model(c, "model", &run->first);
     if (v->plan->is_cascade) {
         show_model(c, "second model", &run->second);
         add_percent(percent, (double)run->n_asked / (double)set->n_queries);
@@ -200,8 +209,9 @@ static void show_figures(struct cli *c, const struct eval_view *v)
     add_percent(percent, v->score->macro_f1);
     show_line(c, "macro F1", "%s", percent);
     show_scope(c, v);
-    show_line(c, "speed", "%.0f queries a second, embedding and scoring",
-              per_second(v));
+    show_line(c, "speed", "%.0f queries a second, %s", per_second(v),
+              v->plan->mode == EVAL_TEXT ? "searching"
+                                         : "embedding and scoring");
 }
 
 static void show_grid(struct cli *c, struct grid *g)
@@ -324,9 +334,11 @@ static size_t warn(const struct eval_view *v, struct why out[WARNINGS_MAX])
                 r->n_bare, r->n_bare == 1 ? " has" : "s have",
                 r->n_bare == 1 ? "is" : "are");
     if (r->n_empty)
-        why_err(&out[n++], OK,
-                "in %zu quer%s the model knows nothing: nobody was chosen",
-                r->n_empty, r->n_empty == 1 ? "y" : "ies");
+        why_err(&out[n++], OK, "%s %zu quer%s%s: nobody was chosen",
+                v->plan->mode ? "for" : "in", r->n_empty,
+                r->n_empty == 1 ? "y" : "ies",
+                v->plan->mode ? " nothing was found"
+                              : " the model knows nothing");
     return n;
 }
 
@@ -366,6 +378,12 @@ static void put_str(struct json_out *o, const char *key, struct str v)
 {
     json_key(o, str_of(key));
     json_put_str(o, v);
+}
+
+static void put_null(struct json_out *o, const char *key)
+{
+    json_key(o, str_of(key));
+    json_put_null(o);
 }
 
 static void put_stamp(struct json_out *o, const char *key,
@@ -480,19 +498,26 @@ static void put_warnings(struct json_out *o, const struct eval_view *v)
 
 static void put_models(struct json_out *o, const struct eval_view *v)
 {
+    static const char *const modes[] = {"semantic", "text", "hybrid"};
     const struct eval_plan *p = v->plan;
 
-    put_str(o, "kind",
-            p->is_cascade ? STR("cascade") : str_of(embed_kind_name(p->kind)));
-    put_stamp(o, "embedder", &v->run->first);
+    put_str(o, "mode", str_of(modes[p->mode]));
+    if (p->mode == EVAL_TEXT) {
+        put_null(o, "kind");
+        put_null(o, "embedder");
+    } else {
+        put_str(o, "kind",
+                p->is_cascade ? STR("cascade")
+                              : str_of(embed_kind_name(p->kind)));
+        put_stamp(o, "embedder", &v->run->first);
+    }
     json_key(o, STR("margin"));
     if (p->is_cascade) {
         json_put_real(o, p->margin);
         put_stamp(o, "second", &v->run->second);
     } else {
         json_put_null(o);
-        json_key(o, STR("second"));
-        json_put_null(o);
+        put_null(o, "second");
     }
     put_int(o, "asked_second", v->run->n_asked);
 }
@@ -508,7 +533,10 @@ void eval_show_as_json(struct cli *c, const struct eval_view *v)
     put_int(&o, "n_out_of_scope", v->score->n_out);
     put_int(&o, "n_empty", v->run->n_empty);
     put_int(&o, "shots", v->plan->shots);
-    put_str(&o, "match", v->plan->is_best ? STR("best") : STR("mean"));
+    if (v->plan->mode)
+        put_null(&o, "match");
+    else
+        put_str(&o, "match", v->plan->is_best ? STR("best") : STR("mean"));
     put_real(&o, "accuracy_at_1", eval_accuracy(v->score, 1));
     put_real(&o, "accuracy_at_3", eval_accuracy(v->score, 3));
     put_real(&o, "accuracy_at_5", eval_accuracy(v->score, 5));
@@ -559,9 +587,12 @@ void eval_add_lines(struct buf *out, const struct eval_view *v)
         if (q->level != EVAL_NO_LEVEL)
             put_str(&o, "level", s->levels[q->level]);
         put_ranked(&o, v, &r->ranked);
-        put_str(&o, "model",
-                str_of(v->run->is_asked[i] ? v->run->second.name
-                                           : v->run->first.name));
+        if (v->plan->mode == EVAL_TEXT)
+            put_null(&o, "model");
+        else
+            put_str(&o, "model",
+                    str_of(v->run->is_asked[i] ? v->run->second.name
+                                               : v->run->first.name));
         json_key(&o, STR("right"));
         if (q->n_agents)
             json_put_bool(&o, eval_place(r) == 1);

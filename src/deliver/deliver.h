@@ -47,12 +47,7 @@ void deliver_free(struct deliver *d);
 MUST_USE enum err deliver_reaches(const struct agent *a, struct why *why);
 
 /* Carry t. Borrows everything for the call. ERR_NOMEM, ERR_OVERLOADED (at
-<<<<<<< HEAD
  * max_on_the_way), or what deliver_reaches says: nothing was started. */
-=======
- * max_on_the_way), ERR_SYNTAX (a url without a road), ERR_NOT_IMPLEMENTED (one
- * whose road is not there yet): nothing was started. */
->>>>>>> main
 MUST_USE enum err deliver_start(struct deliver *d, const struct task *t,
                                 const struct agent *a);
 

@@ -22,6 +22,7 @@ struct vec_block {
 };
 
 struct vectors {
+    const struct vec_ops *ops; /* those of this processor; tests take others */
     uint32_t dims;
     size_t stride; /* dims up to the next 64; what is between is zero */
     struct vec_block **blocks;
@@ -168,6 +169,10 @@ int index_doc_order(const struct index *x, uint32_t a, uint32_t b);
 MUST_USE enum err index_change_new(struct index *x, struct str name,
                                    struct index_class cls, size_t n_docs,
                                    struct index_change **out);
+
+/* A copy of the packed vectors of all its documents into the change. */
+MUST_USE enum err index_change_vectors(struct index *x, struct index_change *c,
+                                       const uint8_t *vectors);
 
 /* The number of a class, NO_CLASS if there is none. ERR_NOMEM. */
 MUST_USE enum err index_class_find(const struct index *x,

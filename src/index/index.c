@@ -312,8 +312,8 @@ enum err index_change_new(struct index *x, struct str name,
     return OK;
 }
 
-static enum err copy_vectors(struct index *x, struct index_change *c,
-                             const uint8_t *vectors)
+enum err index_change_vectors(struct index *x, struct index_change *c,
+                              const uint8_t *vectors)
 {
     size_t bytes = c->entry->n_docs * vec_packed_bytes(x->vectors.dims);
 
@@ -332,7 +332,7 @@ enum err index_prepare(struct index *x, const struct agent *a,
         index_change_new(x, a->name, index_class_of(a), a->n_skills + 1, out);
 
     if (!e && vectors && x->vectors.dims > 0)
-        e = copy_vectors(x, *out, vectors);
+        e = index_change_vectors(x, *out, vectors);
     for (size_t i = 0; !e && i <= a->n_skills; i++)
         e = text_prepare(x->text, a, i ? &a->skills[i - 1] : NULL,
                          &(*out)->texts[i]);

@@ -9,8 +9,10 @@
  *   text_query.c  BM25 over them
  *   vectors.c   documents by meaning: the guess of all, the fine value of some
  *   index.c     agents, documents and changes
- *   search.c    both together, best first
+ *   rank.c      documents best first, computing as few as will do
+ *   search.c    who sees what, and the agents that come of it
  *   slow.c      the same computed plainly for every document: for tests
+ *   check.c     whether it is in order: for tests
  *   snapshot.c  all of it as bytes
  *
  * A document has a number, dense and used again, which is its place in every
@@ -163,5 +165,8 @@ MUST_USE enum err index_search_slow(struct index *x,
                                     const struct index_query *q,
                                     struct index_hit *out, size_t max,
                                     size_t *n);
+
+/* check.c: everything agrees with everything else. */
+bool index_check(const struct index *x);
 
 #endif

@@ -427,6 +427,7 @@ static bool term_is_right(const struct text *t, const struct text_term *m)
     }
     return in_classes == m->n && (m->n || m->promised) &&
            m->n + m->promised <= m->cap &&
+           m->n_classes + m->promised <= m->classes_cap &&
            map_get(&t->by_stem, (struct str){m->stem, m->stem_n}) == m;
 }
 

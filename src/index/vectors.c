@@ -29,6 +29,7 @@ void vectors_reset(struct vectors *v, uint32_t dims)
 {
     blocks_free(v);
     *v = (struct vectors){
+        .ops = vec_ops(),
         .dims = dims,
         .stride = (size_t)(dims + ALIGN - 1) / ALIGN * ALIGN,
     };
@@ -184,7 +185,7 @@ void vectors_bound_64(const struct vectors *v, const struct vec_packed *q,
         return;
     }
     b = v->blocks[first / BLOCK_DOCS];
-    vec_ops()->dots_i8(b->high + at * v->stride, v->stride, 64, q->high,
-                       v->stride, products);
+    v->ops->dots_i8(b->high + at * v->stride, v->stride, 64, q->high, v->stride,
+                    products);
     bounds_of(b, at, q, products, out);
 }

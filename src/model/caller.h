@@ -21,11 +21,11 @@ enum scope {
 
 enum { N_SCOPES = 6, PRINCIPAL_NAME_MAX = 128 };
 
-struct str role_name(enum role r);
-enum role role_of(struct str name); /* zero: there is none of that name */
 /* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}: users, and orgs too. */
 bool principal_name_is_valid(struct str name);
 
+struct str role_name(enum role r);
+enum role role_of(struct str name); /* zero: there is none of that name */
 unsigned role_scopes(enum role r);  /* what a token of that role has if its
                                      * maker asked for nothing less */
 
@@ -36,9 +36,10 @@ unsigned scope_of(struct str name); /* zero: there is none of that name */
 struct caller {
     struct id token_id;                     /* tok_…; empty: nobody */
     char principal[PRINCIPAL_NAME_MAX + 1]; /* the name of who calls */
-    char org[PRINCIPAL_NAME_MAX + 1];       /* empty: none */
-    char owner[PRINCIPAL_NAME_MAX + 1];     /* of role agent: for whom it acts;
-                                             * empty: itself. org is theirs */
+    char owner[PRINCIPAL_NAME_MAX + 1]; /* of an agent: the user it acts for;
+                                         * empty: nobody */
+    char org[PRINCIPAL_NAME_MAX + 1];   /* the owner's where there is one;
+                                         * empty: none */
     enum role role;
     unsigned scopes;
     int64_t expires_ms; /* Unix time; zero: never */

@@ -43,7 +43,8 @@ enum {
     PROGRESS_MS = 10 * 1000,
 };
 
-static_assert(BATCH_TEXTS <= EMBED_BATCH_MAX, "one call takes a batch");
+static_assert((int)BATCH_TEXTS <= (int)EMBED_BATCH_MAX,
+              "one call takes a batch");
 
 struct vectors_job {
     struct list_node node;
@@ -334,7 +335,8 @@ static void on_written(struct tx *tx, void *ctx)
     switch (tx->result) {
     case TX_COMMITTED: settle(j); break;
     case TX_GUARD_FAILED: step_back(j); break;
-    default: fail_job(j, tx->err, err_row(tx->err)->wording); break;
+    case TX_REFUSED:
+    case TX_FATAL: fail_job(j, tx->err, err_row(tx->err)->wording); break;
     }
 }
 

@@ -5,6 +5,7 @@ known shows that texts, ties, examples and the cascade are what they should be.
 import collections
 import fcntl
 import json
+import math
 import os
 import pty
 import shutil
@@ -334,6 +335,113 @@ class WithProvider(Eval):
             self.assertEqual(f.read(), "as it was")
 
 
+def text_score(documents, query, document):
+    """The score of words by its formula; words are parted by blanks, and no
+    stemmer changes them. Parts of a document are (weight, text)."""
+    def counts(d):
+        found = collections.Counter()
+        for weight, text in d:
+            for word in text.split():
+                found[word] += weight
+        return found
+    all_of = [counts(d) for d in documents]
+    mean = sum(sum(c.values()) for c in all_of) / len(all_of)
+    mine, total, weights = counts(document), 0, []
+    for word in dict.fromkeys(query.split()):
+        df = sum(word in c for c in all_of)
+        idf = math.log(1 + (len(all_of) - df + .5) / (df + .5))
+        weights.append(idf)
+        if mine[word]:
+            length = sum(mine.values()) / mean
+            total += idf * 2.2 * mine[word] / (
+                mine[word] + 1.2 * (.25 + .75 * length))
+    weights.sort(reverse=True)
+    x = total / (sum(weights[:3]) * 2 * 2.2 / 3.2)
+    return min(1, x) ** 1.5
+
+
+class Search(WithProvider):
+    AGENTS = [{"name": "fox", "description": "x x red hen"},
+              {"name": "cow", "description": "y red",
+               "skills": [{"name": "hen", "description": "z fox fox",
+                           "examples": ["red"]}, "y"]},
+              {"name": "owl", "description": "z"}]
+    DOCUMENTS = {"fox": [[(1, "fox x x red hen")]],
+                 "cow": [[(1, "cow y red")],
+                         [(1, "hen z fox fox red"), (.25, "cow y red")],
+                         [(1, "y"), (.25, "cow y red")]],
+                 "owl": [[(1, "owl z")]]}
+    QUERIES = ("fox", "red fox", "hen x unheard of words", "y", "cow z x")
+
+    def check(self, mode, cosine):
+        every = [d for ds in self.DOCUMENTS.values() for d in ds]
+        args = {"hybrid": ("--embedder", "http", *self.http), "text": ()}
+        a = self.lines("a", *self.AGENTS)
+        t = self.lines("t", *({"text": q, "agents": ["fox"]}
+                              for q in self.QUERIES))
+        result, rows = self.out("--agents", a, t, "--mode", mode, *args[mode])
+        for query, row in zip(self.QUERIES, rows):
+            want = {}
+            for agent, documents in self.DOCUMENTS.items():
+                want[agent] = max(
+                    cosine(query, d) + (1 if mode == "text" else .3)
+                    * text_score(every, query, d) for d in documents)
+            want = sorted((item for item in want.items() if item[1] > 1e-6),
+                          key=lambda item: (-item[1], item[0]))
+            self.assertEqual([r["agent"] for r in row["ranked"]],
+                             [agent for agent, _ in want], query)
+            for got, (_, score) in zip(row["ranked"], want):
+                self.assertAlmostEqual(got["score"], score, 3)
+        return result, rows
+
+    def test_text_is_the_formula_and_needs_no_model(self):
+        result, rows = self.check("text", lambda query, document: 0)
+        self.assertEqual((result["mode"], result["kind"], result["embedder"],
+                          result["match"]), ("text", None, None, None))
+        self.assertEqual({r["model"] for r in rows}, {None})
+        self.assertEqual(self.seen(), [])
+
+    def test_hybrid_is_seven_tenths_of_the_cosine_and_three_of_the_words(self):
+        def vector(text):
+            v = [text.count(letter) for letter in "xyz"]
+            length = math.hypot(*v)
+            return [n / length for n in v] if length else v
+
+        def cosine(query, document):
+            # What stands for a document is what it says itself, without its
+            # examples; the letters of this one are in no example.
+            own = " ".join(text for weight, text in document if weight == 1)
+            return .7 * max(0, sum(a * b for a, b in
+                                   zip(vector(query), vector(own))))
+        result, _ = self.check("hybrid", cosine)
+        self.assertEqual((result["mode"], result["embedder"]["name"]),
+                         ("hybrid", "known"))
+
+    def test_what_shares_nothing_is_not_found(self):
+        a = self.lines("a", {"name": "fox"}, {"name": "owl"})
+        t = self.lines("t", {"text": "the?", "agents": ["fox"]},
+                       {"text": "", "agents": []},
+                       {"text": "Foxes", "agents": ["fox"]})
+        result, rows = self.out("--agents", a, t, "--mode", "text")
+        self.assertEqual([len(r["ranked"]) for r in rows], [0, 0, 1])
+        self.assertEqual([r["right"] for r in rows], [False, True, True])
+        self.assertEqual(result["warnings"],
+                         ["for 2 queries nothing was found: nobody was "
+                          "chosen"])
+
+    def test_the_builtin_model_and_words_together(self):
+        _, rows = self.out(*OWN, "--mode", "hybrid", "--embedder", "builtin")
+        result, again = self.out(*OWN, "--mode", "hybrid", "--embedder",
+                                 "builtin")
+        self.assertEqual(rows, again)
+        self.assertAlmostEqual(
+            result["accuracy_at_5"],
+            accuracy([r for r in rows if r["expected"]], 5))
+        shown = self.run_it(*OWN, "--mode", "text")
+        self.assertEqual(shown.returncode, OK, shown.stderr)
+        self.assertIn("the words of the agent and its skills", shown.stdout)
+
+
 class Mistakes(Eval):
     def test_usage(self):
         a = self.lines("a", {"name": "p"})
@@ -357,6 +465,15 @@ class Mistakes(Eval):
                 ((*good, "--examples", t, "--shots", "0"), "1 to 1000"),
                 ((*good, "--limit", "0"), "whole number"),
                 ((*good, "--match", "worst"), "mean or best"),
+                ((*good, "--mode", "bm25"), "semantic, text or hybrid"),
+                ((*good, "--mode", "text", "--embedder", "builtin"),
+                 "leave --embedder out"),
+                ((*good, "--mode", "hybrid", "--embedder", "cascade"),
+                 "for --mode semantic"),
+                ((*good, "--mode", "hybrid", "--examples", t),
+                 "--examples is for --mode semantic"),
+                ((*good, "--mode", "text", "--match", "best"),
+                 "--match is for --mode semantic"),
                 ((*good, "--by", "level"), "must be agent"),
                 ((*good, "--set", "embed.kind=magic"), "embed.kind")):
             with self.subTest(args=args):

@@ -1,0 +1,259 @@
+/* Agents are put into an index as a registry does it: each skill is a document,
+ * and the agent itself one more, each with the vector of the text that stands
+ * for it. Examples that an agent has beside its skills are on no card, so no
+ * search knows them.
+ *
+ * The clock runs for queries only, and for all that becomes of them. */
+#include "cli/eval_search.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/vec.h"
+#include "cli/eval_model.h"
+#include "index/index.h"
+#include "model/card.h"
+
+/* Nobody outside chooses words to make a table slow here. */
+static const uint64_t seed[2] = {0x5ea2c4, 0x1dea};
+
+enum { TEXT_BYTES_MAX = EVAL_LINE_MAX + 1024 };
+
+struct search {
+    struct cli *cli;
+    const struct eval_plan *plan;
+    struct eval_run *run;
+    struct index *index;
+    struct eval_model model;
+    struct str *texts; /* of all documents: each agent's own, then its skills */
+    size_t n_texts;
+    uint8_t *rows; /* their vectors, packed */
+    uint32_t dims;
+    struct arena arena;
+    struct cli_bar bar;
+    size_t n_bar, at_bar;
+    enum err e; /* what went wrong while vectors came in */
+    struct why *why;
+};
+
+static enum err no_memory(struct why *why)
+{
+    return why_err(why, ERR_NOMEM, "out of memory");
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void bar_start(struct search *s, const char *doing, size_t n)
+{
+    s->n_bar = n;
+    s->at_bar = 0;
+    cli_bar_start(&s->bar, s->cli, doing);
+}
+
+static void bar_step(struct search *s)
+{
+    if (++s->at_bar % 16 == 0)
+        cli_bar_move(&s->bar, (int)(s->at_bar * 1000 / s->n_bar));
+}
+
+/* The agents. */
+
+static struct agent card_of(const struct eval_agent *a)
+{
+    return (struct agent){.name = a->name,
+                          .description = a->description,
+                          .visibility = VISIBILITY_PUBLIC,
+                          .skills = a->skills,
+                          .n_skills = a->n_skills};
+}
+
+/* The text of an agent, or of one of its skills. */
+static bool add_text(struct search *s, const struct agent *a,
+                     const struct skill *skill)
+{
+    struct buf text;
+    char *p;
+
+    buf_init(&text, TEXT_BYTES_MAX);
+    if (skill)
+        card_skill_text(&text, skill);
+    else
+        card_search_text(&text, a);
+    p = text.over ? NULL : arena_strdup(&s->arena, buf_str(&text));
+    if (p)
+        s->texts[s->n_texts++] = (struct str){p, text.n};
+    buf_fini(&text);
+    return p != NULL;
+}
+
+static enum err list_texts(struct search *s)
+{
+    const struct eval_set *set = s->plan->set;
+    size_t n = set->n_agents;
+
+    for (size_t i = 0; i < set->n_agents; i++)
+        n += set->agents[i].n_skills;
+    s->texts = calloc(n + 1, sizeof(*s->texts));
+    if (!s->texts)
+        return no_memory(s->why);
+    for (size_t i = 0; i < set->n_agents; i++) {
+        struct agent a = card_of(&set->agents[i]);
+        bool is_good = add_text(s, &a, NULL);
+
+        for (size_t k = 0; k < a.n_skills && is_good; k++)
+            is_good = add_text(s, &a, &a.skills[k]);
+        if (!is_good)
+            return no_memory(s->why);
+    }
+    return OK;
+}
+
+static void take_row(void *ctx, size_t i, const float *vector, uint32_t dims)
+{
+    struct search *s = ctx;
+
+    bar_step(s);
+    if (!vector || s->e)
+        return;
+    if (!s->rows) {
+        s->dims = dims;
+        s->rows = calloc(s->n_texts, vec_packed_bytes(dims));
+    }
+    if (!s->rows || dims != s->dims)
+        s->e = no_memory(s->why);
+    else
+        (void)vec_pack(vector, dims, s->rows + i * vec_packed_bytes(dims));
+}
+
+static enum err embed_agents(struct search *s)
+{
+    enum err e =
+        eval_model_open(&s->model, s->plan->kind, s->plan->config, s->why);
+
+    if (!e)
+        e = list_texts(s);
+    if (e)
+        return e;
+    bar_start(s, "embedding the agents", s->n_texts);
+    e = eval_model_embed(&s->model, s->texts, s->n_texts, EMBED_DOCUMENT,
+                         take_row, s, s->why);
+    cli_bar_end(&s->bar);
+    return e ? e : s->e;
+}
+
+static enum err fill(struct search *s)
+{
+    const struct eval_set *set = s->plan->set;
+    size_t at = 0;
+
+    s->index = index_new(INDEX_DOCS_MAX, seed);
+    if (!s->index)
+        return no_memory(s->why);
+    if (s->rows)
+        index_set_dims(s->index, s->dims);
+    for (size_t i = 0; i < set->n_agents; i++) {
+        struct agent a = card_of(&set->agents[i]);
+        struct index_change *change;
+        const uint8_t *rows =
+            s->rows ? s->rows + at * vec_packed_bytes(s->dims) : NULL;
+        enum err e = index_prepare(s->index, &a, rows, &change);
+
+        if (e == ERR_LIMIT)
+            return why_err(s->why, e,
+                           "the agents and their skills are more "
+                           "than an index takes");
+        if (e)
+            return no_memory(s->why);
+        index_put(s->index, (uint32_t)i, change);
+        at += 1 + a.n_skills;
+    }
+    return OK;
+}
+
+/* The queries. */
+
+static void ask(struct search *s, size_t i, const float *vector)
+{
+    struct index_query q = {.text = s->plan->set->queries[i].text,
+                            .vector = vector,
+                            .mode = s->plan->mode == EVAL_TEXT ? INDEX_TEXT
+                                                               : INDEX_HYBRID,
+                            .sees_all = true};
+    struct eval_ranked *r = &s->run->outcomes[i].ranked;
+    struct index_hit hit;
+
+    bar_step(s);
+    if (s->e)
+        return;
+    if (index_search_begin(s->index, &q)) {
+        s->e = no_memory(s->why);
+        return;
+    }
+    while (r->n < EVAL_TOP && index_next(s->index, &hit)) {
+        r->agents[r->n] = hit.number;
+        r->scores[r->n++] = hit.score;
+    }
+    index_search_end(s->index);
+    s->run->n_empty += !r->n;
+}
+
+static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
+{
+    struct search *s = ctx;
+
+    ask(s, i, dims == s->dims ? vector : NULL);
+}
+
+static enum err ask_all(struct search *s)
+{
+    const struct eval_set *set = s->plan->set;
+    double began_s = now_s();
+    struct str *texts = calloc(set->n_queries + 1, sizeof(*texts));
+    enum err e = OK;
+
+    if (!texts)
+        return no_memory(s->why);
+    for (size_t i = 0; i < set->n_queries; i++)
+        texts[i] = set->queries[i].text;
+    bar_start(s, "answering the queries", set->n_queries);
+    if (s->plan->mode == EVAL_HYBRID)
+        e = eval_model_embed(&s->model, texts, set->n_queries, EMBED_QUERY,
+                             take_query, s, s->why);
+    else
+        for (size_t i = 0; i < set->n_queries; i++)
+            ask(s, i, NULL);
+    cli_bar_end(&s->bar);
+    free(texts);
+    s->run->seconds = now_s() - began_s;
+    return e ? e : s->e;
+}
+
+enum err eval_search(struct cli *c, const struct eval_plan *plan,
+                     struct eval_run *out, struct why *why)
+{
+    struct search s = {.cli = c, .plan = plan, .run = out, .why = why};
+    bool has_model = plan->mode == EVAL_HYBRID;
+    enum err e = OK;
+
+    arena_init(&s.arena, (size_t)4 * EVAL_FILE_MAX);
+    if (has_model)
+        e = embed_agents(&s);
+    if (!e)
+        e = fill(&s);
+    if (!e)
+        e = ask_all(&s);
+    if (!e && has_model)
+        out->first = eval_model_stamp(&s.model);
+    eval_model_close(&s.model);
+    index_free(s.index);
+    arena_fini(&s.arena);
+    free(s.texts);
+    free(s.rows);
+    return e;
+}

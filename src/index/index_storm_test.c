@@ -1,0 +1,115 @@
+/* The search gives what computing everything would give, bit for bit, while
+ * agents come, change and go; and a bound that is too tight is noticed.
+ *
+ * STRESS=full T_LIMIT_S=3000 build/index_storm_test: 10 000 queries over 20 000
+ * skills. */
+#include "test/lib/index_stage.h"
+
+#include "base/fault.h"
+
+struct storm {
+    uint32_t agents, dims;
+    int queries;
+};
+
+static bool is_full(void)
+{
+    return getenv("STRESS") && strcmp(getenv("STRESS"), "full") == 0;
+}
+
+static void fill(struct world *w)
+{
+    for (uint32_t i = 0; i < w->n_numbers; i++)
+        put_any(w, i);
+}
+
+/* How many of so many answers were not what they should be. */
+static int storm(struct storm s, uint64_t seed)
+{
+    struct world *w = world_new(s.agents, s.dims, seed);
+    int wrong = 0;
+
+    fill(w);
+    for (int i = 0; i < s.queries; i++) {
+        for (uint32_t k = any(w, 6); k > 0; k--)
+            any_change(w);
+        /* A few, or all there are. */
+        wrong += !search_is_exact(w->x, any_query(w),
+                                  any(w, 8) ? 1 + any(w, 30) : s.agents);
+    }
+    CHECK(index_check(w->x));
+    world_free(w);
+    return wrong;
+}
+
+TEST(search_is_exact_while_agents_come_and_go)
+{
+    static const struct storm some[] = {
+        {150, 32, 120}, {60, 1, 60},    {60, 255, 40}, {60, 384, 40},
+        {400, 256, 60}, {12, 4096, 10}, {0, 8, 4},
+    };
+
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
+        CHECK_INT(storm(some[i], i + 1), 0);
+}
+
+/* On average an agent has four skills. */
+TEST(search_is_exact_over_20_000_skills)
+{
+    struct storm s = {4800, 256, 10 * 1000};
+
+    if (!is_full())
+        s = (struct storm){1200, 64, 25};
+    CHECK_INT(storm(s, 77), 0);
+}
+
+/* The control. */
+TEST(half_the_bound_is_not_enough)
+{
+    fault_arm_at("index.tight_bound", 1);
+    CHECK(storm((struct storm){150, 32, 60}, 1) > 0);
+    CHECK(fault_fired());
+    fault_arm(0);
+}
+
+TEST(every_level_of_the_processor_finds_the_same)
+{
+    struct world *w = world_new(150, 100, 5);
+
+    fill(w);
+    for (int i = 0; i < 60; i++) {
+        const struct index_query *q = any_query(w);
+
+        for (int l = 0; l <= (int)cpu_level(); l++) {
+            w->x->vectors.ops = vec_ops_of((enum cpu_level)l);
+            CHECK(search_is_exact(w->x, q, 20));
+        }
+    }
+    world_free(w);
+}
+
+/* What is above zero for the one who asks does not depend on how it came to be
+ * there. */
+TEST(an_index_that_was_built_at_once_answers_the_same)
+{
+    struct world *w = world_new(120, 16, 9), *fresh = world_new(120, 16, 9);
+    struct index_hit a[20], b[20];
+
+    for (uint32_t i = 0; i < 300; i++) { /* comes and goes */
+        put_any(w, any(w, 120));
+        index_drop(w->x, any(w, 120));
+    }
+    w->rand = fresh->rand = 4242;
+    fill(w);
+    fill(fresh);
+    for (int i = 0; i < 40; i++) {
+        const struct index_query *q = any_query(w);
+        size_t n = search_hits(w->x, q, a, 20);
+
+        CHECK_INT(search_hits(fresh->x, q, b, 20), n);
+        for (size_t k = 0; k < n; k++)
+            CHECK(hits_are_same(&a[k], &b[k]));
+    }
+    world_free(w);
+    world_free(fresh);
+}

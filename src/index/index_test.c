@@ -1,0 +1,5 @@
+#include "test/lib/index_stage.h"
+
+TEST(todo)
+{
+}

@@ -1,0 +1,434 @@
+/* The whole index as bytes, so that a start need not read every word of every
+ * agent again. It is a cache and nothing more: whatever is not exactly as
+ * expected is thrown away, and the registry builds the index from its records.
+ *
+ *     head       magic, version, byte order, make, stamp, dims, counts
+ *     classes    kind, name
+ *     stems      in the order of their numbers; empty where one is free
+ *     agents     number, class, name; for each document its words; then the
+ *                packed vectors of all of them, if it has any
+ *     sum        over all before it
+ *
+ * The sum is made over pieces of a fixed size, each hashed with the sum of
+ * those before it. It finds damage, not malice: so everything is checked again
+ * on the way in, and nothing that could come of a snapshot is worse than a
+ * wrong ranking.
+ *
+ * `make` is what a fixed text becomes as stems, hashed: another stemmer, other
+ * stop words or other rules for words are another make. Numbers of documents
+ * and words are given anew: answers depend on neither. */
+#include "index/data.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum { VERSION = 1, PIECE_BYTES = 64 * 1024 };
+
+static const char MAGIC[8] = "sbindex\n";
+static const uint32_t ORDER = 0x01020304;
+
+struct head {
+    char magic[8];
+    uint32_t version, order;
+    uint64_t make;
+    uint8_t stamp[INDEX_STAMP_BYTES];
+    uint32_t dims, n_classes, n_stems, n_agents;
+};
+
+struct agent_head {
+    uint32_t number, cls, n_docs, name_bytes, has_vectors;
+};
+
+static uint64_t next_sum(uint64_t sum, struct str piece)
+{
+    const uint64_t seed[2] = {sum, 0x736e617073686f74};
+
+    return hash_bytes(piece, seed);
+}
+
+static void add_stem(void *ctx, struct str word, struct str stem)
+{
+    uint64_t *sum = ctx;
+
+    *sum = next_sum(next_sum(*sum, word), stem);
+}
+
+static uint64_t make_of(void)
+{
+    uint64_t sum = TEXT_OWN * 100 + TEXT_AGENT;
+
+    index_terms(STR("The Quick-Brown foxes' 42 translations of "
+                    "camelCase_names weren't running na\xc3\xafvely; "
+                    "\xe7\xbf\xbb\xe8\xaf\x91 generously, "
+                    "organisations\xe2\x80\x99 e-mails and C++ flying."),
+                add_stem, &sum);
+    return sum;
+}
+
+/* Writing. */
+
+struct out {
+    bool (*write)(void *ctx, struct str bytes);
+    void *ctx;
+    char *piece;
+    size_t n;
+    uint64_t sum;
+    bool failed;
+};
+
+static void flush(struct out *o)
+{
+    struct str piece = {o->piece, o->n};
+
+    if (o->n == 0 || o->failed)
+        return;
+    o->sum = next_sum(o->sum, piece);
+    o->failed = FAULT("index.write") || !o->write(o->ctx, piece);
+    o->n = 0;
+}
+
+static void put(struct out *o, const void *p, size_t n)
+{
+    const char *from = p;
+
+    while (n > 0) {
+        size_t part = PIECE_BYTES - o->n < n ? PIECE_BYTES - o->n : n;
+
+        memcpy(o->piece + o->n, from, part);
+        o->n += part;
+        from += part;
+        n -= part;
+        if (o->n == PIECE_BYTES)
+            flush(o);
+        if (o->failed)
+            o->n = 0;
+    }
+}
+
+static void put_u32(struct out *o, uint32_t v)
+{
+    put(o, &v, sizeof(v));
+}
+
+static void put_str(struct out *o, struct str s)
+{
+    put_u32(o, (uint32_t)s.n);
+    put(o, s.p, s.n);
+}
+
+static void put_head(struct out *o, const struct index *x, const uint8_t *stamp,
+                     uint32_t n_classes)
+{
+    struct head h = {
+        .version = VERSION,
+        .order = ORDER,
+        .make = make_of(),
+        .dims = x->vectors.dims,
+        .n_classes = n_classes,
+        .n_stems = text_terms_end(x->text),
+        .n_agents = (uint32_t)x->n_agents,
+    };
+
+    memcpy(h.magic, MAGIC, sizeof(h.magic));
+    memcpy(h.stamp, stamp, sizeof(h.stamp));
+    put(o, &h, sizeof(h));
+}
+
+/* Classes that nobody is of any more are left out; `places` is where the
+ * others stand. */
+static uint32_t place_classes(const struct index *x, uint32_t *places)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < x->agents_end; i++)
+        if (x->agents[i])
+            places[x->agents[i]->cls] = 1;
+    for (size_t i = 0; i < x->n_classes; i++)
+        places[i] = places[i] ? n++ : NO_CLASS;
+    return n;
+}
+
+static void put_agent(struct out *o, const struct index *x,
+                      const struct entry *e, uint32_t cls, void *scratch)
+{
+    struct agent_head h = {e->number, cls, (uint32_t)e->n_docs,
+                           (uint32_t)e->name.n, e->has_vectors};
+    size_t bytes = vec_packed_bytes(x->vectors.dims);
+
+    put(o, &h, sizeof(h));
+    put(o, e->name.p, e->name.n);
+    for (size_t i = 0; i < e->n_docs; i++) {
+        size_t n = text_words(x->text, e->docs[i], scratch);
+
+        put_u32(o, (uint32_t)n);
+        put(o, scratch, n * sizeof(struct text_word));
+    }
+    for (size_t i = 0; e->has_vectors && i < e->n_docs; i++) {
+        vectors_get(&x->vectors, e->docs[i], scratch);
+        put(o, scratch, bytes);
+    }
+}
+
+static void put_all(struct out *o, const struct index *x, const uint8_t *stamp,
+                    uint32_t *places, void *scratch)
+{
+    put_head(o, x, stamp, place_classes(x, places));
+    for (size_t i = 0; i < x->n_classes; i++)
+        if (places[i] != NO_CLASS)
+            put_str(o, x->classes[i]->key);
+    for (uint32_t i = 0; i < text_terms_end(x->text); i++)
+        put_str(o, text_stem(x->text, i));
+    for (size_t i = 0; i < x->agents_end && !o->failed; i++)
+        if (x->agents[i])
+            put_agent(o, x, x->agents[i], places[x->agents[i]->cls], scratch);
+}
+
+/* Also enough for a packed vector. */
+enum { SCRATCH_BYTES = INDEX_DOC_TERMS_MAX * sizeof(struct text_word) };
+_Static_assert(SCRATCH_BYTES >= 8 + 2 * INDEX_DIMS_MAX, "a vector fits");
+
+enum err index_save(const struct index *x,
+                    const uint8_t stamp[INDEX_STAMP_BYTES],
+                    bool (*write)(void *ctx, struct str bytes), void *ctx)
+{
+    struct out o = {.write = write, .ctx = ctx};
+    uint32_t *places =
+        FAULT("index.places") ? NULL : calloc(x->n_classes + 1, 4);
+    void *scratch = FAULT("index.scratch") ? NULL : malloc(SCRATCH_BYTES);
+    enum err e = ERR_NOMEM;
+    uint64_t sum;
+
+    o.piece = FAULT("index.piece") ? NULL : malloc(PIECE_BYTES);
+    if (places && scratch && o.piece) {
+        put_all(&o, x, stamp, places, scratch);
+        flush(&o);
+        sum = o.sum;
+        put(&o, &sum, sizeof(sum));
+        flush(&o);
+        e = o.failed ? ERR_IO : OK;
+    }
+    free(places);
+    free(scratch);
+    free(o.piece);
+    return e;
+}
+
+/* Reading. */
+
+struct in {
+    struct str rest;
+    struct index *x;
+    struct head head;
+    struct index_class *classes;
+    struct str *stems;
+    struct text_word *words; /* of one document */
+};
+
+/* NULL: there are not so many bytes. */
+static const char *take(struct in *in, size_t n)
+{
+    const char *p = in->rest.p;
+
+    if (n > in->rest.n)
+        return NULL;
+    in->rest = str_sub(in->rest, n, in->rest.n);
+    return p;
+}
+
+static bool take_into(struct in *in, void *to, size_t n)
+{
+    const char *p = take(in, n);
+
+    if (p)
+        memcpy(to, p, n);
+    return p != NULL;
+}
+
+static bool take_str(struct in *in, struct str *out)
+{
+    uint32_t n;
+
+    if (!take_into(in, &n, sizeof(n)) || n > in->rest.n)
+        return false;
+    *out = (struct str){take(in, n), n};
+    return true;
+}
+
+static enum err damaged(struct why *why)
+{
+    return why_err(why, ERR_BAD_CONFIG, "the snapshot is damaged");
+}
+
+static bool sum_is_right(struct str bytes)
+{
+    uint64_t sum = 0, said;
+    size_t n = bytes.n - sizeof(said);
+
+    memcpy(&said, bytes.p + n, sizeof(said));
+    for (size_t at = 0; at < n; at += PIECE_BYTES)
+        sum =
+            next_sum(sum, str_sub(bytes, at,
+                                  at + PIECE_BYTES < n ? at + PIECE_BYTES : n));
+    return sum == said;
+}
+
+static enum err read_head(struct in *in, const uint8_t *stamp, struct why *why)
+{
+    struct str all = in->rest;
+    struct head *h = &in->head;
+
+    if (all.n < sizeof(*h) + sizeof(uint64_t) ||
+        !take_into(in, h, sizeof(*h)) ||
+        memcmp(h->magic, MAGIC, sizeof(h->magic)) != 0)
+        return why_err(why, ERR_BAD_CONFIG, "this is no snapshot");
+    if (h->version != VERSION || h->order != ORDER || h->make != make_of())
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the snapshot was written by another version");
+    if (memcmp(h->stamp, stamp, sizeof(h->stamp)) != 0)
+        return why_err(why, ERR_BAD_CONFIG,
+                       "the snapshot is of another state or model");
+    if (!sum_is_right(all))
+        return damaged(why);
+    in->rest.n -= sizeof(uint64_t);
+    /* Each takes four bytes at least: so none is allocated in vain. */
+    return h->dims > INDEX_DIMS_MAX || h->n_classes > in->rest.n / 4 ||
+                   h->n_stems > in->rest.n / 4 || h->n_agents > in->rest.n / 4
+               ? damaged(why)
+               : OK;
+}
+
+static enum err read_classes(struct in *in, struct why *why)
+{
+    in->classes = FAULT("index.read_classes")
+                      ? NULL
+                      : calloc(in->head.n_classes + 1, sizeof(*in->classes));
+    if (!in->classes)
+        return ERR_NOMEM;
+    for (uint32_t i = 0; i < in->head.n_classes; i++) {
+        struct str key;
+        unsigned kind;
+
+        if (!take_str(in, &key) || key.n == 0)
+            return damaged(why);
+        kind = (unsigned)(key.p[0] - '0');
+        if (kind > INDEX_CREATOR || (kind == INDEX_PUBLIC && key.n != 1))
+            return damaged(why);
+        in->classes[i] = (struct index_class){(enum index_class_kind)kind,
+                                              str_sub(key, 1, key.n)};
+    }
+    return OK;
+}
+
+static enum err read_stems(struct in *in, struct why *why)
+{
+    in->stems = FAULT("index.read_stems")
+                    ? NULL
+                    : calloc(in->head.n_stems + 1, sizeof(*in->stems));
+    if (!in->stems)
+        return ERR_NOMEM;
+    for (uint32_t i = 0; i < in->head.n_stems; i++)
+        if (!take_str(in, &in->stems[i]) || in->stems[i].n > INDEX_TERM_MAX)
+            return damaged(why);
+    return OK;
+}
+
+static enum err read_words(struct in *in, struct text_doc **out,
+                           struct why *why)
+{
+    uint32_t n;
+    enum err e;
+
+    if (!take_into(in, &n, sizeof(n)) || n > INDEX_DOC_TERMS_MAX ||
+        !take_into(in, in->words, n * sizeof(*in->words)))
+        return damaged(why);
+    e = text_prepare_words(in->x->text, in->stems, in->head.n_stems, in->words,
+                           n, out);
+    return e == ERR_BAD_REQUEST ? damaged(why) : e;
+}
+
+static enum err read_vectors(struct in *in, struct index_change *c,
+                             struct why *why)
+{
+    size_t each = vec_packed_bytes(in->head.dims);
+    const char *p = take(in, c->entry->n_docs * each);
+    struct vec_packed v;
+
+    if (!p)
+        return damaged(why);
+    for (size_t i = 0; i < c->entry->n_docs; i++)
+        if (!vec_packed_open(&v, (const uint8_t *)p + i * each, each,
+                             in->head.dims))
+            return damaged(why);
+    return index_change_vectors(in->x, c, (const uint8_t *)p);
+}
+
+static enum err read_agent(struct in *in, struct why *why)
+{
+    struct index *x = in->x;
+    struct agent_head h;
+    struct index_change *c;
+    const char *name;
+    enum err e;
+
+    if (!take_into(in, &h, sizeof(h)) || !(name = take(in, h.name_bytes)) ||
+        h.number >= x->max_docs ||
+        (h.number < x->agents_end && x->agents[h.number]) ||
+        h.cls >= in->head.n_classes || h.n_docs == 0 ||
+        h.n_docs > in->rest.n / 4 || h.has_vectors > (in->head.dims > 0))
+        return damaged(why);
+    e = index_change_new(x, (struct str){name, h.name_bytes},
+                         in->classes[h.cls], h.n_docs, &c);
+    if (e)
+        return e;
+    for (size_t i = 0; !e && i < h.n_docs; i++)
+        e = read_words(in, &c->texts[i], why);
+    if (!e && h.has_vectors)
+        e = read_vectors(in, c, why);
+    if (e)
+        index_forget(x, c);
+    else
+        index_put(x, h.number, c);
+    return e;
+}
+
+static enum err read_all(struct in *in, const uint8_t *stamp, struct why *why)
+{
+    enum err e = read_head(in, stamp, why);
+
+    if (e)
+        return e;
+    index_set_dims(in->x, in->head.dims);
+    in->words = FAULT("index.read_words") ? NULL : malloc(SCRATCH_BYTES);
+    if (!in->words)
+        return ERR_NOMEM;
+    e = read_classes(in, why);
+    if (!e)
+        e = read_stems(in, why);
+    for (uint32_t i = 0; !e && i < in->head.n_agents; i++)
+        e = read_agent(in, why);
+    return !e && in->rest.n > 0 ? damaged(why) : e;
+}
+
+enum err index_restore(struct index *x, const uint8_t stamp[INDEX_STAMP_BYTES],
+                       struct str bytes, struct why *why)
+{
+    struct in in = {.rest = bytes, .x = x};
+    uint32_t dims = x->vectors.dims;
+    enum err e;
+
+    assert(x->n_agents == 0 && x->n_promised == 0);
+    e = read_all(&in, stamp, why);
+    free(in.classes);
+    free(in.stems);
+    free(in.words);
+    if (!e)
+        return OK;
+    for (uint32_t i = 0; i < x->agents_end; i++)
+        index_drop(x, i);
+    index_set_dims(x, dims);
+    if (e == ERR_NOMEM || e == ERR_LIMIT)
+        why_err(why, e, "the snapshot does not fit: %s", err_row(e)->wording);
+    return e;
+}
