@@ -117,9 +117,15 @@ static const struct card_field wake_rows[] = {
 };
 static const struct card_fields wake = {"wake", FIELDS(wake_rows)};
 
+static bool has_command(const struct agent *a)
+{
+    return a->restart.n > 0;
+}
+
 static const struct card_field restart_rows[] = {
     {"command", .type = &card_strs, OF_AGENT(restart),
      .most = AGENT_COMMAND_MAX, .inner = &words, .needs = CARD_MAY_RUN,
+     .is_needed = has_command,
      .needs_words = "only an admin or the configuration may set this: it is "
                     "run on the server"},
 };

@@ -186,7 +186,7 @@ static struct agent_grant *find_same(struct grants *all,
                                      const struct registry_grant *g)
 {
     for (size_t i = 0; i < all->n; i++)
-        if (str_eq(all->list[i].user, g->user) &&
+        if (str_eq_nocase(all->list[i].user, g->user) &&
             str_eq(all->list[i].org, g->org))
             return &all->list[i];
     return NULL;

@@ -340,7 +340,9 @@ static const char *because_of(enum err e)
     case ERR_BUSY: return "too many texts wait for the model";
     case ERR_NOT_ALLOWED: return "the model's provider does not take our key";
     case ERR_BAD_REQUEST:
-    case ERR_LIMIT: return "the model does not take this text";
+        return "the model's provider has no answer to this text that can be "
+               "used";
+    case ERR_LIMIT: return "the text is too long for the model";
     default: return "the model could not be asked";
     }
 }

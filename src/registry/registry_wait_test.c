@@ -162,9 +162,9 @@ TEST(whatever_fails_it_is_searched_by_words_and_said_why)
     f->e->peer->respond = respond_500;
     expect_words(f, "cannot be reached");
     f->e->peer->respond = hang_up;
-    expect_words(f, "cannot be reached");
+    expect_words(f, "no answer to this text");
     f->e->peer->respond = respond_400;
-    expect_words(f, "does not take this text");
+    expect_words(f, "no answer to this text");
     f->e->peer->respond = respond_401;
     expect_words(f, "does not take our key");
     find_free(f);

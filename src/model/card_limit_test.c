@@ -1,0 +1,324 @@
+/* Every limit of a card, at it and one beyond. */
+#include "test/lib/card_stage.h"
+
+/* A card whose field at `pointer` is a string of n bytes, or a list of n
+ * elements: the text is `head`, that, and `tail`. */
+struct limit {
+    const char *pointer, *head, *tail;
+    size_t max;
+    const char *element; /* of a list, with a %zu; NULL: a string */
+    const char *words;   /* beyond it */
+};
+
+#define CARD  "{\"name\":\"a\",\"description\":\"d\","
+#define SKILL CARD "\"skills\":[{\"id\":\"s\",\"name\":\"S\","
+
+static const struct limit limits[] = {
+    {"/name", "{\"description\":\"d\",\"name\":\"", "\"}", AGENT_NAME_MAX, NULL,
+     "must be a name of 1 to 128"},
+    {"/title", CARD "\"title\":\"", "\"}", AGENT_TITLE_MAX, NULL,
+     "may have up to 128 bytes, not 129"},
+    {"/description", "{\"name\":\"a\",\"description\":\"", "\"}",
+     AGENT_DESCRIPTION_MAX, NULL, "may have up to 16384 bytes, not 16385"},
+    {"/version", CARD "\"version\":\"", "\"}", AGENT_VERSION_MAX, NULL,
+     "up to 64 bytes"},
+    {"/url", CARD "\"url\":\"https://host/", "\"}",
+     AGENT_URL_MAX - sizeof("https://host/") + 1, NULL,
+     "may have 2048 bytes, not 2049"},
+    {"/wake/url", CARD "\"wake\":{\"url\":\"https://host/", "\"}}",
+     AGENT_URL_MAX - sizeof("https://host/") + 1, NULL,
+     "may have 2048 bytes, not 2049"},
+    {"/metadata", CARD "\"metadata\":{\"k\":\"", "\"}}",
+     AGENT_OBJECT_MAX - sizeof("{\"k\":\"\"}") + 1, NULL,
+     "may have up to 16384 bytes"},
+    {"/routing/system_prompt", CARD "\"routing\":{\"system_prompt\":\"", "\"}}",
+     AGENT_PROMPT_MAX, NULL, "up to 65536 bytes"},
+    {"/routing/keywords", CARD "\"routing\":{\"keywords\":[", "]}}",
+     AGENT_KEYWORDS_MAX, "\"k%zu\"", "up to 128 elements, not 129"},
+    {"/routing/keywords/0", CARD "\"routing\":{\"keywords\":[\"", "\"]}}",
+     AGENT_KEYWORD_MAX, NULL, "up to 64 bytes"},
+    {"/restart/command", CARD "\"restart\":{\"command\":[", "]}}",
+     AGENT_COMMAND_MAX, "\"w%zu\"", "up to 64 elements"},
+    {"/restart/command/0", CARD "\"restart\":{\"command\":[\"", "\"]}}",
+     AGENT_WORD_MAX, NULL, "up to 4096 bytes"},
+    {"/delegation/allowAgents", CARD "\"delegation\":{\"allowAgents\":[", "]}}",
+     AGENT_ALLOWED_MAX, "\"a%zu\"", "up to 256 elements"},
+    {"/skills", CARD "\"skills\":[", "]}", AGENT_SKILLS_MAX,
+     "{\"id\":\"s%zu\",\"name\":\"S\"}", "up to 256 elements, not 257"},
+    {"/skills/0/id", CARD "\"skills\":[{\"name\":\"S\",\"id\":\"", "\"}]}",
+     SKILL_ID_MAX, NULL, "1 to 128 letters"},
+    {"/skills/0/name", CARD "\"skills\":[{\"id\":\"s\",\"name\":\"", "\"}]}",
+     SKILL_NAME_MAX, NULL, "up to 128 bytes"},
+    {"/skills/0/description", SKILL "\"description\":\"", "\"}]}",
+     SKILL_DESCRIPTION_MAX, NULL, "up to 4096 bytes"},
+    {"/skills/0/tags", SKILL "\"tags\":[", "]}]}", SKILL_TAGS_MAX, "\"t%zu\"",
+     "up to 32 elements"},
+    {"/skills/0/tags/0", SKILL "\"tags\":[\"", "\"]}]}", SKILL_TAG_MAX, NULL,
+     "up to 64 bytes"},
+    {"/skills/0/examples", SKILL "\"examples\":[", "]}]}", SKILL_EXAMPLES_MAX,
+     "\"e%zu\"", "up to 64 elements"},
+    {"/skills/0/examples/0", SKILL "\"examples\":[\"", "\"]}]}",
+     SKILL_EXAMPLE_MAX, NULL, "up to 1024 bytes"},
+};
+
+static void fill(struct buf *out, const struct limit *l, size_t n)
+{
+    buf_add_str(out, str_of(l->head));
+    for (size_t i = 0; i < n; i++) {
+        char one[64];
+
+        if (!l->element) {
+            buf_add_char(out, 'x');
+            continue;
+        }
+        CHECK(strstr(l->element, "%zu"));
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(one, sizeof(one), l->element, i);
+#pragma GCC diagnostic pop
+        if (i)
+            buf_add_char(out, ',');
+        buf_add_str(out, str_of(one));
+    }
+    buf_add_str(out, str_of(l->tail));
+    CHECK(!out->over);
+}
+
+TEST(what_is_as_long_as_may_be_is_taken_and_no_more)
+{
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        for (size_t beyond = 0; beyond < 2; beyond++) {
+            const struct card_problem *p;
+            struct stage s;
+            struct buf text;
+
+            stage_init(&s);
+            buf_init(&text, 1 << 20);
+            fill(&text, &limits[i], limits[i].max + beyond);
+            stage_read(&s, buf_str(&text));
+            if ((s.e != OK) != beyond || s.problems.n_all != beyond)
+                T_FAIL("%s: %d, %zu problems", limits[i].pointer, s.e,
+                       s.problems.n_all);
+            p = beyond ? stage_problem(&s, str_of(limits[i].pointer)) : NULL;
+            if (p && !stage_has(p->message, str_of(limits[i].words)))
+                T_FAIL("%s: \"%.*s\"", limits[i].pointer, STR_ARG(p->message));
+            buf_fini(&text);
+            stage_fini(&s);
+        }
+}
+
+TEST(a_description_of_ten_thousand_words_is_too_long)
+{
+    struct stage s;
+    struct buf text;
+
+    stage_init(&s);
+    buf_init(&text, 1 << 20);
+    buf_add_str(&text, STR("{\"name\":\"a\",\"description\":\""));
+    for (size_t i = 0; i < 10000; i++)
+        buf_add_str(&text, STR("word "));
+    buf_add_str(&text, STR("\"}"));
+    stage_read(&s, buf_str(&text));
+    CHECK_INT(s.e, ERR_BAD_REQUEST);
+    CHECK_STR(stage_problem(&s, STR("/description"))->message,
+              "may have up to 16384 bytes, not 50000");
+    buf_fini(&text);
+    stage_fini(&s);
+}
+
+/* Many mistakes: all are counted, as many are said as there is room for. */
+TEST(a_thousand_bad_skills_are_counted_and_a_few_are_named)
+{
+    struct stage s;
+    struct buf text;
+
+    stage_init(&s);
+    buf_init(&text, 1 << 20);
+    buf_add_str(&text, STR(CARD "\"skills\":[{}"));
+    for (size_t i = 1; i < 1000; i++)
+        buf_add_str(&text, STR(",{}"));
+    buf_add_str(&text, STR("]}"));
+    stage_read(&s, buf_str(&text));
+    CHECK_INT(s.e, ERR_BAD_REQUEST);
+    CHECK_INT(s.problems.n, CARD_PROBLEMS_MAX);
+    CHECK_INT(s.problems.n_all, 1 + 2 * AGENT_SKILLS_MAX);
+    CHECK_STR(s.problems.list[0].pointer, "/skills");
+    CHECK_STR(s.problems.list[0].message,
+              "may have up to 256 elements, not 1000");
+    buf_fini(&text);
+    stage_fini(&s);
+}
+
+/* Each part within its limit, and too much in all. */
+static enum err big(size_t n_skills, size_t n_examples)
+{
+    struct stage s;
+    struct buf text;
+    enum err e;
+
+    stage_init(&s);
+    buf_init(&text, 32 << 20);
+    buf_add_str(&text, STR(CARD "\"skills\":["));
+    for (size_t i = 0; i < n_skills; i++) {
+        buf_addf(&text, "%s{\"id\":\"s%zu\",\"name\":\"S\",\"examples\":[",
+                 i ? "," : "", i);
+        for (size_t k = 0; k < n_examples; k++)
+            buf_addf(&text, "%s\"%01000zu\"", k ? "," : "", k);
+        buf_add_str(&text, STR("]}"));
+    }
+    buf_add_str(&text, STR("]}"));
+    stage_read(&s, buf_str(&text));
+    e = s.e;
+    if (e)
+        CHECK_STR(stage_problem(&s, STR(""))->message,
+                  "may have up to 1048576 bytes in all");
+    buf_fini(&text);
+    stage_fini(&s);
+    return e;
+}
+
+TEST(the_whole_has_a_limit_too)
+{
+    CHECK(big(16, 64) == OK);
+    CHECK(big(17, 64) == ERR_BAD_REQUEST);
+}
+
+TEST(objects_may_be_nested_sixteen_deep)
+{
+    for (size_t n = 1; n <= 40; n++) {
+        struct stage s;
+        struct buf text;
+
+        stage_init(&s);
+        buf_init(&text, 4096);
+        buf_add_str(&text, STR(CARD "\"metadata\":{\"k\":"));
+        for (size_t i = 1; i < n; i++)
+            buf_add_char(&text, '[');
+        for (size_t i = 1; i < n; i++)
+            buf_add_char(&text, ']');
+        buf_add_str(&text, n == 1 ? STR("1}}") : STR("}}"));
+        stage_read(&s, buf_str(&text));
+        CHECK((s.e == OK) == (n <= AGENT_OBJECT_DEPTH));
+        if (s.e)
+            CHECK_STR(stage_problem(&s, STR("/metadata"))->message,
+                      "may be nested 16 deep at most");
+        buf_fini(&text);
+        stage_fini(&s);
+    }
+}
+
+/* A key that is no pointer: what has it is named instead. */
+TEST(a_field_with_an_endless_name_is_told_by_its_object)
+{
+    struct stage s;
+    struct buf text;
+
+    stage_init(&s);
+    buf_init(&text, 1 << 20);
+    buf_add_str(&text, STR(CARD "\"limits\":{\""));
+    for (size_t i = 0; i < 100000; i++)
+        buf_add_char(&text, '~');
+    buf_add_str(&text, STR("\":1}}"));
+    stage_read(&s, buf_str(&text));
+    CHECK_INT(s.e, ERR_BAD_REQUEST);
+    CHECK_STR(stage_problem(&s, STR("/limits"))->message,
+              "has a field whose name has 100000 bytes; limits has none like "
+              "that");
+    buf_fini(&text);
+    stage_fini(&s);
+}
+
+/* Memory. */
+
+static const struct str crowded =
+    STR("{\"name\":\"engineer\",\"description\":\"d\",\"title\":\"t\","
+        "\"provider\":{\"organization\":\"a\"},\"metadata\":{\"x\":[1]},"
+        "\"authentication\":{\"schemes\":[\"b\"],\"credentials\":\"c\"},"
+        "\"skills\":[{\"id\":\"s\",\"name\":\"S\",\"tags\":[\"t\"],"
+        "\"examples\":[\"e\"]}],\"routing\":{\"keywords\":[\"k\"]},"
+        "\"restart\":{\"command\":[\"r\"]},\"creator_id\":\"c\"}");
+static const struct str wrong =
+    STR("{\"name\":5,\"zebra\":1,\"skills\":[{},{\"id\":\"a b\"}]}");
+
+/* Read with so many bytes to put things. */
+static enum err read_within(struct str text, size_t cap)
+{
+    struct card_opts opts = {.rights = CARD_MAY_ALL};
+    struct card_problems problems;
+    struct agent agent;
+    struct arena out;
+    struct stage s;
+    enum err e;
+
+    stage_init(&s);
+    arena_init(&out, cap);
+    e = card_read(&out, stage_parse(&s, text), &opts, &agent, &problems);
+    arena_fini(&out);
+    stage_fini(&s);
+    return e;
+}
+
+TEST(reading_survives_an_arena_of_any_size)
+{
+    size_t cap = 0;
+
+    while (read_within(crowded, cap) == ERR_NOMEM)
+        cap += 8;
+    CHECK(cap > 200 && read_within(crowded, cap) == OK);
+    cap = 0;
+    while (read_within(wrong, cap) == ERR_NOMEM)
+        cap += 8;
+    CHECK(cap > 200 && read_within(wrong, cap) == ERR_BAD_REQUEST);
+}
+
+TEST(reading_survives_every_fault)
+{
+    const struct str texts[] = {crowded, wrong};
+
+    for (size_t i = 0; i < 2; i++) {
+        long nth = 0;
+
+        do {
+            struct card_opts opts = {.rights = CARD_MAY_ALL};
+            struct card_problems problems;
+            struct agent agent;
+            struct stage s;
+            struct arena out;
+            enum err e;
+
+            stage_init(&s);
+            arena_init(&out, 1 << 20);
+            fault_arm(0);
+            struct json *v = stage_parse(&s, texts[i]);
+
+            fault_arm(++nth);
+            e = card_read(&out, v, &opts, &agent, &problems);
+            CHECK(fault_fired() ? e == ERR_NOMEM
+                                : e == (i ? ERR_BAD_REQUEST : OK));
+            arena_fini(&out);
+            stage_fini(&s);
+        } while (fault_fired());
+        CHECK(nth > (i ? 1 : 4));
+    }
+}
+
+TEST(reading_what_was_stored_survives_every_fault)
+{
+    static const struct str text =
+        STR("{\"name\":\"a\",\"url\":\"echo:\",\"metadata\":{\"k\":1},"
+            "\"skills\":[]}");
+    long nth = 0;
+
+    do {
+        struct agent agent;
+        struct arena out;
+        enum err e;
+
+        arena_init(&out, 1 << 20);
+        fault_arm(++nth);
+        e = card_read_stored(&out, text, &agent);
+        CHECK(fault_fired() ? e != OK : e == OK);
+        arena_fini(&out);
+    } while (fault_fired());
+    CHECK(nth > 2);
+}
