@@ -257,9 +257,12 @@ static void on_refused(struct registering *r, const struct card_in *card,
         .theirs = json_get(details, STR("problems")),
         .n_all = json_int_or(json_get(details, STR("total")), 0)};
 
-    if (r->body.over)
-        f = (struct fault_found){.err = ERR_LIMIT,
-                                 .words = STR("the card is larger than 1 MiB")};
+    /* Then nobody was asked. */
+    if (r->body.over || r->path.over)
+        f = (struct fault_found){
+            .err = ERR_LIMIT,
+            .words = r->body.over ? STR("the card is larger than 1 MiB")
+                                  : STR("the name is too long")};
     if (r->is_if_new && e == ERR_PRECONDITION) {
         show(r, card, KEPT, NULL);
         return;
