@@ -16,7 +16,7 @@ enum {
     HITS_TEXT_MAX = 512,    /* bytes that are looked at of one text */
     HITS_NAME_COLUMNS = 28, /* longer names are cut */
     HITS_BAR_CELLS = 5,
-    HITS_BESIDE = 24, /* a description with less room goes below */
+    HITS_BESIDE = 40, /* a description with less room goes below */
     HITS_LINES = 2,   /* of a description that stands below */
 };
 

@@ -57,11 +57,18 @@ TEST(in_a_pipe_a_line_holds_all)
 TEST(on_a_terminal_lines_fit)
 {
     two("debugging");
-    check(80, false, true,
+    check(84, false, true,
           "#  AGENT     SKILL  SCORE  SEMANTIC  TEXT   DESCRIPTION\n"
           "1  engineer  debug  0.842  ▇▇▇▇▁     ▇▇▇▇▁  Builds and repairs "
-          "software: finds…\n"
+          "software: finds bugs…\n"
           "2  docs      -      0.100  ▁▁▁▁▁     ▁▁▁▁▁  Writes manuals\n");
+    check(83, false, true,
+          "#  AGENT     SKILL  SCORE  SEMANTIC  TEXT\n"
+          "1  engineer  debug  0.842  ▇▇▇▇▁     ▇▇▇▇▁\n"
+          "   Builds and repairs software: finds bugs, and debugs what "
+          "crashes\n"
+          "2  docs      -      0.100  ▁▁▁▁▁     ▁▁▁▁▁\n"
+          "   Writes manuals\n");
     check(60, false, false,
           "#  AGENT     SKILL  SCORE  SEMANTIC  TEXT\n"
           "1  engineer  debug  0.842  ####.     ####.\n"

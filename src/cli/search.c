@@ -214,23 +214,44 @@ static void add_formula(struct cli *c, const struct json *answer)
                  real(formula, STR("semantic")), real(formula, STR("text")));
 }
 
-static bool has_filters(const struct cli *c)
+/* Those of the filters that were given: "--tag and --org". */
+static size_t add_filters(const struct cli *c, struct buf *out)
 {
-    return args_has(&c->args, "tag") || args_has(&c->args, "org") ||
-           args_has(&c->args, "state") || args_has(&c->args, "max-price") ||
-           args_has(&c->args, "min-score");
+    static const char *const filters[] = {"tag", "org", "state", "max-price",
+                                          "min-score"};
+    size_t n_all = 0, n = 0;
+
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        n_all += args_has(&c->args, filters[i]);
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        if (args_has(&c->args, filters[i])) {
+            buf_addf(out, "%s--%s",
+                     !n              ? ""
+                     : n + 1 < n_all ? ", "
+                                     : " and ",
+                     filters[i]);
+            n++;
+        }
+    return n;
 }
 
 static void say_none(struct cli *c)
 {
-    cli_wrapped(
-        c, 0, 0,
-        has_filters(c)
-            ? STR("No agent fits. Without --tag, --org, --state, --max-price "
-                  "and --min-score there may be one.")
-            : STR("No agent fits. Say it in other words; signalbox agents "
-                  "lists all that you may see, signalbox agents register FILE "
-                  "adds one."));
+    struct buf words;
+
+    buf_init(&words, 1024);
+    buf_add_str(&words, STR("No agent fits. Without "));
+    if (add_filters(c, &words))
+        buf_add_str(&words, STR(" there may be one."));
+    else {
+        buf_clear(&words);
+        buf_add_str(&words,
+                    STR("No agent fits. Say it in other words; signalbox "
+                        "agents lists all that you may see, signalbox agents "
+                        "register FILE adds one."));
+    }
+    cli_wrapped(c, 0, 0, buf_str(&words));
+    buf_fini(&words);
 }
 
 /* On stderr, so that a pipe gets what was found and nothing else. */
