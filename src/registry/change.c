@@ -194,7 +194,7 @@ enum err entry_make(struct registry *r, const struct agent *a,
         e = entry_new(r, buf_str(&stored), a->creator, a->org, out);
     buf_fini(&stored);
     if (e)
-        return e == ERR_SYNTAX ? ERR_INTERNAL : e; /* we wrote it ourselves */
+        return ERR_NOMEM; /* we wrote it ourselves: it is a card */
     (*out)->agent.kind = a->kind;
     (*out)->agent.is_configured = a->is_configured;
     (*out)->agent.revision = before ? before->agent.revision + 1 : 1;

@@ -106,7 +106,7 @@ struct task_change *task_change_new(struct tasks *ts, struct str id,
                                     const struct task_result *result,
                                     enum err *e)
 {
-    struct task_entry *entry = entry_find(ts, id);
+    struct task_entry *entry = task_entry_find(ts, id);
     struct task_change *c = NULL;
 
     assert(task_is_over(result->status));
@@ -129,7 +129,7 @@ struct task_change *task_change_new(struct tasks *ts, struct str id,
 static struct task_entry *entry_of(const struct tasks *ts,
                                    const struct task_change *c)
 {
-    struct task_entry *e = entry_find(ts, str_of(c->task_id.text));
+    struct task_entry *e = task_entry_find(ts, str_of(c->task_id.text));
 
     return e && e->t.turn == c->turn ? e : NULL;
 }

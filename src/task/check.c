@@ -30,7 +30,7 @@ static bool listeners_are_right(const struct task_entry *e, int64_t *n)
 
 static bool state_is_right(const struct tasks *ts, const struct task_entry *e)
 {
-    const struct task_entry *known = entry_find(ts, str_of(e->t.id.text));
+    const struct task_entry *known = task_entry_find(ts, str_of(e->t.id.text));
     bool is_over = task_is_over(e->t.status);
 
     switch (e->state) {

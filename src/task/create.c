@@ -194,7 +194,7 @@ enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
         return ERR_OVERLOADED;
     if (!fill_task(ts, m, before, &t))
         return ERR_NOMEM;
-    e = entry_new(ts, &t, t.budget_ms);
+    e = task_entry_new(ts, &t, t.budget_ms);
     if (!e)
         return ERR_NOMEM;
     m->task.claim = e;
@@ -209,7 +209,7 @@ enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
 static enum err understand_guard(struct tasks *ts, const struct msg *m)
 {
     const struct table *t = m->tx.failed_op->table;
-    const struct task_entry *e = entry_find(ts, str_of(m->task.id.text));
+    const struct task_entry *e = task_entry_find(ts, str_of(m->task.id.text));
 
     if (t == &key_table)
         return ERR_EXISTS;

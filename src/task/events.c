@@ -84,7 +84,7 @@ void event_result(struct task_entry *e)
 void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
                 struct str text)
 {
-    struct task_entry *e = entry_find(ts, id);
+    struct task_entry *e = task_entry_find(ts, id);
     size_t most;
 
     if (!e || entry_is_over(e) || e->t.turn != turn ||
@@ -131,7 +131,7 @@ static void seek_first(struct task_listener *l)
 enum err task_listen(struct tasks *ts, struct str id, struct task_listener *l,
                      int64_t from)
 {
-    struct task_entry *e = entry_find(ts, id);
+    struct task_entry *e = task_entry_find(ts, id);
 
     assert(!l->entry && l->on_news && from >= 0);
     if (!e)

@@ -132,8 +132,8 @@ struct tasks {
 
 /* An entry for a copy of *t, CLAIMED, in its lane's count, its deadline
  * running. NULL: memory is gone. */
-MUST_USE struct task_entry *entry_new(struct tasks *ts, const struct task *t,
-                                      int64_t remaining_ms);
+MUST_USE struct task_entry *
+task_entry_new(struct tasks *ts, const struct task *t, int64_t remaining_ms);
 
 /* For one that is CLAIMED. */
 void entry_drop(struct task_entry *e);
@@ -148,7 +148,7 @@ void entry_end(struct task_entry *e, const struct task_result *r,
 /* GONE once it is over and nobody listens; back again when somebody does. */
 void entry_look(struct task_entry *e);
 
-struct task_entry *entry_find(const struct tasks *ts, struct str id);
+struct task_entry *task_entry_find(const struct tasks *ts, struct str id);
 
 /* What is HEAD_LATER is offered a second from now. */
 void offer_later_soon(struct tasks *ts);

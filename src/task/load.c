@@ -55,7 +55,7 @@ static enum err take_up(struct tasks *ts, const struct row *r, int64_t now_ms,
         t.status = TASK_QUEUED;
     if (ts->epoch > t.epoch)
         t.attempt += ts->epoch - t.epoch;
-    e = entry_new(ts, &t, remaining_ms(&t, now_ms));
+    e = task_entry_new(ts, &t, remaining_ms(&t, now_ms));
     return e ? OK : too_many(why);
 }
 

@@ -112,7 +112,7 @@ static void on_attempt_written(struct tx *tx, void *ctx)
 {
     struct attempt_write *w = ctx;
     struct tasks *ts = w->ts;
-    struct task_entry *e = entry_find(ts, str_of(w->task_id.text));
+    struct task_entry *e = task_entry_find(ts, str_of(w->task_id.text));
 
     ts->n_writing--;
     if (e && e->t.turn == w->turn && e->head == HEAD_WRITING) {

@@ -177,8 +177,8 @@ static void on_deadline(struct timer *t)
         loop_timer_cancel(ts->opts.loop, &e->deadline);
 }
 
-struct task_entry *entry_new(struct tasks *ts, const struct task *t,
-                             int64_t remaining_ms)
+struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
+                                  int64_t remaining_ms)
 {
     struct task_entry *e = FAULT("task.entry") ? NULL : calloc(1, sizeof(*e));
 
@@ -270,14 +270,14 @@ void entry_look(struct task_entry *e)
         loop_at_end(e->ts->opts.loop, &e->ts->free_job);
 }
 
-struct task_entry *entry_find(const struct tasks *ts, struct str id)
+struct task_entry *task_entry_find(const struct tasks *ts, struct str id)
 {
     return map_get(&ts->by_id, id);
 }
 
 const struct task *task_find(const struct tasks *ts, struct str id)
 {
-    const struct task_entry *e = entry_find(ts, id);
+    const struct task_entry *e = task_entry_find(ts, id);
 
     return e ? &e->t : NULL;
 }
@@ -302,7 +302,7 @@ static void entry_move(struct task_entry *e, enum task_status to)
 
 void task_move(struct tasks *ts, struct str id, enum task_status to)
 {
-    struct task_entry *e = entry_find(ts, id);
+    struct task_entry *e = task_entry_find(ts, id);
 
     assert(to == TASK_DISPATCHED || to == TASK_WORKING || to == TASK_QUEUED);
     if (e && !entry_is_over(e))

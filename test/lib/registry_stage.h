@@ -292,9 +292,8 @@ static inline enum err stage_patch(struct stage *s, const struct caller *caller,
     return stage_commit(s, &c, e);
 }
 
-static inline enum err stage_remove(struct stage *s,
-                                    const struct caller *caller,
-                                    const char *name)
+static inline enum err
+stage_remove(struct stage *s, const struct caller *caller, const char *name)
 {
     struct registry_by by = stage_by(s, caller);
     struct registry_change c;
@@ -319,9 +318,8 @@ static inline enum err stage_grant(struct stage *s, const struct caller *caller,
     return stage_commit(s, &c, registry_grant(s->r, &c, &g, &by, &s->why));
 }
 
-static inline enum err stage_ungrant(struct stage *s,
-                                     const struct caller *caller,
-                                     const char *id)
+static inline enum err
+stage_ungrant(struct stage *s, const struct caller *caller, const char *id)
 {
     struct registry_by by = stage_by(s, caller);
     struct registry_change c;
@@ -345,14 +343,12 @@ static inline enum err stage_configure(struct stage *s,
 
 /* Looking. */
 
-static inline const struct agent *stage_find(const struct stage *s,
-                                             const struct caller *caller,
-                                             const char *name)
+static inline const struct agent *
+stage_find(const struct stage *s, const struct caller *caller, const char *name)
 {
-    struct eyes eyes = caller
-                           ? eyes_of(caller, s->now_ms)
-                           : (struct eyes){.sees_all = true,
-                                           .now_ms = s->now_ms};
+    struct eyes eyes =
+        caller ? eyes_of(caller, s->now_ms)
+               : (struct eyes){.sees_all = true, .now_ms = s->now_ms};
 
     return registry_find(s->r, str_of(name), &eyes);
 }
@@ -380,9 +376,8 @@ static inline void stage_on_found(void *ctx, uint64_t id,
     }
 }
 
-static inline struct stage_found stage_search(struct stage *s,
-                                              const struct eyes *eyes,
-                                              const char *text)
+static inline struct stage_found
+stage_search(struct stage *s, const struct eyes *eyes, const char *text)
 {
     struct stage_found f = {.n = 0};
     struct search q = {.text = str_of(text),
