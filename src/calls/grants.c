@@ -161,7 +161,7 @@ static void on_granted(struct open *o)
     }
     speak_grant(&out, a->name, g);
     buf_add_char(&c->body, '\n');
-    open_answer(o, made->is_new ? 201 : 200);
+    open_answer(o, o->is_new_grant ? 201 : 200);
 }
 
 /* As the user writes their name, whatever the case it was given in. A name
@@ -191,6 +191,7 @@ static void grant(struct call *c, const struct speak_grant_call *said,
     struct registry_grant g = {.agent = said->agent,
                                .user = user,
                                .org = said->org};
+    struct eyes eyes = call_eyes(c);
     struct why why = {""};
     struct open *o = change_begin(c);
     enum err e;
@@ -200,10 +201,15 @@ static void grant(struct call *c, const struct speak_grant_call *said,
     if (said->expires_in_s)
         g.expires_ms = c->now_ms + said->expires_in_s * 1000;
     e = registry_grant(c->calls->registry, o->registering, &g, &by, &why);
-    if (e)
+    if (e) {
         open_refuse(o, e, str_of(why.text), STR(""));
-    else
-        change_submit(o, on_granted);
+        return;
+    }
+    /* What was there before is what memory still shows. */
+    o->is_new_grant =
+        !grant_of(registry_find(c->calls->registry, said->agent, &eyes),
+                  &o->registering->grant_id);
+    change_submit(o, on_granted);
 }
 
 void call_grants_post(struct call *c)

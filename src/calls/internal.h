@@ -119,6 +119,7 @@ struct open {
 
     /* A change of agents or grants. */
     struct registry_change *registering;
+    bool is_new_grant; /* and no other expiry of one that was there */
 
     /* A search. */
     struct {

@@ -12,6 +12,22 @@ _Static_assert((int)SPEAK_QUERY_MAX == (int)SEARCH_TEXT_MAX &&
                    (int)SPEAK_HITS_MAX == (int)SEARCH_LIMIT_MAX,
                "what is promised to clients is what the registry takes");
 
+/* What a score is made of, as it was done. */
+static void fill_formula(struct open *o, enum index_mode mode,
+                         struct speak_hits *said)
+{
+    const struct speak_search_call *asked = &o->search.call;
+    struct registry_ranking k = registry_ranking(o->calls->registry);
+
+    said->fusion = asked->has_fusion ? asked->fusion : k.fusion;
+    said->semantic_weight = mode == INDEX_TEXT       ? 0
+                            : mode == INDEX_SEMANTIC ? 1
+                                                     : k.semantic_weight;
+    said->text_weight = mode == INDEX_TEXT       ? 1
+                        : mode == INDEX_SEMANTIC ? 0
+                                                 : k.text_weight;
+}
+
 static void write_hits(struct open *o, const struct search_result *r)
 {
     struct speak_hit list[SEARCH_LIMIT_MAX];
@@ -20,12 +36,10 @@ static void write_hits(struct open *o, const struct search_result *r)
                               .mode = r->mode,
                               .note = str_of(r->note.text),
                               .explains = o->search.call.explains,
-                              .text = o->search.call.text,
-                              .fusion = o->search.call.fusion,
-                              .semantic_weight = 0.7,
-                              .text_weight = 0.3};
+                              .text = o->search.call.text};
     struct json_out out = json_out(&o->calls->body);
 
+    fill_formula(o, r->mode, &said);
     for (size_t i = 0; i < r->n; i++)
         list[i] = (struct speak_hit){
             .agent = r->hits[i].agent,
@@ -96,6 +110,7 @@ static void search(struct call *c, const struct speak_search_call *s)
     asked = (struct search){.text = kept->text,
                             .limit = (size_t)kept->limit,
                             .mode = kept->mode,
+                            .has_fusion = kept->has_fusion,
                             .fusion = kept->fusion,
                             .tag = kept->tag,
                             .org = kept->org,

@@ -157,6 +157,7 @@ struct step_put {
     struct str by; /* a name; empty: the server */
     bool keeps_grants;
     bool is_limited; /* to what one user may have */
+    size_t n_leaving, n_skills_leaving; /* in the same change */
 };
 MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
                            const struct step_put *p, struct why *why);

@@ -258,6 +258,9 @@ struct registry_ranking {
 };
 void registry_set_ranking(struct registry *r, const struct registry_ranking *k);
 
+/* As it is, the weights filled in: to explain answers by. */
+struct registry_ranking registry_ranking(const struct registry *r);
+
 /* Strings may be empty: any. */
 struct search {
     struct str text;

@@ -528,6 +528,17 @@ void registry_set_ranking(struct registry *r, const struct registry_ranking *k)
     r->searches->ranking = *k;
 }
 
+struct registry_ranking registry_ranking(const struct registry *r)
+{
+    struct registry_ranking k = r->searches->ranking;
+
+    if (k.semantic_weight == 0 && k.text_weight == 0) {
+        k.semantic_weight = 0.7;
+        k.text_weight = 0.3;
+    }
+    return k;
+}
+
 enum err search_open(struct registry *r)
 {
     struct searches *all =

@@ -156,13 +156,17 @@ static void append_no_grants(struct tx *tx, const struct entry *e)
     tx_if(op, GRANT_AGENT, IS, value_text(e->key));
 }
 
-/* Who did what to an agent: `by` and its creator may see it, and admins. */
+/* Who did what to an agent: `by` and its creator may see it (whoever it was
+ * taken from, if the configuration took it), and admins. */
 static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
                       const struct entry *before, struct str by, int64_t at_ms)
 {
+    struct str creator = e->agent.creator;
     struct buf data;
     struct json_out o;
 
+    if (!creator.n && before)
+        creator = before->agent.creator;
     buf_init(&data, 4096);
     o = json_out(&data);
     json_open(&o, '{');
@@ -185,7 +189,7 @@ static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
                                              .type = str_of(type),
                                              .agent = e->agent.name,
                                              .requester = by,
-                                             .root_user = e->agent.creator,
+                                             .root_user = creator,
                                              .data = buf_str(&data)});
     buf_fini(&data);
 }
@@ -256,15 +260,16 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
     const struct registry_limits *l = &r->opts.limits;
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
+    size_t n_agents = r->n + r->n_coming - p->n_leaving;
+    size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming -
+                      p->n_skills_leaving;
 
-    if (!p->before && r->n + r->n_coming >= l->max_agents)
+    if (!p->before && n_agents >= l->max_agents)
         return why_err(why, ERR_LIMIT,
                        "there are %zu agents, and no more are taken "
                        "(registry.maxAgents); remove some first",
-                       r->n + r->n_coming);
-    if (n_skills_more &&
-        (size_t)r->stats.skills + r->n_skills_coming + n_skills_more >
-            l->max_skills)
+                       n_agents);
+    if (n_skills_more && n_skills + n_skills_more > l->max_skills)
         return why_err(why, ERR_LIMIT,
                        "all agents together may have %zu skills "
                        "(registry.maxSkills), and would have more",

@@ -86,7 +86,8 @@ class Grants(unittest.TestCase):
         self.assertEqual(len(grants(self.server, anna, "&agent=two")), 1)
         r = self.server.call("POST", "/api/grants",
                              {"agent": "two", "org": "partner"}, token=anna)
-        self.assertEqual((r.status, r.json()["expires_ms"]), (200, None))
+        self.assertEqual((r.status, r.json()["expires_ms"]), (201, None))
+        self.assertEqual(len(grants(self.server, anna, "&agent=two")), 1)
         self.assertTrue(self.sees("org granted", "two"))
 
     def test_a_grant_counts_while_the_agent_is_shared(self):

@@ -130,6 +130,9 @@ class Shapes(unittest.TestCase):
         for mode, part in (("text", "text"), ("semantic", "semantic")):
             said = self.found(f"q=bakes+bread&explain=true&mode={mode}")
             self.assertEqual(said["mode"], mode)
+            self.assertEqual((said["formula"]["text"],
+                              said["formula"]["semantic"]),
+                             (mode == "text", mode == "semantic"))
             best = said["agents"][0]
             self.assertAlmostEqual(best["score"], best[part], 5)
         self.assertEqual(
@@ -142,12 +145,14 @@ class Shapes(unittest.TestCase):
                 ("tag=nothing", set()),
                 ("org=acme", set()),
                 ("max_price_micros=10&tag=food", {"cook"}),
-                ("max_price_micros=9&tag=food", set()),
                 ("min_score=1", set())):
             said = self.found("q=bread+documents+plants&limit=1&" + query)
             self.assertEqual({a["name"] for a in said["agents"]}, wanted,
                              query)
             self.assertEqual(said["total"], len(wanted))
+        said = self.found("q=bread&tag=food&max_price_micros=9")
+        self.assertEqual([a["skills"] for a in said["agents"]],
+                         [[]] * said["total"])
         state = self.found("q=bread&mode=text")["agents"][0]["state"]
         self.assertEqual(
             self.found("q=bread&mode=text&state=" + state)["total"], 1)
