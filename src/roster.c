@@ -8,6 +8,8 @@
  * changing one of its agents. */
 #include "roster.h"
 
+#include <assert.h>
+
 enum { AGAIN_MS = 500 };
 
 static void try_now(struct roster *r);
@@ -151,7 +153,9 @@ void roster_forget(struct roster *r)
 
     if (!r->is_prepared)
         return;
-    (void)registry_settle(r->registry, &r->change, &why);
+    /* Never submitted: there is nothing to be said but that it is not so. */
+    if (registry_settle(r->registry, &r->change, &why) == OK)
+        assert(r->change.is_same);
     registry_change_fini(&r->change);
     r->is_prepared = false;
 }

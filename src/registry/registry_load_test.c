@@ -91,7 +91,9 @@ TEST(a_snapshot_is_taken_by_the_next_start_and_by_no_other)
 {
     struct stage s;
 
-    stage_open(&s);
+    stage_prepare(&s);
+    s.has_model = true;
+    CHECK(stage_start(&s) == OK);
     make_some(&s, 20);
     CHECK(!has_snapshot(&s));
     registry_stop(s.r);
@@ -170,7 +172,9 @@ TEST(a_snapshot_with_the_right_stamp_and_flipped_bits_harms_nobody)
     struct stage s;
     int n_restored = 0;
 
-    stage_open(&s);
+    stage_prepare(&s);
+    s.has_model = true;
+    CHECK(stage_start(&s) == OK);
     make_some(&s, 6);
     for (unsigned i = 0; i < 40; i++) {
         char *bytes;
@@ -187,6 +191,72 @@ TEST(a_snapshot_with_the_right_stamp_and_flipped_bits_harms_nobody)
         n_restored += start_was_restored(&s); /* and checks it */
     }
     CHECK(n_restored >= 8);
+    stage_close(&s);
+}
+
+TEST(a_snapshot_of_another_model_is_passed_over)
+{
+    struct stage s;
+
+    stage_open(&s);
+    make_some(&s, 5);
+    registry_stop(s.r);
+    stage_end(&s);
+    s.has_model = true;
+    CHECK(!start_was_restored(&s));
+    CHECK_INT(registry_stats(s.r).unembedded, 5);
+    CHECK(stage_patch(&s, NULL, "agent-1", "{\"title\":\"x\"}") == OK);
+    CHECK_INT(registry_stats(s.r).unembedded, 4);
+    stage_restart(&s, true);
+    CHECK_INT(registry_stats(s.r).unembedded, 4);
+    stage_close(&s);
+}
+
+/* The vectors of agent-0 as its row has them, and for which revision. */
+static struct str vectors_of(struct stage *s, struct query *q,
+                             int64_t *revision)
+{
+    query_init(q, &vector_table, 1);
+    query_if(q, VECTOR_AGENT, IS, value_text(STR("agent-0")));
+    CHECK(store_look(s->store, q) == OK && q->rows);
+    *revision = row_int(q->rows, VECTOR_REVISION);
+    return row_str(q->rows, VECTOR_BYTES);
+}
+
+TEST(vectors_go_with_the_texts_they_were_made_from)
+{
+    struct stage s;
+    struct query first, kept, changed;
+    struct str bytes;
+    int64_t revision;
+
+    stage_prepare(&s);
+    s.has_model = true;
+    CHECK(stage_start(&s) == OK);
+    make_some(&s, 1);
+    bytes = vectors_of(&s, &first, &revision);
+    CHECK_INT(revision, 1);
+    CHECK(stage_patch(&s, NULL, "agent-0", "{\"visibility\":\"public\"}") ==
+          OK);
+    CHECK(str_eq(vectors_of(&s, &kept, &revision), bytes));
+    CHECK_INT(revision, 2);
+    CHECK(stage_patch(&s, NULL, "agent-0", "{\"description\":\"cheese\"}") ==
+          OK);
+    CHECK(!str_eq(vectors_of(&s, &changed, &revision), bytes));
+    CHECK_INT(revision, 3);
+    CHECK_INT(registry_stats(s.r).unembedded, 0);
+    query_fini(&first);
+    query_fini(&kept);
+    query_fini(&changed);
+    stage_restart(&s, false);
+    /* Nobody can make new ones now: the old ones go all the same. */
+    s.has_model = false;
+    stage_restart(&s, false);
+    CHECK(stage_patch(&s, NULL, "agent-0", "{\"description\":\"bread\"}") ==
+          OK);
+    query_init(&first, &vector_table, 1);
+    CHECK(store_look(s.store, &first) == OK && !first.rows);
+    query_fini(&first);
     stage_close(&s);
 }
 
@@ -258,9 +328,7 @@ TEST(a_row_that_is_not_understood_stops_the_start)
         CHECK(stage_start(&s) == ERR_BAD_CONFIG);
         CHECK(strstr(s.why.text, "newer"));
         stage_end(&s);
-        store_folder_close(&s.held);
-        close(s.log.fd);
-        stage_clear(s.folder);
+        stage_leave(&s);
     }
 }
 

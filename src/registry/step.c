@@ -119,7 +119,7 @@ void seq_append(struct registry *r, struct tx *tx)
 
 void seq_settle(struct registry *r)
 {
-    r->seq++;
+    r->seq += PLANTED("registry.forget_seq") ? 0 : 1;
     r->stats.changes_total++;
 }
 
@@ -395,7 +395,10 @@ static void settle_put(struct registry *r, struct registry_step *s)
         before->owner = NULL;
     }
     before = mirror_put(r, e);
-    index_put(r->index, e->number, s->change);
+    if (PLANTED("registry.keep_index"))
+        index_forget(r->index, s->change);
+    else
+        index_put(r->index, e->number, s->change);
     s->change = NULL;
     settle_org(r, e);
     forget_entry(r, before);
@@ -461,7 +464,7 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
     c->is_open = false;
     if (c->is_same)
         return OK;
-    if (e) {
+    if (e && !PLANTED("registry.memory_first")) {
         steps_drop(r, c);
         return e;
     }
@@ -474,5 +477,5 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
     seq_settle(r);
     if (r->opts.on_changed)
         r->opts.on_changed(r->opts.ctx);
-    return OK;
+    return e;
 }
