@@ -1,10 +1,12 @@
 /* The agents of the configuration: these, and none of those it had before. */
 #include "test/lib/registry_stage.h"
 
-#define AGENT(n)                                              \
-    {                                                         \
-        .name = {n, sizeof(n) - 1}, .url = {"echo:", 5},      \
-        .description = {"d", 1}                               \
+#define AGENT(n)                                                          \
+    {                                                                     \
+        .name = {n, sizeof(n) - 1}, .url = {"echo:", 5}, .description = { \
+            "d",                                                          \
+            1                                                             \
+        }                                                                 \
     }
 
 static const struct agent ab[] = {AGENT("a"), AGENT("b")};
@@ -108,7 +110,8 @@ TEST(a_name_of_somebody_else_becomes_the_configurations)
     buf_init(&feed, 8192);
     CHECK_INT(stage_feed(&s, &feed), 4);
     buf_add_char(&feed, '\0');
-    CHECK(strstr(feed.p, "\nagent.updated a  anna {\"by\":null,\"revision\":2"));
+    CHECK(
+        strstr(feed.p, "\nagent.updated a  anna {\"by\":null,\"revision\":2"));
     buf_fini(&feed);
     stage_restart(&s, false);
     CHECK(stage_configure(&s, NULL, 0) == OK);

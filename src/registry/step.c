@@ -248,6 +248,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
     e = index_prepare(r->index, &p->entry->agent,
                       p->entry->is_embedded ? (const uint8_t *)vectors.p : NULL,
                       &s->change);
+    s->dims = index_dims(r->index);
     buf_fini(&vectors);
     return e;
 }
@@ -261,8 +262,8 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
     size_t n_agents = r->n + r->n_coming - p->n_leaving;
-    size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming -
-                      p->n_skills_leaving;
+    size_t n_skills =
+        (size_t)r->stats.skills + r->n_skills_coming - p->n_skills_leaving;
 
     if (!p->before && n_agents >= l->max_agents)
         return why_err(why, ERR_LIMIT,
@@ -402,6 +403,8 @@ static void settle_put(struct registry *r, struct registry_step *s)
     s->change = NULL;
     settle_org(r, e);
     forget_entry(r, before);
+    /* The model may have turned out to be another one meanwhile. */
+    e->is_embedded &= s->dims == index_dims(r->index);
     if (!e->is_embedded)
         vectors_want(r, e);
 }

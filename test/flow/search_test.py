@@ -1,8 +1,9 @@
 """Search over HTTP: the shape of its answers, its arguments, what may be
 asked, and whoever waits for a model that is slow."""
 import select
+import socket
+import struct
 import unittest
-import urllib.parse
 
 from cards import card, error_code, names, register, skill
 from provider import Provider
@@ -22,13 +23,8 @@ FINANCE = {
 }
 
 
-def quoted(text):
-    return urllib.parse.quote(text)
-
-
-def search(server, query, token=None, **fields):
-    fields = {"token": token} if token else {}
-    return server.call("GET", "/api/agents/search?" + query, **fields)
+def search(server, query):
+    return server.call("GET", "/api/agents/search?" + query)
 
 
 class Shapes(unittest.TestCase):
@@ -287,6 +283,9 @@ class Waiting(unittest.TestCase):
                 self.assertEqual(self.metric(server, asking), 1)
                 self.assertEqual(select.select([peer.socket], [], [], 0)[0],
                                  [])
+                # Only half closed, it were owed a reply.
+                peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                       struct.pack("ii", 1, 0))
             eventually(lambda: self.metric(server, asking) == 0,
                        "it is forgotten")
             provider.gate.set()
