@@ -53,6 +53,7 @@ static const struct json *price_of(const struct json *v)
 
 static void add_examples(struct cli *c, const struct json *examples)
 {
+    struct cli_room room;
     size_t n = 0;
 
     if (!examples || examples->type != JSON_ARR)
@@ -60,12 +61,13 @@ static void add_examples(struct cli *c, const struct json *examples)
     JSON_EACH(e, examples)
     {
         buf_addf(&c->out, "    %-11s ", n++ ? "" : "examples");
-        cli_wrapped(c, 16, 16, cli_tamed(c, json_str_or(e, STR(""))));
+        cli_wrapped(c, 16, 16, cli_tame(&room, json_str_or(e, STR(""))));
     }
 }
 
 static void add_tags(struct cli *c, const struct json *tags)
 {
+    struct cli_room room;
     struct buf line;
 
     if (!tags || tags->type != JSON_ARR || !tags->kids.n)
@@ -73,14 +75,15 @@ static void add_tags(struct cli *c, const struct json *tags)
     buf_init(&line, 64 * 1024);
     add_value(&line, tags, 0);
     buf_add_str(&c->out, STR("    tags        "));
-    cli_wrapped(c, 16, 16, cli_tamed(c, buf_str(&line)));
+    cli_wrapped(c, 16, 16, cli_tame(&room, buf_str(&line)));
     buf_fini(&line);
 }
 
 static void add_skill(struct cli *c, const struct json *s)
 {
-    struct str id = cli_tamed(c, cli_field(s, STR("id")));
-    struct str name = cli_tamed(c, cli_field(s, STR("name")));
+    struct cli_room id_room, name_room;
+    struct str id = cli_tame(&id_room, cli_field(s, STR("id")));
+    struct str name = cli_tame(&name_room, cli_field(s, STR("name")));
     const struct json *price = price_of(s);
 
     buf_add_str(&c->out, STR("  "));

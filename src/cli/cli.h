@@ -79,6 +79,13 @@ void cli_text(struct cli *c, struct str text);
  * must not look like words of ours. */
 struct str cli_tamed(struct cli *c, struct str s);
 
+/* The same in room of the caller's, for where there may be many. What is longer
+ * is cut, and ends in two dots. */
+struct cli_room {
+    char text[1024 + 1];
+};
+struct str cli_tame(struct cli_room *room, struct str s);
+
 /* Text of several lines, moved in and wrapped, for people. */
 void cli_indented_text(struct cli *c, unsigned indent, struct str text);
 

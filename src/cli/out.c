@@ -199,12 +199,31 @@ void cli_text(struct cli *c, struct str text)
         c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
 }
 
+struct str cli_tame(struct cli_room *room, struct str s)
+{
+    struct str head = str_head(s, sizeof(room->text) - sizeof(".."));
+    size_t n;
+
+    if (s.n < sizeof(room->text))
+        head = s;
+    if (head.n)
+        memcpy(room->text, head.p, head.n);
+    room->text[head.n] = '\0';
+    n = str_tame(room->text, head.n);
+    if (head.n < s.n) {
+        memcpy(room->text + n, "..", sizeof(".."));
+        n += 2;
+    }
+    return (struct str){room->text, n};
+}
+
 struct str cli_tamed(struct cli *c, struct str s)
 {
-    char *p = arena_strdup(&c->arena, str_head(s, 1024));
-    size_t n = p ? str_head(s, 1024).n : 0;
+    struct cli_room room;
+    struct str tame = cli_tame(&room, s);
+    char *p = arena_strdup(&c->arena, tame);
 
-    return (struct str){p, p ? str_tame(p, n) : 0};
+    return (struct str){p, p ? tame.n : 0};
 }
 
 void cli_indented_text(struct cli *c, unsigned indent, struct str text)
@@ -221,10 +240,12 @@ void cli_indented_text(struct cli *c, unsigned indent, struct str text)
 
 void cli_named(struct cli *c, const char *name, struct str value)
 {
+    struct cli_room room;
+
     if (!value.n)
         return;
     buf_addf(&c->out, "  %-13s ", name);
-    cli_wrapped(c, 16, 16, cli_tamed(c, value));
+    cli_wrapped(c, 16, 16, cli_tame(&room, value));
 }
 
 void cli_named_time(struct cli *c, const char *name, int64_t at_ms)

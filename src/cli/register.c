@@ -80,10 +80,11 @@ static void add_place(struct registering *r, const struct card_in *card,
                       struct str pointer)
 {
     struct buf *out = &r->c->out;
+    struct cli_room room;
     unsigned line = 0, col = 0;
 
     cards_place(card, pointer, &line, &col);
-    buf_add_str(out, cli_tamed(r->c, card->file));
+    buf_add_str(out, cli_tame(&room, card->file));
     if (line)
         buf_addf(out, ":%u:%u", line, col);
     buf_add_str(out, STR(": "));
@@ -94,12 +95,13 @@ static void add_problem(struct registering *r, const struct card_in *card,
 {
     struct cli *c = r->c;
     size_t from = c->out.n;
+    struct cli_room room;
 
     (void)ctx;
     add_place(r, card, pointer);
     if (pointer.n)
-        buf_addf(&c->out, "%.*s ", STR_ARG(cli_tamed(c, pointer)));
-    cli_wrapped(c, (unsigned)(c->out.n - from), 4, cli_tamed(c, message));
+        buf_addf(&c->out, "%.*s ", STR_ARG(cli_tame(&room, pointer)));
+    cli_wrapped(c, (unsigned)(c->out.n - from), 4, cli_tame(&room, message));
 }
 
 static void put_problem(struct registering *r, const struct card_in *card,
@@ -170,6 +172,7 @@ static void show(struct registering *r, const struct card_in *card,
 {
     struct str word = str_of(outcomes[outcome].word);
     struct cli *c = r->c;
+    struct cli_room room;
     size_t n;
 
     r->counts[outcome]++;
@@ -182,7 +185,7 @@ static void show(struct registering *r, const struct card_in *card,
     else
         buf_add_str(&c->out, word);
     buf_addf(&c->out, "%*s%.*s\n", (int)(12 - word.n), "",
-             STR_ARG(cli_tamed(c, card->name.n ? card->name : card->file)));
+             STR_ARG(cli_tame(&room, card->name.n ? card->name : card->file)));
     if (!f)
         return;
     n = each_problem(r, card, f, add_problem, NULL);

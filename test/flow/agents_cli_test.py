@@ -130,6 +130,13 @@ class Register(Agents):
         self.assertEqual(self.register("--dry-run", "a.json"),
                          "good        a\n")
 
+    def test_the_last_of_many_is_told_like_the_first(self):
+        names = [f"agent-{i:05}-{'x' * 60}" for i in range(20000)]
+        self.put("many.jsonl", raw="\n".join(
+            json.dumps(card(n)) for n in names).encode())
+        out = self.register("--dry-run", "many.jsonl")
+        self.assertEqual(out.splitlines(), ["good        " + n for n in names])
+
     def test_files_that_cannot_be_read_are_in_nobodys_way(self):
         self.server(agents=[])
         os.mkdir(os.path.join(self.home, "empty"))
@@ -287,6 +294,12 @@ class Look(Agents):
             self.assertIn(words, out)
         self.assertEqual(self.lines("agents", "show", "engineer")[0]["url"],
                          "echo:")
+        long = ["word%03d-" % i + "x" * 50 for i in range(128)]
+        self.put("long.json", card("long", routing={"keywords": long}))
+        self.register("long.json")
+        self.assertIn("keywords      word000-xxx", out := self.good(
+            "agents", "show", "long"))
+        self.assertTrue(out.splitlines()[-1].endswith("x.."), out)
         self.assertIn("did you mean engineer?",
                       self.bad(REFUSED, "agents", "show", "enginer"))
 
