@@ -301,6 +301,7 @@ static enum err keep_skill(struct at *a, const struct json *skill,
     if ((n && !list) || !keep(s, name, &out->name) ||
         !keep(s, description, &out->description))
         return no_memory(a);
+    out->id = out->name; /* it is written for machines */
     out->examples = (struct strs){list, n};
     /* They are the texts that were added last. */
     for (size_t i = 0; i < n; i++)

@@ -4,7 +4,8 @@
  *
  * Names are written for machines. Their parts count ("getAlarms": get, alarms),
  * and a word that is none of its parts ("getalarms"): who has the name before
- * them types it whole. */
+ * them types it whole. So it is with a skill's name, though people may have
+ * written it: then all of its words count ("Convert .docx to PDF"). */
 #include "index/text.h"
 
 #include "base/fault.h"
@@ -59,8 +60,10 @@ static struct str last_part(struct str name)
     return dot < name.n ? str_sub(name, dot, name.n) : name;
 }
 
-static enum err count_profile(struct text *t, struct str name, struct str title,
-                              struct str description, uint32_t weight)
+/* `more`: of these, only what the rest does not say. */
+static enum err count_profile(struct text *t, struct str name,
+                              struct str description, const struct str more[2],
+                              uint32_t weight)
 {
     size_t from = t->n_counts;
     struct buf text;
@@ -73,10 +76,28 @@ static enum err count_profile(struct text *t, struct str name, struct str title,
     if (!e)
         e = count(t, buf_str(&text), weight, false, 0);
     buf_fini(&text);
+    for (size_t i = 0; i < 2 && !e; i++)
+        e = count(t, more[i], weight, true, from);
+    return e;
+}
+
+static enum err count_skill(struct text *t, const struct skill *s)
+{
+    bool is_id = str_eq(s->name, s->id);
+    const struct str more[2] = {is_id ? last_part(s->name) : s->name, {0}};
+    enum err e = count_profile(t, s->name, s->description, more, TEXT_OWN);
+
     if (!e)
-        e = count(t, last_part(name), weight, true, from);
-    /* Of a title, what the rest does not say. */
-    return e ? e : count(t, title, weight, true, from);
+        e = count_list(t, s->tags, TEXT_OWN);
+    return e ? e : count_list(t, s->examples, TEXT_OWN);
+}
+
+static enum err count_agent(struct text *t, const struct agent *a,
+                            uint32_t weight)
+{
+    const struct str more[2] = {last_part(a->name), a->title};
+
+    return count_profile(t, a->name, a->description, more, weight);
 }
 
 /* Terms that were made for a document that is none. */
@@ -90,18 +111,12 @@ static void let_go(struct text *t)
 enum err text_prepare(struct text *t, const struct agent *a,
                       const struct skill *s, struct text_doc **out)
 {
-    uint32_t weight = s ? TEXT_AGENT : TEXT_OWN;
-    enum err e = OK;
+    enum err e;
 
     t->n_counts = 0;
-    if (s)
-        e = count_profile(t, s->name, STR(""), s->description, TEXT_OWN);
-    if (s && !e)
-        e = count_list(t, s->tags, TEXT_OWN);
-    if (s && !e)
-        e = count_list(t, s->examples, TEXT_OWN);
+    e = s ? count_skill(t, s) : OK;
     if (!e)
-        e = count_profile(t, a->name, a->title, a->description, weight);
+        e = count_agent(t, a, s ? TEXT_AGENT : TEXT_OWN);
     if (!e)
         return text_doc_make(t, out);
     let_go(t);

@@ -156,6 +156,22 @@ TEST(a_skill_is_found_by_its_own_words_and_less_by_its_agents)
     text_free(t);
 }
 
+TEST(all_words_of_a_name_that_people_wrote_count)
+{
+    struct skill s = {.id = STR("x"), .name = STR("Convert .docx to PDF")};
+    struct text_word words[INDEX_DOC_TERMS_MAX];
+    struct text *t = some_text();
+
+    put(t, 0, 0, called(STR("paper"), STR("")), &s);
+    CHECK_INT(text_words(t, 0, words), 4);
+    CHECK(score(t, 0, "convert", 1) == score(t, 0, "pdf", 1));
+    s.id = s.name = STR("files.docx2pdf");
+    put(t, 0, 0, called(STR("paper"), STR("")), &s);
+    CHECK_INT(text_words(t, 0, words), 2);
+    CHECK(score(t, 0, "files", 1) == 0 && score(t, 0, "docx2pdf", 1) > 0);
+    text_free(t);
+}
+
 TEST(a_title_says_what_the_name_does_not)
 {
     struct text_word words[INDEX_DOC_TERMS_MAX];

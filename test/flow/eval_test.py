@@ -225,6 +225,8 @@ class WithProvider(Eval):
         return [text for r in self.provider.requests for text in r["input"]]
 
     def test_agents_are_texts_of_one_form(self):
+        # One at a time, so that they arrive in the order they are sent.
+        self.http += ("--set", "embed.http.maxRequests=1")
         self.ask([{"name": "Home_1.turnLights", "description": "xx on"},
                   {"name": "two", "description": "yy", "skills": [
                       "zz", {"name": "a_b", "description": "x",
@@ -371,7 +373,7 @@ class Search(WithProvider):
                          [(1, "hen z fox fox red"), (.25, "cow y red")],
                          [(1, "y"), (.25, "cow y red")]],
                  "owl": [[(1, "owl z")]]}
-    QUERIES = ("fox", "red fox", "hen x unheard of words", "y", "cow z x")
+    QUERIES = ("fox", "red fox", "hen x unheard things", "y", "cow z x")
 
     def check(self, mode, cosine):
         every = [d for ds in self.DOCUMENTS.values() for d in ds]
