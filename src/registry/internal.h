@@ -137,6 +137,7 @@ struct registry_step {
     size_t n_skills_more;        /* claimed of the limit */
     struct entry *entry;         /* STEP_PUT: as it will be */
     struct index_change *change; /* STEP_PUT: likewise */
+    uint32_t dims;               /* of its vectors */
     struct grants *grants;       /* STEP_GRANTS */
     char bytes[];                /* of key */
 };

@@ -290,9 +290,10 @@ struct search_result {
     const struct search_hit *hits;
     size_t n;
     enum index_mode mode; /* as it was done */
-    struct why note;      /* why by words alone though it was not asked for,
-                           * or how many of what they may see wait for
-                           * vectors; else empty */
+    struct why note;      /* what is worth knowing: why by words alone
+                           * though it was not asked for; how many of what
+                           * they may see wait for vectors; how many the rule
+                           * of two left out. Else empty */
 };
 
 typedef void search_done(void *ctx, uint64_t id, const struct search_result *r);

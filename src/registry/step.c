@@ -248,6 +248,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
     e = index_prepare(r->index, &p->entry->agent,
                       p->entry->is_embedded ? (const uint8_t *)vectors.p : NULL,
                       &s->change);
+    s->dims = index_dims(r->index);
     buf_fini(&vectors);
     return e;
 }
@@ -402,6 +403,8 @@ static void settle_put(struct registry *r, struct registry_step *s)
     s->change = NULL;
     settle_org(r, e);
     forget_entry(r, before);
+    /* The model may have turned out to be another one meanwhile. */
+    e->is_embedded &= s->dims == index_dims(r->index);
     if (!e->is_embedded)
         vectors_want(r, e);
 }
