@@ -52,13 +52,12 @@ static bool is_word(struct call *c, const char *arg, bool is_known,
 
 static bool read_filter(struct call *c, struct filter *f)
 {
-    *f = (struct filter){
-        .tag = call_arg(c, "tag"),
-        .org = call_arg(c, "org"),
-        .creator = call_arg(c, "creator"),
-        .kind = agent_kind_of(call_arg(c, "kind")),
-        .visibility = visibility_of(call_arg(c, "visibility")),
-        .state = agent_state_of(call_arg(c, "state"))};
+    *f = (struct filter){.tag = call_arg(c, "tag"),
+                         .org = call_arg(c, "org"),
+                         .creator = call_arg(c, "creator"),
+                         .kind = agent_kind_of(call_arg(c, "kind")),
+                         .visibility = visibility_of(call_arg(c, "visibility")),
+                         .state = agent_state_of(call_arg(c, "state"))};
     return is_word(c, "kind", f->kind,
                    "\"platform\", \"managed\" or \"self-hosted\"") &&
            is_word(c, "visibility", f->visibility,
@@ -117,8 +116,8 @@ static void write_list(struct call *c, const struct filter *f, size_t limit,
     size_t n = 0;
 
     speak_list_open(&out);
-    for (size_t i = cursor.p ? behind(&all, cursor) : 0;
-         i < all.n && !has_more; i++) {
+    for (size_t i = cursor.p ? behind(&all, cursor) : 0; i < all.n && !has_more;
+         i++) {
         const struct agent *a = all.list[i];
 
         if (!agent_is_visible(a, &eyes) || !passes(c->calls, f, a))
@@ -208,8 +207,7 @@ static struct http_header etag_header(int64_t revision,
 void call_agents_get(struct call *c)
 {
     struct eyes eyes = call_eyes(c);
-    const struct agent *a =
-        registry_find(c->calls->registry, c->param, &eyes);
+    const struct agent *a = registry_find(c->calls->registry, c->param, &eyes);
     struct json_out out = json_out(c->body);
     struct conditions k;
     struct http_header etag;
@@ -261,8 +259,9 @@ static struct json *read_body(struct call *c, struct arena *a)
     if (tree && tree->type == JSON_OBJ)
         return tree;
     if (!c->rq->body.n)
-        why_err(&why, ERR_SYNTAX, "the body is empty; a card is wanted, as a "
-                                  "JSON object");
+        why_err(&why, ERR_SYNTAX,
+                "the body is empty; a card is wanted, as a "
+                "JSON object");
     else if (tree)
         why_err(&why, ERR_BAD_REQUEST, "the body must be a JSON object");
     else
@@ -438,8 +437,7 @@ void call_agents_delete(struct call *c)
 {
     struct registry_by by = {.caller = &c->caller, .now_ms = c->now_ms};
     struct eyes eyes = call_eyes(c);
-    const struct agent *a =
-        registry_find(c->calls->registry, c->param, &eyes);
+    const struct agent *a = registry_find(c->calls->registry, c->param, &eyes);
     struct conditions k;
     struct why why = {""};
     struct open *o;

@@ -372,8 +372,7 @@ static bool refuse_arg(struct call *c, struct str name)
                        STR_ARG(str_head(name, sizeof(shown) - 1)));
 
     str_tame(shown, len > 0 ? (size_t)len : 0);
-    for (size_t i = 0;
-         c->arg_names && c->arg_names[i] && n < sizeof(all); i++)
+    for (size_t i = 0; c->arg_names && c->arg_names[i] && n < sizeof(all); i++)
         n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "",
                               c->arg_names[i]);
     why_err(&why, ERR_BAD_REQUEST, "there is no argument \"%s\" here; %s%s",

@@ -17,8 +17,8 @@ static const struct {
 } asked[] = {
     {"POST /api/agents", "",
      "{\"name\":\"cook\",\"description\":\"cooks dinner\"}", 201},
-    {"PATCH /api/agents/baker", "If-Match: \"1\"\r\n",
-     "{\"title\":\"Baker\"}", 200},
+    {"PATCH /api/agents/baker", "If-Match: \"1\"\r\n", "{\"title\":\"Baker\"}",
+     200},
     {"DELETE /api/agents/baker", "", "", 204},
     {"POST /api/grants", "", "{\"agent\":\"baker\",\"org\":\"acme\"}", 201},
     {"GET /api/agents/nobody", "", "", 404},
@@ -46,9 +46,9 @@ static void check_kept(struct house *h, size_t i, int status)
     house_close(h);
     house_open(h);
     check_registry(h, "a start");
-    seen = house_ask(h,
-                     i == 0 ? "GET /api/agents/cook" : "GET /api/agents/baker",
-                     "", "", answer);
+    seen =
+        house_ask(h, i == 0 ? "GET /api/agents/cook" : "GET /api/agents/baker",
+                  "", "", answer);
     if (status)
         CHECK_INT(seen, status == 204 ? 404 : 200);
 }

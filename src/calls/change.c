@@ -81,11 +81,13 @@ void calls_refuse_agent(struct calls *c, uint64_t id,
     struct why why = {""};
     struct buf details;
     struct json_out out;
+    enum err e;
 
     buf_init(&details, 4096);
     out = json_out(&details);
     speak_nearest(&out, &near);
-    calls_refuse(c, id, near_say(&near, name, &why), str_of(why.text),
+    e = near_say(&near, name, &why);
+    calls_refuse(c, id, e, str_of(why.text),
                  details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
 }

@@ -89,8 +89,7 @@ static enum err write_page(struct call *c, struct page *p)
 
         if (!a->n_grants || !agent_is_owned(a, &eyes) ||
             (p->only.n && !str_eq_nocase(a->name, p->only)) ||
-            (p->from.agent.n &&
-             str_cmp_nocase(a->name, p->from.agent) < 0))
+            (p->from.agent.n && str_cmp_nocase(a->name, p->from.agent) < 0))
             continue;
         arena_reset(&scratch);
         e = write_grants(&scratch, p, a);
@@ -188,9 +187,8 @@ static void grant(struct call *c, const struct speak_grant_call *said,
                   struct str user)
 {
     struct registry_by by = {.caller = &c->caller, .now_ms = c->now_ms};
-    struct registry_grant g = {.agent = said->agent,
-                               .user = user,
-                               .org = said->org};
+    struct registry_grant g = {
+        .agent = said->agent, .user = user, .org = said->org};
     struct eyes eyes = call_eyes(c);
     struct why why = {""};
     struct open *o = change_begin(c);
@@ -217,8 +215,7 @@ void call_grants_post(struct call *c)
     struct speak_grant_call said;
     struct access_user user = {.name = ""};
     struct why why = {""};
-    enum err e =
-        speak_grant_post(&c->calls->scratch, c->rq->body, &said, &why);
+    enum err e = speak_grant_post(&c->calls->scratch, c->rq->body, &said, &why);
 
     if (e) {
         call_refuse(c, e, str_of(why.text));

@@ -301,8 +301,8 @@ static void write_index(struct buf *out, const struct index_stats *s)
                  (int64_t)s->terms);
     metric_gauge(out, "signalbox_index_bytes", "Memory of the index.",
                  (int64_t)s->bytes);
-    metric_gauge(out, "signalbox_index_vector_bytes",
-                 "Of that, the vectors'.", (int64_t)s->vector_bytes);
+    metric_gauge(out, "signalbox_index_vector_bytes", "Of that, the vectors'.",
+                 (int64_t)s->vector_bytes);
     metric_counter(out, "signalbox_index_scanned_total",
                    "Vectors that searches guessed at.", s->scanned_total);
     metric_counter(out, "signalbox_index_refined_total",

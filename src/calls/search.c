@@ -141,8 +141,7 @@ void call_search_post(struct call *c)
 {
     struct speak_search_call s;
     struct why why = {""};
-    enum err e =
-        speak_search_post(&c->calls->scratch, c->rq->body, &s, &why);
+    enum err e = speak_search_post(&c->calls->scratch, c->rq->body, &s, &why);
 
     if (e)
         call_refuse(c, e, str_of(why.text));

@@ -9,7 +9,7 @@
 
 enum {
     NEAR_MAX = 3,
-    NEAR_SHOWN_MAX = 64, /* of a name that nobody has, this much is shown */
+    NEAR_SHOWN_MAX = 64,    /* of a name that nobody has, this much is shown */
     NEAR_LOOKS_MAX = 10000, /* names that are compared */
 };
 

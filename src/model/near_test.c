@@ -12,9 +12,8 @@ static struct agents stage(size_t n, enum visibility v)
 {
     for (size_t i = 0; i < n; i++) {
         snprintf(names[i], sizeof(names[i]), "echo%02zu", i);
-        agents[i] = (struct agent){.name = str_of(names[i]),
-                                   .visibility = v,
-                                   .creator = STR("anna")};
+        agents[i] = (struct agent){
+            .name = str_of(names[i]), .visibility = v, .creator = STR("anna")};
         list[i] = &agents[i];
     }
     return (struct agents){.list = list, .n = n};

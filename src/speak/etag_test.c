@@ -47,9 +47,16 @@ TEST(lists_stars_and_weak_ones_are_read_as_http_has_them)
 
 TEST(an_etag_of_somebody_else_is_none_of_ours_and_no_error)
 {
-    static const char *const theirs[] = {
-        "\"abc\"", "\"\"", "\"03\"", "\"-3\"", "\"+3\"", "\"3 \" , \"x\"",
-        "\"99999999999999999999\"", "\"\xc3\xa9\"", "\"0\"", "\"3.0\""};
+    static const char *const theirs[] = {"\"abc\"",
+                                         "\"\"",
+                                         "\"03\"",
+                                         "\"-3\"",
+                                         "\"+3\"",
+                                         "\"3 \" , \"x\"",
+                                         "\"99999999999999999999\"",
+                                         "\"\xc3\xa9\"",
+                                         "\"0\"",
+                                         "\"3.0\""};
     struct speak_tags t;
 
     for (size_t i = 0; i < sizeof(theirs) / sizeof(*theirs); i++) {
@@ -63,12 +70,10 @@ TEST(an_etag_of_somebody_else_is_none_of_ours_and_no_error)
 
 TEST(what_is_no_etag_is_refused_with_words)
 {
-    static const char *const bad[] = {"",        "  ",      "3",
-                                      "\"3",     "3\"",     "\"3\" \"4\"",
-                                      "\"3\"x",  "w/\"3\"", "W/3",
-                                      "*, \"3\"", "\"3\", *", "**",
-                                      ",",       "\"3 \"",  "\"a\"b\"",
-                                      "\"\x7f\"", "'3'",    "W/ \"3\""};
+    static const char *const bad[] = {
+        "",       "  ",      "3",        "\"3",      "3\"",      "\"3\" \"4\"",
+        "\"3\"x", "w/\"3\"", "W/3",      "*, \"3\"", "\"3\", *", "**",
+        ",",      "\"3 \"",  "\"a\"b\"", "\"\x7f\"", "'3'",      "W/ \"3\""};
     struct speak_tags t;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)

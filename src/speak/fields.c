@@ -224,7 +224,8 @@ static enum err read_real(const char *prefix, const struct field *f,
     double v;
 
     /* json_number believes what was checked; an argument was not. */
-    if (json_check(raw, NULL) != OK || !json_number(raw, &v) || v < (double)f->min || v > (double)f->max)
+    if (json_check(raw, NULL) != OK || !json_number(raw, &v) ||
+        v < (double)f->min || v > (double)f->max)
         return not_right(prefix, f, ERR_BAD_REQUEST, why);
     *out = v;
     return OK;

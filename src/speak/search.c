@@ -39,8 +39,8 @@ static const struct said_search nothing_said = {.limit = SPEAK_HITS,
 static const struct str mode_names[] = {[INDEX_HYBRID] = STR("hybrid"),
                                         [INDEX_SEMANTIC] = STR("semantic"),
                                         [INDEX_TEXT] = STR("text")};
-static const struct str fusion_names[] = {[INDEX_WEIGHTED] = STR("weighted"),
-                                          [INDEX_RRF] = STR("rrf")};
+static const struct str fusion_names[] = {
+    [INDEX_WEIGHTED] = STR("weighted"), [INDEX_RRF] = STR("rrf")};
 
 /* The place of a name in its table, zero for one that was not given; n: it is
  * none. */
@@ -77,18 +77,17 @@ static enum err understand(const struct said_search *said,
         return why_err(why, ERR_BAD_REQUEST,
                        "state must be \"ACTIVE\", \"IDLE\", \"BUSY\", "
                        "\"SLOW\", \"ERROR\" or \"DEAD\"");
-    *out = (struct speak_search_call){
-        .text = said->q.n ? said->q : said->query,
-        .limit = said->limit,
-        .mode = (enum index_mode)mode,
-        .has_fusion = said->fusion.n > 0,
-        .fusion = (enum index_fusion)fusion,
-        .explains = said->explains,
-        .tag = said->tag,
-        .org = said->org,
-        .state = state,
-        .max_price = said->max_price,
-        .min_score = said->min_score};
+    *out = (struct speak_search_call){.text = said->q.n ? said->q : said->query,
+                                      .limit = said->limit,
+                                      .mode = (enum index_mode)mode,
+                                      .has_fusion = said->fusion.n > 0,
+                                      .fusion = (enum index_fusion)fusion,
+                                      .explains = said->explains,
+                                      .tag = said->tag,
+                                      .org = said->org,
+                                      .state = state,
+                                      .max_price = said->max_price,
+                                      .min_score = said->min_score};
     return OK;
 }
 
@@ -260,9 +259,8 @@ static void put_hit(struct json_out *o, const struct speak_hit *hit,
 {
     const struct agent *a = hit->agent;
     const struct index_match *best = hit->n_matches ? &hit->matches[0] : NULL;
-    struct str best_id = best && best->skill < a->n_skills
-                             ? a->skills[best->skill].id
-                             : STR("");
+    struct str best_id =
+        best && best->skill < a->n_skills ? a->skills[best->skill].id : STR("");
 
     json_open(o, '{');
     put_str(o, STR("name"), a->name);

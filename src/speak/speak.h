@@ -16,8 +16,8 @@
 #include "index/index.h"
 #include "model/caller.h"
 #include "model/card.h"
-#include "model/near.h"
 #include "model/msg.h"
+#include "model/near.h"
 #include "model/task.h"
 
 #define SPEAK_JSON   STR("application/json")

@@ -13,8 +13,9 @@ static enum err post(const char *body, struct speak_search_call *s,
 }
 
 static const char *const names[] = {
-    "q",   "query", "limit", "mode",  "fusion",           "explain",
-    "tag", "org",   "state", "max_price_micros", "min_score", NULL};
+    "q",         "query", "limit", "mode",  "fusion",
+    "explain",   "tag",   "org",   "state", "max_price_micros",
+    "min_score", NULL};
 
 /* One argument beside q. */
 static enum err get(const char *name, const char *value,
@@ -224,10 +225,8 @@ TEST(who_is_found_by_itself_has_no_best_skill)
 
 TEST(an_explanation_has_both_parts_the_weights_and_the_words_that_met)
 {
-    struct speak_hit hit = {.agent = &engineer,
-                            .score = 0.87,
-                            .matches = matches,
-                            .n_matches = 1};
+    struct speak_hit hit = {
+        .agent = &engineer, .score = 0.87, .matches = matches, .n_matches = 1};
     struct speak_hits h = {.list = &hit,
                            .n = 1,
                            .explains = true,
@@ -274,8 +273,8 @@ TEST(an_explanation_ends_at_its_limit)
     memset(text, 'x', sizeof(text));
     a.description = (struct str){text, sizeof(text)};
     for (size_t i = 0; i < N; i++)
-        hits[i] = (struct speak_hit){
-            .agent = &a, .matches = matches, .n_matches = 1};
+        hits[i] =
+            (struct speak_hit){.agent = &a, .matches = matches, .n_matches = 1};
     buf_fini(&out);
     buf_init(&out, 64 << 20);
     arena_fini(&arena);

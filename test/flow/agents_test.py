@@ -446,6 +446,9 @@ class Visibility(unittest.TestCase):
             self.assertEqual(answers[0], answers[1])
             # The nearest names are those they see.
             near = server.call("GET", "/api/agents/of-publik", token=otto)
+            self.assertEqual(near.json()["error"]["message"],
+                             'there is no agent "of-publik"; did you mean '
+                             '"of-public"?')
             self.assertEqual(near.json()["error"]["details"]["nearest"],
                              ["of-public"])
             for token, nearest in ((server.token, ["of-private"]),
