@@ -61,7 +61,7 @@ struct entry {
 
 static inline struct entry *entry_of(const struct agent *a)
 {
-    return (struct entry *)(uintptr_t)a;
+    return (struct entry *)a;
 }
 
 /* The mirror (registry.c). */
