@@ -22,6 +22,8 @@
 #include "certs.h"
 #include "net/net.h"
 #include "outward.h"
+#include "registry/registry.h"
+#include "roster.h"
 #include "speak/speak.h"
 #include "store/store.h"
 #include "task/task.h"
@@ -36,7 +38,7 @@ enum {
 };
 
 const struct schema *const server_schemas[] = {&task_schema, &watch_schema,
-                                               &access_schema};
+                                               &access_schema, &registry_schema};
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);
 
@@ -54,6 +56,8 @@ struct server {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct registry *registry;
+    struct roster roster;
     struct walk *walk;
     struct net *net;
     struct certs certs;
@@ -199,12 +203,22 @@ static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
         .store = s->store,
         .feed = s->feed,
         .access = s->access,
+        .registry = s->registry,
         .ids = &s->ids,
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,
         .limits = tasks_limits_of(c),
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
+    };
+}
+
+static struct registry_limits registry_limits_of(const struct config *c)
+{
+    return (struct registry_limits){
+        .max_agents = (size_t)c->registry.max_agents,
+        .max_skills = (size_t)c->registry.max_skills,
+        .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
     };
 }
 
@@ -240,21 +254,21 @@ static struct calls_settings calls_settings_of(const struct server *s,
     };
 }
 
-/* Certificates, what goes outward and the walk can turn a configuration down:
+/* Certificates, what goes outward and the agents can turn a configuration down:
  * they come first, and none is changed when another does. */
 static enum err apply(struct server *s, struct config *fresh, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, fresh);
     struct walk_opts walk_opts = walk_opts_of(s, fresh);
     struct calls_settings settings = calls_settings_of(s, fresh);
+    struct registry_limits limits = registry_limits_of(fresh);
     struct buf names;
     enum err e = certs_prepare(&s->certs, fresh, why);
 
     if (!e)
         e = outward_prepare(&s->outward, fresh, why);
     if (!e)
-        e = walk_set(s->walk, &walk_opts, fresh->agents.list, fresh->agents.n,
-                     why);
+        e = roster_prepare(&s->roster, fresh, why);
     if (e) {
         outward_forget(&s->outward);
         certs_forget(&s->certs);
@@ -262,6 +276,9 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     }
     certs_commit(&s->certs);
     outward_commit(&s->outward, fresh);
+    registry_set_limits(s->registry, &limits);
+    roster_commit(&s->roster, fresh);
+    walk_set(s->walk, &walk_opts);
     buf_init(&names, 1024);
     config_restart_needed(s->built_from, fresh, &names);
     if (names.n)
@@ -389,6 +406,30 @@ static void on_revoked(void *ctx, const struct id *token_id)
     calls_on_revoked(&s->calls, token_id);
 }
 
+/* What a user shares is shared with the org they are in. */
+static void on_moved(void *ctx, struct str user)
+{
+    struct server *s = ctx;
+
+    if (s->registry)
+        registry_user_moved(s->registry, user);
+}
+
+static struct str org_of(void *ctx, struct str user)
+{
+    struct server *s = ctx;
+
+    return access_org_of(s->access, user);
+}
+
+static void on_agents_changed(void *ctx)
+{
+    struct server *s = ctx;
+
+    if (s->walk)
+        walk_agents_changed(s->walk);
+}
+
 static void on_signal(uv_signal_t *h, int signum)
 {
     struct server *s = h->data;
@@ -476,6 +517,7 @@ static enum err open_access(struct server *s, struct why *why)
                                .ids = &s->ids,
                                .seed = {s->seed[0], s->seed[1]},
                                .on_revoked = on_revoked,
+                               .on_moved = on_moved,
                                .ctx = s};
 
     s->access = access_new(&opts);
@@ -484,11 +526,39 @@ static enum err open_access(struct server *s, struct why *why)
     return access_load(s->access, why);
 }
 
+static enum err open_registry(struct server *s, struct why *why)
+{
+    struct registry_opts opts = {.loop = &s->loop,
+                                 .log = &s->log,
+                                 .store = s->store,
+                                 .embed = s->outward.embeds[0],
+                                 .ids = &s->ids,
+                                 .folder = s->folder.path,
+                                 .seed = {s->seed[0], s->seed[1]},
+                                 .limits = registry_limits_of(s->config),
+                                 .org_of = org_of,
+                                 .on_changed = on_agents_changed,
+                                 .ctx = s};
+    enum err e;
+
+    s->registry = registry_new(&opts);
+    if (!s->registry)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    e = registry_load(s->registry, why);
+    if (e)
+        return e;
+    s->roster = (struct roster){.loop = &s->loop,
+                                .log = &s->log,
+                                .store = s->store,
+                                .registry = s->registry};
+    return roster_open(&s->roster, s->config, why);
+}
+
 static enum err open_walk(struct server *s, struct why *why)
 {
     struct walk_opts opts = walk_opts_of(s, s->config);
 
-    s->walk = walk_new(&opts, s->config->agents.list, s->config->agents.n, why);
+    s->walk = walk_new(&opts, why);
     return s->walk ? OK : ERR_IO;
 }
 
@@ -521,6 +591,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .store = s->store,
                                   .feed = s->feed,
                                   .access = s->access,
+                                  .registry = s->registry,
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
@@ -646,6 +717,8 @@ static enum err open_rooms(struct server *s, struct why *why)
     if (!e)
         e = open_access(s, why);
     if (!e)
+        e = open_registry(s, why);
+    if (!e)
         e = open_walk(s, why);
     if (!e)
         e = open_net(s, why);
@@ -677,8 +750,10 @@ static enum err run(struct server *s, struct why *why)
         e = say_listening(s, why);
     if (e)
         begin_to_stop(s);
-    else
+    if (!e) {
         outward_greet(&s->outward);
+        registry_begin(s->registry);
+    }
     while (!s->is_over)
         loop_run(&s->loop);
     if (!e && s->failed.text[0])
@@ -694,11 +769,15 @@ static enum err run(struct server *s, struct why *why)
 static void close_rooms(struct server *s)
 {
     s->is_stopping = s->is_over = true;
+    if (s->registry)
+        registry_stop(s->registry);
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)
         calls_fini(&s->calls);
     walk_free(s->walk);
+    roster_close(&s->roster);
+    registry_free(s->registry);
     access_free(s->access);
     feed_free(s->feed);
 }

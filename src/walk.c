@@ -34,7 +34,6 @@ enum {
 
 struct walk {
     struct walk_opts opts;
-    struct registry *registry;
     struct tasks *tasks;
     struct deliver *deliver;
 
@@ -158,14 +157,17 @@ static void on_accepted(struct tx *tx, void *ctx)
 static void accept_message(struct msg *m, const struct task *before)
 {
     struct walk *w = m->way.walk;
-    struct agents agents = registry_agents(w->registry);
+    struct agents agents = registry_agents(w->opts.registry);
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     char *agent = before ? arena_strdup(&m->arena, before->agent) : NULL;
     enum err e = before && !agent ? ERR_NOMEM : OK;
 
     if (agent)
         m->call.executor = str_of(agent);
     if (!e)
-        e = choose_agent(&agents, m);
+        e = choose_agent(&agents, &eyes, m);
+    if (!e)
+        e = deliver_reaches(agent_find(&agents, m->choice.agent), &m->why);
     if (!e && before)
         m->choice.reason = STR("it is a further turn of this agent's task");
     if (!e)
@@ -244,7 +246,7 @@ void walk_message(struct walk *w, struct msg *m,
 static enum ready on_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
-    struct agents agents = registry_agents(w->registry);
+    struct agents agents = registry_agents(w->opts.registry);
     const struct agent *a = agent_find(&agents, t->agent);
     enum err e;
 
@@ -504,6 +506,7 @@ static void on_oldest(struct query *q, void *ctx)
     tasks_prune(w->tasks, &w->tidy_tx, &keep);
     feed_prune(w->opts.feed, &w->tidy_tx, keep.before_ms, keep.rows, TIDY_ROWS);
     access_prune(w->opts.access, &w->tidy_tx, keep.before_ms, TIDY_ROWS);
+    registry_prune(w->opts.registry, &w->tidy_tx, keep.before_ms, TIDY_ROWS);
     store_submit(w->opts.store, &w->tidy_tx, on_tidied, w);
 }
 
@@ -554,8 +557,7 @@ static struct deliver *open_deliver(struct walk *w)
     });
 }
 
-struct walk *walk_new(const struct walk_opts *opts, const struct agent *agents,
-                      size_t n_agents, struct why *why)
+struct walk *walk_new(const struct walk_opts *opts, struct why *why)
 {
     struct walk *w = FAULT("walk.new") ? NULL : calloc(1, sizeof(*w));
 
@@ -569,14 +571,11 @@ struct walk *walk_new(const struct walk_opts *opts, const struct agent *agents,
     w->refuse_job.run = on_refused;
     w->again.fire = on_again;
     w->tidy.fire = on_tidy;
-    w->registry = registry_new(
-        &(struct registry_opts){.seed = {opts->seed[0], opts->seed[1]}});
     w->tasks = open_tasks(w);
     w->deliver = open_deliver(w);
-    if (!w->registry || !w->tasks || !w->deliver)
+    if (!w->tasks || !w->deliver)
         why_err(why, ERR_NOMEM, "out of memory");
-    else if (registry_set(w->registry, agents, n_agents, why) == OK &&
-             tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK) {
+    else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK) {
         tidy_in(w, TIDY_FIRST_MS);
         return w;
     }
@@ -597,33 +596,25 @@ void walk_free(struct walk *w)
         task_change_free(LIST_OF(n, struct task_change, node));
     deliver_free(w->deliver);
     tasks_free(w->tasks);
-    registry_free(w->registry);
     free(w);
 }
 
-enum err walk_set(struct walk *w, const struct walk_opts *opts,
-                  const struct agent *agents, size_t n_agents, struct why *why)
+void walk_set(struct walk *w, const struct walk_opts *opts)
 {
-    enum err e = registry_set(w->registry, agents, n_agents, why);
-
-    if (e)
-        return e;
     w->opts.limits = opts->limits;
     w->opts.retention_ms = opts->retention_ms;
     w->opts.retention_rows = opts->retention_rows;
     tasks_set_limits(w->tasks, &opts->limits);
+}
+
+void walk_agents_changed(struct walk *w)
+{
     tasks_offer_again(w->tasks);
-    return OK;
 }
 
 struct tasks *walk_tasks(struct walk *w)
 {
     return w->tasks;
-}
-
-struct agents walk_agents(const struct walk *w)
-{
-    return registry_agents(w->registry);
 }
 
 struct walk_stats walk_stats(const struct walk *w)

@@ -25,6 +25,7 @@ struct walk_opts {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct registry *registry;
     struct id_maker *ids;
     uint64_t seed[2];
     struct str node;
@@ -34,21 +35,19 @@ struct walk_opts {
 
 /* Builds the rooms of the walk, and takes up what the store remembers. NULL
  * with words in why. */
-MUST_USE struct walk *walk_new(const struct walk_opts *opts,
-                               const struct agent *agents, size_t n_agents,
-                               struct why *why);
+MUST_USE struct walk *walk_new(const struct walk_opts *opts, struct why *why);
 
 /* After the store has given back everything. */
 void walk_free(struct walk *w);
 
-/* New limits and agents. On error nothing has changed. */
-MUST_USE enum err walk_set(struct walk *w, const struct walk_opts *opts,
-                           const struct agent *agents, size_t n_agents,
-                           struct why *why);
+/* New limits. */
+void walk_set(struct walk *w, const struct walk_opts *opts);
+
+/* The registry has changed: what waits for an agent may have one now. */
+void walk_agents_changed(struct walk *w);
 
 /* For those who wait and list: calls/. */
 struct tasks *walk_tasks(struct walk *w);
-struct agents walk_agents(const struct walk *w);
 
 /* A message, decoded, on its walk. Takes m; done gives it back exactly once,
  * from the loop and never before this has returned. m->err: OK and m->task

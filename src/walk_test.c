@@ -216,7 +216,9 @@ TEST(a_task_waits_for_an_agent_that_is_gone)
     pass_ms(2000);
     CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
     opts = stage_walk_opts();
-    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
+    stage.n_agents = 2;
+    CHECK_INT(stage_configure(&why), OK);
+    walk_set(stage.walk, &opts);
     pass_ms(0);
     pass_ms(1000);
     CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
@@ -332,7 +334,9 @@ TEST(results_that_wait_for_space_have_a_limit)
     t = sent((struct letter){.to = "slow", .text = "longer than ten"});
     opts = stage_walk_opts();
     opts.limits.max_unfinished_bytes = 10;
-    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
+    stage.n_agents = 2;
+    CHECK_INT(stage_configure(&why), OK);
+    walk_set(stage.walk, &opts);
     fault_arm_at("store.op.full", 1);
     pass_ms(1000);
     CHECK(fault_fired());
@@ -361,7 +365,9 @@ TEST(an_end_that_is_no_result_waits_for_space_too)
     CHECK_INT(walk_stats(stage.walk).results_waiting, 1);
     opts = stage_walk_opts();
     opts.limits.max_unfinished_bytes = 1;
-    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 2, &why), OK);
+    stage.n_agents = 2;
+    CHECK_INT(stage_configure(&why), OK);
+    walk_set(stage.walk, &opts);
     for (int i = 0; i < 20; i++) { /* locked, for all of a batch */
         fault_arm_at("store.begin.busy", 1);
         stage.now.mono_ms += 20;
@@ -409,7 +415,9 @@ TEST(what_is_old_is_tidied_away_and_nothing_unfinished)
     stage_restart();
     opts = stage_walk_opts();
     opts.retention_ms = 60 * 1000;
-    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 1, &why), OK);
+    stage.n_agents = 1;
+    CHECK_INT(stage_configure(&why), OK);
+    walk_set(stage.walk, &opts);
     for (int i = 0; i < 4; i++)
         pass_ms(60 * 1000);
     CHECK_INT(stored(&done.task_id, NULL, NULL), 0);
@@ -448,7 +456,9 @@ TEST(conversations_go_with_their_tasks)
     pass_ms(10);
     opts = stage_walk_opts();
     opts.retention_rows = 5;
-    CHECK_INT(walk_set(stage.walk, &opts, stage.agents, 1, &why), OK);
+    stage.n_agents = 1;
+    CHECK_INT(stage_configure(&why), OK);
+    walk_set(stage.walk, &opts);
     pass_ms(60 * 1000);
     CHECK_INT(rows_of(&task_table), 5 + 1);
     CHECK_INT(rows_of(&conversation_table), 30 + 1); /* the oldest stays */

@@ -228,16 +228,54 @@ AVX512 static int32_t dot_i8_avx512(const int8_t *a, const int8_t *b, size_t n)
 
 /* The instruction that adds four products of bytes at a time takes one side
  * without a sign. A row with 128 more in every number is that, and what it
- * gives too much is the same for all rows: 128 times the sum of v. Sums wrap
+ * gives too much is the same for all rows: what a row of zeros gives. Sums wrap
  * around alike on both ways. */
 AVX512 static inline __m512i raised_avx512(__m512i row)
 {
     return _mm512_xor_si512(row, _mm512_set1_epi8(-128));
 }
 
+AVX512 static inline __m512i four_avx512(__m512i sum, __m512i row, __m512i v)
+{
+    return _mm512_dpbusd_epi32(sum, raised_avx512(row), v);
+}
+
+/* The bytes from p on, up to 64 of them; behind them zeros. */
+AVX512 static inline __m512i end_avx512(const int8_t *p, size_t n)
+{
+    return _mm512_maskz_loadu_epi8((UINT64_C(1) << n) - 1, p);
+}
+
+AVX512 static int32_t zeros_avx512(const int8_t *v, size_t n)
+{
+    __m512i zero = _mm512_setzero_si512(), sum = zero;
+
+    for (; n >= 64; n -= 64, v += 64)
+        sum = four_avx512(sum, zero, _mm512_loadu_si512(v));
+    if (n > 0)
+        sum = four_avx512(sum, zero, end_avx512(v, n));
+    return _mm512_reduce_add_epi32(sum);
+}
+
+/* The lanes of four sums side by side, each added up. */
+AVX512 static inline __m128i add_up_avx512(const __m512i *sum)
+{
+    __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(sum[0], sum[1]),
+                                  _mm512_unpackhi_epi32(sum[0], sum[1]));
+    __m512i cd = _mm512_add_epi32(_mm512_unpacklo_epi32(sum[2], sum[3]),
+                                  _mm512_unpackhi_epi32(sum[2], sum[3]));
+    __m512i all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd),
+                                   _mm512_unpackhi_epi64(ab, cd));
+    __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(all),
+                                    _mm512_extracti64x4_epi64(all, 1));
+
+    return _mm_add_epi32(_mm256_castsi256_si128(half),
+                         _mm256_extracti128_si256(half, 1));
+}
+
 AVX512 static inline void dots4_avx512(const int8_t *rows, size_t stride,
                                        const int8_t *v, size_t n,
-                                       uint32_t too_much, int32_t *out)
+                                       int32_t too_much, int32_t *out)
 {
     __m512i sum[4] = {0};
     size_t i = 0;
@@ -246,34 +284,24 @@ AVX512 static inline void dots4_avx512(const int8_t *rows, size_t stride,
         __m512i y = _mm512_loadu_si512(v + i);
 
         for (size_t r = 0; r < 4; r++) {
-            __m512i x = _mm512_loadu_si512(rows + r * stride + i);
+            __m512i row = _mm512_loadu_si512(rows + r * stride + i);
 
-            sum[r] = _mm512_dpbusd_epi32(sum[r], raised_avx512(x), y);
+            sum[r] = four_avx512(sum[r], row, y);
         }
     }
-    if (i < n) {
-        __mmask64 end = (UINT64_C(1) << (n - i)) - 1;
-        __m512i y = _mm512_maskz_loadu_epi8(end, v + i);
-
-        for (size_t r = 0; r < 4; r++) {
-            __m512i x = _mm512_maskz_loadu_epi8(end, rows + r * stride + i);
-
-            sum[r] = _mm512_dpbusd_epi32(sum[r], raised_avx512(x), y);
-        }
-    }
-    for (size_t r = 0; r < 4; r++)
-        out[r] =
-            (int32_t)((uint32_t)_mm512_reduce_add_epi32(sum[r]) - too_much);
+    for (size_t r = 0; i < n && r < 4; r++)
+        sum[r] = four_avx512(sum[r], end_avx512(rows + r * stride + i, n - i),
+                             end_avx512(v + i, n - i));
+    _mm_storeu_si128((__m128i *)out, _mm_sub_epi32(add_up_avx512(sum),
+                                                   _mm_set1_epi32(too_much)));
 }
 
 AVX512 static void dots_i8_avx512(const int8_t *rows, size_t stride,
                                   size_t n_rows, const int8_t *v, size_t n,
                                   int32_t *out)
 {
-    uint32_t too_much = 0;
+    int32_t too_much = zeros_avx512(v, n);
 
-    for (size_t i = 0; i < n; i++)
-        too_much += 128 * (uint32_t)v[i];
     for (; n_rows >= 4; n_rows -= 4, rows += 4 * stride, out += 4)
         dots4_avx512(rows, stride, v, n, too_much, out);
     for (size_t r = 0; r < n_rows; r++)

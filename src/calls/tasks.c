@@ -203,7 +203,7 @@ static bool read_cursor(struct call *c, int64_t *out)
 /* The name as it is written in rows, whatever its case was. */
 static struct str agent_name(struct call *c, struct str name)
 {
-    struct agents all = walk_agents(c->calls->walk);
+    struct agents all = registry_agents(c->calls->registry);
     const struct agent *a = agent_find(&all, name);
 
     return a ? a->name : name;

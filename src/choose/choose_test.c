@@ -43,7 +43,7 @@ static void stage_of(size_t n, const char *const *names)
 static enum err ask(const char *name)
 {
     stage.m->call.executor = str_of(name);
-    return choose_agent(&stage.all, stage.m);
+    return choose_agent(&stage.all, &(struct eyes){.sees_all = true}, stage.m);
 }
 
 static void leave(void)
@@ -133,8 +133,9 @@ TEST(nothing_near_says_where_to_look)
     leave();
     stage_of(0, NULL);
     CHECK(ask("echo") == ERR_AGENT_NOT_FOUND);
-    CHECK(says("there is no agent \"echo\", nor any other; put some into "
-               "agents.list of the configuration"));
+    CHECK(says("there is no agent \"echo\", nor any other; register one with "
+               "POST /api/agents, or put some into agents.list of the "
+               "configuration"));
     leave();
 }
 

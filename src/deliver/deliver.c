@@ -14,8 +14,8 @@
 #include "base/map.h"
 #include "deliver/internal.h"
 
-/* One row per road, in the order of enum road; NULL: there is none yet. */
-static const struct road_row *const roads[N_ROADS] = {
+/* One row per road, in the order of enum road. */
+static const struct road_row *const roads[] = {
     [ROAD_ECHO] = &road_echo,
 };
 
@@ -85,25 +85,48 @@ void deliver_free(struct deliver *d)
     free(d);
 }
 
+static const struct road_row *road_of(const struct agent_url *url)
+{
+    return url->road < sizeof(roads) / sizeof(*roads) ? roads[url->road] : NULL;
+}
+
+enum err deliver_reaches(const struct agent *a, struct why *why)
+{
+    struct agent_url url;
+    enum err e = agent_url_read(a->url, &url, why);
+
+    if (e || road_of(&url))
+        return e;
+    if (url.road == ROAD_HUB)
+        return why_err(why, ERR_AGENT_OFFLINE,
+                       "the agent \"%.*s\" is not connected; it must be "
+                       "running to be given work",
+                       STR_ARG(a->name));
+    return why_err(why, ERR_NOT_IMPLEMENTED,
+                   "the agent \"%.*s\" is reached by %.*s, and this server "
+                   "carries messages to echo: alone",
+                   STR_ARG(a->name), STR_ARG(str_head(a->url, 64)));
+}
+
 enum err deliver_start(struct deliver *d, const struct task *t,
                        const struct agent *a)
 {
     struct agent_url url;
     struct delivery *y;
-    enum err e = agent_url_read(a->url, &url, NULL);
+    enum err e = deliver_reaches(a, NULL);
 
     assert(!map_get(&d->by_task, str_of(t->id.text)));
+    if (!e)
+        e = agent_url_read(a->url, &url, NULL);
     if (e)
         return e;
     if (d->by_task.n >= d->opts.max_on_the_way)
         return ERR_OVERLOADED;
-    if (!roads[url.road])
-        return ERR_NOT_IMPLEMENTED;
-    e = roads[url.road]->start(d, t, &url, &y);
+    e = road_of(&url)->start(d, t, &url, &y);
     if (e)
         return e;
     y->deliver = d;
-    y->road = roads[url.road];
+    y->road = road_of(&url);
     y->id = (struct delivery_id){t->id, t->turn, t->attempt};
     e = map_put(&d->by_task, key_of(y), y);
     if (e) {

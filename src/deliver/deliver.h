@@ -42,9 +42,12 @@ MUST_USE struct deliver *deliver_new(const struct deliver_opts *opts);
 /* Drops what is on its way; nobody hears of it. */
 void deliver_free(struct deliver *d);
 
+/* Whether there is a road to it at all. ERR_AGENT_OFFLINE, ERR_NOT_IMPLEMENTED
+ * with words that name it. */
+MUST_USE enum err deliver_reaches(const struct agent *a, struct why *why);
+
 /* Carry t. Borrows everything for the call. ERR_NOMEM, ERR_OVERLOADED (at
- * max_on_the_way), ERR_SYNTAX (a url without a road), ERR_NOT_IMPLEMENTED (one
- * whose road is not there yet): nothing was started. */
+ * max_on_the_way), or what deliver_reaches says: nothing was started. */
 MUST_USE enum err deliver_start(struct deliver *d, const struct task *t,
                                 const struct agent *a);
 

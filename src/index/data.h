@@ -11,21 +11,24 @@
  *
  * The two planes of bytes of packed vectors (vec.h) lie apart, so that the
  * guess of all reads only the one it needs, one row after the other. Blocks of
- * documents never move: growing copies nothing. */
+ * documents never move: growing copies nothing. The first two hold FIRST_DOCS,
+ * each further one as many as all before it, until a plane is two megabytes:
+ * then all are of that size. */
 
-enum { BLOCK_DOCS = 256 };
+enum { FIRST_DOCS = 256, PLANE_BYTES = 2 * 1024 * 1024 };
 
 struct vec_block {
-    float scale[BLOCK_DOCS], slack[BLOCK_DOCS]; /* zero: it has no vector */
-    int8_t *high, *low;                         /* rows of `stride` bytes */
-    void *memory;
+    uint32_t first, n_docs;
+    float *scale, *slack; /* zero: it has no vector */
+    int8_t *high, *low;   /* rows of `stride` bytes */
 };
 
 struct vectors {
     const struct vec_ops *ops; /* those of this processor; tests take others */
     uint32_t dims;
-    size_t stride; /* dims up to the next 64; what is between is zero */
-    struct vec_block **blocks;
+    uint32_t most_docs; /* of a block: a power of two */
+    size_t stride;      /* dims up to the next 64; what is between is zero */
+    struct vec_block *blocks;
     size_t n_blocks, cap;
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/pages.h"
 
 enum { ALIGN = 64 };
 
@@ -16,12 +17,15 @@ enum { ALIGN = 64 };
  * most, each wrong by 2^-23 or less. */
 static const float ROUNDING = 2e-6F;
 
+static size_t block_bytes(const struct vectors *v, size_t n_docs)
+{
+    return n_docs * (2 * v->stride + 2 * sizeof(float));
+}
+
 static void blocks_free(struct vectors *v)
 {
-    for (size_t i = 0; i < v->n_blocks; i++) {
-        free(v->blocks[i]->memory);
-        free(v->blocks[i]);
-    }
+    for (size_t i = 0; i < v->n_blocks; i++)
+        pages_free(v->blocks[i].high, block_bytes(v, v->blocks[i].n_docs));
     free(v->blocks);
 }
 
@@ -31,34 +35,49 @@ void vectors_reset(struct vectors *v, uint32_t dims)
     *v = (struct vectors){
         .ops = vec_ops(),
         .dims = dims,
+        .most_docs = FIRST_DOCS,
         .stride = (size_t)(dims + ALIGN - 1) / ALIGN * ALIGN,
     };
+    while (dims > 0 && 2 * v->most_docs * v->stride <= PLANE_BYTES)
+        v->most_docs *= 2;
 }
 
-/* Large zeroed memory is given by the system page by page when it is touched:
- * a block of which little is used costs little. */
-static struct vec_block *block_new(size_t stride)
+/* The block that a document is in, whether or not it is there. */
+static size_t block_of(const struct vectors *v, uint32_t doc)
 {
-    size_t plane = stride * BLOCK_DOCS;
-    struct vec_block *b = FAULT("index.block") ? NULL : calloc(1, sizeof(*b));
-    uintptr_t at;
+    size_t small = 0; /* blocks before those of the largest size */
 
-    if (!b)
-        return NULL;
-    b->memory = FAULT("index.planes") ? NULL : calloc(1, 2 * plane + ALIGN);
-    if (!b->memory) {
-        free(b);
-        return NULL;
-    }
-    at = ((uintptr_t)b->memory + ALIGN - 1) / ALIGN * ALIGN;
-    b->high = (int8_t *)at;
-    b->low = b->high + plane;
-    return b;
+    for (uint32_t n = FIRST_DOCS; n <= v->most_docs; n *= 2, small++)
+        if (doc < n)
+            return small;
+    return small + (doc - v->most_docs) / v->most_docs;
+}
+
+static bool add_block(struct vectors *v)
+{
+    const struct vec_block *last = v->blocks + v->n_blocks - 1;
+    uint32_t first = v->n_blocks ? last->first + last->n_docs : 0;
+    uint32_t n = first < FIRST_DOCS     ? FIRST_DOCS
+                 : first < v->most_docs ? first
+                                        : v->most_docs;
+    int8_t *high = pages_new(block_bytes(v, n));
+
+    if (!high)
+        return false;
+    v->blocks[v->n_blocks++] = (struct vec_block){
+        .first = first,
+        .n_docs = n,
+        .high = high,
+        .low = high + n * v->stride,
+        .scale = (float *)(high + 2 * n * v->stride),
+        .slack = (float *)(high + 2 * n * v->stride) + n,
+    };
+    return true;
 }
 
 enum err vectors_reserve(struct vectors *v, size_t n)
 {
-    size_t need = v->dims ? (n + BLOCK_DOCS - 1) / BLOCK_DOCS : 0;
+    size_t need = v->dims && n ? block_of(v, (uint32_t)n - 1) + 1 : 0;
 
     if (need > v->cap) {
         size_t more = need + need / 2 + 8;
@@ -69,14 +88,18 @@ enum err vectors_reserve(struct vectors *v, size_t n)
         v->blocks = p;
         v->cap = more;
     }
-    while (v->n_blocks < need) {
-        struct vec_block *b = block_new(v->stride);
-
-        if (!b)
+    while (v->n_blocks < need)
+        if (!add_block(v))
             return ERR_NOMEM;
-        v->blocks[v->n_blocks++] = b;
-    }
     return OK;
+}
+
+/* NULL: no vector can be there. */
+static struct vec_block *find_block(const struct vectors *v, uint32_t doc)
+{
+    size_t at = v->n_blocks ? block_of(v, doc) : 0;
+
+    return at < v->n_blocks ? &v->blocks[at] : NULL;
 }
 
 static void set_row(struct vectors *v, struct vec_block *b, size_t at,
@@ -95,27 +118,27 @@ static void set_row(struct vectors *v, struct vec_block *b, size_t at,
 
 void vectors_set(struct vectors *v, uint32_t doc, const uint8_t *packed)
 {
+    struct vec_block *b = find_block(v, doc);
     struct vec_packed p = {0};
 
-    if (doc / BLOCK_DOCS >= v->n_blocks) {
-        assert(!packed);
+    assert(b || !packed);
+    if (!b)
         return;
-    }
     if (packed &&
         !vec_packed_open(&p, packed, vec_packed_bytes(v->dims), v->dims))
         p = (struct vec_packed){0}; /* what is none counts as all zero */
-    set_row(v, v->blocks[doc / BLOCK_DOCS], doc % BLOCK_DOCS, &p);
+    set_row(v, b, doc - b->first, &p);
 }
 
 /* All zero where there is no room for one. */
 static struct vec_packed row_of(const struct vectors *v, uint32_t doc)
 {
-    const struct vec_block *b;
-    size_t at = doc % BLOCK_DOCS;
+    const struct vec_block *b = find_block(v, doc);
+    size_t at;
 
-    if (doc / BLOCK_DOCS >= v->n_blocks)
+    if (!b)
         return (struct vec_packed){0};
-    b = v->blocks[doc / BLOCK_DOCS];
+    at = doc - b->first;
     return (struct vec_packed){b->scale[at], b->slack[at],
                                b->high + at * v->stride,
                                b->low + at * v->stride, v->dims};
@@ -134,9 +157,11 @@ void vectors_get(const struct vectors *v, uint32_t doc, uint8_t *packed)
 
 size_t vectors_bytes(const struct vectors *v)
 {
-    return v->cap * sizeof(*v->blocks) +
-           v->n_blocks *
-               (sizeof(struct vec_block) + 2 * v->stride * BLOCK_DOCS + ALIGN);
+    size_t bytes = v->cap * sizeof(*v->blocks);
+
+    for (size_t i = 0; i < v->n_blocks; i++)
+        bytes += block_bytes(v, v->blocks[i].n_docs);
+    return bytes;
 }
 
 float vectors_likeness(const struct vectors *v, const struct vec_packed *q,
@@ -151,10 +176,11 @@ float vectors_likeness(const struct vectors *v, const struct vec_packed *q,
 /* Of a.b the guess is off by at most a.slack * |b| + |a_high| * b.slack, and
  * |a_high| is at most |a| + a.slack: that is a.slack times `by`, and `more`. */
 static void bounds_of(const struct vec_block *b, size_t at,
-                      const struct vec_packed *q, const int32_t *products,
-                      float *out)
+                      const struct vec_packed *q,
+                      const int32_t *restrict products, float *restrict out)
 {
-    const float *scale = b->scale + at, *slack = b->slack + at;
+    const float *restrict scale = b->scale + at;
+    const float *restrict slack = b->slack + at;
     float unit = 65536 * q->scale;
     float by = VEC_PACKED_LENGTH + q->slack;
     float more = VEC_PACKED_LENGTH * q->slack + ROUNDING;
@@ -176,15 +202,15 @@ static void bounds_of(const struct vec_block *b, size_t at,
 void vectors_bound_64(const struct vectors *v, const struct vec_packed *q,
                       uint32_t first, float *out)
 {
-    const struct vec_block *b;
-    size_t at = first % BLOCK_DOCS;
+    const struct vec_block *b = find_block(v, first);
     int32_t products[64];
+    size_t at;
 
-    if (first / BLOCK_DOCS >= v->n_blocks) {
+    if (!b) {
         memset(out, 0, 64 * sizeof(*out));
         return;
     }
-    b = v->blocks[first / BLOCK_DOCS];
+    at = first - b->first;
     v->ops->dots_i8(b->high + at * v->stride, v->stride, 64, q->high, v->stride,
                     products);
     bounds_of(b, at, q, products, out);

@@ -94,3 +94,286 @@ TEST(agents_are_found_whatever_the_case)
     CHECK(agent_find(&all, (struct str){name, sizeof(name)}) == NULL);
     map_fini(&by_name);
 }
+
+/* Roads. */
+
+static const struct {
+    const char *url;
+    enum road road;
+    const char *id;    /* NULL: it is refused */
+    const char *words; /* a part of them */
+} urls[] = {
+    {"echo:", ROAD_ECHO, "", NULL},
+    {"ws-agent://openclaw-abc123", ROAD_HUB, "openclaw-abc123", NULL},
+    {"ws-agent://A.b_c", ROAD_HUB, "A.b_c", NULL},
+    {"process:coder", ROAD_PROCESS, "coder", NULL},
+    {"model:gpt", ROAD_MODEL, "gpt", NULL},
+    {"model:vendor/m-4:8b@2", ROAD_MODEL, "vendor/m-4:8b@2", NULL},
+    {"https://provider.example.com/tasks/process", ROAD_HTTP, "", NULL},
+    {"HTTP://127.0.0.1:8080", ROAD_HTTP, "", NULL},
+
+    {"", 0, NULL, "must be \"https://"},
+    {"echo:x", 0, NULL, "must have a number of milliseconds"},
+    {"ws-agent:", 0, NULL, "must be \"https://"},
+    {"ws-agent://", 0, NULL, "must end in a name of 1 to 128"},
+    {"ws-agent://a/", 0, NULL, "must end in a name"},
+    {"ws-agent://a b", 0, NULL, "must end in a name"},
+    {"Ws-agent://a", 0, NULL, "must be \"https://"},
+    {"process:", 0, NULL, "must end in a name"},
+    {"process:/bin/sh", 0, NULL, "must end in a name"},
+    {"process://x", 0, NULL, "must end in a name"},
+    {"model:", 0, NULL, "a model's name"},
+    {"model:/x", 0, NULL, "a model's name"},
+    {"model:a b", 0, NULL, "a model's name"},
+    {"http://", 0, NULL, "no host"},
+    {"http:/x", 0, NULL, "must be \"https://"},
+    {"https://a@b/", 0, NULL, "no user or password"},
+    {"https://b/#", 0, NULL, "no fragment"},
+    {"https://b:99999/", 0, NULL, "port"},
+    {"wss://b/", 0, NULL, "must be \"https://"},
+    {"data:text/html,x", 0, NULL, "must be \"https://"},
+};
+
+TEST(a_url_names_a_road)
+{
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        struct agent_url out = {.road = N_ROADS};
+        struct why why = {""};
+        enum err e = agent_url_read(str_of(urls[i].url), &out, &why);
+
+        if ((e == OK) != (urls[i].id != NULL))
+            T_FAIL("%s: %d %s", urls[i].url, e, why.text);
+        if (!e) {
+            CHECK(out.road == urls[i].road);
+            CHECK_STR(out.id, urls[i].id);
+        } else {
+            CHECK(e == ERR_SYNTAX && out.road == N_ROADS);
+            if (!strstr(why.text, urls[i].words))
+                T_FAIL("%s: %s", urls[i].url, why.text);
+        }
+    }
+    CHECK(agent_url_read((struct str){"model:a\0b", 9}, &(struct agent_url){0},
+                         NULL) == ERR_SYNTAX);
+}
+
+TEST(numbers_have_names)
+{
+    for (unsigned i = 0; i <= 7; i++) {
+        CHECK(visibility_of(visibility_name(i)) == (i <= 3 ? i : 0));
+        CHECK(agent_kind_of(agent_kind_name(i)) == (i <= 3 ? i : 0));
+        CHECK(agent_state_of(agent_state_name(i)) == (i <= 6 ? i : 0));
+    }
+    CHECK_STR(visibility_name(VISIBILITY_PUBLIC), "public");
+    CHECK_STR(agent_kind_name(AGENT_SELF_HOSTED), "self-hosted");
+    CHECK_STR(agent_state_name(AGENT_DEAD), "DEAD");
+    CHECK_INT(agent_state_of(STR("idle")), AGENT_IDLE);
+    CHECK_INT(visibility_of(STR("Public")), 0);
+    CHECK_INT(agent_kind_of(STR("")), 0);
+    CHECK_INT(agent_state_of(STR("")), 0);
+}
+
+/* Who sees whom. */
+
+enum { NOW = 1000 };
+
+static struct agent_grant of_user(const char *user, int64_t expires_ms)
+{
+    return (struct agent_grant){.user = str_of(user), .expires_ms = expires_ms};
+}
+
+static struct agent_grant of_org(const char *org, int64_t expires_ms)
+{
+    return (struct agent_grant){.org = str_of(org), .expires_ms = expires_ms};
+}
+
+TEST(who_sees_whom)
+{
+    const struct agent_grant grants[] = {
+        of_user("gustav", 0),      of_user("late", NOW),
+        of_user("soon", NOW + 1),  of_org("friends", 0),
+        of_org("former", NOW - 1),
+    };
+    const struct {
+        const char *what;
+        struct caller caller;
+        bool sees_public, sees_shared, sees_private, owns;
+    } rows[] = {
+        {"admin",
+         {.principal = "root", .role = ROLE_ADMIN, .scopes = SCOPE_ALL},
+         true,
+         true,
+         true,
+         true},
+        {"admin's token without that scope",
+         {.principal = "root", .role = ROLE_ADMIN, .scopes = SCOPE_READ},
+         true,
+         false,
+         false,
+         false},
+        {"creator",
+         {.principal = "anna", .org = "acme", .role = ROLE_USER},
+         true,
+         true,
+         true,
+         true},
+        {"creator in capitals",
+         {.principal = "ANNA", .role = ROLE_USER},
+         true,
+         true,
+         true,
+         true},
+        {"same org",
+         {.principal = "ben", .org = "acme", .role = ROLE_USER},
+         true,
+         true,
+         false,
+         false},
+        {"org that looks alike",
+         {.principal = "ben", .org = "Acme", .role = ROLE_USER},
+         true,
+         false,
+         false,
+         false},
+        {"other org",
+         {.principal = "eve", .org = "evil", .role = ROLE_USER},
+         true,
+         false,
+         false,
+         false},
+        {"no org",
+         {.principal = "eve", .role = ROLE_USER},
+         true,
+         false,
+         false,
+         false},
+        {"grant to user",
+         {.principal = "Gustav", .role = ROLE_USER},
+         true,
+         true,
+         false,
+         false},
+        {"grant to org",
+         {.principal = "fay", .org = "friends", .role = ROLE_USER},
+         true,
+         true,
+         false,
+         false},
+        {"expired grant to user",
+         {.principal = "late", .role = ROLE_USER},
+         true,
+         false,
+         false,
+         false},
+        {"grant that ends soon",
+         {.principal = "soon", .role = ROLE_USER},
+         true,
+         true,
+         false,
+         false},
+        {"expired grant to org",
+         {.principal = "fey", .org = "former", .role = ROLE_USER},
+         true,
+         false,
+         false,
+         false},
+        {"a user called like an org's grant",
+         {.principal = "friends", .role = ROLE_USER},
+         true,
+         false,
+         false,
+         false},
+        {"agent of the creator",
+         {.principal = "helper",
+          .owner = "anna",
+          .org = "acme",
+          .role = ROLE_AGENT},
+         true,
+         true,
+         true,
+         true},
+        {"agent of somebody else",
+         {.principal = "anna",
+          .owner = "eve",
+          .org = "evil",
+          .role = ROLE_AGENT},
+         true,
+         false,
+         false,
+         false},
+        {"agent of nobody",
+         {.principal = "helper", .role = ROLE_AGENT},
+         true,
+         false,
+         false,
+         false},
+        {"anonymous", {.principal = ""}, true, false, false, false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct eyes e = eyes_of(&rows[i].caller, NOW);
+        struct agent a = {.creator = STR("anna"),
+                          .org = STR("acme"),
+                          .grants = grants,
+                          .n_grants = sizeof(grants) / sizeof(grants[0])};
+        const bool sees[] = {rows[i].sees_private, rows[i].sees_private,
+                             rows[i].sees_shared, rows[i].sees_public};
+
+        for (unsigned v = 0; v <= VISIBILITY_PUBLIC; v++) {
+            a.visibility = v;
+            if (agent_is_visible(&a, &e) != sees[v])
+                T_FAIL("%s, visibility %u", rows[i].what, v);
+        }
+        if (agent_is_owned(&a, &e) != rows[i].owns)
+            T_FAIL("%s owns", rows[i].what);
+    }
+}
+
+TEST(what_is_nobodys_is_the_admins)
+{
+    const struct caller admin = {.role = ROLE_ADMIN, .scopes = SCOPE_ALL};
+    const struct caller nobody = {.role = 0};
+    const struct agent_grant empty = {.expires_ms = 0};
+    const struct agent a = {
+        .visibility = VISIBILITY_SHARED, .grants = &empty, .n_grants = 1};
+    struct eyes e = eyes_of(&nobody, NOW);
+
+    CHECK(!agent_is_owned(&a, &e) && !agent_is_visible(&a, &e));
+    e = eyes_of(&admin, NOW);
+    CHECK(agent_is_owned(&a, &e) && agent_is_visible(&a, &e));
+}
+
+TEST(an_agent_looks_with_its_owners_eyes)
+{
+    const struct caller agent = {.principal = "helper",
+                                 .owner = "anna",
+                                 .org = "acme",
+                                 .role = ROLE_AGENT,
+                                 .scopes = SCOPE_ALL};
+    const struct caller user = {.principal = "anna", .role = ROLE_USER};
+    struct eyes e = eyes_of(&agent, 5);
+
+    CHECK_STR(e.user, "anna");
+    CHECK_STR(e.org, "acme");
+    CHECK_STR(e.self, "helper");
+    CHECK(!e.sees_all && e.now_ms == 5);
+    e = eyes_of(&user, 5);
+    CHECK_STR(e.user, "anna");
+    CHECK_STR(e.self, "");
+    CHECK(e.org.n == 0);
+}
+
+TEST(a_skill_without_a_price_has_its_agents)
+{
+    const struct skill skills[] = {{.id = STR("a"), .price = {true, 0}},
+                                   {.id = STR("b")}};
+    struct agent a = {.skills = skills, .n_skills = 2};
+
+    CHECK_INT(agent_price(&a, &skills[1]), 0);
+    a.price = (struct price){true, 9};
+    CHECK_INT(agent_price(&a, &skills[0]), 0);
+    CHECK_INT(agent_price(&a, &skills[1]), 9);
+    CHECK_INT(agent_price(&a, NULL), 9);
+    CHECK(agent_skill(&a, STR("b")) == &skills[1]);
+    CHECK(agent_skill(&a, STR("B")) == NULL);
+    CHECK(agent_skill(&a, STR("")) == NULL);
+}

@@ -74,3 +74,17 @@ TEST(an_admin_is_one_by_role_and_by_scope)
     c = (struct caller){.role = 0};
     CHECK(!caller_is_admin(&c) && caller_name(&c).n == 0);
 }
+
+TEST(users_and_orgs_have_names_of_a_kind)
+{
+    char name[PRINCIPAL_NAME_MAX + 1];
+
+    memset(name, 'n', sizeof(name));
+    CHECK(principal_name_is_valid((struct str){name, PRINCIPAL_NAME_MAX}));
+    CHECK(!principal_name_is_valid((struct str){name, sizeof(name)}));
+    CHECK(principal_name_is_valid(STR("Anna.b-c_d@example.org")));
+    CHECK(!principal_name_is_valid(STR("")));
+    CHECK(!principal_name_is_valid(STR("@a")));
+    CHECK(!principal_name_is_valid(STR("a b")));
+    CHECK(!principal_name_is_valid((struct str){"a\0", 2}));
+}

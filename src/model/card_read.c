@@ -247,7 +247,7 @@ static void miss(struct card_reader *r, const struct card_fields *t,
         struct str key = card_key(f, r->opts->dialect, own);
         const struct json *given = json_get(v, key);
 
-        if (!f->is_required || r->is_stored ||
+        if (!f->is_required || r->is_stored || (r->opts->is_part && !t->key) ||
             (r->opts->dialect == CARD_CONFIG && f->is_config_optional))
             continue;
         if (!given || given->type == JSON_NULL)

@@ -389,18 +389,19 @@ static void ask(struct vectors_job *j)
     struct why why = {""};
     enum err e;
 
-    do {
+    for (;;) {
         j->n_asked = next_batch(j);
         e = embed_start(v->r->opts.embed, j->texts.list + j->at, j->n_asked,
                         EMBED_DOCUMENT, on_vectors, j, &j->ask_id, &why);
-        j->batch = j->n_asked / 2;
-    } while (e == ERR_LIMIT && j->batch);
+        if (e != ERR_LIMIT || j->n_asked < 2)
+            break;
+        j->batch = j->n_asked / 2; /* so many could never wait */
+    }
     if (e) {
         j->ask_id = 0;
         fail_job(j, e, why.text);
         return;
     }
-    j->batch = j->n_asked < BATCH_TEXTS ? j->n_asked : BATCH_TEXTS;
     v->n_texts_out += j->n_asked;
 }
 

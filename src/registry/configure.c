@@ -53,10 +53,18 @@ static enum err make_one(struct registry *r, const struct agent *a,
     return entry_make(r, &full, before, now_ms, out);
 }
 
+/* What goes makes room for what comes. */
+struct leaving {
+    size_t n, n_skills;
+};
+
 static enum err put_one(struct registry *r, struct registry_change *c,
-                        const struct agent *a, int64_t now_ms, struct why *why)
+                        const struct agent *a, const struct leaving *leaving,
+                        int64_t now_ms, struct why *why)
 {
-    struct step_put p = {.before = entry_find(r, a->name)};
+    struct step_put p = {.before = entry_find(r, a->name),
+                         .n_leaving = leaving->n,
+                         .n_skills_leaving = leaving->n_skills};
     bool is_same = false;
     enum err e = make_one(r, a, p.before, now_ms, &p.entry);
 
@@ -74,24 +82,39 @@ static enum err put_one(struct registry *r, struct registry_change *c,
     return step_put(r, c, &p, why);
 }
 
+static enum err remove_others(struct registry *r, struct registry_change *c,
+                              const struct map *seen, struct leaving *leaving,
+                              int64_t now_ms, struct why *why)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; i < r->n && !e; i++) {
+        struct entry *one = entry_of(r->list[i]);
+
+        if (!one->agent.is_configured || map_get(seen, one->key))
+            continue;
+        e = step_remove(r, c, one, (struct str){NULL, 0}, now_ms, why);
+        leaving->n++;
+        leaving->n_skills += one->agent.n_skills;
+    }
+    return e;
+}
+
 static enum err put_all(struct registry *r, struct registry_change *c,
                         const struct agent *list, size_t n, struct map *seen,
                         int64_t now_ms, struct why *why)
 {
+    struct leaving leaving = {0, 0};
     struct arena scratch;
     enum err e = OK;
 
     arena_init(&scratch, (n + 1) * (AGENT_NAME_MAX + NAMES_BYTES));
     for (size_t i = 0; i < n && !e; i++)
         e = check_one(&list[i], seen, &scratch, why);
+    if (!e)
+        e = remove_others(r, c, seen, &leaving, now_ms, why);
     for (size_t i = 0; i < n && !e; i++)
-        e = put_one(r, c, &list[i], now_ms, why);
-    for (size_t i = 0; i < r->n && !e; i++) {
-        struct entry *one = entry_of(r->list[i]);
-
-        if (one->agent.is_configured && !map_get(seen, one->key))
-            e = step_remove(r, c, one, (struct str){NULL, 0}, now_ms, why);
-    }
+        e = put_one(r, c, &list[i], &leaving, now_ms, why);
     arena_fini(&scratch);
     return e;
 }

@@ -137,6 +137,7 @@ struct registry_step {
     size_t n_skills_more;        /* claimed of the limit */
     struct entry *entry;         /* STEP_PUT: as it will be */
     struct index_change *change; /* STEP_PUT: likewise */
+    uint32_t dims;               /* of its vectors */
     struct grants *grants;       /* STEP_GRANTS */
     char bytes[];                /* of key */
 };
@@ -156,7 +157,8 @@ struct step_put {
     struct entry *entry, *before;
     struct str by; /* a name; empty: the server */
     bool keeps_grants;
-    bool is_limited; /* to what one user may have */
+    bool is_limited;                    /* to what one user may have */
+    size_t n_leaving, n_skills_leaving; /* in the same change */
 };
 MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
                            const struct step_put *p, struct why *why);

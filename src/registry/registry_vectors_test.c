@@ -162,6 +162,37 @@ TEST(only_so_many_agents_and_texts_are_out)
     find_free(f);
 }
 
+/* Six with 72 texts each: four send 64 of them, and that is all there may be.
+ */
+TEST(a_few_large_agents_are_enough)
+{
+    static char examples[4096];
+    struct find *f = find_begin(EMBED_HTTP);
+    char *to = examples, name[16];
+
+    to += sprintf(to, "{\"id\":\"a\",\"name\":\"a\",\"description\":\"b\","
+                      "\"examples\":[");
+    for (int i = 0; i < 64; i++)
+        to += sprintf(to, "%s\"example %d\"", i ? "," : "", i);
+    sprintf(to, "]},%s,%s,%s,%s,%s", skill("c", "c", "c"), skill("d", "d", "d"),
+            skill("e", "e", "e"), skill("f", "f", "f"), skill("g", "g", "g"));
+    f->e->opts.http.dims = TEST_DIMS;
+    f->e->peer->respond = NULL;
+    find_open(f);
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof(name), "a%02d", i);
+        PUT(f, "anna", card(name, "Cuts", "private", examples));
+    }
+    eturns(f->e, 20);
+    CHECK_INT(embed_stats(f->e->embed).waiting, 4 * 64);
+    f->e->peer->respond = respond_well;
+    AWAIT(f->e, waiting_seat(f->e->peer));
+    respond_well(f->e->peer, waiting_seat(f->e->peer));
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_check(f);
+    find_free(f);
+}
+
 /* Failing. */
 
 static void respond_badly(struct provider_peer *p, struct seat *s)
@@ -185,9 +216,9 @@ TEST(a_provider_that_fails_is_asked_again_more_and_more_seldom)
     AWAIT(f->e, find_n_logged(f, "registry.vectors_wait") == 1);
     for (int64_t wait_ms = 1000; wait_ms < 300 * 1000; wait_ms *= 2) {
         n = p->n_asked;
-        find_later(f, wait_ms - 200); /* some turns have passed already */
+        find_later(f, wait_ms / 2); /* some turns have passed already */
         CHECK_INT(p->n_asked, n);
-        find_later(f, wait_ms / 4 + 200);
+        find_later(f, wait_ms * 3 / 4);
         AWAIT(f->e, p->n_asked > n); /* one of them goes first */
         AWAIT(f->e, registry_stats(f->r).embed_failures_total > n);
         CHECK_INT(p->n_asked, n + 1);
@@ -408,6 +439,38 @@ TEST(a_provider_that_gives_longer_ones_now_has_all_made_anew)
     find_search(f, &s, &o);
     CHECK(o.n == 1 && !o.note[0]);
     find_check(f);
+    find_free(f);
+}
+
+/* A change that keeps the vectors is on its way when that comes out. */
+TEST(a_change_on_its_way_does_not_keep_vectors_of_another_length)
+{
+    struct find *f = find_new(EMBED_HTTP);
+    struct caller anna = find_caller("anna");
+    struct registry_by by = {.caller = &anna, .now_ms = FIND_WALL_MS};
+    struct search s = find_query("anna", "wood");
+    struct card_problems problems = {.n = 0};
+    struct registry_change c;
+    struct arena arena;
+    struct found o;
+
+    PUT(f, "anna", card("kerf", "Cuts wood", "private", ""));
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_close(f);
+    f->e->peer->dims = 12;
+    find_open(f);
+    arena_init(&arena, 1 << 20);
+    registry_change_init(&c);
+    CHECK(
+        registry_patch(f->r, &c, STR("kerf"),
+                       json_parse(&arena, STR("{\"version\":\"2\"}"), 0, NULL),
+                       &by, &problems, &f->why) == OK);
+    find_search(f, &s, &o);
+    CHECK(find_commit(f, &c, OK) == OK);
+    CHECK_INT(n_unembedded(f), 1);
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_check(f);
+    arena_fini(&arena);
     find_free(f);
 }
 

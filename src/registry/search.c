@@ -22,6 +22,7 @@
  * Nothing that is told, notes included, depends on what the requester does not
  * see. Why a query has no vector is said in words of our own: those of a
  * provider name addresses that are the operator's. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -168,6 +169,7 @@ struct places {
     size_t n;
     struct search_hit *held;
     size_t n_held;
+    size_t n_left_out; /* and those for whom there never is a place */
 };
 
 static bool is_outsider(const struct agent *a, const struct eyes *eyes)
@@ -206,6 +208,8 @@ static void take_hit(struct places *p, const struct search_hit *h)
             release_held(p);
     } else if (p->s->limit > SEARCH_CROWD + p->n_held) {
         p->held[p->n_held++] = *h;
+    } else {
+        p->n_left_out++;
     }
 }
 
@@ -280,20 +284,40 @@ static enum err look(struct registry *r, struct places *p, const float *vector)
     return e;
 }
 
-static void note_awaited(const struct registry *r, const struct search *s,
-                         struct why *note)
-{
-    size_t n = vectors_awaited(r, &s->eyes);
+/* What is worth knowing about an answer, a sentence each. */
 
+static void note(struct why *out, const char *one, const char *many, size_t n)
+{
+    size_t at = strlen(out->text);
+    char *to = out->text + at;
+
+    if (!n)
+        return;
+    if (at)
+        to += snprintf(to, sizeof(out->text) - at, "; ");
+    at = (size_t)(to - out->text);
     if (n == 1)
-        why_err(note, OK,
-                "one agent waits for its vectors and is found by its words "
-                "alone");
-    else if (n)
-        why_err(note, OK,
-                "%zu agents wait for their vectors and are found by their "
-                "words alone",
-                n);
+        snprintf(to, sizeof(out->text) - at, "%s", one);
+    else
+        snprintf(to, sizeof(out->text) - at, "%zu %s", n, many);
+}
+
+static void note_all(const struct registry *r, const struct places *p,
+                     bool is_by_meaning, struct why *out)
+{
+    if (is_by_meaning)
+        note(out,
+             "one agent waits for its vectors and is found by its words alone",
+             "agents wait for their vectors and are found by their words alone",
+             vectors_awaited(r, &p->s->eyes));
+    /* All of them were counted, if there is a place that nobody has. */
+    if (p->n < p->s->limit)
+        note(out,
+             "one agent was left out, since two of its creator are among the "
+             "first ten",
+             "agents were left out, since two of their creators are among the "
+             "first ten",
+             p->n_left_out + p->n_held);
 }
 
 /* Search and tell. vector: NULL: by words alone, and `because` says why unless
@@ -321,8 +345,7 @@ static void answer(struct registry *r, const struct search *s, uint64_t id,
         if (because)
             why_err(&result.note, OK, "searched by words alone, because %s",
                     because);
-        else if (vector)
-            note_awaited(r, s, &result.note);
+        note_all(r, &p, vector != NULL, &result.note);
     }
     done(ctx, id, &result);
     free(p.hits);
@@ -526,6 +549,17 @@ void registry_search_cancel(struct registry *r, uint64_t id)
 void registry_set_ranking(struct registry *r, const struct registry_ranking *k)
 {
     r->searches->ranking = *k;
+}
+
+struct registry_ranking registry_ranking(const struct registry *r)
+{
+    struct registry_ranking k = r->searches->ranking;
+
+    if (k.semantic_weight == 0 && k.text_weight == 0) {
+        k.semantic_weight = 0.7;
+        k.text_weight = 0.3;
+    }
+    return k;
 }
 
 enum err search_open(struct registry *r)

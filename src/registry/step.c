@@ -119,7 +119,7 @@ void seq_append(struct registry *r, struct tx *tx)
 
 void seq_settle(struct registry *r)
 {
-    r->seq++;
+    r->seq += PLANTED("registry.forget_seq") ? 0 : 1;
     r->stats.changes_total++;
 }
 
@@ -156,13 +156,17 @@ static void append_no_grants(struct tx *tx, const struct entry *e)
     tx_if(op, GRANT_AGENT, IS, value_text(e->key));
 }
 
-/* Who did what to an agent: `by` and its creator may see it, and admins. */
+/* Who did what to an agent: `by` and its creator may see it (whoever it was
+ * taken from, if the configuration took it), and admins. */
 static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
                       const struct entry *before, struct str by, int64_t at_ms)
 {
+    struct str creator = e->agent.creator;
     struct buf data;
     struct json_out o;
 
+    if (!creator.n && before)
+        creator = before->agent.creator;
     buf_init(&data, 4096);
     o = json_out(&data);
     json_open(&o, '{');
@@ -185,7 +189,7 @@ static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
                                              .type = str_of(type),
                                              .agent = e->agent.name,
                                              .requester = by,
-                                             .root_user = e->agent.creator,
+                                             .root_user = creator,
                                              .data = buf_str(&data)});
     buf_fini(&data);
 }
@@ -244,6 +248,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
     e = index_prepare(r->index, &p->entry->agent,
                       p->entry->is_embedded ? (const uint8_t *)vectors.p : NULL,
                       &s->change);
+    s->dims = index_dims(r->index);
     buf_fini(&vectors);
     return e;
 }
@@ -256,15 +261,16 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
     const struct registry_limits *l = &r->opts.limits;
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
+    size_t n_agents = r->n + r->n_coming - p->n_leaving;
+    size_t n_skills =
+        (size_t)r->stats.skills + r->n_skills_coming - p->n_skills_leaving;
 
-    if (!p->before && r->n + r->n_coming >= l->max_agents)
+    if (!p->before && n_agents >= l->max_agents)
         return why_err(why, ERR_LIMIT,
                        "there are %zu agents, and no more are taken "
                        "(registry.maxAgents); remove some first",
-                       r->n + r->n_coming);
-    if (n_skills_more &&
-        (size_t)r->stats.skills + r->n_skills_coming + n_skills_more >
-            l->max_skills)
+                       n_agents);
+    if (n_skills_more && n_skills + n_skills_more > l->max_skills)
         return why_err(why, ERR_LIMIT,
                        "all agents together may have %zu skills "
                        "(registry.maxSkills), and would have more",
@@ -390,10 +396,15 @@ static void settle_put(struct registry *r, struct registry_step *s)
         before->owner = NULL;
     }
     before = mirror_put(r, e);
-    index_put(r->index, e->number, s->change);
+    if (PLANTED("registry.keep_index"))
+        index_forget(r->index, s->change);
+    else
+        index_put(r->index, e->number, s->change);
     s->change = NULL;
     settle_org(r, e);
     forget_entry(r, before);
+    /* The model may have turned out to be another one meanwhile. */
+    e->is_embedded &= s->dims == index_dims(r->index);
     if (!e->is_embedded)
         vectors_want(r, e);
 }
@@ -456,7 +467,7 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
     c->is_open = false;
     if (c->is_same)
         return OK;
-    if (e) {
+    if (e && !PLANTED("registry.memory_first")) {
         steps_drop(r, c);
         return e;
     }
@@ -469,5 +480,5 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
     seq_settle(r);
     if (r->opts.on_changed)
         r->opts.on_changed(r->opts.ctx);
-    return OK;
+    return e;
 }

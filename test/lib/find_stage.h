@@ -50,12 +50,15 @@ static inline struct str find_org_of(void *ctx, struct str user)
     return str_sub(user, dot + 1, user.n);
 }
 
-/* A folder of its own, in memory where there is such a place. */
+/* A folder of its own: in memory where there is such a place; in find_root if
+ * somebody means to clear up after us. */
+static char find_root[32];
+
 static inline void find_folder(char out[64])
 {
-    static const char *const roots[] = {"/dev/shm", "/tmp"};
+    const char *const roots[] = {find_root, "/dev/shm", "/tmp"};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = find_root[0] ? 0 : 1; i < 3; i++) {
         snprintf(out, 64, "%s/signalbox-XXXXXX", roots[i]);
         if (mkdtemp(out))
             return;
@@ -147,16 +150,47 @@ static inline struct find *find_new(enum embed_kind kind)
     return f;
 }
 
-static inline void find_free(struct find *f)
+static inline void find_clear(const char *folder)
 {
     char command[128];
 
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    CHECK(system(command) == 0);
+}
+
+static inline void find_free(struct find *f)
+{
     find_close(f);
     store_folder_close(&f->held);
     estage_free(f->e);
-    snprintf(command, sizeof(command), "rm -rf %s", f->folder);
-    CHECK(system(command) == 0);
+    find_clear(f->folder);
     free(f);
+}
+
+/* Run a test's body where a mistake is planted: it must fail there, or it
+ * would not notice. */
+static inline void find_control(const char *planted, void (*body)(void))
+{
+    char root[64];
+    int status = 0;
+    pid_t pid;
+
+    find_folder(root);
+    snprintf(find_root, sizeof(find_root), "%.31s", root);
+    fflush(NULL);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        CHECK(freopen("/dev/null", "w", stderr));
+        fault_arm_at(planted, 1);
+        body();
+        _exit(fault_fired() ? 0 : 2);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    find_clear(root);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
+        T_FAIL("with %s the test ends with status %x, not red", planted,
+               status);
 }
 
 static inline void find_later(struct find *f, int64_t ms)

@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "calls/calls.h"
 #include "speak/speak.h"
+#include "test/lib/agents_stage.h"
 #include "test/t.h"
 
 enum { HOUSE_TURNS = 2000, HOUSE_STEP_MS = 500, HOUSE_ANSWER_MAX = 1 << 20 };
@@ -30,6 +31,7 @@ struct house {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct registry *registry;
     struct walk *walk;
     struct net *net;
     struct calls calls;
@@ -39,7 +41,7 @@ struct house {
 };
 
 static const struct schema *const house_schemas[] = {
-    &task_schema, &watch_schema, &access_schema};
+    &task_schema, &watch_schema, &access_schema, &registry_schema};
 
 static const struct agent house_agents[] = {
     {.name = STR("echo"), .url = STR("echo:")},
@@ -102,7 +104,7 @@ static inline void house_open_store(struct house *h)
 {
     struct store_opts opts = {.folder = h->folder,
                               .schemas = house_schemas,
-                              .n_schemas = 3,
+                              .n_schemas = 4,
                               .max_waiting = 1000,
                               .is_inline = !h->has_threads,
                               .loop = &h->loop,
@@ -123,6 +125,40 @@ static inline void house_open_store(struct house *h)
     who.store = h->store;
     h->access = access_new(&who);
     CHECK(h->access && access_load(h->access, &why) == OK);
+}
+
+static inline struct str house_org_of(void *ctx, struct str user)
+{
+    return access_org_of(((struct house *)ctx)->access, user);
+}
+
+static inline void house_agents_changed(void *ctx)
+{
+    struct house *h = ctx;
+
+    if (h->walk)
+        walk_agents_changed(h->walk);
+}
+
+static inline void house_open_registry(struct house *h)
+{
+    struct registry_opts opts = {
+        .loop = &h->loop,
+        .log = &h->log,
+        .store = h->store,
+        .ids = &h->ids,
+        .limits = {.max_agents = 1000, .max_skills = 1000},
+        .org_of = house_org_of,
+        .on_changed = house_agents_changed,
+        .ctx = h,
+    };
+    struct why why = {""};
+
+    h->registry = registry_new(&opts);
+    CHECK(h->registry && registry_load(h->registry, &why) == OK);
+    if (agents_stage_set(h->registry, &h->loop, h->store, house_agents, 2,
+                         &why) != OK)
+        T_FAIL("%s", why.text);
 }
 
 static inline void house_first_tx(struct tx *tx, void *ctx)
@@ -199,7 +235,9 @@ static inline void house_open(struct house *h)
     walk.store = h->store;
     walk.feed = h->feed;
     walk.access = h->access;
-    h->walk = walk_new(&walk, house_agents, 2, &why);
+    house_open_registry(h);
+    walk.registry = h->registry;
+    h->walk = walk_new(&walk, &why);
     if (!h->walk)
         T_FAIL("%s", why.text);
     house_open_net(h);
@@ -208,6 +246,7 @@ static inline void house_open(struct house *h)
     calls.store = h->store;
     calls.feed = h->feed;
     calls.access = h->access;
+    calls.registry = h->registry;
     CHECK(calls_init(&h->calls, &calls) == OK);
 }
 
@@ -242,6 +281,8 @@ static inline void house_close(struct house *h)
     store_close(h->store);
     calls_fini(&h->calls);
     walk_free(h->walk);
+    h->walk = NULL;
+    registry_free(h->registry);
     access_free(h->access);
     feed_free(h->feed);
     h->feed = NULL;

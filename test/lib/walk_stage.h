@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "store/internal.h"
+#include "test/lib/agents_stage.h"
 #include "test/t.h"
 #include "walk.h"
 
@@ -21,6 +22,7 @@ static struct {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct registry *registry;
     struct walk *walk;
     struct id_maker ids;
     struct rand_seeded seed;
@@ -58,6 +60,7 @@ static inline struct walk_opts stage_walk_opts(void)
                               .store = stage.store,
                               .feed = stage.feed,
                               .access = stage.access,
+                              .registry = stage.registry,
                               .ids = &stage.ids,
                               .seed = {1, 2},
                               .node = STR("here"),
@@ -71,10 +74,11 @@ static inline struct walk_opts stage_walk_opts(void)
 static inline enum err stage_open_store(struct why *why)
 {
     static const struct schema *const schemas[] = {&task_schema, &watch_schema,
-                                                   &access_schema};
+                                                   &access_schema,
+                                                   &registry_schema};
     struct store_opts opts = {.folder = stage.root,
                               .schemas = schemas,
-                              .n_schemas = 3,
+                              .n_schemas = 4,
                               .max_waiting = 1000,
                               .is_inline = true,
                               .loop = &stage.loop,
@@ -84,11 +88,43 @@ static inline enum err stage_open_store(struct why *why)
     return store_open(&stage.store, &opts, why);
 }
 
+static void stage_agents_changed(void *ctx)
+{
+    (void)ctx;
+    if (stage.walk)
+        walk_agents_changed(stage.walk);
+}
+
+/* The first n_agents of them are the configuration's now. */
+static inline enum err stage_configure(struct why *why)
+{
+    return agents_stage_set(stage.registry, &stage.loop, stage.store,
+                            stage.agents, stage.n_agents, why);
+}
+
+static inline enum err stage_open_registry(struct why *why)
+{
+    struct registry_opts opts = {
+        .loop = &stage.loop,
+        .log = &stage.log,
+        .store = stage.store,
+        .ids = &stage.ids,
+        .seed = {1, 2},
+        .limits = {.max_agents = 100, .max_skills = 100},
+        .on_changed = stage_agents_changed,
+    };
+    enum err e;
+
+    stage.registry = registry_new(&opts);
+    e = stage.registry ? registry_load(stage.registry, why) : ERR_NOMEM;
+    return e ? e : stage_configure(why);
+}
+
 static inline enum err stage_open_walk(struct why *why)
 {
     struct walk_opts opts = stage_walk_opts();
 
-    stage.walk = walk_new(&opts, stage.agents, stage.n_agents, why);
+    stage.walk = walk_new(&opts, why);
     return stage.walk ? OK : ERR_IO;
 }
 
@@ -110,6 +146,8 @@ static inline enum err stage_try_start(struct why *why)
                                              .seed = {1, 2}});
         e = stage.access ? access_load(stage.access, why) : ERR_NOMEM;
     }
+    if (!e)
+        e = stage_open_registry(why);
     return e ? e : stage_open_walk(why);
 }
 
@@ -119,6 +157,8 @@ static inline void stage_stop(void)
     stage.store = NULL;
     walk_free(stage.walk);
     stage.walk = NULL;
+    registry_free(stage.registry);
+    stage.registry = NULL;
     access_free(stage.access);
     stage.access = NULL;
     feed_free(stage.feed);

@@ -1,0 +1,155 @@
+/* The agents of the configuration: these, and none of those it had before. */
+#include "test/lib/registry_stage.h"
+
+#define AGENT(n)                                                          \
+    {                                                                     \
+        .name = {n, sizeof(n) - 1}, .url = {"echo:", 5}, .description = { \
+            "d",                                                          \
+            1                                                             \
+        }                                                                 \
+    }
+
+static const struct agent ab[] = {AGENT("a"), AGENT("b")};
+
+TEST(the_list_is_what_is_configured)
+{
+    static const struct agent bc[] = {AGENT("b"), AGENT("c")};
+    struct stage s;
+    const struct agent *a;
+
+    stage_open(&s);
+    CHECK(stage_configure(&s, ab, 2) == OK);
+    a = stage_find(&s, &stage_carl, "a");
+    CHECK(a && a->is_configured && a->visibility == VISIBILITY_PUBLIC);
+    CHECK(a->kind == AGENT_PLATFORM && a->creator.n == 0 && a->org.n == 0);
+    CHECK(stage_configure(&s, bc, 2) == OK);
+    CHECK(!stage_find(&s, NULL, "a"));
+    CHECK_INT(stage_find(&s, NULL, "b")->revision, 1);
+    CHECK(stage_find(&s, NULL, "c"));
+    stage_restart(&s, false);
+    CHECK_INT(registry_agents(s.r).n, 2);
+    CHECK(stage_configure(&s, NULL, 0) == OK);
+    CHECK_INT(registry_agents(s.r).n, 0);
+    stage_close(&s);
+}
+
+TEST(the_same_list_again_is_no_change)
+{
+    struct stage s;
+    size_t n_feed;
+
+    stage_open(&s);
+    CHECK(stage_configure(&s, ab, 2) == OK && !s.is_same);
+    n_feed = stage_feed(&s, NULL);
+    CHECK_INT(n_feed, 2);
+    s.now_ms += 1000;
+    CHECK(stage_configure(&s, ab, 2) == OK && s.is_same);
+    stage_restart(&s, true);
+    CHECK(stage_configure(&s, ab, 2) == OK && s.is_same);
+    CHECK_INT(stage_feed(&s, NULL), n_feed);
+    CHECK_INT(registry_stats(s.r).seq, 1);
+    stage_close(&s);
+}
+
+TEST(what_it_says_of_an_agent_is_kept)
+{
+    struct agent a = AGENT("a");
+    struct stage s;
+
+    a.visibility = VISIBILITY_SHARED;
+    a.org = STR("acme");
+    a.kind = AGENT_MANAGED;
+    stage_open(&s);
+    CHECK(stage_configure(&s, &a, 1) == OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK(stage_find(&s, &stage_anna, "a"));
+        CHECK(!stage_find(&s, &stage_carl, "a"));
+        CHECK(stage_find(&s, NULL, "a")->kind == AGENT_MANAGED);
+        stage_restart(&s, false);
+    }
+    /* Who may see it is for admins to say, and outlives another card. */
+    CHECK(stage_grant(&s, &stage_admin, "a", "carl", "", 0) == OK);
+    CHECK(stage_grant(&s, &stage_anna, "a", "bob", "", 0) == ERR_NOT_ALLOWED);
+    a.title = STR("A");
+    CHECK(stage_configure(&s, &a, 1) == OK);
+    CHECK(stage_find(&s, &stage_carl, "a"));
+    CHECK(stage_configure(&s, NULL, 0) == OK);
+    CHECK_INT(registry_stats(s.r).grants, 0);
+    stage_close(&s);
+}
+
+TEST(it_is_changed_there_and_nowhere_else)
+{
+    struct stage s;
+
+    stage_open(&s);
+    CHECK(stage_configure(&s, ab, 2) == OK);
+    CHECK(stage_put(&s, &stage_admin, "{\"name\":\"a\"}") == ERR_NOT_ALLOWED);
+    CHECK(strstr(s.why.text, "stands in the configuration"));
+    CHECK(stage_patch(&s, &stage_admin, "a", "{}") == ERR_NOT_ALLOWED);
+    CHECK(stage_remove(&s, &stage_admin, "a") == ERR_NOT_ALLOWED);
+    CHECK(stage_remove(&s, &stage_anna, "a") == ERR_NOT_ALLOWED);
+    stage_close(&s);
+}
+
+TEST(a_name_of_somebody_else_becomes_the_configurations)
+{
+    struct stage s;
+    const struct agent *a;
+    struct buf feed;
+
+    stage_open(&s);
+    CHECK(stage_put(&s, &stage_anna,
+                    "{\"name\":\"A\",\"visibility\":\"shared\"}") == OK);
+    CHECK(stage_grant(&s, &stage_anna, "a", "carl", "", 0) == OK);
+    CHECK(stage_configure(&s, ab, 2) == OK);
+    a = stage_find(&s, &stage_carl, "a");
+    CHECK(a && a->is_configured && a->creator.n == 0 && a->revision == 2);
+    CHECK_STR(a->name, "a");
+    CHECK_INT(a->n_grants, 0);
+    buf_init(&feed, 8192);
+    CHECK_INT(stage_feed(&s, &feed), 4);
+    buf_add_char(&feed, '\0');
+    CHECK(
+        strstr(feed.p, "\nagent.updated a  anna {\"by\":null,\"revision\":2"));
+    buf_fini(&feed);
+    stage_restart(&s, false);
+    CHECK(stage_configure(&s, NULL, 0) == OK);
+    CHECK(!stage_find(&s, NULL, "a")); /* it does not come back */
+    CHECK(stage_put(&s, &stage_bob, "{\"name\":\"a\"}") == OK);
+    stage_close(&s);
+}
+
+TEST(all_of_it_or_nothing)
+{
+    static const struct agent twice[] = {AGENT("c"), AGENT("d"), AGENT("C")};
+    static const struct agent bad[] = {AGENT("c"), AGENT("a b")};
+    static const struct agent four[] = {AGENT("e"), AGENT("f"), AGENT("g"),
+                                        AGENT("h")};
+    struct stage s;
+    struct registry_change c;
+
+    stage_prepare(&s);
+    s.opts.limits = (struct registry_limits){3, 10, 0};
+    CHECK(stage_start(&s) == OK);
+    CHECK(stage_configure(&s, ab, 2) == OK);
+    CHECK(stage_configure(&s, twice, 3) == ERR_EXISTS);
+    CHECK(strstr(s.why.text, "\"c\" and \"C\""));
+    CHECK(stage_configure(&s, bad, 2) == ERR_BAD_REQUEST);
+    CHECK(stage_configure(&s, four, 4) == ERR_LIMIT);
+    stage_check(&s);
+    CHECK(stage_find(&s, NULL, "a") && !stage_find(&s, NULL, "e"));
+    fault_arm_at("store.op.full", 1);
+    CHECK(stage_configure(&s, &ab[1], 1) == ERR_NO_SPACE);
+    CHECK(stage_find(&s, NULL, "a"));
+    /* Prepared, and never submitted. */
+    registry_change_init(&c);
+    CHECK(registry_configure(s.r, &c, &ab[1], 1, s.now_ms, &s.why) == OK);
+    CHECK(stage_configure(&s, NULL, 0) == ERR_BUSY);
+    CHECK(registry_settle(s.r, &c, &s.why) != OK);
+    registry_change_fini(&c);
+    CHECK(stage_find(&s, NULL, "a"));
+    CHECK(stage_configure(&s, four, 3) == OK); /* those who leave make room */
+    CHECK(stage_configure(&s, NULL, 0) == OK);
+    stage_close(&s);
+}

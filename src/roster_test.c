@@ -1,0 +1,156 @@
+/* The configuration's agents on their way to the registry: on a real store,
+ * inline. */
+#include "roster.h"
+
+#include "test/lib/walk_stage.h"
+
+static struct roster roster;
+static struct agent first[] = {{.name = STR("a"), .url = STR("echo:")}},
+                    second[] = {{.name = STR("b"), .url = STR("echo:")},
+                                {.name = STR("c"), .url = STR("echo:")}};
+static struct config one, two;
+
+static void begin(void)
+{
+    stage.n_agents = 0;
+    stage_ground();
+    stage.n_agents = 0;
+    stage_start();
+    one = (struct config){.agents = {first, 1}};
+    two = (struct config){.agents = {second, 2}};
+    roster = (struct roster){.loop = &stage.loop,
+                             .log = &stage.log,
+                             .store = stage.store,
+                             .registry = stage.registry};
+}
+
+static void end(void)
+{
+    store_close(stage.store);
+    stage.store = NULL;
+    roster_close(&roster);
+    stage_close();
+}
+
+/* The names there are, in order. */
+static const char *names(void)
+{
+    static char text[64];
+    struct agents all = registry_agents(stage.registry);
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < all.n; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%.*s ",
+                              STR_ARG(all.list[i]->name));
+    return text;
+}
+
+#define CHECK_NAMES(expected) CHECK_STR(str_of(names()), expected)
+
+TEST(a_start_takes_the_agents_over_before_anybody_calls)
+{
+    struct why why;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_NAMES("a ");
+    end();
+}
+
+TEST(a_reload_replaces_them_and_one_that_is_forgotten_changes_nothing)
+{
+    struct why why;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_forget(&roster);
+    pass_ms(1000);
+    CHECK_NAMES("a ");
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    CHECK_NAMES("a ");
+    roster_commit(&roster, &two);
+    pass_ms(0);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+TEST(of_two_reloads_in_one_turn_the_second_counts)
+{
+    struct why why;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    CHECK_INT(roster_prepare(&roster, &one, &why), OK);
+    roster_commit(&roster, &one);
+    pass_ms(0);
+    CHECK_NAMES("a ");
+    end();
+}
+
+TEST(a_full_disk_only_delays_it)
+{
+    struct why why;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    fault_arm_at("store.op.full", 1);
+    roster_commit(&roster, &two);
+    pass_ms(0);
+    CHECK(fault_fired() && roster.has_failed);
+    CHECK_NAMES("a ");
+    pass_ms(500);
+    CHECK_NAMES("b c ");
+    CHECK(!roster.has_failed);
+    end();
+}
+
+TEST(somebody_elses_change_only_delays_it)
+{
+    struct registry_change c;
+    struct caller anna = somebody("anna");
+    struct registry_by by = {.caller = &anna, .now_ms = 1000000};
+    struct card_problems problems;
+    struct arena arena;
+    struct why why;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    arena_init(&arena, 65536);
+    registry_change_init(&c);
+    CHECK_INT(registry_put(stage.registry, &c, STR("b"),
+                           json_parse(&arena, STR("{\"description\":\"mine\"}"),
+                                      0, NULL),
+                           &by, &problems, &why),
+              OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    pass_ms(500);
+    CHECK_NAMES("a ");
+    CHECK(registry_settle(stage.registry, &c, &why) != OK);
+    registry_change_fini(&c);
+    arena_fini(&arena);
+    pass_ms(500);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+TEST(more_than_there_may_be_turns_it_down)
+{
+    struct why why = {""};
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    registry_set_limits(stage.registry,
+                        &(struct registry_limits){.max_agents = 1,
+                                                  .max_skills = 10});
+    CHECK_INT(roster_prepare(&roster, &two, &why), ERR_LIMIT);
+    CHECK(why.text[0]);
+    pass_ms(1000);
+    CHECK_NAMES("a ");
+    end();
+}
