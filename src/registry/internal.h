@@ -59,7 +59,7 @@ struct entry {
 
 static inline struct entry *entry_of(const struct agent *a)
 {
-    return (struct entry *)(uintptr_t)a;
+    return (struct entry *)a;
 }
 
 /* The mirror (registry.c). */
