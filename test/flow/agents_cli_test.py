@@ -299,7 +299,7 @@ class Look(Agents):
         self.register("long.json")
         self.assertIn("keywords      word000-xxx", out := self.good(
             "agents", "show", "long"))
-        self.assertTrue(out.splitlines()[-1].endswith("x.."), out)
+        self.assertTrue(out.splitlines()[-1].endswith(".."), out)
         self.assertIn("did you mean engineer?",
                       self.bad(REFUSED, "agents", "show", "enginer"))
 
