@@ -216,9 +216,9 @@ static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
 static struct registry_limits registry_limits_of(const struct config *c)
 {
     return (struct registry_limits){
-        .max_agents = 100000,
-        .max_skills = 500000,
-        .max_agents_per_user = (c ? 1000U : 0U),
+        .max_agents = (size_t)c->registry.max_agents,
+        .max_skills = (size_t)c->registry.max_skills,
+        .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
     };
 }
 

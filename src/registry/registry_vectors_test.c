@@ -162,6 +162,37 @@ TEST(only_so_many_agents_and_texts_are_out)
     find_free(f);
 }
 
+/* Six with 72 texts each: four send 64 of them, and that is all there may be.
+ */
+TEST(a_few_large_agents_are_enough)
+{
+    static char examples[4096];
+    struct find *f = find_begin(EMBED_HTTP);
+    char *to = examples, name[16];
+
+    to += sprintf(to, "{\"id\":\"a\",\"name\":\"a\",\"description\":\"b\","
+                      "\"examples\":[");
+    for (int i = 0; i < 64; i++)
+        to += sprintf(to, "%s\"example %d\"", i ? "," : "", i);
+    sprintf(to, "]},%s,%s,%s,%s,%s", skill("c", "c", "c"), skill("d", "d", "d"),
+            skill("e", "e", "e"), skill("f", "f", "f"), skill("g", "g", "g"));
+    f->e->opts.http.dims = TEST_DIMS;
+    f->e->peer->respond = NULL;
+    find_open(f);
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof(name), "a%02d", i);
+        PUT(f, "anna", card(name, "Cuts", "private", examples));
+    }
+    eturns(f->e, 20);
+    CHECK_INT(embed_stats(f->e->embed).waiting, 4 * 64);
+    f->e->peer->respond = respond_well;
+    AWAIT(f->e, waiting_seat(f->e->peer));
+    respond_well(f->e->peer, waiting_seat(f->e->peer));
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_check(f);
+    find_free(f);
+}
+
 /* Failing. */
 
 static void respond_badly(struct provider_peer *p, struct seat *s)
