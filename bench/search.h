@@ -25,8 +25,9 @@ struct question {
 /* The packaged peer, bench/search_peer.c. */
 struct packaged;
 struct packaged *packaged_new(const struct crowd *c);
-void packaged_ask(struct packaged *p, const struct question *q, uint32_t *best,
-                  size_t limit);
+/* is_wide: with the products of src/base/vec.c, not with plain C. */
+void packaged_ask(struct packaged *p, const struct question *q, bool is_wide,
+                  uint32_t *best, size_t limit);
 void packaged_free(struct packaged *p);
 
 #endif

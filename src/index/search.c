@@ -223,7 +223,8 @@ static void fuse(struct index *x)
         list_places(x, (struct weights){1, 0}, places, &n);
     if (s->by_words)
         list_places(x, (struct weights){0, 1}, places, &n);
-    memset(s->bounds, 0, x->n_docs * sizeof(*s->bounds));
+    for (size_t i = 0; i < x->n_docs; i++)
+        s->bounds[i] = 0;
     for (size_t i = 0; i < n; i++) {
         float score =
             score_of_places(places[i].semantic, places[i].text,

@@ -17,9 +17,9 @@ from signalbox import Server
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
-COMMANDS = ["serve", "send", "tasks", "feed", "agents", "users", "token",
-            "model", "check", "doctor", "backup", "restore", "eval",
-            "version", "help"]
+COMMANDS = ["serve", "send", "tasks", "feed", "agents", "search", "grants",
+            "users", "token", "model", "check", "doctor", "backup",
+            "restore", "eval", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
 
