@@ -40,7 +40,28 @@ static const char *const feed_examples[] = {
 };
 static const char *const agents_examples[] = {
     "signalbox agents",
-    "signalbox agents --json",
+    "signalbox agents list --tag code --state idle",
+    "signalbox agents show engineer",
+    "signalbox agents register examples/agents",
+    "signalbox agents register --dry-run engineer.json",
+    "generate-cards | signalbox agents register -",
+    "signalbox agents patch engineer '{\"visibility\": \"shared\"}'",
+    "signalbox agents remove engineer",
+    NULL,
+};
+static const char *const search_examples[] = {
+    "signalbox search find out why a program crashes",
+    "signalbox search \"turn figures into a chart\" --limit 3 --explain",
+    "signalbox search contracts --tag legal --max-price 0.05 --mode text",
+    "signalbox search - --json < question.txt",
+    NULL,
+};
+static const char *const grants_examples[] = {
+    "signalbox grants",
+    "signalbox grants add engineer --user anna --expires 7d",
+    "signalbox grants add engineer --org acme",
+    "signalbox grants list --agent engineer",
+    "signalbox grants remove grant_01j...",
     NULL,
 };
 static const char *const users_examples[] = {
@@ -137,9 +158,35 @@ static const struct command commands[] = {
      "whatever happens, as it happens (--limit 0: only that); a server that is "
      "started again is found again, and nothing is left out. " CLIENT_ABOUT,
      cli_feed_options, feed_examples, cli_feed},
-    {"agents", "list who can be given work", "[list]", 2,
-     "List the agents there are, and how each is reached. " CLIENT_ABOUT,
+    {"agents", "list, show, register or remove agents",
+     "[list | show NAME | register FILE... | patch NAME JSON | remove NAME]",
+     ARGS_OPERANDS_MAX,
+     "Agents are who can be given work. Each has a card that says who it is, "
+     "what it can do (its skills) and how it is reached; examples/agents has "
+     "some. Everybody sees those that are public, those that their org or a "
+     "grant shares with them, and their own.\n"
+     "register takes files with one card, a list of cards or a card on each "
+     "line, folders (every *.json and *.jsonc in them) and - for standard "
+     "input. Who first registers a name owns it; the same card again changes "
+     "nothing. Every card is tried: a line says what became of it, and what is "
+     "wrong with one comes with its file, line and column. Ends with the "
+     "highest of their exit statuses: 2 a card that is not right, 3 refused, "
+     "4 nobody answers, 5 not allowed.\n"
+     "patch changes some fields (RFC 7396): null takes one away, - reads them "
+     "from standard input. " CLIENT_ABOUT,
      cli_agents_options, agents_examples, cli_agents},
+    {"search", "find agents by what they can do", "WORDS...", ARGS_OPERANDS_MAX,
+     "Find the agents whose skills fit best, among those that you may see: by "
+     "what the words mean (semantic) and by the words themselves (text). The "
+     "best skill of an agent decides. With - the query is read from standard "
+     "input. With --json a line for each agent. " CLIENT_ABOUT,
+     cli_search_options, search_examples, cli_search},
+    {"grants", "let others see a shared agent",
+     "[list | add AGENT | remove ID]", 2,
+     "A shared agent is seen by its creator's org, and by the users and orgs "
+     "that a grant names. Grants are given by who created the agent, and by "
+     "admins. " CLIENT_ABOUT,
+     cli_grants_options, grants_examples, cli_grants},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "

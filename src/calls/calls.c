@@ -4,6 +4,7 @@
  * everybody. */
 #include "calls/calls.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "calls/internal.h"
@@ -46,7 +47,26 @@ static const struct call_row {
     {STR("GET"), STR("/api/conversations/:id"), call_conversations_get,
      SCOPE_READ, ARGS("owner")},
     {STR("GET"), STR("/api/agents"), call_agents_list, SCOPE_READ,
-     ARGS("limit", "cursor")},
+     ARGS("limit", "cursor", "tag", "org", "creator", "kind", "visibility",
+          "state")},
+    {STR("POST"), STR("/api/agents"), call_agents_post, SCOPE_AGENTS, NULL},
+    /* Before NAME: "search" can be no agent's. */
+    {STR("GET"), STR("/api/agents/search"), call_search_get, SCOPE_READ,
+     ARGS("q", "query", "limit", "mode", "fusion", "explain", "tag", "org",
+          "state", "max_price_micros", "min_score")},
+    {STR("POST"), STR("/api/agents/search"), call_search_post, SCOPE_READ,
+     NULL},
+    {STR("GET"), STR("/api/agents/:name"), call_agents_get, SCOPE_READ, NULL},
+    {STR("PUT"), STR("/api/agents/:name"), call_agents_put, SCOPE_AGENTS, NULL},
+    {STR("PATCH"), STR("/api/agents/:name"), call_agents_patch, SCOPE_AGENTS,
+     NULL},
+    {STR("DELETE"), STR("/api/agents/:name"), call_agents_delete, SCOPE_AGENTS,
+     NULL},
+    {STR("GET"), STR("/api/grants"), call_grants_list, SCOPE_READ,
+     ARGS("limit", "cursor", "agent")},
+    {STR("POST"), STR("/api/grants"), call_grants_post, SCOPE_AGENTS, NULL},
+    {STR("DELETE"), STR("/api/grants/:id"), call_grants_delete, SCOPE_AGENTS,
+     NULL},
     {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
      ARGS("after", "last", "limit")},
 
@@ -140,14 +160,20 @@ static void clear_body(struct calls *c)
 static const struct http_header no_store = {STR("Cache-Control"),
                                             STR("no-store")};
 
-void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
+void calls_answer_with(struct calls *c, uint64_t id, int status,
+                       struct str type, const struct http_header *more,
+                       size_t n)
 {
+    struct http_header headers[1 + CALLS_HEADERS_MAX] = {no_store};
     struct http_reply r = {.status = status,
                            .content_type = type,
-                           .headers = &no_store,
-                           .n_headers = 1,
+                           .headers = headers,
+                           .n_headers = 1 + n,
                            .body = buf_str(&c->body)};
 
+    assert(n <= CALLS_HEADERS_MAX);
+    for (size_t i = 0; i < n; i++)
+        headers[1 + i] = more[i];
     if (c->body.over) {
         log_error(c->log, "calls.answer_too_large", LOG_I("status", status));
         calls_refuse(c, id, ERR_NOMEM, STR(""), STR(""));
@@ -155,6 +181,11 @@ void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
     }
     net_reply(c->net, id, &r);
     clear_body(c);
+}
+
+void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
+{
+    calls_answer_with(c, id, status, type, NULL, 0);
 }
 
 static void refuse_with(struct calls *c, uint64_t id, enum err e,
@@ -262,6 +293,18 @@ static bool fits(struct str pattern, struct str path, struct str *param)
     return true;
 }
 
+/* Whether some row before this one has its method, and the path too. */
+static bool is_said(size_t row, struct str path)
+{
+    struct str param;
+
+    for (size_t i = 0; i < row; i++)
+        if (str_eq(table[i].method, table[row].method) &&
+            fits(table[i].path, path, &param))
+            return true;
+    return false;
+}
+
 static void refuse_method(struct call *c)
 {
     struct buf allow;
@@ -271,7 +314,8 @@ static void refuse_method(struct call *c)
 
     buf_init(&allow, 256);
     for (size_t i = 0; i < N_ROWS; i++) {
-        if (!fits(table[i].path, c->rq->path, &param))
+        if (!fits(table[i].path, c->rq->path, &param) ||
+            is_said(i, c->rq->path))
             continue;
         buf_add_str(&allow, allow.n ? STR(", ") : STR(""));
         buf_add_str(&allow, table[i].method);
@@ -321,14 +365,14 @@ static bool read_param(struct call *c, struct str raw)
 
 static bool refuse_arg(struct call *c, struct str name)
 {
-    char shown[48], all[160] = "";
+    char shown[48], all[256] = "";
     struct why why;
     size_t n = 0;
     int len = snprintf(shown, sizeof(shown), "%.*s",
                        STR_ARG(str_head(name, sizeof(shown) - 1)));
 
     str_tame(shown, len > 0 ? (size_t)len : 0);
-    for (size_t i = 0; c->arg_names && c->arg_names[i]; i++)
+    for (size_t i = 0; c->arg_names && c->arg_names[i] && n < sizeof(all); i++)
         n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "",
                               c->arg_names[i]);
     why_err(&why, ERR_BAD_REQUEST, "there is no argument \"%s\" here; %s%s",
@@ -392,10 +436,13 @@ static bool check_names(struct call *c)
     if (has_twice(c->rq, STR("Authorization")) ||
         has_twice(c->rq, STR("Origin")) ||
         has_twice(c->rq, STR("Idempotency-Key")) ||
-        has_twice(c->rq, STR("Last-Event-ID"))) {
+        has_twice(c->rq, STR("Last-Event-ID")) ||
+        has_twice(c->rq, STR("If-Match")) ||
+        has_twice(c->rq, STR("If-None-Match"))) {
         call_refuse(c, ERR_BAD_REQUEST,
-                    STR("Authorization, Origin, Idempotency-Key and "
-                        "Last-Event-ID may each be there only once"));
+                    STR("Authorization, Origin, Idempotency-Key, "
+                        "Last-Event-ID, If-Match and If-None-Match may each be "
+                        "there only once"));
         return false;
     }
     e = access_names_check(&c->calls->settings.names,

@@ -120,7 +120,7 @@ void calls_on_revoked(struct calls *c, const struct id *token_id);
 void calls_stop(struct calls *c);
 
 /* One request on its way through a call. Borrowed for the call. */
-enum { CALL_ARGS_MAX = 6, CALL_PARAM_MAX = 128 };
+enum { CALL_ARGS_MAX = 12, CALL_PARAM_MAX = 128 };
 
 struct call {
     struct calls *calls;

@@ -15,6 +15,12 @@ enum {
 /* Say what is in calls->body, as call_answer does. */
 void calls_answer(struct calls *c, uint64_t id, int status, struct str type);
 
+/* The same with headers of the call's own. */
+enum { CALLS_HEADERS_MAX = 2 };
+void calls_answer_with(struct calls *c, uint64_t id, int status,
+                       struct str type, const struct http_header *more,
+                       size_t n);
+
 /* Say an error; message and details may be empty. */
 void calls_refuse(struct calls *c, uint64_t id, enum err e, struct str message,
                   struct str details);
@@ -111,6 +117,17 @@ struct open {
         enum task_status status; /* zero: any */
     } list;
 
+    /* A change of agents or grants. */
+    struct registry_change *registering;
+    bool is_new_grant; /* and no other expiry of one that was there */
+
+    /* A search. */
+    struct {
+        uint64_t id; /* zero: nothing is searched for */
+        struct speak_search_call call;
+        char *text; /* of the query; owned */
+    } search;
+
     /* A change of users or tokens. */
     struct access_change *change;
     struct access_token secret;
@@ -167,6 +184,10 @@ MUST_USE bool open_send(struct open *o);
 /* End a stream. */
 void open_end_stream(struct open *o);
 
+/* What they waited for is not for them any more: their token is good no more,
+ * or they are somebody else by now. */
+void refuse_to_wait(struct open *o, int64_t now_ms);
+
 /* Forget what was read from the store. */
 void open_drop_queries(struct open *o);
 
@@ -195,6 +216,27 @@ void write_answer(struct open *o, struct json_out *out, const struct task *t);
 /* Refuse a task id that cannot be one exactly as one that is not there. */
 MUST_USE bool call_task_id(struct call *c, struct id *out);
 
+/* change.c: agents and grants on their way to the disk. */
+
+/* Who asks, and through whose eyes. */
+struct eyes call_eyes(const struct call *c);
+
+/* A request that changes the registry, with o->registering to be filled. NULL:
+ * it was refused. */
+MUST_USE struct open *change_begin(struct call *c);
+
+/* Submit what the registry has taken, and call `then` once it has effect; or
+ * refuse it. At once where there is nothing to write. */
+void change_submit(struct open *o, void (*then)(struct open *o));
+
+/* Nothing more than that it is done. */
+void change_answer_nothing(struct open *o);
+
+/* Refuse the name of an agent that is not there, or not theirs to see: nothing
+ * in the answer tells which. */
+void calls_refuse_agent(struct calls *c, uint64_t id,
+                        const struct caller *caller, struct str name);
+
 /* The calls, by noun. */
 void call_front(struct call *c);
 void call_healthz(struct call *c);
@@ -207,6 +249,16 @@ void call_tasks_events(struct call *c);
 void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
+void call_agents_get(struct call *c);
+void call_agents_post(struct call *c);
+void call_agents_put(struct call *c);
+void call_agents_patch(struct call *c);
+void call_agents_delete(struct call *c);
+void call_search_get(struct call *c);
+void call_search_post(struct call *c);
+void call_grants_list(struct call *c);
+void call_grants_post(struct call *c);
+void call_grants_delete(struct call *c);
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

@@ -48,6 +48,10 @@ static void open_free(struct open *o)
     list_remove(&o->node);
     open_drop_queries(o);
     free_change(o);
+    if (o->registering)
+        registry_change_fini(o->registering);
+    free(o->registering);
+    free(o->search.text);
     free(o);
 }
 
@@ -100,7 +104,10 @@ void open_quiet(struct open *o)
         task_unlisten(walk_tasks(o->calls->walk), &o->listener);
     if (o->feed.is_reading)
         feed_leave(o->calls->feed, &o->feed.reader);
+    if (o->search.id)
+        registry_search_cancel(o->calls->registry, o->search.id);
     o->is_listening = o->feed.is_reading = false;
+    o->search.id = 0;
     loop_timer_cancel(o->calls->loop, &o->timer);
 }
 
@@ -179,8 +186,6 @@ static enum err as_told(enum err e)
         return ERR_OVERLOADED;
     return e == ERR_LIMIT ? ERR_INTERNAL : e;
 }
-
-static void refuse_to_wait(struct open *o, int64_t now_ms);
 
 static void on_read(struct query *q, void *ctx)
 {
@@ -360,27 +365,35 @@ void calls_on_room(struct calls *c, uint64_t id)
 
 /* Tokens that are good no more, or allow something else than they did. */
 
-static void refuse_to_wait(struct open *o, int64_t now_ms)
+void refuse_to_wait(struct open *o, int64_t now_ms)
 {
+    bool is_search = o->search.text != NULL;
+
     if (access_token_is_good(o->calls->access, &o->caller, now_ms))
         open_refuse(o, ERR_NOT_ALLOWED,
-                    STR("your role or org has changed, so what was open was "
-                        "closed; the token is good and the task goes on: ask "
-                        "for it again"),
+                    is_search ? STR("your role or org has changed, so what "
+                                    "you may find has too; the token is good: "
+                                    "search again")
+                              : STR("your role or org has changed, so what was "
+                                    "open was closed; the token is good and "
+                                    "the task goes on: ask for it again"),
                     STR(""));
     else
         open_refuse(o, ERR_UNAUTHENTICATED,
-                    STR("the token is good no more; the task goes on"),
+                    is_search ? STR("the token is good no more")
+                              : STR("the token is good no more; the task goes "
+                                    "on"),
                     STR(""));
 }
 
-/* Who is only asking is looked at when what they asked for has been read. */
+/* Who is only asking the store is looked at when what they asked for has been
+ * read: that takes no time. A search may wait for somebody else's model. */
 static void shut_out(struct open *o, int64_t now_ms)
 {
-    if (o->kind == OPEN_ASKING)
+    if (o->kind == OPEN_ASKING && !o->search.id)
         return;
     o->calls->revoked_total++;
-    if (o->kind == OPEN_WAITING)
+    if (o->kind == OPEN_WAITING || o->search.id)
         refuse_to_wait(o, now_ms);
     else
         open_end_stream(o);
@@ -441,6 +454,8 @@ void calls_stop(struct calls *c)
         next = list_next(&c->open, n);
         if (o->kind == OPEN_WAITING) /* sees that we stop, and says 202 */
             o->timer.fire(&o->timer);
+        else if (o->search.id)
+            open_refuse(o, ERR_STOPPING, STR(""), STR(""));
         else if (o->kind != OPEN_ASKING)
             open_end_stream(o);
     }

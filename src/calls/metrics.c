@@ -289,6 +289,59 @@ static void write_outgoing(struct buf *out, const struct fetch_stats *s)
                    "Bytes of answers.", s->bytes_in_total);
 }
 
+static void write_index(struct buf *out, const struct index_stats *s)
+{
+    metric_gauge(out, "signalbox_index_documents",
+                 "What is searched in: skills, and agents themselves.",
+                 (int64_t)s->documents);
+    metric_gauge(out, "signalbox_index_vectors",
+                 "Documents that are found by meaning too.",
+                 (int64_t)s->vectors);
+    metric_gauge(out, "signalbox_index_terms", "Different words in them.",
+                 (int64_t)s->terms);
+    metric_gauge(out, "signalbox_index_bytes", "Memory of the index.",
+                 (int64_t)s->bytes);
+    metric_gauge(out, "signalbox_index_vector_bytes", "Of that, the vectors'.",
+                 (int64_t)s->vector_bytes);
+    metric_counter(out, "signalbox_index_scanned_total",
+                   "Vectors that searches guessed at.", s->scanned_total);
+    metric_counter(out, "signalbox_index_refined_total",
+                   "Of those, the ones computed finely.", s->refined_total);
+}
+
+static void write_registry(struct buf *out, const struct registry_stats *s)
+{
+    static const enum visibility all[] = {VISIBILITY_PUBLIC, VISIBILITY_SHARED,
+                                          VISIBILITY_PRIVATE};
+    char label[48];
+
+    metric_family(out, "signalbox_agents", "gauge",
+                  "Agents there are, by who may see them.");
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        snprintf(label, sizeof(label), "visibility=\"%.*s\"",
+                 STR_ARG(visibility_name(all[i])));
+        metric_int(out, "signalbox_agents", label, s->by_visibility[all[i]]);
+    }
+    metric_gauge(out, "signalbox_skills", "Skills that they have.", s->skills);
+    metric_gauge(out, "signalbox_grants", "Grants, also expired ones.",
+                 s->grants);
+    metric_gauge(out, "signalbox_agents_unembedded",
+                 "Agents without vectors of the model in use: found by their "
+                 "words alone.",
+                 s->unembedded);
+    metric_counter(out, "signalbox_agent_changes_total",
+                   "Changes of agents and grants.", s->changes_total);
+    metric_counter(out, "signalbox_agent_embed_failures_total",
+                   "Agents that got no vectors, to be tried again.",
+                   s->embed_failures_total);
+    metric_counter(out, "signalbox_searches_total", "Searches for agents.",
+                   s->searches_total);
+    metric_counter(out, "signalbox_searches_by_words_total",
+                   "Of those, the ones by words alone though more was wanted.",
+                   s->searches_by_words_total);
+    write_index(out, &s->index);
+}
+
 /* A provider's name for a model may have anything in it. */
 static void add_label(char *to, size_t size, const char *text)
 {
@@ -366,6 +419,7 @@ void call_metrics(struct call *c)
     struct walk_stats walk = walk_stats(calls->walk);
     struct feed_stats feed = feed_stats(calls->feed);
     struct access_stats access = access_stats(calls->access);
+    struct registry_stats registry = registry_stats(calls->registry);
 
     metric_family(c->body, "signalbox_build_info", "gauge",
                   "Constant 1, with the version as a label.");
@@ -379,6 +433,7 @@ void call_metrics(struct call *c)
     write_walk(c->body, &walk);
     write_feed(c->body, &feed);
     write_access(c->body, &access);
+    write_registry(c->body, &registry);
     if (calls->fetch) {
         struct fetch_stats fetch = fetch_stats(calls->fetch);
 

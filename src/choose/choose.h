@@ -10,8 +10,8 @@
 #include "model/msg.h"
 
 /* Fill m->choice. Whom the eyes do not see is not there. ERR_AGENT_NOT_FOUND:
- * the one named is not there, m->why offers the nearest names; ERR_NO_ROUTE: no layer answered, m->why says what
- * to do. */
+ * the one named is not there, m->why offers the nearest names; ERR_NO_ROUTE: no
+ * layer answered, m->why says what to do. */
 MUST_USE enum err choose_agent(const struct agents *all,
                                const struct eyes *eyes, struct msg *m);
 

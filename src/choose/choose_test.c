@@ -133,8 +133,9 @@ TEST(nothing_near_says_where_to_look)
     leave();
     stage_of(0, NULL);
     CHECK(ask("echo") == ERR_AGENT_NOT_FOUND);
-    CHECK(says("there is no agent \"echo\", nor any other; put some into "
-               "agents.list of the configuration"));
+    CHECK(says("there is no agent \"echo\", nor any other; register one with "
+               "POST /api/agents, or put some into agents.list of the "
+               "configuration"));
     leave();
 }
 

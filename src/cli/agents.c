@@ -1,42 +1,192 @@
-/* agents: who can be given work. */
+/* agents: who can be given work, what they say of themselves, and how one comes
+ * to be there or goes. */
+#include "cli/agents.h"
 #include "cli/list.h"
+#include "model/agent.h"
+
+#include <stdio.h>
 
 const struct arg_option cli_agents_options[] = {
+    {"tag", "TAG", "only those with a skill of this tag", false},
+    {"org", "ORG", "only those of this org", false},
+    {"creator", "NAME", "only those that this user created", false},
+    {"kind", "KIND", "only those: platform, managed, self-hosted", false},
+    {"visibility", "WHO", "only those: public, shared, private", false},
+    {"state", "STATE", "only those: active, idle, busy, slow, error, dead",
+     false},
     {"limit", "N", "show at most so many; 1000 if not given", false},
+    {"dry-run", NULL, "check the cards here and ask no server", false},
+    {"if-new", NULL, "leave those alone that are there already", false},
     CLIENT_OPTIONS,
     {0},
 };
 
+void agents_path(struct buf *path, struct str name)
+{
+    buf_add_str(path, STR("/api/agents/"));
+    client_add_part(path, name);
+}
+
+/* The list. */
+
+static const char *state_colour(struct str state)
+{
+    switch ((int)agent_state_of(state)) {
+    case AGENT_ACTIVE: return "\033[32m";
+    case AGENT_BUSY:
+    case AGENT_SLOW: return "\033[33m";
+    case AGENT_ERROR:
+    case AGENT_DEAD: return "\033[31m";
+    default: return "";
+    }
+}
+
 static void add_agent(struct listing *l, const struct json *item)
 {
-    struct str cells[] = {cli_field(item, STR("name")),
-                          cli_field(item, STR("url"))};
+    const struct json *skills = json_get(item, STR("skills"));
+    char count[24] = "0";
+    struct str cells[] = {cli_field(item, STR("name")), str_of(count),
+                          cli_field(item, STR("visibility")),
+                          cli_field(item, STR("state")),
+                          cli_field(item, STR("description"))};
 
+    if (skills && skills->type == JSON_ARR)
+        snprintf(count, sizeof(count), "%zu", (size_t)skills->kids.n);
+    cells[1] = str_of(count);
     grid_add(&l->grid, cells);
 }
 
+/* An error has been said already. */
+static bool add_filters(struct cli *c, struct buf *path,
+                        enum exit_status *status)
+{
+    static const struct {
+        const char *option, *words;
+    } filters[] = {
+        {"tag", ""},
+        {"org", ""},
+        {"creator", ""},
+        {"kind", "platform managed self-hosted"},
+        {"visibility", "public shared private"},
+        {"state", AGENTS_STATES},
+    };
+
+    buf_add_str(path, STR("/api/agents"));
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+        struct str word = args_get(&c->args, filters[i].option);
+
+        if (!word.n)
+            continue;
+        if (*filters[i].words &&
+            !cli_one_of(c, filters[i].option, filters[i].words, &word, status))
+            return false;
+        client_add_query(path, filters[i].option, word);
+    }
+    return true;
+}
+
+static const char none[] =
+    "There are no agents yet. To tell the server of one, write its card into\n"
+    "a file and register it:\n"
+    "  { \"name\": \"echo\", \"description\": \"Says what it is told\", "
+    "\"url\": \"echo:\" }\n"
+    "  signalbox agents register echo.json\n";
+
 static enum exit_status list(struct cli *c, struct str operand)
 {
-    static const struct grid_head heads[] = {{"NAME", NULL}, {"URL", NULL}};
-    static const struct list_kind agents = {
-        .path = STR("/api/agents"),
-        .heads = heads,
-        .n_heads = 2,
-        .add = add_agent,
-        .most = 100000,
-        .preset = 1000,
-        .none = "There are no agents yet. One to try things out with, in the "
-                "server's\nsignalbox.jsonc, which it takes over by itself:\n"
-                "  { \"agents\": { \"list\": [ { \"id\": \"echo\", "
-                "\"url\": \"echo:\" } ] } }\n"};
+    static const struct grid_head heads[] = {{"NAME", NULL},
+                                             {"SKILLS", NULL},
+                                             {"VISIBILITY", NULL},
+                                             {"STATE", state_colour},
+                                             {"DESCRIPTION", NULL}};
+    struct list_kind agents = {.heads = heads,
+                               .n_heads = 5,
+                               .add = add_agent,
+                               .most = 100000,
+                               .preset = 1000,
+                               .none = none,
+                               .tells_of_further = true};
+    enum exit_status status = EXIT_DONE;
+    struct buf path;
 
     (void)operand;
-    return cli_list(c, &agents);
+    buf_init(&path, 16 * 1024);
+    if (add_filters(c, &path, &status)) {
+        if (str_find(buf_str(&path), '?', 0) < path.n)
+            agents.none = "There is no such agent.\n";
+        agents.path = buf_str(&path);
+        status = cli_list(c, &agents);
+    }
+    buf_fini(&path);
+    return status;
+}
+
+/* One of them. */
+
+static void show_removed(struct cli *c, struct str name)
+{
+    struct json_out o = json_out(&c->out);
+
+    if (!c->json) {
+        buf_addf(&c->out, "%.*s is removed\n", STR_ARG(cli_tamed(c, name)));
+        return;
+    }
+    json_open(&o, '{');
+    json_key(&o, STR("name"));
+    json_put_str(&o, name);
+    json_key(&o, STR("removed"));
+    json_put_bool(&o, true);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+/* GET or DELETE. */
+static enum exit_status one(struct cli *c, const char *method, struct str name)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+    struct buf path;
+
+    if (!cl)
+        return status;
+    buf_init(&path, 2048);
+    agents_path(&path, name);
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the name is too long");
+    else if (client_call(cl, &(struct client_request){.method = method,
+                                                      .path = buf_str(&path)}))
+        status = client_fail(cl);
+    else if (strcmp(method, "DELETE") == 0)
+        show_removed(c, name);
+    else if (c->json)
+        cli_json_line(&c->out, client_reply(cl)->json);
+    else
+        agents_show_card(c, client_reply(cl)->json);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+static enum exit_status show(struct cli *c, struct str name)
+{
+    return one(c, "GET", name);
+}
+
+static enum exit_status do_remove(struct cli *c, struct str name)
+{
+    return one(c, "DELETE", name);
 }
 
 enum exit_status cli_agents(struct cli *c)
 {
-    static const struct sub subs[] = {{"list", NULL, "limit", list}, {0}};
+    static const struct sub subs[] = {
+        {"list", NULL, "tag org creator kind visibility state limit", list},
+        {"show", "NAME", "", show},
+        {"register", "FILE...", "dry-run if-new", agents_register},
+        {"patch", "NAME JSON", "", agents_patch},
+        {"remove", "NAME", "", do_remove},
+        {0},
+    };
 
     return cli_sub(c, subs);
 }

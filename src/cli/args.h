@@ -23,8 +23,8 @@ struct arg_option {
 
 enum {
     ARGS_OPTIONS_MAX = 64,
-    ARGS_OPERANDS_MAX = 16,
-    ARGS_VALUE_MAX = 8192, /* bytes in a value or an operand */
+    ARGS_OPERANDS_MAX = 1024, /* files that a shell found, words of a query */
+    ARGS_VALUE_MAX = 8192,    /* bytes in a value or an operand */
 };
 
 struct args {

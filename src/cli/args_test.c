@@ -153,8 +153,10 @@ TEST(mistakes_are_named)
 TEST(there_is_a_limit_to_everything)
 {
     static char text[ARGS_VALUE_MAX + 2], one[] = "--set=a=1";
+    static char word[] = "a";
     char *argv[ARGS_OPTIONS_MAX + 1], *long_value[] = {text};
     char *after[] = {(char[]){"--config"}, text};
+    char *words[ARGS_OPERANDS_MAX + 1];
 
     for (size_t i = 0; i <= ARGS_OPTIONS_MAX; i++)
         argv[i] = one;
@@ -172,9 +174,13 @@ TEST(there_is_a_limit_to_everything)
     CHECK(args_parse(&args, own, shared, 1, 1, long_value, &why) == ERR_USAGE);
     CHECK(args_parse(&args, own, shared, 1, 2, after, &why) == ERR_USAGE);
 
-    CHECK(parse_n("a b c d e f g h i j k l m n o p", 1000) == OK);
+    for (int i = 0; i <= ARGS_OPERANDS_MAX; i++)
+        words[i] = word;
+    CHECK(args_parse(&args, own, shared, SIZE_MAX, ARGS_OPERANDS_MAX, words,
+                     &why) == OK);
     CHECK(args.n_operands == ARGS_OPERANDS_MAX);
-    CHECK(parse_n("a b c d e f g h i j k l m n o p q", 1000) == ERR_USAGE);
+    CHECK(args_parse(&args, own, shared, SIZE_MAX, ARGS_OPERANDS_MAX + 1, words,
+                     &why) == ERR_USAGE);
 }
 
 TEST(tables_may_be_missing)

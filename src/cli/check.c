@@ -41,6 +41,10 @@ static void say_ok(struct cli *c, const struct config *cfg)
     if (cfg->tls.listen.n)
         buf_addf(out, "%s%.*s with TLS", cfg->listen.n ? " and " : "",
                  STR_ARG(cfg->tls.listen));
+    if (cfg->agents.n) {
+        buf_add_str(out, STR(", has "));
+        add_count(out, (unsigned)cfg->agents.n, "agent");
+    }
     buf_addf(out, ", keeps its data in %.*s\n", STR_ARG(cfg->data));
 }
 

@@ -79,8 +79,20 @@ void cli_text(struct cli *c, struct str text);
  * must not look like words of ours. */
 struct str cli_tamed(struct cli *c, struct str s);
 
+/* The same in room of the caller's, for where there may be many. What is longer
+ * is cut, and ends in two dots. */
+struct cli_room {
+    char text[1024 + 1];
+};
+struct str cli_tame(struct cli_room *room, struct str s);
+
 /* Text of several lines, moved in and wrapped, for people. */
 void cli_indented_text(struct cli *c, unsigned indent, struct str text);
+
+/* A line of what is known of one thing: its name and its value, tamed and
+ * wrapped; nothing where the value is empty or the time zero. */
+void cli_named(struct cli *c, const char *name, struct str value);
+void cli_named_time(struct cli *c, const char *name, int64_t at_ms);
 
 /* Add a value on one line, in characters that steer no terminal. */
 struct json;
@@ -101,12 +113,18 @@ MUST_USE bool cli_number(struct cli *c, const char *option, int64_t least,
                          int64_t most, int64_t fallback, int64_t *out,
                          enum exit_status *status);
 
+/* The value of an option that must be one of a few words, whatever its case,
+ * given with blanks between: *out is that word as it stands there, untouched
+ * when the option was not given. An error has been said already. */
+MUST_USE bool cli_one_of(struct cli *c, const char *option, const char *words,
+                         struct str *out, enum exit_status *status);
+
 /* Commands of two words: "token create". The first row is what a command
  * without a second word does. */
 struct sub {
     const char *name;    /* NULL ends a table */
-    const char *operand; /* what must follow, "ID", or may, "[NAME]";
-                          * NULL: nothing may */
+    const char *operand; /* what must follow, "ID", or may, "[NAME]"; more than
+                          * one, "NAME JSON", "FILE..."; NULL: nothing may */
     const char
         *options; /* that others of the table do not take: "user label" */
     enum exit_status (*run)(struct cli *c, struct str operand);
@@ -184,6 +202,8 @@ enum exit_status cli_send(struct cli *c);
 enum exit_status cli_tasks(struct cli *c);
 enum exit_status cli_feed(struct cli *c);
 enum exit_status cli_agents(struct cli *c);
+enum exit_status cli_search(struct cli *c);
+enum exit_status cli_grants(struct cli *c);
 enum exit_status cli_users(struct cli *c);
 enum exit_status cli_token(struct cli *c);
 enum exit_status cli_model(struct cli *c);
@@ -204,6 +224,7 @@ extern const struct arg_option cli_serve_options[], cli_check_options[],
     cli_doctor_options[], cli_backup_options[], cli_restore_options[],
     cli_send_options[], cli_tasks_options[], cli_feed_options[],
     cli_agents_options[], cli_users_options[], cli_token_options[],
-    cli_model_options[], cli_eval_options[];
+    cli_model_options[], cli_eval_options[], cli_search_options[],
+    cli_grants_options[];
 
 #endif

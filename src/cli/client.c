@@ -209,6 +209,8 @@ static struct curl_slist *headers(struct client *cl,
     h = add_header(h, "Expect:");
     if (r->body.n)
         h = add_header(h, "Content-Type: application/json");
+    if (r->must_be_new)
+        h = add_header(h, "If-None-Match: *");
     if (r->resumes && id.n && !str_has_control(id))
         h = add_header(h, "Last-Event-ID: %.*s", STR_ARG(id));
     return h;

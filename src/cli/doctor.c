@@ -282,6 +282,21 @@ static void look_at_files(struct doctor *d, struct finding *f)
            (unsigned long long)need, (unsigned long long)need);
 }
 
+/* Those of the configuration; the server knows others besides. */
+static void look_at_agents(struct doctor *d, struct finding *f)
+{
+    const struct config *c = d->config;
+    size_t n_skills = 0;
+
+    for (size_t i = 0; i < c->agents.n; i++)
+        n_skills += c->agents.list[i].n_skills;
+    if (c->agents.n)
+        found(f, GOOD, "%zu with %zu skill%s in the configuration", c->agents.n,
+              n_skills, n_skills == 1 ? "" : "s");
+    else
+        found(f, GOOD, "none in the configuration");
+}
+
 /* What agents may name. */
 static void look_at_outgoing(struct doctor *d, struct finding *f)
 {
@@ -390,7 +405,7 @@ static const struct {
     {"disk", look_at_disk, true},        {"address", look_at_address, true},
     {"tls", look_at_tls, true},          {"certs", look_at_certs, true},
     {"files", look_at_files, true},      {"outgoing", look_at_outgoing, true},
-    {"model", look_at_model, true},
+    {"agents", look_at_agents, true},    {"model", look_at_model, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

@@ -41,10 +41,14 @@ static void add_options(struct cli *c, const struct command *about)
             add_option(c, o, widest);
 }
 
-static void add_usage(struct buf *out, const struct command *about)
+static void add_usage(struct cli *c, const struct command *about)
 {
-    buf_addf(out, "signalbox %s%s%s [OPTIONS]", about->name,
+    char line[256];
+
+    snprintf(line, sizeof(line), "signalbox %s%s%s [OPTIONS]", about->name,
              *about->operands ? " " : "", about->operands);
+    buf_add_str(&c->out, STR("  "));
+    cli_wrapped(c, 2, 4, str_of(line));
 }
 
 static void command_as_json(struct cli *c, const struct command *about)
@@ -92,9 +96,9 @@ void cli_help_command(struct cli *c, const struct command *about)
     if (!c->width)
         c->width = 80;
     cli_coloured(c, BOLD, STR("Usage"));
-    buf_add_str(&c->out, STR("\n  "));
-    add_usage(&c->out, about);
-    buf_add_str(&c->out, STR("\n\n"));
+    buf_add_char(&c->out, '\n');
+    add_usage(c, about);
+    buf_add_char(&c->out, '\n');
     while (paragraphs.n) {
         cli_wrapped(c, 0, 0, str_cut(&paragraphs, '\n'));
         buf_add_char(&c->out, '\n');

@@ -524,14 +524,9 @@ enum exit_status cli_model(struct cli *c)
         {"install", "NAME", "from registry force", model_install},
         {"remove", "NAME", "", remove_model},
         {"verify", "[NAME]", "", verify},
-        {"try", "TEXT", "embedder", model_try},
+        {"try", "TEXT...", "embedder", model_try},
         {0},
     };
-    bool is_trying =
-        c->args.n_operands && str_eq(c->args.operands[0], STR("try"));
 
-    if (c->args.n_operands > 2 && !is_trying)
-        return cli_error(c, ERR_USAGE, "\"%.*s\" is one word too many",
-                         STR_ARG(str_head(c->args.operands[2], 64)));
     return cli_sub(c, subs);
 }

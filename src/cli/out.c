@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/grid.h"
+#include "cli/span.h"
 #include "speak/speak.h"
 
 enum { NARROWEST = 40, WIDEST = 100 };
@@ -198,12 +199,31 @@ void cli_text(struct cli *c, struct str text)
         c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
 }
 
+struct str cli_tame(struct cli_room *room, struct str s)
+{
+    struct str head = str_head(s, sizeof(room->text) - sizeof(".."));
+    size_t n;
+
+    if (s.n < sizeof(room->text))
+        head = s;
+    if (head.n)
+        memcpy(room->text, head.p, head.n);
+    room->text[head.n] = '\0';
+    n = str_tame(room->text, head.n);
+    if (head.n < s.n) {
+        memcpy(room->text + n, "..", sizeof(".."));
+        n += 2;
+    }
+    return (struct str){room->text, n};
+}
+
 struct str cli_tamed(struct cli *c, struct str s)
 {
-    char *p = arena_strdup(&c->arena, str_head(s, 1024));
-    size_t n = p ? str_head(s, 1024).n : 0;
+    struct cli_room room;
+    struct str tame = cli_tame(&room, s);
+    char *p = arena_strdup(&c->arena, tame);
 
-    return (struct str){p, p ? str_tame(p, n) : 0};
+    return (struct str){p, p ? tame.n : 0};
 }
 
 void cli_indented_text(struct cli *c, unsigned indent, struct str text)
@@ -216,6 +236,27 @@ void cli_indented_text(struct cli *c, unsigned indent, struct str text)
     }
     if (c->out.n > from)
         c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
+}
+
+void cli_named(struct cli *c, const char *name, struct str value)
+{
+    struct cli_room room;
+
+    if (!value.n)
+        return;
+    buf_addf(&c->out, "  %-13s ", name);
+    cli_wrapped(c, 16, 16, cli_tame(&room, value));
+}
+
+void cli_named_time(struct cli *c, const char *name, int64_t at_ms)
+{
+    char text[96];
+
+    if (!at_ms)
+        return;
+    snprintf(text, sizeof(text), "%s, %s ago", cli_time(at_ms).text,
+             span_write(cli_now_ms() - at_ms).text);
+    cli_named(c, name, str_of(text));
 }
 
 /* Of one to three bytes, which are good UTF-8. */
@@ -287,6 +328,33 @@ bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,
                         "--%s is \"%.*s\"; it must be a whole number from "
                         "%" PRId64 " to %" PRId64,
                         option, STR_ARG(str_head(text, 64)), least, most);
+    return false;
+}
+
+bool cli_one_of(struct cli *c, const char *option, const char *words,
+                struct str *out, enum exit_status *status)
+{
+    struct str given = args_get(&c->args, option), rest = str_of(words);
+    struct str_guess g = str_guess(given);
+
+    while (given.n && rest.n) {
+        struct str word = str_cut(&rest, ' ');
+
+        if (str_eq_nocase(word, given)) {
+            *out = word;
+            return true;
+        }
+        str_guess_offer(&g, word, str_distance(given, word));
+    }
+    if (!given.n)
+        return true;
+    given = str_head(given, 64);
+    *status =
+        g.name.n
+            ? cli_error(c, ERR_USAGE, "--%s is \"%.*s\"; did you mean %.*s?",
+                        option, STR_ARG(given), STR_ARG(g.name))
+            : cli_error(c, ERR_USAGE, "--%s is \"%.*s\"; it must be one of: %s",
+                        option, STR_ARG(given), words);
     return false;
 }
 

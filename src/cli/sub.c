@@ -49,10 +49,25 @@ static enum exit_status unknown(struct cli *c, const struct sub *subs,
                      c->command->name, STR_ARG(word), all);
 }
 
+/* How many words must follow, and how many may: "NAME", "[NAME]", "NAME JSON",
+ * "FILE...". */
+static void count_words(const char *operand, size_t *least, size_t *most)
+{
+    struct str rest = str_of(operand);
+
+    *least = *most = 0;
+    while (rest.n) {
+        struct str word = str_cut(&rest, ' ');
+
+        *least += word.p[0] != '[';
+        *most += word.p[word.n - 1] == '.' ? ARGS_OPERANDS_MAX : 1;
+    }
+}
+
 enum exit_status cli_sub(struct cli *c, const struct sub *subs)
 {
     const struct sub *s = subs, *owner;
-    struct str operand = c->args.operands[1];
+    size_t n = c->args.n_operands, least, most;
 
     if (c->args.n_operands)
         for (; s->name; s++)
@@ -68,11 +83,12 @@ enum exit_status cli_sub(struct cli *c, const struct sub *subs)
             return cli_error(c, ERR_USAGE, "--%s is for \"%s %s\"", option,
                              c->command->name, owner->name);
     }
-    if (s->operand && s->operand[0] != '[' && c->args.n_operands < 2)
+    count_words(s->operand, &least, &most);
+    if (least && n < 1 + least)
         return cli_error(c, ERR_USAGE, "say which: signalbox %s %s %s",
                          c->command->name, s->name, s->operand);
-    if (!s->operand && c->args.n_operands > 1)
+    if (n > 1 + most)
         return cli_error(c, ERR_USAGE, "\"%.*s\" is one word too many",
-                         STR_ARG(str_head(operand, 64)));
-    return s->run(c, operand);
+                         STR_ARG(str_head(c->args.operands[1 + most], 64)));
+    return s->run(c, c->args.operands[1]);
 }

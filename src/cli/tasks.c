@@ -117,25 +117,6 @@ static enum exit_status list(struct cli *c, struct str operand)
 
 /* One of them, whole. */
 
-static void add_line(struct cli *c, const char *name, struct str value)
-{
-    if (!value.n)
-        return;
-    buf_addf(&c->out, "  %-13s ", name);
-    cli_wrapped(c, 16, 16, cli_tamed(c, value));
-}
-
-static void add_time(struct cli *c, const char *name, int64_t at_ms)
-{
-    char text[96];
-
-    if (!at_ms)
-        return;
-    snprintf(text, sizeof(text), "%s, %s ago", cli_time(at_ms).text,
-             span_write(cli_now_ms() - at_ms).text);
-    add_line(c, name, str_of(text));
-}
-
 static void add_section(struct cli *c, const char *title, struct str text)
 {
     if (!text.n)
@@ -186,23 +167,23 @@ static void show_task(struct cli *c, const struct json *t)
     buf_addf(&c->out, "%.*s  ", STR_ARG(cli_tamed(c, cli_field(t, STR("id")))));
     add_status(c, cli_tamed(c, cli_field(t, STR("status"))));
     buf_add_char(&c->out, '\n');
-    add_line(c, "agent", cli_field(t, STR("agent")));
-    add_line(c, "skill", skill);
-    add_line(c, "from", cli_field(t, STR("requester")));
-    add_line(c, "conversation", cli_field(t, STR("conversation_id")));
-    add_line(c, "part of", cli_field(t, STR("parent_task_id")));
+    cli_named(c, "agent", cli_field(t, STR("agent")));
+    cli_named(c, "skill", skill);
+    cli_named(c, "from", cli_field(t, STR("requester")));
+    cli_named(c, "conversation", cli_field(t, STR("conversation_id")));
+    cli_named(c, "part of", cli_field(t, STR("parent_task_id")));
     if (!str_eq(priority, STR("NORMAL")))
-        add_line(c, "priority", priority);
+        cli_named(c, "priority", priority);
     snprintf(count, sizeof(count), "%lld, attempt %lld",
              (long long)number(t, STR("turn")),
              (long long)number(t, STR("attempt")));
-    add_line(c, "turn", str_of(count));
-    add_time(c, "accepted", number(t, STR("created_ms")));
+    cli_named(c, "turn", str_of(count));
+    cli_named_time(c, "accepted", number(t, STR("created_ms")));
     if (is_over)
-        add_time(c, "finished", number(t, STR("finished_ms")));
+        cli_named_time(c, "finished", number(t, STR("finished_ms")));
     else
-        add_line(c, "until",
-                 str_of(cli_time(number(t, STR("deadline_ms"))).text));
+        cli_named(c, "until",
+                  str_of(cli_time(number(t, STR("deadline_ms"))).text));
     add_turns(c, t);
 }
 

@@ -253,55 +253,6 @@ static void read_element(struct load *l, const struct setting_elements *e,
     }
 }
 
-/* Where something stands, in a sentence: " in line 3". Nothing where there are
- * no lines. */
-static void add_line(const struct load *l, struct place at, size_t offset,
-                     char out[32])
-{
-    unsigned line, col;
-
-    out[0] = '\0';
-    if (!at.has_line)
-        return;
-    json_where(l->report.text, offset, &line, &col);
-    snprintf(out, 32, " in line %u", line);
-}
-
-/* No two may share what must be unique. There are a thousand at most, so each
- * is simply compared with those before it. */
-static void check_unique(struct load *l, const struct setting *s,
-                         struct place at, const char *list,
-                         const struct json *v)
-{
-    const struct setting_elements *e = s->elements;
-    size_t i = 0, k;
-
-    JSON_EACH(kid, v)
-    {
-        const struct str *mine = setting_look(e->unique, list + i * e->bytes);
-        const struct str *other = mine;
-
-        for (k = 0; mine->n && k < i; k++) {
-            other = setting_look(e->unique, list + k * e->bytes);
-            if (str_eq_nocase(*mine, *other))
-                break;
-        }
-        if (mine->n && k < i) {
-            struct str key = str_of(e->unique->path);
-            char line[32];
-
-            add_line(l, at, json_get(json_at(v, k), key)->at, line);
-            at.at = json_get(kid, key)->at;
-            report_error(&l->report, at,
-                         "%s[%zu].%s is %s, and that of %s[%zu]%s is %s; they "
-                         "must differ in more than their case",
-                         s->path, i, e->unique->path, quote(*mine).text,
-                         s->path, k, line, quote(*other).text);
-        }
-        i++;
-    }
-}
-
 static bool read_list(struct load *l, void *base, const struct setting *s,
                       struct place at, const struct json *v)
 {
@@ -334,13 +285,23 @@ static bool read_list(struct load *l, void *base, const struct setting *s,
         inner.inside = str_of(inside);
         read_element(l, e, list + got.n++ * e->bytes, inner, kid);
     }
-    if (e->unique)
-        check_unique(l, s, at, list, v);
     if (l->report.out->n_errors > n_errors)
         return false;
     got.list = list;
     memcpy(setting_field(s, base), &got, sizeof(got));
     return true;
+}
+
+/* Its type is all that can be looked at now. */
+static bool keep_later(struct load *l, const struct setting *s, struct place at,
+                       const struct json *v)
+{
+    const struct json **kept = &l->later[s - config_settings.rows];
+
+    *kept = v->type == s->type->json ? v : NULL;
+    if (!*kept)
+        wrong_value(l, s, at, v);
+    return *kept != NULL;
 }
 
 static void apply_row(struct load *l, const struct setting_table *t, void *base,
@@ -355,7 +316,10 @@ static void apply_row(struct load *l, const struct setting_table *t, void *base,
                      s->path, STR_ARG(where->name));
         return;
     }
-    is_read = (s->elements ? read_list : read_value)(l, base, s, at, v);
+    if (setting_is_later(s))
+        is_read = keep_later(l, s, at, v);
+    else
+        is_read = (s->elements ? read_list : read_value)(l, base, s, at, v);
     if (!where)
         return; /* part of a list, which is one setting */
     if (is_read)
@@ -447,9 +411,10 @@ void load_one(struct load *l, const struct setting_table *t, void *base,
     struct json *v;
 
     /* A list cannot be meant as a bare word. */
-    if (s && s->elements && json_check(text, &err) == ERR_SYNTAX) {
-        report_error(&l->report, at,
-                     "%s must be JSON, [ ... ]: %s (character %zu)", s->path,
+    if (s && (s->elements || setting_is_later(s)) &&
+        json_check(text, &err) == ERR_SYNTAX) {
+        report_error(&l->report, at, "%s must be JSON, %s: %s (character %zu)",
+                     s->path, s->type->json == JSON_OBJ ? "{ ... }" : "[ ... ]",
                      err.what, err.at + 1);
         return;
     }

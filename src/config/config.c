@@ -1,7 +1,8 @@
 /* Loading: four sources are laid over each other, and every problem on the way
  * is put into the report, so that one look finds all.
  *
- *     defaults -> file -> environment -> --set -> do they fit together?
+ *     defaults -> file -> environment -> --set -> agents -> do they fit
+ *     together?
  *
  * All four end in apply.c, with a path, a value and the place it stands in;
  * only what is printed before an error differs.
@@ -28,7 +29,6 @@ enum {
     /* A node of the tree is some forty times the shortest text it stands for;
      * a file that is all nodes is no configuration. */
     SCRATCH_BYTES = 16 * 1024 * 1024,
-    STRINGS_BYTES = 4 * 1024 * 1024,
 };
 
 static const char default_path[] = "signalbox.jsonc";
@@ -416,6 +416,8 @@ static void check_limits(struct load *l)
          "one user can take all there may be", false},
         {"tasks.maxUnfinishedBytesPerUser", "tasks.maxUnfinishedBytes",
          "one user can take all there may be", false},
+        {"registry.maxAgentsPerUser", "registry.maxAgents",
+         "one user can take all there may be", false},
     };
     const struct setting_table *t = &config_settings;
 
@@ -433,6 +435,38 @@ static void check_limits(struct load *l)
                            (long long)n, is_preset ? " by default" : "",
                            all->path, (long long)most, pairs[i].so);
     }
+}
+
+/* The agents that are there before anybody registers one. */
+static void check_agents(struct load *l)
+{
+    const struct config *c = l->c;
+    size_t n_skills = 0;
+
+    for (size_t i = 0; i < c->agents.n; i++)
+        n_skills += c->agents.list[i].n_skills;
+    if ((int64_t)c->agents.n > c->registry.max_agents)
+        report_error(&l->report, where_of(l, "agents.list"),
+                     "agents.list has %zu agents, and registry.maxAgents is "
+                     "%lld",
+                     c->agents.n, (long long)c->registry.max_agents);
+    if ((int64_t)n_skills > c->registry.max_skills)
+        report_error(&l->report, where_of(l, "agents.list"),
+                     "agents.list has %zu skills in all, and "
+                     "registry.maxSkills is %lld",
+                     n_skills, (long long)c->registry.max_skills);
+}
+
+static void check_search(struct load *l)
+{
+    const char *last = "search.textWeight";
+
+    if (where_of(l, last).from < where_of(l, "search.semanticWeight").from)
+        last = "search.semanticWeight";
+    if (l->c->search.semantic_weight == 0 && l->c->search.text_weight == 0)
+        report_error(&l->report, where_of(l, last),
+                     "search.semanticWeight and search.textWeight are both 0, "
+                     "so that nothing would be found; set one of them");
 }
 
 /* In plain text beyond this machine, whoever listens has it all. */
@@ -509,6 +543,8 @@ static void check_together(struct load *l)
                      "could connect; set one of them");
     check_tls(l);
     check_limits(l);
+    check_agents(l);
+    check_search(l);
     check_embed(l);
 }
 
@@ -540,7 +576,7 @@ static struct config *config_new(void)
     struct config *c = FAULT("config.new") ? NULL : calloc(1, sizeof(*c));
 
     if (c)
-        arena_init(&c->arena, STRINGS_BYTES);
+        arena_init(&c->arena, CONFIG_BYTES_MAX);
     return c;
 }
 
@@ -580,6 +616,7 @@ static struct config *load_end(struct load *l, const struct config_source *src)
         read_environ(l);
         for (size_t i = 0; i < src->n_sets; i++)
             read_set(l, src->sets[i]);
+        load_agents(l);
         check_together(l);
         read_key(l);
         if (!l->report.out->n_errors)

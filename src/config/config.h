@@ -47,6 +47,9 @@ struct config_cert {
     struct str cert_file, key_file;
 };
 
+/* search.fusion. */
+enum config_fusion { CONFIG_FUSION_WEIGHTED, CONFIG_FUSION_RRF };
+
 struct config_spot;
 
 /* Never changed after it was loaded: a reload makes a new one. Strings lie in
@@ -162,9 +165,22 @@ struct config {
     } retention;
 
     struct {
-        const struct agent *list; /* names are unique whatever their case */
+        const struct agent *list; /* whole cards, with agents.defaults in
+                                   * them; names are unique whatever their
+                                   * case */
         size_t n;
     } agents;
+
+    struct {
+        int64_t max_agents;
+        int64_t max_skills;
+        int64_t max_agents_per_user; /* zero: no limit */
+    } registry;
+
+    struct {
+        double semantic_weight, text_weight; /* 0 to 1, not both 0 */
+        int64_t fusion;                      /* enum config_fusion */
+    } search;
 
     /* How many settings each source gave, overruled ones included. */
     unsigned n_from_file, n_from_env, n_from_flags;

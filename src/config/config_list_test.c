@@ -11,32 +11,6 @@ TEST(lists_are_empty_by_default)
     config_free(c);
 }
 
-TEST(agents_come_in_the_order_they_were_written)
-{
-    struct config *c =
-        load_text("{\"agents\": {\"list\": [\n"
-                  "  {\"id\": \"slow\", \"url\": \"echo:250\",\n"
-                  "   \"title\": \"Ein tr\xc3\xa4ges Echo\"},\n"
-                  "  {\"url\": \"echo:\", \"id\": \"Echo\"}, // and\n"
-                  "]}}");
-
-    CHECK(says(c, "") && c && c->agents.n == 2);
-    CHECK(c->n_from_file == 1); /* a list is one setting */
-    CHECK_STR(c->agents.list[0].name, "slow");
-    CHECK_STR(c->agents.list[0].url, "echo:250");
-    CHECK_STR(c->agents.list[0].title, "Ein tr\xc3\xa4ges Echo");
-    CHECK_STR(c->agents.list[1].name, "Echo");
-    CHECK_STR(c->agents.list[1].url, "echo:");
-    CHECK_STR(c->agents.list[1].title, "");
-    for (size_t i = 0; i < 2; i++) {
-        const struct agent *a = &c->agents.list[i];
-
-        CHECK(a->name.p[a->name.n] == '\0' && a->url.p[a->url.n] == '\0');
-        CHECK(a->title.p[a->title.n] == '\0');
-    }
-    config_free(c);
-}
-
 TEST(names_of_hosts_are_read)
 {
     struct config *c =
@@ -49,93 +23,6 @@ TEST(names_of_hosts_are_read)
     CHECK(c->http.allowed_origins.n == 1);
     CHECK_STR(c->http.allowed_origins.list[0], "https://z.org");
     config_free(c);
-}
-
-/* What stands in agents.list, and a part of what the report must say; NULL: it
- * is accepted. */
-static const struct {
-    const char *text, *words;
-} agents[] = {
-    {"[]", NULL},
-    {"[{\"id\": \"a\", \"url\": \"echo:\"}]", NULL},
-    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": \"\"}]", NULL},
-    {"[{\"i\\u0064\": \"\\u0061\", \"url\": \"echo:\"},]", NULL},
-    {"[{\"id\": \"a\", \"url\": \"echo:\"}, {\"id\": \"b\", \"url\": "
-     "\"echo:\"}]",
-     NULL},
-    {"5", "t.jsonc:1:21: agents.list must be a list of up to 1000 objects "
-          "with \"id\", \"url\" and \"title\" (optional), not 5\n"},
-    {"null", "not null"},
-    {"{}", "not an object"},
-    {"\"[]\"", "not \"[]\""},
-    {"[5]", "1:22: agents.list[0] must be an object, { ... }, not 5"},
-    {"[[]]", "agents.list[0] must be an object, { ... }, not a list"},
-    {"[null]", "agents.list[0] must be an object, { ... }, not null"},
-    {"[{}]", "1:22: agents.list[0] has no \"id\"\n"},
-    {"[{}]", "1:22: agents.list[0] has no \"url\"\n"},
-    {"[{\"url\": \"echo:\"}]", "agents.list[0] has no \"id\"\n"},
-    {"[{\"id\": \"a\"}]", "agents.list[0] has no \"url\"\n"},
-    {"[{\"id\": \"a\", \"url\": \"echo:\"},\n {\"id\": \"b\", \"url\": "
-     "\"echo:\"},\n {\"id\": \"c\", \"ur\": \"echo:\"}]",
-     "t.jsonc:3:14: unknown setting \"agents.list[2].ur\"; did you mean "
-     "\"agents.list[2].url\"?\n"},
-    {"[{\"id\": \"a\", \"url\": \"echo:\", \"zebra\": 1}]",
-     "1:50: unknown setting \"agents.list[0].zebra\"; there are \"id\", "
-     "\"url\" and \"title\" (optional)\n"},
-    {"[{\"id\": \"a\", \"url\": \"echo:\", \"http.maxHeaders\": 1}]",
-     "unknown setting \"agents.list[0].http.maxHeaders\"; there are"},
-    {"[{\"id\": \"a\", \"url\": \"echo:\", \"\": 1}]",
-     "unknown setting \"agents.list[0]\""},
-    {"[{\"ID\": \"a\", \"url\": \"echo:\"}]",
-     "did you mean \"agents.list[0].id\"?"},
-    {"[{\"id\": \"a\", \"id\": \"b\", \"url\": \"echo:\"}]", "t.jsonc:1:34: "},
-
-    {"[{\"id\": \"\", \"url\": \"echo:\"}]",
-     "1:29: agents.list[0].id must be a name of 1 to 128 letters, digits, "
-     "\".\", \"_\" and \"-\" that begins with a letter or digit, not \"\"\n"},
-    {"[{\"id\": 5, \"url\": \"echo:\"}]", "agents.list[0].id must be a name"},
-    {"[{\"id\": \"a b\", \"url\": \"echo:\"}]", "not \"a b\""},
-    {"[{\"id\": \"a\\u0000\", \"url\": \"echo:\"}]", "not \"a\\u0000\""},
-    {"[{\"id\": \"a\", \"url\": \"gopher:\"}]",
-     "1:41: agents.list[0].url must be \"https://"},
-    {"[{\"id\": \"a\", \"url\": \"gopher:\"}]", ", not \"gopher:\"\n"},
-    {"[{\"id\": \"a\", \"url\": \"echo:3600000\"}]", NULL},
-    {"[{\"id\": \"a\", \"url\": \"echo:3600001\"}]", "agents.list[0].url must"},
-    {"[{\"id\": \"a\", \"url\": \"\"}]", "agents.list[0].url must"},
-    {"[{\"id\": \"a\", \"url\": {}}]", "agents.list[0].url must"},
-    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": 5}]",
-     "1:59: agents.list[0].title must be one line of text, up to 128 bytes, "
-     "not 5\n"},
-    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": \"a\\nb\"}]",
-     "agents.list[0].title must be one line"},
-    {"[{\"id\": \"a\", \"url\": \"echo:\", \"title\": \"\\u0000\"}]",
-     "agents.list[0].title must be one line"},
-
-    {"[{\"id\": \"a\", \"url\": \"echo:\"},\n {\"id\": \"b\", \"url\": "
-     "\"echo:\"},\n {\"id\": \"A\", \"url\": \"echo:\"}]",
-     "t.jsonc:3:9: agents.list[2].id is \"A\", and that of agents.list[0] in "
-     "line 1 is \"a\"; they must differ in more than their case\n"},
-    /* What is no name cannot be the same as another. */
-    {"[{\"id\": \"\", \"url\": \"echo:\"}, {\"id\": \"\", \"url\": "
-     "\"echo:\"}]",
-     "agents.list[1].id must be a name"},
-};
-
-TEST(agents_are_taken_or_refused_with_words)
-{
-    for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++) {
-        struct config *c;
-        char text[512];
-
-        snprintf(text, sizeof(text), "{\"agents\": {\"list\": %s}}",
-                 agents[i].text);
-        c = load_text(text);
-        if ((c == NULL) != (agents[i].words != NULL))
-            fprintf(stderr, "%s\n  %s", text, report.text);
-        CHECK((c == NULL) == (agents[i].words != NULL));
-        CHECK(c || says(c, agents[i].words));
-        config_free(c);
-    }
 }
 
 static bool takes_name(const char *setting, const char *name)
@@ -265,62 +152,6 @@ static void add_many(char c, size_t n)
         buf_add_char(&text, c);
 }
 
-static struct config *load_agents(size_t n)
-{
-    buf_clear(&text);
-    buf_add_str(&text, STR("{\"agents\": {\"list\": ["));
-    for (size_t i = 0; i < n; i++)
-        buf_addf(&text, "{\"id\": \"agent%zu\", \"url\": \"echo:%zu\"},\n", i,
-                 i);
-    buf_add_str(&text, STR("]}}"));
-    return load_made();
-}
-
-TEST(there_may_be_a_thousand_agents)
-{
-    struct config *c;
-
-    buf_init(&text, 1 << 20);
-    c = load_agents(1000);
-    CHECK(c && c->agents.n == 1000);
-    CHECK_STR(c->agents.list[999].name, "agent999");
-    config_free(c);
-    c = load_agents(1001);
-    CHECK(!c && report.n_errors == 1);
-    CHECK(says(c, "1:21: agents.list may have up to 1000 elements, not 1001"));
-    buf_fini(&text);
-}
-
-static bool takes_agent(size_t id_bytes, size_t url_bytes, size_t title_bytes)
-{
-    struct config *c;
-
-    buf_init(&text, 1 << 20);
-    buf_add_str(&text, STR("{\"agents\": {\"list\": [{\"id\": \""));
-    add_many('i', id_bytes);
-    buf_add_str(&text, STR("\", \"url\": \"echo:"));
-    add_many('0', url_bytes - 5);
-    buf_add_str(&text, STR("\", \"title\": \""));
-    add_many('t', title_bytes);
-    buf_add_str(&text, STR("\"}]}}"));
-    c = load_made();
-    CHECK(c || report.n_errors == 1);
-    CHECK(!c || (c->agents.list[0].name.n == id_bytes &&
-                 c->agents.list[0].url.n == url_bytes &&
-                 c->agents.list[0].title.n == title_bytes));
-    buf_fini(&text);
-    config_free(c);
-    return c != NULL;
-}
-
-TEST(an_agent_keeps_to_its_limits)
-{
-    CHECK(takes_agent(128, 2048, 128));
-    CHECK(!takes_agent(129, 5, 0) && says(NULL, "agents.list[0].id must be"));
-    CHECK(!takes_agent(1, 2049, 0) && says(NULL, "agents.list[0].url must be"));
-    CHECK(!takes_agent(1, 5, 129) && says(NULL, "agents.list[0].title must"));
-}
-
 static bool takes_hosts(const char *setting, const char *head, size_t n,
                         size_t bytes)
 {
@@ -377,20 +208,6 @@ TEST(the_name_of_a_node_is_like_an_agents)
     CHECK(!load_text("{\"node\": 5}"));
 }
 
-TEST(a_thousand_mistakes_are_counted_in_no_time)
-{
-    struct config *c;
-
-    buf_init(&text, 1 << 20);
-    buf_add_str(&text, STR("{\"agents\": {\"list\": ["));
-    for (int i = 0; i < 1000; i++)
-        buf_addf(&text, "{\"zebra%d\": 1, \"id\": \"same\", \"url\": 1},\n", i);
-    buf_add_str(&text, STR("]}}"));
-    c = load_made();
-    CHECK(!c && report.n_errors == 2999 && says(c, "\nand "));
-    buf_fini(&text);
-}
-
 /* Sources. */
 
 TEST(lists_on_the_command_line_are_json)
@@ -412,8 +229,8 @@ TEST(lists_on_the_command_line_are_json)
         {"agents.list=[5]",
          "--set agents.list: agents.list[0] must be an object"},
         {"agents.list=[{\"id\":\"a\",\"ur\":\"echo:\"}]",
-         "--set agents.list: unknown setting \"agents.list[0].ur\"; did you "
-         "mean \"agents.list[0].url\"?"},
+         "--set agents.list: agents.list[0].ur is no field of a card; did you "
+         "mean \"url\"?"},
         {"agents.list=[{\"id\":\"a\",\"url\":\"echo:\"},{\"id\":\"A\",\"url\":"
          "\"echo:\"}]",
          "--set agents.list: agents.list[1].id is \"A\", and that of "
@@ -440,7 +257,8 @@ TEST(lists_in_the_environment_are_json)
                             "\"url\":\"echo:\"}]"},
                    (char[]){"SIGNALBOX_HTTP__ALLOWED_HOSTS=[\"a\",\"b\"]"},
                    NULL};
-    char *bad[] = {(char[]){"SIGNALBOX_AGENTS__LIST=[{\"id\":5}]"}, NULL};
+    char *bad[] = {(char[]){"SIGNALBOX_AGENTS__LIST=[{\"id\":5,\"url\":5}]"},
+                   NULL};
     struct config *c = load_env(env);
 
     CHECK(c && c->agents.n == 1 && c->n_from_env == 2);
@@ -449,7 +267,7 @@ TEST(lists_in_the_environment_are_json)
     config_free(c);
     c = load_env(bad);
     CHECK(!c && says(c, "SIGNALBOX_AGENTS__LIST: agents.list[0].id must be"));
-    CHECK(says(c, "SIGNALBOX_AGENTS__LIST: agents.list[0] has no \"url\""));
+    CHECK(says(c, "SIGNALBOX_AGENTS__LIST: agents.list[0].url must be"));
 }
 
 TEST(a_later_list_replaces_the_one_before)
@@ -556,7 +374,7 @@ TEST(lists_that_are_written_read_back_the_same)
     buf_init(&first, 65536);
     buf_init(&second, 65536);
     config_write_json(c, &first);
-    CHECK(memmem(first.p, first.n, "{\"id\":\"a\",\"url\":\"echo:5\",", 24));
+    CHECK(memmem(first.p, first.n, "\"url\":\"echo:5\",", 15));
     CHECK(memmem(first.p, first.n, "[\"x\",\"y:1\"]", 11));
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
@@ -568,30 +386,6 @@ TEST(lists_that_are_written_read_back_the_same)
     config_free(again);
     buf_fini(&first);
     buf_fini(&second);
-}
-
-/* Every row of an element has what the manual shows of it. */
-TEST(the_manual_shows_what_elements_are_made_of)
-{
-    const struct setting *s =
-        setting_find(&config_settings, STR("agents.list"));
-    struct buf out;
-
-    CHECK(s && s->elements && s->elements->table->n == 3);
-    buf_init(&out, 1 << 20);
-    config_write_reference(&out);
-    buf_add_char(&out, '\0');
-    CHECK(strstr(out.p, "\nEach element of `agents.list` is an object:\n"));
-    for (size_t i = 0; i < s->elements->table->n; i++) {
-        const struct setting *m = &s->elements->table->rows[i];
-        char row[128];
-
-        snprintf(row, sizeof(row), "\n| `%s` | %s%s%s | ", m->path,
-                 m->preset ? "`" : "", m->preset ? m->preset : "needed",
-                 m->preset ? "`" : "");
-        CHECK(strstr(out.p, row) && m->what[strlen(m->what) - 1] == '.');
-    }
-    buf_fini(&out);
 }
 
 /* Faults. */

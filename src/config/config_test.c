@@ -234,7 +234,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 49);
+    CHECK(n_numbers == 52);
 }
 
 TEST(every_row_is_in_order)
@@ -254,7 +254,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK(n == 75);
+    CHECK(n == 82);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -397,7 +397,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 75);
+    CHECK(again && again->n_from_file == 82);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);
@@ -466,6 +466,82 @@ TEST(the_example_is_accepted_and_shows_every_setting)
     }
     config_free(c);
     free(text);
+}
+
+/* What it shows of agents in a comment is no less true. */
+TEST(the_example_s_agents_are_accepted)
+{
+    char *text = repo_file("examples/signalbox.jsonc");
+    const char *from = strstr(text, "  //     \"agents\": {\n");
+    struct config *c;
+    struct buf out;
+
+    CHECK(from);
+    buf_init(&out, 65536);
+    buf_add_char(&out, '{');
+    while (strncmp(from, "  //     ", 9) == 0) {
+        size_t n = strcspn(from, "\n") + 1;
+
+        buf_add(&out, from + 9, n - 9);
+        from += n;
+    }
+    buf_add_char(&out, '}');
+    c = config_load_text("t.jsonc", buf_str(&out), &(struct config_source){0},
+                         &report);
+    CHECK(says(c, "") && c && c->agents.n == 3);
+    CHECK(c->agents.list[1].n_skills == 2);
+    CHECK(c->agents.list[1].visibility == VISIBILITY_SHARED);
+    CHECK(c->agents.list[2].visibility == VISIBILITY_PUBLIC);
+    config_free(c);
+    buf_fini(&out);
+    free(text);
+}
+
+/* Search. */
+
+TEST(search_and_the_registry_have_their_defaults_and_limits)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"\"search\": {\"semanticWeight\": 0}", NULL},
+        {"\"search\": {\"textWeight\": 0, \"semanticWeight\": 1}", NULL},
+        {"\"search\": {\"fusion\": \"rrf\"}", NULL},
+        {"\"registry\": {\"maxAgentsPerUser\": 0}", NULL},
+        {"\"search\": {\"semanticWeight\": 1.5}",
+         "search.semanticWeight must be a number from 0 to 1, not 1.5\n"},
+        {"\"search\": {\"textWeight\": -0.1}", "a number from 0 to 1"},
+        {"\"search\": {\"fusion\": \"sum\"}",
+         "search.fusion must be \"weighted\" or \"rrf\", not \"sum\"\n"},
+        {"\"search\": {\"textWeight\": 0,\n\"semanticWeight\": 0.0}",
+         "search.semanticWeight and search.textWeight are both 0, so that "
+         "nothing would be found; set one of them\n"},
+        {"\"search\": {\"weight\": 1}", "unknown setting \"search.weight\""},
+        {"\"registry\": {\"maxAgents\": 0}", "from 1 to 1000000, not 0"},
+        {"\"registry\": {\"maxSkils\": 1}",
+         "did you mean \"registry.maxSkills\"?"},
+    };
+    struct config *c = load_text("{}");
+
+    CHECK(c && c->registry.max_agents == 100000);
+    CHECK(c->registry.max_skills == 500000);
+    CHECK(c->registry.max_agents_per_user == 1000);
+    CHECK(c->search.semantic_weight == 0.7 && c->search.text_weight == 0.3);
+    CHECK(c->search.fusion == CONFIG_FUSION_WEIGHTED);
+    config_free(c);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[256];
+
+        snprintf(text, sizeof(text), "{%s}", cases[i].text);
+        c = load_text(text);
+        CHECK((c == NULL) == (cases[i].words != NULL));
+        CHECK(c || says(c, cases[i].words));
+        config_free(c);
+    }
+    c = load_text("{\"registry\": {\"maxAgents\": 10}}");
+    CHECK(c && says(c, "registry.maxAgentsPerUser is 1000 by default and "
+                       "registry.maxAgents 10: one user can take all"));
+    config_free(c);
 }
 
 /* Faults. */

@@ -3,9 +3,9 @@
 
 /* What the files of config share and nobody else sees: the rows (table.c), how
  * each type of value is read, compared and written (types.c, reach.c,
- * provider.c), how they are shown in the reference (reference.c), how a
- * value gets from where it is written to its field (apply.c), and the words for
- * what is wrong (report.c). */
+ * provider.c, agents.c), how they are shown in the reference (reference.c), how
+ * a value gets from where it is written to its field (apply.c), and the words
+ * for what is wrong (report.c). */
 
 #include "base/json.h"
 #include "config/config.h"
@@ -16,7 +16,8 @@ struct setting;
 struct setting_type {
     /* Put v into the field. ERR_BAD_CONFIG: v is none of this type or beyond
      * its limits, and the field is untouched; the words for it come from
-     * `allowed`. ERR_NOMEM: the arena is full. NULL for lists. */
+     * `allowed`. ERR_NOMEM: the arena is full. NULL for lists, and for what is
+     * only kept until all sources were read (agents.c). */
     enum err (*read)(const struct setting *s, struct arena *a,
                      const struct json *v, void *field);
     bool (*is_same)(const struct setting *s, const void *a, const void *b);
@@ -29,9 +30,9 @@ struct setting_type {
 };
 
 extern const struct setting_type type_bool, type_int, type_real, type_enum,
-    type_folder, type_file, type_address, type_name, type_url, type_title,
-    type_host, type_origin, type_range, type_proxy, type_text, type_endpoint,
-    type_variable, type_list;
+    type_folder, type_file, type_address, type_name, type_host, type_origin,
+    type_range, type_proxy, type_text, type_endpoint, type_variable, type_list,
+    type_cards, type_defaults;
 
 struct setting_table;
 
@@ -41,9 +42,7 @@ struct setting_elements {
                                         * without a name */
     size_t bytes;                      /* of the struct that one fills */
     size_t max;
-    bool is_plain;                /* values, no objects */
-    const struct setting *unique; /* a string that no two may share, whatever
-                                   * its case; NULL: none */
+    bool is_plain; /* values, no objects */
 };
 
 /* The field of every list, whatever is in it. */
@@ -95,8 +94,10 @@ struct setting_table {
 };
 
 enum {
-    SETTINGS_MAX = 128,     /* rows in a table */
-    SETTING_STR_MAX = 4096, /* bytes in a string value */
+    CONFIG_AGENTS_MAX = 1000,
+    CONFIG_BYTES_MAX = 64 * 1024 * 1024, /* all that is kept of it */
+    SETTINGS_MAX = 128,                  /* rows in a table */
+    SETTING_STR_MAX = 4096,              /* bytes in a string value */
     SETTING_VARIABLE_BYTES = sizeof(((struct config_setting *)0)->variable),
 };
 
@@ -115,6 +116,11 @@ struct str setting_section(const char *path);
 /* "SIGNALBOX_HTTP__MAX_BODY_BYTES" for "http.maxBodyBytes"; cut when it does
  * not fit. */
 void setting_variable(struct str path, char out[SETTING_VARIABLE_BYTES]);
+
+static inline bool setting_is_later(const struct setting *s)
+{
+    return !s->type->read && !s->elements;
+}
 
 static inline void *setting_field(const struct setting *s, void *base)
 {
@@ -187,7 +193,9 @@ struct load {
     struct arena scratch;
     char *const *environ;
     struct buf file;
-    struct place where[SETTINGS_MAX]; /* who set each row last */
+    struct place where[SETTINGS_MAX];       /* who set each row last */
+    const struct json *later[SETTINGS_MAX]; /* to what, of what is read
+                                             * at the end */
 };
 
 /* Every member of obj is a setting of t, below prefix, and goes into base. */
@@ -197,6 +205,9 @@ void load_walk(struct load *l, const struct setting_table *t, void *base,
 /* One setting, as it was written in a variable or on the command line. */
 void load_one(struct load *l, const struct setting_table *t, void *base,
               struct str path, struct place at, struct str text);
+
+/* What the sources say of agents. Once, after all of them. */
+void load_agents(struct load *l);
 
 /* Both in one, in the scratch; empty when memory ran out. */
 struct str load_join(struct load *l, struct str head, struct str tail);

@@ -1,5 +1,6 @@
 /* The reference of all settings, made from their rows: docs/config.md. */
 #include "config/internal.h"
+#include "model/card.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024, SECOND_MS = 1000 };
 
@@ -52,6 +53,8 @@ static const struct {
     {"ws", "`ws`: limits of every WebSocket, in and out"},
     {"rate", "`rate`: how often one may call"},
     {"agents", "`agents`: who can be given work"},
+    {"registry", "`registry`: how many of them there may be"},
+    {"search", "`search`: how they are found"},
     {"outgoing", "`outgoing`: what the server connects to"},
     {"embed", "`embed`: what turns text into vectors"},
     {"embed.http", "`embed.http`: the provider of vectors"},
@@ -116,6 +119,21 @@ static void write_elements(const struct setting *s, struct buf *out)
     }
 }
 
+static void write_field(void *ctx, const struct card_about *f)
+{
+    buf_addf(ctx, "| `%.*s` | %s | %.*s | %s |\n", STR_ARG(f->path),
+             f->is_required ? "yes" : "", STR_ARG(f->allowed), f->what);
+}
+
+/* What an agent is made of: the table that cards are read by. */
+static void write_card(struct buf *out)
+{
+    buf_add_str(out, STR("\nEach element of `agents.list` is a card:\n\n"
+                         "| member | needed | must be | what it is |\n"
+                         "| --- | --- | --- | --- |\n"));
+    card_each(CARD_CONFIG, write_field, out);
+}
+
 static bool is_in(const struct setting *s, const char *section)
 {
     return str_eq(setting_section(s->path), str_of(section));
@@ -132,6 +150,8 @@ static void write_section(const char *name, struct buf *out)
         if (is_in(&t->rows[i], name) && t->rows[i].elements &&
             !t->rows[i].elements->is_plain)
             write_elements(&t->rows[i], out);
+        else if (is_in(&t->rows[i], name) && t->rows[i].type == &type_cards)
+            write_card(out);
 }
 
 void config_write_reference(struct buf *out)

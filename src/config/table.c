@@ -15,6 +15,7 @@ static const char *const level_names[] = {"debug", "info", "warn", "error",
                                           NULL};
 static const char *const format_names[] = {"auto", "text", "json", NULL};
 static const char *const embed_names[] = {"builtin", "minilm", "http", NULL};
+static const char *const fusion_names[] = {"weighted", "rrf", NULL};
 static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
 enum {
@@ -27,31 +28,6 @@ enum {
 };
 
 /* The elements of lists. */
-
-#define AT(field) .offset = offsetof(struct agent, field)
-
-static const struct setting agent_rows[] = {
-    {"id", AT(name), .type = &type_name,
-     .what = "The name that messages call it by; no two agents have the same, "
-             "whatever its case."},
-    {"url", AT(url), .type = &type_url,
-     .what = "How it is reached. `echo:` answers every message with the "
-             "message itself, `echo:250` does so after 250 milliseconds."},
-    {"title", AT(title), .type = &type_title, .preset = "\"\"",
-     .what = "What people are shown beside the name."},
-};
-
-#undef AT
-
-static const struct setting_table agent_table = {
-    agent_rows, sizeof(agent_rows) / sizeof(agent_rows[0])};
-
-static const struct setting_elements agent_elements = {
-    .table = &agent_table,
-    .bytes = sizeof(struct agent),
-    .max = 1000,
-    .unique = &agent_rows[0],
-};
 
 #define AT(field) .offset = offsetof(struct config_cert, field)
 
@@ -282,9 +258,39 @@ static const struct setting rows[] = {
              "`http.maxConnectionsPerAddress`: this machine, and a reverse "
              "proxy elsewhere. The limit of a user counts there too."},
 
-    {"agents.list", AT(agents), .type = &type_list, .preset = "[]",
-     .elements = &agent_elements,
+    {"agents.list", AT(agents), .type = &type_cards, .preset = "[]",
      .what = "The agents that messages can be sent to."},
+    {"agents.defaults", AT(agents), .type = &type_defaults, .preset = "{}",
+     .what = "What every agent of the list has unless it says otherwise: laid "
+             "under each of them, object by object, where a list or `null` in "
+             "the agent takes the place of what is here. `signalbox check "
+             "--print` shows each agent with them in it."},
+
+    {"registry.maxAgents", AT(registry.max_agents), .type = &type_int,
+     .preset = "100000", .min = 1, .max = 1000000,
+     .what = "Agents there may be, those of the configuration included; at "
+             "the limit new ones are refused."},
+    {"registry.maxSkills", AT(registry.max_skills), .type = &type_int,
+     .preset = "500000", .min = 1, .max = 10 * 1000 * 1000,
+     .what = "And how many skills they may have together."},
+    {"registry.maxAgentsPerUser", AT(registry.max_agents_per_user),
+     .type = &type_int, .preset = "1000", .min = 0, .max = 1000000,
+     .what = "How many of those agents one user may have registered, so that "
+             "one cannot take all. 0: as many as there may be."},
+
+    {"search.semanticWeight", AT(search.semantic_weight), .type = &type_real,
+     .preset = "0.7", .min = 0, .max = 1,
+     .what = "How much it counts for a score that a skill means what was "
+             "asked for."},
+    {"search.textWeight", AT(search.text_weight), .type = &type_real,
+     .preset = "0.3", .min = 0, .max = 1,
+     .what = "And how much that it has the same words. One of the two must be "
+             "more than 0."},
+    {"search.fusion", AT(search.fusion), .type = &type_enum,
+     .preset = "\"weighted\"", .names = fusion_names,
+     .what = "How the two become one score: their weighted sum, or "
+             "`rrf`, which goes by the places in the two rankings and leaves "
+             "the weights out of it."},
 
     {"outgoing.allow", AT(outgoing.allow), .type = &type_list, .preset = "[]",
      .elements = &range_elements,

@@ -263,51 +263,6 @@ const struct setting_type type_name = {name_read,         setting_str_is_same,
                                        setting_str_write, name_allowed,
                                        JSON_STR,          false};
 
-static enum err url_read(const struct setting *s, struct arena *a,
-                         const struct json *v, void *field)
-{
-    struct agent_url url;
-
-    if (v->type != JSON_STR || agent_url_read(v->s, &url, NULL) != OK)
-        return ERR_BAD_CONFIG;
-    return setting_str_read(s, a, v, field);
-}
-
-static void url_allowed(const struct setting *s, struct buf *out)
-{
-    (void)s;
-    buf_add_str(out, agent_url_allowed());
-}
-
-const struct setting_type type_url = {url_read,          setting_str_is_same,
-                                      setting_str_write, url_allowed,
-                                      JSON_STR,          false};
-
-/* A line for people; may be empty. */
-
-static enum err title_read(const struct setting *s, struct arena *a,
-                           const struct json *v, void *field)
-{
-    if (v->type == JSON_STR && v->s.n == 0) {
-        *(struct str *)field = (struct str){"", 0};
-        return OK;
-    }
-    if (v->type != JSON_STR || v->s.n > AGENT_TITLE_MAX ||
-        str_has_any_control(v->s))
-        return ERR_BAD_CONFIG;
-    return setting_str_read(s, a, v, field);
-}
-
-static void title_allowed(const struct setting *s, struct buf *out)
-{
-    (void)s;
-    buf_addf(out, "one line of text, up to %d bytes", AGENT_TITLE_MAX);
-}
-
-const struct setting_type type_title = {title_read,        setting_str_is_same,
-                                        setting_str_write, title_allowed,
-                                        JSON_STR,          false};
-
 /* What browsers put into Host and Origin. */
 
 enum { HOST_MAX = 255 };

@@ -14,8 +14,8 @@
 #include "base/map.h"
 #include "deliver/internal.h"
 
-/* One row per road, in the order of enum road; NULL: there is none yet. */
-static const struct road_row *const roads[N_ROADS] = {
+/* One row per road, in the order of enum road. */
+static const struct road_row *const roads[] = {
     [ROAD_ECHO] = &road_echo,
 };
 

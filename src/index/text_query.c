@@ -9,10 +9,11 @@
  * match; so they count. And since some of the words are found nearly
  * everywhere, half of the ideal is worth less than half: x * sqrt(x).
  *
- * Found by trying 1 to 99 words of the ideal (3 to 4 are best, on either side
- * it gets worse steadily), each once, twice or as often as one likes, and
- * powers from 0.5 to 2, on four public sets with two models; k1 and b may be
- * anything usual, so they are the usual. docs/quality.md has the figures.
+ * Found by trying an ideal of 2 to 10 words and of all (3 or 4 are best, on
+ * either side it gets worse steadily), each word once, twice or as often as one
+ * likes (with once, a query of one word would make equals of all who say it),
+ * and powers from 0.5 to 2, on four public sets with two models; k1 and b may
+ * be anything usual, so they are the usual. docs/quality.md has the figures.
  *
  * Sums are exact where they can be (counts and lengths are whole numbers), and
  * else made in the order of the query's words, whoever makes them: a document's

@@ -55,9 +55,11 @@ struct card_problems {
 struct card_opts {
     enum card_dialect dialect;
     unsigned rights;
-    struct str name; /* from the path of the request, valid: the card may leave
-                      * it out, but not say another (case included); empty: it
-                      * is in the card */
+    bool is_part;    /* others will be laid over or under it: what a group needs
+                      * may stand there */
+    struct str name; /* from the path of the request: the card may leave it
+                      * out, but not say another (case included); empty: it is
+                      * in the card */
     /* What is there already under that name, whatever the case, or NULL; the
      * name is then written as it is there. What the caller may not say
      * (restart.command, …) may be said as it is there. creator_id, org and kind
@@ -80,14 +82,25 @@ MUST_USE enum err card_read(struct arena *a, const struct json *card,
  * there are. */
 void card_problems_say(const struct card_problems *p, struct why *why);
 
+/* Every field of a card, one after another, for a manual. */
+struct card_about {
+    struct str path;    /* "skills[].pricing.amountMicros" */
+    struct str allowed; /* to stand behind "must be" */
+    const char *what;   /* a sentence; groups and objects have one too */
+    bool is_required;   /* within what it stands in */
+};
+void card_each(enum card_dialect d,
+               void (*each)(void *ctx, const struct card_about *f), void *ctx);
+
 /* Write a card, as an object. STORED is the card alone, all of it, in one
  * canonical form: two cards say the same if these are the same bytes. ALL is
  * what its creator and admins see: that and what the server says of it, with
  * `revision`, `created_ms`, `updated_ms`, `creator_id`, `org`, `kind`. OTHERS
  * leaves out system_prompt, wake, restart, and credentials in
- * authentication. The caller adds members (state) by card_write_members into
- * an object that is open. */
-enum card_view { CARD_STORED, CARD_ALL, CARD_OTHERS };
+ * authentication. SETTING is how it stands in the configuration: all of it, in
+ * CARD_CONFIG. The caller adds members (state) by card_write_members into an
+ * object that is open. */
+enum card_view { CARD_STORED, CARD_ALL, CARD_OTHERS, CARD_SETTING };
 void card_write(struct json_out *o, const struct agent *a, enum card_view v);
 void card_write_members(struct json_out *o, const struct agent *a,
                         enum card_view v);

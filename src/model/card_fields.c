@@ -52,8 +52,9 @@ _Static_assert(sizeof(struct known) <= sizeof(struct agent),
                "card_object makes room for one");
 
 static const struct card_field provider_rows[] = {
-    {"organization", .type = &card_line, OF_KNOWN(organization), .max = 256},
-    {"url", .type = &card_web, OF_KNOWN(url)},
+    {"organization", .type = &card_line, OF_KNOWN(organization), .max = 256,
+     .about = "Its name."},
+    {"url", .type = &card_web, OF_KNOWN(url), .about = "Its web page."},
 };
 static const struct card_fields provider = {"provider", FIELDS(provider_rows),
                                             .bytes = sizeof(struct known),
@@ -61,9 +62,10 @@ static const struct card_fields provider = {"provider", FIELDS(provider_rows),
 
 static const struct card_field authentication_rows[] = {
     {"schemes", .type = &card_strs, OF_KNOWN(schemes), .most = 32,
-     .inner = &schemes},
+     .inner = &schemes, .about = "How to prove who one is."},
     {"credentials", .type = &card_text, OF_KNOWN(credentials), .max = 4096,
-     .is_private = true},
+     .is_private = true,
+     .about = "With what; only its creator and admins see it."},
 };
 static const struct card_fields authentication = {
     "authentication", FIELDS(authentication_rows),
@@ -73,22 +75,29 @@ static const struct card_fields authentication = {
 
 static const struct card_field skill_pricing_rows[] = {
     {"amount_micros", .type = &card_micros, OF_SKILL(price),
-     .max = AGENT_PRICE_MAX},
+     .max = AGENT_PRICE_MAX,
+     .about = "In millionths; without it, the agent's."},
 };
 static const struct card_fields skill_pricing = {"pricing",
                                                  FIELDS(skill_pricing_rows)};
 
 static const struct card_field skill_rows[] = {
-    {"id", .type = &card_skill_id, OF_SKILL(id), .is_required = true},
+    {"id", .type = &card_skill_id, OF_SKILL(id), .is_required = true,
+     .about = "What it is called by; no two skills of an agent have the same."},
     {"name", .type = &card_line, OF_SKILL(name), .min = 1,
-     .max = SKILL_NAME_MAX, .is_required = true},
+     .max = SKILL_NAME_MAX, .is_required = true,
+     .about = "What people call it."},
     {"description", .type = &card_text, OF_SKILL(description),
-     .max = SKILL_DESCRIPTION_MAX},
+     .max = SKILL_DESCRIPTION_MAX,
+     .about = "What it does, in plain words: search goes by this, the name and "
+              "the tags."},
     {"tags", .type = &card_strs, OF_SKILL(tags), .most = SKILL_TAGS_MAX,
-     .inner = &tags},
+     .inner = &tags, .about = "Words to find it by."},
     {"examples", .type = &card_strs, OF_SKILL(examples),
-     .most = SKILL_EXAMPLES_MAX, .inner = &examples},
-    {"pricing", .type = &card_group, .inner = &skill_pricing},
+     .most = SKILL_EXAMPLES_MAX, .inner = &examples,
+     .about = "What somebody might ask for who needs it."},
+    {"pricing", .type = &card_group, .inner = &skill_pricing,
+     .about = "What it costs."},
 };
 const struct card_fields card_skill_fields = {
     "a skill", FIELDS(skill_rows), .bytes = sizeof(struct skill), .key = "id"};
@@ -97,23 +106,29 @@ const struct card_fields card_skill_fields = {
 
 static const struct card_field pricing_rows[] = {
     {"amount_micros", .type = &card_micros, OF_AGENT(price),
-     .max = AGENT_PRICE_MAX},
+     .max = AGENT_PRICE_MAX, .about = "In millionths of the unit of account."},
 };
 static const struct card_fields pricing = {"pricing", FIELDS(pricing_rows)};
 
 static const struct card_field routing_rows[] = {
     {"system_prompt", .type = &card_text, OF_AGENT(routing.system_prompt),
-     .max = AGENT_PROMPT_MAX, .is_private = true},
+     .max = AGENT_PROMPT_MAX, .is_private = true,
+     .about = "What it is told to be; helps to choose it, and only its creator "
+              "and admins see it."},
     {"keywords", .type = &card_strs, OF_AGENT(routing.keywords),
-     .most = AGENT_KEYWORDS_MAX, .inner = &keywords},
-    {"routable", .type = &card_unless, OF_AGENT(routing.is_unroutable)},
+     .most = AGENT_KEYWORDS_MAX, .inner = &keywords,
+     .about = "Words that speak for choosing it."},
+    {"routable", .type = &card_unless, OF_AGENT(routing.is_unroutable),
+     .about = "False: only who names it gets it."},
 };
 static const struct card_fields routing = {"routing", FIELDS(routing_rows)};
 
 static const struct card_field wake_rows[] = {
-    {"url", .type = &card_web, OF_AGENT(wake.url), .is_required = true},
+    {"url", .type = &card_web, OF_AGENT(wake.url), .is_required = true,
+     .about = "Where to knock."},
     {"timeout_ms", .type = &card_int, OF_AGENT(wake.timeout_ms), .min = 1,
-     .max = AGENT_WAKE_MAX_MS},
+     .max = AGENT_WAKE_MAX_MS,
+     .about = "How long to wait for it then, in milliseconds."},
 };
 static const struct card_fields wake = {"wake", FIELDS(wake_rows)};
 
@@ -127,28 +142,33 @@ static const struct card_field restart_rows[] = {
      .most = AGENT_COMMAND_MAX, .inner = &words, .needs = CARD_MAY_RUN,
      .is_needed = has_command,
      .needs_words = "only an admin or the configuration may set this: it is "
-                    "run on the server"},
+                    "run on the server",
+     .about = "The program and its arguments; run on the server."},
 };
 static const struct card_fields restart = {"restart", FIELDS(restart_rows)};
 
 static const struct card_field limits_rows[] = {
     {"queue", .type = &card_int, OF_AGENT(limits.queue), .min = 1,
-     .max = AGENT_QUEUE_MAX},
+     .max = AGENT_QUEUE_MAX, .about = "Messages that may wait for it."},
     {"in_flight", .type = &card_int, OF_AGENT(limits.in_flight), .min = 1,
-     .max = AGENT_IN_FLIGHT_MAX},
+     .max = AGENT_IN_FLIGHT_MAX, .about = "Messages it works on at once."},
     {"priority", .type = &card_int, OF_AGENT(limits.priority),
-     .min = -AGENT_PRIORITY_MAX, .max = AGENT_PRIORITY_MAX},
+     .min = -AGENT_PRIORITY_MAX, .max = AGENT_PRIORITY_MAX,
+     .about = "Whom to ask first among equals: the higher."},
 };
 static const struct card_fields limits = {"limits", FIELDS(limits_rows)};
 
 /* Seed 003's own names, the same everywhere. */
 static const struct card_field delegation_rows[] = {
     {"allowAgents", .type = &card_allow, OF_AGENT(delegation),
-     .most = AGENT_ALLOWED_MAX, .inner = &allow},
+     .most = AGENT_ALLOWED_MAX, .inner = &allow,
+     .about = "Whom it may ask; an empty list: nobody."},
     {"maxConcurrent", .type = &card_int, OF_AGENT(delegation.max_concurrent),
-     .max = AGENT_CONCURRENT_MAX, .unset = -1},
+     .max = AGENT_CONCURRENT_MAX, .unset = -1,
+     .about = "How many it may have asked at once."},
     {"maxDepth", .type = &card_int, OF_AGENT(delegation.max_depth),
-     .max = AGENT_DEPTH_MAX, .unset = -1},
+     .max = AGENT_DEPTH_MAX, .unset = -1,
+     .about = "How long a chain of them may become."},
 };
 static const struct card_fields delegation = {"delegation",
                                               FIELDS(delegation_rows)};
@@ -170,42 +190,66 @@ static bool is_shown(const struct agent *a)
 static const char ours[] = "only an admin may set this";
 
 static const struct card_field rows[] = {
-    {"name", "id", .type = &card_name, OF_AGENT(name)},
-    {"title", .type = &card_line, OF_AGENT(title), .max = AGENT_TITLE_MAX},
+    {"name", "id", .type = &card_name, OF_AGENT(name),
+     .about = "The name that messages call it by; no two agents have the same, "
+              "whatever its case."},
+    {"title", .type = &card_line, OF_AGENT(title), .max = AGENT_TITLE_MAX,
+     .about = "What people are shown beside the name."},
     {"description", .type = &card_text, OF_AGENT(description), .min = 1,
      .max = AGENT_DESCRIPTION_MAX, .is_required = true,
-     .is_config_optional = true},
-    {"version", .type = &card_line, OF_AGENT(version),
-     .max = AGENT_VERSION_MAX},
+     .is_config_optional = true, .about = "What it is for, in plain words."},
+    {"version", .type = &card_line, OF_AGENT(version), .max = AGENT_VERSION_MAX,
+     .about = "Which one it is."},
     {"url", .type = &card_url, OF_AGENT(url), .needs = CARD_MAY_RUN,
      .is_needed = is_process,
      .needs_words = "may name a process only in the configuration or by an "
-                    "admin: it is run on the server"},
+                    "admin: it is run on the server",
+     .about = "How it is reached. `echo:` answers every message with the "
+              "message itself, `echo:250` does so after 250 milliseconds. "
+              "Without one it is expected to connect: `ws-agent://NAME`."},
     {"visibility", .type = &card_visibility, OF_AGENT(visibility),
      .needs = CARD_MAY_SHOW, .is_needed = is_shown,
      .needs_words = "may be other than \"private\" only with the scope "
-                    "agents"},
-    {"provider", .type = &card_object, OF_AGENT(provider), .inner = &provider},
-    {"capabilities", .type = &card_object, OF_AGENT(capabilities)},
+                    "agents",
+     .about =
+         "Who finds it: everybody, its org and whoever has a grant, or its "
+         "creator. In the configuration \"public\" if it is not given."},
+    {"provider", .type = &card_object, OF_AGENT(provider), .inner = &provider,
+     .about = "Who runs it; may have more members."},
+    {"capabilities", .type = &card_object, OF_AGENT(capabilities),
+     .about = "What it can do beside answering, for clients."},
     {"authentication", .type = &card_object, OF_AGENT(authentication),
-     .inner = &authentication},
-    {"metadata", .type = &card_object, OF_AGENT(metadata)},
+     .inner = &authentication,
+     .about = "How it is called; may have more members."},
+    {"metadata", .type = &card_object, OF_AGENT(metadata),
+     .about = "Whatever else; kept as it is."},
     {"skills", .type = &card_skills, .inner = &card_skill_fields,
-     .most = AGENT_SKILLS_MAX},
-    {"pricing", .type = &card_group, .inner = &pricing},
-    {"routing", .type = &card_group, .inner = &routing},
-    {"wake", .type = &card_group, .inner = &wake, .is_private = true},
-    {"restart", .type = &card_group, .inner = &restart, .is_private = true},
-    {"backup", .type = &card_name, OF_AGENT(backup)},
-    {"limits", .type = &card_group, .inner = &limits},
-    {"delegation", .type = &card_group, .inner = &delegation},
+     .most = AGENT_SKILLS_MAX,
+     .about = "What it can do; search finds an agent by its best skill."},
+    {"pricing", .type = &card_group, .inner = &pricing,
+     .about = "What a skill costs that has no price of its own."},
+    {"routing", .type = &card_group, .inner = &routing,
+     .about = "What helps to choose it."},
+    {"wake", .type = &card_group, .inner = &wake, .is_private = true,
+     .about = "How to wake it when it sleeps."},
+    {"restart", .type = &card_group, .inner = &restart, .is_private = true,
+     .about = "How to start it again."},
+    {"backup", .type = &card_name, OF_AGENT(backup),
+     .about = "The agent to ask instead when it does not answer."},
+    {"limits", .type = &card_group, .inner = &limits,
+     .about = "How much it may be given."},
+    {"delegation", .type = &card_group, .inner = &delegation,
+     .about = "Whom it may ask for help."},
 
     {"creator_id", .type = &card_principal, OF_AGENT(creator), .is_ours = true,
-     .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours},
+     .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours,
+     .about = "Whose it is."},
     {"org", .type = &card_principal, OF_AGENT(org), .is_ours = true,
-     .needs = CARD_MAY_ASSIGN, .needs_words = ours},
+     .needs = CARD_MAY_ASSIGN, .needs_words = ours,
+     .about = "Whose members find it when it is shared."},
     {"kind", .type = &card_kind, OF_AGENT(kind), .is_ours = true,
-     .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours},
+     .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours,
+     .about = "How it came here."},
     {"revision", .type = &card_stamp, OF_AGENT(revision), .is_ours = true,
      .is_wire_only = true},
     {"created_ms", .type = &card_stamp, OF_AGENT(created_ms), .is_ours = true,

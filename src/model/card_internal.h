@@ -11,6 +11,7 @@
  *   card_write.c    the table the other way; what differs
  *   card_merge.c    a tree over a tree
  *   card_texts.c    what is made into vectors
+ *   card_about.c    the table in words
  */
 
 #include "model/card.h"
@@ -98,6 +99,7 @@ struct card_field {
     /* Whether this value needs it; NULL: each does. */
     bool (*is_needed)(const struct agent *a);
     const char *needs_words; /* "only an admin may …" */
+    const char *about;       /* a sentence for the manual */
     bool is_required;        /* though not in the configuration if: */
     bool is_config_optional;
     bool is_private;   /* its creator and admins see it */

@@ -162,12 +162,11 @@ static void principal_read(struct card_reader *r, const struct card_field *f,
         copy_to(r, v->s, field);
 }
 
-/* Nobody is said to be nobody. */
+/* Nobody is said to be nobody, but for where it would be a setting. */
 static bool principal_is_given(const struct card_field *f, const void *field,
                                enum card_view v)
 {
-    (void)f, (void)field, (void)v;
-    return true;
+    return v != CARD_SETTING || str_is_given(f, field, v);
 }
 
 static void principal_write(struct json_out *o, const struct card_field *f,

@@ -6,7 +6,8 @@
 static bool is_written(const struct card_field *f, const void *base,
                        enum card_view v)
 {
-    if (v == CARD_OTHERS && f->is_private)
+    if ((v == CARD_OTHERS && f->is_private) ||
+        (v == CARD_SETTING && f->is_wire_only))
         return false;
     return f->type->is_given(f, card_look_at(f, base), v);
 }
@@ -23,12 +24,15 @@ bool card_is_any_given(const struct card_fields *t, const void *base,
 void card_write_fields(struct json_out *o, const struct card_fields *t,
                        const void *base, enum card_view v, bool with_ours)
 {
+    enum card_dialect d = v == CARD_SETTING ? CARD_CONFIG : CARD_WIRE;
+    char own[CARD_KEY_BYTES];
+
     for (size_t i = 0; i < t->n; i++) {
         const struct card_field *f = &t->list[i];
 
         if ((f->is_ours && !with_ours) || !is_written(f, base, v))
             continue;
-        json_key(o, str_of(f->name));
+        json_key(o, card_key(f, d, own));
         f->type->write(o, f, card_look_at(f, base), v);
     }
 }

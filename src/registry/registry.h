@@ -258,6 +258,9 @@ struct registry_ranking {
 };
 void registry_set_ranking(struct registry *r, const struct registry_ranking *k);
 
+/* As it is, the weights filled in: to explain answers by. */
+struct registry_ranking registry_ranking(const struct registry *r);
+
 /* Strings may be empty: any. */
 struct search {
     struct str text;
@@ -287,9 +290,10 @@ struct search_result {
     const struct search_hit *hits;
     size_t n;
     enum index_mode mode; /* as it was done */
-    struct why note;      /* why by words alone though it was not asked for,
-                           * or how many of what they may see wait for
-                           * vectors; else empty */
+    struct why note;      /* what is worth knowing: why by words alone
+                           * though it was not asked for; how many of what
+                           * they may see wait for vectors; how many the rule
+                           * of two left out. Else empty */
 };
 
 typedef void search_done(void *ctx, uint64_t id, const struct search_result *r);
@@ -329,9 +333,5 @@ struct registry_stats registry_stats(const struct registry *r);
 /* For tests and `doctor`: whether memory, index and store say the same.
  * ERR_INTERNAL with words. Reads everything, at once. */
 MUST_USE enum err registry_check(struct registry *r, struct why *why);
-
-/* These and no others, for as long as walk.c hands them over whole. */
-MUST_USE enum err registry_set(struct registry *r, const struct agent *list,
-                               size_t n, struct why *why);
 
 #endif

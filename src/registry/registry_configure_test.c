@@ -1,10 +1,12 @@
 /* The agents of the configuration: these, and none of those it had before. */
 #include "test/lib/registry_stage.h"
 
-#define AGENT(n)                                              \
-    {                                                         \
-        .name = {n, sizeof(n) - 1}, .url = {"echo:", 5},      \
-        .description = {"d", 1}                               \
+#define AGENT(n)                                                          \
+    {                                                                     \
+        .name = {n, sizeof(n) - 1}, .url = {"echo:", 5}, .description = { \
+            "d",                                                          \
+            1                                                             \
+        }                                                                 \
     }
 
 static const struct agent ab[] = {AGENT("a"), AGENT("b")};
@@ -108,7 +110,8 @@ TEST(a_name_of_somebody_else_becomes_the_configurations)
     buf_init(&feed, 8192);
     CHECK_INT(stage_feed(&s, &feed), 4);
     buf_add_char(&feed, '\0');
-    CHECK(strstr(feed.p, "\nagent.updated a  anna {\"by\":null,\"revision\":2"));
+    CHECK(
+        strstr(feed.p, "\nagent.updated a  anna {\"by\":null,\"revision\":2"));
     buf_fini(&feed);
     stage_restart(&s, false);
     CHECK(stage_configure(&s, NULL, 0) == OK);
@@ -148,5 +151,35 @@ TEST(all_of_it_or_nothing)
     CHECK(stage_find(&s, NULL, "a"));
     CHECK(stage_configure(&s, four, 3) == OK); /* those who leave make room */
     CHECK(stage_configure(&s, NULL, 0) == OK);
+    stage_close(&s);
+}
+
+/* With so much in one tx the last ones' vectors must come later. */
+TEST(many_large_agents_do_not_hold_up_the_start)
+{
+    enum { BIG = 325, PROMPT = AGENT_PROMPT_MAX };
+    struct stage s;
+    struct agent *list = calloc(BIG + 2, sizeof(*list));
+    char names[BIG][8], *prompt = malloc(PROMPT);
+
+    CHECK(list && prompt);
+    memset(prompt, 'x', PROMPT);
+    list[0] = (struct agent)AGENT("small-1");
+    for (int i = 0; i < BIG; i++) {
+        list[1 + i] = (struct agent)AGENT("x");
+        snprintf(names[i], sizeof(names[i]), "b%d", i);
+        list[1 + i].name = str_of(names[i]);
+        list[1 + i].routing.system_prompt = (struct str){prompt, PROMPT};
+    }
+    list[BIG + 1] = (struct agent)AGENT("small-2");
+    stage_prepare(&s);
+    s.has_model = true;
+    CHECK(stage_start(&s) == OK);
+    CHECK(stage_configure(&s, list, BIG + 2) == OK);
+    CHECK(registry_is_embedded(s.r, stage_find(&s, NULL, "small-1")));
+    CHECK(!registry_is_embedded(s.r, stage_find(&s, NULL, "small-2")));
+    CHECK(stage_configure(&s, list, BIG + 2) == OK && s.is_same);
+    free(list);
+    free(prompt);
     stage_close(&s);
 }

@@ -54,10 +54,10 @@ static void make_subjects(struct stage *s)
         CHECK(stage_put(s, &stage_anna, card) == OK);
         CHECK(stage_grant(s, &stage_anna, name, "fred", "", 0) == OK);
         CHECK(stage_grant(s, &stage_anna, name, "", "kilo", 0) == OK);
-        CHECK(stage_grant(s, &stage_anna, name, "hugo", "",
-                          s->now_ms + 1000) == OK);
-        CHECK(stage_grant(s, &stage_anna, name, "", "lima",
-                          s->now_ms + 1000) == OK);
+        CHECK(stage_grant(s, &stage_anna, name, "hugo", "", s->now_ms + 1000) ==
+              OK);
+        CHECK(stage_grant(s, &stage_anna, name, "", "lima", s->now_ms + 1000) ==
+              OK);
     }
     s->now_ms += 1000; /* from this very moment on it does not count */
 }
@@ -71,8 +71,7 @@ static void expect_table(struct stage *s)
         for (int k = 0; k < N_VISIBILITIES; k++) {
             const char *name = subjects[k].name;
             bool must = strchr(requesters[i].sees, subjects[k].letter);
-            struct stage_found found =
-                stage_search(s, &eyes, subjects[k].word);
+            struct stage_found found = stage_search(s, &eyes, subjects[k].word);
             char shown[32];
 
             snprintf(shown, sizeof(shown), "%s ", name);
@@ -101,9 +100,8 @@ TEST(everybody_sees_what_they_may_and_nothing_else)
 TEST(an_agent_does_not_find_itself)
 {
     struct stage s;
-    struct eyes eyes = {.user = STR("anna"),
-                        .org = STR("acme"),
-                        .self = STR("Subject-P")};
+    struct eyes eyes = {
+        .user = STR("anna"), .org = STR("acme"), .self = STR("Subject-P")};
 
     stage_open(&s);
     make_subjects(&s);
@@ -145,9 +143,10 @@ TEST(what_a_user_shares_goes_with_them_to_another_org)
     s.orgs[0].org = "acme";
     CHECK(stage_start(&s) == OK);
     CHECK(stage_find(&s, &stage_bob, "quokka"));
-    CHECK_INT(stage_search(&s, &(struct eyes){.user = STR("bob"),
-                                              .org = STR("acme"),
-                                              .now_ms = s.now_ms},
+    CHECK_INT(stage_search(&s,
+                           &(struct eyes){.user = STR("bob"),
+                                          .org = STR("acme"),
+                                          .now_ms = s.now_ms},
                            "quokka")
                   .n,
               2);
@@ -237,8 +236,7 @@ TEST(a_grant_must_make_sense)
     struct stage s;
 
     open_with_shared(&s);
-    CHECK(stage_grant(&s, &stage_anna, "quokka", "", "", 0) ==
-          ERR_BAD_REQUEST);
+    CHECK(stage_grant(&s, &stage_anna, "quokka", "", "", 0) == ERR_BAD_REQUEST);
     CHECK(stage_grant(&s, &stage_anna, "quokka", "a", "b", 0) ==
           ERR_BAD_REQUEST);
     CHECK(stage_grant(&s, &stage_anna, "quokka", "a b", "", 0) ==

@@ -264,8 +264,7 @@ TEST(a_snapshot_that_cannot_be_written_is_no_error)
 {
     static const char *const steps[] = {
         "registry.snapshot_open", "registry.snapshot_write",
-        "registry.snapshot_sync", "registry.snapshot_rename",
-        "registry.path"};
+        "registry.snapshot_sync", "registry.snapshot_rename", "registry.path"};
     struct stage s;
 
     stage_open(&s);
@@ -363,9 +362,8 @@ TEST(the_check_sees_what_does_not_agree)
     {
         struct index_change *c;
 
-        CHECK(index_prepare(s.r->index,
-                            &entry_find(s.r, STR("agent-0"))->agent, NULL,
-                            &c) == OK);
+        CHECK(index_prepare(s.r->index, &entry_find(s.r, STR("agent-0"))->agent,
+                            NULL, &c) == OK);
         index_put(s.r->index, e->number, c);
         CHECK(registry_check(s.r, &s.why) == ERR_INTERNAL);
         CHECK(index_prepare(s.r->index, &e->agent, NULL, &c) == OK);

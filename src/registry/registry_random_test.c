@@ -7,8 +7,8 @@
 
 enum { NAMES = 12, IN_FLIGHT = 6, GRANTEES = 4, CALLERS = 4 };
 
-static const struct caller *const callers[CALLERS] = {
-    &stage_admin, &stage_anna, &stage_bob, &stage_carl};
+static const struct caller *const callers[CALLERS] = {&stage_admin, &stage_anna,
+                                                      &stage_bob, &stage_carl};
 
 /* What must be true of one name. */
 struct truth {
@@ -151,8 +151,8 @@ static void take_out(struct stage *s, struct flight *f, int caller, int name)
     f->after = (struct truth){.is_there = false};
     snprintf(text, sizeof(text), "n%d", name);
     registry_change_init(&f->change);
-    took(f, name,
-         registry_remove(s->r, &f->change, str_of(text), &by, &s->why), must);
+    took(f, name, registry_remove(s->r, &f->change, str_of(text), &by, &s->why),
+         must);
 }
 
 static void grant(struct stage *s, struct flight *f, int caller, int name)
@@ -197,8 +197,8 @@ static void ungrant(struct stage *s, struct flight *f, int caller, int name)
     f->after.granted[a->grants[nth].user.p[1] - '0'] = false;
     registry_change_init(&f->change);
     took(f, name,
-         registry_ungrant(s->r, &f->change, str_of(a->grants[nth].id.text),
-                          &by, &s->why),
+         registry_ungrant(s->r, &f->change, str_of(a->grants[nth].id.text), &by,
+                          &s->why),
          must);
 }
 
@@ -298,9 +298,10 @@ static void compare_feed(struct stage *s)
         arena_init(&a, 65536);
         data = json_parse(&a, e.data, 0, NULL);
         CHECK(data);
-        revisions[name] = str_eq(e.type, STR("agent.removed"))
-                              ? 0
-                              : json_int_or(json_get(data, STR("revision")), -1);
+        revisions[name] =
+            str_eq(e.type, STR("agent.removed"))
+                ? 0
+                : json_int_or(json_get(data, STR("revision")), -1);
         arena_fini(&a);
     }
     query_fini(&q);

@@ -446,6 +446,7 @@ TEST(who_has_no_org_has_everybody_else_outside)
 {
     struct find *f = find_new(EMBED_BUILTIN);
     struct search s = find_query("cleo", "paints houses");
+    struct found o;
 
     crowd(f, "anna", "pa", 5); /* no org either, which is not the same one */
     crowd(f, "cleo", "pc", 3);
@@ -455,6 +456,16 @@ TEST(who_has_no_org_has_everybody_else_outside)
     CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pc00 pc01 ");
     s.eyes = find_eyes("anna");
     CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pa02 pa03 pa04 pc00 pc01 ");
+    find_search(f, &s, &o);
+    CHECK_STR(str_of(o.note), "one agent was left out, since two of its "
+                              "creator are among the first ten");
+    s.limit = 100; /* there is no eleventh place either */
+    s.eyes = find_eyes("cleo");
+    find_search(f, &s, &o);
+    CHECK(o.n == 5 && strstr(o.note, "3 agents were left out"));
+    s.limit = 5; /* all that was asked for is there */
+    find_search(f, &s, &o);
+    CHECK(o.n == 5 && !o.note[0]);
     find_free(f);
 }
 

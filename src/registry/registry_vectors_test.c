@@ -95,24 +95,24 @@ TEST(the_model_inside_has_them_with_the_card)
  * small. */
 TEST(what_is_no_moments_work_is_made_in_the_background)
 {
-    static char text[256 * 1024];
     struct find *f = find_new(EMBED_BUILTIN);
-    char *to = text;
+    struct buf text;
     struct query q;
 
-    to +=
-        sprintf(to, "{\"name\":\"kerf\",\"description\":\"Cuts\",\"skills\":[");
+    buf_init(&text, 1 << 20);
+    buf_addf(&text, "{\"name\":\"kerf\",\"description\":\"Cuts\",\"skills\":[");
     for (int i = 0; i < 50; i++) {
-        to += sprintf(to,
-                      "%s{\"id\":\"s%d\",\"name\":\"n%d\",\"description\":"
-                      "\"d\",\"examples\":[",
-                      i ? "," : "", i, i);
+        buf_addf(&text,
+                 "%s{\"id\":\"s%d\",\"name\":\"n%d\",\"description\":\"d\","
+                 "\"examples\":[",
+                 i ? "," : "", i, i);
         for (int k = 0; k < 50; k++)
-            to += sprintf(to, "%s\"example %d of %d\"", k ? "," : "", k, i);
-        to += sprintf(to, "]}");
+            buf_addf(&text, "%s\"example %d of %d\"", k ? "," : "", k, i);
+        buf_addf(&text, "]}");
     }
-    sprintf(to, "]}");
-    PUT(f, "anna", text);
+    buf_add(&text, "]}", 3); /* and its NUL */
+    PUT(f, "anna", text.p);
+    buf_fini(&text);
     CHECK_INT(n_unembedded(f), 1);
     AWAIT(f->e, n_unembedded(f) == 0);
     CHECK_INT(row_str(row_of(f, &q, "kerf"), VECTOR_BYTES).n,
@@ -162,6 +162,42 @@ TEST(only_so_many_agents_and_texts_are_out)
     find_free(f);
 }
 
+/* Six with 72 texts each: four send 64 of them, and that is all there may be.
+ */
+TEST(a_few_large_agents_are_enough)
+{
+    struct find *f = find_begin(EMBED_HTTP);
+    struct buf skills;
+    char name[16];
+
+    buf_init(&skills, 1 << 20);
+    buf_addf(&skills, "{\"id\":\"a\",\"name\":\"a\",\"description\":\"b\","
+                      "\"examples\":[");
+    for (int i = 0; i < 64; i++)
+        buf_addf(&skills, "%s\"example %d\"", i ? "," : "", i);
+    buf_addf(&skills, "]}");
+    for (int i = 0; i < 5; i++)
+        buf_addf(&skills,
+                 ",{\"id\":\"s%d\",\"name\":\"x\",\"description\":\"y\"}", i);
+    buf_add(&skills, "", 1);
+    f->e->opts.http.dims = TEST_DIMS;
+    f->e->peer->respond = NULL;
+    find_open(f);
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof(name), "a%02d", i);
+        PUT(f, "anna", card(name, "Cuts", "private", skills.p));
+    }
+    buf_fini(&skills);
+    eturns(f->e, 20);
+    CHECK_INT(embed_stats(f->e->embed).waiting, 4 * 64);
+    f->e->peer->respond = respond_well;
+    AWAIT(f->e, waiting_seat(f->e->peer));
+    respond_well(f->e->peer, waiting_seat(f->e->peer));
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_check(f);
+    find_free(f);
+}
+
 /* Failing. */
 
 static void respond_badly(struct provider_peer *p, struct seat *s)
@@ -185,9 +221,9 @@ TEST(a_provider_that_fails_is_asked_again_more_and_more_seldom)
     AWAIT(f->e, find_n_logged(f, "registry.vectors_wait") == 1);
     for (int64_t wait_ms = 1000; wait_ms < 300 * 1000; wait_ms *= 2) {
         n = p->n_asked;
-        find_later(f, wait_ms - 200); /* some turns have passed already */
+        find_later(f, wait_ms / 2); /* some turns have passed already */
         CHECK_INT(p->n_asked, n);
-        find_later(f, wait_ms / 4 + 200);
+        find_later(f, wait_ms * 3 / 4);
         AWAIT(f->e, p->n_asked > n); /* one of them goes first */
         AWAIT(f->e, registry_stats(f->r).embed_failures_total > n);
         CHECK_INT(p->n_asked, n + 1);
@@ -408,6 +444,38 @@ TEST(a_provider_that_gives_longer_ones_now_has_all_made_anew)
     find_search(f, &s, &o);
     CHECK(o.n == 1 && !o.note[0]);
     find_check(f);
+    find_free(f);
+}
+
+/* A change that keeps the vectors is on its way when that comes out. */
+TEST(a_change_on_its_way_does_not_keep_vectors_of_another_length)
+{
+    struct find *f = find_new(EMBED_HTTP);
+    struct caller anna = find_caller("anna");
+    struct registry_by by = {.caller = &anna, .now_ms = FIND_WALL_MS};
+    struct search s = find_query("anna", "wood");
+    struct card_problems problems = {.n = 0};
+    struct registry_change c;
+    struct arena arena;
+    struct found o;
+
+    PUT(f, "anna", card("kerf", "Cuts wood", "private", ""));
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_close(f);
+    f->e->peer->dims = 12;
+    find_open(f);
+    arena_init(&arena, 1 << 20);
+    registry_change_init(&c);
+    CHECK(
+        registry_patch(f->r, &c, STR("kerf"),
+                       json_parse(&arena, STR("{\"version\":\"2\"}"), 0, NULL),
+                       &by, &problems, &f->why) == OK);
+    find_search(f, &s, &o);
+    CHECK(find_commit(f, &c, OK) == OK);
+    CHECK_INT(n_unembedded(f), 1);
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_check(f);
+    arena_fini(&arena);
     find_free(f);
 }
 

@@ -196,6 +196,10 @@ static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
 
 /* Vectors. */
 
+/* A configuration of many agents is one tx: from here on their vectors come in
+ * the background, or it would hold up the start, and not fit at last. */
+enum { TX_VECTORS_MAX = TX_BYTES_MAX / 4 };
+
 /* Prepare the index's part with the vectors that the old card has there. False:
  * it has none, or their texts are others. */
 static bool keep_vectors(struct registry *r, struct tx *tx,
@@ -237,7 +241,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
 
     buf_init(&vectors, VECTORS_BYTES_MAX);
     p->entry->is_embedded = keep_vectors(r, tx, p, &vectors);
-    if (!p->entry->is_embedded) {
+    if (!p->entry->is_embedded && tx->arena.used < TX_VECTORS_MAX) {
         buf_clear(&vectors);
         p->entry->is_embedded = make_vectors(r, tx, p, &vectors);
     }
@@ -248,6 +252,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
     e = index_prepare(r->index, &p->entry->agent,
                       p->entry->is_embedded ? (const uint8_t *)vectors.p : NULL,
                       &s->change);
+    s->dims = index_dims(r->index);
     buf_fini(&vectors);
     return e;
 }
@@ -261,8 +266,8 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
     size_t n_agents = r->n + r->n_coming - p->n_leaving;
-    size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming -
-                      p->n_skills_leaving;
+    size_t n_skills =
+        (size_t)r->stats.skills + r->n_skills_coming - p->n_skills_leaving;
 
     if (!p->before && n_agents >= l->max_agents)
         return why_err(why, ERR_LIMIT,
@@ -402,6 +407,8 @@ static void settle_put(struct registry *r, struct registry_step *s)
     s->change = NULL;
     settle_org(r, e);
     forget_entry(r, before);
+    /* The model may have turned out to be another one meanwhile. */
+    e->is_embedded &= s->dims == index_dims(r->index);
     if (!e->is_embedded)
         vectors_want(r, e);
 }

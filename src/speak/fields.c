@@ -115,6 +115,11 @@ static enum err not_right(const char *prefix, const struct field *f, enum err e,
     case FIELD_INT:
         return why_err(why, e, "%s%s must be a whole number from %lld to %lld",
                        prefix, f->name, min, max);
+    case FIELD_REAL:
+        return why_err(why, e, "%s%s must be a number from %lld to %lld",
+                       prefix, f->name, min, max);
+    case FIELD_BOOL:
+        return why_err(why, e, "%s%s must be true or false", prefix, f->name);
     case FIELD_OBJ:
         return why_err(why, e, "%s%s must be an object of up to %lld bytes",
                        prefix, f->name, max);
@@ -157,6 +162,21 @@ static enum err not_known(const struct fields *f, struct str name,
 
 /* Values. */
 
+/* A string that is decoded already. */
+static enum err check_string(const char *prefix, const struct field *f,
+                             struct str s, struct str *out, struct why *why)
+{
+    if (s.n > (size_t)f->max)
+        return not_right(prefix, f,
+                         f->type == FIELD_TEXT ? ERR_LIMIT : ERR_BAD_REQUEST,
+                         why);
+    if (s.n < (size_t)f->min ||
+        (f->type == FIELD_NAME && str_has_any_control(s)))
+        return not_right(prefix, f, ERR_BAD_REQUEST, why);
+    *out = s;
+    return OK;
+}
+
 /* Escapes are six bytes for one at worst: what is longer cannot fit, and is
  * not decoded. */
 enum err field_string(struct arena *a, const char *prefix,
@@ -176,11 +196,8 @@ enum err field_string(struct arena *a, const char *prefix,
     arena_init(&scratch, 6 * (size_t)f->max + 4096);
     if (raw.n > 2 && !json_unquote(&scratch, raw, &s))
         e = why_err(why, ERR_NOMEM, "out of memory");
-    else if (s.n > (size_t)f->max)
-        e = not_right(prefix, f, too_long, why);
-    else if (s.n < (size_t)f->min ||
-             (f->type == FIELD_NAME && str_has_any_control(s)))
-        e = not_right(prefix, f, ERR_BAD_REQUEST, why);
+    else
+        e = check_string(prefix, f, s, &s, why);
     copy = e ? NULL : arena_strdup(a, s);
     if (!e && !copy)
         e = why_err(why, ERR_NOMEM, "out of memory");
@@ -196,6 +213,30 @@ static enum err read_int(const char *prefix, const struct field *f,
     int64_t v;
 
     if (str_to_i64(raw, &v) || v < f->min || v > f->max)
+        return not_right(prefix, f, ERR_BAD_REQUEST, why);
+    *out = v;
+    return OK;
+}
+
+static enum err read_real(const char *prefix, const struct field *f,
+                          struct str raw, double *out, struct why *why)
+{
+    double v;
+
+    /* json_number believes what was checked; an argument was not. */
+    if (json_check(raw, NULL) != OK || !json_number(raw, &v) ||
+        v < (double)f->min || v > (double)f->max)
+        return not_right(prefix, f, ERR_BAD_REQUEST, why);
+    *out = v;
+    return OK;
+}
+
+static enum err read_bool(const char *prefix, const struct field *f,
+                          struct str raw, bool *out, struct why *why)
+{
+    bool v = str_eq(raw, STR("true"));
+
+    if (!v && !str_eq(raw, STR("false")))
         return not_right(prefix, f, ERR_BAD_REQUEST, why);
     *out = v;
     return OK;
@@ -225,12 +266,36 @@ static enum err read_one(struct arena *a, const char *prefix,
     }
     switch (f->type) {
     case FIELD_INT: return read_int(prefix, f, raw, to, why);
+    case FIELD_REAL: return read_real(prefix, f, raw, to, why);
+    case FIELD_BOOL: return read_bool(prefix, f, raw, to, why);
     case FIELD_OBJ:
     case FIELD_ARR: return read_document(prefix, f, raw, to, why);
     case FIELD_NAME:
     case FIELD_TEXT: break;
     }
     return field_string(a, prefix, f, raw, to, why);
+}
+
+enum err fields_arg(const struct fields *f, const char *name, struct str value,
+                    void *out, struct why *why)
+{
+    size_t i = 0;
+    void *to;
+
+    while (i < f->n && strcmp(f->list[i].name, name) != 0)
+        i++;
+    assert(i < f->n); /* the table of calls names none besides */
+    to = (char *)out + f->list[i].at;
+    switch (f->list[i].type) {
+    case FIELD_INT: return read_int(f->prefix, &f->list[i], value, to, why);
+    case FIELD_REAL: return read_real(f->prefix, &f->list[i], value, to, why);
+    case FIELD_BOOL: return read_bool(f->prefix, &f->list[i], value, to, why);
+    case FIELD_OBJ:
+    case FIELD_ARR: return ERR_INTERNAL;
+    case FIELD_NAME:
+    case FIELD_TEXT: break;
+    }
+    return check_string(f->prefix, &f->list[i], value, to, why);
 }
 
 /* Keys may be escaped too. Those too long to be anybody's stay as they are. */

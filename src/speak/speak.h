@@ -13,8 +13,11 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "index/index.h"
 #include "model/caller.h"
+#include "model/card.h"
 #include "model/msg.h"
+#include "model/near.h"
 #include "model/task.h"
 
 #define SPEAK_JSON   STR("application/json")
@@ -79,6 +82,76 @@ MUST_USE enum err speak_token_post(struct arena *a, struct str body,
                                    struct speak_token_call *out,
                                    struct why *why);
 
+/* Conditions in headers. */
+
+enum { SPEAK_TAGS_MAX = 16, SPEAK_ETAG_BYTES = 32 };
+
+struct speak_tag {
+    int64_t revision; /* zero: well-formed, but none that we give */
+    bool is_weak;
+};
+
+struct speak_tags {
+    bool is_given;
+    bool is_any; /* "*" */
+    struct speak_tag list[SPEAK_TAGS_MAX];
+    size_t n;
+};
+
+/* Read If-Match or If-None-Match; a NULL pointer: it is not there.
+ * ERR_BAD_REQUEST with words. */
+MUST_USE enum err speak_tags(struct str name, struct str header,
+                             struct speak_tags *out, struct why *why);
+
+/* Whether a thing of that revision is meant. Weak ones will do to find out
+ * whether it is still the same, and not to write over it. */
+bool speak_tags_have(const struct speak_tags *t, int64_t revision,
+                     bool weak_will_do);
+
+struct str speak_etag(int64_t revision, char out[SPEAK_ETAG_BYTES]);
+
+/* Searches and grants in. Strings lie in the arena, in the body or in the
+ * arguments. */
+
+enum {
+    SPEAK_QUERY_MAX = 16 * 1024,
+    SPEAK_HITS = 10, /* when no limit is said */
+    SPEAK_HITS_MAX = 100,
+};
+
+struct speak_search_call {
+    struct str text;
+    int64_t limit;
+    enum index_mode mode;
+    bool has_fusion; /* it was said */
+    enum index_fusion fusion;
+    bool explains;
+    struct str tag, org;    /* empty: any */
+    enum agent_state state; /* zero: any */
+    int64_t max_price;      /* -1: any */
+    double min_score;
+};
+
+/* From the body of a POST, or from the arguments of a GET: names ends in NULL,
+ * and a value that is not there is a NULL pointer. ERR_SYNTAX,
+ * ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM with words. */
+MUST_USE enum err speak_search_post(struct arena *a, struct str body,
+                                    struct speak_search_call *out,
+                                    struct why *why);
+MUST_USE enum err speak_search_get(const char *const *names,
+                                   const struct str *values,
+                                   struct speak_search_call *out,
+                                   struct why *why);
+
+struct speak_grant_call {
+    struct str agent, user, org; /* one of user and org; the other is empty */
+    int64_t expires_in_s;        /* zero: never */
+};
+
+MUST_USE enum err speak_grant_post(struct arena *a, struct str body,
+                                   struct speak_grant_call *out,
+                                   struct why *why);
+
 /* Out. Those that write members do so into an object that is open. */
 
 /* How the agent was found; a NULL pointer where it is not known any more. */
@@ -107,7 +180,51 @@ void speak_turn(struct json_out *o, const struct speak_turn *turn);
 void speak_list_open(struct json_out *o);
 void speak_list_close(struct json_out *o, struct str next_cursor);
 
-void speak_agent(struct json_out *o, const struct agent *a);
+/* A card with what else is known of it. The names of the old list, name, url
+ * and title, are always there. */
+struct speak_agent {
+    const struct agent *agent;
+    enum card_view view;
+    enum agent_state state;
+    bool is_embedded;
+    bool says_changed, has_changed; /* of who has just registered it */
+};
+
+void speak_agent(struct json_out *o, const struct speak_agent *a);
+
+/* What is wrong with a card, for the details of an error:
+ * {"problems":[{"pointer","message"}],"total":n}. */
+void speak_problems(struct json_out *o, const struct card_problems *p);
+
+/* {"nearest":["a","b"]}, for the details of ERR_AGENT_NOT_FOUND. */
+void speak_nearest(struct json_out *o, const struct near *near);
+
+void speak_grant(struct json_out *o, struct str agent,
+                 const struct agent_grant *g);
+
+/* The answer to a search. */
+struct speak_hit {
+    const struct agent *agent;
+    enum agent_state state;
+    double score;
+    const struct index_match *matches;
+    size_t n_matches;
+};
+
+struct speak_hits {
+    const struct speak_hit *list;
+    size_t n;
+    enum index_mode mode; /* as it was done */
+    struct str note;      /* empty: none */
+    /* For explain. */
+    bool explains;
+    struct str text; /* of the query */
+    enum index_fusion fusion;
+    double semantic_weight, text_weight;
+};
+
+void speak_hits(struct json_out *o, const struct speak_hits *h);
+
 void speak_conversation(struct json_out *o, struct str id, struct str agent,
                         int64_t created_ms, int64_t used_ms);
 void speak_me(struct json_out *o, const struct caller *c);

@@ -255,17 +255,16 @@ TEST(a_task_is_said_whole)
 TEST(a_list_ends_in_a_cursor_or_null)
 {
     struct json_out o = fresh();
-    struct agent a = {.name = STR("echo"), .url = STR("echo:")};
 
     speak_list_open(&o);
-    speak_agent(&o, &a);
-    speak_agent(&o, &a);
+    speak_conversation(&o, STR("c"), STR("echo"), 1, 2);
+    speak_conversation(&o, STR("d"), STR("echo"), 3, 4);
     speak_list_close(&o, STR("echo"));
     CHECK_STR(
         buf_str(&out),
-        "{\"items\":[{\"name\":\"echo\",\"url\":\"echo:\",\"title\":null},"
-        "{\"name\":\"echo\",\"url\":\"echo:\",\"title\":null}],"
-        "\"next_cursor\":\"echo\"}");
+        "{\"items\":[{\"id\":\"c\",\"agent\":\"echo\",\"created_ms\":1,"
+        "\"used_ms\":2},{\"id\":\"d\",\"agent\":\"echo\",\"created_ms\":3,"
+        "\"used_ms\":4}],\"next_cursor\":\"echo\"}");
     o = fresh();
     speak_list_open(&o);
     speak_list_close(&o, STR(""));

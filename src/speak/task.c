@@ -152,15 +152,6 @@ void speak_list_close(struct json_out *o, struct str next_cursor)
     json_close(o, '}');
 }
 
-void speak_agent(struct json_out *o, const struct agent *a)
-{
-    json_open(o, '{');
-    put_str(o, STR("name"), a->name);
-    put_str(o, STR("url"), a->url);
-    put_str_or_null(o, STR("title"), a->title);
-    json_close(o, '}');
-}
-
 void speak_conversation(struct json_out *o, struct str id, struct str agent,
                         int64_t created_ms, int64_t used_ms)
 {

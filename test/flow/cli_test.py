@@ -17,9 +17,9 @@ from signalbox import Server
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
-COMMANDS = ["serve", "send", "tasks", "feed", "agents", "users", "token",
-            "model", "check", "doctor", "backup", "restore", "eval",
-            "version", "help"]
+COMMANDS = ["serve", "send", "tasks", "feed", "agents", "search", "grants",
+            "users", "token", "model", "check", "doctor", "backup",
+            "restore", "eval", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2
 
 
@@ -267,7 +267,7 @@ class Check(Cli):
 
     def test_lists_from_everywhere_are_printed(self):
         self.file("signalbox.jsonc", '{"http": {"allowedHosts": ["x.org"]}}')
-        agents = [{"id": "echo", "url": "echo:", "title": ""}]
+        agents = [{"id": "echo", "url": "echo:", "skills": []}]
         flag = 'agents.list=[{"id":"echo","url":"echo:"}]'
         env = {"SIGNALBOX_HTTP__ALLOWED_ORIGINS": '["https://x.org"]'}
         for more in [], ["--json"]:
@@ -279,13 +279,28 @@ class Check(Cli):
                              ["https://x.org"])
         out = self.good("check", "--print")
         self.assertIn('"allowedOrigins": []', out)
-        self.assertEqual(json.loads(out)["agents"], {"list": []})
+        self.assertEqual(json.loads(out)["agents"],
+                         {"list": [], "defaults": {}})
 
     def test_what_is_printed_is_a_valid_file(self):
         flag = 'agents.list=[{"id":"a","url":"echo:","title":"[] {} \\""}]'
-        out = self.good("check", "--print", "--set", flag)
+        default = 'agents.defaults={"routing":{"systemPrompt":"Be brief."}}'
+        out = self.good("check", "--print", "--set", flag, "--set", default)
         self.file("again.jsonc", out)
         self.assertEqual(self.good("check", "again.jsonc", "--print"), out)
+        [agent] = json.loads(out)["agents"]["list"]
+        self.assertEqual(agent["routing"], {"systemPrompt": "Be brief."})
+
+    def test_agents_are_counted_and_what_is_wrong_with_one_has_its_place(self):
+        self.file("signalbox.jsonc", """{"agents": {"list": [
+            {"id": "a", "skills": [{"id": "s", "name": "S"}]},
+            {"id": "b", "skills": [{"id": "s", "nam": "S"}]},
+        ]}}""")
+        err = self.bad(USAGE, "check")
+        self.assertIn("signalbox.jsonc:3:55: agents.list[1].skills[0].nam is "
+                      "no field of a skill; did you mean", err)
+        good = 'agents.list=[{"id":"a"},{"id":"b"}]'
+        self.assertIn("has 2 agents", self.good("check", "--set", good))
 
     def test_a_file_that_is_not_there(self):
         self.assertIn("gone.jsonc: there is no such file",
@@ -373,7 +388,8 @@ class Doctor(Cli):
         self.assertTrue(ok, checks)
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
-            "disk", "address", "tls", "certs", "files", "outgoing", "model"])
+            "disk", "address", "tls", "certs", "files", "outgoing", "agents",
+            "model"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 
@@ -437,6 +453,15 @@ class Doctor(Cli):
         self.assertIn(f"process {server.process.pid}",
                       checks["data"]["message"])
         self.assertEqual(checks["address"]["status"], "warning")
+
+    def test_agents_of_the_configuration(self):
+        def agents(value):
+            return self.checks("--listen", "127.0.0.1:0", "--set",
+                               f"agents.list={value}")[1]["agents"]["message"]
+        self.assertEqual(agents("[]"), "none in the configuration")
+        self.assertEqual(
+            agents('[{"id":"a","skills":[{"id":"s","name":"S"}]},'
+                   '{"id":"b"}]'), "2 with 1 skill in the configuration")
 
     def test_what_agents_may_reach(self):
         def outgoing(*sets):

@@ -3,11 +3,14 @@
  * The first byte says which. As a text: its words are those that the plain
  * steps find, one after the other; its pieces have numbers of the vocabulary,
  * put together they are its words, a naive search finds the same, and a space
- * before or behind it changes nothing. As a vocabulary: what is opened holds
- * what it says, is what would be made of its pieces, and can be used. */
+ * before or behind it changes nothing; its stems are of words in it. As a
+ * vocabulary: what is opened holds what it says, is what would be made of its
+ * pieces, and can be used. */
 #include <assert.h>
 #include <stdlib.h>
 
+#include "embed/internal.h"
+#include "index/index.h"
 #include "test/lib/words_plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -111,8 +114,20 @@ static void check_spaces(const struct vocab *v, struct str text)
     buf_fini(&b);
 }
 
+/* Stems for the search are short, valid, and of words that stand there. */
+static void check_term(void *ctx, struct str word, struct str stem)
+{
+    struct str *rest = ctx;
+
+    assert(stem.n > 0 && stem.n <= INDEX_TERM_MAX && utf8_is_valid(stem));
+    assert(word.n > 0 && word.p >= rest->p);
+    assert(word.p + word.n <= rest->p + rest->n);
+    *rest = str_sub(*rest, (size_t)(word.p - rest->p) + word.n, rest->n);
+}
+
 static void check_text(struct str text)
 {
+    struct str rest = text;
     struct buf b;
     struct vocab v = small_vocab(&b);
     struct words w;
@@ -125,6 +140,7 @@ static void check_text(struct str text)
             check_word(&v, w.word);
     }
     check_spaces(&v, text);
+    index_terms(text, check_term, &rest);
     buf_fini(&b);
 }
 

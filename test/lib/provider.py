@@ -6,6 +6,7 @@ own on a free port:
         provider.mode = "broken"    # what it does from now on
         provider.requests           # the bodies that came
         provider.keys               # and what was in Authorization
+        provider.gate.clear()       # answers wait until it is set again
 
 Modes: "well"; "reversed", the last vector first; "base64"; "broken" (500),
 "locked" (401, which repeats the key), "slow" (429 with Retry-After), "html",
@@ -32,6 +33,8 @@ class Provider:
         self.mode = "well"
         self.requests = []
         self.keys = []
+        self.gate = threading.Event()
+        self.gate.set()
         provider = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -42,6 +45,7 @@ class Provider:
                 body = json.loads(self.rfile.read(length))
                 provider.requests.append(body)
                 provider.keys.append(self.headers["Authorization"])
+                provider.gate.wait(60)
                 status, headers, answer = provider.answer(
                     body, self.headers["Authorization"])
                 self.send_response(status)
@@ -71,6 +75,7 @@ class Provider:
         return self
 
     def __exit__(self, *_):
+        self.gate.set()
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()

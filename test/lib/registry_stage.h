@@ -240,6 +240,8 @@ static inline struct json *stage_json(struct arena *a, const char *text)
 {
     struct json *tree = json_parse(a, str_of(text), 0, NULL);
 
+    if (!tree && fault_fired()) /* it hit here, where no test means it to */
+        tree = json_parse(a, str_of(text), 0, NULL);
     if (!tree)
         T_FAIL("no JSON: %s", text);
     return tree;

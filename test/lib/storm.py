@@ -187,7 +187,8 @@ class Sender:
         head, end, rest = self.got.partition(b"\r\n\r\n")
         if not end:
             return False
-        n = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        _, has, n = head.lower().partition(b"content-length:")
+        n = int(n.split(b"\r\n")[0]) if has else 0  # 204 has none
         if len(rest) < n:
             return False
         self.got = rest[n:]

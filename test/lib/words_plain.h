@@ -143,6 +143,20 @@ static inline size_t words_plain_next(const struct words_plain_char *chars,
 }
 
 /* Stops the program where the two differ. */
+/* A word stands behind the one before it, and what stands there is that word
+ * and no other. */
+static inline void words_plain_check_place(const struct words *w,
+                                           const char *behind)
+{
+    struct words alone;
+
+    assert(w->place.n > 0 && w->place.p >= behind);
+    assert(w->place.p + w->place.n <= w->rest.p);
+    words_begin(&alone, w->place);
+    assert(words_next(&alone) && str_eq(alone.word, w->word));
+    assert(!words_next(&alone));
+}
+
 static inline void words_plain_check(struct str text)
 {
     size_t n, at = 0, n_bytes, n_chars;
@@ -152,9 +166,11 @@ static inline void words_plain_check(struct str text)
 
     words_begin(&w, text);
     while ((n_chars = words_plain_next(chars, n, &at, bytes, &n_bytes)) > 0) {
+        const char *behind = w.rest.p;
         bool is_there = words_next(&w);
 
         assert(is_there);
+        words_plain_check_place(&w, behind);
         assert(w.is_long == (n_chars > WORD_MAX_CHARS));
         assert(w.is_long || str_eq(w.word, (struct str){bytes, n_bytes}));
     }

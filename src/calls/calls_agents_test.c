@@ -1,0 +1,157 @@
+/* Agents, grants and searches through the whole house. What each call answers
+ * to whom, test/flow/agents_test.py shows with the real server; here: whatever
+ * step fails, there is an answer or a closed connection, and memory, index and
+ * store agree. */
+#include "calls/calls.h"
+#include "test/lib/house_stage.h"
+
+static char answer[HOUSE_ANSWER_MAX];
+
+static const char *const card =
+    "{\"name\":\"baker\",\"description\":\"bakes bread\",\"skills\":[{\"id\":"
+    "\"cakes\",\"name\":\"Cakes\",\"description\":\"sweet things\"}]}";
+
+static const struct {
+    const char *line, *headers, *body;
+    int status;
+} asked[] = {
+    {"POST /api/agents", "",
+     "{\"name\":\"cook\",\"description\":\"cooks dinner\"}", 201},
+    {"PATCH /api/agents/baker", "If-Match: \"1\"\r\n", "{\"title\":\"Baker\"}",
+     200},
+    {"DELETE /api/agents/baker", "", "", 204},
+    {"POST /api/grants", "", "{\"agent\":\"baker\",\"org\":\"acme\"}", 201},
+    {"GET /api/agents/nobody", "", "", 404},
+    {"GET /api/agents?tag=x", "", "", 200},
+    {"GET /api/agents/search?q=bread&explain=true", "", "", 200},
+    {"POST /api/agents", "", "{\"name\":\"-\",\"colour\":1}", 400},
+};
+
+enum { N_ASKED = sizeof(asked) / sizeof(*asked), N_CHANGES = 4 };
+
+static void check_registry(struct house *h, const char *fault)
+{
+    struct why why = {""};
+
+    if (registry_check(h->registry, &why) != OK)
+        T_FAIL("after a fault at %s: %s", fault, why.text);
+}
+
+/* What was told is so after the next start too; and what was not told is as it
+ * was before or as it was to be. */
+static void check_kept(struct house *h, size_t i, int status)
+{
+    int seen;
+
+    house_close(h);
+    house_open(h);
+    check_registry(h, "a start");
+    seen =
+        house_ask(h, i == 0 ? "GET /api/agents/cook" : "GET /api/agents/baker",
+                  "", "", answer);
+    if (status)
+        CHECK_INT(seen, status == 204 ? 404 : 200);
+}
+
+/* One request with the nth step failing. False: there is no such step. */
+static bool ask_with_fault(size_t i, long nth)
+{
+    struct house h;
+    const char *fault;
+    bool has_fired;
+    int status;
+
+    house_init(&h);
+    CHECK_INT(house_ask(&h, "POST /api/agents", "", card, answer), 201);
+    fault_arm(nth);
+    status =
+        house_ask(&h, asked[i].line, asked[i].headers, asked[i].body, answer);
+    has_fired = fault_fired();
+    fault = has_fired ? fault_name() : "nothing";
+    fault_arm(0);
+    if (!has_fired && status != asked[i].status)
+        T_FAIL("%s: %s", asked[i].line, answer);
+    /* A store that has failed may have kept what nobody was told of; the next
+     * start tells. */
+    if (!strstr(answer, "outcome_unknown"))
+        check_registry(&h, fault);
+    else
+        status = 0;
+    if (i < N_CHANGES && status < 300)
+        check_kept(&h, i, status);
+    house_fini(&h);
+    return has_fired;
+}
+
+static void sweep(size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        long nth = 1;
+
+        while (ask_with_fault(i, nth))
+            nth++;
+        CHECK(nth > 1);
+    }
+}
+
+TEST(registering_survives_every_fault)
+{
+    sweep(0, 2);
+}
+
+TEST(removing_and_granting_survive_every_fault)
+{
+    sweep(2, N_CHANGES);
+}
+
+TEST(looking_and_searching_survive_every_fault)
+{
+    sweep(N_CHANGES, N_ASKED);
+}
+
+/* Limits. */
+
+TEST(what_is_open_counts_for_changes_and_searches_too)
+{
+    struct house h;
+    int first;
+
+    house_init(&h);
+    calls_set(&h.calls, &(struct calls_settings){.heartbeat_ms = 15000,
+                                                 .reply_timeout_ms = 100000,
+                                                 .max_open = 1});
+    first = house_connect(&h);
+    house_send(&h, first, "GET /api/feed", "Accept: text/event-stream\r\n", "");
+    while (!h.calls.n_by_kind[3])
+        loop_turn(&h.loop);
+    CHECK_INT(house_ask(&h, "POST /api/agents", "", card, answer), 503);
+    CHECK_INT(house_ask(&h, "GET /api/agents/search?q=x", "", "", answer), 503);
+    CHECK_INT(house_ask(&h, "GET /api/agents/echo", "", "", answer), 200);
+    close(first);
+    check_registry(&h, "nothing");
+    house_fini(&h);
+}
+
+/* A client who does not wait for the answer has registered all the same. */
+TEST(who_leaves_while_it_is_written_has_registered)
+{
+    struct house h;
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    int64_t before;
+    int fd;
+
+    house_init(&h);
+    before = registry_stats(h.registry).changes_total;
+    fd = house_connect(&h);
+    house_send(&h, fd, "POST /api/agents", "", card);
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)) == 0);
+    while (registry_stats(h.registry).changes_total == before)
+        loop_turn(&h.loop);
+    close(fd);
+    house_pass_ms(&h, 0);
+    CHECK_INT(house_ask(&h, "GET /api/agents/baker", "", "", answer), 200);
+    CHECK(strstr(answer, "\r\nETag: \"1\"\r\n"));
+    CHECK_INT(h.calls.by_id.n, 0);
+    check_registry(&h, "nothing");
+    house_fini(&h);
+}

@@ -1,0 +1,20 @@
+#ifndef CLI_AGENTS_H
+#define CLI_AGENTS_H
+
+/* agents: what the files of `signalbox agents` share. Threads: the main one. */
+
+#include "cli/client.h"
+
+/* What --state takes. */
+#define AGENTS_STATES "active idle busy slow error dead"
+
+/* One agent's path: "/api/agents/NAME". */
+void agents_path(struct buf *path, struct str name);
+
+/* A card, for people. */
+void agents_show_card(struct cli *c, const struct json *card);
+
+enum exit_status agents_register(struct cli *c, struct str operand);
+enum exit_status agents_patch(struct cli *c, struct str name);
+
+#endif

@@ -1,0 +1,207 @@
+/* grants: who sees a shared agent although not of its org. */
+#include "cli/list.h"
+#include "cli/span.h"
+
+const struct arg_option cli_grants_options[] = {
+    {"agent", "NAME", "only those of this agent", false},
+    {"user", "NAME", "let this user see it", false},
+    {"org", "ORG", "let all members of this org see it", false},
+    {"expires", "TIME", "for so long: 12h, 7d, 8w; else for ever", false},
+    {"limit", "N", "list at most so many; 1000 if not given", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+static int64_t number(const struct json *v, struct str key)
+{
+    return json_int_or(json_get(v, key), 0);
+}
+
+/* "user anna", "org acme". */
+static void add_whom(struct buf *out, const struct json *grant)
+{
+    struct str org = cli_field(grant, STR("org"));
+
+    if (org.n)
+        buf_addf(out, "org %.*s", STR_ARG(org));
+    else
+        buf_addf(out, "user %.*s", STR_ARG(cli_field(grant, STR("user"))));
+}
+
+static void add_grant(struct listing *l, const struct json *item)
+{
+    int64_t expires_ms = number(item, STR("expires_ms"));
+    struct span_text left = span_write(expires_ms - l->now_ms);
+    struct span_text age =
+        span_write(l->now_ms - number(item, STR("created_ms")));
+    struct buf whom;
+
+    buf_init(&whom, 1024);
+    add_whom(&whom, item);
+    grid_add(&l->grid, (struct str[]){
+                           cli_field(item, STR("id")),
+                           cli_field(item, STR("agent")),
+                           buf_str(&whom),
+                           !expires_ms               ? STR("never")
+                           : expires_ms <= l->now_ms ? STR("expired")
+                                                     : str_of(left.text),
+                           str_of(age.text),
+                           cli_field(item, STR("by")),
+                       });
+    buf_fini(&whom);
+}
+
+static enum exit_status list(struct cli *c, struct str operand)
+{
+    static const struct grid_head heads[] = {{"ID", NULL},  {"AGENT", NULL},
+                                             {"FOR", NULL}, {"EXPIRES", NULL},
+                                             {"AGE", NULL}, {"BY", NULL}};
+    struct list_kind grants = {
+        .heads = heads,
+        .n_heads = 6,
+        .add = add_grant,
+        .most = 100000,
+        .preset = 1000,
+        .none = "No grants. signalbox grants add AGENT --user NAME lets "
+                "somebody see a shared\nagent who is not of its org.\n",
+        .tells_of_further = true};
+    enum exit_status status;
+    struct buf path;
+
+    (void)operand;
+    buf_init(&path, 16 * 1024);
+    buf_add_str(&path, STR("/api/grants"));
+    if (args_has(&c->args, "agent"))
+        client_add_query(&path, "agent", args_get(&c->args, "agent"));
+    grants.path = buf_str(&path);
+    status = cli_list(c, &grants);
+    buf_fini(&path);
+    return status;
+}
+
+static void put_body(struct cli *c, struct buf *body, struct str agent,
+                     int64_t lasts_ms)
+{
+    struct str user = args_get(&c->args, "user");
+    struct str org = args_get(&c->args, "org");
+    struct json_out o = json_out(body);
+
+    json_open(&o, '{');
+    json_key(&o, STR("agent"));
+    json_put_str(&o, agent);
+    json_key(&o, user.n ? STR("user") : STR("org"));
+    json_put_str(&o, user.n ? user : org);
+    if (lasts_ms) {
+        json_key(&o, STR("expires_in_s"));
+        json_put_int(&o, lasts_ms / 1000);
+    }
+    json_close(&o, '}');
+}
+
+static void show_grant(struct cli *c, const struct json *grant)
+{
+    int64_t expires_ms = number(grant, STR("expires_ms"));
+    struct buf whom;
+
+    if (c->json) {
+        cli_json_line(&c->out, grant);
+        return;
+    }
+    buf_init(&whom, 1024);
+    add_whom(&whom, grant);
+    buf_addf(&c->out, "%.*s may be seen by %.*s",
+             STR_ARG(cli_tamed(c, cli_field(grant, STR("agent")))),
+             STR_ARG(cli_tamed(c, buf_str(&whom))));
+    if (expires_ms)
+        buf_addf(&c->out, " until %s", cli_time(expires_ms).text);
+    buf_addf(&c->out, ": %.*s\n",
+             STR_ARG(cli_tamed(c, cli_field(grant, STR("id")))));
+    buf_fini(&whom);
+}
+
+static enum exit_status add(struct cli *c, struct str agent)
+{
+    struct str expires = args_get(&c->args, "expires");
+    enum exit_status status = EXIT_DONE;
+    int64_t lasts_ms = 0;
+    struct client *cl;
+    struct buf body;
+
+    if (args_has(&c->args, "user") == args_has(&c->args, "org"))
+        return cli_error(c, ERR_USAGE,
+                         "say who may see it: --user NAME or --org ORG");
+    if (expires.n && span_read(expires, &lasts_ms))
+        return cli_error(c, ERR_USAGE,
+                         "--expires is \"%.*s\"; write a number and s, m, h, d "
+                         "or w: 12h, 7d",
+                         STR_ARG(str_head(expires, 64)));
+    if (!(cl = client_new(c, &status)))
+        return status;
+    buf_init(&body, 128 * 1024);
+    put_body(c, &body, agent, lasts_ms);
+    if (client_call(cl, &(struct client_request){.method = "POST",
+                                                 .path = STR("/api/grants"),
+                                                 .body = buf_str(&body)}))
+        status = client_fail(cl);
+    else
+        show_grant(c, client_reply(cl)->json);
+    buf_fini(&body);
+    client_free(cl);
+    return status;
+}
+
+static void show_removed(struct cli *c, struct str id)
+{
+    struct json_out o = json_out(&c->out);
+
+    if (!c->json) {
+        buf_addf(&c->out, "%.*s is removed\n", STR_ARG(cli_tamed(c, id)));
+        return;
+    }
+    json_open(&o, '{');
+    json_key(&o, STR("id"));
+    json_put_str(&o, id);
+    json_key(&o, STR("removed"));
+    json_put_bool(&o, true);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+static enum exit_status do_remove(struct cli *c, struct str id)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+    struct buf path;
+
+    if (!str_starts(id, STR("grant_")))
+        return cli_error(c, ERR_USAGE,
+                         "a grant's ID begins with grant_ and stands in "
+                         "signalbox grants list");
+    if (!(cl = client_new(c, &status)))
+        return status;
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/grants/"));
+    client_add_part(&path, id);
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the ID is too long");
+    else if (client_call(cl, &(struct client_request){.method = "DELETE",
+                                                      .path = buf_str(&path)}))
+        status = client_fail(cl);
+    else
+        show_removed(c, id);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+enum exit_status cli_grants(struct cli *c)
+{
+    static const struct sub subs[] = {
+        {"list", NULL, "agent limit", list},
+        {"add", "AGENT", "user org expires", add},
+        {"remove", "ID", "", do_remove},
+        {0},
+    };
+
+    return cli_sub(c, subs);
+}

@@ -1,0 +1,337 @@
+/* search: who can do what is wanted. The server ranks; here it is shown. The
+ * explanation is always asked for, since the bars are made of it. */
+#include "cli/agents.h"
+#include "cli/hits.h"
+#include "cli/price.h"
+#include "registry/registry.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+const struct arg_option cli_search_options[] = {
+    {"limit", "N", "show at most so many, up to 100; 10 if not given", false},
+    {"mode", "MODE", "hybrid (if not given), semantic or text", false},
+    {"fusion", "HOW", "weighted (if not given) or rrf", false},
+    {"explain", NULL, "show the figures too, of every skill that fits", false},
+    {"tag", "TAG", "only skills of this tag", false},
+    {"org", "ORG", "only agents of this org", false},
+    {"state", "STATE", "only agents in this state: idle, busy, ...", false},
+    {"max-price", "PRICE", "only skills up to this price: 0.05", false},
+    {"min-score", "SCORE", "only from this score on: 0.4", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+/* What is asked. */
+
+static enum err read_stdin(struct buf *out)
+{
+    for (;;) {
+        char *p = buf_reserve(out, 8 * 1024);
+        ssize_t n = p ? read(STDIN_FILENO, p, 8 * 1024) : 0;
+
+        if (!p)
+            return ERR_LIMIT;
+        if (n > 0)
+            buf_commit(out, (size_t)n);
+        else if (n == 0 || errno != EINTR)
+            return n ? ERR_IO : OK;
+    }
+}
+
+static enum err gather(struct cli *c, struct buf *query)
+{
+    const struct args *a = &c->args;
+
+    if (a->n_operands == 1 && str_eq(a->operands[0], STR("-")))
+        return read_stdin(query);
+    for (size_t i = 0; i < a->n_operands; i++) {
+        if (i)
+            buf_add_char(query, ' ');
+        buf_add_str(query, a->operands[i]);
+    }
+    return query->over ? ERR_LIMIT : OK;
+}
+
+static bool read_query(struct cli *c, struct buf *query,
+                       enum exit_status *status)
+{
+    enum err e = gather(c, query);
+    bool is_blank = true;
+
+    for (size_t i = 0; i < query->n; i++)
+        is_blank = is_blank && strchr(" \t\r\n", query->p[i]) && query->p[i];
+    if (e == ERR_IO)
+        *status = cli_error(c, e, "cannot read the query: %s", strerror(errno));
+    else if (e || query->n > SEARCH_TEXT_MAX)
+        *status = cli_error(c, ERR_LIMIT,
+                            "the query is longer than %d KiB, which is the "
+                            "limit; a few words find more than a whole letter",
+                            SEARCH_TEXT_MAX / 1024);
+    else if (is_blank)
+        *status = cli_error(c, ERR_USAGE,
+                            "say what the agent should be able to do: "
+                            "signalbox search \"find out why it crashes\"");
+    else if (!utf8_is_valid(buf_str(query)))
+        *status = cli_error(c, ERR_USAGE, "the query is not text in UTF-8");
+    else
+        return true;
+    return false;
+}
+
+static bool read_price(struct cli *c, int64_t *micros, enum exit_status *status)
+{
+    struct str text = args_get(&c->args, "max-price");
+
+    if (!text.n || price_read(text, micros) == OK)
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--max-price is \"%.*s\"; it must be an amount from 0 "
+                        "to 1000000, like 0.05",
+                        STR_ARG(str_head(text, 64)));
+    return false;
+}
+
+static bool read_score(struct cli *c, double *out, enum exit_status *status)
+{
+    struct str text = args_get(&c->args, "min-score");
+
+    if (!text.n || (json_number(text, out) && *out >= 0 && *out <= 1))
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--min-score is \"%.*s\"; it must be a number from 0 "
+                        "to 1, like 0.4",
+                        STR_ARG(str_head(text, 64)));
+    return false;
+}
+
+static void put_word(struct json_out *o, const char *key, struct str word)
+{
+    if (!word.n)
+        return;
+    json_key(o, str_of(key));
+    json_put_str(o, word);
+}
+
+/* An error has been said already. */
+static bool put_body(struct cli *c, struct buf *body, struct str query,
+                     enum exit_status *status)
+{
+    struct str mode = {NULL, 0}, fusion = mode, state = mode;
+    struct json_out o = json_out(body);
+    double min_score = 0;
+    int64_t limit, max_price = -1;
+
+    if (!cli_number(c, "limit", 1, SEARCH_LIMIT_MAX, SEARCH_LIMIT, &limit,
+                    status) ||
+        !cli_one_of(c, "mode", "hybrid semantic text", &mode, status) ||
+        !cli_one_of(c, "fusion", "weighted rrf", &fusion, status) ||
+        !cli_one_of(c, "state", AGENTS_STATES, &state, status) ||
+        !read_price(c, &max_price, status) ||
+        !read_score(c, &min_score, status))
+        return false;
+    json_open(&o, '{');
+    put_word(&o, "query", query);
+    json_key(&o, STR("limit"));
+    json_put_int(&o, limit);
+    json_key(&o, STR("explain"));
+    json_put_bool(&o, true);
+    put_word(&o, "mode", mode);
+    put_word(&o, "fusion", fusion);
+    put_word(&o, "state", state);
+    put_word(&o, "tag", args_get(&c->args, "tag"));
+    put_word(&o, "org", args_get(&c->args, "org"));
+    if (max_price >= 0) {
+        json_key(&o, STR("max_price_micros"));
+        json_put_int(&o, max_price);
+    }
+    if (min_score > 0) {
+        json_key(&o, STR("min_score"));
+        json_put_real(&o, min_score);
+    }
+    json_close(&o, '}');
+    return true;
+}
+
+/* What came of it. */
+
+static double real(const struct json *v, struct str key)
+{
+    return json_real_or(json_get(v, key), 0);
+}
+
+static void add_parts(struct hits *h, const struct json *agent)
+{
+    const struct json *skills = json_get(agent, STR("skills"));
+
+    if (!skills || skills->type != JSON_ARR)
+        return;
+    JSON_EACH(s, skills)
+    hits_add_part(h,
+                  &(struct hit){.skill = cli_field(s, STR("id")),
+                                .description = cli_field(s, STR("description")),
+                                .score = real(s, STR("score")),
+                                .semantic = real(s, STR("semantic")),
+                                .text = real(s, STR("text"))});
+}
+
+static void add_hit(struct cli *c, struct hits *h, const struct json *agent)
+{
+    struct hit hit = {.agent = cli_field(agent, STR("name")),
+                      .skill = cli_field(agent, STR("best_skill_id")),
+                      .description = cli_field(agent, STR("description")),
+                      .score = real(agent, STR("score")),
+                      .semantic = real(agent, STR("semantic")),
+                      .text = real(agent, STR("text"))};
+
+    hits_add(h, &hit);
+    if (!args_has(&c->args, "explain"))
+        return;
+    if (!hit.skill.n) {
+        hit.agent = hit.description = STR("");
+        hits_add_part(h, &hit);
+    }
+    add_parts(h, agent);
+}
+
+static void add_formula(struct cli *c, const struct json *answer)
+{
+    const struct json *formula = json_get(answer, STR("formula"));
+    struct str mode = cli_field(answer, STR("mode"));
+
+    buf_add_char(&c->out, '\n');
+    if (str_eq(mode, STR("semantic")) || str_eq(mode, STR("text")))
+        buf_addf(&c->out, "score = %.*s\n", STR_ARG(mode));
+    else if (str_eq(cli_field(formula, STR("fusion")), STR("rrf")))
+        buf_add_str(&c->out,
+                    STR("score = by the places in both rankings (rrf)\n"));
+    else
+        buf_addf(&c->out, "score = %g x semantic + %g x text\n",
+                 real(formula, STR("semantic")), real(formula, STR("text")));
+}
+
+/* Those of the filters that were given: "--tag and --org". */
+static size_t add_filters(const struct cli *c, struct buf *out)
+{
+    static const char *const filters[] = {"tag", "org", "state", "max-price",
+                                          "min-score"};
+    size_t n_all = 0, n = 0;
+
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        n_all += args_has(&c->args, filters[i]);
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        if (args_has(&c->args, filters[i])) {
+            buf_addf(out, "%s--%s",
+                     !n              ? ""
+                     : n + 1 < n_all ? ", "
+                                     : " and ",
+                     filters[i]);
+            n++;
+        }
+    return n;
+}
+
+static void say_none(struct cli *c)
+{
+    struct buf words;
+
+    buf_init(&words, 1024);
+    buf_add_str(&words, STR("No agent fits. Without "));
+    if (add_filters(c, &words))
+        buf_add_str(&words, STR(" there may be one."));
+    else {
+        buf_clear(&words);
+        buf_add_str(&words,
+                    STR("No agent fits. Say it in other words; signalbox "
+                        "agents lists all that you may see, signalbox agents "
+                        "register FILE adds one."));
+    }
+    cli_wrapped(c, 0, 0, buf_str(&words));
+    buf_fini(&words);
+}
+
+/* On stderr, so that a pipe gets what was found and nothing else. */
+static void say_note(struct cli *c, const struct json *answer)
+{
+    struct str note = cli_tamed(c, cli_field(answer, STR("note")));
+    struct buf line;
+    struct json_out o;
+
+    if (!note.n)
+        return;
+    buf_init(&line, 8192);
+    o = json_out(&line);
+    if (c->json) {
+        json_open(&o, '{');
+        json_key(&o, STR("note"));
+        json_put_str(&o, note);
+        json_close(&o, '}');
+        buf_add_char(&line, '\n');
+    } else {
+        buf_addf(&line, "signalbox search: note: %.*s\n", STR_ARG(note));
+    }
+    fprintf(stderr, "%.*s", STR_ARG(buf_str(&line)));
+    buf_fini(&line);
+}
+
+static void show(struct cli *c, struct str query, const struct json *answer)
+{
+    const struct json *agents = json_get(answer, STR("agents"));
+    struct hits hits;
+
+    say_note(c, answer);
+    if (!agents || agents->type != JSON_ARR || (!agents->kids.n && !c->json)) {
+        say_none(c);
+        return;
+    }
+    if (c->json) {
+        JSON_EACH(a, agents)
+        cli_json_line(&c->out, a);
+        return;
+    }
+    hits_init(&hits, query);
+    JSON_EACH(a, agents)
+    add_hit(c, &hits, a);
+    hits_write(&hits, &c->out, c->width, c->colour, c->unicode);
+    if (args_has(&c->args, "explain"))
+        add_formula(c, answer);
+    hits_fini(&hits);
+}
+
+static enum exit_status ask(struct cli *c, struct str query, struct str body)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+
+    if (!cl)
+        return status;
+    if (client_call(cl,
+                    &(struct client_request){.method = "POST",
+                                             .path = STR("/api/agents/search"),
+                                             .body = body,
+                                             .notice = "Searching"}))
+        status = client_fail(cl);
+    else
+        show(c, query, client_reply(cl)->json);
+    client_free(cl);
+    return status;
+}
+
+enum exit_status cli_search(struct cli *c)
+{
+    enum exit_status status = EXIT_DONE;
+    struct buf query, body;
+
+    buf_init(&query, SEARCH_TEXT_MAX + 16 * 1024);
+    buf_init(&body, 8 * SEARCH_TEXT_MAX);
+    if (read_query(c, &query, &status) &&
+        put_body(c, &body, buf_str(&query), &status))
+        status = ask(c, buf_str(&query), buf_str(&body));
+    buf_fini(&query);
+    buf_fini(&body);
+    return status;
+}

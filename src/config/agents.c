@@ -1,0 +1,333 @@
+/* The agents of the configuration: agents.list and agents.defaults.
+ *
+ * Both may come from any of the sources, and only when all of those were read
+ * is it known what lies under what; so they are kept as they were written and
+ * made into cards at the end. Each entry is read alone first, then over the
+ * defaults: what is wrong with it is said with its own place, and what is wrong
+ * with the defaults once and not once for each.
+ *
+ * Turned down: rows in table.c for the fields of an entry. A card is read by
+ * one table, whoever brings it (model/card.h). */
+#include <stdio.h>
+
+#include "config/internal.h"
+#include "model/card.h"
+
+enum {
+    PATH_BYTES = 512,
+    TREE_BYTES = 16 * 1024 * 1024, /* one entry over the defaults */
+};
+
+/* Said in place of a name: defaults have none. */
+#define NOBODY STR("defaults")
+
+struct shelf {
+    struct load *l;
+    struct place at;             /* of the list */
+    const struct json *defaults; /* NULL: none */
+    struct agent *list;
+};
+
+/* Words. */
+
+/* "/skills/0/name" behind "agents.list[2]" is agents.list[2].skills[0].name. */
+static void path_of(const char *head, struct str pointer, char out[PATH_BYTES])
+{
+    size_t n = (size_t)snprintf(out, PATH_BYTES, "%s", head);
+
+    while (pointer.n && n < PATH_BYTES) {
+        struct str part;
+        int64_t index;
+        bool is_index;
+
+        pointer = str_sub(pointer, 1, pointer.n);
+        part = str_sub(pointer, 0, str_find(pointer, '/', 0));
+        pointer = str_sub(pointer, part.n, pointer.n);
+        is_index = part.n && str_to_i64(part, &index) == OK;
+        n += (size_t)snprintf(out + n, PATH_BYTES - n,
+                              is_index ? "[%.*s]" : ".%.*s",
+                              STR_ARG(part.n ? part : STR("\"\"")));
+    }
+}
+
+/* All that is wrong with what `head` names; `knows_where`: each has a place in
+ * the text of its own, else they are said to stand at `at`. */
+static void report_problems(struct load *l, struct place at, const char *head,
+                            const struct card_problems *p, bool knows_where)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct card_problem *one = &p->list[i];
+        char path[PATH_BYTES];
+
+        path_of(head, one->pointer, path);
+        if (knows_where)
+            at.at = one->at;
+        report_error(&l->report, at, "%s %.*s", path, STR_ARG(one->message));
+    }
+    for (size_t i = p->n; i < p->n_all; i++)
+        report_error(&l->report, at, "%s has more problems", head);
+}
+
+static void report_full(struct load *l, struct place at, const char *path)
+{
+    report_error(&l->report, at,
+                 "there is no memory for %s: all agents together, each with "
+                 "its defaults, may take %d MiB",
+                 path, CONFIG_BYTES_MAX / (1024 * 1024));
+}
+
+/* Defaults. */
+
+/* NULL: there are none, or they are wrong, which was said. */
+static const struct json *check_defaults(struct load *l)
+{
+    const struct setting *s =
+        setting_find(&config_settings, STR("agents.defaults"));
+    const struct json *v = l->later[s - config_settings.rows];
+    struct place at = l->where[s - config_settings.rows];
+    const struct card_opts opts = {.dialect = CARD_CONFIG,
+                                   .rights = CARD_MAY_ALL,
+                                   .is_part = true,
+                                   .name = NOBODY};
+    const struct json *id = v ? json_get(v, STR("id")) : NULL;
+    struct card_problems problems;
+    struct agent ignored;
+    struct arena scratch;
+    enum err e;
+
+    if (!v || v->kids.n == 0)
+        return NULL;
+    if (id) {
+        at.at = id->at;
+        report_error(&l->report, at,
+                     "agents.defaults.id may not be given: no two agents have "
+                     "the same");
+        return NULL;
+    }
+    arena_init(&scratch, TREE_BYTES);
+    e = card_read(&scratch, v, &opts, &ignored, &problems);
+    if (e == ERR_NOMEM)
+        report_full(l, at, s->path);
+    else if (e)
+        report_problems(l, at, s->path, &problems, true);
+    arena_fini(&scratch);
+    return e ? NULL : v;
+}
+
+/* Entries. */
+
+/* The configuration is good for nothing once something is wrong: what is read
+ * then, to find what else is, goes into `scratch`. */
+static struct arena *kept_in(struct shelf *s, struct arena *scratch)
+{
+    return s->l->report.out->n_errors ? scratch : &s->l->c->arena;
+}
+
+static enum err read_merged(struct shelf *s, struct arena *scratch,
+                            const struct json *v, struct agent *out,
+                            struct card_problems *problems)
+{
+    const struct card_opts opts = {.dialect = CARD_CONFIG,
+                                   .rights = CARD_MAY_ALL};
+    const struct json *card = card_merge(scratch, s->defaults, v);
+
+    problems->n = problems->n_all = 0;
+    return card ? card_read(kept_in(s, scratch), card, &opts, out, problems)
+                : ERR_NOMEM;
+}
+
+static void read_entry(struct shelf *s, size_t i, const struct json *v)
+{
+    const struct card_opts opts = {.dialect = CARD_CONFIG,
+                                   .rights = CARD_MAY_ALL,
+                                   .is_part = s->defaults != NULL};
+    struct place at = s->at;
+    struct card_problems problems;
+    struct arena scratch;
+    char path[64];
+    enum err e;
+
+    snprintf(path, sizeof(path), "agents.list[%zu]", i);
+    at.at = v->at;
+    arena_init(&scratch, TREE_BYTES);
+    e = card_read(s->defaults ? &scratch : kept_in(s, &scratch), v, &opts,
+                  &s->list[i], &problems);
+    if (e && e != ERR_NOMEM) {
+        report_problems(s->l, at, path, &problems, true);
+    } else if (!e && s->defaults) {
+        e = read_merged(s, &scratch, v, &s->list[i], &problems);
+        if (e && e != ERR_NOMEM)
+            report_problems(s->l, at, path, &problems, false);
+    }
+    if (e == ERR_NOMEM)
+        report_full(s->l, at, path);
+    arena_fini(&scratch);
+}
+
+/* No two have one name. */
+
+static struct str id_of(const struct json *v)
+{
+    struct str id = json_str_or(json_get(v, STR("id")), STR(""));
+
+    return agent_name_is_valid(id) ? id : STR("");
+}
+
+/* Where something stands, in a sentence: " in line 3". Nothing where there are
+ * no lines. */
+static void add_line(const struct load *l, struct place at, size_t offset,
+                     char out[32])
+{
+    unsigned line, col;
+
+    out[0] = '\0';
+    if (!at.has_line)
+        return;
+    json_where(l->report.text, offset, &line, &col);
+    snprintf(out, 32, " in line %u", line);
+}
+
+/* There are a thousand at most, so each is simply compared with those before
+ * it. */
+static void check_unique(struct shelf *s, const struct json *list)
+{
+    struct place at = s->at;
+    size_t i = 0;
+
+    JSON_EACH(mine, list)
+    {
+        const struct json *other = list->kids.first;
+        struct str id = id_of(mine);
+        size_t k = 0;
+        char line[32];
+
+        while (k < i && !(id.n && str_eq_nocase(id, id_of(other)))) {
+            other = other->next;
+            k++;
+        }
+        if (k < i) {
+            add_line(s->l, at, json_get(other, STR("id"))->at, line);
+            at.at = json_get(mine, STR("id"))->at;
+            report_error(&s->l->report, at,
+                         "agents.list[%zu].id is %s, and that of "
+                         "agents.list[%zu]%s is %s; they must differ in more "
+                         "than their case",
+                         i, quote(id).text, k, line, quote(id_of(other)).text);
+        }
+        i++;
+    }
+}
+
+void load_agents(struct load *l)
+{
+    const struct setting *row =
+        setting_find(&config_settings, STR("agents.list"));
+    const struct json *v = l->later[row - config_settings.rows];
+    struct shelf s = {.l = l,
+                      .at = l->where[row - config_settings.rows],
+                      .defaults = check_defaults(l)};
+    unsigned n_errors = l->report.out->n_errors;
+    size_t i = 0;
+
+    if (!v) /* that was said */
+        return;
+    if (v->kids.n > CONFIG_AGENTS_MAX) {
+        report_error(&l->report, s.at,
+                     "agents.list may have up to %d elements, not %zu",
+                     CONFIG_AGENTS_MAX, v->kids.n);
+        return;
+    }
+    s.list = arena_array(&l->c->arena, v->kids.n, sizeof(*s.list));
+    if (!s.list) {
+        report_no_memory(&l->report, s.at);
+        return;
+    }
+    JSON_EACH(kid, v)
+    {
+        read_entry(&s, i++, kid);
+    }
+    check_unique(&s, v);
+    if (l->report.out->n_errors > n_errors)
+        return; /* some of them are half read */
+    l->c->agents.list = s.list;
+    l->c->agents.n = i;
+}
+
+/* As settings. */
+
+static bool list_is_same(const struct setting *s, const void *a, const void *b)
+{
+    struct setting_list x = setting_list_get(a), y = setting_list_get(b);
+    bool is_same = x.n == y.n;
+
+    (void)s;
+    for (size_t i = 0; is_same && i < x.n; i++) {
+        struct json_out o;
+        struct buf names;
+
+        buf_init(&names, 4096);
+        o = json_out(&names);
+        card_diff(&o, (const struct agent *)x.list + i,
+                  (const struct agent *)y.list + i);
+        is_same = str_eq(buf_str(&names), STR("[]"));
+        buf_fini(&names);
+    }
+    return is_same;
+}
+
+static void list_write(const struct setting *s, struct json_out *o,
+                       const void *field)
+{
+    struct setting_list l = setting_list_get(field);
+
+    (void)s;
+    json_open(o, '[');
+    for (size_t i = 0; i < l.n; i++)
+        card_write(o, (const struct agent *)l.list + i, CARD_SETTING);
+    json_close(o, ']');
+}
+
+static void list_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_addf(out, "a list of up to %d objects, each with an \"id\"",
+             CONFIG_AGENTS_MAX);
+}
+
+const struct setting_type type_cards = {
+    .is_same = list_is_same,
+    .write = list_write,
+    .allowed = list_allowed,
+    .json = JSON_ARR,
+};
+
+/* Every entry has them in it by now, so there are none left to be the same or
+ * to be written: laid under what is written they would undo a null. */
+
+static bool none_is_same(const struct setting *s, const void *a, const void *b)
+{
+    (void)s, (void)a, (void)b;
+    return true;
+}
+
+static void none_write(const struct setting *s, struct json_out *o,
+                       const void *field)
+{
+    (void)s, (void)field;
+    json_open(o, '{');
+    json_close(o, '}');
+}
+
+static void defaults_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_add_str(out, STR("an object with what an agent of agents.list may "
+                         "have, but for \"id\""));
+}
+
+const struct setting_type type_defaults = {
+    .is_same = none_is_same,
+    .write = none_write,
+    .allowed = defaults_allowed,
+    .json = JSON_OBJ,
+};

@@ -1,0 +1,140 @@
+/* Which texts a card has, when two cards have the same, and how many vectors a
+ * row has room for. */
+#include "registry/internal.h"
+#include "test/t.h"
+
+static struct skill skills[] = {
+    {.id = {"a", 1}, .name = {"Cut", 3}, .description = {"wood", 4}},
+    {.id = {"b", 1}, .name = {"Saw", 3}, .description = {"logs", 4}},
+};
+
+static struct agent sawyer(void)
+{
+    return (struct agent){.name = STR("kerf"),
+                          .description = STR("Cuts"),
+                          .skills = skills,
+                          .n_skills = 2,
+                          .revision = 1};
+}
+
+TEST(cards_with_the_same_texts_need_no_other_vectors)
+{
+    const struct str examples[] = {STR("one"), STR("two")};
+    struct agent a = sawyer(), b = sawyer();
+    struct skill other[2] = {skills[0], skills[1]};
+
+    CHECK(vectors_are_same(&a, &b));
+    b.version = STR("2");
+    b.url = STR("echo:");
+    b.revision = 9;
+    b.visibility = VISIBILITY_PUBLIC;
+    CHECK(vectors_are_same(&a, &b));
+    b = sawyer();
+    b.description = STR("Cuts all");
+    CHECK(!vectors_are_same(&a, &b));
+    b = sawyer();
+    b.routing.system_prompt = STR("Be sharp");
+    CHECK(!vectors_are_same(&a, &b));
+    b = sawyer();
+    b.n_skills = 1;
+    CHECK(!vectors_are_same(&a, &b));
+    b = sawyer();
+    b.skills = other;
+    other[1].examples = (struct strs){examples, 2};
+    CHECK(!vectors_are_same(&a, &b));
+    a.skills = other;
+    CHECK(vectors_are_same(&a, &b));
+}
+
+TEST(examples_come_behind_all_skills)
+{
+    static const char *const order[] = {"kerf: Cuts", "kerf: Cuts sharp",
+                                        "Cut: wood",  "Saw: logs",
+                                        "one",        "two"};
+    const struct str first[] = {STR("one")}, second[] = {STR("two")};
+    const struct str keywords[] = {STR("sharp")};
+    struct skill mine[2] = {skills[0], skills[1]};
+    struct agent a = sawyer();
+    struct arena arena;
+    struct strs texts;
+
+    mine[0].examples = (struct strs){first, 1};
+    mine[1].examples = (struct strs){second, 1};
+    a.skills = mine;
+    a.routing.keywords = (struct strs){keywords, 1};
+    arena_init(&arena, 1 << 20);
+    CHECK(vectors_texts(&arena, &a, &texts) == OK);
+    CHECK_INT(texts.n, 6);
+    for (size_t i = 0; i < texts.n; i++)
+        CHECK_STR(texts.list[i], order[i]);
+    arena_fini(&arena);
+}
+
+/* The most that a card can have. */
+static struct agent largest(void)
+{
+    static struct skill all[AGENT_SKILLS_MAX];
+    static struct str examples[SKILL_EXAMPLES_MAX];
+
+    for (size_t i = 0; i < SKILL_EXAMPLES_MAX; i++)
+        examples[i] = STR("x");
+    for (size_t i = 0; i < AGENT_SKILLS_MAX; i++) {
+        all[i] = skills[0];
+        all[i].examples = (struct strs){examples, SKILL_EXAMPLES_MAX};
+    }
+    return (struct agent){.name = STR("kerf"),
+                          .skills = all,
+                          .n_skills = AGENT_SKILLS_MAX,
+                          .revision = 1};
+}
+
+TEST(a_row_has_a_limit_and_its_last_examples_go)
+{
+    enum { ALL = 2 + AGENT_SKILLS_MAX * (1 + SKILL_EXAMPLES_MAX) };
+    struct agent a = largest();
+    size_t most = VECTORS_BYTES_MAX / vec_packed_bytes(INDEX_DIMS_MAX);
+
+    CHECK_INT(vectors_kept(&a, 8), ALL);
+    CHECK_INT(vectors_kept(&a, 384), ALL);
+    CHECK_INT(vectors_kept(&a, INDEX_DIMS_MAX), most);
+    CHECK(most < ALL && most > 2 + AGENT_SKILLS_MAX);
+}
+
+/* A row is believed only if it is what this card and model have. */
+TEST(packed_vectors_of_another_card_or_length_are_none)
+{
+    enum { DIMS = 4, EACH = 8 + 2 * DIMS };
+    struct vectors v = {.stamp = {.dims = DIMS}};
+    struct registry r = {.vectors = &v};
+    struct agent a = sawyer();
+    float one[DIMS] = {1};
+    struct buf packed, out;
+
+    buf_init(&packed, 1 << 20);
+    buf_init(&out, 1 << 20);
+    for (int i = 0; i < 4; i++) {
+        one[1] = (float)i;
+        CHECK(vectors_pack(&packed, one, DIMS));
+    }
+    CHECK_INT(packed.n, 4 * EACH);
+    CHECK(vectors_for_index(&r, &a, buf_str(&packed), &out));
+    CHECK_INT(out.n, 3 * EACH); /* all but the one for routing */
+    CHECK(memcmp(out.p, packed.p, EACH) == 0);
+    CHECK(memcmp(out.p + EACH, packed.p + 2 * (size_t)EACH, 2 * (size_t)EACH) ==
+          0);
+    for (size_t n = 0; n < packed.n; n++) {
+        buf_clear(&out);
+        CHECK(
+            !vectors_for_index(&r, &a, str_sub(buf_str(&packed), 0, n), &out));
+    }
+    a.n_skills = 1;
+    CHECK(!vectors_for_index(&r, &a, buf_str(&packed), &out));
+    a.n_skills = 2;
+    v.stamp.dims = 5;
+    CHECK(!vectors_for_index(&r, &a, buf_str(&packed), &out));
+    v.stamp.dims = DIMS;
+    memset(packed.p + EACH, 0xff, 4); /* a scale that is no number */
+    CHECK(!vectors_for_index(&r, &a, buf_str(&packed), &out));
+    buf_fini(&packed);
+    buf_fini(&out);
+}
