@@ -222,6 +222,18 @@ static struct registry_limits registry_limits_of(const struct config *c)
     };
 }
 
+static void set_ranking(struct server *s, const struct config *c)
+{
+    struct registry_ranking ranking = {
+        .semantic_weight = c->search.semantic_weight,
+        .text_weight = c->search.text_weight,
+        .fusion = c->search.fusion == CONFIG_FUSION_RRF ? INDEX_RRF
+                                                        : INDEX_WEIGHTED,
+    };
+
+    registry_set_ranking(s->registry, &ranking);
+}
+
 static struct rate_limit per_second(int64_t n, int64_t burst)
 {
     return (struct rate_limit){.per_minute = n * 60, .burst = burst};
@@ -277,6 +289,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     certs_commit(&s->certs);
     outward_commit(&s->outward, fresh);
     registry_set_limits(s->registry, &limits);
+    set_ranking(s, fresh);
     roster_commit(&s->roster, fresh);
     walk_set(s->walk, &walk_opts);
     buf_init(&names, 1024);
@@ -544,6 +557,7 @@ static enum err open_registry(struct server *s, struct why *why)
     s->registry = registry_new(&opts);
     if (!s->registry)
         return why_err(why, ERR_NOMEM, "out of memory");
+    set_ranking(s, s->config);
     e = registry_load(s->registry, why);
     if (e)
         return e;

@@ -4,8 +4,10 @@
 
 /* What each step of the story came to. */
 struct story {
-    enum err admin, anna, bob, kept, lost, revoked, bobs, removed, demoted;
+    enum err admin, anna, bob, clerk, owned, kept, lost, revoked, bobs, clerks;
+    enum err removed, demoted;
     struct access_token admin_token, kept_token, lost_token, bobs_token;
+    struct access_token clerks_token;
 };
 
 static void tell(struct stage *s, struct story *y)
@@ -14,10 +16,13 @@ static void tell(struct stage *s, struct story *y)
 
     y->admin = stage_first_admin(s, &y->admin_token);
     y->anna = stage_user(s, "Anna", ROLE_ADMIN);
-    y->bob = stage_user(s, "bob", ROLE_USER);
+    y->bob = stage_make(s, "bob", ROLE_USER, "acme", NULL);
+    y->clerk = stage_user(s, "clerk", ROLE_AGENT);
+    y->owned = stage_owner(s, "clerk", "bob");
     y->kept = stage_token(s, "anna", 0, 0, &y->kept_token, NULL);
     y->lost = stage_token(s, "anna", 0, 0, &y->lost_token, &id);
     y->bobs = stage_token(s, "bob", 0, 0, &y->bobs_token, NULL);
+    y->clerks = stage_token(s, "clerk", 0, 0, &y->clerks_token, NULL);
     y->revoked = stage_revoke(s, &id);
     y->removed = stage_remove(s, "bob");
     y->demoted = stage_role(s, "anna", ROLE_USER);
@@ -53,6 +58,26 @@ static void expect_token(struct stage *s, const struct access_token *t,
                is_good);
 }
 
+/* Bob's agent ends with Bob, if it ever was his; and of Bob the org is known
+ * whatever became of him. */
+static void expect_owned(struct stage *s, const struct story *y,
+                         bool after_restart)
+{
+    struct access_user u;
+
+    if (y->owned != ERR_OUTCOME_UNKNOWN)
+        expect_token(s, &y->clerks_token, y->clerks,
+                     y->owned == OK ? y->removed : ERR_NOT_FOUND,
+                     after_restart);
+    if (y->clerk == OK && y->owned != ERR_OUTCOME_UNKNOWN) {
+        CHECK(access_user_find(s->a, STR("clerk"), &u));
+        CHECK_STR(str_of(u.owner), y->owned ? "" : "bob");
+        CHECK_STR(str_of(u.org), y->owned ? "" : "acme");
+    }
+    if (y->bob == OK)
+        CHECK_STR(access_org_of(s->a, STR("BOB")), "acme");
+}
+
 static void expect_story(struct stage *s, const struct story *y,
                          bool after_restart)
 {
@@ -63,6 +88,7 @@ static void expect_story(struct stage *s, const struct story *y,
     expect_token(s, &y->kept_token, y->kept, ERR_NOT_FOUND, after_restart);
     expect_token(s, &y->lost_token, y->lost, y->revoked, after_restart);
     expect_token(s, &y->bobs_token, y->bobs, y->removed, after_restart);
+    expect_owned(s, y, after_restart);
     if (y->demoted == OK && y->kept == OK) {
         CHECK(judge(s, &y->kept_token, &c) == OK);
         CHECK(c.role == ROLE_USER && !(c.scopes & SCOPE_ADMIN));
@@ -104,7 +130,8 @@ TEST(every_fault_leaves_what_was_settled_and_nothing_else)
         if (!fired)
             CHECK(y.admin == OK && y.anna == OK && y.bob == OK &&
                   y.kept == OK && y.lost == OK && y.revoked == OK &&
-                  y.bobs == OK && y.removed == OK && y.demoted == OK);
+                  y.bobs == OK && y.clerk == OK && y.owned == OK &&
+                  y.clerks == OK && y.removed == OK && y.demoted == OK);
         stage_close(&s);
     } while (fired);
     CHECK(nth > 100); /* the sweep met the steps it is for */

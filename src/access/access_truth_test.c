@@ -5,7 +5,7 @@
 enum {
     NAMES = 100,
     TOKENS_MAX = 6000,
-    STEPS = 1500,
+    STEPS = 1000,
     AT_ONCE = 4,
 };
 
@@ -97,12 +97,12 @@ static void attempt_user(struct world *w, struct attempt *t)
     t->owner = AS_IT_IS;
     name = some_case(w, t->user, text);
     switch (below(w, 24)) {
-    case 0:
+    case 0 ... 1:
         t->kind = ACCESS_USER_REMOVE;
         t->prepared =
             access_user_remove(s->a, &t->c, name, by, s->now_ms, NULL);
         break;
-    case 1 ... 4:
+    case 2 ... 4:
         t->kind = ACCESS_USER_CHANGE;
         t->org = NULL;
         wish = wish_of(w, t, owner);

@@ -153,6 +153,7 @@ TEST(mistakes_are_named)
 TEST(there_is_a_limit_to_everything)
 {
     static char text[ARGS_VALUE_MAX + 2], one[] = "--set=a=1";
+    static char word[] = "a";
     char *argv[ARGS_OPTIONS_MAX + 1], *long_value[] = {text};
     char *after[] = {(char[]){"--config"}, text};
     char *words[ARGS_OPERANDS_MAX + 1];
@@ -174,7 +175,7 @@ TEST(there_is_a_limit_to_everything)
     CHECK(args_parse(&args, own, shared, 1, 2, after, &why) == ERR_USAGE);
 
     for (int i = 0; i <= ARGS_OPERANDS_MAX; i++)
-        words[i] = (char[]){"a"};
+        words[i] = word;
     CHECK(args_parse(&args, own, shared, SIZE_MAX, ARGS_OPERANDS_MAX, words,
                      &why) == OK);
     CHECK(args.n_operands == ARGS_OPERANDS_MAX);

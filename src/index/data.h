@@ -118,7 +118,8 @@ struct search {
     size_t cap;
     uint64_t *visible;
     float *bounds;
-    float *texts; /* all zero between searches */
+    float *best_of_64; /* the largest of 64 bounds */
+    float *texts;      /* all zero between searches */
     uint32_t *touched;
     size_t n_touched;
     uint64_t *seen; /* of classes */
@@ -146,7 +147,7 @@ struct index {
     /* Documents by number. Used and free ones lie below n_docs; there is room
      * for all that were promised. */
     struct doc *docs;
-    uint32_t *doc_class; /* NO_CLASS: free */
+    uint32_t *doc_class; /* NO_CLASS: free; up to the next 64, too */
     uint32_t *free_docs;
     size_t n_docs, n_free, n_promised, docs_cap;
     size_t n_vectors;

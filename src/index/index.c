@@ -55,6 +55,7 @@ static void search_fini(struct search *s)
     free(s->query);
     free(s->visible);
     free(s->bounds);
+    free(s->best_of_64);
     free(s->texts);
     free(s->touched);
     free(s->seen);
@@ -214,7 +215,7 @@ static enum err docs_room(struct index *x, size_t n)
     size_t promised = x->n_promised + n;
     size_t used = x->n_docs - x->n_free;
     size_t need = x->n_docs + (promised > x->n_free ? promised - x->n_free : 0);
-    size_t more = need + need / 2 + 64;
+    size_t more = (need + need / 2 + 64) / 64 * 64;
     void *p;
     enum err e;
 
@@ -229,15 +230,16 @@ static enum err docs_room(struct index *x, size_t n)
     if (!p)
         return ERR_NOMEM;
     x->docs = p;
-    p = index_grow(x->doc_class, more, sizeof(*x->doc_class));
-    if (!p)
-        return ERR_NOMEM;
-    x->doc_class = p;
     p = index_grow(x->free_docs, more, sizeof(*x->free_docs));
     if (!p)
         return ERR_NOMEM;
     x->free_docs = p;
-    x->docs_cap = more;
+    p = index_grow(x->doc_class, more, sizeof(*x->doc_class));
+    if (!p)
+        return ERR_NOMEM;
+    x->doc_class = p;
+    for (; x->docs_cap < more; x->docs_cap++)
+        x->doc_class[x->docs_cap] = NO_CLASS;
     return OK;
 }
 
@@ -486,7 +488,7 @@ static size_t own_bytes(const struct index *x)
             bytes += sizeof(struct class) + x->classes[i]->key.n;
     bytes += x->classes_cap * (sizeof(struct class *) + sizeof(uint32_t)) +
              x->by_class.cap * sizeof(*x->by_class.slots);
-    return bytes + s->cap / 8 +
+    return bytes + s->cap / 64 * (sizeof(uint64_t) + sizeof(float)) +
            s->cap * (2 * sizeof(float) + sizeof(uint32_t) + sizeof(*s->heap)) +
            s->seen_cap * sizeof(*s->seen);
 }

@@ -22,7 +22,8 @@
  *
  * Vectors are guessed by one product of bytes and only those that could be
  * among the best are computed finely; the bound of the guess is kept with each,
- * so what comes out is exactly what computing all of them would give.
+ * so what comes out is exactly what computing all of them would give, the same
+ * on every processor. Numbers that are not finite do not get in or out.
  *
  * Pure: no clock, no socket, no store. Threads: one at a time. */
 
@@ -57,15 +58,18 @@ struct index_class {
  * shared by an org; and everything else is its creator's. */
 struct index_class index_class_of(const struct agent *a);
 
-/* NULL: memory is gone. dims: of vectors, zero where there are none yet. */
+/* NULL: memory is gone. max_docs: documents at most, INDEX_DOCS_MAX or less;
+ * those of changes that are prepared count too. */
 MUST_USE struct index *index_new(size_t max_docs, const uint64_t seed[2]);
 void index_free(struct index *x);
 
-/* Another model: all vectors go, the words stay. */
+/* Another model: all vectors go, the words stay. At first dims is zero, and
+ * there are none; more than INDEX_DIMS_MAX counts as that. */
 void index_set_dims(struct index *x, uint32_t dims);
 uint32_t index_dims(const struct index *x);
 
-/* Agents have numbers, given by whoever keeps them: small, and used again.
+/* Agents have numbers, given by whoever keeps them: below max_docs, and used
+ * again.
  *
  * A change is prepared, which may fail, and then made, which cannot: so that
  * it takes effect with its commit. Several may be prepared at a time, also of
@@ -74,7 +78,10 @@ struct index_change;
 
 /* a: all of it is copied as far as it is needed. vectors: packed (vec_pack),
  * dims of the index each, first the agent's own and then one for each skill;
- * NULL: it has none. ERR_LIMIT: there are too many documents; ERR_NOMEM. */
+ * NULL: it has none. One that vec_pack did not make counts as all zero.
+ * ERR_LIMIT: there are too many documents (those of the agent that will be
+ * replaced count as long as they are there) or different words; ERR_NOMEM. *out
+ * is then NULL. */
 MUST_USE enum err index_prepare(struct index *x, const struct agent *a,
                                 const uint8_t *vectors,
                                 struct index_change **out);
@@ -83,8 +90,8 @@ MUST_USE enum err index_prepare(struct index *x, const struct agent *a,
  * the index has by now are left out. Takes the change. */
 void index_put(struct index *x, uint32_t number, struct index_change *c);
 
-/* Its class is another one now, words and vectors stay. ERR_NOMEM: it is as it
- * was. */
+/* Its class is another one now, words and vectors stay. Harmless where there is
+ * none. ERR_NOMEM: it is as it was. */
 MUST_USE enum err index_move(struct index *x, uint32_t number,
                              struct index_class cls);
 
@@ -99,16 +106,33 @@ void index_forget(struct index *x, struct index_change *c);
 
 /* Searching. */
 
+/* Of the part that is not searched by, each document has zero. */
 enum index_mode { INDEX_HYBRID, INDEX_SEMANTIC, INDEX_TEXT };
+
+/* INDEX_WEIGHTED   semantic_weight * semantic + text_weight * text
+ * INDEX_RRF        by places: documents that are seen and admitted stand in two
+ *                  lists, by semantic and by text, each from the best to the
+ *                  worst above zero, of equals in the order of answers; the
+ *                  best 200 of each count. A document at places r and s has
+ *
+ *                      (1 / (60 + r) + 1 / (60 + s)) / (2 / 61)
+ *
+ *                  so 1 is first in both, and about a half first in one; a list
+ *                  that it is not in adds nothing. Searched by one part alone
+ *                  there is one list, and its first has 1. */
 enum index_fusion { INDEX_WEIGHTED, INDEX_RRF };
 
 /* Borrowed until index_search_end. */
 struct index_query {
     struct str text;
-    const float *vector; /* NULL: by words alone, whatever the mode */
+    const float *vector; /* dims of the index. NULL, or one that has no
+                          * direction: by words alone, whatever the mode */
     enum index_mode mode;
     enum index_fusion fusion;
-    float semantic_weight, text_weight; /* zero both: 0.7 and 0.3 */
+    float semantic_weight, text_weight; /* of INDEX_HYBRID. Zero both: 0.7 and
+                                         * 0.3. Together above one, they are
+                                         * made one; below zero or not finite
+                                         * counts as zero */
 
     /* Who asks. Classes they see the whole of: public, this org, this creator;
      * an empty name: no such. */
@@ -116,8 +140,9 @@ struct index_query {
     bool sees_all;
     const uint32_t *granted; /* numbers of agents they see besides */
     size_t n_granted;
-    /* Asked for each document they may see; NULL: all count. skill may be
-     * INDEX_AGENT. */
+    /* Whether a document counts, asked only for those that they may see, and
+     * not for all of them; for one perhaps twice, so it says the same each
+     * time. NULL: all count. skill may be INDEX_AGENT. */
     bool (*admits)(void *ctx, uint32_t number, uint32_t skill);
     void *ctx;
 };
@@ -135,13 +160,15 @@ struct index_hit {
     uint32_t number;
     float score;                                   /* of the best match */
     struct index_match matches[INDEX_MATCHES_MAX]; /* best first, above zero;
-                                                    * of equals the earlier */
+                                                    * of equals the earlier in
+                                                    * the card, the agent
+                                                    * itself last */
     size_t n_matches;
 };
 
 /* Agents one after the other, best first; of equal ones that whose name sorts
- * first. Those with nothing above zero do not come. The index does not change
- * meanwhile; one search at a time. ERR_NOMEM. */
+ * first, whatever its case. Those with nothing above zero do not come. The
+ * index does not change meanwhile; one search at a time. ERR_NOMEM. */
 MUST_USE enum err index_search_begin(struct index *x,
                                      const struct index_query *q);
 bool index_next(struct index *x, struct index_hit *out);
@@ -155,7 +182,8 @@ void index_terms(struct str text,
 
 /* A snapshot. `stamp` says what it is of, and must be the same when it is read
  * back: what the registry makes of its sequence and its model. Numbers of
- * agents are kept. */
+ * agents are kept; searches then answer the same to the last bit. ERR_IO: write
+ * said no; ERR_NOMEM. */
 enum { INDEX_STAMP_BYTES = 64 };
 
 MUST_USE enum err index_save(const struct index *x,
@@ -163,9 +191,10 @@ MUST_USE enum err index_save(const struct index *x,
                              bool (*write)(void *ctx, struct str bytes),
                              void *ctx);
 
-/* Into an index that is empty. Nothing in the bytes is believed.
- * ERR_BAD_CONFIG: they are none, damaged, or of another stamp, version or
- * make; ERR_LIMIT, ERR_NOMEM. The index is then empty. */
+/* Into an index that is empty; it then has the dims of the snapshot. Nothing in
+ * the bytes is believed. ERR_BAD_CONFIG: they are none, damaged, or of another
+ * stamp, version or make; ERR_LIMIT, ERR_NOMEM. The index is then empty, with
+ * the dims it had, and why (may be NULL) says why. */
 MUST_USE enum err index_restore(struct index *x,
                                 const uint8_t stamp[INDEX_STAMP_BYTES],
                                 struct str bytes, struct why *why);
@@ -173,8 +202,10 @@ MUST_USE enum err index_restore(struct index *x,
 struct index_stats {
     size_t agents, documents, vectors, terms;
     size_t bytes;        /* all of it */
-    size_t vector_bytes; /* of those */
-    int64_t searches_total, scanned_total, refined_total;
+    size_t vector_bytes; /* of that, with what is there for more of them */
+    int64_t searches_total;
+    int64_t scanned_total; /* documents that were guessed, all searches */
+    int64_t refined_total; /* and computed finely */
 };
 
 struct index_stats index_stats(const struct index *x);

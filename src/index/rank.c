@@ -137,52 +137,87 @@ static float keep_best(struct spot *spots, size_t *n_spots, size_t n)
     return least;
 }
 
+/* A layer in the making: the best so far, at the end of the heap. */
+struct layer {
+    struct spot *spots;
+    size_t n, want, limit;
+    float least, below; /* what comes into it */
+};
+
+static void layer_add(struct index *x, struct layer *l, uint32_t doc)
+{
+    struct search *s = &x->search;
+    float bound = s->bounds[doc];
+
+    if (bound < l->least || bound >= l->below)
+        return;
+    if (!search_admits(s->q, x, doc)) {
+        s->bounds[doc] = 0;
+        return;
+    }
+    l->spots[l->n++] = (struct spot){bound, doc};
+    if (l->n < l->limit)
+        return;
+    l->least = keep_best(l->spots, &l->n, l->want);
+    if (l->n > l->limit / 2)
+        l->limit *= 2; /* so many are equal */
+}
+
 /* The best `want` (and what equals the last of them) of the documents below the
  * floor go into the heap. */
 static void add_layer(struct index *x, size_t want)
 {
     struct search *s = &x->search;
-    struct spot *spots = s->heap + s->n_heap;
-    size_t n = 0, limit = 4 * want;
-    float least = FLT_TRUE_MIN, below = s->floor;
+    struct layer l = {
+        .spots = s->heap + s->n_heap,
+        .want = want,
+        .limit = 4 * want,
+        .least = FLT_TRUE_MIN,
+        .below = s->floor,
+    };
 
-    for (uint32_t doc = 0; doc < x->n_docs; doc++) {
-        float bound = s->bounds[doc];
+    for (size_t first = 0; first < x->n_docs; first += 64) {
+        size_t end = first + 64 < x->n_docs ? first + 64 : x->n_docs;
 
-        if (bound < least || bound >= below)
+        if (s->best_of_64[first / 64] < l.least)
             continue;
-        if (!search_admits(s->q, x, doc)) {
-            s->bounds[doc] = 0;
-            continue;
-        }
-        spots[n++] = (struct spot){bound, doc};
-        if (n < limit)
-            continue;
-        least = keep_best(spots, &n, want);
-        if (n > limit / 2)
-            limit *= 2; /* so many are equal */
+        for (size_t doc = first; doc < end; doc++)
+            layer_add(x, &l, (uint32_t)doc);
     }
-    if (n > want)
-        least = keep_best(spots, &n, want);
-    s->floor = n >= want ? least : 0;
-    s->n_heap += n;
+    if (l.n > want)
+        l.least = keep_best(l.spots, &l.n, want);
+    s->floor = l.n >= want ? l.least : 0;
+    s->n_heap += l.n;
     heapify(x);
 }
 
 /* Bounds. */
 
-static void bound_words(const struct search *s, struct weights w, size_t first,
-                        float *bounds)
+/* From likeness, or its bound, to that of the score. Sixteen largest ones side
+ * by side, so that none waits for itself. */
+static float bound_scores(struct weights w, const float *restrict texts,
+                          float *restrict bounds)
 {
-    for (size_t i = 0; i < 64; i++)
-        bounds[i] = score_of(w, bounds[i], s->texts[first + i]);
+    float most[16] = {0};
+
+    for (size_t i = 0; i < 64; i += 16)
+        for (size_t k = 0; k < 16; k++) {
+            float b = score_of(w, bounds[i + k], texts[i + k]);
+
+            bounds[i + k] = b;
+            most[k] = b > most[k] ? b : most[k];
+        }
+    for (size_t half = 8; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            most[k] = most[k] > most[k + half] ? most[k] : most[k + half];
+    return most[0];
 }
 
-/* Of 64 documents. */
-static void bound_some(struct index *x, struct weights w, size_t first)
+/* Of 64 documents; returns the largest. */
+static float bound_64(struct index *x, struct weights w, size_t first)
 {
     struct search *s = &x->search;
-    float *bounds = s->bounds + first;
+    float *bounds = s->bounds + first, most;
     uint64_t seen = s->visible[first / 64];
 
     if (seen && s->by_meaning && w.semantic > 0)
@@ -190,10 +225,11 @@ static void bound_some(struct index *x, struct weights w, size_t first)
     else
         memset(bounds, 0, 64 * sizeof(*bounds));
     if (!seen)
-        return;
-    bound_words(s, w, first, bounds);
+        return 0;
+    most = bound_scores(w, s->texts + first, bounds);
     for (uint64_t others = ~seen; others; others &= others - 1)
         bounds[__builtin_ctzll(others)] = 0;
+    return most;
 }
 
 void rank_begin(struct index *x, struct weights w)
@@ -205,7 +241,7 @@ void rank_begin(struct index *x, struct weights w)
     s->floor = FLT_MAX;
     s->layer = FIRST_LAYER;
     for (size_t i = 0; i < x->n_docs; i += 64)
-        bound_some(x, w, i);
+        s->best_of_64[i / 64] = bound_64(x, w, i);
     x->stats.scanned_total += (int64_t)x->n_docs;
 }
 

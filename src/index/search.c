@@ -55,7 +55,8 @@ static enum err room(struct index *x)
         return OK;
     n = (n + n / 4 + 63) / 64 * 64;
     if (!GROW(s->visible, n / 64) || !GROW(s->bounds, n) ||
-        !GROW(s->touched, n) || !GROW(s->heap, n) || !grow_zero(&s->texts, n))
+        !GROW(s->best_of_64, n / 64) || !GROW(s->touched, n) ||
+        !GROW(s->heap, n) || !grow_zero(&s->texts, n))
         return ERR_NOMEM;
     s->cap = n;
     return OK;
@@ -87,19 +88,40 @@ static enum err find_views(const struct index *x, const struct index_query *q,
     return e;
 }
 
-static uint64_t see_some(const uint32_t *cls, size_t n, const struct views *v,
-                         bool sees_all)
+/* Each bit of a word by itself: so that the compiler compares and gathers four
+ * documents at a time. */
+#define BITS_4(i)  1U << (i), 2U << (i), 4U << (i), 8U << (i)
+#define BITS_16(i) BITS_4(i), BITS_4((i) + 4), BITS_4((i) + 8), BITS_4((i) + 12)
+static const uint32_t bit_of[32] = {BITS_16(0), BITS_16(16)};
+
+static uint32_t see_32(const uint32_t *cls, const struct views *v)
 {
-    uint32_t a = v->cls[0], b = v->cls[1], c = v->cls[2];
-    uint64_t bits = 0;
+    uint32_t a = v->cls[0], b = v->cls[1], c = v->cls[2], bits = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        bool is_seen = sees_all ? cls[i] != NO_CLASS
-                                : (cls[i] == a) | (cls[i] == b) | (cls[i] == c);
+    for (size_t i = 0; i < 32; i++) {
+        uint32_t is_seen = (cls[i] == a) | (cls[i] == b) | (cls[i] == c);
 
-        bits |= (uint64_t)is_seen << i;
+        bits |= -is_seen & bit_of[i];
     }
     return bits;
+}
+
+static uint32_t used_of_32(const uint32_t *cls)
+{
+    uint32_t bits = 0;
+
+    for (size_t i = 0; i < 32; i++)
+        bits |= -(uint32_t)(cls[i] != NO_CLASS) & bit_of[i];
+    return bits;
+}
+
+static uint64_t see_64(const uint32_t *cls, const struct views *v,
+                       bool sees_all)
+{
+    uint64_t low = sees_all ? used_of_32(cls) : see_32(cls, v);
+    uint64_t high = sees_all ? used_of_32(cls + 32) : see_32(cls + 32, v);
+
+    return high << 32 | low;
 }
 
 static void see_granted(struct index *x)
@@ -126,9 +148,7 @@ static void see(struct index *x, const struct views *v)
         if (v->cls[i] != NOBODY)
             s->seen[v->cls[i] / 64] |= UINT64_C(1) << v->cls[i] % 64;
     for (size_t i = 0; i < x->n_docs; i += 64) {
-        size_t n = x->n_docs - i < 64 ? x->n_docs - i : 64;
-
-        s->visible[i / 64] = see_some(x->doc_class + i, n, v, sees_all);
+        s->visible[i / 64] = see_64(x->doc_class + i, v, sees_all);
     }
     see_granted(x);
 }
@@ -223,7 +243,8 @@ static void fuse(struct index *x)
         list_places(x, (struct weights){1, 0}, places, &n);
     if (s->by_words)
         list_places(x, (struct weights){0, 1}, places, &n);
-    memset(s->bounds, 0, x->n_docs * sizeof(*s->bounds));
+    for (size_t i = 0; i < x->n_docs; i++)
+        s->bounds[i] = 0;
     for (size_t i = 0; i < n; i++) {
         float score =
             score_of_places(places[i].semantic, places[i].text,

@@ -57,9 +57,9 @@ struct card_opts {
     unsigned rights;
     bool is_part;    /* others will be laid over or under it: what a group needs
                       * may stand there */
-    struct str name; /* from the path of the request, valid: the card may leave
-                      * it out, but not say another (case included); empty: it
-                      * is in the card */
+    struct str name; /* from the path of the request: the card may leave it
+                      * out, but not say another (case included); empty: it is
+                      * in the card */
     /* What is there already under that name, whatever the case, or NULL; the
      * name is then written as it is there. What the caller may not say
      * (restart.command, …) may be said as it is there. creator_id, org and kind

@@ -291,15 +291,13 @@ static void settle_name(struct card_reader *r, const struct card_spot *whole,
                            o->dialect == CARD_CONFIG ? STR("id") : STR("name"),
                            0, is_given ? given->at : whole->at};
 
-    if (!is_given && !must.n) {
+    if (!is_given && !must.n)
         card_problem(r, &at, "is missing");
-        return;
-    }
-    if (!is_given)
-        out->name = card_copy(r, must);
-    else if (!out->name.n)
-        return; /* that was said already */
-    else if (must.n && !str_eq(out->name, must))
+    else if (!is_given || (must.n && !agent_name_is_valid(must)))
+        /* A path may say anything. */
+        card_name.read(r, NULL, &(struct json){.type = JSON_STR, .s = must},
+                       &at, &out->name);
+    else if (out->name.n && must.n && !str_eq(out->name, must))
         card_problem(r, &at, "must be \"%.*s\", %s, or left out", STR_ARG(must),
                      o->before ? "as it is written already: names are the same "
                                  "whatever their case"

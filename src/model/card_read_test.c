@@ -523,6 +523,8 @@ TEST(the_name_is_the_paths_to_the_letter)
     CHECK(named(STR(""), &there, "BOB", "") == ERR_BAD_REQUEST);
     CHECK(named(STR(""), NULL, NULL, "") == ERR_BAD_REQUEST);
     CHECK(named(STR("search"), NULL, NULL, "") == ERR_BAD_REQUEST);
+    CHECK(named(STR("a b"), NULL, NULL, "") == ERR_BAD_REQUEST);
+    CHECK(named(STR("a\x1b"), NULL, "a", "") == ERR_BAD_REQUEST);
 }
 
 /* The configuration. */

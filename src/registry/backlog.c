@@ -6,11 +6,7 @@
  *      +-----------anything else, and then all wait: the provider is down, too
  *                  much waits, the disk is full
  *
- * What comes back is written under the guard that the card is still that of
- * the revision it was made from, and only then put into the index: so a change
- * that came between wins, and its agent is in the list anew. A job knows its
- * entry until that goes (vectors_forget); then it ends as soon as it can and
- * does nothing any more.
+ * vectors_job.c does what is done for one agent.
  *
  * Waits grow from a second to five minutes, with some chance in them so that
  * several servers do not come back together. After a failure one agent goes
@@ -24,44 +20,16 @@
  *
  * Turned down: giving up on an agent whose texts are refused. Models and their
  * limits change without anybody telling us. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/fault.h"
 #include "registry/internal.h"
 
 enum {
     JOBS_MAX = 16,
     TEXTS_OUT_MAX = 256, /* of all jobs, to begin another */
-    BATCH_TEXTS = 64,
-    BATCH_BYTES = 128 * 1024, /* and one text more */
-    TEXTS_BYTES_MAX = 8 * 1024 * 1024,
 
     WAIT_FIRST_MS = 1000,
     WAIT_MAX_MS = 5 * 60 * 1000,
     REFUSED_MAX = 8, /* in a row; from there on one a second */
     PROGRESS_MS = 10 * 1000,
-};
-
-static_assert((int)BATCH_TEXTS <= (int)EMBED_BATCH_MAX,
-              "one call takes a batch");
-
-struct vectors_job {
-    struct list_node node;
-    struct vectors *all;
-    struct entry *entry; /* NULL: it has gone, or another took its place */
-    uint64_t round;      /* how often all had failed when it began */
-    struct arena arena;
-    struct strs texts;
-    size_t at;       /* the first text that has not been asked for */
-    size_t n_asked;  /* that are out */
-    size_t batch;    /* so many at a time */
-    uint64_t ask_id; /* of embed; zero: none */
-    struct buf packed;
-    struct index_change *change;
-    char org[PRINCIPAL_NAME_MAX + 1]; /* that the change was made for */
-    struct tx tx;
-    bool is_written; /* the store has the tx */
 };
 
 static int64_t now_ms(const struct vectors *v)
@@ -125,56 +93,6 @@ static void move_due(struct vectors *v, int64_t now)
     }
 }
 
-/* Jobs. */
-
-static struct vectors_job *job_new(struct vectors *v, struct entry *e)
-{
-    struct vectors_job *j = FAULT("vectors.job") ? NULL : calloc(1, sizeof(*j));
-
-    if (!j)
-        return NULL;
-    j->all = v;
-    j->entry = e;
-    j->round = v->round;
-    j->batch = BATCH_TEXTS;
-    arena_init(&j->arena, TEXTS_BYTES_MAX);
-    buf_init(&j->packed, VECTORS_BYTES_MAX);
-    tx_init(&j->tx);
-    list_append(&v->jobs, &j->node);
-    v->n_jobs++;
-    e->job = j;
-    return j;
-}
-
-/* Its entry, if it has one still, is nowhere then. */
-static void job_free(struct vectors_job *j)
-{
-    struct vectors *v = j->all;
-
-    assert(!j->ask_id && !j->is_written);
-    if (j->entry)
-        j->entry->job = NULL;
-    list_remove(&j->node);
-    v->n_jobs--;
-    if (j->change)
-        index_forget(v->r->index, j->change);
-    tx_fini(&j->tx);
-    buf_fini(&j->packed);
-    arena_fini(&j->arena);
-    free(j);
-    kick(v);
-}
-
-static void job_unask(struct vectors_job *j)
-{
-    if (!j->ask_id)
-        return;
-    embed_cancel(j->all->r->opts.embed, j->ask_id);
-    j->ask_id = 0;
-    j->all->n_texts_out -= j->n_asked;
-    j->n_asked = 0;
-}
-
 /* Failures. */
 
 static int64_t wait_ms(struct vectors *v, unsigned nth)
@@ -217,14 +135,12 @@ static void fail_one(struct vectors *v, struct entry *e, const char *why)
     put_later(v, e, now + wait_ms(v, e->n_refusals));
 }
 
-static void fail_job(struct vectors_job *j, enum err err, const char *why)
+void backlog_failed(struct vectors *v, struct entry *e, enum err err,
+                    const char *why)
 {
-    struct vectors *v = j->all;
-    struct entry *e = j->entry;
-
-    job_free(j);
-    if (e && err == ERR_STOPPING) {
-        put_later(v, e, now_ms(v) + WAIT_FIRST_MS);
+    if (err == ERR_STOPPING) {
+        if (e)
+            put_later(v, e, now_ms(v) + WAIT_FIRST_MS);
         return;
     }
     v->r->stats.embed_failures_total++;
@@ -237,13 +153,16 @@ static void fail_job(struct vectors_job *j, enum err err, const char *why)
     fail_all(v, err, why);
 }
 
-static void fail_nomem(struct vectors_job *j)
+void backlog_overtaken(struct vectors *v, struct entry *e)
 {
-    fail_job(j, ERR_NOMEM, err_row(ERR_NOMEM)->wording);
+    if (e)
+        put_later(v, e, now_ms(v) + WAIT_FIRST_MS);
+    else
+        kick(v);
 }
 
-/* An agent's row is written: whatever was wrong with the provider or the store
- * is over, unless it began after this one had. */
+/* Whatever was wrong with the provider or the store is over, unless it began
+ * after this one had. */
 static void all_is_well(struct vectors *v, struct entry *e, uint64_t round)
 {
     if (e->n_refusals)
@@ -260,206 +179,13 @@ static void all_is_well(struct vectors *v, struct entry *e, uint64_t round)
     v->again_ms = 0;
 }
 
-/* From the row into the index. */
-
-/* Before the row is written, so that the index can follow the commit. False:
- * no memory. */
-static bool prepare_index(struct vectors_job *j)
+void backlog_made(struct vectors *v, struct entry *e, uint64_t round)
 {
-    struct registry *r = j->all->r;
-    const struct agent *a = &j->entry->agent;
-    struct buf own;
-    bool is_ready;
-
-    buf_init(&own, VECTORS_BYTES_MAX);
-    is_ready = vectors_for_index(r, a, buf_str(&j->packed), &own) &&
-               !index_prepare(r->index, a, (const uint8_t *)own.p, &j->change);
-    buf_fini(&own);
-    snprintf(j->org, sizeof(j->org), "%.*s", STR_ARG(a->org));
-    return is_ready;
-}
-
-static void put_into_index(struct vectors_job *j)
-{
-    struct registry *r = j->all->r;
-    struct entry *e = j->entry;
-
-    index_put(r->index, e->number, j->change);
-    j->change = NULL;
-    if (str_eq(e->agent.org, str_of(j->org)))
-        return;
-    /* Its creator has moved meanwhile. Rather found by nobody than by whom it
-     * is not for. */
-    if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {
-        index_drop(r->index, e->number);
-        log_error(r->opts.log, "registry.not_moved",
-                  LOG_S("agent", e->agent.name));
-    }
-}
-
-static void settle(struct vectors_job *j)
-{
-    struct vectors *v = j->all;
-    struct entry *e = j->entry;
-    uint64_t round = j->round;
-
-    seq_settle(v->r);
-    if (!e) {
-        job_free(j);
-        return;
-    }
-    put_into_index(j);
-    job_free(j);
     e->is_embedded = true;
     v->r->stats.unembedded--;
     v->progress.done++;
     all_is_well(v, e, round);
-}
-
-/* Another card is there: its entry has come, or comes any moment. */
-static void step_back(struct vectors_job *j)
-{
-    struct vectors *v = j->all;
-    struct entry *e = j->entry;
-
-    job_free(j);
-    if (e)
-        put_later(v, e, now_ms(v) + WAIT_FIRST_MS);
-}
-
-static void on_written(struct tx *tx, void *ctx)
-{
-    struct vectors_job *j = ctx;
-
-    j->is_written = false;
-    switch (tx->result) {
-    case TX_COMMITTED: settle(j); break;
-    case TX_GUARD_FAILED: step_back(j); break;
-    case TX_REFUSED:
-    case TX_FATAL: fail_job(j, tx->err, err_row(tx->err)->wording); break;
-    }
-}
-
-static void write_row(struct vectors_job *j)
-{
-    struct registry *r = j->all->r;
-    const struct agent *a = &j->entry->agent;
-    struct tx_op *op;
-
-    if (!prepare_index(j)) {
-        fail_nomem(j);
-        return;
-    }
-    op = tx_expect(&j->tx, &agent_table);
-    tx_if(op, AGENT_KEY, IS, value_text(j->entry->key));
-    tx_if(op, AGENT_REVISION, IS, value_int(a->revision));
-    vectors_append(r, &j->tx, a, buf_str(&j->packed));
-    seq_append(r, &j->tx);
-    j->is_written = true;
-    store_submit(r->opts.store, &j->tx, on_written, j);
-}
-
-/* From texts to the row. */
-
-static void on_vectors(void *ctx, uint64_t id, enum err e,
-                       const struct embed_result *r, const struct why *why);
-
-/* Where it is not known yet how long they are, a batch is never too many. */
-static size_t n_wanted(const struct vectors_job *j)
-{
-    uint32_t dims = j->all->stamp.dims;
-
-    return dims ? vectors_kept(&j->entry->agent, dims) : j->texts.n;
-}
-
-static size_t next_batch(const struct vectors_job *j)
-{
-    size_t most = n_wanted(j) - j->at, bytes = 0, n = 0;
-
-    if (most > j->batch)
-        most = j->batch;
-    while (n < most && bytes < BATCH_BYTES)
-        bytes += j->texts.list[j->at + n++].n;
-    return n;
-}
-
-static void ask(struct vectors_job *j)
-{
-    struct vectors *v = j->all;
-    struct why why = {""};
-    enum err e;
-
-    for (;;) {
-        j->n_asked = next_batch(j);
-        e = embed_start(v->r->opts.embed, j->texts.list + j->at, j->n_asked,
-                        EMBED_DOCUMENT, on_vectors, j, &j->ask_id, &why);
-        if (e != ERR_LIMIT || j->n_asked < 2)
-            break;
-        j->batch = j->n_asked / 2; /* so many could never wait */
-    }
-    if (e) {
-        j->ask_id = 0;
-        fail_job(j, e, why.text);
-        return;
-    }
-    v->n_texts_out += j->n_asked;
-}
-
-/* What came is of the length that the index has. */
-static bool is_usable(const struct vectors *v, const struct embed_result *r)
-{
-    return r->stamp.dims && r->stamp.dims == v->stamp.dims;
-}
-
-static void on_vectors(void *ctx, uint64_t id, enum err e,
-                       const struct embed_result *r, const struct why *why)
-{
-    struct vectors_job *j = ctx;
-    struct vectors *v = j->all;
-    uint32_t dims;
-
-    (void)id;
-    j->ask_id = 0;
-    v->n_texts_out -= j->n_asked;
-    if (e) {
-        fail_job(j, e, why->text);
-        return;
-    }
-    vectors_learn(v->r);
-    dims = v->stamp.dims;
-    if (vectors_obstacle(v->r) || !is_usable(v, r)) {
-        fail_job(j, ERR_BAD_REQUEST, "its vectors are of no use");
-        return;
-    }
-    for (size_t i = 0; i < r->n; i++)
-        if (!vectors_pack(&j->packed, r->vectors + i * dims, dims)) {
-            fail_nomem(j);
-            return;
-        }
-    j->at += j->n_asked;
-    j->n_asked = 0;
-    if (j->at < n_wanted(j))
-        ask(j);
-    else
-        write_row(j);
-}
-
-/* False: nothing more is to be begun now. */
-static bool begin_one(struct vectors *v)
-{
-    struct entry *e = LIST_OF(list_first(&v->todo), struct entry, todo);
-    struct vectors_job *j = job_new(v, e);
-
-    if (!j) {
-        fail_all(v, ERR_NOMEM, err_row(ERR_NOMEM)->wording);
-        return false;
-    }
-    take_out(v, e);
-    if (vectors_texts(&j->arena, &e->agent, &j->texts))
-        fail_nomem(j);
-    else
-        ask(j);
-    return true;
+    kick(v);
 }
 
 /* When. */
@@ -527,8 +253,12 @@ static void on_kick(struct loop_job *job)
     if (!v->is_begun)
         return;
     move_due(v, now);
-    while (may_begin(v, now) && begin_one(v))
-        ;
+    while (may_begin(v, now)) {
+        struct entry *e = LIST_OF(list_first(&v->todo), struct entry, todo);
+
+        take_out(v, e);
+        vectors_job_begin(v, e);
+    }
     report(v, now);
     set_timer(v, now);
 }
@@ -563,9 +293,8 @@ void vectors_forget(struct registry *r, struct entry *e)
     }
     e->job = NULL;
     j->entry = NULL;
-    job_unask(j);
-    if (!j->is_written)
-        job_free(j);
+    (void)vectors_job_drop(j);
+    kick(r->vectors);
 }
 
 void vectors_want_all(struct registry *r)
@@ -610,11 +339,7 @@ void vectors_stop(struct registry *r)
         struct entry *e = j->entry;
 
         next = list_next(&v->jobs, n);
-        job_unask(j);
-        if (j->is_written)
-            continue;
-        job_free(j);
-        if (e)
+        if (vectors_job_drop(j) && e)
             put_todo(v, e);
     }
 }

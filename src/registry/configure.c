@@ -35,7 +35,7 @@ static enum err check_one(const struct agent *a, struct map *seen,
                        "there are two agents called \"%.*s\" and \"%.*s\"; "
                        "names must differ in more than their case",
                        STR_ARG(same->name), STR_ARG(a->name));
-    return map_put(seen, key, (void *)(uintptr_t)a);
+    return map_put(seen, key, (void *)a);
 }
 
 static enum err make_one(struct registry *r, const struct agent *a,

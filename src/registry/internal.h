@@ -13,7 +13,9 @@
  *   step.c       what a change does to one agent: claimed, then settled
  *   vectors.c    texts to vectors, and vectors to rows and back
  *   backlog.c    those that cannot be had at once: in the background
- *   search.c     a query to a ranked answer
+ *   vectors_job.c  what is done there for one agent
+ *   search.c     a query to an answer
+ *   ranked.c     what somebody sees, best first, and the rule of two
  *   check.c      whether memory, index and store agree
  */
 
@@ -59,7 +61,7 @@ struct entry {
 
 static inline struct entry *entry_of(const struct agent *a)
 {
-    return (struct entry *)(uintptr_t)a;
+    return (struct entry *)a;
 }
 
 /* The mirror (registry.c). */
@@ -304,12 +306,76 @@ void vectors_want_all(struct registry *r);
  */
 size_t vectors_awaited(const struct registry *r, const struct eyes *eyes);
 
+/* What its jobs tell it, once each; the entry is NULL where it has gone. */
+
+void backlog_failed(struct vectors *v, struct entry *e, enum err err,
+                    const char *why);
+/* Another card is there: its entry has come, or comes any moment. */
+void backlog_overtaken(struct vectors *v, struct entry *e);
+/* They are in the index. */
+void backlog_made(struct vectors *v, struct entry *e, uint64_t round);
+
+/* vectors_job.c */
+
+struct vectors_job {
+    struct list_node node;
+    struct vectors *all;
+    struct entry *entry; /* NULL: it has gone, or another took its place */
+    uint64_t round;      /* how often all had failed when it began */
+    struct arena arena;
+    struct strs texts;
+    size_t at;       /* the first text that has not been asked for */
+    size_t n_asked;  /* that are out */
+    size_t batch;    /* so many at a time */
+    uint64_t ask_id; /* of embed; zero: none */
+    struct buf packed;
+    struct index_change *change;
+    char org[PRINCIPAL_NAME_MAX + 1]; /* that the change was made for */
+    struct tx tx;
+    bool is_written; /* the store has the tx */
+};
+
+/* e is in no list. */
+void vectors_job_begin(struct vectors *v, struct entry *e);
+
+/* End it, telling nobody. False: the store has its row, and gives it back
+ * whenever that is. */
+bool vectors_job_drop(struct vectors_job *j);
+
 /* search.c */
+
+struct searches {
+    struct list waiting;
+    size_t n_waiting;
+    uint64_t next_id;
+    struct registry_ranking ranking;
+
+    /* Agents that some see beside their classes, by number. */
+    uint32_t *besides;
+    size_t n_besides, besides_cap;
+    int64_t besides_seq; /* as of here */
+};
 
 /* Part of registry_new and registry_free. */
 MUST_USE enum err search_open(struct registry *r);
 void search_close(struct registry *r);
 void search_stop(struct registry *r);
+
+/* ranked.c */
+
+struct places {
+    const struct search *s;
+    struct search_hit *hits; /* room for twice the limit */
+    size_t n;
+    struct search_hit *held;
+    size_t n_held;
+    size_t n_left_out; /* and those for whom there never is a place */
+};
+
+/* Fill p, which has room for the hits; without a vector by words alone.
+ * ERR_NOMEM. */
+MUST_USE enum err ranked_look(struct registry *r, struct places *p,
+                              const float *vector);
 
 struct registry {
     struct registry_opts opts;

@@ -20,11 +20,12 @@ static unsigned dice(struct rand_seeded *state, unsigned sides)
 
 static const char *line(struct rand_seeded *state, int n, char out[LINE])
 {
-    char *to = out;
+    size_t at = 0;
 
-    *to = '\0';
+    out[0] = '\0';
     for (int i = 0; i < n; i++)
-        to += sprintf(to, "%s%s", i ? " " : "", words[dice(state, N_WORDS)]);
+        at += (size_t)snprintf(out + at, LINE - at, "%s%s", i ? " " : "",
+                               words[dice(state, N_WORDS)]);
     return out;
 }
 

@@ -153,3 +153,33 @@ TEST(all_of_it_or_nothing)
     CHECK(stage_configure(&s, NULL, 0) == OK);
     stage_close(&s);
 }
+
+/* With so much in one tx the last ones' vectors must come later. */
+TEST(many_large_agents_do_not_hold_up_the_start)
+{
+    enum { BIG = 325, PROMPT = AGENT_PROMPT_MAX };
+    struct stage s;
+    struct agent *list = calloc(BIG + 2, sizeof(*list));
+    char names[BIG][8], *prompt = malloc(PROMPT);
+
+    CHECK(list && prompt);
+    memset(prompt, 'x', PROMPT);
+    list[0] = (struct agent)AGENT("small-1");
+    for (int i = 0; i < BIG; i++) {
+        list[1 + i] = (struct agent)AGENT("x");
+        snprintf(names[i], sizeof(names[i]), "b%d", i);
+        list[1 + i].name = str_of(names[i]);
+        list[1 + i].routing.system_prompt = (struct str){prompt, PROMPT};
+    }
+    list[BIG + 1] = (struct agent)AGENT("small-2");
+    stage_prepare(&s);
+    s.has_model = true;
+    CHECK(stage_start(&s) == OK);
+    CHECK(stage_configure(&s, list, BIG + 2) == OK);
+    CHECK(registry_is_embedded(s.r, stage_find(&s, NULL, "small-1")));
+    CHECK(!registry_is_embedded(s.r, stage_find(&s, NULL, "small-2")));
+    CHECK(stage_configure(&s, list, BIG + 2) == OK && s.is_same);
+    free(list);
+    free(prompt);
+    stage_close(&s);
+}

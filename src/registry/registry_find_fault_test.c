@@ -1,6 +1,7 @@
 /* Every step fails once while vectors are made and searches wait: what failed
  * is tried again, and in the end all agents have theirs, in the index and in
- * the store. */
+ * the store. Most steps are those of other rooms, which try all of them
+ * themselves: so here it is every third, with STRESS=full every one. */
 #include "test/lib/find_stage.h"
 
 static void put_some(struct find *f)
@@ -49,10 +50,11 @@ static void wait_for_all(struct find *f)
 
 TEST(every_fault_is_made_good)
 {
-    long nth = 0;
+    const char *stress = getenv("STRESS");
+    long stride = stress && strcmp(stress, "full") == 0 ? 1 : 3, nth = 1;
     bool fired, was_hit = false;
 
-    do {
+    for (;; nth += stride) {
         struct find *f = find_begin(EMBED_HTTP);
 
         f->e->opts.cache_entries = 0;
@@ -60,7 +62,7 @@ TEST(every_fault_is_made_good)
         find_open(f);
         put_some(f);
         f->e->peer->respond = respond_well;
-        fault_arm(++nth);
+        fault_arm(nth);
         search_once(f, &was_hit);
         wait_for_all(f);
         fired = fault_fired();
@@ -76,7 +78,9 @@ TEST(every_fault_is_made_good)
         search_once(f, &was_hit);
         find_check(f);
         find_free(f);
-    } while (fired);
+        if (!fired)
+            break;
+    }
     CHECK(was_hit && nth > 100); /* the sweep met the steps it is for */
 }
 

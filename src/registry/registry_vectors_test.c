@@ -95,24 +95,24 @@ TEST(the_model_inside_has_them_with_the_card)
  * small. */
 TEST(what_is_no_moments_work_is_made_in_the_background)
 {
-    static char text[256 * 1024];
     struct find *f = find_new(EMBED_BUILTIN);
-    char *to = text;
+    struct buf text;
     struct query q;
 
-    to +=
-        sprintf(to, "{\"name\":\"kerf\",\"description\":\"Cuts\",\"skills\":[");
+    buf_init(&text, 1 << 20);
+    buf_addf(&text, "{\"name\":\"kerf\",\"description\":\"Cuts\",\"skills\":[");
     for (int i = 0; i < 50; i++) {
-        to += sprintf(to,
-                      "%s{\"id\":\"s%d\",\"name\":\"n%d\",\"description\":"
-                      "\"d\",\"examples\":[",
-                      i ? "," : "", i, i);
+        buf_addf(&text,
+                 "%s{\"id\":\"s%d\",\"name\":\"n%d\",\"description\":\"d\","
+                 "\"examples\":[",
+                 i ? "," : "", i, i);
         for (int k = 0; k < 50; k++)
-            to += sprintf(to, "%s\"example %d of %d\"", k ? "," : "", k, i);
-        to += sprintf(to, "]}");
+            buf_addf(&text, "%s\"example %d of %d\"", k ? "," : "", k, i);
+        buf_addf(&text, "]}");
     }
-    sprintf(to, "]}");
-    PUT(f, "anna", text);
+    buf_add(&text, "]}", 3); /* and its NUL */
+    PUT(f, "anna", text.p);
+    buf_fini(&text);
     CHECK_INT(n_unembedded(f), 1);
     AWAIT(f->e, n_unembedded(f) == 0);
     CHECK_INT(row_str(row_of(f, &q, "kerf"), VECTOR_BYTES).n,
@@ -166,23 +166,28 @@ TEST(only_so_many_agents_and_texts_are_out)
  */
 TEST(a_few_large_agents_are_enough)
 {
-    static char examples[4096];
     struct find *f = find_begin(EMBED_HTTP);
-    char *to = examples, name[16];
+    struct buf skills;
+    char name[16];
 
-    to += sprintf(to, "{\"id\":\"a\",\"name\":\"a\",\"description\":\"b\","
+    buf_init(&skills, 1 << 20);
+    buf_addf(&skills, "{\"id\":\"a\",\"name\":\"a\",\"description\":\"b\","
                       "\"examples\":[");
     for (int i = 0; i < 64; i++)
-        to += sprintf(to, "%s\"example %d\"", i ? "," : "", i);
-    sprintf(to, "]},%s,%s,%s,%s,%s", skill("c", "c", "c"), skill("d", "d", "d"),
-            skill("e", "e", "e"), skill("f", "f", "f"), skill("g", "g", "g"));
+        buf_addf(&skills, "%s\"example %d\"", i ? "," : "", i);
+    buf_addf(&skills, "]}");
+    for (int i = 0; i < 5; i++)
+        buf_addf(&skills,
+                 ",{\"id\":\"s%d\",\"name\":\"x\",\"description\":\"y\"}", i);
+    buf_add(&skills, "", 1);
     f->e->opts.http.dims = TEST_DIMS;
     f->e->peer->respond = NULL;
     find_open(f);
     for (int i = 0; i < 6; i++) {
         snprintf(name, sizeof(name), "a%02d", i);
-        PUT(f, "anna", card(name, "Cuts", "private", examples));
+        PUT(f, "anna", card(name, "Cuts", "private", skills.p));
     }
+    buf_fini(&skills);
     eturns(f->e, 20);
     CHECK_INT(embed_stats(f->e->embed).waiting, 4 * 64);
     f->e->peer->respond = respond_well;

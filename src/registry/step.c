@@ -196,6 +196,10 @@ static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
 
 /* Vectors. */
 
+/* A configuration of many agents is one tx: from here on their vectors come in
+ * the background, or it would hold up the start, and not fit at last. */
+enum { TX_VECTORS_MAX = TX_BYTES_MAX / 4 };
+
 /* Prepare the index's part with the vectors that the old card has there. False:
  * it has none, or their texts are others. */
 static bool keep_vectors(struct registry *r, struct tx *tx,
@@ -237,7 +241,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
 
     buf_init(&vectors, VECTORS_BYTES_MAX);
     p->entry->is_embedded = keep_vectors(r, tx, p, &vectors);
-    if (!p->entry->is_embedded) {
+    if (!p->entry->is_embedded && tx->arena.used < TX_VECTORS_MAX) {
         buf_clear(&vectors);
         p->entry->is_embedded = make_vectors(r, tx, p, &vectors);
     }

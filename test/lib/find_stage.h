@@ -401,13 +401,14 @@ static inline const char *find_names(struct find *f, const struct search *s)
 {
     static struct found o;
     static char text[SEARCH_LIMIT_MAX * (AGENT_NAME_MAX + 1) + 1];
-    char *to = text;
+    size_t at = 0;
 
     find_search(f, s, &o);
     CHECK_INT(o.err, OK);
-    *to = '\0';
+    text[0] = '\0';
     for (size_t i = 0; i < o.n; i++)
-        to += sprintf(to, "%s ", o.hits[i].name);
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s ",
+                               o.hits[i].name);
     return text;
 }
 

@@ -1,0 +1,245 @@
+/* Ranked hits: what somebody sees, what they asked for of it, and the rule of
+ * two.
+ *
+ * The index hands out agents best first and only those that the requester may
+ * see, so there is nothing to be thrown away here but what the rule of two
+ * holds back:
+ *
+ *     hits, best first     a1 a2 a3 b1 a4 c1 ... (a: all of one creator)
+ *     places 1 to 10       a1 a2    b1    c1 ...
+ *     held back                  a3    a4
+ *     places from 11 on                          a3 a4, then further hits
+ *
+ * Whatever was held back has a better score than what comes after the tenth
+ * place, so the order is that of the scores on both sides of it.
+ *
+ * What somebody sees are the classes of the index, public, their org's, their
+ * own, and besides: agents shared with them by a grant, and their own that an
+ * admin has given to another org. Those are few and are listed; the list is
+ * made anew when the registry has changed. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "registry/internal.h"
+
+/* What somebody sees. */
+
+static bool is_beside(const struct entry *e)
+{
+    const struct agent *a = &e->agent;
+
+    return a->visibility == VISIBILITY_SHARED &&
+           (a->n_grants || (e->has_own_org && a->creator.n));
+}
+
+static enum err list_besides(struct registry *r)
+{
+    struct searches *all = r->searches;
+    size_t n = 0;
+
+    if (all->besides_seq == r->seq)
+        return OK;
+    for (size_t i = 0; i < r->n; i++)
+        n += is_beside(entry_of(r->list[i]));
+    if (n > all->besides_cap) {
+        uint32_t *more = FAULT("search.besides")
+                             ? NULL
+                             : realloc(all->besides, n * sizeof(*more));
+
+        if (!more)
+            return ERR_NOMEM;
+        all->besides = more;
+        all->besides_cap = n;
+    }
+    all->n_besides = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct entry *e = entry_of(r->list[i]);
+
+        if (is_beside(e))
+            all->besides[all->n_besides++] = e->number;
+    }
+    all->besides_seq = r->seq;
+    return OK;
+}
+
+/* Those of `besides` that these eyes see, into `out`. */
+static size_t see_besides(const struct registry *r, const struct eyes *eyes,
+                          uint32_t *out)
+{
+    const struct searches *all = r->searches;
+    size_t n = 0;
+
+    if (eyes->sees_all)
+        return 0;
+    for (size_t i = 0; i < all->n_besides; i++) {
+        const struct agent *a = &r->by_number[all->besides[i]]->agent;
+
+        if (!(eyes->org.n && str_eq(a->org, eyes->org)) &&
+            agent_is_visible(a, eyes))
+            out[n++] = all->besides[i];
+    }
+    return n;
+}
+
+/* Filters. */
+
+struct filter {
+    const struct registry *r;
+    const struct search *s;
+    const struct entry *self; /* who asks; NULL: no agent */
+};
+
+static bool has_tag(const struct skill *s, struct str tag)
+{
+    for (size_t i = 0; i < s->tags.n; i++)
+        if (str_eq_nocase(s->tags.list[i], tag))
+            return true;
+    return false;
+}
+
+static bool any_has_tag(const struct agent *a, struct str tag)
+{
+    for (size_t i = 0; i < a->n_skills; i++)
+        if (has_tag(&a->skills[i], tag))
+            return true;
+    return false;
+}
+
+static bool admits(void *ctx, uint32_t number, uint32_t nth)
+{
+    const struct filter *f = ctx;
+    const struct search *s = f->s;
+    const struct entry *e = f->r->by_number[number];
+    const struct agent *a = &e->agent;
+    const struct skill *skill = nth == INDEX_AGENT ? NULL : &a->skills[nth];
+
+    if (e == f->self)
+        return false;
+    if (s->tag.n && !(skill ? has_tag(skill, s->tag) : any_has_tag(a, s->tag)))
+        return false;
+    if (s->org.n && !str_eq(a->org, s->org))
+        return false;
+    if (s->max_price >= 0 && agent_price(a, skill) > s->max_price)
+        return false;
+    return !s->state || registry_state(f->r, a) == s->state;
+}
+
+static bool has_filter(const struct filter *f)
+{
+    const struct search *s = f->s;
+
+    return f->self || s->tag.n || s->org.n || s->state || s->max_price >= 0;
+}
+
+/* The rule of two. */
+
+static bool is_outsider(const struct agent *a, const struct eyes *eyes)
+{
+    return a->creator.n && !str_eq_nocase(a->creator, eyes->user) &&
+           !(eyes->org.n && str_eq(a->org, eyes->org));
+}
+
+/* Whether as many of its creator have a place as may. */
+static bool is_crowded(const struct places *p, const struct agent *a)
+{
+    const struct eyes *eyes = &p->s->eyes;
+    size_t n = 0;
+
+    if (!is_outsider(a, eyes))
+        return false;
+    for (size_t i = 0; i < p->n; i++)
+        n += is_outsider(p->hits[i].agent, eyes) &&
+             str_eq_nocase(p->hits[i].agent->creator, a->creator);
+    return n >= SEARCH_PER_CREATOR;
+}
+
+/* Once the crowd is complete, those that were held back come first. */
+static void release_held(struct places *p)
+{
+    for (size_t i = 0; i < p->n_held && p->n < p->s->limit; i++)
+        p->hits[p->n++] = p->held[i];
+    p->n_held = 0;
+}
+
+static void take_hit(struct places *p, const struct search_hit *h)
+{
+    if (p->n >= SEARCH_CROWD || !is_crowded(p, h->agent)) {
+        p->hits[p->n++] = *h;
+        if (p->n == SEARCH_CROWD)
+            release_held(p);
+    } else if (p->s->limit > SEARCH_CROWD + p->n_held) {
+        p->held[p->n_held++] = *h;
+    } else {
+        p->n_left_out++;
+    }
+}
+
+/* The search itself. */
+
+static struct index_query query_of(const struct registry *r,
+                                   const struct search *s, const float *vector)
+{
+    const struct registry_ranking *k = &r->searches->ranking;
+
+    return (struct index_query){
+        .text = s->text,
+        .vector = vector,
+        .mode = vector ? s->mode : INDEX_TEXT,
+        .fusion = s->has_fusion ? s->fusion : k->fusion,
+        .semantic_weight = (float)k->semantic_weight,
+        .text_weight = (float)k->text_weight,
+        .org = s->eyes.org,
+        .creator = s->eyes.user,
+        .sees_all = s->eyes.sees_all,
+    };
+}
+
+static void gather(struct registry *r, struct places *p)
+{
+    struct index_hit found;
+
+    while (p->n < p->s->limit && index_next(r->index, &found) &&
+           (double)found.score >= p->s->min_score) {
+        struct search_hit h = {.agent = &r->by_number[found.number]->agent,
+                               .score = found.score,
+                               .n_matches = found.n_matches};
+
+        memcpy(h.matches, found.matches,
+               found.n_matches * sizeof(found.matches[0]));
+        take_hit(p, &h);
+    }
+}
+
+enum err ranked_look(struct registry *r, struct places *p, const float *vector)
+{
+    const struct search *s = p->s;
+    struct index_query q = query_of(r, s, vector);
+    struct filter filter = {.r = r,
+                            .s = s,
+                            .self = s->eyes.self.n ? entry_find(r, s->eyes.self)
+                                                   : NULL};
+    uint32_t *granted = NULL;
+    enum err e = list_besides(r);
+
+    if (!e && r->searches->n_besides) {
+        granted = FAULT("search.granted")
+                      ? NULL
+                      : calloc(r->searches->n_besides, sizeof(*granted));
+        if (!granted)
+            return ERR_NOMEM;
+        q.granted = granted;
+        q.n_granted = see_besides(r, &s->eyes, granted);
+    }
+    if (has_filter(&filter)) {
+        q.admits = admits;
+        q.ctx = &filter;
+    }
+    if (!e)
+        e = index_search_begin(r->index, &q);
+    if (!e) {
+        gather(r, p);
+        index_search_end(r->index);
+    }
+    free(granted);
+    return e;
+}
