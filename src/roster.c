@@ -78,8 +78,8 @@ static enum err prepare(struct roster *r, const struct config *c,
     enum err e;
 
     registry_change_init(&r->change);
-    e = registry_configure(r->registry, &r->change, c->agents.list,
-                           c->agents.n, loop_wall_ms(r->loop), why);
+    e = registry_configure(r->registry, &r->change, c->agents.list, c->agents.n,
+                           loop_wall_ms(r->loop), why);
     if (e)
         registry_change_fini(&r->change);
     else

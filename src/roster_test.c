@@ -145,9 +145,8 @@ TEST(more_than_there_may_be_turns_it_down)
 
     begin();
     CHECK_INT(roster_open(&roster, &one, &why), OK);
-    registry_set_limits(stage.registry,
-                        &(struct registry_limits){.max_agents = 1,
-                                                  .max_skills = 10});
+    registry_set_limits(stage.registry, &(struct registry_limits){
+                                            .max_agents = 1, .max_skills = 10});
     CHECK_INT(roster_prepare(&roster, &two, &why), ERR_LIMIT);
     CHECK(why.text[0]);
     pass_ms(1000);

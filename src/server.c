@@ -37,8 +37,8 @@ enum {
     FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
 };
 
-const struct schema *const server_schemas[] = {&task_schema, &watch_schema,
-                                               &access_schema, &registry_schema};
+const struct schema *const server_schemas[] = {
+    &task_schema, &watch_schema, &access_schema, &registry_schema};
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);
 
@@ -227,8 +227,8 @@ static void set_ranking(struct server *s, const struct config *c)
     struct registry_ranking ranking = {
         .semantic_weight = c->search.semantic_weight,
         .text_weight = c->search.text_weight,
-        .fusion = c->search.fusion == CONFIG_FUSION_RRF ? INDEX_RRF
-                                                        : INDEX_WEIGHTED,
+        .fusion =
+            c->search.fusion == CONFIG_FUSION_RRF ? INDEX_RRF : INDEX_WEIGHTED,
     };
 
     registry_set_ranking(s->registry, &ranking);

@@ -105,6 +105,16 @@ static bool any_has_tag(const struct agent *a, struct str tag)
     return false;
 }
 
+/* Whether it can be had for no more than max: one of its skills, or it, where
+ * it has none. */
+static bool is_within(const struct agent *a, int64_t max)
+{
+    for (size_t i = 0; i < a->n_skills; i++)
+        if (agent_price(a, &a->skills[i]) <= max)
+            return true;
+    return !a->n_skills && agent_price(a, NULL) <= max;
+}
+
 static bool admits(void *ctx, uint32_t number, uint32_t nth)
 {
     const struct filter *f = ctx;
@@ -119,7 +129,8 @@ static bool admits(void *ctx, uint32_t number, uint32_t nth)
         return false;
     if (s->org.n && !str_eq(a->org, s->org))
         return false;
-    if (s->max_price >= 0 && agent_price(a, skill) > s->max_price)
+    if (s->max_price >= 0 && !(skill ? agent_price(a, skill) <= s->max_price
+                                     : is_within(a, s->max_price)))
         return false;
     return !s->state || registry_state(f->r, a) == s->state;
 }
@@ -133,9 +144,11 @@ static bool has_filter(const struct filter *f)
 
 /* The rule of two. */
 
+/* Those of the platform are the admins' own: nobody else can make one. */
 static bool is_outsider(const struct agent *a, const struct eyes *eyes)
 {
-    return a->creator.n && !str_eq_nocase(a->creator, eyes->user) &&
+    return a->kind != AGENT_PLATFORM &&
+           !str_eq_nocase(a->creator, eyes->user) &&
            !(eyes->org.n && str_eq(a->org, eyes->org));
 }
 

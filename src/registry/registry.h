@@ -303,8 +303,9 @@ typedef void search_done(void *ctx, uint64_t id, const struct search_result *r);
  * among the first SEARCH_CROWD; the others wait, in their order, for places
  * behind those, and where there are no places behind those they do not come.
  * Not counted: the requester's own, those of their org (who has none, has no
- * such), and those of the configuration. It is the same for admins, who see
- * what everybody may have put there.
+ * such), and those of the platform, which are the admins' and the
+ * configuration's. It is the same for admins who search: they see what
+ * everybody may have put there.
  *
  * Search, and call done once: before this returns where nothing need be waited
  * for (*id is then zero), else later, from the loop. Never after

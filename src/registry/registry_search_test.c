@@ -301,6 +301,8 @@ TEST(filters_are_applied_inside_the_search)
     CHECK(o.n == 1 && o.hits[0].n_matches == 2);
     for (size_t i = 0; i < 2; i++)
         CHECK(o.hits[0].matches[i].skill != 1);
+    s.max_price = 499; /* neither it nor one of its skills can be had */
+    CHECK_STR(str_of(find_names(f, &s)), "");
     s.max_price = 9000;
     find_search(f, &s, &o);
     CHECK_INT(o.hits[0].n_matches, 3);
@@ -439,6 +441,18 @@ TEST(of_a_creator_from_outside_two_are_in_the_first_ten)
               "pa00 pa01 pb00 pb01 pd00 pd01 pd02 pd03 pe00 pe01 pa02 pa03 "
               "pa04 pa05 pa06 pa07 "
               "pa08 pa09 pa10 pa11 pb02 pe02 ");
+    find_free(f);
+}
+
+TEST(the_admins_own_are_of_the_platform_and_not_counted)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+    struct search s = find_query("cleo", "paints houses");
+
+    crowd(f, "admin", "pa", 4);
+    crowd(f, "anna", "pb", 4);
+    s.mode = INDEX_TEXT;
+    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pa02 pa03 pb00 pb01 ");
     find_free(f);
 }
 

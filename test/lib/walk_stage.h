@@ -73,9 +73,8 @@ static inline struct walk_opts stage_walk_opts(void)
 
 static inline enum err stage_open_store(struct why *why)
 {
-    static const struct schema *const schemas[] = {&task_schema, &watch_schema,
-                                                   &access_schema,
-                                                   &registry_schema};
+    static const struct schema *const schemas[] = {
+        &task_schema, &watch_schema, &access_schema, &registry_schema};
     struct store_opts opts = {.folder = stage.root,
                               .schemas = schemas,
                               .n_schemas = 4,
