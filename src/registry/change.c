@@ -236,7 +236,6 @@ static enum err put_agent(struct registry *r, struct registry_change *c,
 {
     struct step_put p = {.before = before,
                          .by = by_name(by),
-                         .keeps_grants = true,
                          .is_limited =
                              by->caller && !caller_is_admin(by->caller)};
     enum err e;

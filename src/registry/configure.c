@@ -2,10 +2,15 @@
  * there of it now, as one change.
  *
  * A configured agent is a record like all others, so that tasks, the feed and
- * the index know only one kind. It has no creator. A name that somebody else
- * has registered becomes the configuration's, with nothing left of what its
- * owner had said but the revision, which goes on: the operator's word counts,
- * and whoever held the name learns it from the feed. */
+ * the index know only one kind. It has no creator. A name that somebody has
+ * registered stays theirs: a slip in a file must not cost anybody an agent with
+ * its prompt and its grants, and whoever wants the name can remove that one
+ * first. The log tells the operator.
+ *
+ * The limits that users fill do not bind it, or users could keep the server
+ * from starting; the list by itself must fit into them. */
+#include <stdio.h>
+
 #include "base/fault.h"
 #include "registry/internal.h"
 
@@ -53,70 +58,105 @@ static enum err make_one(struct registry *r, const struct agent *a,
     return entry_make(r, &full, before, now_ms, out);
 }
 
-/* What goes makes room for what comes. */
-struct leaving {
-    size_t n, n_skills;
-};
+/* It is somebody's: the configuration does not take it. */
+static bool is_anothers(const struct entry *e)
+{
+    return e && !e->agent.is_configured;
+}
 
 static enum err put_one(struct registry *r, struct registry_change *c,
-                        const struct agent *a, const struct leaving *leaving,
-                        int64_t now_ms, struct why *why)
+                        const struct agent *a, int64_t now_ms, struct why *why)
 {
-    struct step_put p = {.before = entry_find(r, a->name),
-                         .n_leaving = leaving->n,
-                         .n_skills_leaving = leaving->n_skills};
+    struct step_put p = {.before = entry_find(r, a->name), .is_unbound = true};
     bool is_same = false;
-    enum err e = make_one(r, a, p.before, now_ms, &p.entry);
+    enum err e;
 
+    if (is_anothers(p.before))
+        return OK;
+    e = make_one(r, a, p.before, now_ms, &p.entry);
     if (!e && p.before)
         e = entry_is_same(p.before, p.entry, &is_same);
     if (e || is_same) {
         entry_free(r, p.entry);
         return e;
     }
-    p.keeps_grants = p.before && p.before->agent.is_configured;
-    if (p.before && !p.keeps_grants)
-        log_warn(r->opts.log, "registry.taken_over",
-                 LOG_S("agent", p.before->agent.name),
-                 LOG_S("creator", p.before->agent.creator));
     return step_put(r, c, &p, why);
 }
 
 static enum err remove_others(struct registry *r, struct registry_change *c,
-                              const struct map *seen, struct leaving *leaving,
-                              int64_t now_ms, struct why *why)
+                              const struct map *seen, int64_t now_ms,
+                              struct why *why)
 {
     enum err e = OK;
 
     for (size_t i = 0; i < r->n && !e; i++) {
         struct entry *one = entry_of(r->list[i]);
 
-        if (!one->agent.is_configured || map_get(seen, one->key))
-            continue;
-        e = step_remove(r, c, one, (struct str){NULL, 0}, now_ms, why);
-        leaving->n++;
-        leaving->n_skills += one->agent.n_skills;
+        if (one->agent.is_configured && !map_get(seen, one->key))
+            e = step_remove(r, c, one, (struct str){NULL, 0}, now_ms, why);
     }
     return e;
+}
+
+static enum err check_size(const struct registry *r, const struct agent *list,
+                           size_t n, struct why *why)
+{
+    const struct registry_limits *l = &r->opts.limits;
+    size_t n_skills = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_skills += list[i].n_skills;
+    if (n > l->max_agents)
+        return why_err(why, ERR_LIMIT,
+                       "agents.list has %zu agents, and there may be %zu "
+                       "(registry.maxAgents)",
+                       n, l->max_agents);
+    if (n_skills > l->max_skills)
+        return why_err(why, ERR_LIMIT,
+                       "the agents of agents.list have %zu skills, and all "
+                       "together may have %zu (registry.maxSkills)",
+                       n_skills, l->max_skills);
+    return OK;
 }
 
 static enum err put_all(struct registry *r, struct registry_change *c,
                         const struct agent *list, size_t n, struct map *seen,
                         int64_t now_ms, struct why *why)
 {
-    struct leaving leaving = {0, 0};
     struct arena scratch;
-    enum err e = OK;
+    enum err e = check_size(r, list, n, why);
 
     arena_init(&scratch, (n + 1) * (AGENT_NAME_MAX + NAMES_BYTES));
     for (size_t i = 0; i < n && !e; i++)
         e = check_one(&list[i], seen, &scratch, why);
     if (!e)
-        e = remove_others(r, c, seen, &leaving, now_ms, why);
+        e = remove_others(r, c, seen, now_ms, why);
     for (size_t i = 0; i < n && !e; i++)
-        e = put_one(r, c, &list[i], &leaving, now_ms, why);
+        e = put_one(r, c, &list[i], now_ms, why);
     arena_fini(&scratch);
     return e;
+}
+
+static void say_not_taken(const struct registry *r, const struct agent *list,
+                          size_t n)
+{
+    struct why words;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct entry *e = entry_find(r, list[i].name);
+        struct str who;
+
+        if (!is_anothers(e))
+            continue;
+        who = e->agent.creator.n ? e->agent.creator : STR("somebody");
+        snprintf(words.text, sizeof(words.text),
+                 "agents.list: %.*s is not taken: %.*s registered that name; "
+                 "remove that agent (signalbox agents remove %.*s) and "
+                 "reload, or choose another id",
+                 STR_ARG(list[i].name), STR_ARG(who), STR_ARG(e->agent.name));
+        log_error(r->opts.log, "registry.not_taken",
+                  LOG_S("agent", list[i].name), LOG_C("why", words.text));
+    }
 }
 
 enum err registry_configure(struct registry *r, struct registry_change *c,
@@ -132,6 +172,7 @@ enum err registry_configure(struct registry *r, struct registry_change *c,
     map_fini(&seen);
     if (e)
         return change_refuse(r, c, e, why);
+    say_not_taken(r, list, n);
     c->is_same = !c->steps;
     if (!c->is_same)
         seq_append(r, &c->tx);

@@ -135,7 +135,6 @@ struct registry_step {
     enum step_kind kind;
     struct str key;
     bool is_new;                 /* STEP_PUT: its name was free */
-    bool keeps_grants;           /* STEP_PUT: those it had */
     size_t n_skills_more;        /* claimed of the limit */
     struct entry *entry;         /* STEP_PUT: as it will be */
     struct index_change *change; /* STEP_PUT: likewise */
@@ -157,10 +156,9 @@ void steps_drop(struct registry *r, struct registry_change *c);
  * limits, its row and the feed's entry. `before` may be NULL. */
 struct step_put {
     struct entry *entry, *before;
-    struct str by; /* a name; empty: the server */
-    bool keeps_grants;
-    bool is_limited;                    /* to what one user may have */
-    size_t n_leaving, n_skills_leaving; /* in the same change */
+    struct str by;   /* a name; empty: the server */
+    bool is_limited; /* to what one user may have */
+    bool is_unbound; /* not even to what all may have */
 };
 MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
                            const struct step_put *p, struct why *why);

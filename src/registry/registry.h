@@ -84,8 +84,10 @@ enum registry_column {
 };
 
 struct registry_limits {
+    /* Of all together; the configuration's count, and are never refused for
+     * what others have. */
     size_t max_agents;          /* registry.maxAgents */
-    size_t max_skills;          /* of all of them: registry.maxSkills */
+    size_t max_skills;          /* registry.maxSkills */
     size_t max_agents_per_user; /* registry.maxAgentsPerUser; zero: no limit */
 };
 
@@ -206,8 +208,9 @@ MUST_USE enum err registry_remove(struct registry *r, struct registry_change *c,
                                   struct why *why);
 
 /* The agents of the configuration: these, and none of those it had before. A
- * name that somebody else has registered becomes the configuration's, and the
- * log says so. All or nothing. */
+ * name that somebody has registered is left alone: that one of the list is not
+ * taken, and the log says so. All others, or nothing. ERR_LIMIT: the list by
+ * itself is beyond the limits; what users have does not count here. */
 MUST_USE enum err registry_configure(struct registry *r,
                                      struct registry_change *c,
                                      const struct agent *list, size_t n,

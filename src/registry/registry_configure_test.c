@@ -92,31 +92,87 @@ TEST(it_is_changed_there_and_nowhere_else)
     stage_close(&s);
 }
 
-TEST(a_name_of_somebody_else_becomes_the_configurations)
+/* What the log has by now, from the beginning. */
+static void read_log(struct stage *s, char *out, size_t n)
+{
+    ssize_t got = pread(s->log.fd, out, n - 1, 0);
+
+    CHECK(got >= 0);
+    out[got] = '\0';
+}
+
+static void log_into_a_file(struct stage *s)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/log", s->folder);
+    close(s->log.fd);
+    s->log.fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    CHECK(s->log.fd >= 0);
+}
+
+TEST(a_name_of_somebody_stays_theirs)
 {
     struct stage s;
     const struct agent *a;
-    struct buf feed;
+    char log[4096], *first;
 
     stage_open(&s);
+    log_into_a_file(&s);
     CHECK(stage_put(&s, &stage_anna,
                     "{\"name\":\"A\",\"visibility\":\"shared\"}") == OK);
     CHECK(stage_grant(&s, &stage_anna, "a", "carl", "", 0) == OK);
     CHECK(stage_configure(&s, ab, 2) == OK);
     a = stage_find(&s, &stage_carl, "a");
-    CHECK(a && a->is_configured && a->creator.n == 0 && a->revision == 2);
-    CHECK_STR(a->name, "a");
-    CHECK_INT(a->n_grants, 0);
-    buf_init(&feed, 8192);
-    CHECK_INT(stage_feed(&s, &feed), 4);
-    buf_add_char(&feed, '\0');
-    CHECK(
-        strstr(feed.p, "\nagent.updated a  anna {\"by\":null,\"revision\":2"));
-    buf_fini(&feed);
+    CHECK(a && !a->is_configured && a->revision == 1 && a->n_grants == 1);
+    CHECK_STR(a->creator, "anna");
+    CHECK(stage_find(&s, NULL, "b")->is_configured);
+    read_log(&s, log, sizeof(log));
+    first = strstr(log, "agents.list: a is not taken: anna registered that "
+                        "name; remove that agent (signalbox agents remove A) "
+                        "and reload, or choose another id");
+    CHECK(first && strstr(log, "\"error\"") && !strstr(first, "\n{"));
     stage_restart(&s, false);
+    CHECK(stage_configure(&s, ab, 2) == OK && s.is_same);
     CHECK(stage_configure(&s, NULL, 0) == OK);
-    CHECK(!stage_find(&s, NULL, "a")); /* it does not come back */
-    CHECK(stage_put(&s, &stage_bob, "{\"name\":\"a\"}") == OK);
+    CHECK(stage_find(&s, &stage_carl, "a") && !stage_find(&s, NULL, "b"));
+    /* Once it is gone the name is free for the configuration. */
+    CHECK(stage_remove(&s, &stage_admin, "a") == OK);
+    CHECK(stage_configure(&s, ab, 2) == OK);
+    CHECK(stage_find(&s, NULL, "a")->is_configured);
+    stage_close(&s);
+}
+
+TEST(what_users_have_does_not_keep_it_out)
+{
+    static const struct agent three[] = {AGENT("a"), AGENT("b"), AGENT("c")};
+    static const struct skill skill = {.id = {"s", 1}, .name = {"s", 1}};
+    static const char card[] =
+        "{\"name\":\"u%d\",\"skills\":[{\"id\":\"s\",\"name\":\"s\"}]}";
+    struct agent skilled = AGENT("a");
+    char text[128];
+    struct stage s;
+
+    stage_prepare(&s);
+    s.opts.limits = (struct registry_limits){.max_agents = 2, .max_skills = 2};
+    CHECK(stage_start(&s) == OK);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), card, i);
+        CHECK(stage_put(&s, &stage_anna, text) == OK);
+    }
+    skilled.skills = &skill;
+    skilled.n_skills = 1;
+    CHECK(stage_configure(&s, &skilled, 1) == OK);
+    CHECK(stage_configure(&s, three, 2) == OK);
+    CHECK(stage_configure(&s, three, 3) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "maxAgents"));
+    /* And they count: there are four, and two is the limit. */
+    CHECK(stage_put(&s, &stage_anna, "{\"name\":\"u3\"}") == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "there may be 2 agents (registry.maxAgents)"));
+    CHECK(stage_remove(&s, &stage_anna, "u0") == OK);
+    CHECK(stage_put(&s, &stage_bob, "{\"name\":\"u3\"}") == ERR_LIMIT);
+    stage_restart(&s, false);
+    CHECK_INT(registry_agents(s.r).n, 3);
     stage_close(&s);
 }
 

@@ -149,13 +149,6 @@ static void append_row(struct tx *tx, const struct entry *e,
     tx_set(op, AGENT_UPDATED_MS, value_int(a->updated_ms));
 }
 
-static void append_no_grants(struct tx *tx, const struct entry *e)
-{
-    struct tx_op *op = tx_prune(tx, &grant_table, INT32_MAX);
-
-    tx_if(op, GRANT_AGENT, IS, value_text(e->key));
-}
-
 /* Who did what to an agent: `by` and its creator may see it (whoever it was
  * taken from, if the configuration took it), and admins. */
 static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
@@ -265,15 +258,15 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
     const struct registry_limits *l = &r->opts.limits;
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
-    size_t n_agents = r->n + r->n_coming - p->n_leaving;
-    size_t n_skills =
-        (size_t)r->stats.skills + r->n_skills_coming - p->n_skills_leaving;
+    size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming;
 
-    if (!p->before && n_agents >= l->max_agents)
+    if (p->is_unbound)
+        return OK;
+    if (!p->before && r->n + r->n_coming >= l->max_agents)
         return why_err(why, ERR_LIMIT,
-                       "there are %zu agents, and no more are taken "
-                       "(registry.maxAgents); remove some first",
-                       n_agents);
+                       "there may be %zu agents (registry.maxAgents), and no "
+                       "more are taken; remove some first",
+                       l->max_agents);
     if (n_skills_more && n_skills + n_skills_more > l->max_skills)
         return why_err(why, ERR_LIMIT,
                        "all agents together may have %zu skills "
@@ -282,9 +275,10 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
     if (p->is_limited && is_more && l->max_agents_per_user &&
         owner_count(r, a->creator) >= l->max_agents_per_user)
         return why_err(why, ERR_LIMIT,
-                       "there are %zu agents of this creator, and no more are "
-                       "taken (registry.maxAgentsPerUser); remove some first",
-                       owner_count(r, a->creator));
+                       "one user may have %zu agents "
+                       "(registry.maxAgentsPerUser), and no more are taken; "
+                       "remove some first",
+                       l->max_agents_per_user);
     return OK;
 }
 
@@ -333,14 +327,11 @@ enum err step_put(struct registry *r, struct registry_change *c,
         return e;
     }
     s->entry = p->entry;
-    s->keeps_grants = p->keeps_grants;
     e = claim_place(r, p, s, why);
     if (!e)
         e = entry_write(&p->entry->agent, &stored);
     if (!e) {
         append_row(&c->tx, p->entry, p->before, buf_str(&stored));
-        if (p->before && !p->keeps_grants)
-            append_no_grants(&c->tx, p->entry);
         e = prepare_index(r, &c->tx, p, s);
     }
     if (!e)
@@ -389,7 +380,7 @@ static void settle_put(struct registry *r, struct registry_step *s)
 {
     struct entry *e = s->entry, *before = entry_find(r, s->key);
 
-    if (before && s->keeps_grants) {
+    if (before) {
         struct grants *kept = before->grants;
 
         before->grants = NULL;
