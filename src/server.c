@@ -219,6 +219,7 @@ static struct registry_limits registry_limits_of(const struct config *c)
         .max_agents = (size_t)c->registry.max_agents,
         .max_skills = (size_t)c->registry.max_skills,
         .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
+        .max_bytes_per_user = (size_t)c->registry.max_card_bytes_per_user,
     };
 }
 

@@ -174,7 +174,8 @@ struct config {
     struct {
         int64_t max_agents;
         int64_t max_skills;
-        int64_t max_agents_per_user; /* zero: no limit */
+        int64_t max_agents_per_user;     /* zero: no limit */
+        int64_t max_card_bytes_per_user; /* zero: no limit */
     } registry;
 
     struct {

@@ -277,6 +277,12 @@ static const struct setting rows[] = {
      .type = &type_int, .preset = "1000", .min = 0, .max = 1000000,
      .what = "How many of those agents one user may have registered, so that "
              "one cannot take all. 0: as many as there may be."},
+    {"registry.maxCardBytesPerUser", AT(registry.max_card_bytes_per_user),
+     .type = &type_int, .preset = "8388608", .min = 0, .max = 64LL * KIB * MIB,
+     .unit = "bytes",
+     .what = "How long the cards of one user's agents may be together, as "
+             "they are stored: an agent takes many times that of memory. An "
+             "admin's are not bound. 0: no limit."},
 
     {"search.semanticWeight", AT(search.semantic_weight), .type = &type_real,
      .preset = "0.7", .min = 0, .max = 1,

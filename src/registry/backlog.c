@@ -93,6 +93,14 @@ static void move_due(struct vectors *v, int64_t now)
     }
 }
 
+/* One more that waits, or one less. */
+static void count_awaited(struct registry *r, const struct entry *e, int by)
+{
+    r->stats.unembedded += by;
+    if (e->owner)
+        e->owner->n_awaited += (size_t)by;
+}
+
 /* Failures. */
 
 static int64_t wait_ms(struct vectors *v, unsigned nth)
@@ -182,7 +190,7 @@ static void all_is_well(struct vectors *v, struct entry *e, uint64_t round)
 void backlog_made(struct vectors *v, struct entry *e, uint64_t round)
 {
     e->is_embedded = true;
-    v->r->stats.unembedded--;
+    count_awaited(v->r, e, -1);
     v->progress.done++;
     all_is_well(v, e, round);
     kick(v);
@@ -275,7 +283,7 @@ void vectors_want(struct registry *r, struct entry *e)
     if (!r->vectors || e->job || list_has(&e->todo))
         return;
     e->is_embedded = false;
-    r->stats.unembedded++;
+    count_awaited(r, e, 1);
     put_todo(r->vectors, e);
 }
 
@@ -285,7 +293,7 @@ void vectors_forget(struct registry *r, struct entry *e)
 
     if (!j && !list_has(&e->todo))
         return;
-    r->stats.unembedded--;
+    count_awaited(r, e, -1);
     if (list_has(&e->todo)) {
         take_out(r->vectors, e);
         kick(r->vectors);
@@ -344,32 +352,18 @@ void vectors_stop(struct registry *r)
     }
 }
 
-static size_t count_visible(const struct list *l, const struct eyes *eyes)
-{
-    size_t n = 0;
-
-    for (struct list_node *at = list_first(l); at; at = list_next(l, at)) {
-        const struct agent *a = &LIST_OF(at, struct entry, todo)->agent;
-
-        n += agent_is_visible(a, eyes) && !str_eq_nocase(a->name, eyes->self);
-    }
-    return n;
-}
-
+/* Only what is theirs counts, and is counted where it changes: so a search does
+ * not walk over what others wait for, nor tell of it. */
 size_t vectors_awaited(const struct registry *r, const struct eyes *eyes)
 {
-    const struct vectors *v = r->vectors;
-    struct list_node *n;
-    size_t count;
+    const struct owner *o = owner_find(r, eyes->user);
+    const struct entry *self = entry_find(r, eyes->self);
+    size_t n = eyes->sees_all ? (size_t)r->stats.unembedded
+               : o            ? o->n_awaited
+                              : 0;
 
-    if (!v)
-        return 0;
-    count = count_visible(&v->todo, eyes) + count_visible(&v->later, eyes);
-    for (n = list_first(&v->jobs); n; n = list_next(&v->jobs, n)) {
-        const struct entry *e = LIST_OF(n, struct vectors_job, node)->entry;
-
-        count += e && agent_is_visible(&e->agent, eyes) &&
-                 !str_eq_nocase(e->agent.name, eyes->self);
-    }
-    return count;
+    if (n && self && (self->job || list_has(&self->todo)) &&
+        (eyes->sees_all || self->owner == o))
+        n--;
+    return n;
 }

@@ -165,14 +165,16 @@ static bool entry_is_right(const struct registry *r, const struct entry *e)
            str_eq_nocase(e->key, e->agent.name) && e->agent.org.p == e->org &&
            (e->has_own_org || str_eq(e->agent.org, org)) &&
            e->is_claimed == (map_get(&r->claims, e->key) != NULL) &&
-           (e->owner != NULL) ==
-               (e->agent.creator.n && !e->agent.is_configured);
+           e->owner == owner_find(r, e->agent.creator) &&
+           e->is_counted == (e->owner != NULL) &&
+           list_has(&e->owned) == e->is_counted &&
+           e->bytes_counted == (e->is_counted ? e->bytes : 0);
 }
 
 static bool counts_are_right(const struct registry *r)
 {
     struct registry_stats s = {.agents = 0};
-    size_t n_owned = 0, at = 0;
+    size_t n_owned = 0, bytes = 0, n_awaited = 0, at = 0;
     const struct map_slot *slot;
 
     for (size_t i = 0; i < r->n; i++) {
@@ -182,13 +184,21 @@ static bool counts_are_right(const struct registry *r)
         s.grants += (int64_t)a->n_grants;
         s.by_visibility[a->visibility & 3]++;
         s.unembedded += r->vectors && !entry_of(a)->is_embedded;
-        n_owned += entry_of(a)->owner != NULL;
+        n_owned += entry_of(a)->is_counted;
+        bytes += entry_of(a)->bytes_counted;
+        n_awaited +=
+            r->vectors && entry_of(a)->owner && !entry_of(a)->is_embedded;
     }
-    while ((slot = map_next(&r->owners, &at)))
-        n_owned -= ((struct owner *)slot->value)->n;
-    return (n_owned == 0 || r->claims.n) && r->stats.agents == (int64_t)r->n &&
-           r->stats.skills == s.skills && r->stats.grants == s.grants &&
-           r->stats.unembedded == s.unembedded &&
+    while ((slot = map_next(&r->owners, &at))) {
+        const struct owner *o = slot->value;
+
+        n_owned -= o->n;
+        bytes -= o->bytes;
+        n_awaited -= o->n_awaited;
+    }
+    return ((n_owned == 0 && bytes == 0) || r->claims.n) && n_awaited == 0 &&
+           r->stats.agents == (int64_t)r->n && r->stats.skills == s.skills &&
+           r->stats.grants == s.grants && r->stats.unembedded == s.unembedded &&
            memcmp(r->stats.by_visibility, s.by_visibility,
                   sizeof(s.by_visibility)) == 0;
 }

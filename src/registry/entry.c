@@ -6,9 +6,10 @@
  * agent copies no card; the org is a field of the entry, since it follows the
  * creator's and may change without the card.
  *
- * How many agents somebody has is counted by their entries, those on their way
- * included: each holds one of its owner's count, and a card that replaces
- * another of the same owner takes that over. */
+ * How much somebody has, agents and bytes of cards, is counted by their
+ * entries, those on their way included: each holds its part of its owner's
+ * counts, and a card that replaces another of the same owner takes that one's
+ * part over. */
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -93,6 +94,7 @@ static enum err fill(struct registry *r, struct entry *e, struct str stored,
     if (!copy_str(&e->arena, key, &e->key) ||
         !copy_str(&e->arena, creator, &e->agent.creator))
         return ERR_NOMEM;
+    e->bytes = stored.n;
     e->has_own_org = own_org.n > 0;
     set_org(e, e->has_own_org ? own_org : creators_org(r, e));
     return OK;
@@ -116,32 +118,41 @@ enum err entry_new(struct registry *r, struct str stored, struct str creator,
     return err;
 }
 
-void entry_free(struct registry *r, struct entry *e)
-{
-    if (!e)
-        return;
-    owner_drop(r, e->owner);
-    grants_free(e->grants);
-    arena_fini(&e->arena);
-    free(e);
-}
-
 /* Owners. */
 
-size_t owner_count(const struct registry *r, struct str creator)
+static struct str lower_name(struct str name, char out[PRINCIPAL_NAME_MAX + 1])
 {
-    const struct owner *o = map_get(&r->owners, creator);
+    size_t n = name.n < PRINCIPAL_NAME_MAX ? name.n : PRINCIPAL_NAME_MAX;
 
-    return o ? o->n : 0;
+    for (size_t i = 0; i < n; i++)
+        out[i] = str_lower(name.p[i]);
+    return (struct str){out, n};
 }
 
-static struct owner *owner_new(struct registry *r, struct str name)
+struct owner *owner_find(const struct registry *r, struct str creator)
 {
+    char lower[PRINCIPAL_NAME_MAX + 1];
+
+    return map_get(&r->owners, lower_name(creator, lower));
+}
+
+bool owner_is_same(const struct entry *a, const struct entry *b)
+{
+    return a->agent.creator.n && !a->agent.is_configured &&
+           !b->agent.is_configured &&
+           str_eq_nocase(a->agent.creator, b->agent.creator);
+}
+
+static struct owner *owner_new(struct registry *r, struct str creator)
+{
+    char lower[PRINCIPAL_NAME_MAX + 1];
+    struct str name = lower_name(creator, lower);
     struct owner *o =
         FAULT("registry.owner") ? NULL : calloc(1, sizeof(*o) + name.n);
 
     if (!o)
         return NULL;
+    list_init(&o->entries);
     o->name_bytes = name.n;
     memcpy(o->name, name.p, name.n);
     if (map_put(&r->owners, (struct str){o->name, name.n}, o) != OK) {
@@ -151,28 +162,60 @@ static struct owner *owner_new(struct registry *r, struct str name)
     return o;
 }
 
-enum err owner_take(struct registry *r, struct entry *e)
+enum err owner_take(struct registry *r, struct entry *e,
+                    const struct entry *before)
 {
-    struct str name = e->agent.creator;
+    bool is_same = before && owner_is_same(before, e);
+    size_t had = is_same ? before->bytes : 0;
     struct owner *o;
 
     assert(!e->owner);
-    if (!name.n || e->agent.is_configured)
+    if (!e->agent.creator.n || e->agent.is_configured)
         return OK;
-    o = map_get(&r->owners, name);
+    o = owner_find(r, e->agent.creator);
     if (!o)
-        o = owner_new(r, name);
+        o = owner_new(r, e->agent.creator);
     if (!o)
         return ERR_NOMEM;
-    o->n++;
     e->owner = o;
+    e->is_counted = !is_same;
+    e->bytes_counted = e->bytes > had ? e->bytes - had : 0;
+    o->n += e->is_counted;
+    o->bytes += e->bytes_counted;
     return OK;
 }
 
-void owner_drop(struct registry *r, struct owner *o)
+void owner_follow(struct entry *e, struct entry *before)
 {
-    if (!o || --o->n > 0)
+    if (!e->owner || e->is_counted)
+        return;
+    e->owner->bytes += e->bytes - e->bytes_counted - before->bytes_counted;
+    e->bytes_counted = e->bytes;
+    e->is_counted = true;
+    before->bytes_counted = 0;
+    before->is_counted = false;
+}
+
+static void owner_drop(struct registry *r, struct entry *e)
+{
+    struct owner *o = e->owner;
+
+    if (!o)
+        return;
+    o->bytes -= e->bytes_counted;
+    o->n -= e->is_counted;
+    if (o->n)
         return;
     map_take(&r->owners, (struct str){o->name, o->name_bytes});
     free(o);
+}
+
+void entry_free(struct registry *r, struct entry *e)
+{
+    if (!e)
+        return;
+    owner_drop(r, e);
+    grants_free(e->grants);
+    arena_fini(&e->arena);
+    free(e);
 }

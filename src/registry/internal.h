@@ -23,11 +23,14 @@
 #include "base/map.h"
 #include "registry/registry.h"
 
-/* Who has registered agents, and how many. */
+/* Who has registered agents, whatever the case their name is written in. */
 struct owner {
-    size_t n;
+    size_t n;            /* agents, those on their way included */
+    size_t bytes;        /* of their cards as they are stored, likewise */
+    size_t n_awaited;    /* that wait for vectors */
+    struct list entries; /* those in the mirror */
     size_t name_bytes;
-    char name[];
+    char name[]; /* in lower case */
 };
 
 /* The grants of one agent: replaced whole, apart from its card. */
@@ -48,7 +51,11 @@ struct entry {
     bool has_own_org;   /* said by an admin or the configuration; else it is
                          * the creator's, whichever that is */
     char org[PRINCIPAL_NAME_MAX + 1]; /* agent.org points here */
+    size_t bytes;                     /* of the card as it is stored */
     struct owner *owner;              /* who it counts for; NULL: nobody */
+    bool is_counted;                  /* in owner->n */
+    size_t bytes_counted;             /* in owner->bytes */
+    struct list_node owned;           /* in owner->entries */
     struct grants *grants;            /* agent.grants points into it */
 
     /* vectors.c */
@@ -100,10 +107,15 @@ MUST_USE enum err entry_write(const struct agent *a, struct buf *out);
 /* Its creator's org is another one. Whether it was. */
 bool entry_refresh_org(struct registry *r, struct entry *e);
 
-/* Count e for its creator, unless it is the configuration's. ERR_NOMEM. */
-MUST_USE enum err owner_take(struct registry *r, struct entry *e);
-void owner_drop(struct registry *r, struct owner *o);
-size_t owner_count(const struct registry *r, struct str creator);
+/* Count e for its creator, unless it is the configuration's. Where the one
+ * before (may be NULL) is of the same, only what e has more than that; the rest
+ * follows when e takes its place. ERR_NOMEM. */
+MUST_USE enum err owner_take(struct registry *r, struct entry *e,
+                             const struct entry *before);
+void owner_follow(struct entry *e, struct entry *before);
+struct owner *owner_find(const struct registry *r, struct str creator);
+/* The same creator's, who is somebody. */
+bool owner_is_same(const struct entry *a, const struct entry *b);
 
 void key_of(struct str name, char out[AGENT_NAME_MAX + 1]);
 
@@ -300,8 +312,8 @@ void vectors_stop(struct registry *r);
 /* Those in the index are of no use any more. */
 void vectors_want_all(struct registry *r);
 
-/* How many agents that they may see wait for vectors, themselves not counted.
- */
+/* How many of their own agents wait for vectors (of all, for who sees all),
+ * themselves not counted. */
 size_t vectors_awaited(const struct registry *r, const struct eyes *eyes);
 
 /* What its jobs tell it, once each; the entry is NULL where it has gone. */
@@ -384,7 +396,7 @@ struct registry {
     size_t n_numbers, numbers_cap;
     uint32_t *free_numbers; /* below n_numbers; as many may be as that */
     size_t n_free;
-    struct map owners; /* name -> struct owner */
+    struct map owners; /* lower-case name -> struct owner */
     struct map claims; /* lower-case name -> struct registry_step */
     size_t n_coming, n_skills_coming; /* of new agents, claimed */
     struct index *index;

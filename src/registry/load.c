@@ -214,7 +214,7 @@ static enum err load_agent(struct registry *r, const struct row *row, void *ctx,
             err = unreadable(why, "an agent's number", name);
     }
     if (!err)
-        err = owner_take(r, e);
+        err = owner_take(r, e, NULL);
     if (err) {
         entry_free(r, e);
         return err == ERR_NOMEM ? why_err(why, err, "no memory for the agents")

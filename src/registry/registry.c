@@ -200,6 +200,7 @@ struct entry *mirror_take(struct registry *r, struct str key)
     assert(at < r->n && r->list[at] == &e->agent);
     memmove(r->list + at, r->list + at + 1, (--r->n - at) * sizeof(*r->list));
     r->by_number[e->number] = NULL;
+    list_remove(&e->owned);
     count(r, &e->agent, -1);
     return e;
 }
@@ -216,16 +217,21 @@ struct entry *mirror_put(struct registry *r, struct entry *e)
     memmove(r->list + at + 1, r->list + at, (r->n++ - at) * sizeof(*r->list));
     r->list[at] = &e->agent;
     r->by_number[e->number] = e;
+    if (e->owner)
+        list_append(&e->owner->entries, &e->owned);
     count(r, &e->agent, 1);
     return before;
 }
 
 void registry_user_moved(struct registry *r, struct str user)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        struct entry *e = entry_of(r->list[i]);
+    const struct owner *o = owner_find(r, user);
 
-        if (!str_eq(e->agent.creator, user) || !entry_refresh_org(r, e))
+    for (struct list_node *n = o ? list_first(&o->entries) : NULL; n;
+         n = list_next(&o->entries, n)) {
+        struct entry *e = LIST_OF(n, struct entry, owned);
+
+        if (!entry_refresh_org(r, e))
             continue;
         /* Rather found by nobody than by whom it is not for. */
         if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {

@@ -89,6 +89,9 @@ struct registry_limits {
     size_t max_agents;          /* registry.maxAgents */
     size_t max_skills;          /* registry.maxSkills */
     size_t max_agents_per_user; /* registry.maxAgentsPerUser; zero: no limit */
+    size_t max_bytes_per_user;  /* of cards as they are stored:
+                                 * registry.maxCardBytesPerUser; zero: no
+                                 * limit */
 };
 
 struct registry_opts {
@@ -294,8 +297,8 @@ struct search_result {
     size_t n;
     enum index_mode mode; /* as it was done */
     struct why note;      /* what is worth knowing: why by words alone
-                           * though it was not asked for; how many of what
-                           * they may see wait for vectors; how many the rule
+                           * though it was not asked for; how many of
+                           * their own agents wait for vectors; how many the rule
                            * of two left out. Else empty */
 };
 

@@ -115,7 +115,7 @@ TEST(the_control_with_shared_statistics_is_caught)
     find_control("index.all_classes", searches_are_the_same_with_and_without);
 }
 
-/* Those that wait for vectors are counted for who sees them. */
+/* Those that wait for vectors are counted for whose they are. */
 TEST(notes_do_not_tell_of_others_either)
 {
     struct find *f = find_begin(EMBED_HTTP);
@@ -136,6 +136,6 @@ TEST(notes_do_not_tell_of_others_either)
             respond_well(f->e->peer, seat);
         AWAIT(f->e, o.n_done);
     }
-    CHECK(strstr(o.note, "2 agents wait"));
+    CHECK(strstr(o.note, "2 agents of yours wait"));
     find_free(f);
 }

@@ -472,7 +472,8 @@ TEST(who_has_no_org_has_everybody_else_outside)
     CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pa02 pa03 pa04 pc00 pc01 ");
     find_search(f, &s, &o);
     CHECK_STR(str_of(o.note), "one agent was left out, since two of its "
-                              "creator are among the first ten");
+                              "creator are among the first ten; who is in "
+                              "its creator's org sees them all");
     s.limit = 100; /* there is no eleventh place either */
     s.eyes = find_eyes("cleo");
     find_search(f, &s, &o);

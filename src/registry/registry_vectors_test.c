@@ -265,7 +265,7 @@ TEST(one_agents_bad_text_does_not_hold_up_the_others)
     AWAIT(f->e, find_n_logged(f, "registry.vectors_refused") == 1);
     CHECK(!find_is_embedded(f, "bad") && find_is_embedded(f, "mosk"));
     find_search(f, &s, &o);
-    CHECK(o.mode == INDEX_HYBRID && strstr(o.note, "one agent waits"));
+    CHECK(o.mode == INDEX_HYBRID && strstr(o.note, "one agent of yours waits"));
     s.eyes = find_eyes("ben"); /* who does not see it */
     find_search(f, &s, &o);
     CHECK(!o.note[0]);
@@ -437,7 +437,7 @@ TEST(a_provider_that_gives_longer_ones_now_has_all_made_anew)
     CHECK_INT(n_unembedded(f), 0);
     find_search(f, &s, &o); /* the first that it hears of it */
     CHECK(o.n == 1 && o.hits[0].matches[0].semantic == 0);
-    CHECK(strstr(o.note, "one agent waits"));
+    CHECK(strstr(o.note, "one agent of yours waits"));
     AWAIT(f->e, n_unembedded(f) == 0);
     CHECK_INT(find_n_logged(f, "registry.vectors_begun"), 1);
     CHECK_INT(find_n_logged(f, "registry.vectors_made"), 1);

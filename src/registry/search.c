@@ -47,16 +47,22 @@ static void note_all(const struct registry *r, const struct places *p,
 {
     if (is_by_meaning)
         note(out,
-             "one agent waits for its vectors and is found by its words alone",
-             "agents wait for their vectors and are found by their words alone",
+             p->s->eyes.sees_all ? "one agent waits for its vectors and is "
+                                   "found by its words alone"
+                                 : "one agent of yours waits for its vectors "
+                                   "and is found by its words alone",
+             p->s->eyes.sees_all ? "agents wait for their vectors and are "
+                                   "found by their words alone"
+                                 : "agents of yours wait for their vectors "
+                                   "and are found by their words alone",
              vectors_awaited(r, &p->s->eyes));
     /* All of them were counted, if there is a place that nobody has. */
     if (p->n < p->s->limit)
         note(out,
              "one agent was left out, since two of its creator are among the "
-             "first ten",
+             "first ten; who is in its creator's org sees them all",
              "agents were left out, since two of their creators are among the "
-             "first ten",
+             "first ten; who is in their creator's org sees them all",
              p->n_left_out + p->n_held);
 }
 

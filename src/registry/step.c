@@ -257,7 +257,9 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
 {
     const struct registry_limits *l = &r->opts.limits;
     const struct agent *a = &p->entry->agent;
-    bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
+    bool is_same = p->before && owner_is_same(p->before, p->entry);
+    const struct owner *o = owner_find(r, a->creator);
+    size_t bytes = p->entry->bytes, had = is_same ? p->before->bytes : 0;
     size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming;
 
     if (p->is_unbound)
@@ -272,13 +274,20 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
                        "all agents together may have %zu skills "
                        "(registry.maxSkills), and would have more",
                        l->max_skills);
-    if (p->is_limited && is_more && l->max_agents_per_user &&
-        owner_count(r, a->creator) >= l->max_agents_per_user)
+    if (p->is_limited && !is_same && l->max_agents_per_user && o &&
+        o->n >= l->max_agents_per_user)
         return why_err(why, ERR_LIMIT,
                        "one user may have %zu agents "
                        "(registry.maxAgentsPerUser), and no more are taken; "
                        "remove some first",
                        l->max_agents_per_user);
+    if (p->is_limited && l->max_bytes_per_user && bytes > had &&
+        (o ? o->bytes : 0) + (bytes - had) > l->max_bytes_per_user)
+        return why_err(why, ERR_LIMIT,
+                       "the cards of one user may have %zu bytes together "
+                       "(registry.maxCardBytesPerUser), and would have more; "
+                       "remove some or shorten them",
+                       l->max_bytes_per_user);
     return OK;
 }
 
@@ -297,10 +306,8 @@ static enum err claim_place(struct registry *r, const struct step_put *p,
 
     if (!e)
         e = mirror_reserve(r, before ? 0 : 1);
-    if (!e && !(before && before->owner &&
-                str_eq(before->agent.creator, p->entry->agent.creator) &&
-                !p->entry->agent.is_configured))
-        e = owner_take(r, p->entry);
+    if (!e)
+        e = owner_take(r, p->entry, before);
     if (e)
         return e;
     s->n_skills_more = n_more;
@@ -386,10 +393,8 @@ static void settle_put(struct registry *r, struct registry_step *s)
         before->grants = NULL;
         entry_set_grants(e, kept);
     }
-    if (before && !e->owner && !e->agent.is_configured) {
-        e->owner = before->owner;
-        before->owner = NULL;
-    }
+    if (before)
+        owner_follow(e, before);
     before = mirror_put(r, e);
     if (PLANTED("registry.keep_index"))
         index_forget(r->index, s->change);

@@ -72,7 +72,7 @@ static inline struct str stage_org_of(void *ctx, struct str user)
     const struct stage *s = ctx;
 
     for (size_t i = 0; i < STAGE_ORGS && s->orgs[i].user; i++)
-        if (str_eq(user, str_of(s->orgs[i].user)))
+        if (str_eq_nocase(user, str_of(s->orgs[i].user)))
             return str_of(s->orgs[i].org);
     return (struct str){NULL, 0};
 }

@@ -1,0 +1,166 @@
+/* How much there may be: of all, and of one user. */
+#include "test/lib/registry_stage.h"
+
+static enum err put_nth(struct stage *s, const struct caller *c, int i,
+                        int n_skills)
+{
+    char card[2048];
+    int n = snprintf(card, sizeof(card), "{\"name\":\"a%d\",\"skills\":[", i);
+
+    for (int k = 0; k < n_skills; k++)
+        n += snprintf(card + n, sizeof(card) - (size_t)n,
+                      "%s{\"id\":\"s%d\",\"name\":\"s\"}", k ? "," : "", k);
+    snprintf(card + n, sizeof(card) - (size_t)n, "]}");
+    return stage_put(s, c, card);
+}
+
+TEST(there_is_a_limit_to_agents_skills_and_those_of_one_user)
+{
+    struct stage s;
+    const struct agent configured = {.name = STR("c"), .url = STR("echo:")};
+
+    stage_prepare(&s);
+    s.opts.limits = (struct registry_limits){5, 10, 2, 0};
+    CHECK(stage_start(&s) == OK);
+    CHECK(stage_configure(&s, &configured, 1) == OK);
+    CHECK(put_nth(&s, &stage_anna, 1, 4) == OK);
+    CHECK(put_nth(&s, &stage_anna, 2, 4) == OK);
+    CHECK(put_nth(&s, &stage_anna, 3, 1) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "maxAgentsPerUser"));
+    CHECK(put_nth(&s, &stage_anna, 2, 5) ==
+          OK); /* no more agents than before */
+    CHECK(put_nth(&s, &stage_bob, 3, 2) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "maxSkills"));
+    CHECK(put_nth(&s, &stage_bob, 3, 1) == OK);
+    CHECK(put_nth(&s, &stage_admin, 4, 0) == OK);
+    CHECK(put_nth(&s, &stage_admin, 5, 0) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "maxAgents)"));
+    /* Given to somebody, it counts for them. */
+    CHECK(stage_patch(&s, &stage_admin, "a3", "{\"creator_id\":\"anna\"}") ==
+          OK);
+    CHECK(stage_remove(&s, &stage_anna, "a1") == OK);
+    CHECK(put_nth(&s, &stage_anna, 1, 0) == ERR_LIMIT);
+    CHECK(put_nth(&s, &stage_bob, 1, 0) == OK);
+    stage_restart(&s, false);
+    CHECK(stage_remove(&s, &stage_bob, "a1") == OK);
+    CHECK(put_nth(&s, &stage_anna, 1, 0) == ERR_LIMIT);
+    registry_set_limits(s.r, &(struct registry_limits){5, 10, 0, 0});
+    CHECK(put_nth(&s, &stage_anna, 1, 0) == OK);
+    stage_close(&s);
+}
+
+/* A card whose stored form is as long as that of any other with this n. */
+static enum err put_long(struct stage *s, const struct caller *c,
+                         const char *name, int n)
+{
+    char card[4096];
+
+    snprintf(card, sizeof(card), "{\"name\":\"%s\",\"description\":\"%0*d\"}",
+             name, n, 0);
+    return stage_put(s, c, card);
+}
+
+static size_t stored_bytes(struct stage *s, const char *name)
+{
+    struct query q;
+    size_t n;
+
+    query_init(&q, &agent_table, 1);
+    query_if(&q, AGENT_KEY, IS, value_text(str_of(name)));
+    CHECK(store_look(s->store, &q) == OK && q.rows);
+    n = row_str(q.rows, AGENT_CARD).n;
+    query_fini(&q);
+    return n;
+}
+
+TEST(there_is_a_limit_to_the_bytes_of_one_users_cards)
+{
+    struct registry_limits limits = {.max_agents = 100, .max_skills = 100};
+    struct registry_change first;
+    struct registry_by by;
+    struct stage s;
+    size_t own;
+
+    stage_open(&s);
+    CHECK(put_long(&s, &stage_anna, "a1", 100) == OK);
+    own = stored_bytes(&s, "a1") - 100; /* of a card besides */
+    limits.max_bytes_per_user = 3 * own + 1000;
+    registry_set_limits(s.r, &limits);
+    CHECK(put_long(&s, &stage_anna, "a2", 400) == OK);
+    CHECK(put_long(&s, &stage_anna, "a3", 501) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "maxCardBytesPerUser"));
+    CHECK(put_long(&s, &stage_anna, "a3", 500) == OK);
+    CHECK(put_long(&s, &stage_bob, "b1", 1000) == OK);
+    CHECK(put_long(&s, &stage_admin, "c1", 3000) == OK);
+    /* One that takes another's place counts by what it has more. */
+    CHECK(put_long(&s, &stage_anna, "a1", 101) == ERR_LIMIT);
+    CHECK(put_long(&s, &stage_anna, "a1", 50) == OK);
+    CHECK(put_long(&s, &stage_anna, "a2", 451) == ERR_LIMIT);
+    CHECK(put_long(&s, &stage_anna, "a2", 450) == OK);
+    stage_restart(&s, false);
+    registry_set_limits(s.r, &limits);
+    CHECK(put_long(&s, &stage_anna, "a2", 451) == ERR_LIMIT);
+    CHECK(stage_remove(&s, &stage_anna, "a3") == OK);
+    /* What is on its way counts, and no longer when it was not taken. */
+    by = stage_by(&s, &stage_anna);
+    CHECK(stage_begin_put(&s, &first, "", "{\"name\":\"a4\"}", &by) == OK);
+    CHECK(put_long(&s, &stage_anna, "a2", 950) == ERR_LIMIT);
+    CHECK(registry_settle(s.r, &first, &s.why) != OK);
+    registry_change_fini(&first);
+    CHECK(put_long(&s, &stage_anna, "a2", 950) == OK);
+    /* Beyond a limit that was lowered a card may still be shortened. */
+    limits.max_bytes_per_user = 10;
+    registry_set_limits(s.r, &limits);
+    CHECK(put_long(&s, &stage_anna, "a2", 949) == OK);
+    /* An admin may give them more than they might take. */
+    CHECK(stage_patch(&s, &stage_admin, "c1", "{\"creator_id\":\"Anna\"}") ==
+          OK);
+    CHECK(stage_patch(&s, &stage_admin, "c1", "{\"creator_id\":\"bob\"}") ==
+          OK);
+    stage_close(&s);
+}
+
+/* Whatever the case an admin wrote them in, it is the same user. */
+TEST(a_creator_in_another_case_is_the_same)
+{
+    struct registry_limits limits = {5, 10, 1, 0};
+    struct stage s;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    CHECK(stage_put(&s, &stage_admin,
+                    "{\"name\":\"x\",\"creator_id\":\"ANNA\","
+                    "\"visibility\":\"shared\"}") == OK);
+    CHECK_STR(stage_find(&s, NULL, "x")->org, "acme");
+    CHECK(stage_put(&s, &stage_anna, "{\"name\":\"y\"}") == ERR_LIMIT);
+    s.orgs[0].org = "zeta";
+    registry_user_moved(s.r, STR("anna"));
+    CHECK_STR(stage_find(&s, NULL, "x")->org, "zeta");
+    CHECK(stage_find(&s, &stage_carl, "x"));
+    stage_check(&s);
+    stage_close(&s);
+}
+
+TEST(what_is_on_its_way_counts)
+{
+    struct stage s;
+    struct registry_by by;
+    struct registry_change first;
+
+    stage_prepare(&s);
+    s.opts.limits = (struct registry_limits){2, 3, 1, 0};
+    CHECK(stage_start(&s) == OK);
+    by = stage_by(&s, &stage_anna);
+    CHECK(stage_begin_put(&s, &first, "",
+                          "{\"name\":\"x\",\"skills\":[{\"id\":\"1\",\"name\":"
+                          "\"1\"},{\"id\":\"2\",\"name\":\"2\"}]}",
+                          &by) == OK);
+    CHECK(put_nth(&s, &stage_anna, 1, 0) == ERR_LIMIT);
+    CHECK(put_nth(&s, &stage_bob, 1, 2) == ERR_LIMIT);
+    CHECK(put_nth(&s, &stage_bob, 1, 1) == OK);
+    CHECK(put_nth(&s, &stage_carl, 2, 0) == ERR_LIMIT);
+    CHECK(registry_settle(s.r, &first, &s.why) != OK);
+    registry_change_fini(&first);
+    CHECK(put_nth(&s, &stage_anna, 2, 2) == OK);
+    stage_close(&s);
+}
