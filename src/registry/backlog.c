@@ -101,6 +101,21 @@ static void count_awaited(struct registry *r, const struct entry *e, int by)
         e->owner->n_awaited += (size_t)by;
 }
 
+void vectors_anew(struct registry *r, struct entry *e)
+{
+    if (!e->is_anew)
+        r->vectors->n_anew++;
+    e->is_anew = true;
+}
+
+/* It has them, or will not have them soon. */
+static void not_anew(struct vectors *v, struct entry *e)
+{
+    if (e->is_anew)
+        v->n_anew--;
+    e->is_anew = false;
+}
+
 /* Failures. */
 
 static int64_t wait_ms(struct vectors *v, unsigned nth)
@@ -135,6 +150,7 @@ static void fail_one(struct vectors *v, struct entry *e, const char *why)
 {
     int64_t now = now_ms(v);
 
+    not_anew(v, e);
     if (!e->n_refusals++)
         log_warn(v->r->opts.log, "registry.vectors_refused",
                  LOG_S("agent", e->agent.name), LOG_C("why", why));
@@ -190,6 +206,7 @@ static void all_is_well(struct vectors *v, struct entry *e, uint64_t round)
 void backlog_made(struct vectors *v, struct entry *e, uint64_t round)
 {
     e->is_embedded = true;
+    not_anew(v, e);
     count_awaited(v->r, e, -1);
     v->progress.done++;
     all_is_well(v, e, round);
@@ -210,6 +227,7 @@ static void say_progress(struct vectors *v, const char *event)
 {
     log_info(v->r->opts.log, event, LOG_I("done", v->progress.done),
              LOG_I("total", v->progress.done + v->r->stats.unembedded),
+             LOG_I("refused", (int64_t)v->n_later),
              LOG_C("model", v->stamp.name));
     v->progress.said = v->progress.done;
 }
@@ -229,7 +247,8 @@ static void report(struct vectors *v, int64_t now)
     if (!v->progress.is_on)
         return;
     if (!v->n_todo && !v->n_jobs) {
-        say_progress(v, "registry.vectors_made");
+        say_progress(v, v->n_later ? "registry.vectors_made_in_part"
+                                   : "registry.vectors_made");
         v->progress.is_on = false;
     } else if (now >= v->progress.next_ms) {
         if (v->progress.said != v->progress.done)
@@ -294,6 +313,7 @@ void vectors_forget(struct registry *r, struct entry *e)
     if (!j && !list_has(&e->todo))
         return;
     count_awaited(r, e, -1);
+    not_anew(r->vectors, e);
     if (list_has(&e->todo)) {
         take_out(r->vectors, e);
         kick(r->vectors);
@@ -310,8 +330,10 @@ void vectors_want_all(struct registry *r)
     for (size_t i = 0; i < r->n; i++) {
         struct entry *e = entry_of(r->list[i]);
 
-        if (e->is_embedded)
+        if (e->is_embedded) {
             vectors_want(r, e);
+            vectors_anew(r, e);
+        }
     }
     begin_progress(r->vectors, now_ms(r->vectors));
 }

@@ -62,6 +62,7 @@ struct entry {
     bool is_embedded;        /* its vectors are in the index */
     struct list_node todo;   /* in vectors.todo or vectors.later */
     struct vectors_job *job; /* or under way */
+    bool is_anew;            /* it had some, of another model */
     unsigned n_refusals;     /* of its own texts, in a row */
     int64_t due_ms;          /* when it is tried again, then */
 };
@@ -235,6 +236,9 @@ struct vectors {
     struct list later; /* those whose texts were refused, until due_ms */
     struct list jobs;
     size_t n_todo, n_later, n_jobs;
+    size_t n_anew; /* entries that had vectors of another model, and were not
+                    * refused by this one: until they have theirs nothing can
+                    * be compared, and search goes by words */
     size_t n_texts_out;
     int64_t later_ms; /* none of `later` is due before */
     struct timer timer;
@@ -311,6 +315,9 @@ void vectors_stop(struct registry *r);
 
 /* Those in the index are of no use any more. */
 void vectors_want_all(struct registry *r);
+
+/* One that waits had vectors of another model. */
+void vectors_anew(struct registry *r, struct entry *e);
 
 /* How many of their own agents wait for vectors (of all, for who sees all),
  * themselves not counted. */

@@ -302,7 +302,8 @@ static enum err load_vectors(struct registry *r, const struct row *row,
     if (vectors_from_row(r, &e->agent, row, &own)) {
         err = put_into_index(r, e, &own);
         e->is_embedded = !err;
-    }
+    } else if (r->vectors && row_int(row, VECTOR_REVISION) == e->agent.revision)
+        e->is_anew = true; /* counted once it waits */
     buf_fini(&own);
     return err ? why_err(why, err, "no memory for the vectors") : OK;
 }
@@ -318,6 +319,44 @@ static enum err build_index(struct registry *r, struct why *why)
             e = put_into_index(r, one, NULL);
         if (e)
             why_err(why, e, "no memory for the index");
+    }
+    return e;
+}
+
+/* With a snapshot nobody has looked at the rows: whether there is one of its
+ * card, which is then another model's. */
+static enum err look_at_row(struct registry *r, struct entry *one,
+                            struct why *why)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &vector_table, 1);
+    query_if(&q, VECTOR_AGENT, IS, value_text(one->key));
+    query_if(&q, VECTOR_REVISION, IS, value_int(one->agent.revision));
+    e = store_look(r->opts.store, &q);
+    if (e)
+        why_err(why, e, "the agents cannot be read: %s", err_row(e)->wording);
+    else
+        one->is_anew = q.rows != NULL;
+    query_fini(&q);
+    return e;
+}
+
+static enum err want_vectors(struct registry *r, bool is_restored,
+                             struct why *why)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; i < r->n && r->vectors && !e; i++) {
+        struct entry *one = entry_of(r->list[i]);
+
+        if (one->is_embedded)
+            continue;
+        if (is_restored)
+            e = look_at_row(r, one, why);
+        vectors_want(r, one);
+        r->vectors->n_anew += one->is_anew;
     }
     return e;
 }
@@ -353,11 +392,10 @@ enum err registry_load(struct registry *r, struct why *why)
         is_restored = snapshot_load(r);
     if (!e && !is_restored)
         e = build_index(r, why);
+    if (!e)
+        e = want_vectors(r, is_restored, why);
     if (e)
         return e;
-    for (size_t i = 0; i < r->n; i++)
-        if (!entry_of(r->list[i])->is_embedded)
-            vectors_want(r, entry_of(r->list[i]));
     r->is_loaded = true;
     say_how(r, is_restored, began_ms);
     return OK;

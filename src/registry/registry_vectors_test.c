@@ -437,7 +437,8 @@ TEST(a_provider_that_gives_longer_ones_now_has_all_made_anew)
     CHECK_INT(n_unembedded(f), 0);
     find_search(f, &s, &o); /* the first that it hears of it */
     CHECK(o.n == 1 && o.hits[0].matches[0].semantic == 0);
-    CHECK(strstr(o.note, "one agent of yours waits"));
+    CHECK_STR(str_of(o.note), "vectors are being made anew; until then search "
+                              "goes by words");
     AWAIT(f->e, n_unembedded(f) == 0);
     CHECK_INT(find_n_logged(f, "registry.vectors_begun"), 1);
     CHECK_INT(find_n_logged(f, "registry.vectors_made"), 1);
@@ -479,6 +480,52 @@ TEST(a_change_on_its_way_does_not_keep_vectors_of_another_length)
     find_free(f);
 }
 
+/* Some have their vectors by now: whoever had them would come first, if it were
+ * not searched by words. */
+static void check_made_anew(struct find *f)
+{
+    struct search s = find_query("anna", "cuts");
+    struct found o;
+
+    s.limit = 5;
+    find_search(f, &s, &o);
+    CHECK(o.n == 5 && o.mode == INDEX_TEXT);
+    CHECK_STR(str_of(o.note), "vectors are being made anew; until then search "
+                              "goes by words");
+}
+
+/* One that is refused is left behind, and so is one that was never made; also
+ * after a start in the midst of it. */
+TEST(what_is_refused_does_not_prolong_a_change_of_the_model)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+    struct search s = find_query("anna", "wood");
+    struct found o;
+
+    PUT(f, "anna", card("kerf", "Cuts wood", "private", ""));
+    PUT(f, "anna", card("bad", "XX wood", "private", ""));
+    find_close(f);
+    f->e->opts.kind = EMBED_HTTP;
+    f->e->peer->respond = NULL;
+    find_open(f);
+    find_close(f);
+    find_open(f); /* with a snapshot this time */
+    find_search(f, &s, &o);
+    CHECK(o.n == 2 && o.mode == INDEX_TEXT && strstr(o.note, "made anew"));
+    f->e->peer->respond = respond_without_x;
+    for (int i = 0; i < 20 && waiting_seat(f->e->peer); i++)
+        respond_without_x(f->e->peer, waiting_seat(f->e->peer));
+    AWAIT(f->e, n_unembedded(f) == 1);
+    AWAIT(f->e, find_n_logged(f, "registry.vectors_refused") == 1);
+    AWAIT(f->e, find_n_logged(f, "registry.vectors_made_in_part") == 1);
+    CHECK_INT(find_n_logged(f, "\"refused\":1"), 1);
+    find_search(f, &s, &o);
+    CHECK(o.n == 2 && o.mode == INDEX_HYBRID);
+    CHECK(strstr(o.note, "one agent of yours waits"));
+    find_check(f);
+    find_free(f);
+}
+
 /* From the model inside to a provider's, and search goes on. */
 TEST(another_model_has_all_made_anew_while_searching_goes_on)
 {
@@ -511,6 +558,7 @@ TEST(another_model_has_all_made_anew_while_searching_goes_on)
     CHECK_INT(find_n_logged(f, "registry.vectors_going_on"), 0);
     respond_well(p, waiting_seat(p));
     AWAIT(f->e, n_unembedded(f) < N);
+    check_made_anew(f);
     find_later(f, 10 * 1000);
     CHECK_INT(find_n_logged(f, "registry.vectors_going_on"), 1);
     p->respond = respond_well;

@@ -66,6 +66,25 @@ static void note_all(const struct registry *r, const struct places *p,
              p->n_left_out + p->n_held);
 }
 
+/* Why no vector would help, to be told from all others. */
+static const char made_anew[] = "vectors are being made anew";
+
+/* NULL: by meaning, if the query has a vector. */
+static const char *why_by_words(const struct registry *r)
+{
+    const char *obstacle = vectors_obstacle(r);
+
+    return obstacle ? obstacle : r->vectors->n_anew ? made_anew : NULL;
+}
+
+static void note_because(const char *because, struct why *out)
+{
+    if (because == made_anew)
+        why_err(out, OK, "%s; until then search goes by words", because);
+    else if (because)
+        why_err(out, OK, "searched by words alone, because %s", because);
+}
+
 /* Search and tell. vector: NULL: by words alone, and `because` says why unless
  * that is what was asked for. */
 static void answer(struct registry *r, const struct search *s, uint64_t id,
@@ -88,9 +107,7 @@ static void answer(struct registry *r, const struct search *s, uint64_t id,
         result.n = p.n;
         r->stats.searches_total++;
         r->stats.searches_by_words_total += because != NULL;
-        if (because)
-            why_err(&result.note, OK, "searched by words alone, because %s",
-                    because);
+        note_because(because, &result.note);
         note_all(r, &p, vector != NULL, &result.note);
     }
     done(ctx, id, &result);
@@ -145,8 +162,9 @@ static void on_vector(void *ctx, uint64_t id, enum err e,
     (void)why;
     list_remove(&w->node); /* nobody can cancel it from here on */
     vectors_learn(r);
+    w->search.eyes.now_ms = loop_wall_ms(r->opts.loop); /* grants expire */
     if (!because)
-        because = vectors_obstacle(r);
+        because = why_by_words(r);
     if (!because && result->stamp.dims == index_dims(r->index))
         vector = result->vectors;
     else if (!because)
@@ -259,7 +277,7 @@ enum err registry_search(struct registry *r, const struct search *s,
         return e;
     vectors_learn(r);
     if (s->mode != INDEX_TEXT)
-        because = vectors_obstacle(r);
+        because = why_by_words(r);
     if (s->mode != INDEX_TEXT && !because) {
         if (embed_now(r->opts.embed, s->text, EMBED_QUERY, v)) {
             vector = v;

@@ -86,21 +86,23 @@ static void fail_nomem(struct vectors_job *j)
 
 /* From the row into the index. */
 
-/* Before the row is written, so that the index can follow the commit. False:
- * no memory. */
-static bool prepare_index(struct vectors_job *j)
+/* Before the row is written, so that the index can follow the commit.
+ * ERR_BAD_REQUEST: they are of no use, since others are expected by now. */
+static enum err prepare_index(struct vectors_job *j)
 {
     struct registry *r = j->all->r;
     const struct agent *a = &j->entry->agent;
     struct buf own;
-    bool is_ready;
+    enum err e = OK;
 
     buf_init(&own, VECTORS_BYTES_MAX);
-    is_ready = vectors_for_index(r, a, buf_str(&j->packed), &own) &&
-               !index_prepare(r->index, a, (const uint8_t *)own.p, &j->change);
+    if (!vectors_for_index(r, a, buf_str(&j->packed), &own))
+        e = own.over ? ERR_NOMEM : ERR_BAD_REQUEST;
+    if (!e)
+        e = index_prepare(r->index, a, (const uint8_t *)own.p, &j->change);
     buf_fini(&own);
     snprintf(j->org, sizeof(j->org), "%.*s", STR_ARG(a->org));
-    return is_ready;
+    return e;
 }
 
 static void put_into_index(struct vectors_job *j)
@@ -121,6 +123,18 @@ static void put_into_index(struct vectors_job *j)
     }
 }
 
+/* The model may have turned out to be another one meanwhile. */
+static bool has_vectors(const struct registry *r, const struct entry *e)
+{
+    struct buf own;
+    bool has;
+
+    buf_init(&own, VECTORS_BYTES_MAX);
+    has = index_vectors(r->index, e->number, &own);
+    buf_fini(&own);
+    return has;
+}
+
 static void settle(struct vectors_job *j)
 {
     struct vectors *v = j->all;
@@ -135,7 +149,10 @@ static void settle(struct vectors_job *j)
     }
     put_into_index(j);
     job_free(j);
-    backlog_made(v, e, round);
+    if (has_vectors(v->r, e))
+        backlog_made(v, e, round);
+    else
+        backlog_overtaken(v, e);
 }
 
 /* Another card is there: its entry has come, or comes any moment. */
@@ -165,10 +182,13 @@ static void write_row(struct vectors_job *j)
 {
     struct registry *r = j->all->r;
     const struct agent *a = &j->entry->agent;
+    enum err e = prepare_index(j);
     struct tx_op *op;
 
-    if (!prepare_index(j)) {
-        fail_nomem(j);
+    if (e) {
+        fail_job(j, e,
+                 e == ERR_BAD_REQUEST ? "its vectors are of no use"
+                                      : err_row(e)->wording);
         return;
     }
     op = tx_expect(&j->tx, &agent_table);
