@@ -82,7 +82,8 @@ static enum err check_grant(struct registry *r, const struct row *row,
 
     if (is_forgotten(r, row_int(row, GRANT_EXPIRES_MS)))
         return OK;
-    if (!g || !str_eq(row_str(row, GRANT_USER), g->user) ||
+    if (!g || map_get(&r->grants, row_str(row, GRANT_ID)) != e->grants ||
+        !str_eq(row_str(row, GRANT_USER), g->user) ||
         !str_eq(row_str(row, GRANT_ORG), g->org) ||
         !str_eq(row_str(row, GRANT_BY), g->by) ||
         row_int(row, GRANT_EXPIRES_MS) != g->expires_ms ||
@@ -219,6 +220,8 @@ static enum err check_memory(const struct registry *r, struct why *why)
         n_free += !r->by_number[i];
     if (n_free != r->n_free + r->n_coming)
         return why_err(why, ERR_INTERNAL, "numbers are lost");
+    if (!map_check(&r->grants) || (int64_t)r->grants.n != r->stats.grants)
+        return why_err(why, ERR_INTERNAL, "the map of grants is wrong");
     if (!counts_are_right(r))
         return why_err(why, ERR_INTERNAL, "the counts are wrong");
     return OK;

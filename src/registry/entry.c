@@ -69,8 +69,7 @@ bool entry_refresh_org(struct registry *r, struct entry *e)
     return true;
 }
 
-/* Copied, or empty. */
-static bool copy_str(struct arena *a, struct str from, struct str *to)
+bool arena_copy_str(struct arena *a, struct str from, struct str *to)
 {
     char *p = from.n ? arena_strdup(a, from) : NULL;
 
@@ -91,8 +90,8 @@ static enum err fill(struct registry *r, struct entry *e, struct str stored,
         return ERR_SYNTAX;
     key_of(e->agent.name, lower);
     key = (struct str){lower, e->agent.name.n};
-    if (!copy_str(&e->arena, key, &e->key) ||
-        !copy_str(&e->arena, creator, &e->agent.creator))
+    if (!arena_copy_str(&e->arena, key, &e->key) ||
+        !arena_copy_str(&e->arena, creator, &e->agent.creator))
         return ERR_NOMEM;
     e->bytes = stored.n;
     e->has_own_org = own_org.n > 0;
@@ -215,7 +214,7 @@ void entry_free(struct registry *r, struct entry *e)
     if (!e)
         return;
     owner_drop(r, e);
-    grants_free(e->grants);
+    grants_free(r, e->grants);
     arena_fini(&e->arena);
     free(e);
 }

@@ -30,33 +30,72 @@ static struct grants *grants_new(size_t room)
     g->list = arena_array(&g->arena, room, sizeof(*g->list));
     g->room = room;
     if (!g->list) {
-        grants_free(g);
+        arena_fini(&g->arena);
+        free(g);
         return NULL;
     }
     return g;
 }
 
-void grants_free(struct grants *g)
+static struct str id_of(const struct grants *g, size_t i)
+{
+    return str_of(g->list[i].id.text);
+}
+
+/* Out of the map, whose keys lie in the block. */
+static void unlist(struct registry *r, struct grants *g)
+{
+    while (g->n_listed)
+        (void)map_take(&r->grants, id_of(g, --g->n_listed));
+}
+
+static enum err list_all(struct registry *r, struct grants *g)
+{
+    enum err e = OK;
+
+    while (!e && g->n_listed < g->n) {
+        e = map_put(&r->grants, id_of(g, g->n_listed), g);
+        g->n_listed += !e;
+    }
+    return e;
+}
+
+void grants_free(struct registry *r, struct grants *g)
 {
     if (!g)
         return;
+    unlist(r, g);
     arena_fini(&g->arena);
     free(g);
 }
 
-void entry_set_grants(struct entry *e, struct grants *g)
+/* So that list_all cannot fail. */
+enum err grants_reserve(struct registry *r)
+{
+    enum err e = map_reserve(&r->grants, r->n_grants_coming + 1);
+
+    r->n_grants_coming += !e;
+    return e;
+}
+
+static void point_at(struct entry *e, struct grants *g)
 {
     e->grants = g;
     e->agent.grants = g ? g->list : NULL;
     e->agent.n_grants = g ? g->n : 0;
+    if (g)
+        g->entry = e;
 }
 
-static bool copy_str(struct arena *a, struct str from, struct str *to)
+void entry_set_grants(struct registry *r, struct entry *e, struct grants *g)
 {
-    char *p = from.n ? arena_strdup(a, from) : NULL;
+    enum err listed;
 
-    *to = (struct str){p, p ? from.n : 0};
-    return to->n == from.n;
+    if (e->grants != g)
+        grants_free(r, e->grants);
+    point_at(e, g);
+    listed = g ? list_all(r, g) : OK;
+    assert(!listed);
 }
 
 enum err grants_add(struct grants *g, const struct agent_grant *one)
@@ -65,9 +104,9 @@ enum err grants_add(struct grants *g, const struct agent_grant *one)
 
     assert(g->n < g->room);
     *to = *one;
-    if (!copy_str(&g->arena, one->user, &to->user) ||
-        !copy_str(&g->arena, one->org, &to->org) ||
-        !copy_str(&g->arena, one->by, &to->by))
+    if (!arena_copy_str(&g->arena, one->user, &to->user) ||
+        !arena_copy_str(&g->arena, one->org, &to->org) ||
+        !arena_copy_str(&g->arena, one->by, &to->by))
         return ERR_NOMEM;
     g->n++;
     return OK;
@@ -87,27 +126,29 @@ struct grants *grants_copy(const struct grants *from, size_t more,
     for (size_t i = 0; g && i < n; i++)
         if (!has_expired(&from->list[i], now_ms) &&
             grants_add(g, &from->list[i]) != OK) {
-            grants_free(g);
+            arena_fini(&g->arena); /* it is in no map yet */
+            free(g);
             return NULL;
         }
     return g;
 }
 
 /* Room doubles, so that loading many copies each but a few times. */
-enum err entry_add_grant(struct entry *e, const struct agent_grant *one)
+enum err entry_add_grant(struct registry *r, struct entry *e,
+                         const struct agent_grant *one)
 {
     struct grants *g = e->grants;
-    enum err err;
+    enum err err = OK;
 
     if (!g || g->n == g->room) {
         g = grants_copy(e->grants, g ? g->n : 1, INT64_MIN);
         if (!g)
             return ERR_NOMEM;
-        grants_free(e->grants);
+        grants_free(r, e->grants);
     }
     err = grants_add(g, one);
-    entry_set_grants(e, g);
-    return err;
+    point_at(e, g);
+    return err ? err : list_all(r, g);
 }
 
 /* Changes. */
@@ -150,28 +191,13 @@ static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
     buf_fini(&data);
 }
 
-/* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}, as users and orgs are called. */
-static bool name_is_good(struct str s)
-{
-    if (s.n == 0 || s.n > PRINCIPAL_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        char c = str_lower(s.p[i]);
-        bool is_alnum = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-
-        if (!is_alnum && (i == 0 || !strchr("._@-", c) || !c))
-            return false;
-    }
-    return true;
-}
-
 static enum err check_grant(const struct registry_grant *g,
                             const struct registry_by *by, struct why *why)
 {
     if ((g->user.n > 0) == (g->org.n > 0))
         return why_err(why, ERR_BAD_REQUEST,
                        "a grant is for a user or for an org: give one of them");
-    if (!name_is_good(g->user.n ? g->user : g->org))
+    if (!principal_name_is_valid(g->user.n ? g->user : g->org))
         return why_err(why, ERR_BAD_REQUEST,
                        "%s must be 1 to %d letters, digits, ., _, @ or -, and "
                        "begin with a letter or digit",
@@ -272,8 +298,11 @@ static enum err take_grant(struct registry *r, struct registry_change *c,
                            "grant an org instead, or remove some",
                            AGENT_GRANTS_MAX);
         err = grants_add(all, &made);
+        if (!err)
+            err = grants_reserve(r);
         if (err)
             return err;
+        c->steps->has_room = true;
         one = &all->list[all->n - 1];
         append_new(&c->tx, e, one);
     }
@@ -314,14 +343,13 @@ enum err registry_grant(struct registry *r, struct registry_change *c,
 static struct entry *find_grant(const struct registry *r, struct str id,
                                 size_t *at)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        const struct agent *a = r->list[i];
+    const struct grants *g = map_get(&r->grants, id);
 
-        for (*at = 0; *at < a->n_grants; (*at)++)
-            if (str_eq(str_of(a->grants[*at].id.text), id))
-                return entry_of(a);
-    }
-    return NULL;
+    if (!g)
+        return NULL;
+    for (*at = 0; !str_eq(id_of(g, *at), id);)
+        ++*at;
+    return g->entry;
 }
 
 static enum err take_back(struct registry *r, struct registry_change *c,
@@ -372,6 +400,18 @@ enum err registry_ungrant(struct registry *r, struct registry_change *c,
 
 /* Retention. */
 
+static void leave_out_expired(struct registry *r, struct grants *g,
+                              int64_t now_ms)
+{
+    size_t n = 0;
+
+    unlist(r, g); /* its keys move */
+    for (size_t i = 0; i < g->n; i++)
+        if (!has_expired(&g->list[i], now_ms))
+            g->list[n++] = g->list[i];
+    g->n = n;
+}
+
 void registry_prune(struct registry *r, struct tx *tx, int64_t before_ms,
                     size_t limit)
 {
@@ -386,12 +426,11 @@ void registry_prune(struct registry *r, struct tx *tx, int64_t before_ms,
         size_t n = 0;
 
         for (size_t k = 0; g && k < g->n; k++)
-            if (!has_expired(&g->list[k], before_ms - 1))
-                g->list[n++] = g->list[k];
+            n += !has_expired(&g->list[k], before_ms - 1);
         if (!g || n == g->n)
             continue;
         r->stats.grants -= (int64_t)(g->n - n);
-        g->n = n;
-        entry_set_grants(e, g);
+        leave_out_expired(r, g, before_ms - 1);
+        entry_set_grants(r, e, g);
     }
 }

@@ -38,6 +38,8 @@ struct grants {
     struct arena arena;
     struct agent_grant *list;
     size_t n, room;
+    struct entry *entry; /* whose they are; NULL: nobody's yet */
+    size_t n_listed;     /* the first of them, in registry.grants */
 };
 
 /* One agent in memory. Replaced whole by a change: whoever holds one across
@@ -118,18 +120,26 @@ struct owner *owner_find(const struct registry *r, struct str creator);
 /* The same creator's, who is somebody. */
 bool owner_is_same(const struct entry *a, const struct entry *b);
 
+/* Copied, or empty. False: no memory. */
+MUST_USE bool arena_copy_str(struct arena *a, struct str from, struct str *to);
+
 void key_of(struct str name, char out[AGENT_NAME_MAX + 1]);
 
 /* Grants (grant.c). */
-void grants_free(struct grants *g);
-void entry_set_grants(struct entry *e, struct grants *g);
+/* NULL is fine. */
+void grants_free(struct registry *r, struct grants *g);
+/* From here on e has these; those it had are freed. There must be room in
+ * registry.grants, which grants_reserve makes, and keeps until it is given
+ * back: for one more. */
+void entry_set_grants(struct registry *r, struct entry *e, struct grants *g);
+MUST_USE enum err grants_reserve(struct registry *r);
 /* Room for `more` beyond those of `from` (may be NULL), which are copied but
  * for what expired before now_ms. NULL: no memory. */
 MUST_USE struct grants *grants_copy(const struct grants *from, size_t more,
                                     int64_t now_ms);
 /* Strings are copied. */
 MUST_USE enum err grants_add(struct grants *g, const struct agent_grant *one);
-MUST_USE enum err entry_add_grant(struct entry *e,
+MUST_USE enum err entry_add_grant(struct registry *r, struct entry *e,
                                   const struct agent_grant *one);
 
 /* All rows of a table whose key is a name or an id, in its order, until one is
@@ -153,6 +163,7 @@ struct registry_step {
     struct index_change *change; /* STEP_PUT: likewise */
     uint32_t dims;               /* of its vectors */
     struct grants *grants;       /* STEP_GRANTS */
+    bool has_room;               /* claimed with grants_reserve */
     char bytes[];                /* of key */
 };
 
@@ -403,8 +414,10 @@ struct registry {
     size_t n_numbers, numbers_cap;
     uint32_t *free_numbers; /* below n_numbers; as many may be as that */
     size_t n_free;
-    struct map owners; /* lower-case name -> struct owner */
-    struct map claims; /* lower-case name -> struct registry_step */
+    struct map owners;      /* lower-case name -> struct owner */
+    struct map grants;      /* id -> struct grants that has it */
+    size_t n_grants_coming; /* there is room for */
+    struct map claims;      /* lower-case name -> struct registry_step */
     size_t n_coming, n_skills_coming; /* of new agents, claimed */
     struct index *index;
     int64_t seq;       /* of what memory shows */

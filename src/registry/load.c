@@ -242,7 +242,7 @@ static enum err load_grant(struct registry *r, const struct row *row, void *ctx,
         return unreadable(why, "a grant", id);
     memcpy(g.id.text, id.p, id.n);
     g.id.text[id.n] = '\0';
-    err = entry_add_grant(e, &g);
+    err = entry_add_grant(r, e, &g);
     if (err)
         return why_err(why, err, "no memory for the grants");
     r->stats.grants++;

@@ -23,6 +23,7 @@ enum {
     AGENTS_DEFAULT = 10000,
     SKILLS_DEFAULT = 100000,
     MIRROR_MAX = INDEX_DOCS_MAX,
+    GRANTS_MAX = INT32_MAX, /* AGENT_GRANTS_MAX of each is what bounds them */
 };
 
 struct registry *registry_new(const struct registry_opts *opts)
@@ -34,6 +35,7 @@ struct registry *registry_new(const struct registry_opts *opts)
     r->opts = *opts;
     map_init(&r->by_name, MIRROR_MAX, opts->seed);
     map_init(&r->owners, MIRROR_MAX, opts->seed);
+    map_init(&r->grants, GRANTS_MAX, opts->seed);
     map_init(&r->claims, MIRROR_MAX, opts->seed);
     registry_set_limits(r, &opts->limits);
     r->index = index_new(INDEX_DOCS_MAX, opts->seed);
@@ -52,11 +54,12 @@ void registry_free(struct registry *r)
         vectors_forget(r, entry_of(r->list[i]));
         entry_free(r, entry_of(r->list[i]));
     }
-    assert(r->owners.n == 0);
+    assert(r->owners.n == 0 && r->grants.n == 0);
     search_close(r);
     vectors_close(r);
     map_fini(&r->by_name);
     map_fini(&r->owners);
+    map_fini(&r->grants);
     map_fini(&r->claims);
     index_free(r->index);
     free(r->list);

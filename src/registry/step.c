@@ -76,6 +76,8 @@ static void step_free(struct registry *r, struct registry_step *s)
         there->is_claimed = false;
     if (s->is_new)
         r->n_coming--;
+    if (s->has_room)
+        r->n_grants_coming--;
     r->n_skills_coming -= s->n_skills_more;
     map_take(&r->claims, s->key);
     free(s);
@@ -88,7 +90,7 @@ static void step_drop(struct registry *r, struct registry_step *s)
     if (s->is_new)
         number_release(r, s->entry->number);
     entry_free(r, s->entry);
-    grants_free(s->grants);
+    grants_free(r, s->grants);
     step_free(r, s);
 }
 
@@ -391,7 +393,7 @@ static void settle_put(struct registry *r, struct registry_step *s)
         struct grants *kept = before->grants;
 
         before->grants = NULL;
-        entry_set_grants(e, kept);
+        entry_set_grants(r, e, kept);
     }
     if (before)
         owner_follow(e, before);
@@ -425,8 +427,7 @@ static void settle_grants(struct registry *r, struct registry_step *s)
 
     assert(e);
     r->stats.grants += (int64_t)s->grants->n - (int64_t)e->agent.n_grants;
-    grants_free(e->grants);
-    entry_set_grants(e, s->grants);
+    entry_set_grants(r, e, s->grants);
 }
 
 static void step_settle(struct registry *r, struct registry_step *s)
