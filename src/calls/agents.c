@@ -67,15 +67,6 @@ static bool read_filter(struct call *c, struct filter *f)
                    "\"DEAD\"");
 }
 
-static bool has_tag(const struct agent *a, struct str tag)
-{
-    for (size_t i = 0; i < a->n_skills; i++)
-        for (size_t k = 0; k < a->skills[i].tags.n; k++)
-            if (str_eq_nocase(a->skills[i].tags.list[k], tag))
-                return true;
-    return false;
-}
-
 static bool passes(const struct calls *c, const struct filter *f,
                    const struct agent *a)
 {
@@ -83,7 +74,7 @@ static bool passes(const struct calls *c, const struct filter *f,
            (!f->visibility || a->visibility == f->visibility) &&
            (!f->org.p || str_eq(a->org, f->org)) &&
            (!f->creator.p || str_eq_nocase(a->creator, f->creator)) &&
-           (!f->tag.p || has_tag(a, f->tag)) &&
+           (!f->tag.p || agent_has_tag(a, f->tag)) &&
            (!f->state || registry_state(c->registry, a) == f->state);
 }
 

@@ -285,3 +285,19 @@ const struct skill *agent_skill(const struct agent *a, struct str id)
             return &a->skills[i];
     return NULL;
 }
+
+bool skill_has_tag(const struct skill *s, struct str tag)
+{
+    for (size_t i = 0; i < s->tags.n; i++)
+        if (str_eq_nocase(s->tags.list[i], tag))
+            return true;
+    return false;
+}
+
+bool agent_has_tag(const struct agent *a, struct str tag)
+{
+    for (size_t i = 0; i < a->n_skills; i++)
+        if (skill_has_tag(&a->skills[i], tag))
+            return true;
+    return false;
+}

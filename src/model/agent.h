@@ -204,6 +204,10 @@ int64_t agent_price(const struct agent *a, const struct skill *s);
 /* NULL when it has none of that id. */
 const struct skill *agent_skill(const struct agent *a, struct str id);
 
+/* Whatever the case; an agent has those of its skills. */
+bool skill_has_tag(const struct skill *s, struct str tag);
+bool agent_has_tag(const struct agent *a, struct str tag);
+
 /* All of them as a decision may see them. Borrowed for the call. */
 struct agents {
     const struct agent *const *list; /* in the order of their names, without

@@ -377,3 +377,16 @@ TEST(a_skill_without_a_price_has_its_agents)
     CHECK(agent_skill(&a, STR("B")) == NULL);
     CHECK(agent_skill(&a, STR("")) == NULL);
 }
+
+TEST(tags_are_those_of_the_skills_whatever_their_case)
+{
+    static const struct str tags[] = {{"Law", 3}, {"tax", 3}};
+    const struct skill skills[] = {{.id = STR("a")},
+                                   {.id = STR("b"), .tags = {tags, 2}}};
+    const struct agent a = {.skills = skills, .n_skills = 2};
+
+    CHECK(skill_has_tag(&skills[1], STR("law")));
+    CHECK(!skill_has_tag(&skills[1], STR("la")));
+    CHECK(!skill_has_tag(&skills[0], STR("law")));
+    CHECK(agent_has_tag(&a, STR("TAX")) && !agent_has_tag(&a, STR("x")));
+}

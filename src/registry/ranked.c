@@ -89,22 +89,6 @@ struct filter {
     const struct entry *self; /* who asks; NULL: no agent */
 };
 
-static bool has_tag(const struct skill *s, struct str tag)
-{
-    for (size_t i = 0; i < s->tags.n; i++)
-        if (str_eq_nocase(s->tags.list[i], tag))
-            return true;
-    return false;
-}
-
-static bool any_has_tag(const struct agent *a, struct str tag)
-{
-    for (size_t i = 0; i < a->n_skills; i++)
-        if (has_tag(&a->skills[i], tag))
-            return true;
-    return false;
-}
-
 /* Whether it can be had for no more than max: one of its skills, or it, where
  * it has none. */
 static bool is_within(const struct agent *a, int64_t max)
@@ -125,7 +109,8 @@ static bool admits(void *ctx, uint32_t number, uint32_t nth)
 
     if (e == f->self)
         return false;
-    if (s->tag.n && !(skill ? has_tag(skill, s->tag) : any_has_tag(a, s->tag)))
+    if (s->tag.n &&
+        !(skill ? skill_has_tag(skill, s->tag) : agent_has_tag(a, s->tag)))
         return false;
     if (s->org.n && !str_eq(a->org, s->org))
         return false;

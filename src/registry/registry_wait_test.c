@@ -36,6 +36,37 @@ TEST(a_search_waits_for_its_vector_and_is_answered_once)
     find_free(f);
 }
 
+static int64_t a_second_later(void *ctx)
+{
+    (void)ctx;
+    return FIND_WALL_MS + 1000;
+}
+
+/* A grant counts when there is an answer, not when there was a question. */
+TEST(a_grant_that_expires_meanwhile_does_not_count)
+{
+    struct find *f = with_one();
+    struct search s = find_query("cleo", "paints");
+    int64_t at_ms = FIND_WALL_MS + 1000;
+    struct found o;
+
+    PUT(f, "anna.acme", card("shar", "Paints", "shared", ""));
+    AWAIT(f->e, registry_stats(f->r).unembedded == 0);
+    CHECK(find_grant(f, "anna.acme", "shar", "cleo", "", at_ms) == OK);
+    find_search(f, &s, &o);
+    CHECK(o.n == 1);
+    f->e->peer->respond = NULL;
+    CHECK(find_try(f, &s, &o) == OK && o.id && !o.n_done);
+    AWAIT(f->e, waiting_seat(f->e->peer));
+    f->e->s->loop.clock.wall_ms = a_second_later;
+    eturns(f->e, 2);
+    CHECK(!o.n_done);
+    respond_well(f->e->peer, waiting_seat(f->e->peer));
+    AWAIT(f->e, o.n_done);
+    CHECK(o.err == OK && o.n == 0);
+    find_free(f);
+}
+
 TEST(so_many_may_wait_and_one_more_is_told)
 {
     enum { N = SEARCH_WAITING_MAX };
