@@ -21,7 +21,8 @@ IS_FULL = os.environ.get("STRESS") == "full"
 N_STEPS = 1728 if IS_FULL else 576
 KILL_EVERY = 60
 N_SENDERS = 16
-QUIET = ("--set", "log.level=warn", "--set", "registry.maxAgentsPerUser=0")
+QUIET = ("--set", "log.level=warn", "--set", "registry.maxAgentsPerUser=0",
+         "--set", "registry.maxCardBytesPerUser=0")
 PAGE = 500
 
 State = collections.namedtuple("State", "agents feed")  # name -> revision
