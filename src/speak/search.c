@@ -114,21 +114,6 @@ enum err speak_search_get(const char *const *names, const struct str *values,
 
 /* Out. */
 
-static void put_str(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    json_put_str(o, s);
-}
-
-static void put_str_or_null(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 /* Six digits behind the point: more than a cosine in floats is worth, and
  * 0.87 does not become 0.87000000476. */
 static void put_score(struct json_out *o, struct str key, double v)
