@@ -9,7 +9,8 @@
 enum {
     ANSWER_BYTES = 512 * 1024 * 1024, /* one task at its largest, escaped */
     ANSWER_KEEP_BYTES = 1024 * 1024,  /* of memory kept for the next answer */
-    PAGE_BYTES = 4 * 1024 * 1024,     /* no further item in a list after this */
+    PAGE_BYTES = 4 * 1024 * 1024,     /* no further item in a list after this,
+                                       * nor another agent in what is found */
 };
 
 /* Say what is in calls->body, as call_answer does. */
