@@ -238,6 +238,11 @@ void change_answer_nothing(struct open *o);
 void calls_refuse_agent(struct calls *c, uint64_t id,
                         const struct caller *caller, struct str name);
 
+/* agents.c: one agent, as these eyes may see it. changed: NULL unless they have
+ * just registered it. */
+void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
+                 const struct eyes *eyes, const bool *changed);
+
 /* The calls, by noun. */
 void call_front(struct call *c);
 void call_healthz(struct call *c);
