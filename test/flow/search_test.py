@@ -187,8 +187,8 @@ class Shapes(unittest.TestCase):
         register(self.server, "polyglot", description="مرحبا, brød og kaffe")
         self.addCleanup(self.server.call, "DELETE", "/api/agents/polyglot")
         for text, wanted in (
-                ("\U0001F35E\U0001F370", []), ("\u0645\u0631\u062d\u0628\u0627",
-                                               ["polyglot"]),
+                ("\U0001F35E\U0001F370", []),
+                ("\u0645\u0631\u062d\u0628\u0627", ["polyglot"]),
                 ("パンを焼く", []), ("BRØD", ["polyglot"]), ("?!...", []),
                 ("the of and", []), ("a", []), ("x" * QUERY_MAX, []),
                 ("bread " * 2000, ["cook"]), ("\u202ebread", ["cook"]),
