@@ -104,8 +104,9 @@ struct cli_time {
 };
 struct cli_time cli_time(int64_t at_ms);
 
-/* The time. */
+/* The time, and seconds to measure with. */
 int64_t cli_now_ms(void);
+double cli_mono_s(void);
 
 /* The whole number of an option, `fallback` when it was not given. An error
  * has been said already. */
@@ -169,12 +170,18 @@ struct cli_bar {
     bool is_wanted;
     const char *doing;
     int64_t began_ms;
-    int shown; /* percent; -1: nothing */
+    int shown;    /* percent; -1: nothing */
+    size_t n, at; /* steps */
 };
 
 void cli_bar_start(struct cli_bar *b, struct cli *c, const char *doing);
 void cli_bar_move(void *bar, int permille);
 void cli_bar_end(struct cli_bar *b);
+
+/* The same for what goes in n steps: one is over. */
+void cli_bar_count(struct cli_bar *b, struct cli *c, const char *doing,
+                   size_t n);
+void cli_bar_step(struct cli_bar *b);
 
 /* Problems of a configuration as the members of the open JSON object. */
 struct json_out;

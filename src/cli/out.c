@@ -308,6 +308,14 @@ struct cli_time cli_time(int64_t at_ms)
     return out;
 }
 
+double cli_mono_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 int64_t cli_now_ms(void)
 {
     struct clock clock = clock_system();
