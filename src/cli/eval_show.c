@@ -230,7 +230,6 @@ static void show_grid(struct cli *c, struct grid *g)
 {
     buf_add_char(&c->out, '\n');
     grid_write(g, &c->out, c->width, c->colour, c->unicode);
-    c->out.over = c->out.over || g->is_over;
     grid_fini(g);
 }
 

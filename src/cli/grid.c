@@ -236,4 +236,5 @@ void grid_write(const struct grid *g, struct buf *out, unsigned width,
         }
         end_line(out);
     }
+    out->over = out->over || g->is_over;
 }

@@ -366,4 +366,5 @@ void hits_write(const struct hits *h, struct buf *out, unsigned width,
     write_heads(&p);
     for (const struct hits_row *r = h->first; r; r = r->next)
         write_row(&p, ++rank, r);
+    out->over = out->over || h->is_over;
 }

@@ -44,7 +44,8 @@ void hits_add(struct hits *h, const struct hit *hit);
  * the skill's. */
 void hits_add_part(struct hits *h, const struct hit *part);
 
-/* width zero: lines as long as they are, and descriptions beside. */
+/* width zero: lines as long as they are, and descriptions beside. What did not
+ * fit in memory is missing, and out->over says so. */
 void hits_write(const struct hits *h, struct buf *out, unsigned width,
                 bool colour, bool unicode);
 
