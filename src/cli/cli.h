@@ -114,6 +114,11 @@ MUST_USE bool cli_number(struct cli *c, const char *option, int64_t least,
                          int64_t most, int64_t fallback, int64_t *out,
                          enum exit_status *status);
 
+/* The same for any number, written as in JSON. */
+MUST_USE bool cli_real(struct cli *c, const char *option, double least,
+                       double most, double fallback, double *out,
+                       enum exit_status *status);
+
 /* The value of an option that must be one of a few words, whatever its case,
  * given with blanks between: *out is that word as it stands there, untouched
  * when the option was not given. An error has been said already. */

@@ -96,27 +96,15 @@ static enum exit_status read_embedder(struct cli *c, struct eval_plan *p)
     return EXIT_DONE;
 }
 
-/* Numbers are written as in JSON. */
 static enum exit_status read_margin(struct cli *c, struct eval_plan *p)
 {
-    struct str text = args_get(&c->args, "margin");
-    struct json *v;
-    double margin;
+    enum exit_status status = EXIT_DONE;
 
-    p->margin = p->config->embed.second_margin;
-    if (!text.n)
-        return EXIT_DONE;
-    if (!p->is_cascade)
+    if (args_has(&c->args, "margin") && !p->is_cascade)
         return cli_error(c, ERR_USAGE, "--margin is for --embedder cascade");
-    v = json_parse(&c->arena, text, 0, NULL);
-    margin = json_real_or(v, -1);
-    if (margin < 0 || margin > 2)
-        return cli_error(c, ERR_USAGE,
-                         "--margin is \"%.*s\"; it must be a number from 0 to "
-                         "2",
-                         STR_ARG(str_head(text, 64)));
-    p->margin = margin;
-    return EXIT_DONE;
+    (void)!cli_real(c, "margin", 0, 2, p->config->embed.second_margin,
+                    &p->margin, &status);
+    return status;
 }
 
 static enum exit_status read_shots(struct cli *c, struct wish *w)

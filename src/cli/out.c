@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -335,6 +336,23 @@ bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,
     *status = cli_error(c, ERR_USAGE,
                         "--%s is \"%.*s\"; it must be a whole number from "
                         "%" PRId64 " to %" PRId64,
+                        option, STR_ARG(str_head(text, 64)), least, most);
+    return false;
+}
+
+bool cli_real(struct cli *c, const char *option, double least, double most,
+              double fallback, double *out, enum exit_status *status)
+{
+    struct str text = args_get(&c->args, option);
+
+    *out = fallback;
+    if (!text.n)
+        return true;
+    *out = json_real_or(json_parse(&c->arena, text, 0, NULL), NAN);
+    if (*out >= least && *out <= most)
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--%s is \"%.*s\"; it must be a number from %g to %g",
                         option, STR_ARG(str_head(text, 64)), least, most);
     return false;
 }

@@ -3,19 +3,16 @@ once more from what --out says of each query; a provider with vectors that are
 known shows that texts, ties, examples and the cascade are what they should be.
 """
 import collections
-import fcntl
 import json
 import math
 import os
-import pty
 import shutil
-import struct
 import subprocess
 import tempfile
-import termios
 import unittest
 
 from provider import Provider
+from terminal import on_terminal
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
@@ -606,26 +603,10 @@ class Mistakes(Eval):
 
 class OnATerminal(Eval):
     def shown(self, *args, columns=80):
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 24, columns, 0, 0))
-        p = subprocess.Popen(
-            [BIN, "eval", *args], cwd=self.home, stdin=subprocess.DEVNULL,
-            env={**self.env, "TERM": "xterm", "LANG": "C.UTF-8"},
-            stdout=theirs, stderr=theirs)
-        os.close(theirs)
-        text = b""
-        while True:
-            try:
-                more = os.read(ours, 65536)
-            except OSError:
-                break
-            if not more:
-                break
-            text += more
-        os.close(ours)
-        self.assertEqual(p.wait(60), OK, text)
-        return text.decode()
+        status, text = on_terminal([BIN, "eval", *args], self.home, self.env,
+                                   columns)
+        self.assertEqual(status, OK, text)
+        return text
 
     def test_lines_fit(self):
         for columns in (80, 60):
