@@ -106,7 +106,8 @@ static enum exit_status list(struct cli *c, struct str operand)
                                .most = 100000,
                                .preset = 1000,
                                .none = none,
-                               .tells_of_further = true};
+                               .tells_of_further = true,
+                               .cuts_first = true};
     enum exit_status status = EXIT_DONE;
     struct buf path;
 

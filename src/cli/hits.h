@@ -15,6 +15,7 @@ enum {
     HITS_BYTES_MAX = 16 * 1024 * 1024,
     HITS_TEXT_MAX = 512,    /* bytes that are looked at of one text */
     HITS_NAME_COLUMNS = 28, /* longer names are cut */
+    HITS_NAME_LEAST = 8,    /* columns, where a line is short */
     HITS_BAR_CELLS = 5,
     HITS_BESIDE = 40, /* a description with less room goes below */
     HITS_LINES = 2,   /* of a description that stands below */

@@ -289,7 +289,7 @@ class Look(Agents):
         out = self.good("agents", "show", "ENGINEER")
         for words in ("engineer  IDLE\n  Writes, repairs", "  url           "
                       "echo:\n", "  provider      organization examples\n",
-                      "\nSkills\n  debug  Debugging  (0.015)\n    Finds out",
+                      "\nSkills\n  debug  Debugging  (price 0.015)\n    Finds out",
                       "    tags        code, bugs\n",
                       "    examples    why does this segfault\n"
                       "                the tests pass here",
@@ -379,6 +379,23 @@ class Search(Agents):
             "crash", "--explain", "--mode", "text"))
         self.assertIn("(rrf)", self.search("crash", "--explain", "--fusion",
                                            "rrf"))
+
+    def test_long_names_break_no_line(self):
+        self.put("a.json", card("the-keeper-with-a-name-of-many-columns-here",
+                                description="Knows zebras", skills=[
+                                    {"id": "keeping-of-zebras-in-numbers-here",
+                                     "name": "x", "description": "zebras"}]))
+        self.register("a.json")
+        self.addCleanup(self.good, "agents", "remove",
+                        "the-keeper-with-a-name-of-many-columns-here")
+        self.env["NO_COLOR"] = "1"
+        for columns in (60, 80, 120):
+            for args in (["search", "zebras", "--explain"], ["agents"]):
+                with self.subTest(columns=columns, args=args):
+                    out = self.on_terminal(*args, columns=columns)[1]
+                    self.assertIn("the-keeper", out)
+                    for line in out.replace(NOTICE, "").splitlines():
+                        self.assertLessEqual(len(line), columns, line)
 
     def test_a_query_from_standard_input(self):
         self.assertEqual(self.found("-", "--limit", "1",
