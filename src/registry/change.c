@@ -151,7 +151,7 @@ static void fill_in(struct agent *a, const struct entry *before,
     if (!a->kind)
         a->kind = b ? b->kind : kind_of(by->caller);
     /* Said as it is: nothing was said. */
-    if (b && (!a->org.n || str_eq(a->org, b->org)))
+    if (b && !a->is_org_creators && (!a->org.n || str_eq(a->org, b->org)))
         a->org = before->has_own_org ? b->org : (struct str){NULL, 0};
 }
 

@@ -112,35 +112,6 @@ TEST(an_admin_gives_it_to_somebody_else)
     stage_close(&s);
 }
 
-/* Whoever read the first "echo" must not write to the second by it. */
-TEST(a_name_that_is_taken_again_has_no_revision_that_it_had_before)
-{
-    struct stage s;
-    struct registry_by by;
-    int64_t last;
-
-    stage_open(&s);
-    by = stage_by(&s, &stage_anna);
-    CHECK(stage_put(&s, &stage_anna, echo_card) == OK);
-    CHECK(stage_patch(&s, &stage_anna, "echo", "{\"title\":\"2\"}") == OK);
-    last = s.revision;
-    for (int i = 0; i < 3; i++) {
-        CHECK(stage_remove(&s, &stage_anna, "echo") == OK);
-        if (i == 1)
-            stage_restart(&s, false);
-        CHECK(stage_put(&s, &stage_anna, "{\"name\":\"Echo\"}") == OK);
-        CHECK(s.is_new && s.revision > last);
-        for (by.if_revision = 1; by.if_revision <= last; by.if_revision++)
-            CHECK(stage_put_if(&s, "Echo", "{\"title\":\"stale\"}", &by) ==
-                  ERR_PRECONDITION);
-        by.if_revision = last = s.revision;
-        CHECK(stage_put_if(&s, "Echo", "{\"title\":\"fresh\"}", &by) == OK);
-        CHECK_INT(s.revision, last + 1);
-        last = s.revision;
-    }
-    stage_close(&s);
-}
-
 TEST(fields_are_patched)
 {
     struct stage s;
