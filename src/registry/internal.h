@@ -66,6 +66,9 @@ static inline struct entry *entry_of(const struct agent *a)
 
 /* The mirror (registry.c). */
 
+/* The defaults for what is zero. */
+struct registry_limits limits_fill(const struct registry_limits *l);
+
 /* Whatever its case; NULL: it is not there (yet). */
 struct entry *entry_find(const struct registry *r, struct str name);
 
@@ -159,8 +162,9 @@ struct step_put {
     struct entry *entry, *before;
     struct str by; /* a name; empty: the server */
     bool keeps_grants;
-    bool is_limited;                    /* to what one user may have */
-    size_t n_leaving, n_skills_leaving; /* in the same change */
+    bool is_limited;                      /* to what one user may have */
+    const struct registry_limits *limits; /* NULL: the registry's */
+    size_t n_leaving, n_skills_leaving;   /* in the same change */
 };
 MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
                            const struct step_put *p, struct why *why);

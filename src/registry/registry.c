@@ -80,13 +80,20 @@ void registry_stop(struct registry *r)
     snapshot_save(r);
 }
 
+struct registry_limits limits_fill(const struct registry_limits *l)
+{
+    struct registry_limits full = *l;
+
+    if (!l->max_agents)
+        full.max_agents = AGENTS_DEFAULT;
+    if (!l->max_skills)
+        full.max_skills = SKILLS_DEFAULT;
+    return full;
+}
+
 void registry_set_limits(struct registry *r, const struct registry_limits *l)
 {
-    r->opts.limits = *l;
-    if (!l->max_agents)
-        r->opts.limits.max_agents = AGENTS_DEFAULT;
-    if (!l->max_skills)
-        r->opts.limits.max_skills = SKILLS_DEFAULT;
+    r->opts.limits = limits_fill(l);
 }
 
 /* The mirror. */

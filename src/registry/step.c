@@ -262,7 +262,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
 static enum err check_limits(const struct registry *r, const struct step_put *p,
                              size_t n_skills_more, struct why *why)
 {
-    const struct registry_limits *l = &r->opts.limits;
+    const struct registry_limits *l = p->limits ? p->limits : &r->opts.limits;
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
     size_t n_agents = r->n + r->n_coming - p->n_leaving;
