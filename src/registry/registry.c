@@ -229,17 +229,12 @@ struct entry *mirror_put(struct registry *r, struct entry *e)
 
 void registry_user_moved(struct registry *r, struct str user)
 {
+    index_retry(r);
     for (size_t i = 0; i < r->n; i++) {
         struct entry *e = entry_of(r->list[i]);
 
-        if (!str_eq(e->agent.creator, user) || !entry_refresh_org(r, e))
-            continue;
-        /* Rather found by nobody than by whom it is not for. */
-        if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {
-            index_drop(r->index, e->number);
-            log_error(r->opts.log, "registry.not_moved",
-                      LOG_S("agent", e->agent.name));
-        }
+        if (str_eq(e->agent.creator, user) && entry_refresh_org(r, e))
+            index_follow(r, e);
     }
 }
 
