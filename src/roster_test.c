@@ -134,8 +134,49 @@ TEST(somebody_elses_change_only_delays_it)
     CHECK(registry_settle(stage.registry, &c, &why) != OK);
     registry_change_fini(&c);
     arena_fini(&arena);
-    pass_ms(500);
+    pass_ms(1000);
     CHECK_NAMES("b c ");
+    end();
+}
+
+TEST(it_is_tried_more_and_more_seldom)
+{
+    struct why why;
+    int n = 0;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    for (int64_t ms = 0; ms < 600000; ms += 500) {
+        fault_arm_at("store.op.full", 1);
+        if (ms == 0)
+            roster_commit(&roster, &two);
+        pass_ms(500);
+        n += fault_fired();
+    }
+    CHECK(n >= 10 && n <= 20);
+    fault_arm(0);
+    pass_ms(60000);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+/* As a server that stops while a reload is on its way and another is due. */
+TEST(once_stopped_it_begins_nothing)
+{
+    struct why why;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    CHECK_INT(roster_prepare(&roster, &one, &why), OK);
+    roster_commit(&roster, &one);
+    roster_stop(&roster);
+    registry_stop(stage.registry);
+    pass_ms(60000);
+    CHECK_NAMES("b c ");
+    CHECK(!roster.is_out);
     end();
 }
 

@@ -1,5 +1,7 @@
 /* Everything that can fail fails once, each in a run of its own: the index is
  * then as it was, in order, and goes on. */
+#include "test/t.h"
+
 #include "test/lib/index_stage.h"
 
 #include "base/fault.h"

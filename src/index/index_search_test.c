@@ -1,4 +1,6 @@
 /* Who finds what, in which order, with which figures. */
+#include "test/t.h"
+
 #include "test/lib/index_stage.h"
 
 enum { DIMS = 4, AGENTS = 6 };

@@ -1,5 +1,7 @@
 /* What is restored answers as what was saved, to the last bit; what is damaged,
  * of another time or of another make is refused, and leaves nothing behind. */
+#include "test/t.h"
+
 #include "test/lib/index_stage.h"
 
 static const uint8_t stamp[INDEX_STAMP_BYTES] = "seq 7, model m";

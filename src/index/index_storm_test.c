@@ -3,6 +3,8 @@
  *
  * STRESS=full T_LIMIT_S=3000 build/index_storm_test: 10 000 queries over 20 000
  * skills. */
+#include "test/t.h"
+
 #include "test/lib/index_stage.h"
 
 #include "base/fault.h"
@@ -55,8 +57,8 @@ static int storm(struct storm s, uint64_t seed)
 TEST(search_is_exact_while_agents_come_and_go)
 {
     static const struct storm some[] = {
-        {150, 32, 120}, {60, 1, 60},    {60, 255, 40}, {60, 384, 40},
-        {400, 256, 60}, {12, 4096, 10}, {0, 8, 4},
+        {150, 32, 400},  {60, 1, 150},   {60, 255, 100}, {60, 384, 100},
+        {400, 256, 200}, {12, 4096, 20}, {0, 8, 4},
     };
 
     for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
@@ -69,7 +71,7 @@ TEST(search_is_exact_over_20_000_skills)
     struct storm s = {10500, 256, 10 * 1000};
 
     if (!is_full())
-        s = (struct storm){2000, 64, 30};
+        s = (struct storm){2000, 64, 120};
     CHECK_INT(storm(s, 77), 0);
 }
 

@@ -1,4 +1,6 @@
 /* Agents come, change, move and go; what was prepared is always made. */
+#include "test/t.h"
+
 #include "test/lib/index_stage.h"
 
 static const struct skill two_skills[] = {

@@ -13,7 +13,7 @@ TEST(a_card_is_registered_and_found_whatever_its_case)
 
     stage_open(&s);
     CHECK(stage_put(&s, &stage_anna, echo_card) == OK);
-    CHECK(s.is_new && !s.is_same && s.revision == 1 && s.n_changed == 1);
+    CHECK(s.is_new && !s.is_same && s.revision == 1 && s.n_came == 1);
     a = stage_find(&s, &stage_anna, "ECHO");
     CHECK(a);
     CHECK_STR(a->name, "echo");
@@ -63,7 +63,7 @@ TEST(the_same_card_again_is_no_change)
     n_feed = stage_feed(&s, NULL);
     s.now_ms += 1000;
     CHECK(stage_put(&s, &stage_anna, echo_card) == OK);
-    CHECK(s.is_same && s.revision == 1 && s.n_changed == 1);
+    CHECK(s.is_same && s.revision == 1 && s.n_came == 1);
     CHECK(stage_patch(&s, &stage_anna, "echo", "{\"url\":\"echo:\"}") == OK);
     CHECK(s.is_same && s.revision == 1);
     CHECK_INT(stage_feed(&s, NULL), n_feed);

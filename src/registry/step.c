@@ -428,6 +428,7 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
                          struct why *why)
 {
     enum err e = outcome(c, why);
+    bool has_new = false;
 
     assert(c->is_open);
     c->is_open = false;
@@ -442,10 +443,11 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
         struct registry_step *s = c->steps;
 
         c->steps = s->next;
+        has_new = has_new || (s->kind == STEP_PUT && !entry_find(r, s->key));
         step_settle(r, s);
     }
     seq_settle(r);
-    if (r->opts.on_changed)
-        r->opts.on_changed(r->opts.ctx);
+    if (has_new && r->opts.on_new)
+        r->opts.on_new(r->opts.ctx);
     return e;
 }

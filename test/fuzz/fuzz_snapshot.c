@@ -11,6 +11,8 @@
  * taken is in order, answers as the slow search does, and can be saved. */
 #include <assert.h>
 
+#define CHECK(expr) assert(expr)
+
 #include "test/lib/index_stage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,12 +3,14 @@
 
 /* A made-up world for the index: agents with words and vectors, seen by few or
  * by all, drawn from a seed; questions of all kinds; and the comparison of the
- * search with the slow one. */
+ * search with the slow one. Whoever includes it says what CHECK is: test/t.h
+ * does, and a fuzz target, which has no such main, has assert. */
 
 #include "index/data.h"
-#include "test/t.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum {
     STAGE_WORDS = 400,
