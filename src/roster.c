@@ -5,7 +5,10 @@
  *             -> commit -> store -> settle -> due? -> prepare ...
  *
  * ERR_BUSY is no reason to turn a configuration down: somebody else is just
- * changing one of its agents. */
+ * changing one of its agents. Nor can one be judged while a change is out: how
+ * many agents there are is not known before it is back. What turns out to be
+ * too many then is said, and tried again until there is room or another
+ * configuration. */
 #include "roster.h"
 
 #include <assert.h>
@@ -78,14 +81,24 @@ static void submit(struct roster *r)
         store_submit(r->store, &r->change.tx, on_written, r);
 }
 
+struct registry_limits roster_limits(const struct config *c)
+{
+    return (struct registry_limits){
+        .max_agents = (size_t)c->registry.max_agents,
+        .max_skills = (size_t)c->registry.max_skills,
+        .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
+    };
+}
+
 static enum err prepare(struct roster *r, const struct config *c,
                         struct why *why)
 {
+    struct registry_limits limits = roster_limits(c);
     enum err e;
 
     registry_change_init(&r->change);
     e = registry_configure(r->registry, &r->change, c->agents.list, c->agents.n,
-                           loop_wall_ms(r->loop), why);
+                           &limits, loop_wall_ms(r->loop), why);
     if (e)
         registry_change_fini(&r->change);
     else

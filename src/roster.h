@@ -39,8 +39,12 @@ struct roster {
 MUST_USE enum err roster_open(struct roster *r, const struct config *c,
                               struct why *why);
 
+/* What a configuration says of how many there may be. */
+struct registry_limits roster_limits(const struct config *c);
+
 /* What a reload can change: prepare, then commit, which cannot fail, or
- * forget. */
+ * forget. A configuration is judged by its own limits, which are set in the
+ * registry by whoever commits it. */
 MUST_USE enum err roster_prepare(struct roster *r, const struct config *c,
                                  struct why *why);
 void roster_commit(struct roster *r, const struct config *c);

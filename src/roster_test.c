@@ -186,11 +186,60 @@ TEST(more_than_there_may_be_turns_it_down)
 
     begin();
     CHECK_INT(roster_open(&roster, &one, &why), OK);
-    registry_set_limits(stage.registry, &(struct registry_limits){
-                                            .max_agents = 1, .max_skills = 10});
+    two.registry.max_agents = 1; /* its own word, which is not set yet */
     CHECK_INT(roster_prepare(&roster, &two, &why), ERR_LIMIT);
     CHECK(why.text[0]);
     pass_ms(1000);
     CHECK_NAMES("a ");
+    two.registry.max_agents = 2;
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    pass_ms(0);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+TEST(a_reload_that_allows_more_may_bring_more)
+{
+    struct registry_limits few = {.max_agents = 1, .max_skills = 10};
+    struct why why = {""};
+
+    begin();
+    one.registry.max_agents = 1;
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    registry_set_limits(stage.registry, &few);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    pass_ms(0);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+/* What cannot be judged while a change is out is found out afterwards: it
+ * waits, and a better configuration takes its place. */
+TEST(too_many_while_a_change_is_out_wait_for_the_next_configuration)
+{
+    struct why why = {""};
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    one.agents.list = second;
+    one.agents.n = 2;
+    one.registry.max_agents = 1;
+    second[0].name = STR("d");
+    CHECK_INT(roster_prepare(&roster, &one, &why), OK);
+    roster_commit(&roster, &one);
+    pass_ms(1000);
+    CHECK_NAMES("b c ");
+    CHECK(roster.has_failed);
+    one.registry.max_agents = 5;
+    CHECK_INT(roster_prepare(&roster, &one, &why), OK);
+    roster_commit(&roster, &one);
+    pass_ms(0);
+    CHECK_NAMES("c d ");
+    CHECK(!roster.has_failed);
+    second[0].name = STR("b");
     end();
 }

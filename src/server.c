@@ -215,15 +215,6 @@ static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
     };
 }
 
-static struct registry_limits registry_limits_of(const struct config *c)
-{
-    return (struct registry_limits){
-        .max_agents = (size_t)c->registry.max_agents,
-        .max_skills = (size_t)c->registry.max_skills,
-        .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
-    };
-}
-
 static void set_ranking(struct server *s, const struct config *c)
 {
     struct registry_ranking ranking = {
@@ -275,7 +266,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     struct net_opts opts = net_opts_of(s, fresh);
     struct walk_opts walk_opts = walk_opts_of(s, fresh);
     struct calls_settings settings = calls_settings_of(s, fresh);
-    struct registry_limits limits = registry_limits_of(fresh);
+    struct registry_limits limits = roster_limits(fresh);
     struct buf names;
     enum err e = certs_prepare(&s->certs, fresh, why);
 
@@ -556,7 +547,7 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .ids = &s->ids,
                                  .folder = s->folder.path,
                                  .seed = {s->seed[0], s->seed[1]},
-                                 .limits = registry_limits_of(s->config),
+                                 .limits = roster_limits(s->config),
                                  .org_of = org_of,
                                  .on_new = on_new_agent,
                                  .ctx = s};

@@ -207,10 +207,12 @@ MUST_USE enum err registry_remove(struct registry *r, struct registry_change *c,
 
 /* The agents of the configuration: these, and none of those it had before. A
  * name that somebody else has registered becomes the configuration's, and the
- * log says so. All or nothing. */
+ * log says so. All or nothing. Judged by `limits`, which come with the same
+ * configuration and need not be set yet; NULL: by those that are. */
 MUST_USE enum err registry_configure(struct registry *r,
                                      struct registry_change *c,
                                      const struct agent *list, size_t n,
+                                     const struct registry_limits *limits,
                                      int64_t now_ms, struct why *why);
 
 /* Let a user or an org see a shared agent: one of the two is given. The same

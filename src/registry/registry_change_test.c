@@ -265,6 +265,8 @@ TEST(whoever_writes_the_database_besides_us_is_noticed)
     op = tx_update(&tx, &agent_table);
     tx_if(op, AGENT_KEY, IS, value_text(STR("echo")));
     tx_set(op, AGENT_REVISION, value_int(7));
+    op = tx_add(&tx, &registry_table, REGISTRY_SEQ, 6, 0);
+    tx_if(op, REGISTRY_KEY, IS, value_int(1));
     store_submit(s.store, &tx, stage_on_done, NULL);
     store_turn(s.store);
     CHECK(tx.result == TX_COMMITTED);

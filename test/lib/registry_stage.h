@@ -363,7 +363,7 @@ static inline enum err stage_configure(struct stage *s,
     s->problems.n = 0;
     registry_change_init(&c);
     return stage_commit(
-        s, &c, registry_configure(s->r, &c, list, n, s->now_ms, &s->why));
+        s, &c, registry_configure(s->r, &c, list, n, NULL, s->now_ms, &s->why));
 }
 
 /* Looking. */
