@@ -426,6 +426,25 @@ void index_drop(struct index *x, uint32_t number)
     free(e);
 }
 
+void index_clear(struct index *x)
+{
+    for (uint32_t i = 0; i < x->agents_end; i++)
+        index_drop(x, i);
+    x->agents_end = 0;
+}
+
+bool index_agent(const struct index *x, uint32_t number, struct str *name,
+                 size_t *n_docs)
+{
+    const struct entry *e = entry_of(x, number);
+
+    if (!e)
+        return false;
+    *name = e->name;
+    *n_docs = e->n_docs;
+    return true;
+}
+
 enum err index_move(struct index *x, uint32_t number, struct index_class cls)
 {
     struct entry *e = entry_of(x, number);

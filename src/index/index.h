@@ -102,6 +102,14 @@ bool index_vectors(const struct index *x, uint32_t number, struct buf *out);
 /* There is no agent of that number any more. Harmless where there was none. */
 void index_drop(struct index *x, uint32_t number);
 
+/* None of any number. */
+void index_clear(struct index *x);
+
+/* Who has the number: the name, borrowed until the next change, and how many
+ * documents, itself included. False: nobody. */
+bool index_agent(const struct index *x, uint32_t number, struct str *name,
+                 size_t *n_docs);
+
 void index_forget(struct index *x, struct index_change *c);
 
 /* Searching. */

@@ -425,8 +425,7 @@ enum err index_restore(struct index *x, const uint8_t stamp[INDEX_STAMP_BYTES],
     free(in.words);
     if (!e)
         return OK;
-    for (uint32_t i = 0; i < x->agents_end; i++)
-        index_drop(x, i);
+    index_clear(x);
     index_set_dims(x, dims);
     if (e == ERR_NOMEM || e == ERR_LIMIT)
         why_err(why, e, "the snapshot does not fit: %s", err_row(e)->wording);

@@ -391,6 +391,8 @@ struct registry {
     size_t n_coming, n_skills_coming; /* of new agents, claimed */
     struct index *index;
     int64_t seq;       /* of what memory shows */
+    int64_t mark;      /* of the run that made the last change */
+    int64_t own_mark;  /* of this one */
     int64_t pruned_ms; /* grants that expired before this are forgotten */
     bool is_loaded;
     struct registry_stats stats; /* the counters of it */
