@@ -34,7 +34,7 @@ static bool grow_zero(float **p, size_t n)
 
 static enum err room(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     size_t n = (x->n_docs + 63) / 64 * 64;
     void *grown;
 
@@ -126,11 +126,11 @@ static uint64_t see_64(const uint32_t *cls, const struct views *v,
 
 static void see_granted(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     for (size_t i = 0; i < s->q->n_granted; i++) {
         uint32_t number = s->q->granted[i];
-        const struct entry *e =
+        const struct index_entry *e =
             number < x->agents_end ? x->agents[number] : NULL;
 
         for (size_t k = 0; e && k < e->n_docs; k++)
@@ -140,7 +140,7 @@ static void see_granted(struct index *x)
 
 static void see(struct index *x, const struct views *v)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     bool sees_all = s->q->sees_all;
 
     memset(s->seen, sees_all ? 0xff : 0, s->seen_cap * sizeof(*s->seen));
@@ -184,7 +184,7 @@ struct weights search_weights(const struct index_query *q, bool has_vector)
 /* The query's vector, its planes as long as a row. */
 static bool take_vector(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     size_t dims = x->vectors.dims, stride = x->vectors.stride;
     uint8_t *high = s->query + vec_packed_bytes(dims), *low = high + stride;
 
@@ -235,7 +235,7 @@ static int by_score(const void *a, const void *b, void *ctx)
 /* From then on bounds hold the documents' scores. */
 static void fuse(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct place places[2 * RRF_BEST];
     size_t n = 0;
 
@@ -260,7 +260,7 @@ static void fuse(struct index *x)
 
 static void begin(struct index *x, const struct views *v)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct weights w;
 
     s->is_open = true;
@@ -285,7 +285,7 @@ static void begin(struct index *x, const struct views *v)
 
 enum err index_search_begin(struct index *x, const struct index_query *q)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct views v;
     enum err e;
 
@@ -302,7 +302,7 @@ enum err index_search_begin(struct index *x, const struct index_query *q)
 
 void index_search_end(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     if (!s->is_open)
         return;
@@ -332,8 +332,8 @@ static void add_match(struct index_hit *h, struct index_match m)
 
 static void show(struct index *x, uint32_t number, struct index_hit *out)
 {
-    struct search *s = &x->search;
-    struct entry *e = x->agents[number];
+    struct index_search *s = &x->search;
+    struct index_entry *e = x->agents[number];
 
     e->shown_in = s->serial;
     out->number = number;
@@ -355,7 +355,7 @@ static void show(struct index *x, uint32_t number, struct index_hit *out)
 
 static bool next_doc(struct index *x, struct rated *out)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     if (s->q->fusion != INDEX_RRF)
         return rank_next(x, out);
@@ -367,7 +367,7 @@ static bool next_doc(struct index *x, struct rated *out)
 
 bool index_next(struct index *x, struct index_hit *out)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct rated r;
 
     assert(s->is_open);

@@ -32,7 +32,7 @@ static bool sees_class(const struct index_query *q, const struct class *c)
            str_eq(name, c->key.p[0] == '0' + INDEX_ORG ? q->org : q->creator);
 }
 
-static bool sees_agent(const struct slow *s, const struct entry *e)
+static bool sees_agent(const struct slow *s, const struct index_entry *e)
 {
     for (size_t i = 0; i < s->q->n_granted; i++)
         if (s->q->granted[i] == e->number)
@@ -55,7 +55,7 @@ static float likeness(struct slow *s, uint32_t doc)
     int64_t sum = 0;
     float scales[2];
 
-    vectors_get(&s->x->vectors, doc, s->other);
+    index_vecs_get(&s->x->vectors, doc, s->other);
     for (size_t i = 0; i < n; i++)
         sum += (int64_t)(256 * a[i] + a[n + i]) * (256 * b[i] + b[n + i]);
     memcpy(&scales[0], s->vector, 4);
@@ -63,8 +63,8 @@ static float likeness(struct slow *s, uint32_t doc)
     return clip((double)scales[0] * (double)scales[1] * (double)sum);
 }
 
-static const struct entry *agent_of(const struct slow *s,
-                                    const struct slow_doc *d)
+static const struct index_entry *agent_of(const struct slow *s,
+                                          const struct slow_doc *d)
 {
     return s->x->agents[d->number];
 }
@@ -138,7 +138,7 @@ static void rate(struct slow *s)
 
     for (size_t i = 0; i < s->n_docs; i++) {
         struct slow_doc *d = &s->docs[i];
-        const struct entry *e = agent_of(s, d);
+        const struct index_entry *e = agent_of(s, d);
 
         if (w.semantic > 0 && e->has_vectors)
             d->semantic = likeness(s, e->docs[d->place]);
@@ -154,7 +154,7 @@ static void rate(struct slow *s)
 static void gather(struct slow *s)
 {
     for (size_t i = 0; i < s->x->agents_end; i++) {
-        const struct entry *e = s->x->agents[i];
+        const struct index_entry *e = s->x->agents[i];
 
         if (!e || !sees_agent(s, e))
             continue;

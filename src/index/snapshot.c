@@ -151,7 +151,7 @@ static uint32_t place_classes(const struct index *x, uint32_t *places)
 }
 
 static void put_agent(struct out *o, const struct index *x,
-                      const struct entry *e, uint32_t cls, void *scratch)
+                      const struct index_entry *e, uint32_t cls, void *scratch)
 {
     struct agent_head h = {e->number, cls, (uint32_t)e->n_docs,
                            (uint32_t)e->name.n, e->has_vectors};
@@ -166,7 +166,7 @@ static void put_agent(struct out *o, const struct index *x,
         put(o, scratch, n * sizeof(struct text_word));
     }
     for (size_t i = 0; e->has_vectors && i < e->n_docs; i++) {
-        vectors_get(&x->vectors, e->docs[i], scratch);
+        index_vecs_get(&x->vectors, e->docs[i], scratch);
         put(o, scratch, bytes);
     }
 }
