@@ -120,8 +120,10 @@ enum index_mode { INDEX_HYBRID, INDEX_SEMANTIC, INDEX_TEXT };
 /* INDEX_WEIGHTED   semantic_weight * semantic + text_weight * text
  * INDEX_RRF        by places: documents that are seen and admitted stand in two
  *                  lists, by semantic and by text, each from the best to the
- *                  worst above zero, of equals in the order of answers; the
- *                  best 200 of each count. A document at places r and s has
+ *                  worst above zero; the best 200 of each count, of equals
+ *                  the first in the order of answers. Equals have one place,
+ *                  that of the first of them, and so has what is in the other
+ *                  list and equals the last. A document at places r and s has
  *
  *                      (1 / (60 + r) + 1 / (60 + s)) / (2 / 61)
  *

@@ -200,27 +200,58 @@ static bool take_vector(struct index *x)
     return true;
 }
 
-/* The places of a list into two of them by document. */
+/* The places of a document in the two lists. */
 struct place {
     uint32_t doc;
     size_t semantic, text;
 };
 
-static void list_places(struct index *x, struct weights w, struct place *places,
-                        size_t *n)
+/* The last one of a list: what equals it has its place. */
+struct last {
+    size_t n; /* in the list */
+    size_t place;
+    float value;
+};
+
+static struct last list_places(struct index *x, struct weights w,
+                               struct place *places, size_t *n)
 {
+    struct last last = {0};
     struct rated r;
 
     rank_begin(x, w);
-    for (size_t rank = 1; rank <= RRF_BEST && rank_next(x, &r); rank++) {
+    while (last.n < RRF_BEST && rank_next(x, &r)) {
         size_t i = 0;
 
+        last.n++;
+        if (last.n == 1 || r.score < last.value)
+            last.place = last.n;
+        last.value = r.score;
         while (i < *n && places[i].doc != r.doc)
             i++;
         if (i == *n)
             places[(*n)++] = (struct place){.doc = r.doc};
-        *(w.semantic > 0 ? &places[i].semantic : &places[i].text) = rank;
+        *(w.semantic > 0 ? &places[i].semantic : &places[i].text) = last.place;
     }
+    return last;
+}
+
+/* Equals of the last of a list that it was too short for, in the other one. */
+static void place_equals(struct index *x, struct place *p,
+                         const struct last *by_meaning,
+                         const struct last *by_words)
+{
+    struct index_match parts;
+
+    if ((p->semantic || by_meaning->n < RRF_BEST) &&
+        (p->text || by_words->n < RRF_BEST))
+        return;
+    rank_score(x, p->doc, (struct weights){1, 0}, &parts);
+    if (!p->semantic && by_meaning->n == RRF_BEST &&
+        parts.semantic >= by_meaning->value)
+        p->semantic = by_meaning->place;
+    if (!p->text && by_words->n == RRF_BEST && parts.text >= by_words->value)
+        p->text = by_words->place;
 }
 
 static int by_score(const void *a, const void *b, void *ctx)
@@ -237,12 +268,15 @@ static void fuse(struct index *x)
 {
     struct index_search *s = &x->search;
     struct place places[2 * RRF_BEST];
+    struct last by_meaning = {0}, by_words = {0};
     size_t n = 0;
 
     if (s->by_meaning)
-        list_places(x, (struct weights){1, 0}, places, &n);
+        by_meaning = list_places(x, (struct weights){1, 0}, places, &n);
     if (s->by_words)
-        list_places(x, (struct weights){0, 1}, places, &n);
+        by_words = list_places(x, (struct weights){0, 1}, places, &n);
+    for (size_t i = 0; i < n; i++)
+        place_equals(x, &places[i], &by_meaning, &by_words);
     for (size_t i = 0; i < x->n_docs; i++)
         s->bounds[i] = 0;
     for (size_t i = 0; i < n; i++) {
