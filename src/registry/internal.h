@@ -416,6 +416,8 @@ struct registry {
     struct index *index;
     size_t n_lost;     /* lost.c */
     int64_t seq;       /* of what memory shows */
+    int64_t mark;      /* of the run that made the last change */
+    int64_t own_mark;  /* of this one */
     int64_t pruned_ms; /* grants that expired before this are forgotten */
     bool is_loaded;
     struct registry_stats stats; /* the counters of it */

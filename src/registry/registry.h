@@ -80,6 +80,8 @@ enum grant_column {
 enum registry_column {
     REGISTRY_KEY, /* 1 */
     REGISTRY_SEQ,
+    REGISTRY_MARK, /* by chance, of the run that made the last change; NULL:
+                    * that was before there were marks */
     N_REGISTRY_COLUMNS,
 };
 

@@ -113,10 +113,16 @@ void seq_append(struct registry *r, struct tx *tx)
     }
     op = tx_add(tx, &registry_table, REGISTRY_SEQ, 1, 0);
     tx_if(op, REGISTRY_KEY, IS, value_int(1));
+    if (r->mark == r->own_mark)
+        return;
+    op = tx_update(tx, &registry_table);
+    tx_if(op, REGISTRY_KEY, IS, value_int(1));
+    tx_set(op, REGISTRY_MARK, value_int(r->own_mark));
 }
 
 void seq_settle(struct registry *r)
 {
+    r->mark = r->own_mark;
     r->seq += PLANTED("registry.forget_seq") ? 0 : 1;
     r->stats.changes_total++;
 }

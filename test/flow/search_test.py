@@ -241,6 +241,14 @@ class Shapes(unittest.TestCase):
                      "index_vector_bytes", "index_documents"):
             self.assertIn(f"\nsignalbox_{name} ", text)
 
+    def test_the_metrics_do_not_tell_which_words_there_are(self):
+        text = self.server.get("/metrics").body.decode()
+        self.assertNotIn("index_terms", text)
+        for name in ("bytes", "vector_bytes"):
+            line = next(line for line in text.splitlines()
+                        if line.startswith(f"signalbox_index_{name} "))
+            self.assertEqual(int(line.split()[1]) % 2**20, 0)
+
 
 class Size(unittest.TestCase):
     def test_an_answer_that_is_full_says_so(self):

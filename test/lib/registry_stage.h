@@ -464,4 +464,25 @@ static inline void stage_control(const char *planted, void (*body)(void))
                status);
 }
 
+/* agent-0 and so on, of all visibilities, with two skills each. */
+static inline void stage_make_some(struct stage *s, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char card[512];
+
+        snprintf(card, sizeof(card),
+                 "{\"name\":\"agent-%d\",\"description\":\"d\",\"visibility\":"
+                 "\"%s\",\"skills\":["
+                 "{\"id\":\"a\",\"name\":\"word%d\",\"tags\":[\"even\"]},"
+                 "{\"id\":\"b\",\"name\":\"other\",\"description\":"
+                 "\"many words of no matter\"}]}",
+                 i,
+                 i % 3 == 0   ? "private"
+                 : i % 3 == 1 ? "shared"
+                              : "public",
+                 i);
+        CHECK(stage_put(s, i % 2 ? &stage_anna : &stage_carl, card) == OK);
+    }
+}
+
 #endif
