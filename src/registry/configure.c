@@ -98,10 +98,9 @@ static enum err remove_others(struct registry *r, struct registry_change *c,
     return e;
 }
 
-static enum err check_size(const struct registry *r, const struct agent *list,
-                           size_t n, struct why *why)
+static enum err check_size(const struct registry_limits *l,
+                           const struct agent *list, size_t n, struct why *why)
 {
-    const struct registry_limits *l = &r->opts.limits;
     size_t n_skills = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -121,10 +120,11 @@ static enum err check_size(const struct registry *r, const struct agent *list,
 
 static enum err put_all(struct registry *r, struct registry_change *c,
                         const struct agent *list, size_t n, struct map *seen,
-                        int64_t now_ms, struct why *why)
+                        const struct registry_limits *limits, int64_t now_ms,
+                        struct why *why)
 {
     struct arena scratch;
-    enum err e = check_size(r, list, n, why);
+    enum err e = check_size(limits, list, n, why);
 
     arena_init(&scratch, (n + 1) * (AGENT_NAME_MAX + NAMES_BYTES));
     for (size_t i = 0; i < n && !e; i++)
@@ -160,15 +160,18 @@ static void say_not_taken(const struct registry *r, const struct agent *list,
 }
 
 enum err registry_configure(struct registry *r, struct registry_change *c,
-                            const struct agent *list, size_t n, int64_t now_ms,
-                            struct why *why)
+                            const struct agent *list, size_t n,
+                            const struct registry_limits *limits,
+                            int64_t now_ms, struct why *why)
 {
+    struct registry_limits full;
     struct map seen;
     enum err e;
 
     assert(!c->is_open);
+    full = limits ? limits_fill(limits) : r->opts.limits;
     map_init(&seen, n + 1, r->opts.seed);
-    e = put_all(r, c, list, n, &seen, now_ms, why);
+    e = put_all(r, c, list, n, &seen, &full, now_ms, why);
     map_fini(&seen);
     if (e)
         return change_refuse(r, c, e, why);

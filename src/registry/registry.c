@@ -83,13 +83,20 @@ void registry_stop(struct registry *r)
     snapshot_save(r);
 }
 
+struct registry_limits limits_fill(const struct registry_limits *l)
+{
+    struct registry_limits full = *l;
+
+    if (!l->max_agents)
+        full.max_agents = AGENTS_DEFAULT;
+    if (!l->max_skills)
+        full.max_skills = SKILLS_DEFAULT;
+    return full;
+}
+
 void registry_set_limits(struct registry *r, const struct registry_limits *l)
 {
-    r->opts.limits = *l;
-    if (!l->max_agents)
-        r->opts.limits.max_agents = AGENTS_DEFAULT;
-    if (!l->max_skills)
-        r->opts.limits.max_skills = SKILLS_DEFAULT;
+    r->opts.limits = limits_fill(l);
 }
 
 /* The mirror. */
@@ -230,18 +237,13 @@ void registry_user_moved(struct registry *r, struct str user)
 {
     const struct owner *o = owner_find(r, user);
 
+    index_retry(r);
     for (struct list_node *n = o ? list_first(&o->entries) : NULL; n;
          n = list_next(&o->entries, n)) {
         struct entry *e = LIST_OF(n, struct entry, owned);
 
-        if (!entry_refresh_org(r, e))
-            continue;
-        /* Rather found by nobody than by whom it is not for. */
-        if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {
-            index_drop(r->index, e->number);
-            log_error(r->opts.log, "registry.not_moved",
-                      LOG_S("agent", e->agent.name));
-        }
+        if (entry_refresh_org(r, e))
+            index_follow(r, e);
     }
 }
 
