@@ -9,18 +9,20 @@
  * real scores of all documents would give, to the last bit; slow.c does that.
  *
  * A heap of all documents would cost more than the guess of them. So it is
- * filled in layers: first the best few hundred by their bounds, which nearly
- * always will do; only when the top falls below the `floor` of that layer, the
- * best of the rest, eight times as many. Everything outside the heap has a
- * bound below the floor. A layer is found in one walk that keeps the best so
- * far and raises its own threshold as it fills.
+ * filled in layers: first the best few dozen by their bounds, which nearly
+ * always will do (ten agents want some thirty documents; among few documents
+ * finding more than that took as long as the guess of all); only when the top
+ * falls below the `floor` of that layer, the best of the rest, eight times as
+ * many. Everything outside the heap has a bound below the floor. A layer is
+ * found in one walk that keeps the best so far and raises its own threshold as
+ * it fills.
  *
  * Filters are asked for what gets that far, and no further. */
 #include "index/data.h"
 
 #include <float.h>
 
-enum { FIRST_LAYER = 256, LAYER_GROWTH = 8 };
+enum { FIRST_LAYER = 48, LAYER_GROWTH = 8 };
 
 float rank_score(struct index *x, uint32_t doc, struct weights w,
                  struct index_match *parts)
