@@ -218,7 +218,7 @@ class Backup(unittest.TestCase):
             self.assertEqual(look()["status"], "ok")
         self.assertIn("started 1 time", look()["message"])
         self.assertEqual(sorted(os.listdir(self.data)),
-                         ["index.snapshot", "signalbox.db", "signalbox.epoch",
+                         ["signalbox.db", "signalbox.epoch",
                           "signalbox.lock"])
         os.truncate(os.path.join(self.data, "signalbox.db"), 8192)
         self.assertEqual(look()["status"], "failed")
