@@ -24,7 +24,8 @@ static void near_add(struct near *near, struct str name, unsigned distance)
 struct near near_find(const struct agents *all, const struct eyes *eyes,
                       struct str written)
 {
-    unsigned too_far = str_guess(written).distance;
+    /* Wider than str_guess: names grow numbers, and "echo" is near "echo07". */
+    unsigned too_far = written.n > 64 ? 0 : 2 + (unsigned)(written.n / 4);
     struct near near = {0};
     size_t n_looks = 0;
 
@@ -68,14 +69,14 @@ enum err near_say(const struct near *near, struct str written, struct why *why)
     show(written, shown);
     if (!near->sees_any)
         return why_err(why, ERR_AGENT_NOT_FOUND,
-                       "there is no agent \"%s\", nor any other; register one "
-                       "with POST /api/agents, or put some into agents.list "
-                       "of the configuration",
+                       "there is no agent \"%s\", nor any other; register "
+                       "one, or put some into agents.list of the "
+                       "configuration",
                        shown);
     if (!near->n)
         return why_err(why, ERR_AGENT_NOT_FOUND,
-                       "there is no agent \"%s\"; GET /api/agents lists those "
-                       "there are",
+                       "there is no agent \"%s\", nor one with a name like "
+                       "it",
                        shown);
     /* None of them is longer than what can be shown: the others are too far. */
     for (size_t i = 0; i < near->n; i++)
