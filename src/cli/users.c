@@ -123,8 +123,11 @@ static void show_removed(struct cli *c, struct str name)
     struct json_out o = json_out(&c->out);
 
     if (!c->json) {
-        buf_addf(&c->out, "%.*s is removed, and all their tokens with them\n",
-                 STR_ARG(name));
+        buf_addf(&c->out,
+                 "%.*s is removed, and all their tokens with them\n"
+                 "Their agents stay, with the grants on them: signalbox "
+                 "agents --creator %.*s\n",
+                 STR_ARG(name), STR_ARG(name));
         return;
     }
     json_open(&o, '{');
