@@ -250,10 +250,10 @@ static const struct command commands[] = {
      "{\"text\", \"agents\": [...]}: each of the agents named is right, and "
      "none named means that nobody is. A query may have a \"level\".\n"
      "An agent is found by the mean of its name and description, its skills "
-     "and their examples; with --examples by the mean of K of those. With "
-     "--mode hybrid or text it is found as agent.search would find it. No "
-     "server is needed, and none is asked. What the figures mean "
-     "is in docs/evaluation.md.\n"
+     "and their examples; with --examples by the mean of K of those. So "
+     "are messages routed. With --mode semantic, text or hybrid it is found as "
+     "agent.search would find it. No server is needed, and none is asked. What "
+     "the figures mean is in docs/evaluation.md.\n"
      "Exits with 2 when a file is not as it should be, with its line and "
      "column.",
      cli_eval_options, eval_examples, cli_eval},

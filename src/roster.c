@@ -5,19 +5,27 @@
  *             -> commit -> store -> settle -> due? -> prepare ...
  *
  * ERR_BUSY is no reason to turn a configuration down: somebody else is just
- * changing one of its agents. */
+ * changing one of its agents. Nor can one be judged while a change is out: how
+ * many agents there are is not known before it is back. What turns out to be
+ * too many then is said, and tried again until there is room or another
+ * configuration. */
 #include "roster.h"
 
 #include <assert.h>
 
-enum { AGAIN_MS = 500 };
+enum { AGAIN_MS = 500, AGAIN_MAX_MS = 60 * 1000 };
 
 static void try_now(struct roster *r);
 
 static void try_later(struct roster *r)
 {
+    int64_t wait_ms = r->again_ms ? r->again_ms : AGAIN_MS;
+
+    if (r->is_stopped)
+        return;
     r->is_due = true;
-    if (loop_timer_set(r->loop, &r->again, AGAIN_MS) != OK)
+    r->again_ms = wait_ms * 2 < AGAIN_MAX_MS ? wait_ms * 2 : AGAIN_MAX_MS;
+    if (loop_timer_set(r->loop, &r->again, wait_ms) != OK)
         log_error(r->log, "config.agents_not_taken",
                   LOG_C("because", "out of memory; SIGHUP tries again"));
 }
@@ -47,7 +55,8 @@ static void settle(struct roster *r)
         try_later(r);
     } else {
         r->has_failed = false;
-        if (r->is_due)
+        r->again_ms = 0;
+        if (r->is_due && !r->is_stopped)
             try_now(r);
     }
 }
@@ -72,14 +81,24 @@ static void submit(struct roster *r)
         store_submit(r->store, &r->change.tx, on_written, r);
 }
 
+struct registry_limits roster_limits(const struct config *c)
+{
+    return (struct registry_limits){
+        .max_agents = (size_t)c->registry.max_agents,
+        .max_skills = (size_t)c->registry.max_skills,
+        .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
+    };
+}
+
 static enum err prepare(struct roster *r, const struct config *c,
                         struct why *why)
 {
+    struct registry_limits limits = roster_limits(c);
     enum err e;
 
     registry_change_init(&r->change);
     e = registry_configure(r->registry, &r->change, c->agents.list, c->agents.n,
-                           loop_wall_ms(r->loop), why);
+                           &limits, loop_wall_ms(r->loop), why);
     if (e)
         registry_change_fini(&r->change);
     else
@@ -107,7 +126,7 @@ static void on_again(struct timer *t)
 {
     struct roster *r = LIST_OF(t, struct roster, again);
 
-    if (!r->is_out)
+    if (!r->is_out && !r->is_stopped)
         try_now(r);
 }
 
@@ -139,6 +158,7 @@ enum err roster_prepare(struct roster *r, const struct config *c,
 void roster_commit(struct roster *r, const struct config *c)
 {
     r->config = c;
+    r->again_ms = 0;
     if (r->is_prepared)
         submit(r);
     else if (r->is_out)
@@ -160,10 +180,18 @@ void roster_forget(struct roster *r)
     r->is_prepared = false;
 }
 
+void roster_stop(struct roster *r)
+{
+    if (!r->registry)
+        return;
+    r->is_stopped = true;
+    loop_timer_cancel(r->loop, &r->again);
+}
+
 void roster_close(struct roster *r)
 {
     if (!r->registry)
         return;
+    roster_stop(r);
     roster_forget(r);
-    loop_timer_cancel(r->loop, &r->again);
 }

@@ -134,8 +134,49 @@ TEST(somebody_elses_change_only_delays_it)
     CHECK(registry_settle(stage.registry, &c, &why) != OK);
     registry_change_fini(&c);
     arena_fini(&arena);
-    pass_ms(500);
+    pass_ms(1000);
     CHECK_NAMES("b c ");
+    end();
+}
+
+TEST(it_is_tried_more_and_more_seldom)
+{
+    struct why why;
+    int n = 0;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    for (int64_t ms = 0; ms < 600000; ms += 500) {
+        fault_arm_at("store.op.full", 1);
+        if (ms == 0)
+            roster_commit(&roster, &two);
+        pass_ms(500);
+        n += fault_fired();
+    }
+    CHECK(n >= 10 && n <= 20);
+    fault_arm(0);
+    pass_ms(60000);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+/* As a server that stops while a reload is on its way and another is due. */
+TEST(once_stopped_it_begins_nothing)
+{
+    struct why why;
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    CHECK_INT(roster_prepare(&roster, &one, &why), OK);
+    roster_commit(&roster, &one);
+    roster_stop(&roster);
+    registry_stop(stage.registry);
+    pass_ms(60000);
+    CHECK_NAMES("b c ");
+    CHECK(!roster.is_out);
     end();
 }
 
@@ -145,11 +186,60 @@ TEST(more_than_there_may_be_turns_it_down)
 
     begin();
     CHECK_INT(roster_open(&roster, &one, &why), OK);
-    registry_set_limits(stage.registry, &(struct registry_limits){
-                                            .max_agents = 1, .max_skills = 10});
+    two.registry.max_agents = 1; /* its own word, which is not set yet */
     CHECK_INT(roster_prepare(&roster, &two, &why), ERR_LIMIT);
     CHECK(why.text[0]);
     pass_ms(1000);
     CHECK_NAMES("a ");
+    two.registry.max_agents = 2;
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    pass_ms(0);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+TEST(a_reload_that_allows_more_may_bring_more)
+{
+    struct registry_limits few = {.max_agents = 1, .max_skills = 10};
+    struct why why = {""};
+
+    begin();
+    one.registry.max_agents = 1;
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    registry_set_limits(stage.registry, &few);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    pass_ms(0);
+    CHECK_NAMES("b c ");
+    end();
+}
+
+/* What cannot be judged while a change is out is found out afterwards: it
+ * waits, and a better configuration takes its place. */
+TEST(too_many_while_a_change_is_out_wait_for_the_next_configuration)
+{
+    struct why why = {""};
+
+    begin();
+    CHECK_INT(roster_open(&roster, &one, &why), OK);
+    CHECK_INT(roster_prepare(&roster, &two, &why), OK);
+    roster_commit(&roster, &two);
+    one.agents.list = second;
+    one.agents.n = 2;
+    one.registry.max_agents = 1;
+    second[0].name = STR("d");
+    CHECK_INT(roster_prepare(&roster, &one, &why), OK);
+    roster_commit(&roster, &one);
+    pass_ms(1000);
+    CHECK_NAMES("b c ");
+    CHECK(roster.has_failed);
+    one.registry.max_agents = 5;
+    CHECK_INT(roster_prepare(&roster, &one, &why), OK);
+    roster_commit(&roster, &one);
+    pass_ms(0);
+    CHECK_NAMES("c d ");
+    CHECK(!roster.has_failed);
+    second[0].name = STR("b");
     end();
 }

@@ -70,6 +70,8 @@ struct server {
     uv_fs_event_t folder_watch;
     struct timer reload_soon;
     struct stat file_seen; /* the configuration file when it was last read */
+    bool is_running;       /* all rooms are there, and calls may come */
+    bool is_unwanted;      /* a signal came before that */
     bool is_stopping;
     bool is_over; /* and nobody is connected any more */
 };
@@ -213,15 +215,6 @@ static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
     };
 }
 
-static struct registry_limits registry_limits_of(const struct config *c)
-{
-    return (struct registry_limits){
-        .max_agents = (size_t)c->registry.max_agents,
-        .max_skills = (size_t)c->registry.max_skills,
-        .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
-    };
-}
-
 static void set_ranking(struct server *s, const struct config *c)
 {
     struct registry_ranking ranking = {
@@ -273,7 +266,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     struct net_opts opts = net_opts_of(s, fresh);
     struct walk_opts walk_opts = walk_opts_of(s, fresh);
     struct calls_settings settings = calls_settings_of(s, fresh);
-    struct registry_limits limits = registry_limits_of(fresh);
+    struct registry_limits limits = roster_limits(fresh);
     struct buf names;
     enum err e = certs_prepare(&s->certs, fresh, why);
 
@@ -409,7 +402,8 @@ static void on_store_failed(void *ctx, const struct why *why)
 
     s->failed = *why;
     log_error(&s->log, "store.failed", LOG_C("because", why->text));
-    stop_within(s, FAILED_GRACE_MS);
+    if (s->is_running)
+        stop_within(s, FAILED_GRACE_MS);
 }
 
 static void on_revoked(void *ctx, const struct id *token_id)
@@ -435,12 +429,12 @@ static struct str org_of(void *ctx, struct str user)
     return access_org_of(s->access, user);
 }
 
-static void on_agents_changed(void *ctx)
+static void on_new_agent(void *ctx)
 {
     struct server *s = ctx;
 
     if (s->walk)
-        walk_agents_changed(s->walk);
+        walk_agent_came(s->walk);
 }
 
 static void on_signal(uv_signal_t *h, int signum)
@@ -449,6 +443,11 @@ static void on_signal(uv_signal_t *h, int signum)
 
     if (s->is_over)
         return; /* it ends already */
+    if (!s->is_running) {
+        /* Half a house can neither stop nor reload. */
+        s->is_unwanted = s->is_unwanted || signum != SIGHUP;
+        return;
+    }
     if (signum == SIGHUP) {
         reload(s);
         return;
@@ -548,9 +547,9 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .ids = &s->ids,
                                  .folder = s->folder.path,
                                  .seed = {s->seed[0], s->seed[1]},
-                                 .limits = registry_limits_of(s->config),
+                                 .limits = roster_limits(s->config),
                                  .org_of = org_of,
-                                 .on_changed = on_agents_changed,
+                                 .on_new = on_new_agent,
                                  .ctx = s};
     enum err e;
 
@@ -755,6 +754,7 @@ static enum err run(struct server *s, struct why *why)
 {
     enum err e;
 
+    s->is_running = true;
     watch_file(s);
     warn_of_loss(s);
     e = make_first_admin(s, why);
@@ -762,9 +762,9 @@ static enum err run(struct server *s, struct why *why)
         store_folder_set_used(&s->folder);
     if (!e)
         e = say_listening(s, why);
-    if (e)
+    if (e || s->is_unwanted || s->failed.text[0])
         begin_to_stop(s);
-    if (!e) {
+    if (!s->is_stopping) {
         outward_greet(&s->outward);
         registry_begin(s->registry);
     }
@@ -783,6 +783,7 @@ static enum err run(struct server *s, struct why *why)
 static void close_rooms(struct server *s)
 {
     s->is_stopping = s->is_over = true;
+    roster_stop(&s->roster);
     if (s->registry)
         registry_stop(s->registry);
     outward_close(&s->outward);

@@ -242,6 +242,15 @@ void walk_message(struct walk *w, struct msg *m,
 
 /* It is carried. */
 
+/* A name that was given up may be somebody else's by now, and what was meant
+ * for its owner before is not for them. */
+static bool is_meant(const struct task *t, const struct agent *a)
+{
+    return a->created_ms <= t->created_ms || a->is_configured ||
+           str_eq_nocase(a->creator, t->requester) ||
+           str_eq_nocase(a->creator, t->root_user);
+}
+
 /* An agent that has gone may come back: until its deadline the task waits. */
 static enum ready on_ready(void *ctx, const struct task *t)
 {
@@ -250,7 +259,7 @@ static enum ready on_ready(void *ctx, const struct task *t)
     const struct agent *a = agent_find(&agents, t->agent);
     enum err e;
 
-    if (!a)
+    if (!a || !is_meant(t, a))
         return READY_NO_AGENT;
     task_move(w->tasks, str_of(t->id.text), TASK_DISPATCHED);
     e = deliver_start(w->deliver, t, a);
@@ -607,7 +616,7 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
     tasks_set_limits(w->tasks, &opts->limits);
 }
 
-void walk_agents_changed(struct walk *w)
+void walk_agent_came(struct walk *w)
 {
     tasks_offer_again(w->tasks);
 }

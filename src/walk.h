@@ -43,8 +43,8 @@ void walk_free(struct walk *w);
 /* New limits. */
 void walk_set(struct walk *w, const struct walk_opts *opts);
 
-/* The registry has changed: what waits for an agent may have one now. */
-void walk_agents_changed(struct walk *w);
+/* An agent has come: what waits for one may have it now. */
+void walk_agent_came(struct walk *w);
 
 /* For those who wait and list: calls/. */
 struct tasks *walk_tasks(struct walk *w);

@@ -190,12 +190,10 @@ def search(runs):
         found["text", name] = runs.tried("--agents", agents, test,
                                          "--mode", "text")
         for embedder in SEARCHERS:
-            found["vectors", embedder, name] = runs.tried(
-                "--agents", agents, test, "--match", "best", "--embedder",
-                embedder)
-            found["both", embedder, name] = runs.tried(
-                "--agents", agents, test, "--mode", "hybrid", "--embedder",
-                embedder)
+            for mode in ("semantic", "hybrid"):
+                found[mode, embedder, name] = runs.tried(
+                    "--agents", agents, test, "--mode", mode, "--embedder",
+                    embedder)
     return found
 
 
@@ -253,8 +251,8 @@ def write_zero(out, runs, found):
 def better(found, embedder, name):
     """Both against the better of words and vectors, in points."""
     rows = [found.get(key) for key in
-            (("both", embedder, name), ("text", name),
-             ("vectors", embedder, name))]
+            (("hybrid", embedder, name), ("text", name),
+             ("semantic", embedder, name))]
     if None in rows:
         return "not measured"
     both, *alone = (100 * r["accuracy_at_1"] for r in rows)
@@ -267,19 +265,19 @@ def write_search(out, runs, found):
     out.append("\n## Search\n")
     out.append(
         "What `agent.search` finds (`--mode hybrid`): 0.7 of the cosine and "
-        "0.3 of the words, of an agent's best document. Beside it words alone "
-        "(`--mode text`) and vectors alone (`--match best`). How words are "
-        "scored, and what else was tried, stands in `src/index/text_query.c`; "
+        "0.3 of the words, of an agent's best document. Beside it the same "
+        "search by words alone (`--mode text`) and by vectors alone "
+        "(`--mode semantic`). How words are scored, and what else was tried, stands in `src/index/text_query.c`; "
         "it was chosen by looking at the first four sets. First place / first "
         "five, in percent:\n")
-    rows = [["words", *(cell(found.get(("text", n)), pair) for n in names)]]
+    rows = [["text", *(cell(found.get(("text", n)), pair) for n in names)]]
     for e in SEARCHERS:
-        for what in ("vectors", "both"):
-            rows.append([f"{e}, {what}",
-                         *(cell(found.get((what, e, n)), pair)
+        for mode in ("semantic", "hybrid"):
+            rows.append([f"{e}, {mode}",
+                         *(cell(found.get((mode, e, n)), pair)
                            for n in names)])
     out.append(table(heads, rows))
-    out.append("\nFirst place by both against the better of the two alone, in "
+    out.append("\nFirst place by hybrid against the better of the two alone, in "
                "points:\n")
     out.append(table(heads, [[e, *(better(found, e, n) for n in names)]
                              for e in SEARCHERS]))

@@ -1,6 +1,6 @@
-/* Agents: who there is, as far as the caller may see, and their cards. Cards
- * come in here, as JSON; what is in them is read in model/card.h, and what
- * becomes of them is decided in registry/.
+/* Agents, one at a time, and their cards. Cards come in here, as JSON; what is
+ * in them is read in model/card.h, and what becomes of them is decided in
+ * registry/.
  *
  * Conditions (If-Match, If-None-Match) are held against what the caller sees,
  * so that they tell nobody of what is not theirs; the registry is told them
@@ -11,11 +11,8 @@
 
 enum { TREE_BYTES = 48 * 1024 * 1024 }; /* of a card at its largest, parsed */
 
-/* Out. */
-
-static void write_agent(struct calls *c, struct json_out *out,
-                        const struct agent *a, const struct eyes *eyes,
-                        const bool *changed)
+void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
+                 const struct eyes *eyes, const bool *changed)
 {
     struct speak_agent said = {
         .agent = a,
@@ -26,128 +23,6 @@ static void write_agent(struct calls *c, struct json_out *out,
         .has_changed = changed && *changed};
 
     speak_agent(out, &said);
-}
-
-/* The list. */
-
-struct filter {
-    struct str tag, org, creator; /* a NULL pointer: any */
-    enum agent_kind kind;         /* zero: any */
-    enum visibility visibility;
-    enum agent_state state;
-};
-
-/* Refuses an argument that is given and none of the words it may be. */
-static bool is_word(struct call *c, const char *arg, bool is_known,
-                    const char *words)
-{
-    struct why why;
-
-    if (is_known || !call_arg(c, arg).p)
-        return true;
-    why_err(&why, ERR_BAD_REQUEST, "%s must be %s", arg, words);
-    call_refuse(c, ERR_BAD_REQUEST, str_of(why.text));
-    return false;
-}
-
-static bool read_filter(struct call *c, struct filter *f)
-{
-    *f = (struct filter){.tag = call_arg(c, "tag"),
-                         .org = call_arg(c, "org"),
-                         .creator = call_arg(c, "creator"),
-                         .kind = agent_kind_of(call_arg(c, "kind")),
-                         .visibility = visibility_of(call_arg(c, "visibility")),
-                         .state = agent_state_of(call_arg(c, "state"))};
-    return is_word(c, "kind", f->kind,
-                   "\"platform\", \"managed\" or \"self-hosted\"") &&
-           is_word(c, "visibility", f->visibility,
-                   "\"public\", \"shared\" or \"private\"") &&
-           is_word(c, "state", f->state,
-                   "\"ACTIVE\", \"IDLE\", \"BUSY\", \"SLOW\", \"ERROR\" or "
-                   "\"DEAD\"");
-}
-
-static bool has_tag(const struct agent *a, struct str tag)
-{
-    for (size_t i = 0; i < a->n_skills; i++)
-        for (size_t k = 0; k < a->skills[i].tags.n; k++)
-            if (str_eq_nocase(a->skills[i].tags.list[k], tag))
-                return true;
-    return false;
-}
-
-static bool passes(const struct calls *c, const struct filter *f,
-                   const struct agent *a)
-{
-    return (!f->kind || a->kind == f->kind) &&
-           (!f->visibility || a->visibility == f->visibility) &&
-           (!f->org.p || str_eq(a->org, f->org)) &&
-           (!f->creator.p || str_eq_nocase(a->creator, f->creator)) &&
-           (!f->tag.p || has_tag(a, f->tag)) &&
-           (!f->state || registry_state(c->registry, a) == f->state);
-}
-
-/* The place of the first whose name is behind the cursor. */
-static size_t behind(const struct agents *all, struct str cursor)
-{
-    size_t from = 0, to = all->n;
-
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-
-        if (str_cmp_nocase(all->list[mid]->name, cursor) <= 0)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return from;
-}
-
-/* There is a next page only if there is another that they may see: what they
- * may not see leaves no trace. */
-static void write_list(struct call *c, const struct filter *f, size_t limit,
-                       struct str cursor)
-{
-    struct agents all = registry_agents(c->calls->registry);
-    struct eyes eyes = call_eyes(c);
-    struct json_out out = json_out(c->body);
-    struct str last = {NULL, 0};
-    bool has_more = false;
-    size_t n = 0;
-
-    speak_list_open(&out);
-    for (size_t i = cursor.p ? behind(&all, cursor) : 0; i < all.n && !has_more;
-         i++) {
-        const struct agent *a = all.list[i];
-
-        if (!agent_is_visible(a, &eyes) || !passes(c->calls, f, a))
-            continue;
-        has_more = n == limit || c->body->n > PAGE_BYTES;
-        if (has_more)
-            break;
-        write_agent(c->calls, &out, a, &eyes, NULL);
-        last = a->name;
-        n++;
-    }
-    speak_list_close(&out, has_more ? last : STR(""));
-    buf_add_char(c->body, '\n');
-}
-
-void call_agents_list(struct call *c)
-{
-    struct str cursor = call_arg(c, "cursor");
-    struct filter f;
-    size_t limit;
-
-    if (!call_limit(c, &limit) || !read_filter(c, &f))
-        return;
-    if (cursor.p && !agent_name_is_valid(cursor)) {
-        call_refuse(c, ERR_BAD_REQUEST,
-                    STR("cursor must be a next_cursor of this list"));
-        return;
-    }
-    write_list(c, &f, limit, cursor);
-    call_answer(c, 200, SPEAK_JSON);
 }
 
 /* Conditions. */
@@ -172,9 +47,9 @@ static bool read_conditions(struct call *c, struct conditions *out)
     return e == OK;
 }
 
-/* Which of them does not hold for a (NULL: there is none), in words. */
-static enum err judge(const struct conditions *k, const struct agent *a,
-                      struct why *why)
+/* Whether If-Match holds for a (NULL: there is none), in words. */
+static enum err judge_match(const struct conditions *k, const struct agent *a,
+                            struct why *why)
 {
     if (k->match.is_given && !a)
         return why_err(why, ERR_PRECONDITION,
@@ -188,7 +63,16 @@ static enum err judge(const struct conditions *k, const struct agent *a,
                            : "the agent has changed since: its ETag is "
                              "\"%lld\" by now; read it again and decide anew",
                        (long long)a->revision);
-    if (k->none_match.is_given && a &&
+    return OK;
+}
+
+/* Whether both hold, for a change. */
+static enum err judge(const struct conditions *k, const struct agent *a,
+                      struct why *why)
+{
+    enum err e = judge_match(k, a, why);
+
+    if (!e && k->none_match.is_given && a &&
         speak_tags_have(&k->none_match, a->revision, true))
         return why_err(why, ERR_PRECONDITION,
                        k->none_match.is_any
@@ -196,7 +80,7 @@ static enum err judge(const struct conditions *k, const struct agent *a,
                              "one of that name already"
                            : "the agent still has the ETag that If-None-Match "
                              "names");
-    return OK;
+    return e;
 }
 
 /* One agent. */
@@ -223,14 +107,14 @@ void call_agents_get(struct call *c)
         calls_refuse_agent(c->calls, c->id, &c->caller, c->param);
         return;
     }
+    if (judge_match(&k, a, &why)) { /* first: RFC 9110, 13.2.2 */
+        call_refuse(c, ERR_PRECONDITION, str_of(why.text));
+        return;
+    }
     etag = etag_header(a->revision, text);
     if (k.none_match.is_given &&
         speak_tags_have(&k.none_match, a->revision, true)) {
         calls_answer_with(c->calls, c->id, 304, STR(""), &etag, 1);
-        return;
-    }
-    if (judge(&k, a, &why)) {
-        call_refuse(c, ERR_PRECONDITION, str_of(why.text));
         return;
     }
     write_agent(c->calls, &out, a, &eyes, NULL);
@@ -335,6 +219,42 @@ static void on_registered(struct open *o)
     open_end(o);
 }
 
+/* Whose it is: the user as they write their name, whatever the case it was
+ * given in, since by that name it is found. One whom nobody knows is a slip,
+ * or was removed and stays what they were. Who may say it at all, the card's
+ * reader judges, and whether it is a name. False: refused. */
+static bool settle_creator(struct call *c, struct arena *tree,
+                           const struct json *card, const struct agent *before)
+{
+    static const struct str problem = STR(
+        "{\"problems\":[{\"pointer\":\"/creator_id\",\"message\":\"must be a "
+        "user, and there is none of that name\"}],\"total\":1}");
+    struct json *said = json_get(card, STR("creator_id"));
+    struct str name = json_str_or(said, STR(""));
+    struct access_user user;
+    struct why why;
+
+    if (!caller_is_admin(&c->caller) || !principal_name_is_valid(name))
+        return true;
+    if (access_user_find(c->calls->access, name, &user)) {
+        char *shown = arena_strdup(tree, str_of(user.name));
+
+        said->s = shown ? str_of(shown) : said->s;
+        if (!shown)
+            call_refuse(c, ERR_NOMEM, STR(""));
+        return shown != NULL;
+    }
+    if (before && str_eq_nocase(before->creator, name)) {
+        said->s = before->creator;
+        return true;
+    }
+    why_err(&why, ERR_BAD_REQUEST,
+            "/creator_id must be a user, and there is no user \"%.*s\"",
+            STR_ARG(name));
+    calls_refuse(c->calls, c->id, ERR_BAD_REQUEST, str_of(why.text), problem);
+    return false;
+}
+
 typedef enum err take_card(struct registry *r, struct registry_change *c,
                            struct str name, const struct json *card,
                            const struct registry_by *by,
@@ -343,8 +263,8 @@ typedef enum err take_card(struct registry *r, struct registry_change *c,
 /* `name`: whose the conditions are about; `path`: what the path says of it,
  * empty where that says nothing. */
 static void register_card(struct call *c, const struct conditions *k,
-                          const struct json *card, struct str name,
-                          struct str path, take_card *take)
+                          struct arena *tree, const struct json *card,
+                          struct str name, struct str path, take_card *take)
 {
     struct eyes eyes = call_eyes(c);
     const struct agent *a = registry_find(c->calls->registry, name, &eyes);
@@ -360,6 +280,8 @@ static void register_card(struct call *c, const struct conditions *k,
         call_refuse(c, e, str_of(why.text));
         return;
     }
+    if (!settle_creator(c, tree, card, a))
+        return;
     if (k->match.is_given)
         by.if_revision = a->revision;
     o = change_begin(c);
@@ -387,7 +309,7 @@ static void take_body(struct call *c, take_card *take)
     if (card) {
         name = c->param.n ? c->param
                           : json_str_or(json_get(card, STR("name")), STR(""));
-        register_card(c, &k, card, name, c->param, take);
+        register_card(c, &k, &tree, card, name, c->param, take);
     }
     arena_fini(&tree);
 }

@@ -9,7 +9,8 @@
 enum {
     ANSWER_BYTES = 512 * 1024 * 1024, /* one task at its largest, escaped */
     ANSWER_KEEP_BYTES = 1024 * 1024,  /* of memory kept for the next answer */
-    PAGE_BYTES = 4 * 1024 * 1024,     /* no further item in a list after this */
+    PAGE_BYTES = 4 * 1024 * 1024,     /* no further item in a list after this,
+                                       * nor another agent in what is found */
 };
 
 /* Say what is in calls->body, as call_answer does. */
@@ -236,6 +237,11 @@ void change_answer_nothing(struct open *o);
  * in the answer tells which. */
 void calls_refuse_agent(struct calls *c, uint64_t id,
                         const struct caller *caller, struct str name);
+
+/* agents.c: one agent, as these eyes may see it. changed: NULL unless they have
+ * just registered it. */
+void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
+                 const struct eyes *eyes, const bool *changed);
 
 /* The calls, by noun. */
 void call_front(struct call *c);

@@ -289,6 +289,17 @@ static void write_outgoing(struct buf *out, const struct fetch_stats *s)
                    "Bytes of answers.", s->bytes_in_total);
 }
 
+/* Anybody may read these. How many different words there are, or the memory to
+ * the byte, would tell them whether a word that they put into a card of their
+ * own was there already, in a card that they may not see: so the one is not
+ * said, and the other in whole MiB. */
+static int64_t whole_mib(size_t bytes)
+{
+    const size_t mib = 1024 * 1024;
+
+    return (int64_t)((bytes + mib - 1) / mib * mib);
+}
+
 static void write_index(struct buf *out, const struct index_stats *s)
 {
     metric_gauge(out, "signalbox_index_documents",
@@ -297,12 +308,10 @@ static void write_index(struct buf *out, const struct index_stats *s)
     metric_gauge(out, "signalbox_index_vectors",
                  "Documents that are found by meaning too.",
                  (int64_t)s->vectors);
-    metric_gauge(out, "signalbox_index_terms", "Different words in them.",
-                 (int64_t)s->terms);
-    metric_gauge(out, "signalbox_index_bytes", "Memory of the index.",
-                 (int64_t)s->bytes);
+    metric_gauge(out, "signalbox_index_bytes",
+                 "Memory of the index, in whole MiB.", whole_mib(s->bytes));
     metric_gauge(out, "signalbox_index_vector_bytes", "Of that, the vectors'.",
-                 (int64_t)s->vector_bytes);
+                 whole_mib(s->vector_bytes));
     metric_counter(out, "signalbox_index_scanned_total",
                    "Vectors that searches guessed at.", s->scanned_total);
     metric_counter(out, "signalbox_index_refined_total",

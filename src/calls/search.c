@@ -35,6 +35,7 @@ static void write_hits(struct open *o, const struct search_result *r)
                               .n = r->n,
                               .mode = r->mode,
                               .note = str_of(r->note.text),
+                              .max_bytes = PAGE_BYTES,
                               .explains = o->search.call.explains,
                               .text = o->search.call.text};
     struct json_out out = json_out(&o->calls->body);

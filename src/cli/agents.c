@@ -2,6 +2,7 @@
  * to be there or goes. */
 #include "cli/agents.h"
 #include "cli/list.h"
+#include "cli/remove.h"
 #include "model/agent.h"
 
 #include <stdio.h>
@@ -105,7 +106,8 @@ static enum exit_status list(struct cli *c, struct str operand)
                                .most = 100000,
                                .preset = 1000,
                                .none = none,
-                               .tells_of_further = true};
+                               .tells_of_further = true,
+                               .cuts_first = true};
     enum exit_status status = EXIT_DONE;
     struct buf path;
 
@@ -123,25 +125,7 @@ static enum exit_status list(struct cli *c, struct str operand)
 
 /* One of them. */
 
-static void show_removed(struct cli *c, struct str name)
-{
-    struct json_out o = json_out(&c->out);
-
-    if (!c->json) {
-        buf_addf(&c->out, "%.*s is removed\n", STR_ARG(cli_tamed(c, name)));
-        return;
-    }
-    json_open(&o, '{');
-    json_key(&o, STR("name"));
-    json_put_str(&o, name);
-    json_key(&o, STR("removed"));
-    json_put_bool(&o, true);
-    json_close(&o, '}');
-    buf_add_char(&c->out, '\n');
-}
-
-/* GET or DELETE. */
-static enum exit_status one(struct cli *c, const char *method, struct str name)
+static enum exit_status show(struct cli *c, struct str name)
 {
     enum exit_status status = EXIT_DONE;
     struct client *cl = client_new(c, &status);
@@ -153,11 +137,9 @@ static enum exit_status one(struct cli *c, const char *method, struct str name)
     agents_path(&path, name);
     if (path.over)
         status = cli_error(c, ERR_USAGE, "the name is too long");
-    else if (client_call(cl, &(struct client_request){.method = method,
+    else if (client_call(cl, &(struct client_request){.method = "GET",
                                                       .path = buf_str(&path)}))
         status = client_fail(cl);
-    else if (strcmp(method, "DELETE") == 0)
-        show_removed(c, name);
     else if (c->json)
         cli_json_line(&c->out, client_reply(cl)->json);
     else
@@ -167,14 +149,12 @@ static enum exit_status one(struct cli *c, const char *method, struct str name)
     return status;
 }
 
-static enum exit_status show(struct cli *c, struct str name)
-{
-    return one(c, "GET", name);
-}
-
 static enum exit_status do_remove(struct cli *c, struct str name)
 {
-    return one(c, "DELETE", name);
+    static const struct removal agent = {"/api/agents/", "name", "removed",
+                                         NULL};
+
+    return cli_remove(c, &agent, name);
 }
 
 enum exit_status cli_agents(struct cli *c)

@@ -41,6 +41,20 @@ void cli_bar_move(void *bar, int permille)
     fprintf(stderr, "\r%s [%s] %d%%\033[K", b->doing, cells, b->shown);
 }
 
+void cli_bar_count(struct cli_bar *b, struct cli *c, const char *doing,
+                   size_t n)
+{
+    cli_bar_start(b, c, doing);
+    b->n = n;
+}
+
+/* Not at every one: looking at the clock takes as long as a short step. */
+void cli_bar_step(struct cli_bar *b)
+{
+    if (++b->at % 16 == 0)
+        cli_bar_move(b, (int)(b->at * 1000 / b->n));
+}
+
 void cli_bar_end(struct cli_bar *b)
 {
     if (b->shown >= 0)

@@ -16,12 +16,12 @@
 
 #include "base/fault.h"
 #include "base/utf8.h"
+#include "cli/slurp.h"
 #include "model/agent.h"
 
 /* Nobody outside chooses names to make a table slow here. */
 static const uint64_t map_seed[2] = {0xca2d5, 0x5e1ec7ed};
 
-enum { READ_BYTES = 256 * 1024 };
 #define ARENA_MAX ((size_t)2 * 1024 * 1024 * 1024)
 
 void cards_init(struct cards *s)
@@ -272,25 +272,6 @@ enum err cards_add_text(struct cards *s, struct str file, struct str text)
 
 /* Files. */
 
-static enum err read_all(int fd, struct buf *out)
-{
-    while (out->n <= CARDS_FILE_BYTES) {
-        char *p = FAULT("cards.room") ? NULL : buf_reserve(out, READ_BYTES);
-        ssize_t n;
-
-        if (!p)
-            return ERR_NOMEM;
-        n = FAULT("cards.read") ? (errno = EIO, -1) : read(fd, p, READ_BYTES);
-        if (n < 0 && errno != EINTR)
-            return ERR_IO;
-        if (n == 0)
-            return OK;
-        if (n > 0)
-            buf_commit(out, (size_t)n);
-    }
-    return ERR_LIMIT;
-}
-
 /* Of the file as a whole. */
 static enum err say(struct cards *s, const char *path, enum err e,
                     const char *fmt, ...) PRINTF_LIKE(4, 5);
@@ -313,8 +294,8 @@ static enum err add_open(struct cards *s, const char *file, int fd)
     struct buf text;
     enum err e;
 
-    buf_init(&text, CARDS_FILE_BYTES + READ_BYTES);
-    e = read_all(fd, &text);
+    buf_init(&text, CARDS_FILE_BYTES + SLURP_BYTES);
+    e = slurp(fd, &text, CARDS_FILE_BYTES);
     if (e == ERR_IO)
         e = say(s, file, e, "cannot be read: %s", strerror(errno));
     else if (e == ERR_LIMIT)

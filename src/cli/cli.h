@@ -104,14 +104,20 @@ struct cli_time {
 };
 struct cli_time cli_time(int64_t at_ms);
 
-/* The time. */
+/* The time, and seconds to measure with. */
 int64_t cli_now_ms(void);
+double cli_mono_s(void);
 
 /* The whole number of an option, `fallback` when it was not given. An error
  * has been said already. */
 MUST_USE bool cli_number(struct cli *c, const char *option, int64_t least,
                          int64_t most, int64_t fallback, int64_t *out,
                          enum exit_status *status);
+
+/* The same for any number, written as in JSON. */
+MUST_USE bool cli_real(struct cli *c, const char *option, double least,
+                       double most, double fallback, double *out,
+                       enum exit_status *status);
 
 /* The value of an option that must be one of a few words, whatever its case,
  * given with blanks between: *out is that word as it stands there, untouched
@@ -169,12 +175,18 @@ struct cli_bar {
     bool is_wanted;
     const char *doing;
     int64_t began_ms;
-    int shown; /* percent; -1: nothing */
+    int shown;    /* percent; -1: nothing */
+    size_t n, at; /* steps */
 };
 
 void cli_bar_start(struct cli_bar *b, struct cli *c, const char *doing);
 void cli_bar_move(void *bar, int permille);
 void cli_bar_end(struct cli_bar *b);
+
+/* The same for what goes in n steps: one is over. */
+void cli_bar_count(struct cli_bar *b, struct cli *c, const char *doing,
+                   size_t n);
+void cli_bar_step(struct cli_bar *b);
 
 /* Problems of a configuration as the members of the open JSON object. */
 struct json_out;

@@ -17,8 +17,8 @@ enum { SHOTS_MAX = 1000 };
 const struct arg_option cli_eval_options[] = {
     {"agents", "FILE", "the agents, one JSON object a line", false},
     {"mode", "MODE",
-     "semantic: by vectors, as messages are routed; text: by words; hybrid: by "
-     "both, as agent.search does it; semantic if not given",
+     "routing: as messages are routed, so if not given; or as agent.search "
+     "finds them, semantic: by vectors, text: by words, hybrid: by both",
      false},
     {"embedder", "KIND",
      "builtin, minilm, http or cascade; what the configuration says if not "
@@ -96,27 +96,15 @@ static enum exit_status read_embedder(struct cli *c, struct eval_plan *p)
     return EXIT_DONE;
 }
 
-/* Numbers are written as in JSON. */
 static enum exit_status read_margin(struct cli *c, struct eval_plan *p)
 {
-    struct str text = args_get(&c->args, "margin");
-    struct json *v;
-    double margin;
+    enum exit_status status = EXIT_DONE;
 
-    p->margin = p->config->embed.second_margin;
-    if (!text.n)
-        return EXIT_DONE;
-    if (!p->is_cascade)
+    if (args_has(&c->args, "margin") && !p->is_cascade)
         return cli_error(c, ERR_USAGE, "--margin is for --embedder cascade");
-    v = json_parse(&c->arena, text, 0, NULL);
-    margin = json_real_or(v, -1);
-    if (margin < 0 || margin > 2)
-        return cli_error(c, ERR_USAGE,
-                         "--margin is \"%.*s\"; it must be a number from 0 to "
-                         "2",
-                         STR_ARG(str_head(text, 64)));
-    p->margin = margin;
-    return EXIT_DONE;
+    (void)!cli_real(c, "margin", 0, 2, p->config->embed.second_margin,
+                    &p->margin, &status);
+    return status;
 }
 
 static enum exit_status read_shots(struct cli *c, struct wish *w)
@@ -146,26 +134,20 @@ static enum exit_status read_shots(struct cli *c, struct wish *w)
 
 static enum exit_status read_mode(struct cli *c, struct eval_plan *p)
 {
-    static const char *const names[] = {"semantic", "text", "hybrid"};
     static const char *const others[] = {"examples", "match", "second",
                                          "margin"};
     struct str mode = args_get(&c->args, "mode");
 
-    p->mode = EVAL_SEMANTIC;
-    for (size_t i = 0; mode.n; i++) {
-        if (i == sizeof(names) / sizeof(names[0]))
+    p->mode = EVAL_ROUTING;
+    while (mode.n && !str_eq(mode, str_of(eval_mode_name(p->mode))))
+        if (p->mode++ == EVAL_HYBRID)
             return cli_error(c, ERR_USAGE,
-                             "--mode is \"%.*s\"; it must be semantic, text or "
-                             "hybrid",
+                             "--mode is \"%.*s\"; it must be routing, "
+                             "semantic, text or hybrid",
                              STR_ARG(str_head(mode, 64)));
-        if (str_eq(mode, str_of(names[i]))) {
-            p->mode = (enum eval_mode)i;
-            break;
-        }
-    }
     for (size_t i = 0; p->mode && i < sizeof(others) / sizeof(others[0]); i++)
         if (args_has(&c->args, others[i]))
-            return cli_error(c, ERR_USAGE, "--%s is for --mode semantic",
+            return cli_error(c, ERR_USAGE, "--%s is for --mode routing",
                              others[i]);
     if (p->mode == EVAL_TEXT && args_has(&c->args, "embedder"))
         return cli_error(c, ERR_USAGE,
@@ -173,7 +155,7 @@ static enum exit_status read_mode(struct cli *c, struct eval_plan *p)
                          "out");
     if (p->mode && str_eq(args_get(&c->args, "embedder"), STR("cascade")))
         return cli_error(c, ERR_USAGE,
-                         "--embedder cascade is for --mode semantic");
+                         "--embedder cascade is for --mode routing");
     return EXIT_DONE;
 }
 

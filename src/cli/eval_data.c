@@ -12,13 +12,14 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "cli/slurp.h"
 #include "model/agent.h"
 #include "model/profile.h"
 
 /* Nobody outside chooses names to make a table slow here. */
 static const uint64_t map_seed[2] = {0x5e1ec7ed, 0xa9e2750f};
 
-enum { SCRATCH_MAX = 256 * 1024 * 1024, READ_BYTES = 256 * 1024 };
+enum { SCRATCH_MAX = 256 * 1024 * 1024 };
 #define ARENA_MAX ((size_t)4 * 1024 * 1024 * 1024)
 
 /* One line. */
@@ -101,25 +102,6 @@ static bool keep(struct eval_set *s, struct str text, struct str *out)
 
 /* Files and lines. */
 
-static enum err read_all(int fd, struct buf *out)
-{
-    while (out->n <= EVAL_FILE_MAX) {
-        char *p = FAULT("eval.room") ? NULL : buf_reserve(out, READ_BYTES);
-        ssize_t n;
-
-        if (!p)
-            return ERR_NOMEM;
-        n = FAULT("eval.read") ? (errno = EIO, -1) : read(fd, p, READ_BYTES);
-        if (n < 0 && errno != EINTR)
-            return ERR_IO;
-        if (n == 0)
-            return OK;
-        if (n > 0)
-            buf_commit(out, (size_t)n);
-    }
-    return ERR_LIMIT;
-}
-
 static enum err read_file(const struct at *a, struct buf *out)
 {
     int fd = FAULT("eval.open") ? (errno = EIO, -1)
@@ -129,7 +111,7 @@ static enum err read_file(const struct at *a, struct buf *out)
     if (fd < 0)
         return why_err(a->why, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
                        "cannot open %s: %s", a->path, strerror(errno));
-    e = read_all(fd, out);
+    e = slurp(fd, out, EVAL_FILE_MAX);
     if (e == ERR_IO)
         why_err(a->why, e, "cannot read %s: %s", a->path, strerror(errno));
     else if (e == ERR_LIMIT)
@@ -202,7 +184,7 @@ static enum err read_lines(struct at *a, size_t limit, take_fn *take)
     struct buf text;
     enum err e;
 
-    buf_init(&text, EVAL_FILE_MAX + READ_BYTES);
+    buf_init(&text, EVAL_FILE_MAX + SLURP_BYTES);
     e = read_file(a, &text);
     if (!e)
         e = each_line(a, buf_str(&text), limit, take);

@@ -9,7 +9,6 @@
 #include "cli/eval_run.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/vec.h"
 #include "cli/eval_model.h"
@@ -43,35 +42,12 @@ struct job {
     bool is_second;
     bool is_out_of_memory;
     struct cli_bar bar;
-    size_t n_bar, at_bar;
     struct why *why;
 };
 
 static enum err no_memory(struct why *why)
 {
     return why_err(why, ERR_NOMEM, "out of memory");
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void bar_start(struct job *j, const char *doing, size_t n)
-{
-    j->n_bar = n;
-    j->at_bar = 0;
-    cli_bar_start(&j->bar, j->cli, doing);
-}
-
-/* Not at every text: looking at the clock takes as long as a short one. */
-static void bar_step(struct job *j)
-{
-    if (++j->at_bar % 16 == 0)
-        cli_bar_move(&j->bar, (int)(j->at_bar * 1000 / j->n_bar));
 }
 
 /* The agents. */
@@ -130,7 +106,7 @@ static void take_row(void *ctx, size_t i, const float *vector, uint32_t dims)
     struct job *j = ctx;
     struct field *f = j->field;
 
-    bar_step(j);
+    cli_bar_step(&j->bar);
     if (!vector)
         return;
     if (!f->rows) {
@@ -164,7 +140,7 @@ static enum err field_open(struct job *j, struct field *f, enum embed_kind kind)
     if (e)
         return e;
     j->field = f;
-    bar_start(j, "embedding the agents", f->n_texts);
+    cli_bar_count(&j->bar, j->cli, "embedding the agents", f->n_texts);
     e = eval_model_embed(&f->model, f->texts, f->n_texts, EMBED_DOCUMENT,
                          take_row, j, j->why);
     cli_bar_end(&j->bar);
@@ -210,7 +186,7 @@ static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
     size_t number = j->numbers[i], n_agents = plan->set->n_agents;
     struct eval_outcome *o = &j->run->outcomes[number];
 
-    bar_step(j);
+    cli_bar_step(&j->bar);
     if (!vector || !f->rows || dims != f->dims) {
         j->run->n_empty += !j->is_second;
         return;
@@ -228,18 +204,18 @@ static enum err ask(struct job *j, struct field *f, size_t *numbers, size_t n,
                     const char *doing)
 {
     const struct eval_set *s = j->plan->set;
-    double began_s = now_s();
+    double began_s = cli_mono_s();
     enum err e;
 
     for (size_t i = 0; i < n; i++)
         j->texts[i] = s->queries[numbers[i]].text;
     j->field = f;
     j->numbers = numbers;
-    bar_start(j, doing, n);
+    cli_bar_count(&j->bar, j->cli, doing, n);
     e = eval_model_embed(&f->model, j->texts, n, EMBED_QUERY, take_query, j,
                          j->why);
     cli_bar_end(&j->bar);
-    j->run->seconds += now_s() - began_s;
+    j->run->seconds += cli_mono_s() - began_s;
     return e;
 }
 
@@ -301,7 +277,7 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
     }
     if (!out->outcomes || !out->is_asked || !j.texts || !j.close || !all)
         e = no_memory(why);
-    else if (plan->mode == EVAL_SEMANTIC)
+    else if (plan->mode == EVAL_ROUTING)
         e = run_all(&j, all);
     else
         e = eval_search(c, plan, out, why);
@@ -311,6 +287,14 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
     if (e)
         eval_run_fini(out);
     return e;
+}
+
+const char *eval_mode_name(enum eval_mode mode)
+{
+    static const char *const names[] = {"routing", "semantic", "text",
+                                        "hybrid"};
+
+    return names[mode];
 }
 
 void eval_run_fini(struct eval_run *r)

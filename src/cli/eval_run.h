@@ -9,10 +9,11 @@
 #include "cli/eval_score.h"
 #include "embed/embed.h"
 
-/* By what an agent is found. EVAL_SEMANTIC: the mean of the vectors of all its
- * texts, as messages are routed; the others: the index, by words alone or by
- * both, as agent.search finds it. */
-enum eval_mode { EVAL_SEMANTIC, EVAL_TEXT, EVAL_HYBRID };
+/* By what an agent is found. EVAL_ROUTING: the mean of the vectors of all its
+ * texts, as messages are routed; the others: the index, by vectors alone, by
+ * words alone or by both, as agent.search finds it. */
+enum eval_mode { EVAL_ROUTING, EVAL_SEMANTIC, EVAL_TEXT, EVAL_HYBRID };
+const char *eval_mode_name(enum eval_mode mode);
 
 /* Borrowed. */
 struct eval_plan {

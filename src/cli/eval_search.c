@@ -7,11 +7,9 @@
 #include "cli/eval_search.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/vec.h"
 #include "cli/eval_model.h"
-#include "index/index.h"
 #include "model/card.h"
 
 /* Nobody outside chooses words to make a table slow here. */
@@ -31,7 +29,6 @@ struct search {
     uint32_t dims;
     struct arena arena;
     struct cli_bar bar;
-    size_t n_bar, at_bar;
     enum err e; /* what went wrong while vectors came in */
     struct why *why;
 };
@@ -39,27 +36,6 @@ struct search {
 static enum err no_memory(struct why *why)
 {
     return why_err(why, ERR_NOMEM, "out of memory");
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void bar_start(struct search *s, const char *doing, size_t n)
-{
-    s->n_bar = n;
-    s->at_bar = 0;
-    cli_bar_start(&s->bar, s->cli, doing);
-}
-
-static void bar_step(struct search *s)
-{
-    if (++s->at_bar % 16 == 0)
-        cli_bar_move(&s->bar, (int)(s->at_bar * 1000 / s->n_bar));
 }
 
 /* The agents. */
@@ -118,7 +94,7 @@ static void take_row(void *ctx, size_t i, const float *vector, uint32_t dims)
 {
     struct search *s = ctx;
 
-    bar_step(s);
+    cli_bar_step(&s->bar);
     if (!vector || s->e)
         return;
     if (!s->rows) {
@@ -140,7 +116,7 @@ static enum err embed_agents(struct search *s)
         e = list_texts(s);
     if (e)
         return e;
-    bar_start(s, "embedding the agents", s->n_texts);
+    cli_bar_count(&s->bar, s->cli, "embedding the agents", s->n_texts);
     e = eval_model_embed(&s->model, s->texts, s->n_texts, EMBED_DOCUMENT,
                          take_row, s, s->why);
     cli_bar_end(&s->bar);
@@ -178,17 +154,40 @@ static enum err fill(struct search *s)
 
 /* The queries. */
 
+/* Weights together above one are made one by the index; who is told of them
+ * shall see what counts. */
+struct eval_formula eval_formula(const struct eval_plan *plan)
+{
+    const struct config *c = plan->config;
+    double semantic = c->search.semantic_weight, text = c->search.text_weight;
+    double sum = semantic + text > 1 ? semantic + text : 1;
+
+    if (plan->mode == EVAL_TEXT)
+        return (struct eval_formula){.mode = INDEX_TEXT, .text = 1};
+    if (plan->mode == EVAL_SEMANTIC)
+        return (struct eval_formula){.mode = INDEX_SEMANTIC, .semantic = 1};
+    return (struct eval_formula){.mode = INDEX_HYBRID,
+                                 .fusion = c->search.fusion == CONFIG_FUSION_RRF
+                                               ? INDEX_RRF
+                                               : INDEX_WEIGHTED,
+                                 .semantic = semantic / sum,
+                                 .text = text / sum};
+}
+
 static void ask(struct search *s, size_t i, const float *vector)
 {
+    struct eval_formula f = eval_formula(s->plan);
     struct index_query q = {.text = s->plan->set->queries[i].text,
                             .vector = vector,
-                            .mode = s->plan->mode == EVAL_TEXT ? INDEX_TEXT
-                                                               : INDEX_HYBRID,
+                            .mode = f.mode,
+                            .fusion = f.fusion,
+                            .semantic_weight = (float)f.semantic,
+                            .text_weight = (float)f.text,
                             .sees_all = true};
     struct eval_ranked *r = &s->run->outcomes[i].ranked;
     struct index_hit hit;
 
-    bar_step(s);
+    cli_bar_step(&s->bar);
     if (s->e)
         return;
     if (index_search_begin(s->index, &q)) {
@@ -213,7 +212,7 @@ static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
 static enum err ask_all(struct search *s)
 {
     const struct eval_set *set = s->plan->set;
-    double began_s = now_s();
+    double began_s = cli_mono_s();
     struct str *texts = calloc(set->n_queries + 1, sizeof(*texts));
     enum err e = OK;
 
@@ -221,8 +220,8 @@ static enum err ask_all(struct search *s)
         return no_memory(s->why);
     for (size_t i = 0; i < set->n_queries; i++)
         texts[i] = set->queries[i].text;
-    bar_start(s, "answering the queries", set->n_queries);
-    if (s->plan->mode == EVAL_HYBRID)
+    cli_bar_count(&s->bar, s->cli, "answering the queries", set->n_queries);
+    if (s->plan->mode != EVAL_TEXT)
         e = eval_model_embed(&s->model, texts, set->n_queries, EMBED_QUERY,
                              take_query, s, s->why);
     else
@@ -230,7 +229,7 @@ static enum err ask_all(struct search *s)
             ask(s, i, NULL);
     cli_bar_end(&s->bar);
     free(texts);
-    s->run->seconds = now_s() - began_s;
+    s->run->seconds = cli_mono_s() - began_s;
     return e ? e : s->e;
 }
 
@@ -238,7 +237,7 @@ enum err eval_search(struct cli *c, const struct eval_plan *plan,
                      struct eval_run *out, struct why *why)
 {
     struct search s = {.cli = c, .plan = plan, .run = out, .why = why};
-    bool has_model = plan->mode == EVAL_HYBRID;
+    bool has_model = plan->mode != EVAL_TEXT;
     enum err e = OK;
 
     arena_init(&s.arena, (size_t)4 * EVAL_FILE_MAX);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "cli/eval_search.h"
 #include "cli/grid.h"
 
 enum { WORST_MAX = 10, MIXUPS_MAX = 10, CELL = 64 };
@@ -163,14 +164,22 @@ static struct why found_by(const struct eval_view *v)
 {
     const struct eval_plan *p = v->plan;
     const char *how = p->is_best ? "the nearest" : "the mean";
+    struct eval_formula f = eval_formula(p);
     struct why out;
 
     if (p->mode == EVAL_TEXT)
         why_err(&out, OK, "the words of the agent and its skills");
+    else if (p->mode == EVAL_SEMANTIC)
+        why_err(&out, OK, "the vector of the agent or its best skill");
+    else if (p->mode == EVAL_HYBRID && f.fusion == INDEX_RRF)
+        why_err(&out, OK,
+                "the places by vectors and by words, of the agent or its best "
+                "skill (rrf)");
     else if (p->mode == EVAL_HYBRID)
         why_err(&out, OK,
-                "0.7 of the vector and 0.3 of the words, of the "
-                "agent or its best skill");
+                "%g of the vector and %g of the words, of the agent or its "
+                "best skill",
+                f.semantic, f.text);
     else if (!p->shots)
         why_err(&out, OK, "%s of name and description, skills, examples", how);
     else
@@ -186,6 +195,9 @@ static void show_figures(struct cli *c, const struct eval_view *v)
     const struct eval_run *run = v->run;
     char percent[CELL];
 
+    show_line(c, "mode", "%s%s", eval_mode_name(v->plan->mode),
+              v->plan->mode ? ", as agent.search finds agents"
+                            : ", as messages are routed");
     if (v->plan->mode == EVAL_TEXT)
         show_line(c, "model", "none");
     else
@@ -218,7 +230,6 @@ static void show_grid(struct cli *c, struct grid *g)
 {
     buf_add_char(&c->out, '\n');
     grid_write(g, &c->out, c->width, c->colour, c->unicode);
-    c->out.over = c->out.over || g->is_over;
     grid_fini(g);
 }
 
@@ -496,12 +507,28 @@ static void put_warnings(struct json_out *o, const struct eval_view *v)
     json_close(o, ']');
 }
 
+static void put_formula(struct json_out *o, const struct eval_plan *p)
+{
+    struct eval_formula f = eval_formula(p);
+
+    if (p->mode != EVAL_HYBRID) {
+        put_null(o, "formula");
+        return;
+    }
+    json_key(o, STR("formula"));
+    json_open(o, '{');
+    put_str(o, "fusion", f.fusion == INDEX_RRF ? STR("rrf") : STR("weighted"));
+    put_real(o, "semantic", f.semantic);
+    put_real(o, "text", f.text);
+    json_close(o, '}');
+}
+
 static void put_models(struct json_out *o, const struct eval_view *v)
 {
-    static const char *const modes[] = {"semantic", "text", "hybrid"};
     const struct eval_plan *p = v->plan;
 
-    put_str(o, "mode", str_of(modes[p->mode]));
+    put_str(o, "mode", str_of(eval_mode_name(p->mode)));
+    put_formula(o, p);
     if (p->mode == EVAL_TEXT) {
         put_null(o, "kind");
         put_null(o, "embedder");

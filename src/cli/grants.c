@@ -1,5 +1,6 @@
 /* grants: who sees a shared agent although not of its org. */
 #include "cli/list.h"
+#include "cli/remove.h"
 #include "cli/span.h"
 
 const struct arg_option cli_grants_options[] = {
@@ -180,48 +181,15 @@ static enum exit_status add(struct cli *c, struct str agent)
     return status;
 }
 
-static void show_removed(struct cli *c, struct str id)
-{
-    struct json_out o = json_out(&c->out);
-
-    if (!c->json) {
-        buf_addf(&c->out, "%.*s is removed\n", STR_ARG(cli_tamed(c, id)));
-        return;
-    }
-    json_open(&o, '{');
-    json_key(&o, STR("id"));
-    json_put_str(&o, id);
-    json_key(&o, STR("removed"));
-    json_put_bool(&o, true);
-    json_close(&o, '}');
-    buf_add_char(&c->out, '\n');
-}
-
 static enum exit_status do_remove(struct cli *c, struct str id)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl;
-    struct buf path;
+    static const struct removal grant = {"/api/grants/", "id", "removed", NULL};
 
     if (!str_starts(id, STR("grant_")))
         return cli_error(c, ERR_USAGE,
                          "a grant's ID begins with grant_ and stands in "
                          "signalbox grants list");
-    if (!(cl = client_new(c, &status)))
-        return status;
-    buf_init(&path, 4096);
-    buf_add_str(&path, STR("/api/grants/"));
-    client_add_part(&path, id);
-    if (path.over)
-        status = cli_error(c, ERR_USAGE, "the ID is too long");
-    else if (client_call(cl, &(struct client_request){.method = "DELETE",
-                                                      .path = buf_str(&path)}))
-        status = client_fail(cl);
-    else
-        show_removed(c, id);
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+    return cli_remove(c, &grant, id);
 }
 
 enum exit_status cli_grants(struct cli *c)

@@ -177,6 +177,10 @@ static void measure(struct layout *l, unsigned width)
         return;
     for (size_t i = 0; i + 1 < g->n_columns; i++)
         used += l->widths[i] + 2;
+    for (;
+         g->cuts_first && used + 8 > width && l->widths[0] > GRID_FIRST_COLUMNS;
+         used--)
+        l->widths[0]--;
     /* Of a line that is full already, enough is shown to see that there is
      * more. */
     width = width > used + 8 ? width - used : 8;
@@ -236,4 +240,5 @@ void grid_write(const struct grid *g, struct buf *out, unsigned width,
         }
         end_line(out);
     }
+    out->over = out->over || g->is_over;
 }

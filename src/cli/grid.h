@@ -12,8 +12,9 @@
 enum {
     GRID_COLUMNS_MAX = 8,
     GRID_BYTES_MAX = 64 * 1024 * 1024,
-    GRID_CELL_MAX = 512,   /* bytes that are looked at of one cell */
-    GRID_CELL_COLUMNS = 40 /* of all but the last; longer ones are cut */
+    GRID_CELL_MAX = 512,    /* bytes that are looked at of one cell */
+    GRID_CELL_COLUMNS = 40, /* of all but the last; longer ones are cut */
+    GRID_FIRST_COLUMNS = 12 /* what cuts_first leaves */
 };
 
 /* How to colour the cell of a row; "" for not at all. */
@@ -28,6 +29,7 @@ struct grid {
     const struct grid_head *heads;
     size_t n_columns, n_rows;
     size_t right_from; /* this column and those behind it: to the right */
+    bool cuts_first;   /* where a line is too short, the first column too */
     struct arena arena;
     struct grid_row *first, **last;
     bool is_over; /* rows did not fit in memory */

@@ -172,6 +172,11 @@ static void measure(struct page *p)
     }
     used = p->rank + 2 + p->agent + 2 + p->skill + 2 + 5 + 2 + 8 + 2 +
            HITS_BAR_CELLS + 2;
+    /* A line is never broken while names can be shorter: the longer first. */
+    for (; p->width && used > p->width + 2 &&
+           (p->agent > HITS_NAME_LEAST || p->skill > HITS_NAME_LEAST);
+         used--)
+        (*(p->agent > p->skill ? &p->agent : &p->skill))--;
     p->is_below = p->width && p->width < used + HITS_BESIDE;
     if (p->is_below)
         used = p->rank + 2;
@@ -366,4 +371,5 @@ void hits_write(const struct hits *h, struct buf *out, unsigned width,
     write_heads(&p);
     for (const struct hits_row *r = h->first; r; r = r->next)
         write_row(&p, ++rank, r);
+    out->over = out->over || h->is_over;
 }

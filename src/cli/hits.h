@@ -15,6 +15,7 @@ enum {
     HITS_BYTES_MAX = 16 * 1024 * 1024,
     HITS_TEXT_MAX = 512,    /* bytes that are looked at of one text */
     HITS_NAME_COLUMNS = 28, /* longer names are cut */
+    HITS_NAME_LEAST = 8,    /* columns, where a line is short */
     HITS_BAR_CELLS = 5,
     HITS_BESIDE = 40, /* a description with less room goes below */
     HITS_LINES = 2,   /* of a description that stands below */
@@ -44,7 +45,8 @@ void hits_add(struct hits *h, const struct hit *hit);
  * the skill's. */
 void hits_add_part(struct hits *h, const struct hit *part);
 
-/* width zero: lines as long as they are, and descriptions beside. */
+/* width zero: lines as long as they are, and descriptions beside. What did not
+ * fit in memory is missing, and out->over says so. */
 void hits_write(const struct hits *h, struct buf *out, unsigned width,
                 bool colour, bool unicode);
 

@@ -30,6 +30,7 @@ struct list_kind {
     list_source *offline;  /* where it is from with --offline; may be NULL */
     const char *none;      /* said instead of an empty table; may be NULL */
     bool tells_of_further; /* on a terminal, that there are more */
+    bool cuts_first;       /* see grid */
 };
 
 enum exit_status cli_list(struct cli *c, const struct list_kind *kind);

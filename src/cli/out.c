@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -308,6 +309,14 @@ struct cli_time cli_time(int64_t at_ms)
     return out;
 }
 
+double cli_mono_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 int64_t cli_now_ms(void)
 {
     struct clock clock = clock_system();
@@ -327,6 +336,23 @@ bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,
     *status = cli_error(c, ERR_USAGE,
                         "--%s is \"%.*s\"; it must be a whole number from "
                         "%" PRId64 " to %" PRId64,
+                        option, STR_ARG(str_head(text, 64)), least, most);
+    return false;
+}
+
+bool cli_real(struct cli *c, const char *option, double least, double most,
+              double fallback, double *out, enum exit_status *status)
+{
+    struct str text = args_get(&c->args, option);
+
+    *out = fallback;
+    if (!text.n)
+        return true;
+    *out = json_real_or(json_parse(&c->arena, text, 0, NULL), NAN);
+    if (*out >= least && *out <= most)
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--%s is \"%.*s\"; it must be a number from %g to %g",
                         option, STR_ARG(str_head(text, 64)), least, most);
     return false;
 }

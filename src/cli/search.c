@@ -3,6 +3,7 @@
 #include "cli/agents.h"
 #include "cli/hits.h"
 #include "cli/price.h"
+#include "cli/slurp.h"
 #include "registry/registry.h"
 
 #include <errno.h>
@@ -28,27 +29,12 @@ const struct arg_option cli_search_options[] = {
 
 /* What is asked. */
 
-static enum err read_stdin(struct buf *out)
-{
-    for (;;) {
-        char *p = buf_reserve(out, 8 * 1024);
-        ssize_t n = p ? read(STDIN_FILENO, p, 8 * 1024) : 0;
-
-        if (!p)
-            return ERR_LIMIT;
-        if (n > 0)
-            buf_commit(out, (size_t)n);
-        else if (n == 0 || errno != EINTR)
-            return n ? ERR_IO : OK;
-    }
-}
-
 static enum err gather(struct cli *c, struct buf *query)
 {
     const struct args *a = &c->args;
 
     if (a->n_operands == 1 && str_eq(a->operands[0], STR("-")))
-        return read_stdin(query);
+        return slurp(STDIN_FILENO, query, SEARCH_TEXT_MAX);
     for (size_t i = 0; i < a->n_operands; i++) {
         if (i)
             buf_add_char(query, ' ');
@@ -96,19 +82,6 @@ static bool read_price(struct cli *c, int64_t *micros, enum exit_status *status)
     return false;
 }
 
-static bool read_score(struct cli *c, double *out, enum exit_status *status)
-{
-    struct str text = args_get(&c->args, "min-score");
-
-    if (!text.n || (json_number(text, out) && *out >= 0 && *out <= 1))
-        return true;
-    *status = cli_error(c, ERR_USAGE,
-                        "--min-score is \"%.*s\"; it must be a number from 0 "
-                        "to 1, like 0.4",
-                        STR_ARG(str_head(text, 64)));
-    return false;
-}
-
 static void put_word(struct json_out *o, const char *key, struct str word)
 {
     if (!word.n)
@@ -123,7 +96,7 @@ static bool put_body(struct cli *c, struct buf *body, struct str query,
 {
     struct str mode = {NULL, 0}, fusion = mode, state = mode;
     struct json_out o = json_out(body);
-    double min_score = 0;
+    double min_score;
     int64_t limit, max_price = -1;
 
     if (!cli_number(c, "limit", 1, SEARCH_LIMIT_MAX, SEARCH_LIMIT, &limit,
@@ -132,7 +105,7 @@ static bool put_body(struct cli *c, struct buf *body, struct str query,
         !cli_one_of(c, "fusion", "weighted rrf", &fusion, status) ||
         !cli_one_of(c, "state", AGENTS_STATES, &state, status) ||
         !read_price(c, &max_price, status) ||
-        !read_score(c, &min_score, status))
+        !cli_real(c, "min-score", 0, 1, 0, &min_score, status))
         return false;
     json_open(&o, '{');
     put_word(&o, "query", query);
@@ -326,7 +299,7 @@ enum exit_status cli_search(struct cli *c)
     enum exit_status status = EXIT_DONE;
     struct buf query, body;
 
-    buf_init(&query, SEARCH_TEXT_MAX + 16 * 1024);
+    buf_init(&query, SEARCH_TEXT_MAX + SLURP_BYTES);
     buf_init(&body, 8 * SEARCH_TEXT_MAX);
     if (read_query(c, &query, &status) &&
         put_body(c, &body, buf_str(&query), &status))

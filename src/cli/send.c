@@ -9,6 +9,7 @@
  * went away without a word is noticed. */
 #include "cli/client.h"
 #include "cli/grid.h"
+#include "cli/slurp.h"
 #include "model/task.h"
 
 #include <errno.h>
@@ -70,21 +71,6 @@ struct sending {
 
 /* What is to be sent. */
 
-static enum err read_stdin(struct buf *out)
-{
-    for (;;) {
-        char *p = buf_reserve(out, 64 * 1024);
-        ssize_t n = p ? read(STDIN_FILENO, p, 64 * 1024) : 0;
-
-        if (n > 0)
-            buf_commit(out, (size_t)n);
-        else if (n == 0 || errno != EINTR)
-            return out->n > TEXT_MAX + 1 || !p ? ERR_LIMIT : n ? ERR_IO : OK;
-        if (out->n > TEXT_MAX + 1)
-            return ERR_LIMIT;
-    }
-}
-
 static bool read_text(struct sending *s, enum exit_status *status)
 {
     struct str given = s->c->args.operands[0];
@@ -95,7 +81,7 @@ static bool read_text(struct sending *s, enum exit_status *status)
     } else {
         if (s->c->notices && !s->c->json && isatty(STDIN_FILENO))
             fprintf(stderr, "The message, and Ctrl-D at the end:\n");
-        e = read_stdin(&s->text);
+        e = slurp(STDIN_FILENO, &s->text, TEXT_MAX + 1);
         /* The line end that an editor or echo put there is not meant. */
         if (!e && s->text.n && s->text.p[s->text.n - 1] == '\n')
             s->text.n--;

@@ -3,6 +3,7 @@
 #include "cli/token.h"
 #include "cli/list.h"
 #include "cli/offline.h"
+#include "cli/remove.h"
 #include "cli/span.h"
 #include "model/caller.h"
 
@@ -225,48 +226,15 @@ static enum exit_status list(struct cli *c, struct str operand)
     return cli_list(c, &tokens);
 }
 
-static void show_revoked(struct cli *c, struct str id)
-{
-    struct json_out o = json_out(&c->out);
-
-    if (!c->json) {
-        buf_addf(&c->out, "%.*s is revoked\n", STR_ARG(id));
-        return;
-    }
-    json_open(&o, '{');
-    json_key(&o, STR("id"));
-    json_put_str(&o, id);
-    json_key(&o, STR("revoked"));
-    json_put_bool(&o, true);
-    json_close(&o, '}');
-    buf_add_char(&c->out, '\n');
-}
-
 static enum exit_status revoke(struct cli *c, struct str id)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl;
-    struct buf path;
+    static const struct removal token = {"/api/tokens/", "id", "revoked", NULL};
 
     if (str_starts(id, STR("sbx_")))
         return cli_error(c, ERR_USAGE,
                          "that is the token itself; its ID begins with tok_ "
                          "and stands in signalbox token list");
-    if (!(cl = client_new(c, &status)))
-        return status;
-    buf_init(&path, 4096);
-    buf_add_str(&path, STR("/api/tokens/"));
-    client_add_part(&path, id);
-    if (path.over)
-        status = cli_error(c, ERR_USAGE, "the ID is too long");
-    else if (client_call(cl, &(struct client_request){.method = "DELETE",
-                                                      .path = buf_str(&path)}))
-        status = client_fail(cl);
-    else
-        show_revoked(c, id);
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+    return cli_remove(c, &token, id);
 }
 
 enum exit_status cli_token(struct cli *c)

@@ -2,6 +2,7 @@
  * shown in the same words for all. */
 #include "cli/list.h"
 #include "cli/offline.h"
+#include "cli/remove.h"
 #include "cli/span.h"
 #include "model/caller.h"
 
@@ -118,30 +119,9 @@ static void show_user(struct cli *c, const struct json *user, const char *did)
     buf_add_char(&c->out, '\n');
 }
 
-static void show_removed(struct cli *c, struct str name)
-{
-    struct json_out o = json_out(&c->out);
-
-    if (!c->json) {
-        buf_addf(&c->out,
-                 "%.*s is removed, and all their tokens with them\n"
-                 "Their agents stay, with the grants on them: signalbox "
-                 "agents --creator %.*s\n",
-                 STR_ARG(name), STR_ARG(name));
-        return;
-    }
-    json_open(&o, '{');
-    json_key(&o, STR("name"));
-    json_put_str(&o, name);
-    json_key(&o, STR("removed"));
-    json_put_bool(&o, true);
-    json_close(&o, '}');
-    buf_add_char(&c->out, '\n');
-}
-
-/* POST, PATCH or DELETE. */
+/* POST or PATCH. */
 static enum exit_status change(struct cli *c, const char *method,
-                               struct str name, bool has_body, const char *did)
+                               struct str name, const char *did)
 {
     bool is_new = strcmp(method, "POST") == 0;
     enum exit_status status = EXIT_DONE;
@@ -157,18 +137,15 @@ static enum exit_status change(struct cli *c, const char *method,
         buf_add_char(&path, '/');
         client_add_part(&path, name);
     }
-    if (has_body)
-        put_body(c, &body, is_new ? name : (struct str){0});
+    put_body(c, &body, is_new ? name : (struct str){0});
     if (path.over)
         status = cli_error(c, ERR_USAGE, "the name is too long");
     else if (client_call(cl, &(struct client_request){.method = method,
                                                       .path = buf_str(&path),
                                                       .body = buf_str(&body)}))
         status = client_fail(cl);
-    else if (client_reply(cl)->json)
-        show_user(c, client_reply(cl)->json, did);
     else
-        show_removed(c, name);
+        show_user(c, client_reply(cl)->json, did);
     buf_fini(&path);
     buf_fini(&body);
     client_free(cl);
@@ -181,7 +158,7 @@ static enum exit_status create(struct cli *c, struct str name)
 
     if (!role_is_good(c, &status))
         return status;
-    return change(c, "POST", name, true, "created");
+    return change(c, "POST", name, "created");
 }
 
 static bool says_what(struct cli *c)
@@ -209,12 +186,18 @@ static enum exit_status set(struct cli *c, struct str name)
         return cli_error(c, ERR_USAGE,
                          "say what to change: --role ROLE, --org ORG, "
                          "--no-org, --owner NAME or --no-owner");
-    return change(c, "PATCH", name, true, "changed");
+    return change(c, "PATCH", name, "changed");
 }
 
 static enum exit_status do_remove(struct cli *c, struct str name)
 {
-    return change(c, "DELETE", name, false, "removed");
+    static const struct removal user = {
+        "/api/users/", "name", "removed",
+        ", and all their tokens with them\nTheir "
+        "agents stay, with the grants on them: "
+        "signalbox agents --creator NAME"};
+
+    return cli_remove(c, &user, name);
 }
 
 enum exit_status cli_users(struct cli *c)

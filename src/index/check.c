@@ -5,7 +5,7 @@
 
 static bool agent_is_right(const struct index *x, uint32_t number, char *used)
 {
-    const struct entry *e = x->agents[number];
+    const struct index_entry *e = x->agents[number];
 
     if (e->number != number || e->n_docs == 0 || e->cls >= x->n_classes ||
         !x->classes[e->cls])

@@ -1,8 +1,9 @@
 #ifndef INDEX_DATA_H
 #define INDEX_DATA_H
 
-/* What index.c, vectors.c, rank.c, search.c, slow.c and snapshot.c know of each
- * other: agents with their documents, packed vectors, and one search. */
+/* What index.c, classes.c, vectors.c, rank.c, search.c, slow.c and snapshot.c
+ * know of each other: agents with their documents, packed vectors, and one
+ * search. */
 
 #include "base/map.h"
 #include "index/internal.h"
@@ -23,7 +24,7 @@ struct vec_block {
     int8_t *high, *low;   /* rows of `stride` bytes */
 };
 
-struct vectors {
+struct index_vecs {
     const struct vec_ops *ops; /* those of this processor; tests take others */
     uint32_t dims;
     uint32_t most_docs; /* of a block: a power of two */
@@ -33,23 +34,23 @@ struct vectors {
 };
 
 /* No vectors, of dims from now on. */
-void vectors_reset(struct vectors *v, uint32_t dims);
+void index_vecs_reset(struct index_vecs *v, uint32_t dims);
 /* Room for documents with numbers below n. */
-MUST_USE enum err vectors_reserve(struct vectors *v, size_t n);
+MUST_USE enum err index_vecs_reserve(struct index_vecs *v, size_t n);
 /* NULL: none. The room is there. */
-void vectors_set(struct vectors *v, uint32_t doc, const uint8_t *packed);
-void vectors_get(const struct vectors *v, uint32_t doc, uint8_t *packed);
-size_t vectors_bytes(const struct vectors *v);
+void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed);
+void index_vecs_get(const struct index_vecs *v, uint32_t doc, uint8_t *packed);
+size_t index_vecs_bytes(const struct index_vecs *v);
 
 /* A document's likeness to q, 0..1: the fine value. */
-float vectors_likeness(const struct vectors *v, const struct vec_packed *q,
-                       uint32_t doc);
+float index_vecs_likeness(const struct index_vecs *v,
+                          const struct vec_packed *q, uint32_t doc);
 
-/* Of 64 documents from `first` on: no less than vectors_likeness of each, and
- * zero where there is no vector. q->high has `stride` bytes, the last ones
+/* Of 64 documents from `first` on: no less than index_vecs_likeness of each,
+ * and zero where there is no vector. q->high has `stride` bytes, the last ones
  * zero. */
-void vectors_bound_64(const struct vectors *v, const struct vec_packed *q,
-                      uint32_t first, float *out);
+void index_vecs_bound_64(const struct index_vecs *v, const struct vec_packed *q,
+                         uint32_t first, float *out);
 
 /* ---- agents ---- */
 
@@ -62,7 +63,7 @@ struct class
     uint32_t number;
 };
 
-struct entry {
+struct index_entry {
     uint32_t number, cls;
     bool has_vectors;
     uint64_t shown_in; /* the search that gave it last */
@@ -72,10 +73,10 @@ struct entry {
 };
 
 struct index_change {
-    struct entry *entry;     /* without number and docs yet */
-    uint8_t *vectors;        /* NULL: none */
-    uint64_t epoch;          /* they are of */
-    struct text_doc **texts; /* one for each document */
+    struct index_entry *entry; /* without number and docs yet */
+    uint8_t *vectors;          /* NULL: none */
+    uint64_t epoch;            /* they are of */
+    struct text_doc **texts;   /* one for each document */
 };
 
 /* Where a document belongs. */
@@ -104,7 +105,7 @@ struct rated {
 
 enum { RRF_BEST = 200, RRF_K = 60 };
 
-struct search {
+struct index_search {
     bool is_open;
     const struct index_query *q;
     struct weights weights;
@@ -137,11 +138,11 @@ struct search {
 struct index {
     size_t max_docs;
     struct text *text;
-    struct vectors vectors;
+    struct index_vecs vectors;
     uint64_t epoch; /* one more with every index_set_dims */
 
-    struct entry **agents; /* by number, max_docs of them; the system gives
-                            * memory to what was touched */
+    struct index_entry **agents; /* by number, max_docs of them; the system
+                                  * gives memory to what was touched */
     size_t n_agents, agents_end;
 
     /* Documents by number. Used and free ones lie below n_docs; there is room
@@ -157,7 +158,7 @@ struct index {
     uint32_t *free_classes;
     size_t n_classes, n_free_classes, classes_cap;
 
-    struct search search;
+    struct index_search search;
     struct index_stats stats; /* the counters of it */
 };
 
@@ -181,6 +182,11 @@ MUST_USE enum err index_change_vectors(struct index *x, struct index_change *c,
 /* The number of a class, NO_CLASS if there is none. ERR_NOMEM. */
 MUST_USE enum err index_class_find(const struct index *x,
                                    struct index_class cls, uint32_t *out);
+/* The same for one more that is of it: made if there is none; and one less.
+ * ERR_NOMEM. */
+MUST_USE enum err index_class_take(struct index *x, struct index_class cls,
+                                   uint32_t *out);
+void index_class_leave(struct index *x, uint32_t number);
 
 /* What the parts of a score count. */
 struct weights search_weights(const struct index_query *q, bool has_vector);

@@ -8,9 +8,7 @@
  *
  * documents, and putting, dropping and forgetting keep it so. The agent that a
  * change replaces still counts meanwhile, so at the very limit there must be
- * room for both.
- *
- * Classes have numbers too, as long as an agent or a change is of them. */
+ * room for both. */
 #include "index/data.h"
 
 #include <assert.h>
@@ -23,15 +21,6 @@ void *index_grow(void *p, size_t n, size_t size)
     return FAULT("index.grow") ? NULL : reallocarray(p, n, size);
 }
 
-struct index_class index_class_of(const struct agent *a)
-{
-    if (a->visibility == VISIBILITY_PUBLIC)
-        return (struct index_class){INDEX_PUBLIC, {NULL, 0}};
-    if (a->visibility == VISIBILITY_SHARED && a->org.n > 0)
-        return (struct index_class){INDEX_ORG, a->org};
-    return (struct index_class){INDEX_CREATOR, a->creator};
-}
-
 struct index *index_new(size_t max_docs, const uint64_t seed[2])
 {
     struct index *x = FAULT("index.new") ? NULL : calloc(1, sizeof(*x));
@@ -42,7 +31,7 @@ struct index *index_new(size_t max_docs, const uint64_t seed[2])
     map_init(&x->by_class, x->max_docs + 1, seed);
     x->agents = FAULT("index.agents")
                     ? NULL
-                    : calloc(x->max_docs + 1, sizeof(struct entry *));
+                    : calloc(x->max_docs + 1, sizeof(struct index_entry *));
     x->text = text_new(x->max_docs, seed);
     if (x->agents && x->text)
         return x;
@@ -50,7 +39,7 @@ struct index *index_new(size_t max_docs, const uint64_t seed[2])
     return NULL;
 }
 
-static void search_fini(struct search *s)
+static void search_fini(struct index_search *s)
 {
     free(s->query);
     free(s->visible);
@@ -70,7 +59,7 @@ void index_free(struct index *x)
         free(x->agents[i]);
     for (size_t i = 0; i < x->n_classes; i++)
         free(x->classes[i]);
-    vectors_reset(&x->vectors, 0);
+    index_vecs_reset(&x->vectors, 0);
     text_free(x->text);
     map_fini(&x->by_class);
     search_fini(&x->search);
@@ -86,7 +75,8 @@ void index_free(struct index *x)
 void index_set_dims(struct index *x, uint32_t dims)
 {
     assert(!x->search.is_open);
-    vectors_reset(&x->vectors, dims < INDEX_DIMS_MAX ? dims : INDEX_DIMS_MAX);
+    index_vecs_reset(&x->vectors,
+                     dims < INDEX_DIMS_MAX ? dims : INDEX_DIMS_MAX);
     x->epoch++;
     x->n_vectors = 0;
     for (size_t i = 0; i < x->agents_end; i++)
@@ -97,114 +87,6 @@ void index_set_dims(struct index *x, uint32_t dims)
 uint32_t index_dims(const struct index *x)
 {
     return x->vectors.dims;
-}
-
-/* Classes. */
-
-static enum err classes_room(struct index *x)
-{
-    size_t more = x->classes_cap ? 2 * x->classes_cap : 16;
-    void *p;
-
-    if (x->n_free_classes > 0 || x->n_classes < x->classes_cap)
-        return OK;
-    p = index_grow(x->classes, more, sizeof(struct class *));
-    if (!p)
-        return ERR_NOMEM;
-    x->classes = p;
-    p = index_grow(x->free_classes, more, sizeof(*x->free_classes));
-    if (!p)
-        return ERR_NOMEM;
-    x->free_classes = p;
-    x->classes_cap = more;
-    return OK;
-}
-
-static enum err class_make(struct index *x, struct str key, struct class **out)
-{
-    enum err e = classes_room(x);
-    struct class *c = NULL;
-
-    if (!e)
-        e = text_room(x->text, 0, (uint32_t)x->classes_cap);
-    if (!e) {
-        c = FAULT("index.class") ? NULL : calloc(1, sizeof(*c) + key.n);
-        e = c ? OK : ERR_NOMEM;
-    }
-    if (!e) {
-        memcpy(c + 1, key.p, key.n);
-        c->key = (struct str){(char *)(c + 1), key.n};
-        e = map_put(&x->by_class, c->key, c);
-    }
-    if (e) {
-        free(c);
-        return e;
-    }
-    c->number = x->n_free_classes > 0 ? x->free_classes[--x->n_free_classes]
-                                      : (uint32_t)x->n_classes++;
-    x->classes[c->number] = c;
-    *out = c;
-    return OK;
-}
-
-/* The key of a class: which kind, and the name. NULL: memory is gone. */
-static char *class_key(struct index_class cls, struct str *out)
-{
-    char *p = FAULT("index.class_key") ? NULL : malloc(cls.name.n + 1);
-
-    if (!p)
-        return NULL;
-    p[0] = (char)('0' + cls.kind);
-    if (cls.name.n > 0)
-        memcpy(p + 1, cls.name.p, cls.name.n);
-    *out = (struct str){p, cls.kind == INDEX_PUBLIC ? 1 : cls.name.n + 1};
-    return p;
-}
-
-enum err index_class_find(const struct index *x, struct index_class cls,
-                          uint32_t *out)
-{
-    struct str key;
-    char *p = class_key(cls, &key);
-    const struct class *c = p ? map_get(&x->by_class, key) : NULL;
-
-    *out = c ? c->number : NO_CLASS;
-    free(p);
-    return p ? OK : ERR_NOMEM;
-}
-
-/* One more that is of it. */
-static enum err class_take(struct index *x, struct index_class cls,
-                           uint32_t *out)
-{
-    struct str key;
-    char *p = class_key(cls, &key);
-    struct class *c;
-    enum err e = OK;
-
-    if (!p)
-        return ERR_NOMEM;
-    c = map_get(&x->by_class, key);
-    if (!c)
-        e = class_make(x, key, &c);
-    free(p);
-    if (e)
-        return e;
-    c->n_users++;
-    *out = c->number;
-    return OK;
-}
-
-static void class_leave(struct index *x, uint32_t number)
-{
-    struct class *c = x->classes[number];
-
-    if (--c->n_users > 0)
-        return;
-    map_take(&x->by_class, c->key);
-    x->classes[number] = NULL;
-    x->free_classes[x->n_free_classes++] = number;
-    free(c);
 }
 
 /* Documents. */
@@ -221,7 +103,7 @@ static enum err docs_room(struct index *x, size_t n)
 
     if (n > x->max_docs || used + promised > x->max_docs)
         return ERR_LIMIT;
-    e = vectors_reserve(&x->vectors, need);
+    e = index_vecs_reserve(&x->vectors, need);
     if (!e)
         e = text_room(x->text, (uint32_t)need, 0);
     if (e || need <= x->docs_cap)
@@ -271,10 +153,11 @@ int index_doc_order(const struct index *x, uint32_t a, uint32_t b)
 
 /* Changes. */
 
-static struct entry *entry_new(struct str name, size_t n_docs)
+static struct index_entry *entry_new(struct str name, size_t n_docs)
 {
-    size_t head = sizeof(struct entry) + n_docs * sizeof(uint32_t);
-    struct entry *e = FAULT("index.entry") ? NULL : calloc(1, head + name.n);
+    size_t head = sizeof(struct index_entry) + n_docs * sizeof(uint32_t);
+    struct index_entry *e =
+        FAULT("index.entry") ? NULL : calloc(1, head + name.n);
 
     if (!e)
         return NULL;
@@ -302,7 +185,7 @@ enum err index_change_new(struct index *x, struct str name,
     if (c->entry && c->texts)
         e = docs_room(x, n_docs);
     if (!e)
-        e = class_take(x, cls, &c->entry->cls);
+        e = index_class_take(x, cls, &c->entry->cls);
     if (e) {
         free(c->entry);
         free(c->texts);
@@ -359,12 +242,13 @@ void index_forget(struct index *x, struct index_change *c)
     for (size_t i = 0; i < c->entry->n_docs; i++)
         text_forget(x->text, c->texts[i]);
     x->n_promised -= c->entry->n_docs;
-    class_leave(x, c->entry->cls);
+    index_class_leave(x, c->entry->cls);
     free(c->entry);
     change_free(c);
 }
 
-static void put_docs(struct index *x, struct entry *e, struct index_change *c)
+static void put_docs(struct index *x, struct index_entry *e,
+                     struct index_change *c)
 {
     size_t bytes = vec_packed_bytes(x->vectors.dims);
 
@@ -377,8 +261,8 @@ static void put_docs(struct index *x, struct entry *e, struct index_change *c)
             (struct doc){e->number, i ? (uint32_t)i - 1 : INDEX_AGENT};
         x->doc_class[doc] = e->cls;
         text_put(x->text, doc, e->cls, c->texts[i]);
-        vectors_set(&x->vectors, doc,
-                    e->has_vectors ? c->vectors + i * bytes : NULL);
+        index_vecs_set(&x->vectors, doc,
+                       e->has_vectors ? c->vectors + i * bytes : NULL);
     }
     x->n_promised -= e->n_docs;
     x->n_vectors += e->has_vectors ? e->n_docs : 0;
@@ -386,7 +270,7 @@ static void put_docs(struct index *x, struct entry *e, struct index_change *c)
 
 void index_put(struct index *x, uint32_t number, struct index_change *c)
 {
-    struct entry *e = c->entry;
+    struct index_entry *e = c->entry;
 
     assert(number < x->max_docs && !x->search.is_open);
     index_drop(x, number);
@@ -399,14 +283,14 @@ void index_put(struct index *x, uint32_t number, struct index_change *c)
     change_free(c);
 }
 
-static struct entry *entry_of(const struct index *x, uint32_t number)
+static struct index_entry *entry_of(const struct index *x, uint32_t number)
 {
     return number < x->agents_end ? x->agents[number] : NULL;
 }
 
 void index_drop(struct index *x, uint32_t number)
 {
-    struct entry *e = entry_of(x, number);
+    struct index_entry *e = entry_of(x, number);
 
     assert(!x->search.is_open);
     if (!e)
@@ -415,33 +299,52 @@ void index_drop(struct index *x, uint32_t number)
         uint32_t doc = e->docs[i];
 
         text_drop(x->text, doc);
-        vectors_set(&x->vectors, doc, NULL);
+        index_vecs_set(&x->vectors, doc, NULL);
         x->doc_class[doc] = NO_CLASS;
         x->free_docs[x->n_free++] = doc;
     }
     x->n_vectors -= e->has_vectors ? e->n_docs : 0;
-    class_leave(x, e->cls);
+    index_class_leave(x, e->cls);
     x->agents[number] = NULL;
     x->n_agents--;
     free(e);
 }
 
+void index_clear(struct index *x)
+{
+    for (uint32_t i = 0; i < x->agents_end; i++)
+        index_drop(x, i);
+    x->agents_end = 0;
+}
+
+bool index_agent(const struct index *x, uint32_t number, struct str *name,
+                 size_t *n_docs)
+{
+    const struct index_entry *e = entry_of(x, number);
+
+    if (!e)
+        return false;
+    *name = e->name;
+    *n_docs = e->n_docs;
+    return true;
+}
+
 enum err index_move(struct index *x, uint32_t number, struct index_class cls)
 {
-    struct entry *e = entry_of(x, number);
+    struct index_entry *e = entry_of(x, number);
     uint32_t to, was;
     enum err err;
 
     assert(!x->search.is_open);
     if (!e)
         return OK;
-    err = class_take(x, cls, &to);
+    err = index_class_take(x, cls, &to);
     if (err)
         return err;
     for (size_t i = 0; !err && i < e->n_docs; i++)
         err = text_move_room(x->text, e->docs[i]);
     if (err) {
-        class_leave(x, to);
+        index_class_leave(x, to);
         return err;
     }
     for (size_t i = 0; i < e->n_docs; i++) {
@@ -450,13 +353,13 @@ enum err index_move(struct index *x, uint32_t number, struct index_class cls)
     }
     was = e->cls;
     e->cls = to;
-    class_leave(x, was);
+    index_class_leave(x, was);
     return OK;
 }
 
 bool index_vectors(const struct index *x, uint32_t number, struct buf *out)
 {
-    const struct entry *e = entry_of(x, number);
+    const struct index_entry *e = entry_of(x, number);
     size_t bytes = vec_packed_bytes(x->vectors.dims);
     char *p;
 
@@ -466,7 +369,7 @@ bool index_vectors(const struct index *x, uint32_t number, struct buf *out)
     if (!p)
         return false;
     for (size_t i = 0; i < e->n_docs; i++)
-        vectors_get(&x->vectors, e->docs[i], (uint8_t *)p + i * bytes);
+        index_vecs_get(&x->vectors, e->docs[i], (uint8_t *)p + i * bytes);
     buf_commit(out, e->n_docs * bytes);
     return true;
 }
@@ -476,12 +379,12 @@ static size_t own_bytes(const struct index *x)
     size_t per_doc =
         sizeof(*x->docs) + sizeof(*x->doc_class) + sizeof(*x->free_docs);
     size_t bytes = sizeof(*x) + x->docs_cap * per_doc +
-                   x->agents_end * sizeof(struct entry *);
-    const struct search *s = &x->search;
+                   x->agents_end * sizeof(struct index_entry *);
+    const struct index_search *s = &x->search;
 
     for (size_t i = 0; i < x->agents_end; i++)
         if (x->agents[i])
-            bytes += sizeof(struct entry) + x->agents[i]->name.n +
+            bytes += sizeof(struct index_entry) + x->agents[i]->name.n +
                      x->agents[i]->n_docs * sizeof(uint32_t);
     for (size_t i = 0; i < x->n_classes; i++)
         if (x->classes[i])
@@ -501,7 +404,7 @@ struct index_stats index_stats(const struct index *x)
     s.documents = x->n_docs - x->n_free;
     s.vectors = x->n_vectors;
     s.terms = text_n_terms(x->text);
-    s.vector_bytes = vectors_bytes(&x->vectors);
+    s.vector_bytes = index_vecs_bytes(&x->vectors);
     s.bytes = own_bytes(x) + s.vector_bytes + text_bytes(x->text);
     return s;
 }

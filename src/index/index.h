@@ -102,6 +102,14 @@ bool index_vectors(const struct index *x, uint32_t number, struct buf *out);
 /* There is no agent of that number any more. Harmless where there was none. */
 void index_drop(struct index *x, uint32_t number);
 
+/* None of any number. */
+void index_clear(struct index *x);
+
+/* Who has the number: the name, borrowed until the next change, and how many
+ * documents, itself included. False: nobody. */
+bool index_agent(const struct index *x, uint32_t number, struct str *name,
+                 size_t *n_docs);
+
 void index_forget(struct index *x, struct index_change *c);
 
 /* Searching. */
@@ -112,8 +120,10 @@ enum index_mode { INDEX_HYBRID, INDEX_SEMANTIC, INDEX_TEXT };
 /* INDEX_WEIGHTED   semantic_weight * semantic + text_weight * text
  * INDEX_RRF        by places: documents that are seen and admitted stand in two
  *                  lists, by semantic and by text, each from the best to the
- *                  worst above zero, of equals in the order of answers; the
- *                  best 200 of each count. A document at places r and s has
+ *                  worst above zero; the best 200 of each count, of equals
+ *                  the first in the order of answers. Equals have one place,
+ *                  that of the first of them, and so has what is in the other
+ *                  list and equals the last. A document at places r and s has
  *
  *                      (1 / (60 + r) + 1 / (60 + s)) / (2 / 61)
  *

@@ -419,6 +419,42 @@ TEST(rrf_knows_the_best_200_of_each_list)
     index_free(s.x);
 }
 
+/* The alphabet is no reason: what says the same has the same place. */
+TEST(rrf_gives_equals_the_same_place)
+{
+    struct stand s;
+    struct index_query q = {
+        .text = STR("stones"), .vector = ahead, .fusion = INDEX_RRF};
+    static struct index_hit h[400];
+
+    stand_init(&s);
+    s.a.n_skills = 0;
+    s.a.description = STR("stones");
+    for (uint32_t i = 0; i < 2; i++) {
+        vector_of(s.vectors[0], i ? 0.9F : 0.2F);
+        stand_put(&s, i, i ? "z" : "b");
+    }
+    CHECK_INT(search_hits(s.x, &q, h, 3), 2);
+    CHECK_INT(h[0].number, 1);
+    CHECK(is_near(h[0].score, 1));
+    CHECK(is_near(h[1].score, (1.0F / 61 + 1.0F / 62) * 61 / 2));
+    CHECK(search_is_exact(s.x, &q, 3));
+
+    /* Also where more are equal than a list is long. */
+    for (uint32_t i = 0; i < 400; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "a%03u", i);
+        vector_of(s.vectors[0], 0.1F + (float)i / 1000);
+        stand_put(&s, i, name);
+    }
+    CHECK_INT(search_hits(s.x, &q, h, 400), 400);
+    CHECK_INT(h[0].number, 399);
+    CHECK(is_near(h[0].score, 1));
+    CHECK(search_is_exact(s.x, &q, 400));
+    index_free(s.x);
+}
+
 TEST(nothing_is_found_where_nothing_is)
 {
     struct index *x = index_new(10, stage_seed);

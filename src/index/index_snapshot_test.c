@@ -1,5 +1,6 @@
 /* What is restored answers as what was saved, to the last bit; what is damaged,
  * of another time or of another make is refused, and leaves nothing behind. */
+#include "base/fault.h"
 #include "test/t.h"
 
 #include "test/lib/index_stage.h"
@@ -167,6 +168,25 @@ TEST(of_another_stamp_it_is_refused)
     memcpy(other, stamp, sizeof(other));
     other[INDEX_STAMP_BYTES - 1] ^= 1;
     check_refused(x, other, buf_str(&b), ERR_BAD_CONFIG);
+    CHECK(index_restore(x, stamp, buf_str(&b), NULL) == OK);
+    buf_fini(&b);
+    index_free(x);
+    world_free(w);
+}
+
+/* Words and stems are the same, but a document is made of them otherwise. */
+TEST(of_another_make_it_is_refused)
+{
+    struct world *w = busy_world(6, 5);
+    struct index *x = index_new(1000, stage_seed);
+    struct buf b;
+
+    CHECK(x);
+    index_set_dims(x, 5);
+    save(w->x, &b);
+    fault_arm_at("index.light_tags", 1);
+    check_refused(x, stamp, buf_str(&b), ERR_BAD_CONFIG);
+    fault_arm(0);
     CHECK(index_restore(x, stamp, buf_str(&b), NULL) == OK);
     buf_fini(&b);
     index_free(x);

@@ -8,11 +8,12 @@
  *               text_doc.c makes a document of an agent or a skill
  *   text_query.c  BM25 over them
  *   vectors.c   documents by meaning: the guess of all, the fine value of some
+ *   classes.c   who sees the whole of what
  *   index.c     agents, documents and changes
  *   rank.c      documents best first, computing as few as will do
  *   search.c    who sees what, and the agents that come of it
  *   slow.c      the same computed plainly for every document: for tests
- *   check.c     whether it is in order: for tests
+ *   check.c, text_check.c  whether it is in order: for tests
  *   snapshot.c  all of it as bytes
  *
  * A document has a number, dense and used again, which is its place in every

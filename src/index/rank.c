@@ -25,9 +25,9 @@ enum { FIRST_LAYER = 256, LAYER_GROWTH = 8 };
 float rank_score(struct index *x, uint32_t doc, struct weights w,
                  struct index_match *parts)
 {
-    const struct search *s = &x->search;
+    const struct index_search *s = &x->search;
     float semantic =
-        s->by_meaning ? vectors_likeness(&x->vectors, &s->vector, doc) : 0;
+        s->by_meaning ? index_vecs_likeness(&x->vectors, &s->vector, doc) : 0;
     float text = s->by_words ? s->texts[doc] : 0;
     float score = score_of(w, semantic, text);
 
@@ -53,7 +53,7 @@ static bool is_before(const struct index *x, struct spot a, struct spot b)
 
 static void sift_down(struct index *x, size_t at)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct spot moved = s->heap[at];
 
     for (;;) {
@@ -80,7 +80,7 @@ static void heapify(struct index *x)
 
 static void pop(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     s->heap[0] = s->heap[--s->n_heap];
     if (s->n_heap > 0)
@@ -146,7 +146,7 @@ struct layer {
 
 static void layer_add(struct index *x, struct layer *l, uint32_t doc)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     float bound = s->bounds[doc];
 
     if (bound < l->least || bound >= l->below)
@@ -167,7 +167,7 @@ static void layer_add(struct index *x, struct layer *l, uint32_t doc)
  * floor go into the heap. */
 static void add_layer(struct index *x, size_t want)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct layer l = {
         .spots = s->heap + s->n_heap,
         .want = want,
@@ -216,12 +216,12 @@ static float bound_scores(struct weights w, const float *restrict texts,
 /* Of 64 documents; returns the largest. */
 static float bound_64(struct index *x, struct weights w, size_t first)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     float *bounds = s->bounds + first, most;
     uint64_t seen = s->visible[first / 64];
 
     if (seen && s->by_meaning && w.semantic > 0)
-        vectors_bound_64(&x->vectors, &s->vector, (uint32_t)first, bounds);
+        index_vecs_bound_64(&x->vectors, &s->vector, (uint32_t)first, bounds);
     else
         memset(bounds, 0, 64 * sizeof(*bounds));
     if (!seen)
@@ -234,7 +234,7 @@ static float bound_64(struct index *x, struct weights w, size_t first)
 
 void rank_begin(struct index *x, struct weights w)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     s->weights = w;
     s->n_heap = 0;
@@ -252,7 +252,7 @@ static bool was_shown(const struct index *x, uint32_t doc)
 
 bool rank_next(struct index *x, struct rated *out)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     for (;;) {
         struct spot *top = s->heap;

@@ -34,7 +34,7 @@ static bool grow_zero(float **p, size_t n)
 
 static enum err room(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     size_t n = (x->n_docs + 63) / 64 * 64;
     void *grown;
 
@@ -126,11 +126,11 @@ static uint64_t see_64(const uint32_t *cls, const struct views *v,
 
 static void see_granted(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     for (size_t i = 0; i < s->q->n_granted; i++) {
         uint32_t number = s->q->granted[i];
-        const struct entry *e =
+        const struct index_entry *e =
             number < x->agents_end ? x->agents[number] : NULL;
 
         for (size_t k = 0; e && k < e->n_docs; k++)
@@ -140,7 +140,7 @@ static void see_granted(struct index *x)
 
 static void see(struct index *x, const struct views *v)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     bool sees_all = s->q->sees_all;
 
     memset(s->seen, sees_all ? 0xff : 0, s->seen_cap * sizeof(*s->seen));
@@ -184,7 +184,7 @@ struct weights search_weights(const struct index_query *q, bool has_vector)
 /* The query's vector, its planes as long as a row. */
 static bool take_vector(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     size_t dims = x->vectors.dims, stride = x->vectors.stride;
     uint8_t *high = s->query + vec_packed_bytes(dims), *low = high + stride;
 
@@ -200,27 +200,58 @@ static bool take_vector(struct index *x)
     return true;
 }
 
-/* The places of a list into two of them by document. */
+/* The places of a document in the two lists. */
 struct place {
     uint32_t doc;
     size_t semantic, text;
 };
 
-static void list_places(struct index *x, struct weights w, struct place *places,
-                        size_t *n)
+/* The last one of a list: what equals it has its place. */
+struct last {
+    size_t n; /* in the list */
+    size_t place;
+    float value;
+};
+
+static struct last list_places(struct index *x, struct weights w,
+                               struct place *places, size_t *n)
 {
+    struct last last = {0};
     struct rated r;
 
     rank_begin(x, w);
-    for (size_t rank = 1; rank <= RRF_BEST && rank_next(x, &r); rank++) {
+    while (last.n < RRF_BEST && rank_next(x, &r)) {
         size_t i = 0;
 
+        last.n++;
+        if (last.n == 1 || r.score < last.value)
+            last.place = last.n;
+        last.value = r.score;
         while (i < *n && places[i].doc != r.doc)
             i++;
         if (i == *n)
             places[(*n)++] = (struct place){.doc = r.doc};
-        *(w.semantic > 0 ? &places[i].semantic : &places[i].text) = rank;
+        *(w.semantic > 0 ? &places[i].semantic : &places[i].text) = last.place;
     }
+    return last;
+}
+
+/* Equals of the last of a list that it was too short for, in the other one. */
+static void place_equals(struct index *x, struct place *p,
+                         const struct last *by_meaning,
+                         const struct last *by_words)
+{
+    struct index_match parts;
+
+    if ((p->semantic || by_meaning->n < RRF_BEST) &&
+        (p->text || by_words->n < RRF_BEST))
+        return;
+    rank_score(x, p->doc, (struct weights){1, 0}, &parts);
+    if (!p->semantic && by_meaning->n == RRF_BEST &&
+        parts.semantic >= by_meaning->value)
+        p->semantic = by_meaning->place;
+    if (!p->text && by_words->n == RRF_BEST && parts.text >= by_words->value)
+        p->text = by_words->place;
 }
 
 static int by_score(const void *a, const void *b, void *ctx)
@@ -235,14 +266,17 @@ static int by_score(const void *a, const void *b, void *ctx)
 /* From then on bounds hold the documents' scores. */
 static void fuse(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct place places[2 * RRF_BEST];
+    struct last by_meaning = {0}, by_words = {0};
     size_t n = 0;
 
     if (s->by_meaning)
-        list_places(x, (struct weights){1, 0}, places, &n);
+        by_meaning = list_places(x, (struct weights){1, 0}, places, &n);
     if (s->by_words)
-        list_places(x, (struct weights){0, 1}, places, &n);
+        by_words = list_places(x, (struct weights){0, 1}, places, &n);
+    for (size_t i = 0; i < n; i++)
+        place_equals(x, &places[i], &by_meaning, &by_words);
     for (size_t i = 0; i < x->n_docs; i++)
         s->bounds[i] = 0;
     for (size_t i = 0; i < n; i++) {
@@ -260,7 +294,7 @@ static void fuse(struct index *x)
 
 static void begin(struct index *x, const struct views *v)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct weights w;
 
     s->is_open = true;
@@ -285,7 +319,7 @@ static void begin(struct index *x, const struct views *v)
 
 enum err index_search_begin(struct index *x, const struct index_query *q)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct views v;
     enum err e;
 
@@ -302,7 +336,7 @@ enum err index_search_begin(struct index *x, const struct index_query *q)
 
 void index_search_end(struct index *x)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     if (!s->is_open)
         return;
@@ -332,8 +366,8 @@ static void add_match(struct index_hit *h, struct index_match m)
 
 static void show(struct index *x, uint32_t number, struct index_hit *out)
 {
-    struct search *s = &x->search;
-    struct entry *e = x->agents[number];
+    struct index_search *s = &x->search;
+    struct index_entry *e = x->agents[number];
 
     e->shown_in = s->serial;
     out->number = number;
@@ -355,7 +389,7 @@ static void show(struct index *x, uint32_t number, struct index_hit *out)
 
 static bool next_doc(struct index *x, struct rated *out)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
 
     if (s->q->fusion != INDEX_RRF)
         return rank_next(x, out);
@@ -367,7 +401,7 @@ static bool next_doc(struct index *x, struct rated *out)
 
 bool index_next(struct index *x, struct index_hit *out)
 {
-    struct search *s = &x->search;
+    struct index_search *s = &x->search;
     struct rated r;
 
     assert(s->is_open);

@@ -32,7 +32,7 @@ static bool sees_class(const struct index_query *q, const struct class *c)
            str_eq(name, c->key.p[0] == '0' + INDEX_ORG ? q->org : q->creator);
 }
 
-static bool sees_agent(const struct slow *s, const struct entry *e)
+static bool sees_agent(const struct slow *s, const struct index_entry *e)
 {
     for (size_t i = 0; i < s->q->n_granted; i++)
         if (s->q->granted[i] == e->number)
@@ -55,7 +55,7 @@ static float likeness(struct slow *s, uint32_t doc)
     int64_t sum = 0;
     float scales[2];
 
-    vectors_get(&s->x->vectors, doc, s->other);
+    index_vecs_get(&s->x->vectors, doc, s->other);
     for (size_t i = 0; i < n; i++)
         sum += (int64_t)(256 * a[i] + a[n + i]) * (256 * b[i] + b[n + i]);
     memcpy(&scales[0], s->vector, 4);
@@ -63,8 +63,8 @@ static float likeness(struct slow *s, uint32_t doc)
     return clip((double)scales[0] * (double)scales[1] * (double)sum);
 }
 
-static const struct entry *agent_of(const struct slow *s,
-                                    const struct slow_doc *d)
+static const struct index_entry *agent_of(const struct slow *s,
+                                          const struct slow_doc *d)
 {
     return s->x->agents[d->number];
 }
@@ -116,16 +116,54 @@ static void sort(struct slow *s, int (*by)(const void *, const void *, void *))
         qsort_r(s->docs, s->n_docs, sizeof(*s->docs), by, s);
 }
 
+/* That of the first of its equals; they stand in order. */
+static size_t place_of(const struct slow *s, size_t i, bool by_meaning)
+{
+    const struct slow_doc *d = s->docs;
+
+    while (i > 0 && !(by_meaning ? d[i - 1].semantic > d[i].semantic
+                                 : d[i - 1].text > d[i].text))
+        i--;
+    return i + 1;
+}
+
+/* What a list is too short for, but not for its equals: if it is in the other
+ * one. */
+static void rate_left_out(struct slow *s, const struct slow_doc *by_meaning,
+                          const struct slow_doc *by_words)
+{
+    for (size_t i = 0; i < s->n_docs; i++) {
+        struct slow_doc *d = &s->docs[i];
+        bool has_none = d->semantic_place == 0, has_no_words = !d->text_place;
+
+        if (has_none && has_no_words)
+            continue;
+        if (has_none && by_meaning->semantic > 0 &&
+            !(d->semantic < by_meaning->semantic))
+            d->semantic_place = by_meaning->semantic_place;
+        if (has_no_words && by_words->text > 0 && !(d->text < by_words->text))
+            d->text_place = by_words->text_place;
+    }
+}
+
 static void rate_places(struct slow *s, struct weights w)
 {
+    size_t n = s->n_docs < RRF_BEST ? s->n_docs : RRF_BEST;
+    struct slow_doc last_by_meaning = {0}, last_by_words = {0};
+
     sort(s, by_semantic);
-    for (size_t i = 0; i < s->n_docs && i < RRF_BEST; i++)
-        if (s->docs[i].semantic > 0)
-            s->docs[i].semantic_place = i + 1;
+    for (size_t i = 0; i < n; i++)
+        if (s->docs[i].semantic > 0) {
+            s->docs[i].semantic_place = place_of(s, i, true);
+            last_by_meaning = s->docs[i];
+        }
     sort(s, by_text);
-    for (size_t i = 0; i < s->n_docs && i < RRF_BEST; i++)
-        if (s->docs[i].text > 0)
-            s->docs[i].text_place = i + 1;
+    for (size_t i = 0; i < n; i++)
+        if (s->docs[i].text > 0) {
+            s->docs[i].text_place = place_of(s, i, false);
+            last_by_words = s->docs[i];
+        }
+    rate_left_out(s, &last_by_meaning, &last_by_words);
     for (size_t i = 0; i < s->n_docs; i++)
         s->docs[i].score =
             score_of_places(s->docs[i].semantic_place, s->docs[i].text_place,
@@ -138,7 +176,7 @@ static void rate(struct slow *s)
 
     for (size_t i = 0; i < s->n_docs; i++) {
         struct slow_doc *d = &s->docs[i];
-        const struct entry *e = agent_of(s, d);
+        const struct index_entry *e = agent_of(s, d);
 
         if (w.semantic > 0 && e->has_vectors)
             d->semantic = likeness(s, e->docs[d->place]);
@@ -154,7 +192,7 @@ static void rate(struct slow *s)
 static void gather(struct slow *s)
 {
     for (size_t i = 0; i < s->x->agents_end; i++) {
-        const struct entry *e = s->x->agents[i];
+        const struct index_entry *e = s->x->agents[i];
 
         if (!e || !sees_agent(s, e))
             continue;

@@ -14,17 +14,19 @@
  * on the way in, and nothing that could come of a snapshot is worse than a
  * wrong ranking.
  *
- * `make` is what a fixed text becomes as stems, hashed: another stemmer, other
- * stop words or other rules for words are another make. Numbers of documents
- * and words are given anew: answers depend on neither. */
+ * `make` is what the documents of a fixed agent become, hashed: another
+ * stemmer, other stop words, other rules for words or names, or other weights
+ * of their parts are another make. Numbers of documents and words are given
+ * anew: answers depend on neither. */
 #include "index/data.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "index/text.h"
 
-enum { VERSION = 1, PIECE_BYTES = 64 * 1024 };
+enum { VERSION = 2, PIECE_BYTES = 64 * 1024 };
 
 static const char MAGIC[8] = "sbindex\n";
 static const uint32_t ORDER = 0x01020304;
@@ -48,23 +50,55 @@ static uint64_t next_sum(uint64_t sum, struct str piece)
     return hash_bytes(piece, seed);
 }
 
-static void add_stem(void *ctx, struct str word, struct str stem)
+static uint64_t sum_of_words(const struct text *t, const struct text_doc *d,
+                             uint64_t sum)
 {
-    uint64_t *sum = ctx;
+    for (uint32_t i = 0; i < d->n; i++) {
+        const struct text_entry *e = &d->entries[i];
 
-    *sum = next_sum(next_sum(*sum, word), stem);
+        sum = next_sum(sum + e->count, text_stem(t, e->term));
+    }
+    return sum;
 }
 
-static uint64_t make_of(void)
+/* An agent that has everything that a document is made of, in words that the
+ * rules for words make something of. */
+static enum err make_of(uint64_t *out)
 {
-    uint64_t sum = TEXT_OWN * 100 + TEXT_AGENT;
+    const uint64_t seed[2] = {1, 2};
+    const struct str tags[] = {STR("e-mails"), STR("C++")};
+    const struct str examples[] = {STR("organisations weren't running")};
+    const struct skill skill = {
+        .id = STR("getAlarms.list_all"),
+        .name = STR("getAlarms.list_all"),
+        .description = STR("The Quick-Brown foxes' 42 translations; "
+                           "na\xc3\xafvely \xe7\xbf\xbb\xe8\xaf\x91"),
+        .tags = {tags, 2},
+        .examples = {examples, 1},
+    };
+    const struct agent agent = {
+        .name = STR("acme.flying_camelCase-names"),
+        .title = STR("Generously Titled"),
+        .description = STR("what it says of itself, and of alarms"),
+    };
+    struct skill said = skill; /* named by people */
+    const struct skill *const docs[] = {NULL, &skill, &said};
+    struct text *t = text_new(sizeof(docs) / sizeof(docs[0]), seed);
+    enum err e = t ? OK : ERR_NOMEM;
 
-    index_terms(STR("The Quick-Brown foxes' 42 translations of "
-                    "camelCase_names weren't running na\xc3\xafvely; "
-                    "\xe7\xbf\xbb\xe8\xaf\x91 generously, "
-                    "organisations\xe2\x80\x99 e-mails and C++ flying."),
-                add_stem, &sum);
-    return sum;
+    said.id = STR("other");
+    *out = 0;
+    for (size_t i = 0; i < sizeof(docs) / sizeof(docs[0]) && !e; i++) {
+        struct text_doc *d;
+
+        e = text_prepare(t, &agent, docs[i], &d);
+        if (!e) {
+            *out = sum_of_words(t, d, *out);
+            text_forget(t, d);
+        }
+    }
+    text_free(t);
+    return e;
 }
 
 /* Writing. */
@@ -118,13 +152,13 @@ static void put_str(struct out *o, struct str s)
     put(o, s.p, s.n);
 }
 
-static void put_head(struct out *o, const struct index *x, const uint8_t *stamp,
-                     uint32_t n_classes)
+static void put_head(struct out *o, const struct index *x, uint64_t make,
+                     const uint8_t *stamp, uint32_t n_classes)
 {
     struct head h = {
         .version = VERSION,
         .order = ORDER,
-        .make = make_of(),
+        .make = make,
         .dims = x->vectors.dims,
         .n_classes = n_classes,
         .n_stems = text_terms_end(x->text),
@@ -151,7 +185,7 @@ static uint32_t place_classes(const struct index *x, uint32_t *places)
 }
 
 static void put_agent(struct out *o, const struct index *x,
-                      const struct entry *e, uint32_t cls, void *scratch)
+                      const struct index_entry *e, uint32_t cls, void *scratch)
 {
     struct agent_head h = {e->number, cls, (uint32_t)e->n_docs,
                            (uint32_t)e->name.n, e->has_vectors};
@@ -166,15 +200,15 @@ static void put_agent(struct out *o, const struct index *x,
         put(o, scratch, n * sizeof(struct text_word));
     }
     for (size_t i = 0; e->has_vectors && i < e->n_docs; i++) {
-        vectors_get(&x->vectors, e->docs[i], scratch);
+        index_vecs_get(&x->vectors, e->docs[i], scratch);
         put(o, scratch, bytes);
     }
 }
 
-static void put_all(struct out *o, const struct index *x, const uint8_t *stamp,
-                    uint32_t *places, void *scratch)
+static void put_all(struct out *o, const struct index *x, uint64_t make,
+                    const uint8_t *stamp, uint32_t *places, void *scratch)
 {
-    put_head(o, x, stamp, place_classes(x, places));
+    put_head(o, x, make, stamp, place_classes(x, places));
     for (size_t i = 0; i < x->n_classes; i++)
         if (places[i] != NO_CLASS)
             put_str(o, x->classes[i]->key);
@@ -197,12 +231,14 @@ enum err index_save(const struct index *x,
     uint32_t *places =
         FAULT("index.places") ? NULL : calloc(x->n_classes + 1, 4);
     void *scratch = FAULT("index.scratch") ? NULL : malloc(SCRATCH_BYTES);
-    enum err e = ERR_NOMEM;
-    uint64_t sum;
+    uint64_t sum, make;
+    enum err e = make_of(&make);
 
     o.piece = FAULT("index.piece") ? NULL : malloc(PIECE_BYTES);
-    if (places && scratch && o.piece) {
-        put_all(&o, x, stamp, places, scratch);
+    if (!places || !scratch || !o.piece)
+        e = ERR_NOMEM;
+    if (!e) {
+        put_all(&o, x, make, stamp, places, scratch);
         flush(&o);
         sum = o.sum;
         put(&o, &sum, sizeof(sum));
@@ -278,12 +314,16 @@ static enum err read_head(struct in *in, const uint8_t *stamp, struct why *why)
 {
     struct str all = in->rest;
     struct head *h = &in->head;
+    uint64_t make;
+    enum err e = make_of(&make);
 
+    if (e)
+        return e;
     if (all.n < sizeof(*h) + sizeof(uint64_t) ||
         !take_into(in, h, sizeof(*h)) ||
         memcmp(h->magic, MAGIC, sizeof(h->magic)) != 0)
         return why_err(why, ERR_BAD_CONFIG, "this is no snapshot");
-    if (h->version != VERSION || h->order != ORDER || h->make != make_of())
+    if (h->version != VERSION || h->order != ORDER || h->make != make)
         return why_err(why, ERR_BAD_CONFIG,
                        "the snapshot was written by another version");
     if (memcmp(h->stamp, stamp, sizeof(h->stamp)) != 0)
@@ -425,8 +465,7 @@ enum err index_restore(struct index *x, const uint8_t stamp[INDEX_STAMP_BYTES],
     free(in.words);
     if (!e)
         return OK;
-    for (uint32_t i = 0; i < x->agents_end; i++)
-        index_drop(x, i);
+    index_clear(x);
     index_set_dims(x, dims);
     if (e == ERR_NOMEM || e == ERR_LIMIT)
         why_err(why, e, "the snapshot does not fit: %s", err_row(e)->wording);

@@ -8,8 +8,9 @@
  * in order of classes: most words are used by few classes, and who searches
  * sees a few.
  *
- * Memory is only asked for while a document is prepared. Lists do not shrink;
- * a term that no document has is gone. */
+ * Memory is only asked for while a document is prepared. Lists of a term do not
+ * shrink; a term that no document has is gone, and when most of them have gone
+ * so does the room they had. */
 #include "index/text.h"
 
 #include <assert.h>
@@ -17,11 +18,13 @@
 
 #include "base/fault.h"
 
-/* Room for `need` of them in a list. */
-static bool grow(struct text *t, void **list, size_t size, uint32_t *cap,
-                 size_t need, const char *where)
+/* Room for `need` of them in a list; `one` is where the first list is that has
+ * no memory of its own, or NULL. */
+static bool grow(struct text *t, void **list, void *one, size_t size,
+                 uint32_t *cap, size_t need, const char *where)
 {
     size_t more = *cap ? *cap : 1;
+    bool is_own = *list != one;
     void *p;
 
     (void)where;
@@ -31,17 +34,21 @@ static bool grow(struct text *t, void **list, size_t size, uint32_t *cap,
         more *= 2;
     if (more > UINT32_MAX)
         return false;
-    p = FAULT(where) ? NULL : realloc(*list, more * size);
+    p = FAULT(where) ? NULL : realloc(is_own ? *list : NULL, more * size);
     if (!p)
         return false;
-    t->bytes += (more - *cap) * size;
+    if (!is_own && one)
+        memcpy(p, one, size);
+    t->bytes += (more - (is_own ? *cap : 0)) * size;
     *list = p;
     *cap = (uint32_t)more;
     return true;
 }
 
 #define GROW(t, what, cap, need, where) \
-    grow(t, (void **)&(what), sizeof(*(what)), &(cap), need, where)
+    grow(t, (void **)&(what), NULL, sizeof(*(what)), &(cap), need, where)
+#define GROW_FROM(t, what, one, cap, need, where) \
+    grow(t, (void **)&(what), &(one), sizeof(one), &(cap), need, where)
 
 struct text *text_new(size_t max_docs, const uint64_t seed[2])
 {
@@ -62,10 +69,15 @@ struct text *text_new(size_t max_docs, const uint64_t seed[2])
 
 static void term_free(struct text *t, struct text_term *m)
 {
-    t->bytes -= sizeof(*m) + m->stem_n + m->cap * sizeof(*m->postings) +
-                m->classes_cap * sizeof(*m->classes);
-    free(m->postings);
-    free(m->classes);
+    t->bytes -= sizeof(*m) + m->stem_n;
+    if (m->postings != &m->one_posting) {
+        t->bytes -= m->cap * sizeof(*m->postings);
+        free(m->postings);
+    }
+    if (m->classes != &m->one_class) {
+        t->bytes -= m->classes_cap * sizeof(*m->classes);
+        free(m->classes);
+    }
     free(m);
 }
 
@@ -114,6 +126,27 @@ enum err text_room(struct text *t, uint32_t n_docs, uint32_t n_classes)
 
 /* Terms. */
 
+static void place_free(struct text *t, uint32_t term)
+{
+    if (t->first_free != TEXT_NONE)
+        t->terms[t->first_free].prev_free = term;
+    t->terms[term] = (struct text_slot){NULL, t->first_free, TEXT_NONE};
+    t->first_free = term;
+}
+
+/* It is free no more. */
+static void place_take(struct text *t, uint32_t term)
+{
+    struct text_slot *s = &t->terms[term];
+
+    if (s->prev_free != TEXT_NONE)
+        t->terms[s->prev_free].next_free = s->next_free;
+    else
+        t->first_free = s->next_free;
+    if (s->next_free != TEXT_NONE)
+        t->terms[s->next_free].prev_free = s->prev_free;
+}
+
 static enum err term_make(struct text *t, struct str stem, uint32_t *out)
 {
     struct text_term *m;
@@ -124,14 +157,17 @@ static enum err term_make(struct text *t, struct str stem, uint32_t *out)
         number = t->n_terms;
         if (!GROW(t, t->terms, t->terms_cap, (size_t)number + 1, "index.terms"))
             return ERR_NOMEM;
-        t->terms[number] = (struct text_slot){NULL, TEXT_NONE};
+        t->terms[number] = (struct text_slot){NULL, TEXT_NONE, TEXT_NONE};
     }
     m = FAULT("index.term") ? NULL : calloc(1, sizeof(*m) + stem.n);
     if (!m)
         return ERR_NOMEM;
     memcpy(m->stem, stem.p, stem.n);
-    m->stem_n = (uint32_t)stem.n;
+    m->stem_n = (uint8_t)stem.n;
     m->number = number;
+    m->postings = &m->one_posting;
+    m->classes = &m->one_class;
+    m->cap = m->classes_cap = 1;
     e = map_put(&t->by_stem, (struct str){m->stem, stem.n}, m);
     if (e) {
         free(m);
@@ -141,7 +177,7 @@ static enum err term_make(struct text *t, struct str stem, uint32_t *out)
     if (number == t->n_terms)
         t->n_terms++;
     else
-        t->first_free = t->terms[number].next_free;
+        place_take(t, number);
     t->terms[number].term = m;
     *out = number;
     return OK;
@@ -159,23 +195,73 @@ enum err text_intern(struct text *t, struct str stem, uint32_t *out)
 
 void text_let_go(struct text *t, uint32_t term)
 {
-    struct text_slot *slot = &t->terms[term];
-    struct text_term *m = slot->term;
+    struct text_term *m = t->terms[term].term;
 
     if (!m || m->n || m->promised)
         return;
     map_take(&t->by_stem, (struct str){m->stem, m->stem_n});
     term_free(t, m);
-    *slot = (struct text_slot){NULL, t->first_free};
-    t->first_free = term;
+    place_free(t, term);
+    while (t->n_terms > 0 && !t->terms[t->n_terms - 1].term)
+        place_take(t, --t->n_terms);
+}
+
+/* Terms keep their numbers, so places go from the end only. */
+static void shrink_places(struct text *t)
+{
+    uint32_t cap = t->terms_cap / 2;
+    void *p = realloc(t->terms, cap * sizeof(*t->terms));
+
+    if (!p)
+        return;
+    t->bytes -= (t->terms_cap - cap) * sizeof(*t->terms);
+    t->terms = p;
+    t->terms_cap = cap;
+}
+
+static void shrink_stems(struct text *t)
+{
+    struct map less;
+    enum err e;
+
+    map_init(&less, t->by_stem.limit, t->by_stem.seed);
+    e = map_reserve(&less, t->by_stem.n);
+    for (uint32_t i = 0; i < t->n_terms && !e; i++) {
+        struct text_term *m = t->terms[i].term;
+
+        if (m)
+            e = map_put(&less, (struct str){m->stem, m->stem_n}, m);
+    }
+    if (e) { /* it stays as large as it was */
+        map_fini(&less);
+        return;
+    }
+    map_fini(&t->by_stem);
+    t->by_stem = less;
+}
+
+enum { FEW_TERMS = 1024 };
+
+/* When so many have gone that it costs no more than letting go of them did. */
+static void shrink(struct text *t)
+{
+    while (t->terms_cap > FEW_TERMS && t->n_terms < t->terms_cap / 4) {
+        uint32_t cap = t->terms_cap;
+
+        shrink_places(t);
+        if (t->terms_cap == cap)
+            break;
+    }
+    if (t->by_stem.cap > FEW_TERMS && t->by_stem.n < t->by_stem.cap / 8)
+        shrink_stems(t);
 }
 
 static enum err promise(struct text *t, struct text_term *m)
 {
-    if (!GROW(t, m->postings, m->cap, (size_t)m->n + m->promised + 1,
-              "index.postings") ||
-        !GROW(t, m->classes, m->classes_cap,
-              (size_t)m->n_classes + m->promised + 1, "index.counts"))
+    if (!GROW_FROM(t, m->postings, m->one_posting, m->cap,
+                   (size_t)m->n + m->promised + 1, "index.postings") ||
+        !GROW_FROM(t, m->classes, m->one_class, m->classes_cap,
+                   (size_t)m->n_classes + m->promised + 1, "index.counts"))
         return ERR_NOMEM;
     m->promised++;
     return OK;
@@ -312,6 +398,7 @@ void text_forget(struct text *t, struct text_doc *d)
         text_let_go(t, d->entries[i].term);
     }
     doc_free(t, d);
+    shrink(t);
 }
 
 void text_put(struct text *t, uint32_t doc, uint32_t cls, struct text_doc *d)
@@ -361,6 +448,7 @@ void text_drop(struct text *t, uint32_t doc)
     t->classes[d->cls].length -= d->length;
     t->docs[doc] = NULL;
     doc_free(t, d);
+    shrink(t);
 }
 
 enum err text_move_room(struct text *t, uint32_t doc)
@@ -370,8 +458,8 @@ enum err text_move_room(struct text *t, uint32_t doc)
     for (uint32_t i = 0; i < d->n; i++) {
         struct text_term *m = t->terms[d->entries[i].term].term;
 
-        if (!GROW(t, m->classes, m->classes_cap,
-                  (size_t)m->n_classes + m->promised + 1, "index.counts"))
+        if (!GROW_FROM(t, m->classes, m->one_class, m->classes_cap,
+                       (size_t)m->n_classes + m->promised + 1, "index.counts"))
             return ERR_NOMEM;
     }
     return OK;
@@ -403,64 +491,4 @@ size_t text_bytes(const struct text *t)
 size_t text_n_terms(const struct text *t)
 {
     return t->by_stem.n;
-}
-
-/* Checking. */
-
-static bool term_is_right(const struct text *t, const struct text_term *m)
-{
-    uint64_t in_classes = 0;
-
-    for (uint32_t i = 0; i < m->n; i++) {
-        const struct text_posting *p = &m->postings[i];
-        struct text_doc *d = p->doc < t->docs_cap ? t->docs[p->doc] : NULL;
-        const struct text_entry *e = d ? text_entry(d, m->number) : NULL;
-
-        if (!e || e->at != i || e->count != p->count || d->length != p->length)
-            return false;
-    }
-    for (uint32_t i = 0; i < m->n_classes; i++) {
-        in_classes += m->classes[i].n_docs;
-        if (!m->classes[i].n_docs ||
-            (i && m->classes[i].cls <= m->classes[i - 1].cls))
-            return false;
-    }
-    return in_classes == m->n && (m->n || m->promised) &&
-           m->n + m->promised <= m->cap &&
-           m->n_classes + m->promised <= m->classes_cap &&
-           map_get(&t->by_stem, (struct str){m->stem, m->stem_n}) == m;
-}
-
-static bool class_is_right(const struct text *t, uint32_t cls)
-{
-    struct text_class sum = {0, 0};
-
-    for (uint32_t i = 0; i < t->docs_cap; i++)
-        if (t->docs[i] && t->docs[i]->cls == cls) {
-            sum.n_docs++;
-            sum.length += t->docs[i]->length;
-        }
-    return sum.n_docs == t->classes[cls].n_docs &&
-           sum.length == t->classes[cls].length;
-}
-
-bool text_check(const struct text *t)
-{
-    size_t n_entries = 0, n_postings = 0, n_terms = 0;
-
-    for (uint32_t i = 0; i < t->n_terms; i++) {
-        const struct text_term *m = t->terms[i].term;
-
-        if (m && (m->number != i || !term_is_right(t, m)))
-            return false;
-        n_terms += m != NULL;
-        n_postings += m ? m->n : 0;
-    }
-    for (uint32_t i = 0; i < t->docs_cap; i++)
-        n_entries += t->docs[i] ? t->docs[i]->n : 0;
-    for (uint32_t i = 0; i < t->classes_cap; i++)
-        if (!class_is_right(t, i))
-            return false;
-    return n_terms == t->by_stem.n && n_entries == n_postings &&
-           map_check(&t->by_stem);
 }

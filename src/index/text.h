@@ -34,9 +34,15 @@ struct text_term {
     uint32_t n, cap, n_classes, classes_cap;
     uint32_t promised;
     uint32_t number;
-    uint32_t stem_n;
+    /* Where the lists are as long as they are one long: most words are said
+     * once, and a list of its own for each would be most of the memory. */
+    struct text_posting one_posting;
+    struct text_class_count one_class;
+    uint8_t stem_n;
     char stem[];
 };
+
+_Static_assert(INDEX_TERM_MAX <= UINT8_MAX, "stems have 8 bits of length");
 
 struct text_doc {
     uint32_t n, length, cls;
@@ -47,10 +53,10 @@ struct text_doc {
     } entries[]; /* by term */
 };
 
-/* A place for a term; free ones are a list. */
+/* A place for a term; free ones are a list. The last place is never free. */
 struct text_slot {
     struct text_term *term;
-    uint32_t next_free;
+    uint32_t next_free, prev_free;
 };
 
 struct text_class {

@@ -88,7 +88,8 @@ static enum err count_skill(struct text *t, const struct skill *s)
     enum err e = count_profile(t, s->name, s->description, more, TEXT_OWN);
 
     if (!e)
-        e = count_list(t, s->tags, TEXT_OWN);
+        e = count_list(t, s->tags,
+                       PLANTED("index.light_tags") ? TEXT_AGENT : TEXT_OWN);
     return e ? e : count_list(t, s->examples, TEXT_OWN);
 }
 

@@ -17,22 +17,22 @@ enum { ALIGN = 64 };
  * most, each wrong by 2^-23 or less. */
 static const float ROUNDING = 2e-6F;
 
-static size_t block_bytes(const struct vectors *v, size_t n_docs)
+static size_t block_bytes(const struct index_vecs *v, size_t n_docs)
 {
     return n_docs * (2 * v->stride + 2 * sizeof(float));
 }
 
-static void blocks_free(struct vectors *v)
+static void blocks_free(struct index_vecs *v)
 {
     for (size_t i = 0; i < v->n_blocks; i++)
         pages_free(v->blocks[i].high, block_bytes(v, v->blocks[i].n_docs));
     free(v->blocks);
 }
 
-void vectors_reset(struct vectors *v, uint32_t dims)
+void index_vecs_reset(struct index_vecs *v, uint32_t dims)
 {
     blocks_free(v);
-    *v = (struct vectors){
+    *v = (struct index_vecs){
         .ops = vec_ops(),
         .dims = dims,
         .most_docs = FIRST_DOCS,
@@ -43,7 +43,7 @@ void vectors_reset(struct vectors *v, uint32_t dims)
 }
 
 /* The block that a document is in, whether or not it is there. */
-static size_t block_of(const struct vectors *v, uint32_t doc)
+static size_t block_of(const struct index_vecs *v, uint32_t doc)
 {
     size_t small = 0; /* blocks before those of the largest size */
 
@@ -53,7 +53,7 @@ static size_t block_of(const struct vectors *v, uint32_t doc)
     return small + (doc - v->most_docs) / v->most_docs;
 }
 
-static bool add_block(struct vectors *v)
+static bool add_block(struct index_vecs *v)
 {
     const struct vec_block *last = v->blocks + v->n_blocks - 1;
     uint32_t first = v->n_blocks ? last->first + last->n_docs : 0;
@@ -75,7 +75,7 @@ static bool add_block(struct vectors *v)
     return true;
 }
 
-enum err vectors_reserve(struct vectors *v, size_t n)
+enum err index_vecs_reserve(struct index_vecs *v, size_t n)
 {
     size_t need = v->dims && n ? block_of(v, (uint32_t)n - 1) + 1 : 0;
 
@@ -95,14 +95,14 @@ enum err vectors_reserve(struct vectors *v, size_t n)
 }
 
 /* NULL: no vector can be there. */
-static struct vec_block *find_block(const struct vectors *v, uint32_t doc)
+static struct vec_block *find_block(const struct index_vecs *v, uint32_t doc)
 {
     size_t at = v->n_blocks ? block_of(v, doc) : 0;
 
     return at < v->n_blocks ? &v->blocks[at] : NULL;
 }
 
-static void set_row(struct vectors *v, struct vec_block *b, size_t at,
+static void set_row(struct index_vecs *v, struct vec_block *b, size_t at,
                     const struct vec_packed *p)
 {
     b->scale[at] = p->scale;
@@ -116,7 +116,7 @@ static void set_row(struct vectors *v, struct vec_block *b, size_t at,
     }
 }
 
-void vectors_set(struct vectors *v, uint32_t doc, const uint8_t *packed)
+void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed)
 {
     struct vec_block *b = find_block(v, doc);
     struct vec_packed p = {0};
@@ -131,7 +131,7 @@ void vectors_set(struct vectors *v, uint32_t doc, const uint8_t *packed)
 }
 
 /* All zero where there is no room for one. */
-static struct vec_packed row_of(const struct vectors *v, uint32_t doc)
+static struct vec_packed row_of(const struct index_vecs *v, uint32_t doc)
 {
     const struct vec_block *b = find_block(v, doc);
     size_t at;
@@ -144,7 +144,7 @@ static struct vec_packed row_of(const struct vectors *v, uint32_t doc)
                                b->low + at * v->stride, v->dims};
 }
 
-void vectors_get(const struct vectors *v, uint32_t doc, uint8_t *packed)
+void index_vecs_get(const struct index_vecs *v, uint32_t doc, uint8_t *packed)
 {
     struct vec_packed p = row_of(v, doc);
 
@@ -155,7 +155,7 @@ void vectors_get(const struct vectors *v, uint32_t doc, uint8_t *packed)
     memcpy(packed + 8 + v->dims, p.low, v->dims);
 }
 
-size_t vectors_bytes(const struct vectors *v)
+size_t index_vecs_bytes(const struct index_vecs *v)
 {
     size_t bytes = v->cap * sizeof(*v->blocks);
 
@@ -164,8 +164,8 @@ size_t vectors_bytes(const struct vectors *v)
     return bytes;
 }
 
-float vectors_likeness(const struct vectors *v, const struct vec_packed *q,
-                       uint32_t doc)
+float index_vecs_likeness(const struct index_vecs *v,
+                          const struct vec_packed *q, uint32_t doc)
 {
     struct vec_packed p = row_of(v, doc);
     float likeness = (float)vec_packed_dot(q, &p);
@@ -199,8 +199,8 @@ static void bounds_of(const struct vec_block *b, size_t at,
     }
 }
 
-void vectors_bound_64(const struct vectors *v, const struct vec_packed *q,
-                      uint32_t first, float *out)
+void index_vecs_bound_64(const struct index_vecs *v, const struct vec_packed *q,
+                         uint32_t first, float *out)
 {
     const struct vec_block *b = find_block(v, first);
     int32_t products[64];

@@ -137,9 +137,12 @@ struct agent {
     /* What the server says of it. */
     struct str creator; /* a user's name; empty: the configuration */
     struct str org; /* whose members see it when it is shared; empty: none */
+    bool is_org_creators; /* of a card that was read: org was said, to be that
+                           * of its creator */
     enum agent_kind kind;
     bool is_configured; /* it comes from the configuration and goes with it */
-    int64_t revision;   /* one more with every change: the ETag */
+    int64_t revision;   /* one more with every change: the ETag; never one
+                         * that its name had before it was removed */
     int64_t created_ms, updated_ms;
     const struct agent_grant *grants;
     size_t n_grants;

@@ -5,10 +5,11 @@
  * API, the hub, the configuration, a file, the store.
  *
  * Reading is strict: a field that is not known (the nearest one is named), of
- * another type, beyond its limit or twice is a problem. All problems of a card
- * are found at once, each with the place as a JSON pointer. A field that is
- * null counts as not given. What only some may say is a problem of its own, so
- * that nobody believes it was taken.
+ * another type or beyond its limit is a problem. All problems of a card are
+ * found at once, each with the place as a JSON pointer; a name that stands
+ * twice in an object is none of them, since such a text is no JSON for us and
+ * never becomes a tree. A field that is null counts as not given. What only
+ * some may say is a problem of its own, so that nobody believes it was taken.
  *
  * Text is data: letters of every writing are welcome, also those from right to
  * left; what cannot be seen and could mislead is not (controls but for line

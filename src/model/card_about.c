@@ -75,6 +75,10 @@ static void say(struct words *out, const struct card_field *f)
     else if (t == &card_principal)
         say_name(out, PRINCIPAL_NAME_MAX,
                  "`.`, `_`, `@` and `-`, beginning with a letter or digit");
+    else if (t == &card_org)
+        say_name(out, PRINCIPAL_NAME_MAX,
+                 "`.`, `_`, `@` and `-`, beginning with a letter or digit; or "
+                 "\"\"");
     else if (t == &card_url)
         add(out, "%.*s", STR_ARG(agent_url_allowed()));
     else if (t == &card_web)

@@ -83,7 +83,8 @@ static const struct card_fields skill_pricing = {"pricing",
 
 static const struct card_field skill_rows[] = {
     {"id", .type = &card_skill_id, OF_SKILL(id), .is_required = true,
-     .about = "What it is called by; no two skills of an agent have the same."},
+     .about = "What it is called by; no two skills of an agent have the same, "
+              "whatever its case."},
     {"name", .type = &card_line, OF_SKILL(name), .min = 1,
      .max = SKILL_NAME_MAX, .is_required = true,
      .about = "What people call it."},
@@ -244,9 +245,10 @@ static const struct card_field rows[] = {
     {"creator_id", .type = &card_principal, OF_AGENT(creator), .is_ours = true,
      .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours,
      .about = "Whose it is."},
-    {"org", .type = &card_principal, OF_AGENT(org), .is_ours = true,
+    {"org", .type = &card_org, OF_AGENT(org), .is_ours = true,
      .needs = CARD_MAY_ASSIGN, .needs_words = ours,
-     .about = "Whose members find it when it is shared."},
+     .about = "Whose members find it when it is shared; \"\": those of its "
+              "creator's org, and of the configuration's nobody."},
     {"kind", .type = &card_kind, OF_AGENT(kind), .is_ours = true,
      .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours,
      .about = "How it came here."},

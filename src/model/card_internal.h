@@ -7,6 +7,7 @@
  *   card_read.c     a tree by the table, with all that is wrong with it
  *   card_value.c    the types: a string, a number, an object kept as it is
  *   card_list.c     more types: lists of strings, skills, fields in a group
+ *   card_show.c     a value in words, or its type where that is private
  *   card_letters.c  what may stand in a text
  *   card_write.c    the table the other way; what differs
  *   card_merge.c    a tree over a tree
@@ -51,6 +52,9 @@ struct card_shown {
     char text[128];
 };
 struct card_shown card_show(const struct json *v);
+/* Of what is private, or has such a thing in it, the type alone. */
+struct card_shown card_show_as(const struct card_field *f,
+                               const struct json *v);
 
 /* How a field is read, asked after, compared and written. `field` points at
  * what the table's offset says; of a group at the whole. */
@@ -69,6 +73,7 @@ extern const struct card_type card_line, /* one line of text */
     card_name,                           /* an agent's */
     card_skill_id,                       /* the same letters */
     card_principal,                      /* a user's or an org's */
+    card_org,                            /* an agent's; empty: its creator's */
     card_url,                            /* a road */
     card_web,                            /* http or https */
     card_int,                            /* min to max */
@@ -112,12 +117,16 @@ struct card_fields {
     const struct card_field *list;
     size_t n;
     size_t bytes;    /* of the struct they fill */
-    bool is_open;    /* may have others, which nobody looks at */
+    bool is_open;    /* may have others, of any type */
     bool is_unique;  /* a list: no two alike, whatever their case */
     const char *key; /* a list of objects: the field that no two share */
 };
 
 extern const struct card_fields card_fields, card_skill_fields;
+
+/* The field that is spelt so; NULL: there is none. */
+const struct card_field *card_find(const struct card_reader *r,
+                                   const struct card_fields *t, struct str key);
 
 /* Every member of v by the table into *base. */
 void card_read_members(struct card_reader *r, const struct card_fields *t,

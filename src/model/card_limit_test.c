@@ -28,6 +28,18 @@ static const struct limit limits[] = {
     {"/wake/url", CARD "\"wake\":{\"url\":\"https://host/", "\"}}",
      AGENT_URL_MAX - sizeof("https://host/") + 1, NULL,
      "may have 2048 bytes, not 2049"},
+    {"/provider/organization", CARD "\"provider\":{\"organization\":\"", "\"}}",
+     256, NULL, "may have up to 256 bytes, not 257"},
+    {"/provider/url", CARD "\"provider\":{\"url\":\"https://host/", "\"}}",
+     AGENT_URL_MAX - sizeof("https://host/") + 1, NULL,
+     "may have 2048 bytes, not 2049"},
+    {"/authentication/schemes", CARD "\"authentication\":{\"schemes\":[", "]}}",
+     32, "\"s%zu\"", "up to 32 elements, not 33"},
+    {"/authentication/schemes/0", CARD "\"authentication\":{\"schemes\":[\"",
+     "\"]}}", 64, NULL, "may have up to 64 bytes, not 65"},
+    {"/authentication/credentials",
+     CARD "\"authentication\":{\"credentials\":\"", "\"}}", 4096, NULL,
+     "may have up to 4096 bytes, not 4097"},
     {"/metadata", CARD "\"metadata\":{\"k\":\"", "\"}}",
      AGENT_OBJECT_MAX - sizeof("{\"k\":\"\"}") + 1, NULL,
      "may have up to 16384 bytes"},
@@ -107,6 +119,51 @@ TEST(what_is_as_long_as_may_be_is_taken_and_no_more)
         }
 }
 
+/* Numbers: at both ends and one beyond each. */
+static const struct {
+    const char *group, *field;
+    int64_t min, max;
+} numbers[] = {
+    {"limits", "queue", 1, AGENT_QUEUE_MAX},
+    {"limits", "in_flight", 1, AGENT_IN_FLIGHT_MAX},
+    {"limits", "priority", -AGENT_PRIORITY_MAX, AGENT_PRIORITY_MAX},
+    {"delegation", "maxConcurrent", 0, AGENT_CONCURRENT_MAX},
+    {"delegation", "maxDepth", 0, AGENT_DEPTH_MAX},
+    {"pricing", "amount_micros", 0, AGENT_PRICE_MAX},
+};
+
+static void check_number(size_t i, int64_t v, bool is_good)
+{
+    struct stage s;
+    char text[256], pointer[64], words[128];
+
+    stage_init(&s);
+    snprintf(text, sizeof(text), CARD "\"%s\":{\"%s\":%lld}}", numbers[i].group,
+             numbers[i].field, (long long)v);
+    stage_read(&s, str_of(text));
+    if ((s.e == OK) != is_good)
+        T_FAIL("%s: %d", text, s.e);
+    snprintf(pointer, sizeof(pointer), "/%s/%s", numbers[i].group,
+             numbers[i].field);
+    snprintf(words, sizeof(words),
+             "must be a whole number from %lld to %lld, not %lld",
+             (long long)numbers[i].min, (long long)numbers[i].max,
+             (long long)v);
+    if (!is_good)
+        CHECK_STR(stage_problem(&s, str_of(pointer))->message, words);
+    stage_fini(&s);
+}
+
+TEST(numbers_end_where_they_say)
+{
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        check_number(i, numbers[i].min, true);
+        check_number(i, numbers[i].min - 1, false);
+        check_number(i, numbers[i].max, true);
+        check_number(i, numbers[i].max + 1, false);
+    }
+}
+
 TEST(a_description_of_ten_thousand_words_is_too_long)
 {
     struct stage s;
@@ -181,6 +238,63 @@ TEST(the_whole_has_a_limit_too)
 {
     CHECK(big(16, 64) == OK);
     CHECK(big(17, 64) == ERR_BAD_REQUEST);
+}
+
+/* A card that is kept as so many bytes: examples, and one more text to fill up
+ * to it. */
+static void whole(struct stage *s, size_t bytes)
+{
+    struct buf text, kept;
+
+    stage_init(s);
+    buf_init(&text, 32 << 20);
+    buf_init(&kept, 32 << 20);
+    for (size_t fill = 1, round = 0; round < 2; round++) {
+        buf_clear(&text);
+        buf_add_str(&text, STR(CARD "\"skills\":["));
+        for (size_t i = 0; i < 15; i++) {
+            buf_addf(&text, "{\"id\":\"s%zu\",\"name\":\"S\",\"examples\":[",
+                     i);
+            for (size_t k = 0; k < SKILL_EXAMPLES_MAX; k++)
+                buf_addf(&text, "%s\"%01024zu\"", k ? "," : "", k);
+            buf_add_str(&text, STR("]},"));
+        }
+        buf_add_str(&text, STR("{\"id\":\"t\",\"name\":\"T\"}],"
+                               "\"routing\":{\"system_prompt\":\""));
+        for (size_t i = 0; i < fill; i++)
+            buf_add_char(&text, 'x');
+        buf_add_str(&text, STR("\"}}"));
+        stage_read(s, buf_str(&text));
+        if (round == 0) {
+            CHECK(s->e == OK);
+            stage_write(&s->agent, CARD_STORED, &kept);
+            CHECK(kept.n < bytes);
+            fill = bytes - kept.n + 1;
+            CHECK(fill <= AGENT_PROMPT_MAX);
+        }
+    }
+    buf_fini(&text);
+    buf_fini(&kept);
+}
+
+TEST(the_whole_is_taken_at_its_limit_and_not_a_byte_beyond)
+{
+    struct stage s;
+    struct buf kept;
+
+    whole(&s, AGENT_CARD_MAX);
+    CHECK(s.e == OK);
+    buf_init(&kept, 32 << 20);
+    stage_write(&s.agent, CARD_STORED, &kept);
+    CHECK_INT(kept.n, AGENT_CARD_MAX);
+    buf_fini(&kept);
+    stage_fini(&s);
+    whole(&s, AGENT_CARD_MAX + 1);
+    CHECK_INT(s.e, ERR_BAD_REQUEST);
+    CHECK_INT(s.problems.n_all, 1);
+    CHECK_STR(stage_problem(&s, STR(""))->message,
+              "may have up to 1048576 bytes in all");
+    stage_fini(&s);
 }
 
 TEST(objects_may_be_nested_sixteen_deep)
@@ -317,8 +431,24 @@ TEST(reading_what_was_stored_survives_every_fault)
         arena_init(&out, 1 << 20);
         fault_arm(++nth);
         e = card_read_stored(&out, text, &agent);
-        CHECK(fault_fired() ? e != OK : e == OK);
+        CHECK(fault_fired() ? e == ERR_NOMEM : e == OK);
         arena_fini(&out);
     } while (fault_fired());
     CHECK(nth > 2);
+    fault_arm(0);
+}
+
+TEST(what_is_no_card_is_told_from_no_memory)
+{
+    static const char *const texts[] = {"", "{", "[]", "{\"name\":5}",
+                                        "{\"name\":\"a\",\"name\":\"a\"}"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct agent agent;
+        struct arena out;
+
+        arena_init(&out, 1 << 20);
+        CHECK_INT(card_read_stored(&out, str_of(texts[i]), &agent), ERR_SYNTAX);
+        arena_fini(&out);
+    }
 }

@@ -15,7 +15,7 @@ static size_t count(struct card_reader *r, const struct card_field *f,
                     const struct json *v, const struct card_spot *s)
 {
     if (v->type != JSON_ARR) {
-        card_problem(r, s, "must be a list, not %s", card_show(v).text);
+        card_problem(r, s, "must be a list, not %s", card_show_as(f, v).text);
         return 0;
     }
     if (v->kids.n > f->most) {
@@ -145,7 +145,8 @@ static void group_read(struct card_reader *r, const struct card_field *f,
     if (v->type == JSON_OBJ)
         card_read_members(r, f->inner, v, s, field);
     else
-        card_problem(r, s, "must be an object, not %s", card_show(v).text);
+        card_problem(r, s, "must be an object, not %s",
+                     card_show_as(f, v).text);
 }
 
 static bool group_is_given(const struct card_field *f, const void *field,
@@ -179,6 +180,13 @@ const struct card_type card_group = {group_read, group_is_given, group_is_same,
 
 /* Skills. */
 
+/* Whatever their case; but a card that is kept already may have been taken
+ * when that was not looked at. */
+static bool is_same_id(const struct card_reader *r, struct str a, struct str b)
+{
+    return r->is_stored ? str_eq(a, b) : str_eq_nocase(a, b);
+}
+
 static void skills_read(struct card_reader *r, const struct card_field *f,
                         const struct json *v, const struct card_spot *s,
                         void *field)
@@ -200,7 +208,7 @@ static void skills_read(struct card_reader *r, const struct card_field *f,
         }
         card_read_members(r, f->inner, kid, &at, &list[i]);
         for (size_t k = 0; list[i].id.n && k < i; k++)
-            if (str_eq(list[k].id, list[i].id)) {
+            if (is_same_id(r, list[k].id, list[i].id)) {
                 card_problem(r, &id, "is the same as that of skill %zu", k);
                 break;
             }
@@ -261,6 +269,63 @@ static bool is_deeper(const struct json *v, int most)
     return false;
 }
 
+/* Names are lines, texts are texts; a name that is no good is told by what has
+ * it, so that no pointer has such letters either. */
+static void check_letters(struct card_reader *r, const struct json *v,
+                          const struct card_spot *s);
+
+static void check_member(struct card_reader *r, const struct json *v,
+                         const struct card_spot *s)
+{
+    struct card_spot at = {s, v->key, 0, v->at};
+    struct card_letter bad;
+
+    if (!at.key.p)
+        at.key = STR("");
+    if (!card_letter_find(v->key, false, &bad))
+        check_letters(r, v, &at);
+    else
+        card_problem(r, s,
+                     "has a member whose name may not have U+%04X, %s, in it "
+                     "(byte %zu)",
+                     (unsigned)bad.number, bad.what, bad.at + 1);
+}
+
+static void check_letters(struct card_reader *r, const struct json *v,
+                          const struct card_spot *s)
+{
+    struct card_letter bad;
+    size_t i = 0;
+
+    if (v->type == JSON_STR && card_letter_find(v->s, true, &bad))
+        card_problem(r, s, "may not have U+%04X, %s, in it (byte %zu)",
+                     (unsigned)bad.number, bad.what, bad.at + 1);
+    if (v->type == JSON_OBJ) {
+        JSON_EACH(kid, v)
+        {
+            check_member(r, kid, s);
+        }
+    } else if (v->type == JSON_ARR) {
+        JSON_EACH(kid, v)
+        {
+            struct card_spot at = element(s, i++, kid);
+
+            check_letters(r, kid, &at);
+        }
+    }
+}
+
+/* What is known of it was looked at by its type. */
+static void check_unknown(struct card_reader *r, const struct card_fields *t,
+                          const struct json *v, const struct card_spot *s)
+{
+    JSON_EACH(kid, v)
+    {
+        if (!t || !card_find(r, t, kid->key))
+            check_member(r, kid, s);
+    }
+}
+
 /* Compact, into the arena. */
 static void keep(struct card_reader *r, const struct json *v,
                  const struct card_spot *s, struct str *out)
@@ -291,7 +356,8 @@ static void object_read(struct card_reader *r, const struct card_field *f,
     struct agent looked_at = {.name = STR("")};
 
     if (v->type != JSON_OBJ) {
-        card_problem(r, s, "must be an object, not %s", card_show(v).text);
+        card_problem(r, s, "must be an object, not %s",
+                     card_show_as(f, v).text);
         return;
     }
     if (is_deeper(v, AGENT_OBJECT_DEPTH)) {
@@ -300,6 +366,8 @@ static void object_read(struct card_reader *r, const struct card_field *f,
     }
     if (f->inner)
         card_read_members(r, f->inner, v, s, &looked_at);
+    if (!r->is_stored)
+        check_unknown(r, f->inner, v, s);
     keep(r, v, s, field);
 }
 

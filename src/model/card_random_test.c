@@ -108,7 +108,7 @@ static void add_any(struct maker *m, int depth)
 {
     static const char *const plain[] = {"null",  "true", "-0",   "-0.0",
                                         "1e300", "1.50", "\"\"", "12345678901",
-                                        "[]",    "{}",   "1e-9", "\"\\u0000\""};
+                                        "[]",    "{}",   "1e-9", "\"\\u00e9\""};
     size_t n = upto(m, 3);
 
     if (depth == 0 || upto(m, 2)) {
@@ -146,7 +146,7 @@ static void add_object(struct maker *m, const char *key)
     add_any(m, 5);
     m->has_comma = true;
     if (upto(m, 1)) {
-        add_key(m, "\\u0000\\\"");
+        add_key(m, "\\u00e9\\\"");
         add_any(m, 2);
     }
     close_with(m, '}');

@@ -41,6 +41,24 @@ static void add_key(struct pointer *p, struct str key)
     }
 }
 
+static size_t pointer_bytes(const struct card_spot *s)
+{
+    enum { NUMBER_BYTES = 24 };
+
+    if (!s->up)
+        return 0;
+    return pointer_bytes(s->up) + 1 +
+           (s->key.p ? 2 * s->key.n : NUMBER_BYTES); /* all of it escaped */
+}
+
+/* Where a pointer would be too long, what the thing stands in is named. */
+static const struct card_spot *nameable(const struct card_spot *s)
+{
+    while (pointer_bytes(s) > POINTER_BYTES)
+        s = s->up;
+    return s;
+}
+
 static void add_spot(struct pointer *p, const struct card_spot *s)
 {
     char number[24];
@@ -91,7 +109,7 @@ static void note(struct card_reader *r, const struct card_spot *s,
     p->n_forbidden += is_forbidden;
     if (p->n == CARD_PROBLEMS_MAX)
         return;
-    add_spot(&pointer, s);
+    add_spot(&pointer, nameable(s));
     vsnprintf(words, sizeof(words), fmt, args);
     p->list[p->n++] = (struct card_problem){
         .pointer = card_copy(r, (struct str){pointer.text, pointer.n}),
@@ -163,8 +181,8 @@ static bool has_field(const struct card_reader *r, const struct card_field *f)
     return r->opts->dialect == CARD_WIRE || !f->is_wire_only;
 }
 
-static const struct card_field *
-find(const struct card_reader *r, const struct card_fields *t, struct str key)
+const struct card_field *card_find(const struct card_reader *r,
+                                   const struct card_fields *t, struct str key)
 {
     char own[CARD_KEY_BYTES];
 
@@ -246,6 +264,8 @@ static void forget(const struct card_field *f, struct agent *a)
         a->kind = 0;
     else
         *(struct str *)card_field_at(f, a) = STR("");
+    if (f->type == &card_org)
+        a->is_org_creators = false;
 }
 
 /* What this caller may not say, unless it is so already. What we say of an
@@ -291,7 +311,7 @@ void card_read_members(struct card_reader *r, const struct card_fields *t,
     JSON_EACH(kid, v)
     {
         struct card_spot at = {s, kid->key, 0, kid->at};
-        const struct card_field *f = find(r, t, kid->key);
+        const struct card_field *f = card_find(r, t, kid->key);
         size_t n_before = r->problems->n_all;
 
         if (!at.key.p)
@@ -415,12 +435,14 @@ enum err card_read_stored(struct arena *a, struct str text, struct agent *out)
         .arena = a, .opts = &opts, .problems = &problems, .is_stored = true};
     struct arena scratch;
     const struct json *card;
-    enum err e = ERR_SYNTAX;
+    enum err e;
 
     arena_init(&scratch, 64 * (size_t)AGENT_CARD_MAX);
     card = json_parse(&scratch, text, 0, NULL);
     if (card)
         e = read_card(&r, card, out);
+    else /* what is JSON, and is no tree, found no memory */
+        e = json_check(text, NULL) == ERR_SYNTAX ? ERR_SYNTAX : ERR_NOMEM;
     arena_fini(&scratch);
     return e == OK || e == ERR_NOMEM ? e : ERR_SYNTAX;
 }

@@ -182,7 +182,8 @@ static const struct {
     {"\"backup\":\"a/b\"", "/backup", "must be a name"},
     {"\"kind\":\"Platform\"", "/kind", "\"platform\", \"managed\" or"},
     {"\"creator_id\":\"a b\"", "/creator_id", "not \"a b\""},
-    {"\"org\":\"\"", "/org", "not \"\""},
+    {"\"org\":\"\"", NULL, NULL},
+    {"\"org\":\" \"", "/org", "for that of its creator, not \" \""},
 
     /* Missing. */
     {"\"skills\":[{\"name\":\"x\"}]", "/skills/0/id", "is missing"},
@@ -197,7 +198,7 @@ static const struct {
      "{\"id\":\"x\",\"name\":\"B\"}]",
      "/skills/2/id", "the same as that of skill 0"},
     {"\"skills\":[{\"id\":\"x\",\"name\":\"A\"},{\"id\":\"X\",\"name\":\"A\"}]",
-     NULL, NULL},
+     "/skills/1/id", "the same as that of skill 0"},
     {"\"skills\":[{\"id\":\"x\",\"name\":\"A\",\"tags\":[\"a\",\"b\",\"A\"]}]",
      "/skills/0/tags/2", "the same as element 0"},
     {"\"skills\":[{\"id\":\"x\",\"name\":\"A\",\"examples\":[\"a\",\"a\"]}]",

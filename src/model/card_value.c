@@ -3,32 +3,7 @@
  * found. */
 #include "model/card_internal.h"
 
-#include <stdio.h>
-
-struct card_shown card_show(const struct json *v)
-{
-    struct card_shown shown = {""};
-    char *to = shown.text;
-
-    switch (v->type) {
-    case JSON_NULL: snprintf(to, sizeof(shown.text), "null"); break;
-    case JSON_BOOL:
-        snprintf(to, sizeof(shown.text), "%s", v->b ? "true" : "false");
-        break;
-    case JSON_INT:
-        snprintf(to, sizeof(shown.text), "%lld", (long long)v->i);
-        break;
-    case JSON_REAL: snprintf(to, sizeof(shown.text), "%.17g", v->d); break;
-    case JSON_STR:
-        snprintf(to, sizeof(shown.text), "\"%.*s\"%s",
-                 STR_ARG(str_head(v->s, 64)), v->s.n > 64 ? "…" : "");
-        str_tame(to, strlen(to));
-        break;
-    case JSON_ARR: snprintf(to, sizeof(shown.text), "a list"); break;
-    case JSON_OBJ: snprintf(to, sizeof(shown.text), "an object"); break;
-    }
-    return shown;
-}
+#include <stddef.h>
 
 /* Strings. */
 
@@ -67,7 +42,7 @@ static bool is_text(struct card_reader *r, const struct card_field *f,
     struct card_letter bad;
 
     if (v->type != JSON_STR)
-        card_problem(r, s, "must be %s, not %s", what, card_show(v).text);
+        card_problem(r, s, "must be %s, not %s", what, card_show_as(f, v).text);
     else if (v->s.n > (size_t)f->max)
         card_problem(r, s, "may have up to %lld bytes, not %zu",
                      (long long)f->max, v->s.n);
@@ -178,12 +153,34 @@ static void principal_write(struct json_out *o, const struct card_field *f,
         json_put_null(o);
 }
 
+/* Null is not given, as everywhere; so it is "" that takes an org back. */
+static void org_read(struct card_reader *r, const struct card_field *f,
+                     const struct json *v, const struct card_spot *s,
+                     void *field)
+{
+    struct agent *a =
+        (struct agent *)((char *)field - offsetof(struct agent, org));
+
+    if (v->type == JSON_STR && v->s.n == 0)
+        a->is_org_creators = true;
+    else if (v->type != JSON_STR || !principal_name_is_valid(v->s))
+        card_problem(r, s,
+                     "must be 1 to %d letters, digits, \".\", \"_\", \"@\" "
+                     "and \"-\" that begin with a letter or digit, or \"\" "
+                     "for that of its creator, not %s",
+                     PRINCIPAL_NAME_MAX, card_show_as(f, v).text);
+    else
+        copy_to(r, v->s, field);
+}
+
 const struct card_type card_name = {name_read, str_is_given, str_is_same,
                                     str_write};
 const struct card_type card_skill_id = {skill_id_read, str_is_given,
                                         str_is_same, str_write};
 const struct card_type card_principal = {principal_read, principal_is_given,
                                          str_is_same, principal_write};
+const struct card_type card_org = {org_read, principal_is_given, str_is_same,
+                                   principal_write};
 
 /* Addresses. What is wrong with one is said without repeating it: people put
  * passwords into them. */
@@ -210,10 +207,9 @@ static void web_read(struct card_reader *r, const struct card_field *f,
 {
     struct why why = {""};
 
-    (void)f;
     if (v->type != JSON_STR)
         card_problem(r, s, "must be \"https://…\" or \"http://…\", not %s",
-                     card_show(v).text);
+                     card_show_as(f, v).text);
     else if (agent_web_read(v->s, &why))
         card_problem(r, s, "%s", why.text);
     else

@@ -9,8 +9,8 @@
 
 enum {
     NEAR_MAX = 3,
-    NEAR_SHOWN_MAX = 64,    /* of a name that nobody has, this much is shown */
-    NEAR_LOOKS_MAX = 10000, /* names that are compared */
+    NEAR_SHOWN_MAX = 64, /* of a name that nobody has, this much is shown */
+    NEAR_WORK_MAX = 2 * 1000 * 1000, /* letters that are compared */
 };
 
 /* Borrowed from the agents. */
@@ -20,8 +20,10 @@ struct near {
     unsigned distances[NEAR_MAX];
     size_t n;
     bool sees_any; /* whether there is any agent at all, for them */
+    size_t work;   /* letters that were compared to find them */
 };
 
+/* Past NEAR_WORK_MAX the names that sort later are not looked at any more. */
 struct near near_find(const struct agents *all, const struct eyes *eyes,
                       struct str written);
 

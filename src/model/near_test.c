@@ -51,3 +51,74 @@ TEST(only_those_they_see_are_offered)
     CHECK(near_say(&near, STR("x\x1b[2J"), &why) == ERR_AGENT_NOT_FOUND);
     CHECK(strstr(why.text, "\"x?[2J\""));
 }
+
+/* The nearest by comparing all with everything. */
+static size_t nearest_slowly(size_t n, struct str written, unsigned out[])
+{
+    unsigned cut = str_guess(written).distance;
+    size_t found = 0;
+
+    for (unsigned d = 0; d < cut; d++)
+        for (size_t i = 0; i < n && found < NEAR_MAX; i++)
+            if (str_distance(written, agents[i].name) == d)
+                out[found++] = (unsigned)i;
+    return found;
+}
+
+TEST(what_is_not_compared_was_none_of_the_nearest)
+{
+    static const char *const parts[] = {"echo", "Cook", "ocho", "che", "-",
+                                        "e",    "koc",  "ceho", "xx",  "7"};
+    struct agents all = stage(CROWD, VISIBILITY_PUBLIC);
+    unsigned slow[NEAR_MAX];
+
+    for (size_t i = 0; i < CROWD; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s%s%s", parts[i % 10],
+                 parts[i * 7 / 10 % 10], i % 3 ? parts[i * 3 % 10] : "");
+        agents[i].name = str_of(names[i]);
+    }
+    for (size_t k = 0; k < 10; k++) {
+        char text[24];
+        struct near near;
+
+        snprintf(text, sizeof(text), "%secOh%s", parts[k], parts[9 - k]);
+        near = near_find(&all, &bob, str_of(text));
+        CHECK_INT(near.n, nearest_slowly(CROWD, str_of(text), slow));
+        for (size_t i = 0; i < near.n; i++)
+            CHECK(str_eq(near.names[i], agents[slow[i]].name));
+    }
+}
+
+/* Many long names that are all but equal, which is the worst there is: none is
+ * ruled out by its letters. */
+TEST(the_work_has_an_end_which_only_those_they_see_count_towards)
+{
+    enum { MANY = 3000, LONG = 64 };
+    static struct agent crowd[MANY];
+    static const struct agent *at[MANY];
+    static char text[MANY][LONG + 1];
+    struct agents all = {.list = at, .n = MANY};
+    char written[LONG + 1] = "";
+    struct near near;
+
+    memset(written, 'a', LONG / 2);
+    memset(written + LONG / 2, 'b', LONG / 2);
+    for (size_t i = 0; i < MANY; i++) {
+        for (size_t k = 0; k < LONG; k++) /* as many of each, elsewhere */
+            text[i][k] = k % 2 ? 'a' : 'b';
+        crowd[i] = (struct agent){.name = str_of(text[i]),
+                                  .visibility = VISIBILITY_PRIVATE};
+        at[i] = &crowd[i];
+    }
+    near = near_find(&all, &bob, str_of(written));
+    CHECK(near.work == 0 && !near.sees_any);
+    for (size_t i = 0; i < MANY; i++)
+        crowd[i].visibility = VISIBILITY_PUBLIC;
+    near = near_find(&all, &bob, str_of(written));
+    CHECK(near.sees_any && near.n == 0);
+    CHECK(near.work >= NEAR_WORK_MAX);
+    CHECK(near.work < NEAR_WORK_MAX + LONG * (LONG + 1));
+    all.n = 10; /* within it, nobody is left out */
+    near = near_find(&all, &bob, str_of(written));
+    CHECK_INT(near.work, 10 * LONG * (LONG + 1));
+}

@@ -151,7 +151,7 @@ static void fill_in(struct agent *a, const struct entry *before,
     if (!a->kind)
         a->kind = b ? b->kind : kind_of(by->caller);
     /* Said as it is: nothing was said. */
-    if (b && (!a->org.n || str_eq(a->org, b->org)))
+    if (b && !a->is_org_creators && (!a->org.n || str_eq(a->org, b->org)))
         a->org = before->has_own_org ? b->org : (struct str){NULL, 0};
 }
 
@@ -182,6 +182,10 @@ enum err entry_is_same(const struct entry *a, const struct entry *b,
     return e;
 }
 
+/* A new one begins above every revision that its name ever had, so that the
+ * ETag of what was removed fits nothing that comes after it: each change adds
+ * one to the sequence and at most one to a revision, so no revision is above
+ * the sequence. */
 enum err entry_make(struct registry *r, const struct agent *a,
                     const struct entry *before, int64_t now_ms,
                     struct entry **out)
@@ -197,7 +201,7 @@ enum err entry_make(struct registry *r, const struct agent *a,
         return ERR_NOMEM; /* we wrote it ourselves: it is a card */
     (*out)->agent.kind = a->kind;
     (*out)->agent.is_configured = a->is_configured;
-    (*out)->agent.revision = before ? before->agent.revision + 1 : 1;
+    (*out)->agent.revision = before ? before->agent.revision + 1 : r->seq + 1;
     (*out)->agent.created_ms = before ? before->agent.created_ms : now_ms;
     (*out)->agent.updated_ms = now_ms;
     return OK;

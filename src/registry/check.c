@@ -202,6 +202,9 @@ static enum err check_memory(const struct registry *r, struct why *why)
     for (size_t i = 0; i < r->n; i++) {
         if (!entry_is_right(r, entry_of(r->list[i])))
             return wrong(why, "not where it says it is", r->list[i]->name);
+        if (r->list[i]->revision > r->seq)
+            return wrong(why, "of a revision that may come twice",
+                         r->list[i]->name);
         if (i && str_cmp_nocase(r->list[i - 1]->name, r->list[i]->name) >= 0)
             return wrong(why, "out of order", r->list[i]->name);
     }

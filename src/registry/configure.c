@@ -56,6 +56,7 @@ static enum err make_one(struct registry *r, const struct agent *a,
 /* What goes makes room for what comes. */
 struct leaving {
     size_t n, n_skills;
+    const struct registry_limits *limits;
 };
 
 static enum err put_one(struct registry *r, struct registry_change *c,
@@ -63,6 +64,7 @@ static enum err put_one(struct registry *r, struct registry_change *c,
                         int64_t now_ms, struct why *why)
 {
     struct step_put p = {.before = entry_find(r, a->name),
+                         .limits = leaving->limits,
                          .n_leaving = leaving->n,
                          .n_skills_leaving = leaving->n_skills};
     bool is_same = false;
@@ -102,9 +104,10 @@ static enum err remove_others(struct registry *r, struct registry_change *c,
 
 static enum err put_all(struct registry *r, struct registry_change *c,
                         const struct agent *list, size_t n, struct map *seen,
-                        int64_t now_ms, struct why *why)
+                        const struct registry_limits *limits, int64_t now_ms,
+                        struct why *why)
 {
-    struct leaving leaving = {0, 0};
+    struct leaving leaving = {.limits = limits};
     struct arena scratch;
     enum err e = OK;
 
@@ -120,15 +123,18 @@ static enum err put_all(struct registry *r, struct registry_change *c,
 }
 
 enum err registry_configure(struct registry *r, struct registry_change *c,
-                            const struct agent *list, size_t n, int64_t now_ms,
-                            struct why *why)
+                            const struct agent *list, size_t n,
+                            const struct registry_limits *limits,
+                            int64_t now_ms, struct why *why)
 {
+    struct registry_limits full;
     struct map seen;
     enum err e;
 
     assert(!c->is_open);
+    full = limits ? limits_fill(limits) : r->opts.limits;
     map_init(&seen, n + 1, r->opts.seed);
-    e = put_all(r, c, list, n, &seen, now_ms, why);
+    e = put_all(r, c, list, n, &seen, &full, now_ms, why);
     map_fini(&seen);
     if (e)
         return change_refuse(r, c, e, why);

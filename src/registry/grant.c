@@ -10,9 +10,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "base/json.h"
 #include "registry/internal.h"
-#include "watch/watch.h"
 
 enum {
     GRANT_BYTES = sizeof(struct agent_grant) + 3 * (PRINCIPAL_NAME_MAX + 32),
@@ -111,44 +109,6 @@ enum err entry_add_grant(struct entry *e, const struct agent_grant *one)
 }
 
 /* Changes. */
-
-static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
-                      const struct agent_grant *g, struct str by, int64_t at_ms)
-{
-    struct buf data;
-    struct json_out o;
-
-    buf_init(&data, 4096);
-    o = json_out(&data);
-    json_open(&o, '{');
-    json_key(&o, STR("by"));
-    if (by.n)
-        json_put_str(&o, by);
-    else
-        json_put_null(&o);
-    json_key(&o, STR("revision"));
-    json_put_int(&o, e->agent.revision);
-    json_key(&o, STR("grant_id"));
-    json_put_str(&o, str_of(g->id.text));
-    json_key(&o, g->user.n ? STR("user") : STR("org"));
-    json_put_str(&o, g->user.n ? g->user : g->org);
-    json_key(&o, STR("expires_ms"));
-    if (g->expires_ms)
-        json_put_int(&o, g->expires_ms);
-    else
-        json_put_null(&o);
-    json_close(&o, '}');
-    if (data.over || FAULT("registry.feed"))
-        tx->build_error = ERR_NOMEM;
-    else
-        feed_append(tx, &(struct feed_entry){.at_ms = at_ms,
-                                             .type = str_of(type),
-                                             .agent = e->agent.name,
-                                             .requester = by,
-                                             .root_user = e->agent.creator,
-                                             .data = buf_str(&data)});
-    buf_fini(&data);
-}
 
 /* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}, as users and orgs are called. */
 static bool name_is_good(struct str s)
@@ -278,7 +238,11 @@ static enum err take_grant(struct registry *r, struct registry_change *c,
         append_new(&c->tx, e, one);
     }
     c->grant_id = one->id;
-    tell_feed(&c->tx, "grant.created", e, one, by_name(by), by->now_ms);
+    tell_feed(&c->tx, &(struct telling){.type = "grant.created",
+                                        .entry = e,
+                                        .grant = one,
+                                        .by = by_name(by),
+                                        .at_ms = by->now_ms});
     return OK;
 }
 
@@ -344,7 +308,11 @@ static enum err take_back(struct registry *r, struct registry_change *c,
     op = tx_delete(&c->tx, &grant_table);
     tx_if(op, GRANT_ID, IS, value_text(str_of(one->id.text)));
     c->grant_id = one->id;
-    tell_feed(&c->tx, "grant.removed", e, one, by_name(by), by->now_ms);
+    tell_feed(&c->tx, &(struct telling){.type = "grant.removed",
+                                        .entry = e,
+                                        .grant = one,
+                                        .by = by_name(by),
+                                        .at_ms = by->now_ms});
     return OK;
 }
 

@@ -11,6 +11,8 @@
  *   configure.c  the agents of the configuration, all at once
  *   grant.c      who may see a shared agent
  *   step.c       what a change does to one agent: claimed, then settled
+ *   tell.c       what the feed is told of it
+ *   lost.c       who could not be kept in the index
  *   vectors.c    texts to vectors, and vectors to rows and back
  *   backlog.c    those that cannot be had at once: in the background
  *   vectors_job.c  what is done there for one agent
@@ -50,6 +52,7 @@ struct entry {
     char org[PRINCIPAL_NAME_MAX + 1]; /* agent.org points here */
     struct owner *owner;              /* who it counts for; NULL: nobody */
     struct grants *grants;            /* agent.grants points into it */
+    bool is_lost;                     /* lost.c: not in the index */
 
     /* vectors.c */
     bool is_embedded;        /* its vectors are in the index */
@@ -65,6 +68,9 @@ static inline struct entry *entry_of(const struct agent *a)
 }
 
 /* The mirror (registry.c). */
+
+/* The defaults for what is zero. */
+struct registry_limits limits_fill(const struct registry_limits *l);
 
 /* Whatever its case; NULL: it is not there (yet). */
 struct entry *entry_find(const struct registry *r, struct str name);
@@ -159,8 +165,9 @@ struct step_put {
     struct entry *entry, *before;
     struct str by; /* a name; empty: the server */
     bool keeps_grants;
-    bool is_limited;                    /* to what one user may have */
-    size_t n_leaving, n_skills_leaving; /* in the same change */
+    bool is_limited;                      /* to what one user may have */
+    const struct registry_limits *limits; /* NULL: the registry's */
+    size_t n_leaving, n_skills_leaving;   /* in the same change */
 };
 MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
                            const struct step_put *p, struct why *why);
@@ -169,6 +176,23 @@ MUST_USE enum err step_put(struct registry *r, struct registry_change *c,
 MUST_USE enum err step_remove(struct registry *r, struct registry_change *c,
                               struct entry *e, struct str by, int64_t at_ms,
                               struct why *why);
+
+/* An entry of the feed (tell.c). */
+struct telling {
+    const char *type;
+    const struct entry *entry;
+    const struct entry *before;      /* it became entry; may be NULL */
+    const struct agent_grant *grant; /* may be NULL */
+    struct str by;
+    int64_t at_ms;
+};
+void tell_feed(struct tx *tx, const struct telling *t);
+
+/* In the index (lost.c): its org is another; it has been put there anew, or
+ * goes; and whoever is lost is tried once more. */
+void index_follow(struct registry *r, struct entry *e);
+void index_found(struct registry *r, struct entry *e);
+void index_retry(struct registry *r);
 
 /* Whom it is for, and what they look with. */
 struct eyes by_eyes(const struct registry_by *by);
@@ -390,7 +414,10 @@ struct registry {
     struct map claims; /* lower-case name -> struct registry_step */
     size_t n_coming, n_skills_coming; /* of new agents, claimed */
     struct index *index;
+    size_t n_lost;     /* lost.c */
     int64_t seq;       /* of what memory shows */
+    int64_t mark;      /* of the run that made the last change */
+    int64_t own_mark;  /* of this one */
     int64_t pruned_ms; /* grants that expired before this are forgotten */
     bool is_loaded;
     struct registry_stats stats; /* the counters of it */

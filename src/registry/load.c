@@ -92,6 +92,7 @@ const struct table grant_table = {
 static const struct column registry_columns[N_REGISTRY_COLUMNS] = {
     [REGISTRY_KEY] = {.name = "key", .type = COLUMN_INT},
     [REGISTRY_SEQ] = {.name = "seq", .type = COLUMN_INT},
+    [REGISTRY_MARK] = {.name = "mark", .type = COLUMN_INT, .since = 2},
 };
 
 const struct table registry_table = {
@@ -106,7 +107,7 @@ static const struct table *const tables[] = {&agent_table, &vector_table,
 
 const struct schema registry_schema = {
     .room = "registry",
-    .version = 1,
+    .version = 2,
     .tables = tables,
     .n_tables = sizeof(tables) / sizeof(tables[0]),
 };
@@ -259,9 +260,13 @@ static enum err load_seq(struct registry *r, struct why *why)
     e = store_look(r->opts.store, &q);
     if (e)
         why_err(why, e, "the agents cannot be read: %s", err_row(e)->wording);
-    else if (q.rows)
+    else if (q.rows) {
         r->seq = row_int(q.rows, REGISTRY_SEQ);
+        r->mark = row_int(q.rows, REGISTRY_MARK);
+    }
     query_fini(&q);
+    while (r->own_mark == 0 || r->own_mark == r->mark)
+        r->own_mark = (int64_t)(rand_u64(rand_system()) >> 1);
     return e;
 }
 

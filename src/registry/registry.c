@@ -80,13 +80,20 @@ void registry_stop(struct registry *r)
     snapshot_save(r);
 }
 
+struct registry_limits limits_fill(const struct registry_limits *l)
+{
+    struct registry_limits full = *l;
+
+    if (!l->max_agents)
+        full.max_agents = AGENTS_DEFAULT;
+    if (!l->max_skills)
+        full.max_skills = SKILLS_DEFAULT;
+    return full;
+}
+
 void registry_set_limits(struct registry *r, const struct registry_limits *l)
 {
-    r->opts.limits = *l;
-    if (!l->max_agents)
-        r->opts.limits.max_agents = AGENTS_DEFAULT;
-    if (!l->max_skills)
-        r->opts.limits.max_skills = SKILLS_DEFAULT;
+    r->opts.limits = limits_fill(l);
 }
 
 /* The mirror. */
@@ -222,17 +229,12 @@ struct entry *mirror_put(struct registry *r, struct entry *e)
 
 void registry_user_moved(struct registry *r, struct str user)
 {
+    index_retry(r);
     for (size_t i = 0; i < r->n; i++) {
         struct entry *e = entry_of(r->list[i]);
 
-        if (!str_eq(e->agent.creator, user) || !entry_refresh_org(r, e))
-            continue;
-        /* Rather found by nobody than by whom it is not for. */
-        if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {
-            index_drop(r->index, e->number);
-            log_error(r->opts.log, "registry.not_moved",
-                      LOG_S("agent", e->agent.name));
-        }
+        if (str_eq(e->agent.creator, user) && entry_refresh_org(r, e))
+            index_follow(r, e);
     }
 }
 

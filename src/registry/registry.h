@@ -80,6 +80,8 @@ enum grant_column {
 enum registry_column {
     REGISTRY_KEY, /* 1 */
     REGISTRY_SEQ,
+    REGISTRY_MARK, /* by chance, of the run that made the last change; NULL:
+                    * that was before there were marks */
     N_REGISTRY_COLUMNS,
 };
 
@@ -100,15 +102,15 @@ struct registry_opts {
     struct registry_limits limits;
     /* The org of a user, also of one who was removed; empty: none. */
     struct str (*org_of)(void *ctx, struct str user);
-    /* A change has taken effect. May be NULL. */
-    void (*on_changed)(void *ctx);
+    /* There is an agent that was not there before. May be NULL. */
+    void (*on_new)(void *ctx);
     void *ctx;
 };
 
 /* NULL: memory is gone. */
 MUST_USE struct registry *registry_new(const struct registry_opts *opts);
 
-/* After the store has given back everything, and before embed goes. */
+/* After the store has given back everything. */
 void registry_free(struct registry *r);
 
 /* Read all there is. Once, before the loop runs. ERR_BAD_CONFIG: there is a
@@ -120,7 +122,7 @@ MUST_USE enum err registry_load(struct registry *r, struct why *why);
 void registry_begin(struct registry *r);
 
 /* The loop is about to end: what waits for a vector is told ERR_STOPPING, and
- * the snapshot is written. */
+ * the snapshot is written. From here on embed may go. */
 void registry_stop(struct registry *r);
 
 void registry_set_limits(struct registry *r, const struct registry_limits *l);
@@ -207,10 +209,12 @@ MUST_USE enum err registry_remove(struct registry *r, struct registry_change *c,
 
 /* The agents of the configuration: these, and none of those it had before. A
  * name that somebody else has registered becomes the configuration's, and the
- * log says so. All or nothing. */
+ * log says so. All or nothing. Judged by `limits`, which come with the same
+ * configuration and need not be set yet; NULL: by those that are. */
 MUST_USE enum err registry_configure(struct registry *r,
                                      struct registry_change *c,
                                      const struct agent *list, size_t n,
+                                     const struct registry_limits *limits,
                                      int64_t now_ms, struct why *why);
 
 /* Let a user or an org see a shared agent: one of the two is given. The same

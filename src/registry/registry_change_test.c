@@ -13,7 +13,7 @@ TEST(a_card_is_registered_and_found_whatever_its_case)
 
     stage_open(&s);
     CHECK(stage_put(&s, &stage_anna, echo_card) == OK);
-    CHECK(s.is_new && !s.is_same && s.revision == 1 && s.n_changed == 1);
+    CHECK(s.is_new && !s.is_same && s.revision == 1 && s.n_came == 1);
     a = stage_find(&s, &stage_anna, "ECHO");
     CHECK(a);
     CHECK_STR(a->name, "echo");
@@ -63,7 +63,7 @@ TEST(the_same_card_again_is_no_change)
     n_feed = stage_feed(&s, NULL);
     s.now_ms += 1000;
     CHECK(stage_put(&s, &stage_anna, echo_card) == OK);
-    CHECK(s.is_same && s.revision == 1 && s.n_changed == 1);
+    CHECK(s.is_same && s.revision == 1 && s.n_came == 1);
     CHECK(stage_patch(&s, &stage_anna, "echo", "{\"url\":\"echo:\"}") == OK);
     CHECK(s.is_same && s.revision == 1);
     CHECK_INT(stage_feed(&s, NULL), n_feed);
@@ -265,6 +265,8 @@ TEST(whoever_writes_the_database_besides_us_is_noticed)
     op = tx_update(&tx, &agent_table);
     tx_if(op, AGENT_KEY, IS, value_text(STR("echo")));
     tx_set(op, AGENT_REVISION, value_int(7));
+    op = tx_add(&tx, &registry_table, REGISTRY_SEQ, 6, 0);
+    tx_if(op, REGISTRY_KEY, IS, value_int(1));
     store_submit(s.store, &tx, stage_on_done, NULL);
     store_turn(s.store);
     CHECK(tx.result == TX_COMMITTED);

@@ -144,7 +144,7 @@ TEST(all_of_it_or_nothing)
     CHECK(stage_find(&s, NULL, "a"));
     /* Prepared, and never submitted. */
     registry_change_init(&c);
-    CHECK(registry_configure(s.r, &c, &ab[1], 1, s.now_ms, &s.why) == OK);
+    CHECK(registry_configure(s.r, &c, &ab[1], 1, NULL, s.now_ms, &s.why) == OK);
     CHECK(stage_configure(&s, NULL, 0) == ERR_BUSY);
     CHECK(registry_settle(s.r, &c, &s.why) != OK);
     registry_change_fini(&c);

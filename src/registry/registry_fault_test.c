@@ -61,7 +61,7 @@ static void expect_story(struct stage *s, const struct story *y)
     expect(s, "y", y->bob == OK && y->removed != OK);
     x = stage_find(s, NULL, "x");
     if (x)
-        CHECK(x->revision == 1 + (y->patched == OK) &&
+        CHECK(x->revision == 1 + first + (y->patched == OK) &&
               x->title.n == (y->patched == OK) && x->n_skills == 1 &&
               x->n_grants == (y->granted == OK));
     if (x)

@@ -115,7 +115,8 @@ static void put(struct stage *s, struct flight *f, int caller, int name)
     f->after.title = (int)dice(3);
     f->after.skills = (int)dice(3);
     f->after.visibility = (enum visibility)(1 + dice(3));
-    f->after.revision = t->is_there ? t->revision + 1 : 1;
+    f->after.revision =
+        t->is_there ? t->revision + 1 : registry_stats(s->r).seq + 1;
     n = snprintf(card, sizeof(card),
                  "{\"name\":\"%s%d\",\"title\":\"t%d\",\"visibility\":\"%.*s\","
                  "\"skills\":[",

@@ -4,8 +4,14 @@
  * that very state: the same sequence, the same model, and the database not
  * opened by anybody in between, which its epoch tells. So a backup that was
  * put back, or another program that wrote, makes it worthless however its
- * sequence happens to stand. It is read once and then removed: after a crash
- * there is none.
+ * sequence happens to stand. Two databases can have all of that in common, if
+ * they are young or one is a copy of the other: so each run of a server draws a
+ * mark, which is written with its changes. It is read once and then removed:
+ * after a crash there is none.
+ *
+ * And then each agent in it must be the one that the database has, by number,
+ * name and number of skills: a number that leads nowhere would be the end of
+ * the first search.
  *
  * Nothing hangs on it: whatever is wrong with it is a line in the log, and the
  * index is built from the rows. What a snapshot cannot know is who belongs to
@@ -20,13 +26,13 @@
 #include "base/fault.h"
 #include "registry/internal.h"
 
-enum { STAMP_VERSION = 1 };
+enum { STAMP_VERSION = 2 };
 
 #define SNAPSHOT_BYTES_MAX (INT64_C(8) << 30)
 #define SNAPSHOT_FILE      "index.snapshot"
 
-/* Version, epoch, sequence, the hash of the model: 4 + 8 + 8 + 32 bytes, and
- * of its dimensions the index knows itself. */
+/* Version, epoch, sequence, mark, the hash of the model: 4 + 8 + 8 + 8 + 32
+ * bytes, and of its dimensions the index knows itself. */
 static void make_stamp(const struct registry *r, int64_t epoch,
                        uint8_t out[INDEX_STAMP_BYTES])
 {
@@ -39,11 +45,12 @@ static void make_stamp(const struct registry *r, int64_t epoch,
     memcpy(out, &version, sizeof(version));
     memcpy(out + 4, &epoch, sizeof(epoch));
     memcpy(out + 12, &r->seq, sizeof(r->seq));
+    memcpy(out + 20, &r->mark, sizeof(r->mark));
     for (size_t i = 0; i < EMBED_HASH_CHARS && model.hash[i]; i++) {
         char c = str_lower(model.hash[i]);
         int digit = c <= '9' ? c - '0' : c - 'a' + 10;
 
-        out[20 + i / 2] |= (uint8_t)((digit & 15) << (i % 2 ? 0 : 4));
+        out[28 + i / 2] |= (uint8_t)((digit & 15) << (i % 2 ? 0 : 4));
     }
 }
 
@@ -97,14 +104,31 @@ static char *read_file(const char *path, size_t *n)
     return bytes;
 }
 
+/* Every agent of the mirror is there, as many documents as it has, and none
+ * besides. */
+static bool is_of_mirror(const struct registry *r)
+{
+    if (index_stats(r->index).agents != r->n)
+        return false;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct entry *one = entry_of(r->list[i]);
+        struct str name;
+        size_t n_docs;
+
+        if (!index_agent(r->index, one->number, &name, &n_docs) ||
+            !str_eq(name, one->agent.name) || n_docs != one->agent.n_skills + 1)
+            return false;
+    }
+    return true;
+}
+
 /* Whether the index has just what the mirror has, and who has vectors. */
 static bool adopt(struct registry *r)
 {
-    struct index_stats have = index_stats(r->index);
     struct buf own;
     enum err e = OK;
 
-    if (have.agents != r->n || have.documents != r->n + (size_t)r->stats.skills)
+    if (!is_of_mirror(r))
         return false;
     buf_init(&own, VECTORS_BYTES_MAX);
     for (size_t i = 0; i < r->n && !e; i++) {
@@ -121,8 +145,7 @@ static bool adopt(struct registry *r)
 /* From the beginning, with nothing in it. */
 static void empty_index(struct registry *r)
 {
-    for (size_t i = 0; i < r->n_numbers; i++)
-        index_drop(r->index, (uint32_t)i);
+    index_clear(r->index);
     for (size_t i = 0; i < r->n; i++)
         entry_of(r->list[i])->is_embedded = false;
 }
@@ -236,6 +259,8 @@ void snapshot_save(struct registry *r)
     bool is_done = false;
 
     if (!r->opts.folder || !r->opts.store || !r->is_loaded)
+        return;
+    if (!r->mark) /* of a version that drew none: nothing to know it by */
         return;
     path = path_of(r, SNAPSHOT_FILE);
     next = path_of(r, SNAPSHOT_FILE ".new");

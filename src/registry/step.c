@@ -19,9 +19,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "base/json.h"
 #include "registry/internal.h"
-#include "watch/watch.h"
 
 void registry_change_init(struct registry_change *c)
 {
@@ -115,10 +113,16 @@ void seq_append(struct registry *r, struct tx *tx)
     }
     op = tx_add(tx, &registry_table, REGISTRY_SEQ, 1, 0);
     tx_if(op, REGISTRY_KEY, IS, value_int(1));
+    if (r->mark == r->own_mark)
+        return;
+    op = tx_update(tx, &registry_table);
+    tx_if(op, REGISTRY_KEY, IS, value_int(1));
+    tx_set(op, REGISTRY_MARK, value_int(r->own_mark));
 }
 
 void seq_settle(struct registry *r)
 {
+    r->mark = r->own_mark;
     r->seq += PLANTED("registry.forget_seq") ? 0 : 1;
     r->stats.changes_total++;
 }
@@ -154,44 +158,6 @@ static void append_no_grants(struct tx *tx, const struct entry *e)
     struct tx_op *op = tx_prune(tx, &grant_table, INT32_MAX);
 
     tx_if(op, GRANT_AGENT, IS, value_text(e->key));
-}
-
-/* Who did what to an agent: `by` and its creator may see it (whoever it was
- * taken from, if the configuration took it), and admins. */
-static void tell_feed(struct tx *tx, const char *type, const struct entry *e,
-                      const struct entry *before, struct str by, int64_t at_ms)
-{
-    struct str creator = e->agent.creator;
-    struct buf data;
-    struct json_out o;
-
-    if (!creator.n && before)
-        creator = before->agent.creator;
-    buf_init(&data, 4096);
-    o = json_out(&data);
-    json_open(&o, '{');
-    json_key(&o, STR("by"));
-    if (by.n)
-        json_put_str(&o, by);
-    else
-        json_put_null(&o);
-    json_key(&o, STR("revision"));
-    json_put_int(&o, e->agent.revision);
-    if (before) {
-        json_key(&o, STR("changed"));
-        card_diff(&o, &before->agent, &e->agent);
-    }
-    json_close(&o, '}');
-    if (data.over || FAULT("registry.feed"))
-        tx->build_error = ERR_NOMEM;
-    else
-        feed_append(tx, &(struct feed_entry){.at_ms = at_ms,
-                                             .type = str_of(type),
-                                             .agent = e->agent.name,
-                                             .requester = by,
-                                             .root_user = creator,
-                                             .data = buf_str(&data)});
-    buf_fini(&data);
 }
 
 /* Vectors. */
@@ -262,7 +228,7 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
 static enum err check_limits(const struct registry *r, const struct step_put *p,
                              size_t n_skills_more, struct why *why)
 {
-    const struct registry_limits *l = &r->opts.limits;
+    const struct registry_limits *l = p->limits ? p->limits : &r->opts.limits;
     const struct agent *a = &p->entry->agent;
     bool is_more = !p->before || !str_eq(p->before->agent.creator, a->creator);
     size_t n_agents = r->n + r->n_coming - p->n_leaving;
@@ -344,8 +310,13 @@ enum err step_put(struct registry *r, struct registry_change *c,
         e = prepare_index(r, &c->tx, p, s);
     }
     if (!e)
-        tell_feed(&c->tx, p->before ? "agent.updated" : "agent.registered",
-                  p->entry, p->before, p->by, p->entry->agent.updated_ms);
+        tell_feed(&c->tx,
+                  &(struct telling){.type = p->before ? "agent.updated"
+                                                      : "agent.registered",
+                                    .entry = p->entry,
+                                    .before = p->before,
+                                    .by = p->by,
+                                    .at_ms = p->entry->agent.updated_ms});
     buf_fini(&stored);
     return e; /* the step is the change's, and is dropped with it */
 }
@@ -363,7 +334,10 @@ enum err step_remove(struct registry *r, struct registry_change *c,
     op = tx_delete(&c->tx, &agent_table);
     tx_if(op, AGENT_KEY, IS, value_text(e->key));
     tx_if(op, AGENT_REVISION, IS, value_int(e->agent.revision));
-    tell_feed(&c->tx, "agent.removed", e, NULL, by, at_ms);
+    tell_feed(&c->tx, &(struct telling){.type = "agent.removed",
+                                        .entry = e,
+                                        .by = by,
+                                        .at_ms = at_ms});
     return OK;
 }
 
@@ -374,15 +348,8 @@ static void forget_entry(struct registry *r, struct entry *e)
     if (!e)
         return;
     vectors_forget(r, e);
+    index_found(r, e); /* as little as it is looked for */
     entry_free(r, e);
-}
-
-/* The org of its creator may have changed on the way. */
-static void settle_org(struct registry *r, struct entry *e)
-{
-    if (entry_refresh_org(r, e) &&
-        index_move(r->index, e->number, index_class_of(&e->agent)) != OK)
-        index_drop(r->index, e->number);
 }
 
 static void settle_put(struct registry *r, struct registry_step *s)
@@ -405,7 +372,8 @@ static void settle_put(struct registry *r, struct registry_step *s)
     else
         index_put(r->index, e->number, s->change);
     s->change = NULL;
-    settle_org(r, e);
+    if (entry_refresh_org(r, e)) /* its creator has moved on the way */
+        index_follow(r, e);
     forget_entry(r, before);
     /* The model may have turned out to be another one meanwhile. */
     e->is_embedded &= s->dims == index_dims(r->index);
@@ -466,6 +434,7 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
                          struct why *why)
 {
     enum err e = outcome(c, why);
+    bool has_new = false;
 
     assert(c->is_open);
     c->is_open = false;
@@ -475,14 +444,16 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
         steps_drop(r, c);
         return e;
     }
+    index_retry(r);
     while (c->steps) {
         struct registry_step *s = c->steps;
 
         c->steps = s->next;
+        has_new = has_new || (s->kind == STEP_PUT && !entry_find(r, s->key));
         step_settle(r, s);
     }
     seq_settle(r);
-    if (r->opts.on_changed)
-        r->opts.on_changed(r->opts.ctx);
+    if (has_new && r->opts.on_new)
+        r->opts.on_new(r->opts.ctx);
     return e;
 }

@@ -168,8 +168,8 @@ bool vectors_now(struct registry *r, const struct agent *a, struct buf *out)
     bool is_made;
 
     vectors_learn(r);
-    if (vectors_obstacle(r) || !embed_stamp(r->opts.embed).dims ||
-        n_texts(a) > NOW_TEXTS_MAX)
+    if (r->is_stopped || vectors_obstacle(r) ||
+        !embed_stamp(r->opts.embed).dims || n_texts(a) > NOW_TEXTS_MAX)
         return false;
     arena_init(&scratch, TEXTS_BYTES_MAX);
     is_made = !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
@@ -271,8 +271,8 @@ void vectors_learn(struct registry *r)
     struct embed_stamp now;
     bool was_known;
 
-    if (!v)
-        return;
+    if (!v || r->is_stopped)
+        return; /* embed may be gone by now */
     now = embed_stamp(r->opts.embed);
     if (!now.dims || now.dims == v->stamp.dims)
         return;

@@ -110,15 +110,9 @@ static void put_into_index(struct vectors_job *j)
 
     index_put(r->index, e->number, j->change);
     j->change = NULL;
-    if (str_eq(e->agent.org, str_of(j->org)))
-        return;
-    /* Its creator has moved meanwhile. Rather found by nobody than by whom it
-     * is not for. */
-    if (index_move(r->index, e->number, index_class_of(&e->agent)) != OK) {
-        index_drop(r->index, e->number);
-        log_error(r->opts.log, "registry.not_moved",
-                  LOG_S("agent", e->agent.name));
-    }
+    index_found(r, e);
+    if (!str_eq(e->agent.org, str_of(j->org)))
+        index_follow(r, e); /* its creator has moved meanwhile */
 }
 
 static void settle(struct vectors_job *j)

@@ -3,15 +3,6 @@
 
 #include <stddef.h>
 
-static void put_str_or_null(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 static void put_bool(struct json_out *o, struct str key, bool v)
 {
     json_key(o, key);

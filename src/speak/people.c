@@ -132,15 +132,6 @@ enum err speak_token_post(struct arena *a, struct str body,
 
 /* Out. */
 
-static void put_str_or_null(struct json_out *o, const char *key, struct str s)
-{
-    json_key(o, str_of(key));
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 static void put_time_or_null(struct json_out *o, const char *key, int64_t ms)
 {
     json_key(o, str_of(key));
@@ -167,8 +158,8 @@ void speak_me(struct json_out *o, const struct caller *c)
     json_put_str(o, caller_name(c));
     json_key(o, STR("role"));
     json_put_str(o, role_name(c->role));
-    put_str_or_null(o, "org", str_of(c->org));
-    put_str_or_null(o, "owner", str_of(c->owner));
+    put_str_or_null(o, STR("org"), str_of(c->org));
+    put_str_or_null(o, STR("owner"), str_of(c->owner));
     put_scopes(o, c->scopes);
     json_key(o, STR("token_id"));
     json_put_str(o, str_of(c->token_id.text));
@@ -183,8 +174,8 @@ void speak_user(struct json_out *o, const struct speak_user *u)
     json_put_str(o, u->name);
     json_key(o, STR("role"));
     json_put_str(o, role_name(u->role));
-    put_str_or_null(o, "org", u->org);
-    put_str_or_null(o, "owner", u->owner);
+    put_str_or_null(o, STR("org"), u->org);
+    put_str_or_null(o, STR("owner"), u->owner);
     json_key(o, STR("created_ms"));
     json_put_int(o, u->created_ms);
     json_close(o, '}');

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "model/profile.h"
+
 struct said_search {
     struct str q, query, mode, fusion, tag, org, state;
     int64_t limit, max_price;
@@ -114,21 +116,6 @@ enum err speak_search_get(const char *const *names, const struct str *values,
 
 /* Out. */
 
-static void put_str(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    json_put_str(o, s);
-}
-
-static void put_str_or_null(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 /* Six digits behind the point: more than a cosine in floats is worth, and
  * 0.87 does not become 0.87000000476. */
 static void put_score(struct json_out *o, struct str key, double v)
@@ -150,7 +137,13 @@ struct words {
     bool is_met[INDEX_QUERY_TERMS_MAX];
     size_t n, room_n;
     size_t budget;
+    struct buf parts; /* of a name */
 };
+
+enum {
+    PARTS_BYTES = 2 * AGENT_NAME_MAX
+}; /* each a letter and a gap, at least */
+_Static_assert((int)AGENT_NAME_MAX >= (int)SKILL_NAME_MAX, "names fit");
 
 static size_t word_at(const struct words *w, struct str stem)
 {
@@ -201,18 +194,41 @@ static void look_through_all(struct words *w, struct strs texts)
         look_through(w, texts.list[i]);
 }
 
+/* A name counts by its parts ("getAlarms": get, alarms), and whole. What is
+ * before the last dot of one that is written for machines counts for nothing,
+ * as index/text_doc.c has it. */
+static void look_through_name(struct words *w, struct str name, bool is_id)
+{
+    size_t dot = name.n;
+
+    buf_clear(&w->parts);
+    profile_add_words(&w->parts, name);
+    look_through(w, buf_str(&w->parts));
+    while (is_id && dot > 0 && name.p[dot - 1] != '.')
+        dot--;
+    look_through(w, is_id ? str_sub(name, dot, name.n) : name);
+}
+
+/* The texts that the index has of it. */
+static void look_through_doc(struct words *w, const struct agent *a,
+                             const struct skill *s)
+{
+    look_through_name(w, a->name, true);
+    look_through(w, a->title);
+    look_through(w, a->description);
+    if (!s)
+        return;
+    look_through_name(w, s->name, str_eq(s->name, s->id));
+    look_through(w, s->description);
+    look_through_all(w, s->tags);
+    look_through_all(w, s->examples);
+}
+
 static void put_words(struct json_out *o, struct words *w,
                       const struct agent *a, uint32_t skill)
 {
     memset(w->is_met, 0, sizeof(w->is_met));
-    look_through(w, a->name);
-    look_through(w, a->description);
-    if (skill < a->n_skills) {
-        look_through(w, a->skills[skill].name);
-        look_through(w, a->skills[skill].description);
-        look_through_all(w, a->skills[skill].tags);
-        look_through_all(w, a->skills[skill].examples);
-    }
+    look_through_doc(w, a, skill < a->n_skills ? &a->skills[skill] : NULL);
     json_key(o, STR("words"));
     if (!w->budget) {
         json_put_null(o);
@@ -296,24 +312,41 @@ static void put_formula(struct json_out *o, const struct speak_hits *h,
     json_close(o, ']');
 }
 
+/* What did not fit is said behind what there is to say besides. */
+static void put_note(struct json_out *o, struct str note, size_t n_left)
+{
+    struct why full = {""};
+
+    if (n_left)
+        why_err(&full, OK,
+                "%.*s%s%zu more found %s not fit into this answer: narrow the "
+                "search",
+                STR_ARG(note), note.n ? "; " : "", n_left,
+                n_left == 1 ? "agent does" : "agents do");
+    if (n_left || note.n)
+        put_str(o, STR("note"), n_left ? str_of(full.text) : note);
+}
+
 void speak_hits(struct json_out *o, const struct speak_hits *h)
 {
     struct words words = {.budget = EXPLAINED_BYTES};
+    size_t from = o->out->n, n = 0;
 
+    buf_init(&words.parts, PARTS_BYTES);
     if (h->explains)
         index_terms(h->text, want_word, &words);
     json_open(o, '{');
     json_key(o, STR("agents"));
     json_open(o, '[');
-    for (size_t i = 0; i < h->n; i++)
-        put_hit(o, &h->list[i], h->explains ? &words : NULL);
+    while (n < h->n && (n == 0 || o->out->n - from <= h->max_bytes))
+        put_hit(o, &h->list[n++], h->explains ? &words : NULL);
     json_close(o, ']');
     json_key(o, STR("total"));
-    json_put_int(o, (int64_t)h->n);
+    json_put_int(o, (int64_t)n);
     put_str(o, STR("mode"), mode_names[h->mode]);
-    if (h->note.n)
-        put_str(o, STR("note"), h->note);
+    put_note(o, h->note, h->n - n);
     if (h->explains)
         put_formula(o, h, &words);
     json_close(o, '}');
+    buf_fini(&words.parts);
 }

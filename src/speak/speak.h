@@ -216,6 +216,7 @@ struct speak_hits {
     size_t n;
     enum index_mode mode; /* as it was done */
     struct str note;      /* empty: none */
+    size_t max_bytes;     /* no further agent after these; the note tells */
     /* For explain. */
     bool explains;
     struct str text; /* of the query */

@@ -186,7 +186,8 @@ TEST(an_answer_has_the_shape_of_seed_000)
                             .score = (double)0.87F,
                             .matches = matches,
                             .n_matches = 3};
-    struct speak_hits h = {.list = &hit, .n = 1, .mode = INDEX_HYBRID};
+    struct speak_hits h = {
+        .list = &hit, .n = 1, .mode = INDEX_HYBRID, .max_bytes = 65536};
 
     CHECK_STR(
         told(&h),
@@ -266,8 +267,11 @@ TEST(an_explanation_ends_at_its_limit)
     static char text[BYTES];
     struct agent a = engineer;
     struct speak_hit hits[N];
-    struct speak_hits h = {
-        .list = hits, .n = N, .explains = true, .text = STR("bug")};
+    struct speak_hits h = {.list = hits,
+                           .n = N,
+                           .max_bytes = SIZE_MAX,
+                           .explains = true,
+                           .text = STR("bug")};
     struct json *v, *first, *last;
 
     memset(text, 'x', sizeof(text));
@@ -292,4 +296,76 @@ TEST(an_explanation_ends_at_its_limit)
     CHECK(json_get(last, STR("words"))->type == JSON_NULL);
     buf_fini(&out);
     arena_fini(&arena);
+}
+
+static struct json *words_of(const char *query, const struct agent *a,
+                             uint32_t skill)
+{
+    struct index_match m = {.skill = skill, .score = 0.6F, .text = 0.6F};
+    struct speak_hit hit = {.agent = a, .matches = &m, .n_matches = 1};
+    struct speak_hits h = {
+        .list = &hit, .n = 1, .explains = true, .text = str_of(query)};
+    struct json *v;
+
+    arena_fini(&arena);
+    arena_init(&arena, 1 << 20);
+    v = json_parse(&arena, told(&h), 0, NULL);
+    CHECK(v);
+    return json_get(json_at(json_get(v, STR("agents")), 0), STR("words"));
+}
+
+/* Whatever the index counts is told, and nothing that it does not. */
+TEST(words_of_titles_and_of_the_parts_of_names_are_told)
+{
+    static const struct skill named[] = {
+        {.id = STR("Clock_1.GetAlarms"), .name = STR("Clock_1.GetAlarms")},
+        {.id = STR("x"), .name = STR("Convert .docx to PDF")}};
+    struct agent a = engineer;
+    struct json *words;
+
+    a.name = STR("desk.InvoiceReader");
+    a.title = STR("The Quartz Desk");
+    a.skills = named;
+    words = words_of("quartz watch", &a, INDEX_AGENT);
+    CHECK(words->kids.n == 1);
+    CHECK_STR(json_str_or(json_at(words, 0), STR("")), "quartz");
+    CHECK(words_of("invoice invoicereader", &a, INDEX_AGENT)->kids.n == 2);
+    CHECK(words_of("alarms getalarms", &a, 0)->kids.n == 2);
+    CHECK(words_of("clock", &a, 0)->kids.n == 0);
+    CHECK(words_of("docx converting", &a, 1)->kids.n == 2);
+    buf_fini(&out);
+    arena_fini(&arena);
+}
+
+TEST(an_answer_that_is_full_says_how_many_are_left_out)
+{
+    struct speak_hit hits[3];
+    struct speak_hits h = {.list = hits, .n = 1};
+    size_t one, two;
+
+    for (size_t i = 0; i < 3; i++)
+        hits[i] = (struct speak_hit){
+            .agent = &engineer, .matches = matches, .n_matches = 1};
+    one = told(&h).n; /* the first is always there */
+    CHECK(memmem(out.p, out.n, "\"total\":1,", 10));
+    CHECK(!memmem(out.p, out.n, "\"note\"", 6));
+    h.max_bytes = SIZE_MAX;
+    h.n = 2;
+    two = told(&h).n;
+    h.n = 3;
+    /* What stands there before it is decided: '{"agents":[' and two hits. */
+    h.max_bytes = two - strlen("],\"total\":2,\"mode\":\"hybrid\"}");
+    told(&h);
+    CHECK(memmem(out.p, out.n, "\"total\":3,", 10));
+    h.max_bytes--;
+    CHECK(told(&h).n > two);
+    CHECK(memmem(out.p, out.n, "\"total\":2,", 10));
+    CHECK(
+        memmem(out.p, out.n, "\"note\":\"1 more found agent does not fit", 38));
+    h.max_bytes = one / 2;
+    h.note = STR("by words alone");
+    told(&h);
+    CHECK(memmem(out.p, out.n, "\"total\":1,", 10));
+    CHECK(memmem(out.p, out.n, "\"by words alone; 2 more found agents do", 38));
+    buf_fini(&out);
 }

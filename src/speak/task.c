@@ -2,25 +2,10 @@
  * were kept as they stand are said as they stand. */
 #include "speak/internal.h"
 
-static void put_str(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    json_put_str(o, s);
-}
-
 static void put_int(struct json_out *o, struct str key, int64_t v)
 {
     json_key(o, key);
     json_put_int(o, v);
-}
-
-static void put_str_or_null(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
 }
 
 static void put_document(struct json_out *o, struct str key, struct str raw)

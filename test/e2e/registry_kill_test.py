@@ -75,8 +75,9 @@ class Registrar(Sender):
             revision = 0
         else:
             is_good = status in (200, 201)
-            revision = int(version)
-            is_good = is_good and json.loads(body)["revision"] == revision
+            revision = json.loads(body)["revision"] if is_good else 0
+            if is_good and version == "2":
+                is_good = revision == self.acked_revisions[name] + 1
         if is_good:
             self.acked_revisions[name] = revision
         return is_good
@@ -123,7 +124,7 @@ class Rush(Storm):
 
 def fold(entries):
     """What the feed says that there is: name -> revision."""
-    there, wrong = {}, []
+    there, last, wrong = {}, {}, []
     for kind, agent, revision in entries:
         before = there.get(agent, 0)
         if kind == "agent.removed":
@@ -131,9 +132,13 @@ def fold(entries):
                 wrong.append(f"{agent} went at {revision}, had {before}")
             there.pop(agent, None)
         elif kind.startswith("agent."):
-            if revision != before + 1:
+            if kind == "agent.registered":
+                is_good = not before and revision > last.get(agent, 0)
+            else:
+                is_good = revision == before + 1
+            if not is_good:
                 wrong.append(f"{agent} became {revision}, had {before}")
-            there[agent] = revision
+            there[agent] = last[agent] = revision
     return there, wrong
 
 

@@ -1,16 +1,20 @@
 """`signalbox agents`, `search` and `grants` against the real server: what they
 print, how they end, and where they say a mistake is."""
+import http.server
 import json
 import os
 import re
+import threading
 import unittest
 
-from client import NOT_ALLOWED, OK, REFUSED, UNREACHABLE, USAGE, Client
+from client import FAILED, NOT_ALLOWED, OK, REFUSED, UNREACHABLE, USAGE, Client
 from signalbox import Server
 
 EXAMPLES = os.path.join(os.environ["SIGNALBOX_SOURCE"], "examples", "agents")
 NAMES = ["docs", "engineer", "finance", "ops", "research", "support",
          "translate", "travel"]
+# What the line that says what is waited for is taken away with.
+NOTICE = "\r\x1b[K"
 CLIMB = ("\x1b[31m", "\x07", "\u009b", "\u202e")
 
 
@@ -285,7 +289,8 @@ class Look(Agents):
         out = self.good("agents", "show", "ENGINEER")
         for words in ("engineer  IDLE\n  Writes, repairs", "  url           "
                       "echo:\n", "  provider      organization examples\n",
-                      "\nSkills\n  debug  Debugging  (0.015 per call)\n    Finds out",
+                      "\nSkills\n  debug  Debugging  (price 0.015 per call)\n"
+                      "    Finds out",
                       "    tags        code, bugs\n",
                       "    examples    why does this segfault\n"
                       "                the tests pass here",
@@ -376,6 +381,23 @@ class Search(Agents):
         self.assertIn("(rrf)", self.search("crash", "--explain", "--fusion",
                                            "rrf"))
 
+    def test_long_names_break_no_line(self):
+        self.put("a.json", card("the-keeper-with-a-name-of-many-columns-here",
+                                description="Knows zebras", skills=[
+                                    {"id": "keeping-of-zebras-in-numbers-here",
+                                     "name": "x", "description": "zebras"}]))
+        self.register("a.json")
+        self.addCleanup(self.good, "agents", "remove",
+                        "the-keeper-with-a-name-of-many-columns-here")
+        self.env["NO_COLOR"] = "1"
+        for columns in (60, 80, 120):
+            for args in (["search", "zebras", "--explain"], ["agents"]):
+                with self.subTest(columns=columns, args=args):
+                    out = self.on_terminal(*args, columns=columns)[1]
+                    self.assertIn("the-keeper", out)
+                    for line in out.replace(NOTICE, "").splitlines():
+                        self.assertLessEqual(len(line), columns, line)
+
     def test_a_query_from_standard_input(self):
         self.assertEqual(self.found("-", "--limit", "1",
                                     stdin=b"book a\nflight to Lisbon\n"),
@@ -438,11 +460,16 @@ class Search(Agents):
 
     def test_nothing_in_a_card_steers_a_terminal(self):
         r = self.box.call("PATCH", "/api/agents/ops", {
-            "description": "tab\there, \u0627\u0644 \u200fpirate"})
-        self.assertIn(r.status, (200, 400))
-        out = self.on_terminal("search", "pirate \x1b[31m\u202e")[1]
-        for c in ("\t", "\u200f", "\u202e", "\x1b[31m"):
+            "description": "tab\there\nand \u0627\u0644 below, pirate"})
+        self.assertEqual(r.status, 200)
+        status, out = self.on_terminal("search", "pirate \x1b[31m\u202e",
+                                       columns=160)
+        self.assertEqual(status, OK)
+        self.assertIn("tab here and \u0627\u0644 below, \x1b[1mpirate", out)
+        for c in ("\t", "\u202e", "\x1b[31m"):
             self.assertNotIn(c, out)
+        self.assertIn("here\n  and \u0627\u0644 below", self.on_terminal(
+            "agents", "show", "ops", columns=160)[1])
 
     def test_wrong_use(self):
         for args, words in (
@@ -452,7 +479,13 @@ class Search(Agents):
                 (["--state", "idel"], "did you mean idle?"),
                 (["--max-price", "-1"], "like 0.05"),
                 (["--max-price", "free"], "like 0.05"),
-                (["--min-score", "2"], "like 0.4")):
+                (["--min-score", "2"], "from 0 to 1"),
+                (["--min-score", "-0.1"], "from 0 to 1"),
+                (["--min-score", "1e"], "from 0 to 1"),
+                (["--min-score", "0.4x"], "from 0 to 1"),
+                (["--min-score", ".5"], "from 0 to 1"),
+                (["--min-score", "1e400"], "from 0 to 1"),
+                (["--min-score", "[0.4]"], "from 0 to 1")):
             with self.subTest(args=args):
                 self.assertIn(words, self.bad(USAGE, "search", "x", *args))
 
@@ -465,6 +498,98 @@ class Search(Agents):
         self.assertEqual(self.found("zebras", "--mode", "text", env=anna),
                          ["secret"])
         self.assertEqual(self.found("zebras", "--mode", "text", env=ben), [])
+
+
+class Hostile(Agents):
+    """A server that has cards no Signalbox would take."""
+    # What a terminal would obey: escapes, C1, bells, CR and BS, overrides,
+    # isolates and marks of direction.
+    BAD = ("\x1b[31m", "\x1b]0;title\x07", "\x9b2J", "\r", "\b", "\x7f",
+           "\u202e", "\u2066", "\u200f", "\u2069", "\x00")
+
+    def setUp(self):
+        super().setUp()
+        test = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                body = json.dumps(test.answer).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.env["SIGNALBOX_URL"] = f"http://127.0.0.1:{server.server_port}"
+        self.env["SIGNALBOX_TOKEN"] = "sbx_" + "x" * 43
+
+    def card(self, bad):
+        ugly = "good" + bad + "end"
+        skill = {"id": ugly, "name": ugly, "description": ugly, "score": .4,
+                 "semantic": .5, "text": .1, "tags": [ugly],
+                 "examples": [ugly], "pricing": {"type": ugly,
+                                                 "amount_micros": 5}}
+        return {"name": ugly, "title": ugly, "description": ugly, "url": ugly,
+                "version": ugly, "state": ugly, "visibility": ugly,
+                "kind": ugly, "org": ugly, "creator_id": ugly,
+                "provider": {"organization": ugly, "url": ugly},
+                "best_skill_id": ugly, "score": .4, "semantic": .5, "text": .1,
+                "skills": [skill], "routing": {"keywords": [ugly],
+                                               "system_prompt": ugly}}
+
+    def test_nothing_that_it_says_steers_a_terminal(self):
+        self.env["NO_COLOR"] = "1"
+        for bad in self.BAD:
+            one = self.card(bad)
+            many = {"agents": [one], "items": [one], "total": 1, "mode": "hybrid",
+                    "note": "note" + bad, "formula": {"fusion": bad,
+                                                      "semantic": .7,
+                                                      "text": .3}}
+            for value, args in (
+                    (many, ["search", "x", "--explain"]),
+                    (many, ["search", "x", "--json"]),
+                    (many, ["agents", "list"]),
+                    (many, ["agents", "list", "--json"]),
+                    (one, ["agents", "show", "x"]),
+                    (one, ["agents", "show", "x", "--json"])):
+                with self.subTest(bad=bad, args=args):
+                    self.answer = value
+                    status, out = self.on_terminal(*args, columns=200)
+                    self.assertEqual(status, OK, out)
+                    self.assertIn("good", out)
+                    self.assertNotIn(bad, out)
+                    self.assertIsNone(re.search(
+                        "[\x00-\x09\x0b-\x1f\x7f-\x9f]", out.replace(
+                            NOTICE, "")), ascii(out))
+
+    def test_a_table_that_does_not_fit_is_told(self):
+        agent = {"name": "a", "description": "d" * 512, "score": .4}
+        self.answer = {"agents": [agent] * 30000}
+        status, out, err = self.run_it("search", "x")
+        self.assertEqual((status, out, err),
+                         (FAILED, "", "signalbox: out of memory\n"))
+
+    def test_what_is_no_answer(self):
+        for value in (None, 5, [], {}, {"agents": 5}, {"agents": [5, None]},
+                      {"name": 5, "skills": {"id": 5}, "routing": []}):
+            for args in (["search", "x", "--explain"], ["agents", "list"],
+                         ["agents", "show", "x"]):
+                with self.subTest(value=value, args=args):
+                    self.answer = value
+                    self.assertIn(self.run_it(*args)[0],
+                                  (OK, FAILED, UNREACHABLE))
 
 
 class Grants(Agents):

@@ -218,7 +218,8 @@ class Backup(unittest.TestCase):
             self.assertEqual(look()["status"], "ok")
         self.assertIn("started 1 time", look()["message"])
         self.assertEqual(sorted(os.listdir(self.data)),
-                         ["signalbox.db", "signalbox.epoch", "signalbox.lock"])
+                         ["index.snapshot", "signalbox.db", "signalbox.epoch",
+                          "signalbox.lock"])
         os.truncate(os.path.join(self.data, "signalbox.db"), 8192)
         self.assertEqual(look()["status"], "failed")
         self.assertIn("signalbox restore FILE", look()["message"])

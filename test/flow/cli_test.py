@@ -1,19 +1,16 @@
 """The command line, as a user and as a script meet it: the real binary, with
 its output, its exit status and its words."""
-import fcntl
 import json
 import os
-import pty
 import resource
 import shutil
 import socket
-import struct
 import subprocess
 import tempfile
-import termios
 import unittest
 
 from signalbox import Server
+from terminal import on_terminal
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
@@ -55,26 +52,8 @@ class Cli(unittest.TestCase):
 
     def on_terminal(self, *args, columns=80, env=None):
         """What a terminal of that width is sent."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 24, columns, 0, 0))
-        p = subprocess.Popen(
-            [BIN, *args], cwd=self.home, stdin=theirs, stdout=theirs,
-            stderr=theirs, env={**self.env, "TERM": "xterm",
-                                "LANG": "C.UTF-8", **(env or {})})
-        os.close(theirs)
-        out = b""
-        while True:
-            try:
-                more = os.read(ours, 65536)
-            except OSError:
-                break
-            if not more:
-                break
-            out += more
-        os.close(ours)
-        p.wait(60)
-        return out.decode().replace("\r\n", "\n")
+        return on_terminal([BIN, *args], self.home,
+                           {**self.env, **(env or {})}, columns)[1]
 
 
 class Help(Cli):

@@ -3,19 +3,16 @@ once more from what --out says of each query; a provider with vectors that are
 known shows that texts, ties, examples and the cascade are what they should be.
 """
 import collections
-import fcntl
 import json
 import math
 import os
-import pty
 import shutil
-import struct
 import subprocess
 import tempfile
-import termios
 import unittest
 
 from provider import Provider
+from terminal import on_terminal
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
@@ -362,6 +359,18 @@ def text_score(documents, query, document):
     return min(1, x) ** 1.5
 
 
+def cosine(query, document):
+    """As the provider has it. What stands for a document is what it says
+    itself, without its examples; their letters are none of these."""
+    def vector(text):
+        v = [text.count(letter) for letter in "xyz"]
+        length = math.hypot(*v)
+        return [n / length for n in v] if length else v
+
+    own = " ".join(text for weight, text in document if weight == 1)
+    return max(0, sum(a * b for a, b in zip(vector(query), vector(own))))
+
+
 class Search(WithProvider):
     AGENTS = [{"name": "fox", "description": "x x red hen"},
               {"name": "cow", "description": "y red",
@@ -375,19 +384,20 @@ class Search(WithProvider):
                  "owl": [[(1, "owl z")]]}
     QUERIES = ("fox", "red fox", "hen x unheard things", "y", "cow z x")
 
-    def check(self, mode, cosine):
+    def check(self, mode, semantic, text, *more):
         every = [d for ds in self.DOCUMENTS.values() for d in ds]
-        args = {"hybrid": ("--embedder", "http", *self.http), "text": ()}
+        if mode != "text":
+            more = (*more, "--embedder", "http", *self.http)
         a = self.lines("a", *self.AGENTS)
         t = self.lines("t", *({"text": q, "agents": ["fox"]}
                               for q in self.QUERIES))
-        result, rows = self.out("--agents", a, t, "--mode", mode, *args[mode])
+        result, rows = self.out("--agents", a, t, "--mode", mode, *more)
         for query, row in zip(self.QUERIES, rows):
             want = {}
             for agent, documents in self.DOCUMENTS.items():
                 want[agent] = max(
-                    cosine(query, d) + (1 if mode == "text" else .3)
-                    * text_score(every, query, d) for d in documents)
+                    semantic * cosine(query, d)
+                    + text * text_score(every, query, d) for d in documents)
             want = sorted((item for item in want.items() if item[1] > 1e-6),
                           key=lambda item: (-item[1], item[0]))
             self.assertEqual([r["agent"] for r in row["ranked"]],
@@ -397,27 +407,70 @@ class Search(WithProvider):
         return result, rows
 
     def test_text_is_the_formula_and_needs_no_model(self):
-        result, rows = self.check("text", lambda query, document: 0)
+        result, rows = self.check("text", 0, 1)
         self.assertEqual((result["mode"], result["kind"], result["embedder"],
                           result["match"]), ("text", None, None, None))
         self.assertEqual({r["model"] for r in rows}, {None})
         self.assertEqual(self.seen(), [])
 
     def test_hybrid_is_seven_tenths_of_the_cosine_and_three_of_the_words(self):
-        def vector(text):
-            v = [text.count(letter) for letter in "xyz"]
-            length = math.hypot(*v)
-            return [n / length for n in v] if length else v
-
-        def cosine(query, document):
-            # What stands for a document is what it says itself, without its
-            # examples; the letters of this one are in no example.
-            own = " ".join(text for weight, text in document if weight == 1)
-            return .7 * max(0, sum(a * b for a, b in
-                                   zip(vector(query), vector(own))))
-        result, _ = self.check("hybrid", cosine)
+        result, _ = self.check("hybrid", .7, .3)
         self.assertEqual((result["mode"], result["embedder"]["name"]),
                          ("hybrid", "known"))
+        self.assertEqual(result["formula"], {"fusion": "weighted",
+                                             "semantic": .7, "text": .3})
+
+    def test_the_weights_are_those_of_the_configuration(self):
+        for said, (semantic, text) in (((.2, .5), (.2, .5)), ((1, 0), (1, 0)),
+                                       ((1, 1), (.5, .5))):
+            weights = ("--set", f"search.semanticWeight={said[0]}",
+                       "--set", f"search.textWeight={said[1]}")
+            result, _ = self.check("hybrid", semantic, text, *weights)
+            self.assertEqual(result["formula"], {
+                "fusion": "weighted", "semantic": semantic, "text": text})
+            shown = self.run_it("--agents", "a", "t", "--mode", "hybrid",
+                                "--embedder", "http", *self.http, *weights)
+            self.assertIn(f"{semantic:g} of the vector and {text:g} of the "
+                          "words", shown.stdout)
+
+    def test_the_fusion_is_that_of_the_configuration(self):
+        args = (*OWN, "--mode", "hybrid", "--embedder", "builtin", "--limit",
+                "9")
+        _, weighted = self.out(*args)
+        args += ("--set", "search.fusion=rrf")
+        result, rows = self.out(*args)
+        self.assertEqual(result["formula"]["fusion"], "rrf")
+        self.assertNotEqual(rows, weighted)
+        places = {2 / 61 / (1 / (60 + i) + 1 / (60 + k))
+                  for i in range(1, 99) for k in range(1, 99)}
+        places |= {2 / 61 * (60 + i) for i in range(1, 99)}
+        for r in rows:
+            for score in (x["score"] for x in r["ranked"]):
+                self.assertLess(min(abs(1 / score - p) for p in places), 1e-4)
+        self.assertIn("(rrf)", self.run_it(*args).stdout)
+
+    def test_semantic_is_the_cosine_of_the_best_document(self):
+        # A query without a vector, and only that one, goes by words.
+        self.QUERIES = ("x", "red y fox", "hen x unheard things", "cow z x")
+        result, _ = self.check("semantic", 1, 0)
+        self.assertEqual((result["mode"], result["match"], result["formula"]),
+                         ("semantic", None, None))
+
+    def test_what_is_not_asked_for_as_a_search_is_routing(self):
+        a = self.lines("a", {"name": "a", "description": "x", "skills": ["y"]},
+                       {"name": "b", "description": "z"})
+        t = self.lines("t", {"text": "x", "agents": ["a"]})
+        args = ("--agents", a, t, "--embedder", "http", *self.http)
+        plain, rows = self.out(*args)
+        named, again = self.out(*args, "--mode", "routing")
+        _, searched = self.out(*args, "--mode", "semantic")
+        self.assertEqual((plain["mode"], named["mode"]), ("routing",) * 2)
+        self.assertEqual(rows, again)
+        self.assertNotEqual(rows, searched)
+        for mode, words in (("routing", "routing, as messages are routed"),
+                            ("semantic", "semantic, as agent.search")):
+            shown = self.run_it(*args, "--mode", mode).stdout.splitlines()
+            self.assertRegex(shown[0], f"^mode +{words}")
 
     def test_what_shares_nothing_is_not_found(self):
         a = self.lines("a", {"name": "fox"}, {"name": "owl"})
@@ -467,15 +520,15 @@ class Mistakes(Eval):
                 ((*good, "--examples", t, "--shots", "0"), "1 to 1000"),
                 ((*good, "--limit", "0"), "whole number"),
                 ((*good, "--match", "worst"), "mean or best"),
-                ((*good, "--mode", "bm25"), "semantic, text or hybrid"),
+                ((*good, "--mode", "bm25"), "routing, semantic, text or hybrid"),
                 ((*good, "--mode", "text", "--embedder", "builtin"),
                  "leave --embedder out"),
                 ((*good, "--mode", "hybrid", "--embedder", "cascade"),
-                 "for --mode semantic"),
+                 "for --mode routing"),
                 ((*good, "--mode", "hybrid", "--examples", t),
-                 "--examples is for --mode semantic"),
-                ((*good, "--mode", "text", "--match", "best"),
-                 "--match is for --mode semantic"),
+                 "--examples is for --mode routing"),
+                ((*good, "--mode", "semantic", "--match", "best"),
+                 "--match is for --mode routing"),
                 ((*good, "--by", "level"), "must be agent"),
                 ((*good, "--set", "embed.kind=magic"), "embed.kind")):
             with self.subTest(args=args):
@@ -550,26 +603,10 @@ class Mistakes(Eval):
 
 class OnATerminal(Eval):
     def shown(self, *args, columns=80):
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 24, columns, 0, 0))
-        p = subprocess.Popen(
-            [BIN, "eval", *args], cwd=self.home, stdin=subprocess.DEVNULL,
-            env={**self.env, "TERM": "xterm", "LANG": "C.UTF-8"},
-            stdout=theirs, stderr=theirs)
-        os.close(theirs)
-        text = b""
-        while True:
-            try:
-                more = os.read(ours, 65536)
-            except OSError:
-                break
-            if not more:
-                break
-            text += more
-        os.close(ours)
-        self.assertEqual(p.wait(60), OK, text)
-        return text.decode()
+        status, text = on_terminal([BIN, "eval", *args], self.home, self.env,
+                                   columns)
+        self.assertEqual(status, OK, text)
+        return text
 
     def test_lines_fit(self):
         for columns in (80, 60):

@@ -13,6 +13,10 @@ from signalbox import ECHO, Server, eventually, metric
 
 FIELDS = {"seq", "at_ms", "type", "task_id", "conversation_id", "agent",
           "requester", "root_user", "data"}
+# What a first start leaves in it: an agent of the configuration, the admin and
+# the admin's token.
+FIRST = ["agent.registered", "user.created", "token.created"]
+N_FIRST = len(FIRST)
 
 
 def history(server, after=0, limit=500, **kwargs):
@@ -58,17 +62,22 @@ class Pages(unittest.TestCase):
             for text in ("two", "three"):
                 server.send(text)
             page = server.call("GET", "/api/feed").json()
-            self.assertEqual(seqs(page["items"]), list(range(1, 9)))
-            self.assertEqual(page["next_after"], 8)
-            for limit in (1, 3, 8):
+            newest = N_FIRST + 2 * 3
+            self.assertEqual(seqs(page["items"]), list(range(1, newest + 1)))
+            self.assertEqual(page["next_after"], newest)
+            self.assertEqual([e["type"] for e in page["items"][:N_FIRST]],
+                             FIRST)
+            self.assertEqual((page["items"][0]["agent"],
+                              page["items"][0]["requester"]), ("echo", None))
+            for limit in (1, 3, newest):
                 with self.subTest(limit):
                     self.assertEqual(history(server, limit=limit),
                                      page["items"])
-            empty = server.call("GET", "/api/feed?after=8").json()
-            self.assertEqual(empty, {"items": [], "next_after": 8})
+            empty = server.call("GET", f"/api/feed?after={newest}").json()
+            self.assertEqual(empty, {"items": [], "next_after": newest})
             for e in page["items"]:
                 self.assertEqual(set(e), FIELDS)
-            accepted, over = page["items"][2:4]
+            accepted, over = page["items"][N_FIRST:N_FIRST + 2]
             self.assertEqual(
                 [accepted["type"], over["type"]],
                 ["task.accepted", "task.completed"])
@@ -195,7 +204,7 @@ class Streams(unittest.TestCase):
         with Server(agents=ECHO) as server:
             server.send("before")
             with server.events("/api/feed?after=0") as events:
-                got = events.take(4)
+                got = events.take(N_FIRST + 2)
                 server.send("meanwhile")
                 got += events.take(2)
                 pages = history(server)
@@ -261,7 +270,7 @@ class Streams(unittest.TestCase):
     def test_stopping_ends_streams_well(self):
         with Server(agents=ECHO) as server:
             with server.events("/api/feed?after=0") as events:
-                events.take(2)
+                events.take(N_FIRST)
                 server.process.send_signal(signal.SIGTERM)
                 self.assertEqual(list(events), [])
 
@@ -416,14 +425,14 @@ class SlowReaders(unittest.TestCase):
             quick = server.events("/api/feed?after=0")
             sender = threading.Thread(target=send_many, args=(server, n))
             sender.start()
-            got = [int(e.id) for e in quick.take(2 + 2 * n)]
+            got = [int(e.id) for e in quick.take(N_FIRST + 2 * n)]
             sender.join()
-            self.assertEqual(got, list(range(1, 3 + 2 * n)))
+            self.assertEqual(got, list(range(1, N_FIRST + 2 * n + 1)))
             # What waits for the slow one is a mark's worth and one batch.
             self.assertLess(metric(server, "signalbox_http_unsent_bytes"),
                             limit + 3 * 65536)
-            got = [int(e.id) for e in slow.take(2 + 2 * n)]
-            self.assertEqual(got, list(range(1, 3 + 2 * n)))
+            got = [int(e.id) for e in slow.take(N_FIRST + 2 * n)]
+            self.assertEqual(got, list(range(1, N_FIRST + 2 * n + 1)))
             slow.close()
             quick.close()
 
@@ -450,7 +459,9 @@ class SlowReaders(unittest.TestCase):
 
 class Retention(unittest.TestCase):
     """Tidying up begins some seconds after the start; both servers wait for
-    it at the same time."""
+    it at the same time. The second start writes nothing into the feed: the
+    agents of the configuration are what they were."""
+    last = N_FIRST + 2 * 50  # of the first start, and of 50 tasks
 
     @classmethod
     def setUpClass(cls):
@@ -491,7 +502,7 @@ class Retention(unittest.TestCase):
         raise AssertionError("no database there")
 
     def check_left(self, server, first):
-        last = 102  # the admin, its token, and 50 tasks
+        last = self.last
         eventually(lambda: seqs(history(server)) ==
                    list(range(first, last + 1)), "the older ones are gone")
         for after in (0, first - 5, first - 1):
@@ -506,7 +517,7 @@ class Retention(unittest.TestCase):
         server.stop()
 
     def test_the_oldest_beyond_so_many_rows_go(self):
-        self.check_left(self.servers["rows"], 102 - 10 + 1)
+        self.check_left(self.servers["rows"], self.last - 10 + 1)
 
     def test_what_is_older_than_so_many_days_goes(self):
         self.check_left(self.servers["days"], 61)

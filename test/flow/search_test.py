@@ -182,20 +182,36 @@ class Shapes(unittest.TestCase):
         self.assertEqual(error_code(r), (400, "invalid_json"))
 
     def test_queries_of_every_kind(self):
-        for text in ("\U0001F35E\U0001F370", "\u0645\u0631\u062d\u0628\u0627",
-                     "パンを焼く", "brød", "?!...", "the of and", "a",
-                     "x" * QUERY_MAX, "bread " * 2000, "\u202ebread",
-                     "' OR 1=1 --", "%00", "<script>", "bread\nand\tcakes"):
+        """With whom they find by words; by meaning somebody is always near,
+        and who has the words is the nearest."""
+        register(self.server, "polyglot", description="مرحبا, brød og kaffe")
+        self.addCleanup(self.server.call, "DELETE", "/api/agents/polyglot")
+        for text, wanted in (
+                ("\U0001F35E\U0001F370", []),
+                ("\u0645\u0631\u062d\u0628\u0627", ["polyglot"]),
+                ("パンを焼く", []), ("BRØD", ["polyglot"]), ("?!...", []),
+                ("the of and", []), ("a", []), ("x" * QUERY_MAX, []),
+                ("bread " * 2000, ["cook"]), ("\u202ebread", ["cook"]),
+                ("' OR 1=1 --", []), ("%00", []), ("<script>", []),
+                ("bread\nand\tcakes", ["cook"])):
+            with self.subTest(query=text[:20]):
+                for mode in ("text", "hybrid", "semantic"):
+                    r = self.server.call("POST", "/api/agents/search",
+                                         {"query": text, "mode": mode})
+                    self.assertEqual((r.status, r.json()["mode"]),
+                                     (200, mode))
+                    found = [a["name"] for a in r.json()["agents"]]
+                    self.assertEqual(r.json()["total"], len(found))
+                    if mode == "text":
+                        self.assertEqual(found, wanted)
+                    elif mode == "hybrid" and wanted:
+                        self.assertEqual(found[:1], wanted)
+                    else:
+                        self.assertTrue(found)
+        for text in ("", " ", " \n\t "):
             r = self.server.call("POST", "/api/agents/search",
                                  {"query": text})
-            with self.subTest(query=text[:20]):
-                self.assertIn(r.status, (200, 400))
-                if r.status == 400:
-                    self.assertIn("nothing to search for",
-                                  r.json()["error"]["message"])
-                else:
-                    self.assertEqual(r.json()["total"],
-                                     len(r.json()["agents"]))
+            self.assertEqual(error_code(r), (400, "bad_request"))
         long = {"query": "x" * 100 * 1024}
         r = self.server.call("POST", "/api/agents/search", long)
         self.assertEqual(error_code(r), (413, "too_large"))
@@ -224,6 +240,35 @@ class Shapes(unittest.TestCase):
                      "searches_by_words_total", "index_bytes",
                      "index_vector_bytes", "index_documents"):
             self.assertIn(f"\nsignalbox_{name} ", text)
+
+    def test_the_metrics_do_not_tell_which_words_there_are(self):
+        text = self.server.get("/metrics").body.decode()
+        self.assertNotIn("index_terms", text)
+        for name in ("bytes", "vector_bytes"):
+            line = next(line for line in text.splitlines()
+                        if line.startswith(f"signalbox_index_{name} "))
+            self.assertEqual(int(line.split()[1]) % 2**20, 0)
+
+
+class Size(unittest.TestCase):
+    def test_an_answer_that_is_full_says_so(self):
+        """Some 4 MiB: eight agents with half a MiB of examples each."""
+        examples = [f"{i:02} " + "x" * 1021 for i in range(64)]
+        with Server() as server:
+            for i in range(12):
+                register(server, f"a{i:02}", description="an oven",
+                         skills=[skill(f"s{k}", name="Bread",
+                                       examples=examples)
+                                 for k in range(8)])
+            r = search(server, "q=bread&mode=text&limit=12")
+            self.assertEqual(r.status, 200)
+            said = r.json()
+            self.assertEqual((said["total"], len(said["agents"])), (8, 8))
+            self.assertIn("4 more found agents do not fit into this answer",
+                          said["note"])
+            self.assertLess(len(r.body), 5 * 1024 * 1024)
+            said = search(server, "q=bread&mode=text&limit=8").json()
+            self.assertEqual((said["total"], said.get("note")), (8, None))
 
 
 class Crowding(unittest.TestCase):

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from signalbox import (BINARY, DEADLINE_S, Server, clean_environment,
@@ -162,6 +163,42 @@ class Stop(unittest.TestCase):
 def shell(*words):
     """Run a script before the server, in the shell that becomes it."""
     return ("sh", "-c", " ".join(words) + ' exec "$@"', "sh")
+
+
+class Early(unittest.TestCase):
+    """A signal may come at any moment of a start, which takes longer the more
+    agents there are."""
+    def end_of(self, signum, after_s):
+        with tempfile.TemporaryDirectory(prefix="signalbox-test-") as folder:
+            path = os.path.join(folder, "signalbox.jsonc")
+            agents = [{"id": f"a{i}", "url": "echo:",
+                       "description": "does many things with care " * 20}
+                      for i in range(300)]
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump({"listen": "127.0.0.1:0",
+                           "agents": {"list": agents}}, f)
+            server = subprocess.Popen(
+                [BINARY, "serve", "--config", path, "--set",
+                 "data=" + os.path.join(folder, "data")],
+                env=clean_environment(), stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+            try:
+                time.sleep(after_s)
+                server.send_signal(signum)
+                if signum != signal.SIGTERM:
+                    time.sleep(after_s)
+                    server.terminate()
+                return server.wait(DEADLINE_S)
+            finally:
+                server.kill()
+                server.wait()
+
+    def test_it_ends_well_whenever_the_signal_comes(self):
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            for hundredths in (2, 4, 6, 9, 13, 18, 25):
+                # Before its handlers are there, a signal kills it.
+                self.assertIn(self.end_of(signum, hundredths / 100),
+                              (0, -signal.SIGTERM, -signal.SIGHUP))
 
 
 class Start(unittest.TestCase):

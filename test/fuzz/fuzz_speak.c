@@ -1,7 +1,7 @@
-/* Any bytes as the body of a message, of a user, of a token, as a header, an
- * address or the id of an event: never a crash; what is refused is refused
- * with words; what is taken is within its limits, and can be said again as
- * valid JSON, in an event as one line. */
+/* Any bytes as the body of a message, of a user, of a token, of a search or of
+ * a grant, as a header, an address, an argument or the id of an event: never a
+ * crash; what is refused is refused with words; what is taken is within its
+ * limits, and can be said again as valid JSON, in an event as one line. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -121,6 +121,134 @@ static void read_people(struct str body)
     arena_fini(&a);
 }
 
+/* Said again as the answer that finds one agent, of whom all is the query. */
+static void say_hits(const struct speak_search_call *s)
+{
+    struct skill skill = {.id = s->tag,
+                          .name = str_head(s->text, SKILL_NAME_MAX),
+                          .description = s->text};
+    struct agent agent = {.name = str_head(s->text, AGENT_NAME_MAX),
+                          .title = s->tag,
+                          .description = s->text,
+                          .url = STR("echo:"),
+                          .visibility = VISIBILITY_PUBLIC,
+                          .org = s->org,
+                          .skills = &skill,
+                          .n_skills = 1};
+    struct index_match matches[] = {{.skill = 0, .score = 1},
+                                    {.skill = INDEX_AGENT}};
+    struct speak_hit hits[2] = {{.agent = &agent,
+                                 .state = AGENT_IDLE,
+                                 .score = s->min_score,
+                                 .matches = matches,
+                                 .n_matches = 2}};
+    struct speak_hits h = {.list = hits,
+                           .n = 2,
+                           .mode = s->mode,
+                           .note = STR("x"),
+                           .max_bytes = (size_t)s->limit * 100,
+                           .explains = s->explains,
+                           .text = s->text,
+                           .fusion = s->fusion};
+    struct buf out;
+    struct json_out o;
+
+    hits[1] = hits[0];
+    buf_init(&out, 16 << 20);
+    o = json_out(&out);
+    speak_hits(&o, &h);
+    is_one_document(&out);
+    buf_fini(&out);
+}
+
+static void check_search(const struct speak_search_call *s)
+{
+    assert(s->text.n >= 1 && s->text.n <= SPEAK_QUERY_MAX);
+    assert(s->limit >= 1 && s->limit <= SPEAK_HITS_MAX);
+    assert(s->mode <= INDEX_TEXT && s->fusion <= INDEX_RRF);
+    assert(is_name(s->tag, SKILL_TAG_MAX) &&
+           is_name(s->org, PRINCIPAL_NAME_MAX));
+    assert(s->max_price >= -1 && s->max_price <= AGENT_PRICE_MAX);
+    assert(s->min_score >= 0 && s->min_score <= 1);
+    say_hits(s);
+}
+
+/* As each of the arguments, the query before or after it. Such have been
+ * decoded, so they are UTF-8 without control characters. */
+static void read_arguments(struct arena *a, struct str s)
+{
+    static const char *const names[] = {
+        "query", "limit",   "mode",      "fusion",
+        "tag",   "org",     "state",     "max_price_micros",
+        "q",     "explain", "min_score", NULL};
+    struct speak_search_call call;
+    struct str value;
+
+    if (speak_percent(a, s, true, &value) != OK)
+        return;
+    for (size_t i = 0; names[i]; i++) {
+        struct str values[11] = {STR("x")};
+        struct why why = {""};
+
+        if (!value.p || strcmp(names[i], "q") == 0)
+            values[0] = (struct str){NULL, 0};
+        values[i] = value;
+        if (speak_search_get(names, values, &call, &why) == OK)
+            check_search(&call);
+        else
+            assert(why.text[0]);
+    }
+}
+
+static void read_agents(struct str body)
+{
+    struct speak_search_call s;
+    struct speak_grant_call g;
+    struct why why = {""};
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    if (speak_search_post(&a, body, &s, &why) == OK)
+        check_search(&s);
+    else
+        assert(why.text[0]);
+    why.text[0] = '\0';
+    if (speak_grant_post(&a, body, &g, &why) == OK)
+        assert(g.agent.n && is_name(g.agent, AGENT_NAME_MAX) &&
+               !g.user.n != !g.org.n && is_name(g.user, PRINCIPAL_NAME_MAX) &&
+               is_name(g.org, PRINCIPAL_NAME_MAX) && g.expires_in_s >= 0 &&
+               g.expires_in_s <= SPEAK_EXPIRES_MAX_S);
+    else
+        assert(why.text[0]);
+    read_arguments(&a, body);
+    arena_fini(&a);
+}
+
+static void read_tags(struct str header)
+{
+    struct speak_tags tags;
+    struct why why = {""};
+    char text[SPEAK_ETAG_BYTES];
+
+    if (speak_tags(STR("If-Match"), header, &tags, &why)) {
+        assert(why.text[0]);
+        return;
+    }
+    assert(tags.is_given == (header.p != NULL) && tags.n <= SPEAK_TAGS_MAX);
+    for (size_t i = 0; i < tags.n; i++) {
+        int64_t revision = tags.list[i].revision;
+        struct speak_tags again;
+
+        assert(revision >= 0);
+        if (!revision)
+            continue;
+        assert(speak_tags_have(&tags, revision, true));
+        assert(speak_tags(STR("x"), speak_etag(revision, text), &again, &why) ==
+               OK);
+        assert(speak_tags_have(&again, revision, false));
+    }
+}
+
 static void read_small(struct str s)
 {
     struct speak_place p = {0, 0}, q;
@@ -153,6 +281,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (at < n)
         read_message(str_sub(all, at + 1, n), str_sub(all, 0, at));
     read_people(all);
+    read_agents(all);
+    read_tags(all);
     read_small(all);
     return 0;
 }

@@ -23,7 +23,7 @@ static inline enum err agents_stage_set(struct registry *r, struct loop *loop,
     enum err e;
 
     registry_change_init(&c);
-    e = registry_configure(r, &c, list, n, loop_wall_ms(loop), why);
+    e = registry_configure(r, &c, list, n, NULL, loop_wall_ms(loop), why);
     if (!e) {
         is_done = c.is_same;
         if (!is_done)

@@ -9,6 +9,25 @@ them with.
 from signalbox import OWN
 
 NOT_FOUND = (404, "agent_not_found")
+# As much as a user may say.
+FULL = {
+    "name": "engineer", "title": "Engineer",
+    "description": "Builds and repairs software", "version": "1.0.0",
+    "url": "echo:", "visibility": "public",
+    "provider": {"organization": "acme"},
+    "capabilities": {"streaming": True},
+    "authentication": {"schemes": ["bearer"]},
+    "skills": [{"id": "debug", "name": "Debugging",
+                "description": "Finds and fixes bugs", "tags": ["code"],
+                "examples": ["why does this segfault"],
+                "pricing": {"amount_micros": 1500}}],
+    "routing": {"system_prompt": "You are an engineer.",
+                "keywords": ["code", "debug"]},
+    "wake": {"url": "https://wake.example.com/e", "timeout_ms": 30000},
+    "limits": {"queue": 100, "in_flight": 4, "priority": 1},
+    "delegation": {"allowAgents": ["docs"], "maxConcurrent": 2,
+                   "maxDepth": 1},
+}
 
 
 def skill(identity, **fields):

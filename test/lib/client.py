@@ -6,18 +6,15 @@ pipes or on a terminal.
             self.server()
             self.assertEqual(self.good("send", "hi", "--to", "echo"), "hi\\n")
 """
-import fcntl
 import json
 import os
-import pty
 import shutil
-import struct
 import subprocess
 import tempfile
-import termios
 import unittest
 
 from signalbox import DEADLINE_S, Server
+from terminal import on_terminal
 
 BIN = os.environ["SIGNALBOX_BIN"]
 OK, FAILED, USAGE, REFUSED, UNREACHABLE, NOT_ALLOWED = range(6)
@@ -77,24 +74,5 @@ class Client(unittest.TestCase):
         self.assertNotIn("sbx_0", err)
         return err
 
-    def on_terminal(self, *args, columns=80, stdout=None):
-        """What a terminal is sent by both outputs, or by stderr alone."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 24, columns, 0, 0))
-        p = subprocess.Popen([BIN, *args], cwd=self.home, stdin=theirs,
-                             stdout=stdout or theirs, stderr=theirs,
-                             env={**self.env, "TERM": "xterm",
-                                  "LANG": "C.UTF-8"})
-        os.close(theirs)
-        out = b""
-        while True:
-            try:
-                more = os.read(ours, 65536)
-            except OSError:
-                break
-            if not more:
-                break
-            out += more
-        os.close(ours)
-        return p.wait(DEADLINE_S), out.decode().replace("\r\n", "\n")
+    def on_terminal(self, *args, **more):
+        return on_terminal([BIN, *args], self.home, self.env, **more)

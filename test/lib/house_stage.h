@@ -132,12 +132,12 @@ static inline struct str house_org_of(void *ctx, struct str user)
     return access_org_of(((struct house *)ctx)->access, user);
 }
 
-static inline void house_agents_changed(void *ctx)
+static inline void house_agent_came(void *ctx)
 {
     struct house *h = ctx;
 
     if (h->walk)
-        walk_agents_changed(h->walk);
+        walk_agent_came(h->walk);
 }
 
 static inline void house_open_registry(struct house *h)
@@ -149,7 +149,7 @@ static inline void house_open_registry(struct house *h)
         .ids = &h->ids,
         .limits = {.max_agents = 1000, .max_skills = 1000},
         .org_of = house_org_of,
-        .on_changed = house_agents_changed,
+        .on_new = house_agent_came,
         .ctx = h,
     };
     struct why why = {""};

@@ -32,7 +32,7 @@ struct stage {
     struct {
         const char *user, *org;
     } orgs[STAGE_ORGS];
-    int n_changed;
+    int n_came;
     struct card_problems problems; /* of the last card; the words are gone */
     char problem[1024];            /* the first */
     struct why why;                /* of the last refusal */
@@ -77,9 +77,9 @@ static inline struct str stage_org_of(void *ctx, struct str user)
     return (struct str){NULL, 0};
 }
 
-static inline void stage_on_changed(void *ctx)
+static inline void stage_on_new(void *ctx)
 {
-    ((struct stage *)ctx)->n_changed++;
+    ((struct stage *)ctx)->n_came++;
 }
 
 /* Open store and registry as they were left. */
@@ -168,7 +168,7 @@ static inline void stage_prepare(struct stage *s)
                                      .folder = s->folder,
                                      .seed = {1, 2},
                                      .org_of = stage_org_of,
-                                     .on_changed = stage_on_changed,
+                                     .on_new = stage_on_new,
                                      .ctx = s};
 }
 
@@ -363,7 +363,7 @@ static inline enum err stage_configure(struct stage *s,
     s->problems.n = 0;
     registry_change_init(&c);
     return stage_commit(
-        s, &c, registry_configure(s->r, &c, list, n, s->now_ms, &s->why));
+        s, &c, registry_configure(s->r, &c, list, n, NULL, s->now_ms, &s->why));
 }
 
 /* Looking. */
@@ -462,6 +462,27 @@ static inline void stage_control(const char *planted, void (*body)(void))
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
         T_FAIL("with %s the test ends with status %x, not red", planted,
                status);
+}
+
+/* agent-0 and so on, of all visibilities, with two skills each. */
+static inline void stage_make_some(struct stage *s, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char card[512];
+
+        snprintf(card, sizeof(card),
+                 "{\"name\":\"agent-%d\",\"description\":\"d\",\"visibility\":"
+                 "\"%s\",\"skills\":["
+                 "{\"id\":\"a\",\"name\":\"word%d\",\"tags\":[\"even\"]},"
+                 "{\"id\":\"b\",\"name\":\"other\",\"description\":"
+                 "\"many words of no matter\"}]}",
+                 i,
+                 i % 3 == 0   ? "private"
+                 : i % 3 == 1 ? "shared"
+                              : "public",
+                 i);
+        CHECK(stage_put(s, i % 2 ? &stage_anna : &stage_carl, card) == OK);
+    }
 }
 
 #endif

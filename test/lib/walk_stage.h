@@ -87,11 +87,11 @@ static inline enum err stage_open_store(struct why *why)
     return store_open(&stage.store, &opts, why);
 }
 
-static void stage_agents_changed(void *ctx)
+static void stage_agent_came(void *ctx)
 {
     (void)ctx;
     if (stage.walk)
-        walk_agents_changed(stage.walk);
+        walk_agent_came(stage.walk);
 }
 
 /* The first n_agents of them are the configuration's now. */
@@ -110,7 +110,7 @@ static inline enum err stage_open_registry(struct why *why)
         .ids = &stage.ids,
         .seed = {1, 2},
         .limits = {.max_agents = 100, .max_skills = 100},
-        .on_changed = stage_agents_changed,
+        .on_new = stage_agent_came,
     };
     enum err e;
 

@@ -1,0 +1,58 @@
+/* A value in the words about it. */
+#include "model/card_internal.h"
+
+#include <stdio.h>
+
+struct card_shown card_show(const struct json *v)
+{
+    struct card_shown shown = {""};
+    char *to = shown.text;
+
+    switch (v->type) {
+    case JSON_NULL: snprintf(to, sizeof(shown.text), "null"); break;
+    case JSON_BOOL:
+        snprintf(to, sizeof(shown.text), "%s", v->b ? "true" : "false");
+        break;
+    case JSON_INT:
+        snprintf(to, sizeof(shown.text), "%lld", (long long)v->i);
+        break;
+    case JSON_REAL: snprintf(to, sizeof(shown.text), "%.17g", v->d); break;
+    case JSON_STR:
+        snprintf(to, sizeof(shown.text), "\"%.*s\"%s",
+                 STR_ARG(str_head(v->s, 64)), v->s.n > 64 ? "…" : "");
+        str_tame(to, strlen(to));
+        break;
+    case JSON_ARR: snprintf(to, sizeof(shown.text), "a list"); break;
+    case JSON_OBJ: snprintf(to, sizeof(shown.text), "an object"); break;
+    }
+    return shown;
+}
+
+static const char *const types[] = {
+    [JSON_NULL] = "null",     [JSON_BOOL] = "true or false",
+    [JSON_INT] = "a number",  [JSON_REAL] = "a number",
+    [JSON_STR] = "text",      [JSON_ARR] = "a list",
+    [JSON_OBJ] = "an object",
+};
+
+/* What others may not see is not repeated either: answers are kept, and shown
+ * to people. */
+static bool is_secret(const struct card_field *f)
+{
+    if (f->is_private)
+        return true;
+    for (size_t i = 0; f->inner && i < f->inner->n; i++)
+        if (is_secret(&f->inner->list[i]))
+            return true;
+    return false;
+}
+
+struct card_shown card_show_as(const struct card_field *f, const struct json *v)
+{
+    struct card_shown shown = {""};
+
+    if (!is_secret(f))
+        return card_show(v);
+    snprintf(shown.text, sizeof(shown.text), "%s", types[v->type]);
+    return shown;
+}

@@ -1,0 +1,62 @@
+/* What the feed is told of a change: who did what to an agent. `by` and its
+ * creator may see it (whoever it was taken from, if the configuration took
+ * it), and admins. */
+#include "base/fault.h"
+#include "base/json.h"
+#include "registry/internal.h"
+#include "watch/watch.h"
+
+static void put_grant(struct json_out *o, const struct agent_grant *g)
+{
+    json_key(o, STR("grant_id"));
+    json_put_str(o, str_of(g->id.text));
+    json_key(o, g->user.n ? STR("user") : STR("org"));
+    json_put_str(o, g->user.n ? g->user : g->org);
+    json_key(o, STR("expires_ms"));
+    if (g->expires_ms)
+        json_put_int(o, g->expires_ms);
+    else
+        json_put_null(o);
+}
+
+static void put_data(struct json_out *o, const struct telling *t)
+{
+    json_open(o, '{');
+    json_key(o, STR("by"));
+    if (t->by.n)
+        json_put_str(o, t->by);
+    else
+        json_put_null(o);
+    json_key(o, STR("revision"));
+    json_put_int(o, t->entry->agent.revision);
+    if (t->before) {
+        json_key(o, STR("changed"));
+        card_diff(o, &t->before->agent, &t->entry->agent);
+    }
+    if (t->grant)
+        put_grant(o, t->grant);
+    json_close(o, '}');
+}
+
+void tell_feed(struct tx *tx, const struct telling *t)
+{
+    struct str creator = t->entry->agent.creator;
+    struct json_out o;
+    struct buf data;
+
+    if (!creator.n && t->before)
+        creator = t->before->agent.creator;
+    buf_init(&data, 4096);
+    o = json_out(&data);
+    put_data(&o, t);
+    if (data.over || FAULT("registry.feed"))
+        tx->build_error = ERR_NOMEM;
+    else
+        feed_append(tx, &(struct feed_entry){.at_ms = t->at_ms,
+                                             .type = str_of(t->type),
+                                             .agent = t->entry->agent.name,
+                                             .requester = t->by,
+                                             .root_user = creator,
+                                             .data = buf_str(&data)});
+    buf_fini(&data);
+}

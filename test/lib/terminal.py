@@ -1,0 +1,31 @@
+"""A terminal to run a command on."""
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+ENV = {"TERM": "xterm", "LANG": "C.UTF-8"}
+
+
+def on_terminal(argv, cwd, env, columns=80, stdout=None):
+    """Its status, and what a terminal of that width is sent by both outputs,
+    or by stderr alone."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ,
+                struct.pack("HHHH", 24, columns, 0, 0))
+    p = subprocess.Popen(argv, cwd=cwd, stdin=theirs, stdout=stdout or theirs,
+                         stderr=theirs, env={**ENV, **env})
+    os.close(theirs)
+    out = b""
+    while True:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:
+            break
+        if not more:
+            break
+        out += more
+    os.close(ours)
+    return p.wait(60), out.decode().replace("\r\n", "\n")
