@@ -127,7 +127,11 @@ struct str_guess {
 
 static inline struct str_guess str_guess(struct str written)
 {
-    unsigned near = written.n > 64 ? 0 : 2 + (unsigned)(written.n / 4);
+    /* Two slips in four letters leave a word that has little in common. */
+    unsigned near = written.n > 64  ? 0
+                    : written.n < 2 ? 1
+                    : written.n < 5 ? 2
+                                    : 2 + (unsigned)(written.n / 4);
 
     return (struct str_guess){{NULL, 0}, near};
 }

@@ -118,6 +118,27 @@ TEST(a_guess_is_the_nearest_name_if_it_is_near)
     CHECK(str_eq(g.name, STR("listen")));
 }
 
+TEST(a_short_word_is_near_only_to_what_is_much_like_it)
+{
+    static const struct {
+        struct str written, offered;
+        bool is_near;
+    } rows[] = {
+        {STR("name"), STR("wake"), false}, {STR("kind"), STR("id"), false},
+        {STR("name"), STR("names"), true}, {STR("naem"), STR("name"), true},
+        {STR("ur"), STR("url"), true},     {STR("x"), STR("q"), false},
+        {STR("X"), STR("x"), true},        {STR("lsiten"), STR("listn"), true},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct str_guess g = str_guess(rows[i].written);
+
+        str_guess_offer(&g, rows[i].offered,
+                        str_distance(rows[i].written, rows[i].offered));
+        CHECK((g.name.n > 0) == rows[i].is_near);
+    }
+}
+
 TEST(tamed_text_stays_on_its_line)
 {
     char text[] = "a\n\033[31m\x7f\xc2\x9b\xc2\xa0\xc3\xa9\xc2";

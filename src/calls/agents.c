@@ -57,8 +57,11 @@ static enum err judge_match(const struct conditions *k, const struct agent *a,
                        "none of that name");
     if (k->match.is_given && !speak_tags_have(&k->match, a->revision, false))
         return why_err(why, ERR_PRECONDITION,
-                       "the agent has changed since: its ETag is \"%lld\" by "
-                       "now; read it again and decide anew",
+                       speak_tags_have(&k->match, a->revision, true)
+                           ? "If-Match takes no weak ETags: write \"%lld\", "
+                             "without the W/"
+                           : "the agent has changed since: its ETag is "
+                             "\"%lld\" by now; read it again and decide anew",
                        (long long)a->revision);
     return OK;
 }

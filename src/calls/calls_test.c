@@ -45,6 +45,30 @@ TEST(nothing_is_left_open_of_what_was_answered)
     house_fini(&h);
 }
 
+/* What anybody may read at the front. */
+
+TEST(the_front_names_every_call_there_is)
+{
+    struct call_info row;
+    struct house h;
+
+    house_init(&h);
+    CHECK_INT(house_ask(&h, "GET /", "", "", answer), 200);
+    for (size_t i = 0; calls_row(i, &row); i++) {
+        struct str fixed = str_sub(row.path, 0, str_find(row.path, ':', 0));
+        char line[128];
+
+        snprintf(line, sizeof(line), "  %-6.*s %.*s%s",
+                 STR_ARG(row.is_public ? STR("") : row.method), STR_ARG(fixed),
+                 fixed.n == row.path.n ? "\n" : "");
+        if (!row.is_public && !strstr(answer, line))
+            T_FAIL("%s is not there", line);
+    }
+    CHECK(strstr(answer, "\n  POST   /api/tasks/ID/cancel\n"));
+    CHECK(strstr(answer, "\n  PATCH  /api/agents/NAME\n"));
+    house_fini(&h);
+}
+
 /* Lists that take for ever. */
 
 /* Open a house with a feed that has no end: none of it is ever behind

@@ -5,26 +5,38 @@
 #include "calls/internal.h"
 #include "speak/speak.h"
 
+/* ":id" is shown as ID. */
+static void add_call(struct buf *out, const struct call_info *row)
+{
+    bool is_part = false;
+
+    buf_addf(out, "  %-6.*s ", STR_ARG(row->method));
+    for (size_t i = 0; i < row->path.n; i++) {
+        char ch = row->path.p[i];
+
+        if (ch == ':') {
+            is_part = true;
+            continue;
+        }
+        is_part = is_part && ch != '/';
+        buf_add_char(out, is_part ? (char)(ch & ~0x20) : ch);
+    }
+    buf_add_char(out, '\n');
+}
+
 void call_front(struct call *c)
 {
+    struct call_info row;
+
     buf_addf(c->body,
              "Signalbox " SIGNALBOX_VERSION " is running.\n\n"
              "  /healthz   is it there\n"
              "  /readyz    does it take work\n"
              "  /metrics   figures for Prometheus\n\n"
-             "With a token (Authorization: Bearer sbx_...), in JSON:\n\n"
-             "  POST   /api/messages           give an agent something to do\n"
-             "  GET    /api/tasks              what there is to do; ?status= "
-             "?agent= ?conversation_id=\n"
-             "  GET    /api/tasks/ID           how far it is, what came of it\n"
-             "  GET    /api/tasks/ID/events    the same as it happens\n"
-             "  POST   /api/tasks/ID/cancel    no more of it\n"
-             "  GET    /api/conversations/ID   who has it\n"
-             "  GET    /api/agents             who there is\n"
-             "  GET    /api/feed               what happened; ?after=\n"
-             "  GET    /api/me                 who you are\n"
-             "  GET, POST /api/tokens   DELETE /api/tokens/ID\n"
-             "  GET, POST /api/users    PATCH, DELETE /api/users/NAME\n");
+             "With a token (Authorization: Bearer sbx_...), in JSON:\n\n");
+    for (size_t i = 0; calls_row(i, &row); i++)
+        if (!row.is_public)
+            add_call(c->body, &row);
     call_answer(c, 200, STR("text/plain; charset=utf-8"));
 }
 

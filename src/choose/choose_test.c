@@ -127,15 +127,14 @@ TEST(nothing_near_says_where_to_look)
 {
     STAGE("echo");
     CHECK(ask("translator") == ERR_AGENT_NOT_FOUND);
-    CHECK(says("there is no agent \"translator\"; GET /api/agents lists those "
-               "there are"));
+    CHECK(says("there is no agent \"translator\", nor one with a name like "
+               "it"));
     CHECK(stage.m->choice.n_nearest == 0);
     leave();
     stage_of(0, NULL);
     CHECK(ask("echo") == ERR_AGENT_NOT_FOUND);
-    CHECK(says("there is no agent \"echo\", nor any other; register one with "
-               "POST /api/agents, or put some into agents.list of the "
-               "configuration"));
+    CHECK(says("there is no agent \"echo\", nor any other; register one, "
+               "or put some into agents.list of the configuration"));
     leave();
 }
 
@@ -170,14 +169,14 @@ TEST(a_name_that_is_none_is_shown_short_and_tame)
 
     STAGE("echo");
     CHECK(ask("e\x1b[31m\n\"") == ERR_AGENT_NOT_FOUND);
-    CHECK(says("there is no agent \"e?[31m?\"\"; GET /api/agents lists those "
-               "there are"));
+    CHECK(says("there is no agent \"e?[31m?\"\", nor one with a name like "
+               "it"));
     memset(written, 'x', sizeof(written) - 1);
     memcpy(written + 63, "\xc3\xa4", 2); /* cut through a character */
     CHECK(ask(written) == ERR_AGENT_NOT_FOUND);
     snprintf(words, sizeof(words),
-             "there is no agent \"%.63s...\"; GET /api/agents lists those "
-             "there are",
+             "there is no agent \"%.63s...\", nor one with a name like "
+             "it",
              written);
     CHECK(says(words));
     leave();

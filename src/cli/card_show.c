@@ -91,8 +91,9 @@ static void add_skill(struct cli *c, const struct json *s)
     if (name.n && !str_eq(name, id))
         buf_addf(&c->out, "  %.*s", STR_ARG(name));
     if (price)
-        buf_addf(&c->out, "  (price %s)",
-                 price_write(json_int_or(price, 0)).text);
+        buf_addf(&c->out, "  (price %s%s)",
+                 price_write(json_int_or(price, 0)).text,
+                 json_int_or(price, 0) > 0 ? " per call" : "");
     buf_add_char(&c->out, '\n');
     cli_indented_text(c, 4, cli_field(s, STR("description")));
     add_tags(c, json_get(s, STR("tags")));

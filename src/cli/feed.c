@@ -56,7 +56,7 @@ static void add_type(struct cli *c, struct str type)
         }
     if (shown.p)
         buf_add_str(&c->out, shown);
-    buf_addf(&c->out, "%*s", shown.n < 14 ? (int)(14 - shown.n) : 0, "");
+    buf_addf(&c->out, "%*s", shown.n < 16 ? (int)(16 - shown.n) : 0, "");
 }
 
 static void add_word(struct cli *c, const char *before, struct str word)

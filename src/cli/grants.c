@@ -32,7 +32,7 @@ static void add_whom(struct buf *out, const struct json *grant)
 static void add_grant(struct listing *l, const struct json *item)
 {
     int64_t expires_ms = number(item, STR("expires_ms"));
-    struct span_text left = span_write(expires_ms - l->now_ms);
+    struct span_text left = span_left(expires_ms - l->now_ms);
     struct span_text age =
         span_write(l->now_ms - number(item, STR("created_ms")));
     struct buf whom;
@@ -120,6 +120,30 @@ static void show_grant(struct cli *c, const struct json *grant)
     buf_fini(&whom);
 }
 
+/* A grant opens what is shared; elsewhere it has no effect yet, or none. That
+ * is worth a word, and no error if it cannot be found out. */
+static void show_effect(struct cli *c, struct client *cl, struct str agent)
+{
+    struct str visibility;
+    struct buf path;
+
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/agents/"));
+    client_add_part(&path, agent);
+    if (!c->json && !path.over &&
+        client_call(cl, &(struct client_request){
+                            .method = "GET", .path = buf_str(&path)}) == OK) {
+        visibility = cli_field(client_reply(cl)->json, STR("visibility"));
+        if (str_eq(visibility, STR("private")))
+            buf_add_str(&c->out, STR("It is private as yet: the grant counts "
+                                     "once it is shared.\n"));
+        if (str_eq(visibility, STR("public")))
+            buf_add_str(&c->out, STR("It is public: everybody sees it "
+                                     "anyway.\n"));
+    }
+    buf_fini(&path);
+}
+
 static enum exit_status add(struct cli *c, struct str agent)
 {
     struct str expires = args_get(&c->args, "expires");
@@ -128,13 +152,17 @@ static enum exit_status add(struct cli *c, struct str agent)
     struct client *cl;
     struct buf body;
 
-    if (args_has(&c->args, "user") == args_has(&c->args, "org"))
+    if (args_has(&c->args, "user") && args_has(&c->args, "org"))
+        return cli_error(c, ERR_USAGE,
+                         "--user or --org, one of them: a grant is for a user "
+                         "or for an org");
+    if (!args_has(&c->args, "user") && !args_has(&c->args, "org"))
         return cli_error(c, ERR_USAGE,
                          "say who may see it: --user NAME or --org ORG");
     if (expires.n && span_read(expires, &lasts_ms))
         return cli_error(c, ERR_USAGE,
-                         "--expires is \"%.*s\"; write a number and s, m, h, d "
-                         "or w: 12h, 7d",
+                         "--expires is \"%.*s\"; write a number from 1 to 9999 "
+                         "and s, m, h, d or w: 12h, 7d",
                          STR_ARG(str_head(expires, 64)));
     if (!(cl = client_new(c, &status)))
         return status;
@@ -142,10 +170,12 @@ static enum exit_status add(struct cli *c, struct str agent)
     put_body(c, &body, agent, lasts_ms);
     if (client_call(cl, &(struct client_request){.method = "POST",
                                                  .path = STR("/api/grants"),
-                                                 .body = buf_str(&body)}))
+                                                 .body = buf_str(&body)})) {
         status = client_fail(cl);
-    else
+    } else {
         show_grant(c, client_reply(cl)->json);
+        show_effect(c, cl, agent);
+    }
     buf_fini(&body);
     client_free(cl);
     return status;
@@ -171,5 +201,17 @@ enum exit_status cli_grants(struct cli *c)
         {0},
     };
 
+    struct str word = c->args.n_operands ? c->args.operands[0] : STR("list");
+    struct str_guess g = str_guess(word);
+
+    for (const struct sub *s = subs; s->name; s++)
+        str_guess_offer(&g, str_of(s->name),
+                        str_distance(word, str_of(s->name)));
+    if (!g.name.n && c->args.n_operands == 1)
+        return cli_error(c, ERR_USAGE,
+                         "there is no \"grants %.*s\"; those of an agent: "
+                         "signalbox grants --agent %.*s",
+                         STR_ARG(str_head(word, 64)),
+                         STR_ARG(str_head(word, 64)));
     return cli_sub(c, subs);
 }

@@ -33,16 +33,28 @@ enum err span_read(struct str text, int64_t *out_ms)
     return ERR_SYNTAX;
 }
 
-struct span_text span_write(int64_t ms)
+static struct span_text write_rounded(int64_t ms, bool is_up)
 {
     struct span_text out = {"0s"};
 
     /* "30d" is easier to compare with what was written than "4w". */
     for (size_t i = 1; i < N_UNITS; i++)
         if (ms >= units[i].ms) {
+            int64_t more = is_up && ms % units[i].ms;
+
             snprintf(out.text, sizeof(out.text), "%" PRId64 "%c",
-                     ms / units[i].ms, units[i].letter);
+                     ms / units[i].ms + more, units[i].letter);
             return out;
         }
     return out;
+}
+
+struct span_text span_write(int64_t ms)
+{
+    return write_rounded(ms, false);
+}
+
+struct span_text span_left(int64_t ms)
+{
+    return write_rounded(ms, true);
 }

@@ -19,4 +19,7 @@ struct span_text {
  * "0s". */
 struct span_text span_write(int64_t ms);
 
+/* The same rounded up: what was given for 7d has 7d left a moment later. */
+struct span_text span_left(int64_t ms);
+
 #endif

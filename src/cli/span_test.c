@@ -67,3 +67,14 @@ TEST(the_largest_whole_unit_is_written)
         CHECK_STR(str_of(t.text), rows[i].text);
     }
 }
+
+TEST(what_is_left_is_rounded_up)
+{
+    int64_t day = 24 * 3600 * 1000LL;
+
+    CHECK_STR(str_of(span_left(7 * day - 1).text), "7d");
+    CHECK_STR(str_of(span_left(7 * day).text), "7d");
+    CHECK_STR(str_of(span_left(day - 1).text), "24h");
+    CHECK_STR(str_of(span_left(1001).text), "2s");
+    CHECK_STR(str_of(span_left(0).text), "0s");
+}

@@ -191,8 +191,11 @@ static enum exit_status set(struct cli *c, struct str name)
 
 static enum exit_status do_remove(struct cli *c, struct str name)
 {
-    static const struct removal user = {"/api/users/", "name", "removed",
-                                        ", and all their tokens with them"};
+    static const struct removal user = {
+        "/api/users/", "name", "removed",
+        ", and all their tokens with them\nTheir "
+        "agents stay, with the grants on them: "
+        "signalbox agents --creator NAME"};
 
     return cli_remove(c, &user, name);
 }

@@ -119,11 +119,12 @@ static const struct {
     {"[{\"id\": \"a\", \"\": 1}]", "agents.list[0].\"\" is no field"},
     {"[{\"id\": \"a\", \"a/b\\n\": 1}]", "agents.list[0].a~1b? is no field"},
     {"[{\"ID\": \"a\"}]", "did you mean \"id\"?"},
-    {"[{\"id\": \"a\", \"name\": \"b\"}]", ".name is no field of a card"},
+    {"[{\"id\": \"a\", \"name\": \"b\"}]",
+     ".name is called \"id\" in the configuration"},
     {"[{\"id\": \"a\", \"creatorId\": \"b\"}]", ".creatorId is no field"},
     {"[{\"id\": \"a\", \"routing\": {\"system_prompt\": \"p\"}}]",
-     "agents.list[0].routing.system_prompt is no field of routing; did you "
-     "mean \"systemPrompt\"?\n"},
+     "agents.list[0].routing.system_prompt is called \"systemPrompt\" in the "
+     "configuration"},
     {"[{\"id\": \"a\", \"id\": \"b\", \"url\": \"echo:\"}]", "t.jsonc:1:34: "},
 
     {"[{\"id\": \"\"}]",

@@ -142,8 +142,8 @@ static const struct card_field restart_rows[] = {
     {"command", .type = &card_strs, OF_AGENT(restart),
      .most = AGENT_COMMAND_MAX, .inner = &words, .needs = CARD_MAY_RUN,
      .is_needed = has_command,
-     .needs_words = "only an admin or the configuration may set this: it is "
-                    "run on the server",
+     .needs_words = "can be set by an admin or in the configuration only: it "
+                    "is run on the server",
      .about = "The program and its arguments; run on the server."},
 };
 static const struct card_fields restart = {"restart", FIELDS(restart_rows)};
@@ -188,7 +188,7 @@ static bool is_shown(const struct agent *a)
     return a->visibility != VISIBILITY_PRIVATE;
 }
 
-static const char ours[] = "only an admin may set this";
+static const char ours[] = "can be set by an admin only";
 
 static const struct card_field rows[] = {
     {"name", "id", .type = &card_name, OF_AGENT(name),
@@ -235,12 +235,12 @@ static const struct card_field rows[] = {
      .about = "How to wake it when it sleeps."},
     {"restart", .type = &card_group, .inner = &restart, .is_private = true,
      .about = "How to start it again."},
-    {"backup", .type = &card_name, OF_AGENT(backup),
+    {"backup", .type = &card_name, OF_AGENT(backup), .is_private = true,
      .about = "The agent to ask instead when it does not answer."},
     {"limits", .type = &card_group, .inner = &limits,
      .about = "How much it may be given."},
     {"delegation", .type = &card_group, .inner = &delegation,
-     .about = "Whom it may ask for help."},
+     .is_private = true, .about = "Whom it may ask for help."},
 
     {"creator_id", .type = &card_principal, OF_AGENT(creator), .is_ours = true,
      .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours,

@@ -193,6 +193,32 @@ const struct card_field *card_find(const struct card_reader *r,
     return NULL;
 }
 
+/* A field all the same, but not by this name, or not in this dialect. */
+static bool is_elsewhere(struct card_reader *r, const struct card_fields *t,
+                         const struct card_spot *s)
+{
+    bool is_config = r->opts->dialect == CARD_CONFIG;
+    enum card_dialect other = is_config ? CARD_WIRE : CARD_CONFIG;
+    char own[CARD_KEY_BYTES];
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct str here;
+
+        if (!str_eq(card_key(&t->list[i], other, own), s->key))
+            continue;
+        here = card_key(&t->list[i], r->opts->dialect, own);
+        if (has_field(r, &t->list[i]))
+            card_problem(r, s, "is called \"%.*s\" %s", STR_ARG(here),
+                         is_config ? "in the configuration" : "on a card");
+        else
+            card_problem(r, s,
+                         "is the server's to say: it cannot be given "
+                         "in the configuration");
+        return true;
+    }
+    return false;
+}
+
 static void unknown(struct card_reader *r, const struct card_fields *t,
                     const struct card_spot *s)
 {
@@ -207,6 +233,8 @@ static void unknown(struct card_reader *r, const struct card_fields *t,
                      s->key.n, t->what);
         return;
     }
+    if (is_elsewhere(r, t, s))
+        return;
     for (size_t i = 0; i < t->n; i++) {
         struct str one = card_key(&t->list[i], r->opts->dialect, own);
         unsigned distance = str_distance(s->key, one);
@@ -318,10 +346,8 @@ static void settle_name(struct card_reader *r, const struct card_spot *whole,
         card_name.read(r, NULL, &(struct json){.type = JSON_STR, .s = must},
                        &at, &out->name);
     else if (out->name.n && must.n && !str_eq(out->name, must))
-        card_problem(r, &at, "must be \"%.*s\", %s, or left out", STR_ARG(must),
-                     o->before ? "as it is written already: names are the same "
-                                 "whatever their case"
-                               : "as in the path");
+        card_problem(r, &at, "must be \"%.*s\", the name %s", STR_ARG(must),
+                     o->before ? "that it has already" : "in the path");
     if (str_eq_nocase(out->name, STR("search")))
         card_problem(r, &at, "may not be \"search\": the path is taken");
 }

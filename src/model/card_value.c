@@ -50,8 +50,8 @@ static bool is_text(struct card_reader *r, const struct card_field *f,
         card_problem(r, s, "may not have U+%04X, %s, in it (byte %zu)",
                      (unsigned)bad.number, bad.what, bad.at + 1);
     else if (v->s.n < (size_t)f->min || (v->s.n && !card_has_ink(v->s)))
-        card_problem(r, s, "must be %s of %lld to %lld bytes, and not blank",
-                     what, (long long)f->min, (long long)f->max);
+        card_problem(r, s, "must be %s of 1 to %lld bytes, and not blank", what,
+                     (long long)f->max);
     else if (!has_lines && v->s.n &&
              (v->s.p[0] == ' ' || v->s.p[v->s.n - 1] == ' '))
         card_problem(r, s, "may not begin or end with a space");
@@ -226,11 +226,15 @@ const struct card_type card_web = {web_read, str_is_given, str_is_same,
 static bool read_number(struct card_reader *r, const struct card_field *f,
                         const struct json *v, const struct card_spot *s)
 {
+    /* 1e3 is shown as 1000, so it must be said what is wrong with that. */
+    bool looks_whole = v->type == JSON_REAL && v->d > -1e15 && v->d < 1e15 &&
+                       v->d == (double)(int64_t)v->d;
+
     if (v->type == JSON_INT && v->i >= f->min && v->i <= f->max)
         return true;
     card_problem(r, s, "must be a whole number from %lld to %lld, not %s%s",
                  (long long)f->min, (long long)f->max, card_show(v).text,
-                 v->type == JSON_REAL ? " with a point or exponent" : "");
+                 looks_whole ? " with a point or exponent" : "");
     return false;
 }
 

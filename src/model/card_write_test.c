@@ -12,6 +12,7 @@ static const char text[] =
     "\"routing\":{\"system_prompt\":\"pr0mpt\",\"routable\":true},"
     "\"wake\":{\"timeout_ms\":5,\"url\":\"https://w/\"},"
     "\"restart\":{\"command\":[\"c0mmand\"]},"
+    "\"backup\":\"b4ckup\","
     "\"limits\":{},\"delegation\":{\"allowAgents\":[]}}";
 
 static const char stored[] =
@@ -23,6 +24,7 @@ static const char stored[] =
     "\"routing\":{\"system_prompt\":\"pr0mpt\"},"
     "\"wake\":{\"url\":\"https://w/\",\"timeout_ms\":5},"
     "\"restart\":{\"command\":[\"c0mmand\"]},"
+    "\"backup\":\"b4ckup\","
     "\"delegation\":{\"allowAgents\":[]}}";
 
 TEST(one_form_is_kept_whatever_the_order_was)
@@ -75,16 +77,15 @@ TEST(others_see_no_secrets)
     buf_init(&out, 1 << 16);
     stage_read(&s, str_of(text));
     stage_write(&s.agent, CARD_OTHERS, &out);
-    CHECK_STR(buf_str(&out),
-              "{\"name\":\"engineer\",\"description\":\"d\","
-              "\"url\":\"https://h/\",\"visibility\":\"shared\","
-              "\"authentication\":{\"schemes\":[\"b\"],"
-              "\"x\":{\"credentials\":1}},"
-              "\"skills\":[{\"id\":\"s\",\"name\":\"S\","
-              "\"pricing\":{\"amount_micros\":0}}],"
-              "\"delegation\":{\"allowAgents\":[]},\"creator_id\":null,"
-              "\"org\":null,\"revision\":0,\"created_ms\":0,"
-              "\"updated_ms\":0}");
+    CHECK_STR(buf_str(&out), "{\"name\":\"engineer\",\"description\":\"d\","
+                             "\"url\":\"https://h/\",\"visibility\":\"shared\","
+                             "\"authentication\":{\"schemes\":[\"b\"],"
+                             "\"x\":{\"credentials\":1}},"
+                             "\"skills\":[{\"id\":\"s\",\"name\":\"S\","
+                             "\"pricing\":{\"amount_micros\":0}}],"
+                             "\"creator_id\":null,"
+                             "\"org\":null,\"revision\":0,\"created_ms\":0,"
+                             "\"updated_ms\":0}");
     buf_fini(&out);
     stage_fini(&s);
 }
@@ -212,6 +213,7 @@ TEST(fields_that_differ_are_named)
     b = (struct agent){.name = STR("engineer")};
     differ(&s.agent, &b,
            "[\"description\",\"url\",\"visibility\",\"authentication\","
-           "\"skills\",\"routing\",\"wake\",\"restart\",\"delegation\"]");
+           "\"skills\",\"routing\",\"wake\",\"restart\",\"backup\","
+           "\"delegation\"]");
     stage_fini(&s);
 }

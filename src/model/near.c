@@ -50,8 +50,10 @@ static size_t least_distance(struct letters *l, struct str written,
 /* From what distance on a name is none of the nearest. */
 static unsigned too_far(const struct near *near, struct str written)
 {
-    return near->n == NEAR_MAX ? near->distances[NEAR_MAX - 1]
-                               : str_guess(written).distance;
+    if (near->n == NEAR_MAX)
+        return near->distances[NEAR_MAX - 1];
+    /* Wider than str_guess: names grow numbers, and "echo" is near "echo07". */
+    return written.n > 64 ? 0 : 2 + (unsigned)(written.n / 4);
 }
 
 static void look(struct near *near, struct letters *l, struct str written,
@@ -112,14 +114,14 @@ enum err near_say(const struct near *near, struct str written, struct why *why)
     show(written, shown);
     if (!near->sees_any)
         return why_err(why, ERR_AGENT_NOT_FOUND,
-                       "there is no agent \"%s\", nor any other; register one "
-                       "with POST /api/agents, or put some into agents.list "
-                       "of the configuration",
+                       "there is no agent \"%s\", nor any other; register "
+                       "one, or put some into agents.list of the "
+                       "configuration",
                        shown);
     if (!near->n)
         return why_err(why, ERR_AGENT_NOT_FOUND,
-                       "there is no agent \"%s\"; GET /api/agents lists those "
-                       "there are",
+                       "there is no agent \"%s\", nor one with a name like "
+                       "it",
                        shown);
     /* None of them is longer than what can be shown: the others are too far. */
     for (size_t i = 0; i < near->n; i++)

@@ -289,7 +289,8 @@ class Look(Agents):
         out = self.good("agents", "show", "ENGINEER")
         for words in ("engineer  IDLE\n  Writes, repairs", "  url           "
                       "echo:\n", "  provider      organization examples\n",
-                      "\nSkills\n  debug  Debugging  (price 0.015)\n    Finds out",
+                      "\nSkills\n  debug  Debugging  (price 0.015 per call)\n"
+                      "    Finds out",
                       "    tags        code, bugs\n",
                       "    examples    why does this segfault\n"
                       "                the tests pass here",
@@ -614,19 +615,37 @@ class Grants(Agents):
                                             "AGE", "BY"])
         self.assertEqual(sorted(x.split()[1:5] for x in lines[1:]),
                          [["tool", "org", "acme", "never"],
-                          ["tool", "user", "ben", "6d"]])
+                          ["tool", "user", "ben", "7d"]])
         for g in self.lines("grants", env=anna):
             self.assertEqual(self.good("grants", "remove", g["id"], env=anna),
                              f"{g['id']} is removed\n")
         self.bad(REFUSED, "agents", "show", "tool", env=ben)
         self.bad(REFUSED, "grants", "remove", made["id"], env=anna)
 
+    def test_what_it_changes_is_said(self):
+        server = self.server(agents=[])
+        anna = {"SIGNALBOX_TOKEN": server.user("anna")}
+        server.user("ben")
+        for visibility, words in (("private", "once it is shared"),
+                                  ("public", "everybody sees it"),
+                                  ("shared", None)):
+            self.put("a.json", card(visibility, visibility=visibility))
+            self.register("a.json", env=anna)
+            out = self.good("grants", "add", visibility, "--user", "ben",
+                            env=anna)
+            self.assertEqual(len(out.splitlines()), 2 if words else 1)
+            self.assertIn(words or "may be seen by user ben", out)
+
     def test_wrong_use(self):
         self.env["SIGNALBOX_TOKEN"] = "sbx_" + "x" * 43
         for args, words in (
                 (["add"], "add AGENT"),
                 (["add", "a"], "--user NAME or --org"),
-                (["add", "a", "--user", "u", "--org", "o"], "--user NAME or"),
+                (["add", "a", "--user", "u", "--org", "o"], "one of them"),
+                (["poet"], "grants --agent poet"),
+                (["lst"], "did you mean list?"),
+                (["add", "a", "--user", "u", "--expires", "99999w"],
+                 "from 1 to 9999"),
                 (["add", "a", "--user", "u", "--expires", "7"], "12h, 7d"),
                 (["remove", "x"], "begins with grant_"),
                 (["list", "--user", "u"], "grants add")):

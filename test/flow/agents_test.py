@@ -275,6 +275,7 @@ class Conditions(unittest.TestCase):
             r = server.call("PUT", "/api/agents/a", card("a", title="y"),
                             'If-Match: W/"2"')
             self.assertEqual(error_code(r), (412, "precondition_failed"))
+            self.assertIn(b"no weak ETags", r.body)
             # Not theirs to see, so not there to be matched or not.
             otto = server.user("otto")
             register(server, "hidden", visibility="private")
