@@ -129,11 +129,13 @@ static enum err find_to_put(struct registry *r, struct str name,
 
 /* What the server says of it. */
 
-static enum agent_kind kind_of(const struct caller *c)
+/* `is_given`: an admin says that it is somebody else's, as whoever deploys
+ * agents for others does. */
+static enum agent_kind kind_of(const struct caller *c, bool is_given)
 {
-    if (!c || caller_is_admin(c))
+    if (!is_given && (!c || caller_is_admin(c)))
         return AGENT_PLATFORM;
-    return c->role == ROLE_AGENT ? AGENT_SELF_HOSTED : AGENT_MANAGED;
+    return c && c->role == ROLE_AGENT ? AGENT_SELF_HOSTED : AGENT_MANAGED;
 }
 
 static void fill_in(struct agent *a, const struct entry *before,
@@ -141,15 +143,16 @@ static void fill_in(struct agent *a, const struct entry *before,
 {
     const struct agent *b = before ? &before->agent : NULL;
     bool is_admin = !by->caller || caller_is_admin(by->caller);
+    bool is_given = a->creator.n && !str_eq(a->creator, by_eyes(by).user);
 
     if (!a->visibility)
-        a->visibility = b          ? b->visibility
-                        : is_admin ? VISIBILITY_PUBLIC
-                                   : VISIBILITY_PRIVATE;
+        a->visibility = b                       ? b->visibility
+                        : is_admin && !is_given ? VISIBILITY_PUBLIC
+                                                : VISIBILITY_PRIVATE;
     if (!a->creator.n)
         a->creator = b ? b->creator : by_eyes(by).user;
     if (!a->kind)
-        a->kind = b ? b->kind : kind_of(by->caller);
+        a->kind = b && !is_given ? b->kind : kind_of(by->caller, is_given);
     /* Said as it is: nothing was said. */
     if (b && !a->is_org_creators && (!a->org.n || str_eq(a->org, b->org)))
         a->org = before->has_own_org ? b->org : (struct str){NULL, 0};

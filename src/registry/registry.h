@@ -186,7 +186,8 @@ struct registry_by {
  * Who first creates a name owns it: it is changed by its creator and by
  * admins. A new card without visibility is private, an admin's public. Not
  * given by an admin, the creator is who asks (of an agent, its owner), the kind
- * platform for admins, managed for users, self-hosted for agents. A card that
+ * platform for admins, managed for users, self-hosted for agents. What an admin
+ * registers for somebody else is managed, and private. A card that
  * replaces another and does not say visibility, creator, org or kind leaves
  * them as they are. What one user may have at most does not bind admins.
  * ERR_BAD_REQUEST, ERR_NOT_ALLOWED: the problems say why (their words live as

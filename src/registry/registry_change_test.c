@@ -112,6 +112,29 @@ TEST(an_admin_gives_it_to_somebody_else)
     stage_close(&s);
 }
 
+/* As a program that deploys agents for others does. */
+TEST(what_an_admin_registers_for_somebody_is_managed_and_theirs)
+{
+    struct stage s;
+    const struct agent *a;
+
+    stage_open(&s);
+    CHECK(stage_put(&s, &stage_admin,
+                    "{\"name\":\"own\",\"description\":\"x\"}") == OK);
+    CHECK(stage_put(&s, &stage_admin,
+                    "{\"name\":\"for\",\"description\":\"x\","
+                    "\"creator_id\":\"carl\"}") == OK);
+    a = stage_find(&s, &stage_carl, "own");
+    CHECK(a && a->kind == AGENT_PLATFORM && a->visibility == VISIBILITY_PUBLIC);
+    a = stage_find(&s, &stage_carl, "for");
+    CHECK(a && a->kind == AGENT_MANAGED && a->visibility == VISIBILITY_PRIVATE);
+    CHECK(!stage_find(&s, &stage_anna, "for"));
+    CHECK(stage_patch(&s, &stage_admin, "own", "{\"creator_id\":\"carl\"}") ==
+          OK);
+    CHECK(stage_find(&s, &stage_carl, "own")->kind == AGENT_MANAGED);
+    stage_close(&s);
+}
+
 TEST(fields_are_patched)
 {
     struct stage s;
