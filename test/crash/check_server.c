@@ -17,6 +17,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "server.h"
 #include "store/store.h"
 #include "task/task.h"
 #include "watch/watch.h"
@@ -191,11 +192,9 @@ static enum finding check_claims(sqlite3 *db, const struct claims *c,
 static enum finding look(const void *claims, const char *folder,
                          struct why *why)
 {
-    const struct schema *schemas[] = {&task_schema, &watch_schema,
-                                      &access_schema};
     struct store_opts opts = {.folder = folder,
-                              .schemas = schemas,
-                              .n_schemas = 3,
+                              .schemas = server_schemas,
+                              .n_schemas = server_n_schemas,
                               .max_waiting = 10,
                               .is_inline = true};
     enum finding f = FOUND_DAMAGED;
