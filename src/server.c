@@ -197,6 +197,24 @@ static struct tasks_limits tasks_limits_of(const struct config *c)
     };
 }
 
+static struct deliver_settings deliver_settings_of(const struct config *c)
+{
+    (void)c;
+    return (struct deliver_settings){
+        .max_in_flight = 100 * 1000,
+        .in_flight = 64,
+        .queue = 10 * 1000,
+        .max_attempts = 8,
+        .retry_ms = 500,
+        .retry_max_ms = 30 * 1000,
+        .breaker_failures = 5,
+        .breaker_pause_ms = 10 * 1000,
+        .wake_ms = 30 * 1000,
+        .silence_ms = 60 * 1000,
+        .max_gathered_bytes = 256 * 1024 * 1024,
+    };
+}
+
 static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
 {
     return (struct walk_opts){
@@ -209,6 +227,8 @@ static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
         .ids = &s->ids,
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,
+        .fetch = s->outward.fetch,
+        .deliver = deliver_settings_of(c),
         .limits = tasks_limits_of(c),
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,

@@ -3,7 +3,7 @@
  * changes, before it is durable.
  *
  *     walk_message -> accept_message -> (commit) -> on_accepted -> done
- *                                  on_ready -> deliver
+ *                                  on_ready -> deliver_offer, on_go
  *     deliver -> on_chunk
  *             -> on_result  \
  *     walk_cancel            > change -> (commit) -> on_changed
@@ -28,8 +28,7 @@ enum {
     SAY_FULL_MS = 10 * 1000,
     TIDY_FIRST_MS = 10 * 1000,
     TIDY_MS = 60 * 1000,
-    TIDY_ROWS = 500,                   /* removed at once, of each table */
-    DELIVERIES_MAX = 10 * 1000 * 1000, /* tasks are bounded long before */
+    TIDY_ROWS = 500, /* removed at once, of each table */
 };
 
 struct walk {
@@ -167,7 +166,8 @@ static void accept_message(struct msg *m, const struct task *before)
     if (!e)
         e = choose_agent(&agents, &eyes, m);
     if (!e)
-        e = deliver_reaches(agent_find(&agents, m->choice.agent), &m->why);
+        e = deliver_reaches(w->deliver, agent_find(&agents, m->choice.agent),
+                            &m->why);
     if (!e && before)
         m->choice.reason = STR("it is a further turn of this agent's task");
     if (!e)
@@ -251,24 +251,42 @@ static bool is_meant(const struct task *t, const struct agent *a)
            str_eq_nocase(a->creator, t->root_user);
 }
 
+/* The agent that is to do t now; NULL: nobody is there. */
+static const struct agent *agent_for(const struct walk *w, const struct task *t)
+{
+    struct agents agents = registry_agents(w->opts.registry);
+    const struct agent *a = agent_find(&agents, t->agent);
+
+    return a && is_meant(t, a) ? a : NULL;
+}
+
 /* An agent that has gone may come back: until its deadline the task waits. */
 static enum ready on_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
-    struct agents agents = registry_agents(w->opts.registry);
-    const struct agent *a = agent_find(&agents, t->agent);
-    enum err e;
+    const struct agent *a = agent_for(w, t);
 
-    if (!a || !is_meant(t, a))
+    if (!a)
         return READY_NO_AGENT;
-    task_move(w->tasks, str_of(t->id.text), TASK_DISPATCHED);
-    e = deliver_start(w->deliver, t, a);
-    if (!e)
-        return READY_TAKEN;
-    log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", t->id.text),
-             LOG_C("because", err_row(e)->wording));
-    task_move(w->tasks, str_of(t->id.text), TASK_QUEUED);
-    return READY_LATER;
+    return deliver_offer(w->deliver, t, a) ? READY_LATER : READY_OFFERED;
+}
+
+/* Its turn at its agent's desk has come. */
+static bool on_go(void *ctx, struct str task_id, const struct task **t,
+                  const struct agent **a)
+{
+    struct walk *w = ctx;
+
+    *t = task_find(w->tasks, task_id);
+    if (!*t || (*t)->status != TASK_QUEUED)
+        return false;
+    *a = agent_for(w, *t);
+    if (!*a) {
+        task_put_back(w->tasks, task_id);
+        return false;
+    }
+    task_move(w->tasks, task_id, TASK_DISPATCHED);
+    return true;
 }
 
 /* Whether the word is about the attempt that is going on. */
@@ -293,6 +311,19 @@ static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
     struct walk *w = ctx;
 
     task_chunk(w->tasks, str_of(d->task_id.text), d->turn, d->attempt, text);
+}
+
+static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
+                     struct str because)
+{
+    struct walk *w = ctx;
+
+    if (!is_awaited(w, d))
+        return;
+    log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", d->task_id.text),
+             LOG_I("attempt", d->attempt), LOG_I("again_in_ms", delay_ms),
+             LOG_S("because", because));
+    task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
 }
 
 /* It ends: by its result, by a wish, or because its time is over. */
@@ -368,7 +399,7 @@ static void submit(struct walk *w, struct task_change *c)
 }
 
 static void on_result(void *ctx, const struct delivery_id *d,
-                      const struct task_result *r)
+                      const struct task_result *r, uint64_t receipt)
 {
     static const struct task_result too_large = {
         .status = TASK_FAILED,
@@ -380,6 +411,7 @@ static void on_result(void *ctx, const struct delivery_id *d,
     struct task_change *c;
     enum err e;
 
+    (void)receipt;
     if (!is_awaited(w, d)) {
         task_late(w->tasks);
         log_info(w->opts.log, "walk.late_result", LOG_S("task_id", id),
@@ -557,10 +589,14 @@ static struct deliver *open_deliver(struct walk *w)
     return deliver_new(&(struct deliver_opts){
         .loop = o->loop,
         .log = o->log,
-        .max_on_the_way = DELIVERIES_MAX,
+        .fetch = o->fetch,
+        .children = o->children,
         .seed = {o->seed[0], o->seed[1]},
+        .settings = o->deliver,
+        .on_go = on_go,
         .on_working = on_working,
         .on_chunk = on_chunk,
+        .on_retry = on_retry,
         .on_result = on_result,
         .ctx = w,
     });
@@ -613,12 +649,19 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
     w->opts.limits = opts->limits;
     w->opts.retention_ms = opts->retention_ms;
     w->opts.retention_rows = opts->retention_rows;
+    w->opts.deliver = opts->deliver;
     tasks_set_limits(w->tasks, &opts->limits);
+    deliver_set(w->deliver, &opts->deliver);
 }
 
 void walk_agent_came(struct walk *w)
 {
     tasks_offer_again(w->tasks);
+}
+
+struct deliver *walk_deliver(struct walk *w)
+{
+    return w->deliver;
 }
 
 struct tasks *walk_tasks(struct walk *w)

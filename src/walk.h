@@ -27,6 +27,9 @@ struct walk_opts {
     struct access *access;
     struct registry *registry;
     struct id_maker *ids;
+    struct fetch *fetch;       /* for deliver's roads; may be NULL */
+    struct children *children; /* likewise */
+    struct deliver_settings deliver;
     uint64_t seed[2];
     struct str node;
     struct tasks_limits limits;
@@ -45,6 +48,9 @@ void walk_set(struct walk *w, const struct walk_opts *opts);
 
 /* An agent has come: what waits for one may have it now. */
 void walk_agent_came(struct walk *w);
+
+/* For the hub: lines are its. Borrowed. */
+struct deliver *walk_deliver(struct walk *w);
 
 /* For those who wait and list: calls/. */
 struct tasks *walk_tasks(struct walk *w);

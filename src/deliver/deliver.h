@@ -4,14 +4,28 @@
 /* deliver: after task. Carries a task to its agent over the road that the
  * agent's url names, and brings back what the agent says.
  *
- * One table has a row per road; a road is one file. Whatever comes back
- * carries task, turn and attempt, so that a late word can be told from one
- * that is awaited. Owns: what is on its way. Threads: the loop's. */
+ * One table has a row per road; a road is one file. Every agent has a desk: a
+ * queue by priority, a limit of what is in flight, a breaker, and figures from
+ * which its state is told. What fails on the way and may be tried again is,
+ * with a growing pause, until it was tried often enough or its time is over.
+ *
+ *     deliver_offer -> waits at its desk -> on_go -> road -> on_working
+ *                            ^                          -> on_chunk …
+ *                            '--- on_retry, pause <-----+
+ *                                                       -> on_result
+ *
+ * Whatever comes back carries task, turn and attempt, so that a late word can
+ * be told from one that is awaited. Owns: what waits and what is on its way,
+ * lines and children. Borrows: fetch, children's loop. Threads: the loop's. */
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "child/child.h"
+#include "fetch/fetch.h"
 #include "model/agent.h"
+#include "model/roads.h"
 #include "model/task.h"
+#include "wire/wire.h"
 
 struct deliver;
 
@@ -21,45 +35,197 @@ struct delivery_id {
     int64_t turn, attempt;
 };
 
+/* What a reload may change. Lists are borrowed until the next settings. */
+struct deliver_settings {
+    size_t max_in_flight; /* of all agents together */
+    int64_t in_flight;    /* of one whose card does not say */
+    int64_t queue;        /* unfinished tasks of one, likewise */
+    int max_attempts;     /* that came to nothing, before the task fails */
+    int64_t retry_ms;     /* the first pause, roughly; doubled each time */
+    int64_t retry_max_ms;
+    int breaker_failures; /* in a row */
+    int64_t breaker_pause_ms;
+    int64_t wake_ms;        /* for an agent whose card does not say */
+    bool holds_for_offline; /* else who is offline gets no new work */
+    int64_t silence_ms;     /* of an agent reached by HTTP, within an answer */
+    size_t max_gathered_bytes; /* of chunks, until their result is here */
+    const struct process_def *processes;
+    size_t n_processes;
+    const struct model_def *models;
+    size_t n_models;
+};
+
+/* A turn of a conversation, for agents that remember nothing themselves. */
+struct deliver_said {
+    bool is_agents; /* else the user's */
+    struct str text;
+};
+
+typedef void deliver_heard_history(void *ctx, enum err e,
+                                   const struct deliver_said *list, size_t n);
+
 struct deliver_opts {
     struct loop *loop;
     struct log *log;
-    size_t max_on_the_way; /* deliveries at once */
+    struct fetch *fetch;       /* NULL: no road needs it (tests) */
+    struct children *children; /* likewise */
     uint64_t seed[2];
+    struct deliver_settings settings;
 
-    /* All from the loop, never before deliver_start has returned. */
+    /* Its turn has come: move it to dispatched, and lend task and agent for
+     * the call. False: it is not to be carried any more, and is forgotten. */
+    bool (*on_go)(void *ctx, struct str task_id, const struct task **t,
+                  const struct agent **a);
+
+    /* All from the loop, never before deliver_offer has returned. */
     void (*on_working)(void *ctx, const struct delivery_id *d);
     void (*on_chunk)(void *ctx, const struct delivery_id *d, struct str text);
-    /* The last word. `r` is borrowed for the call. */
+
+    /* This attempt came to nothing; another follows after delay_ms, when the
+     * task is offered again. */
+    void (*on_retry)(void *ctx, const struct delivery_id *d, int64_t delay_ms,
+                     struct str because);
+
+    /* The last word. `r` is borrowed for the call. `receipt`: who wants to
+     * hear by deliver_recorded that it was kept; zero: nobody. */
     void (*on_result)(void *ctx, const struct delivery_id *d,
-                      const struct task_result *r);
+                      const struct task_result *r, uint64_t receipt);
+
+    /* An agent has a result for a task that is not on its way to it (it was
+     * away meanwhile, or this is its second one). */
+    void (*on_stray)(void *ctx, struct str agent, const struct wire_word *w,
+                     uint64_t receipt);
+
+    /* A child that speaks our dialect asks for something that is not about
+     * its task: answer with deliver_say. The message is borrowed. */
+    void (*on_call)(void *ctx, uint64_t line, struct str agent,
+                    const struct wire_message *m);
+
+    /* It was kept, or why not: ERR_TASK_IS_OVER, ERR_NOT_FOUND, … By what was
+     * given to deliver_heard. */
+    void (*on_recorded)(void *ctx, uint64_t receipt, enum err e);
+
+    /* The conversation of t before this turn, oldest first, up to so many and
+     * so much; `done` once, perhaps before this returns. False: no memory. May
+     * be NULL. */
+    bool (*history)(void *ctx, const struct task *t, size_t max_n,
+                    size_t max_bytes, deliver_heard_history *done,
+                    void *done_ctx, uint64_t *id);
+    void (*history_cancel)(void *ctx, uint64_t id);
     void *ctx;
 };
 
 /* NULL: memory is gone. */
 MUST_USE struct deliver *deliver_new(const struct deliver_opts *opts);
 
-/* Drops what is on its way; nobody hears of it. */
+/* Drops what is on its way; nobody hears of it. Children are stopped by
+ * deliver_stop. */
 void deliver_free(struct deliver *d);
 
-/* Whether there is a road to it at all. ERR_AGENT_OFFLINE, ERR_NOT_IMPLEMENTED
- * with words that name it. */
-MUST_USE enum err deliver_reaches(const struct agent *a, struct why *why);
+/* Ends children, lines and requests; done once, from the loop. Nothing is
+ * started any more, and what is on its way stays as it is. */
+void deliver_stop(struct deliver *d, void (*done)(void *ctx), void *ctx);
 
-/* Carry t. Borrows everything for the call. ERR_NOMEM, ERR_OVERLOADED (at
- * max_on_the_way), or what deliver_reaches says: nothing was started. */
-MUST_USE enum err deliver_start(struct deliver *d, const struct task *t,
+void deliver_set(struct deliver *d, const struct deliver_settings *s);
+
+/* Whether a new task may be accepted for a. ERR_AGENT_OFFLINE: it must be
+ * running; ERR_NOT_FOUND: its process or model is not configured. With
+ * words. */
+MUST_USE enum err deliver_reaches(const struct deliver *d,
+                                  const struct agent *a, struct why *why);
+
+/* t waits to be carried to a: it is put on a's desk, and on_go comes when it
+ * may go, at the end of this turn at the earliest. Offered twice it stays
+ * where it is. ERR_NOMEM: it is not. */
+MUST_USE enum err deliver_offer(struct deliver *d, const struct task *t,
                                 const struct agent *a);
 
-/* Stop it: on_result will not come for this task any more. Harmless when it
- * is not on its way. */
+/* Whether t is at a desk, or on its way. */
+bool deliver_has(const struct deliver *d, struct str task_id);
+
+/* It is over: whatever waits is forgotten, and what is on its way is stopped,
+ * the agent told. on_result will not come any more. Harmless when there is
+ * nothing. */
 void deliver_cancel(struct deliver *d, struct str task_id);
 
+/* What became of a result with a receipt: OK, it is durable. */
+void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e);
+
+/* The agents have changed: those who are gone have no desk any more. */
+void deliver_agents_changed(struct deliver *d, const struct agents *all);
+
+/* Lines: connections by which agents take their work. The hub has one for each
+ * WebSocket that is an agent, a pool one for each of its children. */
+
+struct line_ops {
+    /* Send one message. ERR_BUSY: not now, deliver_line_room says when;
+     * ERR_GONE. */
+    enum err (*send)(void *ctx, struct str message);
+    /* Another one is this agent's now: this one has nothing to do any more,
+     * and is no line from here on. */
+    void (*taken_over)(void *ctx);
+};
+
+/* a is reached by this from now on, and by no other: what waits for it goes.
+ * What was on its way on the one before is carried again. ERR_NOMEM. */
+MUST_USE enum err deliver_attach(struct deliver *d, const struct agent *a,
+                                 const struct line_ops *ops, void *ctx,
+                                 uint64_t *line);
+
+/* It is gone; what was on its way waits for the next. Harmless for one that
+ * is none. */
+void deliver_detach(struct deliver *d, uint64_t line);
+void deliver_line_room(struct deliver *d, uint64_t line);
+
+/* What is said on a line about tasks: task.chunk, task.result, and the answer
+ * to a task.execute. ERR_METHOD: it is about something else. ERR_BAD_REQUEST:
+ * malformed, with words. ERR_NOT_FOUND: no task of this agent's. OK: taken; a
+ * result with a receipt is answered by on_recorded. */
+MUST_USE enum err deliver_heard(struct deliver *d, uint64_t line,
+                                const struct wire_message *m, uint64_t receipt,
+                                struct why *why);
+
+/* Say something else on a line: the answer to on_call. */
+MUST_USE enum err deliver_say(struct deliver *d, uint64_t line,
+                              struct str message);
+
+/* How an agent is, as DESIGN has it; and what it says of itself, until it says
+ * something else or its line goes (zero: nothing). */
+enum agent_state deliver_state(const struct deliver *d, const struct agent *a);
+void deliver_report(struct deliver *d, struct str agent, enum agent_state s);
+
+/* Whether it can be given work this moment. */
+bool deliver_is_present(const struct deliver *d, const struct agent *a);
+
+enum { DELIVER_BUCKETS = 12 };                               /* of latency */
+extern const int64_t deliver_bucket_ms[DELIVER_BUCKETS - 1]; /* the last: all */
+
+/* The figures of one agent. */
+struct desk_stats {
+    int64_t waiting, in_flight;
+    int64_t completed_total, failed_total, cancelled_total, retries_total;
+    int64_t chunks_total;
+    int64_t latency_total[DELIVER_BUCKETS]; /* each bucket alone */
+    int64_t latency_sum_ms;
+    bool is_open; /* the breaker */
+};
+MUST_USE bool deliver_desk(const struct deliver *d, struct str agent,
+                           struct desk_stats *out);
+
 struct deliver_stats {
-    int64_t on_the_way;
+    int64_t waiting, on_the_way;
     int64_t started_total, results_total, cancelled_total;
+    int64_t retries_total, failed_total; /* by the road, for good */
+    int64_t lines, lines_total, taken_over_total;
+    int64_t wakes_total, wakes_failed_total;
+    int64_t breakers_open;
+    int64_t children; /* running */
+    int64_t gathered_bytes;
 };
 
 struct deliver_stats deliver_stats(const struct deliver *d);
+
+/* Everything is where it says it is. For tests. */
+bool deliver_check(const struct deliver *d);
 
 #endif

@@ -1,4 +1,4 @@
-#include "deliver/deliver.h"
+#include "deliver/internal.h"
 
 #include "base/buf.h"
 #include "base/fault.h"
@@ -45,21 +45,49 @@ static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
 }
 
 static void on_result(void *ctx, const struct delivery_id *d,
-                      const struct task_result *r)
+                      const struct task_result *r, uint64_t receipt)
 {
+    CHECK(!receipt);
     CHECK(ctx == &s && r->status == TASK_COMPLETED);
     CHECK(!r->metadata.n && !r->error_code.n && !r->error.n);
     if (s.n_results < 32)
         memcpy(s.order[s.n_results], d->task_id.text, ID_BYTES);
     s.n_results++;
     s.n_bytes += r->text.n;
+    deliver_cancel(s.d, str_of(d->task_id.text)); /* as the walk does */
     note('r', d);
+}
+
+/* What is being offered, as the task room has it. */
+static struct task offered;
+static struct agent offered_to;
+
+static bool on_go(void *ctx, struct str task_id, const struct task **t,
+                  const struct agent **a)
+{
+    CHECK(ctx == &s && str_eq(task_id, str_of(offered.id.text)));
+    *t = &offered;
+    *a = &offered_to;
+    return true;
+}
+
+static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
+                     struct str because)
+{
+    (void)delay_ms;
+    CHECK(ctx == &s && because.n);
+    deliver_cancel(s.d, str_of(d->task_id.text));
 }
 
 static struct deliver *make(size_t max)
 {
     struct deliver_opts opts = {.loop = &s.loop,
-                                .max_on_the_way = max,
+                                .settings = {.max_in_flight = max,
+                                             .in_flight = (int64_t)max,
+                                             .max_attempts = 3,
+                                             .max_gathered_bytes = 64 << 20},
+                                .on_go = on_go,
+                                .on_retry = on_retry,
                                 .seed = {1, 2},
                                 .on_working = on_working,
                                 .on_chunk = on_chunk,
@@ -86,25 +114,25 @@ static void close_stage(void)
     buf_fini(&s.text);
 }
 
+/* Offered, and it may go at once. */
 static enum err start_text(const char *name, const char *url, struct str text)
 {
-    struct agent a = {.name = STR("echo"), .url = str_of(url)};
-    struct task t = {.turn = 2, .attempt = 3, .text = text};
     enum err e;
 
-    snprintf(t.id.text, sizeof(t.id.text), "%s", name);
-    e = deliver_start(s.d, &t, &a);
-    memset(&t, 0xee, sizeof(t)); /* it was borrowed for the call only */
+    offered_to = (struct agent){.name = STR("echo"), .url = str_of(url)};
+    offered = (struct task){.turn = 2, .attempt = 3, .text = text};
+    snprintf(offered.id.text, sizeof(offered.id.text), "%s", name);
+    e = deliver_offer(s.d, &offered, &offered_to);
+    desks_on_end_of_turn(&s.d->go_job);
+    memset(&offered, 0xee, sizeof(offered)); /* it was borrowed */
+    if (!e && !deliver_has(s.d, str_of(name)))
+        e = ERR_NOMEM;
     return e;
 }
 
 static enum err start(const char *name, const char *url)
 {
-    char text[] = "hello";
-    enum err e = start_text(name, url, str_of(text));
-
-    memset(text, 'x', sizeof(text));
-    return e;
+    return start_text(name, url, STR("hello"));
 }
 
 static void turns(int n)
@@ -142,20 +170,6 @@ TEST(a_delay_is_waited_for_by_the_clock_that_does_not_jump)
     CHECK(strcmp(s.words, "w") == 0);
     s.time.mono_ms += 1;
     s.time.wall_ms = 0;
-    turns(1);
-    CHECK(strcmp(s.words, "wcr") == 0);
-    close_stage();
-}
-
-TEST(the_longest_delay_is_an_hour)
-{
-    open_stage(10);
-    CHECK(start("task_a", "echo:3600000") == OK);
-    CHECK(start("task_b", "echo:3600001") == ERR_SYNTAX);
-    s.time.mono_ms += 3599999;
-    turns(2);
-    CHECK(strcmp(s.words, "w") == 0);
-    s.time.mono_ms++;
     turns(1);
     CHECK(strcmp(s.words, "wcr") == 0);
     close_stage();
@@ -244,32 +258,6 @@ TEST(what_is_no_text_still_comes_through)
 
     memset(text, 0x80, sizeof(text));
     check_chunks((struct str){text, sizeof(text)}, 3);
-}
-
-TEST(a_url_without_a_road_starts_nothing)
-{
-    open_stage(10);
-    CHECK(start("task_a", "gopher://x") == ERR_SYNTAX);
-    CHECK(start("task_a", "") == ERR_SYNTAX);
-    CHECK(deliver_stats(s.d).started_total == 0);
-    CHECK(start("task_a", "echo:") == OK);
-    close_stage();
-    CHECK(s.n_words == 0);
-}
-
-TEST(the_limit_holds_until_there_is_room_again)
-{
-    open_stage(2);
-    CHECK(start("task_a", "echo:") == OK);
-    CHECK(start("task_b", "echo:5") == OK);
-    CHECK(start("task_c", "echo:") == ERR_OVERLOADED);
-    CHECK(deliver_stats(s.d).on_the_way == 2);
-    turns(1); /* a is over */
-    CHECK(start("task_c", "echo:5") == OK);
-    CHECK(start("task_d", "echo:") == ERR_OVERLOADED);
-    deliver_cancel(s.d, STR("task_b"));
-    CHECK(start("task_d", "echo:") == OK);
-    close_stage();
 }
 
 TEST(what_is_counted_adds_up)
@@ -396,27 +384,6 @@ TEST(a_task_can_be_started_again_from_inside_a_callback)
         CHECK(deliver_stats(s.d).started_total == 3);
         close_stage();
     }
-}
-
-TEST(the_same_task_twice_is_a_mistake_of_ours)
-{
-    int status;
-    pid_t pid;
-
-    open_stage(10);
-    CHECK(start("task_a", "echo:5") == OK);
-    pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        fclose(stderr);
-        (void)!start("task_a", "echo:5");
-        _exit(0);
-    }
-    CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    deliver_cancel(s.d, STR("task_a"));
-    CHECK(start("task_a", "echo:5") == OK);
-    close_stage();
 }
 
 TEST(what_is_on_its_way_is_dropped_at_the_end)

@@ -78,8 +78,10 @@ static size_t say(struct echo *e)
             make_ready(e);
         return chunk.n;
     }
-    delivery_result(y, &(struct task_result){.status = TASK_COMPLETED,
-                                             .text = {e->text, e->n}});
+    delivery_result(y,
+                    &(struct task_result){.status = TASK_COMPLETED,
+                                          .text = {e->text, e->n}},
+                    true, 0);
     return e->n;
 }
 
@@ -111,11 +113,13 @@ static void say_some(struct loop_job *job)
 }
 
 static enum err echo_start(struct deliver *d, const struct task *t,
-                           const struct agent_url *url, struct delivery **out)
+                           const struct agent *a, const struct agent_url *url,
+                           struct delivery **out)
 {
     struct echo *e =
         FAULT("deliver.echo") ? NULL : calloc(1, sizeof(*e) + t->text.n);
 
+    (void)a;
     if (!e)
         return ERR_NOMEM;
     e->all = &d->echoes;
@@ -134,10 +138,11 @@ static enum err echo_start(struct deliver *d, const struct task *t,
     return OK;
 }
 
-static void echo_stop(struct delivery *y)
+static void echo_stop(struct delivery *y, enum stop_why why)
 {
     struct echo *e = LIST_OF(y, struct echo, delivery);
 
+    (void)why;
     loop_timer_cancel(e->all->loop, &e->timer);
     list_remove(&e->ready);
 }
@@ -147,7 +152,8 @@ static void echo_free(struct delivery *y)
     free(LIST_OF(y, struct echo, delivery));
 }
 
-const struct road_row road_echo = {echo_start, echo_stop, echo_free};
+const struct road_row road_echo = {
+    .start = echo_start, .stop = echo_stop, .free = echo_free};
 
 void echoes_init(struct echoes *e, struct loop *loop)
 {

@@ -1,25 +1,60 @@
 #ifndef DELIVER_INTERNAL_H
 #define DELIVER_INTERNAL_H
 
-/* What the roads share: one delivery as deliver.c sees it, and how a road
- * tells what its agent says.
+/* What the files of deliver/ share.
  *
- * A road embeds struct delivery in a struct of its own. Whatever ends a
- * delivery (its result, or a cancel, also one from inside a callback) takes it
- * out of the table and calls the road's `stop`; its memory goes at the end of
- * the turn, so a road may look at it after every callback. */
+ * An errand is what is known of a task from its first offer until it is over:
+ * how often it came to nothing outlives a single attempt. It is in one of
+ * these states:
+ *
+ *     RESTING   with the task room: it will be offered (again)
+ *     WAITING   at its agent's desk
+ *     GOING     there is a delivery
+ *
+ * A delivery is one attempt. A road embeds struct delivery in a struct of its
+ * own. Whatever ends a delivery (its result, its failure, or a cancel, also one
+ * from inside a callback) takes it off its errand and calls the road's `stop`;
+ * its memory goes at the end of the turn, so a road may look at it after every
+ * callback. */
 
+#include "base/fault.h"
+#include "base/map.h"
 #include "deliver/deliver.h"
+#include "model/msg.h"
 
 struct delivery;
+struct errand;
+struct desk;
+
+/* Why a delivery is stopped. */
+enum stop_why {
+    STOP_OVER,      /* it had its last word, or failed: nothing to tell */
+    STOP_CANCELLED, /* the agent is to be told */
+    STOP_CLOSING,   /* the server ends */
+};
 
 struct road_row {
+    /* Whether new work may be accepted for a. NULL: always. */
+    enum err (*reaches)(const struct deliver *d, const struct agent *a,
+                        const struct agent_url *url, struct why *why);
+
+    /* Whether it can be given work this moment (a line is there; a process or
+     * an address is always). NULL: always. While it cannot, its desk waits;
+     * `desk_wake` is called when that may have changed. `call` is called when
+     * something waits and it cannot: to wake it up. */
+    bool (*is_present)(const struct deliver *d, const struct agent *a,
+                       const struct agent_url *url);
+    void (*call)(struct deliver *d, struct desk *k, const struct agent *a,
+                 const struct agent_url *url);
+
     /* Begin: *out is a delivery of this road's own kind, zeroed but for what
-     * the road put there. ERR_NOMEM: nothing was begun. */
+     * the road put there. On error nothing was begun: ERR_NOMEM, ERR_BUSY,
+     * ERR_GONE (it is not present after all), tried again as a failure is. */
     enum err (*start)(struct deliver *d, const struct task *t,
-                      const struct agent_url *url, struct delivery **out);
+                      const struct agent *a, const struct agent_url *url,
+                      struct delivery **out);
     /* No callback any more: let go of timers, lists, sockets. */
-    void (*stop)(struct delivery *y);
+    void (*stop)(struct delivery *y, enum stop_why why);
     /* The memory itself, after stop. */
     void (*free)(struct delivery *y);
 };
@@ -27,10 +62,65 @@ struct road_row {
 struct delivery {
     struct deliver *deliver;
     const struct road_row *road;
+    struct errand *errand; /* NULL: it is over */
     struct delivery_id id;
+    int64_t deadline_ms;   /* Unix time, the task's */
+    int64_t began_ms;      /* loop's monotonic time */
     struct list_node node; /* among those on their way, or those to be freed */
     bool is_over;
+    struct buf gathered;  /* its chunks: the text if the result has none */
+    bool has_lost_chunks; /* there was no room to gather them */
 };
+
+/* Each tells the owner; false when it cancelled the delivery meanwhile, so
+ * that there is no more to say. */
+MUST_USE bool delivery_working(struct delivery *y);
+MUST_USE bool delivery_chunk(struct delivery *y, struct str text);
+
+/* The last word of the agent: the delivery is over before the owner hears of
+ * it, so that the same task may be offered again from inside the callback. `r`
+ * may lie in the delivery. An r completed with `has_text` false is given the
+ * chunks as its text. */
+void delivery_result(struct delivery *y, const struct task_result *r,
+                     bool has_text, uint64_t receipt);
+
+/* The attempt came to nothing: tried again, or the task fails. */
+struct delivery_failure {
+    struct str code; /* "unreachable": the task's error_code, if it fails */
+    struct str words;
+    bool is_final;    /* trying again would be of no use */
+    int64_t retry_ms; /* the agent asked for this pause; zero: it did not */
+    bool is_innocent; /* not the agent's fault: neither counted as an attempt
+                       * nor by the breaker (it was taken over, we stop) */
+};
+void delivery_failed(struct delivery *y, const struct delivery_failure *f);
+
+enum {
+    DELIVER_ERRANDS_MAX = 10 * 1000 * 1000, /* tasks are bounded long before */
+    DELIVER_DESKS_MAX = 10 * 1000 * 1000,   /* and agents */
+};
+
+enum errand_state { ERRAND_RESTING, ERRAND_WAITING, ERRAND_GOING };
+
+struct errand {
+    struct id task_id;
+    enum errand_state state;
+    struct desk *desk;         /* that it was offered to last */
+    struct list_node node;     /* WAITING: at the desk */
+    struct delivery *delivery; /* GOING */
+    enum task_priority priority;
+    int64_t place;
+    int n_failures; /* attempts that came to nothing */
+};
+
+/* deliver.c */
+const struct road_row *road_of(const struct agent_url *url);
+
+/* e was taken off its desk, and its time has come. */
+void errand_go(struct deliver *d, struct errand *e);
+
+/* Off its errand; nothing is heard of it any more. */
+void delivery_end(struct delivery *y, enum stop_why why);
 
 /* The deliveries of echo.c that have something to say. */
 struct echoes {
@@ -42,26 +132,49 @@ struct echoes {
     size_t n_bytes;
 };
 
+/* desk.c: one per agent that has been given work. */
+MUST_USE struct desk *desk_of(struct deliver *d, const struct agent *a);
+struct desk *desk_find(const struct deliver *d, struct str agent);
+void desk_add(struct deliver *d, struct desk *k, struct errand *e);
+void desk_take(struct deliver *d, struct errand *e); /* WAITING -> RESTING */
+void desk_begun(struct desk *k);                     /* one more in flight */
+void desk_done(struct deliver *d, struct desk *k);   /* one fewer */
+void desks_on_end_of_turn(struct loop_job *job);
+void desks_free(struct deliver *d);
+
+/* Its agent may be there now, or room be free. */
+void desk_wake(struct deliver *d, struct desk *k);
+
+/* What waits in it fails for good: its agent did not wake up. */
+void desk_fail(struct deliver *d, struct desk *k,
+               const struct delivery_failure *f);
+
+struct lines; /* line.c */
+struct wakes; /* wake.c */
+struct pools; /* pool.c */
+struct asks;  /* http.c and model.c: requests under way */
+
 struct deliver {
     struct deliver_opts opts;
-    struct map by_task; /* task id -> delivery */
+    struct map errands; /* task id -> struct errand */
+    struct map desks;   /* lower-case agent name -> struct desk */
     struct list on_the_way, over;
-    struct loop_job reaper;
+    size_t n_on_the_way;
+    struct list ready; /* desks that may have something to do */
+    struct loop_job go_job, reaper;
     struct echoes echoes;
-    int64_t started_total, results_total, cancelled_total;
+    struct lines *lines;
+    struct wakes *wakes;
+    struct pools *pools;
+    size_t gathered_bytes;
+    struct deliver_stats stats;
 };
 
-/* Each tells the owner; false when it cancelled the delivery meanwhile, so
- * that there is no more to say. */
-MUST_USE bool delivery_working(struct delivery *y);
-MUST_USE bool delivery_chunk(struct delivery *y, struct str text);
-
-/* The last word: the delivery is over before the owner hears of it, so that
- * the same task may be started again from inside the callback. `r` may lie in
- * the delivery. */
-void delivery_result(struct delivery *y, const struct task_result *r);
-
-extern const struct road_row road_echo;
+extern const struct road_row road_echo;  /* echo.c */
+extern const struct road_row road_line;  /* line.c: ws-agent:// */
+extern const struct road_row road_http;  /* http.c */
+extern const struct road_row road_pool;  /* process.c */
+extern const struct road_row road_model; /* model.c */
 
 void echoes_init(struct echoes *e, struct loop *loop);
 void echoes_fini(struct echoes *e);

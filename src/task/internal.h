@@ -49,6 +49,7 @@ enum head_state {
     HEAD_READY,   /* to be handed to on_ready */
     HEAD_WRITING, /* its last attempt is being written first */
     HEAD_LATER,   /* could not be carried or written: the timer offers it */
+    HEAD_OFFERED, /* at its agent's desk, until it is moved */
     HEAD_WAITING, /* for an agent: tasks_offer_again offers it */
     N_HEAD_STATES,
 };

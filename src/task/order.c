@@ -4,6 +4,7 @@
  *
  *     READY -> on_ready -> taken: no head any more
  *       |              +-> LATER   -> READY    a second later
+ *       |              +-> OFFERED             until it is moved
  *       |              +-> WAITING -> READY    when the agents have changed
  *       +-> WRITING -> READY       when this life has an unwritten attempt
  *               +----> LATER       when it could not be written
@@ -178,6 +179,7 @@ static void offer(struct task_entry *e)
     switch (ts->opts.on_ready(ts->opts.ctx, &e->t)) {
     case READY_TAKEN: assert(e->head == HEAD_NONE); break;
     case READY_LATER: offer_later_soon(ts); break;
+    case READY_OFFERED: head_move(e, HEAD_OFFERED); break;
     case READY_NO_AGENT: wait_for_agent(e); break;
     }
 }
@@ -210,6 +212,14 @@ void heads_offer(struct tasks *ts, enum head_state from)
     list_append_all(&ts->heads[HEAD_READY], heads);
     if (!list_is_empty(&ts->heads[HEAD_READY]))
         loop_at_end(ts->opts.loop, &ts->ready_job);
+}
+
+void task_put_back(struct tasks *ts, struct str id)
+{
+    struct task_entry *e = task_entry_find(ts, id);
+
+    if (e && e->head == HEAD_OFFERED)
+        wait_for_agent(e);
 }
 
 void tasks_offer_again(struct tasks *ts)

@@ -41,6 +41,8 @@ enum ready {
     READY_TAKEN,    /* it was moved on */
     READY_LATER,    /* not now, for want of something: offered again by itself,
                      * a second later */
+    READY_OFFERED,  /* it waits at its agent's desk, and will be moved on from
+                     * there */
     READY_NO_AGENT, /* nobody is there to carry it: waits for
                      * tasks_offer_again */
 };
@@ -203,6 +205,13 @@ const struct task *task_find(const struct tasks *ts, struct str id);
  * back to queued, to be offered again a second later. Any other is our own
  * mistake; a task that is over or not there stays so. Telling who listens. */
 void task_move(struct tasks *ts, struct str id, enum task_status to);
+
+/* Back to queued, to be offered again delay_ms later. */
+void task_retry(struct tasks *ts, struct str id, int64_t delay_ms);
+
+/* One that was offered: nobody is there to carry it after all. It waits for
+ * tasks_offer_again. */
+void task_put_back(struct tasks *ts, struct str id);
 
 /* One durable move on its way to the disk. */
 struct task_change {

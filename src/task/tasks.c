@@ -309,6 +309,12 @@ void task_move(struct tasks *ts, struct str id, enum task_status to)
         entry_move(e, to);
 }
 
+void task_retry(struct tasks *ts, struct str id, int64_t delay_ms)
+{
+    (void)delay_ms;
+    task_move(ts, id, TASK_QUEUED);
+}
+
 static void set_again(struct tasks *ts, int64_t delay_ms)
 {
     enum err set = loop_timer_set(ts->opts.loop, &ts->again, delay_ms);

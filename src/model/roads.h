@@ -1,0 +1,63 @@
+#ifndef MODEL_ROADS_H
+#define MODEL_ROADS_H
+
+/* roads: what the operator says of programs and models that agents are made
+ * of: "process:NAME" and "model:NAME" lead to one of these. They come from the
+ * configuration, never from a card. Borrowed strings; whoever made the struct
+ * owns them. */
+
+#include "model/agent.h"
+
+enum {
+    PROCESS_POOL_MAX = 256, /* children of one definition */
+    PROCESS_ENV_MAX = 128,
+    ROADS_MAX = 1024, /* definitions of each kind */
+};
+
+/* How a program speaks. */
+enum process_dialect {
+    DIALECT_SIGNALBOX, /* the hub's methods, one message a line */
+    DIALECT_PI,        /* pi-coding-agent --mode rpc */
+};
+
+/* What a cancel does to the process. */
+enum process_cancel {
+    CANCEL_STOPS, /* it is asked, and after a grace it and all that it started
+                   * are killed */
+    CANCEL_ASKS,  /* it is asked, and goes on if it says in that time that it
+                   * has stopped; else as above */
+};
+
+struct process_def {
+    struct str name; /* whatever the case; of an agent's own block: its name */
+    struct strs command;
+    enum process_dialect dialect;
+    struct str workspace;    /* a folder; empty: our own */
+    struct strs env_allowed; /* names that it gets from our environment */
+    struct strs env;         /* "NAME=value" beside them */
+    struct str model;        /* pi: "PROVIDER/MODEL"; empty: its own */
+    int64_t min, max;        /* children; at most max, min kept ready */
+    int64_t idle_ms;         /* before one beyond min is let go */
+    int64_t start_ms;        /* from its start to its first word */
+    int64_t stop_grace_ms;
+    enum process_cancel cancel;
+    int64_t max_line_bytes;
+    int64_t memory_bytes, cpu_s, files, processes; /* zero: no limit */
+};
+
+struct model_def {
+    struct str name;
+    struct str base_url; /* ".../v1"; "/chat/completions" is added */
+    struct str model;    /* as the endpoint calls it; empty: what stands
+                          * behind the first '/' of model:NAME/… */
+    struct str key;      /* for Authorization: Bearer; empty: none. A secret */
+    struct str system_prompt; /* where the agent has none */
+    int64_t max_tokens;       /* zero: not said */
+    double temperature;       /* below zero: not said */
+    int64_t history_messages; /* of the conversation, at most */
+    int64_t history_bytes;    /* of their texts together */
+    int64_t timeout_ms;       /* of one answer */
+    int64_t silence_ms;       /* without a byte of it */
+};
+
+#endif

@@ -1,0 +1,131 @@
+#ifndef WIRE_WIRE_H
+#define WIRE_WIRE_H
+
+/* wire: the words that agents and we exchange, whatever the road: JSON-RPC 2.0
+ * messages, and what is said in them about a task. Over the hub and over a
+ * child's pipes they are these messages; over HTTP the body is task.execute's
+ * params and the answer task.result's.
+ *
+ * Reading is strict where it protects us and helpful where it does not: a
+ * member that is not known is passed over, since others may know more than we
+ * do; one of the wrong type is an error that names it. Pure. Threads: any;
+ * nothing here keeps state. */
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "model/task.h"
+
+enum {
+    WIRE_BATCH_MAX = 64, /* messages in one */
+    WIRE_ID_MAX = 128,   /* bytes of an id */
+    WIRE_METHOD_MAX = 64,
+    WIRE_DEPTH_MAX = 32, /* of nesting */
+};
+
+/* What the specification calls them. */
+enum wire_code {
+    WIRE_PARSE_ERROR = -32700,
+    WIRE_INVALID_REQUEST = -32600,
+    WIRE_METHOD_NOT_FOUND = -32601,
+    WIRE_INVALID_PARAMS = -32602,
+    WIRE_INTERNAL_ERROR = -32603,
+    WIRE_OUR_ERROR = -32000, /* data.code says which */
+};
+
+/* Of a request. Numbers and strings are compared as strings, and given back as
+ * they came. */
+struct wire_id {
+    struct str raw;  /* JSON as it stands; empty: there is none */
+    struct str text; /* "7" for 7 and for "7" */
+};
+
+enum wire_kind {
+    WIRE_REQUEST,
+    WIRE_NOTIFICATION,
+    WIRE_RESULT, /* an answer to a request of ours */
+    WIRE_ERROR,  /* one that is an error */
+    WIRE_BAD,    /* none of them: `why` says what is wrong */
+};
+
+struct wire_message {
+    enum wire_kind kind;
+    struct wire_id id;
+    struct str method;
+    const struct json *params; /* NULL: none */
+    const struct json *result; /* WIRE_RESULT */
+    int64_t code;              /* WIRE_ERROR */
+    struct str error;          /* WIRE_ERROR: its message */
+    struct why why;            /* WIRE_BAD */
+};
+
+struct wire_batch {
+    struct wire_message *list;
+    size_t n;
+    bool is_array; /* and so is the answer */
+};
+
+/* Read one message or a batch. The text must outlive the batch. ERR_SYNTAX,
+ * ERR_LIMIT (too many, too deep), ERR_BAD_REQUEST (an empty batch), ERR_NOMEM,
+ * with words in why: then nothing of it was read. What is wrong with one
+ * message of a batch is that message's own: WIRE_BAD. */
+MUST_USE enum err wire_read(struct arena *a, struct str text,
+                            struct wire_batch *out, struct why *why);
+
+/* Writing. Each appends one whole message; an answer to nobody (a NULL or
+ * empty id) has id null. `out` may be over afterwards: who sends looks. */
+
+/* {"jsonrpc":"2.0","id":…,"result": … }: write one value in between. */
+struct json_out wire_result_open(struct buf *out, const struct wire_id *id);
+void wire_close(struct json_out *o);
+
+/* {"jsonrpc":"2.0","method":…,"params": … }; `id` is text of our own, empty:
+ * a notification. Write one value in between. */
+struct json_out wire_call_open(struct buf *out, struct str id,
+                               struct str method);
+
+/* The error of the table: its JSON-RPC code, the words or else the table's,
+ * data {"code":"agent_offline", …details' members}. */
+void wire_error(struct buf *out, const struct wire_id *id, enum err e,
+                struct str words, struct str details);
+void wire_error_of(struct buf *out, const struct wire_id *id,
+                   enum wire_code code, struct str words);
+
+/* A task, as it is given to its agent: the params of task.execute.
+ *
+ *   {"task_id","turn","attempt","message","skill_id","session_id",
+ *    "deadline_ms","metadata":{"requester","root_user","depth","chain",…}}
+ *
+ * The sender's own metadata are under metadata.user, so that nobody takes them
+ * for ours. skill_id and session_id are null where there is none. */
+void wire_execute(struct json_out *o, const struct task *t);
+
+/* "task_…:1", the id of the call that gives it. */
+enum { WIRE_EXECUTE_ID_BYTES = ID_BYTES + 24 };
+struct str wire_execute_id(const struct task *t,
+                           char out[WIRE_EXECUTE_ID_BYTES]);
+
+/* What an agent says of its task. */
+struct wire_word {
+    struct str task_id;        /* empty where the road says which */
+    int64_t turn, attempt;     /* zero: not said */
+    struct str text;           /* of a chunk, or the whole answer */
+    bool has_text;             /* a result said one, if only an empty one */
+    struct task_result result; /* of a result: completed, failed or cancelled;
+                                * text and metadata are in it too */
+};
+
+/* The params of task.chunk: {"task_id","text","turn"?,"attempt"?}. */
+MUST_USE enum err wire_chunk_read(const struct json *params,
+                                  struct wire_word *out, struct why *why);
+
+/* The params of task.result, or the answer over HTTP: {"task_id","status",
+ * "text"?,"error"?,"error_code"?,"metadata"?,"turn"?,"attempt"?}. `error` may
+ * be text or {"code","message"}. Strings lie in the tree; metadata are copied
+ * into the arena, compact. ERR_BAD_REQUEST with words, ERR_LIMIT, ERR_NOMEM. */
+MUST_USE enum err wire_result_read(struct arena *a, const struct json *params,
+                                   struct wire_word *out, struct why *why);
+
+#endif
