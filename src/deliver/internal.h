@@ -206,6 +206,11 @@ bool wakes_have_failed(const struct deliver *d, struct str agent);
 /* Those who are gone need not be woken. */
 void wakes_agents_changed(struct deliver *d, const struct agents *all);
 
+MUST_USE struct lines *lines_new(struct deliver *d);
+void lines_free(struct deliver *d); /* after the last delivery */
+MUST_USE struct wakes *wakes_new(struct deliver *d);
+void wakes_free(struct deliver *d); /* before the lines */
+
 struct lines; /* line.c */
 struct wakes; /* wake.c */
 struct pools; /* pool.c */
