@@ -15,6 +15,8 @@
 /* One row per road, in the order of enum road. */
 static const struct road_row *const roads[N_ROADS] = {
     [ROAD_ECHO] = &road_echo,
+    [ROAD_HTTP] = &road_http,
+    [ROAD_MODEL] = &road_model,
 };
 
 const struct road_row *road_of(const struct agent_url *url)

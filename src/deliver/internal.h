@@ -152,7 +152,6 @@ void desk_fail(struct deliver *d, struct desk *k,
 struct lines; /* line.c */
 struct wakes; /* wake.c */
 struct pools; /* pool.c */
-struct asks;  /* http.c and model.c: requests under way */
 
 struct deliver {
     struct deliver_opts opts;
@@ -167,6 +166,7 @@ struct deliver {
     struct wakes *wakes;
     struct pools *pools;
     size_t gathered_bytes;
+    size_t asked_bytes; /* of answers over HTTP that are not whole yet */
     struct deliver_stats stats;
 };
 
