@@ -94,8 +94,7 @@ export class Hub {
     if (method === 'task.execute') return this.#onExecute(id, params);
     if (method === 'task.cancel')
       return this.#agent?.onCancel(params.task_id, params.reason);
-    if (method === 'task.chunk' || method === 'task.result')
-      return this.#onReply(method, params);
+    if (method.startsWith('task.')) return this.#onReply(method, params);
     const message = `there is no method ${method} here`;
     return this.#answer(id, { error: { code: METHOD_NOT_FOUND, message } });
   }
@@ -168,7 +167,7 @@ export class Hub {
   /** Agents that can do it, best first. */
   async search(query, options = {}) {
     const found = await this.call('agent.search', { query, ...options });
-    return found.items ?? found;
+    return found.agents;
   }
 
   /**
@@ -194,14 +193,16 @@ export class Hub {
     return reply;
   }
 
-  /** The same key gives the same task, however often it is sent. */
+  /** What is kept already is listened to; the same key gives the same task,
+   * however often it is sent. */
   async #follow(reply, timeoutMs) {
+    const { taskId, params, lastEventId: after } = reply;
+    const ask = (method, p) => this.call(method, p, { timeoutMs });
     if (reply.isFollowed) return;
     reply.isFollowed = true;
     try {
-      const how = { timeoutMs };
-      const answer = await this.call('message.send', reply.params, how);
-      reply.onAccepted(answer);
+      if (taskId) await ask('task.listen', { task_id: taskId, after });
+      else reply.onAccepted(await ask('message.send', params));
     } catch (e) {
       reply.onError(e);
     }
@@ -212,8 +213,7 @@ export class Hub {
   #onReply(method, params) {
     for (const r of this.#replies) {
       if (r.taskId !== params.task_id) continue;
-      if (method === 'task.chunk') r.onChunk(params.text ?? '');
-      else r.onResult(params);
+      r.onNews(method, params);
       if (r.isOver) this.#replies.delete(r);
     }
   }

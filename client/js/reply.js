@@ -21,7 +21,8 @@ export class Reply {
   #reject;
   #unread = [];
   #nUnread = 0;
-  #hasGap = false;
+  #hasChunks = false;
+  #hasGap = false; // from here on only the result counts
   #read = ''; // what the reader was given
   #wake = null;
   #isOver = false;
@@ -39,6 +40,7 @@ export class Reply {
     this.#accepted.catch(() => {});
     this.#result.catch(() => {});
     this.taskId = null;
+    this.lastEventId = undefined;
   }
 
   /** {task_id, conversation_id, agent, …}, once the server has kept it. */
@@ -94,17 +96,34 @@ export class Reply {
     if (OVER.has(answer.status)) this.onResult(answer);
   }
 
-  onChunk(text) {
+  onNews(method, params) {
+    const { event_id: eventId, status, text = '' } = params;
+    if (method === 'task.result') return this.onResult(params);
+    if (eventId) this.#sawEvent(eventId);
+    if (method === 'task.chunk') return this.#onChunk(text);
+    // A new attempt may begin its answer anew.
+    const isNew = status === 'queued' || status === 'dispatched';
+    if (method === 'task.gap' || (isNew && this.#hasChunks))
+      this.#hasGap = true;
+    return undefined;
+  }
+
+  /** "3-14": the third start of the server, and its fourteenth event. */
+  #sawEvent(id) {
+    const start = (s) => s.split('-')[0];
+    if (this.lastEventId && start(this.lastEventId) !== start(id))
+      this.#hasGap ||= this.#hasChunks;
+    this.lastEventId = id;
+  }
+
+  #onChunk(text) {
+    this.#hasChunks = true;
     if (this.#isOver || this.#hasGap) return;
     this.#hasGap = this.#nUnread + text.length > UNREAD_MAX;
     if (this.#hasGap) return;
     this.#unread.push(text);
     this.#nUnread += text.length;
     this.#stir();
-  }
-
-  onGap() {
-    this.#hasGap = true;
   }
 
   onResult(r) {

@@ -872,7 +872,9 @@ class Reply:
             future.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._unread = collections.deque()
         self._n_unread = 0
-        self._has_gap = False
+        self._has_chunks = False
+        self._has_gap = False  # from here on only the result counts
+        self._last_event_id = None
         self._read = []
         self._news = asyncio.Event()
 
@@ -907,7 +909,35 @@ class Reply:
         if answer.get("status") in OVER:
             self._on_result(answer)
 
+    def _place(self):
+        place = {"task_id": self.task_id}
+        if self._last_event_id:
+            place["after"] = self._last_event_id
+        return place
+
+    def _on_news(self, method, params):
+        event_id, status = params.get("event_id"), params.get("status")
+        if method == "task.result":
+            self._on_result(params)
+            return
+        if event_id:
+            self._saw_event(event_id)
+        if method == "task.chunk":
+            self._on_chunk(params.get("text", ""))
+        elif method == "task.gap" or (
+                status in ("queued", "dispatched") and self._has_chunks):
+            # A new attempt may begin its answer anew.
+            self._has_gap = True
+
+    def _saw_event(self, event_id):
+        """"3-14": the third start of the server, its fourteenth event."""
+        if self._last_event_id and self._has_chunks and \
+                self._last_event_id.split("-")[0] != event_id.split("-")[0]:
+            self._has_gap = True
+        self._last_event_id = event_id
+
     def _on_chunk(self, text):
+        self._has_chunks = True
         if self._n_unread + len(text) > UNREAD_MAX:
             self._has_gap = True
         if not self._has_gap and not self._result.done():
@@ -1019,7 +1049,7 @@ class Hub:
         elif method == "task.cancel":
             if self._agent:
                 self._agent.on_cancel(params.get("task_id"))
-        elif method in ("task.chunk", "task.result"):
+        elif method.startswith("task."):
             self._on_reply(method, params)
         else:
             self._answer(m.get("id"), error={
@@ -1088,7 +1118,7 @@ class Hub:
     async def search(self, query, **options):
         """Agents that can do it, best first."""
         found = await self.call("agent.search", {"query": query, **options})
-        return found.get("items", found)
+        return found["agents"]
 
     def send(self, text, *, to=None, skill=None, conversation=None, task=None,
              priority=None, timeout_ms=None, metadata=None, key=None):
@@ -1112,10 +1142,15 @@ class Hub:
             task.add_done_callback(self._followers.discard)
 
     async def _follow(self, reply, timeout_ms):
-        """The same key gives the same task, however often it is sent."""
+        """What is kept already is listened to; the same key gives the same
+        task, however often it is sent."""
         try:
-            reply._on_accepted(await self.call(
-                "message.send", reply._params, timeout_ms=timeout_ms))
+            if reply.task_id:
+                await self.call("task.listen", reply._place(),
+                                timeout_ms=timeout_ms)
+            else:
+                reply._on_accepted(await self.call(
+                    "message.send", reply._params, timeout_ms=timeout_ms))
         except (SignalboxError, TypeError, ValueError) as e:
             reply._on_error(e)
         reply._is_followed = False
@@ -1125,10 +1160,8 @@ class Hub:
     def _on_reply(self, method, params):
         for reply in [r for r in self._replies
                       if r.task_id == params.get("task_id")]:
-            if method == "task.chunk":
-                reply._on_chunk(params.get("text", ""))
-            else:
-                reply._on_result(params)
+            reply._on_news(method, params)
+            if reply._result.done():
                 self._replies.discard(reply)
 
     async def get_task(self, task_id):
