@@ -271,6 +271,14 @@ static enum ready on_ready(void *ctx, const struct task *t)
     return deliver_offer(w->deliver, t, a) ? READY_LATER : READY_OFFERED;
 }
 
+static const struct agent *agent_of(void *ctx, struct str name)
+{
+    struct walk *w = ctx;
+    struct agents agents = registry_agents(w->opts.registry);
+
+    return agent_find(&agents, name);
+}
+
 /* Its turn at its agent's desk has come. */
 static bool on_go(void *ctx, struct str task_id, const struct task **t,
                   const struct agent **a)
@@ -324,6 +332,26 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
              LOG_I("attempt", d->attempt), LOG_I("again_in_ms", delay_ms),
              LOG_S("because", because));
     task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
+}
+
+/* For agents that remember nothing. Whoever asks cancels it before it is over
+ * or not at all, so the reader itself can be its number. */
+static bool history(void *ctx, const struct task *t, size_t max_n,
+                    size_t max_bytes, deliver_heard_history *done,
+                    void *done_ctx, uint64_t *id)
+{
+    struct walk *w = ctx;
+    struct task_history *h =
+        task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
+
+    *id = (uint64_t)(uintptr_t)h;
+    return h != NULL;
+}
+
+static void history_cancel(void *ctx, uint64_t id)
+{
+    (void)ctx;
+    task_history_cancel((struct task_history *)(uintptr_t)id);
 }
 
 /* It ends: by its result, by a wish, or because its time is over. */
@@ -593,11 +621,14 @@ static struct deliver *open_deliver(struct walk *w)
         .children = o->children,
         .seed = {o->seed[0], o->seed[1]},
         .settings = o->deliver,
+        .agent_of = agent_of,
         .on_go = on_go,
         .on_working = on_working,
         .on_chunk = on_chunk,
         .on_retry = on_retry,
         .on_result = on_result,
+        .history = history,
+        .history_cancel = history_cancel,
         .ctx = w,
     });
 }
