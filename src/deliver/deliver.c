@@ -253,7 +253,7 @@ void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e)
 {
     const struct deliver_opts *o = &d->opts;
 
-    if (receipt && o->on_recorded)
+    if (receipt && !lines_recorded(d, receipt, e) && o->on_recorded)
         o->on_recorded(o->ctx, receipt, e);
 }
 
