@@ -358,10 +358,12 @@ static void wake(struct sleeper *s, const struct agent *a)
     int64_t ms =
         a->wake.timeout_ms ? a->wake.timeout_ms : d->opts.settings.wake_ms;
 
-    if (a->wake.url.n > AGENT_URL_MAX)
+    s->url = FAULT("deliver.wake_url") ? NULL
+                                       : strndup(a->wake.url.p, a->wake.url.n);
+    if (!s->url) {
+        try_again(d);
         return;
-    memcpy(s->url, a->wake.url.p, a->wake.url.n);
-    s->url[a->wake.url.n] = '\0';
+    }
     s->is_trusted = a->is_configured;
     s->timeout_ms = ms > 0 ? ms : WAKE_MS;
     s->state = QUEUED;
