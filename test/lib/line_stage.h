@@ -13,7 +13,7 @@
 #include "deliver/desk.h"
 #include "test/t.h"
 
-enum { STAGE_TASKS = 64, STAGE_PEERS = 16, STAGE_SAID = 256 };
+enum { STAGE_TASKS = 80, STAGE_PEERS = 16, STAGE_SAID = 256 };
 
 struct stage_task {
     struct task task;
@@ -42,7 +42,7 @@ static struct {
     struct deliver *d;
     struct stage_task tasks[STAGE_TASKS];
     struct peer peers[STAGE_PEERS];
-    struct agent agents[8];
+    struct agent agents[80];
     size_t n_agents;
     int n_strays, n_calls;
     char stray_agent[64], stray_task[64], stray_text[256], call_method[64];
