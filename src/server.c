@@ -20,6 +20,7 @@
 #include "base/loop.h"
 #include "calls/calls.h"
 #include "certs.h"
+#include "hub/hub.h"
 #include "net/net.h"
 #include "outward.h"
 #include "registry/registry.h"
@@ -62,6 +63,7 @@ struct server {
     struct net *net;
     struct certs certs;
     struct calls calls;
+    struct hub *hub;
     bool has_first_admin;            /* its tx was given back */
     struct access_token first_token; /* made and to be shown; else empty */
     struct why failed;               /* why the store has; else empty */
@@ -279,6 +281,15 @@ static struct calls_settings calls_settings_of(const struct server *s,
     };
 }
 
+static struct hub_settings hub_settings_of(const struct config *c)
+{
+    return (struct hub_settings){
+        .heartbeat_ms = c->ws.timeout_ms,
+        .max_open = 256,
+        .max_listening = 1024,
+    };
+}
+
 /* Certificates, what goes outward and the agents can turn a configuration down:
  * they come first, and none is changed when another does. */
 static enum err apply(struct server *s, struct config *fresh, struct why *why)
@@ -286,6 +297,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     struct net_opts opts = net_opts_of(s, fresh);
     struct walk_opts walk_opts = walk_opts_of(s, fresh);
     struct calls_settings settings = calls_settings_of(s, fresh);
+    struct hub_settings hub_settings = hub_settings_of(fresh);
     struct registry_limits limits = roster_limits(fresh);
     struct buf names;
     enum err e = certs_prepare(&s->certs, fresh, why);
@@ -315,6 +327,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
             (enum log_format)fresh->log.format);
     net_set_opts(s->net, &opts);
     calls_set(&s->calls, &settings);
+    hub_set(s->hub, &hub_settings);
     if (s->config != s->built_from)
         config_free(s->config);
     s->config = fresh;
@@ -396,6 +409,8 @@ static void stop_within(struct server *s, int64_t grace_ms)
 {
     s->is_stopping = true;
     calls_stop(&s->calls);
+    if (s->hub)
+        hub_stop(s->hub);
     net_stop(s->net, grace_ms, on_all_gone, s);
 }
 
@@ -431,6 +446,8 @@ static void on_revoked(void *ctx, const struct id *token_id)
     struct server *s = ctx;
 
     calls_on_revoked(&s->calls, token_id);
+    if (s->hub)
+        hub_on_revoked(s->hub, token_id);
 }
 
 /* What a user shares is shared with the org they are in. */
@@ -603,6 +620,60 @@ static void give_up_net(struct server *s)
         loop_run(&s->loop);
 }
 
+/* What the hub is told and asked. */
+
+static enum err take_for_hub(void *ctx, uint64_t id,
+                             const struct http_request *rq,
+                             const struct caller *caller, struct why *why)
+{
+    struct server *s = ctx;
+
+    return hub_take(s->hub, id, rq, caller, why);
+}
+
+static void write_hub_metrics(void *ctx, struct buf *out)
+{
+    struct server *s = ctx;
+
+    hub_metrics(s->hub, out);
+}
+
+static void on_recorded(void *ctx, uint64_t receipt, enum err e)
+{
+    struct server *s = ctx;
+
+    hub_on_recorded(s->hub, receipt, e);
+}
+
+static void on_child_call(void *ctx, uint64_t line, struct str agent,
+                          const struct wire_message *m)
+{
+    struct server *s = ctx;
+
+    hub_on_call(s->hub, line, agent, m);
+}
+
+static enum err open_hub(struct server *s)
+{
+    s->hub = hub_new(&(struct hub_opts){
+        .loop = &s->loop,
+        .log = &s->log,
+        .net = s->net,
+        .walk = s->walk,
+        .store = s->store,
+        .access = s->access,
+        .registry = s->registry,
+        .seed = {s->seed[0], s->seed[1]},
+        .settings = hub_settings_of(s->config),
+    });
+    if (!s->hub)
+        return ERR_NOMEM;
+    walk_set_hub(s->walk, &(struct walk_hub){.on_recorded = on_recorded,
+                                             .on_call = on_child_call,
+                                             .ctx = s});
+    return OK;
+}
+
 static enum err open_net(struct server *s, struct why *why)
 {
     struct net_opts opts = net_opts_of(s, s->config);
@@ -628,10 +699,13 @@ static enum err open_net(struct server *s, struct why *why)
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
+                                  .hub = {take_for_hub, write_hub_metrics, s},
                                   .seed = {s->seed[0], s->seed[1]},
                                   .settings = calls_settings_of(s, s->config),
                               });
     s->certs = (struct certs){.loop = &s->loop, .log = &s->log, .net = s->net};
+    if (!e)
+        e = open_hub(s);
     if (e)
         why_err(why, e, "out of memory");
     else
@@ -810,6 +884,9 @@ static void close_rooms(struct server *s)
     store_close(s->store);
     if (s->net)
         calls_fini(&s->calls);
+    if (s->hub)
+        walk_set_hub(s->walk, &(struct walk_hub){.ctx = NULL});
+    hub_free(s->hub);
     walk_free(s->walk);
     roster_close(&s->roster);
     registry_free(s->registry);

@@ -10,8 +10,7 @@
 
 /* Read a message: POST /api/messages' body, and a key that came beside it
  * (empty: none). As speak_message, and what a key stands for is in it. */
-MUST_USE enum err share_message(struct msg *m, struct str body,
-                                struct str key);
+MUST_USE enum err share_message(struct msg *m, struct str body, struct str key);
 
 /* The details of the error that m was refused with; may be nothing. */
 void share_message_details(struct buf *out, const struct msg *m);

@@ -172,8 +172,8 @@ static void on_room(void *ctx, uint64_t id)
 
     while ((n = list_first(&p->unsent))) {
         struct unsent *u = LIST_OF(n, struct unsent, node);
-        enum err e = net_ws_send(h->opts.net, id, WS_TEXT,
-                                 (struct str){u->bytes, u->n});
+        enum err e =
+            net_ws_send(h->opts.net, id, WS_TEXT, (struct str){u->bytes, u->n});
 
         if (e == ERR_BUSY)
             return;
@@ -192,9 +192,8 @@ static void on_end(void *ctx, uint64_t id, const struct net_ws_end *end)
     (void)id;
     if (!p->id)
         return;
-    log_info(p->hub->opts.log, "hub.left",
-             LOG_C("user", p->caller.principal), LOG_C("agent", p->agent),
-             LOG_I("code", end->code));
+    log_info(p->hub->opts.log, "hub.left", LOG_C("user", p->caller.principal),
+             LOG_C("agent", p->agent), LOG_I("code", end->code));
     conn_end(p);
 }
 
@@ -308,7 +307,8 @@ enum err hub_take(struct hub *h, uint64_t id, const struct http_request *rq,
 
 static void shut_out(struct peer *p, int64_t now_ms)
 {
-    bool is_good = access_token_is_good(p->hub->opts.access, &p->caller, now_ms);
+    bool is_good =
+        access_token_is_good(p->hub->opts.access, &p->caller, now_ms);
     uint64_t id = p->id;
 
     agent_leave(p); /* no more work from here on, whenever it says goodbye */

@@ -14,7 +14,7 @@ enum {
     NEW_WORK = 1 << 3,     /* not while we stop */
 };
 
-static const struct row {
+static const struct method {
     struct str name;
     void (*take)(struct hub_call *c);
     unsigned flags;
@@ -46,7 +46,7 @@ bool hub_method(size_t i, struct hub_method *out)
     return true;
 }
 
-static const struct row *find(struct str name)
+static const struct method *find(struct str name)
 {
     for (size_t i = 0; i < N_METHODS; i++)
         if (str_eq(table[i].name, name))
@@ -103,7 +103,8 @@ static void refuse_method(struct hub_call *c)
     json_close(&o, ']');
     json_close(&o, '}');
     why_err(&why, OK, "there is no method \"%s\"%s%.*s%s", shown,
-            n ? "; did you mean \"" : "; docs/protocol.md lists those there are",
+            n ? "; did you mean \""
+              : "; docs/protocol.md lists those there are",
             STR_ARG(n ? names[0] : STR("")), n ? "\"?" : "");
     reply_bad(&c->reply, WIRE_METHOD_NOT_FOUND, str_of(why.text),
               data.over ? STR("") : buf_str(&data));
@@ -112,7 +113,7 @@ static void refuse_method(struct hub_call *c)
 
 /* Before a method. Each says false when it has refused. */
 
-static bool check_scope(struct hub_call *c, const struct row *row)
+static bool check_scope(struct hub_call *c, const struct method *row)
 {
     struct str scope = scope_name((enum scope)row->scope);
     char details[64];
@@ -127,7 +128,7 @@ static bool check_scope(struct hub_call *c, const struct row *row)
     return false;
 }
 
-static bool check_role(struct hub_call *c, const struct row *row)
+static bool check_role(struct hub_call *c, const struct method *row)
 {
     struct why why;
 
@@ -148,7 +149,7 @@ static bool check_role(struct hub_call *c, const struct row *row)
     return true;
 }
 
-static bool check_room(struct hub_call *c, const struct row *row)
+static bool check_room(struct hub_call *c, const struct method *row)
 {
     struct why why;
 
@@ -181,7 +182,7 @@ static bool read_params(struct hub_call *c)
 
 static void take_call(struct hub_call *c)
 {
-    const struct row *row = find(c->m->method);
+    const struct method *row = find(c->m->method);
 
     if (!row) {
         refuse_method(c);
@@ -199,8 +200,8 @@ static void take_answer(struct hub *h, struct peer *p,
 {
     struct why why = {""};
 
-    if (!p->line || deliver_heard(walk_deliver(h->opts.walk), p->line, m, 0,
-                                  &why) != OK)
+    if (!p->line ||
+        deliver_heard(walk_deliver(h->opts.walk), p->line, m, 0, &why) != OK)
         h->stats.foreign_total++;
 }
 
@@ -219,9 +220,7 @@ void hub_dispatch(struct peer *p, const struct wire_message *m,
         reply_bad(&c.reply, WIRE_INVALID_REQUEST, str_of(m->why.text), STR(""));
         break;
     case WIRE_RESULT:
-    case WIRE_ERROR:
-        take_answer(p->hub, p, m);
-        break;
+    case WIRE_ERROR: take_answer(p->hub, p, m); break;
     case WIRE_REQUEST:
     case WIRE_NOTIFICATION:
         c.reply.is_awaited = m->kind == WIRE_REQUEST;
@@ -232,8 +231,7 @@ void hub_dispatch(struct peer *p, const struct wire_message *m,
 
 /* Params. */
 
-bool param_str(struct hub_call *c, const char *key, size_t max,
-               struct str *out)
+bool param_str(struct hub_call *c, const char *key, size_t max, struct str *out)
 {
     const struct json *v = json_get(c->params, str_of(key));
     struct why why;
@@ -257,7 +255,7 @@ bool param_task(struct hub_call *c, struct id *out)
 {
     struct str s;
 
-    if (!param_str(c, "task_id", CALL_PARAM_MAX, &s))
+    if (!param_str(c, "task_id", MSG_CONVERSATION_MAX, &s))
         return false;
     if (!s.n) {
         reply_refuse(&c->reply, ERR_BAD_REQUEST,

@@ -84,6 +84,9 @@ struct hub_stats {
 };
 struct hub_stats hub_stats(const struct hub *h);
 
+/* The same for /metrics. */
+void hub_metrics(const struct hub *h, struct buf *out);
+
 /* The table, for the tests that walk it; false past the end. */
 struct hub_method {
     struct str name;

@@ -36,7 +36,7 @@ struct peer;
 struct gather {
     struct peer *peer;
     struct buf out;
-    size_t n_open;    /* to be answered yet */
+    size_t n_open;      /* to be answered yet */
     bool is_being_read; /* the batch: there may be more */
 };
 

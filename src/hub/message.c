@@ -20,8 +20,8 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
     if (e) {
         bool is_old = e == ERR_NOT_FOUND && a->message.is_repeat;
 
-        ask_refuse(a, is_old ? ERR_GONE : e, is_old ? SHARE_KEY_IS_OLD : STR(""),
-                   STR(""));
+        ask_refuse(a, is_old ? ERR_GONE : e,
+                   is_old ? SHARE_KEY_IS_OLD : STR(""), STR(""));
         return;
     }
     o = reply_open(&a->reply);
@@ -103,8 +103,7 @@ static bool has_room_to_listen(struct hub_call *c, enum listen listen)
 
 static struct msg *read_message(struct hub_call *c)
 {
-    struct msg *m =
-        msg_new(&c->peer->caller, loop_wall_ms(c->hub->opts.loop));
+    struct msg *m = msg_new(&c->peer->caller, loop_wall_ms(c->hub->opts.loop));
     enum err e = ERR_NOMEM;
 
     write_body(c);

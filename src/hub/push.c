@@ -88,8 +88,7 @@ static void close_note(struct hearing *g, struct json_out *o)
 
 static void say_gap(struct hearing *g, int64_t number, int64_t at_ms)
 {
-    struct json_out o =
-        open_note(g, STR("task.gap"), g->turn, number, at_ms);
+    struct json_out o = open_note(g, STR("task.gap"), g->turn, number, at_ms);
 
     g->needs_gap = false;
     close_note(g, &o);
@@ -99,8 +98,8 @@ static void say_event(struct hearing *g, const struct task_event *e)
 {
     bool is_chunk = e->kind == TASK_EVENT_CHUNK;
     struct json_out o =
-        open_note(g, is_chunk ? STR("task.chunk") : STR("task.status"),
-                  e->turn, e->number, e->at_ms);
+        open_note(g, is_chunk ? STR("task.chunk") : STR("task.status"), e->turn,
+                  e->number, e->at_ms);
 
     json_key(&o, is_chunk ? STR("text") : STR("status"));
     json_put_str(&o, is_chunk ? e->text : task_status_name(e->status));

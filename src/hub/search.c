@@ -56,9 +56,9 @@ void take_search(struct hub_call *c)
     hub_clear(body);
     arena_reset(&c->hub->scratch);
     json_put(&o, c->params);
-    e = body->over ? ERR_NOMEM
-                   : speak_search_post(&c->hub->scratch, buf_str(body), &s,
-                                       &why);
+    e = body->over
+            ? ERR_NOMEM
+            : speak_search_post(&c->hub->scratch, buf_str(body), &s, &why);
     if (e)
         reply_refuse(&c->reply, e, str_of(why.text), STR(""));
     else

@@ -287,12 +287,11 @@ static enum err put_card(struct registry *r, struct registry_change *c,
                          struct card_problems *problems, struct why *why)
 {
     unsigned self = by->is_self ? CARD_MAY_SHOW : CARD_MAY_ALL;
-    struct card_opts opts = {.dialect = CARD_WIRE,
-                             .rights = by->caller
-                                           ? card_rights_of(by->caller) & self
-                                           : CARD_MAY_ALL,
-                             .name = name,
-                             .before = before ? &before->agent : NULL};
+    struct card_opts opts = {
+        .dialect = CARD_WIRE,
+        .rights = by->caller ? card_rights_of(by->caller) & self : CARD_MAY_ALL,
+        .name = name,
+        .before = before ? &before->agent : NULL};
     struct arena scratch;
     struct agent a;
     enum err e;

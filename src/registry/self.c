@@ -36,8 +36,9 @@ enum err registry_self(const struct registry *r, struct str name,
 
     *out = NULL;
     if (!name.n)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "the card has no name: {\"card\":{\"name\":\"echo\",…}}");
+        return why_err(
+            why, ERR_BAD_REQUEST,
+            "the card has no name: {\"card\":{\"name\":\"echo\",…}}");
     if (!a)
         return OK;
     if (is_namesake(a, by->caller) || agent_is_owned(a, &eyes)) {
