@@ -118,7 +118,7 @@ static void answer(struct ask *k, const struct agent *a)
     json_put_str(&o, visibility_name(a->visibility));
     json_close(&o, '}');
     reply_close(&k->reply, &o);
-    ask_end(k);
+    hub_ask_end(k);
 }
 
 /* The card is as it is to be. */
@@ -129,7 +129,7 @@ static void come_in(struct ask *k, struct str name)
     enum err e = a ? attach(k->peer, a) : ERR_NOT_FOUND;
 
     if (e)
-        ask_refuse(k, e, STR(""), STR(""));
+        hub_ask_refuse(k, e, STR(""), STR(""));
     else
         answer(k, a);
 }
@@ -141,10 +141,10 @@ static void on_written(struct tx *tx, void *ctx)
     enum err e = registry_settle(k->hub->opts.registry, k->change, &why);
 
     (void)tx;
-    if (!ask_back(k))
+    if (!hub_ask_back(k))
         return;
     if (e)
-        ask_refuse(k, e, str_of(why.text), STR(""));
+        hub_ask_refuse(k, e, str_of(why.text), STR(""));
     else
         come_in(k, str_of(k->change->name));
 }
@@ -155,13 +155,13 @@ static void submit(struct ask *k)
     enum err e = OK;
 
     if (!k->change->is_same) {
-        ask_out(k);
+        hub_ask_out(k);
         store_submit(k->hub->opts.store, &k->change->tx, on_written, k);
         return;
     }
     e = registry_settle(k->hub->opts.registry, k->change, &why);
     if (e)
-        ask_refuse(k, e, str_of(why.text), STR(""));
+        hub_ask_refuse(k, e, str_of(why.text), STR(""));
     else
         come_in(k, str_of(k->change->name));
 }
@@ -174,8 +174,8 @@ static void refuse_card(struct ask *k, enum err e,
     buf_init(&details, 256 * 1024);
     if (p->n)
         share_problems(&details, p);
-    ask_refuse(k, e, str_of(why->text),
-               details.over ? STR("") : buf_str(&details));
+    hub_ask_refuse(k, e, str_of(why->text),
+                   details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
 }
 
@@ -192,14 +192,14 @@ static void change(struct hub_call *c, struct str name, const struct json *card,
                              .is_self = true};
     struct card_problems problems = {.n = 0};
     struct why why = {""};
-    struct ask *k = ask_new(c);
+    struct ask *k = hub_ask_new(c);
     enum err e;
 
     if (!k)
         return;
     k->change = FAULT("hub.change") ? NULL : malloc(sizeof(*k->change));
     if (!k->change) {
-        ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
+        hub_ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
         return;
     }
     registry_change_init(k->change);
@@ -246,7 +246,7 @@ void take_register(struct hub_call *c)
     if (e) {
         reply_refuse(&c->reply, e, str_of(why.text), STR(""));
     } else if (there && there->is_configured) {
-        k = ask_new(c);
+        k = hub_ask_new(c);
         if (k)
             come_in(k, name);
     } else {

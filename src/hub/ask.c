@@ -32,7 +32,7 @@ static struct ask *make(struct peer *p)
     return a;
 }
 
-struct ask *ask_new(struct hub_call *c)
+struct ask *hub_ask_new(struct hub_call *c)
 {
     struct ask *a = make(c->peer);
 
@@ -52,12 +52,12 @@ struct ask *ask_new(struct hub_call *c)
     return a;
 }
 
-struct ask *ask_silent(struct peer *p)
+struct ask *hub_ask_silent(struct peer *p)
 {
     return make(p);
 }
 
-void ask_drop_queries(struct ask *a)
+void hub_ask_drop_queries(struct ask *a)
 {
     if (a->has_query)
         query_fini(&a->query);
@@ -66,7 +66,7 @@ void ask_drop_queries(struct ask *a)
     a->has_query = a->has_turns = false;
 }
 
-void ask_end(struct ask *a)
+void hub_ask_end(struct ask *a)
 {
     struct hub *h = a->hub;
     struct gather *g = a->reply.gather;
@@ -90,7 +90,7 @@ void ask_end(struct ask *a)
 static void ask_free(struct ask *a)
 {
     list_remove(&a->node);
-    ask_drop_queries(a);
+    hub_ask_drop_queries(a);
     if (a->change)
         registry_change_fini(a->change);
     free(a->change);
@@ -98,7 +98,7 @@ static void ask_free(struct ask *a)
     free(a);
 }
 
-void ask_reap(struct hub *h)
+void hub_ask_reap(struct hub *h)
 {
     struct list_node *n;
 
@@ -106,25 +106,26 @@ void ask_reap(struct hub *h)
         ask_free(LIST_OF(n, struct ask, node));
 }
 
-void ask_refuse(struct ask *a, enum err e, struct str words, struct str details)
+void hub_ask_refuse(struct ask *a, enum err e, struct str words,
+                    struct str details)
 {
     reply_refuse(&a->reply, e, words, details);
-    ask_end(a);
+    hub_ask_end(a);
 }
 
-void ask_out(struct ask *a)
+void hub_ask_out(struct ask *a)
 {
     assert(!a->is_out);
     a->is_out = true;
 }
 
-bool ask_back(struct ask *a)
+bool hub_ask_back(struct ask *a)
 {
     assert(a->is_out);
     a->is_out = false;
     if (!peer_is_gone(a->peer))
         return true;
-    ask_end(a);
+    hub_ask_end(a);
     return false;
 }
 
@@ -139,7 +140,7 @@ static void on_read(struct query *q, void *ctx)
         q->err = ERR_OVERLOADED;
     else if (q->err == ERR_LIMIT)
         q->err = ERR_INTERNAL;
-    if (ask_back(a))
+    if (hub_ask_back(a))
         a->then(a);
 }
 
@@ -147,7 +148,7 @@ static void ask_read(struct ask *a, struct query *q, void (*then)(struct ask *))
 {
     a->then = then;
     a->asked = q;
-    ask_out(a);
+    hub_ask_out(a);
     store_read(a->hub->opts.store, q, on_read, a);
 }
 
@@ -199,14 +200,14 @@ static void look(struct ask *a)
     ask_read(a, &a->query, on_row);
 }
 
-void look_task(struct ask *a, ask_found *found)
+void hub_look_task(struct ask *a, ask_found *found)
 {
     a->found = found;
     a->n_looks = 0;
     look(a);
 }
 
-bool look_is_current(const struct ask *a, const struct task *t)
+bool hub_look_is_current(const struct ask *a, const struct task *t)
 {
     return !a->message_id.text[0] ||
            strcmp(a->message_id.text, t->message_id.text) == 0;
@@ -232,10 +233,10 @@ static void on_turn(struct ask *a)
     if (a->turns.err || !a->turns.rows)
         a->then_found(a, a->turns.err ? a->turns.err : ERR_NOT_FOUND, NULL);
     else
-        look_task(a, tell_past);
+        hub_look_task(a, tell_past);
 }
 
-void look_past(struct ask *a, const struct task *t, ask_found *found)
+void hub_look_past(struct ask *a, const struct task *t, ask_found *found)
 {
     a->then_found = found;
     if (a->has_turns)
@@ -250,14 +251,14 @@ void look_past(struct ask *a, const struct task *t, ask_found *found)
 
 static void on_either(struct ask *a, enum err e, const struct task *t)
 {
-    if (e || look_is_current(a, t))
+    if (e || hub_look_is_current(a, t))
         a->then_found(a, e, t);
     else
-        look_past(a, t, a->then_found);
+        hub_look_past(a, t, a->then_found);
 }
 
-void look_turn(struct ask *a, ask_found *found)
+void hub_look_turn(struct ask *a, ask_found *found)
 {
     a->then_found = found;
-    look_task(a, on_either);
+    hub_look_task(a, on_either);
 }

@@ -240,7 +240,7 @@ static void end_asks(struct peer *p)
 
         next = list_next(&p->asks, n);
         if (!a->is_out)
-            ask_end(a);
+            hub_ask_end(a);
         else if (a->asked)
             store_forget(p->hub->opts.store, a->asked);
     }
@@ -386,7 +386,7 @@ void conn_stop(struct hub *h)
             struct ask *a = LIST_OF(n, struct ask, node);
 
             a->is_out = false;
-            ask_end(a);
+            hub_ask_end(a);
         }
         conn_free(p);
     }

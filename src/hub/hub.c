@@ -58,7 +58,7 @@ static const struct method *find(struct str name)
 
 static size_t nearest(struct str written, struct str out[NEAREST_MAX])
 {
-    unsigned far = 3 + (unsigned)(written.n / 4), d[NEAREST_MAX];
+    unsigned far = 2 + (unsigned)(written.n / 6), d[NEAREST_MAX];
     size_t n = 0;
 
     for (size_t i = 0; i < N_METHODS; i++) {
@@ -320,7 +320,7 @@ static void reap(struct loop_job *job)
     struct hub *h = LIST_OF(job, struct hub, reap_job);
     struct list_node *n, *next;
 
-    ask_reap(h);
+    hub_ask_reap(h);
     push_reap(h);
     for (n = list_first(&h->gone); n; n = next) {
         struct peer *p = LIST_OF(n, struct peer, node);
@@ -384,7 +384,7 @@ void hub_free(struct hub *h)
         return;
     conn_stop(h);
     loop_not_at_end(&h->reap_job);
-    ask_reap(h);
+    hub_ask_reap(h);
     push_reap(h);
     rates_free(h->rates);
     map_fini(&h->by_id);

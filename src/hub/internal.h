@@ -191,22 +191,22 @@ void gather_less(struct gather *g); /* one of it was answered */
 void hub_clear(struct buf *b);
 
 /* ask.c. NULL: it was refused. */
-struct ask *ask_new(struct hub_call *c);
-struct ask *ask_silent(struct peer *p);
-void ask_end(struct ask *a);
-void ask_refuse(struct ask *a, enum err e, struct str words,
-                struct str details);
-void ask_out(struct ask *a);
-MUST_USE bool ask_back(struct ask *a);
-void ask_drop_queries(struct ask *a);
-void ask_reap(struct hub *h);
+struct ask *hub_ask_new(struct hub_call *c);
+struct ask *hub_ask_silent(struct peer *p);
+void hub_ask_end(struct ask *a);
+void hub_ask_refuse(struct ask *a, enum err e, struct str words,
+                    struct str details);
+void hub_ask_out(struct ask *a);
+MUST_USE bool hub_ask_back(struct ask *a);
+void hub_ask_drop_queries(struct ask *a);
+void hub_ask_reap(struct hub *h);
 
 /* A task, wherever it is: in memory, or else its row. */
-void look_task(struct ask *a, ask_found *found);
-bool look_is_current(const struct ask *a, const struct task *t);
-void look_past(struct ask *a, const struct task *t, ask_found *found);
+void hub_look_task(struct ask *a, ask_found *found);
+bool hub_look_is_current(const struct ask *a, const struct task *t);
+void hub_look_past(struct ask *a, const struct task *t, ask_found *found);
 /* The one, or the turn of it that a->message_id names. */
-void look_turn(struct ask *a, ask_found *found);
+void hub_look_turn(struct ask *a, ask_found *found);
 
 /* push.c */
 void push_begin(struct ask *a, const struct task *t);

@@ -20,8 +20,8 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
     if (e) {
         bool is_old = e == ERR_NOT_FOUND && a->message.is_repeat;
 
-        ask_refuse(a, is_old ? ERR_GONE : e,
-                   is_old ? SHARE_KEY_IS_OLD : STR(""), STR(""));
+        hub_ask_refuse(a, is_old ? ERR_GONE : e,
+                       is_old ? SHARE_KEY_IS_OLD : STR(""), STR(""));
         return;
     }
     o = reply_open(&a->reply);
@@ -31,7 +31,7 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
     reply_close(&a->reply, &o);
     if (a->listen != LISTEN_NOTHING && !peer_is_gone(a->peer))
         push_begin(a, t);
-    ask_end(a);
+    hub_ask_end(a);
 }
 
 static void refuse(struct ask *a, const struct msg *m)
@@ -40,8 +40,8 @@ static void refuse(struct ask *a, const struct msg *m)
 
     buf_init(&details, 4096);
     share_message_details(&details, m);
-    ask_refuse(a, m->err, str_of(m->why.text),
-               details.over ? STR("") : buf_str(&details));
+    hub_ask_refuse(a, m->err, str_of(m->why.text),
+                   details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
 }
 
@@ -49,7 +49,7 @@ static void on_accepted(struct msg *m, void *ctx)
 {
     struct ask *a = ctx;
 
-    if (!ask_back(a)) {
+    if (!hub_ask_back(a)) {
         msg_free(m);
         return;
     }
@@ -65,7 +65,7 @@ static void on_accepted(struct msg *m, void *ctx)
     keep_words(a->message.agent, sizeof(a->message.agent), m->choice.agent);
     keep_words(a->message.reason, sizeof(a->message.reason), m->choice.reason);
     msg_free(m);
-    look_turn(a, on_look);
+    hub_look_turn(a, on_look);
 }
 
 /* All but what is between us and this connection. */
@@ -127,12 +127,12 @@ void take_send(struct hub_call *c)
     m = read_message(c);
     if (!m)
         return;
-    a = ask_new(c);
+    a = hub_ask_new(c);
     if (!a) {
         msg_free(m);
         return;
     }
     a->listen = listen;
-    ask_out(a);
+    hub_ask_out(a);
     walk_message(c->hub->opts.walk, m, on_accepted, a);
 }

@@ -132,7 +132,7 @@ static void on_found(struct ask *a, enum err e, const struct task *t)
     struct peer *p = a->peer;
 
     if (!g) { /* nobody is to hear of it any more */
-        ask_end(a);
+        hub_ask_end(a);
         return;
     }
     p->is_looking = false;
@@ -140,13 +140,13 @@ static void on_found(struct ask *a, enum err e, const struct task *t)
         hearing_end(g); /* retention was faster, or it is nobody's business */
     else
         say_result(g, t);
-    ask_end(a);
+    hub_ask_end(a);
     push_go(p);
 }
 
 static void look_for_result(struct hearing *g)
 {
-    struct ask *a = ask_silent(g->peer);
+    struct ask *a = hub_ask_silent(g->peer);
 
     if (!a) {
         log_warn(g->peer->hub->opts.log, "hub.not_pushed",
@@ -159,7 +159,7 @@ static void look_for_result(struct hearing *g)
     a->hearing = g;
     a->task_id = g->task_id;
     a->message_id = g->message_id;
-    look_turn(a, on_found);
+    hub_look_turn(a, on_found);
 }
 
 /* Going on. */
@@ -285,7 +285,7 @@ void push_begin(struct ask *a, const struct task *t)
     list_append(&p->hearings, &g->node);
     p->n_hearings++;
     g->is_listening =
-        look_is_current(a, t) &&
+        hub_look_is_current(a, t) &&
         task_listen(walk_tasks(a->hub->opts.walk), str_of(t->id.text),
                     &g->listener, begin_at(a, g)) == OK;
     g->is_at_result = !g->is_listening;

@@ -12,19 +12,19 @@ static void on_found(void *ctx, uint64_t id, const struct search_result *r)
     (void)id;
     a->search.id = 0;
     if (r->err) {
-        ask_refuse(a, r->err, STR(""), STR(""));
+        hub_ask_refuse(a, r->err, STR(""), STR(""));
         return;
     }
     o = reply_open(&a->reply);
     share_hits(&o, a->hub->opts.registry, &a->search.call, r);
     reply_close(&a->reply, &o);
-    ask_end(a);
+    hub_ask_end(a);
 }
 
 static void search(struct hub_call *c, const struct speak_search_call *s)
 {
     struct eyes eyes = peer_eyes(c->peer, loop_wall_ms(c->hub->opts.loop));
-    struct ask *a = ask_new(c);
+    struct ask *a = hub_ask_new(c);
     struct why why = {""};
     struct search asked;
     uint64_t id = 0;
@@ -34,13 +34,13 @@ static void search(struct hub_call *c, const struct speak_search_call *s)
         return;
     a->search.text = share_search_keep(&a->search.call, s);
     if (!a->search.text) {
-        ask_refuse(a, ERR_NOMEM, STR(""), STR(""));
+        hub_ask_refuse(a, ERR_NOMEM, STR(""), STR(""));
         return;
     }
     asked = share_search(&a->search.call, &eyes);
     e = registry_search(c->hub->opts.registry, &asked, on_found, a, &id, &why);
     if (e)
-        ask_refuse(a, e, str_of(why.text), STR(""));
+        hub_ask_refuse(a, e, str_of(why.text), STR(""));
     else if (id) /* else it has been answered */
         a->search.id = id;
 }

@@ -14,13 +14,13 @@ static void answer_task(struct ask *a, const struct task *t)
     speak_task(&o, t);
     json_close(&o, '}');
     reply_close(&a->reply, &o);
-    ask_end(a);
+    hub_ask_end(a);
 }
 
 static void on_get(struct ask *a, enum err e, const struct task *t)
 {
     if (e)
-        ask_refuse(a, e, STR(""), STR(""));
+        hub_ask_refuse(a, e, STR(""), STR(""));
     else
         answer_task(a, t);
 }
@@ -32,7 +32,7 @@ static struct ask *begin(struct hub_call *c)
 
     if (!param_task(c, &id))
         return NULL;
-    a = ask_new(c);
+    a = hub_ask_new(c);
     if (a)
         a->task_id = id;
     return a;
@@ -43,7 +43,7 @@ void take_get(struct hub_call *c)
     struct ask *a = begin(c);
 
     if (a)
-        look_task(a, on_get);
+        hub_look_task(a, on_get);
 }
 
 /* No more of one: the turn that is seen first, and no other. */
@@ -53,11 +53,11 @@ static void on_seen(struct ask *a, enum err e, const struct task *t);
 static void after_cancel(struct ask *a, enum err e)
 {
     if (e == OK)
-        look_task(a, on_get);
+        hub_look_task(a, on_get);
     else if (e == ERR_NOT_FOUND || e == ERR_TASK_IS_OVER)
-        look_task(a, on_seen);
+        hub_look_task(a, on_seen);
     else
-        ask_refuse(a, e, STR(""), STR(""));
+        hub_ask_refuse(a, e, STR(""), STR(""));
 }
 
 static void on_cancelled(void *ctx, struct str task_id, enum err e)
@@ -65,7 +65,7 @@ static void on_cancelled(void *ctx, struct str task_id, enum err e)
     struct ask *a = ctx;
 
     (void)task_id;
-    if (ask_back(a))
+    if (hub_ask_back(a))
         after_cancel(a, e);
 }
 
@@ -74,14 +74,14 @@ static void cancel(struct ask *a)
     enum err e;
 
     if (a->cancel.left-- == 0) {
-        ask_refuse(a, ERR_BUSY, STR("the task is changing; ask again"),
-                   STR(""));
+        hub_ask_refuse(a, ERR_BUSY, STR("the task is changing; ask again"),
+                       STR(""));
         return;
     }
-    ask_out(a);
+    hub_ask_out(a);
     e = walk_cancel(a->hub->opts.walk, str_of(a->task_id.text),
                     caller_name(&a->peer->caller), on_cancelled, a);
-    if (e && ask_back(a))
+    if (e && hub_ask_back(a))
         after_cancel(a, e);
 }
 
@@ -90,16 +90,17 @@ static void on_seen(struct ask *a, enum err e, const struct task *t)
     if (!e && !a->cancel.turn)
         a->cancel.turn = t->turn;
     if (e)
-        ask_refuse(a, e, STR(""), STR(""));
+        hub_ask_refuse(a, e, STR(""), STR(""));
     else if (t->turn != a->cancel.turn)
-        ask_refuse(a, ERR_TASK_IS_OVER,
-                   STR("that turn of the task is over already, and a further "
-                       "one has begun"),
-                   STR(""));
+        hub_ask_refuse(
+            a, ERR_TASK_IS_OVER,
+            STR("that turn of the task is over already, and a further "
+                "one has begun"),
+            STR(""));
     else if (t->status == TASK_CANCELLED)
         answer_task(a, t);
     else if (task_is_over(t->status))
-        ask_refuse(a, ERR_TASK_IS_OVER, STR(""), STR(""));
+        hub_ask_refuse(a, ERR_TASK_IS_OVER, STR(""), STR(""));
     else
         cancel(a);
 }
@@ -111,7 +112,7 @@ void take_cancel(struct hub_call *c)
     if (!a)
         return;
     a->cancel.left = CANCEL_TRIES;
-    look_task(a, on_seen);
+    hub_look_task(a, on_seen);
 }
 
 /* To hear of one. */
@@ -121,7 +122,7 @@ static void on_listen(struct ask *a, enum err e, const struct task *t)
     struct json_out o;
 
     if (e) {
-        ask_refuse(a, e, STR(""), STR(""));
+        hub_ask_refuse(a, e, STR(""), STR(""));
         return;
     }
     o = reply_open(&a->reply);
@@ -135,7 +136,7 @@ static void on_listen(struct ask *a, enum err e, const struct task *t)
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     push_begin(a, t);
-    ask_end(a);
+    hub_ask_end(a);
 }
 
 static bool read_after(struct hub_call *c, struct speak_place *out, bool *has)
@@ -176,7 +177,7 @@ void take_listen(struct hub_call *c)
     a->listen = listen == LISTEN_RESULT ? listen : LISTEN_ALL;
     a->place = place;
     a->has_place = has_place;
-    look_task(a, on_listen);
+    hub_look_task(a, on_listen);
 }
 
 /* What its agent says. */
@@ -207,18 +208,18 @@ void take_chunk(struct hub_call *c)
 /* The answer may come before deliver_heard has returned. */
 void take_result(struct hub_call *c)
 {
-    struct ask *a = c->reply.is_awaited ? ask_new(c) : NULL;
+    struct ask *a = c->reply.is_awaited ? hub_ask_new(c) : NULL;
     struct why why = {""};
     enum err e;
 
     if (c->reply.is_awaited && !a)
         return;
     if (a)
-        ask_out(a);
+        hub_ask_out(a);
     e = deliver_heard(walk_deliver(c->hub->opts.walk), c->peer->line, c->m,
                       a ? a->number : 0, &why);
-    if (e && a && ask_back(a))
-        ask_refuse(a, e, str_of(why.text), STR(""));
+    if (e && a && hub_ask_back(a))
+        hub_ask_refuse(a, e, str_of(why.text), STR(""));
     else if (e && !a)
         refuse_word(c, e, &why);
 }
@@ -229,10 +230,10 @@ void hub_on_recorded(struct hub *h, uint64_t receipt, enum err e)
         &h->receipts, (struct str){(const char *)&receipt, sizeof(receipt)});
     struct json_out o;
 
-    if (!a || !ask_back(a))
+    if (!a || !hub_ask_back(a))
         return;
     if (e && e != ERR_TASK_IS_OVER) {
-        ask_refuse(a, e, STR(""), STR(""));
+        hub_ask_refuse(a, e, STR(""), STR(""));
         return;
     }
     o = reply_open(&a->reply);
@@ -245,5 +246,5 @@ void hub_on_recorded(struct hub *h, uint64_t receipt, enum err e)
     }
     json_close(&o, '}');
     reply_close(&a->reply, &o);
-    ask_end(a);
+    hub_ask_end(a);
 }
