@@ -12,6 +12,7 @@
 #include "base/loop.h"
 #include "calls/calls.h"
 #include "certs.h"
+#include "hub/hub.h"
 #include "net/net.h"
 #include "outward.h"
 #include "registry/registry.h"
@@ -41,6 +42,7 @@ struct server {
     struct net *net;
     struct certs certs;
     struct calls calls;
+    struct hub *hub;
     bool has_first_admin;            /* its tx was given back */
     struct access_token first_token; /* made and to be shown; else empty */
     struct why failed;               /* why the store has; else empty */

@@ -35,6 +35,7 @@ struct walk {
     struct walk_opts opts;
     struct tasks *tasks;
     struct deliver *deliver;
+    struct walk_hub hub;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -455,6 +456,23 @@ static void on_result(void *ctx, const struct delivery_id *d,
         forget_attempt(w, id, e);
 }
 
+static void on_recorded(void *ctx, uint64_t receipt, enum err e)
+{
+    struct walk *w = ctx;
+
+    if (w->hub.on_recorded)
+        w->hub.on_recorded(w->hub.ctx, receipt, e);
+}
+
+static void on_call(void *ctx, uint64_t line, struct str agent,
+                    const struct wire_message *m)
+{
+    struct walk *w = ctx;
+
+    if (w->hub.on_call)
+        w->hub.on_call(w->hub.ctx, line, agent, m);
+}
+
 static bool on_deadline(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
@@ -627,6 +645,8 @@ static struct deliver *open_deliver(struct walk *w)
         .on_chunk = on_chunk,
         .on_retry = on_retry,
         .on_result = on_result,
+        .on_call = on_call,
+        .on_recorded = on_recorded,
         .history = history,
         .history_cancel = history_cancel,
         .ctx = w,
@@ -688,6 +708,11 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
 void walk_agent_came(struct walk *w)
 {
     tasks_offer_again(w->tasks);
+}
+
+void walk_set_hub(struct walk *w, const struct walk_hub *hub)
+{
+    w->hub = *hub;
 }
 
 struct deliver *walk_deliver(struct walk *w)
