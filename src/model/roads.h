@@ -33,8 +33,12 @@ struct process_def {
     struct strs command;
     enum process_dialect dialect;
     struct str workspace;    /* a folder; empty: our own */
-    struct strs env_allowed; /* names that it gets from our environment */
+    struct strs env_allowed; /* names that it gets from our environment, beside
+                              * the usual ones (PATH, HOME, LANG, …) */
     struct strs env;         /* "NAME=value" beside them */
+    struct strs whole_env;   /* "NAME=value": all it gets, made of those; only
+                              * whoever reads the configuration may look at our
+                              * environment */
     struct str model;        /* pi: "PROVIDER/MODEL"; empty: its own */
     int64_t min, max;        /* children; at most max, min kept ready */
     int64_t idle_ms;         /* before one beyond min is let go */

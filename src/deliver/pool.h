@@ -1,0 +1,235 @@
+#ifndef DELIVER_POOL_H
+#define DELIVER_POOL_H
+
+/* What the files of the road "process:" share.
+ *
+ *     process.c   the road: what is carried, and who takes it
+ *     pool.c      the children of one definition: how many, when, until when
+ *     keep.c      which conversation has which child
+ *     worker.c    one child, from its start to its end
+ *     dialect_*.c what is said to it, and how it answers
+ *
+ * A worker is a child. It has seats: one for each task it may have at once,
+ * which is one unless it says more. A seat outlives its delivery when that was
+ * cancelled and the child is yet to say that it has stopped. A worker belongs
+ * to no agent until its first task, and to that one's agent for good: what it
+ * asks of us is asked by somebody, and what it remembers stays there. */
+
+#include "deliver/internal.h"
+
+enum {
+    WORKER_SEATS_MAX = 16,
+    KEEPS_MAX = 4096,           /* conversations of one pool that have a child;
+                                 * the one longest unused is forgotten */
+    STARTING_MAX = 8,           /* of one pool at once */
+    RESTART_MS = 200,           /* the pause after the first bad end of a child,
+                                 * doubled each time */
+    RESTART_MAX_MS = 30 * 1000,
+    GARBAGE_MAX = 100, /* lines in a row that are none of its dialect's */
+    UNSENT_MAX = 16 * 1024 * 1024,
+    STDERR_KEPT = 4096,
+    RECEIPTS_MAX = 1024, /* results of all children that wait to be durable */
+    DIALECT_ARGS_MAX = 8,
+};
+
+/* Numbers of lines and receipts that are the pools' have this bit; nobody
+ * else's do. */
+#define POOLS_BIT (UINT64_C(1) << 63)
+
+struct worker;
+struct carried;
+
+/* A task that a child has. */
+struct seat {
+    struct worker *worker;
+    bool is_taken;
+    struct carried *carried; /* NULL: cancelled; it is asked to stop */
+    struct delivery_id id;
+    struct timer patience; /* until it must have stopped */
+};
+
+/* One row per dialect. */
+struct dialect {
+    /* It remembers one conversation; for another it is made to forget. */
+    bool has_one_mind;
+
+    /* Words behind the command's own; how many. */
+    size_t (*more_args)(const struct process_def *def,
+                        struct str out[DIALECT_ARGS_MAX]);
+
+    /* The line by which t is given. */
+    void (*word)(struct buf *out, const struct task *t);
+
+    /* It runs: find out when it is ready. */
+    enum err (*greet)(struct worker *w);
+
+    /* Give it the task of s. `is_other`: it had another conversation before. */
+    enum err (*give)(struct worker *w, struct seat *s, bool is_other);
+
+    /* Ask it to stop working on the task of s. */
+    void (*cancel)(struct worker *w, struct seat *s);
+
+    /* One line of its output. */
+    void (*heard)(struct worker *w, struct str line);
+
+    /* What it kept for w. NULL: nothing. */
+    void (*forget)(struct worker *w);
+};
+
+extern const struct dialect dialect_own, dialect_pi;
+
+enum worker_state {
+    WORKER_STARTING, /* has not said yet that it is ready */
+    WORKER_READY,
+    WORKER_ENDING, /* was asked to end: nothing it says counts any more */
+};
+
+struct worker {
+    struct pool *pool;
+    struct list_node node; /* of pool->workers */
+    uint64_t child;
+    uint64_t line; /* its number for deliver_say */
+    enum worker_state state;
+    struct timer timer; /* STARTING: until it is ready; idle: until it goes */
+    size_t n_seats, n_taken;
+    struct seat seats[WORKER_SEATS_MAX];
+    char agent[AGENT_NAME_MAX + 1]; /* whose it is; empty: nobody's yet */
+    struct list keeps;              /* struct keep */
+    int64_t idle_since_ms;
+    int n_garbage; /* lines in a row */
+    int64_t n_results;
+    bool has_failed_start; /* it did not become ready in time */
+    void *mind;            /* the dialect's */
+};
+
+/* A conversation's child. */
+struct keep {
+    struct worker *worker;
+    struct list_node by_worker, by_use;
+    size_t n;
+    char key[];
+};
+
+struct pool {
+    struct pools *all;
+    struct list_node node; /* of pools->list or pools->retired */
+    struct list_node due;  /* of pools->due */
+    struct arena arena;    /* of def */
+    struct process_def def;
+    const struct dialect *dialect;
+    struct list workers;
+    size_t n_workers, n_starting, n_ending;
+    struct list waiting; /* struct carried, by priority and place */
+    size_t n_waiting;
+    struct map keeps; /* key -> struct keep */
+    struct list keeps_by_use;
+    int n_bad; /* children in a row that came to nothing */
+    int64_t not_before_ms;
+    struct timer again; /* at that time */
+    bool is_retired;
+};
+
+/* A result that its child wants to know to be kept. */
+struct receipt {
+    struct list_node node;
+    uint64_t number, line;
+    char id[WIRE_ID_MAX * 6 + 3]; /* of its call, as it stood */
+    size_t n_id;
+};
+
+struct pools {
+    struct deliver *deliver;
+    struct list list, retired; /* struct pool */
+    struct list due;           /* pools to be looked at */
+    struct loop_job job;
+    struct list receipts;
+    size_t n_receipts;
+    uint64_t last_number; /* of lines and receipts */
+    size_t n_workers;
+    bool is_stopping;
+    struct loop_job stopped_job;
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+/* One delivery of this road. */
+struct carried {
+    struct delivery delivery;
+    struct pool *pool; /* while it waits there, or has a seat */
+    struct list_node node;
+    struct seat *seat; /* NULL: it waits */
+    enum task_priority priority;
+    int64_t place;
+    struct buf line; /* by which it is given */
+    size_t n_agent;  /* of key: the agent's name */
+    size_t n_key;    /* zero behind the agent: no conversation */
+    bool has_conversation;
+    char key[];
+};
+
+static inline struct str carried_agent(const struct carried *c)
+{
+    return (struct str){c->key, c->n_agent};
+}
+
+static inline struct str carried_key(const struct carried *c)
+{
+    return (struct str){c->key, c->n_key};
+}
+
+/* pool.c */
+struct pool *pool_find(const struct pools *all, struct str name);
+void pool_due(struct pool *p); /* look at it at the end of the turn */
+void pool_bad(struct pool *p); /* a child came to nothing: a pause */
+void pool_worker_gone(struct pool *p);
+uint64_t pools_number(struct pools *all);
+
+/* process.c: those waiting that can have a child, have it; how many are left
+ * for which one must be started. */
+size_t pool_place(struct pool *p);
+/* One who waits for a child to be started hears that it cannot be; all of
+ * them, when that is for good. */
+void pool_disappoint(struct pool *p, const struct delivery_failure *f);
+void pool_send_back(struct pool *p); /* all who wait, without blame */
+
+/* keep.c */
+struct worker *keep_find(struct pool *p, struct str key);
+void keep_put(struct pool *p, struct str key, struct worker *w);
+void keeps_drop(struct worker *w);
+void keeps_free(struct pool *p);
+
+/* worker.c */
+MUST_USE enum err worker_start(struct pool *p, struct why *why);
+void worker_stop(struct worker *w);
+bool worker_is_free(const struct worker *w); /* READY with an empty seat */
+void worker_give(struct worker *w, struct carried *c);
+
+/* c's delivery is over; why says what its child must hear. */
+void worker_leave(struct carried *c, enum stop_why why);
+
+/* For the dialects. */
+MUST_USE enum err worker_send(struct worker *w, struct str line);
+void worker_ready(struct worker *w, size_t n_seats);
+void worker_garbage(struct worker *w);
+struct deliver *worker_deliver(struct worker *w);
+
+/* Each ends in a callback that may do anything; seat and worker stay where
+ * they are, but the seat may be empty afterwards. A chunk of a seat that was
+ * cancelled is passed over, and its result or failure empties it. */
+void seat_chunk(struct seat *s, struct str text);
+void seat_result(struct seat *s, const struct task_result *r, bool has_text,
+                 uint64_t receipt);
+void seat_failed(struct seat *s, const struct delivery_failure *f);
+
+/* dialect_own.c */
+enum err own_say(struct deliver *d, uint64_t line, struct str message);
+void own_recorded(struct deliver *d, uint64_t receipt, enum err e);
+
+/* For deliver.c. */
+MUST_USE bool pools_open(struct deliver *d); /* false: no memory */
+void pools_free(struct deliver *d);
+void pools_set(struct deliver *d);
+void pools_stop(struct deliver *d, void (*done)(void *ctx), void *ctx);
+int64_t pools_n_children(const struct deliver *d);
+
+#endif
