@@ -15,6 +15,7 @@
 /* One row per road, in the order of enum road. */
 static const struct road_row *const roads[N_ROADS] = {
     [ROAD_ECHO] = &road_echo,
+    [ROAD_HUB] = &road_line,
 };
 
 const struct road_row *road_of(const struct agent_url *url)
@@ -56,7 +57,12 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
     list_init(&d->over);
     list_init(&d->ready);
     echoes_init(&d->echoes, opts->loop);
-    return d;
+    d->lines = lines_new(d);
+    d->wakes = wakes_new(d);
+    if (d->lines && d->wakes)
+        return d;
+    deliver_free(d);
+    return NULL;
 }
 
 void deliver_free(struct deliver *d)
@@ -71,6 +77,8 @@ void deliver_free(struct deliver *d)
     loop_not_at_end(&d->reaper);
     free_all(&d->over);
     echoes_fini(&d->echoes);
+    wakes_free(d);
+    lines_free(d);
     desks_free(d);
     map_fini(&d->errands);
     map_fini(&d->desks);
@@ -95,11 +103,6 @@ enum err deliver_reaches(const struct deliver *d, const struct agent *a,
     if (road_of(&url))
         return road_of(&url)->reaches ? road_of(&url)->reaches(d, a, &url, why)
                                       : OK;
-    if (url.road == ROAD_HUB)
-        return why_err(why, ERR_AGENT_OFFLINE,
-                       "the agent \"%.*s\" is not connected; it must be "
-                       "running to be given work",
-                       STR_ARG(a->name));
     return why_err(why, ERR_NOT_IMPLEMENTED,
                    "the agent \"%.*s\" is reached by %.*s, and this server "
                    "carries messages to echo: alone",

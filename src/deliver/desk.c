@@ -86,6 +86,15 @@ void desk_done(struct deliver *d, struct desk *k)
     desk_wake(d, k);
 }
 
+void desk_fail(struct deliver *d, struct desk *k, int64_t before_ms,
+               const struct delivery_failure *f)
+{
+    (void)d;
+    (void)k;
+    (void)before_ms;
+    (void)f;
+}
+
 static void serve(struct deliver *d, struct desk *k)
 {
     struct list_node *n;

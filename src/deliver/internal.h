@@ -25,6 +25,7 @@
 struct delivery;
 struct errand;
 struct desk;
+struct line;
 
 /* Why a delivery is stopped. */
 enum stop_why {
@@ -70,6 +71,12 @@ struct delivery {
     bool is_over;
     struct buf gathered;  /* its chunks: the text if the result has none */
     bool has_lost_chunks; /* there was no room to gather them */
+
+    /* line.c: for roads whose deliveries go over a line. */
+    struct line *line;        /* NULL: it is on none */
+    struct list_node on_line; /* among its line's */
+    struct unsaid *unsaid;    /* its task.execute, while the line is full */
+    bool is_working;          /* and was told */
 };
 
 /* Each tells the owner; false when it cancelled the delivery meanwhile, so
@@ -145,9 +152,64 @@ void desks_free(struct deliver *d);
 /* Its agent may be there now, or room be free. */
 void desk_wake(struct deliver *d, struct desk *k);
 
-/* What waits in it fails for good: its agent did not wake up. */
-void desk_fail(struct deliver *d, struct desk *k,
+/* What has waited in it since before that moment of the loop's monotonic time
+ * fails for good: its agent did not wake up. What came later gets its own
+ * chance. */
+void desk_fail(struct deliver *d, struct desk *k, int64_t before_ms,
                const struct delivery_failure *f);
+
+/* line.c: what deliveries go over. An agent's is found by its routing id
+ * (deliver_attach); a child's belongs to its pool, and nobody finds it but by
+ * its id. */
+
+/* Says what agent its child is; no seat, no take-over. NULL: no memory. */
+MUST_USE struct line *line_open(struct deliver *d, struct str agent,
+                                const struct line_ops *ops, void *ctx);
+
+/* No line any more: what is on its way on it fails like f. Its memory goes at
+ * the end of the turn. */
+void line_close(struct line *l, const struct delivery_failure *f);
+
+uint64_t line_id(const struct line *l);
+size_t line_n_deliveries(const struct line *l);
+struct line *line_by_id(const struct deliver *d, uint64_t id); /* or NULL */
+
+/* Write t's task.execute, so that it can be taken to a line later. */
+MUST_USE enum err line_execute(const struct task *t, struct buf *out);
+
+/* y goes over l from now on: its task.execute (written as above) is sent, or
+ * waits until there is room. Also before the road's `start` has returned.
+ * ERR_GONE, ERR_NOMEM, ERR_BUSY: it is not on it. */
+MUST_USE enum err line_take(struct line *l, struct delivery *y,
+                            struct str execute);
+
+/* For `stop`: y is off its line, and the agent told when it was cancelled.
+ * Harmless when it is on none. */
+void line_leave(struct delivery *y, enum stop_why why);
+
+/* One text that a child said: words about tasks go to their deliveries, other
+ * calls to on_call, and what is wrong is answered. The line may be closed in
+ * it. */
+void line_read(struct deliver *d, uint64_t line, struct str text);
+
+/* For deliver_recorded: whether the receipt was one of line_read's. */
+MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
+
+/* Whether a has a line, though it may be full this moment: for states, where
+ * is_present says whether it can take something. */
+bool lines_have(const struct deliver *d, const struct agent *a,
+                const struct agent_url *url);
+
+/* wake.c: whether waking it came to nothing three times in a row: DEAD. */
+bool wakes_have_failed(const struct deliver *d, struct str agent);
+
+/* Those who are gone need not be woken. */
+void wakes_agents_changed(struct deliver *d, const struct agents *all);
+
+MUST_USE struct lines *lines_new(struct deliver *d);
+void lines_free(struct deliver *d); /* after the last delivery */
+MUST_USE struct wakes *wakes_new(struct deliver *d);
+void wakes_free(struct deliver *d); /* before the lines */
 
 struct lines; /* line.c */
 struct wakes; /* wake.c */

@@ -60,6 +60,7 @@ struct wire_message {
     const struct json *result; /* WIRE_RESULT */
     int64_t code;              /* WIRE_ERROR */
     struct str error;          /* WIRE_ERROR: its message */
+    const struct json *data;   /* WIRE_ERROR: more about it; NULL: none */
     struct why why;            /* WIRE_BAD */
 };
 
