@@ -189,8 +189,8 @@ void line_leave(struct delivery *y, enum stop_why why);
 
 /* One text that a child said: words about tasks go to their deliveries, other
  * calls to on_call, and what is wrong is answered. The line may be closed in
- * it. */
-void line_read(struct deliver *d, uint64_t line, struct str text);
+ * it. False: it was no message. */
+bool line_read(struct deliver *d, uint64_t line, struct str text);
 
 /* For deliver_recorded: whether the receipt was one of line_read's. */
 MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);

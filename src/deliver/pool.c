@@ -1,7 +1,7 @@
 /* The children of one definition: how many there are, and when one is started.
  *
  * Everything that could change that (a task comes, a child is ready, has ended,
- * has an empty seat again, a pause is over) only marks the pool; it is looked
+ * has nothing to do any more, a pause is over) only marks the pool; it is looked
  * at once, at the end of the turn: those who wait are given to children that
  * can take them, and then as many are started as are missing. So there is one
  * place where a program is started, and it asks there how many there are and
@@ -23,11 +23,6 @@ static const struct dialect *const dialects[] = {
     [DIALECT_SIGNALBOX] = &dialect_own,
     [DIALECT_PI] = &dialect_pi,
 };
-
-uint64_t pools_number(struct pools *all)
-{
-    return ++all->last_number | POOLS_BIT;
-}
 
 /* Definitions. */
 
@@ -162,7 +157,7 @@ static void retire(struct pool *p)
  * together do not rise together. */
 static int64_t jittered(struct pools *all, int64_t ms)
 {
-    uint64_t n = pools_number(all);
+    uint64_t n = all->n_pauses++;
     struct str bytes = {(const char *)&n, sizeof(n)};
 
     return ms / 2 +
@@ -313,7 +308,6 @@ bool pools_open(struct deliver *d)
     list_init(&all->list);
     list_init(&all->retired);
     list_init(&all->due);
-    list_init(&all->receipts);
     pools_set(d);
     return true;
 }
@@ -328,8 +322,6 @@ void pools_free(struct deliver *d)
     assert(!all->n_workers); /* deliver_stop comes first */
     while ((n = list_first(&all->list)) || (n = list_first(&all->retired)))
         pool_free(LIST_OF(n, struct pool, node));
-    while ((n = list_pop(&all->receipts)))
-        free(LIST_OF(n, struct receipt, node));
     loop_not_at_end(&all->job);
     loop_not_at_end(&all->stopped_job);
     free(all);

@@ -9,16 +9,16 @@
  *     worker.c    one child, from its start to its end
  *     dialect_*.c what is said to it, and how it answers
  *
- * A worker is a child. It has seats: one for each task it may have at once,
- * which is one unless it says more. A seat outlives its delivery when that was
- * cancelled and the child is yet to say that it has stopped. A worker belongs
+ * A worker is a child. A stint is a task that it has in hand, one at a time
+ * unless it says more; it outlives its delivery when that was cancelled and the
+ * child is yet to say that it has stopped. A worker belongs
  * to no agent until its first task, and to that one's agent for good: what it
  * asks of us is asked by somebody, and what it remembers stays there. */
 
 #include "deliver/internal.h"
 
 enum {
-    WORKER_SEATS_MAX = 16,
+    WORKER_STINTS_MAX = 16,
     KEEPS_MAX = 4096,           /* conversations of one pool that have a child;
                                  * the one longest unused is forgotten */
     STARTING_MAX = 8,           /* of one pool at once */
@@ -28,19 +28,14 @@ enum {
     GARBAGE_MAX = 100, /* lines in a row that are none of its dialect's */
     UNSENT_MAX = 16 * 1024 * 1024,
     STDERR_KEPT = 4096,
-    RECEIPTS_MAX = 1024, /* results of all children that wait to be durable */
     DIALECT_ARGS_MAX = 8,
 };
-
-/* Numbers of lines and receipts that are the pools' have this bit; nobody
- * else's do. */
-#define POOLS_BIT (UINT64_C(1) << 63)
 
 struct worker;
 struct carried;
 
 /* A task that a child has. */
-struct seat {
+struct stint {
     struct worker *worker;
     bool is_taken;
     struct carried *carried; /* NULL: cancelled; it is asked to stop */
@@ -64,13 +59,16 @@ struct dialect {
     enum err (*greet)(struct worker *w);
 
     /* Give it the task of s. `is_other`: it had another conversation before. */
-    enum err (*give)(struct worker *w, struct seat *s, bool is_other);
+    enum err (*give)(struct worker *w, struct stint *s, bool is_other);
 
-    /* Ask it to stop working on the task of s. */
-    void (*cancel)(struct worker *w, struct seat *s);
+    /* The delivery of s is over. Cancelled: ask it to stop working on it. */
+    void (*leave)(struct worker *w, struct stint *s, enum stop_why why);
 
     /* One line of its output. */
     void (*heard)(struct worker *w, struct str line);
+
+    /* There is room for what it could not be sent. May be NULL. */
+    void (*room)(struct worker *w);
 
     /* What it kept for w. NULL: nothing. */
     void (*forget)(struct worker *w);
@@ -88,11 +86,10 @@ struct worker {
     struct pool *pool;
     struct list_node node; /* of pool->workers */
     uint64_t child;
-    uint64_t line; /* its number for deliver_say */
     enum worker_state state;
     struct timer timer; /* STARTING: until it is ready; idle: until it goes */
-    size_t n_seats, n_taken;
-    struct seat seats[WORKER_SEATS_MAX];
+    size_t n_stints, n_taken;
+    struct stint stints[WORKER_STINTS_MAX];
     char agent[AGENT_NAME_MAX + 1]; /* whose it is; empty: nobody's yet */
     struct list keeps;              /* struct keep */
     int64_t idle_since_ms;
@@ -129,22 +126,12 @@ struct pool {
     bool is_retired;
 };
 
-/* A result that its child wants to know to be kept. */
-struct receipt {
-    struct list_node node;
-    uint64_t number, line;
-    char id[WIRE_ID_MAX * 6 + 3]; /* of its call, as it stood */
-    size_t n_id;
-};
-
 struct pools {
     struct deliver *deliver;
     struct list list, retired; /* struct pool */
     struct list due;           /* pools to be looked at */
     struct loop_job job;
-    struct list receipts;
-    size_t n_receipts;
-    uint64_t last_number; /* of lines and receipts */
+    uint64_t n_pauses;
     size_t n_workers;
     bool is_stopping;
     struct loop_job stopped_job;
@@ -155,9 +142,9 @@ struct pools {
 /* One delivery of this road. */
 struct carried {
     struct delivery delivery;
-    struct pool *pool; /* while it waits there, or has a seat */
+    struct pool *pool; /* while it waits there, or has a stint */
     struct list_node node;
-    struct seat *seat; /* NULL: it waits */
+    struct stint *stint; /* NULL: it waits */
     enum task_priority priority;
     int64_t place;
     struct buf line; /* by which it is given */
@@ -182,7 +169,6 @@ struct pool *pool_find(const struct pools *all, struct str name);
 void pool_due(struct pool *p); /* look at it at the end of the turn */
 void pool_bad(struct pool *p); /* a child came to nothing: a pause */
 void pool_worker_gone(struct pool *p);
-uint64_t pools_number(struct pools *all);
 
 /* process.c: those waiting that can have a child, have it; how many are left
  * for which one must be started. */
@@ -201,7 +187,7 @@ void keeps_free(struct pool *p);
 /* worker.c */
 MUST_USE enum err worker_start(struct pool *p, struct why *why);
 void worker_stop(struct worker *w);
-bool worker_is_free(const struct worker *w); /* READY with an empty seat */
+bool worker_is_free(const struct worker *w); /* READY, and can take one more */
 void worker_give(struct worker *w, struct carried *c);
 
 /* c's delivery is over; why says what its child must hear. */
@@ -209,21 +195,20 @@ void worker_leave(struct carried *c, enum stop_why why);
 
 /* For the dialects. */
 MUST_USE enum err worker_send(struct worker *w, struct str line);
-void worker_ready(struct worker *w, size_t n_seats);
+void worker_ready(struct worker *w, size_t n_stints);
 void worker_garbage(struct worker *w);
 struct deliver *worker_deliver(struct worker *w);
 
-/* Each ends in a callback that may do anything; seat and worker stay where
- * they are, but the seat may be empty afterwards. A chunk of a seat that was
- * cancelled is passed over, and its result or failure empties it. */
-void seat_chunk(struct seat *s, struct str text);
-void seat_result(struct seat *s, const struct task_result *r, bool has_text,
-                 uint64_t receipt);
-void seat_failed(struct seat *s, const struct delivery_failure *f);
+/* It has brought something: it is a good one. */
+void worker_answered(struct worker *w);
 
-/* dialect_own.c */
-enum err own_say(struct deliver *d, uint64_t line, struct str message);
-void own_recorded(struct deliver *d, uint64_t receipt, enum err e);
+/* Each ends in a callback that may do anything; stint and worker stay where
+ * they are, but the stint may be over afterwards. A chunk of one that was
+ * cancelled is passed over; its result or failure is its end. */
+void stint_chunk(struct stint *s, struct str text);
+void stint_result(struct stint *s, const struct task_result *r, bool has_text);
+void stint_failed(struct stint *s, const struct delivery_failure *f);
+void stint_empty(struct stint *s); /* one that was cancelled has stopped */
 
 /* For deliver.c. */
 MUST_USE bool pools_open(struct deliver *d); /* false: no memory */

@@ -128,7 +128,7 @@ static void process_stop(struct delivery *y, enum stop_why why)
 
     if (list_has(&c->node))
         stop_waiting(c);
-    else if (c->seat)
+    else if (c->stint)
         worker_leave(c, why);
 }
 

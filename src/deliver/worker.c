@@ -17,8 +17,7 @@
  * are not to blame. */
 #include "deliver/pool.h"
 
-#include <signal.h>
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 
 struct deliver *worker_deliver(struct worker *w)
@@ -38,7 +37,7 @@ enum err worker_send(struct worker *w, struct str line)
     return child_send(worker_deliver(w)->opts.children, w->child, line);
 }
 
-/* Seats. */
+/* Stints. */
 
 static void on_idle(struct worker *w)
 {
@@ -50,17 +49,14 @@ static void on_idle(struct worker *w)
                   LOG_S("process", w->pool->def.name));
 }
 
-static void seat_empty(struct seat *s)
+/* Its delivery is over already, or was cancelled. */
+void stint_empty(struct stint *s)
 {
     struct worker *w = s->worker;
 
     if (!s->is_taken)
         return;
-    if (s->carried) {
-        s->carried->seat = NULL;
-        s->carried->pool = NULL;
-    }
-    s->carried = NULL;
+    assert(!s->carried);
     s->is_taken = false;
     loop_timer_cancel(loop_of(w), &s->patience);
     w->n_taken--;
@@ -69,40 +65,42 @@ static void seat_empty(struct seat *s)
     pool_due(w->pool);
 }
 
-void seat_chunk(struct seat *s, struct str text)
+void worker_answered(struct worker *w)
+{
+    w->n_results++;
+    w->pool->n_bad = 0;
+}
+
+void stint_chunk(struct stint *s, struct str text)
 {
     if (s->carried && text.n && !delivery_chunk(&s->carried->delivery, text))
         return;
 }
 
-void seat_result(struct seat *s, const struct task_result *r, bool has_text,
-                 uint64_t receipt)
+/* The delivery's end leaves the stint: see worker_leave. */
+void stint_result(struct stint *s, const struct task_result *r, bool has_text)
 {
-    struct carried *c = s->carried;
-    struct worker *w = s->worker;
-
-    seat_empty(s);
-    w->n_results++;
-    w->pool->n_bad = 0;
-    if (c)
-        delivery_result(&c->delivery, r, has_text, receipt);
+    worker_answered(s->worker);
+    if (s->carried)
+        delivery_result(&s->carried->delivery, r, has_text, 0);
+    else
+        stint_empty(s);
 }
 
-void seat_failed(struct seat *s, const struct delivery_failure *f)
+void stint_failed(struct stint *s, const struct delivery_failure *f)
 {
-    struct carried *c = s->carried;
-
-    seat_empty(s);
-    if (c)
-        delivery_failed(&c->delivery, f);
+    if (s->carried)
+        delivery_failed(&s->carried->delivery, f);
+    else
+        stint_empty(s);
 }
 
 /* What else it had, when it has to go through no fault of theirs. */
 static void send_back_all(struct worker *w)
 {
-    for (size_t i = 0; i < w->n_seats; i++)
-        if (w->seats[i].is_taken)
-            seat_failed(&w->seats[i],
+    for (size_t i = 0; i < w->n_stints; i++)
+        if (w->stints[i].is_taken)
+            stint_failed(&w->stints[i],
                         &(struct delivery_failure){
                             .code = STR("agent_stopped"),
                             .words = STR("the agent's process was stopped"),
@@ -135,12 +133,12 @@ void worker_stop(struct worker *w)
         send_back_all(w);
 }
 
-void worker_ready(struct worker *w, size_t n_seats)
+void worker_ready(struct worker *w, size_t n_stints)
 {
-    if (n_seats > WORKER_SEATS_MAX)
-        n_seats = WORKER_SEATS_MAX;
-    if (n_seats > w->n_seats)
-        w->n_seats = n_seats;
+    if (n_stints > WORKER_STINTS_MAX)
+        n_stints = WORKER_STINTS_MAX;
+    if (n_stints > w->n_stints)
+        w->n_stints = n_stints;
     if (w->state != WORKER_STARTING)
         return;
     loop_timer_cancel(loop_of(w), &w->timer);
@@ -176,9 +174,9 @@ void worker_garbage(struct worker *w)
         return;
     log_warn(log, "deliver.child_speaks_no_dialect",
              LOG_S("process", w->pool->def.name), LOG_I("lines", w->n_garbage));
-    for (size_t i = 0; i < w->n_seats; i++)
-        if (w->seats[i].is_taken)
-            seat_failed(&w->seats[i],
+    for (size_t i = 0; i < w->n_stints; i++)
+        if (w->stints[i].is_taken)
+            stint_failed(&w->stints[i],
                         &(struct delivery_failure){
                             .code = STR("agent_garbled"),
                             .words = STR("the agent's process says what cannot "
@@ -231,43 +229,54 @@ static bool was_bad(const struct worker *w)
 }
 
 /* Those who had it, or were waiting for it to start. */
-static void tell_end(struct worker *w, const struct child_end *end)
+static void tell_end(struct worker *w, const struct child_end *end,
+                     bool was_starting)
 {
     struct delivery_failure f = {.code = STR("agent_crashed")};
     struct why words;
 
     word_end(&words, end);
     f.words = str_of(words.text);
-    for (size_t i = 0; i < w->n_seats; i++)
-        if (w->seats[i].is_taken)
-            seat_failed(&w->seats[i], &f);
+    for (size_t i = 0; i < w->n_stints; i++)
+        if (w->stints[i].is_taken)
+            stint_failed(&w->stints[i], &f);
     if (w->has_failed_start)
         f = (struct delivery_failure){
             .code = STR("agent_did_not_start"),
             .words = STR("the agent's process was not ready in time")};
-    if (w->state == WORKER_STARTING || w->has_failed_start)
+    if (was_starting || w->has_failed_start)
         pool_disappoint(w->pool, &f);
+}
+
+/* We stop: what it had stays as it is, and nobody hears of it. */
+static void leave_all(struct worker *w)
+{
+    for (size_t i = 0; i < w->n_stints; i++) {
+        if (w->stints[i].carried)
+            worker_leave(w->stints[i].carried, STOP_CLOSING);
+        stint_empty(&w->stints[i]);
+    }
 }
 
 static void on_end(void *ctx, uint64_t id, const struct child_end *end)
 {
     struct worker *w = ctx;
     struct pool *p = w->pool;
+    bool is_bad = was_bad(w), was_starting = w->state == WORKER_STARTING;
 
     (void)id;
     log_end(w, end);
     loop_timer_cancel(loop_of(w), &w->timer);
     keeps_drop(w);
     list_remove(&w->node);
-    p->n_starting -= w->state == WORKER_STARTING;
-    p->n_ending -= w->state == WORKER_ENDING;
+    set_state(w, WORKER_ENDING);
+    p->n_ending--;
     if (p->all->is_stopping) {
-        for (size_t i = 0; i < w->n_seats; i++)
-            seat_empty(&w->seats[i]);
+        leave_all(w);
     } else {
-        if (was_bad(w))
+        if (is_bad)
             pool_bad(p);
-        tell_end(w, end);
+        tell_end(w, end, was_starting);
     }
     if (p->dialect->forget)
         p->dialect->forget(w);
@@ -284,6 +293,15 @@ static void on_line(void *ctx, uint64_t id, struct str line)
         w->pool->dialect->heard(w, line);
 }
 
+static void on_room(void *ctx, uint64_t id)
+{
+    struct worker *w = ctx;
+
+    (void)id;
+    if (w->pool->dialect->room)
+        w->pool->dialect->room(w);
+}
+
 /* The start. */
 
 static struct str path_of(const struct process_def *def)
@@ -296,8 +314,8 @@ static struct str path_of(const struct process_def *def)
 
 static enum err start_child(struct worker *w, struct why *why)
 {
-    static const struct child_handler handler = {.on_line = on_line,
-                                                 .on_end = on_end};
+    static const struct child_handler handler = {
+        .on_line = on_line, .on_room = on_room, .on_end = on_end};
     const struct process_def *def = &w->pool->def;
     struct str argv[AGENT_COMMAND_MAX + DIALECT_ARGS_MAX];
     size_t n = def->command.n < AGENT_COMMAND_MAX ? def->command.n
@@ -328,7 +346,7 @@ static enum err start_child(struct worker *w, struct why *why)
 
 static void on_patience(struct timer *t)
 {
-    struct seat *s = LIST_OF(t, struct seat, patience);
+    struct stint *s = LIST_OF(t, struct stint, patience);
     struct worker *w = s->worker;
 
     log_info(worker_deliver(w)->opts.log, "deliver.child_did_not_stop_working",
@@ -344,12 +362,11 @@ static struct worker *worker_new(struct pool *p)
         return NULL;
     w->pool = p;
     w->timer.fire = on_timer;
-    w->line = pools_number(p->all);
-    w->n_seats = 1;
+    w->n_stints = 1;
     list_init(&w->keeps);
-    for (size_t i = 0; i < WORKER_SEATS_MAX; i++) {
-        w->seats[i].worker = w;
-        w->seats[i].patience.fire = on_patience;
+    for (size_t i = 0; i < WORKER_STINTS_MAX; i++) {
+        w->stints[i].worker = w;
+        w->stints[i].patience.fire = on_patience;
     }
     return w;
 }
@@ -389,25 +406,25 @@ enum err worker_start(struct pool *p, struct why *why)
 
 bool worker_is_free(const struct worker *w)
 {
-    return w->state == WORKER_READY && w->n_taken < w->n_seats;
+    return w->state == WORKER_READY && w->n_taken < w->n_stints;
 }
 
-static struct seat *take_seat(struct worker *w, struct carried *c)
+static struct stint *take_stint(struct worker *w, struct carried *c)
 {
-    struct seat *s = w->seats;
+    struct stint *s = w->stints;
 
     while (s->is_taken)
         s++;
     s->is_taken = true;
     s->carried = c;
     s->id = c->delivery.id;
-    c->seat = s;
+    c->stint = s;
     w->n_taken++;
     loop_timer_cancel(loop_of(w), &w->timer);
     return s;
 }
 
-static void could_not_give(struct worker *w, struct seat *s, enum err e)
+static void could_not_give(struct worker *w, struct stint *s, enum err e)
 {
     struct delivery_failure f = {
         .code = STR("agent_unreachable"),
@@ -418,7 +435,7 @@ static void could_not_give(struct worker *w, struct seat *s, enum err e)
             .code = STR("too_large"),
             .words = STR("the task is larger than what a process can be given"),
             .is_final = true};
-    seat_failed(s, &f);
+    stint_failed(s, &f);
     if (e != ERR_LIMIT && e != ERR_NOMEM)
         worker_stop(w);
 }
@@ -430,7 +447,7 @@ void worker_give(struct worker *w, struct carried *c)
     bool is_other = w->agent[0] &&
                     (!c->has_conversation ||
                      keep_find(p, carried_key(c)) != w);
-    struct seat *s = take_seat(w, c);
+    struct stint *s = take_stint(w, c);
     enum err e;
 
     memcpy(w->agent, agent.p, agent.n);
@@ -443,27 +460,23 @@ void worker_give(struct worker *w, struct carried *c)
     buf_fini(&c->line);
     if (e)
         could_not_give(w, s, e);
-    else if (!delivery_working(&c->delivery))
-        return;
 }
 
 void worker_leave(struct carried *c, enum stop_why why)
 {
-    struct seat *s = c->seat;
+    struct stint *s = c->stint;
     struct worker *w = s->worker;
-    bool asks = w->pool->def.cancel == CANCEL_ASKS || w->n_seats > 1;
+    bool asks = w->pool->def.cancel == CANCEL_ASKS || w->n_stints > 1;
 
+    w->pool->dialect->leave(w, s, why);
     s->carried = NULL;
-    c->seat = NULL;
+    c->stint = NULL;
     c->pool = NULL;
-    if (w->state == WORKER_ENDING || why != STOP_CANCELLED) {
-        seat_empty(s);
+    if (w->state == WORKER_READY && why == STOP_CANCELLED && asks &&
+        loop_timer_set(loop_of(w), &s->patience,
+                       w->pool->def.stop_grace_ms) == OK)
         return;
-    }
-    w->pool->dialect->cancel(w, s);
-    if (!asks || loop_timer_set(loop_of(w), &s->patience,
-                                w->pool->def.stop_grace_ms) != OK) {
-        seat_empty(s);
+    stint_empty(s);
+    if (why == STOP_CANCELLED)
         worker_stop(w);
-    }
 }
