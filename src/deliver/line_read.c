@@ -112,7 +112,7 @@ static void say_code(struct line *l, const struct wire_id *id,
     struct buf out;
 
     buf_init(&out, 4096);
-    wire_error_of(&out, id, code, words);
+    wire_error_of(&out, id, code, words, (struct str){0});
     say_all(l, &out);
 }
 
