@@ -3,9 +3,8 @@
  *     we                                  the child
  *     hello {"protocol":1,"process":…}  ->
  *                                       <-  anything that is a message: it is
- *                                           ready. {"result":{"at_once":4}}: and
- *                                           takes four tasks at once
- *     task.execute {…}                  ->
+ *                                           ready. {"result":{"at_once":4}}:
+ * and takes four tasks at once task.execute {…}                  ->
  *                                       <-  task.chunk, task.result, …
  *
  * An answer to `hello` that is an error counts too: whoever knows no such
@@ -32,14 +31,14 @@ static void own_word(struct buf *out, const struct task *t)
         out->over = true;
 }
 
-static enum err own_greet(struct worker *w)
+static enum err own_greet(struct hand *h)
 {
     struct json_out o;
     struct buf out;
     enum err e;
 
-    w->mind = FAULT("deliver.own") ? NULL : calloc(1, sizeof(struct own));
-    if (!w->mind)
+    h->mind = FAULT("deliver.own") ? NULL : calloc(1, sizeof(struct own));
+    if (!h->mind)
         return ERR_NOMEM;
     buf_init(&out, HELLO_MAX);
     o = wire_call_open(&out, STR("hello"), STR("hello"));
@@ -47,10 +46,10 @@ static enum err own_greet(struct worker *w)
     json_key(&o, STR("protocol"));
     json_put_int(&o, PROTOCOL);
     json_key(&o, STR("process"));
-    json_put_str(&o, w->pool->def.name);
+    json_put_str(&o, h->pool->def.name);
     json_close(&o, '}');
     wire_close(&o);
-    e = out.over ? ERR_NOMEM : worker_send(w, buf_str(&out));
+    e = out.over ? ERR_NOMEM : hand_send(h, buf_str(&out));
     buf_fini(&out);
     return e;
 }
@@ -59,41 +58,41 @@ static enum err own_greet(struct worker *w)
 
 static enum err line_send(void *ctx, struct str message)
 {
-    return worker_send(ctx, message);
+    return hand_send(ctx, message);
 }
 
 static const struct line_ops line_ops = {.send = line_send};
 
-static enum err own_give(struct worker *w, struct stint *s, bool is_other)
+static enum err own_give(struct hand *h, struct stint *s, bool is_other)
 {
-    struct own *own = w->mind;
+    struct own *own = h->mind;
 
     (void)is_other; /* it is told which conversation it is, each time */
     if (!own->line)
-        own->line = line_open(worker_deliver(w), str_of(w->agent), &line_ops, w);
+        own->line = line_open(hand_deliver(h), str_of(h->agent), &line_ops, h);
     if (!own->line)
         return ERR_NOMEM;
     return line_take(own->line, &s->carried->delivery,
                      buf_str(&s->carried->line));
 }
 
-static void own_leave(struct worker *w, struct stint *s, enum stop_why why)
+static void own_leave(struct hand *h, struct stint *s, enum stop_why why)
 {
-    (void)w;
+    (void)h;
     line_leave(&s->carried->delivery, why);
 }
 
-static void own_room(struct worker *w)
+static void own_room(struct hand *h)
 {
-    struct own *own = w->mind;
+    struct own *own = h->mind;
 
     if (own && own->line)
-        deliver_line_room(worker_deliver(w), line_id(own->line));
+        deliver_line_room(hand_deliver(h), line_id(own->line));
 }
 
-static void own_forget(struct worker *w)
+static void own_forget(struct hand *h)
 {
-    struct own *own = w->mind;
+    struct own *own = h->mind;
 
     if (own && own->line)
         line_close(own->line, &(struct delivery_failure){
@@ -117,18 +116,19 @@ static bool may_be_message(struct str s)
     return str_trim(s).n && str_trim(s).p[0] == '{';
 }
 
-static void refuse(struct worker *w, const struct wire_message *m)
+static void refuse(struct hand *h, const struct wire_message *m)
 {
     struct buf out;
 
     buf_init(&out, HELLO_MAX);
-    wire_error(&out, &m->id, ERR_NOT_ALLOWED,
-               STR("a process is no agent's before its first task, and need not "
-                   "register: wait for task.execute"),
-               (struct str){0});
-    if (out.over || worker_send(w, buf_str(&out)) != OK)
-        log_debug(worker_deliver(w)->opts.log, "deliver.answer_unsaid",
-                  LOG_S("process", w->pool->def.name));
+    wire_error(
+        &out, &m->id, ERR_NOT_ALLOWED,
+        STR("a process is no agent's before its first task, and need not "
+            "register: wait for task.execute"),
+        (struct str){0});
+    if (out.over || hand_send(h, buf_str(&out)) != OK)
+        log_debug(hand_deliver(h)->opts.log, "deliver.answer_unsaid",
+                  LOG_S("process", h->pool->def.name));
     buf_fini(&out);
 }
 
@@ -141,8 +141,8 @@ static bool is_answer(const struct wire_message *m)
 static bool ends_task(const struct wire_message *m, struct str task_id)
 {
     struct str rest = m->id.text;
-    struct str status = json_str_or(json_get(m->result, STR("status")),
-                                    STR("working"));
+    struct str status =
+        json_str_or(json_get(m->result, STR("status")), STR("working"));
 
     if (is_answer(m))
         return str_eq(str_cut(&rest, ':'), task_id) &&
@@ -157,18 +157,18 @@ static bool is_asked_to_stop(const struct stint *s)
     return s->is_taken && !s->carried;
 }
 
-static bool awaits_stop(const struct worker *w)
+static bool awaits_stop(const struct hand *h)
 {
-    for (size_t i = 0; i < w->n_stints; i++)
-        if (is_asked_to_stop(&w->stints[i]))
+    for (size_t i = 0; i < h->n_stints; i++)
+        if (is_asked_to_stop(&h->stints[i]))
             return true;
     return false;
 }
 
-static void note_stopped(struct worker *w, const struct wire_message *m)
+static void note_stopped(struct hand *h, const struct wire_message *m)
 {
-    for (size_t i = 0; i < w->n_stints; i++) {
-        struct stint *s = &w->stints[i];
+    for (size_t i = 0; i < h->n_stints; i++) {
+        struct stint *s = &h->stints[i];
 
         if (is_asked_to_stop(s) && ends_task(m, str_of(s->id.task_id.text)))
             stint_empty(s);
@@ -176,63 +176,62 @@ static void note_stopped(struct worker *w, const struct wire_message *m)
 }
 
 /* What is said about the process itself. False: there is no more to it. */
-static bool look_into(struct worker *w, const struct wire_message *m)
+static bool look_into(struct hand *h, const struct wire_message *m)
 {
-    struct own *own = w->mind;
+    struct own *own = h->mind;
 
-    worker_ready(w, 1);
-    if (!own->is_greeted && is_answer(m) &&
-        str_eq(m->id.text, STR("hello"))) {
+    hand_ready(h, 1);
+    if (!own->is_greeted && is_answer(m) && str_eq(m->id.text, STR("hello"))) {
         int64_t n = json_int_or(json_get(m->result, STR("at_once")), 1);
 
         own->is_greeted = true;
-        worker_ready(w, n < 1 ? 1 : (size_t)n);
+        hand_ready(h, n < 1 ? 1 : (size_t)n);
         return false;
     }
-    note_stopped(w, m);
+    note_stopped(h, m);
     if (!own->line && m->kind == WIRE_REQUEST)
-        refuse(w, m);
+        refuse(h, m);
     return own->line;
 }
 
 /* Read here before anybody else does, which is not needed for most. */
-static bool read_first(struct worker *w, struct str text)
+static bool read_first(struct hand *h, struct str text)
 {
     struct wire_batch batch;
     struct arena scratch;
     bool is_more = false;
 
-    arena_init(&scratch, (size_t)w->pool->def.max_line_bytes * 8 + 65536);
+    arena_init(&scratch, (size_t)h->pool->def.max_line_bytes * 8 + 65536);
     if (wire_read(&scratch, text, &batch, NULL) != OK || batch.is_array ||
         batch.list->kind == WIRE_BAD)
-        worker_garbage(w);
+        hand_garbage(h);
     else
-        is_more = look_into(w, batch.list);
+        is_more = look_into(h, batch.list);
     arena_fini(&scratch);
     return is_more;
 }
 
-static void own_heard(struct worker *w, struct str text)
+static void own_heard(struct hand *h, struct str text)
 {
-    struct own *own = w->mind;
+    struct own *own = h->mind;
     size_t n_taken;
 
     if (is_blank(text))
         return;
     if (!may_be_message(text)) {
-        worker_garbage(w);
+        hand_garbage(h);
         return;
     }
-    if ((!own->is_greeted || !own->line || awaits_stop(w)) &&
-        !read_first(w, text))
+    if ((!own->is_greeted || !own->line || awaits_stop(h)) &&
+        !read_first(h, text))
         return;
-    n_taken = w->n_taken;
-    if (!line_read(worker_deliver(w), line_id(own->line), text))
-        worker_garbage(w);
+    n_taken = h->n_taken;
+    if (!line_read(hand_deliver(h), line_id(own->line), text))
+        hand_garbage(h);
     else
-        w->n_garbage = 0;
-    if (w->n_taken < n_taken)
-        worker_answered(w);
+        h->n_garbage = 0;
+    if (h->n_taken < n_taken)
+        hand_answered(h);
 }
 
 const struct dialect dialect_own = {

@@ -42,7 +42,7 @@ enum pi_state {
 
 struct pi {
     enum pi_state state;
-    bool settles; /* it has once said agent_settled */
+    bool settles;         /* it has once said agent_settled */
     struct arena scratch; /* of one line */
     struct buf prompt;    /* while it waits for new_session */
     /* Of the task in hand. */
@@ -57,7 +57,7 @@ struct pi {
 };
 
 /* The members of an object that a file of ours wants, as they stand. */
-#define SCAN(text, keys, values)                                             \
+#define SCAN(text, keys, values)                                              \
     (json_scan(text, keys, sizeof(keys) / sizeof((keys)[0]), values, NULL) == \
      OK)
 
@@ -66,9 +66,9 @@ static bool is(struct str raw, struct str quoted)
     return str_eq(raw, quoted);
 }
 
-static struct stint *stint_of(struct worker *w)
+static struct stint *stint_of(struct hand *h)
 {
-    return &w->stints[0];
+    return &h->stints[0];
 }
 
 /* Its command line and its start. */
@@ -91,22 +91,22 @@ static size_t pi_more_args(const struct process_def *def,
     return n;
 }
 
-static enum err pi_greet(struct worker *w)
+static enum err pi_greet(struct hand *h)
 {
     struct pi *pi = FAULT("deliver.pi") ? NULL : calloc(1, sizeof(*pi));
 
     if (!pi)
         return ERR_NOMEM;
-    w->mind = pi;
-    arena_init(&pi->scratch, (size_t)w->pool->def.max_line_bytes + 65536);
+    h->mind = pi;
+    arena_init(&pi->scratch, (size_t)h->pool->def.max_line_bytes + 65536);
     buf_init(&pi->prompt, UNSENT_MAX);
     buf_init(&pi->text, MSG_TEXT_MAX);
-    return worker_send(w, STR("{\"id\":\"state\",\"type\":\"get_state\"}"));
+    return hand_send(h, STR("{\"id\":\"state\",\"type\":\"get_state\"}"));
 }
 
-static void pi_forget(struct worker *w)
+static void pi_forget(struct hand *h)
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     if (!pi)
         return;
@@ -141,15 +141,15 @@ static void begin(struct pi *pi)
     pi->input = pi->output = pi->cache_read = pi->cache_write = pi->cost = 0;
 }
 
-static enum err pi_give(struct worker *w, struct stint *s, bool is_other)
+static enum err pi_give(struct hand *h, struct stint *s, bool is_other)
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
     struct str prompt = buf_str(&s->carried->line);
     enum err e;
 
     begin(pi);
     if (!is_other) {
-        e = worker_send(w, prompt);
+        e = hand_send(h, prompt);
         pi->state = e ? PI_IDLE : PI_PROMPTED;
         return e;
     }
@@ -157,21 +157,21 @@ static enum err pi_give(struct worker *w, struct stint *s, bool is_other)
     buf_add_str(&pi->prompt, prompt);
     if (pi->prompt.over)
         return ERR_NOMEM;
-    e = worker_send(w, STR("{\"id\":\"new\",\"type\":\"new_session\"}"));
+    e = hand_send(h, STR("{\"id\":\"new\",\"type\":\"new_session\"}"));
     pi->state = e ? PI_IDLE : PI_RENEWED;
     return e;
 }
 
-static void pi_leave(struct worker *w, struct stint *s, enum stop_why why)
+static void pi_leave(struct hand *h, struct stint *s, enum stop_why why)
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     (void)s;
     if (why != STOP_CANCELLED || pi->state == PI_IDLE)
         return;
-    if (worker_send(w, STR("{\"id\":\"abort\",\"type\":\"abort\"}")) != OK)
-        log_debug(worker_deliver(w)->opts.log, "deliver.cancel_unsaid",
-                  LOG_S("process", w->pool->def.name));
+    if (hand_send(h, STR("{\"id\":\"abort\",\"type\":\"abort\"}")) != OK)
+        log_debug(hand_deliver(h)->opts.log, "deliver.cancel_unsaid",
+                  LOG_S("process", h->pool->def.name));
 }
 
 /* The end of a task. */
@@ -226,9 +226,9 @@ static struct task_result result_of(const struct pi *pi, struct str metadata)
     return r;
 }
 
-static void finish(struct worker *w)
+static void finish(struct hand *h)
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
     struct task_result r;
     struct buf metadata;
 
@@ -236,23 +236,23 @@ static void finish(struct worker *w)
     buf_init(&metadata, META_MAX);
     put_metadata(&metadata, pi);
     r = result_of(pi, metadata.over ? STR("") : buf_str(&metadata));
-    stint_result(stint_of(w), &r, true);
+    stint_result(stint_of(h), &r, true);
     buf_fini(&metadata);
     buf_clear(&pi->text);
     buf_shrink(&pi->text);
 }
 
-static void refused(struct worker *w, struct str code, struct str words)
+static void refused(struct hand *h, struct str code, struct str words)
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     pi->state = PI_IDLE;
-    stint_result(stint_of(w),
-                 &(struct task_result){.status = TASK_FAILED,
-                                       .error_code = code,
-                                       .error = words.n ? words
-                                                        : STR("pi refused it")},
-                 true);
+    stint_result(
+        stint_of(h),
+        &(struct task_result){.status = TASK_FAILED,
+                              .error_code = code,
+                              .error = words.n ? words : STR("pi refused it")},
+        true);
 }
 
 /* Hearing. */
@@ -276,10 +276,10 @@ static struct str unquoted(struct pi *pi, struct str raw)
     return raw.n && json_unquote(&pi->scratch, raw, &out) ? out : STR("");
 }
 
-static void on_renewed(struct worker *w, bool is_success)
+static void on_renewed(struct hand *h, bool is_success)
 {
-    struct pi *pi = w->mind;
-    struct stint *s = stint_of(w);
+    struct pi *pi = h->mind;
+    struct stint *s = stint_of(h);
     enum err e;
 
     pi->state = PI_IDLE;
@@ -287,7 +287,7 @@ static void on_renewed(struct worker *w, bool is_success)
         stint_empty(s);
         return;
     }
-    e = is_success ? worker_send(w, buf_str(&pi->prompt)) : ERR_GONE;
+    e = is_success ? hand_send(h, buf_str(&pi->prompt)) : ERR_GONE;
     buf_clear(&pi->prompt);
     if (!e) {
         pi->state = PI_PROMPTED;
@@ -296,34 +296,34 @@ static void on_renewed(struct worker *w, bool is_success)
     stint_failed(s, &(struct delivery_failure){
                         .code = STR("agent_unreachable"),
                         .words = STR("pi could not begin a new session")});
-    worker_stop(w);
+    hand_stop(h);
 }
 
-static void on_response(struct worker *w, const struct str e[N_E])
+static void on_response(struct hand *h, const struct str e[N_E])
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
     bool is_success = is(e[E_SUCCESS], STR("true"));
 
     if (is(e[E_ID], STR("\"state\""))) {
-        worker_ready(w, 1);
+        hand_ready(h, 1);
     } else if (is(e[E_ID], STR("\"new\"")) && pi->state == PI_RENEWED) {
-        on_renewed(w, is_success);
+        on_renewed(h, is_success);
     } else if (is(e[E_ID], STR("\"asked\"")) && pi->state == PI_ASKED) {
-        finish(w);
+        finish(h);
     } else if (is(e[E_ID], STR("\"prompt\"")) && pi->state == PI_PROMPTED) {
         if (!is_success)
-            refused(w, STR("agent_refused"),
+            refused(h, STR("agent_refused"),
                     str_head(unquoted(pi, e[E_ERROR]), WORDS_MAX));
-        else if (stint_of(w)->carried &&
-                 !delivery_working(&stint_of(w)->carried->delivery))
+        else if (stint_of(h)->carried &&
+                 !delivery_working(&stint_of(h)->carried->delivery))
             return;
     }
 }
 
-static void on_update(struct worker *w, const struct str e[N_E])
+static void on_update(struct hand *h, const struct str e[N_E])
 {
     static const struct str keys[] = {STR("type"), STR("delta")};
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
     struct str values[2], delta;
 
     if (pi->state != PI_RUNNING || !SCAN(e[E_EVENT], keys, values) ||
@@ -333,10 +333,10 @@ static void on_update(struct worker *w, const struct str e[N_E])
     if (!delta.n)
         return;
     if (pi->is_new_message && pi->has_chunks)
-        stint_chunk(stint_of(w), STR("\n\n"));
+        stint_chunk(stint_of(h), STR("\n\n"));
     pi->is_new_message = false;
     pi->has_chunks = true;
-    stint_chunk(stint_of(w), delta);
+    stint_chunk(stint_of(h), delta);
 }
 
 static void add_text(struct pi *pi, struct str content)
@@ -394,9 +394,9 @@ static void keep_words(char *to, size_t max, size_t *n, struct str s)
 
 static struct str reason_of(struct str raw)
 {
-    static const struct str known[] = {
-        STR("stop"), STR("length"), STR("toolUse"), STR("error"),
-        STR("aborted")};
+    static const struct str known[] = {STR("stop"), STR("length"),
+                                       STR("toolUse"), STR("error"),
+                                       STR("aborted")};
     struct str bare = raw.n > 2 ? str_sub(raw, 1, raw.n - 1) : raw;
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -405,12 +405,12 @@ static struct str reason_of(struct str raw)
     return STR("other");
 }
 
-static void on_message_end(struct worker *w, const struct str e[N_E])
+static void on_message_end(struct hand *h, const struct str e[N_E])
 {
     static const struct str keys[] = {STR("role"),         STR("content"),
                                       STR("stopReason"),   STR("usage"),
                                       STR("errorMessage"), STR("model")};
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
     struct str v[6];
 
     if (pi->state != PI_RUNNING || !SCAN(e[E_MESSAGE], keys, v) ||
@@ -425,9 +425,9 @@ static void on_message_end(struct worker *w, const struct str e[N_E])
         add_text(pi, v[1]);
 }
 
-static void on_agent_end(struct worker *w, const struct str e[N_E])
+static void on_agent_end(struct hand *h, const struct str e[N_E])
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     if (pi->state != PI_RUNNING && pi->state != PI_PROMPTED)
         return;
@@ -437,36 +437,36 @@ static void on_agent_end(struct worker *w, const struct str e[N_E])
         pi->state = PI_ENDED;
     } else if (str_eq(pi->stop_reason, STR("error"))) {
         pi->state = PI_ASKED;
-        if (worker_send(w, STR("{\"id\":\"asked\",\"type\":\"get_state\"}")))
-            finish(w);
+        if (hand_send(h, STR("{\"id\":\"asked\",\"type\":\"get_state\"}")))
+            finish(h);
     } else {
-        finish(w);
+        finish(h);
     }
 }
 
 /* One that is heard of for the first time may belong to the task before. */
-static void on_settled(struct worker *w, const struct str e[N_E])
+static void on_settled(struct hand *h, const struct str e[N_E])
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     (void)e;
     pi->settles = true;
     if (pi->state == PI_ENDED || pi->state == PI_ASKED || pi->state == PI_HELD)
-        finish(w);
+        finish(h);
 }
 
-static void on_start(struct worker *w, const struct str e[N_E])
+static void on_start(struct hand *h, const struct str e[N_E])
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     (void)e;
     if (pi->state != PI_IDLE && pi->state != PI_RENEWED)
         pi->state = PI_RUNNING;
 }
 
-static void on_hold(struct worker *w, const struct str e[N_E])
+static void on_hold(struct hand *h, const struct str e[N_E])
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     (void)e;
     if (pi->state == PI_ASKED)
@@ -474,17 +474,17 @@ static void on_hold(struct worker *w, const struct str e[N_E])
 }
 
 /* Nothing comes of trying again. */
-static void on_hold_end(struct worker *w, const struct str e[N_E])
+static void on_hold_end(struct hand *h, const struct str e[N_E])
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
 
     if (pi->state == PI_HELD && !is(e[E_SUCCESS], STR("true")) &&
         !is(e[E_RETRY], STR("true")) && !pi->settles)
-        finish(w);
+        finish(h);
 }
 
 /* Nobody is there to see a dialog. */
-static void on_dialog(struct worker *w, const struct str e[N_E])
+static void on_dialog(struct hand *h, const struct str e[N_E])
 {
     struct buf out;
 
@@ -494,15 +494,15 @@ static void on_dialog(struct worker *w, const struct str e[N_E])
     buf_add_str(&out, STR("{\"type\":\"extension_ui_response\",\"id\":"));
     buf_add_str(&out, e[E_ID]);
     buf_add_str(&out, STR(",\"cancelled\":true}"));
-    if (out.over || worker_send(w, buf_str(&out)) != OK)
-        log_debug(worker_deliver(w)->opts.log, "deliver.answer_unsaid",
-                  LOG_S("process", w->pool->def.name));
+    if (out.over || hand_send(h, buf_str(&out)) != OK)
+        log_debug(hand_deliver(h)->opts.log, "deliver.answer_unsaid",
+                  LOG_S("process", h->pool->def.name));
     buf_fini(&out);
 }
 
 static const struct {
     struct str type;
-    void (*heard)(struct worker *w, const struct str e[N_E]);
+    void (*heard)(struct hand *h, const struct str e[N_E]);
 } events[] = {
     {STR("\"message_update\""), on_update},
     {STR("\"message_end\""), on_message_end},
@@ -518,29 +518,29 @@ static const struct {
 };
 
 /* There are many more; what is not here is passed over. */
-static void on_event(struct worker *w, const struct str e[N_E])
+static void on_event(struct hand *h, const struct str e[N_E])
 {
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (str_eq(e[E_TYPE], events[i].type)) {
-            events[i].heard(w, e);
+            events[i].heard(h, e);
             return;
         }
 }
 
-static void pi_heard(struct worker *w, struct str line)
+static void pi_heard(struct hand *h, struct str line)
 {
-    struct pi *pi = w->mind;
+    struct pi *pi = h->mind;
     struct str e[N_E];
 
     if (!line.n)
         return;
     arena_reset(&pi->scratch);
     if (!SCAN(line, event_keys, e)) {
-        worker_garbage(w);
+        hand_garbage(h);
         return;
     }
-    w->n_garbage = 0;
-    on_event(w, e);
+    h->n_garbage = 0;
+    on_event(h, e);
 }
 
 const struct dialect dialect_pi = {

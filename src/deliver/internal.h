@@ -258,6 +258,12 @@ void lines_free(struct deliver *d); /* after the last delivery */
 MUST_USE struct wakes *wakes_new(struct deliver *d);
 void wakes_free(struct deliver *d); /* before the lines */
 
+/* pool.c: children of definitions. */
+MUST_USE struct pools *pools_new(struct deliver *d);
+void pools_free(struct deliver *d); /* before the lines, none running */
+void pools_set(struct deliver *d);  /* the definitions have changed */
+int64_t pools_n_children(const struct deliver *d);
+
 struct lines; /* line.c */
 struct wakes; /* wake.c */
 struct pools; /* pool.c */

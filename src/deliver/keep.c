@@ -11,7 +11,7 @@
 static void drop(struct pool *p, struct keep *k)
 {
     map_take(&p->keeps, (struct str){k->key, k->n});
-    list_remove(&k->by_worker);
+    list_remove(&k->by_hand);
     list_remove(&k->by_use);
     free(k);
 }
@@ -22,11 +22,11 @@ static void touch(struct pool *p, struct keep *k)
     list_append(&p->keeps_by_use, &k->by_use);
 }
 
-struct worker *keep_find(struct pool *p, struct str key)
+struct hand *keep_find(struct pool *p, struct str key)
 {
     struct keep *k = map_get(&p->keeps, key);
 
-    return k ? k->worker : NULL;
+    return k ? k->hand : NULL;
 }
 
 /* Without memory it is not kept: the conversation may have another child the
@@ -46,7 +46,7 @@ static struct keep *keep_new(struct pool *p, struct str key)
     return NULL;
 }
 
-void keep_put(struct pool *p, struct str key, struct worker *w)
+void keep_put(struct pool *p, struct str key, struct hand *h)
 {
     struct keep *k = map_get(&p->keeps, key);
 
@@ -56,18 +56,18 @@ void keep_put(struct pool *p, struct str key, struct worker *w)
         k = keep_new(p, key);
     if (!k)
         return;
-    list_remove(&k->by_worker);
-    k->worker = w;
-    list_append(&w->keeps, &k->by_worker);
+    list_remove(&k->by_hand);
+    k->hand = h;
+    list_append(&h->keeps, &k->by_hand);
     touch(p, k);
 }
 
-void keeps_drop(struct worker *w)
+void keeps_drop(struct hand *h)
 {
     struct list_node *n;
 
-    while ((n = list_first(&w->keeps)))
-        drop(w->pool, LIST_OF(n, struct keep, by_worker));
+    while ((n = list_first(&h->keeps)))
+        drop(h->pool, LIST_OF(n, struct keep, by_hand));
 }
 
 void keeps_free(struct pool *p)

@@ -1,11 +1,11 @@
 /* The children of one definition: how many there are, and when one is started.
  *
  * Everything that could change that (a task comes, a child is ready, has ended,
- * has nothing to do any more, a pause is over) only marks the pool; it is looked
- * at once, at the end of the turn: those who wait are given to children that
- * can take them, and then as many are started as are missing. So there is one
- * place where a program is started, and it asks there how many there are and
- * whether it is time: after a child that came to nothing there is a pause,
+ * has nothing to do any more, a pause is over) only marks the pool; it is
+ * looked at once, at the end of the turn: those who wait are given to children
+ * that can take them, and then as many are started as are missing. So there is
+ * one place where a program is started, and it asks there how many there are
+ * and whether it is time: after a child that came to nothing there is a pause,
  * longer each time and never quite the same, and only one is tried until one
  * has brought a result. A program that ends at once costs two starts a minute.
  *
@@ -119,7 +119,7 @@ static struct pool *pool_new(struct pools *all, const struct process_def *def)
     p->dialect = dialects[def->dialect];
     p->again.fire = on_again;
     arena_init(&p->arena, DEF_BYTES_MAX);
-    list_init(&p->workers);
+    list_init(&p->hands);
     list_init(&p->waiting);
     list_init(&p->keeps_by_use);
     map_init(&p->keeps, KEEPS_MAX, all->deliver->opts.seed);
@@ -134,7 +134,7 @@ static struct pool *pool_new(struct pools *all, const struct process_def *def)
 
 static void pool_free(struct pool *p)
 {
-    assert(!p->n_workers && !p->n_waiting);
+    assert(!p->n_hands && !p->n_waiting);
     loop_timer_cancel(p->all->deliver->opts.loop, &p->again);
     keeps_free(p);
     list_remove(&p->node);
@@ -160,9 +160,8 @@ static int64_t jittered(struct pools *all, int64_t ms)
     uint64_t n = all->n_pauses++;
     struct str bytes = {(const char *)&n, sizeof(n)};
 
-    return ms / 2 +
-           (int64_t)(hash_bytes(bytes, all->deliver->opts.seed) %
-                     (uint64_t)(ms / 2 + 1));
+    return ms / 2 + (int64_t)(hash_bytes(bytes, all->deliver->opts.seed) %
+                              (uint64_t)(ms / 2 + 1));
 }
 
 void pool_bad(struct pool *p)
@@ -207,13 +206,13 @@ static size_t least(size_t a, size_t b)
 static size_t n_missing(const struct pool *p, size_t n_wanted)
 {
     size_t min = (size_t)p->def.min, max = (size_t)p->def.max;
-    size_t lasting = p->n_workers - p->n_ending;
+    size_t lasting = p->n_hands - p->n_ending;
     size_t n = n_wanted > p->n_starting ? n_wanted - p->n_starting : 0;
     size_t together = p->n_bad ? 1 : STARTING_MAX;
 
     if (lasting < min && min - lasting > n)
         n = min - lasting;
-    n = least(n, p->n_workers < max ? max - p->n_workers : 0);
+    n = least(n, p->n_hands < max ? max - p->n_hands : 0);
     return least(n, p->n_starting < together ? together - p->n_starting : 0);
 }
 
@@ -241,7 +240,7 @@ static void start_missing(struct pool *p, size_t n_wanted)
 {
     while (n_missing(p, n_wanted) && may_start_now(p)) {
         struct why why = {""};
-        enum err e = worker_start(p, &why);
+        enum err e = hand_start(p, &why);
 
         if (e) {
             on_cannot_start(p, e, &why);
@@ -255,14 +254,14 @@ static void look_at_retired(struct pool *p)
     struct list_node *next;
 
     pool_send_back(p);
-    for (struct list_node *n = list_first(&p->workers); n; n = next) {
-        struct worker *w = LIST_OF(n, struct worker, node);
+    for (struct list_node *n = list_first(&p->hands); n; n = next) {
+        struct hand *h = LIST_OF(n, struct hand, node);
 
-        next = list_next(&p->workers, n);
-        if (w->n_taken == 0)
-            worker_stop(w);
+        next = list_next(&p->hands, n);
+        if (h->n_taken == 0)
+            hand_stop(h);
     }
-    if (!p->n_workers)
+    if (!p->n_hands)
         pool_free(p);
 }
 
@@ -287,29 +286,57 @@ static void look(struct loop_job *job)
 
 /* For deliver.c. */
 
-static void on_all_stopped(struct loop_job *job)
+static void stop_hands(struct list *pools)
 {
-    struct pools *all = LIST_OF(job, struct pools, stopped_job);
+    for (struct list_node *n = list_first(pools); n; n = list_next(pools, n)) {
+        struct pool *p = LIST_OF(n, struct pool, node);
+        struct list_node *next;
 
-    all->stopped(all->stopped_ctx);
+        for (struct list_node *m = list_first(&p->hands); m; m = next) {
+            next = list_next(&p->hands, m);
+            hand_stop(LIST_OF(m, struct hand, node));
+        }
+    }
 }
 
-bool pools_open(struct deliver *d)
+static void on_stop(struct deliver *d, struct deliver_part *part)
 {
-    struct pools *all =
-        FAULT("deliver.pools") ? NULL : calloc(1, sizeof(*all));
+    struct pools *all = LIST_OF(part, struct pools, part);
+
+    all->is_stopping = true;
+    stop_hands(&all->list);
+    stop_hands(&all->retired);
+    if (!all->n_hands)
+        deliver_part_stopped(d, part);
+}
+
+void pool_hand_gone(struct pool *p)
+{
+    struct pools *all = p->all;
+
+    p->n_hands--;
+    all->n_hands--;
+    if (all->is_stopping && !all->n_hands)
+        deliver_part_stopped(all->deliver, &all->part);
+    pool_due(p);
+}
+
+struct pools *pools_new(struct deliver *d)
+{
+    struct pools *all = FAULT("deliver.pools") ? NULL : calloc(1, sizeof(*all));
 
     if (!all)
-        return false;
-    d->pools = all;
+        return NULL;
     all->deliver = d;
     all->job.run = look;
-    all->stopped_job.run = on_all_stopped;
+    all->part.stop = on_stop;
     list_init(&all->list);
     list_init(&all->retired);
     list_init(&all->due);
+    deliver_part_add(d, &all->part);
+    d->pools = all;
     pools_set(d);
-    return true;
+    return all;
 }
 
 void pools_free(struct deliver *d)
@@ -319,11 +346,11 @@ void pools_free(struct deliver *d)
 
     if (!all)
         return;
-    assert(!all->n_workers); /* deliver_stop comes first */
+    assert(!all->n_hands); /* deliver_stop comes first */
     while ((n = list_first(&all->list)) || (n = list_first(&all->retired)))
         pool_free(LIST_OF(n, struct pool, node));
     loop_not_at_end(&all->job);
-    loop_not_at_end(&all->stopped_job);
+    list_remove(&all->part.node);
     free(all);
     d->pools = NULL;
 }
@@ -370,44 +397,7 @@ void pools_set(struct deliver *d)
             make_pool(all, &s->processes[i]);
 }
 
-static void stop_workers(struct list *pools)
-{
-    for (struct list_node *n = list_first(pools); n; n = list_next(pools, n)) {
-        struct pool *p = LIST_OF(n, struct pool, node);
-        struct list_node *next;
-
-        for (struct list_node *m = list_first(&p->workers); m; m = next) {
-            next = list_next(&p->workers, m);
-            worker_stop(LIST_OF(m, struct worker, node));
-        }
-    }
-}
-
-void pool_worker_gone(struct pool *p)
-{
-    struct pools *all = p->all;
-
-    p->n_workers--;
-    all->n_workers--;
-    if (all->is_stopping && !all->n_workers)
-        loop_at_end(all->deliver->opts.loop, &all->stopped_job);
-    pool_due(p);
-}
-
-void pools_stop(struct deliver *d, void (*done)(void *ctx), void *ctx)
-{
-    struct pools *all = d->pools;
-
-    all->is_stopping = true;
-    all->stopped = done;
-    all->stopped_ctx = ctx;
-    stop_workers(&all->list);
-    stop_workers(&all->retired);
-    if (!all->n_workers)
-        loop_at_end(d->opts.loop, &all->stopped_job);
-}
-
 int64_t pools_n_children(const struct deliver *d)
 {
-    return d->pools ? (int64_t)d->pools->n_workers : 0;
+    return d->pools ? (int64_t)d->pools->n_hands : 0;
 }

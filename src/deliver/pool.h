@@ -6,24 +6,24 @@
  *     process.c   the road: what is carried, and who takes it
  *     pool.c      the children of one definition: how many, when, until when
  *     keep.c      which conversation has which child
- *     worker.c    one child, from its start to its end
+ *     hand.c    one child, from its start to its end
  *     dialect_*.c what is said to it, and how it answers
  *
- * A worker is a child. A stint is a task that it has in hand, one at a time
+ * A hand is a child. A stint is a task that it has in hand, one at a time
  * unless it says more; it outlives its delivery when that was cancelled and the
- * child is yet to say that it has stopped. A worker belongs
+ * child is yet to say that it has stopped. A hand belongs
  * to no agent until its first task, and to that one's agent for good: what it
  * asks of us is asked by somebody, and what it remembers stays there. */
 
 #include "deliver/internal.h"
 
 enum {
-    WORKER_STINTS_MAX = 16,
-    KEEPS_MAX = 4096,           /* conversations of one pool that have a child;
-                                 * the one longest unused is forgotten */
-    STARTING_MAX = 8,           /* of one pool at once */
-    RESTART_MS = 200,           /* the pause after the first bad end of a child,
-                                 * doubled each time */
+    HAND_STINTS_MAX = 16,
+    KEEPS_MAX = 4096, /* conversations of one pool that have a child;
+                       * the one longest unused is forgotten */
+    STARTING_MAX = 8, /* of one pool at once */
+    RESTART_MS = 200, /* the pause after the first bad end of a child,
+                       * doubled each time */
     RESTART_MAX_MS = 30 * 1000,
     GARBAGE_MAX = 100, /* lines in a row that are none of its dialect's */
     UNSENT_MAX = 16 * 1024 * 1024,
@@ -31,12 +31,12 @@ enum {
     DIALECT_ARGS_MAX = 8,
 };
 
-struct worker;
+struct hand;
 struct carried;
 
 /* A task that a child has. */
 struct stint {
-    struct worker *worker;
+    struct hand *hand;
     bool is_taken;
     struct carried *carried; /* NULL: cancelled; it is asked to stop */
     struct delivery_id id;
@@ -56,40 +56,40 @@ struct dialect {
     void (*word)(struct buf *out, const struct task *t);
 
     /* It runs: find out when it is ready. */
-    enum err (*greet)(struct worker *w);
+    enum err (*greet)(struct hand *h);
 
     /* Give it the task of s. `is_other`: it had another conversation before. */
-    enum err (*give)(struct worker *w, struct stint *s, bool is_other);
+    enum err (*give)(struct hand *h, struct stint *s, bool is_other);
 
     /* The delivery of s is over. Cancelled: ask it to stop working on it. */
-    void (*leave)(struct worker *w, struct stint *s, enum stop_why why);
+    void (*leave)(struct hand *h, struct stint *s, enum stop_why why);
 
     /* One line of its output. */
-    void (*heard)(struct worker *w, struct str line);
+    void (*heard)(struct hand *h, struct str line);
 
     /* There is room for what it could not be sent. May be NULL. */
-    void (*room)(struct worker *w);
+    void (*room)(struct hand *h);
 
-    /* What it kept for w. NULL: nothing. */
-    void (*forget)(struct worker *w);
+    /* What it kept for h. NULL: nothing. */
+    void (*forget)(struct hand *h);
 };
 
 extern const struct dialect dialect_own, dialect_pi;
 
-enum worker_state {
-    WORKER_STARTING, /* has not said yet that it is ready */
-    WORKER_READY,
-    WORKER_ENDING, /* was asked to end: nothing it says counts any more */
+enum hand_state {
+    HAND_STARTING, /* has not said yet that it is ready */
+    HAND_READY,
+    HAND_ENDING, /* was asked to end: nothing it says counts any more */
 };
 
-struct worker {
+struct hand {
     struct pool *pool;
-    struct list_node node; /* of pool->workers */
+    struct list_node node; /* of pool->hands */
     uint64_t child;
-    enum worker_state state;
+    enum hand_state state;
     struct timer timer; /* STARTING: until it is ready; idle: until it goes */
     size_t n_stints, n_taken;
-    struct stint stints[WORKER_STINTS_MAX];
+    struct stint stints[HAND_STINTS_MAX];
     char agent[AGENT_NAME_MAX + 1]; /* whose it is; empty: nobody's yet */
     struct list keeps;              /* struct keep */
     int64_t idle_since_ms;
@@ -101,8 +101,8 @@ struct worker {
 
 /* A conversation's child. */
 struct keep {
-    struct worker *worker;
-    struct list_node by_worker, by_use;
+    struct hand *hand;
+    struct list_node by_hand, by_use;
     size_t n;
     char key[];
 };
@@ -114,8 +114,8 @@ struct pool {
     struct arena arena;    /* of def */
     struct process_def def;
     const struct dialect *dialect;
-    struct list workers;
-    size_t n_workers, n_starting, n_ending;
+    struct list hands;
+    size_t n_hands, n_starting, n_ending;
     struct list waiting; /* struct carried, by priority and place */
     size_t n_waiting;
     struct map keeps; /* key -> struct keep */
@@ -132,11 +132,9 @@ struct pools {
     struct list due;           /* pools to be looked at */
     struct loop_job job;
     uint64_t n_pauses;
-    size_t n_workers;
+    size_t n_hands;
     bool is_stopping;
-    struct loop_job stopped_job;
-    void (*stopped)(void *ctx);
-    void *stopped_ctx;
+    struct deliver_part part;
 };
 
 /* One delivery of this road. */
@@ -168,7 +166,7 @@ static inline struct str carried_key(const struct carried *c)
 struct pool *pool_find(const struct pools *all, struct str name);
 void pool_due(struct pool *p); /* look at it at the end of the turn */
 void pool_bad(struct pool *p); /* a child came to nothing: a pause */
-void pool_worker_gone(struct pool *p);
+void pool_hand_gone(struct pool *p);
 
 /* process.c: those waiting that can have a child, have it; how many are left
  * for which one must be started. */
@@ -179,42 +177,35 @@ void pool_disappoint(struct pool *p, const struct delivery_failure *f);
 void pool_send_back(struct pool *p); /* all who wait, without blame */
 
 /* keep.c */
-struct worker *keep_find(struct pool *p, struct str key);
-void keep_put(struct pool *p, struct str key, struct worker *w);
-void keeps_drop(struct worker *w);
+struct hand *keep_find(struct pool *p, struct str key);
+void keep_put(struct pool *p, struct str key, struct hand *h);
+void keeps_drop(struct hand *h);
 void keeps_free(struct pool *p);
 
-/* worker.c */
-MUST_USE enum err worker_start(struct pool *p, struct why *why);
-void worker_stop(struct worker *w);
-bool worker_is_free(const struct worker *w); /* READY, and can take one more */
-void worker_give(struct worker *w, struct carried *c);
+/* hand.c */
+MUST_USE enum err hand_start(struct pool *p, struct why *why);
+void hand_stop(struct hand *h);
+bool hand_is_free(const struct hand *h); /* READY, and can take one more */
+void hand_give(struct hand *h, struct carried *c);
 
 /* c's delivery is over; why says what its child must hear. */
-void worker_leave(struct carried *c, enum stop_why why);
+void hand_leave(struct carried *c, enum stop_why why);
 
 /* For the dialects. */
-MUST_USE enum err worker_send(struct worker *w, struct str line);
-void worker_ready(struct worker *w, size_t n_stints);
-void worker_garbage(struct worker *w);
-struct deliver *worker_deliver(struct worker *w);
+MUST_USE enum err hand_send(struct hand *h, struct str line);
+void hand_ready(struct hand *h, size_t n_stints);
+void hand_garbage(struct hand *h);
+struct deliver *hand_deliver(struct hand *h);
 
 /* It has brought something: it is a good one. */
-void worker_answered(struct worker *w);
+void hand_answered(struct hand *h);
 
-/* Each ends in a callback that may do anything; stint and worker stay where
+/* Each ends in a callback that may do anything; stint and hand stay where
  * they are, but the stint may be over afterwards. A chunk of one that was
  * cancelled is passed over; its result or failure is its end. */
 void stint_chunk(struct stint *s, struct str text);
 void stint_result(struct stint *s, const struct task_result *r, bool has_text);
 void stint_failed(struct stint *s, const struct delivery_failure *f);
 void stint_empty(struct stint *s); /* one that was cancelled has stopped */
-
-/* For deliver.c. */
-MUST_USE bool pools_open(struct deliver *d); /* false: no memory */
-void pools_free(struct deliver *d);
-void pools_set(struct deliver *d);
-void pools_stop(struct deliver *d, void (*done)(void *ctx), void *ctx);
-int64_t pools_n_children(const struct deliver *d);
 
 #endif

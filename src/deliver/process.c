@@ -129,7 +129,7 @@ static void process_stop(struct delivery *y, enum stop_why why)
     if (list_has(&c->node))
         stop_waiting(c);
     else if (c->stint)
-        worker_leave(c, why);
+        hand_leave(c, why);
 }
 
 static void process_free(struct delivery *y)
@@ -149,41 +149,41 @@ const struct road_row road_pool = {
 
 /* Who takes it. */
 
-static bool is_agents(const struct worker *w, const struct carried *c)
+static bool is_agents(const struct hand *h, const struct carried *c)
 {
-    return str_eq_nocase(str_of(w->agent), carried_agent(c));
+    return str_eq_nocase(str_of(h->agent), carried_agent(c));
 }
 
-static bool remembers(const struct worker *w)
+static bool remembers(const struct hand *h)
 {
-    return w->pool->dialect->has_one_mind && !list_is_empty(&w->keeps);
+    return h->pool->dialect->has_one_mind && !list_is_empty(&h->keeps);
 }
 
 /* The lower the better; nobody is worse than that. */
 enum fit { FIT_KNOWN, FIT_NEW, FIT_NONE };
 
-static enum fit fit_of(const struct worker *w, const struct carried *c)
+static enum fit fit_of(const struct hand *h, const struct carried *c)
 {
-    if (!worker_is_free(w))
+    if (!hand_is_free(h))
         return FIT_NONE;
-    if (!w->agent[0])
+    if (!h->agent[0])
         return FIT_NEW;
-    return is_agents(w, c) && !remembers(w) ? FIT_KNOWN : FIT_NONE;
+    return is_agents(h, c) && !remembers(h) ? FIT_KNOWN : FIT_NONE;
 }
 
-static struct worker *best_of(struct pool *p, const struct carried *c)
+static struct hand *best_of(struct pool *p, const struct carried *c)
 {
-    struct worker *best = NULL;
+    struct hand *best = NULL;
     enum fit best_fit = FIT_NONE;
 
-    for (struct list_node *n = list_first(&p->workers); n;
-         n = list_next(&p->workers, n)) {
-        struct worker *w = LIST_OF(n, struct worker, node);
-        enum fit fit = fit_of(w, c);
+    for (struct list_node *n = list_first(&p->hands); n;
+         n = list_next(&p->hands, n)) {
+        struct hand *h = LIST_OF(n, struct hand, node);
+        enum fit fit = fit_of(h, c);
 
         if (fit < best_fit ||
-            (fit == best_fit && best && w->n_taken < best->n_taken)) {
-            best = w;
+            (fit == best_fit && best && h->n_taken < best->n_taken)) {
+            best = h;
             best_fit = fit;
         }
     }
@@ -192,49 +192,48 @@ static struct worker *best_of(struct pool *p, const struct carried *c)
 
 /* The one that has had nothing to do for the longest time; c's agent's, or
  * another's. */
-static struct worker *longest_idle(struct pool *p, const struct carried *c,
-                                   bool wants_agents)
+static struct hand *longest_idle(struct pool *p, const struct carried *c,
+                                 bool wants_agents)
 {
-    struct worker *best = NULL;
+    struct hand *best = NULL;
 
-    for (struct list_node *n = list_first(&p->workers); n;
-         n = list_next(&p->workers, n)) {
-        struct worker *w = LIST_OF(n, struct worker, node);
+    for (struct list_node *n = list_first(&p->hands); n;
+         n = list_next(&p->hands, n)) {
+        struct hand *h = LIST_OF(n, struct hand, node);
 
-        if (w->state == WORKER_READY && !w->n_taken &&
-            is_agents(w, c) == wants_agents &&
-            (!best || w->idle_since_ms < best->idle_since_ms))
-            best = w;
+        if (h->state == HAND_READY && !h->n_taken &&
+            is_agents(h, c) == wants_agents &&
+            (!best || h->idle_since_ms < best->idle_since_ms))
+            best = h;
     }
     return best;
 }
 
 static bool has_room(const struct pool *p, size_t n_wanted)
 {
-    size_t n = p->n_workers - p->n_starting + n_wanted;
+    size_t n = p->n_hands - p->n_starting + n_wanted;
 
     return n < (size_t)p->def.max;
 }
 
 /* The one that takes c. NULL: it waits, and *n_wanted counts those for whom
  * another child is needed. */
-static struct worker *take_worker(struct pool *p, const struct carried *c,
-                                  size_t *n_wanted)
+static struct hand *take_hand(struct pool *p, const struct carried *c,
+                              size_t *n_wanted)
 {
-    struct worker *w =
-        c->has_conversation ? keep_find(p, carried_key(c)) : NULL;
+    struct hand *h = c->has_conversation ? keep_find(p, carried_key(c)) : NULL;
 
-    if (w)
-        return worker_is_free(w) ? w : NULL;
-    w = best_of(p, c);
-    if (!w && !has_room(p, *n_wanted) && p->dialect->has_one_mind)
-        w = longest_idle(p, c, true);
-    if (w)
-        return w;
+    if (h)
+        return hand_is_free(h) ? h : NULL;
+    h = best_of(p, c);
+    if (!h && !has_room(p, *n_wanted) && p->dialect->has_one_mind)
+        h = longest_idle(p, c, true);
+    if (h)
+        return h;
     if (!has_room(p, *n_wanted) && p->n_ending <= *n_wanted) {
-        w = longest_idle(p, c, false);
-        if (w)
-            worker_stop(w);
+        h = longest_idle(p, c, false);
+        if (h)
+            hand_stop(h);
     }
     ++*n_wanted;
     return NULL;
@@ -242,7 +241,7 @@ static struct worker *take_worker(struct pool *p, const struct carried *c,
 
 /* The first that can have one. Callbacks may change everything, so each time
  * from the beginning. */
-static struct carried *next_to_go(struct pool *p, struct worker **w,
+static struct carried *next_to_go(struct pool *p, struct hand **h,
                                   size_t *n_wanted)
 {
     *n_wanted = 0;
@@ -250,8 +249,8 @@ static struct carried *next_to_go(struct pool *p, struct worker **w,
          n = list_next(&p->waiting, n)) {
         struct carried *c = LIST_OF(n, struct carried, node);
 
-        *w = take_worker(p, c, n_wanted);
-        if (*w)
+        *h = take_hand(p, c, n_wanted);
+        if (*h)
             return c;
     }
     return NULL;
@@ -259,13 +258,13 @@ static struct carried *next_to_go(struct pool *p, struct worker **w,
 
 size_t pool_place(struct pool *p)
 {
-    struct worker *w;
+    struct hand *h;
     struct carried *c;
     size_t n_wanted;
 
-    while ((c = next_to_go(p, &w, &n_wanted))) {
+    while ((c = next_to_go(p, &h, &n_wanted))) {
         stop_waiting(c);
-        worker_give(w, c);
+        hand_give(h, c);
     }
     return n_wanted;
 }
