@@ -51,10 +51,11 @@ struct process_def {
 
 struct model_def {
     struct str name;
-    struct str base_url; /* ".../v1"; "/chat/completions" is added */
-    struct str model;    /* as the endpoint calls it; empty: what stands
-                          * behind the first '/' of model:NAME/… */
-    struct str key;      /* for Authorization: Bearer; empty: none. A secret */
+    struct str base_url;     /* ".../v1"; "/chat/completions" is added */
+    struct str model;        /* as the endpoint calls it; empty: what stands
+                              * behind the first '/' of model:NAME/… */
+    struct str key_variable; /* where the key is from; empty: none is sent */
+    struct str key; /* for Authorization: Bearer; empty: none. A secret */
     struct str system_prompt; /* where the agent has none */
     int64_t max_tokens;       /* zero: not said */
     double temperature;       /* below zero: not said */
