@@ -271,6 +271,14 @@ static enum ready on_ready(void *ctx, const struct task *t)
     return deliver_offer(w->deliver, t, a) ? READY_LATER : READY_OFFERED;
 }
 
+static const struct agent *agent_of(void *ctx, struct str name)
+{
+    struct walk *w = ctx;
+    struct agents agents = registry_agents(w->opts.registry);
+
+    return agent_find(&agents, name);
+}
+
 /* Its turn at its agent's desk has come. */
 static bool on_go(void *ctx, struct str task_id, const struct task **t,
                   const struct agent **a)
@@ -593,6 +601,7 @@ static struct deliver *open_deliver(struct walk *w)
         .children = o->children,
         .seed = {o->seed[0], o->seed[1]},
         .settings = o->deliver,
+        .agent_of = agent_of,
         .on_go = on_go,
         .on_working = on_working,
         .on_chunk = on_chunk,

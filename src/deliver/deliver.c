@@ -1,21 +1,32 @@
-/* The table of roads, and the table of errands.
+/* The table of roads, the table of errands, and what becomes of an attempt.
  *
  * An errand is known by its task's id; an id that is not in the table is one
  * that is over, so a cancel that comes too late finds nothing and harms
  * nobody. A delivery that is over keeps its memory until the end of the turn: a
  * road that is in the middle of telling something looks at it once more after
- * the callback in which it was cancelled. */
+ * the callback in which it was cancelled.
+ *
+ * After an attempt that came to nothing there is a pause, by chance between
+ * nothing and a bound that doubles each time ("full jitter"): a thousand tasks
+ * that failed together do not come back together. A pause that the agent asks
+ * for is kept in any case, and none is longer than the time that the task has:
+ * at its deadline it ends by that. */
 #include "deliver/deliver.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "deliver/internal.h"
+#include "deliver/desk.h"
+
+enum {
+    ASKED_MAX_MS = BREAKER_PAUSE_MAX_MS, /* of a pause asked for by an agent */
+};
 
 /* One row per road, in the order of enum road. */
 static const struct road_row *const roads[N_ROADS] = {
     [ROAD_ECHO] = &road_echo,
     [ROAD_HUB] = &road_line,
+    [ROAD_PROCESS] = &road_pool,
 };
 
 const struct road_row *road_of(const struct agent_url *url)
@@ -42,6 +53,8 @@ static void reap(struct loop_job *job)
     free_all(&LIST_OF(job, struct deliver, reaper)->over);
 }
 
+static void on_stopped(struct loop_job *job);
+
 struct deliver *deliver_new(const struct deliver_opts *opts)
 {
     struct deliver *d = FAULT("deliver.new") ? NULL : calloc(1, sizeof(*d));
@@ -49,34 +62,48 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
     if (!d)
         return NULL;
     d->opts = *opts;
+    d->chance = opts->seed[0] ^ opts->seed[1];
     d->reaper.run = reap;
-    d->go_job.run = desks_on_end_of_turn;
+    d->stop_job.run = on_stopped;
     map_init(&d->errands, DELIVER_ERRANDS_MAX, opts->seed);
     map_init(&d->desks, DELIVER_DESKS_MAX, opts->seed);
     list_init(&d->on_the_way);
     list_init(&d->over);
-    list_init(&d->ready);
+    list_init(&d->parts);
+    if (desks_init(d) != OK) {
+        free(d);
+        return NULL;
+    }
     echoes_init(&d->echoes, opts->loop);
     d->lines = lines_new(d);
     d->wakes = wakes_new(d);
-    if (d->lines && d->wakes)
+    d->pools = pools_new(d);
+    if (d->lines && d->wakes && d->pools)
         return d;
     deliver_free(d);
     return NULL;
 }
 
-void deliver_free(struct deliver *d)
+static void stop_all(struct deliver *d)
 {
     struct list_node *n;
 
-    if (!d)
-        return;
+    d->is_stopping = true;
     while ((n = list_first(&d->on_the_way)))
         delivery_end(LIST_OF(n, struct delivery, node), STOP_CLOSING);
     loop_not_at_end(&d->go_job);
+}
+
+void deliver_free(struct deliver *d)
+{
+    if (!d)
+        return;
+    stop_all(d);
+    loop_not_at_end(&d->stop_job);
     loop_not_at_end(&d->reaper);
     free_all(&d->over);
     echoes_fini(&d->echoes);
+    pools_free(d);
     wakes_free(d);
     lines_free(d);
     desks_free(d);
@@ -88,6 +115,52 @@ void deliver_free(struct deliver *d)
 void deliver_set(struct deliver *d, const struct deliver_settings *s)
 {
     d->opts.settings = *s;
+    pools_set(d);
+    desks_look_again(d);
+}
+
+/* Stopping. Each part takes its time; the last one to be done ends it. */
+
+void deliver_part_add(struct deliver *d, struct deliver_part *p)
+{
+    list_append(&d->parts, &p->node);
+}
+
+void deliver_part_stopped(struct deliver *d, struct deliver_part *p)
+{
+    list_remove(&p->node);
+    if (d->is_stopping && list_is_empty(&d->parts))
+        loop_at_end(d->opts.loop, &d->stop_job);
+}
+
+static void on_stopped(struct loop_job *job)
+{
+    struct deliver *d = LIST_OF(job, struct deliver, stop_job);
+    void (*done)(void *ctx) = d->on_stopped;
+
+    d->on_stopped = NULL;
+    if (done)
+        done(d->stopped_ctx);
+}
+
+void deliver_stop(struct deliver *d, void (*done)(void *ctx), void *ctx)
+{
+    struct list stopping;
+    struct list_node *n;
+
+    d->on_stopped = done;
+    d->stopped_ctx = ctx;
+    stop_all(d);
+    list_init(&stopping);
+    list_append_all(&stopping, &d->parts);
+    while ((n = list_pop(&stopping))) {
+        struct deliver_part *p = LIST_OF(n, struct deliver_part, node);
+
+        list_append(&d->parts, n); /* until it says that it has */
+        p->stop(d, p);
+    }
+    if (list_is_empty(&d->parts))
+        loop_at_end(d->opts.loop, &d->stop_job);
 }
 
 /* Errands. */
@@ -122,31 +195,6 @@ static struct errand *errand_new(struct deliver *d, const struct task *t)
     return NULL;
 }
 
-enum err deliver_offer(struct deliver *d, const struct task *t,
-                       const struct agent *a)
-{
-    struct errand *e = map_get(&d->errands, str_of(t->id.text));
-    struct desk *k = desk_of(d, a);
-
-    if (e && e->state != ERRAND_RESTING)
-        return OK;
-    if (!e && k)
-        e = errand_new(d, t);
-    if (!e || !k)
-        return ERR_NOMEM;
-    e->priority = t->priority;
-    e->place = t->place;
-    desk_add(d, k, e);
-    return OK;
-}
-
-bool deliver_has(const struct deliver *d, struct str task_id)
-{
-    const struct errand *e = map_get(&d->errands, task_id);
-
-    return e && e->state != ERRAND_RESTING;
-}
-
 /* It is not heard of any more. */
 static void forget(struct deliver *d, struct errand *e)
 {
@@ -157,6 +205,40 @@ static void forget(struct deliver *d, struct errand *e)
     free(e);
 }
 
+enum err deliver_offer(struct deliver *d, const struct task *t,
+                       const struct agent *a)
+{
+    struct errand *e = map_get(&d->errands, str_of(t->id.text));
+    struct desk *k = desk_of(d, a);
+    bool is_new = !e;
+    enum err err;
+
+    if (e && e->state != ERRAND_RESTING)
+        return OK;
+    if (!e && k)
+        e = errand_new(d, t);
+    if (!e || !k)
+        return ERR_NOMEM;
+    if (e->turn != t->turn)
+        e->n_failures = e->n_pauses = 0;
+    e->turn = t->turn;
+    e->attempt = t->attempt;
+    e->deadline_ms = t->deadline_ms;
+    e->priority = t->priority;
+    e->place.at_ms = t->place;
+    err = desk_add(d, k, e);
+    if (err && is_new)
+        forget(d, e);
+    return err;
+}
+
+bool deliver_has(const struct deliver *d, struct str task_id)
+{
+    const struct errand *e = map_get(&d->errands, task_id);
+
+    return e && e->state != ERRAND_RESTING;
+}
+
 void deliver_cancel(struct deliver *d, struct str task_id)
 {
     struct errand *e = map_get(&d->errands, task_id);
@@ -165,15 +247,95 @@ void deliver_cancel(struct deliver *d, struct str task_id)
         return;
     if (e->state == ERRAND_GOING) {
         d->stats.cancelled_total++;
+        desk_had_cancel(e->delivery);
         delivery_end(e->delivery, STOP_CANCELLED);
     }
     forget(d, e);
 }
 
+void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e)
+{
+    const struct deliver_opts *o = &d->opts;
+
+    if (receipt && !lines_recorded(d, receipt, e) && o->on_recorded)
+        o->on_recorded(o->ctx, receipt, e);
+}
+
+void deliver_agents_changed(struct deliver *d, const struct agents *all)
+{
+    (void)all;
+    desks_look_again(d);
+}
+
+/* What came to nothing. */
+
+/* splitmix64. */
+static uint64_t by_chance(struct deliver *d)
+{
+    uint64_t z = (d->chance += 0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+static int64_t pause_of(struct deliver *d, const struct errand *e,
+                        int64_t asked_ms)
+{
+    const struct deliver_settings *s = &d->opts.settings;
+    int64_t most_ms = s->retry_ms, left_ms, pause_ms;
+
+    for (int i = 1; i < e->n_pauses && most_ms < s->retry_max_ms; i++)
+        most_ms *= 2;
+    if (most_ms > s->retry_max_ms)
+        most_ms = s->retry_max_ms;
+    pause_ms = (int64_t)(by_chance(d) % ((uint64_t)most_ms + 1));
+    if (asked_ms > ASKED_MAX_MS)
+        asked_ms = ASKED_MAX_MS;
+    if (pause_ms < asked_ms)
+        pause_ms = asked_ms;
+    left_ms = e->deadline_ms - loop_wall_ms(d->opts.loop);
+    if (pause_ms > left_ms)
+        pause_ms = left_ms > 0 ? left_ms : 0;
+    return pause_ms;
+}
+
+static void retry(struct deliver *d, struct errand *e,
+                  const struct delivery_id *id, int64_t asked_ms,
+                  struct str because)
+{
+    const struct deliver_opts *o = &d->opts;
+
+    e->n_pauses++;
+    d->stats.retries_total++;
+    o->on_retry(o->ctx, id, pause_of(d, e, asked_ms), because);
+}
+
+static void fail(struct deliver *d, const struct delivery_id *id,
+                 const struct delivery_failure *f)
+{
+    const struct deliver_opts *o = &d->opts;
+
+    d->stats.failed_total++;
+    o->on_result(o->ctx, id,
+                 &(struct task_result){.status = TASK_FAILED,
+                                       .error_code = f->code,
+                                       .error = f->words},
+                 0);
+}
+
+void errand_fail(struct deliver *d, struct errand *e,
+                 const struct delivery_failure *f)
+{
+    struct delivery_id id = {e->task_id, e->turn, e->attempt};
+
+    fail(d, &id, f);
+}
+
 /* One attempt. */
 
-static enum err begin(struct deliver *d, struct errand *e, const struct task *t,
-                      const struct agent *a)
+static enum err begin(struct deliver *d, struct errand *e, struct desk *k,
+                      const struct task *t, const struct agent *a)
 {
     struct agent_url url;
     struct delivery *y;
@@ -193,18 +355,26 @@ static enum err begin(struct deliver *d, struct errand *e, const struct task *t,
     y->began_ms = loop_mono_ms(d->opts.loop);
     buf_init(&y->gathered, MSG_TEXT_MAX);
     e->delivery = y;
+    e->desk = k;
     e->state = ERRAND_GOING;
     list_append(&d->on_the_way, &y->node);
     d->n_on_the_way++;
-    desk_begun(e->desk);
+    desk_begun(d, y);
     d->stats.started_total++;
     return OK;
 }
 
-/* e was taken off its desk, and its time has come. */
-void errand_go(struct deliver *d, struct errand *e)
+static bool may_be_tried_again(enum err e)
+{
+    return e == ERR_NOMEM || e == ERR_BUSY || e == ERR_OVERLOADED ||
+           e == ERR_GONE;
+}
+
+void errand_go(struct deliver *d, struct errand *e, struct desk *k)
 {
     const struct deliver_opts *o = &d->opts;
+    const struct err_row *row;
+    struct delivery_id id;
     const struct task *t;
     const struct agent *a;
     enum err err;
@@ -213,10 +383,19 @@ void errand_go(struct deliver *d, struct errand *e)
         forget(d, e);
         return;
     }
-    err = begin(d, e, t, a);
-    if (err)
-        o->on_retry(o->ctx, &(struct delivery_id){t->id, t->turn, t->attempt},
-                    o->settings.retry_ms, str_of(err_row(err)->wording));
+    e->attempt = t->attempt;
+    id = (struct delivery_id){t->id, t->turn, t->attempt};
+    err = begin(d, e, k, t, a);
+    if (!err)
+        return;
+    row = err_row(err);
+    desk_had_no_start(k, !may_be_tried_again(err));
+    if (may_be_tried_again(err))
+        retry(d, e, &id, 0, str_of(row->wording));
+    else
+        fail(d, &id,
+             &(struct delivery_failure){.code = str_of(row->code),
+                                        .words = str_of(row->wording)});
 }
 
 /* Off its errand; nothing is heard of it any more. */
@@ -224,9 +403,11 @@ void delivery_end(struct delivery *y, enum stop_why why)
 {
     struct deliver *d = y->deliver;
     struct errand *e = y->errand;
+    struct desk *k = e->desk;
 
-    assert(e && e->delivery == y);
+    assert(e->delivery == y);
     e->delivery = NULL;
+    e->desk = NULL;
     e->state = ERRAND_RESTING;
     y->errand = NULL;
     y->road->stop(y, why);
@@ -236,7 +417,7 @@ void delivery_end(struct delivery *y, enum stop_why why)
     d->gathered_bytes -= y->gathered.n;
     list_append(&d->over, &y->node);
     loop_at_end(d->opts.loop, &d->reaper);
-    desk_done(d, e->desk);
+    desk_done(d, k);
 }
 
 struct deliver_stats deliver_stats(const struct deliver *d)
@@ -244,6 +425,7 @@ struct deliver_stats deliver_stats(const struct deliver *d)
     struct deliver_stats s = d->stats;
 
     s.on_the_way = (int64_t)d->n_on_the_way;
+    s.children = pools_n_children(d);
     s.gathered_bytes = (int64_t)d->gathered_bytes;
     return s;
 }
@@ -281,6 +463,7 @@ bool delivery_chunk(struct delivery *y, struct str text)
 
     assert(!y->is_over);
     gather(y, text);
+    desk_had_chunk(y);
     o->on_chunk(o->ctx, &y->id, text);
     return !y->is_over;
 }
@@ -302,6 +485,7 @@ void delivery_result(struct delivery *y, const struct task_result *r,
         if (y->has_lost_chunks)
             told = too_large;
     }
+    desk_had_result(y, told.status);
     delivery_end(y, STOP_OVER);
     y->deliver->stats.results_total++;
     o->on_result(o->ctx, &y->id, &told, receipt);
@@ -309,22 +493,18 @@ void delivery_result(struct delivery *y, const struct task_result *r,
 
 void delivery_failed(struct delivery *y, const struct delivery_failure *f)
 {
-    const struct deliver_opts *o = &y->deliver->opts;
+    struct deliver *d = y->deliver;
     struct errand *e = y->errand;
+    bool is_last;
 
     assert(!y->is_over);
     if (!f->is_innocent)
         e->n_failures++;
+    is_last = f->is_final || e->n_failures >= d->opts.settings.max_attempts;
+    desk_had_failure(y, f, is_last);
     delivery_end(y, STOP_OVER);
-    if (!f->is_final && e->n_failures < o->settings.max_attempts) {
-        y->deliver->stats.retries_total++;
-        o->on_retry(o->ctx, &y->id, o->settings.retry_ms, f->words);
-        return;
-    }
-    y->deliver->stats.failed_total++;
-    o->on_result(o->ctx, &y->id,
-                 &(struct task_result){.status = TASK_FAILED,
-                                       .error_code = f->code,
-                                       .error = f->words},
-                 0);
+    if (is_last)
+        fail(d, &y->id, f);
+    else
+        retry(d, e, &y->id, f->retry_ms, f->words);
 }

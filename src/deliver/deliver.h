@@ -72,6 +72,10 @@ struct deliver_opts {
     uint64_t seed[2];
     struct deliver_settings settings;
 
+    /* The agent of that name as it is now, lent for the call. NULL: there is
+     * none. */
+    const struct agent *(*agent_of)(void *ctx, struct str name);
+
     /* Its turn has come: move it to dispatched, and lend task and agent for
      * the call. False: it is not to be carried any more, and is forgotten. */
     bool (*on_go)(void *ctx, struct str task_id, const struct task **t,
@@ -151,7 +155,9 @@ void deliver_cancel(struct deliver *d, struct str task_id);
 /* What became of a result with a receipt: OK, it is durable. */
 void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e);
 
-/* The agents have changed: those who are gone have no desk any more. */
+/* The agents have changed: what waits for one who is gone is forgotten (on_go
+ * says no), and its desk goes; limits and addresses count as they are now. A
+ * moment later, so that a thousand changes cost no more than one. */
 void deliver_agents_changed(struct deliver *d, const struct agents *all);
 
 /* Lines: connections by which agents take their work. The hub has one for each
@@ -211,6 +217,19 @@ struct desk_stats {
 };
 MUST_USE bool deliver_desk(const struct deliver *d, struct str agent,
                            struct desk_stats *out);
+
+/* The figures that anybody may see: by name those of public agents that have
+ * been given work, and of all others together. At most DELIVER_SHOWN_MAX have
+ * their name there: the most used when there is room, and from then on for as
+ * long as they are there and public. So no total ever becomes smaller. */
+enum { DELIVER_SHOWN_MAX = 200 };
+struct desk_row {
+    struct str agent; /* borrowed until the loop's turn ends */
+    enum agent_state state;
+    struct desk_stats stats;
+};
+size_t deliver_shown(struct deliver *d, struct desk_row rows[DELIVER_SHOWN_MAX],
+                     struct desk_stats *others);
 
 struct deliver_stats {
     int64_t waiting, on_the_way;

@@ -71,6 +71,12 @@ static bool on_go(void *ctx, struct str task_id, const struct task **t,
     return true;
 }
 
+static const struct agent *agent_of(void *ctx, struct str name)
+{
+    CHECK(ctx == &s && str_eq(name, STR("echo")));
+    return &offered_to;
+}
+
 static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
                      struct str because)
 {
@@ -86,6 +92,7 @@ static struct deliver *make(size_t max)
                                              .in_flight = (int64_t)max,
                                              .max_attempts = 3,
                                              .max_gathered_bytes = 64 << 20},
+                                .agent_of = agent_of,
                                 .on_go = on_go,
                                 .on_retry = on_retry,
                                 .seed = {1, 2},
@@ -123,6 +130,7 @@ static enum err start_text(const char *name, const char *url, struct str text)
     offered = (struct task){.turn = 2, .attempt = 3, .text = text};
     snprintf(offered.id.text, sizeof(offered.id.text), "%s", name);
     e = deliver_offer(s.d, &offered, &offered_to);
+    s.d->n_gone = 0; /* the turn's share is another matter */
     desks_on_end_of_turn(&s.d->go_job);
     memset(&offered, 0xee, sizeof(offered)); /* it was borrowed */
     if (!e && !deliver_has(s.d, str_of(name)))
@@ -293,7 +301,7 @@ TEST(nothing_is_heard_of_what_was_cancelled)
     s.time.mono_ms += 10;
     turns(2);
     CHECK(strcmp(s.words, "w") == 0);
-    CHECK(timers_next_ms(&s.loop.timers) == INT64_MAX);
+    CHECK(s.loop.timers.n == 1); /* the room's own */
     close_stage();
 }
 

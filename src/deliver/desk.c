@@ -1,21 +1,38 @@
 /* The desks: what waits for each agent, and who may go next.
  *
- * A desk that has something waiting and could be served is in d->ready; at the
- * end of the turn each gets what it may have. */
+ * At one desk the higher priority goes first, and among equals whoever was
+ * accepted first. That alone would let a stream of urgent work starve the rest,
+ * so whoever has waited at the desk longest is passed by DESK_PASSED_MAX others
+ * in a row at most, and then goes. An errand is in two structures for this: the
+ * heap of its priority, by place, and the list of arrivals.
+ *
+ * Among desks the higher priority of the agent goes first and equals take
+ * turns, one errand each: this matters while fewer may go than want to, because
+ * of the limit of all in flight or because the turn's share is used up. A desk
+ * is in d->ready as long as it may have something to do. One that has found
+ * that it cannot do it (its agent is away, as much is in flight as may be, the
+ * breaker is open) leaves, and whoever changes that calls desk_wake; so an
+ * event costs the same however many desks there are.
+ *
+ * Limits, priority and address are the agent's as it is when its desk is
+ * served. Agents that change are therefore nothing to hurry about: after a
+ * change all desks are looked at once, a bounded number at a time. */
+#include "deliver/desk.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
-#include "deliver/internal.h"
-
-enum { NAME_BYTES = AGENT_NAME_MAX + 1 };
-
-struct desk {
-    char name[NAME_BYTES]; /* lower case */
-    struct list waiting;
-    size_t n_waiting, n_in_flight;
-    struct list_node ready;
+enum {
+    GO_PER_TURN = 256,
+    LOOK_MS = 1000, /* after a change of the agents */
+    LOOK_AT_ONCE = 256,
+    LOOK_ON_MS = 10, /* and then the next ones */
+    NOTHING_MS = 3600 * 1000,
 };
 
-static struct str key_of(struct str name, char out[NAME_BYTES])
+/* Finding and making. */
+
+static struct str key_of(struct str name, char out[DESK_NAME_BYTES])
 {
     size_t n = name.n < AGENT_NAME_MAX ? name.n : AGENT_NAME_MAX;
 
@@ -29,100 +46,433 @@ static struct str key_of(struct str name, char out[NAME_BYTES])
 
 struct desk *desk_find(const struct deliver *d, struct str agent)
 {
-    char key[NAME_BYTES];
+    char key[DESK_NAME_BYTES];
 
     return map_get(&d->desks, key_of(agent, key));
 }
 
-struct desk *desk_of(struct deliver *d, const struct agent *a)
+static void on_pause_over(struct timer *t);
+
+struct desk *desk_named(struct deliver *d, struct str agent)
 {
-    struct desk *k = desk_find(d, a->name);
+    struct desk *k = desk_find(d, agent);
 
     if (k)
         return k;
     k = FAULT("deliver.desk") ? NULL : calloc(1, sizeof(*k));
     if (!k)
         return NULL;
-    list_init(&k->waiting);
-    if (map_put(&d->desks, key_of(a->name, k->name), k) == OK)
-        return k;
+    if (map_put(&d->desks, key_of(agent, k->name), k) != OK) {
+        free(k);
+        return NULL;
+    }
+    for (int p = 0; p < DESK_PRIORITIES; p++)
+        timers_init(&k->waiting[p]);
+    list_init(&k->arrivals);
+    k->deliver = d;
+    k->pause.fire = on_pause_over;
+    list_append(&d->all_desks, &k->node);
+    return k;
+}
+
+struct desk *desk_of(struct deliver *d, const struct agent *a)
+{
+    struct desk *k = desk_named(d, a->name);
+
+    if (k)
+        k->priority = a->limits.priority;
+    return k;
+}
+
+struct str desk_name(const struct desk *k)
+{
+    return str_of(k->name);
+}
+
+size_t desk_n_waiting(const struct desk *k)
+{
+    return k->n_waiting;
+}
+
+const struct agent *desk_agent(const struct deliver *d, const struct desk *k)
+{
+    return d->opts.agent_of(d->opts.ctx, str_of(k->name));
+}
+
+static void desk_free(struct deliver *d, struct desk *k)
+{
+    map_take(&d->desks, str_of(k->name));
+    loop_timer_cancel(d->opts.loop, &k->pause);
+    list_remove(&k->node);
+    list_remove(&k->ready);
+    for (int p = 0; p < DESK_PRIORITIES; p++)
+        timers_fini(&k->waiting[p]);
+    if (k->is_open)
+        d->stats.breakers_open--;
+    if (k->is_shown)
+        d->n_shown--;
+    free(k->doom);
+    free(k->past);
     free(k);
+}
+
+static void free_if_unused(struct deliver *d, struct desk *k)
+{
+    if (!k->n_waiting && !k->n_in_flight && !k->n_holds && !desk_agent(d, k))
+        desk_free(d, k);
+}
+
+void desk_hold(struct desk *k)
+{
+    k->n_holds++;
+}
+
+/* If it was the last to be in the way, the next look finds it. */
+void desk_release(struct deliver *d, struct desk *k)
+{
+    assert(k->n_holds > 0);
+    k->n_holds--;
+    (void)d;
+}
+
+/* Those with something to do. */
+
+static void ready_add(struct ready_desks *r, struct desk *k)
+{
+    int64_t at = AGENT_PRIORITY_MAX - k->priority; /* the first is highest */
+
+    if (at < 0)
+        at = 0;
+    if (at >= READY_LISTS)
+        at = READY_LISTS - 1;
+    list_append(&r->lists[at], &k->ready);
+    r->is_used[at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+static struct desk *ready_first(struct ready_desks *r)
+{
+    for (size_t w = 0; w < sizeof(r->is_used) / sizeof(*r->is_used); w++)
+        while (r->is_used[w]) {
+            unsigned bit = (unsigned)__builtin_ctzll(r->is_used[w]);
+            struct list_node *n = list_first(&r->lists[w * 64 + bit]);
+
+            if (n)
+                return LIST_OF(n, struct desk, ready);
+            r->is_used[w] &= ~(UINT64_C(1) << bit);
+        }
     return NULL;
 }
 
 void desk_wake(struct deliver *d, struct desk *k)
 {
     if (!list_has(&k->ready))
-        list_append(&d->ready, &k->ready);
-    loop_at_end(d->opts.loop, &d->go_job);
+        ready_add(&d->ready, k);
+    /* When the job waits for the next turn, this one's share is used up. */
+    if (!list_has(&d->go_job.node) && !d->is_stopping)
+        loop_at_end(d->opts.loop, &d->go_job);
 }
 
-void desk_add(struct deliver *d, struct desk *k, struct errand *e)
+static void on_pause_over(struct timer *t)
 {
+    struct desk *k = LIST_OF(t, struct desk, pause);
+
+    desk_wake(k->deliver, k);
+}
+
+static void look_in(struct deliver *d, int64_t delay_ms)
+{
+    enum err set;
+
+    if (d->again.at_ms <= loop_mono_ms(d->opts.loop) + delay_ms)
+        return; /* sooner than that */
+    set = loop_timer_set(d->opts.loop, &d->again, delay_ms);
+    assert(set == OK); /* it has its place, or has just left it */
+    (void)set;
+}
+
+/* Without memory for the timer of its own it is looked at a second later. */
+static void wake_in(struct deliver *d, struct desk *k, int64_t delay_ms)
+{
+    if (loop_timer_set(d->opts.loop, &k->pause, delay_ms) == OK)
+        return;
+    list_append(&d->stuck, &k->ready);
+    look_in(d, LOOK_MS);
+}
+
+/* What waits. */
+
+enum err desk_add(struct deliver *d, struct desk *k, struct errand *e)
+{
+    /* `place` of the task is its order in the heap. */
+    enum err err =
+        timers_set(&k->waiting[e->priority], &e->place, e->place.at_ms);
+
+    if (err)
+        return err;
     e->desk = k;
     e->state = ERRAND_WAITING;
-    list_append(&k->waiting, &e->node);
+    e->offered_ms = loop_mono_ms(d->opts.loop);
+    list_append(&k->arrivals, &e->arrival);
     k->n_waiting++;
     d->stats.waiting++;
     desk_wake(d, k);
+    return OK;
 }
 
 void desk_take(struct deliver *d, struct errand *e)
 {
-    list_remove(&e->node);
-    e->desk->n_waiting--;
+    struct desk *k = e->desk;
+
+    if (list_first(&k->arrivals) == &e->arrival)
+        k->n_passed = 0;
+    timers_cancel(&k->waiting[e->priority], &e->place);
+    list_remove(&e->arrival);
     e->state = ERRAND_RESTING;
+    e->desk = NULL;
+    k->n_waiting--;
     d->stats.waiting--;
 }
 
-void desk_begun(struct desk *k)
+/* Who goes next; NULL when nobody waits. */
+static struct errand *next_of(struct desk *k)
 {
+    struct list_node *oldest = list_first(&k->arrivals);
+    int p = 0;
+
+    if (!oldest)
+        return NULL;
+    if (k->n_passed >= DESK_PASSED_MAX)
+        return LIST_OF(oldest, struct errand, arrival);
+    while (!k->waiting[p].n)
+        p++;
+    if (errand_at(&k->waiting[p], 0) != LIST_OF(oldest, struct errand, arrival))
+        k->n_passed++;
+    return errand_at(&k->waiting[p], 0);
+}
+
+void desk_begun(struct deliver *d, struct delivery *y)
+{
+    struct desk *k = y->errand->desk;
+
+    (void)d;
     k->n_in_flight++;
+    y->is_probe = breaker_ask(&k->breaker);
 }
 
 void desk_done(struct deliver *d, struct desk *k)
 {
+    assert(k->n_in_flight > 0);
     k->n_in_flight--;
     desk_wake(d, k);
 }
 
+/* What waits for an agent that did not come. */
+
+static struct desk_doom *doom_new(int64_t before_ms,
+                                  const struct delivery_failure *f)
+{
+    struct desk_doom *m = FAULT("deliver.doom")
+                              ? NULL
+                              : malloc(sizeof(*m) + f->code.n + f->words.n);
+
+    if (!m)
+        return NULL;
+    m->before_ms = before_ms;
+    m->failure = *f;
+    if (f->code.n)
+        memcpy(m->strings, f->code.p, f->code.n);
+    if (f->words.n)
+        memcpy(m->strings + f->code.n, f->words.p, f->words.n);
+    m->failure.code.p = m->strings;
+    m->failure.words.p = m->strings + f->code.n;
+    return m;
+}
+
+/* Without memory they go on waiting, and their agent is called once more. */
 void desk_fail(struct deliver *d, struct desk *k, int64_t before_ms,
                const struct delivery_failure *f)
 {
-    (void)d;
-    (void)k;
-    (void)before_ms;
-    (void)f;
+    struct desk_doom *m = doom_new(before_ms, f);
+
+    if (m) {
+        free(k->doom);
+        k->doom = m;
+    }
+    desk_wake(d, k);
 }
 
-static void serve(struct deliver *d, struct desk *k)
+/* Whether one of them failed just now. */
+static bool fail_one(struct deliver *d, struct desk *k)
 {
-    struct list_node *n;
+    struct list_node *n = list_first(&k->arrivals);
+    struct errand *e = n ? LIST_OF(n, struct errand, arrival) : NULL;
 
-    while ((n = list_first(&k->waiting))) {
-        struct errand *e = LIST_OF(n, struct errand, node);
-
-        desk_take(d, e);
-        errand_go(d, e);
+    if (!e || e->offered_ms >= k->doom->before_ms) {
+        free(k->doom);
+        k->doom = NULL;
+        return false;
     }
+    desk_take(d, e);
+    desk_had_no_start(k, true);
+    errand_fail(d, e, &k->doom->failure);
+    return true;
+}
+
+/* Serving. */
+
+static bool is_present(struct deliver *d, struct desk *k, const struct agent *a)
+{
+    struct agent_url url;
+    const struct road_row *road;
+
+    if (agent_url_read(a->url, &url, NULL) != OK)
+        return true; /* and fails on its way, with words */
+    road = road_of(&url);
+    if (!road || !road->is_present || road->is_present(d, a, &url)) {
+        if (k->is_away)
+            desk_arrived(k);
+        k->is_away = false;
+        return true;
+    }
+    k->is_away = true;
+    if (k->n_waiting && road->call)
+        road->call(d, k, a, &url);
+    return false;
+}
+
+bool desk_is_full(const struct deliver *d, const struct desk *k,
+                  const struct agent *a)
+{
+    int64_t most =
+        a->limits.in_flight ? a->limits.in_flight : d->opts.settings.in_flight;
+
+    return (int64_t)k->n_in_flight >= most;
+}
+
+static bool is_shut(struct deliver *d, struct desk *k)
+{
+    int64_t now_ms = loop_mono_ms(d->opts.loop);
+
+    if (breaker_may(&k->breaker, now_ms))
+        return false;
+    if (k->breaker.state == BREAKER_OPEN)
+        wake_in(d, k, k->breaker.until_ms - now_ms);
+    return true; /* else what is out comes back, and wakes it */
+}
+
+/* One errand of k, if it may go. False: there is nothing to do here until
+ * somebody wakes it. Whether its agent is there is asked also when nothing
+ * waits but failures are remembered: those were before it went away. */
+static bool serve(struct deliver *d, struct desk *k)
+{
+    const struct agent *a;
+    struct errand *e;
+
+    if (k->doom && fail_one(d, k))
+        return true;
+    if (!k->n_waiting && !k->breaker.n_failures)
+        return false;
+    a = desk_agent(d, k);
+    if (a) {
+        k->priority = a->limits.priority;
+        if (!is_present(d, k, a) || desk_is_full(d, k, a) || is_shut(d, k))
+            return false;
+    }
+    e = next_of(k);
+    if (!e)
+        return false;
+    desk_take(d, e);
+    errand_go(d, e, k); /* for an agent that is gone, on_go says no */
+    return k->n_waiting || k->doom;
+}
+
+static bool has_share(struct deliver *d)
+{
+    if (d->go_turn != loop_turn_number(d->opts.loop)) {
+        d->go_turn = loop_turn_number(d->opts.loop);
+        d->n_gone = 0;
+    }
+    return d->n_gone < GO_PER_TURN;
 }
 
 void desks_on_end_of_turn(struct loop_job *job)
 {
     struct deliver *d = LIST_OF(job, struct deliver, go_job);
+    struct desk *k = NULL;
+
+    while (d->n_on_the_way < d->opts.settings.max_in_flight && has_share(d) &&
+           (k = ready_first(&d->ready))) {
+        d->n_gone++;
+        list_remove(&k->ready);
+        k->n_holds++;
+        if (serve(d, k) && !list_has(&k->ready))
+            ready_add(&d->ready, k);
+        k->n_holds--;
+    }
+    loop_not_at_end(job);
+    if (!has_share(d) && ready_first(&d->ready))
+        loop_next_turn(d->opts.loop, job);
+}
+
+/* Looking at all of them. */
+
+void desks_look_again(struct deliver *d)
+{
+    d->n_to_look_at = d->desks.n;
+    if (d->n_to_look_at)
+        look_in(d, LOOK_MS);
+}
+
+static void look_at(struct deliver *d, struct desk *k)
+{
+    list_remove(&k->node);
+    list_append(&d->all_desks, &k->node);
+    if (k->n_waiting)
+        desk_wake(d, k);
+    else
+        free_if_unused(d, k);
+}
+
+static void on_again(struct timer *t)
+{
+    struct deliver *d = LIST_OF(t, struct deliver, again);
+    enum err set = loop_timer_set(d->opts.loop, t, NOTHING_MS);
     struct list_node *n;
 
-    while ((n = list_pop(&d->ready)))
-        serve(d, LIST_OF(n, struct desk, ready));
+    assert(set == OK); /* it has just left its place */
+    (void)set;
+    while ((n = list_pop(&d->stuck)))
+        desk_wake(d, LIST_OF(n, struct desk, ready));
+    for (int i = 0; i < LOOK_AT_ONCE && d->n_to_look_at; i++) {
+        n = list_first(&d->all_desks);
+        d->n_to_look_at--;
+        if (n)
+            look_at(d, LIST_OF(n, struct desk, node));
+    }
+    if (d->n_to_look_at)
+        look_in(d, LOOK_ON_MS);
+}
+
+enum err desks_init(struct deliver *d)
+{
+    for (int i = 0; i < READY_LISTS; i++)
+        list_init(&d->ready.lists[i]);
+    list_init(&d->all_desks);
+    list_init(&d->stuck);
+    d->go_job.run = desks_on_end_of_turn;
+    d->again.fire = on_again;
+    return loop_timer_set(d->opts.loop, &d->again, NOTHING_MS);
 }
 
 void desks_free(struct deliver *d)
 {
     const struct map_slot *slot;
+    struct list_node *n;
     size_t at = 0;
 
     while ((slot = map_next(&d->errands, &at)))
         free(slot->value);
-    for (at = 0; (slot = map_next(&d->desks, &at));)
-        free(slot->value);
+    while ((n = list_first(&d->all_desks)))
+        desk_free(d, LIST_OF(n, struct desk, node));
+    loop_timer_cancel(d->opts.loop, &d->again);
 }

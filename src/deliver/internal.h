@@ -17,6 +17,7 @@
  * its memory goes at the end of the turn, so a road may look at it after every
  * callback. */
 
+#include "base/breaker.h"
 #include "base/fault.h"
 #include "base/map.h"
 #include "deliver/deliver.h"
@@ -48,9 +49,16 @@ struct road_row {
     void (*call)(struct deliver *d, struct desk *k, const struct agent *a,
                  const struct agent_url *url);
 
+    /* For its state: it is neither there nor can it be woken up (any more).
+     * NULL: never. */
+    bool (*is_dead)(const struct deliver *d, const struct agent *a,
+                    const struct agent_url *url);
+
     /* Begin: *out is a delivery of this road's own kind, zeroed but for what
-     * the road put there. On error nothing was begun: ERR_NOMEM, ERR_BUSY,
-     * ERR_GONE (it is not present after all), tried again as a failure is. */
+     * the road put there. On error nothing was begun. ERR_NOMEM, ERR_BUSY,
+     * ERR_OVERLOADED, ERR_GONE (it is not present after all): tried again
+     * after a pause, and no fault of the agent's. Any other: the task fails
+     * with that code. */
     enum err (*start)(struct deliver *d, const struct task *t,
                       const struct agent *a, const struct agent_url *url,
                       struct delivery **out);
@@ -69,6 +77,7 @@ struct delivery {
     int64_t began_ms;      /* loop's monotonic time */
     struct list_node node; /* among those on their way, or those to be freed */
     bool is_over;
+    bool is_probe;        /* its desk's breaker waits for what becomes of it */
     struct buf gathered;  /* its chunks: the text if the result has none */
     bool has_lost_chunks; /* there was no room to gather them */
 
@@ -95,7 +104,8 @@ void delivery_result(struct delivery *y, const struct task_result *r,
 struct delivery_failure {
     struct str code; /* "unreachable": the task's error_code, if it fails */
     struct str words;
-    bool is_final;    /* trying again would be of no use */
+    bool is_final;    /* trying again would be of no use. The breaker takes it
+                       * for an answer: somebody is there */
     int64_t retry_ms; /* the agent asked for this pause; zero: it did not */
     bool is_innocent; /* not the agent's fault: neither counted as an attempt
                        * nor by the breaker (it was taken over, we stop) */
@@ -111,20 +121,28 @@ enum errand_state { ERRAND_RESTING, ERRAND_WAITING, ERRAND_GOING };
 
 struct errand {
     struct id task_id;
+    int64_t turn, attempt; /* when it was offered last */
+    int64_t deadline_ms;   /* Unix time */
     enum errand_state state;
-    struct desk *desk;         /* that it was offered to last */
-    struct list_node node;     /* WAITING: at the desk */
-    struct delivery *delivery; /* GOING */
     enum task_priority priority;
-    int64_t place;
-    int n_failures; /* attempts that came to nothing */
+    struct desk *desk;         /* WAITING and GOING: whose it is */
+    struct timer place;        /* WAITING: its place there; never fires */
+    struct list_node arrival;  /* WAITING: among all of the desk */
+    int64_t offered_ms;        /* WAITING: since then, loop's monotonic time */
+    struct delivery *delivery; /* GOING */
+    int n_failures; /* attempts that came to nothing by their agent */
+    int n_pauses;   /* after those, and after what was nobody's fault */
 };
 
 /* deliver.c */
 const struct road_row *road_of(const struct agent_url *url);
 
 /* e was taken off its desk, and its time has come. */
-void errand_go(struct deliver *d, struct errand *e);
+void errand_go(struct deliver *d, struct errand *e, struct desk *k);
+
+/* One that waited and will not be carried. */
+void errand_fail(struct deliver *d, struct errand *e,
+                 const struct delivery_failure *f);
 
 /* Off its errand; nothing is heard of it any more. */
 void delivery_end(struct delivery *y, enum stop_why why);
@@ -139,24 +157,53 @@ struct echoes {
     size_t n_bytes;
 };
 
-/* desk.c: one per agent that has been given work. */
+/* desk.c: one per agent that has been given work. A desk lives as long as its
+ * agent is there, something is on it, or somebody holds it. */
 MUST_USE struct desk *desk_of(struct deliver *d, const struct agent *a);
+MUST_USE struct desk *desk_named(struct deliver *d, struct str agent);
 struct desk *desk_find(const struct deliver *d, struct str agent);
-void desk_add(struct deliver *d, struct desk *k, struct errand *e);
-void desk_take(struct deliver *d, struct errand *e); /* WAITING -> RESTING */
-void desk_begun(struct desk *k);                     /* one more in flight */
-void desk_done(struct deliver *d, struct desk *k);   /* one fewer */
+struct str desk_name(const struct desk *k); /* in lower case */
+size_t desk_n_waiting(const struct desk *k);
+
+/* Who keeps a desk past a call holds it meanwhile. */
+void desk_hold(struct desk *k);
+void desk_release(struct deliver *d, struct desk *k);
+
+MUST_USE enum err desk_add(struct deliver *d, struct desk *k, struct errand *e);
+void desk_take(struct deliver *d, struct errand *e);    /* WAITING -> RESTING */
+void desk_begun(struct deliver *d, struct delivery *y); /* one more in flight */
+void desk_done(struct deliver *d, struct desk *k);      /* one fewer */
 void desks_on_end_of_turn(struct loop_job *job);
+MUST_USE enum err desks_init(struct deliver *d);
 void desks_free(struct deliver *d);
+void desks_look_again(struct deliver *d); /* agents or settings have changed */
 
 /* Its agent may be there now, or room be free. */
 void desk_wake(struct deliver *d, struct desk *k);
 
 /* What has waited in it since before that moment of the loop's monotonic time
  * fails for good: its agent did not wake up. What came later gets its own
- * chance. */
+ * chance. The failure is copied; they hear of it at the end of the turn, or of
+ * those after it when they are many. */
 void desk_fail(struct deliver *d, struct desk *k, int64_t before_ms,
                const struct delivery_failure *f);
+
+/* figures.c: what became of a delivery of that desk, for its breaker and its
+ * figures. Each before delivery_end. */
+void desk_had_result(struct delivery *y, enum task_status s);
+void desk_had_failure(struct delivery *y, const struct delivery_failure *f,
+                      bool is_last);
+void desk_had_cancel(struct delivery *y);
+void desk_had_chunk(struct delivery *y);
+
+/* A part that ends by itself: `stop` is called once, by deliver_stop, and
+ * deliver_part_stopped follows, from inside it or later. */
+struct deliver_part {
+    struct list_node node;
+    void (*stop)(struct deliver *d, struct deliver_part *p);
+};
+void deliver_part_add(struct deliver *d, struct deliver_part *p);
+void deliver_part_stopped(struct deliver *d, struct deliver_part *p);
 
 /* line.c: what deliveries go over. An agent's is found by its routing id
  * (deliver_attach); a child's belongs to its pool, and nobody finds it but by
@@ -189,8 +236,8 @@ void line_leave(struct delivery *y, enum stop_why why);
 
 /* One text that a child said: words about tasks go to their deliveries, other
  * calls to on_call, and what is wrong is answered. The line may be closed in
- * it. */
-void line_read(struct deliver *d, uint64_t line, struct str text);
+ * it. False: it was no message. */
+bool line_read(struct deliver *d, uint64_t line, struct str text);
 
 /* For deliver_recorded: whether the receipt was one of line_read's. */
 MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
@@ -211,10 +258,24 @@ void lines_free(struct deliver *d); /* after the last delivery */
 MUST_USE struct wakes *wakes_new(struct deliver *d);
 void wakes_free(struct deliver *d); /* before the lines */
 
+/* pool.c: children of definitions. */
+MUST_USE struct pools *pools_new(struct deliver *d);
+void pools_free(struct deliver *d); /* before the lines, none running */
+void pools_set(struct deliver *d);  /* the definitions have changed */
+int64_t pools_n_children(const struct deliver *d);
+
 struct lines; /* line.c */
 struct wakes; /* wake.c */
 struct pools; /* pool.c */
 struct asks;  /* http.c and model.c: requests under way */
+
+/* Desks that may have something to do, the highest priority first and in
+ * turns among equals. */
+enum { READY_LISTS = 2 * AGENT_PRIORITY_MAX + 1 };
+struct ready_desks {
+    struct list lists[READY_LISTS];
+    uint64_t is_used[(READY_LISTS + 63) / 64]; /* may be empty all the same */
+};
 
 struct deliver {
     struct deliver_opts opts;
@@ -222,8 +283,22 @@ struct deliver {
     struct map desks;   /* lower-case agent name -> struct desk */
     struct list on_the_way, over;
     size_t n_on_the_way;
-    struct list ready; /* desks that may have something to do */
+    struct ready_desks ready;
     struct loop_job go_job, reaper;
+    uint64_t go_turn; /* in which were served: */
+    unsigned n_gone;
+    struct list all_desks; /* those looked at longest ago first */
+    size_t n_to_look_at;
+    struct list stuck;        /* desks whose timer could not be set */
+    struct timer again;       /* for these two; always set, but seldom soon */
+    uint64_t chance;          /* for jitter */
+    struct desk_stats others; /* totals of desks that are not shown */
+    size_t n_shown;
+    struct list parts; /* struct deliver_part */
+    bool is_stopping;
+    struct loop_job stop_job;
+    void (*on_stopped)(void *ctx);
+    void *stopped_ctx;
     struct echoes echoes;
     struct lines *lines;
     struct wakes *wakes;

@@ -5,7 +5,7 @@
  * (one request: its body, what came of it) share. */
 
 #include "base/arena.h"
-#include "embed/breaker.h"
+#include "base/breaker.h"
 #include "embed/jobs.h"
 #include "embed/reply.h"
 #include "fetch/fetch.h"

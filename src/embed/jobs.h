@@ -4,7 +4,7 @@
 /* What is done with the models, whichever they are:
  *
  *   cache.c      vectors of queries
- *   breaker.c    whether a provider that fails is asked again
+ *   base/breaker whether a provider that fails is asked again
  *   reply.c      what a provider says -> vectors
  *   http.c       the provider; ask.c: one request to it
  *   worker.c     a model on a thread of its own

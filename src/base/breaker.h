@@ -1,5 +1,5 @@
-#ifndef EMBED_BREAKER_H
-#define EMBED_BREAKER_H
+#ifndef BASE_BREAKER_H
+#define BASE_BREAKER_H
 
 /* breaker: who fails again and again is left alone for a while.
  *
