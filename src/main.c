@@ -159,10 +159,10 @@ static const struct command commands[] = {
      "Settings may be given as with serve, but signalbox.jsonc is not read "
      "unless --config names it.",
      cli_demo_options, demo_examples, cli_demo},
-    {"demo-agent", "one of the demo's agents", "NAME", 1,
+    {"demo-agent", "", "NAME", 1,
      "One of the agents of signalbox demo, which starts it: our protocol, a "
      "message a line, on standard input and output.",
-     cli_demo_agent_options, demo_agent_examples, cli_demo_agent, true},
+     cli_demo_agent_options, demo_agent_examples, cli_demo_agent},
     {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
      "Send TEXT to an agent, wait for the answer and print it. Without TEXT, "
      "or with -, the message is read from standard input, less a line end at "

@@ -18,14 +18,14 @@ struct cli;
 
 struct command {
     const char *name;
-    const char *summary;  /* a few words for the overview */
+    const char *summary;  /* a few words for the overview; "" for one that is
+                           * not in it: for ourselves to start */
     const char *operands; /* "[FILE]"; "" without */
     size_t max_operands;
     const char *about; /* a paragraph or two, one line each */
     const struct arg_option *options;
     const char *const *examples; /* command lines; NULL at the end */
     enum exit_status (*run)(struct cli *c);
-    bool is_hidden; /* for ourselves to start */
 };
 
 struct cli {

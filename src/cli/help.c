@@ -115,7 +115,7 @@ void cli_help_overview(struct cli *c)
 {
     if (c->json) {
         for (const struct command *m = c->commands; m->name; m++)
-            if (!m->is_hidden)
+            if (*m->summary)
                 command_as_json(c, m);
         return;
     }
@@ -125,7 +125,7 @@ void cli_help_overview(struct cli *c)
     cli_coloured(c, BOLD, STR("Commands"));
     buf_add_char(&c->out, '\n');
     for (const struct command *m = c->commands; m->name; m++)
-        if (!m->is_hidden)
+        if (*m->summary)
             buf_addf(&c->out, "  %-9s %s\n", m->name, m->summary);
     buf_add_str(&c->out, STR("\nSee it at work       signalbox demo\n"
                              "Start one here with  signalbox serve\n"
@@ -197,7 +197,7 @@ enum exit_status cli_unknown_command(struct cli *c, struct str name,
     if (topic.n)
         str_guess_offer(&g, topic, str_distance(name, topic));
     for (const struct command *m = c->commands; m->name; m++)
-        if (!m->is_hidden)
+        if (*m->summary)
             str_guess_offer(&g, str_of(m->name),
                             str_distance(name, str_of(m->name)));
     name = str_head(name, 64);
