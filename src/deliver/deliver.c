@@ -27,6 +27,8 @@ static const struct road_row *const roads[N_ROADS] = {
     [ROAD_ECHO] = &road_echo,
     [ROAD_HUB] = &road_line,
     [ROAD_PROCESS] = &road_pool,
+    [ROAD_HTTP] = &road_http,
+    [ROAD_MODEL] = &road_model,
 };
 
 const struct road_row *road_of(const struct agent_url *url)

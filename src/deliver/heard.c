@@ -13,11 +13,6 @@
  * be gone. */
 #include "deliver/line.h"
 
-enum {
-    CODE_MAX = 64, /* of an error; what the task room takes */
-    WORDS_MAX = 2048,
-};
-
 static const struct str execute_prefix = STR("task_");
 
 /* The delivery of that task on l; NULL: it is not on its way there. */
@@ -44,24 +39,26 @@ static bool say_chunk(struct delivery *y, struct str text)
 
 /* The answer to a task.execute. */
 
-/* The delivery whose "task_…:ATTEMPT" that is. */
+/* The delivery that was given to the agent by a call with that id. */
 static struct delivery *delivery_of_call(const struct line *l, struct str id)
 {
-    struct delivery *y;
-    int64_t attempt;
-    struct str task_id = str_cut(&id, ':');
+    char asked[WIRE_EXECUTE_ID_BYTES];
+    struct str rest = id;
+    struct delivery *y = delivery_on(l, str_cut(&rest, ':'));
+    struct task t;
 
-    y = delivery_on(l, task_id);
-    return y && str_to_i64(id, &attempt) == OK && attempt == y->id.attempt
-               ? y
-               : NULL;
+    if (!y)
+        return NULL;
+    t = (struct task){
+        .id = y->id.task_id, .turn = y->id.turn, .attempt = y->id.attempt};
+    return str_eq(id, wire_execute_id(&t, asked)) ? y : NULL;
 }
 
 static struct str code_of(const struct json *data)
 {
     struct str code = json_str_or(json_get(data, STR("code")), (struct str){0});
 
-    return code.n && code.n <= CODE_MAX && !str_has_any_control(code)
+    return code.n && code.n <= WIRE_ERROR_CODE_MAX && !str_has_any_control(code)
                ? code
                : STR("agent_error");
 }
@@ -73,13 +70,14 @@ static void heard_error(struct delivery *y, const struct wire_message *m)
 
     if (retry_ms > RETRY_AFTER_MAX_MS)
         retry_ms = RETRY_AFTER_MAX_MS;
-    delivery_failed(y, &(struct delivery_failure){
-                           .code = code_of(m->data),
-                           .words = m->error.n ? str_head(m->error, WORDS_MAX)
-                                               : STR("the agent refused it"),
-                           .is_final = !after || after->type != JSON_INT,
-                           .retry_ms = retry_ms > 0 ? retry_ms : 0,
-                       });
+    delivery_failed(y,
+                    &(struct delivery_failure){
+                        .code = code_of(m->data),
+                        .words = m->error.n ? str_head(m->error, WIRE_ERROR_MAX)
+                                            : STR("the agent refused it"),
+                        .is_final = !after || after->type != JSON_INT,
+                        .retry_ms = retry_ms > 0 ? retry_ms : 0,
+                    });
 }
 
 /* Usually {"status":"working"}; who has its result at once may give it. */

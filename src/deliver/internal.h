@@ -267,7 +267,6 @@ int64_t pools_n_children(const struct deliver *d);
 struct lines; /* line.c */
 struct wakes; /* wake.c */
 struct pools; /* pool.c */
-struct asks;  /* http.c and model.c: requests under way */
 
 /* Desks that may have something to do, the highest priority first and in
  * turns among equals. */
@@ -304,6 +303,7 @@ struct deliver {
     struct wakes *wakes;
     struct pools *pools;
     size_t gathered_bytes;
+    size_t asked_bytes; /* of answers over HTTP that are not whole yet */
     struct deliver_stats stats;
 };
 
