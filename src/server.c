@@ -479,7 +479,14 @@ static void say_listening_to_programs(const struct server *s)
 /* Somebody may wait for this line: not being able to say it is a failure. */
 static enum err say_listening(const struct server *s, struct why *why)
 {
-    if (s->opts->json)
+    struct server_listening l = {.url = net_url(s->net),
+                                 .tls_url = net_tls_url(s->net),
+                                 .folder = s->folder.path,
+                                 .first_token = s->first_token.text};
+
+    if (s->opts->on_listening)
+        s->opts->on_listening(s->opts->ctx, &l);
+    else if (s->opts->json)
         say_listening_to_programs(s);
     else
         say_listening_to_people(s);
