@@ -17,6 +17,7 @@
 
 enum {
     STORE_WAITING_MAX = 16384,
+    CHILDREN_MAX = 4096,    /* programs of all agents together */
     FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
 };
 
@@ -281,8 +282,12 @@ static enum err open_registry(struct server *s, struct why *why)
 
 static enum err open_walk(struct server *s, struct why *why)
 {
-    struct walk_opts opts = settings_walk(s, s->config);
+    struct walk_opts opts;
 
+    s->children = children_new(&s->loop, &s->log, CHILDREN_MAX);
+    if (!s->children)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    opts = settings_walk(s, s->config);
     s->walk = walk_new(&opts, why);
     return s->walk ? OK : ERR_IO;
 }
@@ -495,6 +500,31 @@ static enum err run(struct server *s, struct why *why)
     return e;
 }
 
+static void on_stopped(void *ctx)
+{
+    struct server *s = ctx;
+
+    s->has_stopped = true;
+    loop_stop(&s->loop);
+}
+
+/* Agents' programs end, and what is asked of agents elsewhere. A program that
+ * does not want to is killed when its grace is over. */
+static void stop_delivery(struct server *s)
+{
+    if (s->walk) {
+        deliver_stop(walk_deliver(s->walk), on_stopped, s);
+        while (!s->has_stopped)
+            loop_run(&s->loop);
+    }
+    if (!s->children)
+        return;
+    s->has_stopped = false;
+    children_stop(s->children, on_stopped, s);
+    while (!s->has_stopped)
+        loop_run(&s->loop);
+}
+
 /* What is asked of others ends first, and then the store gives back what it
  * still has to those who are still there. The loop turns meanwhile, so signals
  * still come: to rooms that are gone, or were never opened. They are not closed
@@ -505,11 +535,13 @@ static void close_rooms(struct server *s)
     roster_stop(&s->roster);
     if (s->registry)
         registry_stop(s->registry);
+    stop_delivery(s);
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)
         calls_fini(&s->calls);
     walk_free(s->walk);
+    children_free(s->children);
     roster_close(&s->roster);
     registry_free(s->registry);
     access_free(s->access);

@@ -146,6 +146,20 @@ void hand_ready(struct hand *h, size_t n_stints)
     on_idle(h);
 }
 
+/* It will not do: whoever waits for it hears that now, and the pool pauses. */
+static void fail_start(struct hand *h)
+{
+    struct pool *p = h->pool;
+
+    h->has_failed_start = true;
+    pool_bad(p);
+    hand_stop(h);
+    pool_disappoint(p, &(struct delivery_failure){
+                           .code = STR("agent_did_not_start"),
+                           .words = STR("the agent's process was not ready in "
+                                        "time, or said nothing of use")});
+}
+
 static void on_timer(struct timer *t)
 {
     struct hand *h = LIST_OF(t, struct hand, timer);
@@ -155,8 +169,7 @@ static void on_timer(struct timer *t)
         log_warn(hand_deliver(h)->opts.log, "deliver.child_start_timeout",
                  LOG_S("process", p->def.name),
                  LOG_I("after_ms", p->def.start_ms));
-        h->has_failed_start = true;
-        hand_stop(h);
+        fail_start(h);
     } else if (!h->n_taken && p->n_hands - p->n_ending > (size_t)p->def.min) {
         hand_stop(h);
     }
@@ -181,10 +194,12 @@ void hand_garbage(struct hand *h)
                     .code = STR("agent_garbled"),
                     .words = STR("the agent's process says what cannot "
                                  "be understood")});
-    h->has_failed_start |= h->state == HAND_STARTING;
-    if (h->state == HAND_READY)
+    if (h->state == HAND_STARTING) {
+        fail_start(h);
+    } else {
         pool_bad(h->pool);
-    hand_stop(h);
+        hand_stop(h);
+    }
 }
 
 /* The end. */
@@ -228,7 +243,7 @@ static void word_end(struct why *out, const struct child_end *end)
 static bool was_bad(const struct hand *h)
 {
     if (h->state == HAND_ENDING)
-        return h->has_failed_start;
+        return false; /* what there was to say of it was said */
     return h->state == HAND_STARTING || h->n_taken || !h->n_results;
 }
 
@@ -244,11 +259,7 @@ static void tell_end(struct hand *h, const struct child_end *end,
     for (size_t i = 0; i < h->n_stints; i++)
         if (h->stints[i].is_taken)
             stint_failed(&h->stints[i], &f);
-    if (h->has_failed_start)
-        f = (struct delivery_failure){
-            .code = STR("agent_did_not_start"),
-            .words = STR("the agent's process was not ready in time")};
-    if (was_starting || h->has_failed_start)
+    if (was_starting)
         pool_disappoint(h->pool, &f);
 }
 
@@ -400,10 +411,8 @@ enum err hand_start(struct pool *p, struct why *why)
         p->all->deliver->opts.log, "deliver.child_started",
         LOG_S("process", p->def.name),
         LOG_I("pid", child_pid(p->all->deliver->opts.children, h->child)));
-    if (p->dialect->greet(h) != OK) {
-        h->has_failed_start = true;
-        hand_stop(h);
-    }
+    if (p->dialect->greet(h) != OK)
+        fail_start(h);
     return OK;
 }
 
