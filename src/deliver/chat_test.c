@@ -49,7 +49,7 @@ TEST(everything_that_can_be_written)
     rq.has_long_max_tokens = true;
     rq.wants_usage = false;
     rq.temperature = 0;
-    CHECK_STR(str_sub(written(&rq), 170, 999),
+    CHECK_STR(str_sub(written(&rq), 169, 999),
               "\"stream\":true,\"max_completion_tokens\":9,\"temperature\":"
               "0.0}");
 }
