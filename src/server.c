@@ -1,39 +1,22 @@
-/* One struct holds the house; server_run builds it bottom-up, turns the loop,
- * and takes down what was built, in the opposite order, from wherever it got.
- *
- * A reload loads the configuration whole and only then takes it over, so a bad
- * file changes nothing. The file's folder is watched rather than the file:
- * editors and Kubernetes replace files instead of writing to them. Whatever
- * moves in that folder only makes us look whether our file is another one. */
+/* One struct holds the house (house.h); server_run builds it bottom-up, turns
+ * the loop, and takes down what was built, in the opposite order, from wherever
+ * it got. */
 #include "server.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "access/access.h"
-#include "base/log.h"
-#include "base/loop.h"
-#include "calls/calls.h"
-#include "certs.h"
-#include "net/net.h"
-#include "outward.h"
-#include "registry/registry.h"
-#include "roster.h"
+#include "house.h"
+#include "reload.h"
+#include "settings.h"
 #include "speak/speak.h"
-#include "store/store.h"
 #include "task/task.h"
-#include "walk.h"
-#include "watch/watch.h"
 
 enum {
-    RELOAD_SETTLE_MS = 200, /* writers are done with the file by then */
     STORE_WAITING_MAX = 16384,
-    DAY_MS = 24 * 3600 * 1000,
     FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
 };
 
@@ -41,40 +24,6 @@ const struct schema *const server_schemas[] = {
     &task_schema, &watch_schema, &access_schema, &registry_schema};
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);
-
-struct server {
-    const struct server_opts *opts;
-    struct config *built_from; /* what the rooms were opened with */
-    struct config *config;     /* what counts now: the same, or a later one */
-    struct log log;
-    int64_t file_limit; /* descriptors that we may have open */
-    struct loop loop;
-    struct store_folder folder;
-    uint64_t seed[2];
-    struct id_maker ids;
-    struct outward outward;
-    struct store *store;
-    struct feed *feed;
-    struct access *access;
-    struct registry *registry;
-    struct roster roster;
-    struct walk *walk;
-    struct net *net;
-    struct certs certs;
-    struct calls calls;
-    bool has_first_admin;            /* its tx was given back */
-    struct access_token first_token; /* made and to be shown; else empty */
-    struct why failed;               /* why the store has; else empty */
-
-    uv_signal_t on_int, on_term, on_hup;
-    uv_fs_event_t folder_watch;
-    struct timer reload_soon;
-    struct stat file_seen; /* the configuration file when it was last read */
-    bool is_running;       /* all rooms are there, and calls may come */
-    bool is_unwanted;      /* a signal came before that */
-    bool is_stopping;
-    bool is_over; /* and nobody is connected any more */
-};
 
 /* Words on standard error, as JSON where scripts listen. */
 static void complain(const struct server_opts *opts, enum err e,
@@ -92,40 +41,6 @@ static void complain(const struct server_opts *opts, enum err e,
     speak_error(&line, e, message, STR(""));
     fprintf(stderr, "%.*s", STR_ARG(buf_str(&line)));
     buf_fini(&line);
-}
-
-/* Fewer connections than configured where there are fewer descriptors: one
- * too many is then told so, instead of waiting for somebody to leave. */
-static struct net_opts net_opts_of(const struct server *s,
-                                   const struct config *c)
-{
-    int64_t most = s->file_limit - SERVER_SPARE_FILES;
-
-    if (c->http.max_connections < most)
-        most = c->http.max_connections;
-    return (struct net_opts){
-        .max_connections = (size_t)most,
-        .max_connections_per_address =
-            (size_t)c->http.max_connections_per_address,
-        .exempt = c->rate.exempt.list,
-        .n_exempt = c->rate.exempt.n,
-        .max_request_line_bytes = (size_t)c->http.max_request_line_bytes,
-        .max_header_bytes = (size_t)c->http.max_header_bytes,
-        .max_headers = (size_t)c->http.max_headers,
-        .max_body_bytes = (size_t)c->http.max_body_bytes,
-        .max_unsent_bytes = (size_t)c->http.max_unsent_bytes,
-        .max_buffered_bytes = (size_t)c->http.max_buffered_bytes,
-        .header_timeout_ms = c->http.header_timeout_ms,
-        .body_timeout_ms = c->http.body_timeout_ms,
-        .idle_timeout_ms = c->http.idle_timeout_ms,
-        .reply_timeout_ms = c->http.reply_timeout_ms,
-        .write_timeout_ms = c->http.write_timeout_ms,
-        .seed = {s->seed[0], s->seed[1]},
-        .ws_max_frame_bytes = (size_t)c->ws.max_frame_bytes,
-        .ws_max_message_bytes = (size_t)c->ws.max_message_bytes,
-        .ws_timeout_ms = c->ws.timeout_ms,
-        .ws_close_timeout_ms = c->ws.close_timeout_ms,
-    };
 }
 
 /* What net tells us. */
@@ -157,229 +72,6 @@ static struct str word_error(void *ctx, enum err e, struct str what,
     (void)ctx;
     speak_refusal(body, e, what);
     return SPEAK_JSON;
-}
-
-/* Reload. */
-
-/* Whether the file is another one than the last time we looked. One that is
- * not there (any more, or in the middle of being replaced) is no news: the
- * settings stay until there is something to read. */
-static bool file_has_changed(struct server *s)
-{
-    struct stat now = {.st_ino = 0}, was = s->file_seen;
-    bool is_there = stat(s->config->path.p, &now) == 0;
-
-    s->file_seen = now;
-    return is_there &&
-           (now.st_ino != was.st_ino || now.st_size != was.st_size ||
-            now.st_mtim.tv_sec != was.st_mtim.tv_sec ||
-            now.st_mtim.tv_nsec != was.st_mtim.tv_nsec);
-}
-
-static void log_report(struct server *s, enum log_level level,
-                       const struct config_report *report)
-{
-    struct str rest = str_of(report->text);
-
-    while (rest.n)
-        LOG_AT(&s->log, level, "config.problem",
-               LOG_S("problem", str_cut(&rest, '\n')));
-}
-
-static struct tasks_limits tasks_limits_of(const struct config *c)
-{
-    return (struct tasks_limits){
-        .max_unfinished = (size_t)c->tasks.max_unfinished,
-        .max_unfinished_bytes = (size_t)c->tasks.max_unfinished_bytes,
-        .max_per_user = (size_t)c->tasks.max_unfinished_per_user,
-        .max_bytes_per_user = (size_t)c->tasks.max_unfinished_bytes_per_user,
-        .timeout_ms = c->tasks.timeout_ms,
-    };
-}
-
-static struct deliver_settings deliver_settings_of(const struct config *c)
-{
-    (void)c;
-    return (struct deliver_settings){
-        .max_in_flight = 100 * 1000,
-        .in_flight = 64,
-        .queue = 10 * 1000,
-        .max_attempts = 8,
-        .retry_ms = 500,
-        .retry_max_ms = 30 * 1000,
-        .breaker_failures = 5,
-        .breaker_pause_ms = 10 * 1000,
-        .wake_ms = 30 * 1000,
-        .silence_ms = 60 * 1000,
-        .max_gathered_bytes = 256 * 1024 * 1024,
-    };
-}
-
-static struct walk_opts walk_opts_of(struct server *s, const struct config *c)
-{
-    return (struct walk_opts){
-        .loop = &s->loop,
-        .log = &s->log,
-        .store = s->store,
-        .feed = s->feed,
-        .access = s->access,
-        .registry = s->registry,
-        .ids = &s->ids,
-        .seed = {s->seed[0], s->seed[1]},
-        .node = c->node,
-        .fetch = s->outward.fetch,
-        .deliver = deliver_settings_of(c),
-        .limits = tasks_limits_of(c),
-        .retention_ms = c->retention.days * DAY_MS,
-        .retention_rows = c->retention.rows,
-    };
-}
-
-static void set_ranking(struct server *s, const struct config *c)
-{
-    struct registry_ranking ranking = {
-        .semantic_weight = c->search.semantic_weight,
-        .text_weight = c->search.text_weight,
-        .fusion =
-            c->search.fusion == CONFIG_FUSION_RRF ? INDEX_RRF : INDEX_WEIGHTED,
-    };
-
-    registry_set_ranking(s->registry, &ranking);
-}
-
-static struct rate_limit per_second(int64_t n, int64_t burst)
-{
-    return (struct rate_limit){.per_minute = n * 60, .burst = burst};
-}
-
-static struct throttle_limits throttle_limits_of(const struct config *c)
-{
-    return (struct throttle_limits){
-        .user = per_second(c->rate.per_user, c->rate.user_burst),
-        .address = per_second(c->rate.per_address, c->rate.address_burst),
-        .failures = {.per_minute = c->rate.failures_per_minute,
-                     .burst = c->rate.failure_burst},
-        .exempt = c->rate.exempt.list,
-        .n_exempt = c->rate.exempt.n,
-    };
-}
-
-static struct calls_settings calls_settings_of(const struct server *s,
-                                               const struct config *c)
-{
-    return (struct calls_settings){
-        .names = {.hosts = c->http.allowed_hosts.list,
-                  .n_hosts = c->http.allowed_hosts.n,
-                  .origins = c->http.allowed_origins.list,
-                  .n_origins = c->http.allowed_origins.n},
-        .heartbeat_ms = c->http.heartbeat_ms,
-        .reply_timeout_ms = c->http.reply_timeout_ms,
-        .max_open = net_opts_of(s, c).max_connections,
-        .limits = throttle_limits_of(c),
-    };
-}
-
-/* Certificates, what goes outward and the agents can turn a configuration down:
- * they come first, and none is changed when another does. */
-static enum err apply(struct server *s, struct config *fresh, struct why *why)
-{
-    struct net_opts opts = net_opts_of(s, fresh);
-    struct walk_opts walk_opts = walk_opts_of(s, fresh);
-    struct calls_settings settings = calls_settings_of(s, fresh);
-    struct registry_limits limits = roster_limits(fresh);
-    struct buf names;
-    enum err e = certs_prepare(&s->certs, fresh, why);
-
-    if (!e)
-        e = outward_prepare(&s->outward, fresh, why);
-    if (!e)
-        e = roster_prepare(&s->roster, fresh, why);
-    if (e) {
-        outward_forget(&s->outward);
-        certs_forget(&s->certs);
-        return e;
-    }
-    certs_commit(&s->certs);
-    outward_commit(&s->outward, fresh);
-    registry_set_limits(s->registry, &limits);
-    set_ranking(s, fresh);
-    roster_commit(&s->roster, fresh);
-    walk_set(s->walk, &walk_opts);
-    buf_init(&names, 1024);
-    config_restart_needed(s->built_from, fresh, &names);
-    if (names.n)
-        log_warn(&s->log, "config.restart_needed",
-                 LOG_S("settings", buf_str(&names)));
-    buf_fini(&names);
-    log_set(&s->log, (enum log_level)fresh->log.level,
-            (enum log_format)fresh->log.format);
-    net_set_opts(s->net, &opts);
-    calls_set(&s->calls, &settings);
-    if (s->config != s->built_from)
-        config_free(s->config);
-    s->config = fresh;
-    s->calls.reloads_total++;
-    log_info(&s->log, "config.reloaded",
-             LOG_S("from", fresh->has_file ? fresh->path : STR("no file")));
-    return OK;
-}
-
-static void reload(struct server *s)
-{
-    struct config_report report;
-    struct config *fresh;
-    struct why why;
-
-    if (s->is_stopping)
-        return;                /* for rooms that are about to go */
-    (void)file_has_changed(s); /* seen, before it is read */
-    fresh = config_load(&s->opts->source, &report);
-    log_report(s, fresh ? LOG_WARN : LOG_ERROR, &report);
-    if (fresh && apply(s, fresh, &why) == OK)
-        return;
-    if (fresh) {
-        log_error(&s->log, "config.problem", LOG_C("problem", why.text));
-        config_free(fresh);
-    }
-    s->calls.reloads_failed_total++;
-    log_error(&s->log, "config.not_reloaded",
-              LOG_C("because", "it has problems; the one before stays"));
-}
-
-static void on_reload_soon(struct timer *t)
-{
-    struct server *s = LIST_OF(t, struct server, reload_soon);
-
-    if (file_has_changed(s))
-        reload(s);
-}
-
-static void on_folder_change(uv_fs_event_t *h, const char *name, int events,
-                             int status)
-{
-    struct server *s = h->data;
-
-    (void)name;
-    (void)events;
-    /* Not later because of more to come: a folder may never be quiet. */
-    if (status == 0 && !timer_is_set(&s->reload_soon) &&
-        loop_timer_set(&s->loop, &s->reload_soon, RELOAD_SETTLE_MS) != OK)
-        log_warn(&s->log, "config.not_watched",
-                 LOG_C("because", "out of memory; SIGHUP still works"));
-}
-
-static void watch_file(struct server *s)
-{
-    char folder[PATH_MAX];
-    struct str parent = str_parent(s->config->path);
-
-    s->reload_soon.fire = on_reload_soon;
-    s->folder_watch.data = s;
-    snprintf(folder, sizeof(folder), "%.*s", STR_ARG(parent));
-    (void)file_has_changed(s);
-    if (uv_fs_event_start(&s->folder_watch, on_folder_change, folder, 0) != 0)
-        log_warn(&s->log, "config.not_watched", LOG_C("folder", folder),
-                 LOG_C("because", "it cannot be; SIGHUP still works"));
 }
 
 /* Stopping. */
@@ -484,7 +176,7 @@ static void on_signal(uv_signal_t *h, int signum)
         return;
     }
     if (signum == SIGHUP) {
-        reload(s);
+        reload_now(s);
         return;
     }
     log_info(&s->log, "server.stopping", LOG_I("signal", signum));
@@ -592,7 +284,7 @@ static enum err open_registry(struct server *s, struct why *why)
     s->registry = registry_new(&opts);
     if (!s->registry)
         return why_err(why, ERR_NOMEM, "out of memory");
-    set_ranking(s, s->config);
+    settings_rank(s, s->config);
     e = registry_load(s->registry, why);
     if (e)
         return e;
@@ -605,7 +297,7 @@ static enum err open_registry(struct server *s, struct why *why)
 
 static enum err open_walk(struct server *s, struct why *why)
 {
-    struct walk_opts opts = walk_opts_of(s, s->config);
+    struct walk_opts opts = settings_walk(s, s->config);
 
     s->walk = walk_new(&opts, why);
     if (!s->walk)
@@ -624,7 +316,7 @@ static void give_up_net(struct server *s)
 
 static enum err open_net(struct server *s, struct why *why)
 {
-    struct net_opts opts = net_opts_of(s, s->config);
+    struct net_opts opts = settings_net(s, s->config);
     struct net_handler handler = {.ctx = s,
                                   .on_request = on_request,
                                   .on_gone = on_gone,
@@ -648,7 +340,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
                                   .seed = {s->seed[0], s->seed[1]},
-                                  .settings = calls_settings_of(s, s->config),
+                                  .settings = settings_calls(s, s->config),
                               });
     s->certs = (struct certs){.loop = &s->loop, .log = &s->log, .net = s->net};
     if (e)
@@ -794,7 +486,7 @@ static enum err run(struct server *s, struct why *why)
     enum err e;
 
     s->is_running = true;
-    watch_file(s);
+    reload_watch(s);
     warn_of_loss(s);
     e = make_first_admin(s, why);
     if (!e)
@@ -856,10 +548,9 @@ static void close_signals(struct server *s)
 
 static void take_down_loop(struct server *s)
 {
-    loop_timer_cancel(&s->loop, &s->reload_soon);
+    reload_stop(s);
     certs_stop(&s->certs);
     close_signals(s);
-    uv_close((uv_handle_t *)&s->folder_watch, NULL);
     net_free(s->net);
     loop_turn(&s->loop);
     loop_fini(&s->loop);
@@ -911,7 +602,7 @@ enum exit_status server_run(const struct server_opts *opts)
     }
     log_init(&s.log, STDERR_FILENO, (enum log_level)s.config->log.level,
              (enum log_format)s.config->log.format, clock_system());
-    log_report(&s, LOG_WARN, &report);
+    reload_log_report(&s, LOG_WARN, &report);
     s.seed[0] = rand_u64(rand_system());
     s.seed[1] = rand_u64(rand_system());
     id_maker_init(&s.ids, rand_system());

@@ -365,6 +365,26 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
     task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
 }
 
+/* For agents that remember nothing. Whoever asks cancels it before it is over
+ * or not at all, so the reader itself can be its number. */
+static bool history(void *ctx, const struct task *t, size_t max_n,
+                    size_t max_bytes, deliver_heard_history *done,
+                    void *done_ctx, uint64_t *id)
+{
+    struct walk *w = ctx;
+    struct task_history *h =
+        task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
+
+    *id = (uint64_t)(uintptr_t)h;
+    return h != NULL;
+}
+
+static void history_cancel(void *ctx, uint64_t id)
+{
+    (void)ctx;
+    task_history_cancel((struct task_history *)(uintptr_t)id);
+}
+
 /* It ends: by its result, by a wish, or because its time is over. */
 
 /* The agent hears what became of its result. */
@@ -747,6 +767,8 @@ static struct deliver *open_deliver(struct walk *w)
         .on_stray = on_stray,
         .on_call = on_call,
         .on_recorded = on_recorded,
+        .history = history,
+        .history_cancel = history_cancel,
         .ctx = w,
     });
 }

@@ -88,8 +88,10 @@ enum exit_status {
       "there is no agent of that name")                                        \
     X(AGENT_OFFLINE, "agent_offline", 503, -32000, EXIT_REFUSED,               \
       "that agent is not connected; it must be running to be given work")      \
+    X(NOT_AWAKE, "agent_did_not_wake", 504, -32000, EXIT_REFUSED,              \
+      "that agent was woken and did not connect in time")                      \
     X(AGENT_BUSY, "agent_busy", 503, -32000, EXIT_REFUSED,                     \
-      "as many tasks wait for that agent as may; try again in a moment")       \
+      "as much work waits for that agent as may; try again later")             \
     X(NO_ROUTE, "no_route", 422, -32000, EXIT_REFUSED,                         \
       "no agent was found for this message; name one as executor.name")        \
     X(IDEMPOTENCY_MISMATCH, "idempotency_mismatch", 422, -32000, EXIT_REFUSED, \

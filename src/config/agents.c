@@ -25,7 +25,9 @@ struct shelf {
     struct load *l;
     struct place at;             /* of the list */
     const struct json *defaults; /* NULL: none */
+    struct place defaults_at;
     struct agent *list;
+    bool has_roads; /* they can be looked at */
 };
 
 /* Words. */
@@ -161,6 +163,14 @@ static void read_entry(struct shelf *s, size_t i, const struct json *v)
     }
     if (e == ERR_NOMEM)
         report_full(s->l, at, path);
+    else if (!e && s->has_roads)
+        load_road(s->l,
+                  &(struct entry){.v = v,
+                                  .defaults = s->defaults,
+                                  .at = at,
+                                  .defaults_at = s->defaults_at,
+                                  .i = i},
+                  &s->list[i]);
     arena_fini(&scratch);
 }
 
@@ -225,7 +235,8 @@ void load_agents(struct load *l)
     const struct json *v = l->later[row - config_settings.rows];
     struct shelf s = {.l = l,
                       .at = l->where[row - config_settings.rows],
-                      .defaults = check_defaults(l)};
+                      .defaults = check_defaults(l),
+                      .defaults_at = load_where(l, "agents.defaults")};
     unsigned n_errors = l->report.out->n_errors;
     size_t i = 0;
 
@@ -242,6 +253,7 @@ void load_agents(struct load *l)
         report_no_memory(&l->report, s.at);
         return;
     }
+    s.has_roads = load_roads_begin(l, s.defaults, s.defaults_at, v->kids.n);
     JSON_EACH(kid, v)
     {
         read_entry(&s, i++, kid);
@@ -251,6 +263,7 @@ void load_agents(struct load *l)
         return; /* some of them are half read */
     l->c->agents.list = s.list;
     l->c->agents.n = i;
+    load_roads_end(l);
 }
 
 /* As settings. */

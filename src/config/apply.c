@@ -126,9 +126,15 @@ static bool is_whole(double d)
 static void wrong_value(struct load *l, const struct setting *s,
                         struct place at, const struct json *v)
 {
-    struct why why;
+    struct why why = {""};
     struct buf allowed;
 
+    if (s->complain)
+        s->complain(s, v, &why);
+    if (why.text[0]) {
+        report_error(&l->report, at, "%s", shown(at, str_of(why.text)).text);
+        return;
+    }
     if (s->explain && v->type == JSON_STR && v->s.n) {
         s->explain(v->s, &why);
         if (why.text[0]) {
@@ -167,13 +173,13 @@ struct str load_join(struct load *l, struct str head, struct str tail)
 }
 
 /* Turn a path as written into one that open() takes. */
-static enum err resolve(struct load *l, struct place at, struct str *path)
+bool load_path(struct load *l, struct place at, struct str *path)
 {
     const char *home = config_env(l->environ, "HOME");
     struct str whole = *path, folder = str_parent(at.name);
 
     if (path->n == 0)
-        return OK; /* wrong, and for the setting to say so */
+        return true; /* wrong, and for the setting to say so */
     if (str_starts(*path, STR("~/")) || str_eq(*path, STR("~"))) {
         if (!home || !*home) {
             report_error(
@@ -181,7 +187,7 @@ static enum err resolve(struct load *l, struct place at, struct str *path)
                 "%s begins with ~ but HOME is not set; write the whole "
                 "path",
                 quote(*path).text);
-            return ERR_USAGE;
+            return false;
         }
         whole = load_join(l, str_of(home), str_sub(*path, 1, path->n));
     } else if (at.from == FROM_FILE && !str_starts(*path, STR("/")) &&
@@ -190,10 +196,10 @@ static enum err resolve(struct load *l, struct place at, struct str *path)
     }
     if (!whole.p) {
         report_no_memory(&l->report, at);
-        return ERR_NOMEM;
+        return false;
     }
     *path = whole;
-    return OK;
+    return true;
 }
 
 static void count(struct load *l, enum origin from)
@@ -210,7 +216,8 @@ static bool read_value(struct load *l, void *base, const struct setting *s,
     struct json resolved = *v;
     enum err e;
 
-    if (s->type->is_path && v->type == JSON_STR && resolve(l, at, &resolved.s))
+    if (s->type->is_path && v->type == JSON_STR &&
+        !load_path(l, at, &resolved.s))
         return false;
     e = s->type->read(s, &l->c->arena, &resolved, setting_field(s, base));
     if (e == ERR_BAD_CONFIG)
@@ -218,6 +225,15 @@ static bool read_value(struct load *l, void *base, const struct setting *s,
     else if (e)
         report_no_memory(&l->report, at);
     return !e;
+}
+
+/* Where a member's name stands. One that was written with escapes does not
+ * lie in the text; then where its value stands must do. */
+static size_t key_at(struct str text, const struct json *member)
+{
+    uintptr_t from = (uintptr_t)text.p, key = (uintptr_t)member->key.p;
+
+    return key > from && key < from + text.n ? key - from - 1 : member->at;
 }
 
 /* Lists. */
@@ -239,18 +255,45 @@ static void read_rest(struct load *l, const struct setting_table *t, void *base,
     }
 }
 
+void load_object(struct load *l, const struct setting_table *t, void *base,
+                 struct place at, const struct json *v)
+{
+    if (v->type != JSON_OBJ) {
+        report_error(&l->report, at, "%.*s must be an object, { ... }, not %s",
+                     STR_ARG(at.inside), value_words(v).text);
+        return;
+    }
+    load_walk(l, t, base, (struct str){0}, at, v);
+    read_rest(l, t, base, at, v);
+}
+
 static void read_element(struct load *l, const struct setting_elements *e,
                          void *base, struct place at, const struct json *v)
 {
-    if (e->is_plain) {
+    if (e->is_plain)
         read_value(l, base, &e->table->rows[0], at, v);
-    } else if (v->type != JSON_OBJ) {
-        report_error(&l->report, at, "%.*s must be an object, { ... }, not %s",
-                     STR_ARG(at.inside), value_words(v).text);
-    } else {
-        load_walk(l, e->table, base, (struct str){0}, at, v);
-        read_rest(l, e->table, base, at, v);
-    }
+    else
+        load_object(l, e->table, base, at, v);
+}
+
+/* Room for all of them; NULL: there are too many or too few, or there is no
+ * memory, which was said. */
+static char *elements_for(struct load *l, const struct setting *s,
+                          struct place at, const struct json *v)
+{
+    const struct setting_elements *e = s->elements;
+    char *list = NULL;
+
+    if (v->kids.n > e->max)
+        report_error(&l->report, at, "%s may have up to %zu elements, not %zu",
+                     shown(at, str_of(s->path)).text, e->max, v->kids.n);
+    else if (v->kids.n < e->min)
+        report_error(&l->report, at, "%s must have at least %zu element%s",
+                     shown(at, str_of(s->path)).text, e->min,
+                     e->min == 1 ? "" : "s");
+    else if (!(list = arena_array(&l->c->arena, v->kids.n + 1, e->bytes)))
+        report_no_memory(&l->report, at);
+    return list;
 }
 
 static bool read_list(struct load *l, void *base, const struct setting *s,
@@ -266,27 +309,90 @@ static bool read_list(struct load *l, void *base, const struct setting *s,
         wrong_value(l, s, at, v);
         return false;
     }
-    if (v->kids.n > e->max) {
-        report_error(&l->report, at, "%s may have up to %zu elements, not %zu",
-                     s->path, e->max, v->kids.n);
+    list = elements_for(l, s, at, v);
+    if (!list)
         return false;
-    }
-    list = arena_array(&l->c->arena, v->kids.n, e->bytes);
-    if (!list) {
-        report_no_memory(&l->report, at);
-        return false;
-    }
     JSON_EACH(kid, v)
     {
-        char inside[PATH_BYTES];
+        char inside[PATH_BYTES + 96];
 
-        snprintf(inside, sizeof(inside), "%s[%zu]", s->path, got.n);
+        snprintf(inside, sizeof(inside), "%s[%zu]",
+                 shown(at, str_of(s->path)).text, got.n);
         inner.at = inner.key_at = kid->at;
         inner.inside = str_of(inside);
         read_element(l, e, list + got.n++ * e->bytes, inner, kid);
     }
     if (l->report.out->n_errors > n_errors)
         return false;
+    got.list = list;
+    memcpy(setting_field(s, base), &got, sizeof(got));
+    return true;
+}
+
+/* Objects by name. */
+
+static bool name_is_taken(const struct setting_elements *e, const char *list,
+                          size_t n, struct str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq_nocase(*(const struct str *)(list + i * e->bytes), name))
+            return true;
+    return false;
+}
+
+/* The name of one, into its first member. */
+static bool read_name(struct load *l, const struct setting *s, struct place at,
+                      struct str key, char *list, size_t n)
+{
+    const struct setting_elements *e = s->elements;
+    char *copy = NULL;
+
+    at.at = at.key_at;
+    if (!e->is_name(key))
+        report_error(&l->report, at, "%s has the name %s; it must be %s",
+                     s->path, quote(key).text, e->name_allowed);
+    else if (name_is_taken(e, list, n, key))
+        report_error(&l->report, at,
+                     "%s has %s and another name that differs in its case "
+                     "only",
+                     s->path, quote(key).text);
+    else if (!(copy = arena_strdup(&l->c->arena, key)))
+        report_no_memory(&l->report, at);
+    *(struct str *)(list + n * e->bytes) =
+        (struct str){copy ? copy : "", copy ? key.n : 0};
+    return copy != NULL;
+}
+
+static bool read_map(struct load *l, void *base, const struct setting *s,
+                     struct place at, const struct json *v)
+{
+    const struct setting_elements *e = s->elements;
+    unsigned n_errors = l->report.out->n_errors;
+    struct setting_list got = {NULL, 0};
+    struct place inner = at;
+    char *list = NULL;
+
+    if (v->type != JSON_OBJ)
+        wrong_value(l, s, at, v);
+    else
+        list = elements_for(l, s, at, v);
+    for (struct json *kid = list ? v->kids.first : NULL; kid; kid = kid->next) {
+        char inside[PATH_BYTES];
+
+        inner.at = kid->at;
+        inner.key_at = key_at(l->report.text, kid);
+        if (read_name(l, s, inner, kid->key, list, got.n)) {
+            snprintf(inside, sizeof(inside), "%s.%.*s", s->path,
+                     STR_ARG(kid->key));
+            inner.inside = str_of(inside);
+            load_object(l, e->table, list + got.n * e->bytes, inner, kid);
+        }
+        got.n++;
+    }
+    if (!list || l->report.out->n_errors > n_errors) {
+        l->has_bad_roads = true;
+        return false;
+    }
     got.list = list;
     memcpy(setting_field(s, base), &got, sizeof(got));
     return true;
@@ -318,6 +424,8 @@ static void apply_row(struct load *l, const struct setting_table *t, void *base,
     }
     if (setting_is_later(s))
         is_read = keep_later(l, s, at, v);
+    else if (s->type == &type_map)
+        is_read = read_map(l, base, s, at, v);
     else
         is_read = (s->elements ? read_list : read_value)(l, base, s, at, v);
     if (!where)
@@ -342,15 +450,6 @@ static void apply(struct load *l, const struct setting_table *t, void *base,
         report_error(&l->report, at,
                      "%.*s is a group of settings, { ... }, not %s",
                      STR_ARG(path), value_words(v).text);
-}
-
-/* Where a member's name stands. One that was written with escapes does not
- * lie in the text; then where its value stands must do. */
-static size_t key_at(struct str text, const struct json *member)
-{
-    uintptr_t from = (uintptr_t)text.p, key = (uintptr_t)member->key.p;
-
-    return key > from && key < from + text.n ? key - from - 1 : member->at;
 }
 
 /* Every member of an object is a setting or a group of them. Only groups that

@@ -345,8 +345,7 @@ static void read_set(struct load *l, struct str text)
 
 /* What no single row can know. */
 
-/* Who set it last. */
-static struct place where_of(const struct load *l, const char *path)
+struct place load_where(const struct load *l, const char *path)
 {
     const struct setting *s = setting_find(&config_settings, str_of(path));
 
@@ -380,21 +379,21 @@ static void check_tls(struct load *l)
 
     if (addr_parse(c->listen, &plain) == OK &&
         addr_parse(c->tls.listen, &tls) == OK && are_one(&plain, &tls))
-        report_error(&l->report, where_of(l, "tls.listen"),
+        report_error(&l->report, load_where(l, "tls.listen"),
                      "tls.listen (%.*s) and listen (%.*s) are in each other's "
                      "way: give one another port, or set listen to \"\" for "
                      "TLS alone",
                      STR_ARG(c->tls.listen), STR_ARG(c->listen));
     if (c->tls.listen.n && !has_both)
-        report_error(&l->report, where_of(l, "tls.listen"),
+        report_error(&l->report, load_where(l, "tls.listen"),
                      "tls.listen needs a certificate: set tls.certFile and "
                      "tls.keyFile to the files that have it and its key");
     else if (!c->tls.listen.n &&
              (c->tls.cert_file.n || c->tls.key_file.n || c->tls.more.n))
         report_warning(&l->report,
-                       where_of(l, c->tls.cert_file.n  ? "tls.certFile"
-                                   : c->tls.key_file.n ? "tls.keyFile"
-                                                       : "tls.more"),
+                       load_where(l, c->tls.cert_file.n  ? "tls.certFile"
+                                     : c->tls.key_file.n ? "tls.keyFile"
+                                                         : "tls.more"),
                        "there is a certificate, but no tls.listen to use it: "
                        "TLS is off");
 }
@@ -418,6 +417,8 @@ static void check_limits(struct load *l)
          "one user can take all there may be", false},
         {"registry.maxAgentsPerUser", "registry.maxAgents",
          "one user can take all there may be", false},
+        {"deliver.inFlight", "deliver.maxInFlight",
+         "one agent can take all there may be", false},
     };
     const struct setting_table *t = &config_settings;
 
@@ -426,11 +427,11 @@ static void check_limits(struct load *l)
         const struct setting *all = setting_find(t, str_of(pairs[i].all));
         int64_t n = *(const int64_t *)setting_look(one, l->c);
         int64_t most = *(const int64_t *)setting_look(all, l->c);
-        bool is_preset = where_of(l, one->path).from == FROM_DEFAULT;
+        bool is_preset = load_where(l, one->path).from == FROM_DEFAULT;
 
         if (n > most && !(is_preset && pairs[i].is_harmless))
             report_warning(&l->report,
-                           where_of(l, is_preset ? all->path : one->path),
+                           load_where(l, is_preset ? all->path : one->path),
                            "%s is %lld%s and %s %lld: %s", one->path,
                            (long long)n, is_preset ? " by default" : "",
                            all->path, (long long)most, pairs[i].so);
@@ -446,12 +447,12 @@ static void check_agents(struct load *l)
     for (size_t i = 0; i < c->agents.n; i++)
         n_skills += c->agents.list[i].n_skills;
     if ((int64_t)c->agents.n > c->registry.max_agents)
-        report_error(&l->report, where_of(l, "agents.list"),
+        report_error(&l->report, load_where(l, "agents.list"),
                      "agents.list has %zu agents, and registry.maxAgents is "
                      "%lld",
                      c->agents.n, (long long)c->registry.max_agents);
     if ((int64_t)n_skills > c->registry.max_skills)
-        report_error(&l->report, where_of(l, "agents.list"),
+        report_error(&l->report, load_where(l, "agents.list"),
                      "agents.list has %zu skills in all, and "
                      "registry.maxSkills is %lld",
                      n_skills, (long long)c->registry.max_skills);
@@ -461,16 +462,15 @@ static void check_search(struct load *l)
 {
     const char *last = "search.textWeight";
 
-    if (where_of(l, last).from < where_of(l, "search.semanticWeight").from)
+    if (load_where(l, last).from < load_where(l, "search.semanticWeight").from)
         last = "search.semanticWeight";
     if (l->c->search.semantic_weight == 0 && l->c->search.text_weight == 0)
-        report_error(&l->report, where_of(l, last),
+        report_error(&l->report, load_where(l, last),
                      "search.semanticWeight and search.textWeight are both 0, "
                      "so that nothing would be found; set one of them");
 }
 
-/* In plain text beyond this machine, whoever listens has it all. */
-static bool is_exposed(struct str text)
+bool load_is_exposed(struct str text)
 {
     char host[SETTING_STR_MAX + 16];
     struct addr addr;
@@ -488,10 +488,10 @@ static void check_embed(struct load *l)
 {
     const struct config *c = l->c;
     bool is_first = c->embed.kind == CONFIG_EMBED_HTTP;
-    struct place at = where_of(l, is_first ? "embed.kind" : "embed.second");
+    struct place at = load_where(l, is_first ? "embed.kind" : "embed.second");
 
     if (c->embed.second && c->embed.second == c->embed.kind)
-        report_error(&l->report, where_of(l, "embed.second"),
+        report_error(&l->report, load_where(l, "embed.second"),
                      "embed.second is the same as embed.kind, and would be no "
                      "better; choose another, or \"none\"");
     if (!is_first && c->embed.second != CONFIG_EMBED_HTTP)
@@ -500,8 +500,8 @@ static void check_embed(struct load *l)
         report_error(&l->report, at,
                      "\"http\" needs a provider: set embed.http.url, with its "
                      "whole path, and embed.http.model");
-    if (is_exposed(c->embed.http.url))
-        report_warning(&l->report, where_of(l, "embed.http.url"),
+    if (load_is_exposed(c->embed.http.url))
+        report_warning(&l->report, load_where(l, "embed.http.url"),
                        "%sall texts travel to embed.http.url in plain text; "
                        "use https",
                        c->embed.http.key_variable.n ? "the key and " : "");
@@ -520,7 +520,7 @@ static void read_key(struct load *l)
     if (copy)
         l->c->embed.http.key = str_of(copy);
     else
-        report_no_memory(&l->report, where_of(l, "embed.http.keyVariable"));
+        report_no_memory(&l->report, load_where(l, "embed.http.keyVariable"));
 }
 
 static void check_together(struct load *l)
@@ -532,13 +532,13 @@ static void check_together(struct load *l)
     if (!c->allow_plaintext && addr_parse(c->listen, &addr) == OK &&
         !addr_is_loopback(&addr))
         report_error(
-            &l->report, where_of(l, "listen"),
+            &l->report, load_where(l, "listen"),
             "%.*s can be reached from other machines, and without TLS "
             "everything travels in plain text; use tls.listen instead, listen "
             "on 127.0.0.1 behind a TLS proxy, or set allowPlaintext to true",
             STR_ARG(c->listen));
     if (!c->listen.n && !c->tls.listen.n)
-        report_error(&l->report, where_of(l, "listen"),
+        report_error(&l->report, load_where(l, "listen"),
                      "listen and tls.listen are both empty, so that nobody "
                      "could connect; set one of them");
     check_tls(l);
@@ -619,6 +619,7 @@ static struct config *load_end(struct load *l, const struct config_source *src)
         load_agents(l);
         check_together(l);
         read_key(l);
+        load_road_rest(l);
         if (!l->report.out->n_errors)
             keep_spots(l);
     }

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "model/agent.h"
+#include "model/roads.h"
 
 /* A setting that is a list of strings. */
 struct config_strs {
@@ -49,6 +50,9 @@ struct config_cert {
 
 /* search.fusion. */
 enum config_fusion { CONFIG_FUSION_WEIGHTED, CONFIG_FUSION_RRF };
+
+/* deliver.onOffline. */
+enum config_offline { CONFIG_OFFLINE_REFUSE, CONFIG_OFFLINE_HOLD };
 
 struct config_spot;
 
@@ -158,6 +162,36 @@ struct config {
         int64_t max_unfinished_bytes_per_user;
         int64_t timeout_ms;
     } tasks;
+
+    struct {
+        int64_t max_in_flight;
+        int64_t in_flight, queue; /* of an agent whose card does not say */
+        int64_t max_attempts;
+        int64_t retry_ms, retry_max_ms;
+        int64_t breaker_failures, breaker_pause_ms;
+        int64_t wake_ms;
+        int64_t on_offline; /* enum config_offline */
+        int64_t silence_ms;
+        int64_t max_gathered_bytes;
+    } deliver;
+
+    struct {
+        int64_t max_open;
+        int64_t max_listening;
+        int64_t messages_per_second; /* zero: no limit */
+    } hub;
+
+    struct {
+        const struct process_def *list; /* those of agents' own too, each by
+                                         * the agent's name; names are unique
+                                         * whatever their case */
+        size_t n;
+    } processes;
+
+    struct {
+        const struct model_def *list; /* unique names, likewise */
+        size_t n;
+    } models;
 
     struct {
         int64_t days;

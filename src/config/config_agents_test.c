@@ -137,7 +137,9 @@ static const struct {
      "1:41: agents.list[0].url must be \"https://"},
     {"[{\"id\": \"a\", \"url\": \"https://u:secret@x/\"}]",
      "agents.list[0].url is no web address: "},
-    {"[{\"id\": \"a\", \"url\": \"process:p\"}]", NULL},
+    {"[{\"id\": \"a\", \"url\": \"process:p\"}]",
+     "1:41: agents.list[0].url names the process \"p\", and processes has "
+     "none"},
     {"[{\"id\": \"a\", \"url\": \"echo:3600000\"}]", NULL},
     {"[{\"id\": \"a\", \"url\": \"echo:3600001\"}]", "agents.list[0].url must"},
     {"[{\"id\": \"a\", \"url\": \"\"}]", "agents.list[0].url must"},

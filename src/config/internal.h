@@ -3,7 +3,8 @@
 
 /* What the files of config share and nobody else sees: the rows (table.c), how
  * each type of value is read, compared and written (types.c, reach.c,
- * provider.c, agents.c), how they are shown in the reference (reference.c), how
+ * provider.c, program.c, agents.c), what programs and models agents are made of
+ * (roads.c), how they are shown in the reference (reference.c), how
  * a value gets from where it is written to its field (apply.c), and the words
  * for what is wrong (report.c). */
 
@@ -32,7 +33,8 @@ struct setting_type {
 extern const struct setting_type type_bool, type_int, type_real, type_enum,
     type_folder, type_file, type_address, type_name, type_host, type_origin,
     type_range, type_proxy, type_text, type_endpoint, type_variable, type_list,
-    type_cards, type_defaults;
+    type_map, type_choice, type_word, type_workspace, type_env, type_env_name,
+    type_real_or_none, type_cards, type_defaults;
 
 struct setting_table;
 
@@ -41,8 +43,12 @@ struct setting_elements {
     const struct setting_table *table; /* the members of an object, or one row
                                         * without a name */
     size_t bytes;                      /* of the struct that one fills */
-    size_t max;
+    size_t min, max;
     bool is_plain; /* values, no objects */
+    /* Of an object by name: what may be one, to stand behind "must be". The
+     * name is the first member of the struct. */
+    bool (*is_name)(struct str name);
+    const char *name_allowed;
 };
 
 /* The field of every list, whatever is in it. */
@@ -53,11 +59,16 @@ struct setting_list {
 
 struct setting_list setting_list_get(const void *field);
 
+/* What agents are made of. */
+extern const struct setting_elements process_elements, model_elements;
+
 /* As struct setting has it. */
 void setting_explain_range(struct str text, struct why *why);
 void setting_explain_proxy(struct str text, struct why *why);
 void setting_explain_endpoint(struct str text, struct why *why);
 void setting_explain_variable(struct str text, struct why *why);
+void setting_complain_env(const struct setting *s, const struct json *v,
+                          struct why *why);
 
 /* For every type whose field is a struct str. */
 enum err setting_str_read(const struct setting *s, struct arena *a,
@@ -83,6 +94,9 @@ struct setting {
     /* What is wrong with a string that was not read, in better words than what
      * would have been right, or nothing; NULL: there are none. */
     void (*explain)(struct str text, struct why *why);
+    /* The same of any value, the name of the setting included. */
+    void (*complain)(const struct setting *s, const struct json *v,
+                     struct why *why);
     const char *what; /* a sentence */
 };
 
@@ -196,6 +210,9 @@ struct load {
     struct place where[SETTINGS_MAX];       /* who set each row last */
     const struct json *later[SETTINGS_MAX]; /* to what, of what is read
                                              * at the end */
+    bool has_bad_roads;     /* some of processes or models were not read */
+    struct road_ref *roads; /* of each agent */
+    struct process_def *own_processes; /* c->processes.list, to be added to */
 };
 
 /* Every member of obj is a setting of t, below prefix, and goes into base. */
@@ -206,8 +223,45 @@ void load_walk(struct load *l, const struct setting_table *t, void *base,
 void load_one(struct load *l, const struct setting_table *t, void *base,
               struct str path, struct place at, struct str text);
 
+/* An object by a table into base: what is not written gets its default, and
+ * what has none is missed. */
+void load_object(struct load *l, const struct setting_table *t, void *base,
+                 struct place at, const struct json *v);
+
+/* A path as it was written, as one that open() takes. False: that was said. */
+bool load_path(struct load *l, struct place at, struct str *path);
+
 /* What the sources say of agents. Once, after all of them. */
 void load_agents(struct load *l);
+
+/* Where the defaults and an entry of agents.list stand. */
+struct entry {
+    const struct json *v, *defaults; /* defaults may be NULL */
+    struct place at, defaults_at;
+    size_t i;
+};
+
+/* What an entry says of process, model and workspace, put into a->url and
+ * c->processes. */
+void load_road(struct load *l, const struct entry *e, struct agent *a);
+
+/* Before the first of them: whether the defaults can be used at all. Makes room
+ * for n agents' own. */
+bool load_roads_begin(struct load *l, const struct json *defaults,
+                      struct place at, size_t n);
+
+/* After the last: whether every process and model that is named is there. */
+void load_roads_end(struct load *l);
+
+/* What no row can know of processes and models, and what they have from the
+ * environment. At the very end. */
+void load_road_rest(struct load *l);
+
+/* Who set it last. */
+struct place load_where(const struct load *l, const char *path);
+
+/* In plain text beyond this machine, whoever listens has it all. */
+bool load_is_exposed(struct str url);
 
 /* Both in one, in the scratch; empty when memory ran out. */
 struct str load_join(struct load *l, struct str head, struct str tail);

@@ -17,9 +17,16 @@ static enum err read_or_empty(const struct setting *s, struct arena *a,
 static enum err text_read(const struct setting *s, struct arena *a,
                           const struct json *v, void *field)
 {
-    if (v->type != JSON_STR || v->s.n > (size_t)s->max)
+    char *copy;
+
+    if (v->type != JSON_STR || v->s.n > (size_t)s->max ||
+        (v->s.n && memchr(v->s.p, 0, v->s.n)))
         return ERR_BAD_CONFIG;
-    return read_or_empty(s, a, v, field);
+    copy = arena_strdup(a, v->s);
+    if (!copy)
+        return ERR_NOMEM;
+    *(struct str *)field = (struct str){copy, v->s.n};
+    return OK;
 }
 
 static void text_allowed(const struct setting *s, struct buf *out)
@@ -47,15 +54,17 @@ static bool is_endpoint(struct str text, struct why *why)
 static enum err endpoint_read(const struct setting *s, struct arena *a,
                               const struct json *v, void *field)
 {
-    if (v->type != JSON_STR || (v->s.n && !is_endpoint(v->s, NULL)))
+    bool may_be_empty = s->preset != NULL;
+
+    if (v->type != JSON_STR ||
+        (!(v->s.n == 0 && may_be_empty) && !is_endpoint(v->s, NULL)))
         return ERR_BAD_CONFIG;
     return read_or_empty(s, a, v, field);
 }
 
 static void endpoint_allowed(const struct setting *s, struct buf *out)
 {
-    (void)s;
-    buf_add_str(out, STR("a URL with http or https, or empty"));
+    buf_addf(out, "a URL with http or https%s", s->preset ? ", or empty" : "");
 }
 
 /* For people to see: some providers want their key in the query. */

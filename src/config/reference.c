@@ -53,12 +53,16 @@ static const struct {
     {"ws", "`ws`: limits of every WebSocket, in and out"},
     {"rate", "`rate`: how often one may call"},
     {"agents", "`agents`: who can be given work"},
+    {"processes", "`processes`: programs that agents are"},
+    {"models", "`models`: models that agents are"},
     {"registry", "`registry`: how many of them there may be"},
     {"search", "`search`: how they are found"},
     {"outgoing", "`outgoing`: what the server connects to"},
     {"embed", "`embed`: what turns text into vectors"},
     {"embed.http", "`embed.http`: the provider of vectors"},
     {"tasks", "`tasks`: how much may wait, and how long"},
+    {"deliver", "`deliver`: how tasks are carried to agents"},
+    {"hub", "`hub`: limits of connections at `/hub`"},
     {"retention", "`retention`: how long things are remembered"},
 };
 
@@ -104,10 +108,10 @@ static void write_elements(const struct setting *s, struct buf *out)
     const struct setting_table *t = s->elements->table;
 
     buf_addf(out,
-             "\nEach element of `%s` is an object:\n\n"
+             "\nEach %s of `%s` is an object:\n\n"
              "| member | default | must be | what it is |\n"
              "| --- | --- | --- | --- |\n",
-             s->path);
+             s->type == &type_map ? "member" : "element", s->path);
     for (size_t i = 0; i < t->n; i++) {
         const struct setting *m = &t->rows[i];
         const char *quote = m->preset ? "`" : "";
@@ -134,8 +138,11 @@ static void write_card(struct buf *out)
     card_each(CARD_CONFIG, write_field, out);
 }
 
+/* Objects by name have a section of their own, called as they are. */
 static bool is_in(const struct setting *s, const char *section)
 {
+    if (s->type == &type_map)
+        return strcmp(s->path, section) == 0;
     return str_eq(setting_section(s->path), str_of(section));
 }
 

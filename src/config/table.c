@@ -16,6 +16,7 @@ static const char *const level_names[] = {"debug", "info", "warn", "error",
 static const char *const format_names[] = {"auto", "text", "json", NULL};
 static const char *const embed_names[] = {"builtin", "minilm", "http", NULL};
 static const char *const fusion_names[] = {"weighted", "rrf", NULL};
+static const char *const offline_names[] = {"refuse", "hold", NULL};
 static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
 enum {
@@ -95,6 +96,8 @@ static const struct setting_elements range_elements = {
      offsetof(struct config, field.n) - offsetof(struct config, field) ==  \
          offsetof(struct setting_list, n))
 _Static_assert(IS_LIST(agents), "a list like the others");
+_Static_assert(IS_LIST(processes), "a list like the others");
+_Static_assert(IS_LIST(models), "a list like the others");
 _Static_assert(IS_LIST(tls.more), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_hosts), "a list like the others");
 _Static_assert(IS_LIST(http.allowed_origins), "a list like the others");
@@ -265,6 +268,18 @@ static const struct setting rows[] = {
              "under each of them, object by object, where a list or `null` in "
              "the agent takes the place of what is here. `signalbox check "
              "--print` shows each agent with them in it."},
+
+    {"processes", AT(processes), .type = &type_map, .preset = "{}",
+     .elements = &process_elements,
+     .what = "Programs that agents are: `url` `process:NAME`, or `process` in "
+             "`agents.list`, where one that no other agent needs can stand "
+             "itself."},
+
+    {"models", AT(models), .type = &type_map, .preset = "{}",
+     .elements = &model_elements,
+     .what = "Models behind OpenAI's `/v1/chat/completions` that agents are: "
+             "`url` `model:NAME`, or `model` in `agents.list`. `NAME/MODEL` is "
+             "that model of the endpoint NAME."},
 
     {"registry.maxAgents", AT(registry.max_agents), .type = &type_int,
      .preset = "100000", .min = 1, .max = 1000000,
@@ -439,6 +454,69 @@ static const struct setting rows[] = {
      .preset = "600000", .min = 1, .max = 24 * HOUR_MS, .unit = "milliseconds",
      .what = "How long a task may take unless its message says otherwise; "
              "then it has expired."},
+
+    {"deliver.maxInFlight", AT(deliver.max_in_flight), .type = &type_int,
+     .preset = "10000", .min = 1, .max = 1000 * 1000,
+     .what = "Tasks that are with their agents at once, of all together; "
+             "more wait."},
+    {"deliver.inFlight", AT(deliver.in_flight), .type = &type_int,
+     .preset = "64", .min = 1, .max = AGENT_IN_FLIGHT_MAX,
+     .what = "And of one agent whose card has no `limits.inFlight`."},
+    {"deliver.queue", AT(deliver.queue), .type = &type_int, .preset = "10000",
+     .min = 1, .max = AGENT_QUEUE_MAX,
+     .what = "Unfinished tasks of one agent whose card has no `limits.queue`; "
+             "at the limit new ones are refused."},
+    {"deliver.maxAttempts", AT(deliver.max_attempts), .type = &type_int,
+     .preset = "8", .min = 1, .max = 1000,
+     .what = "How often a task is carried to an agent and comes to nothing "
+             "before it has failed."},
+    {"deliver.retryMs", AT(deliver.retry_ms), .type = &type_int,
+     .preset = "500", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "The pause before the second attempt, roughly; each further one "
+             "is twice as long."},
+    {"deliver.retryMaxMs", AT(deliver.retry_max_ms), .type = &type_int,
+     .preset = "30000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds", .what = "But no longer than this."},
+    {"deliver.breakerFailures", AT(deliver.breaker_failures), .type = &type_int,
+     .preset = "5", .min = 1, .max = 1000,
+     .what = "After so many failures in a row an agent is left alone."},
+    {"deliver.breakerPauseMs", AT(deliver.breaker_pause_ms), .type = &type_int,
+     .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "For so long; then one task finds out whether it is back."},
+    {"deliver.wakeMs", AT(deliver.wake_ms), .type = &type_int,
+     .preset = "30000", .min = SHORTEST_MS, .max = AGENT_WAKE_MAX_MS,
+     .unit = "milliseconds",
+     .what = "How long an agent may take to wake up whose card has no "
+             "`wake.timeoutMs`."},
+    {"deliver.onOffline", AT(deliver.on_offline), .type = &type_enum,
+     .preset = "\"refuse\"", .names = offline_names,
+     .what = "What becomes of a message to an agent that is not connected and "
+             "cannot be woken: it is refused, or held until the agent is there "
+             "or the task's time is over."},
+    {"deliver.silenceMs", AT(deliver.silence_ms), .type = &type_int,
+     .preset = "60000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long an agent that is reached by HTTP may say nothing within "
+             "an answer."},
+    {"deliver.maxGatheredBytes", AT(deliver.max_gathered_bytes),
+     .type = &type_int, .preset = "268435456", .min = MIB,
+     .max = 64LL * KIB * MIB, .unit = "bytes",
+     .what = "What is kept of answers that come in pieces, of all tasks "
+             "together, until they are whole."},
+
+    {"hub.maxOpen", AT(hub.max_open), .type = &type_int, .preset = "256",
+     .min = 1, .max = 100000,
+     .what = "Requests of one connection that are not answered yet; more are "
+             "refused."},
+    {"hub.maxListening", AT(hub.max_listening), .type = &type_int,
+     .preset = "1024", .min = 1, .max = 1000 * 1000,
+     .what = "Tasks that one connection hears of at once."},
+    {"hub.messagesPerSecond", AT(hub.messages_per_second), .type = &type_int,
+     .preset = "0", .min = 0, .max = 1000 * 1000,
+     .what = "Messages a second from one connection; beyond it the server "
+             "reads more slowly. 0: no limit."},
 
     {"retention.days", AT(retention.days), .type = &type_int, .preset = "30",
      .min = 1, .max = 36500, .unit = "days",

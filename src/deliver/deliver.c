@@ -25,6 +25,9 @@ enum {
 /* One row per road, in the order of enum road. */
 static const struct road_row *const roads[N_ROADS] = {
     [ROAD_ECHO] = &road_echo,
+    [ROAD_HUB] = &road_line,
+    [ROAD_HTTP] = &road_http,
+    [ROAD_MODEL] = &road_model,
 };
 
 const struct road_row *road_of(const struct agent_url *url)
@@ -73,7 +76,12 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
         return NULL;
     }
     echoes_init(&d->echoes, opts->loop);
-    return d;
+    d->lines = lines_new(d);
+    d->wakes = wakes_new(d);
+    if (d->lines && d->wakes)
+        return d;
+    deliver_free(d);
+    return NULL;
 }
 
 static void stop_all(struct deliver *d)
@@ -95,6 +103,8 @@ void deliver_free(struct deliver *d)
     loop_not_at_end(&d->reaper);
     free_all(&d->over);
     echoes_fini(&d->echoes);
+    wakes_free(d);
+    lines_free(d);
     desks_free(d);
     map_fini(&d->errands);
     map_fini(&d->desks);
@@ -164,11 +174,6 @@ enum err deliver_reaches(const struct deliver *d, const struct agent *a,
     if (road_of(&url))
         return road_of(&url)->reaches ? road_of(&url)->reaches(d, a, &url, why)
                                       : OK;
-    if (url.road == ROAD_HUB)
-        return why_err(why, ERR_AGENT_OFFLINE,
-                       "the agent \"%.*s\" is not connected; it must be "
-                       "running to be given work",
-                       STR_ARG(a->name));
     return why_err(why, ERR_NOT_IMPLEMENTED,
                    "the agent \"%.*s\" is reached by %.*s, and this server "
                    "carries messages to echo: alone",

@@ -55,14 +55,10 @@ struct deliver_settings {
     size_t n_models;
 };
 
-/* A turn of a conversation, for agents that remember nothing themselves. */
-struct deliver_said {
-    bool is_agents; /* else the user's */
-    struct str text;
-};
-
+/* What was said in a conversation, for agents that remember nothing
+ * themselves. */
 typedef void deliver_heard_history(void *ctx, enum err e,
-                                   const struct deliver_said *list, size_t n);
+                                   const struct task_said *list, size_t n);
 
 struct deliver_opts {
     struct loop *loop;

@@ -253,10 +253,14 @@ bool wakes_have_failed(const struct deliver *d, struct str agent);
 /* Those who are gone need not be woken. */
 void wakes_agents_changed(struct deliver *d, const struct agents *all);
 
+MUST_USE struct lines *lines_new(struct deliver *d);
+void lines_free(struct deliver *d); /* after the last delivery */
+MUST_USE struct wakes *wakes_new(struct deliver *d);
+void wakes_free(struct deliver *d); /* before the lines */
+
 struct lines; /* line.c */
 struct wakes; /* wake.c */
 struct pools; /* pool.c */
-struct asks;  /* http.c and model.c: requests under way */
 
 /* Desks that may have something to do, the highest priority first and in
  * turns among equals. */
@@ -293,6 +297,7 @@ struct deliver {
     struct wakes *wakes;
     struct pools *pools;
     size_t gathered_bytes;
+    size_t asked_bytes; /* of answers over HTTP that are not whole yet */
     struct deliver_stats stats;
 };
 

@@ -402,7 +402,7 @@ static enum err judge(const struct provider *p,
     const char *hint = "";
     enum err e = ERR_BAD_REQUEST;
 
-    reply_message(answer->body, p->opts.key, message, sizeof(message));
+    fetch_complaint(answer->body, &p->opts.key, 1, message, sizeof(message));
     if (status == 401 || status == 403) {
         e = ERR_NOT_ALLOWED;
         hint = "; it does not take our key, see embed.http.keyVariable";

@@ -14,13 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/vec.h"
 #include "embed/embed.h"
-
-enum { SCRATCH_BYTES = 64 * 1024 };
 
 #define NO_INDEX INT64_MIN
 
@@ -284,61 +281,4 @@ void reply_fini(struct reply *r)
     free(r->is_good);
     r->vectors = NULL;
     r->is_good = NULL;
-}
-
-/* What is wrong, in the provider's words. */
-
-/* OpenAI and llama.cpp: error.message; Ollama and TEI: error; vLLM: message;
- * FastAPI: detail. */
-static struct str find_message(const struct json *root)
-{
-    const struct json *error = json_get(root, STR("error"));
-    const struct json *places[] = {json_get(error, STR("message")), error,
-                                   json_get(root, STR("message")),
-                                   json_get(root, STR("detail"))};
-
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if (places[i] && places[i]->type == JSON_STR && places[i]->s.n)
-            return places[i]->s;
-    return (struct str){0};
-}
-
-/* Where the secret stands in s; s.n: nowhere. */
-static size_t find_secret(struct str s, struct str secret)
-{
-    const char *at = secret.n ? memmem(s.p, s.n, secret.p, secret.n) : NULL;
-
-    return at ? (size_t)(at - s.p) : s.n;
-}
-
-void reply_message(struct str body, struct str secret, char *out, size_t size)
-{
-    struct json *root;
-    struct arena scratch;
-    struct str rest;
-    struct buf text;
-
-    out[0] = '\0';
-    arena_init(&scratch, SCRATCH_BYTES);
-    buf_init(&text, SCRATCH_BYTES);
-    root = json_parse(&scratch, body, 0, NULL);
-    rest = root ? find_message(root) : (struct str){0};
-    while (rest.n) {
-        size_t at = find_secret(rest, secret);
-
-        buf_add_str(&text, str_sub(rest, 0, at));
-        if (at < rest.n)
-            buf_add_str(&text, STR("[the key]"));
-        rest = str_sub(rest, at < rest.n ? at + secret.n : at, rest.n);
-    }
-    if (!text.over) {
-        struct str head = str_head(buf_str(&text), size - 1);
-
-        if (head.n)
-            memcpy(out, head.p, head.n);
-        out[head.n] = '\0';
-        out[str_tame(out, head.n)] = '\0';
-    }
-    buf_fini(&text);
-    arena_fini(&scratch);
 }

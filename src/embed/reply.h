@@ -22,9 +22,4 @@ MUST_USE enum err reply_read(struct str body, size_t n, uint32_t dims,
                              struct reply *out, struct why *why);
 void reply_fini(struct reply *r);
 
-/* What it says is wrong, in the shapes that are about: one line that fits
- * `size` with its NUL, with `secret` in it blotted out. Empty: it says nothing
- * that we understand. */
-void reply_message(struct str body, struct str secret, char *out, size_t size);
-
 #endif

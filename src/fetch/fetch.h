@@ -145,6 +145,17 @@ void fetch_cancel(struct fetch *f, uint64_t id);
 void fetch_stop(struct fetch *f, void (*done)(void *ctx), void *ctx);
 void fetch_free(struct fetch *f);
 
+/* What an answer that is an error says is wrong, in the shapes that are about:
+ * one line that fits `size` with its NUL, with the secrets in it blotted out.
+ * Empty: it says nothing that we understand. */
+void fetch_complaint(struct str body, const struct str *secrets,
+                     size_t n_secrets, char *out, size_t size);
+
+/* "Retry-After: 30", or a date: how long that is from now, in milliseconds, up
+ * to FETCH_RETRY_MAX_MS; zero: it does not say, or at once. */
+enum { FETCH_RETRY_MAX_MS = 3600 * 1000 };
+int64_t fetch_retry_after_ms(const struct fetch_answer *a, int64_t now_ms);
+
 struct fetch_stats {
     int64_t open;      /* requests under way */
     int64_t lingering; /* over, but their names are still looked up */

@@ -65,7 +65,9 @@ static void say(struct words *out, const struct card_field *f)
 {
     const struct card_type *t = f->type;
 
-    if (t == &card_line || t == &card_text)
+    if (f->allowed)
+        add(out, "%s", f->allowed);
+    else if (t == &card_line || t == &card_text)
         say_letters(out, f);
     else if (t == &card_name)
         say_name(out, AGENT_NAME_MAX,
@@ -104,7 +106,8 @@ static void say(struct words *out, const struct card_field *f)
 /* Whether there is something to be said of it to whoever writes cards. */
 static bool is_told(const struct teller *t, const struct card_field *f)
 {
-    return f->about && (t->dialect == CARD_WIRE || !f->is_wire_only);
+    return f->about &&
+           !(t->dialect == CARD_WIRE ? f->is_config_only : f->is_wire_only);
 }
 
 static void tell(const struct teller *t, const struct card_field *f,

@@ -242,6 +242,18 @@ static const struct card_field rows[] = {
     {"delegation", .type = &card_group, .inner = &delegation,
      .is_private = true, .about = "Whom it may ask for help."},
 
+    {"process", .type = &card_passed, .is_config_only = true,
+     .allowed = "an object as in `processes`, or the name of one of those",
+     .about = "The program that it is, where no url is given: its own, or one "
+              "that others share."},
+    {"model", .type = &card_passed, .is_config_only = true,
+     .allowed = "the name of one of `models`, or \"NAME/MODEL\"",
+     .about = "The model that it is, where neither url nor process is given; "
+              "of a process that speaks `pi`, the model that it uses."},
+    {"workspace", .type = &card_passed, .is_config_only = true,
+     .allowed = "the path of a folder",
+     .about = "The folder that its process works in."},
+
     {"creator_id", .type = &card_principal, OF_AGENT(creator), .is_ours = true,
      .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours,
      .about = "Whose it is."},

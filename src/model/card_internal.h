@@ -107,9 +107,11 @@ struct card_field {
     const char *about;       /* a sentence for the manual */
     bool is_required;        /* though not in the configuration if: */
     bool is_config_optional;
-    bool is_private;   /* its creator and admins see it */
-    bool is_ours;      /* what the server says of it: no part of the card */
-    bool is_wire_only; /* none of the configuration's */
+    bool is_private;     /* its creator and admins see it */
+    bool is_ours;        /* what the server says of it: no part of the card */
+    bool is_wire_only;   /* none of the configuration's */
+    bool is_config_only; /* none of anybody else's; read by config/ */
+    const char *allowed; /* what it must be, in words of its own */
 };
 
 struct card_fields {

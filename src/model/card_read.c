@@ -178,7 +178,8 @@ struct str card_key(const struct card_field *f, enum card_dialect d,
 
 static bool has_field(const struct card_reader *r, const struct card_field *f)
 {
-    return r->opts->dialect == CARD_WIRE || !f->is_wire_only;
+    return !(r->opts->dialect == CARD_WIRE ? f->is_config_only
+                                           : f->is_wire_only);
 }
 
 const struct card_field *card_find(const struct card_reader *r,
@@ -212,8 +213,10 @@ static bool is_elsewhere(struct card_reader *r, const struct card_fields *t,
                          is_config ? "in the configuration" : "on a card");
         else
             card_problem(r, s,
-                         "is the server's to say: it cannot be given "
-                         "in the configuration");
+                         is_config ? "is the server's to say: it cannot be "
+                                     "given in the configuration"
+                                   : "can be given in the configuration "
+                                     "only");
         return true;
     }
     return false;

@@ -33,8 +33,12 @@ struct process_def {
     struct strs command;
     enum process_dialect dialect;
     struct str workspace;    /* a folder; empty: our own */
-    struct strs env_allowed; /* names that it gets from our environment */
+    struct strs env_allowed; /* names that it gets from our environment, beside
+                              * the usual ones (PATH, HOME, LANG, …) */
     struct strs env;         /* "NAME=value" beside them */
+    struct strs whole_env;   /* "NAME=value": all it gets, made of those; only
+                              * whoever reads the configuration may look at our
+                              * environment */
     struct str model;        /* pi: "PROVIDER/MODEL"; empty: its own */
     int64_t min, max;        /* children; at most max, min kept ready */
     int64_t idle_ms;         /* before one beyond min is let go */
@@ -47,10 +51,11 @@ struct process_def {
 
 struct model_def {
     struct str name;
-    struct str base_url; /* ".../v1"; "/chat/completions" is added */
-    struct str model;    /* as the endpoint calls it; empty: what stands
-                          * behind the first '/' of model:NAME/… */
-    struct str key;      /* for Authorization: Bearer; empty: none. A secret */
+    struct str base_url;     /* ".../v1"; "/chat/completions" is added */
+    struct str model;        /* as the endpoint calls it; empty: what stands
+                              * behind the first '/' of model:NAME/… */
+    struct str key_variable; /* where the key is from; empty: none is sent */
+    struct str key; /* for Authorization: Bearer; empty: none. A secret */
     struct str system_prompt; /* where the agent has none */
     int64_t max_tokens;       /* zero: not said */
     double temperature;       /* below zero: not said */

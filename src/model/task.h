@@ -77,6 +77,12 @@ struct task_result {
                               * feed, not kept with the task */
 };
 
+/* One of the two who speak in a conversation, and what they said. */
+struct task_said {
+    bool is_agents; /* else the user's */
+    struct str text;
+};
+
 /* The row, as it is in the store and in memory. Strings belong to whoever
  * made the struct; optional ones are empty when they are not there. */
 struct task {

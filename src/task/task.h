@@ -336,6 +336,23 @@ void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
 /* A result came for an attempt that nobody waits for: it is counted. */
 void task_late(struct tasks *ts);
 
+/* What was said before t in its conversation between its requester and its
+ * agent, for agents that remember nothing themselves: of the turns that were
+ * completed the newest, so many messages (two each) and so many bytes at most,
+ * given oldest first and lent for the call. Another person's conversation may
+ * have the same id: nothing of theirs is in it. */
+struct task_history;
+typedef void task_history_done(void *ctx, enum err e,
+                               const struct task_said *list, size_t n);
+
+/* t is borrowed for the call. done once, perhaps before this returns, unless
+ * it is cancelled before: then never. NULL: memory is gone. The store gives
+ * every read back, so it must not be closed before the loop has run. */
+MUST_USE struct task_history *
+task_history_new(struct tasks *ts, const struct task *t, size_t max_n,
+                 size_t max_bytes, task_history_done *done, void *ctx);
+void task_history_cancel(struct task_history *h);
+
 /* Retention. What is to be kept: */
 struct tasks_keep {
     int64_t now_ms;

@@ -22,7 +22,9 @@ enum {
     WIRE_BATCH_MAX = 64, /* messages in one */
     WIRE_ID_MAX = 128,   /* bytes of an id */
     WIRE_METHOD_MAX = 64,
-    WIRE_DEPTH_MAX = 32, /* of nesting */
+    WIRE_DEPTH_MAX = 32,      /* of nesting */
+    WIRE_ERROR_CODE_MAX = 64, /* of a task that failed, as the agent says */
+    WIRE_ERROR_MAX = 2048,    /* in words; what is longer is cut */
 };
 
 /* What the specification calls them. */
@@ -68,7 +70,10 @@ struct wire_batch {
     bool is_array; /* and so is the answer */
 };
 
-/* Read one message or a batch. The text must outlive the batch. ERR_SYNTAX,
+/* Read one message or a batch. The text must outlive the batch. An id is a
+ * string or a whole number; null only of an error that answers what could not
+ * be read. One that is not whole enough to be answered (WIRE_BAD) has its id
+ * if that could be read. ERR_SYNTAX,
  * ERR_LIMIT (too many, too deep), ERR_BAD_REQUEST (an empty batch), ERR_NOMEM,
  * with words in why: then nothing of it was read. What is wrong with one
  * message of a batch is that message's own: WIRE_BAD. */
@@ -91,8 +96,10 @@ struct json_out wire_call_open(struct buf *out, struct str id,
  * data {"code":"agent_offline", …details' members}. */
 void wire_error(struct buf *out, const struct wire_id *id, enum err e,
                 struct str words, struct str details);
+
+/* One of the standard's own; `data` is JSON, empty: none. */
 void wire_error_of(struct buf *out, const struct wire_id *id,
-                   enum wire_code code, struct str words);
+                   enum wire_code code, struct str words, struct str data);
 
 /* A task, as it is given to its agent: the params of task.execute.
  *
@@ -103,7 +110,8 @@ void wire_error_of(struct buf *out, const struct wire_id *id,
  * for ours. skill_id and session_id are null where there is none. */
 void wire_execute(struct json_out *o, const struct task *t);
 
-/* "task_…:1", the id of the call that gives it. */
+/* "task_…:1", the id of the call that gives it: the attempt, and from the
+ * second turn on the turn before it, "task_…:2.1". */
 enum { WIRE_EXECUTE_ID_BYTES = ID_BYTES + 24 };
 struct str wire_execute_id(const struct task *t,
                            char out[WIRE_EXECUTE_ID_BYTES]);

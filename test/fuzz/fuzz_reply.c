@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "embed/embed.h"
 #include "embed/reply.h"
+#include "fetch/fetch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -55,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         check(&r, n_texts, dims);
         reply_fini(&r);
     }
-    reply_message(body, STR("sk-1"), message, sizeof(message));
+    fetch_complaint(body, &STR("sk-1"), 1, message, sizeof(message));
     assert(strlen(message) < sizeof(message));
     assert(!strstr(message, "sk-1"));
     return 0;

@@ -1,0 +1,209 @@
+/* What is said on a line about tasks.
+ *
+ * A word counts if its task is on its way on the line it came by: nobody can
+ * speak for another's task by knowing its id. Which attempt a result was made
+ * in does not matter, work is work; a chunk of an earlier attempt would stand
+ * in the middle of this one's and is refused.
+ *
+ * A result for a task that is not on its way here may be late, a second one,
+ * or that of an agent that was away meanwhile. Who knows the task judges it
+ * (on_stray); what is plainly another's is refused here.
+ *
+ * Behind a callback neither line nor delivery is looked at any more: both may
+ * be gone. */
+#include "deliver/line.h"
+
+static const struct str execute_prefix = STR("task_");
+
+/* The delivery of that task on l; NULL: it is not on its way there. */
+static struct delivery *delivery_on(const struct line *l, struct str task_id)
+{
+    const struct errand *e = map_get(&l->deliver->errands, task_id);
+
+    return e && e->delivery && e->delivery->line == l ? e->delivery : NULL;
+}
+
+static bool say_working(struct delivery *y)
+{
+    if (y->is_working)
+        return true;
+    y->is_working = true;
+    return delivery_working(y);
+}
+
+/* Who speaks works, also where it has not said so. False: it was cancelled. */
+static bool say_chunk(struct delivery *y, struct str text)
+{
+    return say_working(y) && delivery_chunk(y, text);
+}
+
+/* The answer to a task.execute. */
+
+/* The delivery that was given to the agent by a call with that id. */
+static struct delivery *delivery_of_call(const struct line *l, struct str id)
+{
+    char asked[WIRE_EXECUTE_ID_BYTES];
+    struct str rest = id;
+    struct delivery *y = delivery_on(l, str_cut(&rest, ':'));
+    struct task t;
+
+    if (!y)
+        return NULL;
+    t = (struct task){
+        .id = y->id.task_id, .turn = y->id.turn, .attempt = y->id.attempt};
+    return str_eq(id, wire_execute_id(&t, asked)) ? y : NULL;
+}
+
+static struct str code_of(const struct json *data)
+{
+    struct str code = json_str_or(json_get(data, STR("code")), (struct str){0});
+
+    return code.n && code.n <= WIRE_ERROR_CODE_MAX && !str_has_any_control(code)
+               ? code
+               : STR("agent_error");
+}
+
+static void heard_error(struct delivery *y, const struct wire_message *m)
+{
+    const struct json *after = json_get(m->data, STR("retry_after_ms"));
+    int64_t retry_ms = json_int_or(after, 0);
+
+    if (retry_ms > RETRY_AFTER_MAX_MS)
+        retry_ms = RETRY_AFTER_MAX_MS;
+    delivery_failed(y,
+                    &(struct delivery_failure){
+                        .code = code_of(m->data),
+                        .words = m->error.n ? str_head(m->error, WIRE_ERROR_MAX)
+                                            : STR("the agent refused it"),
+                        .is_final = !after || after->type != JSON_INT,
+                        .retry_ms = retry_ms > 0 ? retry_ms : 0,
+                    });
+}
+
+/* Usually {"status":"working"}; who has its result at once may give it. */
+static enum err heard_answer(struct line *l, struct delivery *y,
+                             const struct wire_message *m, struct why *why)
+{
+    struct str status =
+        json_str_or(json_get(m->result, STR("status")), STR("working"));
+    struct wire_word w;
+    enum err e;
+
+    if (!task_is_over(task_status_of(status))) {
+        say_working(y);
+        return OK;
+    }
+    arena_reset(&l->deliver->lines->scratch);
+    e = wire_result_read(&l->deliver->lines->scratch, m->result, &w, why);
+    if (!e)
+        delivery_result(y, &w.result, w.has_text, 0);
+    return e;
+}
+
+static enum err heard_call_answer(struct line *l, const struct wire_message *m,
+                                  struct why *why)
+{
+    struct delivery *y;
+
+    if (!str_starts(m->id.text, execute_prefix))
+        return ERR_METHOD;
+    y = delivery_of_call(l, m->id.text);
+    if (!y)
+        return why_err(why, ERR_NOT_FOUND,
+                       "nothing that is on its way was asked with that id");
+    if (m->kind == WIRE_RESULT)
+        return heard_answer(l, y, m, why);
+    heard_error(y, m);
+    return OK;
+}
+
+/* task.chunk and task.result. */
+
+static enum err not_here(struct why *why, struct str task_id)
+{
+    return why_err(why, ERR_NOT_FOUND,
+                   "the task \"%.*s\" is not one that you were given",
+                   STR_ARG(str_head(task_id, 64)));
+}
+
+/* Whether what is said is of the turn that is going on. */
+static bool is_of(const struct wire_word *w, const struct delivery *y)
+{
+    return !w->turn || w->turn == y->id.turn;
+}
+
+static enum err heard_chunk(struct line *l, const struct wire_message *m,
+                            struct why *why)
+{
+    struct delivery *y;
+    struct wire_word w;
+    enum err e = wire_chunk_read(m->params, &w, why);
+
+    if (e)
+        return e;
+    y = delivery_on(l, w.task_id);
+    if (!y)
+        return not_here(why, w.task_id);
+    if (!is_of(&w, y) || (w.attempt && w.attempt != y->id.attempt))
+        return why_err(why, ERR_NOT_FOUND,
+                       "turn %lld, attempt %lld of the task is going on; this "
+                       "is of another",
+                       (long long)y->id.turn, (long long)y->id.attempt);
+    say_chunk(y, w.text);
+    return OK;
+}
+
+/* Whether w may be a result of this line's agent after all. */
+static bool is_plausible(const struct line *l, const struct wire_word *w)
+{
+    const struct deliver *d = l->deliver;
+    const struct errand *e = map_get(&d->errands, w->task_id);
+    struct str agent = {l->agent, l->n_agent};
+
+    if (!d->opts.on_stray || !id_is_valid(w->task_id, "task"))
+        return false;
+    return !e || !e->delivery || e->delivery->line == l ||
+           e->desk == desk_find(d, agent);
+}
+
+static enum err heard_result(struct line *l, const struct wire_message *m,
+                             uint64_t receipt, struct why *why)
+{
+    struct deliver *d = l->deliver;
+    struct delivery *y;
+    struct wire_word w;
+    enum err e;
+
+    arena_reset(&d->lines->scratch);
+    e = wire_result_read(&d->lines->scratch, m->params, &w, why);
+    if (e)
+        return e;
+    y = delivery_on(l, w.task_id);
+    if (y && is_of(&w, y)) {
+        delivery_result(y, &w.result, w.has_text, receipt);
+        return OK;
+    }
+    if (!is_plausible(l, &w))
+        return not_here(why, w.task_id);
+    d->opts.on_stray(d->opts.ctx, (struct str){l->agent, l->n_agent}, &w,
+                     receipt);
+    return OK;
+}
+
+enum err deliver_heard(struct deliver *d, uint64_t line,
+                       const struct wire_message *m, uint64_t receipt,
+                       struct why *why)
+{
+    struct line *l = line_by_id(d, line);
+
+    if (!l)
+        return why_err(why, ERR_NOT_FOUND,
+                       "this connection is not an agent's (any more)");
+    if (m->kind == WIRE_RESULT || m->kind == WIRE_ERROR)
+        return heard_call_answer(l, m, why);
+    if (str_eq(m->method, STR("task.chunk")))
+        return heard_chunk(l, m, why);
+    if (str_eq(m->method, STR("task.result")))
+        return heard_result(l, m, receipt, why);
+    return ERR_METHOD;
+}

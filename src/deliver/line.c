@@ -1,0 +1,493 @@
+/* Lines, and the road ws-agent:// that leads over them.
+ *
+ * A delivery is on the list of its line from its task.execute until it is over.
+ * When the line goes, each of them fails and is carried again, over the next
+ * line of the same seat. When another line takes the seat the same happens,
+ * but nobody is to blame, so no attempt is counted.
+ *
+ * A line that has no room keeps what it could not say and is full until that
+ * has gone: a full line takes no work, so that what waits for a slow agent
+ * waits at its desk, where priorities count and a cancel costs nothing. Beside
+ * the one task.execute that found no room there are only cancels and answers,
+ * which have a limit.
+ *
+ * Whatever a line's owner does from inside `send` or a callback (closing it,
+ * taking it over), its memory stays until the end of the turn. */
+#include "deliver/line.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Seats. */
+
+static char *lower(char *to, struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        *to++ = str_lower(s.p[i]);
+    return to;
+}
+
+/* A routing id has no line feed, so no two pairs share a key. */
+struct str seat_key(const struct agent *a, const struct agent_url *url,
+                    char out[SEAT_KEY_MAX])
+{
+    struct str id = url->road == ROAD_HUB ? url->id : a->name;
+    char *end;
+
+    if (id.n > AGENT_URL_MAX || a->creator.n > PRINCIPAL_NAME_MAX)
+        return (struct str){0};
+    end = lower(out, id);
+    *end++ = '\n';
+    end = lower(end, a->creator);
+    return (struct str){out, (size_t)(end - out)};
+}
+
+struct seat *seat_find(const struct deliver *d, struct str key)
+{
+    return key.n ? map_get(&d->lines->seats, key) : NULL;
+}
+
+struct seat *seat_of(struct deliver *d, struct str key)
+{
+    struct seat *s = seat_find(d, key);
+
+    if (s || !key.n)
+        return s;
+    s = FAULT("deliver.seat") ? NULL : calloc(1, sizeof(*s) + key.n);
+    if (!s)
+        return NULL;
+    list_init(&s->sleepers);
+    s->n = key.n;
+    memcpy(s->key, key.p, key.n);
+    if (map_put(&d->lines->seats, (struct str){s->key, s->n}, s) == OK)
+        return s;
+    free(s);
+    return NULL;
+}
+
+void seat_leave(struct deliver *d, struct seat *s)
+{
+    if (s->line || !list_is_empty(&s->sleepers))
+        return;
+    map_take(&d->lines->seats, (struct str){s->key, s->n});
+    free(s);
+}
+
+/* The line by which a is reached; NULL: it is not there. */
+static struct line *line_of(const struct deliver *d, const struct agent *a,
+                            const struct agent_url *url)
+{
+    char key[SEAT_KEY_MAX];
+    struct seat *s = seat_find(d, seat_key(a, url, key));
+
+    return s ? s->line : NULL;
+}
+
+bool lines_have(const struct deliver *d, const struct agent *a,
+                const struct agent_url *url)
+{
+    return line_of(d, a, url) != NULL;
+}
+
+/* Saying. */
+
+static bool is_full(const struct line *l)
+{
+    return !list_is_empty(&l->unsaid);
+}
+
+static void unsaid_drop(struct unsaid *u)
+{
+    list_remove(&u->node);
+    u->line->unsaid_bytes -= u->n;
+    if (u->delivery)
+        u->delivery->unsaid = NULL;
+    free(u);
+}
+
+static enum err keep(struct line *l, struct str text, struct delivery *y)
+{
+    struct unsaid *u;
+
+    if (is_full(l) && (text.n > LINE_UNSAID_MAX ||
+                       l->unsaid_bytes > LINE_UNSAID_MAX - text.n))
+        return ERR_BUSY;
+    u = FAULT("deliver.unsaid") ? NULL : malloc(sizeof(*u) + text.n);
+    if (!u)
+        return ERR_NOMEM;
+    *u = (struct unsaid){.line = l, .delivery = y, .n = text.n};
+    memcpy(u->text, text.p, text.n);
+    list_append(&l->unsaid, &u->node);
+    l->unsaid_bytes += u->n;
+    if (y)
+        y->unsaid = u;
+    return OK;
+}
+
+static enum err say(struct line *l, struct str text, struct delivery *y)
+{
+    enum err e;
+
+    if (l->is_gone)
+        return ERR_GONE;
+    e = is_full(l) ? ERR_BUSY : l->ops.send(l->ctx, text);
+    if (l->is_gone)
+        return ERR_GONE;
+    return e == ERR_BUSY ? keep(l, text, y) : e;
+}
+
+enum err line_say(struct line *l, struct str text)
+{
+    return say(l, text, NULL);
+}
+
+enum err deliver_say(struct deliver *d, uint64_t line, struct str message)
+{
+    struct line *l = line_by_id(d, line);
+
+    return l ? say(l, message, NULL) : ERR_GONE;
+}
+
+static const struct delivery_failure lost = {
+    .code = STR("agent_disconnected"),
+    .words = STR("the agent's connection was lost before it had answered"),
+};
+
+/* What could not be said for another reason than room: the attempt of a
+ * task.execute is over, the rest was not that important. */
+static void not_said(struct unsaid *u)
+{
+    struct delivery *y = u->delivery;
+
+    unsaid_drop(u);
+    if (y)
+        delivery_failed(y, &lost);
+}
+
+void deliver_line_room(struct deliver *d, uint64_t line)
+{
+    struct line *l = line_by_id(d, line);
+
+    while (l && !l->is_gone && is_full(l)) {
+        struct unsaid *u = LIST_OF(list_first(&l->unsaid), struct unsaid, node);
+        enum err e = l->ops.send(l->ctx, (struct str){u->text, u->n});
+
+        if (e == ERR_BUSY || l->is_gone)
+            return;
+        if (e)
+            not_said(u);
+        else
+            unsaid_drop(u);
+    }
+    if (l && l->seat)
+        seat_taken(d, l->seat);
+}
+
+/* Deliveries on a line. */
+
+enum err line_execute(const struct task *t, struct buf *out)
+{
+    char id[WIRE_EXECUTE_ID_BYTES];
+    struct json_out o =
+        wire_call_open(out, wire_execute_id(t, id), STR("task.execute"));
+
+    wire_execute(&o, t);
+    wire_close(&o);
+    return out->over ? ERR_NOMEM : OK;
+}
+
+enum err line_take(struct line *l, struct delivery *y, struct str execute)
+{
+    enum err e = say(l, execute, y);
+
+    if (e)
+        return e;
+    y->line = l;
+    list_append(&l->deliveries, &y->on_line);
+    l->n_deliveries++;
+    return OK;
+}
+
+/* The agent is told to stop. Where that cannot be said it finds out when it
+ * has a result. */
+static void say_cancel(struct line *l, const struct delivery *y)
+{
+    bool is_late =
+        y->deadline_ms && y->deadline_ms <= loop_wall_ms(l->deliver->opts.loop);
+    struct json_out o;
+    struct buf out;
+
+    buf_init(&out, 1024);
+    o = wire_call_open(&out, (struct str){0}, STR("task.cancel"));
+    json_open(&o, '{');
+    json_key(&o, STR("task_id"));
+    json_put_str(&o, str_of(y->id.task_id.text));
+    json_key(&o, STR("reason"));
+    json_put_str(&o, is_late ? STR("expired") : STR("cancelled"));
+    json_close(&o, '}');
+    wire_close(&o);
+    if (out.over || line_say(l, buf_str(&out)) != OK)
+        log_info(l->deliver->opts.log, "deliver.cancel_unsaid",
+                 LOG_C("task_id", y->id.task_id.text));
+    buf_fini(&out);
+}
+
+void line_leave(struct delivery *y, enum stop_why why)
+{
+    struct line *l = y->line;
+    bool was_said = !y->unsaid;
+
+    if (!l)
+        return;
+    y->line = NULL;
+    list_remove(&y->on_line);
+    l->n_deliveries--;
+    if (y->unsaid)
+        unsaid_drop(y->unsaid);
+    if (why == STOP_CANCELLED && was_said)
+        say_cancel(l, y);
+    else if (why != STOP_CLOSING && !was_said && !is_full(l))
+        deliver_line_room(l->deliver, l->id);
+}
+
+/* Life of a line. */
+
+static struct str id_key(const uint64_t *id)
+{
+    return (struct str){(const char *)id, sizeof(*id)};
+}
+
+struct line *line_by_id(const struct deliver *d, uint64_t id)
+{
+    return map_get(&d->lines->by_id, id_key(&id));
+}
+
+uint64_t line_id(const struct line *l)
+{
+    return l->id;
+}
+
+size_t line_n_deliveries(const struct line *l)
+{
+    return l->n_deliveries;
+}
+
+struct line *line_open(struct deliver *d, struct str agent,
+                       const struct line_ops *ops, void *ctx)
+{
+    struct line *l = FAULT("deliver.line") ? NULL : calloc(1, sizeof(*l));
+
+    if (!l)
+        return NULL;
+    l->deliver = d;
+    l->id = ++d->lines->last_id;
+    l->ops = *ops;
+    l->ctx = ctx;
+    list_init(&l->deliveries);
+    list_init(&l->unsaid);
+    list_init(&l->asked);
+    agent = str_sub(agent, 0, AGENT_NAME_MAX);
+    l->n_agent = agent.n;
+    if (agent.n)
+        memcpy(l->agent, agent.p, agent.n);
+    if (map_put(&d->lines->by_id, id_key(&l->id), l) == OK)
+        return l;
+    free(l);
+    return NULL;
+}
+
+static void line_free(struct line *l)
+{
+    while (!list_is_empty(&l->unsaid))
+        unsaid_drop(LIST_OF(list_first(&l->unsaid), struct unsaid, node));
+    asked_drop(l);
+    free(l);
+}
+
+static void free_gone(struct lines *all)
+{
+    struct list_node *n;
+
+    while ((n = list_pop(&all->gone)))
+        line_free(LIST_OF(n, struct line, node));
+}
+
+static void reap(struct loop_job *job)
+{
+    free_gone(LIST_OF(job, struct lines, reaper));
+}
+
+void line_close(struct line *l, const struct delivery_failure *f)
+{
+    struct deliver *d = l->deliver;
+    struct list_node *n;
+
+    if (l->is_gone)
+        return;
+    l->is_gone = true;
+    map_take(&d->lines->by_id, id_key(&l->id));
+    list_append(&d->lines->gone, &l->node);
+    loop_at_end(d->opts.loop, &d->lines->reaper);
+    if (l->seat) {
+        struct seat *s = l->seat;
+
+        l->seat = NULL;
+        d->stats.lines--;
+        if (s->line == l)
+            s->line = NULL;
+        seat_leave(d, s);
+    }
+    while ((n = list_first(&l->deliveries)))
+        delivery_failed(LIST_OF(n, struct delivery, on_line), f);
+}
+
+static void take_over(struct deliver *d, struct line *old)
+{
+    static const struct delivery_failure f = {
+        .code = STR("agent_disconnected"),
+        .words = STR("another connection of the agent took over"),
+        .is_innocent = true,
+    };
+
+    d->stats.taken_over_total++;
+    line_close(old, &f);
+    old->ops.taken_over(old->ctx);
+}
+
+enum err deliver_attach(struct deliver *d, const struct agent *a,
+                        const struct line_ops *ops, void *ctx, uint64_t *line)
+{
+    char key[SEAT_KEY_MAX];
+    struct agent_url url;
+    struct seat *s;
+    struct line *l, *old;
+
+    if (agent_url_read(a->url, &url, NULL) != OK)
+        url = (struct agent_url){.road = N_ROADS};
+    s = seat_of(d, seat_key(a, &url, key));
+    if (!s)
+        return ERR_NOMEM;
+    l = line_open(d, a->name, ops, ctx);
+    if (!l) {
+        seat_leave(d, s);
+        return ERR_NOMEM;
+    }
+    old = s->line;
+    s->line = l;
+    l->seat = s;
+    *line = l->id;
+    d->stats.lines++;
+    d->stats.lines_total++;
+    if (old)
+        take_over(d, old);
+    if (!l->is_gone)
+        seat_taken(d, s);
+    return OK;
+}
+
+void deliver_detach(struct deliver *d, uint64_t line)
+{
+    struct line *l = line_by_id(d, line);
+
+    if (l)
+        line_close(l, &lost);
+}
+
+/* All of them. */
+
+struct lines *lines_new(struct deliver *d)
+{
+    struct lines *all = FAULT("deliver.lines") ? NULL : calloc(1, sizeof(*all));
+
+    if (!all)
+        return NULL;
+    map_init(&all->by_id, LINES_MAX, d->opts.seed);
+    map_init(&all->seats, LINES_MAX + DELIVER_DESKS_MAX, d->opts.seed);
+    map_init(&all->asked, (size_t)LINES_MAX * LINE_ASKED_MAX, d->opts.seed);
+    list_init(&all->gone);
+    all->reaper.run = reap;
+    arena_init(&all->scratch, LINE_MESSAGE_MAX);
+    return all;
+}
+
+/* No delivery is on its way any more. */
+void lines_free(struct deliver *d)
+{
+    struct lines *all = d->lines;
+    const struct map_slot *slot;
+    size_t at = 0;
+
+    if (!all)
+        return;
+    loop_not_at_end(&all->reaper);
+    free_gone(all);
+    while ((slot = map_next(&all->by_id, &at)))
+        line_free(slot->value);
+    for (at = 0; (slot = map_next(&all->seats, &at));)
+        free(slot->value);
+    map_fini(&all->by_id);
+    map_fini(&all->seats);
+    map_fini(&all->asked);
+    arena_fini(&all->scratch);
+    free(all);
+}
+
+/* The road. */
+
+static enum err line_reaches(const struct deliver *d, const struct agent *a,
+                             const struct agent_url *url, struct why *why)
+{
+    if (line_of(d, a, url) || a->wake.url.n ||
+        d->opts.settings.holds_for_offline)
+        return OK;
+    return why_err(why, ERR_AGENT_OFFLINE,
+                   "the agent \"%.*s\" is self-hosted and not connected; it "
+                   "must be running to be given work",
+                   STR_ARG(a->name));
+}
+
+static bool line_is_present(const struct deliver *d, const struct agent *a,
+                            const struct agent_url *url)
+{
+    const struct line *l = line_of(d, a, url);
+
+    return l && !is_full(l);
+}
+
+static enum err line_start(struct deliver *d, const struct task *t,
+                           const struct agent *a, const struct agent_url *url,
+                           struct delivery **out)
+{
+    struct line *l = line_of(d, a, url);
+    struct delivery *y;
+    struct buf text;
+    enum err e;
+
+    if (!l || is_full(l))
+        return l ? ERR_BUSY : ERR_GONE;
+    y = FAULT("deliver.line_delivery") ? NULL : calloc(1, sizeof(*y));
+    buf_init(&text, LINE_MESSAGE_MAX);
+    e = y ? line_execute(t, &text) : ERR_NOMEM;
+    if (!e)
+        e = line_take(l, y, buf_str(&text));
+    buf_fini(&text);
+    if (e)
+        free(y);
+    else
+        *out = y;
+    return e;
+}
+
+static void line_free_delivery(struct delivery *y)
+{
+    free(y);
+}
+
+const struct road_row road_line = {
+    .reaches = line_reaches,
+    .is_present = line_is_present,
+    .call = sleeper_call,
+    .start = line_start,
+    .stop = line_leave,
+    .free = line_free_delivery,
+};

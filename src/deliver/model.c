@@ -1,0 +1,573 @@
+/* The road "model:NAME": an agent that is a prompt and a model behind an
+ * OpenAI-compatible endpoint, which the configuration names.
+ *
+ *     start -> history of the conversation -> POST …/chat/completions
+ *           -> pieces of the answer, as chunks -> result
+ *
+ * The model remembers nothing, so it is told everything: the system prompt,
+ * what was said before in this conversation, and the message. An answer that
+ * has said why it ended is whole, whatever happens behind that.
+ *
+ * What not every endpoint knows is asked for and left out where it complains
+ * of it by name: stream_options, without which OpenAI does not say what was
+ * used, and max_tokens, which newer models of theirs call otherwise. That
+ * costs such an endpoint one request more each time, which fails at once.
+ *
+ * The key goes to the endpoint's own address and nowhere else: no redirect is
+ * followed. Of what is there nobody but the log hears more than is needed. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/url.h"
+#include "deliver/chat.h"
+#include "deliver/visit.h"
+
+enum {
+    HEADERS_MAX = 3,
+    EVENT_SPARE_BYTES = 1024 * 1024,
+    STRINGS_SPARE_BYTES = 256 * 1024,
+};
+
+/* One conversation's next answer. */
+struct talk {
+    struct visit visit;
+    struct arena arena; /* of everything that is asked */
+    struct chat_request rq;
+    struct str url, key, name;
+    bool is_starting; /* whoever calls is still in start */
+    bool asks_history;
+    uint64_t history_id;
+    enum err sent; /* what became of sending, while starting */
+    struct why why;
+
+    /* What was said. */
+    bool is_ended; /* it has said why it ended */
+    bool has_said; /* something, whatever it was */
+    char finish[CHAT_FINISH_MAX + 1];
+    char model[CHAT_NAME_MAX + 1];
+    struct buf usage;
+};
+
+static struct talk *talk_of(struct visit *a)
+{
+    return LIST_OF(a, struct talk, visit);
+}
+
+/* Which model. */
+
+/* "NAME" as it stands, else what is before its first slash; then the rest is
+ * what the endpoint calls the model. */
+static const struct model_def *find_model(const struct deliver *d,
+                                          struct str id, struct str *model)
+{
+    const struct deliver_settings *s = &d->opts.settings;
+    size_t slash = str_find(id, '/', 0);
+    struct str parts[2] = {id, str_sub(id, 0, slash)};
+
+    for (size_t k = 0; k < (slash < id.n ? 2 : 1); k++)
+        for (size_t i = 0; i < s->n_models; i++)
+            if (str_eq_nocase(s->models[i].name, parts[k])) {
+                *model = k && slash + 1 < id.n ? str_sub(id, slash + 1, id.n)
+                                               : s->models[i].model;
+                return &s->models[i];
+            }
+    return NULL;
+}
+
+static enum err talk_reaches(const struct deliver *d, const struct agent *a,
+                             const struct agent_url *url, struct why *why)
+{
+    struct str model, name = url->id;
+    const struct model_def *m = find_model(d, name, &model);
+
+    if (!d->opts.fetch)
+        return why_err(why, ERR_NOT_IMPLEMENTED,
+                       "this server calls nobody over HTTP");
+    name = str_sub(name, 0, str_find(name, '/', 0));
+    if (!m)
+        return why_err(
+            why, ERR_NOT_FOUND,
+            "the agent \"%.*s\" is made of the model \"%.*s\", which "
+            "is not configured: write \"models\": {\"%.*s\": "
+            "{\"baseUrl\": \"https://…/v1\", \"model\": \"…\"}}",
+            STR_ARG(a->name), STR_ARG(url->id), STR_ARG(name));
+    if (!model.n)
+        return why_err(why, ERR_NOT_FOUND,
+                       "the agent \"%.*s\" is made of the model \"%.*s\", and "
+                       "models.%.*s.model, which says what its endpoint calls "
+                       "it, is not set",
+                       STR_ARG(a->name), STR_ARG(url->id), STR_ARG(m->name));
+    return OK;
+}
+
+/* What was said. */
+
+static void write_metadata(struct talk *k, struct buf *out)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("model"));
+    json_put_str(&o, k->model[0] ? str_of(k->model) : k->rq.model);
+    if (k->finish[0]) {
+        json_key(&o, STR("finish_reason"));
+        json_put_str(&o, str_of(k->finish));
+    }
+    if (k->usage.n) {
+        json_key(&o, STR("usage"));
+        json_put_raw(&o, buf_str(&k->usage));
+    }
+    json_close(&o, '}');
+}
+
+/* `text`: NULL where the chunks are it. A model that was asked for no tools
+ * and ends for their sake has nothing more to say either. */
+static void conclude(struct talk *k, const struct str *text)
+{
+    struct task_result r = {.status = TASK_COMPLETED};
+    struct buf metadata;
+
+    if (!k->has_said && !(text && text->n) &&
+        strcmp(k->finish, "content_filter") == 0) {
+        visit_failed(&k->visit,
+                     (struct delivery_failure){.code = STR("content_filter"),
+                                               .is_final = true},
+                     "the model's endpoint filtered out all of its answer");
+        return;
+    }
+    buf_init(&metadata, MSG_METADATA_MAX);
+    write_metadata(k, &metadata);
+    if (!metadata.over)
+        r.metadata = buf_str(&metadata);
+    if (text)
+        r.text = *text;
+    delivery_result(&k->visit.delivery, &r, text != NULL, 0);
+    buf_fini(&metadata);
+}
+
+static void keep(char *to, size_t size, struct str s)
+{
+    if (s.n)
+        snprintf(to, size, "%.*s", STR_ARG(str_head(s, size - 1)));
+}
+
+static void note(struct talk *k, const struct chat_word *w)
+{
+    keep(k->model, sizeof(k->model), w->model);
+    keep(k->finish, sizeof(k->finish), w->finish);
+    k->is_ended |= w->finish.n > 0 || w->is_done;
+    if (w->usage.n) {
+        buf_clear(&k->usage);
+        buf_add_str(&k->usage, w->usage);
+    }
+}
+
+static bool is_worth_another_try(int64_t status)
+{
+    return status == 0 || status == 408 || status == 429 || status >= 500;
+}
+
+/* What an endpoint says is wrong. Nothing of it where it is about the key. */
+static void words_of(const struct talk *k, struct str body, int64_t status,
+                     char out[VISIT_WORDS_BYTES])
+{
+    out[0] = '\0';
+    if (status != 401 && status != 403)
+        fetch_complaint(body, &k->key, 1, out, VISIT_WORDS_BYTES);
+}
+
+static void said_error(struct talk *k, struct str body, int64_t code)
+{
+    char message[VISIT_WORDS_BYTES];
+
+    words_of(k, body, code, message);
+    visit_failed(
+        &k->visit,
+        (struct delivery_failure){.code = STR("model_error"),
+                                  .is_final = !is_worth_another_try(code)},
+        "the model's endpoint says that it failed%s%s", message[0] ? ": " : "",
+        message);
+}
+
+static void not_understood(struct talk *k, enum err e, const struct why *why)
+{
+    struct delivery_failure f = {.code = STR("bad_answer"), .is_final = true};
+
+    if (e == ERR_NOMEM)
+        f = visit_failure_of(e);
+    visit_failed(&k->visit, f,
+                 "what the model's endpoint says cannot be understood: %s",
+                 why->text);
+}
+
+/* One piece. False: it is over. */
+static bool take_piece(struct talk *k, struct str data,
+                       const struct chat_word *w)
+{
+    struct delivery *y = &k->visit.delivery;
+
+    if (w->is_error || strcmp(k->finish, "error") == 0) {
+        said_error(k, data, w->error_code);
+        return false;
+    }
+    if (w->text.n) {
+        k->has_said = true;
+        if (!delivery_chunk(y, w->text))
+            return false;
+    }
+    if (w->is_done)
+        conclude(k, NULL);
+    return !w->is_done;
+}
+
+static bool talk_event(struct visit *a, const struct sse_event *e)
+{
+    struct talk *k = talk_of(a);
+    struct arena arena;
+    struct chat_word w;
+    struct why why;
+    enum err err;
+    bool goes_on = false;
+
+    arena_init(&arena, e->data.n + EVENT_SPARE_BYTES);
+    err = chat_read(&arena, e->data, &w, &why);
+    if (err) {
+        not_understood(k, err, &why);
+    } else {
+        note(k, &w);
+        goes_on = take_piece(k, e->data, &w);
+    }
+    arena_fini(&arena);
+    return goes_on;
+}
+
+/* Some leave out the "[DONE]". */
+static void talk_end(struct visit *a)
+{
+    struct talk *k = talk_of(a);
+
+    if (k->is_ended)
+        conclude(k, NULL);
+    else
+        visit_failed(
+            a, (struct delivery_failure){.code = STR("bad_answer")},
+            "the model's endpoint ended its answer without saying why");
+}
+
+static void talk_broken(struct visit *a, const struct delivery_failure *f)
+{
+    struct talk *k = talk_of(a);
+
+    if (k->is_ended)
+        conclude(k, NULL);
+    else
+        delivery_failed(&a->delivery, f);
+}
+
+/* It does not stream. */
+static void talk_whole(struct visit *a)
+{
+    struct talk *k = talk_of(a);
+    struct str body = buf_str(&a->body);
+    struct arena arena;
+    struct chat_word w;
+    struct why why;
+    enum err e;
+
+    arena_init(&arena, body.n + EVENT_SPARE_BYTES);
+    e = chat_read(&arena, body, &w, &why);
+    if (!e && !w.is_error && !w.has_choice)
+        e = why_err(&why, ERR_BAD_REQUEST, "it has no \"choices\"");
+    if (!e)
+        note(k, &w);
+    if (e)
+        not_understood(k, e, &why);
+    else if (w.is_error)
+        said_error(k, body, w.error_code);
+    else if (w.text.n > MSG_TEXT_MAX)
+        visit_failed(a, visit_failure_of(ERR_LIMIT),
+                     "the model's answer is larger than the limit");
+    else
+        conclude(k, &w.text);
+    arena_fini(&arena);
+}
+
+/* Asking. */
+
+static enum err send_it(struct talk *k, struct why *why)
+{
+    struct fetch_header headers[HEADERS_MAX] = {
+        {STR("Content-Type"), STR("application/json")},
+        {STR("Accept"), STR("text/event-stream, application/json")},
+    };
+    struct fetch_request rq = {.method = STR("POST"),
+                               .url = k->url,
+                               .headers = headers,
+                               .n_headers = 2,
+                               .is_trusted = true};
+    struct buf body;
+    char *key;
+    enum err e;
+
+    if (k->key.n) {
+        size_t n = sizeof("Bearer ") + k->key.n;
+
+        key = arena_alloc(&k->arena, n);
+        if (!key)
+            return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+        snprintf(key, n, "Bearer %.*s", STR_ARG(k->key));
+        headers[rq.n_headers++] =
+            (struct fetch_header){STR("Authorization"), {key, n - 1}};
+    }
+    buf_init(&body, VISIT_BODY_MAX);
+    chat_write(&body, &k->rq);
+    rq.body = buf_str(&body);
+    e = body.over || FAULT("deliver.chat") ? ERR_NOMEM
+                                           : visit_send(&k->visit, &rq, why);
+    buf_fini(&body);
+    return e;
+}
+
+/* Whether the endpoint does not know something that it can do without; then
+ * that is left out. */
+static bool may_ask_otherwise(struct talk *k, const char *message)
+{
+    if (k->visit.status != 400 && k->visit.status != 422)
+        return false;
+    if (k->rq.max_tokens && !k->rq.has_long_max_tokens &&
+        strstr(message, "max_completion_tokens")) {
+        k->rq.has_long_max_tokens = true;
+        return true;
+    }
+    if (k->rq.wants_usage && strstr(message, "stream_options")) {
+        k->rq.wants_usage = false;
+        return true;
+    }
+    return false;
+}
+
+static const char *hint_of(int status)
+{
+    if (status == 401 || status == 403)
+        return "; it does not take our key, see models.NAME.keyVariable";
+    if (status == 404 || status == 405)
+        return "; are models.NAME.baseUrl and models.NAME.model right?";
+    if (status >= 300 && status < 400)
+        return "; it wants to be called elsewhere: set models.NAME.baseUrl to "
+               "there";
+    return "";
+}
+
+static void talk_status(struct visit *a)
+{
+    struct talk *k = talk_of(a);
+    struct delivery_failure f = {.code = STR("model_error"),
+                                 .retry_ms = a->retry_ms};
+    char message[VISIT_WORDS_BYTES];
+    struct why why;
+    enum err e;
+
+    words_of(k, buf_str(&a->body), a->status, message);
+    if (may_ask_otherwise(k, message)) {
+        e = send_it(k, &why);
+        if (e)
+            visit_not_sent(a, e, &why);
+        return;
+    }
+    if (a->status == 429 || a->status == 503)
+        f.code = STR("agent_busy");
+    f.is_final = !is_worth_another_try(a->status);
+    visit_failed(a, f, "the model's endpoint answered with status %d%s%s%s",
+                 a->status, message[0] ? ": " : "", message,
+                 hint_of(a->status));
+}
+
+static const struct visit_ops talk_ops = {
+    .on_event = talk_event,
+    .on_end = talk_end,
+    .on_whole = talk_whole,
+    .on_status = talk_status,
+    .on_broken = talk_broken,
+};
+
+/* What was said before. */
+
+static enum err keep_history(struct talk *k, const struct task_said *list,
+                             size_t n)
+{
+    struct task_said *copy =
+        n ? arena_array(&k->arena, n, sizeof(*copy)) : NULL;
+
+    if (n && !copy)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        char *text = arena_strdup(&k->arena, list[i].text);
+
+        if (!text)
+            return ERR_NOMEM;
+        copy[i] = (struct task_said){list[i].is_agents, {text, list[i].text.n}};
+    }
+    k->rq.history = copy;
+    k->rq.n_history = n;
+    return OK;
+}
+
+/* A model that has forgotten everything would answer, and wrongly: better it
+ * is asked a little later. */
+static void on_history(void *ctx, enum err e, const struct task_said *list,
+                       size_t n)
+{
+    struct talk *k = ctx;
+
+    k->asks_history = false;
+    k->why.text[0] = '\0';
+    if (!e)
+        e = keep_history(k, list, n);
+    else
+        e = ERR_BUSY;
+    if (!e)
+        e = send_it(k, &k->why);
+    k->sent = e;
+    if (e && !k->is_starting)
+        visit_not_sent(&k->visit, e, &k->why);
+}
+
+static enum err find_history(struct talk *k, const struct task *t,
+                             const struct model_def *m)
+{
+    const struct deliver_opts *o = &k->visit.d->opts;
+
+    if (!o->history || m->history_messages <= 0 || m->history_bytes <= 0) {
+        on_history(k, OK, NULL, 0);
+        return OK;
+    }
+    k->asks_history = true;
+    if (!o->history(o->ctx, t, (size_t)m->history_messages,
+                    (size_t)m->history_bytes, on_history, k, &k->history_id)) {
+        k->asks_history = false;
+        return ERR_NOMEM;
+    }
+    return OK;
+}
+
+/* Life. */
+
+static bool copy(struct talk *k, struct str from, struct str *to)
+{
+    char *text = arena_strdup(&k->arena, from);
+
+    *to = (struct str){text, from.n};
+    return text != NULL;
+}
+
+/* Everything that is needed, since settings and cards change. */
+static bool copy_all(struct talk *k, const struct task *t,
+                     const struct agent *a, const struct model_def *m,
+                     struct str model)
+{
+    struct str base = m->base_url, tail = STR("/chat/completions");
+    char *url;
+
+    while (base.n && base.p[base.n - 1] == '/')
+        base.n--;
+    url = arena_alloc(&k->arena, base.n + tail.n + 1);
+    if (!url)
+        return false;
+    snprintf(url, base.n + tail.n + 1, "%.*s%.*s", STR_ARG(base),
+             STR_ARG(tail));
+    k->url = str_of(url);
+    k->rq.max_tokens = m->max_tokens;
+    k->rq.temperature = m->temperature;
+    k->rq.wants_usage = true;
+    return copy(k, model, &k->rq.model) && copy(k, m->key, &k->key) &&
+           copy(k, m->name, &k->name) && copy(k, t->text, &k->rq.message) &&
+           copy(k,
+                a->routing.system_prompt.n ? a->routing.system_prompt
+                                           : m->system_prompt,
+                &k->rq.system);
+}
+
+static void talk_free(struct delivery *y)
+{
+    struct talk *k = LIST_OF(y, struct talk, visit.delivery);
+
+    visit_fini(&k->visit);
+    arena_fini(&k->arena);
+    buf_fini(&k->usage);
+    free(k);
+}
+
+static void talk_stop(struct delivery *y, enum stop_why why)
+{
+    struct talk *k = LIST_OF(y, struct talk, visit.delivery);
+    const struct deliver_opts *o = &k->visit.d->opts;
+
+    (void)why;
+    if (k->asks_history)
+        o->history_cancel(o->ctx, k->history_id);
+    k->asks_history = false;
+    visit_stop(&k->visit);
+}
+
+static struct talk *talk_new(struct deliver *d, const struct task *t,
+                             const struct agent *a, const struct model_def *m,
+                             struct str model)
+{
+    struct talk *k = FAULT("deliver.talk") ? NULL : calloc(1, sizeof(*k));
+    int64_t whole_ms = visit_whole_ms(d, t);
+
+    if (!k)
+        return NULL;
+    arena_init(&k->arena, (size_t)m->history_bytes + t->text.n +
+                              AGENT_PROMPT_MAX + m->system_prompt.n +
+                              STRINGS_SPARE_BYTES);
+    buf_init(&k->usage, CHAT_USAGE_MAX);
+    k->visit.who = "the model's endpoint";
+    k->visit.is_operators = true;
+    k->visit.silence_ms = m->silence_ms;
+    k->visit.delivery.id = (struct delivery_id){t->id, t->turn, t->attempt};
+    if (m->timeout_ms > 0 && m->timeout_ms < whole_ms)
+        whole_ms = m->timeout_ms;
+    if (visit_init(&k->visit, d, &talk_ops, a, whole_ms) == OK &&
+        copy_all(k, t, a, m, model))
+        return k;
+    visit_stop(&k->visit);
+    talk_free(&k->visit.delivery);
+    return NULL;
+}
+
+/* The definition may have gone since the task was accepted. */
+static enum err talk_start(struct deliver *d, const struct task *t,
+                           const struct agent *a, const struct agent_url *url,
+                           struct delivery **out)
+{
+    struct str model = STR("");
+    const struct model_def *m = find_model(d, url->id, &model);
+    struct talk *k;
+    enum err e = talk_reaches(d, a, url, NULL);
+
+    if (e)
+        return e;
+    k = talk_new(d, t, a, m, model);
+    if (!k)
+        return ERR_NOMEM;
+    k->is_starting = true;
+    e = find_history(k, t, m);
+    k->is_starting = false;
+    if (!e)
+        e = k->sent;
+    if (e == ERR_NOMEM || e == ERR_BUSY) {
+        talk_stop(&k->visit.delivery, STOP_OVER);
+        talk_free(&k->visit.delivery);
+        return e;
+    }
+    if (e)
+        visit_not_sent(&k->visit, e, &k->why);
+    *out = &k->visit.delivery;
+    return OK;
+}
+
+const struct road_row road_model = {.reaches = talk_reaches,
+                                    .start = talk_start,
+                                    .stop = talk_stop,
+                                    .free = talk_free};

@@ -1,0 +1,147 @@
+/* From the configuration to the rooms: one function for each room, so that what
+ * a setting does can be looked up from here. */
+#include "settings.h"
+
+enum { DAY_MS = 24 * 3600 * 1000 };
+
+/* Fewer connections than configured where there are fewer descriptors: one
+ * too many is then told so, instead of waiting for somebody to leave. */
+struct net_opts settings_net(const struct server *s, const struct config *c)
+{
+    int64_t most = s->file_limit - SERVER_SPARE_FILES;
+
+    if (c->http.max_connections < most)
+        most = c->http.max_connections;
+    return (struct net_opts){
+        .max_connections = (size_t)most,
+        .max_connections_per_address =
+            (size_t)c->http.max_connections_per_address,
+        .exempt = c->rate.exempt.list,
+        .n_exempt = c->rate.exempt.n,
+        .max_request_line_bytes = (size_t)c->http.max_request_line_bytes,
+        .max_header_bytes = (size_t)c->http.max_header_bytes,
+        .max_headers = (size_t)c->http.max_headers,
+        .max_body_bytes = (size_t)c->http.max_body_bytes,
+        .max_unsent_bytes = (size_t)c->http.max_unsent_bytes,
+        .max_buffered_bytes = (size_t)c->http.max_buffered_bytes,
+        .header_timeout_ms = c->http.header_timeout_ms,
+        .body_timeout_ms = c->http.body_timeout_ms,
+        .idle_timeout_ms = c->http.idle_timeout_ms,
+        .reply_timeout_ms = c->http.reply_timeout_ms,
+        .write_timeout_ms = c->http.write_timeout_ms,
+        .seed = {s->seed[0], s->seed[1]},
+        .ws_max_frame_bytes = (size_t)c->ws.max_frame_bytes,
+        .ws_max_message_bytes = (size_t)c->ws.max_message_bytes,
+        .ws_timeout_ms = c->ws.timeout_ms,
+        .ws_close_timeout_ms = c->ws.close_timeout_ms,
+    };
+}
+
+static struct tasks_limits tasks_limits_of(const struct config *c)
+{
+    return (struct tasks_limits){
+        .max_unfinished = (size_t)c->tasks.max_unfinished,
+        .max_unfinished_bytes = (size_t)c->tasks.max_unfinished_bytes,
+        .max_per_user = (size_t)c->tasks.max_unfinished_per_user,
+        .max_bytes_per_user = (size_t)c->tasks.max_unfinished_bytes_per_user,
+        .timeout_ms = c->tasks.timeout_ms,
+    };
+}
+
+struct deliver_settings settings_deliver(const struct config *c)
+{
+    return (struct deliver_settings){
+        .max_in_flight = (size_t)c->deliver.max_in_flight,
+        .in_flight = c->deliver.in_flight,
+        .queue = c->deliver.queue,
+        .max_attempts = (int)c->deliver.max_attempts,
+        .retry_ms = c->deliver.retry_ms,
+        .retry_max_ms = c->deliver.retry_max_ms,
+        .breaker_failures = (int)c->deliver.breaker_failures,
+        .breaker_pause_ms = c->deliver.breaker_pause_ms,
+        .wake_ms = c->deliver.wake_ms,
+        .holds_for_offline = c->deliver.on_offline == CONFIG_OFFLINE_HOLD,
+        .silence_ms = c->deliver.silence_ms,
+        .max_gathered_bytes = (size_t)c->deliver.max_gathered_bytes,
+        .processes = c->processes.list,
+        .n_processes = c->processes.n,
+        .models = c->models.list,
+        .n_models = c->models.n,
+    };
+}
+
+struct walk_opts settings_walk(struct server *s, const struct config *c)
+{
+    return (struct walk_opts){
+        .loop = &s->loop,
+        .log = &s->log,
+        .store = s->store,
+        .feed = s->feed,
+        .access = s->access,
+        .registry = s->registry,
+        .ids = &s->ids,
+        .seed = {s->seed[0], s->seed[1]},
+        .node = c->node,
+        .fetch = s->outward.fetch,
+        .deliver = settings_deliver(c),
+        .limits = tasks_limits_of(c),
+        .retention_ms = c->retention.days * DAY_MS,
+        .retention_rows = c->retention.rows,
+    };
+}
+
+void settings_rank(struct server *s, const struct config *c)
+{
+    struct registry_ranking ranking = {
+        .semantic_weight = c->search.semantic_weight,
+        .text_weight = c->search.text_weight,
+        .fusion =
+            c->search.fusion == CONFIG_FUSION_RRF ? INDEX_RRF : INDEX_WEIGHTED,
+    };
+
+    registry_set_ranking(s->registry, &ranking);
+}
+
+static struct rate_limit per_second(int64_t n, int64_t burst)
+{
+    return (struct rate_limit){.per_minute = n * 60, .burst = burst};
+}
+
+static struct throttle_limits throttle_limits_of(const struct config *c)
+{
+    return (struct throttle_limits){
+        .user = per_second(c->rate.per_user, c->rate.user_burst),
+        .address = per_second(c->rate.per_address, c->rate.address_burst),
+        .failures = {.per_minute = c->rate.failures_per_minute,
+                     .burst = c->rate.failure_burst},
+        .exempt = c->rate.exempt.list,
+        .n_exempt = c->rate.exempt.n,
+    };
+}
+
+struct hub_settings settings_hub(const struct config *c)
+{
+    int64_t n = c->hub.messages_per_second;
+
+    return (struct hub_settings){
+        .heartbeat_ms = c->ws.timeout_ms,
+        .max_open = (size_t)c->hub.max_open,
+        .max_listening = (size_t)c->hub.max_listening,
+        .messages = per_second(n, n ? n : 1),
+    };
+}
+
+struct calls_settings settings_calls(const struct server *s,
+                                     const struct config *c)
+{
+    return (struct calls_settings){
+        .names = {.hosts = c->http.allowed_hosts.list,
+                  .n_hosts = c->http.allowed_hosts.n,
+                  .origins = c->http.allowed_origins.list,
+                  .n_origins = c->http.allowed_origins.n},
+        .heartbeat_ms = c->http.heartbeat_ms,
+        .reply_timeout_ms = c->http.reply_timeout_ms,
+        .max_open = settings_net(s, c).max_connections,
+        .limits = throttle_limits_of(c),
+    };
+}

@@ -1,0 +1,272 @@
+/* What was said before in a conversation.
+ *
+ *     tasks of the conversation -> for each that has had several turns, those
+ *     before its last -> the newest that fit, oldest first
+ *
+ * A task's row has its last turn, the ones before it are rows of turn_table
+ * (task.h), so there is one question for the tasks and one for each of them
+ * that was gone on with; most were not. How far to look back is bounded by
+ * rows, and a page of the store by bytes.
+ *
+ * What has been found is kept in the order of time and cut to what may be
+ * given after every answer of the store. Where it was cut stays a border:
+ * what is older is not looked at any more, so that there is never a hole in
+ * what is given.
+ *
+ * Only completed turns count, with what was asked and what was answered: half
+ * of one would leave two messages of the same speaker in a row, which some
+ * models do not take. */
+#include <stdlib.h>
+
+#include "task/internal.h"
+
+enum { SPARE_ROWS = 16, ROWS_MAX = 200 };
+
+/* One turn. */
+struct pair {
+    int64_t began_ms, seq, number;
+    size_t n_asked, n_said;
+    char bytes[];
+};
+
+struct task_history {
+    struct store *store;
+    task_history_done *done; /* NULL: nobody wants it any more */
+    void *ctx;
+    struct query query;
+
+    /* Of the task that it is for. */
+    struct id task_id;
+    int64_t began_ms, place;
+
+    size_t max_pairs, max_bytes, max_rows;
+    struct pair *pairs[2 * ROWS_MAX]; /* the newest first */
+    size_t n_pairs;
+    struct pair border; /* nothing as old as this; bytes are none */
+    bool has_border;
+
+    int64_t seqs[ROWS_MAX]; /* tasks whose turns are still to be read */
+    size_t n_seqs, next_seq;
+};
+
+static void free_from(struct task_history *h, size_t n)
+{
+    while (h->n_pairs > n)
+        free(h->pairs[--h->n_pairs]);
+}
+
+static void history_free(struct task_history *h)
+{
+    free_from(h, 0);
+    free(h);
+}
+
+/* The later one first. */
+static int compare(const struct pair *a, const struct pair *b)
+{
+    if (a->began_ms != b->began_ms)
+        return a->began_ms > b->began_ms ? -1 : 1;
+    if (a->seq != b->seq)
+        return a->seq > b->seq ? -1 : 1;
+    return a->number > b->number ? -1 : a->number < b->number;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    return compare(*(struct pair *const *)left, *(struct pair *const *)right);
+}
+
+/* Put what was found in order, and leave what may be given. */
+static void cut(struct task_history *h)
+{
+    size_t n = 0, bytes = 0;
+
+    if (h->n_pairs)
+        qsort(h->pairs, h->n_pairs, sizeof(h->pairs[0]), by_time);
+    while (n < h->n_pairs && n < h->max_pairs) {
+        const struct pair *p = h->pairs[n];
+
+        if (p->n_asked + p->n_said > h->max_bytes - bytes)
+            break;
+        bytes += p->n_asked + p->n_said;
+        n++;
+    }
+    if (n < h->n_pairs) {
+        h->border = *h->pairs[n];
+        h->has_border = true;
+    }
+    free_from(h, n);
+}
+
+/* A turn that was completed. What could not be given anyhow is noted without
+ * its bytes: it is where the cut will be. */
+static enum err add(struct task_history *h, struct pair key, struct str asked,
+                    struct str said)
+{
+    bool fits = asked.n <= h->max_bytes && said.n <= h->max_bytes - asked.n;
+    struct pair *p;
+
+    if (!asked.n || !said.n ||
+        (h->has_border && compare(&key, &h->border) >= 0))
+        return OK;
+    p = FAULT("task.history")
+            ? NULL
+            : malloc(sizeof(*p) + (fits ? asked.n + said.n : 0));
+    if (!p)
+        return ERR_NOMEM;
+    *p = key;
+    p->n_asked = asked.n;
+    p->n_said = said.n;
+    if (fits) {
+        memcpy(p->bytes, asked.p, asked.n);
+        memcpy(p->bytes + asked.n, said.p, said.n);
+    }
+    h->pairs[h->n_pairs++] = p;
+    return OK;
+}
+
+static void finish(struct task_history *h, enum err e)
+{
+    struct task_said *list = NULL;
+    size_t n = e ? 0 : 2 * h->n_pairs;
+
+    if (n)
+        list = FAULT("task.history_list") ? NULL : calloc(n, sizeof(*list));
+    if (n && !list) {
+        e = ERR_NOMEM;
+        n = 0;
+    }
+    for (size_t i = 0; i < n / 2; i++) {
+        const struct pair *p = h->pairs[n / 2 - 1 - i];
+
+        list[2 * i] = (struct task_said){false, {p->bytes, p->n_asked}};
+        list[2 * i + 1] =
+            (struct task_said){true, {p->bytes + p->n_asked, p->n_said}};
+    }
+    h->done(h->ctx, e, list, n);
+    free(list);
+    history_free(h);
+}
+
+/* Turns before the last of one task. */
+
+static void read_turns(struct task_history *h);
+
+static enum err take_turns(struct task_history *h)
+{
+    enum err e = OK;
+
+    QUERY_EACH(r, &h->query)
+    {
+        struct pair key = {row_int(r, TURN_BEGAN_MS), row_int(r, TURN_TASK_SEQ),
+                           row_int(r, TURN_NUMBER), 0, 0};
+
+        if (!e && row_int(r, TURN_STATUS) == TASK_COMPLETED &&
+            key.began_ms <= h->began_ms)
+            e = add(h, key, row_str(r, TURN_TEXT),
+                    row_str(r, TURN_RESULT_TEXT));
+    }
+    cut(h);
+    return e;
+}
+
+static void on_turns(struct query *q, void *ctx)
+{
+    struct task_history *h = ctx;
+    enum err e = q->err ? q->err : take_turns(h);
+
+    query_fini(q);
+    if (!h->done)
+        history_free(h);
+    else if (e)
+        finish(h, e);
+    else
+        read_turns(h);
+}
+
+static void read_turns(struct task_history *h)
+{
+    if (h->next_seq == h->n_seqs) {
+        finish(h, OK);
+        return;
+    }
+    query_init(&h->query, &turn_table, h->max_rows);
+    query_if(&h->query, TURN_TASK_SEQ, IS, value_int(h->seqs[h->next_seq++]));
+    query_order(&h->query, TURN_NUMBER, true);
+    h->query.is_quick = true;
+    store_read(h->store, &h->query, on_turns, h);
+}
+
+/* The tasks. */
+
+static enum err take_task(struct task_history *h, const struct row *r)
+{
+    struct task t;
+
+    task_from_row(&t, r);
+    if (t.turn > 1)
+        h->seqs[h->n_seqs++] = t.seq;
+    if (t.status != TASK_COMPLETED || t.place >= h->place ||
+        strcmp(t.id.text, h->task_id.text) == 0)
+        return OK;
+    return add(h, (struct pair){task_began_ms(&t), t.seq, t.turn, 0, 0}, t.text,
+               t.result.text);
+}
+
+static void on_tasks(struct query *q, void *ctx)
+{
+    struct task_history *h = ctx;
+    enum err e = q->err;
+
+    for (const struct row *r = q->rows; r && !e; r = r->next)
+        e = take_task(h, r);
+    query_fini(q);
+    if (!h->done) {
+        history_free(h);
+        return;
+    }
+    cut(h);
+    if (e)
+        finish(h, e);
+    else
+        read_turns(h);
+}
+
+struct task_history *task_history_new(struct tasks *ts, const struct task *t,
+                                      size_t max_n, size_t max_bytes,
+                                      task_history_done *done, void *ctx)
+{
+    struct task_history *h =
+        FAULT("task.history_new") ? NULL : calloc(1, sizeof(*h));
+    size_t rows = max_n + SPARE_ROWS;
+
+    if (!h)
+        return NULL;
+    *h = (struct task_history){
+        .store = ts->opts.store,
+        .done = done,
+        .ctx = ctx,
+        .task_id = t->id,
+        .began_ms = task_began_ms(t),
+        .place = t->place,
+        .max_rows = rows < ROWS_MAX ? rows : ROWS_MAX,
+        .max_bytes = max_bytes,
+    };
+    h->max_pairs = max_n / 2 < h->max_rows ? max_n / 2 : h->max_rows;
+    query_init(&h->query, &task_table, h->max_rows);
+    if (!PLANTED("task.anybodys_history"))
+        query_if(&h->query, TASK_REQUESTER, IS, value_text(t->requester));
+    query_if(&h->query, TASK_CONVERSATION_ID, IS,
+             value_text(t->conversation_id));
+    query_if(&h->query, TASK_AGENT, IS, value_text(t->agent));
+    query_order(&h->query, TASK_SEQ, true);
+    h->query.is_quick = true;
+    store_read(h->store, &h->query, on_tasks, h);
+    return h;
+}
+
+void task_history_cancel(struct task_history *h)
+{
+    h->done = NULL;
+    store_forget(h->store, &h->query);
+}

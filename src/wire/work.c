@@ -1,0 +1,305 @@
+/* What is said about a task: the order that is given to its agent, and what
+ * the agent says of it. The params were read into a tree already; their
+ * members are walked once. */
+#include "wire/wire.h"
+
+#include <stdio.h>
+
+#include "model/msg.h"
+
+/* Out. */
+
+static void put_or_null(struct json_out *o, struct str key, struct str s)
+{
+    json_key(o, key);
+    if (s.n)
+        json_put_str(o, s);
+    else
+        json_put_null(o);
+}
+
+/* A document as it stands, in one line: a line end can only be between its
+ * tokens, where a space says the same. */
+static void put_document(struct json_out *o, struct str key, struct str s)
+{
+    size_t from;
+
+    json_key(o, key);
+    from = o->out->n;
+    json_put_raw(o, s.n ? s : STR("{}"));
+    for (size_t i = from; i < o->out->n; i++)
+        if (o->out->p[i] == '\n' || o->out->p[i] == '\r')
+            o->out->p[i] = ' ';
+}
+
+static void put_about(struct json_out *o, const struct task *t)
+{
+    json_key(o, STR("metadata"));
+    json_open(o, '{');
+    json_key(o, STR("requester"));
+    json_put_str(o, t->requester);
+    json_key(o, STR("root_user"));
+    json_put_str(o, t->root_user);
+    json_key(o, STR("depth"));
+    json_put_int(o, t->depth);
+    json_key(o, STR("chain"));
+    json_open(o, '[');
+    json_close(o, ']');
+    if (t->parent_id.n)
+        put_or_null(o, STR("parent_task_id"), t->parent_id);
+    json_key(o, STR("priority"));
+    json_put_str(o, task_priority_name(t->priority));
+    put_document(o, STR("user"), t->metadata);
+    put_document(o, STR("source"), t->source);
+    json_close(o, '}');
+}
+
+void wire_execute(struct json_out *o, const struct task *t)
+{
+    json_open(o, '{');
+    json_key(o, STR("task_id"));
+    json_put_str(o, str_of(t->id.text));
+    json_key(o, STR("turn"));
+    json_put_int(o, t->turn);
+    json_key(o, STR("attempt"));
+    json_put_int(o, t->attempt);
+    json_key(o, STR("message"));
+    json_put_str(o, t->text);
+    put_or_null(o, STR("skill_id"), t->skill);
+    put_or_null(o, STR("session_id"), t->conversation_id);
+    json_key(o, STR("deadline_ms"));
+    json_put_int(o, t->deadline_ms);
+    put_about(o, t);
+    json_close(o, '}');
+}
+
+struct str wire_execute_id(const struct task *t,
+                           char out[WIRE_EXECUTE_ID_BYTES])
+{
+    if (t->turn > 1)
+        snprintf(out, WIRE_EXECUTE_ID_BYTES, "%s:%lld.%lld", t->id.text,
+                 (long long)t->turn, (long long)t->attempt);
+    else
+        snprintf(out, WIRE_EXECUTE_ID_BYTES, "%s:%lld", t->id.text,
+                 (long long)t->attempt);
+    return str_of(out);
+}
+
+/* In. */
+
+static enum err not_right(struct why *why, struct str key, const char *what)
+{
+    return why_err(why, ERR_BAD_REQUEST, "%.*s must be %s", STR_ARG(key), what);
+}
+
+static enum err take_text(const struct json *v, size_t max, struct str *out,
+                          struct why *why)
+{
+    if (v->type == JSON_NULL)
+        return OK;
+    if (v->type != JSON_STR)
+        return not_right(why, v->key, "a string");
+    if (v->s.n > max)
+        return why_err(why, ERR_LIMIT, "%.*s is longer than %zu bytes",
+                       STR_ARG(v->key), max);
+    *out = v->s;
+    return OK;
+}
+
+static enum err take_count(const struct json *v, int64_t *out, struct why *why)
+{
+    if (v->type == JSON_NULL)
+        return OK;
+    if (v->type != JSON_INT || v->i < 1)
+        return not_right(why, v->key, "a whole number from 1 on");
+    *out = v->i;
+    return OK;
+}
+
+/* Those that a chunk and a result share. True: it was one of them. */
+static bool take_common(const struct json *v, struct wire_word *out,
+                        struct why *why, enum err *e)
+{
+    if (str_eq(v->key, STR("task_id"))) {
+        *e = take_text(v, ID_BYTES - 1, &out->task_id, why);
+    } else if (str_eq(v->key, STR("text"))) {
+        out->has_text = v->type != JSON_NULL;
+        *e = take_text(v, MSG_TEXT_MAX, &out->text, why);
+    } else if (str_eq(v->key, STR("turn"))) {
+        *e = take_count(v, &out->turn, why);
+    } else if (str_eq(v->key, STR("attempt"))) {
+        *e = take_count(v, &out->attempt, why);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static enum err need_object(const struct json *params, struct why *why)
+{
+    if (params && params->type == JSON_OBJ)
+        return OK;
+    return why_err(why, ERR_BAD_REQUEST,
+                   "params must be an object: {\"task_id\":…,\"text\":…}");
+}
+
+enum err wire_chunk_read(const struct json *params, struct wire_word *out,
+                         struct why *why)
+{
+    enum err e = need_object(params, why);
+
+    *out = (struct wire_word){.turn = 0};
+    if (e)
+        return e;
+    JSON_EACH(kid, params)
+    {
+        if (take_common(kid, out, why, &e) && e)
+            return e;
+    }
+    if (!out->has_text)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "text is missing: the words of this chunk");
+    return OK;
+}
+
+static enum err take_status(const struct json *v, struct task_result *r,
+                            struct why *why)
+{
+    enum task_status s =
+        v->type == JSON_STR ? task_status_of(v->s) : TASK_ACCEPTED;
+
+    if (v->type == JSON_NULL)
+        return OK;
+    if (s != TASK_COMPLETED && s != TASK_FAILED && s != TASK_CANCELLED)
+        return not_right(why, v->key,
+                         "\"completed\", \"failed\" or \"cancelled\"");
+    r->status = s;
+    return OK;
+}
+
+static enum err take_code(const struct json *v, struct task_result *r,
+                          struct why *why)
+{
+    enum err e = take_text(v, WIRE_ERROR_CODE_MAX, &r->error_code, why);
+
+    if (!e && str_has_any_control(r->error_code))
+        return not_right(why, v->key, "without control characters");
+    return e;
+}
+
+static enum err take_words(const struct json *v, struct task_result *r,
+                           struct why *why)
+{
+    struct str words = STR("");
+    enum err e = take_text(v, MSG_TEXT_MAX, &words, why);
+
+    r->error = str_head(words, WIRE_ERROR_MAX);
+    return e;
+}
+
+static enum err take_error(const struct json *v, struct task_result *r,
+                           struct why *why)
+{
+    enum err e = OK;
+
+    if (v->type != JSON_OBJ)
+        return v->type == JSON_STR || v->type == JSON_NULL
+                   ? take_words(v, r, why)
+                   : not_right(why, v->key,
+                               "a string, or an object with code and message");
+    JSON_EACH(kid, v)
+    {
+        /* JSON-RPC's own are numbers, which say nothing to anybody else. */
+        if (str_eq(kid->key, STR("code")) && kid->type != JSON_INT)
+            e = take_code(kid, r, why);
+        else if (str_eq(kid->key, STR("message")))
+            e = take_words(kid, r, why);
+        if (e)
+            return e;
+    }
+    return OK;
+}
+
+static enum err take_metadata(struct arena *a, const struct json *v,
+                              struct task_result *r, struct why *why)
+{
+    struct buf out;
+    char *copy;
+    bool is_over;
+
+    if (v->type == JSON_NULL)
+        return OK;
+    if (v->type != JSON_OBJ)
+        return not_right(why, v->key, "an object");
+    if (!v->kids.n)
+        return OK;
+    buf_init(&out, MSG_METADATA_MAX);
+    struct json_out o = json_out(&out);
+    json_put(&o, v);
+    is_over = out.over;
+    copy = is_over ? NULL : arena_strdup(a, buf_str(&out));
+    if (copy)
+        r->metadata = (struct str){copy, out.n};
+    buf_fini(&out);
+    if (is_over)
+        return why_err(why, ERR_LIMIT, "metadata is longer than %d bytes",
+                       MSG_METADATA_MAX);
+    return copy ? OK : why_err(why, ERR_NOMEM, "out of memory");
+}
+
+static enum err take_member(struct arena *a, const struct json *v,
+                            struct wire_word *out, struct why *why)
+{
+    enum err e = OK;
+
+    if (take_common(v, out, why, &e))
+        return e;
+    if (str_eq(v->key, STR("status")))
+        return take_status(v, &out->result, why);
+    if (str_eq(v->key, STR("error")))
+        return take_error(v, &out->result, why);
+    if (str_eq(v->key, STR("error_code")))
+        return take_code(v, &out->result, why);
+    if (str_eq(v->key, STR("metadata")))
+        return take_metadata(a, v, &out->result, why);
+    return OK;
+}
+
+/* What is not said follows from what is. */
+static enum err complete(struct wire_word *out, struct why *why)
+{
+    struct task_result *r = &out->result;
+    bool has_error = r->error.n || r->error_code.n;
+
+    if (!r->status)
+        r->status = has_error ? TASK_FAILED : TASK_COMPLETED;
+    if (r->status == TASK_COMPLETED && has_error)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a task that is completed has no error: say status "
+                       "\"failed\", or leave it out");
+    if (r->status == TASK_FAILED && !r->error_code.n)
+        r->error_code = STR("agent_failed");
+    if (r->status == TASK_FAILED && !r->error.n)
+        r->error = STR("the agent said that it failed, and not why");
+    if (r->status == TASK_CANCELLED && !r->error_code.n)
+        r->error_code = STR("cancelled");
+    r->text = out->text;
+    return OK;
+}
+
+enum err wire_result_read(struct arena *a, const struct json *params,
+                          struct wire_word *out, struct why *why)
+{
+    enum err e = need_object(params, why);
+
+    *out = (struct wire_word){.turn = 0};
+    if (e)
+        return e;
+    JSON_EACH(kid, params)
+    {
+        e = take_member(a, kid, out, why);
+        if (e)
+            return e;
+    }
+    return complete(out, why);
+}
