@@ -457,4 +457,9 @@ struct registry {
     struct searches *searches; /* search.c's */
 };
 
+/* self.c: what a card that registers itself cannot say is taken from it.
+ * ERR_NOMEM. */
+MUST_USE enum err self_fit(struct arena *scratch, struct agent *a,
+                           const struct agent *before);
+
 #endif

@@ -162,6 +162,9 @@ enum conversation_column {
 /* A row of task_table as a task. Its strings are those of the row. */
 void task_from_row(struct task *t, const struct row *r);
 
+/* What a row of turn_table says of a turn, into a task that has the rest. */
+void task_of_turn(struct task *t, const struct row *r);
+
 enum {
     TASK_KEY_MS = 24 * 3600 * 1000, /* how long an idempotency key is kept */
     TASK_ERROR_CODE_MAX = 64,
