@@ -153,6 +153,21 @@ static void on_new_agent(void *ctx)
         walk_agent_came(s->walk);
 }
 
+static void on_agents_changed(void *ctx)
+{
+    struct server *s = ctx;
+
+    if (s->walk)
+        walk_agents_changed(s->walk);
+}
+
+static enum agent_state state_of(void *ctx, const struct agent *a)
+{
+    struct server *s = ctx;
+
+    return walk_state(s->walk, a);
+}
+
 static void on_signal(uv_signal_t *h, int signum)
 {
     struct server *s = h->data;
@@ -266,6 +281,7 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .limits = roster_limits(s->config),
                                  .org_of = org_of,
                                  .on_new = on_new_agent,
+                                 .on_change = on_agents_changed,
                                  .ctx = s};
     enum err e;
 
@@ -288,7 +304,10 @@ static enum err open_walk(struct server *s, struct why *why)
     struct walk_opts opts = settings_walk(s, s->config);
 
     s->walk = walk_new(&opts, why);
-    return s->walk ? OK : ERR_IO;
+    if (!s->walk)
+        return ERR_IO;
+    registry_set_state_of(s->registry, state_of, s);
+    return OK;
 }
 
 /* One of two addresses may have been taken before the other could not be. */
@@ -564,8 +583,10 @@ static void close_rooms(struct server *s)
     if (s->net)
         calls_fini(&s->calls);
     if (s->hub)
-        walk_set_hub(s->walk, &(struct walk_hub){.ctx = NULL});
+        walk_set_hub(s->walk, NULL);
     hub_free(s->hub);
+    if (s->registry)
+        registry_set_state_of(s->registry, NULL, NULL);
     walk_free(s->walk);
     roster_close(&s->roster);
     registry_free(s->registry);
