@@ -211,6 +211,8 @@ static void write_walk(struct buf *out, const struct walk_stats *s)
     metric_counter(out, "signalbox_deliveries_cancelled_total",
                    "Deliveries stopped on the way.",
                    s->deliver.cancelled_total);
+    metric_gauge(out, "signalbox_children", "Programs of agents that run.",
+                 s->deliver.children);
 }
 
 static void write_feed(struct buf *out, const struct feed_stats *s)
@@ -443,6 +445,8 @@ void call_metrics(struct call *c)
     write_feed(c->body, &feed);
     write_access(c->body, &access);
     write_registry(c->body, &registry);
+    if (calls->hub.write_metrics)
+        calls->hub.write_metrics(calls->hub.ctx, c->body);
     if (calls->fetch) {
         struct fetch_stats fetch = fetch_stats(calls->fetch);
 
