@@ -19,7 +19,7 @@
  * subject that one connection has subscribed to: its own, or its partner's. */
 #include <sys/epoll.h>
 
-#include "bench/peer.h"
+#include "bench/talk.h"
 
 enum { OURS, NODE, NATS, FLOOR, N_PEERS };
 
@@ -65,79 +65,30 @@ static void write_message(char out[MESSAGE_BYTES], int to)
     memcpy(out + MESSAGE_BYTES - 3, "\"}}", 3);
 }
 
-/* WebSocket, as little of it as a well-behaved client needs. */
-
-static void ws_hello(struct conn *c, const struct peer *p, const char *path)
-{
-    char text[512], in[1024];
-    size_t n = 0;
-
-    snprintf(text, sizeof(text),
-             "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nUpgrade: websocket\r\n"
-             "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-             path, p->port);
-    peer_send(c->fd, text, strlen(text));
-    while (!memmem(in, n, "\r\n\r\n", 4)) {
-        ssize_t got = recv(c->fd, in + n, sizeof(in) - n, 0);
-        if (got <= 0 || (n += (size_t)got) == sizeof(in))
-            die("the handshake");
-    }
-    if (memcmp(in, "HTTP/1.1 101 ", 13) != 0) {
-        fprintf(stderr, "bench_ws: %s: %.*s\n", p->name, (int)n, in);
-        exit(1);
-    }
-}
-
 static void ws_open(struct conn *c, const struct peer *p, const struct load *l,
                     int i)
 {
-    static const unsigned char head[] = {
-        0x81, 0x80 | 126, MESSAGE_BYTES >> 8, MESSAGE_BYTES & 255, 0x37, 0xfa,
-        0x21, 0x3d};
     char message[MESSAGE_BYTES], path[64] = "/echo", *at = c->batch;
 
     if (l->is_forward)
         snprintf(path, sizeof(path), "/hub?name=agent-%d", i);
-    ws_hello(c, p, path);
+    talk_hello(c->fd, p, path, NULL);
     write_message(message, i ^ 1);
-    for (int k = 0; k < l->depth; k++) {
-        memcpy(at, head, sizeof(head));
-        for (int b = 0; b < MESSAGE_BYTES; b++)
-            at[sizeof(head) + (size_t)b] =
-                (char)(message[b] ^ (char)head[4 + b % 4]);
-        at += sizeof(head) + MESSAGE_BYTES;
-    }
+    for (int k = 0; k < l->depth; k++)
+        at = talk_frame(at, message, MESSAGE_BYTES);
     c->batch_bytes = (size_t)(at - c->batch);
     c->frame_bytes = 4 + MESSAGE_BYTES;
 }
 
 /* NATS: connection i listens to the subject "agent.i". */
 
-/* Wait for the end of what it says first. */
-static void nats_await_pong(int fd)
-{
-    char in[4096];
-    size_t n = 0;
-
-    while (!memmem(in, n, "PONG\r\n", 6)) {
-        ssize_t got = recv(fd, in + n, sizeof(in) - n, 0);
-        if (got <= 0 || (n += (size_t)got) == sizeof(in))
-            die("nats");
-    }
-}
-
 static void nats_open(struct conn *c, const struct load *l, int i)
 {
-    char text[512], message[MESSAGE_BYTES], *at = c->batch;
+    char subject[32], message[MESSAGE_BYTES], *at = c->batch;
     int to = l->is_forward ? i ^ 1 : i;
 
-    snprintf(text, sizeof(text),
-             "CONNECT {\"verbose\":false,\"pedantic\":false,\"echo\":true}\r\n"
-             "SUB agent.%d 1\r\nPING\r\n",
-             i);
-    peer_send(c->fd, text, strlen(text));
-    nats_await_pong(c->fd);
+    snprintf(subject, sizeof(subject), "agent.%d", i);
+    talk_nats_hello(c->fd, subject);
     write_message(message, to);
     for (int k = 0; k < l->depth; k++)
         at += snprintf(at, (size_t)(c->batch + BATCH_BYTES - at),
@@ -307,27 +258,6 @@ static bool compare(struct peer peers[N_PEERS], const struct load *l,
     return to_node <= GOAL && to_nats <= 1;
 }
 
-/* Its log goes to standard error and says when it is ready. */
-static struct peer nats_run(void)
-{
-    struct peer p = {.name = "nats-server"};
-    char port[8];
-    FILE *f;
-
-    close(peer_listen(&p.port)); /* it cannot tell which one it took */
-    snprintf(port, sizeof(port), "%u", p.port);
-    setenv("GOMAXPROCS", "1", 1);
-    f = peer_start(
-        &p,
-        (const char *[]){"nats-server", "-a", "127.0.0.1", "-p", port, NULL},
-        STDERR_FILENO);
-    while (fgets(p.line, sizeof(p.line), f))
-        if (strstr(p.line, "Server is ready"))
-            return p;
-    die("nats-server did not start");
-    return p;
-}
-
 int main(int argc, char **argv)
 {
     static const struct load loads[] = {
@@ -353,7 +283,7 @@ int main(int argc, char **argv)
                                                "127.0.0.1:0", NULL});
     peers[NODE] =
         peer_run("node ws", (const char *[]){"node", argv[2], argv[3], NULL});
-    peers[NATS] = nats_run();
+    peers[NATS] = talk_nats_run();
     peers[FLOOR] = floor_run();
     for (int i = 0; i < N_PEERS; i++) /* caches, and Node's compiler */
         measure(&peers[i], i, &loads[0], conns);

@@ -12,6 +12,7 @@
 #include "base/loop.h"
 #include "calls/calls.h"
 #include "certs.h"
+#include "child/child.h"
 #include "hub/hub.h"
 #include "net/net.h"
 #include "outward.h"
@@ -33,6 +34,7 @@ struct server {
     uint64_t seed[2];
     struct id_maker ids;
     struct outward outward;
+    struct children *children;
     struct store *store;
     struct feed *feed;
     struct access *access;
@@ -54,7 +56,8 @@ struct server {
     bool is_running;       /* all rooms are there, and calls may come */
     bool is_unwanted;      /* a signal came before that */
     bool is_stopping;
-    bool is_over; /* and nobody is connected any more */
+    bool is_over;     /* and nobody is connected any more */
+    bool has_stopped; /* what was asked to last: deliveries, children */
 };
 
 #endif

@@ -132,6 +132,8 @@ void reload_watch(struct server *s)
     char folder[PATH_MAX];
     struct str parent = str_parent(s->config->path);
 
+    if (!s->config->path.n)
+        return; /* there is none to become another */
     s->reload_soon.fire = on_reload_soon;
     s->folder_watch.data = s;
     snprintf(folder, sizeof(folder), "%.*s", STR_ARG(parent));

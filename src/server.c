@@ -17,6 +17,7 @@
 
 enum {
     STORE_WAITING_MAX = 16384,
+    CHILDREN_MAX = 4096,    /* programs of all agents together */
     FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
 };
 
@@ -301,8 +302,12 @@ static enum err open_registry(struct server *s, struct why *why)
 
 static enum err open_walk(struct server *s, struct why *why)
 {
-    struct walk_opts opts = settings_walk(s, s->config);
+    struct walk_opts opts;
 
+    s->children = children_new(&s->loop, &s->log, CHILDREN_MAX);
+    if (!s->children)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    opts = settings_walk(s, s->config);
     s->walk = walk_new(&opts, why);
     if (!s->walk)
         return ERR_IO;
@@ -493,7 +498,14 @@ static void say_listening_to_programs(const struct server *s)
 /* Somebody may wait for this line: not being able to say it is a failure. */
 static enum err say_listening(const struct server *s, struct why *why)
 {
-    if (s->opts->json)
+    struct server_listening l = {.url = net_url(s->net),
+                                 .tls_url = net_tls_url(s->net),
+                                 .folder = s->folder.path,
+                                 .first_token = s->first_token.text};
+
+    if (s->opts->on_listening)
+        s->opts->on_listening(s->opts->ctx, &l);
+    else if (s->opts->json)
         say_listening_to_programs(s);
     else
         say_listening_to_people(s);
@@ -568,6 +580,31 @@ static enum err run(struct server *s, struct why *why)
     return e;
 }
 
+static void on_stopped(void *ctx)
+{
+    struct server *s = ctx;
+
+    s->has_stopped = true;
+    loop_stop(&s->loop);
+}
+
+/* Agents' programs end, and what is asked of agents elsewhere. A program that
+ * does not want to is killed when its grace is over. */
+static void stop_delivery(struct server *s)
+{
+    if (s->walk) {
+        deliver_stop(walk_deliver(s->walk), on_stopped, s);
+        while (!s->has_stopped)
+            loop_run(&s->loop);
+    }
+    if (!s->children)
+        return;
+    s->has_stopped = false;
+    children_stop(s->children, on_stopped, s);
+    while (!s->has_stopped)
+        loop_run(&s->loop);
+}
+
 /* What is asked of others ends first, and then the store gives back what it
  * still has to those who are still there. The loop turns meanwhile, so signals
  * still come: to rooms that are gone, or were never opened. They are not closed
@@ -578,16 +615,18 @@ static void close_rooms(struct server *s)
     roster_stop(&s->roster);
     if (s->registry)
         registry_stop(s->registry);
+    stop_delivery(s);
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)
         calls_fini(&s->calls);
+    if (s->registry)
+        registry_set_state_of(s->registry, NULL, NULL);
     if (s->hub)
         walk_set_hub(s->walk, NULL);
     hub_free(s->hub);
-    if (s->registry)
-        registry_set_state_of(s->registry, NULL, NULL);
     walk_free(s->walk);
+    children_free(s->children);
     roster_close(&s->roster);
     registry_free(s->registry);
     access_free(s->access);

@@ -83,6 +83,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,
         .fetch = s->outward.fetch,
+        .children = s->children,
         .deliver = settings_deliver(c),
         .limits = tasks_limits_of(c),
         .retention_ms = c->retention.days * DAY_MS,

@@ -17,7 +17,7 @@ check() {
     fi
 }
 
-sources() { find src test bench train -name '*.[ch]' -o -name '*.inc' | sort; }
+sources() { find src test bench train client examples -name '*.[ch]' -o -name '*.inc' | sort; }
 
 layout() { sources | xargs clang-format --dry-run -Werror; }
 
@@ -25,7 +25,7 @@ layout() { sources | xargs clang-format --dry-run -Werror; }
 # is data.
 bugs() {
     sed -n 's|^ *"file": "\.\./\(.*\)",*$|\1|p' "$build/compile_commands.json" |
-        sort -u | grep -E '^(src|train)/' |
+        sort -u | grep -E '^(src|train|client)/' |
         grep -vE '_test\.c$|^src/base/unicode\.c$' |
         xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet \
             --extra-arg=-Wno-unknown-warning-option 2>/dev/null

@@ -211,6 +211,8 @@ static void write_walk(struct buf *out, const struct walk_stats *s)
     metric_counter(out, "signalbox_deliveries_cancelled_total",
                    "Deliveries stopped on the way.",
                    s->deliver.cancelled_total);
+    metric_gauge(out, "signalbox_children", "Programs of agents that run.",
+                 s->deliver.children);
 }
 
 static void write_feed(struct buf *out, const struct feed_stats *s)

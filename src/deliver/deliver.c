@@ -26,6 +26,7 @@ enum {
 static const struct road_row *const roads[N_ROADS] = {
     [ROAD_ECHO] = &road_echo,
     [ROAD_HUB] = &road_line,
+    [ROAD_PROCESS] = &road_pool,
     [ROAD_HTTP] = &road_http,
     [ROAD_MODEL] = &road_model,
 };
@@ -78,7 +79,8 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
     echoes_init(&d->echoes, opts->loop);
     d->lines = lines_new(d);
     d->wakes = wakes_new(d);
-    if (d->lines && d->wakes)
+    d->pools = pools_new(d);
+    if (d->lines && d->wakes && d->pools)
         return d;
     deliver_free(d);
     return NULL;
@@ -103,6 +105,7 @@ void deliver_free(struct deliver *d)
     loop_not_at_end(&d->reaper);
     free_all(&d->over);
     echoes_fini(&d->echoes);
+    pools_free(d);
     wakes_free(d);
     lines_free(d);
     desks_free(d);
@@ -114,6 +117,7 @@ void deliver_free(struct deliver *d)
 void deliver_set(struct deliver *d, const struct deliver_settings *s)
 {
     d->opts.settings = *s;
+    pools_set(d);
     desks_look_again(d);
 }
 
@@ -131,11 +135,15 @@ void deliver_part_stopped(struct deliver *d, struct deliver_part *p)
         loop_at_end(d->opts.loop, &d->stop_job);
 }
 
+/* Asked for also by a part that was done before the others were told to
+ * stop: then it is too early, and the last of them asks again. */
 static void on_stopped(struct loop_job *job)
 {
     struct deliver *d = LIST_OF(job, struct deliver, stop_job);
     void (*done)(void *ctx) = d->on_stopped;
 
+    if (!list_is_empty(&d->parts))
+        return;
     d->on_stopped = NULL;
     if (done)
         done(d->stopped_ctx);
@@ -255,7 +263,7 @@ void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e)
 {
     const struct deliver_opts *o = &d->opts;
 
-    if (receipt && o->on_recorded)
+    if (receipt && !lines_recorded(d, receipt, e) && o->on_recorded)
         o->on_recorded(o->ctx, receipt, e);
 }
 
@@ -423,6 +431,7 @@ struct deliver_stats deliver_stats(const struct deliver *d)
     struct deliver_stats s = d->stats;
 
     s.on_the_way = (int64_t)d->n_on_the_way;
+    s.children = pools_n_children(d);
     s.gathered_bytes = (int64_t)d->gathered_bytes;
     return s;
 }

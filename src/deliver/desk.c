@@ -101,6 +101,7 @@ const struct agent *desk_agent(const struct deliver *d, const struct desk *k)
 
 static void desk_free(struct deliver *d, struct desk *k)
 {
+    wakes_forget(d, str_of(k->name));
     map_take(&d->desks, str_of(k->name));
     loop_timer_cancel(d->opts.loop, &k->pause);
     list_remove(&k->node);

@@ -236,8 +236,8 @@ void line_leave(struct delivery *y, enum stop_why why);
 
 /* One text that a child said: words about tasks go to their deliveries, other
  * calls to on_call, and what is wrong is answered. The line may be closed in
- * it. */
-void line_read(struct deliver *d, uint64_t line, struct str text);
+ * it. False: it was no message. */
+bool line_read(struct deliver *d, uint64_t line, struct str text);
 
 /* For deliver_recorded: whether the receipt was one of line_read's. */
 MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
@@ -250,13 +250,19 @@ bool lines_have(const struct deliver *d, const struct agent *a,
 /* wake.c: whether waking it came to nothing three times in a row: DEAD. */
 bool wakes_have_failed(const struct deliver *d, struct str agent);
 
-/* Those who are gone need not be woken. */
-void wakes_agents_changed(struct deliver *d, const struct agents *all);
+/* Its desk has gone: it need not be woken. */
+void wakes_forget(struct deliver *d, struct str agent);
 
 MUST_USE struct lines *lines_new(struct deliver *d);
 void lines_free(struct deliver *d); /* after the last delivery */
 MUST_USE struct wakes *wakes_new(struct deliver *d);
 void wakes_free(struct deliver *d); /* before the lines */
+
+/* pool.c: children of definitions. */
+MUST_USE struct pools *pools_new(struct deliver *d);
+void pools_free(struct deliver *d); /* before the lines, none running */
+void pools_set(struct deliver *d);  /* the definitions have changed */
+int64_t pools_n_children(const struct deliver *d);
 
 struct lines; /* line.c */
 struct wakes; /* wake.c */

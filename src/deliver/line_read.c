@@ -175,18 +175,20 @@ static void heard(struct deliver *d, struct line *l,
         say_recorded(l, &m->id, OK);
 }
 
-void line_read(struct deliver *d, uint64_t line, struct str text)
+bool line_read(struct deliver *d, uint64_t line, struct str text)
 {
     struct line *l = line_by_id(d, line);
     struct wire_batch batch;
     struct arena scratch; /* that of the lines is used further in */
     struct why why = {0};
+    bool is_message;
     enum err e;
 
     if (!l)
-        return;
+        return true;
     arena_init(&scratch, LINE_MESSAGE_MAX);
     e = wire_read(&scratch, text, &batch, &why);
+    is_message = !e && !batch.is_array && batch.list->kind != WIRE_BAD;
     if (e)
         say_code(l, NULL, WIRE_PARSE_ERROR, str_of(why.text));
     else if (batch.is_array)
@@ -198,4 +200,5 @@ void line_read(struct deliver *d, uint64_t line, struct str text)
     else
         heard(d, l, batch.list);
     arena_fini(&scratch);
+    return is_message;
 }

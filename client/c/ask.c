@@ -1,0 +1,434 @@
+/* What we ask of the hub. A call is waited for where it is made; when the
+ * connection is lost meanwhile nobody knows whether it was done, and it is not
+ * said again. A message has a key, so it is said again as often as it takes,
+ * and is one task all the same; news of it go to the inbox, and from there to
+ * whoever sent it. */
+#include <openssl/rand.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "client/c/internal.h"
+
+enum { KEY_BYTES = 16 };
+
+enum sbc_err sbc_take_error(struct sbc *s, const struct json *error)
+{
+    struct str words =
+        json_str_or(json_get(error, STR("message")), STR("the hub refused it"));
+    struct str code = json_str_or(
+        json_get(json_get(error, STR("data")), STR("code")), STR(""));
+
+    (void)sbc_err_of(s, SBC_ANSWER, "%.*s", STR_ARG(words));
+    snprintf(s->code, sizeof(s->code), "%.*s", STR_ARG(code));
+    return SBC_ANSWER;
+}
+
+/* A value as text of its own. */
+static char *text_of(const struct json *v)
+{
+    struct buf b;
+    struct json_out o;
+    char *text = NULL;
+
+    buf_init(&b, SBC_MESSAGE_MAX);
+    o = json_out(&b);
+    if (v)
+        json_put(&o, v);
+    else
+        json_put_null(&o);
+    if (!b.over)
+        text = sbc_dup(buf_str(&b));
+    buf_fini(&b);
+    return text;
+}
+
+/* Calls. */
+
+bool sbc_call_answered(struct sbc *s, int64_t id, const struct json *result,
+                       const struct json *error)
+{
+    for (struct list_node *n = list_first(&s->waits); n;
+         n = list_next(&s->waits, n)) {
+        struct sbc_wait *w = LIST_OF(n, struct sbc_wait, node);
+        if (w->id != id)
+            continue;
+        w->is_answered = true;
+        if (error) {
+            w->err = sbc_take_error(s, error);
+        } else {
+            w->answer = text_of(result);
+            if (!w->answer)
+                w->err = sbc_err_of(s, SBC_NOMEM, "no memory");
+        }
+        return true;
+    }
+    return true;
+}
+
+/* Until it is answered, or its time is over. */
+static enum sbc_err wait_for(struct sbc *s, struct sbc_wait *w,
+                             const char *method, struct str params)
+{
+    int64_t end = sbc_now_ms() + SBC_CALL_MS;
+    enum sbc_err e = SBC_OK;
+
+    while (!w->is_answered) {
+        int64_t left = end - sbc_now_ms();
+
+        if (!w->id && sbc_is_ready(s)) {
+            w->id = ++s->next_id;
+            if (!sbc_say(s, w->id, method, params))
+                return sbc_err_of(s, SBC_LIMIT, "too long, or no memory");
+            sbc_link_flush(s);
+        }
+        if (w->is_lost)
+            return sbc_err_of(s, SBC_OFFLINE,
+                              "the connection was lost before "
+                              "the answer came");
+        if (left <= 0)
+            return w->id ? sbc_err_of(s, SBC_OFFLINE, "no answer came in time")
+                         : SBC_OFFLINE; /* why is known */
+        e = sbc_pump(s, (int)left);
+        if (e == SBC_STOPPED)
+            return sbc_err_of(s, e, "it was stopped");
+        if (e != SBC_OK)
+            return e;
+    }
+    return w->err;
+}
+
+char *sbc_call(struct sbc *s, const char *method, const char *params)
+{
+    struct sbc_wait w = {0};
+    struct str p = str_of(params);
+
+    if (!method || (p.n && json_check(p, NULL) != OK)) {
+        (void)sbc_err_of(s, SBC_USAGE, "params are JSON");
+        return NULL;
+    }
+    list_append(&s->waits, &w.node);
+    if (wait_for(s, &w, method, p) != SBC_OK) {
+        free(w.answer);
+        w.answer = NULL;
+    }
+    list_remove(&w.node);
+    return w.answer;
+}
+
+char *sbc_search(struct sbc *s, const char *query, int limit)
+{
+    struct buf params;
+    struct json_out o;
+    char *answer = NULL;
+
+    buf_init(&params, SBC_TEXT_MAX);
+    o = json_out(&params);
+    json_open(&o, '{');
+    json_key(&o, STR("query"));
+    json_put_str(&o, str_of(query));
+    if (limit > 0) {
+        json_key(&o, STR("limit"));
+        json_put_int(&o, limit);
+    }
+    json_close(&o, '}');
+    buf_add_char(&params, '\0');
+    if (params.over)
+        (void)sbc_err_of(s, SBC_LIMIT, "too long, or no memory");
+    else
+        answer = sbc_call(s, "agent.search", params.p);
+    buf_fini(&params);
+    return answer;
+}
+
+/* Messages. */
+
+static void sent_free(struct sbc *s, struct sbc_sent *m)
+{
+    list_remove(&m->node);
+    s->n_sent--;
+    buf_fini(&m->params);
+    free(m->task_id);
+    free(m);
+}
+
+static void put_if(struct json_out *o, struct str key, const char *value)
+{
+    if (!value)
+        return;
+    json_key(o, key);
+    json_put_str(o, str_of(value));
+}
+
+static bool put_key(struct json_out *o, const char *key)
+{
+    unsigned char raw[KEY_BYTES];
+    char fresh[2 * KEY_BYTES + 1];
+
+    if (!key) {
+        if (FAULT("sbc.random") || RAND_bytes(raw, sizeof(raw)) != 1)
+            return false;
+        str_hex(fresh, raw, sizeof(raw));
+        key = fresh;
+    }
+    put_if(o, STR("idempotency_key"), key);
+    return true;
+}
+
+/* The params of message.send. */
+static bool put_message(struct buf *out, const struct sbc_message *m)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    put_if(&o, STR("text"), m->text);
+    if (m->to) {
+        json_key(&o, STR("executor"));
+        json_open(&o, '{');
+        put_if(&o, STR("name"), m->to);
+        json_close(&o, '}');
+    }
+    put_if(&o, STR("skill"), m->skill);
+    put_if(&o, STR("conversation_id"), m->conversation);
+    put_if(&o, STR("priority"), m->priority);
+    if (m->metadata) {
+        json_key(&o, STR("metadata"));
+        json_put_raw(&o, str_of(m->metadata));
+    }
+    if (!put_key(&o, m->key))
+        return false;
+    json_close(&o, '}');
+    return !out->over;
+}
+
+enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
+                      sbc_hears *hears, void *ctx)
+{
+    struct sbc_sent *sent;
+
+    if (!m || !m->text ||
+        (m->metadata && json_check(str_of(m->metadata), NULL) != OK))
+        return sbc_err_of(s, SBC_USAGE, "a text, and metadata that are JSON");
+    if (strlen(m->text) > SBC_TEXT_MAX || s->n_sent >= SBC_SENDS_MAX)
+        return sbc_err_of(s, SBC_LIMIT,
+                          "a text has up to %d bytes, and up to %d messages "
+                          "wait at once",
+                          SBC_TEXT_MAX, SBC_SENDS_MAX);
+    sent = FAULT("sbc.alloc") ? NULL : calloc(1, sizeof(*sent));
+    if (!sent)
+        return sbc_err_of(s, SBC_NOMEM, "no memory");
+    sent->hears = hears;
+    sent->ctx = ctx;
+    buf_init(&sent->params, SBC_MESSAGE_MAX - 1024);
+    list_append(&s->sent, &sent->node);
+    s->n_sent++;
+    if (!put_message(&sent->params, m)) {
+        sent_free(s, sent);
+        return sbc_err_of(s, SBC_NOMEM, "no memory");
+    }
+    return SBC_OK;
+}
+
+int sbc_waiting(const struct sbc *s)
+{
+    return (int)s->n_sent;
+}
+
+/* Put news into the inbox; they are told later. */
+static bool note(struct sbc *s, struct sbc_sent *m, enum sbc_news_kind kind,
+                 const struct json *v)
+{
+    char *text = text_of(v);
+    size_t n = text ? strlen(text) : 0;
+    struct sbc_item *i =
+        text && !FAULT("sbc.alloc") ? malloc(sizeof(*i) + n + 1) : NULL;
+
+    if (i) {
+        *i = (struct sbc_item){.sent = m, .kind = kind, .n = n};
+        memcpy(i->json, text, n + 1);
+        list_append(&s->inbox, &i->node);
+        s->inbox_bytes += sizeof(*i) + n;
+        m->is_over = kind == SBC_RESULT || kind == SBC_FAILED;
+    }
+    free(text);
+    return i != NULL;
+}
+
+static bool is_over(const struct json *v)
+{
+    static const struct str over[] = {STR("completed"), STR("failed"),
+                                      STR("cancelled"), STR("expired"),
+                                      STR("dropped")};
+    struct str status = json_str_or(json_get(v, STR("status")), STR(""));
+
+    for (size_t i = 0; i < sizeof(over) / sizeof(over[0]); i++)
+        if (str_eq(status, over[i]))
+            return true;
+    return false;
+}
+
+static bool on_accepted(struct sbc *s, struct sbc_sent *m,
+                        const struct json *result)
+{
+    bool is_first = m->task_id == NULL;
+    struct str id = json_str_or(json_get(result, STR("task_id")), STR(""));
+
+    if (is_first && !(m->task_id = sbc_dup(id)))
+        return false;
+    if (is_first && !note(s, m, SBC_ACCEPTED, result))
+        return false;
+    return !is_over(result) || note(s, m, SBC_RESULT, result);
+}
+
+bool sbc_send_answered(struct sbc *s, int64_t id, const struct json *result,
+                       const struct json *error)
+{
+    for (struct list_node *n = list_first(&s->sent); n;
+         n = list_next(&s->sent, n)) {
+        struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
+        if (m->id != id || m->is_over || id == 0)
+            continue;
+        return error ? note(s, m, SBC_FAILED, error)
+                     : on_accepted(s, m, result);
+    }
+    return true;
+}
+
+/* Pushed by the hub. */
+bool sbc_heard(struct sbc *s, enum sbc_news_kind kind,
+               const struct json *params)
+{
+    struct str id = json_str_or(json_get(params, STR("task_id")), STR(""));
+
+    for (struct list_node *n = list_first(&s->sent); n;
+         n = list_next(&s->sent, n)) {
+        struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
+        if (m->is_over || !m->task_id || !str_eq(str_of(m->task_id), id))
+            continue;
+        return note(s, m, kind, params);
+    }
+    return true;
+}
+
+void sbc_asks_lost(struct sbc *s)
+{
+    for (struct list_node *n = list_first(&s->waits); n;
+         n = list_next(&s->waits, n)) {
+        struct sbc_wait *w = LIST_OF(n, struct sbc_wait, node);
+        w->is_lost = w->id != 0;
+    }
+    for (struct list_node *n = list_first(&s->sent); n;
+         n = list_next(&s->sent, n))
+        LIST_OF(n, struct sbc_sent, node)->id = 0;
+}
+
+void sbc_asks_say(struct sbc *s)
+{
+    for (struct list_node *n = list_first(&s->sent); n;
+         n = list_next(&s->sent, n)) {
+        struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
+        if (m->id || m->is_over)
+            continue;
+        if (s->link.pipe.out.n > SBC_OUT_MARK ||
+            !sbc_say(s, s->next_id + 1, "message.send", buf_str(&m->params)))
+            return;
+        m->id = ++s->next_id;
+    }
+}
+
+/* Telling. */
+
+/* NULL: no memory. */
+static const char *string_at(struct arena *a, const struct json *v,
+                             struct str key)
+{
+    struct str s = json_str_or(json_get(v, key), STR(""));
+
+    return s.n ? arena_strdup(a, s) : "";
+}
+
+/* The error of a task is {"code","message"}; one of JSON-RPC has its code
+ * among its data. */
+static void read_error(struct arena *a, const struct json *v,
+                       struct sbc_news *n)
+{
+    const struct json *error = json_get(v, STR("error"));
+
+    if (n->kind == SBC_FAILED) {
+        n->code = string_at(a, json_get(v, STR("data")), STR("code"));
+        n->error = string_at(a, v, STR("message"));
+    } else if (error && error->type == JSON_OBJ) {
+        n->code = string_at(a, error, STR("code"));
+        n->error = string_at(a, error, STR("message"));
+    } else {
+        n->code = string_at(a, v, STR("error_code"));
+        n->error = string_at(a, v, STR("error"));
+    }
+}
+
+static bool read_news(struct arena *a, const struct sbc_item *i,
+                      struct sbc_news *out)
+{
+    struct json *v = json_parse(a, (struct str){i->json, i->n}, 0, NULL);
+
+    if (!v)
+        return false;
+    *out = (struct sbc_news){
+        .kind = i->kind,
+        .json = i->json,
+        .task_id = string_at(a, v, STR("task_id")),
+        .agent = string_at(a, v, STR("agent")),
+        .status = string_at(a, v, STR("status")),
+        .text = string_at(a, v, STR("text")),
+        .text_bytes = json_str_or(json_get(v, STR("text")), STR("")).n,
+    };
+    read_error(a, v, out);
+    return out->task_id && out->agent && out->status && out->text &&
+           out->code && out->error;
+}
+
+/* Tell one, unless there is no memory to read it: then it stays. It is out of
+ * the inbox before the callback, which may do anything. */
+static bool tell_one(struct sbc *s, struct sbc_item *i)
+{
+    sbc_hears *hears = i->sent->hears;
+    void *ctx = i->sent->ctx;
+    struct sbc_news news;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, SBC_TREE_MAX);
+    ok = read_news(&a, i, &news);
+    if (ok) {
+        list_remove(&i->node);
+        s->inbox_bytes -= sizeof(*i) + i->n;
+        if (i->kind == SBC_RESULT || i->kind == SBC_FAILED)
+            sent_free(s, i->sent);
+        if (hears)
+            hears(ctx, &news);
+        free(i);
+    }
+    arena_fini(&a);
+    return ok;
+}
+
+bool sbc_tell(struct sbc *s)
+{
+    bool is_told = false;
+    struct list_node *n;
+
+    while ((n = list_first(&s->inbox)) &&
+           tell_one(s, LIST_OF(n, struct sbc_item, node)))
+        is_told = true;
+    return is_told;
+}
+
+void sbc_asks_fini(struct sbc *s)
+{
+    struct list_node *n;
+
+    while ((n = list_pop(&s->inbox)))
+        free(LIST_OF(n, struct sbc_item, node));
+    while ((n = list_first(&s->sent)))
+        sent_free(s, LIST_OF(n, struct sbc_sent, node));
+}

@@ -1,0 +1,227 @@
+#ifndef SIGNALBOX_CLIENT_H
+#define SIGNALBOX_CLIENT_H
+
+/* signalbox_client: an agent, or somebody who asks agents, in C.
+ *
+ *     static void on_task(void *ctx, struct sbc_task *t)
+ *     {
+ *         sbc_chunk(t, "You said: ");
+ *         sbc_chunk(t, t->text);
+ *     }
+ *
+ *     struct sbc *s = sbc_open("http://127.0.0.1:8090", token);
+ *     sbc_register(s, "{\"name\":\"echo\"}", on_task, NULL);
+ *     sbc_run(s);
+ *     sbc_close(s);
+ *
+ * One `struct sbc` is one connection to one hub. It is opened when there is
+ * something to say and opened again whenever it is lost, after a pause that
+ * grows from a quarter of a second to half a minute and differs a little each
+ * time. Then the agent is registered again, and whatever the hub has not
+ * answered is said again: a result is kept until the hub has it on its disk. A
+ * task that is delivered again while it is worked on, or while its result is on
+ * the way, is not run a second time.
+ *
+ * Nothing happens by itself: the connection lives while one of the functions
+ * below that `wait` runs, and callbacks come from within those. A handler that
+ * computes for long calls sbc_is_cancelled now and then, at least every twenty
+ * seconds or so; else the hub takes the agent for dead, and gives its task
+ * away again.
+ *
+ * Threads: one at a time for each `struct sbc`, but for sbc_stop. Signals:
+ * SIGPIPE is never caused; sbc_stop may be called from a handler. Looking up a
+ * host's name is the system's and blocks. All texts are UTF-8.
+ *
+ * Link with -lsignalbox_client -lssl -lcrypto (pkg-config signalbox_client). */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SBC_API __attribute__((visibility("default")))
+
+struct sbc;
+
+/* What a function returns; sbc_why says it in words. */
+enum sbc_err {
+    SBC_OK = 0,
+    SBC_NOMEM,      /* no memory */
+    SBC_USAGE,      /* the call makes no sense: a card that is no JSON, … */
+    SBC_LIMIT,      /* too long, or too many at once */
+    SBC_OFFLINE,    /* no connection, and it was not waited for any longer */
+    SBC_REFUSED,    /* the hub does not take this token, or this card */
+    SBC_TAKEN_OVER, /* another connection is this agent now */
+    SBC_ANSWER,     /* the hub answered with an error: sbc_code names it */
+    SBC_CANCELLED,  /* the task is over: nobody waits for it any more */
+    SBC_STOPPED,    /* by sbc_stop */
+};
+
+enum {
+    SBC_TASKS_MAX = 1024,              /* that an agent has at once */
+    SBC_SENDS_MAX = 1024,              /* messages that wait for their result */
+    SBC_TEXT_MAX = 1024 * 1024,        /* bytes of a text that is said */
+    SBC_MESSAGE_MAX = 8 * 1024 * 1024, /* of a message of the hub */
+    SBC_KEPT_MAX = 64 * 1024 * 1024, /* of results that are not answered yet */
+    SBC_CALL_MS = 30000,             /* how long an answer is waited for */
+    SBC_LINGER_MS = 2000, /* how long sbc_close waits for those of results */
+};
+
+/* Life. */
+
+/* The url of the server: http, https, ws or wss; the path is /hub if there is
+ * none. NULL takes it from SIGNALBOX_URL, and a NULL token from
+ * SIGNALBOX_TOKEN. Does not connect yet. NULL: no memory, or no such url. */
+SBC_API struct sbc *sbc_open(const char *url, const char *token);
+
+/* Says goodbye, once what was said has been answered or after SBC_LINGER_MS.
+ * NULL is fine. Not from a callback. */
+SBC_API void sbc_close(struct sbc *s);
+
+/* Trust the certificates of that file, in PEM, instead of the system's. */
+SBC_API enum sbc_err sbc_trust(struct sbc *s, const char *ca_file);
+
+/* What went wrong last, in words, and the hub's code of it ("not_allowed"),
+ * empty when it was not the hub that said so. Valid until the next call. */
+SBC_API const char *sbc_why(const struct sbc *s);
+SBC_API const char *sbc_code(const struct sbc *s);
+
+/* Hear what happens to the connection, in words for a person: connected, lost,
+ * tried again. Nothing is ever printed. */
+typedef void sbc_logger(void *ctx, const char *line);
+SBC_API void sbc_log(struct sbc *s, sbc_logger *log, void *ctx);
+
+/* Being an agent. */
+
+/* A task to work on. The fields are there to be read, as long as the task is
+ * the handler's: until the handler returns, or with sbc_keep until it was told
+ * done or failed. */
+struct sbc_task {
+    const char *id;
+    const char *text; /* what is asked; a NUL stands behind it */
+    size_t text_bytes;
+    const char *skill;        /* NULL: none was named */
+    const char *conversation; /* NULL: it is in none */
+    const char *metadata;     /* a JSON object: requester, depth, … */
+    int64_t turn;             /* 1, and more when it was gone on with */
+    int64_t attempt;          /* 1, and more when it was delivered again */
+    int64_t deadline_ms;      /* Unix time; zero: none */
+    void *user;               /* the handler's own */
+};
+
+/* Works on t. Returning without having told done or failed means done, and the
+ * chunks are the answer. Only one runs at a time; tasks that come meanwhile
+ * wait their turn. */
+typedef void sbc_handler(void *ctx, struct sbc_task *t);
+
+/* Become that agent. The card is a JSON object with at least a "name". It is
+ * copied, and takes effect when the connection is there. */
+SBC_API enum sbc_err sbc_register(struct sbc *s, const char *card,
+                                  sbc_handler *on_task, void *ctx);
+
+/* Work until sbc_stop. Waits. SBC_OK: it was stopped. SBC_REFUSED,
+ * SBC_TAKEN_OVER: trying again would not help. */
+SBC_API enum sbc_err sbc_run(struct sbc *s);
+
+/* The same for who has a loop of their own: handle what there is, and wait up
+ * to so long if there is nothing (-1: however long). Results as sbc_run's;
+ * SBC_STOPPED when it was stopped. sbc_fd may be polled for reading: when it
+ * is ready, or after a second, call sbc_turn(s, 0). */
+SBC_API enum sbc_err sbc_turn(struct sbc *s, int timeout_ms);
+SBC_API int sbc_fd(struct sbc *s);
+
+/* Make sbc_run return soon, and everything else that waits. From anywhere, a
+ * signal handler or another thread too. It stays stopped. */
+SBC_API void sbc_stop(struct sbc *s);
+
+/* A part of the answer. Waits while the hub does not take any more. Of use as
+ * long as SBC_OK comes back; SBC_CANCELLED: stop working. What is said while
+ * the connection is lost is not shown to who watches, but is part of the
+ * answer. */
+SBC_API enum sbc_err sbc_chunk(struct sbc_task *t, const char *text);
+SBC_API enum sbc_err sbc_chunk_bytes(struct sbc_task *t, const char *p,
+                                     size_t n);
+
+/* The end. text NULL: the chunks are the answer. metadata: a JSON object, or
+ * NULL. The task is not the caller's any more, unless SBC_USAGE or SBC_LIMIT
+ * says that nothing was done; it is ended once, what comes later is ignored
+ * until the handler returns. Waits only when SBC_KEPT_MAX bytes of results
+ * wait for their answers. */
+SBC_API enum sbc_err sbc_done(struct sbc_task *t, const char *text,
+                              const char *metadata);
+
+/* It did not work: a short code of your own ("no_such_city") or NULL, and
+ * words for whoever asked. */
+SBC_API enum sbc_err sbc_fail(struct sbc_task *t, const char *code,
+                              const char *words);
+
+/* Whether nobody waits for it any more: it was cancelled, or is over
+ * otherwise. Also looks after the connection. */
+SBC_API int sbc_is_cancelled(struct sbc_task *t);
+
+/* Go on with it after the handler has returned: it lives until sbc_done or
+ * sbc_fail, which is to follow also when it is cancelled. */
+SBC_API void sbc_keep(struct sbc_task *t);
+
+/* Asking. */
+
+/* Which agents could do that: the hub's answer, {"items":[…]}, to be given to
+ * free(). limit 0: the hub's own. Waits up to SBC_CALL_MS. NULL: sbc_why. */
+SBC_API char *sbc_search(struct sbc *s, const char *query, int limit);
+
+/* Any method of the hub: its result as JSON, to be given to free(). params:
+ * JSON, or NULL. Waits up to SBC_CALL_MS. NULL: sbc_why, sbc_code. */
+SBC_API char *sbc_call(struct sbc *s, const char *method, const char *params);
+
+struct sbc_message {
+    const char *text;
+    const char *to;           /* an agent; NULL: whoever fits best */
+    const char *skill;        /* the others may be NULL */
+    const char *conversation; /* … */
+    const char *priority;     /* URGENT, HIGH, NORMAL, LOW */
+    const char *metadata;     /* a JSON object */
+    const char *key; /* idempotency: said twice it is one task. NULL: a fresh
+                      * one is made, so that nothing is sent twice when the
+                      * connection is lost */
+};
+
+enum sbc_news_kind {
+    SBC_ACCEPTED, /* it is a task now, and will not be lost */
+    SBC_CHUNK,    /* a part of the answer */
+    SBC_GAP,      /* parts are missing here; the result will be whole */
+    SBC_RESULT,   /* the end: status says how. Nothing follows */
+    SBC_FAILED,   /* it was not accepted, or is not heard of any more: code and
+                   * error say why. Nothing follows */
+};
+
+/* What becomes of a message. Strings live for the call; those that do not
+ * apply are empty. */
+struct sbc_news {
+    enum sbc_news_kind kind;
+    const char *task_id, *agent;
+    const char *status; /* completed, failed, cancelled, expired, … */
+    const char *text;   /* of a chunk; of a result, the whole */
+    size_t text_bytes;
+    const char *code, *error;
+    const char *json; /* as the hub said it */
+};
+
+typedef void sbc_hears(void *ctx, const struct sbc_news *n);
+
+/* Send a message; hear what becomes of it, from within whatever waits. Returns
+ * at once. hears may be NULL. When the connection is lost it is sent again
+ * with the same key, and the result comes all the same; parts of the answer
+ * may then come twice, or not at all. */
+SBC_API enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
+                              sbc_hears *hears, void *ctx);
+
+/* How many messages that were sent wait for their end: to turn until it is
+ * zero. */
+SBC_API int sbc_waiting(const struct sbc *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

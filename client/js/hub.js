@@ -1,0 +1,241 @@
+// The server, as those see it who are connected to it: what may be asked, and
+// what becomes of what it says.
+import { Agent } from './agent.js';
+import { Calls, closed } from './calls.js';
+import { SignalboxError } from './errors.js';
+import { Link } from './link.js';
+import { Reply, newKey } from './reply.js';
+
+const METHOD_NOT_FOUND = -32601;
+
+export class Hub {
+  #o;
+  #link;
+  #calls;
+  #agent = null;
+  #replies = new Set(); // not over
+  #closed;
+
+  constructor(o) {
+    let end;
+    this.#o = o;
+    this.#closed = new Promise((yes, no) => (end = { yes, no }));
+    this.#link = new Link(o, {
+      open: () => this.#onOpen(),
+      message: (text) => this.#onMessage(text),
+      lost: (code) => this.#onLost(code),
+      over: (e) => {
+        this.#onOver(e);
+        if (e) end.no(e);
+        else end.yes();
+      },
+    });
+    this.#calls = new Calls(o, this.#link);
+  }
+
+  /** For connect(). */
+  async begin() {
+    await this.#link.begin();
+    return this;
+  }
+
+  /** The name of the agent that this connection is; null: of none. */
+  get agent() {
+    return this.#agent?.name ?? null;
+  }
+
+  get isConnected() {
+    return this.#link.socket !== null;
+  }
+
+  /**
+   * Resolves after close(); rejects when the connection ended for good in
+   * another way: the token is not good any more, another took over.
+   */
+  get closed() {
+    return this.#closed;
+  }
+
+  // What the link tells.
+
+  async #onOpen() {
+    if (this.#agent) await this.#agent.register();
+    for (const r of this.#replies) if (r.taskId) this.#follow(r, 0);
+    this.#calls.isReady = true;
+    this.#calls.flush();
+  }
+
+  #onLost(code) {
+    this.#calls.isReady = false; // an agent is one again before it says more
+    this.#calls.lost(code);
+  }
+
+  #onOver(error) {
+    const e = error ?? closed();
+    this.#calls.dropAll(e);
+    for (const r of this.#replies) r.onError(e);
+    this.#agent?.cancelAll(e.message);
+  }
+
+  #onMessage(text) {
+    let said;
+    try {
+      said = JSON.parse(text);
+    } catch {
+      this.#o.log?.('the server said something that is not JSON');
+      return;
+    }
+    for (const m of Array.isArray(said) ? said : [said])
+      if (m?.method !== undefined) this.#onCall(m);
+      else if (m?.id !== undefined) this.#calls.answered(m);
+  }
+
+  #onCall({ id, method, params = {} }) {
+    if (method === 'task.execute') return this.#onExecute(id, params);
+    if (method === 'task.cancel')
+      return this.#agent?.onCancel(params.task_id, params.reason);
+    if (method.startsWith('task.')) return this.#onReply(method, params);
+    const message = `there is no method ${method} here`;
+    return this.#answer(id, { error: { code: METHOD_NOT_FOUND, message } });
+  }
+
+  #answer(id, what) {
+    if (id === undefined) return;
+    this.#link.socket?.send(JSON.stringify({ jsonrpc: '2.0', id, ...what }));
+  }
+
+  #onExecute(id, params) {
+    // Who leaves begins nothing: it goes to whoever is next.
+    if (!this.#agent || this.#agent.isClosing) return;
+    const data = { code: 'agent_busy' };
+    if (this.#agent.onExecute(params))
+      this.#answer(id, { result: { status: 'working' } });
+    else
+      this.#answer(id, { error: { code: -32000, message: 'I am busy', data } });
+  }
+
+  // Being an agent.
+
+  /**
+   * Becomes that agent, and works on its tasks with handler(task), so many at
+   * once. The handler returns the answer, or {text, metadata}, or is an async
+   * generator of its words; what it throws is the task's error.
+   */
+  async register(card, handler, { concurrency = 16 } = {}) {
+    if (typeof handler !== 'function')
+      throw new TypeError('register needs a card and a handler');
+    if (this.#agent)
+      throw new SignalboxError('exists', `this is ${this.agent} already`);
+    if (this.#link.isOver) throw closed();
+    const [o, link] = [this.#o, this.#link];
+    const agent = new Agent(o, link, this.#calls, card, handler, concurrency);
+    // Now: work may come in the same breath as the answer.
+    this.#agent = agent;
+    if (this.isConnected) this.#registerNow(agent);
+    return agent.registered;
+  }
+
+  async #registerNow(agent) {
+    try {
+      await agent.register();
+    } catch (e) {
+      if (e.code === 'disconnected') return; // it is done on the next
+      this.#agent = null;
+      agent.onRefused(e);
+    }
+  }
+
+  /** Changes fields of the agent's card. */
+  async update(card) {
+    const answer = await this.call('agent.update', { card });
+    if (this.#agent) Object.assign(this.#agent.card, card);
+    return answer;
+  }
+
+  /** Says how the agent is: IDLE, BUSY, SLOW, ERROR … */
+  setState(state) {
+    return this.call('agent.state', { state });
+  }
+
+  // Talking to others.
+
+  /** Asks for any method of the server's. */
+  call(method, params = {}, { timeoutMs = this.#o.callTimeoutMs } = {}) {
+    return this.#calls.ask(method, params, { timeoutMs });
+  }
+
+  /** Agents that can do it, best first. */
+  async search(query, options = {}) {
+    const found = await this.call('agent.search', { query, ...options });
+    return found.agents;
+  }
+
+  /**
+   * Sends a message. Await it for the result, or iterate over it for the
+   * words as they come. options: to, skill, conversation, task, priority,
+   * timeoutMs, metadata, key.
+   */
+  send(text, options = {}) {
+    const { to, skill, conversation, task, priority, metadata } = options;
+    const reply = new Reply({
+      text,
+      executor: to === undefined ? undefined : { name: to },
+      skill,
+      conversation_id: conversation,
+      task_id: task,
+      priority,
+      timeout_ms: options.timeoutMs,
+      metadata,
+      idempotency_key: options.key ?? newKey(),
+    });
+    this.#replies.add(reply);
+    this.#follow(reply, this.#o.callTimeoutMs);
+    return reply;
+  }
+
+  /** What is kept already is listened to; the same key gives the same task,
+   * however often it is sent. */
+  async #follow(reply, timeoutMs) {
+    const { taskId, params, lastEventId: after } = reply;
+    const ask = (method, p) => this.call(method, p, { timeoutMs });
+    if (reply.isFollowed) return;
+    reply.isFollowed = true;
+    try {
+      if (taskId) await ask('task.listen', { task_id: taskId, after });
+      else reply.onAccepted(await ask('message.send', params));
+    } catch (e) {
+      reply.onError(e);
+    }
+    reply.isFollowed = false;
+    if (reply.isOver) this.#replies.delete(reply);
+  }
+
+  #onReply(method, params) {
+    for (const r of this.#replies) {
+      if (r.taskId !== params.task_id) continue;
+      r.onNews(method, params);
+      if (r.isOver) this.#replies.delete(r);
+    }
+  }
+
+  getTask(id) {
+    return this.call('task.get', { task_id: id });
+  }
+
+  cancelTask(id) {
+    return this.call('task.cancel', { task_id: id });
+  }
+
+  /**
+   * Takes no more work, gives what is going on graceMs to end and its results
+   * to be kept, and leaves.
+   */
+  async close({ graceMs = 5000 } = {}) {
+    if (this.#link.isOver) return;
+    await this.#agent?.finish(graceMs);
+    const { socket } = this.#link;
+    this.#link.end(null);
+    socket?.close();
+    await socket?.closed;
+  }
+}

@@ -1,0 +1,157 @@
+/** code is for programs, message for people; data is what else was said. */
+export class SignalboxError extends Error {
+    constructor(code: string, message: string, data?: Record<string, unknown>);
+    code: string;
+    data: Record<string, unknown>;
+}
+
+export interface ConnectOptions {
+    /** For the first connection; default 30 000. */
+    connectTimeoutMs?: number;
+    /** For an answer of the server's; default 30 000. */
+    callTimeoutMs?: number;
+    /** The first pause before connecting anew, doubled each time; default 250. */
+    retryMs?: number;
+    /** The longest of them; default 30 000. */
+    retryMaxMs?: number;
+    /** Silence that means the server is gone, until it says so itself. */
+    heartbeatMs?: number;
+    /** The largest message that is taken from the server; default 16 MiB. */
+    maxMessageBytes?: number;
+    /** Calls and results that are not answered yet; default 1000. */
+    maxKept?: number;
+    /** And their bytes; default 64 MiB. */
+    maxKeptBytes?: number;
+    /** Whom to trust with https: certificates in PEM, or a file of them. */
+    ca?: string;
+    caFile?: string;
+    /** Another WebSocket than the one of the runtime. */
+    WebSocket?: new (url: string, protocols: string[]) => unknown;
+    /** Where lines about lost connections and failed tasks go; null: nowhere. */
+    log?: ((line: string) => void) | null;
+}
+
+/**
+ * What is not given is taken from SIGNALBOX_URL, SIGNALBOX_TOKEN and
+ * SIGNALBOX_CA.
+ */
+export function connect(
+    url?: string | URL,
+    token?: string,
+    options?: ConnectOptions,
+): Promise<Hub>;
+export function connect(
+    options: ConnectOptions & { url?: string | URL; token?: string },
+): Promise<Hub>;
+
+/** docs/protocol.md, "The card". */
+export interface Card {
+    name: string;
+    description: string;
+    skills?: Record<string, unknown>[];
+    [field: string]: unknown;
+}
+
+export interface Task {
+    readonly id: string;
+    readonly turn: number;
+    /** One more each time that it was delivered. */
+    readonly attempt: number;
+    readonly message: string;
+    readonly skillId: string | null;
+    /** The conversation it belongs to. */
+    readonly sessionId: string | null;
+    /** When its time is over, in Unix milliseconds. */
+    readonly deadlineMs: number | null;
+    /** requester, root_user, …; the sender's own are under `user`. */
+    readonly metadata: Record<string, unknown>;
+    /** Aborted when the task is cancelled, or its time is over. */
+    readonly signal: AbortSignal;
+    readonly cancelled: boolean;
+    /** All that was written so far. */
+    readonly written: string;
+    /**
+     * Sends a piece of the answer on its way. Resolves when there is room for
+     * more; rejects once the task is cancelled.
+     */
+    write(text: string): Promise<void>;
+}
+
+/** Nothing: what was written is the answer. */
+export type Answer =
+    | string
+    | { text?: string; metadata?: Record<string, unknown> }
+    | null
+    | undefined
+    | void;
+
+export type Handler = (
+    task: Task,
+) => Answer | Promise<Answer> | AsyncGenerator<string, Answer, void>;
+
+export interface Result {
+    task_id: string;
+    conversation_id: string;
+    agent: string;
+    status: string;
+    text: string;
+    metadata: Record<string, unknown>;
+    [field: string]: unknown;
+}
+
+export interface SendOptions {
+    /** The agent; else one is found for the message. */
+    to?: string;
+    skill?: string;
+    conversation?: string;
+    /** A further turn of this task. */
+    task?: string;
+    priority?: 'URGENT' | 'HIGH' | 'NORMAL' | 'LOW';
+    timeoutMs?: number;
+    metadata?: Record<string, unknown>;
+    /** The same key gives the same task; default: a new one. */
+    key?: string;
+}
+
+/** Await it for the result, or iterate over it for the words as they come. */
+export interface Reply extends PromiseLike<Result>, AsyncIterable<string> {
+    readonly accepted: Promise<Result>;
+    readonly taskId: string | null;
+    catch<T>(no: (e: SignalboxError) => T): Promise<Result | T>;
+    finally(last: () => void): Promise<Result>;
+}
+
+export class Hub {
+    private constructor();
+    /** The name of the agent that this connection is; null: of none. */
+    readonly agent: string | null;
+    readonly isConnected: boolean;
+    /**
+     * Resolves after close(); rejects when the connection ended for good in
+     * another way: the token is not good any more, another took over.
+     */
+    readonly closed: Promise<void>;
+    register(
+        card: Card,
+        handler: Handler,
+        options?: { concurrency?: number },
+    ): Promise<Record<string, unknown>>;
+    /** Changes fields of the agent's card. */
+    update(card: Partial<Card>): Promise<Record<string, unknown>>;
+    /** Says how the agent is: IDLE, BUSY, SLOW, ERROR … */
+    setState(state: string | null): Promise<unknown>;
+    search(
+        query: string,
+        options?: { limit?: number; [option: string]: unknown },
+    ): Promise<Record<string, unknown>[]>;
+    send(text: string, options?: SendOptions): Reply;
+    getTask(id: string): Promise<Record<string, unknown>>;
+    cancelTask(id: string): Promise<Record<string, unknown>>;
+    /** Asks for any method of the server's. */
+    call(
+        method: string,
+        params?: Record<string, unknown>,
+        options?: { timeoutMs?: number },
+    ): Promise<unknown>;
+    close(options?: { graceMs?: number }): Promise<void>;
+}

@@ -1,0 +1,114 @@
+// One piece of work, as its handler sees it; and what is said while it goes
+// on. The text is kept as a whole, because whoever was cut off in the middle
+// can only be given all of it.
+import { SignalboxError } from './errors.js';
+
+const CHUNK_MAX = 64 * 1024; // characters
+
+export class Task {
+  #abort = new AbortController();
+  #say;
+  #written = [];
+  #length = 0;
+  #max;
+  #unsaid = ''; // while the server does not listen
+
+  constructor(params, max, say) {
+    this.id = String(params.task_id);
+    this.turn = params.turn ?? 1;
+    this.message = params.message;
+    this.skillId = params.skill_id ?? null;
+    this.sessionId = params.session_id ?? null;
+    this.deadlineMs = params.deadline_ms ?? null;
+    this.metadata = params.metadata ?? {};
+    this.attempt = params.attempt ?? 1;
+    this.#max = max;
+    this.#say = say;
+  }
+
+  /** Aborted when the task is cancelled, or its time is over. */
+  get signal() {
+    return this.#abort.signal;
+  }
+
+  get cancelled() {
+    return this.#abort.signal.aborted;
+  }
+
+  /** All that was written so far. */
+  get written() {
+    if (this.#written.length > 1) this.#written = [this.#written.join('')];
+    return this.#written[0] ?? '';
+  }
+
+  /**
+   * Sends a piece of the answer on its way. Resolves when there is room for
+   * more; rejects once the task is cancelled.
+   */
+  async write(text) {
+    this.signal.throwIfAborted();
+    if (typeof text !== 'string')
+      throw new TypeError('task.write takes a string');
+    this.#length += text.length;
+    if (this.#length > this.#max)
+      throw new SignalboxError(
+        'too_large',
+        `an answer has up to ${this.#max} characters`,
+      );
+    this.#written.push(text);
+    this.#unsaid += text;
+    await this.flush();
+  }
+
+  /** For the hub: say what is unsaid, if it can be now. */
+  flush() {
+    const text = this.#unsaid;
+    for (let at = 0, end; at < text.length; at = end) {
+      end = Math.min(text.length, at + CHUNK_MAX);
+      if (end < text.length && /[\uD800-\uDBFF]/.test(text[end - 1])) end--;
+      if (!this.#say(text.slice(at, end))) {
+        this.#unsaid = text.slice(at);
+        return undefined;
+      }
+    }
+    this.#unsaid = '';
+    return this.#say('');
+  }
+
+  /** For the hub. */
+  cancel(reason) {
+    this.#abort.abort(
+      new SignalboxError('cancelled', `the task is over: ${reason}`),
+    );
+  }
+}
+
+function isStream(out) {
+  return typeof out?.[Symbol.asyncIterator] === 'function';
+}
+
+async function writeAll(task, stream) {
+  const steps = stream[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value } = await steps.next();
+    if (done) return value;
+    try {
+      await task.write(value);
+    } catch (e) {
+      await steps.return?.();
+      throw e;
+    }
+  }
+}
+
+/** Runs a handler to its end: {text, metadata}. */
+export async function work(handler, task) {
+  let out = await handler(task);
+  if (isStream(out)) out = await writeAll(task, out);
+  if (out === undefined || out === null) return { text: task.written };
+  if (typeof out === 'string') return { text: out };
+  const { text = task.written, metadata } = out;
+  if (typeof out !== 'object' || typeof text !== 'string')
+    throw new TypeError('a handler returns a string or {text, metadata}');
+  return metadata === undefined ? { text } : { text, metadata };
+}

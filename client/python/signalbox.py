@@ -1,0 +1,1203 @@
+"""signalbox: write agents for Signalbox, and talk to those of others.
+
+    import asyncio
+    import signalbox
+
+    async def echo(task):
+        return task.message
+
+    async def main():
+        async with await signalbox.connect() as hub:
+            await hub.register({"name": "echo", "description": "Echoes"}, echo)
+            await hub.closed()
+
+    asyncio.run(main())
+
+client/README.md is the page to read. One file, the standard library alone,
+Python 3.9 or newer.
+
+The connection is made anew whenever it breaks, the agent registered again,
+and everything that was asked or answered and not acknowledged said again. A
+result is kept until the server says that it has it; a task that comes a second
+time, while the first is being worked on or its result is on its way, is not
+begun again.
+"""
+from __future__ import annotations
+
+import asyncio
+import base64
+import collections
+import hashlib
+import inspect
+import json
+import logging
+import os
+import random
+import re
+import ssl as tls
+import struct
+import time
+import urllib.parse
+import uuid
+
+__all__ = ["connect", "Hub", "Task", "Reply", "SignalboxError"]
+__version__ = "0.1.0"
+
+log = logging.getLogger("signalbox")
+
+HERE = "http://127.0.0.1:8787"
+WINDOW = 64  # calls under way at once; the others wait their turn
+WAITING_MAX = 1000  # tasks that wait for others to end
+REPEAT_S = 1.0  # before a result that was refused goes again
+CHUNK_MAX = 64 * 1024  # characters
+UNREAD_MAX = 1024 * 1024  # characters that wait for a slow reader
+TAKEN_OVER = 4001  # close code: another connection is this agent now
+TOO_BIG = 1009
+OVER = ("completed", "failed", "cancelled", "expired")
+PASSING = {"busy", "disconnected", "internal", "io_error", "no_space",
+           "out_of_memory", "outcome_unknown", "overloaded", "rate_limited",
+           "stopping", "timeout"}
+STANDARD = {-32700: "invalid_json", -32600: "bad_request",
+            -32601: "method_not_found", -32602: "bad_request",
+            -32603: "internal"}
+
+
+class SignalboxError(Exception):
+    """code is for programs, message for people; data is what else was said."""
+
+    def __init__(self, code, message, data=None):
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data or {}
+
+
+def _error_of(said):
+    data = said.get("data") or {}
+    code = data.get("code") or STANDARD.get(said.get("code"), "error")
+    return SignalboxError(code, said.get("message") or code, data)
+
+
+def _closed():
+    return SignalboxError("closed", "the connection was closed")
+
+
+def _is_passing(e):
+    """Whether the same may go well a little later."""
+    return getattr(e, "code", None) in PASSING
+
+
+def _shortly(e):
+    """The first line of what went wrong, for the other side."""
+    text = str(e).split("\n", 1)[0][:300] if str(e) else type(e).__name__
+    return text or "the agent failed"
+
+
+# WebSocket (RFC 6455, version 13, no extensions), as a client.
+
+CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+HEAD_MAX = 16 * 1024
+BODY_MAX = 64 * 1024  # of a refusal
+CLOSE_S = 2.0  # for the other side's close frame
+
+
+class _Refusal(Exception):
+    """What the server said instead of becoming a WebSocket."""
+
+    def __init__(self, status, body):
+        super().__init__(f"the server answered {status}")
+        self.status = status
+        self.body = body
+
+
+class _Broken(Exception):
+    def __init__(self, code, words):
+        super().__init__(words)
+        self.code = code
+
+
+def _masked(data, key):
+    n = len(data)
+    pad = (key * (n // 4 + 1))[:n]
+    return (int.from_bytes(data, "big") ^ int.from_bytes(pad, "big")) \
+        .to_bytes(n, "big")
+
+
+class _Socket:
+    """One WebSocket. `closed` is a future of (code, reason)."""
+
+    def __init__(self, reader, writer, max_bytes, on_message):
+        self.reader = reader
+        self.writer = writer
+        self.max_bytes = max_bytes
+        self.on_message = on_message
+        self.heard_at = time.monotonic()
+        self.closed = asyncio.get_running_loop().create_future()
+        self.said = None  # (code, reason) of the close frame that was sent
+        self.task = None
+
+    @classmethod
+    async def open(cls, url, token, ssl, max_bytes, on_message):
+        is_tls = url.scheme == "wss"
+        reader, writer = await asyncio.open_connection(
+            url.hostname, url.port or (443 if is_tls else 80),
+            ssl=(ssl or True) if is_tls else None, limit=HEAD_MAX)
+        try:
+            await cls.agree(reader, writer, url, token)
+        except BaseException:
+            writer.transport.abort()
+            raise
+        return cls(reader, writer, max_bytes, on_message)
+
+    @staticmethod
+    async def agree(reader, writer, url, token):
+        key = base64.b64encode(os.urandom(16))
+        target = url.path + ("?" + url.query if url.query else "")
+        writer.write("\r\n".join([
+            f"GET {target} HTTP/1.1", f"Host: {url.netloc}",
+            "Upgrade: websocket", "Connection: Upgrade",
+            f"Sec-WebSocket-Key: {key.decode()}", "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Protocol: signalbox",
+            f"Authorization: Bearer {token}", "", ""]).encode())
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1") \
+            .split("\r\n")
+        match = re.match(r"HTTP/1\.[01] (\d{3})", lines[0])
+        if not match:
+            raise ConnectionError("this is not an HTTP server")
+        head = {name.lower(): value.strip() for name, _, value in
+                (line.partition(":") for line in lines[1:])}
+        if match[1] != "101":
+            n = min(int(head.get("content-length", BODY_MAX)), BODY_MAX)
+            body = await _read_up_to(reader, n)
+            raise _Refusal(int(match[1]), body.decode("utf-8", "replace"))
+        want = base64.b64encode(hashlib.sha1(key + GUID).digest()).decode()
+        if head.get("upgrade", "").lower() != "websocket" or \
+                "upgrade" not in head.get("connection", "").lower() or \
+                head.get("sec-websocket-accept") != want or \
+                "sec-websocket-extensions" in head or \
+                head.get("sec-websocket-protocol", "signalbox") != "signalbox":
+            raise ConnectionError(
+                "the server's answer is no agreement to speak WebSocket")
+
+    def start(self):
+        self.task = asyncio.ensure_future(self.read())
+
+    async def read(self):
+        code, reason = 1006, "the connection broke"
+        try:
+            while True:
+                self.on_message(await self.message())
+        except _Broken as e:
+            code, reason = e.code, str(e)
+            self.say_close(code, reason)
+        except (OSError, EOFError, asyncio.IncompleteReadError):
+            pass
+        except asyncio.CancelledError:
+            reason = "the connection was given up"
+        finally:
+            self.writer.close()
+            if not self.closed.done():
+                self.closed.set_result(self.said or (code, reason))
+
+    async def message(self):
+        """The next one, whole; what is no message is seen to."""
+        parts, gathered = None, 0
+        while True:
+            fin, opcode, payload = await self.frame(gathered)
+            if opcode == PING:
+                self.write(PONG, payload)
+            elif opcode == CLOSE:
+                self.on_close(payload)
+            elif opcode != PONG:
+                if opcode == BINARY:
+                    raise _Broken(1003, "only text is spoken here")
+                if (opcode == CONT) == (parts is None):
+                    raise _Broken(1002, "fragments out of order")
+                parts = (parts or []) + [payload]
+                gathered += len(payload)
+                if fin:
+                    return self.text(b"".join(parts))
+
+    @staticmethod
+    def text(data):
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise _Broken(1007, "a text is not UTF-8") from None
+
+    async def frame(self, gathered):
+        read = self.reader.readexactly
+        first, second = await read(2)
+        self.heard_at = time.monotonic()
+        opcode, n = first & 15, second & 127
+        if n >= 126:
+            n, = struct.unpack("!H" if n == 126 else "!Q",
+                               await read(2 if n == 126 else 8))
+        if first & 0x70 or second & 0x80:
+            raise _Broken(1002, "a reserved bit is set, or a mask")
+        if opcode > PONG or BINARY < opcode < CLOSE:
+            raise _Broken(1002, "an unknown opcode")
+        if opcode >= CLOSE and (n > 125 or first < 0x80):
+            raise _Broken(1002, "a control frame is short and whole")
+        if opcode < CLOSE and gathered + n > self.max_bytes:
+            raise _Broken(1009, "the message is larger than this client takes")
+        payload = await read(n)
+        self.heard_at = time.monotonic()
+        return first >= 0x80, opcode, payload
+
+    def on_close(self, payload):
+        code = struct.unpack("!H", payload[:2])[0] if len(payload) > 1 else 1005
+        self.say_close(code, "")
+        self.said = code, payload[2:].decode("utf-8", "replace")
+        raise EOFError
+
+    def say_close(self, code, reason):
+        if self.said is not None:
+            return
+        body = struct.pack("!H", code) + reason.encode()[:120]
+        self.write(CLOSE, b"" if code == 1005 else body)
+        self.said = code, reason
+
+    def write(self, opcode, payload=b""):
+        if self.said is not None or self.writer.is_closing():
+            return
+        n, mask = len(payload), os.urandom(4)
+        if n < 126:
+            head = struct.pack("!BB", 0x80 | opcode, 0x80 | n)
+        elif n < 65536:
+            head = struct.pack("!BBH", 0x80 | opcode, 0x80 | 126, n)
+        else:
+            head = struct.pack("!BBQ", 0x80 | opcode, 0x80 | 127, n)
+        self.writer.write(head + mask + _masked(payload, mask))
+
+    def send(self, text):
+        self.write(TEXT, text.encode())
+
+    async def drained(self):
+        try:
+            await self.writer.drain()
+        except OSError:
+            pass
+
+    async def close(self):
+        self.say_close(1000, "")
+        await asyncio.wait([self.closed], timeout=CLOSE_S)
+        self.destroy()
+
+    def destroy(self):
+        self.writer.transport.abort()
+        if self.task:
+            self.task.cancel()
+
+
+async def _read_up_to(reader, n):
+    data = b""
+    while len(data) < n:
+        more = await reader.read(n - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+# The connection, made anew whenever it breaks.
+
+
+def _hub_url(text):
+    url = urllib.parse.urlsplit(text)
+    kinds = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
+    if url.scheme not in kinds or not url.hostname:
+        raise SignalboxError("usage", f'"{text}" is not a URL that begins with '
+                                      "http://, https://, ws:// or wss://")
+    path = url.path if url.path.endswith("/hub") else \
+        url.path.rstrip("/") + "/hub"
+    host = url.netloc.rpartition("@")[2]
+    return url._replace(scheme=kinds[url.scheme], path=path, netloc=host,
+                        fragment="")
+
+
+def _refusal(e, url):
+    where = f"{url.scheme}://{url.netloc}"
+    if not isinstance(e, _Refusal):
+        words = _shortly(e) if not isinstance(e, asyncio.IncompleteReadError) \
+            else "it hung up"
+        return SignalboxError("unreachable",
+                              f"{where} cannot be reached: {words}")
+    try:
+        said = json.loads(e.body)["error"]
+        return SignalboxError(said["code"], said["message"],
+                              {**said.get("details", {}), "status": e.status})
+    except (ValueError, KeyError, TypeError):
+        code = "unauthenticated" if e.status == 401 else "unreachable"
+        return SignalboxError(code, f"{where} answered {e.status}",
+                              {"status": e.status})
+
+
+def _is_for_good(e, is_first):
+    """Trying again is of no use. Once it has worked, a proxy may say strange
+    things while the server restarts."""
+    status = e.data.get("status")
+    if not status:
+        return e.code != "unreachable" and not _is_passing(e)
+    if status in (401, 403):
+        return True
+    return is_first and 400 <= status < 500 and status not in (408, 425, 429)
+
+
+class _Link:
+    """Tells its owner by on_open(), on_message(text), on_lost(code) and
+    on_over(error)."""
+
+    def __init__(self, owner, options):
+        self.owner = owner
+        self.o = options
+        self.socket = None
+        self.is_over = False
+        self.heartbeat_s = options["heartbeat_ms"] / 1000
+        self.live_task = self.watch_task = None
+
+    async def begin(self):
+        until = time.monotonic() + self.o["connect_timeout_ms"] / 1000
+        n = 0
+        while True:
+            try:
+                await self.join()
+                break
+            except SignalboxError as e:
+                pause = self.pause_s(n)
+                if _is_for_good(e, True) or time.monotonic() + pause > until:
+                    raise
+            n += 1
+            await asyncio.sleep(pause)
+        self.live_task = asyncio.ensure_future(self.live())
+        self.watch_task = asyncio.ensure_future(self.watch())
+
+    def end(self, error):
+        if self.is_over:
+            return
+        self.is_over = True
+        for task in (self.live_task, self.watch_task):
+            if task and task is not asyncio.current_task():
+                task.cancel()
+        self.owner.on_over(error)
+
+    def pause_s(self, n):
+        most = min(self.o["retry_max_ms"], self.o["retry_ms"] * 2 ** min(n, 20))
+        return most / 1000 * random.uniform(0.5, 1)
+
+    async def join(self):
+        url, wait_s = self.o["url"], self.o["call_timeout_ms"] / 1000
+        try:
+            socket = await asyncio.wait_for(
+                _Socket.open(url, self.o["token"], self.o["ssl"],
+                             self.o["max_message_bytes"],
+                             self.owner.on_message), wait_s)
+        except asyncio.TimeoutError:
+            raise SignalboxError("unreachable", f"{url.netloc} did not answer "
+                                                f"within {wait_s} s") from None
+        except (OSError, EOFError, ValueError, _Refusal,
+                asyncio.LimitOverrunError) as e:
+            raise _refusal(e, url) from None
+        self.socket = socket
+        socket.closed.add_done_callback(
+            lambda f: self.lost(socket, f.result()[0]))
+        socket.start()
+        try:
+            await self.owner.on_open()
+        except BaseException:
+            socket.destroy()
+            self.lost(socket, 1006)
+            raise
+
+    def lost(self, socket, code):
+        if self.socket is socket:
+            self.socket = None
+            self.owner.on_lost(code)
+
+    async def live(self):
+        n = 0
+        while not self.is_over:
+            since, socket = time.monotonic(), self.socket
+            code, reason = await asyncio.shield(socket.closed) if socket \
+                else (1006, "the connection broke")
+            if code == TAKEN_OVER:
+                self.end(SignalboxError("taken_over", "another connection is "
+                                        "this agent now: does it run twice?"))
+                return
+            # One that lasted longer than the pause before it was a good one.
+            if time.monotonic() - since > self.pause_s(n):
+                n = 0
+            error = await self.come_back(n, reason or f"code {code}")
+            if error:
+                self.end(error)
+                return
+            n += 1
+
+    async def come_back(self, n, words):
+        while True:
+            pause = self.pause_s(n)
+            log.warning("lost the server (%s); trying again in %.1f s", words,
+                        pause)
+            await asyncio.sleep(pause)
+            try:
+                await self.join()
+                return None
+            except SignalboxError as e:
+                if _is_for_good(e, False):
+                    return e
+                words = e.message
+            n += 1
+
+    async def watch(self):
+        while True:
+            await asyncio.sleep(self.heartbeat_s / 6)
+            if not self.socket:
+                continue
+            silent_s = time.monotonic() - self.socket.heard_at
+            if silent_s > self.heartbeat_s:
+                self.socket.destroy()
+            elif silent_s > self.heartbeat_s / 3:
+                self.socket.write(PING)
+
+
+# What is asked of the server, each until it is answered.
+
+
+class _Call:
+    def __init__(self, number, text, is_first):
+        self.id = number
+        self.text = text
+        self.is_first = is_first
+        self.is_sent = False
+        self.future = asyncio.get_running_loop().create_future()
+
+
+class _Calls:
+    def __init__(self, link, options):
+        self.link = link
+        self.o = options
+        self.last_id = 0
+        self.all = {}  # id -> call, in the order they were made
+        self.unsent = collections.deque()
+        self.n_sent = 0
+        self.n_bytes = 0
+        self.is_ready = True
+
+    async def ask(self, method, params, timeout_ms=0, is_first=False):
+        """The answer. timeout_ms 0: however long it takes. is_first: at once,
+        on this connection, and not on another."""
+        if self.link.is_over:
+            raise _closed()
+        self.last_id += 1
+        text = json.dumps({"jsonrpc": "2.0", "id": str(self.last_id),
+                           "method": method, "params": params},
+                          ensure_ascii=False, separators=(",", ":"))
+        if not is_first and (
+                len(self.all) >= self.o["max_kept"] or
+                self.n_bytes + len(text) > self.o["max_kept_bytes"]):
+            raise SignalboxError("overloaded",
+                                 "too much waits for the server to answer")
+        c = _Call(str(self.last_id), text, is_first)
+        self.all[c.id] = c
+        self.n_bytes += len(text)
+        if is_first:
+            self.send(c)
+        else:
+            self.unsent.append(c)
+        self.flush()
+        try:
+            return await asyncio.wait_for(
+                c.future, timeout_ms / 1000 if timeout_ms else None)
+        except asyncio.TimeoutError:
+            raise SignalboxError(
+                "timeout", f"the server did not answer within {timeout_ms} ms"
+            ) from None
+        finally:
+            self.take(c.id)
+
+    def send(self, c):
+        c.is_sent = True
+        self.n_sent += 1
+        if self.link.socket:
+            self.link.socket.send(c.text)
+
+    def flush(self):
+        while self.is_ready and self.link.socket and self.n_sent < WINDOW \
+                and self.unsent:
+            c = self.unsent.popleft()
+            if c.id in self.all:
+                self.send(c)
+
+    def lost(self, code):
+        if code == TOO_BIG:
+            self.give_up_largest()
+        for c in list(self.all.values()):
+            if c.is_first:
+                self.drop(c, SignalboxError("disconnected",
+                                            "the connection broke"))
+            c.is_sent = False
+        self.unsent = collections.deque(self.all.values())
+        self.n_sent = 0
+
+    def give_up_largest(self):
+        """The server ended the connection because of it, and would again."""
+        sent = [c for c in self.all.values() if c.is_sent]
+        if sent:
+            c = max(sent, key=lambda c: len(c.text))
+            self.drop(c, SignalboxError(
+                "too_large", "the server takes no message of "
+                             f"{len(c.text.encode())} bytes"))
+
+    def answered(self, m):
+        c = self.take(str(m["id"]))
+        if c and not c.future.done():
+            if m.get("error"):
+                c.future.set_exception(_error_of(m["error"]))
+            else:
+                c.future.set_result(m.get("result"))
+        self.flush()
+
+    def take(self, number):
+        c = self.all.pop(number, None)
+        if c:
+            self.n_bytes -= len(c.text)
+            self.n_sent -= c.is_sent
+        return c
+
+    def drop(self, c, error):
+        if self.take(c.id) and not c.future.done():
+            c.future.set_exception(error)
+
+    def drop_all(self, error):
+        for c in list(self.all.values()):
+            self.drop(c, error)
+
+
+# Being an agent.
+
+
+class Task:
+    """One piece of work, as its handler sees it. When it is cancelled, or its
+    time is over, the handler gets asyncio.CancelledError."""
+
+    def __init__(self, params, most, say):
+        self.id = str(params["task_id"])
+        self.turn = params.get("turn", 1)
+        self.attempt = params.get("attempt", 1)
+        self.message = params.get("message", "")
+        self.skill_id = params.get("skill_id")
+        self.session_id = params.get("session_id")
+        self.deadline_ms = params.get("deadline_ms")
+        self.metadata = params.get("metadata") or {}
+        self.cancelled = False
+        self._most = most
+        self._say = say
+        self._written = []
+        self._length = 0
+        self._unsaid = ""  # while the server does not listen
+        self._runner = None
+
+    @property
+    def written(self):
+        """All that was written so far."""
+        return "".join(self._written)
+
+    async def write(self, text):
+        """Send a piece of the answer on its way; back when there is room for
+        more."""
+        if self.cancelled:
+            raise asyncio.CancelledError
+        if not isinstance(text, str):
+            raise TypeError("task.write takes a str")
+        self._length += len(text)
+        if self._length > self._most:
+            raise SignalboxError("too_large",
+                                 f"an answer has up to {self._most} characters")
+        self._written.append(text)
+        self._unsaid += text
+        socket = self._flush()
+        if socket:
+            await socket.drained()
+
+    def _flush(self):
+        socket = None
+        while self._unsaid:
+            socket = self._say(self._unsaid[:CHUNK_MAX])
+            if not socket:
+                return None
+            self._unsaid = self._unsaid[CHUNK_MAX:]
+        return socket
+
+    def _cancel(self):
+        self.cancelled = True
+        if self._runner:
+            self._runner.cancel()
+
+
+async def _write_all(task, pieces):
+    try:
+        async for piece in pieces:
+            await task.write(piece)
+    finally:
+        await pieces.aclose()
+
+
+async def _work(handler, task):
+    """Run a handler to its end: the text and the metadata."""
+    if inspect.isasyncgenfunction(handler):
+        out = handler(task)
+    elif inspect.iscoroutinefunction(handler):
+        out = await handler(task)
+    else:
+        out = await asyncio.get_running_loop().run_in_executor(
+            None, handler, task)
+    if inspect.isawaitable(out):
+        out = await out
+    if inspect.isasyncgen(out):
+        await _write_all(task, out)
+        out = None
+    if out is None:
+        out = task.written
+    if isinstance(out, str):
+        return {"text": out}
+    if not isinstance(out, dict) or \
+            not isinstance(out.get("text", ""), str):
+        raise TypeError("a handler returns a str or {text, metadata}")
+    result = {"text": out.get("text", task.written)}
+    if out.get("metadata") is not None:
+        result["metadata"] = out["metadata"]
+    return result
+
+
+class _Entry:
+    def __init__(self, key, socket):
+        self.key = key
+        self.socket = socket
+        self.task = None
+
+
+class _Agent:
+    def __init__(self, link, calls, options, card, handler, concurrency):
+        self.link = link
+        self.calls = calls
+        self.o = options
+        self.handler = handler
+        self.concurrency = concurrency
+        self.name = card.get("name")
+        self.card = {**card, "limits": {"in_flight": concurrency,
+                                        **card.get("limits", {})}}
+        self.is_closing = False
+        self.tasks = {}  # key -> _Entry, not over
+        self.waiting = collections.deque()  # of them, those not begun
+        self.runners = set()
+        self.results = {}  # key -> who says it until it is acknowledged
+        self.idle = asyncio.Event()
+        self.registered = asyncio.get_running_loop().create_future()
+
+    async def register(self):
+        answer = await self.calls.ask(
+            "agent.register", {"card": self.card},
+            self.o["call_timeout_ms"], is_first=True)
+        self.name = answer.get("agent", self.name)
+        if answer.get("heartbeat_s", 0) > 0:
+            self.link.heartbeat_s = answer["heartbeat_s"]
+        if not self.registered.done():
+            self.registered.set_result(answer)
+
+    def on_execute(self, params):
+        key = f"{params['task_id']}:{params.get('turn', 1)}"
+        known = self.tasks.get(key)
+        if known:
+            known.task.attempt = params.get("attempt", known.task.attempt)
+            known.socket = self.link.socket
+            known.task._flush()
+        elif key not in self.results:
+            if len(self.waiting) >= WAITING_MAX:
+                return False
+            self.begin(key, params)
+        return True
+
+    def begin(self, key, params):
+        entry = _Entry(key, self.link.socket)
+        entry.task = Task(params, self.o["max_kept_bytes"] // 4,
+                          lambda text: self.say_chunk(entry, text))
+        self.tasks[key] = entry
+        self.waiting.append(entry)
+        self.next()
+
+    def next(self):
+        while len(self.runners) < self.concurrency and self.waiting:
+            entry = self.waiting.popleft()
+            runner = asyncio.ensure_future(self.run(entry))
+            entry.task._runner = runner
+            self.runners.add(runner)
+            runner.add_done_callback(self.ran)
+
+    def ran(self, runner):
+        self.runners.discard(runner)
+        self.next()
+        self.look_idle()
+
+    async def run(self, entry):
+        task = entry.task
+        try:
+            result = {"status": "completed",
+                      **await _work(self.handler, task)}
+        except asyncio.CancelledError:
+            if task.cancelled:
+                return
+            result = {"status": "failed", "error": "the handler was cancelled",
+                      "error_code": "agent_error"}
+        except Exception as e:  # whatever it is, it is the task's error
+            result = self.failed(task, e)
+        if not task.cancelled:
+            del self.tasks[entry.key]
+            self.keep(entry.key, task, result)
+
+    @staticmethod
+    def failed(task, e):
+        if not task.cancelled:
+            log.exception("task %s failed", task.id)
+        code = getattr(e, "code", None)
+        if not isinstance(code, str) or \
+                not re.fullmatch("[a-z][a-z0-9_]{0,63}", code):
+            code = "agent_error"
+        return {"status": "failed", "error": _shortly(e), "error_code": code}
+
+    def say_chunk(self, entry, text):
+        """The socket it was said on. None: it is said when the task comes
+        again."""
+        socket, task = entry.socket, entry.task
+        if not socket or socket is not self.link.socket:
+            return None
+        socket.send(json.dumps({
+            "jsonrpc": "2.0", "method": "task.chunk", "params": {
+                "task_id": task.id, "turn": task.turn,
+                "attempt": task.attempt, "text": text}},
+            ensure_ascii=False, separators=(",", ":")))
+        return socket
+
+    def keep(self, key, task, result):
+        if len(self.results) >= self.o["max_kept"]:
+            return  # the task comes again
+        params = {"task_id": task.id, "turn": task.turn,
+                  "attempt": task.attempt, **result}
+        self.results[key] = asyncio.ensure_future(self.say(key, params))
+
+    async def say(self, key, params):
+        try:
+            while True:
+                try:
+                    await self.calls.ask("task.result", params)
+                    return
+                except (SignalboxError, ValueError, TypeError) as e:
+                    if self.link.is_over or \
+                            not await self.shall_repeat(params, e):
+                        return
+        finally:
+            del self.results[key]
+            self.look_idle()
+
+    async def shall_repeat(self, params, e):
+        log.warning("the result of task %s was not taken: %s",
+                    params["task_id"], e)
+        if _is_passing(e):
+            await asyncio.sleep(REPEAT_S)
+            return True
+        is_large = getattr(e, "code", None) == "too_large"
+        is_ours = not isinstance(e, SignalboxError)  # no JSON
+        if params["status"] == "failed" or not (is_large or is_ours):
+            return False
+        params.pop("text", None)
+        params.pop("metadata", None)
+        params.update(
+            status="failed",
+            error="the answer is larger than the server takes" if is_large
+            else _shortly(e),
+            error_code="too_large" if is_large else "agent_error")
+        return True
+
+    def on_cancel(self, task_id):
+        for entry in [e for e in self.tasks.values()
+                      if e.task.id == str(task_id)]:
+            del self.tasks[entry.key]
+            entry.task._cancel()
+            if entry in self.waiting:
+                self.waiting.remove(entry)
+        self.look_idle()
+
+    def cancel_all(self, error):
+        for entry in self.tasks.values():
+            entry.task._cancel()
+        self.tasks.clear()
+        self.waiting.clear()
+        for say in self.results.values():
+            say.cancel()
+        if not self.registered.done():
+            self.registered.set_exception(error)
+
+    def look_idle(self):
+        if not (self.tasks or self.results or self.runners):
+            self.idle.set()
+
+    async def finish(self, grace_s):
+        """Take no more work; back when all is done and kept, or time is
+        over."""
+        self.is_closing = True
+        self.idle.clear()
+        self.look_idle()
+        try:
+            await asyncio.wait_for(self.idle.wait(), grace_s)
+        except asyncio.TimeoutError:
+            pass
+
+
+# Talking to others.
+
+
+class Reply:
+    """What comes of a message: await it for the result, a dictionary; or
+    iterate over it, for the words as they come."""
+
+    def __init__(self, params):
+        self.task_id = None
+        self._params = params
+        self._is_followed = False
+        loop = asyncio.get_running_loop()
+        self._accepted = loop.create_future()
+        self._result = loop.create_future()
+        for future in (self._accepted, self._result):
+            # Who looks at one of them need not hear of the other.
+            future.add_done_callback(lambda f: f.cancelled() or f.exception())
+        self._unread = collections.deque()
+        self._n_unread = 0
+        self._has_chunks = False
+        self._has_gap = False  # from here on only the result counts
+        self._last_event_id = None
+        self._read = []
+        self._news = asyncio.Event()
+
+    async def accepted(self):
+        """{task_id, conversation_id, agent, …}, once the server has kept
+        it."""
+        return await asyncio.shield(self._accepted)
+
+    def __await__(self):
+        return asyncio.shield(self._result).__await__()
+
+    async def __aiter__(self):
+        while True:
+            while self._unread:
+                text = self._unread.popleft()
+                self._n_unread -= len(text)
+                self._read.append(text)
+                yield text
+            if self._result.done():
+                break
+            self._news.clear()
+            await self._news.wait()
+        # Words that were lost on the way, or never streamed, are in there.
+        text, read = (await self).get("text") or "", "".join(self._read)
+        if text.startswith(read) and len(text) > len(read):
+            yield text[len(read):]
+
+    def _on_accepted(self, answer):
+        self.task_id = answer["task_id"]
+        if not self._accepted.done():
+            self._accepted.set_result(answer)
+        if answer.get("status") in OVER:
+            self._on_result(answer)
+
+    def _place(self):
+        place = {"task_id": self.task_id}
+        if self._last_event_id:
+            place["after"] = self._last_event_id
+        return place
+
+    def _on_news(self, method, params):
+        event_id, status = params.get("event_id"), params.get("status")
+        if method == "task.result":
+            self._on_result(params)
+            return
+        if event_id:
+            self._saw_event(event_id)
+        if method == "task.chunk":
+            self._on_chunk(params.get("text", ""))
+        elif method == "task.gap" or (
+                status in ("queued", "dispatched") and self._has_chunks):
+            # A new attempt may begin its answer anew.
+            self._has_gap = True
+
+    def _saw_event(self, event_id):
+        """"3-14": the third start of the server, its fourteenth event."""
+        if self._last_event_id and self._has_chunks and \
+                self._last_event_id.split("-")[0] != event_id.split("-")[0]:
+            self._has_gap = True
+        self._last_event_id = event_id
+
+    def _on_chunk(self, text):
+        self._has_chunks = True
+        if self._n_unread + len(text) > UNREAD_MAX:
+            self._has_gap = True
+        if not self._has_gap and not self._result.done():
+            self._unread.append(text)
+            self._n_unread += len(text)
+            self._news.set()
+
+    def _on_result(self, result):
+        if self._result.done():
+            return
+        if result.get("status") == "completed":
+            self._result.set_result(result)
+        else:
+            error = result.get("error") or {}
+            self._result.set_exception(SignalboxError(
+                error.get("code", result.get("status")),
+                error.get("message", f"the task is {result.get('status')}"),
+                result))
+        self._news.set()
+
+    def _on_error(self, e):
+        for future in (self._accepted, self._result):
+            if not future.done():
+                future.set_exception(e)
+        self._news.set()
+
+
+class Hub:
+    """The server, as those see it who are connected to it."""
+
+    def __init__(self, options):
+        self._o = options
+        self._link = _Link(self, options)
+        self._calls = _Calls(self._link, options)
+        self._agent = None
+        self._replies = set()  # not over
+        self._followers = set()
+        self._closed = asyncio.get_running_loop().create_future()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+    @property
+    def agent(self):
+        """The name of the agent that this connection is; None: of none."""
+        return self._agent and self._agent.name
+
+    @property
+    def is_connected(self):
+        return self._link.socket is not None
+
+    async def closed(self):
+        """Wait until it is: after close(), or with an error when it ended for
+        good in another way (the token is not good any more, another took
+        over)."""
+        return await asyncio.shield(self._closed)
+
+    # What the link tells.
+
+    async def on_open(self):
+        if self._agent:
+            await self._agent.register()
+        for reply in self._replies:
+            if reply.task_id:
+                self._follow_soon(reply, 0)
+        self._calls.is_ready = True
+        self._calls.flush()
+
+    def on_lost(self, code):
+        # An agent is one again before it says more.
+        self._calls.is_ready = False
+        self._calls.lost(code)
+
+    def on_over(self, error):
+        e = error or _closed()
+        self._calls.drop_all(e)
+        for reply in list(self._replies):
+            reply._on_error(e)
+        if self._agent:
+            self._agent.cancel_all(e)
+        if self._closed.done():
+            return
+        if error:
+            log.error("the connection ended: %s", error)
+            self._closed.set_exception(error)
+            self._closed.exception()  # it was told
+        else:
+            self._closed.set_result(None)
+
+    def on_message(self, text):
+        try:
+            said = json.loads(text)
+        except ValueError:
+            log.warning("the server said something that is not JSON")
+            return
+        for m in said if isinstance(said, list) else [said]:
+            if "method" in m:
+                self._on_call(m)
+            elif m.get("id") is not None:
+                self._calls.answered(m)
+
+    def _on_call(self, m):
+        method, params = m["method"], m.get("params") or {}
+        if method == "task.execute":
+            self._on_execute(m.get("id"), params)
+        elif method == "task.cancel":
+            if self._agent:
+                self._agent.on_cancel(params.get("task_id"))
+        elif method.startswith("task."):
+            self._on_reply(method, params)
+        else:
+            self._answer(m.get("id"), error={
+                "code": -32601, "message": f"there is no method {method} here"})
+
+    def _answer(self, number, **what):
+        if number is not None and self._link.socket:
+            self._link.socket.send(json.dumps(
+                {"jsonrpc": "2.0", "id": number, **what}))
+
+    def _on_execute(self, number, params):
+        # Who leaves begins nothing: it goes to whoever is next.
+        if not self._agent or self._agent.is_closing:
+            return
+        if self._agent.on_execute(params):
+            self._answer(number, result={"status": "working"})
+        else:
+            self._answer(number, error={"code": -32000, "message": "I am busy",
+                                        "data": {"code": "agent_busy"}})
+
+    # Being an agent.
+
+    async def register(self, card, handler, *, concurrency=16):
+        """Become that agent, and work on its tasks with handler(task), so many
+        at once. The handler is a coroutine function that returns the answer or
+        {"text", "metadata"}, or an async generator of its words, or a plain
+        function, which runs in a thread. What it raises is the task's
+        error."""
+        if not callable(handler):
+            raise TypeError("register needs a card and a handler")
+        if self._agent:
+            raise SignalboxError("exists", f"this is {self.agent} already")
+        if self._link.is_over:
+            raise _closed()
+        # Now: work may come in the same breath as the answer.
+        self._agent = agent = _Agent(self._link, self._calls, self._o, card,
+                                     handler, concurrency)
+        try:
+            if self.is_connected:
+                await agent.register()
+        except SignalboxError as e:
+            if e.code != "disconnected":  # else it is done on the next
+                self._agent = None
+                raise
+        return await asyncio.shield(agent.registered)
+
+    async def update(self, card):
+        """Change fields of the agent's card."""
+        answer = await self.call("agent.update", {"card": card})
+        if self._agent:
+            self._agent.card.update(card)
+        return answer
+
+    async def set_state(self, state):
+        """Say how the agent is: IDLE, BUSY, SLOW, ERROR …"""
+        return await self.call("agent.state", {"state": state})
+
+    # Talking to others.
+
+    async def call(self, method, params=None, *, timeout_ms=None):
+        """Ask for any method of the server's."""
+        if timeout_ms is None:
+            timeout_ms = self._o["call_timeout_ms"]
+        return await self._calls.ask(method, params or {}, timeout_ms)
+
+    async def search(self, query, **options):
+        """Agents that can do it, best first."""
+        found = await self.call("agent.search", {"query": query, **options})
+        return found["agents"]
+
+    def send(self, text, *, to=None, skill=None, conversation=None, task=None,
+             priority=None, timeout_ms=None, metadata=None, key=None):
+        """Send a message. Await it for the result, or iterate over it for the
+        words as they come."""
+        params = {"text": text, "executor": to and {"name": to},
+                  "skill": skill, "conversation_id": conversation,
+                  "task_id": task, "priority": priority,
+                  "timeout_ms": timeout_ms, "metadata": metadata,
+                  "idempotency_key": key or str(uuid.uuid4())}
+        reply = Reply({k: v for k, v in params.items() if v is not None})
+        self._replies.add(reply)
+        self._follow_soon(reply, self._o["call_timeout_ms"])
+        return reply
+
+    def _follow_soon(self, reply, timeout_ms):
+        if not reply._is_followed:
+            reply._is_followed = True
+            task = asyncio.ensure_future(self._follow(reply, timeout_ms))
+            self._followers.add(task)
+            task.add_done_callback(self._followers.discard)
+
+    async def _follow(self, reply, timeout_ms):
+        """What is kept already is listened to; the same key gives the same
+        task, however often it is sent."""
+        try:
+            if reply.task_id:
+                await self.call("task.listen", reply._place(),
+                                timeout_ms=timeout_ms)
+            else:
+                reply._on_accepted(await self.call(
+                    "message.send", reply._params, timeout_ms=timeout_ms))
+        except (SignalboxError, TypeError, ValueError) as e:
+            reply._on_error(e)
+        reply._is_followed = False
+        if reply._result.done():
+            self._replies.discard(reply)
+
+    def _on_reply(self, method, params):
+        for reply in [r for r in self._replies
+                      if r.task_id == params.get("task_id")]:
+            reply._on_news(method, params)
+            if reply._result.done():
+                self._replies.discard(reply)
+
+    async def get_task(self, task_id):
+        return await self.call("task.get", {"task_id": task_id})
+
+    async def cancel_task(self, task_id):
+        return await self.call("task.cancel", {"task_id": task_id})
+
+    async def close(self, *, grace_ms=5000):
+        """Take no more work, give what is going on so long to end and its
+        results to be kept, and leave."""
+        if self._link.is_over:
+            return
+        if self._agent:
+            await self._agent.finish(grace_ms / 1000)
+        socket = self._link.socket
+        self._link.end(None)
+        if socket:
+            await socket.close()
+
+
+async def connect(url=None, token=None, *, ssl=None, connect_timeout_ms=30000,
+                  call_timeout_ms=30000, retry_ms=250, retry_max_ms=30000,
+                  heartbeat_ms=90000, max_message_bytes=16 * 1024 * 1024,
+                  max_kept=1000, max_kept_bytes=64 * 1024 * 1024):
+    """A Hub. What is not given is taken from SIGNALBOX_URL, SIGNALBOX_TOKEN
+    and SIGNALBOX_CA; ssl is an ssl.SSLContext."""
+    options = dict(locals())
+    options["url"] = _hub_url(url or os.environ.get("SIGNALBOX_URL") or HERE)
+    options["token"] = token or os.environ.get("SIGNALBOX_TOKEN")
+    if not options["token"]:
+        raise SignalboxError("unauthenticated", "a token is needed: give one, "
+                                                "or set SIGNALBOX_TOKEN")
+    if ssl is None and options["url"].scheme == "wss":
+        options["ssl"] = tls.create_default_context(
+            cafile=os.environ.get("SIGNALBOX_CA") or None)
+    hub = Hub(options)
+    await hub._link.begin()
+    return hub

@@ -1,0 +1,19 @@
+#include <signalbox_client.h>
+#include <stdio.h>
+
+static void on_task(void *ctx, struct sbc_task *t)
+{
+    (void)ctx;
+    sbc_chunk(t, "You said: ");
+    sbc_chunk(t, t->text);
+}
+
+int main(void)
+{
+    struct sbc *s = sbc_open(NULL, NULL); /* SIGNALBOX_URL, SIGNALBOX_TOKEN */
+
+    if (!s || sbc_register(s, "{\"name\":\"echo-c\"}", on_task, NULL) ||
+        sbc_run(s))
+        fprintf(stderr, "%s\n", s ? sbc_why(s) : "no SIGNALBOX_URL");
+    sbc_close(s);
+}

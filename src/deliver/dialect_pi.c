@@ -1,0 +1,555 @@
+/* pi-coding-agent, `pi --mode rpc`: one JSON object a line, only '\n' ends it.
+ *
+ *     we                              pi
+ *     get_state                    ->
+ *                                  <- response: it is ready
+ *     new_session                  ->                  if it had another one
+ *                                  <- response
+ *     prompt {message}             ->
+ *                                  <- response, agent_start
+ *                                  <- message_update {assistantMessageEvent:
+ *                                       {type: text_delta, delta}}   a chunk
+ *                                  <- message_end {message: {role, content,
+ *                                       stopReason, errorMessage, usage}}
+ *                                  <- agent_end
+ *     abort                        ->                  when it is cancelled
+ *
+ * It is done with agent_end; later versions say agent_settled behind that, and
+ * one that ever did is waited for it. After an error it may try again by
+ * itself, and says so (auto_retry_start, compaction_start) at once behind
+ * agent_end; so we ask for its state once more, and if nothing of that kind
+ * came before the reply, that was the end.
+ *
+ * Each delta carries the whole message so far: lines are long, and nothing is
+ * built of them; the few members that are wanted are scanned for. The answer is
+ * made of what the messages were when they were complete, so that one which
+ * broke off and was tried again is in it once. */
+#include <stdlib.h>
+
+#include "deliver/pool.h"
+
+enum { WORDS_MAX = 512, META_MAX = 4096 };
+
+enum pi_state {
+    PI_IDLE,
+    PI_RENEWED,  /* new_session was sent, prompt waits for its reply */
+    PI_PROMPTED, /* until agent_start */
+    PI_RUNNING,
+    PI_ASKED, /* it failed; whether it tries again is not known yet */
+    PI_HELD,  /* it will say what comes of trying again */
+    PI_ENDED, /* agent_settled is to come */
+};
+
+struct pi {
+    enum pi_state state;
+    bool settles;         /* it has once said agent_settled */
+    struct arena scratch; /* of one line */
+    struct buf prompt;    /* while it waits for new_session */
+    /* Of the task in hand. */
+    struct buf text; /* of the messages that are complete */
+    bool has_chunks, is_new_message;
+    struct str stop_reason; /* a constant */
+    char error[WORDS_MAX];
+    size_t n_error;
+    char model[AGENT_NAME_MAX];
+    size_t n_model;
+    double input, output, cache_read, cache_write, cost;
+};
+
+/* The members of an object that a file of ours wants, as they stand. */
+#define SCAN(text, keys, values)                                              \
+    (json_scan(text, keys, sizeof(keys) / sizeof((keys)[0]), values, NULL) == \
+     OK)
+
+static bool is(struct str raw, struct str quoted)
+{
+    return str_eq(raw, quoted);
+}
+
+static struct stint *stint_of(struct hand *h)
+{
+    return &h->stints[0];
+}
+
+/* Its command line and its start. */
+
+static size_t pi_more_args(const struct process_def *def,
+                           struct str out[DIALECT_ARGS_MAX])
+{
+    struct str rest = def->model, provider;
+    size_t n = 0;
+
+    if (!def->model.n)
+        return 0;
+    if (str_find(def->model, '/', 0) < def->model.n) {
+        provider = str_cut(&rest, '/');
+        out[n++] = STR("--provider");
+        out[n++] = provider;
+    }
+    out[n++] = STR("--model");
+    out[n++] = rest;
+    return n;
+}
+
+static enum err pi_greet(struct hand *h)
+{
+    struct pi *pi = FAULT("deliver.pi") ? NULL : calloc(1, sizeof(*pi));
+
+    if (!pi)
+        return ERR_NOMEM;
+    h->mind = pi;
+    arena_init(&pi->scratch, (size_t)h->pool->def.max_line_bytes + 65536);
+    buf_init(&pi->prompt, UNSENT_MAX);
+    buf_init(&pi->text, MSG_TEXT_MAX);
+    return hand_send(h, STR("{\"id\":\"state\",\"type\":\"get_state\"}"));
+}
+
+static void pi_forget(struct hand *h)
+{
+    struct pi *pi = h->mind;
+
+    if (!pi)
+        return;
+    arena_fini(&pi->scratch);
+    buf_fini(&pi->prompt);
+    buf_fini(&pi->text);
+    free(pi);
+}
+
+/* Giving and cancelling. */
+
+static void pi_word(struct buf *out, const struct task *t)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("id"));
+    json_put_str(&o, STR("prompt"));
+    json_key(&o, STR("type"));
+    json_put_str(&o, STR("prompt"));
+    json_key(&o, STR("message"));
+    json_put_str(&o, t->text);
+    json_close(&o, '}');
+}
+
+static void begin(struct pi *pi)
+{
+    buf_clear(&pi->text);
+    pi->has_chunks = pi->is_new_message = false;
+    pi->stop_reason = STR("");
+    pi->n_error = pi->n_model = 0;
+    pi->input = pi->output = pi->cache_read = pi->cache_write = pi->cost = 0;
+}
+
+static enum err pi_give(struct hand *h, struct stint *s, bool is_other)
+{
+    struct pi *pi = h->mind;
+    struct str prompt = buf_str(&s->carried->line);
+    enum err e;
+
+    begin(pi);
+    if (!is_other) {
+        e = hand_send(h, prompt);
+        pi->state = e ? PI_IDLE : PI_PROMPTED;
+        return e;
+    }
+    buf_clear(&pi->prompt);
+    buf_add_str(&pi->prompt, prompt);
+    if (pi->prompt.over)
+        return ERR_NOMEM;
+    e = hand_send(h, STR("{\"id\":\"new\",\"type\":\"new_session\"}"));
+    pi->state = e ? PI_IDLE : PI_RENEWED;
+    return e;
+}
+
+static void pi_leave(struct hand *h, struct stint *s, enum stop_why why)
+{
+    struct pi *pi = h->mind;
+
+    (void)s;
+    if (why != STOP_CANCELLED || pi->state == PI_IDLE)
+        return;
+    if (hand_send(h, STR("{\"id\":\"abort\",\"type\":\"abort\"}")) != OK)
+        log_debug(hand_deliver(h)->opts.log, "deliver.cancel_unsaid",
+                  LOG_S("process", h->pool->def.name));
+}
+
+/* The end of a task. */
+
+static void put_count(struct json_out *o, struct str key, double n)
+{
+    json_key(o, key);
+    json_put_int(o, n > 0 && n < 1e15 ? (int64_t)n : 0);
+}
+
+static void put_metadata(struct buf *out, const struct pi *pi)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("stop_reason"));
+    json_put_str(&o, pi->stop_reason);
+    if (pi->n_model) {
+        json_key(&o, STR("model"));
+        json_put_str(&o, (struct str){pi->model, pi->n_model});
+    }
+    json_key(&o, STR("usage"));
+    json_open(&o, '{');
+    put_count(&o, STR("input_tokens"), pi->input);
+    put_count(&o, STR("output_tokens"), pi->output);
+    put_count(&o, STR("cache_read_tokens"), pi->cache_read);
+    put_count(&o, STR("cache_write_tokens"), pi->cache_write);
+    json_key(&o, STR("cost"));
+    json_put_real(&o, pi->cost);
+    json_close(&o, '}');
+    json_close(&o, '}');
+}
+
+static struct task_result result_of(const struct pi *pi, struct str metadata)
+{
+    struct task_result r = {.status = TASK_COMPLETED,
+                            .text = buf_str(&pi->text),
+                            .metadata = metadata};
+
+    if (str_eq(pi->stop_reason, STR("error")) ||
+        str_eq(pi->stop_reason, STR("aborted"))) {
+        r.status = TASK_FAILED;
+        r.error_code = STR("agent_failed");
+        r.error = pi->n_error ? (struct str){pi->error, pi->n_error}
+                              : STR("pi says that it failed, and not why");
+    } else if (pi->text.over) {
+        r.status = TASK_FAILED;
+        r.text = STR("");
+        r.error_code = STR("too_large");
+        r.error = STR("the agent's answer is larger than the limit");
+    }
+    return r;
+}
+
+static void finish(struct hand *h)
+{
+    struct pi *pi = h->mind;
+    struct task_result r;
+    struct buf metadata;
+
+    pi->state = PI_IDLE;
+    buf_init(&metadata, META_MAX);
+    put_metadata(&metadata, pi);
+    r = result_of(pi, metadata.over ? STR("") : buf_str(&metadata));
+    stint_result(stint_of(h), &r, true);
+    buf_fini(&metadata);
+    buf_clear(&pi->text);
+    buf_shrink(&pi->text);
+}
+
+static void refused(struct hand *h, struct str code, struct str words)
+{
+    struct pi *pi = h->mind;
+
+    pi->state = PI_IDLE;
+    stint_result(
+        stint_of(h),
+        &(struct task_result){.status = TASK_FAILED,
+                              .error_code = code,
+                              .error = words.n ? words : STR("pi refused it")},
+        true);
+}
+
+/* Hearing. */
+
+enum { E_TYPE, E_ID, E_SUCCESS, E_ERROR, E_EVENT, E_MESSAGE, E_RETRY, N_E };
+
+static const struct str event_keys[N_E] = {
+    [E_TYPE] = STR("type"),
+    [E_ID] = STR("id"),
+    [E_SUCCESS] = STR("success"),
+    [E_ERROR] = STR("error"),
+    [E_EVENT] = STR("assistantMessageEvent"),
+    [E_MESSAGE] = STR("message"),
+    [E_RETRY] = STR("willRetry"),
+};
+
+static struct str unquoted(struct pi *pi, struct str raw)
+{
+    struct str out = STR("");
+
+    return raw.n && json_unquote(&pi->scratch, raw, &out) ? out : STR("");
+}
+
+static void on_renewed(struct hand *h, bool is_success)
+{
+    struct pi *pi = h->mind;
+    struct stint *s = stint_of(h);
+    enum err e;
+
+    pi->state = PI_IDLE;
+    if (!s->carried) { /* cancelled meanwhile */
+        stint_empty(s);
+        return;
+    }
+    e = is_success ? hand_send(h, buf_str(&pi->prompt)) : ERR_GONE;
+    buf_clear(&pi->prompt);
+    if (!e) {
+        pi->state = PI_PROMPTED;
+        return;
+    }
+    stint_failed(s, &(struct delivery_failure){
+                        .code = STR("agent_unreachable"),
+                        .words = STR("pi could not begin a new session")});
+    hand_stop(h);
+}
+
+static void on_response(struct hand *h, const struct str e[N_E])
+{
+    struct pi *pi = h->mind;
+    bool is_success = is(e[E_SUCCESS], STR("true"));
+
+    if (is(e[E_ID], STR("\"state\""))) {
+        hand_ready(h, 1);
+    } else if (is(e[E_ID], STR("\"new\"")) && pi->state == PI_RENEWED) {
+        on_renewed(h, is_success);
+    } else if (is(e[E_ID], STR("\"asked\"")) && pi->state == PI_ASKED) {
+        finish(h);
+    } else if (is(e[E_ID], STR("\"prompt\"")) && pi->state == PI_PROMPTED) {
+        if (!is_success)
+            refused(h, STR("agent_refused"),
+                    str_head(unquoted(pi, e[E_ERROR]), WORDS_MAX));
+        else if (stint_of(h)->carried &&
+                 !delivery_working(&stint_of(h)->carried->delivery))
+            return;
+    }
+}
+
+static void on_update(struct hand *h, const struct str e[N_E])
+{
+    static const struct str keys[] = {STR("type"), STR("delta")};
+    struct pi *pi = h->mind;
+    struct str values[2], delta;
+
+    if (pi->state != PI_RUNNING || !SCAN(e[E_EVENT], keys, values) ||
+        !is(values[0], STR("\"text_delta\"")))
+        return;
+    delta = unquoted(pi, values[1]);
+    if (!delta.n)
+        return;
+    if (pi->is_new_message && pi->has_chunks)
+        stint_chunk(stint_of(h), STR("\n\n"));
+    pi->is_new_message = false;
+    pi->has_chunks = true;
+    stint_chunk(stint_of(h), delta);
+}
+
+static void add_text(struct pi *pi, struct str content)
+{
+    static const struct str keys[] = {STR("type"), STR("text")};
+    struct str rest = content, part, values[2];
+    bool has_begun = false;
+
+    while (json_next(&rest, &part)) {
+        struct str text;
+
+        if (!SCAN(part, keys, values) || !is(values[0], STR("\"text\"")))
+            continue;
+        text = unquoted(pi, values[1]);
+        if (text.n && !has_begun && pi->text.n)
+            buf_add_str(&pi->text, STR("\n\n"));
+        has_begun |= text.n > 0;
+        buf_add_str(&pi->text, text);
+    }
+}
+
+static void add_number(double *sum, struct str raw)
+{
+    double n;
+
+    if (json_number(raw, &n) && n > 0)
+        *sum += n;
+}
+
+static void add_usage(struct pi *pi, struct str usage)
+{
+    static const struct str keys[] = {STR("input"), STR("output"),
+                                      STR("cacheRead"), STR("cacheWrite"),
+                                      STR("cost")};
+    static const struct str cost_keys[] = {STR("total")};
+    struct str v[5], total[1];
+
+    if (!SCAN(usage, keys, v))
+        return;
+    add_number(&pi->input, v[0]);
+    add_number(&pi->output, v[1]);
+    add_number(&pi->cache_read, v[2]);
+    add_number(&pi->cache_write, v[3]);
+    if (SCAN(v[4], cost_keys, total))
+        add_number(&pi->cost, total[0]);
+}
+
+static void keep_words(char *to, size_t max, size_t *n, struct str s)
+{
+    s = str_head(s, max);
+    if (s.n)
+        memcpy(to, s.p, s.n);
+    *n = str_tame(to, s.n);
+}
+
+static struct str reason_of(struct str raw)
+{
+    static const struct str known[] = {STR("stop"), STR("length"),
+                                       STR("toolUse"), STR("error"),
+                                       STR("aborted")};
+    struct str bare = raw.n > 2 ? str_sub(raw, 1, raw.n - 1) : raw;
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (str_eq(known[i], bare))
+            return known[i];
+    return STR("other");
+}
+
+static void on_message_end(struct hand *h, const struct str e[N_E])
+{
+    static const struct str keys[] = {STR("role"),         STR("content"),
+                                      STR("stopReason"),   STR("usage"),
+                                      STR("errorMessage"), STR("model")};
+    struct pi *pi = h->mind;
+    struct str v[6];
+
+    if (pi->state != PI_RUNNING || !SCAN(e[E_MESSAGE], keys, v) ||
+        !is(v[0], STR("\"assistant\"")))
+        return;
+    pi->is_new_message = true;
+    pi->stop_reason = reason_of(v[2]);
+    add_usage(pi, v[3]);
+    keep_words(pi->error, sizeof(pi->error), &pi->n_error, unquoted(pi, v[4]));
+    keep_words(pi->model, sizeof(pi->model), &pi->n_model, unquoted(pi, v[5]));
+    if (!str_eq(pi->stop_reason, STR("error")))
+        add_text(pi, v[1]);
+}
+
+static void on_agent_end(struct hand *h, const struct str e[N_E])
+{
+    struct pi *pi = h->mind;
+
+    if (pi->state != PI_RUNNING && pi->state != PI_PROMPTED)
+        return;
+    if (is(e[E_RETRY], STR("true"))) {
+        pi->state = PI_HELD;
+    } else if (pi->settles) {
+        pi->state = PI_ENDED;
+    } else if (str_eq(pi->stop_reason, STR("error"))) {
+        pi->state = PI_ASKED;
+        if (hand_send(h, STR("{\"id\":\"asked\",\"type\":\"get_state\"}")))
+            finish(h);
+    } else {
+        finish(h);
+    }
+}
+
+/* One that is heard of for the first time may belong to the task before. */
+static void on_settled(struct hand *h, const struct str e[N_E])
+{
+    struct pi *pi = h->mind;
+
+    (void)e;
+    pi->settles = true;
+    if (pi->state == PI_ENDED || pi->state == PI_ASKED || pi->state == PI_HELD)
+        finish(h);
+}
+
+static void on_start(struct hand *h, const struct str e[N_E])
+{
+    struct pi *pi = h->mind;
+
+    (void)e;
+    if (pi->state != PI_IDLE && pi->state != PI_RENEWED)
+        pi->state = PI_RUNNING;
+}
+
+static void on_hold(struct hand *h, const struct str e[N_E])
+{
+    struct pi *pi = h->mind;
+
+    (void)e;
+    if (pi->state == PI_ASKED)
+        pi->state = PI_HELD;
+}
+
+/* Nothing comes of trying again. */
+static void on_hold_end(struct hand *h, const struct str e[N_E])
+{
+    struct pi *pi = h->mind;
+
+    if (pi->state == PI_HELD && !is(e[E_SUCCESS], STR("true")) &&
+        !is(e[E_RETRY], STR("true")) && !pi->settles)
+        finish(h);
+}
+
+/* Nobody is there to see a dialog. */
+static void on_dialog(struct hand *h, const struct str e[N_E])
+{
+    struct buf out;
+
+    if (!e[E_ID].n || e[E_ID].n > WIRE_ID_MAX)
+        return;
+    buf_init(&out, 1024);
+    buf_add_str(&out, STR("{\"type\":\"extension_ui_response\",\"id\":"));
+    buf_add_str(&out, e[E_ID]);
+    buf_add_str(&out, STR(",\"cancelled\":true}"));
+    if (out.over || hand_send(h, buf_str(&out)) != OK)
+        log_debug(hand_deliver(h)->opts.log, "deliver.answer_unsaid",
+                  LOG_S("process", h->pool->def.name));
+    buf_fini(&out);
+}
+
+static const struct {
+    struct str type;
+    void (*heard)(struct hand *h, const struct str e[N_E]);
+} events[] = {
+    {STR("\"message_update\""), on_update},
+    {STR("\"message_end\""), on_message_end},
+    {STR("\"response\""), on_response},
+    {STR("\"agent_start\""), on_start},
+    {STR("\"agent_end\""), on_agent_end},
+    {STR("\"agent_settled\""), on_settled},
+    {STR("\"auto_retry_start\""), on_hold},
+    {STR("\"compaction_start\""), on_hold},
+    {STR("\"auto_retry_end\""), on_hold_end},
+    {STR("\"compaction_end\""), on_hold_end},
+    {STR("\"extension_ui_request\""), on_dialog},
+};
+
+/* There are many more; what is not here is passed over. */
+static void on_event(struct hand *h, const struct str e[N_E])
+{
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+        if (str_eq(e[E_TYPE], events[i].type)) {
+            events[i].heard(h, e);
+            return;
+        }
+}
+
+static void pi_heard(struct hand *h, struct str line)
+{
+    struct pi *pi = h->mind;
+    struct str e[N_E];
+
+    if (!line.n)
+        return;
+    arena_reset(&pi->scratch);
+    if (!SCAN(line, event_keys, e)) {
+        hand_garbage(h);
+        return;
+    }
+    h->n_garbage = 0;
+    on_event(h, e);
+}
+
+const struct dialect dialect_pi = {
+    .has_one_mind = true,
+    .more_args = pi_more_args,
+    .word = pi_word,
+    .greet = pi_greet,
+    .give = pi_give,
+    .leave = pi_leave,
+    .heard = pi_heard,
+    .forget = pi_forget,
+};

@@ -1,0 +1,348 @@
+/* Children that crash, hang, lie, and do not want to go. */
+#include "test/lib/pool_stage.h"
+
+/* What was retried is offered again, as the task room does. */
+static void offer_again(struct office *o, struct job *j, char word)
+{
+    if (word == 'a') {
+        later(&o->s, 0);
+        job_offer(o, j);
+    }
+}
+
+/* The clock runs, so that pauses pass. */
+#define UNTIL_LATER(o, condition)      \
+    do {                               \
+        while (!(condition)) {         \
+            wait_turn(&(o)->s);        \
+            (o)->s.time.mono_ms += 50; \
+        }                              \
+    } while (0)
+
+TEST(a_crash_is_retried_with_another_child_and_then_told)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "die 3");
+    UNTIL(&o.s, j->n_retries == 1);
+    CHECK(strstr(j->error, "status 3"));
+    for (int i = 1; i < 3; i++) {
+        job_offer(&o, j);
+        UNTIL_LATER(&o, j->n_retries > i || j->n_results);
+    }
+    CHECK(j->status == TASK_FAILED && j->n_results == 1);
+    CHECK(strcmp(j->code, "agent_crashed") == 0);
+    CHECK(!strstr(j->error, "secret")); /* that is for the log */
+    CHECK_INT(n_started(&o), 3);
+    office_fini(&o);
+}
+
+TEST(a_conversation_whose_child_is_gone_gets_another)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    job_says(&o, give(&o, "c", "count"), "1");
+    j = give(&o, "c", "kill");
+    UNTIL(&o.s, j->n_retries);
+    CHECK(strstr(j->error, "signal 9"));
+    cancel(&o, j);
+    j = give(&o, "c", "count");
+    UNTIL_LATER(&o, j->n_results);
+    job_says(&o, j, "1");
+    office_fini(&o);
+}
+
+TEST(a_program_that_ends_at_once_is_not_started_again_and_again)
+{
+    struct office o;
+    struct job *j[8];
+    int64_t began_ms, before;
+
+    office_init(&o, "exit");
+    o.defs[0].min = 1;
+    o.defs[0].max = 8;
+    office_set(&o, 1);
+    for (int i = 0; i < 8; i++)
+        j[i] = give(&o, "", "echo x");
+    UNTIL(&o.s, n_children(&o) == 0 && n_started(&o) >= 1);
+    CHECK_INT(n_started(&o), 8); /* nobody knew yet */
+    turn(&o.s, 20);
+    CHECK_INT(n_started(&o), 8);
+    began_ms = o.s.time.mono_ms;
+    UNTIL_LATER(&o, o.s.time.mono_ms - began_ms > 100000);
+    before = n_started(&o);
+    CHECK(before >= 10 && before < 20); /* alone, and ever more seldom */
+    CHECK(j[0]->n_retries == 1);
+    CHECK(strstr(j[0]->error, "status 7"));
+    office_fini(&o);
+}
+
+TEST(one_good_result_ends_the_pauses)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    for (int i = 0; i < 5; i++) {
+        j = give(&o, "", "die 1");
+        UNTIL_LATER(&o, j->n_retries);
+        cancel(&o, j);
+    }
+    CHECK_INT(pool_find(o.d->pools, STR("p"))->n_bad, 5);
+    j = give(&o, "", "echo x");
+    UNTIL_LATER(&o, j->n_results);
+    CHECK_INT(pool_find(o.d->pools, STR("p"))->n_bad, 0);
+    office_fini(&o);
+}
+
+TEST(a_child_that_is_not_ready_in_time_is_stopped)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "mute");
+    j = give(&o, "c", "echo x");
+    UNTIL(&o.s, n_children(&o) == 1);
+    later(&o.s, 9999);
+    CHECK_INT(j->n_retries, 0);
+    later(&o.s, 1);
+    UNTIL(&o.s, j->n_retries);
+    CHECK(strstr(j->error, "not ready in time"));
+    UNTIL(&o.s, n_children(&o) == 0);
+    office_fini(&o);
+}
+
+TEST(what_cannot_be_started_fails_at_once_with_words)
+{
+    static const struct str nothing[] = {STR("/does/not/exist")};
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    o.defs[0].command = (struct strs){nothing, 1};
+    office_set(&o, 1);
+    j = give(&o, "c", "echo x");
+    job_await(&o, j);
+    CHECK(j->status == TASK_FAILED && !j->n_retries);
+    CHECK(strcmp(j->code, "agent_did_not_start") == 0);
+    CHECK(!strstr(j->error, "/does"));
+    o.defs[0] = office_def(&o, 0, "p", "good");
+    o.defs[0].workspace = STR("/no/such/folder");
+    office_set(&o, 1);
+    j = give(&o, "c", "echo x");
+    job_await(&o, j);
+    CHECK(strcmp(j->code, "agent_did_not_start") == 0);
+    o.defs[0].workspace = STR("/");
+    office_set(&o, 1);
+    job_says(&o, give(&o, "c", "echo x"), "x");
+    office_fini(&o);
+}
+
+/* Words. */
+
+TEST(a_second_answer_is_told_and_changes_nothing)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "twice");
+    job_says(&o, j, "first");
+    job_says(&o, give(&o, "c", "count"), "2");
+    CHECK(o.n_strays == 1 && j->n_results == 1);
+    office_fini(&o);
+}
+
+TEST(an_answer_for_anothers_task_is_not_taken)
+{
+    struct office o;
+    struct job *victim, *liar;
+    char words[64];
+
+    office_init(&o, "good");
+    victim = give(&o, "one", "hang");
+    UNTIL(&o.s, victim->n_words == 2);
+    snprintf(words, sizeof(words), "other %s", victim->t.id.text);
+    liar = give(&o, "two", words);
+    UNTIL(&o.s, liar->n_words == 2);
+    CHECK(victim->n_words == 2 && !victim->n_results);
+    CHECK(strcmp(victim->heard, "here") == 0);
+    office_fini(&o);
+}
+
+TEST(chatter_is_passed_over_and_garbage_ends_it)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    job_says(&o, give(&o, "c", "chatter"), "after all");
+    CHECK_INT(n_started(&o), 1);
+    j = give(&o, "c", "garbage");
+    UNTIL(&o.s, j->n_retries);
+    CHECK(strstr(j->error, "cannot be understood"));
+    UNTIL(&o.s, n_children(&o) == 0);
+    office_fini(&o);
+}
+
+TEST(a_line_without_end_ends_the_child)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "flood");
+    UNTIL_LATER(&o, j->n_retries);
+    CHECK(strstr(j->error, "over its limit"));
+    office_fini(&o);
+}
+
+/* It has closed its output: nothing will come, which nobody can know before
+ * the task's time is over. */
+TEST(a_child_that_has_closed_its_output_goes_with_its_deadline)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "mute");
+    UNTIL(&o.s, list_first(&o.d->on_the_way));
+    for (int i = 0; i < 50; i++)
+        wait_turn(&o.s);
+    cancel(&o, j); /* as the walk does then */
+    UNTIL(&o.s, n_children(&o) == 0);
+    CHECK_INT(j->n_results, 0);
+    job_says(&o, give(&o, "c", "echo x"), "x");
+    office_fini(&o);
+}
+
+/* Cancel. */
+
+TEST(a_cancel_stops_the_child)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "hang");
+    UNTIL(&o.s, j->n_words == 2);
+    cancel(&o, j);
+    UNTIL(&o.s, n_children(&o) == 0);
+    CHECK(j->n_results == 0 && j->n_retries == 0);
+    CHECK_INT(pool_find(o.d->pools, STR("p"))->n_bad, 0); /* nobody's fault */
+    office_fini(&o);
+}
+
+TEST(a_cancel_kills_what_ignores_it_and_what_that_has_started)
+{
+    static const char *const hows[] = {"stubborn", "fork"};
+
+    for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
+        struct office o;
+        struct job *j;
+        pid_t pid;
+
+        office_init(&o, "good");
+        j = give(&o, "c", hows[i]);
+        UNTIL(&o.s, j->n_words == 2);
+        pid = (pid_t)strtol(j->heard, NULL, 10);
+        CHECK(i == 0 || kill(pid, 0) == 0);
+        cancel(&o, j);
+        turn(&o.s, 5);
+        CHECK_INT(n_children(&o), 1);
+        later(&o.s, GRACE_MS);
+        UNTIL(&o.s, n_children(&o) == 0);
+        if (pid)
+            await_gone(&o.s, pid);
+        CHECK_INT(children_stats(o.s.all).killed_total, 1);
+        office_fini(&o);
+    }
+}
+
+TEST(asked_only_it_goes_on_if_it_stops_in_time)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    o.defs[0].cancel = CANCEL_ASKS;
+    o.defs[0].max = 1;
+    office_set(&o, 1);
+    j = give(&o, "c", "hang");
+    UNTIL(&o.s, j->n_words == 2);
+    cancel(&o, j);
+    job_says(&o, give(&o, "c", "count"), "2");
+    j = give(&o, "c", "stubborn");
+    UNTIL(&o.s, j->n_words == 2);
+    cancel(&o, j);
+    j = give(&o, "c", "count");
+    later(&o.s, GRACE_MS); /* it does not say so */
+    later(&o.s, GRACE_MS); /* nor does it end */
+    job_says(&o, j, "1");
+    CHECK_INT(n_started(&o), 2);
+    office_fini(&o);
+}
+
+TEST(a_cancel_of_what_waits_costs_no_child)
+{
+    struct office o;
+    struct job *busy, *j;
+
+    office_init(&o, "good");
+    o.defs[0].max = 1;
+    office_set(&o, 1);
+    busy = give(&o, "", "hang");
+    UNTIL(&o.s, busy->n_words == 2);
+    j = give(&o, "", "echo x");
+    turn(&o.s, 3);
+    cancel(&o, j);
+    turn(&o.s, 3);
+    CHECK_INT(n_started(&o), 1);
+    CHECK_INT(pool_find(o.d->pools, STR("p"))->n_waiting, 0);
+    office_fini(&o);
+}
+
+static void cancel_at_once(struct office *o, struct job *j, char word)
+{
+    (void)word;
+    cancel(o, j);
+}
+
+TEST(it_may_be_cancelled_from_inside_any_callback)
+{
+    static const char *const texts[] = {"echo x", "die 1", "twice", "garbage"};
+    struct office o;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct job *j;
+
+        office_init(&o, "good");
+        o.then = cancel_at_once;
+        j = give(&o, "c", texts[i]);
+        UNTIL(&o.s, j->n_words);
+        for (int k = 0; k < 20; k++)
+            wait_turn(&o.s);
+        CHECK_INT(j->n_words, 1);
+        office_fini(&o);
+    }
+}
+
+TEST(the_end_of_the_server_stops_children_and_tells_nobody)
+{
+    struct office o;
+    struct job *j, *waits;
+
+    office_init(&o, "good");
+    o.defs[0].max = 1;
+    office_set(&o, 1);
+    j = give(&o, "c", "stubborn");
+    waits = give(&o, "d", "echo x");
+    UNTIL(&o.s, j->n_words == 2);
+    o.then = offer_again;
+    office_fini(&o);
+    CHECK(j->n_words == 2 && waits->n_words == 0);
+}

@@ -1,0 +1,190 @@
+/* The dialect of pi-coding-agent, spoken by a child that does as it does. The
+ * real one is in test/e2e/pi_test.py. */
+#include "test/lib/pool_stage.h"
+
+static struct office o;
+
+static void with(const char *how)
+{
+    office_init(&o, how);
+    o.defs[0].max = 1;
+    office_set(&o, 1);
+}
+
+TEST(an_answer_of_pi_has_chunks_text_and_usage)
+{
+    struct job *j;
+
+    with("pi");
+    j = give(&o, "c", "hello");
+    job_await(&o, j);
+    CHECK(j->status == TASK_COMPLETED && strcmp(j->words, "wcr") == 0);
+    CHECK(strcmp(j->text, j->heard) == 0 && strstr(j->text, "/1"));
+    CHECK(strcmp(j->metadata,
+                 "{\"stop_reason\":\"stop\",\"model\":\"m\",\"usage\":{"
+                 "\"input_tokens\":5,\"output_tokens\":2,"
+                 "\"cache_read_tokens\":1,\"cache_write_tokens\":0,"
+                 "\"cost\":0.5}}") == 0);
+    office_fini(&o);
+}
+
+TEST(messages_between_tools_are_apart)
+{
+    struct job *j;
+
+    with("pi");
+    j = give(&o, "c", "tools");
+    job_says(&o, j, "Let me see.\n\nDone.");
+    CHECK(strcmp(j->heard, "Let me see.\n\nDone.") == 0);
+    CHECK(strstr(j->metadata, "\"input_tokens\":10"));
+    office_fini(&o);
+}
+
+TEST(pi_remembers_a_conversation_and_forgets_it_for_another)
+{
+    struct job *a, *b, *c, *d;
+
+    with("pi");
+    a = give(&o, "one", "x");
+    job_await(&o, a);
+    b = give(&o, "one", "x");
+    job_await(&o, b);
+    CHECK(strstr(a->text, "/1") && strstr(b->text, "/2"));
+    c = give(&o, "two", "x"); /* max is one: it has to forget */
+    job_await(&o, c);
+    CHECK(strstr(c->text, "/1"));
+    CHECK_INT(n_started(&o), 1);
+    d = give(&o, "", "x"); /* no conversation: always a new session */
+    job_await(&o, d);
+    CHECK(strstr(d->text, "/1"));
+    office_fini(&o);
+}
+
+TEST(each_conversation_has_a_pi_as_long_as_there_is_room)
+{
+    struct job *a, *b;
+
+    office_init(&o, "pi");
+    a = give(&o, "one", "x");
+    job_await(&o, a);
+    b = give(&o, "two", "x");
+    job_await(&o, b);
+    CHECK_INT(n_started(&o), 2);
+    a = give(&o, "one", "x");
+    job_await(&o, a);
+    CHECK(strstr(a->text, "/2"));
+    office_fini(&o);
+}
+
+TEST(an_error_of_pi_is_the_answer)
+{
+    struct job *j;
+
+    with("pi");
+    j = give(&o, "c", "error");
+    job_await(&o, j);
+    CHECK(j->status == TASK_FAILED && !j->n_retries);
+    CHECK(strcmp(j->code, "agent_failed") == 0);
+    CHECK(strcmp(j->error, "400 no such luck") == 0);
+    j = give(&o, "c", "refuse");
+    job_await(&o, j);
+    CHECK(strcmp(j->code, "agent_refused") == 0);
+    CHECK(strcmp(j->error, "No API key") == 0);
+    job_await(&o, give(&o, "c", "x"));
+    CHECK_INT(n_started(&o), 1);
+    office_fini(&o);
+}
+
+TEST(what_pi_tries_again_by_itself_is_waited_for)
+{
+    static const char *const hows[] = {"pi", "pi settles"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct job *j;
+
+        with(hows[i]);
+        j = give(&o, "c", "again");
+        job_says(&o, j, "whole");
+        CHECK(strcmp(j->heard, "bro\n\nwhole") == 0);
+        job_await(&o, give(&o, "c", "x"));
+        office_fini(&o);
+    }
+}
+
+TEST(one_that_settles_is_waited_for)
+{
+    struct job *j;
+
+    with("pi settles");
+    for (int i = 0; i < 3; i++) {
+        j = give(&o, "c", i == 1 ? "error" : "x");
+        job_await(&o, j);
+        CHECK_INT(j->n_results, 1);
+    }
+    CHECK(strstr(j->text, "/3"));
+    office_fini(&o);
+}
+
+TEST(a_dialog_is_cancelled)
+{
+    with("pi");
+    job_says(&o, give(&o, "c", "dialog"), "cancelled");
+    office_fini(&o);
+}
+
+TEST(a_cancel_stops_pi_and_asked_only_it_stays)
+{
+    struct job *j;
+
+    with("pi");
+    j = give(&o, "c", "hang");
+    UNTIL(&o.s, j->n_words == 2);
+    cancel(&o, j);
+    UNTIL(&o.s, n_children(&o) == 0);
+    o.defs[0].cancel = CANCEL_ASKS;
+    office_set(&o, 1);
+    j = give(&o, "c", "hang");
+    UNTIL(&o.s, j->n_words == 2);
+    cancel(&o, j);
+    j = give(&o, "c", "x");
+    job_await(&o, j);
+    CHECK(strstr(j->text, "/2"));
+    CHECK_INT(n_started(&o), 2);
+    office_fini(&o);
+}
+
+TEST(a_pi_that_dies_is_replaced)
+{
+    struct job *j;
+
+    with("pi");
+    j = give(&o, "c", "die");
+    UNTIL(&o.s, j->n_retries);
+    CHECK(strstr(j->error, "status 3"));
+    office_fini(&o);
+}
+
+TEST(a_model_is_part_of_the_command)
+{
+    static const struct {
+        struct str model;
+        const char *args;
+    } cases[] = {
+        {STR(""), ""},
+        {STR("anthropic/claude-x"), "--provider anthropic --model claude-x "},
+        {STR("p/a/b"), "--provider p --model a/b "},
+        {STR("alone"), "--model alone "},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct process_def def = {.model = cases[i].model};
+        struct str out[DIALECT_ARGS_MAX];
+        size_t n = dialect_pi.more_args(&def, out);
+        char all[256] = "";
+
+        for (size_t k = 0; k < n; k++)
+            snprintf(all + strlen(all), sizeof(all) - strlen(all), "%.*s ",
+                     STR_ARG(out[k]));
+        CHECK(strcmp(all, cases[i].args) == 0);
+    }
+}

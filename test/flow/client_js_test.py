@@ -1,0 +1,92 @@
+"""The JavaScript client, against the real server, with its own WebSocket and
+with one that behaves like a browser's; and all that is written down about it,
+run as it stands there."""
+import json
+import os
+import shutil
+import tempfile
+import unittest
+
+from sdk_cases import SOURCE, Program, SdkCases, examples
+from signalbox import Server
+
+NODE = shutil.which("node") or "node"
+CLIENT = os.path.join(SOURCE, "client/js")
+DRIVER = os.path.join(SOURCE, "test/lib/sdk_driver.mjs")
+ECHO = os.path.join(SOURCE, "examples/echo.js")
+WS = os.path.join(SOURCE, "test/peers/node_modules/ws/wrapper.mjs")
+
+
+class JavaScript(SdkCases, unittest.TestCase):
+    command = [NODE, DRIVER]
+
+
+@unittest.skipUnless(os.path.exists(WS), "npm's ws is not installed")
+class Browser(SdkCases, unittest.TestCase):
+    """What differs with a WebSocket that is not ours."""
+    command = [NODE, DRIVER]
+    env = {"WS_PACKAGE": WS}
+
+    # It does not say why it was refused, and takes no certificates.
+    test_a_bad_token_is_told_at_once = None
+    test_it_waits_for_a_server_that_starts = None
+    test_a_token_that_is_revoked_ends_it = None
+    test_tls = None
+
+
+class Written(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_it(self, server, file):
+        return Program([NODE, file], {
+            "SIGNALBOX_URL": server.url, "SIGNALBOX_TOKEN": server.token},
+            cwd=self.folder)
+
+    def write(self, text):
+        """A program of somebody who has installed the package."""
+        modules = os.path.join(self.folder, "node_modules")
+        if not os.path.exists(modules):
+            os.mkdir(modules)
+            shutil.copytree(CLIENT, os.path.join(modules, "signalbox"))
+        path = os.path.join(self.folder, f"{hash(text)}.mjs")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def test_the_echo_agent(self):
+        with open(ECHO, encoding="utf-8") as f:
+            text = f.read()
+        self.assertLess(len(text.splitlines()), 20)
+        self.assertIn(text, examples("README.md", "js"))
+        with Server() as server, self.run_it(server, ECHO) as echo:
+            self.assertEqual(echo.line(), "parrot is here\n")
+            self.assertEqual(server.send("hello", to="parrot").json()["text"],
+                             "hello")
+
+    def test_the_examples_of_the_page(self):
+        agent, ask = examples("client/README.md", "js")
+        with Server() as server, \
+                self.run_it(server, self.write(agent)) as counter:
+            self.assertEqual(counter.line(), "counter is here\n")
+            with self.run_it(server, self.write(ask)) as asker:
+                self.assertEqual(asker.rest(),
+                                 (0, "counter: one two three\n6 in all\n"))
+
+    def test_the_package_has_all_its_files(self):
+        with open(os.path.join(CLIENT, "package.json"),
+                  encoding="utf-8") as f:
+            package = json.load(f)
+        self.assertEqual(sorted(package["files"]),
+                         sorted(n for n in os.listdir(CLIENT)
+                                if n.endswith((".js", ".ts"))))
+        self.assertNotIn("dependencies", package)
+
+    def test_who_is_taken_over_ends_with_words(self):
+        with Server() as server, self.run_it(server, ECHO) as first:
+            first.line()
+            with self.run_it(server, ECHO):
+                status, said = first.rest()
+                self.assertEqual(status, 1)
+                self.assertIn("another connection is this agent now", said)

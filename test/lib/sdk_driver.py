@@ -1,0 +1,182 @@
+"""The Python client as a child of a test: commands in, one JSON object a line,
+answers and events out. sdk_driver.mjs does the same with the other client;
+sdk_cases.py has the cases that both go through."""
+import asyncio
+import json
+import sys
+
+import signalbox
+
+hub = None
+held = {}  # message -> how to end it
+
+
+def say(**what):
+    print(json.dumps(what), flush=True)
+
+
+async def hold(task):
+    held[task.message] = asyncio.get_running_loop().create_future()
+    try:
+        return await held[task.message]
+    except asyncio.CancelledError:
+        say(event="cancelled", task=task.id, is_set=task.cancelled)
+        raise
+
+
+async def echo(task):
+    return task.message[5:]
+
+
+def split(task):
+    return [w + " " for w in task.message.split(" ")[1:-1]] + \
+        task.message.split(" ")[-1:]
+
+
+async def stream(task):
+    for word in split(task):
+        yield word
+
+
+async def write(task):
+    for word in split(task):
+        await task.write(word)
+
+
+async def half(task):
+    await task.write("begun ")
+    return {"text": "begun " + await hold(task)}
+
+
+class Coded(Exception):
+    code = "out_of_paper"
+
+
+async def fail(task):
+    kind = Coded if task.message.endswith("coded") else ValueError
+    raise kind(task.message + "\nand more that is nobody's business")
+
+
+async def number(_):
+    return 42
+
+
+async def nothing(_):
+    return None
+
+
+async def meta(_):
+    return {"text": "with more", "metadata": {"pages": 3}}
+
+
+async def big(task):
+    return "x" * int(task.message.split(" ")[1])
+
+
+def plain(task):
+    return task.message.upper()
+
+
+HANDLERS = {f.__name__: f for f in (echo, stream, write, hold, half, fail,
+                                    number, nothing, meta, big, plain)}
+
+
+def handler(task):
+    say(event="task", id=task.id, turn=task.turn, attempt=task.attempt,
+        message=task.message[:100], n=len(task.message),
+        skill_id=task.skill_id, session_id=task.session_id,
+        deadline_ms=task.deadline_ms, metadata=task.metadata)
+    return HANDLERS[task.message.split(" ")[0]](task)
+
+
+async def do_connect(url=None, token=None, options=None):
+    global hub
+    hub = await signalbox.connect(url, token, **(options or {}))
+    asyncio.ensure_future(closed())
+
+
+async def closed():
+    try:
+        await hub.closed()
+        say(event="closed")
+    except signalbox.SignalboxError as e:
+        say(event="closed", code=e.code, message=e.message)
+
+
+async def do_register(card, options=None):
+    return await hub.register(card, handler, **(options or {}))
+
+
+async def do_release(message, text):
+    held[message].set_result(text)
+
+
+async def do_state(state):
+    return await hub.set_state(state)
+
+
+async def do_update(card):
+    return await hub.update(card)
+
+
+async def do_search(query, options=None):
+    return await hub.search(query, **(options or {}))
+
+
+async def accepted(reply):
+    say(event="accepted", task=(await reply.accepted())["task_id"])
+
+
+async def do_send(text, options=None, chunks=False):
+    reply = hub.send(text, **(options or {}))
+    if not chunks:
+        return await reply
+    asyncio.ensure_future(accepted(reply))
+    pieces = []
+    async for piece in reply:
+        pieces.append(piece)
+        say(event="piece", text=piece)
+    return {"pieces": pieces, **await reply}
+
+
+async def do_get(id):
+    return await hub.get_task(id)
+
+
+async def do_cancel(id):
+    return await hub.cancel_task(id)
+
+
+async def do_call(method, params=None):
+    return await hub.call(method, params)
+
+
+async def do_look():
+    return {"agent": hub.agent, "is_connected": hub.is_connected}
+
+
+async def do_close(grace_ms=5000):
+    await hub.close(grace_ms=grace_ms)
+
+
+async def run(args):
+    n, name = args.pop("n"), args.pop("do")
+    try:
+        say(n=n, ok=await globals()["do_" + name](**args))
+    except signalbox.SignalboxError as e:
+        say(n=n, error={"code": e.code, "message": e.message, "data": e.data})
+    except (TypeError, ValueError) as e:
+        say(n=n, error={"code": type(e).__name__, "message": str(e)})
+
+
+async def main():
+    reader = asyncio.StreamReader(limit=1 << 24)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    running = set()
+    while line := await reader.readline():
+        task = asyncio.ensure_future(run(json.loads(line)))
+        running.add(task)
+        task.add_done_callback(running.discard)
+
+asyncio.run(main())
