@@ -247,7 +247,7 @@ TEST(more_may_go_once_the_limit_of_all_is_raised)
     CHECK_INT(deliver_stats(st.d).on_the_way, 3);
     s.max_in_flight = 5;
     set(s);
-    later(1000);
+    turns(1);
     CHECK_INT(deliver_stats(st.d).on_the_way, 5);
     close_desks();
 }
