@@ -423,6 +423,9 @@ class HttpAgent(WebAgent):
 
 
 class ModelTask(WebTask):
+    def working(self):
+        """There is no word for it; and where it fails, no stream begins."""
+
     def delta(self, text):
         self.put("data: " + json.dumps(
             {"object": "chat.completion.chunk", "model": "m", "choices": [
