@@ -154,6 +154,21 @@ static void on_new_agent(void *ctx)
         walk_agent_came(s->walk);
 }
 
+static void on_agents_changed(void *ctx)
+{
+    struct server *s = ctx;
+
+    if (s->walk)
+        walk_agents_changed(s->walk);
+}
+
+static enum agent_state state_of(void *ctx, const struct agent *a)
+{
+    struct server *s = ctx;
+
+    return walk_state(s->walk, a);
+}
+
 static void on_signal(uv_signal_t *h, int signum)
 {
     struct server *s = h->data;
@@ -267,6 +282,7 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .limits = roster_limits(s->config),
                                  .org_of = org_of,
                                  .on_new = on_new_agent,
+                                 .on_change = on_agents_changed,
                                  .ctx = s};
     enum err e;
 
@@ -293,7 +309,10 @@ static enum err open_walk(struct server *s, struct why *why)
         return why_err(why, ERR_NOMEM, "out of memory");
     opts = settings_walk(s, s->config);
     s->walk = walk_new(&opts, why);
-    return s->walk ? OK : ERR_IO;
+    if (!s->walk)
+        return ERR_IO;
+    registry_set_state_of(s->registry, state_of, s);
+    return OK;
 }
 
 /* One of two addresses may have been taken before the other could not be. */
@@ -601,8 +620,10 @@ static void close_rooms(struct server *s)
     store_close(s->store);
     if (s->net)
         calls_fini(&s->calls);
+    if (s->registry)
+        registry_set_state_of(s->registry, NULL, NULL);
     if (s->hub)
-        walk_set_hub(s->walk, &(struct walk_hub){.ctx = NULL});
+        walk_set_hub(s->walk, NULL);
     hub_free(s->hub);
     walk_free(s->walk);
     children_free(s->children);

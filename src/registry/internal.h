@@ -430,6 +430,8 @@ MUST_USE enum err ranked_look(struct registry *r, struct places *p,
 
 struct registry {
     struct registry_opts opts;
+    enum agent_state (*state_of)(void *ctx, const struct agent *a);
+    void *state_ctx;
     struct map by_name;        /* lower case -> struct entry */
     const struct agent **list; /* in the order of their names: entry_of */
     size_t n, cap;

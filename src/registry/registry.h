@@ -109,6 +109,8 @@ struct registry_opts {
     struct str (*org_of)(void *ctx, struct str user);
     /* There is an agent that was not there before. May be NULL. */
     void (*on_new)(void *ctx);
+    /* Agents have come, changed or gone. May be NULL. */
+    void (*on_change)(void *ctx);
     void *ctx;
 };
 
@@ -142,9 +144,14 @@ struct agents registry_agents(const struct registry *r);
 const struct agent *registry_find(const struct registry *r, struct str name,
                                   const struct eyes *eyes);
 
-/* As far as it is known. */
+/* As far as it is known: by `state_of` where that is set, else by its address
+ * alone. NULL: nobody knows (any more). */
 enum agent_state registry_state(const struct registry *r,
                                 const struct agent *a);
+void registry_set_state_of(struct registry *r,
+                           enum agent_state (*state_of)(void *ctx,
+                                                        const struct agent *a),
+                           void *ctx);
 
 /* It has vectors of the model that is used, made from the card it has now. */
 bool registry_is_embedded(const struct registry *r, const struct agent *a);
@@ -179,7 +186,7 @@ struct registry_by {
     int64_t now_ms;              /* Unix time */
     bool must_be_new;            /* If-None-Match: * */
     bool must_be_there;
-    bool is_self; /* the agent itself, on the hub; see registry_self */
+    bool is_self;        /* the agent itself, on the hub; see registry_self */
     int64_t if_revision; /* If-Match; zero: whichever; -1: any that is there */
 };
 
