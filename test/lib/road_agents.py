@@ -188,6 +188,8 @@ class RpcAgent:
             task = self.tasks.get(message["params"]["task_id"])
             if task:
                 task.is_cancelled.set()
+        elif method == "hello":
+            self.say({"id": message["id"], "result": {}})
         elif "method" not in message:
             self.answers.append(message)
 
