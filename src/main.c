@@ -17,6 +17,17 @@ static const char *const serve_examples[] = {
     "signalbox serve --config prod.jsonc --set log.level=debug",
     NULL,
 };
+static const char *const demo_examples[] = {
+    "signalbox demo",
+    "signalbox demo --listen 127.0.0.1:9000 --data /tmp/demo",
+    "OPENAI_BASE_URL=http://127.0.0.1:11434/v1 SIGNALBOX_DEMO_MODEL=llama3.2 "
+    "signalbox demo",
+    NULL,
+};
+static const char *const demo_agent_examples[] = {
+    "signalbox demo-agent engineer",
+    NULL,
+};
 static const char *const send_examples[] = {
     "signalbox send \"hello\" --to echo",
     "git diff | signalbox send --to reviewer --stream",
@@ -135,6 +146,23 @@ static const struct command commands[] = {
      "default: without any option it listens on 127.0.0.1:8787 and keeps its "
      "data in ./signalbox-data.",
      cli_serve_options, serve_examples, cli_serve},
+    {"demo", "run a server with four agents to try things with", "", 0,
+     "Run a server with an engineer, a researcher, a content writer and an "
+     "automation operator, and say what to try. Its data is in "
+     "./signalbox-demo-data, and stays there for the next time; where "
+     "127.0.0.1:8787 is taken it takes another port. Ctrl-C ends it and all "
+     "that it started.\n"
+     "The agents are programs that know a few replies by heart, and say so. "
+     "With OPENAI_BASE_URL or SIGNALBOX_DEMO_MODEL in the environment they are "
+     "that model, behind whatever speaks OpenAI's chat completions; "
+     "OPENAI_API_KEY is sent if it is set.\n"
+     "Settings may be given as with serve, but signalbox.jsonc is not read "
+     "unless --config names it.",
+     cli_demo_options, demo_examples, cli_demo},
+    {"demo-agent", "", "NAME", 1,
+     "One of the agents of signalbox demo, which starts it: our protocol, a "
+     "message a line, on standard input and output.",
+     cli_demo_agent_options, demo_agent_examples, cli_demo_agent},
     {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
      "Send TEXT to an agent, wait for the answer and print it. Without TEXT, "
      "or with -, the message is read from standard input, less a line end at "

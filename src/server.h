@@ -16,10 +16,21 @@ struct schema;
 extern const struct schema *const server_schemas[];
 extern const size_t server_n_schemas;
 
+/* What somebody who starts a server wants to know once it listens. */
+struct server_listening {
+    const char *url, *tls_url; /* one may be empty */
+    const char *folder;        /* of the data */
+    const char *first_token;   /* made just now, of the first admin; else
+                                * empty */
+};
+
 struct server_opts {
     struct config_source source; /* where the configuration comes from, now
                                   * and at every reload */
     bool json;                   /* say what happens in JSON lines */
+    /* Say it in other words than ours; NULL: in ours. */
+    void (*on_listening)(void *ctx, const struct server_listening *l);
+    void *ctx;
 };
 
 /* Serve until SIGINT or SIGTERM. Says on standard output where it listens

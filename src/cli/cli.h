@@ -18,7 +18,8 @@ struct cli;
 
 struct command {
     const char *name;
-    const char *summary;  /* a few words for the overview */
+    const char *summary;  /* a few words for the overview; "" for one that is
+                           * not in it: for ourselves to start */
     const char *operands; /* "[FILE]"; "" without */
     size_t max_operands;
     const char *about; /* a paragraph or two, one line each */
@@ -206,6 +207,8 @@ size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX]);
 
 /* The commands. */
 enum exit_status cli_serve(struct cli *c);
+enum exit_status cli_demo(struct cli *c);
+enum exit_status cli_demo_agent(struct cli *c);
 enum exit_status cli_check(struct cli *c);
 enum exit_status cli_doctor(struct cli *c);
 enum exit_status cli_backup(struct cli *c);
@@ -232,11 +235,11 @@ void cli_help_overview(struct cli *c);
 enum exit_status cli_unknown_command(struct cli *c, struct str name,
                                      struct str topic);
 
-extern const struct arg_option cli_serve_options[], cli_check_options[],
-    cli_doctor_options[], cli_backup_options[], cli_restore_options[],
-    cli_send_options[], cli_tasks_options[], cli_feed_options[],
-    cli_agents_options[], cli_users_options[], cli_token_options[],
-    cli_model_options[], cli_eval_options[], cli_search_options[],
-    cli_grants_options[];
+extern const struct arg_option cli_serve_options[], cli_demo_options[],
+    cli_demo_agent_options[], cli_check_options[], cli_doctor_options[],
+    cli_backup_options[], cli_restore_options[], cli_send_options[],
+    cli_tasks_options[], cli_feed_options[], cli_agents_options[],
+    cli_users_options[], cli_token_options[], cli_model_options[],
+    cli_eval_options[], cli_search_options[], cli_grants_options[];
 
 #endif

@@ -115,7 +115,8 @@ void cli_help_overview(struct cli *c)
 {
     if (c->json) {
         for (const struct command *m = c->commands; m->name; m++)
-            command_as_json(c, m);
+            if (*m->summary)
+                command_as_json(c, m);
         return;
     }
     buf_add_str(&c->out,
@@ -124,8 +125,10 @@ void cli_help_overview(struct cli *c)
     cli_coloured(c, BOLD, STR("Commands"));
     buf_add_char(&c->out, '\n');
     for (const struct command *m = c->commands; m->name; m++)
-        buf_addf(&c->out, "  %-9s %s\n", m->name, m->summary);
-    buf_add_str(&c->out, STR("\nStart one here with  signalbox serve\n"
+        if (*m->summary)
+            buf_addf(&c->out, "  %-9s %s\n", m->name, m->summary);
+    buf_add_str(&c->out, STR("\nSee it at work       signalbox demo\n"
+                             "Start one here with  signalbox serve\n"
                              "About a command      signalbox help COMMAND\n"
                              "All settings         signalbox help config\n"));
 }
@@ -194,8 +197,9 @@ enum exit_status cli_unknown_command(struct cli *c, struct str name,
     if (topic.n)
         str_guess_offer(&g, topic, str_distance(name, topic));
     for (const struct command *m = c->commands; m->name; m++)
-        str_guess_offer(&g, str_of(m->name),
-                        str_distance(name, str_of(m->name)));
+        if (*m->summary)
+            str_guess_offer(&g, str_of(m->name),
+                            str_distance(name, str_of(m->name)));
     name = str_head(name, 64);
     if (g.name.n)
         return cli_error(c, ERR_USAGE,

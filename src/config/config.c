@@ -293,7 +293,8 @@ static void unknown_variable(struct load *l, const struct setting_table *t,
 static bool is_reserved(struct str name)
 {
     static const char *const names[] = {"SIGNALBOX_URL", "SIGNALBOX_TOKEN",
-                                        "SIGNALBOX_CA", "SIGNALBOX_CONFIG"};
+                                        "SIGNALBOX_CA", "SIGNALBOX_CONFIG",
+                                        "SIGNALBOX_DEMO_MODEL"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (str_eq(name, str_of(names[i])))
@@ -575,8 +576,10 @@ static struct config *config_new(void)
 {
     struct config *c = FAULT("config.new") ? NULL : calloc(1, sizeof(*c));
 
-    if (c)
+    if (c) {
         arena_init(&c->arena, CONFIG_BYTES_MAX);
+        c->path = STR("");
+    }
     return c;
 }
 
@@ -638,7 +641,7 @@ struct config *config_load(const struct config_source *src,
     struct load l;
 
     load_begin(&l, src, report);
-    if (l.c)
+    if (l.c && (src->path || !src->is_without_file))
         read_file_if_any(&l, src->path);
     return load_end(&l, src);
 }

@@ -225,6 +225,7 @@ struct config {
 struct config_source {
     const char *path;       /* NULL: $SIGNALBOX_CONFIG, else signalbox.jsonc
                              * in the current folder if it is there */
+    bool is_without_file;   /* unless path names one */
     char *const *environ;   /* "NAME=value", NULL at the end; may be NULL */
     const struct str *sets; /* "a.b=c" from the command line */
     size_t n_sets;
