@@ -623,7 +623,7 @@ static void close_rooms(struct server *s)
     if (s->registry)
         registry_set_state_of(s->registry, NULL, NULL);
     if (s->hub)
-        walk_set_hub(s->walk, &(struct walk_hub){.ctx = NULL});
+        walk_set_hub(s->walk, NULL);
     hub_free(s->hub);
     walk_free(s->walk);
     children_free(s->children);

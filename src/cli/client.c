@@ -9,6 +9,7 @@
 
 #include <curl/curl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct client {
     struct sse sse;
     char curl_said[CURL_ERROR_SIZE];
     bool has_notice, is_quiet;
+    bool heeds_interrupt, was_interrupted; /* and a call ended by it */
 
     /* The call that is going on. */
     const struct client_request *now;
@@ -93,6 +95,31 @@ const struct client_reply *client_reply(const struct client *cl)
 struct str client_last_id(const struct client *cl)
 {
     return buf_str(&cl->sse.id);
+}
+
+/* Being interrupted. A handler has no other way to tell; there is one main
+ * thread, and one command. */
+
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int signum)
+{
+    (void)signum;
+    interrupts = 1;
+}
+
+void client_heed_interrupt(struct client *cl)
+{
+    struct sigaction act = {.sa_handler = on_interrupt,
+                            .sa_flags = (int)SA_RESETHAND};
+
+    sigemptyset(&act.sa_mask);
+    cl->heeds_interrupt = sigaction(SIGINT, &act, NULL) == 0;
+}
+
+bool client_was_interrupted(const struct client *cl)
+{
+    return cl->heeds_interrupt && interrupts;
 }
 
 /* For people who wait. */
@@ -170,6 +197,11 @@ static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t d,
     int64_t now_ms = mono_ms(cl);
 
     (void)a, (void)b, (void)d, (void)e;
+    if (client_was_interrupted(cl) && !cl->was_interrupted) {
+        cl->was_interrupted = true;
+        cl->cut = ERR_STOPPING;
+        return 1;
+    }
     if (cl->now->notice && now_ms - cl->begun_ms >= 1000)
         client_notice(cl, "%s, %" PRId64 " s", cl->now->notice,
                       (now_ms - cl->begun_ms) / 1000);
@@ -392,6 +424,7 @@ static enum err cut(struct client *cl)
 {
     switch ((int)cl->cut) {
     case ERR_GONE: return OK;
+    case ERR_STOPPING: return nobody(cl, "interrupted");
     case ERR_LIMIT:
         return why_err(&cl->reply.why, ERR_LIMIT,
                        "the answer of %.100s is larger than is taken: ask for "

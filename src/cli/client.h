@@ -93,6 +93,11 @@ void client_notice_off(struct client *cl);
 /* No more of them: there is half a line of an answer where they would be. */
 void client_quiet(struct client *cl);
 
+/* From here on SIGINT does not end us but the call that is going on, and those
+ * after it go on as usual; a second one ends us. */
+void client_heed_interrupt(struct client *cl);
+bool client_was_interrupted(const struct client *cl);
+
 /* Wait, and take the line away. */
 void client_pause(struct client *cl, int64_t ms);
 

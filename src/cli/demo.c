@@ -20,7 +20,6 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/demo_cast.h"
-#include "cli/slurp.h"
 #include "server.h"
 
 enum { TOKEN_MAX = 256, SETS = 8, SET_MAX = 256 * 1024 };
@@ -235,7 +234,8 @@ static void keep_token(const char *folder, const char *token)
 /* What the first start made; empty: that is not known here. */
 static void find_token(const struct server_listening *l, struct buf *out)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], text[TOKEN_MAX];
+    ssize_t n;
     int fd;
 
     if (l->first_token[0]) {
@@ -246,10 +246,13 @@ static void find_token(const struct server_listening *l, struct buf *out)
     fd = token_path(l->folder, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    if (slurp(fd, out, TOKEN_MAX) != OK)
-        buf_clear(out);
+    n = read(fd, text, sizeof(text));
     close(fd);
-    out->n = str_find(buf_str(out), '\n', 0);
+    if (n > 0) {
+        struct str rest = {text, (size_t)n};
+
+        buf_add_str(out, str_cut(&rest, '\n'));
+    }
 }
 
 /* What to try. */
@@ -289,8 +292,7 @@ static void say_cast(const struct demo *d)
     else
         printf("Four agents are there, who know a few replies by heart:\n\n");
     for (size_t i = 0; i < DEMO_ACTORS; i++)
-        printf("    %-21s%s\n", demo_cast[i].name,
-               demo_cast[i].skills[0].description);
+        printf("    %-21s%s\n", demo_cast[i].name, demo_cast[i].does);
 }
 
 static void say_token(const struct demo *d, const struct server_listening *l,
@@ -367,5 +369,9 @@ enum exit_status cli_demo(struct cli *c)
     opts.source.is_without_file = true;
     opts.source.sets = d.sets;
     opts.source.n_sets = d.n_sets;
-    return server_run(&opts);
+    status = server_run(&opts);
+    /* The shell's prompt would stand behind the ^C otherwise. */
+    if (status == EXIT_DONE && c->on_terminal && !c->json)
+        printf("\nIt has ended, and so has all that it started.\n");
+    return status;
 }

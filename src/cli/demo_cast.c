@@ -8,6 +8,7 @@ const struct str demo_disclaimer =
 const struct demo_actor demo_cast[DEMO_ACTORS] = {
     {
         .name = "engineer",
+        .does = "builds, debugs and reviews software",
         .title = "Engineer",
         .description = "Builds, debugs, refactors and deploys software, and "
                        "reviews what others have built.",
@@ -76,6 +77,7 @@ const struct demo_actor demo_cast[DEMO_ACTORS] = {
     },
     {
         .name = "researcher",
+        .does = "finds out, compares and sums up",
         .title = "Researcher",
         .description = "Finds out what is known about a question, compares "
                        "sources and sums up what they say.",
@@ -138,6 +140,7 @@ const struct demo_actor demo_cast[DEMO_ACTORS] = {
     },
     {
         .name = "content-writer",
+        .does = "drafts and edits articles and posts",
         .title = "Content Writer",
         .description = "Drafts and edits articles, blog posts, newsletters and "
                        "product texts in plain, lively English.",
@@ -191,6 +194,7 @@ const struct demo_actor demo_cast[DEMO_ACTORS] = {
     },
     {
         .name = "automation-operator",
+        .does = "reminds, schedules and connects",
         .title = "Automation Operator",
         .description = "Sets reminders, schedules jobs and connects services, "
                        "so that things happen by themselves.",

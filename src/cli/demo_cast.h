@@ -22,6 +22,7 @@ struct demo_reply {
 
 struct demo_actor {
     const char *name, *title, *description, *prompt;
+    const char *does; /* in a few words */
     const char *keywords[DEMO_WORDS_MAX];
     struct demo_skill skills[DEMO_SKILLS_MAX];
     struct demo_reply replies[DEMO_REPLIES_MAX];

@@ -7,18 +7,15 @@
  *
  * Waiting is done in slices, each a request of its own, so that a peer that
  * went away without a word is noticed. */
-#include "cli/client.h"
-#include "cli/grid.h"
-#include "cli/slurp.h"
-#include "model/task.h"
+#include "cli/sending.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/id.h"
 #include "base/utf8.h"
+#include "cli/slurp.h"
+#include "model/task.h"
 
 enum {
     TEXT_MAX = 1024 * 1024,
@@ -40,33 +37,10 @@ const struct arg_option cli_send_options[] = {
     {"key", "KEY", "the same key never starts a second task", false},
     {"wait", "MS", "for the answer; 600000 if not given", false},
     {"no-wait", NULL, "print the task's id and leave", false},
-    {"stream", NULL, "print the answer as it comes", false},
+    {"stream", NULL, "print the answer as it comes, also into a pipe", false},
     {"timeout", "MS", "how long the agent may take", false},
     CLIENT_OPTIONS,
     {0},
-};
-
-struct sending {
-    struct cli *c;
-    struct client *cl;
-    struct clock clock;
-    struct buf text;
-    struct str to, conversation, task, key;
-    struct id made_key;
-    int64_t wait_ms, timeout_ms;
-    char notice[64];
-
-    struct buf body; /* of the request */
-    unsigned n_tries;
-    bool was_sent; /* the server may know of it */
-
-    /* With --stream. */
-    struct arena arena;
-    struct buf shown; /* of the answer */
-    bool has_gap;     /* and so it cannot be gone on with */
-    char task_id[ID_BYTES];
-    bool is_over;
-    enum exit_status status;
 };
 
 /* What is to be sent. */
@@ -150,6 +124,9 @@ static bool read_wish(struct sending *s, enum exit_status *status)
         return false;
     if (args_has(&c->args, "no-wait"))
         s->wait_ms = 0;
+    s->streams = args_has(&c->args, "stream") ||
+                 (c->on_terminal && !c->json && !args_has(&c->args, "wait") &&
+                  !args_has(&c->args, "no-wait"));
     if (!s->key.n) {
         id_maker_init(&ids, rand_system());
         s->made_key = id_make(&ids, "cli", s->clock.wall_ms(s->clock.ctx));
@@ -194,68 +171,6 @@ static void put_body(struct sending *s, int64_t wait_ms)
     json_close(&o, '}');
 }
 
-/* What came of it. */
-
-/* What is not on the screen yet. */
-static void show_answer(struct sending *s, struct str text)
-{
-    struct str shown = buf_str(&s->shown);
-
-    if (str_starts(text, shown)) {
-        cli_text(s->c, str_sub(text, shown.n, text.n));
-    } else {
-        buf_add_char(&s->c->out, '\n');
-        cli_text(s->c, text);
-    }
-    if (text.n && text.p[text.n - 1] != '\n')
-        buf_add_char(&s->c->out, '\n');
-}
-
-static const char *in_words(enum task_status s)
-{
-    switch ((int)s) {
-    case TASK_CANCELLED: return "was cancelled";
-    case TASK_EXPIRED: return "ran out of time";
-    case TASK_DROPPED: return "was dropped";
-    default: return "failed";
-    }
-}
-
-static enum exit_status finish(struct sending *s, const struct json *answer)
-{
-    enum task_status status = task_status_of(cli_field(answer, STR("status")));
-    const struct json *error = json_get(answer, STR("error"));
-    struct str id = cli_tamed(s->c, cli_field(answer, STR("task_id")));
-    struct str state = cli_tamed(s->c, cli_field(answer, STR("status")));
-    struct str words = cli_field(error, STR("message"));
-
-    if (s->c->json) {
-        /* A stream has shown it as its last event. */
-        if (!args_has(&s->c->args, "stream"))
-            cli_json_line(&s->c->out, answer);
-        return status == TASK_COMPLETED || args_has(&s->c->args, "no-wait")
-                   ? EXIT_DONE
-                   : EXIT_FAILED;
-    }
-    if (args_has(&s->c->args, "no-wait")) {
-        buf_addf(&s->c->out, "%.*s\n", STR_ARG(id));
-        return EXIT_DONE;
-    }
-    if (!task_is_over(status))
-        return cli_error(s->c, ERR_TIMEOUT,
-                         "no answer yet: %.*s is %.*s and goes on; signalbox "
-                         "tasks %.*s shows how it stands",
-                         STR_ARG(id), STR_ARG(state), STR_ARG(id));
-    show_answer(s, cli_field(answer, STR("text")));
-    if (status == TASK_COMPLETED)
-        return EXIT_DONE;
-    if (cli_flush(s->c, EXIT_DONE))
-        return EXIT_FAILED;
-    cli_error(s->c, ERR_IO, "%.*s %s%s%.*s", STR_ARG(id), in_words(status),
-              words.n ? ": " : "", STR_ARG(str_head(words, 600)));
-    return EXIT_FAILED;
-}
-
 /* Trying again. */
 
 static int64_t now_ms(const struct sending *s)
@@ -268,6 +183,8 @@ static bool may_try_again(struct sending *s)
     const struct client_reply *r = client_reply(s->cl);
 
     s->was_sent = s->was_sent || r->was_sent;
+    if (client_was_interrupted(s->cl))
+        return false;
     /* Who was never there is not waited for. An answer that broke off has a
      * status already. */
     if (r->err == ERR_UNREACHABLE && (!r->status || r->status == 200))
@@ -296,12 +213,65 @@ static bool wait_to_try(struct sending *s, int64_t until_ms)
     return true;
 }
 
+/* Ctrl-C: the task is not wanted any more. Whoever was not told its id yet asks
+ * for it by the key. */
+static bool find_task(struct sending *s)
+{
+    struct str id;
+
+    if (s->task_id[0])
+        return true;
+    put_body(s, 0);
+    if (!s->was_sent || client_call(s->cl, &(struct client_request){
+                                               .method = "POST",
+                                               .path = STR("/api/messages"),
+                                               .body = buf_str(&s->body)}))
+        return false;
+    id = cli_field(client_reply(s->cl)->json, STR("task_id"));
+    if (id_is_valid(id, "task"))
+        snprintf(s->task_id, sizeof(s->task_id), "%.*s", STR_ARG(id));
+    return s->task_id[0];
+}
+
+static enum exit_status cancel(struct sending *s)
+{
+    char path[64];
+    enum err e;
+
+    client_notice_off(s->cl);
+    if (s->shown.n && !s->c->json)
+        buf_add_char(&s->c->out, '\n');
+    if (cli_flush(s->c, EXIT_DONE))
+        return EXIT_FAILED;
+    s->was_sent = s->was_sent || client_reply(s->cl)->was_sent;
+    if (!find_task(s))
+        return cli_error(s->c, ERR_IO,
+                         s->was_sent ? "interrupted; whether the message "
+                                       "was taken is not known"
+                                     : "interrupted; nothing was sent");
+    snprintf(path, sizeof(path), "/api/tasks/%s/cancel", s->task_id);
+    e = client_call(s->cl, &(struct client_request){.method = "POST",
+                                                    .path = str_of(path)});
+    if (e && e != ERR_TASK_IS_OVER)
+        return cli_error(s->c, e,
+                         "interrupted, and %s could not be cancelled: "
+                         "%.300s",
+                         s->task_id, client_reply(s->cl)->why.text);
+    cli_error(s->c, ERR_IO,
+              e ? "interrupted; %s was over already"
+                : "interrupted; %s is cancelled",
+              s->task_id);
+    return EXIT_FAILED;
+}
+
 static enum exit_status give_up(struct sending *s)
 {
     const struct client_reply *r = client_reply(s->cl);
     bool is_open = s->was_sent && (r->err == OK || r->err == ERR_UNREACHABLE ||
                                    r->err == ERR_OUTCOME_UNKNOWN);
 
+    if (client_was_interrupted(s->cl))
+        return cancel(s);
     client_notice_off(s->cl);
     if (s->shown.n && !s->c->json)
         buf_add_char(&s->c->out, '\n');
@@ -358,7 +328,7 @@ static enum exit_status send_and_wait(struct sending *s)
             task_status_of(cli_field(client_reply(s->cl)->json, STR("status")));
         if (task_is_over(status) || is_parked(status) || !status ||
             now_ms(s) >= end_ms)
-            return finish(s, client_reply(s->cl)->json);
+            return sending_finish(s, client_reply(s->cl)->json);
         /* A server that waits less than it was asked to is not pestered. */
         if (now_ms(s) - begun_ms < slice_ms / 2)
             client_pause(s->cl, 500);
@@ -367,66 +337,10 @@ static enum exit_status send_and_wait(struct sending *s)
 
 /* Streaming. */
 
-static void show_chunk(struct sending *s, struct str text)
-{
-    if (s->has_gap || !text.n)
-        return;
-    client_quiet(s->cl);
-    buf_add_str(&s->shown, text);
-    cli_text(s->c, text);
-}
-
-static void show_event_as_json(struct sending *s, const struct sse_event *e,
-                               const struct json *data)
-{
-    struct buf *out = &s->c->out;
-    struct json_out o = json_out(out);
-
-    json_open(&o, '{');
-    json_key(&o, STR("event"));
-    json_put_str(&o, cli_tamed(s->c, e->type));
-    json_key(&o, STR("id"));
-    json_put_str(&o, cli_tamed(s->c, e->id));
-    json_key(&o, STR("data"));
-    cli_json_line(out, data);
-    out->n--; /* the line goes on */
-    buf_add_str(out, STR("}\n"));
-    arena_reset(&s->c->arena);
-}
-
-static bool on_event(void *ctx, const struct sse_event *e)
-{
-    struct sending *s = ctx;
-    struct json *data;
-    struct str id;
-
-    arena_reset(&s->arena);
-    data = json_parse(&s->arena, e->data, 0, NULL);
-    if (!data)
-        return true;
-    s->n_tries = 0;
-    id = cli_field(data, STR("task_id"));
-    if (id_is_valid(id, "task"))
-        snprintf(s->task_id, sizeof(s->task_id), "%.*s", STR_ARG(id));
-    if (s->c->json)
-        show_event_as_json(s, e, data);
-    else if (str_eq(e->type, STR("chunk")))
-        show_chunk(s, cli_field(data, STR("text")));
-    else if (str_eq(e->type, STR("gap")))
-        s->has_gap = true;
-    if (str_eq(e->type, STR("result"))) {
-        s->is_over = true;
-        s->status = finish(s, data);
-        return false;
-    }
-    s->status = cli_flush(s->c, EXIT_DONE);
-    return s->status == EXIT_DONE;
-}
-
 static enum err stream_once(struct sending *s)
 {
     struct client_request r = {
-        .on_event = on_event, .ctx = s, .notice = s->notice};
+        .on_event = sending_event, .ctx = s, .notice = s->notice};
     char path[64];
 
     if (!s->task_id[0]) {
@@ -452,10 +366,11 @@ static enum exit_status send_and_stream(struct sending *s)
         if (s->is_over || s->status)
             return s->status;
         if (!e && r->json)
-            return finish(s, r->json);
+            return sending_finish(s, r->json);
         s->was_sent = s->was_sent || r->was_sent;
         /* A stream that ends before its result is one that broke. */
-        if ((e ? !may_try_again(s) : s->n_tries >= N_PAUSES) ||
+        if (client_was_interrupted(s->cl) ||
+            (e ? !may_try_again(s) : s->n_tries >= N_PAUSES) ||
             !wait_to_try(s, 0))
             return give_up(s);
     }
@@ -470,9 +385,10 @@ enum exit_status cli_send(struct cli *c)
     buf_init(&s.body, BODY_MAX);
     buf_init(&s.shown, ANSWER_MAX);
     arena_init(&s.arena, ANSWER_MAX);
-    if (read_wish(&s, &status) && (s.cl = client_new(c, &status)))
-        status = args_has(&c->args, "stream") ? send_and_stream(&s)
-                                              : send_and_wait(&s);
+    if (read_wish(&s, &status) && (s.cl = client_new(c, &status))) {
+        client_heed_interrupt(s.cl);
+        status = s.streams ? send_and_stream(&s) : send_and_wait(&s);
+    }
     client_free(s.cl);
     buf_fini(&s.text);
     buf_fini(&s.body);

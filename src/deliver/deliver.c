@@ -133,11 +133,15 @@ void deliver_part_stopped(struct deliver *d, struct deliver_part *p)
         loop_at_end(d->opts.loop, &d->stop_job);
 }
 
+/* Asked for also by a part that was done before the others were told to
+ * stop: then it is too early, and the last of them asks again. */
 static void on_stopped(struct loop_job *job)
 {
     struct deliver *d = LIST_OF(job, struct deliver, stop_job);
     void (*done)(void *ctx) = d->on_stopped;
 
+    if (!list_is_empty(&d->parts))
+        return;
     d->on_stopped = NULL;
     if (done)
         done(d->stopped_ctx);

@@ -9,6 +9,8 @@
 #include "calls/share.h"
 #include "hub/internal.h"
 
+enum { BUSY_TRIES = 100, BUSY_MS = 20 };
+
 struct eyes peer_eyes(const struct peer *p, int64_t now_ms)
 {
     struct agents all = registry_agents(p->hub->opts.registry);
@@ -179,35 +181,89 @@ static void refuse_card(struct ask *k, enum err e,
     buf_fini(&details);
 }
 
-typedef enum err change_card(struct registry *r, struct registry_change *c,
-                             struct str name, const struct json *card,
-                             const struct registry_by *by,
-                             struct card_problems *problems, struct why *why);
+/* An agent that comes back may meet the change of its own last coming, which
+ * is still on its way to the disk: it waits for that, for a while. */
 
-static void change(struct hub_call *c, struct str name, const struct json *card,
-                   change_card *how)
+static void try_card(struct ask *k, const struct json *card);
+
+static void on_again(struct timer *t)
 {
-    struct registry_by by = {.caller = &c->peer->caller,
-                             .now_ms = loop_wall_ms(c->hub->opts.loop),
+    struct ask *k = LIST_OF(t, struct ask, card.again);
+    struct json *card;
+
+    arena_reset(&k->hub->tree);
+    card = json_parse(&k->hub->tree, (struct str){k->card.text, k->card.n}, 0,
+                      NULL);
+    if (card)
+        try_card(k, card);
+    else
+        hub_ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
+}
+
+static bool keep_card(struct ask *k, const struct json *card)
+{
+    struct buf *body = &k->hub->body;
+    struct json_out o = json_out(body);
+
+    if (k->card.text)
+        return true;
+    hub_clear(body);
+    json_put(&o, card);
+    k->card.text = body->over || FAULT("hub.card") ? NULL : malloc(body->n + 1);
+    if (!k->card.text)
+        return false;
+    memcpy(k->card.text, body->p, body->n);
+    k->card.n = body->n;
+    return true;
+}
+
+static bool will_try_again(struct ask *k, const struct json *card)
+{
+    k->card.again.fire = on_again;
+    return k->card.tries++ < BUSY_TRIES && keep_card(k, card) &&
+           loop_timer_set(k->hub->opts.loop, &k->card.again, BUSY_MS) == OK;
+}
+
+static void try_card(struct ask *k, const struct json *card)
+{
+    struct registry *r = k->hub->opts.registry;
+    struct registry_by by = {.caller = &k->peer->caller,
+                             .now_ms = loop_wall_ms(k->hub->opts.loop),
                              .is_self = true};
     struct card_problems problems = {.n = 0};
     struct why why = {""};
-    struct ask *k = hub_ask_new(c);
     enum err e;
+
+    e = k->card.is_patch
+            ? registry_patch(r, k->change, str_of(k->peer->agent), card, &by,
+                             &problems, &why)
+            : registry_put(r, k->change, STR(""), card, &by, &problems, &why);
+    if (!e) {
+        submit(k);
+        return;
+    }
+    if (e != ERR_BUSY || !will_try_again(k, card)) {
+        refuse_card(k, e, &problems, &why);
+        return;
+    }
+    registry_change_fini(k->change); /* and begun anew */
+    registry_change_init(k->change);
+}
+
+static void change(struct hub_call *c, const struct json *card, bool is_patch)
+{
+    struct ask *k = hub_ask_new(c);
 
     if (!k)
         return;
+    k->card.is_patch = is_patch;
     k->change = FAULT("hub.change") ? NULL : malloc(sizeof(*k->change));
     if (!k->change) {
         hub_ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
         return;
     }
     registry_change_init(k->change);
-    e = how(c->hub->opts.registry, k->change, name, card, &by, &problems, &why);
-    if (e)
-        refuse_card(k, e, &problems, &why);
-    else
-        submit(k);
+    try_card(k, card);
 }
 
 /* The methods. */
@@ -250,7 +306,7 @@ void take_register(struct hub_call *c)
         if (k)
             come_in(k, name);
     } else {
-        change(c, STR(""), card, registry_put);
+        change(c, card, false);
     }
 }
 
@@ -259,7 +315,7 @@ void take_update(struct hub_call *c)
     const struct json *card;
 
     if (param_obj(c, "card", &card))
-        change(c, str_of(c->peer->agent), card, registry_patch);
+        change(c, card, true);
 }
 
 void take_state(struct hub_call *c)

@@ -77,6 +77,7 @@ void hub_ask_end(struct ask *a)
     if (a->search.id)
         registry_search_cancel(h->opts.registry, a->search.id);
     a->search.id = 0;
+    loop_timer_cancel(h->opts.loop, &a->card.again);
     map_take(&h->receipts, number_key(a));
     list_remove(&a->node);
     list_append(&h->over, &a->node);
@@ -94,6 +95,7 @@ static void ask_free(struct ask *a)
     if (a->change)
         registry_change_fini(a->change);
     free(a->change);
+    free(a->card.text);
     free(a->search.text);
     free(a);
 }

@@ -128,6 +128,13 @@ struct ask {
         char *text;
     } search;
     struct registry_change *change;
+    struct {
+        bool is_patch;
+        char *text; /* kept while it waits for its turn */
+        size_t n;
+        unsigned tries;
+        struct timer again;
+    } card;
 };
 
 struct hearing {

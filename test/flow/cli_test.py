@@ -14,7 +14,7 @@ from terminal import on_terminal
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
-COMMANDS = ["serve", "send", "tasks", "feed", "agents", "search", "grants",
+COMMANDS = ["serve", "demo", "send", "tasks", "feed", "agents", "search", "grants",
             "users", "token", "model", "check", "doctor", "backup",
             "restore", "eval", "version", "help"]
 OK, FAILED, USAGE = 0, 1, 2

@@ -46,7 +46,12 @@ class Hub:
             extra.append(b"Authorization: Bearer " + token.encode())
         if protocols:
             extra.append(b"Sec-WebSocket-Protocol: " + protocols.encode())
-        self.head = self.wire.upgrade("/hub", f"{host}:{port}".encode(), extra)
+        try:
+            self.head = self.wire.upgrade("/hub", f"{host}:{port}".encode(),
+                                          extra)
+        except Exception:
+            sock.close()
+            raise
         self.ids = itertools.count(1)
         self.waiting = []  # what came and nobody asked for yet
 

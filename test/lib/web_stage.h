@@ -61,6 +61,12 @@ static inline bool web_on_go(void *ctx, struct str task_id,
     return true;
 }
 
+static inline const struct agent *web_agent_of(void *ctx, struct str name)
+{
+    (void)ctx;
+    return str_eq_nocase(name, web.agent.name) ? &web.agent : NULL;
+}
+
 static inline void web_on_working(void *ctx, const struct delivery_id *id)
 {
     (void)ctx;
@@ -159,6 +165,7 @@ static inline struct deliver_opts web_opts(void)
                      .wake_ms = 1000,
                      .silence_ms = 50 * 1000,
                      .max_gathered_bytes = 64 << 20},
+        .agent_of = web_agent_of,
         .on_go = web_on_go,
         .on_working = web_on_working,
         .on_chunk = web_on_chunk,
@@ -254,6 +261,24 @@ static inline void carry_once(void)
 {
     carry();
     deliver_cancel(web.d, str_of(web.task.id.text));
+}
+
+/* The same while the nth step breaks; whether there was one. */
+static inline bool carry_with_fault(long nth)
+{
+    bool has_fired;
+
+    clear_words();
+    fault_arm(nth);
+    if (deliver_offer(web.d, &web.task, &web.agent) == OK)
+        UNTIL(web.s, IS_OVER);
+    else
+        CHECK(fault_fired());
+    has_fired = fault_fired();
+    fault_arm(0);
+    CHECK(on_the_way() == 0 && web.d->asked_bytes == 0);
+    deliver_cancel(web.d, str_of(web.task.id.text));
+    return has_fired;
 }
 
 static inline const char *log_said(void)

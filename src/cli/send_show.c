@@ -1,0 +1,159 @@
+/* What is shown of an answer: as it comes, or whole.
+ *
+ * An agent that is tried again begins its answer anew. What was shown of the
+ * one before stays on the screen, and the new one begins on a line of its own;
+ * at the end it is the result that counts, and what of it is not on the screen
+ * yet is added. In a pipe nothing of that is wanted, so there the answer comes
+ * whole unless --stream is given. */
+#include "cli/sending.h"
+
+#include <stdio.h>
+
+#include "cli/grid.h"
+#include "model/task.h"
+
+/* What came of it. */
+
+/* What is not on the screen yet. */
+static void show_answer(struct sending *s, struct str text)
+{
+    struct str shown = buf_str(&s->shown);
+
+    if (str_starts(text, shown)) {
+        cli_text(s->c, str_sub(text, shown.n, text.n));
+    } else {
+        buf_add_char(&s->c->out, '\n');
+        cli_text(s->c, text);
+    }
+    if (text.n && text.p[text.n - 1] != '\n')
+        buf_add_char(&s->c->out, '\n');
+}
+
+static const char *in_words(enum task_status s)
+{
+    switch ((int)s) {
+    case TASK_CANCELLED: return "was cancelled";
+    case TASK_EXPIRED: return "ran out of time";
+    case TASK_DROPPED: return "was dropped";
+    default: return "failed";
+    }
+}
+
+enum exit_status sending_finish(struct sending *s, const struct json *answer)
+{
+    enum task_status status = task_status_of(cli_field(answer, STR("status")));
+    const struct json *error = json_get(answer, STR("error"));
+    struct str id = cli_tamed(s->c, cli_field(answer, STR("task_id")));
+    struct str state = cli_tamed(s->c, cli_field(answer, STR("status")));
+    struct str words = cli_field(error, STR("message"));
+
+    if (s->c->json) {
+        /* A stream has shown it as its last event. */
+        if (!s->streams)
+            cli_json_line(&s->c->out, answer);
+        return status == TASK_COMPLETED || args_has(&s->c->args, "no-wait")
+                   ? EXIT_DONE
+                   : EXIT_FAILED;
+    }
+    if (args_has(&s->c->args, "no-wait")) {
+        buf_addf(&s->c->out, "%.*s\n", STR_ARG(id));
+        return EXIT_DONE;
+    }
+    if (!task_is_over(status))
+        return cli_error(s->c, ERR_TIMEOUT,
+                         "no answer yet: %.*s is %.*s and goes on; signalbox "
+                         "tasks %.*s shows how it stands",
+                         STR_ARG(id), STR_ARG(state), STR_ARG(id));
+    show_answer(s, cli_field(answer, STR("text")));
+    if (status == TASK_COMPLETED)
+        return EXIT_DONE;
+    if (cli_flush(s->c, EXIT_DONE))
+        return EXIT_FAILED;
+    cli_error(s->c, ERR_IO, "%.*s %s%s%.*s", STR_ARG(id), in_words(status),
+              words.n ? ": " : "", STR_ARG(str_head(words, 600)));
+    return EXIT_FAILED;
+}
+
+static void show_chunk(struct sending *s, struct str text)
+{
+    if (s->has_gap || !text.n)
+        return;
+    client_quiet(s->cl);
+    buf_add_str(&s->shown, text);
+    cli_text(s->c, text);
+}
+
+/* For people who wait, how it stands; shown once a second. What was given to
+ * the agent and is queued again has come to nothing, and the answer begins
+ * anew. */
+static void show_status(struct sending *s, enum task_status status)
+{
+    struct str who = str_head(s->to.n ? s->to : STR("the agent"), 40);
+
+    if (status == TASK_QUEUED && s->was_given) {
+        if (s->shown.n)
+            buf_add_char(&s->c->out, '\n');
+        buf_clear(&s->shown);
+        if (s->c->notices && cli_flush(s->c, EXIT_DONE) == EXIT_DONE)
+            fprintf(stderr, "signalbox send: that came to nothing; it is tried "
+                            "again\n");
+    }
+    s->was_given = status == TASK_DISPATCHED || status == TASK_WORKING;
+    if (status == TASK_QUEUED)
+        snprintf(s->notice, sizeof(s->notice),
+                 "queued: %.*s is busy, or waking up", STR_ARG(who));
+    else if (status == TASK_WORKING)
+        snprintf(s->notice, sizeof(s->notice), "%.*s is working", STR_ARG(who));
+    else
+        snprintf(s->notice, sizeof(s->notice), "waiting for %.*s",
+                 STR_ARG(who));
+}
+
+static void show_event_as_json(struct sending *s, const struct sse_event *e,
+                               const struct json *data)
+{
+    struct buf *out = &s->c->out;
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("event"));
+    json_put_str(&o, cli_tamed(s->c, e->type));
+    json_key(&o, STR("id"));
+    json_put_str(&o, cli_tamed(s->c, e->id));
+    json_key(&o, STR("data"));
+    cli_json_line(out, data);
+    out->n--; /* the line goes on */
+    buf_add_str(out, STR("}\n"));
+    arena_reset(&s->c->arena);
+}
+
+bool sending_event(void *ctx, const struct sse_event *e)
+{
+    struct sending *s = ctx;
+    struct json *data;
+    struct str id;
+
+    arena_reset(&s->arena);
+    data = json_parse(&s->arena, e->data, 0, NULL);
+    if (!data)
+        return true;
+    s->n_tries = 0;
+    id = cli_field(data, STR("task_id"));
+    if (id_is_valid(id, "task"))
+        snprintf(s->task_id, sizeof(s->task_id), "%.*s", STR_ARG(id));
+    if (s->c->json)
+        show_event_as_json(s, e, data);
+    else if (str_eq(e->type, STR("chunk")))
+        show_chunk(s, cli_field(data, STR("text")));
+    else if (str_eq(e->type, STR("gap")))
+        s->has_gap = true;
+    else if (str_eq(e->type, STR("status")))
+        show_status(s, task_status_of(cli_field(data, STR("status"))));
+    if (str_eq(e->type, STR("result"))) {
+        s->is_over = true;
+        s->status = sending_finish(s, data);
+        return false;
+    }
+    s->status = cli_flush(s->c, EXIT_DONE);
+    return s->status == EXIT_DONE;
+}

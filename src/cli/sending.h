@@ -1,0 +1,42 @@
+#ifndef CLI_SENDING_H
+#define CLI_SENDING_H
+
+/* sending: what the files of `signalbox send` share: asking (send.c), and what
+ * is shown of the answer (send_show.c). Threads: the main one. */
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "cli/client.h"
+
+struct sending {
+    struct cli *c;
+    struct client *cl;
+    struct clock clock;
+    struct buf text;
+    struct str to, conversation, task, key;
+    struct id made_key;
+    int64_t wait_ms, timeout_ms;
+    char notice[64];
+
+    struct buf body; /* of the request */
+    unsigned n_tries;
+    bool was_sent; /* the server may know of it */
+
+    /* Of a stream. */
+    bool streams;
+    struct arena arena;
+    struct buf shown; /* of the answer */
+    bool has_gap;     /* and so it cannot be gone on with */
+    bool was_given;   /* to the agent, this turn */
+    char task_id[ID_BYTES];
+    bool is_over;
+    enum exit_status status;
+};
+
+/* The last word, shown; what the command ends with. */
+enum exit_status sending_finish(struct sending *s, const struct json *answer);
+
+/* One event of the stream; false: no more of them. */
+bool sending_event(void *ctx, const struct sse_event *e);
+
+#endif
