@@ -37,6 +37,7 @@ struct line {
     void *ctx;
     struct list deliveries;
     size_t n_deliveries;
+    struct delivery *last; /* of them, that was spoken of; NULL: none */
     struct list unsaid; /* in order, while there is no room */
     size_t unsaid_bytes;
     struct list asked; /* line_read.c */
