@@ -24,10 +24,8 @@ enum {
 
 /* One row per road, in the order of enum road. */
 static const struct road_row *const roads[N_ROADS] = {
-    [ROAD_ECHO] = &road_echo,
-    [ROAD_HUB] = &road_line,
-    [ROAD_PROCESS] = &road_pool,
-    [ROAD_HTTP] = &road_http,
+    [ROAD_ECHO] = &road_echo,    [ROAD_HUB] = &road_line,
+    [ROAD_PROCESS] = &road_pool, [ROAD_HTTP] = &road_http,
     [ROAD_MODEL] = &road_model,
 };
 
