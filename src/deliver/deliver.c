@@ -129,7 +129,7 @@ void deliver_part_add(struct deliver *d, struct deliver_part *p)
 void deliver_part_stopped(struct deliver *d, struct deliver_part *p)
 {
     list_remove(&p->node);
-    if (d->is_stopping && list_is_empty(&d->parts))
+    if (d->is_asked_to_stop && list_is_empty(&d->parts))
         loop_at_end(d->opts.loop, &d->stop_job);
 }
 
@@ -163,6 +163,7 @@ void deliver_stop(struct deliver *d, void (*done)(void *ctx), void *ctx)
         list_append(&d->parts, n); /* until it says that it has */
         p->stop(d, p);
     }
+    d->is_asked_to_stop = true;
     if (list_is_empty(&d->parts))
         loop_at_end(d->opts.loop, &d->stop_job);
 }
