@@ -226,7 +226,7 @@ class HubAgent:
 class Crew:
     """All agents, in a thread of their own, until the storm is over."""
 
-    def __init__(self, phoenix, names, drop_rate=0.02, seed=1):
+    def __init__(self, phoenix, names, drop_rate=0.05, seed=1):
         self.phoenix = phoenix
         self.drop_rate = drop_rate
         self.seed = seed

@@ -303,14 +303,23 @@ class SdkCases:
         self.assertEqual(
             len(server.send("big 1000000", to="parrot").json()["text"]),
             1000000)
-        answer = server.send("big 3000000", to="parrot").json()
+        self.is_too_large(server, d, "big 1500000")
+
+    def test_an_answer_that_ends_the_connection(self):
+        server = self.server("--set", "ws.maxMessageBytes=300000", "--set",
+                             "ws.maxFrameBytes=300000")
+        d = self.agent(server)
+        self.is_too_large(server, d, "big 500000")
+
+    def is_too_large(self, server, d, text):
+        answer = server.send(text, to="parrot").json()
         self.assertEqual((answer["status"], answer["error"]["code"]),
                          ("failed", "too_large"))
-        d.event("task", message="big 3000000")
+        d.event("task", message=text)
         self.assertEqual(server.send("echo on", to="parrot").json()["text"],
                          "on")
         # It was not tried a second time.
-        self.assertFalse([e for e in d.events if e["n"] == 11])
+        self.assertFalse([e for e in d.events if e["message"] == text])
 
     # Coming back.
 
@@ -610,9 +619,9 @@ class SdkCases:
         self.agent(server)
         d = self.client(server)
         calls = [d.begin("send", text=f"echo {i}", options={"to": "parrot"})
-                 for i in range(300)]
+                 for i in range(100)]
         self.assertEqual([d.end(n)["text"] for n in calls],
-                         [str(i) for i in range(300)])
+                         [str(i) for i in range(100)])
 
 
 # What is written down.
