@@ -106,11 +106,11 @@ TEST(an_agent_without_a_road_is_refused_at_once)
 
     stage_open();
     put("anna", "hub", "{\"description\":\"elsewhere\"}");
-    put("anna", "talk",
-        "{\"description\":\"elsewhere\",\"url\":\"model:none\"}");
+    put("anna", "web",
+        "{\"description\":\"elsewhere\",\"url\":\"https://a.example/\"}");
     t = sent((struct letter){.to = "hub"});
     CHECK(t.err == ERR_AGENT_OFFLINE && strstr(t.why.text, "must be running"));
-    t = sent((struct letter){.to = "talk"});
-    CHECK(t.err == ERR_NOT_FOUND && strstr(t.why.text, "not configured"));
+    t = sent((struct letter){.to = "web"});
+    CHECK(t.err == ERR_NOT_IMPLEMENTED && strstr(t.why.text, "HTTP"));
     stage_close();
 }

@@ -295,6 +295,7 @@ struct deliver {
     size_t n_shown;
     struct list parts; /* struct deliver_part */
     bool is_stopping;
+    bool is_asked_to_stop; /* every part */
     struct loop_job stop_job;
     void (*on_stopped)(void *ctx);
     void *stopped_ctx;

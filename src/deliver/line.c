@@ -336,6 +336,7 @@ void line_close(struct line *l, const struct delivery_failure *f)
         if (s->line == l)
             s->line = NULL;
         seat_leave(d, s);
+        deliver_report(d, str_of(l->agent), 0); /* what it said of itself */
     }
     while ((n = list_first(&l->deliveries)))
         delivery_failed(LIST_OF(n, struct delivery, on_line), f);

@@ -186,7 +186,7 @@ struct registry_by {
     int64_t now_ms;              /* Unix time */
     bool must_be_new;            /* If-None-Match: * */
     bool must_be_there;
-    bool is_self; /* the agent itself, on the hub; see registry_self */
+    bool is_self;        /* the agent itself, on the hub; see registry_self */
     int64_t if_revision; /* If-Match; zero: whichever; -1: any that is there */
 };
 
