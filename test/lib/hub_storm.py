@@ -26,7 +26,8 @@ from storm import GONE, Sender
 SETTINGS = ("--set", "deliver.onOffline=hold",
             "--set", "deliver.maxAttempts=1000",
             "--set", "deliver.retryMs=10", "--set", "deliver.retryMaxMs=20",
-            "--set", "deliver.breakerFailures=1000")
+            "--set", "deliver.breakerFailures=1000",
+            "--set", "deliver.queue=100000")
 AWAY = (*GONE, OSError)
 PASSING = {"internal", "outcome_unknown", "overloaded", "stopping", "busy",
            "out_of_memory"}

@@ -132,13 +132,25 @@ def free_port():
 class SdkCases:
     command = None
     env = {}
+    shared = None
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.shared:
+            cls.shared.stop()
+            cls.shared = None
 
     def setUp(self):
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
 
     def server(self, *args, **options):
-        return self.stack.enter_context(Server(*args, **options))
+        """One with these settings; without any, the one that all share."""
+        if args or options:
+            return self.stack.enter_context(Server(*args, **options))
+        if not self.shared:
+            type(self).shared = Server()
+        return self.shared
 
     def driver(self, env=None):
         return self.stack.enter_context(
@@ -399,7 +411,7 @@ class SdkCases:
     def test_silence_alone_does_not_end_it(self):
         server = self.server("--set", "ws.timeoutMs=1000")
         d = self.agent(server)
-        until = time.monotonic() + 2.5
+        until = time.monotonic() + 1.8
         while time.monotonic() < until:
             self.assertTrue(d.do("look")["is_connected"])
             time.sleep(0.05)
@@ -474,9 +486,10 @@ class SdkCases:
     def test_a_name_that_is_anothers(self):
         server = self.server()
         anna, ben = server.user("anna"), server.user("ben")
-        self.agent(server, anna)
+        self.agent(server, anna, name="budgie")
         d = self.client(server, ben)
-        e = self.refused("exists", d.do, "register", card=CARD)
+        e = self.refused("exists", d.do, "register",
+                         card={**CARD, "name": "budgie"})
         self.assertIn("taken", e.message)
         d.do("register", card={**CARD, "name": "parakeet"})
         self.assertEqual(d.do("look")["agent"], "parakeet")
@@ -490,9 +503,9 @@ class SdkCases:
 
     def test_a_token_that_is_revoked_ends_it(self):
         server = self.server()
-        server.user("anna")
-        made = server.call("POST", "/api/tokens", {"user": "anna"}).json()
-        d = self.agent(server, made["token"])
+        server.user("cara")
+        made = server.call("POST", "/api/tokens", {"user": "cara"}).json()
+        d = self.agent(server, made["token"], name="lory")
         server.call("DELETE", f"/api/tokens/{made['id']}")
         self.assertEqual(d.event("closed")["code"], "unauthenticated")
 
@@ -517,10 +530,15 @@ class SdkCases:
     def test_search_send_and_follow(self):
         server = self.server()
         self.agent(server)
+        knitter = self.client(server)
+        knitter.do("register", card={
+            "name": "knitter", "description": "Works with wool", "skills": [
+                {"id": "knit", "name": "Knitting",
+                 "description": "Knits scarves and socks"}]})
         d = self.client(server)
-        found = d.do("search", query="repeat my words", options={"limit": 3})
+        found = d.do("search", query="knit me a scarf", options={"limit": 3})
         self.assertEqual((found[0]["name"], found[0]["best_skill_id"]),
-                         ("parrot", "repeat"))
+                         ("knitter", "knit"))
         answer = d.do("send", text="echo hello", options={
             "to": "parrot", "conversation": "c-2", "priority": "HIGH",
             "metadata": {"a": 1}, "timeout_ms": 60000, "skill": "repeat"})
