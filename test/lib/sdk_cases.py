@@ -49,14 +49,18 @@ class Driver:
         self.numbers = itertools.count(1)
         self.answers = {}
         self.events = []
+        self.n_said = 0  # bytes of its complaints, in tests before
 
-    def __enter__(self):
-        return self
+    def reset(self):
+        """For another test; starting one takes its time."""
+        self.do("reset")
+        self.do("look")  # what it said because of that has come
+        self.answers.clear()
+        self.events.clear()
+        self.n_said += len(self.said().encode())
 
-    def __exit__(self, kind, *_):
+    def stop(self):
         self.process.stdin.close()
-        if kind:
-            print(self.said())
         try:
             self.process.wait(5)
         except subprocess.TimeoutExpired:
@@ -66,7 +70,7 @@ class Driver:
         self.errors.close()
 
     def said(self):
-        self.errors.seek(0)
+        self.errors.seek(self.n_said)
         return self.errors.read().decode("utf-8", "replace")
 
     def read(self):
@@ -133,9 +137,13 @@ class SdkCases:
     command = None
     env = {}
     shared = None
+    idle = ()  # drivers that no test uses
 
     @classmethod
     def tearDownClass(cls):
+        for d in cls.idle:
+            d.stop()
+        cls.idle = ()
         if cls.shared:
             cls.shared.stop()
             cls.shared = None
@@ -153,8 +161,23 @@ class SdkCases:
         return self.shared
 
     def driver(self, env=None):
-        return self.stack.enter_context(
-            Driver(self.command, {**self.env, **(env or {})}))
+        if env or not self.idle:
+            d = Driver(self.command, {**self.env, **(env or {})})
+        else:
+            d, type(self).idle = self.idle[-1], self.idle[:-1]
+        self.stack.callback(self.put_back, d, env)
+        return d
+
+    def put_back(self, d, env):
+        outcome = self._outcome.result
+        is_good = not any(t is self for t, _ in
+                          outcome.errors + outcome.failures)
+        if env or not is_good:
+            print(d.said(), end="")
+            d.stop()
+        else:
+            d.reset()
+            type(self).idle = (*self.idle, d)
 
     def client(self, server, token=None, **options):
         d = self.driver()
