@@ -38,7 +38,7 @@ struct line {
     struct list deliveries;
     size_t n_deliveries;
     struct delivery *last; /* of them, that was spoken of; NULL: none */
-    struct list unsaid; /* in order, while there is no room */
+    struct list unsaid;    /* in order, while there is no room */
     size_t unsaid_bytes;
     struct list asked; /* line_read.c */
     size_t n_asked;
