@@ -293,8 +293,10 @@ struct deliver {
     struct timer again;       /* for these two; always set, but seldom soon */
     uint64_t chance;          /* for jitter */
     struct desk_stats others; /* totals of desks that are not shown */
+    struct list shown;        /* those that are */
     size_t n_shown;
-    struct list parts; /* struct deliver_part */
+    int64_t show_again_ms; /* not before that others are looked for */
+    struct list parts;     /* struct deliver_part */
     bool is_stopping;
     bool is_asked_to_stop; /* every part */
     struct loop_job stop_job;

@@ -290,7 +290,7 @@ class Process(Children, unittest.TestCase):
 class Pi(Children, unittest.TestCase):
     """process: in that of pi-coding-agent"""
     dialect = "pi"
-    codes = {"no_paper": "agent_error"}
+    codes = {"no_paper": "agent_failed"}
     skips = {"tries_again_who_was_busy": "pi has no word for it"}
 
 
