@@ -16,7 +16,7 @@ static void offer_again(struct office *o, struct job *j, char word)
         while (!(condition)) {              \
             wait_turn(&(o)->s);             \
             if (n_children(o) == 0)         \
-                (o)->s.time.mono_ms += 100; \
+                (o)->s.time.mono_ms += 400; \
         }                                   \
     } while (0)
 
