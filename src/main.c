@@ -20,8 +20,7 @@ static const char *const serve_examples[] = {
 static const char *const demo_examples[] = {
     "signalbox demo",
     "signalbox demo --listen 127.0.0.1:9000 --data /tmp/demo",
-    "OPENAI_BASE_URL=http://127.0.0.1:11434/v1 SIGNALBOX_DEMO_MODEL=llama3.2 "
-    "signalbox demo",
+    "SIGNALBOX_DEMO_MODEL=gpt-4o-mini signalbox demo",
     NULL,
 };
 static const char *const demo_agent_examples[] = {
