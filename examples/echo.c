@@ -1,10 +1,10 @@
+/* An agent that says what it hears. client/README.md tells the rest. */
 #include <signalbox_client.h>
 #include <stdio.h>
 
-static void on_task(void *ctx, struct sbc_task *t)
+static void echo(void *ctx, struct sbc_task *t)
 {
     (void)ctx;
-    sbc_chunk(t, "You said: ");
     sbc_chunk(t, t->text);
 }
 
@@ -12,7 +12,7 @@ int main(void)
 {
     struct sbc *s = sbc_open(NULL, NULL); /* SIGNALBOX_URL, SIGNALBOX_TOKEN */
 
-    if (!s || sbc_register(s, "{\"name\":\"echo-c\"}", on_task, NULL) ||
+    if (!s || sbc_register(s, "{\"name\":\"parrot\"}", echo, NULL) ||
         sbc_run(s))
         fprintf(stderr, "%s\n", s ? sbc_why(s) : "no SIGNALBOX_URL");
     sbc_close(s);

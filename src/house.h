@@ -13,6 +13,7 @@
 #include "calls/calls.h"
 #include "certs.h"
 #include "child/child.h"
+#include "hub/hub.h"
 #include "net/net.h"
 #include "outward.h"
 #include "registry/registry.h"
@@ -43,6 +44,7 @@ struct server {
     struct net *net;
     struct certs certs;
     struct calls calls;
+    struct hub *hub;
     bool has_first_admin;            /* its tx was given back */
     struct access_token first_token; /* made and to be shown; else empty */
     struct why failed;               /* why the store has; else empty */

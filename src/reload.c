@@ -43,6 +43,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     struct net_opts opts = settings_net(s, fresh);
     struct walk_opts walk_opts = settings_walk(s, fresh);
     struct calls_settings settings = settings_calls(s, fresh);
+    struct hub_settings hub_settings = settings_hub(fresh);
     struct registry_limits limits = roster_limits(fresh);
     struct buf names;
     enum err e = certs_prepare(&s->certs, fresh, why);
@@ -72,6 +73,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
             (enum log_format)fresh->log.format);
     net_set_opts(s->net, &opts);
     calls_set(&s->calls, &settings);
+    hub_set(s->hub, &hub_settings);
     if (s->config != s->built_from)
         config_free(s->config);
     s->config = fresh;

@@ -89,6 +89,8 @@ static void stop_within(struct server *s, int64_t grace_ms)
 {
     s->is_stopping = true;
     calls_stop(&s->calls);
+    if (s->hub)
+        hub_stop(s->hub);
     net_stop(s->net, grace_ms, on_all_gone, s);
 }
 
@@ -124,6 +126,8 @@ static void on_revoked(void *ctx, const struct id *token_id)
     struct server *s = ctx;
 
     calls_on_revoked(&s->calls, token_id);
+    if (s->hub)
+        hub_on_revoked(s->hub, token_id);
 }
 
 /* What a user shares is shared with the org they are in. */
@@ -148,6 +152,21 @@ static void on_new_agent(void *ctx)
 
     if (s->walk)
         walk_agent_came(s->walk);
+}
+
+static void on_agents_changed(void *ctx)
+{
+    struct server *s = ctx;
+
+    if (s->walk)
+        walk_agents_changed(s->walk);
+}
+
+static enum agent_state state_of(void *ctx, const struct agent *a)
+{
+    struct server *s = ctx;
+
+    return walk_state(s->walk, a);
 }
 
 static void on_signal(uv_signal_t *h, int signum)
@@ -263,6 +282,7 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .limits = roster_limits(s->config),
                                  .org_of = org_of,
                                  .on_new = on_new_agent,
+                                 .on_change = on_agents_changed,
                                  .ctx = s};
     enum err e;
 
@@ -289,7 +309,10 @@ static enum err open_walk(struct server *s, struct why *why)
         return why_err(why, ERR_NOMEM, "out of memory");
     opts = settings_walk(s, s->config);
     s->walk = walk_new(&opts, why);
-    return s->walk ? OK : ERR_IO;
+    if (!s->walk)
+        return ERR_IO;
+    registry_set_state_of(s->registry, state_of, s);
+    return OK;
 }
 
 /* One of two addresses may have been taken before the other could not be. */
@@ -298,6 +321,60 @@ static void give_up_net(struct server *s)
     stop_within(s, 0);
     while (!s->is_over)
         loop_run(&s->loop);
+}
+
+/* What the hub is told and asked. */
+
+static enum err take_for_hub(void *ctx, uint64_t id,
+                             const struct http_request *rq,
+                             const struct caller *caller, struct why *why)
+{
+    struct server *s = ctx;
+
+    return hub_take(s->hub, id, rq, caller, why);
+}
+
+static void write_hub_metrics(void *ctx, struct buf *out)
+{
+    struct server *s = ctx;
+
+    hub_metrics(s->hub, out);
+}
+
+static void on_recorded(void *ctx, uint64_t receipt, enum err e)
+{
+    struct server *s = ctx;
+
+    hub_on_recorded(s->hub, receipt, e);
+}
+
+static void on_child_call(void *ctx, uint64_t line, struct str agent,
+                          const struct wire_message *m)
+{
+    struct server *s = ctx;
+
+    hub_on_call(s->hub, line, agent, m);
+}
+
+static enum err open_hub(struct server *s)
+{
+    s->hub = hub_new(&(struct hub_opts){
+        .loop = &s->loop,
+        .log = &s->log,
+        .net = s->net,
+        .walk = s->walk,
+        .store = s->store,
+        .access = s->access,
+        .registry = s->registry,
+        .seed = {s->seed[0], s->seed[1]},
+        .settings = settings_hub(s->config),
+    });
+    if (!s->hub)
+        return ERR_NOMEM;
+    walk_set_hub(s->walk, &(struct walk_hub){.on_recorded = on_recorded,
+                                             .on_call = on_child_call,
+                                             .ctx = s});
+    return OK;
 }
 
 static enum err open_net(struct server *s, struct why *why)
@@ -325,10 +402,13 @@ static enum err open_net(struct server *s, struct why *why)
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
+                                  .hub = {take_for_hub, write_hub_metrics, s},
                                   .seed = {s->seed[0], s->seed[1]},
                                   .settings = settings_calls(s, s->config),
                               });
     s->certs = (struct certs){.loop = &s->loop, .log = &s->log, .net = s->net};
+    if (!e)
+        e = open_hub(s);
     if (e)
         why_err(why, e, "out of memory");
     else
@@ -540,6 +620,11 @@ static void close_rooms(struct server *s)
     store_close(s->store);
     if (s->net)
         calls_fini(&s->calls);
+    if (s->registry)
+        registry_set_state_of(s->registry, NULL, NULL);
+    if (s->hub)
+        walk_set_hub(s->walk, NULL);
+    hub_free(s->hub);
     walk_free(s->walk);
     children_free(s->children);
     roster_close(&s->roster);

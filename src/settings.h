@@ -6,7 +6,6 @@
  * until the next. Threads: the loop's. */
 
 #include "house.h"
-#include "hub/hub.h"
 
 struct net_opts settings_net(const struct server *s, const struct config *c);
 struct walk_opts settings_walk(struct server *s, const struct config *c);

@@ -5,12 +5,20 @@
  *     walk_message -> accept_message -> (commit) -> on_accepted -> done
  *                                  on_ready -> deliver_offer, on_go
  *     deliver -> on_chunk
+ *             -> on_retry -> task_retry -> on_ready …
  *             -> on_result  \
- *     walk_cancel            > change -> (commit) -> on_changed
+ *             -> on_stray    \
+ *     walk_cancel            > change -> (commit) -> on_changed -> receipt
  *     on_deadline           /
  *
  * Two things that want to end the same task are not told apart here: both go
  * to the store, and the guard on the task's version lets the first win.
+ *
+ * A result is taken from the task's agent as long as the turn is not over,
+ * whichever attempt it is of: work that was done while the agent was away
+ * counts. What comes after the end is told in the feed and otherwise ignored
+ * (stray.c). An agent that wants to know whether its result was kept gives a
+ * receipt, and hears of it once that is certain.
  *
  * What cannot be written because the disk is full waits in `unwritten` and is
  * tried again: an agent's work is not thrown away for want of space. Whoever
@@ -20,11 +28,13 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "stray.h"
 
 enum {
-    KEY_TRIES = 3,       /* a key that expires while we ask for it */
-    AGAIN_MS = 500,      /* until what could not be written is tried again */
-    AGAIN_AT_ONCE = 256, /* and how much of it */
+    KEY_TRIES = 3,         /* a key that expires while we ask for it */
+    AGAIN_MS = 500,        /* until what could not be written is tried again */
+    AGAIN_AT_ONCE = 256,   /* and how much of it */
+    CARRY_AGAIN_MS = 1000, /* until a task is whose result was forgotten */
     SAY_FULL_MS = 10 * 1000,
     TIDY_FIRST_MS = 10 * 1000,
     TIDY_MS = 60 * 1000,
@@ -35,6 +45,8 @@ struct walk {
     struct walk_opts opts;
     struct tasks *tasks;
     struct deliver *deliver;
+    struct strays *strays;
+    struct walk_hub hub;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -151,6 +163,21 @@ static void on_accepted(struct tx *tx, void *ctx)
         ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
 }
 
+/* Whether one more may wait for a. */
+static enum err has_room(const struct walk *w, const struct agent *a,
+                         struct why *why)
+{
+    int64_t most = a->limits.queue ? a->limits.queue : w->opts.deliver.queue;
+    size_t n = tasks_of_agent(w->tasks, a->name);
+
+    if ((int64_t)n < most)
+        return OK;
+    return why_err(why, ERR_AGENT_BUSY,
+                   "%zu tasks of the agent \"%.*s\" are unfinished, and it "
+                   "takes no more than %lld at a time; try again in a moment",
+                   n, STR_ARG(a->name), (long long)most);
+}
+
 /* `before` is the task that this is a further turn of: the same agent does
  * it, in the same conversation. */
 static void accept_message(struct msg *m, const struct task *before)
@@ -158,6 +185,7 @@ static void accept_message(struct msg *m, const struct task *before)
     struct walk *w = m->way.walk;
     struct agents agents = registry_agents(w->opts.registry);
     struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+    const struct agent *chosen = NULL;
     char *agent = before ? arena_strdup(&m->arena, before->agent) : NULL;
     enum err e = before && !agent ? ERR_NOMEM : OK;
 
@@ -165,9 +193,12 @@ static void accept_message(struct msg *m, const struct task *before)
         m->call.executor = str_of(agent);
     if (!e)
         e = choose_agent(&agents, &eyes, m);
+    if (!e) {
+        chosen = agent_find(&agents, m->choice.agent);
+        e = deliver_reaches(w->deliver, chosen, &m->why);
+    }
     if (!e)
-        e = deliver_reaches(w->deliver, agent_find(&agents, m->choice.agent),
-                            &m->why);
+        e = has_room(w, chosen, &m->why);
     if (!e && before)
         m->choice.reason = STR("it is a further turn of this agent's task");
     if (!e)
@@ -356,6 +387,23 @@ static void history_cancel(void *ctx, uint64_t id)
 
 /* It ends: by its result, by a wish, or because its time is over. */
 
+/* The agent hears what became of its result. */
+static void answer(struct walk *w, const struct task_change *c, enum err e)
+{
+    if (c->receipt)
+        deliver_recorded(w->deliver, c->receipt, e);
+}
+
+/* One that came after the end, of the task's own agent. */
+static void too_late(struct walk *w, const struct task *t, int64_t turn,
+                     int64_t attempt, uint64_t receipt)
+{
+    task_late(w->tasks);
+    stray_tell(w->strays, t, turn, attempt);
+    if (receipt)
+        deliver_recorded(w->deliver, receipt, ERR_TASK_IS_OVER);
+}
+
 static bool may_be_tried_again(enum err e)
 {
     return e == ERR_NO_SPACE || e == ERR_NOMEM || e == ERR_BUSY ||
@@ -367,7 +415,7 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
 {
     log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
               LOG_C("because", err_row(e)->wording));
-    task_move(w->tasks, task_id, TASK_QUEUED);
+    task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
 }
 
 static size_t bytes_of(const struct task_change *c)
@@ -384,7 +432,9 @@ static void hold(struct walk *w, struct task_change *c)
 
     if (is_result && w->unwritten_bytes + bytes_of(c) >
                          w->opts.limits.max_unfinished_bytes) {
-        forget_attempt(w, str_of(c->task_id.text), c->err);
+        answer(w, c, c->err);
+        if (!c->is_stray)
+            forget_attempt(w, str_of(c->task_id.text), c->err);
         task_change_free(c);
         return;
     }
@@ -417,6 +467,7 @@ static void on_changed(struct tx *tx, void *ctx)
                  LOG_S("wanted", task_status_name(c->result.status)),
                  LOG_C("because", err_row(c->err)->wording));
     }
+    answer(w, c, c->err);
     task_change_free(c);
 }
 
@@ -426,33 +477,117 @@ static void submit(struct walk *w, struct task_change *c)
     store_submit(w->opts.store, &c->tx, on_changed, c);
 }
 
-static void on_result(void *ctx, const struct delivery_id *d,
-                      const struct task_result *r, uint64_t receipt)
+/* An agent's last word on its way to the disk. */
+static enum err take_result(struct walk *w, struct str task_id,
+                            const struct task_result *r, bool is_stray,
+                            uint64_t receipt)
 {
     static const struct task_result too_large = {
         .status = TASK_FAILED,
         .error_code = STR("too_large"),
         .error = STR("the agent's answer is larger than the limit"),
     };
-    struct walk *w = ctx;
-    struct str id = str_of(d->task_id.text);
     struct task_change *c;
     enum err e;
 
-    (void)receipt;
-    if (!is_awaited(w, d)) {
-        task_late(w->tasks);
-        log_info(w->opts.log, "walk.late_result", LOG_S("task_id", id),
-                 LOG_I("attempt", d->attempt));
-        return;
-    }
     if (r->text.n > MSG_TEXT_MAX || r->metadata.n > MSG_METADATA_MAX)
         r = &too_large;
-    c = task_change_new(w->tasks, id, r, &e);
-    if (c)
-        submit(w, c);
-    else
-        forget_attempt(w, id, e);
+    c = task_change_new(w->tasks, task_id, r, &e);
+    if (!c)
+        return e;
+    c->is_stray = is_stray;
+    c->receipt = receipt;
+    submit(w, c);
+    return OK;
+}
+
+static void on_result(void *ctx, const struct delivery_id *d,
+                      const struct task_result *r, uint64_t receipt)
+{
+    struct walk *w = ctx;
+    struct str id = str_of(d->task_id.text);
+    const struct task *t = task_find(w->tasks, id);
+    enum err e;
+
+    if (!is_awaited(w, d)) {
+        log_info(w->opts.log, "walk.late_result", LOG_S("task_id", id),
+                 LOG_I("attempt", d->attempt));
+        too_late(w, t, d->turn, d->attempt, receipt);
+        return;
+    }
+    e = take_result(w, id, r, false, receipt);
+    if (!e)
+        return;
+    forget_attempt(w, id, e);
+    if (receipt)
+        deliver_recorded(w->deliver, receipt, e);
+}
+
+/* Whether w, of t's own agent, can be what came of the turn that is going on.
+ * Who does not say which turn means the first. Chunks of an attempt that is
+ * over are gone, so such a result must bring its text. */
+static enum err fits(const struct task *t, const struct wire_word *word)
+{
+    if (task_is_over(t->status) || (word->turn ? word->turn : 1) != t->turn)
+        return ERR_TASK_IS_OVER;
+    if (t->attempt == 0)
+        return ERR_NOT_FOUND; /* nobody was given it yet */
+    if (!word->has_text && word->result.status == TASK_COMPLETED)
+        return ERR_GONE;
+    return OK;
+}
+
+/* A result of an agent that had been away, or its second one. */
+static void on_stray(void *ctx, struct str agent, const struct wire_word *word,
+                     uint64_t receipt)
+{
+    struct walk *w = ctx;
+    const struct task *t = task_find(w->tasks, word->task_id);
+    const struct agent *a = t ? agent_for(w, t) : NULL;
+    enum err e = ERR_NOT_FOUND;
+
+    if (!t) {
+        stray_ask(w->strays, agent, word, receipt);
+        return;
+    }
+    if (a && str_eq_nocase(a->name, agent))
+        e = fits(t, word);
+    if (e == ERR_TASK_IS_OVER) {
+        too_late(w, t, word->turn, word->attempt, receipt);
+        return;
+    }
+    if (!e)
+        e = take_result(w, word->task_id, &word->result, true, receipt);
+    if (e && receipt)
+        deliver_recorded(w->deliver, receipt, e);
+}
+
+/* It is known now whose it was. */
+static void on_stray_known(void *ctx, uint64_t receipt, enum err e)
+{
+    struct walk *w = ctx;
+
+    if (e == ERR_TASK_IS_OVER)
+        task_late(w->tasks);
+    if (receipt)
+        deliver_recorded(w->deliver, receipt, e);
+}
+
+static void on_recorded(void *ctx, uint64_t receipt, enum err e)
+{
+    struct walk *w = ctx;
+
+    if (w->hub.on_recorded)
+        w->hub.on_recorded(w->hub.ctx, receipt, e);
+}
+
+static void on_call(void *ctx, uint64_t line, struct str agent,
+                    const struct wire_message *m)
+{
+    struct walk *w = ctx;
+
+    if (w->hub.on_call)
+        w->hub.on_call(w->hub.ctx, line, agent, m);
 }
 
 static bool on_deadline(void *ctx, const struct task *t)
@@ -510,10 +645,12 @@ static void on_again(struct timer *t)
 
         w->n_unwritten--;
         w->unwritten_bytes -= bytes_of(c);
-        if (e) /* somebody ended it meanwhile */
-            task_change_free(c);
-        else
+        if (!e) {
             submit(w, c);
+            continue;
+        }
+        answer(w, c, e); /* somebody ended it meanwhile */
+        task_change_free(c);
     }
     if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
@@ -627,8 +764,22 @@ static struct deliver *open_deliver(struct walk *w)
         .on_chunk = on_chunk,
         .on_retry = on_retry,
         .on_result = on_result,
+        .on_stray = on_stray,
+        .on_call = on_call,
+        .on_recorded = on_recorded,
         .history = history,
         .history_cancel = history_cancel,
+        .ctx = w,
+    });
+}
+
+static struct strays *open_strays(struct walk *w)
+{
+    return strays_new(&(struct strays_opts){
+        .loop = w->opts.loop,
+        .log = w->opts.log,
+        .store = w->opts.store,
+        .on_known = on_stray_known,
         .ctx = w,
     });
 }
@@ -649,7 +800,8 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     w->tidy.fire = on_tidy;
     w->tasks = open_tasks(w);
     w->deliver = open_deliver(w);
-    if (!w->tasks || !w->deliver)
+    w->strays = open_strays(w);
+    if (!w->tasks || !w->deliver || !w->strays)
         why_err(why, ERR_NOMEM, "out of memory");
     else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK) {
         tidy_in(w, TIDY_FIRST_MS);
@@ -671,6 +823,7 @@ void walk_free(struct walk *w)
     while ((n = list_pop(&w->unwritten)))
         task_change_free(LIST_OF(n, struct task_change, node));
     deliver_free(w->deliver);
+    strays_free(w->strays);
     tasks_free(w->tasks);
     free(w);
 }
@@ -688,6 +841,23 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
 void walk_agent_came(struct walk *w)
 {
     tasks_offer_again(w->tasks);
+}
+
+void walk_agents_changed(struct walk *w)
+{
+    struct agents agents = registry_agents(w->opts.registry);
+
+    deliver_agents_changed(w->deliver, &agents);
+}
+
+enum agent_state walk_state(const struct walk *w, const struct agent *a)
+{
+    return deliver_state(w->deliver, a);
+}
+
+void walk_set_hub(struct walk *w, const struct walk_hub *hub)
+{
+    w->hub = hub ? *hub : (struct walk_hub){0};
 }
 
 struct deliver *walk_deliver(struct walk *w)

@@ -49,6 +49,22 @@ void walk_set(struct walk *w, const struct walk_opts *opts);
 /* An agent has come: what waits for one may have it now. */
 void walk_agent_came(struct walk *w);
 
+/* Agents have come, changed or gone. */
+void walk_agents_changed(struct walk *w);
+
+/* How an agent is. */
+enum agent_state walk_state(const struct walk *w, const struct agent *a);
+
+/* Who hears what lines say that is not about tasks, and what became of results
+ * that came over them: see deliver_opts. NULL: nobody. */
+struct walk_hub {
+    void (*on_recorded)(void *ctx, uint64_t receipt, enum err e);
+    void (*on_call)(void *ctx, uint64_t line, struct str agent,
+                    const struct wire_message *m);
+    void *ctx;
+};
+void walk_set_hub(struct walk *w, const struct walk_hub *hub);
+
 /* For the hub: lines are its. Borrowed. */
 struct deliver *walk_deliver(struct walk *w);
 

@@ -12,6 +12,19 @@
 
 enum { KEY_BYTES = 16 };
 
+/* The codes of JSON-RPC itself, as words. */
+static const char *standard_code(int64_t code)
+{
+    switch (code) {
+    case -32700: return "invalid_json";
+    case -32600:
+    case -32602: return "bad_request";
+    case -32601: return "method_not_found";
+    case -32603: return "internal";
+    default: return "error";
+    }
+}
+
 enum sbc_err sbc_take_error(struct sbc *s, const struct json *error)
 {
     struct str words =
@@ -20,7 +33,11 @@ enum sbc_err sbc_take_error(struct sbc *s, const struct json *error)
         json_get(json_get(error, STR("data")), STR("code")), STR(""));
 
     (void)sbc_err_of(s, SBC_ANSWER, "%.*s", STR_ARG(words));
-    snprintf(s->code, sizeof(s->code), "%.*s", STR_ARG(code));
+    if (code.n)
+        snprintf(s->code, sizeof(s->code), "%.*s", STR_ARG(code));
+    else
+        sbc_set_code(
+            s, standard_code(json_int_or(json_get(error, STR("code")), 0)));
     return SBC_ANSWER;
 }
 
@@ -175,13 +192,20 @@ static bool put_key(struct json_out *o, const char *key)
     return true;
 }
 
+static struct str text_in(const struct sbc_message *m)
+{
+    return m->text_bytes ? (struct str){m->text, m->text_bytes}
+                         : str_of(m->text);
+}
+
 /* The params of message.send. */
 static bool put_message(struct buf *out, const struct sbc_message *m)
 {
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    put_if(&o, STR("text"), m->text);
+    json_key(&o, STR("text"));
+    json_put_str(&o, text_in(m));
     if (m->to) {
         json_key(&o, STR("executor"));
         json_open(&o, '{');
@@ -209,7 +233,7 @@ enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
     if (!m || !m->text ||
         (m->metadata && json_check(str_of(m->metadata), NULL) != OK))
         return sbc_err_of(s, SBC_USAGE, "a text, and metadata that are JSON");
-    if (strlen(m->text) > SBC_TEXT_MAX || s->n_sent >= SBC_SENDS_MAX)
+    if (text_in(m).n > SBC_TEXT_MAX || s->n_sent >= SBC_SENDS_MAX)
         return sbc_err_of(s, SBC_LIMIT,
                           "a text has up to %d bytes, and up to %d messages "
                           "wait at once",
@@ -305,6 +329,9 @@ bool sbc_heard(struct sbc *s, enum sbc_news_kind kind,
         struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
         if (m->is_over || !m->task_id || !str_eq(str_of(m->task_id), id))
             continue;
+        if (kind != SBC_RESULT && m->has_gap)
+            return true;
+        m->has_parts |= kind == SBC_CHUNK;
         return note(s, m, kind, params);
     }
     return true;
@@ -318,8 +345,11 @@ void sbc_asks_lost(struct sbc *s)
         w->is_lost = w->id != 0;
     }
     for (struct list_node *n = list_first(&s->sent); n;
-         n = list_next(&s->sent, n))
-        LIST_OF(n, struct sbc_sent, node)->id = 0;
+         n = list_next(&s->sent, n)) {
+        struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
+        m->id = 0;
+        m->has_gap |= m->has_parts;
+    }
 }
 
 void sbc_asks_say(struct sbc *s)

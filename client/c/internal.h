@@ -116,6 +116,8 @@ struct sbc_sent {
     struct buf params; /* of message.send */
     char *task_id;     /* once it is accepted */
     bool is_over;      /* the last news of it is in the inbox */
+    bool has_parts;    /* of the answer, told or in the inbox */
+    bool has_gap;      /* and no more are to be told */
     sbc_hears *hears;
     void *ctx;
 };
@@ -165,6 +167,7 @@ struct sbc {
 
 /* sbc.c */
 int64_t sbc_now_ms(void);
+void sbc_set_code(struct sbc *s, const char *code);
 enum sbc_err sbc_err_of(struct sbc *s, enum sbc_err e, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 void sbc_say_log(struct sbc *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -227,6 +230,7 @@ void sbc_tasks_run(struct sbc *s);
 /* Whether a result is to be said again before long. */
 bool sbc_tasks_say_again(const struct sbc *s);
 bool sbc_tasks_are_told(const struct sbc *s);
+void sbc_tasks_cancel_all(struct sbc *s);
 void sbc_tasks_fini(struct sbc *s);
 
 /* ask.c */

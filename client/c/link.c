@@ -82,19 +82,24 @@ void sbc_link_lose(struct sbc *s, const char *why)
     pause = sbc_pause_ms(l->n_failures, chance());
     l->at_ms = sbc_now_ms() + pause;
     if (s->fatal == SBC_OK) {
-        sbc_err_of(s, SBC_OFFLINE, "%s", why);
-        sbc_say_log(s, "%s: %s; trying again in %d.%d s",
-                    was_open ? "connection lost" : "no connection", why,
-                    pause / 1000, pause % 1000 / 100);
+        sbc_err_of(s, SBC_OFFLINE, "%s %.*s: %s",
+                   was_open ? "lost the connection to" : "cannot reach",
+                   STR_ARG(s->url.authority), why);
+        sbc_set_code(s, "unreachable");
+        sbc_say_log(s, "%s; trying again in %d.%d s", s->why, pause / 1000,
+                    pause % 1000 / 100);
     }
     if (was_open)
         sbc_on_lost(s);
 }
 
-static void lose_for_good(struct sbc *s, enum sbc_err e, const char *why)
+static void lose_for_good(struct sbc *s, enum sbc_err e, const char *code,
+                          const char *why)
 {
     s->fatal = e;
     sbc_err_of(s, e, "%s", why);
+    sbc_set_code(s, code);
+    sbc_tasks_cancel_all(s);
     sbc_say_log(s, "%s", why);
     sbc_link_lose(s, why);
 }
@@ -242,10 +247,13 @@ static void on_refused(struct sbc *s, const struct ws_answer *a)
     char why[128];
 
     if (a->status == 401 || a->status == 403) {
-        snprintf(why, sizeof(why),
-                 "the hub does not take this token (HTTP status %d)",
+        snprintf(why, sizeof(why), "%s (HTTP status %d)",
+                 s->token.n ? "the hub does not take this token"
+                            : "the hub wants a token: set SIGNALBOX_TOKEN",
                  a->status);
-        lose_for_good(s, SBC_REFUSED, why);
+        lose_for_good(s, SBC_REFUSED,
+                      a->status == 401 ? "unauthenticated" : "not_allowed",
+                      why);
         return;
     }
     if (a->status)
@@ -307,7 +315,7 @@ static void on_close(struct sbc *s, const struct ws_event *e)
     snprintf(why, sizeof(why), "the hub has closed it: %u %.*s", e->code,
              STR_ARG(e->payload));
     if (e->code == SBC_CLOSE_TAKEN_OVER)
-        lose_for_good(s, SBC_TAKEN_OVER,
+        lose_for_good(s, SBC_TAKEN_OVER, "taken_over",
                       "another connection is this agent now");
     else
         sbc_link_lose(s, why);

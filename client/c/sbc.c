@@ -34,6 +34,11 @@ enum sbc_err sbc_err_of(struct sbc *s, enum sbc_err e, const char *fmt, ...)
     return e;
 }
 
+void sbc_set_code(struct sbc *s, const char *code)
+{
+    snprintf(s->code, sizeof(s->code), "%s", code);
+}
+
 void sbc_say_log(struct sbc *s, const char *fmt, ...)
 {
     char line[SBC_WHY_BYTES + 128];
@@ -93,6 +98,16 @@ static bool make_tls(struct sbc *s)
     return true;
 }
 
+enum sbc_err sbc_trust(struct sbc *s, const char *ca_file)
+{
+    if (!s->tls)
+        return sbc_err_of(s, SBC_USAGE, "the url is not https or wss");
+    SSL_CTX_set_cert_store(s->tls, X509_STORE_new());
+    if (SSL_CTX_load_verify_file(s->tls, ca_file) != 1)
+        return sbc_err_of(s, SBC_USAGE, "no certificates in %s", ca_file);
+    return SBC_OK;
+}
+
 static bool make_poll(struct sbc *s)
 {
     struct epoll_event e = {.events = EPOLLIN};
@@ -139,21 +154,13 @@ struct sbc *sbc_open(const char *url, const char *token)
     list_init(&s->sent);
     list_init(&s->inbox);
     if (!url || !read_url(s, str_of(url), str_of(token)) || !make_tls(s) ||
-        !make_poll(s)) {
+        !make_poll(s) ||
+        (s->tls && getenv("SIGNALBOX_CA") &&
+         sbc_trust(s, getenv("SIGNALBOX_CA")) != SBC_OK)) {
         sbc_free(s);
         return NULL;
     }
     return s;
-}
-
-enum sbc_err sbc_trust(struct sbc *s, const char *ca_file)
-{
-    if (!s->tls)
-        return sbc_err_of(s, SBC_USAGE, "the url is not https or wss");
-    SSL_CTX_set_cert_store(s->tls, X509_STORE_new());
-    if (SSL_CTX_load_verify_file(s->tls, ca_file) != 1)
-        return sbc_err_of(s, SBC_USAGE, "no certificates in %s", ca_file);
-    return SBC_OK;
 }
 
 static enum sbc_err step(struct sbc *s, int timeout_ms);
@@ -193,6 +200,11 @@ void sbc_log(struct sbc *s, sbc_logger *log, void *ctx)
 }
 
 /* Saying. */
+
+int sbc_is_connected(const struct sbc *s)
+{
+    return sbc_is_ready(s);
+}
 
 bool sbc_is_ready(const struct sbc *s)
 {
@@ -272,6 +284,10 @@ enum sbc_err sbc_register(struct sbc *s, const char *card, sbc_handler *on_task,
     s->task_ctx = ctx;
     s->is_registered = false;
     s->register_id = 0;
+    if (s->fatal == SBC_REFUSED) {
+        s->fatal = SBC_OK;
+        s->link.at_ms = 0;
+    }
     return SBC_OK;
 }
 
@@ -330,8 +346,10 @@ static void on_registered(struct sbc *s, const struct json *result,
     s->register_id = 0;
     if (error) {
         (void)sbc_take_error(s, error);
-        if (!sbc_is_passing(s->code))
+        if (!sbc_is_passing(s->code)) {
             s->fatal = SBC_REFUSED;
+            sbc_tasks_cancel_all(s);
+        }
         sbc_say_log(s, "not registered: %s", s->why);
         memcpy(why, s->why, sizeof(why));
         sbc_link_lose(s, why);

@@ -73,7 +73,8 @@ enum {
 
 /* The url of the server: http, https, ws or wss; the path is /hub if there is
  * none. NULL takes it from SIGNALBOX_URL, and a NULL token from
- * SIGNALBOX_TOKEN. Does not connect yet. NULL: no memory, or no such url. */
+ * SIGNALBOX_TOKEN; SIGNALBOX_CA names a file as sbc_trust takes it. Does not
+ * connect yet. NULL: no memory, or no such url or file. */
 SBC_API struct sbc *sbc_open(const char *url, const char *token);
 
 /* Says goodbye, once what was said has been answered or after SBC_LINGER_MS.
@@ -83,10 +84,14 @@ SBC_API void sbc_close(struct sbc *s);
 /* Trust the certificates of that file, in PEM, instead of the system's. */
 SBC_API enum sbc_err sbc_trust(struct sbc *s, const char *ca_file);
 
-/* What went wrong last, in words, and the hub's code of it ("not_allowed"),
- * empty when it was not the hub that said so. Valid until the next call. */
+/* What went wrong last, in words, and its code: one of docs/protocol.md's when
+ * the hub said so ("not_allowed"), or "unauthenticated", "unreachable",
+ * "taken_over", "timeout"; else it is empty. Valid until the next call. */
 SBC_API const char *sbc_why(const struct sbc *s);
 SBC_API const char *sbc_code(const struct sbc *s);
+
+/* Whether the connection is there, and the agent registered if there is one. */
+SBC_API int sbc_is_connected(const struct sbc *s);
 
 /* Hear what happens to the connection, in words for a person: connected, lost,
  * tried again. Nothing is ever printed. */
@@ -117,12 +122,14 @@ struct sbc_task {
 typedef void sbc_handler(void *ctx, struct sbc_task *t);
 
 /* Become that agent. The card is a JSON object with at least a "name". It is
- * copied, and takes effect when the connection is there. */
+ * copied, and takes effect when the connection is there. After SBC_REFUSED
+ * another card may be tried. */
 SBC_API enum sbc_err sbc_register(struct sbc *s, const char *card,
                                   sbc_handler *on_task, void *ctx);
 
 /* Work until sbc_stop. Waits. SBC_OK: it was stopped. SBC_REFUSED,
- * SBC_TAKEN_OVER: trying again would not help. */
+ * SBC_TAKEN_OVER: trying again would not help, and all tasks count as
+ * cancelled. */
 SBC_API enum sbc_err sbc_run(struct sbc *s);
 
 /* The same for who has a loop of their own: handle what there is, and wait up
@@ -177,6 +184,7 @@ SBC_API char *sbc_call(struct sbc *s, const char *method, const char *params);
 
 struct sbc_message {
     const char *text;
+    size_t text_bytes;        /* zero: up to its NUL */
     const char *to;           /* an agent; NULL: whoever fits best */
     const char *skill;        /* the others may be NULL */
     const char *conversation; /* … */
@@ -212,8 +220,8 @@ typedef void sbc_hears(void *ctx, const struct sbc_news *n);
 
 /* Send a message; hear what becomes of it, from within whatever waits. Returns
  * at once. hears may be NULL. When the connection is lost it is sent again
- * with the same key, and the result comes all the same; parts of the answer
- * may then come twice, or not at all. */
+ * with the same key, and the result comes all the same; who has heard parts of
+ * the answer before that hears of no more parts. */
 SBC_API enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
                               sbc_hears *hears, void *ctx);
 

@@ -435,6 +435,19 @@ void sbc_tasks_lost(struct sbc *s)
         }
 }
 
+/* Nobody will hear of them any more. */
+void sbc_tasks_cancel_all(struct sbc *s)
+{
+    struct list_node *n;
+
+    while ((n = list_first(&s->jobs[SBC_WAITS])) ||
+           (n = list_first(&s->jobs[SBC_TOLD])))
+        job_free(LIST_OF(n, struct sbc_job, node));
+    for (n = list_first(&s->jobs[SBC_HELD]); n;
+         n = list_next(&s->jobs[SBC_HELD], n))
+        LIST_OF(n, struct sbc_job, node)->is_cancelled = true;
+}
+
 bool sbc_tasks_are_told(const struct sbc *s)
 {
     return list_is_empty(&s->jobs[SBC_TOLD]);

@@ -90,10 +90,11 @@ export class Agent {
   }
 
   #failed(task, e) {
-    const isWord = /^[a-z][a-z0-9_]{0,63}$/.test(e?.code);
+    const isWord =
+      typeof e?.code === 'string' && /^[a-z][a-z0-9_]{0,63}$/.test(e.code);
     if (!task.cancelled)
       this.#o.log?.(`task ${task.id} failed: ${e?.stack ?? e}`);
-    const error_code = isWord ? e.code : 'agent_error';
+    const error_code = isWord ? e.code : 'agent_failed';
     return { status: 'failed', error: shortly(e), error_code };
   }
 

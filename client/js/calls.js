@@ -22,9 +22,10 @@ export class Calls {
 
   /**
    * A promise of the answer. timeoutMs 0: however long it takes. isFirst: at
-   * once, on this connection, and not on another.
+   * once, on this connection, and not on another. onAnswer hears of the answer
+   * before anything that came behind it is looked at.
    */
-  ask(method, params, { timeoutMs = 0, isFirst = false } = {}) {
+  ask(method, params, { timeoutMs = 0, isFirst = false, onAnswer } = {}) {
     const id = String(++this.#lastId);
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
     const isTooMuch =
@@ -33,7 +34,7 @@ export class Calls {
     return new Promise((resolve, reject) => {
       if (this.#link.isOver) return reject(closed());
       if (isTooMuch && !isFirst) return reject(tooMuch());
-      const c = { id, text, isFirst, isSent: false, resolve, reject };
+      const c = { id, text, isFirst, isSent: false, onAnswer, resolve, reject };
       if (timeoutMs)
         c.timer = setTimeout(() => this.#drop(id, late(timeoutMs)), timeoutMs);
       this.#all.set(id, c);
@@ -83,7 +84,10 @@ export class Calls {
   answered({ id, result, error }) {
     const c = this.#take(String(id));
     if (error) c?.reject(errorOf(error));
-    else c?.resolve(result);
+    else {
+      c?.onAnswer?.(result);
+      c?.resolve(result);
+    }
     this.flush();
   }
 

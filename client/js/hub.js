@@ -197,12 +197,14 @@ export class Hub {
    * however often it is sent. */
   async #follow(reply, timeoutMs) {
     const { taskId, params, lastEventId: after } = reply;
-    const ask = (method, p) => this.call(method, p, { timeoutMs });
+    const onAnswer = taskId ? undefined : (a) => reply.onAccepted(a);
+    const ask = (method, p) =>
+      this.#calls.ask(method, p, { timeoutMs, onAnswer });
     if (reply.isFollowed) return;
     reply.isFollowed = true;
     try {
       if (taskId) await ask('task.listen', { task_id: taskId, after });
-      else reply.onAccepted(await ask('message.send', params));
+      else await ask('message.send', params);
     } catch (e) {
       reply.onError(e);
     }

@@ -465,8 +465,9 @@ class _Link:
 
 
 class _Call:
-    def __init__(self, number, text, is_first):
+    def __init__(self, number, text, is_first, on_answer):
         self.id = number
+        self.on_answer = on_answer
         self.text = text
         self.is_first = is_first
         self.is_sent = False
@@ -484,9 +485,11 @@ class _Calls:
         self.n_bytes = 0
         self.is_ready = True
 
-    async def ask(self, method, params, timeout_ms=0, is_first=False):
+    async def ask(self, method, params, timeout_ms=0, is_first=False,
+                  on_answer=None):
         """The answer. timeout_ms 0: however long it takes. is_first: at once,
-        on this connection, and not on another."""
+        on this connection, and not on another. on_answer hears of it before
+        anything that came behind it is looked at."""
         if self.link.is_over:
             raise _closed()
         self.last_id += 1
@@ -498,7 +501,7 @@ class _Calls:
                 self.n_bytes + len(text) > self.o["max_kept_bytes"]):
             raise SignalboxError("overloaded",
                                  "too much waits for the server to answer")
-        c = _Call(str(self.last_id), text, is_first)
+        c = _Call(str(self.last_id), text, is_first, on_answer)
         self.all[c.id] = c
         self.n_bytes += len(text)
         if is_first:
@@ -555,6 +558,8 @@ class _Calls:
             if m.get("error"):
                 c.future.set_exception(_error_of(m["error"]))
             else:
+                if c.on_answer:
+                    c.on_answer(m.get("result"))
                 c.future.set_result(m.get("result"))
         self.flush()
 
@@ -748,7 +753,7 @@ class _Agent:
             if task.cancelled:
                 return
             result = {"status": "failed", "error": "the handler was cancelled",
-                      "error_code": "agent_error"}
+                      "error_code": "agent_failed"}
         except Exception as e:  # whatever it is, it is the task's error
             result = self.failed(task, e)
         if not task.cancelled:
@@ -762,7 +767,7 @@ class _Agent:
         code = getattr(e, "code", None)
         if not isinstance(code, str) or \
                 not re.fullmatch("[a-z][a-z0-9_]{0,63}", code):
-            code = "agent_error"
+            code = "agent_failed"
         return {"status": "failed", "error": _shortly(e), "error_code": code}
 
     def say_chunk(self, entry, text):
@@ -815,7 +820,7 @@ class _Agent:
             status="failed",
             error="the answer is larger than the server takes" if is_large
             else _shortly(e),
-            error_code="too_large" if is_large else "agent_error")
+            error_code="too_large" if is_large else "agent_failed")
         return True
 
     def on_cancel(self, task_id):
@@ -1149,8 +1154,8 @@ class Hub:
                 await self.call("task.listen", reply._place(),
                                 timeout_ms=timeout_ms)
             else:
-                reply._on_accepted(await self.call(
-                    "message.send", reply._params, timeout_ms=timeout_ms))
+                await self._calls.ask("message.send", reply._params,
+                                      timeout_ms, on_answer=reply._on_accepted)
         except (SignalboxError, TypeError, ValueError) as e:
             reply._on_error(e)
         reply._is_followed = False

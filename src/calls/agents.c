@@ -6,6 +6,7 @@
  * so that they tell nobody of what is not theirs; the registry is told them
  * too, for whatever happens until the disk has it. */
 #include "calls/internal.h"
+#include "calls/share.h"
 
 #include <stdio.h>
 
@@ -159,16 +160,21 @@ static struct json *read_body(struct call *c, struct arena *a)
     return NULL;
 }
 
+void share_problems(struct buf *out, const struct card_problems *p)
+{
+    struct json_out o = json_out(out);
+
+    speak_problems(&o, p);
+}
+
 static void refuse_problems(struct open *o, enum err e,
                             const struct card_problems *p)
 {
     struct why why = {""};
     struct buf details;
-    struct json_out out;
 
     buf_init(&details, 256 * 1024);
-    out = json_out(&details);
-    speak_problems(&out, p);
+    share_problems(&details, p);
     card_problems_say(p, &why);
     open_refuse(o, e, str_of(why.text),
                 details.over ? STR("") : buf_str(&details));

@@ -35,6 +35,7 @@ static const struct call_row {
     {STR("GET"), STR("/healthz"), call_healthz, PUBLIC | HEALTH, NULL},
     {STR("GET"), STR("/readyz"), call_readyz, PUBLIC | HEALTH, NULL},
     {STR("GET"), STR("/metrics"), call_metrics, PUBLIC, NULL},
+    {STR("GET"), STR("/hub"), call_hub, ANY_TOKEN, NULL},
 
     {STR("POST"), STR("/api/messages"), call_messages_post, SCOPE_SEND, NULL},
     {STR("GET"), STR("/api/tasks"), call_tasks_list, SCOPE_READ,
@@ -115,6 +116,7 @@ enum err calls_init(struct calls *c, const struct calls_opts *opts)
                         .embeds = opts->embeds,
                         .n_embeds = opts->n_embeds,
                         .throttle = throttle_new(opts->seed),
+                        .hub = opts->hub,
                         .settings = opts->settings,
                         .started_mono_ms = loop_mono_ms(opts->loop),
                         .is_ready = true};
@@ -188,12 +190,20 @@ void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
     calls_answer_with(c, id, status, type, NULL, 0);
 }
 
+/* What one would have to be upgraded to. */
+static size_t put_upgrade(struct http_header headers[3])
+{
+    headers[1] = (struct http_header){STR("Upgrade"), STR("websocket")};
+    headers[2] = (struct http_header){STR("Sec-WebSocket-Version"), STR("13")};
+    return 3;
+}
+
 static void refuse_with(struct calls *c, uint64_t id, enum err e,
                         struct str message, struct str details,
                         const struct http_header *header)
 {
     int status = err_row(e)->http_status;
-    struct http_header headers[2] = {no_store};
+    struct http_header headers[3] = {no_store};
     struct http_reply r = {.status = status,
                            .content_type = SPEAK_JSON,
                            .headers = headers,
@@ -210,6 +220,8 @@ static void refuse_with(struct calls *c, uint64_t id, enum err e,
     else if (status == 401)
         headers[1] =
             (struct http_header){STR("WWW-Authenticate"), STR("Bearer")};
+    else if (status == 426)
+        r.n_headers = put_upgrade(headers);
     else
         r.n_headers = 1;
     net_reply(c->net, id, &r);
@@ -492,12 +504,12 @@ static bool check_address(struct call *c)
 }
 
 /* Who says nothing at all guesses nothing. */
-static void refuse_token(struct call *c, enum err e, struct str words)
+static void refuse_token(struct call *c, enum err e, struct str token,
+                         struct str words)
 {
-    struct str header = http_header(c->rq, STR("Authorization"));
     int64_t wait_ms = 0;
 
-    if (e == ERR_UNAUTHENTICATED && header.n)
+    if (e == ERR_UNAUTHENTICATED && token.n)
         wait_ms = throttle_bad_token(c->calls->throttle, c->rq->peer_addr,
                                      loop_mono_ms(c->calls->loop));
     if (wait_ms)
@@ -506,16 +518,33 @@ static void refuse_token(struct call *c, enum err e, struct str words)
         call_refuse(c, e, words);
 }
 
+/* As a header has it. */
+static struct str token_of(struct call *c)
+{
+    struct str header = http_header(c->rq, STR("Authorization"));
+    struct str offered = call_offered_token(c->rq);
+    char *p;
+
+    if (header.p || !offered.n || !str_eq(c->rq->path, STR("/hub")))
+        return header;
+    p = arena_array(&c->calls->scratch, offered.n + 8, 1);
+    if (!p)
+        return header;
+    memcpy(p, "Bearer ", 7);
+    memcpy(p + 7, offered.p, offered.n);
+    return (struct str){p, offered.n + 7};
+}
+
 static bool check_token(struct call *c)
 {
     struct why why = {""};
     int64_t wait_ms;
+    struct str token = token_of(c);
     enum err e =
-        access_judge(c->calls->access, http_header(c->rq, STR("Authorization")),
-                     c->now_ms, &c->caller, &why);
+        access_judge(c->calls->access, token, c->now_ms, &c->caller, &why);
 
     if (e) {
-        refuse_token(c, e, str_of(why.text));
+        refuse_token(c, e, token, str_of(why.text));
         return false;
     }
     wait_ms = throttle_caller(c->calls->throttle, c->rq->peer_addr, &c->caller,

@@ -34,6 +34,16 @@ struct calls_settings {
     struct throttle_limits limits;
 };
 
+/* Who takes over a request for /hub that came with a good token: hub_take. An
+ * error: it was not answered. A NULL function: there is no hub. */
+struct calls_hub {
+    enum err (*take)(void *ctx, uint64_t id, const struct http_request *rq,
+                     const struct caller *caller, struct why *why);
+    /* Its figures, to be added to the others. */
+    void (*write_metrics)(void *ctx, struct buf *out);
+    void *ctx;
+};
+
 struct calls_opts {
     struct loop *loop;
     struct log *log;
@@ -47,6 +57,7 @@ struct calls_opts {
     struct fetch *fetch;
     struct embed *const *embeds;
     size_t n_embeds;
+    struct calls_hub hub;
     uint64_t seed[2];
     struct calls_settings settings;
 };
@@ -64,6 +75,7 @@ struct calls {
     struct embed *const *embeds;
     size_t n_embeds;
     struct throttle *throttle;
+    struct calls_hub hub;
     struct calls_settings settings;
     int64_t started_mono_ms;
     bool is_ready;                /* false from calls_stop on */

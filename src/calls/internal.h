@@ -22,6 +22,10 @@ void calls_answer_with(struct calls *c, uint64_t id, int status,
                        struct str type, const struct http_header *more,
                        size_t n);
 
+/* A token in the subprotocols that a WebSocket offers, for browsers, which can
+ * set no header: "bearer.TOKEN". Empty: there is none. */
+struct str call_offered_token(const struct http_request *rq);
+
 /* Say an error; message and details may be empty. */
 void calls_refuse(struct calls *c, uint64_t id, enum err e, struct str message,
                   struct str details);
@@ -246,6 +250,7 @@ void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
 /* The calls, by noun. */
 void call_front(struct call *c);
 void call_healthz(struct call *c);
+void call_hub(struct call *c);
 void call_readyz(struct call *c);
 void call_metrics(struct call *c);
 void call_messages_post(struct call *c);

@@ -70,7 +70,6 @@ bool look_is_current(const struct open *o, const struct task *t)
 /* The task as it was in a turn that is past. */
 static void tell_past(struct open *o, enum err e, const struct task *t)
 {
-    const struct row *r = o->turns.rows;
     struct task past;
 
     if (e) {
@@ -79,20 +78,7 @@ static void tell_past(struct open *o, enum err e, const struct task *t)
     }
     past = *t;
     past.message_id = o->message_id;
-    past.turn = row_int(r, TURN_NUMBER);
-    past.skill = row_str(r, TURN_SKILL);
-    past.text = row_str(r, TURN_TEXT);
-    past.metadata = row_str(r, TURN_METADATA);
-    past.source = row_str(r, TURN_SOURCE);
-    past.attempt = row_int(r, TURN_ATTEMPT);
-    past.status = (enum task_status)row_int(r, TURN_STATUS);
-    past.finished_ms = row_int(r, TURN_FINISHED_MS);
-    past.result =
-        (struct task_result){.status = past.status,
-                             .text = row_str(r, TURN_RESULT_TEXT),
-                             .metadata = row_str(r, TURN_RESULT_METADATA),
-                             .error_code = row_str(r, TURN_ERROR_CODE),
-                             .error = row_str(r, TURN_ERROR)};
+    task_of_turn(&past, o->turns.rows);
     o->then_found(o, OK, &past);
 }
 

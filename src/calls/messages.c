@@ -5,6 +5,7 @@
  * which turn is meant: a further turn may have begun before we look, or long
  * ago, if the message was repeated with its idempotency key. */
 #include "calls/internal.h"
+#include "calls/share.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -37,11 +38,7 @@ static void answer(struct open *o, const struct task *t, int status)
 static void refuse_look(struct open *o, enum err e)
 {
     if (e == ERR_NOT_FOUND && o->message.is_repeat)
-        open_refuse(o, ERR_GONE,
-                    STR("this idempotency key was used, and its task is no "
-                        "longer kept; to send the message again take a new "
-                        "key"),
-                    STR(""));
+        open_refuse(o, ERR_GONE, SHARE_KEY_IS_OLD, STR(""));
     else
         open_refuse(o, e, STR(""), STR(""));
 }
@@ -127,28 +124,29 @@ static void on_look_for_events(struct open *o, enum err e, const struct task *t)
 
 /* Accepted, or not. */
 
-static void write_names(struct buf *out, const struct str *names, size_t n)
+void share_message_details(struct buf *out, const struct msg *m)
 {
     struct json_out o = json_out(out);
 
+    if (m->err != ERR_AGENT_NOT_FOUND)
+        return;
+    json_open(&o, '{');
+    json_key(&o, STR("nearest"));
     json_open(&o, '[');
-    for (size_t i = 0; i < n; i++)
-        json_put_str(&o, names[i]);
+    for (size_t i = 0; i < m->choice.n_nearest; i++)
+        json_put_str(&o, m->choice.nearest[i]);
     json_close(&o, ']');
+    json_close(&o, '}');
 }
 
 static void refuse_message(struct open *o, const struct msg *m)
 {
-    struct str words = str_of(m->why.text);
     struct buf details;
 
     buf_init(&details, 4096);
-    if (m->err == ERR_AGENT_NOT_FOUND) {
-        buf_add_str(&details, STR("{\"nearest\":"));
-        write_names(&details, m->choice.nearest, m->choice.n_nearest);
-        buf_add_char(&details, '}');
-    }
-    open_refuse(o, m->err, words, details.over ? STR("") : buf_str(&details));
+    share_message_details(&details, m);
+    open_refuse(o, m->err, str_of(m->why.text),
+                details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
 }
 
@@ -191,10 +189,22 @@ static enum err hash_body(struct msg *m, struct str meaning)
     return OK;
 }
 
+enum err share_message(struct msg *m, struct str body, struct str key)
+{
+    struct buf meaning;
+    enum err e;
+
+    buf_init(&meaning, SPEAK_MEANING_MAX);
+    e = speak_message(m, body, key, &meaning);
+    if (!e)
+        e = hash_body(m, buf_str(&meaning));
+    buf_fini(&meaning);
+    return e;
+}
+
 static enum err read_message(struct call *c, struct msg *m)
 {
     struct str key = http_header(c->rq, STR("Idempotency-Key"));
-    struct buf meaning;
     enum err e;
 
     /* Whoever has a key that came out empty means to be protected. */
@@ -202,11 +212,7 @@ static enum err read_message(struct call *c, struct msg *m)
         return why_err(&m->why, ERR_BAD_REQUEST,
                        "the Idempotency-Key header is empty: give a key, or "
                        "leave it out");
-    buf_init(&meaning, SPEAK_MEANING_MAX);
-    e = speak_message(m, c->rq->body, key, &meaning);
-    if (!e)
-        e = hash_body(m, buf_str(&meaning));
-    buf_fini(&meaning);
+    e = share_message(m, c->rq->body, key);
     m->call.is_stream = call_wants_events(c);
     return e;
 }

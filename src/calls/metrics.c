@@ -445,6 +445,8 @@ void call_metrics(struct call *c)
     write_feed(c->body, &feed);
     write_access(c->body, &access);
     write_registry(c->body, &registry);
+    if (calls->hub.write_metrics)
+        calls->hub.write_metrics(calls->hub.ctx, c->body);
     if (calls->fetch) {
         struct fetch_stats fetch = fetch_stats(calls->fetch);
 

@@ -2,6 +2,7 @@
  * long as somebody else's model takes to make a vector of the query; whoever
  * leaves meanwhile is forgotten, and live.c ends what may not wait any more. */
 #include "calls/internal.h"
+#include "calls/share.h"
 
 #include <stdlib.h>
 
@@ -13,12 +14,10 @@ _Static_assert((int)SPEAK_QUERY_MAX == (int)SEARCH_TEXT_MAX &&
                "what is promised to clients is what the registry takes");
 
 /* What a score is made of, as it was done. */
-static void fill_formula(struct open *o, enum index_mode mode,
+static void fill_formula(const struct speak_search_call *asked,
+                         struct registry_ranking k, enum index_mode mode,
                          struct speak_hits *said)
 {
-    const struct speak_search_call *asked = &o->search.call;
-    struct registry_ranking k = registry_ranking(o->calls->registry);
-
     said->fusion = asked->has_fusion ? asked->fusion : k.fusion;
     said->semantic_weight = mode == INDEX_TEXT       ? 0
                             : mode == INDEX_SEMANTIC ? 1
@@ -28,27 +27,35 @@ static void fill_formula(struct open *o, enum index_mode mode,
                                                  : k.text_weight;
 }
 
-static void write_hits(struct open *o, const struct search_result *r)
+void share_hits(struct json_out *out, struct registry *registry,
+                const struct speak_search_call *s,
+                const struct search_result *r)
 {
     struct speak_hit list[SEARCH_LIMIT_MAX];
     struct speak_hits said = {.list = list,
                               .n = r->n,
                               .mode = r->mode,
                               .note = str_of(r->note.text),
-                              .max_bytes = PAGE_BYTES,
-                              .explains = o->search.call.explains,
-                              .text = o->search.call.text};
-    struct json_out out = json_out(&o->calls->body);
+                              .max_bytes = SHARE_HITS_BYTES,
+                              .explains = s->explains,
+                              .text = s->text};
 
-    fill_formula(o, r->mode, &said);
+    fill_formula(s, registry_ranking(registry), r->mode, &said);
     for (size_t i = 0; i < r->n; i++)
         list[i] = (struct speak_hit){
             .agent = r->hits[i].agent,
-            .state = registry_state(o->calls->registry, r->hits[i].agent),
+            .state = registry_state(registry, r->hits[i].agent),
             .score = (double)r->hits[i].score,
             .matches = r->hits[i].matches,
             .n_matches = r->hits[i].n_matches};
-    speak_hits(&out, &said);
+    speak_hits(out, &said);
+}
+
+static void write_hits(struct open *o, const struct search_result *r)
+{
+    struct json_out out = json_out(&o->calls->body);
+
+    share_hits(&out, o->calls->registry, &o->search.call, r);
     buf_add_char(&o->calls->body, '\n');
 }
 
@@ -71,31 +78,46 @@ static void on_found(void *ctx, uint64_t id, const struct search_result *r)
 
 /* The query is needed until the answer is written, and the request is gone by
  * then. */
-static bool keep_call(struct open *o, const struct speak_search_call *s)
+char *share_search_keep(struct speak_search_call *kept,
+                        const struct speak_search_call *s)
 {
-    struct speak_search_call *kept = &o->search.call;
     size_t n = s->text.n + s->tag.n + s->org.n;
-    char *p = FAULT("calls.search") ? NULL : malloc(n + 1);
+    char *p = FAULT("calls.search") ? NULL : malloc(n + 1), *at = p;
 
     if (!p)
-        return false;
-    o->search.text = p;
+        return NULL;
     *kept = *s;
-    memcpy(p, s->text.p, s->text.n);
-    kept->text.p = p;
-    p += s->text.n;
+    memcpy(at, s->text.p, s->text.n);
+    kept->text.p = at;
+    at += s->text.n;
     if (s->tag.n)
-        kept->tag.p = memcpy(p, s->tag.p, s->tag.n);
-    p += s->tag.n;
+        kept->tag.p = memcpy(at, s->tag.p, s->tag.n);
+    at += s->tag.n;
     if (s->org.n)
-        kept->org.p = memcpy(p, s->org.p, s->org.n);
-    return true;
+        kept->org.p = memcpy(at, s->org.p, s->org.n);
+    return p;
+}
+
+struct search share_search(const struct speak_search_call *s,
+                           const struct eyes *eyes)
+{
+    return (struct search){.text = s->text,
+                           .limit = (size_t)s->limit,
+                           .mode = s->mode,
+                           .has_fusion = s->has_fusion,
+                           .fusion = s->fusion,
+                           .tag = s->tag,
+                           .org = s->org,
+                           .state = s->state,
+                           .max_price = s->max_price,
+                           .min_score = s->min_score,
+                           .eyes = *eyes};
 }
 
 static void search(struct call *c, const struct speak_search_call *s)
 {
     struct open *o = open_new(c);
-    const struct speak_search_call *kept;
+    struct eyes eyes;
     struct search asked;
     struct why why = {""};
     uint64_t id = 0;
@@ -103,22 +125,13 @@ static void search(struct call *c, const struct speak_search_call *s)
 
     if (!o)
         return;
-    if (!keep_call(o, s)) {
+    o->search.text = share_search_keep(&o->search.call, s);
+    if (!o->search.text) {
         open_refuse(o, ERR_NOMEM, STR(""), STR(""));
         return;
     }
-    kept = &o->search.call;
-    asked = (struct search){.text = kept->text,
-                            .limit = (size_t)kept->limit,
-                            .mode = kept->mode,
-                            .has_fusion = kept->has_fusion,
-                            .fusion = kept->fusion,
-                            .tag = kept->tag,
-                            .org = kept->org,
-                            .state = kept->state,
-                            .max_price = kept->max_price,
-                            .min_score = kept->min_score,
-                            .eyes = eyes_of(&o->caller, c->now_ms)};
+    eyes = eyes_of(&o->caller, c->now_ms);
+    asked = share_search(&o->search.call, &eyes);
     e = registry_search(c->calls->registry, &asked, on_found, o, &id, &why);
     if (e)
         open_refuse(o, e, str_of(why.text), STR(""));

@@ -217,10 +217,11 @@ static const struct setting rows[] = {
      .what = "The web pages that may call, beside the server's own."},
 
     {"ws.maxFrameBytes", AT(ws.max_frame_bytes), .type = &type_int,
-     .preset = "1048576", .min = 125, .max = 64 * MIB, .unit = "bytes",
-     .what = "The largest frame that is taken from a WebSocket."},
+     .preset = "8388608", .min = 125, .max = 64 * MIB, .unit = "bytes",
+     .what = "The largest frame that is taken from a WebSocket. A text of 1 "
+             "MiB fits, however it is escaped."},
     {"ws.maxMessageBytes", AT(ws.max_message_bytes), .type = &type_int,
-     .preset = "2097152", .min = 125, .max = 64 * MIB, .unit = "bytes",
+     .preset = "8388608", .min = 125, .max = 64 * MIB, .unit = "bytes",
      .what = "The largest message, of however many frames. A larger frame or "
              "message ends the WebSocket with code 1009."},
     {"ws.timeoutMs", AT(ws.timeout_ms), .type = &type_int, .preset = "90000",

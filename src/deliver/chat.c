@@ -158,11 +158,11 @@ static void read_error(const struct json *root, struct chat_word *out)
     if (!out->is_error)
         return;
     code = json_get(e ? e : root, STR("code"));
-    if (!code || code->type != JSON_INT)
-        code = json_get(e, STR("status"));
-    out->error_code = json_int_or(code, 0);
     if (str_eq(json_str_or(code, STR("")), STR("rate_limit_exceeded")))
         out->error_code = 429;
+    else
+        out->error_code =
+            json_int_or(code, json_int_or(json_get(e, STR("status")), 0));
 }
 
 enum err chat_read(struct arena *a, struct str text, struct chat_word *out,

@@ -24,8 +24,8 @@ enum {
 
 /* One row per road, in the order of enum road. */
 static const struct road_row *const roads[N_ROADS] = {
-    [ROAD_ECHO] = &road_echo,   [ROAD_HUB] = &road_line,
-    [ROAD_HTTP] = &road_http,   [ROAD_PROCESS] = &road_pool,
+    [ROAD_ECHO] = &road_echo,    [ROAD_HUB] = &road_line,
+    [ROAD_PROCESS] = &road_pool, [ROAD_HTTP] = &road_http,
     [ROAD_MODEL] = &road_model,
 };
 
@@ -129,15 +129,19 @@ void deliver_part_add(struct deliver *d, struct deliver_part *p)
 void deliver_part_stopped(struct deliver *d, struct deliver_part *p)
 {
     list_remove(&p->node);
-    if (d->is_stopping && list_is_empty(&d->parts))
+    if (d->is_asked_to_stop && list_is_empty(&d->parts))
         loop_at_end(d->opts.loop, &d->stop_job);
 }
 
+/* Asked for also by a part that was done before the others were told to
+ * stop: then it is too early, and the last of them asks again. */
 static void on_stopped(struct loop_job *job)
 {
     struct deliver *d = LIST_OF(job, struct deliver, stop_job);
     void (*done)(void *ctx) = d->on_stopped;
 
+    if (!list_is_empty(&d->parts))
+        return;
     d->on_stopped = NULL;
     if (done)
         done(d->stopped_ctx);
@@ -159,6 +163,7 @@ void deliver_stop(struct deliver *d, void (*done)(void *ctx), void *ctx)
         list_append(&d->parts, n); /* until it says that it has */
         p->stop(d, p);
     }
+    d->is_asked_to_stop = true;
     if (list_is_empty(&d->parts))
         loop_at_end(d->opts.loop, &d->stop_job);
 }

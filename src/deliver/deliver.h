@@ -101,8 +101,11 @@ struct deliver_opts {
     void (*on_call)(void *ctx, uint64_t line, struct str agent,
                     const struct wire_message *m);
 
-    /* It was kept, or why not: ERR_TASK_IS_OVER, ERR_NOT_FOUND, … By what was
-     * given to deliver_heard. */
+    /* It was kept, or why not: ERR_TASK_IS_OVER; ERR_NOT_FOUND: no task of
+     * this agent's; ERR_GONE: it said no text, and its chunks are lost, so
+     * that the task will be carried again; ERR_NOMEM, ERR_BUSY, …: send it
+     * again. By what was given to deliver_heard, perhaps before that has
+     * returned. */
     void (*on_recorded)(void *ctx, uint64_t receipt, enum err e);
 
     /* The conversation of t before this turn, oldest first, up to so many and

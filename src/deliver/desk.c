@@ -101,6 +101,7 @@ const struct agent *desk_agent(const struct deliver *d, const struct desk *k)
 
 static void desk_free(struct deliver *d, struct desk *k)
 {
+    wakes_forget(d, str_of(k->name));
     map_take(&d->desks, str_of(k->name));
     loop_timer_cancel(d->opts.loop, &k->pause);
     list_remove(&k->node);
@@ -163,13 +164,18 @@ static struct desk *ready_first(struct ready_desks *r)
     return NULL;
 }
 
+/* When the job waits for the next turn, this one's share is used up. */
+static void go_soon(struct deliver *d)
+{
+    if (!list_has(&d->go_job.node) && !d->is_stopping)
+        loop_at_end(d->opts.loop, &d->go_job);
+}
+
 void desk_wake(struct deliver *d, struct desk *k)
 {
     if (!list_has(&k->ready))
         ready_add(&d->ready, k);
-    /* When the job waits for the next turn, this one's share is used up. */
-    if (!list_has(&d->go_job.node) && !d->is_stopping)
-        loop_at_end(d->opts.loop, &d->go_job);
+    go_soon(d);
 }
 
 static void on_pause_over(struct timer *t)
@@ -419,8 +425,10 @@ void desks_on_end_of_turn(struct loop_job *job)
 void desks_look_again(struct deliver *d)
 {
     d->n_to_look_at = d->desks.n;
-    if (d->n_to_look_at)
-        look_in(d, LOOK_MS);
+    if (!d->n_to_look_at)
+        return;
+    look_in(d, LOOK_MS);
+    go_soon(d); /* the limit of all may be another */
 }
 
 static void look_at(struct deliver *d, struct desk *k)
@@ -470,9 +478,9 @@ void desks_free(struct deliver *d)
     struct list_node *n;
     size_t at = 0;
 
-    while ((slot = map_next(&d->errands, &at)))
-        free(slot->value);
     while ((n = list_first(&d->all_desks)))
         desk_free(d, LIST_OF(n, struct desk, node));
+    while ((slot = map_next(&d->errands, &at))) /* which the desks had */
+        free(slot->value);
     loop_timer_cancel(d->opts.loop, &d->again);
 }

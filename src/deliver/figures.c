@@ -5,7 +5,8 @@
  * fit the first of these is told:
  *
  *     DEAD    it cannot be reached and nothing can wake it, or waking it
- *             failed three times (the road says so)
+ *             failed three times (the road says so); or what its address names
+ *             is not configured
  *     ERROR   FAILURES_ERROR failures in a row, or its breaker is not closed
  *     SLOW    the median of its last DESK_LAST answers is over SLOW_TIMES that
  *             of its week; for SLOW_MS after the last of them, since nobody
@@ -280,9 +281,12 @@ static bool is_dead(const struct deliver *d, const struct agent *a)
     if (agent_url_read(a->url, &url, NULL) != OK)
         return true;
     road = road_of(&url);
-    if (road)
-        return road->is_dead && road->is_dead(d, a, &url);
-    return url.road == ROAD_HUB && !a->wake.url.n;
+    if (!road)
+        return true;
+    if (road->is_dead)
+        return road->is_dead(d, a, &url);
+    /* Its program or model is not configured: nothing there could wake up. */
+    return road->reaches && road->reaches(d, a, &url, NULL) == ERR_NOT_FOUND;
 }
 
 static enum agent_state derive(const struct deliver *d, const struct agent *a,

@@ -250,8 +250,8 @@ bool lines_have(const struct deliver *d, const struct agent *a,
 /* wake.c: whether waking it came to nothing three times in a row: DEAD. */
 bool wakes_have_failed(const struct deliver *d, struct str agent);
 
-/* Those who are gone need not be woken. */
-void wakes_agents_changed(struct deliver *d, const struct agents *all);
+/* Its desk has gone: it need not be woken. */
+void wakes_forget(struct deliver *d, struct str agent);
 
 MUST_USE struct lines *lines_new(struct deliver *d);
 void lines_free(struct deliver *d); /* after the last delivery */
@@ -295,6 +295,7 @@ struct deliver {
     size_t n_shown;
     struct list parts; /* struct deliver_part */
     bool is_stopping;
+    bool is_asked_to_stop; /* every part */
     struct loop_job stop_job;
     void (*on_stopped)(void *ctx);
     void *stopped_ctx;

@@ -336,6 +336,7 @@ void line_close(struct line *l, const struct delivery_failure *f)
         if (s->line == l)
             s->line = NULL;
         seat_leave(d, s);
+        deliver_report(d, str_of(l->agent), 0); /* what it said of itself */
     }
     while ((n = list_first(&l->deliveries)))
         delivery_failed(LIST_OF(n, struct delivery, on_line), f);
@@ -382,6 +383,8 @@ enum err deliver_attach(struct deliver *d, const struct agent *a,
         take_over(d, old);
     if (!l->is_gone)
         seat_taken(d, s);
+    if (desk_find(d, a->name))
+        desk_wake(d, desk_find(d, a->name));
     return OK;
 }
 
@@ -454,6 +457,13 @@ static bool line_is_present(const struct deliver *d, const struct agent *a,
     return l && !is_full(l);
 }
 
+static bool line_is_dead(const struct deliver *d, const struct agent *a,
+                         const struct agent_url *url)
+{
+    return !line_of(d, a, url) &&
+           (!a->wake.url.n || wakes_have_failed(d, a->name));
+}
+
 static enum err line_start(struct deliver *d, const struct task *t,
                            const struct agent *a, const struct agent_url *url,
                            struct delivery **out)
@@ -487,6 +497,7 @@ const struct road_row road_line = {
     .reaches = line_reaches,
     .is_present = line_is_present,
     .call = sleeper_call,
+    .is_dead = line_is_dead,
     .start = line_start,
     .stop = line_leave,
     .free = line_free_delivery,

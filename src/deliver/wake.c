@@ -39,7 +39,7 @@ struct sleeper {
     int n_failures; /* in a row */
 
     /* From QUEUED on. */
-    char url[AGENT_URL_MAX + 1];
+    char *url;
     bool is_trusted;
     int64_t timeout_ms;
 
@@ -57,6 +57,7 @@ struct sleeper {
 
 struct wakes {
     struct deliver *deliver;
+    struct deliver_part part;
     struct map by_name; /* struct sleeper */
     struct list queue;
     size_t n_waking;
@@ -116,6 +117,8 @@ static void settle(struct sleeper *s)
     if (s->state == WAKING)
         d->wakes->n_waking--;
     s->state = RESTING;
+    free(s->url);
+    s->url = NULL;
 }
 
 static void failed(struct sleeper *s)
@@ -268,7 +271,7 @@ static void begin_next(struct deliver *d)
 {
     struct list_node *n;
 
-    while (d->wakes->n_waking < WAKES_AT_ONCE &&
+    while (!d->is_stopping && d->wakes->n_waking < WAKES_AT_ONCE &&
            (n = list_pop(&d->wakes->queue)))
         begin(LIST_OF(n, struct sleeper, queue));
 }
@@ -355,10 +358,12 @@ static void wake(struct sleeper *s, const struct agent *a)
     int64_t ms =
         a->wake.timeout_ms ? a->wake.timeout_ms : d->opts.settings.wake_ms;
 
-    if (a->wake.url.n > AGENT_URL_MAX)
+    s->url = FAULT("deliver.wake_url") ? NULL
+                                       : strndup(a->wake.url.p, a->wake.url.n);
+    if (!s->url) {
+        try_again(d);
         return;
-    memcpy(s->url, a->wake.url.p, a->wake.url.n);
-    s->url[a->wake.url.n] = '\0';
+    }
     s->is_trusted = a->is_configured;
     s->timeout_ms = ms > 0 ? ms : WAKE_MS;
     s->state = QUEUED;
@@ -389,17 +394,26 @@ bool wakes_have_failed(const struct deliver *d, struct str agent)
     return s && s->n_failures >= DEAD_AFTER;
 }
 
-void wakes_agents_changed(struct deliver *d, const struct agents *all)
+void wakes_forget(struct deliver *d, struct str agent)
+{
+    char name[AGENT_NAME_MAX + 1];
+    struct sleeper *s =
+        d->wakes ? map_get(&d->wakes->by_name, lower_name(agent, name)) : NULL;
+
+    if (!s)
+        return;
+    forget(s);
+    begin_next(d);
+}
+
+static void wakes_stop(struct deliver *d, struct deliver_part *p)
 {
     const struct map_slot *slot;
     size_t at = 0;
 
     while ((slot = map_next(&d->wakes->by_name, &at)))
-        if (!agent_find(all, slot->key)) {
-            forget(slot->value);
-            at = 0; /* the map has changed */
-        }
-    begin_next(d);
+        settle(slot->value);
+    deliver_part_stopped(d, p);
 }
 
 struct wakes *wakes_new(struct deliver *d)
@@ -412,6 +426,8 @@ struct wakes *wakes_new(struct deliver *d)
     map_init(&w->by_name, DELIVER_DESKS_MAX, d->opts.seed);
     list_init(&w->queue);
     w->again.run = on_again;
+    w->part.stop = wakes_stop;
+    deliver_part_add(d, &w->part);
     return w;
 }
 
@@ -423,8 +439,10 @@ void wakes_free(struct deliver *d)
     if (!d->wakes)
         return;
     loop_not_at_end(&d->wakes->again);
+    list_remove(&d->wakes->part.node);
     while ((at = 0, slot = map_next(&d->wakes->by_name, &at)))
         forget(slot->value);
     map_fini(&d->wakes->by_name);
     free(d->wakes);
+    d->wakes = NULL;
 }

@@ -118,7 +118,7 @@ int64_t fetch_retry_after_ms(const struct fetch_answer *a, int64_t now_ms)
         if (!str_eq_nocase(a->headers[i].name, STR("retry-after")))
             continue;
         if (str_to_i64(v, &n) == OK)
-            n = n < most / 1000 ? n * 1000 : most;
+            n = n <= 0 ? 0 : n < most / 1000 ? n * 1000 : most;
         else if (read_date(v, &n))
             n = n - now_ms;
         else

@@ -79,9 +79,13 @@ struct hub_stats {
     int64_t connections, agents;          /* now; agents: of them */
     int64_t messages_total, errors_total; /* in; answers that were errors */
     int64_t pushed_total;                 /* chunks and results, to users */
-    int64_t rate_limited_total;
+    int64_t rate_limited_total;           /* times a peer was slowed down */
+    int64_t foreign_total; /* answers to what was never asked: ignored */
 };
 struct hub_stats hub_stats(const struct hub *h);
+
+/* The same for /metrics. */
+void hub_metrics(const struct hub *h, struct buf *out);
 
 /* The table, for the tests that walk it; false past the end. */
 struct hub_method {

@@ -44,7 +44,7 @@ static const struct card_fields schemes = {
 /* Objects that are kept as they are: what is looked at all the same. */
 
 struct known {
-    struct str organization, url, credentials;
+    struct str organization, url, credentials, header;
     struct strs schemes;
 };
 #define OF_KNOWN(member) .at = offsetof(struct known, member)
@@ -66,6 +66,8 @@ static const struct card_field authentication_rows[] = {
     {"credentials", .type = &card_text, OF_KNOWN(credentials), .max = 4096,
      .is_private = true,
      .about = "With what; only its creator and admins see it."},
+    {"header", .type = &card_line, OF_KNOWN(header), .max = 64,
+     .about = "In which header a key goes; without it, X-API-Key."},
 };
 static const struct card_fields authentication = {
     "authentication", FIELDS(authentication_rows),

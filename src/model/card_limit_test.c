@@ -40,6 +40,8 @@ static const struct limit limits[] = {
     {"/authentication/credentials",
      CARD "\"authentication\":{\"credentials\":\"", "\"}}", 4096, NULL,
      "may have up to 4096 bytes, not 4097"},
+    {"/authentication/header", CARD "\"authentication\":{\"header\":\"", "\"}}",
+     64, NULL, "may have up to 64 bytes, not 65"},
     {"/metadata", CARD "\"metadata\":{\"k\":\"", "\"}}",
      AGENT_OBJECT_MAX - sizeof("{\"k\":\"\"}") + 1, NULL,
      "may have up to 16384 bytes"},

@@ -146,11 +146,14 @@ static void fill_in(struct agent *a, const struct entry *before,
     bool is_given = a->creator.n && !str_eq(a->creator, by_eyes(by).user);
 
     if (!a->visibility)
-        a->visibility = b                       ? b->visibility
-                        : is_admin && !is_given ? VISIBILITY_PUBLIC
-                                                : VISIBILITY_PRIVATE;
+        a->visibility = b ? b->visibility
+                        : is_admin && !is_given && !by->is_self
+                            ? VISIBILITY_PUBLIC
+                            : VISIBILITY_PRIVATE;
     if (!a->creator.n)
         a->creator = b ? b->creator : by_eyes(by).user;
+    if (!a->kind && !b && by->is_self)
+        a->kind = AGENT_SELF_HOSTED;
     if (!a->kind)
         a->kind = b && !is_given ? b->kind : kind_of(by->caller, is_given);
     /* Said as it is: nothing was said. */
@@ -283,11 +286,12 @@ static enum err put_card(struct registry *r, struct registry_change *c,
                          struct entry *before, const struct registry_by *by,
                          struct card_problems *problems, struct why *why)
 {
-    struct card_opts opts = {.dialect = CARD_WIRE,
-                             .rights = by->caller ? card_rights_of(by->caller)
-                                                  : CARD_MAY_ALL,
-                             .name = name,
-                             .before = before ? &before->agent : NULL};
+    unsigned self = by->is_self ? CARD_MAY_SHOW : CARD_MAY_ALL;
+    struct card_opts opts = {
+        .dialect = CARD_WIRE,
+        .rights = by->caller ? card_rights_of(by->caller) & self : CARD_MAY_ALL,
+        .name = name,
+        .before = before ? &before->agent : NULL};
     struct arena scratch;
     struct agent a;
     enum err e;
@@ -295,6 +299,8 @@ static enum err put_card(struct registry *r, struct registry_change *c,
     arena_init(&scratch, SCRATCH_BYTES_MAX);
     e = FAULT("registry.card") ? ERR_NOMEM
                                : card_read(&scratch, card, &opts, &a, problems);
+    if (!e && by->is_self)
+        e = self_fit(&scratch, &a, before ? &before->agent : NULL);
     if (!e) {
         e = put_agent(r, c, &a, before, by, why);
     } else if (problems->n) {

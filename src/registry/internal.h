@@ -430,6 +430,8 @@ MUST_USE enum err ranked_look(struct registry *r, struct places *p,
 
 struct registry {
     struct registry_opts opts;
+    enum agent_state (*state_of)(void *ctx, const struct agent *a);
+    void *state_ctx;
     struct map by_name;        /* lower case -> struct entry */
     const struct agent **list; /* in the order of their names: entry_of */
     size_t n, cap;
@@ -454,5 +456,10 @@ struct registry {
     struct vectors *vectors;   /* vectors.c's own, and */
     struct searches *searches; /* search.c's */
 };
+
+/* self.c: what a card that registers itself cannot say is taken from it.
+ * ERR_NOMEM. */
+MUST_USE enum err self_fit(struct arena *scratch, struct agent *a,
+                           const struct agent *before);
 
 #endif

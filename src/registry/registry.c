@@ -262,13 +262,23 @@ const struct agent *registry_find(const struct registry *r, struct str name,
     return e && agent_is_visible(&e->agent, eyes) ? &e->agent : NULL;
 }
 
-/* Nobody has connections of agents yet: one that must come to us and cannot be
- * called is not there. */
+void registry_set_state_of(struct registry *r,
+                           enum agent_state (*state_of)(void *ctx,
+                                                        const struct agent *a),
+                           void *ctx)
+{
+    r->state_of = state_of;
+    r->state_ctx = ctx;
+}
+
+/* While nobody knows better: one that must come to us and cannot be called is
+ * not there. */
 enum agent_state registry_state(const struct registry *r, const struct agent *a)
 {
     struct agent_url url;
 
-    (void)r;
+    if (r->state_of)
+        return r->state_of(r->state_ctx, a);
     if (agent_url_read(a->url, &url, NULL) == OK && url.road == ROAD_HUB &&
         !a->wake.url.n)
         return AGENT_DEAD;

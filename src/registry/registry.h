@@ -109,6 +109,8 @@ struct registry_opts {
     struct str (*org_of)(void *ctx, struct str user);
     /* There is an agent that was not there before. May be NULL. */
     void (*on_new)(void *ctx);
+    /* Agents have come, changed or gone. May be NULL. */
+    void (*on_change)(void *ctx);
     void *ctx;
 };
 
@@ -142,9 +144,14 @@ struct agents registry_agents(const struct registry *r);
 const struct agent *registry_find(const struct registry *r, struct str name,
                                   const struct eyes *eyes);
 
-/* As far as it is known. */
+/* As far as it is known: by `state_of` where that is set, else by its address
+ * alone. NULL: nobody knows (any more). */
 enum agent_state registry_state(const struct registry *r,
                                 const struct agent *a);
+void registry_set_state_of(struct registry *r,
+                           enum agent_state (*state_of)(void *ctx,
+                                                        const struct agent *a),
+                           void *ctx);
 
 /* It has vectors of the model that is used, made from the card it has now. */
 bool registry_is_embedded(const struct registry *r, const struct agent *a);
@@ -179,6 +186,7 @@ struct registry_by {
     int64_t now_ms;              /* Unix time */
     bool must_be_new;            /* If-None-Match: * */
     bool must_be_there;
+    bool is_self;        /* the agent itself, on the hub; see registry_self */
     int64_t if_revision; /* If-Match; zero: whichever; -1: any that is there */
 };
 
@@ -199,6 +207,21 @@ MUST_USE enum err registry_put(struct registry *r, struct registry_change *c,
                                struct str name, const struct json *card,
                                const struct registry_by *by,
                                struct card_problems *problems, struct why *why);
+
+/* Whether who asks may be the agent of that name, on the hub: its creator, who
+ * acts for its creator, and admins; of the configuration's agents also the user
+ * of role agent who has that very name. *out is it, or NULL: the name is free.
+ * ERR_NOT_ALLOWED, ERR_EXISTS (somebody's whom they do not see, or there in
+ * another case), ERR_BAD_REQUEST (no name) with words.
+ *
+ * A card that comes so (is_self) makes a new agent self-hosted, and private
+ * unless it may say otherwise and does; its url is ws-agent://…, whatever it
+ * was; restart.command and process: are not for it, nor is whose it is, also
+ * where an admin brings it; and what stands under delegation already it can
+ * only tighten. */
+MUST_USE enum err registry_self(const struct registry *r, struct str name,
+                                const struct registry_by *by,
+                                const struct agent **out, struct why *why);
 
 /* Change some fields (RFC 7396) of an agent that is there. */
 MUST_USE enum err registry_patch(struct registry *r, struct registry_change *c,

@@ -452,5 +452,7 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
     seq_settle(r);
     if (has_new && r->opts.on_new)
         r->opts.on_new(r->opts.ctx);
+    if (r->opts.on_change)
+        r->opts.on_change(r->opts.ctx);
     return e;
 }

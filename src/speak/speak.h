@@ -163,6 +163,9 @@ struct speak_decision {
 void speak_answer(struct json_out *o, const struct task *t,
                   const struct speak_decision *d);
 
+/* The same without the decision. */
+void speak_result(struct json_out *o, const struct task *t);
+
 /* The members of a task, all but its earlier turns. */
 void speak_task(struct json_out *o, const struct task *t);
 

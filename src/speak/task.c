@@ -52,8 +52,7 @@ static void put_decision(struct json_out *o, const struct speak_decision *d)
     json_close(o, '}');
 }
 
-void speak_answer(struct json_out *o, const struct task *t,
-                  const struct speak_decision *d)
+void speak_result(struct json_out *o, const struct task *t)
 {
     static const struct task_result none;
     bool is_over = task_is_over(t->status);
@@ -72,6 +71,12 @@ void speak_answer(struct json_out *o, const struct task *t,
     put_document(o, STR("metadata"), r->metadata);
     put_int(o, STR("turn"), t->turn);
     put_error(o, r);
+}
+
+void speak_answer(struct json_out *o, const struct task *t,
+                  const struct speak_decision *d)
+{
+    speak_result(o, t);
     put_decision(o, d);
 }
 

@@ -59,6 +59,7 @@ static bool head_is_right(const struct task_entry *e)
         (e->t.status == TASK_DISPATCHED || e->t.status == TASK_WORKING))
         return false;
     return (e->head != HEAD_NONE) == is_head &&
+           timer_is_set(&e->pause) == (e->head == HEAD_PAUSED) &&
            list_has(&e->head_node) == is_head &&
            e->t.attempt <= e->written_attempt + 1;
 }

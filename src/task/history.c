@@ -20,7 +20,7 @@
 
 #include "task/internal.h"
 
-enum { SPARE_ROWS = 16, ROWS_MAX = 200 };
+enum { SPARE_ROWS = 16, ROWS_MAX = 500 + SPARE_ROWS };
 
 /* One turn. */
 struct pair {

@@ -49,6 +49,7 @@ enum head_state {
     HEAD_READY,   /* to be handed to on_ready */
     HEAD_WRITING, /* its last attempt is being written first */
     HEAD_LATER,   /* could not be carried or written: the timer offers it */
+    HEAD_PAUSED,  /* came to nothing: its own timer offers it */
     HEAD_OFFERED, /* at its agent's desk, until it is moved */
     HEAD_WAITING, /* for an agent: tasks_offer_again offers it */
     N_HEAD_STATES,
@@ -67,12 +68,15 @@ struct task_entry {
 
     int64_t written_attempt; /* as a restart would reckon for this life */
 
-    struct share *share; /* that it counts in, while CLAIMED or GOING_ON */
+    /* That it counts in, while CLAIMED or GOING_ON: its requester's, and
+     * its agent's. */
+    struct share *share, *load;
     struct lane *lane;
     struct list_node lane_node;
     enum head_state head;
     struct list_node head_node; /* ts->heads[head] */
     struct timer deadline;
+    struct timer pause;         /* HEAD_PAUSED */
     struct timer began;         /* its place in ts->began; never fires */
     struct list answers;        /* struct task_change, not on the disk yet */
     const struct tx_op *insert; /* CLAIMED, a first turn: gives the seq */
@@ -83,7 +87,8 @@ struct task_entry {
     struct list idle; /* those of them who have read everything */
 };
 
-/* What one requester has of what is CLAIMED or GOING_ON; share.c. */
+/* What one requester, or one agent, has of what is CLAIMED or GOING_ON;
+ * share.c. */
 struct share {
     size_t n, bytes;
     size_t who_bytes;
@@ -117,6 +122,7 @@ struct tasks {
     struct map by_id; /* the latest turn of each; not those CLAIMED */
     struct map lanes;
     struct map shares;   /* by requester */
+    struct map loads;    /* by agent, in lower case */
     struct timers began; /* entries CLAIMED or GOING_ON, the oldest first */
     size_t bytes;        /* of the same */
     size_t n_writing;
@@ -225,6 +231,8 @@ void lane_release(struct tasks *ts, struct lane *l); /* if nobody needs it */
 void lane_add(struct task_entry *e);
 void lane_remove(struct task_entry *e);
 void head_move(struct task_entry *e, enum head_state to);
+void head_pause(struct task_entry *e, int64_t delay_ms);
+void head_on_pause_over(struct timer *t);
 void heads_offer(struct tasks *ts, enum head_state from); /* all of them */
 void order_on_end_of_turn(struct loop_job *job);
 

@@ -6,6 +6,8 @@
  *       |              +-> LATER   -> READY    a second later
  *       |              +-> OFFERED             until it is moved
  *       |              +-> WAITING -> READY    when the agents have changed
+ *       |   PAUSED -> READY        an attempt came to nothing, and the pause
+ *       |                          after it is over
  *       +-> WRITING -> READY       when this life has an unwritten attempt
  *               +----> LATER       when it could not be written
  *
@@ -55,6 +57,8 @@ void lane_release(struct tasks *ts, struct lane *l)
 
 void head_move(struct task_entry *e, enum head_state to)
 {
+    if (e->head == HEAD_PAUSED)
+        loop_timer_cancel(e->ts->opts.loop, &e->pause);
     list_remove(&e->head_node);
     e->head = to;
     if (to == HEAD_NONE)
@@ -62,6 +66,21 @@ void head_move(struct task_entry *e, enum head_state to)
     list_append(&e->ts->heads[to], &e->head_node);
     if (to == HEAD_READY)
         loop_at_end(e->ts->opts.loop, &e->ts->ready_job);
+}
+
+/* Without memory for its timer it waits for that of all. */
+void head_pause(struct task_entry *e, int64_t delay_ms)
+{
+    head_move(e, HEAD_PAUSED);
+    if (loop_timer_set(e->ts->opts.loop, &e->pause, delay_ms) == OK)
+        return;
+    head_move(e, HEAD_LATER);
+    offer_later_soon(e->ts);
+}
+
+void head_on_pause_over(struct timer *t)
+{
+    head_move(LIST_OF(t, struct task_entry, pause), HEAD_READY);
 }
 
 /* Whoever is first now, if it waits and nobody has been told. */

@@ -59,6 +59,24 @@ void task_from_row(struct task *t, const struct row *r)
     };
 }
 
+void task_of_turn(struct task *t, const struct row *r)
+{
+    t->turn = row_int(r, TURN_NUMBER);
+    t->skill = row_str(r, TURN_SKILL);
+    t->text = row_str(r, TURN_TEXT);
+    t->metadata = row_str(r, TURN_METADATA);
+    t->source = row_str(r, TURN_SOURCE);
+    t->attempt = row_int(r, TURN_ATTEMPT);
+    t->status = (enum task_status)row_int(r, TURN_STATUS);
+    t->finished_ms = row_int(r, TURN_FINISHED_MS);
+    t->result =
+        (struct task_result){.status = t->status,
+                             .text = row_str(r, TURN_RESULT_TEXT),
+                             .metadata = row_str(r, TURN_RESULT_METADATA),
+                             .error_code = row_str(r, TURN_ERROR_CODE),
+                             .error = row_str(r, TURN_ERROR)};
+}
+
 /* A copy of n strings in one piece, which they then are in. */
 static char *keep(struct str *const *strings, size_t n)
 {

@@ -162,6 +162,9 @@ enum conversation_column {
 /* A row of task_table as a task. Its strings are those of the row. */
 void task_from_row(struct task *t, const struct row *r);
 
+/* What a row of turn_table says of a turn, into a task that has the rest. */
+void task_of_turn(struct task *t, const struct row *r);
+
 enum {
     TASK_KEY_MS = 24 * 3600 * 1000, /* how long an idempotency key is kept */
     TASK_ERROR_CODE_MAX = 64,
@@ -206,7 +209,8 @@ const struct task *task_find(const struct tasks *ts, struct str id);
  * mistake; a task that is over or not there stays so. Telling who listens. */
 void task_move(struct tasks *ts, struct str id, enum task_status to);
 
-/* Back to queued, to be offered again delay_ms later. */
+/* Back to queued if it was moved on, to be offered again delay_ms later, the
+ * attempt written down first. One that waits otherwise stays as it is. */
 void task_retry(struct tasks *ts, struct str id, int64_t delay_ms);
 
 /* One that was offered: nobody is there to carry it after all. It waits for
@@ -227,6 +231,8 @@ struct task_change {
     struct list_node node;
     void (*done)(void *ctx, struct str task_id, enum err e);
     void *ctx;
+    uint64_t receipt; /* of the agent that wants to hear of it; zero: none */
+    bool is_stray;    /* and not of the attempt that is going on */
     /* The room's: where it is counted as the agent's answer. */
     struct task_entry *entry;
     struct list_node answer_node;
@@ -257,6 +263,9 @@ MUST_USE enum err task_change_again(struct tasks *ts, struct task_change *c);
  * store has failed, or why the store refused it. */
 void task_changed(struct tasks *ts, struct task_change *c);
 void task_change_free(struct task_change *c);
+
+/* How many tasks of that agent, whatever the case, are not over. */
+size_t tasks_of_agent(const struct tasks *ts, struct str agent);
 
 /* The agents have changed: offer to on_ready again whatever was handed out and
  * is still queued. */

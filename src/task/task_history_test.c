@@ -240,11 +240,13 @@ TEST(a_long_conversation_costs_a_bounded_read)
     struct id id;
 
     stage_open();
-    say_much(250);
+    say_much(600);
     id = accepted("alice", "c-1", "now");
     history(&id, 1000, 1 << 20);
-    CHECK_INT(heard.n, 2 * 199); /* one of the 200 rows is its own */
-    CHECK_STR(history(&id, 2, 1 << 20), "u:249|a:x|");
+    CHECK_INT(heard.n, 1000);
+    history(&id, 100000, 1 << 20);
+    CHECK_INT(heard.n, 2 * 515); /* one of the 516 rows is its own */
+    CHECK_STR(history(&id, 2, 1 << 20), "u:599|a:x|");
     stage_close();
 }
 

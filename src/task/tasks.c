@@ -64,6 +64,7 @@ struct tasks *tasks_new(const struct tasks_opts *opts)
     map_init(&ts->by_id, ENTRIES_MAX, opts->seed);
     map_init(&ts->lanes, ENTRIES_MAX, opts->seed);
     map_init(&ts->shares, ENTRIES_MAX, opts->seed);
+    map_init(&ts->loads, ENTRIES_MAX, opts->seed);
     return ts;
 }
 
@@ -139,6 +140,7 @@ void tasks_free(struct tasks *ts)
     map_fini(&ts->by_id);
     map_fini(&ts->lanes);
     map_fini(&ts->shares);
+    map_fini(&ts->loads);
     timers_fini(&ts->began);
     free(ts->node);
     free(ts);
@@ -187,6 +189,7 @@ struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
     e->ts = ts;
     e->t = *t;
     e->deadline.fire = on_deadline;
+    e->pause.fire = head_on_pause_over;
     e->last_number = t->turn > 1 ? ts->high_number : 0;
     e->written_attempt = t->attempt;
     ring_init(&e->ring);
@@ -311,8 +314,15 @@ void task_move(struct tasks *ts, struct str id, enum task_status to)
 
 void task_retry(struct tasks *ts, struct str id, int64_t delay_ms)
 {
-    (void)delay_ms;
-    task_move(ts, id, TASK_QUEUED);
+    struct task_entry *e = task_entry_find(ts, id);
+
+    if (!e || entry_is_over(e))
+        return;
+    if (e->t.status != TASK_QUEUED)
+        entry_move(e, TASK_QUEUED);
+    else if (e->head != HEAD_OFFERED)
+        return;
+    head_pause(e, delay_ms);
 }
 
 static void set_again(struct tasks *ts, int64_t delay_ms)

@@ -107,6 +107,7 @@ static enum err read_error(struct wire_message *m, const struct json *error)
     m->kind = WIRE_ERROR;
     m->code = code->i;
     m->error = words->s;
+    m->data = json_get(error, STR("data"));
     return OK;
 }
 

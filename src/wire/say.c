@@ -70,13 +70,13 @@ static struct str inside(struct str object)
     return s.n > 2 ? str_sub(s, 1, s.n - 1) : STR("");
 }
 
-void wire_error(struct buf *out, const struct wire_id *id, enum err e,
-                struct str words, struct str details)
+static void put_row(struct buf *out, const struct wire_id *id, int code,
+                    enum err e, struct str words, struct str details)
 {
     const struct err_row *row = err_row(e);
     struct str more = inside(details);
 
-    open_error(out, id, row->rpc_code, words.n ? words : str_of(row->wording));
+    open_error(out, id, code, words.n ? words : str_of(row->wording));
     buf_add_str(out, STR(",\"data\":{\"code\":\""));
     buf_add_str(out, str_of(row->code));
     buf_add_char(out, '"');
@@ -85,6 +85,18 @@ void wire_error(struct buf *out, const struct wire_id *id, enum err e,
         buf_add_str(out, more);
     }
     buf_add_str(out, STR("}}}"));
+}
+
+void wire_error(struct buf *out, const struct wire_id *id, enum err e,
+                struct str words, struct str details)
+{
+    put_row(out, id, err_row(e)->rpc_code, e, words, details);
+}
+
+void wire_invalid_params(struct buf *out, const struct wire_id *id,
+                         struct str words, struct str details)
+{
+    put_row(out, id, WIRE_INVALID_PARAMS, ERR_BAD_REQUEST, words, details);
 }
 
 void wire_error_of(struct buf *out, const struct wire_id *id,

@@ -97,6 +97,10 @@ struct json_out wire_call_open(struct buf *out, struct str id,
 void wire_error(struct buf *out, const struct wire_id *id, enum err e,
                 struct str words, struct str details);
 
+/* The same with the standard's own code for what is wrong with params. */
+void wire_invalid_params(struct buf *out, const struct wire_id *id,
+                         struct str words, struct str details);
+
 /* One of the standard's own; `data` is JSON, empty: none. */
 void wire_error_of(struct buf *out, const struct wire_id *id,
                    enum wire_code code, struct str words, struct str data);

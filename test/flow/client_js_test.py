@@ -12,7 +12,7 @@ from signalbox import Server
 
 NODE = shutil.which("node") or "node"
 CLIENT = os.path.join(SOURCE, "client/js")
-DRIVER = os.path.join(SOURCE, "test/lib/sdk_driver.mjs")
+DRIVER = os.path.join(SOURCE, "test/peers/sdk_driver.mjs")
 ECHO = os.path.join(SOURCE, "examples/echo.js")
 WS = os.path.join(SOURCE, "test/peers/node_modules/ws/wrapper.mjs")
 

@@ -9,7 +9,7 @@ from sdk_cases import SOURCE, Program, SdkCases, examples
 from signalbox import Server
 
 CLIENT = os.path.join(SOURCE, "client/python")
-DRIVER = os.path.join(SOURCE, "test/lib/sdk_driver.py")
+DRIVER = os.path.join(SOURCE, "test/peers/sdk_driver.py")
 ECHO = os.path.join(SOURCE, "examples/echo.py")
 
 

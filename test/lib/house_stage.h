@@ -37,6 +37,7 @@ struct house {
     struct calls calls;
     struct access_token token; /* of admin */
     bool is_stopped;
+    void (*on_close)(struct house *h); /* before the walk goes; may be NULL */
     bool has_threads; /* set while it is closed: the store has its threads */
 };
 
@@ -198,7 +199,11 @@ static inline void house_open_net(struct house *h)
                             .body_timeout_ms = 10000,
                             .idle_timeout_ms = 3600000,
                             .reply_timeout_ms = 100000,
-                            .write_timeout_ms = 10000};
+                            .write_timeout_ms = 10000,
+                            .ws_max_frame_bytes = 2 << 20,
+                            .ws_max_message_bytes = 2 << 20,
+                            .ws_timeout_ms = 90000,
+                            .ws_close_timeout_ms = 5000};
     struct net_handler on = {.ctx = h,
                              .on_request = house_request,
                              .on_gone = house_gone,
@@ -291,6 +296,8 @@ static inline void house_close(struct house *h)
     h->is_stopped = false;
     store_close(h->store);
     calls_fini(&h->calls);
+    if (h->on_close)
+        h->on_close(h);
     walk_free(h->walk);
     h->walk = NULL;
     registry_free(h->registry);

@@ -245,9 +245,9 @@ class SdkCases:
         server = self.server()
         self.agent(server)
         for text, code, words in (
-                ("fail badly", "agent_error", "fail badly"),
+                ("fail badly", "agent_failed", "fail badly"),
                 ("fail coded", "out_of_paper", "fail coded"),
-                ("number", "agent_error", "a handler returns")):
+                ("number", "agent_failed", "a handler returns")):
             with self.subTest(text):
                 answer = server.send(text, to="parrot").json()
                 self.assertEqual(answer["status"], "failed")
@@ -468,7 +468,7 @@ class SdkCases:
         self.agent(server, anna)
         d = self.client(server, ben)
         e = self.refused("exists", d.do, "register", card=CARD)
-        self.assertIn("parrot", e.message)
+        self.assertIn("taken", e.message)
         d.do("register", card={**CARD, "name": "parakeet"})
         self.assertEqual(d.do("look")["agent"], "parakeet")
         self.refused("exists", d.do, "register", card=CARD)

@@ -141,13 +141,17 @@ class Sender:
         self.socket = None
         self.got = b""
 
-    def message(self, i):
+    def body(self, i):
         self.tries[i] += 1
         body = {"text": f"{self.name}:{i}", "conversation_id": self.name,
                 "executor": {"name": self.agent}, "wait_ms": 0}
         if self.storm.has_keys:
             body["idempotency_key"] = f"k-{self.name}:{i}"
-        return self.storm.server.request("POST", "/api/messages", body)
+        return body
+
+    def message(self, i):
+        return self.storm.server.request("POST", "/api/messages",
+                                         self.body(i))
 
     def connect(self):
         self.socket = socket.create_connection(self.storm.server.address,
@@ -192,7 +196,10 @@ class Sender:
         if len(rest) < n:
             return False
         self.got = rest[n:]
-        self.storm.heard(self, int(head.split(b" ", 2)[1]), rest[:n])
+        status = int(head.split(b" ", 2)[1])
+        is_json = status in (200, 202)
+        self.storm.heard(self, status,
+                         json.loads(rest[:n]) if is_json else rest[:n])
         return True
 
 
@@ -201,14 +208,14 @@ class Storm:
     acknowledgements (a random number up to kill_every; 0: never)."""
 
     def __init__(self, phoenix, agents, n_tasks, n_senders=32, kill_every=100,
-                 has_keys=True, seed=1, max_kills=None):
+                 has_keys=True, seed=1, max_kills=None, kinds=(Sender,)):
         self.phoenix = phoenix
         self.agents = agents
         self.has_keys = has_keys
         self.kill_every = kill_every
         self.max_kills = max_kills
         self.random = random.Random(seed)
-        self.senders = [Sender(self, i, n_tasks // n_senders)
+        self.senders = [kinds[i % len(kinds)](self, i, n_tasks // n_senders)
                         for i in range(n_senders)]
         self.sent = {}  # text -> the task that it was acknowledged as
         self.until_kill = 0
@@ -233,7 +240,7 @@ class Storm:
         if sender in self.unwell:
             return
         text = f"{sender.name}:{sender.acked}"
-        self.sent[text] = json.loads(body)["task_id"]
+        self.sent[text] = body["task_id"]
         sender.acked += 1
         self.until_kill -= 1
 

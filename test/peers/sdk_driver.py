@@ -12,7 +12,8 @@ held = {}  # message -> how to end it
 
 
 def say(**what):
-    print(json.dumps(what), flush=True)
+    sys.stdout.write(json.dumps(what) + "\n")  # handlers run in threads
+    sys.stdout.flush()
 
 
 async def hold(task):

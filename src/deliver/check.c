@@ -1,0 +1,135 @@
+/* Whether everything is where it says it is: counts what the room only keeps
+ * sums of. Slow on purpose; tests ask after every step. */
+#include "deliver/desk.h"
+
+static size_t count(const struct list *l)
+{
+    size_t n = 0;
+
+    for (struct list_node *at = list_first(l); at; at = list_next(l, at))
+        n++;
+    return n;
+}
+
+struct sums {
+    size_t waiting, going, gathered;
+};
+
+static bool errand_is_right(const struct errand *e, struct sums *s)
+{
+    bool is_waiting = e->state == ERRAND_WAITING;
+
+    if (timer_is_set(&e->place) != is_waiting ||
+        list_has(&e->arrival) != is_waiting ||
+        (e->delivery != NULL) != (e->state == ERRAND_GOING) ||
+        (e->desk == NULL) != (e->state == ERRAND_RESTING))
+        return false;
+    s->waiting += is_waiting;
+    s->going += e->state == ERRAND_GOING;
+    return !e->delivery || (e->delivery->errand == e && !e->delivery->is_over);
+}
+
+static bool errands_are_right(const struct deliver *d, struct sums *s)
+{
+    const struct map_slot *slot;
+    size_t at = 0;
+
+    while ((slot = map_next(&d->errands, &at)))
+        if (!errand_is_right(slot->value, s))
+            return false;
+    return map_check(&d->errands);
+}
+
+static bool deliveries_are_right(const struct deliver *d, struct sums *s)
+{
+    for (struct list_node *at = list_first(&d->on_the_way); at;
+         at = list_next(&d->on_the_way, at)) {
+        const struct delivery *y = LIST_OF(at, struct delivery, node);
+
+        if (!y->errand || y->errand->delivery != y || y->deliver != d)
+            return false;
+        s->gathered += y->gathered.n;
+    }
+    return count(&d->on_the_way) == d->n_on_the_way;
+}
+
+static bool queue_is_right(const struct desk *k)
+{
+    size_t n = 0;
+
+    for (int p = 0; p < DESK_PRIORITIES; p++) {
+        if (!timers_check(&k->waiting[p]))
+            return false;
+        for (size_t i = 0; i < k->waiting[p].n; i++) {
+            const struct errand *e = errand_at(&k->waiting[p], i);
+
+            if (e->desk != k || (int)e->priority != p)
+                return false;
+        }
+        n += k->waiting[p].n;
+    }
+    return n == k->n_waiting && count(&k->arrivals) == n &&
+           k->n_passed <= DESK_PASSED_MAX;
+}
+
+/* Who waits with nothing in the way is ready; so the desk is found in one of
+ * the lists, or something else wakes it: what is in flight, its pause, or the
+ * road, if its agent is away. */
+static bool is_not_forgotten(const struct desk *k)
+{
+    return !k->n_waiting || list_has(&k->ready) || k->n_in_flight ||
+           timer_is_set(&k->pause) || k->is_away;
+}
+
+static bool desks_are_right(const struct deliver *d, struct sums *s)
+{
+    size_t n = 0, n_shown = 0;
+    int64_t n_open = 0;
+
+    for (struct list_node *at = list_first(&d->all_desks); at;
+         at = list_next(&d->all_desks, at)) {
+        const struct desk *k = LIST_OF(at, struct desk, node);
+
+        if (k->deliver != d || desk_find(d, str_of(k->name)) != k ||
+            !queue_is_right(k) || !is_not_forgotten(k) ||
+            k->is_open != (k->breaker.state != BREAKER_CLOSED) ||
+            k->n_waiting > s->waiting || k->n_in_flight > s->going)
+            return false;
+        s->waiting -= k->n_waiting;
+        s->going -= k->n_in_flight;
+        n_open += k->is_open;
+        n_shown += k->is_shown;
+        n++;
+    }
+    return n == d->desks.n && !s->waiting && !s->going &&
+           n_shown == d->n_shown && n_open == d->stats.breakers_open &&
+           map_check(&d->desks);
+}
+
+/* A list with somebody in it is marked; and somebody will come by, unless as
+ * much is on the way as may be. */
+static bool ready_is_right(const struct deliver *d)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < READY_LISTS; i++) {
+        bool is_used = d->ready.is_used[i / 64] & (UINT64_C(1) << (i % 64));
+
+        n += count(&d->ready.lists[i]);
+        if (!is_used && !list_is_empty(&d->ready.lists[i]))
+            return false;
+    }
+    return !n || d->is_stopping || list_has(&d->go_job.node) ||
+           d->n_on_the_way >= d->opts.settings.max_in_flight;
+}
+
+bool deliver_check(const struct deliver *d)
+{
+    struct sums s = {0};
+
+    return errands_are_right(d, &s) && deliveries_are_right(d, &s) &&
+           (int64_t)s.waiting == d->stats.waiting &&
+           s.going == d->n_on_the_way && s.gathered == d->gathered_bytes &&
+           desks_are_right(d, &s) && ready_is_right(d) &&
+           timer_is_set(&d->again);
+}

@@ -1,0 +1,657 @@
+/* The desks: who goes next, and what is in the way. Agents are echoes that take
+ * their time, and the tests say themselves what becomes of a delivery. */
+#include "test/lib/line_stage.h"
+
+enum { GO_MAX = 256 };
+
+static int order[STAGE_TASKS], n_order;
+
+static void note_order(struct stage_task *x, char word)
+{
+    if (word == 'w')
+        order[n_order++] = (int)(x - st.tasks);
+}
+
+static struct agent *slow(const char *name)
+{
+    return stage_agent(name, "echo:3600000");
+}
+
+static void open_desks(void)
+{
+    stage_open();
+    n_order = 0;
+    st.on_word = note_order;
+}
+
+static void close_desks(void)
+{
+    CHECK(deliver_check(st.d));
+    stage_close();
+}
+
+static struct stage_task *offer_as(int i, const struct agent *a,
+                                   enum task_priority p)
+{
+    struct stage_task *x = &st.tasks[i];
+
+    *x = (struct stage_task){.agent = a, .is_offered = true};
+    snprintf(x->task.id.text, sizeof(x->task.id.text), "task_%026d", i);
+    x->task.turn = 1;
+    x->task.place = i;
+    x->task.priority = p;
+    x->task.deadline_ms = st.time.wall_ms + 3600 * 1000;
+    CHECK(deliver_offer(st.d, &x->task, a) == OK);
+    CHECK(deliver_check(st.d));
+    return x;
+}
+
+static struct errand *errand_of(int i)
+{
+    return map_get(&st.d->errands, str_of(st.tasks[i].task.id.text));
+}
+
+static bool is_going(int i)
+{
+    struct errand *e = errand_of(i);
+
+    return e && e->state == ERRAND_GOING;
+}
+
+static void end_well(int i)
+{
+    delivery_result(errand_of(i)->delivery,
+                    &(struct task_result){.status = TASK_COMPLETED}, true, 0);
+    CHECK(deliver_check(st.d));
+}
+
+static void end_badly(int i, const struct delivery_failure *f)
+{
+    struct delivery_failure words = *f;
+
+    words.code = STR("unreachable");
+    words.words = STR("nobody there");
+    delivery_failed(errand_of(i)->delivery, &words);
+    CHECK(deliver_check(st.d));
+}
+
+static const struct delivery_failure plain;
+
+/* Those in flight end one after the other, until nobody waits. */
+static void let_all_go(void)
+{
+    for (int i = 0; i < n_order; i++) {
+        end_well(order[i]);
+        turns(2);
+    }
+}
+
+/* Who goes next. */
+
+TEST(the_higher_priority_goes_first_and_then_who_was_accepted_first)
+{
+    static const int expected[] = {0, 6, 3, 7, 2, 5, 1, 4};
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    a->limits.in_flight = 1;
+    offer_as(0, a, PRIORITY_LOW);
+    turns(1);
+    offer_as(4, a, PRIORITY_LOW);
+    offer_as(1, a, PRIORITY_LOW); /* tried again, say */
+    offer_as(5, a, PRIORITY_NORMAL);
+    offer_as(2, a, PRIORITY_NORMAL);
+    offer_as(7, a, PRIORITY_HIGH);
+    offer_as(3, a, PRIORITY_HIGH);
+    offer_as(6, a, PRIORITY_URGENT);
+    let_all_go();
+    CHECK_INT(n_order, 8);
+    for (int i = 0; i < 8; i++)
+        CHECK_INT(order[i], expected[i]);
+    close_desks();
+}
+
+TEST(who_waits_longest_is_passed_fifteen_times_at_most)
+{
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    a->limits.in_flight = 1;
+    offer_as(0, a, PRIORITY_URGENT);
+    turns(1);
+    offer_as(1, a, PRIORITY_LOW);
+    offer_as(2, a, PRIORITY_LOW);
+    for (int i = 3; i < 60; i++)
+        offer_as(i, a, PRIORITY_URGENT);
+    let_all_go();
+    CHECK_INT(n_order, 60);
+    CHECK_INT(DESK_PASSED_MAX, 15);
+    for (int i = 1; i <= 15; i++)
+        CHECK_INT(order[i], i + 2);
+    CHECK_INT(order[16], 1);
+    for (int i = 17; i <= 31; i++)
+        CHECK_INT(order[i], i + 1);
+    CHECK_INT(order[32], 2);
+    CHECK_INT(order[33], 33); /* nobody is passed from here on */
+    close_desks();
+}
+
+TEST(it_is_not_told_twice_however_often_it_is_offered)
+{
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    offer_as(0, a, PRIORITY_LOW);
+    CHECK(deliver_offer(st.d, &st.tasks[0].task, a) == OK);
+    CHECK(deliver_has(st.d, str_of(id_of(&st.tasks[0]))));
+    turns(1);
+    CHECK(deliver_offer(st.d, &st.tasks[0].task, a) == OK);
+    turns(1);
+    CHECK(n_order == 1 && deliver_stats(st.d).started_total == 1);
+    CHECK(!deliver_has(st.d, STR("task_x")));
+    close_desks();
+}
+
+/* How many. */
+
+TEST(an_agent_has_so_many_at_a_time)
+{
+    struct desk_stats k;
+    struct agent *a, *b;
+
+    open_desks();
+    a = slow("a");
+    b = slow("B");
+    b->limits.in_flight = 2;
+    for (int i = 0; i < 12; i++) {
+        offer_as(i, a, PRIORITY_NORMAL);
+        offer_as(20 + i, b, PRIORITY_NORMAL);
+    }
+    turns(3);
+    CHECK(deliver_desk(st.d, STR("A"), &k));
+    CHECK(k.in_flight == 8 && k.waiting == 4); /* settings.in_flight */
+    CHECK(deliver_desk(st.d, STR("b"), &k));
+    CHECK(k.in_flight == 2 && k.waiting == 10);
+    CHECK(!deliver_desk(st.d, STR("c"), &k));
+    deliver_cancel(st.d, str_of(id_of(&st.tasks[0])));
+    deliver_cancel(st.d, str_of(id_of(&st.tasks[31]))); /* waits */
+    turns(1);
+    CHECK(deliver_desk(st.d, STR("a"), &k));
+    CHECK(k.in_flight == 8 && k.waiting == 3 && k.cancelled_total == 1);
+    CHECK(deliver_desk(st.d, STR("b"), &k));
+    CHECK(k.in_flight == 2 && k.waiting == 9 && k.cancelled_total == 0);
+    b->limits.in_flight = 5; /* its card has changed */
+    deliver_agents_changed(st.d, NULL);
+    later(1000);
+    CHECK(deliver_desk(st.d, STR("b"), &k) && k.in_flight == 5);
+    close_desks();
+}
+
+static void set(struct deliver_settings s)
+{
+    deliver_set(st.d, &s);
+}
+
+TEST(at_the_limit_of_all_the_agents_priority_counts_and_equals_take_turns)
+{
+    struct deliver_settings s;
+    struct agent *low, *a, *b, *high;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_in_flight = 1;
+    set(s);
+    low = slow("low");
+    low->limits.priority = -AGENT_PRIORITY_MAX;
+    high = slow("high");
+    high->limits.priority = AGENT_PRIORITY_MAX;
+    a = slow("a");
+    b = slow("b");
+    offer_as(0, low, PRIORITY_URGENT);
+    turns(1);
+    for (int i = 0; i < 3; i++) {
+        offer_as(1 + i, low, PRIORITY_URGENT);
+        offer_as(10 + i, a, PRIORITY_NORMAL);
+        offer_as(20 + i, b, PRIORITY_NORMAL);
+    }
+    offer_as(30, high, PRIORITY_LOW);
+    offer_as(31, high, PRIORITY_LOW);
+    let_all_go();
+    {
+        static const int expected[] = {0,  30, 31, 10, 20, 11,
+                                       21, 12, 22, 1,  2,  3};
+
+        CHECK_INT(n_order, 12);
+        for (int i = 0; i < 12; i++)
+            CHECK_INT(order[i], expected[i]);
+    }
+    close_desks();
+}
+
+TEST(more_may_go_once_the_limit_of_all_is_raised)
+{
+    struct deliver_settings s;
+    struct agent *a;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_in_flight = 3;
+    set(s);
+    a = slow("a");
+    for (int i = 0; i < 6; i++)
+        offer_as(i, a, PRIORITY_NORMAL);
+    turns(2);
+    CHECK_INT(deliver_stats(st.d).on_the_way, 3);
+    s.max_in_flight = 5;
+    set(s);
+    turns(1);
+    CHECK_INT(deliver_stats(st.d).on_the_way, 5);
+    close_desks();
+}
+
+TEST(a_turn_has_its_share_and_the_rest_goes_in_the_next)
+{
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    st.d->go_turn = loop_turn_number(&st.loop);
+    st.d->n_gone = GO_MAX - 3; /* as if so many had gone */
+    for (int i = 0; i < 8; i++)
+        offer_as(i, a, PRIORITY_NORMAL);
+    loop_turn(&st.loop);
+    CHECK_INT(deliver_stats(st.d).on_the_way, 3);
+    CHECK(deliver_check(st.d));
+    loop_turn(&st.loop);
+    CHECK_INT(deliver_stats(st.d).on_the_way, 8);
+    close_desks();
+}
+
+/* What came to nothing. */
+
+TEST(the_pause_doubles_at_most_and_is_left_to_chance)
+{
+    static const int64_t most[] = {100, 200, 400, 800, 1000, 1000};
+    int64_t sum[6] = {0};
+    struct deliver_settings s;
+    struct agent *a;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_attempts = 7;
+    set(s);
+    a = slow("a");
+    st.on_word = NULL;
+    for (int i = 0; i < 60; i++) {
+        struct stage_task *x = offer_as(i, a, PRIORITY_NORMAL);
+
+        for (int n = 0; n < 6; n++) {
+            turns(2);
+            end_badly(i, &plain);
+            CHECK(x->retry_ms >= 0 && x->retry_ms <= most[n]);
+            sum[n] += x->retry_ms;
+        }
+        CHECK(x->n_retries == 6 && !x->is_over);
+        deliver_cancel(st.d, str_of(id_of(x)));
+        x->waits = false;
+    }
+    for (int n = 0; n < 6; n++) /* half of it, about */
+        CHECK(sum[n] > 60 * most[n] / 3 && sum[n] < 60 * most[n] * 2 / 3);
+    close_desks();
+}
+
+TEST(after_so_many_attempts_it_fails_with_the_words_of_the_last)
+{
+    struct stage_task *x;
+    struct desk_stats k;
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    x = offer_as(0, a, PRIORITY_NORMAL);
+    for (int n = 1; n <= 4; n++) {
+        turns(2);
+        CHECK(is_going(0) && x->task.attempt == n);
+        end_badly(0, &plain);
+    }
+    CHECK(x->is_over && x->n_results == 1 && x->n_retries == 3);
+    CHECK(x->result.status == TASK_FAILED);
+    CHECK_STR(str_of(x->code), "unreachable");
+    CHECK_STR(str_of(x->error), "nobody there");
+    CHECK(deliver_desk(st.d, STR("a"), &k));
+    CHECK(k.failed_total == 1 && k.retries_total == 3);
+    CHECK(deliver_stats(st.d).failed_total == 1);
+    close_desks();
+}
+
+TEST(what_is_nobodys_fault_does_not_count_and_what_is_final_is_not_retried)
+{
+    static const struct delivery_failure innocent = {.is_innocent = true};
+    static const struct delivery_failure final = {.is_final = true};
+    struct stage_task *x, *y;
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    x = offer_as(0, a, PRIORITY_NORMAL);
+    y = offer_as(1, a, PRIORITY_NORMAL);
+    for (int n = 0; n < 20; n++) {
+        turns(2);
+        end_badly(0, &innocent);
+    }
+    CHECK(!x->is_over && x->n_retries == 20);
+    end_badly(1, &final);
+    CHECK(y->is_over && y->n_retries == 0);
+    close_desks();
+}
+
+TEST(a_pause_that_is_asked_for_is_kept_within_bounds)
+{
+    struct stage_task *x;
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    x = offer_as(0, a, PRIORITY_NORMAL);
+    turns(1);
+    end_badly(0, &(struct delivery_failure){.retry_ms = 5000});
+    CHECK_INT(x->retry_ms, 5000);
+    turns(2); /* and the desk heeds it too */
+    CHECK(!is_going(0) && deliver_stats(st.d).breakers_open == 1);
+    later(5000);
+    CHECK(is_going(0));
+    end_badly(0, &(struct delivery_failure){.retry_ms = INT64_MAX});
+    CHECK_INT(x->retry_ms, BREAKER_PAUSE_MAX_MS);
+    close_desks();
+}
+
+TEST(no_pause_is_longer_than_the_time_there_is)
+{
+    struct stage_task *x;
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    x = offer_as(0, a, PRIORITY_NORMAL);
+    x->task.deadline_ms = st.time.wall_ms + 700;
+    deliver_cancel(st.d, str_of(id_of(x)));
+    CHECK(deliver_offer(st.d, &x->task, a) == OK);
+    turns(1);
+    end_badly(0, &(struct delivery_failure){.retry_ms = 5000});
+    CHECK_INT(x->retry_ms, 700);
+    turns(1);
+    later(5000);
+    end_badly(0, &(struct delivery_failure){.retry_ms = 5000});
+    CHECK_INT(x->retry_ms, 0);
+    close_desks();
+}
+
+/* The breaker. */
+
+static void open_breaker(struct agent *a)
+{
+    struct deliver_settings s = st.d->opts.settings;
+
+    s.breaker_failures = 3;
+    s.breaker_pause_ms = 1000;
+    set(s);
+    for (int i = 0; i < 3; i++)
+        offer_as(i, a, PRIORITY_NORMAL);
+    turns(1);
+    for (int i = 0; i < 3; i++)
+        end_badly(i, &plain);
+}
+
+TEST(who_fails_again_and_again_is_left_alone_and_then_given_one)
+{
+    struct desk_stats k;
+    struct agent *a;
+    int n = 0;
+
+    open_desks();
+    a = slow("a");
+    open_breaker(a);
+    turns(2); /* they are offered again, and wait */
+    later(900);
+    CHECK(deliver_stats(st.d).on_the_way == 0);
+    CHECK(deliver_desk(st.d, STR("a"), &k) && k.is_open && k.waiting == 3);
+    CHECK(st.tasks[0].task.attempt == 1); /* no attempt is used up */
+    later(100);
+    for (int i = 0; i < 3; i++)
+        n += is_going(i);
+    CHECK_INT(n, 1);
+    end_badly(0, &plain); /* the probe */
+    later(999);
+    CHECK(deliver_stats(st.d).on_the_way == 0);
+    later(1);
+    CHECK(deliver_stats(st.d).on_the_way == 1);
+    for (int i = 0; i < 3; i++)
+        if (is_going(i)) {
+            end_well(i);
+            break;
+        }
+    CHECK(deliver_stats(st.d).breakers_open == 0);
+    turns(1);
+    CHECK(deliver_stats(st.d).on_the_way == 2);
+    close_desks();
+}
+
+TEST(a_probe_that_is_cancelled_lets_another_go)
+{
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    open_breaker(a);
+    turns(1);
+    later(1000);
+    CHECK(is_going(0) && deliver_stats(st.d).on_the_way == 1);
+    deliver_cancel(st.d, str_of(id_of(&st.tasks[0])));
+    turns(1);
+    CHECK(is_going(1) && deliver_stats(st.d).on_the_way == 1);
+    close_desks();
+}
+
+TEST(a_final_failure_is_an_answer)
+{
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    open_breaker(a);
+    turns(1);
+    later(1000);
+    end_badly(0, &(struct delivery_failure){.is_final = true});
+    CHECK(deliver_stats(st.d).breakers_open == 0);
+    turns(1);
+    CHECK(deliver_stats(st.d).on_the_way == 2);
+    close_desks();
+}
+
+TEST(one_that_was_away_begins_anew)
+{
+    struct deliver_settings s;
+    struct agent *a;
+    struct peer *p;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.breaker_failures = 3;
+    set(s);
+    a = stage_agent("a", "ws-agent://a");
+    p = attach(0, a);
+    for (int i = 0; i < 5; i++)
+        offer_as(i, a, PRIORITY_NORMAL);
+    turns(1);
+    detach(p); /* five failures */
+    CHECK(deliver_stats(st.d).breakers_open == 1);
+    turns(2);
+    CHECK(deliver_stats(st.d).on_the_way == 0);
+    attach(1, a);
+    turns(2);
+    CHECK_INT(deliver_stats(st.d).on_the_way, 5);
+    CHECK(deliver_stats(st.d).breakers_open == 0);
+    close_desks();
+}
+
+/* Agents that go. */
+
+TEST(a_desk_goes_with_its_agent_once_nothing_is_on_it)
+{
+    struct agent *a;
+
+    open_desks();
+    a = slow("a");
+    a->limits.in_flight = 1;
+    offer_as(0, a, PRIORITY_NORMAL);
+    turns(1);
+    offer_as(1, a, PRIORITY_NORMAL);
+    st.n_agents = 0;
+    st.tasks[1].is_over = true; /* as the walk says no then */
+    deliver_agents_changed(st.d, NULL);
+    turns(2);
+    CHECK(st.d->desks.n == 1);
+    later(1000);
+    CHECK(!errand_of(1) && is_going(0) && st.d->desks.n == 1);
+    end_well(0);
+    desk_hold(desk_find(st.d, STR("a")));
+    deliver_agents_changed(st.d, NULL);
+    later(1000);
+    CHECK(st.d->desks.n == 1); /* somebody holds it */
+    desk_release(st.d, desk_find(st.d, STR("a")));
+    deliver_agents_changed(st.d, NULL);
+    later(1000);
+    CHECK(st.d->desks.n == 0);
+    close_desks();
+}
+
+/* What is gathered. */
+
+static void chunk(int i, const char *text)
+{
+    CHECK(delivery_chunk(errand_of(i)->delivery, str_of(text)));
+    CHECK(deliver_check(st.d));
+}
+
+TEST(chunks_are_the_text_as_far_as_there_is_room_for_them)
+{
+    struct deliver_settings s;
+    struct agent *a;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_gathered_bytes = 10;
+    set(s);
+    a = slow("a");
+    for (int i = 0; i < 3; i++)
+        offer_as(i, a, PRIORITY_NORMAL);
+    turns(1);
+    chunk(0, "12345");
+    chunk(1, "12345");
+    chunk(2, "6");
+    CHECK_INT(deliver_stats(st.d).gathered_bytes, 10);
+    for (int i = 0; i < 3; i++)
+        delivery_result(errand_of(i)->delivery,
+                        &(struct task_result){.status = TASK_COMPLETED}, false,
+                        0);
+    CHECK_STR(str_of(st.tasks[0].text), "12345");
+    CHECK(st.tasks[1].result.status == TASK_COMPLETED);
+    CHECK(st.tasks[2].result.status == TASK_FAILED);
+    CHECK_STR(str_of(st.tasks[2].code), "too_large");
+    CHECK_INT(deliver_stats(st.d).gathered_bytes, 0);
+    close_desks();
+}
+
+/* Stopping. */
+
+static int n_stopped;
+
+static void on_stopped(void *ctx)
+{
+    CHECK(ctx == &n_stopped);
+    n_stopped++;
+}
+
+static void part_stop(struct deliver *d, struct deliver_part *p)
+{
+    (void)d;
+    (void)p;
+}
+
+TEST(what_is_on_its_way_stays_and_nothing_begins_once_it_stops)
+{
+    struct deliver_part part = {.stop = part_stop};
+    struct agent *a;
+
+    open_desks();
+    n_stopped = 0;
+    deliver_part_add(st.d, &part);
+    a = slow("a");
+    a->limits.in_flight = 1;
+    offer_as(0, a, PRIORITY_NORMAL);
+    turns(1);
+    offer_as(1, a, PRIORITY_NORMAL);
+    deliver_stop(st.d, on_stopped, &n_stopped);
+    CHECK(deliver_stats(st.d).on_the_way == 0 && n_stopped == 0);
+    turns(3);
+    CHECK(deliver_stats(st.d).started_total == 1 && n_stopped == 0);
+    deliver_part_stopped(st.d, &part);
+    CHECK(n_stopped == 0); /* from the loop */
+    turns(3);
+    CHECK(n_stopped == 1);
+    CHECK(!st.tasks[0].is_over && st.tasks[0].n_retries == 0);
+    close_desks();
+}
+
+/* Without memory. */
+
+/* Some work for two agents, whatever fails once: all of it ends. */
+static bool survive(long nth)
+{
+    struct agent *a, *b;
+    bool has_fired;
+
+    stage_clear();
+    fault_arm(nth);
+    st.d = stage_make(NULL);
+    if (!st.d) {
+        CHECK(fault_fired());
+        st.d = stage_make(NULL);
+        CHECK(st.d);
+    }
+    a = stage_agent("a", "echo:");
+    b = stage_agent("b", "ws-agent://b");
+    b->wake.url = STR("http://wake.example/");
+    for (int i = 0; i < 20; i++)
+        offer(i, i % 2 ? a : b);
+    turns(3);
+    if (peer_attach(0, b) != OK)
+        CHECK(peer_attach(0, b) == OK);
+    for (int n = 0; n < 10; n++) {
+        later(1000);
+        CHECK(deliver_check(st.d));
+        for (int i = 0; i < 20; i += 2)
+            if (is_going(i))
+                (void)hear_result(&st.peers[0], &st.tasks[i], "x", 0);
+        deliver_report(st.d, STR("c"), AGENT_BUSY);
+        deliver_agents_changed(st.d, NULL);
+    }
+    for (int i = 0; i < 20; i++)
+        CHECK(st.tasks[i].n_results == 1);
+    has_fired = fault_fired();
+    fault_arm(0);
+    stage_close();
+    return has_fired;
+}
+
+TEST(desks_survive_every_fault)
+{
+    long nth = 0;
+
+    while (survive(++nth))
+        CHECK(nth < 1000);
+    CHECK(nth > 20);
+}

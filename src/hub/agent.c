@@ -1,0 +1,353 @@
+/* A connection becomes an agent, and says how it is.
+ *
+ * The card is written first, and the line attached once it is durable: so a
+ * crash never leaves a line without a card. An agent of the configuration
+ * keeps the card that stands there. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "calls/share.h"
+#include "hub/internal.h"
+
+enum { BUSY_TRIES = 100, BUSY_MS = 20 };
+
+struct eyes peer_eyes(const struct peer *p, int64_t now_ms)
+{
+    struct agents all = registry_agents(p->hub->opts.registry);
+    const struct agent *a = p->line ? agent_find(&all, str_of(p->agent)) : NULL;
+    struct eyes eyes = eyes_of(&p->caller, now_ms);
+
+    if (p->child) /* whoever it belongs to looks */
+        eyes = (struct eyes){.user = a ? a->creator : STR(""),
+                             .org = a ? a->org : STR(""),
+                             .now_ms = now_ms};
+    if (p->line)
+        eyes.self = str_of(p->agent);
+    return eyes;
+}
+
+/* The line. */
+
+static enum err line_send(void *ctx, struct str message)
+{
+    struct peer *p = ctx;
+
+    if (!p->id)
+        return ERR_GONE;
+    if (peer_is_stuck(p))
+        return ERR_BUSY;
+    return net_ws_send(p->hub->opts.net, p->id, WS_TEXT, message);
+}
+
+static void forget_line(struct peer *p)
+{
+    if (p->line && !p->child)
+        p->hub->stats.agents--;
+    p->line = 0;
+}
+
+static void line_taken_over(void *ctx)
+{
+    struct peer *p = ctx;
+
+    if (p->is_attaching) /* by itself */
+        return;
+    forget_line(p);
+    if (p->id)
+        net_ws_close(p->hub->opts.net, p->id, HUB_TAKEN_OVER,
+                     STR("another connection of this agent took over"));
+}
+
+static const struct line_ops line_ops = {line_send, line_taken_over};
+
+void agent_leave(struct peer *p)
+{
+    uint64_t line = p->line;
+
+    if (p->child || !line)
+        return;
+    forget_line(p);
+    deliver_detach(walk_deliver(p->hub->opts.walk), line);
+}
+
+/* Once more only if it is reached by another name now. */
+static enum err attach(struct peer *p, const struct agent *a)
+{
+    struct deliver *d = walk_deliver(p->hub->opts.walk);
+    uint64_t hash = hash_bytes(a->url, p->hub->opts.seed);
+    uint64_t before = p->line, line = 0;
+    enum err e;
+
+    if (before && hash == p->url_hash)
+        return OK;
+    snprintf(p->agent, sizeof(p->agent), "%.*s", STR_ARG(a->name));
+    p->is_attaching = true;
+    e = deliver_attach(d, a, &line_ops, p, &line);
+    p->is_attaching = false;
+    if (e)
+        return e;
+    p->line = line;
+    p->url_hash = hash;
+    if (before)
+        deliver_detach(d, before);
+    else
+        p->hub->stats.agents++;
+    return OK;
+}
+
+/* Answers. */
+
+static void answer(struct ask *k, const struct agent *a)
+{
+    struct hub *h = k->hub;
+    struct json_out o = reply_open(&k->reply);
+
+    json_open(&o, '{');
+    json_key(&o, STR("agent"));
+    json_put_str(&o, a->name);
+    json_key(&o, STR("url"));
+    json_put_str(&o, a->url);
+    json_key(&o, STR("heartbeat_s"));
+    json_put_int(&o, h->opts.settings.heartbeat_ms / 1000);
+    json_key(&o, STR("card"));
+    json_put_str(&o, a->is_configured                   ? STR("configuration")
+                     : k->change && k->change->is_new   ? STR("created")
+                     : k->change && !k->change->is_same ? STR("updated")
+                                                        : STR("unchanged"));
+    json_key(&o, STR("revision"));
+    json_put_int(&o, a->revision);
+    json_key(&o, STR("visibility"));
+    json_put_str(&o, visibility_name(a->visibility));
+    json_close(&o, '}');
+    reply_close(&k->reply, &o);
+    hub_ask_end(k);
+}
+
+/* The card is as it is to be. */
+static void come_in(struct ask *k, struct str name)
+{
+    struct agents all = registry_agents(k->hub->opts.registry);
+    const struct agent *a = agent_find(&all, name);
+    enum err e = a ? attach(k->peer, a) : ERR_NOT_FOUND;
+
+    if (e)
+        hub_ask_refuse(k, e, STR(""), STR(""));
+    else
+        answer(k, a);
+}
+
+static void on_written(struct tx *tx, void *ctx)
+{
+    struct ask *k = ctx;
+    struct why why = {""};
+    enum err e = registry_settle(k->hub->opts.registry, k->change, &why);
+
+    (void)tx;
+    if (!hub_ask_back(k))
+        return;
+    if (e)
+        hub_ask_refuse(k, e, str_of(why.text), STR(""));
+    else
+        come_in(k, str_of(k->change->name));
+}
+
+static void submit(struct ask *k)
+{
+    struct why why = {""};
+    enum err e = OK;
+
+    if (!k->change->is_same) {
+        hub_ask_out(k);
+        store_submit(k->hub->opts.store, &k->change->tx, on_written, k);
+        return;
+    }
+    e = registry_settle(k->hub->opts.registry, k->change, &why);
+    if (e)
+        hub_ask_refuse(k, e, str_of(why.text), STR(""));
+    else
+        come_in(k, str_of(k->change->name));
+}
+
+static void refuse_card(struct ask *k, enum err e,
+                        const struct card_problems *p, const struct why *why)
+{
+    struct buf details;
+
+    buf_init(&details, 256 * 1024);
+    if (p->n)
+        share_problems(&details, p);
+    hub_ask_refuse(k, e, str_of(why->text),
+                   details.over ? STR("") : buf_str(&details));
+    buf_fini(&details);
+}
+
+/* An agent that comes back may meet the change of its own last coming, which
+ * is still on its way to the disk: it waits for that, for a while. */
+
+static void try_card(struct ask *k, const struct json *card);
+
+static void on_again(struct timer *t)
+{
+    struct ask *k = LIST_OF(t, struct ask, card.again);
+    struct json *card;
+
+    arena_reset(&k->hub->tree);
+    card = json_parse(&k->hub->tree, (struct str){k->card.text, k->card.n}, 0,
+                      NULL);
+    if (card)
+        try_card(k, card);
+    else
+        hub_ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
+}
+
+static bool keep_card(struct ask *k, const struct json *card)
+{
+    struct buf *body = &k->hub->body;
+    struct json_out o = json_out(body);
+
+    if (k->card.text)
+        return true;
+    hub_clear(body);
+    json_put(&o, card);
+    k->card.text = body->over || FAULT("hub.card") ? NULL : malloc(body->n + 1);
+    if (!k->card.text)
+        return false;
+    memcpy(k->card.text, body->p, body->n);
+    k->card.n = body->n;
+    return true;
+}
+
+static bool will_try_again(struct ask *k, const struct json *card)
+{
+    k->card.again.fire = on_again;
+    return k->card.tries++ < BUSY_TRIES && keep_card(k, card) &&
+           loop_timer_set(k->hub->opts.loop, &k->card.again, BUSY_MS) == OK;
+}
+
+static void try_card(struct ask *k, const struct json *card)
+{
+    struct registry *r = k->hub->opts.registry;
+    struct registry_by by = {.caller = &k->peer->caller,
+                             .now_ms = loop_wall_ms(k->hub->opts.loop),
+                             .is_self = true};
+    struct card_problems problems = {.n = 0};
+    struct why why = {""};
+    enum err e;
+
+    e = k->card.is_patch
+            ? registry_patch(r, k->change, str_of(k->peer->agent), card, &by,
+                             &problems, &why)
+            : registry_put(r, k->change, STR(""), card, &by, &problems, &why);
+    if (!e) {
+        submit(k);
+        return;
+    }
+    if (e != ERR_BUSY || !will_try_again(k, card)) {
+        refuse_card(k, e, &problems, &why);
+        return;
+    }
+    registry_change_fini(k->change); /* and begun anew */
+    registry_change_init(k->change);
+}
+
+static void change(struct hub_call *c, const struct json *card, bool is_patch)
+{
+    struct ask *k = hub_ask_new(c);
+
+    if (!k)
+        return;
+    k->card.is_patch = is_patch;
+    k->change = FAULT("hub.change") ? NULL : malloc(sizeof(*k->change));
+    if (!k->change) {
+        hub_ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
+        return;
+    }
+    registry_change_init(k->change);
+    try_card(k, card);
+}
+
+/* The methods. */
+
+static bool is_other(struct hub_call *c, struct str name)
+{
+    struct why why;
+
+    if (!c->peer->line || str_eq_nocase(name, str_of(c->peer->agent)))
+        return false;
+    why_err(&why, OK,
+            "this connection is the agent \"%s\" already; open another for "
+            "another agent",
+            c->peer->agent);
+    reply_refuse(&c->reply, ERR_BAD_REQUEST, str_of(why.text), STR(""));
+    return true;
+}
+
+void take_register(struct hub_call *c)
+{
+    struct registry_by by = {.caller = &c->peer->caller,
+                             .now_ms = loop_wall_ms(c->hub->opts.loop)};
+    const struct agent *there;
+    const struct json *card;
+    struct why why = {""};
+    struct str name;
+    struct ask *k;
+    enum err e;
+
+    if (!param_obj(c, "card", &card))
+        return;
+    name = json_str_or(json_get(card, STR("name")), STR(""));
+    if (is_other(c, name))
+        return;
+    e = registry_self(c->hub->opts.registry, name, &by, &there, &why);
+    if (e) {
+        reply_refuse(&c->reply, e, str_of(why.text), STR(""));
+    } else if (there && there->is_configured) {
+        k = hub_ask_new(c);
+        if (k)
+            come_in(k, name);
+    } else {
+        change(c, card, false);
+    }
+}
+
+void take_update(struct hub_call *c)
+{
+    const struct json *card;
+
+    if (param_obj(c, "card", &card))
+        change(c, card, true);
+}
+
+void take_state(struct hub_call *c)
+{
+    struct agents all = registry_agents(c->hub->opts.registry);
+    const struct agent *a = agent_find(&all, str_of(c->peer->agent));
+    struct deliver *d = walk_deliver(c->hub->opts.walk);
+    enum agent_state state;
+    struct json_out o;
+    struct str said;
+
+    if (!param_str(c, "state", 16, &said))
+        return;
+    state = agent_state_of(said);
+    if (said.n && (!state || state == AGENT_DEAD)) {
+        reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                     STR("state must be \"ACTIVE\", \"IDLE\", \"BUSY\", "
+                         "\"SLOW\" or \"ERROR\"; null or nothing to say no "
+                         "more of it"),
+                     STR(""));
+        return;
+    }
+    deliver_report(d, str_of(c->peer->agent), state);
+    o = reply_open(&c->reply);
+    json_open(&o, '{');
+    json_key(&o, STR("agent"));
+    json_put_str(&o, str_of(c->peer->agent));
+    json_key(&o, STR("state"));
+    if (a)
+        json_put_str(&o, agent_state_name(deliver_state(d, a)));
+    else
+        json_put_null(&o);
+    json_close(&o, '}');
+    reply_close(&c->reply, &o);
+}

@@ -1,0 +1,266 @@
+/* Requests that are answered later, and the tasks that they look for. As in
+ * calls/: what is out with the store or the walk comes back with a pointer, so
+ * an ask outlives its peer until then. */
+#include <stdlib.h>
+
+#include "hub/internal.h"
+
+enum { LOOKS_MAX = 5 };
+
+static struct str number_key(const struct ask *a)
+{
+    return (struct str){(const char *)&a->number, sizeof(a->number)};
+}
+
+static struct ask *make(struct peer *p)
+{
+    struct ask *a = FAULT("hub.ask") ? NULL : calloc(1, sizeof(*a));
+    struct hub *h = p->hub;
+
+    if (!a)
+        return NULL;
+    a->hub = h;
+    a->peer = p;
+    a->number = ++h->last_number;
+    a->reply.peer = p;
+    if (map_put(&h->receipts, number_key(a), a) != OK) {
+        free(a);
+        return NULL;
+    }
+    list_append(&p->asks, &a->node);
+    p->n_asks++;
+    return a;
+}
+
+struct ask *hub_ask_new(struct hub_call *c)
+{
+    struct ask *a = make(c->peer);
+
+    if (!a) {
+        reply_refuse(&c->reply, ERR_NOMEM, STR(""), STR(""));
+        return NULL;
+    }
+    a->reply = c->reply;
+    if (c->reply.id.raw.n) {
+        memcpy(a->id, c->reply.id.raw.p, c->reply.id.raw.n);
+        a->reply.id.raw.p = a->id;
+    }
+    a->reply.id.text = (struct str){NULL, 0};
+    if (a->reply.gather)
+        a->reply.gather->n_open++;
+    peer_pace(c->peer);
+    return a;
+}
+
+struct ask *hub_ask_silent(struct peer *p)
+{
+    return make(p);
+}
+
+void hub_ask_drop_queries(struct ask *a)
+{
+    if (a->has_query)
+        query_fini(&a->query);
+    if (a->has_turns)
+        query_fini(&a->turns);
+    a->has_query = a->has_turns = false;
+}
+
+void hub_ask_end(struct ask *a)
+{
+    struct hub *h = a->hub;
+    struct gather *g = a->reply.gather;
+
+    if (a->is_over)
+        return;
+    a->is_over = true;
+    if (a->search.id)
+        registry_search_cancel(h->opts.registry, a->search.id);
+    a->search.id = 0;
+    loop_timer_cancel(h->opts.loop, &a->card.again);
+    map_take(&h->receipts, number_key(a));
+    list_remove(&a->node);
+    list_append(&h->over, &a->node);
+    a->peer->n_asks--;
+    peer_reap(h);
+    if (g)
+        gather_less(g);
+    peer_pace(a->peer);
+}
+
+static void ask_free(struct ask *a)
+{
+    list_remove(&a->node);
+    hub_ask_drop_queries(a);
+    if (a->change)
+        registry_change_fini(a->change);
+    free(a->change);
+    free(a->card.text);
+    free(a->search.text);
+    free(a);
+}
+
+void hub_ask_reap(struct hub *h)
+{
+    struct list_node *n;
+
+    while ((n = list_first(&h->over)))
+        ask_free(LIST_OF(n, struct ask, node));
+}
+
+void hub_ask_refuse(struct ask *a, enum err e, struct str words,
+                    struct str details)
+{
+    reply_refuse(&a->reply, e, words, details);
+    hub_ask_end(a);
+}
+
+void hub_ask_out(struct ask *a)
+{
+    assert(!a->is_out);
+    a->is_out = true;
+}
+
+bool hub_ask_back(struct ask *a)
+{
+    assert(a->is_out);
+    a->is_out = false;
+    if (!peer_is_gone(a->peer))
+        return true;
+    hub_ask_end(a);
+    return false;
+}
+
+/* Asking the store. */
+
+static void on_read(struct query *q, void *ctx)
+{
+    struct ask *a = ctx;
+
+    a->asked = NULL;
+    if (q->err == ERR_BUSY)
+        q->err = ERR_OVERLOADED;
+    else if (q->err == ERR_LIMIT)
+        q->err = ERR_INTERNAL;
+    if (hub_ask_back(a))
+        a->then(a);
+}
+
+static void ask_read(struct ask *a, struct query *q, void (*then)(struct ask *))
+{
+    a->then = then;
+    a->asked = q;
+    hub_ask_out(a);
+    store_read(a->hub->opts.store, q, on_read, a);
+}
+
+/* A task: in memory, or its row; see calls/look.c for why more than once. */
+
+static void look(struct ask *a);
+
+static void tell(struct ask *a, const struct task *t)
+{
+    bool is_seen = task_is_for(t, &a->peer->caller);
+
+    a->found(a, is_seen ? OK : ERR_NOT_FOUND, is_seen ? t : NULL);
+}
+
+static void on_row(struct ask *a)
+{
+    struct tasks *tasks = walk_tasks(a->hub->opts.walk);
+    const struct task *now;
+    struct task t;
+
+    if (a->query.err || !a->query.rows) {
+        a->found(a, a->query.err ? a->query.err : ERR_NOT_FOUND, NULL);
+        return;
+    }
+    task_from_row(&t, a->query.rows);
+    now = task_find(tasks, str_of(a->task_id.text));
+    if (now)
+        tell(a, now);
+    else if (task_is_over(t.status) || ++a->n_looks == LOOKS_MAX)
+        tell(a, &t);
+    else
+        look(a);
+}
+
+static void look(struct ask *a)
+{
+    struct str id = str_of(a->task_id.text);
+    const struct task *t = task_find(walk_tasks(a->hub->opts.walk), id);
+
+    if (t) {
+        tell(a, t);
+        return;
+    }
+    if (a->has_query)
+        query_fini(&a->query);
+    query_init(&a->query, &task_table, 1);
+    a->has_query = true;
+    query_if(&a->query, TASK_ID, IS, value_text(id));
+    ask_read(a, &a->query, on_row);
+}
+
+void hub_look_task(struct ask *a, ask_found *found)
+{
+    a->found = found;
+    a->n_looks = 0;
+    look(a);
+}
+
+bool hub_look_is_current(const struct ask *a, const struct task *t)
+{
+    return !a->message_id.text[0] ||
+           strcmp(a->message_id.text, t->message_id.text) == 0;
+}
+
+/* The task as it was in a turn that is past. */
+static void tell_past(struct ask *a, enum err e, const struct task *t)
+{
+    struct task past;
+
+    if (e) {
+        a->then_found(a, e, NULL);
+        return;
+    }
+    past = *t;
+    past.message_id = a->message_id;
+    task_of_turn(&past, a->turns.rows);
+    a->then_found(a, OK, &past);
+}
+
+static void on_turn(struct ask *a)
+{
+    if (a->turns.err || !a->turns.rows)
+        a->then_found(a, a->turns.err ? a->turns.err : ERR_NOT_FOUND, NULL);
+    else
+        hub_look_task(a, tell_past);
+}
+
+void hub_look_past(struct ask *a, const struct task *t, ask_found *found)
+{
+    a->then_found = found;
+    if (a->has_turns)
+        query_fini(&a->turns);
+    query_init(&a->turns, &turn_table, 1);
+    a->has_turns = true;
+    query_if(&a->turns, TURN_TASK_SEQ, IS, value_int(t->seq));
+    query_if(&a->turns, TURN_MESSAGE_ID, IS,
+             value_text(str_of(a->message_id.text)));
+    ask_read(a, &a->turns, on_turn);
+}
+
+static void on_either(struct ask *a, enum err e, const struct task *t)
+{
+    if (e || hub_look_is_current(a, t))
+        a->then_found(a, e, t);
+    else
+        hub_look_past(a, t, a->then_found);
+}
+
+void hub_look_turn(struct ask *a, ask_found *found)
+{
+    a->then_found = found;
+    hub_look_task(a, on_either);
+}

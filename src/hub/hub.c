@@ -1,0 +1,416 @@
+/* The table of methods, and the life of the hub. A message is answered by its
+ * row; what no row knows is answered with the names that are nearest. */
+#include "hub/hub.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hub/internal.h"
+
+enum {
+    FOR_AGENTS = 1 << 0,   /* only once it is registered */
+    LATER = 1 << 1,        /* may be answered in a later turn */
+    FOR_CHILDREN = 1 << 2, /* a child of a pool may ask it too */
+    NEW_WORK = 1 << 3,     /* not while we stop */
+};
+
+static const struct method {
+    struct str name;
+    void (*take)(struct hub_call *c);
+    unsigned flags;
+    unsigned scope;
+} table[] = {
+    {STR("task.chunk"), take_chunk, FOR_AGENTS, 0},
+    {STR("task.result"), take_result, FOR_AGENTS | LATER, 0},
+    {STR("message.send"), take_send, LATER | NEW_WORK, SCOPE_SEND},
+    {STR("agent.register"), take_register, LATER | NEW_WORK, SCOPE_SEND},
+    {STR("agent.update"), take_update, FOR_AGENTS | LATER | NEW_WORK,
+     SCOPE_SEND},
+    {STR("agent.state"), take_state, FOR_AGENTS | FOR_CHILDREN, 0},
+    {STR("agent.search"), take_search, LATER | FOR_CHILDREN, SCOPE_READ},
+    {STR("task.get"), take_get, LATER, SCOPE_READ},
+    {STR("task.cancel"), take_cancel, LATER, SCOPE_SEND},
+    {STR("task.listen"), take_listen, LATER, SCOPE_READ},
+    {STR("ping"), take_ping, FOR_CHILDREN, 0},
+};
+
+enum { N_METHODS = sizeof(table) / sizeof(*table), NEAREST_MAX = 3 };
+
+bool hub_method(size_t i, struct hub_method *out)
+{
+    if (i >= N_METHODS)
+        return false;
+    *out = (struct hub_method){.name = table[i].name,
+                               .is_for_agents = table[i].flags & FOR_AGENTS,
+                               .scope = table[i].scope};
+    return true;
+}
+
+static const struct method *find(struct str name)
+{
+    for (size_t i = 0; i < N_METHODS; i++)
+        if (str_eq(table[i].name, name))
+            return &table[i];
+    return NULL;
+}
+
+/* What was probably meant. */
+
+static size_t nearest(struct str written, struct str out[NEAREST_MAX])
+{
+    unsigned far = 2 + (unsigned)(written.n / 6), d[NEAREST_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_METHODS; i++) {
+        unsigned distance = str_distance(written, table[i].name);
+        size_t at = n;
+
+        if (distance > far)
+            continue;
+        while (at > 0 && d[at - 1] > distance)
+            at--;
+        if (at == NEAREST_MAX)
+            continue;
+        n += n < NEAREST_MAX;
+        for (size_t k = n - 1; k > at; k--) {
+            out[k] = out[k - 1];
+            d[k] = d[k - 1];
+        }
+        out[at] = table[i].name;
+        d[at] = distance;
+    }
+    return n;
+}
+
+static void refuse_method(struct hub_call *c)
+{
+    struct str names[NEAREST_MAX];
+    size_t n = nearest(c->m->method, names);
+    char shown[WIRE_METHOD_MAX + 1];
+    struct json_out o;
+    struct why why;
+    struct buf data;
+    int len = snprintf(shown, sizeof(shown), "%.*s", STR_ARG(c->m->method));
+
+    str_tame(shown, len > 0 ? (size_t)len : 0);
+    buf_init(&data, 1024);
+    o = json_out(&data);
+    json_open(&o, '{');
+    json_key(&o, STR("nearest"));
+    json_open(&o, '[');
+    for (size_t i = 0; i < n; i++)
+        json_put_str(&o, names[i]);
+    json_close(&o, ']');
+    json_close(&o, '}');
+    why_err(&why, OK, "there is no method \"%s\"%s%.*s%s", shown,
+            n ? "; did you mean \""
+              : "; docs/protocol.md lists those there are",
+            STR_ARG(n ? names[0] : STR("")), n ? "\"?" : "");
+    reply_bad(&c->reply, WIRE_METHOD_NOT_FOUND, str_of(why.text),
+              data.over ? STR("") : buf_str(&data));
+    buf_fini(&data);
+}
+
+/* Before a method. Each says false when it has refused. */
+
+static bool check_scope(struct hub_call *c, const struct method *row)
+{
+    struct str scope = scope_name((enum scope)row->scope);
+    char details[64];
+    struct why why;
+
+    if (c->peer->child || !row->scope || (c->peer->caller.scopes & row->scope))
+        return true;
+    snprintf(details, sizeof(details), "{\"scope\":\"%.*s\"}", STR_ARG(scope));
+    why_err(&why, OK, "%.*s needs a token with the scope %.*s",
+            STR_ARG(row->name), STR_ARG(scope));
+    reply_refuse(&c->reply, ERR_NOT_ALLOWED, str_of(why.text), str_of(details));
+    return false;
+}
+
+static bool check_role(struct hub_call *c, const struct method *row)
+{
+    struct why why;
+
+    if (c->peer->child && !(row->flags & FOR_CHILDREN)) {
+        why_err(&why, OK, "%.*s is for connections to /hub, not for children",
+                STR_ARG(row->name));
+        reply_bad(&c->reply, WIRE_METHOD_NOT_FOUND, str_of(why.text), STR(""));
+        return false;
+    }
+    if ((row->flags & FOR_AGENTS) && !c->peer->line) {
+        why_err(&why, OK,
+                "%.*s is for agents: call agent.register on this connection "
+                "first",
+                STR_ARG(row->name));
+        reply_refuse(&c->reply, ERR_NOT_ALLOWED, str_of(why.text), STR(""));
+        return false;
+    }
+    return true;
+}
+
+static bool check_room(struct hub_call *c, const struct method *row)
+{
+    struct why why;
+
+    if ((row->flags & NEW_WORK) && c->hub->is_stopping) {
+        reply_refuse(&c->reply, ERR_STOPPING, STR(""), STR(""));
+        return false;
+    }
+    if (!(row->flags & LATER) || !c->reply.is_awaited ||
+        c->peer->n_asks < c->hub->opts.settings.max_open)
+        return true;
+    why_err(&why, OK,
+            "%zu requests of this connection are not answered yet; wait for "
+            "some of them (hub.maxOpen)",
+            c->hub->opts.settings.max_open);
+    reply_refuse(&c->reply, ERR_OVERLOADED, str_of(why.text), STR(""));
+    return false;
+}
+
+static bool read_params(struct hub_call *c)
+{
+    static const struct json none = {.type = JSON_OBJ};
+
+    c->params = c->m->params ? c->m->params : &none;
+    if (c->params->type == JSON_OBJ)
+        return true;
+    reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                 STR("params must be an object, with names"), STR(""));
+    return false;
+}
+
+static void take_call(struct hub_call *c)
+{
+    const struct method *row = find(c->m->method);
+
+    if (!row) {
+        refuse_method(c);
+        return;
+    }
+    if (check_role(c, row) && check_scope(c, row) && check_room(c, row) &&
+        read_params(c))
+        row->take(c);
+}
+
+/* An answer to what we asked, or to what we never did: of the latter nobody
+ * is told, since an error that answers an answer helps nobody. */
+static void take_answer(struct hub *h, struct peer *p,
+                        const struct wire_message *m)
+{
+    struct why why = {""};
+
+    if (!p->line ||
+        deliver_heard(walk_deliver(h->opts.walk), p->line, m, 0, &why) != OK)
+        h->stats.foreign_total++;
+}
+
+void hub_dispatch(struct peer *p, const struct wire_message *m,
+                  struct gather *g)
+{
+    struct hub_call c = {.hub = p->hub,
+                         .peer = p,
+                         .m = m,
+                         .reply = {.peer = p, .gather = g, .id = m->id}};
+
+    p->hub->stats.messages_total++;
+    switch (m->kind) {
+    case WIRE_BAD:
+        c.reply.is_awaited = true;
+        reply_bad(&c.reply, WIRE_INVALID_REQUEST, str_of(m->why.text), STR(""));
+        break;
+    case WIRE_RESULT:
+    case WIRE_ERROR: take_answer(p->hub, p, m); break;
+    case WIRE_REQUEST:
+    case WIRE_NOTIFICATION:
+        c.reply.is_awaited = m->kind == WIRE_REQUEST;
+        take_call(&c);
+        break;
+    }
+}
+
+/* Params. */
+
+bool param_str(struct hub_call *c, const char *key, size_t max, struct str *out)
+{
+    const struct json *v = json_get(c->params, str_of(key));
+    struct why why;
+
+    *out = (struct str){NULL, 0};
+    if (!v || v->type == JSON_NULL)
+        return true;
+    if (v->type == JSON_STR && v->s.n && v->s.n <= max &&
+        !str_has_any_control(v->s)) {
+        *out = v->s;
+        return true;
+    }
+    why_err(&why, OK,
+            "%s must be a string of 1 to %zu bytes without control characters",
+            key, max);
+    reply_refuse(&c->reply, ERR_BAD_REQUEST, str_of(why.text), STR(""));
+    return false;
+}
+
+bool param_task(struct hub_call *c, struct id *out)
+{
+    struct str s;
+
+    if (!param_str(c, "task_id", MSG_CONVERSATION_MAX, &s))
+        return false;
+    if (!s.n) {
+        reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                     STR("task_id is missing: which task is meant"), STR(""));
+        return false;
+    }
+    if (!id_is_valid(s, "task")) { /* as one that is not there */
+        reply_refuse(&c->reply, ERR_NOT_FOUND, STR(""), STR(""));
+        return false;
+    }
+    memcpy(out->text, s.p, s.n);
+    out->text[s.n] = '\0';
+    return true;
+}
+
+bool param_obj(struct hub_call *c, const char *key, const struct json **out)
+{
+    struct why why;
+
+    *out = json_get(c->params, str_of(key));
+    if (*out && (*out)->type == JSON_OBJ)
+        return true;
+    why_err(&why, OK, *out ? "%s must be an object" : "%s is missing", key);
+    reply_refuse(&c->reply, ERR_BAD_REQUEST, str_of(why.text), STR(""));
+    return false;
+}
+
+bool param_listen(struct hub_call *c, enum listen *out)
+{
+    const struct json *v = json_get(c->params, STR("listen"));
+
+    *out = LISTEN_ALL;
+    if (!v || v->type == JSON_NULL)
+        return true;
+    if (v->type == JSON_BOOL)
+        *out = v->b ? LISTEN_ALL : LISTEN_NOTHING;
+    else if (v->type == JSON_STR && str_eq(v->s, STR("result")))
+        *out = LISTEN_RESULT;
+    else {
+        reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                     STR("listen must be true, false or \"result\""), STR(""));
+        return false;
+    }
+    return true;
+}
+
+void take_ping(struct hub_call *c)
+{
+    struct json_out o = reply_open(&c->reply);
+
+    json_open(&o, '{');
+    json_key(&o, STR("at_ms"));
+    json_put_int(&o, loop_wall_ms(c->hub->opts.loop));
+    json_close(&o, '}');
+    reply_close(&c->reply, &o);
+}
+
+/* Life. */
+
+static void reap(struct loop_job *job)
+{
+    struct hub *h = LIST_OF(job, struct hub, reap_job);
+    struct list_node *n, *next;
+
+    hub_ask_reap(h);
+    push_reap(h);
+    for (n = list_first(&h->gone); n; n = next) {
+        struct peer *p = LIST_OF(n, struct peer, node);
+
+        next = list_next(&h->gone, n);
+        if (!p->n_asks)
+            conn_free(p);
+    }
+}
+
+void peer_reap(struct hub *h)
+{
+    loop_at_end(h->opts.loop, &h->reap_job);
+}
+
+struct hub *hub_new(const struct hub_opts *opts)
+{
+    struct hub *h = FAULT("hub.new") ? NULL : calloc(1, sizeof(*h));
+
+    if (!h)
+        return NULL;
+    h->opts = *opts;
+    h->rates = rates_new(HUB_RATES, opts->seed);
+    map_init(&h->by_id, HUB_PEERS_MAX, opts->seed);
+    map_init(&h->receipts, HUB_ASKS_MAX, opts->seed);
+    list_init(&h->peers);
+    list_init(&h->children);
+    list_init(&h->gone);
+    list_init(&h->over);
+    list_init(&h->over_hearings);
+    arena_init(&h->tree, HUB_TREE_BYTES);
+    arena_init(&h->scratch, HUB_ANSWER_BYTES);
+    buf_init(&h->out, HUB_ANSWER_BYTES);
+    buf_init(&h->body, HUB_ANSWER_BYTES);
+    h->reap_job.run = reap;
+    conn_sweep_soon(h);
+    if (h->rates)
+        return h;
+    hub_free(h);
+    return NULL;
+}
+
+void hub_set(struct hub *h, const struct hub_settings *s)
+{
+    h->opts.settings = *s;
+}
+
+void hub_stop(struct hub *h)
+{
+    h->is_stopping = true;
+}
+
+struct hub_stats hub_stats(const struct hub *h)
+{
+    return h->stats;
+}
+
+void hub_free(struct hub *h)
+{
+    if (!h)
+        return;
+    conn_stop(h);
+    loop_not_at_end(&h->reap_job);
+    hub_ask_reap(h);
+    push_reap(h);
+    rates_free(h->rates);
+    map_fini(&h->by_id);
+    map_fini(&h->receipts);
+    arena_fini(&h->tree);
+    arena_fini(&h->scratch);
+    buf_fini(&h->out);
+    buf_fini(&h->body);
+    free(h);
+}
+
+/* Children of pools ask the same table. Each of their calls has a peer of its
+ * own, which goes with its answer: nobody tells us when a child goes. */
+void hub_on_call(struct hub *h, uint64_t line, struct str agent,
+                 const struct wire_message *m)
+{
+    struct peer *p = FAULT("hub.child") ? NULL : calloc(1, sizeof(*p));
+
+    if (!p)
+        return;
+    peer_init(p, h);
+    p->child = p->line = line;
+    snprintf(p->agent, sizeof(p->agent), "%.*s", STR_ARG(agent));
+    list_append(&h->children, &p->node);
+    hub_dispatch(p, m, NULL);
+    list_remove(&p->node);
+    list_append(&h->gone, &p->node);
+    peer_reap(h);
+}

@@ -1,0 +1,138 @@
+/* message.send: a message on its walk, answered when it is accepted; what
+ * comes of it is pushed. */
+#include <stdio.h>
+
+#include "calls/share.h"
+#include "hub/internal.h"
+
+static void keep_words(char *to, size_t size, struct str s)
+{
+    snprintf(to, size, "%.*s", STR_ARG(str_head(s, size - 1)));
+}
+
+static void on_look(struct ask *a, enum err e, const struct task *t)
+{
+    struct speak_decision d = {str_of(a->message.layer),
+                               str_of(a->message.agent),
+                               str_of(a->message.reason)};
+    struct json_out o;
+
+    if (e) {
+        bool is_old = e == ERR_NOT_FOUND && a->message.is_repeat;
+
+        hub_ask_refuse(a, is_old ? ERR_GONE : e,
+                       is_old ? SHARE_KEY_IS_OLD : STR(""), STR(""));
+        return;
+    }
+    o = reply_open(&a->reply);
+    json_open(&o, '{');
+    speak_answer(&o, t, &d);
+    json_close(&o, '}');
+    reply_close(&a->reply, &o);
+    if (a->listen != LISTEN_NOTHING && !peer_is_gone(a->peer))
+        push_begin(a, t);
+    hub_ask_end(a);
+}
+
+static void refuse(struct ask *a, const struct msg *m)
+{
+    struct buf details;
+
+    buf_init(&details, 4096);
+    share_message_details(&details, m);
+    hub_ask_refuse(a, m->err, str_of(m->why.text),
+                   details.over ? STR("") : buf_str(&details));
+    buf_fini(&details);
+}
+
+static void on_accepted(struct msg *m, void *ctx)
+{
+    struct ask *a = ctx;
+
+    if (!hub_ask_back(a)) {
+        msg_free(m);
+        return;
+    }
+    if (m->err) {
+        refuse(a, m);
+        msg_free(m);
+        return;
+    }
+    a->task_id = m->task.id;
+    a->message_id = m->task.message_id;
+    a->message.is_repeat = m->task.is_repeat;
+    keep_words(a->message.layer, sizeof(a->message.layer), m->choice.layer);
+    keep_words(a->message.agent, sizeof(a->message.agent), m->choice.agent);
+    keep_words(a->message.reason, sizeof(a->message.reason), m->choice.reason);
+    msg_free(m);
+    hub_look_turn(a, on_look);
+}
+
+/* All but what is between us and this connection. */
+static void write_body(struct hub_call *c)
+{
+    struct buf *body = &c->hub->body;
+    struct json_out o = json_out(body);
+
+    hub_clear(body);
+    json_open(&o, '{');
+    JSON_EACH(kid, c->params)
+    {
+        if (str_eq(kid->key, STR("listen")))
+            continue;
+        json_key(&o, kid->key);
+        json_put(&o, kid);
+    }
+    json_close(&o, '}');
+}
+
+static bool has_room_to_listen(struct hub_call *c, enum listen listen)
+{
+    size_t max = c->hub->opts.settings.max_listening;
+    struct why why;
+
+    if (listen == LISTEN_NOTHING || c->peer->n_hearings < max)
+        return true;
+    why_err(&why, OK,
+            "this connection hears of %zu tasks already; wait for some of "
+            "them, or say \"listen\":false (hub.maxListening)",
+            max);
+    reply_refuse(&c->reply, ERR_OVERLOADED, str_of(why.text), STR(""));
+    return false;
+}
+
+static struct msg *read_message(struct hub_call *c)
+{
+    struct msg *m = msg_new(&c->peer->caller, loop_wall_ms(c->hub->opts.loop));
+    enum err e = ERR_NOMEM;
+
+    write_body(c);
+    if (m && !c->hub->body.over)
+        e = share_message(m, buf_str(&c->hub->body), STR(""));
+    if (!e)
+        return m;
+    reply_refuse(&c->reply, e, m ? str_of(m->why.text) : STR(""), STR(""));
+    msg_free(m);
+    return NULL;
+}
+
+void take_send(struct hub_call *c)
+{
+    enum listen listen;
+    struct msg *m;
+    struct ask *a;
+
+    if (!param_listen(c, &listen) || !has_room_to_listen(c, listen))
+        return;
+    m = read_message(c);
+    if (!m)
+        return;
+    a = hub_ask_new(c);
+    if (!a) {
+        msg_free(m);
+        return;
+    }
+    a->listen = listen;
+    hub_ask_out(a);
+    walk_message(c->hub->opts.walk, m, on_accepted, a);
+}

@@ -1,0 +1,301 @@
+/* What a peer hears of its tasks: status, chunks, gaps and the result, as
+ * notifications, each when net takes it.
+ *
+ * Nothing is kept for one that does not read but the message that net refused:
+ * where it is in the events of its task is enough to write them when there is
+ * room again. What has left the ring meanwhile is told as a gap, and the
+ * result comes whole in any case. A task that is over is not held in memory
+ * for a slow reader: its result is then read from the store. */
+#include <stdlib.h>
+
+#include "hub/internal.h"
+
+static void hearing_end(struct hearing *g)
+{
+    struct hub *h = g->peer->hub;
+
+    if (g->is_listening)
+        task_unlisten(walk_tasks(h->opts.walk), &g->listener);
+    g->is_listening = false;
+    list_remove(&g->ready_node);
+    list_remove(&g->node);
+    list_append(&h->over_hearings, &g->node);
+    g->peer->n_hearings--;
+    peer_reap(h);
+}
+
+void push_reap(struct hub *h)
+{
+    struct list_node *n;
+
+    while ((n = list_pop(&h->over_hearings)))
+        free(LIST_OF(n, struct hearing, node));
+}
+
+void push_end_all(struct peer *p)
+{
+    struct list_node *n, *next;
+
+    for (n = list_first(&p->hearings); n; n = next) {
+        next = list_next(&p->hearings, n);
+        hearing_end(LIST_OF(n, struct hearing, node));
+    }
+    for (n = list_first(&p->asks); n; n = list_next(&p->asks, n))
+        LIST_OF(n, struct ask, node)->hearing = NULL;
+    p->is_looking = false;
+}
+
+/* Words. */
+
+static struct json_out open_note(struct hearing *g, struct str method,
+                                 int64_t turn, int64_t number, int64_t at_ms)
+{
+    struct hub *h = g->peer->hub;
+    struct speak_place place = {store_epoch(h->opts.store), number};
+    char text[SPEAK_PLACE_BYTES];
+    struct json_out o;
+
+    hub_clear(&h->out);
+    o = wire_call_open(&h->out, STR(""), method);
+    json_open(&o, '{');
+    json_key(&o, STR("task_id"));
+    json_put_str(&o, str_of(g->task_id.text));
+    json_key(&o, STR("turn"));
+    json_put_int(&o, turn);
+    if (number) {
+        json_key(&o, STR("event_id"));
+        json_put_str(&o, speak_place_write(&place, text));
+    }
+    json_key(&o, STR("at_ms"));
+    json_put_int(&o, at_ms);
+    return o;
+}
+
+static void close_note(struct hearing *g, struct json_out *o)
+{
+    struct hub *h = g->peer->hub;
+
+    json_close(o, '}');
+    wire_close(o);
+    if (h->out.over) {
+        log_error(h->opts.log, "hub.not_pushed",
+                  LOG_C("task_id", g->task_id.text));
+        return;
+    }
+    h->stats.pushed_total++;
+    peer_send(g->peer, buf_str(&h->out));
+}
+
+static void say_gap(struct hearing *g, int64_t number, int64_t at_ms)
+{
+    struct json_out o = open_note(g, STR("task.gap"), g->turn, number, at_ms);
+
+    g->needs_gap = false;
+    close_note(g, &o);
+}
+
+static void say_event(struct hearing *g, const struct task_event *e)
+{
+    bool is_chunk = e->kind == TASK_EVENT_CHUNK;
+    struct json_out o =
+        open_note(g, is_chunk ? STR("task.chunk") : STR("task.status"), e->turn,
+                  e->number, e->at_ms);
+
+    json_key(&o, is_chunk ? STR("text") : STR("status"));
+    json_put_str(&o, is_chunk ? e->text : task_status_name(e->status));
+    close_note(g, &o);
+}
+
+/* The last word. */
+static void say_result(struct hearing *g, const struct task *t)
+{
+    struct hub *h = g->peer->hub;
+    struct json_out o;
+
+    if (g->needs_gap)
+        say_gap(g, 0, loop_wall_ms(h->opts.loop));
+    hub_clear(&h->out);
+    o = wire_call_open(&h->out, STR(""), STR("task.result"));
+    json_open(&o, '{');
+    speak_result(&o, t);
+    json_key(&o, STR("at_ms"));
+    json_put_int(&o, t->finished_ms);
+    close_note(g, &o);
+    hearing_end(g);
+}
+
+/* A result that is not in memory any more. */
+
+static void on_found(struct ask *a, enum err e, const struct task *t)
+{
+    struct hearing *g = a->hearing;
+    struct peer *p = a->peer;
+
+    if (!g) { /* nobody is to hear of it any more */
+        hub_ask_end(a);
+        return;
+    }
+    p->is_looking = false;
+    if (e || !task_is_over(t->status))
+        hearing_end(g); /* retention was faster, or it is nobody's business */
+    else
+        say_result(g, t);
+    hub_ask_end(a);
+    push_go(p);
+}
+
+static void look_for_result(struct hearing *g)
+{
+    struct ask *a = hub_ask_silent(g->peer);
+
+    if (!a) {
+        log_warn(g->peer->hub->opts.log, "hub.not_pushed",
+                 LOG_C("task_id", g->task_id.text));
+        hearing_end(g);
+        return;
+    }
+    list_remove(&g->ready_node);
+    g->peer->is_looking = true;
+    a->hearing = g;
+    a->task_id = g->task_id;
+    a->message_id = g->message_id;
+    hub_look_turn(a, on_found);
+}
+
+/* Going on. */
+
+/* True: there may be more. */
+static bool say_next(struct hearing *g)
+{
+    struct tasks *tasks = walk_tasks(g->peer->hub->opts.walk);
+    struct task_event e;
+
+    if (!task_next(tasks, &g->listener, &e)) {
+        list_remove(&g->ready_node);
+        return false;
+    }
+    if (e.kind == TASK_EVENT_RESULT)
+        say_result(g, task_heard(&g->listener));
+    else if (e.kind == TASK_EVENT_GAP)
+        say_gap(g, e.number, e.at_ms);
+    else if (!g->only_result)
+        say_event(g, &e);
+    return e.kind != TASK_EVENT_RESULT;
+}
+
+void push_go(struct peer *p)
+{
+    struct list_node *n;
+
+    while (!peer_is_stuck(p) && p->id && (n = list_first(&p->ready))) {
+        struct hearing *g = LIST_OF(n, struct hearing, ready_node);
+
+        if (g->is_at_result) {
+            if (p->is_looking)
+                return;
+            look_for_result(g);
+            continue;
+        }
+        while (say_next(g))
+            if (peer_is_stuck(p) || !p->id)
+                return;
+    }
+}
+
+static void be_ready(struct hearing *g)
+{
+    if (!g->behind && !list_has(&g->ready_node))
+        list_append(&g->peer->ready, &g->ready_node);
+}
+
+/* Whoever is slow to take it does not hold the task in memory. */
+static void leave_memory(struct hearing *g)
+{
+    const struct task *t = task_heard(&g->listener);
+
+    if (!t || !task_is_over(t->status))
+        return;
+    task_unlisten(walk_tasks(g->peer->hub->opts.walk), &g->listener);
+    g->is_listening = false;
+    g->is_at_result = true;
+    g->needs_gap = !g->only_result;
+}
+
+static void on_news(struct task_listener *l)
+{
+    struct hearing *g = LIST_OF(l, struct hearing, listener);
+
+    be_ready(g);
+    if (g->behind)
+        return;
+    if (peer_is_stuck(g->peer))
+        leave_memory(g);
+    else
+        push_go(g->peer);
+}
+
+/* The batch that it was asked in is answered. */
+void push_after(struct gather *g)
+{
+    struct peer *p = g->peer;
+
+    for (struct list_node *n = list_first(&p->hearings); n;
+         n = list_next(&p->hearings, n)) {
+        struct hearing *one = LIST_OF(n, struct hearing, node);
+
+        if (one->behind != g)
+            continue;
+        one->behind = NULL;
+        be_ready(one);
+    }
+    if (p->id)
+        push_go(p);
+}
+
+/* Beginning. */
+
+static int64_t begin_at(struct ask *a, struct hearing *g)
+{
+    if (!a->has_place)
+        return 1;
+    if (a->place.epoch == store_epoch(a->hub->opts.store))
+        return a->place.number + 1;
+    g->needs_gap = true;
+    return 1;
+}
+
+/* Hear of t from here on, behind the answer to a. */
+void push_begin(struct ask *a, const struct task *t)
+{
+    struct peer *p = a->peer;
+    struct hearing *g = FAULT("hub.hearing") ? NULL : calloc(1, sizeof(*g));
+
+    if (!g) {
+        log_warn(a->hub->opts.log, "hub.not_heard",
+                 LOG_C("task_id", t->id.text));
+        return;
+    }
+    g->peer = p;
+    g->task_id = t->id;
+    g->message_id = t->message_id;
+    g->turn = t->turn;
+    g->only_result = a->listen == LISTEN_RESULT;
+    g->behind = a->reply.gather;
+    g->listener.on_news = on_news;
+    list_append(&p->hearings, &g->node);
+    p->n_hearings++;
+    g->is_listening =
+        hub_look_is_current(a, t) &&
+        task_listen(walk_tasks(a->hub->opts.walk), str_of(t->id.text),
+                    &g->listener, begin_at(a, g)) == OK;
+    g->is_at_result = !g->is_listening;
+    if (g->is_listening)
+        return; /* news will come */
+    if (!task_is_over(t->status)) {
+        log_warn(a->hub->opts.log, "hub.not_heard",
+                 LOG_C("task_id", t->id.text));
+        hearing_end(g);
+    } else if (!g->behind) {
+        say_result(g, t);
+    }
+}

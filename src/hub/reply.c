@@ -1,0 +1,129 @@
+/* Answers, one by one or as the array that answers a batch. They are written
+ * into one buffer of the hub's and leave at once; net keeps what it can, and
+ * the peer the rest. */
+#include <stdlib.h>
+
+#include "hub/internal.h"
+
+void hub_clear(struct buf *b)
+{
+    size_t limit = b->limit;
+
+    if (b->cap > HUB_KEEP_BYTES) {
+        buf_fini(b);
+        buf_init(b, limit);
+    }
+    buf_clear(b);
+}
+
+/* Batches. */
+
+struct gather *gather_new(struct peer *p)
+{
+    struct gather *g = FAULT("hub.gather") ? NULL : calloc(1, sizeof(*g));
+
+    if (!g)
+        return NULL;
+    g->peer = p;
+    g->is_being_read = true;
+    buf_init(&g->out, HUB_ANSWER_BYTES);
+    return g;
+}
+
+static void gather_check(struct gather *g)
+{
+    if (g->n_open || g->is_being_read)
+        return;
+    if (g->out.over) {
+        log_warn(g->peer->hub->opts.log, "hub.batch_too_large");
+        if (g->peer->id)
+            net_ws_close(g->peer->hub->opts.net, g->peer->id, WS_TRY_LATER,
+                         STR("the answer to a batch is too large"));
+    } else if (g->out.n) {
+        buf_add_char(&g->out, ']');
+        peer_send(g->peer, buf_str(&g->out));
+    }
+    push_after(g);
+    buf_fini(&g->out);
+    free(g);
+}
+
+void gather_read(struct gather *g)
+{
+    g->is_being_read = false;
+    gather_check(g);
+}
+
+void gather_less(struct gather *g)
+{
+    g->n_open--;
+    gather_check(g);
+}
+
+/* One. */
+
+static void flush(const struct reply *r)
+{
+    struct buf *out = &r->peer->hub->out;
+
+    if (r->is_awaited && r->gather) {
+        buf_add_char(&r->gather->out, r->gather->out.n ? ',' : '[');
+        buf_add_str(&r->gather->out, buf_str(out));
+    } else if (r->is_awaited) {
+        peer_send(r->peer, buf_str(out));
+    }
+    hub_clear(out);
+}
+
+struct json_out reply_open(const struct reply *r)
+{
+    hub_clear(&r->peer->hub->out);
+    return wire_result_open(&r->peer->hub->out, &r->id);
+}
+
+void reply_close(const struct reply *r, struct json_out *o)
+{
+    wire_close(o);
+    if (o->out->over)
+        reply_refuse(r, ERR_NOMEM, STR(""), STR(""));
+    else
+        flush(r);
+}
+
+void reply_bad(const struct reply *r, enum wire_code code, struct str words,
+               struct str data)
+{
+    struct hub *h = r->peer->hub;
+
+    h->stats.errors_total++;
+    hub_clear(&h->out);
+    wire_error_of(&h->out, &r->id, code, words, data);
+    if (h->out.over) /* not even that: they hear nothing */
+        hub_clear(&h->out);
+    else
+        flush(r);
+}
+
+/* What is wrong with params has a code of its own in the standard. */
+static bool is_about_params(enum err e)
+{
+    return e == ERR_BAD_REQUEST;
+}
+
+void reply_refuse(const struct reply *r, enum err e, struct str words,
+                  struct str details)
+{
+    struct hub *h = r->peer->hub;
+    struct buf *out = &h->out;
+
+    h->stats.errors_total++;
+    hub_clear(out);
+    if (is_about_params(e))
+        wire_invalid_params(out, &r->id, words, details);
+    else
+        wire_error(out, &r->id, e, words, details);
+    if (out->over)
+        hub_clear(out);
+    else
+        flush(r);
+}

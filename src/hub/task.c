@@ -1,0 +1,250 @@
+/* Tasks: what is known of one, no more of one, to hear of one; and what its
+ * agent says of it, which is deliver's to judge. */
+#include "hub/internal.h"
+
+enum { CANCEL_TRIES = 3 };
+
+/* One. */
+
+static void answer_task(struct ask *a, const struct task *t)
+{
+    struct json_out o = reply_open(&a->reply);
+
+    json_open(&o, '{');
+    speak_task(&o, t);
+    json_close(&o, '}');
+    reply_close(&a->reply, &o);
+    hub_ask_end(a);
+}
+
+static void on_get(struct ask *a, enum err e, const struct task *t)
+{
+    if (e)
+        hub_ask_refuse(a, e, STR(""), STR(""));
+    else
+        answer_task(a, t);
+}
+
+static struct ask *begin(struct hub_call *c)
+{
+    struct ask *a;
+    struct id id;
+
+    if (!param_task(c, &id))
+        return NULL;
+    a = hub_ask_new(c);
+    if (a)
+        a->task_id = id;
+    return a;
+}
+
+void take_get(struct hub_call *c)
+{
+    struct ask *a = begin(c);
+
+    if (a)
+        hub_look_task(a, on_get);
+}
+
+/* No more of one: the turn that is seen first, and no other. */
+
+static void on_seen(struct ask *a, enum err e, const struct task *t);
+
+static void after_cancel(struct ask *a, enum err e)
+{
+    if (e == OK)
+        hub_look_task(a, on_get);
+    else if (e == ERR_NOT_FOUND || e == ERR_TASK_IS_OVER)
+        hub_look_task(a, on_seen);
+    else
+        hub_ask_refuse(a, e, STR(""), STR(""));
+}
+
+static void on_cancelled(void *ctx, struct str task_id, enum err e)
+{
+    struct ask *a = ctx;
+
+    (void)task_id;
+    if (hub_ask_back(a))
+        after_cancel(a, e);
+}
+
+static void cancel(struct ask *a)
+{
+    enum err e;
+
+    if (a->cancel.left-- == 0) {
+        hub_ask_refuse(a, ERR_BUSY, STR("the task is changing; ask again"),
+                       STR(""));
+        return;
+    }
+    hub_ask_out(a);
+    e = walk_cancel(a->hub->opts.walk, str_of(a->task_id.text),
+                    caller_name(&a->peer->caller), on_cancelled, a);
+    if (e && hub_ask_back(a))
+        after_cancel(a, e);
+}
+
+static void on_seen(struct ask *a, enum err e, const struct task *t)
+{
+    if (!e && !a->cancel.turn)
+        a->cancel.turn = t->turn;
+    if (e)
+        hub_ask_refuse(a, e, STR(""), STR(""));
+    else if (t->turn != a->cancel.turn)
+        hub_ask_refuse(
+            a, ERR_TASK_IS_OVER,
+            STR("that turn of the task is over already, and a further "
+                "one has begun"),
+            STR(""));
+    else if (t->status == TASK_CANCELLED)
+        answer_task(a, t);
+    else if (task_is_over(t->status))
+        hub_ask_refuse(a, ERR_TASK_IS_OVER, STR(""), STR(""));
+    else
+        cancel(a);
+}
+
+void take_cancel(struct hub_call *c)
+{
+    struct ask *a = begin(c);
+
+    if (!a)
+        return;
+    a->cancel.left = CANCEL_TRIES;
+    hub_look_task(a, on_seen);
+}
+
+/* To hear of one. */
+
+static void on_listen(struct ask *a, enum err e, const struct task *t)
+{
+    struct json_out o;
+
+    if (e) {
+        hub_ask_refuse(a, e, STR(""), STR(""));
+        return;
+    }
+    o = reply_open(&a->reply);
+    json_open(&o, '{');
+    json_key(&o, STR("task_id"));
+    json_put_str(&o, str_of(t->id.text));
+    json_key(&o, STR("turn"));
+    json_put_int(&o, t->turn);
+    json_key(&o, STR("status"));
+    json_put_str(&o, task_status_name(t->status));
+    json_close(&o, '}');
+    reply_close(&a->reply, &o);
+    push_begin(a, t);
+    hub_ask_end(a);
+}
+
+static bool read_after(struct hub_call *c, struct speak_place *out, bool *has)
+{
+    struct str after;
+
+    if (!param_str(c, "after", SPEAK_PLACE_BYTES, &after))
+        return false;
+    *has = after.n > 0;
+    if (!after.n || speak_place_read(after, out) == OK)
+        return true;
+    reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                 STR("after must be the event_id of a notification about this "
+                     "task, like \"3-14\""),
+                 STR(""));
+    return false;
+}
+
+void take_listen(struct hub_call *c)
+{
+    struct speak_place place = {0, 0};
+    enum listen listen;
+    bool has_place;
+    struct ask *a;
+
+    if (!param_listen(c, &listen) || !read_after(c, &place, &has_place))
+        return;
+    if (c->peer->n_hearings >= c->hub->opts.settings.max_listening) {
+        reply_refuse(&c->reply, ERR_OVERLOADED,
+                     STR("this connection hears of as many tasks as it may; "
+                         "wait for some of them (hub.maxListening)"),
+                     STR(""));
+        return;
+    }
+    a = begin(c);
+    if (!a)
+        return;
+    a->listen = listen == LISTEN_RESULT ? listen : LISTEN_ALL;
+    a->place = place;
+    a->has_place = has_place;
+    hub_look_task(a, on_listen);
+}
+
+/* What its agent says. */
+
+static void refuse_word(const struct hub_call *c, enum err e,
+                        const struct why *why)
+{
+    reply_refuse(&c->reply, e, str_of(why->text), STR(""));
+}
+
+void take_chunk(struct hub_call *c)
+{
+    struct why why = {""};
+    enum err e = deliver_heard(walk_deliver(c->hub->opts.walk), c->peer->line,
+                               c->m, 0, &why);
+    struct json_out o;
+
+    if (e) {
+        refuse_word(c, e, &why);
+    } else if (c->reply.is_awaited) {
+        o = reply_open(&c->reply);
+        json_open(&o, '{');
+        json_close(&o, '}');
+        reply_close(&c->reply, &o);
+    }
+}
+
+/* The answer may come before deliver_heard has returned. */
+void take_result(struct hub_call *c)
+{
+    struct ask *a = c->reply.is_awaited ? hub_ask_new(c) : NULL;
+    struct why why = {""};
+    enum err e;
+
+    if (c->reply.is_awaited && !a)
+        return;
+    if (a)
+        hub_ask_out(a);
+    e = deliver_heard(walk_deliver(c->hub->opts.walk), c->peer->line, c->m,
+                      a ? a->number : 0, &why);
+    if (e && a && hub_ask_back(a))
+        hub_ask_refuse(a, e, str_of(why.text), STR(""));
+    else if (e && !a)
+        refuse_word(c, e, &why);
+}
+
+void hub_on_recorded(struct hub *h, uint64_t receipt, enum err e)
+{
+    struct ask *a = map_get(
+        &h->receipts, (struct str){(const char *)&receipt, sizeof(receipt)});
+    struct json_out o;
+
+    if (!a || !hub_ask_back(a))
+        return;
+    if (e && e != ERR_TASK_IS_OVER) {
+        hub_ask_refuse(a, e, STR(""), STR(""));
+        return;
+    }
+    o = reply_open(&a->reply);
+    json_open(&o, '{');
+    json_key(&o, STR("recorded"));
+    json_put_bool(&o, !e);
+    if (e) {
+        json_key(&o, STR("reason"));
+        json_put_str(&o, str_of(err_row(e)->code));
+    }
+    json_close(&o, '}');
+    reply_close(&a->reply, &o);
+    hub_ask_end(a);
+}

@@ -1,0 +1,178 @@
+/* Nothing here is in anybody's way: what cannot be asked is answered with "try
+ * again", and what cannot be told is only counted. */
+#include "stray.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "model/agent.h"
+#include "task/task.h"
+#include "watch/watch.h"
+
+enum { MINUTE_MS = 60 * 1000, DATA_MAX = 128 };
+
+struct strays {
+    struct strays_opts opts;
+    size_t n_asked, n_telling;
+    struct id told[STRAYS_REMEMBERED]; /* the next one's place is n_told */
+    size_t n_told;
+    int64_t minute_ms; /* that began then; loop's monotonic time */
+    int n_in_minute;
+};
+
+/* A question on its way. */
+struct asked {
+    struct strays *strays;
+    struct query query;
+    struct id task_id;
+    int64_t turn, attempt;
+    uint64_t receipt;
+    size_t n_agent;
+    char agent[AGENT_NAME_MAX];
+};
+
+/* An entry of the feed on its way. */
+struct telling {
+    struct strays *strays;
+    struct tx tx;
+};
+
+struct strays *strays_new(const struct strays_opts *opts)
+{
+    struct strays *s = FAULT("stray.new") ? NULL : calloc(1, sizeof(*s));
+
+    if (s)
+        s->opts = *opts;
+    return s;
+}
+
+void strays_free(struct strays *s)
+{
+    assert(!s || (!s->n_asked && !s->n_telling));
+    free(s);
+}
+
+/* Telling. */
+
+static bool may_be_told(struct strays *s, const struct id *task_id)
+{
+    int64_t now_ms = loop_mono_ms(s->opts.loop);
+
+    for (size_t i = 0; i < STRAYS_REMEMBERED; i++)
+        if (strcmp(s->told[i].text, task_id->text) == 0)
+            return false;
+    if (!s->minute_ms || now_ms - s->minute_ms >= MINUTE_MS) {
+        s->minute_ms = now_ms;
+        s->n_in_minute = 0;
+    }
+    return s->n_in_minute < STRAYS_TOLD_PER_MINUTE;
+}
+
+static void on_told(struct tx *tx, void *ctx)
+{
+    struct telling *l = ctx;
+
+    if (tx->result != TX_COMMITTED)
+        log_warn(l->strays->opts.log, "walk.late_result_not_told",
+                 LOG_C("because", err_row(tx->err)->wording));
+    l->strays->n_telling--;
+    tx_fini(tx);
+    free(l);
+}
+
+static struct str put_data(struct buf *out, int64_t turn, int64_t attempt)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("turn"));
+    json_put_int(&o, turn);
+    json_key(&o, STR("attempt"));
+    json_put_int(&o, attempt);
+    json_close(&o, '}');
+    return buf_str(out);
+}
+
+void stray_tell(struct strays *s, const struct task *t, int64_t turn,
+                int64_t attempt)
+{
+    struct telling *l;
+    struct buf data;
+
+    if (!t || !may_be_told(s, &t->id))
+        return;
+    l = FAULT("stray.tell") ? NULL : calloc(1, sizeof(*l));
+    if (!l)
+        return;
+    s->told[s->n_told++ % STRAYS_REMEMBERED] = t->id;
+    s->n_in_minute++;
+    s->n_telling++;
+    l->strays = s;
+    tx_init(&l->tx);
+    buf_init(&data, DATA_MAX);
+    feed_append(&l->tx, &(struct feed_entry){
+                            .at_ms = loop_wall_ms(s->opts.loop),
+                            .type = STR("task.late_result"),
+                            .task_id = str_of(t->id.text),
+                            .conversation_id = t->conversation_id,
+                            .agent = t->agent,
+                            .requester = t->requester,
+                            .root_user = t->root_user,
+                            .data = put_data(&data, turn, attempt),
+                        });
+    buf_fini(&data);
+    store_submit(s->opts.store, &l->tx, on_told, l);
+}
+
+/* Asking. */
+
+static void on_row(struct query *q, void *ctx)
+{
+    struct asked *k = ctx;
+    struct strays *s = k->strays;
+    enum err e = q->err ? q->err : ERR_NOT_FOUND;
+    struct task t;
+
+    if (!q->err && q->rows) {
+        task_from_row(&t, q->rows);
+        if (str_eq_nocase(t.agent, (struct str){k->agent, k->n_agent})) {
+            stray_tell(s, &t, k->turn, k->attempt);
+            e = ERR_TASK_IS_OVER;
+        }
+    }
+    query_fini(q);
+    s->n_asked--;
+    s->opts.on_known(s->opts.ctx, k->receipt, e);
+    free(k);
+}
+
+void stray_ask(struct strays *s, struct str agent, const struct wire_word *w,
+               uint64_t receipt)
+{
+    struct asked *k;
+
+    if (!id_is_valid(w->task_id, "task") || agent.n > AGENT_NAME_MAX) {
+        s->opts.on_known(s->opts.ctx, receipt, ERR_NOT_FOUND);
+        return;
+    }
+    k = s->n_asked >= STRAYS_ASKED_MAX || FAULT("stray.ask")
+            ? NULL
+            : calloc(1, sizeof(*k));
+    if (!k) {
+        s->opts.on_known(s->opts.ctx, receipt, ERR_BUSY);
+        return;
+    }
+    s->n_asked++;
+    k->strays = s;
+    k->receipt = receipt;
+    k->turn = w->turn;
+    k->attempt = w->attempt;
+    k->n_agent = agent.n;
+    memcpy(k->agent, agent.p, agent.n);
+    memcpy(k->task_id.text, w->task_id.p, w->task_id.n);
+    query_init(&k->query, &task_table, 1);
+    query_if(&k->query, TASK_ID, IS, value_text(str_of(k->task_id.text)));
+    store_read(s->opts.store, &k->query, on_row, k);
+}

@@ -1,0 +1,123 @@
+"""The C client, against the real server: what all clients promise, but for what
+is its caller's own affair; and all that is written down about it."""
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from sdk_cases import SOURCE, Program, SdkCases, examples, free_port
+from signalbox import Server, eventually
+
+DRIVER = os.environ["SBC_DRIVER"]
+LIBRARY = os.environ["SBC_LIBRARY"]
+HEADER = os.path.join(SOURCE, "client/c/signalbox_client.h")
+ECHO = os.path.join(SOURCE, "examples/echo.c")
+FLAGS = ["-Wall", "-Wextra", "-Werror", "-I", os.path.dirname(HEADER)]
+if os.environ["SANITIZE"] != "none":
+    FLAGS.append("-fsanitize=" + os.environ["SANITIZE"])
+
+
+class C(SdkCases, unittest.TestCase):
+    command = [DRIVER]
+
+    # How many at once is its handlers' own affair, and limits are constants;
+    # sbc_test.c is at them.
+    test_so_many_at_once_and_no_more = None
+    test_what_is_not_answered_has_a_limit = None
+    # It is over when sbc_close returns; who keeps tasks ends them before.
+    test_who_leaves_finishes_first = None
+
+    def test_what_a_handler_throws_is_the_error(self):
+        server = self.server()
+        self.agent(server)
+        for text, code in ("fail badly", "agent_error"), \
+                          ("fail coded", "out_of_paper"):
+            answer = server.send(text, to="parrot").json()
+            self.assertEqual((answer["status"], answer["error"]["code"],
+                              answer["error"]["message"]),
+                             ("failed", code, text))
+
+    def test_results_are_said_before_it_leaves(self):
+        server = self.server()
+        d = self.agent(server)
+        task = self.begin(server, "hold on")
+        d.event("task")
+        d.do("release", message="hold on", text="the last one")
+        d.do("close")
+        self.assertEqual(self.over(server, task)["result"]["text"],
+                         "the last one")
+
+
+class Library(unittest.TestCase):
+    def compile(self, folder, *sources, compiler="gcc"):
+        program = os.path.join(folder, "program")
+        subprocess.run([compiler, *FLAGS, *sources, LIBRARY, "-o", program,
+                        "-lssl", "-lcrypto"], check=True)
+        return program
+
+    def test_the_echo_agent(self):
+        with open(ECHO, encoding="utf-8") as f:
+            text = f.read()
+        self.assertLess(len(text.splitlines()), 20)
+        self.assertIn(text, examples("README.md", "c"))
+        with tempfile.TemporaryDirectory() as folder, Server() as server, \
+                Program([self.compile(folder, ECHO)],
+                        {"SIGNALBOX_URL": server.url,
+                         "SIGNALBOX_TOKEN": server.token}):
+            eventually(lambda: server.send("hello", to="parrot").status == 200,
+                       "it is there")
+            self.assertEqual(server.send("hello", to="parrot").json()["text"],
+                             "hello")
+
+    def test_the_examples_of_the_page(self):
+        agent, ask = examples("client/README.md", "c")
+        with tempfile.TemporaryDirectory() as folder, Server() as server:
+            env = {"SIGNALBOX_URL": server.url,
+                   "SIGNALBOX_TOKEN": server.token}
+            for name, text in ("agent", agent), ("ask", ask):
+                with open(os.path.join(folder, name + ".c"), "w",
+                          encoding="utf-8") as f:
+                    f.write(text)
+            counter = self.compile(folder, os.path.join(folder, "agent.c"))
+            os.rename(counter, counter + "-agent")
+            asker = self.compile(folder, os.path.join(folder, "ask.c"))
+            with Program([counter + "-agent"], env):
+                eventually(lambda: server.send("a b", to="counter").status ==
+                           200, "it is there")
+                with Program([asker], env) as it:
+                    self.assertEqual(it.rest(),
+                                     (0, "counter: one two three \n"))
+
+    def test_only_its_own_names_can_be_seen(self):
+        names = subprocess.run(["nm", "-g", "--defined-only", LIBRARY],
+                               check=True, capture_output=True,
+                               text=True).stdout
+        seen = set(re.findall(r" [A-Z] (\w+)$", names, re.M))
+        seen = {n for n in seen if not re.match(r"_?_?(odr_)?asan|__odr", n)}
+        with open(HEADER, encoding="utf-8") as f:
+            declared = set(re.findall(r"SBC_API [^;(]*?(\w+)\(", f.read()))
+        self.assertEqual(seen, declared)
+
+    def test_the_header_is_c_and_cxx_by_itself(self):
+        for compiler, language in ("gcc", "c"), ("g++", "c++"):
+            if subprocess.run(["which", compiler], check=False,
+                              capture_output=True).returncode:
+                continue
+            subprocess.run([compiler, "-x", language, "-fsyntax-only",
+                            "-pedantic", *FLAGS, HEADER], check=True)
+
+    def test_whoever_is_not_let_in_says_so(self):
+        with tempfile.TemporaryDirectory() as folder, Server() as server:
+            echo = self.compile(folder, ECHO)
+            with Program([echo], {"SIGNALBOX_URL": server.url,
+                                  "SIGNALBOX_TOKEN": "sbx_nobody"}) as it:
+                self.assertIn("token", it.rest()[1])
+            with Program([echo], {"SIGNALBOX_URL": "nonsense"}) as it:
+                self.assertIn("SIGNALBOX_URL", it.rest()[1])
+            port = free_port()
+            with Program([echo], {
+                    "SIGNALBOX_URL": f"http://127.0.0.1:{port}"}) as it:
+                # It goes on trying until there is somebody.
+                with Server(listen=f"127.0.0.1:{port}"):
+                    self.assertIn("SIGNALBOX_TOKEN", it.rest()[1])

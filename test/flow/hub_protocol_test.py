@@ -1,0 +1,110 @@
+"""The exchanges of docs/protocol.md, run against the real server in the order
+in which they stand: the document is the test's data.
+
+A block begins with ```exchange NAME; each line of it is CONNECTION, an arrow
+and a message. "<name>" stands for a value that differs from run to run: taken
+where it comes first, and the same from then on. A member "…" lets an object
+have more members than are shown.
+"""
+import json
+import os
+import re
+import unittest
+
+from hub_peer import Hub
+from signalbox import Server
+
+SOURCE = os.environ["SIGNALBOX_SOURCE"]
+HOLE = re.compile(r"<([a-z]+[0-9]*)>")
+MORE = "…"
+
+
+def exchanges():
+    """[(name, [(connection, is_sent, message)])] as the document has them."""
+    with open(os.path.join(SOURCE, "docs/protocol.md"), encoding="utf-8") as f:
+        text = f.read()
+    blocks = re.findall(r"^```exchange (\S+)\n(.*?)^```", text, re.M | re.S)
+    result = []
+    for name, body in blocks:
+        lines = []
+        for line in body.strip().split("\n"):
+            who, arrow, message = line.split(" ", 2)
+            lines.append((who, arrow == "→", message))
+        result.append((name, lines))
+    return result
+
+
+def filled(text, known):
+    """What is sent, with what is known by now."""
+    return HOLE.sub(lambda m: str(known[m[1]]), text)
+
+
+def same_text(said, came, known):
+    whole = HOLE.fullmatch(said)
+    if whole and whole[1] not in known:
+        known[whole[1]] = came
+        return True
+    if whole:
+        return known[whole[1]] == came
+    return isinstance(came, str) and filled(said, known) == came
+
+
+def same(said, came, known):
+    """Whether what came is what was said, filling in what is not known."""
+    if isinstance(said, str):
+        return same_text(said, came, known)
+    if isinstance(said, list):
+        return isinstance(came, list) and len(said) == len(came) and all(
+            same(a, b, known) for a, b in zip(said, came))
+    if isinstance(said, dict):
+        if not isinstance(came, dict):
+            return False
+        wanted = [k for k in said if k != MORE]
+        if MORE not in said and set(wanted) != set(came):
+            return False
+        return all(k in came and same(said[k], came[k], known)
+                   for k in wanted)
+    return type(said) is type(came) and said == came
+
+
+class Exchanges(unittest.TestCase):
+    def test_everything_that_is_promised_is_so(self):
+        with Server() as server:
+            tokens = {"user": server.user("anna"),
+                      "agent": server.user("bot", role="agent", owner="anna")}
+            peers = {who: Hub(server, token) for who, token in tokens.items()}
+            known = {}
+            for name, lines in exchanges():
+                with self.subTest(name):
+                    self.run_one(peers, lines, known)
+            for peer in peers.values():
+                peer.close()
+
+    def run_one(self, peers, lines, known):
+        for who, is_sent, text in lines:
+            if is_sent:
+                peers[who].send_bytes(filled(text, known).encode())
+                continue
+            came = peers[who].read()
+            self.assertTrue(same(json.loads(text), came, known),
+                            f"{who}: promised {text}\n came {came}")
+
+    def test_every_method_has_its_exchange(self):
+        """Asked of the code, by the words it has for a method it lacks."""
+        named = {name for name, _ in exchanges()}
+        with open(os.path.join(SOURCE, "src/hub/hub.c")) as f:
+            methods = re.findall(r'\{STR\("([a-z.]+)"\), take_', f.read())
+        self.assertGreater(len(methods), 10)
+        self.assertEqual([m for m in methods if m not in named], [])
+
+    def test_the_control_is_caught(self):
+        known = {}
+        self.assertTrue(same({"a": "<x>", "b": 1}, {"a": 3, "b": 1}, known))
+        self.assertFalse(same({"a": "<x>"}, {"a": 4}, known))
+        self.assertFalse(same({"a": 1}, {"a": 1, "b": 2}, known))
+        self.assertTrue(same({"a": 1, MORE: MORE}, {"a": 1, "b": 2}, known))
+        self.assertFalse(same({"a": True}, {"a": 1}, known))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,534 @@
+/* The C client as a child of a test: commands in, one JSON object a line,
+ * answers and events out, as sdk_driver.py does it for the Python client.
+ * sdk_cases.py has the cases. It is linked with the server's own rooms and
+ * with the client's library: names that both have do not meet. */
+#include <errno.h>
+#include <poll.h>
+#include <signalbox_client.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+
+enum { LINE_MAX = 8 << 20, HELD_MAX = 64, CONNECT_MS = 15000 };
+
+static struct sbc *hub;
+static char agent[160];
+static bool is_closed;
+
+static struct held {
+    struct sbc_task *task;
+    bool is_half;
+} held[HELD_MAX];
+
+struct sending {
+    int64_t n;
+    bool has_chunks;
+    struct buf pieces; /* JSON, without brackets */
+    struct buf heard;
+};
+
+/* Saying. */
+
+static struct json_out out_open(struct buf *b)
+{
+    struct json_out o;
+
+    buf_init(b, LINE_MAX);
+    o = json_out(b);
+    json_open(&o, '{');
+    return o;
+}
+
+static void out_close(struct buf *b, struct json_out *o)
+{
+    json_close(o, '}');
+    buf_add_char(b, '\n');
+    for (size_t at = 0; at < b->n;) {
+        ssize_t n = write(STDOUT_FILENO, b->p + at, b->n - at);
+        if (n <= 0)
+            exit(1);
+        at += (size_t)n;
+    }
+    buf_fini(b);
+}
+
+static void put_str(struct json_out *o, const char *key, struct str value)
+{
+    json_key(o, str_of(key));
+    if (value.p)
+        json_put_str(o, value);
+    else
+        json_put_null(o);
+}
+
+static void put_int(struct json_out *o, const char *key, int64_t value)
+{
+    json_key(o, str_of(key));
+    json_put_int(o, value);
+}
+
+static void ok(int64_t n, const char *json)
+{
+    struct buf b;
+    struct json_out o = out_open(&b);
+
+    put_int(&o, "n", n);
+    json_key(&o, STR("ok"));
+    json_put_raw(&o, str_of(json));
+    out_close(&b, &o);
+}
+
+static void no(int64_t n, const char *code, const char *words, const char *data)
+{
+    struct buf b;
+    struct json_out o = out_open(&b);
+
+    put_int(&o, "n", n);
+    json_key(&o, STR("error"));
+    json_open(&o, '{');
+    put_str(&o, "code", str_of(code));
+    put_str(&o, "message", str_of(words));
+    json_key(&o, STR("data"));
+    json_put_raw(&o, str_of(data));
+    json_close(&o, '}');
+    out_close(&b, &o);
+}
+
+static void event(const char *kind, const char *key, const char *value)
+{
+    struct buf b;
+    struct json_out o = out_open(&b);
+
+    put_str(&o, "event", str_of(kind));
+    if (key)
+        put_str(&o, key, str_of(value));
+    if (strcmp(kind, "cancelled") == 0) {
+        json_key(&o, STR("is_set"));
+        json_put_bool(&o, true);
+    }
+    out_close(&b, &o);
+}
+
+/* Working. */
+
+static void say_task(const struct sbc_task *t)
+{
+    struct buf b;
+    struct json_out o = out_open(&b);
+    struct str text = {t->text, t->text_bytes};
+
+    put_str(&o, "event", STR("task"));
+    put_str(&o, "id", str_of(t->id));
+    put_int(&o, "turn", t->turn);
+    put_int(&o, "attempt", t->attempt);
+    put_str(&o, "message", str_head(text, 100));
+    put_int(&o, "n", (int64_t)text.n);
+    put_str(&o, "skill_id", str_of(t->skill));
+    put_str(&o, "session_id", str_of(t->conversation));
+    put_int(&o, "deadline_ms", t->deadline_ms);
+    json_key(&o, STR("metadata"));
+    json_put_raw(&o, str_of(t->metadata));
+    out_close(&b, &o);
+}
+
+static void hold(struct sbc_task *t, bool is_half)
+{
+    for (int i = 0; i < HELD_MAX; i++)
+        if (!held[i].task) {
+            held[i] = (struct held){t, is_half};
+            sbc_keep(t);
+            return;
+        }
+    sbc_fail(t, "full", "too many are held");
+}
+
+static void stream(struct sbc_task *t, struct str words)
+{
+    while (words.n) {
+        size_t n = str_find(words, ' ', 0);
+
+        n = n < words.n ? n + 1 : n;
+        if (sbc_chunk_bytes(t, words.p, n) != SBC_OK)
+            return;
+        words = str_sub(words, n, words.n);
+    }
+}
+
+static void big(struct sbc_task *t)
+{
+    size_t n = strtoul(t->text + 4, NULL, 10);
+    char *text = malloc(n + 1);
+
+    memset(text, 'x', n);
+    text[n] = '\0';
+    if (sbc_done(t, text, NULL) == SBC_LIMIT)
+        sbc_fail(t, "too_large", sbc_why(hub));
+    free(text);
+}
+
+static void shout(struct sbc_task *t)
+{
+    for (size_t i = 0; i < t->text_bytes; i++) {
+        char c = t->text[i];
+        c = c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+        sbc_chunk_bytes(t, &c, 1);
+    }
+}
+
+static void on_task(void *ctx, struct sbc_task *t)
+{
+    struct str text = {t->text, t->text_bytes}, verb = str_cut(&text, ' ');
+
+    (void)ctx;
+    say_task(t);
+    if (str_eq(verb, STR("echo")))
+        sbc_chunk_bytes(t, text.p, text.n);
+    else if (str_eq(verb, STR("stream")) || str_eq(verb, STR("write")))
+        stream(t, text);
+    else if (str_eq(verb, STR("half")) && sbc_chunk(t, "begun ") == SBC_OK)
+        hold(t, true);
+    else if (str_eq(verb, STR("hold")))
+        hold(t, false);
+    else if (str_eq(verb, STR("fail")))
+        sbc_fail(t, strcmp(t->text, "fail coded") == 0 ? "out_of_paper" : NULL,
+                 t->text);
+    else if (str_eq(verb, STR("meta")))
+        sbc_done(t, "with more", "{\"pages\":3}");
+    else if (str_eq(verb, STR("big")))
+        big(t);
+    else if (str_eq(verb, STR("plain")))
+        shout(t);
+}
+
+static void look_at_held(void)
+{
+    for (int i = 0; i < HELD_MAX; i++)
+        if (held[i].task && sbc_is_cancelled(held[i].task)) {
+            event("cancelled", "task", held[i].task->id);
+            sbc_done(held[i].task, NULL, NULL);
+            held[i].task = NULL;
+        }
+}
+
+static void release(int64_t n, struct str message, struct str text)
+{
+    char answer[256];
+
+    for (int i = 0; i < HELD_MAX; i++)
+        if (held[i].task && str_eq(str_of(held[i].task->text), message)) {
+            snprintf(answer, sizeof(answer), "%s%.*s",
+                     held[i].is_half ? "begun " : "", STR_ARG(text));
+            sbc_done(held[i].task, answer, NULL);
+            held[i].task = NULL;
+            ok(n, "null");
+            return;
+        }
+    no(n, "not_held", "no such task is held", "{}");
+}
+
+/* Asking. */
+
+static void piece(struct sending *g, struct str text)
+{
+    struct buf b;
+    struct json_out o = out_open(&b), all = json_out(&g->pieces);
+
+    put_str(&o, "event", STR("piece"));
+    put_str(&o, "text", text);
+    out_close(&b, &o);
+    all.comma = g->pieces.n > 0;
+    json_put_str(&all, text);
+    buf_add_str(&g->heard, text);
+}
+
+static void sent_well(struct sending *g, const struct sbc_news *n)
+{
+    struct str text = {n->text, n->text_bytes}, heard = buf_str(&g->heard);
+    struct buf b, more;
+
+    if (g->has_chunks && text.n > heard.n && str_starts(text, heard))
+        piece(g, str_sub(text, heard.n, text.n));
+    buf_init(&b, LINE_MAX);
+    buf_init(&more, LINE_MAX);
+    buf_add_char(&more, '[');
+    buf_add_str(&more, buf_str(&g->pieces));
+    buf_add_char(&more, ']');
+    if (json_splice(&b, str_of(n->json), STR("pieces"), buf_str(&more), NULL))
+        abort();
+    buf_add_char(&b, '\0');
+    ok(g->n, b.p);
+    buf_fini(&b);
+    buf_fini(&more);
+}
+
+static void hears(void *ctx, const struct sbc_news *n)
+{
+    struct sending *g = ctx;
+
+    if (n->kind == SBC_ACCEPTED && g->has_chunks)
+        event("accepted", "task", n->task_id);
+    else if (n->kind == SBC_CHUNK && g->has_chunks)
+        piece(g, (struct str){n->text, n->text_bytes});
+    if (n->kind != SBC_RESULT && n->kind != SBC_FAILED)
+        return;
+    if (strcmp(n->status, "completed") == 0)
+        sent_well(g, n);
+    else
+        no(g->n, n->code[0] ? n->code : n->status, n->error, n->json);
+    buf_fini(&g->pieces);
+    buf_fini(&g->heard);
+    free(g);
+}
+
+static const char *option(const struct json *v, const char *key)
+{
+    static char kept[8][4096];
+    static int next;
+    struct str s = json_str_or(json_get(v, str_of(key)), (struct str){NULL, 0});
+    char *to = kept[next++ % 8];
+
+    if (!s.p)
+        return NULL;
+    snprintf(to, sizeof(kept[0]), "%.*s", STR_ARG(s));
+    return to;
+}
+
+/* A value as it would be written; freed by nobody, as this ends soon. */
+static char *raw(const struct json *v)
+{
+    struct buf b;
+    struct json_out o;
+
+    buf_init(&b, LINE_MAX);
+    o = json_out(&b);
+    if (v)
+        json_put(&o, v);
+    else
+        json_put_null(&o);
+    buf_add_char(&b, '\0');
+    return b.p;
+}
+
+static void send_one(int64_t n, const struct json *v)
+{
+    const struct json *opts = json_get(v, STR("options"));
+    const struct json *metadata = json_get(opts, STR("metadata"));
+    struct str text = json_str_or(json_get(v, STR("text")), STR(""));
+    struct sending *g = calloc(1, sizeof(*g));
+    char *copy = strndup(text.p, text.n), *more = raw(metadata);
+    struct sbc_message m = {.text = text.p,
+                            .text_bytes = text.n,
+                            .to = option(opts, "to"),
+                            .skill = option(opts, "skill"),
+                            .conversation = option(opts, "conversation"),
+                            .priority = option(opts, "priority"),
+                            .key = option(opts, "key"),
+                            .metadata = metadata ? more : NULL};
+
+    g->n = n;
+    g->has_chunks = json_bool_or(json_get(v, STR("chunks")), false);
+    buf_init(&g->pieces, LINE_MAX);
+    buf_init(&g->heard, LINE_MAX);
+    if (sbc_send(hub, &m, hears, g) != SBC_OK) {
+        no(n, "overloaded", sbc_why(hub), "{}");
+        free(g);
+    }
+    free(copy);
+    free(more);
+}
+
+/* Commands. */
+
+static void failed(int64_t n)
+{
+    no(n, sbc_code(hub)[0] ? sbc_code(hub) : "failed", sbc_why(hub), "{}");
+}
+
+/* Until it is there, or its time is over. */
+static void until_connected(int64_t n, int64_t turns)
+{
+    enum sbc_err e = SBC_OK;
+
+    while (e == SBC_OK && !sbc_is_connected(hub) && turns-- > 0)
+        e = sbc_turn(hub, 10);
+    if (sbc_is_connected(hub))
+        ok(n, "null");
+    else
+        failed(n);
+}
+
+static void connect_it(int64_t n, const struct json *v)
+{
+    int64_t ms = json_int_or(
+        json_get(json_get(v, STR("options")), STR("connect_timeout_ms")),
+        CONNECT_MS);
+
+    hub = sbc_open(option(v, "url"), option(v, "token"));
+    if (hub)
+        until_connected(n, ms / 10 + 1);
+    else
+        no(n, "usage", "no such url", "{}");
+}
+
+static void call(int64_t n, const char *method, const char *params)
+{
+    char *answer = sbc_call(hub, method, params);
+
+    if (answer)
+        ok(n, answer);
+    else
+        failed(n);
+    free(answer);
+}
+
+static void search(int64_t n, const struct json *v)
+{
+    struct str key = STR("items"), items;
+    char *answer =
+        sbc_search(hub, option(v, "query"),
+                   (int)json_int_or(
+                       json_get(json_get(v, STR("options")), STR("limit")), 0));
+    char *copy;
+
+    if (!answer || json_scan(str_of(answer), &key, 1, &items, NULL) != OK) {
+        failed(n);
+        return;
+    }
+    copy = strndup(items.p, items.n);
+    ok(n, copy);
+    free(copy);
+    free(answer);
+}
+
+static void call_with(int64_t n, const char *method, const char *key,
+                      const struct json *value)
+{
+    char params[4096], *text = raw(value);
+
+    snprintf(params, sizeof(params), "{\"%s\":%s}", key, text);
+    free(text);
+    call(n, method, params);
+}
+
+static void look(int64_t n)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "{\"agent\":\"%s\",\"is_connected\":%s}",
+             agent, hub && sbc_is_connected(hub) ? "true" : "false");
+    ok(n, text);
+}
+
+static void register_it(int64_t n, const struct json *v)
+{
+    const struct json *card = json_get(v, STR("card"));
+    char *text = raw(card);
+
+    snprintf(agent, sizeof(agent), "%.*s",
+             STR_ARG(json_str_or(json_get(card, STR("name")), STR(""))));
+    if (sbc_register(hub, text, on_task, NULL) == SBC_OK)
+        until_connected(n, CONNECT_MS / 10);
+    else
+        failed(n);
+    free(text);
+}
+
+static void close_it(int64_t n)
+{
+    sbc_close(hub);
+    hub = NULL;
+    ok(n, "null");
+}
+
+static void run(const struct json *v)
+{
+    int64_t n = json_int_or(json_get(v, STR("n")), 0);
+    struct str what = json_str_or(json_get(v, STR("do")), STR(""));
+    const struct json *id = json_get(v, STR("id"));
+    char *params = raw(json_get(v, STR("params")));
+
+    if (str_eq(what, STR("connect")))
+        connect_it(n, v);
+    else if (str_eq(what, STR("register")))
+        register_it(n, v);
+    else if (str_eq(what, STR("release")))
+        release(n, json_str_or(json_get(v, STR("message")), STR("")),
+                json_str_or(json_get(v, STR("text")), STR("")));
+    else if (str_eq(what, STR("look")))
+        look(n);
+    else if (str_eq(what, STR("send")))
+        send_one(n, v);
+    else if (str_eq(what, STR("search")))
+        search(n, v);
+    else if (str_eq(what, STR("get")))
+        call_with(n, "task.get", "task_id", id);
+    else if (str_eq(what, STR("cancel")))
+        call_with(n, "task.cancel", "task_id", id);
+    else if (str_eq(what, STR("state")))
+        call_with(n, "agent.state", "state", json_get(v, STR("state")));
+    else if (str_eq(what, STR("update")))
+        call_with(n, "agent.update", "card", json_get(v, STR("card")));
+    else if (str_eq(what, STR("call")))
+        call(n, option(v, "method"), params);
+    else if (str_eq(what, STR("close")))
+        close_it(n);
+    else
+        no(n, "usage", "no such command", "{}");
+    free(params);
+}
+
+/* Whole lines of what came. */
+static void run_lines(struct buf *in)
+{
+    for (;;) {
+        struct str all = buf_str(in);
+        size_t n = str_find(all, '\n', 0);
+        struct arena a;
+        struct json *v;
+
+        if (n == all.n)
+            return;
+        arena_init(&a, 64 << 20);
+        v = json_parse(&a, str_sub(all, 0, n), 0, NULL);
+        if (v)
+            run(v);
+        arena_fini(&a);
+        buf_drop(in, n + 1);
+    }
+}
+
+int main(void)
+{
+    struct buf in;
+
+    buf_init(&in, LINE_MAX);
+    for (;;) {
+        struct pollfd fds[2] = {
+            {.fd = STDIN_FILENO, .events = POLLIN},
+            {.fd = hub ? sbc_fd(hub) : -1, .events = POLLIN}};
+        char *to = buf_reserve(&in, 65536);
+        ssize_t n = 1;
+
+        if (!to || poll(fds, 2, 20) < 0)
+            return 1;
+        if (fds[0].revents)
+            n = read(STDIN_FILENO, to, 65536);
+        if (n <= 0)
+            break;
+        if (fds[0].revents)
+            buf_commit(&in, (size_t)n);
+        run_lines(&in);
+        if (hub && sbc_turn(hub, 0) != SBC_OK && !is_closed) {
+            is_closed = true;
+            look_at_held();
+            event("closed", "code", sbc_code(hub));
+        }
+        if (hub)
+            look_at_held();
+    }
+    buf_fini(&in);
+    sbc_close(hub);
+    return 0;
+}

@@ -1,0 +1,131 @@
+// The JavaScript client as a child of a test: commands in, one JSON object a
+// line, answers and events out. sdk_driver.py does the same with the other
+// client; sdk_cases.py has the cases that both go through.
+import { createInterface } from 'node:readline';
+import { connect } from '../../client/js/signalbox.js';
+
+let hub = null;
+const held = new Map(); // message -> how to end it
+
+const say = (what) => process.stdout.write(JSON.stringify(what) + '\n');
+
+function hold(task) {
+    return new Promise((resolve, reject) => {
+        held.set(task.message, { resolve, reject });
+        task.signal.addEventListener('abort', () => {
+            say({ event: 'cancelled', task: task.id, is_set: task.cancelled });
+            reject(task.signal.reason);
+        });
+    });
+}
+
+async function* words(task) {
+    for (const word of task.message.split(/(?<= )/).slice(1)) yield word;
+}
+
+async function write(task) {
+    for await (const word of words(task)) await task.write(word);
+}
+
+async function writeAndHold(task) {
+    await task.write('begun ');
+    return { text: 'begun ' + (await hold(task)) };
+}
+
+function fail(task) {
+    const e = new Error(task.message + "\nand more that is nobody's business");
+    if (task.message.endsWith('coded')) e.code = 'out_of_paper';
+    throw e;
+}
+
+const HANDLERS = {
+    echo: async (task) => task.message.slice(5),
+    stream: words,
+    write,
+    hold,
+    half: writeAndHold,
+    fail,
+    number: () => 42,
+    nothing: () => undefined,
+    meta: () => ({ text: 'with more', metadata: { pages: 3 } }),
+    big: (task) => 'x'.repeat(Number(task.message.split(' ')[1])),
+    plain: (task) => task.message.toUpperCase(),
+};
+
+function handler(task) {
+    say({
+        event: 'task',
+        id: task.id,
+        turn: task.turn,
+        attempt: task.attempt,
+        message: task.message.slice(0, 100),
+        n: task.message.length,
+        skill_id: task.skillId,
+        session_id: task.sessionId,
+        deadline_ms: task.deadlineMs,
+        metadata: task.metadata,
+    });
+    return HANDLERS[task.message.split(' ')[0]](task);
+}
+
+async function send({ text, options = {}, chunks = false }) {
+    const { timeout_ms: timeoutMs, ...rest } = options;
+    const reply = hub.send(text, { timeoutMs, ...rest });
+    if (!chunks) return reply;
+    reply.accepted.then((a) => say({ event: 'accepted', task: a.task_id }));
+    const pieces = [];
+    for await (const piece of reply) {
+        pieces.push(piece);
+        say({ event: 'piece', text: piece });
+    }
+    return { pieces, ...(await reply) };
+}
+
+const COMMANDS = {
+    async connect({ url, token, options = {} }) {
+        const camel = {};
+        for (const [k, v] of Object.entries(options))
+            camel[k.replace(/_(.)/g, (_, c) => c.toUpperCase())] = v;
+        if (process.env.WS_PACKAGE)
+            ({ WebSocket: camel.WebSocket } = await import(
+                process.env.WS_PACKAGE
+            ));
+        hub = await connect(url, token, camel);
+        hub.closed.then(
+            () => say({ event: 'closed' }),
+            (e) => say({ event: 'closed', code: e.code, message: e.message }),
+        );
+    },
+    register: ({ card, options = {} }) => hub.register(card, handler, options),
+    release({ message, text }) {
+        held.get(message).resolve(text);
+    },
+    state: ({ state }) => hub.setState(state),
+    update: ({ card }) => hub.update(card),
+    search: ({ query, options = {} }) => hub.search(query, options),
+    send,
+    get: ({ id }) => hub.getTask(id),
+    cancel: ({ id }) => hub.cancelTask(id),
+    call: ({ method, params }) => hub.call(method, params),
+    look: () => ({ agent: hub.agent, is_connected: hub.isConnected }),
+    close: ({ grace_ms: graceMs }) => hub.close({ graceMs }),
+};
+
+async function run({ do: name, n, ...args }) {
+    try {
+        say({ n, ok: (await COMMANDS[name](args)) ?? null });
+    } catch (e) {
+        say({
+            n,
+            error: {
+                code: e.code ?? e.name,
+                message: e.message,
+                data: e.data ?? {},
+            },
+        });
+    }
+}
+
+const lines = createInterface({ input: process.stdin });
+lines.on('line', (line) => run(JSON.parse(line)));
+lines.on('close', () => process.exit(0));
