@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from client import BIN, FAILED, OK, Client
+from client import BIN, FAILED, OK, REFUSED, Client
 from signalbox import DEADLINE_S, eventually
 
 # What comes through the pipe: a chunk a line; ".": the result, "!": death.
@@ -78,10 +78,10 @@ class Stream(Client):
         # For both ways, so that neither end waits for the other.
         self.strings = os.open(self.fifo, os.O_RDWR)
         self.addCleanup(os.close, self.strings)
-        self.box = self.server(agents=[{
-            "id": "puppet",
-            "process": {"command": [sys.executable, puppet, self.fifo],
-                        "max": 1}}], config={"deliver": {"retryMs": 10}})
+        self.agents = [{"id": "puppet", "process": {
+            "command": [sys.executable, puppet, self.fifo], "max": 1}}]
+        self.box = self.server(agents=self.agents,
+                               config={"deliver": {"retryMs": 10}})
 
     def start(self, *args, terminal=None, **more):
         if terminal is None:
@@ -140,6 +140,25 @@ class Stream(Client):
         p = self.start("send", "hi", "--to", "puppet")
         self.pull("one ", "!", "three", ".")
         self.assertEqual(self.end(p), (OK, "three\n", ""))
+
+    def test_programs_come_and_go_with_a_reload(self):
+        other = {"id": "other", "process": "shared"}
+        shared = {"shared": {**self.agents[0]["process"], "max": 2}}
+        self.assertIn("no agent", self.bad(REFUSED, "send", "hi", "--to",
+                                           "other"))
+        self.box.write_config([other], {"processes": shared})
+        eventually(lambda: [a["name"] for a in self.lines("agents")]
+                   == ["other"], "the new one is there alone")
+        p = self.start("send", "hi", "--to", "other")
+        self.pull("new", ".")
+        self.assertEqual(self.end(p), (OK, "new\n", ""))
+        self.box.write_config([{**other, "process": "no-such"}],
+                              {"processes": shared})
+        eventually(lambda: "names the process" in self.box.said(),
+                   "it is refused whole")
+        p = self.start("send", "hi", "--to", "other")
+        self.pull("still", ".")
+        self.assertEqual(self.end(p), (OK, "still\n", ""))
 
     def test_ctrl_c_cancels_the_task(self):
         t = Terminal(self, "send", "hi", "--to", "puppet")
