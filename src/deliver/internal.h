@@ -236,8 +236,9 @@ void line_leave(struct delivery *y, enum stop_why why);
 
 /* One text that a child said: words about tasks go to their deliveries, other
  * calls to on_call, and what is wrong is answered. The line may be closed in
- * it. False: it was no message. */
-bool line_read(struct deliver *d, uint64_t line, struct str text);
+ * it. ERR_BAD_REQUEST: it was no message. ERR_NOMEM, ERR_LIMIT: it could not be
+ * read, and may have been what somebody waits for. */
+enum err line_read(struct deliver *d, uint64_t line, struct str text);
 
 /* For deliver_recorded: whether the receipt was one of line_read's. */
 MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
