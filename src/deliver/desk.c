@@ -478,9 +478,9 @@ void desks_free(struct deliver *d)
     struct list_node *n;
     size_t at = 0;
 
-    while ((slot = map_next(&d->errands, &at)))
-        free(slot->value);
     while ((n = list_first(&d->all_desks)))
         desk_free(d, LIST_OF(n, struct desk, node));
+    while ((slot = map_next(&d->errands, &at))) /* which the desks had */
+        free(slot->value);
     loop_timer_cancel(d->opts.loop, &d->again);
 }

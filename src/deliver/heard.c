@@ -60,7 +60,7 @@ static struct str code_of(const struct json *data)
 
     return code.n && code.n <= WIRE_ERROR_CODE_MAX && !str_has_any_control(code)
                ? code
-               : STR("agent_error");
+               : STR("agent_failed");
 }
 
 static void heard_error(struct delivery *y, const struct wire_message *m)
@@ -132,6 +132,21 @@ static bool is_of(const struct wire_word *w, const struct delivery *y)
     return !w->turn || w->turn == y->id.turn;
 }
 
+/* A chunk or a result over the limit: the whole answer would be, and the same
+ * comes of every attempt. */
+static void heard_too_much(struct line *l, const struct wire_message *m)
+{
+    struct str id = json_str_or(json_get(m->params, STR("task_id")), STR(""));
+    struct delivery *y = delivery_on(l, id);
+
+    if (y)
+        delivery_failed(y, &(struct delivery_failure){
+                               .code = str_of(err_row(ERR_LIMIT)->code),
+                               .words = STR("the agent's answer is larger than "
+                                            "the limit"),
+                               .is_final = true});
+}
+
 static enum err heard_chunk(struct line *l, const struct wire_message *m,
                             struct why *why)
 {
@@ -139,6 +154,8 @@ static enum err heard_chunk(struct line *l, const struct wire_message *m,
     struct wire_word w;
     enum err e = wire_chunk_read(m->params, &w, why);
 
+    if (e == ERR_LIMIT)
+        heard_too_much(l, m);
     if (e)
         return e;
     y = delivery_on(l, w.task_id);
@@ -176,6 +193,8 @@ static enum err heard_result(struct line *l, const struct wire_message *m,
 
     arena_reset(&d->lines->scratch);
     e = wire_result_read(&d->lines->scratch, m->params, &w, why);
+    if (e == ERR_LIMIT)
+        heard_too_much(l, m);
     if (e)
         return e;
     y = delivery_on(l, w.task_id);

@@ -96,6 +96,20 @@ static void say_recorded(struct line *l, const struct wire_id *id, enum err e)
     say_all(l, &out);
 }
 
+/* Of what is not kept: {}. */
+static void say_taken(struct line *l, const struct wire_id *id)
+{
+    struct json_out o;
+    struct buf out;
+
+    buf_init(&out, 4096);
+    o = wire_result_open(&out, id);
+    json_open(&o, '{');
+    json_close(&o, '}');
+    wire_close(&o);
+    say_all(l, &out);
+}
+
 static void say_error(struct line *l, const struct wire_id *id, enum err e,
                       const struct why *why)
 {
@@ -172,7 +186,7 @@ static void heard(struct deliver *d, struct line *l,
     else if (is_asked && e)
         say_error(l, &m->id, e, &why);
     else if (is_asked)
-        say_recorded(l, &m->id, OK);
+        say_taken(l, &m->id);
 }
 
 bool line_read(struct deliver *d, uint64_t line, struct str text)

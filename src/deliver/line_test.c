@@ -105,6 +105,60 @@ TEST(a_refusal_is_the_end_unless_it_asks_for_another_try)
     stage_close();
 }
 
+/* {"jsonrpc":"2.0","method":METHOD,"params":{…,"text":"xxx…"}} of n bytes. */
+static enum err hear_long(struct peer *p, const char *method,
+                          const struct stage_task *x, size_t n)
+{
+    char *text = malloc(n + 1);
+    struct json *params;
+    struct buf doc;
+    struct arena arena;
+    enum err e;
+
+    CHECK(text);
+    memset(text, 'x', n);
+    text[n] = '\0';
+    buf_init(&doc, n + 1000);
+    buf_addf(&doc, "{\"text\":\"%s\",\"task_id\":\"%s\"}", text, id_of(x));
+    arena_init(&arena, 4 << 20);
+    params = json_parse(&arena, buf_str(&doc), 0, NULL);
+    CHECK(params);
+    e = deliver_heard(st.d, p->line,
+                      &(struct wire_message){.kind = WIRE_NOTIFICATION,
+                                             .method = str_of(method),
+                                             .params = params},
+                      0, &heard_why);
+    arena_fini(&arena);
+    buf_fini(&doc);
+    free(text);
+    return e;
+}
+
+TEST(an_answer_over_the_limit_is_the_end_of_its_task)
+{
+    struct stage_task *x, *y, *z;
+    struct agent *a;
+    struct peer *p;
+
+    stage_open();
+    a = stage_agent("echo", "ws-agent://echo");
+    p = attach(0, a);
+    x = offer(1, a);
+    y = offer(2, a);
+    z = offer(3, a);
+    turns(1);
+    CHECK(hear_long(p, "task.result", x, MSG_TEXT_MAX) == OK);
+    CHECK(x->result.status == TASK_COMPLETED);
+    CHECK(hear_long(p, "task.result", y, MSG_TEXT_MAX + 1) == ERR_LIMIT);
+    CHECK(y->n_results == 1 && y->result.status == TASK_FAILED);
+    CHECK_STR(str_of(y->code), "too_large");
+    CHECK(hear_long(p, "task.chunk", z, MSG_TEXT_MAX + 1) == ERR_LIMIT);
+    CHECK(z->n_results == 1 && z->result.status == TASK_FAILED);
+    CHECK_STR(str_of(z->code), "too_large");
+    CHECK(hear_long(p, "task.result", z, MSG_TEXT_MAX + 1) == ERR_LIMIT);
+    stage_close();
+}
+
 TEST(the_answer_to_an_earlier_attempt_is_nobodys)
 {
     struct stage_task *x;

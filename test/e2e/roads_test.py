@@ -267,7 +267,7 @@ class Children(Conformance):
                         "sys.argv = sys.argv[1:]; "
                         "runpy.run_path(sys.argv[0] + '/road_child.py')",
                         LIB, cls.folder, cls.dialect],
-            "dialect": cls.dialect, "min": 0, "max": 4, "cancel": "ask"}})
+            "dialect": cls.dialect, "min": 0, "max": 4, "onCancel": "ask"}})
 
     def kill_idle(self):
         """All that the server has started."""
@@ -290,7 +290,7 @@ class Process(Children, unittest.TestCase):
 class Pi(Children, unittest.TestCase):
     """process: in that of pi-coding-agent"""
     dialect = "pi"
-    codes = {"no_paper": "agent_error"}
+    codes = {"no_paper": "agent_failed"}
     skips = {"tries_again_who_was_busy": "pi has no word for it"}
 
 

@@ -188,6 +188,8 @@ class RpcAgent:
             task = self.tasks.get(message["params"]["task_id"])
             if task:
                 task.is_cancelled.set()
+        elif method == "hello":
+            self.say({"id": message["id"], "result": {}})
         elif "method" not in message:
             self.answers.append(message)
 
@@ -423,6 +425,9 @@ class HttpAgent(WebAgent):
 
 
 class ModelTask(WebTask):
+    def working(self):
+        """There is no word for it; and where it fails, no stream begins."""
+
     def delta(self, text):
         self.put("data: " + json.dumps(
             {"object": "chat.completion.chunk", "model": "m", "choices": [
