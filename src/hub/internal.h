@@ -84,6 +84,7 @@ struct peer {
     struct list hearings; /* struct hearing, all of them */
     struct list ready;    /* those with something to tell */
     size_t n_hearings;
+    bool is_pushing;
     bool is_looking; /* one of them waits for its result from the store */
 };
 
