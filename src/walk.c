@@ -537,6 +537,17 @@ static enum err fits(const struct task *t, const struct wire_word *word)
     return OK;
 }
 
+/* Whether who goes by that name on its line may speak for a. */
+static bool speaks_for(const struct walk *w, struct str name,
+                       const struct agent *a)
+{
+    struct agents agents = registry_agents(w->opts.registry);
+    const struct agent *speaker = agent_find(&agents, name);
+
+    return str_eq_nocase(a->name, name) ||
+           (speaker && deliver_shares_line(speaker, a));
+}
+
 /* A result of an agent that had been away, or its second one. */
 static void on_stray(void *ctx, struct str agent, const struct wire_word *word,
                      uint64_t receipt)
@@ -550,7 +561,7 @@ static void on_stray(void *ctx, struct str agent, const struct wire_word *word,
         stray_ask(w->strays, agent, word, receipt);
         return;
     }
-    if (a && str_eq_nocase(a->name, agent))
+    if (a && speaks_for(w, agent, a))
         e = fits(t, word);
     if (e == ERR_TASK_IS_OVER) {
         too_late(w, t, word->turn, word->attempt, receipt);

@@ -154,6 +154,26 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(result["status"], "failed")
                 self.assertEqual(result["error"]["code"], "too_large")
 
+    def test_too_large_words_are_the_end_of_the_task(self):
+        with self.hub() as agent, self.hub() as user:
+            agent.register("larger")
+            for method, params in (
+                    ("task.chunk", {"text": "x" * (MIB + 1)}),
+                    ("task.result", {"text": "x" * (MIB + 1)}),
+                    ("task.result", {"text": "x",
+                                     "metadata": {"a": "x" * 65536}})):
+                sent = user.call("message.send", text="x",
+                                 executor={"name": "larger"})
+                task = self.taken(agent)["task_id"]
+                self.refused("too_large", agent.call, method, task_id=task,
+                             **params)
+                result = user.heard("task.result", sent["task_id"])
+                self.assertEqual((result["status"], result["error"]["code"]),
+                                 ("failed", "too_large"))
+                self.assertEqual(
+                    agent.call("task.result", task_id=task, text="less"),
+                    {"recorded": False, "reason": "task_is_over"})
+
     # Other people's things.
 
     def test_words_after_the_result_and_second_results(self):
