@@ -130,7 +130,7 @@ class Hostile(unittest.TestCase):
             for task in {self.taken(agent)["task_id"] for _ in range(4)}:
                 user.call("task.cancel", task_id=task)
 
-    def test_large_words(self):
+    def test_words_at_the_limit_and_beyond_it(self):
         with self.hub() as agent, self.hub() as user:
             agent.register("large")
             sent = user.call("message.send", text="x",
@@ -141,6 +141,18 @@ class Hostile(unittest.TestCase):
                                         text="z" * MIB), {"recorded": True})
             result = user.heard("task.result", sent["task_id"])
             self.assertEqual(result["text"], "z" * MIB)
+            for method, words in (("task.chunk", {"text": "x" * (MIB + 1)}),
+                                  ("task.result", {"text": "x" * (MIB + 1)}),
+                                  ("task.result",
+                                   {"metadata": {"a": "x" * 65536}})):
+                sent = user.call("message.send", text="x",
+                                 executor={"name": "large"})
+                task = self.taken(agent)["task_id"]
+                self.refused("too_large", agent.call, method, task_id=task,
+                             **words)
+                result = user.heard("task.result", sent["task_id"])
+                self.assertEqual(result["status"], "failed")
+                self.assertEqual(result["error"]["code"], "too_large")
 
     def test_too_large_words_are_the_end_of_the_task(self):
         with self.hub() as agent, self.hub() as user:
