@@ -18,6 +18,10 @@
  * judged only where the disk of DATA syncs within 0.2 ms. nats-server gets one
  * processor, which costs it least.
  *
+ * A fourth server shows the floor: it receives from an agent and sends to its
+ * user as many bytes as a relay needs and looks at none of them, so what it
+ * needs is the kernel's share.
+ *
  * The load is a closed loop on one thread, and takes its share of the same
  * processors. */
 #include <fcntl.h>
@@ -26,7 +30,7 @@
 
 #include "bench/talk.h"
 
-enum { OURS, NODE, NATS, N_PEERS };
+enum { OURS, NODE, NATS, FLOOR, N_PEERS };
 
 enum {
     ROUNDS = 5,
@@ -40,6 +44,7 @@ enum {
     TASK_ID_BYTES = 64,
     DURABLE_MS = 2000,
     SYNCS = 200,
+    FLOOR_OUT = 400, /* of a chunk as we push it */
 };
 
 static const double GOAL = 1.0 / 3;
@@ -116,18 +121,23 @@ static size_t nats_read(const char *p, size_t n, const char **message,
     return *n_message + 2;
 }
 
+typedef size_t read_one(const char *p, size_t n, const char **message,
+                        size_t *n_message);
+static read_one floor_read;
+
 /* Read once, and hand on each whole message. */
 static void conn_read(struct run *r, struct conn *c, on_message *on)
 {
     ssize_t got = recv(c->fd, c->in + c->n, sizeof(c->in) - c->n, 0);
+    static read_one *const readers[N_PEERS] = {talk_read, talk_read, nats_read,
+                                               floor_read};
     size_t at = 0, used, n;
     const char *message;
 
     if (got <= 0)
         die("a hub hung up");
     c->n += (size_t)got;
-    while ((used = (r->which == NATS ? nats_read : talk_read)(
-                c->in + at, c->n - at, &message, &n))) {
+    while ((used = readers[r->which](c->in + at, c->n - at, &message, &n))) {
         at += used;
         if (n > 0)
             on(r, c, message, n);
@@ -192,7 +202,7 @@ static void open_all(struct run *r)
                      c->is_user ? "user" : "agent", c->number);
         if (r->which == NATS)
             talk_nats_hello(c->fd, where);
-        else
+        else if (r->which != FLOOR)
             talk_hello(c->fd, r->peer, where,
                        r->which == OURS ? r->token : NULL);
         if (epoll_ctl(r->poll, EPOLL_CTL_ADD, c->fd, &e) != 0)
@@ -269,6 +279,76 @@ static size_t word(const struct conn *c, const char *method, char *out)
     return MESSAGE_BYTES;
 }
 
+/* The floor: connections come in the order of open_all, and need no words. */
+
+enum { FRAME_IN = 8 + MESSAGE_BYTES };
+
+static void floor_serve(int listener)
+{
+    static char in[IN_BYTES];
+    static size_t came[N_CONNS];
+    static int fds[N_CONNS];
+    struct epoll_event ready[N_CONNS],
+        e = {.events = EPOLLIN, .data.u32 = N_CONNS};
+    int poll = epoll_create1(0);
+
+    epoll_ctl(poll, EPOLL_CTL_ADD, listener, &e);
+    for (;;) {
+        int n = epoll_wait(poll, ready, N_CONNS, -1);
+        for (int i = 0; i < n; i++) {
+            unsigned k = ready[i].data.u32;
+            ssize_t got;
+
+            if (k == N_CONNS) { /* all of a round come together */
+                for (unsigned c = 0; c < N_CONNS; c++) {
+                    e.data.u32 = c;
+                    came[c] = 0;
+                    fds[c] = accept(listener, NULL, NULL);
+                    epoll_ctl(poll, EPOLL_CTL_ADD, fds[c], &e);
+                }
+                continue;
+            }
+            got = recv(fds[k], in, sizeof(in), 0);
+            if (got <= 0) {
+                close(fds[k]);
+                continue;
+            }
+            came[k] += (size_t)got;
+            if (came[k] >= FRAME_IN && k < N_AGENTS &&
+                send(fds[N_AGENTS + k], in, came[k] / FRAME_IN * FLOOR_OUT,
+                     MSG_NOSIGNAL) < 0)
+                exit(1);
+            came[k] %= FRAME_IN;
+        }
+    }
+}
+
+static struct peer floor_run(void)
+{
+    struct peer p = {.name = "floor"};
+    int listener = peer_listen(&p.port);
+
+    p.pid = fork();
+    if (p.pid < 0)
+        die("the floor");
+    if (p.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        floor_serve(listener);
+    }
+    close(listener);
+    peer_watch(&p);
+    return p;
+}
+
+/* A frame of its: all have the same length, whatever is in them. */
+static size_t floor_read(const char *p, size_t n, const char **message,
+                         size_t *n_message)
+{
+    *message = p;
+    *n_message = FLOOR_OUT;
+    return n < FLOOR_OUT ? 0 : FLOOR_OUT;
+}
+
 /* Relay. */
 
 struct load {
@@ -285,15 +365,20 @@ static void on_given(struct run *r, struct conn *c, const char *p, size_t n)
     }
 }
 
+static bool has_tasks(const struct run *r)
+{
+    return r->which == OURS || r->which == NODE;
+}
+
 /* A task for each agent, and its chunks made ready. */
 static void give_tasks(struct run *r, int depth)
 {
     char text[MESSAGE_BYTES + 1];
 
     r->n_done = 0;
-    for (int i = N_AGENTS; r->which != NATS && i < N_CONNS; i++)
+    for (int i = N_AGENTS; has_tasks(r) && i < N_CONNS; i++)
         ask(r, &r->conns[i]);
-    while (r->which != NATS && r->n_done < N_AGENTS)
+    while (has_tasks(r) && r->n_done < N_AGENTS)
         turn(r, on_given);
     for (int i = 0; i < N_AGENTS; i++) {
         struct conn *c = &r->conns[i];
@@ -313,7 +398,7 @@ static void give_tasks(struct run *r, int depth)
 
 static void on_chunk(struct run *r, struct conn *c, const char *p, size_t n)
 {
-    if (!c->is_user || !(r->which == NATS || holds(p, n, "\"task.chunk\"")))
+    if (!c->is_user || (has_tasks(r) && !holds(p, n, "\"task.chunk\"")))
         return;
     c->n_came++;
     r->n_done++;
@@ -329,10 +414,10 @@ static void end_tasks(struct run *r)
     char text[MESSAGE_BYTES + 1];
 
     r->n_done = 0;
-    for (int i = 0; r->which != NATS && i < N_AGENTS; i++)
+    for (int i = 0; has_tasks(r) && i < N_AGENTS; i++)
         send_text(r, &r->conns[i], text,
                   word(&r->conns[i], "task.result", text));
-    while (r->which != NATS && r->n_done < N_AGENTS)
+    while (has_tasks(r) && r->n_done < N_AGENTS)
         turn(r, on_over);
 }
 
@@ -488,7 +573,7 @@ static bool compare_durable(struct run *runs, const char *folder)
 
     for (int k = 0; k < ROUNDS; k++) {
         sync[k] = sync_ms(folder);
-        for (int i = 0; i < N_PEERS; i++) {
+        for (int i = 0; i < FLOOR; i++) {
             struct figures f = durable(&runs[i]);
             per_s[i][k] = f.per_s;
             us[i][k] = f.us;
@@ -498,7 +583,7 @@ static bool compare_durable(struct run *runs, const char *folder)
     printf("\nrequest and reply, %d in flight; only ours are on a disk, which "
            "syncs in %.2f ms (%.2f-%.2f)\n",
            IN_FLIGHT, sync[ROUNDS / 2], sync[0], sync[ROUNDS - 1]);
-    for (int i = 0; i < N_PEERS; i++) {
+    for (int i = 0; i < FLOOR; i++) {
         qsort(per_s[i], ROUNDS, sizeof(per_s[i][0]), by_value);
         qsort(us[i], ROUNDS, sizeof(us[i][0]), by_value);
         printf("%-24s%8.0f a second (%.0f-%.0f), %.1f us each\n",
@@ -555,6 +640,7 @@ int main(int argc, char **argv)
     peers[NODE] =
         peer_run("node ws", (const char *[]){"node", argv[3], argv[4], NULL});
     peers[NATS] = talk_nats_run();
+    peers[FLOOR] = floor_run();
     for (int i = 0; i < N_PEERS; i++) {
         runs[i].peer = &peers[i];
         runs[i].which = i;

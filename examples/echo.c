@@ -10,10 +10,10 @@ static void echo(void *ctx, struct sbc_task *t)
 
 int main(void)
 {
+    const char *card = "{\"name\":\"parrot\",\"description\":\"Echoes\"}";
     struct sbc *s = sbc_open(NULL, NULL); /* SIGNALBOX_URL, SIGNALBOX_TOKEN */
 
-    if (!s || sbc_register(s, "{\"name\":\"parrot\"}", echo, NULL) ||
-        sbc_run(s))
+    if (!s || sbc_register(s, card, echo, NULL) || sbc_run(s))
         fprintf(stderr, "%s\n", s ? sbc_why(s) : "no SIGNALBOX_URL");
     sbc_close(s);
 }

@@ -344,9 +344,9 @@ TEST(a_call_gives_the_answer_or_says_why_not)
 
     while (!sbc_is_ready(st->s))
         stage_turn(st);
-    answer_next(st, "\"result\":{\"items\":[]}");
+    answer_next(st, "\"result\":{\"agents\":[]}");
     answer = sbc_search(st->s, "a \"b\"", 3);
-    CHECK(answer && strcmp(answer, "{\"items\":[]}") == 0);
+    CHECK(answer && strcmp(answer, "{\"agents\":[]}") == 0);
     free(answer);
     HEAR(st, "\"method\":\"agent.search\",\"params\":{\"query\":\"a "
              "\\\"b\\\"\",\"limit\":3}");

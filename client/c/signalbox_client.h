@@ -174,7 +174,7 @@ SBC_API void sbc_keep(struct sbc_task *t);
 
 /* Asking. */
 
-/* Which agents could do that: the hub's answer, {"items":[…]}, to be given to
+/* Which agents could do that: the hub's answer, {"agents":[…]}, to be given to
  * free(). limit 0: the hub's own. Waits up to SBC_CALL_MS. NULL: sbc_why. */
 SBC_API char *sbc_search(struct sbc *s, const char *query, int limit);
 

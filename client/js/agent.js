@@ -136,7 +136,7 @@ export class Agent {
     delete params.text;
     delete params.metadata;
     params.status = 'failed';
-    params.error = 'the answer is larger than the server takes';
+    params.error = `the answer was not taken: ${e.message}`;
     params.error_code = 'too_large';
     return true;
   }

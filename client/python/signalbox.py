@@ -818,8 +818,7 @@ class _Agent:
         params.pop("metadata", None)
         params.update(
             status="failed",
-            error="the answer is larger than the server takes" if is_large
-            else _shortly(e),
+            error=f"the answer was not taken: {_shortly(e)}",
             error_code="too_large" if is_large else "agent_failed")
         return True
 

@@ -253,6 +253,11 @@ void call_healthz(struct call *c);
 void call_hub(struct call *c);
 void call_readyz(struct call *c);
 void call_metrics(struct call *c);
+
+/* metrics_agents.c */
+void metrics_deliver(struct buf *out, const struct deliver_stats *s);
+void metrics_agents(struct buf *out, struct deliver *d);
+
 void call_messages_post(struct call *c);
 void call_tasks_list(struct call *c);
 void call_tasks_get(struct call *c);

@@ -201,18 +201,7 @@ static void write_walk(struct buf *out, const struct walk_stats *s)
     metric_gauge(out, "signalbox_results_waiting",
                  "Results, and other ends of tasks, that wait for space.",
                  s->results_waiting);
-    metric_gauge(out, "signalbox_deliveries",
-                 "Tasks on their way to an agent, or with one.",
-                 s->deliver.on_the_way);
-    metric_counter(out, "signalbox_deliveries_started_total",
-                   "Tasks carried to an agent.", s->deliver.started_total);
-    metric_counter(out, "signalbox_deliveries_results_total",
-                   "Results that agents gave.", s->deliver.results_total);
-    metric_counter(out, "signalbox_deliveries_cancelled_total",
-                   "Deliveries stopped on the way.",
-                   s->deliver.cancelled_total);
-    metric_gauge(out, "signalbox_children", "Programs of agents that run.",
-                 s->deliver.children);
+    metrics_deliver(out, &s->deliver);
 }
 
 static void write_feed(struct buf *out, const struct feed_stats *s)
@@ -442,6 +431,7 @@ void call_metrics(struct call *c)
     write_open(c->body, calls);
     write_store(c->body, &store);
     write_walk(c->body, &walk);
+    metrics_agents(c->body, walk_deliver(calls->walk));
     write_feed(c->body, &feed);
     write_access(c->body, &access);
     write_registry(c->body, &registry);

@@ -102,8 +102,8 @@ static bool desks_are_right(const struct deliver *d, struct sums *s)
         n++;
     }
     return n == d->desks.n && !s->waiting && !s->going &&
-           n_shown == d->n_shown && n_open == d->stats.breakers_open &&
-           map_check(&d->desks);
+           n_shown == d->n_shown && count(&d->shown) == n_shown &&
+           n_open == d->stats.breakers_open && map_check(&d->desks);
 }
 
 /* A list with somebody in it is marked; and somebody will come by, unless as

@@ -110,8 +110,7 @@ static void desk_free(struct deliver *d, struct desk *k)
         timers_fini(&k->waiting[p]);
     if (k->is_open)
         d->stats.breakers_open--;
-    if (k->is_shown)
-        d->n_shown--;
+    desk_hide(d, k);
     free(k->doom);
     free(k->past);
     free(k);
@@ -467,6 +466,7 @@ enum err desks_init(struct deliver *d)
         list_init(&d->ready.lists[i]);
     list_init(&d->all_desks);
     list_init(&d->stuck);
+    list_init(&d->shown);
     d->go_job.run = desks_on_end_of_turn;
     d->again.fire = on_again;
     return loop_timer_set(d->opts.loop, &d->again, NOTHING_MS);

@@ -48,6 +48,7 @@ struct desk {
 
     struct desk_stats stats;
     bool is_shown;
+    struct list_node shown; /* d->shown */
     enum agent_state reported;
     bool has_worked;
     int64_t worked_ms;          /* last; loop's monotonic time */
@@ -72,6 +73,9 @@ bool desk_is_full(const struct deliver *d, const struct desk *k,
 
 /* figures.c: one of it was not even begun. */
 void desk_had_no_start(struct desk *k, bool is_last);
+
+/* Its figures are not told by its agent's name any more. */
+void desk_hide(struct deliver *d, struct desk *k);
 
 /* Its agent was away and is back: what failed before does not count. */
 void desk_arrived(struct desk *k);

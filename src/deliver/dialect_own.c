@@ -200,10 +200,13 @@ static bool read_first(struct hand *h, struct str text)
     struct wire_batch batch;
     struct arena scratch;
     bool is_more = false;
+    enum err e;
 
     arena_init(&scratch, (size_t)h->pool->def.max_line_bytes * 8 + 65536);
-    if (wire_read(&scratch, text, &batch, NULL) != OK || batch.is_array ||
-        batch.list->kind == WIRE_BAD)
+    e = wire_read(&scratch, text, &batch, NULL);
+    if (e == ERR_NOMEM || e == ERR_LIMIT)
+        hand_unheard(h);
+    else if (e || batch.is_array || batch.list->kind == WIRE_BAD)
         hand_garbage(h);
     else
         is_more = look_into(h, batch.list);
@@ -215,6 +218,7 @@ static void own_heard(struct hand *h, struct str text)
 {
     struct own *own = h->mind;
     size_t n_taken;
+    enum err e;
 
     if (is_blank(text))
         return;
@@ -226,7 +230,10 @@ static void own_heard(struct hand *h, struct str text)
         !read_first(h, text))
         return;
     n_taken = h->n_taken;
-    if (!line_read(hand_deliver(h), line_id(own->line), text))
+    e = line_read(hand_deliver(h), line_id(own->line), text);
+    if (e == ERR_NOMEM || e == ERR_LIMIT)
+        hand_unheard(h);
+    else if (e)
         hand_garbage(h);
     else
         h->n_garbage = 0;

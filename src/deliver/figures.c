@@ -33,6 +33,7 @@ enum {
     SLOW_TIMES = 3,
     SLOW_MS = 3600 * 1000,
     WEEK_MIN = 100,
+    SHOW_MS = 10 * 1000, /* between two looks at who might be shown */
 };
 
 const int64_t deliver_bucket_ms[DELIVER_BUCKETS - 1] = {
@@ -369,15 +370,32 @@ static int64_t used(const struct desk *k)
            (int64_t)k->n_waiting;
 }
 
+/* The name of the sum is nobody else's. */
 static bool may_be_shown(const struct deliver *d, const struct desk *k)
 {
     const struct agent *a = desk_agent(d, k);
 
-    return a && a->visibility == VISIBILITY_PUBLIC;
+    return a && a->visibility == VISIBILITY_PUBLIC &&
+           !str_eq(a->name, STR("other"));
 }
 
-/* Those who are shown and may not be any more; and how many others could be,
- * the most used of them first in `best`. */
+static void show(struct deliver *d, struct desk *k)
+{
+    k->is_shown = true;
+    d->n_shown++;
+    list_append(&d->shown, &k->shown);
+}
+
+void desk_hide(struct deliver *d, struct desk *k)
+{
+    if (!k->is_shown)
+        return;
+    k->is_shown = false;
+    d->n_shown--;
+    list_remove(&k->shown);
+}
+
+/* Those that could be shown, the most used first. */
 static size_t look_over(struct deliver *d, struct desk *best[DELIVER_SHOWN_MAX])
 {
     size_t n = 0;
@@ -385,16 +403,10 @@ static size_t look_over(struct deliver *d, struct desk *best[DELIVER_SHOWN_MAX])
     for (struct list_node *at = list_first(&d->all_desks); at;
          at = list_next(&d->all_desks, at)) {
         struct desk *k = LIST_OF(at, struct desk, node);
-        bool may = may_be_shown(d, k);
-        size_t i = n;
+        size_t i;
 
-        if (k->is_shown && !may) {
-            k->is_shown = false;
-            d->n_shown--;
-        }
-        if (k->is_shown || !may)
-            continue;
-        if (n == DELIVER_SHOWN_MAX && used(best[n - 1]) >= used(k))
+        if (k->is_shown || !may_be_shown(d, k) ||
+            (n == DELIVER_SHOWN_MAX && used(best[n - 1]) >= used(k)))
             continue;
         i = n < DELIVER_SHOWN_MAX ? n++ : n - 1;
         for (; i && used(best[i - 1]) < used(k); i--)
@@ -404,26 +416,41 @@ static size_t look_over(struct deliver *d, struct desk *best[DELIVER_SHOWN_MAX])
     return n;
 }
 
+/* Anybody may ask as often as they like, so all desks are gone through only
+ * now and then, and not while there is no room. */
+static void choose_shown(struct deliver *d)
+{
+    struct desk *best[DELIVER_SHOWN_MAX];
+    int64_t now_ms = loop_mono_ms(d->opts.loop);
+    size_t n;
+
+    if (d->n_shown == DELIVER_SHOWN_MAX || now_ms < d->show_again_ms)
+        return;
+    d->show_again_ms = now_ms + SHOW_MS;
+    n = look_over(d, best);
+    for (size_t i = 0; i < n && d->n_shown < DELIVER_SHOWN_MAX; i++)
+        show(d, best[i]);
+}
+
 size_t deliver_shown(struct deliver *d, struct desk_row rows[DELIVER_SHOWN_MAX],
                      struct desk_stats *others)
 {
-    struct desk *best[DELIVER_SHOWN_MAX];
-    size_t n_best = look_over(d, best), n = 0;
+    struct list_node *at, *next;
+    size_t n = 0;
 
-    for (size_t i = 0; i < n_best && d->n_shown < DELIVER_SHOWN_MAX; i++) {
-        best[i]->is_shown = true;
-        d->n_shown++;
-    }
+    choose_shown(d);
     *others = d->others;
     others->waiting = d->stats.waiting;
     others->in_flight = (int64_t)d->n_on_the_way;
-    for (struct list_node *at = list_first(&d->all_desks); at;
-         at = list_next(&d->all_desks, at)) {
-        const struct desk *k = LIST_OF(at, struct desk, node);
-        const struct agent *a = k->is_shown ? desk_agent(d, k) : NULL;
+    for (at = list_first(&d->shown); at; at = next) {
+        struct desk *k = LIST_OF(at, struct desk, shown);
+        const struct agent *a = desk_agent(d, k);
 
-        if (!a)
+        next = list_next(&d->shown, at);
+        if (!may_be_shown(d, k)) {
+            desk_hide(d, k);
             continue;
+        }
         rows[n++] =
             (struct desk_row){a->name, deliver_state(d, a), stats_of(k)};
         others->waiting -= (int64_t)k->n_waiting;

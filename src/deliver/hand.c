@@ -175,31 +175,40 @@ static void on_timer(struct timer *t)
     }
 }
 
-void hand_garbage(struct hand *h)
+/* Nothing more can come of it: what it had is tried with another. */
+static void give_up(struct hand *h, const char *event, struct str words)
 {
-    struct log *log = hand_deliver(h)->opts.log;
-
-    if (h->n_garbage++ == 0)
-        log_debug(log, "deliver.child_garbage",
-                  LOG_S("process", h->pool->def.name));
-    if (h->n_garbage < GARBAGE_MAX || h->state == HAND_ENDING)
-        return;
-    log_warn(log, "deliver.child_speaks_no_dialect",
-             LOG_S("process", h->pool->def.name), LOG_I("lines", h->n_garbage));
+    log_warn(hand_deliver(h)->opts.log, event,
+             LOG_S("process", h->pool->def.name));
     for (size_t i = 0; i < h->n_stints; i++)
         if (h->stints[i].is_taken)
-            stint_failed(
-                &h->stints[i],
-                &(struct delivery_failure){
-                    .code = STR("agent_garbled"),
-                    .words = STR("the agent's process says what cannot "
-                                 "be understood")});
+            stint_failed(&h->stints[i],
+                         &(struct delivery_failure){
+                             .code = STR("agent_garbled"), .words = words});
     if (h->state == HAND_STARTING) {
         fail_start(h);
     } else {
         pool_bad(h->pool);
         hand_stop(h);
     }
+}
+
+/* It may have been what somebody waits for. */
+void hand_unheard(struct hand *h)
+{
+    if (h->state != HAND_ENDING)
+        give_up(h, "deliver.child_unheard",
+                STR("what the agent's process said could not be read"));
+}
+
+void hand_garbage(struct hand *h)
+{
+    if (h->n_garbage++ == 0)
+        log_debug(hand_deliver(h)->opts.log, "deliver.child_garbage",
+                  LOG_S("process", h->pool->def.name));
+    if (h->n_garbage >= GARBAGE_MAX && h->state != HAND_ENDING)
+        give_up(h, "deliver.child_speaks_no_dialect",
+                STR("the agent's process says what cannot be understood"));
 }
 
 /* The end. */

@@ -236,8 +236,9 @@ void line_leave(struct delivery *y, enum stop_why why);
 
 /* One text that a child said: words about tasks go to their deliveries, other
  * calls to on_call, and what is wrong is answered. The line may be closed in
- * it. False: it was no message. */
-bool line_read(struct deliver *d, uint64_t line, struct str text);
+ * it. ERR_BAD_REQUEST: it was no message. ERR_NOMEM, ERR_LIMIT: it could not be
+ * read, and may have been what somebody waits for. */
+enum err line_read(struct deliver *d, uint64_t line, struct str text);
 
 /* For deliver_recorded: whether the receipt was one of line_read's. */
 MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
@@ -292,8 +293,10 @@ struct deliver {
     struct timer again;       /* for these two; always set, but seldom soon */
     uint64_t chance;          /* for jitter */
     struct desk_stats others; /* totals of desks that are not shown */
+    struct list shown;        /* those that are */
     size_t n_shown;
-    struct list parts; /* struct deliver_part */
+    int64_t show_again_ms; /* not before that others are looked for */
+    struct list parts;     /* struct deliver_part */
     bool is_stopping;
     bool is_asked_to_stop; /* every part */
     struct loop_job stop_job;

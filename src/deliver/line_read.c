@@ -158,9 +158,10 @@ static void heard_other(struct line *l, const struct wire_message *m)
                  STR("there is no such method here"));
 }
 
-/* Behind deliver_heard the line may be gone: it is looked up again. */
-static void heard(struct deliver *d, struct line *l,
-                  const struct wire_message *m)
+/* Behind deliver_heard the line may be gone: it is looked up again. ERR_NOMEM:
+ * it may have been a word that somebody waits for. */
+static enum err heard(struct deliver *d, struct line *l,
+                      const struct wire_message *m)
 {
     bool is_asked = m->kind == WIRE_REQUEST;
     struct asked *q = is_asked ? asked_new(l, &m->id) : NULL;
@@ -171,38 +172,37 @@ static void heard(struct deliver *d, struct line *l,
 
     if (is_asked && !q) {
         say_error(l, &m->id, ERR_OVERLOADED, &why);
-        return;
+        return OK;
     }
     e = deliver_heard(d, id, m, receipt, &why);
     if (!e && is_result)
-        return; /* answered when it is kept */
+        return OK; /* answered when it is kept */
     l = line_by_id(d, id);
     if (q && map_get(&d->lines->asked, receipt_key(&receipt)) == q)
         asked_free(q);
     if (!l)
-        return;
+        return OK;
     if (e == ERR_METHOD)
         heard_other(l, m);
     else if (is_asked && e)
         say_error(l, &m->id, e, &why);
     else if (is_asked)
         say_taken(l, &m->id);
+    return e == ERR_NOMEM && !is_asked ? e : OK;
 }
 
-bool line_read(struct deliver *d, uint64_t line, struct str text)
+enum err line_read(struct deliver *d, uint64_t line, struct str text)
 {
     struct line *l = line_by_id(d, line);
     struct wire_batch batch;
     struct arena scratch; /* that of the lines is used further in */
     struct why why = {0};
-    bool is_message;
-    enum err e;
+    enum err e, heard_e = ERR_BAD_REQUEST;
 
     if (!l)
-        return true;
+        return OK;
     arena_init(&scratch, LINE_MESSAGE_MAX);
     e = wire_read(&scratch, text, &batch, &why);
-    is_message = !e && !batch.is_array && batch.list->kind != WIRE_BAD;
     if (e)
         say_code(l, NULL, WIRE_PARSE_ERROR, str_of(why.text));
     else if (batch.is_array)
@@ -212,7 +212,7 @@ bool line_read(struct deliver *d, uint64_t line, struct str text)
         say_code(l, &batch.list->id, WIRE_INVALID_REQUEST,
                  str_of(batch.list->why.text));
     else
-        heard(d, l, batch.list);
+        heard_e = heard(d, l, batch.list);
     arena_fini(&scratch);
-    return is_message;
+    return e == ERR_NOMEM || e == ERR_LIMIT ? e : heard_e;
 }

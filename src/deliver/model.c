@@ -15,43 +15,15 @@
  *
  * The key goes to the endpoint's own address and nowhere else: no redirect is
  * followed. Of what is there nobody but the log hears more than is needed. */
+#include "deliver/talk.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/url.h"
-#include "deliver/chat.h"
-#include "deliver/visit.h"
-
 enum {
     HEADERS_MAX = 3,
-    EVENT_SPARE_BYTES = 1024 * 1024,
     STRINGS_SPARE_BYTES = 256 * 1024,
 };
-
-/* One conversation's next answer. */
-struct talk {
-    struct visit visit;
-    struct arena arena; /* of everything that is asked */
-    struct chat_request rq;
-    struct str url, key, name;
-    bool is_starting; /* whoever calls is still in start */
-    bool asks_history;
-    uint64_t history_id;
-    enum err sent; /* what became of sending, while starting */
-    struct why why;
-
-    /* What was said. */
-    bool is_ended; /* it has said why it ended */
-    bool has_said; /* something, whatever it was */
-    char finish[CHAT_FINISH_MAX + 1];
-    char model[CHAT_NAME_MAX + 1];
-    struct buf usage;
-};
-
-static struct talk *talk_of(struct visit *a)
-{
-    return LIST_OF(a, struct talk, visit);
-}
 
 /* Which model. */
 
@@ -98,203 +70,6 @@ static enum err talk_reaches(const struct deliver *d, const struct agent *a,
                        "it, is not set",
                        STR_ARG(a->name), STR_ARG(url->id), STR_ARG(m->name));
     return OK;
-}
-
-/* What was said. */
-
-static void write_metadata(struct talk *k, struct buf *out)
-{
-    struct json_out o = json_out(out);
-
-    json_open(&o, '{');
-    json_key(&o, STR("model"));
-    json_put_str(&o, k->model[0] ? str_of(k->model) : k->rq.model);
-    if (k->finish[0]) {
-        json_key(&o, STR("finish_reason"));
-        json_put_str(&o, str_of(k->finish));
-    }
-    if (k->usage.n) {
-        json_key(&o, STR("usage"));
-        json_put_raw(&o, buf_str(&k->usage));
-    }
-    json_close(&o, '}');
-}
-
-/* `text`: NULL where the chunks are it. A model that was asked for no tools
- * and ends for their sake has nothing more to say either. */
-static void conclude(struct talk *k, const struct str *text)
-{
-    struct task_result r = {.status = TASK_COMPLETED};
-    struct buf metadata;
-
-    if (!k->has_said && !(text && text->n) &&
-        strcmp(k->finish, "content_filter") == 0) {
-        visit_failed(&k->visit,
-                     (struct delivery_failure){.code = STR("content_filter"),
-                                               .is_final = true},
-                     "the model's endpoint filtered out all of its answer");
-        return;
-    }
-    buf_init(&metadata, MSG_METADATA_MAX);
-    write_metadata(k, &metadata);
-    if (!metadata.over)
-        r.metadata = buf_str(&metadata);
-    if (text)
-        r.text = *text;
-    delivery_result(&k->visit.delivery, &r, text != NULL, 0);
-    buf_fini(&metadata);
-}
-
-static void keep(char *to, size_t size, struct str s)
-{
-    if (s.n)
-        snprintf(to, size, "%.*s", STR_ARG(str_head(s, size - 1)));
-}
-
-static void note(struct talk *k, const struct chat_word *w)
-{
-    keep(k->model, sizeof(k->model), w->model);
-    keep(k->finish, sizeof(k->finish), w->finish);
-    k->is_ended |= w->finish.n > 0 || w->is_done;
-    if (w->usage.n) {
-        buf_clear(&k->usage);
-        buf_add_str(&k->usage, w->usage);
-    }
-}
-
-static bool is_worth_another_try(int64_t status)
-{
-    return status == 0 || status == 408 || status == 429 || status >= 500;
-}
-
-/* What an endpoint says is wrong. Nothing of it where it is about the key. */
-static void words_of(const struct talk *k, struct str body, int64_t status,
-                     char out[VISIT_WORDS_BYTES])
-{
-    out[0] = '\0';
-    if (status != 401 && status != 403)
-        fetch_complaint(body, &k->key, 1, out, VISIT_WORDS_BYTES);
-}
-
-static void said_error(struct talk *k, struct str body, int64_t code)
-{
-    char message[VISIT_WORDS_BYTES];
-
-    words_of(k, body, code, message);
-    visit_failed(
-        &k->visit,
-        (struct delivery_failure){.code = STR("model_error"),
-                                  .is_final = !is_worth_another_try(code)},
-        "the model's endpoint says that it failed%s%s", message[0] ? ": " : "",
-        message);
-}
-
-static void not_understood(struct talk *k, enum err e, const struct why *why)
-{
-    struct delivery_failure f = {.code = STR("bad_answer"), .is_final = true};
-
-    if (e == ERR_NOMEM)
-        f = visit_failure_of(e);
-    visit_failed(&k->visit, f,
-                 "what the model's endpoint says cannot be understood: %s",
-                 why->text);
-}
-
-/* One piece. False: it is over. */
-static bool take_piece(struct talk *k, struct str data,
-                       const struct chat_word *w)
-{
-    struct delivery *y = &k->visit.delivery;
-
-    if (w->is_error || strcmp(k->finish, "error") == 0) {
-        said_error(k, data, w->error_code);
-        return false;
-    }
-    if (w->text.n) {
-        k->has_said = true;
-        if (!delivery_chunk(y, w->text))
-            return false;
-        if (y->has_lost_chunks) { /* it could only become longer */
-            visit_failed(&k->visit, visit_failure_of(ERR_LIMIT),
-                         "the model's answer is larger than the limit");
-            return false;
-        }
-    }
-    if (w->is_done)
-        conclude(k, NULL);
-    return !w->is_done;
-}
-
-static bool talk_event(struct visit *a, const struct sse_event *e)
-{
-    struct talk *k = talk_of(a);
-    struct arena arena;
-    struct chat_word w;
-    struct why why;
-    enum err err;
-    bool goes_on = false;
-
-    arena_init(&arena, e->data.n + EVENT_SPARE_BYTES);
-    err = chat_read(&arena, e->data, &w, &why);
-    if (err) {
-        not_understood(k, err, &why);
-    } else {
-        note(k, &w);
-        goes_on = take_piece(k, e->data, &w);
-    }
-    arena_fini(&arena);
-    return goes_on;
-}
-
-/* Some leave out the "[DONE]". */
-static void talk_end(struct visit *a)
-{
-    struct talk *k = talk_of(a);
-
-    if (k->is_ended)
-        conclude(k, NULL);
-    else
-        visit_failed(
-            a, (struct delivery_failure){.code = STR("bad_answer")},
-            "the model's endpoint ended its answer without saying why");
-}
-
-static void talk_broken(struct visit *a, const struct delivery_failure *f)
-{
-    struct talk *k = talk_of(a);
-
-    if (k->is_ended)
-        conclude(k, NULL);
-    else
-        delivery_failed(&a->delivery, f);
-}
-
-/* It does not stream. */
-static void talk_whole(struct visit *a)
-{
-    struct talk *k = talk_of(a);
-    struct str body = buf_str(&a->body);
-    struct arena arena;
-    struct chat_word w;
-    struct why why;
-    enum err e;
-
-    arena_init(&arena, body.n + EVENT_SPARE_BYTES);
-    e = chat_read(&arena, body, &w, &why);
-    if (!e && !w.is_error && !w.has_choice)
-        e = why_err(&why, ERR_BAD_REQUEST, "it has no \"choices\"");
-    if (!e)
-        note(k, &w);
-    if (e)
-        not_understood(k, e, &why);
-    else if (w.is_error)
-        said_error(k, body, w.error_code);
-    else if (w.text.n > MSG_TEXT_MAX)
-        visit_failed(a, visit_failure_of(ERR_LIMIT),
-                     "the model's answer is larger than the limit");
-    else
-        conclude(k, &w.text);
-    arena_fini(&arena);
 }
 
 /* Asking. */
@@ -372,7 +147,7 @@ static void talk_status(struct visit *a)
     struct why why;
     enum err e;
 
-    words_of(k, buf_str(&a->body), a->status, message);
+    talk_words(k, buf_str(&a->body), a->status, message);
     if (may_ask_otherwise(k, message)) {
         e = send_it(k, &why);
         if (e)
@@ -381,7 +156,7 @@ static void talk_status(struct visit *a)
     }
     if (a->status == 429 || a->status == 503)
         f.code = STR("agent_busy");
-    f.is_final = !is_worth_another_try(a->status);
+    f.is_final = !talk_may_try_again(a->status);
     visit_failed(a, f, "the model's endpoint answered with status %d%s%s%s",
                  a->status, message[0] ? ": " : "", message,
                  hint_of(a->status));

@@ -195,6 +195,7 @@ void hand_leave(struct carried *c, enum stop_why why);
 MUST_USE enum err hand_send(struct hand *h, struct str line);
 void hand_ready(struct hand *h, size_t n_stints);
 void hand_garbage(struct hand *h);
+void hand_unheard(struct hand *h); /* there was no memory for what it said */
 struct deliver *hand_deliver(struct hand *h);
 
 /* It has brought something: it is a good one. */

@@ -81,7 +81,7 @@ static enum scheme find_scheme(struct arena *arena, struct str list)
     struct str raw, name;
     bool is_empty = true;
 
-    while (json_next(&list, &raw)) {
+    while (list.n && json_next(&list, &raw)) {
         is_empty = false;
         for (int i = 0; json_unquote(arena, raw, &name) && i < N_SCHEMES; i++)
             if (str_eq_nocase(name, names[i]))

@@ -41,6 +41,7 @@ enum {
 struct store_sabotage {
     const char *synchronous; /* "NORMAL" or "OFF" instead of "FULL" */
     bool acks_early;         /* report a batch before it is committed */
+    int early_ms;            /* so long before */
     bool ignores_moved;      /* do not look whether the files are still ours */
     int busy_ms;             /* instead of DB_BUSY_MS */
     int read_ms;             /* instead of DB_READ_MS; -1: no time at all */

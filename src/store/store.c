@@ -327,6 +327,8 @@ static void ack_early(void *ctx, struct list *batch)
     hand_back_txs(s, batch);
     if (s->opts.is_inline)
         give_back(s);
+    else if (s->db.sabotage.early_ms)
+        uv_sleep((unsigned)s->db.sabotage.early_ms);
 }
 
 /* Give over what gathered during the turn, waking each thread once. */

@@ -22,9 +22,14 @@
 
 enum { SPARE_ROWS = 16, ROWS_MAX = 500 + SPARE_ROWS };
 
+/* When a turn was; no two are at the same. */
+struct moment {
+    int64_t began_ms, seq, number;
+};
+
 /* One turn. */
 struct pair {
-    int64_t began_ms, seq, number;
+    struct moment at;
     size_t n_asked, n_said;
     char bytes[];
 };
@@ -42,7 +47,7 @@ struct task_history {
     size_t max_pairs, max_bytes, max_rows;
     struct pair *pairs[2 * ROWS_MAX]; /* the newest first */
     size_t n_pairs;
-    struct pair border; /* nothing as old as this; bytes are none */
+    struct moment border; /* nothing as old as this */
     bool has_border;
 
     int64_t seqs[ROWS_MAX]; /* tasks whose turns are still to be read */
@@ -62,7 +67,7 @@ static void history_free(struct task_history *h)
 }
 
 /* The later one first. */
-static int compare(const struct pair *a, const struct pair *b)
+static int compare(const struct moment *a, const struct moment *b)
 {
     if (a->began_ms != b->began_ms)
         return a->began_ms > b->began_ms ? -1 : 1;
@@ -73,7 +78,8 @@ static int compare(const struct pair *a, const struct pair *b)
 
 static int by_time(const void *left, const void *right)
 {
-    return compare(*(struct pair *const *)left, *(struct pair *const *)right);
+    return compare(&(*(struct pair *const *)left)->at,
+                   &(*(struct pair *const *)right)->at);
 }
 
 /* Put what was found in order, and leave what may be given. */
@@ -92,7 +98,7 @@ static void cut(struct task_history *h)
         n++;
     }
     if (n < h->n_pairs) {
-        h->border = *h->pairs[n];
+        h->border = h->pairs[n]->at;
         h->has_border = true;
     }
     free_from(h, n);
@@ -100,21 +106,20 @@ static void cut(struct task_history *h)
 
 /* A turn that was completed. What could not be given anyhow is noted without
  * its bytes: it is where the cut will be. */
-static enum err add(struct task_history *h, struct pair key, struct str asked,
+static enum err add(struct task_history *h, struct moment at, struct str asked,
                     struct str said)
 {
     bool fits = asked.n <= h->max_bytes && said.n <= h->max_bytes - asked.n;
     struct pair *p;
 
-    if (!asked.n || !said.n ||
-        (h->has_border && compare(&key, &h->border) >= 0))
+    if (!asked.n || !said.n || (h->has_border && compare(&at, &h->border) >= 0))
         return OK;
     p = FAULT("task.history")
             ? NULL
             : malloc(sizeof(*p) + (fits ? asked.n + said.n : 0));
     if (!p)
         return ERR_NOMEM;
-    *p = key;
+    p->at = at;
     p->n_asked = asked.n;
     p->n_said = said.n;
     if (fits) {
@@ -158,13 +163,12 @@ static enum err take_turns(struct task_history *h)
 
     QUERY_EACH(r, &h->query)
     {
-        struct pair key = {row_int(r, TURN_BEGAN_MS), row_int(r, TURN_TASK_SEQ),
-                           row_int(r, TURN_NUMBER), 0, 0};
+        struct moment at = {row_int(r, TURN_BEGAN_MS),
+                            row_int(r, TURN_TASK_SEQ), row_int(r, TURN_NUMBER)};
 
         if (!e && row_int(r, TURN_STATUS) == TASK_COMPLETED &&
-            key.began_ms <= h->began_ms)
-            e = add(h, key, row_str(r, TURN_TEXT),
-                    row_str(r, TURN_RESULT_TEXT));
+            at.began_ms <= h->began_ms)
+            e = add(h, at, row_str(r, TURN_TEXT), row_str(r, TURN_RESULT_TEXT));
     }
     cut(h);
     return e;
@@ -209,7 +213,7 @@ static enum err take_task(struct task_history *h, const struct row *r)
     if (t.status != TASK_COMPLETED || t.place >= h->place ||
         strcmp(t.id.text, h->task_id.text) == 0)
         return OK;
-    return add(h, (struct pair){task_began_ms(&t), t.seq, t.turn, 0, 0}, t.text,
+    return add(h, (struct moment){task_began_ms(&t), t.seq, t.turn}, t.text,
                t.result.text);
 }
 

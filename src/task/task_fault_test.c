@@ -72,7 +72,7 @@ static struct told live(int nr)
     CHECK(found(&t.id));
     loop_turn(&stage.loop);
     task_move(stage.tasks, str_of(t.id.text), TASK_DISPATCHED);
-    task_move(stage.tasks, str_of(t.id.text), TASK_QUEUED);
+    task_retry(stage.tasks, str_of(t.id.text), 0);
     tasks_offer_again(stage.tasks);
     loop_turn(&stage.loop);
     store_turn(stage.store);

@@ -23,12 +23,18 @@ QUIET = ("--set", "log.level=error", *SETTINGS)
 AGENTS = [{"id": name} for name in NAMES]
 
 
-def weather(n_tasks, **options):
-    """A whole storm: storm, crew, tasks and feed."""
+def weather(n_tasks, kills_at_results=0, **options):
+    """A whole storm: storm, crew, tasks and feed. One in so many results that
+    are acknowledged kills the server."""
     with Phoenix(*QUIET, agents=AGENTS) as phoenix, \
             Crew(phoenix, NAMES, seed=options.get("seed", 1)) as crew:
         storm = Storm(phoenix, NAMES, n_tasks, kinds=KINDS, **options)
+        if kills_at_results:
+            crew.on_recorded = lambda: storm.random.randrange(
+                kills_at_results) or storm.kill_at_once()
+        storm.is_ahead = lambda: crew.is_behind(storm.sent)
         storm.run()
+        crew.on_recorded = lambda: None
         phoenix.all_over()
         if crew.mistakes:
             raise AssertionError("; ".join(crew.mistakes[:5]))
@@ -37,7 +43,8 @@ def weather(n_tasks, **options):
 
 class HubStorm(unittest.TestCase):
     def test_none_lost_none_with_two_results_order_kept(self):
-        storm, crew, tasks, feed = weather(N_TASKS, kill_every=KILL_EVERY)
+        storm, crew, tasks, feed = weather(N_TASKS, KILL_EVERY,
+                                           kill_every=KILL_EVERY)
         print(f"{len(tasks)} tasks, {storm.phoenix.n_kills} kills, "
               f"{crew.n_drops} connections dropped ({dict(crew.steps)}), "
               f"{storm.n_retries} sent again, {crew.n_late} results late, "
@@ -74,7 +81,8 @@ class Control(unittest.TestCase):
         self.addCleanup(setattr, signalbox, "BINARY", before)
         found = ""
         for seed in range(1, 11):
-            _, crew, tasks, _ = weather(512, kill_every=60, seed=seed)
+            _, crew, tasks, _ = weather(512, kills_at_results=50, seed=seed,
+                                        kill_every=1000)
             found = "; ".join(result_faults(crew, tasks))
             if "two results" in found:
                 return

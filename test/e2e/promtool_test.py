@@ -31,6 +31,25 @@ class Promtool(unittest.TestCase):
         self.assertTrue(answer.body.endswith(b"\n"))
         self.assertEqual(judge(answer.body), (0, ""))
 
+    def test_public_agents_have_figures_by_name(self):
+        """And the others have none by which they could be told apart."""
+        agents = [{"id": "open", "url": "echo:", "visibility": "public"},
+                  {"id": "hidden", "url": "echo:", "visibility": "private"}]
+        with Server(agents=agents) as server:
+            for to in ("open", "open", "hidden"):
+                self.assertEqual(server.send("hi", to=to).status, 200)
+            text = server.get("/metrics").body
+        self.assertEqual(judge(text), (0, ""))
+        for line in (b'signalbox_agent_state{agent="open",state="ACTIVE"} 1',
+                     b'signalbox_agent_completed_total{agent="open"} 2',
+                     b'signalbox_agent_latency_seconds_count{agent="open"} 2',
+                     b'signalbox_agent_latency_seconds_bucket'
+                     b'{agent="open",le="+Inf"} 2',
+                     b'signalbox_agent_in_flight{agent="other"} 0'):
+            self.assertIn(line + b"\n", text)
+        self.assertIn(b'signalbox_agent_completed_total{agent="other"}', text)
+        self.assertNotIn(b"hidden", text)
+
     def test_promtool_is_awake(self):
         status, said = judge(b"x 1\nx 2\ny{ 3\n")
         self.assertNotEqual((status, said), (0, ""))

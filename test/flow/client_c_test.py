@@ -31,7 +31,7 @@ class C(SdkCases, unittest.TestCase):
     def test_what_a_handler_throws_is_the_error(self):
         server = self.server()
         self.agent(server)
-        for text, code in ("fail badly", "agent_error"), \
+        for text, code in ("fail badly", "agent_failed"), \
                           ("fail coded", "out_of_paper"):
             answer = server.send(text, to="parrot").json()
             self.assertEqual((answer["status"], answer["error"]["code"],
@@ -96,7 +96,8 @@ class Library(unittest.TestCase):
         seen = set(re.findall(r" [A-Z] (\w+)$", names, re.M))
         seen = {n for n in seen if not re.match(r"_?_?(odr_)?asan|__odr", n)}
         with open(HEADER, encoding="utf-8") as f:
-            declared = set(re.findall(r"SBC_API [^;(]*?(\w+)\(", f.read()))
+            declared = set(re.findall(r"^SBC_API [^;(]*?(\w+)\(",
+                                      f.read(), re.M))
         self.assertEqual(seen, declared)
 
     def test_the_header_is_c_and_cxx_by_itself(self):

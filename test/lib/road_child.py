@@ -20,6 +20,12 @@ class Child(RpcAgent):
             while data:
                 data = data[os.write(1, data):]
 
+    def heard(self, message):
+        if message.get("method") == "hello":
+            self.say({"id": message["id"], "result": {"at_once": 2}})
+        else:
+            super().heard(message)
+
     def die(self):
         os._exit(1)
 

@@ -21,6 +21,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import signalbox
@@ -221,6 +222,7 @@ class Storm:
         self.until_kill = 0
         self.mistakes = []
         self.unwell = set()
+        self.is_ahead = lambda: False  # of those who do the work: it waits
 
     @property
     def server(self):
@@ -259,6 +261,14 @@ class Storm:
         return self.kill_every and (self.max_kills is None or
                                     self.phoenix.n_kills < self.max_kills)
 
+    def is_time(self):
+        return self.until_kill <= 0 and self.may_kill()
+
+    def kill_at_once(self):
+        """For another thread, which has just heard something."""
+        self.until_kill = 0
+        self.server.process.kill()
+
     def life(self, waiting):
         """Until the server is killed, or all is sent: who is left over."""
         poll = select.epoll()
@@ -266,7 +276,12 @@ class Storm:
 
         def join(sender):
             self.unwell.discard(sender)
-            sender.connect()
+            try:
+                sender.connect()
+            except OSError:
+                if self.is_time():  # it has been killed at once
+                    return
+                raise
             by_fd[sender.socket.fileno()] = sender
             poll.register(sender.socket.fileno(), select.EPOLLIN)
             sender.send()
@@ -277,7 +292,9 @@ class Storm:
 
         for sender in waiting:
             join(sender)
-        while by_fd and (self.until_kill > 0 or not self.may_kill()):
+        while by_fd and not self.is_time():
+            while self.is_ahead() and not self.is_time():
+                time.sleep(0.001)
             ready = poll.poll(DEADLINE_S)
             if not ready:
                 raise AssertionError("no answer: " + self.server.said())
@@ -287,6 +304,8 @@ class Storm:
                 if is_good and not sender.is_done():
                     sender.send()
                     continue
+                if self.is_time():
+                    break
                 leave(sender)
                 if not sender.is_done():
                     join(sender)

@@ -2,7 +2,7 @@
  * answers and events out, as sdk_driver.py does it for the Python client.
  * sdk_cases.py has the cases. It is linked with the server's own rooms and
  * with the client's library: names that both have do not meet. */
-#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signalbox_client.h>
 #include <stdio.h>
@@ -385,7 +385,7 @@ static void call(int64_t n, const char *method, const char *params)
 
 static void search(int64_t n, const struct json *v)
 {
-    struct str key = STR("items"), items;
+    struct str key = STR("agents"), items;
     char *answer =
         sbc_search(hub, option(v, "query"),
                    (int)json_int_or(
@@ -503,6 +503,8 @@ int main(void)
 {
     struct buf in;
 
+    /* Whoever tests may be slow to read what is said. */
+    (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20);
     buf_init(&in, LINE_MAX);
     for (;;) {
         struct pollfd fds[2] = {

@@ -107,7 +107,13 @@ const COMMANDS = {
     get: ({ id }) => hub.getTask(id),
     cancel: ({ id }) => hub.cancelTask(id),
     call: ({ method, params }) => hub.call(method, params),
-    look: () => ({ agent: hub.agent, is_connected: hub.isConnected }),
+    /** As it was at the beginning, for another test. */
+    async reset() {
+        await hub?.close({ graceMs: 0 });
+        hub = null;
+        held.clear();
+    },
+    look: () => hub && { agent: hub.agent, is_connected: hub.isConnected },
     close: ({ grace_ms: graceMs }) => hub.close({ graceMs }),
 };
 

@@ -152,8 +152,17 @@ async def do_call(method, params=None):
     return await hub.call(method, params)
 
 
+async def do_reset():
+    """As it was at the beginning, for another test."""
+    global hub
+    if hub:
+        await hub.close(grace_ms=0)
+    hub = None
+    held.clear()
+
+
 async def do_look():
-    return {"agent": hub.agent, "is_connected": hub.is_connected}
+    return hub and {"agent": hub.agent, "is_connected": hub.is_connected}
 
 
 async def do_close(grace_ms=5000):

@@ -1,0 +1,202 @@
+/* What a model's endpoint says: pieces of an answer, or a whole one, or that it
+ * failed. An answer that has said why it ended is whole, whatever happens
+ * behind that; one that has not is never taken for an answer. */
+#include "deliver/talk.h"
+
+#include <stdio.h>
+
+enum { EVENT_SPARE_BYTES = 1024 * 1024 };
+
+static void write_metadata(struct talk *k, struct buf *out)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("model"));
+    json_put_str(&o, k->model[0] ? str_of(k->model) : k->rq.model);
+    if (k->finish[0]) {
+        json_key(&o, STR("finish_reason"));
+        json_put_str(&o, str_of(k->finish));
+    }
+    if (k->usage.n) {
+        json_key(&o, STR("usage"));
+        json_put_raw(&o, buf_str(&k->usage));
+    }
+    json_close(&o, '}');
+}
+
+/* `text`: NULL where the chunks are it. A model that was asked for no tools
+ * and ends for their sake has nothing more to say either. */
+static void conclude(struct talk *k, const struct str *text)
+{
+    struct task_result r = {.status = TASK_COMPLETED};
+    struct buf metadata;
+
+    if (!k->has_said && !(text && text->n) &&
+        strcmp(k->finish, "content_filter") == 0) {
+        visit_failed(&k->visit,
+                     (struct delivery_failure){.code = STR("content_filter"),
+                                               .is_final = true},
+                     "the model's endpoint filtered out all of its answer");
+        return;
+    }
+    buf_init(&metadata, MSG_METADATA_MAX);
+    write_metadata(k, &metadata);
+    if (!metadata.over)
+        r.metadata = buf_str(&metadata);
+    if (text)
+        r.text = *text;
+    delivery_result(&k->visit.delivery, &r, text != NULL, 0);
+    buf_fini(&metadata);
+}
+
+static void keep(char *to, size_t size, struct str s)
+{
+    if (s.n)
+        snprintf(to, size, "%.*s", STR_ARG(str_head(s, size - 1)));
+}
+
+static void note(struct talk *k, const struct chat_word *w)
+{
+    keep(k->model, sizeof(k->model), w->model);
+    keep(k->finish, sizeof(k->finish), w->finish);
+    k->is_ended |= w->finish.n > 0 || w->is_done;
+    if (w->usage.n) {
+        buf_clear(&k->usage);
+        buf_add_str(&k->usage, w->usage);
+    }
+}
+
+bool talk_may_try_again(int64_t status)
+{
+    return status == 0 || status == 408 || status == 429 || status >= 500;
+}
+
+void talk_words(const struct talk *k, struct str body, int64_t status,
+                char out[VISIT_WORDS_BYTES])
+{
+    out[0] = '\0';
+    if (status != 401 && status != 403)
+        fetch_complaint(body, &k->key, 1, out, VISIT_WORDS_BYTES);
+}
+
+static void said_error(struct talk *k, struct str body, int64_t code)
+{
+    char message[VISIT_WORDS_BYTES];
+
+    talk_words(k, body, code, message);
+    visit_failed(
+        &k->visit,
+        (struct delivery_failure){.code = STR("model_error"),
+                                  .is_final = !talk_may_try_again(code)},
+        "the model's endpoint says that it failed%s%s", message[0] ? ": " : "",
+        message);
+}
+
+static void not_understood(struct talk *k, enum err e, const struct why *why)
+{
+    struct delivery_failure f = {.code = STR("bad_answer"), .is_final = true};
+
+    if (e == ERR_NOMEM)
+        f = visit_failure_of(e);
+    visit_failed(&k->visit, f,
+                 "what the model's endpoint says cannot be understood: %s",
+                 why->text);
+}
+
+/* One piece. False: it is over. */
+static bool take_piece(struct talk *k, struct str data,
+                       const struct chat_word *w)
+{
+    struct delivery *y = &k->visit.delivery;
+
+    if (w->is_error || strcmp(k->finish, "error") == 0) {
+        said_error(k, data, w->error_code);
+        return false;
+    }
+    if (w->text.n) {
+        k->has_said = true;
+        if (!delivery_chunk(y, w->text))
+            return false;
+        if (y->has_lost_chunks) { /* it could only become longer */
+            visit_failed(&k->visit, visit_failure_of(ERR_LIMIT),
+                         "the model's answer is larger than the limit");
+            return false;
+        }
+    }
+    if (w->is_done)
+        conclude(k, NULL);
+    return !w->is_done;
+}
+
+bool talk_event(struct visit *a, const struct sse_event *e)
+{
+    struct talk *k = talk_of(a);
+    struct arena arena;
+    struct chat_word w;
+    struct why why;
+    enum err err;
+    bool goes_on = false;
+
+    arena_init(&arena, e->data.n + EVENT_SPARE_BYTES);
+    err = chat_read(&arena, e->data, &w, &why);
+    if (err) {
+        not_understood(k, err, &why);
+    } else {
+        note(k, &w);
+        goes_on = take_piece(k, e->data, &w);
+    }
+    arena_fini(&arena);
+    return goes_on;
+}
+
+/* Some leave out the "[DONE]". */
+void talk_end(struct visit *a)
+{
+    struct talk *k = talk_of(a);
+
+    if (k->is_ended)
+        conclude(k, NULL);
+    else
+        visit_failed(
+            a, (struct delivery_failure){.code = STR("bad_answer")},
+            "the model's endpoint ended its answer without saying why");
+}
+
+void talk_broken(struct visit *a, const struct delivery_failure *f)
+{
+    struct talk *k = talk_of(a);
+
+    if (k->is_ended)
+        conclude(k, NULL);
+    else
+        delivery_failed(&a->delivery, f);
+}
+
+/* It does not stream. */
+void talk_whole(struct visit *a)
+{
+    struct talk *k = talk_of(a);
+    struct str body = buf_str(&a->body);
+    struct arena arena;
+    struct chat_word w;
+    struct why why;
+    enum err e;
+
+    arena_init(&arena, body.n + EVENT_SPARE_BYTES);
+    e = chat_read(&arena, body, &w, &why);
+    if (!e && !w.is_error && !w.has_choice)
+        e = why_err(&why, ERR_BAD_REQUEST, "it has no \"choices\"");
+    if (!e)
+        note(k, &w);
+    if (e)
+        not_understood(k, e, &why);
+    else if (w.is_error)
+        said_error(k, body, w.error_code);
+    else if (w.text.n > MSG_TEXT_MAX)
+        visit_failed(a, visit_failure_of(ERR_LIMIT),
+                     "the model's answer is larger than the limit");
+    else
+        conclude(k, &w.text);
+    arena_fini(&arena);
+}

@@ -1,0 +1,369 @@
+/* The walk with agents that are reached by a line: results that are awaited,
+ * that come late, from elsewhere, or twice, and who hears of them. */
+#include "stray.h"
+#include "test/lib/walk_stage.h"
+
+enum { RECEIPTS = 512 };
+
+static struct {
+    uint64_t line[2];
+    int n_executed[2]; /* task.execute */
+    char last[2][ID_BYTES];
+    int n_recorded;
+    uint64_t receipt[RECEIPTS];
+    enum err as[RECEIPTS];
+} hub;
+
+static enum err on_send(void *ctx, struct str message)
+{
+    int i = *(int *)ctx;
+    char text[512];
+    const char *at;
+
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(message));
+    at = strstr(text, "\"task_id\":\"");
+    if (!strstr(text, "task.execute"))
+        return OK;
+    CHECK(at);
+    hub.n_executed[i]++;
+    snprintf(hub.last[i], sizeof(hub.last[i]), "%.31s", at + 11);
+    return OK;
+}
+
+static void on_taken_over(void *ctx)
+{
+    (void)ctx;
+}
+
+static void on_recorded(void *ctx, uint64_t receipt, enum err e)
+{
+    CHECK(ctx == &hub && hub.n_recorded < RECEIPTS);
+    hub.receipt[hub.n_recorded] = receipt;
+    hub.as[hub.n_recorded++] = e;
+}
+
+static void join(int i)
+{
+    static int numbers[2] = {0, 1};
+    static const struct line_ops ops = {.send = on_send,
+                                        .taken_over = on_taken_over};
+    struct agents all = registry_agents(stage.registry);
+    const struct agent *a = agent_find(&all, i ? STR("two") : STR("one"));
+
+    CHECK(a && deliver_attach(walk_deliver(stage.walk), a, &ops, &numbers[i],
+                              &hub.line[i]) == OK);
+}
+
+static void leave(int i)
+{
+    deliver_detach(walk_deliver(stage.walk), hub.line[i]);
+}
+
+static void open_hub(void)
+{
+    memset(&hub, 0, sizeof(hub));
+    stage_ground();
+    stage.agents[0] =
+        (struct agent){.name = STR("one"), .url = STR("ws-agent://one")};
+    stage.agents[1] =
+        (struct agent){.name = STR("two"), .url = STR("ws-agent://two")};
+    stage.n_agents = 2;
+    stage_start();
+    walk_set_hub(stage.walk,
+                 &(struct walk_hub){.on_recorded = on_recorded, .ctx = &hub});
+    join(0);
+    join(1);
+}
+
+/* `more` stands behind the task's id. */
+static enum err say_result(int i, const struct id *task, uint64_t receipt,
+                           const char *more)
+{
+    char text[512];
+    struct wire_batch batch;
+    struct arena arena;
+    struct why why;
+    enum err e;
+
+    snprintf(text, sizeof(text),
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.result\","
+             "\"params\":{\"task_id\":\"%s\"%s}}",
+             task->text, more);
+    arena_init(&arena, 1 << 20);
+    CHECK(wire_read(&arena, str_of(text), &batch, &why) == OK && batch.n == 1);
+    e = deliver_heard(walk_deliver(stage.walk), hub.line[i], batch.list,
+                      receipt, &why);
+    arena_fini(&arena);
+    return e;
+}
+
+#define DONE ",\"status\":\"completed\",\"text\":\"done\""
+
+static enum err recorded(uint64_t receipt)
+{
+    enum err e = N_ERR;
+    int n = 0;
+
+    for (int i = 0; i < hub.n_recorded; i++)
+        if (hub.receipt[i] == receipt) {
+            e = hub.as[i];
+            n++;
+        }
+    CHECK(n <= 1);
+    return e;
+}
+
+static int64_t n_late(void)
+{
+    return walk_stats(stage.walk).tasks.late_total;
+}
+
+TEST(a_result_is_answered_once_it_is_on_the_disk)
+{
+    struct told t;
+    char text[64];
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    CHECK(hub.n_executed[0] == 1 && strcmp(hub.last[0], t.task_id.text) == 0);
+    CHECK(say_result(0, &t.task_id, 7, DONE) == OK);
+    CHECK_INT(recorded(7), N_ERR);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    pass_ms(0);
+    CHECK_INT(recorded(7), OK);
+    CHECK_INT(stored(&t.task_id, text, NULL), TASK_COMPLETED);
+    CHECK(strcmp(text, "done") == 0);
+    stage_close();
+}
+
+TEST(what_was_done_while_the_agent_was_away_counts)
+{
+    struct told t;
+    int64_t attempt;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    leave(0);
+    pass_ms(5000);
+    join(0);
+    CHECK(say_result(0, &t.task_id, 7, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(7), OK);
+    CHECK_INT(stored(&t.task_id, NULL, &attempt), TASK_COMPLETED);
+    pass_ms(60000);
+    CHECK(!deliver_has(walk_deliver(stage.walk), str_of(t.task_id.text)));
+    CHECK_INT(told_in_feed("task.completed", NULL), 1);
+    stage_close();
+}
+
+TEST(it_is_carried_again_when_the_agent_is_back)
+{
+    struct told t;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    leave(0);
+    pass_ms(5000);
+    join(0);
+    pass_ms(0);
+    CHECK(hub.n_executed[0] == 2 && strcmp(hub.last[0], t.task_id.text) == 0);
+    CHECK(say_result(0, &t.task_id, 0, DONE ",\"turn\":1,\"attempt\":1") == OK);
+    pass_ms(0);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    stage_close();
+}
+
+TEST(a_second_result_is_counted_told_once_and_ignored)
+{
+    struct told t;
+    char text[64];
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    CHECK(say_result(0, &t.task_id, 1, DONE) == OK);
+    /* Before the first is on the disk, and long after. */
+    CHECK(say_result(0, &t.task_id, 2, ",\"status\":\"failed\"") == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(1), OK);
+    CHECK_INT(recorded(2), ERR_TASK_IS_OVER);
+    for (uint64_t i = 3; i < 6; i++) {
+        CHECK(say_result(0, &t.task_id, i, DONE) == OK);
+        pass_ms(1000);
+        CHECK_INT(recorded(i), ERR_TASK_IS_OVER);
+    }
+    CHECK_INT(n_late(), 4);
+    CHECK_INT(told_in_feed("task.late_result", &t.task_id), 1);
+    CHECK_INT(stored(&t.task_id, text, NULL), TASK_COMPLETED);
+    CHECK(strcmp(text, "done") == 0);
+    stage_close();
+}
+
+TEST(nobody_answers_for_anothers_task)
+{
+    struct id nobody = {"task_01j00000000000000000000000"};
+    struct told t;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    /* On its way to somebody else, and with nobody. */
+    CHECK(say_result(1, &t.task_id, 1, DONE) == ERR_NOT_FOUND);
+    leave(0);
+    CHECK(say_result(1, &t.task_id, 5, DONE) == OK);
+    CHECK_INT(recorded(5), ERR_NOT_FOUND);
+    join(0);
+    pass_ms(5000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    CHECK(say_result(0, &t.task_id, 2, DONE) == OK);
+    pass_ms(0);
+    CHECK(say_result(1, &t.task_id, 3, DONE) == OK);
+    CHECK(say_result(1, &nobody, 4, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(3), ERR_NOT_FOUND);
+    CHECK_INT(recorded(4), ERR_NOT_FOUND);
+    CHECK(n_late() == 0 && told_in_feed("task.late_result", NULL) == 0);
+    stage_close();
+}
+
+TEST(a_result_without_its_lost_chunks_is_not_taken)
+{
+    struct told t;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    leave(0);
+    pass_ms(5000);
+    join(0);
+    CHECK(say_result(0, &t.task_id, 1, ",\"status\":\"completed\"") == OK);
+    CHECK_INT(recorded(1), ERR_GONE);
+    pass_ms(0);
+    CHECK_INT(hub.n_executed[0], 2);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_QUEUED);
+    stage_close();
+}
+
+TEST(a_result_of_an_earlier_turn_is_late)
+{
+    struct told t;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    CHECK(say_result(0, &t.task_id, 1, DONE) == OK);
+    pass_ms(0);
+    t = sent((struct letter){.task_id = t.task_id.text});
+    CHECK_INT(t.err, OK);
+    pass_ms(0);
+    CHECK_INT(hub.n_executed[0], 2);
+    leave(0);
+    pass_ms(5000);
+    join(0);
+    CHECK(say_result(0, &t.task_id, 2, DONE) == OK);
+    CHECK(say_result(0, &t.task_id, 3, DONE ",\"turn\":1") == OK);
+    CHECK_INT(recorded(2), ERR_TASK_IS_OVER);
+    CHECK_INT(recorded(3), ERR_TASK_IS_OVER);
+    CHECK(say_result(0, &t.task_id, 4, DONE ",\"turn\":2") == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(4), OK);
+    stage_close();
+}
+
+TEST(without_memory_the_agent_is_told_to_send_it_again)
+{
+    struct told t;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    fault_arm_at("task.change", 1);
+    CHECK(say_result(0, &t.task_id, 1, DONE) == OK);
+    CHECK(fault_fired());
+    fault_arm(0);
+    CHECK_INT(recorded(1), ERR_NOMEM);
+    fault_arm_at("task.change", 1); /* it is with nobody now */
+    CHECK(say_result(0, &t.task_id, 2, DONE) == OK);
+    fault_arm(0);
+    CHECK_INT(recorded(2), ERR_NOMEM);
+    CHECK(say_result(0, &t.task_id, 3, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(3), OK);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    stage_close();
+}
+
+/* Limits. */
+
+TEST(an_agent_has_so_many_unfinished_tasks)
+{
+    struct told t[3];
+
+    open_hub();
+    stage.agents[0].limits.queue = 2;
+    CHECK(stage_configure(NULL) == OK);
+    for (int i = 0; i < 2; i++) {
+        t[i] = sent((struct letter){.to = "one", .key = i ? NULL : "k"});
+        CHECK_INT(t[i].err, OK);
+    }
+    t[2] = sent((struct letter){.to = "ONE"});
+    CHECK_INT(t[2].err, ERR_AGENT_BUSY);
+    CHECK(strstr(t[2].why.text, "no more than 2"));
+    CHECK_INT(sent((struct letter){.to = "two"}).err, OK);
+    t[2] = sent((struct letter){.to = "one", .key = "k"}); /* a repeat */
+    CHECK(t[2].err == OK && t[2].is_repeat);
+    pass_ms(0);
+    CHECK(say_result(0, &t[0].task_id, 1, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(tasks_of_agent(walk_tasks(stage.walk), STR("One")), 1);
+    CHECK_INT(sent((struct letter){.to = "one"}).err, OK);
+    stage_restart(); /* what was accepted is counted, and never refused */
+    CHECK_INT(tasks_of_agent(walk_tasks(stage.walk), STR("one")), 2);
+    stage_close();
+}
+
+TEST(so_many_strays_are_looked_up_at_once)
+{
+    struct told t;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    CHECK(say_result(0, &t.task_id, 1, DONE) == OK);
+    pass_ms(0);
+    for (int i = 0; i <= STRAYS_ASKED_MAX; i++)
+        CHECK(say_result(0, &t.task_id, (uint64_t)i + 2, DONE) == OK);
+    CHECK_INT(recorded(STRAYS_ASKED_MAX + 2), ERR_BUSY);
+    pass_ms(0);
+    CHECK_INT(recorded(STRAYS_ASKED_MAX + 1), ERR_TASK_IS_OVER);
+    CHECK_INT(told_in_feed("task.late_result", NULL), 1);
+    stage_close();
+}
+
+TEST(so_many_late_results_are_told_in_a_minute)
+{
+    enum { N = STRAYS_TOLD_PER_MINUTE + 1 };
+    struct told t[N];
+    uint64_t receipt = 0;
+
+    open_hub();
+    for (int i = 0; i < N; i++) {
+        t[i] = sent((struct letter){.to = "one"});
+        pass_ms(0);
+        CHECK(say_result(0, &t[i].task_id, ++receipt, DONE) == OK);
+        pass_ms(0);
+        CHECK(say_result(0, &t[i].task_id, ++receipt, DONE) == OK);
+        pass_ms(0);
+        CHECK_INT(recorded(receipt), ERR_TASK_IS_OVER);
+    }
+    CHECK_INT(told_in_feed("task.late_result", NULL), N - 1);
+    CHECK_INT(n_late(), N);
+    pass_ms(60000);
+    CHECK(say_result(0, &t[N - 1].task_id, ++receipt, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(told_in_feed("task.late_result", NULL), N);
+    stage_close();
+}
