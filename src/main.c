@@ -20,8 +20,7 @@ static const char *const serve_examples[] = {
 static const char *const demo_examples[] = {
     "signalbox demo",
     "signalbox demo --listen 127.0.0.1:9000 --data /tmp/demo",
-    "OPENAI_BASE_URL=http://127.0.0.1:11434/v1 SIGNALBOX_DEMO_MODEL=llama3.2 "
-    "signalbox demo",
+    "SIGNALBOX_DEMO_MODEL=gpt-4o-mini signalbox demo",
     NULL,
 };
 static const char *const demo_agent_examples[] = {
@@ -164,9 +163,11 @@ static const struct command commands[] = {
      "message a line, on standard input and output.",
      cli_demo_agent_options, demo_agent_examples, cli_demo_agent},
     {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
-     "Send TEXT to an agent, wait for the answer and print it. Without TEXT, "
-     "or with -, the message is read from standard input, less a line end at "
-     "its end.\n"
+     "Send TEXT to an agent, wait for the answer and print it: on a terminal "
+     "as "
+     "it comes, in a pipe when it is whole, unless --stream is given. Without "
+     "TEXT, or with -, the message is read from standard input, less a line "
+     "end at its end. Ctrl-C cancels the task.\n"
      "A lost connection or a server that is started again does no harm: the "
      "message is asked for again under the same key, and the server never "
      "starts a second task for it. A further try by hand can name the key "

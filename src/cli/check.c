@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "cli/programs.h"
 #include "cli/tlsfiles.h"
 #include "outward.h"
 
@@ -168,6 +169,7 @@ static struct config *look_at_files(struct config *cfg,
             add_problem(&l, "outgoing.caFile", true, why.text);
     }
     outward_check(cfg, add_error, &l);
+    programs_check(cfg, add_problem, &l);
     if (!report->n_errors)
         return cfg;
     config_free(cfg);

@@ -70,9 +70,17 @@ static void make_env(struct load *l, struct process_def *d)
         report_no_memory(&l->report, load_where(l, "processes"));
 }
 
-static void check_process(struct load *l, const struct process_def *d)
+/* Those of agents' own stand elsewhere. */
+static struct place where_of(const struct load *l)
 {
     struct place at = load_where(l, "processes");
+
+    return at.from == FROM_DEFAULT ? load_where(l, "agents.list") : at;
+}
+
+static void check_process(struct load *l, const struct process_def *d)
+{
+    struct place at = where_of(l);
 
     if (!d->command.list[0].n)
         report_error(&l->report, at,
