@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import unittest
 
-from sdk_cases import SOURCE, Program, SdkCases, examples
+from sdk_cases import SOURCE, GivesUp, Program, SdkCases, examples
 from signalbox import Server
 
 NODE = shutil.which("node") or "node"
@@ -17,14 +17,16 @@ ECHO = os.path.join(SOURCE, "examples/echo.js")
 WS = os.path.join(SOURCE, "test/peers/node_modules/ws/wrapper.mjs")
 
 
-class JavaScript(SdkCases, unittest.TestCase):
+class JavaScript(SdkCases, GivesUp, unittest.TestCase):
     command = [NODE, DRIVER]
+    can_reset = True
 
 
 @unittest.skipUnless(os.path.exists(WS), "npm's ws is not installed")
-class Browser(SdkCases, unittest.TestCase):
+class Browser(SdkCases, GivesUp, unittest.TestCase):
     """What differs with a WebSocket that is not ours."""
     command = [NODE, DRIVER]
+    can_reset = True
     env = {"WS_PACKAGE": WS}
 
 
