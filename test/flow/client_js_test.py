@@ -29,9 +29,9 @@ class Browser(SdkCases, GivesUp, unittest.TestCase):
     can_reset = True
     env = {"WS_PACKAGE": WS}
 
-
     # It does not say why it was refused, and takes no certificates.
-    for name in ("a_bad_token_is_told_at_once", "a_token_that_is_revoked_ends_it",
+    for name in ("a_bad_token_is_told_at_once",
+                 "a_token_that_is_revoked_ends_it",
                  "it_waits_for_a_server_that_starts", "tls",
                  # Nothing of these comes near the socket.
                  "the_environment_says_where", "a_card_that_is_wrong",
