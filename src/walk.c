@@ -29,6 +29,7 @@
 
 #include "base/fault.h"
 #include "stray.h"
+#include "tidy.h"
 
 enum {
     KEY_TRIES = 3,         /* a key that expires while we ask for it */
@@ -36,9 +37,6 @@ enum {
     AGAIN_AT_ONCE = 256,   /* and how much of it */
     CARRY_AGAIN_MS = 1000, /* until a task is whose result was forgotten */
     SAY_FULL_MS = 10 * 1000,
-    TIDY_FIRST_MS = 10 * 1000,
-    TIDY_MS = 60 * 1000,
-    TIDY_ROWS = 500, /* removed at once, of each table */
 };
 
 struct walk {
@@ -58,10 +56,7 @@ struct walk {
     bool is_full;       /* the store said so last */
     int64_t full_at_ms; /* and when that was logged */
 
-    struct timer tidy;
-    int64_t tidied_at_ms; /* Unix time */
-    struct query oldest;
-    struct tx tidy_tx;
+    struct tidy tidy;
 };
 
 static void try_again_in(struct walk *w, int64_t delay_ms);
@@ -537,6 +532,17 @@ static enum err fits(const struct task *t, const struct wire_word *word)
     return OK;
 }
 
+/* Whether who goes by that name on its line may speak for a. */
+static bool speaks_for(const struct walk *w, struct str name,
+                       const struct agent *a)
+{
+    struct agents agents = registry_agents(w->opts.registry);
+    const struct agent *speaker = agent_find(&agents, name);
+
+    return str_eq_nocase(a->name, name) ||
+           (speaker && deliver_shares_line(speaker, a));
+}
+
 /* A result of an agent that had been away, or its second one. */
 static void on_stray(void *ctx, struct str agent, const struct wire_word *word,
                      uint64_t receipt)
@@ -550,7 +556,7 @@ static void on_stray(void *ctx, struct str agent, const struct wire_word *word,
         stray_ask(w->strays, agent, word, receipt);
         return;
     }
-    if (a && str_eq_nocase(a->name, agent))
+    if (a && speaks_for(w, agent, a))
         e = fits(t, word);
     if (e == ERR_TASK_IS_OVER) {
         too_late(w, t, word->turn, word->attempt, receipt);
@@ -666,65 +672,13 @@ static void try_again_in(struct walk *w, int64_t delay_ms)
                  LOG_C("because", err_row(ERR_NOMEM)->wording));
 }
 
-/* What is old is removed, a little at a time. */
-
-static void tidy_in(struct walk *w, int64_t delay_ms)
-{
-    if (loop_timer_set(w->opts.loop, &w->tidy, delay_ms) != OK)
-        log_warn(w->opts.log, "walk.no_timer",
-                 LOG_C("because", err_row(ERR_NOMEM)->wording));
-}
-
-static void on_tidied(struct tx *tx, void *ctx)
+/* While the room is tidied: where a timer could not be set before. */
+static void on_tidy(void *ctx)
 {
     struct walk *w = ctx;
-    bool there_is_more = false;
-    size_t n = 0;
-
-    TX_EACH(op, tx)
-    {
-        n += op->n_rows;
-        there_is_more |= op->n_rows == TIDY_ROWS;
-    }
-    if (tx->result != TX_COMMITTED)
-        log_warn(w->opts.log, "walk.not_tidied",
-                 LOG_C("because", err_row(tx->err)->wording));
-    else if (n)
-        log_info(w->opts.log, "walk.tidied", LOG_I("rows", (int64_t)n));
-    there_is_more &= tx->result == TX_COMMITTED;
-    tx_fini(tx);
-    tidy_in(w, there_is_more ? 0 : TIDY_MS);
-}
-
-static void on_oldest(struct query *q, void *ctx)
-{
-    struct walk *w = ctx;
-    int64_t now_ms = w->tidied_at_ms;
-    struct tasks_keep keep = {.now_ms = now_ms,
-                              .before_ms = now_ms - w->opts.retention_ms,
-                              .rows = w->opts.retention_rows,
-                              .limit = TIDY_ROWS};
-
-    if (!q->err)
-        keep.oldest_ms = q->rows ? row_int(q->rows, TASK_CREATED_MS) : now_ms;
-    query_fini(q);
-    tx_init(&w->tidy_tx);
-    tasks_prune(w->tasks, &w->tidy_tx, &keep);
-    feed_prune(w->opts.feed, &w->tidy_tx, keep.before_ms, keep.rows, TIDY_ROWS);
-    access_prune(w->opts.access, &w->tidy_tx, keep.before_ms, TIDY_ROWS);
-    registry_prune(w->opts.registry, &w->tidy_tx, keep.before_ms, TIDY_ROWS);
-    store_submit(w->opts.store, &w->tidy_tx, on_tidied, w);
-}
-
-static void on_tidy(struct timer *t)
-{
-    struct walk *w = LIST_OF(t, struct walk, tidy);
 
     if (!list_is_empty(&w->unwritten))
         try_again_in(w, AGAIN_MS);
-    w->tidied_at_ms = loop_wall_ms(w->opts.loop);
-    tasks_oldest(&w->oldest);
-    store_read(w->opts.store, &w->oldest, on_oldest, w);
 }
 
 /* Building and changing. */
@@ -784,6 +738,25 @@ static struct strays *open_strays(struct walk *w)
     });
 }
 
+static void start_tidying(struct walk *w)
+{
+    const struct walk_opts *o = &w->opts;
+
+    tidy_init(&w->tidy, &(struct tidy_opts){
+                            .loop = o->loop,
+                            .log = o->log,
+                            .store = o->store,
+                            .feed = o->feed,
+                            .access = o->access,
+                            .registry = o->registry,
+                            .tasks = w->tasks,
+                            .retention_ms = o->retention_ms,
+                            .retention_rows = o->retention_rows,
+                            .on_tidy = on_tidy,
+                            .ctx = w,
+                        });
+}
+
 struct walk *walk_new(const struct walk_opts *opts, struct why *why)
 {
     struct walk *w = FAULT("walk.new") ? NULL : calloc(1, sizeof(*w));
@@ -797,14 +770,13 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     list_init(&w->refused);
     w->refuse_job.run = on_refused;
     w->again.fire = on_again;
-    w->tidy.fire = on_tidy;
     w->tasks = open_tasks(w);
     w->deliver = open_deliver(w);
     w->strays = open_strays(w);
     if (!w->tasks || !w->deliver || !w->strays)
         why_err(why, ERR_NOMEM, "out of memory");
     else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK) {
-        tidy_in(w, TIDY_FIRST_MS);
+        start_tidying(w);
         return w;
     }
     walk_free(w);
@@ -818,7 +790,7 @@ void walk_free(struct walk *w)
     if (!w)
         return;
     loop_timer_cancel(w->opts.loop, &w->again);
-    loop_timer_cancel(w->opts.loop, &w->tidy);
+    tidy_fini(&w->tidy);
     loop_not_at_end(&w->refuse_job);
     while ((n = list_pop(&w->unwritten)))
         task_change_free(LIST_OF(n, struct task_change, node));
@@ -834,6 +806,7 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
     w->opts.retention_ms = opts->retention_ms;
     w->opts.retention_rows = opts->retention_rows;
     w->opts.deliver = opts->deliver;
+    tidy_set(&w->tidy, opts->retention_ms, opts->retention_rows);
     tasks_set_limits(w->tasks, &opts->limits);
     deliver_set(w->deliver, &opts->deliver);
 }

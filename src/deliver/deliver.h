@@ -182,6 +182,10 @@ MUST_USE enum err deliver_attach(struct deliver *d, const struct agent *a,
 void deliver_detach(struct deliver *d, uint64_t line);
 void deliver_line_room(struct deliver *d, uint64_t line);
 
+/* Whether the line of one is the other's too: agents of one creator with the
+ * same routing id. */
+bool deliver_shares_line(const struct agent *a, const struct agent *b);
+
 /* What is said on a line about tasks: task.chunk, task.result, and the answer
  * to a task.execute. ERR_METHOD: it is about something else. ERR_BAD_REQUEST:
  * malformed, with words. ERR_NOT_FOUND: no task of this agent's. OK: taken; a

@@ -214,7 +214,7 @@ static struct task_result result_of(const struct pi *pi, struct str metadata)
     if (str_eq(pi->stop_reason, STR("error")) ||
         str_eq(pi->stop_reason, STR("aborted"))) {
         r.status = TASK_FAILED;
-        r.error_code = STR("agent_error");
+        r.error_code = STR("agent_failed");
         r.error = pi->n_error ? (struct str){pi->error, pi->n_error}
                               : STR("pi says that it failed, and not why");
     } else if (pi->text.over) {

@@ -243,11 +243,6 @@ enum err line_read(struct deliver *d, uint64_t line, struct str text);
 /* For deliver_recorded: whether the receipt was one of line_read's. */
 MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
 
-/* Whether a has a line, though it may be full this moment: for states, where
- * is_present says whether it can take something. */
-bool lines_have(const struct deliver *d, const struct agent *a,
-                const struct agent_url *url);
-
 /* wake.c: whether waking it came to nothing three times in a row: DEAD. */
 bool wakes_have_failed(const struct deliver *d, struct str agent);
 

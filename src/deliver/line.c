@@ -83,10 +83,15 @@ static struct line *line_of(const struct deliver *d, const struct agent *a,
     return s ? s->line : NULL;
 }
 
-bool lines_have(const struct deliver *d, const struct agent *a,
-                const struct agent_url *url)
+bool deliver_shares_line(const struct agent *a, const struct agent *b)
 {
-    return line_of(d, a, url) != NULL;
+    char key[2][SEAT_KEY_MAX];
+    struct agent_url url[2];
+
+    return agent_url_read(a->url, &url[0], NULL) == OK &&
+           agent_url_read(b->url, &url[1], NULL) == OK &&
+           url[0].road == ROAD_HUB && url[1].road == ROAD_HUB &&
+           str_eq(seat_key(a, &url[0], key[0]), seat_key(b, &url[1], key[1]));
 }
 
 /* Saying. */

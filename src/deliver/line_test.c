@@ -278,6 +278,7 @@ TEST(a_routing_id_serves_the_agents_of_one_creator)
     eve = stage_agent("eve", "ws-agent://desk");
     other->creator = STR("ANNA");
     eve->creator = STR("eve");
+    CHECK(deliver_shares_line(a, other) && !deliver_shares_line(a, eve));
     p = attach(0, a);
     CHECK(deliver_reaches(st.d, other, NULL) == OK);
     CHECK(deliver_reaches(st.d, eve, NULL) == ERR_AGENT_OFFLINE);

@@ -84,7 +84,7 @@ TEST(an_error_of_pi_is_the_answer)
     j = give(&o, "c", "error");
     job_await(&o, j);
     CHECK(j->status == TASK_FAILED && !j->n_retries);
-    CHECK(strcmp(j->code, "agent_error") == 0);
+    CHECK(strcmp(j->code, "agent_failed") == 0);
     CHECK(strcmp(j->error, "400 no such luck") == 0);
     j = give(&o, "c", "refuse");
     job_await(&o, j);

@@ -191,7 +191,7 @@ static void on_again(struct timer *t)
     struct ask *k = LIST_OF(t, struct ask, card.again);
     struct json *card;
 
-    arena_reset(&k->hub->tree);
+    hub_reset(&k->hub->tree);
     card = json_parse(&k->hub->tree, (struct str){k->card.text, k->card.n}, 0,
                       NULL);
     if (card)

@@ -155,7 +155,7 @@ static void on_message(void *ctx, uint64_t id, enum ws_kind kind,
                      STR("messages here are text: JSON-RPC 2.0"));
         return;
     }
-    arena_reset(&h->tree);
+    hub_reset(&h->tree);
     e = wire_read(&h->tree, bytes, &b, &why);
     if (e)
         refuse_message(p, e, &why);

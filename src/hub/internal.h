@@ -84,6 +84,7 @@ struct peer {
     struct list hearings; /* struct hearing, all of them */
     struct list ready;    /* those with something to tell */
     size_t n_hearings;
+    bool is_pushing;
     bool is_looking; /* one of them waits for its result from the store */
 };
 
@@ -195,7 +196,9 @@ void reply_bad(const struct reply *r, enum wire_code code, struct str words,
 struct gather *gather_new(struct peer *p);
 void gather_read(struct gather *g); /* the whole batch was */
 void gather_less(struct gather *g); /* one of it was answered */
+/* Empty; what one large message took is given back. */
 void hub_clear(struct buf *b);
+void hub_reset(struct arena *a);
 
 /* ask.c. NULL: it was refused. */
 struct ask *hub_ask_new(struct hub_call *c);

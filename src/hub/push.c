@@ -183,7 +183,7 @@ static bool say_next(struct hearing *g)
     return e.kind != TASK_EVENT_RESULT;
 }
 
-void push_go(struct peer *p)
+static void go_on(struct peer *p)
 {
     struct list_node *n;
 
@@ -200,6 +200,16 @@ void push_go(struct peer *p)
             if (peer_is_stuck(p) || !p->id)
                 return;
     }
+}
+
+/* Whoever is within it already goes on by itself. */
+void push_go(struct peer *p)
+{
+    if (p->is_pushing)
+        return;
+    p->is_pushing = true;
+    go_on(p);
+    p->is_pushing = false;
 }
 
 static void be_ready(struct hearing *g)

@@ -16,6 +16,17 @@ void hub_clear(struct buf *b)
     buf_clear(b);
 }
 
+void hub_reset(struct arena *a)
+{
+    size_t cap = a->cap;
+
+    if (a->used > HUB_KEEP_BYTES) {
+        arena_fini(a);
+        arena_init(a, cap);
+    }
+    arena_reset(a);
+}
+
 /* Batches. */
 
 struct gather *gather_new(struct peer *p)

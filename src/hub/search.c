@@ -54,7 +54,7 @@ void take_search(struct hub_call *c)
     enum err e;
 
     hub_clear(body);
-    arena_reset(&c->hub->scratch);
+    hub_reset(&c->hub->scratch);
     json_put(&o, c->params);
     e = body->over
             ? ERR_NOMEM

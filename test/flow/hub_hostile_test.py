@@ -130,23 +130,49 @@ class Hostile(unittest.TestCase):
             for task in {self.taken(agent)["task_id"] for _ in range(4)}:
                 user.call("task.cancel", task_id=task)
 
-    def test_large_words(self):
+    def test_words_at_the_limit_and_beyond_it(self):
         with self.hub() as agent, self.hub() as user:
             agent.register("large")
             sent = user.call("message.send", text="x",
                              executor={"name": "large"})
             task = self.taken(agent)["task_id"]
-            self.refused("too_large", agent.call, "task.chunk", task_id=task,
-                         text="x" * (MIB + 1))
             agent.call("task.chunk", task_id=task, text="y" * MIB)
-            self.refused("too_large", agent.call, "task.result", task_id=task,
-                         text="x" * (MIB + 1))
-            self.refused("too_large", agent.call, "task.result", task_id=task,
-                         text="x", metadata={"a": "x" * 65536})
             self.assertEqual(agent.call("task.result", task_id=task,
                                         text="z" * MIB), {"recorded": True})
             result = user.heard("task.result", sent["task_id"])
             self.assertEqual(result["text"], "z" * MIB)
+            for method, words in (("task.chunk", {"text": "x" * (MIB + 1)}),
+                                  ("task.result", {"text": "x" * (MIB + 1)}),
+                                  ("task.result",
+                                   {"metadata": {"a": "x" * 65536}})):
+                sent = user.call("message.send", text="x",
+                                 executor={"name": "large"})
+                task = self.taken(agent)["task_id"]
+                self.refused("too_large", agent.call, method, task_id=task,
+                             **words)
+                result = user.heard("task.result", sent["task_id"])
+                self.assertEqual(result["status"], "failed")
+                self.assertEqual(result["error"]["code"], "too_large")
+
+    def test_too_large_words_are_the_end_of_the_task(self):
+        with self.hub() as agent, self.hub() as user:
+            agent.register("larger")
+            for method, params in (
+                    ("task.chunk", {"text": "x" * (MIB + 1)}),
+                    ("task.result", {"text": "x" * (MIB + 1)}),
+                    ("task.result", {"text": "x",
+                                     "metadata": {"a": "x" * 65536}})):
+                sent = user.call("message.send", text="x",
+                                 executor={"name": "larger"})
+                task = self.taken(agent)["task_id"]
+                self.refused("too_large", agent.call, method, task_id=task,
+                             **params)
+                result = user.heard("task.result", sent["task_id"])
+                self.assertEqual((result["status"], result["error"]["code"]),
+                                 ("failed", "too_large"))
+                self.assertEqual(
+                    agent.call("task.result", task_id=task, text="less"),
+                    {"recorded": False, "reason": "task_is_over"})
 
     # Other people's things.
 
