@@ -364,20 +364,20 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
  * or not at all, so the reader itself can be its number. */
 static bool history(void *ctx, const struct task *t, size_t max_n,
                     size_t max_bytes, deliver_heard_history *done,
-                    void *done_ctx, uint64_t *id)
+                    void *done_ctx, void **handle)
 {
     struct walk *w = ctx;
     struct task_history *h =
         task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
 
-    *id = (uint64_t)(uintptr_t)h;
+    *handle = h;
     return h != NULL;
 }
 
-static void history_cancel(void *ctx, uint64_t id)
+static void history_cancel(void *ctx, void *handle)
 {
     (void)ctx;
-    task_history_cancel((struct task_history *)(uintptr_t)id);
+    task_history_cancel(handle);
 }
 
 /* It ends: by its result, by a wish, or because its time is over. */

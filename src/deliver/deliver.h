@@ -113,8 +113,8 @@ struct deliver_opts {
      * be NULL. */
     bool (*history)(void *ctx, const struct task *t, size_t max_n,
                     size_t max_bytes, deliver_heard_history *done,
-                    void *done_ctx, uint64_t *id);
-    void (*history_cancel)(void *ctx, uint64_t id);
+                    void *done_ctx, void **handle);
+    void (*history_cancel)(void *ctx, void *handle);
     void *ctx;
 };
 

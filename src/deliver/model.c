@@ -223,7 +223,8 @@ static enum err find_history(struct talk *k, const struct task *t,
     }
     k->asks_history = true;
     if (!o->history(o->ctx, t, (size_t)m->history_messages,
-                    (size_t)m->history_bytes, on_history, k, &k->history_id)) {
+                    (size_t)m->history_bytes, on_history, k,
+                    &k->history_handle)) {
         k->asks_history = false;
         return ERR_NOMEM;
     }
@@ -284,7 +285,7 @@ static void talk_stop(struct delivery *y, enum stop_why why)
 
     (void)why;
     if (k->asks_history)
-        o->history_cancel(o->ctx, k->history_id);
+        o->history_cancel(o->ctx, k->history_handle);
     k->asks_history = false;
     visit_stop(&k->visit);
 }

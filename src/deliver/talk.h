@@ -14,7 +14,7 @@ struct talk {
     struct str url, key, name;
     bool is_starting; /* whoever calls is still in start */
     bool asks_history;
-    uint64_t history_id;
+    void *history_handle;
     enum err sent; /* what became of sending, while starting */
     struct why why;
 

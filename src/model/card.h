@@ -26,7 +26,8 @@
 enum card_dialect { CARD_WIRE, CARD_CONFIG };
 
 enum card_right {
-    CARD_MAY_RUN = 1 << 0,    /* restart.command and url "process:…" */
+    CARD_MAY_RUN = 1 << 0,    /* restart.command, and a url of "process:…"
+                               * or "model:…" */
     CARD_MAY_SHOW = 1 << 1,   /* visibility other than private */
     CARD_MAY_ASSIGN = 1 << 2, /* creator_id, org and kind */
     CARD_MAY_ALL = (1 << 3) - 1,

@@ -178,11 +178,12 @@ static const struct card_fields delegation = {"delegation",
 
 /* The whole. */
 
-static bool is_process(const struct agent *a)
+static bool is_operators(const struct agent *a)
 {
     struct agent_url url;
 
-    return agent_url_read(a->url, &url, NULL) == OK && url.road == ROAD_PROCESS;
+    return agent_url_read(a->url, &url, NULL) == OK &&
+           (url.road == ROAD_PROCESS || url.road == ROAD_MODEL);
 }
 
 static bool is_shown(const struct agent *a)
@@ -204,9 +205,11 @@ static const struct card_field rows[] = {
     {"version", .type = &card_line, OF_AGENT(version), .max = AGENT_VERSION_MAX,
      .about = "Which one it is."},
     {"url", .type = &card_url, OF_AGENT(url), .needs = CARD_MAY_RUN,
-     .is_needed = is_process,
-     .needs_words = "may name a process only in the configuration or by an "
-                    "admin: it is run on the server",
+     .is_needed = is_operators,
+     .needs_words =
+         "may name a process or a model only in the configuration or "
+         "by an admin: one runs on the server, the other at its "
+         "operator's cost",
      .about = "How it is reached. `echo:` answers every message with the "
               "message itself, `echo:250` does so after 250 milliseconds. "
               "Without one it is expected to connect: `ws-agent://NAME`."},

@@ -405,6 +405,7 @@ static const struct {
 } reserved[] = {
     {"\"restart\":{\"command\":[\"x\"]}", "/restart/command", CARD_MAY_RUN},
     {"\"url\":\"process:x\"", "/url", CARD_MAY_RUN},
+    {"\"url\":\"model:x\"", "/url", CARD_MAY_RUN},
     {"\"visibility\":\"public\"", "/visibility", CARD_MAY_SHOW},
     {"\"visibility\":\"shared\"", "/visibility", CARD_MAY_SHOW},
     {"\"creator_id\":\"anna\"", "/creator_id", CARD_MAY_ASSIGN},

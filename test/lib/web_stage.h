@@ -121,7 +121,7 @@ static inline void tell_history(void)
 
 static inline bool web_history(void *ctx, const struct task *t, size_t max_n,
                                size_t max_bytes, deliver_heard_history *done,
-                               void *done_ctx, uint64_t *id)
+                               void *done_ctx, void **handle)
 {
     (void)ctx;
     CHECK(t == &web.task && !web.heard);
@@ -129,7 +129,7 @@ static inline bool web_history(void *ctx, const struct task *t, size_t max_n,
     web.max_bytes = max_bytes;
     if (web.has_no_memory)
         return false;
-    *id = 7;
+    *handle = &web;
     web.heard = done;
     web.heard_ctx = done_ctx;
     if (!web.keeps_history)
@@ -137,10 +137,10 @@ static inline bool web_history(void *ctx, const struct task *t, size_t max_n,
     return true;
 }
 
-static inline void web_history_cancel(void *ctx, uint64_t id)
+static inline void web_history_cancel(void *ctx, void *handle)
 {
     (void)ctx;
-    CHECK(id == 7 && web.heard);
+    CHECK(handle == &web && web.heard);
     web.heard = NULL;
     web.n_history_cancelled++;
 }
