@@ -352,6 +352,34 @@ void sbc_asks_lost(struct sbc *s)
     }
 }
 
+void sbc_asks_give_up_largest(struct sbc *s)
+{
+    static const struct json code = {
+        .type = JSON_STR, .key = STR("code"), .s = STR("too_large")};
+    static const struct json data = {
+        .type = JSON_OBJ,
+        .key = STR("data"),
+        .kids = {.first = (struct json *)&code, .n = 1}};
+    static const struct json words = {
+        .type = JSON_STR,
+        .key = STR("message"),
+        .next = (struct json *)&data,
+        .s = STR("the message is larger than the hub takes")};
+    static const struct json error = {
+        .type = JSON_OBJ, .kids = {.first = (struct json *)&words, .n = 2}};
+    struct sbc_sent *largest = NULL;
+
+    for (struct list_node *n = list_first(&s->sent); n;
+         n = list_next(&s->sent, n)) {
+        struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
+        if (m->id && !m->task_id && !m->is_over &&
+            (!largest || m->params.n > largest->params.n))
+            largest = m;
+    }
+    if (largest)
+        (void)note(s, largest, SBC_FAILED, &error);
+}
+
 void sbc_asks_say(struct sbc *s)
 {
     for (struct list_node *n = list_first(&s->sent); n;

@@ -231,6 +231,10 @@ void sbc_tasks_run(struct sbc *s);
 bool sbc_tasks_say_again(const struct sbc *s);
 bool sbc_tasks_are_told(const struct sbc *s);
 void sbc_tasks_cancel_all(struct sbc *s);
+/* The hub has closed because something was too large: of what is not answered,
+ * the largest fails. False: there is none. */
+bool sbc_tasks_give_up_largest(struct sbc *s);
+void sbc_asks_give_up_largest(struct sbc *s);
 void sbc_tasks_fini(struct sbc *s);
 
 /* ask.c */

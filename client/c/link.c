@@ -314,11 +314,15 @@ static void on_close(struct sbc *s, const struct ws_event *e)
 
     snprintf(why, sizeof(why), "the hub has closed it: %u %.*s", e->code,
              STR_ARG(e->payload));
-    if (e->code == SBC_CLOSE_TAKEN_OVER)
+    if (e->code == SBC_CLOSE_TAKEN_OVER) {
         lose_for_good(s, SBC_TAKEN_OVER, "taken_over",
                       "another connection is this agent now");
-    else
-        sbc_link_lose(s, why);
+        return;
+    }
+    /* It would be the same again. */
+    if (e->code == WS_TOO_LARGE && !sbc_tasks_give_up_largest(s))
+        sbc_asks_give_up_largest(s);
+    sbc_link_lose(s, why);
 }
 
 /* One thing that came; false when there is nothing whole left. */

@@ -278,6 +278,10 @@ enum sbc_err sbc_register(struct sbc *s, const char *card, sbc_handler *on_task,
     copy = sbc_dup(raw);
     if (!copy)
         return sbc_err_of(s, SBC_NOMEM, "no memory");
+    if (s->is_registered) { /* a connection is one agent */
+        sbc_link_lose(s, "another card");
+        s->link.at_ms = 0;
+    }
     free(s->card);
     s->card = copy;
     s->on_task = on_task;

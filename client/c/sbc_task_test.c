@@ -226,6 +226,22 @@ TEST(an_answer_has_a_limit_and_one_end)
     stage_free(st);
 }
 
+TEST(a_result_that_is_too_large_for_the_hub_fails)
+{
+    struct stage *st = stage_agent(quiet);
+
+    stage_execute(st, "task_1", 1);
+    HEAR(st, "working");
+    HEAR(st, "\"completed\"");
+    stage_frame(st, 8, (char[]){WS_TOO_LARGE >> 8, (char)(WS_TOO_LARGE & 255)},
+                2);
+    CHECK(stage_join(st));
+    HEAR(st, "\"status\":\"failed\",\"error_code\":\"too_large\"");
+    recorded(st);
+    until_told(st);
+    stage_free(st);
+}
+
 /* Whatever breaks, the result arrives in the end, once per answer of ours. */
 static bool carried(struct stage *st)
 {

@@ -308,6 +308,20 @@ TEST(a_message_that_is_refused_has_failed)
     stage_free(st);
 }
 
+TEST(a_message_that_is_too_large_for_the_hub_fails)
+{
+    struct stage *st = asker();
+    struct sbc_message m = {.text = "hi"};
+    char said[1024] = "";
+
+    CHECK_INT(sbc_send(st->s, &m, hears, said), SBC_OK);
+    HEAR(st, "message.send");
+    stage_frame(st, 8, (char[]){WS_TOO_LARGE >> 8, (char)(WS_TOO_LARGE & 255)},
+                2);
+    until_heard(st, said, "failed(   too_large) ");
+    stage_free(st);
+}
+
 TEST(so_many_messages_wait_and_no_more)
 {
     struct sbc *s = sbc_open("http://box", "t");

@@ -352,6 +352,17 @@ enum sbc_err sbc_done(struct sbc_task *t, const char *text,
     return end(j);
 }
 
+static void put_error(struct json_out *o, const char *code, const char *words)
+{
+    if (code) {
+        json_key(o, STR("error_code"));
+        json_put_str(o, str_of(code));
+    }
+    json_key(o, STR("error"));
+    json_put_str(o, str_of(words));
+    json_close(o, '}');
+}
+
 enum sbc_err sbc_fail(struct sbc_task *t, const char *code, const char *words)
 {
     struct sbc_job *j = job_of(t);
@@ -361,13 +372,7 @@ enum sbc_err sbc_fail(struct sbc_task *t, const char *code, const char *words)
     if (e)
         return e;
     o = result_open(j, STR("failed"));
-    if (code) {
-        json_key(&o, STR("error_code"));
-        json_put_str(&o, str_of(code));
-    }
-    json_key(&o, STR("error"));
-    json_put_str(&o, str_of(words));
-    json_close(&o, '}');
+    put_error(&o, code, words);
     return end(j);
 }
 
@@ -446,6 +451,26 @@ void sbc_tasks_cancel_all(struct sbc *s)
     for (n = list_first(&s->jobs[SBC_HELD]); n;
          n = list_next(&s->jobs[SBC_HELD], n))
         LIST_OF(n, struct sbc_job, node)->is_cancelled = true;
+}
+
+bool sbc_tasks_give_up_largest(struct sbc *s)
+{
+    struct list *told = &s->jobs[SBC_TOLD];
+    struct sbc_job *largest = NULL;
+    struct json_out o;
+
+    for (struct list_node *n = list_first(told); n; n = list_next(told, n)) {
+        struct sbc_job *j = LIST_OF(n, struct sbc_job, node);
+        if (j->result_id && (!largest || j->result.n > largest->result.n))
+            largest = j;
+    }
+    if (!largest)
+        return false;
+    s->kept_bytes -= largest->result.n;
+    o = result_open(largest, STR("failed"));
+    put_error(&o, "too_large", "the answer is larger than the hub takes");
+    s->kept_bytes += largest->result.n;
+    return true;
 }
 
 bool sbc_tasks_are_told(const struct sbc *s)

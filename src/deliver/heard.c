@@ -15,12 +15,20 @@
 
 static const struct str execute_prefix = STR("task_");
 
-/* The delivery of that task on l; NULL: it is not on its way there. */
-static struct delivery *delivery_on(const struct line *l, struct str task_id)
+/* The delivery of that task on l; NULL: it is not on its way there. Who streams
+ * speaks of the same one again and again. */
+static struct delivery *delivery_on(struct line *l, struct str task_id)
 {
-    const struct errand *e = map_get(&l->deliver->errands, task_id);
+    const struct errand *e;
 
-    return e && e->delivery && e->delivery->line == l ? e->delivery : NULL;
+    if (l->last && l->last->errand &&
+        str_eq(str_of(l->last->id.task_id.text), task_id))
+        return l->last;
+    e = map_get(&l->deliver->errands, task_id);
+    if (!e || !e->delivery || e->delivery->line != l)
+        return NULL;
+    l->last = e->delivery;
+    return l->last;
 }
 
 static bool say_working(struct delivery *y)
@@ -40,7 +48,7 @@ static bool say_chunk(struct delivery *y, struct str text)
 /* The answer to a task.execute. */
 
 /* The delivery that was given to the agent by a call with that id. */
-static struct delivery *delivery_of_call(const struct line *l, struct str id)
+static struct delivery *delivery_of_call(struct line *l, struct str id)
 {
     char asked[WIRE_EXECUTE_ID_BYTES];
     struct str rest = id;

@@ -245,6 +245,8 @@ void line_leave(struct delivery *y, enum stop_why why)
     if (!l)
         return;
     y->line = NULL;
+    if (l->last == y)
+        l->last = NULL;
     list_remove(&y->on_line);
     l->n_deliveries--;
     if (y->unsaid)

@@ -37,7 +37,8 @@ struct line {
     void *ctx;
     struct list deliveries;
     size_t n_deliveries;
-    struct list unsaid; /* in order, while there is no room */
+    struct delivery *last; /* of them, that was spoken of; NULL: none */
+    struct list unsaid;    /* in order, while there is no room */
     size_t unsaid_bytes;
     struct list asked; /* line_read.c */
     size_t n_asked;

@@ -53,13 +53,25 @@ enum err speak_place_read(struct str s, struct speak_place *out)
     return OK;
 }
 
+/* The digits of v, which is not negative, up to `end`; where they begin. */
+static char *digits_before(char *end, int64_t v)
+{
+    do
+        *--end = (char)('0' + v % 10);
+    while (v /= 10);
+    return end;
+}
+
+/* Written from its end: every chunk of every stream has one. */
 struct str speak_place_write(const struct speak_place *p,
                              char out[SPEAK_PLACE_BYTES])
 {
-    int n = snprintf(out, SPEAK_PLACE_BYTES, "%lld-%lld", (long long)p->epoch,
-                     (long long)p->number);
+    char *end = out + SPEAK_PLACE_BYTES;
+    char *at = digits_before(end, p->number);
 
-    return (struct str){out, (size_t)n};
+    *--at = '-';
+    at = digits_before(at, p->epoch);
+    return (struct str){at, (size_t)(end - at)};
 }
 
 static int hex_of(char c)

@@ -442,6 +442,15 @@ static void close_it(int64_t n)
     ok(n, "null");
 }
 
+/* As if it had just been started. */
+static void reset(int64_t n)
+{
+    memset(held, 0, sizeof(held));
+    agent[0] = '\0';
+    is_closed = false;
+    close_it(n);
+}
+
 static void run(const struct json *v)
 {
     int64_t n = json_int_or(json_get(v, STR("n")), 0);
@@ -474,6 +483,8 @@ static void run(const struct json *v)
         call(n, option(v, "method"), params);
     else if (str_eq(what, STR("close")))
         close_it(n);
+    else if (str_eq(what, STR("reset")))
+        reset(n);
     else
         no(n, "usage", "no such command", "{}");
     free(params);
