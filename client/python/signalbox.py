@@ -373,6 +373,12 @@ class _Link:
         self.live_task = asyncio.ensure_future(self.live())
         self.watch_task = asyncio.ensure_future(self.watch())
 
+    def set_heartbeat(self, heartbeat_s):
+        self.heartbeat_s = heartbeat_s
+        if self.watch_task:
+            self.watch_task.cancel()
+            self.watch_task = asyncio.ensure_future(self.watch())
+
     def end(self, error):
         if self.is_over:
             return
@@ -706,7 +712,7 @@ class _Agent:
             self.o["call_timeout_ms"], is_first=True)
         self.name = answer.get("agent", self.name)
         if answer.get("heartbeat_s", 0) > 0:
-            self.link.heartbeat_s = answer["heartbeat_s"]
+            self.link.set_heartbeat(answer["heartbeat_s"])
         if not self.registered.done():
             self.registered.set_result(answer)
 
