@@ -166,7 +166,7 @@ export class Agent {
     if (this.#isIdle()) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Takes no more work; resolves when all is done and kept, or time is over. */
+  /** Takes no more work; resolves when all is kept, or time is over. */
   async finish(graceMs) {
     this.isClosing = true;
     if (this.#isIdle() || !graceMs) return;

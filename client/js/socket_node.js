@@ -174,8 +174,10 @@ class Reader {
     this.#n += data.length;
   }
 
-  /** {fin, opcode, payload}, or null: more is needed. `had` bytes of its message
-   * are gathered already. */
+  /**
+   * {fin, opcode, payload}, or null: more is needed. `had` bytes of its
+   * message are gathered already.
+   */
   next(had) {
     if (this.#n < this.#need) return null;
     if (this.#pieces.length > 1) this.#pieces = [Buffer.concat(this.#pieces)];
@@ -242,7 +244,8 @@ class Socket {
     raw.on('drain', () => this.#wake());
     raw.on('end', () => raw.destroy());
     raw.on('close', () => this.#over(1006, 'the connection broke'));
-    if (early.length) setImmediate(() => this.#onData(early)); // when somebody listens
+    // When somebody listens.
+    if (early.length) setImmediate(() => this.#onData(early));
   }
 
   send(text) {

@@ -1,4 +1,5 @@
 /* Programs and models that agents are, as the configuration has them. */
+#include "base/fault.h"
 #include "config/internal.h"
 #include "test/lib/config_stage.h"
 
@@ -192,6 +193,9 @@ static const struct {
     {"{\"agents\": {\"defaults\": {\"workspace\": 1}, \"list\": "
      "[{\"id\": \"a\"}]}}",
      "agents.defaults.workspace must be a text, not 1"},
+    {"{\"agents\": {\"list\": [{\"id\": \"a\", \"process\": {\"command\": "
+     "[\"x\"]}}, {\"id\": \"b\", \"process\": \"a\"}]}}",
+     "agents.list[1].process names the process \"a\""},
     {"{\"agents\": {\"list\": [{\"id\": \"A\", \"process\": {\"command\": "
      "[\"x\"]}}]}, \"processes\": {\"a\": {\"command\": [\"x\"]}}}",
      "processes has one that is called \"A\" too"},
@@ -435,4 +439,53 @@ TEST(there_is_a_limit_of_programs)
         config_free(c);
         buf_fini(&text);
     }
+}
+
+/* Agents are not kept after an error, and what they name is judged all the
+ * same. */
+TEST(one_look_finds_all)
+{
+    struct config *c = load_text(
+        "{\"node\": 5, \"agents\": {\"list\": ["
+        "{\"id\": \"a\", \"process\": {\"command\": [\"x\"], \"min\": 9}},"
+        "{\"id\": \"b\", \"url\": \"process:nobody\"},"
+        "{\"id\": \"c\", \"model\": \"nothing\"}]}}");
+
+    CHECK(says(c, "t.jsonc:1:10: node must be"));
+    CHECK(says(c, "agents.list[1].url names the process \"nobody\""));
+    CHECK(says(c, "agents.list[2].model names the model \"nothing\""));
+    CHECK(says(c, "the process \"a\" has min 9 and max 4"));
+    CHECK_INT(report.n_errors, 4);
+}
+
+TEST(loading_survives_every_fault)
+{
+    char home[] = "HOME=/h", key[] = "KEY=k";
+    char *env[] = {home, key, NULL};
+    bool has_fired = true;
+    long nth = 0;
+
+    while (has_fired) {
+        struct config *c;
+
+        fault_arm(++nth);
+        c = load_with(
+            "{\"agents\": {\"defaults\": {\"process\": {\"command\": [\"pi\"],"
+            "\"dialect\": \"pi\"}}, \"list\": [{\"id\": \"a\", \"workspace\": "
+            "\"~/w\", \"model\": \"p/m\"}, {\"id\": \"b\", \"process\": "
+            "\"s\"}, {\"id\": \"c\", \"process\": null, \"model\": "
+            "\"o/x\"}]}, \"processes\": {\"s\": {\"command\": [\"x\", \"\"], "
+            "\"env\": {\"A\": \"b\"}, \"envAllowed\": [\"KEY\"]}}, "
+            "\"models\": {\"o\": {\"baseUrl\": \"https://x\", "
+            "\"keyVariable\": \"KEY\"}}}",
+            env);
+        has_fired = fault_fired();
+        fault_arm(0);
+        check_report(c);
+        CHECK(c || has_fired);
+        CHECK(!c || (c->processes.n == 2 && c->models.list[0].key.n == 1 &&
+                     has(&process_of(c, "s")->whole_env, "KEY=k")));
+        config_free(c);
+    }
+    CHECK(nth > 3);
 }

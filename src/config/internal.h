@@ -213,6 +213,7 @@ struct load {
     bool has_bad_roads;     /* some of processes or models were not read */
     struct road_ref *roads; /* of each agent */
     struct process_def *own_processes; /* c->processes.list, to be added to */
+    size_t n_processes;                /* of them not agents' own */
 };
 
 /* Every member of obj is a setting of t, below prefix, and goes into base. */

@@ -22,10 +22,12 @@
 
 enum { PATH_BYTES = 96 };
 
-/* What an agent's url came from. */
+/* The process or model that an agent names, and where. Not the agent's own
+ * url: after an error agents are not kept. */
 struct road_ref {
     struct place at;
-    const char *member; /* "url", "process" or "model"; NULL: nothing */
+    const char *member;   /* "url" or "model"; NULL: nothing */
+    struct agent_url url; /* points into what was written */
 };
 
 /* One member of an entry, or of the defaults where it has none. */
@@ -176,9 +178,10 @@ static void not_used(struct load *l, const struct entry *e, const char *member,
 /* Programs. */
 
 static void refer(struct load *l, const struct entry *e, const struct said *s,
-                  const char *member)
+                  const char *member, struct agent_url url)
 {
-    l->roads[e->i] = (struct road_ref){.at = s->at, .member = member};
+    l->roads[e->i] =
+        (struct road_ref){.at = s->at, .member = member, .url = url};
 }
 
 static void read_block(struct load *l, const struct entry *e,
@@ -261,6 +264,8 @@ static void road_process(struct load *l, const struct entry *e,
     path_of(e, s, "process", path);
     if (s->v->type == JSON_STR) {
         named = find_process(l->c, s->v->s);
+        if (named && named >= l->own_processes + l->n_processes)
+            named = NULL; /* another agent's own */
         if (named)
             d = *named;
         else if (!l->has_bad_roads)
@@ -279,7 +284,6 @@ static void road_process(struct load *l, const struct entry *e,
     lay_beside(l, e, &d);
     if (l->report.out->n_errors > n_errors)
         return;
-    refer(l, e, s, "process");
     if (named && str_eq(before.workspace, d.workspace) &&
         str_eq(before.model, d.model))
         set_url(l, s->at, a, "process:", named->name);
@@ -305,7 +309,8 @@ static void road_model(struct load *l, const struct entry *e,
     if (agent_url_read(a->url, &url, &why))
         report_error(&l->report, s->at, "%s %s", path, why.text);
     else
-        refer(l, e, s, "model");
+        refer(l, e, s, "model",
+              (struct agent_url){.road = ROAD_MODEL, .id = s->v->s});
     not_used(l, e, "workspace", "a model works in no folder");
 }
 
@@ -314,9 +319,11 @@ void load_road(struct load *l, const struct entry *e, struct agent *a)
     struct said url = look(e, "url"), process = look(e, "process"),
                 model = look(e, "model");
     bool has_own = (process.v && process.is_own) || (model.v && model.is_own);
+    struct agent_url read;
 
     if (url.v && (url.is_own || !has_own)) {
-        refer(l, e, &url, "url");
+        if (agent_url_read(json_str_or(url.v, STR("")), &read, NULL) == OK)
+            refer(l, e, &url, "url", read);
         not_used(l, e, "process", "url says how it is reached");
         not_used(l, e, "model", "url says how it is reached");
         not_used(l, e, "workspace", "url says how it is reached");
@@ -380,6 +387,7 @@ bool load_roads_begin(struct load *l, const struct json *defaults,
         memcpy(l->own_processes, l->c->processes.list,
                n_given * sizeof(*l->own_processes));
     l->c->processes.list = l->own_processes;
+    l->n_processes = n_given;
     return l->report.out->n_errors == n_errors;
 }
 
@@ -403,15 +411,14 @@ static void check_refs(struct load *l)
     for (size_t i = 0; i < l->c->agents.n; i++) {
         struct road_ref ref = l->roads[i];
         char path[PATH_BYTES];
-        struct agent_url url;
 
-        if (!ref.member || agent_url_read(l->c->agents.list[i].url, &url, NULL))
+        if (!ref.member)
             continue;
         snprintf(path, sizeof(path), "agents.list[%zu].%s", i, ref.member);
-        if (url.road == ROAD_PROCESS && !find_process(l->c, url.id))
-            no_process(l, ref.at, path, url.id);
-        else if (url.road == ROAD_MODEL)
-            check_model(l, ref.at, path, url.id);
+        if (ref.url.road == ROAD_PROCESS && !find_process(l->c, ref.url.id))
+            no_process(l, ref.at, path, ref.url.id);
+        else if (ref.url.road == ROAD_MODEL)
+            check_model(l, ref.at, path, ref.url.id);
     }
 }
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import unittest
 
-from sdk_cases import SOURCE, Program, SdkCases, examples
+from sdk_cases import SOURCE, GivesUp, Program, SdkCases, examples
 from signalbox import Server
 
 NODE = shutil.which("node") or "node"
@@ -17,19 +17,21 @@ ECHO = os.path.join(SOURCE, "examples/echo.js")
 WS = os.path.join(SOURCE, "test/peers/node_modules/ws/wrapper.mjs")
 
 
-class JavaScript(SdkCases, unittest.TestCase):
+class JavaScript(SdkCases, GivesUp, unittest.TestCase):
     command = [NODE, DRIVER]
+    can_reset = True
 
 
 @unittest.skipUnless(os.path.exists(WS), "npm's ws is not installed")
-class Browser(SdkCases, unittest.TestCase):
+class Browser(SdkCases, GivesUp, unittest.TestCase):
     """What differs with a WebSocket that is not ours."""
     command = [NODE, DRIVER]
+    can_reset = True
     env = {"WS_PACKAGE": WS}
 
-
     # It does not say why it was refused, and takes no certificates.
-    for name in ("a_bad_token_is_told_at_once", "a_token_that_is_revoked_ends_it",
+    for name in ("a_bad_token_is_told_at_once",
+                 "a_token_that_is_revoked_ends_it",
                  "it_waits_for_a_server_that_starts", "tls",
                  # Nothing of these comes near the socket.
                  "the_environment_says_where", "a_card_that_is_wrong",
