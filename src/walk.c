@@ -20,7 +20,7 @@
  * (stray.c). An agent that wants to know whether its result was kept gives a
  * receipt, and hears of it once that is certain.
  *
- * What cannot be written because the disk is full waits in `unwritten` and is
+ * What cannot be written because the disk is full waits (unwritten.c) and is
  * tried again: an agent's work is not thrown away for want of space. Whoever
  * asked for something (a message, a cancel) is told so instead. */
 #include "walk.h"
@@ -30,13 +30,11 @@
 #include "base/fault.h"
 #include "stray.h"
 #include "tidy.h"
+#include "unwritten.h"
 
 enum {
     KEY_TRIES = 3,         /* a key that expires while we ask for it */
-    AGAIN_MS = 500,        /* until what could not be written is tried again */
-    AGAIN_AT_ONCE = 256,   /* and how much of it */
     CARRY_AGAIN_MS = 1000, /* until a task is whose result was forgotten */
-    SAY_FULL_MS = 10 * 1000,
 };
 
 struct walk {
@@ -49,17 +47,10 @@ struct walk {
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
 
-    struct list unwritten; /* struct task_change, refused for now */
-    int64_t n_unwritten;
-    size_t unwritten_bytes;
-    struct timer again;
-    bool is_full;       /* the store said so last */
-    int64_t full_at_ms; /* and when that was logged */
+    struct unwritten unwritten;
 
     struct tidy tidy;
 };
-
-static void try_again_in(struct walk *w, int64_t delay_ms);
 
 /* A message comes in. */
 
@@ -125,32 +116,11 @@ static void ask_for_key(struct msg *m, enum err refused)
     store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
 }
 
-/* Said when it begins and when it is over, but not time and again where small
- * txs find space and large ones do not. */
-static void note_space(struct walk *w, const struct tx *tx)
-{
-    bool is_full = tx->result == TX_REFUSED && tx->err == ERR_NO_SPACE;
-    int64_t now_ms = loop_mono_ms(w->opts.loop);
-
-    if (is_full == w->is_full || (!is_full && tx->result != TX_COMMITTED) ||
-        (is_full && w->full_at_ms && now_ms - w->full_at_ms < SAY_FULL_MS))
-        return;
-    w->is_full = is_full;
-    if (is_full) {
-        w->full_at_ms = now_ms;
-        log_error(w->opts.log, "store.full",
-                  LOG_C("because", "the disk has no space left; new work is "
-                                   "refused until it has"));
-    } else {
-        log_info(w->opts.log, "store.has_space");
-    }
-}
-
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
 
-    note_space(m->way.walk, tx);
+    unwritten_note(&m->way.walk->unwritten, tx);
     task_settle(m->way.walk->tasks, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
@@ -399,12 +369,6 @@ static void too_late(struct walk *w, const struct task *t, int64_t turn,
         deliver_recorded(w->deliver, receipt, ERR_TASK_IS_OVER);
 }
 
-static bool may_be_tried_again(enum err e)
-{
-    return e == ERR_NO_SPACE || e == ERR_NOMEM || e == ERR_BUSY ||
-           e == ERR_OVERLOADED;
-}
-
 /* A result that cannot even be held: the task is carried once more. */
 static void forget_attempt(struct walk *w, struct str task_id, enum err e)
 {
@@ -413,30 +377,16 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
     task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
 }
 
-static size_t bytes_of(const struct task_change *c)
-{
-    return c->result.text.n + c->result.metadata.n;
-}
-
-/* Held until there is space. What is held has a limit too; beyond it the
- * agent will be asked again, which is worse, but not a loss. */
+/* Until it can be written. What is held has a limit too; beyond it the agent
+ * will be asked again, which is worse, but not a loss. */
 static void hold(struct walk *w, struct task_change *c)
 {
-    bool is_result =
-        c->result.status == TASK_COMPLETED || c->result.status == TASK_FAILED;
-
-    if (is_result && w->unwritten_bytes + bytes_of(c) >
-                         w->opts.limits.max_unfinished_bytes) {
-        answer(w, c, c->err);
-        if (!c->is_stray)
-            forget_attempt(w, str_of(c->task_id.text), c->err);
-        task_change_free(c);
+    if (unwritten_hold(&w->unwritten, c, w->opts.limits.max_unfinished_bytes))
         return;
-    }
-    list_append(&w->unwritten, &c->node);
-    w->unwritten_bytes += bytes_of(c);
-    w->n_unwritten++;
-    try_again_in(w, AGAIN_MS);
+    answer(w, c, c->err);
+    if (!c->is_stray)
+        forget_attempt(w, str_of(c->task_id.text), c->err);
+    task_change_free(c);
 }
 
 static void on_changed(struct tx *tx, void *ctx)
@@ -444,16 +394,13 @@ static void on_changed(struct tx *tx, void *ctx)
     struct task_change *c = ctx;
     struct walk *w = c->walk;
 
-    note_space(w, tx);
+    unwritten_note(&w->unwritten, tx);
     task_changed(w->tasks, c);
-    if (tx->result == TX_COMMITTED) {
+    if (tx->result == TX_COMMITTED)
         deliver_cancel(w->deliver, str_of(c->task_id.text));
-        if (!list_is_empty(&w->unwritten)) /* there is space again */
-            try_again_in(w, 0);
-    }
     if (c->done) {
         c->done(c->ctx, str_of(c->task_id.text), c->err);
-    } else if (may_be_tried_again(c->err)) {
+    } else if (unwritten_may_be(c->err)) {
         hold(w, c);
         return;
     } else if (c->err) {
@@ -638,47 +585,25 @@ enum err walk_cancel(struct walk *w, struct str task_id, struct str by,
     return OK;
 }
 
-/* What could not be done is tried again. */
-
-static void on_again(struct timer *t)
+/* What could not be written is tried again. */
+static void on_again(void *ctx, struct task_change *c)
 {
-    struct walk *w = LIST_OF(t, struct walk, again);
-    struct list_node *n;
+    struct walk *w = ctx;
+    enum err e = task_change_again(w->tasks, c);
 
-    for (int i = 0; i < AGAIN_AT_ONCE && (n = list_pop(&w->unwritten)); i++) {
-        struct task_change *c = LIST_OF(n, struct task_change, node);
-        enum err e = task_change_again(w->tasks, c);
-
-        w->n_unwritten--;
-        w->unwritten_bytes -= bytes_of(c);
-        if (!e) {
-            submit(w, c);
-            continue;
-        }
-        answer(w, c, e); /* somebody ended it meanwhile */
-        task_change_free(c);
+    if (!e) {
+        submit(w, c);
+        return;
     }
-    if (!list_is_empty(&w->unwritten))
-        try_again_in(w, AGAIN_MS);
+    answer(w, c, e); /* somebody ended it meanwhile */
+    task_change_free(c);
 }
 
-/* Sooner, if it was to be later. Where even the timer cannot be set, the next
- * tidying comes by. */
-static void try_again_in(struct walk *w, int64_t delay_ms)
-{
-    if ((delay_ms == 0 || !timer_is_set(&w->again)) &&
-        loop_timer_set(w->opts.loop, &w->again, delay_ms) != OK)
-        log_warn(w->opts.log, "walk.no_timer",
-                 LOG_C("because", err_row(ERR_NOMEM)->wording));
-}
-
-/* While the room is tidied: where a timer could not be set before. */
 static void on_tidy(void *ctx)
 {
     struct walk *w = ctx;
 
-    if (!list_is_empty(&w->unwritten))
-        try_again_in(w, AGAIN_MS);
+    unwritten_look(&w->unwritten);
 }
 
 /* Building and changing. */
@@ -766,10 +691,11 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
         return NULL;
     }
     w->opts = *opts;
-    list_init(&w->unwritten);
+    w->unwritten = (struct unwritten){
+        .loop = opts->loop, .log = opts->log, .again = on_again, .ctx = w};
+    unwritten_init(&w->unwritten);
     list_init(&w->refused);
     w->refuse_job.run = on_refused;
-    w->again.fire = on_again;
     w->tasks = open_tasks(w);
     w->deliver = open_deliver(w);
     w->strays = open_strays(w);
@@ -785,15 +711,11 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
 
 void walk_free(struct walk *w)
 {
-    struct list_node *n;
-
     if (!w)
         return;
-    loop_timer_cancel(w->opts.loop, &w->again);
     tidy_fini(&w->tidy);
     loop_not_at_end(&w->refuse_job);
-    while ((n = list_pop(&w->unwritten)))
-        task_change_free(LIST_OF(n, struct task_change, node));
+    unwritten_fini(&w->unwritten);
     deliver_free(w->deliver);
     strays_free(w->strays);
     tasks_free(w->tasks);
@@ -847,5 +769,5 @@ struct walk_stats walk_stats(const struct walk *w)
 {
     return (struct walk_stats){.tasks = tasks_stats(w->tasks),
                                .deliver = deliver_stats(w->deliver),
-                               .results_waiting = w->n_unwritten};
+                               .results_waiting = w->unwritten.n};
 }
