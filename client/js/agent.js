@@ -1,11 +1,13 @@
 // What an agent does: begins tasks, so many at once, and says what comes of
 // them until the server has it. A task that comes a second time, while the
 // first is being worked on or its result is on its way, is not begun again.
+import { toJson } from './calls.js';
 import { SignalboxError, isPassing, shortly } from './errors.js';
 import { Task, work } from './task.js';
 
 const WAITING_MAX = 1000; // tasks that wait for others to end
 const REPEAT_MS = 1000; // before a result that was refused goes again
+const UNANSWERED_MAX = 3; // times that a result is said without an answer
 
 export class Agent {
   isClosing = false;
@@ -105,40 +107,52 @@ export class Agent {
     const { id, turn, attempt } = task;
     const params = { task_id: id, turn, attempt, text };
     const message = { jsonrpc: '2.0', method: 'task.chunk', params };
-    socket.send(JSON.stringify(message));
+    socket.send(toJson(message));
     return true;
   }
 
   async #sayResult(key, { id, turn, attempt }, result) {
-    const params = { task_id: id, turn, attempt, ...result };
     if (this.#results.size >= this.#o.maxKept) return; // the task comes again
     this.#results.add(key);
-    for (let isKept = false; !isKept;) {
-      try {
-        await this.#calls.ask('task.result', params);
-        isKept = true;
-      } catch (e) {
-        isKept = this.#link.isOver || !(await this.#shallRepeat(params, e));
-      }
-    }
+    await this.#sayUntilKept({ task_id: id, turn, attempt }, result);
     this.#results.delete(key);
     this.#lookIdle();
   }
 
-  async #shallRepeat(params, e) {
-    const words = `the result of task ${params.task_id} was not taken`;
-    this.#o.log?.(`${words}: ${e.message}`);
-    if (isPassing(e)) {
-      await new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
-      return true;
+  /**
+   * What the server does not take, whatever it has against it, is a failed
+   * task, or nobody would hear of its end; that is said once.
+   */
+  async #sayUntilKept(which, first) {
+    let result = first;
+    let nUnanswered = 0;
+    while (!this.#link.isOver) {
+      const e = await this.#sayOnce({ ...which, ...result });
+      if (!e) return;
+      nUnanswered = e.code === 'timeout' ? nUnanswered + 1 : 0;
+      if (isPassing(e) && nUnanswered < UNANSWERED_MAX) {
+        const ms = nUnanswered ? 0 : REPEAT_MS;
+        await new Promise((resolve) => setTimeout(resolve, ms));
+      } else if (result !== first) {
+        return;
+      } else {
+        result = notTaken(e);
+        nUnanswered = 0;
+      }
     }
-    if (e.code !== 'too_large' || params.status === 'failed') return false;
-    delete params.text;
-    delete params.metadata;
-    params.status = 'failed';
-    params.error = `the answer was not taken: ${e.message}`;
-    params.error_code = 'too_large';
-    return true;
+  }
+
+  /** What went wrong; null: it is kept. */
+  async #sayOnce(params) {
+    const patienceMs = this.#o.callTimeoutMs;
+    try {
+      await this.#calls.ask('task.result', params, { patienceMs });
+      return null;
+    } catch (e) {
+      const words = `the result of task ${params.task_id} was not taken`;
+      if (!this.#link.isOver) this.#o.log?.(`${words}: ${shortly(e)}`);
+      return e;
+    }
   }
 
   onCancel(taskId, reason = 'cancelled') {
@@ -178,4 +192,12 @@ export class Agent {
       });
     });
   }
+}
+
+function notTaken(e) {
+  return {
+    status: 'failed',
+    error: `the answer was not taken: ${shortly(e)}`,
+    error_code: e.code === 'too_large' ? e.code : 'agent_failed',
+  };
 }

@@ -2,6 +2,18 @@
 // when the connection broke is said again on the next.
 import { SignalboxError, errorOf } from './errors.js';
 
+/**
+ * What the server can read. JSON.stringify writes half of a surrogate pair,
+ * which is no character, as an escape; it becomes U+FFFD.
+ */
+export function toJson(what) {
+  const text = JSON.stringify(what);
+  if (!text.includes('\\ud')) return text;
+  return text.replace(/\\(ud[89a-f][0-9a-f]{2}|.)/g, (all, one) =>
+    one.length > 1 ? '\ufffd' : all,
+  );
+}
+
 const WINDOW = 64; // under way at once; the others wait their turn
 const TOO_BIG = 1009; // close code
 
@@ -23,11 +35,13 @@ export class Calls {
   /**
    * A promise of the answer. timeoutMs 0: however long it takes. isFirst: at
    * once, on this connection, and not on another. onAnswer hears of the answer
-   * before anything that came behind it is looked at.
+   * before anything that came behind it is looked at. patienceMs: a limit too,
+   * but of the time on one connection alone.
    */
-  ask(method, params, { timeoutMs = 0, isFirst = false, onAnswer } = {}) {
+  ask(method, params, how = {}) {
+    const { timeoutMs = 0, patienceMs = 0, isFirst = false, onAnswer } = how;
     const id = String(++this.#lastId);
-    const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const text = toJson({ jsonrpc: '2.0', id, method, params });
     const isTooMuch =
       this.#all.size >= this.#o.maxKept ||
       this.#bytes + text.length > this.#o.maxKeptBytes;
@@ -35,6 +49,7 @@ export class Calls {
       if (this.#link.isOver) return reject(closed());
       if (isTooMuch && !isFirst) return reject(tooMuch());
       const c = { id, text, isFirst, isSent: false, onAnswer, resolve, reject };
+      c.patienceMs = patienceMs;
       if (timeoutMs)
         c.timer = setTimeout(() => this.#drop(id, late(timeoutMs)), timeoutMs);
       this.#all.set(id, c);
@@ -49,6 +64,13 @@ export class Calls {
     c.isSent = true;
     this.#nSent++;
     this.#link.socket?.send(c.text);
+    if (c.patienceMs)
+      c.patience = setTimeout(() => this.#onLate(c), c.patienceMs);
+  }
+
+  #onLate(c) {
+    this.#drop(c.id, late(c.patienceMs));
+    this.flush();
   }
 
   /** Sends what waits; nothing while isReady is false. */
@@ -67,7 +89,10 @@ export class Calls {
     for (const { id, isFirst } of [...this.#all.values()])
       if (isFirst) this.#drop(id, new SignalboxError('disconnected', words));
     this.#unsent = [...this.#all.values()];
-    for (const c of this.#unsent) c.isSent = false;
+    for (const c of this.#unsent) {
+      c.isSent = false;
+      clearTimeout(c.patience);
+    }
     this.#nSent = 0;
   }
 
@@ -101,6 +126,7 @@ export class Calls {
     this.#all.delete(id);
     this.#bytes -= c.text.length;
     clearTimeout(c.timer);
+    clearTimeout(c.patience);
     if (c.isSent) this.#nSent--;
     return c;
   }

@@ -1,8 +1,8 @@
 // The server, as those see it who are connected to it: what may be asked, and
 // what becomes of what it says.
 import { Agent } from './agent.js';
-import { Calls, closed } from './calls.js';
-import { SignalboxError } from './errors.js';
+import { Calls, closed, toJson } from './calls.js';
+import { SignalboxError, errorOf } from './errors.js';
 import { Link } from './link.js';
 import { Reply, newKey } from './reply.js';
 
@@ -87,7 +87,13 @@ export class Hub {
     }
     for (const m of Array.isArray(said) ? said : [said])
       if (m?.method !== undefined) this.#onCall(m);
-      else if (m?.id !== undefined) this.#calls.answered(m);
+      else if (m?.id !== undefined && m.id !== null) this.#calls.answered(m);
+      else if (m?.error) this.#onNotUnderstood(m.error);
+  }
+
+  /** It could not read what was said, nor whose call it was. */
+  #onNotUnderstood(error) {
+    this.#o.log?.(`the server did not understand: ${errorOf(error).message}`);
   }
 
   #onCall({ id, method, params = {} }) {
@@ -101,7 +107,7 @@ export class Hub {
 
   #answer(id, what) {
     if (id === undefined) return;
-    this.#link.socket?.send(JSON.stringify({ jsonrpc: '2.0', id, ...what }));
+    this.#link.socket?.send(toJson({ jsonrpc: '2.0', id, ...what }));
   }
 
   #onExecute(id, params) {

@@ -65,8 +65,10 @@ export class Task {
     const text = this.#unsaid;
     for (let at = 0, end; at < text.length; at = end) {
       end = Math.min(text.length, at + CHUNK_MAX);
-      if (end < text.length && /[\uD800-\uDBFF]/.test(text[end - 1])) end--;
-      if (!this.#say(text.slice(at, end))) {
+      // The other half of a pair may come with the next; if not, the result
+      // has it all.
+      if (/[\uD800-\uDBFF]/.test(text[end - 1])) end--;
+      if (end === at || !this.#say(text.slice(at, end))) {
         this.#unsaid = text.slice(at);
         return undefined;
       }
@@ -85,6 +87,11 @@ export class Task {
 
 function isStream(out) {
   return typeof out?.[Symbol.asyncIterator] === 'function';
+}
+
+/** No list, no Map, no Date. */
+function isPlain(value) {
+  return Object.prototype.toString.call(value) === '[object Object]';
 }
 
 async function writeAll(task, stream) {
@@ -107,8 +114,10 @@ export async function work(handler, task) {
   if (isStream(out)) out = await writeAll(task, out);
   if (out === undefined || out === null) return { text: task.written };
   if (typeof out === 'string') return { text: out };
-  const { text = task.written, metadata } = out;
+  const { text = task.written, metadata = null } = out;
   if (typeof out !== 'object' || typeof text !== 'string')
     throw new TypeError('a handler returns a string or {text, metadata}');
-  return metadata === undefined ? { text } : { text, metadata };
+  if (metadata !== null && !isPlain(metadata))
+    throw new TypeError('metadata is an object of names and values');
+  return metadata === null ? { text } : { text, metadata };
 }

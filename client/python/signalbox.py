@@ -49,6 +49,7 @@ HERE = "http://127.0.0.1:8787"
 WINDOW = 64  # calls under way at once; the others wait their turn
 WAITING_MAX = 1000  # tasks that wait for others to end
 REPEAT_S = 1.0  # before a result that was refused goes again
+UNANSWERED_MAX = 3  # times that a result is said without an answer
 CHUNK_MAX = 64 * 1024  # characters
 UNREAD_MAX = 1024 * 1024  # characters that wait for a slow reader
 TAKEN_OVER = 4001  # close code: another connection is this agent now
@@ -82,6 +83,11 @@ def _closed():
     return SignalboxError("closed", "the connection was closed")
 
 
+def _late(timeout_ms):
+    return SignalboxError(
+        "timeout", f"the server did not answer within {timeout_ms} ms")
+
+
 def _is_passing(e):
     """Whether the same may go well a little later."""
     return getattr(e, "code", None) in PASSING
@@ -91,6 +97,18 @@ def _shortly(e):
     """The first line of what went wrong, for the other side."""
     text = str(e).split("\n", 1)[0][:300] if str(e) else type(e).__name__
     return text or "the agent failed"
+
+
+def _json(what):
+    """What the server can read: no NaN, which is no JSON (ValueError), and
+    halves of surrogate pairs, which are no UTF-8, as U+FFFD."""
+    text = json.dumps(what, ensure_ascii=False, allow_nan=False,
+                      separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return text
 
 
 # WebSocket (RFC 6455, version 13, no extensions), as a client.
@@ -473,6 +491,8 @@ class _Link:
 class _Call:
     def __init__(self, number, text, is_first, on_answer):
         self.id = number
+        self.patience_ms = 0  # with the server, once it was said
+        self.timer = None
         self.on_answer = on_answer
         self.text = text
         self.is_first = is_first
@@ -492,22 +512,23 @@ class _Calls:
         self.is_ready = True
 
     async def ask(self, method, params, timeout_ms=0, is_first=False,
-                  on_answer=None):
+                  on_answer=None, patience_ms=0):
         """The answer. timeout_ms 0: however long it takes. is_first: at once,
         on this connection, and not on another. on_answer hears of it before
-        anything that came behind it is looked at."""
+        anything that came behind it is looked at. patience_ms: a limit too,
+        but of the time on one connection alone."""
         if self.link.is_over:
             raise _closed()
         self.last_id += 1
-        text = json.dumps({"jsonrpc": "2.0", "id": str(self.last_id),
-                           "method": method, "params": params},
-                          ensure_ascii=False, separators=(",", ":"))
+        text = _json({"jsonrpc": "2.0", "id": str(self.last_id),
+                      "method": method, "params": params})
         if not is_first and (
                 len(self.all) >= self.o["max_kept"] or
                 self.n_bytes + len(text) > self.o["max_kept_bytes"]):
             raise SignalboxError("overloaded",
                                  "too much waits for the server to answer")
         c = _Call(str(self.last_id), text, is_first, on_answer)
+        c.patience_ms = patience_ms
         self.all[c.id] = c
         self.n_bytes += len(text)
         if is_first:
@@ -519,9 +540,7 @@ class _Calls:
             return await asyncio.wait_for(
                 c.future, timeout_ms / 1000 if timeout_ms else None)
         except asyncio.TimeoutError:
-            raise SignalboxError(
-                "timeout", f"the server did not answer within {timeout_ms} ms"
-            ) from None
+            raise _late(timeout_ms) from None
         finally:
             self.take(c.id)
 
@@ -530,6 +549,13 @@ class _Calls:
         self.n_sent += 1
         if self.link.socket:
             self.link.socket.send(c.text)
+        if c.patience_ms:
+            c.timer = asyncio.get_running_loop().call_later(
+                c.patience_ms / 1000, self.on_late, c)
+
+    def on_late(self, c):
+        self.drop(c, _late(c.patience_ms))
+        self.flush()
 
     def flush(self):
         while self.is_ready and self.link.socket and self.n_sent < WINDOW \
@@ -546,6 +572,8 @@ class _Calls:
                 self.drop(c, SignalboxError("disconnected",
                                             "the connection broke"))
             c.is_sent = False
+            if c.timer:
+                c.timer.cancel()
         self.unsent = collections.deque(self.all.values())
         self.n_sent = 0
 
@@ -574,6 +602,8 @@ class _Calls:
         if c:
             self.n_bytes -= len(c.text)
             self.n_sent -= c.is_sent
+            if c.timer:
+                c.timer.cancel()
         return c
 
     def drop(self, c, error):
@@ -677,6 +707,8 @@ async def _work(handler, task):
         raise TypeError("a handler returns a str or {text, metadata}")
     result = {"text": out.get("text", task.written)}
     if out.get("metadata") is not None:
+        if not isinstance(out["metadata"], dict):
+            raise TypeError("metadata is a dict, or None")
         result["metadata"] = out["metadata"]
     return result
 
@@ -782,11 +814,10 @@ class _Agent:
         socket, task = entry.socket, entry.task
         if not socket or socket is not self.link.socket:
             return None
-        socket.send(json.dumps({
+        socket.send(_json({
             "jsonrpc": "2.0", "method": "task.chunk", "params": {
                 "task_id": task.id, "turn": task.turn,
-                "attempt": task.attempt, "text": text}},
-            ensure_ascii=False, separators=(",", ":")))
+                "attempt": task.attempt, "text": text}}))
         return socket
 
     def keep(self, key, task, result):
@@ -797,36 +828,41 @@ class _Agent:
         self.results[key] = asyncio.ensure_future(self.say(key, params))
 
     async def say(self, key, params):
+        """Until it is kept. What the server does not take, whatever it has
+        against it, is a failed task, or nobody would hear of its end; that is
+        said once."""
+        n_unanswered, is_replaced = 0, False
         try:
-            while True:
+            while not self.link.is_over:
                 try:
-                    await self.calls.ask("task.result", params)
+                    await self.calls.ask("task.result", params,
+                                         patience_ms=self.o["call_timeout_ms"])
                     return
-                except (SignalboxError, ValueError, TypeError) as e:
-                    if self.link.is_over or \
-                            not await self.shall_repeat(params, e):
-                        return
+                except (SignalboxError, ValueError, TypeError,
+                        RecursionError) as e:
+                    log.warning("the result of task %s was not taken: %s",
+                                params["task_id"], e)
+                    error = e
+                is_late = getattr(error, "code", None) == "timeout"
+                n_unanswered = n_unanswered + 1 if is_late else 0
+                if _is_passing(error) and n_unanswered < UNANSWERED_MAX:
+                    await asyncio.sleep(0 if is_late else REPEAT_S)
+                elif is_replaced:
+                    return
+                else:
+                    params = self.replaced(params, error)
+                    n_unanswered, is_replaced = 0, True
         finally:
             del self.results[key]
             self.look_idle()
 
-    async def shall_repeat(self, params, e):
-        log.warning("the result of task %s was not taken: %s",
-                    params["task_id"], e)
-        if _is_passing(e):
-            await asyncio.sleep(REPEAT_S)
-            return True
+    @staticmethod
+    def replaced(params, e):
         is_large = getattr(e, "code", None) == "too_large"
-        is_ours = not isinstance(e, SignalboxError)  # no JSON
-        if params["status"] == "failed" or not (is_large or is_ours):
-            return False
-        params.pop("text", None)
-        params.pop("metadata", None)
-        params.update(
-            status="failed",
-            error=f"the answer was not taken: {_shortly(e)}",
-            error_code="too_large" if is_large else "agent_failed")
-        return True
+        which = {k: params[k] for k in ("task_id", "turn", "attempt")}
+        return {**which, "status": "failed",
+                "error": f"the answer was not taken: {_shortly(e)}",
+                "error_code": "too_large" if is_large else "agent_failed"}
 
     def on_cancel(self, task_id):
         for entry in [e for e in self.tasks.values()
@@ -1051,6 +1087,10 @@ class Hub:
                 self._on_call(m)
             elif m.get("id") is not None:
                 self._calls.answered(m)
+            elif m.get("error"):
+                # It could not read what was said, nor whose call it was.
+                log.warning("the server did not understand: %s",
+                            _error_of(m["error"]))
 
     def _on_call(self, m):
         method, params = m["method"], m.get("params") or {}

@@ -293,6 +293,52 @@ class SdkCases:
         self.assertEqual(server.send("echo on", to="parrot").json()["text"],
                          "on")
 
+    def test_what_is_no_result_fails_its_task(self):
+        server = self.server()
+        self.agent(server)
+        for what in "string", "list", "value", "circle", "large":
+            with self.subTest(what):
+                answer = server.send(f"bad {what}", to="parrot",
+                                     timeout_ms=20000).json()
+                self.assertEqual(answer["status"], "failed", answer)
+                self.assertIn(answer["error"]["code"],
+                              ("agent_failed", "too_large"))
+                self.assertNotIn("\n", answer["error"]["message"])
+                if what in ("string", "list"):
+                    self.assertIn("metadata", answer["error"]["message"])
+        self.assertEqual(server.send("echo on", to="parrot").json()["text"],
+                         "on")
+
+    def test_what_is_no_text_is_replaced(self):
+        server = self.server()
+        self.agent(server)
+        for text in "bad text", "broken":
+            with self.subTest(text):
+                answer = server.send(text, to="parrot",
+                                     timeout_ms=20000).json()
+                self.assertEqual(answer["status"], "completed", answer)
+                self.assertRegex(answer["text"], "^half a \ufffd+ pair$")
+
+    def test_a_result_that_is_refused_fails_its_task(self):
+        server = self.server()
+        self.agent(server)
+        answer = server.send("refused", to="parrot", timeout_ms=20000).json()
+        self.assertEqual((answer["status"], answer["error"]["code"]),
+                         ("failed", "agent_failed"), answer)
+        self.assertIn("metadata", answer["error"]["message"])
+
+    def test_a_result_that_is_never_answered_fails_its_task(self):
+        """The server cannot read it, and cannot say whose it is."""
+        server = self.server()
+        d = self.agent(server, call_timeout_ms=1000)
+        answer = server.send("bad deep", to="parrot", timeout_ms=30000).json()
+        self.assertEqual((answer["status"], answer["error"]["code"]),
+                         ("failed", "agent_failed"), answer)
+        self.assertIn("did not answer", answer["error"]["message"])
+        self.assertIn("did not understand", d.said())
+        self.assertEqual(server.send("echo on", to="parrot").json()["text"],
+                         "on")
+
     def test_cancelled_work_is_stopped_and_answers_nothing(self):
         server = self.server()
         d = self.agent(server, options={"concurrency": 1})

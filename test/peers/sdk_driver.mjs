@@ -38,7 +38,24 @@ function fail(task) {
     throw e;
 }
 
+const nested = (n) => (n ? { a: nested(n - 1) } : {});
+const circle = {};
+circle.circle = circle;
+
+const BAD = {
+    string: { metadata: 'pages' },
+    list: { metadata: [1] },
+    value: { metadata: { pages: 3n } },
+    circle: { metadata: circle },
+    deep: { metadata: nested(63) },
+    large: { metadata: { a: 'x'.repeat(1200000) } },
+    text: { text: 'half a \ud83e pair' },
+};
+
 const HANDLERS = {
+    bad: (task) => ({ text: 'good', ...BAD[task.message.split(' ')[1]] }),
+    refused: () => ({ metadata: { toJSON: () => 'pages' } }),
+    broken: (task) => task.write('half a \ud83e pair'),
     echo: async (task) => task.message.slice(5),
     stream: words,
     write,

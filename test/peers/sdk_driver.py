@@ -70,6 +70,36 @@ async def meta(_):
     return {"text": "with more", "metadata": {"pages": 3}}
 
 
+def nested(n):
+    return {"a": nested(n - 1)} if n else {}
+
+
+BAD = {"string": {"metadata": "pages"}, "list": {"metadata": [1]},
+       "value": {"metadata": {"pages": float("nan")}},
+       "circle": {"metadata": (lambda d: d.update(d=d) or d)({})},
+       "deep": {"metadata": nested(63)},
+       "large": {"metadata": {"a": "x" * 1200000}},
+       "text": {"text": "half a \ud83e pair"}}
+
+
+async def bad(task):
+    return {"text": "good", **BAD[task.message.split(" ")[1]]}
+
+
+async def refused(_):
+    """Whatever the client looks at, the server may not like it."""
+    ask = hub._calls.ask
+
+    async def spoil(method, params, **how):
+        hub._calls.ask = ask
+        return await ask(method, {**params, "metadata": "pages"}, **how)
+    hub._calls.ask = spoil
+
+
+async def broken(task):
+    await task.write("half a \ud83e pair")
+
+
 async def big(task):
     return "x" * int(task.message.split(" ")[1])
 
@@ -79,7 +109,8 @@ def plain(task):
 
 
 HANDLERS = {f.__name__: f for f in (echo, stream, write, hold, half, fail,
-                                    number, nothing, meta, big, plain)}
+                                    number, nothing, meta, bad, broken,
+                                    refused, big, plain)}
 
 
 def handler(task):
@@ -109,6 +140,8 @@ async def do_register(card, options=None):
 
 
 async def do_release(message, text):
+    while message not in held:  # told of by a thread, and held by another
+        await asyncio.sleep(0.01)
     held[message].set_result(text)
 
 
