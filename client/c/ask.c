@@ -143,7 +143,7 @@ char *sbc_search(struct sbc *s, const char *query, int limit)
     o = json_out(&params);
     json_open(&o, '{');
     json_key(&o, STR("query"));
-    json_put_str(&o, str_of(query));
+    sbc_put_text(&o, str_of(query));
     if (limit > 0) {
         json_key(&o, STR("limit"));
         json_put_int(&o, limit);
@@ -174,7 +174,7 @@ static void put_if(struct json_out *o, struct str key, const char *value)
     if (!value)
         return;
     json_key(o, key);
-    json_put_str(o, str_of(value));
+    sbc_put_text(o, str_of(value));
 }
 
 static bool put_key(struct json_out *o, const char *key)
@@ -205,7 +205,7 @@ static bool put_message(struct buf *out, const struct sbc_message *m)
 
     json_open(&o, '{');
     json_key(&o, STR("text"));
-    json_put_str(&o, text_in(m));
+    sbc_put_text(&o, text_in(m));
     if (m->to) {
         json_key(&o, STR("executor"));
         json_open(&o, '{');

@@ -9,6 +9,7 @@
  *     link.c   the connection: reach, handshake, frames, heartbeat, back-off
  *     pipe.c   bytes to and from a socket, with TLS or without
  *     task.c   tasks that came, and what is said of them
+ *     told.c   their results, until they are answered
  *     ask.c    what we ask of the hub: calls, messages
  *
  * Everything is read by sbc_pump, which keeps what it has read in lists;
@@ -35,6 +36,7 @@ enum {
     SBC_PAUSE_MS = 250,           /* before the second try, roughly */
     SBC_PAUSE_MAX_MS = 30000,
     SBC_SAY_AGAIN_MS = 1000, /* after a result that the hub could not keep */
+    SBC_UNANSWERED_MAX = 3,  /* times that a result is said without an answer */
     SBC_WHY_BYTES = 512,
     SBC_CODE_BYTES = 64,
     SBC_ANSWER_HEAD_MAX = 16 * 1024,
@@ -91,12 +93,16 @@ struct sbc_job {
     struct list_node node;
     enum sbc_place place;
     bool is_cancelled, is_kept, is_running;
-    bool is_ended;     /* told done or failed, while it runs */
-    bool has_gap;      /* not all chunks have reached this attempt */
-    struct buf said;   /* the chunks so far */
-    struct buf result; /* params of task.result, once there is one */
-    int64_t result_id; /* of the call; zero: it is to be said (again) */
-    int64_t say_at_ms;
+    bool is_ended;       /* told done or failed, while it runs */
+    bool has_gap;        /* not all chunks have reached this attempt */
+    bool is_replaced;    /* its result was not taken: that it failed is said */
+    const char *refused; /* why what the handler ended it with was no end */
+    struct buf said;     /* the chunks so far */
+    size_t said_at;      /* up to here in chunks; the rest is no whole letter */
+    struct buf result;   /* params of task.result, once there is one */
+    int64_t result_id;   /* of the call; zero: it is to be said (again) */
+    int64_t say_at_ms, answer_until_ms;
+    int n_unanswered;
     char *strings;
 };
 
@@ -220,7 +226,17 @@ bool sbc_pipe_read(struct sbc_pipe *p, size_t most, const char **why);
 bool sbc_pipe_write(struct sbc_pipe *p, const char **why);
 bool sbc_pipe_wants_write(const struct sbc_pipe *p);
 
+/* told.c */
+/* What is no UTF-8 would end the connection, and that of the next try: such
+ * bytes are U+FFFD. */
+void sbc_put_text(struct json_out *o, struct str text);
+void sbc_put_which(struct json_out *o, const struct sbc_job *j); /* delivery */
+/* The result, begun anew; sbc_put_error ends it. */
+struct json_out sbc_result_open(struct sbc_job *j, struct str status);
+void sbc_put_error(struct json_out *o, const char *code, const char *words);
+
 /* task.c */
+void sbc_job_free(struct sbc_job *j);
 bool sbc_task_came(struct sbc *s, struct str id, const struct json *params);
 void sbc_task_cancel(struct sbc *s, const struct json *params);
 bool sbc_task_answered(struct sbc *s, int64_t id, const struct json *error);

@@ -331,8 +331,9 @@ void sbc_on_lost(struct sbc *s)
 bool sbc_is_passing(const char *code)
 {
     static const char *const passing[] = {
-        "overloaded", "stopping",     "internal", "out_of_memory",
-        "no_space",   "rate_limited", "io_error", "outcome_unknown",
+        "busy",         "disconnected",  "internal",   "io_error",
+        "no_space",     "out_of_memory", "overloaded", "outcome_unknown",
+        "rate_limited", "stopping",      "timeout",
     };
 
     for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
@@ -423,6 +424,17 @@ static struct str raw_id(struct str text, const struct json *id)
     return str_sub(rest, 0, n);
 }
 
+/* It could not read what was said, nor whose call it was. */
+static bool not_understood(struct sbc *s, const struct json *v)
+{
+    const struct json *words =
+        json_get(json_get(v, STR("error")), STR("message"));
+
+    sbc_say_log(s, "the hub did not understand: %.*s",
+                STR_ARG(json_str_or(words, STR("it does not say what"))));
+    return true;
+}
+
 static bool on_one(struct sbc *s, struct str text, const struct json *v)
 {
     const struct json *id = json_get(v, STR("id"));
@@ -436,7 +448,7 @@ static bool on_one(struct sbc *s, struct str text, const struct json *v)
     if (id && id->type != JSON_STR && id->type != JSON_INT)
         return false;
     if (!method)
-        return id ? on_answer(s, id, v) : true;
+        return id ? on_answer(s, id, v) : not_understood(s, v);
     if (id)
         raw = raw_id(text, id);
     return on_call(s, json_str_or(method, STR("")), raw,

@@ -81,6 +81,77 @@ TEST(a_failure_has_a_code_and_words)
     stage_free(st);
 }
 
+static void refuse(struct stage *st)
+{
+    stage_say(st,
+              "{\"jsonrpc\":\"2.0\",\"id\":%ld,\"error\":{\"code\":-32602,"
+              "\"message\":\"metadata is no object\",\"data\":{\"code\":"
+              "\"bad_request\"}}}",
+              stage_id(st));
+}
+
+TEST(a_result_that_is_refused_is_a_failed_task)
+{
+    struct stage *st = stage_agent(quiet);
+
+    stage_execute(st, "task_1", 1);
+    HEAR(st, "working");
+    HEAR(st, "\"text\":\"done\"");
+    refuse(st);
+    HEAR(st, "\"status\":\"failed\",\"error_code\":\"agent_failed\",\"error\":"
+             "\"the answer was not taken: metadata is no object\"");
+    CHECK_INT(st->s->n_jobs, 1);
+    refuse(st); /* that too: there is nothing left to say */
+    until_told(st);
+    stage_free(st);
+}
+
+TEST(a_result_that_is_not_answered_is_a_failed_task_in_the_end)
+{
+    struct stage *st = stage_agent(quiet);
+
+    stage_execute(st, "task_1", 1);
+    HEAR(st, "working");
+    HEAR(st, "\"text\":\"done\"");
+    stage_say(st, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+                  "\"message\":\"what?\"}}");
+    for (int i = 0; i < 3; i++) {
+        for (struct list_node *n = list_first(&st->s->jobs[SBC_TOLD]); n;
+             n = list_next(&st->s->jobs[SBC_TOLD], n))
+            LIST_OF(n, struct sbc_job, node)->answer_until_ms = 0;
+        HEAR(st, i < 2 ? "\"text\":\"done\"" : "\"status\":\"failed\"");
+    }
+    recorded(st);
+    until_told(st);
+    stage_free(st);
+}
+
+static void in_bytes(void *ctx, struct sbc_task *t)
+{
+    static const char text[] = "a\xe2\x82\xac\xf0\x9f\xa6\x9c\xff\xc3";
+
+    stage_ran(ctx, t);
+    for (size_t i = 0; i + 1 < sizeof(text); i++)
+        sbc_chunk_bytes(t, text + i, 1);
+}
+
+TEST(letters_are_whole_and_what_is_none_is_replaced)
+{
+    struct stage *st = stage_agent(in_bytes);
+
+    stage_execute(st, "task_1", 1);
+    HEAR(st, "working");
+    HEAR(st, "\"text\":\"a\"");
+    HEAR(st, "\"text\":\"\xe2\x82\xac\"");
+    HEAR(st, "\"text\":\"\xf0\x9f\xa6\x9c\"");
+    HEAR(st, "\"text\":\"\xef\xbf\xbd\""); /* as no letter begins so */
+    HEAR(st, "\"status\":\"completed\",\"text\":\"a\xe2\x82\xac"
+             "\xf0\x9f\xa6\x9c\xef\xbf\xbd\xef\xbf\xbd\"");
+    recorded(st);
+    until_told(st);
+    stage_free(st);
+}
+
 TEST(one_that_comes_again_is_not_run_twice)
 {
     struct stage *st = stage_agent(keeper);
@@ -142,7 +213,12 @@ TEST(what_the_hub_cannot_keep_now_is_said_again)
               "\"message\":\"full\",\"data\":{\"code\":\"no_space\"}}}",
               stage_id(st));
     HEAR(st, "task.result");
-    /* What it does not want at all is not. */
+    /* What it does not want at all is not: that it failed is, once. */
+    stage_say(st,
+              "{\"jsonrpc\":\"2.0\",\"id\":%ld,\"error\":{\"code\":-32000,"
+              "\"message\":\"no\",\"data\":{\"code\":\"not_found\"}}}",
+              stage_id(st));
+    HEAR(st, "\"status\":\"failed\"");
     stage_say(st,
               "{\"jsonrpc\":\"2.0\",\"id\":%ld,\"error\":{\"code\":-32000,"
               "\"message\":\"no\",\"data\":{\"code\":\"not_found\"}}}",

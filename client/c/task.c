@@ -27,7 +27,7 @@ static void place(struct sbc_job *j, enum sbc_place to)
     list_append(&j->s->jobs[to], &j->node);
 }
 
-static void job_free(struct sbc_job *j)
+void sbc_job_free(struct sbc_job *j)
 {
     list_remove(&j->node);
     j->s->n_jobs--;
@@ -160,18 +160,22 @@ void sbc_task_cancel(struct sbc *s, const struct json *params)
         return;
     j->is_cancelled = true;
     if (j->place != SBC_HELD)
-        job_free(j);
+        sbc_job_free(j);
 }
 
 /* Running. */
 
-/* The handler has returned without a word. Without memory for one it is as if
- * it had died: the task is delivered again on the next connection. */
+/* The handler has returned without a word, or with one that was none. Without
+ * memory for one it is as if it had died: the task is delivered again on the
+ * next connection. */
 static void end_for(struct sbc *s, struct sbc_job *j)
 {
-    if (sbc_done(&j->task, NULL, NULL) != SBC_NOMEM)
+    enum sbc_err e = j->refused ? sbc_fail(&j->task, NULL, j->refused)
+                                : sbc_done(&j->task, NULL, NULL);
+
+    if (e != SBC_NOMEM)
         return;
-    job_free(j);
+    sbc_job_free(j);
     sbc_link_lose(s, "no memory");
 }
 
@@ -184,7 +188,7 @@ static void run_one(struct sbc *s, struct sbc_job *j)
     if (!j->is_ended && !j->is_kept)
         end_for(s, j);
     else if (j->is_ended && j->is_cancelled)
-        job_free(j);
+        sbc_job_free(j);
     else if (j->is_ended)
         place(j, SBC_TOLD);
 }
@@ -212,15 +216,24 @@ int sbc_is_cancelled(struct sbc_task *t)
     return j->is_cancelled;
 }
 
-/* Which delivery is spoken of. */
-static void put_which(struct json_out *o, const struct sbc_job *j)
+/* Without the beginning of a letter at its end, whose rest may come. */
+static struct str whole_letters(struct str text)
 {
-    json_key(o, STR("task_id"));
-    json_put_str(o, str_of(j->task.id));
-    json_key(o, STR("turn"));
-    json_put_int(o, j->task.turn);
-    json_key(o, STR("attempt"));
-    json_put_int(o, j->task.attempt);
+    size_t n = text.n;
+
+    for (size_t i = 1; i < 4 && i <= n; i++) {
+        unsigned char c = (unsigned char)text.p[n - i];
+
+        if (c >= 0xc0)
+            return i < (c < 0xe0   ? 2U
+                        : c < 0xf0 ? 3U
+                                   : 4U)
+                       ? str_sub(text, 0, n - i)
+                       : text;
+        if (c < 0x80)
+            break;
+    }
+    return text;
 }
 
 static bool say_chunk(struct sbc_job *j, struct str text)
@@ -232,13 +245,24 @@ static bool say_chunk(struct sbc_job *j, struct str text)
     buf_init(&params, SBC_MESSAGE_MAX);
     o = json_out(&params);
     json_open(&o, '{');
-    put_which(&o, j);
+    sbc_put_which(&o, j);
     json_key(&o, STR("text"));
-    json_put_str(&o, text);
+    sbc_put_text(&o, text);
     json_close(&o, '}');
     ok = !params.over && sbc_say(j->s, 0, "task.chunk", buf_str(&params));
     buf_fini(&params);
     return ok;
+}
+
+/* What was not said yet, as far as it can be. */
+static void say_rest(struct sbc_job *j)
+{
+    struct str rest =
+        whole_letters(str_sub(buf_str(&j->said), j->said_at, j->said.n));
+
+    if (!sbc_is_ready(j->s) || (rest.n && !say_chunk(j, rest)))
+        j->has_gap = true;
+    j->said_at += rest.n;
 }
 
 enum sbc_err sbc_chunk_bytes(struct sbc_task *t, const char *p, size_t n)
@@ -263,8 +287,8 @@ enum sbc_err sbc_chunk_bytes(struct sbc_task *t, const char *p, size_t n)
            !j->is_cancelled);
     if (j->is_cancelled)
         return sbc_err_of(s, SBC_CANCELLED, "nobody waits for it any more");
-    if (e == SBC_OK && (!sbc_is_ready(s) || !say_chunk(j, (struct str){p, n})))
-        j->has_gap = true;
+    if (e == SBC_OK)
+        say_rest(j);
     sbc_link_flush(s);
     return e;
 }
@@ -276,6 +300,13 @@ enum sbc_err sbc_chunk(struct sbc_task *t, const char *text)
 
 /* The end. */
 
+static enum sbc_err refuse_end(struct sbc_job *j, enum sbc_err e,
+                               const char *words)
+{
+    j->refused = words;
+    return sbc_err_of(j->s, e, "%s", words);
+}
+
 /* What every end needs before it: whether it is one at all. */
 static enum sbc_err may_end(struct sbc_job *j, struct str text,
                             const char *metadata)
@@ -286,11 +317,10 @@ static enum sbc_err may_end(struct sbc_job *j, struct str text,
     if (j->is_ended || j->place == SBC_TOLD)
         return sbc_err_of(s, SBC_USAGE, "the task was ended before");
     if (text.n > SBC_TEXT_MAX)
-        return sbc_err_of(s, SBC_LIMIT, "an answer has up to %d bytes",
-                          SBC_TEXT_MAX);
-    if (m.n &&
+        return refuse_end(j, SBC_LIMIT, "an answer has up to 1048576 bytes");
+    if (metadata &&
         (m.p[strspn(m.p, " \t\r\n")] != '{' || json_check(m, NULL) != OK))
-        return sbc_err_of(s, SBC_USAGE, "metadata are a JSON object");
+        return refuse_end(j, SBC_USAGE, "metadata is a JSON object");
     return SBC_OK;
 }
 
@@ -309,25 +339,12 @@ static enum sbc_err end(struct sbc_job *j)
     if (j->is_running)
         j->is_ended = true;
     else if (j->is_cancelled)
-        job_free(j);
+        sbc_job_free(j);
     else
         place(j, SBC_TOLD);
     while (e == SBC_OK && s->kept_bytes > SBC_KEPT_MAX)
         e = sbc_pump(s, -1);
     return e == SBC_OK ? sbc_pump(s, 0) : e;
-}
-
-static struct json_out result_open(struct sbc_job *j, struct str status)
-{
-    struct json_out o;
-
-    buf_clear(&j->result);
-    o = json_out(&j->result);
-    json_open(&o, '{');
-    put_which(&o, j);
-    json_key(&o, STR("status"));
-    json_put_str(&o, status);
-    return o;
 }
 
 enum sbc_err sbc_done(struct sbc_task *t, const char *text,
@@ -339,10 +356,10 @@ enum sbc_err sbc_done(struct sbc_task *t, const char *text,
 
     if (e)
         return e;
-    o = result_open(j, STR("completed"));
-    if (text || j->has_gap || j->said.n == 0) {
+    o = sbc_result_open(j, STR("completed"));
+    if (text || j->has_gap || j->said_at < j->said.n || j->said.n == 0) {
         json_key(&o, STR("text"));
-        json_put_str(&o, text ? str_of(text) : buf_str(&j->said));
+        sbc_put_text(&o, text ? str_of(text) : buf_str(&j->said));
     }
     if (metadata) {
         json_key(&o, STR("metadata"));
@@ -350,17 +367,6 @@ enum sbc_err sbc_done(struct sbc_task *t, const char *text,
     }
     json_close(&o, '}');
     return end(j);
-}
-
-static void put_error(struct json_out *o, const char *code, const char *words)
-{
-    if (code) {
-        json_key(o, STR("error_code"));
-        json_put_str(o, str_of(code));
-    }
-    json_key(o, STR("error"));
-    json_put_str(o, str_of(words));
-    json_close(o, '}');
 }
 
 enum sbc_err sbc_fail(struct sbc_task *t, const char *code, const char *words)
@@ -371,61 +377,9 @@ enum sbc_err sbc_fail(struct sbc_task *t, const char *code, const char *words)
 
     if (e)
         return e;
-    o = result_open(j, STR("failed"));
-    put_error(&o, code, words);
+    o = sbc_result_open(j, STR("failed"));
+    sbc_put_error(&o, code, words);
     return end(j);
-}
-
-/* Results on their way. */
-
-void sbc_tasks_say(struct sbc *s)
-{
-    int64_t now_ms = sbc_now_ms();
-    struct list *told = &s->jobs[SBC_TOLD];
-
-    for (struct list_node *n = list_first(told); n; n = list_next(told, n)) {
-        struct sbc_job *j = LIST_OF(n, struct sbc_job, node);
-        if (j->result_id || j->say_at_ms > now_ms)
-            continue;
-        if (s->link.pipe.out.n > SBC_OUT_MARK ||
-            !sbc_say(s, s->next_id + 1, "task.result", buf_str(&j->result)))
-            return;
-        j->result_id = ++s->next_id;
-    }
-}
-
-bool sbc_tasks_say_again(const struct sbc *s)
-{
-    const struct list *told = &s->jobs[SBC_TOLD];
-
-    for (struct list_node *n = list_first(told); n; n = list_next(told, n))
-        if (!LIST_OF(n, struct sbc_job, node)->result_id)
-            return true;
-    return false;
-}
-
-bool sbc_task_answered(struct sbc *s, int64_t id, const struct json *error)
-{
-    struct list *told = &s->jobs[SBC_TOLD];
-
-    for (struct list_node *n = list_first(told); n; n = list_next(told, n)) {
-        struct sbc_job *j = LIST_OF(n, struct sbc_job, node);
-        if (j->result_id != id)
-            continue;
-        if (error)
-            (void)sbc_take_error(s, error);
-        if (error && sbc_is_passing(s->code)) {
-            j->result_id = 0;
-            j->say_at_ms = sbc_now_ms() + SBC_SAY_AGAIN_MS;
-            return true;
-        }
-        if (error)
-            sbc_say_log(s, "the hub did not take the result of %s: %s",
-                        j->task.id, s->why);
-        job_free(j);
-        return true;
-    }
-    return true;
 }
 
 void sbc_tasks_lost(struct sbc *s)
@@ -447,35 +401,10 @@ void sbc_tasks_cancel_all(struct sbc *s)
 
     while ((n = list_first(&s->jobs[SBC_WAITS])) ||
            (n = list_first(&s->jobs[SBC_TOLD])))
-        job_free(LIST_OF(n, struct sbc_job, node));
+        sbc_job_free(LIST_OF(n, struct sbc_job, node));
     for (n = list_first(&s->jobs[SBC_HELD]); n;
          n = list_next(&s->jobs[SBC_HELD], n))
         LIST_OF(n, struct sbc_job, node)->is_cancelled = true;
-}
-
-bool sbc_tasks_give_up_largest(struct sbc *s)
-{
-    struct list *told = &s->jobs[SBC_TOLD];
-    struct sbc_job *largest = NULL;
-    struct json_out o;
-
-    for (struct list_node *n = list_first(told); n; n = list_next(told, n)) {
-        struct sbc_job *j = LIST_OF(n, struct sbc_job, node);
-        if (j->result_id && (!largest || j->result.n > largest->result.n))
-            largest = j;
-    }
-    if (!largest)
-        return false;
-    s->kept_bytes -= largest->result.n;
-    o = result_open(largest, STR("failed"));
-    put_error(&o, "too_large", "the answer is larger than the hub takes");
-    s->kept_bytes += largest->result.n;
-    return true;
-}
-
-bool sbc_tasks_are_told(const struct sbc *s)
-{
-    return list_is_empty(&s->jobs[SBC_TOLD]);
 }
 
 void sbc_tasks_fini(struct sbc *s)
@@ -484,5 +413,5 @@ void sbc_tasks_fini(struct sbc *s)
 
     for (int i = 0; i < SBC_N_PLACES; i++)
         while ((n = list_first(&s->jobs[i])))
-            job_free(LIST_OF(n, struct sbc_job, node));
+            sbc_job_free(LIST_OF(n, struct sbc_job, node));
 }

@@ -28,8 +28,6 @@ class C(SdkCases, unittest.TestCase):
     # sbc_task_test.c has a hub that does not answer, or refuses.
     test_a_result_that_is_refused_fails_its_task = None
     test_a_result_that_is_never_answered_fails_its_task = None
-    test_what_is_no_result_fails_its_task = None
-    test_what_is_no_text_is_replaced = None
     # It is over when sbc_close returns; who keeps tasks ends them before.
     test_who_leaves_finishes_first = None
 

@@ -177,6 +177,21 @@ static void shout(struct sbc_task *t)
     }
 }
 
+/* Ends that are none; whoever does not look at what comes back. */
+static void bad(struct sbc_task *t, struct str what)
+{
+    static char large[1200000] = "{\"a\":\"";
+
+    memset(large + 6, 'x', sizeof(large) - 9);
+    memcpy(large + sizeof(large) - 3, "\"}", 3);
+    sbc_done(t, str_eq(what, STR("text")) ? "half a \xf0\x9f\xa5 pair" : "good",
+             str_eq(what, STR("text"))     ? NULL
+             : str_eq(what, STR("string")) ? "\"pages\""
+             : str_eq(what, STR("list"))   ? "[1]"
+             : str_eq(what, STR("large"))  ? large
+                                           : "{\"pages\":NaN}");
+}
+
 static void on_task(void *ctx, struct sbc_task *t)
 {
     struct str text = {t->text, t->text_bytes}, verb = str_cut(&text, ' ');
@@ -194,6 +209,10 @@ static void on_task(void *ctx, struct sbc_task *t)
     else if (str_eq(verb, STR("fail")))
         sbc_fail(t, strcmp(t->text, "fail coded") == 0 ? "out_of_paper" : NULL,
                  t->text);
+    else if (str_eq(verb, STR("bad")))
+        bad(t, text);
+    else if (str_eq(verb, STR("broken")))
+        sbc_chunk(t, "half a \xf0\x9f\xa5 pair");
     else if (str_eq(verb, STR("meta")))
         sbc_done(t, "with more", "{\"pages\":3}");
     else if (str_eq(verb, STR("big")))
