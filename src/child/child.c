@@ -74,9 +74,8 @@ void child_kick(struct child *c)
 /* Its end, as the owner is told. */
 
 static const char *const why_names[] = {
-    [CHILD_EXITED] = "exited",
-    [CHILD_STOPPED] = "stopped",
-    [CHILD_LONG_LINE] = "line too long",
+    [CHILD_EXITED] = "exited",           [CHILD_STOPPED] = "stopped",
+    [CHILD_LONG_LINE] = "line too long", [CHILD_CLOSED] = "closed a pipe",
     [CHILD_BROKEN] = "cannot be heard",
 };
 
@@ -147,6 +146,8 @@ static void on_time(struct timer *t)
     if (c->state == CHILD_IS_ENDED) {
         c->is_time_up = true;
         child_kick(c);
+    } else if (c->state == CHILD_IS_RUNNING) {
+        child_end(c, CHILD_CLOSED);
     } else if (c->n_kills < KILLS) {
         kill_group(c);
     } else {
@@ -171,6 +172,13 @@ void child_end(struct child *c, enum child_end_why why)
                        c->stop_grace_ms > 0 ? c->stop_grace_ms : 0) != OK)
         kill_group(c); /* no memory to wait with: no grace */
     child_kick(c);
+}
+
+void child_closed(struct child *c)
+{
+    if (c->state == CHILD_IS_RUNNING && !timer_is_set(&c->timer) &&
+        loop_timer_set(c->all->loop, &c->timer, CLOSED_MS) != OK)
+        child_end(c, CHILD_CLOSED);
 }
 
 /* The end of the process. */

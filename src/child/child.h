@@ -18,6 +18,8 @@
  *     what happens                           what becomes of it
  *     ------------                           ------------------
  *     it ignores SIGTERM                     killed after stop_grace_ms
+ *     it closes its output and lives on, or  stopped after a moment: nothing
+ *     its input, and something was for it    more can come of it
  *     it has children in its group           killed with it, or when it ends,
  *                                            and waited for if they are ours
  *     one of them made a group of its own    lives on, without our pipes
@@ -73,6 +75,7 @@ enum child_end_why {
     CHILD_EXITED,    /* by itself */
     CHILD_STOPPED,   /* we asked */
     CHILD_LONG_LINE, /* it wrote a line over its limit */
+    CHILD_CLOSED,    /* it closed its output, or its input, and lived on */
     CHILD_BROKEN,    /* we could not hear it any more: no memory, bad pipe */
 };
 

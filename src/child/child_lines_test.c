@@ -588,7 +588,7 @@ TEST(who_is_stopped_while_paused_is_over_in_a_moment)
     stage_fini(&s);
 }
 
-TEST(who_closes_its_output_lives_on)
+TEST(who_closes_its_output_is_given_a_moment)
 {
     struct stage s;
     struct kid k = {.s = &s};
@@ -596,11 +596,45 @@ TEST(who_closes_its_output_lives_on)
     stage_init(&s, 4);
     start_sh(&s, &k, "printf 'bye'; exec >&- 2>&-; read x; exit 6");
     UNTIL(&s, k.n_lines == 1);
-    later(&s, LAST_WORDS_MS * 10);
+    later(&s, CLOSED_MS - 1);
     CHECK(k.n_ends == 0);
     send_line(&k, "now");
     await_end(&k);
     CHECK_STR(kid_said(&k), "bye|");
     CHECK_INT(k.end.exit_status, 6);
+    CHECK(k.end.why == CHILD_EXITED);
+    stage_fini(&s);
+}
+
+TEST(who_closes_its_output_and_lives_on_is_stopped)
+{
+    struct stage s;
+    struct kid k = {.s = &s};
+
+    stage_init(&s, 4);
+    start_sh(&s, &k, "printf 'bye'; exec >&-; exec sleep 1000");
+    UNTIL(&s, k.n_lines == 1);
+    later(&s, CLOSED_MS);
+    await_end(&k);
+    CHECK_STR(kid_said(&k), "bye|");
+    CHECK(k.end.why == CHILD_CLOSED && k.end.signal == SIGTERM);
+    stage_fini(&s);
+}
+
+TEST(who_closes_its_input_before_it_has_all_is_stopped)
+{
+    struct stage s;
+    struct kid k = {.s = &s};
+
+    stage_init(&s, 4);
+    start_sh(&s, &k, "exec <&-; echo closed; exec sleep 1000");
+    UNTIL(&s, k.n_lines == 1);
+    later(&s, CLOSED_MS * 10); /* that alone is its own affair */
+    CHECK(k.n_ends == 0);
+    send_line(&k, "a task");
+    UNTIL(&s, child_send(s.all, k.id, STR("x")) == ERR_GONE);
+    later(&s, CLOSED_MS);
+    await_end(&k);
+    CHECK(k.end.why == CHILD_CLOSED);
     stage_fini(&s);
 }

@@ -24,6 +24,7 @@ enum {
     LINES_PER_TURN = 64,    /* of one child; then others come */
     KEEP_BYTES = 16 * 1024, /* larger buffers are given back when empty */
     LAST_WORDS_MS = 1000,   /* for output after the process has ended */
+    CLOSED_MS = 1000,       /* for the end, once it has closed a pipe */
     KILL_AGAIN_MS = 1000,
     KILLS = 10, /* after which it is stuck */
     ORPHANS_AGAIN_MS = 1000,
@@ -148,7 +149,7 @@ struct child {
     struct end in, out, err, pid;
     size_t n_handles; /* that libuv has not given back */
     struct loop_job job;
-    struct timer timer; /* grace, next kill, or last words */
+    struct timer timer; /* closed, grace, next kill, or last words */
     struct child_handler on;
     void *ctx;
     uint64_t id;
@@ -202,6 +203,10 @@ struct children {
 
 /* It is to end, for that reason; the first reason counts. */
 void child_end(struct child *c, enum child_end_why why);
+
+/* It has closed its end of a pipe without which nothing comes of it. Whoever
+ * is about to end does so too: it is given a moment for that. */
+void child_closed(struct child *c);
 
 /* Something changed: at the end of the turn, look what is to be done. */
 void child_kick(struct child *c);

@@ -129,6 +129,7 @@ void pipes_flush(struct child *c)
     }
     if (n < 0 && !is_passing(errno)) {
         pipes_close_input(c);
+        child_closed(c);
         return;
     }
     c->unsent_at += n > 0 ? (size_t)n : 0;
@@ -296,6 +297,8 @@ static void on_output(uv_poll_t *h, int status, int events)
         return;
     n = read_some(c, &c->out);
     c->has_read = true;
+    if (n == 0)
+        child_closed(c);
     if (n > 0 && !c->is_muted) {
         buf_add(&c->heard, c->all->read_buf, (size_t)n);
         if (c->heard.over)

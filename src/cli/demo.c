@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -222,7 +223,8 @@ static void keep_token(const char *folder, const char *token)
                  ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
                  : -1;
 
-    if (fd < 0 || dprintf(fd, "%s\n", token) < 0)
+    /* One that was there before keeps its mode otherwise. */
+    if (fd < 0 || fchmod(fd, 0600) != 0 || dprintf(fd, "%s\n", token) < 0)
         fprintf(stderr,
                 "signalbox: the token could not be kept for the next start: "
                 "%s\n",

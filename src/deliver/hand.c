@@ -219,6 +219,7 @@ static void log_end(struct hand *h, const struct child_end *end)
         [CHILD_EXITED] = "it ended by itself",
         [CHILD_STOPPED] = "it was stopped",
         [CHILD_LONG_LINE] = "it wrote a line over its limit",
+        [CHILD_CLOSED] = "it closed its output or its input",
         [CHILD_BROKEN] = "it could not be heard any more",
     };
     bool is_bad = h->state != HAND_ENDING || h->has_failed_start;
@@ -234,6 +235,10 @@ static void word_end(struct why *out, const struct child_end *end)
 {
     if (end->why == CHILD_LONG_LINE)
         why_err(out, OK, "the agent's process wrote a line over its limit");
+    else if (end->why == CHILD_CLOSED)
+        why_err(out, OK,
+                "the agent's process closed its output or its input before it "
+                "answered");
     else if (end->signal)
         why_err(out, OK,
                 "the agent's process was ended by signal %d before it "

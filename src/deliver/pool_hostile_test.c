@@ -202,22 +202,38 @@ TEST(a_line_without_end_ends_the_child)
     office_fini(&o);
 }
 
-/* It has closed its output: nothing will come, which nobody can know before
- * the task's time is over. */
-TEST(a_child_that_has_closed_its_output_goes_with_its_deadline)
+static void works_again(struct office *o)
+{
+    struct job *j = give(o, "c", "echo x");
+
+    UNTIL_LATER(o, j->n_results); /* the pool pauses */
+    job_says(o, j, "x");
+}
+
+/* Time passes, whether there is a child or not. */
+static void until_retried(struct office *o, struct job *j)
+{
+    while (!j->n_retries) {
+        wait_turn(&o->s);
+        o->s.time.mono_ms += 5;
+    }
+}
+
+TEST(a_child_that_has_closed_its_output_or_input_has_crashed)
 {
     struct office o;
     struct job *j;
 
     office_init(&o, "good");
     j = give(&o, "c", "mute");
-    UNTIL(&o.s, list_first(&o.d->on_the_way));
-    for (int i = 0; i < 50; i++)
-        wait_turn(&o.s);
-    cancel(&o, j); /* as the walk does then */
-    UNTIL(&o.s, n_children(&o) == 0);
-    CHECK_INT(j->n_results, 0);
-    job_says(&o, give(&o, "c", "echo x"), "x");
+    until_retried(&o, j);
+    CHECK(strstr(j->error, "closed its output"));
+    works_again(&o);
+    job_says(&o, give(&o, "c", "deaf"), "the last");
+    j = give(&o, "c", "echo x"); /* which nobody reads */
+    until_retried(&o, j);
+    CHECK(strstr(j->error, "its input"));
+    works_again(&o);
     office_fini(&o);
 }
 

@@ -168,6 +168,10 @@ static inline void pc_task(void)
     } else if (strcmp(message, "mute") == 0) {
         close(1);
         pc_sleep();
+    } else if (strcmp(message, "deaf") == 0) {
+        close(0);
+        pc_result(task, "the last");
+        pc_sleep();
     } else if (strcmp(message, "chatter") == 0) {
         pc_say("Starting up...\n\n  50%% done\n[1,2]\n");
         pc_result(task, "after all");
