@@ -33,7 +33,8 @@ enum { WORDS_MAX = 512, META_MAX = 4096 };
 enum pi_state {
     PI_IDLE,
     PI_RENEWED,  /* new_session was sent, prompt waits for its reply */
-    PI_PROMPTED, /* until agent_start */
+    PI_PROMPTED, /* until it says that it takes it */
+    PI_ACCEPTED, /* until agent_start */
     PI_RUNNING,
     PI_ASKED, /* it failed; whether it tries again is not known yet */
     PI_HELD,  /* it will say what comes of trying again */
@@ -299,6 +300,21 @@ static void on_renewed(struct hand *h, bool is_success)
     hand_stop(h);
 }
 
+static void on_prompted(struct hand *h, bool is_success, struct str error)
+{
+    struct pi *pi = h->mind;
+    struct carried *c = stint_of(h)->carried;
+
+    if (!is_success) {
+        refused(h, STR("agent_refused"),
+                str_head(unquoted(pi, error), WORDS_MAX));
+        return;
+    }
+    pi->state = PI_ACCEPTED;
+    if (c)
+        (void)!delivery_working(&c->delivery);
+}
+
 static void on_response(struct hand *h, const struct str e[N_E])
 {
     struct pi *pi = h->mind;
@@ -311,12 +327,7 @@ static void on_response(struct hand *h, const struct str e[N_E])
     } else if (is(e[E_ID], STR("\"asked\"")) && pi->state == PI_ASKED) {
         finish(h);
     } else if (is(e[E_ID], STR("\"prompt\"")) && pi->state == PI_PROMPTED) {
-        if (!is_success)
-            refused(h, STR("agent_refused"),
-                    str_head(unquoted(pi, e[E_ERROR]), WORDS_MAX));
-        else if (stint_of(h)->carried &&
-                 !delivery_working(&stint_of(h)->carried->delivery))
-            return;
+        on_prompted(h, is_success, e[E_ERROR]);
     }
 }
 
@@ -429,7 +440,7 @@ static void on_agent_end(struct hand *h, const struct str e[N_E])
 {
     struct pi *pi = h->mind;
 
-    if (pi->state != PI_RUNNING && pi->state != PI_PROMPTED)
+    if (pi->state != PI_RUNNING && pi->state != PI_ACCEPTED)
         return;
     if (is(e[E_RETRY], STR("true"))) {
         pi->state = PI_HELD;

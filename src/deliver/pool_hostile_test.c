@@ -158,6 +158,20 @@ TEST(a_second_answer_is_told_and_changes_nothing)
     office_fini(&o);
 }
 
+TEST(a_child_that_says_everything_twice_answers_once)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "stutter");
+    job_says(&o, j, "haha");
+    CHECK(strcmp(j->words, "wccr") == 0);
+    job_says(&o, give(&o, "c", "count"), "2");
+    CHECK(j->n_results == 1 && n_started(&o) == 1);
+    office_fini(&o);
+}
+
 TEST(an_answer_for_anothers_task_is_not_taken)
 {
     struct office o;
