@@ -49,6 +49,8 @@ struct pi {
     /* Of the task in hand. */
     struct buf text; /* of the messages that are complete */
     bool has_chunks, is_new_message;
+    bool is_too_large;      /* the text, for the limit */
+    bool has_lost_text;     /* there was no memory for it */
     struct str stop_reason; /* a constant */
     char error[WORDS_MAX];
     size_t n_error;
@@ -137,6 +139,7 @@ static void begin(struct pi *pi)
 {
     buf_clear(&pi->text);
     pi->has_chunks = pi->is_new_message = false;
+    pi->is_too_large = pi->has_lost_text = false;
     pi->stop_reason = STR("");
     pi->n_error = pi->n_model = 0;
     pi->input = pi->output = pi->cache_read = pi->cache_write = pi->cost = 0;
@@ -218,7 +221,7 @@ static struct task_result result_of(const struct pi *pi, struct str metadata)
         r.error_code = STR("agent_failed");
         r.error = pi->n_error ? (struct str){pi->error, pi->n_error}
                               : STR("pi says that it failed, and not why");
-    } else if (pi->text.over) {
+    } else if (pi->is_too_large) {
         r.status = TASK_FAILED;
         r.text = STR("");
         r.error_code = STR("too_large");
@@ -234,6 +237,15 @@ static void finish(struct hand *h)
     struct buf metadata;
 
     pi->state = PI_IDLE;
+    if (pi->has_lost_text) {
+        stint_failed(stint_of(h),
+                     &(struct delivery_failure){
+                         .code = STR("out_of_memory"),
+                         .words = STR("there was no memory for what the agent "
+                                      "answered"),
+                         .is_innocent = true});
+        return;
+    }
     buf_init(&metadata, META_MAX);
     put_metadata(&metadata, pi);
     r = result_of(pi, metadata.over ? STR("") : buf_str(&metadata));
@@ -350,6 +362,15 @@ static void on_update(struct hand *h, const struct str e[N_E])
     stint_chunk(stint_of(h), delta);
 }
 
+static void add_some(struct pi *pi, struct str s)
+{
+    if (s.n > pi->text.limit - pi->text.n)
+        pi->is_too_large = true;
+    if (!pi->is_too_large)
+        buf_add_str(&pi->text, s);
+    pi->has_lost_text |= pi->text.over;
+}
+
 static void add_text(struct pi *pi, struct str content)
 {
     static const struct str keys[] = {STR("type"), STR("text")};
@@ -362,10 +383,12 @@ static void add_text(struct pi *pi, struct str content)
         if (!SCAN(part, keys, values) || !is(values[0], STR("\"text\"")))
             continue;
         text = unquoted(pi, values[1]);
+        pi->has_lost_text |=
+            !text.n && values[1].n > 2 && values[1].p[0] == '"';
         if (text.n && !has_begun && pi->text.n)
-            buf_add_str(&pi->text, STR("\n\n"));
+            add_some(pi, STR("\n\n"));
         has_begun |= text.n > 0;
-        buf_add_str(&pi->text, text);
+        add_some(pi, text);
     }
 }
 
