@@ -140,17 +140,19 @@ class RpcTask:
     def working(self):
         self.answer(result={"status": "working"})
 
+    def which(self):
+        return {key: self.params[key] for key in ("task_id", "turn")}
+
     def chunk(self, text):
         self.working()
         self.agent.say({"method": "task.chunk",
-                        "params": {"task_id": self.params["task_id"],
-                                   "text": text}})
+                        "params": {**self.which(), "text": text}})
 
     def result(self, result):
         self.working()
         self.agent.say({"id": self.agent.next_id(), "method": "task.result",
-                        "params": {"task_id": self.params["task_id"],
-                                   "metadata": {"n": 1}, **result}})
+                        "params": {**self.which(), "metadata": {"n": 1},
+                                   **result}})
 
     def busy(self):
         self.answer(error={"code": -32000, "message": "busy just now",
