@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static char pc_line[1 << 20];
-static int pc_n_tasks;
+static int pc_n_tasks, pc_n_cancels;
 static bool pc_stutters; /* it says everything twice */
 
 /* The string member of that name, decoded as far as tests need it. */
@@ -104,6 +104,15 @@ static inline void pc_flood(void)
     pc_sleep();
 }
 
+/* More than a chunk may be. */
+static inline const char *pc_much(void)
+{
+    static char much[(1 << 20) + 2];
+
+    memset(much, 'x', sizeof(much) - 1);
+    return much;
+}
+
 static inline void pc_stutter(const char *task)
 {
     char id[64];
@@ -133,6 +142,11 @@ static inline void pc_task(void)
     } else if (strcmp(message, "count") == 0) {
         snprintf(text, sizeof(text), "%d", pc_n_tasks);
         pc_result(task, text);
+    } else if (strcmp(message, "cancels") == 0) {
+        snprintf(text, sizeof(text), "%d of %d", pc_n_cancels, pc_n_tasks);
+        pc_result(task, text);
+    } else if (strcmp(message, "too much") == 0) {
+        pc_chunk(task, pc_much());
     } else if (strcmp(message, "chunks") == 0) {
         pc_chunk(task, "one ");
         pc_chunk(task, "two");
@@ -199,6 +213,7 @@ static inline void pc_cancel(void)
 {
     char task[64];
 
+    pc_n_cancels++;
     pc_get("task_id", task, sizeof(task));
     pc_say("{\"jsonrpc\":\"2.0\",\"method\":\"task.result\",\"params\":{"
            "\"task_id\":\"%s\",\"status\":\"cancelled\"}}",
