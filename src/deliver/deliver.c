@@ -116,6 +116,7 @@ void deliver_set(struct deliver *d, const struct deliver_settings *s)
 {
     d->opts.settings = *s;
     pools_set(d);
+    models_forget(d);
     desks_look_again(d);
 }
 
@@ -442,6 +443,9 @@ bool delivery_working(struct delivery *y)
     const struct deliver_opts *o = &y->deliver->opts;
 
     assert(!y->is_over);
+    if (y->is_working)
+        return true;
+    y->is_working = true;
     o->on_working(o->ctx, &y->id);
     return !y->is_over;
 }
@@ -466,7 +470,8 @@ bool delivery_chunk(struct delivery *y, struct str text)
 {
     const struct deliver_opts *o = &y->deliver->opts;
 
-    assert(!y->is_over);
+    if (!delivery_working(y))
+        return false;
     gather(y, text);
     desk_had_chunk(y);
     o->on_chunk(o->ctx, &y->id, text);
@@ -507,7 +512,7 @@ void delivery_failed(struct delivery *y, const struct delivery_failure *f)
         e->n_failures++;
     is_last = f->is_final || e->n_failures >= d->opts.settings.max_attempts;
     desk_had_failure(y, f, is_last);
-    delivery_end(y, STOP_OVER);
+    delivery_end(y, f->is_to_be_told ? STOP_CANCELLED : STOP_OVER);
     if (is_last)
         fail(d, &y->id, f);
     else

@@ -77,6 +77,7 @@ struct delivery {
     int64_t began_ms;      /* loop's monotonic time */
     struct list_node node; /* among those on their way, or those to be freed */
     bool is_over;
+    bool is_working;      /* and was told */
     bool is_probe;        /* its desk's breaker waits for what becomes of it */
     struct buf gathered;  /* its chunks: the text if the result has none */
     bool has_lost_chunks; /* there was no room to gather them */
@@ -85,13 +86,13 @@ struct delivery {
     struct line *line;        /* NULL: it is on none */
     struct list_node on_line; /* among its line's */
     struct unsaid *unsaid;    /* its task.execute, while the line is full */
-    bool is_working;          /* and was told */
 };
 
 /* Each tells the owner; false when it cancelled the delivery meanwhile, so
- * that there is no more to say. */
-MUST_USE bool delivery_working(struct delivery *y);
-MUST_USE bool delivery_chunk(struct delivery *y, struct str text);
+ * that there is no more to say. Who says twice that it works, or speaks before
+ * it has said so, works. */
+bool delivery_working(struct delivery *y);
+bool delivery_chunk(struct delivery *y, struct str text);
 
 /* The last word of the agent: the delivery is over before the owner hears of
  * it, so that the same task may be offered again from inside the callback. `r`
@@ -104,11 +105,12 @@ void delivery_result(struct delivery *y, const struct task_result *r,
 struct delivery_failure {
     struct str code; /* "unreachable": the task's error_code, if it fails */
     struct str words;
-    bool is_final;    /* trying again would be of no use. The breaker takes it
-                       * for an answer: somebody is there */
-    int64_t retry_ms; /* the agent asked for this pause; zero: it did not */
-    bool is_innocent; /* not the agent's fault: neither counted as an attempt
-                       * nor by the breaker (it was taken over, we stop) */
+    bool is_final;      /* trying again would be of no use. The breaker takes it
+                         * for an answer: somebody is there */
+    int64_t retry_ms;   /* the agent asked for this pause; zero: it did not */
+    bool is_innocent;   /* not the agent's fault: neither counted as an attempt
+                         * nor by the breaker (it was taken over, we stop) */
+    bool is_to_be_told; /* it still works on it: told to stop, as by a cancel */
 };
 void delivery_failed(struct delivery *y, const struct delivery_failure *f);
 
@@ -254,6 +256,16 @@ void lines_free(struct deliver *d); /* after the last delivery */
 MUST_USE struct wakes *wakes_new(struct deliver *d);
 void wakes_free(struct deliver *d); /* before the lines */
 
+/* model.c: what an endpoint has shown that it does not know. */
+enum { MODEL_HABITS = 64 };
+struct model_habit {
+    uint64_t key;
+    bool is_used;
+    bool has_no_usage;        /* stream_options */
+    bool has_long_max_tokens; /* called max_completion_tokens there */
+};
+void models_forget(struct deliver *d); /* the definitions have changed */
+
 /* pool.c: children of definitions. */
 MUST_USE struct pools *pools_new(struct deliver *d);
 void pools_free(struct deliver *d); /* before the lines, none running */
@@ -301,6 +313,7 @@ struct deliver {
     struct lines *lines;
     struct wakes *wakes;
     struct pools *pools;
+    struct model_habit habits[MODEL_HABITS];
     size_t gathered_bytes;
     size_t asked_bytes; /* of answers over HTTP that are not whole yet */
     struct deliver_stats stats;
