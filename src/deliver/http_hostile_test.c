@@ -33,6 +33,24 @@ static void expect_again(const char *words)
 
 /* What they say. */
 
+TEST(what_is_compressed_is_called_so)
+{
+    struct peer *p = open_agent(NULL);
+
+    p->reply = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+               "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n"
+               "\x1f\x8b\x08\x01";
+    carry_once();
+    expect_failed("bad_answer", "is compressed (gzip), which was not asked");
+    p->reply = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+               "Content-Encoding: identity\r\nContent-Length: 14\r\n\r\n"
+               "{\"text\":\"hi\"} ";
+    carry_once();
+    CHECK_STR(str_of(web.words), "wr");
+    CHECK(web.status == TASK_COMPLETED);
+    web_close();
+}
+
 TEST(what_is_no_result_is_final_and_says_why)
 {
     static const struct {

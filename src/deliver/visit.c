@@ -198,6 +198,28 @@ static struct str media_type(struct str value)
     return str_trim(str_sub(value, 0, str_find(value, ';', 0)));
 }
 
+/* Nobody asked for that; without these words it would be bad JSON. */
+static void refuse_packed(struct visit *a, const struct fetch_answer *answer)
+{
+    for (size_t i = 0; i < answer->n_headers; i++) {
+        struct str how = str_trim(answer->headers[i].value);
+        char name[32];
+
+        if (!str_eq_nocase(answer->headers[i].name, STR("content-encoding")) ||
+            !how.n || str_eq_nocase(how, STR("identity")))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", STR_ARG(str_head(how, 31)));
+        name[str_tame(name, strlen(name))] = '\0';
+        visit_failed(a,
+                     (struct delivery_failure){.code = STR("bad_answer"),
+                                               .is_final = true},
+                     "%s sent an answer that is compressed (%s), which was "
+                     "not asked for",
+                     a->who, name);
+        return;
+    }
+}
+
 static void on_head(void *ctx, uint64_t id, const struct fetch_answer *answer)
 {
     struct visit *a = visit_of(ctx);
@@ -221,7 +243,8 @@ static void on_head(void *ctx, uint64_t id, const struct fetch_answer *answer)
             OK ||
         !is_good(a))
         return;
-    (void)!delivery_working(&a->delivery);
+    if (delivery_working(&a->delivery))
+        refuse_packed(a, answer);
 }
 
 static bool on_sse(void *ctx, const struct sse_event *e)

@@ -87,6 +87,15 @@ class Demo(Client):
         [task] = self.lines("tasks")
         self.assertEqual((task["status"], task["text"]), ("completed", "hm"))
 
+    def test_a_token_file_that_was_there_is_the_owners_alone(self):
+        folder = os.path.join(self.home, "signalbox-demo-data")
+        os.mkdir(folder, 0o700)
+        token = os.path.join(folder, "demo-token")
+        with open(token, "w", encoding="utf-8"):
+            os.chmod(token, 0o644)
+        self.demo()
+        self.assertEqual(os.stat(token).st_mode & 0o777, 0o600)
+
     def test_without_its_token_it_says_how_to_make_one(self):
         p, _ = self.demo()
         self.stop(p)

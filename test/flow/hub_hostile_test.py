@@ -1,5 +1,6 @@
 """Peers on the hub who do what they should not: each is answered or shown out,
 and everybody else is served as ever."""
+import contextlib
 import json
 import unittest
 
@@ -276,6 +277,24 @@ class Hostile(unittest.TestCase):
         self.assertEqual(self.server.call("GET", "/hub").status, 426)
         self.assertEqual(self.server.call("GET", "/hub", token=None).status,
                          401)
+
+    def test_a_token_offered_as_a_protocol_is_neither_logged_nor_said(self):
+        with Server("--set", "log.level=debug") as server:
+            token = server.token
+            with Hub(server, protocols=f"bearer.{token}, signalbox",
+                     authorization=False) as hub:
+                hub.call("ping")
+                self.assertNotIn(token, repr(hub.head.headers))
+            # Alone it is not agreed to either; a wrong one is as secret.
+            for offer in f"bearer.{token}", f"signalbox, bearer.{token}x":
+                with contextlib.suppress(Wrong, Closed):
+                    with Hub(server, protocols=offer,
+                             authorization=False) as hub:
+                        self.assertNotIn("bearer", repr(hub.head.headers))
+            log = server.said()
+        self.assertIn("debug", log)
+        self.assertNotIn(token, log)
+        self.assertNotIn(token.removeprefix("sbx_"), log)
 
     def test_a_revoked_token_ends_its_connections(self):
         made = self.server.call("POST", "/api/tokens", {},
