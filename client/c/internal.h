@@ -235,6 +235,12 @@ void sbc_put_which(struct json_out *o, const struct sbc_job *j); /* delivery */
 struct json_out sbc_result_open(struct sbc_job *j, struct str status);
 void sbc_put_error(struct json_out *o, const char *code, const char *words);
 
+/* refusal.c: an answer that is not 101. Whether all of it is there that is
+ * waited for; and the words that our server gives, false where it is not
+ * ours. */
+bool sbc_refusal_is_whole(struct str bytes);
+bool sbc_refusal_read(struct str bytes, char *words, size_t n);
+
 /* task.c */
 void sbc_job_free(struct sbc_job *j);
 bool sbc_task_came(struct sbc *s, struct str id, const struct json *params);

@@ -18,6 +18,7 @@ export class Agent {
   #waiting = []; // of them, those not begun
   #nWorking = 0;
   #results = new Set(); // keys: not acknowledged
+  #nResultChars = 0;
   #idle = []; // who waits for all work to be done
 
   constructor(o, link, calls, card, handler, concurrency) {
@@ -69,9 +70,17 @@ export class Agent {
     this.#next();
   }
 
+  /** Of results that nobody has taken: no more work is begun then. */
+  #isFull() {
+    const { maxKept, maxKeptBytes } = this.#o;
+    return this.#results.size >= maxKept || this.#nResultChars >= maxKeptBytes;
+  }
+
   #next() {
-    while (this.#nWorking < this.concurrency && this.#waiting.length)
+    while (this.#nWorking < this.concurrency && this.#waiting.length) {
+      if (this.#isFull()) return;
       this.#work(this.#waiting.shift());
+    }
   }
 
   async #work({ key, task }) {
@@ -112,10 +121,13 @@ export class Agent {
   }
 
   async #sayResult(key, { id, turn, attempt }, result) {
-    if (this.#results.size >= this.#o.maxKept) return; // the task comes again
+    const n = result.text?.length ?? 0;
     this.#results.add(key);
+    this.#nResultChars += n;
     await this.#sayUntilKept({ task_id: id, turn, attempt }, result);
     this.#results.delete(key);
+    this.#nResultChars -= n;
+    this.#next();
     this.#lookIdle();
   }
 

@@ -108,9 +108,23 @@ def plain(task):
     return task.message.upper()
 
 
-HANDLERS = {f.__name__: f for f in (echo, stream, write, hold, half, fail,
-                                    number, nothing, meta, bad, broken,
-                                    refused, big, plain)}
+def threaded(task):
+    for word in split(task):
+        if task.write(word) is not None:
+            raise AssertionError("it does not wait")
+
+
+async def oddmeta(_):
+    return {"text": "with more", "metadata": [3]}
+
+
+async def lone(task):
+    return task.message[5:] + "\ud800"
+
+
+HANDLERS = {f.__name__: f for f in (
+    echo, stream, write, hold, half, fail, number, nothing, meta, bad, broken,
+    refused, big, plain, threaded, oddmeta, lone)}
 
 
 def handler(task):
@@ -140,8 +154,9 @@ async def do_register(card, options=None):
 
 
 async def do_release(message, text):
-    while message not in held:  # told of by a thread, and held by another
-        await asyncio.sleep(0.01)
+    # The handler has said that it was called, and is about to hold.
+    while message not in held or held[message].done():
+        await asyncio.sleep(0)
     held[message].set_result(text)
 
 
