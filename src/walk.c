@@ -741,9 +741,7 @@ void walk_agent_came(struct walk *w)
 
 void walk_agents_changed(struct walk *w)
 {
-    struct agents agents = registry_agents(w->opts.registry);
-
-    deliver_agents_changed(w->deliver, &agents);
+    deliver_agents_changed(w->deliver);
 }
 
 enum agent_state walk_state(const struct walk *w, const struct agent *a)

@@ -27,12 +27,19 @@ struct delivery;
 struct errand;
 struct desk;
 struct line;
+struct patron;
 
 /* Why a delivery is stopped. */
 enum stop_why {
     STOP_OVER,      /* it had its last word, or failed: nothing to tell */
     STOP_CANCELLED, /* the agent is to be told */
     STOP_CLOSING,   /* the server ends */
+};
+
+enum presence {
+    AWAY,
+    FULL, /* there, but it takes nothing just now */
+    PRESENT,
 };
 
 struct road_row {
@@ -44,8 +51,8 @@ struct road_row {
      * an address is always). NULL: always. While it cannot, its desk waits;
      * `desk_wake` is called when that may have changed. `call` is called when
      * something waits and it cannot: to wake it up. */
-    bool (*is_present)(const struct deliver *d, const struct agent *a,
-                       const struct agent_url *url);
+    enum presence (*presence)(const struct deliver *d, const struct agent *a,
+                              const struct agent_url *url);
     void (*call)(struct deliver *d, struct desk *k, const struct agent *a,
                  const struct agent_url *url);
 
@@ -77,10 +84,11 @@ struct delivery {
     int64_t began_ms;      /* loop's monotonic time */
     struct list_node node; /* among those on their way, or those to be freed */
     bool is_over;
-    bool is_working;      /* and was told */
-    bool is_probe;        /* its desk's breaker waits for what becomes of it */
-    struct buf gathered;  /* its chunks: the text if the result has none */
-    bool has_lost_chunks; /* there was no room to gather them */
+    bool is_working;       /* and was told */
+    bool is_probe;         /* its desk's breaker waits for what becomes of it */
+    struct patron *patron; /* for whom it counts; NULL: nobody */
+    struct buf gathered;   /* its chunks: the text if the result has none */
+    bool has_lost_chunks;  /* there was no room to gather them */
 
     /* line.c: for roads whose deliveries go over a line. */
     struct line *line;        /* NULL: it is on none */
@@ -138,6 +146,7 @@ struct errand {
 
 /* deliver.c */
 const struct road_row *road_of(const struct agent_url *url);
+enum presence agent_presence(const struct deliver *d, const struct agent *a);
 
 /* e was taken off its desk, and its time has come. */
 void errand_go(struct deliver *d, struct errand *e, struct desk *k);
@@ -164,17 +173,15 @@ struct echoes {
 MUST_USE struct desk *desk_of(struct deliver *d, const struct agent *a);
 MUST_USE struct desk *desk_named(struct deliver *d, struct str agent);
 struct desk *desk_find(const struct deliver *d, struct str agent);
-struct str desk_name(const struct desk *k); /* in lower case */
-size_t desk_n_waiting(const struct desk *k);
 
 /* Who keeps a desk past a call holds it meanwhile. */
 void desk_hold(struct desk *k);
-void desk_release(struct deliver *d, struct desk *k);
+void desk_release(struct desk *k);
 
 MUST_USE enum err desk_add(struct deliver *d, struct desk *k, struct errand *e);
-void desk_take(struct deliver *d, struct errand *e);    /* WAITING -> RESTING */
-void desk_begun(struct deliver *d, struct delivery *y); /* one more in flight */
-void desk_done(struct deliver *d, struct desk *k);      /* one fewer */
+void desk_take(struct deliver *d, struct errand *e); /* WAITING -> RESTING */
+void desk_begun(struct delivery *y);                 /* one more in flight */
+void desk_done(struct desk *k, struct delivery *y);  /* one fewer */
 void desks_on_end_of_turn(struct loop_job *job);
 MUST_USE enum err desks_init(struct deliver *d);
 void desks_free(struct deliver *d);
@@ -182,6 +189,12 @@ void desks_look_again(struct deliver *d); /* agents or settings have changed */
 
 /* Its agent may be there now, or room be free. */
 void desk_wake(struct deliver *d, struct desk *k);
+
+/* The same, also when nobody may go: its agent may not be there any more. */
+void desk_look(struct deliver *d, struct desk *k);
+
+/* Memory is short: a second later. */
+void desk_wake_later(struct deliver *d, struct desk *k);
 
 /* What has waited in it since before that moment of the loop's monotonic time
  * fails for good: its agent did not wake up. What came later gets its own
@@ -290,7 +303,9 @@ struct deliver {
     struct map desks;   /* lower-case agent name -> struct desk */
     struct list on_the_way, over;
     size_t n_on_the_way;
-    struct ready_desks ready;
+    struct ready_desks ready; /* to be served */
+    struct ready_desks able;  /* held up by the limit of all, and no more */
+    struct map patrons;       /* lower-case creator -> struct patron */
     struct loop_job go_job, reaper;
     uint64_t go_turn; /* in which were served: */
     unsigned n_gone;

@@ -318,6 +318,23 @@ TEST(asked_only_it_goes_on_if_it_stops_in_time)
     office_fini(&o);
 }
 
+TEST(a_cancel_reaches_who_has_left_the_childs_group)
+{
+    struct office o;
+    struct job *j;
+    pid_t pid;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "leave");
+    UNTIL(&o.s, j->n_words == 2);
+    pid = (pid_t)strtol(j->heard, NULL, 10);
+    CHECK(pid > 1 && kill(pid, 0) == 0);
+    cancel(&o, j);
+    UNTIL(&o.s, n_children(&o) == 0);
+    await_gone(&o.s, pid);
+    office_fini(&o);
+}
+
 /* Who says too much still works on it: its next task comes after it has
  * stopped, or to another. */
 TEST(who_says_too_much_is_stopped_like_one_that_is_cancelled)
