@@ -119,6 +119,7 @@ void deliver_set(struct deliver *d, const struct deliver_settings *s)
 {
     d->opts.settings = *s;
     pools_set(d);
+    models_forget(d);
     desks_look_again(d);
 }
 

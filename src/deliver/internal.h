@@ -269,6 +269,16 @@ void lines_free(struct deliver *d); /* after the last delivery */
 MUST_USE struct wakes *wakes_new(struct deliver *d);
 void wakes_free(struct deliver *d); /* before the lines */
 
+/* model.c: what an endpoint has shown that it does not know. */
+enum { MODEL_HABITS = 64 };
+struct model_habit {
+    uint64_t key;
+    bool is_used;
+    bool has_no_usage;        /* stream_options */
+    bool has_long_max_tokens; /* called max_completion_tokens there */
+};
+void models_forget(struct deliver *d); /* the definitions have changed */
+
 /* pool.c: children of definitions. */
 MUST_USE struct pools *pools_new(struct deliver *d);
 void pools_free(struct deliver *d); /* before the lines, none running */
@@ -318,6 +328,7 @@ struct deliver {
     struct lines *lines;
     struct wakes *wakes;
     struct pools *pools;
+    struct model_habit habits[MODEL_HABITS];
     size_t gathered_bytes;
     size_t asked_bytes; /* of answers over HTTP that are not whole yet */
     struct deliver_stats stats;
