@@ -85,29 +85,44 @@ void peer_pace(struct peer *p)
     net_ws_pause(p->hub->opts.net, p->id, is_paused);
 }
 
+/* What was said is taken all the same, be it a whole batch; what follows has
+ * to wait until that is paid for. Who leaves owes it still: their user waits
+ * for it elsewhere. Milliseconds until more can be paid; zero: all is. */
+static int64_t pay(struct peer *p)
+{
+    struct hub *h = p->hub;
+    int64_t now_ms = loop_mono_ms(h->opts.loop), wait_ms = 0, user_ms = 0;
+
+    while (p->owed && !wait_ms) {
+        wait_ms = rates_take(h->rates, key_of(&p->id),
+                             &h->opts.settings.messages, now_ms);
+        p->owed -= !wait_ms;
+    }
+    while (p->owed_user && !user_ms) {
+        user_ms = throttle_message(h->opts.throttle, &p->caller, now_ms);
+        p->owed_user -= !user_ms;
+    }
+    return wait_ms > user_ms ? wait_ms : user_ms;
+}
+
+static void slow_down(struct peer *p)
+{
+    int64_t wait_ms = pay(p);
+
+    p->is_slowed =
+        wait_ms && loop_timer_set(p->hub->opts.loop, &p->slowed, wait_ms) == OK;
+    if (!p->is_slowed) /* or there is no memory to wait with */
+        p->owed = p->owed_user = 0;
+    peer_pace(p);
+}
+
 static void on_slowed(struct timer *t)
 {
     struct peer *p = LIST_OF(t, struct peer, slowed);
 
-    p->is_slowed = false;
-    peer_pace(p);
-}
-
-/* One message too many is taken all the same; the next has to wait. */
-static void slow_down(struct peer *p)
-{
-    struct hub *h = p->hub;
-    int64_t wait_ms;
-
-    if (h->opts.settings.messages.per_minute <= 0)
-        return;
-    wait_ms = rates_take(h->rates, key_of(&p->id), &h->opts.settings.messages,
-                         loop_mono_ms(h->opts.loop));
-    if (!wait_ms || loop_timer_set(h->opts.loop, &p->slowed, wait_ms) != OK)
-        return;
-    h->stats.rate_limited_total++;
-    p->is_slowed = true;
-    peer_pace(p);
+    slow_down(p);
+    if (!p->is_slowed && !p->id)
+        peer_reap(p->hub);
 }
 
 /* What net tells us. */
@@ -157,11 +172,15 @@ static void on_message(void *ctx, uint64_t id, enum ws_kind kind,
     }
     hub_reset(&h->tree);
     e = wire_read(&h->tree, bytes, &b, &why);
-    if (e)
+    if (e) {
+        p->owed++;
+        p->owed_user++;
         refuse_message(p, e, &why);
-    else
+    } else {
         take_batch(p, &b);
+    }
     slow_down(p);
+    h->stats.rate_limited_total += p->is_slowed;
 }
 
 static void on_room(void *ctx, uint64_t id)
@@ -262,7 +281,7 @@ void conn_end(struct peer *p)
     end_asks(p);
     while ((n = list_first(&p->unsent)))
         unsent_free(p, LIST_OF(n, struct unsent, node));
-    loop_timer_cancel(h->opts.loop, &p->slowed);
+    p->owed = 0; /* its own bucket is nobody's now; its user's is not */
     list_remove(&p->node);
     list_append(&h->gone, &p->node);
     peer_reap(h);
@@ -270,6 +289,7 @@ void conn_end(struct peer *p)
 
 void conn_free(struct peer *p)
 {
+    loop_timer_cancel(p->hub->opts.loop, &p->slowed);
     list_remove(&p->node);
     free(p);
 }

@@ -12,6 +12,7 @@ enum {
     LATER = 1 << 1,        /* may be answered in a later turn */
     FOR_CHILDREN = 1 << 2, /* a child of a pool may ask it too */
     NEW_WORK = 1 << 3,     /* not while we stop */
+    UNCOUNTED = 1 << 4,    /* an agent at work: rate.perUser is not for it */
 };
 
 static const struct method {
@@ -20,8 +21,8 @@ static const struct method {
     unsigned flags;
     unsigned scope;
 } table[] = {
-    {STR("task.chunk"), take_chunk, FOR_AGENTS, 0},
-    {STR("task.result"), take_result, FOR_AGENTS | LATER, 0},
+    {STR("task.chunk"), take_chunk, FOR_AGENTS | UNCOUNTED, 0},
+    {STR("task.result"), take_result, FOR_AGENTS | LATER | UNCOUNTED, 0},
     {STR("message.send"), take_send, LATER | NEW_WORK, SCOPE_SEND},
     {STR("agent.register"), take_register, LATER | NEW_WORK, SCOPE_SEND},
     {STR("agent.update"), take_update, FOR_AGENTS | LATER | NEW_WORK,
@@ -31,7 +32,7 @@ static const struct method {
     {STR("task.get"), take_get, LATER, SCOPE_READ},
     {STR("task.cancel"), take_cancel, LATER, SCOPE_SEND},
     {STR("task.listen"), take_listen, LATER, SCOPE_READ},
-    {STR("ping"), take_ping, FOR_CHILDREN, 0},
+    {STR("ping"), take_ping, FOR_CHILDREN | UNCOUNTED, 0},
 };
 
 enum { N_METHODS = sizeof(table) / sizeof(*table), NEAREST_MAX = 3 };
@@ -184,6 +185,7 @@ static void take_call(struct hub_call *c)
 {
     const struct method *row = find(c->m->method);
 
+    c->peer->owed_user += !row || !(row->flags & UNCOUNTED);
     if (!row) {
         refuse_method(c);
         return;
@@ -214,9 +216,11 @@ void hub_dispatch(struct peer *p, const struct wire_message *m,
                          .reply = {.peer = p, .gather = g, .id = m->id}};
 
     p->hub->stats.messages_total++;
+    p->owed++;
     switch (m->kind) {
     case WIRE_BAD:
         c.reply.is_awaited = true;
+        p->owed_user++;
         reply_bad(&c.reply, WIRE_INVALID_REQUEST, str_of(m->why.text), STR(""));
         break;
     case WIRE_RESULT:
@@ -326,7 +330,7 @@ static void reap(struct loop_job *job)
         struct peer *p = LIST_OF(n, struct peer, node);
 
         next = list_next(&h->gone, n);
-        if (!p->n_asks)
+        if (!p->n_asks && !p->is_slowed)
             conn_free(p);
     }
 }

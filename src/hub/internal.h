@@ -78,8 +78,10 @@ struct peer {
     size_t n_asks;
     struct list unsent; /* struct unsent: net had no room */
     size_t unsent_bytes;
-    bool is_paused, is_slowed; /* by pace; by the rate limit */
+    bool is_paused, is_slowed; /* by pace; by the rate limits */
     struct timer slowed;
+    size_t owed;      /* messages that hub.messagesPerSecond had no room for */
+    size_t owed_user; /* requests that rate.perUser had none for */
 
     struct list hearings; /* struct hearing, all of them */
     struct list ready;    /* those with something to tell */

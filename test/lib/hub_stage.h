@@ -60,6 +60,7 @@ static inline void hub_stage_init(struct hub_stage *s,
     opts.store = h->store;
     opts.access = h->access;
     opts.registry = h->registry;
+    opts.throttle = h->calls.throttle;
     s->hub = hub_new(&opts);
     CHECK(s->hub);
     h->on_close = hub_stage_end;
@@ -173,6 +174,15 @@ static inline const char *hub_client_next(struct hub_client *c)
     }
     T_FAIL("nothing comes, with a fault at %s",
            fault_fired() ? fault_name() : "nothing");
+}
+
+/* The next message has these words in it. */
+static inline void hub_client_hears(struct hub_client *c, const char *words)
+{
+    const char *text = hub_client_next(c);
+
+    if (!text || !strstr(text, words))
+        T_FAIL("\"%s\" does not say \"%s\"", text ? text : "(over)", words);
 }
 
 /* Whether nothing comes for a while. */
