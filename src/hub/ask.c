@@ -78,6 +78,8 @@ void hub_ask_end(struct ask *a)
         registry_search_cancel(h->opts.registry, a->search.id);
     a->search.id = 0;
     loop_timer_cancel(h->opts.loop, &a->card.again);
+    if (a->is_claim)
+        agent_unclaim(a->peer);
     map_take(&h->receipts, number_key(a));
     list_remove(&a->node);
     list_append(&h->over, &a->node);

@@ -21,7 +21,7 @@ static struct str key_of(const uint64_t *id)
 
 bool peer_is_gone(const struct peer *p)
 {
-    return !p->id && !p->child;
+    return (!p->id && !p->child) || p->is_shut;
 }
 
 bool peer_is_stuck(const struct peer *p)
@@ -65,7 +65,7 @@ void peer_send(struct peer *p, struct str message)
             log_info(h->opts.log, "hub.child_not_told");
         return;
     }
-    if (!p->id)
+    if (!p->id || p->is_shut)
         return;
     if (peer_is_stuck(p) ||
         net_ws_send(h->opts.net, p->id, WS_TEXT, message) == ERR_BUSY)
@@ -163,7 +163,7 @@ static void on_message(void *ctx, uint64_t id, enum ws_kind kind,
     enum err e;
 
     (void)id;
-    if (!p->id)
+    if (peer_is_gone(p))
         return;
     if (kind != WS_TEXT) {
         net_ws_close(h->opts.net, p->id, WS_UNSUPPORTED,
@@ -287,8 +287,19 @@ void conn_end(struct peer *p)
     peer_reap(h);
 }
 
+/* Once: whatever comes of this, it is the last word. */
+void conn_shut(struct peer *p, uint16_t code, struct str words)
+{
+    if (!p->id || p->is_shut)
+        return;
+    p->is_shut = true;
+    net_ws_close(p->hub->opts.net, p->id, code, words);
+}
+
 void conn_free(struct peer *p)
 {
+    if (p->child)
+        map_take(&p->hub->by_child, key_of(&p->child));
     loop_timer_cancel(p->hub->opts.loop, &p->slowed);
     list_remove(&p->node);
     free(p);
@@ -329,13 +340,12 @@ static void shut_out(struct peer *p, int64_t now_ms)
 {
     bool is_good =
         access_token_is_good(p->hub->opts.access, &p->caller, now_ms);
-    uint64_t id = p->id;
 
     agent_leave(p); /* no more work from here on, whenever it says goodbye */
     push_end_all(p);
-    net_ws_close(p->hub->opts.net, id, WS_POLICY,
-                 is_good ? STR("your role or org has changed; connect again")
-                         : STR("the token is good no more"));
+    conn_shut(p, WS_POLICY,
+              is_good ? STR("your role or org has changed; connect again")
+                      : STR("the token is good no more"));
 }
 
 static void sweep(struct loop_job *job)
@@ -353,7 +363,7 @@ static void sweep(struct loop_job *job)
         }
         list_append(&h->peers, n);
         p = LIST_OF(n, struct peer, node);
-        if (!access_is_good(h->opts.access, &p->caller, now_ms))
+        if (!p->is_shut && !access_is_good(h->opts.access, &p->caller, now_ms))
             shut_out(p, now_ms);
     }
     if (h->n_sweep)
@@ -398,6 +408,8 @@ void conn_stop(struct hub *h)
     loop_not_at_end(&h->sweep_job);
     while ((n = list_first(&h->peers)))
         conn_end(LIST_OF(n, struct peer, node));
+    while ((n = list_pop(&h->children)))
+        list_append(&h->gone, n);
     while ((n = list_first(&h->gone))) {
         struct peer *p = LIST_OF(n, struct peer, node);
 

@@ -35,7 +35,8 @@
 struct hub;
 
 struct hub_settings {
-    int64_t heartbeat_ms; /* ws.timeoutMs: told to agents */
+    int64_t heartbeat_ms;      /* ws.timeoutMs: told to agents */
+    int64_t max_message_bytes; /* ws.maxMessageBytes: told to agents too */
     size_t max_open;      /* requests of one connection, not answered yet */
     size_t max_listening; /* tasks that one connection hears of at once */
     struct rate_limit messages; /* of one connection */

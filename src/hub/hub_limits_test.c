@@ -1,4 +1,5 @@
 /* How much may be asked, by whom, in what time. */
+#include "hub/internal.h"
 #include "test/lib/hub_stage.h"
 #include "wire/wire.h"
 
@@ -116,5 +117,39 @@ TEST(who_leaves_owes_it_still)
     house_pass_ms(&s.house, 2 * SECOND);
     CHECK(hub_client_open(&u, &s));
     hub_client_close(&u);
+    hub_stage_fini(&s);
+}
+
+TEST(a_child_has_so_many_calls_open)
+{
+    struct hub_settings few = usual;
+    struct ask *open[2];
+    struct wire_batch b;
+    struct hub_stage s;
+    struct arena a;
+    struct peer *p;
+
+    few.max_open = 2;
+    hub_stage_init(&s, &few);
+    arena_init(&a, 1 << 16);
+    CHECK(wire_read(&a,
+                    STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent."
+                        "search\",\"params\":{\"query\":\"x\"}}"),
+                    &b, NULL) == OK);
+    hub_on_call(s.hub, 77, STR("echo"), &b.list[0]);
+    p = LIST_OF(list_first(&s.hub->children), struct peer, node);
+    for (int i = 0; i < 2; i++) /* as those that wait for an embedding */
+        CHECK((open[i] = hub_ask_silent(p)));
+    loop_turn(&s.house.loop);
+    hub_on_call(s.hub, 77, STR("echo"), &b.list[0]);
+    CHECK_INT(hub_stats(s.hub).errors_total, 1);
+    hub_on_call(s.hub, 78, STR("echo"), &b.list[0]); /* another child */
+    hub_ask_end(open[0]);
+    hub_on_call(s.hub, 77, STR("echo"), &b.list[0]);
+    CHECK_INT(hub_stats(s.hub).errors_total, 1);
+    hub_ask_end(open[1]);
+    loop_turn(&s.house.loop);
+    CHECK(list_is_empty(&s.hub->children) && !s.hub->by_child.n);
+    arena_fini(&a);
     hub_stage_fini(&s);
 }

@@ -47,6 +47,14 @@ static inline void hub_stage_end(struct house *h)
     s->hub = NULL;
 }
 
+static inline void hub_stage_revoked(struct house *h, const struct id *id)
+{
+    struct hub_stage *s = (struct hub_stage *)(void *)h;
+
+    if (s->hub)
+        hub_on_revoked(s->hub, id);
+}
+
 static inline void hub_stage_init(struct hub_stage *s,
                                   const struct hub_settings *settings)
 {
@@ -64,6 +72,7 @@ static inline void hub_stage_init(struct hub_stage *s,
     s->hub = hub_new(&opts);
     CHECK(s->hub);
     h->on_close = hub_stage_end;
+    h->on_revoked = hub_stage_revoked;
     h->calls.hub = (struct calls_hub){hub_stage_take, hub_stage_metrics, s};
     walk_set_hub(h->walk, &(struct walk_hub){.on_recorded = hub_stage_recorded,
                                              .on_call = hub_stage_call,
