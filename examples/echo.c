@@ -1,6 +1,5 @@
 /* An agent that says what it hears. client/README.md tells the rest. */
 #include <signalbox_client.h>
-#include <stdio.h>
 
 static void echo(void *ctx, struct sbc_task *t)
 {
@@ -13,7 +12,8 @@ int main(void)
     const char *card = "{\"name\":\"parrot\",\"description\":\"Echoes\"}";
     struct sbc *s = sbc_open(NULL, NULL); /* SIGNALBOX_URL, SIGNALBOX_TOKEN */
 
-    if (!s || sbc_register(s, card, echo, NULL) || sbc_run(s))
-        fprintf(stderr, "%s\n", s ? sbc_why(s) : "no SIGNALBOX_URL");
+    sbc_log(s, sbc_print, NULL);
+    int failed = !s || sbc_register(s, card, echo, NULL) || sbc_run(s);
     sbc_close(s);
+    return failed;
 }

@@ -305,8 +305,9 @@ static bool is_awaited(const struct walk *w, const struct delivery_id *d)
 static void on_working(void *ctx, const struct delivery_id *d)
 {
     struct walk *w = ctx;
+    const struct task *t = task_find(w->tasks, str_of(d->task_id.text));
 
-    if (is_awaited(w, d))
+    if (is_awaited(w, d) && t->status == TASK_DISPATCHED)
         task_move(w->tasks, str_of(d->task_id.text), TASK_WORKING);
 }
 
@@ -470,7 +471,7 @@ static void on_result(void *ctx, const struct delivery_id *d,
  * over are gone, so such a result must bring its text. */
 static enum err fits(const struct task *t, const struct wire_word *word)
 {
-    if (task_is_over(t->status) || (word->turn ? word->turn : 1) != t->turn)
+    if (task_is_over(t->status) || wire_turn(word) != t->turn)
         return ERR_TASK_IS_OVER;
     if (t->attempt == 0)
         return ERR_NOT_FOUND; /* nobody was given it yet */
@@ -740,9 +741,7 @@ void walk_agent_came(struct walk *w)
 
 void walk_agents_changed(struct walk *w)
 {
-    struct agents agents = registry_agents(w->opts.registry);
-
-    deliver_agents_changed(w->deliver, &agents);
+    deliver_agents_changed(w->deliver);
 }
 
 enum agent_state walk_state(const struct walk *w, const struct agent *a)

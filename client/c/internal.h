@@ -220,6 +220,12 @@ bool sbc_pipe_read(struct sbc_pipe *p, size_t most, const char **why);
 bool sbc_pipe_write(struct sbc_pipe *p, const char **why);
 bool sbc_pipe_wants_write(const struct sbc_pipe *p);
 
+/* refusal.c: an answer that is not 101. Whether all of it is there that is
+ * waited for; and the words that our server gives, false where it is not
+ * ours. */
+bool sbc_refusal_is_whole(struct str bytes);
+bool sbc_refusal_read(struct str bytes, char *words, size_t n);
+
 /* task.c */
 bool sbc_task_came(struct sbc *s, struct str id, const struct json *params);
 void sbc_task_cancel(struct sbc *s, const struct json *params);

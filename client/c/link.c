@@ -244,13 +244,16 @@ static void on_connected(struct sbc *s)
 
 static void on_refused(struct sbc *s, const struct ws_answer *a)
 {
-    char why[128];
+    char why[SBC_WHY_BYTES / 2];
 
     if (a->status == 401 || a->status == 403) {
-        snprintf(why, sizeof(why), "%s (HTTP status %d)",
-                 s->token.n ? "the hub does not take this token"
-                            : "the hub wants a token: set SIGNALBOX_TOKEN",
-                 a->status);
+        if (!s->token.n)
+            snprintf(why, sizeof(why),
+                     "the hub wants a token: set SIGNALBOX_TOKEN");
+        else if (!sbc_refusal_read(buf_str(&s->link.pipe.in), why, sizeof(why)))
+            snprintf(why, sizeof(why),
+                     "the hub does not take this token (HTTP status %d)",
+                     a->status);
         lose_for_good(s, SBC_REFUSED,
                       a->status == 401 ? "unauthenticated" : "not_allowed",
                       why);
@@ -263,26 +266,30 @@ static void on_refused(struct sbc *s, const struct ws_answer *a)
     sbc_link_lose(s, why);
 }
 
-/* Whether what came so far was the whole of it, and good. */
-static bool read_answer(struct sbc *s)
+/* What came so far: more is waited for, unless none can come. */
+static void read_answer(struct sbc *s, bool is_there)
 {
     struct sbc_link *l = &s->link;
     struct ws_answer a = {0};
 
     switch ((int)ws_answer_read(buf_str(&l->pipe.in), str_of(l->key),
                                 STR("signalbox"), SBC_ANSWER_HEAD_MAX, &a)) {
-    case WS_MORE: return false;
+    case WS_MORE: return;
     case WS_MESSAGE: break;
-    default: on_refused(s, &a); return false;
+    default:
+        if (!is_there || !a.status ||
+            sbc_refusal_is_whole(buf_str(&l->pipe.in)))
+            on_refused(s, &a);
+        return;
     }
     buf_drop(&l->pipe.in, a.used);
     l->state = LINK_OPEN;
     l->parse = (struct ws_parse){.is_client = true};
     l->seen_ms = sbc_now_ms();
     l->is_pinged = false;
-    sbc_say_log(s, "connected");
+    if (!s->card)
+        sbc_say_log(s, "connected");
     sbc_on_open(s);
-    return true;
 }
 
 static bool send_frame(struct sbc *s, uint8_t opcode, struct str payload)
@@ -378,7 +385,7 @@ static void read_on(struct sbc *s)
     if (l->state == LINK_SECURING && l->pipe.is_ready)
         ask(s);
     if (l->state == LINK_ASKED)
-        read_answer(s);
+        read_answer(s, is_there);
     while (l->state >= LINK_OPEN && read_frame(s))
         ;
     if (!is_there && l->state != LINK_DOWN)

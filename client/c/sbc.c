@@ -15,6 +15,8 @@
 
 enum { AGAIN_MS = 200, BYE_TURN_MS = 50 };
 
+#define SBC_HERE "http://127.0.0.1:8787"
+
 int64_t sbc_now_ms(void)
 {
     struct timespec t;
@@ -136,13 +138,20 @@ static void sbc_free(struct sbc *s)
     free(s);
 }
 
+static const char *url_of_environment(void)
+{
+    const char *url = getenv("SIGNALBOX_URL");
+
+    return url && *url ? url : SBC_HERE;
+}
+
 struct sbc *sbc_open(const char *url, const char *token)
 {
     struct sbc *s = FAULT("sbc.alloc") ? NULL : calloc(1, sizeof(*s));
 
     if (!s)
         return NULL;
-    url = url ? url : getenv("SIGNALBOX_URL");
+    url = url ? url : url_of_environment();
     token = token ? token : getenv("SIGNALBOX_TOKEN");
     s->poll_fd = s->wake_fd = -1;
     s->heartbeat_ms = SBC_HEARTBEAT_MS;
@@ -153,7 +162,7 @@ struct sbc *sbc_open(const char *url, const char *token)
     list_init(&s->waits);
     list_init(&s->sent);
     list_init(&s->inbox);
-    if (!url || !read_url(s, str_of(url), str_of(token)) || !make_tls(s) ||
+    if (!read_url(s, str_of(url), str_of(token)) || !make_tls(s) ||
         !make_poll(s) ||
         (s->tls && getenv("SIGNALBOX_CA") &&
          sbc_trust(s, getenv("SIGNALBOX_CA")) != SBC_OK)) {
@@ -195,8 +204,20 @@ const char *sbc_code(const struct sbc *s)
 
 void sbc_log(struct sbc *s, sbc_logger *log, void *ctx)
 {
+    if (!s) {
+        if (log)
+            log(ctx, "no memory, or SIGNALBOX_URL is no url, or SIGNALBOX_CA "
+                     "no file of certificates");
+        return;
+    }
     s->log = log;
     s->log_ctx = ctx;
+}
+
+void sbc_print(void *ctx, const char *line)
+{
+    (void)ctx;
+    fprintf(stderr, "%s\n", line);
 }
 
 /* Saying. */
@@ -341,6 +362,11 @@ bool sbc_is_passing(const char *code)
     return false;
 }
 
+static void say_here(struct sbc *s, struct str name)
+{
+    sbc_say_log(s, "%.*s is here", STR_ARG(str_head(name, 256)));
+}
+
 static void on_registered(struct sbc *s, const struct json *result,
                           const struct json *error)
 {
@@ -363,7 +389,7 @@ static void on_registered(struct sbc *s, const struct json *result,
     s->link.n_failures = 0;
     if (heartbeat_s > 0 && heartbeat_s < 24 * 3600)
         s->heartbeat_ms = heartbeat_s * 1000;
-    sbc_say_log(s, "registered");
+    say_here(s, json_str_or(json_get(result, STR("agent")), STR("the agent")));
 }
 
 /* An answer to something of ours; whose it is is known by its number. */

@@ -49,10 +49,24 @@ TEST(urls_are_read_and_the_path_is_the_hubs)
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK(!sbc_open(bad[i], "t"));
+}
+
+TEST(without_a_url_it_is_the_server_here)
+{
+    struct sbc *s;
+
     unsetenv("SIGNALBOX_URL");
-    CHECK(!sbc_open(NULL, NULL));
+    for (int i = 0; i < 2; i++) {
+        s = sbc_open(NULL, NULL);
+        CHECK(s && strcmp(s->host, "127.0.0.1") == 0);
+        CHECK(strcmp(s->port, "8787") == 0);
+        sbc_close(s);
+        setenv("SIGNALBOX_URL", "", 1);
+    }
     setenv("SIGNALBOX_URL", "http://box", 1);
-    sbc_close(sbc_open(NULL, NULL));
+    s = sbc_open(NULL, NULL);
+    CHECK(s && strcmp(s->host, "box") == 0);
+    sbc_close(s);
 }
 
 TEST(a_card_is_an_object_with_a_name)
@@ -101,6 +115,32 @@ TEST(a_bad_token_ends_it_and_a_busy_server_does_not)
     CHECK_INT(sbc_run(st->s), SBC_REFUSED);
     CHECK(strstr(sbc_why(st->s), "token"));
     stage_free(st);
+}
+
+TEST(a_refusal_is_read_when_it_is_whole)
+{
+    static const char said[] =
+        "HTTP/1.1 401 No\r\nX: y\r\nContent-LENGTH:  37\r\n\r\n"
+        "{\"error\":{\"message\":\"who are\\nyou?\"}}";
+    static const char *const others[] = {
+        "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n[]",
+        "HTTP/1.1 401 No\r\nContent-Length: -9\r\n\r\n",
+        "HTTP/1.1 401 No\r\nContent-Length\r\n\r\n<p>",
+        "HTTP/1.1 401 No\r\n\r\n{\"error\":7}",
+    };
+    char words[16];
+
+    for (size_t n = 0; n < sizeof(said) - 1; n++)
+        CHECK(!sbc_refusal_is_whole((struct str){said, n}));
+    CHECK(sbc_refusal_is_whole(str_of(said)));
+    CHECK(sbc_refusal_read(str_of(said), words, sizeof(words)));
+    CHECK(strcmp(words, "who are?you?") == 0);
+    CHECK(sbc_refusal_read(str_of(said), words, 4));
+    CHECK(strcmp(words, "who") == 0);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        CHECK(sbc_refusal_is_whole(str_of(others[i])));
+        CHECK(!sbc_refusal_read(str_of(others[i]), words, sizeof(words)));
+    }
 }
 
 static void answer_register(struct stage *st, const char *code)

@@ -9,9 +9,12 @@
  *         sbc_chunk(t, t->text);
  *     }
  *
- *     struct sbc *s = sbc_open("http://127.0.0.1:8090", token);
- *     sbc_register(s, "{\"name\":\"echo\"}", on_task, NULL);
- *     sbc_run(s);
+ *     const char *card = "{\"name\":\"parrot\",\"description\":\"Echoes\"}";
+ *     struct sbc *s = sbc_open("http://127.0.0.1:8787", token);
+ *     int failed;
+ *
+ *     sbc_log(s, sbc_print, NULL);
+ *     failed = !s || sbc_register(s, card, on_task, NULL) || sbc_run(s);
  *     sbc_close(s);
  *
  * One `struct sbc` is one connection to one hub. It is opened when there is
@@ -72,9 +75,9 @@ enum {
 /* Life. */
 
 /* The url of the server: http, https, ws or wss; the path is /hub if there is
- * none. NULL takes it from SIGNALBOX_URL, and a NULL token from
- * SIGNALBOX_TOKEN; SIGNALBOX_CA names a file as sbc_trust takes it. Does not
- * connect yet. NULL: no memory, or no such url or file. */
+ * none. NULL takes it from SIGNALBOX_URL, else http://127.0.0.1:8787, and a
+ * NULL token from SIGNALBOX_TOKEN; SIGNALBOX_CA names a file as sbc_trust takes
+ * it. Does not connect yet. NULL: no memory, or no such url or file. */
 SBC_API struct sbc *sbc_open(const char *url, const char *token);
 
 /* Says goodbye, once what was said has been answered or after SBC_LINGER_MS.
@@ -93,10 +96,13 @@ SBC_API const char *sbc_code(const struct sbc *s);
 /* Whether the connection is there, and the agent registered if there is one. */
 SBC_API int sbc_is_connected(const struct sbc *s);
 
-/* Hear what happens to the connection, in words for a person: connected, lost,
- * tried again. Nothing is ever printed. */
+/* Hear what happens to the connection, in words for a person: that the agent is
+ * there, that it was lost, is tried again, has ended for good. Nothing is
+ * printed but by sbc_print, which writes a line on stderr. A NULL that sbc_open
+ * returned is told of at once. */
 typedef void sbc_logger(void *ctx, const char *line);
 SBC_API void sbc_log(struct sbc *s, sbc_logger *log, void *ctx);
+SBC_API void sbc_print(void *ctx, const char *line);
 
 /* Being an agent. */
 
@@ -121,9 +127,11 @@ struct sbc_task {
  * wait their turn. */
 typedef void sbc_handler(void *ctx, struct sbc_task *t);
 
-/* Become that agent. The card is a JSON object with at least a "name". It is
- * copied, and takes effect when the connection is there. After SBC_REFUSED
- * another card may be tried. */
+/* Become that agent. The card is a JSON object with a "name" and a
+ * "description" at least: without a name it is SBC_USAGE here; what else is
+ * wrong with it the server says, and then it is SBC_REFUSED from whatever
+ * waits. It is copied, and takes effect when the connection is there. After
+ * SBC_REFUSED another card may be tried. */
 SBC_API enum sbc_err sbc_register(struct sbc *s, const char *card,
                                   sbc_handler *on_task, void *ctx);
 

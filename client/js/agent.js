@@ -16,6 +16,7 @@ export class Agent {
   #waiting = []; // of them, those not begun
   #nWorking = 0;
   #results = new Set(); // keys: not acknowledged
+  #nResultChars = 0;
   #idle = []; // who waits for all work to be done
 
   constructor(o, link, calls, card, handler, concurrency) {
@@ -67,9 +68,17 @@ export class Agent {
     this.#next();
   }
 
+  /** Of results that nobody has taken: no more work is begun then. */
+  #isFull() {
+    const { maxKept, maxKeptBytes } = this.#o;
+    return this.#results.size >= maxKept || this.#nResultChars >= maxKeptBytes;
+  }
+
   #next() {
-    while (this.#nWorking < this.concurrency && this.#waiting.length)
+    while (this.#nWorking < this.concurrency && this.#waiting.length) {
+      if (this.#isFull()) return;
       this.#work(this.#waiting.shift());
+    }
   }
 
   async #work({ key, task }) {
@@ -111,8 +120,9 @@ export class Agent {
 
   async #sayResult(key, { id, turn, attempt }, result) {
     const params = { task_id: id, turn, attempt, ...result };
-    if (this.#results.size >= this.#o.maxKept) return; // the task comes again
+    const n = result.text?.length ?? 0;
     this.#results.add(key);
+    this.#nResultChars += n;
     for (let isKept = false; !isKept;) {
       try {
         await this.#calls.ask('task.result', params);
@@ -122,6 +132,8 @@ export class Agent {
       }
     }
     this.#results.delete(key);
+    this.#nResultChars -= n;
+    this.#next();
     this.#lookIdle();
   }
 
@@ -132,12 +144,13 @@ export class Agent {
       await new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
       return true;
     }
-    if (e.code !== 'too_large' || params.status === 'failed') return false;
+    // That it was not taken is, so that nobody waits for it.
+    if (params.status === 'failed') return false;
     delete params.text;
     delete params.metadata;
     params.status = 'failed';
-    params.error = `the answer was not taken: ${e.message}`;
-    params.error_code = 'too_large';
+    params.error = `the answer was not taken: ${shortly(e)}`;
+    params.error_code = e.code === 'too_large' ? e.code : 'agent_failed';
     return true;
   }
 

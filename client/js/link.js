@@ -73,6 +73,8 @@ export class Link {
       } catch (e) {
         const ms = this.#pauseMs(n);
         if (isForGood(e, true) || Date.now() + ms > until) throw e;
+        const s = (ms / 1000).toFixed(1);
+        this.#o.log?.(`${e.message}; trying again in ${s} s`);
         await this.#sleep(ms);
       }
     }

@@ -62,6 +62,7 @@ export class Task {
 
   /** For the hub: say what is unsaid, if it can be now. */
   flush() {
+    if (!this.#say('')) return undefined;
     const text = this.#unsaid;
     for (let at = 0, end; at < text.length; at = end) {
       end = Math.min(text.length, at + CHUNK_MAX);

@@ -27,6 +27,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import collections
+import concurrent.futures
 import hashlib
 import inspect
 import json
@@ -214,7 +215,9 @@ class _Socket:
                     raise _Broken(1003, "only text is spoken here")
                 if (opcode == CONT) == (parts is None):
                     raise _Broken(1002, "fragments out of order")
-                parts = (parts or []) + [payload]
+                parts = [] if parts is None else parts
+                if payload:
+                    parts.append(payload)
                 gathered += len(payload)
                 if fin:
                     return self.text(b"".join(parts))
@@ -368,6 +371,7 @@ class _Link:
                 pause = self.pause_s(n)
                 if _is_for_good(e, True) or time.monotonic() + pause > until:
                     raise
+                log.warning("%s; trying again in %.1f s", e.message, pause)
             n += 1
             await asyncio.sleep(pause)
         self.live_task = asyncio.ensure_future(self.live())
@@ -471,10 +475,10 @@ class _Link:
 
 
 class _Call:
-    def __init__(self, number, text, is_first, on_answer):
+    def __init__(self, number, data, is_first, on_answer):
         self.id = number
         self.on_answer = on_answer
-        self.text = text
+        self.data = data
         self.is_first = is_first
         self.is_sent = False
         self.future = asyncio.get_running_loop().create_future()
@@ -502,14 +506,15 @@ class _Calls:
         text = json.dumps({"jsonrpc": "2.0", "id": str(self.last_id),
                            "method": method, "params": params},
                           ensure_ascii=False, separators=(",", ":"))
+        data = text.encode()  # what cannot be is no call
         if not is_first and (
                 len(self.all) >= self.o["max_kept"] or
-                self.n_bytes + len(text) > self.o["max_kept_bytes"]):
+                self.n_bytes + len(data) > self.o["max_kept_bytes"]):
             raise SignalboxError("overloaded",
                                  "too much waits for the server to answer")
-        c = _Call(str(self.last_id), text, is_first, on_answer)
+        c = _Call(str(self.last_id), data, is_first, on_answer)
         self.all[c.id] = c
-        self.n_bytes += len(text)
+        self.n_bytes += len(data)
         if is_first:
             self.send(c)
         else:
@@ -529,7 +534,7 @@ class _Calls:
         c.is_sent = True
         self.n_sent += 1
         if self.link.socket:
-            self.link.socket.send(c.text)
+            self.link.socket.write(TEXT, c.data)
 
     def flush(self):
         while self.is_ready and self.link.socket and self.n_sent < WINDOW \
@@ -553,10 +558,10 @@ class _Calls:
         """The server ended the connection because of it, and would again."""
         sent = [c for c in self.all.values() if c.is_sent]
         if sent:
-            c = max(sent, key=lambda c: len(c.text))
+            c = max(sent, key=lambda c: len(c.data))
             self.drop(c, SignalboxError(
                 "too_large", "the server takes no message of "
-                             f"{len(c.text.encode())} bytes"))
+                             f"{len(c.data)} bytes"))
 
     def answered(self, m):
         c = self.take(str(m["id"]))
@@ -572,7 +577,7 @@ class _Calls:
     def take(self, number):
         c = self.all.pop(number, None)
         if c:
-            self.n_bytes -= len(c.text)
+            self.n_bytes -= len(c.data)
             self.n_sent -= c.is_sent
         return c
 
@@ -606,38 +611,64 @@ class Task:
         self._say = say
         self._written = []
         self._length = 0
-        self._unsaid = ""  # while the server does not listen
+        self._unsaid = collections.deque()  # while the server does not listen
         self._runner = None
+        self._loop = asyncio.get_running_loop()
 
     @property
     def written(self):
         """All that was written so far."""
         return "".join(self._written)
 
-    async def write(self, text):
-        """Send a piece of the answer on its way; back when there is room for
-        more."""
+    def write(self, text):
+        """Send a piece of the answer on its way; to be awaited, until there is
+        room for more. In a plain function, which runs in a thread, it waits
+        by itself."""
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        writing = self._write(text)
+        if here is self._loop:
+            return writing
+        try:
+            there = asyncio.run_coroutine_threadsafe(writing, self._loop)
+        except RuntimeError:  # the loop has gone
+            writing.close()
+            raise asyncio.CancelledError from None
+        if here:  # another loop's
+            return asyncio.wrap_future(there)
+        try:
+            return there.result()
+        except concurrent.futures.CancelledError:
+            raise asyncio.CancelledError from None
+
+    async def _write(self, text):
         if self.cancelled:
             raise asyncio.CancelledError
         if not isinstance(text, str):
             raise TypeError("task.write takes a str")
+        text.encode()  # what cannot be is not written
         self._length += len(text)
         if self._length > self._most:
             raise SignalboxError("too_large",
                                  f"an answer has up to {self._most} characters")
         self._written.append(text)
-        self._unsaid += text
+        for at in range(0, len(text), CHUNK_MAX):
+            self._unsaid.append(text[at:at + CHUNK_MAX])
         socket = self._flush()
         if socket:
             await socket.drained()
 
     def _flush(self):
-        socket = None
-        while self._unsaid:
-            socket = self._say(self._unsaid[:CHUNK_MAX])
-            if not socket:
-                return None
-            self._unsaid = self._unsaid[CHUNK_MAX:]
+        """Say what is unsaid, if it can be now: in as few pieces as may be."""
+        unsaid, socket = self._unsaid, self._say("")
+        while socket and unsaid:
+            pieces, n = [], 0
+            while unsaid and n + len(unsaid[0]) <= CHUNK_MAX:
+                pieces.append(unsaid.popleft())
+                n += len(pieces[-1])
+            self._say("".join(pieces))
         return socket
 
     def _cancel(self):
@@ -654,7 +685,7 @@ async def _write_all(task, pieces):
         await pieces.aclose()
 
 
-async def _work(handler, task):
+async def _work(handler, task, threads):
     """Run a handler to its end: the text and the metadata."""
     if inspect.isasyncgenfunction(handler):
         out = handler(task)
@@ -662,7 +693,7 @@ async def _work(handler, task):
         out = await handler(task)
     else:
         out = await asyncio.get_running_loop().run_in_executor(
-            None, handler, task)
+            threads, handler, task)
     if inspect.isawaitable(out):
         out = await out
     if inspect.isasyncgen(out):
@@ -703,6 +734,10 @@ class _Agent:
         self.waiting = collections.deque()  # of them, those not begun
         self.runners = set()
         self.results = {}  # key -> who says it until it is acknowledged
+        self.n_result_bytes = 0  # about
+        # Not the loop's own: looking up a name, to connect anew, needs those.
+        self.threads = concurrent.futures.ThreadPoolExecutor(
+            concurrency, "signalbox")
         self.idle = asyncio.Event()
         self.registered = asyncio.get_running_loop().create_future()
 
@@ -737,8 +772,14 @@ class _Agent:
         self.waiting.append(entry)
         self.next()
 
+    def is_full(self):
+        """Of results that nobody has taken: no more work is begun then."""
+        return len(self.results) >= self.o["max_kept"] or \
+            self.n_result_bytes >= self.o["max_kept_bytes"]
+
     def next(self):
-        while len(self.runners) < self.concurrency and self.waiting:
+        while len(self.runners) < self.concurrency and self.waiting and \
+                not self.is_full():
             entry = self.waiting.popleft()
             runner = asyncio.ensure_future(self.run(entry))
             entry.task._runner = runner
@@ -754,7 +795,7 @@ class _Agent:
         task = entry.task
         try:
             result = {"status": "completed",
-                      **await _work(self.handler, task)}
+                      **await _work(self.handler, task, self.threads)}
         except asyncio.CancelledError:
             if task.cancelled:
                 return
@@ -777,11 +818,13 @@ class _Agent:
         return {"status": "failed", "error": _shortly(e), "error_code": code}
 
     def say_chunk(self, entry, text):
-        """The socket it was said on. None: it is said when the task comes
-        again."""
+        """The socket it was said on, or would be. None: it is said when the
+        task comes again."""
         socket, task = entry.socket, entry.task
         if not socket or socket is not self.link.socket:
             return None
+        if not text:
+            return socket
         socket.send(json.dumps({
             "jsonrpc": "2.0", "method": "task.chunk", "params": {
                 "task_id": task.id, "turn": task.turn,
@@ -790,13 +833,13 @@ class _Agent:
         return socket
 
     def keep(self, key, task, result):
-        if len(self.results) >= self.o["max_kept"]:
-            return  # the task comes again
         params = {"task_id": task.id, "turn": task.turn,
                   "attempt": task.attempt, **result}
         self.results[key] = asyncio.ensure_future(self.say(key, params))
 
     async def say(self, key, params):
+        n = len(params.get("text", ""))
+        self.n_result_bytes += n
         try:
             while True:
                 try:
@@ -808,6 +851,8 @@ class _Agent:
                         return
         finally:
             del self.results[key]
+            self.n_result_bytes -= n
+            self.next()
             self.look_idle()
 
     async def shall_repeat(self, params, e):
@@ -816,9 +861,9 @@ class _Agent:
         if _is_passing(e):
             await asyncio.sleep(REPEAT_S)
             return True
+        # That it was not taken is, so that nobody waits for it.
         is_large = getattr(e, "code", None) == "too_large"
-        is_ours = not isinstance(e, SignalboxError)  # no JSON
-        if params["status"] == "failed" or not (is_large or is_ours):
+        if params["status"] == "failed":
             return False
         params.pop("text", None)
         params.pop("metadata", None)
@@ -842,6 +887,7 @@ class _Agent:
             entry.task._cancel()
         self.tasks.clear()
         self.waiting.clear()
+        self.threads.shutdown(wait=False)
         for say in self.results.values():
             say.cancel()
         if not self.registered.done():

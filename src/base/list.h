@@ -37,13 +37,19 @@ static inline bool list_has(const struct list_node *n)
     return n->next != NULL;
 }
 
-static inline void list_append(struct list *l, struct list_node *n)
+/* `at` is in a list, or the head of one: then it goes behind the last. */
+static inline void list_insert_before(struct list_node *at, struct list_node *n)
 {
     assert(!list_has(n));
-    n->prev = l->head.prev;
-    n->next = &l->head;
-    l->head.prev->next = n;
-    l->head.prev = n;
+    n->prev = at->prev;
+    n->next = at;
+    at->prev->next = n;
+    at->prev = n;
+}
+
+static inline void list_append(struct list *l, struct list_node *n)
+{
+    list_insert_before(&l->head, n);
 }
 
 /* Removing what is in no list is harmless. */

@@ -108,6 +108,16 @@ static inline char str_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
+/* A copy of the first max bytes of s in lower case, in `out`. */
+static inline struct str str_lowered(struct str s, char *out, size_t max)
+{
+    size_t n = s.n < max ? s.n : max;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = str_lower(s.p[i]);
+    return (struct str){out, n};
+}
+
 /* The folder that a path lies in: "." for a bare name, "/" for what lies in
  * the root or is it. Slashes at the end do not count. */
 struct str str_parent(struct str path);

@@ -110,8 +110,10 @@ static void finish(struct child *c)
 
 static void send_signal(const struct child *c, int signal)
 {
-    if (!PLANTED("child.no_kill") || signal != SIGKILL)
-        kill(-c->process, signal);
+    if (PLANTED("child.no_kill") && signal == SIGKILL)
+        return;
+    kill(-c->process, signal);
+    strays_signal(c, signal);
 }
 
 /* The kernel holds it: a disk or a network that does not answer. The owner is
@@ -133,6 +135,7 @@ static void kill_group(struct child *c)
     if (c->n_kills++ == 0)
         c->all->stats.killed_total++;
     child_move(c, CHILD_IS_KILLED);
+    strays_gather(c);
     send_signal(c, SIGKILL);
     /* Without memory for a timer there is no giving up, and nothing else is
      * lost: one kill is enough for whoever can be killed. */
@@ -165,6 +168,7 @@ void child_end(struct child *c, enum child_end_why why)
     child_move(c, CHILD_IS_ASKED);
     pipes_flush(c);
     pipes_close_input(c);
+    strays_gather(c);
     send_signal(c, SIGTERM);
     send_signal(c, SIGCONT); /* who was stopped could not hear it */
     if (loop_timer_set(c->all->loop, &c->timer,
@@ -201,9 +205,13 @@ static bool reap(struct child *c)
     if (r == 0 && info.si_pid == 0)
         return false;
     if (r == 0) {
+        if (c->n_strays)
+            strays_gather(c);
         kill(-c->process, SIGKILL);
+        strays_signal(c, SIGKILL);
         r = waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG);
         orphans_add(c->all, c->process);
+        strays_reaped(c);
     }
     if (FAULT("child.wait"))
         r = -1;

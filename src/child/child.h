@@ -20,8 +20,11 @@
  *     it ignores SIGTERM                     killed after stop_grace_ms
  *     it has children in its group           killed with it, or when it ends,
  *                                            and waited for if they are ours
- *     one of them made a group of its own    lives on, without our pipes
- *     (setsid, a shell with job control)     and needs an init to wait for it
+ *     one of them made a group of its own    asked and killed with it when it
+ *     (setsid, a shell with job control)     is stopped; when it ends by itself
+ *                                            lives on, without our pipes, and
+ *                                            needs an init to wait for it; so
+ *                                            does one whose parent has ended
  *     our process is killed                  it too (PR_SET_PDEATHSIG); what it
  *                                            started sees its pipes closed
  *     SIGKILL does not end it (a dead disk)  given up after ten seconds: it

@@ -190,8 +190,8 @@ TEST(many_that_fork_without_end_are_all_killed)
     stage_fini(&s); /* which looks for every orphan */
 }
 
-/* Who leaves the group with setsid() escapes: it lives on, but it does not
- * keep the child from being over. */
+/* Who leaves the group with setsid() escapes when the child ends by itself: it
+ * lives on, but it does not keep the child from being over. */
 static pid_t start_escape(struct stage *s, struct kid *k, const char *then)
 {
     char script[200];
@@ -223,8 +223,77 @@ TEST(who_left_the_group_does_not_hold_it_up)
     stage_fini(&s);
 }
 
+/* A stop reaches those too, as long as somebody knows whose they are. */
+TEST(who_left_the_group_is_stopped_with_it)
+{
+    static const char *const wholes[] = {
+        /* One that goes when it is asked, and one that does not. */
+        "setsid sh -c 'echo $$; exec sleep 1000' & read x; wait",
+        "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done' &"
+        "trap '' TERM; while :; do sleep 1; done",
+    };
+
+    for (size_t i = 0; i < sizeof(wholes) / sizeof(wholes[0]); i++) {
+        struct stage s;
+        struct kid k = {.s = &s};
+        pid_t pid;
+
+        stage_init(&s, 4);
+        start_sh(&s, &k, wholes[i]);
+        UNTIL(&s, k.n_lines == 1);
+        pid = kid_pid_line(&k);
+        CHECK(is_alive(pid));
+        child_stop(s.all, k.id);
+        if (i == 1)
+            later(&s, GRACE_MS);
+        await_end(&k);
+        await_gone(&s, pid);
+        stage_fini(&s);
+    }
+}
+
+TEST(who_left_the_group_is_found_below_others)
+{
+    struct stage s;
+    struct kid k = {.s = &s};
+    struct child *c;
+    pid_t pid;
+
+    stage_init(&s, 4);
+    start_sh(&s, &k,
+             "sh -c 'setsid sh -c \"echo \\$\\$; exec sleep 1000\" & wait' & "
+             "wait");
+    UNTIL(&s, k.n_lines == 1);
+    pid = kid_pid_line(&k);
+    c = children_find(s.all, k.id);
+    strays_gather(c);
+    strays_gather(c);
+    CHECK(c->n_strays == 1 && c->strays[0].pid == pid);
+    kill(pid, SIGKILL); /* and those who wait for it end */
+    await_end(&k);
+    stage_fini(&s);
+}
+
+/* Nothing is sent to a number that is another's by now. */
+TEST(a_number_that_is_anothers_is_left_alone)
+{
+    struct child c = {.process = 0};
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0)
+        for (;;)
+            pause();
+    c.strays[0] = (struct stray){.pid = pid, .group = pid, .began = 1};
+    c.n_strays = 1;
+    strays_signal(&c, SIGKILL);
+    CHECK_INT(waitpid(pid, NULL, WNOHANG), 0);
+    kill(pid, SIGKILL);
+    CHECK_INT(waitpid(pid, NULL, 0), pid);
+}
+
 /* Less than setsid() is enough: shells with job control do it. */
-TEST(who_made_a_group_of_its_own_left_too)
+TEST(who_made_a_group_of_its_own_is_stopped_too)
 {
     struct stage s;
     struct kid k = {.s = &s};
@@ -242,10 +311,8 @@ TEST(who_made_a_group_of_its_own_left_too)
     pid = kid_pid_line(&k);
     child_stop(s.all, k.id);
     UNTIL(&s, child_pid(s.all, k.id) == 0);
-    later(&s, LAST_WORDS_MS);
     await_end(&k);
-    CHECK(is_alive(pid));
-    end_orphan(pid);
+    await_gone(&s, pid);
     stage_fini(&s);
 }
 

@@ -28,6 +28,7 @@ enum {
     KILLS = 10, /* after which it is stuck */
     ORPHANS_AGAIN_MS = 1000,
     MAX_ORPHAN_GROUPS = 1024,
+    STRAYS_MAX = 64, /* of one child, that left its group */
     ARGS_BYTES = 4 * 1024 * 1024,
     CHILD_SLOT_BITS = 16,
 };
@@ -143,6 +144,12 @@ struct end {
     int owed_bytes; /* that were in it when the process ended */
 };
 
+/* One that left its child's group. */
+struct stray {
+    pid_t pid, group;
+    uint64_t began;
+};
+
 struct child {
     struct children *all;
     struct end in, out, err, pid;
@@ -156,6 +163,8 @@ struct child {
     enum child_state state;
     enum child_end_why why;
     int exit_status, signal, n_kills;
+    struct stray strays[STRAYS_MAX];
+    size_t n_strays;
 
     struct buf unsent; /* from unsent_at on */
     size_t unsent_at;
@@ -234,6 +243,14 @@ void pipes_note_end(struct child *c);
 
 /* Whether everything of its output was read and handed over. */
 bool pipes_are_done(const struct child *c);
+
+/* strays.c: who left c's group, while c's process is not reaped. */
+
+void strays_gather(struct child *c);
+void strays_signal(const struct child *c, int signal);
+
+/* It is now: wait for those that come to us, and forget all. */
+void strays_reaped(struct child *c);
 
 /* orphans.c */
 

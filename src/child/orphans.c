@@ -15,9 +15,11 @@
  * are looked for now and then until there are none. The timer is always set, a
  * day ahead if there is nothing to do: then setting it needs no memory.
  *
- * Who made a group of its own has left and is not waited for. To know it from
- * the children of others one would have to be the only one with children. A
- * container that runs such programs needs an init (docs/operations.md). */
+ * Who made a group of its own has left and is not waited for, unless it was
+ * found when the child was stopped (strays.c) and comes to us with it. To know
+ * it from the children of others one would have to be the only one with
+ * children. A container that runs such programs needs an init
+ * (docs/operations.md). */
 #include "child/internal.h"
 
 #include <errno.h>

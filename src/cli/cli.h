@@ -39,7 +39,8 @@ struct cli {
     bool on_terminal;
     bool colour;
     bool unicode;
-    unsigned width; /* columns to wrap at; zero: do not */
+    unsigned width;  /* columns to wrap at; zero: do not */
+    bool is_cut_off; /* whoever read it has left */
 
     bool notices; /* stderr is a terminal that can take a line back */
 

@@ -146,10 +146,10 @@ void client_notice_off(struct client *cl)
     cl->has_notice = false;
 }
 
-void client_quiet(struct client *cl)
+void client_quiet(struct client *cl, bool is_quiet)
 {
     client_notice_off(cl);
-    cl->is_quiet = true;
+    cl->is_quiet = is_quiet;
 }
 
 /* One call. */

@@ -90,8 +90,9 @@ struct str client_last_id(const struct client *cl);
 void client_notice(struct client *cl, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void client_notice_off(struct client *cl);
 
-/* No more of them: there is half a line of an answer where they would be. */
-void client_quiet(struct client *cl);
+/* No more of them, while there is half a line of an answer where they would
+ * be. */
+void client_quiet(struct client *cl, bool is_quiet);
 
 /* From here on SIGINT does not end us but the call that is going on, and those
  * after it go on as usual; a second one ends us. */

@@ -95,8 +95,11 @@ enum exit_status cli_flush(struct cli *c, enum exit_status status)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
-            fprintf(stderr, "signalbox: cannot write the output: %s\n",
-                    strerror(errno));
+            /* Who has read enough, as head does, knows that. */
+            c->is_cut_off = errno == EPIPE;
+            if (!c->is_cut_off)
+                fprintf(stderr, "signalbox: cannot write the output: %s\n",
+                        strerror(errno));
             buf_clear(&c->out); /* said once is enough */
             return status ? status : EXIT_FAILED;
         }

@@ -10,6 +10,7 @@
 #include "cli/sending.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -178,6 +179,24 @@ static int64_t now_ms(const struct sending *s)
     return s->clock.mono_ms(s->clock.ctx);
 }
 
+/* The server's own trouble, that passes. What it says of the agent, or of the
+ * message, is the same the next time. */
+static bool is_passing(const struct client_reply *r)
+{
+    static const char *const passing[] = {
+        "overloaded", "stopping",        "out_of_memory",
+        "no_reply",   "outcome_unknown",
+    };
+    struct str code = cli_field(json_get(r->json, STR("error")), STR("code"));
+
+    if (!r->json) /* a proxy with nobody behind it */
+        return r->status >= 502 && r->status <= 504;
+    for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+        if (str_eq(code, str_of(passing[i])))
+            return true;
+    return false;
+}
+
 static bool may_try_again(struct sending *s)
 {
     const struct client_reply *r = client_reply(s->cl);
@@ -189,9 +208,7 @@ static bool may_try_again(struct sending *s)
      * status already. */
     if (r->err == ERR_UNREACHABLE && (!r->status || r->status == 200))
         return s->was_sent && s->n_tries < N_PAUSES;
-    return (r->err == ERR_OUTCOME_UNKNOWN ||
-            (r->status >= 502 && r->status <= 504)) &&
-           s->n_tries < N_PAUSES;
+    return is_passing(r) && s->n_tries < N_PAUSES;
 }
 
 /* A server that says when to come back is not asked before, unless that is
@@ -199,15 +216,18 @@ static bool may_try_again(struct sending *s)
  * zero where there is no hurry. */
 static bool wait_to_try(struct sending *s, int64_t until_ms)
 {
-    int64_t asked_s = client_reply(s->cl)->retry_after_s;
+    const struct client_reply *r = client_reply(s->cl);
+    int64_t asked_s = r->retry_after_s;
     int64_t ms = pauses_ms[s->n_tries];
 
     if (asked_s <= CLIENT_PATIENCE_MS / 1000 && asked_s * 1000 > ms)
         ms = asked_s * 1000;
     if (until_ms && now_ms(s) + ms > until_ms)
         return false;
-    client_notice(s->cl, "the server does not answer; try %u of %d",
-                  s->n_tries + 2, N_PAUSES + 1);
+    client_notice(s->cl, "try %u of %d: %.150s", s->n_tries + 2, N_PAUSES + 1,
+                  r->err && r->status && r->status != 200
+                      ? r->why.text
+                      : "the server does not answer");
     s->n_tries++;
     client_pause(s->cl, ms);
     return true;
@@ -233,25 +253,30 @@ static bool find_task(struct sending *s)
     return s->task_id[0];
 }
 
-static enum exit_status cancel(struct sending *s)
+static enum err ask_to_cancel(struct sending *s)
 {
     char path[64];
+
+    snprintf(path, sizeof(path), "/api/tasks/%s/cancel", s->task_id);
+    return client_call(s->cl, &(struct client_request){.method = "POST",
+                                                       .path = str_of(path)});
+}
+
+static enum exit_status cancel(struct sending *s)
+{
     enum err e;
 
     client_notice_off(s->cl);
     if (s->shown.n && !s->c->json)
         buf_add_char(&s->c->out, '\n');
-    if (cli_flush(s->c, EXIT_DONE))
-        return EXIT_FAILED;
+    (void)cli_flush(s->c, EXIT_DONE);
     s->was_sent = s->was_sent || client_reply(s->cl)->was_sent;
     if (!find_task(s))
         return cli_error(s->c, ERR_IO,
                          s->was_sent ? "interrupted; whether the message "
                                        "was taken is not known"
                                      : "interrupted; nothing was sent");
-    snprintf(path, sizeof(path), "/api/tasks/%s/cancel", s->task_id);
-    e = client_call(s->cl, &(struct client_request){.method = "POST",
-                                                    .path = str_of(path)});
+    e = ask_to_cancel(s);
     if (e && e != ERR_TASK_IS_OVER)
         return cli_error(s->c, e,
                          "interrupted, and %s could not be cancelled: "
@@ -363,6 +388,8 @@ static enum exit_status send_and_stream(struct sending *s)
         enum err e = stream_once(s);
         const struct client_reply *r = client_reply(s->cl);
 
+        if (s->c->is_cut_off && !s->is_over && s->task_id[0])
+            (void)ask_to_cancel(s); /* nobody reads what would come of it */
         if (s->is_over || s->status)
             return s->status;
         if (!e && r->json)
@@ -387,6 +414,7 @@ enum exit_status cli_send(struct cli *c)
     arena_init(&s.arena, ANSWER_MAX);
     if (read_wish(&s, &status) && (s.cl = client_new(c, &status))) {
         client_heed_interrupt(s.cl);
+        signal(SIGPIPE, SIG_IGN); /* who reads may leave: is_cut_off */
         status = s.streams ? send_and_stream(&s) : send_and_wait(&s);
     }
     client_free(s.cl);

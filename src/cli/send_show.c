@@ -78,32 +78,54 @@ static void show_chunk(struct sending *s, struct str text)
 {
     if (s->has_gap || !text.n)
         return;
-    client_quiet(s->cl);
+    client_quiet(s->cl, true);
     buf_add_str(&s->shown, text);
     cli_text(s->c, text);
 }
 
-/* For people who wait, how it stands; shown once a second. What was given to
- * the agent and is queued again has come to nothing, and the answer begins
- * anew. */
+/* What was given to the agent and is queued again has come to nothing, and the
+ * answer begins anew, on a line of its own. */
+static void begin_anew(struct sending *s)
+{
+    if (!s->shown.n)
+        return;
+    buf_add_char(&s->c->out, '\n');
+    buf_clear(&s->shown);
+    client_quiet(s->cl, false);
+    if (s->c->notices && cli_flush(s->c, EXIT_DONE) == EXIT_DONE)
+        fprintf(stderr, "signalbox send: that came to nothing; it is tried "
+                        "again\n");
+}
+
+static bool is_given(enum task_status s)
+{
+    return s == TASK_DISPATCHED || s == TASK_WORKING;
+}
+
+/* For people who wait, how it stands; shown once a second. */
 static void show_status(struct sending *s, enum task_status status)
 {
     struct str who = str_head(s->to.n ? s->to : STR("the agent"), 40);
+    char again[32] = "";
 
-    if (status == TASK_QUEUED && s->was_given) {
-        if (s->shown.n)
-            buf_add_char(&s->c->out, '\n');
-        buf_clear(&s->shown);
-        if (s->c->notices && cli_flush(s->c, EXIT_DONE) == EXIT_DONE)
-            fprintf(stderr, "signalbox send: that came to nothing; it is tried "
-                            "again\n");
-    }
-    s->was_given = status == TASK_DISPATCHED || status == TASK_WORKING;
-    if (status == TASK_QUEUED)
+    if (status == TASK_QUEUED && s->was_given)
+        begin_anew(s);
+    s->n_given += is_given(status) && !s->was_given;
+    s->was_given = is_given(status);
+    if (s->n_given > 1)
+        snprintf(again, sizeof(again), ", attempt %u", s->n_given);
+    if (status == TASK_QUEUED && s->n_given)
+        snprintf(s->notice, sizeof(s->notice),
+                 "attempt %u came to nothing; it is tried again", s->n_given);
+    else if (status == TASK_QUEUED)
         snprintf(s->notice, sizeof(s->notice),
                  "queued: %.*s is busy, or waking up", STR_ARG(who));
     else if (status == TASK_WORKING)
-        snprintf(s->notice, sizeof(s->notice), "%.*s is working", STR_ARG(who));
+        snprintf(s->notice, sizeof(s->notice), "%.*s is working%s",
+                 STR_ARG(who), again);
+    else if (status == TASK_DISPATCHED)
+        snprintf(s->notice, sizeof(s->notice), "dispatched to %.*s%s",
+                 STR_ARG(who), again);
     else
         snprintf(s->notice, sizeof(s->notice), "waiting for %.*s",
                  STR_ARG(who));

@@ -16,7 +16,7 @@ struct sending {
     struct str to, conversation, task, key;
     struct id made_key;
     int64_t wait_ms, timeout_ms;
-    char notice[64];
+    char notice[96];
 
     struct buf body; /* of the request */
     unsigned n_tries;
@@ -28,6 +28,7 @@ struct sending {
     struct buf shown; /* of the answer */
     bool has_gap;     /* and so it cannot be gone on with */
     bool was_given;   /* to the agent, this turn */
+    unsigned n_given; /* how often that was seen */
     char task_id[ID_BYTES];
     bool is_over;
     enum exit_status status;

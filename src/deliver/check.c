@@ -78,7 +78,7 @@ static bool queue_is_right(const struct desk *k)
 static bool is_not_forgotten(const struct desk *k)
 {
     return !k->n_waiting || list_has(&k->ready) || k->n_in_flight ||
-           timer_is_set(&k->pause) || k->is_away;
+           timer_is_set(&k->pause) || k->is_called;
 }
 
 static bool desks_are_right(const struct deliver *d, struct sums *s)
@@ -106,21 +106,51 @@ static bool desks_are_right(const struct deliver *d, struct sums *s)
            n_open == d->stats.breakers_open && map_check(&d->desks);
 }
 
-/* A list with somebody in it is marked; and somebody will come by, unless as
- * much is on the way as may be. */
-static bool ready_is_right(const struct deliver *d)
+/* A list with somebody in it is marked. */
+static bool is_marked(const struct ready_desks *r, size_t *n)
 {
-    size_t n = 0;
-
     for (size_t i = 0; i < READY_LISTS; i++) {
-        bool is_used = d->ready.is_used[i / 64] & (UINT64_C(1) << (i % 64));
+        bool is_used = r->is_used[i / 64] & (UINT64_C(1) << (i % 64));
 
-        n += count(&d->ready.lists[i]);
-        if (!is_used && !list_is_empty(&d->ready.lists[i]))
+        *n += count(&r->lists[i]);
+        if (!is_used && !list_is_empty(&r->lists[i]))
             return false;
     }
-    return !n || d->is_stopping || list_has(&d->go_job.node) ||
-           d->n_on_the_way >= d->opts.settings.max_in_flight;
+    return true;
+}
+
+/* Somebody will come by; for those who are able, unless as much is on the way
+ * as may be. */
+static bool ready_is_right(const struct deliver *d)
+{
+    bool comes_by = d->is_stopping || list_has(&d->go_job.node);
+    size_t n_ready = 0, n_able = 0;
+
+    return is_marked(&d->ready, &n_ready) && is_marked(&d->able, &n_able) &&
+           (!n_ready || comes_by) &&
+           (!n_able || comes_by ||
+            d->n_on_the_way >= d->opts.settings.max_in_flight);
+}
+
+/* What is in flight is of its patron; and who is held up for that is so for a
+ * reason. */
+static bool patrons_are_right(const struct deliver *d)
+{
+    size_t n_going = 0, n_of_patrons = 0, at = 0;
+    const struct map_slot *slot;
+
+    for (struct list_node *n = list_first(&d->on_the_way); n;
+         n = list_next(&d->on_the_way, n))
+        n_going += LIST_OF(n, struct delivery, node)->patron != NULL;
+    while ((slot = map_next(&d->patrons, &at))) {
+        const struct patron *o = slot->value;
+
+        if (!o->n_users || (!list_is_empty(&o->held) && !o->n_in_flight &&
+                            !list_has(&d->go_job.node)))
+            return false;
+        n_of_patrons += o->n_in_flight;
+    }
+    return n_going == n_of_patrons && map_check(&d->patrons);
 }
 
 bool deliver_check(const struct deliver *d)
@@ -131,5 +161,5 @@ bool deliver_check(const struct deliver *d)
            (int64_t)s.waiting == d->stats.waiting &&
            s.going == d->n_on_the_way && s.gathered == d->gathered_bytes &&
            desks_are_right(d, &s) && ready_is_right(d) &&
-           timer_is_set(&d->again);
+           patrons_are_right(d) && timer_is_set(&d->again);
 }

@@ -67,6 +67,7 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
     d->stop_job.run = on_stopped;
     map_init(&d->errands, DELIVER_ERRANDS_MAX, opts->seed);
     map_init(&d->desks, DELIVER_DESKS_MAX, opts->seed);
+    map_init(&d->patrons, DELIVER_DESKS_MAX, opts->seed);
     list_init(&d->on_the_way);
     list_init(&d->over);
     list_init(&d->parts);
@@ -109,6 +110,7 @@ void deliver_free(struct deliver *d)
     desks_free(d);
     map_fini(&d->errands);
     map_fini(&d->desks);
+    map_fini(&d->patrons);
     free(d);
 }
 
@@ -116,6 +118,7 @@ void deliver_set(struct deliver *d, const struct deliver_settings *s)
 {
     d->opts.settings = *s;
     pools_set(d);
+    models_forget(d);
     desks_look_again(d);
 }
 
@@ -178,13 +181,19 @@ enum err deliver_reaches(const struct deliver *d, const struct agent *a,
 
     if (e)
         return e;
-    if (road_of(&url))
-        return road_of(&url)->reaches ? road_of(&url)->reaches(d, a, &url, why)
-                                      : OK;
-    return why_err(why, ERR_NOT_IMPLEMENTED,
-                   "the agent \"%.*s\" is reached by %.*s, and this server "
-                   "carries messages to echo: alone",
-                   STR_ARG(a->name), STR_ARG(str_head(a->url, 64)));
+    return road_of(&url)->reaches ? road_of(&url)->reaches(d, a, &url, why)
+                                  : OK;
+}
+
+/* One whose address is none counts as there: it fails on its way, with
+ * words. */
+enum presence agent_presence(const struct deliver *d, const struct agent *a)
+{
+    struct agent_url url;
+
+    if (agent_url_read(a->url, &url, NULL) != OK || !road_of(&url)->presence)
+        return PRESENT;
+    return road_of(&url)->presence(d, a, &url);
 }
 
 static struct errand *errand_new(struct deliver *d, const struct task *t)
@@ -266,9 +275,8 @@ void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e)
         o->on_recorded(o->ctx, receipt, e);
 }
 
-void deliver_agents_changed(struct deliver *d, const struct agents *all)
+void deliver_agents_changed(struct deliver *d)
 {
-    (void)all;
     desks_look_again(d);
 }
 
@@ -346,8 +354,6 @@ static enum err begin(struct deliver *d, struct errand *e, struct desk *k,
     struct delivery *y;
     enum err err = agent_url_read(a->url, &url, NULL);
 
-    if (!err && !road_of(&url))
-        err = ERR_NOT_IMPLEMENTED;
     if (!err)
         err = road_of(&url)->start(d, t, a, &url, &y);
     if (err)
@@ -364,7 +370,7 @@ static enum err begin(struct deliver *d, struct errand *e, struct desk *k,
     e->state = ERRAND_GOING;
     list_append(&d->on_the_way, &y->node);
     d->n_on_the_way++;
-    desk_begun(d, y);
+    desk_begun(y);
     d->stats.started_total++;
     return OK;
 }
@@ -422,7 +428,7 @@ void delivery_end(struct delivery *y, enum stop_why why)
     d->gathered_bytes -= y->gathered.n;
     list_append(&d->over, &y->node);
     loop_at_end(d->opts.loop, &d->reaper);
-    desk_done(d, k);
+    desk_done(k, y);
 }
 
 struct deliver_stats deliver_stats(const struct deliver *d)
@@ -442,6 +448,9 @@ bool delivery_working(struct delivery *y)
     const struct deliver_opts *o = &y->deliver->opts;
 
     assert(!y->is_over);
+    if (y->is_working)
+        return true;
+    y->is_working = true;
     o->on_working(o->ctx, &y->id);
     return !y->is_over;
 }
@@ -466,7 +475,8 @@ bool delivery_chunk(struct delivery *y, struct str text)
 {
     const struct deliver_opts *o = &y->deliver->opts;
 
-    assert(!y->is_over);
+    if (!delivery_working(y))
+        return false;
     gather(y, text);
     desk_had_chunk(y);
     o->on_chunk(o->ctx, &y->id, text);
@@ -507,7 +517,7 @@ void delivery_failed(struct delivery *y, const struct delivery_failure *f)
         e->n_failures++;
     is_last = f->is_final || e->n_failures >= d->opts.settings.max_attempts;
     desk_had_failure(y, f, is_last);
-    delivery_end(y, STOP_OVER);
+    delivery_end(y, f->is_to_be_told ? STOP_CANCELLED : STOP_OVER);
     if (is_last)
         fail(d, &y->id, f);
     else

@@ -157,7 +157,7 @@ void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e);
 /* The agents have changed: what waits for one who is gone is forgotten (on_go
  * says no), and its desk goes; limits and addresses count as they are now. A
  * moment later, so that a thousand changes cost no more than one. */
-void deliver_agents_changed(struct deliver *d, const struct agents *all);
+void deliver_agents_changed(struct deliver *d);
 
 /* Lines: connections by which agents take their work. The hub has one for each
  * WebSocket that is an agent, a pool one for each of its children. */
@@ -202,9 +202,6 @@ MUST_USE enum err deliver_say(struct deliver *d, uint64_t line,
  * something else or its line goes (zero: nothing). */
 enum agent_state deliver_state(const struct deliver *d, const struct agent *a);
 void deliver_report(struct deliver *d, struct str agent, enum agent_state s);
-
-/* Whether it can be given work this moment. */
-bool deliver_is_present(const struct deliver *d, const struct agent *a);
 
 enum { DELIVER_BUCKETS = 12 };                               /* of latency */
 extern const int64_t deliver_bucket_ms[DELIVER_BUCKETS - 1]; /* the last: all */

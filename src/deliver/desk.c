@@ -34,14 +34,7 @@ enum {
 
 static struct str key_of(struct str name, char out[DESK_NAME_BYTES])
 {
-    size_t n = name.n < AGENT_NAME_MAX ? name.n : AGENT_NAME_MAX;
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = name.p[i] >= 'A' && name.p[i] <= 'Z'
-                     ? (char)(name.p[i] - 'A' + 'a')
-                     : name.p[i];
-    out[n] = '\0';
-    return (struct str){out, n};
+    return str_lowered(name, out, AGENT_NAME_MAX);
 }
 
 struct desk *desk_find(const struct deliver *d, struct str agent)
@@ -84,16 +77,6 @@ struct desk *desk_of(struct deliver *d, const struct agent *a)
     return k;
 }
 
-struct str desk_name(const struct desk *k)
-{
-    return str_of(k->name);
-}
-
-size_t desk_n_waiting(const struct desk *k)
-{
-    return k->n_waiting;
-}
-
 const struct agent *desk_agent(const struct deliver *d, const struct desk *k)
 {
     return d->opts.agent_of(d->opts.ctx, str_of(k->name));
@@ -111,6 +94,7 @@ static void desk_free(struct deliver *d, struct desk *k)
     if (k->is_open)
         d->stats.breakers_open--;
     desk_hide(d, k);
+    patron_leave(d, k->patron);
     free(k->doom);
     free(k->past);
     free(k);
@@ -128,11 +112,10 @@ void desk_hold(struct desk *k)
 }
 
 /* If it was the last to be in the way, the next look finds it. */
-void desk_release(struct deliver *d, struct desk *k)
+void desk_release(struct desk *k)
 {
     assert(k->n_holds > 0);
     k->n_holds--;
-    (void)d;
 }
 
 /* Those with something to do. */
@@ -177,6 +160,12 @@ void desk_wake(struct deliver *d, struct desk *k)
     go_soon(d);
 }
 
+void desk_look(struct deliver *d, struct desk *k)
+{
+    list_remove(&k->ready);
+    desk_wake(d, k);
+}
+
 static void on_pause_over(struct timer *t)
 {
     struct desk *k = LIST_OF(t, struct desk, pause);
@@ -195,13 +184,18 @@ static void look_in(struct deliver *d, int64_t delay_ms)
     (void)set;
 }
 
+void desk_wake_later(struct deliver *d, struct desk *k)
+{
+    list_remove(&k->ready);
+    list_append(&d->stuck, &k->ready);
+    look_in(d, LOOK_MS);
+}
+
 /* Without memory for the timer of its own it is looked at a second later. */
 static void wake_in(struct deliver *d, struct desk *k, int64_t delay_ms)
 {
-    if (loop_timer_set(d->opts.loop, &k->pause, delay_ms) == OK)
-        return;
-    list_append(&d->stuck, &k->ready);
-    look_in(d, LOOK_MS);
+    if (loop_timer_set(d->opts.loop, &k->pause, delay_ms) != OK)
+        desk_wake_later(d, k);
 }
 
 /* What waits. */
@@ -255,20 +249,22 @@ static struct errand *next_of(struct desk *k)
     return errand_at(&k->waiting[p], 0);
 }
 
-void desk_begun(struct deliver *d, struct delivery *y)
+void desk_begun(struct delivery *y)
 {
     struct desk *k = y->errand->desk;
 
-    (void)d;
     k->n_in_flight++;
     y->is_probe = breaker_ask(&k->breaker);
+    patron_begun(y, k->patron);
 }
 
-void desk_done(struct deliver *d, struct desk *k)
+void desk_done(struct desk *k, struct delivery *y)
 {
     assert(k->n_in_flight > 0);
     k->n_in_flight--;
-    desk_wake(d, k);
+    desk_wake(k->deliver, k);
+    patron_done(k->deliver, y->patron);
+    y->patron = NULL;
 }
 
 /* What waits for an agent that did not come. */
@@ -303,7 +299,7 @@ void desk_fail(struct deliver *d, struct desk *k, int64_t before_ms,
         free(k->doom);
         k->doom = m;
     }
-    desk_wake(d, k);
+    desk_look(d, k);
 }
 
 /* Whether one of them failed just now. */
@@ -325,24 +321,37 @@ static bool fail_one(struct deliver *d, struct desk *k)
 
 /* Serving. */
 
-static bool is_present(struct deliver *d, struct desk *k, const struct agent *a)
+/* It was away and has come, by whichever road: nobody need be woken any more,
+ * and what was to fail for that need not. */
+static void arrive(struct deliver *d, struct desk *k)
+{
+    k->is_away = false;
+    wakes_forget(d, str_of(k->name));
+    free(k->doom);
+    k->doom = NULL;
+    desk_arrived(k);
+}
+
+static void call(struct deliver *d, struct desk *k, const struct agent *a)
 {
     struct agent_url url;
-    const struct road_row *road;
 
-    if (agent_url_read(a->url, &url, NULL) != OK)
-        return true; /* and fails on its way, with words */
-    road = road_of(&url);
-    if (!road || !road->is_present || road->is_present(d, a, &url)) {
-        if (k->is_away)
-            desk_arrived(k);
-        k->is_away = false;
-        return true;
-    }
-    k->is_away = true;
-    if (k->n_waiting && road->call)
-        road->call(d, k, a, &url);
-    return false;
+    if (k->n_waiting && agent_url_read(a->url, &url, NULL) == OK &&
+        road_of(&url)->call)
+        road_of(&url)->call(d, k, a, &url);
+}
+
+/* Who is full for a moment is not away: what it failed before counts. */
+static enum presence look_for(struct deliver *d, struct desk *k,
+                              const struct agent *a)
+{
+    enum presence p = agent_presence(d, a);
+
+    if (p == AWAY)
+        k->is_away = true;
+    else if (k->is_away)
+        arrive(d, k);
+    return p;
 }
 
 bool desk_is_full(const struct deliver *d, const struct desk *k,
@@ -351,7 +360,8 @@ bool desk_is_full(const struct deliver *d, const struct desk *k,
     int64_t most =
         a->limits.in_flight ? a->limits.in_flight : d->opts.settings.in_flight;
 
-    return (int64_t)k->n_in_flight >= most;
+    return (int64_t)k->n_in_flight >= most ||
+           k->n_in_flight >= share_of_agent(d);
 }
 
 static bool is_shut(struct deliver *d, struct desk *k)
@@ -365,30 +375,53 @@ static bool is_shut(struct deliver *d, struct desk *k)
     return true; /* else what is out comes back, and wakes it */
 }
 
-/* One errand of k, if it may go. False: there is nothing to do here until
- * somebody wakes it. Whether its agent is there is asked also when nothing
- * waits but failures are remembered: those were before it went away. */
-static bool serve(struct deliver *d, struct desk *k)
+enum served {
+    SERVED_ALL,  /* nothing to do here until somebody wakes it */
+    SERVED_SOME, /* there may be more */
+    PUT_AWAY,    /* it waits in a list of somebody else's */
+};
+
+/* What is in the way of k's next, if anything is. */
+static bool is_held_up(struct deliver *d, struct desk *k, const struct agent *a)
+{
+    if (desk_is_full(d, k, a) || is_shut(d, k))
+        return true;
+    patron_take(d, k, a);
+    if (patron_holds(d, k))
+        return true;
+    if (d->n_on_the_way < d->opts.settings.max_in_flight)
+        return false;
+    ready_add(&d->able, k);
+    return true;
+}
+
+/* One errand of k, if it may go. Whether its agent is there is asked also when
+ * nothing waits but failures are remembered: those were before it went away;
+ * and before anything fails because it is not. */
+static enum served serve(struct deliver *d, struct desk *k)
 {
     const struct agent *a;
     struct errand *e;
 
-    if (k->doom && fail_one(d, k))
-        return true;
-    if (!k->n_waiting && !k->breaker.n_failures)
-        return false;
+    if (!k->n_waiting && !k->doom && !k->breaker.n_failures)
+        return SERVED_ALL;
     a = desk_agent(d, k);
     if (a) {
         k->priority = a->limits.priority;
-        if (!is_present(d, k, a) || desk_is_full(d, k, a) || is_shut(d, k))
-            return false;
+        k->is_called = look_for(d, k, a) != PRESENT;
     }
+    if (k->doom && fail_one(d, k))
+        return SERVED_SOME;
+    if (a && k->is_called)
+        call(d, k, a);
+    if (!k->n_waiting)
+        return SERVED_ALL;
+    if (a && (k->is_called || is_held_up(d, k, a)))
+        return list_has(&k->ready) ? PUT_AWAY : SERVED_ALL;
     e = next_of(k);
-    if (!e)
-        return false;
     desk_take(d, e);
     errand_go(d, e, k); /* for an agent that is gone, on_go says no */
-    return k->n_waiting || k->doom;
+    return k->n_waiting || k->doom ? SERVED_SOME : SERVED_ALL;
 }
 
 static bool has_share(struct deliver *d)
@@ -400,22 +433,46 @@ static bool has_share(struct deliver *d)
     return d->n_gone < GO_PER_TURN;
 }
 
+/* The limit of all is in the way of those alone that could go: what fails, or
+ * whose agent is to be woken, is served all the same. */
+static struct desk *next_desk(struct deliver *d)
+{
+    struct desk *k = ready_first(&d->ready), *able = NULL;
+
+    if (d->n_on_the_way < d->opts.settings.max_in_flight)
+        able = ready_first(&d->able);
+    return able && (!k || able->priority >= k->priority) ? able : k;
+}
+
+static void serve_next(struct deliver *d, struct desk *k)
+{
+    struct patron *o = k->patron;
+    enum served s;
+
+    list_remove(&k->ready);
+    desk_hold(k);
+    if (o)
+        o->n_users++;
+    s = serve(d, k);
+    if (s == SERVED_SOME && !list_has(&k->ready))
+        ready_add(&d->ready, k);
+    if (s != PUT_AWAY)
+        patron_wake_one(d, o); /* it may have been woken instead of another */
+    patron_leave(d, o);
+    desk_release(k);
+}
+
 void desks_on_end_of_turn(struct loop_job *job)
 {
     struct deliver *d = LIST_OF(job, struct deliver, go_job);
-    struct desk *k = NULL;
+    struct desk *k;
 
-    while (d->n_on_the_way < d->opts.settings.max_in_flight && has_share(d) &&
-           (k = ready_first(&d->ready))) {
+    while (has_share(d) && (k = next_desk(d))) {
         d->n_gone++;
-        list_remove(&k->ready);
-        k->n_holds++;
-        if (serve(d, k) && !list_has(&k->ready))
-            ready_add(&d->ready, k);
-        k->n_holds--;
+        serve_next(d, k);
     }
     loop_not_at_end(job);
-    if (!has_share(d) && ready_first(&d->ready))
+    if (!has_share(d) && next_desk(d))
         loop_next_turn(d->opts.loop, job);
 }
 
@@ -435,7 +492,7 @@ static void look_at(struct deliver *d, struct desk *k)
     list_remove(&k->node);
     list_append(&d->all_desks, &k->node);
     if (k->n_waiting)
-        desk_wake(d, k);
+        desk_look(d, k);
     else
         free_if_unused(d, k);
 }
@@ -462,8 +519,10 @@ static void on_again(struct timer *t)
 
 enum err desks_init(struct deliver *d)
 {
-    for (int i = 0; i < READY_LISTS; i++)
+    for (int i = 0; i < READY_LISTS; i++) {
         list_init(&d->ready.lists[i]);
+        list_init(&d->able.lists[i]);
+    }
     list_init(&d->all_desks);
     list_init(&d->stuck);
     list_init(&d->shown);

@@ -30,17 +30,28 @@ struct desk_doom {
     char strings[];
 };
 
+/* patron.c: who created some agents. There as long as a desk or a delivery is
+ * of it. */
+struct patron {
+    size_t n_users, n_in_flight;
+    struct list held; /* desks, which wait for its share */
+    size_t n;
+    char name[]; /* lower case */
+};
+
 struct desk {
     struct deliver *deliver;
     char name[DESK_NAME_BYTES]; /* lower case */
     struct list_node node;      /* d->all_desks */
-    struct list_node ready;     /* d->ready, or d->stuck */
+    struct list_node ready;     /* d->ready, d->able, d->stuck or patron's */
+    struct patron *patron;      /* of its agent, when it was last served */
     int64_t priority;           /* of its agent, when it was last served */
     struct timers waiting[DESK_PRIORITIES]; /* errands by place */
     struct list arrivals;                   /* the same, by arrival */
     size_t n_waiting, n_in_flight, n_holds;
     unsigned n_passed; /* before the first of arrivals, since it is that */
     bool is_away;      /* when it was last served */
+    bool is_called;    /* its road wakes it when its agent can take more */
     struct desk_doom *doom;
     struct breaker breaker;
     bool is_open;       /* counted in breakers_open */
@@ -70,6 +81,17 @@ const struct agent *desk_agent(const struct deliver *d, const struct desk *k);
 /* As much of its agent's is on the way as may be. */
 bool desk_is_full(const struct deliver *d, const struct desk *k,
                   const struct agent *a);
+
+/* patron.c */
+size_t share_of_agent(const struct deliver *d); /* at most, of all in flight */
+/* k is of who created a from now on; without memory, nobody's. */
+void patron_take(struct deliver *d, struct desk *k, const struct agent *a);
+void patron_leave(struct deliver *d, struct patron *o);
+/* Whether its share is used up; then k waits for it. */
+MUST_USE bool patron_holds(struct deliver *d, struct desk *k);
+void patron_wake_one(struct deliver *d, struct patron *o);
+void patron_begun(struct delivery *y, struct patron *o);
+void patron_done(struct deliver *d, struct patron *o);
 
 /* figures.c: one of it was not even begun. */
 void desk_had_no_start(struct desk *k, bool is_last);

@@ -98,7 +98,7 @@ static void some_step(void)
         (void)deliver_shown(st.d, rows, &others);
         a->visibility = pick(2) ? VISIBILITY_PUBLIC : VISIBILITY_PRIVATE;
         break;
-    case 5: deliver_agents_changed(st.d, NULL); break;
+    case 5: deliver_agents_changed(st.d); break;
     case 6: later(pick(1500)); break;
     case 7: later(0); break;
     case 8:
@@ -151,7 +151,7 @@ TEST(anything_in_any_order_keeps_everything_where_it_belongs)
             CHECK(deliver_check(st.d));
             CHECK(st.d->n_on_the_way <= 1000);
         }
-        CHECK(deliver_stats(st.d).results_total > 30);
+        CHECK(deliver_stats(st.d).results_total > 20);
         let_all_end();
         CHECK(deliver_check(st.d));
         stage_close();

@@ -184,7 +184,7 @@ TEST(an_agent_has_so_many_at_a_time)
     CHECK(deliver_desk(st.d, STR("b"), &k));
     CHECK(k.in_flight == 2 && k.waiting == 9 && k.cancelled_total == 0);
     b->limits.in_flight = 5; /* its card has changed */
-    deliver_agents_changed(st.d, NULL);
+    deliver_agents_changed(st.d);
     later(1000);
     CHECK(deliver_desk(st.d, STR("b"), &k) && k.in_flight == 5);
     close_desks();
@@ -249,6 +249,120 @@ TEST(more_may_go_once_the_limit_of_all_is_raised)
     set(s);
     turns(1);
     CHECK_INT(deliver_stats(st.d).on_the_way, 5);
+    close_desks();
+}
+
+static int64_t n_going(const char *agent)
+{
+    struct desk_stats k = {0};
+
+    CHECK(deliver_desk(st.d, str_of(agent), &k));
+    return k.in_flight;
+}
+
+TEST(nobody_uses_up_the_limit_of_all)
+{
+    struct deliver_settings s;
+    struct agent *a[3], *own, *other;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_in_flight = 8;
+    s.in_flight = 1;
+    set(s);
+    for (int i = 0; i < 3; i++) {
+        a[i] = slow(i == 0 ? "a0" : i == 1 ? "a1" : "a2");
+        a[i]->limits.in_flight = 10000;
+        for (int j = 0; j < 6; j++)
+            offer_as(10 * i + j, a[i], PRIORITY_URGENT);
+    }
+    turns(2);
+    CHECK(n_going("a0") == 2); /* a quarter, */
+    CHECK_INT(n_going("a0") + n_going("a1") + n_going("a2"), 4); /* half */
+    other = slow("other");
+    other->creator = STR("bert");
+    own = slow("own");
+    own->is_configured = true;
+    own->creator = STR("anna");
+    offer_as(40, other, PRIORITY_LOW);
+    offer_as(41, own, PRIORITY_LOW);
+    turns(1);
+    CHECK(is_going(40) && is_going(41));
+    CHECK_INT(deliver_stats(st.d).on_the_way, 6);
+    for (int i = 0; i < 2; i++) { /* what ends makes room for the next */
+        end_well(order[i]);
+        turns(1);
+        CHECK(deliver_check(st.d));
+    }
+    CHECK_INT(n_going("a0") + n_going("a1") + n_going("a2"), 4);
+    s.max_in_flight = 16;
+    set(s);
+    later(1000);
+    CHECK_INT(n_going("a0") + n_going("a1") + n_going("a2"), 8);
+    for (int i = 0; i < n_order; i++)
+        if (is_going(order[i])) {
+            end_well(order[i]);
+            turns(2);
+        }
+    CHECK(deliver_stats(st.d).waiting == 0 && n_order == 20);
+    close_desks();
+}
+
+TEST(one_that_finds_nothing_to_do_lets_the_next_of_its_patron_go)
+{
+    struct deliver_settings s;
+    struct agent *a, *b, *c;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_in_flight = 2;
+    s.in_flight = 1;
+    set(s);
+    a = slow("a");
+    b = slow("b");
+    c = slow("c");
+    offer_as(0, a, PRIORITY_NORMAL);
+    turns(1);
+    offer_as(1, b, PRIORITY_NORMAL);
+    offer_as(2, c, PRIORITY_NORMAL);
+    turns(1);
+    CHECK(!is_going(1) && !is_going(2));
+    deliver_cancel(st.d, str_of(id_of(&st.tasks[1])));
+    end_well(0);
+    turns(1);
+    CHECK(is_going(2));
+    close_desks();
+}
+
+TEST(the_limit_of_all_holds_up_nobody_who_does_not_wake)
+{
+    struct deliver_settings s;
+    struct agent *a, *b;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_in_flight = 1;
+    set(s);
+    a = slow("a");
+    b = stage_agent("b", "ws-agent://b");
+    b->wake.url = STR("http://wake.example/");
+    offer_as(0, a, PRIORITY_NORMAL);
+    turns(1);
+    offer_as(1, b, PRIORITY_NORMAL);
+    turns(1);
+    CHECK_INT(deliver_stats(st.d).wakes_total, 1);
+    later(s.wake_ms);
+    CHECK(is_going(0) && st.tasks[1].n_results == 1);
+    CHECK_STR(str_of(st.tasks[1].code), "agent_did_not_wake");
+    attach(0, b);
+    offer_as(2, b, PRIORITY_NORMAL);
+    turns(1);
+    CHECK(!is_going(2));
+    detach(&st.peers[0]);
+    turns(1);
+    CHECK_INT(deliver_stats(st.d).wakes_total, 2);
+    later(s.wake_ms);
+    CHECK(st.tasks[2].n_results == 1);
     close_desks();
 }
 
@@ -497,6 +611,38 @@ TEST(one_that_was_away_begins_anew)
     close_desks();
 }
 
+TEST(one_that_is_full_for_a_moment_was_not_away)
+{
+    struct deliver_settings s;
+    struct desk_stats k;
+    struct agent *a;
+    struct peer *p;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.breaker_failures = 3;
+    set(s);
+    a = stage_agent("a", "ws-agent://a");
+    p = attach(0, a);
+    for (int i = 0; i < 2; i++)
+        offer_as(i, a, PRIORITY_NORMAL);
+    turns(1);
+    for (int i = 0; i < 2; i++)
+        end_badly(i, &plain);
+    p->is_full = true;
+    turns(2);
+    p->is_full = false;
+    deliver_line_room(st.d, p->line);
+    turns(2);
+    for (int i = 0; i < 2; i++)
+        if (is_going(i)) {
+            end_badly(i, &plain); /* the third in a row */
+            break;
+        }
+    CHECK(deliver_desk(st.d, STR("a"), &k) && k.is_open);
+    close_desks();
+}
+
 /* Agents that go. */
 
 TEST(a_desk_goes_with_its_agent_once_nothing_is_on_it)
@@ -511,18 +657,18 @@ TEST(a_desk_goes_with_its_agent_once_nothing_is_on_it)
     offer_as(1, a, PRIORITY_NORMAL);
     st.n_agents = 0;
     st.tasks[1].is_over = true; /* as the walk says no then */
-    deliver_agents_changed(st.d, NULL);
+    deliver_agents_changed(st.d);
     turns(2);
     CHECK(st.d->desks.n == 1);
     later(1000);
     CHECK(!errand_of(1) && is_going(0) && st.d->desks.n == 1);
     end_well(0);
     desk_hold(desk_find(st.d, STR("a")));
-    deliver_agents_changed(st.d, NULL);
+    deliver_agents_changed(st.d);
     later(1000);
     CHECK(st.d->desks.n == 1); /* somebody holds it */
-    desk_release(st.d, desk_find(st.d, STR("a")));
-    deliver_agents_changed(st.d, NULL);
+    desk_release(desk_find(st.d, STR("a")));
+    deliver_agents_changed(st.d);
     later(1000);
     CHECK(st.d->desks.n == 0);
     close_desks();
@@ -637,7 +783,7 @@ static bool survive(long nth)
             if (is_going(i))
                 (void)hear_result(&st.peers[0], &st.tasks[i], "x", 0);
         deliver_report(st.d, STR("c"), AGENT_BUSY);
-        deliver_agents_changed(st.d, NULL);
+        deliver_agents_changed(st.d);
     }
     for (int i = 0; i < 20; i++)
         CHECK(st.tasks[i].n_results == 1);

@@ -1,12 +1,14 @@
 /* Our own dialect: the hub's methods, one message a line, both ways.
  *
- *     we                                  the child
- *     hello {"protocol":1,"process":…}  ->
- *                                       <-  anything that is a message: it is
- *                                           ready. {"result":{"at_once":4}}:
- * and takes four tasks at once task.execute {…}                  ->
- *                                       <-  task.chunk, task.result, …
+ *     we                               the child
+ *     --                               ---------
+ *     hello {"protocol":1,…}      ->
+ *                                 <-   {"result":{"at_once":4}}
+ *     task.execute {…}            ->
+ *                                 <-   task.chunk, task.result, …
  *
+ * Anything that is a message shows that it is ready; `at_once` says how many
+ * tasks it takes together, one if it does not say.
  * An answer to `hello` that is an error counts too: whoever knows no such
  * method is to answer so, and has shown that it speaks. From its first task on
  * a child has a line, on which it is that task's agent; before that it is
@@ -204,12 +206,14 @@ static bool read_first(struct hand *h, struct str text)
 
     arena_init(&scratch, (size_t)h->pool->def.max_line_bytes * 8 + 65536);
     e = wire_read(&scratch, text, &batch, NULL);
-    if (e == ERR_NOMEM || e == ERR_LIMIT)
+    if (e == ERR_NOMEM || e == ERR_LIMIT) {
         hand_unheard(h);
-    else if (e || batch.is_array || batch.list->kind == WIRE_BAD)
+    } else if (e || batch.is_array || batch.list->kind == WIRE_BAD) {
         hand_garbage(h);
-    else
+    } else {
+        h->n_garbage = 0;
         is_more = look_into(h, batch.list);
+    }
     arena_fini(&scratch);
     return is_more;
 }

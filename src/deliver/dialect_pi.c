@@ -33,7 +33,8 @@ enum { WORDS_MAX = 512, META_MAX = 4096 };
 enum pi_state {
     PI_IDLE,
     PI_RENEWED,  /* new_session was sent, prompt waits for its reply */
-    PI_PROMPTED, /* until agent_start */
+    PI_PROMPTED, /* until it says that it takes it */
+    PI_ACCEPTED, /* until agent_start */
     PI_RUNNING,
     PI_ASKED, /* it failed; whether it tries again is not known yet */
     PI_HELD,  /* it will say what comes of trying again */
@@ -48,6 +49,8 @@ struct pi {
     /* Of the task in hand. */
     struct buf text; /* of the messages that are complete */
     bool has_chunks, is_new_message;
+    bool is_too_large;      /* the text, for the limit */
+    bool has_lost_text;     /* there was no memory for it */
     struct str stop_reason; /* a constant */
     char error[WORDS_MAX];
     size_t n_error;
@@ -136,6 +139,7 @@ static void begin(struct pi *pi)
 {
     buf_clear(&pi->text);
     pi->has_chunks = pi->is_new_message = false;
+    pi->is_too_large = pi->has_lost_text = false;
     pi->stop_reason = STR("");
     pi->n_error = pi->n_model = 0;
     pi->input = pi->output = pi->cache_read = pi->cache_write = pi->cost = 0;
@@ -217,7 +221,7 @@ static struct task_result result_of(const struct pi *pi, struct str metadata)
         r.error_code = STR("agent_failed");
         r.error = pi->n_error ? (struct str){pi->error, pi->n_error}
                               : STR("pi says that it failed, and not why");
-    } else if (pi->text.over) {
+    } else if (pi->is_too_large) {
         r.status = TASK_FAILED;
         r.text = STR("");
         r.error_code = STR("too_large");
@@ -233,6 +237,15 @@ static void finish(struct hand *h)
     struct buf metadata;
 
     pi->state = PI_IDLE;
+    if (pi->has_lost_text) {
+        stint_failed(stint_of(h),
+                     &(struct delivery_failure){
+                         .code = STR("out_of_memory"),
+                         .words = STR("there was no memory for what the agent "
+                                      "answered"),
+                         .is_innocent = true});
+        return;
+    }
     buf_init(&metadata, META_MAX);
     put_metadata(&metadata, pi);
     r = result_of(pi, metadata.over ? STR("") : buf_str(&metadata));
@@ -299,6 +312,21 @@ static void on_renewed(struct hand *h, bool is_success)
     hand_stop(h);
 }
 
+static void on_prompted(struct hand *h, bool is_success, struct str error)
+{
+    struct pi *pi = h->mind;
+    struct carried *c = stint_of(h)->carried;
+
+    if (!is_success) {
+        refused(h, STR("agent_refused"),
+                str_head(unquoted(pi, error), WORDS_MAX));
+        return;
+    }
+    pi->state = PI_ACCEPTED;
+    if (c)
+        (void)!delivery_working(&c->delivery);
+}
+
 static void on_response(struct hand *h, const struct str e[N_E])
 {
     struct pi *pi = h->mind;
@@ -311,12 +339,7 @@ static void on_response(struct hand *h, const struct str e[N_E])
     } else if (is(e[E_ID], STR("\"asked\"")) && pi->state == PI_ASKED) {
         finish(h);
     } else if (is(e[E_ID], STR("\"prompt\"")) && pi->state == PI_PROMPTED) {
-        if (!is_success)
-            refused(h, STR("agent_refused"),
-                    str_head(unquoted(pi, e[E_ERROR]), WORDS_MAX));
-        else if (stint_of(h)->carried &&
-                 !delivery_working(&stint_of(h)->carried->delivery))
-            return;
+        on_prompted(h, is_success, e[E_ERROR]);
     }
 }
 
@@ -339,6 +362,15 @@ static void on_update(struct hand *h, const struct str e[N_E])
     stint_chunk(stint_of(h), delta);
 }
 
+static void add_some(struct pi *pi, struct str s)
+{
+    if (s.n > pi->text.limit - pi->text.n)
+        pi->is_too_large = true;
+    if (!pi->is_too_large)
+        buf_add_str(&pi->text, s);
+    pi->has_lost_text |= pi->text.over;
+}
+
 static void add_text(struct pi *pi, struct str content)
 {
     static const struct str keys[] = {STR("type"), STR("text")};
@@ -351,10 +383,12 @@ static void add_text(struct pi *pi, struct str content)
         if (!SCAN(part, keys, values) || !is(values[0], STR("\"text\"")))
             continue;
         text = unquoted(pi, values[1]);
+        pi->has_lost_text |=
+            !text.n && values[1].n > 2 && values[1].p[0] == '"';
         if (text.n && !has_begun && pi->text.n)
-            buf_add_str(&pi->text, STR("\n\n"));
+            add_some(pi, STR("\n\n"));
         has_begun |= text.n > 0;
-        buf_add_str(&pi->text, text);
+        add_some(pi, text);
     }
 }
 
@@ -429,7 +463,7 @@ static void on_agent_end(struct hand *h, const struct str e[N_E])
 {
     struct pi *pi = h->mind;
 
-    if (pi->state != PI_RUNNING && pi->state != PI_PROMPTED)
+    if (pi->state != PI_RUNNING && pi->state != PI_ACCEPTED)
         return;
     if (is(e[E_RETRY], STR("true"))) {
         pi->state = PI_HELD;

@@ -26,9 +26,8 @@ struct echo {
     struct echoes *all;
     struct list_node ready;
     struct timer timer;
-    bool is_working; /* and has said so */
-    bool is_due;     /* its time has come */
-    size_t n_said;   /* bytes of the text */
+    bool is_due;   /* its time has come */
+    size_t n_said; /* bytes of the text */
     size_t n;
     char text[];
 };
@@ -66,8 +65,7 @@ static size_t say(struct echo *e)
     struct delivery *y = &e->delivery;
     struct str chunk = next_chunk(e);
 
-    if (!e->is_working) {
-        e->is_working = true;
+    if (!y->is_working) {
         if (delivery_working(y) && e->is_due)
             make_ready(e);
         return 0;

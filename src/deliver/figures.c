@@ -282,8 +282,6 @@ static bool is_dead(const struct deliver *d, const struct agent *a)
     if (agent_url_read(a->url, &url, NULL) != OK)
         return true;
     road = road_of(&url);
-    if (!road)
-        return true;
     if (road->is_dead)
         return road->is_dead(d, a, &url);
     /* Its program or model is not configured: nothing there could wake up. */
@@ -328,17 +326,6 @@ void deliver_report(struct deliver *d, struct str agent, enum agent_state s)
 
     if (k)
         k->reported = s;
-}
-
-bool deliver_is_present(const struct deliver *d, const struct agent *a)
-{
-    struct agent_url url;
-    const struct road_row *road;
-
-    if (agent_url_read(a->url, &url, NULL) != OK)
-        return false;
-    road = road_of(&url);
-    return road && (!road->is_present || road->is_present(d, a, &url));
 }
 
 /* What others may know. */

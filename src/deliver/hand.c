@@ -37,6 +37,19 @@ enum err hand_send(struct hand *h, struct str line)
     return child_send(hand_deliver(h)->opts.children, h->child, line);
 }
 
+bool hand_is_free(const struct hand *h)
+{
+    return h->state == HAND_READY && h->n_taken < h->n_stints;
+}
+
+/* After whatever may have changed that. */
+static void count_free(struct hand *h)
+{
+    h->pool->n_free -= h->is_counted_free;
+    h->is_counted_free = hand_is_free(h);
+    h->pool->n_free += h->is_counted_free;
+}
+
 /* Stints. */
 
 static void on_idle(struct hand *h)
@@ -60,6 +73,7 @@ void stint_empty(struct stint *s)
     s->is_taken = false;
     loop_timer_cancel(loop_of(h), &s->patience);
     h->n_taken--;
+    count_free(h);
     if (h->state == HAND_READY && !h->n_taken)
         on_idle(h);
     pool_due(h->pool);
@@ -118,6 +132,7 @@ static void set_state(struct hand *h, enum hand_state to)
     h->state = to;
     p->n_starting += h->state == HAND_STARTING;
     p->n_ending += h->state == HAND_ENDING;
+    count_free(h);
     pool_due(p);
 }
 
@@ -137,8 +152,11 @@ void hand_ready(struct hand *h, size_t n_stints)
 {
     if (n_stints > HAND_STINTS_MAX)
         n_stints = HAND_STINTS_MAX;
-    if (n_stints > h->n_stints)
+    if (n_stints > h->n_stints) {
         h->n_stints = n_stints;
+        count_free(h);
+        pool_due(h->pool);
+    }
     if (h->state != HAND_STARTING)
         return;
     loop_timer_cancel(loop_of(h), &h->timer);
@@ -427,11 +445,6 @@ enum err hand_start(struct pool *p, struct why *why)
 
 /* Work. */
 
-bool hand_is_free(const struct hand *h)
-{
-    return h->state == HAND_READY && h->n_taken < h->n_stints;
-}
-
 static struct stint *take_stint(struct hand *h, struct carried *c)
 {
     struct stint *s = h->stints;
@@ -443,6 +456,7 @@ static struct stint *take_stint(struct hand *h, struct carried *c)
     s->id = c->delivery.id;
     c->stint = s;
     h->n_taken++;
+    count_free(h);
     loop_timer_cancel(loop_of(h), &h->timer);
     return s;
 }

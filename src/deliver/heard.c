@@ -31,20 +31,6 @@ static struct delivery *delivery_on(struct line *l, struct str task_id)
     return l->last;
 }
 
-static bool say_working(struct delivery *y)
-{
-    if (y->is_working)
-        return true;
-    y->is_working = true;
-    return delivery_working(y);
-}
-
-/* Who speaks works, also where it has not said so. False: it was cancelled. */
-static bool say_chunk(struct delivery *y, struct str text)
-{
-    return say_working(y) && delivery_chunk(y, text);
-}
-
 /* The answer to a task.execute. */
 
 /* The delivery that was given to the agent by a call with that id. */
@@ -62,30 +48,46 @@ static struct delivery *delivery_of_call(struct line *l, struct str id)
     return str_eq(id, wire_execute_id(&t, asked)) ? y : NULL;
 }
 
-static struct str code_of(const struct json *data)
-{
-    struct str code = json_str_or(json_get(data, STR("code")), (struct str){0});
-
-    return code.n && code.n <= WIRE_ERROR_CODE_MAX && !str_has_any_control(code)
-               ? code
-               : STR("agent_failed");
-}
-
 static void heard_error(struct delivery *y, const struct wire_message *m)
 {
     const struct json *after = json_get(m->data, STR("retry_after_ms"));
     int64_t retry_ms = json_int_or(after, 0);
+    struct str code =
+        json_str_or(json_get(m->data, STR("code")), (struct str){0});
 
     if (retry_ms > RETRY_AFTER_MAX_MS)
         retry_ms = RETRY_AFTER_MAX_MS;
     delivery_failed(y,
                     &(struct delivery_failure){
-                        .code = code_of(m->data),
+                        .code = wire_error_code(code),
                         .words = m->error.n ? str_head(m->error, WIRE_ERROR_MAX)
                                             : STR("the agent refused it"),
                         .is_final = !after || after->type != JSON_INT,
                         .retry_ms = retry_ms > 0 ? retry_ms : 0,
                     });
+}
+
+static const struct str too_large_words =
+    STR("the agent's answer is larger than the limit");
+
+/* It has answered, and for all it knows the work is done; so nobody need be
+ * told. What we had no memory for is no fault of its. */
+static void heard_no_result(struct delivery *y, enum err e,
+                            const struct why *why)
+{
+    struct delivery_failure f = {.code = STR("bad_answer"),
+                                 .words = str_of(why->text),
+                                 .is_final = true};
+
+    if (e == ERR_LIMIT) {
+        f.code = str_of(err_row(e)->code);
+        f.words = too_large_words;
+    } else if (e == ERR_NOMEM) {
+        f.code = str_of(err_row(e)->code);
+        f.is_final = false;
+        f.is_innocent = true;
+    }
+    delivery_failed(y, &f);
 }
 
 /* Usually {"status":"working"}; who has its result at once may give it. */
@@ -94,18 +96,22 @@ static enum err heard_answer(struct line *l, struct delivery *y,
 {
     struct str status =
         json_str_or(json_get(m->result, STR("status")), STR("working"));
+    struct why because;
     struct wire_word w;
     enum err e;
 
     if (!task_is_over(task_status_of(status))) {
-        say_working(y);
+        delivery_working(y);
         return OK;
     }
     arena_reset(&l->deliver->lines->scratch);
-    e = wire_result_read(&l->deliver->lines->scratch, m->result, &w, why);
-    if (!e)
+    e = wire_result_read(&l->deliver->lines->scratch, m->result, &w, &because);
+    if (!e) {
         delivery_result(y, &w.result, w.has_text, 0);
-    return e;
+        return OK;
+    }
+    heard_no_result(y, e, &because);
+    return why_err(why, e, "%s", because.text);
 }
 
 static enum err heard_call_answer(struct line *l, const struct wire_message *m,
@@ -137,22 +143,32 @@ static enum err not_here(struct why *why, struct str task_id)
 /* Whether what is said is of the turn that is going on. */
 static bool is_of(const struct wire_word *w, const struct delivery *y)
 {
-    return !w->turn || w->turn == y->id.turn;
+    return wire_turn(w) == y->id.turn;
+}
+
+static bool is_going_on(const struct wire_word *w, const struct delivery *y)
+{
+    return is_of(w, y) && (!w->attempt || w->attempt == y->id.attempt);
 }
 
 /* A chunk or a result over the limit: the whole answer would be, and the same
- * comes of every attempt. */
-static void heard_too_much(struct line *l, const struct wire_message *m)
+ * comes of every attempt. Who has more to say is told that it need not. */
+static void heard_too_much(struct line *l, const struct wire_message *m,
+                           bool has_more)
 {
     struct str id = json_str_or(json_get(m->params, STR("task_id")), STR(""));
+    struct wire_word w = {
+        .turn = json_int_or(json_get(m->params, STR("turn")), 0),
+        .attempt = json_int_or(json_get(m->params, STR("attempt")), 0),
+    };
     struct delivery *y = delivery_on(l, id);
 
-    if (y)
+    if (y && is_going_on(&w, y))
         delivery_failed(y, &(struct delivery_failure){
                                .code = str_of(err_row(ERR_LIMIT)->code),
-                               .words = STR("the agent's answer is larger than "
-                                            "the limit"),
-                               .is_final = true});
+                               .words = too_large_words,
+                               .is_final = true,
+                               .is_to_be_told = has_more});
 }
 
 static enum err heard_chunk(struct line *l, const struct wire_message *m,
@@ -163,18 +179,18 @@ static enum err heard_chunk(struct line *l, const struct wire_message *m,
     enum err e = wire_chunk_read(m->params, &w, why);
 
     if (e == ERR_LIMIT)
-        heard_too_much(l, m);
+        heard_too_much(l, m, true);
     if (e)
         return e;
     y = delivery_on(l, w.task_id);
     if (!y)
         return not_here(why, w.task_id);
-    if (!is_of(&w, y) || (w.attempt && w.attempt != y->id.attempt))
+    if (!is_going_on(&w, y))
         return why_err(why, ERR_NOT_FOUND,
                        "turn %lld, attempt %lld of the task is going on; this "
                        "is of another",
                        (long long)y->id.turn, (long long)y->id.attempt);
-    say_chunk(y, w.text);
+    delivery_chunk(y, w.text);
     return OK;
 }
 
@@ -202,7 +218,7 @@ static enum err heard_result(struct line *l, const struct wire_message *m,
     arena_reset(&d->lines->scratch);
     e = wire_result_read(&d->lines->scratch, m->params, &w, why);
     if (e == ERR_LIMIT)
-        heard_too_much(l, m);
+        heard_too_much(l, m, false);
     if (e)
         return e;
     y = delivery_on(l, w.task_id);

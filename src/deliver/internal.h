@@ -27,12 +27,19 @@ struct delivery;
 struct errand;
 struct desk;
 struct line;
+struct patron;
 
 /* Why a delivery is stopped. */
 enum stop_why {
     STOP_OVER,      /* it had its last word, or failed: nothing to tell */
     STOP_CANCELLED, /* the agent is to be told */
     STOP_CLOSING,   /* the server ends */
+};
+
+enum presence {
+    AWAY,
+    FULL, /* there, but it takes nothing just now */
+    PRESENT,
 };
 
 struct road_row {
@@ -44,8 +51,8 @@ struct road_row {
      * an address is always). NULL: always. While it cannot, its desk waits;
      * `desk_wake` is called when that may have changed. `call` is called when
      * something waits and it cannot: to wake it up. */
-    bool (*is_present)(const struct deliver *d, const struct agent *a,
-                       const struct agent_url *url);
+    enum presence (*presence)(const struct deliver *d, const struct agent *a,
+                              const struct agent_url *url);
     void (*call)(struct deliver *d, struct desk *k, const struct agent *a,
                  const struct agent_url *url);
 
@@ -77,21 +84,23 @@ struct delivery {
     int64_t began_ms;      /* loop's monotonic time */
     struct list_node node; /* among those on their way, or those to be freed */
     bool is_over;
-    bool is_probe;        /* its desk's breaker waits for what becomes of it */
-    struct buf gathered;  /* its chunks: the text if the result has none */
-    bool has_lost_chunks; /* there was no room to gather them */
+    bool is_working;       /* and was told */
+    bool is_probe;         /* its desk's breaker waits for what becomes of it */
+    struct patron *patron; /* for whom it counts; NULL: nobody */
+    struct buf gathered;   /* its chunks: the text if the result has none */
+    bool has_lost_chunks;  /* there was no room to gather them */
 
     /* line.c: for roads whose deliveries go over a line. */
     struct line *line;        /* NULL: it is on none */
     struct list_node on_line; /* among its line's */
     struct unsaid *unsaid;    /* its task.execute, while the line is full */
-    bool is_working;          /* and was told */
 };
 
 /* Each tells the owner; false when it cancelled the delivery meanwhile, so
- * that there is no more to say. */
-MUST_USE bool delivery_working(struct delivery *y);
-MUST_USE bool delivery_chunk(struct delivery *y, struct str text);
+ * that there is no more to say. Who says twice that it works, or speaks before
+ * it has said so, works. */
+bool delivery_working(struct delivery *y);
+bool delivery_chunk(struct delivery *y, struct str text);
 
 /* The last word of the agent: the delivery is over before the owner hears of
  * it, so that the same task may be offered again from inside the callback. `r`
@@ -104,11 +113,12 @@ void delivery_result(struct delivery *y, const struct task_result *r,
 struct delivery_failure {
     struct str code; /* "unreachable": the task's error_code, if it fails */
     struct str words;
-    bool is_final;    /* trying again would be of no use. The breaker takes it
-                       * for an answer: somebody is there */
-    int64_t retry_ms; /* the agent asked for this pause; zero: it did not */
-    bool is_innocent; /* not the agent's fault: neither counted as an attempt
-                       * nor by the breaker (it was taken over, we stop) */
+    bool is_final;      /* trying again would be of no use. The breaker takes it
+                         * for an answer: somebody is there */
+    int64_t retry_ms;   /* the agent asked for this pause; zero: it did not */
+    bool is_innocent;   /* not the agent's fault: neither counted as an attempt
+                         * nor by the breaker (it was taken over, we stop) */
+    bool is_to_be_told; /* it still works on it: told to stop, as by a cancel */
 };
 void delivery_failed(struct delivery *y, const struct delivery_failure *f);
 
@@ -136,6 +146,7 @@ struct errand {
 
 /* deliver.c */
 const struct road_row *road_of(const struct agent_url *url);
+enum presence agent_presence(const struct deliver *d, const struct agent *a);
 
 /* e was taken off its desk, and its time has come. */
 void errand_go(struct deliver *d, struct errand *e, struct desk *k);
@@ -162,17 +173,15 @@ struct echoes {
 MUST_USE struct desk *desk_of(struct deliver *d, const struct agent *a);
 MUST_USE struct desk *desk_named(struct deliver *d, struct str agent);
 struct desk *desk_find(const struct deliver *d, struct str agent);
-struct str desk_name(const struct desk *k); /* in lower case */
-size_t desk_n_waiting(const struct desk *k);
 
 /* Who keeps a desk past a call holds it meanwhile. */
 void desk_hold(struct desk *k);
-void desk_release(struct deliver *d, struct desk *k);
+void desk_release(struct desk *k);
 
 MUST_USE enum err desk_add(struct deliver *d, struct desk *k, struct errand *e);
-void desk_take(struct deliver *d, struct errand *e);    /* WAITING -> RESTING */
-void desk_begun(struct deliver *d, struct delivery *y); /* one more in flight */
-void desk_done(struct deliver *d, struct desk *k);      /* one fewer */
+void desk_take(struct deliver *d, struct errand *e); /* WAITING -> RESTING */
+void desk_begun(struct delivery *y);                 /* one more in flight */
+void desk_done(struct desk *k, struct delivery *y);  /* one fewer */
 void desks_on_end_of_turn(struct loop_job *job);
 MUST_USE enum err desks_init(struct deliver *d);
 void desks_free(struct deliver *d);
@@ -180,6 +189,12 @@ void desks_look_again(struct deliver *d); /* agents or settings have changed */
 
 /* Its agent may be there now, or room be free. */
 void desk_wake(struct deliver *d, struct desk *k);
+
+/* The same, also when nobody may go: its agent may not be there any more. */
+void desk_look(struct deliver *d, struct desk *k);
+
+/* Memory is short: a second later. */
+void desk_wake_later(struct deliver *d, struct desk *k);
 
 /* What has waited in it since before that moment of the loop's monotonic time
  * fails for good: its agent did not wake up. What came later gets its own
@@ -254,6 +269,16 @@ void lines_free(struct deliver *d); /* after the last delivery */
 MUST_USE struct wakes *wakes_new(struct deliver *d);
 void wakes_free(struct deliver *d); /* before the lines */
 
+/* model.c: what an endpoint has shown that it does not know. */
+enum { MODEL_HABITS = 64 };
+struct model_habit {
+    uint64_t key;
+    bool is_used;
+    bool has_no_usage;        /* stream_options */
+    bool has_long_max_tokens; /* called max_completion_tokens there */
+};
+void models_forget(struct deliver *d); /* the definitions have changed */
+
 /* pool.c: children of definitions. */
 MUST_USE struct pools *pools_new(struct deliver *d);
 void pools_free(struct deliver *d); /* before the lines, none running */
@@ -278,7 +303,9 @@ struct deliver {
     struct map desks;   /* lower-case agent name -> struct desk */
     struct list on_the_way, over;
     size_t n_on_the_way;
-    struct ready_desks ready;
+    struct ready_desks ready; /* to be served */
+    struct ready_desks able;  /* held up by the limit of all, and no more */
+    struct map patrons;       /* lower-case creator -> struct patron */
     struct loop_job go_job, reaper;
     uint64_t go_turn; /* in which were served: */
     unsigned n_gone;
@@ -301,6 +328,7 @@ struct deliver {
     struct lines *lines;
     struct wakes *wakes;
     struct pools *pools;
+    struct model_habit habits[MODEL_HABITS];
     size_t gathered_bytes;
     size_t asked_bytes; /* of answers over HTTP that are not whole yet */
     struct deliver_stats stats;

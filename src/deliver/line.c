@@ -20,26 +20,19 @@
 
 /* Seats. */
 
-static char *lower(char *to, struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        *to++ = str_lower(s.p[i]);
-    return to;
-}
-
 /* A routing id has no line feed, so no two pairs share a key. */
 struct str seat_key(const struct agent *a, const struct agent_url *url,
                     char out[SEAT_KEY_MAX])
 {
     struct str id = url->road == ROAD_HUB ? url->id : a->name;
-    char *end;
+    size_t n;
 
     if (id.n > AGENT_URL_MAX || a->creator.n > PRINCIPAL_NAME_MAX)
         return (struct str){0};
-    end = lower(out, id);
-    *end++ = '\n';
-    end = lower(end, a->creator);
-    return (struct str){out, (size_t)(end - out)};
+    n = str_lowered(id, out, AGENT_URL_MAX).n;
+    out[n++] = '\n';
+    n += str_lowered(a->creator, out + n, PRINCIPAL_NAME_MAX).n;
+    return (struct str){out, n};
 }
 
 struct seat *seat_find(const struct deliver *d, struct str key)
@@ -337,6 +330,7 @@ void line_close(struct line *l, const struct delivery_failure *f)
     loop_at_end(d->opts.loop, &d->lines->reaper);
     if (l->seat) {
         struct seat *s = l->seat;
+        struct desk *k = desk_find(d, str_of(l->agent));
 
         l->seat = NULL;
         d->stats.lines--;
@@ -344,6 +338,8 @@ void line_close(struct line *l, const struct delivery_failure *f)
             s->line = NULL;
         seat_leave(d, s);
         deliver_report(d, str_of(l->agent), 0); /* what it said of itself */
+        if (k)
+            desk_look(d, k);
     }
     while ((n = list_first(&l->deliveries)))
         delivery_failed(LIST_OF(n, struct delivery, on_line), f);
@@ -456,12 +452,15 @@ static enum err line_reaches(const struct deliver *d, const struct agent *a,
                    STR_ARG(a->name));
 }
 
-static bool line_is_present(const struct deliver *d, const struct agent *a,
-                            const struct agent_url *url)
+static enum presence line_presence(const struct deliver *d,
+                                   const struct agent *a,
+                                   const struct agent_url *url)
 {
     const struct line *l = line_of(d, a, url);
 
-    return l && !is_full(l);
+    if (!l)
+        return AWAY;
+    return is_full(l) ? FULL : PRESENT;
 }
 
 static bool line_is_dead(const struct deliver *d, const struct agent *a,
@@ -502,7 +501,7 @@ static void line_free_delivery(struct delivery *y)
 
 const struct road_row road_line = {
     .reaches = line_reaches,
-    .is_present = line_is_present,
+    .presence = line_presence,
     .call = sleeper_call,
     .is_dead = line_is_dead,
     .start = line_start,

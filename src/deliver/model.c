@@ -11,7 +11,8 @@
  * What not every endpoint knows is asked for and left out where it complains
  * of it by name: stream_options, without which OpenAI does not say what was
  * used, and max_tokens, which newer models of theirs call otherwise. That
- * costs such an endpoint one request more each time, which fails at once.
+ * costs one request more, which fails at once, and is remembered until the next
+ * settings, or until it turns out to be wrong.
  *
  * The key goes to the endpoint's own address and nowhere else: no redirect is
  * followed. Of what is there nobody but the log hears more than is needed. */
@@ -89,6 +90,7 @@ static enum err send_it(struct talk *k, struct why *why)
     char *key;
     enum err e;
 
+    why->text[0] = '\0';
     if (k->key.n) {
         size_t n = sizeof("Bearer ") + k->key.n;
 
@@ -105,7 +107,50 @@ static enum err send_it(struct talk *k, struct why *why)
     e = body.over || FAULT("deliver.chat") ? ERR_NOMEM
                                            : visit_send(&k->visit, &rq, why);
     buf_fini(&body);
+    if (e && !why->text[0])
+        why_err(why, e, "%s", err_row(e)->wording);
     return e;
+}
+
+/* What an endpoint is known not to know, by definition and model. Where two
+ * have the same place, one of them is found out again now and then. */
+
+static uint64_t habit_key(const struct talk *k)
+{
+    const uint64_t *seed = k->visit.d->opts.seed;
+
+    return hash_bytes(k->name, seed) * 31 + hash_bytes(k->rq.model, seed);
+}
+
+static struct model_habit *habit_of(const struct talk *k)
+{
+    return &k->visit.d->habits[habit_key(k) % MODEL_HABITS];
+}
+
+static void heed_habit(struct talk *k)
+{
+    const struct model_habit *h = habit_of(k);
+
+    k->is_habit = h->is_used && h->key == habit_key(k);
+    if (!k->is_habit)
+        return;
+    k->rq.wants_usage = !h->has_no_usage;
+    k->rq.has_long_max_tokens = h->has_long_max_tokens;
+}
+
+void talk_went_well(const struct talk *k)
+{
+    if (!k->rq.wants_usage || k->rq.has_long_max_tokens)
+        *habit_of(k) = (struct model_habit){.key = habit_key(k),
+                                            .is_used = true,
+                                            .has_no_usage = !k->rq.wants_usage,
+                                            .has_long_max_tokens =
+                                                k->rq.has_long_max_tokens};
+}
+
+void models_forget(struct deliver *d)
+{
+    memset(d->habits, 0, sizeof(d->habits));
 }
 
 /* Whether the endpoint does not know something that it can do without; then
@@ -144,7 +189,7 @@ static void talk_status(struct visit *a)
     struct delivery_failure f = {.code = STR("model_error"),
                                  .retry_ms = a->retry_ms};
     char message[VISIT_WORDS_BYTES];
-    struct why why;
+    struct why why = {""};
     enum err e;
 
     talk_words(k, buf_str(&a->body), a->status, message);
@@ -154,6 +199,8 @@ static void talk_status(struct visit *a)
             visit_not_sent(a, e, &why);
         return;
     }
+    if (k->is_habit && (a->status == 400 || a->status == 422))
+        *habit_of(k) = (struct model_habit){0};
     if (a->status == 429 || a->status == 503)
         f.code = STR("agent_busy");
     f.is_final = !talk_may_try_again(a->status);
@@ -310,8 +357,10 @@ static struct talk *talk_new(struct deliver *d, const struct task *t,
     if (m->timeout_ms > 0 && m->timeout_ms < whole_ms)
         whole_ms = m->timeout_ms;
     if (visit_init(&k->visit, d, &talk_ops, a, whole_ms) == OK &&
-        copy_all(k, t, a, m, model))
+        copy_all(k, t, a, m, model)) {
+        heed_habit(k);
         return k;
+    }
     visit_stop(&k->visit);
     talk_free(&k->visit.delivery);
     return NULL;

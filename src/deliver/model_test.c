@@ -53,6 +53,9 @@ static struct peer *open_model(const char *reply)
 #define USAGE "data: {\"choices\":[],\"usage\":{\"total_tokens\": 7}}\n\n"
 #define DONE  "data: [DONE]\n\n"
 
+#define FAILURE \
+    "event: error\ndata: {\"error\":{\"message\":\"late\",\"code\":503}}\n\n"
+
 static void expect_completed(const char *text)
 {
     if (web.status != TASK_COMPLETED)
@@ -299,6 +302,11 @@ TEST(an_answer_is_whole_once_it_says_why_it_ended)
         {SSE_HEAD PIECE("a") FINISH("tool_calls") DONE, "a"},
         {SSE_HEAD FINISH("stop") DONE, ""},
         {SSE_HEAD PIECE("a") DONE PIECE("b") FINISH("stop") DONE, "a"},
+        {SSE_HEAD PIECE("a") FINISH("stop") "data: hello\n\n", "a"},
+        {SSE_HEAD PIECE("a") FINISH("stop") FAILURE, "a"},
+        {SSE_HEAD PIECE("a") FINISH("stop") FINISH("error"), "a"},
+        {SSE_HEAD PIECE("a") FINISH("stop") USAGE FAILURE, "a"},
+        {SSE_HEAD PIECE("a") FAILURE, NULL},
         {SSE_HEAD PIECE("a"), NULL},
         {SSE_HEAD PIECE("a") USAGE, NULL},
         {SSE_HEAD, NULL},
@@ -319,6 +327,7 @@ TEST(an_answer_is_whole_once_it_says_why_it_ended)
             expect_completed(cases[i].text);
         else
             expect_again("");
+        CHECK_INT(p->n_asked, 1);
         web_close();
     }
 }
@@ -447,6 +456,56 @@ TEST(what_an_endpoint_does_not_know_is_left_out)
     web_close();
 }
 
+/* Once it is known, nobody has to find it out again, until somebody sets up
+ * the endpoint anew. */
+TEST(what_an_endpoint_does_not_know_is_remembered)
+{
+    struct peer *p = open_model(OK_JSON("{\"choices\":[{}]}"));
+
+    models[0].max_tokens = 5;
+    set_models();
+    for (int i = 0; i < 2; i++) {
+        p->n_asked = 0;
+        p->first_reply = answer_of("400 Bad", JSON_TYPE,
+                                   "{\"error\":\"use max_completion_tokens\"}");
+        carry();
+        CHECK_INT(p->n_asked, 2);
+        p->first_reply = NULL;
+        buf_clear(&p->asked);
+        carry();
+        expect_completed("");
+        CHECK_INT(p->n_asked, 3);
+        CHECK(peer_heard(p, "\"max_completion_tokens\":5"));
+        CHECK(peer_heard(p, "stream_options"));
+        buf_clear(&p->asked);
+        web.agent.url = STR("model:small/other"); /* it may know */
+        carry();
+        CHECK(!peer_heard(p, "max_completion_tokens"));
+        web.agent.url = STR("model:small");
+        set_models();
+    }
+    web_close();
+}
+
+TEST(what_is_remembered_wrongly_is_forgotten)
+{
+    struct peer *p = open_model(OK_JSON("{\"choices\":[{}]}"));
+
+    p->first_reply =
+        answer_of("400 Bad", JSON_TYPE, "{\"error\":\"stream_options?\"}");
+    carry();
+    expect_completed("");
+    CHECK_INT(p->n_asked, 2);
+    p->reply = answer_of("400 Bad", JSON_TYPE, "{\"error\":\"no\"}");
+    carry();
+    expect_failed("model_error", "status 400: no");
+    p->reply = OK_JSON("{\"choices\":[{}]}");
+    buf_clear(&p->asked);
+    carry();
+    CHECK(peer_heard(p, "stream_options"));
+    web_close();
+}
+
 /* Time. */
 
 TEST(one_answer_has_a_time_of_its_own)
@@ -514,7 +573,17 @@ TEST(a_cancel_closes_the_connection)
 
 /* Faults. */
 
-static void check_faults(const char *reply)
+/* What was not asked has words for the log, and they are words. */
+static void check_log_is_sane(void)
+{
+    const char *said = log_said();
+
+    for (; *said; said++)
+        CHECK(*said == '\n' || (*said >= ' ' && *said < 0x7f));
+    CHECK(!strstr(log_said(), "\"because\":\"\""));
+}
+
+static void check_faults(const char *first_reply, const char *reply)
 {
     static const struct task_said before[] = {{false, STR("I am Ada")},
                                               {true, STR("Hello Ada")}};
@@ -525,10 +594,12 @@ static void check_faults(const char *reply)
         struct peer *p = open_model(reply);
 
         p->closes = true;
+        p->first_reply = first_reply;
         web.history = before;
         web.n_history = 2;
         has_fired = carry_with_fault(++nth);
         CHECK(has_fired || web.status == TASK_COMPLETED);
+        check_log_is_sane();
         carry();
         expect_completed("ok");
         web_close();
@@ -538,8 +609,12 @@ static void check_faults(const char *reply)
 
 TEST(asking_a_model_survives_every_fault)
 {
-    check_faults(SSE_HEAD PIECE("ok") FINISH("stop") USAGE DONE);
+    check_faults(NULL, SSE_HEAD PIECE("ok") FINISH("stop") USAGE DONE);
+    check_faults(answer_of("400 Bad", JSON_TYPE,
+                           "{\"error\":\"unknown field stream_options\"}"),
+                 SSE_HEAD PIECE("ok") FINISH("stop") DONE);
     check_faults(
+        NULL,
         "HTTP/1.1 200 OK\r\nConnection: close\r\n" JSON_TYPE
         "\r\n{\"choices\":[{\"message\":{\"content\":[{\"text\":\"ok\"}]}}],"
         "\"usage\":{\"a\":1}}");

@@ -6,7 +6,7 @@
  *     process.c   the road: what is carried, and who takes it
  *     pool.c      the children of one definition: how many, when, until when
  *     keep.c      which conversation has which child
- *     hand.c    one child, from its start to its end
+ *     hand.c      one child, from its start to its end
  *     dialect_*.c what is said to it, and how it answers
  *
  * A hand is a child. A stint is a task that it has in hand, one at a time
@@ -95,6 +95,7 @@ struct hand {
     int64_t idle_since_ms;
     int n_garbage; /* lines in a row */
     int64_t n_results;
+    bool is_counted_free;  /* in pool->n_free */
     bool has_failed_start; /* it did not become ready in time */
     void *mind;            /* the dialect's */
 };
@@ -116,9 +117,12 @@ struct pool {
     const struct dialect *dialect;
     struct list hands;
     size_t n_hands, n_starting, n_ending;
+    size_t n_free;       /* hand_is_free */
     struct list waiting; /* struct carried, by priority and place */
     size_t n_waiting;
-    struct map keeps; /* key -> struct keep */
+    struct list_node *next_to_look_at; /* NULL: nobody is looking */
+    uint64_t n_looked_at;              /* of those waiting, in all */
+    struct map keeps;                  /* key -> struct keep */
     struct list keeps_by_use;
     int n_bad; /* children in a row that came to nothing */
     int64_t not_before_ms;

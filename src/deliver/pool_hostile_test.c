@@ -158,6 +158,20 @@ TEST(a_second_answer_is_told_and_changes_nothing)
     office_fini(&o);
 }
 
+TEST(a_child_that_says_everything_twice_answers_once)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "stutter");
+    job_says(&o, j, "haha");
+    CHECK(strcmp(j->words, "wccr") == 0);
+    job_says(&o, give(&o, "c", "count"), "2");
+    CHECK(j->n_results == 1 && n_started(&o) == 1);
+    office_fini(&o);
+}
+
 TEST(an_answer_for_anothers_task_is_not_taken)
 {
     struct office o;
@@ -286,6 +300,50 @@ TEST(asked_only_it_goes_on_if_it_stops_in_time)
     job_says(&o, j, "1");
     CHECK_INT(n_started(&o), 2);
     office_fini(&o);
+}
+
+TEST(a_cancel_reaches_who_has_left_the_childs_group)
+{
+    struct office o;
+    struct job *j;
+    pid_t pid;
+
+    office_init(&o, "good");
+    j = give(&o, "c", "leave");
+    UNTIL(&o.s, j->n_words == 2);
+    pid = (pid_t)strtol(j->heard, NULL, 10);
+    CHECK(pid > 1 && kill(pid, 0) == 0);
+    cancel(&o, j);
+    UNTIL(&o.s, n_children(&o) == 0);
+    await_gone(&o.s, pid);
+    office_fini(&o);
+}
+
+/* Who says too much still works on it: its next task comes after it has
+ * stopped, or to another. */
+TEST(who_says_too_much_is_stopped_like_one_that_is_cancelled)
+{
+    static const enum process_cancel hows[] = {CANCEL_STOPS, CANCEL_ASKS};
+    static const char *const cancels[] = {"0 of 1", "1 of 2"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct office o;
+        struct job *j, *next;
+
+        office_init(&o, "good");
+        o.defs[0].max = 1;
+        o.defs[0].max_line_bytes = 2 << 20;
+        o.defs[0].cancel = hows[i];
+        office_set(&o, 1);
+        j = give(&o, "c", "too much");
+        next = give(&o, "c", "cancels");
+        job_await(&o, j);
+        CHECK(j->status == TASK_FAILED && !j->n_retries);
+        CHECK(strcmp(j->code, "too_large") == 0);
+        job_says(&o, next, cancels[i]);
+        CHECK_INT(n_started(&o), i == 0 ? 2 : 1);
+        office_fini(&o);
+    }
 }
 
 TEST(a_cancel_of_what_waits_costs_no_child)

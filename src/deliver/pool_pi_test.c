@@ -76,6 +76,29 @@ TEST(each_conversation_has_a_pi_as_long_as_there_is_room)
     office_fini(&o);
 }
 
+/* The next task is not ended by what was said twice of the one before. */
+TEST(a_pi_that_says_everything_twice_answers_once)
+{
+    static const char *const hows[] = {"pi", "pi settles"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct job *j;
+
+        with(hows[i]);
+        for (int k = 0; k < 2; k++) {
+            j = give(&o, "c", "stutter");
+            job_await(&o, j);
+            CHECK(j->status == TASK_COMPLETED && j->n_results == 1);
+            CHECK(strcmp(j->words, "wccr") == 0);
+        }
+        j = give(&o, "c", "x");
+        job_await(&o, j);
+        CHECK(strstr(j->text, "/3") && !strstr(j->text, "\n"));
+        CHECK_INT(n_started(&o), 1);
+        office_fini(&o);
+    }
+}
+
 TEST(an_error_of_pi_is_the_answer)
 {
     struct job *j;

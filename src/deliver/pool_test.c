@@ -18,13 +18,14 @@ TEST(a_task_is_carried_to_a_child_and_back)
 
 TEST(a_child_may_be_ready_in_any_words)
 {
-    static const char *const hows[] = {"plain", "eager", "many"};
+    static const char *const hows[] = {"plain", "eager", "many", "noisy"};
 
     for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
         struct office o;
 
         office_init(&o, hows[i]);
         job_says(&o, give(&o, "c", "echo x"), "x");
+        CHECK_INT(n_started(&o), 1);
         office_fini(&o);
     }
 }
@@ -113,6 +114,36 @@ TEST(the_more_urgent_goes_first)
     cancel(&o, first);
     job_says(&o, urgent, "2");
     job_says(&o, low, "3");
+    office_fini(&o);
+}
+
+/* However many wait: where there is nothing to be had, nobody is looked at. */
+TEST(a_look_costs_what_can_be_had_and_not_what_waits)
+{
+    struct office o;
+    struct job *busy, *j[50];
+    struct pool *p;
+    uint64_t before;
+
+    office_init(&o, "good");
+    o.defs[0].max = 1;
+    o.defs[0].cancel = CANCEL_ASKS;
+    office_set(&o, 1);
+    p = pool_find(o.d->pools, STR("p"));
+    busy = give(&o, "", "hang");
+    UNTIL(&o.s, busy->n_words == 2);
+    CHECK_INT(p->n_free, 0);
+    before = p->n_looked_at;
+    for (int i = 0; i < 50; i++) {
+        j[i] = give(&o, "", "echo x");
+        turn(&o.s, 1); /* a look each */
+    }
+    CHECK(p->n_waiting == 50 && p->n_looked_at == before);
+    cancel(&o, busy);
+    for (int i = 0; i < 50; i++)
+        job_says(&o, j[i], "x");
+    CHECK_INT(p->n_looked_at - before, 50);
+    CHECK(p->n_free == 1 && p->n_waiting == 0);
     office_fini(&o);
 }
 

@@ -52,10 +52,7 @@ static void wait_in_order(struct pool *p, struct carried *c)
     while (at != &p->waiting.head &&
            goes_before(c, LIST_OF(at, struct carried, node)))
         at = at->prev;
-    c->node.prev = at;
-    c->node.next = at->next;
-    at->next->prev = &c->node;
-    at->next = &c->node;
+    list_insert_before(at->next, &c->node);
     p->n_waiting++;
     c->pool = p;
     pool_due(p);
@@ -63,8 +60,12 @@ static void wait_in_order(struct pool *p, struct carried *c)
 
 static void stop_waiting(struct carried *c)
 {
+    struct pool *p = c->pool;
+
+    if (p->next_to_look_at == &c->node)
+        p->next_to_look_at = list_next(&p->waiting, &c->node);
     list_remove(&c->node);
-    c->pool->n_waiting--;
+    p->n_waiting--;
 }
 
 /* A delivery. */
@@ -239,33 +240,33 @@ static struct hand *take_hand(struct pool *p, const struct carried *c,
     return NULL;
 }
 
-/* The first that can have one. Callbacks may change everything, so each time
- * from the beginning. */
-static struct carried *next_to_go(struct pool *p, struct hand **h,
-                                  size_t *n_wanted)
+/* Whether nobody more can have a child, nor is another needed. */
+static bool has_nothing_left(const struct pool *p, size_t n_wanted)
 {
-    *n_wanted = 0;
-    for (struct list_node *n = list_first(&p->waiting); n;
-         n = list_next(&p->waiting, n)) {
-        struct carried *c = LIST_OF(n, struct carried, node);
-
-        *h = take_hand(p, c, n_wanted);
-        if (*h)
-            return c;
-    }
-    return NULL;
+    return !p->n_free && !has_room(p, n_wanted);
 }
 
+/* In one go, and only as far as there is something to be had: many may wait.
+ * Callbacks may change everything: who goes takes itself off the place where
+ * this goes on, and for what is new the pool is looked at once more. */
 size_t pool_place(struct pool *p)
 {
-    struct hand *h;
-    struct carried *c;
-    size_t n_wanted;
+    size_t n_wanted = 0;
+    struct list_node *n;
 
-    while ((c = next_to_go(p, &h, &n_wanted))) {
-        stop_waiting(c);
-        hand_give(h, c);
+    p->next_to_look_at = list_first(&p->waiting);
+    while ((n = p->next_to_look_at) && !has_nothing_left(p, n_wanted)) {
+        struct carried *c = LIST_OF(n, struct carried, node);
+        struct hand *h = take_hand(p, c, &n_wanted);
+
+        p->n_looked_at++;
+        p->next_to_look_at = list_next(&p->waiting, n);
+        if (h) {
+            stop_waiting(c);
+            hand_give(h, c);
+        }
     }
+    p->next_to_look_at = NULL;
     return n_wanted;
 }
 

@@ -40,6 +40,7 @@ static void conclude(struct talk *k, const struct str *text)
                      "the model's endpoint filtered out all of its answer");
         return;
     }
+    talk_went_well(k);
     buf_init(&metadata, MSG_METADATA_MAX);
     write_metadata(k, &metadata);
     if (!metadata.over)
@@ -104,13 +105,18 @@ static void not_understood(struct talk *k, enum err e, const struct why *why)
                  why->text);
 }
 
+static bool is_failure(const struct chat_word *w)
+{
+    return w->is_error || str_eq(w->finish, STR("error"));
+}
+
 /* One piece. False: it is over. */
 static bool take_piece(struct talk *k, struct str data,
                        const struct chat_word *w)
 {
     struct delivery *y = &k->visit.delivery;
 
-    if (w->is_error || strcmp(k->finish, "error") == 0) {
+    if (is_failure(w)) {
         said_error(k, data, w->error_code);
         return false;
     }
@@ -134,13 +140,15 @@ bool talk_event(struct visit *a, const struct sse_event *e)
     struct talk *k = talk_of(a);
     struct arena arena;
     struct chat_word w;
-    struct why why;
+    struct why why = {""};
     enum err err;
     bool goes_on = false;
 
     arena_init(&arena, e->data.n + EVENT_SPARE_BYTES);
     err = chat_read(&arena, e->data, &w, &why);
-    if (err) {
+    if (k->is_ended && (err || is_failure(&w))) {
+        conclude(k, NULL); /* to ask again would be to pay again */
+    } else if (err) {
         not_understood(k, err, &why);
     } else {
         note(k, &w);
@@ -180,7 +188,7 @@ void talk_whole(struct visit *a)
     struct str body = buf_str(&a->body);
     struct arena arena;
     struct chat_word w;
-    struct why why;
+    struct why why = {""};
     enum err e;
 
     arena_init(&arena, body.n + EVENT_SPARE_BYTES);

@@ -12,6 +12,7 @@ struct talk {
     struct arena arena; /* of everything that is asked */
     struct chat_request rq;
     struct str url, key, name;
+    bool is_habit;    /* it was asked as the endpoint is known to want it */
     bool is_starting; /* whoever calls is still in start */
     bool asks_history;
     void *history_handle;
@@ -36,6 +37,9 @@ bool talk_event(struct visit *a, const struct sse_event *e);
 void talk_end(struct visit *a);
 void talk_whole(struct visit *a);
 void talk_broken(struct visit *a, const struct delivery_failure *f);
+
+/* It has answered: what had to be left out is left out the next time. */
+void talk_went_well(const struct talk *k);
 
 /* Whether an error may be gone the next time; by its status, zero: unknown. */
 bool talk_may_try_again(int64_t status);

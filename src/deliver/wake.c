@@ -61,7 +61,6 @@ struct wakes {
     struct map by_name; /* struct sleeper */
     struct list queue;
     size_t n_waking;
-    struct loop_job again; /* memory was short: desks are to ask once more */
 };
 
 static struct str name_of(const struct sleeper *s)
@@ -69,29 +68,21 @@ static struct str name_of(const struct sleeper *s)
     return (struct str){s->name, s->n_name};
 }
 
-static struct str lower_name(struct str name, char out[AGENT_NAME_MAX + 1])
+static struct sleeper *sleeper_find(const struct deliver *d, struct str agent)
 {
-    name = str_sub(name, 0, AGENT_NAME_MAX);
-    for (size_t i = 0; i < name.n; i++)
-        out[i] = str_lower(name.p[i]);
-    out[name.n] = '\0';
-    return (struct str){out, name.n};
+    char name[AGENT_NAME_MAX];
+
+    return map_get(&d->wakes->by_name,
+                   str_lowered(agent, name, AGENT_NAME_MAX));
 }
 
-/* There was no memory: every desk that waits asks again in the next turn. */
-static void try_again(struct deliver *d)
+/* There was no memory: its desk asks again in a while. */
+static void try_again(struct sleeper *s)
 {
-    loop_next_turn(d->opts.loop, &d->wakes->again);
-}
+    struct desk *k = desk_find(s->deliver, name_of(s));
 
-static void on_again(struct loop_job *job)
-{
-    struct deliver *d = LIST_OF(job, struct wakes, again)->deliver;
-    const struct map_slot *slot;
-    size_t at = 0;
-
-    while ((slot = map_next(&d->desks, &at)))
-        desk_wake(d, slot->value);
+    if (k)
+        desk_wake_later(s->deliver, k);
 }
 
 /* Asking. */
@@ -119,6 +110,28 @@ static void settle(struct sleeper *s)
     s->state = RESTING;
     free(s->url);
     s->url = NULL;
+}
+
+static void forget(struct sleeper *s);
+
+/* It sits somewhere else meanwhile, or is reached by another road. */
+static bool has_come(const struct sleeper *s)
+{
+    const struct deliver *d = s->deliver;
+    const struct agent *a = d->opts.agent_of(d->opts.ctx, name_of(s));
+
+    return a && agent_presence(d, a) != AWAY;
+}
+
+static void come(struct sleeper *s)
+{
+    struct deliver *d = s->deliver;
+    struct desk *k = desk_find(d, name_of(s));
+
+    forget(s);
+    if (k)
+        desk_look(d, k);
+    begin_next(d);
 }
 
 static void failed(struct sleeper *s)
@@ -233,7 +246,9 @@ static void on_timer(struct timer *t)
 {
     struct sleeper *s = LIST_OF(t, struct sleeper, timer);
 
-    if (loop_mono_ms(s->deliver->opts.loop) >= ends_ms(s))
+    if (has_come(s))
+        come(s);
+    else if (loop_mono_ms(s->deliver->opts.loop) >= ends_ms(s))
         failed(s);
     else
         ask(s);
@@ -251,7 +266,7 @@ static void arm(struct sleeper *s)
                        at_ms - loop_mono_ms(d->opts.loop)) == OK)
         return;
     settle(s);
-    try_again(d);
+    try_again(s);
 }
 
 static void begin(struct sleeper *s)
@@ -326,7 +341,7 @@ static struct sleeper *sleeper_new(struct deliver *d, const struct agent *a)
         return NULL;
     s->deliver = d;
     s->timer.fire = on_timer;
-    s->n_name = lower_name(a->name, s->name).n;
+    s->n_name = str_lowered(a->name, s->name, AGENT_NAME_MAX).n;
     memcpy(s->shown, a->name.p, s->n_name);
     if (map_put(&d->wakes->by_name, name_of(s), s) == OK)
         return s;
@@ -337,8 +352,8 @@ static struct sleeper *sleeper_new(struct deliver *d, const struct agent *a)
 static struct sleeper *sleeper_of(struct deliver *d, const struct agent *a,
                                   const struct agent_url *url)
 {
-    char name[AGENT_NAME_MAX + 1], key[SEAT_KEY_MAX];
-    struct sleeper *s = map_get(&d->wakes->by_name, lower_name(a->name, name));
+    char key[SEAT_KEY_MAX];
+    struct sleeper *s = sleeper_find(d, a->name);
     struct seat *seat = seat_of(d, seat_key(a, url, key));
 
     if (!seat)
@@ -361,7 +376,7 @@ static void wake(struct sleeper *s, const struct agent *a)
     s->url = FAULT("deliver.wake_url") ? NULL
                                        : strndup(a->wake.url.p, a->wake.url.n);
     if (!s->url) {
-        try_again(d);
+        try_again(s);
         return;
     }
     s->is_trusted = a->is_configured;
@@ -376,9 +391,8 @@ void sleeper_call(struct deliver *d, struct desk *k, const struct agent *a,
 {
     struct sleeper *s = sleeper_of(d, a, url);
 
-    (void)k; /* found by its name when it matters: it may be gone by then */
     if (!s)
-        try_again(d);
+        desk_wake_later(d, k);
     else if (s->state == RESTING && a->wake.url.n && !s->seat->line)
         wake(s, a);
 }
@@ -387,18 +401,14 @@ void sleeper_call(struct deliver *d, struct desk *k, const struct agent *a,
 
 bool wakes_have_failed(const struct deliver *d, struct str agent)
 {
-    char name[AGENT_NAME_MAX + 1];
-    const struct sleeper *s =
-        map_get(&d->wakes->by_name, lower_name(agent, name));
+    const struct sleeper *s = sleeper_find(d, agent);
 
     return s && s->n_failures >= DEAD_AFTER;
 }
 
 void wakes_forget(struct deliver *d, struct str agent)
 {
-    char name[AGENT_NAME_MAX + 1];
-    struct sleeper *s =
-        d->wakes ? map_get(&d->wakes->by_name, lower_name(agent, name)) : NULL;
+    struct sleeper *s = d->wakes ? sleeper_find(d, agent) : NULL;
 
     if (!s)
         return;
@@ -425,7 +435,6 @@ struct wakes *wakes_new(struct deliver *d)
     w->deliver = d;
     map_init(&w->by_name, DELIVER_DESKS_MAX, d->opts.seed);
     list_init(&w->queue);
-    w->again.run = on_again;
     w->part.stop = wakes_stop;
     deliver_part_add(d, &w->part);
     return w;
@@ -438,7 +447,6 @@ void wakes_free(struct deliver *d)
 
     if (!d->wakes)
         return;
-    loop_not_at_end(&d->wakes->again);
     list_remove(&d->wakes->part.node);
     while ((at = 0, slot = map_next(&d->wakes->by_name, &at)))
         forget(slot->value);

@@ -107,6 +107,53 @@ TEST(who_comes_while_it_is_woken_gets_a_whole_chance)
     stage_close();
 }
 
+TEST(who_came_by_another_way_meanwhile_fails_nothing)
+{
+    struct stage_task *x, *y;
+    struct agent *a, *b, *front;
+    struct peer *p;
+
+    stage_open();
+    a = sleeper("night", "ws-agent://night");
+    b = sleeper("owl", "ws-agent://owl");
+    front = stage_agent("front", "ws-agent://front");
+    p = attach(0, front);
+    x = offer(1, a);
+    y = offer(2, b);
+    turns(1);
+    CHECK_INT(n_wakes(), 2);
+    a->url = STR("ws-agent://front"); /* another seat */
+    b->url = STR("echo:");            /* another road */
+    later(WAKE_MS);
+    later(WAKE_MS);
+    CHECK(n_said(p, id_of(x)) == 1 && x->n_results == 0);
+    CHECK(y->n_results == 1 && y->result.status == TASK_COMPLETED);
+    CHECK(deliver_stats(st.d).wakes_failed_total == 0);
+    CHECK(hear_result(p, x, "x", 0) == OK && x->n_results == 1);
+    stage_close();
+}
+
+TEST(who_comes_in_the_moment_its_time_is_over_fails_nothing)
+{
+    struct stage_task *x;
+    struct agent *a;
+    struct peer *p;
+
+    stage_open();
+    a = sleeper("night", "ws-agent://night");
+    x = offer(1, a);
+    turns(1);
+    desk_fail(st.d, desk_find(st.d, STR("night")), INT64_MAX,
+              &(struct delivery_failure){.code = STR("agent_did_not_wake"),
+                                         .words = STR("it did not"),
+                                         .is_final = true});
+    p = attach(0, a);
+    turns(1);
+    CHECK(x->n_results == 0 && n_said(p, id_of(x)) == 1);
+    CHECK(hear_result(p, x, "x", 0) == OK && x->n_results == 1);
+    stage_close();
+}
+
 TEST(after_three_wakes_in_vain_it_counts_as_dead_until_it_comes)
 {
     struct agent *a;

@@ -77,13 +77,7 @@ static void count_out(struct map *all, struct share **in, size_t bytes)
 /* Agents go by their names whatever the case. */
 static struct str load_key(struct str agent, char out[AGENT_NAME_MAX])
 {
-    size_t n = agent.n < AGENT_NAME_MAX ? agent.n : AGENT_NAME_MAX;
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = agent.p[i] >= 'A' && agent.p[i] <= 'Z'
-                     ? (char)(agent.p[i] - 'A' + 'a')
-                     : agent.p[i];
-    return (struct str){out, n};
+    return str_lowered(agent, out, AGENT_NAME_MAX);
 }
 
 enum err share_add(struct task_entry *e)

@@ -132,6 +132,16 @@ struct wire_word {
                                 * text and metadata are in it too */
 };
 
+/* Which turn it is about: who does not say means the first. */
+static inline int64_t wire_turn(const struct wire_word *w)
+{
+    return w->turn ? w->turn : 1;
+}
+
+/* The code that an agent gave its failure, or "agent_failed" where that is
+ * none: empty, too long, or with control characters. */
+struct str wire_error_code(struct str said);
+
 /* The params of task.chunk: {"task_id","text","turn"?,"attempt"?}. */
 MUST_USE enum err wire_chunk_read(const struct json *params,
                                   struct wire_word *out, struct why *why);

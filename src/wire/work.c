@@ -177,13 +177,21 @@ static enum err take_status(const struct json *v, struct task_result *r,
     return OK;
 }
 
+struct str wire_error_code(struct str said)
+{
+    return said.n && said.n <= WIRE_ERROR_CODE_MAX && !str_has_any_control(said)
+               ? said
+               : STR("agent_failed");
+}
+
+/* A failure is one whatever it is called. */
 static enum err take_code(const struct json *v, struct task_result *r,
                           struct why *why)
 {
-    enum err e = take_text(v, WIRE_ERROR_CODE_MAX, &r->error_code, why);
+    struct str said = STR("");
+    enum err e = take_text(v, MSG_TEXT_MAX, &said, why);
 
-    if (!e && str_has_any_control(r->error_code))
-        return not_right(why, v->key, "without control characters");
+    r->error_code = said.n ? wire_error_code(said) : said;
     return e;
 }
 

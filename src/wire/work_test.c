@@ -180,7 +180,7 @@ TEST(a_result_that_is_none_is_refused_by_the_name_of_what_is_wrong)
     refuses(false, "{\"status\":\"completed\",\"error\":\"x\"}",
             ERR_BAD_REQUEST, "completed");
     refuses(false, "{\"error\":[]}", ERR_BAD_REQUEST, "error");
-    refuses(false, "{\"error_code\":\"a\\nb\"}", ERR_BAD_REQUEST, "error_code");
+    refuses(false, "{\"error_code\":5}", ERR_BAD_REQUEST, "error_code");
     refuses(false, "{\"metadata\":[]}", ERR_BAD_REQUEST, "metadata");
     refuses(false, "{\"text\":{}}", ERR_BAD_REQUEST, "text");
 }
@@ -214,14 +214,23 @@ TEST(what_is_said_has_limits)
     CHECK_INT(read_long(false, text, MSG_TEXT_MAX, end, &h), OK);
     CHECK_INT(read_long(false, text, MSG_TEXT_MAX + 1, end, &h), ERR_LIMIT);
     CHECK_INT(read_long(false, code, WIRE_ERROR_CODE_MAX, end, &h), OK);
-    CHECK_INT(read_long(false, code, WIRE_ERROR_CODE_MAX + 1, end, &h),
-              ERR_LIMIT);
+    /* A failure whose name is too long is still that failure. */
+    CHECK_INT(read_long(false, code, WIRE_ERROR_CODE_MAX + 1, end, &h), OK);
+    CHECK_STR(h.word.result.error_code, "agent_failed");
+    CHECK(h.word.result.status == TASK_FAILED);
     CHECK_INT(read_long(false, about, MSG_METADATA_MAX - 8, "\"}}", &h), OK);
     CHECK_INT(read_long(false, about, MSG_METADATA_MAX - 7, "\"}}", &h),
               ERR_LIMIT);
     CHECK_INT(read_long(false, "{\"error\":\"", WIRE_ERROR_MAX + 1, end, &h),
               OK);
     CHECK_INT(h.word.result.error.n, WIRE_ERROR_MAX);
+}
+
+TEST(a_code_is_a_word_or_it_is_ours)
+{
+    CHECK_STR(wire_error_code(STR("out_of_ink")), "out_of_ink");
+    CHECK_STR(wire_error_code(STR("a\nb")), "agent_failed");
+    CHECK_STR(wire_error_code(STR("")), "agent_failed");
 }
 
 TEST(reading_a_result_survives_every_fault)

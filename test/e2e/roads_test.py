@@ -2,6 +2,7 @@
 a real agent (test/lib/road_agents.py) that does what the message tells it, so
 what is asked and what must come of it is one table."""
 import collections
+import contextlib
 import itertools
 import os
 import shutil
@@ -9,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from road_agents import HttpAgent, HubAgent, Memory, ModelAgent
+from road_agents import HttpAgent, HubAgent, Memory, ModelAgent, RpcTask
 from signalbox import Server, eventually
 
 LIB = os.path.join(os.environ["SIGNALBOX_SOURCE"], "test", "lib")
@@ -52,6 +53,8 @@ SCENARIOS = {
                                          attempt=2),
     "ignores_a_second_result": scenario("work|say:first|again:second",
                                         "first"),
+    "says_everything_twice": scenario("twice|work|chunk:ha|say:once", "once",
+                                      chunks="haha"),
     "ignores_chunks_after_the_result": scenario("work|say:first|chunk:late",
                                                 "first"),
     "survives_death_before_accepting": scenario("die|work|say:alive", "alive",
@@ -73,6 +76,7 @@ class Conformance:
     agent = "worker"
     codes = {}
     skips = {}
+    planted = {}  # settings that are wrong, in a control
 
     @classmethod
     def setUpClass(cls):
@@ -85,7 +89,7 @@ class Conformance:
     def serve(cls, agent, **config):
         cls.server = cls.enterClassContext(Server(
             "--set", "log.level=warn", agents=[{"id": cls.agent, **agent}],
-            config={**CONFIG, **config}))
+            config={**CONFIG, **config, **cls.planted}))
 
     def send(self, text, **fields):
         answer = self.server.send(text, to=self.agent,
@@ -235,11 +239,13 @@ for _name, _scenario in SCENARIOS.items():
 class Hub(Conformance, unittest.TestCase):
     """ws-agent://"""
 
+    adapter = HubAgent
+
     @classmethod
     def begin(cls):
         cls.serve({})
         cls.peer = cls.enterClassContext(
-            HubAgent(cls.server, cls.agent, cls.memory))
+            cls.adapter(cls.server, cls.agent, cls.memory))
 
     def kill_idle(self):
         lives = self.peer.n_lives
@@ -247,8 +253,12 @@ class Hub(Conformance, unittest.TestCase):
         eventually(lambda: self.peer.n_lives > lives, "it is back")
 
 
+NO_IDS = {"says_everything_twice": "what is said has no id there"}
+
+
 class Http(Conformance, unittest.TestCase):
     """http://"""
+    skips = NO_IDS
 
     @classmethod
     def begin(cls):
@@ -291,15 +301,104 @@ class Pi(Children, unittest.TestCase):
     """process: in that of pi-coding-agent"""
     dialect = "pi"
     codes = {"no_paper": "agent_failed"}
-    skips = {"tries_again_who_was_busy": "pi has no word for it"}
+    skips = {"tries_again_who_was_busy": "pi has no word for it", **NO_IDS}
 
 
 class Model(Conformance, unittest.TestCase):
     """model:"""
     codes = {"no_paper": "model_error"}
+    skips = NO_IDS
 
     @classmethod
     def begin(cls):
         cls.peer = cls.enterClassContext(ModelAgent(cls.memory))
         cls.serve({"model": "toy"}, models={
             "toy": {"baseUrl": cls.peer.url + "/v1", "model": "m"}})
+
+
+class Control(unittest.TestCase):
+    """What the suite is for turns it red: each promise broken once, by a server
+    that is set up wrongly or an agent that does not do as it is told."""
+
+    @contextlib.contextmanager
+    def road(self, **planted):
+        case = type("Planted", (Hub,), planted)
+        try:
+            case.setUpClass()
+            yield case("run_scenario")
+        finally:
+            case.doClassCleanups()
+
+    def agents(self, **methods):
+        """Of the hub, whose tasks have these methods instead."""
+        task = type("PlantedTask", (RpcTask,), methods)
+        return {"adapter": type("PlantedAgent", (HubAgent,),
+                                {"task_class": task})}
+
+    def red(self, case, *names):
+        for name in names:
+            with self.subTest(name), self.assertRaises(AssertionError):
+                case.run_scenario(SCENARIOS[name])
+
+    def green(self, case, *names):
+        for name in names:
+            case.run_scenario(SCENARIOS[name])
+
+    def test_without_retries(self):
+        once = {**CONFIG["deliver"], "maxAttempts": 1}
+        with self.road(planted={"deliver": once}) as case:
+            self.green(case, "delivers")
+            self.red(case, "tries_again_who_was_busy",
+                     *(name for name in SCENARIOS if "death" in name))
+
+    def test_chunks_that_are_lost(self):
+        def chunk(task, text):
+            if "two" not in text:
+                RpcTask.chunk(task, text)
+        with self.road(**self.agents(chunk=chunk)) as case:
+            self.green(case, "delivers_any_text")
+            self.red(case, "streams")
+
+    def test_the_wrong_of_two_results(self):
+        def result(task, result):
+            for text in ("second", result["text"]):
+                RpcTask.result(task, {**result, "text": text})
+        with self.road(**self.agents(result=result)) as case:
+            self.red(case, "delivers", "ignores_a_second_result")
+
+    def test_an_error_that_is_told_as_a_success(self):
+        def result(task, result):
+            RpcTask.result(task, {"status": "completed", "text": ""})
+        with self.road(**self.agents(result=result)) as case:
+            self.green(case, "delivers_an_empty_text")
+            self.red(case, "tells_an_error", "refuses_more_than_a_megabyte")
+
+    def test_one_death_more(self):
+        def result(task, result):
+            if task.params["attempt"] < 3:
+                task.die()
+            else:
+                RpcTask.result(task, result)
+        with self.road(**self.agents(result=result)) as case:
+            self.red(case, "survives_death_before_accepting")
+
+    def test_two_ends(self):
+        """A further turn is one, as far as the feed can tell."""
+        with self.road() as case:
+            text = "id:two-ends|work|say:one"
+            s, got = scenario("", "one", attempt=None), case.send(text)
+            case.check(s, got, text)
+            again = case.send(text + "|id:again", task_id=got["task_id"])
+            with self.assertRaises(AssertionError):
+                case.check(s, again, text)
+
+    def test_a_stream_without_its_chunks(self):
+        def chunk(task, text):
+            RpcTask.working(task)
+
+        def result(task, result):
+            RpcTask.result(task, {"text": UGLY, **result})
+        with self.road(**self.agents(chunk=chunk, result=result)) as case:
+            self.green(case, "delivers_any_text")  # the result alone is right
+            with self.assertRaises(AssertionError):
+                case.stream_scenario(SCENARIOS["delivers_any_text"])

@@ -64,9 +64,8 @@ class Library(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, Server() as server, \
                 Program([self.compile(folder, ECHO)],
                         {"SIGNALBOX_URL": server.url,
-                         "SIGNALBOX_TOKEN": server.token}):
-            eventually(lambda: server.send("hello", to="parrot").status == 200,
-                       "it is there")
+                         "SIGNALBOX_TOKEN": server.token}) as it:
+            self.assertEqual(it.line(), "parrot is here\n")
             self.assertEqual(server.send("hello", to="parrot").json()["text"],
                              "hello")
 
@@ -86,8 +85,15 @@ class Library(unittest.TestCase):
                 eventually(lambda: server.send("a b", to="counter").status ==
                            200, "it is there")
                 with Program([asker], env) as it:
+                    self.assertEqual(it.rest()[0], 0)
+                    # What is on stderr may come first.
+                with Program(["sh", "-c", asker + " 2>&-"], env) as it:
                     self.assertEqual(it.rest(),
                                      (0, "counter: one two three \n"))
+            with Program([asker], env) as it:
+                status, said = it.rest()
+                self.assertEqual(status, 1, said)
+                self.assertIn("not connected", said)
 
     def test_only_its_own_names_can_be_seen(self):
         names = subprocess.run(["nm", "-g", "--defined-only", LIBRARY],
@@ -113,12 +119,20 @@ class Library(unittest.TestCase):
             echo = self.compile(folder, ECHO)
             with Program([echo], {"SIGNALBOX_URL": server.url,
                                   "SIGNALBOX_TOKEN": "sbx_nobody"}) as it:
-                self.assertIn("token", it.rest()[1])
+                status, said = it.rest()
+                self.assertEqual(status, 1)
+                words = server.call("GET", "/hub", token="sbx_nobody").json()
+                self.assertIn(words["error"]["message"], said)
             with Program([echo], {"SIGNALBOX_URL": "nonsense"}) as it:
-                self.assertIn("SIGNALBOX_URL", it.rest()[1])
+                status, said = it.rest()
+                self.assertEqual(status, 1)
+                self.assertIn("SIGNALBOX_URL", said)
             port = free_port()
             with Program([echo], {
                     "SIGNALBOX_URL": f"http://127.0.0.1:{port}"}) as it:
                 # It goes on trying until there is somebody.
+                self.assertRegex(it.line(), "cannot reach .*; trying again")
                 with Server(listen=f"127.0.0.1:{port}"):
                     self.assertIn("SIGNALBOX_TOKEN", it.rest()[1])
+            with Program([echo], {}) as it:  # whoever is there, or nobody
+                self.assertRegex(it.line(), "127.0.0.1:8787|SIGNALBOX_TOKEN")

@@ -21,6 +21,13 @@ class JavaScript(SdkCases, GivesUp, unittest.TestCase):
     command = [NODE, DRIVER]
     can_reset = True
 
+    def test_metadata_that_is_no_json_fails_the_task(self):
+        server = self.server()
+        self.agent(server)
+        answer = server.send("knotted", to="parrot").json()
+        self.assertEqual((answer["status"], answer["error"]["code"]),
+                         ("failed", "agent_failed"))
+
 
 @unittest.skipUnless(os.path.exists(WS), "npm's ws is not installed")
 class Browser(SdkCases, GivesUp, unittest.TestCase):

@@ -19,6 +19,26 @@ class Python(SdkCases, GivesUp, unittest.TestCase):
     command = [sys.executable, "-X", "dev", DRIVER]
     env = {"PYTHONPATH": CLIENT, "PYTHONDONTWRITEBYTECODE": "1"}
 
+    def test_a_plain_function_may_write(self):
+        server = self.server()
+        d = self.agent(server)
+        sent = self.client(server).do("send", text="threaded one two three",
+                                      options={"to": "parrot"}, chunks=True)
+        self.assertEqual(sent["pieces"], ["one ", "two ", "three"])
+        self.assertEqual(d.said(), "")
+
+    def test_what_is_no_text_harms_nothing_else(self):
+        server = self.server()
+        d = self.agent(server)
+        answer = server.send("lone x", to="parrot").json()
+        self.assertEqual((answer["status"], answer["error"]["code"]),
+                         ("failed", "agent_failed"))
+        answer = server.send("lonely", to="parrot").json()
+        self.assertEqual(answer["text"], "that is no text")
+        self.assertEqual(server.send("echo on", to="parrot").json()["text"],
+                         "on")
+        self.assertNotIn("never retrieved", d.said())
+
 
 class Written(unittest.TestCase):
     env = Python.env

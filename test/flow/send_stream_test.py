@@ -141,6 +141,27 @@ class Stream(Client):
         self.pull("one ", "!", "three", ".")
         self.assertEqual(self.end(p), (OK, "three\n", ""))
 
+    def test_attempts_that_come_to_nothing_are_counted(self):
+        t = Terminal(self, "send", "hi", "--to", "puppet")
+        self.pull("!", "!")
+        t.until("puppet is working, attempt 3")
+        self.pull("there", ".")
+        self.assertEqual(t.end(), OK)
+        self.assertTrue(t.got.endswith("there\n"), t.got)
+        self.assertNotIn("\nsignalbox send", t.got)
+
+    def test_a_reader_that_leaves_cancels_the_task(self):
+        p = self.start("send", "hi", "--to", "puppet", "--stream")
+        self.pull("one ")
+        select.select([p.stdout], [], [], DEADLINE_S)
+        self.assertEqual(os.read(p.stdout.fileno(), 100), b"one ")
+        p.stdout.close()
+        self.pull("two")
+        self.assertEqual((p.wait(DEADLINE_S), p.stderr.read()), (FAILED, b""))
+        p.stderr.close()
+        eventually(lambda: self.tasks()[0]["status"] == "cancelled",
+                   "it is cancelled")
+
     def test_programs_come_and_go_with_a_reload(self):
         other = {"id": "other", "process": "shared"}
         shared = {"shared": {**self.agents[0]["process"], "max": 2}}

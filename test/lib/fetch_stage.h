@@ -42,8 +42,9 @@ struct peer {
     int n_asked;
     struct buf asked; /* every request, whole */
     const char *reply;
-    bool closes;  /* after the reply */
-    bool is_deaf; /* does not read */
+    const char *first_reply; /* to the first request instead. NULL: none */
+    bool closes;             /* after the reply */
+    bool is_deaf;            /* does not read */
     bool is_gone;
 };
 
@@ -202,6 +203,7 @@ static inline void guest_step(struct peer *p, struct guest *g)
 {
     char bytes[65536];
     ssize_t n = 1;
+    const char *reply;
     size_t whole;
 
     if (g->fd < 0)
@@ -219,9 +221,10 @@ static inline void guest_step(struct peer *p, struct guest *g)
         buf_drop(&g->heard, whole);
         p->n_asked++;
         g->n_asked++;
-        if (p->reply)
-            guest_say(g, p->reply, strlen(p->reply));
-        if (p->reply && p->closes)
+        reply = p->first_reply && p->n_asked == 1 ? p->first_reply : p->reply;
+        if (reply)
+            guest_say(g, reply, strlen(reply));
+        if (reply && p->closes)
             guest_hang_up(g);
         if (g->fd < 0)
             return;

@@ -137,4 +137,5 @@ class Hub:
         self.send({"jsonrpc": "2.0", "id": message["id"],
                    "result": {"status": "working"}})
         said = {"status": "completed", "text": task["message"], **result}
-        return task, self.call("task.result", task_id=task["task_id"], **said)
+        return task, self.call("task.result", task_id=task["task_id"],
+                               turn=task["turn"], **said)

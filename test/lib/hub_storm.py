@@ -211,7 +211,8 @@ class HubAgent:
                 return False
         if self.random.random() < 0.3:
             self.wire.say({"jsonrpc": "2.0", "method": "task.chunk",
-                           "params": {"task_id": task, "text": "so "}})
+                           "params": {"task_id": task, "turn": params["turn"],
+                                      "text": "so "}})
             if not self.stays("chunk"):
                 return False
         # Now and then it says two things.
@@ -219,8 +220,8 @@ class HubAgent:
             number = str(next(self.crew.numbers))
             self.kept[number] = {
                 "jsonrpc": "2.0", "id": number, "method": "task.result",
-                "params": {"task_id": task, "status": "completed",
-                           "text": params["message"],
+                "params": {"task_id": task, "turn": params["turn"],
+                           "status": "completed", "text": params["message"],
                            "metadata": {"number": number}}}
             self.wire.say(self.kept[number])
         return self.stays("answered")

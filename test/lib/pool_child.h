@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 static char pc_line[1 << 20];
-static int pc_n_tasks;
+static int pc_n_tasks, pc_n_cancels;
+static bool pc_stutters; /* it says everything twice */
 
 /* The string member of that name, decoded as far as tests need it. */
 static inline const char *pc_get(const char *key, char *out, size_t max)
@@ -37,12 +38,14 @@ static inline const char *pc_get(const char *key, char *out, size_t max)
 __attribute__((format(printf, 1, 2))) static inline void pc_say(const char *fmt,
                                                                 ...)
 {
-    __builtin_va_list ap;
+    for (int i = 0; i < (pc_stutters ? 2 : 1); i++) {
+        __builtin_va_list ap;
 
-    __builtin_va_start(ap, fmt);
-    vprintf(fmt, ap);
-    __builtin_va_end(ap);
-    putchar('\n');
+        __builtin_va_start(ap, fmt);
+        vprintf(fmt, ap);
+        __builtin_va_end(ap);
+        putchar('\n');
+    }
     fflush(stdout);
 }
 
@@ -101,6 +104,28 @@ static inline void pc_flood(void)
     pc_sleep();
 }
 
+/* More than a chunk may be. */
+static inline const char *pc_much(void)
+{
+    static char much[(1 << 20) + 2];
+
+    memset(much, 'x', sizeof(much) - 1);
+    return much;
+}
+
+static inline void pc_stutter(const char *task)
+{
+    char id[64];
+
+    pc_stutters = true;
+    pc_say("{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"result\":{\"status\":"
+           "\"working\"}}",
+           pc_get("id", id, sizeof(id)));
+    pc_chunk(task, "ha");
+    pc_result(task, "haha");
+    pc_stutters = false;
+}
+
 static inline void pc_task(void)
 {
     char task[64], message[4096], text[64];
@@ -117,6 +142,11 @@ static inline void pc_task(void)
     } else if (strcmp(message, "count") == 0) {
         snprintf(text, sizeof(text), "%d", pc_n_tasks);
         pc_result(task, text);
+    } else if (strcmp(message, "cancels") == 0) {
+        snprintf(text, sizeof(text), "%d of %d", pc_n_cancels, pc_n_tasks);
+        pc_result(task, text);
+    } else if (strcmp(message, "too much") == 0) {
+        pc_chunk(task, pc_much());
     } else if (strcmp(message, "chunks") == 0) {
         pc_chunk(task, "one ");
         pc_chunk(task, "two");
@@ -126,6 +156,8 @@ static inline void pc_task(void)
     } else if (strcmp(message, "twice") == 0) {
         pc_result(task, "first");
         pc_result(task, "second");
+    } else if (strcmp(message, "stutter") == 0) {
+        pc_stutter(task);
     } else if (strncmp(message, "other ", 6) == 0) {
         pc_chunk(message + 6, "not mine");
         pc_result(message + 6, "not mine");
@@ -181,10 +213,17 @@ static inline void pc_cancel(void)
 {
     char task[64];
 
+    pc_n_cancels++;
     pc_get("task_id", task, sizeof(task));
     pc_say("{\"jsonrpc\":\"2.0\",\"method\":\"task.result\",\"params\":{"
            "\"task_id\":\"%s\",\"status\":\"cancelled\"}}",
            task);
+}
+
+static inline void pc_noise(void)
+{
+    for (int i = 0; i < 60; i++)
+        pc_say("%d%% done", i);
 }
 
 /* Our own dialect. */
@@ -192,6 +231,8 @@ static inline void pc_own(const char *how)
 {
     while (fgets(pc_line, sizeof(pc_line), stdin)) {
         if (strstr(pc_line, "\"method\":\"hello\"")) {
+            if (strcmp(how, "noisy") == 0)
+                pc_noise();
             if (strcmp(how, "many") == 0)
                 pc_say("{\"jsonrpc\":\"2.0\",\"id\":\"hello\",\"result\":{"
                        "\"at_once\":4}}");
@@ -203,6 +244,8 @@ static inline void pc_own(const char *how)
                        "\"agent.register\",\"params\":{}}");
             else if (strcmp(how, "mute") != 0)
                 pc_say("{\"jsonrpc\":\"2.0\",\"id\":\"hello\",\"result\":{}}");
+            if (strcmp(how, "noisy") == 0)
+                pc_noise();
         } else if (strstr(pc_line, "\"method\":\"task.execute\"")) {
             pc_task();
         } else if (strstr(pc_line, "\"method\":\"task.cancel\"")) {
@@ -252,6 +295,7 @@ static inline void pc_pi_prompt(const char *how)
         return;
     }
     pc_n_tasks++;
+    pc_stutters = strcmp(message, "stutter") == 0;
     pc_say("{\"id\":\"prompt\",\"type\":\"response\",\"command\":\"prompt\","
            "\"success\":true}");
     pc_say("{\"type\":\"agent_start\"}");
@@ -291,6 +335,7 @@ static inline void pc_pi_prompt(const char *how)
         pc_pi_message(text, "stop", NULL);
     }
     pc_pi_end(how);
+    pc_stutters = false;
 }
 
 static inline void pc_pi(const char *how)

@@ -14,6 +14,7 @@ A message is steps, one after the other, with bars between them:
     die             as a crash would, the first time
     hang            until somebody cancels it
     meet:NAME:N     until N have come to a meeting of that name
+    twice           say every word twice from here on, under the same id
     id:ANYTHING     makes a message unlike others
 
 What an agent has to remember beyond its own death (how often a message came,
@@ -107,6 +108,8 @@ def perform(text, memory, out):
             out.hang()
             memory.count("cancelled", text)
             return
+        elif verb == "twice":
+            out.n_times = 2
         elif verb == "meet":
             name, _, n = rest.partition(":")
             memory.count("met", name)
@@ -131,26 +134,33 @@ class RpcTask:
         self.params = call["params"]
         self.is_cancelled = threading.Event()
         self.is_answered = False
+        self.n_times = 1
+
+    def say(self, message):
+        for _ in range(self.n_times):
+            self.agent.say(message)
 
     def answer(self, **answer):
         if not self.is_answered:
-            self.agent.say({"id": self.id, **answer})
+            self.say({"id": self.id, **answer})
         self.is_answered = True
 
     def working(self):
         self.answer(result={"status": "working"})
 
+    def which(self):
+        return {key: self.params[key] for key in ("task_id", "turn")}
+
     def chunk(self, text):
         self.working()
-        self.agent.say({"method": "task.chunk",
-                        "params": {"task_id": self.params["task_id"],
-                                   "text": text}})
+        self.say({**({"id": self.agent.next_id()} if self.n_times > 1 else {}),
+                  "method": "task.chunk",
+                  "params": {**self.which(), "text": text}})
 
     def result(self, result):
         self.working()
-        self.agent.say({"id": self.agent.next_id(), "method": "task.result",
-                        "params": {"task_id": self.params["task_id"],
-                                   "metadata": {"n": 1}, **result}})
+        self.say({"id": self.agent.next_id(), "method": "task.result",
+                  "params": {**self.which(), "metadata": {"n": 1}, **result}})
 
     def busy(self):
         self.answer(error={"code": -32000, "message": "busy just now",
@@ -165,6 +175,8 @@ class RpcTask:
 
 class RpcAgent:
     """Reads messages and works on tasks, each in a thread of its own."""
+
+    task_class = RpcTask
 
     def __init__(self, memory):
         self.memory = memory
@@ -181,7 +193,7 @@ class RpcAgent:
     def heard(self, message):
         method = message.get("method")
         if method == "task.execute":
-            task = RpcTask(self, message)
+            task = self.task_class(self, message)
             self.tasks[message["params"]["task_id"]] = task
             in_thread(self.work, task)
         elif method == "task.cancel":

@@ -670,6 +670,42 @@ class GivesUp:
         d = self.agent(server)
         self.is_too_large(server, d, "big 500000")
 
+    def test_a_server_that_is_not_there_yet_is_told_of(self):
+        d = self.driver()
+        n = d.begin("connect", url=f"http://127.0.0.1:{free_port()}",
+                    token="sbx_1", options={**QUICK,
+                                            "connect_timeout_ms": 300})
+        self.refused("unreachable", d.end, n)
+        self.assertRegex(d.said(), "cannot be reached: .*; trying again in ")
+
+    def test_an_answer_that_is_not_taken_fails_the_task(self):
+        server = self.server()
+        self.agent(server)
+        answer = server.send("oddmeta", to="parrot").json()
+        self.assertEqual((answer["status"], answer["error"]["code"]),
+                         ("failed", "agent_failed"))
+        self.assertIn("was not taken", answer["error"]["message"])
+
+    def test_results_beyond_the_limit_are_not_lost(self):
+        server = self.server()
+        d = self.client(server, max_kept=2)
+        d.do("register", card=CARD)
+        tasks = {f"hold {i}": self.begin(server, f"hold {i}")
+                 for i in range(5)}
+        for message in tasks:
+            d.event("task", message=message)
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            for message in tasks:
+                d.do("release", message=message, text=message)
+            d.do("look")
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        for message, task in tasks.items():
+            self.assertEqual(self.over(server, task)["result"]["text"],
+                             message)
+        self.assertFalse(d.has("task"))
+
 
 # What is written down.
 

@@ -48,6 +48,12 @@ const HANDLERS = {
     number: () => 42,
     nothing: () => undefined,
     meta: () => ({ text: 'with more', metadata: { pages: 3 } }),
+    oddmeta: () => ({ text: 'with more', metadata: [3] }),
+    knotted: () => {
+      const metadata = {};
+      metadata.itself = metadata;
+      return { text: 'x', metadata };
+    },
     big: (task) => 'x'.repeat(Number(task.message.split(' ')[1])),
     plain: (task) => task.message.toUpperCase(),
 };

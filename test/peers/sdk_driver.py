@@ -78,8 +78,30 @@ def plain(task):
     return task.message.upper()
 
 
-HANDLERS = {f.__name__: f for f in (echo, stream, write, hold, half, fail,
-                                    number, nothing, meta, big, plain)}
+def threaded(task):
+    for word in split(task):
+        if task.write(word) is not None:
+            raise AssertionError("it does not wait")
+
+
+async def oddmeta(_):
+    return {"text": "with more", "metadata": [3]}
+
+
+async def lone(task):
+    return task.message[5:] + "\ud800"
+
+
+async def lonely(task):
+    try:
+        await task.write("\ud800")
+    except ValueError:
+        await task.write("that is no text")
+
+
+HANDLERS = {f.__name__: f for f in (
+    echo, stream, write, hold, half, fail, number, nothing, meta, big, plain,
+    threaded, oddmeta, lone, lonely)}
 
 
 def handler(task):
@@ -109,6 +131,9 @@ async def do_register(card, options=None):
 
 
 async def do_release(message, text):
+    # The handler has said that it was called, and is about to hold.
+    while message not in held or held[message].done():
+        await asyncio.sleep(0)
     held[message].set_result(text)
 
 
