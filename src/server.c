@@ -366,6 +366,7 @@ static enum err open_hub(struct server *s)
         .store = s->store,
         .access = s->access,
         .registry = s->registry,
+        .throttle = s->calls.throttle,
         .seed = {s->seed[0], s->seed[1]},
         .settings = settings_hub(s->config),
     });

@@ -126,6 +126,7 @@ struct hub_settings settings_hub(const struct config *c)
 
     return (struct hub_settings){
         .heartbeat_ms = c->ws.timeout_ms,
+        .max_message_bytes = (int64_t)c->ws.max_message_bytes,
         .max_open = (size_t)c->hub.max_open,
         .max_listening = (size_t)c->hub.max_listening,
         .messages = per_second(n, n ? n : 1),

@@ -1,6 +1,5 @@
-/* Only the probe's fate counts while it is out:
- * those that were asked before it broke come back late, and say how things
- * were then. */
+/* Only the probe's fate counts while it is out: those that were asked before it
+ * broke come back late, and say how things were then. */
 #include "base/breaker.h"
 
 bool breaker_may(struct breaker *b, int64_t now_ms)

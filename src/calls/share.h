@@ -7,6 +7,7 @@
 #include "model/msg.h"
 #include "registry/registry.h"
 #include "speak/speak.h"
+#include "task/task.h"
 
 /* Read a message: POST /api/messages' body, and a key that came beside it
  * (empty: none). As speak_message, and what a key stands for is in it. */
@@ -18,6 +19,25 @@ void share_message_details(struct buf *out, const struct msg *m);
 #define SHARE_KEY_IS_OLD                                                  \
     STR("this idempotency key was used, and its task is no longer kept; " \
         "to send the message again take a new key")
+
+/* A task, wherever it is. The query is begun anew where it was used before. */
+void share_look_ask(struct query *q, bool *is_used, struct str task_id);
+
+/* The query is back. OK: *out is the task, from memory or else as `row`; NULL:
+ * it moved meanwhile, look again (n_looks begins at zero). What the query
+ * failed with, or ERR_NOT_FOUND. */
+MUST_USE enum err share_look_row(const struct tasks *tasks,
+                                 const struct query *q, struct str task_id,
+                                 unsigned *n_looks, struct task *row,
+                                 const struct task **out);
+
+/* Whether the turn of that message (empty: any) is the one that t is at; and
+ * if not, that turn, and the task as it was in it. */
+bool share_look_is_current(const struct id *message_id, const struct task *t);
+void share_turn_ask(struct query *q, bool *is_used, const struct task *t,
+                    const struct id *message_id);
+struct task share_turn(const struct task *t, const struct query *turn,
+                       const struct id *message_id);
 
 enum { SHARE_HITS_BYTES = 4 * 1024 * 1024 }; /* no further agent after this */
 

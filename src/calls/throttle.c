@@ -110,12 +110,25 @@ int64_t throttle_bad_token(struct throttle *t, const uint8_t addr[ADDR_BYTES],
         rates_take(t->failures, key_str(&k), &t->limits.failures, now_ms));
 }
 
-int64_t throttle_caller(struct throttle *t, const uint8_t addr[ADDR_BYTES],
-                        const struct caller *c, int64_t now_ms)
+static int64_t take_user(struct throttle *t, const struct caller *c,
+                         int64_t now_ms)
 {
     struct str who =
         PLANTED("throttle.one_user") ? STR("everybody") : caller_name(c);
-    int64_t wait_ms = rates_take(t->users, who, &t->limits.user, now_ms);
+
+    return rates_take(t->users, who, &t->limits.user, now_ms);
+}
+
+int64_t throttle_message(struct throttle *t, const struct caller *c,
+                         int64_t now_ms)
+{
+    return take_user(t, c, now_ms);
+}
+
+int64_t throttle_caller(struct throttle *t, const uint8_t addr[ADDR_BYTES],
+                        const struct caller *c, int64_t now_ms)
+{
+    int64_t wait_ms = take_user(t, c, now_ms);
     struct key k = key_of(addr);
 
     if (wait_ms && !is_exempt(t, addr))

@@ -57,6 +57,11 @@ MUST_USE int64_t throttle_bad_token(struct throttle *t, const uint8_t addr[16],
 MUST_USE int64_t throttle_caller(struct throttle *t, const uint8_t addr[16],
                                  const struct caller *c, int64_t now_ms);
 
+/* A message on a connection that came with a good one: out of the same bucket.
+ * Nobody is turned down by it, so it does not count as such. */
+MUST_USE int64_t throttle_message(struct throttle *t, const struct caller *c,
+                                  int64_t now_ms);
+
 /* How many were turned down, by what. */
 int64_t throttle_total(const struct throttle *t, enum throttle_by by);
 

@@ -236,8 +236,10 @@ static const struct setting rows[] = {
 
     {"rate.perUser", AT(rate.per_user), .type = &type_int, .preset = "1000",
      .min = 0, .max = 1000000, .unit = "requests a second",
-     .what = "How often one user may call, with all tokens together. 0: as "
-             "often as they like."},
+     .what = "How often one user may call, with all tokens together, over HTTP "
+             "(beyond it refused) and on the hub (beyond it read more slowly; "
+             "task.chunk, task.result and ping do not count). 0: as often as "
+             "they like."},
     {"rate.userBurst", AT(rate.user_burst), .type = &type_int, .preset = "5000",
      .min = 1, .max = 10 * 1000 * 1000,
      .what = "And how many calls may come at once before that counts."},
@@ -516,8 +518,8 @@ static const struct setting rows[] = {
      .what = "Tasks that one connection hears of at once."},
     {"hub.messagesPerSecond", AT(hub.messages_per_second), .type = &type_int,
      .preset = "0", .min = 0, .max = 1000 * 1000,
-     .what = "Messages a second from one connection; beyond it the server "
-             "reads more slowly. 0: no limit."},
+     .what = "Messages a second from one connection, each of a batch; beyond "
+             "it the server reads more slowly. 0: no limit."},
 
     {"retention.days", AT(retention.days), .type = &type_int, .preset = "30",
      .min = 1, .max = 36500, .unit = "days",

@@ -86,6 +86,7 @@ static bool desks_are_right(const struct deliver *d, struct sums *s)
     size_t n = 0, n_shown = 0;
     int64_t n_open = 0;
 
+    s->gathered = d->gathered_bytes;
     for (struct list_node *at = list_first(&d->all_desks); at;
          at = list_next(&d->all_desks, at)) {
         const struct desk *k = LIST_OF(at, struct desk, node);
@@ -97,11 +98,12 @@ static bool desks_are_right(const struct deliver *d, struct sums *s)
             return false;
         s->waiting -= k->n_waiting;
         s->going -= k->n_in_flight;
+        s->gathered -= k->gathered_bytes;
         n_open += k->is_open;
         n_shown += k->is_shown;
         n++;
     }
-    return n == d->desks.n && !s->waiting && !s->going &&
+    return n == d->desks.n && !s->waiting && !s->going && !s->gathered &&
            n_shown == d->n_shown && count(&d->shown) == n_shown &&
            n_open == d->stats.breakers_open && map_check(&d->desks);
 }

@@ -20,6 +20,7 @@
 
 enum {
     ASKED_MAX_MS = BREAKER_PAUSE_MAX_MS, /* of a pause asked for by an agent */
+    GATHERED_PART = 4, /* one agent may have so much of what is gathered */
 };
 
 /* One row per road, in the order of enum road. */
@@ -426,6 +427,7 @@ void delivery_end(struct delivery *y, enum stop_why why)
     list_remove(&y->node);
     d->n_on_the_way--;
     d->gathered_bytes -= y->gathered.n;
+    k->gathered_bytes -= y->gathered.n;
     list_append(&d->over, &y->node);
     loop_at_end(d->opts.loop, &d->reaper);
     desk_done(k, y);
@@ -459,16 +461,38 @@ bool delivery_working(struct delivery *y)
 static void gather(struct delivery *y, struct str text)
 {
     struct deliver *d = y->deliver;
-    size_t most = d->opts.settings.max_gathered_bytes;
+    struct desk *k = y->errand->desk;
+    size_t all = d->opts.settings.max_gathered_bytes;
+    size_t own =
+        all / GATHERED_PART > MSG_TEXT_MAX ? all / GATHERED_PART : MSG_TEXT_MAX;
     size_t before = y->gathered.n;
 
-    if (!y->has_lost_chunks && text.n <= most &&
-        d->gathered_bytes <= most - text.n)
-        buf_add_str(&y->gathered, text);
+    if (y->lost)
+        return;
+    if (text.n > y->gathered.limit - before)
+        y->lost = LOST_TOO_LARGE;
+    else if (d->gathered_bytes + text.n > all ||
+             k->gathered_bytes + text.n > own || FAULT("deliver.gather"))
+        y->lost = LOST_NO_ROOM;
     else
-        y->has_lost_chunks = true;
-    y->has_lost_chunks |= y->gathered.over;
+        buf_add_str(&y->gathered, text);
+    if (y->gathered.over) /* it is within its limit: memory is short */
+        y->lost = LOST_NO_ROOM;
     d->gathered_bytes += y->gathered.n - before;
+    k->gathered_bytes += y->gathered.n - before;
+}
+
+/* It said what it had to say, and we have not kept it: no fault of its. The
+ * task is carried again, and who waits for a receipt hears so. */
+static void chunks_are_lost(struct delivery *y, uint64_t receipt)
+{
+    struct deliver *d = y->deliver;
+
+    delivery_failed(y, &(struct delivery_failure){
+                           .code = str_of(err_row(ERR_OVERLOADED)->code),
+                           .words = STR("there was no room for its answer"),
+                           .is_innocent = true});
+    deliver_recorded(d, receipt, ERR_GONE);
 }
 
 bool delivery_chunk(struct delivery *y, struct str text)
@@ -496,8 +520,12 @@ void delivery_result(struct delivery *y, const struct task_result *r,
 
     assert(!y->is_over);
     if (!has_text && r->status == TASK_COMPLETED) {
+        if (y->lost == LOST_NO_ROOM) {
+            chunks_are_lost(y, receipt);
+            return;
+        }
         told.text = buf_str(&y->gathered);
-        if (y->has_lost_chunks)
+        if (y->lost)
             told = too_large;
     }
     desk_had_result(y, told.status);

@@ -49,9 +49,10 @@ struct desk {
     struct timers waiting[DESK_PRIORITIES]; /* errands by place */
     struct list arrivals;                   /* the same, by arrival */
     size_t n_waiting, n_in_flight, n_holds;
-    unsigned n_passed; /* before the first of arrivals, since it is that */
-    bool is_away;      /* when it was last served */
-    bool is_called;    /* its road wakes it when its agent can take more */
+    size_t gathered_bytes; /* of chunks, of what is in flight */
+    unsigned n_passed;     /* before the first of arrivals, since it is that */
+    bool is_away;          /* when it was last served */
+    bool is_called;        /* its road wakes it when its agent can take more */
     struct desk_doom *doom;
     struct breaker breaker;
     bool is_open;       /* counted in breakers_open */

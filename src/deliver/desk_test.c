@@ -705,9 +705,43 @@ TEST(chunks_are_the_text_as_far_as_there_is_room_for_them)
                         0);
     CHECK_STR(str_of(st.tasks[0].text), "12345");
     CHECK(st.tasks[1].result.status == TASK_COMPLETED);
-    CHECK(st.tasks[2].result.status == TASK_FAILED);
-    CHECK_STR(str_of(st.tasks[2].code), "too_large");
+    CHECK(st.tasks[2].n_results == 0); /* nobody's fault: it goes again */
+    CHECK_INT(st.tasks[2].n_retries, 1);
+    CHECK_INT(errand_of(2)->n_failures, 0);
     CHECK_INT(deliver_stats(st.d).gathered_bytes, 0);
+    close_desks();
+}
+
+TEST(what_is_too_large_by_itself_fails_and_who_has_too_much_loses)
+{
+    static char mib[MSG_TEXT_MAX + 1];
+    struct deliver_settings s;
+    struct agent *a, *b;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_gathered_bytes = 2 * MSG_TEXT_MAX;
+    set(s);
+    a = slow("a");
+    b = slow("b");
+    memset(mib, 'x', MSG_TEXT_MAX);
+    for (int i = 0; i < 3; i++)
+        offer_as(i, i < 2 ? a : b, PRIORITY_NORMAL);
+    turns(1);
+    chunk(0, mib);
+    chunk(1, "x"); /* its agent has a share, */
+    chunk(2, "x"); /* and the others have theirs */
+    CHECK_INT(deliver_stats(st.d).gathered_bytes, MSG_TEXT_MAX + 1);
+    chunk(0, "x");
+    for (int i = 0; i < 3; i++)
+        delivery_result(errand_of(i)->delivery,
+                        &(struct task_result){.status = TASK_COMPLETED}, false,
+                        i == 1 ? 77 : 0);
+    CHECK_STR(str_of(st.tasks[0].code), "too_large");
+    CHECK(st.tasks[1].n_results == 0 && st.tasks[1].n_retries == 1);
+    CHECK(st.recorded == 77 && st.recorded_as == ERR_GONE);
+    CHECK_STR(str_of(st.tasks[2].text), "x");
+    CHECK(deliver_check(st.d));
     close_desks();
 }
 

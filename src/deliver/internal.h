@@ -88,7 +88,7 @@ struct delivery {
     bool is_probe;         /* its desk's breaker waits for what becomes of it */
     struct patron *patron; /* for whom it counts; NULL: nobody */
     struct buf gathered;   /* its chunks: the text if the result has none */
-    bool has_lost_chunks;  /* there was no room to gather them */
+    enum { LOST_NOTHING, LOST_TOO_LARGE, LOST_NO_ROOM } lost; /* of them */
 
     /* line.c: for roads whose deliveries go over a line. */
     struct line *line;        /* NULL: it is on none */

@@ -36,8 +36,9 @@ static void say(const char *conversation, const char *text, const char *answer)
 
     run(j);
     CHECK_INT(j->n_results, 1);
-    if (fault_fired() && strcmp(j->code, "too_large") == 0)
-        return; /* there was no room for its text */
+    if (fault_fired() && strcmp(j->code, "too_large") == 0 &&
+        strcmp(text, "chunks") == 0)
+        return; /* there was no memory to gather its chunks */
     if (j->status != TASK_COMPLETED || strcmp(j->text, answer) != 0)
         T_FAIL("after %s: \"%s\" (%s %s)", fault_name() ? fault_name() : "none",
                j->text, j->code, j->error);

@@ -124,7 +124,7 @@ static bool take_piece(struct talk *k, struct str data,
         k->has_said = true;
         if (!delivery_chunk(y, w->text))
             return false;
-        if (y->has_lost_chunks) { /* it could only become longer */
+        if (y->lost == LOST_TOO_LARGE) { /* it could only become longer */
             visit_failed(&k->visit, visit_failure_of(ERR_LIMIT),
                          "the model's answer is larger than the limit");
             return false;

@@ -53,9 +53,8 @@ static void line_taken_over(void *ctx)
     if (p->is_attaching) /* by itself */
         return;
     forget_line(p);
-    if (p->id)
-        net_ws_close(p->hub->opts.net, p->id, HUB_TAKEN_OVER,
-                     STR("another connection of this agent took over"));
+    conn_shut(p, HUB_TAKEN_OVER,
+              STR("another connection of this agent took over"));
 }
 
 static const struct line_ops line_ops = {line_send, line_taken_over};
@@ -109,6 +108,8 @@ static void answer(struct ask *k, const struct agent *a)
     json_put_str(&o, a->url);
     json_key(&o, STR("heartbeat_s"));
     json_put_int(&o, h->opts.settings.heartbeat_ms / 1000);
+    json_key(&o, STR("max_message_bytes"));
+    json_put_int(&o, h->opts.settings.max_message_bytes);
     json_key(&o, STR("card"));
     json_put_str(&o, a->is_configured                   ? STR("configuration")
                      : k->change && k->change->is_new   ? STR("created")
@@ -128,8 +129,13 @@ static void come_in(struct ask *k, struct str name)
 {
     struct agents all = registry_agents(k->hub->opts.registry);
     const struct agent *a = agent_find(&all, name);
-    enum err e = a ? attach(k->peer, a) : ERR_NOT_FOUND;
+    enum err e;
 
+    if (peer_is_gone(k->peer)) { /* shut out while it waited */
+        hub_ask_end(k);
+        return;
+    }
+    e = a ? attach(k->peer, a) : ERR_NOT_FOUND;
     if (e)
         hub_ask_refuse(k, e, STR(""), STR(""));
     else
@@ -191,6 +197,10 @@ static void on_again(struct timer *t)
     struct ask *k = LIST_OF(t, struct ask, card.again);
     struct json *card;
 
+    if (peer_is_gone(k->peer)) {
+        hub_ask_end(k);
+        return;
+    }
     hub_reset(&k->hub->tree);
     card = json_parse(&k->hub->tree, (struct str){k->card.text, k->card.n}, 0,
                       NULL);
@@ -250,6 +260,23 @@ static void try_card(struct ask *k, const struct json *card)
     registry_change_init(k->change);
 }
 
+/* A connection is one agent, from the first time on that it says which: what
+ * is on its way to the disk counts as well as a line that is there. */
+
+static void claim(struct ask *k, struct str name)
+{
+    struct peer *p = k->peer;
+
+    if (!p->n_claims++)
+        snprintf(p->claimed, sizeof(p->claimed), "%.*s", STR_ARG(name));
+    k->is_claim = true;
+}
+
+void agent_unclaim(struct peer *p)
+{
+    p->n_claims--;
+}
+
 static void change(struct hub_call *c, const struct json *card, bool is_patch)
 {
     struct ask *k = hub_ask_new(c);
@@ -257,6 +284,8 @@ static void change(struct hub_call *c, const struct json *card, bool is_patch)
     if (!k)
         return;
     k->card.is_patch = is_patch;
+    if (!is_patch)
+        claim(k, json_str_or(json_get(card, STR("name")), STR("")));
     k->change = FAULT("hub.change") ? NULL : malloc(sizeof(*k->change));
     if (!k->change) {
         hub_ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
@@ -270,14 +299,16 @@ static void change(struct hub_call *c, const struct json *card, bool is_patch)
 
 static bool is_other(struct hub_call *c, struct str name)
 {
+    struct peer *p = c->peer;
+    const char *is = p->line ? p->agent : p->n_claims ? p->claimed : NULL;
     struct why why;
 
-    if (!c->peer->line || str_eq_nocase(name, str_of(c->peer->agent)))
+    if (!is || str_eq_nocase(name, str_of(is)))
         return false;
     why_err(&why, OK,
             "this connection is the agent \"%s\" already; open another for "
             "another agent",
-            c->peer->agent);
+            is);
     reply_refuse(&c->reply, ERR_BAD_REQUEST, str_of(why.text), STR(""));
     return true;
 }

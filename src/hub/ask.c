@@ -3,9 +3,8 @@
  * an ask outlives its peer until then. */
 #include <stdlib.h>
 
+#include "calls/share.h"
 #include "hub/internal.h"
-
-enum { LOOKS_MAX = 5 };
 
 static struct str number_key(const struct ask *a)
 {
@@ -78,6 +77,8 @@ void hub_ask_end(struct ask *a)
         registry_search_cancel(h->opts.registry, a->search.id);
     a->search.id = 0;
     loop_timer_cancel(h->opts.loop, &a->card.again);
+    if (a->is_claim)
+        agent_unclaim(a->peer);
     map_take(&h->receipts, number_key(a));
     list_remove(&a->node);
     list_append(&h->over, &a->node);
@@ -154,7 +155,7 @@ static void ask_read(struct ask *a, struct query *q, void (*then)(struct ask *))
     store_read(a->hub->opts.store, q, on_read, a);
 }
 
-/* A task: in memory, or its row; see calls/look.c for why more than once. */
+/* A task: in memory, or its row; calls/share_look.c says which counts. */
 
 static void look(struct ask *a);
 
@@ -167,20 +168,15 @@ static void tell(struct ask *a, const struct task *t)
 
 static void on_row(struct ask *a)
 {
-    struct tasks *tasks = walk_tasks(a->hub->opts.walk);
-    const struct task *now;
-    struct task t;
+    const struct task *t;
+    struct task row;
+    enum err e = share_look_row(walk_tasks(a->hub->opts.walk), &a->query,
+                                str_of(a->task_id.text), &a->n_looks, &row, &t);
 
-    if (a->query.err || !a->query.rows) {
-        a->found(a, a->query.err ? a->query.err : ERR_NOT_FOUND, NULL);
-        return;
-    }
-    task_from_row(&t, a->query.rows);
-    now = task_find(tasks, str_of(a->task_id.text));
-    if (now)
-        tell(a, now);
-    else if (task_is_over(t.status) || ++a->n_looks == LOOKS_MAX)
-        tell(a, &t);
+    if (e)
+        a->found(a, e, NULL);
+    else if (t)
+        tell(a, t);
     else
         look(a);
 }
@@ -194,11 +190,7 @@ static void look(struct ask *a)
         tell(a, t);
         return;
     }
-    if (a->has_query)
-        query_fini(&a->query);
-    query_init(&a->query, &task_table, 1);
-    a->has_query = true;
-    query_if(&a->query, TASK_ID, IS, value_text(id));
+    share_look_ask(&a->query, &a->has_query, id);
     ask_read(a, &a->query, on_row);
 }
 
@@ -211,8 +203,7 @@ void hub_look_task(struct ask *a, ask_found *found)
 
 bool hub_look_is_current(const struct ask *a, const struct task *t)
 {
-    return !a->message_id.text[0] ||
-           strcmp(a->message_id.text, t->message_id.text) == 0;
+    return share_look_is_current(&a->message_id, t);
 }
 
 /* The task as it was in a turn that is past. */
@@ -224,9 +215,7 @@ static void tell_past(struct ask *a, enum err e, const struct task *t)
         a->then_found(a, e, NULL);
         return;
     }
-    past = *t;
-    past.message_id = a->message_id;
-    task_of_turn(&past, a->turns.rows);
+    past = share_turn(t, &a->turns, &a->message_id);
     a->then_found(a, OK, &past);
 }
 
@@ -241,13 +230,7 @@ static void on_turn(struct ask *a)
 void hub_look_past(struct ask *a, const struct task *t, ask_found *found)
 {
     a->then_found = found;
-    if (a->has_turns)
-        query_fini(&a->turns);
-    query_init(&a->turns, &turn_table, 1);
-    a->has_turns = true;
-    query_if(&a->turns, TURN_TASK_SEQ, IS, value_int(t->seq));
-    query_if(&a->turns, TURN_MESSAGE_ID, IS,
-             value_text(str_of(a->message_id.text)));
+    share_turn_ask(&a->turns, &a->has_turns, t, &a->message_id);
     ask_read(a, &a->turns, on_turn);
 }
 

@@ -21,7 +21,7 @@ static struct str key_of(const uint64_t *id)
 
 bool peer_is_gone(const struct peer *p)
 {
-    return !p->id && !p->child;
+    return (!p->id && !p->child) || p->is_shut;
 }
 
 bool peer_is_stuck(const struct peer *p)
@@ -65,7 +65,7 @@ void peer_send(struct peer *p, struct str message)
             log_info(h->opts.log, "hub.child_not_told");
         return;
     }
-    if (!p->id)
+    if (!p->id || p->is_shut)
         return;
     if (peer_is_stuck(p) ||
         net_ws_send(h->opts.net, p->id, WS_TEXT, message) == ERR_BUSY)
@@ -85,29 +85,44 @@ void peer_pace(struct peer *p)
     net_ws_pause(p->hub->opts.net, p->id, is_paused);
 }
 
+/* What was said is taken all the same, be it a whole batch; what follows has
+ * to wait until that is paid for. Who leaves owes it still: their user waits
+ * for it elsewhere. Milliseconds until more can be paid; zero: all is. */
+static int64_t pay(struct peer *p)
+{
+    struct hub *h = p->hub;
+    int64_t now_ms = loop_mono_ms(h->opts.loop), wait_ms = 0, user_ms = 0;
+
+    while (p->owed && !wait_ms) {
+        wait_ms = rates_take(h->rates, key_of(&p->id),
+                             &h->opts.settings.messages, now_ms);
+        p->owed -= !wait_ms;
+    }
+    while (p->owed_user && !user_ms) {
+        user_ms = throttle_message(h->opts.throttle, &p->caller, now_ms);
+        p->owed_user -= !user_ms;
+    }
+    return wait_ms > user_ms ? wait_ms : user_ms;
+}
+
+static void slow_down(struct peer *p)
+{
+    int64_t wait_ms = pay(p);
+
+    p->is_slowed =
+        wait_ms && loop_timer_set(p->hub->opts.loop, &p->slowed, wait_ms) == OK;
+    if (!p->is_slowed) /* or there is no memory to wait with */
+        p->owed = p->owed_user = 0;
+    peer_pace(p);
+}
+
 static void on_slowed(struct timer *t)
 {
     struct peer *p = LIST_OF(t, struct peer, slowed);
 
-    p->is_slowed = false;
-    peer_pace(p);
-}
-
-/* One message too many is taken all the same; the next has to wait. */
-static void slow_down(struct peer *p)
-{
-    struct hub *h = p->hub;
-    int64_t wait_ms;
-
-    if (h->opts.settings.messages.per_minute <= 0)
-        return;
-    wait_ms = rates_take(h->rates, key_of(&p->id), &h->opts.settings.messages,
-                         loop_mono_ms(h->opts.loop));
-    if (!wait_ms || loop_timer_set(h->opts.loop, &p->slowed, wait_ms) != OK)
-        return;
-    h->stats.rate_limited_total++;
-    p->is_slowed = true;
-    peer_pace(p);
+    slow_down(p);
+    if (!p->is_slowed && !p->id)
+        peer_reap(p->hub);
 }
 
 /* What net tells us. */
@@ -148,7 +163,7 @@ static void on_message(void *ctx, uint64_t id, enum ws_kind kind,
     enum err e;
 
     (void)id;
-    if (!p->id)
+    if (peer_is_gone(p))
         return;
     if (kind != WS_TEXT) {
         net_ws_close(h->opts.net, p->id, WS_UNSUPPORTED,
@@ -157,11 +172,15 @@ static void on_message(void *ctx, uint64_t id, enum ws_kind kind,
     }
     hub_reset(&h->tree);
     e = wire_read(&h->tree, bytes, &b, &why);
-    if (e)
+    if (e) {
+        p->owed++;
+        p->owed_user++;
         refuse_message(p, e, &why);
-    else
+    } else {
         take_batch(p, &b);
+    }
     slow_down(p);
+    h->stats.rate_limited_total += p->is_slowed;
 }
 
 static void on_room(void *ctx, uint64_t id)
@@ -262,14 +281,26 @@ void conn_end(struct peer *p)
     end_asks(p);
     while ((n = list_first(&p->unsent)))
         unsent_free(p, LIST_OF(n, struct unsent, node));
-    loop_timer_cancel(h->opts.loop, &p->slowed);
+    p->owed = 0; /* its own bucket is nobody's now; its user's is not */
     list_remove(&p->node);
     list_append(&h->gone, &p->node);
     peer_reap(h);
 }
 
+/* Once: whatever comes of this, it is the last word. */
+void conn_shut(struct peer *p, uint16_t code, struct str words)
+{
+    if (!p->id || p->is_shut)
+        return;
+    p->is_shut = true;
+    net_ws_close(p->hub->opts.net, p->id, code, words);
+}
+
 void conn_free(struct peer *p)
 {
+    if (p->child)
+        map_take(&p->hub->by_child, key_of(&p->child));
+    loop_timer_cancel(p->hub->opts.loop, &p->slowed);
     list_remove(&p->node);
     free(p);
 }
@@ -309,13 +340,12 @@ static void shut_out(struct peer *p, int64_t now_ms)
 {
     bool is_good =
         access_token_is_good(p->hub->opts.access, &p->caller, now_ms);
-    uint64_t id = p->id;
 
     agent_leave(p); /* no more work from here on, whenever it says goodbye */
     push_end_all(p);
-    net_ws_close(p->hub->opts.net, id, WS_POLICY,
-                 is_good ? STR("your role or org has changed; connect again")
-                         : STR("the token is good no more"));
+    conn_shut(p, WS_POLICY,
+              is_good ? STR("your role or org has changed; connect again")
+                      : STR("the token is good no more"));
 }
 
 static void sweep(struct loop_job *job)
@@ -333,7 +363,7 @@ static void sweep(struct loop_job *job)
         }
         list_append(&h->peers, n);
         p = LIST_OF(n, struct peer, node);
-        if (!access_is_good(h->opts.access, &p->caller, now_ms))
+        if (!p->is_shut && !access_is_good(h->opts.access, &p->caller, now_ms))
             shut_out(p, now_ms);
     }
     if (h->n_sweep)
@@ -378,6 +408,8 @@ void conn_stop(struct hub *h)
     loop_not_at_end(&h->sweep_job);
     while ((n = list_first(&h->peers)))
         conn_end(LIST_OF(n, struct peer, node));
+    while ((n = list_pop(&h->children)))
+        list_append(&h->gone, n);
     while ((n = list_first(&h->gone))) {
         struct peer *p = LIST_OF(n, struct peer, node);
 

@@ -12,6 +12,7 @@ enum {
     LATER = 1 << 1,        /* may be answered in a later turn */
     FOR_CHILDREN = 1 << 2, /* a child of a pool may ask it too */
     NEW_WORK = 1 << 3,     /* not while we stop */
+    UNCOUNTED = 1 << 4,    /* an agent at work: rate.perUser is not for it */
 };
 
 static const struct method {
@@ -20,8 +21,8 @@ static const struct method {
     unsigned flags;
     unsigned scope;
 } table[] = {
-    {STR("task.chunk"), take_chunk, FOR_AGENTS, 0},
-    {STR("task.result"), take_result, FOR_AGENTS | LATER, 0},
+    {STR("task.chunk"), take_chunk, FOR_AGENTS | UNCOUNTED, 0},
+    {STR("task.result"), take_result, FOR_AGENTS | LATER | UNCOUNTED, 0},
     {STR("message.send"), take_send, LATER | NEW_WORK, SCOPE_SEND},
     {STR("agent.register"), take_register, LATER | NEW_WORK, SCOPE_SEND},
     {STR("agent.update"), take_update, FOR_AGENTS | LATER | NEW_WORK,
@@ -31,7 +32,7 @@ static const struct method {
     {STR("task.get"), take_get, LATER, SCOPE_READ},
     {STR("task.cancel"), take_cancel, LATER, SCOPE_SEND},
     {STR("task.listen"), take_listen, LATER, SCOPE_READ},
-    {STR("ping"), take_ping, FOR_CHILDREN, 0},
+    {STR("ping"), take_ping, FOR_CHILDREN | UNCOUNTED, 0},
 };
 
 enum { N_METHODS = sizeof(table) / sizeof(*table), NEAREST_MAX = 3 };
@@ -184,6 +185,7 @@ static void take_call(struct hub_call *c)
 {
     const struct method *row = find(c->m->method);
 
+    c->peer->owed_user += !row || !(row->flags & UNCOUNTED);
     if (!row) {
         refuse_method(c);
         return;
@@ -214,9 +216,11 @@ void hub_dispatch(struct peer *p, const struct wire_message *m,
                          .reply = {.peer = p, .gather = g, .id = m->id}};
 
     p->hub->stats.messages_total++;
+    p->owed++;
     switch (m->kind) {
     case WIRE_BAD:
         c.reply.is_awaited = true;
+        p->owed_user++;
         reply_bad(&c.reply, WIRE_INVALID_REQUEST, str_of(m->why.text), STR(""));
         break;
     case WIRE_RESULT:
@@ -315,20 +319,27 @@ void take_ping(struct hub_call *c)
 
 /* Life. */
 
+static void reap_peers(struct list *peers)
+{
+    struct list_node *n, *next;
+
+    for (n = list_first(peers); n; n = next) {
+        struct peer *p = LIST_OF(n, struct peer, node);
+
+        next = list_next(peers, n);
+        if (!p->n_asks && !p->is_slowed)
+            conn_free(p);
+    }
+}
+
 static void reap(struct loop_job *job)
 {
     struct hub *h = LIST_OF(job, struct hub, reap_job);
-    struct list_node *n, *next;
 
     hub_ask_reap(h);
     push_reap(h);
-    for (n = list_first(&h->gone); n; n = next) {
-        struct peer *p = LIST_OF(n, struct peer, node);
-
-        next = list_next(&h->gone, n);
-        if (!p->n_asks)
-            conn_free(p);
-    }
+    reap_peers(&h->gone);
+    reap_peers(&h->children);
 }
 
 void peer_reap(struct hub *h)
@@ -345,6 +356,7 @@ struct hub *hub_new(const struct hub_opts *opts)
     h->opts = *opts;
     h->rates = rates_new(HUB_RATES, opts->seed);
     map_init(&h->by_id, HUB_PEERS_MAX, opts->seed);
+    map_init(&h->by_child, HUB_PEERS_MAX, opts->seed);
     map_init(&h->receipts, HUB_ASKS_MAX, opts->seed);
     list_init(&h->peers);
     list_init(&h->children);
@@ -388,6 +400,7 @@ void hub_free(struct hub *h)
     push_reap(h);
     rates_free(h->rates);
     map_fini(&h->by_id);
+    map_fini(&h->by_child);
     map_fini(&h->receipts);
     arena_fini(&h->tree);
     arena_fini(&h->scratch);
@@ -396,21 +409,38 @@ void hub_free(struct hub *h)
     free(h);
 }
 
-/* Children of pools ask the same table. Each of their calls has a peer of its
- * own, which goes with its answer: nobody tells us when a child goes. */
+/* Children of pools ask the same table. The calls of one that are open at the
+ * same time have a peer in common, so that hub.maxOpen counts them, and it goes
+ * with the last answer: nobody tells us when a child goes. */
+static struct peer *child_peer(struct hub *h, uint64_t line)
+{
+    struct str key = {(const char *)&line, sizeof(line)};
+    struct peer *p = map_get(&h->by_child, key);
+
+    if (p)
+        return p;
+    p = FAULT("hub.child") ? NULL : calloc(1, sizeof(*p));
+    if (!p)
+        return NULL;
+    peer_init(p, h);
+    p->child = p->line = line;
+    key.p = (const char *)&p->child;
+    if (map_put(&h->by_child, key, p) != OK) {
+        free(p);
+        return NULL;
+    }
+    list_append(&h->children, &p->node);
+    return p;
+}
+
 void hub_on_call(struct hub *h, uint64_t line, struct str agent,
                  const struct wire_message *m)
 {
-    struct peer *p = FAULT("hub.child") ? NULL : calloc(1, sizeof(*p));
+    struct peer *p = child_peer(h, line);
 
     if (!p)
         return;
-    peer_init(p, h);
-    p->child = p->line = line;
     snprintf(p->agent, sizeof(p->agent), "%.*s", STR_ARG(agent));
-    list_append(&h->children, &p->node);
     hub_dispatch(p, m, NULL);
-    list_remove(&p->node);
-    list_append(&h->gone, &p->node);
     peer_reap(h);
 }

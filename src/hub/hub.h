@@ -14,10 +14,12 @@
  *
  * Answers to the messages of a batch are gathered and leave as one array, once
  * the last of them is there. A connection may have so many requests open at
- * once, and say so many a second; who does not read what it is sent is not
- * read from either. A second connection of the same agent takes over from the
- * first. Children that speak our dialect ask the same table by deliver's
- * on_call.
+ * once, and say so many messages a second; its user may make so many requests,
+ * over HTTP and here together (rate.perUser). Here nobody is refused for that:
+ * what was too many is owed, and no more is read until it is paid. Who does not
+ * read what it is sent is not read from either. A second connection of the same
+ * agent takes over from the first. Children that speak our dialect ask the same
+ * table by deliver's on_call.
  *
  * Owns: its connections. Borrows the rooms it asks. Threads: the loop's. */
 
@@ -33,7 +35,8 @@
 struct hub;
 
 struct hub_settings {
-    int64_t heartbeat_ms; /* ws.timeoutMs: told to agents */
+    int64_t heartbeat_ms;      /* ws.timeoutMs: told to agents */
+    int64_t max_message_bytes; /* ws.maxMessageBytes: told to agents too */
     size_t max_open;      /* requests of one connection, not answered yet */
     size_t max_listening; /* tasks that one connection hears of at once */
     struct rate_limit messages; /* of one connection */
@@ -47,6 +50,7 @@ struct hub_opts {
     struct store *store;
     struct access *access;
     struct registry *registry;
+    struct throttle *throttle; /* the users' buckets, shared with HTTP */
     uint64_t seed[2];
     struct hub_settings settings;
 };

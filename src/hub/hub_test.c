@@ -134,9 +134,8 @@ TEST(requests_beyond_the_limit_are_refused_and_none_is_forgotten)
 
     hub_stage_init(&s, &usual);
     CHECK(hub_client_open(&u, &s));
-    hub_client_send(
-        &u, "[" REGISTER("1", "a") "," REGISTER("2", "b") "," REGISTER(
-                "3", "c") "," REGISTER("4", "d") "," REGISTER("5", "e") "]");
+    hub_client_send(&u, "[" SEND("1", "") "," SEND("2", "") "," SEND(
+                            "3", "") "," SEND("4", "") "," SEND("5", "") "]");
     says(&u, "[");
     for (const char *p = u.text; (p = strstr(p, "hub.maxOpen")); p++)
         n_refused++;

@@ -73,13 +73,22 @@ struct peer {
     char agent[AGENT_NAME_MAX + 1];
     uint64_t url_hash; /* of the card by which it was attached */
     bool is_attaching;
+    char claimed[AGENT_NAME_MAX + 1]; /* by agent.register, not settled yet */
+    size_t n_claims;                  /* and how often */
+
+    /* It was told to go: nothing that it asked counts any more, though the
+     * connection may be there a while. */
+    bool is_shut;
+    bool is_lost; /* it cannot be told what it listens to */
 
     struct list asks;
     size_t n_asks;
     struct list unsent; /* struct unsent: net had no room */
     size_t unsent_bytes;
-    bool is_paused, is_slowed; /* by pace; by the rate limit */
+    bool is_paused, is_slowed; /* by pace; by the rate limits */
     struct timer slowed;
+    size_t owed;      /* messages that hub.messagesPerSecond had no room for */
+    size_t owed_user; /* requests that rate.perUser had none for */
 
     struct list hearings; /* struct hearing, all of them */
     struct list ready;    /* those with something to tell */
@@ -97,7 +106,7 @@ struct ask {
     struct peer *peer;
     uint64_t number; /* the receipt, of a result */
     struct reply reply;
-    char id[WIRE_ID_MAX];
+    char id[WIRE_ID_RAW_MAX];
     bool is_out, is_over;
 
     /* A task that is looked for. */
@@ -129,6 +138,7 @@ struct ask {
         char *text;
     } search;
     struct registry_change *change;
+    bool is_claim;
     struct {
         bool is_patch;
         char *text; /* kept while it waits for its turn */
@@ -154,6 +164,7 @@ struct hearing {
 struct hub {
     struct hub_opts opts;
     struct map by_id;    /* WebSocket -> struct peer */
+    struct map by_child; /* line -> struct peer, with something open */
     struct map receipts; /* number -> struct ask */
     struct list peers, children, gone;
     struct list over; /* asks */
@@ -183,6 +194,7 @@ void peer_reap(struct hub *h); /* at the end of this turn */
 void conn_sweep_soon(struct hub *h);
 void conn_end(struct peer *p);
 void conn_free(struct peer *p);
+void conn_shut(struct peer *p, uint16_t code, struct str words);
 void conn_stop(struct hub *h);
 
 /* reply.c */
@@ -220,6 +232,8 @@ void hub_look_turn(struct ask *a, ask_found *found);
 
 /* push.c */
 void push_begin(struct ask *a, const struct task *t);
+void push_stop(struct peer *p, const struct task *t); /* no more of t */
+bool push_has(const struct peer *p, const struct id *task_id);
 void push_go(struct peer *p);
 void push_end_all(struct peer *p);
 void push_after(struct gather *g);
@@ -248,6 +262,7 @@ void take_ping(struct hub_call *c);
 
 /* agent.c */
 void agent_leave(struct peer *p);
+void agent_unclaim(struct peer *p);
 struct eyes peer_eyes(const struct peer *p, int64_t now_ms);
 
 #endif

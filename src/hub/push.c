@@ -45,6 +45,65 @@ void push_end_all(struct peer *p)
     p->is_looking = false;
 }
 
+static bool is_of(const struct hearing *g, const struct id *task_id)
+{
+    return strcmp(g->task_id.text, task_id->text) == 0;
+}
+
+bool push_has(const struct peer *p, const struct id *task_id)
+{
+    for (struct list_node *n = list_first(&p->hearings); n;
+         n = list_next(&p->hearings, n))
+        if (is_of(LIST_OF(n, struct hearing, node), task_id))
+            return true;
+    return false;
+}
+
+/* Whose result is looked for is not awaited by that look any more. */
+static void stop_looking(struct hearing *g)
+{
+    struct list *asks = &g->peer->asks;
+
+    for (struct list_node *n = list_first(asks); n; n = list_next(asks, n)) {
+        struct ask *a = LIST_OF(n, struct ask, node);
+
+        if (a->hearing != g)
+            continue;
+        a->hearing = NULL;
+        g->peer->is_looking = false;
+    }
+}
+
+void push_stop(struct peer *p, const struct task *t)
+{
+    struct list_node *n, *next;
+
+    for (n = list_first(&p->hearings); n; n = next) {
+        struct hearing *g = LIST_OF(n, struct hearing, node);
+
+        next = list_next(&p->hearings, n);
+        if (!is_of(g, &t->id) ||
+            strcmp(g->message_id.text, t->message_id.text) != 0)
+            continue;
+        stop_looking(g);
+        hearing_end(g);
+    }
+}
+
+/* It was promised to hear of a task and will not: it is sent away, behind its
+ * answer, so that it comes back and listens again. */
+static void lose(struct peer *p, const struct id *task_id,
+                 struct gather *behind)
+{
+    log_warn(p->hub->opts.log, "hub.not_pushed",
+             LOG_C("task_id", task_id->text));
+    p->is_lost = true;
+    if (!behind)
+        conn_shut(p, WS_TRY_LATER,
+                  STR("there is no memory to tell you of your tasks; connect "
+                      "again and listen again"));
+}
+
 /* Words. */
 
 static struct json_out open_note(struct hearing *g, struct str method,
@@ -78,8 +137,7 @@ static void close_note(struct hearing *g, struct json_out *o)
     json_close(o, '}');
     wire_close(o);
     if (h->out.over) {
-        log_error(h->opts.log, "hub.not_pushed",
-                  LOG_C("task_id", g->task_id.text));
+        lose(g->peer, &g->task_id, NULL);
         return;
     }
     h->stats.pushed_total++;
@@ -149,8 +207,7 @@ static void look_for_result(struct hearing *g)
     struct ask *a = hub_ask_silent(g->peer);
 
     if (!a) {
-        log_warn(g->peer->hub->opts.log, "hub.not_pushed",
-                 LOG_C("task_id", g->task_id.text));
+        lose(g->peer, &g->task_id, NULL);
         hearing_end(g);
         return;
     }
@@ -218,6 +275,16 @@ static void be_ready(struct hearing *g)
         list_append(&g->peer->ready, &g->ready_node);
 }
 
+/* Whether it has not been told all that came before the result. */
+static bool has_missed(struct hearing *g)
+{
+    struct task_event e;
+
+    return !g->only_result &&
+           task_next(walk_tasks(g->peer->hub->opts.walk), &g->listener, &e) &&
+           e.kind != TASK_EVENT_RESULT;
+}
+
 /* Whoever is slow to take it does not hold the task in memory. */
 static void leave_memory(struct hearing *g)
 {
@@ -225,10 +292,10 @@ static void leave_memory(struct hearing *g)
 
     if (!t || !task_is_over(t->status))
         return;
+    g->needs_gap |= has_missed(g);
     task_unlisten(walk_tasks(g->peer->hub->opts.walk), &g->listener);
     g->is_listening = false;
     g->is_at_result = true;
-    g->needs_gap = !g->only_result;
 }
 
 static void on_news(struct task_listener *l)
@@ -258,6 +325,8 @@ void push_after(struct gather *g)
         one->behind = NULL;
         be_ready(one);
     }
+    if (p->is_lost)
+        lose(p, &(struct id){""}, NULL);
     if (p->id)
         push_go(p);
 }
@@ -274,17 +343,18 @@ static int64_t begin_at(struct ask *a, struct hearing *g)
     return 1;
 }
 
-/* Hear of t from here on, behind the answer to a. */
+/* Hear of t from here on, behind the answer to a. Who hears of it already
+ * does so once, as it was asked last. */
 void push_begin(struct ask *a, const struct task *t)
 {
     struct peer *p = a->peer;
     struct hearing *g = FAULT("hub.hearing") ? NULL : calloc(1, sizeof(*g));
 
     if (!g) {
-        log_warn(a->hub->opts.log, "hub.not_heard",
-                 LOG_C("task_id", t->id.text));
+        lose(p, &t->id, a->reply.gather);
         return;
     }
+    push_stop(p, t);
     g->peer = p;
     g->task_id = t->id;
     g->message_id = t->message_id;
@@ -302,8 +372,7 @@ void push_begin(struct ask *a, const struct task *t)
     if (g->is_listening)
         return; /* news will come */
     if (!task_is_over(t->status)) {
-        log_warn(a->hub->opts.log, "hub.not_heard",
-                 LOG_C("task_id", t->id.text));
+        lose(p, &t->id, a->reply.gather);
         hearing_end(g);
     } else if (!g->behind) {
         say_result(g, t);

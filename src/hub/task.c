@@ -135,7 +135,10 @@ static void on_listen(struct ask *a, enum err e, const struct task *t)
     json_put_str(&o, task_status_name(t->status));
     json_close(&o, '}');
     reply_close(&a->reply, &o);
-    push_begin(a, t);
+    if (a->listen == LISTEN_NOTHING)
+        push_stop(a->peer, t);
+    else
+        push_begin(a, t);
     hub_ask_end(a);
 }
 
@@ -159,22 +162,26 @@ void take_listen(struct hub_call *c)
 {
     struct speak_place place = {0, 0};
     enum listen listen;
+    struct id id;
     bool has_place;
     struct ask *a;
 
-    if (!param_listen(c, &listen) || !read_after(c, &place, &has_place))
+    if (!param_listen(c, &listen) || !read_after(c, &place, &has_place) ||
+        !param_task(c, &id))
         return;
-    if (c->peer->n_hearings >= c->hub->opts.settings.max_listening) {
+    if (listen != LISTEN_NOTHING && !push_has(c->peer, &id) &&
+        c->peer->n_hearings >= c->hub->opts.settings.max_listening) {
         reply_refuse(&c->reply, ERR_OVERLOADED,
                      STR("this connection hears of as many tasks as it may; "
                          "wait for some of them (hub.maxListening)"),
                      STR(""));
         return;
     }
-    a = begin(c);
+    a = hub_ask_new(c);
     if (!a)
         return;
-    a->listen = listen == LISTEN_RESULT ? listen : LISTEN_ALL;
+    a->task_id = id;
+    a->listen = listen;
     a->place = place;
     a->has_place = has_place;
     hub_look_task(a, on_listen);

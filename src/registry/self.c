@@ -44,7 +44,8 @@ enum err registry_self(const struct registry *r, struct str name,
     if (is_namesake(a, by->caller) || agent_is_owned(a, &eyes)) {
         *out = a;
     } else if (!agent_is_visible(a, &eyes)) {
-        return why_err(why, ERR_EXISTS, "the name is taken");
+        return why_err(why, ERR_EXISTS, "the name \"%.*s\" is taken",
+                       STR_ARG(name));
     } else {
         return not_them(a, why);
     }

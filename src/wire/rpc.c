@@ -73,7 +73,7 @@ static enum err read_id(struct wire_message *m, struct str text,
     else
         return bad(m, "id must be a string or a whole number; leave it out "
                       "for a notification");
-    if (out.raw.n > WIRE_ID_MAX)
+    if (out.text.n > WIRE_ID_MAX)
         return bad(m, "id is longer than 128 bytes");
     m->id = out;
     return OK;
@@ -177,6 +177,12 @@ static enum err not_read(const struct json_error *je, struct why *why)
         return why_err(why, ERR_LIMIT, "the message has too many values");
     if (strcmp(je->what, "out of memory") == 0)
         return why_err(why, ERR_NOMEM, "out of memory");
+    if (strcmp(je->what, "this number does not fit") == 0) /* yet it is JSON */
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a number, at line %u, column %u, does not fit: whole "
+                       "ones have 64 bits with their sign, as an id too; make "
+                       "it a string",
+                       je->line, je->col);
     return why_err(why, ERR_SYNTAX,
                    "this is not valid JSON: %s, at line %u, column %u",
                    je->what, je->line, je->col);

@@ -179,7 +179,7 @@ static enum wire_kind read_long(size_t id_bytes, size_t method_bytes)
 
     buf_init(&text, 1 << 16);
     buf_add_str(&text, STR("{\"jsonrpc\":\"2.0\",\"id\":\""));
-    for (size_t i = 2; i < id_bytes; i++)
+    for (size_t i = 0; i < id_bytes; i++)
         buf_add_char(&text, 'i');
     buf_add_str(&text, STR("\",\"method\":\""));
     for (size_t i = 0; i < method_bytes; i++)
@@ -197,6 +197,54 @@ TEST(ids_and_methods_have_limits)
     CHECK_INT(read_long(WIRE_ID_MAX, WIRE_METHOD_MAX), WIRE_REQUEST);
     CHECK_INT(read_long(WIRE_ID_MAX + 1, 1), WIRE_BAD);
     CHECK_INT(read_long(8, WIRE_METHOD_MAX + 1), WIRE_BAD);
+}
+
+/* What counts is what it says, not how it is written. */
+TEST(an_id_that_is_written_at_length_is_as_long_as_what_it_says)
+{
+    struct heard h;
+    struct buf text;
+
+    for (size_t n = WIRE_ID_MAX; n <= WIRE_ID_MAX + 1; n++) {
+        struct wire_message *m;
+
+        buf_init(&text, 1 << 16);
+        buf_add_str(&text, STR("{\"jsonrpc\":\"2.0\",\"id\":\""));
+        for (size_t i = 0; i < n; i++)
+            buf_add_str(&text, STR("\\u0041"));
+        buf_add_str(&text, STR("\",\"method\":\"x\"}"));
+        buf_add_char(&text, 0);
+        m = only(hear(&h, text.p));
+        CHECK_INT(m->kind, n > WIRE_ID_MAX ? WIRE_BAD : WIRE_REQUEST);
+        CHECK_INT(m->id.raw.n, n > WIRE_ID_MAX ? 0 : WIRE_ID_RAW_MAX);
+        arena_fini(&h.arena);
+        buf_fini(&text);
+    }
+}
+
+TEST(whole_numbers_are_ids_as_far_as_they_fit)
+{
+    static const char *const fit[] = {"-0", "0", "9223372036854775807",
+                                      "-9223372036854775808"};
+    static const char *const over[] = {"9223372036854775808",
+                                       "-9223372036854775809",
+                                       "123456789012345678901234567890"};
+    struct heard h;
+    char text[128];
+
+    for (size_t i = 0; i < sizeof(fit) / sizeof(*fit); i++) {
+        snprintf(text, sizeof(text),
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"id\":%s}", fit[i]);
+        CHECK_STR(only(hear(&h, text))->id.raw, fit[i]);
+        arena_fini(&h.arena);
+    }
+    for (size_t i = 0; i < sizeof(over) / sizeof(*over); i++) {
+        snprintf(text, sizeof(text),
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"id\":%s}", over[i]);
+        CHECK_INT(hear(&h, text)->e, ERR_BAD_REQUEST);
+        CHECK(strstr(h.why.text, "does not fit"));
+        arena_fini(&h.arena);
+    }
 }
 
 TEST(a_tree_that_does_not_fit_is_too_large)

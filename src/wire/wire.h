@@ -19,8 +19,9 @@
 #include "model/task.h"
 
 enum {
-    WIRE_BATCH_MAX = 64, /* messages in one */
-    WIRE_ID_MAX = 128,   /* bytes of an id */
+    WIRE_BATCH_MAX = 64,                   /* messages in one */
+    WIRE_ID_MAX = 128,                     /* bytes of an id, as what it says */
+    WIRE_ID_RAW_MAX = 6 * WIRE_ID_MAX + 2, /* and as it stands: "\\u0041…" */
     WIRE_METHOD_MAX = 64,
     WIRE_DEPTH_MAX = 32,      /* of nesting */
     WIRE_ERROR_CODE_MAX = 64, /* of a task that failed, as the agent says */
@@ -74,7 +75,8 @@ struct wire_batch {
  * string or a whole number; null only of an error that answers what could not
  * be read. One that is not whole enough to be answered (WIRE_BAD) has its id
  * if that could be read. ERR_SYNTAX,
- * ERR_LIMIT (too many, too deep), ERR_BAD_REQUEST (an empty batch), ERR_NOMEM,
+ * ERR_LIMIT (too many, too deep), ERR_BAD_REQUEST (an empty batch, a number
+ * that does not fit), ERR_NOMEM,
  * with words in why: then nothing of it was read. What is wrong with one
  * message of a batch is that message's own: WIRE_BAD. */
 MUST_USE enum err wire_read(struct arena *a, struct str text,

@@ -67,27 +67,54 @@ def same(said, came, known):
     return type(said) is type(came) and said == came
 
 
+def run_one(peers, lines, known):
+    """What was promised and did not come, or nothing."""
+    for who, is_sent, text in lines:
+        if is_sent:
+            peers[who].send_bytes(filled(text, known).encode())
+            continue
+        came = peers[who].read()
+        if not same(json.loads(text), came, known):
+            return f"{who}: promised {text}\n came {came}"
+    return None
+
+
+def run_all(blocks):
+    """{name: what was wrong} of each exchange, with a server of its own."""
+    with Server() as server:
+        tokens = {"user": server.user("anna"),
+                  "agent": server.user("bot", role="agent", owner="anna")}
+        peers = {who: Hub(server, token) for who, token in tokens.items()}
+        known = {}
+        wrong = {}
+        for name, lines in blocks:
+            wrong[name] = run_one(peers, lines, known)
+            if wrong[name]:
+                break  # what follows builds on it
+        for peer in peers.values():
+            peer.close()
+    return wrong
+
+
 class Exchanges(unittest.TestCase):
     def test_everything_that_is_promised_is_so(self):
-        with Server() as server:
-            tokens = {"user": server.user("anna"),
-                      "agent": server.user("bot", role="agent", owner="anna")}
-            peers = {who: Hub(server, token) for who, token in tokens.items()}
-            known = {}
-            for name, lines in exchanges():
-                with self.subTest(name):
-                    self.run_one(peers, lines, known)
-            for peer in peers.values():
-                peer.close()
+        for name, what in run_all(exchanges()).items():
+            with self.subTest(name):
+                self.assertIsNone(what)
 
-    def run_one(self, peers, lines, known):
-        for who, is_sent, text in lines:
-            if is_sent:
-                peers[who].send_bytes(filled(text, known).encode())
-                continue
-            came = peers[who].read()
-            self.assertTrue(same(json.loads(text), came, known),
-                            f"{who}: promised {text}\n came {came}")
+    def test_a_promise_that_is_not_kept_is_caught(self):
+        """The control: one line of one exchange says something else."""
+        for name, line, was, is_ in (
+                ("agent.register", 1, '"heartbeat_s":90', '"heartbeat_s":91'),
+                ("task.result", 1, '"recorded":true', '"recorded":false')):
+            blocks = exchanges()
+            lines = dict(blocks)[name]
+            who, is_sent, text = lines[line]
+            self.assertIn(was, text)
+            lines[line] = (who, is_sent, text.replace(was, is_))
+            wrong = run_all(blocks)
+            self.assertIn(is_, wrong[name] or "nothing was found")
+            self.assertEqual([n for n in wrong if wrong[n]], [name])
 
     def test_every_method_has_its_exchange(self):
         """Asked of the code, by the words it has for a method it lacks."""

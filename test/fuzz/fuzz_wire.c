@@ -63,7 +63,8 @@ static void read_work(struct arena *a, const struct json *params)
 
 static void check(struct arena *a, const struct wire_message *m)
 {
-    assert(m->id.raw.n <= WIRE_ID_MAX && m->method.n <= WIRE_METHOD_MAX);
+    assert(m->id.raw.n <= WIRE_ID_RAW_MAX && m->id.text.n <= WIRE_ID_MAX);
+    assert(m->method.n <= WIRE_METHOD_MAX);
     assert((m->kind == WIRE_BAD) == (m->why.text[0] != 0));
     assert((m->kind == WIRE_REQUEST) <= (m->id.raw.n > 0));
     assert((m->kind == WIRE_RESULT) == (m->result != NULL));

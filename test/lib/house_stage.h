@@ -37,6 +37,8 @@ struct house {
     struct calls calls;
     struct access_token token; /* of admin */
     bool is_stopped;
+    void (*on_revoked)(struct house *h,
+                       const struct id *token_id); /* or NULL */
     void (*on_close)(struct house *h); /* before the walk goes; may be NULL */
     bool has_threads; /* set while it is closed: the store has its threads */
 };
@@ -83,7 +85,11 @@ static inline void house_committed(void *ctx, const struct tx *tx)
 
 static inline void house_revoked(void *ctx, const struct id *token_id)
 {
-    calls_on_revoked(&((struct house *)ctx)->calls, token_id);
+    struct house *h = ctx;
+
+    calls_on_revoked(&h->calls, token_id);
+    if (h->on_revoked)
+        h->on_revoked(h, token_id);
 }
 
 static inline void house_done(void *ctx)

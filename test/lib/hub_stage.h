@@ -47,6 +47,14 @@ static inline void hub_stage_end(struct house *h)
     s->hub = NULL;
 }
 
+static inline void hub_stage_revoked(struct house *h, const struct id *id)
+{
+    struct hub_stage *s = (struct hub_stage *)(void *)h;
+
+    if (s->hub)
+        hub_on_revoked(s->hub, id);
+}
+
 static inline void hub_stage_init(struct hub_stage *s,
                                   const struct hub_settings *settings)
 {
@@ -60,9 +68,11 @@ static inline void hub_stage_init(struct hub_stage *s,
     opts.store = h->store;
     opts.access = h->access;
     opts.registry = h->registry;
+    opts.throttle = h->calls.throttle;
     s->hub = hub_new(&opts);
     CHECK(s->hub);
     h->on_close = hub_stage_end;
+    h->on_revoked = hub_stage_revoked;
     h->calls.hub = (struct calls_hub){hub_stage_take, hub_stage_metrics, s};
     walk_set_hub(h->walk, &(struct walk_hub){.on_recorded = hub_stage_recorded,
                                              .on_call = hub_stage_call,
@@ -173,6 +183,15 @@ static inline const char *hub_client_next(struct hub_client *c)
     }
     T_FAIL("nothing comes, with a fault at %s",
            fault_fired() ? fault_name() : "nothing");
+}
+
+/* The next message has these words in it. */
+static inline void hub_client_hears(struct hub_client *c, const char *words)
+{
+    const char *text = hub_client_next(c);
+
+    if (!text || !strstr(text, words))
+        T_FAIL("\"%s\" does not say \"%s\"", text ? text : "(over)", words);
 }
 
 /* Whether nothing comes for a while. */
