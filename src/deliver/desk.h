@@ -59,6 +59,7 @@ struct desk {
     struct timer pause; /* the breaker's */
 
     struct desk_stats stats;
+    struct desk_stats before_shown; /* these, when it was last shown */
     bool is_shown;
     struct list_node shown; /* d->shown */
     enum agent_state reported;

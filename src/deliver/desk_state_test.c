@@ -306,7 +306,8 @@ TEST(a_report_goes_with_its_line)
 TEST(public_agents_have_their_names_shown_and_all_others_are_one)
 {
     static struct desk_row rows[DELIVER_SHOWN_MAX];
-    struct desk_stats others;
+    struct desk_stats others, all;
+    int64_t n_latencies = 0;
     struct agent *a, *b;
 
     stage_open();
@@ -327,16 +328,28 @@ TEST(public_agents_have_their_names_shown_and_all_others_are_one)
     CHECK_INT(deliver_shown(st.d, rows, &others), 1);
     CHECK_STR(rows[0].agent, "Open");
     CHECK(rows[0].state == AGENT_ACTIVE);
-    CHECK(rows[0].stats.completed_total == 1 && rows[0].stats.in_flight == 1);
+    /* What it did before is among the others, and not told twice. */
+    CHECK(rows[0].stats.completed_total == 0 && rows[0].stats.in_flight == 1);
     CHECK(others.in_flight == 2 && others.completed_total == 2);
     /* Once it is shown, it is not counted among the others. */
     end(errand_of(2)->delivery, TASK_COMPLETED);
     end(errand_of(3)->delivery, TASK_FAILED);
     CHECK_INT(deliver_shown(st.d, rows, &others), 1);
-    CHECK(rows[0].stats.completed_total == 2);
+    CHECK(rows[0].stats.completed_total == 1);
     CHECK(others.completed_total == 2 && others.failed_total == 1);
+    CHECK(deliver_desk(st.d, STR("open"), &all) && all.completed_total == 2);
     a->visibility = VISIBILITY_PRIVATE;
     CHECK_INT(deliver_shown(st.d, rows, &others), 0);
+    CHECK(others.completed_total == 3 && others.failed_total == 1);
+    a->visibility = VISIBILITY_PUBLIC;
+    later(10000);
+    CHECK_INT(deliver_shown(st.d, rows, &others), 1);
+    CHECK(rows[0].stats.completed_total == 0 && others.completed_total == 3);
+    for (int i = 0; i < DELIVER_BUCKETS; i++) {
+        CHECK(rows[0].stats.latency_total[i] == 0);
+        n_latencies += others.latency_total[i];
+    }
+    CHECK(n_latencies == 3);
     CHECK(deliver_check(st.d));
     stage_close();
 }
@@ -361,8 +374,10 @@ TEST(at_most_two_hundred_are_shown_the_most_used_first)
     st.agents[0].name = STR("none");
     st.any_agent = &st.agents[1];
     CHECK_INT(deliver_shown(st.d, rows, &others), DELIVER_SHOWN_MAX);
-    for (int i = 0; i < DELIVER_SHOWN_MAX; i++)
-        CHECK(rows[i].stats.completed_total >= 50);
+    for (int i = 0; i < 250; i++) {
+        snprintf(name, sizeof(name), "x%d", i);
+        CHECK(desk_find(st.d, str_of(name))->is_shown == (i >= 50));
+    }
     desk_find(st.d, STR("x0"))->stats.completed_total = 1000;
     later(10000);
     CHECK_INT(deliver_shown(st.d, rows, &others), DELIVER_SHOWN_MAX);

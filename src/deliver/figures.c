@@ -357,6 +357,30 @@ static int64_t used(const struct desk *k)
            (int64_t)k->n_waiting;
 }
 
+/* Totals alone: the rest is as it is now. */
+static void add_totals(struct desk_stats *to, const struct desk_stats *s,
+                       int times)
+{
+    to->completed_total += times * s->completed_total;
+    to->failed_total += times * s->failed_total;
+    to->cancelled_total += times * s->cancelled_total;
+    to->retries_total += times * s->retries_total;
+    to->chunks_total += times * s->chunks_total;
+    for (unsigned b = 0; b < DELIVER_BUCKETS; b++)
+        to->latency_total[b] += times * s->latency_total[b];
+    to->latency_sum_ms += times * s->latency_sum_ms;
+}
+
+/* What was counted among the others before it was shown stays there, or else
+ * it would be told twice, or their totals would shrink. */
+static struct desk_stats stats_to_show(const struct desk *k)
+{
+    struct desk_stats s = stats_of(k);
+
+    add_totals(&s, &k->before_shown, -1);
+    return s;
+}
+
 /* The name of the sum is nobody else's. */
 static bool may_be_shown(const struct deliver *d, const struct desk *k)
 {
@@ -369,14 +393,20 @@ static bool may_be_shown(const struct deliver *d, const struct desk *k)
 static void show(struct deliver *d, struct desk *k)
 {
     k->is_shown = true;
+    k->before_shown = k->stats;
     d->n_shown++;
     list_append(&d->shown, &k->shown);
 }
 
+/* What it has told goes to the others, so that the sum of all stays. */
 void desk_hide(struct deliver *d, struct desk *k)
 {
+    struct desk_stats s;
+
     if (!k->is_shown)
         return;
+    s = stats_to_show(k);
+    add_totals(&d->others, &s, 1);
     k->is_shown = false;
     d->n_shown--;
     list_remove(&k->shown);
@@ -426,9 +456,10 @@ size_t deliver_shown(struct deliver *d, struct desk_row rows[DELIVER_SHOWN_MAX],
     size_t n = 0;
 
     choose_shown(d);
-    *others = d->others;
-    others->waiting = d->stats.waiting;
-    others->in_flight = (int64_t)d->n_on_the_way;
+    *others = (struct desk_stats){
+        .waiting = d->stats.waiting,
+        .in_flight = (int64_t)d->n_on_the_way,
+    };
     for (at = list_first(&d->shown); at; at = next) {
         struct desk *k = LIST_OF(at, struct desk, shown);
         const struct agent *a = desk_agent(d, k);
@@ -439,9 +470,10 @@ size_t deliver_shown(struct deliver *d, struct desk_row rows[DELIVER_SHOWN_MAX],
             continue;
         }
         rows[n++] =
-            (struct desk_row){a->name, deliver_state(d, a), stats_of(k)};
+            (struct desk_row){a->name, deliver_state(d, a), stats_to_show(k)};
         others->waiting -= (int64_t)k->n_waiting;
         others->in_flight -= (int64_t)k->n_in_flight;
     }
+    add_totals(others, &d->others, 1); /* now that who is not shown is hidden */
     return n;
 }
