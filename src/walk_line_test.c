@@ -296,6 +296,31 @@ TEST(without_memory_the_agent_is_told_to_send_it_again)
     stage_close();
 }
 
+/* They are shown to people, by programs that may not look at them first. */
+TEST(what_an_agent_says_of_its_failure_cannot_steer_a_terminal)
+{
+    struct told t;
+    struct query q;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    CHECK(say_result(0, &t.task_id, 1,
+                     ",\"status\":\"failed\",\"error\":{\"code\":"
+                     "\"a\\u202eb\",\"message\":"
+                     "\"no\\n\\t\\u001b[2J\\u009b\\u202e.\"}") == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(1), OK);
+    query_init(&q, &task_table, 2);
+    query_if(&q, TASK_ID, IS, value_text(str_of(t.task_id.text)));
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK(q.n_rows == 1);
+    CHECK_STR(row_str(q.rows, TASK_ERROR_CODE), "a?b");
+    CHECK_STR(row_str(q.rows, TASK_ERROR), "no\n\t?[2J??.");
+    query_fini(&q);
+    stage_close();
+}
+
 /* Limits. */
 
 TEST(an_agent_has_so_many_unfinished_tasks)

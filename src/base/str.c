@@ -157,6 +157,25 @@ size_t str_tame(char *p, size_t n)
     return to;
 }
 
+size_t str_tame_text(char *p, size_t n)
+{
+    size_t from = 0, to = 0;
+
+    for (size_t i = 0; i <= n; i++)
+        if (i == n || p[i] == '\n' || p[i] == '\t') {
+            char end = i < n ? p[i] : '\0';
+
+            memmove(p + to, p + from, i - from);
+            to += str_tame(p + to, i - from);
+            if (i < n)
+                p[to++] = end;
+            from = i + 1;
+        }
+    if (to < n)
+        p[to] = '\0';
+    return to;
+}
+
 bool str_has_any_control(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)

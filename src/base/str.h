@@ -84,6 +84,8 @@ size_t str_steers(struct str s);
 /* Put one '?' for each of those. Returns how many bytes are left, and puts a
  * NUL behind them if that is fewer. */
 size_t str_tame(char *p, size_t n);
+/* Likewise, but leave line ends and tabs: for text of more than one line. */
+size_t str_tame_text(char *p, size_t n);
 
 /* Whether a control character of ASCII other than tab is among the bytes: what
  * could end a line early, or hide in it. The plain one, byte by byte, is what

@@ -4,7 +4,7 @@
  *
  * What would break it: a token in an argument or a log, or an answer shown
  * without being tamed. Words of the server reach the terminal through
- * cli_error, grid and text_tame alone. */
+ * cli_error, grid and str_tame_text alone. */
 #include "cli/client.h"
 
 #include <curl/curl.h>

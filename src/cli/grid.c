@@ -70,25 +70,6 @@ struct str text_cut(struct str s, unsigned columns)
     return str_sub(s, 0, s.n - rest.n);
 }
 
-size_t text_tame(char *p, size_t n)
-{
-    size_t from = 0, to = 0;
-
-    for (size_t i = 0; i <= n; i++)
-        if (i == n || p[i] == '\n' || p[i] == '\t') {
-            char end = i < n ? p[i] : '\0';
-
-            memmove(p + to, p + from, i - from);
-            to += str_tame(p + to, i - from);
-            if (i < n)
-                p[to++] = end;
-            from = i + 1;
-        }
-    if (to < n)
-        p[to] = '\0';
-    return to;
-}
-
 void grid_init(struct grid *g, const struct grid_head *heads, size_t n_columns)
 {
     assert(n_columns > 0 && n_columns <= GRID_COLUMNS_MAX);

@@ -56,7 +56,4 @@ unsigned text_columns(struct str s);
 /* The longest beginning of s that fits into so many columns. */
 struct str text_cut(struct str s, unsigned columns);
 
-/* As str_tame, but leave line ends and tabs: for text of more than one line. */
-size_t text_tame(char *p, size_t n);
-
 #endif

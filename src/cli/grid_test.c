@@ -169,7 +169,7 @@ TEST(text_of_several_lines_keeps_them_and_loses_the_rest)
 {
     char text[] = "a\tb\n\033[2Jc\x7f\r\n\xc2\x9b.\xc3\xa4";
 
-    CHECK_INT(text_tame(text, sizeof(text) - 1), 16);
+    CHECK_INT(str_tame_text(text, sizeof(text) - 1), 16);
     CHECK_STR(str_of(text), "a\tb\n?[2Jc??\n?.\xc3\xa4");
 }
 

@@ -200,7 +200,7 @@ void cli_text(struct cli *c, struct str text)
 
     buf_add_str(&c->out, text);
     if (c->on_terminal && c->out.n > from)
-        c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
+        c->out.n = from + str_tame_text(c->out.p + from, c->out.n - from);
 }
 
 struct str cli_tame(struct cli_room *room, struct str s)
@@ -239,7 +239,7 @@ void cli_indented_text(struct cli *c, unsigned indent, struct str text)
         cli_wrapped(c, indent, indent, str_cut(&text, '\n'));
     }
     if (c->out.n > from)
-        c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
+        c->out.n = from + str_tame_text(c->out.p + from, c->out.n - from);
 }
 
 void cli_named(struct cli *c, const char *name, struct str value)

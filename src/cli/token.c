@@ -113,7 +113,7 @@ void cli_show_token(struct cli *c, const struct json *t)
                                  "SIGNALBOX_TOKEN=sbx_...\n"));
     }
     if (c->out.n > from)
-        c->out.n = from + text_tame(c->out.p + from, c->out.n - from);
+        c->out.n = from + str_tame_text(c->out.p + from, c->out.n - from);
 }
 
 static void put_wish(struct buf *body, const struct token_wish *w)
