@@ -13,24 +13,32 @@
 
 enum { MINUTE_MS = 60 * 1000, DATA_MAX = 128 };
 
+struct name {
+    size_t n;
+    char text[AGENT_NAME_MAX];
+};
+
 struct strays {
     struct strays_opts opts;
+    struct list asked; /* struct asked */
     size_t n_asked, n_telling;
     struct id told[STRAYS_REMEMBERED]; /* the next one's place is n_told */
     size_t n_told;
     int64_t minute_ms; /* that began then; loop's monotonic time */
     int n_in_minute;
+    struct name told_of[STRAYS_TOLD_PER_MINUTE]; /* in it */
 };
 
 /* A question on its way. */
 struct asked {
     struct strays *strays;
+    struct list_node node;
     struct query query;
     struct id task_id;
-    int64_t turn, attempt;
+    int64_t turn, attempt; /* as the agent said them */
+    int64_t turn_meant;
     uint64_t receipt;
-    size_t n_agent;
-    char agent[AGENT_NAME_MAX];
+    struct name agent;
 };
 
 /* An entry of the feed on its way. */
@@ -43,8 +51,10 @@ struct strays *strays_new(const struct strays_opts *opts)
 {
     struct strays *s = FAULT("stray.new") ? NULL : calloc(1, sizeof(*s));
 
-    if (s)
+    if (s) {
         s->opts = *opts;
+        list_init(&s->asked);
+    }
     return s;
 }
 
@@ -54,11 +64,25 @@ void strays_free(struct strays *s)
     free(s);
 }
 
+static void keep_name(struct name *to, struct str name)
+{
+    assert(name.n <= sizeof(to->text));
+    to->n = name.n;
+    memcpy(to->text, name.p, name.n);
+}
+
+static bool is_named(const struct name *is, struct str name)
+{
+    return str_eq_nocase((struct str){is->text, is->n}, name);
+}
+
 /* Telling. */
 
-static bool may_be_told(struct strays *s, const struct id *task_id)
+static bool may_be_told(struct strays *s, const struct id *task_id,
+                        struct str agent)
 {
     int64_t now_ms = loop_mono_ms(s->opts.loop);
+    int n_of_it = 0;
 
     for (size_t i = 0; i < STRAYS_REMEMBERED; i++)
         if (strcmp(s->told[i].text, task_id->text) == 0)
@@ -67,7 +91,10 @@ static bool may_be_told(struct strays *s, const struct id *task_id)
         s->minute_ms = now_ms;
         s->n_in_minute = 0;
     }
-    return s->n_in_minute < STRAYS_TOLD_PER_MINUTE;
+    for (int i = 0; i < s->n_in_minute; i++)
+        n_of_it += is_named(&s->told_of[i], agent);
+    return s->n_in_minute < STRAYS_TOLD_PER_MINUTE &&
+           n_of_it < STRAYS_TOLD_OF_ONE;
 }
 
 static void on_told(struct tx *tx, void *ctx)
@@ -101,13 +128,13 @@ void stray_tell(struct strays *s, const struct task *t, int64_t turn,
     struct telling *l;
     struct buf data;
 
-    if (!t || !may_be_told(s, &t->id))
+    if (!t || !may_be_told(s, &t->id, t->agent))
         return;
     l = FAULT("stray.tell") ? NULL : calloc(1, sizeof(*l));
     if (!l)
         return;
     s->told[s->n_told++ % STRAYS_REMEMBERED] = t->id;
-    s->n_in_minute++;
+    keep_name(&s->told_of[s->n_in_minute++], t->agent);
     s->n_telling++;
     l->strays = s;
     tx_init(&l->tx);
@@ -137,15 +164,28 @@ static void on_row(struct query *q, void *ctx)
 
     if (!q->err && q->rows) {
         task_from_row(&t, q->rows);
-        if (str_eq_nocase(t.agent, (struct str){k->agent, k->n_agent})) {
+        e = s->opts.judge(s->opts.ctx, (struct str){k->agent.text, k->agent.n},
+                          &t, k->turn_meant);
+        if (e == ERR_TASK_IS_OVER)
             stray_tell(s, &t, k->turn, k->attempt);
-            e = ERR_TASK_IS_OVER;
-        }
+        else if (!e)
+            e = ERR_BUSY;
     }
     query_fini(q);
+    list_remove(&k->node);
     s->n_asked--;
     s->opts.on_known(s->opts.ctx, k->receipt, e);
     free(k);
+}
+
+static bool may_ask(const struct strays *s, struct str agent)
+{
+    size_t n_of_it = 0;
+
+    for (const struct list_node *at = list_first(&s->asked); at;
+         at = list_next(&s->asked, at))
+        n_of_it += is_named(&LIST_OF(at, struct asked, node)->agent, agent);
+    return s->n_asked < STRAYS_ASKED_MAX && n_of_it < STRAYS_ASKED_OF_ONE;
 }
 
 void stray_ask(struct strays *s, struct str agent, const struct wire_word *w,
@@ -157,20 +197,19 @@ void stray_ask(struct strays *s, struct str agent, const struct wire_word *w,
         s->opts.on_known(s->opts.ctx, receipt, ERR_NOT_FOUND);
         return;
     }
-    k = s->n_asked >= STRAYS_ASKED_MAX || FAULT("stray.ask")
-            ? NULL
-            : calloc(1, sizeof(*k));
+    k = !may_ask(s, agent) || FAULT("stray.ask") ? NULL : calloc(1, sizeof(*k));
     if (!k) {
         s->opts.on_known(s->opts.ctx, receipt, ERR_BUSY);
         return;
     }
     s->n_asked++;
+    list_append(&s->asked, &k->node);
     k->strays = s;
     k->receipt = receipt;
     k->turn = w->turn;
+    k->turn_meant = wire_turn(w);
     k->attempt = w->attempt;
-    k->n_agent = agent.n;
-    memcpy(k->agent, agent.p, agent.n);
+    keep_name(&k->agent, agent);
     memcpy(k->task_id.text, w->task_id.p, w->task_id.n);
     query_init(&k->query, &task_table, 1);
     query_if(&k->query, TASK_ID, IS, value_text(str_of(k->task_id.text)));

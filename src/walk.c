@@ -492,20 +492,6 @@ static void on_result(void *ctx, const struct delivery_id *d,
         deliver_recorded(w->deliver, receipt, e);
 }
 
-/* Whether w, of t's own agent, can be what came of the turn that is going on.
- * Who does not say which turn means the first. Chunks of an attempt that is
- * over are gone, so such a result must bring its text. */
-static enum err fits(const struct task *t, const struct wire_word *word)
-{
-    if (task_is_over(t->status) || wire_turn(word) != t->turn)
-        return ERR_TASK_IS_OVER;
-    if (t->attempt == 0)
-        return ERR_NOT_FOUND; /* nobody was given it yet */
-    if (!word->has_text && word->result.status == TASK_COMPLETED)
-        return ERR_GONE;
-    return OK;
-}
-
 /* Whether who goes by that name on its line may speak for a. */
 static bool speaks_for(const struct walk *w, struct str name,
                        const struct agent *a)
@@ -517,25 +503,50 @@ static bool speaks_for(const struct walk *w, struct str name,
            (speaker && deliver_shares_line(speaker, a));
 }
 
+/* The same for tasks in memory and in the store (strays_opts). */
+static enum err judge(void *ctx, struct str agent, const struct task *t,
+                      int64_t turn)
+{
+    const struct walk *w = ctx;
+    const struct agent *a = agent_for(w, t);
+
+    if (!a || !speaks_for(w, agent, a))
+        return ERR_NOT_FOUND;
+    if (turn > t->turn)
+        return ERR_BAD_REQUEST; /* there was none yet that could be over */
+    return task_is_over(t->status) || turn < t->turn ? ERR_TASK_IS_OVER : OK;
+}
+
+/* Whether the word can be what came of the turn that is going on. Chunks of an
+ * attempt that is over are gone, so such a result must bring its text. */
+static enum err fits(const struct task *t, const struct wire_word *word)
+{
+    if (t->attempt == 0)
+        return ERR_NOT_FOUND; /* nobody was given it yet */
+    if (!word->has_text && word->result.status == TASK_COMPLETED)
+        return ERR_GONE;
+    return OK;
+}
+
 /* A result of an agent that had been away, or its second one. */
 static void on_stray(void *ctx, struct str agent, const struct wire_word *word,
                      uint64_t receipt)
 {
     struct walk *w = ctx;
     const struct task *t = task_find(w->tasks, word->task_id);
-    const struct agent *a = t ? agent_for(w, t) : NULL;
-    enum err e = ERR_NOT_FOUND;
+    enum err e;
 
     if (!t) {
         stray_ask(w->strays, agent, word, receipt);
         return;
     }
-    if (a && speaks_for(w, agent, a))
-        e = fits(t, word);
+    e = judge(w, agent, t, wire_turn(word));
     if (e == ERR_TASK_IS_OVER) {
         too_late(w, t, word->turn, word->attempt, receipt);
         return;
     }
+    if (!e)
+        e = fits(t, word);
     if (!e)
         e = take_result(w, word->task_id, &word->result, true, receipt);
     if (e && receipt)
@@ -685,6 +696,7 @@ static struct strays *open_strays(struct walk *w)
         .loop = w->opts.loop,
         .log = w->opts.log,
         .store = w->opts.store,
+        .judge = judge,
         .on_known = on_stray_known,
         .ctx = w,
     });

@@ -1,7 +1,7 @@
 /* The walk with agents that are reached by a line: results that are awaited,
  * that come late, from elsewhere, or twice, and who hears of them. */
 #include "stray.h"
-#include "test/lib/walk_stage.h"
+#include "test/lib/walk_agents.h"
 
 enum { RECEIPTS = 512 };
 
@@ -42,16 +42,21 @@ static void on_recorded(void *ctx, uint64_t receipt, enum err e)
     hub.as[hub.n_recorded++] = e;
 }
 
-static void join(int i)
+static void join_as(int i, const char *name)
 {
     static int numbers[2] = {0, 1};
     static const struct line_ops ops = {.send = on_send,
                                         .taken_over = on_taken_over};
     struct agents all = registry_agents(stage.registry);
-    const struct agent *a = agent_find(&all, i ? STR("two") : STR("one"));
+    const struct agent *a = agent_find(&all, str_of(name));
 
     CHECK(a && deliver_attach(walk_deliver(stage.walk), a, &ops, &numbers[i],
                               &hub.line[i]) == OK);
+}
+
+static void join(int i)
+{
+    join_as(i, i ? "two" : "one");
 }
 
 static void leave(int i)
@@ -273,6 +278,81 @@ TEST(a_result_of_an_earlier_turn_is_late)
     stage_close();
 }
 
+TEST(a_turn_that_nobody_asked_for_is_not_over)
+{
+    struct told t;
+
+    open_hub();
+    t = sent((struct letter){.to = "one"});
+    pass_ms(0);
+    leave(0);
+    join(0);
+    CHECK(say_result(0, &t.task_id, 1, DONE ",\"turn\":2") == OK);
+    CHECK_INT(recorded(1), ERR_BAD_REQUEST);
+    CHECK(say_result(0, &t.task_id, 2, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(2), OK);
+    CHECK(say_result(0, &t.task_id, 3, DONE ",\"turn\":2") == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(3), ERR_BAD_REQUEST);
+    CHECK(n_late() == 0 && told_in_feed("task.late_result", NULL) == 0);
+    stage_close();
+}
+
+/* Who may answer is judged alike, whether the task is in memory or not. */
+TEST(who_shares_a_line_hears_that_it_is_over)
+{
+    struct told t;
+
+    open_hub();
+    stage.agents[2] =
+        (struct agent){.name = STR("three"), .url = STR("ws-agent://one")};
+    stage.n_agents = 3;
+    CHECK(stage_configure(NULL) == OK);
+    t = sent((struct letter){.to = "three"});
+    pass_ms(0);
+    CHECK(say_result(0, &t.task_id, 1, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(1), OK);
+    CHECK(say_result(0, &t.task_id, 2, DONE) == OK);
+    CHECK(say_result(1, &t.task_id, 3, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(2), ERR_TASK_IS_OVER);
+    CHECK_INT(recorded(3), ERR_NOT_FOUND);
+    stage_close();
+}
+
+TEST(whoever_has_the_name_now_hears_nothing_of_what_was_before)
+{
+    static const char card[] =
+        "{\"description\":\"x\",\"url\":\"ws-agent://x\","
+        "\"visibility\":\"public\"}";
+    struct told t;
+
+    open_hub();
+    leave(0);
+    leave(1);
+    stage_put("anna", "x", card);
+    join_as(0, "x");
+    t = sent((struct letter){.to = "x"});
+    pass_ms(0);
+    CHECK(say_result(0, &t.task_id, 1, DONE) == OK);
+    pass_ms(0);
+    CHECK(say_result(0, &t.task_id, 2, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(2), ERR_TASK_IS_OVER);
+    leave(0);
+    stage_take_away("anna", "x");
+    pass_ms(1000);
+    stage_put("bob", "x", card);
+    join_as(1, "x");
+    CHECK(say_result(1, &t.task_id, 3, DONE) == OK);
+    pass_ms(0);
+    CHECK_INT(recorded(3), ERR_NOT_FOUND);
+    CHECK_INT(n_late(), 1);
+    stage_close();
+}
+
 TEST(without_memory_the_agent_is_told_to_send_it_again)
 {
     struct told t;
@@ -350,45 +430,66 @@ TEST(an_agent_has_so_many_unfinished_tasks)
     stage_close();
 }
 
+/* One of agent i's that is over. */
+static struct id done_by(int i)
+{
+    struct told t = sent((struct letter){.to = i ? "two" : "one"});
+
+    pass_ms(0);
+    CHECK(say_result(i, &t.task_id, 0, DONE) == OK);
+    pass_ms(0);
+    return t.task_id;
+}
+
 TEST(so_many_strays_are_looked_up_at_once)
 {
-    struct told t;
+    enum { HALF = STRAYS_ASKED_OF_ONE };
+    struct id task[2];
+    uint64_t receipt = 0;
 
     open_hub();
-    t = sent((struct letter){.to = "one"});
+    for (int i = 0; i < 2; i++)
+        task[i] = done_by(i);
+    /* The second still can when the first has asked too often. */
+    for (int i = 0; i < 2; i++)
+        for (int n = 0; n <= HALF; n++)
+            CHECK(say_result(i, &task[i], ++receipt, DONE) == OK);
+    CHECK_INT(hub.n_recorded, 2);
+    CHECK_INT(recorded(HALF + 1), ERR_BUSY);
+    CHECK_INT(recorded(receipt), ERR_BUSY);
     pass_ms(0);
-    CHECK(say_result(0, &t.task_id, 1, DONE) == OK);
+    CHECK_INT(recorded(HALF), ERR_TASK_IS_OVER);
+    CHECK_INT(recorded(receipt - 1), ERR_TASK_IS_OVER);
+    CHECK_INT(told_in_feed("task.late_result", NULL), 2);
+    CHECK(say_result(0, &task[0], ++receipt, DONE) == OK);
     pass_ms(0);
-    for (int i = 0; i <= STRAYS_ASKED_MAX; i++)
-        CHECK(say_result(0, &t.task_id, (uint64_t)i + 2, DONE) == OK);
-    CHECK_INT(recorded(STRAYS_ASKED_MAX + 2), ERR_BUSY);
-    pass_ms(0);
-    CHECK_INT(recorded(STRAYS_ASKED_MAX + 1), ERR_TASK_IS_OVER);
-    CHECK_INT(told_in_feed("task.late_result", NULL), 1);
+    CHECK_INT(recorded(receipt), ERR_TASK_IS_OVER);
     stage_close();
 }
 
 TEST(so_many_late_results_are_told_in_a_minute)
 {
-    enum { N = STRAYS_TOLD_PER_MINUTE + 1 };
-    struct told t[N];
+    enum { HALF = STRAYS_TOLD_OF_ONE };
     uint64_t receipt = 0;
+    struct id last[2];
 
     open_hub();
-    for (int i = 0; i < N; i++) {
-        t[i] = sent((struct letter){.to = "one"});
-        pass_ms(0);
-        CHECK(say_result(0, &t[i].task_id, ++receipt, DONE) == OK);
-        pass_ms(0);
-        CHECK(say_result(0, &t[i].task_id, ++receipt, DONE) == OK);
-        pass_ms(0);
-        CHECK_INT(recorded(receipt), ERR_TASK_IS_OVER);
+    for (int i = 0; i < 2; i++) {
+        for (int n = 0; n <= HALF; n++) {
+            last[i] = done_by(i);
+            CHECK(say_result(i, &last[i], ++receipt, DONE) == OK);
+            pass_ms(0);
+            CHECK_INT(recorded(receipt), ERR_TASK_IS_OVER);
+        }
+        CHECK_INT(told_in_feed("task.late_result", NULL), (i + 1) * HALF);
+        CHECK_INT(told_in_feed("task.late_result", &last[i]), 0);
     }
-    CHECK_INT(told_in_feed("task.late_result", NULL), N - 1);
-    CHECK_INT(n_late(), N);
+    CHECK_INT(n_late(), 2 * (HALF + 1));
     pass_ms(60000);
-    CHECK(say_result(0, &t[N - 1].task_id, ++receipt, DONE) == OK);
-    pass_ms(0);
-    CHECK_INT(told_in_feed("task.late_result", NULL), N);
+    for (int i = 0; i < 2; i++) {
+        CHECK(say_result(i, &last[i], ++receipt, DONE) == OK);
+        pass_ms(0);
+        CHECK_INT(told_in_feed("task.late_result", &last[i]), 1);
+    }
     stage_close();
 }
