@@ -99,8 +99,9 @@ TEST(it_is_its_creators_and_of_who_acts_for_them)
     CHECK(may_be(&s, &stage_anna, "hers", &a) == OK && a);
     CHECK(may_be(&s, &robot, "hers", &a) == OK && a);
     CHECK(may_be(&s, &stage_admin, "hers", &a) == OK && a);
-    CHECK(may_be(&s, &stage_bob, "hers", &a) == ERR_EXISTS && !a);
-    CHECK(!strstr(s.why.text, "hers")); /* no more than that it is taken */
+    /* In their own words, and no more than that it is taken. */
+    CHECK(may_be(&s, &stage_bob, "HERS", &a) == ERR_EXISTS && !a);
+    CHECK(strcmp(s.why.text, "the name \"HERS\" is taken") == 0);
     CHECK(put_self(&s, &stage_bob, "{\"name\":\"hers\"}") == ERR_EXISTS);
     CHECK(stage_patch(&s, &stage_anna, "hers", "{\"visibility\":\"public\"}") ==
           OK);
