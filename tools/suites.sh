@@ -24,6 +24,6 @@ limit=
 rm -f "$log"
 # Many tests wait most of their time, so more run at once than there are cores.
 # shellcheck disable=SC2086 # words, on purpose
-$fixed meson test -C "$dir" --num-processes $(($(nproc) * 2)) $limit $suites ||
+$fixed meson test -C "$dir" --num-processes $(($(nproc) * 3)) $limit $suites ||
     true
 exec tools/tally.py "$log"

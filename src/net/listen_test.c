@@ -25,7 +25,7 @@ TEST(an_address_in_use_is_explained)
 {
     struct stage s, t;
     struct why why;
-    char address[64], wanted[128];
+    char address[64], wanted[192];
 
     stage_init(&s, test_opts());
     CHECK(stage_try_init(&t, test_opts()));

@@ -378,7 +378,7 @@ TEST(a_full_store_refuses_keeps_what_it_has_and_recovers)
     store_sabotage(&small);
     open_store();
     do {
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof(id), "%d", n++);
         big_thing(&tx, id, 10 * 1024);

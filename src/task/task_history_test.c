@@ -210,7 +210,7 @@ static void say_much(size_t n)
 {
     struct msg **m = calloc(n, sizeof(struct msg *));
     struct task_change **c = calloc(n, sizeof(struct task_change *));
-    char(*texts)[16] = calloc(n, sizeof(*texts));
+    char(*texts)[32] = calloc(n, sizeof(*texts));
 
     CHECK(m && c && texts);
     for (size_t i = 0; i < n; i++) {
