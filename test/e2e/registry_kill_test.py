@@ -76,7 +76,7 @@ class Registrar(Sender):
             revision = 0
         else:
             is_good = status in (200, 201)
-            revision = json.loads(body)["revision"] if is_good else 0
+            revision = body["revision"] if is_good else 0
             if is_good and version == "2":
                 is_good = revision == self.acked_revisions[name] + 1
         if is_good:

@@ -198,7 +198,7 @@ class Sender:
             return False
         self.got = rest[n:]
         status = int(head.split(b" ", 2)[1])
-        is_json = status in (200, 202)
+        is_json = status in (200, 201, 202)
         self.storm.heard(self, status,
                          json.loads(rest[:n]) if is_json else rest[:n])
         return True
