@@ -292,7 +292,8 @@ class Storm:
 
         for sender in waiting:
             join(sender)
-        while by_fd and not self.is_time():
+        # A mistake ends it: who made it would try for ever.
+        while by_fd and not self.is_time() and not self.mistakes:
             while self.is_ahead() and not self.is_time():
                 time.sleep(0.001)
             ready = poll.poll(DEADLINE_S)
