@@ -420,29 +420,6 @@ static void submit(struct walk *w, struct task_change *c)
     store_submit(w->opts.store, &c->tx, on_changed, c);
 }
 
-struct words {
-    char code[TASK_ERROR_CODE_MAX], error[TASK_ERROR_MAX];
-};
-
-/* Whatever road they came by: an agent's words of its failure are shown to
- * people as they stand, and do nothing to a terminal. */
-static struct task_result tamed(const struct task_result *r, struct words *to)
-{
-    struct task_result out = *r;
-
-    out.error_code = str_head(r->error_code, TASK_ERROR_CODE_MAX);
-    out.error = str_head(r->error, TASK_ERROR_MAX);
-    if (out.error_code.n)
-        memcpy(to->code, out.error_code.p, out.error_code.n);
-    if (out.error.n)
-        memcpy(to->error, out.error.p, out.error.n);
-    out.error_code.p = to->code;
-    out.error_code.n = str_tame(to->code, out.error_code.n);
-    out.error.p = to->error;
-    out.error.n = str_tame_text(to->error, out.error.n);
-    return out;
-}
-
 /* An agent's last word on its way to the disk. */
 static enum err take_result(struct walk *w, struct str task_id,
                             const struct task_result *r, bool is_stray,
@@ -453,15 +430,12 @@ static enum err take_result(struct walk *w, struct str task_id,
         .error_code = STR("too_large"),
         .error = STR("the agent's answer is larger than the limit"),
     };
-    struct task_result result;
     struct task_change *c;
-    struct words words;
     enum err e;
 
     if (r->text.n > MSG_TEXT_MAX || r->metadata.n > MSG_METADATA_MAX)
         r = &too_large;
-    result = tamed(r, &words);
-    c = task_change_new(w->tasks, task_id, &result, &e);
+    c = task_change_new(w->tasks, task_id, r, &e);
     if (!c)
         return e;
     c->is_stray = is_stray;

@@ -81,6 +81,15 @@ void entry_forget_answers(struct task_entry *e)
         forget_answer(LIST_OF(n, struct task_change, answer_node));
 }
 
+/* Whoever made them: the words of a failure are shown to people as they stand,
+ * and do nothing to a terminal. s is one of the change's own strings. */
+static void tame(struct task_change *c, struct str *s,
+                 size_t (*tamer)(char *p, size_t n))
+{
+    if (s->n)
+        s->n = tamer(c->strings + (s->p - c->strings), s->n);
+}
+
 static struct task_change *make(struct task_entry *e,
                                 const struct task_result *result)
 {
@@ -91,11 +100,15 @@ static struct task_change *make(struct task_entry *e,
     c->task_id = e->t.id;
     c->turn = e->t.turn;
     c->result = *result;
+    c->result.error_code = str_head(result->error_code, TASK_ERROR_CODE_MAX);
+    c->result.error = str_head(result->error, TASK_ERROR_MAX);
     c->strings = result_keep(&c->result);
     if (!c->strings) {
         free(c);
         return NULL;
     }
+    tame(c, &c->result.error_code, str_tame);
+    tame(c, &c->result.error, str_tame_text);
     build(c, e);
     if (is_result(result->status))
         await_answer(e, c);
@@ -112,8 +125,6 @@ struct task_change *task_change_new(struct tasks *ts, struct str id,
     assert(task_is_over(result->status));
     assert(result->text.n <= MSG_TEXT_MAX);
     assert(result->metadata.n <= MSG_METADATA_MAX);
-    assert(result->error_code.n <= TASK_ERROR_CODE_MAX);
-    assert(result->error.n <= TASK_ERROR_MAX);
     assert(result->by.n <= PRINCIPAL_NAME_MAX);
     *e = entry ? may_end(entry, result->status) : ERR_NOT_FOUND;
     if (!*e) {

@@ -243,7 +243,8 @@ struct task_change {
  * or there is no such move from where it is now (*e says which:
  * ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOT_ALLOWED, ERR_NOMEM). The strings of
  * the result are copied; the caller has seen to it that they are no longer
- * than MSG_TEXT_MAX, MSG_METADATA_MAX, TASK_ERROR_CODE_MAX, TASK_ERROR_MAX.
+ * than MSG_TEXT_MAX and MSG_METADATA_MAX. Words of a failure are cut to
+ * TASK_ERROR_CODE_MAX and TASK_ERROR_MAX, and tamed (str_tame).
  *
  * As long as there is a change to completed or failed, an answer that came in
  * time, its deadline waits: however often the change is refused, it is not
