@@ -43,6 +43,7 @@ struct walk {
     struct deliver *deliver;
     struct strays *strays;
     struct walk_hub hub;
+    struct choose_settings choosing;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -157,7 +158,8 @@ static void accept_message(struct msg *m, const struct task *before)
     if (agent)
         m->call.executor = str_of(agent);
     if (!e)
-        e = choose_agent(&agents, &eyes, m);
+        e = choose_agent(&(struct choose_view){&w->choosing, &agents, &eyes},
+                         m);
     if (!e) {
         chosen = agent_find(&agents, m->choice.agent);
         e = deliver_reaches(w->deliver, chosen, &m->why);
@@ -704,6 +706,9 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
         return NULL;
     }
     w->opts = *opts;
+    w->choosing = choose_defaults();
+    for (int i = LAYER_PREFIX; i < N_LAYERS; i++)
+        w->choosing.is_off[i] = true;
     w->unwritten = (struct unwritten){
         .loop = opts->loop, .log = opts->log, .again = on_again, .ctx = w};
     unwritten_init(&w->unwritten);

@@ -171,7 +171,8 @@ static void on_accepted(struct msg *m, void *ctx)
     o->task_id = m->task.id;
     o->message_id = m->task.message_id;
     o->message.is_repeat = m->task.is_repeat;
-    keep_words(o->message.layer, sizeof(o->message.layer), m->choice.layer);
+    keep_words(o->message.layer, sizeof(o->message.layer),
+               layer_name(m->choice.layer));
     keep_words(o->message.agent, sizeof(o->message.agent), m->choice.agent);
     keep_words(o->message.reason, sizeof(o->message.reason), m->choice.reason);
     msg_free(m);

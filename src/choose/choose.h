@@ -1,18 +1,178 @@
 #ifndef CHOOSE_CHOOSE_H
 #define CHOOSE_CHOOSE_H
 
-/* choose: from speak, to task.
+/* choose: from speak, to task. The first question of the walk: who?
  *
- * Decides who gets a message. Layers are asked in order and the first that
- * answers decides; so far there is one, `explicit`: the message names its
- * executor. Same inputs, same choice. Owns nothing. Threads: any. */
+ * Seven layers, one file each, are asked in the order of one table; the first
+ * that answers decides:
+ *
+ *   explicit   the message names its executor
+ *   prefix     the text begins with "/agent"
+ *   sticky     the conversation has an agent already
+ *   binding    where the message came from
+ *   intent     a language model's word, where one is asked
+ *   semantic   four signals of every agent, and the best score
+ *   default    agents.default
+ *
+ * A layer that needs something which is not at hand (the conversation's
+ * agent, the signals, the classifier's answer) says so; whoever asked fetches
+ * it, or its failure, into m->known and asks again. So nothing waits here, and
+ * the same inputs give the same choice, also from the record of a decision.
+ *
+ * Pure. Owns: its table of records in the store. Threads: any. */
 
+#include "model/decision.h"
 #include "model/msg.h"
+#include "model/source.h"
+#include "model/table.h"
 
-/* Fill m->choice. Whom the eyes do not see is not there. ERR_AGENT_NOT_FOUND:
- * the one named is not there, m->why offers the nearest names; ERR_NO_ROUTE: no
- * layer answered, m->why says what to do. */
-MUST_USE enum err choose_agent(const struct agents *all,
-                               const struct eyes *eyes, struct msg *m);
+enum choose_when { INTENT_ALWAYS, INTENT_AMBIGUOUS };
+enum choose_overrides { INTENT_OVER_DEFAULT, INTENT_OVER_BINDINGS };
+
+/* What the configuration says. Borrowed for the call. */
+struct choose_settings {
+    bool is_off[N_LAYERS];
+    struct weights weights;
+    double threshold;    /* routing.threshold: of semantic scores */
+    double text_blend;   /* routing.textBlend: of text in `semantic` */
+    int64_t recency_ms;  /* routing.recencyMs: until recency is zero */
+    double explore;      /* routing.explore: how often a close runner-up gets
+                          * an ambiguous query; 0: never */
+    double close_margin; /* routing.closeMargin: nearer than this is close */
+    struct bindings bindings;
+    struct str default_agent; /* empty: none */
+    struct {
+        bool is_on;
+        double threshold; /* of its confidence: above it, it decides */
+        enum choose_when when;
+        enum choose_overrides overrides;
+    } intent;
+};
+
+/* As DESIGN has it: .60 .20 .15 .05, threshold .30, no bindings, no default. */
+struct choose_settings choose_defaults(void);
+
+struct choose_view {
+    const struct choose_settings *settings;
+    const struct agents *agents;
+    const struct eyes *eyes;
+};
+
+/* Fill m->choice. OK and m->choice.needs is NEEDS_NOTHING: chosen. OK and it
+ * needs something: fetch that into m->known and ask again. Whom the eyes do
+ * not see is not there.
+ *
+ * ERR_AGENT_NOT_FOUND: the one named is not there, m->why offers the nearest
+ * names; ERR_NO_ROUTE: no layer answered, m->why says what to do and
+ * m->choice.candidates who came nearest; ERR_BAD_REQUEST: a prefix without a
+ * text; ERR_NOMEM. */
+MUST_USE enum err choose_agent(const struct choose_view *v, struct msg *m);
+
+/* The semantic score of a candidate from its signals. */
+double choose_score(const struct weights *w, const struct signals *s);
+
+/* Its `semantic` from cosine, text and learned: the one place that says how
+ * they are blended (semantic.c). */
+float choose_semantic(const struct choose_settings *settings,
+                      const struct signals *s);
+
+/* The first of the routing keywords that occurs in the text, as whole words,
+ * whatever the case; empty: none does. */
+struct str choose_keyword(struct strs keywords, struct str text);
+
+/* The tier of the binding that fits best: its place in the list, or -1. */
+int64_t choose_binding(const struct bindings *b, const struct source *s);
+
+/* Where a message came from, out of its JSON object; what is not known is left
+ * alone. ERR_BAD_REQUEST with words: a field of another type or too long. */
+MUST_USE enum err choose_source_read(struct arena *a, struct str json,
+                                     struct source *out, struct why *why);
+
+/* The prefix that stands for an agent in a text and in menus: its name in lower
+ * case, what is not a letter, digit or '_' becomes '_'. */
+enum { COMMAND_MAX = 32 };
+struct str choose_command(struct str agent, char out[AGENT_NAME_MAX + 1]);
+
+/* The classifier: what it is asked, and what it answered. */
+
+/* The body of a POST to .../chat/completions, made from the candidates in
+ * m->known, at most INTENT_AGENTS_MAX of them, best first. The user's text and
+ * the agents' descriptions are data in it, never instructions. */
+enum {
+    INTENT_AGENTS_MAX = 64,
+    INTENT_TEXT_MAX = 4096,
+    INTENT_REASON_MAX = 256
+};
+MUST_USE enum err choose_intent_ask(const struct choose_view *v,
+                                    const struct msg *m, struct str model,
+                                    struct buf *out);
+
+/* The answer's body into *out, strings into the arena. What cannot be used
+ * (nonsense, an agent that was not among those asked about) is not an error:
+ * out->is_good is false and out->why says why. ERR_NOMEM. */
+MUST_USE enum err choose_intent_read(const struct choose_view *v, struct msg *m,
+                                     struct str body,
+                                     struct intent_answer *out);
+
+/* The record (record.c). */
+
+extern const struct schema choose_schema;
+extern const struct table decision_table;
+
+enum decision_column {
+    DECISION_SEQ,
+    DECISION_ID,
+    DECISION_AT_MS,
+    DECISION_TASK_ID,
+    DECISION_TURN,
+    DECISION_CONVERSATION_ID,
+    DECISION_REQUESTER,
+    DECISION_ORG,
+    DECISION_LAYER,
+    DECISION_AGENT,
+    DECISION_SKILL,
+    DECISION_REASON,
+    DECISION_SCORE,  /* in 1e-9, for lists; the exact one is in BODY */
+    DECISION_MARGIN, /* likewise */
+    DECISION_TEXT,
+    DECISION_TYPE,
+    DECISION_BODY,    /* the rest of what was asked and what it was made from */
+    DECISION_VERDICT, /* NULL: open */
+    DECISION_VERDICT_MS,
+    DECISION_OVERRIDDEN_TO,
+    DECISION_OVERRIDDEN_BY,
+    DECISION_OVERRIDDEN_MS,
+    DECISION_ANSWER_CHARS,
+    DECISION_LATENCY_MS,
+    DECISION_ERROR_CODE,
+    DECISION_FOLLOWED,
+    N_DECISION_COLUMNS,
+};
+
+/* What m->choice says, as a decision; borrowed from m. m->choice.id must be
+ * there; m->task may be empty (POST /api/route). */
+void choose_decision(const struct choose_view *v, const struct msg *m,
+                     struct decision *out);
+
+/* Into a tx: one row. After task_create, so that the ids are there. */
+void choose_record(struct tx *tx, const struct decision *d);
+
+/* A row as a decision; strings are the row's, candidates lie in the arena.
+ * ERR_SYNTAX: the body is none of ours; ERR_NOMEM. */
+MUST_USE enum err decision_from_row(struct arena *a, const struct row *r,
+                                    struct decision *out);
+
+/* Decide again from a record alone, by its own settings (settings NULL) or by
+ * others: agent, layer, score, margin and reason of *out, strings in the
+ * arena. `agents` are those there are now, or NULL: all that the record names
+ * are. ERR_NO_ROUTE: nobody; ERR_NOMEM. (again.c) */
+MUST_USE enum err choose_again(const struct choose_settings *settings,
+                               const struct agents *agents,
+                               const struct decision *d, struct arena *a,
+                               struct decision *out);
+
+/* What choosing is told, as 16 hex digits: two settings that decide alike have
+ * the same. */
+void choose_version(const struct choose_settings *s, char out[17]);
 
 #endif

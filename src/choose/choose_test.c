@@ -42,8 +42,13 @@ static void stage_of(size_t n, const char *const *names)
 
 static enum err ask(const char *name)
 {
+    struct choose_settings settings = choose_defaults();
+
+    settings.is_off[LAYER_SEMANTIC] = true;
     stage.m->call.executor = str_of(name);
-    return choose_agent(&stage.all, &(struct eyes){.sees_all = true}, stage.m);
+    return choose_agent(&(struct choose_view){&settings, &stage.all,
+                                              &(struct eyes){.sees_all = true}},
+                        stage.m);
 }
 
 static void leave(void)
@@ -65,7 +70,7 @@ TEST(who_is_named_gets_it)
     STAGE("anna", "Echo");
     CHECK(ask("echo") == OK);
     CHECK_STR(stage.m->choice.agent, "Echo");
-    CHECK_STR(stage.m->choice.layer, "explicit");
+    CHECK_INT(stage.m->choice.layer, LAYER_EXPLICIT);
     CHECK_STR(stage.m->choice.reason, "the message names it as its executor");
     CHECK(stage.m->choice.n_nearest == 0);
     /* It outlives the agents, which are borrowed for the call. */
@@ -79,7 +84,7 @@ TEST(nobody_named_is_no_route)
     CHECK(ask("") == ERR_NO_ROUTE);
     CHECK(says("nobody is named to take this message; name an agent as "
                "executor.name (GET /api/agents lists those there are)"));
-    CHECK(!stage.m->choice.agent.n && !stage.m->choice.layer.n);
+    CHECK(!stage.m->choice.agent.n && !stage.m->choice.layer);
     leave();
 }
 
@@ -93,7 +98,7 @@ TEST(a_name_that_nobody_has_offers_the_nearest)
     CHECK_STR(stage.m->choice.nearest[0], "Echo");
     CHECK_STR(stage.m->choice.nearest[1], "ecks");
     CHECK_STR(stage.m->choice.nearest[2], "echo2");
-    CHECK(!stage.m->choice.agent.n && !stage.m->choice.layer.n);
+    CHECK(!stage.m->choice.agent.n && !stage.m->choice.layer);
     leave();
 }
 

@@ -20,7 +20,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "model/agent.h"
+#include "model/decision.h"
 #include "model/roads.h"
+#include "model/source.h"
 
 /* A setting that is a list of strings. */
 struct config_strs {
@@ -53,6 +55,10 @@ enum config_fusion { CONFIG_FUSION_WEIGHTED, CONFIG_FUSION_RRF };
 
 /* deliver.onOffline. */
 enum config_offline { CONFIG_OFFLINE_REFUSE, CONFIG_OFFLINE_HOLD };
+
+/* routing.intentClassifier.when and .overrides. */
+enum config_when { CONFIG_WHEN_ALWAYS, CONFIG_WHEN_AMBIGUOUS };
+enum config_overrides { CONFIG_OVERRIDES_DEFAULT, CONFIG_OVERRIDES_BINDINGS };
 
 struct config_spot;
 
@@ -204,6 +210,33 @@ struct config {
                                    * case */
         size_t n;
     } agents;
+    struct str default_agent; /* agents.default: a name in the list, or of
+                               * somebody who registered; empty: none */
+
+    struct bindings bindings; /* in the order of the file; agents that are in
+                               * no list are refused */
+
+    struct {
+        bool
+            layer_is_off[N_LAYERS]; /* routing.layers lists those that are on */
+        struct weights weights;     /* routing.weights.* */
+        double threshold, text_blend, explore, close_margin;
+        int64_t recency_ms;
+        struct {
+            bool is_on; /* routing.intentClassifier.enabled */
+            struct str endpoint, model, key_variable, key;
+            int64_t timeout_ms;
+            double threshold;
+            int64_t when, overrides; /* enum config_when, config_overrides */
+        } intent;
+    } routing;
+
+    struct {
+        int64_t every_ms, follow_up_ms;
+        int64_t substantial_chars, short_chars;
+        double rate, lean, type_likeness;
+        int64_t max_types, examples_per_agent, max_examples;
+    } learning;
 
     struct {
         int64_t max_agents;

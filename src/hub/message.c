@@ -61,7 +61,8 @@ static void on_accepted(struct msg *m, void *ctx)
     a->task_id = m->task.id;
     a->message_id = m->task.message_id;
     a->message.is_repeat = m->task.is_repeat;
-    keep_words(a->message.layer, sizeof(a->message.layer), m->choice.layer);
+    keep_words(a->message.layer, sizeof(a->message.layer),
+               layer_name(m->choice.layer));
     keep_words(a->message.agent, sizeof(a->message.agent), m->choice.agent);
     keep_words(a->message.reason, sizeof(a->message.reason), m->choice.reason);
     msg_free(m);

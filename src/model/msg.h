@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "model/agent.h"
 #include "model/caller.h"
+#include "model/decision.h"
 #include "model/query.h"
 #include "model/task.h"
 #include "model/tx.h"
@@ -24,6 +25,14 @@ enum {
     MSG_SKILL_MAX = 128,
     MSG_METADATA_MAX = 64 * 1024, /* bytes of JSON, also of `source` */
     MSG_BODY_HASH_BYTES = 32,
+};
+
+/* What choosing waits for. */
+enum choose_need {
+    NEEDS_NOTHING,
+    NEEDS_CONVERSATION, /* which agent the conversation has: known.has_… */
+    NEEDS_CANDIDATES,   /* the signals of every agent */
+    NEEDS_INTENT,       /* the classifier's answer */
 };
 
 struct msg {
@@ -51,11 +60,44 @@ struct msg {
         uint8_t body_hash[MSG_BODY_HASH_BYTES]; /* what the key stands for */
     } call;
 
+    /* route: what was fetched so that choose can decide. */
+    struct {
+        bool has_conversation;
+        struct str stuck_to; /* the agent the conversation has; empty: none */
+        struct id decision;  /* that had put it there; empty: none */
+
+        bool has_candidates;
+        struct candidate *candidates; /* everyone that could get it, in the
+                                       * order of the names; borrowed until the
+                                       * answer, not in the arena */
+        size_t n_candidates;
+        struct str vector; /* of the text, packed; empty: there is none */
+        struct str model, model_hash;
+        struct why no_vector; /* why there is none; else empty */
+        int64_t type;         /* of query; zero: none */
+        int64_t registry_version, learn_version;
+
+        bool has_intent;
+        struct intent_answer intent;
+        double chance; /* 0 to 1, for exploring */
+    } known;
+
     /* choose: who gets it. */
     struct {
+        enum choose_need needs;
+        enum layer layer;
         struct str agent;
-        struct str layer;  /* "explicit" */
+        struct str skill;  /* the nearest one of a semantic choice */
+        struct str text;   /* what the agent is told: without its prefix; empty:
+                            * the text as it is */
         struct str reason; /* a sentence */
+        double score, margin;
+        bool is_explored;
+        bool is_switch; /* of a conversation that had another agent */
+        const struct candidate *candidates; /* the best, best first */
+        size_t n_candidates;
+        int64_t n_considered;
+        struct id id; /* dec_…, given by route */
         /* Nobody goes by the name that was asked for: those that were
          * probably meant, the likeliest first. */
         const struct str *nearest;

@@ -352,6 +352,27 @@ MUST_USE enum err registry_search(struct registry *r, const struct search *s,
                                   struct why *why);
 void registry_search_cancel(struct registry *r, uint64_t id);
 
+/* Routing: everyone who could get a message, and how near it is to each. */
+
+struct registry_near {
+    const struct agent *agent;
+    const struct skill *skill; /* the nearest one; NULL: the agent itself */
+    float cosine; /* of the text with what the agent is routed by, 0..1 */
+    float text;   /* of its words, 0..1, of its best document */
+};
+
+struct registry_near_query {
+    struct eyes eyes;
+    struct str text;
+    struct str vector; /* packed, of the index's model; empty: by words alone */
+};
+
+/* Those that these eyes see, that are routable and not DEAD, in the order of
+ * their names; borrowed until the next call. ERR_NOMEM. */
+MUST_USE enum err registry_near(struct registry *r,
+                                const struct registry_near_query *q,
+                                const struct registry_near **list, size_t *n);
+
 struct registry_stats {
     int64_t agents, skills, grants;
     int64_t by_visibility[4]; /* by enum visibility */

@@ -1,0 +1,34 @@
+#ifndef CHOOSE_INTERNAL_H
+#define CHOOSE_INTERNAL_H
+
+/* The layers, one file each: choose_LAYER in LAYER.c. A layer answers (OK, and
+ * m->choice says who and why), needs something (OK and m->choice.needs), has
+ * nothing to say (ERR_NO_ROUTE, the next is asked), or refuses. */
+
+#include "choose/choose.h"
+#include "model/near.h"
+
+typedef enum err choose_layer(const struct choose_view *v, struct msg *m);
+
+choose_layer choose_explicit, choose_prefix, choose_sticky, choose_by_binding,
+    choose_intent, choose_semantic_best, choose_default;
+
+/* It is a: its name into m->choice, and the reason in words. ERR_NOMEM. */
+MUST_USE enum err choose_take(struct msg *m, const struct agent *a,
+                              const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Not now: this must be fetched first. */
+enum err choose_needs(struct msg *m, enum choose_need need);
+
+/* The agent of that name, if they see it; else NULL. */
+const struct agent *choose_seen(const struct choose_view *v, struct str name);
+
+/* A copy in m's arena; false: no memory. */
+MUST_USE bool choose_keep(struct msg *m, struct str from, struct str *to);
+
+/* Nobody goes by this name: the nearest, in m->choice and in words. */
+MUST_USE enum err choose_nobody(const struct choose_view *v, struct msg *m,
+                                struct str name);
+
+#endif

@@ -1,0 +1,173 @@
+#ifndef LEARN_LEARN_H
+#define LEARN_LEARN_H
+
+/* learn: the last question of the walk: what came of it?
+ *
+ * What is learnt is a fold over outcome records, one after the other in the
+ * order of their numbers: the same records give the same state, to the last
+ * bit. It is asked when the next message comes: how an agent has done, overall
+ * and with queries of this type, when it last did well, and what it was right
+ * for before.
+ *
+ *     decision -> (its window is over, or somebody corrects it) -> outcome
+ *     outcome, committed -> learn_apply -> the state, and what of it changed
+ *     learn_dirty -> rows, committed with the number of the last outcome
+ *
+ * A crash between the two commits loses nothing: the outcomes after the number
+ * that is kept are applied again when the server starts.
+ *
+ * Corrections are examples: the next text like it goes to the agent that was
+ * right. They count within the org of who made them; who has none, for
+ * themselves alone. Performance counts for all.
+ *
+ * Pure: no clock, no socket. Owns: its state, and its tables in the store.
+ * Threads: one at a time. */
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/decision.h"
+#include "model/query.h"
+#include "model/tx.h"
+
+struct learn;
+
+struct learn_settings {
+    double rate;               /* learning.rate, of the moving averages: 0.1 */
+    double agent_lean;         /* learning.lean: observations of a type that the
+                                * agent's own figure counts for: 5 */
+    size_t max_types;          /* learning.maxTypes */
+    double type_likeness;      /* learning.typeLikeness: less than this to every
+                                * type makes a new one */
+    size_t examples_per_agent; /* learning.examplesPerAgent, of one org */
+    size_t max_examples;       /* learning.maxExamples, of all */
+    size_t max_agents;         /* of whom something is known; beyond, those
+                                * longest not heard of go */
+};
+
+struct learn_settings learn_defaults(void);
+
+enum outcome_kind {
+    OUTCOME_VERDICT = 1,    /* the job's, once the window was over */
+    OUTCOME_CORRECTION = 2, /* somebody said who was right */
+    OUTCOME_FEEDBACK = 3,   /* somebody said whether it was right */
+    OUTCOME_FORGET = 4,     /* an agent is not there any more, or all is to be
+                             * forgotten (agent empty) */
+};
+
+/* One record. What it holds is all that the fold sees. */
+struct outcome {
+    int64_t seq; /* given by the store */
+    int64_t at_ms;
+    enum outcome_kind kind;
+    enum verdict verdict;
+    struct id decision_id;
+    enum layer layer;
+    struct str agent;       /* that was chosen, and is judged */
+    struct str right_agent; /* OUTCOME_CORRECTION */
+    struct str scope;       /* "org:NAME" or "user:NAME" */
+    struct str by;          /* who said so; empty: the job */
+    struct str text;        /* DECISION_TEXT_MAX bytes at most */
+    struct str vector;      /* packed; empty: none */
+    struct str model_hash;  /* that made it */
+};
+
+/* NULL: memory is gone. model_hash: vectors of others are not compared. */
+MUST_USE struct learn *learn_new(const struct learn_settings *s,
+                                 struct str model_hash, const uint64_t seed[2]);
+void learn_free(struct learn *l);
+
+/* From now on. Limits that became lower take effect with the next outcome. */
+void learn_set(struct learn *l, const struct learn_settings *s);
+
+/* The number of the last outcome applied; zero: none. */
+int64_t learn_version(const struct learn *l);
+
+/* The next outcome: its number is above all before. What cannot be had for
+ * want of memory is ERR_NOMEM, and the state is as it was: apply it again. */
+MUST_USE enum err learn_apply(struct learn *l, const struct outcome *o);
+
+/* Asking. */
+
+struct learn_query {
+    struct str scope;
+    struct str vector; /* packed; empty: none */
+    int64_t now_ms;
+    int64_t recency_ms;
+};
+
+/* The type of the query, zero: none is near enough. */
+int64_t learn_type(const struct learn *l, struct str vector);
+
+/* Three or so telling words; empty: there is no such type. Borrowed until the
+ * next change. Admins' eyes only: they are of other people's texts. */
+struct str learn_type_name(const struct learn *l, int64_t type);
+
+/* Begin to ask about one query: looks through the examples once. ERR_NOMEM. */
+MUST_USE enum err learn_begin(struct learn *l, const struct learn_query *q);
+
+struct learn_hint {
+    float performance; /* 0.5 where nothing is known */
+    float recency;
+    float learned; /* how near the text is to the agent's examples */
+};
+
+/* Of the query that was begun last. Agents by name, whatever the case. */
+void learn_look(struct learn *l, struct str agent, struct learn_hint *out);
+
+/* The tables, and what of the state is to be written. */
+
+extern const struct schema learn_schema;
+extern const struct table outcome_table, learn_table;
+
+enum outcome_column {
+    OUTCOME_SEQ,
+    OUTCOME_AT_MS,
+    OUTCOME_KIND,
+    OUTCOME_VERDICT_IS,
+    OUTCOME_DECISION_ID,
+    OUTCOME_LAYER,
+    OUTCOME_AGENT,
+    OUTCOME_RIGHT_AGENT,
+    OUTCOME_SCOPE,
+    OUTCOME_BY,
+    OUTCOME_TEXT,
+    OUTCOME_VECTOR,
+    OUTCOME_MODEL_HASH,
+    N_OUTCOME_COLUMNS,
+};
+
+/* One row for each thing that is remembered (an agent, a type, an agent with a
+ * type, an example), and one, of kind zero, with the last outcome's number. */
+enum learn_column {
+    LEARN_KIND,
+    LEARN_KEY,   /* text */
+    LEARN_BYTES, /* blob */
+    N_LEARN_COLUMNS,
+};
+
+/* Into a tx; its op, whose seq is the outcome's number once committed. */
+struct tx_op *outcome_append(struct tx *tx, const struct outcome *o);
+void outcome_from_row(const struct row *r, struct outcome *out);
+
+/* At most `max` of the things that changed since they were last written, and
+ * the number; false: nothing has. After the commit learn_written, else they
+ * stay as they are and come again. One at a time. The number is written only
+ * when everything else is: `is_last`. */
+bool learn_dirty(struct learn *l, struct tx *tx, size_t max, bool *is_last);
+void learn_written(struct learn *l, bool is_committed);
+
+/* A row of learn_table, when the server starts. ERR_SYNTAX: none of ours. */
+MUST_USE enum err learn_load_row(struct learn *l, const struct row *r);
+
+/* All of it as JSON lines, in one order: two states that are the same write the
+ * same bytes. */
+void learn_export(const struct learn *l, struct buf *out);
+
+struct learn_stats {
+    size_t agents, types, agent_types, examples;
+    int64_t applied_total;
+};
+struct learn_stats learn_stats(const struct learn *l);
+
+#endif

@@ -1,0 +1,123 @@
+#ifndef MODEL_DECISION_H
+#define MODEL_DECISION_H
+
+/* decision: the answer to the first question of the walk, who, with all that
+ * was looked at on the way to it, and later with what came of it. Enough is
+ * kept to decide again, with the same answer to the last bit or, by another
+ * configuration, with another. Strings belong to whoever made the struct. */
+
+#include "base/id.h"
+#include "base/str.h"
+
+/* In the order they are asked. The numbers are kept in the store. */
+enum layer {
+    LAYER_EXPLICIT = 1,
+    LAYER_PREFIX = 2,
+    LAYER_STICKY = 3,
+    LAYER_BINDING = 4,
+    LAYER_INTENT = 5,
+    LAYER_SEMANTIC = 6,
+    LAYER_DEFAULT = 7,
+};
+
+enum { N_LAYERS = 8 };
+
+struct str layer_name(enum layer l);  /* "semantic" */
+enum layer layer_of(struct str name); /* zero: none of that name */
+
+enum {
+    DECISION_CANDIDATES_MAX = 32, /* that are kept */
+    DECISION_TEXT_MAX = 1024,     /* bytes of the message that are kept */
+    DECISION_REASON_MAX = 400,
+};
+
+/* What speaks for an agent, each 0..1. */
+struct signals {
+    float semantic; /* what counts: made of the next three */
+    float cosine;   /* how near the text is to what the agent says of itself */
+    float text;     /* how much of its words it has */
+    float learned;  /* how near it is to what the agent was right for before */
+    float performance, keyword, recency;
+};
+
+struct candidate {
+    struct str agent;
+    struct str skill;   /* id of the nearest one; empty: the agent itself */
+    struct str keyword; /* of its routing keywords, the one that occurs */
+    struct signals signals;
+    double score;
+};
+
+struct weights {
+    double semantic, performance, keyword, recency;
+};
+
+/* What the classifier said, or why it said nothing. */
+struct intent_answer {
+    bool is_asked;
+    bool is_good; /* it named an agent; else `why` says why it did not count */
+    struct str agent;
+    double confidence;
+    struct str reasoning;
+    struct str why;
+    int64_t took_ms;
+};
+
+/* What came of it. The numbers are kept in the store. */
+enum verdict {
+    VERDICT_OPEN = 0, /* not known yet */
+    VERDICT_POSITIVE = 1,
+    VERDICT_NEGATIVE = 2,
+    VERDICT_NEUTRAL = 3,
+};
+
+struct str verdict_name(enum verdict v); /* "positive" */
+
+struct decision {
+    int64_t seq;  /* given by the store */
+    struct id id; /* dec_… */
+    int64_t at_ms;
+    struct id task_id;
+    int64_t turn; /* of the task */
+    struct str conversation_id, requester, org;
+
+    /* What was asked. */
+    struct str text;     /* its first DECISION_TEXT_MAX bytes */
+    struct str executor; /* that the message named; empty: none */
+    struct str source;   /* JSON, as it stands; empty: none */
+    struct str stuck_to; /* the agent that the conversation had; empty: none */
+
+    /* The answer. */
+    enum layer layer;
+    struct str agent, skill, reason;
+    double score;     /* semantic: of the agent; intent: its confidence */
+    double margin;    /* to the second */
+    double threshold; /* that counted */
+    bool is_explored; /* a runner-up was given it, to see */
+
+    /* What it was made from. */
+    struct weights weights;
+    const struct candidate *candidates; /* the best, best first */
+    size_t n_candidates;
+    int64_t n_considered; /* of how many those are the best */
+    struct intent_answer intent;
+    struct str vector; /* of the text, packed; empty: there was none */
+    struct str model, model_hash; /* that made it */
+    struct str config_version;    /* a hash of what choosing is told */
+    int64_t registry_version, learn_version;
+    int64_t type; /* of query; zero: none */
+
+    /* What came of it. */
+    enum verdict verdict;
+    int64_t verdict_ms;       /* when that was said; zero: it was not */
+    struct str overridden_to; /* the agent that was right; empty: it was not
+                               * overridden */
+    struct str overridden_by; /* who said so */
+    int64_t overridden_ms;
+    int64_t answer_chars; /* -1: not known */
+    int64_t latency_ms;   /* from acceptance to the end; -1: not known */
+    struct str error_code;
+    bool is_followed; /* there was a follow-up in time */
+};
+
+#endif
