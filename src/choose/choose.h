@@ -21,6 +21,7 @@
  *
  * Pure. Owns: its table of records in the store. Threads: any. */
 
+#include "base/buf.h"
 #include "model/decision.h"
 #include "model/msg.h"
 #include "model/source.h"
