@@ -9,15 +9,15 @@
 
 /* "group" and "channel" are one kind, and "dm" is "direct"; whoever reads them
  * leaves them as they were said. */
-struct peer {
+struct source_peer {
     struct str kind, id;
 };
 
 struct source {
-    struct str channel;    /* "telegram"; whatever the case */
-    struct str account_id; /* likewise */
-    struct peer peer;      /* who or where it was said, case and all */
-    struct peer parent;    /* parentPeer: what that is a thread of */
+    struct str channel;        /* "telegram"; whatever the case */
+    struct str account_id;     /* likewise */
+    struct source_peer peer;   /* who or where it was said, case and all */
+    struct source_peer parent; /* parentPeer: what that is a thread of */
     struct str guild_id, team_id;
     struct strs roles; /* of who said it */
 };
@@ -31,9 +31,9 @@ enum {
 /* All that is given must match. */
 struct binding {
     struct str agent;
-    struct str channel;    /* needed */
-    struct str account_id; /* empty or "*": any */
-    struct peer peer;      /* an id of "*": any peer of that kind */
+    struct str channel;      /* needed */
+    struct str account_id;   /* empty or "*": any */
+    struct source_peer peer; /* an id of "*": any peer of that kind */
     struct str guild_id, team_id;
     struct strs roles; /* any one of them */
 };
