@@ -33,7 +33,7 @@ enum choose_overrides { INTENT_OVER_DEFAULT, INTENT_OVER_BINDINGS };
 /* What the configuration says. Borrowed for the call. */
 struct choose_settings {
     bool is_off[N_LAYERS];
-    struct weights weights;
+    struct signal_weights weights;
     double threshold;    /* routing.threshold: of semantic scores */
     double text_blend;   /* routing.textBlend: of text in `semantic` */
     int64_t recency_ms;  /* routing.recencyMs: until recency is zero */
@@ -70,7 +70,7 @@ struct choose_view {
 MUST_USE enum err choose_agent(const struct choose_view *v, struct msg *m);
 
 /* The semantic score of a candidate from its signals. */
-double choose_score(const struct weights *w, const struct signals *s);
+double choose_score(const struct signal_weights *w, const struct signals *s);
 
 /* Its `semantic` from cosine, text and learned: the one place that says how
  * they are blended (semantic.c). */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-double choose_score(const struct weights *w, const struct signals *s)
+double choose_score(const struct signal_weights *w, const struct signals *s)
 {
     return w->semantic * (double)s->semantic +
            w->performance * (double)s->performance +

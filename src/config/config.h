@@ -219,7 +219,7 @@ struct config {
     struct {
         bool
             layer_is_off[N_LAYERS]; /* routing.layers lists those that are on */
-        struct weights weights;     /* routing.weights.* */
+        struct signal_weights weights; /* routing.weights.* */
         double threshold, text_blend, explore, close_margin;
         int64_t recency_ms;
         struct {

@@ -48,7 +48,7 @@ struct candidate {
     double score;
 };
 
-struct weights {
+struct signal_weights {
     double semantic, performance, keyword, recency;
 };
 
@@ -96,7 +96,7 @@ struct decision {
     bool is_explored; /* a runner-up was given it, to see */
 
     /* What it was made from. */
-    struct weights weights;
+    struct signal_weights weights;
     const struct candidate *candidates; /* the best, best first */
     size_t n_candidates;
     int64_t n_considered; /* of how many those are the best */
