@@ -6,10 +6,10 @@
  *
  *     intent_ask -> POST …/chat/completions -> done, within timeoutMs
  *
- * What it is asked and what its answer means is choose's matter (choose/ask.c,
- * choose/answer.c); here is the way there and back: its time limit, how many
- * may be under way, and a breaker, so that a classifier that is down costs
- * messages nothing but the word of it. Nothing is asked twice.
+ * What it is asked and what its answer means is choose's matter; here is the
+ * way there and back: its time limit, how many may be under way, and a breaker,
+ * so that a classifier that is down costs messages no time. Nothing is asked
+ * twice.
  *
  * Owns: what is under way, and a copy of its settings. Borrows: loop, log and
  * fetch. Threads: the loop's. */
