@@ -21,7 +21,7 @@ struct stage {
 
 static struct stage stage;
 
-static void stage_message(void)
+static inline void stage_message(void)
 {
     msg_free(stage.m);
     stage.m = msg_new(&(struct caller){0}, 5);
@@ -29,7 +29,7 @@ static void stage_message(void)
 }
 
 /* Agents of these names, which are in order. */
-static void stage_of(size_t n, const char *const *names)
+static inline void stage_of(size_t n, const char *const *names)
 {
     const uint64_t seed[2] = {1, 2};
     struct stage *s = &stage;
@@ -58,7 +58,7 @@ static void stage_of(size_t n, const char *const *names)
 
 /* From now on the eyes are those of "anna", and this one is not hers to see;
  * the others are everybody's. */
-static void stage_hide(size_t hidden)
+static inline void stage_hide(size_t hidden)
 {
     stage.eyes = (struct eyes){.user = STR("anna")};
     for (size_t i = 0; i < stage.all.n; i++) {
@@ -68,19 +68,19 @@ static void stage_hide(size_t hidden)
     stage.list[hidden].visibility = VISIBILITY_PRIVATE;
 }
 
-static struct choose_view stage_view(void)
+static inline struct choose_view stage_view(void)
 {
     return (struct choose_view){&stage.settings, &stage.all, &stage.eyes};
 }
 
-static enum err stage_ask(void)
+static inline enum err stage_ask(void)
 {
     struct choose_view v = stage_view();
 
     return choose_agent(&v, stage.m);
 }
 
-static void stage_leave(void)
+static inline void stage_leave(void)
 {
     msg_free(stage.m);
     stage.m = NULL;
