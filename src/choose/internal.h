@@ -17,6 +17,9 @@ choose_layer choose_explicit, choose_prefix, choose_sticky, choose_by_binding,
  * first; once for each time that choosing is asked. ERR_NOMEM. (semantic.c) */
 MUST_USE enum err choose_rank(const struct choose_view *v, struct msg *m);
 
+/* Whom the classifier was asked about, by name; NULL: not about them. */
+const struct candidate *choose_asked(const struct msg *m, struct str name);
+
 /* It is a: its name into m->choice, and the reason in words. ERR_NOMEM. */
 MUST_USE enum err choose_take(struct msg *m, const struct agent *a,
                               const char *reason, ...)
