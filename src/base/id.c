@@ -67,3 +67,12 @@ bool id_is_valid(struct str s, const char *prefix)
             return false;
     return true;
 }
+
+struct id id_from(struct str s)
+{
+    struct id id = {""};
+
+    if (s.n < sizeof(id.text) && s.n)
+        memcpy(id.text, s.p, s.n);
+    return id;
+}

@@ -32,4 +32,7 @@ struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms);
 /* Whether s is such an id with that prefix; nothing about whether it exists. */
 bool id_is_valid(struct str s, const char *prefix);
 
+/* From where it was kept; what cannot be one is empty. */
+struct id id_from(struct str s);
+
 #endif

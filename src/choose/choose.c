@@ -12,20 +12,48 @@ bool choose_keep(struct msg *m, struct str from, struct str *to)
     return p != NULL;
 }
 
-enum err choose_take(struct msg *m, const struct agent *a, const char *reason,
-                     ...)
+static enum err take(struct msg *m, const struct agent *a, const char *reason,
+                     va_list args)
 {
     char words[DECISION_REASON_MAX + 1];
-    va_list args;
 
-    va_start(args, reason);
     vsnprintf(words, sizeof(words), reason, args);
-    va_end(args);
     m->choice.needs = NEEDS_NOTHING;
     if (!choose_keep(m, a->name, &m->choice.agent) ||
         !choose_keep(m, str_of(words), &m->choice.reason))
         return ERR_NOMEM;
     return OK;
+}
+
+enum err choose_take(struct msg *m, const struct agent *a, const char *reason,
+                     ...)
+{
+    va_list args;
+    enum err e;
+
+    va_start(args, reason);
+    e = take(m, a, reason, args);
+    va_end(args);
+    return e;
+}
+
+enum err choose_named(const struct choose_view *v, struct msg *m,
+                      const struct agent *a, const char *reason, ...)
+{
+    const struct agent *before;
+    va_list args;
+    enum err e;
+
+    if (m->call.conversation_id.n && !v->settings->is_off[LAYER_STICKY]) {
+        if (!m->known.has_conversation)
+            return choose_needs(m, NEEDS_CONVERSATION);
+        before = choose_seen(v, m->known.stuck_to);
+        m->choice.is_switch = before && before != a;
+    }
+    va_start(args, reason);
+    e = take(m, a, reason, args);
+    va_end(args);
+    return e;
 }
 
 enum err choose_needs(struct msg *m, enum choose_need need)
@@ -86,6 +114,29 @@ static const struct layer_row intent_first[] = {
 
 _Static_assert(sizeof(in_order) == sizeof(intent_first), "the same layers");
 
+/* Whether the conversation had an agent, and it is gone for who asks. */
+static bool is_gone(const struct choose_view *v, const struct msg *m)
+{
+    return m->known.has_conversation && m->known.stuck_to.n &&
+           !choose_seen(v, m->known.stuck_to);
+}
+
+/* The reason says so, where nobody's word but that was why. */
+static enum err say_gone(const struct choose_view *v, struct msg *m)
+{
+    char words[DECISION_REASON_MAX + 1];
+
+    if (m->choice.needs || m->choice.layer < LAYER_BINDING || !is_gone(v, m))
+        return OK;
+    snprintf(words, sizeof(words),
+             "the conversation's agent \"%.*s\" is gone; %.*s",
+             STR_ARG(m->known.stuck_to), STR_ARG(m->choice.reason));
+    return choose_keep(m, str_head(str_of(words), DECISION_REASON_MAX),
+                       &m->choice.reason)
+               ? OK
+               : ERR_NOMEM;
+}
+
 enum err choose_agent(const struct choose_view *v, struct msg *m)
 {
     const struct choose_settings *s = v->settings;
@@ -104,11 +155,9 @@ enum err choose_agent(const struct choose_view *v, struct msg *m)
         if (!e && !m->choice.needs)
             m->choice.layer = rows[i].layer;
         if (e != ERR_NO_ROUTE)
-            return e;
+            return e ? e : say_gone(v, m);
     }
-    return why_err(&m->why, ERR_NO_ROUTE,
-                   "nobody is named to take this message; name an agent as "
-                   "executor.name (GET /api/agents lists those there are)");
+    return choose_no_route(v, m);
 }
 
 struct choose_settings choose_defaults(void)

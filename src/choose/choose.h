@@ -90,9 +90,14 @@ MUST_USE enum err choose_source_read(struct arena *a, struct str json,
                                      struct source *out, struct why *why);
 
 /* The prefix that stands for an agent in a text and in menus: its name in lower
- * case, what is not a letter, digit or '_' becomes '_'. */
+ * case, what is not a letter, digit or '_' becomes '_'. Menus take no more than
+ * the first COMMAND_MAX bytes of it, and these stand for it too. */
 enum { COMMAND_MAX = 32 };
 struct str choose_command(struct str agent, char out[AGENT_NAME_MAX + 1]);
+
+/* Who "/word" stands for among those that are seen; NULL: nobody. */
+const struct agent *choose_by_command(const struct agents *agents,
+                                      const struct eyes *eyes, struct str word);
 
 /* The classifier: what it is asked, and what it answered. */
 

@@ -1,4 +1,5 @@
-/* Whoever is there for everything that nobody else was chosen for. */
+/* Whoever is there for everything that nobody else was chosen for; and, where
+ * there is no such agent either, what to say. */
 #include "choose/internal.h"
 
 enum err choose_default(const struct choose_view *v, struct msg *m)
@@ -11,4 +12,33 @@ enum err choose_default(const struct choose_view *v, struct msg *m)
     return choose_take(m, a,
                        "nothing spoke clearly for anybody else, and it is the "
                        "default agent");
+}
+
+/* What was asked for and not there: agents.default may name an agent that this
+ * sender does not see, and that is not theirs to know. */
+static const char *what_to_do(const struct choose_view *v)
+{
+    if (v->settings->is_off[LAYER_PREFIX])
+        return "name one as executor.name, or have agents.default set";
+    return "name one as executor.name, begin the text with \"/NAME\", or have "
+           "agents.default set";
+}
+
+enum err choose_no_route(const struct choose_view *v, struct msg *m)
+{
+    const struct candidate *best = m->choice.candidates;
+
+    if (m->choice.n_candidates)
+        return why_err(&m->why, ERR_NO_ROUTE,
+                       "no agent fits this message: the best, \"%.*s\", has a "
+                       "score of %.3f, and %.3f is needed; %s",
+                       STR_ARG(best->agent), best->score,
+                       v->settings->threshold, what_to_do(v));
+    if (m->known.has_candidates)
+        return why_err(&m->why, ERR_NO_ROUTE,
+                       "no agent is there that messages are routed to; %s",
+                       what_to_do(v));
+    return why_err(&m->why, ERR_NO_ROUTE,
+                   "nobody is named to take this message; name an agent as "
+                   "executor.name (GET /api/agents lists those there are)");
 }

@@ -10,5 +10,5 @@ enum err choose_explicit(const struct choose_view *v, struct msg *m)
     a = choose_seen(v, m->call.executor);
     if (!a)
         return choose_nobody(v, m, m->call.executor);
-    return choose_take(m, a, "the message names it as its executor");
+    return choose_named(v, m, a, "the message names it as its executor");
 }

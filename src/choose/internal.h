@@ -18,11 +18,22 @@ MUST_USE enum err choose_take(struct msg *m, const struct agent *a,
                               const char *reason, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Likewise, by the sender's own word: in a conversation that has another agent,
+ * which is still there, this is a switch. So the conversation is needed first;
+ * but not where conversations do not stick, since there they have nobody. */
+MUST_USE enum err choose_named(const struct choose_view *v, struct msg *m,
+                               const struct agent *a, const char *reason, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* Not now: this must be fetched first. */
 enum err choose_needs(struct msg *m, enum choose_need need);
 
 /* The agent of that name, if they see it; else NULL. */
 const struct agent *choose_seen(const struct choose_view *v, struct str name);
+
+/* No layer answered: always ERR_NO_ROUTE, and in m->why what to do about it.
+ * (default.c) */
+enum err choose_no_route(const struct choose_view *v, struct msg *m);
 
 /* A copy in m's arena; false: no memory. */
 MUST_USE bool choose_keep(struct msg *m, struct str from, struct str *to);

@@ -1,9 +1,138 @@
-/* The text begins with "/agent". */
+/* The text begins with "/agent", or with "/agent@bot" as Telegram's menus write
+ * it in groups.
+ *
+ * A first word that is nobody's command is not a prefix: people send paths
+ * ("/etc/hosts") and the commands of other programs, and the next layers may
+ * well know whom these are for. So an agent that the sender does not see is no
+ * different from one that is not there.
+ *
+ * Menus allow less than names do, so '-', '_' and '.' are alike, and a command
+ * that is as long as a menu takes also stands for the names that begin so. Of
+ * several that go by a command the one so spelt is meant, then one of that
+ * length, and then whose name sorts first. */
 #include "choose/internal.h"
+
+enum { BOT_MAX = 64 };
+
+/* How many bytes at the beginning of s are a blank: those of ASCII, and the
+ * two wide ones that keyboards produce (U+00A0, U+3000). */
+static size_t blank(struct str s)
+{
+    if (s.n && (s.p[0] == ' ' || (s.p[0] >= '\t' && s.p[0] <= '\r')))
+        return 1;
+    if (str_starts(s, STR("\xc2\xa0")))
+        return 2;
+    return str_starts(s, STR("\xe3\x80\x80")) ? 3 : 0;
+}
+
+static struct str after_blanks(struct str s)
+{
+    size_t n;
+
+    while ((n = blank(s)))
+        s = str_sub(s, n, s.n);
+    return s;
+}
+
+/* The word behind the slash, as long as it may be one; empty: it is none. */
+static struct str first_word(struct str text)
+{
+    enum { MOST = 1 + AGENT_NAME_MAX + 1 + BOT_MAX };
+    size_t n = 1;
+
+    if (!text.n || text.p[0] != '/')
+        return (struct str){0};
+    while (n < text.n && n <= MOST && !blank(str_sub(text, n, text.n)))
+        n++;
+    return n > MOST ? (struct str){0} : str_sub(text, 1, n);
+}
+
+static bool is_bot(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!(str_lower(s.p[i]) >= 'a' && str_lower(s.p[i]) <= 'z') &&
+            !(s.p[i] >= '0' && s.p[i] <= '9') && s.p[i] != '_')
+            return false;
+    return s.n > 0 && s.n <= BOT_MAX;
+}
+
+/* The name that a word stands for; empty: for none. */
+static struct str named(struct str word)
+{
+    size_t at = str_find(word, '@', 0);
+    struct str name = str_sub(word, 0, at);
+
+    if (at < word.n && !is_bot(str_sub(word, at + 1, word.n)))
+        return (struct str){0};
+    return agent_name_is_valid(name) ? name : (struct str){0};
+}
+
+static char folded(char c)
+{
+    return c == '-' || c == '.' ? '_' : str_lower(c);
+}
+
+struct str choose_command(struct str agent, char out[AGENT_NAME_MAX + 1])
+{
+    size_t n = agent.n < AGENT_NAME_MAX ? agent.n : AGENT_NAME_MAX;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = folded(agent.p[i]);
+    out[n] = '\0';
+    return (struct str){out, n};
+}
+
+/* Whether `command`, folded already, begins name. */
+static bool begins(struct str name, struct str command)
+{
+    for (size_t i = 0; i < command.n; i++)
+        if (folded(name.p[i]) != command.p[i])
+            return false;
+    return true;
+}
+
+const struct agent *choose_by_command(const struct agents *agents,
+                                      const struct eyes *eyes, struct str word)
+{
+    char room[AGENT_NAME_MAX + 1];
+    struct str command = choose_command(word, room);
+    const struct agent *cut = NULL, *exact = agent_find(agents, word);
+
+    if (exact && !agent_is_visible(exact, eyes))
+        exact = NULL;
+    for (size_t i = 0; i < agents->n && !exact; i++) {
+        const struct agent *a = agents->list[i];
+        bool is_whole = a->name.n == command.n;
+
+        if (!is_whole && (cut || command.n != COMMAND_MAX))
+            continue;
+        if (a->name.n < command.n || !begins(a->name, command) ||
+            !agent_is_visible(a, eyes))
+            continue;
+        if (is_whole)
+            exact = a;
+        else
+            cut = a;
+    }
+    return exact ? exact : cut;
+}
 
 enum err choose_prefix(const struct choose_view *v, struct msg *m)
 {
-    (void)v;
-    (void)m;
-    return ERR_NO_ROUTE;
+    struct str word = first_word(m->call.text);
+    struct str name = named(word), rest;
+    const struct agent *a =
+        name.n ? choose_by_command(v->agents, v->eyes, name) : NULL;
+
+    if (!a)
+        return ERR_NO_ROUTE;
+    rest = after_blanks(str_sub(m->call.text, 1 + word.n, m->call.text.n));
+    if (!rest.n)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "\"/%.*s\" stands alone; write what \"%.*s\" is to do "
+                       "behind it",
+                       STR_ARG(name), STR_ARG(a->name));
+    m->choice.text = rest;
+    return choose_named(v, m, a, "the text begins with \"/%.*s\"",
+                        STR_ARG(name));
 }

@@ -1,4 +1,9 @@
-/* The conversation has an agent already, and it is still there. */
+/* The conversation has an agent already, and it is still there.
+ *
+ * One that has gone, or that the sender no longer sees, answers for nothing:
+ * the layers below choose anew, and the reason says so (choose_agent). Whoever
+ * is chosen then has the conversation; nobody was overridden by that, since it
+ * was nobody's wish. */
 #include "choose/internal.h"
 
 enum err choose_sticky(const struct choose_view *v, struct msg *m)

@@ -63,6 +63,16 @@ struct intent_answer {
     int64_t took_ms;
 };
 
+/* What else of the settings had a say. */
+struct decision_rules {
+    uint32_t layers_off; /* a bit for each layer, 1 << LAYER_… */
+    struct str default_agent;
+    double text_blend, close_margin, explore;
+    double chance; /* that exploring was decided by */
+    bool has_intent, intent_is_ambiguous, intent_is_over_bindings;
+    double intent_threshold;
+};
+
 /* What came of it. The numbers are kept in the store. */
 enum verdict {
     VERDICT_OPEN = 0, /* not known yet */
@@ -97,6 +107,7 @@ struct decision {
 
     /* What it was made from. */
     struct signal_weights weights;
+    struct decision_rules rules;
     const struct candidate *candidates; /* the best, best first */
     size_t n_candidates;
     int64_t n_considered; /* of how many those are the best */

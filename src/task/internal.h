@@ -160,8 +160,6 @@ struct task_entry *task_entry_find(const struct tasks *ts, struct str id);
 /* What is HEAD_LATER is offered a second from now. */
 void offer_later_soon(struct tasks *ts);
 
-struct id id_from(struct str s);
-
 static inline bool entry_is_over(const struct task_entry *e)
 {
     return e->state == OVER || e->state == GONE;

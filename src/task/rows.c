@@ -7,15 +7,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-struct id id_from(struct str s)
-{
-    struct id id = {""};
-
-    if (s.n < sizeof(id.text) && s.n)
-        memcpy(id.text, s.p, s.n);
-    return id;
-}
-
 void task_from_row(struct task *t, const struct row *r)
 {
     *t = (struct task){

@@ -1,0 +1,490 @@
+/* A decision as a row. What lists are filtered by has a column; the rest is one
+ * body of bytes, written and read here alone:
+ *
+ *     version, numbers, strings, the vector, the candidates
+ *
+ * all little-endian, each string with its length before it. A plain decision
+ * (nobody was compared) has a body of about a hundred bytes, one of eighteen
+ * agents with a vector about two thousand. Numbers that are not whole are kept
+ * bit for bit, so that what is decided again from them is the same.
+ *
+ * Turned down: JSON. Thirty-two candidates are six kilobytes of it, with every
+ * message. */
+#include "choose/choose.h"
+
+#include "base/fault.h"
+#include "model/query.h"
+#include "model/tx.h"
+
+enum { BODY_VERSION = 1, BODY_MAX = 256 * 1024 };
+
+/* The row. */
+
+static const struct column columns[N_DECISION_COLUMNS] = {
+    [DECISION_SEQ] = {"seq", COLUMN_INT, 0, NULL},
+    [DECISION_ID] = {"id", COLUMN_TEXT, 0, NULL},
+    [DECISION_AT_MS] = {"at_ms", COLUMN_INT, 0, NULL},
+    [DECISION_TASK_ID] = {"task_id", COLUMN_TEXT, 0, NULL},
+    [DECISION_TURN] = {"turn", COLUMN_INT, 0, NULL},
+    [DECISION_CONVERSATION_ID] = {"conversation_id", COLUMN_TEXT, 0, NULL},
+    [DECISION_REQUESTER] = {"requester", COLUMN_TEXT, 0, NULL},
+    [DECISION_ORG] = {"org", COLUMN_TEXT, 0, NULL},
+    [DECISION_LAYER] = {"layer", COLUMN_INT, 0, NULL},
+    [DECISION_AGENT] = {"agent", COLUMN_TEXT, 0, NULL},
+    [DECISION_SKILL] = {"skill", COLUMN_TEXT, 0, NULL},
+    [DECISION_REASON] = {"reason", COLUMN_TEXT, 0, NULL},
+    [DECISION_SCORE] = {"score", COLUMN_INT, 0, NULL},
+    [DECISION_MARGIN] = {"margin", COLUMN_INT, 0, NULL},
+    [DECISION_TEXT] = {"text", COLUMN_TEXT, 0, NULL},
+    [DECISION_TYPE] = {"type", COLUMN_INT, 0, NULL},
+    [DECISION_BODY] = {"body", COLUMN_BLOB, 0, NULL},
+    [DECISION_VERDICT] = {"verdict", COLUMN_INT, 0, NULL},
+    [DECISION_VERDICT_MS] = {"verdict_ms", COLUMN_INT, 0, NULL},
+    [DECISION_OVERRIDDEN_TO] = {"overridden_to", COLUMN_TEXT, 0, NULL},
+    [DECISION_OVERRIDDEN_BY] = {"overridden_by", COLUMN_TEXT, 0, NULL},
+    [DECISION_OVERRIDDEN_MS] = {"overridden_ms", COLUMN_INT, 0, NULL},
+    [DECISION_ANSWER_CHARS] = {"answer_chars", COLUMN_INT, 0, NULL},
+    [DECISION_LATENCY_MS] = {"latency_ms", COLUMN_INT, 0, NULL},
+    [DECISION_ERROR_CODE] = {"error_code", COLUMN_TEXT, 0, NULL},
+    [DECISION_FOLLOWED] = {"followed", COLUMN_INT, 0, NULL},
+};
+
+/* A row is written with every message: so few indexes. What came next in a
+ * conversation, those without a verdict, and somebody's own are looked for. */
+static const struct table_index indexes[] = {
+    {"decision_id", {DECISION_ID}, 1, true, 0},
+    {"decision_conversation",
+     {DECISION_REQUESTER, DECISION_CONVERSATION_ID, DECISION_SEQ},
+     3,
+     false,
+     0},
+    {"decision_open", {DECISION_VERDICT, DECISION_SEQ}, 2, false, 0},
+};
+
+const struct table decision_table = {
+    .name = "decision",
+    .columns = columns,
+    .n_columns = N_DECISION_COLUMNS,
+    .n_key = 1,
+    .is_counted = true,
+    .indexes = indexes,
+    .n_indexes = sizeof(indexes) / sizeof(indexes[0]),
+};
+
+static const struct table *const tables[] = {&decision_table};
+
+const struct schema choose_schema = {"choose", 1, tables, 1};
+
+/* Writing the body. */
+
+static void put_u64(struct buf *out, uint64_t v)
+{
+    for (int i = 0; i < 8; i++)
+        buf_add_char(out, (char)(v >> (8 * i)));
+}
+
+static void put_u32(struct buf *out, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        buf_add_char(out, (char)(v >> (8 * i)));
+}
+
+static void put_real(struct buf *out, double v)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &v, sizeof(bits));
+    put_u64(out, bits);
+}
+
+static void put_float(struct buf *out, float v)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, sizeof(bits));
+    put_u32(out, bits);
+}
+
+static void put_str(struct buf *out, struct str s)
+{
+    put_u32(out, (uint32_t)s.n);
+    buf_add_str(out, s);
+}
+
+static void put_rules(struct buf *out, const struct decision *d)
+{
+    const struct decision_rules *r = &d->rules;
+
+    put_real(out, d->weights.semantic);
+    put_real(out, d->weights.performance);
+    put_real(out, d->weights.keyword);
+    put_real(out, d->weights.recency);
+    put_u32(out, r->layers_off);
+    put_str(out, r->default_agent);
+    put_real(out, r->text_blend);
+    put_real(out, r->close_margin);
+    put_real(out, r->explore);
+    put_real(out, r->chance);
+    put_u32(out, (uint32_t)r->has_intent |
+                     (uint32_t)r->intent_is_ambiguous << 1 |
+                     (uint32_t)r->intent_is_over_bindings << 2);
+    put_real(out, r->intent_threshold);
+}
+
+static void put_intent(struct buf *out, const struct intent_answer *i)
+{
+    put_u32(out, (uint32_t)i->is_asked | (uint32_t)i->is_good << 1);
+    if (!i->is_asked)
+        return;
+    put_str(out, i->agent);
+    put_real(out, i->confidence);
+    put_str(out, i->reasoning);
+    put_str(out, i->why);
+    put_u64(out, (uint64_t)i->took_ms);
+}
+
+static void put_candidate(struct buf *out, const struct candidate *c)
+{
+    put_str(out, c->agent);
+    put_str(out, c->skill);
+    put_str(out, c->keyword);
+    put_float(out, c->signals.semantic);
+    put_float(out, c->signals.cosine);
+    put_float(out, c->signals.text);
+    put_float(out, c->signals.learned);
+    put_float(out, c->signals.performance);
+    put_float(out, c->signals.keyword);
+    put_float(out, c->signals.recency);
+    put_real(out, c->score);
+}
+
+static void put_body(struct buf *out, const struct decision *d)
+{
+    buf_add_char(out, BODY_VERSION);
+    put_real(out, d->score);
+    put_real(out, d->margin);
+    put_real(out, d->threshold);
+    put_u32(out, d->is_explored);
+    put_rules(out, d);
+    put_str(out, d->executor);
+    put_str(out, d->source);
+    put_str(out, d->stuck_to);
+    put_str(out, d->config_version);
+    put_u64(out, (uint64_t)d->registry_version);
+    put_u64(out, (uint64_t)d->learn_version);
+    put_str(out, d->model);
+    put_str(out, d->model_hash);
+    put_str(out, d->vector);
+    put_intent(out, &d->intent);
+    put_u64(out, (uint64_t)d->n_considered);
+    put_u32(out, (uint32_t)d->n_candidates);
+    for (size_t i = 0; i < d->n_candidates; i++)
+        put_candidate(out, &d->candidates[i]);
+}
+
+/* For lists; a score is 0 to 1 or little more. */
+static struct value billionths(double v)
+{
+    return value_int((int64_t)(v * 1e9));
+}
+
+void choose_record(struct tx *tx, const struct decision *d)
+{
+    struct tx_op *op = tx_insert(tx, &decision_table);
+    struct buf body;
+
+    buf_init(&body, BODY_MAX);
+    put_body(&body, d);
+    if (body.over || FAULT("choose.record"))
+        tx->build_error = ERR_NOMEM;
+    tx_set(op, DECISION_ID, value_text(str_of(d->id.text)));
+    tx_set(op, DECISION_AT_MS, value_int(d->at_ms));
+    tx_set(op, DECISION_TASK_ID, value_text_or_null(str_of(d->task_id.text)));
+    tx_set(op, DECISION_TURN, value_int(d->turn));
+    tx_set(op, DECISION_CONVERSATION_ID, value_text(d->conversation_id));
+    tx_set(op, DECISION_REQUESTER, value_text(d->requester));
+    tx_set(op, DECISION_ORG, value_text_or_null(d->org));
+    tx_set(op, DECISION_LAYER, value_int(d->layer));
+    tx_set(op, DECISION_AGENT, value_text(d->agent));
+    tx_set(op, DECISION_SKILL, value_text_or_null(d->skill));
+    tx_set(op, DECISION_REASON, value_text(d->reason));
+    tx_set(op, DECISION_SCORE, billionths(d->score));
+    tx_set(op, DECISION_MARGIN, billionths(d->margin));
+    tx_set(op, DECISION_TEXT, value_text(d->text));
+    tx_set(op, DECISION_TYPE, value_int(d->type));
+    tx_set(op, DECISION_BODY, value_blob(buf_str(&body)));
+    buf_fini(&body);
+}
+
+/* Reading it. Nothing in the bytes is believed. */
+
+struct reader {
+    struct str rest;
+    bool is_bad;
+};
+
+static struct str take(struct reader *r, size_t n)
+{
+    struct str s = {r->rest.p, n};
+
+    if (r->is_bad || r->rest.n < n) {
+        r->is_bad = true;
+        return (struct str){NULL, 0};
+    }
+    r->rest.p += n;
+    r->rest.n -= n;
+    return s;
+}
+
+static uint64_t get_number(struct reader *r, size_t n)
+{
+    struct str s = take(r, n);
+    uint64_t v = 0;
+
+    for (size_t i = s.n; i > 0; i--)
+        v = v << 8 | (uint8_t)s.p[i - 1];
+    return v;
+}
+
+static uint32_t get_u32(struct reader *r)
+{
+    return (uint32_t)get_number(r, 4);
+}
+
+static int64_t get_i64(struct reader *r)
+{
+    return (int64_t)get_number(r, 8);
+}
+
+static double get_real(struct reader *r)
+{
+    uint64_t bits = get_number(r, 8);
+    double v;
+
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
+static float get_float(struct reader *r)
+{
+    uint32_t bits = get_u32(r);
+    float v;
+
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
+static struct str get_str(struct reader *r)
+{
+    return take(r, get_u32(r));
+}
+
+static void get_rules(struct reader *r, struct decision *d)
+{
+    struct decision_rules *rules = &d->rules;
+    uint32_t flags;
+
+    d->weights.semantic = get_real(r);
+    d->weights.performance = get_real(r);
+    d->weights.keyword = get_real(r);
+    d->weights.recency = get_real(r);
+    rules->layers_off = get_u32(r);
+    rules->default_agent = get_str(r);
+    rules->text_blend = get_real(r);
+    rules->close_margin = get_real(r);
+    rules->explore = get_real(r);
+    rules->chance = get_real(r);
+    flags = get_u32(r);
+    rules->has_intent = flags & 1;
+    rules->intent_is_ambiguous = flags >> 1 & 1;
+    rules->intent_is_over_bindings = flags >> 2 & 1;
+    rules->intent_threshold = get_real(r);
+}
+
+static void get_intent(struct reader *r, struct intent_answer *i)
+{
+    uint32_t flags = get_u32(r);
+
+    i->is_asked = flags & 1;
+    i->is_good = flags >> 1 & 1;
+    if (!i->is_asked)
+        return;
+    i->agent = get_str(r);
+    i->confidence = get_real(r);
+    i->reasoning = get_str(r);
+    i->why = get_str(r);
+    i->took_ms = get_i64(r);
+}
+
+static void get_candidate(struct reader *r, struct candidate *c)
+{
+    c->agent = get_str(r);
+    c->skill = get_str(r);
+    c->keyword = get_str(r);
+    c->signals.semantic = get_float(r);
+    c->signals.cosine = get_float(r);
+    c->signals.text = get_float(r);
+    c->signals.learned = get_float(r);
+    c->signals.performance = get_float(r);
+    c->signals.keyword = get_float(r);
+    c->signals.recency = get_float(r);
+    c->score = get_real(r);
+}
+
+static enum err get_candidates(struct reader *r, struct arena *a,
+                               struct decision *d)
+{
+    size_t n = get_u32(r);
+    struct candidate *list;
+
+    if (r->is_bad || n > DECISION_CANDIDATES_MAX)
+        return ERR_SYNTAX;
+    list = arena_array(a, n ? n : 1, sizeof(*list));
+    if (!list)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        get_candidate(r, &list[i]);
+    d->candidates = list;
+    d->n_candidates = n;
+    return OK;
+}
+
+static enum err get_body(struct str body, struct arena *a, struct decision *d)
+{
+    struct reader r = {body, false};
+    enum err e;
+
+    if (get_number(&r, 1) != BODY_VERSION)
+        return ERR_SYNTAX;
+    d->score = get_real(&r);
+    d->margin = get_real(&r);
+    d->threshold = get_real(&r);
+    d->is_explored = get_u32(&r) & 1;
+    get_rules(&r, d);
+    d->executor = get_str(&r);
+    d->source = get_str(&r);
+    d->stuck_to = get_str(&r);
+    d->config_version = get_str(&r);
+    d->registry_version = get_i64(&r);
+    d->learn_version = get_i64(&r);
+    d->model = get_str(&r);
+    d->model_hash = get_str(&r);
+    d->vector = get_str(&r);
+    get_intent(&r, &d->intent);
+    d->n_considered = get_i64(&r);
+    e = get_candidates(&r, a, d);
+    return e ? e : r.is_bad || r.rest.n ? ERR_SYNTAX : OK;
+}
+
+static enum verdict verdict_from(const struct row *r)
+{
+    int64_t v = row_int(r, DECISION_VERDICT);
+
+    return v >= VERDICT_OPEN && v <= VERDICT_NEUTRAL ? (enum verdict)v
+                                                     : VERDICT_OPEN;
+}
+
+enum err decision_from_row(struct arena *a, const struct row *r,
+                           struct decision *out)
+{
+    int64_t layer = row_int(r, DECISION_LAYER);
+
+    *out = (struct decision){
+        .seq = row_int(r, DECISION_SEQ),
+        .id = id_from(row_str(r, DECISION_ID)),
+        .at_ms = row_int(r, DECISION_AT_MS),
+        .task_id = id_from(row_str(r, DECISION_TASK_ID)),
+        .turn = row_int(r, DECISION_TURN),
+        .conversation_id = row_str(r, DECISION_CONVERSATION_ID),
+        .requester = row_str(r, DECISION_REQUESTER),
+        .org = row_str(r, DECISION_ORG),
+        .text = row_str(r, DECISION_TEXT),
+        .layer = (enum layer)layer,
+        .agent = row_str(r, DECISION_AGENT),
+        .skill = row_str(r, DECISION_SKILL),
+        .reason = row_str(r, DECISION_REASON),
+        .type = row_int(r, DECISION_TYPE),
+        .verdict = verdict_from(r),
+        .verdict_ms = row_int(r, DECISION_VERDICT_MS),
+        .overridden_to = row_str(r, DECISION_OVERRIDDEN_TO),
+        .overridden_by = row_str(r, DECISION_OVERRIDDEN_BY),
+        .overridden_ms = row_int(r, DECISION_OVERRIDDEN_MS),
+        .answer_chars = row_is_null(r, DECISION_ANSWER_CHARS)
+                            ? -1
+                            : row_int(r, DECISION_ANSWER_CHARS),
+        .latency_ms = row_is_null(r, DECISION_LATENCY_MS)
+                          ? -1
+                          : row_int(r, DECISION_LATENCY_MS),
+        .error_code = row_str(r, DECISION_ERROR_CODE),
+        .is_followed = row_int(r, DECISION_FOLLOWED) != 0,
+    };
+    if (layer < LAYER_EXPLICIT || layer >= N_LAYERS)
+        return ERR_SYNTAX;
+    return get_body(row_str(r, DECISION_BODY), a, out);
+}
+
+/* From a message. */
+
+static struct decision_rules rules_of(const struct choose_settings *s,
+                                      double chance)
+{
+    struct decision_rules r = {
+        .default_agent = s->default_agent,
+        .text_blend = s->text_blend,
+        .close_margin = s->close_margin,
+        .explore = s->explore,
+        .chance = chance,
+        .has_intent = s->intent.is_on,
+        .intent_is_ambiguous = s->intent.when == INTENT_AMBIGUOUS,
+        .intent_is_over_bindings = s->intent.overrides == INTENT_OVER_BINDINGS,
+        .intent_threshold = s->intent.threshold,
+    };
+
+    for (int i = LAYER_EXPLICIT; i < N_LAYERS; i++)
+        r.layers_off |= (uint32_t)s->is_off[i] << i;
+    return r;
+}
+
+void choose_decision(const struct choose_view *v, const struct msg *m,
+                     struct decision *out)
+{
+    const struct choose_settings *s = v->settings;
+    struct str source = m->call.source;
+
+    *out = (struct decision){
+        .id = m->choice.id,
+        .at_ms = m->in.at_ms,
+        .task_id = m->task.id,
+        .turn = 1,
+        .conversation_id = m->task.conversation_id,
+        .requester = caller_name(&m->in.caller),
+        .org = str_of(m->in.caller.org),
+        .text = str_head(m->call.text, DECISION_TEXT_MAX),
+        .executor = m->call.executor,
+        .source = str_eq(source, STR("{}")) ? STR("") : source,
+        .stuck_to = m->known.stuck_to,
+        .layer = m->choice.layer,
+        .agent = m->choice.agent,
+        .skill = m->choice.skill,
+        .reason = m->choice.reason,
+        .score = m->choice.score,
+        .margin = m->choice.margin,
+        .threshold = m->choice.layer == LAYER_INTENT ? s->intent.threshold
+                                                     : s->threshold,
+        .is_explored = m->choice.is_explored,
+        .weights = s->weights,
+        .rules = rules_of(s, m->known.chance),
+        .candidates = m->choice.candidates,
+        .n_candidates = m->choice.n_candidates,
+        .n_considered = m->choice.n_considered,
+        .intent = m->known.intent,
+        .vector = m->known.vector,
+        .model = m->known.model,
+        .model_hash = m->known.model_hash,
+        .registry_version = m->known.registry_version,
+        .learn_version = m->known.learn_version,
+        .type = m->known.type,
+        .answer_chars = -1,
+        .latency_ms = -1,
+    };
+}
