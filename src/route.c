@@ -174,10 +174,9 @@ static enum err keep_earlier(struct msg *m, const struct row *row)
 {
     struct decision *d = arena_alloc(&m->arena, sizeof(*d));
     struct str *strings[] = {
-        &d->conversation_id, &d->requester,     &d->org,
-        &d->text,            &d->agent,         &d->vector,
-        &d->model,           &d->model_hash,    &d->overridden_to,
-        &d->skill,           &d->overridden_by, &d->error_code};
+        &d->conversation_id, &d->requester, &d->org,           &d->text,
+        &d->agent,           &d->vector,    &d->model,         &d->model_hash,
+        &d->overridden_to,   &d->skill,     &d->overridden_by, &d->error_code};
     enum err e = d ? decision_from_row(&m->arena, row, d) : ERR_NOMEM;
 
     for (size_t i = 0; !e && i < sizeof(strings) / sizeof(*strings); i++)
@@ -293,8 +292,7 @@ static enum err make_room(struct router *r, size_t n)
     if (n <= r->room_n)
         return OK;
     n += n / 2;
-    more =
-        FAULT("route.room") ? NULL : realloc(r->room, n * sizeof(*more));
+    more = FAULT("route.room") ? NULL : realloc(r->room, n * sizeof(*more));
     if (!more)
         return ERR_NOMEM;
     r->room = more;
@@ -351,8 +349,8 @@ static enum err fetch_intent(struct routing *g)
 {
     g->m->known.has_intent = true;
     g->m->known.has_candidates = false;
-    g->m->known.intent = (struct intent_answer){
-        .why = STR("there is no classifier")};
+    g->m->known.intent =
+        (struct intent_answer){.why = STR("there is no classifier")};
     return OK;
 }
 
@@ -361,9 +359,8 @@ static enum err fetch_intent(struct routing *g)
 /* Whoever is named in a conversation that somebody else has. */
 static bool is_switch(const struct choose_view *v, const struct msg *m)
 {
-    const struct agent *had = m->known.stuck_to.n
-                                  ? agent_find(v->agents, m->known.stuck_to)
-                                  : NULL;
+    const struct agent *had =
+        m->known.stuck_to.n ? agent_find(v->agents, m->known.stuck_to) : NULL;
 
     return (m->choice.layer == LAYER_EXPLICIT ||
             m->choice.layer == LAYER_PREFIX) &&
@@ -448,10 +445,9 @@ static double next_chance(struct router *r)
            0x1p-53;
 }
 
-static struct routing *routing_new(struct router *r, struct msg *m,
-                                   void (*done)(struct msg *m, enum err e,
-                                                void *ctx),
-                                   void *ctx)
+static struct routing *
+routing_new(struct router *r, struct msg *m,
+            void (*done)(struct msg *m, enum err e, void *ctx), void *ctx)
 {
     struct routing *g =
         FAULT("route.begin") ? NULL : arena_alloc(&m->arena, sizeof(*g));
@@ -517,9 +513,8 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
     if (!keep(m, before->agent, &m->known.stuck_to))
         return ERR_NOMEM;
     m->known.has_conversation = true;
-    e = choose_turn(&(struct choose_view){&r->opts.settings.choose, &agents,
-                                          &eyes},
-                    m);
+    e = choose_turn(
+        &(struct choose_view){&r->opts.settings.choose, &agents, &eyes}, m);
     if (!e)
         m->choice.id = id_make(r->opts.ids, "dec", m->in.at_ms);
     return e;
@@ -551,17 +546,16 @@ static void tell_of_switch(struct msg *m)
     if (data.over)
         m->tx.build_error = ERR_NOMEM;
     else
-        feed_append(&m->tx,
-                    &(struct feed_entry){
-                        .at_ms = m->in.at_ms,
-                        .type = STR("conversation.switched"),
-                        .task_id = str_of(m->task.id.text),
-                        .conversation_id = m->task.conversation_id,
-                        .agent = m->choice.agent,
-                        .requester = caller_name(&m->in.caller),
-                        .root_user = caller_name(&m->in.caller),
-                        .data = buf_str(&data),
-                    });
+        feed_append(&m->tx, &(struct feed_entry){
+                                .at_ms = m->in.at_ms,
+                                .type = STR("conversation.switched"),
+                                .task_id = str_of(m->task.id.text),
+                                .conversation_id = m->task.conversation_id,
+                                .agent = m->choice.agent,
+                                .requester = caller_name(&m->in.caller),
+                                .root_user = caller_name(&m->in.caller),
+                                .data = buf_str(&data),
+                            });
     buf_fini(&data);
 }
 

@@ -453,8 +453,10 @@ struct registry {
     bool is_loaded;
     struct registry_stats stats; /* the counters of it */
     bool is_stopped;
-    struct vectors *vectors;   /* vectors.c's own, and */
-    struct searches *searches; /* search.c's */
+    struct vectors *vectors;    /* vectors.c's own, and */
+    struct searches *searches;  /* search.c's */
+    struct registry_near *near; /* near.c's room */
+    size_t near_cap;
 };
 
 /* self.c: what a card that registers itself cannot say is taken from it.

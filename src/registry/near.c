@@ -19,9 +19,8 @@ static enum err make_room(struct registry *r)
 
     if (r->near_cap >= r->n && r->near)
         return OK;
-    more = FAULT("near.room")
-               ? NULL
-               : realloc(r->near, (r->n + 16) * sizeof(*more));
+    more = FAULT("near.room") ? NULL
+                              : realloc(r->near, (r->n + 16) * sizeof(*more));
     if (!more)
         return ERR_NOMEM;
     r->near = more;
@@ -42,8 +41,8 @@ static void note(struct registry_near *of, const struct index_hit *h)
 
         if (m->semantic > of->cosine) {
             of->cosine = m->semantic;
-            of->skill = m->skill == INDEX_AGENT ? NULL
-                                                : &of->agent->skills[m->skill];
+            of->skill =
+                m->skill == INDEX_AGENT ? NULL : &of->agent->skills[m->skill];
         }
         if (m->text > of->text)
             of->text = m->text;
@@ -73,9 +72,8 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
     for (size_t i = 0; i < r->n; i++)
         if (is_candidate(r, r->list[i], &q->eyes))
             r->near[(*n)++] = (struct registry_near){.agent = r->list[i]};
-    if (q->vector.n &&
-        vec_packed_open(&packed, (const uint8_t *)q->vector.p, q->vector.n,
-                        index_dims(r->index))) {
+    if (q->vector.n && vec_packed_open(&packed, (const uint8_t *)q->vector.p,
+                                       q->vector.n, index_dims(r->index))) {
         unpack(&packed, v);
         iq.vector = v;
     }
