@@ -450,21 +450,19 @@ static enum err load_pair(struct learn *l, struct str key, struct reader *r,
     double rate = read_rate(r);
     int64_t n = read_count(r), id;
     struct type *t = read_id(number, &id) ? type_of(l, id) : NULL;
+    struct who *w = is_low(name) ? who_find(l, name) : NULL;
     struct pair *p;
-    struct who *w;
 
-    if (!is_done(r) || !t || !is_low(name) || n < 1)
+    if (!is_done(r) || !t || !w || !w->known || n < 1)
         return ERR_SYNTAX;
-    w = who_take(l, name);
-    p = w ? thing_new(THING_PAIR, key) : NULL;
-    if (p) {
-        p->rate = rate;
-        p->n = n;
-        pair_link(p, w, t);
-        settle(l, &p->thing, heard);
-    }
-    who_release(l, w);
-    return p ? OK : ERR_NOMEM;
+    p = thing_new(THING_PAIR, key);
+    if (!p)
+        return ERR_NOMEM;
+    p->rate = rate;
+    p->n = n;
+    pair_link(p, w, t);
+    settle(l, &p->thing, heard);
+    return OK;
 }
 
 /* NULL where there is none; false: memory is gone. */
