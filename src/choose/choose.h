@@ -103,6 +103,20 @@ struct str choose_command(struct str agent, char out[AGENT_NAME_MAX + 1]);
 const struct agent *choose_by_command(const struct agents *agents,
                                       const struct eyes *eyes, struct str word);
 
+/* The commands of all that are seen, in the order of their names, each the
+ * first COMMAND_MAX bytes of its own; empty where that leads to another, which
+ * is then named. In the arena, CHOOSE_MENU_BYTES for each agent at most.
+ * ERR_NOMEM. (menu.c) */
+struct choose_menu_item {
+    const struct agent *agent;
+    struct str command;
+    const struct agent *instead;
+};
+enum { CHOOSE_MENU_BYTES = 256 };
+MUST_USE enum err choose_menu(struct arena *a, const struct agents *agents,
+                              const struct eyes *eyes,
+                              struct choose_menu_item **out, size_t *n);
+
 /* The classifier: what it is asked, and what it answered. */
 
 /* The body of a POST to .../chat/completions about the candidates in
