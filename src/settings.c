@@ -79,6 +79,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .feed = s->feed,
         .access = s->access,
         .registry = s->registry,
+        .router = s->router,
         .ids = &s->ids,
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,
