@@ -69,11 +69,15 @@ struct choose_view {
  * text; ERR_NOMEM. */
 MUST_USE enum err choose_agent(const struct choose_view *v, struct msg *m);
 
+/* The same for a further turn of a task, whose agent is m->known.stuck_to: it
+ * stays with it. ERR_AGENT_NOT_FOUND, ERR_NOMEM. (turn.c) */
+MUST_USE enum err choose_turn(const struct choose_view *v, struct msg *m);
+
 /* The semantic score of a candidate from its signals. */
 double choose_score(const struct signal_weights *w, const struct signals *s);
 
-/* Its `semantic` from cosine, text and learned: the one place that says how
- * they are blended (semantic.c). */
+/* Its `semantic` from cosine, text, learned and discount: the one place that
+ * says how they are blended (semantic.c). */
 float choose_semantic(const struct choose_settings *settings,
                       const struct signals *s);
 
@@ -98,6 +102,20 @@ struct str choose_command(struct str agent, char out[AGENT_NAME_MAX + 1]);
 /* Who "/word" stands for among those that are seen; NULL: nobody. */
 const struct agent *choose_by_command(const struct agents *agents,
                                       const struct eyes *eyes, struct str word);
+
+/* The commands of all that are seen, in the order of their names, each the
+ * first COMMAND_MAX bytes of its own; empty where that leads to another, which
+ * is then named. In the arena, CHOOSE_MENU_BYTES for each agent at most.
+ * ERR_NOMEM. (menu.c) */
+struct choose_menu_item {
+    const struct agent *agent;
+    struct str command;
+    const struct agent *instead;
+};
+enum { CHOOSE_MENU_BYTES = 256 };
+MUST_USE enum err choose_menu(struct arena *a, const struct agents *agents,
+                              const struct eyes *eyes,
+                              struct choose_menu_item **out, size_t *n);
 
 /* The classifier: what it is asked, and what it answered. */
 

@@ -2,7 +2,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
-#include "test/lib/choose_stage.h"
+#include "test/lib/signal_stage.h"
 
 /* The layer, what is asked and what of an answer counts: the classifier is
  * words here; src/intent_test.c has one behind a socket. */
