@@ -38,6 +38,13 @@ static const struct call_row {
     {STR("GET"), STR("/hub"), call_hub, ANY_TOKEN, NULL},
 
     {STR("POST"), STR("/api/messages"), call_messages_post, SCOPE_SEND, NULL},
+    {STR("POST"), STR("/api/route"), call_route_post, SCOPE_SEND, NULL},
+    {STR("GET"), STR("/api/decisions"), call_decisions_list, SCOPE_READ,
+     ARGS("limit", "cursor", "layer", "agent", "verdict", "overridden",
+          "requester", "conversation_id", "task_id", "since", "until",
+          "min_score", "max_score", "full")},
+    {STR("GET"), STR("/api/decisions/:id"), call_decisions_get, SCOPE_READ,
+     NULL},
     {STR("GET"), STR("/api/tasks"), call_tasks_list, SCOPE_READ,
      ARGS("limit", "cursor", "status", "agent", "conversation_id")},
     {STR("GET"), STR("/api/tasks/:id"), call_tasks_get, SCOPE_READ, NULL},
