@@ -133,6 +133,9 @@ struct index_search {
 
     struct rated fused[2 * RRF_BEST];
     size_t n_fused, next_fused;
+
+    struct index_near *near; /* near.c's answer, by the agents' numbers */
+    size_t near_cap;
 };
 
 struct index {
@@ -187,6 +190,13 @@ MUST_USE enum err index_class_find(const struct index *x,
 MUST_USE enum err index_class_take(struct index *x, struct index_class cls,
                                    uint32_t *out);
 void index_class_leave(struct index *x, uint32_t number);
+
+/* What every search begins with: room, and which documents and classes q's
+ * requester sees. ERR_NOMEM. */
+MUST_USE enum err search_see(struct index *x, const struct index_query *q);
+
+/* The query's vector from its packed form, its planes as long as a row. */
+bool search_take_packed(struct index *x, const uint8_t *packed, size_t n);
 
 /* What the parts of a score count. */
 struct weights search_weights(const struct index_query *q, bool has_vector);

@@ -49,6 +49,7 @@ static void search_fini(struct index_search *s)
     free(s->touched);
     free(s->seen);
     free(s->heap);
+    free(s->near);
 }
 
 void index_free(struct index *x)

@@ -184,6 +184,23 @@ MUST_USE enum err index_search_begin(struct index *x,
 bool index_next(struct index *x, struct index_hit *out);
 void index_search_end(struct index *x);
 
+/* Routing: every agent, and how near a text is to each. */
+
+struct index_near {
+    bool is_seen;
+    uint32_t skill; /* of its best document, as a hybrid search would have it;
+                     * or INDEX_AGENT */
+    float cosine;   /* with the nearest of what it is routed by, 0..1 */
+    float text;     /* of its best document, 0..1 */
+};
+
+/* By the agents' numbers, *n of them; borrowed until the next call or change.
+ * Of q the text and who asks count; vector: packed, of the index's length;
+ * empty, or none that vec_pack made: by words alone. ERR_NOMEM. */
+MUST_USE enum err index_near(struct index *x, const struct index_query *q,
+                             struct str vector, const struct index_near **out,
+                             size_t *n);
+
 /* What a text is searched by, after stop words and stems: to show which words
  * matched. `each` gets the place of the word in the text, and its stem. */
 void index_terms(struct str text,

@@ -12,6 +12,7 @@
  *   index.c     agents, documents and changes
  *   rank.c      documents best first, computing as few as will do
  *   search.c    who sees what, and the agents that come of it
+ *   near.c      of every agent, how near a text is to it
  *   slow.c      the same computed plainly for every document: for tests
  *   check.c, text_check.c  whether it is in order: for tests
  *   snapshot.c  all of it as bytes

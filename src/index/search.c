@@ -181,16 +181,13 @@ struct weights search_weights(const struct index_query *q, bool has_vector)
     return w;
 }
 
-/* The query's vector, its planes as long as a row. */
-static bool take_vector(struct index *x)
+bool search_take_packed(struct index *x, const uint8_t *packed, size_t n)
 {
     struct index_search *s = &x->search;
     size_t dims = x->vectors.dims, stride = x->vectors.stride;
     uint8_t *high = s->query + vec_packed_bytes(dims), *low = high + stride;
 
-    if (!s->q->vector || dims == 0 || s->q->mode == INDEX_TEXT ||
-        !vec_pack(s->q->vector, dims, s->query) ||
-        !vec_packed_open(&s->vector, s->query, vec_packed_bytes(dims), dims))
+    if (!dims || !vec_packed_open(&s->vector, packed, n, dims))
         return false;
     memset(high, 0, 2 * stride);
     memcpy(high, s->vector.high, dims);
@@ -198,6 +195,16 @@ static bool take_vector(struct index *x)
     s->vector.high = (const int8_t *)high;
     s->vector.low = (const int8_t *)low;
     return true;
+}
+
+static bool take_vector(struct index *x)
+{
+    struct index_search *s = &x->search;
+    size_t dims = x->vectors.dims;
+
+    return s->q->vector && dims && s->q->mode != INDEX_TEXT &&
+           vec_pack(s->q->vector, dims, s->query) &&
+           search_take_packed(x, s->query, vec_packed_bytes(dims));
 }
 
 /* The places of a document in the two lists. */
@@ -292,7 +299,21 @@ static void fuse(struct index *x)
     qsort_r(s->fused, n, sizeof(*s->fused), by_score, x);
 }
 
-static void begin(struct index *x, const struct views *v)
+enum err search_see(struct index *x, const struct index_query *q)
+{
+    struct views v;
+    enum err e = room(x);
+
+    if (!e)
+        e = find_views(x, q, &v);
+    if (!e) {
+        x->search.q = q;
+        see(x, &v);
+    }
+    return e;
+}
+
+static void begin(struct index *x)
 {
     struct index_search *s = &x->search;
     struct weights w;
@@ -305,7 +326,6 @@ static void begin(struct index *x, const struct views *v)
     s->by_meaning = w.semantic > 0;
     s->by_words = w.text > 0;
     s->n_touched = 0;
-    see(x, v);
     if (s->by_words) {
         text_query(x->text, s->q->text, s->seen, x->n_classes, &s->words);
         s->n_touched = text_score_all(x->text, &s->words, s->visible, s->texts,
@@ -319,19 +339,13 @@ static void begin(struct index *x, const struct views *v)
 
 enum err index_search_begin(struct index *x, const struct index_query *q)
 {
-    struct index_search *s = &x->search;
-    struct views v;
     enum err e;
 
-    assert(!s->is_open);
-    e = room(x);
+    assert(!x->search.is_open);
+    e = search_see(x, q);
     if (!e)
-        e = find_views(x, q, &v);
-    if (e)
-        return e;
-    s->q = q;
-    begin(x, &v);
-    return OK;
+        begin(x);
+    return e;
 }
 
 void index_search_end(struct index *x)

@@ -18,6 +18,7 @@
  *   vectors_job.c  what is done there for one agent
  *   search.c     a query to an answer
  *   ranked.c     what somebody sees, best first, and the rule of two
+ *   near.c       everyone who could get a message, and how near it is
  *   check.c      whether memory, index and store agree
  */
 
@@ -428,6 +429,11 @@ struct places {
 MUST_USE enum err ranked_look(struct registry *r, struct places *p,
                               const float *vector);
 
+/* Of every agent, by its number, how near a text is; see index_near. */
+MUST_USE enum err ranked_near(struct registry *r,
+                              const struct registry_near_query *q,
+                              const struct index_near **out, size_t *count);
+
 struct registry {
     struct registry_opts opts;
     enum agent_state (*state_of)(void *ctx, const struct agent *a);
@@ -453,8 +459,10 @@ struct registry {
     bool is_loaded;
     struct registry_stats stats; /* the counters of it */
     bool is_stopped;
-    struct vectors *vectors;   /* vectors.c's own, and */
-    struct searches *searches; /* search.c's */
+    struct vectors *vectors;    /* vectors.c's own, and */
+    struct searches *searches;  /* search.c's */
+    struct registry_near *near; /* near.c's answer */
+    size_t near_cap;
 };
 
 /* self.c: what a card that registers itself cannot say is taken from it.

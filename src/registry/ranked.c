@@ -186,9 +186,6 @@ static struct index_query query_of(const struct registry *r,
         .fusion = s->has_fusion ? s->fusion : k->fusion,
         .semantic_weight = (float)k->semantic_weight,
         .text_weight = (float)k->text_weight,
-        .org = s->eyes.org,
-        .creator = s->eyes.user,
-        .sees_all = s->eyes.sees_all,
     };
 }
 
@@ -208,6 +205,43 @@ static void gather(struct registry *r, struct places *p)
     }
 }
 
+/* Room for those that are seen besides; NULL where there can be none. */
+static enum err see(struct registry *r, const struct eyes *eyes,
+                    struct index_query *q, uint32_t **granted)
+{
+    enum err e = list_besides(r);
+
+    *granted = NULL;
+    q->org = eyes->org;
+    q->creator = eyes->user;
+    q->sees_all = eyes->sees_all;
+    if (e || !r->searches->n_besides)
+        return e;
+    *granted = FAULT("search.granted")
+                   ? NULL
+                   : calloc(r->searches->n_besides, sizeof(**granted));
+    if (!*granted)
+        return ERR_NOMEM;
+    q->granted = *granted;
+    q->n_granted = see_besides(r, eyes, *granted);
+    return OK;
+}
+
+enum err ranked_near(struct registry *r, const struct registry_near_query *n,
+                     const struct index_near **out, size_t *count)
+{
+    struct index_query q = {.text = n->text};
+    /* Half of them with vectors would be ranked by who had their turn first. */
+    bool is_anew = r->vectors && r->vectors->n_anew;
+    uint32_t *granted;
+    enum err e = see(r, &n->eyes, &q, &granted);
+
+    if (!e)
+        e = index_near(r->index, &q, is_anew ? STR("") : n->vector, out, count);
+    free(granted);
+    return e;
+}
+
 enum err ranked_look(struct registry *r, struct places *p, const float *vector)
 {
     const struct search *s = p->s;
@@ -216,18 +250,9 @@ enum err ranked_look(struct registry *r, struct places *p, const float *vector)
                             .s = s,
                             .self = s->eyes.self.n ? entry_find(r, s->eyes.self)
                                                    : NULL};
-    uint32_t *granted = NULL;
-    enum err e = list_besides(r);
+    uint32_t *granted;
+    enum err e = see(r, &s->eyes, &q, &granted);
 
-    if (!e && r->searches->n_besides) {
-        granted = FAULT("search.granted")
-                      ? NULL
-                      : calloc(r->searches->n_besides, sizeof(*granted));
-        if (!granted)
-            return ERR_NOMEM;
-        q.granted = granted;
-        q.n_granted = see_besides(r, &s->eyes, granted);
-    }
     if (has_filter(&filter)) {
         q.admits = admits;
         q.ctx = &filter;

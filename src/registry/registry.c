@@ -65,6 +65,7 @@ void registry_free(struct registry *r)
     free(r->list);
     free(r->by_number);
     free(r->free_numbers);
+    free(r->near);
     free(r);
 }
 

@@ -1,0 +1,518 @@
+/* One request for each question, and what it says of the classifier:
+ *
+ *     200             it is there, whatever it says
+ *     400, 413, 422   it is there and does not take this question: some refuse
+ *                     texts that they do not like, and nobody's text may keep
+ *                     others from being asked about
+ *     429, 503        too much: with the pause that it asks for
+ *     the rest, none  it fails
+ *
+ * What not every endpoint knows is asked for and left out from then on where it
+ * complains of it by name (habits), until the next settings.
+ *
+ * Turned down: waiting for room where too many are under way, and asking again.
+ * A message has other layers, and whoever sent it waits. What a classifier says
+ * is wrong may repeat what it was asked, so it is told to whoever asked and is
+ * in no log. */
+#include "intent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/breaker.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/url.h"
+
+enum {
+    HEADERS_MAX = 3,
+    WORDS_BYTES = 200,
+    STRINGS_BYTES = 64 * 1024,
+    REFUSED_LOG_MS = 60 * 1000,
+    N_HABITS = 2,
+    BODY_SPARE_BYTES = 256,
+};
+
+/* Fields that some do not take, and what everybody takes instead. */
+static const struct {
+    struct str field, instead;
+} habits[N_HABITS] = {
+    {{"response_format", 15}, {"{\"type\":\"text\"}", 15}},
+    {{"temperature", 11}, {"1", 1}},
+};
+
+/* What it is asked with: a copy that is made whole and then used. */
+struct place {
+    struct arena arena;
+    struct str url, origin, key;
+    struct fetch_header headers[HEADERS_MAX];
+    size_t n_headers;
+    int64_t timeout_ms;
+    uint64_t number; /* of the classifiers that there were */
+    bool has_habit[N_HABITS];
+};
+
+struct intent {
+    struct intent_opts opts; /* but for the settings */
+    struct place place;
+    struct breaker breaker;
+    struct list out;
+    struct intent_stats stats;
+    int64_t refused_log_ms; /* not again before this */
+    bool is_stopping;
+};
+
+/* One under way. */
+struct question {
+    struct list_node node;
+    struct intent *intent;
+    uint64_t id; /* fetch's */
+    uint64_t place;
+    bool is_probe;
+    int64_t since_ms;
+    intent_done *done;
+    void *ctx;
+};
+
+/* Whom to ask. */
+
+/* "…/v1" and "…/v1/chat/completions" are the same; a query stays behind. */
+static bool make_url(struct place *p, struct str endpoint)
+{
+    static const struct str tail = {"/chat/completions", 17};
+    struct str query =
+                   str_sub(endpoint, str_find(endpoint, '?', 0), endpoint.n),
+               path = str_sub(endpoint, 0, endpoint.n - query.n);
+    char *text = arena_alloc(&p->arena, endpoint.n + tail.n + 1);
+    size_t n;
+
+    if (!text)
+        return false;
+    while (path.n && path.p[path.n - 1] == '/')
+        path.n--;
+    if (path.n >= tail.n &&
+        str_eq(str_sub(path, path.n - tail.n, path.n), tail))
+        path.n -= tail.n;
+    n = (size_t)snprintf(text, endpoint.n + tail.n + 1, "%.*s%s%.*s",
+                         STR_ARG(path), tail.p, STR_ARG(query));
+    p->url = (struct str){text, n};
+    return true;
+}
+
+/* What may be shown: a path or a query can hold secrets. */
+static void find_origin(struct place *p)
+{
+    struct url url;
+
+    if (!url_read(p->url, &url, NULL))
+        p->origin = (struct str){
+            url.scheme.p,
+            (size_t)(url.authority.p + url.authority.n - url.scheme.p)};
+}
+
+static bool make_headers(struct place *p)
+{
+    size_t n = p->key.n + sizeof("Bearer ");
+    char *text;
+
+    p->headers[p->n_headers++] =
+        (struct fetch_header){STR("Content-Type"), STR("application/json")};
+    p->headers[p->n_headers++] =
+        (struct fetch_header){STR("Accept"), STR("application/json")};
+    if (!p->key.n)
+        return true;
+    text = arena_alloc(&p->arena, n);
+    if (!text)
+        return false;
+    snprintf(text, n, "Bearer %.*s", STR_ARG(p->key));
+    p->headers[p->n_headers++] =
+        (struct fetch_header){STR("Authorization"), {text, n - 1}};
+    return true;
+}
+
+static enum err place_make(struct place *p, const struct intent_settings *s)
+{
+    const char *key;
+
+    *p = (struct place){.timeout_ms = s->timeout_ms};
+    arena_init(&p->arena, STRINGS_BYTES);
+    key = arena_strdup(&p->arena, s->key);
+    p->key = (struct str){key, s->key.n};
+    if (!key || !make_headers(p) ||
+        (s->endpoint.n && !make_url(p, s->endpoint))) {
+        arena_fini(&p->arena);
+        return ERR_NOMEM;
+    }
+    find_origin(p);
+    return OK;
+}
+
+enum err intent_set(struct intent *in, const struct intent_settings *s)
+{
+    struct place next;
+    enum err e = place_make(&next, s);
+
+    if (e)
+        return e;
+    next.number = in->place.number;
+    /* What the one did says nothing of another. */
+    if (!str_eq(next.url, in->place.url) || !str_eq(next.key, in->place.key)) {
+        next.number++;
+        in->breaker = (struct breaker){.max_failures = INTENT_FAILURES_MAX,
+                                       .pause_ms = INTENT_PAUSE_MS};
+    }
+    arena_fini(&in->place.arena);
+    in->place = next;
+    return OK;
+}
+
+struct intent *intent_new(const struct intent_opts *opts)
+{
+    struct intent *in = FAULT("intent.new") ? NULL : calloc(1, sizeof(*in));
+
+    if (!in)
+        return NULL;
+    in->opts = *opts;
+    list_init(&in->out);
+    arena_init(&in->place.arena, 0);
+    in->breaker = (struct breaker){.max_failures = INTENT_FAILURES_MAX,
+                                   .pause_ms = INTENT_PAUSE_MS};
+    if (intent_set(in, &opts->settings)) {
+        free(in);
+        return NULL;
+    }
+    in->opts.settings = (struct intent_settings){0};
+    return in;
+}
+
+void intent_free(struct intent *in)
+{
+    if (!in)
+        return;
+    assert(list_is_empty(&in->out));
+    arena_fini(&in->place.arena);
+    free(in);
+}
+
+/* What became of it. */
+
+/* Out of everything but memory, so that `done` may do as it likes. */
+static void leave(struct question *q)
+{
+    list_remove(&q->node);
+    q->intent->stats.out--;
+}
+
+static bool is_current(const struct question *q)
+{
+    return q->place == q->intent->place.number;
+}
+
+static void went_well(struct question *q)
+{
+    struct intent *in = q->intent;
+
+    if (is_current(q) && breaker_good(&in->breaker, q->is_probe))
+        log_info(in->opts.log, "intent.classifier_back",
+                 LOG_S("classifier", in->place.origin));
+}
+
+/* `plain` is for the log. */
+static void went_badly(struct question *q, int64_t retry_ms, const char *plain)
+{
+    struct intent *in = q->intent;
+    int64_t now_ms = loop_mono_ms(in->opts.loop);
+    bool was_closed = in->breaker.state == BREAKER_CLOSED;
+
+    if (is_current(q) &&
+        breaker_bad(&in->breaker, q->is_probe, now_ms, retry_ms) && was_closed)
+        log_warn(in->opts.log, "intent.classifier_fails",
+                 LOG_S("classifier", in->place.origin), LOG_C("because", plain),
+                 LOG_I("pause_ms", in->breaker.until_ms - now_ms));
+}
+
+/* The next one is asked without what it does not like. */
+static void take_habits(struct question *q, const char *complaint)
+{
+    struct place *p = &q->intent->place;
+
+    for (size_t i = 0; i < N_HABITS && is_current(q); i++)
+        p->has_habit[i] |= strstr(complaint, habits[i].field.p) != NULL;
+}
+
+static void was_refused(struct question *q, int status, const char *complaint)
+{
+    struct intent *in = q->intent;
+    int64_t now_ms = loop_mono_ms(in->opts.loop);
+
+    went_well(q);
+    take_habits(q, complaint);
+    if (in->refused_log_ms && now_ms < in->refused_log_ms)
+        return;
+    in->refused_log_ms = now_ms + REFUSED_LOG_MS;
+    log_warn(in->opts.log, "intent.classifier_refuses",
+             LOG_S("classifier", in->place.origin), LOG_I("status", status));
+}
+
+/* A status that is no answer. Nothing of what it says about our key, which some
+ * repeat in part. */
+static enum err judge(const struct question *q, const struct fetch_answer *a,
+                      struct why *why)
+{
+    char words[WORDS_BYTES] = "";
+    const char *hint = "";
+    enum err e = ERR_UNREACHABLE;
+
+    if (a->status == 401 || a->status == 403) {
+        e = ERR_NOT_ALLOWED;
+        hint = "; it does not take our key";
+    } else {
+        fetch_complaint(a->body, &q->intent->place.key, 1, words,
+                        sizeof(words));
+    }
+    if (a->status == 400 || a->status == 413 || a->status == 422)
+        e = ERR_BAD_REQUEST;
+    else if (a->status == 429)
+        e = ERR_OVERLOADED;
+    else if (a->status >= 300 && a->status < 400)
+        hint = "; it wants to be asked elsewhere";
+    return why_err(why, e, "the classifier answered with status %d%s%s%s",
+                   a->status, *words ? ": " : "", words, hint);
+}
+
+static enum err on_status(struct question *q, const struct fetch_answer *a,
+                          struct why *why)
+{
+    enum err e = judge(q, a, why);
+    char plain[64];
+
+    snprintf(plain, sizeof(plain), "it answered with status %d", a->status);
+    if (e == ERR_BAD_REQUEST)
+        was_refused(q, a->status, why->text);
+    else
+        went_badly(q,
+                   fetch_retry_after_ms(a, loop_wall_ms(q->intent->opts.loop)),
+                   plain);
+    return e;
+}
+
+/* No answer at all: fetch's error as one of ours. Its words name the host, and
+ * are for the log. */
+static enum err on_failure(struct question *q, enum err e,
+                           const struct why *from, struct why *why)
+{
+    if (e == ERR_STOPPING || e == ERR_NOMEM) { /* which are ours */
+        breaker_forget(&q->intent->breaker, q->is_probe && is_current(q));
+        return why_err(why, e, "%s", err_row(e)->wording);
+    }
+    went_badly(q, 0, from->text);
+    switch ((int)e) {
+    case ERR_TIMEOUT:
+        return why_err(why, e, "the classifier did not answer within %lld ms",
+                       (long long)q->intent->place.timeout_ms);
+    case ERR_LIMIT:
+        return why_err(why, ERR_BAD_REQUEST,
+                       "the classifier's answer has more than %d bytes",
+                       INTENT_ANSWER_MAX);
+    case ERR_BAD_REQUEST:
+        return why_err(why, e,
+                       "what the classifier answered is no HTTP, or "
+                       "ended early");
+    default:
+        return why_err(why, ERR_UNREACHABLE,
+                       "the classifier could not be reached");
+    }
+}
+
+static void on_done(void *ctx, uint64_t id, enum err e,
+                    const struct fetch_answer *a, const struct why *why)
+{
+    struct question *q = ctx;
+    struct intent *in = q->intent;
+    struct intent_reply r = {
+        .took_ms = loop_mono_ms(in->opts.loop) - q->since_ms,
+    };
+
+    (void)id;
+    if (e)
+        r.err = on_failure(q, e, why, &r.why);
+    else if (a->status != 200)
+        r.err = on_status(q, a, &r.why);
+    else
+        went_well(q);
+    if (!r.err)
+        r.body = a->body;
+    in->stats.failed_total += r.err != OK;
+    leave(q);
+    q->done(q->ctx, &r);
+    free(q);
+}
+
+/* Asking. */
+
+static enum err say_paused(const struct intent *in, struct why *why)
+{
+    int64_t left_ms = in->breaker.until_ms - loop_mono_ms(in->opts.loop);
+    char until[64] = "until it has answered once";
+
+    if (in->breaker.state == BREAKER_OPEN && left_ms > 0)
+        snprintf(until, sizeof(until), "for the next %lld s",
+                 (long long)(left_ms + 999) / 1000);
+    return why_err(why, ERR_OVERLOADED,
+                   "the classifier failed too often and is left alone %s",
+                   until);
+}
+
+static enum err may_ask(struct intent *in, struct why *why)
+{
+    if (in->is_stopping)
+        return why_err(why, ERR_STOPPING, "%s", err_row(ERR_STOPPING)->wording);
+    if (!in->opts.fetch || !in->place.url.n)
+        return why_err(why, ERR_UNREACHABLE, "no classifier is configured");
+    if (in->stats.out >= INTENT_OUT_MAX)
+        return why_err(why, ERR_BUSY,
+                       "the classifier is asked %d questions already",
+                       INTENT_OUT_MAX);
+    if (!breaker_may(&in->breaker, loop_mono_ms(in->opts.loop)))
+        return say_paused(in, why);
+    return OK;
+}
+
+/* What was not even begun: words without what is ours to know. */
+static enum err not_begun(enum err e, const struct why *from, struct why *why)
+{
+    if (e == ERR_BUSY)
+        return why_err(why, e, "too many requests to others are under way");
+    if (e == ERR_NOMEM)
+        return why_err(why, e, "%s", err_row(e)->wording);
+    return why_err(why, ERR_UNREACHABLE,
+                   "the classifier cannot be asked as it is configured: %.300s",
+                   from->text);
+}
+
+static enum err start(struct question *q, struct str body, struct why *why)
+{
+    static const struct fetch_handler handler = {.on_done = on_done};
+    struct intent *in = q->intent;
+    struct fetch_request rq = {
+        .method = STR("POST"),
+        .url = in->place.url,
+        .headers = in->place.headers,
+        .n_headers = in->place.n_headers,
+        .body = body,
+        .is_trusted = true,
+        .timeout_ms = in->place.timeout_ms,
+        .max_body_bytes = INTENT_ANSWER_MAX,
+    };
+    struct why came = {""};
+    enum err e = fetch_start(in->opts.fetch, &rq, &handler, q, &q->id, &came);
+
+    if (e)
+        return not_begun(e, &came, why);
+    q->is_probe = breaker_ask(&in->breaker);
+    q->place = in->place.number;
+    q->since_ms = loop_mono_ms(in->opts.loop);
+    list_append(&in->out, &q->node);
+    in->stats.out++;
+    in->stats.asked_total++;
+    return OK;
+}
+
+/* As it is known to want it: what is asked, with some fields as habits say. */
+static enum err send_it(struct question *q, struct str body, struct why *why)
+{
+    const struct place *p = &q->intent->place;
+    struct buf bufs[N_HABITS];
+    enum err e = OK;
+
+    for (size_t i = 0; i < N_HABITS; i++) {
+        buf_init(&bufs[i], body.n + BODY_SPARE_BYTES);
+        if (e || !p->has_habit[i])
+            continue;
+        e = json_splice(&bufs[i], body, habits[i].field, habits[i].instead,
+                        NULL);
+        body = buf_str(&bufs[i]);
+    }
+    e = e ? why_err(why, e == ERR_LIMIT ? ERR_NOMEM : e, "%s",
+                    err_row(ERR_NOMEM)->wording)
+          : start(q, body, why);
+    for (size_t i = 0; i < N_HABITS; i++)
+        buf_fini(&bufs[i]);
+    return e;
+}
+
+uint64_t intent_ask(struct intent *in, struct str body, intent_done *done,
+                    void *ctx)
+{
+    struct intent_reply r = {0};
+    struct question *q = NULL;
+
+    r.err = may_ask(in, &r.why);
+    if (!r.err) {
+        q = FAULT("intent.ask") ? NULL : calloc(1, sizeof(*q));
+        if (!q)
+            r.err =
+                why_err(&r.why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+    }
+    if (q) {
+        *q = (struct question){.intent = in, .done = done, .ctx = ctx};
+        r.err = send_it(q, body, &r.why);
+    }
+    if (!r.err)
+        return q->id;
+    free(q);
+    in->stats.unasked_total++;
+    done(ctx, &r);
+    return 0;
+}
+
+static void give_up(struct question *q)
+{
+    struct intent *in = q->intent;
+
+    fetch_cancel(in->opts.fetch, q->id);
+    breaker_forget(&in->breaker, q->is_probe && is_current(q));
+    leave(q);
+}
+
+void intent_cancel(struct intent *in, uint64_t id)
+{
+    for (struct list_node *n = list_first(&in->out); n;
+         n = list_next(&in->out, n)) {
+        struct question *q = LIST_OF(n, struct question, node);
+
+        if (q->id != id)
+            continue;
+        give_up(q);
+        free(q);
+        return;
+    }
+}
+
+void intent_stop(struct intent *in)
+{
+    struct list_node *n;
+
+    in->is_stopping = true;
+    while ((n = list_first(&in->out))) {
+        struct question *q = LIST_OF(n, struct question, node);
+        struct intent_reply r = {
+            .took_ms = loop_mono_ms(in->opts.loop) - q->since_ms,
+        };
+
+        r.err =
+            why_err(&r.why, ERR_STOPPING, "%s", err_row(ERR_STOPPING)->wording);
+        give_up(q);
+        q->done(q->ctx, &r);
+        free(q);
+    }
+}
+
+struct intent_stats intent_stats(const struct intent *in)
+{
+    struct intent_stats s = in->stats;
+
+    s.is_paused = breaker_is_shut(&in->breaker, loop_mono_ms(in->opts.loop));
+    return s;
+}
