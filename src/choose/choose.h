@@ -101,24 +101,31 @@ const struct agent *choose_by_command(const struct agents *agents,
 
 /* The classifier: what it is asked, and what it answered. */
 
-/* The body of a POST to .../chat/completions, made from the candidates in
- * m->known, at most INTENT_AGENTS_MAX of them, best first. The user's text and
- * the agents' descriptions are data in it, never instructions. */
+/* The body of a POST to .../chat/completions about the candidates in
+ * m->choice, which are those that the record keeps: so straight after
+ * choose_agent has said NEEDS_INTENT. The user's text and the agents'
+ * descriptions are data in it, never instructions. out has room for
+ * INTENT_BODY_MAX. ERR_NOMEM. (intent_ask.c) */
 enum {
-    INTENT_AGENTS_MAX = 64,
-    INTENT_TEXT_MAX = 4096,
+    INTENT_BODY_MAX = 256 * 1024,
+    INTENT_TEXT_MAX = 4096, /* bytes of the text that it hears */
     INTENT_REASON_MAX = 256
 };
 MUST_USE enum err choose_intent_ask(const struct choose_view *v,
                                     const struct msg *m, struct str model,
                                     struct buf *out);
 
-/* The answer's body into *out, strings into the arena. What cannot be used
- * (nonsense, an agent that was not among those asked about) is not an error:
- * out->is_good is false and out->why says why. ERR_NOMEM. */
+/* The answer's body into *out, strings into the arena, before choose_agent is
+ * asked again. What cannot be used (nonsense, an agent that was not among those
+ * asked about) is not an error: out->is_good is false and out->why says why.
+ * took_ms is for the caller to fill in. ERR_NOMEM. (intent_read.c) */
 MUST_USE enum err choose_intent_read(const struct choose_view *v, struct msg *m,
                                      struct str body,
                                      struct intent_answer *out);
+
+/* Nobody answered: *out says that, with these words in the arena. */
+MUST_USE enum err choose_intent_failed(struct msg *m, const char *why,
+                                       struct intent_answer *out);
 
 /* The record (record.c). */
 

@@ -13,6 +13,13 @@ typedef enum err choose_layer(const struct choose_view *v, struct msg *m);
 choose_layer choose_explicit, choose_prefix, choose_sticky, choose_by_binding,
     choose_intent, choose_semantic_best, choose_default;
 
+/* The scores of m->known.candidates, and the best of them into m->choice, best
+ * first; once for each time that choosing is asked. ERR_NOMEM. (semantic.c) */
+MUST_USE enum err choose_rank(const struct choose_view *v, struct msg *m);
+
+/* Whom the classifier was asked about, by name; NULL: not about them. */
+const struct candidate *choose_asked(const struct msg *m, struct str name);
+
 /* It is a: its name into m->choice, and the reason in words. ERR_NOMEM. */
 MUST_USE enum err choose_take(struct msg *m, const struct agent *a,
                               const char *reason, ...)

@@ -49,12 +49,14 @@ static bool keep_best(struct msg *m, struct candidate *top, size_t *n)
     return true;
 }
 
-static enum err rank(const struct choose_view *v, struct msg *m)
+enum err choose_rank(const struct choose_view *v, struct msg *m)
 {
-    struct candidate *top =
-        arena_array(&m->arena, DECISION_CANDIDATES_MAX, sizeof(*top));
+    struct candidate *top;
     size_t n = 0;
 
+    if (m->choice.candidates)
+        return OK;
+    top = arena_array(&m->arena, DECISION_CANDIDATES_MAX, sizeof(*top));
     if (!top)
         return ERR_NOMEM;
     for (size_t i = 0; i < m->known.n_candidates; i++) {
@@ -67,7 +69,8 @@ static enum err rank(const struct choose_view *v, struct msg *m)
         return ERR_NOMEM;
     m->choice.candidates = top;
     m->choice.n_candidates = n;
-    m->choice.n_considered = (int64_t)m->known.n_candidates;
+    m->choice.n_considered =
+        (int64_t)m->known.n_candidates + m->known.n_unrecorded;
     return OK;
 }
 
@@ -79,7 +82,7 @@ enum err choose_semantic_best(const struct choose_view *v, struct msg *m)
 
     if (!m->known.has_candidates)
         return choose_needs(m, NEEDS_CANDIDATES);
-    e = rank(v, m);
+    e = choose_rank(v, m);
     if (e)
         return e;
     best = m->choice.candidates;
@@ -92,6 +95,6 @@ enum err choose_semantic_best(const struct choose_view *v, struct msg *m)
     m->choice.margin =
         m->choice.n_candidates > 1 ? best->score - best[1].score : best->score;
     m->choice.skill = best->skill;
-    return choose_take(m, a, "its score of %.3f is the best of %zu",
-                       best->score, m->known.n_candidates);
+    return choose_take(m, a, "its score of %.3f is the best of %lld",
+                       best->score, (long long)m->choice.n_considered);
 }

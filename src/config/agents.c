@@ -80,6 +80,27 @@ static void report_full(struct load *l, struct place at, const char *path)
 
 /* Defaults. */
 
+static bool has_what_only_one_has(struct load *l, const struct json *v,
+                                  struct place at)
+{
+    static const char *const names[] = {"id", "default"};
+    bool has = false;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct json *one = json_get(v, str_of(names[i]));
+
+        if (!one)
+            continue;
+        at.at = one->at;
+        report_error(&l->report, at,
+                     "agents.defaults.%s may not be given: no two agents have "
+                     "the same",
+                     names[i]);
+        has = true;
+    }
+    return has;
+}
+
 /* NULL: there are none, or they are wrong, which was said. */
 static const struct json *check_defaults(struct load *l)
 {
@@ -91,7 +112,6 @@ static const struct json *check_defaults(struct load *l)
                                    .rights = CARD_MAY_ALL,
                                    .is_part = true,
                                    .name = NOBODY};
-    const struct json *id = v ? json_get(v, STR("id")) : NULL;
     struct card_problems problems;
     struct agent ignored;
     struct arena scratch;
@@ -99,13 +119,8 @@ static const struct json *check_defaults(struct load *l)
 
     if (!v || v->kids.n == 0)
         return NULL;
-    if (id) {
-        at.at = id->at;
-        report_error(&l->report, at,
-                     "agents.defaults.id may not be given: no two agents have "
-                     "the same");
+    if (has_what_only_one_has(l, v, at))
         return NULL;
-    }
     arena_init(&scratch, TREE_BYTES);
     e = card_read(&scratch, v, &opts, &ignored, &problems);
     if (e == ERR_NOMEM)
@@ -183,10 +198,8 @@ static struct str id_of(const struct json *v)
     return agent_name_is_valid(id) ? id : STR("");
 }
 
-/* Where something stands, in a sentence: " in line 3". Nothing where there are
- * no lines. */
-static void add_line(const struct load *l, struct place at, size_t offset,
-                     char out[32])
+void load_line(const struct load *l, struct place at, size_t offset,
+               char out[32])
 {
     unsigned line, col;
 
@@ -216,7 +229,7 @@ static void check_unique(struct shelf *s, const struct json *list)
             k++;
         }
         if (k < i) {
-            add_line(s->l, at, json_get(other, STR("id"))->at, line);
+            load_line(s->l, at, json_get(other, STR("id"))->at, line);
             at.at = json_get(mine, STR("id"))->at;
             report_error(&s->l->report, at,
                          "agents.list[%zu].id is %s, and that of "
@@ -240,6 +253,7 @@ void load_agents(struct load *l)
     unsigned n_errors = l->report.out->n_errors;
     size_t i = 0;
 
+    l->has_bad_agents = true;
     if (!v) /* that was said */
         return;
     if (v->kids.n > CONFIG_AGENTS_MAX) {
@@ -259,10 +273,12 @@ void load_agents(struct load *l)
         read_entry(&s, i++, kid);
     }
     check_unique(&s, v);
+    load_default(l, v, s.at);
     if (l->report.out->n_errors > n_errors)
         return; /* some of them are half read */
     l->c->agents.list = s.list;
     l->c->agents.n = i;
+    l->has_bad_agents = false;
     load_roads_end(l);
 }
 

@@ -79,10 +79,12 @@ struct shown {
 
 static struct shown shown(struct place at, struct str path)
 {
+    /* What is said of a value that has no name of its own is no path. */
+    bool is_path = path.n && path.p[0] != ' ';
     struct shown s;
 
     snprintf(s.text, sizeof(s.text), "%.*s%s%.*s", STR_ARG(at.inside),
-             at.inside.n && path.n ? "." : "", STR_ARG(path));
+             at.inside.n && is_path ? "." : "", STR_ARG(path));
     return s;
 }
 
@@ -238,6 +240,15 @@ static size_t key_at(struct str text, const struct json *member)
 
 /* Lists. */
 
+/* Whether there is something to be read for a row, or something that stands in
+ * its way, which was said. */
+static bool is_said(const struct json *obj, struct str path)
+{
+    while (obj && obj->type == JSON_OBJ && path.n)
+        obj = json_get(obj, str_cut(&path, '.'));
+    return obj != NULL;
+}
+
 /* Give what was not written its default, and miss what has none. */
 static void read_rest(struct load *l, const struct setting_table *t, void *base,
                       struct place at, const struct json *obj)
@@ -245,7 +256,7 @@ static void read_rest(struct load *l, const struct setting_table *t, void *base,
     for (size_t i = 0; i < t->n; i++) {
         const struct setting *s = &t->rows[i];
 
-        if (json_get(obj, str_of(s->path)))
+        if (is_said(obj, str_of(s->path)))
             continue;
         if (s->preset)
             load_one(l, t, base, str_of(s->path), at, str_of(s->preset));
@@ -448,8 +459,8 @@ static void apply(struct load *l, const struct setting_table *t, void *base,
         load_walk(l, t, base, path, at, v);
     else
         report_error(&l->report, at,
-                     "%.*s is a group of settings, { ... }, not %s",
-                     STR_ARG(path), value_words(v).text);
+                     "%s is a group of settings, { ... }, not %s",
+                     shown(at, path).text, value_words(v).text);
 }
 
 /* Every member of an object is a setting or a group of them. Only groups that
@@ -464,7 +475,8 @@ void load_walk(struct load *l, const struct setting_table *t, void *base,
 
         at.at = kid->at;
         at.key_at = key_at(l->report.text, kid);
-        if (!at.inside.n && str_find(kid->key, '.', 0) < kid->key.n) {
+        if (str_find(kid->key, '.', 0) < kid->key.n &&
+            (!at.inside.n || setting_find(t, kid->key))) {
             report_error(&l->report, at,
                          "%s has a dot in it; write groups as objects, "
                          "\"http\": { ... }",

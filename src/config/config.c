@@ -28,7 +28,7 @@ enum {
     FILE_MAX_BYTES = 1024 * 1024,
     /* A node of the tree is some forty times the shortest text it stands for;
      * a file that is all nodes is no configuration. */
-    SCRATCH_BYTES = 16 * 1024 * 1024,
+    SCRATCH_BYTES = 32 * 1024 * 1024,
 };
 
 static const char default_path[] = "signalbox.jsonc";
@@ -508,20 +508,20 @@ static void check_embed(struct load *l)
                        c->embed.http.key_variable.n ? "the key and " : "");
 }
 
-/* The one secret: from the environment, and from nowhere else. */
-static void read_key(struct load *l)
+/* A secret: from the environment, and from nowhere else. */
+void load_key(struct load *l, const char *setting, struct str variable,
+              struct str *key)
 {
-    struct str name = l->c->embed.http.key_variable;
-    const char *value = name.n ? config_env(l->environ, name.p) : NULL;
+    const char *value = variable.n ? config_env(l->environ, variable.p) : NULL;
     char *copy;
 
     if (!value || !*value)
         return;
     copy = arena_strdup(&l->c->arena, str_of(value));
     if (copy)
-        l->c->embed.http.key = str_of(copy);
+        *key = str_of(copy);
     else
-        report_no_memory(&l->report, load_where(l, "embed.http.keyVariable"));
+        report_no_memory(&l->report, load_where(l, setting));
 }
 
 static void check_together(struct load *l)
@@ -620,8 +620,11 @@ static struct config *load_end(struct load *l, const struct config_source *src)
         for (size_t i = 0; i < src->n_sets; i++)
             read_set(l, src->sets[i]);
         load_agents(l);
+        load_bindings(l);
         check_together(l);
-        read_key(l);
+        load_key(l, "embed.http.keyVariable", l->c->embed.http.key_variable,
+                 &l->c->embed.http.key);
+        load_routing(l);
         load_road_rest(l);
         if (!l->report.out->n_errors)
             keep_spots(l);

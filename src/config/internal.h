@@ -3,10 +3,10 @@
 
 /* What the files of config share and nobody else sees: the rows (table.c), how
  * each type of value is read, compared and written (types.c, reach.c,
- * provider.c, program.c, agents.c), what programs and models agents are made of
- * (roads.c), how they are shown in the reference (reference.c), how
- * a value gets from where it is written to its field (apply.c), and the words
- * for what is wrong (report.c). */
+ * provider.c, program.c, agents.c, bindings.c, routing.c), what programs and
+ * models agents are made of (roads.c), how they are shown (show.c,
+ * reference.c), how a value gets from where it is written to its field
+ * (apply.c), and the words for what is wrong (report.c). */
 
 #include "base/json.h"
 #include "config/config.h"
@@ -17,8 +17,8 @@ struct setting;
 struct setting_type {
     /* Put v into the field. ERR_BAD_CONFIG: v is none of this type or beyond
      * its limits, and the field is untouched; the words for it come from
-     * `allowed`. ERR_NOMEM: the arena is full. NULL for lists, and for what is
-     * only kept until all sources were read (agents.c). */
+     * `allowed`. ERR_NOMEM: the arena is full. NULL for lists, and for what
+     * is only kept until all sources were read (agents.c, bindings.c). */
     enum err (*read)(const struct setting *s, struct arena *a,
                      const struct json *v, void *field);
     bool (*is_same)(const struct setting *s, const void *a, const void *b);
@@ -34,7 +34,8 @@ extern const struct setting_type type_bool, type_int, type_real, type_enum,
     type_folder, type_file, type_address, type_name, type_host, type_origin,
     type_range, type_proxy, type_text, type_endpoint, type_variable, type_list,
     type_map, type_choice, type_word, type_workspace, type_env, type_env_name,
-    type_real_or_none, type_cards, type_defaults;
+    type_real_or_none, type_cards, type_defaults, type_name_or_none,
+    type_bindings, type_layers;
 
 struct setting_table;
 
@@ -62,6 +63,9 @@ struct setting_list setting_list_get(const void *field);
 /* What agents are made of. */
 extern const struct setting_elements process_elements, model_elements;
 
+/* Who answers where. */
+extern const struct setting_elements binding_elements;
+
 /* As struct setting has it. */
 void setting_explain_range(struct str text, struct why *why);
 void setting_explain_proxy(struct str text, struct why *why);
@@ -69,6 +73,8 @@ void setting_explain_endpoint(struct str text, struct why *why);
 void setting_explain_variable(struct str text, struct why *why);
 void setting_complain_env(const struct setting *s, const struct json *v,
                           struct why *why);
+void setting_complain_layers(const struct setting *s, const struct json *v,
+                             struct why *why);
 
 /* For every type whose field is a struct str. */
 enum err setting_str_read(const struct setting *s, struct arena *a,
@@ -110,7 +116,7 @@ struct setting_table {
 enum {
     CONFIG_AGENTS_MAX = 1000,
     CONFIG_BYTES_MAX = 64 * 1024 * 1024, /* all that is kept of it */
-    SETTINGS_MAX = 128,                  /* rows in a table */
+    SETTINGS_MAX = 192,                  /* rows in a table */
     SETTING_STR_MAX = 4096,              /* bytes in a string value */
     SETTING_VARIABLE_BYTES = sizeof(((struct config_setting *)0)->variable),
 };
@@ -127,13 +133,16 @@ const struct setting *setting_find(const struct setting_table *t,
 /* "embed.http" of "embed.http.url"; points into path. */
 struct str setting_section(const char *path);
 
+/* Leave and enter objects until *now is `to`. Both are dotted paths. */
+void setting_move_to(struct json_out *o, struct str *now, struct str to);
+
 /* "SIGNALBOX_HTTP__MAX_BODY_BYTES" for "http.maxBodyBytes"; cut when it does
  * not fit. */
 void setting_variable(struct str path, char out[SETTING_VARIABLE_BYTES]);
 
 static inline bool setting_is_later(const struct setting *s)
 {
-    return !s->type->read && !s->elements;
+    return !s->type->read && s->type != &type_list && s->type != &type_map;
 }
 
 static inline void *setting_field(const struct setting *s, void *base)
@@ -210,8 +219,9 @@ struct load {
     struct place where[SETTINGS_MAX];       /* who set each row last */
     const struct json *later[SETTINGS_MAX]; /* to what, of what is read
                                              * at the end */
-    bool has_bad_roads;     /* some of processes or models were not read */
-    struct road_ref *roads; /* of each agent */
+    bool has_bad_agents;               /* some of agents.list were not read */
+    bool has_bad_roads;                /* and of processes or models */
+    struct road_ref *roads;            /* of each agent */
     struct process_def *own_processes; /* c->processes.list, to be added to */
     size_t n_processes;                /* of them not agents' own */
 };
@@ -234,6 +244,24 @@ bool load_path(struct load *l, struct place at, struct str *path);
 
 /* What the sources say of agents. Once, after all of them. */
 void load_agents(struct load *l);
+
+/* agents.default and bindings: what they name, once agents are there. */
+void load_bindings(struct load *l);
+
+/* Where the entries of agents.list say `default`. */
+void load_default(struct load *l, const struct json *list, struct place at);
+
+/* What no row can know of routing, and its key. At the very end. */
+void load_routing(struct load *l);
+
+/* " in line 3", of an offset in what `at` is in; nothing where there are no
+ * lines. */
+void load_line(const struct load *l, struct place at, size_t offset,
+               char out[32]);
+
+/* The value of the variable that a setting names, into *key. */
+void load_key(struct load *l, const char *setting, struct str variable,
+              struct str *key);
 
 /* Where the defaults and an entry of agents.list stand. */
 struct entry {

@@ -12,15 +12,15 @@ static enum err read_or_empty(const struct setting *s, struct arena *a,
     return OK;
 }
 
-/* A text of whatever characters, line ends too; may be empty. */
+/* A text of whatever characters, line ends too; empty where none is needed. */
 
 static enum err text_read(const struct setting *s, struct arena *a,
                           const struct json *v, void *field)
 {
     char *copy;
 
-    if (v->type != JSON_STR || v->s.n > (size_t)s->max ||
-        (v->s.n && memchr(v->s.p, 0, v->s.n)))
+    if (v->type != JSON_STR || v->s.n < (size_t)s->min ||
+        v->s.n > (size_t)s->max || (v->s.n && memchr(v->s.p, 0, v->s.n)))
         return ERR_BAD_CONFIG;
     copy = arena_strdup(a, v->s);
     if (!copy)
@@ -31,7 +31,11 @@ static enum err text_read(const struct setting *s, struct arena *a,
 
 static void text_allowed(const struct setting *s, struct buf *out)
 {
-    buf_addf(out, "a text of up to %lld bytes", (long long)s->max);
+    if (s->min)
+        buf_addf(out, "a text of %lld to %lld bytes", (long long)s->min,
+                 (long long)s->max);
+    else
+        buf_addf(out, "a text of up to %lld bytes", (long long)s->max);
 }
 
 const struct setting_type type_text = {text_read,         setting_str_is_same,

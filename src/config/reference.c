@@ -53,6 +53,12 @@ static const struct {
     {"ws", "`ws`: limits of every WebSocket, in and out"},
     {"rate", "`rate`: how often one may call"},
     {"agents", "`agents`: who can be given work"},
+    {"bindings", "`bindings`: who answers where"},
+    {"routing", "`routing`: how an agent is chosen"},
+    {"routing.weights", "`routing.weights`: what a score is made of"},
+    {"routing.intentClassifier",
+     "`routing.intentClassifier`: a language model's word"},
+    {"learning", "`learning`: what is made of what came of it"},
     {"processes", "`processes`: programs that agents are"},
     {"models", "`models`: models that agents are"},
     {"registry", "`registry`: how many of them there may be"},
@@ -76,6 +82,7 @@ static void add_readable(const struct setting *s, struct buf *out)
     } forms[] = {
         {"bytes", MIB, "MiB"},
         {"bytes", KIB, "KiB"},
+        {"milliseconds", 60 * 60 * SECOND_MS, "h"},
         {"milliseconds", 60 * SECOND_MS, "min"},
         {"milliseconds", SECOND_MS, "s"},
     };
@@ -138,10 +145,11 @@ static void write_card(struct buf *out)
     card_each(CARD_CONFIG, write_field, out);
 }
 
-/* Objects by name have a section of their own, called as they are. */
+/* Objects by name and bindings have a section of their own, called as they
+ * are. */
 static bool is_in(const struct setting *s, const char *section)
 {
-    if (s->type == &type_map)
+    if (s->type == &type_map || s->type == &type_bindings)
         return strcmp(s->path, section) == 0;
     return str_eq(setting_section(s->path), str_of(section));
 }

@@ -17,6 +17,8 @@ static const char *const format_names[] = {"auto", "text", "json", NULL};
 static const char *const embed_names[] = {"builtin", "minilm", "http", NULL};
 static const char *const fusion_names[] = {"weighted", "rrf", NULL};
 static const char *const offline_names[] = {"refuse", "hold", NULL};
+static const char *const when_names[] = {"always", "ambiguous", NULL};
+static const char *const overrides_names[] = {"default", "bindings", NULL};
 static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
 enum {
@@ -24,6 +26,7 @@ enum {
     MIB = 1024 * 1024,
     SECOND_MS = 1000,
     HOUR_MS = 3600 * SECOND_MS,
+    DAY_MS = 24 * HOUR_MS,
     /* Short enough for a test, long enough to be reached on purpose only. */
     SHORTEST_MS = 10,
 };
@@ -96,6 +99,7 @@ static const struct setting_elements range_elements = {
      offsetof(struct config, field.n) - offsetof(struct config, field) ==  \
          offsetof(struct setting_list, n))
 _Static_assert(IS_LIST(agents), "a list like the others");
+_Static_assert(IS_LIST(bindings), "a list like the others");
 _Static_assert(IS_LIST(processes), "a list like the others");
 _Static_assert(IS_LIST(models), "a list like the others");
 _Static_assert(IS_LIST(tls.more), "a list like the others");
@@ -271,6 +275,136 @@ static const struct setting rows[] = {
              "under each of them, object by object, where a list or `null` in "
              "the agent takes the place of what is here. `signalbox check "
              "--print` shows each agent with them in it."},
+    {"agents.default", AT(default_agent), .type = &type_name_or_none,
+     .preset = "\"\"",
+     .what = "Who gets what nobody else is chosen for; empty: such messages "
+             "are refused. `default` in `agents.list` says the same."},
+
+    {"bindings", AT(bindings), .type = &type_bindings, .preset = "[]",
+     .elements = &binding_elements,
+     .what = "Who answers where: all that `match` gives must be so of the "
+             "message's `source`. The most particular one counts (a peer, "
+             "what the peer is a thread of, any peer of a kind, a guild with "
+             "roles, a guild, a team, an account, a channel), and of "
+             "several the first."},
+
+    {"routing.layers", AT(routing.layer_is_off), .type = &type_layers,
+     .complain = setting_complain_layers,
+     .preset = "[\"explicit\",\"prefix\",\"sticky\",\"binding\","
+               "\"intent\",\"semantic\",\"default\"]",
+     .what = "The ways to choose an agent that are used. They are asked in "
+             "this order, whatever the order here; one that is left out is "
+             "not asked."},
+    {"routing.threshold", AT(routing.threshold), .type = &type_real,
+     .preset = "0.3", .min = 0, .max = 1,
+     .what = "What the best score must be for `semantic` to decide; below it "
+             "`default` does. `signalbox calibrate` finds a good one."},
+    {"routing.textBlend", AT(routing.text_blend), .type = &type_real,
+     .preset = "0.25", .min = 0, .max = 1,
+     .what = "How much of the semantic signal is the text score: that the "
+             "same words are there, and not only the same meaning."},
+    {"routing.closeMargin", AT(routing.close_margin), .type = &type_real,
+     .preset = "0.05", .min = 0, .max = 1,
+     .what = "Scores nearer to each other than this are close: the query is "
+             "ambiguous."},
+    {"routing.explore", AT(routing.explore), .type = &type_real, .preset = "0",
+     .min = 0, .max = 1,
+     .what = "How often a close second gets an ambiguous query, so that one "
+             "bad week does not bury an agent: 0.05 is one in twenty; 0 is "
+             "never."},
+    {"routing.recencyMs", AT(routing.recency_ms), .type = &type_int,
+     .preset = "172800000", .min = SECOND_MS, .max = 365LL * DAY_MS,
+     .unit = "milliseconds",
+     .what = "How long a success counts as recent: fully at first, and less "
+             "and less until then."},
+
+    {"routing.weights.semantic", AT(routing.weights.semantic),
+     .type = &type_real, .preset = "0.6", .min = 0, .max = 1,
+     .what = "What it counts for a score that the agent means what was "
+             "asked."},
+    {"routing.weights.performance", AT(routing.weights.performance),
+     .type = &type_real, .preset = "0.2", .min = 0, .max = 1,
+     .what = "How it has done before, with queries of this type."},
+    {"routing.weights.keyword", AT(routing.weights.keyword), .type = &type_real,
+     .preset = "0.15", .min = 0, .max = 1,
+     .what = "That one of its `routing.keywords` is in the text."},
+    {"routing.weights.recency", AT(routing.weights.recency), .type = &type_real,
+     .preset = "0.05", .min = 0, .max = 1,
+     .what = "That it has done well lately. One of the four must be more "
+             "than 0."},
+
+    {"routing.intentClassifier.enabled", AT(routing.intent.is_on),
+     .type = &type_bool, .preset = "false",
+     .what = "Ask a language model who is meant."},
+    {"routing.intentClassifier.endpoint", AT(routing.intent.endpoint),
+     .type = &type_endpoint, .explain = setting_explain_endpoint,
+     .preset = "\"\"",
+     .what = "Where, with the whole path: "
+             "`http://127.0.0.1:11434/v1/chat/completions`. It may be on this "
+             "machine or within, whatever `outgoing.allow` says."},
+    {"routing.intentClassifier.model", AT(routing.intent.model),
+     .type = &type_text, .preset = "\"\"", .max = 127,
+     .what = "The model, by its name there."},
+    {"routing.intentClassifier.keyVariable", AT(routing.intent.key_variable),
+     .type = &type_variable, .explain = setting_explain_variable,
+     .preset = "\"\"",
+     .what = "The name of the environment variable that holds the key; empty: "
+             "none is sent."},
+    {"routing.intentClassifier.timeoutMs", AT(routing.intent.timeout_ms),
+     .type = &type_int, .preset = "500", .min = SHORTEST_MS,
+     .max = 60 * SECOND_MS, .unit = "milliseconds",
+     .what = "How long the answer may take; later ones do not count."},
+    {"routing.intentClassifier.threshold", AT(routing.intent.threshold),
+     .type = &type_real, .preset = "0.8", .min = 0, .max = 1,
+     .what = "How sure it must be: above this its word decides, else the next "
+             "layer does."},
+    {"routing.intentClassifier.when", AT(routing.intent.when),
+     .type = &type_enum, .preset = "\"always\"", .names = when_names,
+     .what = "Asked for every message that gets that far, or only for those "
+             "where the best score is below `routing.threshold` or close to "
+             "the second."},
+    {"routing.intentClassifier.overrides", AT(routing.intent.overrides),
+     .type = &type_enum, .preset = "\"default\"", .names = overrides_names,
+     .what = "Whose place it takes: asked after the bindings, or before "
+             "them."},
+
+    {"learning.everyMs", AT(learning.every_ms), .type = &type_int,
+     .preset = "600000", .min = 0, .max = 24 * HOUR_MS, .unit = "milliseconds",
+     .what = "How often what came of decisions is looked at. 0: only when "
+             "asked (`signalbox learning run`)."},
+    {"learning.followUpMs", AT(learning.follow_up_ms), .type = &type_int,
+     .preset = "1800000", .min = 0, .max = 7LL * DAY_MS, .unit = "milliseconds",
+     .what = "How long after an answer the next message in the conversation "
+             "still belongs to it; then it is judged."},
+    {"learning.substantialChars", AT(learning.substantial_chars),
+     .type = &type_int, .preset = "200", .min = 1, .max = MIB,
+     .unit = "characters",
+     .what = "An answer at least as long speaks for the agent, unless there "
+             "are signs against it."},
+    {"learning.shortChars", AT(learning.short_chars), .type = &type_int,
+     .preset = "20", .min = 0, .max = MIB, .unit = "characters",
+     .what = "A shorter one speaks against it."},
+    {"learning.rate", AT(learning.rate), .type = &type_real, .preset = "0.1",
+     .min = 0, .max = 1,
+     .what = "How much one outcome moves an agent's average. 0: not at all."},
+    {"learning.lean", AT(learning.lean), .type = &type_real, .preset = "5",
+     .min = 0, .max = 1000,
+     .what = "How many outcomes with queries of a type an agent's average over "
+             "all types counts as much as."},
+    {"learning.typeLikeness", AT(learning.type_likeness), .type = &type_real,
+     .preset = "0.5", .min = 0, .max = 1,
+     .what = "How like the others of its type a query is; one that is like "
+             "none begins a new type."},
+    {"learning.maxTypes", AT(learning.max_types), .type = &type_int,
+     .preset = "256", .min = 1, .max = 10 * 1000,
+     .what = "Types there may be."},
+    {"learning.examplesPerAgent", AT(learning.examples_per_agent),
+     .type = &type_int, .preset = "64", .min = 0, .max = 10 * 1000,
+     .what = "Corrected queries that are remembered for the agent that was "
+             "right, of each org; the least useful go."},
+    {"learning.maxExamples", AT(learning.max_examples), .type = &type_int,
+     .preset = "20000", .min = 0, .max = 1000 * 1000,
+     .what = "And of all agents together."},
 
     {"processes", AT(processes), .type = &type_map, .preset = "{}",
      .elements = &process_elements,
@@ -534,103 +668,3 @@ const struct setting_table config_settings = {rows,
                                               sizeof(rows) / sizeof(rows[0])};
 _Static_assert(sizeof(rows) / sizeof(rows[0]) <= SETTINGS_MAX,
                "config.c keeps a place for each row");
-
-void setting_variable(struct str path, char out[SETTING_VARIABLE_BYTES])
-{
-    size_t n = sizeof("SIGNALBOX_") - 1;
-
-    memcpy(out, "SIGNALBOX_", n);
-    for (size_t i = 0; i < path.n && n + 3 <= SETTING_VARIABLE_BYTES; i++) {
-        char c = path.p[i];
-        bool is_upper = c >= 'A' && c <= 'Z', is_dot = c == '.';
-
-        if (is_upper || is_dot)
-            out[n++] = '_';
-        if (is_dot)
-            c = '_';
-        out[n++] = c >= 'a' && c <= 'z' ? (char)(c & ~0x20) : c;
-    }
-    out[n] = '\0';
-}
-
-bool config_setting(size_t i, struct config_setting *out)
-{
-    const struct setting *s;
-    struct buf allowed;
-
-    if (i >= config_settings.n)
-        return false;
-    s = &rows[i];
-    *out = (struct config_setting){.path = s->path,
-                                   .preset = s->preset,
-                                   .what = s->what,
-                                   .flag = s->flag,
-                                   .needs_restart = s->needs_restart};
-    buf_init(&allowed, sizeof(out->allowed) - 1);
-    s->type->allowed(s, &allowed);
-    if (allowed.n)
-        memcpy(out->allowed, allowed.p, allowed.n);
-    buf_fini(&allowed);
-    setting_variable(str_of(s->path), out->variable);
-    return true;
-}
-
-void config_restart_needed(const struct config *now, const struct config *then,
-                           struct buf *names)
-{
-    for (size_t i = 0; i < config_settings.n; i++) {
-        const struct setting *s = &rows[i];
-
-        if (!s->needs_restart ||
-            s->type->is_same(s, setting_look(s, now), setting_look(s, then)))
-            continue;
-        if (names->n)
-            buf_add_str(names, STR(", "));
-        buf_add_str(names, str_of(s->path));
-    }
-}
-
-struct str setting_section(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-
-    return (struct str){path, dot ? (size_t)(dot - path) : 0};
-}
-
-/* Leave and enter objects until *now is `to`. Both are dotted paths. */
-static void move_to(struct json_out *o, struct str *now, struct str to)
-{
-    while (now->n &&
-           !(str_starts(to, *now) && (to.n == now->n || to.p[now->n] == '.'))) {
-        json_close(o, '}');
-        while (now->n && now->p[now->n - 1] != '.')
-            now->n--;
-        now->n -= now->n > 0;
-    }
-    while (now->n < to.n) {
-        size_t from = now->n ? now->n + 1 : 0;
-        size_t end = str_find(to, '.', from);
-
-        json_key(o, str_sub(to, from, end));
-        json_open(o, '{');
-        *now = str_sub(to, 0, end);
-    }
-}
-
-void config_write_json(const struct config *c, struct buf *out)
-{
-    struct json_out o = json_out(out);
-    struct str section = {0};
-
-    json_open(&o, '{');
-    for (size_t i = 0; i < config_settings.n; i++) {
-        const struct setting *s = &rows[i];
-        struct str name = str_of(s->path);
-
-        move_to(&o, &section, setting_section(s->path));
-        json_key(&o, str_sub(name, section.n + (section.n > 0), name.n));
-        s->type->write(s, &o, setting_look(s, c));
-    }
-    move_to(&o, &section, (struct str){0});
-    json_close(&o, '}');
-}

@@ -263,6 +263,26 @@ const struct setting_type type_name = {name_read,         setting_str_is_same,
                                        setting_str_write, name_allowed,
                                        JSON_STR,          false};
 
+static enum err name_or_none_read(const struct setting *s, struct arena *a,
+                                  const struct json *v, void *field)
+{
+    if (v->type != JSON_STR || v->s.n)
+        return name_read(s, a, v, field);
+    *(struct str *)field = (struct str){"", 0};
+    return OK;
+}
+
+static void name_or_none_allowed(const struct setting *s, struct buf *out)
+{
+    name_allowed(s, out);
+    buf_add_str(out, STR(", or \"\" for none"));
+}
+
+const struct setting_type type_name_or_none = {
+    name_or_none_read, setting_str_is_same,
+    setting_str_write, name_or_none_allowed,
+    JSON_STR,          false};
+
 /* What browsers put into Host and Origin. */
 
 enum { HOST_MAX = 255 };
@@ -396,6 +416,25 @@ static bool list_is_same(const struct setting *s, const void *a, const void *b)
     return true;
 }
 
+/* One that is an object; names may be those of groups, "match.channel". */
+static void write_members(const struct setting_table *t, struct json_out *o,
+                          const void *base)
+{
+    struct str group = {0};
+
+    json_open(o, '{');
+    for (size_t k = 0; k < t->n; k++) {
+        const struct setting *m = &t->rows[k];
+        struct str name = str_of(m->path);
+
+        setting_move_to(o, &group, setting_section(m->path));
+        json_key(o, str_sub(name, group.n + (group.n > 0), name.n));
+        m->type->write(m, o, setting_look(m, base));
+    }
+    setting_move_to(o, &group, (struct str){0});
+    json_close(o, '}');
+}
+
 static void list_write(const struct setting *s, struct json_out *o,
                        const void *field)
 {
@@ -406,17 +445,10 @@ static void list_write(const struct setting *s, struct json_out *o,
     for (size_t i = 0; i < l.n; i++) {
         const char *base = (const char *)l.list + i * e->bytes;
 
-        if (!e->is_plain)
-            json_open(o, '{');
-        for (size_t k = 0; k < e->table->n; k++) {
-            const struct setting *m = &e->table->rows[k];
-
-            if (!e->is_plain)
-                json_key(o, str_of(m->path));
-            m->type->write(m, o, setting_look(m, base));
-        }
-        if (!e->is_plain)
-            json_close(o, '}');
+        if (e->is_plain)
+            e->table->rows[0].type->write(&e->table->rows[0], o, base);
+        else
+            write_members(e->table, o, base);
     }
     json_close(o, ']');
 }

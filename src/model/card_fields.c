@@ -258,6 +258,10 @@ static const struct card_field rows[] = {
     {"workspace", .type = &card_passed, .is_config_only = true,
      .allowed = "the path of a folder",
      .about = "The folder that its process works in."},
+    {"default", .type = &card_passed, .is_config_only = true,
+     .allowed = "true or false",
+     .about = "Whether it gets what nobody else is chosen for; one at most, "
+              "and `agents.default` says the same."},
 
     {"creator_id", .type = &card_principal, OF_AGENT(creator), .is_ours = true,
      .is_wire_only = true, .needs = CARD_MAY_ASSIGN, .needs_words = ours,

@@ -71,7 +71,10 @@ struct msg {
                                        * order of the names; borrowed until the
                                        * answer, not in the arena */
         size_t n_candidates;
-        struct str vector; /* of the text, packed; empty: there is none */
+        bool is_recorded;     /* they are those of a decision that was made
+                               * before: what is known of them stays */
+        int64_t n_unrecorded; /* and there were so many more */
+        struct str vector;    /* of the text, packed; empty: there is none */
         struct str model, model_hash;
         struct why no_vector; /* why there is none; else empty */
         int64_t type;         /* of query; zero: none */
