@@ -79,6 +79,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .feed = s->feed,
         .access = s->access,
         .registry = s->registry,
+        .router = s->router,
         .ids = &s->ids,
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,
@@ -89,6 +90,12 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
     };
+}
+
+struct route_settings settings_route(const struct config *c)
+{
+    (void)c;
+    return (struct route_settings){.choose = choose_defaults()};
 }
 
 void settings_rank(struct server *s, const struct config *c)

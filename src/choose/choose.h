@@ -69,6 +69,10 @@ struct choose_view {
  * text; ERR_NOMEM. */
 MUST_USE enum err choose_agent(const struct choose_view *v, struct msg *m);
 
+/* The same for a further turn of a task, whose agent is m->known.stuck_to: it
+ * stays with it. ERR_AGENT_NOT_FOUND, ERR_NOMEM. (turn.c) */
+MUST_USE enum err choose_turn(const struct choose_view *v, struct msg *m);
+
 /* The semantic score of a candidate from its signals. */
 double choose_score(const struct signal_weights *w, const struct signals *s);
 
