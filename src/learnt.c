@@ -12,14 +12,11 @@
 #include "base/fault.h"
 
 enum {
-    PAGE = 100,           /* outcomes read at once */
-    ROWS = 500,           /* of the state: read at once; and those of another
-                           * state removed at once */
-    AGAIN_MS = 1000,      /* until what was refused is tried again */
-    KIND_REBUILDING = -1, /* in learn_table: the mark */
+    PAGE = 100,      /* outcomes read at once */
+    ROWS = 500,      /* of the state: read at once; written at once where it
+                      * is a new one */
+    AGAIN_MS = 1000, /* until what was refused is tried again */
 };
-
-#define MARK_KEY STR("rebuilding")
 
 static void write_soon(struct learnt *l);
 static void fold_on(struct learnt_fold *f);
@@ -37,21 +34,6 @@ static void set_timer(struct learnt *l, struct timer *t, int64_t delay_ms)
 }
 
 /* Writing. */
-
-static void put_mark(struct tx *tx)
-{
-    struct tx_op *op = tx_put(tx, &learn_table);
-
-    tx_set(op, LEARN_KIND, value_int(KIND_REBUILDING));
-    tx_set(op, LEARN_KEY, value_text(MARK_KEY));
-}
-
-static void drop_mark(struct tx *tx)
-{
-    struct tx_op *op = tx_prune(tx, &learn_table, 1);
-
-    tx_if(op, LEARN_KIND, IS, value_int(KIND_REBUILDING));
-}
 
 /* The tx is back: what waited for it goes on. */
 static void is_back(struct learnt *l)
@@ -79,42 +61,9 @@ static void not_written(struct learnt *l, enum err e)
     set_timer(l, &l->write_timer, AGAIN_MS);
 }
 
-static void on_wiped(struct tx *tx, void *ctx)
-{
-    struct learnt *l = ctx;
-    bool is_done = tx->result == TX_COMMITTED;
-    enum err e = tx->err;
-    size_t n = 0;
-
-    TX_EACH(op, tx)
-    n += op->n_rows;
-    tx_fini(tx);
-    if (is_done) {
-        l->is_marked = true;
-        l->has_old_rows = n == ROWS;
-        set_timer(l, &l->write_timer, 0);
-    } else {
-        not_written(l, e);
-    }
-    is_back(l);
-}
-
-/* What another state has left, away with it, and the mark in its place. */
-static void wipe(struct learnt *l)
-{
-    struct tx_op *op;
-
-    tx_init(&l->tx);
-    put_mark(&l->tx);
-    op = tx_prune(&l->tx, &learn_table, ROWS);
-    tx_if(op, LEARN_KIND, IS_AT_LEAST, value_int(0));
-    l->is_writing = true;
-    store_submit(l->store, &l->tx, on_wiped, l);
-}
-
 static void all_is_written(struct learnt *l)
 {
-    l->is_marked = false;
+    l->is_new = false;
     l->written = l->taken;
     l->behind -= l->behind_taken;
     if (!l->rebuilding.into)
@@ -131,8 +80,7 @@ static void on_written(struct tx *tx, void *ctx)
 
     tx_fini(tx);
     l->is_writing = false;
-    if (l->has_changes)
-        learn_written(l->learn, is_done);
+    learn_written(l->learn, is_done);
     if (!is_done)
         not_written(l, e);
     else if (l->is_last)
@@ -142,26 +90,18 @@ static void on_written(struct tx *tx, void *ctx)
     is_back(l);
 }
 
-/* All at once, but for a state that was made anew, whose mark is there. */
+/* All at once, but for a state that is new: which the rows say. */
 static void write_now(struct learnt *l)
 {
     if (l->is_writing)
         return;
-    if (l->has_old_rows) {
-        wipe(l);
-        return;
-    }
     tx_init(&l->tx);
-    l->has_changes = learn_dirty(l->learn, &l->tx,
-                                 l->is_marked ? ROWS : SIZE_MAX, &l->is_last);
-    if (!l->has_changes && !l->is_marked) {
+    if (!learn_dirty(l->learn, &l->tx, l->is_new ? ROWS : SIZE_MAX,
+                     &l->is_last)) {
         tx_fini(&l->tx);
         l->behind = 0;
         return;
     }
-    l->is_last |= !l->has_changes;
-    if (l->is_last && l->is_marked)
-        drop_mark(&l->tx);
     l->taken = learn_version(l->learn);
     l->behind_taken = l->behind;
     l->is_writing = true;
@@ -253,10 +193,11 @@ static void take_place(struct learnt *l)
     l->learn = l->rebuilding.into;
     l->rebuilding.into = NULL;
     l->is_ready = false;
-    l->has_old_rows = true;
+    l->is_new = true;
     l->behind = l->rebuilding.n;
     if (l->catching_up.into)
         l->catching_up.into = l->learn;
+    learn_rewrite(l->learn);
     log_info(l->log, "learning.rebuilt", LOG_I("outcomes", l->rebuilding.n));
     set_timer(l, &l->write_timer, 0);
 }
@@ -394,15 +335,14 @@ static enum err next_kind(struct learnt *l, int64_t *kind, bool *is_there)
     return e;
 }
 
+/* In the order of the kinds. */
 static enum err load_rows(struct learnt *l)
 {
-    int64_t kind = KIND_REBUILDING - 1;
+    int64_t kind = INT64_MIN;
     bool is_there = true;
     enum err e;
 
     while (!(e = next_kind(l, &kind, &is_there)) && is_there) {
-        if (kind == KIND_REBUILDING)
-            return ERR_SYNTAX;
         e = load_kind(l, kind);
         if (e)
             break;
@@ -410,15 +350,18 @@ static enum err load_rows(struct learnt *l)
     return e;
 }
 
-/* Whatever is not whole is made again from the outcomes. */
+/* What cannot be read is made again from the outcomes. */
 static enum err begin_anew(struct learnt *l)
 {
+    log_warn(l->log, "learning.begins_anew",
+             LOG_C("because", "a record of what was learnt is not ours"));
     learn_free(l->learn);
     l->learn = new_state(l);
-    l->has_old_rows = true;
-    log_warn(l->log, "learning.begins_anew",
-             LOG_C("because", "what was kept of it is not whole"));
-    return l->learn ? OK : ERR_NOMEM;
+    if (!l->learn)
+        return ERR_NOMEM;
+    l->is_new = true;
+    learn_rewrite(l->learn);
+    return OK;
 }
 
 static enum err load_outcomes(struct learnt *l)
@@ -452,7 +395,7 @@ enum err learnt_load(struct learnt *l, struct why *why)
         return why_err(why, e, "cannot read what was learnt: %s",
                        err_row(e)->wording);
     l->newest = learn_version(l->learn);
-    if (l->behind || l->has_old_rows)
+    if (l->behind || l->is_new)
         write_soon(l);
     return OK;
 }

@@ -12,9 +12,10 @@
  * crash falls, each outcome counts once.
  *
  * Rebuilding folds all outcomes that are kept into a state of its own, which
- * then takes the place of the other. Its rows are too many for one tx: a mark
- * is written first and taken away last, and a start that finds it begins anew
- * from the outcomes, which is what the rebuilding did.
+ * then takes the place of the other. Its rows may be too many for one tx; they
+ * say that they are not whole until the last of them is there, and a start that
+ * finds them so begins anew from the outcomes, which is what the rebuilding
+ * did.
  *
  * Inside lessons.c; nobody else has one. Threads: the loop's. */
 
@@ -52,10 +53,8 @@ struct learnt {
     struct tx tx;
     struct timer write_timer;
     bool is_writing;
-    bool has_changes;     /* the tx has some of the state in it */
-    bool is_last;         /* and the number */
-    bool has_old_rows;    /* those there are belong to another state */
-    bool is_marked;       /* the mark is there */
+    bool is_last;         /* all that changed is in the tx */
+    bool is_new;          /* the state takes the place of another's rows */
     int64_t taken;        /* the number in the tx */
     int64_t behind_taken; /* and how many were behind */
 

@@ -26,6 +26,7 @@ struct waiters {
 
 struct lessons {
     struct lessons_opts opts;
+    char model_hash[128];
     struct judge judge;
     struct learnt learnt;
     struct timer timer;       /* of the next run */
@@ -344,6 +345,10 @@ struct lessons *lessons_new(const struct lessons_opts *opts)
     if (!l)
         return NULL;
     l->opts = *opts;
+    l->opts.model_hash = str_head(opts->model_hash, sizeof(l->model_hash));
+    if (l->opts.model_hash.n)
+        memcpy(l->model_hash, opts->model_hash.p, l->opts.model_hash.n);
+    l->opts.model_hash.p = l->model_hash;
     l->timer.fire = on_timer;
     l->judge = (struct judge){.loop = opts->loop,
                               .log = opts->log,
@@ -357,7 +362,7 @@ struct lessons *lessons_new(const struct lessons_opts *opts)
                                 .log = opts->log,
                                 .store = opts->store,
                                 .settings = opts->settings.learn,
-                                .model_hash = opts->model_hash,
+                                .model_hash = l->opts.model_hash,
                                 .seed = {opts->seed[0], opts->seed[1]}};
     if (learnt_init(&l->learnt) == OK)
         return l;

@@ -34,7 +34,7 @@ struct lessons_opts {
     struct loop *loop;
     struct log *log;
     struct store *store;
-    struct str model, model_hash; /* that makes the vectors */
+    struct str model_hash; /* of what makes the vectors */
     /* Whether the task is still going on: the decision waits. */
     bool (*is_going_on)(void *ctx, struct str task_id);
     void *ctx;

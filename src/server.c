@@ -23,7 +23,7 @@ enum {
 
 const struct schema *const server_schemas[] = {
     &task_schema,     &watch_schema,  &access_schema,
-    &registry_schema, &choose_schema,
+    &registry_schema, &choose_schema, &learn_schema,
 };
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);
@@ -110,6 +110,8 @@ static void on_committed(void *ctx, const struct tx *tx)
 
     if (s->feed)
         feed_committed(s->feed, tx);
+    if (s->lessons)
+        lessons_committed(s->lessons, tx);
 }
 
 /* Nothing can be promised any more: tell who waits, and end. */
@@ -302,6 +304,35 @@ static enum err open_registry(struct server *s, struct why *why)
     return roster_open(&s->roster, s->config, why);
 }
 
+static bool is_going_on(void *ctx, struct str task_id)
+{
+    struct server *s = ctx;
+    const struct task *t = task_find(walk_tasks(s->walk), task_id);
+
+    return t && !task_is_over(t->status);
+}
+
+static enum err open_lessons(struct server *s, struct why *why)
+{
+    struct embed *embed = s->outward.embeds[0];
+    struct embed_stamp stamp = {.dims = 0};
+    struct lessons_opts opts = {.loop = &s->loop,
+                                .log = &s->log,
+                                .store = s->store,
+                                .is_going_on = is_going_on,
+                                .ctx = s,
+                                .seed = {s->seed[0], s->seed[1]},
+                                .settings = settings_lessons(s->config)};
+
+    if (embed)
+        stamp = embed_stamp(embed);
+    opts.model_hash = str_of(stamp.hash);
+    s->lessons = lessons_new(&opts);
+    if (!s->lessons)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    return lessons_load(s->lessons, why);
+}
+
 static enum err open_router(struct server *s, struct why *why)
 {
     struct router_opts opts = {.loop = &s->loop,
@@ -310,6 +341,7 @@ static enum err open_router(struct server *s, struct why *why)
                                .registry = s->registry,
                                .embed = s->outward.embeds[0],
                                .fetch = s->outward.fetch,
+                               .lessons = s->lessons,
                                .ids = &s->ids,
                                .seed = {s->seed[0], s->seed[1]},
                                .settings = settings_route(s->config)};
@@ -418,6 +450,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .feed = s->feed,
                                   .access = s->access,
                                   .registry = s->registry,
+                                  .lessons = s->lessons,
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
@@ -555,6 +588,8 @@ static enum err open_rooms(struct server *s, struct why *why)
     if (!e)
         e = open_registry(s, why);
     if (!e)
+        e = open_lessons(s, why);
+    if (!e)
         e = open_router(s, why);
     if (!e)
         e = open_walk(s, why);
@@ -638,6 +673,8 @@ static void close_rooms(struct server *s)
         registry_stop(s->registry);
     if (s->router)
         router_stop(s->router);
+    if (s->lessons)
+        lessons_stop(s->lessons);
     stop_delivery(s);
     outward_close(&s->outward);
     store_close(s->store);
@@ -650,6 +687,7 @@ static void close_rooms(struct server *s)
     hub_free(s->hub);
     walk_free(s->walk);
     router_free(s->router);
+    lessons_free(s->lessons);
     children_free(s->children);
     roster_close(&s->roster);
     registry_free(s->registry);
