@@ -166,6 +166,13 @@ static void on_agents_changed(void *ctx)
         walk_agents_changed(s->walk);
 }
 
+/* Whoever takes the name next begins with nothing. */
+static void on_removal(void *ctx, struct tx *tx, struct str name, int64_t at_ms)
+{
+    (void)ctx;
+    lessons_agent_gone(tx, name, at_ms);
+}
+
 static enum agent_state state_of(void *ctx, const struct agent *a)
 {
     struct server *s = ctx;
@@ -287,6 +294,7 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .org_of = org_of,
                                  .on_new = on_new_agent,
                                  .on_change = on_agents_changed,
+                                 .on_removal = on_removal,
                                  .ctx = s};
     enum err e;
 
