@@ -690,6 +690,7 @@ static void start_tidying(struct walk *w)
                             .feed = o->feed,
                             .access = o->access,
                             .registry = o->registry,
+                            .lessons = o->lessons,
                             .tasks = w->tasks,
                             .retention_ms = o->retention_ms,
                             .retention_rows = o->retention_rows,

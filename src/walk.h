@@ -28,6 +28,7 @@ struct walk_opts {
     struct access *access;
     struct registry *registry;
     struct router *router;
+    struct lessons *lessons; /* for what is old; may be NULL */
     struct id_maker *ids;
     struct fetch *fetch;       /* for deliver's roads; may be NULL */
     struct children *children; /* likewise */

@@ -18,6 +18,7 @@
 #include "calls/throttle.h"
 #include "embed/embed.h"
 #include "fetch/fetch.h"
+#include "lessons.h"
 #include "net/net.h"
 #include "registry/registry.h"
 #include "store/store.h"
@@ -53,6 +54,7 @@ struct calls_opts {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct lessons *lessons;
     /* For their figures; any of them may be NULL. */
     struct fetch *fetch;
     struct embed *const *embeds;
@@ -71,6 +73,7 @@ struct calls {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct lessons *lessons;
     struct fetch *fetch;
     struct embed *const *embeds;
     size_t n_embeds;

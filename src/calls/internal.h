@@ -135,6 +135,10 @@ struct open {
         char *text; /* of the query; owned */
     } search;
 
+    /* What is said of a decision. */
+    struct id decision_id;
+    struct call_word *word;
+
     /* A change of users or tokens. */
     struct access_change *change;
     struct access_token secret;
@@ -252,6 +256,10 @@ void calls_refuse_agent(struct calls *c, uint64_t id,
 void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
                  const struct eyes *eyes, const bool *changed);
 
+/* verdicts.c. NULL is fine. */
+struct call_word;
+void word_free(struct call_word *w);
+
 /* The calls, by noun. */
 void call_front(struct call *c);
 void call_healthz(struct call *c);
@@ -284,6 +292,13 @@ void call_grants_list(struct call *c);
 void call_grants_post(struct call *c);
 void call_grants_delete(struct call *c);
 void call_commands_get(struct call *c);
+void call_decisions_override(struct call *c);
+void call_decisions_feedback(struct call *c);
+void call_learning_get(struct call *c);
+void call_learning_export(struct call *c);
+void call_learning_run(struct call *c);
+void call_learning_reset(struct call *c);
+void call_learning_rebuild(struct call *c);
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

@@ -53,6 +53,7 @@ static void open_free(struct open *o)
     free(o->registering);
     free(o->search.text);
     free(o->message.decision);
+    word_free(o->word);
     free(o);
 }
 

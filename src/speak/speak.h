@@ -152,6 +152,25 @@ MUST_USE enum err speak_grant_post(struct arena *a, struct str body,
                                    struct speak_grant_call *out,
                                    struct why *why);
 
+/* What is said of a decision, and of learning. */
+
+enum { SPEAK_COMMENT_MAX = 500 };
+
+struct speak_word {
+    struct str agent;     /* that it should have gone to; empty: not said */
+    enum verdict verdict; /* of feedback: positive or negative */
+    struct str comment;
+};
+
+MUST_USE enum err speak_override(struct arena *a, struct str body,
+                                 struct speak_word *out, struct why *why);
+MUST_USE enum err speak_feedback(struct arena *a, struct str body,
+                                 struct speak_word *out, struct why *why);
+
+/* An empty name: all that was learnt. The body may be missing. */
+MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
+                                       struct str *agent, struct why *why);
+
 /* Out. Those that write members do so into an object that is open. */
 
 /* Decisions. */
