@@ -76,8 +76,8 @@ MUST_USE enum err choose_turn(const struct choose_view *v, struct msg *m);
 /* The semantic score of a candidate from its signals. */
 double choose_score(const struct signal_weights *w, const struct signals *s);
 
-/* Its `semantic` from cosine, text and learned: the one place that says how
- * they are blended (semantic.c). */
+/* Its `semantic` from cosine, text, learned and discount: the one place that
+ * says how they are blended (semantic.c). */
 float choose_semantic(const struct choose_settings *settings,
                       const struct signals *s);
 
@@ -194,16 +194,19 @@ MUST_USE enum err decision_from_row(struct arena *a, const struct row *r,
                                     struct decision *out);
 
 /* Decide again from a record alone, by its own settings (settings NULL) or by
- * others: agent, layer, score, margin and reason of *out, strings in the
- * arena. `agents` are those there are now, or NULL: all that the record names
- * are. ERR_NO_ROUTE: nobody; ERR_NOMEM. (again.c) */
+ * others: agent, skill, layer, score, margin, threshold and reason of *out,
+ * strings in the arena; the rest is d's. `agents` are those there are now, or
+ * NULL: those that the record names, and those that the other settings do.
+ * ERR_NO_ROUTE: nobody would get it; ERR_NOT_FOUND: those settings ask for
+ * something that nobody looked at then, the signals or the classifier's word;
+ * ERR_NOMEM. (again.c) */
 MUST_USE enum err choose_again(const struct choose_settings *settings,
                                const struct agents *agents,
                                const struct decision *d, struct arena *a,
                                struct decision *out);
 
 /* What choosing is told, as 16 hex digits: two settings that decide alike have
- * the same. */
+ * the same. (version.c) */
 void choose_version(const struct choose_settings *s, char out[17]);
 
 #endif

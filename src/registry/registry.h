@@ -111,6 +111,10 @@ struct registry_opts {
     void (*on_new)(void *ctx);
     /* Agents have come, changed or gone. May be NULL. */
     void (*on_change)(void *ctx);
+    /* An agent is removed by this tx: for who keeps something of it, to be in
+     * the same. May be NULL. */
+    void (*on_removal)(void *ctx, struct tx *tx, struct str name,
+                       int64_t at_ms);
     void *ctx;
 };
 
@@ -357,8 +361,12 @@ void registry_search_cancel(struct registry *r, uint64_t id);
 struct registry_near {
     const struct agent *agent;
     const struct skill *skill; /* the nearest one; NULL: the agent itself */
-    float cosine; /* of the text with what the agent is routed by, 0..1 */
-    float text;   /* of its words, 0..1, of its best document */
+    float cosine;       /* of the text with what the agent is routed by, 0..1;
+                         * below zero: one of them has no vector */
+    float text;         /* of its words, 0..1, of its best document */
+    float discount;     /* to be taken off: it is somebody else's, and like
+                         * everything */
+    struct str keyword; /* the first of its routing keywords that occurs */
 };
 
 struct registry_near_query {
