@@ -168,6 +168,7 @@ struct choose_settings choose_defaults(void)
                     .keyword = 0.15,
                     .recency = 0.05},
         .threshold = 0.30,
+        .text_blend = 0.25,
         .recency_ms = INT64_C(48) * 3600 * 1000,
         .close_margin = 0.05,
         .intent = {.threshold = 0.8},
