@@ -1,12 +1,12 @@
 /* The score, what `semantic` is made of, the threshold, exploring, and the
  * reason. */
-#include "test/lib/choose_stage.h"
+#include "test/lib/score_stage.h"
 
 #include <math.h>
 
 #include "base/fault.h"
 
-static struct choose_stage s;
+static struct score_stage s;
 
 static bool is_near(double a, double b)
 {
@@ -24,11 +24,11 @@ static bool says(struct str reason, const char *words)
 /* Seed 001's first day of live traffic. */
 static void seed_001(void)
 {
-    choose_stage_init(&s);
-    choose_stage_near(&s, "automation-operator", "", .198F);
-    choose_stage_near(&s, "content-writer", "", .241F);
-    choose_stage_near(&s, "engineer", "", .362F)->keyword = STR("code");
-    choose_stage_near(&s, "researcher", "", .289F);
+    score_stage_init(&s);
+    score_stage_near(&s, "automation-operator", "", .198F);
+    score_stage_near(&s, "content-writer", "", .241F);
+    score_stage_near(&s, "engineer", "", .362F)->keyword = STR("code");
+    score_stage_near(&s, "researcher", "", .289F);
 }
 
 TEST(the_table_of_seed_001_to_three_decimals)
@@ -42,7 +42,7 @@ TEST(the_table_of_seed_001_to_three_decimals)
                  {"automation-operator", 219}};
 
     seed_001();
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_INT(s.m->choice.layer, LAYER_SEMANTIC);
     CHECK_STR(s.m->choice.agent, "engineer");
     CHECK_INT(s.m->choice.n_candidates, 4);
@@ -58,7 +58,7 @@ TEST(the_table_of_seed_001_to_three_decimals)
     CHECK(says(s.m->choice.reason,
                "its score of 0.467 is the best of 4, 0.194 ahead of "
                "researcher, by meaning (0.362) and its keyword \"code\""));
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 TEST(semantic_is_a_blend_that_stays_within_its_scale)
@@ -91,44 +91,44 @@ TEST(semantic_is_a_blend_that_stays_within_its_scale)
 
 TEST(below_the_threshold_nobody_is_chosen_but_the_nearest_are_known)
 {
-    choose_stage_init(&s);
-    choose_stage_near(&s, "anna", "", .3F); /* .28 */
-    choose_stage_near(&s, "ben", "", .2F);
-    CHECK(choose_stage_ask(&s) == ERR_NO_ROUTE);
+    score_stage_init(&s);
+    score_stage_near(&s, "anna", "", .3F); /* .28 */
+    score_stage_near(&s, "ben", "", .2F);
+    CHECK(score_stage_ask(&s) == ERR_NO_ROUTE);
     CHECK(!s.m->choice.agent.n && !s.m->choice.layer);
     CHECK_INT(s.m->choice.n_candidates, 2);
     CHECK_STR(s.m->choice.candidates[0].agent, "anna");
     s.settings.threshold = s.m->choice.candidates[0].score;
-    CHECK(choose_stage_ask(&s) == OK); /* just that is enough */
+    CHECK(score_stage_ask(&s) == OK); /* just that is enough */
     CHECK_STR(s.m->choice.agent, "anna");
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 TEST(nobody_there_is_no_route)
 {
-    choose_stage_init(&s);
-    CHECK(choose_stage_ask(&s) == ERR_NO_ROUTE);
+    score_stage_init(&s);
+    CHECK(score_stage_ask(&s) == ERR_NO_ROUTE);
     CHECK(s.m->choice.n_candidates == 0 && s.m->choice.n_considered == 0);
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 TEST(the_signals_are_asked_for_when_they_are_needed)
 {
     seed_001();
     s.m->known.has_candidates = false;
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_INT(s.m->choice.needs, NEEDS_CANDIDATES);
     CHECK(!s.m->choice.agent.n);
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 TEST(the_reason_names_what_speaks_for_it)
 {
     struct candidate *c;
 
-    choose_stage_init(&s);
-    c = choose_stage_near(&s, "anna", "", .5F);
-    CHECK(choose_stage_ask(&s) == OK);
+    score_stage_init(&s);
+    c = score_stage_near(&s, "anna", "", .5F);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK(says(s.m->choice.reason,
                "it is the only one there is, by meaning (0.500): 0.400"));
     c->signals = (struct signals){.cosine = -1,
@@ -136,13 +136,13 @@ TEST(the_reason_names_what_speaks_for_it)
                                   .learned = 1,
                                   .performance = .8F,
                                   .recency = .9F};
-    choose_stage_near(&s, "ben", "", .1F);
-    CHECK(choose_stage_ask(&s) == OK);
+    score_stage_near(&s, "ben", "", .1F);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK(says(s.m->choice.reason,
                "its score of 0.625 is the best of 2, 0.465 ahead of ben, by "
                "its words (0.700), what it was right for before, how well it "
                "has done and a success a short while ago"));
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 /* The longest there can be is cut, not overrun. */
@@ -154,25 +154,25 @@ TEST(a_reason_has_its_limit)
     memset(names[0], 'a', AGENT_NAME_MAX);
     memset(names[1], 'b', AGENT_NAME_MAX);
     memset(keyword, 'k', AGENT_KEYWORD_MAX);
-    choose_stage_init(&s);
-    c = choose_stage_near(&s, names[0], "", .5F);
+    score_stage_init(&s);
+    c = score_stage_near(&s, names[0], "", .5F);
     c->keyword = str_of(keyword);
     c->signals.learned = c->signals.performance = c->signals.recency = 1;
-    choose_stage_near(&s, names[1], "", .5F);
-    CHECK(choose_stage_ask(&s) == OK);
+    score_stage_near(&s, names[1], "", .5F);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK(s.m->choice.reason.n <= DECISION_REASON_MAX);
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 /* Exploring. */
 
 static void three_close_ones(void)
 {
-    choose_stage_init(&s);
-    choose_stage_near(&s, "anna", "", .50F); /* .40 */
-    choose_stage_near(&s, "ben", "", .46F);  /* .376 */
-    choose_stage_near(&s, "cleo", "", .42F); /* .352 */
-    choose_stage_near(&s, "dora", "", .41F); /* .346: not close any more */
+    score_stage_init(&s);
+    score_stage_near(&s, "anna", "", .50F); /* .40 */
+    score_stage_near(&s, "ben", "", .46F);  /* .376 */
+    score_stage_near(&s, "cleo", "", .42F); /* .352 */
+    score_stage_near(&s, "dora", "", .41F); /* .346: not close any more */
     s.settings.explore = .1;
 }
 
@@ -180,11 +180,11 @@ TEST(now_and_then_a_close_one_gets_it)
 {
     three_close_ones();
     s.m->known.chance = .1; /* not now */
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_STR(s.m->choice.agent, "anna");
     CHECK(!s.m->choice.is_explored);
     s.m->known.chance = 0;
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_STR(s.m->choice.agent, "ben");
     CHECK(s.m->choice.is_explored && is_near(s.m->choice.score, .376));
     CHECK(is_near(s.m->choice.margin, .024));
@@ -192,31 +192,31 @@ TEST(now_and_then_a_close_one_gets_it)
                "to see how it does: its score of 0.376 is only 0.024 behind "
                "that of anna, the best of 4"));
     s.m->known.chance = .0499;
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_STR(s.m->choice.agent, "ben");
     s.m->known.chance = .0999;
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_STR(s.m->choice.agent, "cleo");
     CHECK_STR(s.m->choice.candidates[0].agent, "anna");
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 TEST(nobody_explores_unless_told_to_or_who_would_not_be_chosen_at_all)
 {
     three_close_ones();
     s.settings.explore = 0;
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_STR(s.m->choice.agent, "anna");
     s.settings.explore = 1;
     s.settings.threshold = .39; /* the others are below it */
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_STR(s.m->choice.agent, "anna");
     CHECK(!s.m->choice.is_explored);
     s.settings.threshold = .3;
     s.settings.close_margin = 0;
-    CHECK(choose_stage_ask(&s) == OK);
+    CHECK(score_stage_ask(&s) == OK);
     CHECK_STR(s.m->choice.agent, "anna");
-    choose_stage_fini(&s);
+    score_stage_fini(&s);
 }
 
 TEST(choosing_by_score_survives_every_fault)
@@ -229,11 +229,11 @@ TEST(choosing_by_score_survives_every_fault)
         three_close_ones();
         s.settings.explore = nth % 2;
         fault_arm(nth);
-        e = choose_stage_ask(&s);
+        e = score_stage_ask(&s);
         has_fired = fault_fired();
         fault_arm(0);
         CHECK(has_fired ? e == ERR_NOMEM : e == OK);
         CHECK(has_fired || nth > 2);
-        choose_stage_fini(&s);
+        score_stage_fini(&s);
     }
 }

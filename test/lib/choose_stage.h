@@ -1,90 +1,98 @@
-#ifndef TEST_LIB_CHOOSE_STAGE_H
-#define TEST_LIB_CHOOSE_STAGE_H
+#ifndef CHOOSE_STAGE_H
+#define CHOOSE_STAGE_H
 
-/* The stage on which choosing by score is tested: a few agents, and what is
- * known of each for one text, as route would have fetched it. */
+/* A few agents, settings and one message, for tests of choosing. */
 
 #include "choose/choose.h"
 #include "test/t.h"
 
-enum { CHOOSE_STAGE_MAX = 64 };
+enum { STAGE_AGENTS = 8 };
 
-struct choose_stage {
-    struct agent list[CHOOSE_STAGE_MAX];
-    const struct agent *ptrs[CHOOSE_STAGE_MAX];
-    char lower[CHOOSE_STAGE_MAX][AGENT_NAME_MAX];
+struct stage {
+    struct agent list[STAGE_AGENTS];
+    const struct agent *ptrs[STAGE_AGENTS];
+    char lower[STAGE_AGENTS][AGENT_NAME_MAX];
     struct map by_name;
     struct agents all;
-    struct candidate candidates[CHOOSE_STAGE_MAX];
     struct choose_settings settings;
     struct eyes eyes;
     struct msg *m;
 };
 
-/* Nobody is there yet. */
-static inline void choose_stage_init(struct choose_stage *s)
+static struct stage stage;
+
+static inline void stage_message(void)
+{
+    msg_free(stage.m);
+    stage.m = msg_new(&(struct caller){0}, 5);
+    CHECK(stage.m);
+}
+
+/* Agents of these names, which are in order. */
+static inline void stage_of(size_t n, const char *const *names)
 {
     const uint64_t seed[2] = {1, 2};
+    struct stage *s = &stage;
 
-    memset(s, 0, sizeof(*s));
-    map_init(&s->by_name, CHOOSE_STAGE_MAX, seed);
-    s->all = (struct agents){s->ptrs, 0, &s->by_name};
-    s->settings = choose_defaults();
-    s->eyes = (struct eyes){.user = STR("cleo"), .org = STR("cine")};
-    s->m = msg_new(&(struct caller){0}, 5);
-    CHECK(s->m);
-    s->m->call.text = STR("hello");
-    s->m->known.has_candidates = true;
-    s->m->known.candidates = s->candidates;
+    CHECK(n <= STAGE_AGENTS);
+    *s = (struct stage){.settings = choose_defaults(),
+                        .eyes = {.sees_all = true}};
+    s->settings.is_off[LAYER_SEMANTIC] = true;
+    map_init(&s->by_name, STAGE_AGENTS, seed);
+    for (size_t i = 0; i < n; i++) {
+        struct str name = str_of(names[i]);
+
+        s->list[i] = (struct agent){.name = name, .url = STR("echo:")};
+        s->ptrs[i] = &s->list[i];
+        CHECK(map_put(&s->by_name,
+                      str_lowered(name, s->lower[i], AGENT_NAME_MAX),
+                      &s->list[i]) == OK);
+    }
+    s->all = (struct agents){s->ptrs, n, &s->by_name};
+    stage_message();
 }
 
-static inline void choose_stage_fini(struct choose_stage *s)
+#define STAGE(...)                                                         \
+    stage_of(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *), \
+             (const char *[]){__VA_ARGS__})
+
+/* From now on the eyes are those of "anna", and this one is not hers to see;
+ * the others are everybody's. */
+static inline void stage_hide(size_t hidden)
 {
-    msg_free(s->m);
-    map_fini(&s->by_name);
+    stage.eyes = (struct eyes){.user = STR("anna")};
+    for (size_t i = 0; i < stage.all.n; i++) {
+        stage.list[i].creator = STR("ben");
+        stage.list[i].visibility = VISIBILITY_PUBLIC;
+    }
+    stage.list[hidden].visibility = VISIBILITY_PRIVATE;
 }
 
-/* One more, of the creator's; names come in their order. Its signals are as
- * good as nothing until they are set. */
-static inline struct candidate *
-choose_stage_add(struct choose_stage *s, const char *name, const char *creator)
+static inline struct choose_view stage_view(void)
 {
-    size_t i = s->all.n;
-    struct str lower = {s->lower[i], strlen(name)};
-
-    CHECK(i < CHOOSE_STAGE_MAX);
-    for (size_t k = 0; k < lower.n; k++)
-        s->lower[i][k] = str_lower(name[k]);
-    s->list[i] = (struct agent){.name = str_of(name),
-                                .url = STR("echo:"),
-                                .visibility = VISIBILITY_PUBLIC,
-                                .kind = AGENT_SELF_HOSTED,
-                                .creator = str_of(creator)};
-    s->ptrs[i] = &s->list[i];
-    CHECK(map_put(&s->by_name, lower, &s->list[i]) == OK);
-    s->candidates[i] = (struct candidate){.agent = str_of(name),
-                                          .signals = {.performance = 0.5F}};
-    s->m->known.n_candidates = ++s->all.n;
-    return &s->candidates[i];
+    return (struct choose_view){&stage.settings, &stage.all, &stage.eyes};
 }
 
-/* And with so much for it by meaning and by words alike. */
-static inline struct candidate *choose_stage_near(struct choose_stage *s,
-                                                  const char *name,
-                                                  const char *creator,
-                                                  float nearness)
+static inline enum err stage_ask(void)
 {
-    struct candidate *c = choose_stage_add(s, name, creator);
+    struct choose_view v = stage_view();
 
-    c->signals.cosine = c->signals.text = nearness;
-    return c;
+    return choose_agent(&v, stage.m);
 }
 
-static inline enum err choose_stage_ask(struct choose_stage *s)
+static inline void stage_leave(void)
 {
-    struct choose_view v = {&s->settings, &s->all, &s->eyes};
+    msg_free(stage.m);
+    stage.m = NULL;
+    map_fini(&stage.by_name);
+}
 
-    return choose_agent(&v, s->m);
+static inline bool stage_says(const char *words)
+{
+    if (strcmp(stage.m->why.text, words) == 0)
+        return true;
+    fprintf(stderr, "wanted: %s\ngot:    %s\n", words, stage.m->why.text);
+    return false;
 }
 
 #endif
