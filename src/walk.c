@@ -775,6 +775,11 @@ struct deliver *walk_deliver(struct walk *w)
     return w->deliver;
 }
 
+struct router *walk_router(struct walk *w)
+{
+    return w->opts.router;
+}
+
 struct tasks *walk_tasks(struct walk *w)
 {
     return w->tasks;

@@ -102,7 +102,7 @@ struct calls {
         struct buf text;
         struct id message_id;
         int64_t number;
-        char layer[32], agent[AGENT_NAME_MAX + 1], reason[192];
+        bool has_decision;
     } result;
     int64_t n_by_kind[4]; /* by enum open_kind */
     int64_t revoked_total;
@@ -135,7 +135,7 @@ void calls_on_revoked(struct calls *c, const struct id *token_id);
 void calls_stop(struct calls *c);
 
 /* One request on its way through a call. Borrowed for the call. */
-enum { CALL_ARGS_MAX = 12, CALL_PARAM_MAX = 128 };
+enum { CALL_ARGS_MAX = 16, CALL_PARAM_MAX = 128 };
 
 struct call {
     struct calls *calls;

@@ -173,14 +173,29 @@ MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
 
 /* Out. Those that write members do so into an object that is open. */
 
-/* How the agent was found; a NULL pointer where it is not known any more. */
-struct speak_decision {
-    struct str layer, agent, reason;
+/* Decisions. */
+
+enum { SPEAK_CANDIDATES = 5 }; /* of one, where it is not whole */
+
+enum speak_length {
+    SPEAK_BRIEF,  /* with the answer to a message */
+    SPEAK_LISTED, /* without candidates, with what was asked and what came of
+                   * it */
+    SPEAK_WHOLE,  /* enough to decide again */
 };
 
-/* The members of the answer to a message: the turn that is in t. */
+/* The members of a decision. */
+void speak_decision(struct json_out *o, const struct decision *d,
+                    enum speak_length length);
+
+/* "candidates":[…], the best first. */
+void speak_candidates(struct json_out *o, const struct candidate *list,
+                      size_t n, enum speak_length length);
+
+/* The members of the answer to a message: the turn that is in t, and how its
+ * agent was found, as JSON; empty: that is not known any more. */
 void speak_answer(struct json_out *o, const struct task *t,
-                  const struct speak_decision *d);
+                  struct str decision);
 
 /* The same without the decision. */
 void speak_result(struct json_out *o, const struct task *t);
