@@ -81,6 +81,14 @@ static const char *const grants_examples[] = {
     "signalbox grants remove grant_01j...",
     NULL,
 };
+static const char *const learning_examples[] = {
+    "signalbox learning",
+    "signalbox learning run",
+    "signalbox learning export > learnt.jsonl",
+    "signalbox learning reset engineer",
+    "signalbox learning rebuild",
+    NULL,
+};
 static const char *const users_examples[] = {
     "signalbox users",
     "signalbox users create anna --org acme",
@@ -234,6 +242,14 @@ static const struct command commands[] = {
      "that a grant names. Grants are given by who created the agent, and by "
      "admins. " CLIENT_ABOUT,
      cli_grants_options, grants_examples, cli_grants},
+    {"learning", "what was learnt from what came of decisions",
+     "[show | run | export | reset AGENT | rebuild]", 2,
+     "Every learning.everyMs the server looks at what came of its decisions, "
+     "and learns from it who does well with what; run does so now. reset "
+     "forgets an agent, or with --all everything; export writes all that is "
+     "known as lines of JSON; rebuild makes it anew from the records of "
+     "outcomes that are kept. For admins. " CLIENT_ABOUT,
+     cli_learning_options, learning_examples, cli_learning},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "
