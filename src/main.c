@@ -89,6 +89,15 @@ static const char *const commands_examples[] = {
     "signalbox commands push telegram --clear",
     NULL,
 };
+
+static const char *const learning_examples[] = {
+    "signalbox learning",
+    "signalbox learning run",
+    "signalbox learning export > learnt.jsonl",
+    "signalbox learning reset engineer",
+    "signalbox learning rebuild",
+    NULL,
+};
 static const char *const users_examples[] = {
     "signalbox users",
     "signalbox users create anna --org acme",
@@ -255,6 +264,14 @@ static const struct command commands[] = {
      "when the platform does not take them, 4 when nobody answers there, 5 "
      "when it does not know the bot. " CLIENT_ABOUT,
      cli_commands_options, commands_examples, cli_commands},
+    {"learning", "what was learnt from what came of decisions",
+     "[show | run | export | reset AGENT | rebuild]", 2,
+     "Every learning.everyMs the server looks at what came of its decisions, "
+     "and learns from it who does well with what; run does so now. reset "
+     "forgets an agent, or with --all everything; export writes all that is "
+     "known as lines of JSON; rebuild makes it anew from the records of "
+     "outcomes that are kept. For admins. " CLIENT_ABOUT,
+     cli_learning_options, learning_examples, cli_learning},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "
