@@ -152,16 +152,50 @@ MUST_USE enum err speak_grant_post(struct arena *a, struct str body,
                                    struct speak_grant_call *out,
                                    struct why *why);
 
-/* Out. Those that write members do so into an object that is open. */
+/* What is said of a decision, and of learning. */
 
-/* How the agent was found; a NULL pointer where it is not known any more. */
-struct speak_decision {
-    struct str layer, agent, reason;
+enum { SPEAK_COMMENT_MAX = 500 };
+
+struct speak_word {
+    struct str agent;     /* that it should have gone to; empty: not said */
+    enum verdict verdict; /* of feedback: positive or negative */
+    struct str comment;
 };
 
-/* The members of the answer to a message: the turn that is in t. */
+MUST_USE enum err speak_override(struct arena *a, struct str body,
+                                 struct speak_word *out, struct why *why);
+MUST_USE enum err speak_feedback(struct arena *a, struct str body,
+                                 struct speak_word *out, struct why *why);
+
+/* An empty name: all that was learnt. The body may be missing. */
+MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
+                                       struct str *agent, struct why *why);
+
+/* Out. Those that write members do so into an object that is open. */
+
+/* Decisions. */
+
+enum { SPEAK_CANDIDATES = 5 }; /* of one, where it is not whole */
+
+enum speak_length {
+    SPEAK_BRIEF,  /* with the answer to a message */
+    SPEAK_LISTED, /* without candidates, with what was asked and what came of
+                   * it */
+    SPEAK_WHOLE,  /* enough to decide again */
+};
+
+/* The members of a decision. */
+void speak_decision(struct json_out *o, const struct decision *d,
+                    enum speak_length length);
+
+/* "candidates":[…], the best first. */
+void speak_candidates(struct json_out *o, const struct candidate *list,
+                      size_t n, enum speak_length length);
+
+/* The members of the answer to a message: the turn that is in t, and how its
+ * agent was found, as JSON; empty: that is not known any more. */
 void speak_answer(struct json_out *o, const struct task *t,
-                  const struct speak_decision *d);
+                  struct str decision);
 
 /* The same without the decision. */
 void speak_result(struct json_out *o, const struct task *t);
@@ -182,6 +216,30 @@ void speak_turn(struct json_out *o, const struct speak_turn *turn);
 /* {"items":[ … ],"next_cursor":…}; an empty cursor is null. */
 void speak_list_open(struct json_out *o);
 void speak_list_close(struct json_out *o, struct str next_cursor);
+
+/* The commands that agents go by in a text and in the menus of chat platforms
+ * (menu.c). Menus take at most so many, and commands of so many bytes. */
+enum { SPEAK_MENU_MAX = 100, SPEAK_COMMAND_MAX = 32 };
+
+struct speak_command {
+    const struct agent *agent;
+    struct str menu; /* its command in menus; empty: it has no place there */
+    struct str why;  /* why not */
+};
+
+/* {"command","agent","description","menu"}, and "left_out" where that is
+ * null. */
+void speak_command(struct json_out *o, const struct speak_command *c);
+
+/* "/name - what it does", and a line end. */
+void speak_command_line(struct buf *out, const struct speak_command *c);
+
+/* The body of Telegram's setMyCommands, and that of Discord's PUT …/commands,
+ * of those that have a place, the first SPEAK_MENU_MAX of them. */
+void speak_telegram_menu(struct json_out *o, const struct speak_command *list,
+                         size_t n);
+void speak_discord_menu(struct json_out *o, const struct speak_command *list,
+                        size_t n);
 
 /* A card with what else is known of it. The names of the old list, name, url
  * and title, are always there. */
