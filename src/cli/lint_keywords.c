@@ -73,6 +73,7 @@ struct word {
     uint32_t agent;
     struct str keyword;
     struct str plain; /* "blog post " */
+    size_t at;        /* in l->plain */
 };
 
 struct looking {
@@ -125,8 +126,10 @@ static bool add_word(struct looking *l, uint32_t agent, struct str keyword)
         return true;
     }
     /* Where it lies is known when all of them do. */
-    l->words[l->n++] = (struct word){
-        agent, keyword, {(const char *)(uintptr_t)from, l->plain.n - from}};
+    l->words[l->n++] = (struct word){.agent = agent,
+                                     .keyword = keyword,
+                                     .plain.n = l->plain.n - from,
+                                     .at = from};
     return true;
 }
 
@@ -150,7 +153,7 @@ static bool list_words(struct looking *l)
                 return false;
     }
     for (size_t i = 0; i < l->n; i++)
-        l->words[i].plain.p = l->plain.p + (uintptr_t)l->words[i].plain.p;
+        l->words[i].plain.p = l->plain.p + l->words[i].at;
     if (l->n)
         qsort(l->words, l->n, sizeof(*l->words), by_plain);
     return true;
