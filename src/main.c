@@ -73,6 +73,12 @@ static const char *const route_examples[] = {
     "signalbox route - --json < message.txt",
     NULL,
 };
+static const char *const lint_examples[] = {
+    "signalbox lint",
+    "signalbox lint prod.jsonc",
+    "signalbox lint --server --twins 0.95",
+    NULL,
+};
 static const char *const grants_examples[] = {
     "signalbox grants",
     "signalbox grants add engineer --user anna --expires 7d",
@@ -308,6 +314,15 @@ static const struct command commands[] = {
      "included, and name every problem with its line and column. Exits with "
      "2 if there is any.",
      cli_check_options, check_examples, cli_check},
+    {"lint", "find what makes choosing harder", "[FILE]", 1,
+     "Look at the agents of the configuration, or with --server at those of a "
+     "server that you may see, and find what stands in the way of choosing the "
+     "right one: keywords that are said to everybody or that several have, "
+     "agents whose profiles are near twins, agents that nobody can reach or "
+     "that do not even get their own examples, and bindings that never count. "
+     "Nothing learnt counts here. Exits with 1 if there is anything to mend. "
+     "With --json a line for each. " CLIENT_ABOUT,
+     cli_lint_options, lint_examples, cli_lint},
     {"doctor", "look over this machine", "", 0,
      "See whether the server can run here: configuration, data folder, "
      "database, address, limits, disk, clock and libraries. What is not well "
