@@ -140,6 +140,20 @@ static int by_name(const void *a, const void *b)
                           ((const struct candidate *)b)->agent);
 }
 
+/* Nobody was there to compare: that is known too, but not where nobody had to
+ * look. */
+static bool had_nobody(const struct decision *d)
+{
+    bool asks_intent = d->rules.has_intent && !was_off(d, LAYER_INTENT);
+
+    switch ((int)d->layer) {
+    case LAYER_BINDING: return asks_intent && d->rules.intent_is_over_bindings;
+    case LAYER_SEMANTIC: return true;
+    case LAYER_DEFAULT: return asks_intent || !was_off(d, LAYER_SEMANTIC);
+    default: return false;
+    }
+}
+
 static enum err fill_candidates(struct again *g)
 {
     const struct decision *d = g->d;
@@ -158,11 +172,7 @@ static enum err fill_candidates(struct again *g)
     if (d->n_considered > (int64_t)n)
         m->known.n_unrecorded = d->n_considered - (int64_t)n;
     m->known.is_recorded = true;
-    /* Nobody to compare is known too, but not where nobody had to look. */
-    m->known.has_candidates =
-        d->n_considered > 0 || d->layer == LAYER_SEMANTIC ||
-        (d->layer == LAYER_DEFAULT &&
-         (!was_off(d, LAYER_SEMANTIC) || d->rules.has_intent));
+    m->known.has_candidates = d->n_considered > 0 || had_nobody(d);
     return OK;
 }
 

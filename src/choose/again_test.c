@@ -337,7 +337,7 @@ static void check_rows(const struct query *q, const int *numbers, int n)
 
 TEST(a_decision_of_before_the_restart_is_the_same)
 {
-    enum { MOST = 20000 };
+    enum { MOST = 2000 };
     static int numbers[MOST];
     int n_tries = rounds(150, MOST), n = 0, before;
     struct decision d;
