@@ -79,6 +79,14 @@ static const char *const lint_examples[] = {
     "signalbox lint --server --twins 0.95",
     NULL,
 };
+
+static const char *const replay_examples[] = {
+    "signalbox replay",
+    "signalbox replay --config new.jsonc --since 7d",
+    "signalbox replay --set routing.threshold=0.35 --layer semantic --show 100",
+    "signalbox replay --config new.jsonc --json",
+    NULL,
+};
 static const char *const grants_examples[] = {
     "signalbox grants",
     "signalbox grants add engineer --user anna --expires 7d",
@@ -251,6 +259,16 @@ static const struct command commands[] = {
      "whether it did well lately (recency). With - the message is read from "
      "standard input. Ends with 3 where nobody would get it. " CLIENT_ABOUT,
      cli_route_options, route_examples, cli_route},
+    {"replay", "see what other settings would have decided", "", 0,
+     "Decisions that were made are decided again, here, from their records: "
+     "with --config or --set by other settings, to see which messages would "
+     "have gone to another agent, from whom to whom, and what is known of "
+     "whether that were better. Nothing is sent, and nothing changes. Without "
+     "them each by its own settings: every decision must come out as it was, "
+     "to the last bit, and it ends with 1 where one does not. Who is not an "
+     "admin sees their own decisions alone. With --json a line for each that "
+     "changes, and one with the sums. " CLIENT_ABOUT,
+     cli_replay_options, replay_examples, cli_replay},
     {"grants", "let others see a shared agent",
      "[list | add AGENT | remove ID]", 2,
      "A shared agent is seen by its creator's org, and by the users and orgs "

@@ -188,6 +188,11 @@ enum speak_length {
 void speak_decision(struct json_out *o, const struct decision *d,
                     enum speak_length length);
 
+/* Back from SPEAK_WHOLE, but for the vector; strings are the document's or in
+ * the arena. ERR_BAD_REQUEST: it is none, or not whole; ERR_NOMEM. */
+MUST_USE enum err speak_decision_read(struct arena *a, const struct json *v,
+                                      struct decision *out);
+
 /* "candidates":[…], the best first. */
 void speak_candidates(struct json_out *o, const struct candidate *list,
                       size_t n, enum speak_length length);
