@@ -121,6 +121,7 @@ static void put_rules(struct buf *out, const struct decision *d)
     put_real(out, d->weights.recency);
     put_u32(out, r->layers_off);
     put_str(out, r->default_agent);
+    put_real(out, r->threshold);
     put_real(out, r->text_blend);
     put_real(out, r->close_margin);
     put_real(out, r->explore);
@@ -152,6 +153,7 @@ static void put_candidate(struct buf *out, const struct candidate *c)
     put_float(out, c->signals.cosine);
     put_float(out, c->signals.text);
     put_float(out, c->signals.learned);
+    put_float(out, c->signals.discount);
     put_float(out, c->signals.performance);
     put_float(out, c->signals.keyword);
     put_float(out, c->signals.recency);
@@ -290,6 +292,7 @@ static void get_rules(struct reader *r, struct decision *d)
     d->weights.recency = get_real(r);
     rules->layers_off = get_u32(r);
     rules->default_agent = get_str(r);
+    rules->threshold = get_real(r);
     rules->text_blend = get_real(r);
     rules->close_margin = get_real(r);
     rules->explore = get_real(r);
@@ -325,6 +328,7 @@ static void get_candidate(struct reader *r, struct candidate *c)
     c->signals.cosine = get_float(r);
     c->signals.text = get_float(r);
     c->signals.learned = get_float(r);
+    c->signals.discount = get_float(r);
     c->signals.performance = get_float(r);
     c->signals.keyword = get_float(r);
     c->signals.recency = get_float(r);
@@ -430,6 +434,7 @@ static struct decision_rules rules_of(const struct choose_settings *s,
 {
     struct decision_rules r = {
         .default_agent = s->default_agent,
+        .threshold = s->threshold,
         .text_blend = s->text_blend,
         .close_margin = s->close_margin,
         .explore = s->explore,

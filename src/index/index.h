@@ -202,8 +202,9 @@ MUST_USE enum err index_near(struct index *x, const struct index_query *q,
                              size_t *n);
 
 /* What a text is searched by, after stop words and stems: to show which words
- * matched. `each` gets the place of the word in the text, and its stem. */
-void index_terms(struct str text,
+ * matched. `each` gets the place of the word in the text, and its stem. False:
+ * memory is gone, and it was not called. */
+bool index_terms(struct str text,
                  void (*each)(void *ctx, struct str word, struct str stem),
                  void *ctx);
 

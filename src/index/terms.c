@@ -118,7 +118,7 @@ bool terms_next(struct terms *t)
     return false;
 }
 
-void index_terms(struct str text,
+bool index_terms(struct str text,
                  void (*each)(void *ctx, struct str word, struct str stem),
                  void *ctx)
 {
@@ -126,9 +126,10 @@ void index_terms(struct str text,
     struct terms t;
 
     if (!stemmer)
-        return;
+        return false;
     terms_begin(&t, stemmer, text);
     while (terms_next(&t))
         each(ctx, t.place, t.stem);
     stemmer_free(stemmer);
+    return true;
 }

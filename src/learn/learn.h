@@ -47,6 +47,9 @@ struct learn_settings {
 
 struct learn_settings learn_defaults(void);
 
+/* Agents with a type; beyond, those longest not heard of go. */
+enum { LEARN_PAIRS_MAX = 100 * 1000 };
+
 enum outcome_kind {
     OUTCOME_VERDICT = 1,    /* the job's, once the window was over */
     OUTCOME_CORRECTION = 2, /* somebody said who was right */
@@ -83,7 +86,8 @@ void learn_set(struct learn *l, const struct learn_settings *s);
 /* The number of the last outcome applied; zero: none. */
 int64_t learn_version(const struct learn *l);
 
-/* The next outcome: its number is above all before. What cannot be had for
+/* The next outcome; one that was applied before, by its number, is left alone.
+ * What cannot be had for
  * want of memory is ERR_NOMEM, and the state is as it was: apply it again. */
 MUST_USE enum err learn_apply(struct learn *l, const struct outcome *o);
 
@@ -109,7 +113,9 @@ MUST_USE enum err learn_begin(struct learn *l, const struct learn_query *q);
 struct learn_hint {
     float performance; /* 0.5 where nothing is known */
     float recency;
-    float learned; /* how near the text is to the agent's examples */
+    float learned; /* cubes of the likeness to each example of the scope: of
+                    * those that it was right for, less those that it was
+                    * wrong for; zero: nothing speaks for it or against it */
 };
 
 /* Of the query that was begun last. Agents by name, whatever the case. */
@@ -150,14 +156,23 @@ enum learn_column {
 struct tx_op *outcome_append(struct tx *tx, const struct outcome *o);
 void outcome_from_row(const struct row *r, struct outcome *out);
 
-/* At most `max` of the things that changed since they were last written, and
- * the number; false: nothing has. After the commit learn_written, else they
- * stay as they are and come again. One at a time. The number is written only
- * when everything else is: `is_last`. */
+/* What changed since it was last written, at most `max` things of it, and the
+ * number; false: nothing did, or a tx is on its way. After the commit, or its
+ * failure, learn_written. One tx at a time; outcomes may be applied meanwhile.
+ * `is_last`: all of it is in. Where it is not, the row with the number says so
+ * until the last has been committed, and a start that finds it takes nothing
+ * from the table and applies all outcomes there are. So ask with a `max` above
+ * what a few outcomes change (LEARN_ROWS_EACH for each). */
+enum { LEARN_ROWS_EACH = 8 };
 bool learn_dirty(struct learn *l, struct tx *tx, size_t max, bool *is_last);
 void learn_written(struct learn *l, bool is_committed);
 
-/* A row of learn_table, when the server starts. ERR_SYNTAX: none of ours. */
+/* The rows in the table are another state's, which this one takes the place
+ * of: with the next tx they go, and all that is known is written. */
+void learn_rewrite(struct learn *l);
+
+/* A row of learn_table, when the server starts: in the order of LEARN_KIND, so
+ * that the number comes first. ERR_SYNTAX: none of ours; ERR_NOMEM. */
 MUST_USE enum err learn_load_row(struct learn *l, const struct row *r);
 
 /* All of it as JSON lines, in one order: two states that are the same write the

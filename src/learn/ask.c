@@ -1,0 +1,134 @@
+/* A query is looked at once: its type's pairs are handed to their agents, and
+ * every example of the scope speaks for the agent that was right and against
+ * the one that was not, with the cube of its likeness: near ones much, far ones
+ * hardly. What they say is added up in whole numbers (2^-40), so the sum is the
+ * same in whatever order they lie.
+ *
+ * The high bytes give a good guess of the likeness; where it is worth anything
+ * the low ones are looked at too. Both are whole numbers until the last step,
+ * so every processor says the same. */
+#include "learn/internal.h"
+
+#include <math.h>
+
+enum { AT_ONCE = 64 };
+
+static const double ONE = 1099511627776.0; /* 2^40 */
+static const double FINE = 0.4; /* from here on the low bytes count too */
+
+int64_t learn_type(const struct learn *l, struct str vector)
+{
+    struct vec_packed v;
+    const struct type *t =
+        vector_open(&v, vector) ? type_near(l, l->model_hash, &v) : NULL;
+
+    return t ? t->id : 0;
+}
+
+static void hand_out_pairs(struct learn *l, const struct type *t)
+{
+    for (struct list_node *n = list_first(&t->pairs); n;
+         n = list_next(&t->pairs, n)) {
+        struct pair *p = LIST_OF(n, struct pair, of_type);
+
+        p->who->pair = p;
+        p->who->paired = l->asked;
+    }
+}
+
+static void speak(struct learn *l, struct who *w, int64_t what)
+{
+    if (!w)
+        return;
+    if (w->asked != l->asked) {
+        w->asked = l->asked;
+        w->sum = 0;
+    }
+    w->sum += what;
+}
+
+static void hear_row(struct learn *l, const struct shelf *s, size_t row,
+                     const struct vec_packed *v, double likeness)
+{
+    int64_t what;
+
+    if (likeness >= FINE) {
+        struct vec_packed p = shelf_at(s, row);
+
+        likeness = fmax(0, fmin(1, vec_packed_dot(&p, v)));
+    }
+    what = (int64_t)(likeness * likeness * likeness * ONE + 0.5);
+    speak(l, s->right[row], what);
+    speak(l, s->wrong[row], -what);
+}
+
+static void hear_examples(struct learn *l, const struct shelf *s,
+                          const struct vec_packed *v)
+{
+    double unit = 65536 * (double)v->scale;
+    int32_t products[AT_ONCE];
+
+    for (size_t at = 0; at < s->n; at += AT_ONCE) {
+        size_t n = s->n - at < AT_ONCE ? s->n - at : AT_ONCE;
+
+        vec_ops()->dots_i8(s->high + at * s->stride, s->stride, n, v->high,
+                           s->dims, products);
+        for (size_t i = 0; i < n; i++)
+            if (products[i] > 0)
+                hear_row(l, s, at + i, v,
+                         products[i] * (unit * (double)s->scale[at + i]));
+    }
+}
+
+enum err learn_begin(struct learn *l, const struct learn_query *q)
+{
+    const struct shelf *s;
+    const struct type *t;
+    struct vec_packed v;
+
+    l->asked++;
+    l->now_ms = q->now_ms;
+    l->recency_ms = q->recency_ms;
+    if (!vector_open(&v, q->vector))
+        return OK;
+    if ((t = type_near(l, l->model_hash, &v)))
+        hand_out_pairs(l, t);
+    if ((s = shelf_find(l, q->scope, l->model_hash, v.n)))
+        hear_examples(l, s, &v);
+    return OK;
+}
+
+/* Few observations lean on the middle, not on the agent's own figure: an agent
+ * that is often right with some queries is not more often right with others. */
+static double performance(const struct learn *l, const struct who *w)
+{
+    double lean = l->settings.agent_lean, n;
+
+    if (w->paired != l->asked)
+        return 0.5;
+    n = (double)w->pair->n;
+    return (n * w->pair->rate + lean * 0.5) / (n + lean);
+}
+
+static double recency(const struct learn *l, const struct known *k)
+{
+    double age;
+
+    if (!k || !k->good_ms || l->recency_ms <= 0)
+        return 0;
+    age = (double)(l->now_ms - k->good_ms) / (double)l->recency_ms;
+    return age <= 0 ? 1 : age >= 1 ? 0 : 1 - age;
+}
+
+void learn_look(struct learn *l, struct str agent, struct learn_hint *out)
+{
+    const struct who *w = l->whos.n ? who_find(l, agent) : NULL;
+
+    *out = (struct learn_hint){.performance = 0.5F};
+    if (!w)
+        return;
+    out->performance = (float)performance(l, w);
+    out->recency = (float)recency(l, w->known);
+    if (w->asked == l->asked)
+        out->learned = (float)((double)w->sum / ONE);
+}

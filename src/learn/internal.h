@@ -1,0 +1,283 @@
+#ifndef LEARN_INTERNAL_H
+#define LEARN_INTERNAL_H
+
+/* What is remembered is a thing: an agent, a type of query, a pair of the two,
+ * an example. Each is one row of learn_table, known by its kind and key, and
+ * has the number of the last outcome that touched it: where there are too many
+ * the one longest untouched goes.
+ *
+ *   things.c    things by key and by age; whose row is to be written
+ *   shelf.c     vectors of one model side by side, to be looked through
+ *   types.c     online clustering of the queries
+ *   names.c     the words that tell types apart
+ *   examples.c  what was corrected, and which of it stays
+ *   learn.c     the fold
+ *   ask.c       what the next message wants to know
+ *   rows.c      things <-> rows
+ *   outcome.c   outcomes <-> rows
+ *   export.c    JSON lines */
+
+#include "learn/learn.h"
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/agent.h"
+
+enum {
+    EXAMPLE_TEXT_MAX = 256, /* bytes that are kept, for people to read */
+    SCOPE_MAX = 160,
+    HASH_MAX = 128, /* bytes of a model's */
+    TELLING_WORDS = 32,
+    TELLING_BYTES = 24, /* longer words are none that tell */
+    DIMS_MAX = 65536,
+};
+
+enum thing_kind {
+    THING_NUMBER = 0, /* only as a row */
+    THING_AGENT,
+    THING_TYPE,
+    THING_PAIR,
+    THING_EXAMPLE,
+    N_KINDS,
+};
+
+enum row_state { ROW_CLEAN, ROW_DIRTY, ROW_FLYING };
+
+struct thing {
+    enum thing_kind kind;
+    struct str key;       /* the kind's digit and the row's key; behind it */
+    int64_t heard;        /* the last outcome that touched it */
+    size_t slot;          /* in the heap of its kind */
+    struct list_node row; /* dirty or flying */
+    enum row_state state;
+    bool has_row;    /* in the table, for all we know */
+    bool is_written; /* what flies is a row, not the end of one */
+    bool is_again;   /* changed while its row was on its way */
+    bool is_gone;    /* the row is to go, and then this */
+};
+
+/* An agent's name, whatever is known of it. */
+struct who {
+    struct str name; /* in lower case; behind it */
+    size_t n_refs;
+    struct known *known;
+    struct list pairs;
+
+    /* Of the query that was begun as number `asked`. */
+    uint64_t asked, paired;
+    int64_t sum;
+    const struct pair *pair;
+};
+
+struct known {
+    struct thing thing;
+    struct who *who;
+    double rate;
+    int64_t n_good, n_bad, n_neutral;
+    int64_t good_ms; /* when it was last good; zero: never */
+};
+
+/* A word that tells, by its stem; shown is the shortest form met. */
+struct telling {
+    char stem[TELLING_BYTES], word[TELLING_BYTES];
+    uint8_t n_stem, n_word;
+    uint32_t count; /* texts that have it */
+};
+
+struct type {
+    struct thing thing;
+    int64_t id; /* the number of the outcome that began it */
+    struct shelf *shelf;
+    size_t row;
+    float *mean; /* of the directions of what joined it; packed behind it */
+    int64_t n;
+    struct telling words[TELLING_WORDS];
+    size_t n_words;
+    struct list pairs;
+    char name[4 * TELLING_BYTES]; /* as last asked for */
+    size_t n_name;
+};
+
+struct pair {
+    struct thing thing;
+    struct who *who;
+    struct type *type;
+    struct list_node of_who, of_type;
+    double rate;
+    int64_t n;
+};
+
+struct example {
+    struct thing thing;
+    struct shelf *shelf;
+    size_t row;
+    int64_t at_ms;
+    char text[EXAMPLE_TEXT_MAX];
+    size_t n_text;
+};
+
+/* Vectors of one length made by one model, of one scope (of types: none). */
+struct shelf {
+    struct str key, scope, model_hash; /* behind it */
+    size_t dims, stride, n, cap;
+    int8_t *high, *low; /* cap rows of stride */
+    float *scale, *slack;
+    struct thing **owner;
+    struct who **right, **wrong; /* of examples; NULL: nobody */
+};
+
+struct heap {
+    struct thing **p;
+    size_t n, cap;
+};
+
+struct learn {
+    struct learn_settings settings;
+    struct str model_hash;
+    char model_hash_bytes[HASH_MAX];
+    uint64_t seed[2];
+    int64_t version, applied_total;
+    struct map things, whos, shelves;
+    struct heap heaps[N_KINDS];
+
+    /* The table. */
+    struct list dirty, flying;
+    int64_t written, flying_version; /* numbers */
+    bool must_clear, is_clearing;    /* all rows go first */
+    bool is_in_pieces;               /* the table says that it is not whole */
+    bool is_flying, is_last_flying;
+    bool has_number; /* the row with it was loaded */
+    bool is_void;    /* what is being loaded is not whole: none of it counts */
+
+    /* The query that was begun. */
+    uint64_t asked;
+    int64_t now_ms, recency_ms;
+};
+
+/* ---- learn.c ---- */
+
+enum { PAIR_KEY_MAX = 24 + 1 + AGENT_NAME_MAX };
+struct str pair_key(int64_t type, struct str name, char out[PAIR_KEY_MAX]);
+/* Takes a reference of its own. */
+void pair_link(struct pair *p, struct who *w, struct type *t);
+
+/* ---- things.c ---- */
+
+/* NULL: memory is gone. It is in no map yet. */
+MUST_USE void *thing_new(enum thing_kind kind, struct str key);
+void thing_free(struct thing *t);
+
+/* Also one that is gone; NULL: there never was. */
+struct thing *thing_find(const struct learn *l, enum thing_kind kind,
+                         struct str key);
+/* The same, if it is there. */
+struct thing *thing_live(const struct learn *l, enum thing_kind kind,
+                         struct str key);
+
+/* Room for one more of each kind, and n in the map. */
+MUST_USE enum err things_reserve(struct learn *l);
+
+/* Into map and heap, for which there is room. One that is gone and has the
+ * same key makes way, but its row stays known. */
+void thing_add(struct learn *l, struct thing *t, int64_t heard);
+void thing_touch(struct learn *l, struct thing *t, int64_t heard);
+void thing_dirty(struct learn *l, struct thing *t);
+
+/* Takes it out; what hangs on it was let go before. */
+void thing_drop(struct learn *l, struct thing *t);
+
+/* The one longest not heard of; NULL: there is none. */
+struct thing *things_oldest(const struct learn *l, enum thing_kind kind);
+/* All of one kind, in the order of their keys: returns owned, free() it. NULL
+ * and *n zero: none, or no memory. */
+struct thing **things_in_order(const struct learn *l, enum thing_kind kind,
+                               size_t *n);
+
+/* An agent by name, made if it is new, with one reference more. NULL: memory
+ * is gone, or that is no name. */
+MUST_USE struct who *who_take(struct learn *l, struct str name);
+struct who *who_find(const struct learn *l, struct str name);
+void who_release(struct learn *l, struct who *w);
+
+/* Drop, with all that hangs on it. */
+void known_drop(struct learn *l, struct known *k);
+void type_drop(struct learn *l, struct type *t);
+void pair_drop(struct learn *l, struct pair *p);
+void example_drop(struct learn *l, struct example *x);
+void drop_any(struct learn *l, struct thing *t);
+
+/* ---- shelf.c ---- */
+
+/* NULL: there is none. */
+struct shelf *shelf_find(const struct learn *l, struct str scope,
+                         struct str model_hash, size_t dims);
+/* Made if it is new, with room for one more. */
+MUST_USE struct shelf *shelf_take(struct learn *l, struct str scope,
+                                  struct str model_hash, size_t dims);
+/* Gone if nothing is on it. */
+void shelf_tidy(struct learn *l, struct shelf *s);
+/* There is room. Returns its row. */
+size_t shelf_add(struct shelf *s, struct thing *owner,
+                 const struct vec_packed *v);
+void shelf_set(struct shelf *s, size_t row, const struct vec_packed *v);
+/* The last one takes its place: its owner is told. */
+void shelf_remove(struct shelf *s, size_t row);
+struct vec_packed shelf_at(const struct shelf *s, size_t row);
+void shelf_free(struct shelf *s);
+
+/* A packed vector of whatever length. False: none, or all zero. */
+bool vector_open(struct vec_packed *v, struct str packed);
+
+/* ---- types.c ---- */
+
+/* The nearest type that is near enough; NULL: none is. */
+struct type *type_near(const struct learn *l, struct str model_hash,
+                       const struct vec_packed *v);
+/* NULL: memory is gone. In no map or shelf yet; has room for its mean. */
+MUST_USE struct type *type_new(int64_t id, size_t dims);
+/* Onto the shelf and among the things. False: the mean is nothing. */
+MUST_USE bool type_shelve(struct learn *l, struct type *t, struct shelf *s,
+                          int64_t heard);
+void type_begin(struct learn *l, struct type *t, struct shelf *s,
+                const struct vec_packed *v, int64_t seq);
+void type_join(struct learn *l, struct type *t, const struct vec_packed *v,
+               int64_t seq);
+struct str type_key(int64_t id, char out[24]);
+struct type *type_of(const struct learn *l, int64_t id);
+/* One goes where there are too many. */
+void types_bound(struct learn *l);
+
+/* ---- names.c ---- */
+
+enum { TEXT_WORDS_MAX = 48 };
+
+struct text_words {
+    struct telling words[TEXT_WORDS_MAX];
+    size_t n;
+};
+
+/* False: memory is gone. */
+MUST_USE bool words_of(struct str text, struct text_words *out);
+void type_hear(struct type *t, const struct text_words *w);
+
+/* ---- examples.c ---- */
+
+/* Key of the example that a decision is for a scope. */
+struct str example_key(const struct outcome *o, char out[ID_BYTES + SCOPE_MAX]);
+void example_shelve(struct example *x, struct shelf *s, struct who *right,
+                    struct who *wrong, const struct vec_packed *v);
+/* The nearest of the agent's examples was useful once more. */
+void example_thank(struct learn *l, const struct outcome *o,
+                   const struct who *right, const struct vec_packed *v);
+/* At most so many of one agent and scope, and of all. */
+void examples_bound(struct learn *l, struct shelf *s, const struct who *right);
+/* Those that speak of nobody else go, the others do not speak of it. */
+void examples_forget(struct learn *l, const struct who *who);
+
+/* ---- rows.c ---- */
+
+/* All rows go with the next that is written; what is gone needs none. */
+void rows_clear(struct learn *l);
+
+#endif

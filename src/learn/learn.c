@@ -1,0 +1,440 @@
+/* The fold. An outcome is first planned: everything that it needs is found or
+ * made, nothing of the state changes, and what fails leaves it as it was. Then
+ * it is carried out, which cannot fail.
+ *
+ * Nothing here depends on the model in use or on the order of rows in memory:
+ * vectors know the model that made them and meet only their own kind. */
+#include "learn/internal.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum { NAMES_MAX = 1 << 22 };
+
+struct learn_settings learn_defaults(void)
+{
+    return (struct learn_settings){
+        .rate = 0.1,
+        .agent_lean = 5,
+        .max_types = 256,
+        .type_likeness = 0.6,
+        .examples_per_agent = 64,
+        .max_examples = 20 * 1000,
+        .max_agents = 50 * 1000,
+    };
+}
+
+struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
+                        const uint64_t seed[2])
+{
+    struct learn *l = FAULT("learn.new") ? NULL : calloc(1, sizeof(*l));
+
+    if (!l)
+        return NULL;
+    model_hash = str_head(model_hash, HASH_MAX);
+    if (model_hash.n)
+        memcpy(l->model_hash_bytes, model_hash.p, model_hash.n);
+    l->model_hash = (struct str){l->model_hash_bytes, model_hash.n};
+    map_init(&l->things, NAMES_MAX, seed);
+    map_init(&l->whos, NAMES_MAX, seed);
+    map_init(&l->shelves, NAMES_MAX, seed);
+    list_init(&l->dirty);
+    list_init(&l->flying);
+    learn_set(l, s);
+    return l;
+}
+
+void learn_free(struct learn *l)
+{
+    const struct map_slot *slot;
+    size_t at;
+
+    if (!l)
+        return;
+    for (at = 0; (slot = map_next(&l->things, &at));)
+        thing_free(slot->value);
+    for (at = 0; (slot = map_next(&l->whos, &at));)
+        free(slot->value);
+    for (at = 0; (slot = map_next(&l->shelves, &at));)
+        shelf_free(slot->value);
+    map_fini(&l->things);
+    map_fini(&l->whos);
+    map_fini(&l->shelves);
+    for (int kind = 0; kind < N_KINDS; kind++)
+        free(l->heaps[kind].p);
+    free(l);
+}
+
+/* What joined a type must be more like it than not, or its mean could become
+ * nothing. */
+void learn_set(struct learn *l, const struct learn_settings *s)
+{
+    l->settings = *s;
+    if (!(l->settings.type_likeness >= 0.01))
+        l->settings.type_likeness = 0.01;
+    if (!(l->settings.agent_lean >= 0))
+        l->settings.agent_lean = 0;
+}
+
+int64_t learn_version(const struct learn *l)
+{
+    return l->version;
+}
+
+struct learn_stats learn_stats(const struct learn *l)
+{
+    return (struct learn_stats){
+        .agents = l->heaps[THING_AGENT].n,
+        .types = l->heaps[THING_TYPE].n,
+        .agent_types = l->heaps[THING_PAIR].n,
+        .examples = l->heaps[THING_EXAMPLE].n,
+        .applied_total = l->applied_total,
+    };
+}
+
+/* Planning. */
+
+struct plan {
+    const struct outcome *o;
+    struct vec_packed v;
+    bool has_vector, is_judged;
+
+    struct who *agent, *right, *wrong; /* a reference each; NULL: not needed */
+    struct known *known;
+    struct type *type;
+    struct shelf *type_shelf;
+    struct pair *pair;
+    struct example *example;
+    struct shelf *shelf;
+    bool is_known_new, is_type_new, is_pair_new;
+    struct text_words words;
+};
+
+static void plan_fini(struct learn *l, struct plan *p)
+{
+    if (p->is_known_new)
+        thing_free(&p->known->thing);
+    if (p->is_type_new)
+        thing_free(&p->type->thing);
+    if (p->is_pair_new)
+        thing_free(&p->pair->thing);
+    if (p->example)
+        thing_free(&p->example->thing);
+    shelf_tidy(l, p->type_shelf);
+    shelf_tidy(l, p->shelf);
+    who_release(l, p->agent);
+    who_release(l, p->right);
+    who_release(l, p->wrong);
+}
+
+/* Whether the outcome says how the agent did. */
+static bool judges(const struct outcome *o)
+{
+    return (o->layer == LAYER_SEMANTIC || o->layer == LAYER_INTENT) &&
+           (o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE) &&
+           o->agent.n > 0 && o->agent.n <= AGENT_NAME_MAX;
+}
+
+static bool is_name(struct str name)
+{
+    return name.n > 0 && name.n <= AGENT_NAME_MAX;
+}
+
+/* Whether it teaches whose the text is, or only whose it is not. */
+static bool teaches(const struct outcome *o)
+{
+    bool is_said = o->kind == OUTCOME_CORRECTION || o->kind == OUTCOME_FEEDBACK;
+
+    if (!is_said || !o->scope.n || o->scope.n > SCOPE_MAX)
+        return false;
+    if (o->right_agent.n)
+        return is_name(o->right_agent) &&
+               !str_eq_nocase(o->agent, o->right_agent);
+    return o->verdict == VERDICT_NEGATIVE && is_name(o->agent);
+}
+
+static enum err plan_agent(struct learn *l, struct plan *p)
+{
+    p->agent = who_take(l, p->o->agent);
+    if (!p->agent)
+        return ERR_NOMEM;
+    p->known = p->agent->known;
+    if (p->known)
+        return OK;
+    p->known = thing_new(THING_AGENT, p->agent->name);
+    p->is_known_new = p->known != NULL;
+    return p->known ? OK : ERR_NOMEM;
+}
+
+static enum err plan_type(struct learn *l, struct plan *p)
+{
+    if (!words_of(p->o->text, &p->words))
+        return ERR_NOMEM;
+    p->type = type_near(l, p->o->model_hash, &p->v);
+    if (p->type)
+        return OK;
+    p->type_shelf = shelf_take(l, STR(""), p->o->model_hash, p->v.n);
+    p->type = p->type_shelf ? type_new(p->o->seq, p->v.n) : NULL;
+    p->is_type_new = p->type != NULL;
+    return p->type ? OK : ERR_NOMEM;
+}
+
+static struct pair *find_pair(const struct who *w, const struct type *t)
+{
+    for (struct list_node *n = list_first(&w->pairs); n;
+         n = list_next(&w->pairs, n)) {
+        struct pair *p = LIST_OF(n, struct pair, of_who);
+
+        if (p->type == t)
+            return p;
+    }
+    return NULL;
+}
+
+struct str pair_key(int64_t type, struct str name, char out[PAIR_KEY_MAX])
+{
+    size_t n = type_key(type, out).n;
+
+    out[n++] = '/';
+    memcpy(out + n, name.p, name.n);
+    return (struct str){out, n + name.n};
+}
+
+static enum err plan_pair(struct plan *p)
+{
+    char key[PAIR_KEY_MAX];
+
+    p->pair = p->is_type_new ? NULL : find_pair(p->agent, p->type);
+    if (p->pair)
+        return OK;
+    p->pair = thing_new(THING_PAIR, pair_key(p->type->id, p->agent->name, key));
+    p->is_pair_new = p->pair != NULL;
+    return p->pair ? OK : ERR_NOMEM;
+}
+
+static enum err plan_example(struct learn *l, struct plan *p)
+{
+    const struct outcome *o = p->o;
+    char key[ID_BYTES + SCOPE_MAX];
+    struct str text = str_head(o->text, EXAMPLE_TEXT_MAX);
+
+    if (o->right_agent.n && !(p->right = who_take(l, o->right_agent)))
+        return ERR_NOMEM;
+    if (is_name(o->agent) && !(p->wrong = who_take(l, o->agent)))
+        return ERR_NOMEM;
+    p->shelf = shelf_take(l, o->scope, o->model_hash, p->v.n);
+    p->example =
+        p->shelf ? thing_new(THING_EXAMPLE, example_key(o, key)) : NULL;
+    if (!p->example)
+        return ERR_NOMEM;
+    p->example->at_ms = o->at_ms;
+    if (text.n)
+        memcpy(p->example->text, text.p, text.n);
+    p->example->n_text = text.n;
+    return OK;
+}
+
+static enum err plan_all(struct learn *l, struct plan *p)
+{
+    const struct outcome *o = p->o;
+    enum err e = things_reserve(l);
+
+    p->is_judged = judges(o);
+    p->has_vector = o->model_hash.n <= HASH_MAX && o->scope.n <= SCOPE_MAX &&
+                    vector_open(&p->v, o->vector);
+    if (!e && p->is_judged)
+        e = plan_agent(l, p);
+    if (!e && p->has_vector)
+        e = plan_type(l, p);
+    if (!e && p->has_vector && p->is_judged)
+        e = plan_pair(p);
+    if (!e && p->has_vector && teaches(o))
+        e = plan_example(l, p);
+    return e;
+}
+
+/* Carrying it out. */
+
+static void move_rate(const struct learn *l, double *rate, bool is_good)
+{
+    *rate += l->settings.rate * ((is_good ? 1 : 0) - *rate);
+}
+
+static void judge_agent(struct learn *l, struct plan *p)
+{
+    struct known *k = p->known;
+    bool is_good = p->o->verdict == VERDICT_POSITIVE;
+
+    if (p->is_known_new) {
+        k->rate = 0.5;
+        k->who = p->agent;
+        k->who->n_refs++;
+        k->who->known = k;
+        thing_add(l, &k->thing, p->o->seq);
+        p->is_known_new = false;
+    }
+    move_rate(l, &k->rate, is_good);
+    k->n_good += is_good;
+    k->n_bad += !is_good;
+    if (is_good && p->o->at_ms > k->good_ms)
+        k->good_ms = p->o->at_ms;
+    thing_touch(l, &k->thing, p->o->seq);
+}
+
+static void join_type(struct learn *l, struct plan *p)
+{
+    if (p->is_type_new)
+        type_begin(l, p->type, p->type_shelf, &p->v, p->o->seq);
+    else
+        type_join(l, p->type, &p->v, p->o->seq);
+    p->is_type_new = false;
+    p->type_shelf = NULL;
+    type_hear(p->type, &p->words);
+}
+
+void pair_link(struct pair *p, struct who *w, struct type *t)
+{
+    p->who = w;
+    p->type = t;
+    w->n_refs++;
+    list_append(&w->pairs, &p->of_who);
+    list_append(&t->pairs, &p->of_type);
+}
+
+static void judge_pair(struct learn *l, struct plan *p)
+{
+    struct pair *pair = p->pair;
+
+    if (p->is_pair_new) {
+        pair->rate = 0.5;
+        pair_link(pair, p->agent, p->type);
+        thing_add(l, &pair->thing, p->o->seq);
+        p->is_pair_new = false;
+    }
+    move_rate(l, &pair->rate, p->o->verdict == VERDICT_POSITIVE);
+    pair->n++;
+    thing_touch(l, &pair->thing, p->o->seq);
+}
+
+/* Whoever says that it was right after all takes back what they said. */
+static void take_back(struct learn *l, const struct outcome *o)
+{
+    char key[ID_BYTES + SCOPE_MAX];
+    struct thing *t;
+
+    if (o->scope.n > SCOPE_MAX)
+        return;
+    t = thing_live(l, THING_EXAMPLE, example_key(o, key));
+    if (t)
+        example_drop(l, (struct example *)t);
+}
+
+static void keep_example(struct learn *l, struct plan *p)
+{
+    struct example *x = p->example;
+    const struct who *right = p->right;
+
+    example_shelve(x, p->shelf, p->right, p->wrong, &p->v);
+    take_back(l, p->o);
+    thing_add(l, &x->thing, p->o->seq);
+    p->example = NULL;
+    p->right = p->wrong = NULL; /* the shelf has the references now */
+    examples_bound(l, p->shelf, right);
+    p->shelf = NULL;
+}
+
+static void bound(struct learn *l)
+{
+    struct thing *t;
+
+    types_bound(l);
+    while (l->heaps[THING_AGENT].n > l->settings.max_agents &&
+           (t = things_oldest(l, THING_AGENT)))
+        drop_any(l, t);
+    while (l->heaps[THING_PAIR].n > LEARN_PAIRS_MAX &&
+           (t = things_oldest(l, THING_PAIR)))
+        drop_any(l, t);
+}
+
+static void thank_example(struct learn *l, const struct plan *p)
+{
+    const struct who *who =
+        who_find(l, p->o->right_agent.n ? p->o->right_agent : p->o->agent);
+
+    if (who && (p->o->right_agent.n || p->o->verdict == VERDICT_POSITIVE))
+        example_thank(l, p->o, who, &p->v);
+}
+
+static void carry_out(struct learn *l, struct plan *p)
+{
+    bool is_said =
+        p->o->kind == OUTCOME_CORRECTION || p->o->kind == OUTCOME_FEEDBACK;
+
+    if (p->is_judged)
+        judge_agent(l, p);
+    if (p->has_vector) {
+        join_type(l, p);
+        thank_example(l, p);
+    }
+    if (p->pair)
+        judge_pair(l, p);
+    if (p->example)
+        keep_example(l, p);
+    else if (is_said)
+        take_back(l, p->o);
+    bound(l);
+}
+
+static void forget_agent(struct learn *l, struct str name)
+{
+    struct who *w = who_find(l, name);
+
+    if (!w)
+        return;
+    w->n_refs++;
+    examples_forget(l, w);
+    if (w->known)
+        known_drop(l, w->known);
+    who_release(l, w);
+}
+
+static void forget_all(struct learn *l)
+{
+    struct thing *t;
+
+    for (enum thing_kind kind = THING_EXAMPLE; kind >= THING_AGENT; kind--)
+        while ((t = things_oldest(l, kind)))
+            drop_any(l, t);
+    rows_clear(l);
+}
+
+static enum err learn_from(struct learn *l, const struct outcome *o)
+{
+    struct plan p = {.o = o};
+    enum err e = plan_all(l, &p);
+
+    if (!e)
+        carry_out(l, &p);
+    plan_fini(l, &p);
+    return e;
+}
+
+enum err learn_apply(struct learn *l, const struct outcome *o)
+{
+    enum err e = OK;
+
+    if (o->seq <= l->version)
+        return OK;
+    if (o->kind == OUTCOME_FORGET && !o->agent.n)
+        forget_all(l);
+    else if (o->kind == OUTCOME_FORGET)
+        forget_agent(l, o->agent);
+    else
+        e = learn_from(l, o);
+    if (e)
+        return e;
+    l->version = o->seq;
+    l->applied_total++;
+    return OK;
+}

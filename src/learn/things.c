@@ -1,0 +1,346 @@
+/* One map finds a thing by its kind and key, and a heap of each kind gives the
+ * one longest not heard of. No two of a kind are touched by the same outcome
+ * but where a row was tampered with, and then the key decides: what goes does
+ * not depend on the order in which things came into memory.
+ *
+ * A thing that is dropped stays until its row is gone from the table too, so
+ * that one coming again under the same key does not meet its own past. */
+#include "learn/internal.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+static const size_t sizes[N_KINDS] = {
+    [THING_AGENT] = sizeof(struct known),
+    [THING_TYPE] = sizeof(struct type),
+    [THING_PAIR] = sizeof(struct pair),
+    [THING_EXAMPLE] = sizeof(struct example),
+};
+
+enum { KEY_MAX = 1 + 320, THINGS_MAX = 1 << 24 };
+
+void *thing_new(enum thing_kind kind, struct str key)
+{
+    struct thing *t =
+        FAULT("learn.thing") ? NULL : calloc(1, sizes[kind] + 1 + key.n);
+    char *p;
+
+    if (!t)
+        return NULL;
+    p = (char *)t + sizes[kind];
+    p[0] = (char)('0' + kind);
+    if (key.n)
+        memcpy(p + 1, key.p, key.n);
+    t->kind = kind;
+    t->key = (struct str){p, 1 + key.n};
+    return t;
+}
+
+void thing_free(struct thing *t)
+{
+    if (t && t->kind == THING_TYPE)
+        free(((struct type *)t)->mean);
+    free(t);
+}
+
+struct thing *thing_find(const struct learn *l, enum thing_kind kind,
+                         struct str key)
+{
+    char bytes[KEY_MAX];
+
+    if (key.n >= sizeof(bytes))
+        return NULL;
+    bytes[0] = (char)('0' + kind);
+    if (key.n)
+        memcpy(bytes + 1, key.p, key.n);
+    return map_get(&l->things, (struct str){bytes, 1 + key.n});
+}
+
+struct thing *thing_live(const struct learn *l, enum thing_kind kind,
+                         struct str key)
+{
+    struct thing *t = thing_find(l, kind, key);
+
+    return t && !t->is_gone ? t : NULL;
+}
+
+/* The heap: the one longest not heard of is the first. */
+
+static bool is_before(const struct thing *a, const struct thing *b)
+{
+    return a->heard != b->heard ? a->heard < b->heard
+                                : str_cmp(a->key, b->key) < 0;
+}
+
+static void place(struct heap *h, size_t at, struct thing *t)
+{
+    h->p[at] = t;
+    t->slot = at;
+}
+
+static void sift_up(struct heap *h, struct thing *t)
+{
+    size_t at = t->slot;
+
+    for (; at > 0 && is_before(t, h->p[(at - 1) / 2]); at = (at - 1) / 2)
+        place(h, at, h->p[(at - 1) / 2]);
+    place(h, at, t);
+}
+
+static void sift_down(struct heap *h, struct thing *t)
+{
+    size_t at = t->slot, kid;
+
+    while ((kid = 2 * at + 1) < h->n) {
+        kid += kid + 1 < h->n && is_before(h->p[kid + 1], h->p[kid]);
+        if (!is_before(h->p[kid], t))
+            break;
+        place(h, at, h->p[kid]);
+        at = kid;
+    }
+    place(h, at, t);
+}
+
+static void heap_take(struct heap *h, struct thing *t)
+{
+    struct thing *last = h->p[--h->n];
+
+    if (last == t)
+        return;
+    place(h, t->slot, last);
+    sift_up(h, last);
+    sift_down(h, last);
+}
+
+static enum err heap_reserve(struct heap *h)
+{
+    size_t cap = h->cap ? 2 * h->cap : 64;
+    void *p;
+
+    if (h->n < h->cap)
+        return OK;
+    p = FAULT("learn.heap") ? NULL
+                            : realloc(h->p, cap * sizeof(struct thing *));
+    if (!p)
+        return ERR_NOMEM;
+    h->p = p;
+    h->cap = cap;
+    return OK;
+}
+
+enum err things_reserve(struct learn *l)
+{
+    enum err e = map_reserve(&l->things, N_KINDS);
+
+    for (int kind = 0; !e && kind < N_KINDS; kind++)
+        e = heap_reserve(&l->heaps[kind]);
+    return e;
+}
+
+struct thing *things_oldest(const struct learn *l, enum thing_kind kind)
+{
+    return l->heaps[kind].n ? l->heaps[kind].p[0] : NULL;
+}
+
+/* Rows. */
+
+void thing_dirty(struct learn *l, struct thing *t)
+{
+    if (t->state == ROW_FLYING)
+        t->is_again = true;
+    if (t->state != ROW_CLEAN)
+        return;
+    t->state = ROW_DIRTY;
+    list_append(&l->dirty, &t->row);
+}
+
+void thing_add(struct learn *l, struct thing *t, int64_t heard)
+{
+    struct heap *h = &l->heaps[t->kind];
+    struct thing *past = map_take(&l->things, t->key);
+
+    if (past) {
+        t->state = past->state;
+        t->has_row = past->has_row;
+        t->is_written = past->is_written;
+        t->is_again = past->is_again;
+        if (list_has(&past->row)) {
+            list_insert_before(&past->row, &t->row);
+            list_remove(&past->row);
+        }
+        thing_free(past);
+    }
+    if (map_put(&l->things, t->key, t))
+        abort(); /* there is room for it */
+    t->heard = heard;
+    t->slot = h->n;
+    h->p[h->n++] = t;
+    sift_up(h, t);
+    thing_dirty(l, t);
+}
+
+void thing_touch(struct learn *l, struct thing *t, int64_t heard)
+{
+    if (heard > t->heard) {
+        t->heard = heard;
+        sift_down(&l->heaps[t->kind], t);
+    }
+    thing_dirty(l, t);
+}
+
+void thing_drop(struct learn *l, struct thing *t)
+{
+    heap_take(&l->heaps[t->kind], t);
+    t->is_gone = true;
+    if (t->has_row || t->state == ROW_FLYING) {
+        thing_dirty(l, t);
+        return;
+    }
+    list_remove(&t->row);
+    map_take(&l->things, t->key);
+    thing_free(t);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct thing *const *x = a, *const *y = b;
+
+    return str_cmp((*x)->key, (*y)->key);
+}
+
+/* Numbers are of one length in order of bytes only up to a point; they are
+ * compared as what they are. */
+static int by_type(const void *a, const void *b)
+{
+    int64_t x = (*(const struct type *const *)a)->id;
+    int64_t y = (*(const struct type *const *)b)->id;
+
+    return (x > y) - (x < y);
+}
+
+struct thing **things_in_order(const struct learn *l, enum thing_kind kind,
+                               size_t *n)
+{
+    const struct heap *h = &l->heaps[kind];
+    struct thing **all = h->n ? malloc(h->n * sizeof(struct thing *)) : NULL;
+
+    *n = all ? h->n : 0;
+    if (!all)
+        return NULL;
+    memcpy(all, h->p, h->n * sizeof(struct thing *));
+    qsort(all, h->n, sizeof(struct thing *),
+          kind == THING_TYPE ? by_type : by_key);
+    return all;
+}
+
+/* Names. */
+
+static bool is_name(struct str name)
+{
+    return name.n > 0 && name.n <= AGENT_NAME_MAX;
+}
+
+struct who *who_find(const struct learn *l, struct str name)
+{
+    char low[AGENT_NAME_MAX];
+
+    if (!is_name(name))
+        return NULL;
+    return map_get(&l->whos, str_lowered(name, low, sizeof(low)));
+}
+
+struct who *who_take(struct learn *l, struct str name)
+{
+    struct who *w = who_find(l, name);
+
+    if (!w && is_name(name)) {
+        w = FAULT("learn.who") ? NULL : calloc(1, sizeof(*w) + name.n);
+        if (!w)
+            return NULL;
+        w->name = str_lowered(name, (char *)(w + 1), name.n);
+        list_init(&w->pairs);
+        if (map_put(&l->whos, w->name, w)) {
+            free(w);
+            return NULL;
+        }
+    }
+    if (w)
+        w->n_refs++;
+    return w;
+}
+
+void who_release(struct learn *l, struct who *w)
+{
+    if (!w || --w->n_refs)
+        return;
+    map_take(&l->whos, w->name);
+    free(w);
+}
+
+/* What hangs on what. */
+
+void pair_drop(struct learn *l, struct pair *p)
+{
+    struct who *w = p->who;
+
+    list_remove(&p->of_who);
+    list_remove(&p->of_type);
+    p->who = NULL;
+    p->type = NULL;
+    thing_drop(l, &p->thing);
+    who_release(l, w);
+}
+
+void known_drop(struct learn *l, struct known *k)
+{
+    struct who *w = k->who;
+    struct list_node *n;
+
+    w->n_refs++; /* its pairs may be the last that hold it */
+    while ((n = list_first(&w->pairs)))
+        pair_drop(l, LIST_OF(n, struct pair, of_who));
+    w->known = NULL;
+    k->who = NULL;
+    thing_drop(l, &k->thing);
+    who_release(l, w);
+    who_release(l, w);
+}
+
+void type_drop(struct learn *l, struct type *t)
+{
+    struct shelf *s = t->shelf;
+    struct list_node *n;
+
+    while ((n = list_first(&t->pairs)))
+        pair_drop(l, LIST_OF(n, struct pair, of_type));
+    shelf_remove(s, t->row);
+    shelf_tidy(l, s);
+    t->shelf = NULL;
+    thing_drop(l, &t->thing);
+}
+
+void example_drop(struct learn *l, struct example *x)
+{
+    struct shelf *s = x->shelf;
+    struct who *right = s->right[x->row], *wrong = s->wrong[x->row];
+
+    shelf_remove(s, x->row);
+    shelf_tidy(l, s);
+    x->shelf = NULL;
+    thing_drop(l, &x->thing);
+    who_release(l, right);
+    who_release(l, wrong);
+}
+
+void drop_any(struct learn *l, struct thing *t)
+{
+    if (t->kind == THING_AGENT)
+        known_drop(l, (struct known *)t);
+    else if (t->kind == THING_TYPE)
+        type_drop(l, (struct type *)t);
+    else if (t->kind == THING_PAIR)
+        pair_drop(l, (struct pair *)t);
+    else
+        example_drop(l, (struct example *)t);
+}
