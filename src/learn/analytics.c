@@ -290,10 +290,8 @@ static double part_of(const struct decision *d, const struct candidate *c,
         return d->weights.semantic * (double)c->signals.semantic;
     case SIGNAL_PERFORMANCE:
         return d->weights.performance * (double)c->signals.performance;
-    case SIGNAL_KEYWORD:
-        return d->weights.keyword * (double)c->signals.keyword;
-    case SIGNAL_RECENCY:
-        return d->weights.recency * (double)c->signals.recency;
+    case SIGNAL_KEYWORD: return d->weights.keyword * (double)c->signals.keyword;
+    case SIGNAL_RECENCY: return d->weights.recency * (double)c->signals.recency;
     case N_SIGNALS: break;
     }
     return 0;
@@ -413,8 +411,7 @@ static void *sorted(struct analytics *a, const struct rows *r,
 
     free(a->sorted);
     *n = r->by_key.n;
-    a->sorted =
-        FAULT("analytics.sort") ? NULL : calloc(*n ? *n : 1, r->bytes);
+    a->sorted = FAULT("analytics.sort") ? NULL : calloc(*n ? *n : 1, r->bytes);
     to = a->sorted;
     if (!to)
         return NULL;

@@ -88,7 +88,7 @@ MUST_USE const struct analytics_type *analytics_types(struct analytics *a,
 struct analytics_gap {
     int64_t type;
     int64_t n, n_default;
-    double best_sum; /* of the best scores there were */
+    double best_sum;    /* of the best scores there were */
     struct str nearest; /* agent of the best of those scores */
     double nearest_score;
     struct str samples[ANALYTICS_SAMPLES]; /* texts, all different */
@@ -124,7 +124,7 @@ struct analytics_keyword {
     int64_t right;  /* and that was positive */
     int64_t pulled; /* won, and would not have without it */
 };
-MUST_USE const struct analytics_keyword *
-analytics_keywords(struct analytics *a, size_t *n);
+MUST_USE const struct analytics_keyword *analytics_keywords(struct analytics *a,
+                                                            size_t *n);
 
 #endif
