@@ -350,6 +350,30 @@ MUST_USE enum err speak_place_read(struct str s, struct speak_place *out);
 struct str speak_place_write(const struct speak_place *p,
                              char out[SPEAK_PLACE_BYTES]);
 
+/* A table of figures, as JSON (an array of objects) or as CSV: the names of
+ * its columns, ending in NULL, and then cell by cell, a row after the other. A
+ * number that is none is null, or nothing. */
+struct sheet {
+    struct buf *out;
+    bool is_csv;
+    struct json_out json;
+    const char *const *columns;
+    size_t at; /* column that comes next */
+    bool is_within;
+};
+
+void sheet_open(struct sheet *s, struct buf *out, bool is_csv,
+                const char *const *columns);
+void sheet_close(struct sheet *s);
+void sheet_row(struct sheet *s);
+void sheet_end_row(struct sheet *s);
+void sheet_str(struct sheet *s, struct str v);
+void sheet_strs(struct sheet *s, const struct str *list, size_t n,
+                bool is_list);
+void sheet_int(struct sheet *s, int64_t v);
+void sheet_real(struct sheet *s, double v);
+void sheet_none(struct sheet *s);
+
 /* Addresses. */
 
 /* Undo %XX (and '+' for a space, where plus_is_space) into the arena.
