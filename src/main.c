@@ -80,12 +80,37 @@ static const char *const lint_examples[] = {
     "signalbox lint --server --twins 0.95",
     NULL,
 };
+
+static const char *const replay_examples[] = {
+    "signalbox replay",
+    "signalbox replay --config new.jsonc --since 7d",
+    "signalbox replay --set routing.threshold=0.35 --layer semantic --show 100",
+    "signalbox replay --config new.jsonc --json",
+    NULL,
+};
 static const char *const grants_examples[] = {
     "signalbox grants",
     "signalbox grants add engineer --user anna --expires 7d",
     "signalbox grants add engineer --org acme",
     "signalbox grants list --agent engineer",
     "signalbox grants remove grant_01j...",
+    NULL,
+};
+static const char *const commands_examples[] = {
+    "signalbox commands",
+    "signalbox commands push telegram --dry-run",
+    "TELEGRAM_BOT_TOKEN=... signalbox commands push telegram",
+    "signalbox commands push discord --guild 1234 --bot-token-file bot.token",
+    "signalbox commands push telegram --clear",
+    NULL,
+};
+
+static const char *const learning_examples[] = {
+    "signalbox learning",
+    "signalbox learning run",
+    "signalbox learning export > learnt.jsonl",
+    "signalbox learning reset engineer",
+    "signalbox learning rebuild",
     NULL,
 };
 static const char *const users_examples[] = {
@@ -236,12 +261,43 @@ static const struct command commands[] = {
      "whether it did well lately (recency). With - the message is read from "
      "standard input. Ends with 3 where nobody would get it. " CLIENT_ABOUT,
      cli_route_options, route_examples, cli_route},
+    {"replay", "see what other settings would have decided", "", 0,
+     "Decisions that were made are decided again, here, from their records: "
+     "with --config or --set by other settings, to see which messages would "
+     "have gone to another agent, from whom to whom, and what is known of "
+     "whether that were better. Nothing is sent, and nothing changes. Without "
+     "them each by its own settings: every decision must come out as it was, "
+     "to the last bit, and it ends with 1 where one does not. Who is not an "
+     "admin sees their own decisions alone. With --json a line for each that "
+     "changes, and one with the sums. " CLIENT_ABOUT,
+     cli_replay_options, replay_examples, cli_replay},
     {"grants", "let others see a shared agent",
      "[list | add AGENT | remove ID]", 2,
      "A shared agent is seen by its creator's org, and by the users and orgs "
      "that a grant names. Grants are given by who created the agent, and by "
      "admins. " CLIENT_ABOUT,
      cli_grants_options, grants_examples, cli_grants},
+    {"commands", "list agents as commands, put them into chat menus",
+     "[list | push telegram|discord]", 2,
+     "A message that begins with /NAME is for that agent. list shows what each "
+     "goes by, and what menus call it: lower case, with _ for - and ., up to "
+     "32 letters.\n"
+     "push makes the agents that you see the menu of a bot, with Telegram's "
+     "setMyCommands or Discord's PUT /applications/ID/commands, in place of "
+     "what it had. Both take 100 commands: --tag and --org say whose. The "
+     "bot's token is read from a file or the environment, never from the "
+     "command line. outgoing.proxy and outgoing.caFile count. Ends with 3 or 1 "
+     "when the platform does not take them, 4 when nobody answers there, 5 "
+     "when it does not know the bot. " CLIENT_ABOUT,
+     cli_commands_options, commands_examples, cli_commands},
+    {"learning", "what was learnt from what came of decisions",
+     "[show | run | export | reset AGENT | rebuild]", 2,
+     "Every learning.everyMs the server looks at what came of its decisions, "
+     "and learns from it who does well with what; run does so now. reset "
+     "forgets an agent, or with --all everything; export writes all that is "
+     "known as lines of JSON; rebuild makes it anew from the records of "
+     "outcomes that are kept. For admins. " CLIENT_ABOUT,
+     cli_learning_options, learning_examples, cli_learning},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "

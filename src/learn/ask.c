@@ -116,7 +116,7 @@ static double recency(const struct learn *l, const struct known *k)
 
     if (!k || !k->good_ms || l->recency_ms <= 0)
         return 0;
-    age = (double)(l->now_ms - k->good_ms) / (double)l->recency_ms;
+    age = ((double)l->now_ms - (double)k->good_ms) / (double)l->recency_ms;
     return age <= 0 ? 1 : age >= 1 ? 0 : 1 - age;
 }
 
