@@ -28,6 +28,7 @@ static const char *const demo_agent_examples[] = {
     NULL,
 };
 static const char *const send_examples[] = {
+    "signalbox send \"why is my query slow?\"",
     "signalbox send \"hello\" --to echo",
     "git diff | signalbox send --to reviewer --stream",
     "signalbox send \"and now in French\" --task task_01j...",
@@ -185,7 +186,8 @@ static const struct command commands[] = {
      cli_serve_options, serve_examples, cli_serve},
     {"demo", "run a server with four agents to try things with", "", 0,
      "Run a server with an engineer, a researcher, a content writer and an "
-     "automation operator, and say what to try. Its data is in "
+     "automation operator, and say what to try. Messages go to the one that "
+     "they fit, and to the researcher where they fit nobody. Its data is in "
      "./signalbox-demo-data, and stays there for the next time; where "
      "127.0.0.1:8787 is taken it takes another port. Ctrl-C ends it and all "
      "that it started.\n"
@@ -201,9 +203,9 @@ static const struct command commands[] = {
      "message a line, on standard input and output.",
      cli_demo_agent_options, demo_agent_examples, cli_demo_agent},
     {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
-     "Send TEXT to an agent, wait for the answer and print it: on a terminal "
-     "as "
-     "it comes, in a pipe when it is whole, unless --stream is given. Without "
+     "Send TEXT to the agent that it fits, or to the one that --to names, wait "
+     "for the answer and print it: on a terminal as it comes, in a pipe when "
+     "it is whole, unless --stream is given. Without "
      "TEXT, or with -, the message is read from standard input, less a line "
      "end at its end. Ctrl-C cancels the task, and so does whoever reads a "
      "stream and leaves, as head does; that ends with 1.\n"
