@@ -72,8 +72,8 @@ MUST_USE enum err choose_agent(const struct choose_view *v, struct msg *m);
 /* The semantic score of a candidate from its signals. */
 double choose_score(const struct signal_weights *w, const struct signals *s);
 
-/* Its `semantic` from cosine, text and learned: the one place that says how
- * they are blended (semantic.c). */
+/* Its `semantic` from cosine, text, learned and discount: the one place that
+ * says how they are blended (semantic.c). */
 float choose_semantic(const struct choose_settings *settings,
                       const struct signals *s);
 

@@ -152,6 +152,7 @@ static void put_candidate(struct buf *out, const struct candidate *c)
     put_float(out, c->signals.cosine);
     put_float(out, c->signals.text);
     put_float(out, c->signals.learned);
+    put_float(out, c->signals.discount);
     put_float(out, c->signals.performance);
     put_float(out, c->signals.keyword);
     put_float(out, c->signals.recency);
@@ -325,6 +326,7 @@ static void get_candidate(struct reader *r, struct candidate *c)
     c->signals.cosine = get_float(r);
     c->signals.text = get_float(r);
     c->signals.learned = get_float(r);
+    c->signals.discount = get_float(r);
     c->signals.performance = get_float(r);
     c->signals.keyword = get_float(r);
     c->signals.recency = get_float(r);

@@ -31,12 +31,16 @@ enum {
     DECISION_REASON_MAX = 400,
 };
 
-/* What speaks for an agent, each 0..1. */
+/* What speaks for an agent, each 0..1 where nothing else is said. */
 struct signals {
-    float semantic; /* what counts: made of the next three */
-    float cosine;   /* how near the text is to what the agent says of itself */
+    float semantic; /* what counts: made of the next four */
+    float cosine;   /* how near the text is to what the agent says of itself;
+                     * below zero: one of them has no vector */
     float text;     /* how much of its words it has */
-    float learned;  /* how near it is to what the agent was right for before */
+    float learned;  /* how near it is to what the agent was right for before,
+                     * less what it was wrong for: any number */
+    float discount; /* what is taken off: it is somebody else's, and like
+                     * everything, or one of many */
     float performance, keyword, recency;
 };
 

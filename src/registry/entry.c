@@ -96,7 +96,7 @@ static enum err fill(struct registry *r, struct entry *e, struct str stored,
     e->bytes = stored.n;
     e->has_own_org = own_org.n > 0;
     set_org(e, e->has_own_org ? own_org : creators_org(r, e));
-    return OK;
+    return keywords_make(r, e);
 }
 
 enum err entry_new(struct registry *r, struct str stored, struct str creator,

@@ -18,6 +18,7 @@
  *   vectors_job.c  what is done there for one agent
  *   search.c     a query to an answer
  *   ranked.c     what somebody sees, best first, and the rule of two
+ *   keywords.c   which routing keywords a text has
  *   near.c       everyone who could get a message, and how near it is
  *   check.c      whether memory, index and store agree
  */
@@ -63,6 +64,12 @@ struct entry {
     struct list_node owned;           /* in owner->entries */
     struct grants *grants;            /* agent.grants points into it */
     bool is_lost;                     /* lost.c: not in the index */
+
+    /* keywords.c */
+    struct keyword *keywords;
+    size_t n_keywords;
+    uint64_t said_in;    /* the text in which one of them was found last */
+    uint32_t said_place; /* in agent.routing.keywords: the first that was */
 
     /* vectors.c */
     bool is_embedded;        /* its vectors are in the index */
@@ -434,6 +441,39 @@ MUST_USE enum err ranked_near(struct registry *r,
                               const struct registry_near_query *q,
                               const struct index_near **out, size_t *count);
 
+/* keywords.c */
+
+/* One keyword of one agent. */
+struct keyword {
+    struct list_node node; /* in its bucket */
+    struct entry *entry;
+    uint64_t hash;    /* of its first word */
+    struct str plain; /* keyword.h */
+    uint32_t place;   /* in agent.routing.keywords */
+};
+
+struct keywords {
+    struct list *buckets; /* by hash; a power of two of them */
+    size_t n_buckets, n;
+    struct buf plain; /* of a keyword or a text */
+    uint64_t serial;  /* of texts */
+};
+
+/* Part of registry_new and registry_free. */
+MUST_USE enum err keywords_open(struct registry *r);
+void keywords_close(struct registry *r);
+
+/* Those of e into its arena. ERR_NOMEM. */
+MUST_USE enum err keywords_make(struct registry *r, struct entry *e);
+
+/* From here on they are found, or not. */
+void keywords_put(struct registry *r, struct entry *e);
+void keywords_take(struct registry *r, struct entry *e);
+
+/* Look through a text: from then on keyword_said is about it. ERR_NOMEM. */
+MUST_USE enum err keywords_look(struct registry *r, struct str text);
+struct str keyword_said(const struct registry *r, const struct entry *e);
+
 struct registry {
     struct registry_opts opts;
     enum agent_state (*state_of)(void *ctx, const struct agent *a);
@@ -463,6 +503,7 @@ struct registry {
     struct searches *searches;  /* search.c's */
     struct registry_near *near; /* near.c's answer */
     size_t near_cap;
+    struct keywords keywords;
 };
 
 /* self.c: what a card that registers itself cannot say is taken from it.

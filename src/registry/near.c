@@ -41,6 +41,8 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
 
     *n = 0;
     if (!e)
+        e = keywords_look(r, q->text);
+    if (!e)
         e = ranked_near(r, q, &near, &n_near);
     if (e)
         return e;
@@ -57,6 +59,7 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
             .skill = x->skill == INDEX_AGENT ? NULL : &a->skills[x->skill],
             .cosine = x->cosine,
             .text = x->text,
+            .keyword = keyword_said(r, one),
         };
     }
     *list = r->near;

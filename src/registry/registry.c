@@ -39,7 +39,8 @@ struct registry *registry_new(const struct registry_opts *opts)
     map_init(&r->claims, MIRROR_MAX, opts->seed);
     registry_set_limits(r, &opts->limits);
     r->index = index_new(INDEX_DOCS_MAX, opts->seed);
-    if (r->index && vectors_open(r) == OK && search_open(r) == OK)
+    if (r->index && keywords_open(r) == OK && vectors_open(r) == OK &&
+        search_open(r) == OK)
         return r;
     registry_free(r);
     return NULL;
@@ -57,6 +58,7 @@ void registry_free(struct registry *r)
     assert(r->owners.n == 0 && r->grants.n == 0);
     search_close(r);
     vectors_close(r);
+    keywords_close(r);
     map_fini(&r->by_name);
     map_fini(&r->owners);
     map_fini(&r->grants);
@@ -211,6 +213,7 @@ struct entry *mirror_take(struct registry *r, struct str key)
     assert(at < r->n && r->list[at] == &e->agent);
     memmove(r->list + at, r->list + at + 1, (--r->n - at) * sizeof(*r->list));
     r->by_number[e->number] = NULL;
+    keywords_take(r, e);
     list_remove(&e->owned);
     count(r, &e->agent, -1);
     return e;
@@ -228,6 +231,7 @@ struct entry *mirror_put(struct registry *r, struct entry *e)
     memmove(r->list + at + 1, r->list + at, (r->n++ - at) * sizeof(*r->list));
     r->list[at] = &e->agent;
     r->by_number[e->number] = e;
+    keywords_put(r, e);
     if (e->owner)
         list_append(&e->owner->entries, &e->owned);
     count(r, &e->agent, 1);

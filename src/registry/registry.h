@@ -357,8 +357,12 @@ void registry_search_cancel(struct registry *r, uint64_t id);
 struct registry_near {
     const struct agent *agent;
     const struct skill *skill; /* the nearest one; NULL: the agent itself */
-    float cosine; /* of the text with what the agent is routed by, 0..1 */
-    float text;   /* of its words, 0..1, of its best document */
+    float cosine;       /* of the text with what the agent is routed by, 0..1;
+                         * below zero: one of them has no vector */
+    float text;         /* of its words, 0..1, of its best document */
+    float discount;     /* to be taken off: it is somebody else's, and like
+                         * everything */
+    struct str keyword; /* the first of its routing keywords that occurs */
 };
 
 struct registry_near_query {
