@@ -40,6 +40,7 @@ struct server {
     struct access *access;
     struct registry *registry;
     struct roster roster;
+    struct router *router;
     struct walk *walk;
     struct net *net;
     struct certs certs;

@@ -66,6 +66,13 @@ static const char *const search_examples[] = {
     "signalbox search - --json < question.txt",
     NULL,
 };
+static const char *const route_examples[] = {
+    "signalbox route \"why is my query slow?\"",
+    "signalbox route \"draft a post\" --explain --limit 3",
+    "signalbox route hello --channel telegram --peer group:-1005678",
+    "signalbox route - --json < message.txt",
+    NULL,
+};
 static const char *const grants_examples[] = {
     "signalbox grants",
     "signalbox grants add engineer --user anna --expires 7d",
@@ -211,6 +218,16 @@ static const struct command commands[] = {
      "best skill of an agent decides. With - the query is read from standard "
      "input. With --json a line for each agent. " CLIENT_ABOUT,
      cli_search_options, search_examples, cli_search},
+    {"route", "see who would get a message, and why", "WORDS...",
+     ARGS_OPERANDS_MAX,
+     "Ask who would get a message if it were sent, and why: which layer "
+     "decides, and how every agent that you may see was scored. Nothing is "
+     "sent, and nothing is kept. A score is made of four signals: what the "
+     "text means to the agent (semantic), how the agent has done with such "
+     "(performance), whether one of its keywords is in it (keyword), and "
+     "whether it did well lately (recency). With - the message is read from "
+     "standard input. Ends with 3 where nobody would get it. " CLIENT_ABOUT,
+     cli_route_options, route_examples, cli_route},
     {"grants", "let others see a shared agent",
      "[list | add AGENT | remove ID]", 2,
      "A shared agent is seen by its creator's org, and by the users and orgs "

@@ -63,12 +63,34 @@ void route_message(struct router *r, struct msg *m,
                    void (*done)(struct msg *m, enum err e, void *ctx),
                    void *ctx);
 
+/* The same, but nothing will come of it: nobody waits behind it, and there is
+ * nothing to settle. */
+void route_look(struct router *r, struct msg *m,
+                void (*done)(struct msg *m, enum err e, void *ctx), void *ctx);
+
+/* The same for a further turn of a task, which stays with its agent: at once.
+ * ERR_AGENT_NOT_FOUND, ERR_NOMEM. Borrows the task. */
+MUST_USE enum err route_turn(struct router *r, struct msg *m,
+                             const struct task *before);
+
+/* The decision as it is now: borrowed from m and the router. */
+void route_decision(const struct router *r, const struct msg *m,
+                    struct decision *out);
+
 /* The decision into m->tx, with what it means for the one before it: a switch
  * overrides that. After task_create. */
 void route_record(struct router *r, struct msg *m);
 
-/* What became of m->tx. */
+/* What became of m->tx; or, route_leave, it was not submitted. One of the two
+ * follows whatever was routed (OK): the next of its conversation has its
+ * turn. */
 void route_settle(struct router *r, struct msg *m);
+void route_leave(struct router *r, struct msg *m);
+
+/* After that: somebody else has changed the conversation, or the decision that
+ * was to be overridden is gone. Nothing happened, and it is to be routed once
+ * more. */
+bool route_is_overtaken(const struct msg *m);
 
 struct router_stats {
     int64_t by_layer[N_LAYERS]; /* decisions */

@@ -22,7 +22,9 @@ enum {
 };
 
 const struct schema *const server_schemas[] = {
-    &task_schema, &watch_schema, &access_schema, &registry_schema};
+    &task_schema,     &watch_schema,  &access_schema,
+    &registry_schema, &choose_schema,
+};
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);
 
@@ -300,6 +302,22 @@ static enum err open_registry(struct server *s, struct why *why)
     return roster_open(&s->roster, s->config, why);
 }
 
+static enum err open_router(struct server *s, struct why *why)
+{
+    struct router_opts opts = {.loop = &s->loop,
+                               .log = &s->log,
+                               .store = s->store,
+                               .registry = s->registry,
+                               .embed = s->outward.embeds[0],
+                               .fetch = s->outward.fetch,
+                               .ids = &s->ids,
+                               .seed = {s->seed[0], s->seed[1]},
+                               .settings = settings_route(s->config)};
+
+    s->router = router_new(&opts);
+    return s->router ? OK : why_err(why, ERR_NOMEM, "out of memory");
+}
+
 static enum err open_walk(struct server *s, struct why *why)
 {
     struct walk_opts opts;
@@ -537,6 +555,8 @@ static enum err open_rooms(struct server *s, struct why *why)
     if (!e)
         e = open_registry(s, why);
     if (!e)
+        e = open_router(s, why);
+    if (!e)
         e = open_walk(s, why);
     if (!e)
         e = open_net(s, why);
@@ -616,6 +636,8 @@ static void close_rooms(struct server *s)
     roster_stop(&s->roster);
     if (s->registry)
         registry_stop(s->registry);
+    if (s->router)
+        router_stop(s->router);
     stop_delivery(s);
     outward_close(&s->outward);
     store_close(s->store);
@@ -627,6 +649,7 @@ static void close_rooms(struct server *s)
         walk_set_hub(s->walk, NULL);
     hub_free(s->hub);
     walk_free(s->walk);
+    router_free(s->router);
     children_free(s->children);
     roster_close(&s->roster);
     registry_free(s->registry);

@@ -79,6 +79,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .feed = s->feed,
         .access = s->access,
         .registry = s->registry,
+        .router = s->router,
         .ids = &s->ids,
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,
@@ -88,6 +89,54 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .limits = tasks_limits_of(c),
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
+    };
+}
+
+struct route_settings settings_route(const struct config *c)
+{
+    struct route_settings out = {
+        .choose = {.weights = c->routing.weights,
+                   .threshold = c->routing.threshold,
+                   .text_blend = c->routing.text_blend,
+                   .recency_ms = c->routing.recency_ms,
+                   .explore = c->routing.explore,
+                   .close_margin = c->routing.close_margin,
+                   .bindings = c->bindings,
+                   .default_agent = c->default_agent,
+                   .intent = {.is_on = c->routing.intent.is_on,
+                              .threshold = c->routing.intent.threshold,
+                              .when = INTENT_ALWAYS,
+                              .overrides = INTENT_OVER_DEFAULT}},
+        .intent = {.endpoint = c->routing.intent.endpoint,
+                   .model = c->routing.intent.model,
+                   .key = c->routing.intent.key,
+                   .timeout_ms = c->routing.intent.timeout_ms},
+    };
+
+    memcpy(out.choose.is_off, c->routing.layer_is_off,
+           sizeof(out.choose.is_off));
+    if (c->routing.intent.when == CONFIG_WHEN_AMBIGUOUS)
+        out.choose.intent.when = INTENT_AMBIGUOUS;
+    if (c->routing.intent.overrides == CONFIG_OVERRIDES_BINDINGS)
+        out.choose.intent.overrides = INTENT_OVER_BINDINGS;
+    return out;
+}
+
+/* Something may be known of every agent there can be. */
+struct lessons_settings settings_lessons(const struct config *c)
+{
+    return (struct lessons_settings){
+        .learn = {.rate = c->learning.rate,
+                  .agent_lean = c->learning.lean,
+                  .max_types = (size_t)c->learning.max_types,
+                  .type_likeness = c->learning.type_likeness,
+                  .examples_per_agent = (size_t)c->learning.examples_per_agent,
+                  .max_examples = (size_t)c->learning.max_examples,
+                  .max_agents = (size_t)c->registry.max_agents},
+        .every_ms = c->learning.every_ms,
+        .follow_up_ms = c->learning.follow_up_ms,
+        .substantial = c->learning.substantial_chars,
+        .uselessly_short = c->learning.short_chars,
     };
 }
 

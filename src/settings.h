@@ -6,6 +6,8 @@
  * until the next. Threads: the loop's. */
 
 #include "house.h"
+#include "lessons.h"
+#include "route.h"
 
 struct net_opts settings_net(const struct server *s, const struct config *c);
 struct walk_opts settings_walk(struct server *s, const struct config *c);
@@ -13,6 +15,8 @@ struct calls_settings settings_calls(const struct server *s,
                                      const struct config *c);
 struct deliver_settings settings_deliver(const struct config *c);
 struct hub_settings settings_hub(const struct config *c);
+struct route_settings settings_route(const struct config *c);
+struct lessons_settings settings_lessons(const struct config *c);
 void settings_rank(struct server *s, const struct config *c);
 
 #endif

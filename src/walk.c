@@ -2,9 +2,8 @@
  * what comes back is kept. Nobody hears of anything, and nothing in memory
  * changes, before it is durable.
  *
- *     walk_message -> accept_message -> (commit) -> on_accepted -> done
- *                                  on_ready -> deliver_offer, on_go
- *     deliver -> on_chunk
+ *     walk_message -> route -> accept_message -> (commit) -> on_accepted ->
+ * done on_ready -> deliver_offer, on_go deliver -> on_chunk
  *             -> on_retry -> task_retry -> on_ready …
  *             -> on_result  \
  *             -> on_stray    \
@@ -34,6 +33,7 @@
 
 enum {
     KEY_TRIES = 3,         /* a key that expires while we ask for it */
+    ROUTE_TRIES = 5,       /* a conversation that others change meanwhile */
     CARRY_AGAIN_MS = 1000, /* until a task is whose result was forgotten */
 };
 
@@ -43,7 +43,6 @@ struct walk {
     struct deliver *deliver;
     struct strays *strays;
     struct walk_hub hub;
-    struct choose_settings choosing;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -123,7 +122,10 @@ static void on_accepted(struct tx *tx, void *ctx)
 
     unwritten_note(&m->way.walk->unwritten, tx);
     task_settle(m->way.walk->tasks, m);
-    if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
+    route_settle(m->way.walk->opts.router, m);
+    if (route_is_overtaken(m) && m->way.route_tries++ < ROUTE_TRIES)
+        begin(m);
+    else if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
     else
         ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
@@ -144,36 +146,34 @@ static enum err has_room(const struct walk *w, const struct agent *a,
                    n, STR_ARG(a->name), (long long)most);
 }
 
-/* `before` is the task that this is a further turn of: the same agent does
- * it, in the same conversation. */
-static void accept_message(struct msg *m, const struct task *before)
+/* It is known who gets it. `before` is the task that this is a further turn of:
+ * the same agent does it, in the same conversation. */
+static void accept_message(struct msg *m, enum err e, const struct task *before)
 {
     struct walk *w = m->way.walk;
     struct agents agents = registry_agents(w->opts.registry);
-    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
-    const struct agent *chosen = NULL;
-    char *agent = before ? arena_strdup(&m->arena, before->agent) : NULL;
-    enum err e = before && !agent ? ERR_NOMEM : OK;
+    const struct agent *chosen =
+        e ? NULL : agent_find(&agents, m->choice.agent);
 
-    if (agent)
-        m->call.executor = str_of(agent);
     if (!e)
-        e = choose_agent(&(struct choose_view){&w->choosing, &agents, &eyes},
-                         m);
-    if (!e) {
-        chosen = agent_find(&agents, m->choice.agent);
         e = deliver_reaches(w->deliver, chosen, &m->why);
-    }
     if (!e)
         e = has_room(w, chosen, &m->why);
-    if (!e && before)
-        m->choice.reason = STR("it is a further turn of this agent's task");
     if (!e)
         e = task_create(w->tasks, m, before);
-    if (e)
+    if (e) {
+        route_leave(w->opts.router, m);
         ask_for_key(m, e);
-    else
-        store_submit(w->opts.store, &m->tx, on_accepted, m);
+        return;
+    }
+    route_record(w->opts.router, m);
+    store_submit(w->opts.store, &m->tx, on_accepted, m);
+}
+
+static void on_routed(struct msg *m, enum err e, void *ctx)
+{
+    (void)ctx;
+    accept_message(m, e, NULL);
 }
 
 /* For who may not see it, the task is not there. An admin may see it; but who
@@ -185,7 +185,8 @@ static void accept_turn(struct msg *m, const struct task *before)
     if (!task_is_for(before, &m->in.caller))
         refuse(m, ERR_NOT_FOUND);
     else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
-        accept_message(m, before);
+        accept_message(m, route_turn(m->way.walk->opts.router, m, before),
+                       before);
     else
         refuse(m, why_err(&m->why, ERR_NOT_ALLOWED,
                           "the task is %.*s's, and only they can go on with it",
@@ -217,7 +218,7 @@ static void begin(struct msg *m)
     tx_fini(&m->tx);
     tx_init(&m->tx);
     if (!id.n) {
-        accept_message(m, NULL);
+        route_message(m->way.walk->opts.router, m, on_routed, NULL);
     } else if (before) {
         accept_turn(m, before);
     } else {
@@ -706,9 +707,6 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
         return NULL;
     }
     w->opts = *opts;
-    w->choosing = choose_defaults();
-    for (int i = LAYER_PREFIX; i < N_LAYERS; i++)
-        w->choosing.is_off[i] = true;
     w->unwritten = (struct unwritten){
         .loop = opts->loop, .log = opts->log, .again = on_again, .ctx = w};
     unwritten_init(&w->unwritten);

@@ -13,6 +13,7 @@
 #include "deliver/deliver.h"
 #include "model/msg.h"
 #include "registry/registry.h"
+#include "route.h"
 #include "store/store.h"
 #include "task/task.h"
 #include "watch/watch.h"
@@ -26,6 +27,7 @@ struct walk_opts {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct router *router;
     struct id_maker *ids;
     struct fetch *fetch;       /* for deliver's roads; may be NULL */
     struct children *children; /* likewise */

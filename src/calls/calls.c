@@ -68,6 +68,8 @@ static const struct call_row {
     {STR("POST"), STR("/api/grants"), call_grants_post, SCOPE_AGENTS, NULL},
     {STR("DELETE"), STR("/api/grants/:id"), call_grants_delete, SCOPE_AGENTS,
      NULL},
+    {STR("GET"), STR("/api/commands"), call_commands_get, SCOPE_READ,
+     ARGS("format", "limit", "cursor", "tag", "org")},
     {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
      ARGS("after", "last", "limit")},
 

@@ -275,6 +275,7 @@ void call_search_post(struct call *c);
 void call_grants_list(struct call *c);
 void call_grants_post(struct call *c);
 void call_grants_delete(struct call *c);
+void call_commands_get(struct call *c);
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

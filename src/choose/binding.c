@@ -113,21 +113,17 @@ static enum tier tier_of(const struct binding *b, const struct source *s)
     return is_given_account(b->account_id) ? TIER_ACCOUNT : TIER_CHANNEL;
 }
 
-static const char *tier_words(enum tier t)
-{
-    static const char *const words[] = {
-        [TIER_PEER] = "the very place it came from",
-        [TIER_PARENT] = "what the place it came from is part of",
-        [TIER_KIND] = "the kind of place it came from",
-        [TIER_GUILD_ROLES] = "its guild and a role of who sent it",
-        [TIER_GUILD] = "its guild",
-        [TIER_TEAM] = "its team",
-        [TIER_ACCOUNT] = "its account",
-        [TIER_CHANNEL] = "its channel",
-    };
-
-    return words[t];
-}
+/* What a binding of that tier is for. */
+static const char *const tier_words[] = {
+    [TIER_PEER] = "this peer",
+    [TIER_PARENT] = "the parent of this peer",
+    [TIER_KIND] = "peers of this kind",
+    [TIER_GUILD_ROLES] = "this guild and role",
+    [TIER_GUILD] = "this guild",
+    [TIER_TEAM] = "this team",
+    [TIER_ACCOUNT] = "this account",
+    [TIER_CHANNEL] = "this channel",
+};
 
 static int64_t best(const struct bindings *b, const struct source *s,
                     enum tier *tier)
@@ -176,6 +172,6 @@ enum err choose_by_binding(const struct choose_view *v, struct msg *m)
                        "the binding for where this message came from "
                        "(bindings[%lld]) names an agent that is not there",
                        (long long)i);
-    return choose_take(m, a, "a binding gives it %s (bindings[%lld])",
-                       tier_words(tier), (long long)i);
+    return choose_take(m, a, "bindings[%lld] names it for %s", (long long)i,
+                       tier_words[tier]);
 }

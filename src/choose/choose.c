@@ -12,15 +12,21 @@ bool choose_keep(struct msg *m, struct str from, struct str *to)
     return p != NULL;
 }
 
+/* Cut between two characters. */
+static bool keep_reason(struct msg *m, const char *words)
+{
+    return choose_keep(m, str_head(str_of(words), DECISION_REASON_MAX),
+                       &m->choice.reason);
+}
+
 static enum err take(struct msg *m, const struct agent *a, const char *reason,
                      va_list args)
 {
-    char words[DECISION_REASON_MAX + 1];
+    char words[2 * DECISION_REASON_MAX];
 
     vsnprintf(words, sizeof(words), reason, args);
     m->choice.needs = NEEDS_NOTHING;
-    if (!choose_keep(m, a->name, &m->choice.agent) ||
-        !choose_keep(m, str_of(words), &m->choice.reason))
+    if (!choose_keep(m, a->name, &m->choice.agent) || !keep_reason(m, words))
         return ERR_NOMEM;
     return OK;
 }
@@ -124,17 +130,14 @@ static bool is_gone(const struct choose_view *v, const struct msg *m)
 /* The reason says so, where nobody's word but that was why. */
 static enum err say_gone(const struct choose_view *v, struct msg *m)
 {
-    char words[DECISION_REASON_MAX + 1];
+    char words[2 * DECISION_REASON_MAX];
 
     if (m->choice.needs || m->choice.layer < LAYER_BINDING || !is_gone(v, m))
         return OK;
     snprintf(words, sizeof(words),
              "the conversation's agent \"%.*s\" is gone; %.*s",
              STR_ARG(m->known.stuck_to), STR_ARG(m->choice.reason));
-    return choose_keep(m, str_head(str_of(words), DECISION_REASON_MAX),
-                       &m->choice.reason)
-               ? OK
-               : ERR_NOMEM;
+    return keep_reason(m, words) ? OK : ERR_NOMEM;
 }
 
 enum err choose_agent(const struct choose_view *v, struct msg *m)
@@ -168,6 +171,7 @@ struct choose_settings choose_defaults(void)
                     .keyword = 0.15,
                     .recency = 0.05},
         .threshold = 0.30,
+        .text_blend = 0.25,
         .recency_ms = INT64_C(48) * 3600 * 1000,
         .close_margin = 0.05,
         .intent = {.threshold = 0.8},

@@ -69,6 +69,10 @@ struct choose_view {
  * text; ERR_NOMEM. */
 MUST_USE enum err choose_agent(const struct choose_view *v, struct msg *m);
 
+/* The same for a further turn of a task, whose agent is m->known.stuck_to: it
+ * stays with it. ERR_AGENT_NOT_FOUND, ERR_NOMEM. (turn.c) */
+MUST_USE enum err choose_turn(const struct choose_view *v, struct msg *m);
+
 /* The semantic score of a candidate from its signals. */
 double choose_score(const struct signal_weights *w, const struct signals *s);
 
@@ -98,6 +102,20 @@ struct str choose_command(struct str agent, char out[AGENT_NAME_MAX + 1]);
 /* Who "/word" stands for among those that are seen; NULL: nobody. */
 const struct agent *choose_by_command(const struct agents *agents,
                                       const struct eyes *eyes, struct str word);
+
+/* The commands of all that are seen, in the order of their names, each the
+ * first COMMAND_MAX bytes of its own; empty where that leads to another, which
+ * is then named. In the arena, CHOOSE_MENU_BYTES for each agent at most.
+ * ERR_NOMEM. (menu.c) */
+struct choose_menu_item {
+    const struct agent *agent;
+    struct str command;
+    const struct agent *instead;
+};
+enum { CHOOSE_MENU_BYTES = 256 };
+MUST_USE enum err choose_menu(struct arena *a, const struct agents *agents,
+                              const struct eyes *eyes,
+                              struct choose_menu_item **out, size_t *n);
 
 /* The classifier: what it is asked, and what it answered. */
 
@@ -176,16 +194,19 @@ MUST_USE enum err decision_from_row(struct arena *a, const struct row *r,
                                     struct decision *out);
 
 /* Decide again from a record alone, by its own settings (settings NULL) or by
- * others: agent, layer, score, margin and reason of *out, strings in the
- * arena. `agents` are those there are now, or NULL: all that the record names
- * are. ERR_NO_ROUTE: nobody; ERR_NOMEM. (again.c) */
+ * others: agent, skill, layer, score, margin, threshold and reason of *out,
+ * strings in the arena; the rest is d's. `agents` are those there are now, or
+ * NULL: those that the record names, and those that the other settings do.
+ * ERR_NO_ROUTE: nobody would get it; ERR_NOT_FOUND: those settings ask for
+ * something that nobody looked at then, the signals or the classifier's word;
+ * ERR_NOMEM. (again.c) */
 MUST_USE enum err choose_again(const struct choose_settings *settings,
                                const struct agents *agents,
                                const struct decision *d, struct arena *a,
                                struct decision *out);
 
 /* What choosing is told, as 16 hex digits: two settings that decide alike have
- * the same. */
+ * the same. (version.c) */
 void choose_version(const struct choose_settings *s, char out[17]);
 
 #endif

@@ -121,6 +121,7 @@ static void put_rules(struct buf *out, const struct decision *d)
     put_real(out, d->weights.recency);
     put_u32(out, r->layers_off);
     put_str(out, r->default_agent);
+    put_real(out, r->threshold);
     put_real(out, r->text_blend);
     put_real(out, r->close_margin);
     put_real(out, r->explore);
@@ -291,6 +292,7 @@ static void get_rules(struct reader *r, struct decision *d)
     d->weights.recency = get_real(r);
     rules->layers_off = get_u32(r);
     rules->default_agent = get_str(r);
+    rules->threshold = get_real(r);
     rules->text_blend = get_real(r);
     rules->close_margin = get_real(r);
     rules->explore = get_real(r);
@@ -432,6 +434,7 @@ static struct decision_rules rules_of(const struct choose_settings *s,
 {
     struct decision_rules r = {
         .default_agent = s->default_agent,
+        .threshold = s->threshold,
         .text_blend = s->text_blend,
         .close_margin = s->close_margin,
         .explore = s->explore,

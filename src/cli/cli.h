@@ -219,6 +219,8 @@ enum exit_status cli_tasks(struct cli *c);
 enum exit_status cli_feed(struct cli *c);
 enum exit_status cli_agents(struct cli *c);
 enum exit_status cli_search(struct cli *c);
+enum exit_status cli_route(struct cli *c);
+enum exit_status cli_lint(struct cli *c);
 enum exit_status cli_grants(struct cli *c);
 enum exit_status cli_users(struct cli *c);
 enum exit_status cli_token(struct cli *c);
@@ -226,6 +228,8 @@ enum exit_status cli_model(struct cli *c);
 enum exit_status cli_eval(struct cli *c);
 enum exit_status cli_version(struct cli *c);
 enum exit_status cli_help(struct cli *c);
+
+extern const struct arg_option cli_route_options[], cli_lint_options[];
 
 /* Help on one command, and on all. */
 void cli_help_command(struct cli *c, const struct command *about);

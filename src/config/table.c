@@ -392,7 +392,7 @@ static const struct setting rows[] = {
      .what = "How many outcomes with queries of a type an agent's average over "
              "all types counts as much as."},
     {"learning.typeLikeness", AT(learning.type_likeness), .type = &type_real,
-     .preset = "0.5", .min = 0, .max = 1,
+     .preset = "0.6", .min = 0, .max = 1,
      .what = "How like the others of its type a query is; one that is like "
              "none begins a new type."},
     {"learning.maxTypes", AT(learning.max_types), .type = &type_int,

@@ -28,10 +28,12 @@ struct str example_key(const struct outcome *o, char out[ID_BYTES + SCOPE_MAX])
 }
 
 void example_shelve(struct example *x, struct shelf *s, struct who *right,
-                    struct who *wrong, const struct vec_packed *v)
+                    struct who *wrong, const struct vec_packed *v,
+                    int64_t heard)
 {
     x->shelf = s;
     x->row = shelf_add(s, &x->thing, v);
+    s->heard[x->row] = heard;
     s->right[x->row] = right;
     s->wrong[x->row] = wrong;
 }
@@ -59,31 +61,34 @@ void example_thank(struct learn *l, const struct outcome *o,
         best = likeness;
         nearest = x;
     }
-    if (nearest)
+    if (nearest) {
         thing_touch(l, &nearest->thing, o->seq);
+        s->heard[nearest->row] = nearest->thing.heard;
+    }
 }
 
-static bool is_older(const struct thing *a, const struct thing *b)
+static bool is_older(const struct shelf *s, size_t a, size_t b)
 {
-    return a->heard != b->heard ? a->heard < b->heard
-                                : str_cmp(a->key, b->key) < 0;
+    return s->heard[a] != s->heard[b]
+               ? s->heard[a] < s->heard[b]
+               : str_cmp(s->owner[a]->key, s->owner[b]->key) < 0;
 }
 
 /* The least useful of an agent's on the shelf, or of all; and how many. */
-static struct thing *least_useful(const struct shelf *s, bool is_of_all,
-                                  const struct who *right, size_t *n)
+static struct example *least_useful(const struct shelf *s, bool is_of_all,
+                                    const struct who *right, size_t *n)
 {
-    struct thing *least = NULL;
+    size_t least = s->n;
 
     *n = 0;
     for (size_t i = 0; i < s->n; i++) {
         if (!is_of_all && s->right[i] != right)
             continue;
         ++*n;
-        if (!least || is_older(s->owner[i], least))
-            least = s->owner[i];
+        if (least == s->n || is_older(s, i, least))
+            least = i;
     }
-    return least;
+    return least < s->n ? (struct example *)s->owner[least] : NULL;
 }
 
 /* Types lie on shelves too, of no scope. */
@@ -107,21 +112,19 @@ static struct shelf *fullest(const struct learn *l)
 void examples_bound(struct learn *l, struct shelf *s, const struct who *right)
 {
     const struct heap *h = &l->heaps[THING_EXAMPLE];
-    struct thing *least;
-    size_t n;
+    struct example *least;
+    size_t n, n_left;
 
-    while ((least = least_useful(s, false, right, &n)) &&
-           n > l->settings.examples_per_agent) {
-        bool is_last = s->n == 1;
-
-        example_drop(l, (struct example *)least);
-        if (is_last)
+    do {
+        least = least_useful(s, false, right, &n);
+        n_left = s->n;
+        if (n > l->settings.examples_per_agent)
+            example_drop(l, least);
+        else
             break;
-    }
-    while (h->n > l->settings.max_examples) {
-        s = fullest(l);
-        example_drop(l, (struct example *)least_useful(s, true, NULL, &n));
-    }
+    } while (n_left > 1); /* else the shelf is gone too */
+    while (h->n > l->settings.max_examples)
+        example_drop(l, least_useful(fullest(l), true, NULL, &n));
 }
 
 /* Whether it spoke of nobody else. */

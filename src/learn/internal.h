@@ -7,6 +7,7 @@
  * the one longest untouched goes.
  *
  *   things.c    things by key and by age; whose row is to be written
+ *   whos.c      agents' names
  *   shelf.c     vectors of one model side by side, to be looked through
  *   types.c     online clustering of the queries
  *   names.c     the words that tell types apart
@@ -60,6 +61,7 @@ struct thing {
 /* An agent's name, whatever is known of it. */
 struct who {
     struct str name; /* in lower case; behind it */
+    uint64_t hash;
     size_t n_refs;
     struct known *known;
     struct list pairs;
@@ -123,6 +125,7 @@ struct shelf {
     size_t dims, stride, n, cap;
     int8_t *high, *low; /* cap rows of stride */
     float *scale, *slack;
+    int64_t *heard; /* of examples: as in the thing */
     struct thing **owner;
     struct who **right, **wrong; /* of examples; NULL: nobody */
 };
@@ -132,13 +135,21 @@ struct heap {
     size_t n, cap;
 };
 
+/* Names by a hash of their own: every agent is looked up for every message. */
+struct whos {
+    struct who **slots; /* NULL: free */
+    uint32_t *tags;     /* of the hash, so that others need not be looked at */
+    size_t n, cap;      /* cap is zero or a power of two */
+    uint64_t seed[2];
+};
+
 struct learn {
     struct learn_settings settings;
     struct str model_hash;
     char model_hash_bytes[HASH_MAX];
-    uint64_t seed[2];
     int64_t version, applied_total;
-    struct map things, whos, shelves;
+    struct map things, shelves;
+    struct whos whos;
     struct heap heaps[N_KINDS];
 
     /* The table. */
@@ -194,18 +205,24 @@ struct thing *things_oldest(const struct learn *l, enum thing_kind kind);
 struct thing **things_in_order(const struct learn *l, enum thing_kind kind,
                                size_t *n);
 
-/* An agent by name, made if it is new, with one reference more. NULL: memory
- * is gone, or that is no name. */
-MUST_USE struct who *who_take(struct learn *l, struct str name);
-struct who *who_find(const struct learn *l, struct str name);
-void who_release(struct learn *l, struct who *w);
-
 /* Drop, with all that hangs on it. */
 void known_drop(struct learn *l, struct known *k);
 void type_drop(struct learn *l, struct type *t);
 void pair_drop(struct learn *l, struct pair *p);
 void example_drop(struct learn *l, struct example *x);
 void drop_any(struct learn *l, struct thing *t);
+
+/* ---- whos.c ---- */
+
+bool is_agent_name(struct str name);
+
+/* An agent by name, made if it is new, with one reference more. NULL: memory
+ * is gone, or that is no name. */
+MUST_USE struct who *who_take(struct learn *l, struct str name);
+struct who *who_find(const struct learn *l, struct str name);
+void who_release(struct learn *l, struct who *w);
+void whos_fini(struct whos *t);
+bool whos_check(const struct whos *t);
 
 /* ---- shelf.c ---- */
 
@@ -266,7 +283,8 @@ void type_hear(struct type *t, const struct text_words *w);
 /* Key of the example that a decision is for a scope. */
 struct str example_key(const struct outcome *o, char out[ID_BYTES + SCOPE_MAX]);
 void example_shelve(struct example *x, struct shelf *s, struct who *right,
-                    struct who *wrong, const struct vec_packed *v);
+                    struct who *wrong, const struct vec_packed *v,
+                    int64_t heard);
 /* The nearest of the agent's examples was useful once more. */
 void example_thank(struct learn *l, const struct outcome *o,
                    const struct who *right, const struct vec_packed *v);

@@ -37,7 +37,7 @@ struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
         memcpy(l->model_hash_bytes, model_hash.p, model_hash.n);
     l->model_hash = (struct str){l->model_hash_bytes, model_hash.n};
     map_init(&l->things, NAMES_MAX, seed);
-    map_init(&l->whos, NAMES_MAX, seed);
+    memcpy(l->whos.seed, seed, sizeof(l->whos.seed));
     map_init(&l->shelves, NAMES_MAX, seed);
     list_init(&l->dirty);
     list_init(&l->flying);
@@ -54,12 +54,10 @@ void learn_free(struct learn *l)
         return;
     for (at = 0; (slot = map_next(&l->things, &at));)
         thing_free(slot->value);
-    for (at = 0; (slot = map_next(&l->whos, &at));)
-        free(slot->value);
+    whos_fini(&l->whos);
     for (at = 0; (slot = map_next(&l->shelves, &at));)
         shelf_free(slot->value);
     map_fini(&l->things);
-    map_fini(&l->whos);
     map_fini(&l->shelves);
     for (int kind = 0; kind < N_KINDS; kind++)
         free(l->heaps[kind].p);
@@ -133,12 +131,7 @@ static bool judges(const struct outcome *o)
 {
     return (o->layer == LAYER_SEMANTIC || o->layer == LAYER_INTENT) &&
            (o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE) &&
-           o->agent.n > 0 && o->agent.n <= AGENT_NAME_MAX;
-}
-
-static bool is_name(struct str name)
-{
-    return name.n > 0 && name.n <= AGENT_NAME_MAX;
+           is_agent_name(o->agent);
 }
 
 /* Whether it teaches whose the text is, or only whose it is not. */
@@ -149,9 +142,9 @@ static bool teaches(const struct outcome *o)
     if (!is_said || !o->scope.n || o->scope.n > SCOPE_MAX)
         return false;
     if (o->right_agent.n)
-        return is_name(o->right_agent) &&
+        return is_agent_name(o->right_agent) &&
                !str_eq_nocase(o->agent, o->right_agent);
-    return o->verdict == VERDICT_NEGATIVE && is_name(o->agent);
+    return o->verdict == VERDICT_NEGATIVE && is_agent_name(o->agent);
 }
 
 static enum err plan_agent(struct learn *l, struct plan *p)
@@ -221,7 +214,7 @@ static enum err plan_example(struct learn *l, struct plan *p)
 
     if (o->right_agent.n && !(p->right = who_take(l, o->right_agent)))
         return ERR_NOMEM;
-    if (is_name(o->agent) && !(p->wrong = who_take(l, o->agent)))
+    if (is_agent_name(o->agent) && !(p->wrong = who_take(l, o->agent)))
         return ERR_NOMEM;
     p->shelf = shelf_take(l, o->scope, o->model_hash, p->v.n);
     p->example =
@@ -335,7 +328,7 @@ static void keep_example(struct learn *l, struct plan *p)
     struct example *x = p->example;
     const struct who *right = p->right;
 
-    example_shelve(x, p->shelf, p->right, p->wrong, &p->v);
+    example_shelve(x, p->shelf, p->right, p->wrong, &p->v, p->o->seq);
     take_back(l, p->o);
     thing_add(l, &x->thing, p->o->seq);
     p->example = NULL;

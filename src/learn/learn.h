@@ -185,4 +185,7 @@ struct learn_stats {
 };
 struct learn_stats learn_stats(const struct learn *l);
 
+/* Whether all of it hangs together. For tests. */
+bool learn_check(const struct learn *l);
+
 #endif

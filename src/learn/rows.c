@@ -13,6 +13,7 @@
 enum {
     FORM = 1, /* of the bytes */
     ALL_ROWS = 1 << 24,
+    TX_BYTES = TX_BYTES_MAX / 4, /* one tx takes this much and a row more */
 };
 
 /* Writing. */
@@ -154,15 +155,6 @@ static struct thing *first_of(const struct list *list)
     return n ? LIST_OF(n, struct thing, row) : NULL;
 }
 
-static bool has_more_than(const struct list *list, size_t max)
-{
-    struct list_node *n = list_first(list);
-
-    while (n && max--)
-        n = list_next(list, n);
-    return n != NULL;
-}
-
 static bool is_written(const struct learn *l)
 {
     return list_is_empty(&l->dirty) && l->version == l->written &&
@@ -183,9 +175,10 @@ bool learn_dirty(struct learn *l, struct tx *tx, size_t max, bool *is_last)
     l->must_clear = false;
     if (l->is_clearing)
         tx_prune(tx, &learn_table, ALL_ROWS);
-    *is_last = !has_more_than(&l->dirty, max);
-    for (; max > 0 && (t = first_of(&l->dirty)); max--)
+    for (; max > 0 && tx->arena.used < TX_BYTES && (t = first_of(&l->dirty));
+         max--)
         fly(l, tx, t, &b);
+    *is_last = list_is_empty(&l->dirty);
     put_number(l, tx, *is_last, &b);
     l->is_last_flying = *is_last;
     l->flying_version = l->version;
@@ -457,21 +450,19 @@ static enum err load_pair(struct learn *l, struct str key, struct reader *r,
     double rate = read_rate(r);
     int64_t n = read_count(r), id;
     struct type *t = read_id(number, &id) ? type_of(l, id) : NULL;
+    struct who *w = is_low(name) ? who_find(l, name) : NULL;
     struct pair *p;
-    struct who *w;
 
-    if (!is_done(r) || !t || !is_low(name) || n < 1)
+    if (!is_done(r) || !t || !w || !w->known || n < 1)
         return ERR_SYNTAX;
-    w = who_take(l, name);
-    p = w ? thing_new(THING_PAIR, key) : NULL;
-    if (p) {
-        p->rate = rate;
-        p->n = n;
-        pair_link(p, w, t);
-        settle(l, &p->thing, heard);
-    }
-    who_release(l, w);
-    return p ? OK : ERR_NOMEM;
+    p = thing_new(THING_PAIR, key);
+    if (!p)
+        return ERR_NOMEM;
+    p->rate = rate;
+    p->n = n;
+    pair_link(p, w, t);
+    settle(l, &p->thing, heard);
+    return OK;
 }
 
 /* NULL where there is none; false: memory is gone. */
@@ -523,7 +514,7 @@ static enum err load_example(struct learn *l, struct str key, struct reader *r,
     if (row.text.n)
         memcpy(x->text, row.text.p, row.text.n);
     x->n_text = row.text.n;
-    example_shelve(x, s, right, wrong, &row.v);
+    example_shelve(x, s, right, wrong, &row.v, heard);
     settle(l, &x->thing, heard);
     return OK;
 }

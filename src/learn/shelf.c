@@ -67,7 +67,7 @@ void shelf_free(struct shelf *s)
         return;
     free(s->high);
     free(s->scale);
-    free(s->owner);
+    free(s->heard);
     free(s);
 }
 
@@ -82,22 +82,25 @@ static void move_planes(struct shelf *s, int8_t *planes, size_t cap)
     s->low = planes + cap * s->stride;
 }
 
-static void move_rest(struct shelf *s, float *scale, void *owners, size_t cap)
+static void move_rest(struct shelf *s, float *scale, int64_t *heard, size_t cap)
 {
-    struct thing **owner = owners;
-    struct who **right = (struct who **)(owner + cap), **wrong = right + cap;
+    struct thing **owner = (struct thing **)(void *)(heard + cap);
+    struct who **right = (struct who **)(void *)(owner + cap);
+    struct who **wrong = right + cap;
 
     if (s->n) {
         memcpy(scale, s->scale, s->n * sizeof(*scale));
         memcpy(scale + cap, s->slack, s->n * sizeof(*scale));
+        memcpy(heard, s->heard, s->n * sizeof(*heard));
         memcpy(owner, s->owner, s->n * sizeof(*owner));
         memcpy(right, s->right, s->n * sizeof(*right));
         memcpy(wrong, s->wrong, s->n * sizeof(*wrong));
     }
     free(s->scale);
-    free(s->owner);
+    free(s->heard);
     s->scale = scale;
     s->slack = scale + cap;
+    s->heard = heard;
     s->owner = owner;
     s->right = right;
     s->wrong = wrong;
@@ -108,23 +111,23 @@ static enum err reserve_one(struct shelf *s)
     size_t cap = s->cap ? s->cap + s->cap / 2 : FIRST_ROWS;
     int8_t *planes;
     float *scale;
-    void *owners;
+    int64_t *heard;
 
     if (s->n < s->cap)
         return OK;
-    if (FAULT("learn.shelf"))
+    if (FAULT("learn.rows"))
         return ERR_NOMEM;
     planes = aligned_alloc(ALIGN, 2 * cap * s->stride);
-    scale = calloc(2 * cap, sizeof(*scale));
-    owners = calloc(3 * cap, sizeof(void *));
-    if (!planes || !scale || !owners) {
+    scale = malloc(cap * 2 * sizeof(*scale));
+    heard = malloc(cap * (sizeof(*heard) + 3 * sizeof(void *)));
+    if (!planes || !scale || !heard) {
         free(planes);
         free(scale);
-        free(owners);
+        free(heard);
         return ERR_NOMEM;
     }
     move_planes(s, planes, cap);
-    move_rest(s, scale, owners, cap);
+    move_rest(s, scale, heard, cap);
     s->cap = cap;
     return OK;
 }
@@ -175,6 +178,7 @@ size_t shelf_add(struct shelf *s, struct thing *owner,
     size_t row = s->n++;
 
     shelf_set(s, row, v);
+    s->heard[row] = 0;
     s->owner[row] = owner;
     s->right[row] = s->wrong[row] = NULL;
     return row;
@@ -189,6 +193,7 @@ void shelf_remove(struct shelf *s, size_t row)
     if (row == last)
         return;
     shelf_set(s, row, &v);
+    s->heard[row] = s->heard[last];
     s->owner[row] = t;
     s->right[row] = s->right[last];
     s->wrong[row] = s->wrong[last];

@@ -1,7 +1,7 @@
 /* One map finds a thing by its kind and key, and a heap of each kind gives the
- * one longest not heard of. No two of a kind are touched by the same outcome
- * but where a row was tampered with, and then the key decides: what goes does
- * not depend on the order in which things came into memory.
+ * one longest not heard of; of two that the same outcome touched the key
+ * decides, so that what goes does not depend on the order in which things came
+ * into memory.
  *
  * A thing that is dropped stays until its row is gone from the table too, so
  * that one coming again under the same key does not meet its own past. */
@@ -232,50 +232,6 @@ struct thing **things_in_order(const struct learn *l, enum thing_kind kind,
     qsort(all, h->n, sizeof(struct thing *),
           kind == THING_TYPE ? by_type : by_key);
     return all;
-}
-
-/* Names. */
-
-static bool is_name(struct str name)
-{
-    return name.n > 0 && name.n <= AGENT_NAME_MAX;
-}
-
-struct who *who_find(const struct learn *l, struct str name)
-{
-    char low[AGENT_NAME_MAX];
-
-    if (!is_name(name))
-        return NULL;
-    return map_get(&l->whos, str_lowered(name, low, sizeof(low)));
-}
-
-struct who *who_take(struct learn *l, struct str name)
-{
-    struct who *w = who_find(l, name);
-
-    if (!w && is_name(name)) {
-        w = FAULT("learn.who") ? NULL : calloc(1, sizeof(*w) + name.n);
-        if (!w)
-            return NULL;
-        w->name = str_lowered(name, (char *)(w + 1), name.n);
-        list_init(&w->pairs);
-        if (map_put(&l->whos, w->name, w)) {
-            free(w);
-            return NULL;
-        }
-    }
-    if (w)
-        w->n_refs++;
-    return w;
-}
-
-void who_release(struct learn *l, struct who *w)
-{
-    if (!w || --w->n_refs)
-        return;
-    map_take(&l->whos, w->name);
-    free(w);
 }
 
 /* What hangs on what. */

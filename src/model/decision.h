@@ -71,6 +71,7 @@ struct intent_answer {
 struct decision_rules {
     uint32_t layers_off; /* a bit for each layer, 1 << LAYER_… */
     struct str default_agent;
+    double threshold; /* of semantic scores */
     double text_blend, close_margin, explore;
     double chance; /* that exploring was decided by */
     bool has_intent, intent_is_ambiguous, intent_is_over_bindings;

@@ -65,6 +65,8 @@ struct msg {
         bool has_conversation;
         struct str stuck_to; /* the agent the conversation has; empty: none */
         struct id decision;  /* that had put it there; empty: none */
+        const struct decision *earlier; /* the same in full, where this one
+                                         * takes the conversation from it */
 
         bool has_candidates;
         struct candidate *candidates; /* everyone that could get it, in the
@@ -82,7 +84,8 @@ struct msg {
 
         bool has_intent;
         struct intent_answer intent;
-        double chance; /* 0 to 1, for exploring */
+        double chance;           /* 0 to 1, for exploring */
+        struct routing *routing; /* route's own, from its answer to its end */
     } known;
 
     /* choose: who gets it. */
@@ -111,6 +114,7 @@ struct msg {
     struct {
         struct id id; /* task_… */
         struct id message_id;
+        int64_t turn;
         struct str conversation_id;
         bool is_repeat; /* the key was known: id is the task of then */
         struct task_entry *claim; /* the room's, from create to settle */
@@ -124,7 +128,8 @@ struct msg {
         struct query query; /* for a task or a key */
         enum err refused;   /* what to say if the key is nobody's */
         unsigned key_tries;
-        bool is_beginning; /* whoever sent it is still in walk_message */
+        unsigned route_tries; /* somebody else changed the conversation */
+        bool is_beginning;    /* whoever sent it is still in walk_message */
         struct list_node node;
         void (*done)(struct msg *m, void *ctx);
         void *ctx;

@@ -183,6 +183,30 @@ void speak_turn(struct json_out *o, const struct speak_turn *turn);
 void speak_list_open(struct json_out *o);
 void speak_list_close(struct json_out *o, struct str next_cursor);
 
+/* The commands that agents go by in a text and in the menus of chat platforms
+ * (menu.c). Menus take at most so many, and commands of so many bytes. */
+enum { SPEAK_MENU_MAX = 100, SPEAK_COMMAND_MAX = 32 };
+
+struct speak_command {
+    const struct agent *agent;
+    struct str menu; /* its command in menus; empty: it has no place there */
+    struct str why;  /* why not */
+};
+
+/* {"command","agent","description","menu"}, and "left_out" where that is
+ * null. */
+void speak_command(struct json_out *o, const struct speak_command *c);
+
+/* "/name - what it does", and a line end. */
+void speak_command_line(struct buf *out, const struct speak_command *c);
+
+/* The body of Telegram's setMyCommands, and that of Discord's PUT …/commands,
+ * of those that have a place, the first SPEAK_MENU_MAX of them. */
+void speak_telegram_menu(struct json_out *o, const struct speak_command *list,
+                         size_t n);
+void speak_discord_menu(struct json_out *o, const struct speak_command *list,
+                        size_t n);
+
 /* A card with what else is known of it. The names of the old list, name, url
  * and title, are always there. */
 struct speak_agent {

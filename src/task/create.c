@@ -56,11 +56,11 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
     t->priority = m->call.priority;
     t->status = TASK_QUEUED;
     t->attempt = 0;
-    t->text = m->call.text;
+    t->text = m->choice.text.n ? m->choice.text : m->call.text;
     t->metadata = m->call.metadata;
     t->source = m->call.source;
-    if (m->call.skill.n)
-        t->skill = m->call.skill;
+    if (m->call.skill.n || m->choice.skill.n)
+        t->skill = m->call.skill.n ? m->call.skill : m->choice.skill;
     t->budget_ms =
         m->call.timeout_ms ? m->call.timeout_ms : ts->opts.limits.timeout_ms;
     t->updated_ms = m->in.at_ms;
@@ -86,8 +86,10 @@ static bool fill_task(struct tasks *ts, struct msg *m,
         t->turn++;
         t->version++;
         fill_turn(ts, m, t);
+        m->task.turn = t->turn;
         return true;
     }
+    m->task.turn = 1;
     *t = (struct task){
         .id = m->task.id,
         .conversation_id = m->task.conversation_id,
@@ -120,13 +122,39 @@ static void claim_key(struct msg *m)
     tx_set(op, KEY_EXPIRES_MS, value_int(m->in.at_ms + TASK_KEY_MS));
 }
 
-static void use_conversation(struct tx *tx, const struct task *t)
+/* Guarded by what was known when the agent was chosen: whoever has had it
+ * since, by another decision, is not overlooked. */
+static void give_conversation(struct tx_op *op, const struct msg *m)
 {
-    struct tx_op *op = tx_put(tx, &conversation_table);
+    struct str earlier = str_of(m->known.decision.text);
+    bool stays = str_eq_nocase(m->known.stuck_to, m->choice.agent);
+
+    if (m->known.has_conversation) {
+        tx_if(op, CONVERSATION_AGENT, IS,
+              value_text_or_null(m->known.stuck_to));
+        tx_if(op, CONVERSATION_DECISION_ID, IS, value_text_or_null(earlier));
+    }
+    tx_set(op, CONVERSATION_AGENT, value_text(m->choice.agent));
+    if (!stays || !earlier.n)
+        tx_set(op, CONVERSATION_DECISION_ID,
+               value_text_or_null(str_of(m->choice.id.text)));
+    else
+        tx_set_new(op, CONVERSATION_DECISION_ID, value_text(earlier));
+}
+
+/* A further turn of an old task leaves a conversation that has another agent by
+ * now as it is. */
+static void use_conversation(struct msg *m, const struct task *t,
+                             bool is_further)
+{
+    struct tx_op *op = tx_put(&m->tx, &conversation_table);
 
     tx_set(op, CONVERSATION_OWNER, value_text(t->requester));
     tx_set(op, CONVERSATION_ID, value_text(t->conversation_id));
-    tx_set(op, CONVERSATION_AGENT, value_text(t->agent));
+    if (is_further)
+        tx_set_new(op, CONVERSATION_AGENT, value_text(t->agent));
+    else
+        give_conversation(op, m);
     tx_set_new(op, CONVERSATION_CREATED_MS, value_int(t->updated_ms));
     tx_set(op, CONVERSATION_USED_MS, value_int(t->updated_ms));
 }
@@ -200,7 +228,7 @@ enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
     m->task.claim = e;
     claim_key(m);
     e->insert = write_task(&m->tx, &t, before);
-    use_conversation(&m->tx, &t);
+    use_conversation(m, &t, before != NULL);
     task_tell_feed(&m->tx, &t, m->in.at_ms, NULL);
     return OK;
 }

@@ -107,6 +107,9 @@ static const struct column conversation_columns[N_CONVERSATION_COLUMNS] = {
     [CONVERSATION_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
     [CONVERSATION_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
     [CONVERSATION_USED_MS] = {.name = "used_ms", .type = COLUMN_INT},
+    [CONVERSATION_DECISION_ID] = {.name = "decision_id",
+                                  .type = COLUMN_TEXT,
+                                  .since = 2},
 };
 
 static const struct table_index conversation_indexes[] = {
@@ -158,7 +161,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 1,
+    .version = 2,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

@@ -156,6 +156,7 @@ enum conversation_column {
     CONVERSATION_AGENT,
     CONVERSATION_CREATED_MS,
     CONVERSATION_USED_MS,
+    CONVERSATION_DECISION_ID, /* that gave it its agent; NULL: not known */
     N_CONVERSATION_COLUMNS,
 };
 

@@ -32,6 +32,7 @@ struct house {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct router *router;
     struct walk *walk;
     struct net *net;
     struct calls calls;
@@ -44,7 +45,9 @@ struct house {
 };
 
 static const struct schema *const house_schemas[] = {
-    &task_schema, &watch_schema, &access_schema, &registry_schema};
+    &task_schema,     &watch_schema,  &access_schema,
+    &registry_schema, &choose_schema,
+};
 
 static const struct agent house_agents[] = {
     {.name = STR("echo"), .url = STR("echo:")},
@@ -111,7 +114,7 @@ static inline void house_open_store(struct house *h)
 {
     struct store_opts opts = {.folder = h->folder,
                               .schemas = house_schemas,
-                              .n_schemas = 4,
+                              .n_schemas = 5,
                               .max_waiting = 1000,
                               .is_inline = !h->has_threads,
                               .loop = &h->loop,
@@ -259,6 +262,16 @@ static inline void house_open(struct house *h)
     walk.access = h->access;
     house_open_registry(h);
     walk.registry = h->registry;
+    h->router =
+        router_new(&(struct router_opts){.loop = &h->loop,
+                                         .log = &h->log,
+                                         .store = h->store,
+                                         .registry = h->registry,
+                                         .ids = &h->ids,
+                                         .seed = {1, 2},
+                                         .settings = {choose_defaults()}});
+    CHECK(h->router);
+    walk.router = h->router;
     h->walk = walk_new(&walk, &why);
     if (!h->walk)
         T_FAIL("%s", why.text);
@@ -300,12 +313,14 @@ static inline void house_close(struct house *h)
         loop_turn(&h->loop);
     CHECK(h->is_stopped);
     h->is_stopped = false;
+    router_stop(h->router);
     store_close(h->store);
     calls_fini(&h->calls);
     if (h->on_close)
         h->on_close(h);
     walk_free(h->walk);
     h->walk = NULL;
+    router_free(h->router);
     registry_free(h->registry);
     access_free(h->access);
     feed_free(h->feed);

@@ -23,9 +23,11 @@ static struct {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct router *router;
     struct walk *walk;
     struct id_maker ids;
     struct rand_seeded seed;
+    struct route_settings routing;
     struct agent agents[4];
     size_t n_agents;
     int n_fatal;
@@ -61,6 +63,7 @@ static inline struct walk_opts stage_walk_opts(void)
                               .feed = stage.feed,
                               .access = stage.access,
                               .registry = stage.registry,
+                              .router = stage.router,
                               .ids = &stage.ids,
                               .seed = {1, 2},
                               .node = STR("here"),
@@ -84,10 +87,11 @@ static inline struct walk_opts stage_walk_opts(void)
 static inline enum err stage_open_store(struct why *why)
 {
     static const struct schema *const schemas[] = {
-        &task_schema, &watch_schema, &access_schema, &registry_schema};
+        &task_schema, &watch_schema, &access_schema, &registry_schema,
+        &choose_schema};
     struct store_opts opts = {.folder = stage.root,
                               .schemas = schemas,
-                              .n_schemas = 4,
+                              .n_schemas = 5,
                               .max_waiting = 1000,
                               .is_inline = true,
                               .loop = &stage.loop,
@@ -131,7 +135,18 @@ static inline enum err stage_open_registry(struct why *why)
 
 static inline enum err stage_open_walk(struct why *why)
 {
-    struct walk_opts opts = stage_walk_opts();
+    struct walk_opts opts;
+
+    stage.router = router_new(&(struct router_opts){.loop = &stage.loop,
+                                                    .log = &stage.log,
+                                                    .store = stage.store,
+                                                    .registry = stage.registry,
+                                                    .ids = &stage.ids,
+                                                    .seed = {1, 2},
+                                                    .settings = stage.routing});
+    if (!stage.router)
+        return ERR_NOMEM;
+    opts = stage_walk_opts();
 
     stage.walk = walk_new(&opts, why);
     return stage.walk ? OK : ERR_IO;
@@ -162,10 +177,14 @@ static inline enum err stage_try_start(struct why *why)
 
 static inline void stage_stop(void)
 {
+    if (stage.router)
+        router_stop(stage.router);
     store_close(stage.store);
     stage.store = NULL;
     walk_free(stage.walk);
     stage.walk = NULL;
+    router_free(stage.router);
+    stage.router = NULL;
     registry_free(stage.registry);
     stage.registry = NULL;
     access_free(stage.access);
@@ -203,6 +222,7 @@ static inline void stage_ground(void)
     log_init(&stage.log, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG,
              LOG_TEXT, clock_fake(&stage.now));
     stage.seed.state = 7;
+    stage.routing.choose = choose_defaults();
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
     stage.agents[0] = (struct agent){.name = STR("echo"), .url = STR("echo:")};
     stage.agents[1] =

@@ -1,0 +1,144 @@
+/* The table of a decision: seed 001's figures, narrow and wide, plain and in
+ * colour, and whatever a server may send. */
+#include "cli/candidates.h"
+
+#include "cli/grid.h"
+#include "test/t.h"
+
+static const char seed[] =
+    "{\"threshold\": 0.3, \"candidates\": ["
+    "{\"agent\": \"engineer\", \"skill\": \"build\", \"keyword\": \"code\", "
+    "\"score\": 0.467, \"signals\": {\"semantic\": 0.362, \"cosine\": 0.4, "
+    "\"text\": 0.1, \"learned\": 0, \"performance\": 0.5, \"keyword\": 1, "
+    "\"recency\": 0}},"
+    "{\"agent\": \"automation-operator\", \"score\": 0.273, \"signals\": "
+    "{\"semantic\": 0.289, \"performance\": 0.5}},"
+    "{\"agent\": \"content-writer\", \"score\": 0.245, \"signals\": "
+    "{\"semantic\": 0.241, \"performance\": 0.5}}]}";
+
+static struct str shown(struct buf *out, const char *text,
+                        struct candidates_opts opts)
+{
+    struct arena a;
+    struct json *v;
+
+    arena_init(&a, 1 << 20);
+    v = json_parse(&a, str_of(text), 0, NULL);
+    CHECK(v);
+    if (!opts.limit)
+        opts.limit = 10;
+    buf_init(out, 1 << 20);
+    candidates_write(out, v, &opts);
+    arena_fini(&a);
+    return buf_str(out);
+}
+
+TEST(every_candidate_has_a_line_with_four_bars)
+{
+    struct buf out;
+    struct str s =
+        shown(&out, seed, (struct candidates_opts){.chosen = STR("engineer")});
+
+    CHECK_STR(
+        s, "  #  AGENT                SKILL  SCORE  SEMANTIC    PERFORMANCE  "
+           "KEYWORD     RECENCY\n"
+           "> 1  engineer             build  0.467  ##... .362  ###.. .500   "
+           "##### 1.00  ..... .000\n"
+           "     below 0.300, which is not enough:\n"
+           "  2  automation-operator         0.273  #.... .289  ###.. .500   "
+           "..... .000  ..... .000\n"
+           "  3  content-writer              0.245  #.... .241  ###.. .500   "
+           "..... .000  ..... .000\n");
+    buf_fini(&out);
+}
+
+TEST(no_line_is_longer_than_the_terminal)
+{
+    for (unsigned width = 62; width <= 130; width++) {
+        struct candidates_opts o = {.width = width, .unicode = width % 2};
+        struct buf out;
+        struct str rest = shown(&out, seed, o);
+
+        while (rest.n)
+            CHECK(text_columns(str_cut(&rest, '\n')) <= width);
+        buf_fini(&out);
+    }
+}
+
+TEST(figures_go_before_names_do)
+{
+    struct buf out;
+    struct str s = shown(&out, seed, (struct candidates_opts){.width = 64});
+
+    CHECK(memmem(s.p, s.n, "automati", 8) && !memmem(s.p, s.n, ".362", 4));
+    buf_fini(&out);
+}
+
+TEST(what_semantic_is_made_of_is_said_when_asked)
+{
+    struct buf out;
+    struct str s =
+        shown(&out, seed, (struct candidates_opts){.explains = true});
+
+    CHECK(memmem(s.p, s.n,
+                 "     semantic of cosine .400, text .100, learned .000; "
+                 "keyword \"code\"\n",
+                 70));
+    buf_fini(&out);
+}
+
+TEST(there_are_no_more_lines_than_were_asked_for)
+{
+    struct buf out;
+    struct str s = shown(&out, seed, (struct candidates_opts){.limit = 1});
+
+    CHECK(!memmem(s.p, s.n, "content-writer", 14));
+    CHECK(!memmem(s.p, s.n, "below", 5));
+    buf_fini(&out);
+}
+
+/* What a server sends that is none of ours. */
+TEST(nothing_that_comes_is_believed)
+{
+    static const char *const texts[] = {
+        "{}",
+        "[]",
+        "{\"candidates\": {}}",
+        "{\"candidates\": []}",
+        "{\"candidates\": [1, null, {}, {\"agent\": 5, \"signals\": []}]}",
+        "{\"candidates\": [{\"agent\": \"a\\u001b[2Jb\\nc\", \"score\": 1e300, "
+        "\"signals\": {\"semantic\": -1e300, \"keyword\": 1e300}}]}",
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct buf out;
+        struct str s =
+            shown(&out, texts[i],
+                  (struct candidates_opts){.width = 80, .explains = true});
+
+        CHECK(!memchr(s.n ? s.p : "", '\033', s.n));
+        buf_fini(&out);
+    }
+}
+
+TEST(colours_are_for_terminals)
+{
+    struct buf out;
+    struct str s =
+        shown(&out, seed,
+              (struct candidates_opts){
+                  .colour = true, .unicode = true, .chosen = STR("engineer")});
+
+    CHECK(memmem(s.p, s.n, "\033[1mengineer", 12));
+    CHECK(memmem(s.p, s.n, "\033[36m\u2587", 8));
+    buf_fini(&out);
+}
+
+TEST(figures_have_four_columns)
+{
+    CHECK(strcmp(candidates_figure(0.3624).text, ".362") == 0);
+    CHECK(strcmp(candidates_figure(1).text, "1.00") == 0);
+    CHECK(strcmp(candidates_figure(0.9999).text, "1.00") == 0);
+    CHECK(strcmp(candidates_figure(-3).text, ".000") == 0);
+    CHECK(strcmp(candidates_figure(1e300).text, "99.0") == 0);
+}

@@ -1,0 +1,110 @@
+/* Whether everything hangs together as internal.h says. For tests: it looks at
+ * all of it. */
+#include "learn/internal.h"
+
+static bool heap_is_in_order(const struct heap *h, enum thing_kind kind)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        const struct thing *t = h->p[i], *up = h->p[i ? (i - 1) / 2 : 0];
+
+        if (t->slot != i || t->kind != kind || t->is_gone ||
+            up->heard > t->heard)
+            return false;
+    }
+    return true;
+}
+
+static bool row_is_in_order(const struct thing *t)
+{
+    bool is_listed = list_has(&t->row);
+
+    if (is_listed != (t->state != ROW_CLEAN))
+        return false;
+    if (t->is_again && t->state != ROW_FLYING)
+        return false;
+    return !t->is_gone || is_listed;
+}
+
+static bool known_is_in_order(const struct known *k)
+{
+    return k->who->known == k && k->rate >= 0 && k->rate <= 1;
+}
+
+static bool type_is_in_order(const struct type *t)
+{
+    return t->shelf->owner[t->row] == &t->thing && t->n > 0 &&
+           t->shelf->scope.n == 0 && t->row < t->shelf->n;
+}
+
+static bool pair_is_in_order(const struct pair *p)
+{
+    return list_has(&p->of_who) && list_has(&p->of_type) && p->n > 0 &&
+           p->who->known && !p->type->thing.is_gone;
+}
+
+static bool example_is_in_order(const struct example *x)
+{
+    const struct shelf *s = x->shelf;
+
+    return s->owner[x->row] == &x->thing && x->row < s->n && s->scope.n > 0 &&
+           s->heard[x->row] == x->thing.heard &&
+           (s->right[x->row] || s->wrong[x->row]);
+}
+
+static bool thing_is_in_order(const struct thing *t)
+{
+    switch (t->kind) {
+    case THING_AGENT: return known_is_in_order((const struct known *)t);
+    case THING_TYPE: return type_is_in_order((const struct type *)t);
+    case THING_PAIR: return pair_is_in_order((const struct pair *)t);
+    case THING_EXAMPLE: return example_is_in_order((const struct example *)t);
+    case THING_NUMBER:
+    case N_KINDS: break;
+    }
+    return false;
+}
+
+/* Every reference to a name is somebody's. */
+static bool refs_are_right(const struct learn *l)
+{
+    const struct map_slot *slot;
+    size_t n = 0, n_refs = 0, at = 0;
+
+    for (size_t i = 0; i < l->whos.cap; i++)
+        n_refs += l->whos.slots[i] ? l->whos.slots[i]->n_refs : 0;
+    n = l->heaps[THING_AGENT].n + l->heaps[THING_PAIR].n;
+    while ((slot = map_next(&l->shelves, &at))) {
+        const struct shelf *s = slot->value;
+
+        if (!s->n)
+            return false;
+        for (size_t i = 0; i < s->n; i++)
+            n += s->owner[i]->kind == THING_EXAMPLE
+                     ? (size_t)(s->right[i] != NULL) + (s->wrong[i] != NULL)
+                     : 0;
+    }
+    return n == n_refs;
+}
+
+bool learn_check(const struct learn *l)
+{
+    const struct map_slot *slot;
+    size_t at = 0, n = 0, n_live = 0;
+
+    if (!map_check(&l->things) || !map_check(&l->shelves) ||
+        !whos_check(&l->whos))
+        return false;
+    for (enum thing_kind kind = THING_AGENT; kind < N_KINDS; kind++) {
+        if (!heap_is_in_order(&l->heaps[kind], kind))
+            return false;
+        n += l->heaps[kind].n;
+    }
+    while ((slot = map_next(&l->things, &at))) {
+        const struct thing *t = slot->value;
+
+        n_live += !t->is_gone;
+        if (!row_is_in_order(t) || (!t->is_gone && !thing_is_in_order(t)))
+            return false;
+    }
+    return n == n_live && refs_are_right(l);
+}

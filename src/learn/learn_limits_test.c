@@ -1,0 +1,281 @@
+/* Everything that is remembered has a limit, and what goes there is the least
+ * useful. */
+#include "test/t.h"
+
+#include "test/lib/learn_stage.h"
+
+static size_t n_examples(struct stage *s)
+{
+    CHECK(learn_check(s->l));
+    return learn_stats(s->l).examples;
+}
+
+TEST(of_an_agent_and_a_scope_the_least_useful_example_goes)
+{
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+
+    tight.examples_per_agent = 3;
+    s = stage_new_with(tight);
+    for (int i = 1; i <= 3; i++)
+        correct(s, "engineer", "writer", "org:acme", i);
+    correct(s, "engineer", "writer", "org:other", 1);
+    correct(s, "engineer", "operator", "org:acme", 1);
+    CHECK_INT(n_examples(s), 5);
+    judge(s, "writer", 1, VERDICT_POSITIVE); /* which 1 has helped with */
+    correct(s, "engineer", "writer", "org:acme", 4);
+    CHECK_INT(n_examples(s), 5);
+    CHECK(ask(s, "org:acme", 1, "writer").learned > 0.9F);
+    CHECK(ask(s, "org:acme", 2, "writer").learned < 0.5F);
+    CHECK(ask(s, "org:acme", 3, "writer").learned > 0.9F);
+    CHECK(ask(s, "org:acme", 4, "writer").learned > 0.9F);
+    CHECK(ask(s, "org:acme", 1, "operator").learned > 0.9F);
+    CHECK(ask(s, "org:other", 1, "writer").learned > 0.9F);
+    stage_free(s);
+}
+
+TEST(nobody_pushes_out_what_others_taught)
+{
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+    char name[16];
+
+    tight.max_examples = 50;
+    s = stage_new_with(tight);
+    correct(s, "engineer", "writer", "user:ann", 1);
+    correct(s, "engineer", "writer", "org:small", 2);
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof(name), "agent%d", i);
+        correct(s, "engineer", name, "org:loud", 3 + i % 90);
+    }
+    CHECK_INT(n_examples(s), 50);
+    CHECK(ask(s, "user:ann", 1, "writer").learned > 0.9F);
+    CHECK(ask(s, "org:small", 2, "writer").learned > 0.9F);
+    CHECK(ask(s, "org:loud", 3 + 299 % 90, "agent299").learned > 0.9F);
+    CHECK(ask(s, "org:loud", 3, "agent0").learned == 0);
+    stage_free(s);
+}
+
+TEST(oddities_do_not_wash_out_the_types_of_every_day)
+{
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+    int64_t every_day;
+
+    tight.max_types = 5;
+    s = stage_new_with(tight);
+    for (int i = 0; i < 3; i++)
+        judge(s, "engineer", 1, VERDICT_POSITIVE);
+    every_day = learn_type(s->l, vector_of(s, 1));
+    CHECK(every_day > 0);
+    for (int i = 2; i < 60; i++)
+        judge(s, "engineer", i, VERDICT_POSITIVE);
+    CHECK_INT(learn_stats(s->l).types, 5);
+    CHECK_INT(learn_stats(s->l).agent_types, 5);
+    CHECK_INT(learn_type(s->l, vector_of(s, 1)), every_day);
+    CHECK(learn_type(s->l, vector_of(s, 59)) > 0);
+    CHECK(learn_check(s->l));
+    stage_free(s);
+}
+
+TEST(where_all_types_are_well_known_the_oldest_goes)
+{
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+
+    tight.max_types = 2;
+    s = stage_new_with(tight);
+    for (int round = 0; round < 3; round++)
+        for (int i = 1; i <= 2; i++)
+            judge(s, "engineer", i, VERDICT_POSITIVE);
+    judge(s, "engineer", 1, VERDICT_POSITIVE);
+    /* The new one is the only one that few have joined. */
+    judge(s, "engineer", 3, VERDICT_POSITIVE);
+    CHECK_INT(learn_type(s->l, vector_of(s, 3)), 0);
+    CHECK(learn_type(s->l, vector_of(s, 1)) > 0);
+    CHECK(learn_type(s->l, vector_of(s, 2)) > 0);
+    stage_free(s);
+}
+
+TEST(agents_longest_not_heard_of_go)
+{
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+
+    tight.max_agents = 2;
+    s = stage_new_with(tight);
+    judge(s, "ann", 1, VERDICT_POSITIVE);
+    judge(s, "bob", 1, VERDICT_POSITIVE);
+    judge(s, "ann", 1, VERDICT_POSITIVE);
+    judge(s, "cy", 1, VERDICT_POSITIVE);
+    CHECK_INT(learn_stats(s->l).agents, 2);
+    CHECK_INT(learn_stats(s->l).agent_types, 2);
+    CHECK(ask(s, "org:acme", 1, "ann").performance > 0.5F);
+    CHECK(ask(s, "org:acme", 1, "bob").performance == 0.5F);
+    CHECK(ask(s, "org:acme", 1, "cy").performance > 0.5F);
+    CHECK(learn_check(s->l));
+    stage_free(s);
+}
+
+TEST(limits_of_nothing_keep_nothing)
+{
+    struct learn_settings none = learn_defaults();
+    struct stage *s;
+
+    none.max_types = none.max_examples = none.max_agents = 0;
+    none.examples_per_agent = 0;
+    s = stage_new_with(none);
+    for (int i = 1; i < 20; i++) {
+        judge(s, "ann", i, VERDICT_POSITIVE);
+        correct(s, "ann", "bob", "org:acme", i);
+        CHECK(learn_check(s->l));
+    }
+    CHECK_INT(learn_stats(s->l).agents, 0);
+    CHECK_INT(learn_stats(s->l).types, 0);
+    CHECK_INT(learn_stats(s->l).agent_types, 0);
+    CHECK_INT(learn_stats(s->l).examples, 0);
+    CHECK(ask(s, "org:acme", 1, "bob").learned == 0);
+    stage_free(s);
+}
+
+TEST(lower_limits_take_effect_with_the_next_outcome)
+{
+    struct stage *s = stage_new();
+    struct learn_settings tight = learn_defaults();
+
+    for (int i = 1; i < 20; i++)
+        correct(s, "ann", i % 2 ? "bob" : "cy", "org:acme", i);
+    tight.max_examples = 4;
+    tight.max_types = 3;
+    learn_set(s->l, &tight);
+    CHECK_INT(n_examples(s), 19);
+    correct(s, "ann", "bob", "org:acme", 20);
+    CHECK_INT(n_examples(s), 4);
+    CHECK_INT(learn_stats(s->l).types, 3);
+    stage_free(s);
+}
+
+TEST(names_scopes_and_models_that_are_too_long_teach_nothing)
+{
+    struct stage *s = stage_new();
+    char longest[130], scope[162], model[130];
+    struct outcome o;
+
+    memset(longest, 'a', sizeof(longest));
+    longest[129] = '\0';
+    memset(scope, 's', sizeof(scope));
+    scope[161] = '\0';
+    memset(model, 'm', sizeof(model));
+    model[129] = '\0';
+    judge(s, longest, 1, VERDICT_POSITIVE);
+    correct(s, "ann", longest, "org:acme", 1);
+    correct(s, "ann", "bob", scope, 1);
+    correct(s, "ann", "bob", "", 1);
+    o = corrected(s, "ann", "bob", "org:acme", 1);
+    o.model_hash = str_of(model);
+    apply(s, &o);
+    CHECK_INT(n_examples(s), 0);
+    CHECK_INT(learn_stats(s->l).agents, 1); /* ann, whom all that judges */
+    longest[128] = scope[160] = model[128] = '\0';
+    judge(s, longest, 1, VERDICT_POSITIVE);
+    correct(s, "ann", longest, scope, 1);
+    o = corrected(s, "ann", "bob", "org:acme", 1);
+    o.model_hash = str_of(model);
+    apply(s, &o);
+    CHECK_INT(n_examples(s), 2);
+    CHECK(ask(s, scope, 1, longest).learned > 0.9F);
+    CHECK_INT(learn_stats(s->l).agents, 2);
+    stage_free(s);
+}
+
+static struct str packed(float *v, size_t n, uint8_t *to)
+{
+    bool is_any = vec_pack(v, n, to);
+
+    (void)is_any; /* all zero is a vector too */
+    return (struct str){(const char *)to, vec_packed_bytes(n)};
+}
+
+TEST(vectors_of_every_length)
+{
+    enum { MANY = 65536 };
+    struct stage *s = stage_new();
+    static float v[MANY];
+    static uint8_t bytes[8 + 2 * MANY];
+    static const size_t lengths[] = {1, 2, 63, 64, 65, 4096, MANY};
+
+    for (size_t i = 0; i < MANY; i++)
+        v[i] = (float)(stage_random(s) % 100) + 1;
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        struct outcome o = corrected(s, "ann", "bob", "org:acme", 1);
+        struct learn_query q = {.scope = STR("org:acme")};
+        struct learn_hint h;
+
+        o.vector = packed(v, lengths[i], bytes);
+        apply(s, &o);
+        q.vector = o.vector;
+        CHECK(learn_begin(s->l, &q) == OK);
+        learn_look(s->l, STR("bob"), &h);
+        CHECK(h.learned > 0.99F && h.learned <= 1);
+        CHECK(learn_type(s->l, q.vector) > 0);
+        CHECK(learn_check(s->l));
+    }
+    v[0] = 0;
+    correct(s, "ann", "bob", "org:acme", 1);
+    CHECK_INT(n_examples(s), 8);
+    stage_free(s);
+}
+
+TEST(a_vector_of_zeros_is_like_nothing)
+{
+    struct stage *s = stage_new();
+    struct outcome o = corrected(s, "ann", "bob", "org:acme", 1);
+    float v[4] = {0};
+    uint8_t bytes[16];
+
+    o.vector = packed(v, 4, bytes);
+    apply(s, &o);
+    CHECK_INT(n_examples(s), 0);
+    CHECK_INT(learn_stats(s->l).types, 0);
+    stage_free(s);
+}
+
+TEST(long_texts_and_strange_ones_are_cut_and_kept)
+{
+    struct stage *s = stage_new();
+    struct outcome o = corrected(s, "ann", "bob", "org:acme", 1);
+    char text[1024];
+
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = (char)(i % 7 ? 128 + i % 64 : ' ');
+    o.text = (struct str){text, sizeof(text)};
+    apply(s, &o);
+    o = corrected(s, "ann", "bob", "org:acme", 1);
+    o.text = STR("\x1b[31mred\x1b[0m \xe2\x80\xae 4711 x yy "
+                 "0123456789abcdef0123456789abcdef");
+    apply(s, &o);
+    CHECK(exported(s));
+    CHECK(str_find(learn_type_name(s->l, learn_type(s->l, vector_of(s, 1))),
+                   '\x1b', 0) ==
+          learn_type_name(s->l, learn_type(s->l, vector_of(s, 1))).n);
+    stage_free(s);
+}
+
+/* More words than are kept: those that come again stay. */
+TEST(words_that_come_again_outlast_those_that_do_not)
+{
+    struct stage *s = stage_new();
+    char text[128];
+
+    for (int i = 0; i < 200; i++) {
+        struct outcome o = judged(s, "ann", 1, VERDICT_POSITIVE);
+
+        snprintf(text, sizeof(text), "invoice a%c%c%cq b%c%c%cq", 'a' + i % 26,
+                 'a' + i / 26, 'a' + i % 7, 'a' + i % 26, 'a' + i / 26,
+                 'a' + i % 5);
+        o.text = str_of(text);
+        apply(s, &o);
+    }
+    CHECK(str_starts(learn_type_name(s->l, 1), STR("invoice ")));
+    stage_free(s);
+}
