@@ -14,6 +14,7 @@
 #include "certs.h"
 #include "child/child.h"
 #include "hub/hub.h"
+#include "lessons.h"
 #include "net/net.h"
 #include "outward.h"
 #include "registry/registry.h"
@@ -40,6 +41,7 @@ struct server {
     struct access *access;
     struct registry *registry;
     struct roster roster;
+    struct lessons *lessons;
     struct router *router;
     struct walk *walk;
     struct net *net;

@@ -34,7 +34,7 @@ struct lessons_opts {
     struct loop *loop;
     struct log *log;
     struct store *store;
-    struct str model, model_hash; /* that makes the vectors */
+    struct str model_hash; /* of what makes the vectors */
     /* Whether the task is still going on: the decision waits. */
     bool (*is_going_on)(void *ctx, struct str task_id);
     void *ctx;
@@ -42,52 +42,93 @@ struct lessons_opts {
     struct lessons_settings settings;
 };
 
+/* NULL: memory is gone. */
 MUST_USE struct lessons *lessons_new(const struct lessons_opts *opts);
+
+/* After the store has given everything back. */
 void lessons_free(struct lessons *l);
+
+/* What was learnt, as it was kept, and the outcomes since. Once, before the
+ * loop runs; from then on the job runs by itself. */
 MUST_USE enum err lessons_load(struct lessons *l, struct why *why);
 void lessons_set(struct lessons *l, const struct lessons_settings *s);
+
+/* The loop is about to end: whoever waits is told ERR_STOPPING, and what is not
+ * written down goes to the store. */
 void lessons_stop(struct lessons *l);
 
-/* What is learnt, to ask it. */
+/* What is learnt, to ask it. Borrowed until the loop's turn ends. */
 struct learn *lessons_learn(struct lessons *l);
 
 /* "org:acme" or "user:ann", into out. */
 struct str lessons_scope(const struct caller *c,
                          char out[PRINCIPAL_NAME_MAX + 8]);
 
-/* Run the job now. done: how many were judged, once; ERR_BUSY: it runs
- * already and `done` is told when that is over. */
+/* Run the job now; should it be running already, once more after that. done is
+ * called once, perhaps before this returns: how many were judged, and what kept
+ * others from it. ERR_OVERLOADED: too many wait for that; ERR_STOPPING. */
+enum { LESSONS_WAITING_MAX = 64 };
 void lessons_run(struct lessons *l,
                  void (*done)(void *ctx, enum err e, int64_t n), void *ctx);
 
 /* Somebody says that d should have gone to `right`: into the tx, marks d and
- * appends the outcome. After the commit of that tx: lessons_committed. `right`
- * empty: only that it was wrong, or right (verdict). ERR_BUSY when d was
- * overridden to the same already. */
+ * appends the outcome. `right` empty: only whether it was right (verdict:
+ * positive or negative).
+ *
+ * The op on decision_table is guarded: the decision is there, and as d says as
+ * to whom it was overridden to or, where nobody is named, its verdict. So what
+ * is said twice at once counts once; saying again what d says already is for
+ * the caller to leave out. */
 struct lessons_word {
     const struct decision *decision;
     struct str right; /* the agent that was right; empty: not said */
     enum verdict verdict;
     struct str by;
     int64_t at_ms;
+    bool is_switch; /* it was not said: they went to another agent. Of what
+                     * was not chosen by us that is no correction */
 };
 void lessons_append(struct lessons *l, struct tx *tx,
                     const struct lessons_word *word);
 
-/* A tx that may have outcomes in it was committed: they are applied. */
+/* A tx that may have outcomes in it was committed: they are applied. Of every
+ * tx, in the order of the commits: for store_opts.on_committed. */
 void lessons_committed(struct lessons *l, const struct tx *tx);
 
 /* Forget everything, or an agent; read everything again from the records, into
- * a new state that takes the place of the old. */
+ * a new state that takes the place of the old. done as above; n: how many
+ * records there are. ERR_BUSY: that is going on already. */
 void lessons_forget(struct lessons *l, struct str agent, struct str by,
                     void (*done)(void *ctx, enum err e), void *ctx);
 void lessons_rebuild(struct lessons *l,
                      void (*done)(void *ctx, enum err e, int64_t n), void *ctx);
 
+/* An agent goes, in this tx: what was learnt of it goes too, before somebody
+ * else has its name. */
+void lessons_agent_gone(struct tx *tx, struct str agent, int64_t at_ms);
+
+/* What is old, removed: at most so many decisions and outcomes of each. Those
+ * whose tasks may not be over stay, and so do outcomes whose effect is not
+ * written down yet. The first of each is looked for first. */
+struct lessons_keep {
+    int64_t before_ms;      /* older ones go */
+    int64_t unfinished_ms;  /* but not decisions from here on */
+    int64_t rows;           /* of each that stay; zero: any number */
+    int64_t first_decision; /* its number; zero: there is none */
+    int64_t first_outcome;
+    size_t limit;
+};
+void lessons_first(struct query *q, const struct table *t); /* the first row */
+void lessons_prune(const struct lessons *l, struct tx *tx,
+                   const struct lessons_keep *keep);
+
 struct lessons_stats {
     struct learn_stats learn;
     int64_t runs_total, judged_total, outcomes_total;
-    int64_t behind; /* outcomes applied but not written down yet */
+    int64_t behind;  /* outcomes applied but not written down yet */
+    int64_t newest;  /* the last outcome's number; zero: none */
+    int64_t written; /* up to which it is written down */
+    bool is_running, is_rebuilding;
 };
 struct lessons_stats lessons_stats(const struct lessons *l);
 

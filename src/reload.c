@@ -43,6 +43,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     struct net_opts opts = settings_net(s, fresh);
     struct walk_opts walk_opts = settings_walk(s, fresh);
     struct route_settings route_settings = settings_route(fresh);
+    struct lessons_settings lessons_settings = settings_lessons(fresh);
     struct calls_settings settings = settings_calls(s, fresh);
     struct hub_settings hub_settings = settings_hub(fresh);
     struct registry_limits limits = roster_limits(fresh);
@@ -64,6 +65,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     settings_rank(s, fresh);
     roster_commit(&s->roster, fresh);
     router_set(s->router, &route_settings);
+    lessons_set(s->lessons, &lessons_settings);
     walk_set(s->walk, &walk_opts);
     buf_init(&names, 1024);
     config_restart_needed(s->built_from, fresh, &names);

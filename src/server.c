@@ -23,7 +23,7 @@ enum {
 
 const struct schema *const server_schemas[] = {
     &task_schema,     &watch_schema,  &access_schema,
-    &registry_schema, &choose_schema,
+    &registry_schema, &choose_schema, &learn_schema,
 };
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);
@@ -110,6 +110,8 @@ static void on_committed(void *ctx, const struct tx *tx)
 
     if (s->feed)
         feed_committed(s->feed, tx);
+    if (s->lessons)
+        lessons_committed(s->lessons, tx);
 }
 
 /* Nothing can be promised any more: tell who waits, and end. */
@@ -162,6 +164,13 @@ static void on_agents_changed(void *ctx)
 
     if (s->walk)
         walk_agents_changed(s->walk);
+}
+
+/* Whoever takes the name next begins with nothing. */
+static void on_removal(void *ctx, struct tx *tx, struct str name, int64_t at_ms)
+{
+    (void)ctx;
+    lessons_agent_gone(tx, name, at_ms);
 }
 
 static enum agent_state state_of(void *ctx, const struct agent *a)
@@ -285,6 +294,7 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .org_of = org_of,
                                  .on_new = on_new_agent,
                                  .on_change = on_agents_changed,
+                                 .on_removal = on_removal,
                                  .ctx = s};
     enum err e;
 
@@ -302,6 +312,35 @@ static enum err open_registry(struct server *s, struct why *why)
     return roster_open(&s->roster, s->config, why);
 }
 
+static bool is_going_on(void *ctx, struct str task_id)
+{
+    struct server *s = ctx;
+    const struct task *t = task_find(walk_tasks(s->walk), task_id);
+
+    return t && !task_is_over(t->status);
+}
+
+static enum err open_lessons(struct server *s, struct why *why)
+{
+    struct embed *embed = s->outward.embeds[0];
+    struct embed_stamp stamp = {.dims = 0};
+    struct lessons_opts opts = {.loop = &s->loop,
+                                .log = &s->log,
+                                .store = s->store,
+                                .is_going_on = is_going_on,
+                                .ctx = s,
+                                .seed = {s->seed[0], s->seed[1]},
+                                .settings = settings_lessons(s->config)};
+
+    if (embed)
+        stamp = embed_stamp(embed);
+    opts.model_hash = str_of(stamp.hash);
+    s->lessons = lessons_new(&opts);
+    if (!s->lessons)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    return lessons_load(s->lessons, why);
+}
+
 static enum err open_router(struct server *s, struct why *why)
 {
     struct router_opts opts = {.loop = &s->loop,
@@ -310,6 +349,7 @@ static enum err open_router(struct server *s, struct why *why)
                                .registry = s->registry,
                                .embed = s->outward.embeds[0],
                                .fetch = s->outward.fetch,
+                               .lessons = s->lessons,
                                .ids = &s->ids,
                                .seed = {s->seed[0], s->seed[1]},
                                .settings = settings_route(s->config)};
@@ -418,6 +458,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .feed = s->feed,
                                   .access = s->access,
                                   .registry = s->registry,
+                                  .lessons = s->lessons,
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
@@ -555,6 +596,8 @@ static enum err open_rooms(struct server *s, struct why *why)
     if (!e)
         e = open_registry(s, why);
     if (!e)
+        e = open_lessons(s, why);
+    if (!e)
         e = open_router(s, why);
     if (!e)
         e = open_walk(s, why);
@@ -638,6 +681,8 @@ static void close_rooms(struct server *s)
         registry_stop(s->registry);
     if (s->router)
         router_stop(s->router);
+    if (s->lessons)
+        lessons_stop(s->lessons);
     stop_delivery(s);
     outward_close(&s->outward);
     store_close(s->store);
@@ -650,6 +695,7 @@ static void close_rooms(struct server *s)
     hub_free(s->hub);
     walk_free(s->walk);
     router_free(s->router);
+    lessons_free(s->lessons);
     children_free(s->children);
     roster_close(&s->roster);
     registry_free(s->registry);

@@ -80,6 +80,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .access = s->access,
         .registry = s->registry,
         .router = s->router,
+        .lessons = s->lessons,
         .ids = &s->ids,
         .seed = {s->seed[0], s->seed[1]},
         .node = c->node,

@@ -2,6 +2,8 @@
  * are left the next ones go in the next turn, else a minute later. */
 #include "tidy.h"
 
+#include "choose/choose.h"
+
 enum {
     FIRST_MS = 10 * 1000,
     AGAIN_MS = 60 * 1000,
@@ -36,24 +38,70 @@ static void on_tidied(struct tx *tx, void *ctx)
     tidy_in(t, there_is_more ? 0 : AGAIN_MS);
 }
 
+static void remove_old(struct tidy *t)
+{
+    const struct tidy_opts *o = &t->opts;
+    const struct tasks_keep *keep = &t->keep;
+
+    tx_init(&t->tx);
+    tasks_prune(o->tasks, &t->tx, keep);
+    feed_prune(o->feed, &t->tx, keep->before_ms, keep->rows, ROWS);
+    access_prune(o->access, &t->tx, keep->before_ms, ROWS);
+    registry_prune(o->registry, &t->tx, keep->before_ms, ROWS);
+    if (o->lessons)
+        lessons_prune(o->lessons, &t->tx, &t->lessons_keep);
+    store_submit(o->store, &t->tx, on_tidied, t);
+}
+
+/* The first number; nothing of a table that cannot be read goes. */
+static int64_t first_of(struct query *q)
+{
+    int64_t first = !q->err && q->rows ? row_int(q->rows, 0) : 0;
+
+    query_fini(q);
+    return first;
+}
+
+static void on_first_outcome(struct query *q, void *ctx)
+{
+    struct tidy *t = ctx;
+
+    t->lessons_keep.first_outcome = first_of(q);
+    remove_old(t);
+}
+
+static void on_first_decision(struct query *q, void *ctx)
+{
+    struct tidy *t = ctx;
+
+    t->lessons_keep.first_decision = first_of(q);
+    lessons_first(&t->oldest, &outcome_table);
+    store_read(t->opts.store, &t->oldest, on_first_outcome, t);
+}
+
 static void on_oldest(struct query *q, void *ctx)
 {
     struct tidy *t = ctx;
     const struct tidy_opts *o = &t->opts;
-    struct tasks_keep keep = {.now_ms = t->at_ms,
-                              .before_ms = t->at_ms - o->retention_ms,
-                              .rows = o->retention_rows,
-                              .limit = ROWS};
 
+    t->keep = (struct tasks_keep){.now_ms = t->at_ms,
+                                  .before_ms = t->at_ms - o->retention_ms,
+                                  .rows = o->retention_rows,
+                                  .limit = ROWS};
     if (!q->err)
-        keep.oldest_ms = q->rows ? row_int(q->rows, TASK_CREATED_MS) : t->at_ms;
+        t->keep.oldest_ms =
+            q->rows ? row_int(q->rows, TASK_CREATED_MS) : t->at_ms;
     query_fini(q);
-    tx_init(&t->tx);
-    tasks_prune(o->tasks, &t->tx, &keep);
-    feed_prune(o->feed, &t->tx, keep.before_ms, keep.rows, ROWS);
-    access_prune(o->access, &t->tx, keep.before_ms, ROWS);
-    registry_prune(o->registry, &t->tx, keep.before_ms, ROWS);
-    store_submit(o->store, &t->tx, on_tidied, t);
+    if (!o->lessons) {
+        remove_old(t);
+        return;
+    }
+    t->lessons_keep = (struct lessons_keep){.before_ms = t->keep.before_ms,
+                                            .unfinished_ms = t->keep.oldest_ms,
+                                            .rows = t->keep.rows,
+                                            .limit = ROWS};
+    lessons_first(&t->oldest, &decision_table);
+    store_read(o->store, &t->oldest, on_first_decision, t);
 }
 
 static void on_timer(struct timer *timer)

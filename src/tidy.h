@@ -7,6 +7,7 @@
  * Borrows the rooms. Threads: the loop's. */
 
 #include "access/access.h"
+#include "lessons.h"
 #include "registry/registry.h"
 #include "store/store.h"
 #include "task/task.h"
@@ -19,6 +20,7 @@ struct tidy_opts {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct lessons *lessons; /* may be NULL: then none of its rows go */
     struct tasks *tasks;
     int64_t retention_ms, retention_rows;
     void (*on_tidy)(void *ctx); /* it begins, once in a minute */
@@ -30,6 +32,8 @@ struct tidy {
     struct timer timer;
     int64_t at_ms; /* Unix time, when it began last */
     struct query oldest;
+    struct tasks_keep keep;
+    struct lessons_keep lessons_keep;
     struct tx tx;
 };
 

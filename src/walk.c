@@ -690,6 +690,7 @@ static void start_tidying(struct walk *w)
                             .feed = o->feed,
                             .access = o->access,
                             .registry = o->registry,
+                            .lessons = o->lessons,
                             .tasks = w->tasks,
                             .retention_ms = o->retention_ms,
                             .retention_rows = o->retention_rows,
@@ -772,6 +773,11 @@ void walk_set_hub(struct walk *w, const struct walk_hub *hub)
 struct deliver *walk_deliver(struct walk *w)
 {
     return w->deliver;
+}
+
+struct router *walk_router(struct walk *w)
+{
+    return w->opts.router;
 }
 
 struct tasks *walk_tasks(struct walk *w)

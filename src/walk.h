@@ -28,6 +28,7 @@ struct walk_opts {
     struct access *access;
     struct registry *registry;
     struct router *router;
+    struct lessons *lessons; /* for what is old; may be NULL */
     struct id_maker *ids;
     struct fetch *fetch;       /* for deliver's roads; may be NULL */
     struct children *children; /* likewise */
@@ -69,6 +70,9 @@ void walk_set_hub(struct walk *w, const struct walk_hub *hub);
 
 /* For the hub: lines are its. Borrowed. */
 struct deliver *walk_deliver(struct walk *w);
+
+/* For those who only want to know who would get a message, and for figures. */
+struct router *walk_router(struct walk *w);
 
 /* For those who wait and list: calls/. */
 struct tasks *walk_tasks(struct walk *w);

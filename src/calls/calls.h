@@ -18,6 +18,7 @@
 #include "calls/throttle.h"
 #include "embed/embed.h"
 #include "fetch/fetch.h"
+#include "lessons.h"
 #include "net/net.h"
 #include "registry/registry.h"
 #include "store/store.h"
@@ -53,6 +54,7 @@ struct calls_opts {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct lessons *lessons;
     /* For their figures; any of them may be NULL. */
     struct fetch *fetch;
     struct embed *const *embeds;
@@ -71,6 +73,7 @@ struct calls {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct lessons *lessons;
     struct fetch *fetch;
     struct embed *const *embeds;
     size_t n_embeds;
@@ -99,7 +102,7 @@ struct calls {
         struct buf text;
         struct id message_id;
         int64_t number;
-        char layer[32], agent[AGENT_NAME_MAX + 1], reason[192];
+        bool has_decision;
     } result;
     int64_t n_by_kind[4]; /* by enum open_kind */
     int64_t revoked_total;
@@ -132,7 +135,7 @@ void calls_on_revoked(struct calls *c, const struct id *token_id);
 void calls_stop(struct calls *c);
 
 /* One request on its way through a call. Borrowed for the call. */
-enum { CALL_ARGS_MAX = 12, CALL_PARAM_MAX = 128 };
+enum { CALL_ARGS_MAX = 16, CALL_PARAM_MAX = 128 };
 
 struct call {
     struct calls *calls;

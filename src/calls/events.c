@@ -93,9 +93,7 @@ static bool is_kept(const struct open *o)
 
     return r->text.n && r->number == o->events.result_number &&
            strcmp(r->message_id.text, o->message_id.text) == 0 &&
-           strcmp(r->layer, o->message.layer) == 0 &&
-           strcmp(r->agent, o->message.agent) == 0 &&
-           strcmp(r->reason, o->message.reason) == 0;
+           r->has_decision == (o->message.decision != NULL);
 }
 
 static void write_result(struct open *o, const struct task *t)
@@ -115,9 +113,7 @@ static void write_result(struct open *o, const struct task *t)
     c->body = body;
     r->number = o->events.result_number;
     r->message_id = o->message_id;
-    memcpy(r->layer, o->message.layer, sizeof(r->layer));
-    memcpy(r->agent, o->message.agent, sizeof(r->agent));
-    memcpy(r->reason, o->message.reason, sizeof(r->reason));
+    r->has_decision = o->message.decision != NULL;
 }
 
 /* One of another size than before would be told with a seam in it. */

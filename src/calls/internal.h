@@ -85,7 +85,8 @@ struct open {
         int64_t wait_until_ms; /* loop's monotonic time */
         bool wants_events;
         bool is_repeat; /* the task was there before */
-        char layer[32], agent[AGENT_NAME_MAX + 1], reason[192];
+        struct id decision_id;
+        char *decision; /* as JSON; owned; NULL: not known */
     } message;
 
     /* Streams; `pump` goes on sending. */
@@ -120,6 +121,7 @@ struct open {
     /* A list of tasks. */
     struct {
         enum task_status status; /* zero: any */
+        bool is_whole;           /* of decisions */
     } list;
 
     /* A change of agents or grants. */
@@ -132,6 +134,10 @@ struct open {
         struct speak_search_call call;
         char *text; /* of the query; owned */
     } search;
+
+    /* What is said of a decision. */
+    struct id decision_id;
+    struct call_word *word;
 
     /* A change of users or tokens. */
     struct access_change *change;
@@ -215,6 +221,9 @@ void look_past(struct open *o, const struct task *t, look_found *found);
 /* Follow the task from here on: o becomes a stream, or is refused. */
 void events_begin(struct open *o, const struct task *t);
 
+/* Refuse a message as it was refused. */
+void refuse_message(struct open *o, const struct msg *m);
+
 /* Write the answer to a message into calls->body. */
 void write_answer(struct open *o, struct json_out *out, const struct task *t);
 
@@ -247,6 +256,10 @@ void calls_refuse_agent(struct calls *c, uint64_t id,
 void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
                  const struct eyes *eyes, const bool *changed);
 
+/* verdicts.c. NULL is fine. */
+struct call_word;
+void word_free(struct call_word *w);
+
 /* The calls, by noun. */
 void call_front(struct call *c);
 void call_healthz(struct call *c);
@@ -259,6 +272,9 @@ void metrics_deliver(struct buf *out, const struct deliver_stats *s);
 void metrics_agents(struct buf *out, struct deliver *d);
 
 void call_messages_post(struct call *c);
+void call_route_post(struct call *c);
+void call_decisions_list(struct call *c);
+void call_decisions_get(struct call *c);
 void call_tasks_list(struct call *c);
 void call_tasks_get(struct call *c);
 void call_tasks_events(struct call *c);
@@ -276,6 +292,13 @@ void call_grants_list(struct call *c);
 void call_grants_post(struct call *c);
 void call_grants_delete(struct call *c);
 void call_commands_get(struct call *c);
+void call_decisions_override(struct call *c);
+void call_decisions_feedback(struct call *c);
+void call_learning_get(struct call *c);
+void call_learning_export(struct call *c);
+void call_learning_run(struct call *c);
+void call_learning_reset(struct call *c);
+void call_learning_rebuild(struct call *c);
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

@@ -52,6 +52,8 @@ static void open_free(struct open *o)
         registry_change_fini(o->registering);
     free(o->registering);
     free(o->search.text);
+    free(o->message.decision);
+    word_free(o->word);
     free(o);
 }
 

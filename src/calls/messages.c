@@ -14,11 +14,8 @@
 
 void write_answer(struct open *o, struct json_out *out, const struct task *t)
 {
-    struct speak_decision d = {str_of(o->message.layer),
-                               str_of(o->message.agent),
-                               str_of(o->message.reason)};
-
-    speak_answer(out, t, &d);
+    speak_answer(out, t,
+                 o->message.decision ? str_of(o->message.decision) : STR(""));
 }
 
 static void answer(struct open *o, const struct task *t, int status)
@@ -124,35 +121,36 @@ static void on_look_for_events(struct open *o, enum err e, const struct task *t)
 
 /* Accepted, or not. */
 
-void share_message_details(struct buf *out, const struct msg *m)
-{
-    struct json_out o = json_out(out);
-
-    if (m->err != ERR_AGENT_NOT_FOUND)
-        return;
-    json_open(&o, '{');
-    json_key(&o, STR("nearest"));
-    json_open(&o, '[');
-    for (size_t i = 0; i < m->choice.n_nearest; i++)
-        json_put_str(&o, m->choice.nearest[i]);
-    json_close(&o, ']');
-    json_close(&o, '}');
-}
-
-static void refuse_message(struct open *o, const struct msg *m)
+void refuse_message(struct open *o, const struct msg *m)
 {
     struct buf details;
 
-    buf_init(&details, 4096);
+    buf_init(&details, SHARE_DETAILS_MAX);
     share_message_details(&details, m);
     open_refuse(o, m->err, str_of(m->why.text),
                 details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
 }
 
-static void keep_words(char *to, size_t size, struct str s)
+static void go_on(struct open *o)
 {
-    snprintf(to, size, "%.*s", STR_ARG(str_head(s, size - 1)));
+    look_task(o, o->message.wants_events ? on_look_for_events : on_look);
+}
+
+/* A repeat is told how it was decided then; if that is not kept any more, it
+ * is not. */
+static void on_decision(struct open *o)
+{
+    if (!o->query.err && o->query.rows)
+        o->message.decision =
+            share_decision_of(o->query.rows, &o->calls->scratch);
+    go_on(o);
+}
+
+static void ask_for_decision(struct open *o)
+{
+    share_decision_ask(&o->query, &o->has_query, &o->message.decision_id);
+    open_read(o, &o->query, on_decision);
 }
 
 static void on_accepted(struct msg *m, void *ctx)
@@ -171,12 +169,15 @@ static void on_accepted(struct msg *m, void *ctx)
     o->task_id = m->task.id;
     o->message_id = m->task.message_id;
     o->message.is_repeat = m->task.is_repeat;
-    keep_words(o->message.layer, sizeof(o->message.layer),
-               layer_name(m->choice.layer));
-    keep_words(o->message.agent, sizeof(o->message.agent), m->choice.agent);
-    keep_words(o->message.reason, sizeof(o->message.reason), m->choice.reason);
+    o->message.decision_id = m->choice.id;
+    if (!m->task.is_repeat)
+        o->message.decision =
+            share_decision_keep(walk_router(o->calls->walk), m);
     msg_free(m);
-    look_task(o, o->message.wants_events ? on_look_for_events : on_look);
+    if (o->message.is_repeat && o->message.decision_id.text[0])
+        ask_for_decision(o);
+    else
+        go_on(o);
 }
 
 static enum err hash_body(struct msg *m, struct str meaning)

@@ -6,6 +6,7 @@
 
 #include "model/msg.h"
 #include "registry/registry.h"
+#include "route.h"
 #include "speak/speak.h"
 #include "task/task.h"
 
@@ -15,6 +16,16 @@ MUST_USE enum err share_message(struct msg *m, struct str body, struct str key);
 
 /* The details of the error that m was refused with; may be nothing. */
 void share_message_details(struct buf *out, const struct msg *m);
+
+enum { SHARE_DETAILS_MAX = 8 * 1024 }; /* of these */
+
+/* How m was decided, as JSON for speak_answer, to be freed; NULL: no memory.
+ * The same of one that is in the store: the query is begun anew where it was
+ * used before, and its row read with a scratch that nothing else is in. NULL:
+ * also where it cannot be read. */
+MUST_USE char *share_decision_keep(const struct router *r, const struct msg *m);
+void share_decision_ask(struct query *q, bool *is_used, const struct id *id);
+MUST_USE char *share_decision_of(const struct row *row, struct arena *scratch);
 
 #define SHARE_KEY_IS_OLD                                                  \
     STR("this idempotency key was used, and its task is no longer kept; " \

@@ -98,6 +98,7 @@ static void ask_free(struct ask *a)
     free(a->change);
     free(a->card.text);
     free(a->search.text);
+    free(a->message.decision);
     free(a);
 }
 
@@ -147,7 +148,7 @@ static void on_read(struct query *q, void *ctx)
         a->then(a);
 }
 
-static void ask_read(struct ask *a, struct query *q, void (*then)(struct ask *))
+void hub_ask_read(struct ask *a, struct query *q, void (*then)(struct ask *))
 {
     a->then = then;
     a->asked = q;
@@ -191,7 +192,7 @@ static void look(struct ask *a)
         return;
     }
     share_look_ask(&a->query, &a->has_query, id);
-    ask_read(a, &a->query, on_row);
+    hub_ask_read(a, &a->query, on_row);
 }
 
 void hub_look_task(struct ask *a, ask_found *found)
@@ -231,7 +232,7 @@ void hub_look_past(struct ask *a, const struct task *t, ask_found *found)
 {
     a->then_found = found;
     share_turn_ask(&a->turns, &a->has_turns, t, &a->message_id);
-    ask_read(a, &a->turns, on_turn);
+    hub_ask_read(a, &a->turns, on_turn);
 }
 
 static void on_either(struct ask *a, enum err e, const struct task *t)

@@ -126,7 +126,8 @@ struct ask {
 
     struct {
         bool is_repeat;
-        char layer[32], agent[AGENT_NAME_MAX + 1], reason[192];
+        struct id decision_id;
+        char *decision; /* as JSON; owned; NULL: not known */
     } message;
     struct {
         int64_t turn; /* zero: none was seen yet */
@@ -221,6 +222,8 @@ void hub_ask_refuse(struct ask *a, enum err e, struct str words,
 void hub_ask_out(struct ask *a);
 MUST_USE bool hub_ask_back(struct ask *a);
 void hub_ask_drop_queries(struct ask *a);
+/* Ask the store; `then` is called unless nobody is there any more. */
+void hub_ask_read(struct ask *a, struct query *q, void (*then)(struct ask *));
 void hub_ask_reap(struct hub *h);
 
 /* A task, wherever it is: in memory, or else its row. */

@@ -1,20 +1,11 @@
 /* message.send: a message on its walk, answered when it is accepted; what
  * comes of it is pushed. */
-#include <stdio.h>
-
 #include "calls/share.h"
 #include "hub/internal.h"
 
-static void keep_words(char *to, size_t size, struct str s)
-{
-    snprintf(to, size, "%.*s", STR_ARG(str_head(s, size - 1)));
-}
-
 static void on_look(struct ask *a, enum err e, const struct task *t)
 {
-    struct speak_decision d = {str_of(a->message.layer),
-                               str_of(a->message.agent),
-                               str_of(a->message.reason)};
+    const char *decision = a->message.decision;
     struct json_out o;
 
     if (e) {
@@ -26,7 +17,7 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
     }
     o = reply_open(&a->reply);
     json_open(&o, '{');
-    speak_answer(&o, t, &d);
+    speak_answer(&o, t, decision ? str_of(decision) : STR(""));
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     if (a->listen != LISTEN_NOTHING && !peer_is_gone(a->peer))
@@ -38,11 +29,26 @@ static void refuse(struct ask *a, const struct msg *m)
 {
     struct buf details;
 
-    buf_init(&details, 4096);
+    buf_init(&details, SHARE_DETAILS_MAX);
     share_message_details(&details, m);
     hub_ask_refuse(a, m->err, str_of(m->why.text),
                    details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
+}
+
+/* A repeat is told how it was decided then. */
+static void on_decision(struct ask *a)
+{
+    if (!a->query.err && a->query.rows)
+        a->message.decision =
+            share_decision_of(a->query.rows, &a->hub->scratch);
+    hub_look_turn(a, on_look);
+}
+
+static void ask_for_decision(struct ask *a)
+{
+    share_decision_ask(&a->query, &a->has_query, &a->message.decision_id);
+    hub_ask_read(a, &a->query, on_decision);
 }
 
 static void on_accepted(struct msg *m, void *ctx)
@@ -61,12 +67,15 @@ static void on_accepted(struct msg *m, void *ctx)
     a->task_id = m->task.id;
     a->message_id = m->task.message_id;
     a->message.is_repeat = m->task.is_repeat;
-    keep_words(a->message.layer, sizeof(a->message.layer),
-               layer_name(m->choice.layer));
-    keep_words(a->message.agent, sizeof(a->message.agent), m->choice.agent);
-    keep_words(a->message.reason, sizeof(a->message.reason), m->choice.reason);
+    a->message.decision_id = m->choice.id;
+    if (!m->task.is_repeat)
+        a->message.decision =
+            share_decision_keep(walk_router(a->hub->opts.walk), m);
     msg_free(m);
-    hub_look_turn(a, on_look);
+    if (a->message.is_repeat && a->message.decision_id.text[0])
+        ask_for_decision(a);
+    else
+        hub_look_turn(a, on_look);
 }
 
 /* All but what is between us and this connection. */

@@ -111,6 +111,10 @@ struct registry_opts {
     void (*on_new)(void *ctx);
     /* Agents have come, changed or gone. May be NULL. */
     void (*on_change)(void *ctx);
+    /* An agent is removed by this tx: for who keeps something of it, to be in
+     * the same. May be NULL. */
+    void (*on_removal)(void *ctx, struct tx *tx, struct str name,
+                       int64_t at_ms);
     void *ctx;
 };
 

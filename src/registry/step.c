@@ -338,6 +338,8 @@ enum err step_remove(struct registry *r, struct registry_change *c,
                                         .entry = e,
                                         .by = by,
                                         .at_ms = at_ms});
+    if (r->opts.on_removal)
+        r->opts.on_removal(r->opts.ctx, &c->tx, e->agent.name, at_ms);
     return OK;
 }
 

@@ -152,16 +152,50 @@ MUST_USE enum err speak_grant_post(struct arena *a, struct str body,
                                    struct speak_grant_call *out,
                                    struct why *why);
 
-/* Out. Those that write members do so into an object that is open. */
+/* What is said of a decision, and of learning. */
 
-/* How the agent was found; a NULL pointer where it is not known any more. */
-struct speak_decision {
-    struct str layer, agent, reason;
+enum { SPEAK_COMMENT_MAX = 500 };
+
+struct speak_word {
+    struct str agent;     /* that it should have gone to; empty: not said */
+    enum verdict verdict; /* of feedback: positive or negative */
+    struct str comment;
 };
 
-/* The members of the answer to a message: the turn that is in t. */
+MUST_USE enum err speak_override(struct arena *a, struct str body,
+                                 struct speak_word *out, struct why *why);
+MUST_USE enum err speak_feedback(struct arena *a, struct str body,
+                                 struct speak_word *out, struct why *why);
+
+/* An empty name: all that was learnt. The body may be missing. */
+MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
+                                       struct str *agent, struct why *why);
+
+/* Out. Those that write members do so into an object that is open. */
+
+/* Decisions. */
+
+enum { SPEAK_CANDIDATES = 5 }; /* of one, where it is not whole */
+
+enum speak_length {
+    SPEAK_BRIEF,  /* with the answer to a message */
+    SPEAK_LISTED, /* without candidates, with what was asked and what came of
+                   * it */
+    SPEAK_WHOLE,  /* enough to decide again */
+};
+
+/* The members of a decision. */
+void speak_decision(struct json_out *o, const struct decision *d,
+                    enum speak_length length);
+
+/* "candidates":[…], the best first. */
+void speak_candidates(struct json_out *o, const struct candidate *list,
+                      size_t n, enum speak_length length);
+
+/* The members of the answer to a message: the turn that is in t, and how its
+ * agent was found, as JSON; empty: that is not known any more. */
 void speak_answer(struct json_out *o, const struct task *t,
-                  const struct speak_decision *d);
+                  struct str decision);
 
 /* The same without the decision. */
 void speak_result(struct json_out *o, const struct task *t);

@@ -193,20 +193,20 @@ TEST(an_answer_has_the_result_once_it_is_over)
 {
     struct json_out o = fresh();
     struct task t = some_task(TASK_COMPLETED);
-    struct speak_decision d = {STR("explicit"), STR("echo"), STR("because")};
+    struct str d = STR("{\"layer\":\"explicit\"}");
 
     t.result = (struct task_result){.status = TASK_COMPLETED,
                                     .text = STR("hi"),
                                     .metadata = STR("{\"a\":1}")};
     json_open(&o, '{');
-    speak_answer(&o, &t, &d);
+    speak_answer(&o, &t, d);
     json_close(&o, '}');
     CHECK_STR(buf_str(&out),
               "{\"message_id\":\"msg_1\",\"task_id\":\"task_1\","
               "\"conversation_id\":\"c-1\",\"status\":\"completed\","
               "\"agent\":\"echo\",\"text\":\"hi\",\"metadata\":{\"a\":1},"
-              "\"turn\":2,\"error\":null,\"decision\":{\"layer\":\"explicit\","
-              "\"agent\":\"echo\",\"reason\":\"because\"}}");
+              "\"turn\":2,\"error\":null,\"decision\":{\"layer\":"
+              "\"explicit\"}}");
 }
 
 TEST(an_answer_before_the_end_has_no_text)
@@ -219,7 +219,7 @@ TEST(an_answer_before_the_end_has_no_text)
                                     .text = STR("old"),
                                     .error_code = STR("timeout")};
     json_open(&o, '{');
-    speak_answer(&o, &t, NULL);
+    speak_answer(&o, &t, STR(""));
     json_close(&o, '}');
     CHECK_STR(buf_str(&out),
               "{\"message_id\":\"msg_1\",\"task_id\":\"task_1\","

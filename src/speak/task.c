@@ -38,20 +38,6 @@ static void put_result(struct json_out *o, const struct task_result *r)
     json_close(o, '}');
 }
 
-static void put_decision(struct json_out *o, const struct speak_decision *d)
-{
-    json_key(o, STR("decision"));
-    if (!d || !d->layer.n) {
-        json_put_null(o);
-        return;
-    }
-    json_open(o, '{');
-    put_str(o, STR("layer"), d->layer);
-    put_str(o, STR("agent"), d->agent);
-    put_str(o, STR("reason"), d->reason);
-    json_close(o, '}');
-}
-
 void speak_result(struct json_out *o, const struct task *t)
 {
     static const struct task_result none;
@@ -73,11 +59,11 @@ void speak_result(struct json_out *o, const struct task *t)
     put_error(o, r);
 }
 
-void speak_answer(struct json_out *o, const struct task *t,
-                  const struct speak_decision *d)
+void speak_answer(struct json_out *o, const struct task *t, struct str decision)
 {
     speak_result(o, t);
-    put_decision(o, d);
+    json_key(o, STR("decision"));
+    json_put_raw(o, decision.n ? decision : STR("null"));
 }
 
 void speak_task(struct json_out *o, const struct task *t)

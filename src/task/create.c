@@ -120,6 +120,7 @@ static void claim_key(struct msg *m)
     tx_set(op, KEY_MESSAGE_ID, value_text(str_of(m->task.message_id.text)));
     tx_set(op, KEY_CONVERSATION_ID, value_text(m->task.conversation_id));
     tx_set(op, KEY_EXPIRES_MS, value_int(m->in.at_ms + TASK_KEY_MS));
+    tx_set(op, KEY_DECISION_ID, value_text_or_null(str_of(m->choice.id.text)));
 }
 
 /* Guarded by what was known when the agent was chosen: whoever has had it
@@ -292,6 +293,7 @@ enum err task_key_answer(struct tasks *ts, struct msg *m, const struct query *q)
     m->task.message_id = id_from(row_str(r, KEY_MESSAGE_ID));
     m->task.conversation_id =
         (struct str){conversation, row_str(r, KEY_CONVERSATION_ID).n};
+    m->choice.id = id_from(row_str(r, KEY_DECISION_ID));
     m->task.is_repeat = true;
     ts->stats.repeated_total++;
     return OK;

@@ -30,6 +30,7 @@ enum key_column {
     KEY_MESSAGE_ID,
     KEY_CONVERSATION_ID,
     KEY_EXPIRES_MS,
+    KEY_DECISION_ID, /* NULL: not known */
     N_KEY_COLUMNS,
 };
 

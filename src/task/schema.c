@@ -135,6 +135,9 @@ static const struct column key_columns[N_KEY_COLUMNS] = {
     [KEY_MESSAGE_ID] = {.name = "message_id", .type = COLUMN_TEXT},
     [KEY_CONVERSATION_ID] = {.name = "conversation_id", .type = COLUMN_TEXT},
     [KEY_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
+    [KEY_DECISION_ID] = {.name = "decision_id",
+                         .type = COLUMN_TEXT,
+                         .since = 2},
 };
 
 static const struct table_index key_indexes[] = {

@@ -33,7 +33,13 @@ static void say_task(const struct msg *m)
                      .result = {.status = TASK_COMPLETED,
                                 .text = m->call.text,
                                 .metadata = m->call.metadata}};
-    struct speak_decision d = {STR("x"), m->call.executor, m->call.skill};
+    struct candidate one = {.agent = m->call.executor, .skill = m->call.skill};
+    struct decision d = {.layer = LAYER_SEMANTIC,
+                         .agent = m->call.executor,
+                         .text = m->call.text,
+                         .source = m->call.source,
+                         .candidates = &one,
+                         .n_candidates = 1};
     struct speak_event e;
     struct json_out o;
     struct buf out;
@@ -46,10 +52,16 @@ static void say_task(const struct msg *m)
     json_close(&o, '}');
     is_one_document(&out);
     buf_clear(&out);
+    o = json_out(&out);
+    json_open(&o, '{');
+    speak_decision(&o, &d, SPEAK_WHOLE);
+    json_close(&o, '}');
+    is_one_document(&out);
+    buf_clear(&out);
     e = speak_event_open(&out, STR("1-1"), STR("result"));
     o = json_out(&out);
     json_open(&o, '{');
-    speak_answer(&o, &t, &d);
+    speak_answer(&o, &t, STR(""));
     json_close(&o, '}');
     speak_event_close(&e);
     assert(!out.over && str_find(buf_str(&out), '\r', 0) == out.n);

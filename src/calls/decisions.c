@@ -1,0 +1,260 @@
+/* Decisions: one whole, or many as lists have them. They are for who asked, and
+ * for admins: what others say to their agents is nobody's business, not even
+ * that of the agents' creators. */
+#include "calls/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static bool is_for(const struct row *r, const struct caller *c)
+{
+    return caller_is_admin(c) ||
+           str_eq(row_str(r, DECISION_REQUESTER), caller_name(c));
+}
+
+/* False: it is none that we understand. */
+static bool write_decision(struct open *o, struct json_out *out,
+                           const struct row *row, enum speak_length length)
+{
+    struct arena *scratch = &o->calls->scratch;
+    struct decision d;
+
+    arena_reset(scratch);
+    if (decision_from_row(scratch, row, &d) != OK)
+        return false;
+    json_open(out, '{');
+    speak_decision(out, &d, length);
+    json_close(out, '}');
+    return true;
+}
+
+/* One. */
+
+static void on_one(struct open *o)
+{
+    struct json_out out = json_out(&o->calls->body);
+    const struct row *r = o->query.rows;
+
+    if (o->query.err)
+        open_refuse(o, o->query.err, STR(""), STR(""));
+    else if (!r || !is_for(r, &o->caller))
+        open_refuse(o, ERR_NOT_FOUND, STR(""), STR(""));
+    else if (!write_decision(o, &out, r, SPEAK_WHOLE))
+        open_refuse(o, ERR_INTERNAL,
+                    STR("this decision was recorded by another version"),
+                    STR(""));
+    else {
+        buf_add_char(&o->calls->body, '\n');
+        open_answer(o, 200);
+    }
+}
+
+void call_decisions_get(struct call *c)
+{
+    struct open *o;
+
+    if (!id_is_valid(c->param, "dec")) {
+        call_refuse(c, ERR_NOT_FOUND, STR(""));
+        return;
+    }
+    o = open_new(c);
+    if (!o)
+        return;
+    query_init(&o->query, &decision_table, 1);
+    o->has_query = true;
+    query_if(&o->query, DECISION_ID, IS, value_text(c->param));
+    open_read(o, &o->query, on_one);
+}
+
+/* Many. */
+
+static void on_page(struct open *o)
+{
+    struct json_out out = json_out(&o->calls->body);
+    const struct row *last = NULL;
+    bool has_more = o->query.has_more;
+    char cursor[32] = "";
+
+    if (o->query.err) {
+        open_refuse(o, o->query.err, STR(""), STR(""));
+        return;
+    }
+    speak_list_open(&out);
+    QUERY_EACH(r, &o->query)
+    {
+        if (o->calls->body.n > PAGE_BYTES) {
+            has_more = true;
+            break;
+        }
+        (void)write_decision(o, &out, r,
+                             o->list.is_whole ? SPEAK_WHOLE : SPEAK_LISTED);
+        last = r;
+    }
+    if (has_more && last)
+        snprintf(cursor, sizeof(cursor), "%lld",
+                 (long long)row_int(last, DECISION_SEQ));
+    speak_list_close(&out, str_of(cursor));
+    buf_add_char(&o->calls->body, '\n');
+    open_answer(o, 200);
+}
+
+static bool refuse(struct call *c, const char *words)
+{
+    call_refuse(c, ERR_BAD_REQUEST, str_of(words));
+    return false;
+}
+
+/* A whole number of milliseconds, or the place in a list. */
+static bool filter_int(struct call *c, struct query *q, const char *name,
+                       uint8_t column, enum compare compare, const char *words)
+{
+    struct str arg = call_arg(c, name);
+    int64_t v;
+
+    if (!arg.p)
+        return true;
+    if (str_to_i64(arg, &v) != OK || v < 0)
+        return refuse(c, words);
+    query_if(q, column, compare, value_int(v));
+    return true;
+}
+
+/* Scores are kept in billionths for this; a thousandth of one is nothing. */
+static bool filter_score(struct call *c, struct query *q, const char *name,
+                         enum compare compare)
+{
+    struct str arg = call_arg(c, name);
+    struct arena *scratch = &c->calls->scratch;
+    const struct json *v = arg.p ? json_parse(scratch, arg, 0, NULL) : NULL;
+    double score = json_real_or(v, -1);
+
+    if (!arg.p)
+        return true;
+    if (!(score >= 0 && score <= 1))
+        return refuse(c, "min_score and max_score must be numbers, 0 to 1");
+    query_if(q, DECISION_SCORE, compare,
+             value_int((int64_t)llround(score * 1e9)));
+    return true;
+}
+
+static bool filter_layer(struct call *c, struct query *q)
+{
+    struct str arg = call_arg(c, "layer");
+    enum layer layer = layer_of(arg);
+
+    if (!arg.p)
+        return true;
+    if (!layer)
+        return refuse(c, "layer must be one of explicit, prefix, sticky, "
+                         "binding, intent, semantic, default");
+    query_if(q, DECISION_LAYER, IS, value_int(layer));
+    return true;
+}
+
+static bool filter_verdict(struct call *c, struct query *q)
+{
+    struct str arg = call_arg(c, "verdict");
+
+    if (!arg.p)
+        return true;
+    for (int v = VERDICT_OPEN; v <= VERDICT_NEUTRAL; v++)
+        if (str_eq(verdict_name((enum verdict)v), arg)) {
+            query_if(q, DECISION_VERDICT, IS,
+                     v == VERDICT_OPEN ? value_null() : value_int(v));
+            return true;
+        }
+    return refuse(c,
+                  "verdict must be one of open, positive, negative, neutral");
+}
+
+/* Yes or no; *out is as it was where it is not given. */
+static bool read_yes(struct call *c, const char *name, bool *is_given,
+                     bool *out)
+{
+    struct str arg = call_arg(c, name);
+    bool yes = str_eq(arg, STR("1")) || str_eq(arg, STR("true"));
+
+    *is_given = arg.p != NULL;
+    if (!arg.p)
+        return true;
+    *out = yes;
+    return yes || str_eq(arg, STR("0")) || str_eq(arg, STR("false")) ||
+           refuse(c, "overridden and full must be true or false");
+}
+
+static bool filter_overridden(struct call *c, struct query *q)
+{
+    bool is_given, yes = false;
+
+    if (!read_yes(c, "overridden", &is_given, &yes))
+        return false;
+    if (is_given)
+        query_if(q, DECISION_OVERRIDDEN_TO, yes ? IS_NOT : IS, value_null());
+    return true;
+}
+
+/* Others' are for admins to ask for. */
+static void filter_names(struct call *c, struct query *q)
+{
+    struct str agent = call_arg(c, "agent");
+    struct str requester = call_arg(c, "requester");
+    struct str conversation = call_arg(c, "conversation_id");
+    struct str task = call_arg(c, "task_id");
+    struct agents all = registry_agents(c->calls->registry);
+    const struct agent *a = agent.p ? agent_find(&all, agent) : NULL;
+    struct access_user found;
+
+    if (!caller_is_admin(&c->caller))
+        query_if(q, DECISION_REQUESTER, IS,
+                 value_text(caller_name(&c->caller)));
+    if (requester.p && access_user_find(c->calls->access, requester, &found))
+        requester = str_of(found.name);
+    if (requester.p)
+        query_if(q, DECISION_REQUESTER, IS, value_text(requester));
+    if (conversation.p)
+        query_if(q, DECISION_CONVERSATION_ID, IS, value_text(conversation));
+    if (task.p)
+        query_if(q, DECISION_TASK_ID, IS, value_text(task));
+    if (agent.p)
+        query_if(q, DECISION_AGENT, IS, value_text(a ? a->name : agent));
+}
+
+static bool add_filters(struct call *c, struct query *q)
+{
+    filter_names(c, q);
+    return filter_layer(c, q) && filter_verdict(c, q) &&
+           filter_overridden(c, q) &&
+           filter_score(c, q, "min_score", IS_AT_LEAST) &&
+           filter_score(c, q, "max_score", IS_AT_MOST) &&
+           filter_int(c, q, "since", DECISION_AT_MS, IS_AT_LEAST,
+                      "since must be Unix time in milliseconds") &&
+           filter_int(c, q, "until", DECISION_AT_MS, IS_LESS,
+                      "until must be Unix time in milliseconds") &&
+           filter_int(c, q, "cursor", DECISION_SEQ, IS_LESS,
+                      "cursor must be a next_cursor of this list");
+}
+
+void call_decisions_list(struct call *c)
+{
+    bool is_given, is_whole = false;
+    size_t limit;
+    struct open *o = NULL;
+    struct query q;
+
+    if (!call_limit(c, &limit) || !read_yes(c, "full", &is_given, &is_whole))
+        return;
+    query_init(&q, &decision_table, limit);
+    query_order(&q, DECISION_SEQ, true);
+    /* Told first what is wrong with them, and then begun. */
+    if (add_filters(c, &q))
+        o = open_new(c);
+    query_fini(&q);
+    if (!o)
+        return;
+    o->list.is_whole = is_whole;
+    query_init(&o->query, &decision_table, limit);
+    o->has_query = true;
+    query_order(&o->query, DECISION_SEQ, true);
+    (void)add_filters(c, &o->query);
+    open_list(o, &o->query, on_page);
+}

@@ -1,0 +1,141 @@
+/* What was learnt: figures, all of it, and from the beginning. For admins. */
+#include "calls/internal.h"
+
+#include "lessons.h"
+
+static void put_int(struct json_out *out, struct str key, int64_t v)
+{
+    json_key(out, key);
+    json_put_int(out, v);
+}
+
+static void write_figures(struct json_out *out, const struct lessons_stats *s)
+{
+    json_open(out, '{');
+    put_int(out, STR("agents"), (int64_t)s->learn.agents);
+    put_int(out, STR("types"), (int64_t)s->learn.types);
+    put_int(out, STR("agent_types"), (int64_t)s->learn.agent_types);
+    put_int(out, STR("examples"), (int64_t)s->learn.examples);
+    put_int(out, STR("applied"), s->learn.applied_total);
+    put_int(out, STR("last_outcome"), s->newest);
+    put_int(out, STR("written_up_to"), s->written);
+    put_int(out, STR("not_written"), s->behind);
+    put_int(out, STR("runs"), s->runs_total);
+    put_int(out, STR("judged"), s->judged_total);
+    json_key(out, STR("is_running"));
+    json_put_bool(out, s->is_running);
+    json_key(out, STR("is_rebuilding"));
+    json_put_bool(out, s->is_rebuilding);
+    json_close(out, '}');
+}
+
+void call_learning_get(struct call *c)
+{
+    struct lessons_stats s = lessons_stats(c->calls->lessons);
+    struct json_out out = json_out(c->body);
+
+    write_figures(&out, &s);
+    buf_add_char(c->body, '\n');
+    call_answer(c, 200, SPEAK_JSON);
+}
+
+void call_learning_export(struct call *c)
+{
+    learn_export(lessons_learn(c->calls->lessons), c->body);
+    call_answer(c, 200, STR("application/x-ndjson"));
+}
+
+/* What takes a while. */
+
+/* NULL: refused. The body is empty, or {}. */
+static struct open *begin(struct call *c)
+{
+    struct why why = {""};
+    enum err e = speak_nothing(c->rq->body, &why);
+
+    if (e) {
+        call_refuse(c, e, str_of(why.text));
+        return NULL;
+    }
+    return open_new(c);
+}
+
+static void answer_count(struct open *o, enum err e, struct str key, int64_t n)
+{
+    struct json_out out = json_out(&o->calls->body);
+
+    if (!open_back(o))
+        return;
+    if (e) {
+        open_refuse(o, e, STR(""), STR(""));
+        return;
+    }
+    json_open(&out, '{');
+    put_int(&out, key, n);
+    json_close(&out, '}');
+    buf_add_char(&o->calls->body, '\n');
+    open_answer(o, 200);
+}
+
+static void on_run(void *ctx, enum err e, int64_t n)
+{
+    answer_count(ctx, e, STR("judged"), n);
+}
+
+static void on_rebuilt(void *ctx, enum err e, int64_t n)
+{
+    answer_count(ctx, e, STR("outcomes"), n);
+}
+
+static void on_reset(void *ctx, enum err e)
+{
+    struct open *o = ctx;
+
+    if (!open_back(o))
+        return;
+    if (e)
+        open_refuse(o, e, STR(""), STR(""));
+    else
+        change_answer_nothing(o);
+}
+
+void call_learning_run(struct call *c)
+{
+    struct open *o = begin(c);
+
+    if (!o)
+        return;
+    open_out(o);
+    lessons_run(c->calls->lessons, on_run, o);
+}
+
+void call_learning_rebuild(struct call *c)
+{
+    struct open *o = begin(c);
+
+    if (!o)
+        return;
+    open_out(o);
+    lessons_rebuild(c->calls->lessons, on_rebuilt, o);
+}
+
+/* An agent need not be there any more to be forgotten. */
+void call_learning_reset(struct call *c)
+{
+    struct why why = {""};
+    struct str agent;
+    enum err e =
+        speak_learning_reset(&c->calls->scratch, c->rq->body, &agent, &why);
+    struct open *o;
+
+    if (e) {
+        call_refuse(c, e, str_of(why.text));
+        return;
+    }
+    o = open_new(c);
+    if (!o)
+        return;
+    open_out(o);
+    lessons_forget(c->calls->lessons, agent, caller_name(&c->caller), on_reset,
+                   o);
+}

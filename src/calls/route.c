@@ -1,0 +1,65 @@
+/* POST /api/route: who would get a message, and why. Nothing is recorded and
+ * nobody is told. */
+#include "calls/internal.h"
+#include "calls/share.h"
+
+static void answer(struct open *o, const struct msg *m)
+{
+    struct json_out out = json_out(&o->calls->body);
+    struct decision d;
+
+    route_decision(walk_router(o->calls->walk), m, &d);
+    d.id = (struct id){""}; /* there will be no record of it */
+    d.conversation_id = m->call.conversation_id;
+    d.turn = 0;
+    json_open(&out, '{');
+    speak_decision(&out, &d, SPEAK_WHOLE);
+    json_key(&out, STR("switches"));
+    json_put_bool(&out, m->choice.is_switch);
+    json_key(&out, STR("note"));
+    if (m->known.no_vector.text[0])
+        json_put_str(&out, str_of(m->known.no_vector.text));
+    else
+        json_put_null(&out);
+    json_close(&out, '}');
+    buf_add_char(&o->calls->body, '\n');
+    open_answer(o, 200);
+}
+
+static void on_routed(struct msg *m, enum err e, void *ctx)
+{
+    struct open *o = ctx;
+
+    m->err = e;
+    if (open_back(o)) {
+        if (e)
+            refuse_message(o, m);
+        else
+            answer(o, m);
+    }
+    msg_free(m);
+}
+
+void call_route_post(struct call *c)
+{
+    struct msg *m = msg_new(&c->caller, c->now_ms);
+    enum err e = m ? share_message(m, c->rq->body, STR("")) : ERR_NOMEM;
+    struct open *o;
+
+    if (!e && m->call.task_id.n)
+        e = why_err(&m->why, ERR_BAD_REQUEST,
+                    "a further turn of a task goes to the task's agent; there "
+                    "is nothing to choose: leave task_id out");
+    if (e) {
+        call_refuse(c, e, m ? str_of(m->why.text) : STR(""));
+        msg_free(m);
+        return;
+    }
+    o = open_new(c);
+    if (!o) {
+        msg_free(m);
+        return;
+    }
+    open_out(o);
+    route_look(walk_router(c->calls->walk), m, on_routed, o);
+}

@@ -1,0 +1,73 @@
+/* What is said of a decision beside something else: with the answer to a
+ * message, and in the details of a refusal. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "calls/share.h"
+
+enum { DECISION_BYTES_MAX = 16 * 1024 };
+
+void share_message_details(struct buf *out, const struct msg *m)
+{
+    struct json_out o = json_out(out);
+
+    if (m->err != ERR_AGENT_NOT_FOUND && m->err != ERR_NO_ROUTE)
+        return;
+    json_open(&o, '{');
+    if (m->err == ERR_AGENT_NOT_FOUND) {
+        json_key(&o, STR("nearest"));
+        json_open(&o, '[');
+        for (size_t i = 0; i < m->choice.n_nearest; i++)
+            json_put_str(&o, m->choice.nearest[i]);
+        json_close(&o, ']');
+    } else {
+        json_key(&o, STR("considered"));
+        json_put_int(&o, m->choice.n_considered);
+        speak_candidates(&o, m->choice.candidates, m->choice.n_candidates,
+                         SPEAK_BRIEF);
+    }
+    json_close(&o, '}');
+}
+
+static char *write_brief(const struct decision *d)
+{
+    struct buf text;
+    struct json_out o;
+    char *kept = NULL;
+
+    buf_init(&text, DECISION_BYTES_MAX);
+    o = json_out(&text);
+    json_open(&o, '{');
+    speak_decision(&o, d, SPEAK_BRIEF);
+    json_close(&o, '}');
+    buf_add_char(&text, '\0');
+    if (!text.over && !FAULT("share.decision"))
+        kept = strdup(text.p);
+    buf_fini(&text);
+    return kept;
+}
+
+char *share_decision_keep(const struct router *r, const struct msg *m)
+{
+    struct decision d;
+
+    route_decision(r, m, &d);
+    return write_brief(&d);
+}
+
+void share_decision_ask(struct query *q, bool *is_used, const struct id *id)
+{
+    if (*is_used)
+        query_fini(q);
+    query_init(q, &decision_table, 1);
+    *is_used = true;
+    query_if(q, DECISION_ID, IS, value_text(str_of(id->text)));
+}
+
+char *share_decision_of(const struct row *row, struct arena *scratch)
+{
+    struct decision d;
+
+    arena_reset(scratch);
+    return decision_from_row(scratch, row, &d) == OK ? write_brief(&d) : NULL;
+}

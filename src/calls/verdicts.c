@@ -1,0 +1,395 @@
+/* What people say of decisions: that it should have been another agent, whether
+ * it was right. The decision is read, what is said goes into a tx that is good
+ * only for what was read, and where somebody else was first it is read again.
+ *
+ * An override also gives the conversation to the agent that is named, if it is
+ * still with the one that this decision is about; nothing is sent again. */
+#include "calls/internal.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "choose/choose.h"
+#include "lessons.h"
+
+enum {
+    TRIES = 4,
+    DECISION_BYTES = 1024 * 1024, /* of one, taken apart */
+    FEED_DATA_MAX = 4096,
+};
+
+struct call_word {
+    struct tx tx;
+    bool has_tx;
+    struct arena arena;
+    struct decision d; /* borrows from o->query */
+    bool is_override;
+    enum verdict verdict; /* of feedback */
+    char agent[AGENT_NAME_MAX + 1];
+    char comment[SPEAK_COMMENT_MAX + 1];
+    unsigned tries_left;
+    bool gives;                    /* the conversation, to `agent` */
+    char from[AGENT_NAME_MAX + 1]; /* who had it */
+};
+
+static void read_decision(struct open *o);
+
+void word_free(struct call_word *w)
+{
+    if (!w)
+        return;
+    if (w->has_tx)
+        tx_fini(&w->tx);
+    arena_fini(&w->arena);
+    free(w);
+}
+
+static void again(struct open *o)
+{
+    struct call_word *w = o->word;
+
+    if (w->tries_left-- == 0) {
+        open_refuse(o, ERR_BUSY, STR("the decision is changing; ask again"),
+                    STR(""));
+        return;
+    }
+    if (w->has_tx)
+        tx_fini(&w->tx);
+    w->has_tx = false;
+    open_drop_queries(o);
+    read_decision(o);
+}
+
+/* The answer: what is so now. */
+
+static void answer(struct open *o, bool is_recorded)
+{
+    const struct call_word *w = o->word;
+    struct json_out out = json_out(&o->calls->body);
+    bool is_right = w->verdict == VERDICT_POSITIVE;
+    struct str to = w->agent[0] && !is_right ? str_of(w->agent)
+                    : is_right               ? STR("")
+                                             : w->d.overridden_to;
+
+    json_open(&out, '{');
+    json_key(&out, STR("decision_id"));
+    json_put_str(&out, str_of(w->d.id.text));
+    json_key(&out, STR("agent"));
+    json_put_str(&out, w->d.agent);
+    json_key(&out, STR("verdict"));
+    json_put_str(&out, verdict_name(w->verdict));
+    json_key(&out, STR("overridden_to"));
+    if (to.n)
+        json_put_str(&out, to);
+    else
+        json_put_null(&out);
+    json_key(&out, STR("conversation_id"));
+    json_put_str(&out, w->d.conversation_id);
+    json_key(&out, STR("switched"));
+    json_put_bool(&out, w->gives);
+    json_key(&out, STR("recorded"));
+    json_put_bool(&out, is_recorded);
+    json_close(&out, '}');
+    buf_add_char(&o->calls->body, '\n');
+    open_answer(o, 200);
+}
+
+static void on_written(struct tx *tx, void *ctx)
+{
+    struct open *o = ctx;
+
+    if (!open_back(o))
+        return;
+    if (tx->result == TX_COMMITTED)
+        answer(o, true);
+    else if (tx->result == TX_GUARD_FAILED)
+        again(o);
+    else
+        open_refuse(o, tx->result == TX_FATAL ? ERR_OUTCOME_UNKNOWN : tx->err,
+                    STR(""), STR(""));
+}
+
+/* The tx. */
+
+static void put_member(struct json_out *out, const char *key, struct str s)
+{
+    if (!s.n)
+        return;
+    json_key(out, str_of(key));
+    json_put_str(out, s);
+}
+
+static void tell_feed(struct open *o, struct str type, struct str from,
+                      struct str to)
+{
+    struct call_word *w = o->word;
+    struct buf data;
+    struct json_out out;
+
+    buf_init(&data, FEED_DATA_MAX);
+    out = json_out(&data);
+    json_open(&out, '{');
+    put_member(&out, "decision_id", str_of(w->d.id.text));
+    put_member(&out, "from", from);
+    put_member(&out, "to", to);
+    put_member(&out, "verdict", verdict_name(w->verdict));
+    put_member(&out, "by", caller_name(&o->caller));
+    put_member(&out, "comment", str_of(w->comment));
+    json_close(&out, '}');
+    feed_append(&w->tx, &(struct feed_entry){
+                            .at_ms = loop_wall_ms(o->calls->loop),
+                            .type = type,
+                            .task_id = str_of(w->d.task_id.text),
+                            .conversation_id = w->d.conversation_id,
+                            .agent = to.n ? to : w->d.agent,
+                            .requester = w->d.requester,
+                            .root_user = w->d.requester,
+                            .data = data.over ? STR("") : buf_str(&data),
+                        });
+    buf_fini(&data);
+}
+
+static void give_conversation(struct open *o)
+{
+    struct call_word *w = o->word;
+    struct tx_op *op = tx_update(&w->tx, &conversation_table);
+
+    tx_if(op, CONVERSATION_OWNER, IS, value_text(w->d.requester));
+    tx_if(op, CONVERSATION_ID, IS, value_text(w->d.conversation_id));
+    tx_if(op, CONVERSATION_AGENT, IS, value_text(str_of(w->from)));
+    tx_set(op, CONVERSATION_AGENT, value_text(str_of(w->agent)));
+    tx_set(op, CONVERSATION_DECISION_ID, value_text(str_of(w->d.id.text)));
+    tell_feed(o, STR("conversation.switched"), str_of(w->from),
+              str_of(w->agent));
+}
+
+/* Whether it was said before, word for word. */
+static bool is_known(const struct call_word *w)
+{
+    if (w->verdict == VERDICT_NEGATIVE && w->agent[0])
+        return str_eq_nocase(w->d.overridden_to, str_of(w->agent));
+    return w->d.verdict == w->verdict &&
+           !(w->verdict == VERDICT_POSITIVE && w->d.overridden_to.n);
+}
+
+static void submit(struct open *o)
+{
+    struct call_word *w = o->word;
+    bool is_right = w->verdict == VERDICT_POSITIVE;
+    struct lessons_word word = {
+        .decision = &w->d,
+        .right = is_right ? STR("") : str_of(w->agent),
+        .verdict = w->verdict,
+        .by = caller_name(&o->caller),
+        .at_ms = loop_wall_ms(o->calls->loop),
+    };
+
+    if (is_known(w) && !w->gives) {
+        answer(o, false);
+        return;
+    }
+    tx_init(&w->tx);
+    w->has_tx = true;
+    if (!is_known(w)) {
+        lessons_append(o->calls->lessons, &w->tx, &word);
+        tell_feed(o,
+                  word.right.n ? STR("decision.overridden")
+                               : STR("decision.feedback"),
+                  w->d.agent, word.right);
+    }
+    if (w->gives)
+        give_conversation(o);
+    open_out(o);
+    store_submit(o->calls->store, &w->tx, on_written, o);
+}
+
+/* Reading. */
+
+/* Whether the conversation's owner sees the agent: it is they who will be
+ * answered by it. */
+static bool owner_sees(struct open *o, struct str name)
+{
+    struct calls *c = o->calls;
+    struct caller who = o->caller;
+    struct access_user u;
+    struct eyes eyes;
+
+    if (!str_eq(caller_name(&who), o->word->d.requester)) {
+        if (!access_user_find(c->access, o->word->d.requester, &u))
+            return false;
+        who = (struct caller){.role = u.role, .scopes = role_scopes(u.role)};
+        memcpy(who.principal, u.name, sizeof(who.principal));
+        memcpy(who.org, u.org, sizeof(who.org));
+        memcpy(who.owner, u.owner, sizeof(who.owner));
+    }
+    eyes = eyes_of(&who, loop_wall_ms(c->loop));
+    return registry_find(c->registry, name, &eyes) != NULL;
+}
+
+/* One that was switched, or chosen anew, since is not taken from there. */
+static void on_conversation(struct open *o)
+{
+    struct call_word *w = o->word;
+    const struct row *r = o->turns.rows;
+    struct str has = r ? row_str(r, CONVERSATION_AGENT) : STR("");
+
+    if (o->turns.err) {
+        open_refuse(o, o->turns.err, STR(""), STR(""));
+        return;
+    }
+    w->gives = has.n && has.n <= AGENT_NAME_MAX &&
+               !str_eq_nocase(has, str_of(w->agent)) &&
+               (str_eq_nocase(has, w->d.agent) ||
+                str_eq_nocase(has, w->d.overridden_to)) &&
+               owner_sees(o, str_of(w->agent));
+    if (w->gives) {
+        memcpy(w->from, has.p, has.n);
+        w->from[has.n] = '\0';
+    }
+    submit(o);
+}
+
+static void read_conversation(struct open *o)
+{
+    query_init(&o->turns, &conversation_table, 1);
+    o->has_turns = true;
+    query_if(&o->turns, CONVERSATION_OWNER, IS,
+             value_text(o->word->d.requester));
+    query_if(&o->turns, CONVERSATION_ID, IS,
+             value_text(o->word->d.conversation_id));
+    open_read(o, &o->turns, on_conversation);
+}
+
+/* What is said against what is so; empty: all is well. */
+static struct str contradiction(const struct call_word *w)
+{
+    bool is_same = str_eq_nocase(str_of(w->agent), w->d.agent);
+
+    if (w->is_override && is_same && !w->d.overridden_to.n)
+        return STR("it went to that agent; POST …/feedback says that it was "
+                   "right");
+    if (w->is_override || !w->agent[0])
+        return STR("");
+    if (w->verdict == VERDICT_NEGATIVE && is_same)
+        return STR("agent names the one that would have been right, and this "
+                   "one is said to be wrong");
+    if (w->verdict == VERDICT_POSITIVE && !is_same)
+        return STR("agent names another than it went to, and that one is said "
+                   "to be right");
+    return STR("");
+}
+
+static void on_decision(struct open *o)
+{
+    struct call_word *w = o->word;
+    const struct row *r = o->query.rows;
+    enum err e = o->query.err;
+    struct str wrong;
+
+    if (!e && (!r || (!caller_is_admin(&o->caller) &&
+                      !str_eq(row_str(r, DECISION_REQUESTER),
+                              caller_name(&o->caller)))))
+        e = ERR_NOT_FOUND;
+    arena_reset(&w->arena);
+    if (!e)
+        e = decision_from_row(&w->arena, r, &w->d);
+    if (e) {
+        open_refuse(o, e == ERR_SYNTAX ? ERR_INTERNAL : e, STR(""), STR(""));
+        return;
+    }
+    wrong = contradiction(w);
+    if (wrong.n) {
+        open_refuse(o, ERR_BAD_REQUEST, wrong, STR(""));
+        return;
+    }
+    /* Back to where it went first: it was right after all. */
+    if (w->is_override)
+        w->verdict = str_eq_nocase(str_of(w->agent), w->d.agent)
+                         ? VERDICT_POSITIVE
+                         : VERDICT_NEGATIVE;
+    if (w->is_override && w->d.conversation_id.n)
+        read_conversation(o);
+    else
+        submit(o);
+}
+
+static void read_decision(struct open *o)
+{
+    query_init(&o->query, &decision_table, 1);
+    o->has_query = true;
+    query_if(&o->query, DECISION_ID, IS,
+             value_text(str_of(o->decision_id.text)));
+    open_read(o, &o->query, on_decision);
+}
+
+/* The calls. */
+
+static struct call_word *word_new(const struct speak_word *said,
+                                  struct str agent, bool is_override)
+{
+    struct call_word *w = FAULT("calls.word") ? NULL : calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    arena_init(&w->arena, DECISION_BYTES);
+    w->is_override = is_override;
+    w->verdict = said->verdict;
+    w->tries_left = TRIES;
+    if (agent.n)
+        memcpy(w->agent, agent.p, agent.n);
+    if (said->comment.n)
+        memcpy(w->comment, said->comment.p, said->comment.n);
+    return w;
+}
+
+static void take_word(struct call *c, const struct speak_word *said,
+                      bool is_override)
+{
+    struct eyes eyes = call_eyes(c);
+    const struct agent *a =
+        said->agent.n ? registry_find(c->calls->registry, said->agent, &eyes)
+                      : NULL;
+    struct open *o;
+
+    if (!id_is_valid(c->param, "dec")) {
+        call_refuse(c, ERR_NOT_FOUND, STR(""));
+        return;
+    }
+    if (said->agent.n && !a) {
+        calls_refuse_agent(c->calls, c->id, &c->caller, said->agent);
+        return;
+    }
+    o = open_new(c);
+    if (!o)
+        return;
+    o->decision_id = id_from(c->param);
+    o->word = word_new(said, a ? a->name : STR(""), is_override);
+    if (o->word)
+        read_decision(o);
+    else
+        open_refuse(o, ERR_NOMEM, STR(""), STR(""));
+}
+
+void call_decisions_override(struct call *c)
+{
+    struct speak_word said;
+    struct why why = {""};
+    enum err e = speak_override(&c->calls->scratch, c->rq->body, &said, &why);
+
+    if (e)
+        call_refuse(c, e, str_of(why.text));
+    else
+        take_word(c, &said, true);
+}
+
+void call_decisions_feedback(struct call *c)
+{
+    struct speak_word said;
+    struct why why = {""};
+    enum err e = speak_feedback(&c->calls->scratch, c->rq->body, &said, &why);
+
+    if (e)
+        call_refuse(c, e, str_of(why.text));
+    else
+        take_word(c, &said, false);
+}

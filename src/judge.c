@@ -1,0 +1,408 @@
+/* One decision after the other, each with two or three questions to the store:
+ * nobody waits for the job, and so it need not be in anybody's way. Their txs
+ * are not waited for, but for those of a page.
+ *
+ * Turned down: one tx for a page. A word that comes in between would undo the
+ * verdicts of all the others. */
+#include "judge.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/utf8.h"
+
+enum {
+    PAGE = 50,                    /* decisions */
+    DECISION_BYTES = 1024 * 1024, /* of one, taken apart */
+};
+
+/* A verdict on its way. */
+struct said {
+    struct judge *judge;
+    struct tx tx;
+};
+
+static void look_at(struct judge *j);
+
+/* Judging. */
+
+enum verdict judge_verdict(const struct judge_rules *rules,
+                           const struct judge_facts *f)
+{
+    if (!f->is_known)
+        return VERDICT_NEUTRAL;
+    if (f->status == TASK_FAILED || f->status == TASK_EXPIRED || f->is_switched)
+        return VERDICT_NEGATIVE;
+    if (f->status != TASK_COMPLETED)
+        return VERDICT_NEUTRAL; /* somebody changed their mind */
+    if (f->chars < rules->uselessly_short)
+        return VERDICT_NEGATIVE;
+    return f->chars >= rules->substantial && f->is_followed ? VERDICT_POSITIVE
+                                                            : VERDICT_NEUTRAL;
+}
+
+struct str judge_scope(struct str org, struct str user,
+                       char out[JUDGE_SCOPE_BYTES])
+{
+    struct str name = org.n ? org : user;
+    int n = snprintf(out, JUDGE_SCOPE_BYTES, "%s:%.*s", org.n ? "org" : "user",
+                     STR_ARG(name));
+
+    assert(n > 0 && n < JUDGE_SCOPE_BYTES);
+    return (struct str){out, (size_t)n};
+}
+
+struct outcome judge_outcome(const struct decision *d,
+                             char scope[JUDGE_SCOPE_BYTES])
+{
+    return (struct outcome){
+        .decision_id = d->id,
+        .layer = d->layer,
+        .agent = d->agent,
+        .scope = judge_scope(d->org, d->requester, scope),
+        .text = d->text,
+        .vector = d->vector,
+        .model_hash = d->model_hash,
+    };
+}
+
+/* The end of a run, or of a page. */
+
+static void end_run(struct judge *j)
+{
+    j->is_running = false;
+    arena_reset(&j->arena);
+    j->on_over(j->ctx, j->err, j->n_judged);
+}
+
+static void on_page(struct query *q, void *ctx);
+
+static void read_page(struct judge *j)
+{
+    query_init(&j->page, &decision_table, PAGE);
+    query_if(&j->page, DECISION_VERDICT, IS, value_null());
+    query_if(&j->page, DECISION_SEQ, IS_MORE, value_int(j->last_seq));
+    query_order(&j->page, DECISION_SEQ, false);
+    store_read(j->store, &j->page, on_page, j);
+}
+
+/* Those of a page are all looked at, and written as well. Behind a page of
+ * which all are too young there are only younger ones. */
+static void end_page(struct judge *j)
+{
+    bool has_more = j->page.has_more && j->has_old;
+
+    if (j->n_out)
+        return;
+    query_fini(&j->page);
+    if (j->is_stopping && !j->err)
+        j->err = ERR_STOPPING;
+    if (has_more && !j->err)
+        read_page(j);
+    else
+        end_run(j);
+}
+
+static void next(struct judge *j)
+{
+    j->at = j->at->next;
+    look_at(j);
+}
+
+static void fail(struct judge *j, enum err e)
+{
+    if (!j->err)
+        j->err = e;
+    j->at = NULL;
+    end_page(j);
+}
+
+/* Writing. */
+
+static void on_said(struct tx *tx, void *ctx)
+{
+    struct said *s = ctx;
+    struct judge *j = s->judge;
+
+    if (tx->result == TX_COMMITTED)
+        j->n_judged++;
+    else if (tx->result != TX_GUARD_FAILED && !j->err)
+        j->err = tx->err;
+    j->n_out--;
+    tx_fini(tx);
+    free(s);
+    if (!j->at)
+        end_page(j);
+}
+
+static void set_facts(struct tx_op *op, const struct judge *j)
+{
+    const struct judge_facts *f = &j->facts;
+
+    if (!f->is_known)
+        return;
+    tx_set(op, DECISION_ANSWER_CHARS, value_int(f->chars));
+    tx_set(op, DECISION_LATENCY_MS, value_int(f->finished_ms - j->d.at_ms));
+    tx_set(op, DECISION_ERROR_CODE, value_text_or_null(f->error_code));
+    tx_set(op, DECISION_FOLLOWED, value_int(f->is_followed));
+}
+
+/* What was chosen by others than us says nothing about choosing. */
+static bool teaches(enum layer layer)
+{
+    return layer == LAYER_SEMANTIC || layer == LAYER_INTENT;
+}
+
+static void write_verdict(struct judge *j, struct tx *tx, enum verdict v)
+{
+    struct tx_op *op = tx_update(tx, &decision_table);
+    char scope[JUDGE_SCOPE_BYTES];
+    struct outcome o;
+
+    tx_if(op, DECISION_ID, IS, value_text(str_of(j->d.id.text)));
+    tx_if(op, DECISION_VERDICT, IS, value_null());
+    tx_set(op, DECISION_VERDICT, value_int(v));
+    tx_set(op, DECISION_VERDICT_MS, value_int(j->now_ms));
+    set_facts(op, j);
+    if (!teaches(j->d.layer))
+        return;
+    o = judge_outcome(&j->d, scope);
+    o.kind = OUTCOME_VERDICT;
+    o.verdict = v;
+    o.at_ms = j->now_ms;
+    outcome_append(tx, &o);
+}
+
+static void say(struct judge *j, enum verdict v)
+{
+    struct said *s = FAULT("judge.say") ? NULL : malloc(sizeof(*s));
+
+    if (!s) {
+        fail(j, ERR_NOMEM);
+        return;
+    }
+    s->judge = j;
+    tx_init(&s->tx);
+    write_verdict(j, &s->tx, v);
+    j->n_out++;
+    store_submit(j->store, &s->tx, on_said, s);
+    next(j);
+}
+
+/* Looking. */
+
+static bool is_switch(enum layer layer)
+{
+    return layer == LAYER_EXPLICIT || layer == LAYER_PREFIX;
+}
+
+static void on_next_said(struct query *q, void *ctx)
+{
+    struct judge *j = ctx;
+    const struct row *r = q->rows;
+    enum err e = q->err;
+
+    if (!e && r &&
+        row_int(r, DECISION_AT_MS) <=
+            j->facts.finished_ms + j->rules.follow_up_ms) {
+        j->facts.is_followed =
+            str_eq_nocase(row_str(r, DECISION_AGENT), j->d.agent);
+        j->facts.is_switched =
+            !j->facts.is_followed &&
+            is_switch((enum layer)row_int(r, DECISION_LAYER));
+    }
+    query_fini(q);
+    if (e)
+        fail(j, e);
+    else
+        say(j, judge_verdict(&j->rules, &j->facts));
+}
+
+static void read_next_said(struct judge *j)
+{
+    query_init(&j->look, &decision_table, 1);
+    query_if(&j->look, DECISION_REQUESTER, IS, value_text(j->d.requester));
+    query_if(&j->look, DECISION_CONVERSATION_ID, IS,
+             value_text(j->d.conversation_id));
+    query_if(&j->look, DECISION_SEQ, IS_MORE, value_int(j->d.seq));
+    query_order(&j->look, DECISION_SEQ, false);
+    j->look.is_quick = true;
+    store_read(j->store, &j->look, on_next_said, j);
+}
+
+static int64_t n_chars(struct str text)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++)
+        n += !utf8_is_tail((unsigned char)text.p[i]);
+    return n;
+}
+
+static enum err take_facts(struct judge *j, const struct task *t)
+{
+    struct str code = t->result.error_code;
+    char *kept = arena_strdup(&j->arena, code);
+
+    if (!kept)
+        return ERR_NOMEM;
+    j->facts = (struct judge_facts){
+        .is_known = true,
+        .status = t->status,
+        .chars = n_chars(t->result.text),
+        .finished_ms = t->finished_ms,
+        .error_code = {kept, code.n},
+    };
+    return OK;
+}
+
+/* The turn is over: is its window, too? */
+static void weigh(struct judge *j, enum err e)
+{
+    if (e)
+        fail(j, e);
+    else if (!j->facts.is_known)
+        say(j, judge_verdict(&j->rules, &j->facts));
+    else if (j->facts.finished_ms > j->now_ms - j->rules.follow_up_ms)
+        next(j);
+    else
+        read_next_said(j);
+}
+
+static void on_turn(struct query *q, void *ctx)
+{
+    struct judge *j = ctx;
+    enum err e = q->err;
+    struct task t = {0};
+
+    if (!e && q->rows) {
+        task_of_turn(&t, q->rows);
+        e = take_facts(j, &t);
+    }
+    query_fini(q);
+    weigh(j, e);
+}
+
+static void read_turn(struct judge *j, int64_t task_seq)
+{
+    query_init(&j->look, &turn_table, 1);
+    query_if(&j->look, TURN_TASK_SEQ, IS, value_int(task_seq));
+    query_if(&j->look, TURN_NUMBER, IS, value_int(j->d.turn));
+    store_read(j->store, &j->look, on_turn, j);
+}
+
+/* Memory may be behind the row, or the row behind memory, for a moment: what is
+ * not over waits for the next run. */
+static void on_task(struct query *q, void *ctx)
+{
+    struct judge *j = ctx;
+    enum err e = q->err;
+    struct task t = {0};
+    int64_t seq = 0;
+    bool is_over = true;
+
+    if (!e && q->rows) {
+        task_from_row(&t, q->rows);
+        seq = t.turn > j->d.turn ? t.seq : 0;
+        is_over = seq || task_is_over(t.status);
+        if (!seq && is_over)
+            e = take_facts(j, &t);
+    }
+    query_fini(q);
+    if (seq)
+        read_turn(j, seq);
+    else if (!e && !is_over)
+        next(j);
+    else
+        weigh(j, e);
+}
+
+static void read_task(struct judge *j)
+{
+    query_init(&j->look, &task_table, 1);
+    query_if(&j->look, TASK_ID, IS, value_text(str_of(j->d.task_id.text)));
+    store_read(j->store, &j->look, on_task, j);
+}
+
+/* The decision of the row is to be judged now: OK; or not yet: ERR_BUSY. What
+ * cannot be read is judged as well, and nothing is learnt from it. */
+static enum err take_decision(struct judge *j)
+{
+    enum err e;
+
+    if (row_int(j->at, DECISION_AT_MS) > j->now_ms - j->rules.follow_up_ms)
+        return ERR_BUSY;
+    j->has_old = true;
+    if (j->is_going_on(j->ctx, row_str(j->at, DECISION_TASK_ID)))
+        return ERR_BUSY;
+    arena_reset(&j->arena);
+    j->facts = (struct judge_facts){0};
+    e = FAULT("judge.decision") ? ERR_NOMEM
+                                : decision_from_row(&j->arena, j->at, &j->d);
+    if (e != ERR_SYNTAX)
+        return e;
+    log_warn(j->log, "learning.unreadable",
+             LOG_S("decision", row_str(j->at, DECISION_ID)));
+    j->d.layer = LAYER_EXPLICIT;
+    return OK;
+}
+
+static void look_at(struct judge *j)
+{
+    enum err e = ERR_BUSY;
+
+    while (j->at && !j->is_stopping && (e = take_decision(j)) == ERR_BUSY)
+        j->at = j->at->next;
+    if (j->is_stopping)
+        j->at = NULL;
+    if (!j->at)
+        end_page(j);
+    else if (e)
+        fail(j, e);
+    else
+        read_task(j);
+}
+
+static void on_page(struct query *q, void *ctx)
+{
+    struct judge *j = ctx;
+
+    j->has_old = false;
+    QUERY_EACH(r, q)
+    j->last_seq = row_int(r, DECISION_SEQ);
+    j->at = q->rows;
+    if (q->err)
+        fail(j, q->err);
+    else
+        look_at(j);
+}
+
+/* Life. */
+
+void judge_init(struct judge *j)
+{
+    arena_init(&j->arena, DECISION_BYTES);
+}
+
+void judge_fini(struct judge *j)
+{
+    assert(!j->is_running);
+    arena_fini(&j->arena);
+}
+
+void judge_run(struct judge *j)
+{
+    assert(!j->is_running);
+    j->is_running = true;
+    j->now_ms = loop_wall_ms(j->loop);
+    j->last_seq = 0;
+    j->n_judged = 0;
+    j->err = OK;
+    read_page(j);
+}
+
+void judge_stop(struct judge *j)
+{
+    j->is_stopping = true;
+}

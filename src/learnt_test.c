@@ -1,0 +1,420 @@
+/* What is learnt is what the outcomes come to, whatever happens. */
+#include "test/lib/lessons_stage.h"
+
+enum { ROUNDS = 60 };
+
+/* A few that were corrected, and one that was judged. */
+static void learn_some(int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct id a = ask((struct asked){.about = i, .chars = 300});
+
+        CHECK(correct(&a, i % 3 ? "coder" : "tester") == TX_COMMITTED);
+    }
+}
+
+static void check_after(bool has_last_words)
+{
+    struct buf was, is;
+
+    export_now(&was);
+    stage_restart(has_last_words);
+    export_now(&is);
+    CHECK(str_eq(buf_str(&was), buf_str(&is)) && is.n > 0);
+    buf_fini(&was);
+    buf_fini(&is);
+    check_learnt();
+}
+
+TEST(what_was_learnt_is_there_after_a_restart_written_or_not)
+{
+    stage_open();
+    learn_some(9);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 9);
+    CHECK_INT(count_rows(&learn_table), 0);
+    check_after(false);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 9);
+    pass_ms(1000);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+    CHECK(count_rows(&learn_table) > 0);
+    check_after(false);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+    learn_some(3);
+    check_after(true);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+    stage_close();
+}
+
+/* The control: were the number written without the rows that have seen it, or
+ * the rows without the number, a restart would tell. */
+TEST(a_picture_without_its_number_would_be_noticed)
+{
+    struct buf was, is;
+    struct tx *tx;
+    struct tx_op *op;
+    struct query q;
+    char number[64];
+    size_t n;
+
+    stage_open();
+    learn_some(3);
+    pass_ms(1000);
+    query_init(&q, &learn_table, 1);
+    query_if(&q, LEARN_KIND, IS, value_int(0));
+    CHECK(store_look(stage.store, &q) == OK && q.n_rows == 1);
+    n = row_str(q.rows, LEARN_BYTES).n;
+    CHECK(n <= sizeof(number));
+    memcpy(number, row_str(q.rows, LEARN_BYTES).p, n);
+    query_fini(&q);
+    learn_some(1);
+    pass_ms(1000);
+    export_now(&was);
+    stage_stop(true);
+    stage_start();
+    tx = stage_tx();
+    op = tx_update(tx, &learn_table);
+    tx_if(op, LEARN_KIND, IS, value_int(0));
+    tx_set(op, LEARN_BYTES, value_blob((struct str){number, n}));
+    CHECK(submit(tx) == TX_COMMITTED);
+    stage_restart(false);
+    export_now(&is);
+    /* Either it is another state, or it was seen that the rows do not fit. */
+    CHECK(!str_eq(buf_str(&was), buf_str(&is)) ||
+          lessons_stats(stage.lessons).behind > 1);
+    buf_fini(&was);
+    buf_fini(&is);
+    stage_close();
+}
+
+TEST(many_are_written_before_the_second_is_over)
+{
+    stage_open();
+    learn_some(260);
+    CHECK(lessons_stats(stage.lessons).written > 0);
+    check_learnt();
+    stage_close();
+}
+
+TEST(a_row_that_is_not_ours_begins_everything_anew)
+{
+    static const struct {
+        int64_t kind;
+        const char *key;
+    } rows[] = {{-5, "x"}, {0, "number"}, {1, "writer"}, {99, "x"}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct tx *tx;
+        struct tx_op *op;
+
+        stage_open();
+        learn_some(5);
+        pass_ms(1000);
+        tx = stage_tx();
+        op = tx_put(tx, &learn_table);
+        tx_set(op, LEARN_KIND, value_int(rows[i].kind));
+        tx_set(op, LEARN_KEY, value_text(str_of(rows[i].key)));
+        tx_set(op, LEARN_BYTES, value_blob(STR("nonsense")));
+        CHECK(submit(tx) == TX_COMMITTED);
+        check_after(false);
+        pass_ms(1000);
+        check_after(false);
+        CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+        stage_close();
+    }
+}
+
+TEST(what_is_made_anew_is_the_same_and_takes_the_place_of_what_was)
+{
+    struct heard h;
+
+    stage_open();
+    h = rebuild();
+    CHECK(h.err == OK && h.judged == 0);
+    learn_some(250); /* three pages */
+    h = rebuild();
+    CHECK(h.err == OK && h.judged == 250);
+    check_learnt();
+    check_after(false);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+    stage_close();
+}
+
+/* Its rows come in pieces: whatever piece is the last, a start finds all. */
+TEST(a_rebuild_that_is_cut_off_loses_nothing)
+{
+    bool is_whole = false;
+
+    for (int cut = 0; !is_whole; cut++) {
+        struct heard h = {0};
+
+        CHECK(cut < 1000);
+        stage_open();
+        stage.settings.learn.examples_per_agent = 2000;
+        lessons_set(stage.lessons, &stage.settings);
+        learn_some(700);
+        pass_ms(1000);
+        lessons_rebuild(stage.lessons, on_heard, &h);
+        for (int i = 0; i < cut; i++)
+            loop_turn(&stage.loop);
+        is_whole = h.n;
+        check_after(false);
+        CHECK_INT(h.n, 1);
+        pass_ms(1000);
+        check_after(false);
+        stage_close();
+    }
+}
+
+TEST(what_comes_while_it_is_made_anew_is_in_it)
+{
+    struct heard h = {0}, second = {0};
+
+    stage_open();
+    learn_some(150);
+    lessons_rebuild(stage.lessons, on_heard, &h);
+    lessons_rebuild(stage.lessons, on_heard, &second);
+    CHECK(second.n == 1 && second.err == ERR_BUSY);
+    learn_some(20);
+    for (int i = 0; i < 100 && !h.n; i++)
+        pass_ms(1);
+    CHECK(h.n == 1 && h.err == OK && h.judged >= 150);
+    check_learnt();
+    check_after(false);
+    stage_close();
+}
+
+TEST(what_is_forgotten_stays_forgotten_when_it_is_made_anew)
+{
+    stage_open();
+    learn_some(6);
+    CHECK(forget("coder").err == OK);
+    check_learnt();
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 2);
+    CHECK(rebuild().err == OK);
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 2);
+    CHECK(forget("").err == OK);
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 0);
+    CHECK_INT(lessons_stats(stage.lessons).learn.agents, 0);
+    CHECK(rebuild().err == OK);
+    CHECK_INT(lessons_stats(stage.lessons).learn.agents, 0);
+    check_after(false);
+    stage_close();
+}
+
+/* Out of memory in the middle: they are read again, in order. */
+TEST(outcomes_that_could_not_be_applied_are_caught_up_with)
+{
+    struct id a;
+
+    stage_open();
+    learn_some(3);
+    a = ask((struct asked){.chars = 300});
+    fault_arm_at("learnt.apply", 1);
+    CHECK(correct(&a, "coder") == TX_COMMITTED);
+    CHECK(fault_fired());
+    fault_arm(0);
+    learn_some(2);
+    CHECK_INT(lessons_stats(stage.lessons).learn.applied_total, 3);
+    pass_ms(1000);
+    CHECK_INT(lessons_stats(stage.lessons).learn.applied_total, 6);
+    check_learnt();
+    check_after(false);
+    /* And a state that is made anew meanwhile has them too. */
+    fault_arm_at("learnt.apply", 1);
+    learn_some(1);
+    fault_arm(0);
+    CHECK(rebuild().err == OK);
+    check_learnt();
+    pass_ms(2000);
+    check_learnt();
+    stage_close();
+}
+
+TEST(old_records_go_but_for_what_is_not_over_or_not_written)
+{
+    struct lessons_keep keep = {
+        .first_decision = 1, .first_outcome = 1, .limit = 100};
+    struct tx *tx;
+
+    stage_open();
+    learn_some(10);
+    keep.before_ms = stage.now.wall_ms + 1;
+    keep.unfinished_ms = stage.now.wall_ms;
+    lessons_prune(stage.lessons, tx = stage_tx(), &keep);
+    CHECK(submit(tx) == TX_COMMITTED);
+    CHECK_INT(count_rows(&decision_table), 10); /* may not be over */
+    CHECK_INT(count_rows(&outcome_table), 10);  /* not written */
+    pass_ms(1000);
+    keep.before_ms = keep.unfinished_ms = stage.now.wall_ms;
+    keep.limit = 4;
+    lessons_prune(stage.lessons, tx = stage_tx(), &keep);
+    CHECK(submit(tx) == TX_COMMITTED);
+    CHECK_INT(count_rows(&decision_table), 6);
+    CHECK_INT(count_rows(&outcome_table), 6);
+    /* So many stay. */
+    keep = (struct lessons_keep){.unfinished_ms = stage.now.wall_ms,
+                                 .rows = 2,
+                                 .first_decision = 5,
+                                 .first_outcome = 5,
+                                 .limit = 100};
+    lessons_prune(stage.lessons, tx = stage_tx(), &keep);
+    CHECK(submit(tx) == TX_COMMITTED);
+    CHECK_INT(count_rows(&decision_table), 2);
+    CHECK_INT(count_rows(&outcome_table), 2);
+    /* What was learnt from them stays. */
+    CHECK_INT(lessons_stats(stage.lessons).learn.applied_total, 10);
+    stage_restart(false);
+    CHECK_INT(lessons_stats(stage.lessons).learn.applied_total, 10);
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 10);
+    learn_some(1);
+    CHECK_INT(lessons_stats(stage.lessons).newest, 11);
+    stage_close();
+}
+
+/* Every step fails once, with STRESS=full, else some of them: whatever was not
+ * done is done by the next run. */
+static int64_t n_outcomes(const struct id *id, enum outcome_kind kind)
+{
+    struct query q;
+    int64_t n;
+
+    query_init(&q, &outcome_table, 100);
+    query_if(&q, OUTCOME_DECISION_ID, IS, value_text(str_of(id->text)));
+    query_if(&q, OUTCOME_KIND, IS, value_int(kind));
+    CHECK(store_look(stage.store, &q) == OK);
+    n = (int64_t)q.n_rows;
+    query_fini(&q);
+    return n;
+}
+
+enum { N_ASKED = 3 };
+
+static void go_through_it(const struct id *corrected)
+{
+    struct heard h = {0}, r = {0}, f = {0};
+    struct decision d = {.id = *corrected,
+                         .layer = LAYER_SEMANTIC,
+                         .agent = STR("writer"),
+                         .requester = STR("ann"),
+                         .text = STR("t")};
+    struct tx *tx = stage_tx();
+
+    lessons_run(stage.lessons, on_heard, &h);
+    pass_ms(1);
+    CHECK_INT(h.n, 1);
+    lessons_append(stage.lessons, tx,
+                   &(struct lessons_word){.decision = &d,
+                                          .right = STR("coder"),
+                                          .by = STR("ann")});
+    submit(tx);
+    lessons_rebuild(stage.lessons, on_heard, &r);
+    pass_ms(1000);
+    lessons_forget(stage.lessons, STR("tester"), STR("admin"), on_forgot, &f);
+    pass_ms(1000);
+    CHECK_INT(f.n, 1);
+}
+
+/* A start may fail; the next one does not. */
+static void start_with_fault(long nth)
+{
+    struct why why = {""};
+
+    fault_arm(nth);
+    if (stage_try_start(&why) != OK) {
+        CHECK(fault_fired() || stage.n_fatal);
+        fault_arm(0);
+        store_close(stage.store);
+        stage.store = NULL;
+        lessons_free(stage.lessons);
+        stage.lessons = NULL;
+        stage_start();
+    }
+    fault_arm(0);
+}
+
+static void check_asked(const struct id ids[N_ASKED])
+{
+    CHECK(run_job().err == OK);
+    for (int i = 0; i < N_ASKED; i++) {
+        int64_t judged = n_outcomes(&ids[i], OUTCOME_VERDICT);
+        int64_t corrected = n_outcomes(&ids[i], OUTCOME_CORRECTION);
+
+        CHECK(judged <= 1 && corrected <= (i == 0) && judged + corrected > 0);
+    }
+    check_learnt();
+}
+
+TEST(lessons_survive_every_fault)
+{
+    long step = getenv("STRESS") ? 1 : 7, nth = 1 - step;
+    bool is_hit;
+
+    do {
+        struct id ids[N_ASKED];
+
+        stage_open();
+        for (int i = 0; i < N_ASKED; i++)
+            ids[i] = ask((struct asked){.about = i, .chars = 300 * (i % 2)});
+        pass_ms(WINDOW_MS);
+        fault_arm(nth += step);
+        go_through_it(&ids[0]);
+        is_hit = fault_fired();
+        fault_arm(0);
+        if (stage.n_fatal) /* the server ends, too */
+            stage_restart(false);
+        pass_ms(5000);
+        check_asked(ids);
+        check_after(nth % 2);
+        stage_stop(true);
+        start_with_fault(nth);
+        check_asked(ids);
+        stage_close();
+    } while (is_hit);
+    CHECK(nth > 30);
+}
+
+/* Anything in any order, with restarts of both kinds. */
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return *state >> 33;
+}
+
+TEST(whatever_happens_the_state_is_what_the_outcomes_come_to)
+{
+    static const char *const agents[] = {"coder", "tester", "writer"};
+    uint64_t chance = 42;
+    struct id last = {""};
+    struct heard h = {0};
+
+    stage_open();
+    for (int i = 0; i < ROUNDS * 10; i++) {
+        uint64_t what = next_random(&chance) % 20;
+        const char *agent = agents[next_random(&chance) % 3];
+
+        if (what < 10)
+            last = ask((struct asked){
+                .about = (int)(next_random(&chance) % 40),
+                .agent = agent,
+                .layer = what < 8 ? LAYER_SEMANTIC : LAYER_DEFAULT,
+                .chars = (int)(next_random(&chance) % 400)});
+        else if (what < 13 && last.text[0])
+            correct(&last, agent);
+        else if (what < 14 && last.text[0])
+            say_as(&last, NULL, VERDICT_POSITIVE, false);
+        else if (what < 16)
+            pass_ms((int64_t)(next_random(&chance) % WINDOW_MS));
+        else if (what < 17)
+            lessons_run(stage.lessons, on_heard, &h);
+        else if (what < 18 && next_random(&chance) % 4 == 0)
+            lessons_rebuild(stage.lessons, on_heard, &h);
+        else if (what < 19 && next_random(&chance) % 8 == 0)
+            CHECK(forget(agent).err == OK);
+        else if (what == 19 && next_random(&chance) % 3 == 0)
+            stage_restart(next_random(&chance) % 2);
+        if (i % 10 == 0)
+            check_learnt();
+    }
+    check_learnt();
+    stage_close();
+}

@@ -1,0 +1,75 @@
+/* What people say of decisions, and of what was learnt from them. */
+#include "speak/internal.h"
+
+#include <stddef.h>
+
+struct said_word {
+    struct str agent, verdict, comment;
+};
+
+#define AT(member) offsetof(struct said_word, member)
+
+/* The last row is for feedback alone. */
+static const struct field word_fields[] = {
+    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, AT(agent), false},
+    {"comment", FIELD_TEXT, 0, SPEAK_COMMENT_MAX, AT(comment), false},
+    {"verdict", FIELD_NAME, 1, 16, AT(verdict), false},
+};
+
+enum { N_WORD_FIELDS = sizeof(word_fields) / sizeof(*word_fields) };
+
+#undef AT
+
+static enum err read_word(struct arena *a, struct str body,
+                          const struct fields *f, struct said_word *said,
+                          struct speak_word *out, struct why *why)
+{
+    enum err e = fields_read(a, body, f, said, why);
+
+    *out = (struct speak_word){.agent = said->agent, .comment = said->comment};
+    return e;
+}
+
+enum err speak_override(struct arena *a, struct str body,
+                        struct speak_word *out, struct why *why)
+{
+    static const struct fields f = {"", word_fields, N_WORD_FIELDS - 1};
+    struct said_word said = {.agent = {NULL, 0}};
+    enum err e = read_word(a, body, &f, &said, out, why);
+
+    if (!e && !said.agent.n)
+        e = why_err(why, ERR_BAD_REQUEST,
+                    "agent is missing: {\"agent\":\"engineer\"}, the one that "
+                    "it should have gone to");
+    return e;
+}
+
+enum err speak_feedback(struct arena *a, struct str body,
+                        struct speak_word *out, struct why *why)
+{
+    static const struct fields f = {"", word_fields, N_WORD_FIELDS};
+    struct said_word said = {.agent = {NULL, 0}};
+    enum err e = read_word(a, body, &f, &said, out, why);
+
+    if (e)
+        return e;
+    if (str_eq(said.verdict, STR("right")))
+        out->verdict = VERDICT_POSITIVE;
+    else if (str_eq(said.verdict, STR("wrong")))
+        out->verdict = VERDICT_NEGATIVE;
+    else
+        return why_err(why, ERR_BAD_REQUEST,
+                       "verdict must be \"right\" or \"wrong\"");
+    return OK;
+}
+
+enum err speak_learning_reset(struct arena *a, struct str body,
+                              struct str *agent, struct why *why)
+{
+    static const struct fields f = {"", word_fields, 1};
+    struct said_word said = {.agent = {NULL, 0}};
+    enum err e = body.n ? fields_read(a, body, &f, &said, why) : OK;
+
+    *agent = said.agent;
+    return e;
+}
