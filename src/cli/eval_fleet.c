@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "settings.h"
 #include "watch/watch.h"
 
 static const char asker[] = "asker", home[] = "home";
@@ -314,31 +315,18 @@ static enum err wait_for_vectors(struct eval_fleet *f, struct why *why)
 
 static struct choose_settings settings_of(const struct eval_fleet *f)
 {
-    const struct config *c = f->opts.config;
-    struct choose_settings s = choose_defaults();
+    struct choose_settings s = settings_route(f->opts.config).choose;
 
-    s.weights = c->routing.weights;
-    s.threshold = c->routing.threshold;
-    s.text_blend = c->routing.text_blend;
-    s.recency_ms = c->routing.recency_ms;
-    s.close_margin = c->routing.close_margin;
     s.default_agent = f->opts.default_agent;
+    s.intent.is_on = false; /* nobody is asked */
     return s;
 }
 
 enum err eval_fleet_forget(struct eval_fleet *f)
 {
-    const struct config *c = f->opts.config;
-    struct learn_settings s = learn_defaults();
-    struct learn *fresh;
+    struct learn_settings s = settings_lessons(f->opts.config).learn;
+    struct learn *fresh = learn_new(&s, str_of(f->stamp.hash), seed);
 
-    s.rate = c->learning.rate;
-    s.agent_lean = c->learning.lean;
-    s.type_likeness = c->learning.type_likeness;
-    s.max_types = (size_t)c->learning.max_types;
-    s.examples_per_agent = (size_t)c->learning.examples_per_agent;
-    s.max_examples = (size_t)c->learning.max_examples;
-    fresh = learn_new(&s, str_of(f->stamp.hash), seed);
     if (!fresh)
         return ERR_NOMEM;
     learn_free(f->learn);
