@@ -313,8 +313,10 @@ static enum err gather(struct routing *g, const struct registry_near *near,
         r->room[i] = (struct candidate){
             .agent = near[i].agent->name,
             .skill = near[i].skill ? near[i].skill->id : STR(""),
+            .keyword = near[i].keyword,
             .signals = {.cosine = near[i].cosine,
                         .text = near[i].text,
+                        .discount = near[i].discount,
                         .performance = 0.5F},
         };
     m->known.candidates = r->room;

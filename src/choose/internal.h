@@ -14,7 +14,7 @@ choose_layer choose_explicit, choose_prefix, choose_sticky, choose_by_binding,
     choose_intent, choose_semantic_best, choose_default;
 
 /* The scores of m->known.candidates, and the best of them into m->choice, best
- * first; once for each time that choosing is asked. ERR_NOMEM. (semantic.c) */
+ * first; once for each time that choosing is asked. ERR_NOMEM. (rank.c) */
 MUST_USE enum err choose_rank(const struct choose_view *v, struct msg *m);
 
 /* Whom the classifier was asked about, by name; NULL: not about them. */

@@ -263,6 +263,12 @@ bool agent_is_owned(const struct agent *a, const struct eyes *e)
     return e->sees_all || is_same_user(a->creator, e->user);
 }
 
+bool agent_is_outsider(const struct agent *a, const struct eyes *e)
+{
+    return a->kind != AGENT_PLATFORM && a->creator.n &&
+           !is_same_user(a->creator, e->user) && !is_same_org(a->org, e->org);
+}
+
 bool agent_is_visible(const struct agent *a, const struct eyes *e)
 {
     if (agent_is_owned(a, e) || a->visibility == VISIBILITY_PUBLIC)

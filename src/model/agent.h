@@ -201,6 +201,11 @@ bool agent_is_visible(const struct agent *a, const struct eyes *e);
  * admins. */
 bool agent_is_owned(const struct agent *a, const struct eyes *e);
 
+/* Whether it is somebody else's, from outside their org: not their own, nor of
+ * those that the platform answers for, the admins' and the configuration's. Who
+ * has no org has everybody else outside. */
+bool agent_is_outsider(const struct agent *a, const struct eyes *e);
+
 /* What running a skill costs; NULL or a skill without a price: the agent's. */
 int64_t agent_price(const struct agent *a, const struct skill *s);
 

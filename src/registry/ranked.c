@@ -129,24 +129,16 @@ static bool has_filter(const struct filter *f)
 
 /* The rule of two. */
 
-/* Those of the platform are the admins' own: nobody else can make one. */
-static bool is_outsider(const struct agent *a, const struct eyes *eyes)
-{
-    return a->kind != AGENT_PLATFORM &&
-           !str_eq_nocase(a->creator, eyes->user) &&
-           !(eyes->org.n && str_eq(a->org, eyes->org));
-}
-
 /* Whether as many of its creator have a place as may. */
 static bool is_crowded(const struct places *p, const struct agent *a)
 {
     const struct eyes *eyes = &p->s->eyes;
     size_t n = 0;
 
-    if (!is_outsider(a, eyes))
+    if (!agent_is_outsider(a, eyes))
         return false;
     for (size_t i = 0; i < p->n; i++)
-        n += is_outsider(p->hits[i].agent, eyes) &&
+        n += agent_is_outsider(p->hits[i].agent, eyes) &&
              str_eq_nocase(p->hits[i].agent->creator, a->creator);
     return n >= SEARCH_PER_CREATOR;
 }
