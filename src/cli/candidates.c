@@ -41,11 +41,6 @@ static double real(const struct json *v, const char *key)
     return json_real_or(json_get(v, str_of(key)), 0);
 }
 
-static double signal_of(const struct json *candidate, const char *key)
-{
-    return real(json_get(candidate, STR("signals")), key);
-}
-
 struct name {
     char text[NAME_BYTES + 1];
 };
@@ -129,7 +124,7 @@ static void measure(struct page *p)
         if (i++ == p->n)
             break;
         widen(&p->agent, name_of(kid, "agent", &room));
-        widen(&p->skill, name_of(kid, "skill", &room));
+        widen(&p->skill, name_of(kid, "best_skill_id", &room));
     }
     if (p->skill && p->skill < 5)
         p->skill = 5;
@@ -242,11 +237,11 @@ static void write_row(const struct page *p, size_t rank,
         paint(p, "\033[0m");
     if (p->skill) {
         buf_add_str(p->out, STR("  "));
-        write_name(p, name_of(candidate, "skill", &room), p->skill);
+        write_name(p, name_of(candidate, "best_skill_id", &room), p->skill);
     }
     buf_addf(p->out, "  %.3f", real(candidate, "score"));
     for (size_t i = 0; i < N_SIGNALS; i++)
-        write_signal(p, i, signal_of(candidate, signals[i].key));
+        write_signal(p, i, real(candidate, signals[i].key));
     end_line(p);
 }
 
@@ -254,14 +249,14 @@ static void write_parts(const struct page *p, const struct json *candidate)
 {
     static const char *const parts[] = {"cosine", "text", "learned"};
     struct name room;
-    struct str word = name_of(candidate, "keyword", &room);
+    struct str word = name_of(candidate, "matched_keyword", &room);
 
     pad(p, 2 + p->rank + 2);
     paint(p, "\033[2m");
     buf_add_str(p->out, STR("semantic of"));
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         buf_addf(p->out, "%s %s %s", i ? "," : "", parts[i],
-                 candidates_figure(signal_of(candidate, parts[i])).text);
+                 candidates_figure(real(candidate, parts[i])).text);
     if (word.n)
         buf_addf(p->out, "; keyword \"%.*s\"", STR_ARG(word));
     paint(p, "\033[0m");

@@ -7,14 +7,14 @@
 
 static const char seed[] =
     "{\"threshold\": 0.3, \"candidates\": ["
-    "{\"agent\": \"engineer\", \"skill\": \"build\", \"keyword\": \"code\", "
-    "\"score\": 0.467, \"signals\": {\"semantic\": 0.362, \"cosine\": 0.4, "
-    "\"text\": 0.1, \"learned\": 0, \"performance\": 0.5, \"keyword\": 1, "
-    "\"recency\": 0}},"
-    "{\"agent\": \"automation-operator\", \"score\": 0.273, \"signals\": "
-    "{\"semantic\": 0.289, \"performance\": 0.5}},"
-    "{\"agent\": \"content-writer\", \"score\": 0.245, \"signals\": "
-    "{\"semantic\": 0.241, \"performance\": 0.5}}]}";
+    "{\"agent\": \"engineer\", \"best_skill_id\": \"build\", "
+    "\"matched_keyword\": \"code\", \"score\": 0.467, \"semantic\": 0.362, "
+    "\"cosine\": 0.4, \"text\": 0.1, \"learned\": 0, \"performance\": 0.5, "
+    "\"keyword\": 1, \"recency\": 0},"
+    "{\"agent\": \"automation-operator\", \"score\": 0.273, \"semantic\": "
+    "0.289, \"performance\": 0.5},"
+    "{\"agent\": \"content-writer\", \"score\": 0.245, \"semantic\": 0.241, "
+    "\"performance\": 0.5}]}";
 
 static struct str shown(struct buf *out, const char *text,
                         struct candidates_opts opts)
@@ -105,9 +105,9 @@ TEST(nothing_that_comes_is_believed)
         "[]",
         "{\"candidates\": {}}",
         "{\"candidates\": []}",
-        "{\"candidates\": [1, null, {}, {\"agent\": 5, \"signals\": []}]}",
+        "{\"candidates\": [1, null, {}, {\"agent\": 5, \"text\": []}]}",
         "{\"candidates\": [{\"agent\": \"a\\u001b[2Jb\\nc\", \"score\": 1e300, "
-        "\"signals\": {\"semantic\": -1e300, \"keyword\": 1e300}}]}",
+        "\"semantic\": -1e300, \"keyword\": 1e300}]}",
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

@@ -389,8 +389,8 @@ static const struct setting rows[] = {
      .what = "How much one outcome moves an agent's average. 0: not at all."},
     {"learning.lean", AT(learning.lean), .type = &type_real, .preset = "5",
      .min = 0, .max = 1000,
-     .what = "How many outcomes with queries of a type an agent's average over "
-             "all types counts as much as."},
+     .what = "How many outcomes with queries of a type the middle, 0.5, counts "
+             "as: an agent with few of them stays near it."},
     {"learning.typeLikeness", AT(learning.type_likeness), .type = &type_real,
      .preset = "0.6", .min = 0, .max = 1,
      .what = "How like the others of its type a query is; one that is like "

@@ -84,7 +84,12 @@ struct known {
 struct telling {
     char stem[TELLING_BYTES], word[TELLING_BYTES];
     uint8_t n_stem, n_word;
-    uint32_t count; /* texts that have it */
+    uint32_t count;   /* texts that have it */
+    uint32_t n_types; /* types that have it, when that was last counted */
+};
+
+struct naming {
+    int64_t counted; /* the change that types of words were counted at */
 };
 
 struct type {
@@ -164,6 +169,9 @@ struct learn {
     /* The query that was begun. */
     uint64_t asked;
     int64_t now_ms, recency_ms;
+
+    int64_t changes;
+    struct naming *naming; /* apart: asking for a name changes nothing */
 };
 
 /* ---- learn.c ---- */

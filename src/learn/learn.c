@@ -30,8 +30,12 @@ struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
 {
     struct learn *l = FAULT("learn.new") ? NULL : calloc(1, sizeof(*l));
 
-    if (!l)
+    if (l)
+        l->naming = FAULT("learn.new") ? NULL : calloc(1, sizeof(*l->naming));
+    if (!l || !l->naming) {
+        free(l);
         return NULL;
+    }
     model_hash = str_head(model_hash, HASH_MAX);
     if (model_hash.n)
         memcpy(l->model_hash_bytes, model_hash.p, model_hash.n);
@@ -61,6 +65,7 @@ void learn_free(struct learn *l)
     map_fini(&l->shelves);
     for (int kind = 0; kind < N_KINDS; kind++)
         free(l->heaps[kind].p);
+    free(l->naming);
     free(l);
 }
 
@@ -429,5 +434,6 @@ enum err learn_apply(struct learn *l, const struct outcome *o)
         return e;
     l->version = o->seq;
     l->applied_total++;
+    l->changes++;
     return OK;
 }

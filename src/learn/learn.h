@@ -35,7 +35,7 @@ struct learn;
 struct learn_settings {
     double rate;               /* learning.rate, of the moving averages: 0.1 */
     double agent_lean;         /* learning.lean: observations of a type that the
-                                * agent's own figure counts for: 5 */
+                                * middle, 0.5, counts for: 5 */
     size_t max_types;          /* learning.maxTypes */
     double type_likeness;      /* learning.typeLikeness: less than this to every
                                 * type makes a new one */

@@ -113,23 +113,48 @@ void type_hear(struct type *t, const struct text_words *w)
     qsort(t->words, t->n_words, sizeof(t->words[0]), by_stem);
 }
 
-static size_t types_with(const struct learn *l, const struct telling *word)
+static int by_stem_at(const void *a, const void *b)
+{
+    return by_stem(*(struct telling *const *)a, *(struct telling *const *)b);
+}
+
+/* How many types have each word: all of them in order, equals side by side. */
+static void count_all(struct telling **all, size_t n)
+{
+    qsort(all, n, sizeof(*all), by_stem_at);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && !by_stem(all[from], all[to]);)
+            to++;
+        for (size_t i = from; i < to; i++)
+            all[i]->n_types = (uint32_t)(to - from);
+    }
+}
+
+/* Without memory for it every word counts as one type's: a poorer name. */
+static void count_types(const struct learn *l)
 {
     const struct heap *h = &l->heaps[THING_TYPE];
+    struct telling **all = malloc(h->n * TELLING_WORDS * sizeof(*all));
     size_t n = 0;
 
     for (size_t i = 0; i < h->n; i++) {
-        const struct type *t = (const struct type *)h->p[i];
+        struct type *t = (struct type *)h->p[i];
 
-        n += bsearch(word, t->words, t->n_words, sizeof(t->words[0]),
-                     by_stem) != NULL;
+        for (size_t k = 0; k < t->n_words; k++) {
+            t->words[k].n_types = 1;
+            if (all)
+                all[n++] = &t->words[k];
+        }
     }
-    return n;
+    if (all)
+        count_all(all, n);
+    free(all);
+    l->naming->counted = l->changes;
 }
 
 static double worth(const struct learn *l, const struct telling *word)
 {
-    size_t all = l->heaps[THING_TYPE].n, n = types_with(l, word);
+    size_t all = l->heaps[THING_TYPE].n, n = word->n_types;
 
     return (double)word->count * (double)(all - n + 1) / (double)n;
 }
@@ -170,6 +195,8 @@ struct str learn_type_name(const struct learn *l, int64_t type)
 
     if (!t)
         return (struct str){NULL, 0};
+    if (l->naming->counted != l->changes)
+        count_types(l);
     name_type(l, t);
     return (struct str){t->name, t->n_name};
 }

@@ -558,6 +558,7 @@ enum err learn_load_row(struct learn *l, const struct row *row)
         return ERR_SYNTAX;
     if (l->is_void)
         return OK;
+    l->changes++;
     heard = read_count(&r);
     if (r.is_bad || heard > l->version ||
         thing_find(l, (enum thing_kind)kind, key))
