@@ -1,6 +1,6 @@
 /* eval: how often is the right agent chosen, by the words alone? Nothing here
  * needs a server; the models are those that one would use. */
-#include "cli/eval_show.h"
+#include "cli/eval.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/eval_show.h"
 
 enum { SHOTS_MAX = 1000 };
 #define LINES_MAX ((size_t)4 * 1024 * 1024 * 1024)
@@ -78,7 +79,7 @@ static bool find_kind(struct str name, enum embed_kind *out)
     return false;
 }
 
-static enum exit_status read_embedder(struct cli *c, struct eval_plan *p)
+enum exit_status eval_read_embedder(struct cli *c, struct eval_plan *p)
 {
     struct str kind = args_get(&c->args, "embedder");
     struct str second = args_get(&c->args, "second");
@@ -190,7 +191,7 @@ static enum exit_status read_mode(struct cli *c, struct eval_plan *p)
 }
 
 /* "500,2000,5000": ascending. */
-static enum exit_status read_checkpoints(struct cli *c, struct eval_plan *p)
+enum exit_status eval_read_checkpoints(struct cli *c, struct eval_plan *p)
 {
     struct str rest = args_get(&c->args, "learn");
     int64_t before = 0;
@@ -239,7 +240,7 @@ static enum exit_status read_learning(struct cli *c, struct wish *w)
     if (has_train && args_has(&c->args, "examples"))
         return cli_error(c, ERR_USAGE,
                          "--train and --examples do not go together");
-    return read_checkpoints(c, &w->plan);
+    return eval_read_checkpoints(c, &w->plan);
 }
 
 static enum exit_status read_wish(struct cli *c, struct wish *w)
@@ -264,7 +265,7 @@ static enum exit_status read_wish(struct cli *c, struct wish *w)
     w->out = args_get(&c->args, "out").p;
     status = read_mode(c, &w->plan);
     if (!status)
-        status = read_embedder(c, &w->plan);
+        status = eval_read_embedder(c, &w->plan);
     if (!status)
         status = read_margin(c, &w->plan);
     /* Routing and searches ask the first model alone. */
@@ -417,25 +418,34 @@ static enum exit_status with_config(struct cli *c, struct wish *w)
     return e ? cli_error(c, e, "%s", why.text) : EXIT_DONE;
 }
 
-enum exit_status cli_eval(struct cli *c)
+struct config *eval_config(struct cli *c, enum exit_status *status)
 {
-    struct wish w = {.is_by_agent = false};
     struct config_report report;
     struct config_source src;
     struct config *config;
     struct str first;
-    enum exit_status status;
 
-    if (!cli_source(c, &src, &status))
-        return status;
+    if (!cli_source(c, &src, status))
+        return NULL;
     config = config_load(&src, &report);
-    if (!config) {
-        first = str_of(report.text);
-        first = str_cut(&first, '\n');
-        return cli_error(c, ERR_BAD_CONFIG,
-                         "%.*s: signalbox check shows all there is to mend",
-                         STR_ARG(first));
-    }
+    if (config)
+        return config;
+    first = str_of(report.text);
+    first = str_cut(&first, '\n');
+    *status = cli_error(c, ERR_BAD_CONFIG,
+                        "%.*s: signalbox check shows all there is to mend",
+                        STR_ARG(first));
+    return NULL;
+}
+
+enum exit_status cli_eval(struct cli *c)
+{
+    struct wish w = {.is_by_agent = false};
+    enum exit_status status = EXIT_FAILED;
+    struct config *config = eval_config(c, &status);
+
+    if (!config)
+        return status;
     w.plan.config = config;
     status = read_wish(c, &w);
     if (!status)

@@ -114,7 +114,9 @@ static enum err choose_shots(struct eval_route *r)
         eval_shots(s, k, r->plan->seed, chosen, n_chosen);
         for (size_t i = 0; i < n; i++) {
             for (size_t j = 0; j < n_chosen[i]; j++)
-                r->shot_texts[i * k + j] = s->examples[chosen[i * k + j]].text;
+                r->shot_texts[i * k + j] =
+                    str_head(s->examples[chosen[i * k + j]].text,
+                             SKILL_EXAMPLE_MAX);
             r->shots[i] = (struct strs){&r->shot_texts[i * k], n_chosen[i]};
             r->run->n_few += n_chosen[i] && n_chosen[i] < k;
             r->run->n_bare += !n_chosen[i];
