@@ -81,6 +81,14 @@ static const char *const grants_examples[] = {
     "signalbox grants remove grant_01j...",
     NULL,
 };
+static const char *const commands_examples[] = {
+    "signalbox commands",
+    "signalbox commands push telegram --dry-run",
+    "TELEGRAM_BOT_TOKEN=... signalbox commands push telegram",
+    "signalbox commands push discord --guild 1234 --bot-token-file bot.token",
+    "signalbox commands push telegram --clear",
+    NULL,
+};
 static const char *const users_examples[] = {
     "signalbox users",
     "signalbox users create anna --org acme",
@@ -238,6 +246,19 @@ static const struct command commands[] = {
      "that a grant names. Grants are given by who created the agent, and by "
      "admins. " CLIENT_ABOUT,
      cli_grants_options, grants_examples, cli_grants},
+    {"commands", "list agents as commands, put them into chat menus",
+     "[list | push telegram|discord]", 2,
+     "A message that begins with /NAME is for that agent. list shows what each "
+     "goes by, and what menus call it: lower case, with _ for - and ., up to "
+     "32 letters.\n"
+     "push makes the agents that you see the menu of a bot, with Telegram's "
+     "setMyCommands or Discord's PUT /applications/ID/commands, in place of "
+     "what it had. Both take 100 commands: --tag and --org say whose. The "
+     "bot's token is read from a file or the environment, never from the "
+     "command line. outgoing.proxy and outgoing.caFile count. Ends with 3 or 1 "
+     "when the platform does not take them, 4 when nobody answers there, 5 "
+     "when it does not know the bot. " CLIENT_ABOUT,
+     cli_commands_options, commands_examples, cli_commands},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "

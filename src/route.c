@@ -26,6 +26,7 @@
 #include "base/fault.h"
 #include "base/vec.h"
 #include "inorder.h"
+#include "intent.h"
 #include "task/task.h"
 #include "watch/watch.h"
 
@@ -45,10 +46,12 @@ struct routing {
     struct msg *m;
     enum waits_for waits_for;
     struct query query;
-    uint64_t id;     /* of embed */
+    uint64_t id;     /* of embed or intent */
     bool has_vector; /* or it is known that there is none */
     bool has_earlier;
-    bool is_look; /* nothing will come of it */
+    bool is_look;   /* nothing will come of it */
+    bool is_asking; /* intent_ask has not returned yet */
+    enum err intent_err;
     size_t bytes;
     void (*done)(struct msg *m, enum err e, void *ctx);
     void *ctx;
@@ -57,7 +60,9 @@ struct routing {
 struct router {
     struct router_opts opts;
     struct embed_stamp stamp;
+    struct intent *intent;
     struct inorder *lines;
+    char version[17]; /* of the settings */
     struct candidate *room;
     size_t room_n;
     struct list waiting; /* struct routing */
@@ -300,25 +305,64 @@ static enum err make_room(struct router *r, size_t n)
     return OK;
 }
 
+/* What is learnt; nothing, where nothing is. */
+static enum err begin_to_learn(struct routing *g, struct learn **out)
+{
+    struct router *r = g->router;
+    struct msg *m = g->m;
+    char scope[PRINCIPAL_NAME_MAX + 8];
+    enum err e;
+
+    *out = r->opts.lessons ? lessons_learn(r->opts.lessons) : NULL;
+    if (!*out)
+        return OK;
+    e = learn_begin(*out, &(struct learn_query){
+                              .scope = lessons_scope(&m->in.caller, scope),
+                              .vector = m->known.vector,
+                              .now_ms = m->in.at_ms,
+                              .recency_ms = r->opts.settings.choose.recency_ms,
+                          });
+    if (e)
+        return e;
+    m->known.type = learn_type(*out, m->known.vector);
+    m->known.learn_version = learn_version(*out);
+    return OK;
+}
+
+static struct candidate candidate_of(const struct registry_near *near,
+                                     struct learn *learn)
+{
+    struct learn_hint hint = {.performance = 0.5F};
+
+    if (learn)
+        learn_look(learn, near->agent->name, &hint);
+    return (struct candidate){
+        .agent = near->agent->name,
+        .skill = near->skill ? near->skill->id : STR(""),
+        .keyword = near->keyword,
+        .signals = {.cosine = near->cosine,
+                    .text = near->text,
+                    .discount = near->discount,
+                    .learned = hint.learned,
+                    .performance = hint.performance,
+                    .recency = hint.recency},
+    };
+}
+
 static enum err gather(struct routing *g, const struct registry_near *near,
                        size_t n)
 {
     struct router *r = g->router;
     struct msg *m = g->m;
+    struct learn *learn;
     enum err e = make_room(r, n);
 
+    if (!e)
+        e = begin_to_learn(g, &learn);
     if (e)
         return e;
     for (size_t i = 0; i < n; i++)
-        r->room[i] = (struct candidate){
-            .agent = near[i].agent->name,
-            .skill = near[i].skill ? near[i].skill->id : STR(""),
-            .keyword = near[i].keyword,
-            .signals = {.cosine = near[i].cosine,
-                        .text = near[i].text,
-                        .discount = near[i].discount,
-                        .performance = 0.5F},
-        };
+        r->room[i] = candidate_of(&near[i], learn);
     m->known.candidates = r->room;
     m->known.n_candidates = n;
     m->known.registry_version = registry_stats(r->opts.registry).seq;
@@ -347,13 +391,59 @@ static enum err fetch_candidates(struct routing *g)
 
 /* The classifier. */
 
-static enum err fetch_intent(struct routing *g)
+/* What was asked about is in m->choice until choose is asked again; the room
+ * the candidates stood in is others' meanwhile, so they come again too. */
+static void on_intent(void *ctx, const struct intent_reply *reply)
 {
-    g->m->known.has_intent = true;
-    g->m->known.has_candidates = false;
-    g->m->known.intent =
-        (struct intent_answer){.why = STR("there is no classifier")};
-    return OK;
+    struct routing *g = ctx;
+    struct router *r = g->router;
+    struct msg *m = g->m;
+    struct intent_answer *said = &m->known.intent;
+    struct agents agents = registry_agents(r->opts.registry);
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+    struct choose_view v = {&r->opts.settings.choose, &agents, &eyes};
+    enum err e = OK;
+
+    m->known.has_intent = true;
+    m->known.has_candidates = false;
+    if (reply->err == ERR_STOPPING)
+        e = ERR_STOPPING;
+    else if (!reply->err)
+        e = choose_intent_read(&v, m, reply->body, said);
+    else if (!keep(m, str_of(reply->why.text), &said->why))
+        e = ERR_NOMEM;
+    said->is_asked = true;
+    said->took_ms = reply->took_ms;
+    r->stats.intents_failed_total += !said->is_good;
+    if (g->is_asking)
+        g->intent_err = e;
+    else
+        go_on(g, e);
+}
+
+/* It may be answered at once: that there is none, or that it is left alone. */
+static enum err fetch_intent(struct routing *g, const struct choose_view *v)
+{
+    struct router *r = g->router;
+    struct buf body;
+    enum err e;
+
+    buf_init(&body, INTENT_BODY_MAX);
+    e = choose_intent_ask(v, g->m, r->opts.settings.intent.model, &body);
+    if (!e)
+        e = wait_for(g, AN_INTENT);
+    if (!e) {
+        r->stats.intents_total++;
+        g->is_asking = true;
+        g->id = intent_ask(r->intent, buf_str(&body), on_intent, g);
+        g->is_asking = false;
+        if (!g->id) {
+            wait_no_more(g);
+            e = g->intent_err;
+        }
+    }
+    buf_fini(&body);
+    return e;
 }
 
 /* The answer. */
@@ -390,12 +480,12 @@ static bool is_whole(struct routing *g, const struct choose_view *v,
     return true;
 }
 
-static enum err fetch(struct routing *g)
+static enum err fetch(struct routing *g, const struct choose_view *v)
 {
     switch (g->m->choice.needs) {
     case NEEDS_CONVERSATION: return fetch_conversation(g);
     case NEEDS_CANDIDATES: return fetch_candidates(g);
-    case NEEDS_INTENT: return fetch_intent(g);
+    case NEEDS_INTENT: return fetch_intent(g, v);
     case NEEDS_NOTHING: break;
     }
     return OK;
@@ -418,7 +508,7 @@ static void ask(struct routing *g)
             return;
         }
         if (!e && m->choice.needs)
-            e = fetch(g);
+            e = fetch(g, &v);
         if (g->waits_for)
             return;
         if (e) {
@@ -567,6 +657,26 @@ void route_decision(const struct router *r, const struct msg *m,
     choose_decision(&(struct choose_view){.settings = &r->opts.settings.choose},
                     m, out);
     out->turn = m->task.turn;
+    out->config_version = str_of(r->version);
+}
+
+/* The decision before was wrong, says who goes to somebody else now. What was
+ * said of it already is not said again. */
+static void correct(struct router *r, struct msg *m)
+{
+    const struct decision *d = m->known.earlier;
+
+    if (!d || !r->opts.lessons ||
+        str_eq_nocase(d->overridden_to, m->choice.agent) ||
+        str_eq_nocase(d->agent, m->choice.agent))
+        return;
+    lessons_append(r->opts.lessons, &m->tx,
+                   &(struct lessons_word){.decision = d,
+                                          .right = m->choice.agent,
+                                          .verdict = VERDICT_NEGATIVE,
+                                          .by = caller_name(&m->in.caller),
+                                          .at_ms = m->in.at_ms,
+                                          .is_switch = true});
 }
 
 void route_record(struct router *r, struct msg *m)
@@ -575,8 +685,10 @@ void route_record(struct router *r, struct msg *m)
 
     route_decision(r, m, &d);
     choose_record(&m->tx, &d);
-    if (m->choice.is_switch)
-        tell_of_switch(m);
+    if (!m->choice.is_switch)
+        return;
+    correct(r, m);
+    tell_of_switch(m);
 }
 
 void route_leave(struct router *r, struct msg *m)
@@ -603,6 +715,13 @@ bool route_is_overtaken(const struct msg *m)
 
 /* Life. */
 
+static struct intent_settings classifier_of(const struct route_settings *s)
+{
+    return (struct intent_settings){.endpoint = s->intent.endpoint,
+                                    .key = s->intent.key,
+                                    .timeout_ms = s->intent.timeout_ms};
+}
+
 struct router *router_new(const struct router_opts *opts)
 {
     struct router *r = FAULT("route.new") ? NULL : calloc(1, sizeof(*r));
@@ -614,9 +733,16 @@ struct router *router_new(const struct router_opts *opts)
     if (opts->embed)
         r->stamp = embed_stamp(opts->embed);
     r->lines = inorder_new(opts->loop, WAITING_MAX, opts->seed);
-    if (r->lines)
+    r->intent = intent_new(&(struct intent_opts){
+        .loop = opts->loop,
+        .log = opts->log,
+        .fetch = opts->fetch,
+        .settings = classifier_of(&opts->settings),
+    });
+    choose_version(&opts->settings.choose, r->version);
+    if (r->lines && r->intent)
         return r;
-    free(r);
+    router_free(r);
     return NULL;
 }
 
@@ -625,6 +751,7 @@ void router_free(struct router *r)
     if (!r)
         return;
     inorder_free(r->lines);
+    intent_free(r->intent);
     free(r->room);
     free(r);
 }
@@ -641,14 +768,21 @@ void router_stop(struct router *r)
         next = list_next(&r->waiting, n);
         if (g->waits_for == A_VECTOR)
             embed_cancel(r->opts.embed, g->id);
-        if (g->waits_for != THE_STORE)
+        if (g->waits_for == A_VECTOR || g->waits_for == ITS_TURN)
             go_on(g, ERR_STOPPING);
     }
+    intent_stop(r->intent);
 }
 
 void router_set(struct router *r, const struct route_settings *s)
 {
+    struct intent_settings intent = classifier_of(s);
+
     r->opts.settings = *s;
+    choose_version(&s->choose, r->version);
+    if (intent_set(r->intent, &intent) != OK)
+        log_warn(r->opts.log, "route.classifier_not_changed",
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
 }
 
 const struct choose_settings *router_settings(const struct router *r)

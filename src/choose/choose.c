@@ -19,8 +19,8 @@ static bool keep_reason(struct msg *m, const char *words)
                        &m->choice.reason);
 }
 
-static enum err take(struct msg *m, const struct agent *a, const char *reason,
-                     va_list args)
+__attribute__((format(printf, 3, 0))) static enum err
+take(struct msg *m, const struct agent *a, const char *reason, va_list args)
 {
     char words[2 * DECISION_REASON_MAX];
 

@@ -222,6 +222,7 @@ enum exit_status cli_search(struct cli *c);
 enum exit_status cli_route(struct cli *c);
 enum exit_status cli_lint(struct cli *c);
 enum exit_status cli_grants(struct cli *c);
+enum exit_status cli_commands(struct cli *c);
 enum exit_status cli_users(struct cli *c);
 enum exit_status cli_token(struct cli *c);
 enum exit_status cli_model(struct cli *c);
@@ -246,6 +247,7 @@ extern const struct arg_option cli_serve_options[], cli_demo_options[],
     cli_backup_options[], cli_restore_options[], cli_send_options[],
     cli_tasks_options[], cli_feed_options[], cli_agents_options[],
     cli_users_options[], cli_token_options[], cli_model_options[],
-    cli_eval_options[], cli_calibrate_options[], cli_search_options[], cli_grants_options[];
+    cli_eval_options[], cli_search_options[], cli_grants_options[],
+    cli_commands_options[], cli_calibrate_options[];
 
 #endif

@@ -493,7 +493,7 @@ static enum err understood(struct client *cl)
     reply->json = json_parse(&cl->arena, buf_str(&cl->body), 0, NULL);
     error = json_get(reply->json, STR("error"));
     if (reply->status / 100 == 2 && reply->json &&
-        reply->json->type == JSON_OBJ)
+        reply->json->type == (cl->now->is_array ? JSON_ARR : JSON_OBJ))
         return OK;
     if (reply->status / 100 > 3 && json_get(error, STR("code")))
         return refused(cl, error);

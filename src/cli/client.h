@@ -52,6 +52,7 @@ struct client_request {
     int64_t until_ms;   /* monotonic: none begins later; zero: no matter */
     sse_fn *on_event;   /* ask for a stream, without limit of time; else NULL */
     void *ctx;
+    bool is_array;      /* the answer is one; else it is an object */
     bool must_be_new;   /* If-None-Match: * */
     bool resumes;       /* go on behind the last event that was heard */
     const char *notice; /* what is waited for, for people; may be NULL */

@@ -210,7 +210,12 @@ static enum err bring_near(struct raid *r, const struct eval_vectors *v,
     size_t n_agents = r->route->plan->set->n_agents, n = 0;
     enum err e = OK;
 
-    for (uint32_t i = 0; i < n_agents && n < CROWD && !e; i++) {
+    /* Where there are not enough for all of the crowd, once more. */
+    for (uint32_t i = 0; n < CROWD && !e; i++) {
+        if (i == n_agents) {
+            memset(r->is_taken, 0, n_agents * sizeof(*r->is_taken));
+            i = 0;
+        }
         if (r->is_taken[i])
             continue;
         buf_clear(&r->text);

@@ -100,6 +100,16 @@ void eval_gate_add(struct eval_gate *to, const struct eval_gate *from)
 
 /* The fleet. */
 
+/* A card says nothing twice, and nothing too long. */
+static void add_shot(struct strs *shots, struct str *room, struct str text)
+{
+    text = str_head(text, SKILL_EXAMPLE_MAX);
+    for (size_t i = 0; i < shots->n; i++)
+        if (str_eq(room[i], text))
+            return;
+    room[shots->n++] = text;
+}
+
 /* Examples that cards have besides. */
 static enum err choose_shots(struct eval_route *r)
 {
@@ -113,11 +123,10 @@ static enum err choose_shots(struct eval_route *r)
     if (chosen && n_chosen && r->shots && r->shot_texts) {
         eval_shots(s, k, r->plan->seed, chosen, n_chosen);
         for (size_t i = 0; i < n; i++) {
+            r->shots[i] = (struct strs){&r->shot_texts[i * k], 0};
             for (size_t j = 0; j < n_chosen[i]; j++)
-                r->shot_texts[i * k + j] =
-                    str_head(s->examples[chosen[i * k + j]].text,
-                             SKILL_EXAMPLE_MAX);
-            r->shots[i] = (struct strs){&r->shot_texts[i * k], n_chosen[i]};
+                add_shot(&r->shots[i], &r->shot_texts[i * k],
+                         s->examples[chosen[i * k + j]].text);
             r->run->n_few += n_chosen[i] && n_chosen[i] < k;
             r->run->n_bare += !n_chosen[i];
         }

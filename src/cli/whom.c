@@ -116,27 +116,42 @@ static bool no_token(struct cli *c, enum exit_status *status)
     return false;
 }
 
+_Static_assert(sizeof(struct secret_room) > CLIENT_TOKEN_MAX + 1,
+               "one that is too long is seen to be");
+
+bool whom_read_secret(struct cli *c, const char *option, const char *variable,
+                      struct secret_room *room, struct str *out,
+                      enum exit_status *status)
+{
+    struct str file = args_get(&c->args, option);
+    size_t n;
+
+    if (!file.n) {
+        *out = str_trim(str_of(config_env(c->environ, variable)));
+        return true;
+    }
+    if (read_file(file.p, room->text, sizeof(room->text), &n)) {
+        *status = cli_error(c, ERR_USAGE, "cannot read %s: %s", file.p,
+                            strerror(errno));
+        return false;
+    }
+    *out = (struct str){room->text, n};
+    while (out->n && strchr("\r\n", out->p[out->n - 1]))
+        out->n--;
+    *out = str_trim(*out);
+    return true;
+}
+
 bool whom_read_token(struct cli *c, char out[CLIENT_TOKEN_MAX + 1],
                      enum exit_status *status)
 {
     struct str file = args_get(&c->args, "token-file"), token;
-    char text[CLIENT_TOKEN_MAX + 2];
+    struct secret_room room;
     const char *where = file.n ? file.p : "SIGNALBOX_TOKEN";
-    size_t n;
 
-    if (file.n) {
-        if (read_file(file.p, text, sizeof(text), &n)) {
-            *status = cli_error(c, ERR_USAGE, "cannot read %s: %s", file.p,
-                                strerror(errno));
-            return false;
-        }
-        token = (struct str){text, n};
-        while (token.n && strchr("\r\n", token.p[token.n - 1]))
-            token.n--;
-    } else {
-        token = str_of(config_env(c->environ, "SIGNALBOX_TOKEN"));
-    }
-    token = str_trim(token);
+    if (!whom_read_secret(c, "token-file", "SIGNALBOX_TOKEN", &room, &token,
+                          status))
+        return false;
     if (!token.n && !file.n)
         return no_token(c, status);
     for (size_t i = 0; i < token.n; i++)

@@ -46,6 +46,14 @@ size_t index_vecs_bytes(const struct index_vecs *v);
 float index_vecs_likeness(const struct index_vecs *v,
                           const struct vec_packed *q, uint32_t doc);
 
+/* Of 64 documents from `first` on, the same; q's planes are as q below. */
+void index_vecs_likeness_64(const struct index_vecs *v,
+                            const struct vec_packed *q, uint32_t first,
+                            float *out);
+
+/* sum[i] += what the document's vector has there, in whole numbers. */
+void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum);
+
 /* Of 64 documents from `first` on: no less than index_vecs_likeness of each,
  * and zero where there is no vector. q->high has `stride` bytes, the last ones
  * zero. */
@@ -66,6 +74,7 @@ struct class
 struct index_entry {
     uint32_t number, cls;
     bool has_vectors;
+    uint32_t slot;     /* of its profile */
     uint64_t shown_in; /* the search that gave it last */
     struct str name;   /* lies behind docs */
     size_t n_docs;     /* itself, and its skills */
@@ -74,15 +83,46 @@ struct index_entry {
 
 struct index_change {
     struct index_entry *entry; /* without number and docs yet */
-    uint8_t *vectors;          /* NULL: none */
-    uint64_t epoch;            /* they are of */
-    struct text_doc **texts;   /* one for each document */
+    uint8_t *vectors;        /* of its documents and its profile; NULL: none */
+    uint64_t epoch;          /* they are of */
+    struct text_doc **texts; /* one for each document */
 };
 
 /* Where a document belongs. */
 struct doc {
     uint32_t number, skill;
 };
+
+/* ---- profiles: what agents are routed by ---- */
+
+#define NO_AGENT UINT32_MAX
+
+struct index_profiles {
+    struct index_vecs vecs; /* by slot */
+    uint32_t *agent;        /* whose it is; NO_AGENT: nobody's */
+    float *generic;         /* how like everything it is */
+    uint32_t *free;
+    size_t n, n_free, n_promised, cap;
+    bool is_stale; /* `generic` is of those that were there before */
+};
+
+/* Room for one more, so that profiles_put cannot fail; and not after all.
+ * ERR_NOMEM. */
+MUST_USE enum err profiles_promise(struct index *x);
+void profiles_forget(struct index *x);
+/* packed: NULL: it has no vector. */
+void profiles_put(struct index *x, struct index_entry *e,
+                  const uint8_t *packed);
+void profiles_drop(struct index *x, const struct index_entry *e);
+void profiles_fini(struct index *x);
+size_t profiles_bytes(const struct index *x);
+
+/* Make `generic` right. ERR_NOMEM. */
+MUST_USE enum err profiles_judge(struct index *x);
+
+/* Each one's likeness to a packed vector. */
+void profiles_likeness(const struct index *x, const uint8_t *packed,
+                       float *out);
 
 /* ---- one search ---- */
 
@@ -135,6 +175,7 @@ struct index_search {
     size_t n_fused, next_fused;
 
     struct index_near *near; /* near.c's answer, by the agents' numbers */
+    float *near_best;        /* of each, the guess of its best document */
     size_t near_cap;
 };
 
@@ -142,6 +183,7 @@ struct index {
     size_t max_docs;
     struct text *text;
     struct index_vecs vectors;
+    struct index_profiles profiles;
     uint64_t epoch; /* one more with every index_set_dims */
 
     struct index_entry **agents; /* by number, max_docs of them; the system

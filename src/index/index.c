@@ -50,6 +50,7 @@ static void search_fini(struct index_search *s)
     free(s->seen);
     free(s->heap);
     free(s->near);
+    free(s->near_best);
 }
 
 void index_free(struct index *x)
@@ -61,6 +62,7 @@ void index_free(struct index *x)
     for (size_t i = 0; i < x->n_classes; i++)
         free(x->classes[i]);
     index_vecs_reset(&x->vectors, 0);
+    profiles_fini(x);
     text_free(x->text);
     map_fini(&x->by_class);
     search_fini(&x->search);
@@ -78,6 +80,8 @@ void index_set_dims(struct index *x, uint32_t dims)
     assert(!x->search.is_open);
     index_vecs_reset(&x->vectors,
                      dims < INDEX_DIMS_MAX ? dims : INDEX_DIMS_MAX);
+    index_vecs_reset(&x->profiles.vecs, x->vectors.dims);
+    x->profiles.is_stale = true;
     x->epoch++;
     x->n_vectors = 0;
     for (size_t i = 0; i < x->agents_end; i++)
@@ -186,7 +190,12 @@ enum err index_change_new(struct index *x, struct str name,
     if (c->entry && c->texts)
         e = docs_room(x, n_docs);
     if (!e)
+        e = profiles_promise(x);
+    if (!e) {
         e = index_class_take(x, cls, &c->entry->cls);
+        if (e)
+            profiles_forget(x);
+    }
     if (e) {
         free(c->entry);
         free(c->texts);
@@ -201,14 +210,25 @@ enum err index_change_new(struct index *x, struct str name,
 enum err index_change_vectors(struct index *x, struct index_change *c,
                               const uint8_t *vectors)
 {
-    size_t bytes = c->entry->n_docs * vec_packed_bytes(x->vectors.dims);
+    size_t each = vec_packed_bytes(x->vectors.dims);
+    size_t bytes = c->entry->n_docs * each;
 
-    c->vectors = FAULT("index.vectors") ? NULL : malloc(bytes);
+    c->vectors = FAULT("index.vectors") ? NULL : malloc(bytes + each);
     if (!c->vectors)
         return ERR_NOMEM;
     memcpy(c->vectors, vectors, bytes);
+    memcpy(c->vectors + bytes, vectors, each);
     c->epoch = x->epoch;
     return OK;
+}
+
+void index_change_profile(struct index *x, struct index_change *c,
+                          const uint8_t *packed)
+{
+    size_t each = vec_packed_bytes(x->vectors.dims);
+
+    if (c->vectors && c->epoch == x->epoch)
+        memcpy(c->vectors + c->entry->n_docs * each, packed, each);
 }
 
 enum err index_prepare(struct index *x, const struct agent *a,
@@ -243,6 +263,7 @@ void index_forget(struct index *x, struct index_change *c)
     for (size_t i = 0; i < c->entry->n_docs; i++)
         text_forget(x->text, c->texts[i]);
     x->n_promised -= c->entry->n_docs;
+    profiles_forget(x);
     index_class_leave(x, c->entry->cls);
     free(c->entry);
     change_free(c);
@@ -265,6 +286,7 @@ static void put_docs(struct index *x, struct index_entry *e,
         index_vecs_set(&x->vectors, doc,
                        e->has_vectors ? c->vectors + i * bytes : NULL);
     }
+    profiles_put(x, e, e->has_vectors ? c->vectors + e->n_docs * bytes : NULL);
     x->n_promised -= e->n_docs;
     x->n_vectors += e->has_vectors ? e->n_docs : 0;
 }
@@ -305,6 +327,7 @@ void index_drop(struct index *x, uint32_t number)
         x->free_docs[x->n_free++] = doc;
     }
     x->n_vectors -= e->has_vectors ? e->n_docs : 0;
+    profiles_drop(x, e);
     index_class_leave(x, e->cls);
     x->agents[number] = NULL;
     x->n_agents--;
@@ -354,6 +377,7 @@ enum err index_move(struct index *x, uint32_t number, struct index_class cls)
     }
     was = e->cls;
     e->cls = to;
+    x->profiles.is_stale = true;
     index_class_leave(x, was);
     return OK;
 }
@@ -392,6 +416,7 @@ static size_t own_bytes(const struct index *x)
             bytes += sizeof(struct class) + x->classes[i]->key.n;
     bytes += x->classes_cap * (sizeof(struct class *) + sizeof(uint32_t)) +
              x->by_class.cap * sizeof(*x->by_class.slots);
+    bytes += profiles_bytes(x) + s->near_cap * sizeof(*s->near);
     return bytes + s->cap / 64 * (sizeof(uint64_t) + sizeof(float)) +
            s->cap * (2 * sizeof(float) + sizeof(uint32_t) + sizeof(*s->heap)) +
            s->seen_cap * sizeof(*s->seen);
@@ -405,7 +430,8 @@ struct index_stats index_stats(const struct index *x)
     s.documents = x->n_docs - x->n_free;
     s.vectors = x->n_vectors;
     s.terms = text_n_terms(x->text);
-    s.vector_bytes = index_vecs_bytes(&x->vectors);
+    s.vector_bytes =
+        index_vecs_bytes(&x->vectors) + index_vecs_bytes(&x->profiles.vecs);
     s.bytes = own_bytes(x) + s.vector_bytes + text_bytes(x->text);
     return s;
 }

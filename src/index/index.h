@@ -86,6 +86,11 @@ MUST_USE enum err index_prepare(struct index *x, const struct agent *a,
                                 const uint8_t *vectors,
                                 struct index_change **out);
 
+/* What the agent is routed by as a whole, packed like the others. Without it
+ * that is its own vector; where it has none, this is left alone. */
+void index_change_profile(struct index *x, struct index_change *c,
+                          const uint8_t *packed);
+
 /* Put it in place of whatever has this number. Vectors of another length than
  * the index has by now are left out. Takes the change. */
 void index_put(struct index *x, uint32_t number, struct index_change *c);
@@ -98,6 +103,9 @@ MUST_USE enum err index_move(struct index *x, uint32_t number,
 /* The packed vectors that an agent has in the index, in the order of
  * index_prepare, into `out`; false: it has none, or they do not fit. */
 bool index_vectors(const struct index *x, uint32_t number, struct buf *out);
+
+/* And what it is routed by as a whole, behind what is in `out`. */
+bool index_profile(const struct index *x, uint32_t number, struct buf *out);
 
 /* There is no agent of that number any more. Harmless where there was none. */
 void index_drop(struct index *x, uint32_t number);
@@ -188,15 +196,20 @@ void index_search_end(struct index *x);
 
 struct index_near {
     bool is_seen;
-    uint32_t skill; /* of its best document, as a hybrid search would have it;
-                     * or INDEX_AGENT */
-    float cosine;   /* with the nearest of what it is routed by, 0..1 */
+    uint32_t skill; /* of its best document, as a hybrid search has it but for
+                     * near ties; or INDEX_AGENT */
+    float cosine;   /* with its profile or the nearest of its skills, 0..1;
+                     * below zero: there is nothing to compare */
     float text;     /* of its best document, 0..1 */
+    float generic;  /* 0 to 0.15: how much more like everything its profile is
+                     * than those of public agents are */
 };
 
 /* By the agents' numbers, *n of them; borrowed until the next call or change.
- * Of q the text and who asks count; vector: packed, of the index's length;
- * empty, or none that vec_pack made: by words alone. ERR_NOMEM. */
+ * Likeness is what computing everything finely would give; only which skill is
+ * named goes by the guess. Of q the text and who asks count; vector: packed, of
+ * the index's length; empty, or none that vec_pack made: by words alone.
+ * ERR_NOMEM. */
 MUST_USE enum err index_near(struct index *x, const struct index_query *q,
                              struct str vector, const struct index_near **out,
                              size_t *n);

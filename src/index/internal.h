@@ -12,6 +12,7 @@
  *   index.c     agents, documents and changes
  *   rank.c      documents best first, computing as few as will do
  *   search.c    who sees what, and the agents that come of it
+ *   profiles.c  what each agent is routed by, and how like everything that is
  *   near.c      of every agent, how near a text is to it
  *   slow.c      the same computed plainly for every document: for tests
  *   check.c, text_check.c  whether it is in order: for tests
@@ -167,6 +168,11 @@ MUST_USE enum err index_search_slow(struct index *x,
                                     const struct index_query *q,
                                     struct index_hit *out, size_t max,
                                     size_t *n);
+
+/* As index_near, every agent by itself; but for the skill. */
+MUST_USE enum err index_near_slow(struct index *x, const struct index_query *q,
+                                  struct str vector, struct index_near *out,
+                                  size_t max);
 
 /* check.c: everything agrees with everything else. */
 bool index_check(const struct index *x);

@@ -6,7 +6,8 @@
  *     classes    kind, name
  *     stems      in the order of their numbers; empty where one is free
  *     agents     number, class, name; for each document its words; then the
- *                packed vectors of all of them, if it has any
+ *                packed vectors of all of them and of its profile, if it has
+ *                any
  *     sum        over all before it
  *
  * The sum is made over pieces of a fixed size, each hashed with the sum of
@@ -26,7 +27,7 @@
 #include "base/fault.h"
 #include "index/text.h"
 
-enum { VERSION = 2, PIECE_BYTES = 64 * 1024 };
+enum { VERSION = 3, PIECE_BYTES = 64 * 1024 };
 
 static const char MAGIC[8] = "sbindex\n";
 static const uint32_t ORDER = 0x01020304;
@@ -201,6 +202,10 @@ static void put_agent(struct out *o, const struct index *x,
     }
     for (size_t i = 0; e->has_vectors && i < e->n_docs; i++) {
         index_vecs_get(&x->vectors, e->docs[i], scratch);
+        put(o, scratch, bytes);
+    }
+    if (e->has_vectors) {
+        index_vecs_get(&x->profiles.vecs, e->slot, scratch);
         put(o, scratch, bytes);
     }
 }
@@ -392,16 +397,21 @@ static enum err read_vectors(struct in *in, struct index_change *c,
                              struct why *why)
 {
     size_t each = vec_packed_bytes(in->head.dims);
-    const char *p = take(in, c->entry->n_docs * each);
+    size_t n = c->entry->n_docs + 1;
+    const char *p = take(in, n * each);
     struct vec_packed v;
+    enum err e;
 
     if (!p)
         return damaged(why);
-    for (size_t i = 0; i < c->entry->n_docs; i++)
+    for (size_t i = 0; i < n; i++)
         if (!vec_packed_open(&v, (const uint8_t *)p + i * each, each,
                              in->head.dims))
             return damaged(why);
-    return index_change_vectors(in->x, c, (const uint8_t *)p);
+    e = index_change_vectors(in->x, c, (const uint8_t *)p);
+    if (!e)
+        index_change_profile(in->x, c, (const uint8_t *)p + (n - 1) * each);
+    return e;
 }
 
 static enum err read_agent(struct in *in, struct why *why)

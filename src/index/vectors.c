@@ -6,6 +6,7 @@
 #include "index/data.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -171,6 +172,46 @@ float index_vecs_likeness(const struct index_vecs *v,
     float likeness = (float)vec_packed_dot(q, &p);
 
     return likeness > 0 ? (likeness < 1 ? likeness : 1) : 0;
+}
+
+void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum)
+{
+    struct vec_packed p = row_of(v, doc);
+
+    /* Doubles hold whole numbers of 53 bits, a million vectors of 31. */
+    for (size_t i = 0; p.high && i < v->dims; i++)
+        sum[i] += rint((double)p.scale * 0x1p30 *
+                       (256 * (double)p.high[i] + (double)p.low[i]));
+}
+
+void index_vecs_likeness_64(const struct index_vecs *v,
+                            const struct vec_packed *q, uint32_t first,
+                            float *out)
+{
+    const struct vec_block *b = find_block(v, first);
+    const int8_t *high, *low;
+    int32_t hh[64], hl[64], lh[64], ll[64];
+    size_t at;
+
+    if (!b) {
+        memset(out, 0, 64 * sizeof(*out));
+        return;
+    }
+    at = first - b->first;
+    high = b->high + at * v->stride;
+    low = b->low + at * v->stride;
+    v->ops->dots_i8(high, v->stride, 64, q->high, v->stride, hh);
+    v->ops->dots_i8(low, v->stride, 64, q->high, v->stride, hl);
+    v->ops->dots_i8(high, v->stride, 64, q->low, v->stride, lh);
+    v->ops->dots_i8(low, v->stride, 64, q->low, v->stride, ll);
+    for (size_t i = 0; i < 64; i++) {
+        int64_t product =
+            65536 * (int64_t)hh[i] + 256 * ((int64_t)hl[i] + lh[i]) + ll[i];
+        float likeness = (float)((double)q->scale * (double)b->scale[at + i] *
+                                 (double)product);
+
+        out[i] = likeness > 0 ? (likeness < 1 ? likeness : 1) : 0;
+    }
 }
 
 /* Of a.b the guess is off by at most a.slack * |b| + |a_high| * b.slack, and

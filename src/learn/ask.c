@@ -122,7 +122,7 @@ static double recency(const struct learn *l, const struct who *w)
     if (!k || !k->good_ms || l->recency_ms <= 0 || w->paired != l->asked)
         return 0;
     n = (double)w->pair->n;
-    age = (double)(l->now_ms - k->good_ms) / (double)l->recency_ms;
+    age = ((double)l->now_ms - (double)k->good_ms) / (double)l->recency_ms;
     return (age <= 0 ? 1 : age >= 1 ? 0 : 1 - age) * n /
            (n + l->settings.agent_lean);
 }

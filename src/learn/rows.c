@@ -16,6 +16,8 @@ enum {
     TX_BYTES = TX_BYTES_MAX / 4, /* one tx takes this much and a row more */
 };
 
+static const int64_t COUNT_MAX = INT64_C(1) << 53;
+
 /* Writing. */
 
 static void add_i64(struct buf *b, int64_t v)
@@ -272,12 +274,21 @@ static void read_bytes(struct reader *r, void *to, size_t n)
     r->rest = str_sub(r->rest, n, r->rest.n);
 }
 
-static int64_t read_count(struct reader *r)
+static int64_t read_number(struct reader *r)
 {
     int64_t v;
 
     read_bytes(r, &v, sizeof(v));
     r->is_bad |= v < 0;
+    return v;
+}
+
+/* What is counted on from there. */
+static int64_t read_count(struct reader *r)
+{
+    int64_t v = read_number(r);
+
+    r->is_bad |= v > COUNT_MAX;
     return v;
 }
 
@@ -335,7 +346,7 @@ static enum err load_known(struct learn *l, struct str key, struct reader *r,
 
     k.n_good = read_count(r);
     k.n_bad = read_count(r);
-    k.good_ms = read_count(r);
+    k.good_ms = read_number(r);
     if (!is_done(r) || !is_low(key))
         return ERR_SYNTAX;
     w = who_take(l, key);
@@ -525,7 +536,7 @@ static enum err load_number(struct learn *l, struct str key, struct reader *r)
     int64_t version, total;
 
     read_bytes(r, &is_whole, 1);
-    version = read_count(r);
+    version = read_number(r);
     total = read_count(r);
     if (!is_done(r) || is_whole > 1 || l->has_number ||
         !str_eq(key, STR("number")))
@@ -559,7 +570,7 @@ enum err learn_load_row(struct learn *l, const struct row *row)
     if (l->is_void)
         return OK;
     l->changes++;
-    heard = read_count(&r);
+    heard = read_number(&r);
     if (r.is_bad || heard > l->version ||
         thing_find(l, (enum thing_kind)kind, key))
         return ERR_SYNTAX;

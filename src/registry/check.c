@@ -111,7 +111,7 @@ static enum err check_vectors(struct registry *r, const struct row *row,
     buf_init(&have, VECTORS_BYTES_MAX);
     if (vectors_from_row(r, &e->agent, row, &kept)) {
         s->vectors++;
-        if (!index_vectors(r->index, e->number, &have) || !e->is_embedded)
+        if (!vectors_in_index(r, e, &have) || !e->is_embedded)
             err = wrong(why, "vectors that the index has not", key);
         else if (!str_eq(buf_str(&kept), buf_str(&have)))
             err = wrong(why, "other vectors in the index", key);

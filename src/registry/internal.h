@@ -327,10 +327,21 @@ void vectors_append(struct registry *r, struct tx *tx, const struct agent *a,
                     struct str packed);
 
 /* Of packed vectors in the row's order, those that the index takes: the
- * agent's for search, and the skills'. False: they are none of this card or
- * model. */
+ * agent's for search; each skill's, which is the mean of its text and its
+ * examples; and what the agent is routed by as a whole, the mean of all. False:
+ * they are none of this card or model. */
 bool vectors_for_index(struct registry *r, const struct agent *a,
                        struct str packed, struct buf *out);
+
+/* What the index is told of a card, with those vectors or none. Errors as
+ * index_prepare. */
+MUST_USE enum err vectors_prepare(struct registry *r, const struct agent *a,
+                                  const struct buf *vectors,
+                                  struct index_change **out);
+
+/* Those that the index has of an agent, in the same order. */
+bool vectors_in_index(const struct registry *r, const struct entry *e,
+                      struct buf *out);
 
 /* The same for a row of vector_table, whose revision and model are looked at
  * too. With a provider that has not said yet how long its vectors are, the

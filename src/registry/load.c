@@ -284,9 +284,7 @@ static enum err put_into_index(struct registry *r, struct entry *e,
                                const struct buf *vectors)
 {
     struct index_change *change = NULL;
-    enum err err =
-        index_prepare(r->index, &e->agent,
-                      vectors ? (const uint8_t *)vectors->p : NULL, &change);
+    enum err err = vectors_prepare(r, &e->agent, vectors, &change);
 
     if (!err)
         index_put(r->index, e->number, change);

@@ -59,6 +59,7 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
             .skill = x->skill == INDEX_AGENT ? NULL : &a->skills[x->skill],
             .cosine = x->cosine,
             .text = x->text,
+            .discount = agent_is_outsider(a, &q->eyes) ? x->generic : 0,
             .keyword = keyword_said(r, one),
         };
     }

@@ -100,6 +100,52 @@ TEST(a_row_has_a_limit_and_its_last_examples_go)
     CHECK(most < ALL && most > 2 + AGENT_SKILLS_MAX);
 }
 
+static bool is_towards(const char *packed, const float *v)
+{
+    struct vec_packed a, b;
+    uint8_t bytes[8 + 2 * 4];
+
+    CHECK(vec_pack(v, 4, bytes));
+    CHECK(vec_packed_open(&a, (const uint8_t *)packed, sizeof(bytes), 4) &&
+          vec_packed_open(&b, bytes, sizeof(bytes), 4));
+    return vec_packed_dot(&a, &b) > 0.99999;
+}
+
+/* A skill is where its text and its examples are together, an agent where
+ * everything of it is, what it says of itself counting once. */
+TEST(the_index_has_means)
+{
+    enum { DIMS = 4, EACH = 8 + 2 * DIMS };
+    struct vectors v = {.stamp = {.dims = DIMS}};
+    struct registry r = {.vectors = &v};
+    const struct str examples[] = {STR("x"), STR("y")};
+    const struct skill two[] = {
+        {.name = STR("with"), .examples = {examples, 2}},
+        {.name = STR("without")}};
+    const struct agent a = {.name = STR("kerf"), .skills = two, .n_skills = 2};
+    const float e[DIMS][DIMS] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
+    struct buf packed, out;
+
+    buf_init(&packed, 1 << 20);
+    buf_init(&out, 1 << 20);
+    CHECK(vectors_pack(&packed, e[0], DIMS)); /* for search */
+    CHECK(vectors_pack(&packed, e[1], DIMS)); /* for routing */
+    CHECK(vectors_pack(&packed, e[2], DIMS)); /* the skills */
+    CHECK(vectors_pack(&packed, e[0], DIMS));
+    CHECK(vectors_pack(&packed, e[2], DIMS)); /* the examples */
+    CHECK(vectors_pack(&packed, e[3], DIMS));
+    CHECK(vectors_for_index(&r, &a, buf_str(&packed), &out));
+    CHECK_INT(out.n, 4 * EACH);
+    CHECK(memcmp(out.p, packed.p, EACH) == 0);
+    CHECK(is_towards(out.p + EACH, (const float[]){0, 0, 2, 1}));
+    CHECK(memcmp(out.p + 2 * (size_t)EACH, packed.p + 3 * (size_t)EACH, EACH) ==
+          0);
+    CHECK(
+        is_towards(out.p + 3 * (size_t)EACH, (const float[]){1.5F, .5F, 2, 1}));
+    buf_fini(&packed);
+    buf_fini(&out);
+}
+
 /* A row is believed only if it is what this card and model have. */
 TEST(packed_vectors_of_another_card_or_length_are_none)
 {
@@ -118,7 +164,7 @@ TEST(packed_vectors_of_another_card_or_length_are_none)
     }
     CHECK_INT(packed.n, 4 * EACH);
     CHECK(vectors_for_index(&r, &a, buf_str(&packed), &out));
-    CHECK_INT(out.n, 3 * EACH); /* all but the one for routing */
+    CHECK_INT(out.n, 4 * EACH); /* the one for search, skills, and the whole */
     CHECK(memcmp(out.p, packed.p, EACH) == 0);
     CHECK(memcmp(out.p + EACH, packed.p + 2 * (size_t)EACH, 2 * (size_t)EACH) ==
           0);

@@ -169,7 +169,7 @@ static bool keep_vectors(struct registry *r, struct tx *tx,
     struct tx_op *op;
 
     if (!p->before || !vectors_are_same(&p->before->agent, &p->entry->agent) ||
-        !index_vectors(r->index, p->before->number, out))
+        !vectors_in_index(r, p->before, out))
         return false;
     op = tx_update(tx, &vector_table);
     tx_if(op, VECTOR_AGENT, IS, value_text(p->entry->key));
@@ -210,9 +210,8 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
         op = tx_prune(tx, &vector_table, 1);
         tx_if(op, VECTOR_AGENT, IS, value_text(p->entry->key));
     }
-    e = index_prepare(r->index, &p->entry->agent,
-                      p->entry->is_embedded ? (const uint8_t *)vectors.p : NULL,
-                      &s->change);
+    e = vectors_prepare(r, &p->entry->agent,
+                        p->entry->is_embedded ? &vectors : NULL, &s->change);
     s->dims = index_dims(r->index);
     buf_fini(&vectors);
     return e;

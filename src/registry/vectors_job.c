@@ -99,7 +99,7 @@ static enum err prepare_index(struct vectors_job *j)
     if (!vectors_for_index(r, a, buf_str(&j->packed), &own))
         e = own.over ? ERR_NOMEM : ERR_BAD_REQUEST;
     if (!e)
-        e = index_prepare(r->index, a, (const uint8_t *)own.p, &j->change);
+        e = vectors_prepare(r, a, &own, &j->change);
     buf_fini(&own);
     snprintf(j->org, sizeof(j->org), "%.*s", STR_ARG(a->org));
     return e;

@@ -1,0 +1,198 @@
+/* Of every agent, how near a text is: what computing everything gives, bit for
+ * bit, while agents come and go; and which of them are like everything. */
+#include "test/t.h"
+
+#include "test/lib/index_stage.h"
+
+#include "base/fault.h"
+
+/* How many agents have other figures than they should. */
+static int n_wrong(struct world *w, const struct index_query *q)
+{
+    static uint8_t packed[8 + 2 * STAGE_DIMS_MAX];
+    static struct index_near slow[4096];
+    const struct index_near *fast;
+    struct str vector = {(char *)packed, vec_packed_bytes(w->dims)};
+    size_t n;
+    int wrong = 0;
+
+    if (!q->vector || !vec_pack(q->vector, w->dims, packed))
+        vector.n = 0;
+    CHECK(index_near_slow(w->x, q, vector, slow, 4096) == OK);
+    CHECK(index_near(w->x, q, vector, &fast, &n) == OK && n <= 4096);
+    for (size_t i = 0; i < n; i++) {
+        wrong += fast[i].is_seen != slow[i].is_seen ||
+                 fast[i].cosine != slow[i].cosine ||
+                 fast[i].text != slow[i].text ||
+                 fast[i].generic != slow[i].generic;
+        if (fast[i].skill != INDEX_AGENT)
+            CHECK(fast[i].skill + 1 < w->x->agents[i]->n_docs);
+    }
+    return wrong;
+}
+
+static int storm(uint32_t agents, uint32_t dims, int queries)
+{
+    struct world *w = world_new(agents, dims, dims);
+    int wrong = 0;
+
+    for (uint32_t i = 0; i < w->n_numbers; i++)
+        put_any(w, i);
+    for (int i = 0; i < queries; i++) {
+        for (uint32_t k = any(w, 6); k > 0; k--)
+            any_change(w);
+        wrong += n_wrong(w, any_query(w));
+    }
+    CHECK(index_check(w->x));
+    world_free(w);
+    return wrong;
+}
+
+TEST(everyone_has_the_figures_that_computing_all_gives)
+{
+    CHECK_INT(storm(150, 32, 150), 0);
+    CHECK_INT(storm(60, 1, 60), 0);
+    CHECK_INT(storm(70, 255, 60), 0);
+    CHECK_INT(storm(300, 256, 40), 0);
+    CHECK_INT(storm(0, 8, 4), 0);
+}
+
+/* The control. */
+TEST(half_the_bound_is_not_enough_for_skills)
+{
+    fault_arm_at("index.tight_bound", 1);
+    CHECK(storm(300, 32, 500) > 0);
+    CHECK(fault_fired());
+    fault_arm(0);
+}
+
+/* Like everything. */
+
+enum { DIMS = 64 };
+
+static void put(struct index *x, uint32_t number, const float *v,
+                enum visibility seen_by)
+{
+    struct agent a = {.name = STR("someone"),
+                      .description = STR("says little"),
+                      .visibility = seen_by,
+                      .creator = STR("anna")};
+    uint8_t packed[8 + 2 * DIMS];
+    struct index_change *c;
+
+    CHECK(vec_pack(v, DIMS, packed));
+    CHECK(index_prepare(x, &a, packed, &c) == OK);
+    index_put(x, number, c);
+}
+
+/* One of many topics, with something of all. */
+static void topic(uint32_t i, float *v)
+{
+    for (uint32_t k = 0; k < DIMS; k++)
+        v[k] = 0.05F + (float)((i * 7 + k * 3) % 11) / 300;
+    v[i % DIMS] = 1;
+}
+
+static struct index *fleet(uint32_t n)
+{
+    struct index *x = index_new(1000, stage_seed);
+    float v[DIMS];
+
+    CHECK(x);
+    index_set_dims(x, DIMS);
+    for (uint32_t i = 0; i < n; i++) {
+        topic(i, v);
+        put(x, i, v, VISIBILITY_PUBLIC);
+    }
+    return x;
+}
+
+static float generic_of(struct index *x, uint32_t number)
+{
+    const struct index_query q = {.text = STR("x"), .sees_all = true};
+    const struct index_near *near;
+    size_t n;
+
+    CHECK(index_near(x, &q, STR(""), &near, &n) == OK && number < n);
+    return near[number].generic;
+}
+
+TEST(who_says_something_of_everything_is_marked_down)
+{
+    struct index *x = fleet(40);
+    float v[DIMS];
+
+    for (uint32_t i = 0; i < DIMS; i++)
+        v[i] = 1;
+    put(x, 40, v, VISIBILITY_PUBLIC);
+    CHECK(generic_of(x, 40) == 0.15F);
+    for (uint32_t i = 0; i < 40; i++)
+        CHECK(generic_of(x, i) < 0.05F);
+    index_drop(x, 40);
+    CHECK(generic_of(x, 0) < 0.05F);
+    index_free(x);
+}
+
+TEST(of_few_nobody_is_marked_down_nor_without_vectors)
+{
+    struct index *x = fleet(18);
+    float v[DIMS];
+
+    for (uint32_t i = 0; i < DIMS; i++)
+        v[i] = 1;
+    put(x, 18, v, VISIBILITY_PUBLIC);
+    CHECK(generic_of(x, 18) == 0);
+    topic(19, v);
+    put(x, 19, v, VISIBILITY_PUBLIC);
+    CHECK(generic_of(x, 18) > 0);
+    index_set_dims(x, DIMS);
+    CHECK(generic_of(x, 18) == 0);
+    index_free(x);
+}
+
+/* Nobody's figure tells of what is private, nor of who came first. */
+TEST(what_is_private_marks_nobody_down)
+{
+    struct index *a = fleet(40), *b = fleet(0);
+    float v[DIMS];
+
+    for (uint32_t i = 40; i-- > 0;) {
+        topic(i, v);
+        put(b, i, v, VISIBILITY_PUBLIC);
+    }
+    for (uint32_t i = 40; i < 90; i++) {
+        topic(3, v);
+        put(b, i, v, VISIBILITY_PRIVATE);
+    }
+    for (uint32_t i = 0; i < 40; i++)
+        CHECK(generic_of(a, i) == generic_of(b, i));
+    CHECK(index_move(b, 50, (struct index_class){INDEX_PUBLIC, {NULL, 0}}) ==
+          OK);
+    CHECK(generic_of(b, 3) != generic_of(a, 3));
+    index_free(a);
+    index_free(b);
+}
+
+TEST(being_near_survives_every_fault)
+{
+    const struct index_query q = {.text = STR("little"), .sees_all = true};
+    bool has_fired = true;
+
+    for (long nth = 1; has_fired; nth++) {
+        struct index *x = fleet(30);
+        const struct index_near *near;
+        size_t n;
+        enum err e;
+
+        fault_arm(nth);
+        e = index_near(x, &q, STR(""), &near, &n);
+        has_fired = fault_fired();
+        fault_arm(0);
+        CHECK(has_fired ? e == ERR_NOMEM : e == OK);
+        CHECK(has_fired || nth > 3);
+        CHECK(index_check(x));
+        CHECK(index_near(x, &q, STR(""), &near, &n) == OK && n == 30);
+        CHECK(near[29].text > 0 && near[29].cosine < 0);
+        index_free(x);
+    }
+}
