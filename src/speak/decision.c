@@ -74,6 +74,7 @@ static void put_candidate(struct json_out *o, const struct candidate *c,
         put_float(o, STR("cosine"), c->signals.cosine);
         put_float(o, STR("text"), c->signals.text);
         put_float(o, STR("learned"), c->signals.learned);
+        put_float(o, STR("discount"), c->signals.discount);
         put_str_or_null(o, STR("matched_keyword"), c->keyword);
     }
     json_close(o, '}');
