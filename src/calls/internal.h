@@ -124,6 +124,8 @@ struct open {
         bool is_whole;           /* of decisions */
     } list;
 
+    struct study *study; /* analytics.c; NULL: none */
+
     /* A change of agents or grants. */
     struct registry_change *registering;
     bool is_new_grant; /* and no other expiry of one that was there */
@@ -281,6 +283,8 @@ void call_tasks_events(struct call *c);
 void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
+void call_analytics_get(struct call *c);
+void study_free(struct study *s); /* NULL is fine */
 void call_agents_get(struct call *c);
 void call_agents_post(struct call *c);
 void call_agents_put(struct call *c);
@@ -299,6 +303,7 @@ void call_learning_export(struct call *c);
 void call_learning_run(struct call *c);
 void call_learning_reset(struct call *c);
 void call_learning_rebuild(struct call *c);
+void call_commands_get(struct call *c);
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

@@ -74,6 +74,7 @@ static void put_candidate(struct json_out *o, const struct candidate *c,
         put_float(o, STR("cosine"), c->signals.cosine);
         put_float(o, STR("text"), c->signals.text);
         put_float(o, STR("learned"), c->signals.learned);
+        put_float(o, STR("discount"), c->signals.discount);
         put_str_or_null(o, STR("matched_keyword"), c->keyword);
     }
     json_close(o, '}');
@@ -184,6 +185,7 @@ static void put_rules(struct json_out *o, const struct decision *d)
             json_put_str(o, layer_name((enum layer)i));
     json_close(o, ']');
     put_str_or_null(o, STR("default_agent"), r->default_agent);
+    put_real(o, STR("threshold"), r->threshold);
     put_real(o, STR("text_blend"), r->text_blend);
     put_real(o, STR("close_margin"), r->close_margin);
     put_real(o, STR("explore"), r->explore);
