@@ -58,8 +58,11 @@ static struct registry_near near_of(const struct registry *r,
 
     if (near.skill)
         __builtin_prefetch(near.skill);
-    if (x->generic > 0 && agent_is_outsider(a, &q->eyes))
+    if ((x->generic > 0 || near.keyword.n) && agent_is_outsider(a, &q->eyes)) {
         near.discount = x->generic;
+        /* A stranger's could be "the", "what" and "please". */
+        near.keyword = STR("");
+    }
     return near;
 }
 

@@ -178,7 +178,7 @@ TEST(keywords_are_found_as_looking_for_each_would)
         PUT(f, "anna", body);
     }
     for (int i = 0; i < 300; i++) {
-        struct registry_near_query q = {.eyes = find_eyes("ben")};
+        struct registry_near_query q = {.eyes = find_eyes("anna")};
         const struct registry_near *list;
         size_t n;
 
@@ -227,5 +227,42 @@ TEST(a_stuffed_card_of_somebody_else_is_marked_down)
     CHECK(near_one(f, "ben", "soup", "stuffed").discount > 0);
     CHECK(near_one(f, "eve", "soup", "stuffed").discount == 0); /* her own */
     CHECK(near_one(f, "ben", "soup", "t03").discount == 0);
+    find_free(f);
+}
+
+/* Of whom a keyword is said to occur: "anna bob ". */
+static const char *with_keywords(struct find *f, const char *user,
+                                 const char *text)
+{
+    static char out[4096];
+    struct registry_near_query q = {.eyes = find_eyes(user),
+                                    .text = str_of(text)};
+    const struct registry_near *list;
+    size_t n, at = 0;
+
+    CHECK(registry_near(f->r, &q, &list, &n) == OK);
+    out[0] = 0;
+    for (size_t i = 0; i < n; i++)
+        if (list[i].keyword.n)
+            at += (size_t)snprintf(out + at, sizeof(out) - at, "%.*s ",
+                                   STR_ARG(list[i].agent->name));
+    return out;
+}
+
+TEST(keywords_of_strangers_do_not_count)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+
+    PUT(f, "anna.acme",
+        "{\"name\":\"hers\",\"description\":\"Paints\",\"url\":\"echo:\","
+        "\"visibility\":\"public\",\"routing\":{\"keywords\":[\"the\"]}}");
+    PUT(f, "admin",
+        "{\"name\":\"ours\",\"description\":\"Paints\",\"url\":\"echo:\","
+        "\"visibility\":\"public\",\"routing\":{\"keywords\":[\"the\"]}}");
+    CHECK_STR(str_of(with_keywords(f, "anna.acme", "paint the house")),
+              "hers ours ");
+    CHECK_STR(str_of(with_keywords(f, "ann2.acme", "paint the house")),
+              "hers ours ");
+    CHECK_STR(str_of(with_keywords(f, "ben.bolt", "paint the house")), "ours ");
     find_free(f);
 }
