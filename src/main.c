@@ -28,6 +28,7 @@ static const char *const demo_agent_examples[] = {
     NULL,
 };
 static const char *const send_examples[] = {
+    "signalbox send \"why is my query slow?\"",
     "signalbox send \"hello\" --to echo",
     "git diff | signalbox send --to reviewer --stream",
     "signalbox send \"and now in French\" --task task_01j...",
@@ -73,6 +74,20 @@ static const char *const route_examples[] = {
     "signalbox route - --json < message.txt",
     NULL,
 };
+static const char *const lint_examples[] = {
+    "signalbox lint",
+    "signalbox lint prod.jsonc",
+    "signalbox lint --server --twins 0.95",
+    NULL,
+};
+
+static const char *const replay_examples[] = {
+    "signalbox replay",
+    "signalbox replay --config new.jsonc --since 7d",
+    "signalbox replay --set routing.threshold=0.35 --layer semantic --show 100",
+    "signalbox replay --config new.jsonc --json",
+    NULL,
+};
 static const char *const grants_examples[] = {
     "signalbox grants",
     "signalbox grants add engineer --user anna --expires 7d",
@@ -87,6 +102,15 @@ static const char *const commands_examples[] = {
     "TELEGRAM_BOT_TOKEN=... signalbox commands push telegram",
     "signalbox commands push discord --guild 1234 --bot-token-file bot.token",
     "signalbox commands push telegram --clear",
+    NULL,
+};
+
+static const char *const learning_examples[] = {
+    "signalbox learning",
+    "signalbox learning run",
+    "signalbox learning export > learnt.jsonl",
+    "signalbox learning reset engineer",
+    "signalbox learning rebuild",
     NULL,
 };
 static const char *const users_examples[] = {
@@ -135,6 +159,10 @@ static const char *const model_examples[] = {
     "signalbox model try --embedder minilm \"dim the lights\" \"it is dark\"",
     NULL,
 };
+static const char *const calibrate_examples[] = {
+    "signalbox calibrate --agents agents.jsonl queries.jsonl",
+    "signalbox calibrate --agents agents.jsonl queries.jsonl --weights",
+    NULL};
 static const char *const eval_examples[] = {
     "signalbox eval --agents agents.jsonl test.jsonl",
     "signalbox eval --agents agents.jsonl test.jsonl --embedder minilm",
@@ -162,7 +190,8 @@ static const struct command commands[] = {
      cli_serve_options, serve_examples, cli_serve},
     {"demo", "run a server with four agents to try things with", "", 0,
      "Run a server with an engineer, a researcher, a content writer and an "
-     "automation operator, and say what to try. Its data is in "
+     "automation operator, and say what to try. Messages go to the one that "
+     "they fit, and to the researcher where they fit nobody. Its data is in "
      "./signalbox-demo-data, and stays there for the next time; where "
      "127.0.0.1:8787 is taken it takes another port. Ctrl-C ends it and all "
      "that it started.\n"
@@ -178,9 +207,9 @@ static const struct command commands[] = {
      "message a line, on standard input and output.",
      cli_demo_agent_options, demo_agent_examples, cli_demo_agent},
     {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
-     "Send TEXT to an agent, wait for the answer and print it: on a terminal "
-     "as "
-     "it comes, in a pipe when it is whole, unless --stream is given. Without "
+     "Send TEXT to the agent that it fits, or to the one that --to names, wait "
+     "for the answer and print it: on a terminal as it comes, in a pipe when "
+     "it is whole, unless --stream is given. Without "
      "TEXT, or with -, the message is read from standard input, less a line "
      "end at its end. Ctrl-C cancels the task, and so does whoever reads a "
      "stream and leaves, as head does; that ends with 1.\n"
@@ -236,6 +265,16 @@ static const struct command commands[] = {
      "whether it did well lately (recency). With - the message is read from "
      "standard input. Ends with 3 where nobody would get it. " CLIENT_ABOUT,
      cli_route_options, route_examples, cli_route},
+    {"replay", "see what other settings would have decided", "", 0,
+     "Decisions that were made are decided again, here, from their records: "
+     "with --config or --set by other settings, to see which messages would "
+     "have gone to another agent, from whom to whom, and what is known of "
+     "whether that were better. Nothing is sent, and nothing changes. Without "
+     "them each by its own settings: every decision must come out as it was, "
+     "to the last bit, and it ends with 1 where one does not. Who is not an "
+     "admin sees their own decisions alone. With --json a line for each that "
+     "changes, and one with the sums. " CLIENT_ABOUT,
+     cli_replay_options, replay_examples, cli_replay},
     {"grants", "let others see a shared agent",
      "[list | add AGENT | remove ID]", 2,
      "A shared agent is seen by its creator's org, and by the users and orgs "
@@ -255,6 +294,14 @@ static const struct command commands[] = {
      "when the platform does not take them, 4 when nobody answers there, 5 "
      "when it does not know the bot. " CLIENT_ABOUT,
      cli_commands_options, commands_examples, cli_commands},
+    {"learning", "what was learnt from what came of decisions",
+     "[show | run | export | reset AGENT | rebuild]", 2,
+     "Every learning.everyMs the server looks at what came of its decisions, "
+     "and learns from it who does well with what; run does so now. reset "
+     "forgets an agent, or with --all everything; export writes all that is "
+     "known as lines of JSON; rebuild makes it anew from the records of "
+     "outcomes that are kept. For admins. " CLIENT_ABOUT,
+     cli_learning_options, learning_examples, cli_learning},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "
@@ -291,6 +338,15 @@ static const struct command commands[] = {
      "included, and name every problem with its line and column. Exits with "
      "2 if there is any.",
      cli_check_options, check_examples, cli_check},
+    {"lint", "find what makes choosing harder", "[FILE]", 1,
+     "Look at the agents of the configuration, or with --server at those of a "
+     "server that you may see, and find what stands in the way of choosing the "
+     "right one: keywords that are said to everybody or that several have, "
+     "agents whose profiles are near twins, agents that nobody can reach or "
+     "that do not even get their own examples, and bindings that never count. "
+     "Nothing learnt counts here. Exits with 1 if there is anything to mend. "
+     "With --json a line for each. " CLIENT_ABOUT,
+     cli_lint_options, lint_examples, cli_lint},
     {"doctor", "look over this machine", "", 0,
      "See whether the server can run here: configuration, data folder, "
      "database, address, limits, disk, clock and libraries. What is not well "
@@ -317,14 +373,27 @@ static const struct command commands[] = {
      "\"skills\" and \"examples\" if there are any; queries are lines of "
      "{\"text\", \"agents\": [...]}: each of the agents named is right, and "
      "none named means that nobody is. A query may have a \"level\".\n"
-     "An agent is found by the mean of its name and description, its skills "
-     "and their examples; with --examples by the mean of K of those. So "
-     "are messages routed. With --mode semantic, text or hybrid it is found as "
+     "Queries take the way that messages take: a registry with these agents, "
+     "the four signals, the threshold, the default agent. --examples puts K "
+     "examples on each card. --learn measures again after so many outcomes, "
+     "simulated from --train FILE or from the other --folds. --capture says "
+     "what a stranger's hostile cards win. With --mode vectors an agent is "
+     "found by the mean of its vectors, with semantic, text or hybrid as "
      "agent.search would find it. No server is needed, and none is asked. What "
      "the figures mean is in docs/evaluation.md.\n"
      "Exits with 2 when a file is not as it should be, with its line and "
      "column.",
      cli_eval_options, eval_examples, cli_eval},
+    {"calibrate", "find the threshold, and the weights, that suit", "TEST...",
+     8,
+     "From which score on is an agent good enough? Labelled queries, as eval "
+     "takes them, go the way that messages go; best with some that nobody "
+     "should answer. The threshold that tells those best from the others is "
+     "found by cross-validation: what is said to be expected was measured on "
+     "queries that had no part in choosing it. --weights tries other weights "
+     "of the four signals too, after learning from the other parts. Prints the "
+     "setting to put into the configuration.",
+     cli_calibrate_options, calibrate_examples, cli_calibrate},
     {"version", "say which version this is", "", 0,
      "Say which version this is; with --json also which libraries it was "
      "built and is running with.",

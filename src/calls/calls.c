@@ -81,6 +81,8 @@ static const struct call_row {
      SCOPE_SEND, NULL},
     {STR("POST"), STR("/api/decisions/:id/feedback"), call_decisions_feedback,
      SCOPE_SEND, NULL},
+    {STR("GET"), STR("/api/analytics/:what"), call_analytics_get, SCOPE_READ,
+     ARGS("since", "until", "window", "format")},
     {STR("GET"), STR("/api/learning"), call_learning_get, SCOPE_ADMIN, NULL},
     {STR("GET"), STR("/api/learning/export"), call_learning_export, SCOPE_ADMIN,
      NULL},
@@ -90,6 +92,8 @@ static const struct call_row {
      NULL},
     {STR("POST"), STR("/api/learning/rebuild"), call_learning_rebuild,
      SCOPE_ADMIN, NULL},
+    {STR("GET"), STR("/api/commands"), call_commands_get, SCOPE_READ,
+     ARGS("format", "limit", "cursor", "tag", "org")},
     {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
      ARGS("after", "last", "limit")},
 

@@ -124,6 +124,8 @@ struct open {
         bool is_whole;           /* of decisions */
     } list;
 
+    struct study *study; /* analytics.c; NULL: none */
+
     /* A change of agents or grants. */
     struct registry_change *registering;
     bool is_new_grant; /* and no other expiry of one that was there */
@@ -271,6 +273,9 @@ void call_metrics(struct call *c);
 void metrics_deliver(struct buf *out, const struct deliver_stats *s);
 void metrics_agents(struct buf *out, struct deliver *d);
 
+/* metrics_learning.c */
+void metrics_learning(struct buf *out, const struct lessons_stats *s);
+
 void call_messages_post(struct call *c);
 void call_route_post(struct call *c);
 void call_decisions_list(struct call *c);
@@ -281,6 +286,8 @@ void call_tasks_events(struct call *c);
 void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
+void call_analytics_get(struct call *c);
+void study_free(struct study *s); /* NULL is fine */
 void call_agents_get(struct call *c);
 void call_agents_post(struct call *c);
 void call_agents_put(struct call *c);
@@ -299,6 +306,7 @@ void call_learning_export(struct call *c);
 void call_learning_run(struct call *c);
 void call_learning_reset(struct call *c);
 void call_learning_rebuild(struct call *c);
+void call_commands_get(struct call *c);
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

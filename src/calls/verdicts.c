@@ -123,13 +123,15 @@ static void tell_feed(struct open *o, struct str type, struct str from,
                       struct str to)
 {
     struct call_word *w = o->word;
+    bool is_switch = str_eq(type, STR("conversation.switched"));
     struct buf data;
     struct json_out out;
 
     buf_init(&data, FEED_DATA_MAX);
     out = json_out(&data);
     json_open(&out, '{');
-    put_member(&out, "decision_id", str_of(w->d.id.text));
+    put_member(&out, is_switch ? "overrides" : "decision_id",
+               str_of(w->d.id.text));
     put_member(&out, "from", from);
     put_member(&out, "to", to);
     put_member(&out, "verdict", verdict_name(w->verdict));

@@ -87,9 +87,10 @@ static enum err cast_add(struct cast *c, struct str name)
     return map_put(&c->by_name, lower, &c->list[c->all.n - 1]);
 }
 
-static bool had_gone(const struct decision *d)
+/* That layer was asked then, and had nothing to say. */
+static bool was_silent(const struct decision *d, enum layer l)
 {
-    return d->layer > LAYER_STICKY && !was_off(d, LAYER_STICKY);
+    return d->layer > l && !was_off(d, l);
 }
 
 /* Whom other bindings than those of then name, for where it came from. */
@@ -110,10 +111,11 @@ static enum err cast_fill(struct cast *c, struct again *g)
 {
     static const uint64_t seed[2] = {1, 2};
     const struct decision *d = g->d;
+    bool has_gone = was_silent(d, LAYER_STICKY);
     const struct str others[] = {
         d->agent,
         d->executor,
-        had_gone(d) ? (struct str){0} : d->stuck_to,
+        d->stuck_to,
         g->is_own ? (struct str){0} : g->settings.default_agent,
         g->is_own ? (struct str){0} : bound(g),
     };
@@ -122,7 +124,8 @@ static enum err cast_fill(struct cast *c, struct again *g)
     map_init(&c->by_name, NAMES_MAX, seed);
     c->all = (struct agents){c->ptrs, 0, &c->by_name};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !e; i++)
-        e = cast_add(c, others[i]);
+        if (!has_gone || !str_eq_nocase(others[i], d->stuck_to))
+            e = cast_add(c, others[i]);
     for (size_t i = 0; i < d->n_candidates && !e; i++)
         e = cast_add(c, d->candidates[i].agent);
     return e;
@@ -135,6 +138,20 @@ static int by_name(const void *a, const void *b)
 {
     return str_cmp_nocase(((const struct candidate *)a)->agent,
                           ((const struct candidate *)b)->agent);
+}
+
+/* Nobody was there to compare: that is known too, but not where nobody had to
+ * look. */
+static bool had_nobody(const struct decision *d)
+{
+    bool asks_intent = d->rules.has_intent && !was_off(d, LAYER_INTENT);
+
+    switch ((int)d->layer) {
+    case LAYER_BINDING: return asks_intent && d->rules.intent_is_over_bindings;
+    case LAYER_SEMANTIC: return true;
+    case LAYER_DEFAULT: return asks_intent || !was_off(d, LAYER_SEMANTIC);
+    default: return false;
+    }
 }
 
 static enum err fill_candidates(struct again *g)
@@ -155,11 +172,7 @@ static enum err fill_candidates(struct again *g)
     if (d->n_considered > (int64_t)n)
         m->known.n_unrecorded = d->n_considered - (int64_t)n;
     m->known.is_recorded = true;
-    /* Nobody to compare is known too, but not where nobody had to look. */
-    m->known.has_candidates =
-        d->n_considered > 0 || d->layer == LAYER_SEMANTIC ||
-        (d->layer == LAYER_DEFAULT &&
-         (!was_off(d, LAYER_SEMANTIC) || d->rules.has_intent));
+    m->known.has_candidates = d->n_considered > 0 || had_nobody(d);
     return OK;
 }
 
@@ -236,7 +249,8 @@ static enum err decide(struct again *g, const struct agents *agents,
 {
     struct choose_view v = {&g->settings, agents,
                             &(struct eyes){.sees_all = true}};
-    enum err e = choose_agent(&v, g->m);
+    bool is_further = g->d->turn > 1;
+    enum err e = is_further ? choose_turn(&v, g->m) : choose_agent(&v, g->m);
 
     if (e == ERR_NO_ROUTE && g->is_own && g->d->layer == LAYER_BINDING) {
         *out = *g->d;
@@ -259,8 +273,11 @@ enum err choose_again(const struct choose_settings *settings,
     g.m = msg_new(&(struct caller){0}, d->at_ms);
     cast = arena_alloc(a, sizeof(*cast));
     e = g.m && cast ? fill(&g) : ERR_NOMEM;
-    if (!e)
+    if (!e && !agents) {
+        /* Whom other settings name would be as little seen by it. */
+        g.settings.is_off[LAYER_PREFIX] |= was_silent(d, LAYER_PREFIX);
         e = cast_fill(cast, &g);
+    }
     if (!e)
         e = decide(&g, agents ? agents : &cast->all, a, out);
     if (cast)

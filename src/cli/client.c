@@ -490,6 +490,10 @@ static enum err understood(struct client *cl)
 
     if (cl->is_stream || (reply->status == 204 && !cl->body.n))
         return OK;
+    if (cl->now->wants_text && reply->status == 200) {
+        reply->text = buf_str(&cl->body);
+        return OK;
+    }
     reply->json = json_parse(&cl->arena, buf_str(&cl->body), 0, NULL);
     error = json_get(reply->json, STR("error"));
     if (reply->status / 100 == 2 && reply->json &&

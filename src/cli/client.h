@@ -54,6 +54,7 @@ struct client_request {
     void *ctx;
     bool is_array;      /* the answer is one; else it is an object */
     bool must_be_new;   /* If-None-Match: * */
+    bool wants_text;    /* the answer is no JSON document: reply.text */
     bool resumes;       /* go on behind the last event that was heard */
     const char *notice; /* what is waited for, for people; may be NULL */
 };
@@ -66,6 +67,7 @@ struct client_reply {
     bool was_sent;         /* the server may have got the request */
     int64_t retry_after_s; /* what it says of that; zero: nothing */
     struct json *json;     /* the answer or the server's error; NULL for none */
+    struct str text;       /* the answer, where that was wanted */
 };
 
 /* Ask, and wait for the answer. OK: any 2xx; of a stream, that it ended, or

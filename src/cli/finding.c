@@ -38,6 +38,7 @@ void finding_show(struct cli *c, const char *name, const struct finding *f)
         [GOOD] = {{"\u2713", 3}, {"ok  ", 4}, GREEN},
         [DOUBTFUL] = {{"!", 1}, {"warn", 4}, YELLOW},
         [BAD] = {{"\u2717", 3}, {"FAIL", 4}, RED},
+        [NOTED] = {{"\u00b7", 2}, {"note", 4}, BOLD},
     };
     unsigned indent = (c->unicode ? 1 : 4) + 1 + 10;
 
@@ -54,7 +55,7 @@ void finding_show(struct cli *c, const char *name, const struct finding *f)
 
 void finding_put(struct json_out *o, const char *name, const struct finding *f)
 {
-    static const char *const marks[] = {"ok", "warning", "failed"};
+    static const char *const marks[] = {"ok", "warning", "failed", "note"};
 
     json_open(o, '{');
     json_key(o, STR("name"));

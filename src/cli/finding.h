@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-enum mark { GOOD, DOUBTFUL, BAD };
+enum mark { GOOD, DOUBTFUL, BAD, NOTED /* perhaps as it should be */ };
 
 struct finding {
     enum mark mark;

@@ -185,6 +185,7 @@ static void put_rules(struct json_out *o, const struct decision *d)
             json_put_str(o, layer_name((enum layer)i));
     json_close(o, ']');
     put_str_or_null(o, STR("default_agent"), r->default_agent);
+    put_real(o, STR("threshold"), r->threshold);
     put_real(o, STR("text_blend"), r->text_blend);
     put_real(o, STR("close_margin"), r->close_margin);
     put_real(o, STR("explore"), r->explore);

@@ -188,6 +188,11 @@ enum speak_length {
 void speak_decision(struct json_out *o, const struct decision *d,
                     enum speak_length length);
 
+/* Back from SPEAK_WHOLE, but for the vector; strings are the document's or in
+ * the arena. ERR_BAD_REQUEST: it is none, or not whole; ERR_NOMEM. */
+MUST_USE enum err speak_decision_read(struct arena *a, const struct json *v,
+                                      struct decision *out);
+
 /* "candidates":[…], the best first. */
 void speak_candidates(struct json_out *o, const struct candidate *list,
                       size_t n, enum speak_length length);
@@ -344,6 +349,30 @@ enum { SPEAK_PLACE_BYTES = 48 };
 MUST_USE enum err speak_place_read(struct str s, struct speak_place *out);
 struct str speak_place_write(const struct speak_place *p,
                              char out[SPEAK_PLACE_BYTES]);
+
+/* A table of figures, as JSON (an array of objects) or as CSV: the names of
+ * its columns, ending in NULL, and then cell by cell, a row after the other. A
+ * number that is none is null, or nothing. */
+struct sheet {
+    struct buf *out;
+    bool is_csv;
+    struct json_out json;
+    const char *const *columns;
+    size_t at; /* column that comes next */
+    bool is_within;
+};
+
+void sheet_open(struct sheet *s, struct buf *out, bool is_csv,
+                const char *const *columns);
+void sheet_close(struct sheet *s);
+void sheet_row(struct sheet *s);
+void sheet_end_row(struct sheet *s);
+void sheet_str(struct sheet *s, struct str v);
+void sheet_strs(struct sheet *s, const struct str *list, size_t n,
+                bool is_list);
+void sheet_int(struct sheet *s, int64_t v);
+void sheet_real(struct sheet *s, double v);
+void sheet_none(struct sheet *s);
 
 /* Addresses. */
 

@@ -1,0 +1,371 @@
+/* A decision that was recorded decides itself again, to the last bit: by its
+ * record alone, by the settings that it was made with, and through a store that
+ * was closed and opened in between. STRESS=full: half a million of them. */
+#include "choose/choose.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/loop.h"
+#include "store/store.h"
+#include "test/lib/decision_maker.h"
+
+static int rounds(int few, int many)
+{
+    const char *stress = getenv("STRESS");
+
+    return stress && strcmp(stress, "full") == 0 ? many : few;
+}
+
+/* A tx's one operation as the row that it would be. */
+static struct row row_of(const struct tx *tx, struct value *values)
+{
+    for (uint8_t i = 0; i < N_DECISION_COLUMNS; i++)
+        values[i] = tx_value(tx->first, i);
+    return (struct row){.values = values};
+}
+
+TEST(a_record_decides_itself_again)
+{
+    int n = rounds(4000, 500 * 1000), n_by_layer[N_LAYERS] = {0};
+    struct value values[N_DECISION_COLUMNS];
+    struct decision d, back, again;
+    struct arena a;
+    struct row row;
+    struct tx tx;
+
+    arena_init(&a, 1 << 20);
+    for (int i = 0; i < n; i++) {
+        if (make_decision((uint64_t)i, &d))
+            continue;
+        n_by_layer[d.layer]++;
+        tx_init(&tx);
+        choose_record(&tx, &d);
+        row = row_of(&tx, values);
+        arena_reset(&a);
+        CHECK_INT(decision_from_row(&a, &row, &back), OK);
+        CHECK_INT(choose_again(NULL, NULL, &back, &a, &again), OK);
+        check_same_answer(&d, &again);
+        CHECK_INT(choose_again(&stage.settings, NULL, &back, &a, &again), OK);
+        check_same_answer(&d, &again);
+        CHECK_INT(choose_again(&stage.settings, &stage.all, &back, &a, &again),
+                  OK);
+        check_same_answer(&d, &again);
+        tx_fini(&tx);
+        stage_close();
+    }
+    arena_fini(&a);
+    for (int l = LAYER_EXPLICIT; l < N_LAYERS; l++)
+        if (n_by_layer[l] < n / 100)
+            T_FAIL("only %d of %d by %s", n_by_layer[l], n,
+                   layer_name((enum layer)l).p);
+}
+
+/* Other settings. */
+
+static struct decision decided(const char *const *names, const double *scores,
+                               size_t n)
+{
+    struct decision d;
+
+    stage_open_n(n, names);
+    stage_text("please sort my invoices");
+    for (size_t i = 0; i < n; i++)
+        stage_score(names[i], scores[i]);
+    stage.settings.default_agent = STR("main");
+    CHECK_INT(stage_ask(), OK);
+    choose_decision(&stage.view, stage.m, &d);
+    return d;
+}
+
+static const char *const three[] = {"cook", "coder", "lawyer"};
+static const double clear[] = {.2, .6, .4};
+
+TEST(other_settings_decide_otherwise)
+{
+    struct decision d = decided(three, clear, 3), out;
+    struct choose_settings other = stage.settings;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    CHECK_STR(d.agent, "coder");
+    other.threshold = .7;
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), OK);
+    CHECK_INT(out.layer, LAYER_DEFAULT);
+    CHECK_STR(out.agent, "main");
+    /* Without one, nobody. */
+    other.default_agent = STR("");
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), ERR_NO_ROUTE);
+    /* And nobody who is not there now. */
+    other.threshold = .1;
+    CHECK(map_take(&stage.by_name, STR("coder")));
+    CHECK_INT(choose_again(&other, &stage.all, &d, &a, &out), ERR_NO_ROUTE);
+    arena_fini(&a);
+    stage_close();
+}
+
+TEST(other_bindings_decide_otherwise)
+{
+    struct decision d = decided(three, clear, 3), out;
+    struct choose_settings other = stage.settings;
+    struct binding b = {.agent = STR("porter"), .channel = STR("telegram")};
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    other.bindings = (struct bindings){&b, 1};
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), OK);
+    CHECK_STR(out.agent, "coder");
+    d.source = STR("{\"channel\":\"telegram\"}");
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), OK);
+    CHECK_INT(out.layer, LAYER_BINDING);
+    CHECK_STR(out.agent, "porter");
+    /* By its own there were none. */
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), OK);
+    CHECK_STR(out.agent, "coder");
+    arena_fini(&a);
+    stage_close();
+}
+
+TEST(what_nobody_looked_at_cannot_be_said)
+{
+    struct decision d = decided(three, clear, 3), out;
+    struct choose_settings other = stage.settings;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    /* The classifier was not asked. */
+    other.intent.is_on = true;
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), ERR_NOT_FOUND);
+    /* But it would not have been. */
+    other.intent.when = INTENT_AMBIGUOUS;
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), OK);
+    CHECK_STR(out.agent, "coder");
+    other.intent.is_on = false;
+    /* Nobody was compared. */
+    stage.m->call.executor = STR("cook");
+    stage.m->known.has_candidates = false;
+    CHECK_INT(stage_ask(), OK);
+    choose_decision(&stage.view, stage.m, &d);
+    CHECK_INT(d.layer, LAYER_EXPLICIT);
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), OK);
+    other.is_off[LAYER_EXPLICIT] = true;
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), ERR_NOT_FOUND);
+    arena_fini(&a);
+    stage_close();
+}
+
+/* A record of somebody else's making: any answer, but an answer. */
+TEST(a_record_that_makes_no_sense_is_survived)
+{
+    struct decision d = {.layer = LAYER_SEMANTIC,
+                         .source = STR("{\"channel\":"),
+                         .agent = STR("x"),
+                         .n_considered = -5};
+    struct candidate twice[2] = {{.agent = STR("x")}, {.agent = STR("X")}};
+    struct decision out;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), ERR_NO_ROUTE);
+    d.candidates = twice;
+    d.n_candidates = 2;
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), OK);
+    d.layer = LAYER_BINDING;
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), OK);
+    CHECK_INT(out.layer, LAYER_BINDING);
+    arena_fini(&a);
+}
+
+TEST(deciding_again_survives_every_fault)
+{
+    bool has_fired = true;
+
+    for (long nth = 1; has_fired; nth++) {
+        struct decision d = decided(three, clear, 3), out;
+        struct arena a;
+        enum err e;
+
+        arena_init(&a, 1 << 20);
+        fault_arm(nth);
+        e = choose_again(NULL, NULL, &d, &a, &out);
+        has_fired = fault_fired();
+        fault_arm(0);
+        CHECK_INT(e, has_fired ? ERR_NOMEM : OK);
+        arena_fini(&a);
+        stage_close();
+    }
+}
+
+/* Versions. */
+
+static bool is_same_version(const struct choose_settings *a,
+                            const struct choose_settings *b)
+{
+    char x[17], y[17];
+
+    choose_version(a, x);
+    choose_version(b, y);
+    CHECK(strlen(x) == 16 && strlen(y) == 16);
+    return strcmp(x, y) == 0;
+}
+
+TEST(what_decides_alike_has_one_version)
+{
+    struct choose_settings a = choose_defaults(), b = choose_defaults();
+    struct binding list[2] = {{.agent = STR("x"), .channel = STR("telegram")},
+                              {.agent = STR("y"), .channel = STR("telegram")}};
+    struct binding turned[2] = {list[1], list[0]};
+
+    CHECK(is_same_version(&a, &b));
+    b.intent.threshold = .5; /* of a classifier that nobody asks */
+    CHECK(is_same_version(&a, &b));
+    b.intent.is_on = true;
+    CHECK(!is_same_version(&a, &b));
+    b = a;
+    b.threshold += 1e-15;
+    CHECK(!is_same_version(&a, &b));
+    b = a;
+    b.explore = -0.0;
+    CHECK(is_same_version(&a, &b));
+    b.default_agent = STR("main");
+    CHECK(!is_same_version(&a, &b));
+    a.default_agent = STR("MAIN");
+    CHECK(is_same_version(&a, &b));
+    a.bindings = (struct bindings){list, 2};
+    b.bindings = (struct bindings){turned, 2};
+    CHECK(!is_same_version(&a, &b));
+    a.is_off[LAYER_BINDING] = b.is_off[LAYER_BINDING] = true;
+    CHECK(is_same_version(&a, &b));
+    b.is_off[LAYER_STICKY] = true;
+    CHECK(!is_same_version(&a, &b));
+}
+
+/* Through a store. */
+
+static char root[64];
+static struct loop loop;
+static struct store *store;
+static struct store_folder folder;
+static int n_done;
+
+static void remove_root(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf %s", root);
+    CHECK(system(command) == 0);
+}
+
+static void on_fatal(void *ctx, const struct why *why)
+{
+    (void)ctx;
+    T_FAIL("%s", why->text);
+}
+
+static void store_begin(void)
+{
+    static const struct schema *const schemas[] = {&choose_schema};
+    struct store_opts opts = {.folder = root,
+                              .schemas = schemas,
+                              .n_schemas = 1,
+                              .max_waiting = 10,
+                              .loop = &loop,
+                              .on_fatal = on_fatal};
+    struct why why;
+
+    if (store_folder_open(&folder, str_of(root), &why) ||
+        store_open(&store, &opts, &why))
+        T_FAIL("%s", why.text);
+}
+
+static void store_end(void)
+{
+    store_close(store);
+    store_folder_close(&folder);
+}
+
+static void on_tx(struct tx *tx, void *ctx)
+{
+    (void)ctx;
+    CHECK(tx->result == TX_COMMITTED);
+    n_done++;
+    loop_stop(&loop);
+}
+
+static void on_query(struct query *q, void *ctx)
+{
+    (void)ctx;
+    CHECK(!q->err);
+    n_done++;
+    loop_stop(&loop);
+}
+
+static void put_decision(const struct decision *d)
+{
+    struct tx tx;
+    int before = n_done;
+
+    tx_init(&tx);
+    choose_record(&tx, d);
+    store_submit(store, &tx, on_tx, NULL);
+    while (n_done == before)
+        loop_run(&loop);
+    tx_fini(&tx);
+}
+
+/* Row i was decision number numbers[i], which is made once more to have
+ * something to hold it against. */
+static void check_rows(const struct query *q, const int *numbers, int n)
+{
+    const struct row *row = q->rows;
+    struct decision d, back, again;
+    struct arena a;
+
+    CHECK_INT(q->n_rows, n);
+    arena_init(&a, 1 << 20);
+    for (int i = 0; i < n; i++, row = row->next) {
+        arena_reset(&a);
+        CHECK_INT(decision_from_row(&a, row, &back), OK);
+        CHECK_INT(make_decision((uint64_t)numbers[i], &d), OK);
+        CHECK_INT(choose_again(NULL, NULL, &back, &a, &again), OK);
+        check_same_answer(&d, &again);
+        CHECK_STR(str_of(again.id.text), d.id.text);
+        stage_close();
+    }
+    arena_fini(&a);
+}
+
+TEST(a_decision_of_before_the_restart_is_the_same)
+{
+    enum { MOST = 2000 };
+    static int numbers[MOST];
+    int n_tries = rounds(150, MOST), n = 0, before;
+    struct decision d;
+    struct query q;
+
+    snprintf(root, sizeof(root), "/tmp/signalbox-test-XXXXXX");
+    CHECK(mkdtemp(root));
+    atexit(remove_root);
+    CHECK(loop_init(&loop, clock_system()) == OK);
+    store_begin();
+    for (int i = 0; i < n_tries; i++) {
+        if (make_decision((uint64_t)i, &d))
+            continue;
+        put_decision(&d);
+        numbers[n++] = i;
+        stage_close();
+    }
+    CHECK(n > n_tries / 3);
+    store_end();
+    store_begin();
+    query_init(&q, &decision_table, MOST);
+    query_order(&q, DECISION_SEQ, false);
+    before = n_done;
+    store_read(store, &q, on_query, NULL);
+    while (n_done == before)
+        loop_run(&loop);
+    check_rows(&q, numbers, n);
+    query_fini(&q);
+    store_end();
+    loop_fini(&loop);
+}

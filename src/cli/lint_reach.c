@@ -1,0 +1,368 @@
+/* Agents that are too alike to be told apart, agents that nobody can reach, and
+ * bindings that never count. */
+#include "cli/lint_rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "model/keyword.h"
+
+/* Twins. */
+
+static const float *vector_of(const struct lint_fleet *f, size_t i)
+{
+    return f->vectors + i * f->dims;
+}
+
+static void say_twins(const struct lint_fleet *f, size_t a, size_t b,
+                      double likeness, lint_fn *each, void *ctx)
+{
+    struct lint_finding found = {.check = "twins", .rule = "alike"};
+    struct str x = f->agents[a].name, y = f->agents[b].name;
+
+    lint_name(&found, x);
+    lint_name(&found, y);
+    lint_say(&found, "%.*s and %.*s say nearly the same of themselves (%.2f)",
+             STR_ARG(x), STR_ARG(y), likeness);
+    lint_advise(&found,
+                "say in each what the other does not do, or make one of "
+                "the two");
+    each(ctx, &found);
+}
+
+enum err lint_twins(const struct lint_fleet *fleet, lint_fn *each, void *ctx)
+{
+    const struct vec_ops *ops = vec_ops();
+
+    if (!fleet->vectors)
+        return OK;
+    for (size_t a = 0; a < fleet->n; a++)
+        for (size_t b = a + 1; b < fleet->n; b++) {
+            double likeness = (double)ops->dot(
+                vector_of(fleet, a), vector_of(fleet, b), fleet->dims);
+
+            if (likeness >= fleet->twins &&
+                !fleet->agents[a].routing.is_unroutable &&
+                !fleet->agents[b].routing.is_unroutable)
+                say_twins(fleet, a, b, likeness, each, ctx);
+        }
+    return OK;
+}
+
+/* Who can be reached. */
+
+static bool is_bound(const struct lint_fleet *f, struct str name)
+{
+    const struct choose_settings *s = f->settings;
+
+    for (size_t i = 0; i < s->bindings.n; i++)
+        if (str_eq_nocase(s->bindings.list[i].agent, name))
+            return true;
+    return false;
+}
+
+static bool is_default(const struct lint_fleet *f, struct str name)
+{
+    return str_eq_nocase(f->settings->default_agent, name);
+}
+
+static void say(lint_fn *each, void *ctx, const char *rule, struct str agent,
+                const char *text, const char *advice)
+{
+    struct lint_finding f = {.check = "reach", .rule = rule};
+
+    lint_name(&f, agent);
+    lint_say(&f, "%.*s %s", STR_ARG(agent), text);
+    lint_advise(&f, "%s", advice);
+    each(ctx, &f);
+}
+
+/* Of those that nobody has created. */
+static bool is_hidden(const struct agent *a, const char **why)
+{
+    *why = NULL;
+    if (a->creator.n)
+        return false;
+    if (a->visibility == VISIBILITY_PRIVATE)
+        *why = "is private, and nobody's: only admins see it";
+    else if (a->visibility == VISIBILITY_SHARED && !a->org.n)
+        *why = "is shared with nobody: it has no org";
+    return *why != NULL;
+}
+
+static bool has_profile(const struct agent *a)
+{
+    return a->description.n || a->n_skills || a->routing.keywords.n ||
+           a->routing.system_prompt.n;
+}
+
+static bool no_layer_has_it(const struct lint_fleet *f, const struct agent *a)
+{
+    const bool *off = f->settings->is_off;
+
+    if (!off[LAYER_EXPLICIT] || !off[LAYER_PREFIX])
+        return false;
+    if (!off[LAYER_BINDING] && is_bound(f, a->name))
+        return false;
+    if (!off[LAYER_DEFAULT] && is_default(f, a->name))
+        return false;
+    return a->routing.is_unroutable ||
+           (off[LAYER_SEMANTIC] && off[LAYER_INTENT]);
+}
+
+static bool is_dead(const struct lint_fleet *f, size_t i)
+{
+    return f->states && f->states[i] == AGENT_DEAD;
+}
+
+static void check_one(const struct lint_fleet *f, size_t i, lint_fn *each,
+                      void *ctx)
+{
+    const struct agent *a = &f->agents[i];
+    const char *why;
+
+    if (is_hidden(a, &why))
+        say(each, ctx, "hidden", a->name, why,
+            "make it public, or give it an org");
+    if (is_dead(f, i))
+        say(each, ctx, "dead", a->name,
+            "is DEAD: it is not connected and cannot be woken",
+            "start it, or remove it");
+    if (no_layer_has_it(f, a))
+        say(each, ctx, "layers", a->name,
+            "cannot be chosen by any layer that is on",
+            "see routing.layers, bindings and agents.default");
+    else if (!has_profile(a) && !a->routing.is_unroutable &&
+             !is_bound(f, a->name) && !is_default(f, a->name))
+        say(each, ctx, "profile", a->name,
+            "says nothing of itself: only who knows its name can reach it",
+            "give it a description, and skills with examples");
+}
+
+/* "/name" stands for one of them only. */
+static void check_command(const struct lint_fleet *f, size_t i, lint_fn *each,
+                          void *ctx)
+{
+    char mine[AGENT_NAME_MAX + 1], other[AGENT_NAME_MAX + 1];
+    struct str a = f->agents[i].name;
+    struct str word = choose_command(a, mine);
+
+    for (size_t k = 0; k < i; k++) {
+        struct lint_finding found = {.check = "reach", .rule = "command"};
+        struct str b = f->agents[k].name;
+
+        if (!str_eq(word, choose_command(b, other)))
+            continue;
+        lint_name(&found, b);
+        lint_name(&found, a);
+        lint_say(&found,
+                 "\"/%.*s\" stands for %.*s and %.*s alike, and reaches "
+                 "one of them",
+                 STR_ARG(word), STR_ARG(b), STR_ARG(a));
+        lint_advise(&found, "let their names differ in more than case, \"-\", "
+                            "\"_\" and \".\"");
+        each(ctx, &found);
+    }
+}
+
+/* Tries. */
+
+struct won {
+    uint32_t agent;
+    double score, own;
+};
+
+/* Who would get it, nothing being learnt yet. */
+static enum err decide(const struct lint_fleet *f, const struct lint_try *t,
+                       struct won *out)
+{
+    struct index_query q = {.text = t->text, .sees_all = true};
+    const struct choose_settings *s = f->settings;
+    const struct index_near *near;
+    size_t n;
+    enum err e = index_near(f->index, &q, (struct str){NULL, 0}, &near, &n);
+
+    *out = (struct won){.agent = t->agent, .score = -1, .own = -1};
+    for (uint32_t i = 0; !e && i < f->n && i < n; i++) {
+        const struct agent *a = &f->agents[i];
+        struct signals sig = {.text = near[i].text, .performance = 0.5F};
+        double score;
+
+        if (a->routing.is_unroutable || is_dead(f, i))
+            continue;
+        if (f->vectors && t->vector)
+            sig.cosine = vec_ops()->dot(vector_of(f, i), t->vector, f->dims);
+        if (sig.cosine < 0)
+            sig.cosine = 0;
+        sig.keyword = keyword_find(a->routing.keywords, t->text).n ? 1 : 0;
+        sig.semantic = choose_semantic(s, &sig);
+        score = choose_score(&s->weights, &sig);
+        if (i == t->agent)
+            out->own = score;
+        if (score > out->score) {
+            out->score = score;
+            out->agent = i;
+        }
+    }
+    return e;
+}
+
+struct tally {
+    uint32_t n, lost;
+    const struct lint_try *first; /* that was lost */
+    struct won won;
+};
+
+static void say_lost(const struct lint_fleet *f, uint32_t i,
+                     const struct tally *t, lint_fn *each, void *ctx)
+{
+    struct lint_finding found = {.check = "reach", .rule = "lost"};
+    struct str name = f->agents[i].name;
+    bool is_low = t->won.agent == i; /* best, and not good enough */
+    struct str winner = f->agents[t->won.agent].name;
+
+    found.is_note = t->lost < t->n;
+    lint_name(&found, name);
+    if (!is_low)
+        lint_name(&found, winner);
+    if (t->n == 1)
+        lint_say(&found, "%.*s does not get its own %s: ", STR_ARG(name),
+                 t->first->is_description ? "description" : "example");
+    else
+        lint_say(&found,
+                 "%.*s does not get %u of its own %u examples: ", STR_ARG(name),
+                 t->lost, t->n);
+    snprintf(found.text + strlen(found.text),
+             sizeof(found.text) - strlen(found.text),
+             is_low ? "\"%.*s\" scores %.3f and %.3f is needed"
+                    : "\"%.*s\" scores %.3f, and %.3f for %.*s",
+             STR_ARG(str_head(t->first->text, 64)), t->won.own,
+             is_low ? f->settings->threshold : t->won.score, STR_ARG(winner));
+    lint_advise(&found, is_low ? "say in its description what such texts are "
+                                 "about, or lower routing.threshold"
+                               : "say more of what it alone does, or give it a "
+                                 "keyword that such texts have");
+    each(ctx, &found);
+}
+
+static enum err check_tries(const struct lint_fleet *f, lint_fn *each,
+                            void *ctx)
+{
+    struct tally *tallies = calloc(f->n + 1, sizeof(*tallies));
+    enum err e = tallies ? OK : ERR_NOMEM;
+
+    for (size_t i = 0; !e && i < f->n_tries; i++) {
+        const struct lint_try *t = &f->tries[i];
+        struct tally *mine = &tallies[t->agent];
+        struct won won;
+
+        e = decide(f, t, &won);
+        if (e || won.own < 0)
+            continue; /* it is not to be chosen by its score */
+        mine->n++;
+        if (won.agent == t->agent && won.score >= f->settings->threshold)
+            continue;
+        if (!mine->lost++) {
+            mine->first = t;
+            mine->won = won;
+        }
+    }
+    for (uint32_t i = 0; !e && i < f->n; i++)
+        if (tallies[i].lost)
+            say_lost(f, i, &tallies[i], each, ctx);
+    free(tallies);
+    return e;
+}
+
+static void check_default(const struct lint_fleet *f, lint_fn *each, void *ctx)
+{
+    struct lint_finding found = {
+        .check = "reach", .rule = "default", .is_note = true};
+
+    if (!f->is_configured || f->settings->default_agent.n || !f->n)
+        return;
+    lint_say(&found, "there is no default: a message that no agent's score is "
+                     "high enough for is refused");
+    lint_advise(&found, "set agents.default to the one that is best at "
+                        "everything else");
+    each(ctx, &found);
+}
+
+enum err lint_reach(const struct lint_fleet *fleet, lint_fn *each, void *ctx)
+{
+    for (size_t i = 0; i < fleet->n; i++) {
+        check_one(fleet, i, each, ctx);
+        check_command(fleet, i, each, ctx);
+    }
+    check_default(fleet, each, ctx);
+    if (!fleet->index || fleet->settings->is_off[LAYER_SEMANTIC])
+        return OK;
+    return check_tries(fleet, each, ctx);
+}
+
+/* Bindings. */
+
+static bool same_kind(struct str a, struct str b)
+{
+    static const struct str same[][2] = {{{"dm", 2}, {"direct", 6}},
+                                         {{"group", 5}, {"channel", 7}}};
+
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 2; k++)
+            if (str_eq_nocase(a, same[i][k]) &&
+                str_eq_nocase(b, same[i][1 - k]))
+                return true;
+    return str_eq_nocase(a, b);
+}
+
+static bool same_account(struct str a, struct str b)
+{
+    bool any_a = !a.n || str_eq(a, STR("*")),
+         any_b = !b.n || str_eq(b, STR("*"));
+
+    return any_a || any_b ? any_a == any_b : str_eq_nocase(a, b);
+}
+
+static bool same_roles(struct strs a, struct strs b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (!str_eq(a.list[i], b.list[i]))
+            return false;
+    return true;
+}
+
+static bool same_match(const struct binding *a, const struct binding *b)
+{
+    return str_eq(a->peer.id, b->peer.id) && str_eq(a->guild_id, b->guild_id) &&
+           str_eq(a->team_id, b->team_id) &&
+           str_eq_nocase(a->channel, b->channel) &&
+           same_account(a->account_id, b->account_id) &&
+           same_kind(a->peer.kind, b->peer.kind) &&
+           same_roles(a->roles, b->roles);
+}
+
+enum err lint_bindings(const struct lint_fleet *fleet, lint_fn *each, void *ctx)
+{
+    const struct bindings *b = &fleet->settings->bindings;
+
+    for (size_t i = 0; i < b->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            struct lint_finding f = {.check = "bindings", .rule = "shadowed"};
+
+            if (!same_match(&b->list[k], &b->list[i]))
+                continue;
+            lint_name(&f, b->list[i].agent);
+            lint_say(&f,
+                     "bindings[%zu] to %.*s never counts: bindings[%zu], to "
+                     "%.*s, matches the same",
+                     i, STR_ARG(b->list[i].agent), k,
+                     STR_ARG(b->list[k].agent));
+            lint_advise(&f, "take one of the two out");
+            each(ctx, &f);
+            break;
+        }
+    return OK;
+}

@@ -1,0 +1,331 @@
+/* What lint finds, and what it leaves alone. Vectors are made by hand: two
+ * numbers, so that who is near whom can be seen. */
+#include "cli/lint_rules.h"
+
+#include "test/t.h"
+
+#define STRS(...)                                                           \
+    {                                                                       \
+        .list = (const struct str[]){__VA_ARGS__},                          \
+        .n = sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str) \
+    }
+
+static struct choose_settings settings;
+static struct buf heard;
+static size_t n_heard;
+
+static void hear(void *ctx, const struct lint_finding *f)
+{
+    (void)ctx;
+    CHECK(f->check && f->rule && f->text[0]);
+    n_heard++;
+    buf_addf(&heard, "%s.%s%s: %s\n", f->check, f->rule,
+             f->is_note ? " (note)" : "", f->text);
+}
+
+typedef enum err rule(const struct lint_fleet *fleet, lint_fn *each, void *ctx);
+
+static struct lint_fleet fleet_of(const struct agent *agents, size_t n)
+{
+    settings = choose_defaults();
+    settings.default_agent = STR("somebody");
+    return (struct lint_fleet){.agents = agents,
+                               .n = n,
+                               .settings = &settings,
+                               .twins = 0.9,
+                               .is_configured = true};
+}
+
+static const char *found(rule *look, const struct lint_fleet *fleet)
+{
+    buf_fini(&heard);
+    buf_init(&heard, 1 << 20);
+    n_heard = 0;
+    CHECK(look(fleet, hear, NULL) == OK);
+    buf_add_char(&heard, '\0');
+    CHECK(!heard.over);
+    return heard.p;
+}
+
+#define SAYS(rule, fleet, words) CHECK(strstr(found(rule, fleet), words))
+#define SILENT(rule, fleet)      CHECK(!*found(rule, fleet))
+
+/* Keywords. */
+
+TEST(good_keywords_are_left_alone)
+{
+    struct agent a[] = {
+        {.name = STR("a"), .routing.keywords = STRS(STR("blog"), STR("C++"))},
+        {.name = STR("b"), .routing.keywords = STRS(STR("invoice"))},
+    };
+    struct lint_fleet f = fleet_of(a, 2);
+
+    SILENT(lint_keywords, &f);
+    f = fleet_of(a, 0);
+    SILENT(lint_keywords, &f);
+}
+
+TEST(words_that_are_said_to_everybody_are_generic)
+{
+    struct agent a[] = {
+        {.name = STR("a"),
+         .routing.keywords = STRS(STR("Help"), STR("can you help me"))}};
+    struct lint_fleet f = fleet_of(a, 1);
+
+    SAYS(lint_keywords, &f,
+         "keywords.generic: \"Help\" of a is said to every agent");
+    CHECK(strstr(heard.p, "\"can you help me\""));
+}
+
+TEST(words_that_the_others_use_too_are_generic)
+{
+    struct agent a[] = {
+        {.name = STR("a"), .routing.keywords = STRS(STR("language"))},
+        {.name = STR("b"), .description = STR("Speaks a language.")},
+        {.name = STR("c"), .description = STR("Of every LANGUAGE, the best.")},
+        {.name = STR("d"), .description = STR("Languages are others.")},
+        {.name = STR("e"), .description = STR("a language model")},
+    };
+    struct lint_fleet f = fleet_of(a, 5);
+
+    SAYS(lint_keywords, &f,
+         "keywords.generic: \"language\" of a is in what 3 of the other agents "
+         "say of themselves\n");
+    f = fleet_of(a, 3); /* two others are not many */
+    SILENT(lint_keywords, &f);
+}
+
+TEST(keywords_that_several_have_collide_whatever_their_case)
+{
+    struct agent a[] = {
+        {.name = STR("a"), .routing.keywords = STRS(STR("Blog  Post"))},
+        {.name = STR("b"), .routing.keywords = STRS(STR("blog post"))},
+        {.name = STR("c"), .routing.keywords = STRS(STR("BLOG post"))},
+    };
+    struct lint_fleet f = fleet_of(a, 3);
+
+    SAYS(lint_keywords, &f, "is a keyword of a, b and c: it lifts all of them");
+    CHECK(n_heard == 1);
+}
+
+TEST(a_keyword_that_is_part_of_another_s_is_noted)
+{
+    struct agent a[] = {
+        {.name = STR("a"), .routing.keywords = STRS(STR("test"))},
+        {.name = STR("b"),
+         .routing.keywords = STRS(STR("unit test suite"), STR("unit"))},
+    };
+    struct lint_fleet f = fleet_of(a, 2);
+
+    SAYS(lint_keywords, &f,
+         "keywords.within (note): \"test\" of a is in \"unit test suite\" of "
+         "b");
+    CHECK(n_heard == 1); /* b's own are b's affair */
+}
+
+TEST(keywords_without_a_letter_and_those_said_twice_are_found)
+{
+    struct agent a[] = {
+        {.name = STR("a"),
+         .routing.keywords = STRS(STR("!?"), STR("tea"), STR("Tea"))}};
+    struct lint_fleet f = fleet_of(a, 1);
+
+    SAYS(lint_keywords, &f, "keywords.empty: \"!?\" of a has neither letters");
+    CHECK(strstr(heard.p, "keywords.twice (note): a has the keyword"));
+    CHECK(n_heard == 2);
+}
+
+TEST(many_that_have_one_are_counted)
+{
+    enum { N = 20 };
+    struct agent a[N];
+    char names[N][8];
+    struct lint_fleet f;
+
+    for (int i = 0; i < N; i++) {
+        snprintf(names[i], sizeof(names[i]), "a%02d", i);
+        a[i] = (struct agent){.name = str_of(names[i]),
+                              .routing.keywords = STRS(STR("tea"))};
+    }
+    f = fleet_of(a, N);
+    SAYS(lint_keywords, &f, "a06, a07 and 12 more: it lifts all of them alike");
+}
+
+/* Twins. */
+
+TEST(those_that_say_the_same_are_twins)
+{
+    struct agent a[] = {{.name = STR("a")},
+                        {.name = STR("b")},
+                        {.name = STR("c")},
+                        {.name = STR("none")}};
+    float v[] = {1, 0, 0.99F, 0.1411F, 0, 1, 0, 0};
+    struct lint_fleet f = fleet_of(a, 4);
+
+    SILENT(lint_twins, &f); /* nobody has a vector */
+    f.vectors = v;
+    f.dims = 2;
+    SAYS(lint_twins, &f,
+         "twins.alike: a and b say nearly the same of themselves (0.99)");
+    CHECK(n_heard == 1);
+    a[1].routing.is_unroutable = true; /* and so never in a's way */
+    SILENT(lint_twins, &f);
+}
+
+/* Reach. */
+
+TEST(whom_nobody_sees_nobody_reaches)
+{
+    struct agent a[] = {
+        {.name = STR("a"),
+         .description = STR("d"),
+         .visibility = VISIBILITY_PRIVATE},
+        {.name = STR("b"),
+         .description = STR("d"),
+         .visibility = VISIBILITY_SHARED},
+        {.name = STR("c"),
+         .description = STR("d"),
+         .visibility = VISIBILITY_SHARED,
+         .org = STR("acme")},
+        {.name = STR("d"),
+         .description = STR("d"),
+         .visibility = VISIBILITY_PRIVATE,
+         .creator = STR("anna")},
+    };
+    struct lint_fleet f = fleet_of(a, 4);
+
+    SAYS(lint_reach, &f, "reach.hidden: a is private, and nobody's");
+    CHECK(strstr(heard.p, "reach.hidden: b is shared with nobody"));
+    CHECK(n_heard == 2);
+}
+
+TEST(who_says_nothing_is_reached_by_name_alone)
+{
+    struct agent a[] = {
+        {.name = STR("a")}, {.name = STR("b")}, {.name = STR("Somebody")}};
+    struct binding b[] = {{.agent = STR("B"), .channel = STR("x")}};
+    struct lint_fleet f = fleet_of(a, 3);
+
+    settings.bindings = (struct bindings){b, 1};
+    SAYS(lint_reach, &f, "reach.profile: a says nothing of itself");
+    CHECK(n_heard == 1); /* b is bound, and somebody is the default */
+}
+
+TEST(who_is_in_no_layer_that_is_on_cannot_be_chosen)
+{
+    struct agent a[] = {{.name = STR("a"),
+                         .description = STR("d"),
+                         .routing.is_unroutable = true}};
+    struct lint_fleet f = fleet_of(a, 1);
+
+    SILENT(lint_reach, &f);
+    settings.is_off[LAYER_EXPLICIT] = settings.is_off[LAYER_PREFIX] = true;
+    SAYS(lint_reach, &f, "reach.layers: a cannot be chosen by any layer");
+    settings.default_agent = STR("a");
+    SILENT(lint_reach, &f);
+}
+
+TEST(the_dead_are_named_and_a_missing_default_is_noted)
+{
+    struct agent a[] = {{.name = STR("a"), .description = STR("d")}};
+    enum agent_state states[] = {AGENT_DEAD};
+    struct lint_fleet f = fleet_of(a, 1);
+
+    f.states = states;
+    SAYS(lint_reach, &f, "reach.dead: a is DEAD");
+    f = fleet_of(a, 1);
+    settings.default_agent = STR("");
+    SAYS(lint_reach, &f, "reach.default (note): there is no default");
+    f.is_configured = false; /* a server does not tell who it is */
+    SILENT(lint_reach, &f);
+}
+
+TEST(two_that_one_command_stands_for_are_named)
+{
+    struct agent a[] = {{.name = STR("my-bot"), .description = STR("d")},
+                        {.name = STR("My.Bot"), .description = STR("d")}};
+    struct lint_fleet f = fleet_of(a, 2);
+
+    SAYS(lint_reach, &f,
+         "reach.command: \"/my_bot\" stands for my-bot and My.Bot alike");
+}
+
+static struct index *index_of(const struct agent *a, size_t n)
+{
+    static const uint64_t seed[2] = {1, 2};
+    struct index *x = index_new(100, seed);
+
+    CHECK(x);
+    for (size_t i = 0; i < n; i++) {
+        struct agent one = a[i];
+        struct index_change *c;
+
+        one.visibility = VISIBILITY_PUBLIC;
+        CHECK(index_prepare(x, &one, NULL, &c) == OK);
+        index_put(x, (uint32_t)i, c);
+    }
+    return x;
+}
+
+TEST(who_does_not_get_their_own_examples_is_named)
+{
+    struct agent a[] = {{.name = STR("a"), .description = STR("tea")},
+                        {.name = STR("b"), .description = STR("cake")}};
+    float v[] = {1, 0, 0, 1}, near_b[] = {0.1F, 0.98F}, near_a[] = {1, 0};
+    float nowhere[] = {0.1F, 0};
+    struct lint_try tries[] = {
+        {.agent = 0, .text = STR("x"), .vector = near_b},
+        {.agent = 1, .text = STR("y"), .vector = near_b},
+        {.agent = 1, .text = STR("z"), .vector = near_a},
+        {.agent = 0, .text = STR("w"), .vector = near_b}};
+    struct lint_fleet f = fleet_of(a, 2);
+
+    f.vectors = v;
+    f.dims = 2;
+    f.tries = tries;
+    f.n_tries = 4;
+    f.index = index_of(a, 2);
+    SAYS(lint_reach, &f,
+         "reach.lost: a does not get 2 of its own 2 examples: \"x\" scores "
+         "0.145, and 0.541 for b\n");
+    CHECK(strstr(heard.p, "reach.lost (note): b does not get 1 of its own 2"));
+    CHECK(n_heard == 2);
+    tries[0].vector = nowhere;
+    tries[0].is_description = true;
+    f.n_tries = 1;
+    SAYS(lint_reach, &f,
+         "reach.lost: a does not get its own description: \"x\" scores 0.145 "
+         "and 0.300 is needed\n");
+    settings.is_off[LAYER_SEMANTIC] = true;
+    SILENT(lint_reach, &f);
+    index_free(f.index);
+}
+
+/* Bindings. */
+
+TEST(a_binding_behind_the_same_one_never_counts)
+{
+    struct binding b[] = {
+        {.agent = STR("a"),
+         .channel = STR("telegram"),
+         .peer = {STR("group"), STR("1")}},
+        {.agent = STR("a"),
+         .channel = STR("telegram"),
+         .peer = {STR("group"), STR("2")}},
+        {.agent = STR("b"),
+         .channel = STR("Telegram"),
+         .account_id = STR("*"),
+         .peer = {STR("channel"), STR("1")}},
+        {.agent = STR("b"),
+         .channel = STR("telegram"),
+         .account_id = STR("main"),
+         .peer = {STR("group"), STR("1")}},
+    };
+    struct lint_fleet f = fleet_of(NULL, 0);
+
+    settings.bindings = (struct bindings){b, 4};
+    SAYS(lint_bindings, &f,
+         "bindings.shadowed: bindings[2] to b never counts: bindings[0], to a, "
+         "matches the same\n");
+    CHECK(n_heard == 1);
+}

@@ -1,0 +1,408 @@
+/* replay: decisions that were made decide themselves again, here, by their own
+ * settings or by others, and what would be different is shown.
+ *
+ * The server hands out its records and nothing more; the settings are those of
+ * the files on this side, so that a configuration can be tried before anybody
+ * has it. By its own settings a decision must come out as it was, to the last
+ * bit: whoever sees otherwise has found a mistake of ours, or a record that
+ * another version made. */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli/client.h"
+#include "cli/grid.h"
+#include "cli/span.h"
+#include "cli/tally.h"
+#include "settings.h"
+#include "speak/speak.h"
+
+enum {
+    LIMIT = 1000,
+    LIMIT_MAX = 1000 * 1000,
+    SHOWN = 20,
+    SHOWN_MAX = 10 * 1000,
+    SCRATCH_BYTES = 4 * 1024 * 1024,
+    WORDS_MAX = 160,
+};
+
+const struct arg_option cli_replay_options[] = {
+    {"config", "FILE", "by the settings of this file", false},
+    {"set", "NAME=VALUE", "and this one; may be repeated", true},
+    {"since", "SPAN", "only those of so long, like 12h or 7d", false},
+    {"agent", "AGENT", "only those that this agent got", false},
+    {"layer", "LAYER", "only those of this layer: semantic, default, ...",
+     false},
+    {"limit", "N", "look at so many, the latest; 1000 if not given", false},
+    {"show", "N", "show so many of those that change; 20 if not given", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+struct replay {
+    struct cli *c;
+    const struct choose_settings *settings; /* NULL: each by its own */
+    struct tally tally;
+    struct grid changes;
+    struct arena scratch;
+    int64_t shown, show_most;
+    enum exit_status status;
+};
+
+/* One decision. */
+
+static struct str shown_name(struct str agent)
+{
+    return agent.n ? agent : STR("(nobody)");
+}
+
+static void put_change(struct replay *r, const struct decision *was,
+                       const struct decision *now, enum tally_word word)
+{
+    struct json_out o = json_out(&r->c->out);
+    bool is_somebody = now->agent.n > 0;
+
+    json_open(&o, '{');
+    json_key(&o, STR("id"));
+    json_put_str(&o, str_of(was->id.text));
+    json_key(&o, STR("text"));
+    json_put_str(&o, was->text);
+    json_key(&o, STR("from"));
+    json_put_str(&o, was->agent);
+    json_key(&o, STR("from_layer"));
+    json_put_str(&o, layer_name(was->layer));
+    json_key(&o, STR("to"));
+    if (is_somebody)
+        json_put_str(&o, now->agent);
+    else
+        json_put_null(&o);
+    json_key(&o, STR("to_layer"));
+    if (is_somebody)
+        json_put_str(&o, layer_name(now->layer));
+    else
+        json_put_null(&o);
+    json_key(&o, STR("outcome"));
+    json_put_str(&o, str_of(tally_word(word)));
+    json_close(&o, '}');
+    buf_add_char(&r->c->out, '\n');
+}
+
+static void add_change(struct replay *r, const struct decision *was,
+                       const struct decision *now, enum tally_word word)
+{
+    struct str cells[] = {str_of(was->id.text), shown_name(was->agent),
+                          shown_name(now->agent), str_of(tally_word(word)),
+                          str_head(was->text, WORDS_MAX)};
+
+    if (r->c->json) {
+        put_change(r, was, now, word);
+        r->status = cli_flush(r->c, EXIT_DONE);
+    } else if (r->shown++ < r->show_most) {
+        grid_add(&r->changes, cells);
+    }
+}
+
+static uint64_t bits(double v)
+{
+    uint64_t out;
+
+    memcpy(&out, &v, sizeof(out));
+    return out;
+}
+
+/* To the last bit: for a record by its own settings. */
+static bool is_same(const struct decision *a, const struct decision *b)
+{
+    return a->layer == b->layer && str_eq(a->agent, b->agent) &&
+           str_eq(a->skill, b->skill) && str_eq(a->reason, b->reason) &&
+           bits(a->score) == bits(b->score) &&
+           bits(a->margin) == bits(b->margin);
+}
+
+static void count(struct replay *r, const struct decision *was,
+                  const struct decision *now)
+{
+    struct tally *t = &r->tally;
+    bool is_as_before =
+        r->settings ? str_eq_nocase(was->agent, now->agent) : is_same(was, now);
+
+    t->partly += was->n_considered > (int64_t)was->n_candidates;
+    if (is_as_before) {
+        t->same++;
+        t->relayed += was->layer != now->layer;
+    } else {
+        add_change(r, was, now, tally_add(t, was, now->agent));
+    }
+}
+
+static bool on_decision(void *ctx, const struct json *item)
+{
+    struct replay *r = ctx;
+    struct decision was, now = {0};
+    enum err e;
+
+    arena_reset(&r->scratch);
+    r->tally.replayed++;
+    if (speak_decision_read(&r->scratch, item, &was)) {
+        r->tally.unread++;
+        return true;
+    }
+    e = choose_again(r->settings, NULL, &was, &r->scratch, &now);
+    if (e == ERR_NOMEM)
+        r->status = cli_error(r->c, e, "out of memory");
+    else if (e == ERR_NOT_FOUND)
+        r->tally.unsaid++;
+    else
+        count(r, &was, e ? &(struct decision){0} : &now);
+    return r->status == EXIT_DONE;
+}
+
+/* What came of it. */
+
+static void put_summary(const struct replay *r)
+{
+    const struct tally *t = &r->tally;
+    const struct {
+        const char *name;
+        int64_t n;
+    } numbers[] = {{"replayed", t->replayed},        {"same", t->same},
+                   {"by_another_layer", t->relayed}, {"changed", t->changed},
+                   {"not_known", t->unsaid},         {"not_read", t->unread},
+                   {"partly_recorded", t->partly}};
+    struct json_out o = json_out(&r->c->out);
+
+    json_open(&o, '{');
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        json_key(&o, str_of(numbers[i].name));
+        json_put_int(&o, numbers[i].n);
+    }
+    json_key(&o, STR("outcomes"));
+    json_open(&o, '{');
+    for (int w = 0; w < N_TALLY_WORDS; w++) {
+        json_key(&o, str_of(tally_word((enum tally_word)w)));
+        json_put_int(&o, t->by_word[w]);
+    }
+    json_close(&o, '}');
+    json_close(&o, '}');
+    buf_add_char(&r->c->out, '\n');
+}
+
+static void show_pairs(struct replay *r)
+{
+    static const struct grid_head heads[] = {
+        {"FROM", NULL},    {"TO", NULL},     {"DECISIONS", NULL},
+        {"BETTER", NULL},  {"WORSE", NULL},  {"AS BAD", NULL},
+        {"WAS BAD", NULL}, {"UNKNOWN", NULL}};
+    struct grid grid;
+
+    tally_sort(&r->tally);
+    grid_init(&grid, heads, sizeof(heads) / sizeof(heads[0]));
+    grid_right_from(&grid, 2);
+    for (size_t i = 0; i < r->tally.n_pairs; i++) {
+        const struct tally_pair *p = &r->tally.pairs[i];
+        char numbers[1 + N_TALLY_WORDS][24];
+        struct str cells[3 + N_TALLY_WORDS] = {shown_name(p->from),
+                                               shown_name(p->to)};
+
+        snprintf(numbers[0], sizeof(numbers[0]), "%lld", (long long)p->n);
+        for (int w = 0; w < N_TALLY_WORDS; w++)
+            snprintf(numbers[1 + w], sizeof(numbers[0]), "%lld",
+                     (long long)p->by_word[w]);
+        for (int k = 0; k <= N_TALLY_WORDS; k++)
+            cells[2 + k] = str_of(numbers[k]);
+        grid_add(&grid, cells);
+    }
+    grid_write(&grid, &r->c->out, r->c->width, r->c->colour, r->c->unicode);
+    grid_fini(&grid);
+}
+
+static void say(struct replay *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void say(struct replay *r, const char *fmt, ...)
+{
+    char words[512];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(words, sizeof(words), fmt, args);
+    va_end(args);
+    cli_wrapped(r->c, 0, 0, str_of(words));
+}
+
+/* What stands between the figures and the truth. */
+static void say_limits(struct replay *r)
+{
+    const struct tally *t = &r->tally;
+
+    if (t->unsaid)
+        say(r,
+            "%lld cannot be said: nobody was compared then, or the classifier "
+            "was not asked, and now that would count.",
+            (long long)t->unsaid);
+    if (t->unread)
+        say(r, "%lld were recorded by another version and not understood.",
+            (long long)t->unread);
+    if (r->settings && t->partly)
+        say(r,
+            "Of %lld the record has the best %d agents, and there were more: "
+            "who was not among them cannot come out first here.",
+            (long long)t->partly, DECISION_CANDIDATES_MAX);
+}
+
+static void show_changes(struct replay *r)
+{
+    const struct tally *t = &r->tally;
+
+    buf_add_char(&r->c->out, '\n');
+    show_pairs(r);
+    buf_add_char(&r->c->out, '\n');
+    if (r->show_most)
+        grid_write(&r->changes, &r->c->out, r->c->width, r->c->colour,
+                   r->c->unicode);
+    if (r->show_most && r->shown > r->show_most)
+        say(r, "There are more: --show %lld", (long long)t->changed);
+    buf_add_char(&r->c->out, '\n');
+    say(r,
+        "What is known of the changes: %lld better (somebody said that this "
+        "agent was right), %lld worse (what they were given to did well), "
+        "%lld as bad (a third was right), %lld were bad anyway, %lld not "
+        "known.",
+        (long long)t->by_word[TALLY_BETTER], (long long)t->by_word[TALLY_WORSE],
+        (long long)t->by_word[TALLY_AS_BAD],
+        (long long)t->by_word[TALLY_WAS_BAD],
+        (long long)t->by_word[TALLY_UNKNOWN]);
+}
+
+static void show(struct replay *r)
+{
+    const struct tally *t = &r->tally;
+
+    if (r->c->json) {
+        put_summary(r);
+        return;
+    }
+    if (!t->replayed) {
+        buf_add_str(&r->c->out, STR("No decisions.\n"));
+        return;
+    }
+    if (r->settings)
+        say(r,
+            "%lld decisions: %lld go to the same agent (%lld of them by "
+            "another layer), %lld to another.",
+            (long long)t->replayed, (long long)t->same, (long long)t->relayed,
+            (long long)t->changed);
+    else
+        say(r,
+            "%lld decisions: %lld come out as they were, to the last bit, "
+            "%lld do not.",
+            (long long)t->replayed, (long long)t->same, (long long)t->changed);
+    say_limits(r);
+    if (t->changed)
+        show_changes(r);
+}
+
+/* Asking. */
+
+static bool add_filters(struct cli *c, struct buf *path,
+                        enum exit_status *status)
+{
+    struct str span = args_get(&c->args, "since");
+    char since[32];
+    int64_t ms;
+
+    buf_add_str(path, STR("/api/decisions?full=1"));
+    if (args_has(&c->args, "agent"))
+        client_add_query(path, "agent", args_get(&c->args, "agent"));
+    if (args_has(&c->args, "layer"))
+        client_add_query(path, "layer", args_get(&c->args, "layer"));
+    if (!args_has(&c->args, "since"))
+        return true;
+    if (span_read(span, &ms)) {
+        *status = cli_error(c, ERR_USAGE,
+                            "--since is \"%.*s\"; it must be a span like 12h "
+                            "or 7d",
+                            STR_ARG(str_head(span, 64)));
+        return false;
+    }
+    snprintf(since, sizeof(since), "%lld", (long long)(cli_now_ms() - ms));
+    client_add_query(path, "since", str_of(since));
+    return true;
+}
+
+static enum exit_status ask(struct replay *r, int64_t limit)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(r->c, &status);
+    struct buf path;
+    bool more;
+
+    if (!cl)
+        return status;
+    buf_init(&path, 16 * 1024);
+    if (add_filters(r->c, &path, &status) &&
+        client_list(cl, buf_str(&path), limit, on_decision, r, &more))
+        status = client_fail(cl);
+    buf_fini(&path);
+    client_free(cl);
+    return status ? status : r->status;
+}
+
+static enum exit_status run(struct cli *c,
+                            const struct choose_settings *settings)
+{
+    static const struct grid_head heads[] = {{"DECISION", NULL},
+                                             {"FROM", NULL},
+                                             {"TO", NULL},
+                                             {"OUTCOME", NULL},
+                                             {"MESSAGE", NULL}};
+    struct replay r = {.c = c, .settings = settings};
+    enum exit_status status = EXIT_DONE;
+    int64_t limit;
+
+    if (!cli_number(c, "limit", 1, LIMIT_MAX, LIMIT, &limit, &status) ||
+        !cli_number(c, "show", 0, SHOWN_MAX, SHOWN, &r.show_most, &status))
+        return status;
+    arena_init(&r.scratch, SCRATCH_BYTES);
+    grid_init(&r.changes, heads, sizeof(heads) / sizeof(heads[0]));
+    if (tally_init(&r.tally))
+        status = cli_error(c, ERR_NOMEM, "out of memory");
+    if (!status)
+        status = ask(&r, limit);
+    if (!status)
+        show(&r);
+    /* By their own settings they may not. */
+    if (!status && !settings && r.tally.changed + r.tally.unsaid)
+        status = EXIT_FAILED;
+    tally_fini(&r.tally);
+    grid_fini(&r.changes);
+    arena_fini(&r.scratch);
+    return status;
+}
+
+enum exit_status cli_replay(struct cli *c)
+{
+    struct choose_settings settings;
+    struct config_report report;
+    struct config_source src;
+    enum exit_status status;
+    struct config *cfg;
+    struct str first;
+
+    if (!args_has(&c->args, "config") && !args_has(&c->args, "set"))
+        return run(c, NULL);
+    if (!cli_source(c, &src, &status))
+        return status;
+    cfg = config_load(&src, &report);
+    if (!cfg) {
+        first = str_of(report.text);
+        first = str_cut(&first, '\n');
+        return cli_error(c, ERR_BAD_CONFIG,
+                         "%.*s: signalbox check shows all there is to mend",
+                         STR_ARG(first));
+    }
+    settings = settings_route(cfg).choose;
+    status = run(c, &settings);
+    config_free(cfg);
+    return status;
+}

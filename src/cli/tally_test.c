@@ -1,0 +1,92 @@
+#include "cli/tally.h"
+
+#include <stdio.h>
+
+#include "base/fault.h"
+#include "test/t.h"
+
+TEST(what_the_outcome_says_of_a_change)
+{
+    static const struct {
+        enum verdict verdict;
+        const char *overridden_to, *to;
+        enum tally_word word;
+    } cases[] = {
+        {VERDICT_OPEN, "", "b", TALLY_UNKNOWN},
+        {VERDICT_NEUTRAL, "", "b", TALLY_UNKNOWN},
+        {VERDICT_POSITIVE, "", "b", TALLY_WORSE},
+        {VERDICT_POSITIVE, "", "", TALLY_WORSE},
+        {VERDICT_NEGATIVE, "", "b", TALLY_WAS_BAD},
+        {VERDICT_NEGATIVE, "b", "B", TALLY_BETTER},
+        {VERDICT_NEGATIVE, "c", "b", TALLY_AS_BAD},
+        {VERDICT_NEGATIVE, "c", "", TALLY_AS_BAD},
+        {VERDICT_POSITIVE, "A", "b", TALLY_WORSE},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct decision d = {.agent = STR("a"),
+                             .verdict = cases[i].verdict,
+                             .overridden_to = str_of(cases[i].overridden_to)};
+
+        CHECK_INT(tally_judge(&d, str_of(cases[i].to)), cases[i].word);
+    }
+}
+
+TEST(pairs_are_counted_whatever_the_case_and_sorted)
+{
+    struct decision a = {.agent = STR("a")}, big = {.agent = STR("A")};
+    struct decision b = {.agent = STR("b"), .verdict = VERDICT_POSITIVE};
+    struct tally t;
+
+    CHECK_INT(tally_init(&t), OK);
+    tally_add(&t, &b, STR("a"));
+    tally_add(&t, &a, STR("b"));
+    tally_add(&t, &big, STR("B"));
+    tally_add(&t, &a, STR(""));
+    tally_sort(&t);
+    CHECK(t.n_pairs == 3 && t.changed == 4 && t.by_word[TALLY_WORSE] == 1);
+    CHECK_STR(t.pairs[0].to, "b");
+    CHECK(t.pairs[0].n == 2 && t.pairs[0].by_word[TALLY_UNKNOWN] == 2);
+    CHECK_STR(t.pairs[1].from, "a");
+    CHECK_STR(t.pairs[2].from, "b");
+    tally_fini(&t);
+}
+
+TEST(more_pairs_than_there_may_be_are_counted_all_the_same)
+{
+    struct tally t;
+    char name[16];
+
+    CHECK_INT(tally_init(&t), OK);
+    for (int i = 0; i < TALLY_PAIRS_MAX + 5; i++) {
+        struct decision d = {
+            .agent = {name, (size_t)snprintf(name, sizeof(name), "%d", i)}};
+
+        tally_add(&t, &d, STR("x"));
+    }
+    CHECK_INT(t.n_pairs, TALLY_PAIRS_MAX);
+    CHECK_INT(t.left_out, 5);
+    CHECK_INT(t.changed, TALLY_PAIRS_MAX + 5);
+    tally_fini(&t);
+}
+
+TEST(counting_survives_every_fault)
+{
+    bool has_fired = true;
+
+    for (long nth = 1; has_fired; nth++) {
+        struct decision d = {.agent = STR("a")};
+        struct tally t;
+        enum err e;
+
+        fault_arm(nth);
+        e = tally_init(&t);
+        if (!e)
+            tally_add(&t, &d, STR("b"));
+        has_fired = fault_fired();
+        fault_arm(0);
+        CHECK(e == OK || (e == ERR_NOMEM && has_fired));
+        CHECK(e || t.changed == 1);
+        tally_fini(&t);
+    }
+}

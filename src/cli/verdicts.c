@@ -1,0 +1,95 @@
+/* decisions override, decisions feedback: that it should have been another, or
+ * whether it was right. */
+#include "cli/verdicts.h"
+
+enum { BODY_MAX = 64 * 1024 };
+
+static void put_member(struct json_out *o, struct str key, struct str value)
+{
+    if (!value.n)
+        return;
+    json_key(o, key);
+    json_put_str(o, value);
+}
+
+static void show(struct cli *c, const struct json *said)
+{
+    struct str to = cli_field(said, STR("overridden_to"));
+
+    if (c->json) {
+        cli_json_line(&c->out, said);
+        return;
+    }
+    if (!json_bool_or(json_get(said, STR("recorded")), true))
+        buf_add_str(&c->out, STR("That is known: "));
+    if (to.n)
+        buf_addf(&c->out, "it went to %.*s and should have gone to %.*s.",
+                 STR_ARG(cli_tamed(c, cli_field(said, STR("agent")))),
+                 STR_ARG(cli_tamed(c, to)));
+    else
+        buf_addf(&c->out, "it went to %.*s, and that was %s.",
+                 STR_ARG(cli_tamed(c, cli_field(said, STR("agent")))),
+                 str_eq(cli_field(said, STR("verdict")), STR("positive"))
+                     ? "right"
+                     : "wrong");
+    if (json_bool_or(json_get(said, STR("switched")), false))
+        buf_addf(
+            &c->out, " The conversation %.*s is with it from now on.",
+            STR_ARG(cli_tamed(c, cli_field(said, STR("conversation_id")))));
+    buf_add_char(&c->out, '\n');
+}
+
+static enum exit_status say(struct cli *c, struct str id, const char *what,
+                            struct str agent, struct str verdict)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+    struct buf path, body;
+    struct json_out o;
+
+    if (!str_starts(id, STR("dec_")))
+        return cli_error(c, ERR_USAGE,
+                         "a decision's ID begins with dec_ and stands in "
+                         "signalbox decisions list");
+    if (!(cl = client_new(c, &status)))
+        return status;
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/decisions/"));
+    client_add_part(&path, id);
+    buf_addf(&path, "/%s", what);
+    buf_init(&body, BODY_MAX);
+    o = json_out(&body);
+    json_open(&o, '{');
+    put_member(&o, STR("agent"), agent);
+    put_member(&o, STR("verdict"), verdict);
+    put_member(&o, STR("comment"), args_get(&c->args, "comment"));
+    json_close(&o, '}');
+    if (path.over || body.over)
+        status = cli_error(c, ERR_USAGE, "that is too long");
+    else if (client_call(cl, &(struct client_request){.method = "POST",
+                                                      .path = buf_str(&path),
+                                                      .body = buf_str(&body)}))
+        status = client_fail(cl);
+    else
+        show(c, client_reply(cl)->json);
+    buf_fini(&body);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+enum exit_status cli_override(struct cli *c, struct str id)
+{
+    return say(c, id, "override", c->args.operands[2], STR(""));
+}
+
+enum exit_status cli_feedback(struct cli *c, struct str id)
+{
+    struct str verdict = c->args.operands[2];
+
+    if (!str_eq(verdict, STR("right")) && !str_eq(verdict, STR("wrong")))
+        return cli_error(c, ERR_USAGE,
+                         "it was right, or it was wrong: "
+                         "signalbox decisions feedback ID wrong");
+    return say(c, id, "feedback", args_get(&c->args, "agent"), verdict);
+}

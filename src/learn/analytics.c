@@ -1,0 +1,489 @@
+/* Groups of decisions, each found by a key in one map a table. Rows lie in an
+ * arena and are never taken out; a table is sorted when it is asked for. */
+#include "learn/analytics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/fault.h"
+#include "base/map.h"
+
+enum { ARENA_BYTES = 64 * 1024 * 1024, KEY_MAX = 512 };
+
+/* Rows of one kind, by a key. */
+struct rows {
+    struct map by_key;
+    size_t bytes; /* of a row */
+};
+
+struct analytics {
+    struct arena arena;
+    double close_margin;
+    struct analytics_summary summary;
+    struct analytics_signal signals[N_SIGNALS];
+    struct rows agents, types, gaps, keywords;
+    void *sorted; /* the table that was asked for last */
+};
+
+static const struct str signals[N_SIGNALS] = {
+    [SIGNAL_SEMANTIC] = {"semantic", 8},
+    [SIGNAL_PERFORMANCE] = {"performance", 11},
+    [SIGNAL_KEYWORD] = {"keyword", 7},
+    [SIGNAL_RECENCY] = {"recency", 7},
+};
+
+struct str signal_name(enum signal s)
+{
+    return signals[s];
+}
+
+/* Life and death. */
+
+static void rows_init(struct rows *r, size_t bytes, const uint64_t seed[2])
+{
+    map_init(&r->by_key, ANALYTICS_ROWS_MAX, seed);
+    r->bytes = bytes;
+}
+
+struct analytics *analytics_new(double close_margin, const uint64_t seed[2])
+{
+    struct analytics *a = FAULT("analytics.new") ? NULL : calloc(1, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    arena_init(&a->arena, ARENA_BYTES);
+    a->close_margin = close_margin;
+    rows_init(&a->agents, sizeof(struct analytics_agent), seed);
+    rows_init(&a->types, sizeof(struct analytics_type), seed);
+    rows_init(&a->gaps, sizeof(struct analytics_gap), seed);
+    rows_init(&a->keywords, sizeof(struct analytics_keyword), seed);
+    return a;
+}
+
+void analytics_free(struct analytics *a)
+{
+    if (!a)
+        return;
+    map_fini(&a->agents.by_key);
+    map_fini(&a->types.by_key);
+    map_fini(&a->gaps.by_key);
+    map_fini(&a->keywords.by_key);
+    arena_fini(&a->arena);
+    free(a->sorted);
+    free(a);
+}
+
+/* Rows. */
+
+/* The row of that key, made if there is none; *is_new says so. NULL with
+ * *e OK: there are too many, and it is left out. */
+static void *row_of(struct analytics *a, struct rows *r, struct str key,
+                    bool *is_new, enum err *e)
+{
+    void *row = map_get(&r->by_key, key);
+    char *copy;
+
+    *is_new = !row;
+    *e = OK;
+    if (row)
+        return row;
+    if (r->by_key.n >= ANALYTICS_ROWS_MAX) {
+        a->summary.left_out++;
+        return NULL;
+    }
+    row = arena_alloc(&a->arena, r->bytes);
+    copy = arena_strdup(&a->arena, key);
+    if (!row || !copy || map_put(&r->by_key, (struct str){copy, key.n}, row)) {
+        *e = ERR_NOMEM;
+        return NULL;
+    }
+    return row;
+}
+
+static struct str key_of(char out[KEY_MAX], int64_t number, struct str a,
+                         struct str b)
+{
+    int n = snprintf(out, KEY_MAX, "%lld/%.*s/%.*s", (long long)number,
+                     STR_ARG(a), STR_ARG(b));
+
+    return (struct str){out, n < KEY_MAX ? (size_t)n : KEY_MAX - 1};
+}
+
+static struct str keep(struct analytics *a, struct str s)
+{
+    char *copy = arena_strdup(&a->arena, s);
+
+    return (struct str){copy, copy ? s.n : 0};
+}
+
+/* Figures. */
+
+static bool is_wrong(const struct decision *d)
+{
+    return d->overridden_to.n || d->verdict == VERDICT_NEGATIVE;
+}
+
+static void count(struct figures *f, const struct decision *d)
+{
+    f->n++;
+    if (d->layer == LAYER_SEMANTIC) {
+        f->n_scored++;
+        f->score_sum += d->score;
+        f->margin_sum += d->margin;
+    }
+    f->overridden += d->overridden_to.n > 0;
+    f->errors += d->error_code.n > 0;
+    f->verdicts[d->verdict]++;
+    if (d->answer_chars >= 0) {
+        f->n_answered++;
+        f->chars_sum += d->answer_chars;
+    }
+    if (d->latency_ms >= 0) {
+        f->n_timed++;
+        f->latency_sum_ms += d->latency_ms;
+    }
+}
+
+static double over(double sum, int64_t n)
+{
+    return n ? sum / (double)n : (double)NAN;
+}
+
+double figures_confidence(const struct figures *f)
+{
+    return over(f->score_sum, f->n_scored);
+}
+
+double figures_margin(const struct figures *f)
+{
+    return over(f->margin_sum, f->n_scored);
+}
+
+double figures_override_rate(const struct figures *f)
+{
+    return over((double)f->overridden, f->n);
+}
+
+double figures_error_rate(const struct figures *f)
+{
+    return over((double)f->errors, f->n_timed);
+}
+
+double figures_answer_chars(const struct figures *f)
+{
+    return over((double)f->chars_sum, f->n_answered);
+}
+
+double figures_latency_ms(const struct figures *f)
+{
+    return over((double)f->latency_sum_ms, f->n_timed);
+}
+
+/* One decision, in each table. */
+
+static void add_summary(struct analytics *a, const struct decision *d)
+{
+    struct analytics_summary *s = &a->summary;
+
+    count(&s->all, d);
+    s->by_layer[d->layer]++;
+    s->overridden_by_layer[d->layer] += d->overridden_to.n > 0;
+    s->explored += d->is_explored;
+    if (!s->first_ms || d->at_ms < s->first_ms)
+        s->first_ms = d->at_ms;
+    if (d->at_ms > s->last_ms)
+        s->last_ms = d->at_ms;
+}
+
+static enum err add_agent(struct analytics *a, const struct decision *d)
+{
+    struct analytics_agent *row;
+    char key[KEY_MAX];
+    bool is_new;
+    enum err e;
+
+    row = row_of(a, &a->agents, key_of(key, 0, d->agent, STR("")), &is_new, &e);
+    if (!row)
+        return e;
+    if (is_new)
+        row->agent = keep(a, d->agent);
+    count(&row->f, d);
+    return OK;
+}
+
+static enum err add_type(struct analytics *a, const struct decision *d)
+{
+    struct analytics_type *row;
+    char key[KEY_MAX];
+    bool is_new;
+    enum err e;
+
+    if (!d->n_candidates)
+        return OK; /* nobody asked what it was about */
+    row = row_of(a, &a->types, key_of(key, d->type, d->agent, STR("")), &is_new,
+                 &e);
+    if (!row)
+        return e;
+    if (is_new) {
+        row->type = d->type;
+        row->agent = keep(a, d->agent);
+    }
+    count(&row->f, d);
+    return OK;
+}
+
+static bool is_sure(const struct analytics *a, const struct decision *d)
+{
+    return d->layer == LAYER_SEMANTIC &&
+           d->score >= d->threshold + a->close_margin &&
+           d->margin >= a->close_margin;
+}
+
+static void add_sample(struct analytics *a, struct analytics_gap *row,
+                       struct str text)
+{
+    struct str head = str_head(text, ANALYTICS_SAMPLE_MAX);
+
+    for (size_t i = 0; i < row->n_samples; i++)
+        if (str_eq(row->samples[i], head))
+            return;
+    if (row->n_samples < ANALYTICS_SAMPLES)
+        row->samples[row->n_samples++] = keep(a, head);
+}
+
+static enum err add_gap(struct analytics *a, const struct decision *d)
+{
+    struct analytics_gap *row;
+    char key[KEY_MAX];
+    double best;
+    bool is_new;
+    enum err e;
+
+    if (!d->n_candidates || is_sure(a, d) ||
+        (d->layer != LAYER_SEMANTIC && d->layer != LAYER_DEFAULT))
+        return OK;
+    row = row_of(a, &a->gaps, key_of(key, d->type, STR(""), STR("")), &is_new,
+                 &e);
+    if (!row)
+        return e;
+    best = d->candidates[0].score;
+    row->type = d->type;
+    row->n++;
+    row->n_default += d->layer == LAYER_DEFAULT;
+    row->best_sum += best;
+    if (is_new || best > row->nearest_score) {
+        row->nearest = keep(a, d->candidates[0].agent);
+        row->nearest_score = best;
+    }
+    add_sample(a, row, d->text);
+    return OK;
+}
+
+/* What a signal adds to a candidate's score. */
+static double part_of(const struct decision *d, const struct candidate *c,
+                      enum signal s)
+{
+    switch (s) {
+    case SIGNAL_SEMANTIC:
+        return d->weights.semantic * (double)c->signals.semantic;
+    case SIGNAL_PERFORMANCE:
+        return d->weights.performance * (double)c->signals.performance;
+    case SIGNAL_KEYWORD: return d->weights.keyword * (double)c->signals.keyword;
+    case SIGNAL_RECENCY: return d->weights.recency * (double)c->signals.recency;
+    case N_SIGNALS: break;
+    }
+    return 0;
+}
+
+/* Who would be first without the signal; the threshold is left as it is only
+ * in who is first: scores without a part of them are not what it was set for.
+ * Of equals the one whose name sorts first. */
+static const struct candidate *best_without(const struct decision *d,
+                                            enum signal s)
+{
+    const struct candidate *best = NULL;
+    double best_score = 0;
+
+    for (size_t i = 0; i < d->n_candidates; i++) {
+        const struct candidate *c = &d->candidates[i];
+        double score = c->score - part_of(d, c, s);
+
+        if (!best || score > best_score ||
+            (score == best_score && str_cmp(c->agent, best->agent) < 0)) {
+            best = c;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+static void add_signals(struct analytics *a, const struct decision *d)
+{
+    if (d->layer != LAYER_SEMANTIC || !d->n_candidates)
+        return;
+    for (int s = 0; s < N_SIGNALS; s++) {
+        const struct candidate *c = best_without(d, (enum signal)s);
+        struct analytics_signal *row = &a->signals[s];
+
+        row->n++;
+        if (str_eq(c->agent, d->candidates[0].agent))
+            continue;
+        row->changed++;
+        row->changed_good += d->verdict == VERDICT_POSITIVE && !is_wrong(d);
+        row->changed_bad += is_wrong(d);
+    }
+}
+
+static enum err add_keyword(struct analytics *a, const struct decision *d,
+                            const struct candidate *c)
+{
+    struct analytics_keyword *row;
+    bool is_new, has_won = str_eq(c->agent, d->agent);
+    char key[KEY_MAX];
+    enum err e;
+
+    row = row_of(a, &a->keywords, key_of(key, 0, c->keyword, c->agent), &is_new,
+                 &e);
+    if (!row)
+        return e;
+    if (is_new) {
+        row->keyword = keep(a, c->keyword);
+        row->agent = keep(a, c->agent);
+    }
+    row->fired++;
+    if (!has_won)
+        return OK;
+    row->won++;
+    row->wrong += is_wrong(d);
+    row->right += d->verdict == VERDICT_POSITIVE && !is_wrong(d);
+    row->pulled += !str_eq(best_without(d, SIGNAL_KEYWORD)->agent, c->agent);
+    return OK;
+}
+
+static enum err add_keywords(struct analytics *a, const struct decision *d)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; !e && i < d->n_candidates; i++)
+        if (d->candidates[i].keyword.n)
+            e = add_keyword(a, d, &d->candidates[i]);
+    return e;
+}
+
+enum err analytics_add(struct analytics *a, const struct decision *d)
+{
+    enum err e = FAULT("analytics.add") ? ERR_NOMEM : add_agent(a, d);
+
+    if (!e)
+        e = add_type(a, d);
+    if (!e)
+        e = add_gap(a, d);
+    if (!e)
+        e = add_keywords(a, d);
+    if (e)
+        return e;
+    add_signals(a, d);
+    add_summary(a, d);
+    return OK;
+}
+
+/* The tables. */
+
+struct analytics_summary analytics_summary(const struct analytics *a)
+{
+    return a->summary;
+}
+
+void analytics_signals(const struct analytics *a,
+                       struct analytics_signal out[N_SIGNALS])
+{
+    memcpy(out, a->signals, sizeof(a->signals));
+}
+
+static void *sorted(struct analytics *a, const struct rows *r,
+                    int (*compare)(const void *, const void *), size_t *n)
+{
+    const struct map_slot *slot;
+    size_t at = 0;
+    char *to;
+
+    free(a->sorted);
+    *n = r->by_key.n;
+    a->sorted = FAULT("analytics.sort") ? NULL : calloc(*n ? *n : 1, r->bytes);
+    to = a->sorted;
+    if (!to)
+        return NULL;
+    while ((slot = map_next(&r->by_key, &at))) {
+        memcpy(to, slot->value, r->bytes);
+        to += r->bytes;
+    }
+    qsort(a->sorted, *n, r->bytes, compare);
+    return a->sorted;
+}
+
+static int more_first(int64_t a, int64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+static int by_agents(const void *x, const void *y)
+{
+    const struct analytics_agent *a = x, *b = y;
+    int c = more_first(a->f.n, b->f.n);
+
+    return c ? c : str_cmp(a->agent, b->agent);
+}
+
+static int by_types(const void *x, const void *y)
+{
+    const struct analytics_type *a = x, *b = y;
+    int c = more_first(a->f.n, b->f.n);
+
+    if (!c)
+        c = more_first(b->type, a->type);
+    return c ? c : str_cmp(a->agent, b->agent);
+}
+
+static int by_gaps(const void *x, const void *y)
+{
+    const struct analytics_gap *a = x, *b = y;
+    int c = more_first(a->n, b->n);
+
+    return c ? c : more_first(b->type, a->type);
+}
+
+/* What was wrong most often is what one looks for. */
+static int by_keywords(const void *x, const void *y)
+{
+    const struct analytics_keyword *a = x, *b = y;
+    int c = more_first(a->wrong, b->wrong);
+
+    if (!c)
+        c = more_first(a->fired, b->fired);
+    if (!c)
+        c = str_cmp(a->keyword, b->keyword);
+    return c ? c : str_cmp(a->agent, b->agent);
+}
+
+const struct analytics_agent *analytics_agents(struct analytics *a, size_t *n)
+{
+    return sorted(a, &a->agents, by_agents, n);
+}
+
+const struct analytics_type *analytics_types(struct analytics *a, size_t *n)
+{
+    return sorted(a, &a->types, by_types, n);
+}
+
+const struct analytics_gap *analytics_gaps(struct analytics *a, size_t *n)
+{
+    return sorted(a, &a->gaps, by_gaps, n);
+}
+
+const struct analytics_keyword *analytics_keywords(struct analytics *a,
+                                                   size_t *n)
+{
+    return sorted(a, &a->keywords, by_keywords, n);
+}

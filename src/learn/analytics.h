@@ -1,0 +1,130 @@
+#ifndef LEARN_ANALYTICS_H
+#define LEARN_ANALYTICS_H
+
+/* analytics: what many decisions say together. A fold over decisions as they
+ * were recorded, in any order, and tables of what came out:
+ *
+ *   summary   how many, by which layer, how sure, how often overridden
+ *   agents    the same for each agent
+ *   types     for each type of query and the agents that got it
+ *   gaps      types of query that nobody covers well, with samples
+ *   signals   how many decisions would differ without each signal
+ *   keywords  those that fired, and how often that was wrong
+ *
+ * Confidence is the score of semantic decisions; an override rate is of all
+ * decisions. Pure. Owns copies of what it keeps. Threads: one at a time. */
+
+#include "base/err.h"
+#include "model/decision.h"
+
+enum {
+    ANALYTICS_ROWS_MAX = 10 * 1000, /* of each table; further ones are summed in
+                                     * `left_out` */
+    ANALYTICS_SAMPLES = 5,          /* of a gap */
+    ANALYTICS_SAMPLE_MAX = 160,     /* bytes of one */
+};
+
+struct analytics;
+
+/* close_margin: a score no more than this above the threshold, or above the
+ * second, is not sure. NULL: memory is gone. */
+MUST_USE struct analytics *analytics_new(double close_margin,
+                                         const uint64_t seed[2]);
+void analytics_free(struct analytics *a);
+
+/* One more. ERR_NOMEM: it was not counted. */
+MUST_USE enum err analytics_add(struct analytics *a, const struct decision *d);
+
+/* What is counted of any group of decisions. */
+struct figures {
+    int64_t n;
+    int64_t n_scored; /* by the semantic layer */
+    double score_sum, margin_sum;
+    int64_t overridden, errors;
+    int64_t verdicts[4]; /* by enum verdict */
+    int64_t n_answered;  /* whose answer's length is known */
+    int64_t chars_sum;
+    int64_t n_timed, latency_sum_ms;
+};
+
+/* NaN where there is nothing to divide by. */
+double figures_confidence(const struct figures *f);
+double figures_margin(const struct figures *f);
+double figures_override_rate(const struct figures *f);
+double figures_error_rate(const struct figures *f); /* of those with an end */
+double figures_answer_chars(const struct figures *f);
+double figures_latency_ms(const struct figures *f);
+
+struct analytics_summary {
+    struct figures all;
+    int64_t by_layer[N_LAYERS];
+    int64_t overridden_by_layer[N_LAYERS];
+    int64_t explored;
+    int64_t first_ms, last_ms; /* of the decisions; zero: there are none */
+    int64_t left_out;          /* rows that there was no place for */
+};
+struct analytics_summary analytics_summary(const struct analytics *a);
+
+/* The tables: borrowed until the next call of any of these, or analytics_add.
+ * Most decisions first; of equals by name. NULL: no memory. */
+
+struct analytics_agent {
+    struct str agent;
+    struct figures f;
+};
+MUST_USE const struct analytics_agent *analytics_agents(struct analytics *a,
+                                                        size_t *n);
+
+struct analytics_type {
+    int64_t type; /* zero: of none */
+    struct str agent;
+    struct figures f;
+};
+MUST_USE const struct analytics_type *analytics_types(struct analytics *a,
+                                                      size_t *n);
+
+/* Decisions that were not sure: nobody reached the threshold and the default
+ * agent got them, or the best was close to the threshold or to the second. */
+struct analytics_gap {
+    int64_t type;
+    int64_t n, n_default;
+    double best_sum;    /* of the best scores there were */
+    struct str nearest; /* agent of the best of those scores */
+    double nearest_score;
+    struct str samples[ANALYTICS_SAMPLES]; /* texts, all different */
+    size_t n_samples;
+};
+MUST_USE const struct analytics_gap *analytics_gaps(struct analytics *a,
+                                                    size_t *n);
+
+/* Of the decisions that semantic scores were asked about. */
+enum signal {
+    SIGNAL_SEMANTIC,
+    SIGNAL_PERFORMANCE,
+    SIGNAL_KEYWORD,
+    SIGNAL_RECENCY,
+    N_SIGNALS,
+};
+struct str signal_name(enum signal s);
+
+struct analytics_signal {
+    int64_t n;       /* decisions compared */
+    int64_t changed; /* another agent, or nobody, without it */
+    int64_t changed_good, changed_bad; /* of those: positive, and negative or
+                                        * overridden: it helped, it hurt */
+};
+void analytics_signals(const struct analytics *a,
+                       struct analytics_signal out[N_SIGNALS]);
+
+struct analytics_keyword {
+    struct str keyword, agent;
+    int64_t fired;  /* for that agent */
+    int64_t won;    /* and the agent was chosen */
+    int64_t wrong;  /* and that was negative or overridden */
+    int64_t right;  /* and that was positive */
+    int64_t pulled; /* won, and would not have without it */
+};
+MUST_USE const struct analytics_keyword *analytics_keywords(struct analytics *a,
+                                                            size_t *n);
+
+#endif

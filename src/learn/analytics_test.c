@@ -1,0 +1,263 @@
+#include "learn/analytics.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/fault.h"
+#include "test/t.h"
+
+static const uint64_t seed[2] = {1, 2};
+
+static const struct signal_weights seeds_weights = {.6, .2, .15, .05};
+
+/* A semantic decision between two, by what each has. */
+struct pair {
+    struct candidate list[2];
+    struct decision d;
+};
+
+static double score_of(const struct signals *s)
+{
+    return .6 * (double)s->semantic + .2 * (double)s->performance +
+           .15 * (double)s->keyword + .05 * (double)s->recency;
+}
+
+static struct decision *pair(struct pair *p, struct signals first,
+                             struct signals second)
+{
+    *p = (struct pair){
+        .list = {{.agent = STR("engineer"), .signals = first},
+                 {.agent = STR("writer"), .signals = second}},
+        .d = {.at_ms = 1000,
+              .layer = LAYER_SEMANTIC,
+              .agent = STR("engineer"),
+              .text = STR("build me a model"),
+              .threshold = .3,
+              .weights = seeds_weights,
+              .n_candidates = 2,
+              .answer_chars = -1,
+              .latency_ms = -1},
+    };
+    for (int i = 0; i < 2; i++)
+        p->list[i].score = score_of(&p->list[i].signals);
+    p->d.candidates = p->list;
+    p->d.score = p->list[0].score;
+    p->d.margin = p->list[0].score - p->list[1].score;
+    return &p->d;
+}
+
+/* Seed 001's first eleven decisions. */
+TEST(the_seeds_tables)
+{
+    static const struct {
+        struct str agent;
+        int n, overridden;
+        double confidence;
+        int64_t chars;
+    } rows[] = {
+        {{"Engineer", 8}, 6, 1, .460, 1777},
+        {{"Researcher", 10}, 2, 1, .565, 1114},
+        {{"Automation Operator", 19}, 2, 0, .327, 882},
+        {{"Content Writer", 14}, 1, 0, .612, 605},
+    };
+    struct analytics *a = analytics_new(.05, seed);
+    const struct analytics_agent *agents;
+    struct analytics_summary s;
+    size_t n;
+
+    CHECK(a);
+    for (size_t i = 0; i < 4; i++)
+        for (int k = 0; k < rows[i].n; k++)
+            CHECK(analytics_add(a, &(struct decision){
+                                       .at_ms = 5 + k,
+                                       .layer = LAYER_SEMANTIC,
+                                       .agent = rows[i].agent,
+                                       .score = rows[i].confidence,
+                                       .overridden_to = k < rows[i].overridden
+                                                            ? STR("somebody")
+                                                            : STR(""),
+                                       .answer_chars = rows[i].chars,
+                                       .latency_ms = 40}) == OK);
+    s = analytics_summary(a);
+    CHECK_INT(s.all.n, 11);
+    CHECK(fabs(figures_confidence(&s.all) - 0.469) < 0.0005);
+    CHECK(fabs(figures_override_rate(&s.all) - 2.0 / 11) < 1e-12);
+    CHECK(figures_error_rate(&s.all) == 0);
+    CHECK_INT((int64_t)figures_answer_chars(&s.all), 1387);
+    CHECK_INT(s.first_ms, 5);
+    CHECK_INT(s.last_ms, 10);
+    agents = analytics_agents(a, &n);
+    CHECK_INT(n, 4);
+    CHECK_STR(agents[0].agent, "Engineer");
+    CHECK_STR(agents[1].agent, "Automation Operator"); /* of equals by name */
+    CHECK_STR(agents[3].agent, "Content Writer");
+    CHECK_INT(agents[0].f.overridden, 1);
+    analytics_free(a);
+}
+
+TEST(what_each_signal_is_worth)
+{
+    struct analytics *a = analytics_new(.05, seed);
+    struct analytics_signal out[N_SIGNALS];
+    struct pair p;
+    struct decision *d;
+
+    CHECK(a);
+    /* The keyword alone puts the first in front, and that was wrong. */
+    d = pair(&p, (struct signals){.semantic = .3F, .keyword = 1},
+             (struct signals){.semantic = .5F});
+    d->overridden_to = STR("writer");
+    CHECK(analytics_add(a, d) == OK);
+    /* The meaning alone, and that was right. */
+    d = pair(&p, (struct signals){.semantic = .6F},
+             (struct signals){.semantic = .5F, .performance = .1F});
+    d->verdict = VERDICT_POSITIVE;
+    CHECK(analytics_add(a, d) == OK);
+    /* Nothing would change this one. */
+    d = pair(&p,
+             (struct signals){.semantic = .6F, .performance = 1, .recency = 1},
+             (struct signals){.semantic = .1F});
+    CHECK(analytics_add(a, d) == OK);
+    analytics_signals(a, out);
+    CHECK_INT(out[SIGNAL_KEYWORD].n, 3);
+    CHECK_INT(out[SIGNAL_KEYWORD].changed, 1);
+    CHECK_INT(out[SIGNAL_KEYWORD].changed_bad, 1);
+    CHECK_INT(out[SIGNAL_KEYWORD].changed_good, 0);
+    CHECK_INT(out[SIGNAL_SEMANTIC].changed, 1);
+    CHECK_INT(out[SIGNAL_SEMANTIC].changed_good, 1);
+    CHECK_INT(out[SIGNAL_PERFORMANCE].changed, 0);
+    CHECK_INT(out[SIGNAL_RECENCY].changed, 0);
+    analytics_free(a);
+}
+
+TEST(keywords_that_fire_and_lose)
+{
+    struct analytics *a = analytics_new(.05, seed);
+    const struct analytics_keyword *rows;
+    struct pair p;
+    struct decision *d;
+    size_t n;
+
+    CHECK(a);
+    d = pair(&p, (struct signals){.semantic = .3F, .keyword = 1},
+             (struct signals){.semantic = .5F});
+    p.list[0].keyword = STR("write");
+    d->overridden_to = STR("writer");
+    CHECK(analytics_add(a, d) == OK);
+    d->overridden_to = STR("");
+    d->verdict = VERDICT_POSITIVE;
+    CHECK(analytics_add(a, d) == OK);
+    d = pair(&p, (struct signals){.semantic = .9F},
+             (struct signals){.semantic = .1F, .keyword = 1});
+    p.list[1].keyword = STR("data");
+    CHECK(analytics_add(a, d) == OK);
+    rows = analytics_keywords(a, &n);
+    CHECK_INT(n, 2);
+    CHECK_STR(rows[0].keyword, "write"); /* the worst first */
+    CHECK_STR(rows[0].agent, "engineer");
+    CHECK_INT(rows[0].fired, 2);
+    CHECK_INT(rows[0].won, 2);
+    CHECK_INT(rows[0].pulled, 2);
+    CHECK_INT(rows[0].wrong, 1);
+    CHECK_INT(rows[0].right, 1);
+    CHECK_STR(rows[1].keyword, "data");
+    CHECK_INT(rows[1].fired, 1);
+    CHECK_INT(rows[1].won, 0);
+    analytics_free(a);
+}
+
+TEST(gaps_are_what_nobody_is_sure_of)
+{
+    struct analytics *a = analytics_new(.05, seed);
+    const struct analytics_gap *gaps;
+    struct pair p;
+    struct decision *d;
+    size_t n;
+
+    CHECK(a);
+    d = pair(&p, (struct signals){.semantic = .9F},
+             (struct signals){.semantic = .1F});
+    CHECK(analytics_add(a, d) == OK); /* sure */
+    d = pair(&p, (struct signals){.semantic = .9F},
+             (struct signals){.semantic = .88F});
+    d->type = 7;
+    CHECK(analytics_add(a, d) == OK); /* close to the second */
+    CHECK(analytics_add(a, d) == OK); /* the same words again */
+    d = pair(&p, (struct signals){.semantic = .2F},
+             (struct signals){.semantic = .1F});
+    d->type = 7;
+    d->layer = LAYER_DEFAULT;
+    d->agent = STR("main");
+    d->text = STR("something else");
+    CHECK(analytics_add(a, d) == OK);
+    gaps = analytics_gaps(a, &n);
+    CHECK_INT(n, 1);
+    CHECK_INT(gaps[0].type, 7);
+    CHECK_INT(gaps[0].n, 3);
+    CHECK_INT(gaps[0].n_default, 1);
+    CHECK_INT(gaps[0].n_samples, 2);
+    CHECK_STR(gaps[0].samples[0], "build me a model");
+    CHECK_STR(gaps[0].samples[1], "something else");
+    CHECK_STR(gaps[0].nearest, "engineer");
+    analytics_free(a);
+}
+
+TEST(nothing_divides_by_nothing)
+{
+    struct analytics *a = analytics_new(.05, seed);
+    struct analytics_summary s;
+    size_t n;
+
+    CHECK(a);
+    s = analytics_summary(a);
+    CHECK(isnan(figures_confidence(&s.all)) && isnan(figures_margin(&s.all)));
+    CHECK(isnan(figures_latency_ms(&s.all)));
+    CHECK(analytics_agents(a, &n) && n == 0);
+    CHECK(analytics_types(a, &n) && n == 0);
+    analytics_free(a);
+}
+
+/* Beyond the limit rows are counted, not kept. */
+TEST(tables_have_a_limit)
+{
+    struct analytics *a = analytics_new(.05, seed);
+    size_t n;
+
+    CHECK(a);
+    for (int i = 0; i < ANALYTICS_ROWS_MAX + 3; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "agent-%d", i);
+        CHECK(analytics_add(a, &(struct decision){.layer = LAYER_EXPLICIT,
+                                                  .agent = str_of(name)}) ==
+              OK);
+    }
+    CHECK(analytics_agents(a, &n));
+    CHECK_INT(n, ANALYTICS_ROWS_MAX);
+    CHECK_INT(analytics_summary(a).left_out, 3);
+    CHECK_INT(analytics_summary(a).all.n, ANALYTICS_ROWS_MAX + 3);
+    analytics_free(a);
+}
+
+TEST(analytics_survive_every_fault)
+{
+    bool has_fired = true;
+
+    for (long nth = 1; has_fired; nth++) {
+        const struct decision d = {.layer = LAYER_STICKY, .agent = STR("x")};
+        struct analytics *a;
+        size_t n;
+
+        fault_arm(nth);
+        a = analytics_new(.05, seed);
+        if (a && analytics_add(a, &d) == OK) {
+            const struct analytics_agent *rows = analytics_agents(a, &n);
+
+            CHECK(!rows || n == 1);
+        }
+        analytics_free(a);
+        has_fired = fault_fired();
+        fault_arm(0);
+        CHECK(has_fired || nth > 1);
+    }
+}

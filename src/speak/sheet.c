@@ -1,0 +1,131 @@
+/* A table of figures, as JSON or as CSV: the caller says each cell once.
+ *
+ * CSV is RFC 4180's, with a line of names first. A cell that a spreadsheet
+ * would take for a formula gets an apostrophe before it: texts are other
+ * people's. */
+#include "speak/speak.h"
+
+#include <math.h>
+
+void sheet_open(struct sheet *s, struct buf *out, bool is_csv,
+                const char *const *columns)
+{
+    *s = (struct sheet){.out = out,
+                        .is_csv = is_csv,
+                        .json = json_out(out),
+                        .columns = columns};
+    if (!is_csv) {
+        json_open(&s->json, '[');
+        return;
+    }
+    for (size_t i = 0; columns[i]; i++)
+        buf_addf(out, "%s%s", i ? "," : "", columns[i]);
+    buf_addf(out, "\r\n");
+}
+
+void sheet_close(struct sheet *s)
+{
+    sheet_end_row(s);
+    if (!s->is_csv)
+        json_close(&s->json, ']');
+}
+
+void sheet_row(struct sheet *s)
+{
+    sheet_end_row(s);
+    s->is_within = true;
+    s->at = 0;
+    if (!s->is_csv)
+        json_open(&s->json, '{');
+}
+
+void sheet_end_row(struct sheet *s)
+{
+    if (!s->is_within)
+        return;
+    s->is_within = false;
+    if (s->is_csv)
+        buf_addf(s->out, "\r\n");
+    else
+        json_close(&s->json, '}');
+}
+
+/* The next cell begins. */
+static void cell(struct sheet *s)
+{
+    if (s->is_csv)
+        buf_addf(s->out, "%s", s->at ? "," : "");
+    else
+        json_key(&s->json, str_of(s->columns[s->at]));
+    s->at++;
+}
+
+static bool looks_like_formula(struct str v)
+{
+    return v.n && (v.p[0] == '=' || v.p[0] == '+' || v.p[0] == '-' ||
+                   v.p[0] == '@' || v.p[0] == '\t' || v.p[0] == '\r');
+}
+
+static void add_quoted(struct buf *out, struct str v)
+{
+    for (size_t i = 0; i < v.n; i++) {
+        if (v.p[i] == '"')
+            buf_add_char(out, '"');
+        buf_add_char(out, v.p[i]);
+    }
+}
+
+void sheet_str(struct sheet *s, struct str v)
+{
+    sheet_strs(s, &v, 1, false);
+}
+
+void sheet_strs(struct sheet *s, const struct str *list, size_t n, bool is_list)
+{
+    cell(s);
+    if (!s->is_csv) {
+        if (is_list)
+            json_open(&s->json, '[');
+        for (size_t i = 0; i < n; i++)
+            json_put_str(&s->json, list[i]);
+        if (is_list)
+            json_close(&s->json, ']');
+        return;
+    }
+    buf_add_char(s->out, '"');
+    if (n && looks_like_formula(list[0]))
+        buf_add_char(s->out, '\'');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_addf(s->out, " | ");
+        add_quoted(s->out, list[i]);
+    }
+    buf_add_char(s->out, '"');
+}
+
+void sheet_int(struct sheet *s, int64_t v)
+{
+    cell(s);
+    if (s->is_csv)
+        buf_add_i64(s->out, v);
+    else
+        json_put_int(&s->json, v);
+}
+
+void sheet_real(struct sheet *s, double v)
+{
+    struct json_out o = json_out(s->out);
+
+    cell(s);
+    if (!s->is_csv)
+        json_put_real(&s->json, v);
+    else if (isfinite(v))
+        json_put_real(&o, v);
+}
+
+void sheet_none(struct sheet *s)
+{
+    cell(s);
+    if (!s->is_csv)
+        json_put_null(&s->json);
+}
