@@ -28,6 +28,7 @@ static const char *const demo_agent_examples[] = {
     NULL,
 };
 static const char *const send_examples[] = {
+    "signalbox send \"why is my query slow?\"",
     "signalbox send \"hello\" --to echo",
     "git diff | signalbox send --to reviewer --stream",
     "signalbox send \"and now in French\" --task task_01j...",
@@ -158,6 +159,10 @@ static const char *const model_examples[] = {
     "signalbox model try --embedder minilm \"dim the lights\" \"it is dark\"",
     NULL,
 };
+static const char *const calibrate_examples[] = {
+    "signalbox calibrate --agents agents.jsonl queries.jsonl",
+    "signalbox calibrate --agents agents.jsonl queries.jsonl --weights",
+    NULL};
 static const char *const eval_examples[] = {
     "signalbox eval --agents agents.jsonl test.jsonl",
     "signalbox eval --agents agents.jsonl test.jsonl --embedder minilm",
@@ -185,7 +190,8 @@ static const struct command commands[] = {
      cli_serve_options, serve_examples, cli_serve},
     {"demo", "run a server with four agents to try things with", "", 0,
      "Run a server with an engineer, a researcher, a content writer and an "
-     "automation operator, and say what to try. Its data is in "
+     "automation operator, and say what to try. Messages go to the one that "
+     "they fit, and to the researcher where they fit nobody. Its data is in "
      "./signalbox-demo-data, and stays there for the next time; where "
      "127.0.0.1:8787 is taken it takes another port. Ctrl-C ends it and all "
      "that it started.\n"
@@ -201,9 +207,9 @@ static const struct command commands[] = {
      "message a line, on standard input and output.",
      cli_demo_agent_options, demo_agent_examples, cli_demo_agent},
     {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
-     "Send TEXT to an agent, wait for the answer and print it: on a terminal "
-     "as "
-     "it comes, in a pipe when it is whole, unless --stream is given. Without "
+     "Send TEXT to the agent that it fits, or to the one that --to names, wait "
+     "for the answer and print it: on a terminal as it comes, in a pipe when "
+     "it is whole, unless --stream is given. Without "
      "TEXT, or with -, the message is read from standard input, less a line "
      "end at its end. Ctrl-C cancels the task, and so does whoever reads a "
      "stream and leaves, as head does; that ends with 1.\n"
@@ -367,14 +373,27 @@ static const struct command commands[] = {
      "\"skills\" and \"examples\" if there are any; queries are lines of "
      "{\"text\", \"agents\": [...]}: each of the agents named is right, and "
      "none named means that nobody is. A query may have a \"level\".\n"
-     "An agent is found by the mean of its name and description, its skills "
-     "and their examples; with --examples by the mean of K of those. So "
-     "are messages routed. With --mode semantic, text or hybrid it is found as "
+     "Queries take the way that messages take: a registry with these agents, "
+     "the four signals, the threshold, the default agent. --examples puts K "
+     "examples on each card. --learn measures again after so many outcomes, "
+     "simulated from --train FILE or from the other --folds. --capture says "
+     "what a stranger's hostile cards win. With --mode vectors an agent is "
+     "found by the mean of its vectors, with semantic, text or hybrid as "
      "agent.search would find it. No server is needed, and none is asked. What "
      "the figures mean is in docs/evaluation.md.\n"
      "Exits with 2 when a file is not as it should be, with its line and "
      "column.",
      cli_eval_options, eval_examples, cli_eval},
+    {"calibrate", "find the threshold, and the weights, that suit", "TEST...",
+     8,
+     "From which score on is an agent good enough? Labelled queries, as eval "
+     "takes them, go the way that messages go; best with some that nobody "
+     "should answer. The threshold that tells those best from the others is "
+     "found by cross-validation: what is said to be expected was measured on "
+     "queries that had no part in choosing it. --weights tries other weights "
+     "of the four signals too, after learning from the other parts. Prints the "
+     "setting to put into the configuration.",
+     cli_calibrate_options, calibrate_examples, cli_calibrate},
     {"version", "say which version this is", "", 0,
      "Say which version this is; with --json also which libraries it was "
      "built and is running with.",

@@ -28,6 +28,7 @@ enum { TOKEN_MAX = 256, SETS = 8, SET_MAX = 256 * 1024 };
 #define USUAL_ADDRESS "127.0.0.1:8787"
 #define OPENAI_URL    "https://api.openai.com/v1"
 #define USUAL_MODEL   "gpt-4o-mini"
+#define DEFAULT_AGENT "researcher" /* finds out what nobody else is for */
 
 const struct arg_option cli_demo_options[] = {
     CLI_SOURCE_OPTIONS,
@@ -179,6 +180,7 @@ static void make_sets(struct demo *d, const struct config_source *given)
     d->is_elsewhere = !is_named && is_taken(USUAL_ADDRESS);
     d->sets[d->n_sets++] = STR("data=signalbox-demo-data");
     d->sets[d->n_sets++] = STR("log.level=warn");
+    d->sets[d->n_sets++] = STR("agents.default=" DEFAULT_AGENT);
     if (d->is_elsewhere)
         d->sets[d->n_sets++] = STR("listen=127.0.0.1:0");
     set_agents(d);
@@ -319,14 +321,17 @@ static void say_to_people(const struct demo *d,
            l->url[0] ? l->url : l->tls_url,
            d->is_elsewhere ? ", since 8787 is taken" : "", l->folder);
     say_cast(d);
-    printf("\nIn another terminal, for example:\n\n");
+    printf("\nA message goes to the one that it fits. In another terminal, for "
+           "example:\n\n");
     say_token(d, l, token);
-    printf("    %.*s send \"%s\" --to %s\n"
+    printf("    %.*s send \"%s\"\n"
+           "    %.*s route \"%s\"\n"
+           "    %.*s send \"/%s hello\"\n"
            "    %.*s search who could write about our new office\n"
-           "    %.*s agents\n"
            "    %.*s feed --follow\n",
-           STR_ARG(d->command), demo_cast[0].ask, demo_cast[0].name,
-           STR_ARG(d->command), STR_ARG(d->command), STR_ARG(d->command));
+           STR_ARG(d->command), demo_cast[0].ask, STR_ARG(d->command),
+           demo_cast[2].ask, STR_ARG(d->command), demo_cast[1].name,
+           STR_ARG(d->command), STR_ARG(d->command));
     if (!d->model.n)
         printf("\nFor real answers start it with OPENAI_BASE_URL and "
                "SIGNALBOX_DEMO_MODEL in the\n"

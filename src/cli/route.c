@@ -242,13 +242,17 @@ static void say_intent(struct cli *c, const struct json *intent)
 static void say_formula(struct cli *c, const struct json *d)
 {
     const struct json *w = json_get(d, STR("weights"));
+    char words[256];
 
-    if (w)
-        buf_addf(&c->out,
-                 "\nscore = %g x semantic + %g x performance + %g x keyword + "
-                 "%g x recency\n",
-                 real(w, STR("semantic")), real(w, STR("performance")),
-                 real(w, STR("keyword")), real(w, STR("recency")));
+    if (!w)
+        return;
+    snprintf(words, sizeof(words),
+             "score = %g x semantic + %g x performance + %g x keyword + %g x "
+             "recency",
+             real(w, STR("semantic")), real(w, STR("performance")),
+             real(w, STR("keyword")), real(w, STR("recency")));
+    buf_add_char(&c->out, '\n');
+    cli_wrapped(c, 0, 8, str_of(words));
 }
 
 static void say_candidates(struct cli *c, const struct json *d, int64_t limit)

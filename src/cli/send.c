@@ -32,7 +32,7 @@ static const int pauses_ms[] = {100, 400, 1000, 2000, 4000, 8000, 15000};
 enum { N_PAUSES = sizeof(pauses_ms) / sizeof(pauses_ms[0]) };
 
 const struct arg_option cli_send_options[] = {
-    {"to", "AGENT", "who should get it", false},
+    {"to", "AGENT", "who should get it; whom it fits if not given", false},
     {"conversation", "ID", "your name for the thread it belongs to", false},
     {"task", "ID", "a further turn of this task, instead of --to", false},
     {"key", "KEY", "the same key never starts a second task", false},
@@ -88,11 +88,7 @@ static bool usage_is_good(struct sending *s, enum exit_status *status)
     const char *wrong = NULL;
 
     if (c->args.n_operands > 1)
-        wrong = "put the message into quotes: signalbox send \"hello there\" "
-                "--to AGENT";
-    else if (!s->to.n && !s->task.n)
-        wrong = "say who should get it: --to AGENT; signalbox agents lists "
-                "them";
+        wrong = "put the message into quotes: signalbox send \"hello there\"";
     else if (s->to.n && s->task.n)
         wrong = "a further turn goes to the agent of its task: --task or --to";
     else if (s->conversation.n && s->task.n)
@@ -134,7 +130,10 @@ static bool read_wish(struct sending *s, enum exit_status *status)
         s->key = str_of(s->made_key.text);
     }
     snprintf(s->notice, sizeof(s->notice), "waiting for %.*s",
-             STR_ARG(str_head(s->to.n ? s->to : s->task, 40)));
+             STR_ARG(str_head(s->to.n     ? s->to
+                              : s->task.n ? s->task
+                                          : STR("an answer"),
+                              40)));
     return read_text(s, status);
 }
 

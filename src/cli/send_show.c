@@ -39,6 +39,22 @@ static const char *in_words(enum task_status s)
     }
 }
 
+/* Who it was, to people who did not say who should get it. */
+static void say_who(struct sending *s, const struct json *answer)
+{
+    struct str who = cli_field(answer, STR("agent"));
+    struct str why =
+        cli_field(json_get(answer, STR("decision")), STR("reason"));
+
+    if (s->to.n || s->task.n || !who.n || !s->c->notices || s->c->json ||
+        cli_flush(s->c, EXIT_DONE))
+        return;
+    who = cli_tamed(s->c, who);
+    why = cli_tamed(s->c, why);
+    fprintf(stderr, "\nsignalbox send: answered by %.*s%s%.*s\n", STR_ARG(who),
+            why.n ? ": " : "", STR_ARG(why));
+}
+
 enum exit_status sending_finish(struct sending *s, const struct json *answer)
 {
     enum task_status status = task_status_of(cli_field(answer, STR("status")));
@@ -65,6 +81,7 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer)
                          "tasks %.*s shows how it stands",
                          STR_ARG(id), STR_ARG(state), STR_ARG(id));
     show_answer(s, cli_field(answer, STR("text")));
+    say_who(s, answer);
     if (status == TASK_COMPLETED)
         return EXIT_DONE;
     if (cli_flush(s->c, EXIT_DONE))

@@ -129,7 +129,6 @@ class Send(Client):
 
     def test_wrong_use(self):
         for args, word in [
-                (["hello"], "--to AGENT"),
                 (["hello", "there", "--to", "echo"], "quotes"),
                 (["x", "--to", "a", "--task", "b"], "--task or --to"),
                 (["x", "--task", "b", "--conversation", "c"], "--task or"),

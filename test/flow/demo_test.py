@@ -69,6 +69,23 @@ class Demo(Client):
                            "post")
         self.assertEqual(found[0]["name"], "content-writer")
 
+    def test_messages_go_to_whom_they_fit(self):
+        self.demo()
+        for text, agent, layer in [
+                ("why is my query slow?", "engineer", "semantic"),
+                ("draft a blog post about our new office", "content-writer",
+                 "semantic"),
+                ("remind me to water the plants every Friday",
+                 "automation-operator", "semantic"),
+                ("/content-writer hello", "content-writer", "prefix"),
+                ("hm", "researcher", "default")]:
+            [would] = self.lines("route", text)
+            self.assertEqual((would["agent"], would["layer"]), (agent, layer))
+            [answer] = self.lines("send", text)
+            self.assertEqual((answer["agent"], answer["decision"]["layer"]),
+                             (agent, layer))
+            self.assertTrue(answer["text"].endswith(CANNED.strip()))
+
     def test_the_reply_comes_in_pieces(self):
         self.demo()
         events = self.lines("send", "hm", "--to", "researcher", "--stream")
@@ -122,8 +139,7 @@ class Demo(Client):
             self.stop(p)
         self.assertIn(", since 8787 is taken\n", said)
         self.assertRegex(said, r"export SIGNALBOX_URL=http://127.0.0.1:\d+\n")
-        self.assertIn(f'{BIN} send "why is my query slow?" --to engineer\n',
-                      said)
+        self.assertIn(f'{BIN} send "why is my query slow?"\n', said)
         self.assertRegex(said, r"export SIGNALBOX_TOKEN=sbx_\S{43}\n")
 
     def test_ctrl_c_ends_everything(self):
