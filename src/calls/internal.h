@@ -273,6 +273,9 @@ void call_metrics(struct call *c);
 void metrics_deliver(struct buf *out, const struct deliver_stats *s);
 void metrics_agents(struct buf *out, struct deliver *d);
 
+/* metrics_learning.c */
+void metrics_learning(struct buf *out, const struct lessons_stats *s);
+
 void call_messages_post(struct call *c);
 void call_route_post(struct call *c);
 void call_decisions_list(struct call *c);

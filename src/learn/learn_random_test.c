@@ -45,10 +45,8 @@ static void check_agent(struct stage *s, const struct plain *p, int agent,
                         int scope, int number)
 {
     struct learn_hint h = ask(s, scopes[scope], number, agents[agent]);
-    const struct plain_agent *a = &p->agents[agent];
     struct vec_packed v;
     int type;
-    double age;
 
     CHECK(opened(s, number, &v));
     type = plain_near(p, 0, &v);
@@ -56,8 +54,7 @@ static void check_agent(struct stage *s, const struct plain *p, int agent,
     if (fabs((double)h.learned - plain_learned(p, scope, agent, &v)) > 0.01)
         T_FAIL("%s %s: learned %g, not %g", scopes[scope], agents[agent],
                (double)h.learned, plain_learned(p, scope, agent, &v));
-    age = a->is_there && a->good_ms ? (double)(5000 - a->good_ms) / 1000 : 1;
-    CHECK(h.recency == (float)(age < 0 ? 1 : age > 1 ? 0 : 1 - age));
+    CHECK(h.recency == (float)plain_recency(p, agent, type));
 }
 
 /* Each example is there, and as useful as it is. */

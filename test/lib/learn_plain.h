@@ -384,17 +384,36 @@ static inline double plain_learned(const struct plain *p, int scope, int agent,
     return sum;
 }
 
+static inline const struct plain_pair *plain_pair(const struct plain *p,
+                                                  int agent, int type)
+{
+    for (size_t i = 0; type >= 0 && i < p->n_pairs; i++)
+        if (p->pairs[i].agent == agent &&
+            p->pairs[i].type == p->types[type].id)
+            return &p->pairs[i];
+    return NULL;
+}
+
 static inline double plain_performance(const struct plain *p, int agent,
                                        int type)
 {
-    for (size_t i = 0; type >= 0 && i < p->n_pairs; i++) {
-        const struct plain_pair *pair = &p->pairs[i];
+    const struct plain_pair *pair = plain_pair(p, agent, type);
 
-        if (pair->agent == agent && pair->type == p->types[type].id)
-            return ((double)pair->n * pair->rate + p->s.agent_lean * 0.5) /
-                   ((double)pair->n + p->s.agent_lean);
-    }
-    return 0.5;
+    return pair ? ((double)pair->n * pair->rate + p->s.agent_lean * 0.5) /
+                      ((double)pair->n + p->s.agent_lean)
+                : 0.5;
+}
+
+static inline double plain_recency(const struct plain *p, int agent, int type)
+{
+    const struct plain_pair *pair = plain_pair(p, agent, type);
+    const struct plain_agent *a = &p->agents[agent];
+    double age =
+        a->is_there && a->good_ms ? (double)(5000 - a->good_ms) / 1000 : 1;
+
+    return pair ? (age < 0 ? 1 : age > 1 ? 0 : 1 - age) * (double)pair->n /
+                      ((double)pair->n + p->s.agent_lean)
+                : 0;
 }
 
 #endif
