@@ -21,7 +21,7 @@ import signalbox
 from storm import ENDS, GONE, Phoenix, Strace, read_points, threads
 
 IS_FULL = os.environ.get("STRESS") == "full"
-MAX_POINTS = 10 ** 6 if IS_FULL else 12
+MAX_POINTS = 10 ** 6 if IS_FULL else 250
 AGENTS = [{"id": "echo", "url": "echo:"}, {"id": "slow", "url": "echo:600000"}]
 QUIET = ("--set", "log.level=error")
 
@@ -63,7 +63,7 @@ class Walk:
 
     def message(self, server, key, agent, wait_ms):
         answer = server.send(key, to=agent, idempotency_key=key,
-                             conversation_id="c", wait_ms=wait_ms)
+                             conversation_id="c-" + agent, wait_ms=wait_ms)
         return self.take(key, answer)
 
     def take(self, key, answer):
