@@ -470,6 +470,8 @@ class Commands(Client):
         _, out = self.on_terminal("decisions", columns=120)
         self.assertIn("\x1b[32mpositive", out)
         self.assertIn("\x1b[31mnegative", out)
+        _, out = self.on_terminal("decisions", "stats", "agents", "--csv")
+        self.assertRegex(out, r"^agent,decisions,.*,open\n\"engineer\",3,")
 
     def test_mistakes(self):
         self.story()
