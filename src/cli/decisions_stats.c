@@ -163,7 +163,7 @@ static struct str as_samples(const struct json *row, const char *key,
 
 static const struct grid_head agent_heads[] = {
     {"AGENT", NULL},     {"DECISIONS", NULL}, {"CONFIDENCE", NULL},
-    {"OVERRIDES", NULL}, {"ERRORS", NULL},    {"ANSWER", NULL},
+    {"OVERRIDES", NULL}, {"ERRORS", NULL},    {"ANSWER CHARS", NULL},
     {"LATENCY", NULL},
 };
 static const struct column agent_columns[] = {
@@ -365,6 +365,20 @@ static void say_if_cut(struct cli *c, const struct json *answer)
                  (long long)whole(answer, "decisions_read"));
 }
 
+/* As it is; but a terminal has no use for the first half of a line's end. */
+static void write_csv(struct cli *c, struct str text)
+{
+    while (c->on_terminal && text.n) {
+        struct str line = str_cut(&text, '\n');
+
+        if (line.n && line.p[line.n - 1] == '\r')
+            line.n--;
+        cli_text(c, line);
+        buf_add_char(&c->out, '\n');
+    }
+    cli_text(c, text);
+}
+
 static enum exit_status show(struct cli *c, struct client *cl,
                              const struct stats *s)
 {
@@ -376,7 +390,7 @@ static enum exit_status show(struct cli *c, struct client *cl,
     if (status)
         return status;
     if (is_csv) {
-        cli_text(c, r->text);
+        write_csv(c, r->text);
         return EXIT_DONE;
     }
     if (c->json) {
