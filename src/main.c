@@ -159,6 +159,10 @@ static const char *const model_examples[] = {
     "signalbox model try --embedder minilm \"dim the lights\" \"it is dark\"",
     NULL,
 };
+static const char *const calibrate_examples[] = {
+    "signalbox calibrate --agents agents.jsonl queries.jsonl",
+    "signalbox calibrate --agents agents.jsonl queries.jsonl --weights",
+    NULL};
 static const char *const eval_examples[] = {
     "signalbox eval --agents agents.jsonl test.jsonl",
     "signalbox eval --agents agents.jsonl test.jsonl --embedder minilm",
@@ -369,14 +373,27 @@ static const struct command commands[] = {
      "\"skills\" and \"examples\" if there are any; queries are lines of "
      "{\"text\", \"agents\": [...]}: each of the agents named is right, and "
      "none named means that nobody is. A query may have a \"level\".\n"
-     "An agent is found by the mean of its name and description, its skills "
-     "and their examples; with --examples by the mean of K of those. So "
-     "are messages routed. With --mode semantic, text or hybrid it is found as "
+     "Queries take the way that messages take: a registry with these agents, "
+     "the four signals, the threshold, the default agent. --examples puts K "
+     "examples on each card. --learn measures again after so many outcomes, "
+     "simulated from --train FILE or from the other --folds. --capture says "
+     "what a stranger's hostile cards win. With --mode vectors an agent is "
+     "found by the mean of its vectors, with semantic, text or hybrid as "
      "agent.search would find it. No server is needed, and none is asked. What "
      "the figures mean is in docs/evaluation.md.\n"
      "Exits with 2 when a file is not as it should be, with its line and "
      "column.",
      cli_eval_options, eval_examples, cli_eval},
+    {"calibrate", "find the threshold, and the weights, that suit", "TEST...",
+     8,
+     "From which score on is an agent good enough? Labelled queries, as eval "
+     "takes them, go the way that messages go; best with some that nobody "
+     "should answer. The threshold that tells those best from the others is "
+     "found by cross-validation: what is said to be expected was measured on "
+     "queries that had no part in choosing it. --weights tries other weights "
+     "of the four signals too, after learning from the other parts. Prints the "
+     "setting to put into the configuration.",
+     cli_calibrate_options, calibrate_examples, cli_calibrate},
     {"version", "say which version this is", "", 0,
      "Say which version this is; with --json also which libraries it was "
      "built and is running with.",

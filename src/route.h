@@ -95,6 +95,7 @@ bool route_is_overtaken(const struct msg *m);
 struct router_stats {
     int64_t by_layer[N_LAYERS]; /* decisions */
     int64_t no_route_total;
+    int64_t switches_total;
     int64_t intents_total, intents_failed_total;
     int64_t waiting;
 };

@@ -309,6 +309,34 @@ static void write_index(struct buf *out, const struct index_stats *s)
                    "Of those, the ones computed finely.", s->refined_total);
 }
 
+static void write_routing(struct buf *out, const struct router_stats *s)
+{
+    char label[32];
+
+    metric_family(out, "signalbox_decisions_total", "counter",
+                  "Messages that were accepted, by the layer that chose their "
+                  "agent.");
+    for (int i = LAYER_EXPLICIT; i < N_LAYERS; i++) {
+        snprintf(label, sizeof(label), "layer=\"%.*s\"",
+                 STR_ARG(layer_name((enum layer)i)));
+        metric_int(out, "signalbox_decisions_total", label, s->by_layer[i]);
+    }
+    metric_counter(out, "signalbox_no_route_total",
+                   "Messages that no agent was found for.", s->no_route_total);
+    metric_counter(out, "signalbox_switches_total",
+                   "Conversations that were given to another agent by who "
+                   "speaks in them.",
+                   s->switches_total);
+    metric_counter(out, "signalbox_intents_total",
+                   "Messages that the classifier was to be asked about.",
+                   s->intents_total);
+    metric_counter(out, "signalbox_intents_failed_total",
+                   "Of those, the ones without an answer that counts.",
+                   s->intents_failed_total);
+    metric_gauge(out, "signalbox_routing_waiting",
+                 "Messages that wait for what choosing needs.", s->waiting);
+}
+
 static void write_registry(struct buf *out, const struct registry_stats *s)
 {
     static const enum visibility all[] = {VISIBILITY_PUBLIC, VISIBILITY_SHARED,
@@ -420,6 +448,7 @@ void call_metrics(struct call *c)
     struct feed_stats feed = feed_stats(calls->feed);
     struct access_stats access = access_stats(calls->access);
     struct registry_stats registry = registry_stats(calls->registry);
+    struct router_stats routing = router_stats(walk_router(calls->walk));
 
     metric_family(c->body, "signalbox_build_info", "gauge",
                   "Constant 1, with the version as a label.");
@@ -435,6 +464,12 @@ void call_metrics(struct call *c)
     write_feed(c->body, &feed);
     write_access(c->body, &access);
     write_registry(c->body, &registry);
+    write_routing(c->body, &routing);
+    if (calls->lessons) {
+        struct lessons_stats learning = lessons_stats(calls->lessons);
+
+        metrics_learning(c->body, &learning);
+    }
     if (calls->hub.write_metrics)
         calls->hub.write_metrics(calls->hub.ctx, c->body);
     if (calls->fetch) {

@@ -229,6 +229,7 @@ enum exit_status cli_users(struct cli *c);
 enum exit_status cli_token(struct cli *c);
 enum exit_status cli_model(struct cli *c);
 enum exit_status cli_eval(struct cli *c);
+enum exit_status cli_calibrate(struct cli *c);
 enum exit_status cli_version(struct cli *c);
 enum exit_status cli_help(struct cli *c);
 
@@ -251,6 +252,6 @@ extern const struct arg_option cli_serve_options[], cli_demo_options[],
     cli_tasks_options[], cli_feed_options[], cli_agents_options[],
     cli_users_options[], cli_token_options[], cli_model_options[],
     cli_eval_options[], cli_search_options[], cli_grants_options[],
-    cli_commands_options[], cli_learning_options[];
+    cli_commands_options[], cli_learning_options[], cli_calibrate_options[];
 
 #endif

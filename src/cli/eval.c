@@ -1,6 +1,6 @@
 /* eval: how often is the right agent chosen, by the words alone? Nothing here
  * needs a server; the models are those that one would use. */
-#include "cli/eval_show.h"
+#include "cli/eval.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/eval_show.h"
 
 enum { SHOTS_MAX = 1000 };
 #define LINES_MAX ((size_t)4 * 1024 * 1024 * 1024)
@@ -17,8 +18,9 @@ enum { SHOTS_MAX = 1000 };
 const struct arg_option cli_eval_options[] = {
     {"agents", "FILE", "the agents, one JSON object a line", false},
     {"mode", "MODE",
-     "routing: as messages are routed, so if not given; or as agent.search "
-     "finds them, semantic: by vectors, text: by words, hybrid: by both",
+     "routing: as messages are routed, so if not given; vectors: by the mean "
+     "of the vectors alone, to compare models; or as agent.search finds them, "
+     "semantic: by vectors, text: by words, hybrid: by both",
      false},
     {"embedder", "KIND",
      "builtin, minilm, http or cascade; what the configuration says if not "
@@ -38,6 +40,15 @@ const struct arg_option cli_eval_options[] = {
      false},
     {"match", "HOW",
      "mean of all texts of an agent, or the best of them; mean if not given",
+     false},
+    {"default", "NAME", "routing: who gets what nobody else does", false},
+    {"learn", "N,N...",
+     "routing: measure again after so many outcomes were learnt from", false},
+    {"train", "FILE", "learn from these queries", false},
+    {"folds", "K", "learn from the other parts of the test, in K parts",
+     false},
+    {"capture", "HOW",
+     "routing: what hostile cards win, one that is stuffed or a crowd of them",
      false},
     {"limit", "N", "only the first N queries of each file", false},
     {"out", "FILE", "write what became of each query, one JSON object a line",
@@ -68,7 +79,7 @@ static bool find_kind(struct str name, enum embed_kind *out)
     return false;
 }
 
-static enum exit_status read_embedder(struct cli *c, struct eval_plan *p)
+enum exit_status eval_read_embedder(struct cli *c, struct eval_plan *p)
 {
     struct str kind = args_get(&c->args, "embedder");
     struct str second = args_get(&c->args, "second");
@@ -117,11 +128,12 @@ static enum exit_status read_shots(struct cli *c, struct wish *w)
                     &w->limit, &status))
         return status;
     if (!args_has(&c->args, "examples")) {
-        if (args_has(&c->args, "shots") || args_has(&c->args, "seed") ||
-            args_has(&c->args, "with-own"))
+        if (args_has(&c->args, "shots") || args_has(&c->args, "with-own"))
             return cli_error(c, ERR_USAGE,
-                             "--shots, --seed and --with-own need --examples "
-                             "FILE");
+                             "--shots and --with-own need --examples FILE");
+        if (args_has(&c->args, "seed") && !args_has(&c->args, "learn"))
+            return cli_error(c, ERR_USAGE,
+                             "--seed needs --examples FILE or --learn");
         return EXIT_DONE;
     }
     w->plan.has_own = args_has(&c->args, "with-own");
@@ -132,10 +144,40 @@ static enum exit_status read_shots(struct cli *c, struct wish *w)
     return EXIT_DONE;
 }
 
+/* Options that are for one mode alone. */
+static enum exit_status check_mode(struct cli *c, enum eval_mode mode)
+{
+    static const struct {
+        const char *option;
+        enum eval_mode mode;
+    } only[] = {
+        {"match", EVAL_VECTORS},   {"second", EVAL_VECTORS},
+        {"margin", EVAL_VECTORS},  {"with-own", EVAL_VECTORS},
+        {"default", EVAL_ROUTING}, {"learn", EVAL_ROUTING},
+        {"train", EVAL_ROUTING},   {"folds", EVAL_ROUTING},
+        {"capture", EVAL_ROUTING},
+    };
+
+    for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++)
+        if (args_has(&c->args, only[i].option) && mode != only[i].mode)
+            return cli_error(c, ERR_USAGE, "--%s is for --mode %s",
+                             only[i].option, eval_mode_name(only[i].mode));
+    if (args_has(&c->args, "examples") && mode > EVAL_VECTORS)
+        return cli_error(c, ERR_USAGE,
+                         "--examples is for --mode routing and vectors");
+    if (mode == EVAL_TEXT && args_has(&c->args, "embedder"))
+        return cli_error(c, ERR_USAGE,
+                         "--mode text goes by words alone: leave --embedder "
+                         "out");
+    if (mode != EVAL_VECTORS &&
+        str_eq(args_get(&c->args, "embedder"), STR("cascade")))
+        return cli_error(c, ERR_USAGE,
+                         "--embedder cascade is for --mode vectors");
+    return EXIT_DONE;
+}
+
 static enum exit_status read_mode(struct cli *c, struct eval_plan *p)
 {
-    static const char *const others[] = {"examples", "match", "second",
-                                         "margin"};
     struct str mode = args_get(&c->args, "mode");
 
     p->mode = EVAL_ROUTING;
@@ -143,20 +185,62 @@ static enum exit_status read_mode(struct cli *c, struct eval_plan *p)
         if (p->mode++ == EVAL_HYBRID)
             return cli_error(c, ERR_USAGE,
                              "--mode is \"%.*s\"; it must be routing, "
-                             "semantic, text or hybrid",
+                             "vectors, semantic, text or hybrid",
                              STR_ARG(str_head(mode, 64)));
-    for (size_t i = 0; p->mode && i < sizeof(others) / sizeof(others[0]); i++)
-        if (args_has(&c->args, others[i]))
-            return cli_error(c, ERR_USAGE, "--%s is for --mode routing",
-                             others[i]);
-    if (p->mode == EVAL_TEXT && args_has(&c->args, "embedder"))
-        return cli_error(c, ERR_USAGE,
-                         "--mode text goes by words alone: leave --embedder "
-                         "out");
-    if (p->mode && str_eq(args_get(&c->args, "embedder"), STR("cascade")))
-        return cli_error(c, ERR_USAGE,
-                         "--embedder cascade is for --mode routing");
+    return check_mode(c, p->mode);
+}
+
+/* "500,2000,5000": ascending. */
+enum exit_status eval_read_checkpoints(struct cli *c, struct eval_plan *p)
+{
+    struct str rest = args_get(&c->args, "learn");
+    int64_t before = 0;
+
+    while (rest.n) {
+        struct str one = str_cut(&rest, ',');
+        int64_t n;
+
+        if (str_to_i64(one, &n) || n <= before || n > EVAL_QUERIES_MAX ||
+            p->n_checkpoints == EVAL_CHECKPOINTS_MAX)
+            return cli_error(c, ERR_USAGE,
+                             "--learn is up to %d numbers from 1 to %d, each "
+                             "more than the one before: 500,2000,5000",
+                             EVAL_CHECKPOINTS_MAX, EVAL_QUERIES_MAX);
+        p->checkpoints[p->n_checkpoints++] = (size_t)n;
+        before = n;
+    }
     return EXIT_DONE;
+}
+
+static enum exit_status read_learning(struct cli *c, struct wish *w)
+{
+    bool has_train = args_has(&c->args, "train");
+    bool has_folds = args_has(&c->args, "folds");
+    struct str capture = STR("");
+    enum exit_status status;
+    int64_t folds;
+
+    if (!cli_number(c, "folds", 2, EVAL_FOLDS_MAX, 0, &folds, &status) ||
+        !cli_one_of(c, "capture", "stuffed crowd", &capture, &status))
+        return status;
+    w->plan.default_agent = args_get(&c->args, "default");
+    w->plan.folds = has_folds ? (size_t)folds : 0;
+    w->plan.order = (uint64_t)w->seed;
+    if (capture.n)
+        w->plan.capture =
+            str_eq(capture, STR("crowd")) ? EVAL_CROWD : EVAL_STUFFED;
+    if (!args_has(&c->args, "learn"))
+        return has_train || has_folds
+                   ? cli_error(c, ERR_USAGE, "--train and --folds need --learn")
+                   : EXIT_DONE;
+    if (has_train == has_folds)
+        return cli_error(c, ERR_USAGE,
+                         "--learn needs --train FILE or --folds K, to learn "
+                         "from");
+    if (has_train && args_has(&c->args, "examples"))
+        return cli_error(c, ERR_USAGE,
+                         "--train and --examples do not go together");
+    return eval_read_checkpoints(c, &w->plan);
 }
 
 static enum exit_status read_wish(struct cli *c, struct wish *w)
@@ -181,13 +265,15 @@ static enum exit_status read_wish(struct cli *c, struct wish *w)
     w->out = args_get(&c->args, "out").p;
     status = read_mode(c, &w->plan);
     if (!status)
-        status = read_embedder(c, &w->plan);
+        status = eval_read_embedder(c, &w->plan);
     if (!status)
         status = read_margin(c, &w->plan);
-    /* A search asks the first model alone. */
-    if (w->plan.mode)
+    /* Routing and searches ask the first model alone. */
+    if (w->plan.mode != EVAL_VECTORS)
         w->plan.is_cascade = false;
-    return status ? status : read_shots(c, w);
+    if (!status)
+        status = read_shots(c, w);
+    return status ? status : read_learning(c, w);
 }
 
 static enum err read_set(struct cli *c, const struct wish *w,
@@ -199,6 +285,11 @@ static enum err read_set(struct cli *c, const struct wish *w,
         e = eval_read_queries(s, c->args.operands[i].p, (size_t)w->limit, why);
     if (!e && w->plan.shots)
         e = eval_read_examples(s, args_get(&c->args, "examples").p, why);
+    if (!e && args_has(&c->args, "train"))
+        e = eval_read_examples(s, args_get(&c->args, "train").p, why);
+    if (!e && w->plan.folds > s->n_queries)
+        e = why_err(why, ERR_USAGE, "--folds is %zu, and there are %zu queries",
+                    w->plan.folds, s->n_queries);
     return e;
 }
 
@@ -222,7 +313,8 @@ static bool is_file_of(const struct stat *out, struct str path)
 static enum err check_out(const struct args *a, int fd, const char *path,
                           struct why *why)
 {
-    static const char *const names[] = {"agents", "examples", "config"};
+    static const char *const names[] = {"agents", "examples", "train",
+                                        "config"};
     struct stat st;
     bool is_read = false;
 
@@ -326,25 +418,34 @@ static enum exit_status with_config(struct cli *c, struct wish *w)
     return e ? cli_error(c, e, "%s", why.text) : EXIT_DONE;
 }
 
-enum exit_status cli_eval(struct cli *c)
+struct config *eval_config(struct cli *c, enum exit_status *status)
 {
-    struct wish w = {.is_by_agent = false};
     struct config_report report;
     struct config_source src;
     struct config *config;
     struct str first;
-    enum exit_status status;
 
-    if (!cli_source(c, &src, &status))
-        return status;
+    if (!cli_source(c, &src, status))
+        return NULL;
     config = config_load(&src, &report);
-    if (!config) {
-        first = str_of(report.text);
-        first = str_cut(&first, '\n');
-        return cli_error(c, ERR_BAD_CONFIG,
-                         "%.*s: signalbox check shows all there is to mend",
-                         STR_ARG(first));
-    }
+    if (config)
+        return config;
+    first = str_of(report.text);
+    first = str_cut(&first, '\n');
+    *status = cli_error(c, ERR_BAD_CONFIG,
+                        "%.*s: signalbox check shows all there is to mend",
+                        STR_ARG(first));
+    return NULL;
+}
+
+enum exit_status cli_eval(struct cli *c)
+{
+    struct wish w = {.is_by_agent = false};
+    enum exit_status status = EXIT_FAILED;
+    struct config *config = eval_config(c, &status);
+
+    if (!config)
+        return status;
     w.plan.config = config;
     status = read_wish(c, &w);
     if (!status)

@@ -336,6 +336,35 @@ static enum err add_skills(struct at *a, const struct json *v,
     return e;
 }
 
+static enum err add_keywords(struct at *a, const struct json *v,
+                             struct eval_agent *agent)
+{
+    const struct json *routing = json_get(v, STR("routing"));
+    struct json *from = NULL;
+    struct str *list;
+    size_t n = 0;
+    enum err e = OK;
+
+    if (routing && routing->type != JSON_OBJ)
+        return COMPLAIN(a, ERR_BAD_REQUEST, routing,
+                        "\"routing\" must be an object");
+    if (routing)
+        e = get_list(a, routing, "keywords", &from);
+    if (e || !from || !from->kids.n)
+        return e;
+    list = arena_array(&a->set->arena, from->kids.n, sizeof(*list));
+    JSON_EACH(word, from)
+    {
+        if (word->type != JSON_STR)
+            return COMPLAIN(a, ERR_BAD_REQUEST, word,
+                            "a keyword must be text");
+        if (!list || !keep(a->set, word->s, &list[n++]))
+            return no_memory(a);
+    }
+    agent->keywords = (struct strs){list, n};
+    return OK;
+}
+
 static enum err take_agent(struct at *a, const struct json *v)
 {
     struct eval_set *s = a->set;
@@ -364,6 +393,8 @@ static enum err take_agent(struct at *a, const struct json *v)
         e = add_skills(a, v, &s->agents[s->n_agents]);
     if (!e)
         e = add_examples(a, v);
+    if (!e)
+        e = add_keywords(a, v, &s->agents[s->n_agents]);
     s->n_agents += !e;
     return e;
 }
@@ -418,7 +449,7 @@ enum err eval_read_agents(struct eval_set *s, const char *path, struct why *why)
 
 /* Queries and examples. */
 
-static const struct eval_agent *find(const struct eval_set *s, struct str name)
+const struct eval_agent *eval_find(const struct eval_set *s, struct str name)
 {
     char bytes[AGENT_NAME_MAX];
     struct str key;
@@ -444,7 +475,7 @@ static enum err find_named(const struct at *a, const struct json *v,
 
     if (v->type != JSON_STR)
         return COMPLAIN(a, ERR_BAD_REQUEST, v, "an agent is named by text");
-    found = find(a->set, v->s);
+    found = eval_find(a->set, v->s);
     if (found) {
         *out = (uint32_t)(found - a->set->agents);
         return OK;

@@ -3,7 +3,8 @@
 
 /* eval_data: what is evaluated, read from files of one JSON object a line.
  *
- *   agents    {"name", "description", "skills": [...], "examples": [...]}
+ *   agents    {"name", "description", "skills": [...], "examples": [...],
+ *              "routing": {"keywords": [...]}}
  *   queries   {"text", "agents": [...], "level"}; examples have the same form
  *
  * A skill is a text, or an object with name, description and examples. Other
@@ -29,6 +30,7 @@ struct eval_agent {
     struct str name, description;
     const struct skill *skills; /* as a card has them, for the search */
     size_t n_skills;
+    struct strs keywords;       /* for routing */
     size_t line;                /* where it stands */
     size_t first_text, n_texts; /* what it is found by: profile, skills,
                                  * examples; in texts */
@@ -77,6 +79,9 @@ MUST_USE enum err eval_read_examples(struct eval_set *s, const char *path,
  * each agent, n_out says how many of them are filled. */
 void eval_shots(const struct eval_set *s, size_t k, const uint64_t *seed,
                 uint32_t *out, uint32_t *n_out);
+
+/* Whatever the case; NULL: there is none. */
+const struct eval_agent *eval_find(const struct eval_set *s, struct str name);
 
 /* The name that was meant, or an empty one. */
 struct str eval_guess(const struct eval_set *s, struct str name);

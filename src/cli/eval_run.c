@@ -12,6 +12,7 @@
 
 #include "base/vec.h"
 #include "cli/eval_model.h"
+#include "cli/eval_route.h"
 #include "cli/eval_search.h"
 
 /* The vectors of one agent are neighbours. */
@@ -278,6 +279,8 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
     if (!out->outcomes || !out->is_asked || !j.texts || !j.close || !all)
         e = no_memory(why);
     else if (plan->mode == EVAL_ROUTING)
+        e = eval_route(c, plan, out, why);
+    else if (plan->mode == EVAL_VECTORS)
         e = run_all(&j, all);
     else
         e = eval_search(c, plan, out, why);
@@ -291,8 +294,8 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
 
 const char *eval_mode_name(enum eval_mode mode)
 {
-    static const char *const names[] = {"routing", "semantic", "text",
-                                        "hybrid"};
+    static const char *const names[] = {"routing", "vectors", "semantic",
+                                        "text", "hybrid"};
 
     return names[mode];
 }

@@ -8,12 +8,25 @@
 #include "cli/eval_data.h"
 #include "cli/eval_score.h"
 #include "embed/embed.h"
+#include "model/decision.h"
 
-/* By what an agent is found. EVAL_ROUTING: the mean of the vectors of all its
- * texts, as messages are routed; the others: the index, by vectors alone, by
- * words alone or by both, as agent.search finds it. */
-enum eval_mode { EVAL_ROUTING, EVAL_SEMANTIC, EVAL_TEXT, EVAL_HYBRID };
+/* By what an agent is found. EVAL_ROUTING: as messages are routed, by all of
+ * choosing; EVAL_VECTORS: the mean of the vectors of all its texts, to compare
+ * models by; the others: the index, by vectors alone, by words alone or by
+ * both, as agent.search finds it. */
+enum eval_mode {
+    EVAL_ROUTING,
+    EVAL_VECTORS,
+    EVAL_SEMANTIC,
+    EVAL_TEXT,
+    EVAL_HYBRID
+};
 const char *eval_mode_name(enum eval_mode mode);
+
+/* Cards of a stranger's that are to win what is not theirs. */
+enum eval_capture { EVAL_NO_CAPTURE, EVAL_STUFFED, EVAL_CROWD };
+
+enum { EVAL_CHECKPOINTS_MAX = 16, EVAL_RAIDS_MAX = 4, EVAL_FOLDS_MAX = 100 };
 
 /* Borrowed. */
 struct eval_plan {
@@ -29,6 +42,36 @@ struct eval_plan {
     const uint64_t *seed; /* of their choice; NULL: the first */
     bool has_own;         /* with examples, its own texts count as well */
     bool is_best;         /* the nearest text counts, not the mean of all */
+
+    /* EVAL_ROUTING */
+    struct str default_agent;
+    enum eval_capture capture;
+    size_t checkpoints[EVAL_CHECKPOINTS_MAX]; /* outcomes, ascending */
+    size_t n_checkpoints;                     /* zero: nothing is learnt */
+    size_t folds; /* of the queries; zero: from the examples */
+    uint64_t order; /* the seed of the order that outcomes come in */
+};
+
+/* What became of messages, with the threshold that the configuration says. */
+struct eval_gate {
+    size_t n, n_first;  /* in scope; one of the right ones has the best score */
+    size_t n_right;     /* a right one got it */
+    size_t n_refused;   /* it was under the threshold: a false alarm */
+    size_t n_out, n_out_refused;
+    size_t by_layer[N_LAYERS]; /* at zero: nobody got it */
+};
+
+struct eval_checkpoint {
+    size_t outcomes;
+    struct eval_gate gate;
+    size_t corrections, examples, types; /* of all folds */
+};
+
+struct eval_raid {
+    const char *how;
+    size_t cards;
+    struct eval_gate gate;
+    size_t n_captured; /* first places, of all queries in scope */
 };
 
 struct eval_run {
@@ -38,6 +81,15 @@ struct eval_run {
     struct embed_stamp first, second; /* EVAL_TEXT: neither */
     double seconds;       /* that the queries took, without the agents */
     size_t n_few, n_bare; /* agents with fewer examples than shots; none */
+
+    /* EVAL_ROUTING */
+    double threshold;
+    struct eval_gate gate;
+    double p50_us, p99_us; /* from text to decision */
+    struct eval_checkpoint checkpoints[EVAL_CHECKPOINTS_MAX];
+    size_t n_checkpoints;
+    struct eval_raid raids[EVAL_RAIDS_MAX];
+    size_t n_raids;
 };
 
 /* Errors have words. *out is then empty. */

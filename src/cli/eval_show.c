@@ -17,7 +17,8 @@ static const struct str nobody = {"(nobody)", 8};
 
 static struct str name_of(const struct eval_view *v, uint32_t agent)
 {
-    return agent == EVAL_NOBODY ? nobody : v->plan->set->agents[agent].name;
+    return agent < v->plan->set->n_agents ? v->plan->set->agents[agent].name
+                                          : nobody;
 }
 
 static double per_second(const struct eval_view *v)
@@ -180,6 +181,9 @@ static struct why found_by(const struct eval_view *v)
                 "%g of the vector and %g of the words, of the agent or its "
                 "best skill",
                 f.semantic, f.text);
+    else if (p->mode == EVAL_ROUTING)
+        why_err(&out, OK, "four signals, as a server with these agents has%s",
+                p->shots ? ", with examples on their cards" : "");
     else if (!p->shots)
         why_err(&out, OK, "%s of name and description, skills, examples", how);
     else
@@ -196,8 +200,10 @@ static void show_figures(struct cli *c, const struct eval_view *v)
     char percent[CELL];
 
     show_line(c, "mode", "%s%s", eval_mode_name(v->plan->mode),
-              v->plan->mode ? ", as agent.search finds agents"
-                            : ", as messages are routed");
+              v->plan->mode == EVAL_ROUTING   ? ", as messages are routed"
+              : v->plan->mode == EVAL_VECTORS ? " alone"
+                                              : ", as agent.search finds "
+                                                "agents");
     if (v->plan->mode == EVAL_TEXT)
         show_line(c, "model", "none");
     else
@@ -221,6 +227,8 @@ static void show_figures(struct cli *c, const struct eval_view *v)
     add_percent(percent, v->score->macro_f1);
     show_line(c, "macro F1", "%s", percent);
     show_scope(c, v);
+    if (v->plan->mode == EVAL_ROUTING)
+        eval_show_route(c, v);
     show_line(c, "speed", "%.0f queries a second, %s", per_second(v),
               v->plan->mode == EVAL_TEXT ? "searching"
                                          : "embedding and scoring");
@@ -346,10 +354,10 @@ static size_t warn(const struct eval_view *v, struct why out[WARNINGS_MAX])
                 r->n_bare == 1 ? "is" : "are");
     if (r->n_empty)
         why_err(&out[n++], OK, "%s %zu quer%s%s: nobody was chosen",
-                v->plan->mode ? "for" : "in", r->n_empty,
+                v->plan->mode > EVAL_VECTORS ? "for" : "in", r->n_empty,
                 r->n_empty == 1 ? "y" : "ies",
-                v->plan->mode ? " nothing was found"
-                              : " the model knows nothing");
+                v->plan->mode > EVAL_VECTORS ? " nothing was found"
+                                             : " the model knows nothing");
     return n;
 }
 
@@ -359,6 +367,8 @@ void eval_show(struct cli *c, const struct eval_view *v)
     size_t n = warn(v, warnings);
 
     show_figures(c, v);
+    eval_show_learning(c, v);
+    eval_show_raids(c, v);
     show_levels(c, v);
     show_agents(c, v);
     show_mixups(c, v);
@@ -560,7 +570,7 @@ void eval_show_as_json(struct cli *c, const struct eval_view *v)
     put_int(&o, "n_out_of_scope", v->score->n_out);
     put_int(&o, "n_empty", v->run->n_empty);
     put_int(&o, "shots", v->plan->shots);
-    if (v->plan->mode)
+    if (v->plan->mode != EVAL_VECTORS)
         put_null(&o, "match");
     else
         put_str(&o, "match", v->plan->is_best ? STR("best") : STR("mean"));
@@ -571,6 +581,7 @@ void eval_show_as_json(struct cli *c, const struct eval_view *v)
     put_real(&o, "queries_per_second", per_second(v));
     put_real(&o, "seconds", v->run->seconds);
     put_scope(&o, v->score);
+    eval_put_route(&o, v);
     put_levels(&o, v);
     put_agents(&o, v);
     put_mixups(&o, v);

@@ -16,6 +16,14 @@ struct eval_view {
 void eval_show(struct cli *c, const struct eval_view *v);
 void eval_show_as_json(struct cli *c, const struct eval_view *v);
 
+/* What only routing has: its figures, and tables where there are any; with
+ * JSON one member. (eval_show_route.c) */
+struct json_out;
+void eval_show_route(struct cli *c, const struct eval_view *v);
+void eval_show_learning(struct cli *c, const struct eval_view *v);
+void eval_show_raids(struct cli *c, const struct eval_view *v);
+void eval_put_route(struct json_out *o, const struct eval_view *v);
+
 /* One JSON object a query and line. */
 void eval_add_lines(struct buf *out, const struct eval_view *v);
 

@@ -61,7 +61,7 @@ TEST(everyone_has_the_figures_that_computing_all_gives)
 TEST(half_the_bound_is_not_enough_for_skills)
 {
     fault_arm_at("index.tight_bound", 1);
-    CHECK(storm(300, 32, 500) > 0);
+    CHECK(storm(300, 32, 4000) > 0);
     CHECK(fault_fired());
     fault_arm(0);
 }

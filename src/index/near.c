@@ -12,6 +12,18 @@
 
 #include "base/fault.h"
 
+/* What the likeness to one skill is worth beside that to the whole: whoever has
+ * one skill that fits is not passed over, but a word or two of a skill are like
+ * many texts. (Own set of test/quality, 30 agents of four skills: first places
+ * with 1, 0.9, 0.8, 0.7, 0.6 and 0: 47.0, 48.4, 50.0, 51.4, 51.0, 51.2 %.) */
+#define SKILL_PART 0.7F
+
+static float of_skill(const struct index *x, uint32_t doc)
+{
+    return SKILL_PART *
+           index_vecs_likeness(&x->vectors, &x->search.vector, doc);
+}
+
 static enum err near_room(struct index *x)
 {
     struct index_search *s = &x->search;
@@ -82,8 +94,9 @@ static void weigh(struct index *x, uint32_t doc, float bound, struct weights w)
     }
     if (near->text < s->texts[doc])
         near->text = s->texts[doc];
-    if (d.skill != INDEX_AGENT && bound > near->cosine && bound > 0) {
-        float fine = index_vecs_likeness(&x->vectors, &s->vector, doc);
+    if (d.skill != INDEX_AGENT && SKILL_PART * bound > near->cosine &&
+        bound > 0) {
+        float fine = of_skill(x, doc);
 
         if (fine > near->cosine)
             near->cosine = fine;
@@ -172,9 +185,7 @@ static void look_slowly(struct index *x, const struct index_entry *e,
     for (size_t i = 0; i < e->n_docs; i++) {
         uint32_t doc = e->docs[i];
         float text = text_score_one(x->text, &s->words, doc);
-        float fine = i && out->cosine >= 0
-                         ? index_vecs_likeness(&x->vectors, &s->vector, doc)
-                         : -1;
+        float fine = i && out->cosine >= 0 ? of_skill(x, doc) : -1;
 
         out->cosine = fine > out->cosine ? fine : out->cosine;
         out->text = text > out->text ? text : out->text;

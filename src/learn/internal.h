@@ -14,7 +14,8 @@
  *   examples.c  what was corrected, and which of it stays
  *   learn.c     the fold
  *   ask.c       what the next message wants to know
- *   rows.c      things <-> rows
+ *   rows.c      things -> rows
+ *   load.c      rows -> things
  *   outcome.c   outcomes <-> rows
  *   export.c    JSON lines */
 
@@ -32,6 +33,7 @@ enum {
     TELLING_WORDS = 32,
     TELLING_BYTES = 24, /* longer words are none that tell */
     DIMS_MAX = 65536,
+    ROW_FORM = 1, /* of the bytes in a row: their first */
 };
 
 enum thing_kind {

@@ -112,7 +112,8 @@ MUST_USE enum err learn_begin(struct learn *l, const struct learn_query *q);
 
 struct learn_hint {
     float performance; /* 0.5 where nothing is known */
-    float recency;
+    float recency;     /* of its last success; the less, the fewer queries of
+                        * this type it is known by */
     float learned; /* cubes of the likeness to each example of the scope: of
                     * those that it was right for, less those that it was
                     * wrong for; zero: nothing speaks for it or against it */

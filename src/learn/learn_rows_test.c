@@ -286,8 +286,8 @@ TEST(an_outcome_is_a_row_and_an_outcome_again)
     tx_init(&tx);
     op = outcome_append(&tx, &o);
     CHECK(op->kind == TX_INSERT && op->table == &outcome_table);
-    for (uint8_t i = 0; i < N_OUTCOME_COLUMNS; i++)
-        values[i] = tx_value(op, i);
+    for (int i = 0; i < N_OUTCOME_COLUMNS; i++)
+        values[i] = tx_value(op, (uint8_t)i);
     values[OUTCOME_SEQ] = value_int(7);
     outcome_from_row(&row, &back);
     CHECK_INT(back.seq, 7);

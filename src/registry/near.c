@@ -50,6 +50,7 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
         const struct entry *one = entry_of(r->list[i]);
         const struct agent *a = &one->agent;
         const struct index_near *x = &near[one->number];
+        bool is_outsider = agent_is_outsider(a, &q->eyes);
 
         if (one->number >= n_near || !x->is_seen || one == self ||
             !is_candidate(r, a))
@@ -59,8 +60,9 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
             .skill = x->skill == INDEX_AGENT ? NULL : &a->skills[x->skill],
             .cosine = x->cosine,
             .text = x->text,
-            .discount = agent_is_outsider(a, &q->eyes) ? x->generic : 0,
-            .keyword = keyword_said(r, one),
+            .discount = is_outsider ? x->generic : 0,
+            /* A stranger's could be "the", "what" and "please". */
+            .keyword = is_outsider ? STR("") : keyword_said(r, one),
         };
     }
     *list = r->near;

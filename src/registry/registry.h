@@ -366,7 +366,8 @@ struct registry_near {
     float text;         /* of its words, 0..1, of its best document */
     float discount;     /* to be taken off: it is somebody else's, and like
                          * everything */
-    struct str keyword; /* the first of its routing keywords that occurs */
+    struct str keyword; /* the first of its routing keywords that occurs; of
+                         * somebody else's none counts */
 };
 
 struct registry_near_query {

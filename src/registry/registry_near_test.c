@@ -51,3 +51,40 @@ TEST(who_cannot_be_sent_anything_is_not_there)
     CHECK_STR(str_of(near_names(f, "ben", "paint")), "there ");
     find_free(f);
 }
+
+/* Of whom a keyword is said to occur: "anna bob ". */
+static const char *with_keywords(struct find *f, const char *user,
+                                 const char *text)
+{
+    static char out[4096];
+    struct registry_near_query q = {.eyes = find_eyes(user),
+                                    .text = str_of(text)};
+    const struct registry_near *list;
+    size_t n, at = 0;
+
+    CHECK(registry_near(f->r, &q, &list, &n) == OK);
+    out[0] = 0;
+    for (size_t i = 0; i < n; i++)
+        if (list[i].keyword.n)
+            at += (size_t)snprintf(out + at, sizeof(out) - at, "%.*s ",
+                                   STR_ARG(list[i].agent->name));
+    return out;
+}
+
+TEST(keywords_of_strangers_do_not_count)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+
+    PUT(f, "anna.acme",
+        "{\"name\":\"hers\",\"description\":\"Paints\",\"url\":\"echo:\","
+        "\"visibility\":\"public\",\"routing\":{\"keywords\":[\"the\"]}}");
+    PUT(f, "admin",
+        "{\"name\":\"ours\",\"description\":\"Paints\",\"url\":\"echo:\","
+        "\"visibility\":\"public\",\"routing\":{\"keywords\":[\"the\"]}}");
+    CHECK_STR(str_of(with_keywords(f, "anna.acme", "paint the house")),
+              "hers ours ");
+    CHECK_STR(str_of(with_keywords(f, "ann2.acme", "paint the house")),
+              "hers ours ");
+    CHECK_STR(str_of(with_keywords(f, "ben.bolt", "paint the house")), "ours ");
+    find_free(f);
+}

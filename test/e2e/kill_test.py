@@ -18,14 +18,12 @@ import tempfile
 import unittest
 
 import signalbox
-from storm import ENDS, GONE, Phoenix, Strace
+from storm import ENDS, GONE, Phoenix, Strace, read_points, threads
 
 IS_FULL = os.environ.get("STRESS") == "full"
 MAX_POINTS = 10 ** 6 if IS_FULL else 250
 AGENTS = [{"id": "echo", "url": "echo:"}, {"id": "slow", "url": "echo:600000"}]
 QUIET = ("--set", "log.level=error")
-
-Point = collections.namedtuple("Point", "thread call nth")
 
 
 class Template:
@@ -76,11 +74,6 @@ class Walk:
         return self.told[key][0]
 
 
-def threads(pid):
-    """In the order they were started: always the same one for the same work."""
-    return sorted(int(t) for t in os.listdir(f"/proc/{pid}/task"))
-
-
 def record(template, test):
     """Every call of one walk, as points, in the order they were made."""
     log = os.path.join(template.root, "strace")
@@ -91,17 +84,7 @@ def record(template, test):
         test.assertTrue(Walk().go(phoenix.server))
         phoenix.kill()
         strace.wait()
-    counts, points = collections.Counter(), []
-    with open(log, encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            tid, _, rest = line.partition(" ")
-            call = rest.strip().split("(")[0]
-            if not call.isidentifier() or int(tid) not in tids:
-                continue
-            thread = tids.index(int(tid))
-            counts[thread, call] += 1
-            points.append(Point(thread, call, counts[thread, call]))
-    return points
+    return read_points(log, tids)
 
 
 def half_there(data):

@@ -149,8 +149,8 @@ class Figures(Eval):
 
     def test_they_agree_with_what_is_said_of_each_query(self):
         for how in ("mean", "best"):
-            result, rows = self.out(*OWN, "--match", how, "--embedder",
-                                    "builtin", "--by", "agent")
+            result, rows = self.out(*OWN, "--mode", "vectors", "--match", how,
+                                    "--embedder", "builtin", "--by", "agent")
             self.check(result, rows)
             self.check_rows(rows)
             self.assertEqual(result["match"], how)
@@ -215,8 +215,8 @@ class WithProvider(Eval):
     def ask(self, agents, queries, *args, embedder="http"):
         a = self.lines("a", *agents)
         t = self.lines("t", *queries)
-        return self.out("--agents", a, t, "--embedder", embedder, *self.http,
-                        *args)
+        return self.out("--agents", a, t, "--mode", "vectors", "--embedder",
+                        embedder, *self.http, *args)
 
     def seen(self):
         return [text for r in self.provider.requests for text in r["input"]]
@@ -502,33 +502,46 @@ class Mistakes(Eval):
         a = self.lines("a", {"name": "p"})
         t = self.lines("t", {"text": "x", "agents": ["p"]})
         good = ("--agents", a, t)
+        mean = (*good, "--mode", "vectors")
         for args, words in (
                 ((), "signalbox eval --agents A.jsonl TEST.jsonl"),
                 (("--agents", a), "signalbox eval --agents"),
                 ((t,), "signalbox eval --agents"),
                 ((*good, "--embedder", "bm25"), "builtin, minilm, http"),
-                ((*good, "--margin", "0.1"), "--embedder cascade"),
-                ((*good, "--second", "http"), "--embedder cascade"),
-                ((*good, "--embedder", "cascade", "--margin", "x"), "0 to 2"),
-                ((*good, "--embedder", "cascade", "--second", "builtin"),
+                ((*mean, "--margin", "0.1"), "--embedder cascade"),
+                ((*mean, "--second", "http"), "--embedder cascade"),
+                ((*mean, "--embedder", "cascade", "--margin", "x"), "0 to 2"),
+                ((*mean, "--embedder", "cascade", "--second", "builtin"),
                  "minilm or http"),
-                ((*good, "--embedder", "cascade", "--second", "http"),
+                ((*mean, "--embedder", "cascade", "--second", "http"),
                  "embed.http.url is not set"),
+                ((*good, "--margin", "0.1"), "--margin is for --mode vectors"),
+                ((*mean, "--learn", "5", "--folds", "2"),
+                 "--learn is for --mode routing"),
+                ((*good, "--learn", "5"), "--train FILE or --folds K"),
+                ((*good, "--learn", "5,5", "--folds", "2"), "500,2000,5000"),
+                ((*good, "--learn", "x", "--folds", "2"), "500,2000,5000"),
+                ((*good, "--learn", "5", "--folds", "2"),
+                 "--folds is 2, and there are 1 queries"),
+                ((*good, "--folds", "2"), "need --learn"),
+                ((*good, "--learn", "5", "--train", t, "--examples", t),
+                 "do not go together"),
+                ((*good, "--capture", "flags"), "stuffed or crowd"),
                 ((*good, "--shots", "3"), "--examples"),
                 ((*good, "--seed", "3"), "--examples"),
-                ((*good, "--with-own"), "--examples"),
+                ((*mean, "--with-own"), "--examples"),
                 ((*good, "--examples", t, "--shots", "0"), "1 to 1000"),
                 ((*good, "--limit", "0"), "whole number"),
-                ((*good, "--match", "worst"), "mean or best"),
-                ((*good, "--mode", "bm25"), "routing, semantic, text or hybrid"),
+                ((*mean, "--match", "worst"), "mean or best"),
+                ((*good, "--mode", "bm25"), "vectors, semantic, text or"),
                 ((*good, "--mode", "text", "--embedder", "builtin"),
                  "leave --embedder out"),
                 ((*good, "--mode", "hybrid", "--embedder", "cascade"),
-                 "for --mode routing"),
+                 "for --mode vectors"),
                 ((*good, "--mode", "hybrid", "--examples", t),
                  "--examples is for --mode routing"),
                 ((*good, "--mode", "semantic", "--match", "best"),
-                 "--match is for --mode routing"),
+                 "--match is for --mode vectors"),
                 ((*good, "--by", "level"), "must be agent"),
                 ((*good, "--set", "embed.kind=magic"), "embed.kind")):
             with self.subTest(args=args):
@@ -580,7 +593,7 @@ class Mistakes(Eval):
         for out in ("a", "t", "x", "./t", "hard", "soft"):
             before = {n: self.read(n) for n in "atx"}
             said = self.bad(USAGE, "--agents", a, t, "--examples", x,
-                            "--with-own", "--out", out)
+                            "--out", out)
             self.assertIn("one of the files that are read", said)
             self.assertEqual({n: self.read(n) for n in "atx"}, before)
 
@@ -596,7 +609,8 @@ class Mistakes(Eval):
 
     def test_a_model_that_is_not_there(self):
         for kind in ("minilm", "cascade"):
-            said = self.bad(REFUSED, *OWN, "--embedder", kind, "--data", "d")
+            said = self.bad(REFUSED, *OWN, "--mode", "vectors", "--embedder",
+                            kind, "--data", "d")
             self.assertIn("d/models/minilm.sbm", said)
             self.assertIn("signalbox model install minilm", said)
 

@@ -317,6 +317,8 @@ class Events(Shared):
                 body={"text": "x", "executor": {"name": "echo"}}) as events:
             result = list(events)[-1].data
         self.assertEqual(set(result), set(plain) | {"at_ms"})
+        for decision in result["decision"], plain["decision"]:
+            self.assertEqual(decision.pop("id")[:4], "dec_")
         self.assertEqual(result["decision"], plain["decision"])
 
     def test_whoever_was_cut_off_misses_nothing(self):

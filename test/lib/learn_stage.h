@@ -168,7 +168,10 @@ static inline struct learn_hint ask_at(struct stage *s, int64_t now_ms,
                                        int64_t recency_ms, const char *agent)
 {
     return ask_all(
-        s, (struct learn_query){.now_ms = now_ms, .recency_ms = recency_ms},
+        s,
+        (struct learn_query){.vector = vector_of(s, 1),
+                             .now_ms = now_ms,
+                             .recency_ms = recency_ms},
         agent);
 }
 

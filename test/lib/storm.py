@@ -31,6 +31,8 @@ ENDS = ("task.completed", "task.failed", "task.cancelled", "task.expired")
 GONE = (ConnectionError, EOFError, AttributeError)  # no answer, or half of one
 PAGE = 500
 
+Point = collections.namedtuple("Point", "thread call nth")
+
 
 class Phoenix:
     """One data folder, and one server on it after the other."""
@@ -125,6 +127,28 @@ class Strace:
         """It ends with what it traces."""
         self.process.wait(DEADLINE_S)
         self.process.stderr.close()
+
+
+def threads(pid):
+    """In the order they were started: always the same one for the same work."""
+    return sorted(int(t) for t in os.listdir(f"/proc/{pid}/task"))
+
+
+def read_points(log, tids):
+    """Every call that strace -f has written down of these threads, in the order
+    they were made: a thread, the name of a call, and how often that thread has
+    made it."""
+    counts, points = collections.Counter(), []
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            tid, _, rest = line.partition(" ")
+            call = rest.strip().split("(")[0]
+            if not call.isidentifier() or int(tid) not in tids:
+                continue
+            thread = tids.index(int(tid))
+            counts[thread, call] += 1
+            points.append(Point(thread, call, counts[thread, call]))
+    return points
 
 
 class Sender:

@@ -1,0 +1,441 @@
+/* calibrate: from which score on is an agent good enough? Labelled queries go
+ * the way that messages go, and their scores say where to draw the line; with
+ * --weights, also how much each signal is to count. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "cli/calib.h"
+#include "cli/eval.h"
+#include "cli/eval_route.h"
+#include "cli/plot.h"
+
+enum { CURVE = 61, FOLDS = 5 };
+
+const struct arg_option cli_calibrate_options[] = {
+    {"agents", "FILE", "the agents, one JSON object a line", false},
+    {"weights", NULL, "propose weights of the four signals too", false},
+    {"train", "FILE", "learn from these queries first", false},
+    {"learn", "N", "from so many of them; from all if not given", false},
+    {"folds", "K", "parts of the cross-validation; 5 if not given", false},
+    {"seed", "NUMBER", "of the order that chance puts them in", false},
+    {"embedder", "KIND",
+     "builtin, minilm or http; what the configuration says if not given",
+     false},
+    {"limit", "N", "only the first N queries of each file", false},
+    {"config", "FILE", "read this file instead of signalbox.jsonc", false},
+    {"data", "FOLDER", "where the data is kept", false},
+    {"set", "NAME=VALUE", "any one setting; may be repeated", true},
+    {0},
+};
+
+struct calibration {
+    struct cli *cli;
+    struct eval_plan plan;
+    struct eval_set set;
+    struct eval_run run;
+    struct eval_route route;
+    bool is_free;
+    int64_t limit, folds, seed;
+    uint32_t *order; /* of the queries */
+    struct calib_query *queries;
+    struct calib_candidate *candidates;
+    size_t n_candidates;
+    struct signal_weights weights; /* of the configuration */
+    double threshold;
+    struct calib_result result;
+    struct calib_figures before; /* with those */
+    struct why why;
+};
+
+static enum err no_memory(struct calibration *k)
+{
+    return why_err(&k->why, ERR_NOMEM, "out of memory");
+}
+
+/* The signals. */
+
+static bool is_named(const struct eval_query *q, uint32_t agent)
+{
+    for (size_t i = 0; i < q->n_agents; i++)
+        if (q->agents[i] == agent)
+            return true;
+    return false;
+}
+
+static enum err collect(struct calibration *k, uint32_t number, unsigned fold,
+                        int64_t now_ms)
+{
+    const struct eval_query *q = &k->set.queries[number];
+    struct calib_query *out = &k->queries[number];
+    struct eval_choice c;
+
+    if (eval_fleet_decide(k->route.fleet, eval_head(q->text),
+                          eval_vector(&k->route.queries, number), now_ms, &c))
+        return no_memory(k);
+    *out = (struct calib_query){.first = k->n_candidates,
+                                .n = c.n,
+                                .is_out = !q->n_agents,
+                                .fold = fold};
+    for (size_t i = 0; i < c.n; i++) {
+        const struct signals *s = &c.best[i].signals;
+
+        k->candidates[k->n_candidates++] = (struct calib_candidate){
+            .agent = c.best[i].agent,
+            .is_right = is_named(q, c.best[i].agent),
+            .semantic = s->semantic,
+            .performance = s->performance,
+            .keyword = s->keyword,
+            .recency = s->recency};
+    }
+    return OK;
+}
+
+/* By what was learnt from a file, if there is one: the same for all parts. */
+static enum err collect_alike(struct calibration *k)
+{
+    struct eval_stream s = {.queries = k->set.examples,
+                            .vectors = &k->route.examples,
+                            .n = k->set.n_examples,
+                            .now_ms = EVAL_BEGIN_MS};
+    uint32_t *order = calloc(s.n + 1, sizeof(*order));
+    size_t n = k->set.n_queries;
+    enum err e = order ? OK : no_memory(k);
+
+    if (!e && s.n)
+        e = eval_route_embed_examples(&k->route);
+    if (!e && s.n) {
+        eval_shuffle(order, s.n, (uint64_t)k->seed);
+        s.order = order;
+        e = eval_stream_to(&k->route, &s,
+                           k->plan.n_checkpoints ? k->plan.checkpoints[0]
+                                                 : s.n);
+    }
+    for (size_t i = 0; i < n && !e; i++)
+        e = collect(k, k->order[i], (unsigned)(i * (size_t)k->folds / n),
+                    s.now_ms);
+    free(order);
+    return e == ERR_NOMEM ? no_memory(k) : e;
+}
+
+/* Each part by what was learnt from all others: without that, performance and
+ * recency would say nothing. */
+static enum err collect_apart(struct calibration *k)
+{
+    size_t n = k->set.n_queries, folds = (size_t)k->folds;
+    uint32_t *order = calloc(n + 1, sizeof(*order));
+    enum err e = order ? OK : no_memory(k);
+
+    for (size_t i = 0; i < folds && !e; i++) {
+        size_t from = n * i / folds, to = n * (i + 1) / folds;
+        struct eval_stream s = {.queries = k->set.queries,
+                                .vectors = &k->route.queries,
+                                .order = order,
+                                .n = n - (to - from),
+                                .now_ms = EVAL_BEGIN_MS};
+
+        memcpy(order, k->order, from * sizeof(*order));
+        memcpy(order + from, k->order + to, (n - to) * sizeof(*order));
+        e = eval_fleet_forget(k->route.fleet);
+        if (!e)
+            e = eval_stream_to(&k->route, &s, s.n);
+        for (size_t at = from; at < to && !e; at++)
+            e = collect(k, k->order[at], (unsigned)i, s.now_ms);
+    }
+    free(order);
+    return e == ERR_NOMEM ? no_memory(k) : e;
+}
+
+static struct calib_set set_of(const struct calibration *k)
+{
+    return (struct calib_set){.queries = k->queries,
+                              .n = k->set.n_queries,
+                              .candidates = k->candidates,
+                              .folds = (unsigned)k->folds};
+}
+
+static enum err reckon(struct calibration *k)
+{
+    struct calib_set s = set_of(k);
+
+    if (calib_run(&s, &k->weights, k->is_free, &k->result))
+        return no_memory(k);
+    calib_judge(&s, &k->weights, k->threshold, CALIB_ALL, &k->before);
+    return OK;
+}
+
+static enum err calibrate(struct calibration *k)
+{
+    size_t n = k->set.n_queries;
+    const struct choose_settings *s;
+    enum err e;
+
+    k->order = calloc(n + 1, sizeof(*k->order));
+    k->queries = calloc(n + 1, sizeof(*k->queries));
+    k->candidates =
+        calloc(n * DECISION_CANDIDATES_MAX + 1, sizeof(*k->candidates));
+    k->run.outcomes = calloc(n + 1, sizeof(*k->run.outcomes));
+    if (!k->order || !k->queries || !k->candidates || !k->run.outcomes)
+        return no_memory(k);
+    eval_shuffle(k->order, n, (uint64_t)k->seed);
+    e = eval_route_open(&k->route, k->cli, &k->plan, &k->run, &k->why);
+    if (e)
+        return e;
+    s = eval_fleet_settings(k->route.fleet);
+    k->weights = s->weights;
+    k->threshold = s->threshold;
+    e = k->is_free && !k->set.n_examples ? collect_apart(k) : collect_alike(k);
+    return e ? e : reckon(k);
+}
+
+/* Showing. */
+
+static double part(size_t n, size_t of)
+{
+    return of ? (double)n / (double)of : NAN;
+}
+
+/* What a configuration would say: rounded, and not more than it is worth. */
+static double rounded(double x)
+{
+    return round(1000 * x) / 1000;
+}
+
+struct curve {
+    double x1;
+    double x[CURVE], right[CURVE], refused[CURVE], noticed[CURVE];
+};
+
+static void draw(const struct calibration *k, struct curve *c)
+{
+    struct calib_set s = set_of(k);
+    struct calib_figures f = {.n = 1};
+
+    /* To where nobody is good enough. */
+    for (c->x1 = 0.1; c->x1 < 1 && (f.n > f.n_refused || !f.n); c->x1 += 0.1)
+        calib_judge(&s, &k->result.weights, c->x1, CALIB_ALL, &f);
+    for (size_t i = 0; i < CURVE; i++) {
+        c->x[i] = c->x1 * (double)i / (CURVE - 1);
+        calib_judge(&s, &k->result.weights, c->x[i], CALIB_ALL, &f);
+        c->right[i] = part(f.n_right, f.n);
+        c->refused[i] = part(f.n_refused, f.n);
+        c->noticed[i] = part(f.n_noticed, f.n_out);
+    }
+}
+
+static void show_figures(struct cli *c, const char *what,
+                         const struct calib_figures *f)
+{
+    char line[256];
+    int n = snprintf(line, sizeof(line),
+                     "%.1f %% go to a right agent, %.1f %% to none",
+                     100 * part(f->n_right, f->n),
+                     100 * part(f->n_refused, f->n));
+
+    if (f->n_out)
+        snprintf(line + n, sizeof(line) - (size_t)n,
+                 "; out of scope %.1f %% are noticed",
+                 100 * part(f->n_noticed, f->n_out));
+    cli_coloured(c, BOLD, str_of(what));
+    cli_wrapped(c, 15, 15, str_of(line));
+}
+
+static void show_setting(struct cli *c, const struct calibration *k)
+{
+    const struct signal_weights *w = &k->result.weights;
+    char line[256];
+
+    snprintf(line, sizeof(line), "\n\"routing\": { \"threshold\": %.3f",
+             rounded(k->result.threshold));
+    buf_add_str(&c->out, str_of(line));
+    if (k->is_free) {
+        snprintf(line, sizeof(line),
+                 ",\n             \"weights\": { \"semantic\": %.2f, "
+                 "\"performance\": %.2f,\n                          "
+                 "\"keyword\": %.2f, \"recency\": %.2f }",
+                 w->semantic, w->performance, w->keyword, w->recency);
+        buf_add_str(&c->out, str_of(line));
+    }
+    buf_add_str(&c->out, STR(" }\n"));
+}
+
+static void show(struct calibration *k)
+{
+    struct cli *c = k->cli;
+    struct curve curve;
+    const struct plot_curve curves[] = {
+        {"of those in scope, go to a right agent", '*', curve.right},
+        {"of those out of scope, are noticed", 'o', curve.noticed},
+        {"of those in scope, go to none", '.', curve.refused},
+    };
+    char line[256];
+
+    draw(k, &curve);
+    snprintf(line, sizeof(line),
+             "%.3f; chosen on %lld parts of the queries it was from %.3f to "
+             "%.3f\n",
+             rounded(k->result.threshold), (long long)k->folds,
+             k->result.least, k->result.most);
+    cli_coloured(c, BOLD, STR("threshold      "));
+    buf_add_str(&c->out, str_of(line));
+    show_figures(c, "to expect      ", &k->result.found);
+    snprintf(line, sizeof(line), "now, at %-7.3g", k->threshold);
+    show_figures(c, line, &k->before);
+    buf_add_char(&c->out, '\n');
+    plot_write(&c->out, curves, k->before.n_out ? 3 : 1, CURVE, 0, curve.x1,
+               k->result.threshold, c->width);
+    show_setting(c, k);
+    if (!k->before.n_out)
+        buf_add_str(&c->out,
+                    STR("\nNo query is out of scope: the threshold is one that "
+                        "costs 2 % of what is right.\nWith some that nobody "
+                        "should answer it would be chosen for those too.\n"));
+}
+
+static void put_real(struct json_out *o, const char *key, double v)
+{
+    json_key(o, str_of(key));
+    json_put_real(o, v);
+}
+
+static void put_figures(struct json_out *o, const char *key, double threshold,
+                        const struct calib_figures *f)
+{
+    json_key(o, str_of(key));
+    json_open(o, '{');
+    put_real(o, "threshold", threshold);
+    put_real(o, "right_agent", part(f->n_right, f->n));
+    put_real(o, "false_alarms", part(f->n_refused, f->n));
+    put_real(o, "out_of_scope_recall", part(f->n_noticed, f->n_out));
+    json_close(o, '}');
+}
+
+static void show_as_json(struct calibration *k)
+{
+    struct json_out o = json_out(&k->cli->out);
+    const struct signal_weights *w = &k->result.weights;
+    struct curve curve;
+
+    draw(k, &curve);
+    json_open(&o, '{');
+    put_real(&o, "threshold", rounded(k->result.threshold));
+    json_key(&o, STR("weights"));
+    json_open(&o, '{');
+    put_real(&o, "semantic", w->semantic);
+    put_real(&o, "performance", w->performance);
+    put_real(&o, "keyword", w->keyword);
+    put_real(&o, "recency", w->recency);
+    json_close(&o, '}');
+    json_key(&o, STR("folds"));
+    json_put_int(&o, k->folds);
+    put_real(&o, "least", k->result.least);
+    put_real(&o, "most", k->result.most);
+    json_key(&o, STR("n"));
+    json_put_int(&o, (int64_t)k->before.n);
+    json_key(&o, STR("n_out_of_scope"));
+    json_put_int(&o, (int64_t)k->before.n_out);
+    put_figures(&o, "expected", rounded(k->result.threshold),
+                &k->result.found);
+    put_figures(&o, "now", k->threshold, &k->before);
+    json_key(&o, STR("curve"));
+    json_open(&o, '[');
+    for (size_t i = 0; i < CURVE; i++) {
+        json_open(&o, '{');
+        put_real(&o, "threshold", curve.x[i]);
+        put_real(&o, "right_agent", curve.right[i]);
+        put_real(&o, "false_alarms", curve.refused[i]);
+        put_real(&o, "out_of_scope_recall", curve.noticed[i]);
+        json_close(&o, '}');
+    }
+    json_close(&o, ']');
+    json_close(&o, '}');
+    buf_add_char(&k->cli->out, '\n');
+}
+
+/* The command. */
+
+static enum exit_status read_wish(struct cli *c, struct calibration *k)
+{
+    enum exit_status status;
+
+    if (!args_has(&c->args, "agents") || !c->args.n_operands)
+        return cli_error(c, ERR_USAGE,
+                         "say with what: signalbox calibrate --agents A.jsonl "
+                         "TEST.jsonl");
+    if (!cli_number(c, "folds", 2, EVAL_FOLDS_MAX, FOLDS, &k->folds,
+                    &status) ||
+        !cli_number(c, "seed", 0, INT64_MAX, 0, &k->seed, &status) ||
+        !cli_number(c, "limit", 1, EVAL_QUERIES_MAX, EVAL_QUERIES_MAX + 1,
+                    &k->limit, &status))
+        return status;
+    if (args_has(&c->args, "learn") && !args_has(&c->args, "train"))
+        return cli_error(c, ERR_USAGE, "--learn needs --train FILE");
+    k->is_free = args_has(&c->args, "weights");
+    status = eval_read_checkpoints(c, &k->plan);
+    if (!status)
+        status = eval_read_embedder(c, &k->plan);
+    if (!status && str_eq(args_get(&c->args, "embedder"), STR("cascade")))
+        status = cli_error(c, ERR_USAGE,
+                           "--embedder is \"cascade\"; it must be builtin, "
+                           "minilm or http");
+    k->plan.is_cascade = false;
+    return status;
+}
+
+static enum err read_set(struct cli *c, struct calibration *k)
+{
+    enum err e =
+        eval_read_agents(&k->set, args_get(&c->args, "agents").p, &k->why);
+
+    for (size_t i = 0; i < c->args.n_operands && !e; i++)
+        e = eval_read_queries(&k->set, c->args.operands[i].p, (size_t)k->limit,
+                              &k->why);
+    if (!e && args_has(&c->args, "train"))
+        e = eval_read_examples(&k->set, args_get(&c->args, "train").p,
+                               &k->why);
+    if (!e && (size_t)k->folds > k->set.n_queries)
+        e = why_err(&k->why, ERR_USAGE,
+                    "--folds is %lld, and there are %zu queries",
+                    (long long)k->folds, k->set.n_queries);
+    return e;
+}
+
+static void fini(struct calibration *k)
+{
+    eval_route_close(&k->route);
+    eval_run_fini(&k->run);
+    eval_set_fini(&k->set);
+    free(k->order);
+    free(k->queries);
+    free(k->candidates);
+}
+
+enum exit_status cli_calibrate(struct cli *c)
+{
+    struct calibration k = {.cli = c};
+    enum exit_status status = EXIT_FAILED;
+    struct config *config = eval_config(c, &status);
+    enum err e;
+
+    if (!config)
+        return status;
+    eval_set_init(&k.set);
+    k.plan.config = config;
+    k.plan.set = &k.set;
+    status = read_wish(c, &k);
+    if (!status) {
+        e = read_set(c, &k);
+        if (!e)
+            e = calibrate(&k);
+        if (e)
+            status = cli_error(c, e, "%s", k.why.text);
+        else if (c->json)
+            show_as_json(&k);
+        else
+            show(&k);
+    }
+    fini(&k);
+    config_free(config);
+    return status;
+}

@@ -1,0 +1,171 @@
+/* A decision as route makes one: what the registry and learning say of
+ * everyone, and choose asked once. The conversation is a new one, no binding
+ * fits and nobody is named, so that prefix, semantic and default have a say. */
+#include "cli/eval_fleet_own.h"
+
+#include <stdlib.h>
+
+#define SCOPE STR("org:home")
+
+static enum err make_room(struct eval_fleet *f, size_t n)
+{
+    struct candidate *more;
+
+    if (n <= f->room_cap)
+        return OK;
+    more = realloc(f->room, n * sizeof(*more));
+    if (!more)
+        return ERR_NOMEM;
+    f->room = more;
+    f->room_cap = n;
+    return OK;
+}
+
+static enum err gather(struct eval_fleet *f, const struct registry_near *near,
+                       size_t n)
+{
+    enum err e = make_room(f, n);
+
+    for (size_t i = 0; i < n && !e; i++) {
+        const struct agent *a = near[i].agent;
+        struct learn_hint hint;
+
+        learn_look(f->learn, a->name, &hint);
+        f->room[i] = (struct candidate){
+            .agent = a->name,
+            .skill = near[i].skill ? near[i].skill->id : STR(""),
+            .keyword = near[i].keyword,
+            .signals = {.cosine = near[i].cosine,
+                        .text = near[i].text,
+                        .discount = near[i].discount,
+                        .learned = hint.learned,
+                        .performance = hint.performance,
+                        .keyword = near[i].keyword.n ? 1 : 0,
+                        .recency = hint.recency},
+        };
+    }
+    return e;
+}
+
+static uint32_t number_of(const struct eval_fleet *f, struct str name)
+{
+    const struct eval_agent *a = eval_find(f->opts.set, name);
+
+    if (!a && str_starts(name, STR(PREFIX)))
+        a = eval_find(f->opts.set, str_sub(name, sizeof(PREFIX) - 1, name.n));
+    if (a)
+        return (uint32_t)(a - f->opts.set->agents);
+    return str_eq_nocase(name, f->opts.default_agent) ? EVAL_DEFAULT
+                                                      : EVAL_STRANGER;
+}
+
+static bool speaks(const struct signals *s)
+{
+    return s->semantic > 0 || s->keyword > 0;
+}
+
+static void read_choice(const struct eval_fleet *f, const struct msg *m,
+                        struct eval_choice *out)
+{
+    *out = (struct eval_choice){.layer = m->choice.layer,
+                                .agent = EVAL_NOBODY};
+    if (m->choice.layer)
+        out->agent = number_of(f, m->choice.agent);
+    for (size_t i = 0; i < m->choice.n_candidates; i++) {
+        const struct candidate *c = &m->choice.candidates[i];
+
+        if (!speaks(&c->signals))
+            continue;
+        out->best[out->n].agent = number_of(f, c->agent);
+        out->best[out->n].signals = c->signals;
+        out->best[out->n++].score = c->score;
+    }
+}
+
+static enum err ask(struct eval_fleet *f, struct msg *m)
+{
+    struct agents agents = registry_agents(f->registry);
+    struct eyes eyes = eyes_of(&f->asker, m->in.at_ms);
+    struct choose_view view = {&f->settings, &agents, &eyes};
+    struct registry_near_query q = {
+        .eyes = eyes, .text = m->call.text, .vector = m->known.vector};
+    struct learn_query lq = {.scope = SCOPE,
+                             .vector = m->known.vector,
+                             .now_ms = m->in.at_ms,
+                             .recency_ms = f->settings.recency_ms};
+    const struct registry_near *near;
+    size_t n;
+    enum err e = registry_near(f->registry, &q, &near, &n);
+
+    if (!e)
+        e = learn_begin(f->learn, &lq);
+    if (!e)
+        e = gather(f, near, n);
+    if (e)
+        return e;
+    m->known.has_conversation = m->known.has_candidates = true;
+    m->known.candidates = f->room;
+    m->known.n_candidates = n;
+    m->known.chance = 1; /* nothing is tried out */
+    e = choose_agent(&view, m);
+    return e == ERR_NO_ROUTE || e == ERR_BAD_REQUEST ? OK : e;
+}
+
+enum err eval_fleet_decide(struct eval_fleet *f, struct str text,
+                           struct str vector, int64_t now_ms,
+                           struct eval_choice *out)
+{
+    struct msg *m = msg_new(&f->asker, now_ms);
+    enum err e;
+
+    if (!m)
+        return ERR_NOMEM;
+    m->call.text = text;
+    m->known.vector = vector;
+    e = ask(f, m);
+    if (!e)
+        read_choice(f, m, out);
+    msg_free(m);
+    return e;
+}
+
+/* What came of it. */
+
+static struct str name_of(const struct eval_fleet *f, uint32_t agent)
+{
+    if (agent < f->opts.set->n_agents)
+        return f->cards[agent].name;
+    return agent == EVAL_DEFAULT ? f->opts.default_agent : STR("");
+}
+
+enum err eval_fleet_teach(struct eval_fleet *f, struct str text,
+                          struct str vector, int64_t now_ms,
+                          const struct eval_choice *c, bool is_right,
+                          uint32_t right, bool *is_correction)
+{
+    struct outcome o = {
+        .at_ms = now_ms,
+        .kind = OUTCOME_VERDICT,
+        .verdict = is_right ? VERDICT_POSITIVE : VERDICT_NEGATIVE,
+        .decision_id = id_make(&f->ids, "dec", now_ms),
+        .layer = c->layer,
+        .agent = name_of(f, c->agent),
+        .scope = SCOPE,
+        .text = str_head(text, DECISION_TEXT_MAX),
+        .vector = vector,
+        .model_hash = str_of(f->stamp.hash),
+    };
+
+    *is_correction = false;
+    /* Nobody got it, and nobody can say who was wrong. */
+    if (!c->layer || !o.agent.n)
+        return OK;
+    if (!is_right && right != EVAL_NOBODY) {
+        *is_correction = true;
+        o.kind = OUTCOME_CORRECTION;
+        o.right_agent = name_of(f, right);
+        o.by = caller_name(&f->asker);
+    }
+    o.seq = ++f->seq;
+    return learn_apply(f->learn, &o);
+}

@@ -1,0 +1,485 @@
+/* A registry needs a store, so it gets one: in memory where the system has such
+ * a place, else on the disk; it is written once and read never, so that this
+ * costs little. To build an index by hand instead was turned down: what is
+ * measured shall be what a server does, also where that changes. */
+#include "cli/eval_fleet_own.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "settings.h"
+#include "watch/watch.h"
+
+static const char asker[] = "asker", home[] = "home";
+static const char stranger[] = "stranger", elsewhere[] = "elsewhere";
+
+enum { CARD_BYTES = 4 * 1024 * 1024, BY_CHANCE = 17, LOOK_MS = 2 };
+
+static const uint64_t seed[2] = {0x5ea2c4, 0x1dea};
+
+static enum err no_memory(struct why *why)
+{
+    return why_err(why, ERR_NOMEM, "out of memory");
+}
+
+/* The folder. */
+
+static enum err make_folder(struct eval_fleet *f, struct why *why)
+{
+    static const char *const roots[] = {"/dev/shm", "/tmp"};
+
+    for (size_t i = 0; i < 2 && !f->has_folder; i++) {
+        snprintf(f->folder, sizeof(f->folder), "%s/signalbox-eval-XXXXXX",
+                 roots[i]);
+        f->has_folder = mkdtemp(f->folder) != NULL;
+    }
+    if (!f->has_folder)
+        return why_err(why, ERR_IO, "cannot make a folder in /dev/shm or /tmp");
+    f->is_held = !store_folder_open(&f->held, str_of(f->folder), why);
+    return f->is_held ? OK : ERR_IO;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    (void)!remove(path);
+    return 0;
+}
+
+static void remove_folder(struct eval_fleet *f)
+{
+    enum { FILES_OPEN = 8 };
+
+    if (f->is_held)
+        store_folder_close(&f->held);
+    if (f->has_folder)
+        nftw(f->folder, remove_one, FILES_OPEN, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The agents. */
+
+static struct str org_of(void *ctx, struct str user)
+{
+    (void)ctx;
+    return str_eq(user, str_of(stranger)) ? str_of(elsewhere) : str_of(home);
+}
+
+/* All of them are there. */
+static enum agent_state state_of(void *ctx, const struct agent *a)
+{
+    (void)ctx;
+    (void)a;
+    return AGENT_IDLE;
+}
+
+static enum err open_rooms(struct eval_fleet *f, struct why *why)
+{
+    static const struct schema *const schemas[] = {&registry_schema,
+                                                   &watch_schema};
+    struct eval_model *m = f->opts.model;
+    struct store_opts store = {.folder = f->folder,
+                               .schemas = schemas,
+                               .n_schemas = 2,
+                               .max_waiting = 64,
+                               .is_inline = true,
+                               .loop = &m->loop};
+    struct registry_opts opts = {
+        .loop = &m->loop,
+        .log = &m->log,
+        .embed = m->outward.embeds[0],
+        .ids = &f->ids,
+        .seed = {seed[0], seed[1]},
+        .limits = {.max_agents = EVAL_AGENTS_MAX + 1000,
+                   .max_skills = EVAL_TEXTS_MAX + 1000},
+        .org_of = org_of,
+    };
+    enum err e = store_open(&f->store, &store, why);
+
+    if (e)
+        return e;
+    opts.store = f->store;
+    f->registry = registry_new(&opts);
+    if (!f->registry)
+        return no_memory(why);
+    e = registry_load(f->registry, why);
+    if (e)
+        return e;
+    registry_set_state_of(f->registry, state_of, f);
+    registry_begin(f->registry);
+    return OK;
+}
+
+/* Those it has, and one that has the examples; its name is the agent's, so
+ * that it says nothing new. NULL: no memory. */
+static const struct skill *skills_with(struct eval_fleet *f,
+                                       const struct eval_agent *a,
+                                       struct strs examples)
+{
+    struct skill *all =
+        arena_array(&f->arena, a->n_skills + 1, sizeof(*all));
+
+    if (!all)
+        return NULL;
+    if (a->n_skills)
+        memcpy(all, a->skills, a->n_skills * sizeof(*all));
+    all[a->n_skills] = (struct skill){.id = STR("examples"),
+                                      .name = a->name,
+                                      .examples = examples};
+    return all;
+}
+
+/* What is wrong with a card in words; OK: nothing is. */
+static enum err check_card(const struct agent *a, struct why *why)
+{
+    struct card_opts opts = {.rights = CARD_MAY_ALL};
+    struct card_problems problems = {.n = 0};
+    struct arena scratch;
+    struct agent read;
+    struct buf text;
+    struct json_out o = json_out(&text);
+    struct json *json;
+    enum err e;
+
+    buf_init(&text, CARD_BYTES);
+    arena_init(&scratch, (size_t)4 * CARD_BYTES);
+    card_write(&o, a, CARD_STORED);
+    json = text.over ? NULL : json_parse(&scratch, buf_str(&text), 0, NULL);
+    e = json ? card_read(&scratch, json, &opts, &read, &problems) : ERR_LIMIT;
+    if (e == ERR_BAD_REQUEST)
+        card_problems_say(&problems, why);
+    else if (e)
+        why_err(why, e, "it is too large");
+    arena_fini(&scratch);
+    buf_fini(&text);
+    return e;
+}
+
+/* Why the agents were not taken: the first whose card is none. */
+static enum err blame(const struct eval_fleet *f, size_t n, enum err e,
+                      struct why *why)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct why words = {""};
+        enum err bad = check_card(&f->cards[i], &words);
+
+        if (bad)
+            return why_err(why, bad, "agent \"%.*s\" is no card: %s",
+                           STR_ARG(f->cards[i].name), words.text);
+    }
+    return e;
+}
+
+/* A few names are taken by the API. What stands before a dot is no word of the
+ * agent's, so that it is found by the same words with it. */
+static struct str name_here(struct eval_fleet *f, struct str name)
+{
+    char with[AGENT_NAME_MAX + 8];
+    char *p;
+
+    if (!str_eq_nocase(name, STR("search")))
+        return name;
+    snprintf(with, sizeof(with), PREFIX "%.*s", STR_ARG(name));
+    p = arena_strdup(&f->arena, str_of(with));
+    return (struct str){p, p ? name.n + sizeof(PREFIX) - 1 : 0};
+}
+
+static enum err fill_card(struct eval_fleet *f, size_t i)
+{
+    const struct eval_agent *a = &f->opts.set->agents[i];
+    struct agent *card = &f->cards[i];
+    const struct strs *more =
+        f->opts.examples ? &f->opts.examples[i] : NULL;
+
+    *card = (struct agent){.name = name_here(f, a->name),
+                           .description = a->description,
+                           .url = STR("echo:"),
+                           .visibility = VISIBILITY_PUBLIC,
+                           .skills = a->skills,
+                           .n_skills = a->n_skills,
+                           .routing = {.keywords = a->keywords},
+                           .delegation = {.max_concurrent = -1,
+                                          .max_depth = -1},
+                           .kind = AGENT_PLATFORM};
+    if (!more || !more->n)
+        return OK;
+    card->skills = skills_with(f, a, *more);
+    card->n_skills = a->n_skills + 1;
+    return card->skills ? OK : ERR_NOMEM;
+}
+
+/* Who is not of the set is only there for what nobody else gets. */
+static void add_default(struct eval_fleet *f, size_t *n)
+{
+    struct str name = f->opts.default_agent;
+
+    if (!name.n || eval_find(f->opts.set, name))
+        return;
+    f->cards[(*n)++] = (struct agent){.name = name,
+                                      .url = STR("echo:"),
+                                      .visibility = VISIBILITY_PUBLIC,
+                                      .routing = {.is_unroutable = true},
+                                      .delegation = {.max_concurrent = -1,
+                                                     .max_depth = -1},
+                                      .kind = AGENT_PLATFORM};
+}
+
+static void on_done(struct tx *tx, void *ctx)
+{
+    (void)tx;
+    (void)ctx;
+}
+
+static enum err commit(struct eval_fleet *f, struct registry_change *c,
+                       enum err e, struct why *why)
+{
+    if (!e && !c->is_same) {
+        store_submit(f->store, &c->tx, on_done, NULL);
+        store_turn(f->store);
+    }
+    if (!e)
+        e = registry_settle(f->registry, c, why);
+    registry_change_fini(c);
+    return e;
+}
+
+static enum err put_agents(struct eval_fleet *f, struct why *why)
+{
+    const struct eval_set *s = f->opts.set;
+    struct registry_change change;
+    size_t n = s->n_agents;
+    enum err e = OK;
+
+    f->cards = calloc(n + 2, sizeof(*f->cards));
+    if (!f->cards)
+        return no_memory(why);
+    for (size_t i = 0; i < n && !e; i++)
+        e = fill_card(f, i);
+    if (e)
+        return no_memory(why);
+    add_default(f, &n);
+    registry_change_init(&change);
+    e = commit(f, &change,
+               registry_configure(f->registry, &change, f->cards, n, NULL,
+                                  cli_now_ms(), why),
+               why);
+    return e ? blame(f, n, e, why) : OK;
+}
+
+static void on_look(struct timer *t)
+{
+    loop_stop(&LIST_OF(t, struct eval_fleet, look)->opts.model->loop);
+}
+
+static void let_go(void *ctx, size_t i, const float *vector, uint32_t dims)
+{
+    (void)ctx;
+    (void)i;
+    (void)vector;
+    (void)dims;
+}
+
+/* A provider that fails would be asked again for ever: once is enough here. The
+ * registry keeps to itself what it said, so it is asked once more. */
+static enum err wait_for_vectors(struct eval_fleet *f, struct why *why)
+{
+    int64_t all = registry_stats(f->registry).agents;
+    struct str word = STR("hello");
+    struct registry_stats s;
+    struct cli_bar bar;
+    enum err e;
+
+    cli_bar_start(&bar, f->opts.cli, "embedding the agents");
+    for (;;) {
+        s = registry_stats(f->registry);
+        if (!s.unembedded || s.embed_failures_total)
+            break;
+        cli_bar_move(&bar, (int)(1000 - 1000 * s.unembedded / all));
+        if (loop_timer_set(&f->opts.model->loop, &f->look, LOOK_MS))
+            break;
+        loop_run(&f->opts.model->loop);
+    }
+    cli_bar_end(&bar);
+    if (!s.unembedded)
+        return OK;
+    e = eval_model_embed(f->opts.model, &word, 1, EMBED_DOCUMENT, let_go, f,
+                         why);
+    return e ? e : why_err(why, ERR_UNREACHABLE, "the agents have no vectors");
+}
+
+/* Life. */
+
+static struct choose_settings settings_of(const struct eval_fleet *f)
+{
+    struct choose_settings s = settings_route(f->opts.config).choose;
+
+    s.default_agent = f->opts.default_agent;
+    s.intent.is_on = false; /* nobody is asked */
+    return s;
+}
+
+enum err eval_fleet_forget(struct eval_fleet *f)
+{
+    struct learn_settings s = settings_lessons(f->opts.config).learn;
+    struct learn *fresh = learn_new(&s, str_of(f->stamp.hash), seed);
+
+    if (!fresh)
+        return ERR_NOMEM;
+    learn_free(f->learn);
+    f->learn = fresh;
+    f->seq = 0;
+    return OK;
+}
+
+static enum err open_all(struct eval_fleet *f, struct why *why)
+{
+    enum err e = make_folder(f, why);
+
+    if (!e)
+        e = open_rooms(f, why);
+    if (!e)
+        e = put_agents(f, why);
+    if (!e)
+        e = wait_for_vectors(f, why);
+    if (e)
+        return e;
+    f->stamp = eval_model_stamp(f->opts.model);
+    return eval_fleet_forget(f) ? no_memory(why) : OK;
+}
+
+enum err eval_fleet_open(struct eval_fleet **out,
+                         const struct eval_fleet_opts *opts, struct why *why)
+{
+    struct eval_fleet *f = calloc(1, sizeof(*f));
+    enum err e;
+
+    *out = NULL;
+    if (!f)
+        return no_memory(why);
+    f->opts = *opts;
+    if (!f->opts.default_agent.n)
+        f->opts.default_agent = opts->config->default_agent;
+    f->chance = (struct rand_seeded){BY_CHANCE};
+    id_maker_init(&f->ids, rand_seeded(&f->chance));
+    arena_init(&f->arena, (size_t)EVAL_FILE_MAX);
+    f->asker = (struct caller){.role = ROLE_USER,
+                               .scopes = SCOPE_READ | SCOPE_SEND};
+    snprintf(f->asker.principal, sizeof(f->asker.principal), "%s", asker);
+    snprintf(f->asker.org, sizeof(f->asker.org), "%s", home);
+    f->settings = settings_of(f);
+    f->look.fire = on_look;
+    e = open_all(f, why);
+    if (e)
+        eval_fleet_close(f);
+    else
+        *out = f;
+    return e;
+}
+
+void eval_fleet_close(struct eval_fleet *f)
+{
+    if (!f)
+        return;
+    if (f->registry)
+        registry_stop(f->registry);
+    /* What it has asked of the model comes back first. */
+    eval_model_close(f->opts.model);
+    store_close(f->store);
+    registry_free(f->registry);
+    learn_free(f->learn);
+    remove_folder(f);
+    arena_fini(&f->arena);
+    free(f->cards);
+    free(f->room);
+    free(f);
+}
+
+struct choose_settings *eval_fleet_settings(struct eval_fleet *f)
+{
+    return &f->settings;
+}
+
+struct learn *eval_fleet_learn(struct eval_fleet *f)
+{
+    return f->learn;
+}
+
+/* Strangers. */
+
+static struct caller stranger_here(void)
+{
+    struct caller c = {.role = ROLE_USER,
+                       .scopes = SCOPE_READ | SCOPE_SEND | SCOPE_AGENTS};
+
+    snprintf(c.principal, sizeof(c.principal), "%s", stranger);
+    snprintf(c.org, sizeof(c.org), "%s", elsewhere);
+    return c;
+}
+
+static void write_card(struct buf *out, const struct eval_card *card)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_key(&o, STR("name"));
+    json_put_str(&o, card->name);
+    json_key(&o, STR("description"));
+    json_put_str(&o, card->description);
+    json_key(&o, STR("url"));
+    json_put_str(&o, STR("echo:"));
+    json_key(&o, STR("visibility"));
+    json_put_str(&o, STR("public"));
+    json_key(&o, STR("routing"));
+    json_open(&o, '{');
+    json_key(&o, STR("keywords"));
+    json_open(&o, '[');
+    for (size_t i = 0; i < card->keywords.n; i++)
+        json_put_str(&o, card->keywords.list[i]);
+    json_close(&o, ']');
+    json_close(&o, '}');
+    json_close(&o, '}');
+}
+
+enum err eval_fleet_bring(struct eval_fleet *f, const struct eval_card *card,
+                          struct why *why)
+{
+    struct caller caller = stranger_here();
+    struct registry_by by = {.caller = &caller, .now_ms = cli_now_ms()};
+    struct card_problems problems = {.n = 0};
+    struct registry_change change;
+    struct arena scratch;
+    struct buf text;
+    struct json *json;
+    enum err e;
+
+    buf_init(&text, CARD_BYTES);
+    arena_init(&scratch, (size_t)4 * CARD_BYTES);
+    write_card(&text, card);
+    json = text.over ? NULL : json_parse(&scratch, buf_str(&text), 0, NULL);
+    registry_change_init(&change);
+    e = json ? registry_put(f->registry, &change, STR(""), json, &by,
+                            &problems, why)
+             : no_memory(why);
+    if (e == ERR_BAD_REQUEST || e == ERR_NOT_ALLOWED)
+        card_problems_say(&problems, why);
+    e = commit(f, &change, e, why);
+    arena_fini(&scratch);
+    buf_fini(&text);
+    return e ? e : wait_for_vectors(f, why);
+}
+
+enum err eval_fleet_remove(struct eval_fleet *f, struct str name,
+                           struct why *why)
+{
+    struct caller caller = stranger_here();
+    struct registry_by by = {.caller = &caller, .now_ms = cli_now_ms()};
+    struct registry_change change;
+
+    registry_change_init(&change);
+    return commit(f, &change,
+                  registry_remove(f->registry, &change, name, &by, why), why);
+}

@@ -1,0 +1,89 @@
+#ifndef CLI_EVAL_FLEET_H
+#define CLI_EVAL_FLEET_H
+
+/* eval_fleet: the agents of a set in a registry of their own, as a server with
+ * them in its configuration would have them, and decisions as it would make
+ * them: registry_near, learn and choose_agent, nothing of it written twice.
+ *
+ * Whoever asks is a user of one org; the agents are the configuration's. Others
+ * can bring cards, as users of another org: those are strangers here.
+ *
+ * The store is real and lies in a folder that is gone afterwards. Owns all of
+ * it. Borrows model, set and configuration. Threads: the main one. */
+
+#include "choose/choose.h"
+#include "cli/cli.h"
+#include "cli/eval_data.h"
+#include "cli/eval_model.h"
+#include "learn/learn.h"
+
+struct eval_fleet;
+
+/* Numbers of those who are not in the set. */
+#define EVAL_STRANGER (UINT32_MAX - 1)
+#define EVAL_DEFAULT (UINT32_MAX - 2)
+
+struct eval_fleet_opts {
+    struct cli *cli;
+    struct eval_model *model; /* open */
+    const struct eval_set *set;
+    const struct config *config;
+    /* For each agent, examples that its card has besides; NULL: none. */
+    const struct strs *examples;
+    struct str default_agent; /* empty: what the configuration says; one that
+                               * is not in the set gets what nobody else does */
+};
+
+/* Opened, and every agent has its vectors. Errors have words; *out is then
+ * NULL. */
+MUST_USE enum err eval_fleet_open(struct eval_fleet **out,
+                                  const struct eval_fleet_opts *opts,
+                                  struct why *why);
+void eval_fleet_close(struct eval_fleet *f); /* NULL is fine */
+
+/* What it decides by; may be changed between decisions. */
+struct choose_settings *eval_fleet_settings(struct eval_fleet *f);
+
+/* A card of a stranger's, new or in the place of the one it had. */
+struct eval_card {
+    struct str name, description;
+    struct strs keywords;
+};
+MUST_USE enum err eval_fleet_bring(struct eval_fleet *f,
+                                   const struct eval_card *card,
+                                   struct why *why);
+MUST_USE enum err eval_fleet_remove(struct eval_fleet *f, struct str name,
+                                    struct why *why);
+
+/* Learning begins anew. ERR_NOMEM. */
+MUST_USE enum err eval_fleet_forget(struct eval_fleet *f);
+struct learn *eval_fleet_learn(struct eval_fleet *f);
+
+/* The decision on a text. */
+struct eval_choice {
+    enum layer layer; /* zero: nobody */
+    uint32_t agent;   /* EVAL_DEFAULT, EVAL_STRANGER, a number of the set;
+                       * EVAL_NOBODY */
+    struct {
+        uint32_t agent;
+        struct signals signals;
+        double score;
+    } best[DECISION_CANDIDATES_MAX]; /* best first; nobody for whom nothing
+                                      * speaks */
+    size_t n;
+};
+
+/* vector: packed; empty: there is none. ERR_NOMEM. */
+MUST_USE enum err eval_fleet_decide(struct eval_fleet *f, struct str text,
+                                    struct str vector, int64_t now_ms,
+                                    struct eval_choice *out);
+
+/* What came of it: `right` is one of the set, EVAL_NOBODY where nobody is. Who
+ * was picked is judged, and nobody else; was it the wrong one, an override names
+ * the right one. Whether that was one. */
+MUST_USE enum err eval_fleet_teach(struct eval_fleet *f, struct str text,
+                                   struct str vector, int64_t now_ms,
+                                   const struct eval_choice *c, bool is_right,
+                                   uint32_t right, bool *is_correction);
+
+#endif

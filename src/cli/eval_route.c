@@ -1,0 +1,291 @@
+/* The clock runs for queries only, from the text to the decision: a text is
+ * embedded, and before the next one is, it is decided. Providers are asked for
+ * many texts at once, so there what one took is a share. */
+#include "cli/eval_route.h"
+
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+enum { TEXT_HEAD = 16 * 1024 };
+
+static enum err no_memory(struct why *why)
+{
+    return why_err(why, ERR_NOMEM, "out of memory");
+}
+
+struct str eval_head(struct str text)
+{
+    return str_head(text, TEXT_HEAD);
+}
+
+/* Vectors. */
+
+struct str eval_vector(const struct eval_vectors *v, size_t i)
+{
+    if (!v->rows || !v->has[i])
+        return STR("");
+    return (struct str){(const char *)v->rows + i * v->each, v->each};
+}
+
+static void vectors_fini(struct eval_vectors *v)
+{
+    free(v->rows);
+    free(v->has);
+    *v = (struct eval_vectors){.n = 0};
+}
+
+static enum err vectors_init(struct eval_vectors *v, size_t n, struct why *why)
+{
+    *v = (struct eval_vectors){.n = n};
+    v->has = calloc(n + 1, sizeof(*v->has));
+    return v->has ? OK : no_memory(why);
+}
+
+static enum err vectors_put(struct eval_vectors *v, size_t i,
+                            const float *vector, uint32_t dims)
+{
+    if (!vector)
+        return OK;
+    if (!v->rows) {
+        v->each = vec_packed_bytes(dims);
+        v->rows = calloc(v->n, v->each);
+    }
+    if (!v->rows || v->each != vec_packed_bytes(dims))
+        return ERR_NOMEM;
+    v->has[i] = vec_pack(vector, dims, v->rows + i * v->each);
+    return OK;
+}
+
+/* Counting. */
+
+static bool is_named(const struct eval_query *q, uint32_t agent)
+{
+    for (size_t i = 0; i < q->n_agents; i++)
+        if (q->agents[i] == agent)
+            return true;
+    return false;
+}
+
+bool eval_gate_count(struct eval_gate *g, const struct eval_query *q,
+                     const struct eval_choice *c)
+{
+    bool is_refused = !c->layer || c->layer == LAYER_DEFAULT;
+    bool is_right = is_named(q, c->agent);
+
+    g->by_layer[c->layer]++;
+    if (!q->n_agents) {
+        g->n_out++;
+        g->n_out_refused += is_refused;
+        return is_refused;
+    }
+    g->n++;
+    g->n_first += c->n && is_named(q, c->best[0].agent);
+    g->n_right += is_right;
+    g->n_refused += is_refused && !is_right;
+    return is_right;
+}
+
+void eval_gate_add(struct eval_gate *to, const struct eval_gate *from)
+{
+    to->n += from->n;
+    to->n_first += from->n_first;
+    to->n_right += from->n_right;
+    to->n_refused += from->n_refused;
+    to->n_out += from->n_out;
+    to->n_out_refused += from->n_out_refused;
+    for (size_t i = 0; i < N_LAYERS; i++)
+        to->by_layer[i] += from->by_layer[i];
+}
+
+/* The fleet. */
+
+/* A card says nothing twice, and nothing too long. */
+static void add_shot(struct strs *shots, struct str *room, struct str text)
+{
+    text = str_head(text, SKILL_EXAMPLE_MAX);
+    for (size_t i = 0; i < shots->n; i++)
+        if (str_eq(room[i], text))
+            return;
+    room[shots->n++] = text;
+}
+
+/* Examples that cards have besides. */
+static enum err choose_shots(struct eval_route *r)
+{
+    const struct eval_set *s = r->plan->set;
+    size_t k = r->plan->shots, n = s->n_agents;
+    uint32_t *chosen = calloc(n * k + 1, sizeof(*chosen));
+    uint32_t *n_chosen = calloc(n + 1, sizeof(*n_chosen));
+
+    r->shots = calloc(n + 1, sizeof(*r->shots));
+    r->shot_texts = calloc(n * k + 1, sizeof(*r->shot_texts));
+    if (chosen && n_chosen && r->shots && r->shot_texts) {
+        eval_shots(s, k, r->plan->seed, chosen, n_chosen);
+        for (size_t i = 0; i < n; i++) {
+            r->shots[i] = (struct strs){&r->shot_texts[i * k], 0};
+            for (size_t j = 0; j < n_chosen[i]; j++)
+                add_shot(&r->shots[i], &r->shot_texts[i * k],
+                         s->examples[chosen[i * k + j]].text);
+            r->run->n_few += n_chosen[i] && n_chosen[i] < k;
+            r->run->n_bare += !n_chosen[i];
+        }
+    }
+    free(chosen);
+    free(n_chosen);
+    return r->shots && r->shot_texts ? OK : no_memory(r->why);
+}
+
+static enum err open_fleet(struct eval_route *r)
+{
+    struct eval_fleet_opts opts = {.cli = r->cli,
+                                   .model = &r->model,
+                                   .set = r->plan->set,
+                                   .config = r->plan->config,
+                                   .examples = r->shots,
+                                   .default_agent = r->plan->default_agent};
+
+    return eval_fleet_open(&r->fleet, &opts, r->why);
+}
+
+/* The queries. */
+
+static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
+{
+    struct eval_route *r = ctx;
+    const struct eval_query *q = &r->plan->set->queries[i];
+    struct eval_ranked *ranked = &r->run->outcomes[i].ranked;
+    struct eval_choice c;
+    double now_s;
+
+    cli_bar_step(&r->bar);
+    r->run->n_empty += !vector;
+    if (!r->e && vectors_put(&r->queries, i, vector, dims))
+        r->e = no_memory(r->why);
+    if (!r->e && eval_fleet_decide(r->fleet, eval_head(q->text),
+                                   eval_vector(&r->queries, i), EVAL_BEGIN_MS,
+                                   &c))
+        r->e = no_memory(r->why);
+    if (r->e)
+        return;
+    (void)eval_gate_count(&r->run->gate, q, &c);
+    for (; ranked->n < EVAL_TOP && ranked->n < c.n; ranked->n++) {
+        ranked->agents[ranked->n] = c.best[ranked->n].agent;
+        ranked->scores[ranked->n] = (float)c.best[ranked->n].score;
+    }
+    now_s = cli_mono_s();
+    r->took_us[i] = (float)(1e6 * (now_s - r->last_s));
+    r->last_s = now_s;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static enum err ask_all(struct eval_route *r)
+{
+    const struct eval_set *s = r->plan->set;
+    struct str *texts = calloc(s->n_queries + 1, sizeof(*texts));
+    size_t n = s->n_queries;
+    double began_s;
+    enum err e = vectors_init(&r->queries, n, r->why);
+
+    r->took_us = calloc(n + 1, sizeof(*r->took_us));
+    if (!e && (!texts || !r->took_us))
+        e = no_memory(r->why);
+    for (size_t i = 0; !e && i < n; i++)
+        texts[i] = eval_head(s->queries[i].text);
+    cli_bar_count(&r->bar, r->cli, "answering the queries", n);
+    began_s = r->last_s = cli_mono_s();
+    if (!e)
+        e = eval_model_embed(&r->model, texts, n, EMBED_QUERY, take_query, r,
+                             r->why);
+    r->run->seconds = cli_mono_s() - began_s;
+    cli_bar_end(&r->bar);
+    free(texts);
+    if (e || r->e)
+        return e ? e : r->e;
+    qsort(r->took_us, n, sizeof(*r->took_us), by_size);
+    r->run->p50_us = (double)r->took_us[n / 2];
+    r->run->p99_us = (double)r->took_us[n * 99 / 100];
+    return OK;
+}
+
+static void take_example(void *ctx, size_t i, const float *vector,
+                         uint32_t dims)
+{
+    struct eval_route *r = ctx;
+
+    cli_bar_step(&r->bar);
+    if (!r->e && vectors_put(&r->examples, i, vector, dims))
+        r->e = no_memory(r->why);
+}
+
+enum err eval_route_embed_examples(struct eval_route *r)
+{
+    const struct eval_set *s = r->plan->set;
+    struct str *texts = calloc(s->n_examples + 1, sizeof(*texts));
+    enum err e = vectors_init(&r->examples, s->n_examples, r->why);
+
+    if (!e && !texts)
+        e = no_memory(r->why);
+    for (size_t i = 0; !e && i < s->n_examples; i++)
+        texts[i] = eval_head(s->examples[i].text);
+    cli_bar_count(&r->bar, r->cli, "embedding what is learnt from",
+                  s->n_examples);
+    if (!e)
+        e = eval_model_embed(&r->model, texts, s->n_examples, EMBED_QUERY,
+                             take_example, r, r->why);
+    cli_bar_end(&r->bar);
+    free(texts);
+    return e ? e : r->e;
+}
+
+enum err eval_route_open(struct eval_route *r, struct cli *c,
+                         const struct eval_plan *plan, struct eval_run *out,
+                         struct why *why)
+{
+    enum err e;
+
+    *r = (struct eval_route){.cli = c, .plan = plan, .run = out, .why = why};
+    e = eval_model_open(&r->model, plan->kind, plan->config, why);
+    if (!e && plan->shots)
+        e = choose_shots(r);
+    if (!e)
+        e = open_fleet(r);
+    if (!e)
+        e = ask_all(r);
+    if (e)
+        return e;
+    out->first = eval_model_stamp(&r->model);
+    out->threshold = eval_fleet_settings(r->fleet)->threshold;
+    return OK;
+}
+
+void eval_route_close(struct eval_route *r)
+{
+    eval_fleet_close(r->fleet);
+    eval_model_close(&r->model);
+    vectors_fini(&r->queries);
+    vectors_fini(&r->examples);
+    free(r->shots);
+    free(r->shot_texts);
+    free(r->took_us);
+}
+
+enum err eval_route(struct cli *c, const struct eval_plan *plan,
+                    struct eval_run *out, struct why *why)
+{
+    struct eval_route r;
+    enum err e = eval_route_open(&r, c, plan, out, why);
+
+    if (!e && plan->n_checkpoints)
+        e = eval_learn(&r);
+    if (!e && plan->capture)
+        e = eval_capture(&r);
+    eval_route_close(&r);
+    return e;
+}

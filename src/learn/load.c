@@ -1,0 +1,332 @@
+/* Rows, read again when the server starts. They are our own, but a disk may
+ * have been at them: every length, number and vector is looked at before it
+ * counts, and what one row says of another must be there. */
+#include "learn/internal.h"
+
+#include <math.h>
+
+static const int64_t COUNT_MAX = INT64_C(1) << 53;
+
+/* What is not as it should be sets is_bad, and is zero or empty. */
+
+struct reader {
+    struct str rest;
+    bool is_bad;
+};
+
+static void read_bytes(struct reader *r, void *to, size_t n)
+{
+    if (r->rest.n < n) {
+        r->is_bad = true;
+        memset(to, 0, n);
+        return;
+    }
+    if (n)
+        memcpy(to, r->rest.p, n);
+    r->rest = str_sub(r->rest, n, r->rest.n);
+}
+
+static int64_t read_number(struct reader *r)
+{
+    int64_t v;
+
+    read_bytes(r, &v, sizeof(v));
+    r->is_bad |= v < 0;
+    return v;
+}
+
+/* What is counted on from there. */
+static int64_t read_count(struct reader *r)
+{
+    int64_t v = read_number(r);
+
+    r->is_bad |= v > COUNT_MAX;
+    return v;
+}
+
+static double read_rate(struct reader *r)
+{
+    double v;
+
+    read_bytes(r, &v, sizeof(v));
+    r->is_bad |= !(v >= 0 && v <= 1);
+    return v;
+}
+
+static struct str read_short(struct reader *r, size_t max)
+{
+    uint16_t n;
+    struct str s;
+
+    read_bytes(r, &n, sizeof(n));
+    if (n > r->rest.n || n > max)
+        r->is_bad = true;
+    if (r->is_bad)
+        return (struct str){NULL, 0};
+    s = str_sub(r->rest, 0, n);
+    r->rest = str_sub(r->rest, n, r->rest.n);
+    return s;
+}
+
+static bool is_done(const struct reader *r)
+{
+    return !r->is_bad && r->rest.n == 0;
+}
+
+/* Into the state, as a row that is there. */
+static void settle(struct learn *l, struct thing *t, int64_t heard)
+{
+    thing_add(l, t, heard);
+    list_remove(&t->row);
+    t->state = ROW_CLEAN;
+    t->has_row = true;
+}
+
+static bool is_low(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (str_lower(name.p[i]) != name.p[i])
+            return false;
+    return name.n > 0 && name.n <= AGENT_NAME_MAX;
+}
+
+static enum err load_known(struct learn *l, struct str key, struct reader *r,
+                           int64_t heard)
+{
+    struct known k = {.rate = read_rate(r)}, *to;
+    struct who *w;
+
+    k.n_good = read_count(r);
+    k.n_bad = read_count(r);
+    k.good_ms = read_number(r);
+    if (!is_done(r) || !is_low(key))
+        return ERR_SYNTAX;
+    w = who_take(l, key);
+    to = w ? thing_new(THING_AGENT, key) : NULL;
+    if (!to) {
+        who_release(l, w);
+        return ERR_NOMEM;
+    }
+    to->who = w;
+    to->rate = k.rate;
+    to->n_good = k.n_good;
+    to->n_bad = k.n_bad;
+    to->good_ms = k.good_ms;
+    w->known = to;
+    settle(l, &to->thing, heard);
+    return OK;
+}
+
+static void read_words(struct reader *r, struct type *t)
+{
+    while (!r->is_bad && r->rest.n) {
+        struct telling *w = &t->words[t->n_words];
+        struct str stem, word;
+
+        if (t->n_words == TELLING_WORDS) {
+            r->is_bad = true;
+            return;
+        }
+        read_bytes(r, &w->count, sizeof(w->count));
+        stem = read_short(r, TELLING_BYTES);
+        word = read_short(r, TELLING_BYTES);
+        if (!stem.n || !word.n)
+            r->is_bad = true;
+        if (r->is_bad)
+            return;
+        memcpy(w->stem, stem.p, w->n_stem = (uint8_t)stem.n);
+        memcpy(w->word, word.p, w->n_word = (uint8_t)word.n);
+        t->n_words++;
+    }
+}
+
+static bool is_in_order(const struct type *t)
+{
+    for (size_t i = 1; i < t->n_words; i++) {
+        const struct telling *a = &t->words[i - 1], *b = &t->words[i];
+
+        if (str_cmp((struct str){a->stem, a->n_stem},
+                    (struct str){b->stem, b->n_stem}) >= 0)
+            return false;
+    }
+    return true;
+}
+
+static enum err fill_type(struct learn *l, struct type *t, struct str hash,
+                          uint32_t dims, struct reader *r, int64_t heard)
+{
+    struct shelf *s;
+
+    read_bytes(r, t->mean, dims * sizeof(*t->mean));
+    read_words(r, t);
+    for (size_t i = 0; i < dims; i++)
+        r->is_bad |= !(fabsf(t->mean[i]) <= 1.01F);
+    if (!is_done(r) || !is_in_order(t))
+        return ERR_SYNTAX;
+    s = shelf_take(l, STR(""), hash, dims);
+    if (!s)
+        return ERR_NOMEM;
+    if (!type_shelve(l, t, s, heard)) {
+        shelf_tidy(l, s);
+        return ERR_SYNTAX;
+    }
+    list_remove(&t->thing.row);
+    t->thing.state = ROW_CLEAN;
+    t->thing.has_row = true;
+    return OK;
+}
+
+static bool read_id(struct str key, int64_t *id)
+{
+    char again[24];
+
+    return !str_to_i64(key, id) && *id > 0 && str_eq(type_key(*id, again), key);
+}
+
+static enum err load_type(struct learn *l, struct str key, struct reader *r,
+                          int64_t heard)
+{
+    int64_t n = read_count(r), id;
+    struct str hash = read_short(r, HASH_MAX);
+    uint32_t dims;
+    struct type *t;
+    enum err e;
+
+    read_bytes(r, &dims, sizeof(dims));
+    if (r->is_bad || dims < 1 || dims > DIMS_MAX || n < 1 ||
+        r->rest.n < dims * sizeof(float) || !read_id(key, &id))
+        return ERR_SYNTAX;
+    t = type_new(id, dims);
+    if (!t)
+        return ERR_NOMEM;
+    t->n = n;
+    e = fill_type(l, t, hash, dims, r, heard);
+    if (e)
+        thing_free(&t->thing);
+    return e;
+}
+
+static enum err load_pair(struct learn *l, struct str key, struct reader *r,
+                          int64_t heard)
+{
+    struct str name = key, number = str_cut(&name, '/');
+    double rate = read_rate(r);
+    int64_t n = read_count(r), id;
+    struct type *t = read_id(number, &id) ? type_of(l, id) : NULL;
+    struct who *w = is_low(name) ? who_find(l, name) : NULL;
+    struct pair *p;
+
+    if (!is_done(r) || !t || !w || !w->known || n < 1)
+        return ERR_SYNTAX;
+    p = thing_new(THING_PAIR, key);
+    if (!p)
+        return ERR_NOMEM;
+    p->rate = rate;
+    p->n = n;
+    pair_link(p, w, t);
+    settle(l, &p->thing, heard);
+    return OK;
+}
+
+/* NULL where there is none; false: memory is gone. */
+static bool take_name(struct learn *l, struct str name, struct who **out)
+{
+    *out = name.n ? who_take(l, name) : NULL;
+    return *out || !name.n;
+}
+
+struct example_row {
+    int64_t at_ms;
+    struct str scope, hash, right, wrong, text;
+    struct vec_packed v;
+};
+
+static bool read_example(struct reader *r, struct example_row *x)
+{
+    read_bytes(r, &x->at_ms, sizeof(x->at_ms));
+    x->scope = read_short(r, SCOPE_MAX);
+    x->hash = read_short(r, HASH_MAX);
+    x->right = read_short(r, AGENT_NAME_MAX);
+    x->wrong = read_short(r, AGENT_NAME_MAX);
+    x->text = read_short(r, EXAMPLE_TEXT_MAX);
+    return !r->is_bad && x->scope.n && (x->right.n || x->wrong.n) &&
+           (!x->right.n || is_low(x->right)) &&
+           (!x->wrong.n || is_low(x->wrong)) && vector_open(&x->v, r->rest);
+}
+
+static enum err load_example(struct learn *l, struct str key, struct reader *r,
+                             int64_t heard)
+{
+    struct example_row row;
+    struct who *right = NULL, *wrong = NULL;
+    struct example *x = NULL;
+    struct shelf *s;
+
+    if (!read_example(r, &row) || key.n > ID_BYTES + SCOPE_MAX)
+        return ERR_SYNTAX;
+    s = shelf_take(l, row.scope, row.hash, row.v.n);
+    if (s && take_name(l, row.right, &right) && take_name(l, row.wrong, &wrong))
+        x = thing_new(THING_EXAMPLE, key);
+    if (!x) {
+        who_release(l, right);
+        who_release(l, wrong);
+        shelf_tidy(l, s);
+        return ERR_NOMEM;
+    }
+    x->at_ms = row.at_ms;
+    if (row.text.n)
+        memcpy(x->text, row.text.p, row.text.n);
+    x->n_text = row.text.n;
+    example_shelve(x, s, right, wrong, &row.v, heard);
+    settle(l, &x->thing, heard);
+    return OK;
+}
+
+static enum err load_number(struct learn *l, struct str key, struct reader *r)
+{
+    uint8_t is_whole;
+    int64_t version, total;
+
+    read_bytes(r, &is_whole, 1);
+    version = read_number(r);
+    total = read_count(r);
+    if (!is_done(r) || is_whole > 1 || l->has_number ||
+        !str_eq(key, STR("number")))
+        return ERR_SYNTAX;
+    l->has_number = true;
+    l->is_void = l->must_clear = !is_whole;
+    l->version = l->written = version;
+    l->applied_total = total;
+    return OK;
+}
+
+typedef enum err load_thing(struct learn *l, struct str key, struct reader *r,
+                            int64_t heard);
+
+enum err learn_load_row(struct learn *l, const struct row *row)
+{
+    static load_thing *const loads[N_KINDS] = {NULL, load_known, load_type,
+                                               load_pair, load_example};
+    struct reader r = {.rest = row_str(row, LEARN_BYTES)};
+    struct str key = row_str(row, LEARN_KEY);
+    int64_t kind = row_int(row, LEARN_KIND), heard;
+    uint8_t form;
+
+    read_bytes(&r, &form, 1);
+    if (r.is_bad || form != ROW_FORM || kind < 0 || kind >= N_KINDS)
+        return ERR_SYNTAX;
+    if (kind == THING_NUMBER)
+        return load_number(l, key, &r);
+    if (!l->has_number)
+        return ERR_SYNTAX;
+    if (l->is_void)
+        return OK;
+    l->changes++;
+    heard = read_number(&r);
+    if (r.is_bad || heard > l->version ||
+        thing_find(l, (enum thing_kind)kind, key))
+        return ERR_SYNTAX;
+    if (things_reserve(l))
+        return ERR_NOMEM;
+    return loads[kind](l, key, &r, heard);
+}

@@ -1,0 +1,72 @@
+#ifndef ROUTING_H
+#define ROUTING_H
+
+/* routing: one message on its way to an answer, for the two files that have to
+ * do with it: route.c asks, routing.c fetches what is needed for that. Nobody
+ * else sees it. Threads: the loop's. */
+
+#include "inorder.h"
+#include "intent.h"
+#include "route.h"
+
+enum {
+    ROUTING_TEXT_MAX = 16 * 1024,    /* bytes of a message that are compared */
+    ROUTING_WAITING_MAX = 16 * 1024, /* messages */
+    ROUTING_WAITING_BYTES_MAX = 64 * 1024 * 1024, /* of their texts */
+};
+
+enum waits_for { NOTHING, ITS_TURN, THE_STORE, A_VECTOR, AN_INTENT };
+
+/* In the arena of its message. */
+struct routing {
+    struct inorder_place place;
+    struct list_node node; /* in router.waiting */
+    struct router *router;
+    struct msg *m;
+    enum waits_for waits_for;
+    struct query query;
+    uint64_t id;     /* of embed or intent */
+    bool has_vector; /* or it is known that there is none */
+    bool has_earlier;
+    bool is_look;   /* nothing will come of it */
+    bool is_asking; /* intent_ask has not returned yet */
+    enum err intent_err;
+    size_t bytes;
+    void (*done)(struct msg *m, enum err e, void *ctx);
+    void *ctx;
+};
+
+struct router {
+    struct router_opts opts;
+    struct embed_stamp stamp;
+    struct intent *intent;
+    struct inorder *lines;
+    char version[17]; /* of the settings */
+    struct candidate *room;
+    size_t room_n;
+    struct list waiting; /* struct routing */
+    size_t n_waiting, waiting_bytes;
+    uint64_t chance;
+    bool is_stopped;
+    struct router_stats stats;
+};
+
+/* It waits from here on. ERR_OVERLOADED: too many do. */
+MUST_USE enum err routing_wait(struct routing *g, enum waits_for what);
+void routing_wait_no_more(struct routing *g);
+
+/* route.c: what was waited for has come, or e says why not. */
+void routing_go_on(struct routing *g, enum err e);
+
+/* Fetch what choosing needs, or its failure, into m->known: at once, or it
+ * waits (g->waits_for) and goes on by itself. */
+MUST_USE enum err routing_fetch(struct routing *g, const struct choose_view *v);
+
+/* The agent that the conversation has; and the decision that gave it that. */
+MUST_USE enum err routing_fetch_conversation(struct routing *g);
+MUST_USE enum err routing_fetch_earlier(struct routing *g);
+
+/* A copy in m's arena; false: no memory. */
+MUST_USE bool routing_keep(struct msg *m, struct str from, struct str *to);
+
+#endif

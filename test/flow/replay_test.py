@@ -1,0 +1,203 @@
+"""signalbox replay: recorded decisions decide themselves again, after a crash
+too, and by other settings otherwise; what is known of the changes is counted."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from cards import register
+from classifier import Classifier, sure
+from signalbox import BINARY, Server, clean_environment
+
+AGENTS = [
+    {"id": "cook", "url": "echo:", "description": "Cooks meals and finds "
+     "recipes", "routing": {"keywords": ["recipe"]}},
+    {"id": "coder", "url": "echo:", "description": "Writes and mends "
+     "programs, debugs code"},
+    {"id": "main", "url": "echo:", "description": "Anything else"},
+]
+CONFIG = {
+    "agents": {"list": AGENTS, "default": "main"},
+    "bindings": [{"agentId": "coder", "match": {"channel": "telegram"}}],
+    "routing": {"explore": 0.3, "closeMargin": 0.2},
+}
+TEXTS = [
+    ("find a recipe and cook meals", {}),
+    ("debug my code", {}),
+    ("mend a program that cooks", {}),
+    ("qwzx", {}),
+    ("/coder hello", {}),
+    ("whatever", {"executor": {"name": "cook"}}),
+    ("hello", {"source": {"channel": "telegram"}}),
+    ("cook something", {"conversation_id": "c-1"}),
+    ("debug it", {"conversation_id": "c-1"}),
+    ("/main enough", {"conversation_id": "c-1"}),
+]
+
+
+class Replay(unittest.TestCase):
+    def setUp(self):
+        self.data = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.addCleanup(shutil.rmtree, self.data, True)
+
+    def replay(self, server, *args, token=None):
+        env = {**clean_environment(), "SIGNALBOX_URL": server.url,
+               "SIGNALBOX_TOKEN": token or server.token}
+        return subprocess.run([BINARY, "replay", *args], env=env, text=True,
+                              capture_output=True, timeout=60, check=False,
+                              cwd=self.data)
+
+    def sums(self, server, *args, **more):
+        done = self.replay(server, "--json", *args, **more)
+        self.assertEqual(done.returncode, 0, done)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return lines[:-1], lines[-1]
+
+    def send_all(self, server):
+        said = {}
+        for text, fields in TEXTS:
+            r = server.call("POST", "/api/messages", {"text": text, **fields})
+            self.assertEqual(r.status, 200, r)
+            said[text] = r.json()["decision"]
+        return said
+
+    def config(self, **routing):
+        path = os.path.join(self.data, "new.jsonc")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({**CONFIG, "routing": {**CONFIG["routing"], **routing}},
+                      f)
+        return path
+
+    def test_every_decision_of_before_a_crash_comes_out_as_it_was(self):
+        folder = os.path.join(self.data, "kept")
+        with Classifier() as classifier:
+            # As sure of it as not.
+            classifier.answer = lambda q: sure(
+                q["agents"][-1]["agentId"], len(classifier.questions) % 2)
+            config = {**CONFIG, "routing": {
+                **CONFIG["routing"], "intentClassifier": {
+                    "enabled": True, "endpoint": classifier.url,
+                    "model": "m", "timeoutMs": 30000}}}
+            with Server(config=CONFIG, data=folder) as server:
+                token = server.token
+                for _ in range(3):
+                    self.send_all(server)
+                server.kill9()
+            with Server(config=config, data=folder, token=token) as server:
+                self.send_all(server)
+                server.kill9()
+        with Server(config=CONFIG, data=folder, token=token) as server:
+            changes, sums = self.sums(server)
+            self.assertEqual(changes, [])
+            self.assertEqual((sums["replayed"], sums["same"]),
+                             (4 * len(TEXTS), 4 * len(TEXTS)))
+            done = self.replay(server)
+            self.assertEqual(done.stdout, "40 decisions: 40 come out as they "
+                             "were, to the last bit, 0 do not.\n")
+
+    def test_turns_switches_and_agents_that_went_come_out_as_they_were(self):
+        with Server(config=CONFIG) as server:
+            register(server, "passing", description="Tells fortunes")
+
+            def send(text, **fields):
+                r = server.call("POST", "/api/messages",
+                                {"text": text, **fields})
+                self.assertEqual(r.status, 200, r)
+                return r.json()
+
+            first = send("tell fortunes", executor={"name": "passing"},
+                         conversation_id="c-2")
+            turn = send("and more", task_id=first["task_id"])
+            self.assertEqual(turn["decision"]["layer"], "sticky")
+            r = server.call("DELETE", "/api/agents/passing")
+            self.assertIn(r.status, (200, 204), r)
+            said = send("debug my code", conversation_id="c-2")
+            self.assertIn('"passing" is gone', said["decision"]["reason"])
+            send("cook something", conversation_id="c-2",
+                 executor={"name": "cook"})
+            send("/coder and now " + " " * 2000 + "go",
+                 conversation_id="c-2")
+            send("/coder" + " " * 2000 + "go", conversation_id="c-2")
+            changes, sums = self.sums(server)
+            self.assertEqual((changes, sums["same"]), ([], 6))
+
+    def test_other_settings_are_shown_with_what_is_known_of_them(self):
+        with Server(config=CONFIG) as server:
+            said = self.send_all(server)
+            semantic = {text: d for text, d in said.items()
+                        if d["layer"] == "semantic"}
+            self.assertIn("debug my code", semantic)
+            r = server.call("POST", "/api/decisions/" +
+                            said["debug my code"]["id"] + "/override",
+                            {"agent": "main"})
+            self.assertEqual(r.status, 200, r)
+            r = server.call("POST", "/api/decisions/" +
+                            said["find a recipe and cook meals"]["id"] +
+                            "/feedback", {"verdict": "right"})
+            self.assertEqual(r.status, 200, r)
+            changes, sums = self.sums(server, "--config",
+                                      self.config(threshold=1))
+            self.assertEqual({c["text"]: (c["from"], c["to"])
+                              for c in changes},
+                             {text: (d["agent"], "main")
+                              for text, d in semantic.items()
+                              if d["agent"] != "main"})
+            self.assertEqual({c["to_layer"] for c in changes}, {"default"})
+            outcome = {c["text"]: c["outcome"] for c in changes}
+            self.assertEqual(outcome["debug my code"], "better")
+            self.assertEqual(outcome["find a recipe and cook meals"], "worse")
+            self.assertEqual(sums["changed"], len(changes))
+            self.assertEqual(sums["replayed"], len(TEXTS))
+            done = self.replay(server, "--config", self.config(threshold=1),
+                               "--show", "1")
+            self.assertIn("There are more: --show", done.stdout)
+            self.assertIn("2 better (", done.stdout)
+
+    def test_bindings_and_layers_count_too(self):
+        with Server(config=CONFIG) as server:
+            self.send_all(server)
+            path = self.config(layers=["explicit", "semantic", "default"])
+            changes, sums = self.sums(server, "--config", path)
+            # Nobody was compared for what a layer before it decided.
+            self.assertEqual(sums["not_known"], 4)
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump({**CONFIG, "bindings": [
+                    {"agentId": "cook", "match": {"channel": "telegram"}}]}, f)
+            changes, sums = self.sums(server, "--config", path)
+            self.assertEqual([(c["text"], c["from"], c["to"])
+                              for c in changes], [("hello", "coder", "cook")])
+
+    def test_they_can_be_narrowed_and_are_ones_own(self):
+        with Server(config=CONFIG) as server:
+            self.send_all(server)
+            _, sums = self.sums(server, "--layer", "prefix")
+            self.assertEqual(sums["replayed"], 2)
+            _, sums = self.sums(server, "--agent", "cook", "--since", "1h",
+                                "--limit", "1")
+            self.assertEqual(sums["replayed"], 1)
+            anna = server.user("anna")
+            _, sums = self.sums(server, token=anna)
+            self.assertEqual(sums["replayed"], 0)
+            done = self.replay(server, token=anna)
+            self.assertEqual((done.returncode, done.stdout),
+                             (0, "No decisions.\n"))
+
+    def test_what_is_wrong_is_said(self):
+        with Server(config=CONFIG) as server:
+            done = self.replay(server, "--since", "yesterday")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("12h or 7d", done.stderr)
+            done = self.replay(server, "--set", "routing.threshold=7")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("routing.threshold", done.stderr)
+            done = self.replay(server, "--config", "/nowhere.jsonc")
+            self.assertEqual(done.returncode, 2)
+            done = self.replay(server, "--layer", "magic")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("layer must be one of", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,419 @@
+#ifndef TEST_LIB_LEARN_PLAIN_H
+#define TEST_LIB_LEARN_PLAIN_H
+
+/* What learn/ does, said plainly: everything in lists, all of it looked through
+ * each time. Include after learn_stage.h. */
+
+enum { N_AGENTS = 7, N_SCOPES = 3, MOST = 64, DIMS = STAGE_DIMS };
+
+static const char *const agents[N_AGENTS] = {"ann",  "Bob", "cy", "d.e-f_g",
+                                             "EVE9", "fay", "gus"};
+static const char *const scopes[N_SCOPES] = {"org:a", "org:b", "user:ann"};
+static const char *const models[2] = {"model", "other"};
+
+struct plain_agent {
+    bool is_there;
+    double rate;
+    int64_t heard, good_ms;
+};
+
+struct plain_pair {
+    int agent;
+    int64_t type, n;
+    double rate;
+};
+
+struct plain_type {
+    int64_t id, n, heard;
+    int model;
+    float mean[DIMS];
+};
+
+struct plain_example {
+    char key[64];
+    int scope, model, right, wrong;
+    int64_t heard;
+    uint8_t packed[STAGE_PACKED];
+};
+
+struct plain {
+    struct learn_settings s;
+    struct plain_agent agents[N_AGENTS];
+    struct plain_pair pairs[N_AGENTS * MOST];
+    struct plain_type types[MOST];
+    struct plain_example examples[MOST];
+    size_t n_pairs, n_types, n_examples;
+};
+
+static inline struct vec_packed open_plain(const uint8_t *packed)
+{
+    struct vec_packed v;
+
+    CHECK(vec_packed_open(&v, packed, STAGE_PACKED, DIMS));
+    return v;
+}
+
+static inline int agent_of(struct str name)
+{
+    for (int i = 0; i < N_AGENTS; i++)
+        if (str_eq_nocase(name, str_of(agents[i])))
+            return i;
+    return -1;
+}
+
+static inline int among(const char *const *names, int n, struct str name)
+{
+    for (int i = 0; i < n; i++)
+        if (str_eq(name, str_of(names[i])))
+            return i;
+    T_FAIL("%.*s", STR_ARG(name));
+}
+
+static inline int plain_near(const struct plain *p, int model,
+                             const struct vec_packed *v)
+{
+    double best = p->s.type_likeness;
+    int nearest = -1;
+
+    for (size_t i = 0; i < p->n_types; i++) {
+        const struct plain_type *t = &p->types[i];
+        uint8_t packed[STAGE_PACKED];
+        struct vec_packed mean;
+        double likeness;
+
+        if (t->model != model)
+            continue;
+        CHECK(vec_pack(t->mean, DIMS, packed));
+        mean = open_plain(packed);
+        likeness = vec_packed_guess(v, &mean);
+        if (likeness > best || (likeness == best && nearest < 0)) {
+            best = likeness;
+            nearest = (int)i;
+        }
+    }
+    return nearest;
+}
+
+static inline void plain_drop_pairs(struct plain *p, int agent, int64_t type)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_pairs; i++)
+        if (p->pairs[i].agent != agent && p->pairs[i].type != type)
+            p->pairs[n++] = p->pairs[i];
+    p->n_pairs = n;
+}
+
+static inline void plain_bound_types(struct plain *p)
+{
+    while (p->n_types > p->s.max_types) {
+        size_t least = 0;
+
+        for (size_t i = 1; i < p->n_types; i++) {
+            bool few = p->types[i].n < 3, is_few = p->types[least].n < 3;
+
+            if (few != is_few ? few : p->types[i].heard < p->types[least].heard)
+                least = i;
+        }
+        plain_drop_pairs(p, -1, p->types[least].id);
+        memmove(&p->types[least], &p->types[least + 1],
+                (--p->n_types - least) * sizeof(p->types[0]));
+    }
+}
+
+static inline int64_t plain_join(struct plain *p, const struct outcome *o,
+                                 int model, const struct vec_packed *v)
+{
+    int at = plain_near(p, model, v);
+    struct plain_type *t;
+
+    if (at < 0) {
+        t = &p->types[p->n_types++];
+        *t = (struct plain_type){.id = o->seq, .model = model};
+    } else {
+        t = &p->types[at];
+    }
+    for (size_t i = 0; i < DIMS; i++) {
+        double x = (double)v->scale * (256 * v->high[i] + v->low[i]);
+        double mean = (double)t->mean[i];
+
+        t->mean[i] =
+            (float)(at < 0 ? x : mean + 1 / (double)(t->n + 1) * (x - mean));
+    }
+    t->n++;
+    t->heard = o->seq;
+    return t->id;
+}
+
+static inline void plain_judge(struct plain *p, const struct outcome *o,
+                               int64_t type)
+{
+    int agent = agent_of(o->agent);
+    struct plain_agent *a = &p->agents[agent];
+    struct plain_pair *pair = NULL;
+    double value = o->verdict == VERDICT_POSITIVE;
+
+    if (!a->is_there)
+        *a = (struct plain_agent){.is_there = true, .rate = 0.5};
+    a->rate += p->s.rate * (value - a->rate);
+    a->heard = o->seq;
+    if (value > 0)
+        a->good_ms = a->good_ms > o->at_ms ? a->good_ms : o->at_ms;
+    if (!type)
+        return;
+    for (size_t i = 0; i < p->n_pairs; i++)
+        if (p->pairs[i].agent == agent && p->pairs[i].type == type)
+            pair = &p->pairs[i];
+    if (!pair) {
+        pair = &p->pairs[p->n_pairs++];
+        *pair = (struct plain_pair){agent, type, 0, 0.5};
+    }
+    pair->rate += p->s.rate * (value - pair->rate);
+    pair->n++;
+}
+
+static inline void plain_drop_example(struct plain *p, size_t i)
+{
+    memmove(&p->examples[i], &p->examples[i + 1],
+            (--p->n_examples - i) * sizeof(p->examples[0]));
+}
+
+static inline void plain_key(const struct outcome *o, char out[64])
+{
+    snprintf(out, 64, "%s %.*s", o->decision_id.text, STR_ARG(o->scope));
+}
+
+static inline void plain_take_back(struct plain *p, const struct outcome *o)
+{
+    char key[64];
+
+    plain_key(o, key);
+    for (size_t i = 0; i < p->n_examples; i++)
+        if (strcmp(p->examples[i].key, key) == 0)
+            plain_drop_example(p, i--);
+}
+
+static inline void plain_thank(struct plain *p, const struct outcome *o,
+                               int model, const struct vec_packed *v)
+{
+    int who = agent_of(o->right_agent.n ? o->right_agent : o->agent);
+    int scope = among(scopes, N_SCOPES, o->scope);
+    struct plain_example *nearest = NULL;
+    double best = 0.5;
+
+    if (!o->right_agent.n && o->verdict != VERDICT_POSITIVE)
+        return;
+    for (size_t i = 0; i < p->n_examples; i++) {
+        struct plain_example *x = &p->examples[i];
+        struct vec_packed u = open_plain(x->packed);
+        double likeness = vec_packed_dot(&u, v);
+
+        if (x->right != who || x->scope != scope || x->model != model ||
+            likeness < best)
+            continue;
+        if (nearest && likeness == best && strcmp(x->key, nearest->key) > 0)
+            continue;
+        best = likeness;
+        nearest = x;
+    }
+    if (nearest)
+        nearest->heard = o->seq;
+}
+
+/* What was thanked and what was new with it are of one age. */
+static inline bool is_before(const struct plain_example *a,
+                             const struct plain_example *b)
+{
+    return a->heard != b->heard ? a->heard < b->heard
+                                : strcmp(a->key, b->key) < 0;
+}
+
+static inline size_t plain_least(const struct plain *p, int scope, int model,
+                                 int right, size_t *n)
+{
+    size_t least = MOST;
+
+    *n = 0;
+    for (size_t i = 0; i < p->n_examples; i++) {
+        const struct plain_example *x = &p->examples[i];
+
+        if (x->scope != scope || x->model != model ||
+            (right != -2 && x->right != right))
+            continue;
+        ++*n;
+        if (least == MOST || is_before(x, &p->examples[least]))
+            least = i;
+    }
+    return least;
+}
+
+static inline void plain_bound_examples(struct plain *p, int scope, int model,
+                                        int right)
+{
+    size_t n, least;
+
+    while ((least = plain_least(p, scope, model, right, &n)) < MOST &&
+           n > p->s.examples_per_agent)
+        plain_drop_example(p, least);
+    while (p->n_examples > p->s.max_examples) {
+        size_t most = 0, which = MOST;
+
+        /* Shorter scopes, then shorter models, then their letters: the order
+         * of the keys of shelves. All models are of one length here. */
+        for (scope = 0; scope < N_SCOPES; scope++)
+            for (model = 0; model < 2; model++) {
+                least = plain_least(p, scope, model, -2, &n);
+                if (n > most) {
+                    most = n;
+                    which = least;
+                }
+            }
+        plain_drop_example(p, which);
+    }
+}
+
+static inline void plain_keep(struct plain *p, const struct outcome *o,
+                              int model)
+{
+    struct plain_example *x;
+
+    plain_take_back(p, o);
+    x = &p->examples[p->n_examples++];
+    *x = (struct plain_example){
+        .scope = among(scopes, N_SCOPES, o->scope),
+        .model = model,
+        .right = agent_of(o->right_agent),
+        .wrong = agent_of(o->agent),
+        .heard = o->seq,
+    };
+    plain_key(o, x->key);
+    memcpy(x->packed, o->vector.p, STAGE_PACKED);
+    plain_bound_examples(p, x->scope, x->model, x->right);
+}
+
+static inline bool plain_teaches(const struct outcome *o)
+{
+    if (o->kind != OUTCOME_CORRECTION && o->kind != OUTCOME_FEEDBACK)
+        return false;
+    if (o->right_agent.n)
+        return agent_of(o->agent) != agent_of(o->right_agent);
+    return o->verdict == VERDICT_NEGATIVE;
+}
+
+static inline void plain_bound_agents(struct plain *p)
+{
+    for (;;) {
+        int oldest = -1;
+        size_t n = 0;
+
+        for (int i = 0; i < N_AGENTS; i++) {
+            n += p->agents[i].is_there;
+            if (p->agents[i].is_there &&
+                (oldest < 0 || p->agents[i].heard < p->agents[oldest].heard))
+                oldest = i;
+        }
+        if (n <= p->s.max_agents)
+            return;
+        p->agents[oldest].is_there = false;
+        plain_drop_pairs(p, oldest, -1);
+    }
+}
+
+static inline void plain_forget(struct plain *p, struct str name)
+{
+    int agent = agent_of(name);
+    struct learn_settings s = p->s;
+
+    if (!name.n) {
+        *p = (struct plain){.s = s};
+        return;
+    }
+    p->agents[agent].is_there = false;
+    plain_drop_pairs(p, agent, -1);
+    for (size_t i = 0; i < p->n_examples; i++) {
+        struct plain_example *x = &p->examples[i];
+
+        if (x->wrong == agent)
+            x->wrong = -1;
+        if (x->right == agent || (x->right < 0 && x->wrong < 0))
+            plain_drop_example(p, i--);
+    }
+}
+
+static inline void plain_apply(struct plain *p, const struct outcome *o)
+{
+    int model = 0;
+    int64_t type = 0;
+    struct vec_packed v;
+
+    if (o->kind == OUTCOME_FORGET) {
+        plain_forget(p, o->agent);
+        return;
+    }
+    if (o->vector.n) {
+        model = among(models, 2, o->model_hash);
+        v = open_plain((const uint8_t *)o->vector.p);
+        type = plain_join(p, o, model, &v);
+        plain_thank(p, o, model, &v);
+    }
+    if ((o->layer == LAYER_SEMANTIC || o->layer == LAYER_INTENT) &&
+        (o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE))
+        plain_judge(p, o, type);
+    if (o->vector.n && plain_teaches(o))
+        plain_keep(p, o, model);
+    else if (o->kind != OUTCOME_VERDICT)
+        plain_take_back(p, o);
+    plain_bound_types(p);
+    plain_bound_agents(p);
+}
+
+static inline double plain_learned(const struct plain *p, int scope, int agent,
+                                   const struct vec_packed *v)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < p->n_examples; i++) {
+        const struct plain_example *x = &p->examples[i];
+        struct vec_packed u = open_plain(x->packed);
+        double c = vec_packed_dot(&u, v);
+
+        if (x->scope != scope || x->model != 0 || c <= 0)
+            continue;
+        sum += c * c * c * ((x->right == agent) - (x->wrong == agent));
+    }
+    return sum;
+}
+
+static inline const struct plain_pair *plain_pair(const struct plain *p,
+                                                  int agent, int type)
+{
+    for (size_t i = 0; type >= 0 && i < p->n_pairs; i++)
+        if (p->pairs[i].agent == agent &&
+            p->pairs[i].type == p->types[type].id)
+            return &p->pairs[i];
+    return NULL;
+}
+
+static inline double plain_performance(const struct plain *p, int agent,
+                                       int type)
+{
+    const struct plain_pair *pair = plain_pair(p, agent, type);
+
+    return pair ? ((double)pair->n * pair->rate + p->s.agent_lean * 0.5) /
+                      ((double)pair->n + p->s.agent_lean)
+                : 0.5;
+}
+
+static inline double plain_recency(const struct plain *p, int agent, int type)
+{
+    const struct plain_pair *pair = plain_pair(p, agent, type);
+    const struct plain_agent *a = &p->agents[agent];
+    double age =
+        a->is_there && a->good_ms ? (double)(5000 - a->good_ms) / 1000 : 1;
+
+    return pair ? (age < 0 ? 1 : age > 1 ? 0 : 1 - age) * (double)pair->n /
+                      ((double)pair->n + p->s.agent_lean)
+                : 0;
+}
+
+#endif
