@@ -161,8 +161,7 @@ static const char *const model_examples[] = {
 };
 static const char *const calibrate_examples[] = {
     "signalbox calibrate --agents agents.jsonl queries.jsonl",
-    "signalbox calibrate --agents agents.jsonl queries.jsonl --weights",
-    NULL};
+    "signalbox calibrate --agents agents.jsonl queries.jsonl --weights", NULL};
 static const char *const eval_examples[] = {
     "signalbox eval --agents agents.jsonl test.jsonl",
     "signalbox eval --agents agents.jsonl test.jsonl --embedder minilm",
