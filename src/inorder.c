@@ -21,6 +21,7 @@ struct inorder {
     struct map lines; /* key -> struct inorder_line */
     struct list ready;
     struct loop_job job;
+    bool is_telling; /* and will see to whoever is ready by itself */
 };
 
 static void on_ready(struct loop_job *job)
@@ -28,6 +29,7 @@ static void on_ready(struct loop_job *job)
     struct inorder *o = LIST_OF(job, struct inorder, job);
     struct list_node *n;
 
+    o->is_telling = true;
     for (int i = 0; i < TURNS_AT_ONCE && (n = list_pop(&o->ready)); i++) {
         struct inorder_line *line = LIST_OF(n, struct inorder_line, ready);
         struct inorder_place *first =
@@ -35,6 +37,7 @@ static void on_ready(struct loop_job *job)
 
         first->turn(first);
     }
+    o->is_telling = false;
     if (!list_is_empty(&o->ready))
         loop_next_turn(o->loop, &o->job);
 }
@@ -134,7 +137,8 @@ void inorder_leave(struct inorder *o, struct inorder_place *p)
         free(line);
     } else if (was_first && !list_has(&line->ready)) {
         list_append(&o->ready, &line->ready);
-        loop_at_end(o->loop, &o->job);
+        if (!o->is_telling)
+            loop_at_end(o->loop, &o->job);
     }
 }
 

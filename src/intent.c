@@ -297,14 +297,27 @@ static enum err on_status(struct question *q, const struct fetch_answer *a,
     return e;
 }
 
+/* What was not even begun: words without what is ours to know. */
+static enum err not_begun(enum err e, const struct why *from, struct why *why)
+{
+    if (e == ERR_BUSY)
+        return why_err(why, e, "too many requests to others are under way");
+    if (e == ERR_NOMEM || e == ERR_STOPPING)
+        return why_err(why, e, "%s", err_row(e)->wording);
+    return why_err(why, ERR_UNREACHABLE,
+                   "the classifier cannot be asked as it is configured: %.300s",
+                   from->text);
+}
+
 /* No answer at all: fetch's error as one of ours. Its words name the host, and
  * are for the log. */
 static enum err on_failure(struct question *q, enum err e,
                            const struct why *from, struct why *why)
 {
-    if (e == ERR_STOPPING || e == ERR_NOMEM) { /* which are ours */
+    if (e == ERR_STOPPING || e == ERR_NOMEM || e == ERR_BUSY) {
+        /* Which are ours. */
         breaker_forget(&q->intent->breaker, q->is_probe && is_current(q));
-        return why_err(why, e, "%s", err_row(e)->wording);
+        return not_begun(e, from, why);
     }
     went_badly(q, 0, from->text);
     switch ((int)e) {
@@ -377,18 +390,6 @@ static enum err may_ask(struct intent *in, struct why *why)
     if (!breaker_may(&in->breaker, loop_mono_ms(in->opts.loop)))
         return say_paused(in, why);
     return OK;
-}
-
-/* What was not even begun: words without what is ours to know. */
-static enum err not_begun(enum err e, const struct why *from, struct why *why)
-{
-    if (e == ERR_BUSY)
-        return why_err(why, e, "too many requests to others are under way");
-    if (e == ERR_NOMEM)
-        return why_err(why, e, "%s", err_row(e)->wording);
-    return why_err(why, ERR_UNREACHABLE,
-                   "the classifier cannot be asked as it is configured: %.300s",
-                   from->text);
 }
 
 static enum err start(struct question *q, struct str body, struct why *why)

@@ -92,8 +92,6 @@ static const struct call_row {
      NULL},
     {STR("POST"), STR("/api/learning/rebuild"), call_learning_rebuild,
      SCOPE_ADMIN, NULL},
-    {STR("GET"), STR("/api/commands"), call_commands_get, SCOPE_READ,
-     ARGS("format", "limit", "cursor", "tag", "org")},
     {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
      ARGS("after", "last", "limit")},
 

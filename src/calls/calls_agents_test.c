@@ -25,6 +25,8 @@ static const struct {
     {"GET /api/agents?tag=x", "", "", 200},
     {"GET /api/agents/search?q=bread&explain=true", "", "", 200},
     {"POST /api/agents", "", "{\"name\":\"-\",\"colour\":1}", 400},
+    {"GET /api/commands", "", "", 200},
+    {"GET /api/commands?format=telegram", "", "", 200},
 };
 
 enum { N_ASKED = sizeof(asked) / sizeof(*asked), N_CHANGES = 4 };

@@ -273,6 +273,9 @@ void call_metrics(struct call *c);
 void metrics_deliver(struct buf *out, const struct deliver_stats *s);
 void metrics_agents(struct buf *out, struct deliver *d);
 
+/* metrics_learning.c */
+void metrics_learning(struct buf *out, const struct lessons_stats *s);
+
 void call_messages_post(struct call *c);
 void call_route_post(struct call *c);
 void call_decisions_list(struct call *c);
@@ -303,7 +306,6 @@ void call_learning_export(struct call *c);
 void call_learning_run(struct call *c);
 void call_learning_reset(struct call *c);
 void call_learning_rebuild(struct call *c);
-void call_commands_get(struct call *c);
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

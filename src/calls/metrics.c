@@ -465,6 +465,11 @@ void call_metrics(struct call *c)
     write_access(c->body, &access);
     write_registry(c->body, &registry);
     write_routing(c->body, &routing);
+    if (calls->lessons) {
+        struct lessons_stats learning = lessons_stats(calls->lessons);
+
+        metrics_learning(c->body, &learning);
+    }
     if (calls->hub.write_metrics)
         calls->hub.write_metrics(calls->hub.ctx, c->body);
     if (calls->fetch) {

@@ -249,7 +249,8 @@ static enum err decide(struct again *g, const struct agents *agents,
 {
     struct choose_view v = {&g->settings, agents,
                             &(struct eyes){.sees_all = true}};
-    enum err e = choose_agent(&v, g->m);
+    bool is_further = g->d->turn > 1;
+    enum err e = is_further ? choose_turn(&v, g->m) : choose_agent(&v, g->m);
 
     if (e == ERR_NO_ROUTE && g->is_own && g->d->layer == LAYER_BINDING) {
         *out = *g->d;

@@ -96,27 +96,65 @@ static void put_message(struct json_out *o, struct str role, struct str content)
     json_close(o, '}');
 }
 
-/* What its answer must look like: an endpoint that knows such things cannot
- * even name somebody else. */
-static void put_format(struct json_out *o, const struct choose_view *v,
-                       const struct msg *m)
+/* "key":{"type":"…" and so on; to be closed. */
+static void open_type(struct json_out *o, struct str key, struct str type)
 {
-    json_put_raw(o, STR("{\"type\":\"json_schema\",\"json_schema\":{"
-                        "\"name\":\"choice\",\"strict\":true,\"schema\":{"
-                        "\"type\":\"object\",\"properties\":{"
-                        "\"agentId\":{\"type\":\"string\",\"enum\":["));
-    o->comma = false;
+    json_key(o, key);
+    json_open(o, '{');
+    json_key(o, STR("type"));
+    json_put_str(o, type);
+}
+
+static void put_ids(struct json_out *o, const struct choose_view *v,
+                    const struct msg *m)
+{
+    json_key(o, STR("enum"));
+    json_open(o, '[');
     for (size_t i = 0; i < m->choice.n_candidates; i++) {
         const struct agent *a = choose_seen(v, m->choice.candidates[i].agent);
 
         if (a)
             json_put_str(o, a->name);
     }
-    o->comma = false;
-    json_put_raw(o, STR("]},\"confidence\":{\"type\":\"number\"},"
-                        "\"reasoning\":{\"type\":\"string\"}},"
-                        "\"required\":[\"agentId\",\"confidence\","
-                        "\"reasoning\"],\"additionalProperties\":false}}}"));
+    json_close(o, ']');
+}
+
+/* What its answer must look like: an endpoint that knows such things cannot
+ * even name somebody else. */
+static void put_schema(struct json_out *o, const struct choose_view *v,
+                       const struct msg *m)
+{
+    open_type(o, STR("schema"), STR("object"));
+    json_key(o, STR("properties"));
+    json_open(o, '{');
+    open_type(o, STR("agentId"), STR("string"));
+    put_ids(o, v, m);
+    json_close(o, '}');
+    open_type(o, STR("confidence"), STR("number"));
+    json_close(o, '}');
+    open_type(o, STR("reasoning"), STR("string"));
+    json_close(o, '}');
+    json_close(o, '}');
+    json_key(o, STR("required"));
+    json_put_raw(o, STR("[\"agentId\",\"confidence\",\"reasoning\"]"));
+    json_key(o, STR("additionalProperties"));
+    json_put_bool(o, false);
+    json_close(o, '}');
+}
+
+static void put_format(struct json_out *o, const struct choose_view *v,
+                       const struct msg *m)
+{
+    open_type(o, STR("response_format"), STR("json_schema"));
+    json_key(o, STR("json_schema"));
+    json_open(o, '{');
+    json_key(o, STR("name"));
+    json_put_str(o, STR("choice"));
+    json_key(o, STR("strict"));
+    json_put_bool(o, true);
+    put_schema(o, v, m);
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 enum err choose_intent_ask(const struct choose_view *v, const struct msg *m,
@@ -137,7 +175,6 @@ enum err choose_intent_ask(const struct choose_view *v, const struct msg *m,
     json_close(&o, ']');
     json_key(&o, STR("temperature"));
     json_put_int(&o, 0);
-    json_key(&o, STR("response_format"));
     put_format(&o, v, m);
     json_close(&o, '}');
     out->over |= data.over;

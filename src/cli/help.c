@@ -159,7 +159,9 @@ static void setting_as_text(struct cli *c, const struct config_setting *s)
     char must_be[256];
 
     cli_coloured(c, BOLD, str_of(s->path));
-    buf_addf(&c->out, "  %s\n    ", s->preset);
+    buf_add_str(&c->out, STR("  "));
+    cli_wrapped(c, (unsigned)strlen(s->path) + 2, 4, str_of(s->preset));
+    buf_add_str(&c->out, STR("    "));
     cli_wrapped(c, 4, 4, str_of(s->what));
     snprintf(must_be, sizeof(must_be), "Must be %s.%s", s->allowed,
              s->needs_restart ? " Needs a restart." : "");

@@ -103,13 +103,21 @@ static void add_change(struct replay *r, const struct decision *was,
     }
 }
 
+static uint64_t bits(double v)
+{
+    uint64_t out;
+
+    memcpy(&out, &v, sizeof(out));
+    return out;
+}
+
 /* To the last bit: for a record by its own settings. */
 static bool is_same(const struct decision *a, const struct decision *b)
 {
     return a->layer == b->layer && str_eq(a->agent, b->agent) &&
            str_eq(a->skill, b->skill) && str_eq(a->reason, b->reason) &&
-           memcmp(&a->score, &b->score, sizeof(a->score)) == 0 &&
-           memcmp(&a->margin, &b->margin, sizeof(a->margin)) == 0;
+           bits(a->score) == bits(b->score) &&
+           bits(a->margin) == bits(b->margin);
 }
 
 static void count(struct replay *r, const struct decision *was,

@@ -290,8 +290,8 @@ static const struct setting rows[] = {
 
     {"routing.layers", AT(routing.layer_is_off), .type = &type_layers,
      .complain = setting_complain_layers,
-     .preset = "[\"explicit\",\"prefix\",\"sticky\",\"binding\","
-               "\"intent\",\"semantic\",\"default\"]",
+     .preset = "[\"explicit\", \"prefix\", \"sticky\", \"binding\", "
+               "\"intent\", \"semantic\", \"default\"]",
      .what = "The ways to choose an agent that are used. They are asked in "
              "this order, whatever the order here; one that is left out is "
              "not asked."},

@@ -14,9 +14,31 @@ from terminal import on_terminal
 
 ROOT = os.environ["SIGNALBOX_SOURCE"]
 BIN = os.environ["SIGNALBOX_BIN"]
-COMMANDS = ["serve", "demo", "send", "tasks", "feed", "agents", "search", "grants",
-            "users", "token", "model", "check", "doctor", "backup",
-            "restore", "eval", "version", "help"]
+COMMANDS = [
+    "serve",
+    "demo",
+    "send",
+    "tasks",
+    "feed",
+    "agents",
+    "search",
+    "route",
+    "replay",
+    "grants",
+    "commands",
+    "learning",
+    "users",
+    "token",
+    "model",
+    "check",
+    "lint",
+    "doctor",
+    "backup",
+    "restore",
+    "eval",
+    "version",
+    "help",
+]
 OK, FAILED, USAGE = 0, 1, 2
 
 
@@ -276,7 +298,7 @@ class Check(Cli):
         out = self.good("check", "--print")
         self.assertIn('"allowedOrigins": []', out)
         self.assertEqual(json.loads(out)["agents"],
-                         {"list": [], "defaults": {}})
+                         {"list": [], "defaults": {}, "default": ""})
 
     def test_what_is_printed_is_a_valid_file(self):
         flag = 'agents.list=[{"id":"a","url":"echo:","title":"[] {} \\""}]'

@@ -118,13 +118,18 @@ class Layers(unittest.TestCase):
 
     def test_naming_another_agent_switches_the_conversation(self):
         talk = {"conversation_id": "switch"}
-        self.assertEqual(self.chosen("x", source={"channel": "telegram"},
-                                     **talk), ("docs", "binding"))
+        first = self.send("x", source={"channel": "telegram"}, **talk)
+        self.assertEqual((first["agent"], first["decision"]["layer"]),
+                         ("docs", "binding"))
         self.assertEqual(self.chosen("/ops y", **talk), ("ops", "prefix"))
         self.assertEqual(self.chosen("z", **talk), ("ops", "sticky"))
         self.assertEqual(self.chosen("z", executor={"name": "code"}, **talk),
                          ("code", "explicit"))
         self.assertEqual(self.chosen("z", **talk), ("code", "sticky"))
+        was = self.server.call("GET", "/api/decisions/"
+                               + first["decision"]["id"]).json()
+        self.assertEqual((was["overridden_to"], was["verdict"]),
+                         ("ops", "negative"))
 
     def test_a_conversation_whose_agent_is_gone_gets_another(self):
         register(self.server, "brief", visibility="public")

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+from cards import register
 from classifier import Classifier, sure
 from signalbox import BINARY, Server, clean_environment
 
@@ -95,6 +96,32 @@ class Replay(unittest.TestCase):
             done = self.replay(server)
             self.assertEqual(done.stdout, "40 decisions: 40 come out as they "
                              "were, to the last bit, 0 do not.\n")
+
+    def test_turns_switches_and_agents_that_went_come_out_as_they_were(self):
+        with Server(config=CONFIG) as server:
+            register(server, "passing", description="Tells fortunes")
+
+            def send(text, **fields):
+                r = server.call("POST", "/api/messages",
+                                {"text": text, **fields})
+                self.assertEqual(r.status, 200, r)
+                return r.json()
+
+            first = send("tell fortunes", executor={"name": "passing"},
+                         conversation_id="c-2")
+            turn = send("and more", task_id=first["task_id"])
+            self.assertEqual(turn["decision"]["layer"], "sticky")
+            r = server.call("DELETE", "/api/agents/passing")
+            self.assertIn(r.status, (200, 204), r)
+            said = send("debug my code", conversation_id="c-2")
+            self.assertIn('"passing" is gone', said["decision"]["reason"])
+            send("cook something", conversation_id="c-2",
+                 executor={"name": "cook"})
+            send("/coder and now " + " " * 2000 + "go",
+                 conversation_id="c-2")
+            send("/coder" + " " * 2000 + "go", conversation_id="c-2")
+            changes, sums = self.sums(server)
+            self.assertEqual((changes, sums["same"]), ([], 6))
 
     def test_other_settings_are_shown_with_what_is_known_of_them(self):
         with Server(config=CONFIG) as server:

@@ -187,9 +187,19 @@ static inline enum err make_choice(void)
     T_FAIL("it never has enough");
 }
 
+/* A further turn of somebody's task. */
+static inline enum err make_turn(void)
+{
+    stage.m->known.has_conversation = true;
+    stage.m->known.stuck_to = some_name();
+    stage.m->call.executor = STR("");
+    return choose_turn(&stage.view, stage.m);
+}
+
 /* OK, and *out is a decision until stage_close; else there is none. */
 static inline enum err make_decision(uint64_t number, struct decision *out)
 {
+    bool is_further;
     enum err e;
 
     maker.state = number * 1000003;
@@ -198,7 +208,8 @@ static inline enum err make_decision(uint64_t number, struct decision *out)
     some_settings();
     stage.m->known.has_candidates = false;
     some_message();
-    e = make_choice();
+    is_further = once_in(12);
+    e = is_further ? make_turn() : make_choice();
     if (e) {
         stage_close();
         return e;
@@ -206,6 +217,7 @@ static inline enum err make_decision(uint64_t number, struct decision *out)
     snprintf(stage.m->choice.id.text, sizeof(stage.m->choice.id.text),
              "dec_%026llu", (unsigned long long)number);
     choose_decision(&stage.view, stage.m, out);
+    out->turn = is_further ? 2 : 1;
     return OK;
 }
 

@@ -23,6 +23,7 @@ static struct {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct lessons *lessons;
     struct router *router;
     struct walk *walk;
     struct id_maker ids;
@@ -46,6 +47,8 @@ static void stage_on_committed(void *ctx, const struct tx *tx)
     (void)ctx;
     if (stage.feed)
         feed_committed(stage.feed, tx);
+    if (stage.lessons)
+        lessons_committed(stage.lessons, tx);
 }
 
 static void stage_on_fatal(void *ctx, const struct why *why)
@@ -87,11 +90,11 @@ static inline struct walk_opts stage_walk_opts(void)
 static inline enum err stage_open_store(struct why *why)
 {
     static const struct schema *const schemas[] = {
-        &task_schema, &watch_schema, &access_schema, &registry_schema,
-        &choose_schema};
+        &task_schema,     &watch_schema,  &access_schema,
+        &registry_schema, &choose_schema, &learn_schema};
     struct store_opts opts = {.folder = stage.root,
                               .schemas = schemas,
-                              .n_schemas = 5,
+                              .n_schemas = 6,
                               .max_waiting = 1000,
                               .is_inline = true,
                               .loop = &stage.loop,
@@ -133,14 +136,32 @@ static inline enum err stage_open_registry(struct why *why)
     return e ? e : stage_configure(why);
 }
 
+static bool stage_is_going_on(void *ctx, struct str task_id)
+{
+    (void)ctx;
+    return task_find(walk_tasks(stage.walk), task_id) != NULL;
+}
+
 static inline enum err stage_open_walk(struct why *why)
 {
     struct walk_opts opts;
+    enum err e;
 
+    stage.lessons = lessons_new(
+        &(struct lessons_opts){.loop = &stage.loop,
+                               .log = &stage.log,
+                               .store = stage.store,
+                               .is_going_on = stage_is_going_on,
+                               .seed = {1, 2},
+                               .settings = {.learn = learn_defaults()}});
+    e = stage.lessons ? lessons_load(stage.lessons, why) : ERR_NOMEM;
+    if (e)
+        return e;
     stage.router = router_new(&(struct router_opts){.loop = &stage.loop,
                                                     .log = &stage.log,
                                                     .store = stage.store,
                                                     .registry = stage.registry,
+                                                    .lessons = stage.lessons,
                                                     .ids = &stage.ids,
                                                     .seed = {1, 2},
                                                     .settings = stage.routing});
@@ -179,12 +200,16 @@ static inline void stage_stop(void)
 {
     if (stage.router)
         router_stop(stage.router);
+    if (stage.lessons)
+        lessons_stop(stage.lessons);
     store_close(stage.store);
     stage.store = NULL;
     walk_free(stage.walk);
     stage.walk = NULL;
     router_free(stage.router);
     stage.router = NULL;
+    lessons_free(stage.lessons);
+    stage.lessons = NULL;
     registry_free(stage.registry);
     stage.registry = NULL;
     access_free(stage.access);
@@ -291,6 +316,7 @@ static void stage_on_done(struct msg *m, void *ctx)
 /* What a test wants to send; empty: left out. */
 struct letter {
     const char *from, *to, *text, *conversation, *key, *task_id;
+    bool is_plain; /* no executor is named */
     int64_t timeout_ms;
 };
 
@@ -310,7 +336,7 @@ static inline bool post(struct letter l, struct told *t)
         return false;
     m->call.text = str_of(l.text ? l.text : "hello");
     m->call.conversation_id = or_empty(l.conversation);
-    m->call.executor = str_of(l.to ? l.to : "echo");
+    m->call.executor = l.is_plain ? STR("") : str_of(l.to ? l.to : "echo");
     m->call.idempotency_key = or_empty(l.key);
     m->call.task_id = or_empty(l.task_id);
     m->call.priority = PRIORITY_NORMAL;

@@ -1,0 +1,364 @@
+/* Who gets a message, on the way through the real rooms: what is fetched for
+ * it, what is recorded of it, and who comes after whom. */
+#include "routing.h"
+#include "test/lib/walk_stage.h"
+
+/* Two that can be told apart by their words. */
+static void open_with_words(void)
+{
+    stage_ground();
+    stage.agents[0] = (struct agent){.name = STR("cook"),
+                                     .url = STR("echo:"),
+                                     .description = STR("bread recipes")};
+    stage.agents[1] = (struct agent){.name = STR("engineer"),
+                                     .url = STR("echo:"),
+                                     .description = STR("debugging programs")};
+    stage.n_agents = 2;
+    stage.routing.choose.threshold = 0.15;
+    stage.routing.choose.text_blend = 1;
+    stage_start();
+}
+
+/* The decision of a task's turn, its strings in `a`. */
+static struct decision decision_of(struct arena *a, const struct id *task_id,
+                                   int64_t turn)
+{
+    struct decision d = {.seq = 0};
+    struct query q;
+
+    query_init(&q, &decision_table, 2);
+    query_if(&q, DECISION_TASK_ID, IS, value_text(str_of(task_id->text)));
+    query_if(&q, DECISION_TURN, IS, value_int(turn));
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK_INT(q.n_rows, 1);
+    CHECK_INT(decision_from_row(a, q.rows, &d), OK);
+    d.agent = (struct str){arena_strdup(a, d.agent), d.agent.n};
+    d.overridden_to =
+        (struct str){arena_strdup(a, d.overridden_to), d.overridden_to.n};
+    query_fini(&q);
+    return d;
+}
+
+static size_t n_rows(const struct table *t)
+{
+    struct query q;
+    size_t n;
+
+    query_init(&q, t, 1000);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    n = q.n_rows;
+    query_fini(&q);
+    return n;
+}
+
+static void check_layer(const struct told *t, enum layer layer,
+                        const char *agent)
+{
+    struct arena a;
+    struct decision d;
+
+    arena_init(&a, 1 << 20);
+    CHECK(t->is_back && t->err == OK);
+    d = decision_of(&a, &t->task_id, 1);
+    CHECK_INT(d.layer, layer);
+    CHECK_STR(d.agent, agent);
+    arena_fini(&a);
+}
+
+static struct letter plain(const char *text, const char *conversation)
+{
+    return (struct letter){
+        .text = text, .conversation = conversation, .is_plain = true};
+}
+
+TEST(a_text_finds_its_agent_and_the_conversation_stays_with_it)
+{
+    struct told t;
+
+    open_with_words();
+    t = sent(plain("bread recipes", "c"));
+    check_layer(&t, LAYER_SEMANTIC, "cook");
+    t = sent(plain("debugging programs", "c"));
+    check_layer(&t, LAYER_STICKY, "cook");
+    t = sent(plain("debugging programs", NULL));
+    check_layer(&t, LAYER_SEMANTIC, "engineer");
+    t = sent((struct letter){.to = "cook"});
+    check_layer(&t, LAYER_EXPLICIT, "cook");
+    t = sent(plain("zzz", NULL));
+    CHECK_INT(t.err, ERR_NO_ROUTE);
+    CHECK_INT(n_rows(&decision_table), 4);
+    CHECK_INT(router_stats(stage.router).no_route_total, 1);
+    CHECK_INT(router_stats(stage.router).by_layer[LAYER_SEMANTIC], 2);
+    stage_close();
+}
+
+TEST(a_further_turn_stays_with_its_task_and_leaves_the_conversation_alone)
+{
+    struct told first, t;
+    struct letter more = {.text = "/engineer and more", .is_plain = true};
+    struct arena a;
+
+    open_with_words();
+    arena_init(&a, 1 << 20);
+    first = sent(plain("bread recipes", "c"));
+    t = sent((struct letter){.to = "engineer", .conversation = "c"});
+    CHECK_INT(t.err, OK);
+    pass_ms(1);
+    more.task_id = first.task_id.text;
+    t = sent(more);
+    CHECK_INT(t.err, OK);
+    CHECK_INT(decision_of(&a, &t.task_id, 2).layer, LAYER_STICKY);
+    CHECK_STR(decision_of(&a, &t.task_id, 2).agent, "cook");
+    pass_ms(1);
+    t = sent(plain("hm", "c"));
+    check_layer(&t, LAYER_STICKY, "engineer");
+    arena_fini(&a);
+    stage_close();
+}
+
+TEST(a_switch_overrides_what_had_put_the_agent_there)
+{
+    struct told first, t;
+    struct decision d;
+    struct arena a;
+
+    open_with_words();
+    arena_init(&a, 1 << 20);
+    first = sent(plain("bread recipes", "c"));
+    t = sent(plain("and then", "c"));
+    CHECK_INT(told_in_feed("conversation.switched", NULL), 0);
+    t = sent(plain("/engineer why does it crash", "c"));
+    check_layer(&t, LAYER_PREFIX, "engineer");
+    CHECK_INT(told_in_feed("conversation.switched", &t.task_id), 1);
+    d = decision_of(&a, &first.task_id, 1);
+    CHECK_INT(d.verdict, VERDICT_NEGATIVE);
+    CHECK_STR(d.overridden_to, "engineer");
+    CHECK_INT(n_rows(&outcome_table), 1);
+    CHECK_INT(lessons_stats(stage.lessons).outcomes_total, 1);
+    CHECK_INT(router_stats(stage.router).switches_total, 1);
+    /* Whoever names the agent that is there switches nothing. */
+    t = sent((struct letter){.to = "engineer", .conversation = "c"});
+    CHECK_INT(t.err, OK);
+    CHECK_INT(told_in_feed("conversation.switched", NULL), 1);
+    /* And back: now the prefix is what is overridden. */
+    t = sent((struct letter){.to = "cook", .conversation = "c"});
+    CHECK_INT(t.err, OK);
+    CHECK_INT(n_rows(&outcome_table), 2);
+    t = sent(plain("good", "c"));
+    check_layer(&t, LAYER_STICKY, "cook");
+    arena_fini(&a);
+    stage_close();
+}
+
+static void on_pruned(struct tx *tx, void *ctx)
+{
+    (void)ctx;
+    CHECK_INT(tx->result, TX_COMMITTED);
+}
+
+/* Before it is looked for, and after it was found. */
+TEST(a_switch_from_a_decision_that_is_gone_is_a_switch_all_the_same)
+{
+    for (int i = 0; i < 2; i++) {
+        struct told t;
+        struct tx tx;
+        struct tx_op *op;
+
+        open_with_words();
+        t = sent(plain("bread recipes", "c"));
+        tx_init(&tx);
+        op = tx_prune(&tx, &decision_table, 10);
+        tx_if(op, DECISION_LAYER, IS, value_int(LAYER_SEMANTIC));
+        CHECK(post(plain("/engineer help", "c"), &t));
+        if (i)
+            store_turn(stage.store);
+        store_submit(stage.store, &tx, on_pruned, NULL);
+        pass_ms(0);
+        check_layer(&t, LAYER_PREFIX, "engineer");
+        CHECK_INT(told_in_feed("conversation.switched", NULL), 1);
+        tx_fini(&tx);
+        stage_close();
+        stage_remove();
+    }
+}
+
+TEST(what_comes_at_once_in_a_conversation_is_accepted_in_that_order)
+{
+    enum { N = 6 };
+    struct told t[N], other;
+    struct query q;
+    size_t i = 0;
+
+    open_with_words();
+    for (i = 0; i < N; i++)
+        CHECK(post(plain("bread recipes", "c"), &t[i]));
+    CHECK(post(plain("debugging programs", "d"), &other));
+    pass_ms(0);
+    check_layer(&other, LAYER_SEMANTIC, "engineer");
+    check_layer(&t[0], LAYER_SEMANTIC, "cook");
+    for (i = 1; i < N; i++)
+        check_layer(&t[i], LAYER_STICKY, "cook");
+    query_init(&q, &task_table, 100);
+    query_if(&q, TASK_CONVERSATION_ID, IS, value_text(STR("c")));
+    query_order(&q, TASK_PLACE, false);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK_INT(q.n_rows, N);
+    i = 0;
+    QUERY_EACH(r, &q)
+    CHECK_STR(row_str(r, TASK_ID), t[i++].task_id.text);
+    query_fini(&q);
+    stage_close();
+}
+
+/* Another server on the same records: it has lines of its own, so only the
+ * guard tells it. */
+TEST(whoever_is_overtaken_by_another_server_is_routed_once_more)
+{
+    struct walk *here, *there;
+    struct router *router;
+    struct walk_opts opts;
+    struct told a, b, c;
+    struct why why;
+
+    open_with_words();
+    router = router_new(&(struct router_opts){.loop = &stage.loop,
+                                              .log = &stage.log,
+                                              .store = stage.store,
+                                              .registry = stage.registry,
+                                              .lessons = stage.lessons,
+                                              .ids = &stage.ids,
+                                              .seed = {1, 2},
+                                              .settings = stage.routing});
+    opts = stage_walk_opts();
+    opts.router = router;
+    there = walk_new(&opts, &why);
+    CHECK(router && there);
+    here = stage.walk;
+    CHECK(post(plain("bread recipes", "c"), &a));
+    stage.walk = there;
+    CHECK(post(plain("debugging programs", "c"), &b));
+    pass_ms(0);
+    check_layer(&a, LAYER_SEMANTIC, "cook");
+    check_layer(&b, LAYER_STICKY, "cook");
+    /* Both take it away from the same: it is overridden once. */
+    CHECK(post((struct letter){.to = "engineer", .conversation = "c"}, &b));
+    stage.walk = here;
+    CHECK(post((struct letter){.to = "engineer", .conversation = "c"}, &c));
+    pass_ms(0);
+    CHECK(b.err == OK && c.err == OK);
+    CHECK_INT(n_rows(&outcome_table), 1);
+    CHECK_INT(told_in_feed("conversation.switched", NULL), 1);
+    router_stop(router);
+    pass_ms(5000);
+    walk_free(there);
+    router_free(router);
+    stage_close();
+}
+
+static void on_look(struct msg *m, enum err e, void *ctx)
+{
+    struct told *t = ctx;
+
+    *t = (struct told){.is_back = true, .err = e};
+    CHECK(e || m->choice.agent.n);
+    msg_free(m);
+}
+
+TEST(a_look_leaves_nothing_behind_and_waits_for_nobody)
+{
+    struct caller c = somebody("anna");
+    struct msg *m = msg_new(&c, 1000);
+    struct told t = {0};
+
+    open_with_words();
+    m->call.text = STR("bread recipes");
+    m->call.conversation_id = STR("c");
+    route_look(stage.router, m, on_look, &t);
+    pass_ms(0);
+    CHECK(t.is_back && t.err == OK);
+    CHECK_INT(n_rows(&decision_table), 0);
+    CHECK_INT(n_rows(&conversation_table), 0);
+    CHECK_INT(router_stats(stage.router).waiting, 0);
+    stage_close();
+}
+
+/* The bytes come to an end before the number does. */
+TEST(no_more_wait_than_may)
+{
+    enum { N = ROUTING_WAITING_BYTES_MAX / MSG_TEXT_MAX };
+    static struct told t[N + 2];
+    static char text[MSG_TEXT_MAX + 1];
+    struct letter l = plain(text, "c");
+    struct walk_opts opts;
+
+    memset(text, 'x', MSG_TEXT_MAX);
+    open_with_words();
+    stage.routing.choose.default_agent = STR("cook");
+    router_set(stage.router, &stage.routing);
+    opts = stage_walk_opts();
+    opts.limits.max_unfinished_bytes = 1 << 30;
+    walk_set(stage.walk, &opts);
+    for (int i = 0; i < N + 2; i++)
+        CHECK(post(l, &t[i]));
+    CHECK_INT(router_stats(stage.router).waiting, N);
+    for (int i = 0; i < 10; i++)
+        pass_ms(1);
+    for (int i = 0; i < N + 2; i++)
+        CHECK_INT(t[i].err, i < N ? OK : ERR_OVERLOADED);
+    CHECK_INT(router_stats(stage.router).waiting, 0);
+    CHECK_INT(sent(l).err, OK);
+    stage_close();
+}
+
+TEST(whoever_waits_when_it_stops_is_told_so)
+{
+    struct told t[3], late;
+
+    open_with_words();
+    for (int i = 0; i < 3; i++)
+        CHECK(post(plain("bread recipes", "c"), &t[i]));
+    router_stop(stage.router);
+    CHECK(post(plain("bread recipes", "c"), &late));
+    pass_ms(0);
+    for (int i = 0; i < 3; i++)
+        CHECK(t[i].is_back && t[i].err == ERR_STOPPING);
+    CHECK_INT(late.err, ERR_STOPPING);
+    CHECK_INT(n_rows(&task_table), 0);
+    stage_close();
+}
+
+/* A message is refused or accepted whole, with its decision. */
+TEST(routing_survives_every_fault)
+{
+    const struct letter letters[] = {
+        plain("bread recipes", "c"),
+        plain("/engineer help", "c"),
+    };
+    long nth = 0;
+    bool has_fired;
+
+    do {
+        struct told t;
+
+        open_with_words();
+        fault_arm(++nth);
+        for (int i = 0; i < 2; i++)
+            if (post(letters[i], &t)) {
+                pass_ms(0);
+                pass_ms(2000);
+                CHECK(t.is_back);
+            }
+        has_fired = fault_fired();
+        fault_arm(0);
+        if (!stage.n_fatal) {
+            CHECK_INT(n_rows(&decision_table), n_rows(&task_table));
+            CHECK(n_rows(&outcome_table) <= 1);
+            CHECK_INT(router_stats(stage.router).waiting, 0);
+            CHECK(sent(plain("bread recipes", "c")).err == OK);
+        }
+        stage_close();
+        stage_remove();
+        stage.n_fatal = 0;
+    } while (has_fired);
+    CHECK(nth > 20);
+}
