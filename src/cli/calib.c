@@ -219,8 +219,7 @@ enum err calib_run(const struct calib_set *s, const struct signal_weights *w,
         out->most = fmax(out->most, at);
     }
     out->weights = *w;
-    out->threshold =
-        best_of_all(s, &out->weights, is_free, CALIB_ALL, room);
+    out->threshold = best_of_all(s, &out->weights, is_free, CALIB_ALL, room);
     free(room);
     return OK;
 }

@@ -38,8 +38,8 @@ static void fill(struct stage *s, uint64_t seed)
             s->candidates[i * EACH + k] = (struct calib_candidate){
                 .agent = (uint32_t)k,
                 .is_right = is_right,
-                .semantic = (float)(0.2 + 0.5 * any(s) + 0.1 * is_right -
-                                    0.1 * is_out),
+                .semantic =
+                    (float)(0.2 + 0.5 * any(s) + 0.1 * is_right - 0.1 * is_out),
                 .performance = is_right ? 0.8F : 0.5F,
                 .recency = (float)any(s)};
         }

@@ -81,13 +81,13 @@ static enum err collect(struct calibration *k, uint32_t number, unsigned fold,
     for (size_t i = 0; i < c.n; i++) {
         const struct signals *s = &c.best[i].signals;
 
-        k->candidates[k->n_candidates++] = (struct calib_candidate){
-            .agent = c.best[i].agent,
-            .is_right = is_named(q, c.best[i].agent),
-            .semantic = s->semantic,
-            .performance = s->performance,
-            .keyword = s->keyword,
-            .recency = s->recency};
+        k->candidates[k->n_candidates++] =
+            (struct calib_candidate){.agent = c.best[i].agent,
+                                     .is_right = is_named(q, c.best[i].agent),
+                                     .semantic = s->semantic,
+                                     .performance = s->performance,
+                                     .keyword = s->keyword,
+                                     .recency = s->recency};
     }
     return OK;
 }
@@ -213,8 +213,10 @@ static void draw(const struct calibration *k, struct curve *c)
     struct calib_figures f = {.n = 1};
 
     /* To where nobody is good enough. */
-    for (c->x1 = 0.1; c->x1 < 1 && (f.n > f.n_refused || !f.n); c->x1 += 0.1)
+    for (int tenths = 1; tenths <= 10 && f.n > f.n_refused; tenths++) {
+        c->x1 = tenths / 10.0;
         calib_judge(&s, &k->result.weights, c->x1, CALIB_ALL, &f);
+    }
     for (size_t i = 0; i < CURVE; i++) {
         c->x[i] = c->x1 * (double)i / (CURVE - 1);
         calib_judge(&s, &k->result.weights, c->x[i], CALIB_ALL, &f);
@@ -228,10 +230,9 @@ static void show_figures(struct cli *c, const char *what,
                          const struct calib_figures *f)
 {
     char line[256];
-    int n = snprintf(line, sizeof(line),
-                     "%.1f %% go to a right agent, %.1f %% to none",
-                     100 * part(f->n_right, f->n),
-                     100 * part(f->n_refused, f->n));
+    int n = snprintf(
+        line, sizeof(line), "%.1f %% go to a right agent, %.1f %% to none",
+        100 * part(f->n_right, f->n), 100 * part(f->n_refused, f->n));
 
     if (f->n_out)
         snprintf(line + n, sizeof(line) - (size_t)n,
@@ -275,8 +276,8 @@ static void show(struct calibration *k)
     snprintf(line, sizeof(line),
              "%.3f; chosen on %lld parts of the queries it was from %.3f to "
              "%.3f\n",
-             rounded(k->result.threshold), (long long)k->folds,
-             k->result.least, k->result.most);
+             rounded(k->result.threshold), (long long)k->folds, k->result.least,
+             k->result.most);
     cli_coloured(c, BOLD, STR("threshold      "));
     buf_add_str(&c->out, str_of(line));
     show_figures(c, "to expect      ", &k->result.found);
@@ -335,8 +336,7 @@ static void show_as_json(struct calibration *k)
     json_put_int(&o, (int64_t)k->before.n);
     json_key(&o, STR("n_out_of_scope"));
     json_put_int(&o, (int64_t)k->before.n_out);
-    put_figures(&o, "expected", rounded(k->result.threshold),
-                &k->result.found);
+    put_figures(&o, "expected", rounded(k->result.threshold), &k->result.found);
     put_figures(&o, "now", k->threshold, &k->before);
     json_key(&o, STR("curve"));
     json_open(&o, '[');
@@ -363,8 +363,7 @@ static enum exit_status read_wish(struct cli *c, struct calibration *k)
         return cli_error(c, ERR_USAGE,
                          "say with what: signalbox calibrate --agents A.jsonl "
                          "TEST.jsonl");
-    if (!cli_number(c, "folds", 2, EVAL_FOLDS_MAX, FOLDS, &k->folds,
-                    &status) ||
+    if (!cli_number(c, "folds", 2, EVAL_FOLDS_MAX, FOLDS, &k->folds, &status) ||
         !cli_number(c, "seed", 0, INT64_MAX, 0, &k->seed, &status) ||
         !cli_number(c, "limit", 1, EVAL_QUERIES_MAX, EVAL_QUERIES_MAX + 1,
                     &k->limit, &status))
@@ -392,8 +391,7 @@ static enum err read_set(struct cli *c, struct calibration *k)
         e = eval_read_queries(&k->set, c->args.operands[i].p, (size_t)k->limit,
                               &k->why);
     if (!e && args_has(&c->args, "train"))
-        e = eval_read_examples(&k->set, args_get(&c->args, "train").p,
-                               &k->why);
+        e = eval_read_examples(&k->set, args_get(&c->args, "train").p, &k->why);
     if (!e && (size_t)k->folds > k->set.n_queries)
         e = why_err(&k->why, ERR_USAGE,
                     "--folds is %lld, and there are %zu queries",

@@ -90,16 +90,18 @@ static enum err gather_words(struct raid *r)
 
 /* What people write, whatever they want. */
 static const struct str common[] = {
-    {"a", 1}, {"about", 5}, {"and", 3}, {"any", 3}, {"are", 3}, {"can", 3},
-    {"could", 5}, {"do", 2}, {"does", 4}, {"for", 3}, {"from", 4}, {"get", 3},
-    {"give", 4}, {"have", 4}, {"hello", 5}, {"help", 4}, {"hey", 3}, {"how", 3},
-    {"i", 1}, {"if", 2}, {"in", 2}, {"is", 2}, {"it", 2}, {"know", 4},
-    {"like", 4}, {"me", 2}, {"much", 4}, {"my", 2}, {"need", 4}, {"of", 2},
-    {"on", 2}, {"or", 2}, {"please", 6}, {"should", 6}, {"so", 2}, {"some", 4},
-    {"tell", 4}, {"that", 4}, {"the", 3}, {"there", 5}, {"this", 4}, {"time", 4},
-    {"to", 2}, {"today", 5}, {"up", 2}, {"want", 4}, {"was", 3}, {"we", 2},
-    {"what", 4}, {"when", 4}, {"where", 5}, {"which", 5}, {"who", 3}, {"why", 3},
-    {"will", 4}, {"with", 4}, {"would", 5}, {"you", 3}, {"your", 4},
+    {"a", 1},     {"about", 5}, {"and", 3},    {"any", 3},    {"are", 3},
+    {"can", 3},   {"could", 5}, {"do", 2},     {"does", 4},   {"for", 3},
+    {"from", 4},  {"get", 3},   {"give", 4},   {"have", 4},   {"hello", 5},
+    {"help", 4},  {"hey", 3},   {"how", 3},    {"i", 1},      {"if", 2},
+    {"in", 2},    {"is", 2},    {"it", 2},     {"know", 4},   {"like", 4},
+    {"me", 2},    {"much", 4},  {"my", 2},     {"need", 4},   {"of", 2},
+    {"on", 2},    {"or", 2},    {"please", 6}, {"should", 6}, {"so", 2},
+    {"some", 4},  {"tell", 4},  {"that", 4},   {"the", 3},    {"there", 5},
+    {"this", 4},  {"time", 4},  {"to", 2},     {"today", 5},  {"up", 2},
+    {"want", 4},  {"was", 3},   {"we", 2},     {"what", 4},   {"when", 4},
+    {"where", 5}, {"which", 5}, {"who", 3},    {"why", 3},    {"will", 4},
+    {"with", 4},  {"would", 5}, {"you", 3},    {"your", 4},
 };
 
 /* A raid: its cards are there, and every query is asked. */
@@ -171,8 +173,7 @@ static double likeness(const struct eval_vectors *v, size_t a, size_t b)
     struct vec_packed p, q;
     size_t n = v->each > 8 ? (v->each - 8) / 2 : 0;
 
-    if (!x.n || !y.n ||
-        !vec_packed_open(&p, (const uint8_t *)x.p, x.n, n) ||
+    if (!x.n || !y.n || !vec_packed_open(&p, (const uint8_t *)x.p, x.n, n) ||
         !vec_packed_open(&q, (const uint8_t *)y.p, y.n, n))
         return 0;
     return vec_packed_dot(&p, &q);
@@ -269,8 +270,7 @@ struct taking {
     uint32_t dims;
 };
 
-static void take_vector(void *ctx, size_t i, const float *vector,
-                        uint32_t dims)
+static void take_vector(void *ctx, size_t i, const float *vector, uint32_t dims)
 {
     struct taking *t = ctx;
 

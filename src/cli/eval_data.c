@@ -356,8 +356,7 @@ static enum err add_keywords(struct at *a, const struct json *v,
     JSON_EACH(word, from)
     {
         if (word->type != JSON_STR)
-            return COMPLAIN(a, ERR_BAD_REQUEST, word,
-                            "a keyword must be text");
+            return COMPLAIN(a, ERR_BAD_REQUEST, word, "a keyword must be text");
         if (!list || !keep(a->set, word->s, &list[n++]))
             return no_memory(a);
     }

@@ -67,8 +67,7 @@ static bool speaks(const struct signals *s)
 static void read_choice(const struct eval_fleet *f, const struct msg *m,
                         struct eval_choice *out)
 {
-    *out = (struct eval_choice){.layer = m->choice.layer,
-                                .agent = EVAL_NOBODY};
+    *out = (struct eval_choice){.layer = m->choice.layer, .agent = EVAL_NOBODY};
     if (m->choice.layer)
         out->agent = number_of(f, m->choice.agent);
     for (size_t i = 0; i < m->choice.n_candidates; i++) {

@@ -21,7 +21,7 @@ struct eval_fleet;
 
 /* Numbers of those who are not in the set. */
 #define EVAL_STRANGER (UINT32_MAX - 1)
-#define EVAL_DEFAULT (UINT32_MAX - 2)
+#define EVAL_DEFAULT  (UINT32_MAX - 2)
 
 struct eval_fleet_opts {
     struct cli *cli;
@@ -79,8 +79,8 @@ MUST_USE enum err eval_fleet_decide(struct eval_fleet *f, struct str text,
                                     struct eval_choice *out);
 
 /* What came of it: `right` is one of the set, EVAL_NOBODY where nobody is. Who
- * was picked is judged, and nobody else; was it the wrong one, an override names
- * the right one. Whether that was one. */
+ * was picked is judged, and nobody else; was it the wrong one, an override
+ * names the right one. Whether that was one. */
 MUST_USE enum err eval_fleet_teach(struct eval_fleet *f, struct str text,
                                    struct str vector, int64_t now_ms,
                                    const struct eval_choice *c, bool is_right,

@@ -1,7 +1,8 @@
 #ifndef CLI_EVAL_FLEET_OWN_H
 #define CLI_EVAL_FLEET_OWN_H
 
-/* What the two files of eval_fleet share: how it is made, and how it decides. */
+/* What the two files of eval_fleet share: how it is made, and how it decides.
+ */
 
 #include "cli/eval_fleet.h"
 
@@ -29,7 +30,7 @@ struct eval_fleet {
     struct caller asker;
     struct embed_stamp stamp;
     struct timer look; /* whether the vectors are there */
-    int64_t seq; /* of the last outcome */
+    int64_t seq;       /* of the last outcome */
 };
 
 #endif

@@ -162,9 +162,9 @@ static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
     r->run->n_empty += !vector;
     if (!r->e && vectors_put(&r->queries, i, vector, dims))
         r->e = no_memory(r->why);
-    if (!r->e && eval_fleet_decide(r->fleet, eval_head(q->text),
-                                   eval_vector(&r->queries, i), EVAL_BEGIN_MS,
-                                   &c))
+    if (!r->e &&
+        eval_fleet_decide(r->fleet, eval_head(q->text),
+                          eval_vector(&r->queries, i), EVAL_BEGIN_MS, &c))
         r->e = no_memory(r->why);
     if (r->e)
         return;

@@ -48,15 +48,15 @@ struct eval_plan {
     enum eval_capture capture;
     size_t checkpoints[EVAL_CHECKPOINTS_MAX]; /* outcomes, ascending */
     size_t n_checkpoints;                     /* zero: nothing is learnt */
-    size_t folds; /* of the queries; zero: from the examples */
+    size_t folds;   /* of the queries; zero: from the examples */
     uint64_t order; /* the seed of the order that outcomes come in */
 };
 
 /* What became of messages, with the threshold that the configuration says. */
 struct eval_gate {
-    size_t n, n_first;  /* in scope; one of the right ones has the best score */
-    size_t n_right;     /* a right one got it */
-    size_t n_refused;   /* it was under the threshold: a false alarm */
+    size_t n, n_first; /* in scope; one of the right ones has the best score */
+    size_t n_right;    /* a right one got it */
+    size_t n_refused;  /* it was under the threshold: a false alarm */
     size_t n_out, n_out_refused;
     size_t by_layer[N_LAYERS]; /* at zero: nobody got it */
 };

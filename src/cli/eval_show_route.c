@@ -60,8 +60,7 @@ static void show_layers(struct cli *c, const struct eval_view *v)
 
     for (size_t i = 1; i <= N_LAYERS; i++) {
         size_t layer = i % N_LAYERS;
-        struct str name =
-            layer ? layer_name((enum layer)layer) : STR("nobody");
+        struct str name = layer ? layer_name((enum layer)layer) : STR("nobody");
         char percent[CELL];
 
         if (!g->by_layer[layer])
@@ -114,10 +113,13 @@ static void add_checkpoint(struct grid *g, size_t outcomes,
 
 void eval_show_learning(struct cli *c, const struct eval_view *v)
 {
-    static const struct grid_head heads[] = {
-        {"OUTCOMES", NULL},     {"FIRST", NULL}, {"RIGHT AGENT", NULL},
-        {"FALSE ALARMS", NULL}, {"OUT OF SCOPE NOTICED", NULL},
-        {"CORRECTIONS", NULL},  {"QUERY TYPES", NULL}};
+    static const struct grid_head heads[] = {{"OUTCOMES", NULL},
+                                             {"FIRST", NULL},
+                                             {"RIGHT AGENT", NULL},
+                                             {"FALSE ALARMS", NULL},
+                                             {"OUT OF SCOPE NOTICED", NULL},
+                                             {"CORRECTIONS", NULL},
+                                             {"QUERY TYPES", NULL}};
     struct eval_checkpoint none = {.gate = v->run->gate};
     struct grid g;
 

@@ -123,8 +123,10 @@ static double recency(const struct learn *l, const struct who *w)
         return 0;
     n = (double)w->pair->n;
     age = ((double)l->now_ms - (double)k->good_ms) / (double)l->recency_ms;
-    return (age <= 0 ? 1 : age >= 1 ? 0 : 1 - age) * n /
-           (n + l->settings.agent_lean);
+    return (age <= 0   ? 1
+            : age >= 1 ? 0
+                       : 1 - age) *
+           n / (n + l->settings.agent_lean);
 }
 
 void learn_look(struct learn *l, struct str agent, struct learn_hint *out)

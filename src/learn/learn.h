@@ -114,9 +114,9 @@ struct learn_hint {
     float performance; /* 0.5 where nothing is known */
     float recency;     /* of its last success; the less, the fewer queries of
                         * this type it is known by */
-    float learned; /* cubes of the likeness to each example of the scope: of
-                    * those that it was right for, less those that it was
-                    * wrong for; zero: nothing speaks for it or against it */
+    float learned;     /* cubes of the likeness to each example of the scope: of
+                        * those that it was right for, less those that it was
+                        * wrong for; zero: nothing speaks for it or against it */
 };
 
 /* Of the query that was begun last. Agents by name, whatever the case. */

@@ -388,8 +388,7 @@ static inline const struct plain_pair *plain_pair(const struct plain *p,
                                                   int agent, int type)
 {
     for (size_t i = 0; type >= 0 && i < p->n_pairs; i++)
-        if (p->pairs[i].agent == agent &&
-            p->pairs[i].type == p->types[type].id)
+        if (p->pairs[i].agent == agent && p->pairs[i].type == p->types[type].id)
             return &p->pairs[i];
     return NULL;
 }
@@ -411,8 +410,10 @@ static inline double plain_recency(const struct plain *p, int agent, int type)
     double age =
         a->is_there && a->good_ms ? (double)(5000 - a->good_ms) / 1000 : 1;
 
-    return pair ? (age < 0 ? 1 : age > 1 ? 0 : 1 - age) * (double)pair->n /
-                      ((double)pair->n + p->s.agent_lean)
+    return pair ? (age < 0   ? 1
+                   : age > 1 ? 0
+                             : 1 - age) *
+                      (double)pair->n / ((double)pair->n + p->s.agent_lean)
                 : 0;
 }
 

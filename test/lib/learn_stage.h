@@ -167,12 +167,11 @@ static inline struct learn_hint ask(struct stage *s, const char *scope,
 static inline struct learn_hint ask_at(struct stage *s, int64_t now_ms,
                                        int64_t recency_ms, const char *agent)
 {
-    return ask_all(
-        s,
-        (struct learn_query){.vector = vector_of(s, 1),
-                             .now_ms = now_ms,
-                             .recency_ms = recency_ms},
-        agent);
+    return ask_all(s,
+                   (struct learn_query){.vector = vector_of(s, 1),
+                                        .now_ms = now_ms,
+                                        .recency_ms = recency_ms},
+                   agent);
 }
 
 /* All of it, until the next time. */
