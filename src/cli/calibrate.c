@@ -213,8 +213,10 @@ static void draw(const struct calibration *k, struct curve *c)
     struct calib_figures f = {.n = 1};
 
     /* To where nobody is good enough. */
-    for (c->x1 = 0.1; c->x1 < 1 && (f.n > f.n_refused || !f.n); c->x1 += 0.1)
+    for (int tenths = 1; tenths <= 10 && f.n > f.n_refused; tenths++) {
+        c->x1 = tenths / 10.0;
         calib_judge(&s, &k->result.weights, c->x1, CALIB_ALL, &f);
+    }
     for (size_t i = 0; i < CURVE; i++) {
         c->x[i] = c->x1 * (double)i / (CURVE - 1);
         calib_judge(&s, &k->result.weights, c->x[i], CALIB_ALL, &f);
