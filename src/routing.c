@@ -273,7 +273,9 @@ static enum err gather(struct routing *g, const struct registry_near *near,
         r->room[i] = candidate_of(&near[i], learn);
     m->known.candidates = r->room;
     m->known.n_candidates = n;
-    m->known.registry_version = registry_stats(r->opts.registry).seq;
+    m->known.is_there = registry_is_there;
+    m->known.is_there_ctx = r->opts.registry;
+    m->known.registry_version = registry_version(r->opts.registry);
     m->known.has_candidates = true;
     return OK;
 }

@@ -12,7 +12,10 @@
  * a performance of CROWD_TRUSTED on nothing is taken off. (Tried and turned
  * down: to let only two of a creator be among the ten, which still leaves them
  * the first place; and a margin for all from outside, which costs honest ones
- * more than it costs the others.) */
+ * more than it costs the others.)
+ *
+ * How an agent is costs more to find out than its score: so it is asked of
+ * those who would be among the best, and whoever is dead is not. */
 #include "choose/internal.h"
 
 enum { CROWD = 10 };
@@ -44,6 +47,16 @@ static void put_in_order(struct candidate *top, size_t at,
     top[at] = *c;
 }
 
+static bool is_there(const struct choose_view *v, const struct msg *m,
+                     const struct candidate *c)
+{
+    const struct agent *a =
+        m->known.is_there ? agent_find(v->agents, c->agent) : NULL;
+
+    return !m->known.is_there ||
+           (a && m->known.is_there(m->known.is_there_ctx, a));
+}
+
 static size_t find_best(const struct choose_view *v, struct msg *m,
                         struct candidate *top)
 {
@@ -54,6 +67,8 @@ static size_t find_best(const struct choose_view *v, struct msg *m,
 
         score(v, c);
         if (n == DECISION_CANDIDATES_MAX && !is_better(c, &top[n - 1]))
+            continue;
+        if (!is_there(v, m, c))
             continue;
         if (n < DECISION_CANDIDATES_MAX)
             n++;

@@ -73,6 +73,10 @@ struct msg {
                                        * order of the names; borrowed until the
                                        * answer, not in the arena */
         size_t n_candidates;
+        /* Whether an agent can be sent anything just now: asked of those alone
+         * that would be among the best. NULL: all can. */
+        bool (*is_there)(void *ctx, const struct agent *a);
+        void *is_there_ctx;
         bool is_recorded;     /* they are those of a decision that was made
                                * before: what is known of them stays */
         int64_t n_unrecorded; /* and there were so many more */

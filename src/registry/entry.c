@@ -94,6 +94,7 @@ static enum err fill(struct registry *r, struct entry *e, struct str stored,
         !arena_copy_str(&e->arena, creator, &e->agent.creator))
         return ERR_NOMEM;
     e->bytes = stored.n;
+    e->is_unroutable = e->agent.routing.is_unroutable;
     e->has_own_org = own_org.n > 0;
     set_org(e, e->has_own_org ? own_org : creators_org(r, e));
     return keywords_make(r, e);

@@ -51,11 +51,17 @@ struct grants {
 struct entry {
     struct agent agent; /* first: an agent is its entry */
     struct arena arena; /* of everything in it */
-    struct str key;     /* the name in lower case */
-    uint32_t number;    /* in the index */
-    bool is_claimed;    /* a change of it is on its way */
-    bool has_own_org;   /* said by an admin or the configuration; else it is
-                         * the creator's, whichever that is */
+
+    /* Side by side, since every message looks at these of everyone. */
+    uint32_t number;     /* in the index */
+    uint32_t said_place; /* keywords.c: in agent.routing.keywords, the first */
+    uint64_t said_in;    /* that was found, in the text of that number */
+    bool is_unroutable;  /* as the card says */
+    bool is_claimed;     /* a change of it is on its way */
+
+    struct str key;   /* the name in lower case */
+    bool has_own_org; /* said by an admin or the configuration; else it is
+                       * the creator's, whichever that is */
     char org[PRINCIPAL_NAME_MAX + 1]; /* agent.org points here */
     size_t bytes;                     /* of the card as it is stored */
     struct owner *owner;              /* who it counts for; NULL: nobody */
@@ -68,8 +74,6 @@ struct entry {
     /* keywords.c */
     struct keyword *keywords;
     size_t n_keywords;
-    uint64_t said_in;    /* the text in which one of them was found last */
-    uint32_t said_place; /* in agent.routing.keywords: the first that was */
 
     /* vectors.c */
     bool is_embedded;        /* its vectors are in the index */

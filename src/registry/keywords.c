@@ -42,6 +42,7 @@ enum err keywords_open(struct registry *r)
     struct keywords *k = &r->keywords;
 
     buf_init(&k->plain, PLAIN_BYTES);
+    k->serial = 1; /* entries begin with zero */
     k->buckets = buckets_new(FIRST_BUCKETS);
     k->n_buckets = FIRST_BUCKETS;
     return k->buckets ? OK : ERR_NOMEM;
@@ -188,7 +189,7 @@ enum err keywords_look(struct registry *r, struct str text)
 
 struct str keyword_said(const struct registry *r, const struct entry *e)
 {
-    return e->said_in == r->keywords.serial && e->n_keywords
+    return e->said_in == r->keywords.serial
                ? e->agent.routing.keywords.list[e->said_place]
                : (struct str){NULL, 0};
 }

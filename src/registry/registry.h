@@ -376,11 +376,23 @@ struct registry_near_query {
     struct str vector; /* packed, of the index's model; empty: by words alone */
 };
 
-/* Those that these eyes see, that are routable and not DEAD, in the order of
- * their names; borrowed until the next call. ERR_NOMEM. */
+/* Those that these eyes see and that are routable, in the order of their names;
+ * borrowed until the next call. Who of them is DEAD is for whoever chooses to
+ * ask, registry_is_there: of thousands only a few come near. ERR_NOMEM. */
 MUST_USE enum err registry_near(struct registry *r,
                                 const struct registry_near_query *q,
                                 const struct registry_near **list, size_t *n);
+
+/* For who looks at cards without a registry (signalbox lint). The texts of a
+ * card that are made into vectors, in the arena. ERR_NOMEM. */
+MUST_USE enum err registry_texts(struct arena *a, const struct agent *agent,
+                                 struct strs *out);
+
+/* And what the index has of those vectors, all of them packed one after the
+ * other: the agent's own, one for each skill, and what it is routed by as a
+ * whole. False: memory is gone, or these are not all. */
+MUST_USE bool registry_means(const struct agent *a, struct str packed,
+                             uint32_t dims, struct buf *out);
 
 struct registry_stats {
     int64_t agents, skills, grants;
@@ -394,6 +406,11 @@ struct registry_stats {
 };
 
 struct registry_stats registry_stats(const struct registry *r);
+
+/* The number of the last change that memory shows; and whether an agent can be
+ * sent anything just now, ctx being the registry. */
+int64_t registry_version(const struct registry *r);
+bool registry_is_there(void *ctx, const struct agent *a);
 
 /* For tests and `doctor`: whether memory, index and store say the same.
  * ERR_INTERNAL with words. Reads everything, at once. */

@@ -1,6 +1,9 @@
 /* Everyone who could get a message: who that is, for whom, and how near. */
 #include "test/lib/find_stage.h"
 
+#include "base/vec.h"
+#include "model/keyword.h"
+
 /* Who is near, in words: "anna bob ". */
 static const char *near_names(struct find *f, const char *user,
                               const char *text)
@@ -37,6 +40,13 @@ TEST(everyone_who_is_seen_is_there_in_the_order_of_the_names)
     find_free(f);
 }
 
+static const struct agent *find_agent(struct find *f, const char *name)
+{
+    struct eyes eyes = find_eyes("admin");
+
+    return registry_find(f->r, str_of(name), &eyes);
+}
+
 TEST(who_cannot_be_sent_anything_is_not_there)
 {
     struct find *f = find_new(EMBED_BUILTIN);
@@ -48,7 +58,175 @@ TEST(who_cannot_be_sent_anything_is_not_there)
     PUT(f, "anna",
         "{\"name\":\"shy\",\"description\":\"Paints\",\"url\":\"echo:\","
         "\"visibility\":\"public\",\"routing\":{\"routable\":false}}");
-    CHECK_STR(str_of(near_names(f, "ben", "paint")), "there ");
+    CHECK_STR(str_of(near_names(f, "ben", "paint")), "dead there ");
+    CHECK(!registry_is_there(f->r, find_agent(f, "dead")));
+    CHECK(registry_is_there(f->r, find_agent(f, "there")));
+    find_free(f);
+}
+
+/* What is said of one agent. */
+static struct registry_near near_one(struct find *f, const char *user,
+                                     const char *text, const char *name)
+{
+    float v[EMBED_DIMS_MAX];
+    uint8_t packed[8 + 2 * EMBED_DIMS_MAX];
+    uint32_t dims = embed_stamp(f->e->embed).dims;
+    struct registry_near_query q = {.eyes = find_eyes(user),
+                                    .text = str_of(text)};
+    const struct registry_near *list;
+    size_t n;
+
+    if (embed_now(f->e->embed, q.text, EMBED_QUERY, v) &&
+        vec_pack(v, dims, packed))
+        q.vector = (struct str){(char *)packed, vec_packed_bytes(dims)};
+    CHECK(registry_near(f->r, &q, &list, &n) == OK);
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(list[i].agent->name, str_of(name)))
+            return list[i];
+    T_FAIL("%s is not there", name);
+    return (struct registry_near){0};
+}
+
+/* An agent of many skills is as near as the nearest of them, and that is
+ * named. */
+TEST(the_nearest_skill_counts_and_is_named)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+    struct registry_near both, one, none;
+
+    PUT(f, "anna",
+        "{\"name\":\"both\",\"description\":\"Does this and that\",\"url\":"
+        "\"echo:\",\"visibility\":\"public\",\"skills\":["
+        "{\"id\":\"w\",\"name\":\"weather\",\"description\":\"forecasts of "
+        "rain and storms\"},"
+        "{\"id\":\"c\",\"name\":\"cooking\",\"description\":\"recipes for "
+        "soups and cakes\",\"examples\":[\"how do I bake bread\"]}]}");
+    PUT(f, "anna", card("other", "Does this and that", "public", ""));
+    both = near_one(f, "ben", "a recipe for onion soup", "both");
+    CHECK(both.skill && str_eq(both.skill->id, STR("c")));
+    one = near_one(f, "ben", "will there be rain tomorrow", "both");
+    CHECK(one.skill && str_eq(one.skill->id, STR("w")));
+    none = near_one(f, "ben", "a recipe for onion soup", "other");
+    CHECK(!none.skill && none.cosine >= 0 && none.cosine < both.cosine);
+    CHECK(both.text > 0 && none.text == 0);
+    /* Its examples speak for it too. */
+    both = near_one(f, "ben", "bake bread", "both");
+    CHECK(both.cosine > 0.5F);
+    find_free(f);
+}
+
+TEST(without_a_vector_there_is_no_cosine)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+    struct registry_near_query q = {.eyes = find_eyes("ben"),
+                                    .text = STR("paint the house")};
+    const struct registry_near *list;
+    size_t n;
+
+    PUT(f, "anna", card("painter", "Paints houses", "public", ""));
+    CHECK(registry_near(f->r, &q, &list, &n) == OK && n == 1);
+    CHECK(list[0].cosine < 0 && list[0].text > 0);
+    q.vector = STR("of another length, from another model");
+    CHECK(registry_near(f->r, &q, &list, &n) == OK && n == 1);
+    CHECK(list[0].cosine < 0 && list[0].text > 0);
+    CHECK(near_one(f, "ben", "paint", "painter").cosine > 0);
+    find_free(f);
+}
+
+TEST(an_agent_does_not_find_itself)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+    struct registry_near_query q = {.eyes = find_eyes("anna"),
+                                    .text = STR("paint")};
+    const struct registry_near *list;
+    size_t n;
+
+    PUT(f, "anna", card("painter", "Paints", "public", ""));
+    PUT(f, "anna", card("singer", "Sings", "public", ""));
+    q.eyes.self = STR("Painter");
+    CHECK(registry_near(f->r, &q, &list, &n) == OK && n == 1);
+    CHECK_STR(list[0].agent->name, "singer");
+    find_free(f);
+}
+
+/* Keywords. */
+
+/* Of the agents a0 to a9, those whose keyword occurs, as keyword.h has it. */
+TEST(keywords_are_found_as_looking_for_each_would)
+{
+    static const char *const some[] = {"tea",
+                                       "green tea",
+                                       "tea pot",
+                                       "pot",
+                                       "a a b",
+                                       "C++",
+                                       "?",
+                                       "Caf"
+                                       "\xc3\xa9"};
+    static const char *const parts[] = {
+        "tea ", "green ", "pot ", "a ", "b ", "c++ ", "? ", "cafe ", "teapot "};
+    struct find *f = find_new(EMBED_BUILTIN);
+    uint64_t dice = 7;
+    char text[256], body[512];
+
+    for (int i = 0; i < 10; i++) {
+        snprintf(body, sizeof(body),
+                 "{\"name\":\"a%d\",\"description\":\"d\",\"url\":\"echo:\","
+                 "\"visibility\":"
+                 "\"public\",\"routing\":{\"keywords\":[\"%s\",\"%s\"]}}",
+                 i, some[i * 3 % 8], some[(i * 3 + 1 + i / 8) % 8]);
+        PUT(f, "anna", body);
+    }
+    for (int i = 0; i < 300; i++) {
+        struct registry_near_query q = {.eyes = find_eyes("ben")};
+        const struct registry_near *list;
+        size_t n;
+
+        text[0] = 0;
+        for (int k = 0; k < i % 9; k++) {
+            dice = dice * 6364136223846793005u + 1442695040888963407u;
+            strncat(text, parts[(dice >> 33) % 9],
+                    sizeof(text) - strlen(text) - 1);
+        }
+        q.text = str_of(text);
+        CHECK(registry_near(f->r, &q, &list, &n) == OK && n >= 9);
+        for (size_t k = 0; k < n; k++)
+            CHECK(
+                str_eq(list[k].keyword,
+                       keyword_find(list[k].agent->routing.keywords, q.text)));
+        if (i == 150)
+            CHECK(find_remove(f, "anna", "a3") == OK);
+    }
+    find_free(f);
+}
+
+/* A card that says something of everything, of somebody else. */
+TEST(a_stuffed_card_of_somebody_else_is_marked_down)
+{
+    static const char *const topics[] = {
+        "weather forecasts", "music albums",     "train tickets",
+        "soup recipes",      "rental contracts", "income tax",
+        "cold medicine",     "football results", "world news",
+        "oil painting",      "computer code",    "city maps",
+        "cinema films",      "rose gardens",     "car engines",
+        "roman history",     "quantum physics",  "chess openings",
+        "love poems",        "stock markets",    "hotel rooms",
+        "cheap flights",     "dog training",     "school exams",
+        "job applications",  "red wine",         "summer fashion",
+        "video games",       "email accounts",   "bank transfers"};
+    struct find *f = find_new(EMBED_BUILTIN);
+    char name[32], text[2048] = "All about ";
+
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof(name), "t%02d", i);
+        PUT(f, "admin", card(name, topics[i], "public", ""));
+        strncat(text, topics[i], sizeof(text) - strlen(text) - 1);
+        strncat(text, " and ", sizeof(text) - strlen(text) - 1);
+    }
+    PUT(f, "eve", card("stuffed", text, "public", ""));
+    CHECK(near_one(f, "ben", "soup", "stuffed").discount > 0);
+    CHECK(near_one(f, "eve", "soup", "stuffed").discount == 0); /* her own */
+    CHECK(near_one(f, "ben", "soup", "t03").discount == 0);
     find_free(f);
 }
 

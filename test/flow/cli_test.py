@@ -36,6 +36,7 @@ COMMANDS = [
     "backup",
     "restore",
     "eval",
+    "calibrate",
     "version",
     "help",
 ]
