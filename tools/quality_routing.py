@@ -242,8 +242,9 @@ def write_scope(out, found):
         if r and key != "own" and key[1] == "layers":
             layers = r["routing"]["layers"]
             n = sum(layers.values())
-            out.append(f"\nOf all queries of {key[0]}, with that threshold and "
-                       "a default agent: "
+            out.append(f"\nOf all queries of {key[0]}, with the threshold of "
+                       "zero-shot, chosen on these very queries, and a "
+                       "default agent: "
                        + ", ".join(f"{k} {percent(v / n)} %" for k, v in
                                    layers.items() if v)
                        + "; of those out of scope the default agent gets "
