@@ -98,8 +98,8 @@ def scope(runs, sets):
     found = {}
     for name, oos in sets.oos.items():
         for n in (0, *CHECKPOINTS[1:]):
-            learn = (("--train", sets.train[name], "--learn", str(n))
-                     if n else ())
+            learn = (("--train", sets.train[name], "--learn", str(n),
+                      "--default", DEFAULT) if n else ())
             found[name, n] = runs.tried(
                 "--agents", *sets.files[name], oos, "--embedder", "builtin",
                 *learn, command="calibrate")
@@ -242,8 +242,9 @@ def write_scope(out, found):
         if r and key != "own" and key[1] == "layers":
             layers = r["routing"]["layers"]
             n = sum(layers.values())
-            out.append(f"\nOf all queries of {key[0]}, with that threshold and "
-                       "a default agent: "
+            out.append(f"\nOf all queries of {key[0]}, with the threshold of "
+                       "zero-shot, chosen on these very queries, and a "
+                       "default agent: "
                        + ", ".join(f"{k} {percent(v / n)} %" for k, v in
                                    layers.items() if v)
                        + "; of those out of scope the default agent gets "
@@ -268,7 +269,7 @@ def write_capture(out, found):
         "the queries in scope, in percent, and in brackets how many points of "
         "first places the right agents lose. They are public and made of what "
         "the set's own agents say. One card of words by chance, the last with "
-        "58 words that everybody uses as routing keywords; and 30 cards of one "
+        "words that everybody uses as routing keywords; and 30 cards of one "
         "owner that cover every topic. At most 2 and 10 are to be had.\n")
     rows = []
     for how in ("stuffed", "crowd"):
@@ -287,4 +288,4 @@ def won(r, i):
         return "not measured"
     raid = r["routing"]["capture"][i]
     lost = 100 * (r["accuracy_at_1"] - raid["accuracy_at_1"])
-    return f"{percent(raid['captured'])} ({lost:.1f})"
+    return f"{percent(raid['captured'])} ({lost:.1f})".replace("-0.0", "0.0")

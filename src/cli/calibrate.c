@@ -18,6 +18,8 @@ const struct arg_option cli_calibrate_options[] = {
     {"weights", NULL, "propose weights of the four signals too", false},
     {"train", "FILE", "learn from these queries first", false},
     {"learn", "N", "from so many of them; from all if not given", false},
+    {"default", "NAME", "who gets what nobody else does, while it learns",
+     false},
     {"folds", "K", "parts of the cross-validation; 5 if not given", false},
     {"seed", "NUMBER", "of the order that chance puts them in", false},
     {"embedder", "KIND",
@@ -371,6 +373,7 @@ static enum exit_status read_wish(struct cli *c, struct calibration *k)
     if (args_has(&c->args, "learn") && !args_has(&c->args, "train"))
         return cli_error(c, ERR_USAGE, "--learn needs --train FILE");
     k->is_free = args_has(&c->args, "weights");
+    k->plan.default_agent = args_get(&c->args, "default");
     status = eval_read_checkpoints(c, &k->plan);
     if (!status)
         status = eval_read_embedder(c, &k->plan);
