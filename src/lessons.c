@@ -191,8 +191,8 @@ static struct outcome outcome_of(const struct tx_op *op)
     struct row row = {.values = values};
     struct outcome o;
 
-    for (uint8_t i = 0; i < N_OUTCOME_COLUMNS; i++)
-        values[i] = tx_value(op, i);
+    for (int i = 0; i < N_OUTCOME_COLUMNS; i++)
+        values[i] = tx_value(op, (uint8_t)i);
     values[OUTCOME_SEQ] = value_int(op->seq);
     outcome_from_row(&row, &o);
     return o;

@@ -74,6 +74,17 @@ static const char *const route_examples[] = {
     "signalbox route - --json < message.txt",
     NULL,
 };
+static const char *const decisions_examples[] = {
+    "signalbox decisions",
+    "signalbox decisions --layer default --since 7d",
+    "signalbox decisions dec_01j... --explain",
+    "signalbox decisions stats --window 30d",
+    "signalbox decisions stats gaps",
+    "signalbox decisions stats agents --csv > agents.csv",
+    "signalbox decisions override dec_01j... writer",
+    "signalbox decisions feedback dec_01j... right",
+    NULL,
+};
 static const char *const lint_examples[] = {
     "signalbox lint",
     "signalbox lint prod.jsonc",
@@ -264,6 +275,21 @@ static const struct command commands[] = {
      "whether it did well lately (recency). With - the message is read from "
      "standard input. Ends with 3 where nobody would get it. " CLIENT_ABOUT,
      cli_route_options, route_examples, cli_route},
+    {"decisions", "list decisions, count them, correct one",
+     "[ID | stats [WHAT] | override ID AGENT | feedback ID VERDICT]", 3,
+     "Every message makes a decision: who gets it, and why. List them, the "
+     "newest first; show one whole, with all that it went by and what came of "
+     "it. Whoever is no admin sees their own.\n"
+     "stats counts them: how sure they were, how many were overridden or ended "
+     "in an error, and the same for each agent. stats WHAT shows one table: "
+     "agents; types, the types of query and who got them; gaps, what nobody "
+     "was a sure choice for; signals, what would differ without each; "
+     "keywords, those that fired, the most harmful first.\n"
+     "override says who should have got it, and gives the conversation to that "
+     "agent from now on; feedback says only whether it was right or wrong. "
+     "Both are learnt from. With --json a list is a line for "
+     "each. " CLIENT_ABOUT,
+     cli_decisions_options, decisions_examples, cli_decisions},
     {"replay", "see what other settings would have decided", "", 0,
      "Decisions that were made are decided again, here, from their records: "
      "with --config or --set by other settings, to see which messages would "

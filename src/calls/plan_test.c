@@ -1,6 +1,7 @@
 /* Lists are read along an index, however much there is of what is not in
  * them. */
 #include "access/access.h"
+#include "choose/choose.h"
 #include "task/task.h"
 #include "test/lib/plan.h"
 #include "watch/watch.h"
@@ -26,11 +27,11 @@ static void remove_root(void)
 
 static void make_database(void)
 {
-    static const struct schema *const schemas[] = {&task_schema, &access_schema,
-                                                   &watch_schema};
+    static const struct schema *const schemas[] = {
+        &task_schema, &access_schema, &watch_schema, &choose_schema};
     struct store_opts opts = {.folder = root,
                               .schemas = schemas,
-                              .n_schemas = 3,
+                              .n_schemas = 4,
                               .max_waiting = 1,
                               .is_inline = true};
     struct store *s;
@@ -174,4 +175,30 @@ TEST(a_list_without_an_index_is_found_out)
     plan_of(path, &q, plan);
     CHECK(!plan_is_quick(plan) && strstr(plan, "SCAN"));
     query_fini(&q);
+}
+
+/* As calls/decisions.c asks. An admin's list goes through them from the
+ * newest. */
+TEST(ones_own_decisions_are_listed_along_an_index)
+{
+    make_database();
+    for (unsigned ways = 0; ways < ALL_WAYS; ways++) {
+        struct query q;
+
+        query_init(&q, &decision_table, 50);
+        query_if(&q, DECISION_REQUESTER, IS, value_text(STR("anna")));
+        if (ways & WITH_STATUS)
+            query_if(&q, DECISION_VERDICT, IS, value_null());
+        if (ways & WITH_AGENT)
+            query_if(&q, DECISION_AGENT, IS, value_text(STR("echo")));
+        if (ways & WITH_CONVERSATION)
+            query_if(&q, DECISION_CONVERSATION_ID, IS, value_text(STR("c")));
+        if (ways & WITH_CURSOR)
+            query_if(&q, DECISION_SEQ, IS_LESS, value_int(1000));
+        query_order(&q, DECISION_SEQ, true);
+        check_plan(&q,
+                   ways & WITH_CONVERSATION ? "decision_conversation"
+                                            : "decision_requester",
+                   NULL);
+    }
 }

@@ -154,6 +154,28 @@ TEST(what_nobody_looked_at_cannot_be_said)
     stage_close();
 }
 
+/* The control: the last bit of one number in a record is seen. */
+TEST(a_bit_that_is_lost_is_seen)
+{
+    struct decision d = decided(three, clear, 3), out;
+    struct candidate list[3];
+    struct arena a;
+    uint32_t bits;
+
+    arena_init(&a, 1 << 20);
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), OK);
+    CHECK(out.score == d.score && out.margin == d.margin);
+    memcpy(list, d.candidates, sizeof(list));
+    memcpy(&bits, &list[0].signals.cosine, sizeof(bits));
+    bits ^= 1;
+    memcpy(&list[0].signals.cosine, &bits, sizeof(bits));
+    d.candidates = list;
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), OK);
+    CHECK(out.score != d.score && out.margin != d.margin);
+    arena_fini(&a);
+    stage_close();
+}
+
 /* A record of somebody else's making: any answer, but an answer. */
 TEST(a_record_that_makes_no_sense_is_survived)
 {

@@ -18,6 +18,8 @@ const struct arg_option cli_calibrate_options[] = {
     {"weights", NULL, "propose weights of the four signals too", false},
     {"train", "FILE", "learn from these queries first", false},
     {"learn", "N", "from so many of them; from all if not given", false},
+    {"default", "NAME", "who gets what nobody else does, while it learns",
+     false},
     {"folds", "K", "parts of the cross-validation; 5 if not given", false},
     {"seed", "NUMBER", "of the order that chance puts them in", false},
     {"embedder", "KIND",
@@ -213,8 +215,10 @@ static void draw(const struct calibration *k, struct curve *c)
     struct calib_figures f = {.n = 1};
 
     /* To where nobody is good enough. */
-    for (c->x1 = 0.1; c->x1 < 1 && (f.n > f.n_refused || !f.n); c->x1 += 0.1)
+    for (int tenths = 1; tenths <= 10 && f.n > f.n_refused; tenths++) {
+        c->x1 = tenths / 10.0;
         calib_judge(&s, &k->result.weights, c->x1, CALIB_ALL, &f);
+    }
     for (size_t i = 0; i < CURVE; i++) {
         c->x[i] = c->x1 * (double)i / (CURVE - 1);
         calib_judge(&s, &k->result.weights, c->x[i], CALIB_ALL, &f);
@@ -369,6 +373,7 @@ static enum exit_status read_wish(struct cli *c, struct calibration *k)
     if (args_has(&c->args, "learn") && !args_has(&c->args, "train"))
         return cli_error(c, ERR_USAGE, "--learn needs --train FILE");
     k->is_free = args_has(&c->args, "weights");
+    k->plan.default_agent = args_get(&c->args, "default");
     status = eval_read_checkpoints(c, &k->plan);
     if (!status)
         status = eval_read_embedder(c, &k->plan);

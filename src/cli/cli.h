@@ -220,6 +220,7 @@ enum exit_status cli_feed(struct cli *c);
 enum exit_status cli_agents(struct cli *c);
 enum exit_status cli_search(struct cli *c);
 enum exit_status cli_route(struct cli *c);
+enum exit_status cli_decisions(struct cli *c);
 enum exit_status cli_lint(struct cli *c);
 enum exit_status cli_replay(struct cli *c);
 enum exit_status cli_grants(struct cli *c);
@@ -235,7 +236,7 @@ enum exit_status cli_help(struct cli *c);
 
 extern const struct arg_option cli_route_options[], cli_lint_options[];
 
-extern const struct arg_option cli_replay_options[];
+extern const struct arg_option cli_replay_options[], cli_decisions_options[];
 
 /* Help on one command, and on all. */
 void cli_help_command(struct cli *c, const struct command *about);

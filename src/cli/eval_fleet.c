@@ -114,21 +114,39 @@ static enum err open_rooms(struct eval_fleet *f, struct why *why)
     return OK;
 }
 
-/* Those it has, and one that has the examples; its name is the agent's, so
- * that it says nothing new. NULL: no memory. */
-static const struct skill *skills_with(struct eval_fleet *f,
-                                       const struct eval_agent *a,
-                                       struct strs examples)
+/* An id must be one for machines; which one says nothing. */
+static enum err name_skill(struct eval_fleet *f, struct skill *s, size_t nth)
 {
-    struct skill *all = arena_array(&f->arena, a->n_skills + 1, sizeof(*all));
+    char id[32];
+    char *p;
 
-    if (!all)
-        return NULL;
-    if (a->n_skills)
-        memcpy(all, a->skills, a->n_skills * sizeof(*all));
-    all[a->n_skills] = (struct skill){
-        .id = STR("examples"), .name = a->name, .examples = examples};
-    return all;
+    if (agent_name_is_valid(s->id))
+        return OK;
+    snprintf(id, sizeof(id), "skill-%zu", nth + 1);
+    p = arena_strdup(&f->arena, str_of(id));
+    s->id = (struct str){p, p ? strlen(p) : 0};
+    return p ? OK : ERR_NOMEM;
+}
+
+/* The skills it has, and one for the examples; that one's name is the agent's,
+ * so that it says nothing new. */
+static enum err fill_skills(struct eval_fleet *f, const struct eval_agent *a,
+                            const struct strs *examples, struct agent *card)
+{
+    size_t n = a->n_skills;
+    struct skill *all = arena_array(&f->arena, n + 1, sizeof(*all));
+    enum err e = all ? OK : ERR_NOMEM;
+
+    for (size_t i = 0; i < n && !e; i++) {
+        all[i] = a->skills[i];
+        e = name_skill(f, &all[i], i);
+    }
+    if (!e && examples && examples->n)
+        all[n++] = (struct skill){
+            .id = STR("examples"), .name = a->name, .examples = *examples};
+    card->skills = all;
+    card->n_skills = n;
+    return e;
 }
 
 /* What is wrong with a card in words; OK: nothing is. */
@@ -197,16 +215,10 @@ static enum err fill_card(struct eval_fleet *f, size_t i)
                        .description = a->description,
                        .url = STR("echo:"),
                        .visibility = VISIBILITY_PUBLIC,
-                       .skills = a->skills,
-                       .n_skills = a->n_skills,
                        .routing = {.keywords = a->keywords},
                        .delegation = {.max_concurrent = -1, .max_depth = -1},
                        .kind = AGENT_PLATFORM};
-    if (!more || !more->n)
-        return OK;
-    card->skills = skills_with(f, a, *more);
-    card->n_skills = a->n_skills + 1;
-    return card->skills ? OK : ERR_NOMEM;
+    return fill_skills(f, a, more, card);
 }
 
 /* Who is not of the set is only there for what nobody else gets. */

@@ -1,22 +1,36 @@
-/* An agent is routed by the mean of what it says: its profile with keywords and
- * prompt, its skills, and their examples. Of a server's agents the prompt is
- * known to their creators only, so others compare without it. */
+/* What an agent is routed by is made as the registry makes it. Of a server's
+ * agents the prompt is known to their creators only, so others compare without
+ * it. */
 #include "cli/lint_fleet.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/vec.h"
 #include "cli/client.h"
 #include "model/card.h"
+#include "registry/registry.h"
 #include "settings.h"
 
 enum {
     ARENA_BYTES = 512 * 1024 * 1024,
-    TEXT_BYTES = 256 * 1024,
+    MEANS_BYTES = 64 * 1024 * 1024,
     TRIES_MAX = 4000, /* each is compared with every agent */
     TRIES_PER_AGENT = 16,
 };
+
+static enum err no_memory(struct why *why)
+{
+    return why_err(why, ERR_NOMEM, "out of memory");
+}
+
+/* A vector that is alike nothing. */
+static void blank(uint8_t *packed, uint32_t dims)
+{
+    static const float zero[INDEX_DIMS_MAX];
+
+    (void)vec_pack(zero, dims, packed);
+}
 
 static const uint64_t seed[2] = {0x11a7, 0xf1ee7};
 
@@ -36,7 +50,7 @@ void lint_house_fini(struct lint_house *h)
     free(h->states);
     free(h->tries);
     free(h->vectors);
-    free(h->try_vectors);
+    free(h->try_rows);
     arena_fini(&h->arena);
 }
 
@@ -101,127 +115,136 @@ bool lint_house_take(struct lint_house *h, const struct json *card)
 
 struct embedding {
     struct lint_house *h;
-    struct str *texts;
-    uint32_t *owners; /* of the texts; NULL: tries */
+    const struct str *texts;
     size_t n;
+    uint8_t *rows; /* their vectors, packed */
     struct cli_bar bar;
     bool is_out_of_memory;
 };
 
-static bool add_text(struct embedding *e, uint32_t owner, struct buf *text)
-{
-    char *copy = text->over ? NULL : arena_strdup(&e->h->arena, buf_str(text));
-
-    if (copy) {
-        e->texts[e->n] = (struct str){copy, text->n};
-        e->owners[e->n++] = owner;
-    }
-    buf_clear(text);
-    return copy != NULL;
-}
-
-static bool add_agent(struct embedding *e, uint32_t i, struct buf *text)
-{
-    const struct agent *a = &e->h->agents[i];
-    bool is_good;
-
-    card_routing_text(text, a);
-    is_good = add_text(e, i, text);
-    for (size_t k = 0; is_good && k < a->n_skills; k++) {
-        card_skill_text(text, &a->skills[k]);
-        is_good = add_text(e, i, text);
-        for (size_t m = 0; is_good && m < a->skills[k].examples.n; m++) {
-            buf_add_str(text, a->skills[k].examples.list[m]);
-            is_good = add_text(e, i, text);
-        }
-    }
-    return is_good;
-}
-
-static size_t n_texts(const struct lint_house *h)
-{
-    size_t n = h->n;
-
-    for (size_t i = 0; i < h->n; i++)
-        for (size_t k = 0; k < h->agents[i].n_skills; k++)
-            n += 1 + h->agents[i].skills[k].examples.n;
-    return n;
-}
-
-static bool list_texts(struct embedding *e)
-{
-    size_t n = n_texts(e->h);
-    bool is_good = true;
-    struct buf text;
-
-    e->texts = calloc(n + 1, sizeof(*e->texts));
-    e->owners = calloc(n + 1, sizeof(*e->owners));
-    buf_init(&text, TEXT_BYTES);
-    for (uint32_t i = 0; e->texts && e->owners && is_good && i < e->h->n; i++)
-        is_good = add_agent(e, i, &text);
-    buf_fini(&text);
-    return is_good && e->texts && e->owners;
-}
-
 static void take(void *ctx, size_t i, const float *vector, uint32_t dims)
 {
     struct embedding *e = ctx;
-    struct lint_house *h = e->h;
-    float **all = e->owners ? &h->vectors : &h->try_vectors;
-    size_t n = e->owners ? h->n : e->n;
-    float *to;
+    size_t each = vec_packed_bytes(dims);
 
     cli_bar_step(&e->bar);
-    if (!vector)
-        return;
-    if (!*all) {
-        *all = calloc(n * dims + 1, sizeof(**all));
-        h->fleet.dims = dims;
+    if (!e->rows) {
+        e->rows = calloc(e->n, each);
+        e->h->fleet.dims = dims;
     }
-    if (!*all || dims != h->fleet.dims) {
+    if (!e->rows || dims != e->h->fleet.dims)
         e->is_out_of_memory = true;
-        return;
-    }
-    to = *all + (e->owners ? e->owners[i] : i) * dims;
-    for (uint32_t k = 0; k < dims; k++)
-        to[k] += vector[k];
+    else if (vector)
+        (void)vec_pack(vector, dims, e->rows + i * each);
+    else
+        blank(e->rows + i * each, dims);
 }
 
-static void make_unit(float *v, uint32_t dims)
-{
-    double sum = 0;
-
-    for (uint32_t i = 0; i < dims; i++)
-        sum += (double)v[i] * (double)v[i];
-    for (uint32_t i = 0; sum > 0 && i < dims; i++)
-        v[i] = (float)((double)v[i] / sqrt(sum));
-}
-
+/* e->rows is the caller's then. */
 static enum err embed(struct embedding *e, enum embed_use use, struct why *why)
 {
-    struct lint_house *h = e->h;
-    float *const *all = e->owners ? &h->vectors : &h->try_vectors;
-    size_t n = e->owners ? h->n : e->n;
     enum err err;
 
-    cli_bar_count(&e->bar, h->cli, "reading the agents", e->n + 1);
-    err = eval_model_embed(&h->model, e->texts, e->n, use, take, e, why);
+    cli_bar_count(&e->bar, e->h->cli, "reading the agents", e->n + 1);
+    err = eval_model_embed(&e->h->model, e->texts, e->n, use, take, e, why);
     cli_bar_end(&e->bar);
     if (!err && e->is_out_of_memory)
-        err = why_err(why, ERR_NOMEM, "out of memory");
-    for (size_t i = 0; !err && *all && i < n; i++)
-        make_unit(*all + i * h->fleet.dims, h->fleet.dims);
+        err = no_memory(why);
     return err;
+}
+
+/* The texts of all agents, one after another. */
+static struct str *list_texts(struct lint_house *h, size_t *n, size_t *counts)
+{
+    struct strs *each = arena_array(&h->arena, h->n + 1, sizeof(*each));
+    struct str *all;
+
+    *n = 0;
+    for (size_t i = 0; each && i < h->n; i++) {
+        if (registry_texts(&h->arena, &h->agents[i], &each[i]))
+            return NULL;
+        counts[i] = each[i].n;
+        *n += each[i].n;
+    }
+    all = each ? arena_array(&h->arena, *n + 1, sizeof(*all)) : NULL;
+    for (size_t i = 0, at = 0; all && i < h->n; at += counts[i++])
+        memcpy(all + at, each[i].list, counts[i] * sizeof(*all));
+    return all;
+}
+
+/* What it is routed by as a whole, for twins. */
+static void unpack(const uint8_t *packed, uint32_t dims, float *out)
+{
+    struct vec_packed v;
+
+    if (!vec_packed_open(&v, packed, vec_packed_bytes(dims), dims))
+        return;
+    for (size_t i = 0; i < dims; i++)
+        out[i] = v.scale * (float)(256 * v.high[i] + v.low[i]);
+}
+
+static bool put_agent(struct lint_house *h, size_t i, struct str packed,
+                      struct buf *means)
+{
+    uint32_t dims = h->fleet.dims;
+    struct agent a = h->agents[i];
+    struct index_change *change;
+    const uint8_t *rows;
+
+    buf_clear(means);
+    if (packed.n && !registry_means(&a, packed, dims, means))
+        return false;
+    rows = packed.n ? (const uint8_t *)means->p : NULL;
+    a.visibility = VISIBILITY_PUBLIC; /* who asks here sees them all */
+    if (index_prepare(h->fleet.index, &a, rows, &change))
+        return false;
+    if (rows) {
+        rows += (a.n_skills + 1) * vec_packed_bytes(dims);
+        index_change_profile(h->fleet.index, change, rows);
+        unpack(rows, dims, h->vectors + i * dims);
+    }
+    index_put(h->fleet.index, (uint32_t)i, change);
+    return true;
+}
+
+static bool put_agents(struct lint_house *h, const uint8_t *rows,
+                       const size_t *counts)
+{
+    size_t each = vec_packed_bytes(h->fleet.dims);
+    bool is_good = true;
+    struct buf means;
+
+    h->vectors = calloc(h->n * h->fleet.dims + 1, sizeof(*h->vectors));
+    h->fleet.index = index_new(INDEX_DOCS_MAX, seed);
+    if (!h->vectors || !h->fleet.index)
+        return false;
+    index_set_dims(h->fleet.index, h->fleet.dims);
+    buf_init(&means, MEANS_BYTES);
+    for (size_t i = 0; is_good && i < h->n; i++) {
+        size_t n = rows ? counts[i] * each : 0;
+
+        is_good = put_agent(h, i, (struct str){(const char *)rows, n}, &means);
+        rows = rows ? rows + n : NULL;
+    }
+    buf_fini(&means);
+    return is_good;
 }
 
 static enum err embed_agents(struct lint_house *h, struct why *why)
 {
+    size_t *counts = calloc(h->n + 1, sizeof(*counts));
     struct embedding e = {.h = h};
-    enum err err = list_texts(&e) ? embed(&e, EMBED_DOCUMENT, why)
-                                  : why_err(why, ERR_NOMEM, "out of memory");
+    enum err err = OK;
 
-    free(e.texts);
-    free(e.owners);
+    e.texts = counts ? list_texts(h, &e.n, counts) : NULL;
+    if (!e.texts)
+        err = no_memory(why);
+    if (!err)
+        err = embed(&e, EMBED_DOCUMENT, why);
+    if (!err && !put_agents(h, e.rows, counts))
+        err = no_memory(why);
+    free(e.rows);
+    free(counts);
     return err;
 }
 
@@ -250,8 +273,9 @@ static void list_tries_of(struct lint_house *h, uint32_t i, size_t most)
 
 static enum err list_tries(struct lint_house *h, struct why *why)
 {
-    size_t most = h->n ? TRIES_MAX / h->n : 0;
+    size_t most = h->n ? TRIES_MAX / h->n : 0, each;
     struct embedding e = {.h = h};
+    struct str *texts;
     enum err err;
 
     if (most > TRIES_PER_AGENT)
@@ -259,36 +283,22 @@ static enum err list_tries(struct lint_house *h, struct why *why)
     if (!most)
         most = 1;
     h->tries = calloc(h->n * most + 1, sizeof(*h->tries));
-    e.texts = calloc(h->n * most + 1, sizeof(*e.texts));
-    if (!h->tries || !e.texts) {
-        free(e.texts);
-        return why_err(why, ERR_NOMEM, "out of memory");
-    }
+    texts = arena_array(&h->arena, h->n * most + 1, sizeof(*texts));
+    if (!h->tries || !texts)
+        return no_memory(why);
     for (uint32_t i = 0; i < h->n; i++)
         list_tries_of(h, i, most);
+    for (size_t i = 0; i < h->fleet.n_tries; i++)
+        texts[i] = h->tries[i].text;
+    e.texts = texts;
     e.n = h->fleet.n_tries;
-    for (size_t i = 0; i < e.n; i++)
-        e.texts[i] = h->tries[i].text;
     err = embed(&e, EMBED_QUERY, why);
-    for (size_t i = 0; !err && h->try_vectors && i < e.n; i++)
-        h->tries[i].vector = h->try_vectors + i * h->fleet.dims;
-    free(e.texts);
+    h->try_rows = e.rows;
+    each = vec_packed_bytes(h->fleet.dims);
+    for (size_t i = 0; !err && e.rows && i < e.n; i++)
+        h->tries[i].vector =
+            (struct str){(const char *)e.rows + i * each, each};
     return err;
-}
-
-static enum err list_words(struct lint_house *h, struct why *why)
-{
-    h->fleet.index = index_new(INDEX_DOCS_MAX, seed);
-    for (size_t i = 0; h->fleet.index && i < h->n; i++) {
-        struct agent a = h->agents[i];
-        struct index_change *change;
-
-        a.visibility = VISIBILITY_PUBLIC; /* who asks here sees them all */
-        if (index_prepare(h->fleet.index, &a, NULL, &change))
-            return why_err(why, ERR_NOMEM, "out of memory");
-        index_put(h->fleet.index, (uint32_t)i, change);
-    }
-    return h->fleet.index ? OK : why_err(why, ERR_NOMEM, "out of memory");
 }
 
 enum err lint_house_close(struct lint_house *h, struct why *why)
@@ -300,8 +310,6 @@ enum err lint_house_close(struct lint_house *h, struct why *why)
         e = embed_agents(h, why);
     if (!e)
         e = list_tries(h, why);
-    if (!e)
-        e = list_words(h, why);
     h->fleet.agents = h->agents;
     h->fleet.states = h->fleet.is_configured ? NULL : h->states;
     h->fleet.n = h->n;

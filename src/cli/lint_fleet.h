@@ -20,7 +20,8 @@ struct lint_house {
     size_t n, cap;
     size_t n_left_out; /* beyond LINT_AGENTS_MAX, or not to be read */
     struct lint_try *tries;
-    float *vectors, *try_vectors;
+    float *vectors;
+    uint8_t *try_rows;
     struct lint_fleet fleet;
     struct eval_model model;
 };

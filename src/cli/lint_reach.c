@@ -181,20 +181,20 @@ static enum err decide(const struct lint_fleet *f, const struct lint_try *t,
     const struct choose_settings *s = f->settings;
     const struct index_near *near;
     size_t n;
-    enum err e = index_near(f->index, &q, (struct str){NULL, 0}, &near, &n);
+    enum err e = index_near(f->index, &q, t->vector, &near, &n);
 
     *out = (struct won){.agent = t->agent, .score = -1, .own = -1};
     for (uint32_t i = 0; !e && i < f->n && i < n; i++) {
         const struct agent *a = &f->agents[i];
-        struct signals sig = {.text = near[i].text, .performance = 0.5F};
+        struct signals sig = {.cosine = near[i].cosine,
+                              .text = near[i].text,
+                              .performance = 0.5F};
         double score;
 
         if (a->routing.is_unroutable || is_dead(f, i))
             continue;
-        if (f->vectors && t->vector)
-            sig.cosine = vec_ops()->dot(vector_of(f, i), t->vector, f->dims);
         if (sig.cosine < 0)
-            sig.cosine = 0;
+            sig.cosine = 0; /* there is nothing to compare */
         sig.keyword = keyword_find(a->routing.keywords, t->text).n ? 1 : 0;
         sig.semantic = choose_semantic(s, &sig);
         score = choose_score(&s->weights, &sig);

@@ -29,7 +29,7 @@ struct lint_try {
     uint32_t agent;
     bool is_description;
     struct str text;
-    const float *vector; /* NULL: none */
+    struct str vector; /* packed; empty: none */
 };
 
 struct lint_fleet {
@@ -41,8 +41,8 @@ struct lint_fleet {
     uint32_t dims;
     const struct lint_try *tries;
     size_t n_tries;
-    struct index *index; /* of the words of all, by their place; may be NULL:
-                          * then no tries are made */
+    struct index *index; /* of all, by their place; may be NULL: then no tries
+                          * are made */
     const struct choose_settings *settings;
     double twins;       /* as alike as this is too much */
     bool is_configured; /* they are of a configuration: nobody created them */

@@ -2,6 +2,7 @@
  * numbers, so that who is near whom can be seen. */
 #include "cli/lint_rules.h"
 
+#include "base/vec.h"
 #include "test/t.h"
 
 #define STRS(...)                                                           \
@@ -138,6 +139,7 @@ TEST(keywords_without_a_letter_and_those_said_twice_are_found)
 TEST(many_that_have_one_are_counted)
 {
     enum { N = 20 };
+    const struct str tea = STR("tea");
     struct agent a[N];
     char names[N][8];
     struct lint_fleet f;
@@ -145,7 +147,7 @@ TEST(many_that_have_one_are_counted)
     for (int i = 0; i < N; i++) {
         snprintf(names[i], sizeof(names[i]), "a%02d", i);
         a[i] = (struct agent){.name = str_of(names[i]),
-                              .routing.keywords = STRS(STR("tea"))};
+                              .routing.keywords = {&tea, 1}};
     }
     f = fleet_of(a, N);
     SAYS(lint_keywords, &f, "a06, a07 and 12 more: it lifts all of them alike");
@@ -250,18 +252,29 @@ TEST(two_that_one_command_stands_for_are_named)
          "reach.command: \"/my_bot\" stands for my-bot and My.Bot alike");
 }
 
-static struct index *index_of(const struct agent *a, size_t n)
+static struct str packed(float x, float y, uint8_t *room)
+{
+    float v[] = {x, y};
+
+    CHECK(vec_pack(v, 2, room));
+    return (struct str){(const char *)room, vec_packed_bytes(2)};
+}
+
+static struct index *index_of(const struct agent *a, size_t n, const float *v)
 {
     static const uint64_t seed[2] = {1, 2};
     struct index *x = index_new(100, seed);
 
     CHECK(x);
+    index_set_dims(x, 2);
     for (size_t i = 0; i < n; i++) {
         struct agent one = a[i];
         struct index_change *c;
+        uint8_t row[64];
 
         one.visibility = VISIBILITY_PUBLIC;
-        CHECK(index_prepare(x, &one, NULL, &c) == OK);
+        packed(v[2 * i], v[2 * i + 1], row);
+        CHECK(index_prepare(x, &one, row, &c) == OK);
         index_put(x, (uint32_t)i, c);
     }
     return x;
@@ -271,8 +284,10 @@ TEST(who_does_not_get_their_own_examples_is_named)
 {
     struct agent a[] = {{.name = STR("a"), .description = STR("tea")},
                         {.name = STR("b"), .description = STR("cake")}};
-    float v[] = {1, 0, 0, 1}, near_b[] = {0.1F, 0.98F}, near_a[] = {1, 0};
-    float nowhere[] = {0.1F, 0};
+    float v[] = {0.6F, 0.8F, 0, 1};
+    uint8_t rows[3][64];
+    struct str near_b = packed(0, 1, rows[0]), near_a = packed(1, 0, rows[1]),
+               nowhere = packed(0.6F, -0.8F, rows[2]);
     struct lint_try tries[] = {
         {.agent = 0, .text = STR("x"), .vector = near_b},
         {.agent = 1, .text = STR("y"), .vector = near_b},
@@ -280,21 +295,19 @@ TEST(who_does_not_get_their_own_examples_is_named)
         {.agent = 0, .text = STR("w"), .vector = near_b}};
     struct lint_fleet f = fleet_of(a, 2);
 
-    f.vectors = v;
-    f.dims = 2;
     f.tries = tries;
     f.n_tries = 4;
-    f.index = index_of(a, 2);
+    f.index = index_of(a, 2, v);
     SAYS(lint_reach, &f,
          "reach.lost: a does not get 2 of its own 2 examples: \"x\" scores "
-         "0.145, and 0.541 for b\n");
+         "0.460, and 0.550 for b\n");
     CHECK(strstr(heard.p, "reach.lost (note): b does not get 1 of its own 2"));
     CHECK(n_heard == 2);
     tries[0].vector = nowhere;
     tries[0].is_description = true;
     f.n_tries = 1;
     SAYS(lint_reach, &f,
-         "reach.lost: a does not get its own description: \"x\" scores 0.145 "
+         "reach.lost: a does not get its own description: \"x\" scores 0.100 "
          "and 0.300 is needed\n");
     settings.is_off[LAYER_SEMANTIC] = true;
     SILENT(lint_reach, &f);

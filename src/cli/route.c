@@ -3,20 +3,18 @@
 #include "cli/slurp.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "cli/candidates.h"
-#include "cli/client.h"
+#include "cli/decision_show.h"
 #include "model/decision.h"
 #include "model/msg.h"
 
-enum { LIMIT = 10, BODY_MAX = 7 * 1024 * 1024 };
+enum { BODY_MAX = 7 * 1024 * 1024 };
 
 const struct arg_option cli_route_options[] = {
     {"limit", "N", "show at most so many, up to 32; 10 if not given", false},
-    {"explain", NULL, "show what the semantic signal is made of", false},
+    DECISION_SHOW_OPTIONS,
     {"to", "AGENT", "as if it named this agent", false},
     {"conversation", "ID", "as if it were said in this conversation", false},
     {"channel", "NAME", "as if it came from there: telegram, discord, ...",
@@ -168,117 +166,6 @@ static bool put_body(struct cli *c, struct buf *body, struct str text,
 
 /* What came of it. */
 
-static double real(const struct json *v, struct str key)
-{
-    return json_real_or(json_get(v, key), 0);
-}
-
-/* What each layer goes by. */
-static const char *layer_words(struct str layer)
-{
-    static const char *const words[N_LAYERS] = {
-        [LAYER_EXPLICIT] = "explicit: the message names it",
-        [LAYER_PREFIX] = "prefix: the text begins with its name",
-        [LAYER_STICKY] = "sticky: the conversation has it already",
-        [LAYER_BINDING] = "binding: it answers where this came from",
-        [LAYER_INTENT] = "intent: a language model says who is meant",
-        [LAYER_SEMANTIC] = "semantic: it has the best score",
-        [LAYER_DEFAULT] = "default: it gets what nobody else is chosen for",
-    };
-    enum layer l = layer_of(layer);
-
-    return l ? words[l] : NULL;
-}
-
-static void say_score(struct cli *c, const struct json *d)
-{
-    const struct json *list = json_get(d, STR("candidates"));
-    bool has_second = list && list->type == JSON_ARR && list->kids.n > 1;
-    char words[160];
-    size_t n;
-
-    if (!str_eq(cli_field(d, STR("layer")), STR("semantic")))
-        return;
-    n = (size_t)snprintf(words, sizeof(words), "%.3f, and %.3f is enough",
-                         real(d, STR("score")), real(d, STR("threshold")));
-    cli_named(c, "score", (struct str){words, n});
-    if (!has_second)
-        return;
-    n = (size_t)snprintf(words, sizeof(words), "%.3f to the second",
-                         real(d, STR("margin")));
-    cli_named(c, "margin", (struct str){words, n});
-}
-
-static void say_chosen(struct cli *c, const struct json *d)
-{
-    struct str layer = cli_field(d, STR("layer"));
-    const char *words = layer_words(layer);
-
-    cli_coloured(c, GREEN, cli_tamed(c, cli_field(d, STR("agent"))));
-    buf_add_char(&c->out, '\n');
-    cli_named(c, "layer", words ? str_of(words) : layer);
-    cli_named(c, "skill", cli_field(d, STR("skill")));
-    say_score(c, d);
-    cli_named(c, "reason", cli_field(d, STR("reason")));
-}
-
-static void say_intent(struct cli *c, const struct json *intent)
-{
-    char words[512];
-    struct str why = cli_field(intent, STR("why"));
-
-    if (!intent || intent->type != JSON_OBJ)
-        return;
-    if (why.n)
-        snprintf(words, sizeof(words), "not heard: %.*s",
-                 STR_ARG(str_head(why, 400)));
-    else
-        snprintf(words, sizeof(words), "%.*s, with a confidence of %.2f",
-                 STR_ARG(str_head(cli_field(intent, STR("agent")), 128)),
-                 real(intent, STR("confidence")));
-    cli_named(c, "classifier", str_of(words));
-}
-
-static void say_formula(struct cli *c, const struct json *d)
-{
-    const struct json *w = json_get(d, STR("weights"));
-    char words[256];
-
-    if (!w)
-        return;
-    snprintf(words, sizeof(words),
-             "score = %g x semantic + %g x performance + %g x keyword + %g x "
-             "recency",
-             real(w, STR("semantic")), real(w, STR("performance")),
-             real(w, STR("keyword")), real(w, STR("recency")));
-    buf_add_char(&c->out, '\n');
-    cli_wrapped(c, 0, 8, str_of(words));
-}
-
-static void say_candidates(struct cli *c, const struct json *d, int64_t limit)
-{
-    struct candidates_opts opts = {.limit = (size_t)limit,
-                                   .width = c->width,
-                                   .chosen = cli_field(d, STR("agent")),
-                                   .explains = args_has(&c->args, "explain"),
-                                   .colour = c->colour,
-                                   .unicode = c->unicode};
-    const struct json *list = json_get(d, STR("candidates"));
-    int64_t all, shown;
-
-    if (!list || list->type != JSON_ARR || !list->kids.n)
-        return;
-    buf_add_char(&c->out, '\n');
-    shown = (int64_t)candidates_write(&c->out, d, &opts);
-    all = json_int_or(json_get(d, STR("considered")), shown);
-    if (shown > limit)
-        shown = limit;
-    if (all > shown)
-        buf_addf(&c->out, "     and %lld more\n", (long long)(all - shown));
-    if (opts.explains)
-        say_formula(c, d);
-}
-
 /* Who came nearest, where that was not near enough. */
 static enum exit_status fail(struct cli *c, struct client *cl, int64_t limit)
 {
@@ -286,7 +173,7 @@ static enum exit_status fail(struct cli *c, struct client *cl, int64_t limit)
     const struct json *details = json_get(error, STR("details"));
 
     if (!c->json && client_reply(cl)->err == ERR_NO_ROUTE && details) {
-        say_candidates(c, details, limit);
+        decision_show_candidates(c, details, limit);
         (void)cli_flush(c, EXIT_DONE);
     }
     return client_fail(cl);
@@ -302,10 +189,8 @@ static void show(struct cli *c, const struct json *answer, int64_t limit)
         cli_json_line(&c->out, d);
         return;
     }
-    say_chosen(c, d);
-    say_intent(c, json_get(d, STR("intent")));
-    cli_named(c, "note", cli_field(d, STR("note")));
-    say_candidates(c, d, limit);
+    decision_show_choice(c, d);
+    decision_show_candidates(c, d, limit);
 }
 
 static enum exit_status ask(struct cli *c, struct str body, int64_t limit)
@@ -332,8 +217,7 @@ enum exit_status cli_route(struct cli *c)
     struct buf text, body;
     int64_t limit;
 
-    if (!cli_number(c, "limit", 1, DECISION_CANDIDATES_MAX, LIMIT, &limit,
-                    &status))
+    if (!decision_show_limit(c, &limit, &status))
         return status;
     buf_init(&text, MSG_TEXT_MAX + 128 * 1024);
     buf_init(&body, BODY_MAX);

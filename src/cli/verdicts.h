@@ -6,9 +6,12 @@
 
 #include "cli/client.h"
 
-/* The options they take beside those of every command. */
+/* The options they take beside those of every command. --agent is also what
+ * lists are narrowed by. */
 #define VERDICT_OPTIONS                                                     \
-    {"agent", "AGENT", "with feedback: who would have been right", false},  \
+    {"agent", "AGENT",                                                      \
+     "only those of this agent; with feedback: who would have been right",  \
+     false},                                                                \
     {                                                                       \
         "comment", "TEXT", "with override and feedback: why, for the feed", \
             false                                                           \

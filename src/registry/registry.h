@@ -383,6 +383,17 @@ MUST_USE enum err registry_near(struct registry *r,
                                 const struct registry_near_query *q,
                                 const struct registry_near **list, size_t *n);
 
+/* For who looks at cards without a registry (signalbox lint). The texts of a
+ * card that are made into vectors, in the arena. ERR_NOMEM. */
+MUST_USE enum err registry_texts(struct arena *a, const struct agent *agent,
+                                 struct strs *out);
+
+/* And what the index has of those vectors, all of them packed one after the
+ * other: the agent's own, one for each skill, and what it is routed by as a
+ * whole. False: memory is gone, or these are not all. */
+MUST_USE bool registry_means(const struct agent *a, struct str packed,
+                             uint32_t dims, struct buf *out);
+
 struct registry_stats {
     int64_t agents, skills, grants;
     int64_t by_visibility[4]; /* by enum visibility */

@@ -295,6 +295,21 @@ static bool means_of(const struct agent *a, const uint8_t *packed, size_t n,
     return add_whole(out, packed, n, dims) && !out->over;
 }
 
+enum err registry_texts(struct arena *a, const struct agent *agent,
+                        struct strs *out)
+{
+    return vectors_texts(a, agent, out);
+}
+
+bool registry_means(const struct agent *a, struct str packed, uint32_t dims,
+                    struct buf *out)
+{
+    size_t n = packed.n / vec_packed_bytes(dims);
+
+    return n == n_texts(a) &&
+           means_of(a, (const uint8_t *)packed.p, n, dims, out);
+}
+
 bool vectors_for_index(struct registry *r, const struct agent *a,
                        struct str packed, struct buf *out)
 {

@@ -63,7 +63,7 @@ class Walk:
 
     def message(self, server, key, agent, wait_ms):
         answer = server.send(key, to=agent, idempotency_key=key,
-                             conversation_id="c", wait_ms=wait_ms)
+                             conversation_id="c-" + agent, wait_ms=wait_ms)
         return self.take(key, answer)
 
     def take(self, key, answer):

@@ -23,6 +23,7 @@ COMMANDS = [
     "agents",
     "search",
     "route",
+    "decisions",
     "replay",
     "grants",
     "commands",
@@ -36,6 +37,7 @@ COMMANDS = [
     "backup",
     "restore",
     "eval",
+    "calibrate",
     "version",
     "help",
 ]

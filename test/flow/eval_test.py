@@ -526,7 +526,7 @@ class Mistakes(Eval):
                 ((*good, "--folds", "2"), "need --learn"),
                 ((*good, "--learn", "5", "--train", t, "--examples", t),
                  "do not go together"),
-                ((*good, "--capture", "flags"), "stuffed or crowd"),
+                ((*good, "--capture", "flags"), "stuffed crowd"),
                 ((*good, "--shots", "3"), "--examples"),
                 ((*good, "--seed", "3"), "--examples"),
                 ((*mean, "--with-own"), "--examples"),

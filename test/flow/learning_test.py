@@ -3,7 +3,7 @@ with that, as docs/protocol.md promises it."""
 import json
 import unittest
 
-from client import NOT_ALLOWED, USAGE, Client
+from client import NOT_ALLOWED, REFUSED, USAGE, Client
 from signalbox import Server
 
 AGENTS = [
@@ -235,9 +235,10 @@ class Learning(Shared):
 
 
 class Commands(Client):
-    def test_learning_from_the_command_line(self):
+    def test_learning_and_words_from_the_command_line(self):
         server = self.server(agents=AGENTS, config=QUICK)
-        server.call("POST", "/api/messages", {"text": CODE})
+        answer = server.call("POST", "/api/messages", {"text": CODE}).json()
+        decision = answer["decision"]["id"]
         self.assertEqual(self.good("learning", "run"),
                          "1 decision was judged.\n")
         self.assertIn("1  outcomes it was learnt from", self.good("learning"))
@@ -251,6 +252,16 @@ class Commands(Client):
         self.assertEqual(self.run_it("learning", "reset", "x", "--all")[0],
                          USAGE)
         self.assertIn("forgotten", self.good("learning", "reset", "--all"))
+        self.assertIn("should have gone to writer", self.good(
+            "decisions", "override", decision, "writer"))
+        self.assertIn("That is known", self.good(
+            "decisions", "override", decision, "writer"))
+        self.assertEqual(self.run_it("decisions", "feedback", decision,
+                                     "maybe")[0], USAGE)
+        self.assertIn("that was right", self.good(
+            "decisions", "feedback", decision, "right", "--comment", "ok"))
+        self.assertEqual(self.run_it("decisions", "override", NO_SUCH,
+                                     "writer")[0], REFUSED)
         self.use(server, server.user("anna"))
         self.assertEqual(self.run_it("learning")[0], NOT_ALLOWED)
 

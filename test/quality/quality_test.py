@@ -17,22 +17,40 @@ SHUFFLED = os.environ.get("SIGNALBOX_SHUFFLED")
 LEVELS = ("easy", "medium", "hard", "very_hard")
 
 
+# As tools/quality_routing.py has it.
+LEARN = ("--default", "front-desk", "--set", "routing.threshold=0.2",
+         "--learn", "5000", "--folds", "5")
+
+
+def routed(binary, *args):
+    """What becomes of messages, before and after learning."""
+    result = evaluate(binary, *LEARN, *args)
+    last = result["routing"]["learning"][-1]
+    return {"accuracy_at_1": result["accuracy_at_1"],
+            "learnt": last["accuracy_at_1"],
+            "learnt_right_agent": last["right_agent"]}
+
+
 def rows(name):
     with open(os.path.join(HERE, name), encoding="utf-8") as f:
         return [json.loads(line) for line in f]
 
 
-def figures(binary):
-    """The hash of the table, and figures by the names that floors.json has."""
+def evaluate(binary, *args):
     run = subprocess.run(
         [binary, "eval", "--json", "--embedder", "builtin", "--agents",
          os.path.join(HERE, "agents.jsonl"),
-         os.path.join(HERE, "queries.jsonl")],
+         os.path.join(HERE, "queries.jsonl"), *args],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
         env={"PATH": "/usr/bin:/bin"}, cwd="/")
     if run.returncode:
         raise AssertionError(run.stderr)
-    result = json.loads(run.stdout)
+    return json.loads(run.stdout)
+
+
+def figures(binary):
+    """The hash of the table, and figures by the names that floors.json has."""
+    result = evaluate(binary, "--mode", "vectors")
     found = {key: result[key] for key in
              ("accuracy_at_1", "accuracy_at_3", "accuracy_at_5", "macro_f1")}
     found["auroc"] = result["out_of_scope"]["auroc"]
@@ -76,6 +94,7 @@ class TheTable(unittest.TestCase):
         with open(os.path.join(HERE, "floors.json"), encoding="utf-8") as f:
             self.floors = json.load(f)
         self.table = self.floors.pop("table")
+        self.routing = self.floors.pop("routing")
         if not self.table:
             self.skipTest("no table has been measured yet")
 
@@ -94,6 +113,24 @@ class TheTable(unittest.TestCase):
         high = {k: (round(found[k], 4), v) for k, v in self.floors.items()
                 if found[k] >= v}
         self.assertEqual(high, {}, "not below the floor: (found, floor)")
+
+    def test_messages_get_where_they_did(self):
+        found = routed(BIN)
+        low = {k: (round(found[k], 4), v) for k, v in self.routing.items()
+               if found[k] < v}
+        self.assertEqual(low, {}, "below the floor: (found, floor)")
+        self.assertGreaterEqual(found["learnt"], found["accuracy_at_1"] - .01)
+
+    @unittest.skipUnless(SHUFFLED, "the control is built without sanitizers")
+    def test_messages_that_go_astray_are_noticed(self):
+        found = routed(SHUFFLED)
+        high = {k: (round(found[k], 4), v) for k, v in self.routing.items()
+                if found[k] >= v}
+        self.assertEqual(high, {}, "not below the floor: (found, floor)")
+
+    def test_strangers_win_next_to_nothing(self):
+        raids = evaluate(BIN, "--capture", "stuffed")["routing"]["capture"]
+        self.assertLessEqual(max(r["captured"] for r in raids), .02)
 
 
 if __name__ == "__main__":

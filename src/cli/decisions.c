@@ -1,0 +1,267 @@
+/* decisions: who was chosen for which message and why, what came of it, and
+ * what people say of that. */
+#include "cli/decisions.h"
+
+#include <stdio.h>
+
+#include "cli/decision_show.h"
+#include "cli/list.h"
+#include "cli/span.h"
+#include "cli/verdicts.h"
+#include "model/decision.h"
+
+enum { NARROW = 100 /* columns; below them, LAYER and SCORE are left out */ };
+
+const struct arg_option cli_decisions_options[] = {
+    {"layer", "LAYER", "only those by this layer: semantic, default, ...",
+     false},
+    VERDICT_OPTIONS,
+    {"verdict", "VERDICT", "only those: open, positive, negative, neutral",
+     false},
+    {"overridden", NULL, "only those that somebody has overridden", false},
+    {"since", "WHEN", "only those since: a span like 7d, or Unix time in ms",
+     false},
+    {"limit", "N", "show at most so many; 20, and 10 candidates, if not given",
+     false},
+    DECISION_SHOW_OPTIONS,
+    DECISIONS_STATS_OPTIONS,
+    CLIENT_OPTIONS,
+    {0},
+};
+
+static int64_t number(const struct json *v, struct str key)
+{
+    return json_int_or(json_get(v, key), 0);
+}
+
+/* The list. */
+
+static const char *verdict_colour(struct str verdict)
+{
+    if (str_eq(verdict, STR("positive")))
+        return "\033[32m";
+    if (str_eq(verdict, STR("negative")))
+        return "\033[31m";
+    return str_eq(verdict, STR("neutral")) ? "\033[33m" : "\033[2m";
+}
+
+static bool is_narrow(const struct cli *c)
+{
+    return c->width && c->width < NARROW;
+}
+
+static void add_decision(struct listing *l, const struct json *item)
+{
+    const struct json *score = json_get(item, STR("score"));
+    struct span_text age = span_write(l->now_ms - number(item, STR("at_ms")));
+    struct str id = cli_field(item, STR("id"));
+    struct str agent = cli_field(item, STR("agent"));
+    struct str verdict = cli_field(item, STR("verdict"));
+    struct str text = cli_field(item, STR("text"));
+    char figure[32] = "-";
+
+    if (json_real_or(score, -1) >= 0)
+        snprintf(figure, sizeof(figure), "%.3f", json_real_or(score, 0));
+    if (is_narrow(l->c))
+        grid_add(&l->grid,
+                 (struct str[]){id, agent, verdict, str_of(age.text), text});
+    else
+        grid_add(&l->grid, (struct str[]){id, cli_field(item, STR("layer")),
+                                          agent, str_of(figure), verdict,
+                                          str_of(age.text), text});
+}
+
+/* --since: how long ago, or when. */
+static bool add_since(struct cli *c, struct buf *path, enum exit_status *status)
+{
+    struct str since = args_get(&c->args, "since");
+    char digits[32];
+    int64_t ms;
+
+    if (!args_has(&c->args, "since"))
+        return true;
+    if (span_read(since, &ms) == OK) {
+        ms = cli_now_ms() - ms;
+    } else if (str_to_i64(since, &ms) != OK || ms < 0) {
+        *status = cli_error(c, ERR_USAGE,
+                            "--since is \"%.*s\"; it must be a span like 12h "
+                            "or 7d, or Unix time in milliseconds",
+                            STR_ARG(str_head(since, 64)));
+        return false;
+    }
+    snprintf(digits, sizeof(digits), "%lld", (long long)ms);
+    client_add_query(path, "since", str_of(digits));
+    return true;
+}
+
+static bool add_filters(struct cli *c, struct buf *path,
+                        enum exit_status *status)
+{
+    struct str layer = {0}, verdict = {0};
+
+    if (!cli_one_of(c, "layer",
+                    "explicit prefix sticky binding intent semantic default",
+                    &layer, status) ||
+        !cli_one_of(c, "verdict", "open positive negative neutral", &verdict,
+                    status))
+        return false;
+    buf_add_str(path, STR("/api/decisions"));
+    if (layer.n)
+        client_add_query(path, "layer", layer);
+    if (verdict.n)
+        client_add_query(path, "verdict", verdict);
+    if (args_has(&c->args, "agent"))
+        client_add_query(path, "agent", args_get(&c->args, "agent"));
+    if (args_has(&c->args, "overridden"))
+        client_add_query(path, "overridden", STR("true"));
+    return add_since(c, path, status);
+}
+
+static enum exit_status list(struct cli *c, struct str operand)
+{
+    static const struct grid_head all[] = {{"ID", NULL},
+                                           {"LAYER", NULL},
+                                           {"AGENT", NULL},
+                                           {"SCORE", NULL},
+                                           {"VERDICT", verdict_colour},
+                                           {"AGE", NULL},
+                                           {"MESSAGE", NULL}};
+    static const struct grid_head few[] = {{"ID", NULL},
+                                           {"AGENT", NULL},
+                                           {"VERDICT", verdict_colour},
+                                           {"AGE", NULL},
+                                           {"MESSAGE", NULL}};
+    bool narrow = is_narrow(c);
+    struct list_kind decisions = {.heads = narrow ? few : all,
+                                  .n_heads = narrow ? 5 : 7,
+                                  .add = add_decision,
+                                  .most = 100000,
+                                  .preset = 20,
+                                  .none = "No decisions.\n",
+                                  .tells_of_further = true};
+    enum exit_status status = EXIT_DONE;
+    struct buf path;
+
+    (void)operand;
+    buf_init(&path, 16 * 1024);
+    if (add_filters(c, &path, &status)) {
+        decisions.path = buf_str(&path);
+        status = cli_list(c, &decisions);
+    }
+    buf_fini(&path);
+    return status;
+}
+
+/* One of them, whole. */
+
+static void say_verdict(struct cli *c, const struct json *d)
+{
+    struct str verdict = cli_tamed(c, cli_field(d, STR("verdict")));
+    const char *colour = c->colour ? verdict_colour(verdict) : "";
+
+    buf_addf(&c->out, "  %-13s %s%.*s%s\n", "verdict", colour, STR_ARG(verdict),
+             *colour ? "\033[0m" : "");
+    cli_named_time(c, "judged", number(d, STR("verdict_ms")));
+}
+
+static void say_override(struct cli *c, const struct json *d)
+{
+    struct str to = cli_field(d, STR("overridden_to"));
+    char words[512];
+
+    if (!to.n)
+        return;
+    snprintf(words, sizeof(words), "%.*s should have got it, says %.*s",
+             STR_ARG(str_head(to, 128)),
+             STR_ARG(str_head(cli_field(d, STR("overridden_by")), 128)));
+    cli_named(c, "overridden", str_of(words));
+    cli_named_time(c, "that was", number(d, STR("overridden_ms")));
+}
+
+static void say_answer(struct cli *c, const struct json *d)
+{
+    const struct json *chars = json_get(d, STR("answer_chars"));
+    const struct json *took = json_get(d, STR("latency_ms"));
+    char words[128];
+
+    if (json_int_or(chars, -1) >= 0) {
+        snprintf(words, sizeof(words), "%lld characters",
+                 (long long)json_int_or(chars, 0));
+        cli_named(c, "answer", str_of(words));
+    }
+    if (json_int_or(took, -1) >= 0) {
+        snprintf(words, sizeof(words), "%.1f s",
+                 (double)json_int_or(took, 0) / 1000);
+        cli_named(c, "took", str_of(words));
+    }
+    cli_named(c, "error", cli_field(d, STR("error_code")));
+}
+
+static void show_decision(struct cli *c, const struct json *d, int64_t limit)
+{
+    buf_addf(&c->out, "%.*s  ", STR_ARG(cli_tamed(c, cli_field(d, STR("id")))));
+    decision_show_choice(c, d);
+    cli_named(c, "from", cli_field(d, STR("requester")));
+    cli_named(c, "org", cli_field(d, STR("org")));
+    cli_named_time(c, "made", number(d, STR("at_ms")));
+    cli_named(c, "task", cli_field(d, STR("task_id")));
+    cli_named(c, "conversation", cli_field(d, STR("conversation_id")));
+    say_answer(c, d);
+    say_verdict(c, d);
+    say_override(c, d);
+    decision_show_candidates(c, d, limit);
+    buf_add_char(&c->out, '\n');
+    cli_coloured(c, BOLD, STR("Message"));
+    buf_add_char(&c->out, '\n');
+    cli_indented_text(c, 2, cli_field(d, STR("text")));
+}
+
+static enum exit_status show(struct cli *c, struct str id)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+    struct buf path;
+    int64_t limit;
+
+    if (!decision_show_limit(c, &limit, &status))
+        return status;
+    cl = client_new(c, &status);
+    if (!cl)
+        return status;
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/decisions/"));
+    client_add_part(&path, id);
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the ID is too long");
+    else if (client_call(cl, &(struct client_request){.method = "GET",
+                                                      .path = buf_str(&path)}))
+        status = client_fail(cl);
+    else if (c->json)
+        cli_json_line(&c->out, client_reply(cl)->json);
+    else
+        show_decision(c, client_reply(cl)->json, limit);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+enum exit_status cli_decisions(struct cli *c)
+{
+    static const struct sub subs[] = {
+        {"list", NULL, "layer agent verdict overridden since limit", list},
+        {"show", "ID", "limit explain", show},
+        {"stats", "[WHAT]", "window csv", cli_decisions_stats},
+        {"override", "ID AGENT", "comment", cli_override},
+        {"feedback", "ID VERDICT", "agent comment", cli_feedback},
+        {0},
+    };
+
+    /* An ID alone is to show it. */
+    if (c->args.n_operands == 1 &&
+        str_starts(c->args.operands[0], STR("dec_"))) {
+        c->args.operands[1] = c->args.operands[0];
+        c->args.operands[0] = STR("show");
+        c->args.n_operands = 2;
+    }
+    return cli_sub(c, subs);
+}

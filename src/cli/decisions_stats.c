@@ -1,0 +1,437 @@
+/* decisions stats: the tables of GET /api/analytics for people; as JSON and as
+ * CSV they are the server's own, as they are. */
+#include "cli/decisions.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli/grid.h"
+
+enum { PATH_MAX_BYTES = 4096, CELL_MAX = 512 };
+
+/* A cell as a person reads it. */
+struct cell {
+    char text[CELL_MAX];
+};
+
+typedef struct str format_fn(const struct json *row, const char *key,
+                             struct cell *room);
+
+struct column {
+    const char *key;
+    format_fn *format;
+};
+
+/* One table. */
+struct stats {
+    const char *what;
+    const struct grid_head *heads;
+    const struct column *columns;
+    size_t n_columns;
+    size_t right_from; /* columns of numbers begin here */
+    const char *none;
+    const char *about; /* what its figures mean, where that is not plain */
+};
+
+/* Cells. */
+
+static struct str put(struct cell *room, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
+
+static struct str put(struct cell *room, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(room->text, sizeof(room->text), fmt, ap);
+    va_end(ap);
+    return str_of(room->text);
+}
+
+static bool has(const struct json *row, const char *key)
+{
+    const struct json *v = json_get(row, str_of(key));
+
+    return v && v->type != JSON_NULL;
+}
+
+static double real(const struct json *row, const char *key)
+{
+    return json_real_or(json_get(row, str_of(key)), 0);
+}
+
+static int64_t whole(const struct json *row, const char *key)
+{
+    return json_int_or(json_get(row, str_of(key)), 0);
+}
+
+static struct str as_text(const struct json *row, const char *key,
+                          struct cell *room)
+{
+    (void)room;
+    return cli_field(row, str_of(key));
+}
+
+/* 1,387 */
+static struct str put_count(struct cell *room, int64_t v)
+{
+    char digits[32];
+    int n = snprintf(digits, sizeof(digits), "%lld", (long long)v);
+    size_t used = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0 && digits[i - 1] != '-')
+            room->text[used++] = ',';
+        room->text[used++] = digits[i];
+    }
+    room->text[used] = '\0';
+    return (struct str){room->text, used};
+}
+
+static struct str as_count(const struct json *row, const char *key,
+                           struct cell *room)
+{
+    return put_count(room, whole(row, key));
+}
+
+static struct str as_score(const struct json *row, const char *key,
+                           struct cell *room)
+{
+    return has(row, key) ? put(room, "%.3f", real(row, key)) : STR("-");
+}
+
+static struct str as_percent(const struct json *row, const char *key,
+                             struct cell *room)
+{
+    return has(row, key) ? put(room, "%.1f%%", 100 * real(row, key)) : STR("-");
+}
+
+static struct str as_chars(const struct json *row, const char *key,
+                           struct cell *room)
+{
+    return has(row, key) ? put_count(room, (int64_t)(real(row, key) + 0.5))
+                         : STR("-");
+}
+
+static struct str as_ms(const struct json *row, const char *key,
+                        struct cell *room)
+{
+    double ms = real(row, key);
+
+    if (!has(row, key))
+        return STR("-");
+    return ms < 1000 ? put(room, "%.0f ms", ms)
+                     : put(room, "%.1f s", ms / 1000);
+}
+
+/* Its number, and its name where we may know it. */
+static struct str as_type(const struct json *row, const char *key,
+                          struct cell *room)
+{
+    struct str name = cli_field(row, STR("name"));
+
+    if (!has(row, key))
+        return STR("(none)");
+    return put(room, "%lld%s%.*s", (long long)whole(row, key),
+               name.n ? " " : "", STR_ARG(str_head(name, 200)));
+}
+
+static struct str as_samples(const struct json *row, const char *key,
+                             struct cell *room)
+{
+    const struct json *list = json_get(row, str_of(key));
+    size_t used = 0;
+
+    room->text[0] = '\0';
+    if (!list || list->type != JSON_ARR)
+        return STR("");
+    JSON_EACH(kid, list)
+    {
+        struct str s = str_head(json_str_or(kid, STR("")), 160);
+
+        if (used + s.n + 4 > CELL_MAX)
+            break;
+        used += (size_t)snprintf(room->text + used, CELL_MAX - used, "%s%.*s",
+                                 used ? " | " : "", STR_ARG(s));
+    }
+    return (struct str){room->text, used};
+}
+
+/* The tables. */
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct grid_head agent_heads[] = {
+    {"AGENT", NULL},     {"DECISIONS", NULL}, {"CONFIDENCE", NULL},
+    {"OVERRIDES", NULL}, {"ERRORS", NULL},    {"ANSWER CHARS", NULL},
+    {"LATENCY", NULL},
+};
+static const struct column agent_columns[] = {
+    {"agent", as_text},         {"decisions", as_count},
+    {"confidence", as_score},   {"overrides", as_count},
+    {"error_rate", as_percent}, {"answer_chars", as_chars},
+    {"latency_ms", as_ms},
+};
+
+static const struct grid_head type_heads[] = {
+    {"TYPE", NULL},       {"AGENT", NULL},     {"DECISIONS", NULL},
+    {"CONFIDENCE", NULL}, {"OVERRIDES", NULL}, {"GOOD", NULL},
+    {"BAD", NULL},
+};
+static const struct column type_columns[] = {
+    {"type", as_type},        {"agent", as_text},      {"decisions", as_count},
+    {"confidence", as_score}, {"overrides", as_count}, {"positive", as_count},
+    {"negative", as_count},
+};
+
+static const struct grid_head gap_heads[] = {
+    {"TYPE", NULL}, {"DECISIONS", NULL}, {"DEFAULT", NULL},
+    {"BEST", NULL}, {"NEAREST", NULL},   {"MESSAGES", NULL},
+};
+static const struct column gap_columns[] = {
+    {"type", as_type},          {"decisions", as_count},
+    {"to_default", as_count},   {"best_score", as_score},
+    {"nearest_agent", as_text}, {"samples", as_samples},
+};
+
+static const struct grid_head signal_heads[] = {
+    {"SIGNAL", NULL}, {"DECISIONS", NULL}, {"WOULD DIFFER", NULL},
+    {"HELPED", NULL}, {"HURT", NULL},
+};
+static const struct column signal_columns[] = {
+    {"signal", as_text},  {"decisions", as_count}, {"would_differ", as_count},
+    {"helped", as_count}, {"hurt", as_count},
+};
+
+static const struct grid_head keyword_heads[] = {
+    {"KEYWORD", NULL}, {"AGENT", NULL}, {"FIRED", NULL}, {"WON", NULL},
+    {"PULLED", NULL},  {"RIGHT", NULL}, {"WRONG", NULL},
+};
+static const struct column keyword_columns[] = {
+    {"keyword", as_text}, {"agent", as_text},   {"fired", as_count},
+    {"won", as_count},    {"pulled", as_count}, {"right", as_count},
+    {"wrong", as_count},
+};
+
+static const struct stats tables[] = {
+    {"agents", agent_heads, agent_columns, N(agent_columns), 1,
+     "No decisions.\n", NULL},
+    {"types", type_heads, type_columns, N(type_columns), 2,
+     "No decisions that were compared by meaning.\n", NULL},
+    {"gaps", gap_heads, gap_columns, N(gap_columns), 0,
+     "No gaps: somebody was a sure choice every time.\n",
+     "What nobody was a sure choice for: it went to the default agent, or was "
+     "close to the threshold or to the second. BEST is the mean of the best "
+     "scores, NEAREST who came nearest."},
+    {"signals", signal_heads, signal_columns, N(signal_columns), 1,
+     "No decisions.\n",
+     "How many decisions would have gone to another agent without the signal; "
+     "of those, where that helped (it went well) and where it hurt."},
+    {"keywords", keyword_heads, keyword_columns, N(keyword_columns), 2,
+     "No keyword was in any message.\n",
+     "PULLED: the agent got it, and would not have without the keyword."},
+};
+
+static const struct stats *find(struct str what)
+{
+    for (size_t i = 0; i < N(tables); i++)
+        if (str_eq(what, str_of(tables[i].what)))
+            return &tables[i];
+    return NULL;
+}
+
+static void show_table(struct cli *c, const struct stats *s,
+                       const struct json *answer)
+{
+    const struct json *items = json_get(answer, STR("items"));
+    struct grid g;
+
+    grid_init(&g, s->heads, s->n_columns);
+    g.cuts_first = true;
+    if (s->right_from)
+        grid_right_from(&g, s->right_from);
+    if (items && items->type == JSON_ARR)
+        JSON_EACH(row, items)
+        {
+            struct str cells[GRID_COLUMNS_MAX];
+            struct cell rooms[GRID_COLUMNS_MAX];
+
+            for (size_t i = 0; i < s->n_columns; i++)
+                cells[i] =
+                    s->columns[i].format(row, s->columns[i].key, &rooms[i]);
+            grid_add(&g, cells);
+        }
+    if (g.n_rows)
+        grid_write(&g, &c->out, c->width, c->colour, c->unicode);
+    else
+        buf_add_str(&c->out, str_of(s->none));
+    if (g.n_rows && s->about && c->on_terminal) {
+        buf_add_char(&c->out, '\n');
+        cli_wrapped(c, 0, 0, str_of(s->about));
+    }
+    grid_fini(&g);
+}
+
+/* The summary. */
+
+static void add_part(struct cell *to, const struct json *row, const char *key)
+{
+    size_t used = strlen(to->text);
+    struct cell n;
+
+    if (whole(row, key))
+        snprintf(to->text + used, sizeof(to->text) - used, "%s%s %s",
+                 used ? ", " : "", as_count(row, key, &n).p, key);
+}
+
+static void say_rates(struct cli *c, const struct json *row)
+{
+    struct cell all, n, rate, line;
+
+    cli_named(c, "confidence", as_score(row, "confidence", &line));
+    cli_named(c, "margin", as_score(row, "margin", &line));
+    cli_named(c, "overrides",
+              put(&line, "%s (%s of %s)",
+                  as_percent(row, "override_rate", &rate).p,
+                  as_count(row, "overrides", &n).p,
+                  as_count(row, "decisions", &all).p));
+    cli_named(c, "errors", as_percent(row, "error_rate", &line));
+    if (has(row, "answer_chars"))
+        cli_named(
+            c, "answer",
+            put(&line, "%s characters", as_chars(row, "answer_chars", &n).p));
+    if (has(row, "latency_ms"))
+        cli_named(c, "latency", as_ms(row, "latency_ms", &line));
+}
+
+static void show_summary(struct cli *c, const struct json *answer)
+{
+    static const char *const layers[] = {"explicit", "prefix",  "sticky",
+                                         "binding",  "intent",  "semantic",
+                                         "default",  "explored"};
+    static const char *const verdicts[] = {"positive", "negative", "neutral",
+                                           "open"};
+    const struct json *items = json_get(answer, STR("items"));
+    const struct json *row = json_at(items, 0);
+    struct cell line;
+
+    cli_named(c, "decisions", as_count(row, "decisions", &line));
+    if (!whole(row, "decisions"))
+        return;
+    say_rates(c, row);
+    line.text[0] = '\0';
+    for (size_t i = 0; i < N(verdicts); i++)
+        add_part(&line, row, verdicts[i]);
+    cli_named(c, "verdicts", str_of(line.text));
+    line.text[0] = '\0';
+    for (size_t i = 0; i < N(layers); i++)
+        add_part(&line, row, layers[i]);
+    cli_named(c, "layers", str_of(line.text));
+    cli_named_time(c, "first", whole(row, "first_ms"));
+    cli_named_time(c, "last", whole(row, "last_ms"));
+}
+
+/* Asking. */
+
+static enum exit_status ask(struct cli *c, struct client *cl, const char *what,
+                            bool is_csv)
+{
+    enum exit_status status = EXIT_DONE;
+    struct buf path;
+
+    buf_init(&path, PATH_MAX_BYTES);
+    buf_addf(&path, "/api/analytics/%s", what);
+    if (args_has(&c->args, "window"))
+        client_add_query(&path, "window", args_get(&c->args, "window"));
+    if (is_csv)
+        client_add_query(&path, "format", STR("csv"));
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "--window is too long");
+    else if (client_call(cl, &(struct client_request){.method = "GET",
+                                                      .path = buf_str(&path),
+                                                      .wants_text = is_csv,
+                                                      .notice = "Counting"}))
+        status = client_fail(cl);
+    buf_fini(&path);
+    return status;
+}
+
+static void say_if_cut(struct cli *c, const struct json *answer)
+{
+    if (!json_bool_or(json_get(answer, STR("is_complete")), true))
+        buf_addf(&c->out,
+                 "\nOnly the newest %lld decisions were counted; there are "
+                 "more in that time.\n",
+                 (long long)whole(answer, "decisions_read"));
+}
+
+/* As it is; but a terminal has no use for the first half of a line's end. */
+static void write_csv(struct cli *c, struct str text)
+{
+    while (c->on_terminal && text.n) {
+        struct str line = str_cut(&text, '\n');
+
+        if (line.n && line.p[line.n - 1] == '\r')
+            line.n--;
+        cli_text(c, line);
+        buf_add_char(&c->out, '\n');
+    }
+    cli_text(c, text);
+}
+
+static enum exit_status show(struct cli *c, struct client *cl,
+                             const struct stats *s)
+{
+    bool is_csv = args_has(&c->args, "csv");
+    const struct stats *agents = s ? NULL : find(STR("agents"));
+    enum exit_status status = ask(c, cl, s ? s->what : "summary", is_csv);
+    const struct client_reply *r = client_reply(cl);
+
+    if (status)
+        return status;
+    if (is_csv) {
+        write_csv(c, r->text);
+        return EXIT_DONE;
+    }
+    if (c->json) {
+        cli_json_line(&c->out, r->json);
+        return EXIT_DONE;
+    }
+    if (s) {
+        show_table(c, s, r->json);
+        say_if_cut(c, r->json);
+        return EXIT_DONE;
+    }
+    show_summary(c, r->json);
+    say_if_cut(c, r->json);
+    if (!whole(r->json, "decisions_read"))
+        return EXIT_DONE;
+    status = ask(c, cl, agents->what, false);
+    if (!status) {
+        buf_add_char(&c->out, '\n');
+        show_table(c, agents, r->json);
+    }
+    return status;
+}
+
+enum exit_status cli_decisions_stats(struct cli *c, struct str what)
+{
+    bool is_summary = c->args.n_operands < 2 || str_eq(what, STR("summary"));
+    const struct stats *s = is_summary ? NULL : find(what);
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+
+    if (!s && !is_summary)
+        return cli_error(c, ERR_USAGE,
+                         "there are no stats of \"%.*s\"; there is summary, "
+                         "agents, types, gaps, signals, keywords",
+                         STR_ARG(str_head(what, 64)));
+    if (c->json && args_has(&c->args, "csv"))
+        return cli_error(c, ERR_USAGE, "give --json or --csv, not both");
+    cl = client_new(c, &status);
+    if (!cl)
+        return status;
+    status = show(c, cl, s);
+    client_free(cl);
+    return status;
+}

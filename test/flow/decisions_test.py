@@ -1,0 +1,498 @@
+"""Decisions as people look at them: lists, one whole, and what many say
+together, over HTTP as docs/protocol.md promises it and by signalbox decisions.
+What is counted is held against a plain count of the same records."""
+import csv
+import io
+import json
+import re
+import unittest
+
+from client import NOT_ALLOWED, REFUSED, USAGE, Client
+from signalbox import Server
+
+AGENTS = [
+    {"id": "engineer", "url": "echo:", "visibility": "public",
+     "description": "Builds and repairs software, finds bugs in programs",
+     "routing": {"keywords": ["bug"]}},
+    {"id": "writer", "url": "echo:", "visibility": "public",
+     "description": "Writes articles, letters and marketing text",
+     "routing": {"keywords": ["write"]}},
+    {"id": "helper", "url": "echo:", "visibility": "public",
+     "routing": {"routable": False}},
+]
+CODE = "find the bug in this program, it crashes with a segmentation fault"
+LETTER = "write a letter to the marketing people about our articles"
+PULLED = "write software that builds"
+NOTHING = "=zebra \"quagga\", okapi"
+TABLES = ("summary", "agents", "types", "gaps", "signals", "keywords")
+LAYERS = ("explicit", "prefix", "sticky", "binding", "intent", "semantic",
+          "default")
+CLOSE = 0.05
+CONFIG = {"agents": {"list": AGENTS, "default": "helper"},
+          "routing": {"closeMargin": CLOSE}}
+# Windows are over at once, and nobody but us asks for a run.
+QUICK = ("--set", "learning.followUpMs=0", "--set", "learning.everyMs=0")
+
+
+# The plain count.
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values) if values else None
+
+
+def is_wrong(d):
+    return d["overridden_to"] is not None or d["verdict"] == "negative"
+
+
+def is_right(d):
+    return d["verdict"] == "positive" and not is_wrong(d)
+
+
+def figures(ds):
+    scored = [d for d in ds if d["layer"] == "semantic"]
+    over = [d for d in ds if d["latency_ms"] is not None]
+    n_overridden = sum(d["overridden_to"] is not None for d in ds)
+    return {
+        "decisions": len(ds),
+        "confidence": mean(d["score"] for d in scored),
+        "margin": mean(d["margin"] for d in scored),
+        "overrides": n_overridden,
+        "override_rate": n_overridden / len(ds) if ds else None,
+        "error_rate": mean(d["error_code"] is not None for d in over),
+        "answer_chars": mean(d["answer_chars"] for d in ds
+                             if d["answer_chars"] is not None),
+        "latency_ms": mean(d["latency_ms"] for d in over),
+        **{v: sum(d["verdict"] == v for d in ds)
+           for v in ("positive", "negative", "neutral", "open")}}
+
+
+def grouped(ds, key):
+    groups = {}
+    for d in ds:
+        groups.setdefault(key(d), []).append(d)
+    return sorted(groups.items(), key=lambda g: (-len(g[1]), g[0]))
+
+
+def first_without(d, signal):
+    return min(d["candidates"], key=lambda c: (
+        -(c["score"] - d["weights"][signal] * c[signal]), c["agent"]))["agent"]
+
+
+def expected_summary(ds):
+    times = [d["at_ms"] for d in ds] or [0]
+    return [{**figures(ds), "explored": 0,
+             **{name: sum(d["layer"] == name for d in ds) for name in LAYERS},
+             "first_ms": min(times), "last_ms": max(times)}]
+
+
+def expected_agents(ds):
+    return [{"agent": agent, **figures(group)}
+            for agent, group in grouped(ds, lambda d: d["agent"])]
+
+
+def expected_types(ds):
+    compared = [d for d in ds if d["candidates"]]
+    return [{"type": number or None, "agent": agent, **figures(group)}
+            for (number, agent), group in
+            grouped(compared, lambda d: (d["type"], d["agent"]))]
+
+
+def is_sure(d):
+    return (d["layer"] == "semantic" and d["margin"] >= CLOSE
+            and d["score"] >= d["threshold"] + CLOSE)
+
+
+def expected_gaps(ds):
+    unsure = [d for d in ds if d["candidates"] and not is_sure(d)
+              and d["layer"] in ("semantic", "default")]
+    rows = []
+    for number, group in grouped(unsure, lambda d: d["type"]):
+        bests = [d["candidates"][0] for d in group]
+        rows.append({
+            "type": number or None, "decisions": len(group),
+            "to_default": sum(d["layer"] == "default" for d in group),
+            "best_score": mean(b["score"] for b in bests),
+            "nearest_agent": max(bests, key=lambda b: b["score"])["agent"],
+            "samples": list(dict.fromkeys(d["text"] for d in group))[:5]})
+    return rows
+
+
+def expected_signals(ds):
+    rows = []
+    for signal in ("semantic", "performance", "keyword", "recency"):
+        asked = [d for d in ds if d["layer"] == "semantic"]
+        changed = [d for d in asked if first_without(d, signal)
+                   != d["candidates"][0]["agent"]]
+        rows.append({"signal": signal, "decisions": len(asked),
+                     "would_differ": len(changed),
+                     "helped": sum(map(is_right, changed)),
+                     "hurt": sum(map(is_wrong, changed))})
+    return rows
+
+
+def expected_keywords(ds):
+    rows = {}
+    for d in ds:
+        for c in d["candidates"]:
+            if not c["matched_keyword"]:
+                continue
+            key = c["matched_keyword"], c["agent"]
+            row = rows.setdefault(key, {
+                "keyword": key[0], "agent": key[1], "fired": 0, "won": 0,
+                "pulled": 0, "right": 0, "wrong": 0})
+            row["fired"] += 1
+            if d["agent"] == c["agent"]:
+                row["won"] += 1
+                row["pulled"] += first_without(d, "keyword") != c["agent"]
+                row["right"] += is_right(d)
+                row["wrong"] += is_wrong(d)
+    return sorted(rows.values(), key=lambda r: (
+        -r["wrong"], -r["fired"], r["keyword"], r["agent"]))
+
+
+EXPECTED = {name: globals()["expected_" + name] for name in TABLES}
+
+
+def story(server, anna, bob):
+    """Six messages, what was said of two of them, a run of the job and one
+    more; the decisions by a name each."""
+    made = {}
+
+    def ask(name, text, token, **fields):
+        got = server.call("POST", "/api/messages", {
+            "text": text, "conversation_id": "c-" + name, **fields},
+            token=token)
+        assert got.status == 200, got
+        made[name] = got.json()["decision"]
+
+    def say(what, name, body, token):
+        got = server.call("POST", f"/api/decisions/{made[name]['id']}/{what}",
+                          body, token=token)
+        assert got.status == 200, got
+
+    ask("code", CODE, anna)
+    ask("letter", LETTER, anna)
+    ask("pulled", PULLED, anna)
+    ask("nothing", NOTHING, anna)
+    ask("short", "ok", anna, executor={"name": "engineer"})
+    ask("bob", "write articles and letters", bob)
+    say("override", "pulled", {"agent": "engineer"}, anna)
+    say("feedback", "code", {"verdict": "right"}, anna)
+    got = server.call("POST", "/api/learning/run")
+    assert got.json() == {"judged": 4}, got
+    ask("again", CODE, anna)  # of a type that is known now
+    return made
+
+
+class Analytics(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(*QUICK, config=CONFIG)
+        cls.anna = cls.server.user("anna", org="acme")
+        cls.bob = cls.server.user("bob")
+        cls.made = story(cls.server, cls.anna, cls.bob)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def ask(self, path, token=None):
+        return self.server.call("GET", path, token=token or self.server.token)
+
+    def good(self, path, token=None):
+        got = self.ask(path, token)
+        self.assertEqual(got.status, 200, got)
+        return got.json()
+
+    def refused(self, path, status, code, words):
+        got = self.ask(path)
+        self.assertEqual(got.status, status, got)
+        self.assertEqual(got.json()["error"]["code"], code)
+        self.assertIn(words, got.json()["error"]["message"])
+
+    def records(self, token=None):
+        return self.good("/api/decisions?full=true", token)["items"]
+
+    def same(self, got, expected):
+        """Rows; sums of fractions may differ in what they are rounded to."""
+        self.assertEqual(len(got), len(expected), got)
+        for row, wanted in zip(got, expected):
+            self.assertEqual(set(row) - {"name"}, set(wanted))
+            for key, value in wanted.items():
+                if isinstance(value, float):
+                    self.assertAlmostEqual(row[key], value, 9, (key, row))
+                else:
+                    self.assertEqual(row[key], value, (key, row))
+
+    def test_the_story_is_as_it_was_meant(self):
+        self.assertEqual(
+            {k: (d["layer"], d["agent"]) for k, d in self.made.items()},
+            {"code": ("semantic", "engineer"),
+             "letter": ("semantic", "writer"),
+             "pulled": ("semantic", "writer"),
+             "nothing": ("default", "helper"),
+             "short": ("explicit", "engineer"),
+             "bob": ("semantic", "writer"),
+             "again": ("semantic", "engineer")})
+
+    def test_the_summary_is_that_of_seven_decisions(self):
+        [row] = self.good("/api/analytics/summary")["items"]
+        chars = [len(t) for t in (LETTER, NOTHING, "ok",
+                                  "write articles and letters")]
+        wanted = {"decisions": 7, "overrides": 1, "override_rate": 1 / 7,
+                  "error_rate": 0, "positive": 1, "negative": 2, "neutral": 3,
+                  "open": 1, "explicit": 1, "semantic": 5, "default": 1,
+                  "sticky": 0, "explored": 0}
+        for key, value in wanted.items():
+            self.assertAlmostEqual(row[key], value, 9, key)
+        self.assertAlmostEqual(row["answer_chars"], mean(chars), 9)
+
+    def test_every_table_is_what_the_records_say(self):
+        for token in (self.server.token, self.anna, self.bob):
+            records = self.records(token)
+            for name in TABLES:
+                with self.subTest(name):
+                    got = self.good("/api/analytics/" + name, token)
+                    self.same(got["items"], EXPECTED[name](records))
+                    self.assertEqual((got["decisions_read"],
+                                      got["is_complete"]),
+                                     (len(records), True))
+
+    def test_what_pulls_and_what_hurts_is_found(self):
+        keywords = {k["keyword"]: k for k in
+                    self.good("/api/analytics/keywords")["items"]}
+        self.assertEqual(keywords["write"], {
+            "keyword": "write", "agent": "writer", "fired": 3, "won": 3,
+            "pulled": 1, "right": 0, "wrong": 1})
+        self.assertEqual((keywords["bug"]["won"], keywords["bug"]["right"]),
+                         (2, 1))
+        signals = {s["signal"]: s for s in
+                   self.good("/api/analytics/signals")["items"]}
+        self.assertEqual(signals["keyword"], {
+            "signal": "keyword", "decisions": 5, "would_differ": 1,
+            "helped": 0, "hurt": 1})
+        gaps = self.good("/api/analytics/gaps")["items"]
+        self.assertIn(NOTHING, [t for g in gaps for t in g["samples"]])
+
+    def test_csv_is_the_same_table(self):
+        for name in TABLES:
+            got = self.ask(f"/api/analytics/{name}?format=csv")
+            self.assertEqual(got.headers["content-type"],
+                             "text/csv; charset=utf-8")
+            text = got.body.decode()
+            self.assertEqual(text.count("\n"), text.count("\r\n"))
+            heads, *rows = csv.reader(io.StringIO(text, newline=""))
+            items = self.good("/api/analytics/" + name)["items"]
+            self.assertEqual(heads, list(items[0]))
+            self.assertEqual(len(rows), len(items))
+            for row, item in zip(rows, items):
+                for cell, value in zip(row, item.values(), strict=True):
+                    self.assertEqual(cell, self.as_cell(value), heads)
+
+    @staticmethod
+    def as_cell(value):
+        if value is None:
+            return ""
+        if isinstance(value, list):
+            value = " | ".join(value)
+        if isinstance(value, str):
+            return "'" + value if value[:1] in ("=", "+", "-", "@") else value
+        return json.dumps(value)
+
+    def test_others_see_their_own_and_no_names_of_types(self):
+        [row] = self.good("/api/analytics/summary", self.bob)["items"]
+        self.assertEqual(row["decisions"], 1)
+        self.assertEqual([a["agent"] for a in self.good(
+            "/api/analytics/agents", self.bob)["items"]], ["writer"])
+        for name in ("types", "gaps"):
+            ours = self.good("/api/analytics/" + name)["items"]
+            self.assertTrue(all(r["name"] for r in ours if r["type"]), ours)
+            theirs = self.good("/api/analytics/" + name, self.anna)["items"]
+            self.assertEqual({r["name"] for r in theirs}, {None})
+        self.assertTrue(any(r["name"] for r in self.good(
+            "/api/analytics/types")["items"]))
+
+    def test_windows(self):
+        records = self.records()
+        times = sorted(d["at_ms"] for d in records)
+
+        def n(query):
+            return self.good("/api/analytics/summary?" + query)["items"][0][
+                "decisions"]
+        self.assertEqual([n("window=" + w) for w in ("10m", "3h", "7d", "2w")],
+                         [7] * 4)
+        self.assertEqual(n(f"since={times[0]}"), 7)
+        self.assertEqual(n(f"since={times[-1] + 1}"), 0)
+        self.assertEqual(n(f"until={times[0]}"), 0)
+        self.assertEqual(n(f"since={times[0]}&until={times[2]}"),
+                         sum(times[0] <= t < times[2] for t in times))
+        self.assertEqual(n(f"window=1m&until={times[0] + 1}"),
+                         times.count(times[0]))
+        got = self.good(f"/api/analytics/agents?window=1m&until={times[0]}")
+        self.assertEqual(got, {
+            "since_ms": times[0] - 60000, "until_ms": times[0],
+            "decisions_read": 0, "is_complete": True, "items": []})
+        # Nothing to divide by is no number.
+        [none] = self.good(f"/api/analytics/summary?since={times[-1] + 1}")[
+            "items"]
+        self.same([none], expected_summary([]))
+        got = self.ask(f"/api/analytics/agents?format=csv&until={times[0]}")
+        self.assertEqual(got.body.count(b"\n"), 1)
+
+    def test_bad_wishes_are_refused(self):
+        at = "/api/analytics/"
+        self.refused(at + "weather", 404, "not_found", "there is summary")
+        for window in ("7", "d", "0d", "-1d", "7y", "1.5d", "3661d", "",
+                       "99999999999999999999d"):
+            self.refused(at + "agents?window=" + window, 400, "bad_request",
+                         "window must be")
+        self.good(at + "agents?window=3660d")
+        self.refused(at + "agents?window=7d&since=1", 400, "bad_request",
+                     "not both")
+        for bad in ("since=x", "until=-1", "since="):
+            self.refused(at + "agents?" + bad, 400, "bad_request",
+                         "Unix time")
+        self.refused(at + "agents?format=xml", 400, "bad_request",
+                     "json or csv")
+        self.refused(at + "agents?windows=7d", 400, "bad_request", "")
+        self.assertEqual(self.server.call("GET", at + "agents",
+                                          token=None).status, 401)
+
+
+class Commands(Client):
+    def story(self):
+        server = self.server(*QUICK, agents=None, config=CONFIG)
+        self.anna = server.user("anna", org="acme")
+        self.made = story(server, self.anna, server.user("bob"))
+        return server
+
+    def test_before_there_are_any(self):
+        self.server(agents=None, config=CONFIG)
+        self.assertEqual(self.good("decisions"), "No decisions.\n")
+        self.assertEqual(self.good("decisions", "--json"), "")
+        self.assertEqual(self.good("decisions", "stats"),
+                         "  decisions     0\n")
+        for what in TABLES[1:4] + TABLES[5:]:
+            self.assertRegex(self.good("decisions", "stats", what), r"^No ")
+        self.assertEqual(
+            self.good("decisions", "stats", "agents", "--csv").count("\n"), 1)
+
+    def test_lists(self):
+        self.story()
+        out = self.good("decisions").splitlines()
+        self.assertEqual(out[0].split(), ["ID", "LAYER", "AGENT", "SCORE",
+                                          "VERDICT", "AGE", "MESSAGE"])
+        self.assertEqual(len(out), 8)
+        self.assertRegex(out[-1], r"^dec_\S+  semantic  engineer  0\.\d{3}  "
+                         r"positive  \d+s +find the bug")
+        self.assertRegex(out[3], r"explicit  engineer  -  +negative .* ok$")
+        for filters, names in (
+                (["--layer", "Default"], ["nothing"]),
+                (["--agent", "writer", "--verdict", "neutral"],
+                 ["bob", "letter"]),
+                (["--overridden"], ["pulled"]),
+                (["--verdict", "open"], ["again"]),
+                (["--since", "1h", "--limit", "2"], ["again", "bob"]),
+                (["--since", "99999999999999"], [])):
+            self.assertEqual([d["id"] for d in self.lines(
+                "decisions", "list", *filters)],
+                [self.made[n]["id"] for n in names], filters)
+        self.use_token(self.anna)
+        self.assertEqual(len(self.lines("decisions")), 6)
+
+    def use_token(self, token):
+        self.env["SIGNALBOX_TOKEN"] = token
+
+    def test_one_whole_and_what_is_said_of_it(self):
+        self.story()
+        decision = self.made["pulled"]["id"]
+        out = self.good("decisions", decision)
+        self.assertEqual(out, self.good("decisions", "show", decision))
+        for line in (rf"^{decision}  writer\n  layer +semantic: it has",
+                     r"\n  from +anna\n  org +acme\n  made +2\d{3}-",
+                     r"\n  verdict +negative\n",
+                     r"\n  overridden +engineer should have got it, says anna",
+                     r"\n> 1  writer +0\.\d{3}  [#.]{5}",
+                     rf"\n\nMessage\n  {PULLED}\n$"):
+            self.assertRegex(out, line)
+        self.assertIn("semantic of cosine",
+                      self.good("decisions", decision, "--explain"))
+        [whole] = self.lines("decisions", decision)
+        self.assertEqual((whole["id"], len(whole["candidates"])),
+                         (decision, 2))
+        letter = self.made["letter"]["id"]
+        self.assertEqual(self.good("decisions", "feedback", letter, "right"),
+                         "it went to writer, and that was right.\n")
+        self.assertEqual(
+            self.good("decisions", "feedback", letter, "wrong", "--agent",
+                      "engineer", "--comment", "no"),
+            "it went to writer and should have gone to engineer.\n")
+        self.assertIn("is with it from now on", self.good(
+            "decisions", "override", self.made["code"]["id"], "writer"))
+
+    def test_stats(self):
+        self.story()
+        out = self.good("decisions", "stats", "--window", "1d")
+        for line in (r"^  decisions +7\n  confidence +0\.\d{3}\n",
+                     r"\n  overrides +14\.3% \(1 of 7\)\n  errors +0\.0%\n",
+                     r"\n  verdicts +1 positive, 2 negative, 3 neutral, 1 open\n",
+                     r"\n  layers +1 explicit, 5 semantic, 1 default\n",
+                     r"\n\nAGENT +DECISIONS +CONFIDENCE +OVERRIDES +ERRORS",
+                     r"\nwriter +3 +0\.\d{3} +1 +0\.0% "):
+            self.assertRegex(out, line)
+        self.assertEqual(out, self.good("decisions", "stats", "summary",
+                                        "--window", "1d"))
+        self.assertRegex(self.good("decisions", "stats", "keywords"),
+                         r"\nwrite +writer +3 +3 +1 +0 +1\n")
+        self.assertRegex(self.good("decisions", "stats", "signals"),
+                         r"\nkeyword +5 +1 +0 +1\n")
+        self.assertRegex(self.good("decisions", "stats", "types"),
+                         r"\n\d+ \S.* engineer +1 ")
+        self.assertIn("=zebra", self.good("decisions", "stats", "gaps"))
+        [got] = self.lines("decisions", "stats", "agents")
+        self.assertEqual([r["agent"] for r in got["items"]],
+                         ["engineer", "writer", "helper"])
+        out = self.run_it("decisions", "stats", "gaps", "--csv")[1]
+        self.assertIn('"\'=zebra ""quagga"", okapi"', out)
+
+    def test_on_a_terminal(self):
+        self.story()
+        for columns in (80, 120):
+            for args in ([], [self.made["pulled"]["id"]], ["stats"],
+                         *(["stats", what] for what in TABLES[1:])):
+                status, out = self.on_terminal("decisions", *args,
+                                               columns=columns)
+                self.assertEqual(status, 0, out)
+                plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", out)
+                for line in plain.splitlines():
+                    self.assertLessEqual(len(line), columns, line)
+        _, out = self.on_terminal("decisions", columns=120)
+        self.assertIn("\x1b[32mpositive", out)
+        self.assertIn("\x1b[31mnegative", out)
+        _, out = self.on_terminal("decisions", "stats", "agents", "--csv")
+        self.assertRegex(out, r"^agent,decisions,.*,open\n\"engineer\",3,")
+
+    def test_mistakes(self):
+        self.story()
+        for words, *args in (
+                ("did you mean semantic", "--layer", "semantik"),
+                ("verdict", "--verdict", "good"),
+                ("--since is \"soon\"", "--since", "soon"),
+                ("--window is for", "--window", "7d"),
+                ("--layer is for", "stats", "--layer", "semantic"),
+                ("no stats of \"agent\"", "stats", "agent"),
+                ("not both", "stats", "--csv", "--json"),
+                ("say which", "show"),
+                ("did you mean stats", "stat")):
+            self.assertIn(words.replace('"', '\\"') if "--json" in args
+                          else words, self.bad(USAGE, "decisions", *args))
+        self.assertIn("window must be", self.bad(
+            USAGE, "decisions", "stats", "--window", "7y"))
+        self.bad(REFUSED, "decisions", "dec_01jabcdefghjkmnpqrstvwxyz0")
+        self.use_token("nonsense")
+        self.bad(NOT_ALLOWED, "decisions", "stats")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,291 @@
+"""The part of docs/quality.md that is about choosing: what `signalbox eval`
+finds by all of it, after learning, out of scope, and against hostile cards.
+Used by quality.py."""
+import os
+import random
+import tempfile
+
+CHECKPOINTS = (500, 2000, 5000)
+DEFAULT = "front-desk"
+# Sets without a part to learn from learn from the other parts of the test.
+FOLDS = {"sgd": 5, "sealtools": 3, "own": 5}
+SHOTS = 5
+# How the floors of test/quality are measured.
+FLOORS = ("--default", DEFAULT, "--set", "routing.threshold=0.2", "--learn",
+          "5000", "--folds", "5")
+
+
+def percent(x):
+    return "-" if x is None else f"{100 * x:.1f}"
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |",
+             "| " + " | ".join("---" for _ in heads) + " |"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+class Sets:
+    """The sets that are here: name -> (agents, test), and what to learn
+    from."""
+
+    def __init__(self, runs, names, own):
+        self.files, self.train, self.oos = {}, {}, {}
+        for name in names:
+            files = runs.files(f"{name}.agents.jsonl", f"{name}.test.jsonl")
+            if not files:
+                continue
+            self.files[name] = files
+            for part, to in (("train", self.train), ("oos", self.oos)):
+                path = os.path.join(runs.data, f"{name}.{part}.jsonl")
+                if os.path.exists(path):
+                    to[name] = path
+        self.files["own"] = [f"{own}/agents.jsonl", f"{own}/queries.jsonl"]
+
+    def source(self, name):
+        if name in self.train:
+            return "--train", self.train[name]
+        return "--folds", str(FOLDS.get(name, 5))
+
+
+def learning(runs, sets, embedder):
+    found = {}
+    for name, files in sets.files.items():
+        found[name] = runs.tried(
+            "--agents", *files, "--embedder", embedder, "--default", DEFAULT,
+            "--learn", ",".join(map(str, CHECKPOINTS)), *sets.source(name))
+    return found
+
+
+def five(runs, sets, embedder, seeds):
+    """With examples on the cards: the mean of several choices of them."""
+    found = {}
+    for name, train in sets.train.items():
+        results = [runs.tried("--agents", *sets.files[name], "--embedder",
+                              embedder, "--examples", train, "--shots",
+                              str(SHOTS), "--seed", str(seed), show=seed == 1)
+                   for seed in range(1, seeds + 1)]
+        if all(results):
+            found[name] = (sum(r["accuracy_at_1"] for r in results)
+                           / len(results))
+    return found
+
+
+def centroids(runs, sets):
+    """The nearest mean of so many labelled examples, all of them told."""
+    found = {}
+    for name, train in sets.train.items():
+        with open(train, encoding="utf-8") as f:
+            lines = f.readlines()
+        random.Random(1).shuffle(lines)
+        for n in CHECKPOINTS:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "some.jsonl")
+                with open(path, "w", encoding="utf-8") as f:
+                    f.writelines(lines[:n])
+                r = runs.tried("--agents", *sets.files[name], "--mode",
+                               "vectors", "--embedder", "builtin",
+                               "--examples", path, "--shots", "1000",
+                               "--with-own", show=False)
+            if r:
+                found[name, n] = (min(n, len(lines)), r["accuracy_at_1"])
+    return found
+
+
+def scope(runs, sets):
+    """What a calibrated threshold does, before and after learning."""
+    found = {}
+    for name, oos in sets.oos.items():
+        for n in (0, *CHECKPOINTS[1:]):
+            learn = (("--train", sets.train[name], "--learn", str(n),
+                      "--default", DEFAULT) if n else ())
+            found[name, n] = runs.tried(
+                "--agents", *sets.files[name], oos, "--embedder", "builtin",
+                *learn, command="calibrate")
+        at = found[name, 0] and found[name, 0]["threshold"]
+        found[name, "layers"] = at and runs.tried(
+            "--agents", *sets.files[name], oos, "--embedder", "builtin",
+            "--default", DEFAULT, "--set", f"routing.threshold={at}")
+    found["own"] = runs.tried("--agents", *sets.files["own"], "--embedder",
+                              "builtin", command="calibrate")
+    return found
+
+
+def capture(runs, sets):
+    return {(how, name): runs.tried("--agents", *files, "--embedder",
+                                    "builtin", "--capture", how)
+            for how in ("stuffed", "crowd")
+            for name, files in sets.files.items()}
+
+
+def measure(runs, names, own, seeds):
+    sets = Sets(runs, names, own)
+    found = {"sets": sets, "seeds": seeds, "centroids": centroids(runs, sets)}
+    for embedder in ("builtin", "minilm"):
+        found["learning", embedder] = learning(runs, sets, embedder)
+        found["five", embedder] = five(runs, sets, embedder, seeds)
+    found["learning_commands"] = take(runs)
+    found["scope"] = scope(runs, sets)
+    found["scope_commands"] = take(runs)
+    found["capture"] = capture(runs, sets)
+    found["capture_commands"] = take(runs)
+    return found
+
+
+def take(runs):
+    text = "```\n" + "\n".join(runs.commands or ["(none)"]) + "\n```"
+    runs.commands = []
+    return text
+
+
+def after(result, i):
+    """First place at a checkpoint; of a stream that ended before, once, with
+    how long it was."""
+    if not result:
+        return "not measured"
+    rows = result["routing"]["learning"]
+    if i >= len(rows):
+        return ""
+    words = percent(rows[i]["accuracy_at_1"])
+    if rows[i]["outcomes"] < CHECKPOINTS[i]:
+        words += f" ({rows[i]['outcomes']})"
+    return words
+
+
+def write(out, found, reference):
+    write_learning(out, found, reference)
+    write_scope(out, found)
+    write_capture(out, found)
+
+
+def write_learning(out, found, reference):
+    names = list(found["sets"].files)
+    out.append("## Routing\n")
+    out.append(
+        "First place in percent, by all of choosing: the four signals as a "
+        "server with these agents has them. \"After\" so many outcomes: a "
+        "stream of queries is decided one after the other, only the agent "
+        "that was picked is judged, and where it was the wrong one an override "
+        "names a right one; what falls below the threshold (0.3) goes to a "
+        "default agent first. Learnt from the train part where there is one, "
+        "else from the other parts of the test (sgd and own in 5, sealtools "
+        "in 3); a stream that ended before has its length in brackets. One "
+        "query a minute, in one order of chance (`--seed 0`). Five examples "
+        f"are on each agent's card: the mean of {found['seeds']} choices of "
+        "them. The nearest centroid is told the agent of every one of so many "
+        "examples, right or wrong, and takes the agent's own words too.\n")
+    rows = [[f"*{r[0]}*, zero-shot", *(x.split(" /")[0] for x in r[1:5]), ""]
+            for r in reference]
+    rows += [[f"*{r[0]}*, 5 examples", r[5], r[6], "", "", ""]
+             for r in reference]
+    for i, n in enumerate(CHECKPOINTS):
+        cells = []
+        for name in names:
+            some = found["centroids"].get((name, n))
+            known = i and found["centroids"].get((name, CHECKPOINTS[i - 1]))
+            if not some or (known and known[0] == some[0]):
+                cells.append("")
+            else:
+                cells.append(percent(some[1]) + (f" ({some[0]})" if
+                                                 some[0] < n else ""))
+        rows.append([f"nearest centroid, builtin, {n} examples", *cells])
+    for embedder in ("builtin", "minilm"):
+        results = found["learning", embedder]
+        if not any(results.values()):
+            continue
+        rows.append([f"**{embedder}, zero-shot**",
+                     *(percent(results[n] and results[n]["accuracy_at_1"])
+                       for n in names)])
+        rows.append([f"**{embedder}, 5 examples**",
+                     *(percent(found["five", embedder].get(n)) if n in
+                       found["five", embedder] else "" for n in names)])
+        rows += [[f"**{embedder}, after {n}**",
+                  *(after(results[name], i) for name in names)]
+                 for i, n in enumerate(CHECKPOINTS)]
+    out.append(table(["", *names], rows))
+    out.append("\nWith `builtin`, of the queries in scope those that get to a "
+               "right agent at the threshold, zero-shot and at the end: "
+               + "; ".join(f"{n} {reach(found['learning', 'builtin'][n])}"
+                           for n in names) + ".\n")
+    out.append(found["learning_commands"])
+
+
+def reach(result):
+    if not result:
+        return "not measured"
+    r = result["routing"]
+    return (f"{percent(r['right_agent'])} to "
+            f"{percent(r['learning'][-1]['right_agent'])} %")
+
+
+def write_scope(out, found):
+    out.append("\n## Out of scope\n")
+    out.append(
+        "`signalbox calibrate` finds the threshold that tells best who is out "
+        "of scope: the mean of the queries in scope that get to a right agent "
+        "and of those out of scope that are noticed. What is said here was "
+        "measured on parts that had no say in it (five). \"False alarms\" are "
+        "queries in scope that go to no agent. Published on CLINC150 with all "
+        "its training data: F1 86.4 % at 93.7 % in scope.\n")
+    rows = []
+    for key, r in found["scope"].items():
+        if not r or key == "own" or key[1] == "layers":
+            continue
+        label = f"{key[0]}, {'zero-shot' if not key[1] else f'after {key[1]}'}"
+        rows += scope_rows(label, r)
+    if found["scope"]["own"]:
+        rows += scope_rows("own, zero-shot", found["scope"]["own"])
+    out.append(table(["", "threshold", "get to a right agent", "false alarms",
+                      "out of scope noticed"], rows))
+    for key, r in found["scope"].items():
+        if r and key != "own" and key[1] == "layers":
+            layers = r["routing"]["layers"]
+            n = sum(layers.values())
+            out.append(f"\nOf all queries of {key[0]}, with the threshold of "
+                       "zero-shot, chosen on these very queries, and a "
+                       "default agent: "
+                       + ", ".join(f"{k} {percent(v / n)} %" for k, v in
+                                   layers.items() if v)
+                       + "; of those out of scope the default agent gets "
+                       f"{percent(r['routing']['out_of_scope_recall'])} %.")
+    out.append("")
+    out.append(found["scope_commands"])
+
+
+def scope_rows(label, r):
+    return [[f"{label}, {what}", f"{x['threshold']:.3f}",
+             percent(x["right_agent"]), percent(x["false_alarms"]),
+             percent(x["out_of_scope_recall"])]
+            for what, x in (("calibrated", r["expected"]),
+                            ("as it comes", r["now"]))]
+
+
+def write_capture(out, found):
+    names = list(found["sets"].files)
+    out.append("\n## Hostile cards\n")
+    out.append(
+        "First places that cards of a stranger, a user of another org, win of "
+        "the queries in scope, in percent, and in brackets how many points of "
+        "first places the right agents lose. They are public and made of what "
+        "the set's own agents say. One card of words by chance, the last with "
+        "words that everybody uses as routing keywords; and 30 cards of one "
+        "owner that cover every topic. At most 2 and 10 are to be had.\n")
+    rows = []
+    for how in ("stuffed", "crowd"):
+        results = [found["capture"][how, n] for n in names]
+        first = next((r for r in results if r), None)
+        for i, raid in enumerate(first["routing"]["capture"] if first else ()):
+            rows.append([f"{raid['cards']}: {raid['made_of']}"]
+                        + [won(r, i) for r in results])
+    out.append(table(["cards", *names], rows))
+    out.append("")
+    out.append(found["capture_commands"])
+
+
+def won(r, i):
+    if not r:
+        return "not measured"
+    raid = r["routing"]["capture"][i]
+    lost = 100 * (r["accuracy_at_1"] - raid["accuracy_at_1"])
+    return f"{percent(raid['captured'])} ({lost:.1f})".replace("-0.0", "0.0")
