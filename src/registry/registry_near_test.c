@@ -178,7 +178,7 @@ TEST(keywords_are_found_as_looking_for_each_would)
         PUT(f, "anna", body);
     }
     for (int i = 0; i < 300; i++) {
-        struct registry_near_query q = {.eyes = find_eyes("ben")};
+        struct registry_near_query q = {.eyes = find_eyes("anna")};
         const struct registry_near *list;
         size_t n;
 
