@@ -25,6 +25,7 @@ struct study {
     int64_t n_read, n_unread; /* unread: of a version that we do not know */
     int64_t last_seq;
     bool is_csv, is_cut;
+    bool is_short; /* of memory: a table is not there */
 };
 
 struct study_kind {
@@ -105,6 +106,7 @@ static void write_agents(struct open *o, struct sheet *s)
     const struct analytics_agent *list =
         analytics_agents(o->study->analytics, &n);
 
+    o->study->is_short = !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         sheet_str(s, list[i].agent);
@@ -121,6 +123,7 @@ static void write_types(struct open *o, struct sheet *s)
     const struct analytics_type *list =
         analytics_types(o->study->analytics, &n);
 
+    o->study->is_short = !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         put_type(s, list[i].type);
@@ -139,6 +142,7 @@ static void write_gaps(struct open *o, struct sheet *s)
     size_t n;
     const struct analytics_gap *list = analytics_gaps(o->study->analytics, &n);
 
+    o->study->is_short = !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         put_type(s, list[i].type);
@@ -178,6 +182,7 @@ static void write_keywords(struct open *o, struct sheet *s)
     const struct analytics_keyword *list =
         analytics_keywords(o->study->analytics, &n);
 
+    o->study->is_short = !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         sheet_str(s, list[i].keyword);
@@ -216,20 +221,21 @@ static void answer(struct open *o)
     struct buf *body = &o->calls->body;
     struct study *st = o->study;
 
-    if (st->is_csv) {
-        write_sheet(o);
-        calls_answer(o->calls, o->id, 200, CSV);
-        open_end(o);
+    if (!st->is_csv)
+        buf_addf(body,
+                 "{\"since_ms\":%lld,\"until_ms\":%lld,"
+                 "\"decisions_read\":%lld,\"is_complete\":%s,\"items\":",
+                 (long long)st->since_ms, (long long)st->until_ms,
+                 (long long)st->n_read, st->is_cut ? "false" : "true");
+    write_sheet(o);
+    if (!st->is_csv)
+        buf_addf(body, "}\n");
+    if (st->is_short) {
+        open_refuse(o, ERR_NOMEM, STR(""), STR(""));
         return;
     }
-    buf_addf(body,
-             "{\"since_ms\":%lld,\"until_ms\":%lld,\"decisions_read\":%lld,"
-             "\"is_complete\":%s,\"items\":",
-             (long long)st->since_ms, (long long)st->until_ms,
-             (long long)st->n_read, st->is_cut ? "false" : "true");
-    write_sheet(o);
-    buf_addf(body, "}\n");
-    open_answer(o, 200);
+    calls_answer(o->calls, o->id, 200, st->is_csv ? CSV : SPEAK_JSON);
+    open_end(o);
 }
 
 /* Reading. */

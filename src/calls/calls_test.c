@@ -375,3 +375,37 @@ TEST(lists_and_changes_survive_every_fault)
 {
     sweep(3, N_ASKED);
 }
+
+/* Of a table there is all or nothing. */
+TEST(a_table_of_decisions_is_whole_whatever_fails)
+{
+    static const char *const tables[] = {
+        "GET /api/analytics/agents?format=csv",
+        "GET /api/analytics/agents",
+    };
+    struct house h;
+
+    house_init(&h);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "",
+                        "{\"text\":\"x\",\"executor\":{\"name\":\"echo\"}}",
+                        answer),
+              200);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+        bool has_fired = true;
+        long nth = 0;
+
+        while (has_fired) {
+            int status;
+
+            fault_arm(++nth);
+            status = house_ask(&h, tables[i], "", "", answer);
+            has_fired = fault_fired();
+            fault_arm(0);
+            CHECK(has_fired || status == 200);
+            if (status == 200 && !strstr(answer, "\"echo\""))
+                T_FAIL("fault %ld: %s", nth, answer);
+        }
+        CHECK(nth > 3);
+    }
+    house_fini(&h);
+}

@@ -139,6 +139,7 @@ TEST(keywords_without_a_letter_and_those_said_twice_are_found)
 TEST(many_that_have_one_are_counted)
 {
     enum { N = 20 };
+    const struct str tea = STR("tea");
     struct agent a[N];
     char names[N][8];
     struct lint_fleet f;
@@ -146,7 +147,7 @@ TEST(many_that_have_one_are_counted)
     for (int i = 0; i < N; i++) {
         snprintf(names[i], sizeof(names[i]), "a%02d", i);
         a[i] = (struct agent){.name = str_of(names[i]),
-                              .routing.keywords = STRS(STR("tea"))};
+                              .routing.keywords = {&tea, 1}};
     }
     f = fleet_of(a, N);
     SAYS(lint_keywords, &f, "a06, a07 and 12 more: it lifts all of them alike");

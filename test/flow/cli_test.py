@@ -23,6 +23,7 @@ COMMANDS = [
     "agents",
     "search",
     "route",
+    "decisions",
     "replay",
     "grants",
     "commands",
