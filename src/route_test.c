@@ -176,6 +176,23 @@ TEST(nothing_is_overridden_where_conversations_do_not_stick)
     stage_close();
 }
 
+/* The signals stand in a room that all messages share, and the conversation is
+ * looked at after them where no layer asked for it. */
+TEST(signals_of_one_message_are_not_taken_for_those_of_another)
+{
+    struct told t[2];
+
+    open_with_words();
+    stage.routing.choose.is_off[LAYER_STICKY] = true;
+    router_set(stage.router, &stage.routing);
+    CHECK(post(plain("bread recipes", "c"), &t[0]));
+    CHECK(post(plain("debugging programs", "d"), &t[1]));
+    pass_ms(0);
+    check_layer(&t[0], LAYER_SEMANTIC, "cook");
+    check_layer(&t[1], LAYER_SEMANTIC, "engineer");
+    stage_close();
+}
+
 static void on_pruned(struct tx *tx, void *ctx)
 {
     (void)ctx;
