@@ -199,9 +199,8 @@ static inline enum err make_choice(void)
     for (int i = 0; i < 8; i++) {
         enum err e = stage_ask();
 
-        if (e ||
-            (!m->choice.needs &&
-             (m->known.has_conversation || !m->call.conversation_id.n)))
+        if (e || (!m->choice.needs &&
+                  (m->known.has_conversation || !m->call.conversation_id.n)))
             return e;
         if (m->choice.needs == NEEDS_CANDIDATES)
             some_signals();
