@@ -27,11 +27,13 @@ MIB = 1024 * 1024
 
 class Shared(unittest.TestCase):
     config = {"agents": {"default": "general"}}
+    agents = AGENTS
 
     @classmethod
     def setUpClass(cls):
         cls.server = Server(config={
-            **cls.config, "agents": {**cls.config["agents"], "list": AGENTS}})
+            **cls.config, "agents": {
+                **cls.config["agents"], "list": cls.agents}})
         cls.n_users = 0
 
     @classmethod
@@ -186,6 +188,36 @@ class NoRoute(Shared):
                          before + 1)
         self.assertEqual(self.listed(), [])
         self.assertEqual(self.good(self.get("/api/tasks"))["items"], [])
+
+
+class Away(Shared):
+    """Everybody must come to us, and nobody has."""
+    config = {"agents": {}}
+    agents = [{**a, "url": "ws-agent://" + a["id"]} for a in AGENTS[:3]]
+
+    def test_all_are_away(self):
+        for path in "/api/messages", "/api/route":
+            error = self.refused(self.post(path, BUG), 422, "no_route",
+                                 "none of the 3 agents")
+            self.assertEqual(error.get("details", {}).get("candidates", []),
+                             [])
+        self.refused(self.post("/api/messages", "/cook bread"), 503,
+                     "agent_offline")
+        self.assertEqual(self.listed(), [])
+        self.assertEqual(self.good(self.get("/api/tasks"))["items"], [])
+
+
+class AwayDefault(Away):
+    config = {"agents": {"default": "general"}}
+
+    def test_all_are_away(self):
+        d = self.route(BUG)
+        self.assertEqual((d["layer"], d["agent"]), ("default", "general"))
+        self.assertIn("would be refused", d["note"])
+        self.assertIn('"general" is self-hosted and not connected', d["note"])
+        self.refused(self.post("/api/messages", BUG), 503, "agent_offline",
+                     "general")
+        self.assertEqual(self.listed(), [])
 
 
 class Decisions(Shared):
