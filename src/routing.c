@@ -240,12 +240,15 @@ static enum err begin_to_learn(struct routing *g, struct learn **out)
 }
 
 static struct candidate candidate_of(const struct registry_near *near,
-                                     struct learn *learn)
+                                     struct learn *learn,
+                                     const struct eyes *eyes)
 {
     struct learn_hint hint = {.performance = 0.5F};
 
     if (learn)
         learn_look(learn, near->agent->name, &hint);
+    if (hint.has_inside && agent_is_outsider(near->agent, eyes))
+        learn_outside(&hint);
     return (struct candidate){
         .agent = near->agent->name,
         .skill = near->skill ? near->skill->id : STR(""),
@@ -265,6 +268,7 @@ static enum err gather(struct routing *g, const struct registry_near *near,
     struct router *r = g->router;
     struct msg *m = g->m;
     struct learn *learn;
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     enum err e = make_room(r, n);
 
     if (!e)
@@ -272,7 +276,7 @@ static enum err gather(struct routing *g, const struct registry_near *near,
     if (e)
         return e;
     for (size_t i = 0; i < n; i++)
-        r->room[i] = candidate_of(&near[i], learn);
+        r->room[i] = candidate_of(&near[i], learn, &eyes);
     m->known.candidates = r->room;
     m->known.n_candidates = n;
     m->known.is_there = registry_is_there;
