@@ -63,22 +63,9 @@ void routing_go_on(struct routing *g, enum err e)
 
 /* The answer. */
 
-/* Whoever is named in a conversation that somebody else has. */
-static bool is_switch(const struct choose_view *v, const struct msg *m)
-{
-    const struct agent *had =
-        m->known.stuck_to.n ? agent_find(v->agents, m->known.stuck_to) : NULL;
-
-    return (m->choice.layer == LAYER_EXPLICIT ||
-            m->choice.layer == LAYER_PREFIX) &&
-           had && agent_is_visible(had, v->eyes) &&
-           !str_eq_nocase(m->choice.agent, had->name);
-}
-
 /* The first time, who had the conversation; and where it was somebody else,
  * by which decision. True: there is nothing (more) to find out. */
-static bool is_whole(struct routing *g, const struct choose_view *v,
-                     enum err *e)
+static bool is_whole(struct routing *g, enum err *e)
 {
     struct msg *m = g->m;
 
@@ -86,7 +73,6 @@ static bool is_whole(struct routing *g, const struct choose_view *v,
         *e = routing_fetch_conversation(g);
         return false;
     }
-    m->choice.is_switch = is_switch(v, m);
     if (m->choice.is_switch && m->known.decision.text[0] && !g->has_earlier &&
         !g->is_look) {
         *e = routing_fetch_earlier(g);
@@ -107,7 +93,7 @@ static void ask(struct routing *g)
         struct choose_view v = {&r->opts.settings.choose, &agents, &eyes};
 
         e = choose_agent(&v, m);
-        if (e || (!m->choice.needs && is_whole(g, &v, &e))) {
+        if (e || (!m->choice.needs && is_whole(g, &e))) {
             finish(g, e);
             return;
         }

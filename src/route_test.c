@@ -150,6 +150,49 @@ TEST(a_switch_overrides_what_had_put_the_agent_there)
     stage_close();
 }
 
+/* Where conversations do not stick they have nobody to be taken from. */
+TEST(nothing_is_overridden_where_conversations_do_not_stick)
+{
+    struct told first, t;
+    struct decision d;
+    struct arena a;
+
+    open_with_words();
+    arena_init(&a, 1 << 20);
+    stage.routing.choose.is_off[LAYER_STICKY] = true;
+    router_set(stage.router, &stage.routing);
+    first = sent(plain("bread recipes", "c"));
+    t = sent((struct letter){.to = "engineer", .conversation = "c"});
+    check_layer(&t, LAYER_EXPLICIT, "engineer");
+    t = sent(plain("/cook and then", "c"));
+    check_layer(&t, LAYER_PREFIX, "cook");
+    d = decision_of(&a, &first.task_id, 1);
+    CHECK_INT(d.verdict, VERDICT_OPEN);
+    CHECK_STR(d.overridden_to, "");
+    CHECK_INT(n_rows(&outcome_table), 0);
+    CHECK_INT(told_in_feed("conversation.switched", NULL), 0);
+    CHECK_INT(router_stats(stage.router).switches_total, 0);
+    arena_fini(&a);
+    stage_close();
+}
+
+/* The signals stand in a room that all messages share, and the conversation is
+ * looked at after them where no layer asked for it. */
+TEST(signals_of_one_message_are_not_taken_for_those_of_another)
+{
+    struct told t[2];
+
+    open_with_words();
+    stage.routing.choose.is_off[LAYER_STICKY] = true;
+    router_set(stage.router, &stage.routing);
+    CHECK(post(plain("bread recipes", "c"), &t[0]));
+    CHECK(post(plain("debugging programs", "d"), &t[1]));
+    pass_ms(0);
+    check_layer(&t[0], LAYER_SEMANTIC, "cook");
+    check_layer(&t[1], LAYER_SEMANTIC, "engineer");
+    stage_close();
+}
+
 static void on_pruned(struct tx *tx, void *ctx)
 {
     (void)ctx;

@@ -10,7 +10,8 @@
 #include "base/vec.h"
 #include "task/task.h"
 
-/* Waiting. */
+/* Waiting. The room that candidates stand in is others' meanwhile, so whoever
+ * has waited has them fetched again. */
 
 enum err routing_wait(struct routing *g, enum waits_for what)
 {
@@ -20,6 +21,7 @@ enum err routing_wait(struct routing *g, enum waits_for what)
         g->bytes > ROUTING_WAITING_BYTES_MAX - r->waiting_bytes)
         return ERR_OVERLOADED;
     g->waits_for = what;
+    g->m->known.has_candidates = false;
     list_append(&r->waiting, &g->node);
     r->n_waiting++;
     r->waiting_bytes += g->bytes;
@@ -309,8 +311,7 @@ static enum err fetch_candidates(struct routing *g)
 
 /* The classifier. */
 
-/* What was asked about is in m->choice until choose is asked again; the room
- * the candidates stood in is others' meanwhile, so they come again too. */
+/* What was asked about is in m->choice until choose is asked again. */
 static void on_intent(void *ctx, const struct intent_reply *reply)
 {
     struct routing *g = ctx;
@@ -323,14 +324,12 @@ static void on_intent(void *ctx, const struct intent_reply *reply)
     enum err e = OK;
 
     m->known.has_intent = true;
-    m->known.has_candidates = false;
     if (reply->err == ERR_STOPPING)
         e = ERR_STOPPING;
     else if (!reply->err)
         e = choose_intent_read(&v, m, reply->body, said);
-    else if (!routing_keep(m, str_of(reply->why.text), &said->why))
-        e = ERR_NOMEM;
-    said->is_asked = true;
+    else
+        e = choose_intent_failed(m, reply->why.text, said);
     said->took_ms = reply->took_ms;
     r->stats.intents_failed_total += !said->is_good;
     if (g->is_asking)

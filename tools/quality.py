@@ -382,8 +382,8 @@ What routing is made of was chosen by looking at these same sets, the project's
 own among them, so expect a little less elsewhere: the share of words and the
 kernel of examples from about 60 settings, the reading of recency from four
 (counted for all queries it took 2 points from metatool and sealtools), the
-seven tenths of a skill from six, on the own set alone, the only one that has
-skills. The orders of the streams were not chosen.
+part of a skill from thirty, on the own set, the only one that has skills, and
+on the others grouped into agents of many. The orders of the streams were not chosen.
 """
 
 
