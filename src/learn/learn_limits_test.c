@@ -279,3 +279,74 @@ TEST(words_that_come_again_outlast_those_that_do_not)
     CHECK(str_starts(learn_type_name(s->l, 1), STR("invoice ")));
     stage_free(s);
 }
+
+static struct outcome judged_at(struct stage *s, double degrees)
+{
+    static uint8_t bytes[16];
+    float v[2] = {(float)cos(degrees * 3.14159265358979 / 180),
+                  (float)sin(degrees * 3.14159265358979 / 180)};
+    struct outcome o = judged(s, "ann", 1, VERDICT_POSITIVE);
+
+    o.vector = packed(v, 2, bytes);
+    return o;
+}
+
+/* A mean of all four thousand would lie at 38 degrees, too far from 96; of the
+ * last thousand or so it lies at 48. */
+TEST(a_type_of_thousands_follows_what_is_asked_now)
+{
+    struct stage *s = stage_new();
+    struct outcome o;
+
+    for (int i = 0; i < 4000; i++) {
+        o = judged_at(s, i < 1000 ? 0 : 50);
+        apply(s, &o);
+    }
+    CHECK_INT(learn_stats(s->l).types, 1);
+    o = judged_at(s, 96);
+    CHECK_INT(learn_type(s->l, o.vector), 1);
+    o = judged_at(s, 106);
+    CHECK_INT(learn_type(s->l, o.vector), 0);
+    stage_free(s);
+}
+
+/* Each word sorts before all that came earlier, and so takes the place of the
+ * one that sorts last. */
+TEST(of_a_text_48_words_are_heard_and_of_a_type_32_kept)
+{
+    struct stage *s = stage_new();
+    struct outcome o = judged(s, "ann", 1, VERDICT_POSITIVE);
+    char text[512] = "";
+    size_t n = 0;
+
+    for (int i = 0; i < 60; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "x%c%cq ",
+                              'z' - i / 20, 'z' - i % 20);
+    o.text = str_of(text);
+    apply(s, &o);
+    CHECK(strstr(exported(s), "\"xxsq\":1")); /* the 48th */
+    CHECK(strstr(exported(s), "\"xzjq\":1")); /* the 17th */
+    CHECK(!strstr(exported(s), "\"xxrq\""));
+    CHECK(!strstr(exported(s), "\"xzkq\""));
+    stage_free(s);
+}
+
+TEST(agents_with_a_type_longest_not_heard_of_go)
+{
+    struct learn_settings many = learn_defaults();
+    struct stage *s;
+    char name[16];
+
+    many.max_agents = LEARN_PAIRS_MAX;
+    s = stage_new_with(many);
+    for (int i = 0; i < LEARN_PAIRS_MAX + 2; i++) {
+        snprintf(name, sizeof(name), "a%d", i / 2);
+        judge(s, name, 1 + i % 2, VERDICT_POSITIVE);
+    }
+    CHECK_INT(learn_stats(s->l).agent_types, LEARN_PAIRS_MAX);
+    CHECK_INT(learn_stats(s->l).types, 2);
+    CHECK(ask(s, "org:acme", 1, "a0").performance == 0.5F);
+    CHECK(ask(s, "org:acme", 2, "a0").performance == 0.5F);
+    CHECK(ask(s, "org:acme", 1, "a1").performance > 0.5F);
+    stage_free(s);
+}
