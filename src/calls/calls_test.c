@@ -376,6 +376,33 @@ TEST(lists_and_changes_survive_every_fault)
     sweep(3, N_ASKED);
 }
 
+/* A word finds no memory to be kept in: it is refused, and may be said again.
+ */
+TEST(a_word_about_a_decision_is_refused_where_there_is_no_memory)
+{
+    char line[96], id[31];
+    struct house h;
+    const char *at;
+
+    house_init(&h);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "",
+                        "{\"text\":\"x\",\"executor\":{\"name\":\"echo\"}}",
+                        answer),
+              200);
+    at = strstr(answer, "dec_0");
+    CHECK(at);
+    snprintf(id, sizeof(id), "%.30s", at);
+    snprintf(line, sizeof(line), "POST /api/decisions/%s/feedback", id);
+    fault_arm_at("calls.word", 1);
+    CHECK_INT(house_ask(&h, line, "", "{\"verdict\":\"right\"}", answer), 503);
+    CHECK(fault_fired());
+    fault_arm(0);
+    snprintf(line, sizeof(line), "GET /api/decisions/%s", id);
+    CHECK_INT(house_ask(&h, line, "", "", answer), 200);
+    CHECK(strstr(answer, "\"verdict\":\"open\""));
+    house_fini(&h);
+}
+
 /* Of a table there is all or nothing. */
 TEST(a_table_of_decisions_is_whole_whatever_fails)
 {
