@@ -274,27 +274,43 @@ TEST(what_comes_at_once_in_a_conversation_is_accepted_in_that_order)
 
 /* Another server on the same records: it has lines of its own, so only the
  * guard tells it. */
+static struct walk *another_server(struct router **router)
+{
+    struct walk_opts opts;
+    struct walk *w;
+    struct why why;
+
+    *router = router_new(&(struct router_opts){.loop = &stage.loop,
+                                               .log = &stage.log,
+                                               .store = stage.store,
+                                               .registry = stage.registry,
+                                               .lessons = stage.lessons,
+                                               .ids = &stage.ids,
+                                               .seed = {1, 2},
+                                               .settings = stage.routing});
+    opts = stage_walk_opts();
+    opts.router = *router;
+    w = walk_new(&opts, &why);
+    CHECK(*router && w);
+    return w;
+}
+
+static void close_another(struct walk *w, struct router *router)
+{
+    router_stop(router);
+    pass_ms(5000);
+    walk_free(w);
+    router_free(router);
+}
+
 TEST(whoever_is_overtaken_by_another_server_is_routed_once_more)
 {
     struct walk *here, *there;
     struct router *router;
-    struct walk_opts opts;
     struct told a, b, c;
-    struct why why;
 
     open_with_words();
-    router = router_new(&(struct router_opts){.loop = &stage.loop,
-                                              .log = &stage.log,
-                                              .store = stage.store,
-                                              .registry = stage.registry,
-                                              .lessons = stage.lessons,
-                                              .ids = &stage.ids,
-                                              .seed = {1, 2},
-                                              .settings = stage.routing});
-    opts = stage_walk_opts();
-    opts.router = router;
-    there = walk_new(&opts, &why);
-    CHECK(router && there);
+    there = another_server(&router);
     here = stage.walk;
     CHECK(post(plain("bread recipes", "c"), &a));
     stage.walk = there;
@@ -310,10 +326,45 @@ TEST(whoever_is_overtaken_by_another_server_is_routed_once_more)
     CHECK(b.err == OK && c.err == OK);
     CHECK_INT(n_rows(&outcome_table), 1);
     CHECK_INT(told_in_feed("conversation.switched", NULL), 1);
-    router_stop(router);
-    pass_ms(5000);
-    walk_free(there);
-    router_free(router);
+    close_another(there, router);
+    stage_close();
+}
+
+TEST(whoever_is_overtaken_keeps_the_place_among_those_that_wait)
+{
+    enum { N = 4 };
+    struct walk *here, *there;
+    struct router *router;
+    struct told first, t[N];
+    struct query q;
+    size_t i = 0;
+
+    open_with_words();
+    there = another_server(&router);
+    here = stage.walk;
+    stage.walk = there;
+    CHECK(post(plain("bread recipes", "c"), &first));
+    stage.walk = here;
+    for (i = 0; i < N; i++)
+        CHECK(post(plain("debugging programs", "c"), &t[i]));
+    pass_ms(0);
+    check_layer(&first, LAYER_SEMANTIC, "cook");
+    query_init(&q, &decision_table, 100);
+    query_order(&q, DECISION_SEQ, false);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK_INT(q.n_rows, N + 1);
+    i = 0;
+    QUERY_EACH(r, &q)
+    {
+        CHECK_STR(row_str(r, DECISION_TASK_ID),
+                  i ? t[i - 1].task_id.text : first.task_id.text);
+        i++;
+    }
+    query_fini(&q);
+    for (i = 0; i < N; i++)
+        check_layer(&t[i], LAYER_STICKY, "cook");
+    CHECK_INT(router_stats(stage.router).waiting, 0);
+    close_another(there, router);
     stage_close();
 }
 

@@ -85,18 +85,26 @@ enum err routing_fetch_conversation(struct routing *g)
 /* The decision before. */
 
 /* What is needed of it to learn from it, in the message's own memory. */
-static enum err keep_earlier(struct msg *m, const struct row *row)
+static enum err keep_strings(struct msg *m, struct decision *d)
 {
-    struct decision *d = arena_alloc(&m->arena, sizeof(*d));
     struct str *strings[] = {
         &d->conversation_id, &d->requester, &d->org,           &d->text,
         &d->agent,           &d->vector,    &d->model,         &d->model_hash,
         &d->overridden_to,   &d->skill,     &d->overridden_by, &d->error_code};
+
+    for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
+        if (!routing_keep(m, *strings[i], strings[i]))
+            return ERR_NOMEM;
+    return OK;
+}
+
+static enum err keep_earlier(struct msg *m, const struct row *row)
+{
+    struct decision *d = arena_alloc(&m->arena, sizeof(*d));
     enum err e = d ? decision_from_row(&m->arena, row, d) : ERR_NOMEM;
 
-    for (size_t i = 0; !e && i < sizeof(strings) / sizeof(*strings); i++)
-        if (!routing_keep(m, *strings[i], strings[i]))
-            e = ERR_NOMEM;
+    if (!e)
+        e = keep_strings(m, d);
     if (e)
         return e == ERR_SYNTAX ? OK : e; /* a later version's: left alone */
     d->candidates = NULL;
@@ -240,12 +248,15 @@ static enum err begin_to_learn(struct routing *g, struct learn **out)
 }
 
 static struct candidate candidate_of(const struct registry_near *near,
-                                     struct learn *learn)
+                                     struct learn *learn,
+                                     const struct eyes *eyes)
 {
     struct learn_hint hint = {.performance = 0.5F};
 
     if (learn)
         learn_look(learn, near->agent->name, &hint);
+    if (hint.has_inside && agent_is_outsider(near->agent, eyes))
+        learn_outside(&hint);
     return (struct candidate){
         .agent = near->agent->name,
         .skill = near->skill ? near->skill->id : STR(""),
@@ -265,6 +276,7 @@ static enum err gather(struct routing *g, const struct registry_near *near,
     struct router *r = g->router;
     struct msg *m = g->m;
     struct learn *learn;
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     enum err e = make_room(r, n);
 
     if (!e)
@@ -272,7 +284,7 @@ static enum err gather(struct routing *g, const struct registry_near *near,
     if (e)
         return e;
     for (size_t i = 0; i < n; i++)
-        r->room[i] = candidate_of(&near[i], learn);
+        r->room[i] = candidate_of(&near[i], learn, &eyes);
     m->known.candidates = r->room;
     m->known.n_candidates = n;
     m->known.is_there = registry_is_there;

@@ -50,7 +50,8 @@ static const struct column columns[N_DECISION_COLUMNS] = {
 };
 
 /* A row is written with every message: so few indexes. What came next in a
- * conversation, those without a verdict, and somebody's own are looked for.
+ * conversation, those that the job has not seen, and somebody's own are looked
+ * for.
  * Each is followed by the key, so it is walked in the order of the list. */
 static const struct table_index indexes[] = {
     {"decision_id", {DECISION_ID}, 1, true, 0},
@@ -60,7 +61,7 @@ static const struct table_index indexes[] = {
      false,
      0},
     {"decision_requester", {DECISION_REQUESTER}, 1, false, 0},
-    {"decision_open", {DECISION_VERDICT}, 1, false, 0},
+    {"decision_open", {DECISION_FOLLOWED}, 1, false, 0},
 };
 
 const struct table decision_table = {

@@ -50,7 +50,7 @@ static void search_fini(struct index_search *s)
     free(s->seen);
     free(s->heap);
     free(s->near);
-    free(s->near_best);
+    free(s->near_work);
 }
 
 void index_free(struct index *x)
@@ -280,7 +280,8 @@ static void put_docs(struct index *x, struct index_entry *e,
 
         e->docs[i] = doc;
         x->docs[doc] =
-            (struct doc){e->number, i ? (uint32_t)i - 1 : INDEX_AGENT};
+            (struct doc){e->number, i ? (uint32_t)i - 1 : INDEX_AGENT,
+                         i ? near_part(c->texts[0], c->texts[i]) : 1};
         x->doc_class[doc] = e->cls;
         text_put(x->text, doc, e->cls, c->texts[i]);
         index_vecs_set(&x->vectors, doc,
