@@ -100,6 +100,7 @@ struct index_change {
 /* Where a document belongs. */
 struct doc {
     uint32_t number, skill;
+    float part; /* of a skill: what it counts for in routing, see near.c */
 };
 
 /* ---- profiles: what agents are routed by ---- */
@@ -132,6 +133,9 @@ void profiles_put(struct index *x, struct index_entry *e,
 void profiles_drop(struct index *x, const struct index_entry *e);
 void profiles_fini(struct index *x);
 size_t profiles_bytes(const struct index *x);
+
+/* What a skill counts for, from its words and those of its agent. (near.c) */
+float near_part(const struct text_doc *agent, const struct text_doc *skill);
 
 /* ---- generic: who is like everything ---- */
 
@@ -167,6 +171,12 @@ struct rated {
 
 enum { RRF_BEST = 200, RRF_K = 60 };
 
+/* What near.c notes of an agent. */
+struct near_work {
+    float best;    /* the guess of its best document */
+    float profile; /* its likeness as a whole; below zero: it has none */
+};
+
 struct index_search {
     bool is_open;
     const struct index_query *q;
@@ -197,7 +207,7 @@ struct index_search {
     size_t n_fused, next_fused;
 
     struct index_near *near; /* near.c's answer, by the agents' numbers */
-    float *near_best;        /* of each, the guess of its best document */
+    struct near_work *near_work;
     size_t near_cap;
 };
 

@@ -51,7 +51,7 @@ static void search_fini(struct index_search *s)
     free(s->seen);
     free(s->heap);
     free(s->near);
-    free(s->near_best);
+    free(s->near_work);
 }
 
 void index_free(struct index *x)
@@ -305,7 +305,8 @@ static void put_docs(struct index *x, struct index_entry *e,
 
         e->docs[i] = doc;
         x->docs[doc] =
-            (struct doc){e->number, i ? (uint32_t)i - 1 : INDEX_AGENT};
+            (struct doc){e->number, i ? (uint32_t)i - 1 : INDEX_AGENT,
+                         i ? near_part(c->texts[0], c->texts[i]) : 1};
         x->doc_class[doc] = e->cls;
         text_put(x->text, doc, e->cls, c->texts[i]);
         index_vecs_set(&x->vectors, doc,
@@ -443,7 +444,7 @@ static size_t own_bytes(const struct index *x)
     bytes += x->classes_cap * (sizeof(struct class *) + sizeof(uint32_t)) +
              x->by_class.cap * sizeof(*x->by_class.slots);
     bytes += profiles_bytes(x) + generic_bytes(x) +
-             s->near_cap * (sizeof(*s->near) + sizeof(*s->near_best));
+             s->near_cap * (sizeof(*s->near) + sizeof(*s->near_work));
     return bytes + s->cap / 64 * (sizeof(uint64_t) + sizeof(float)) +
            s->cap * (2 * sizeof(float) + sizeof(uint32_t) + sizeof(*s->heap)) +
            s->seen_cap * sizeof(*s->seen);

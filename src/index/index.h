@@ -198,8 +198,8 @@ struct index_near {
     bool is_seen;
     uint32_t skill; /* of its best document, as a hybrid search has it but for
                      * near ties; or INDEX_AGENT */
-    float cosine;   /* with its profile, or seven tenths of that with the
-                     * nearest of its skills, 0..1; below zero: there is
+    float cosine;   /* with its profile, and nearer by most of what the nearest
+                     * of its skills is nearer, 0..1; below zero: there is
                      * nothing to compare */
     float text;     /* of its best document, 0..1 */
     float generic;  /* 0 to 0.15: how much more like everything its profile is

@@ -66,6 +66,58 @@ TEST(half_the_bound_is_not_enough_for_skills)
     fault_arm(0);
 }
 
+/* A skill that is what was asked, of an agent that is as a whole nothing like
+ * it; how near that makes the agent. */
+static float nearness(struct skill skill, struct str description)
+{
+    const struct index_query q = {.text = STR("x"), .sees_all = true};
+    struct agent a = {.name = STR("someone"),
+                      .description = description,
+                      .visibility = VISIBILITY_PUBLIC,
+                      .skills = &skill,
+                      .n_skills = 1};
+    const float other[] = {1, 0}, same[] = {0, 1};
+    size_t each = vec_packed_bytes(2), n;
+    uint8_t packed[2 * (8 + 2 * 2)];
+    struct index *x = index_new(10, stage_seed);
+    const struct index_near *near;
+    struct index_change *c;
+    float cosine;
+
+    CHECK(x && vec_pack(other, 2, packed) && vec_pack(same, 2, packed + each));
+    index_set_dims(x, 2);
+    CHECK(index_prepare(x, &a, packed, &c) == OK);
+    index_put(x, 0, c);
+    CHECK(index_near(x, &q, (struct str){(char *)packed + each, each}, &near,
+                     &n) == OK);
+    cosine = n == 1 ? near[0].cosine : -1;
+    index_free(x);
+    return cosine;
+}
+
+static bool is_about(float a, double b)
+{
+    return (double)a > b - 1e-4 && (double)a < b + 1e-4;
+}
+
+TEST(a_skill_counts_as_far_as_it_says_something)
+{
+    const struct str examples[] = {STR("brew green tea"), STR("cold milk")};
+    struct skill one = {.id = STR("a"), .name = STR("tea")};
+    struct skill three = {
+        .id = STR("a"), .name = STR("tea"), .description = STR("boil water")};
+    struct skill eight = three;
+    const struct str shorter = STR(""), longer = STR("a card of many words");
+
+    eight.examples = (struct strs){examples, 2};
+    CHECK(is_about(nearness(one, shorter), 0.5));
+    CHECK(is_about(nearness(three, shorter), 3.0 / 4));
+    CHECK(is_about(nearness(eight, shorter), 8.0 / 9));
+    /* Words of the card are not the skill's. */
+    CHECK(is_about(nearness(one, longer), 0.5));
+    CHECK(is_about(nearness(three, longer), 3.0 / 4));
+}
+
 /* Like everything. */
 
 enum { DIMS = 64 };

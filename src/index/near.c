@@ -11,17 +11,32 @@
 #include "index/data.h"
 
 #include "base/fault.h"
+#include "index/text.h"
 
-/* What the likeness to one skill is worth beside that to the whole: whoever has
- * one skill that fits is not passed over, but a word or two of a skill are like
- * many texts. (Own set of test/quality, 30 agents of four skills: first places
- * with 1, 0.9, 0.8, 0.7, 0.6 and 0: 47.0, 48.4, 50.0, 51.4, 51.0, 51.2 %.) */
-#define SKILL_PART 0.7F
-
-static float of_skill(const struct index *x, uint32_t doc)
+/* What an agent is as a whole, p, and how much nearer one of its skills is, s:
+ *
+ *     cosine = p + part * (s - p)        part = n / (n + 1)
+ *
+ * where n are the words that the skill says itself, in its name, description,
+ * tags and examples. One that is described or has examples counts nearly whole;
+ * but a word or two are like many texts, and what is meant by them is said by
+ * the rest of the card. docs/architecture.md has what else was measured.
+ *
+ * An agent's own words stand in its skills' documents too, with less weight;
+ * what is over is the skill's. */
+float near_part(const struct text_doc *agent, const struct text_doc *skill)
 {
-    return SKILL_PART *
-           index_vecs_likeness(&x->vectors, &x->search.vector, doc);
+    uint32_t theirs = agent->length / TEXT_OWN * TEXT_AGENT;
+    uint32_t own =
+        skill->length > theirs ? (skill->length - theirs) / TEXT_OWN : 0;
+
+    return own > 1 ? (float)own / (float)(own + 1) : 0.5F;
+}
+
+/* Never less where s is more, also in floats: so a bound of s gives one. */
+static float lean(float p, float part, float s)
+{
+    return s > p ? p + part * (s - p) : p;
 }
 
 static enum err near_room(struct index *x)
@@ -36,10 +51,10 @@ static enum err near_room(struct index *x)
     if (!p)
         return ERR_NOMEM;
     s->near = p;
-    p = index_grow(s->near_best, more, sizeof(*s->near_best));
+    p = index_grow(s->near_work, more, sizeof(*s->near_work));
     if (!p)
         return ERR_NOMEM;
-    s->near_best = p;
+    s->near_work = p;
     s->near_cap = more;
     return OK;
 }
@@ -56,8 +71,10 @@ static void look_at_profiles(struct index *x)
     const struct index_profiles *p = &x->profiles;
     float likeness[64];
 
-    for (size_t i = 0; i < x->agents_end; i++)
+    for (size_t i = 0; i < x->agents_end; i++) {
         s->near[i] = (struct index_near){.skill = INDEX_AGENT, .cosine = -1};
+        s->near_work[i] = (struct near_work){.profile = -1};
+    }
     for (size_t i = 0; i < p->n; i += 64) {
         size_t n = p->n - i < 64 ? p->n - i : 64;
 
@@ -73,7 +90,8 @@ static void look_at_profiles(struct index *x)
             s->near[number].is_seen = true;
             s->near[number].generic = p->generic[i + k];
             if (s->by_meaning && e->has_vectors)
-                s->near[number].cosine = likeness[k];
+                s->near[number].cosine = s->near_work[number].profile =
+                    likeness[k];
         }
     }
 }
@@ -85,18 +103,20 @@ static void weigh(struct index *x, uint32_t doc, float bound, struct weights w)
     struct index_search *s = &x->search;
     struct doc d = x->docs[doc];
     struct index_near *near = &s->near[d.number];
+    struct near_work *work = &s->near_work[d.number];
     float score = score_of(w, bound, s->texts[doc]);
-    float best = s->near_best[d.number];
 
-    if (score > best || (score >= best && score > 0 && d.skill < near->skill)) {
-        s->near_best[d.number] = score;
+    if (score > work->best ||
+        (score >= work->best && score > 0 && d.skill < near->skill)) {
+        work->best = score;
         near->skill = d.skill;
     }
     if (near->text < s->texts[doc])
         near->text = s->texts[doc];
-    if (d.skill != INDEX_AGENT && SKILL_PART * bound > near->cosine &&
-        bound > 0) {
-        float fine = of_skill(x, doc);
+    if (d.skill != INDEX_AGENT && work->profile >= 0 &&
+        lean(work->profile, d.part, bound) > near->cosine) {
+        float fine = lean(work->profile, d.part,
+                          index_vecs_likeness(&x->vectors, &s->vector, doc));
 
         if (fine > near->cosine)
             near->cosine = fine;
@@ -109,8 +129,6 @@ static void look_at_docs(struct index *x)
     const struct weights w = search_weights(s->q, s->by_meaning);
     float bounds[64] = {0};
 
-    for (size_t i = 0; i < x->agents_end; i++)
-        s->near_best[i] = 0;
     for (size_t i = 0; i < x->n_docs; i += 64) {
         uint64_t seen = s->visible[i / 64];
 
@@ -173,6 +191,7 @@ static void look_slowly(struct index *x, const struct index_entry *e,
                         struct index_near *out)
 {
     struct index_search *s = &x->search;
+    float profile = -1;
 
     *out = (struct index_near){.skill = INDEX_AGENT, .cosine = -1};
     out->is_seen = is_visible(s, e->docs[0]);
@@ -180,12 +199,16 @@ static void look_slowly(struct index *x, const struct index_entry *e,
         return;
     out->generic = x->profiles.generic[e->slot];
     if (s->by_meaning && e->has_vectors)
-        out->cosine =
+        out->cosine = profile =
             index_vecs_likeness(&x->profiles.vecs, &s->vector, e->slot);
     for (size_t i = 0; i < e->n_docs; i++) {
         uint32_t doc = e->docs[i];
         float text = text_score_one(x->text, &s->words, doc);
-        float fine = i && out->cosine >= 0 ? of_skill(x, doc) : -1;
+        float fine =
+            i && profile >= 0
+                ? lean(profile, x->docs[doc].part,
+                       index_vecs_likeness(&x->vectors, &s->vector, doc))
+                : -1;
 
         out->cosine = fine > out->cosine ? fine : out->cosine;
         out->text = text > out->text ? text : out->text;
