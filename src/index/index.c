@@ -50,7 +50,7 @@ static void search_fini(struct index_search *s)
     free(s->seen);
     free(s->heap);
     free(s->near);
-    free(s->near_work);
+    free(s->near_profile);
 }
 
 void index_free(struct index *x)
@@ -87,6 +87,8 @@ void index_set_dims(struct index *x, uint32_t dims)
     for (size_t i = 0; i < x->agents_end; i++)
         if (x->agents[i])
             x->agents[i]->has_vectors = false;
+    for (size_t i = 0; i < x->profiles.n; i++)
+        x->profiles.has_vector[i] = false;
 }
 
 uint32_t index_dims(const struct index *x)

@@ -140,10 +140,12 @@ void keywords_take(struct registry *r, struct entry *e)
 
 /* Looking. */
 
-static void note(struct keywords *k, const struct keyword *one)
+static void note(struct registry *r, const struct keyword *one)
 {
+    const struct keywords *k = &r->keywords;
     struct entry *e = one->entry;
 
+    r->near_marks[e->number].is_said = true;
     if (e->said_in != k->serial || one->place < e->said_place)
         e->said_place = one->place;
     e->said_in = k->serial;
@@ -161,7 +163,7 @@ static size_t compare(struct registry *r, struct str rest, size_t left)
         const struct keyword *one = LIST_OF(n, struct keyword, node);
 
         if (one->hash == hash && str_starts(rest, one->plain))
-            note(k, one);
+            note(r, one);
     }
     return left;
 }
