@@ -255,6 +255,7 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
     *n = *n_left = 0;
     if (e)
         return e;
+    vectors_learn(r); /* a message may be the first to hear of other vectors */
     make_marks(r);
     e = keywords_look(r, q->text);
     if (!e)
