@@ -197,37 +197,44 @@ TEST(after_every_fault_it_is_as_if_there_had_been_none)
 
 /* The model. */
 
+struct taken {
+    bool is_done;
+    enum err err;
+    size_t n;
+    uint8_t packed[8 + 2 * EMBED_DIMS_MAX];
+};
+
 static void take_vector(void *ctx, uint64_t id, enum err e,
                         const struct embed_result *result,
                         const struct why *why)
 {
-    struct buf *out = ctx;
-    char *p = e ? NULL : buf_reserve(out, 8 + 2 * EMBED_DIMS_MAX);
+    struct taken *t = ctx;
 
     (void)id;
     (void)why;
-    CHECK(p && vec_pack(result->vectors, result->stamp.dims, (uint8_t *)p));
-    buf_commit(out, vec_packed_bytes(result->stamp.dims));
+    t->is_done = true;
+    t->err = e;
+    if (!e && vec_pack(result->vectors, result->stamp.dims, t->packed))
+        t->n = vec_packed_bytes(result->stamp.dims);
 }
 
 /* As a message does it: its vector first, and then everyone. */
-static float cosine_of(struct find *f, const char *text)
+static float cosine_of(struct find *f, const char *text, enum err want)
 {
     struct registry_near_query q = {.eyes = find_eyes("anna"),
                                     .text = str_of(text)};
     const struct registry_near *list;
-    struct buf vector;
+    struct taken t = {.n = 0};
     size_t n, n_left;
     uint64_t id;
 
-    buf_init(&vector, 1 << 20);
-    CHECK(embed_start(f->e->embed, &q.text, 1, EMBED_QUERY, take_vector,
-                      &vector, &id, NULL) == OK);
-    AWAIT(f->e, vector.n);
-    q.vector = buf_str(&vector);
+    CHECK(embed_start(f->e->embed, &q.text, 1, EMBED_QUERY, take_vector, &t,
+                      &id, NULL) == OK);
+    AWAIT(f->e, t.is_done);
+    CHECK_INT(t.err, want);
+    q.vector = (struct str){(char *)t.packed, t.n};
     CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK && n == 2);
     CHECK(list[0].text > 0);
-    buf_fini(&vector);
     return list[0].cosine;
 }
 
@@ -239,15 +246,28 @@ TEST(a_model_of_another_length_goes_by_words_and_then_by_meaning_again)
     PUT(f, "anna", card("kerf", "Cuts wood", "private", ""));
     PUT(f, "anna", card("mosk", "Cuts moss", "private", ""));
     AWAIT(f->e, registry_stats(f->r).unembedded == 0);
-    CHECK(cosine_of(f, "wood") >= 0);
+    CHECK(cosine_of(f, "wood", OK) >= 0);
     find_close(f);
     f->e->peer->dims = 12;
     f->e->opts.cache_entries = 0;
     find_open(f);
     CHECK_INT(registry_stats(f->r).unembedded, 0);
-    CHECK(cosine_of(f, "wood") < 0);
+    CHECK(cosine_of(f, "wood", OK) < 0);
     AWAIT(f->e, find_n_logged(f, "registry.vectors_made") == 1);
-    CHECK(cosine_of(f, "wood") >= 0);
+    CHECK(cosine_of(f, "wood", OK) >= 0);
+    /* While it runs, embed takes no other length than the one it knows: until a
+     * restart it goes by words, or until the provider is itself again. */
+    f->e->peer->dims = 10;
+    CHECK(cosine_of(f, "wood", ERR_BAD_REQUEST) < 0);
+    f->e->peer->dims = 12;
+    CHECK(cosine_of(f, "wood", OK) >= 0);
+    f->e->peer->dims = 10;
+    CHECK(cosine_of(f, "wood", ERR_BAD_REQUEST) < 0);
+    find_close(f);
+    find_open(f);
+    CHECK(cosine_of(f, "wood", OK) < 0);
+    AWAIT(f->e, find_n_logged(f, "registry.vectors_made") == 2);
+    CHECK(cosine_of(f, "wood", OK) >= 0);
     find_check(f);
     find_free(f);
 }
