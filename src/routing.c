@@ -10,7 +10,8 @@
 #include "base/vec.h"
 #include "task/task.h"
 
-/* Waiting. */
+/* Waiting. The room that candidates stand in is others' meanwhile, so whoever
+ * has waited has them fetched again. */
 
 enum err routing_wait(struct routing *g, enum waits_for what)
 {
@@ -20,6 +21,7 @@ enum err routing_wait(struct routing *g, enum waits_for what)
         g->bytes > ROUTING_WAITING_BYTES_MAX - r->waiting_bytes)
         return ERR_OVERLOADED;
     g->waits_for = what;
+    g->m->known.has_candidates = false;
     list_append(&r->waiting, &g->node);
     r->n_waiting++;
     r->waiting_bytes += g->bytes;
@@ -259,9 +261,18 @@ static enum err make_told(struct router *r)
     return OK;
 }
 
+static bool is_outsider(const struct registry *registry,
+                        const struct learn_note *note, const struct eyes *eyes)
+{
+    const struct agent *a = registry_at(registry, note->number);
+
+    return a && agent_is_outsider(a, eyes);
+}
+
 /* Of thousands of agents few are known: so these are looked for among all, and
  * not all among these. Where they are is noted with them. */
-static enum err hear_told(struct router *r, struct learn *learn)
+static enum err hear_told(struct router *r, struct learn *learn,
+                          const struct eyes *eyes)
 {
     const struct registry *registry = r->opts.registry;
     uint64_t moves = registry_moves(registry) + 1;
@@ -276,6 +287,8 @@ static enum err hear_told(struct router *r, struct learn *learn)
             if (!registry_number(registry, told.agent, &note->number))
                 note->number = UINT32_MAX;
         }
+        if (told.hint.has_inside && is_outsider(registry, note, eyes))
+            learn_outside(&told.hint);
         if (note->number < r->told_n)
             r->told[note->number] =
                 (struct routing_told){r->told_serial, told.hint};
@@ -343,6 +356,7 @@ static enum err fetch_candidates(struct routing *g)
     struct router *r = g->router;
     struct msg *m = g->m;
     const struct registry_near *near = NULL;
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     struct learn *learn;
     size_t n = 0, n_left = 0;
     enum err e;
@@ -351,11 +365,11 @@ static enum err fetch_candidates(struct routing *g)
         return fetch_vector(g);
     e = begin_to_learn(g, &learn);
     if (!e)
-        e = hear_told(r, learn);
+        e = hear_told(r, learn, &eyes);
     if (!e)
         e = registry_near(r->opts.registry,
                           &(struct registry_near_query){
-                              .eyes = eyes_of(&m->in.caller, m->in.at_ms),
+                              .eyes = eyes,
                               .text = str_head(m->call.text, ROUTING_TEXT_MAX),
                               .vector = m->known.vector,
                               .best = DECISION_CANDIDATES_MAX,
@@ -367,8 +381,7 @@ static enum err fetch_candidates(struct routing *g)
 
 /* The classifier. */
 
-/* What was asked about is in m->choice until choose is asked again; the room
- * the candidates stood in is others' meanwhile, so they come again too. */
+/* What was asked about is in m->choice until choose is asked again. */
 static void on_intent(void *ctx, const struct intent_reply *reply)
 {
     struct routing *g = ctx;
@@ -381,14 +394,12 @@ static void on_intent(void *ctx, const struct intent_reply *reply)
     enum err e = OK;
 
     m->known.has_intent = true;
-    m->known.has_candidates = false;
     if (reply->err == ERR_STOPPING)
         e = ERR_STOPPING;
     else if (!reply->err)
         e = choose_intent_read(&v, m, reply->body, said);
-    else if (!routing_keep(m, str_of(reply->why.text), &said->why))
-        e = ERR_NOMEM;
-    said->is_asked = true;
+    else
+        e = choose_intent_failed(m, reply->why.text, said);
     said->took_ms = reply->took_ms;
     r->stats.intents_failed_total += !said->is_good;
     if (g->is_asking)

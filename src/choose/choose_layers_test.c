@@ -250,6 +250,33 @@ TEST(no_route_says_who_came_nearest_and_what_to_do)
     stage_leave();
 }
 
+static bool is_nowhere(void *ctx, const struct agent *a)
+{
+    (void)ctx;
+    (void)a;
+    return false;
+}
+
+TEST(no_route_says_how_many_cannot_be_reached)
+{
+    stage_layers();
+    stage.settings.is_off[LAYER_PREFIX] = true;
+    speak_up(1u << LAYER_SEMANTIC);
+    stage.m->known.candidates = candidates;
+    stage.m->known.n_candidates = 2;
+    stage.m->known.is_there = is_nowhere;
+    CHECK(stage_ask() == ERR_NO_ROUTE);
+    CHECK(stage_says("none of the 2 agents that messages are routed to can be "
+                     "reached now; try again once one is back, or name one as "
+                     "executor.name, or have agents.default set"));
+    stage.m->known.n_candidates = 1;
+    CHECK(stage_ask() == ERR_NO_ROUTE);
+    CHECK(stage_says("the only agent that messages are routed to cannot be "
+                     "reached now; try again once it is back, or name one as "
+                     "executor.name, or have agents.default set"));
+    stage_leave();
+}
+
 TEST(every_layer_survives_every_fault)
 {
     for (unsigned l = LAYER_EXPLICIT; l <= LAYER_DEFAULT; l++) {

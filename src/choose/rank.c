@@ -7,12 +7,13 @@
  *     best ten   a  x1 x2  b  x3  c ...     x: all of one creator from outside
  *     each x     its semantic less CROWD_STEP for each other x among the ten
  *
- * and then once more in order. So many cards are worth less than one, and one
- * costs nothing. What an agent has earned by its work counts against it: from
- * a performance of CROWD_TRUSTED on nothing is taken off. (Tried and turned
- * down: to let only two of a creator be among the ten, which still leaves them
- * the first place; and a margin for all from outside, which costs honest ones
- * more than it costs the others.)
+ * and then once more in order; whoever stands behind the ten has as much taken
+ * off as the x among them. So many cards are worth less than one, and one costs
+ * nothing. What an agent has earned by its work counts against it: from a
+ * performance of CROWD_TRUSTED on nothing is taken off. (Tried and turned down:
+ * to let only two of a creator be among the ten, which still leaves them the
+ * first place; and a margin for all from outside, which costs honest ones more
+ * than it costs the others.)
  *
  * How an agent is costs more to find out than its score: so it is asked of
  * those who would be among the best, and whoever is dead is not. */

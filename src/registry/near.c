@@ -257,7 +257,7 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
         return e;
     vectors_learn(r); /* a message may be the first to hear of other vectors */
     make_marks(r);
-    e = keywords_look(r, q->text);
+    e = keywords_look(r, &q->eyes, q->text);
     if (!e)
         e = ranked_near(r, q, &near, &n_near);
     if (e)
@@ -285,6 +285,13 @@ bool registry_number(const struct registry *r, struct str name, uint32_t *out)
 uint64_t registry_moves(const struct registry *r)
 {
     return r->n_moves;
+}
+
+const struct agent *registry_at(const struct registry *r, uint32_t number)
+{
+    const struct entry *e = number < r->n_numbers ? r->by_number[number] : NULL;
+
+    return e ? &e->agent : NULL;
 }
 
 size_t registry_numbers(const struct registry *r)

@@ -398,6 +398,7 @@ MUST_USE enum err registry_near(struct registry *r,
 /* The number of an agent; false: there is none. It is the same as long as
  * registry_moves is, and below registry_numbers. */
 bool registry_number(const struct registry *r, struct str name, uint32_t *out);
+const struct agent *registry_at(const struct registry *r, uint32_t number);
 uint64_t registry_moves(const struct registry *r);
 size_t registry_numbers(const struct registry *r);
 
