@@ -218,6 +218,20 @@ static bool is_going_on(void *ctx, struct str task_id)
     return t && !task_is_over(t->status);
 }
 
+/* An agent that was made after the decision only has the name of the one that
+ * was chosen. */
+static enum lessons_standing stands(void *ctx, const struct decision *d)
+{
+    struct server *s = ctx;
+    struct agents all = registry_agents(s->registry);
+    const struct agent *a = agent_find(&all, d->agent);
+    struct eyes eyes = {.user = d->requester, .org = d->org};
+
+    if (!a || a->created_ms > d->at_ms)
+        return STANDS_ALONE;
+    return agent_is_outsider(a, &eyes) ? STANDS_OUTSIDE : STANDS_INSIDE;
+}
+
 static enum err open_lessons(struct server *s, struct why *why)
 {
     struct embed *embed = s->outward.embeds[0];
@@ -226,6 +240,7 @@ static enum err open_lessons(struct server *s, struct why *why)
                                 .log = &s->log,
                                 .store = s->store,
                                 .is_going_on = is_going_on,
+                                .stands = stands,
                                 .ctx = s,
                                 .seed = {s->seed[0], s->seed[1]},
                                 .settings = settings_lessons(s->config)};

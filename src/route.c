@@ -247,8 +247,12 @@ static void tell_of_switch(struct msg *m)
 void route_decision(const struct router *r, const struct msg *m,
                     struct decision *out)
 {
-    choose_decision(&(struct choose_view){.settings = &r->opts.settings.choose},
-                    m, out);
+    struct agents agents = registry_agents(r->opts.registry);
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+
+    choose_decision(
+        &(struct choose_view){&r->opts.settings.choose, &agents, &eyes}, m,
+        out);
     out->turn = m->task.turn;
     out->config_version = str_of(r->version);
 }

@@ -3,8 +3,8 @@
 #include "routing.h"
 #include "test/lib/walk_stage.h"
 
-/* Two that can be told apart by their words. */
-static void open_with_words(void)
+/* Two that can be told apart by their words; not begun yet. */
+static void two_with_words(void)
 {
     stage_ground();
     stage.agents[0] = (struct agent){.name = STR("cook"),
@@ -16,7 +16,24 @@ static void open_with_words(void)
     stage.n_agents = 2;
     stage.routing.choose.threshold = 0.15;
     stage.routing.choose.text_blend = 1;
+}
+
+static void open_with_words(void)
+{
+    two_with_words();
     stage_start();
+}
+
+/* And a third that is somebody else's, for whatever is left over. */
+static void three_with_a_secret(void)
+{
+    two_with_words();
+    stage.agents[2] = (struct agent){.name = STR("secret"),
+                                     .url = STR("echo:"),
+                                     .creator = STR("ben"),
+                                     .visibility = VISIBILITY_PRIVATE};
+    stage.n_agents = 3;
+    stage.routing.choose.default_agent = STR("secret");
 }
 
 /* The decision of a task's turn, its strings in `a`. */
@@ -35,6 +52,8 @@ static struct decision decision_of(struct arena *a, const struct id *task_id,
     d.agent = (struct str){arena_strdup(a, d.agent), d.agent.n};
     d.overridden_to =
         (struct str){arena_strdup(a, d.overridden_to), d.overridden_to.n};
+    d.rules.default_agent = (struct str){arena_strdup(a, d.rules.default_agent),
+                                         d.rules.default_agent.n};
     query_fini(&q);
     return d;
 }
@@ -374,6 +393,28 @@ TEST(a_look_leaves_nothing_behind_and_waits_for_nobody)
     CHECK_INT(n_rows(&conversation_table), 0);
     CHECK_INT(router_stats(stage.router).waiting, 0);
     stage_close();
+}
+
+/* The default agent's name is not for those who do not see it. */
+TEST(a_record_names_no_default_that_its_sender_does_not_see)
+{
+    static const char *const seen[] = {"", "secret"};
+    struct arena a;
+
+    for (int i = 0; i < 2; i++) {
+        struct told t;
+
+        arena_init(&a, 1 << 20);
+        three_with_a_secret();
+        if (i)
+            stage.agents[2].visibility = VISIBILITY_PUBLIC;
+        stage_start();
+        t = sent(plain("bread recipes", NULL));
+        check_layer(&t, LAYER_SEMANTIC, "cook");
+        CHECK_STR(decision_of(&a, &t.task_id, 1).rules.default_agent, seen[i]);
+        arena_fini(&a);
+        stage_close();
+    }
 }
 
 /* The bytes come to an end before the number does. */

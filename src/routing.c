@@ -85,18 +85,26 @@ enum err routing_fetch_conversation(struct routing *g)
 /* The decision before. */
 
 /* What is needed of it to learn from it, in the message's own memory. */
-static enum err keep_earlier(struct msg *m, const struct row *row)
+static enum err keep_strings(struct msg *m, struct decision *d)
 {
-    struct decision *d = arena_alloc(&m->arena, sizeof(*d));
     struct str *strings[] = {
         &d->conversation_id, &d->requester, &d->org,           &d->text,
         &d->agent,           &d->vector,    &d->model,         &d->model_hash,
         &d->overridden_to,   &d->skill,     &d->overridden_by, &d->error_code};
+
+    for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
+        if (!routing_keep(m, *strings[i], strings[i]))
+            return ERR_NOMEM;
+    return OK;
+}
+
+static enum err keep_earlier(struct msg *m, const struct row *row)
+{
+    struct decision *d = arena_alloc(&m->arena, sizeof(*d));
     enum err e = d ? decision_from_row(&m->arena, row, d) : ERR_NOMEM;
 
-    for (size_t i = 0; !e && i < sizeof(strings) / sizeof(*strings); i++)
-        if (!routing_keep(m, *strings[i], strings[i]))
-            e = ERR_NOMEM;
+    if (!e)
+        e = keep_strings(m, d);
     if (e)
         return e == ERR_SYNTAX ? OK : e; /* a later version's: left alone */
     d->candidates = NULL;

@@ -177,7 +177,9 @@ enum decision_column {
 };
 
 /* What m->choice says, as a decision; borrowed from m. m->choice.id must be
- * there; m->task may be empty (POST /api/route). */
+ * there; m->task may be empty (POST /api/route). Who sent it may
+ * read it: a default agent that the eyes do not see is not named in it.
+ * (decision.c) */
 void choose_decision(const struct choose_view *v, const struct msg *m,
                      struct decision *out);
 

@@ -230,6 +230,34 @@ TEST(a_default_that_is_not_there_is_none)
     stage_leave();
 }
 
+/* A record is read by whoever sent the message. */
+TEST(a_default_that_they_do_not_see_is_not_in_the_record)
+{
+    struct choose_view v;
+    struct decision d;
+
+    stage_layers();
+    speak_up(1u << LAYER_EXPLICIT);
+    stage.settings.default_agent = STR("default");
+    CHECK(stage_ask() == OK);
+    v = stage_view();
+    choose_decision(&v, stage.m, &d);
+    CHECK_STR(d.rules.default_agent, "default");
+    stage_hide(1);
+    CHECK(stage_ask() == OK);
+    choose_decision(&v, stage.m, &d);
+    CHECK_STR(d.rules.default_agent, "");
+    /* And one that was chosen, whoever looks on. */
+    stage_leave();
+    stage_layers();
+    speak_up(1u << LAYER_DEFAULT);
+    CHECK(stage_ask() == OK);
+    choose_decision(&(struct choose_view){.settings = &stage.settings}, stage.m,
+                    &d);
+    CHECK_STR(d.rules.default_agent, "default");
+    stage_leave();
+}
+
 TEST(no_route_says_who_came_nearest_and_what_to_do)
 {
     stage_layers();

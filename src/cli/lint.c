@@ -134,7 +134,8 @@ static void sum_up(struct linting *l, const struct lint_house *h)
     if (l->n_notes)
         buf_addf(&c->out, ", %lld to know", (long long)l->n_notes);
     if (h->n_left_out)
-        buf_addf(&c->out, "; %zu agents were left out", h->n_left_out);
+        buf_addf(&c->out, "; %zu agent%s left out", h->n_left_out,
+                 h->n_left_out == 1 ? " was" : "s were");
     buf_add_char(&c->out, '\n');
 }
 
