@@ -352,6 +352,7 @@ void router_free(struct router *r)
     inorder_free(r->lines);
     intent_free(r->intent);
     free(r->room);
+    free(r->told);
     free(r);
 }
 

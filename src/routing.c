@@ -247,46 +247,110 @@ static enum err begin_to_learn(struct routing *g, struct learn **out)
     return OK;
 }
 
-static struct candidate candidate_of(const struct registry_near *near,
-                                     struct learn *learn,
-                                     const struct eyes *eyes)
+/* Room for everybody, in which nothing is said yet of this message. */
+static enum err make_told(struct router *r)
 {
+    size_t n = registry_numbers(r->opts.registry);
+    struct routing_told *more;
+
+    if (n > r->told_n) {
+        n += n / 2;
+        more = FAULT("route.told") ? NULL : realloc(r->told, n * sizeof(*more));
+        if (!more)
+            return ERR_NOMEM;
+        memset(more + r->told_n, 0, (n - r->told_n) * sizeof(*more));
+        r->told = more;
+        r->told_n = n;
+    }
+    if (++r->told_serial == 0) { /* after four thousand million messages */
+        memset(r->told, 0, r->told_n * sizeof(*more));
+        r->told_serial = 1;
+    }
+    return OK;
+}
+
+static bool is_outsider(const struct registry *registry,
+                        const struct learn_note *note, const struct eyes *eyes)
+{
+    const struct agent *a = registry_at(registry, note->number);
+
+    return a && agent_is_outsider(a, eyes);
+}
+
+/* Of thousands of agents few are known: so these are looked for among all, and
+ * not all among these. Where they are is noted with them. */
+static enum err hear_told(struct router *r, struct learn *learn,
+                          const struct eyes *eyes)
+{
+    const struct registry *registry = r->opts.registry;
+    uint64_t moves = registry_moves(registry) + 1;
+    struct learn_told told;
+    enum err e = make_told(r);
+
+    while (!e && learn && learn_next(learn, &told)) {
+        struct learn_note *note = told.note;
+
+        if (note->version != moves) {
+            note->version = moves;
+            if (!registry_number(registry, told.agent, &note->number))
+                note->number = UINT32_MAX;
+        }
+        if (told.hint.has_inside && is_outsider(registry, note, eyes))
+            learn_outside(&told.hint);
+        if (note->number < r->told_n)
+            r->told[note->number] =
+                (struct routing_told){r->told_serial, told.hint};
+    }
+    return e;
+}
+
+static struct signals signals_of(const struct router *r,
+                                 const struct registry_near *near)
+{
+    const struct routing_told *told = &r->told[near->number];
     struct learn_hint hint = {.performance = 0.5F};
 
-    if (learn)
-        learn_look(learn, near->agent->name, &hint);
-    if (hint.has_inside && agent_is_outsider(near->agent, eyes))
-        learn_outside(&hint);
-    return (struct candidate){
-        .agent = near->agent->name,
-        .skill = near->skill ? near->skill->id : STR(""),
-        .keyword = near->keyword,
-        .signals = {.cosine = near->cosine,
-                    .text = near->text,
-                    .discount = near->discount,
-                    .learned = hint.learned,
-                    .performance = hint.performance,
-                    .recency = hint.recency},
-    };
+    if (told->serial == r->told_serial)
+        hint = told->hint;
+    return (struct signals){.cosine = near->cosine,
+                            .text = near->text,
+                            .discount = near->discount,
+                            .learned = hint.learned,
+                            .performance = hint.performance,
+                            .recency = hint.recency};
+}
+
+/* As choose has it: whom this leaves out would not be among the best. */
+static double score_of(void *ctx, const struct registry_near *near)
+{
+    const struct router *r = ctx;
+    const struct choose_settings *settings = &r->opts.settings.choose;
+    struct signals s = signals_of(r, near);
+
+    s.keyword = near->keyword.n ? 1 : 0;
+    s.semantic = choose_semantic(settings, &s);
+    return choose_score(&settings->weights, &s);
 }
 
 static enum err gather(struct routing *g, const struct registry_near *near,
-                       size_t n)
+                       size_t n, size_t n_left)
 {
     struct router *r = g->router;
     struct msg *m = g->m;
-    struct learn *learn;
-    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     enum err e = make_room(r, n);
 
-    if (!e)
-        e = begin_to_learn(g, &learn);
     if (e)
         return e;
     for (size_t i = 0; i < n; i++)
-        r->room[i] = candidate_of(&near[i], learn, &eyes);
+        r->room[i] = (struct candidate){
+            .agent = near[i].agent->name,
+            .skill = near[i].skill ? near[i].skill->id : STR(""),
+            .keyword = near[i].keyword,
+            .signals = signals_of(r, &near[i]),
+        };
     m->known.candidates = r->room;
     m->known.n_candidates = n;
+    m->known.n_unrecorded = (int64_t)n_left;
     m->known.is_there = registry_is_there;
     m->known.is_there_ctx = r->opts.registry;
     m->known.registry_version = registry_version(r->opts.registry);
@@ -297,20 +361,30 @@ static enum err gather(struct routing *g, const struct registry_near *near,
 /* Nothing comes between here and the answer: the room is everybody's. */
 static enum err fetch_candidates(struct routing *g)
 {
+    struct router *r = g->router;
     struct msg *m = g->m;
     const struct registry_near *near = NULL;
-    size_t n = 0;
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+    struct learn *learn;
+    size_t n = 0, n_left = 0;
     enum err e;
 
     if (!g->has_vector)
         return fetch_vector(g);
-    e = registry_near(g->router->opts.registry,
-                      &(struct registry_near_query){
-                          .eyes = eyes_of(&m->in.caller, m->in.at_ms),
-                          .text = str_head(m->call.text, ROUTING_TEXT_MAX),
-                          .vector = m->known.vector},
-                      &near, &n);
-    return e ? e : gather(g, near, n);
+    e = begin_to_learn(g, &learn);
+    if (!e)
+        e = hear_told(r, learn, &eyes);
+    if (!e)
+        e = registry_near(r->opts.registry,
+                          &(struct registry_near_query){
+                              .eyes = eyes,
+                              .text = str_head(m->call.text, ROUTING_TEXT_MAX),
+                              .vector = m->known.vector,
+                              .best = DECISION_CANDIDATES_MAX,
+                              .score = score_of,
+                              .ctx = r},
+                          &near, &n, &n_left);
+    return e ? e : gather(g, near, n, n_left);
 }
 
 /* The classifier. */

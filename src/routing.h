@@ -36,6 +36,12 @@ struct routing {
     void *ctx;
 };
 
+/* What was learnt of an agent, for the message of that serial. */
+struct routing_told {
+    uint32_t serial;
+    struct learn_hint hint;
+};
+
 struct router {
     struct router_opts opts;
     struct embed_stamp stamp;
@@ -44,6 +50,9 @@ struct router {
     char version[17]; /* of the settings */
     struct candidate *room;
     size_t room_n;
+    struct routing_told *told; /* by the registry's numbers */
+    size_t told_n;
+    uint32_t told_serial;
     struct list waiting; /* struct routing */
     size_t n_waiting, waiting_bytes;
     uint64_t chance;

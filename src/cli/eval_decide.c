@@ -93,8 +93,8 @@ static enum err ask(struct eval_fleet *f, struct msg *m)
                              .now_ms = m->in.at_ms,
                              .recency_ms = f->settings.recency_ms};
     const struct registry_near *near;
-    size_t n;
-    enum err e = registry_near(f->registry, &q, &near, &n);
+    size_t n, n_left;
+    enum err e = registry_near(f->registry, &q, &near, &n, &n_left);
 
     if (!e)
         e = learn_begin(f->learn, &lq);

@@ -110,7 +110,8 @@ struct doc {
 struct index_profiles {
     struct index_vecs vecs; /* by slot */
     uint32_t *agent;        /* whose it is; NO_AGENT: nobody's */
-    float *generic;         /* how like everything it is */
+    bool *has_vector;
+    float *generic; /* how like everything it is */
     uint32_t *free;
     size_t n, n_free, n_promised, cap;
     bool is_stale; /* `generic` is of those that were there before */
@@ -171,12 +172,6 @@ struct rated {
 
 enum { RRF_BEST = 200, RRF_K = 60 };
 
-/* What near.c notes of an agent. */
-struct near_work {
-    float best;    /* the guess of its best document */
-    float profile; /* its likeness as a whole; below zero: it has none */
-};
-
 struct index_search {
     bool is_open;
     const struct index_query *q;
@@ -207,7 +202,8 @@ struct index_search {
     size_t n_fused, next_fused;
 
     struct index_near *near; /* near.c's answer, by the agents' numbers */
-    struct near_work *near_work;
+    float *near_profile;     /* the guess of each as a whole */
+    struct weights near_weights;
     size_t near_cap;
 };
 

@@ -51,7 +51,7 @@ static void search_fini(struct index_search *s)
     free(s->seen);
     free(s->heap);
     free(s->near);
-    free(s->near_work);
+    free(s->near_profile);
 }
 
 void index_free(struct index *x)
@@ -89,6 +89,8 @@ void index_set_dims(struct index *x, uint32_t dims)
     for (size_t i = 0; i < x->agents_end; i++)
         if (x->agents[i])
             x->agents[i]->has_vectors = false;
+    for (size_t i = 0; i < x->profiles.n; i++)
+        x->profiles.has_vector[i] = false;
 }
 
 uint32_t index_dims(const struct index *x)
@@ -444,7 +446,7 @@ static size_t own_bytes(const struct index *x)
     bytes += x->classes_cap * (sizeof(struct class *) + sizeof(uint32_t)) +
              x->by_class.cap * sizeof(*x->by_class.slots);
     bytes += profiles_bytes(x) + generic_bytes(x) +
-             s->near_cap * (sizeof(*s->near) + sizeof(*s->near_work));
+             s->near_cap * (sizeof(*s->near) + sizeof(*s->near_profile));
     return bytes + s->cap / 64 * (sizeof(uint64_t) + sizeof(float)) +
            s->cap * (2 * sizeof(float) + sizeof(uint32_t) + sizeof(*s->heap)) +
            s->seen_cap * sizeof(*s->seen);

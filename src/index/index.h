@@ -196,8 +196,9 @@ void index_search_end(struct index *x);
 
 struct index_near {
     bool is_seen;
-    uint32_t skill; /* of its best document, as a hybrid search has it but for
-                     * near ties; or INDEX_AGENT */
+    bool is_fine;   /* else cosine is a guess, and skill is not there yet */
+    uint32_t skill; /* of its best document, as a hybrid search has it; or
+                     * INDEX_AGENT */
     float cosine;   /* with its profile, and nearer by most of what the nearest
                      * of its skills is nearer, 0..1; below zero: there is
                      * nothing to compare */
@@ -207,13 +208,20 @@ struct index_near {
 };
 
 /* By the agents' numbers, *n of them; borrowed until the next call or change.
- * Likeness is what computing everything finely would give; only which skill is
- * named goes by the guess. Of q the text and who asks count; vector: packed, of
+ * Of q the text and who asks count; vector: packed, of
  * the index's length; empty, or none that vec_pack made: by words alone.
  * ERR_NOMEM. */
 MUST_USE enum err index_near(struct index *x, const struct index_query *q,
                              struct str vector, const struct index_near **out,
                              size_t *n);
+
+/* The same for a fraction of the time: cosine is no less than it is, until
+ * index_near_fine has made it that, in place; before the next search or
+ * change. */
+MUST_USE enum err index_near_guess(struct index *x, const struct index_query *q,
+                                   struct str vector,
+                                   const struct index_near **out, size_t *n);
+void index_near_fine(struct index *x, uint32_t number);
 
 /* What a text is searched by, after stop words and stems: to show which words
  * matched. `each` gets the place of the word in the text, and its stem. False:

@@ -169,11 +169,6 @@ MUST_USE enum err index_search_slow(struct index *x,
                                     struct index_hit *out, size_t max,
                                     size_t *n);
 
-/* As index_near, every agent by itself; but for the skill. */
-MUST_USE enum err index_near_slow(struct index *x, const struct index_query *q,
-                                  struct str vector, struct index_near *out,
-                                  size_t max);
-
 /* check.c: everything agrees with everything else. */
 bool index_check(const struct index *x);
 

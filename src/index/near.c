@@ -1,14 +1,16 @@
 /* How near a text is to every agent at once, for routing: there, everyone who
  * could get a message has a score, and nobody is left out for want of words.
  *
- *     profiles   all of them finely, 64 at a time, one walk over memory
- *     skills     guessed (rank.c does the same); finely only those that may be
- *                nearer than their agent's profile and the skills before
+ *     profiles   guessed, 64 at a time, one walk over memory (rank.c does so)
+ *     skills     likewise
  *     words      from the postings: who has none of them is not looked at
  *
- * So what it costs is a walk over the vectors, and what comes out is what
- * computing everything finely would give: index_near_slow. */
+ * A guess is never less than what it stands for; so whoever looks for the best
+ * asks for the fine value of those that may be among them (index_near_fine),
+ * and what comes out is what computing everything would give. */
 #include "index/data.h"
+
+#include <assert.h>
 
 #include "base/fault.h"
 #include "index/text.h"
@@ -33,7 +35,8 @@ float near_part(const struct text_doc *agent, const struct text_doc *skill)
     return own > 1 ? (float)own / (float)(own + 1) : 0.5F;
 }
 
-/* Never less where s is more, also in floats: so a bound of s gives one. */
+/* Never less where s is more, also in floats; where p is more, but for the last
+ * bits. */
 static float lean(float p, float part, float s)
 {
     return s > p ? p + part * (s - p) : p;
@@ -51,82 +54,65 @@ static enum err near_room(struct index *x)
     if (!p)
         return ERR_NOMEM;
     s->near = p;
-    p = index_grow(s->near_work, more, sizeof(*s->near_work));
+    p = index_grow(s->near_profile, more, sizeof(*s->near_profile));
     if (!p)
         return ERR_NOMEM;
-    s->near_work = p;
+    s->near_profile = p;
     s->near_cap = more;
     return OK;
 }
 
-static bool is_visible(const struct index_search *s, uint32_t doc)
-{
-    return s->visible[doc / 64] >> doc % 64 & 1;
-}
+/* Of that and what it stands for in half a dozen steps. */
+static const float ROUNDING = 2e-6F;
 
 /* Everyone, by what they are as a whole. */
-static void look_at_profiles(struct index *x)
+static void guess_profiles(struct index *x)
 {
     struct index_search *s = &x->search;
     const struct index_profiles *p = &x->profiles;
-    float likeness[64];
+    float bounds[64];
 
-    for (size_t i = 0; i < x->agents_end; i++) {
+    for (size_t i = 0; i < x->agents_end; i++)
         s->near[i] = (struct index_near){.skill = INDEX_AGENT, .cosine = -1};
-        s->near_work[i] = (struct near_work){.profile = -1};
-    }
     for (size_t i = 0; i < p->n; i += 64) {
         size_t n = p->n - i < 64 ? p->n - i : 64;
 
         if (s->by_meaning)
-            index_vecs_likeness_64(&p->vecs, &s->vector, (uint32_t)i, likeness);
+            index_vecs_bound_64(&p->vecs, &s->vector, (uint32_t)i, bounds);
         for (size_t k = 0; k < n; k++) {
-            uint32_t number = p->agent[i + k];
-            const struct index_entry *e =
-                number == NO_AGENT ? NULL : x->agents[number];
+            struct index_near *near;
 
-            if (!e || !is_visible(s, e->docs[0]))
+            if (p->agent[i + k] == NO_AGENT)
                 continue;
-            s->near[number].is_seen = true;
-            s->near[number].generic = p->generic[i + k];
-            if (s->by_meaning && e->has_vectors)
-                s->near[number].cosine = s->near_work[number].profile =
-                    likeness[k];
+            near = &s->near[p->agent[i + k]];
+            near->generic = p->generic[i + k];
+            if (s->by_meaning && p->has_vector[i + k])
+                near->cosine = s->near_profile[p->agent[i + k]] = bounds[k];
         }
     }
 }
 
-/* Which document is the best goes by the guess: it names a skill, and is no
- * figure. Of equals the earlier in the card, the agent itself last. */
-static void weigh(struct index *x, uint32_t doc, float bound, struct weights w)
+static void guess_doc(struct index *x, uint32_t doc, float bound)
 {
     struct index_search *s = &x->search;
     struct doc d = x->docs[doc];
     struct index_near *near = &s->near[d.number];
-    struct near_work *work = &s->near_work[d.number];
-    float score = score_of(w, bound, s->texts[doc]);
+    float text = s->texts[doc];
 
-    if (score > work->best ||
-        (score >= work->best && score > 0 && d.skill < near->skill)) {
-        work->best = score;
-        near->skill = d.skill;
-    }
-    if (near->text < s->texts[doc])
-        near->text = s->texts[doc];
-    if (d.skill != INDEX_AGENT && work->profile >= 0 &&
-        lean(work->profile, d.part, bound) > near->cosine) {
-        float fine = lean(work->profile, d.part,
-                          index_vecs_likeness(&x->vectors, &s->vector, doc));
+    near->is_seen = true;
+    if (near->text < text)
+        near->text = text;
+    if (d.skill != INDEX_AGENT && near->cosine >= 0) {
+        float most = lean(s->near_profile[d.number], d.part, bound) + ROUNDING;
 
-        if (fine > near->cosine)
-            near->cosine = fine;
+        if (near->cosine < most)
+            near->cosine = most < 1 ? most : 1;
     }
 }
 
-static void look_at_docs(struct index *x)
+static void guess_docs(struct index *x)
 {
     struct index_search *s = &x->search;
-    const struct weights w = search_weights(s->q, s->by_meaning);
     float bounds[64] = {0};
 
     for (size_t i = 0; i < x->n_docs; i += 64) {
@@ -137,7 +123,7 @@ static void look_at_docs(struct index *x)
         for (; seen; seen &= seen - 1) {
             size_t k = (size_t)__builtin_ctzll(seen);
 
-            weigh(x, (uint32_t)(i + k), bounds[k], w);
+            guess_doc(x, (uint32_t)(i + k), bounds[k]);
         }
     }
 }
@@ -170,63 +156,77 @@ static enum err near_begin(struct index *x, const struct index_query *q,
     return OK;
 }
 
-enum err index_near(struct index *x, const struct index_query *q,
-                    struct str vector, const struct index_near **out, size_t *n)
+enum err index_near_guess(struct index *x, const struct index_query *q,
+                          struct str vector, const struct index_near **out,
+                          size_t *n)
 {
     enum err e = near_begin(x, q, vector);
 
     if (e)
         return e;
-    look_at_profiles(x);
-    look_at_docs(x);
+    x->search.near_weights = search_weights(q, x->search.by_meaning);
+    guess_profiles(x);
+    guess_docs(x);
     *out = x->search.near;
     *n = x->agents_end;
     index_search_end(x);
     return OK;
 }
 
-/* Plainly, agent by agent. */
-
-static void look_slowly(struct index *x, const struct index_entry *e,
-                        struct index_near *out)
+/* Of equals the earlier in the card, the agent itself last. */
+static void weigh(struct index_near *near, float *best, float score,
+                  uint32_t skill)
 {
-    struct index_search *s = &x->search;
-    float profile = -1;
-
-    *out = (struct index_near){.skill = INDEX_AGENT, .cosine = -1};
-    out->is_seen = is_visible(s, e->docs[0]);
-    if (!out->is_seen)
-        return;
-    out->generic = x->profiles.generic[e->slot];
-    if (s->by_meaning && e->has_vectors)
-        out->cosine = profile =
-            index_vecs_likeness(&x->profiles.vecs, &s->vector, e->slot);
-    for (size_t i = 0; i < e->n_docs; i++) {
-        uint32_t doc = e->docs[i];
-        float text = text_score_one(x->text, &s->words, doc);
-        float fine =
-            i && profile >= 0
-                ? lean(profile, x->docs[doc].part,
-                       index_vecs_likeness(&x->vectors, &s->vector, doc))
-                : -1;
-
-        out->cosine = fine > out->cosine ? fine : out->cosine;
-        out->text = text > out->text ? text : out->text;
+    if (score > *best || (score >= *best && score > 0 && skill < near->skill)) {
+        *best = score;
+        near->skill = skill;
     }
 }
 
-enum err index_near_slow(struct index *x, const struct index_query *q,
-                         struct str vector, struct index_near *out, size_t max)
+static void look_finely(const struct index *x, const struct index_entry *e,
+                        struct index_near *near)
 {
-    enum err e = near_begin(x, q, vector);
+    const struct index_search *s = &x->search;
+    bool has_vector = s->by_meaning && e->has_vectors;
+    float best = 0, profile = -1;
 
-    if (e)
-        return e;
-    for (size_t i = 0; i < x->agents_end && i < max; i++) {
-        out[i] = (struct index_near){.skill = INDEX_AGENT, .cosine = -1};
-        if (x->agents[i])
-            look_slowly(x, x->agents[i], &out[i]);
+    near->skill = INDEX_AGENT;
+    near->text = 0;
+    if (has_vector)
+        profile = index_vecs_likeness(&x->profiles.vecs, &s->vector, e->slot);
+    near->cosine = profile;
+    for (size_t i = 0; i < e->n_docs; i++) {
+        uint32_t doc = e->docs[i];
+        float text = text_score_one(x->text, &s->words, doc);
+        float likeness =
+            has_vector ? index_vecs_likeness(&x->vectors, &s->vector, doc) : 0;
+        float cosine = lean(profile, x->docs[doc].part, likeness);
+
+        weigh(near, &best, score_of(s->near_weights, likeness, text),
+              x->docs[doc].skill);
+        if (near->text < text)
+            near->text = text;
+        if (i && has_vector && near->cosine < cosine)
+            near->cosine = cosine;
     }
-    index_search_end(x);
-    return OK;
+}
+
+void index_near_fine(struct index *x, uint32_t number)
+{
+    struct index_near *near = &x->search.near[number];
+
+    assert(!x->search.is_open && number < x->agents_end);
+    if (near->is_seen && !near->is_fine)
+        look_finely(x, x->agents[number], near);
+    near->is_fine = true;
+}
+
+enum err index_near(struct index *x, const struct index_query *q,
+                    struct str vector, const struct index_near **out, size_t *n)
+{
+    enum err e = index_near_guess(x, q, vector, out, n);
+
+    for (uint32_t i = 0; !e && i < *n; i++)
+        index_near_fine(x, i);
+    return e;
 }

@@ -25,12 +25,22 @@ int64_t learn_type(const struct learn *l, struct str vector)
     return t ? t->id : 0;
 }
 
+/* Once each, before it is marked. */
+static void note_told(struct learn *l, struct who *w)
+{
+    if (w->asked == l->asked || w->paired == l->asked)
+        return;
+    w->next_told = l->told;
+    l->told = w;
+}
+
 static void hand_out_pairs(struct learn *l, const struct type *t)
 {
     for (struct list_node *n = list_first(&t->pairs); n;
          n = list_next(&t->pairs, n)) {
         struct pair *p = LIST_OF(n, struct pair, of_type);
 
+        note_told(l, p->who);
         p->who->pair = p;
         p->who->paired = l->asked;
     }
@@ -41,6 +51,7 @@ static void speak(struct learn *l, struct who *w, int64_t what)
     if (!w)
         return;
     if (w->asked != l->asked) {
+        note_told(l, w);
         w->asked = l->asked;
         w->sum = 0;
     }
@@ -87,6 +98,7 @@ enum err learn_begin(struct learn *l, const struct learn_query *q)
     struct vec_packed v;
 
     l->asked++;
+    l->told = l->next = NULL;
     l->now_ms = q->now_ms;
     l->recency_ms = q->recency_ms;
     if (!vector_open(&v, q->vector))
@@ -95,6 +107,7 @@ enum err learn_begin(struct learn *l, const struct learn_query *q)
         hand_out_pairs(l, t);
     if ((s = shelf_find(l, q->scope, l->model_hash, v.n)))
         hear_examples(l, s, &v);
+    l->next = l->told;
     return OK;
 }
 
@@ -145,16 +158,31 @@ void learn_outside(struct learn_hint *h)
     h->recency = h->outside_recency;
 }
 
+static struct learn_hint hint_of(const struct learn *l, const struct who *w)
+{
+    struct learn_hint hint = {.performance = 0.5F, .outside_performance = 0.5F};
+
+    if (w && w->paired == l->asked)
+        look_at_pair(l, w, &hint);
+    if (w && w->asked == l->asked)
+        hint.learned = (float)((double)w->sum / ONE);
+    return hint;
+}
+
 void learn_look(struct learn *l, struct str agent, struct learn_hint *out)
 {
-    const struct who *w = l->whos.n ? who_find(l, agent) : NULL;
+    *out = hint_of(l, l->whos.n ? who_find(l, agent) : NULL);
+}
 
-    *out =
-        (struct learn_hint){.performance = 0.5F, .outside_performance = 0.5F};
+bool learn_next(struct learn *l, struct learn_told *out)
+{
+    struct who *w = l->next;
+
     if (!w)
-        return;
-    if (w->paired == l->asked)
-        look_at_pair(l, w, out);
-    if (w->asked == l->asked)
-        out->learned = (float)((double)w->sum / ONE);
+        return false;
+    l->next = w->next_told;
+    if (l->next)
+        __builtin_prefetch(l->next->next_told);
+    *out = (struct learn_told){w->name, hint_of(l, w), &w->note};
+    return true;
 }

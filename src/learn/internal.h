@@ -72,6 +72,8 @@ struct who {
     uint64_t asked, paired;
     int64_t sum;
     const struct pair *pair;
+    struct who *next_told; /* in learn.told */
+    struct learn_note note;
 };
 
 struct known {
@@ -171,6 +173,7 @@ struct learn {
 
     /* The query that was begun. */
     uint64_t asked;
+    struct who *told, *next; /* of whom it knows something */
     int64_t now_ms, recency_ms;
 
     int64_t changes;

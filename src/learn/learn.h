@@ -140,6 +140,21 @@ void learn_look(struct learn *l, struct str agent, struct learn_hint *out);
 /* The same for who is none of the agent's people. */
 void learn_outside(struct learn_hint *h);
 
+/* All of whom anything but that is known, one after the other, so that nobody
+ * need ask about thousands of others; false: there are no more. Before the next
+ * change. `note` is for the caller to write on, and zero at first: where it has
+ * the agent, say. */
+struct learn_note {
+    uint64_t version;
+    uint32_t number;
+};
+struct learn_told {
+    struct str agent; /* in lower case */
+    struct learn_hint hint;
+    struct learn_note *note;
+};
+bool learn_next(struct learn *l, struct learn_told *out);
+
 /* The tables, and what of the state is to be written. */
 
 extern const struct schema learn_schema;

@@ -152,6 +152,8 @@ void who_release(struct learn *l, struct who *w)
     if (!w || --w->n_refs)
         return;
     take_out(&l->whos, place_of(&l->whos, w->name, w->hash));
+    if (w->asked == l->asked || w->paired == l->asked)
+        l->told = l->next = NULL; /* one that is told of goes: ask anew */
     free(w);
 }
 

@@ -79,7 +79,8 @@ struct msg {
         void *is_there_ctx;
         bool is_recorded;     /* they are those of a decision that was made
                                * before: what is known of them stays */
-        int64_t n_unrecorded; /* and there were so many more */
+        int64_t n_unrecorded; /* and there were so many more, none of them among
+                               * the best DECISION_CANDIDATES_MAX */
         struct str vector;    /* of the text, packed; empty: there is none */
         struct str model, model_hash;
         struct why no_vector; /* why there is none; else empty */

@@ -456,6 +456,13 @@ MUST_USE enum err ranked_near(struct registry *r,
                               const struct registry_near_query *q,
                               const struct index_near **out, size_t *count);
 
+/* near.c: what every message looks at of everyone, side by side. */
+struct near_mark {
+    bool is_there; /* and routable */
+    bool is_said;  /* one of its keywords may be in the text */
+    double most;   /* no less than its score */
+};
+
 /* keywords.c */
 
 /* Where a keyword is found, by one class of who it counts for. */
@@ -525,10 +532,13 @@ struct registry {
     bool is_loaded;
     struct registry_stats stats; /* the counters of it */
     bool is_stopped;
-    struct vectors *vectors;    /* vectors.c's own, and */
-    struct searches *searches;  /* search.c's */
-    struct registry_near *near; /* near.c's answer */
-    size_t near_cap;
+    struct vectors *vectors;      /* vectors.c's own, and */
+    struct searches *searches;    /* search.c's */
+    struct registry_near *near;   /* near.c's answer */
+    struct near_mark *near_marks; /* by number */
+    size_t near_cap, marks_cap;
+    uint64_t near_moves; /* those that the marks are of */
+    uint64_t n_moves;    /* agents that came and went: other numbers */
     struct keywords keywords;
 };
 

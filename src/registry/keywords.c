@@ -237,25 +237,28 @@ void keywords_take(struct registry *r, struct entry *e)
 
 /* Looking. */
 
-static void note(struct keywords *k, const struct keyword *one)
+static void note(struct registry *r, const struct keyword *one)
 {
+    const struct keywords *k = &r->keywords;
     struct entry *e = one->entry;
 
+    r->near_marks[e->number].is_said = true;
     if (e->said_in != k->serial || one->place < e->said_place)
         e->said_place = one->place;
     e->said_in = k->serial;
 }
 
 /* Those of one class that begin with the first word of `rest`. */
-static void compare(struct keywords *k, struct str rest, uint64_t hash,
+static void compare(struct registry *r, struct str rest, uint64_t hash,
                     size_t *left)
 {
-    const struct keyword_node *first = first_of(k, hash), *one = first;
+    const struct keyword_node *first = first_of(&r->keywords, hash),
+                              *one = first;
 
     while (one && *left) {
         --*left;
         if (str_starts(rest, one->keyword->plain))
-            note(k, one->keyword);
+            note(r, one->keyword);
         one = LIST_OF(one->ring.next, struct keyword_node, ring);
         if (one == first)
             return;
@@ -284,7 +287,7 @@ enum err keywords_look(struct registry *r, const struct eyes *eyes,
         uint64_t hash = hash_bytes(word, r->opts.seed);
 
         for (size_t i = 0; i < n_classes; i++)
-            compare(k, rest, hash ^ classes[i], &left[i]);
+            compare(r, rest, hash ^ classes[i], &left[i]);
         rest = str_sub(rest, word.n + 1, rest.n);
     }
     return OK;

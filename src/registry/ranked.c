@@ -229,7 +229,8 @@ enum err ranked_near(struct registry *r, const struct registry_near_query *n,
     enum err e = see(r, &n->eyes, &q, &granted);
 
     if (!e)
-        e = index_near(r->index, &q, is_anew ? STR("") : n->vector, out, count);
+        e = index_near_guess(r->index, &q, is_anew ? STR("") : n->vector, out,
+                             count);
     free(granted);
     return e;
 }

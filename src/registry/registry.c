@@ -68,6 +68,7 @@ void registry_free(struct registry *r)
     free(r->by_number);
     free(r->free_numbers);
     free(r->near);
+    free(r->near_marks);
     free(r);
 }
 
@@ -213,6 +214,7 @@ struct entry *mirror_take(struct registry *r, struct str key)
     assert(at < r->n && r->list[at] == &e->agent);
     memmove(r->list + at, r->list + at + 1, (--r->n - at) * sizeof(*r->list));
     r->by_number[e->number] = NULL;
+    r->n_moves++;
     keywords_take(r, e);
     list_remove(&e->owned);
     count(r, &e->agent, -1);
@@ -231,6 +233,7 @@ struct entry *mirror_put(struct registry *r, struct entry *e)
     memmove(r->list + at + 1, r->list + at, (r->n++ - at) * sizeof(*r->list));
     r->list[at] = &e->agent;
     r->by_number[e->number] = e;
+    r->n_moves++;
     keywords_put(r, e);
     if (e->owner)
         list_append(&e->owner->entries, &e->owned);

@@ -360,6 +360,7 @@ void registry_search_cancel(struct registry *r, uint64_t id);
 
 struct registry_near {
     const struct agent *agent;
+    uint32_t number;           /* one for each agent, see registry_number */
     const struct skill *skill; /* the nearest one; NULL: the agent itself */
     float cosine;       /* of the text with what the agent is routed by, 0..1;
                          * below zero: one of them has no vector */
@@ -374,14 +375,32 @@ struct registry_near_query {
     struct eyes eyes;
     struct str text;
     struct str vector; /* packed, of the index's model; empty: by words alone */
+
+    /* Who is not among the best so many of those that are not DEAD is left out,
+     * and a few others are not; zero: nobody is. By this score, which is never
+     * less where cosine or text are more, there is a keyword, or discount is
+     * less: it is asked of guesses too, and those have neither agent nor skill
+     * and a keyword of no meaning. */
+    size_t best;
+    double (*score)(void *ctx, const struct registry_near *near);
+    void *ctx;
 };
 
 /* Those that these eyes see and that are routable, in the order of their names;
- * borrowed until the next call. Who of them is DEAD is for whoever chooses to
- * ask, registry_is_there: of thousands only a few come near. ERR_NOMEM. */
+ * borrowed until the next call. *n_left: how many were left out. Who of them is
+ * DEAD is for whoever chooses to ask, registry_is_there: of thousands only a
+ * few come near. ERR_NOMEM. */
 MUST_USE enum err registry_near(struct registry *r,
                                 const struct registry_near_query *q,
-                                const struct registry_near **list, size_t *n);
+                                const struct registry_near **list, size_t *n,
+                                size_t *n_left);
+
+/* The number of an agent; false: there is none. It is the same as long as
+ * registry_moves is, and below registry_numbers. */
+bool registry_number(const struct registry *r, struct str name, uint32_t *out);
+const struct agent *registry_at(const struct registry *r, uint32_t number);
+uint64_t registry_moves(const struct registry *r);
+size_t registry_numbers(const struct registry *r);
 
 /* For who looks at cards without a registry (signalbox lint). The texts of a
  * card that are made into vectors, in the arena. ERR_NOMEM. */

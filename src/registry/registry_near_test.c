@@ -12,9 +12,9 @@ static const char *near_names(struct find *f, const char *user,
     struct registry_near_query q = {.eyes = find_eyes(user),
                                     .text = str_of(text)};
     const struct registry_near *list;
-    size_t n, at = 0;
+    size_t n, n_left, at = 0;
 
-    CHECK(registry_near(f->r, &q, &list, &n) == OK);
+    CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK);
     out[0] = 0;
     for (size_t i = 0; i < n; i++)
         at += (size_t)snprintf(out + at, sizeof(out) - at, "%.*s ",
@@ -74,12 +74,12 @@ static struct registry_near near_one(struct find *f, const char *user,
     struct registry_near_query q = {.eyes = find_eyes(user),
                                     .text = str_of(text)};
     const struct registry_near *list;
-    size_t n;
+    size_t n, n_left;
 
     if (embed_now(f->e->embed, q.text, EMBED_QUERY, v) &&
         vec_pack(v, dims, packed))
         q.vector = (struct str){(char *)packed, vec_packed_bytes(dims)};
-    CHECK(registry_near(f->r, &q, &list, &n) == OK);
+    CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK);
     for (size_t i = 0; i < n; i++)
         if (str_eq(list[i].agent->name, str_of(name)))
             return list[i];
@@ -121,13 +121,13 @@ TEST(without_a_vector_there_is_no_cosine)
     struct registry_near_query q = {.eyes = find_eyes("ben"),
                                     .text = STR("paint the house")};
     const struct registry_near *list;
-    size_t n;
+    size_t n, n_left;
 
     PUT(f, "anna", card("painter", "Paints houses", "public", ""));
-    CHECK(registry_near(f->r, &q, &list, &n) == OK && n == 1);
+    CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK && n == 1);
     CHECK(list[0].cosine < 0 && list[0].text > 0);
     q.vector = STR("of another length, from another model");
-    CHECK(registry_near(f->r, &q, &list, &n) == OK && n == 1);
+    CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK && n == 1);
     CHECK(list[0].cosine < 0 && list[0].text > 0);
     CHECK(near_one(f, "ben", "paint", "painter").cosine > 0);
     find_free(f);
@@ -139,12 +139,12 @@ TEST(an_agent_does_not_find_itself)
     struct registry_near_query q = {.eyes = find_eyes("anna"),
                                     .text = STR("paint")};
     const struct registry_near *list;
-    size_t n;
+    size_t n, n_left;
 
     PUT(f, "anna", card("painter", "Paints", "public", ""));
     PUT(f, "anna", card("singer", "Sings", "public", ""));
     q.eyes.self = STR("Painter");
-    CHECK(registry_near(f->r, &q, &list, &n) == OK && n == 1);
+    CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK && n == 1);
     CHECK_STR(list[0].agent->name, "singer");
     find_free(f);
 }
@@ -180,7 +180,7 @@ TEST(keywords_are_found_as_looking_for_each_would)
     for (int i = 0; i < 300; i++) {
         struct registry_near_query q = {.eyes = find_eyes("anna")};
         const struct registry_near *list;
-        size_t n;
+        size_t n, n_left;
 
         text[0] = 0;
         for (int k = 0; k < i % 9; k++) {
@@ -189,7 +189,7 @@ TEST(keywords_are_found_as_looking_for_each_would)
                     sizeof(text) - strlen(text) - 1);
         }
         q.text = str_of(text);
-        CHECK(registry_near(f->r, &q, &list, &n) == OK && n >= 9);
+        CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK && n >= 9);
         for (size_t k = 0; k < n; k++)
             CHECK(
                 str_eq(list[k].keyword,
@@ -238,9 +238,9 @@ static const char *with_keywords(struct find *f, const char *user,
     struct registry_near_query q = {.eyes = find_eyes(user),
                                     .text = str_of(text)};
     const struct registry_near *list;
-    size_t n, at = 0;
+    size_t n, n_left, at = 0;
 
-    CHECK(registry_near(f->r, &q, &list, &n) == OK);
+    CHECK(registry_near(f->r, &q, &list, &n, &n_left) == OK);
     out[0] = 0;
     for (size_t i = 0; i < n; i++)
         if (list[i].keyword.n)

@@ -148,8 +148,24 @@ static inline struct learn_hint ask_all(struct stage *s, struct learn_query q,
 {
     struct learn_hint h;
 
+    struct learn_told told;
+    bool is_told = false;
+
     CHECK(learn_begin(s->l, &q) == OK);
     learn_look(s->l, str_of(agent), &h);
+    while (learn_next(s->l, &told)) {
+        struct learn_hint same;
+
+        learn_look(s->l, told.agent, &same);
+        CHECK(same.performance == told.hint.performance &&
+              same.recency == told.hint.recency &&
+              same.learned == told.hint.learned &&
+              same.has_inside == told.hint.has_inside);
+        CHECK(told.note->number == 0);
+        is_told |= str_eq_nocase(told.agent, str_of(agent));
+    }
+    CHECK(is_told ||
+          (h.performance == 0.5F && h.recency == 0 && h.learned == 0));
     return h;
 }
 
