@@ -47,6 +47,28 @@ bool routing_keep(struct msg *m, struct str from, struct str *to)
 
 /* The conversation. */
 
+static int64_t meant_ms(const struct row *r)
+{
+    return row_is_null(r, CONVERSATION_MEANT_MS)
+               ? row_int(r, CONVERSATION_USED_MS)
+               : row_int(r, CONVERSATION_MEANT_MS);
+}
+
+/* Whoever has gone is still known by name; whose name is somebody else's by now
+ * is not: what is said to the one is not for the other. */
+static enum err keep_agent(struct routing *g, const struct row *r)
+{
+    struct msg *m = g->m;
+    struct agents agents = registry_agents(g->router->opts.registry);
+    const struct agent *a = agent_find(&agents, row_str(r, CONVERSATION_AGENT));
+
+    if (!routing_keep(m, row_str(r, CONVERSATION_AGENT), &m->known.had))
+        return ERR_NOMEM;
+    if (!a || agent_is_meant(a, meant_ms(r), caller_name(&m->in.caller)))
+        m->known.stuck_to = m->known.had;
+    return OK;
+}
+
 static void on_conversation(struct query *q, void *ctx)
 {
     struct routing *g = ctx;
@@ -55,9 +77,7 @@ static void on_conversation(struct query *q, void *ctx)
 
     if (!e && q->rows) {
         m->known.decision = id_from(row_str(q->rows, CONVERSATION_DECISION_ID));
-        if (!routing_keep(m, row_str(q->rows, CONVERSATION_AGENT),
-                          &m->known.stuck_to))
-            e = ERR_NOMEM;
+        e = keep_agent(g, q->rows);
     }
     m->known.has_conversation = true;
     query_fini(q);
