@@ -341,6 +341,7 @@ struct router *router_new(const struct router_opts *opts)
         return NULL;
     r->opts = *opts;
     list_init(&r->waiting);
+    map_init(&r->shares, ROUTING_WAITING_MAX, opts->seed);
     if (opts->embed)
         r->stamp = embed_stamp(opts->embed);
     r->lines = inorder_new(opts->loop, ROUTING_WAITING_MAX, opts->seed);
@@ -363,6 +364,7 @@ void router_free(struct router *r)
         return;
     inorder_free(r->lines);
     intent_free(r->intent);
+    map_fini(&r->shares);
     free(r->room);
     free(r);
 }

@@ -317,6 +317,11 @@ static const struct setting rows[] = {
      .unit = "milliseconds",
      .what = "How long a success counts as recent: fully at first, and less "
              "and less until then."},
+    {"routing.vectorTimeoutMs", AT(routing.vector_timeout_ms),
+     .type = &type_int, .preset = "2000", .min = 10, .max = 60 * SECOND_MS,
+     .unit = "milliseconds",
+     .what = "How long a message waits for what it means to be worked out "
+             "(`embed.http` may take its time); then it goes by its words."},
 
     {"routing.weights.semantic", AT(routing.weights.semantic),
      .type = &type_real, .preset = "0.6", .min = 0, .max = 1,
