@@ -387,7 +387,6 @@ enum exit_status cli_replay(struct cli *c)
     struct config_source src;
     enum exit_status status;
     struct config *cfg;
-    struct str first;
 
     if (!args_has(&c->args, "config") && !args_has(&c->args, "set"))
         return run(c, NULL);
@@ -395,11 +394,7 @@ enum exit_status cli_replay(struct cli *c)
         return status;
     cfg = config_load(&src, &report);
     if (!cfg) {
-        first = str_of(report.text);
-        first = str_cut(&first, '\n');
-        return cli_error(c, ERR_BAD_CONFIG,
-                         "%.*s: signalbox check shows all there is to mend",
-                         STR_ARG(first));
+        return cli_bad_config(c, &report);
     }
     settings = settings_route(cfg).choose;
     status = run(c, &settings);
