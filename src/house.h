@@ -2,8 +2,8 @@
 #define HOUSE_H
 
 /* house: the one struct that holds all rooms, for the files that build them
- * (server.c), tell them what the configuration says (settings.c) and change
- * that (reload.c). Nobody else sees it. Threads: the loop's. */
+ * (server.c, rooms.c), tell them what the configuration says (settings.c) and
+ * change that (reload.c). Nobody else sees it. Threads: the loop's. */
 
 #include <sys/stat.h>
 

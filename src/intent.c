@@ -7,8 +7,10 @@
  *     429, 503        too much: with the pause that it asks for
  *     the rest, none  it fails
  *
- * What not every endpoint knows is asked for and left out from then on where it
- * complains of it by name (habits), until the next settings.
+ * What not every endpoint knows is asked for and left out for a while where it
+ * complains of it by name (habits). A complaint may quote the text that it is
+ * about, which is anybody's: so its words count only where the question has the
+ * name nowhere but as its field.
  *
  * Turned down: waiting for room where too many are under way, and asking again.
  * A message has other layers, and whoever sent it waits. What a classifier says
@@ -50,7 +52,7 @@ struct place {
     size_t n_headers;
     int64_t timeout_ms;
     uint64_t number; /* of the classifiers that there were */
-    bool has_habit[N_HABITS];
+    int64_t habit_until_ms[N_HABITS];
 };
 
 struct intent {
@@ -59,7 +61,7 @@ struct intent {
     struct breaker breaker;
     struct list out;
     struct intent_stats stats;
-    int64_t refused_log_ms; /* not again before this */
+    int64_t refused_log_ms, unusable_log_ms; /* not again before this */
     bool is_stopping;
 };
 
@@ -70,7 +72,8 @@ struct question {
     uint64_t id; /* fetch's */
     uint64_t place;
     bool is_probe;
-    int64_t since_ms;
+    bool is_quotable[N_HABITS]; /* it has the field's name elsewhere too */
+    int64_t since_ms, timeout_ms;
     intent_done *done;
     void *ctx;
 };
@@ -232,31 +235,60 @@ static void went_badly(struct question *q, int64_t retry_ms, const char *plain)
                  LOG_I("pause_ms", in->breaker.until_ms - now_ms));
 }
 
-/* The next one is asked without what it does not like. */
-static void take_habits(struct question *q, const char *complaint)
+/* "param": "temperature", or "response_format.type". */
+static bool is_param(const struct json *param, struct str field)
 {
-    struct place *p = &q->intent->place;
+    struct str s = param && param->type == JSON_STR ? param->s : STR("");
 
-    for (size_t i = 0; i < N_HABITS && is_current(q); i++)
-        p->has_habit[i] |= strstr(complaint, habits[i].field.p) != NULL;
+    return str_eq(str_sub(s, 0, str_find(s, '.', 0)), field);
 }
 
-static void was_refused(struct question *q, int status, const char *complaint)
+/* The next ones are asked without what it does not like. */
+static void take_habits(struct question *q, struct str body,
+                        const char *complaint)
 {
-    struct intent *in = q->intent;
+    struct place *p = &q->intent->place;
+    struct arena scratch;
+    const struct json *root, *param;
+
+    arena_init(&scratch, STRINGS_BYTES);
+    root = json_parse(&scratch, body, 0, NULL);
+    param = json_get(json_get(root, STR("error")), STR("param"));
+    for (size_t i = 0; i < N_HABITS && is_current(q); i++)
+        if (is_param(param, habits[i].field) ||
+            (!q->is_quotable[i] && strstr(complaint, habits[i].field.p)))
+            p->habit_until_ms[i] =
+                loop_mono_ms(q->intent->opts.loop) + INTENT_HABIT_MS;
+    arena_fini(&scratch);
+}
+
+/* Not more often than it helps whoever reads it. */
+static bool may_log(struct intent *in, int64_t *not_before_ms)
+{
     int64_t now_ms = loop_mono_ms(in->opts.loop);
 
+    if (*not_before_ms && now_ms < *not_before_ms)
+        return false;
+    *not_before_ms = now_ms + REFUSED_LOG_MS;
+    return true;
+}
+
+static void was_refused(struct question *q, const struct fetch_answer *a,
+                        const char *complaint)
+{
+    struct intent *in = q->intent;
+
     went_well(q);
-    take_habits(q, complaint);
-    if (in->refused_log_ms && now_ms < in->refused_log_ms)
-        return;
-    in->refused_log_ms = now_ms + REFUSED_LOG_MS;
-    log_warn(in->opts.log, "intent.classifier_refuses",
-             LOG_S("classifier", in->place.origin), LOG_I("status", status));
+    take_habits(q, a->body, complaint);
+    if (is_current(q) && may_log(in, &in->refused_log_ms))
+        log_warn(in->opts.log, "intent.classifier_refuses",
+                 LOG_S("classifier", in->place.origin),
+                 LOG_I("status", a->status));
 }
 
 /* A status that is no answer. Nothing of what it says about our key, which some
- * repeat in part. */
+ * repeat in part; and nothing of one that was asked with a key that is not
+ * known any more. */
 static enum err judge(const struct question *q, const struct fetch_answer *a,
                       struct why *why)
 {
@@ -267,7 +299,7 @@ static enum err judge(const struct question *q, const struct fetch_answer *a,
     if (a->status == 401 || a->status == 403) {
         e = ERR_NOT_ALLOWED;
         hint = "; it does not take our key";
-    } else {
+    } else if (is_current(q)) {
         fetch_complaint(a->body, &q->intent->place.key, 1, words,
                         sizeof(words));
     }
@@ -289,7 +321,7 @@ static enum err on_status(struct question *q, const struct fetch_answer *a,
 
     snprintf(plain, sizeof(plain), "it answered with status %d", a->status);
     if (e == ERR_BAD_REQUEST)
-        was_refused(q, a->status, why->text);
+        was_refused(q, a, why->text);
     else
         went_badly(q,
                    fetch_retry_after_ms(a, loop_wall_ms(q->intent->opts.loop)),
@@ -297,16 +329,21 @@ static enum err on_status(struct question *q, const struct fetch_answer *a,
     return e;
 }
 
-/* What was not even begun: words without what is ours to know. */
-static enum err not_begun(enum err e, const struct why *from, struct why *why)
+/* What was not even begun: words without what is ours to know. Why it cannot be
+ * asked may name where it is, and is for the log. */
+static enum err not_begun(struct intent *in, enum err e, const struct why *from,
+                          struct why *why)
 {
     if (e == ERR_BUSY)
         return why_err(why, e, "too many requests to others are under way");
     if (e == ERR_NOMEM || e == ERR_STOPPING)
         return why_err(why, e, "%s", err_row(e)->wording);
+    if (may_log(in, &in->unusable_log_ms))
+        log_warn(in->opts.log, "intent.classifier_unusable",
+                 LOG_S("classifier", in->place.origin),
+                 LOG_C("because", from->text));
     return why_err(why, ERR_UNREACHABLE,
-                   "the classifier cannot be asked as it is configured: %.300s",
-                   from->text);
+                   "the classifier cannot be asked as it is configured");
 }
 
 /* No answer at all: fetch's error as one of ours. Its words name the host, and
@@ -317,13 +354,13 @@ static enum err on_failure(struct question *q, enum err e,
     if (e == ERR_STOPPING || e == ERR_NOMEM || e == ERR_BUSY) {
         /* Which are ours. */
         breaker_forget(&q->intent->breaker, q->is_probe && is_current(q));
-        return not_begun(e, from, why);
+        return not_begun(q->intent, e, from, why);
     }
     went_badly(q, 0, from->text);
     switch ((int)e) {
     case ERR_TIMEOUT:
         return why_err(why, e, "the classifier did not answer within %lld ms",
-                       (long long)q->intent->place.timeout_ms);
+                       (long long)q->timeout_ms);
     case ERR_LIMIT:
         return why_err(why, ERR_BAD_REQUEST,
                        "the classifier's answer has more than %d bytes",
@@ -410,26 +447,40 @@ static enum err start(struct question *q, struct str body, struct why *why)
     enum err e = fetch_start(in->opts.fetch, &rq, &handler, q, &q->id, &came);
 
     if (e)
-        return not_begun(e, &came, why);
+        return not_begun(in, e, &came, why);
     q->is_probe = breaker_ask(&in->breaker);
     q->place = in->place.number;
     q->since_ms = loop_mono_ms(in->opts.loop);
+    q->timeout_ms = rq.timeout_ms;
     list_append(&in->out, &q->node);
     in->stats.out++;
     in->stats.asked_total++;
     return OK;
 }
 
+/* Whether it has the word twice, however it is written: letters and underscores
+ * stand as they are in JSON that we write. */
+static bool has_twice(struct str body, struct str word)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; n < 2 && i + word.n <= body.n; i++)
+        n += str_eq_nocase(str_sub(body, i, i + word.n), word);
+    return n == 2;
+}
+
 /* As it is known to want it: what is asked, with some fields as habits say. */
 static enum err send_it(struct question *q, struct str body, struct why *why)
 {
     const struct place *p = &q->intent->place;
+    int64_t now_ms = loop_mono_ms(q->intent->opts.loop);
     struct buf bufs[N_HABITS];
     enum err e = OK;
 
     for (size_t i = 0; i < N_HABITS; i++) {
         buf_init(&bufs[i], body.n + BODY_SPARE_BYTES);
-        if (e || !p->has_habit[i])
+        q->is_quotable[i] = has_twice(body, habits[i].field);
+        if (e || now_ms >= p->habit_until_ms[i])
             continue;
         e = json_splice(&bufs[i], body, habits[i].field, habits[i].instead,
                         NULL);

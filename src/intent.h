@@ -26,6 +26,8 @@ enum {
     INTENT_ANSWER_MAX = 64 * 1024,
     INTENT_FAILURES_MAX = 5, /* in a row; then it is left alone for a while */
     INTENT_PAUSE_MS = 10 * 1000,
+    /* how long it is asked without a field that it does not take */
+    INTENT_HABIT_MS = 10 * 60 * 1000,
 };
 
 /* Copied. */

@@ -247,6 +247,10 @@ TEST(an_endpoint_that_is_none_is_an_error_of_its_own)
 
     CHECK_INT(intent_ask(in, STR("{}"), on_heard, &h), 0);
     CHECK_INT(h.reply.err, ERR_UNREACHABLE);
+    /* Where it is said to be is for the log. */
+    CHECK_STR(str_of(h.reply.why.text),
+              "the classifier cannot be asked as it is configured");
+    CHECK(logged(s, "intent.classifier_unusable"));
     CHECK_INT(intent_set(in, &(struct intent_settings){.endpoint = str_of(
                                                            url_at(p, "/v1")),
                                                        .timeout_ms = LIMIT_MS}),
@@ -459,6 +463,100 @@ TEST(what_it_does_not_know_is_left_out_the_next_time)
         CHECK(peer_heard(p, "\"model\":\"m\""));
         p->reply = COMPLAINT("temperature");
     }
+    finish(s, in);
+}
+
+/* Whose text holds the field's name is quoted, perhaps: everybody else is asked
+ * as before. */
+TEST(what_it_quotes_of_a_text_is_no_complaint)
+{
+    static const char body[] =
+        "{\"temperature\":0,\"messages\":[{\"content\":\"is "
+        "\\\"Temperature\\\" high?\"}]}",
+                      plain[] = "{\"temperature\":0,\"messages\":[]}";
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, COMPLAINT("temperature"));
+    struct intent *in = intent_at(s, url_at(p, "/v1"));
+    struct heard h[2] = {{0}};
+
+    p->closes = true;
+    for (int i = 0; i < 2; i++) {
+        buf_clear(&p->asked);
+        intent_ask(in, str_of(i ? plain : body), on_heard, &h[i]);
+        UNTIL(s, h[i].n);
+        CHECK(peer_heard(p, "\"temperature\":0"));
+    }
+    finish(s, in);
+}
+
+#define PARAM(field)                                           \
+    "HTTP/1.1 400 X\r\nContent-Type: application/json\r\n"     \
+    "Connection: close\r\n\r\n{\"error\":{\"message\":\"no\"," \
+    "\"param\":\"" field "\"}}"
+
+/* Which is not the text's to say. After a while it is asked the full way again:
+ * it may have learnt. */
+TEST(the_field_that_it_names_is_left_out_for_a_while)
+{
+    static const char body[] =
+        "{\"temperature\":0,\"messages\":[\"temperature\"]}";
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, PARAM("temperature"));
+    struct intent *in = intent_at(s, url_at(p, "/v1"));
+    struct heard h[4] = {{0}};
+
+    p->closes = true;
+    for (int i = 0; i < 4; i++) {
+        buf_clear(&p->asked);
+        intent_ask(in, str_of(body), on_heard, &h[i]);
+        UNTIL(s, h[i].n);
+        CHECK(peer_heard(p, "\"temperature\":0") == (i == 0 || i == 3));
+        p->reply = PARAM("temperatures");
+        later(s, i ? 1 + (i - 1) * (INTENT_HABIT_MS - 1) : 0);
+    }
+    finish(s, in);
+}
+
+/* Its key is not known here any more, so its words are not shown. */
+TEST(what_the_one_before_says_is_not_repeated)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, NULL);
+    struct intent *in = intent_at(s, url_at(p, "/v1"));
+    struct heard h = {.intent = in};
+
+    intent_ask(in, STR("{}"), on_heard, &h);
+    UNTIL(s, p->n_asked == 1);
+    CHECK_INT(intent_set(in, &(struct intent_settings){.endpoint = str_of(
+                                                           url_at(p, "/v1")),
+                                                       .key = STR("k-456"),
+                                                       .timeout_ms = 900}),
+              OK);
+    peer_say(p, STATUS(400, ""));
+    UNTIL(s, h.n);
+    CHECK_STR(str_of(h.reply.why.text),
+              "the classifier answered with status 400");
+    finish(s, in);
+}
+
+TEST(a_limit_is_that_of_the_time_it_was_asked)
+{
+    struct stage *s = stage_new(test_opts());
+    struct peer *p = peer_open(s, NULL);
+    struct intent *in = intent_at(s, url_at(p, "/v1"));
+    struct heard h = {.intent = in};
+
+    intent_ask(in, STR("{}"), on_heard, &h);
+    UNTIL(s, p->n_asked == 1);
+    CHECK_INT(intent_set(in, &(struct intent_settings){.endpoint = str_of(
+                                                           url_at(p, "/v1")),
+                                                       .key = STR("k-123"),
+                                                       .timeout_ms = 900}),
+              OK);
+    later(s, LIMIT_MS + 1);
+    UNTIL(s, h.n);
+    CHECK_STR(str_of(h.reply.why.text),
+              "the classifier did not answer within 500 ms");
     finish(s, in);
 }
 

@@ -20,6 +20,7 @@ enum {
 /* A verdict on its way. */
 struct said {
     struct judge *judge;
+    bool is_verdict; /* else facts alone */
     struct tx tx;
 };
 
@@ -67,6 +68,14 @@ struct outcome judge_outcome(const struct decision *d,
     };
 }
 
+void judge_stand(struct outcome *o, enum lessons_standing standing)
+{
+    if (standing == STANDS_ALONE)
+        o->agent = STR("");
+    else if (standing == STANDS_INSIDE)
+        o->counts = COUNTS_INSIDE;
+}
+
 /* The end of a run, or of a page. */
 
 static void end_run(struct judge *j)
@@ -81,7 +90,7 @@ static void on_page(struct query *q, void *ctx);
 static void read_page(struct judge *j)
 {
     query_init(&j->page, &decision_table, PAGE);
-    query_if(&j->page, DECISION_VERDICT, IS, value_null());
+    query_if(&j->page, DECISION_FOLLOWED, IS, value_null());
     query_if(&j->page, DECISION_SEQ, IS_MORE, value_int(j->last_seq));
     query_order(&j->page, DECISION_SEQ, false);
     store_read(j->store, &j->page, on_page, j);
@@ -126,7 +135,7 @@ static void on_said(struct tx *tx, void *ctx)
     struct judge *j = s->judge;
 
     if (tx->result == TX_COMMITTED)
-        j->n_judged++;
+        j->n_judged += s->is_verdict;
     else if (tx->result != TX_GUARD_FAILED && !j->err)
         j->err = tx->err;
     j->n_out--;
@@ -140,18 +149,26 @@ static void set_facts(struct tx_op *op, const struct judge *j)
 {
     const struct judge_facts *f = &j->facts;
 
+    tx_set(op, DECISION_FOLLOWED, value_int(f->is_followed));
     if (!f->is_known)
         return;
     tx_set(op, DECISION_ANSWER_CHARS, value_int(f->chars));
     tx_set(op, DECISION_LATENCY_MS, value_int(f->finished_ms - j->d.at_ms));
     tx_set(op, DECISION_ERROR_CODE, value_text_or_null(f->error_code));
-    tx_set(op, DECISION_FOLLOWED, value_int(f->is_followed));
 }
 
 /* What was chosen by others than us says nothing about choosing. */
 static bool teaches(enum layer layer)
 {
     return layer == LAYER_SEMANTIC || layer == LAYER_INTENT;
+}
+
+static void write_facts(struct judge *j, struct tx *tx)
+{
+    struct tx_op *op = tx_update(tx, &decision_table);
+
+    tx_if(op, DECISION_ID, IS, value_text(str_of(j->d.id.text)));
+    set_facts(op, j);
 }
 
 static void write_verdict(struct judge *j, struct tx *tx, enum verdict v)
@@ -168,6 +185,7 @@ static void write_verdict(struct judge *j, struct tx *tx, enum verdict v)
     if (!teaches(j->d.layer))
         return;
     o = judge_outcome(&j->d, scope);
+    judge_stand(&o, j->stands(j->ctx, &j->d));
     o.kind = OUTCOME_VERDICT;
     o.verdict = v;
     o.at_ms = j->now_ms;
@@ -183,8 +201,12 @@ static void say(struct judge *j, enum verdict v)
         return;
     }
     s->judge = j;
+    s->is_verdict = !j->d.verdict;
     tx_init(&s->tx);
-    write_verdict(j, &s->tx, v);
+    if (s->is_verdict)
+        write_verdict(j, &s->tx, v);
+    else
+        write_facts(j, &s->tx);
     j->n_out++;
     store_submit(j->store, &s->tx, on_said, s);
     next(j);

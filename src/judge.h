@@ -6,6 +6,10 @@
  *     open decisions, oldest first -> its task -> what was said next
  *         -> verdict on the decision and an outcome, in one tx
  *
+ * Open are those that the job has not seen (`followed` is NULL). One that
+ * somebody has judged before gets its facts (how long the answer took and is,
+ * its error, whether more was said) and keeps its verdict, without an outcome.
+ *
  * Two runs, or a run and somebody's word, never both count: whoever finds the
  * decision without a verdict writes it, in the same tx as the outcome. What is
  * read one moment and decided the next may be out of date only in what was said
@@ -17,6 +21,7 @@
 #include "base/loop.h"
 #include "choose/choose.h"
 #include "learn/learn.h"
+#include "lessons.h"
 #include "store/store.h"
 #include "task/task.h"
 
@@ -49,12 +54,15 @@ struct str judge_scope(struct str org, struct str user,
  * from both. */
 struct outcome judge_outcome(const struct decision *d,
                              char scope[JUDGE_SCOPE_BYTES]);
+/* Who is meant by it: nobody whose name is somebody else's now. */
+void judge_stand(struct outcome *o, enum lessons_standing standing);
 
 struct judge {
     struct loop *loop;
     struct log *log;
     struct store *store;
     bool (*is_going_on)(void *ctx, struct str task_id);
+    lessons_stands *stands;
     /* A run is over: how many were judged. Never from inside judge_run. */
     void (*on_over)(void *ctx, enum err e, int64_t n);
     void *ctx;

@@ -121,13 +121,22 @@ static bool was_ours(enum layer layer)
            layer == LAYER_DEFAULT;
 }
 
-static void mark_overridden(struct tx *tx, const struct lessons_word *w)
+/* If it still is as d says. */
+static struct tx_op *mark(struct tx *tx, const struct decision *d)
 {
-    const struct decision *d = w->decision;
     struct tx_op *op = tx_update(tx, &decision_table);
 
     tx_if(op, DECISION_ID, IS, value_text(str_of(d->id.text)));
+    tx_if(op, DECISION_VERDICT, IS,
+          d->verdict ? value_int(d->verdict) : value_null());
     tx_if(op, DECISION_OVERRIDDEN_TO, IS, value_text_or_null(d->overridden_to));
+    return op;
+}
+
+static void mark_overridden(struct tx *tx, const struct lessons_word *w)
+{
+    struct tx_op *op = mark(tx, w->decision);
+
     tx_set(op, DECISION_VERDICT, value_int(VERDICT_NEGATIVE));
     tx_set(op, DECISION_VERDICT_MS, value_int(w->at_ms));
     tx_set(op, DECISION_OVERRIDDEN_TO, value_text(w->right));
@@ -139,12 +148,8 @@ static void mark_overridden(struct tx *tx, const struct lessons_word *w)
 static void mark_verdict(struct tx *tx, const struct lessons_word *w)
 {
     const struct decision *d = w->decision;
-    struct tx_op *op = tx_update(tx, &decision_table);
+    struct tx_op *op = mark(tx, d);
 
-    tx_if(op, DECISION_ID, IS, value_text(str_of(d->id.text)));
-    tx_if(op, DECISION_VERDICT, IS,
-          d->verdict ? value_int(d->verdict) : value_null());
-    tx_if(op, DECISION_OVERRIDDEN_TO, IS, value_text_or_null(d->overridden_to));
     tx_set(op, DECISION_VERDICT, value_int(w->verdict));
     tx_set(op, DECISION_VERDICT_MS, value_int(w->at_ms));
     if (w->verdict == VERDICT_POSITIVE && d->overridden_to.n) {
@@ -154,6 +159,18 @@ static void mark_verdict(struct tx *tx, const struct lessons_word *w)
     }
 }
 
+static enum lessons_standing stands(void *ctx, const struct decision *d)
+{
+    const struct lessons *l = ctx;
+
+    return l->opts.stands ? l->opts.stands(l->opts.ctx, d) : STANDS_OUTSIDE;
+}
+
+static bool has_counted(const struct decision *d)
+{
+    return d->verdict == VERDICT_POSITIVE || d->verdict == VERDICT_NEGATIVE;
+}
+
 void lessons_append(struct lessons *l, struct tx *tx,
                     const struct lessons_word *w)
 {
@@ -161,7 +178,9 @@ void lessons_append(struct lessons *l, struct tx *tx,
     char scope[JUDGE_SCOPE_BYTES];
     struct outcome o = judge_outcome(d, scope);
 
-    (void)l;
+    judge_stand(&o, stands(l, d));
+    if (has_counted(d))
+        o.counts = COUNTS_NOT;
     o.at_ms = w->at_ms;
     o.by = w->by;
     if (w->right.n) {
@@ -174,9 +193,6 @@ void lessons_append(struct lessons *l, struct tx *tx,
         o.kind = OUTCOME_FEEDBACK;
         o.verdict = w->verdict;
     }
-    /* The agent has had what it gets for this one. */
-    if (d->verdict == o.verdict && o.kind == OUTCOME_CORRECTION)
-        o.verdict = VERDICT_NEUTRAL;
     /* Recorded, with nothing in it to learn from. */
     if (w->is_switch && !was_ours(d->layer))
         o.text = o.vector = (struct str){NULL, 0};
@@ -354,6 +370,7 @@ struct lessons *lessons_new(const struct lessons_opts *opts)
                               .log = opts->log,
                               .store = opts->store,
                               .is_going_on = is_going_on,
+                              .stands = stands,
                               .on_over = on_over,
                               .ctx = l,
                               .rules = rules_of(&opts->settings)};

@@ -30,6 +30,17 @@ struct lessons_settings {
     int64_t uselessly_short; /* learning.shortChars */
 };
 
+/* How who asked stands to the agent that was chosen, as it is registered now.
+ * What an agent's own people say of it counts among them alone. */
+enum lessons_standing {
+    STANDS_OUTSIDE, /* from elsewhere: counts for all */
+    STANDS_INSIDE,  /* its creator, their org; of the platform's agents,
+                     * everybody, and for everybody */
+    STANDS_ALONE,   /* the agent is gone, or its name somebody else's since */
+};
+typedef enum lessons_standing lessons_stands(void *ctx,
+                                             const struct decision *d);
+
 struct lessons_opts {
     struct loop *loop;
     struct log *log;
@@ -37,6 +48,7 @@ struct lessons_opts {
     struct str model_hash; /* of what makes the vectors */
     /* Whether the task is still going on: the decision waits. */
     bool (*is_going_on)(void *ctx, struct str task_id);
+    lessons_stands *stands; /* NULL: everybody from elsewhere */
     void *ctx;
     uint64_t seed[2];
     struct lessons_settings settings;
@@ -75,10 +87,13 @@ void lessons_run(struct lessons *l,
  * appends the outcome. `right` empty: only whether it was right (verdict:
  * positive or negative).
  *
- * The op on decision_table is guarded: the decision is there, and as d says as
- * to whom it was overridden to or, where nobody is named, its verdict. So what
- * is said twice at once counts once; saying again what d says already is for
- * the caller to leave out. */
+ * The op on decision_table is guarded: the decision is there, with the verdict
+ * that d has and overridden to whom d says. So what is said twice at once
+ * counts once; saying again what d says already is for the caller to leave out.
+ *
+ * A decision moves averages once, by the first verdict that is not neutral;
+ * whatever is said after that changes the decision and its example alone. Or
+ * right, wrong, right … would wear out anybody's good name. */
 struct lessons_word {
     const struct decision *decision;
     struct str right; /* the agent that was right; empty: not said */

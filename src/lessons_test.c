@@ -186,15 +186,24 @@ TEST(a_correction_marks_the_decision_and_teaches)
     stage_close();
 }
 
+static struct learn_hint hint_of(const char *agent)
+{
+    struct learn_hint h;
+    uint8_t packed[PACKED];
+    struct learn_query q = {.scope = STR("org:acme"),
+                            .now_ms = stage.now.wall_ms,
+                            .recency_ms = MINUTE_MS,
+                            .vector = vector_of(0, packed)};
+
+    CHECK(learn_begin(lessons_learn(stage.lessons), &q) == OK);
+    learn_look(lessons_learn(stage.lessons), str_of(agent), &h);
+    return h;
+}
+
 /* Whoever had it gets what it gets once, whatever is said after that. */
 TEST(a_decision_counts_against_its_agent_once)
 {
-    struct learn_hint once, more;
-    uint8_t packed[PACKED];
-    struct learn_query q = {.scope = STR("org:acme"),
-                            .now_ms = 1,
-                            .recency_ms = 1,
-                            .vector = vector_of(0, packed)};
+    struct learn_hint once;
     struct id a;
 
     stage_open();
@@ -202,17 +211,119 @@ TEST(a_decision_counts_against_its_agent_once)
     pass_ms(WINDOW_MS);
     CHECK_INT(run_job().judged, 1);
     CHECK_INT(verdict_of(&a), VERDICT_NEGATIVE);
-    CHECK(learn_begin(lessons_learn(stage.lessons), &q) == OK);
-    learn_look(lessons_learn(stage.lessons), STR("writer"), &once);
+    once = hint_of("writer");
     CHECK(once.performance < 0.5F);
     CHECK(correct(&a, "coder") == TX_COMMITTED);
     CHECK(correct(&a, "tester") == TX_COMMITTED);
     CHECK(is_overridden_to(&a, "tester"));
     CHECK_INT(count_rows(&outcome_table), 3);
-    CHECK(learn_begin(lessons_learn(stage.lessons), &q) == OK);
-    learn_look(lessons_learn(stage.lessons), STR("writer"), &more);
-    CHECK(more.performance == once.performance);
+    CHECK(hint_of("writer").performance == once.performance);
     CHECK_INT(lessons_stats(stage.lessons).learn.examples, 1);
+    check_learnt();
+    stage_close();
+}
+
+TEST(nobody_wears_out_a_good_name_with_one_decision)
+{
+    struct learn_hint once;
+    struct id a;
+
+    stage_open();
+    a = ask((struct asked){.chars = 300});
+    CHECK(say_as(&a, NULL, VERDICT_POSITIVE, false) == TX_COMMITTED);
+    once = hint_of("writer");
+    CHECK(once.performance > 0.5F && once.learned == 0);
+    for (int i = 0; i < 5; i++) {
+        CHECK(say_as(&a, NULL, VERDICT_NEGATIVE, false) == TX_COMMITTED);
+        CHECK(hint_of("writer").learned < 0); /* the example is as was said */
+        CHECK(correct(&a, "coder") == TX_COMMITTED);
+        CHECK(hint_of("coder").learned > 0);
+        CHECK(say_as(&a, NULL, VERDICT_POSITIVE, false) == TX_COMMITTED);
+    }
+    CHECK(hint_of("writer").performance == once.performance);
+    CHECK(hint_of("writer").learned == 0);
+    /* A neutral verdict has said nothing yet. */
+    a = ask((struct asked){.chars = 100, .conversation = "n"});
+    pass_ms(WINDOW_MS);
+    CHECK_INT(run_job().judged, 1);
+    CHECK_INT(verdict_of(&a), VERDICT_NEUTRAL);
+    CHECK(correct(&a, "coder") == TX_COMMITTED);
+    CHECK(hint_of("writer").performance < once.performance);
+    check_learnt();
+    stage_close();
+}
+
+TEST(what_insiders_find_is_not_for_others_whoever_says_so)
+{
+    struct learn_hint h;
+    struct id a;
+
+    stage_open();
+    stage.standing = STANDS_INSIDE;
+    a = ask((struct asked){.chars = 300});
+    CHECK(say_as(&a, NULL, VERDICT_POSITIVE, false) == TX_COMMITTED);
+    ask((struct asked){.chars = 5, .conversation = "short"});
+    h = hint_of("writer");
+    CHECK(h.has_inside && h.performance > 0.5F && h.recency > 0);
+    CHECK(h.outside_performance == 0.5F && h.outside_recency == 0);
+    pass_ms(WINDOW_MS);
+    CHECK_INT(run_job().judged, 1);
+    h = hint_of("writer");
+    CHECK(h.performance < 0.5F && h.outside_performance == 0.5F);
+    check_learnt();
+    stage_close();
+}
+
+TEST(what_comes_of_an_agent_that_is_gone_makes_nobody_known)
+{
+    struct id a;
+
+    stage_open();
+    stage.standing = STANDS_ALONE;
+    a = ask((struct asked){.chars = 300});
+    ask((struct asked){.chars = 5, .conversation = "short"});
+    CHECK(say_as(&a, NULL, VERDICT_NEGATIVE, false) == TX_COMMITTED);
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 0);
+    CHECK(correct(&a, "coder") == TX_COMMITTED);
+    pass_ms(WINDOW_MS);
+    CHECK_INT(run_job().judged, 1);
+    CHECK_INT(lessons_stats(stage.lessons).learn.agents, 0);
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 1);
+    CHECK(hint_of("coder").learned > 0 && hint_of("writer").learned == 0);
+    check_learnt();
+    stage_close();
+}
+
+TEST(what_somebody_judged_first_gets_its_facts_all_the_same)
+{
+    struct id a, gone;
+    struct query q;
+
+    stage_open();
+    a = ask((struct asked){.chars = 300,
+                           .took_ms = MINUTE_MS,
+                           .status = TASK_FAILED,
+                           .error_code = "agent_offline"});
+    gone = ask((struct asked){.conversation = "b", .has_no_task = true});
+    CHECK(correct(&a, "coder") == TX_COMMITTED);
+    CHECK(say_as(&gone, NULL, VERDICT_POSITIVE, false) == TX_COMMITTED);
+    CHECK_INT(run_job().judged, 0);
+    CHECK_INT(decided(&a, DECISION_ANSWER_CHARS), -99);
+    pass_ms(WINDOW_MS + MINUTE_MS);
+    CHECK_INT(run_job().judged, 0);
+    CHECK_INT(verdict_of(&a), VERDICT_NEGATIVE);
+    CHECK(is_overridden_to(&a, "coder"));
+    CHECK_INT(decided(&a, DECISION_ANSWER_CHARS), 300);
+    CHECK_INT(decided(&a, DECISION_LATENCY_MS), MINUTE_MS);
+    CHECK_INT(decided(&a, DECISION_FOLLOWED), 0);
+    CHECK_STR(row_str(find_decision(&q, &a), DECISION_ERROR_CODE),
+              "agent_offline");
+    query_fini(&q);
+    /* Of one whose task is gone nothing is known, and it is not asked again. */
+    CHECK_INT(verdict_of(&gone), VERDICT_POSITIVE);
+    CHECK_INT(decided(&gone, DECISION_ANSWER_CHARS), -99);
+    CHECK_INT(decided(&gone, DECISION_FOLLOWED), 0);
+    CHECK_INT(count_rows(&outcome_table), 2);
     check_learnt();
     stage_close();
 }

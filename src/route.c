@@ -15,7 +15,7 @@
  * once the one before it is committed or refused, so that they are accepted in
  * the order they came in, and all but the first find the agent. Who else
  * changes the conversation meanwhile, the guard on its row tells, and the
- * message is routed once more.
+ * message is routed once more, in its place: nobody goes before it for that.
  *
  * What waits is the message's own: a struct routing in its arena. */
 #include "route.h"
@@ -63,22 +63,9 @@ void routing_go_on(struct routing *g, enum err e)
 
 /* The answer. */
 
-/* Whoever is named in a conversation that somebody else has. */
-static bool is_switch(const struct choose_view *v, const struct msg *m)
-{
-    const struct agent *had =
-        m->known.stuck_to.n ? agent_find(v->agents, m->known.stuck_to) : NULL;
-
-    return (m->choice.layer == LAYER_EXPLICIT ||
-            m->choice.layer == LAYER_PREFIX) &&
-           had && agent_is_visible(had, v->eyes) &&
-           !str_eq_nocase(m->choice.agent, had->name);
-}
-
 /* The first time, who had the conversation; and where it was somebody else,
  * by which decision. True: there is nothing (more) to find out. */
-static bool is_whole(struct routing *g, const struct choose_view *v,
-                     enum err *e)
+static bool is_whole(struct routing *g, enum err *e)
 {
     struct msg *m = g->m;
 
@@ -86,7 +73,6 @@ static bool is_whole(struct routing *g, const struct choose_view *v,
         *e = routing_fetch_conversation(g);
         return false;
     }
-    m->choice.is_switch = is_switch(v, m);
     if (m->choice.is_switch && m->known.decision.text[0] && !g->has_earlier &&
         !g->is_look) {
         *e = routing_fetch_earlier(g);
@@ -107,7 +93,7 @@ static void ask(struct routing *g)
         struct choose_view v = {&r->opts.settings.choose, &agents, &eyes};
 
         e = choose_agent(&v, m);
-        if (e || (!m->choice.needs && is_whole(g, &v, &e))) {
+        if (e || (!m->choice.needs && is_whole(g, &e))) {
             finish(g, e);
             return;
         }
@@ -145,9 +131,12 @@ static struct routing *
 routing_new(struct router *r, struct msg *m,
             void (*done)(struct msg *m, enum err e, void *ctx), void *ctx)
 {
-    struct routing *g =
-        FAULT("route.begin") ? NULL : arena_alloc(&m->arena, sizeof(*g));
+    struct routing *g = m->known.routing; /* once more: it has its place */
 
+    if (g)
+        *g = (struct routing){.place = g->place};
+    else if (!FAULT("route.begin"))
+        g = arena_alloc(&m->arena, sizeof(*g));
     memset(&m->known, 0, sizeof(m->known));
     memset(&m->choice, 0, sizeof(m->choice));
     if (!g)
@@ -168,13 +157,13 @@ void route_message(struct router *r, struct msg *m,
 {
     struct routing *g = routing_new(r, m, done, ctx);
     bool is_first = true;
-    enum err e = OK;
+    enum err e = r->is_stopped ? ERR_STOPPING : OK;
 
-    if (!g || r->is_stopped) {
-        done(m, g ? ERR_STOPPING : ERR_NOMEM, ctx);
+    if (!g) {
+        done(m, ERR_NOMEM, ctx);
         return;
     }
-    if (m->call.conversation_id.n)
+    if (!e && m->call.conversation_id.n && !g->place.line)
         e = inorder_enter(r->lines, &g->place, caller_name(&m->in.caller),
                           m->call.conversation_id, &is_first);
     if (!e && !is_first)
@@ -263,8 +252,12 @@ static void tell_of_switch(struct msg *m)
 void route_decision(const struct router *r, const struct msg *m,
                     struct decision *out)
 {
-    choose_decision(&(struct choose_view){.settings = &r->opts.settings.choose},
-                    m, out);
+    struct agents agents = registry_agents(r->opts.registry);
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+
+    choose_decision(
+        &(struct choose_view){&r->opts.settings.choose, &agents, &eyes}, m,
+        out);
     out->turn = m->task.turn;
     out->config_version = str_of(r->version);
 }

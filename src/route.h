@@ -83,14 +83,14 @@ void route_decision(const struct router *r, const struct msg *m,
 void route_record(struct router *r, struct msg *m);
 
 /* What became of m->tx; or, route_leave, it was not submitted. One of the two
- * follows whatever was routed (OK): the next of its conversation has its
- * turn. */
+ * follows whatever was routed (OK), but for what is overtaken and routed once
+ * more: the next of its conversation has its turn. */
 void route_settle(struct router *r, struct msg *m);
 void route_leave(struct router *r, struct msg *m);
 
-/* After that: somebody else has changed the conversation, or the decision that
+/* Before that: somebody else has changed the conversation, or the decision that
  * was to be overridden is gone. Nothing happened, and it is to be routed once
- * more. */
+ * more, by route_message: it still has its place in the conversation. */
 bool route_is_overtaken(const struct msg *m);
 
 struct router_stats {

@@ -3,8 +3,8 @@
 #include "routing.h"
 #include "test/lib/walk_stage.h"
 
-/* Two that can be told apart by their words. */
-static void open_with_words(void)
+/* Two that can be told apart by their words; not begun yet. */
+static void two_with_words(void)
 {
     stage_ground();
     stage.agents[0] = (struct agent){.name = STR("cook"),
@@ -16,7 +16,24 @@ static void open_with_words(void)
     stage.n_agents = 2;
     stage.routing.choose.threshold = 0.15;
     stage.routing.choose.text_blend = 1;
+}
+
+static void open_with_words(void)
+{
+    two_with_words();
     stage_start();
+}
+
+/* And a third that is somebody else's, for whatever is left over. */
+static void three_with_a_secret(void)
+{
+    two_with_words();
+    stage.agents[2] = (struct agent){.name = STR("secret"),
+                                     .url = STR("echo:"),
+                                     .creator = STR("ben"),
+                                     .visibility = VISIBILITY_PRIVATE};
+    stage.n_agents = 3;
+    stage.routing.choose.default_agent = STR("secret");
 }
 
 /* The decision of a task's turn, its strings in `a`. */
@@ -35,6 +52,8 @@ static struct decision decision_of(struct arena *a, const struct id *task_id,
     d.agent = (struct str){arena_strdup(a, d.agent), d.agent.n};
     d.overridden_to =
         (struct str){arena_strdup(a, d.overridden_to), d.overridden_to.n};
+    d.rules.default_agent = (struct str){arena_strdup(a, d.rules.default_agent),
+                                         d.rules.default_agent.n};
     query_fini(&q);
     return d;
 }
@@ -150,6 +169,49 @@ TEST(a_switch_overrides_what_had_put_the_agent_there)
     stage_close();
 }
 
+/* Where conversations do not stick they have nobody to be taken from. */
+TEST(nothing_is_overridden_where_conversations_do_not_stick)
+{
+    struct told first, t;
+    struct decision d;
+    struct arena a;
+
+    open_with_words();
+    arena_init(&a, 1 << 20);
+    stage.routing.choose.is_off[LAYER_STICKY] = true;
+    router_set(stage.router, &stage.routing);
+    first = sent(plain("bread recipes", "c"));
+    t = sent((struct letter){.to = "engineer", .conversation = "c"});
+    check_layer(&t, LAYER_EXPLICIT, "engineer");
+    t = sent(plain("/cook and then", "c"));
+    check_layer(&t, LAYER_PREFIX, "cook");
+    d = decision_of(&a, &first.task_id, 1);
+    CHECK_INT(d.verdict, VERDICT_OPEN);
+    CHECK_STR(d.overridden_to, "");
+    CHECK_INT(n_rows(&outcome_table), 0);
+    CHECK_INT(told_in_feed("conversation.switched", NULL), 0);
+    CHECK_INT(router_stats(stage.router).switches_total, 0);
+    arena_fini(&a);
+    stage_close();
+}
+
+/* The signals stand in a room that all messages share, and the conversation is
+ * looked at after them where no layer asked for it. */
+TEST(signals_of_one_message_are_not_taken_for_those_of_another)
+{
+    struct told t[2];
+
+    open_with_words();
+    stage.routing.choose.is_off[LAYER_STICKY] = true;
+    router_set(stage.router, &stage.routing);
+    CHECK(post(plain("bread recipes", "c"), &t[0]));
+    CHECK(post(plain("debugging programs", "d"), &t[1]));
+    pass_ms(0);
+    check_layer(&t[0], LAYER_SEMANTIC, "cook");
+    check_layer(&t[1], LAYER_SEMANTIC, "engineer");
+    stage_close();
+}
+
 static void on_pruned(struct tx *tx, void *ctx)
 {
     (void)ctx;
@@ -212,27 +274,43 @@ TEST(what_comes_at_once_in_a_conversation_is_accepted_in_that_order)
 
 /* Another server on the same records: it has lines of its own, so only the
  * guard tells it. */
+static struct walk *another_server(struct router **router)
+{
+    struct walk_opts opts;
+    struct walk *w;
+    struct why why;
+
+    *router = router_new(&(struct router_opts){.loop = &stage.loop,
+                                               .log = &stage.log,
+                                               .store = stage.store,
+                                               .registry = stage.registry,
+                                               .lessons = stage.lessons,
+                                               .ids = &stage.ids,
+                                               .seed = {1, 2},
+                                               .settings = stage.routing});
+    opts = stage_walk_opts();
+    opts.router = *router;
+    w = walk_new(&opts, &why);
+    CHECK(*router && w);
+    return w;
+}
+
+static void close_another(struct walk *w, struct router *router)
+{
+    router_stop(router);
+    pass_ms(5000);
+    walk_free(w);
+    router_free(router);
+}
+
 TEST(whoever_is_overtaken_by_another_server_is_routed_once_more)
 {
     struct walk *here, *there;
     struct router *router;
-    struct walk_opts opts;
     struct told a, b, c;
-    struct why why;
 
     open_with_words();
-    router = router_new(&(struct router_opts){.loop = &stage.loop,
-                                              .log = &stage.log,
-                                              .store = stage.store,
-                                              .registry = stage.registry,
-                                              .lessons = stage.lessons,
-                                              .ids = &stage.ids,
-                                              .seed = {1, 2},
-                                              .settings = stage.routing});
-    opts = stage_walk_opts();
-    opts.router = router;
-    there = walk_new(&opts, &why);
-    CHECK(router && there);
+    there = another_server(&router);
     here = stage.walk;
     CHECK(post(plain("bread recipes", "c"), &a));
     stage.walk = there;
@@ -248,10 +326,45 @@ TEST(whoever_is_overtaken_by_another_server_is_routed_once_more)
     CHECK(b.err == OK && c.err == OK);
     CHECK_INT(n_rows(&outcome_table), 1);
     CHECK_INT(told_in_feed("conversation.switched", NULL), 1);
-    router_stop(router);
-    pass_ms(5000);
-    walk_free(there);
-    router_free(router);
+    close_another(there, router);
+    stage_close();
+}
+
+TEST(whoever_is_overtaken_keeps_the_place_among_those_that_wait)
+{
+    enum { N = 4 };
+    struct walk *here, *there;
+    struct router *router;
+    struct told first, t[N];
+    struct query q;
+    size_t i = 0;
+
+    open_with_words();
+    there = another_server(&router);
+    here = stage.walk;
+    stage.walk = there;
+    CHECK(post(plain("bread recipes", "c"), &first));
+    stage.walk = here;
+    for (i = 0; i < N; i++)
+        CHECK(post(plain("debugging programs", "c"), &t[i]));
+    pass_ms(0);
+    check_layer(&first, LAYER_SEMANTIC, "cook");
+    query_init(&q, &decision_table, 100);
+    query_order(&q, DECISION_SEQ, false);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK_INT(q.n_rows, N + 1);
+    i = 0;
+    QUERY_EACH(r, &q)
+    {
+        CHECK_STR(row_str(r, DECISION_TASK_ID),
+                  i ? t[i - 1].task_id.text : first.task_id.text);
+        i++;
+    }
+    query_fini(&q);
+    for (i = 0; i < N; i++)
+        check_layer(&t[i], LAYER_STICKY, "cook");
+    CHECK_INT(router_stats(stage.router).waiting, 0);
+    close_another(there, router);
     stage_close();
 }
 
@@ -280,6 +393,28 @@ TEST(a_look_leaves_nothing_behind_and_waits_for_nobody)
     CHECK_INT(n_rows(&conversation_table), 0);
     CHECK_INT(router_stats(stage.router).waiting, 0);
     stage_close();
+}
+
+/* The default agent's name is not for those who do not see it. */
+TEST(a_record_names_no_default_that_its_sender_does_not_see)
+{
+    static const char *const seen[] = {"", "secret"};
+    struct arena a;
+
+    for (int i = 0; i < 2; i++) {
+        struct told t;
+
+        arena_init(&a, 1 << 20);
+        three_with_a_secret();
+        if (i)
+            stage.agents[2].visibility = VISIBILITY_PUBLIC;
+        stage_start();
+        t = sent(plain("bread recipes", NULL));
+        check_layer(&t, LAYER_SEMANTIC, "cook");
+        CHECK_STR(decision_of(&a, &t.task_id, 1).rules.default_agent, seen[i]);
+        arena_fini(&a);
+        stage_close();
+    }
 }
 
 /* The bytes come to an end before the number does: first those of one user,

@@ -10,7 +10,8 @@
 #include "base/vec.h"
 #include "task/task.h"
 
-/* Waiting. */
+/* Waiting. The room that candidates stand in is others' meanwhile, so whoever
+ * has waited has them fetched again. */
 
 static struct routing_share *share_of(struct router *r, struct str user,
                                       enum err *e)
@@ -69,6 +70,7 @@ enum err routing_wait(struct routing *g, enum waits_for what)
     }
     g->waits_for = what;
     g->share = s;
+    g->m->known.has_candidates = false;
     list_append(&r->waiting, &g->node);
     r->n_waiting++;
     r->waiting_bytes += g->bytes;
@@ -159,18 +161,26 @@ enum err routing_fetch_conversation(struct routing *g)
 /* The decision before. */
 
 /* What is needed of it to learn from it, in the message's own memory. */
-static enum err keep_earlier(struct msg *m, const struct row *row)
+static enum err keep_strings(struct msg *m, struct decision *d)
 {
-    struct decision *d = arena_alloc(&m->arena, sizeof(*d));
     struct str *strings[] = {
         &d->conversation_id, &d->requester, &d->org,           &d->text,
         &d->agent,           &d->vector,    &d->model,         &d->model_hash,
         &d->overridden_to,   &d->skill,     &d->overridden_by, &d->error_code};
+
+    for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
+        if (!routing_keep(m, *strings[i], strings[i]))
+            return ERR_NOMEM;
+    return OK;
+}
+
+static enum err keep_earlier(struct msg *m, const struct row *row)
+{
+    struct decision *d = arena_alloc(&m->arena, sizeof(*d));
     enum err e = d ? decision_from_row(&m->arena, row, d) : ERR_NOMEM;
 
-    for (size_t i = 0; !e && i < sizeof(strings) / sizeof(*strings); i++)
-        if (!routing_keep(m, *strings[i], strings[i]))
-            e = ERR_NOMEM;
+    if (!e)
+        e = keep_strings(m, d);
     if (e)
         return e == ERR_SYNTAX ? OK : e; /* a later version's: left alone */
     d->candidates = NULL;
@@ -340,12 +350,15 @@ static enum err begin_to_learn(struct routing *g, struct learn **out)
 }
 
 static struct candidate candidate_of(const struct registry_near *near,
-                                     struct learn *learn)
+                                     struct learn *learn,
+                                     const struct eyes *eyes)
 {
     struct learn_hint hint = {.performance = 0.5F};
 
     if (learn)
         learn_look(learn, near->agent->name, &hint);
+    if (hint.has_inside && agent_is_outsider(near->agent, eyes))
+        learn_outside(&hint);
     return (struct candidate){
         .agent = near->agent->name,
         .skill = near->skill ? near->skill->id : STR(""),
@@ -365,6 +378,7 @@ static enum err gather(struct routing *g, const struct registry_near *near,
     struct router *r = g->router;
     struct msg *m = g->m;
     struct learn *learn;
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     enum err e = make_room(r, n);
 
     if (!e)
@@ -372,7 +386,7 @@ static enum err gather(struct routing *g, const struct registry_near *near,
     if (e)
         return e;
     for (size_t i = 0; i < n; i++)
-        r->room[i] = candidate_of(&near[i], learn);
+        r->room[i] = candidate_of(&near[i], learn, &eyes);
     m->known.candidates = r->room;
     m->known.n_candidates = n;
     m->known.is_there = registry_is_there;
@@ -403,8 +417,7 @@ static enum err fetch_candidates(struct routing *g)
 
 /* The classifier. */
 
-/* What was asked about is in m->choice until choose is asked again; the room
- * the candidates stood in is others' meanwhile, so they come again too. */
+/* What was asked about is in m->choice until choose is asked again. */
 static void on_intent(void *ctx, const struct intent_reply *reply)
 {
     struct routing *g = ctx;
@@ -417,14 +430,12 @@ static void on_intent(void *ctx, const struct intent_reply *reply)
     enum err e = OK;
 
     m->known.has_intent = true;
-    m->known.has_candidates = false;
     if (reply->err == ERR_STOPPING)
         e = ERR_STOPPING;
     else if (!reply->err)
         e = choose_intent_read(&v, m, reply->body, said);
-    else if (!routing_keep(m, str_of(reply->why.text), &said->why))
-        e = ERR_NOMEM;
-    said->is_asked = true;
+    else
+        e = choose_intent_failed(m, reply->why.text, said);
     said->took_ms = reply->took_ms;
     r->stats.intents_failed_total += !said->is_good;
     if (g->is_asking)

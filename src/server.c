@@ -1,6 +1,6 @@
-/* One struct holds the house (house.h); server_run builds it bottom-up, turns
- * the loop, and takes down what was built, in the opposite order, from wherever
- * it got. */
+/* One struct holds the house (house.h); server_run lays its ground, has the
+ * rooms built on it (rooms.c), turns the loop, and takes down what was built,
+ * in the opposite order, from wherever it got. */
 #include "server.h"
 
 #include <errno.h>
@@ -11,15 +11,9 @@
 
 #include "house.h"
 #include "reload.h"
-#include "settings.h"
+#include "rooms.h"
 #include "speak/speak.h"
 #include "task/task.h"
-
-enum {
-    STORE_WAITING_MAX = 16384,
-    CHILDREN_MAX = 4096,    /* programs of all agents together */
-    FAILED_GRACE_MS = 1000, /* to tell who waits that the store has failed */
-};
 
 const struct schema *const server_schemas[] = {
     &task_schema,     &watch_schema,  &access_schema,
@@ -46,138 +40,12 @@ static void complain(const struct server_opts *opts, enum err e,
     buf_fini(&line);
 }
 
-/* What net tells us. */
-
-static void on_request(void *ctx, uint64_t id, const struct http_request *rq)
-{
-    struct server *s = ctx;
-
-    calls_take(&s->calls, id, rq);
-}
-
-static void on_gone(void *ctx, uint64_t id)
-{
-    struct server *s = ctx;
-
-    calls_on_gone(&s->calls, id);
-}
-
-static void on_room(void *ctx, uint64_t id)
-{
-    struct server *s = ctx;
-
-    calls_on_room(&s->calls, id);
-}
-
-static struct str word_error(void *ctx, enum err e, struct str what,
-                             struct buf *body)
-{
-    (void)ctx;
-    speak_refusal(body, e, what);
-    return SPEAK_JSON;
-}
-
 /* Stopping. */
-
-static void on_all_gone(void *ctx)
-{
-    struct server *s = ctx;
-
-    s->is_over = true;
-    loop_stop(&s->loop);
-}
-
-static void stop_within(struct server *s, int64_t grace_ms)
-{
-    s->is_stopping = true;
-    calls_stop(&s->calls);
-    if (s->hub)
-        hub_stop(s->hub);
-    net_stop(s->net, grace_ms, on_all_gone, s);
-}
 
 /* Asked a second time, nobody is waited for any more. */
 static void begin_to_stop(struct server *s)
 {
-    stop_within(s, s->is_stopping ? 0 : s->config->stop_grace_ms);
-}
-
-/* What the rooms below tell us. */
-
-static void on_committed(void *ctx, const struct tx *tx)
-{
-    struct server *s = ctx;
-
-    if (s->feed)
-        feed_committed(s->feed, tx);
-    if (s->lessons)
-        lessons_committed(s->lessons, tx);
-}
-
-/* Nothing can be promised any more: tell who waits, and end. */
-static void on_store_failed(void *ctx, const struct why *why)
-{
-    struct server *s = ctx;
-
-    s->failed = *why;
-    log_error(&s->log, "store.failed", LOG_C("because", why->text));
-    if (s->is_running)
-        stop_within(s, FAILED_GRACE_MS);
-}
-
-static void on_revoked(void *ctx, const struct id *token_id)
-{
-    struct server *s = ctx;
-
-    calls_on_revoked(&s->calls, token_id);
-    if (s->hub)
-        hub_on_revoked(s->hub, token_id);
-}
-
-/* What a user shares is shared with the org they are in. */
-static void on_moved(void *ctx, struct str user)
-{
-    struct server *s = ctx;
-
-    if (s->registry)
-        registry_user_moved(s->registry, user);
-}
-
-static struct str org_of(void *ctx, struct str user)
-{
-    struct server *s = ctx;
-
-    return access_org_of(s->access, user);
-}
-
-static void on_new_agent(void *ctx)
-{
-    struct server *s = ctx;
-
-    if (s->walk)
-        walk_agent_came(s->walk);
-}
-
-static void on_agents_changed(void *ctx)
-{
-    struct server *s = ctx;
-
-    if (s->walk)
-        walk_agents_changed(s->walk);
-}
-
-/* Whoever takes the name next begins with nothing. */
-static void on_removal(void *ctx, struct tx *tx, struct str name, int64_t at_ms)
-{
-    (void)ctx;
-    lessons_agent_gone(tx, name, at_ms);
-}
-
-static enum agent_state state_of(void *ctx, const struct agent *a)
-{
-    struct server *s = ctx;
-
-    return walk_state(s->walk, a);
+    rooms_stop(s, s->is_stopping ? 0 : s->config->stop_grace_ms);
 }
 
 static void on_signal(uv_signal_t *h, int signum)
@@ -244,242 +112,6 @@ static void warn_of_memory(struct server *s)
                  LOG_C("do", "lower http.maxBufferedBytes, "
                              "tasks.maxUnfinishedBytes or "
                              "embed.maxWaitingBytes, or allow it more"));
-}
-
-static enum err open_store(struct server *s, struct why *why)
-{
-    struct store_opts opts = {.folder = s->folder.path,
-                              .schemas = server_schemas,
-                              .n_schemas = server_n_schemas,
-                              .max_waiting = STORE_WAITING_MAX,
-                              .loop = &s->loop,
-                              .on_committed = on_committed,
-                              .on_fatal = on_store_failed,
-                              .ctx = s};
-    enum err e = store_open(&s->store, &opts, why);
-
-    if (e)
-        return e;
-    s->feed = feed_new(&s->loop, &s->log, s->store, why);
-    return s->feed ? OK : ERR_IO;
-}
-
-static enum err open_access(struct server *s, struct why *why)
-{
-    struct access_opts opts = {.log = &s->log,
-                               .store = s->store,
-                               .rand = rand_system(),
-                               .ids = &s->ids,
-                               .seed = {s->seed[0], s->seed[1]},
-                               .on_revoked = on_revoked,
-                               .on_moved = on_moved,
-                               .ctx = s};
-
-    s->access = access_new(&opts);
-    if (!s->access)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    return access_load(s->access, why);
-}
-
-static enum err open_registry(struct server *s, struct why *why)
-{
-    struct registry_opts opts = {.loop = &s->loop,
-                                 .log = &s->log,
-                                 .store = s->store,
-                                 .embed = s->outward.embeds[0],
-                                 .ids = &s->ids,
-                                 .folder = s->folder.path,
-                                 .seed = {s->seed[0], s->seed[1]},
-                                 .limits = roster_limits(s->config),
-                                 .org_of = org_of,
-                                 .on_new = on_new_agent,
-                                 .on_change = on_agents_changed,
-                                 .on_removal = on_removal,
-                                 .ctx = s};
-    enum err e;
-
-    s->registry = registry_new(&opts);
-    if (!s->registry)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    settings_rank(s, s->config);
-    e = registry_load(s->registry, why);
-    if (e)
-        return e;
-    s->roster = (struct roster){.loop = &s->loop,
-                                .log = &s->log,
-                                .store = s->store,
-                                .registry = s->registry};
-    return roster_open(&s->roster, s->config, why);
-}
-
-static bool is_going_on(void *ctx, struct str task_id)
-{
-    struct server *s = ctx;
-    const struct task *t = task_find(walk_tasks(s->walk), task_id);
-
-    return t && !task_is_over(t->status);
-}
-
-static enum err open_lessons(struct server *s, struct why *why)
-{
-    struct embed *embed = s->outward.embeds[0];
-    struct embed_stamp stamp = {.dims = 0};
-    struct lessons_opts opts = {.loop = &s->loop,
-                                .log = &s->log,
-                                .store = s->store,
-                                .is_going_on = is_going_on,
-                                .ctx = s,
-                                .seed = {s->seed[0], s->seed[1]},
-                                .settings = settings_lessons(s->config)};
-
-    if (embed)
-        stamp = embed_stamp(embed);
-    opts.model_hash = str_of(stamp.hash);
-    s->lessons = lessons_new(&opts);
-    if (!s->lessons)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    return lessons_load(s->lessons, why);
-}
-
-static enum err open_router(struct server *s, struct why *why)
-{
-    struct router_opts opts = {.loop = &s->loop,
-                               .log = &s->log,
-                               .store = s->store,
-                               .registry = s->registry,
-                               .embed = s->outward.embeds[0],
-                               .fetch = s->outward.fetch,
-                               .lessons = s->lessons,
-                               .ids = &s->ids,
-                               .seed = {s->seed[0], s->seed[1]},
-                               .settings = settings_route(s->config)};
-
-    s->router = router_new(&opts);
-    return s->router ? OK : why_err(why, ERR_NOMEM, "out of memory");
-}
-
-static enum err open_walk(struct server *s, struct why *why)
-{
-    struct walk_opts opts;
-
-    s->children = children_new(&s->loop, &s->log, CHILDREN_MAX);
-    if (!s->children)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    opts = settings_walk(s, s->config);
-    s->walk = walk_new(&opts, why);
-    if (!s->walk)
-        return ERR_IO;
-    registry_set_state_of(s->registry, state_of, s);
-    return OK;
-}
-
-/* One of two addresses may have been taken before the other could not be. */
-static void give_up_net(struct server *s)
-{
-    stop_within(s, 0);
-    while (!s->is_over)
-        loop_run(&s->loop);
-}
-
-/* What the hub is told and asked. */
-
-static enum err take_for_hub(void *ctx, uint64_t id,
-                             const struct http_request *rq,
-                             const struct caller *caller, struct why *why)
-{
-    struct server *s = ctx;
-
-    return hub_take(s->hub, id, rq, caller, why);
-}
-
-static void write_hub_metrics(void *ctx, struct buf *out)
-{
-    struct server *s = ctx;
-
-    hub_metrics(s->hub, out);
-}
-
-static void on_recorded(void *ctx, uint64_t receipt, enum err e)
-{
-    struct server *s = ctx;
-
-    hub_on_recorded(s->hub, receipt, e);
-}
-
-static void on_child_call(void *ctx, uint64_t line, struct str agent,
-                          const struct wire_message *m)
-{
-    struct server *s = ctx;
-
-    hub_on_call(s->hub, line, agent, m);
-}
-
-static enum err open_hub(struct server *s)
-{
-    s->hub = hub_new(&(struct hub_opts){
-        .loop = &s->loop,
-        .log = &s->log,
-        .net = s->net,
-        .walk = s->walk,
-        .store = s->store,
-        .access = s->access,
-        .registry = s->registry,
-        .throttle = s->calls.throttle,
-        .seed = {s->seed[0], s->seed[1]},
-        .settings = settings_hub(s->config),
-    });
-    if (!s->hub)
-        return ERR_NOMEM;
-    walk_set_hub(s->walk, &(struct walk_hub){.on_recorded = on_recorded,
-                                             .on_call = on_child_call,
-                                             .ctx = s});
-    return OK;
-}
-
-static enum err open_net(struct server *s, struct why *why)
-{
-    struct net_opts opts = settings_net(s, s->config);
-    struct net_handler handler = {.ctx = s,
-                                  .on_request = on_request,
-                                  .on_gone = on_gone,
-                                  .on_room = on_room,
-                                  .word_error = word_error};
-    enum err e;
-
-    s->net = net_new(&s->loop, &s->log, &opts, &handler);
-    if (!s->net)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    e = calls_init(&s->calls, &(struct calls_opts){
-                                  .loop = &s->loop,
-                                  .log = &s->log,
-                                  .net = s->net,
-                                  .walk = s->walk,
-                                  .store = s->store,
-                                  .feed = s->feed,
-                                  .access = s->access,
-                                  .registry = s->registry,
-                                  .lessons = s->lessons,
-                                  .fetch = s->outward.fetch,
-                                  .embeds = s->outward.embeds,
-                                  .n_embeds = OUTWARD_EMBEDS,
-                                  .hub = {take_for_hub, write_hub_metrics, s},
-                                  .seed = {s->seed[0], s->seed[1]},
-                                  .settings = settings_calls(s, s->config),
-                              });
-    s->certs = (struct certs){.loop = &s->loop, .log = &s->log, .net = s->net};
-    if (!e)
-        e = open_hub(s);
-    if (e)
-        why_err(why, e, "out of memory");
-    else
-        e = certs_start(&s->certs, s->config, why);
-    if (!e && s->config->listen.n)
-        e = net_listen(s->net, s->config->listen, false, why);
-    if (!e && s->config->tls.listen.n)
-        e = net_listen(s->net, s->config->tls.listen, true, why);
-    if (e)
-        give_up_net(s);
-    return e;
 }
 
 static void on_first_admin(struct tx *tx, void *ctx)
@@ -576,36 +208,6 @@ static enum err say_listening(const struct server *s, struct why *why)
                    strerror(errno));
 }
 
-/* First of all: what is wrong with a model is said before anything is touched.
- */
-static enum err open_outward(struct server *s, struct why *why)
-{
-    s->outward = (struct outward){
-        .loop = &s->loop, .log = &s->log, .seed = {s->seed[0], s->seed[1]}};
-    return outward_open(&s->outward, s->config, s->folder.path, why);
-}
-
-static enum err open_rooms(struct server *s, struct why *why)
-{
-    enum err e = open_outward(s, why);
-
-    if (!e)
-        e = open_store(s, why);
-    if (!e)
-        e = open_access(s, why);
-    if (!e)
-        e = open_registry(s, why);
-    if (!e)
-        e = open_lessons(s, why);
-    if (!e)
-        e = open_router(s, why);
-    if (!e)
-        e = open_walk(s, why);
-    if (!e)
-        e = open_net(s, why);
-    return e;
-}
-
 /* Users never all go: where there are none, nothing was ever promised, or the
  * database that it was written in is not there any more. */
 static void warn_of_loss(struct server *s)
@@ -642,65 +244,6 @@ static enum err run(struct server *s, struct why *why)
         e = why_err(why, ERR_IO, "%s", s->failed.text);
     log_info(&s->log, "server.stopped");
     return e;
-}
-
-static void on_stopped(void *ctx)
-{
-    struct server *s = ctx;
-
-    s->has_stopped = true;
-    loop_stop(&s->loop);
-}
-
-/* Agents' programs end, and what is asked of agents elsewhere. A program that
- * does not want to is killed when its grace is over. */
-static void stop_delivery(struct server *s)
-{
-    if (s->walk) {
-        deliver_stop(walk_deliver(s->walk), on_stopped, s);
-        while (!s->has_stopped)
-            loop_run(&s->loop);
-    }
-    if (!s->children)
-        return;
-    s->has_stopped = false;
-    children_stop(s->children, on_stopped, s);
-    while (!s->has_stopped)
-        loop_run(&s->loop);
-}
-
-/* What is asked of others ends first, and then the store gives back what it
- * still has to those who are still there. The loop turns meanwhile, so signals
- * still come: to rooms that are gone, or were never opened. They are not closed
- * before the last thread is gone, which would be killed by them. */
-static void close_rooms(struct server *s)
-{
-    s->is_stopping = s->is_over = true;
-    roster_stop(&s->roster);
-    if (s->registry)
-        registry_stop(s->registry);
-    if (s->router)
-        router_stop(s->router);
-    if (s->lessons)
-        lessons_stop(s->lessons);
-    stop_delivery(s);
-    outward_close(&s->outward);
-    store_close(s->store);
-    if (s->net)
-        calls_fini(&s->calls);
-    if (s->registry)
-        registry_set_state_of(s->registry, NULL, NULL);
-    if (s->hub)
-        walk_set_hub(s->walk, NULL);
-    hub_free(s->hub);
-    walk_free(s->walk);
-    router_free(s->router);
-    lessons_free(s->lessons);
-    children_free(s->children);
-    roster_close(&s->roster);
-    registry_free(s->registry);
-    access_free(s->access);
-    feed_free(s->feed);
 }
 
 /* From here on a further signal would meet nobody, and its default is to
@@ -748,10 +291,10 @@ static enum err build_and_run(struct server *s, struct why *why)
         why_err(why, e, "cannot make an event loop");
     } else {
         open_signals(s);
-        e = open_rooms(s, why);
+        e = rooms_open(s, why);
         if (!e)
             e = run(s, why);
-        close_rooms(s);
+        rooms_close(s);
         take_down_loop(s);
     }
     store_folder_close(&s->folder);

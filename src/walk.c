@@ -2,8 +2,10 @@
  * what comes back is kept. Nobody hears of anything, and nothing in memory
  * changes, before it is durable.
  *
- *     walk_message -> route -> accept_message -> (commit) -> on_accepted ->
- * done on_ready -> deliver_offer, on_go deliver -> on_chunk
+ *     walk_message -> route -> accept_message -> (commit) -> on_accepted
+ *                                                             -> done
+ *     on_ready -> deliver_offer, on_go
+ *     deliver -> on_chunk
  *             -> on_retry -> task_retry -> on_ready …
  *             -> on_result  \
  *             -> on_stray    \
@@ -122,10 +124,12 @@ static void on_accepted(struct tx *tx, void *ctx)
 
     unwritten_note(&m->way.walk->unwritten, tx);
     task_settle(m->way.walk->tasks, m);
+    if (route_is_overtaken(m) && m->way.route_tries++ < ROUTE_TRIES) {
+        begin(m); /* in its place: those behind it wait on */
+        return;
+    }
     route_settle(m->way.walk->opts.router, m);
-    if (route_is_overtaken(m) && m->way.route_tries++ < ROUTE_TRIES)
-        begin(m);
-    else if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
+    if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
     else
         ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);

@@ -103,8 +103,8 @@ class Runs:
             except (ValueError, KeyError, TypeError):
                 pass
             if not words.startswith(NO_MODEL):
-                sys.exit(f"{self.shown(args, command)}: status {run.returncode}: "
-                         f"{words}")
+                sys.exit(f"{self.shown(args, command)}: status "
+                         f"{run.returncode}: {words}")
             self.gone.add(embedder)
             print(f"{embedder}: {words}", file=sys.stderr, flush=True)
             raise Missing(CANNOT.format(embedder))
@@ -159,7 +159,8 @@ def shots(runs, files, own, embedder, seeds):
     agents, test, train = files
     results = [runs.tried("--agents", agents, test, "--examples", train,
                           "--shots", str(SHOTS), "--seed", str(seed), *own,
-                          "--mode", "vectors", "--embedder", embedder, show=seed == 1)
+                          "--mode", "vectors", "--embedder", embedder,
+                          show=seed == 1)
                for seed in range(1, seeds + 1)]
     return [r["accuracy_at_1"] for r in results if r]
 
@@ -262,9 +263,9 @@ def write_search(out, runs, found):
         "What `agent.search` finds (`--mode hybrid`): 0.7 of the cosine and "
         "0.3 of the words, of an agent's best document. Beside it the same "
         "search by words alone (`--mode text`) and by vectors alone "
-        "(`--mode semantic`). How words are scored, and what else was tried, stands in `src/index/text_query.c`; "
-        "it was chosen by looking at the first four sets. First place / first "
-        "five, in percent:\n")
+        "(`--mode semantic`). How words are scored, and what else was tried, "
+        "stands in `src/index/text_query.c`; it was chosen by looking at the "
+        "first four sets. First place / first five, in percent:\n")
     rows = [["text", *(cell(found.get(("text", n)), pair) for n in names)]]
     for e in SEARCHERS:
         for mode in ("semantic", "hybrid"):
@@ -272,8 +273,8 @@ def write_search(out, runs, found):
                          *(cell(found.get((mode, e, n)), pair)
                            for n in names)])
     out.append(table(heads, rows))
-    out.append("\nFirst place by hybrid against the better of the two alone, in "
-               "points:\n")
+    out.append("\nFirst place by hybrid against the better of the two "
+               "alone, in points:\n")
     out.append(table(heads, [[e, *(better(found, e, n) for n in names)]
                              for e in SEARCHERS]))
     out.append("")

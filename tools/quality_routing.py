@@ -72,24 +72,54 @@ def five(runs, sets, embedder, seeds):
     return found
 
 
+def lines_of(path):
+    """All of them, in an order of chance."""
+    with open(path, encoding="utf-8") as f:
+        lines = [line for line in f if line.strip()]
+    random.Random(1).shuffle(lines)
+    return lines
+
+
+def splits(sets, name):
+    """What to learn from and what to ask: the train part and the test, or each
+    part of the test after all others."""
+    if name in sets.train:
+        yield lines_of(sets.train[name]), lines_of(sets.files[name][1])
+        return
+    lines, k = lines_of(sets.files[name][1]), FOLDS.get(name, 5)
+    for i in range(k):
+        at, to = len(lines) * i // k, len(lines) * (i + 1) // k
+        yield lines[:at] + lines[to:], lines[at:to]
+
+
+def centroid(runs, agents, examples, test):
+    """(queries in scope, first place) of one of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, n) for n in ("some.jsonl", "ask.jsonl")]
+        for path, lines in zip(paths, (examples, test)):
+            with open(path, "w", encoding="utf-8") as f:
+                f.writelines(lines)
+        r = runs.tried("--agents", agents, paths[1], "--mode", "vectors",
+                       "--embedder", "builtin", "--examples", paths[0],
+                       "--shots", "1000", "--with-own", show=False)
+    return r and (r["n"], r["accuracy_at_1"])
+
+
 def centroids(runs, sets):
     """The nearest mean of so many labelled examples, all of them told."""
     found = {}
-    for name, train in sets.train.items():
-        with open(train, encoding="utf-8") as f:
-            lines = f.readlines()
-        random.Random(1).shuffle(lines)
+    for name, files in sets.files.items():
+        parts = list(splits(sets, name))
+        most = min(len(known) for known, _ in parts)
         for n in CHECKPOINTS:
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "some.jsonl")
-                with open(path, "w", encoding="utf-8") as f:
-                    f.writelines(lines[:n])
-                r = runs.tried("--agents", *sets.files[name], "--mode",
-                               "vectors", "--embedder", "builtin",
-                               "--examples", path, "--shots", "1000",
-                               "--with-own", show=False)
-            if r:
-                found[name, n] = (min(n, len(lines)), r["accuracy_at_1"])
+            results = [centroid(runs, files[0], known[:n], test)
+                       for known, test in parts]
+            if all(results):
+                total = sum(r[0] for r in results)
+                found[name, n] = (min(n, most),
+                                  sum(r[0] * r[1] for r in results) / total)
+            if n >= most:
+                break
     return found
 
 
@@ -174,17 +204,17 @@ def write_learning(out, found, reference):
         "query a minute, in one order of chance (`--seed 0`). Five examples "
         f"are on each agent's card: the mean of {found['seeds']} choices of "
         "them. The nearest centroid is told the agent of every one of so many "
-        "examples, right or wrong, and takes the agent's own words too.\n")
+        "examples, from the same parts, right or wrong, and takes the agent's "
+        "own words too.\n")
     rows = [[f"*{r[0]}*, zero-shot", *(x.split(" /")[0] for x in r[1:5]), ""]
             for r in reference]
     rows += [[f"*{r[0]}*, 5 examples", r[5], r[6], "", "", ""]
              for r in reference]
-    for i, n in enumerate(CHECKPOINTS):
+    for n in CHECKPOINTS:
         cells = []
         for name in names:
             some = found["centroids"].get((name, n))
-            known = i and found["centroids"].get((name, CHECKPOINTS[i - 1]))
-            if not some or (known and known[0] == some[0]):
+            if not some:
                 cells.append("")
             else:
                 cells.append(percent(some[1]) + (f" ({some[0]})" if

@@ -382,6 +382,7 @@ TEST(a_table_of_decisions_is_whole_whatever_fails)
     static const char *const tables[] = {
         "GET /api/analytics/agents?format=csv",
         "GET /api/analytics/agents",
+        "GET /api/decisions",
     };
     struct house h;
 

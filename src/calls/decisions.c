@@ -12,20 +12,35 @@ static bool is_for(const struct row *r, const struct caller *c)
            str_eq(row_str(r, DECISION_REQUESTER), caller_name(c));
 }
 
-/* False: it is none that we understand. */
-static bool write_decision(struct open *o, struct json_out *out,
-                           const struct row *row, enum speak_length length)
+/* ERR_SYNTAX: it is none that we understand; ERR_NOMEM. */
+static enum err write_decision(struct open *o, struct json_out *out,
+                               const struct row *row, enum speak_length length)
 {
     struct arena *scratch = &o->calls->scratch;
     struct decision d;
+    enum err e;
 
     arena_reset(scratch);
-    if (decision_from_row(scratch, row, &d) != OK)
-        return false;
+    e = decision_from_row(scratch, row, &d);
+    if (e)
+        return e;
     json_open(out, '{');
     speak_decision(out, &d, length);
     json_close(out, '}');
-    return true;
+    return OK;
+}
+
+/* That it is there, so that whoever counts does not miss it. */
+static void write_unreadable(struct json_out *out, const struct row *row)
+{
+    json_open(out, '{');
+    json_key(out, STR("id"));
+    json_put_str(out, row_str(row, DECISION_ID));
+    json_key(out, STR("at_ms"));
+    json_put_int(out, row_int(row, DECISION_AT_MS));
+    json_key(out, STR("unreadable"));
+    json_put_bool(out, true);
+    json_close(out, '}');
 }
 
 /* One. */
@@ -34,12 +49,15 @@ static void on_one(struct open *o)
 {
     struct json_out out = json_out(&o->calls->body);
     const struct row *r = o->query.rows;
+    enum err e = o->query.err;
 
-    if (o->query.err)
-        open_refuse(o, o->query.err, STR(""), STR(""));
-    else if (!r || !is_for(r, &o->caller))
-        open_refuse(o, ERR_NOT_FOUND, STR(""), STR(""));
-    else if (!write_decision(o, &out, r, SPEAK_WHOLE))
+    if (!e && (!r || !is_for(r, &o->caller)))
+        e = ERR_NOT_FOUND;
+    if (!e)
+        e = write_decision(o, &out, r, SPEAK_WHOLE);
+    if (e && e != ERR_SYNTAX)
+        open_refuse(o, e, STR(""), STR(""));
+    else if (e)
         open_refuse(o, ERR_INTERNAL,
                     STR("this decision was recorded by another version"),
                     STR(""));
@@ -68,27 +86,44 @@ void call_decisions_get(struct call *c)
 
 /* Many. */
 
+/* All of the page, or a part that ends with *last. */
+static enum err write_page(struct open *o, struct json_out *out,
+                           const struct row **last, bool *has_more)
+{
+    enum speak_length length = o->list.is_whole ? SPEAK_WHOLE : SPEAK_LISTED;
+
+    QUERY_EACH(r, &o->query)
+    {
+        enum err e;
+
+        if (o->calls->body.n > PAGE_BYTES) {
+            *has_more = true;
+            break;
+        }
+        e = write_decision(o, out, r, length);
+        if (e == ERR_SYNTAX)
+            write_unreadable(out, r);
+        else if (e)
+            return e;
+        *last = r;
+    }
+    return OK;
+}
+
 static void on_page(struct open *o)
 {
     struct json_out out = json_out(&o->calls->body);
     const struct row *last = NULL;
     bool has_more = o->query.has_more;
+    enum err e = o->query.err;
     char cursor[32] = "";
 
-    if (o->query.err) {
-        open_refuse(o, o->query.err, STR(""), STR(""));
-        return;
-    }
     speak_list_open(&out);
-    QUERY_EACH(r, &o->query)
-    {
-        if (o->calls->body.n > PAGE_BYTES) {
-            has_more = true;
-            break;
-        }
-        (void)write_decision(o, &out, r,
-                             o->list.is_whole ? SPEAK_WHOLE : SPEAK_LISTED);
-        last = r;
+    if (!e)
+        e = write_page(o, &out, &last, &has_more);
+    if (e) {
+        open_refuse(o, e, STR(""), STR(""));
+        return;
     }
     if (has_more && last)
         snprintf(cursor, sizeof(cursor), "%lld",

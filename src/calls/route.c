@@ -3,6 +3,28 @@
 #include "calls/internal.h"
 #include "calls/share.h"
 
+/* What the decision does not say: why the text was not compared by its meaning,
+ * and that whoever was chosen could not be given it now. */
+static void put_note(struct open *o, struct json_out *out, const struct msg *m)
+{
+    struct agents all = registry_agents(o->calls->registry);
+    const struct agent *chosen = agent_find(&all, m->choice.agent);
+    const char *no_vector = m->known.no_vector.text;
+    struct why away = {""}, note = {""};
+
+    if (chosen &&
+        deliver_reaches(walk_deliver(o->calls->walk), chosen, &away) != OK)
+        why_err(&note, OK, "if it were sent now, it would be refused: %s%s%s",
+                away.text, *no_vector ? "; " : "", no_vector);
+    else
+        note = m->known.no_vector;
+    json_key(out, STR("note"));
+    if (note.text[0])
+        json_put_str(out, str_of(note.text));
+    else
+        json_put_null(out);
+}
+
 static void answer(struct open *o, const struct msg *m)
 {
     struct json_out out = json_out(&o->calls->body);
@@ -16,11 +38,7 @@ static void answer(struct open *o, const struct msg *m)
     speak_decision(&out, &d, SPEAK_WHOLE);
     json_key(&out, STR("switches"));
     json_put_bool(&out, m->choice.is_switch);
-    json_key(&out, STR("note"));
-    if (m->known.no_vector.text[0])
-        json_put_str(&out, str_of(m->known.no_vector.text));
-    else
-        json_put_null(&out);
+    put_note(o, &out, m);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, 200);

@@ -61,6 +61,55 @@ TEST(a_record_decides_itself_again)
                    layer_name((enum layer)l).p);
 }
 
+/* The maker makes what is to be tried: counted, since a sum of chances tells
+ * nothing of one. */
+TEST(what_is_made_by_chance_has_all_that_there_is)
+{
+    int n_off = 0, n_taken_off = 0, n_wordy = 0, n_beyond = 0, n_dead = 0;
+    struct decision d;
+
+    for (uint64_t i = 0; i < 2000; i++) {
+        if (make_decision(i, &d))
+            continue;
+        n_off += d.stuck_to.n && stage.settings.is_off[LAYER_STICKY];
+        n_dead += stage.m->known.is_there && d.n_candidates;
+        for (size_t k = 0; k < d.n_candidates; k++) {
+            const struct signals *s = &d.candidates[k].signals;
+
+            n_taken_off += s->discount > 0;
+            n_wordy += s->cosine < 0;
+            n_beyond += s->learned < 0 || s->learned > 1;
+        }
+        stage_close();
+    }
+    CHECK(n_off >= 20 && n_dead >= 20);
+    CHECK(n_taken_off >= 100 && n_wordy >= 100 && n_beyond >= 100);
+}
+
+/* Where conversations do not stick, who had one does not matter: not to who
+ * gets it, and not to the words. */
+TEST(a_conversation_that_does_not_stick_has_nobody_who_could_be_gone)
+{
+    struct decision d, again;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    stage_open("cook", "lawyer");
+    stage_text("please sort my invoices");
+    stage_score("cook", .6);
+    stage.settings.is_off[LAYER_STICKY] = true;
+    stage.m->call.conversation_id = stage.m->task.conversation_id = STR("c");
+    stage.m->known.has_conversation = true;
+    stage.m->known.stuck_to = STR("gone");
+    CHECK_INT(stage_ask(), OK);
+    CHECK(!str_starts(stage.m->choice.reason, STR("the conversation's")));
+    choose_decision(&stage.view, stage.m, &d);
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &again), OK);
+    check_same_answer(&d, &again);
+    arena_fini(&a);
+    stage_close();
+}
+
 /* Other settings. */
 
 static struct decision decided(const char *const *names, const double *scores,

@@ -120,11 +120,12 @@ static const struct layer_row intent_first[] = {
 
 _Static_assert(sizeof(in_order) == sizeof(intent_first), "the same layers");
 
-/* Whether the conversation had an agent, and it is gone for who asks. */
+/* Whether the conversation had an agent, and it is gone for who asks. Where
+ * conversations do not stick they have nobody. */
 static bool is_gone(const struct choose_view *v, const struct msg *m)
 {
-    return m->known.has_conversation && m->known.stuck_to.n &&
-           !choose_seen(v, m->known.stuck_to);
+    return !v->settings->is_off[LAYER_STICKY] && m->known.has_conversation &&
+           m->known.stuck_to.n && !choose_seen(v, m->known.stuck_to);
 }
 
 /* The reason says so, where nobody's word but that was why. */

@@ -81,11 +81,7 @@ double choose_score(const struct signal_weights *w, const struct signals *s);
 float choose_semantic(const struct choose_settings *settings,
                       const struct signals *s);
 
-/* The first of the routing keywords that occurs in the text, as whole words,
- * whatever the case; empty: none does. */
-struct str choose_keyword(struct strs keywords, struct str text);
-
-/* The tier of the binding that fits best: its place in the list, or -1. */
+/* The place in the list of the binding that fits best; -1: none does. */
 int64_t choose_binding(const struct bindings *b, const struct source *s);
 
 /* Where a message came from, out of its JSON object; what is not known is left
@@ -181,7 +177,9 @@ enum decision_column {
 };
 
 /* What m->choice says, as a decision; borrowed from m. m->choice.id must be
- * there; m->task may be empty (POST /api/route). */
+ * there; m->task may be empty (POST /api/route). Who sent it may
+ * read it: a default agent that the eyes do not see is not named in it.
+ * (decision.c) */
 void choose_decision(const struct choose_view *v, const struct msg *m,
                      struct decision *out);
 

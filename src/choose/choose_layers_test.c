@@ -230,6 +230,34 @@ TEST(a_default_that_is_not_there_is_none)
     stage_leave();
 }
 
+/* A record is read by whoever sent the message. */
+TEST(a_default_that_they_do_not_see_is_not_in_the_record)
+{
+    struct choose_view v;
+    struct decision d;
+
+    stage_layers();
+    speak_up(1u << LAYER_EXPLICIT);
+    stage.settings.default_agent = STR("default");
+    CHECK(stage_ask() == OK);
+    v = stage_view();
+    choose_decision(&v, stage.m, &d);
+    CHECK_STR(d.rules.default_agent, "default");
+    stage_hide(1);
+    CHECK(stage_ask() == OK);
+    choose_decision(&v, stage.m, &d);
+    CHECK_STR(d.rules.default_agent, "");
+    /* And one that was chosen, whoever looks on. */
+    stage_leave();
+    stage_layers();
+    speak_up(1u << LAYER_DEFAULT);
+    CHECK(stage_ask() == OK);
+    choose_decision(&(struct choose_view){.settings = &stage.settings}, stage.m,
+                    &d);
+    CHECK_STR(d.rules.default_agent, "default");
+    stage_leave();
+}
+
 TEST(no_route_says_who_came_nearest_and_what_to_do)
 {
     stage_layers();
@@ -247,6 +275,33 @@ TEST(no_route_says_who_came_nearest_and_what_to_do)
     CHECK(stage_ask() == ERR_NO_ROUTE);
     CHECK(stage_says("no agent is there that messages are routed to; name one "
                      "as executor.name, or have agents.default set"));
+    stage_leave();
+}
+
+static bool is_nowhere(void *ctx, const struct agent *a)
+{
+    (void)ctx;
+    (void)a;
+    return false;
+}
+
+TEST(no_route_says_how_many_cannot_be_reached)
+{
+    stage_layers();
+    stage.settings.is_off[LAYER_PREFIX] = true;
+    speak_up(1u << LAYER_SEMANTIC);
+    stage.m->known.candidates = candidates;
+    stage.m->known.n_candidates = 2;
+    stage.m->known.is_there = is_nowhere;
+    CHECK(stage_ask() == ERR_NO_ROUTE);
+    CHECK(stage_says("none of the 2 agents that messages are routed to can be "
+                     "reached now; try again once one is back, or name one as "
+                     "executor.name, or have agents.default set"));
+    stage.m->known.n_candidates = 1;
+    CHECK(stage_ask() == ERR_NO_ROUTE);
+    CHECK(stage_says("the only agent that messages are routed to cannot be "
+                     "reached now; try again once it is back, or name one as "
+                     "executor.name, or have agents.default set"));
     stage_leave();
 }
 

@@ -46,6 +46,16 @@ enum err choose_no_route(const struct choose_view *v, struct msg *m)
                        STR_ARG(best->agent), best->score,
                        v->settings->threshold, what_was_missing(m, &missing),
                        what_to_do(v));
+    if (m->known.has_candidates && m->known.n_candidates == 1)
+        return why_err(&m->why, ERR_NO_ROUTE,
+                       "the only agent that messages are routed to cannot be "
+                       "reached now; try again once it is back, or %s",
+                       what_to_do(v));
+    if (m->known.has_candidates && m->known.n_candidates)
+        return why_err(&m->why, ERR_NO_ROUTE,
+                       "none of the %zu agents that messages are routed to can "
+                       "be reached now; try again once one is back, or %s",
+                       m->known.n_candidates, what_to_do(v));
     if (m->known.has_candidates)
         return why_err(&m->why, ERR_NO_ROUTE,
                        "no agent is there that messages are routed to; %s",

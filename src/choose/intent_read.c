@@ -27,13 +27,15 @@ static enum err no_use(struct msg *m, struct intent_answer *out,
 static enum err no_use(struct msg *m, struct intent_answer *out,
                        const char *fmt, ...)
 {
-    char words[INTENT_REASON_MAX + 1];
+    char words[2 * INTENT_REASON_MAX];
     va_list args;
 
     va_start(args, fmt);
     vsnprintf(words, sizeof(words), fmt, args);
     va_end(args);
-    return choose_keep(m, str_of(words), &out->why) ? OK : ERR_NOMEM;
+    return choose_keep(m, str_head(str_of(words), INTENT_REASON_MAX), &out->why)
+               ? OK
+               : ERR_NOMEM;
 }
 
 static bool is_blank(char c)

@@ -2,6 +2,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "test/lib/signal_stage.h"
 
 /* The layer, what is asked and what of an answer counts: the classifier is
@@ -358,6 +359,21 @@ TEST(a_failure_is_in_the_record_and_falls_through)
     CHECK_INT(stage_ask(), OK);
     CHECK_INT(stage.m->choice.layer, LAYER_SEMANTIC);
     CHECK_STR(stage.m->known.intent.why, "nobody answers");
+    stage_close();
+}
+
+TEST(a_failure_is_said_shortly_and_cut_between_two_characters)
+{
+    char words[3 * INTENT_REASON_MAX + 1] = "x";
+    struct str why;
+
+    intent_stage();
+    for (size_t i = 1; i + 2 < sizeof(words); i += 2)
+        memcpy(words + i, "\xc3\xa4", 3);
+    CHECK_INT(choose_intent_failed(stage.m, words, &stage.m->known.intent), OK);
+    why = stage.m->known.intent.why;
+    CHECK(stage.m->known.intent.is_asked && utf8_is_valid(why));
+    CHECK_INT(why.n, INTENT_REASON_MAX - 1);
     stage_close();
 }
 

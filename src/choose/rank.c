@@ -7,15 +7,17 @@
  *     best ten   a  x1 x2  b  x3  c ...     x: all of one creator from outside
  *     each x     its semantic less CROWD_STEP for each other x among the ten
  *
- * and then once more in order. So many cards are worth less than one, and one
- * costs nothing. What an agent has earned by its work counts against it: from
- * a performance of CROWD_TRUSTED on nothing is taken off. (Tried and turned
- * down: to let only two of a creator be among the ten, which still leaves them
- * the first place; and a margin for all from outside, which costs honest ones
- * more than it costs the others.)
+ * and then once more in order; whoever stands behind the ten has as much taken
+ * off as the x among them. So many cards are worth less than one, and one costs
+ * nothing. What an agent has earned by its work counts against it: from a
+ * performance of CROWD_TRUSTED on nothing is taken off. (Tried and turned down:
+ * to let only two of a creator be among the ten, which still leaves them the
+ * first place; and a margin for all from outside, which costs honest ones more
+ * than it costs the others.)
  *
  * How an agent is costs more to find out than its score: so it is asked of
- * those who would be among the best, and whoever is dead is not. */
+ * those who would be among the best. Whoever is dead is not one of them and not
+ * counted, but nobody knows of those further down. */
 #include "choose/internal.h"
 
 enum { CROWD = 10 };
@@ -57,8 +59,9 @@ static bool is_there(const struct choose_view *v, const struct msg *m,
            (a && m->known.is_there(m->known.is_there_ctx, a));
 }
 
+/* How many there are; *n_dead: how many were turned away. */
 static size_t find_best(const struct choose_view *v, struct msg *m,
-                        struct candidate *top)
+                        struct candidate *top, int64_t *n_dead)
 {
     size_t n = 0;
 
@@ -68,8 +71,10 @@ static size_t find_best(const struct choose_view *v, struct msg *m,
         score(v, c);
         if (n == DECISION_CANDIDATES_MAX && !is_better(c, &top[n - 1]))
             continue;
-        if (!is_there(v, m, c))
+        if (!is_there(v, m, c)) {
+            ++*n_dead;
             continue;
+        }
         if (n < DECISION_CANDIDATES_MAX)
             n++;
         put_in_order(top, n - 1, c);
@@ -138,6 +143,7 @@ static bool keep_strings(struct msg *m, struct candidate *top, size_t n)
 enum err choose_rank(const struct choose_view *v, struct msg *m)
 {
     struct candidate *top;
+    int64_t n_dead = 0;
     size_t n;
 
     if (m->choice.candidates)
@@ -145,7 +151,7 @@ enum err choose_rank(const struct choose_view *v, struct msg *m)
     top = arena_array(&m->arena, DECISION_CANDIDATES_MAX, sizeof(*top));
     if (!top)
         return ERR_NOMEM;
-    n = find_best(v, m, top);
+    n = find_best(v, m, top, &n_dead);
     if (!m->known.is_recorded) /* what was taken off then is in the record */
         thin_out(v, top, n);
     if (!keep_strings(m, top, n))
@@ -153,6 +159,6 @@ enum err choose_rank(const struct choose_view *v, struct msg *m)
     m->choice.candidates = top;
     m->choice.n_candidates = n;
     m->choice.n_considered =
-        (int64_t)m->known.n_candidates + m->known.n_unrecorded;
+        (int64_t)m->known.n_candidates - n_dead + m->known.n_unrecorded;
     return OK;
 }

@@ -181,10 +181,30 @@ TEST(who_is_dead_is_not_among_the_best_and_who_is_far_is_not_asked)
     CHECK_INT(s.m->choice.n_candidates, 32);
     for (size_t i = 0; i < 32; i++)
         CHECK(top(i)->agent.p[2] == 'a');
+    /* The last, behind the 32, was not asked about and counts. */
+    CHECK_INT(s.m->choice.n_considered, SCORE_STAGE_MAX - 31);
     n_asked = 0;
     s.m->known.is_there = is_there_all;
     ask(); /* the first 32 are there, and the rest is no better */
     CHECK_INT(n_asked, 32);
+    score_stage_fini(&s);
+}
+
+TEST(who_is_dead_is_not_counted)
+{
+    static const char *const names[] = {"00a", "01x", "02x", "03x",
+                                        "04a", "05x", "06x"};
+    int n_asked = 0;
+
+    score_stage_init(&s);
+    for (int i = 0; i < 7; i++)
+        score_stage_near(&s, names[i], "", .9F - (float)i / 10);
+    s.m->known.is_there = is_not_dead;
+    s.m->known.is_there_ctx = &n_asked;
+    ask();
+    CHECK_INT(s.m->choice.n_candidates, 2);
+    CHECK_INT(s.m->choice.n_considered, 2);
+    CHECK(strstr(arena_strdup(&s.m->arena, s.m->choice.reason), "best of 2,"));
     score_stage_fini(&s);
 }
 

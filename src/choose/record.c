@@ -50,7 +50,8 @@ static const struct column columns[N_DECISION_COLUMNS] = {
 };
 
 /* A row is written with every message: so few indexes. What came next in a
- * conversation, those without a verdict, and somebody's own are looked for.
+ * conversation, those that the job has not seen, and somebody's own are looked
+ * for.
  * Each is followed by the key, so it is walked in the order of the list. */
 static const struct table_index indexes[] = {
     {"decision_id", {DECISION_ID}, 1, true, 0},
@@ -60,7 +61,7 @@ static const struct table_index indexes[] = {
      false,
      0},
     {"decision_requester", {DECISION_REQUESTER}, 1, false, 0},
-    {"decision_open", {DECISION_VERDICT}, 1, false, 0},
+    {"decision_open", {DECISION_FOLLOWED}, 1, false, 0},
 };
 
 const struct table decision_table = {
@@ -427,71 +428,4 @@ enum err decision_from_row(struct arena *a, const struct row *r,
     if (layer < LAYER_EXPLICIT || layer >= N_LAYERS)
         return ERR_SYNTAX;
     return get_body(row_str(r, DECISION_BODY), a, out);
-}
-
-/* From a message. */
-
-static struct decision_rules rules_of(const struct choose_settings *s,
-                                      double chance)
-{
-    struct decision_rules r = {
-        .default_agent = s->default_agent,
-        .threshold = s->threshold,
-        .text_blend = s->text_blend,
-        .close_margin = s->close_margin,
-        .explore = s->explore,
-        .chance = chance,
-        .has_intent = s->intent.is_on,
-        .intent_is_ambiguous = s->intent.when == INTENT_AMBIGUOUS,
-        .intent_is_over_bindings = s->intent.overrides == INTENT_OVER_BINDINGS,
-        .intent_threshold = s->intent.threshold,
-    };
-
-    for (int i = LAYER_EXPLICIT; i < N_LAYERS; i++)
-        r.layers_off |= (uint32_t)s->is_off[i] << i;
-    return r;
-}
-
-void choose_decision(const struct choose_view *v, const struct msg *m,
-                     struct decision *out)
-{
-    const struct choose_settings *s = v->settings;
-    struct str source = m->call.source;
-
-    *out = (struct decision){
-        .id = m->choice.id,
-        .at_ms = m->in.at_ms,
-        .task_id = m->task.id,
-        .turn = 1,
-        .conversation_id = m->task.conversation_id,
-        .requester = caller_name(&m->in.caller),
-        .org = str_of(m->in.caller.org),
-        .text = str_head(m->call.text, DECISION_TEXT_MAX),
-        .executor = m->call.executor,
-        .source = str_eq(source, STR("{}")) ? STR("") : source,
-        .stuck_to = m->known.stuck_to,
-        .layer = m->choice.layer,
-        .agent = m->choice.agent,
-        .skill = m->choice.skill,
-        .reason = m->choice.reason,
-        .score = m->choice.score,
-        .margin = m->choice.margin,
-        .threshold = m->choice.layer == LAYER_INTENT ? s->intent.threshold
-                                                     : s->threshold,
-        .is_explored = m->choice.is_explored,
-        .weights = s->weights,
-        .rules = rules_of(s, m->known.chance),
-        .candidates = m->choice.candidates,
-        .n_candidates = m->choice.n_candidates,
-        .n_considered = m->choice.n_considered,
-        .intent = m->known.intent,
-        .vector = m->known.vector,
-        .model = m->known.model,
-        .model_hash = m->known.model_hash,
-        .registry_version = m->known.registry_version,
-        .learn_version = m->known.learn_version,
-        .type = m->known.type,
-        .answer_chars = -1,
-        .latency_ms = -1,
-    };
 }

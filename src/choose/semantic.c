@@ -16,8 +16,6 @@
 
 #include <stdio.h>
 
-#include "model/keyword.h"
-
 #define LEARNED_PART 0.20
 
 double choose_score(const struct signal_weights *w, const struct signals *s)
@@ -35,11 +33,6 @@ float choose_semantic(const struct choose_settings *settings,
     double sum = said + LEARNED_PART * (double)s->learned - (double)s->discount;
 
     return sum > 0 ? (sum < 1 ? (float)sum : 1) : 0;
-}
-
-struct str choose_keyword(struct strs keywords, struct str text)
-{
-    return keyword_find(keywords, text);
 }
 
 /* The reason. */

@@ -21,6 +21,12 @@ const struct arg_option cli_decisions_options[] = {
     {"overridden", NULL, "only those that somebody has overridden", false},
     {"since", "WHEN", "only those since: a span like 7d, or Unix time in ms",
      false},
+    {"until", "WHEN", "only those before that, given in the same way", false},
+    {"requester", "USER", "only what this user asked; for admins", false},
+    {"conversation", "ID", "only those of this conversation", false},
+    {"task", "ID", "only those of this task", false},
+    {"min-score", "SCORE", "only those with this score or a higher one", false},
+    {"max-score", "SCORE", "only those with this score or a lower one", false},
     {"limit", "N", "show at most so many; 20, and 10 candidates, if not given",
      false},
     DECISION_SHOW_OPTIONS,
@@ -60,6 +66,8 @@ static void add_decision(struct listing *l, const struct json *item)
     struct str text = cli_field(item, STR("text"));
     char figure[32] = "-";
 
+    if (json_get(item, STR("unreadable")))
+        text = STR("(recorded by another version, and not understood)");
     if (json_real_or(score, -1) >= 0)
         snprintf(figure, sizeof(figure), "%.3f", json_real_or(score, 0));
     if (is_narrow(l->c))
@@ -71,32 +79,51 @@ static void add_decision(struct listing *l, const struct json *item)
                                           str_of(age.text), text});
 }
 
-/* --since: how long ago, or when. */
-static bool add_since(struct cli *c, struct buf *path, enum exit_status *status)
+/* How long ago, or when. */
+static bool add_time(struct cli *c, struct buf *path, const char *option,
+                     enum exit_status *status)
 {
-    struct str since = args_get(&c->args, "since");
+    struct str when = args_get(&c->args, option);
     char digits[32];
     int64_t ms;
 
-    if (!args_has(&c->args, "since"))
+    if (!args_has(&c->args, option))
         return true;
-    if (span_read(since, &ms) == OK) {
+    if (span_read(when, &ms) == OK) {
         ms = cli_now_ms() - ms;
-    } else if (str_to_i64(since, &ms) != OK || ms < 0) {
+    } else if (str_to_i64(when, &ms) != OK || ms < 0) {
         *status = cli_error(c, ERR_USAGE,
-                            "--since is \"%.*s\"; it must be a span like 12h "
+                            "--%s is \"%.*s\"; it must be a span like 12h "
                             "or 7d, or Unix time in milliseconds",
-                            STR_ARG(str_head(since, 64)));
+                            option, STR_ARG(str_head(when, 64)));
         return false;
     }
     snprintf(digits, sizeof(digits), "%lld", (long long)ms);
-    client_add_query(path, "since", str_of(digits));
+    client_add_query(path, option, str_of(digits));
+    return true;
+}
+
+static bool add_score(struct cli *c, struct buf *path, const char *option,
+                      const char *name, enum exit_status *status)
+{
+    double score;
+
+    if (!cli_real(c, option, 0, 1, 0, &score, status))
+        return false;
+    if (args_has(&c->args, option))
+        client_add_query(path, name, args_get(&c->args, option));
     return true;
 }
 
 static bool add_filters(struct cli *c, struct buf *path,
                         enum exit_status *status)
 {
+    static const struct {
+        const char *option, *name;
+    } words[] = {{"agent", "agent"},
+                 {"requester", "requester"},
+                 {"conversation", "conversation_id"},
+                 {"task", "task_id"}};
     struct str layer = {0}, verdict = {0};
 
     if (!cli_one_of(c, "layer",
@@ -110,11 +137,16 @@ static bool add_filters(struct cli *c, struct buf *path,
         client_add_query(path, "layer", layer);
     if (verdict.n)
         client_add_query(path, "verdict", verdict);
-    if (args_has(&c->args, "agent"))
-        client_add_query(path, "agent", args_get(&c->args, "agent"));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (args_has(&c->args, words[i].option))
+            client_add_query(path, words[i].name,
+                             args_get(&c->args, words[i].option));
     if (args_has(&c->args, "overridden"))
         client_add_query(path, "overridden", STR("true"));
-    return add_since(c, path, status);
+    return add_time(c, path, "since", status) &&
+           add_time(c, path, "until", status) &&
+           add_score(c, path, "min-score", "min_score", status) &&
+           add_score(c, path, "max-score", "max_score", status);
 }
 
 static enum exit_status list(struct cli *c, struct str operand)
@@ -248,7 +280,10 @@ static enum exit_status show(struct cli *c, struct str id)
 enum exit_status cli_decisions(struct cli *c)
 {
     static const struct sub subs[] = {
-        {"list", NULL, "layer agent verdict overridden since limit", list},
+        {"list", NULL,
+         "layer agent verdict overridden since until requester conversation "
+         "task min-score max-score limit",
+         list},
         {"show", "ID", "limit explain", show},
         {"stats", "[WHAT]", "window csv", cli_decisions_stats},
         {"override", "ID AGENT", "comment", cli_override},

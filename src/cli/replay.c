@@ -322,8 +322,8 @@ static void say_limits(struct replay *r)
             "was not asked, and now that would count.",
             (long long)t->unsaid);
     if (t->unread)
-        say(r, "%lld were recorded by another version and not understood.",
-            (long long)t->unread);
+        say(r, "%lld %s recorded by another version and not understood.",
+            (long long)t->unread, t->unread == 1 ? "was" : "were");
     if (is_by_others(r) && t->partly)
         say(r,
             "Of %lld the record has the best %d agents, and there were more: "

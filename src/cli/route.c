@@ -179,12 +179,8 @@ static enum exit_status fail(struct cli *c, struct client *cl, int64_t limit)
     return client_fail_to(cl);
 }
 
-static void show(struct cli *c, const struct json *answer, int64_t limit)
+static void show(struct cli *c, const struct json *d, int64_t limit)
 {
-    const struct json *d = json_get(answer, STR("decision"));
-
-    if (!d)
-        d = answer;
     if (c->json) {
         cli_json_line(&c->out, d);
         return;

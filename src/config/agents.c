@@ -273,12 +273,12 @@ void load_agents(struct load *l)
         read_entry(&s, i++, kid);
     }
     check_unique(&s, v);
+    l->has_bad_agents = l->report.out->n_errors > n_errors;
     load_default(l, v, s.at);
-    if (l->report.out->n_errors > n_errors)
+    if (l->has_bad_agents)
         return; /* some of them are half read */
     l->c->agents.list = s.list;
     l->c->agents.n = i;
-    l->has_bad_agents = false;
     load_roads_end(l);
 }
 

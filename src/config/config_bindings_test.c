@@ -163,6 +163,21 @@ TEST(bindings_do_not_cry_over_agents_that_are_wrong)
     CHECK(report.n_errors == 1);
 }
 
+/* But two that are the default were read well. */
+TEST(two_defaults_and_a_wrong_binding_are_said_together)
+{
+    struct config *c = load_text(
+        "{\"agents\": {\"list\": [{\"id\": \"a\", \"default\": true}, "
+        "{\"id\": \"b\", \"default\": true}]}, "
+        "\"bindings\": [{\"agentId\": \"a\", \"match\": {\"channel\": "
+        "\"x\"}}, {\"agentId\": \"gone\", \"match\": {\"channel\": "
+        "\"x\"}}]}");
+
+    CHECK(!c && says(c, "agents.list[1].default is true"));
+    CHECK(says(c, "bindings[1].agentId is \"gone\""));
+    CHECK(report.n_errors == 2);
+}
+
 TEST(bindings_may_come_from_another_source_than_agents)
 {
     struct str sets[] = {

@@ -88,7 +88,7 @@ static const struct {
     {"\"routing\": {\"intentClassifier\": {\"enabled\": false}}", NULL},
     {"\"routing\": {\"intentClassifier\": {\"enabled\": true}}",
      "t.jsonc:1:46: routing.intentClassifier needs somebody to ask: set its "
-     "endpoint, with the whole path, and its model\n"},
+     "endpoint and its model\n"},
     {"\"routing\": {\"intentClassifier\": {\"enabled\": true, \"endpoint\": "
      "\"https://a/\"}}",
      "and its model\n"},
@@ -146,7 +146,8 @@ static const struct {
      "plain text; use https\n"},
     {"\"learning\": {\"shortChars\": 300}",
      "t.jsonc:1:29: warning: learning.shortChars (300) is more than "
-     "learning.substantialChars (200): "},
+     "learning.substantialChars (200): an answer between them speaks against "
+     "its agent, however substantial\n"},
 };
 
 TEST(what_has_no_effect_is_warned_of)

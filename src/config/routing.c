@@ -204,7 +204,7 @@ static void check_intent(struct load *l)
         report_error(&l->report,
                      load_where(l, "routing.intentClassifier.enabled"),
                      "routing.intentClassifier needs somebody to ask: set its "
-                     "endpoint, with the whole path, and its model");
+                     "endpoint and its model");
     if (load_is_exposed(c->routing.intent.endpoint))
         report_warning(&l->report,
                        load_where(l, "routing.intentClassifier.endpoint"),
@@ -225,7 +225,7 @@ static void check_learning(struct load *l)
             &l->report, last_of(l, names, 2),
             "learning.shortChars (%lld) is more than "
             "learning.substantialChars (%lld): an answer between them "
-            "speaks for its agent and against it",
+            "speaks against its agent, however substantial",
             (long long)c->learning.short_chars,
             (long long)c->learning.substantial_chars);
 }

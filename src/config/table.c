@@ -6,7 +6,8 @@
  * limits of its row nor be shown otherwise than a user would write it. Turned
  * down: code generated from a schema file, since the table is as short and the
  * compiler reads it. The rows of one section stand together, in the order in
- * which they are shown. */
+ * which they are shown. Those of choosing (bindings, routing, learning) are a
+ * text of their own, choosing_rows.inc, since one array must have them all. */
 #include "config/internal.h"
 
 /* The rows. */
@@ -280,136 +281,7 @@ static const struct setting rows[] = {
      .what = "Who gets what nobody else is chosen for; empty: such messages "
              "are refused. `default` in `agents.list` says the same."},
 
-    {"bindings", AT(bindings), .type = &type_bindings, .preset = "[]",
-     .elements = &binding_elements,
-     .what = "Who answers where: all that `match` gives must be so of the "
-             "message's `source`. The most particular one counts (a peer, "
-             "what the peer is a thread of, any peer of a kind, a guild with "
-             "roles, a guild, a team, an account, a channel), and of "
-             "several the first."},
-
-    {"routing.layers", AT(routing.layer_is_off), .type = &type_layers,
-     .complain = setting_complain_layers,
-     .preset = "[\"explicit\", \"prefix\", \"sticky\", \"binding\", "
-               "\"intent\", \"semantic\", \"default\"]",
-     .what = "The ways to choose an agent that are used. They are asked in "
-             "this order, whatever the order here; one that is left out is "
-             "not asked."},
-    {"routing.threshold", AT(routing.threshold), .type = &type_real,
-     .preset = "0.3", .min = 0, .max = 1,
-     .what = "What the best score must be for `semantic` to decide; below it "
-             "`default` does. `signalbox calibrate` finds a good one."},
-    {"routing.textBlend", AT(routing.text_blend), .type = &type_real,
-     .preset = "0.25", .min = 0, .max = 1,
-     .what = "How much of the semantic signal is the text score: that the "
-             "same words are there, and not only the same meaning."},
-    {"routing.closeMargin", AT(routing.close_margin), .type = &type_real,
-     .preset = "0.05", .min = 0, .max = 1,
-     .what = "Scores nearer to each other than this are close: the query is "
-             "ambiguous."},
-    {"routing.explore", AT(routing.explore), .type = &type_real, .preset = "0",
-     .min = 0, .max = 1,
-     .what = "How often a close second gets an ambiguous query, so that one "
-             "bad week does not bury an agent: 0.05 is one in twenty; 0 is "
-             "never."},
-    {"routing.recencyMs", AT(routing.recency_ms), .type = &type_int,
-     .preset = "172800000", .min = SECOND_MS, .max = 365LL * DAY_MS,
-     .unit = "milliseconds",
-     .what = "How long a success counts as recent: fully at first, and less "
-             "and less until then."},
-    {"routing.vectorTimeoutMs", AT(routing.vector_timeout_ms),
-     .type = &type_int, .preset = "2000", .min = 10, .max = 60 * SECOND_MS,
-     .unit = "milliseconds",
-     .what = "How long a message waits for what it means to be worked out "
-             "(`embed.http` may take its time); then it goes by its words."},
-
-    {"routing.weights.semantic", AT(routing.weights.semantic),
-     .type = &type_real, .preset = "0.6", .min = 0, .max = 1,
-     .what = "What it counts for a score that the agent means what was "
-             "asked."},
-    {"routing.weights.performance", AT(routing.weights.performance),
-     .type = &type_real, .preset = "0.2", .min = 0, .max = 1,
-     .what = "How it has done before, with queries of this type."},
-    {"routing.weights.keyword", AT(routing.weights.keyword), .type = &type_real,
-     .preset = "0.15", .min = 0, .max = 1,
-     .what = "That one of its `routing.keywords` is in the text."},
-    {"routing.weights.recency", AT(routing.weights.recency), .type = &type_real,
-     .preset = "0.05", .min = 0, .max = 1,
-     .what = "That it has done well lately. One of the four must be more "
-             "than 0."},
-
-    {"routing.intentClassifier.enabled", AT(routing.intent.is_on),
-     .type = &type_bool, .preset = "false",
-     .what = "Ask a language model who is meant."},
-    {"routing.intentClassifier.endpoint", AT(routing.intent.endpoint),
-     .type = &type_endpoint, .explain = setting_explain_endpoint,
-     .preset = "\"\"",
-     .what = "Where, with the whole path: "
-             "`http://127.0.0.1:11434/v1/chat/completions`. It may be on this "
-             "machine or within, whatever `outgoing.allow` says."},
-    {"routing.intentClassifier.model", AT(routing.intent.model),
-     .type = &type_text, .preset = "\"\"", .max = 127,
-     .what = "The model, by its name there."},
-    {"routing.intentClassifier.keyVariable", AT(routing.intent.key_variable),
-     .type = &type_variable, .explain = setting_explain_variable,
-     .preset = "\"\"",
-     .what = "The name of the environment variable that holds the key; empty: "
-             "none is sent."},
-    {"routing.intentClassifier.timeoutMs", AT(routing.intent.timeout_ms),
-     .type = &type_int, .preset = "500", .min = SHORTEST_MS,
-     .max = 60 * SECOND_MS, .unit = "milliseconds",
-     .what = "How long the answer may take; later ones do not count."},
-    {"routing.intentClassifier.threshold", AT(routing.intent.threshold),
-     .type = &type_real, .preset = "0.8", .min = 0, .max = 1,
-     .what = "How sure it must be: above this its word decides, else the next "
-             "layer does."},
-    {"routing.intentClassifier.when", AT(routing.intent.when),
-     .type = &type_enum, .preset = "\"always\"", .names = when_names,
-     .what = "Asked for every message that gets that far, or only for those "
-             "where the best score is below `routing.threshold` or close to "
-             "the second."},
-    {"routing.intentClassifier.overrides", AT(routing.intent.overrides),
-     .type = &type_enum, .preset = "\"default\"", .names = overrides_names,
-     .what = "Whose place it takes: asked after the bindings, or before "
-             "them."},
-
-    {"learning.everyMs", AT(learning.every_ms), .type = &type_int,
-     .preset = "600000", .min = 0, .max = 24 * HOUR_MS, .unit = "milliseconds",
-     .what = "How often what came of decisions is looked at. 0: only when "
-             "asked (`signalbox learning run`)."},
-    {"learning.followUpMs", AT(learning.follow_up_ms), .type = &type_int,
-     .preset = "1800000", .min = 0, .max = 7LL * DAY_MS, .unit = "milliseconds",
-     .what = "How long after an answer the next message in the conversation "
-             "still belongs to it; then it is judged."},
-    {"learning.substantialChars", AT(learning.substantial_chars),
-     .type = &type_int, .preset = "200", .min = 1, .max = MIB,
-     .unit = "characters",
-     .what = "An answer at least as long speaks for the agent, unless there "
-             "are signs against it."},
-    {"learning.shortChars", AT(learning.short_chars), .type = &type_int,
-     .preset = "20", .min = 0, .max = MIB, .unit = "characters",
-     .what = "A shorter one speaks against it."},
-    {"learning.rate", AT(learning.rate), .type = &type_real, .preset = "0.1",
-     .min = 0, .max = 1,
-     .what = "How much one outcome moves an agent's average. 0: not at all."},
-    {"learning.lean", AT(learning.lean), .type = &type_real, .preset = "5",
-     .min = 0, .max = 1000,
-     .what = "How many outcomes with queries of a type the middle, 0.5, counts "
-             "as: an agent with few of them stays near it."},
-    {"learning.typeLikeness", AT(learning.type_likeness), .type = &type_real,
-     .preset = "0.6", .min = 0, .max = 1,
-     .what = "How like the others of its type a query is; one that is like "
-             "none begins a new type."},
-    {"learning.maxTypes", AT(learning.max_types), .type = &type_int,
-     .preset = "256", .min = 1, .max = 10 * 1000,
-     .what = "Types there may be."},
-    {"learning.examplesPerAgent", AT(learning.examples_per_agent),
-     .type = &type_int, .preset = "64", .min = 0, .max = 10 * 1000,
-     .what = "Corrected queries that are remembered for the agent that was "
-             "right, of each org; the least useful go."},
-    {"learning.maxExamples", AT(learning.max_examples), .type = &type_int,
-     .preset = "20000", .min = 0, .max = 1000 * 1000,
-     .what = "And of all agents together."},
+#include "config/choosing_rows.inc"
 
     {"processes", AT(processes), .type = &type_map, .preset = "{}",
      .elements = &process_elements,

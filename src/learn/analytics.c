@@ -24,7 +24,8 @@ struct analytics {
     struct analytics_summary summary;
     struct analytics_signal signals[N_SIGNALS];
     struct rows agents, types, gaps, keywords;
-    void *sorted; /* the table that was asked for last */
+    void *sorted;  /* the table that was asked for last */
+    bool is_short; /* of memory: a name or a sample is missing */
 };
 
 static const struct str signals[N_SIGNALS] = {
@@ -113,8 +114,9 @@ static struct str key_of(char out[KEY_MAX], int64_t number, struct str a,
 
 static struct str keep(struct analytics *a, struct str s)
 {
-    char *copy = arena_strdup(&a->arena, s);
+    char *copy = FAULT("analytics.keep") ? NULL : arena_strdup(&a->arena, s);
 
+    a->is_short |= !copy;
     return (struct str){copy, copy ? s.n : 0};
 }
 
@@ -299,7 +301,8 @@ static double part_of(const struct decision *d, const struct candidate *c,
 
 /* Who would be first without the signal; the threshold is left as it is only
  * in who is first: scores without a part of them are not what it was set for.
- * Of equals the one whose name sorts first. */
+ * Of equals the one whose name sorts first, whatever the case: as in choosing.
+ */
 static const struct candidate *best_without(const struct decision *d,
                                             enum signal s)
 {
@@ -311,7 +314,8 @@ static const struct candidate *best_without(const struct decision *d,
         double score = c->score - part_of(d, c, s);
 
         if (!best || score > best_score ||
-            (score == best_score && str_cmp(c->agent, best->agent) < 0)) {
+            (score == best_score &&
+             str_cmp_nocase(c->agent, best->agent) < 0)) {
             best = c;
             best_score = score;
         }
@@ -382,8 +386,8 @@ enum err analytics_add(struct analytics *a, const struct decision *d)
         e = add_gap(a, d);
     if (!e)
         e = add_keywords(a, d);
-    if (e)
-        return e;
+    if (e || a->is_short)
+        return ERR_NOMEM;
     add_signals(a, d);
     add_summary(a, d);
     return OK;

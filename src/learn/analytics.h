@@ -18,8 +18,8 @@
 #include "model/decision.h"
 
 enum {
-    ANALYTICS_ROWS_MAX = 10 * 1000, /* of each table; further ones are summed in
-                                     * `left_out` */
+    ANALYTICS_ROWS_MAX = 10 * 1000, /* of each table; what would have needed
+                                     * more is counted in `left_out` */
     ANALYTICS_SAMPLES = 5,          /* of a gap */
     ANALYTICS_SAMPLE_MAX = 160,     /* bytes of one */
 };
@@ -32,7 +32,8 @@ MUST_USE struct analytics *analytics_new(double close_margin,
                                          const uint64_t seed[2]);
 void analytics_free(struct analytics *a);
 
-/* One more. ERR_NOMEM: it was not counted. */
+/* One more. ERR_NOMEM: some tables have it and others do not; what they say
+ * together is of no use any more. */
 MUST_USE enum err analytics_add(struct analytics *a, const struct decision *d);
 
 /* What is counted of any group of decisions. */
@@ -61,7 +62,8 @@ struct analytics_summary {
     int64_t overridden_by_layer[N_LAYERS];
     int64_t explored;
     int64_t first_ms, last_ms; /* of the decisions; zero: there are none */
-    int64_t left_out;          /* rows that there was no place for */
+    int64_t left_out; /* how often a decision was not counted in a table, for
+                       * want of a place for its row */
 };
 struct analytics_summary analytics_summary(const struct analytics *a);
 
@@ -97,7 +99,7 @@ struct analytics_gap {
 MUST_USE const struct analytics_gap *analytics_gaps(struct analytics *a,
                                                     size_t *n);
 
-/* Of the decisions that semantic scores were asked about. */
+/* Of the decisions of the semantic layer. */
 enum signal {
     SIGNAL_SEMANTIC,
     SIGNAL_PERFORMANCE,
@@ -109,7 +111,8 @@ struct str signal_name(enum signal s);
 
 struct analytics_signal {
     int64_t n;       /* decisions compared */
-    int64_t changed; /* another agent, or nobody, without it */
+    int64_t changed; /* another agent would be first without it; whether that
+                      * one reached the threshold is not asked */
     int64_t changed_good, changed_bad; /* of those: positive, and negative or
                                         * overridden: it helped, it hurt */
 };

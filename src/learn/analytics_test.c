@@ -261,3 +261,51 @@ TEST(analytics_survive_every_fault)
         CHECK(has_fired || nth > 1);
     }
 }
+
+/* As choosing has it: or a decision would seem to hang on a signal that made no
+ * difference. */
+TEST(of_equals_the_first_by_name_whatever_the_case)
+{
+    struct analytics *a = analytics_new(.05, seed);
+    struct analytics_signal out[N_SIGNALS];
+    struct pair p;
+    struct decision *d = pair(&p, (struct signals){.semantic = .5F},
+                              (struct signals){.semantic = .4F});
+
+    CHECK(a);
+    p.list[0].agent = d->agent = STR("alpha");
+    p.list[1].agent = STR("Beta");
+    CHECK(analytics_add(a, d) == OK);
+    analytics_signals(a, out);
+    CHECK_INT(out[SIGNAL_SEMANTIC].changed, 0);
+    analytics_free(a);
+}
+
+TEST(no_name_is_lost_for_want_of_memory_without_a_word)
+{
+    struct pair p;
+    struct decision *d =
+        pair(&p, (struct signals){.semantic = .3F, .keyword = 1},
+             (struct signals){.semantic = .29F});
+    long nth = 0;
+    bool has_fired = true;
+
+    p.list[0].keyword = STR("model");
+    while (has_fired) {
+        struct analytics *a = analytics_new(.05, seed);
+        const struct analytics_agent *agents;
+        enum err e;
+        size_t n;
+
+        CHECK(a);
+        fault_arm_at("analytics.keep", ++nth);
+        e = analytics_add(a, d);
+        has_fired = fault_fired();
+        fault_arm(0);
+        CHECK(e == (has_fired ? ERR_NOMEM : OK));
+        agents = analytics_agents(a, &n);
+        CHECK(has_fired || (n == 1 && agents[0].agent.n));
+        analytics_free(a);
+    }
+    CHECK(nth > 4);
+}

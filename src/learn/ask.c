@@ -100,44 +100,61 @@ enum err learn_begin(struct learn *l, const struct learn_query *q)
 
 /* Few observations lean on the middle, not on the agent's own figure: an agent
  * that is often right with some queries is not more often right with others. */
-static double performance(const struct learn *l, const struct who *w)
+static double performance(const struct learn *l, double rate, int64_t n)
 {
-    double lean = l->settings.agent_lean, n;
+    double lean = l->settings.agent_lean;
 
-    if (w->paired != l->asked)
-        return 0.5;
-    n = (double)w->pair->n;
-    return (n * w->pair->rate + lean * 0.5) / (n + lean);
+    return n ? ((double)n * rate + lean * 0.5) / ((double)n + lean) : 0.5;
 }
 
 /* A success counts as far as the agent is known for queries of this type. To
  * count it for all queries was measured to take 2 points of first places from
  * two of five sets (docs/quality.md): whoever did well with something else
  * would win what is nearly even. */
-static double recency(const struct learn *l, const struct who *w)
+static double recency(const struct learn *l, int64_t good_ms, int64_t n)
 {
-    const struct known *k = w->known;
-    double age, n;
+    double age;
 
-    if (!k || !k->good_ms || l->recency_ms <= 0 || w->paired != l->asked)
+    if (!n || !good_ms || l->recency_ms <= 0)
         return 0;
-    n = (double)w->pair->n;
-    age = ((double)l->now_ms - (double)k->good_ms) / (double)l->recency_ms;
+    age = ((double)l->now_ms - (double)good_ms) / (double)l->recency_ms;
     return (age <= 0   ? 1
             : age >= 1 ? 0
                        : 1 - age) *
-           n / (n + l->settings.agent_lean);
+           (double)n / ((double)n + l->settings.agent_lean);
+}
+
+static void look_at_pair(const struct learn *l, const struct who *w,
+                         struct learn_hint *out)
+{
+    const struct pair *p = w->pair;
+
+    out->performance = (float)performance(l, p->rate, p->n);
+    out->recency = (float)recency(l, w->known->good_ms, p->n);
+    out->has_inside =
+        p->outside_n != p->n || w->known->outside_good_ms != w->known->good_ms;
+    out->outside_performance =
+        (float)performance(l, p->outside_rate, p->outside_n);
+    out->outside_recency =
+        (float)recency(l, w->known->outside_good_ms, p->outside_n);
+}
+
+void learn_outside(struct learn_hint *h)
+{
+    h->performance = h->outside_performance;
+    h->recency = h->outside_recency;
 }
 
 void learn_look(struct learn *l, struct str agent, struct learn_hint *out)
 {
     const struct who *w = l->whos.n ? who_find(l, agent) : NULL;
 
-    *out = (struct learn_hint){.performance = 0.5F};
+    *out =
+        (struct learn_hint){.performance = 0.5F, .outside_performance = 0.5F};
     if (!w)
         return;
-    out->performance = (float)performance(l, w);
-    out->recency = (float)recency(l, w);
+    if (w->paired == l->asked)
+        look_at_pair(l, w, out);
     if (w->asked == l->asked)
         out->learned = (float)((double)w->sum / ONE);
 }

@@ -39,7 +39,8 @@ static bool type_is_in_order(const struct type *t)
 static bool pair_is_in_order(const struct pair *p)
 {
     return list_has(&p->of_who) && list_has(&p->of_type) && p->n > 0 &&
-           p->who->known && !p->type->thing.is_gone;
+           p->outside_n <= p->n && p->outside_n >= 0 && p->who->known &&
+           !p->type->thing.is_gone;
 }
 
 static bool example_is_in_order(const struct example *x)

@@ -47,6 +47,7 @@ static void export_known(struct json_out *o, const struct known *k)
     put_int(o, STR("positive"), k->n_good);
     put_int(o, STR("negative"), k->n_bad);
     put_int(o, STR("last_positive_ms"), k->good_ms);
+    put_int(o, STR("last_positive_outside_ms"), k->outside_good_ms);
 }
 
 static void export_type(const struct learn *l, struct json_out *o,
@@ -71,6 +72,8 @@ static void export_pair(struct json_out *o, const struct pair *p)
     put_str(o, STR("agent"), p->who->name);
     put_real(o, STR("performance"), p->rate);
     put_int(o, STR("outcomes"), p->n);
+    put_real(o, STR("performance_outside"), p->outside_rate);
+    put_int(o, STR("outcomes_outside"), p->outside_n);
 }
 
 static void export_example(struct json_out *o, const struct example *x)

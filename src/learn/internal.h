@@ -33,7 +33,7 @@ enum {
     TELLING_WORDS = 32,
     TELLING_BYTES = 24, /* longer words are none that tell */
     DIMS_MAX = 65536,
-    ROW_FORM = 1, /* of the bytes in a row: their first */
+    ROW_FORM = 2, /* of the bytes in a row: their first */
 };
 
 enum thing_kind {
@@ -78,8 +78,9 @@ struct known {
     struct thing thing;
     struct who *who;
     double rate;
-    int64_t n_good, n_bad, n_neutral;
-    int64_t good_ms; /* when it was last good; zero: never */
+    int64_t n_good, n_bad;
+    int64_t good_ms;         /* when it was last good; zero: never */
+    int64_t outside_good_ms; /* and to others than its own people */
 };
 
 /* A word that tells, by its stem; shown is the shortest form met. */
@@ -113,8 +114,8 @@ struct pair {
     struct who *who;
     struct type *type;
     struct list_node of_who, of_type;
-    double rate;
-    int64_t n;
+    double rate, outside_rate; /* of all, and without its own people */
+    int64_t n, outside_n;
 };
 
 struct example {

@@ -136,7 +136,7 @@ static bool judges(const struct outcome *o)
 {
     return (o->layer == LAYER_SEMANTIC || o->layer == LAYER_INTENT) &&
            (o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE) &&
-           is_agent_name(o->agent);
+           o->counts != COUNTS_NOT && is_agent_name(o->agent);
 }
 
 /* Whether it teaches whose the text is, or only whose it is not. */
@@ -243,9 +243,9 @@ static enum err plan_all(struct learn *l, struct plan *p)
                     vector_open(&p->v, o->vector);
     if (!e && p->is_judged)
         e = plan_agent(l, p);
-    if (!e && p->has_vector)
+    if (!e && p->has_vector && o->counts != COUNTS_NOT)
         e = plan_type(l, p);
-    if (!e && p->has_vector && p->is_judged)
+    if (!e && p->type && p->is_judged)
         e = plan_pair(p);
     if (!e && p->has_vector && teaches(o))
         e = plan_example(l, p);
@@ -277,6 +277,9 @@ static void judge_agent(struct learn *l, struct plan *p)
     k->n_bad += !is_good;
     if (is_good && p->o->at_ms > k->good_ms)
         k->good_ms = p->o->at_ms;
+    if (is_good && p->o->counts == COUNTS_FOR_ALL &&
+        p->o->at_ms > k->outside_good_ms)
+        k->outside_good_ms = p->o->at_ms;
     thing_touch(l, &k->thing, p->o->seq);
 }
 
@@ -303,15 +306,20 @@ void pair_link(struct pair *p, struct who *w, struct type *t)
 static void judge_pair(struct learn *l, struct plan *p)
 {
     struct pair *pair = p->pair;
+    bool is_good = p->o->verdict == VERDICT_POSITIVE;
 
     if (p->is_pair_new) {
-        pair->rate = 0.5;
+        pair->rate = pair->outside_rate = 0.5;
         pair_link(pair, p->agent, p->type);
         thing_add(l, &pair->thing, p->o->seq);
         p->is_pair_new = false;
     }
-    move_rate(l, &pair->rate, p->o->verdict == VERDICT_POSITIVE);
+    move_rate(l, &pair->rate, is_good);
     pair->n++;
+    if (p->o->counts == COUNTS_FOR_ALL) {
+        move_rate(l, &pair->outside_rate, is_good);
+        pair->outside_n++;
+    }
     thing_touch(l, &pair->thing, p->o->seq);
 }
 
@@ -371,7 +379,7 @@ static void carry_out(struct learn *l, struct plan *p)
 
     if (p->is_judged)
         judge_agent(l, p);
-    if (p->has_vector) {
+    if (p->type) {
         join_type(l, p);
         thank_example(l, p);
     }

@@ -17,8 +17,11 @@
  * that is kept are applied again when the server starts.
  *
  * Corrections are examples: the next text like it goes to the agent that was
- * right. They count within the org of who made them; who has none, for
- * themselves alone. Performance counts for all.
+ * right. They count within the org of whose message it was, whoever made them
+ * (that person, or an admin for them); who has no org, for themselves alone.
+ * Performance counts for all, with one exception: what came of messages of the
+ * agent's own people, its creator and their org, counts among them alone, or
+ * whoever has an agent could praise it into other people's answers.
  *
  * Pure: no clock, no socket. Owns: its state, and its tables in the store.
  * Threads: one at a time. */
@@ -58,17 +61,28 @@ enum outcome_kind {
                              * forgotten (agent empty) */
 };
 
+/* Whether an outcome moves averages, and whose. The numbers are kept. */
+enum outcome_counts {
+    COUNTS_FOR_ALL = 0,
+    COUNTS_INSIDE = 1, /* for the agent's own people: it was one of them */
+    COUNTS_NOT = 2,    /* the decision has counted already: it is an example
+                        * at most */
+};
+
 /* One record. What it holds is all that the fold sees. */
 struct outcome {
     int64_t seq; /* given by the store */
     int64_t at_ms;
     enum outcome_kind kind;
     enum verdict verdict;
+    enum outcome_counts counts;
     struct id decision_id;
     enum layer layer;
-    struct str agent;       /* that was chosen, and is judged */
+    struct str agent;       /* that was chosen, and is judged; empty: it is not
+                             * there any more */
     struct str right_agent; /* OUTCOME_CORRECTION */
-    struct str scope;       /* "org:NAME" or "user:NAME" */
+    struct str scope;       /* "org:NAME" or "user:NAME", of whose message it
+                             * was */
     struct str by;          /* who said so; empty: the job */
     struct str text;        /* DECISION_TEXT_MAX bytes at most */
     struct str vector;      /* packed; empty: none */
@@ -87,8 +101,7 @@ void learn_set(struct learn *l, const struct learn_settings *s);
 int64_t learn_version(const struct learn *l);
 
 /* The next outcome; one that was applied before, by its number, is left alone.
- * What cannot be had for
- * want of memory is ERR_NOMEM, and the state is as it was: apply it again. */
+ * ERR_NOMEM: the state is as it was; apply it again. */
 MUST_USE enum err learn_apply(struct learn *l, const struct outcome *o);
 
 /* Asking. */
@@ -111,16 +124,21 @@ struct str learn_type_name(const struct learn *l, int64_t type);
 MUST_USE enum err learn_begin(struct learn *l, const struct learn_query *q);
 
 struct learn_hint {
+    bool has_inside;   /* some of what follows was said by its own people, and
+                        * is not for others: learn_outside */
     float performance; /* 0.5 where nothing is known */
     float recency;     /* of its last success; the less, the fewer queries of
                         * this type it is known by */
     float learned;     /* cubes of the likeness to each example of the scope: of
                         * those that it was right for, less those that it was
                         * wrong for; zero: nothing speaks for it or against it */
+    float outside_performance, outside_recency; /* without what insiders said */
 };
 
 /* Of the query that was begun last. Agents by name, whatever the case. */
 void learn_look(struct learn *l, struct str agent, struct learn_hint *out);
+/* The same for who is none of the agent's people. */
+void learn_outside(struct learn_hint *h);
 
 /* The tables, and what of the state is to be written. */
 
@@ -141,6 +159,7 @@ enum outcome_column {
     OUTCOME_TEXT,
     OUTCOME_VECTOR,
     OUTCOME_MODEL_HASH,
+    OUTCOME_COUNTS,
     N_OUTCOME_COLUMNS,
 };
 

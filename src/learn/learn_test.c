@@ -247,3 +247,59 @@ TEST(types_are_named_by_what_tells_them_apart)
     CHECK_STR(learn_type_name(s->l, 4711), "");
     stage_free(s);
 }
+
+static struct outcome said_inside(struct stage *s, enum verdict verdict)
+{
+    struct outcome o = judged(s, "evil", 1, verdict);
+
+    o.kind = OUTCOME_FEEDBACK;
+    o.counts = COUNTS_INSIDE;
+    o.at_ms = 4900;
+    return o;
+}
+
+TEST(what_its_own_people_say_of_an_agent_is_not_for_others)
+{
+    struct stage *s = stage_new();
+    struct learn_hint h;
+
+    for (int i = 0; i < 30; i++) {
+        struct outcome o = said_inside(s, VERDICT_POSITIVE);
+
+        apply(s, &o);
+    }
+    h = ask(s, "org:acme", 1, "evil");
+    CHECK(h.has_inside && h.performance > 0.85F && h.recency > 0.7F);
+    learn_outside(&h);
+    CHECK(h.performance == 0.5F && h.recency == 0);
+    /* What others find is for all. */
+    judge(s, "evil", 1, VERDICT_NEGATIVE);
+    h = ask(s, "org:acme", 1, "evil");
+    CHECK(h.performance > 0.75F);
+    learn_outside(&h);
+    CHECK(h.performance < 0.5F && h.recency == 0);
+    stage_free(s);
+}
+
+TEST(what_has_counted_already_moves_nothing_but_its_example)
+{
+    struct stage *s = stage_new();
+    struct outcome o = corrected(s, "cook", "tailor", "org:acme", 1);
+    struct learn_stats stats;
+
+    o.counts = COUNTS_NOT;
+    apply(s, &o);
+    stats = learn_stats(s->l);
+    CHECK_INT(stats.agents, 0);
+    CHECK_INT(stats.types, 0);
+    CHECK_INT(stats.examples, 1);
+    CHECK(ask(s, "org:acme", 1, "tailor").learned > 0.9F);
+    o.kind = OUTCOME_FEEDBACK;
+    o.verdict = VERDICT_POSITIVE;
+    o.right_agent = STR("");
+    apply(s, &o);
+    CHECK_INT(learn_stats(s->l).examples, 0);
+    CHECK(ask(s, "org:acme", 1, "cook").performance == 0.5F);
+    CHECK(learn_check(s->l));
+    stage_free(s);
+}

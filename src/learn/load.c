@@ -99,6 +99,7 @@ static enum err load_known(struct learn *l, struct str key, struct reader *r,
     k.n_good = read_count(r);
     k.n_bad = read_count(r);
     k.good_ms = read_number(r);
+    k.outside_good_ms = read_number(r);
     if (!is_done(r) || !is_low(key))
         return ERR_SYNTAX;
     w = who_take(l, key);
@@ -112,6 +113,7 @@ static enum err load_known(struct learn *l, struct str key, struct reader *r,
     to->n_good = k.n_good;
     to->n_bad = k.n_bad;
     to->good_ms = k.good_ms;
+    to->outside_good_ms = k.outside_good_ms;
     w->known = to;
     settle(l, &to->thing, heard);
     return OK;
@@ -210,19 +212,24 @@ static enum err load_pair(struct learn *l, struct str key, struct reader *r,
                           int64_t heard)
 {
     struct str name = key, number = str_cut(&name, '/');
-    double rate = read_rate(r);
-    int64_t n = read_count(r), id;
+    struct pair was = {.rate = read_rate(r)}, *p;
+    int64_t id;
     struct type *t = read_id(number, &id) ? type_of(l, id) : NULL;
     struct who *w = is_low(name) ? who_find(l, name) : NULL;
-    struct pair *p;
 
-    if (!is_done(r) || !t || !w || !w->known || n < 1)
+    was.n = read_count(r);
+    was.outside_rate = read_rate(r);
+    was.outside_n = read_count(r);
+    if (!is_done(r) || !t || !w || !w->known || was.n < 1 ||
+        was.outside_n > was.n)
         return ERR_SYNTAX;
     p = thing_new(THING_PAIR, key);
     if (!p)
         return ERR_NOMEM;
-    p->rate = rate;
-    p->n = n;
+    p->rate = was.rate;
+    p->n = was.n;
+    p->outside_rate = was.outside_rate;
+    p->outside_n = was.outside_n;
     pair_link(p, w, t);
     settle(l, &p->thing, heard);
     return OK;

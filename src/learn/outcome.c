@@ -18,6 +18,7 @@ static const struct column outcome_columns[N_OUTCOME_COLUMNS] = {
     [OUTCOME_TEXT] = {.name = "text", .type = COLUMN_TEXT},
     [OUTCOME_VECTOR] = {.name = "vector", .type = COLUMN_BLOB},
     [OUTCOME_MODEL_HASH] = {.name = "model_hash", .type = COLUMN_TEXT},
+    [OUTCOME_COUNTS] = {.name = "counts", .type = COLUMN_INT, .since = 2},
 };
 
 /* For retention. */
@@ -52,7 +53,7 @@ static const struct table *const tables[] = {&outcome_table, &learn_table};
 
 const struct schema learn_schema = {
     .room = "learn",
-    .version = 1,
+    .version = 2,
     .tables = tables,
     .n_tables = N_OF(tables),
 };
@@ -76,6 +77,7 @@ struct tx_op *outcome_append(struct tx *tx, const struct outcome *o)
     tx_set(op, OUTCOME_VECTOR,
            o->vector.n ? value_blob(o->vector) : value_null());
     tx_set(op, OUTCOME_MODEL_HASH, value_text_or_null(o->model_hash));
+    tx_set(op, OUTCOME_COUNTS, value_int(o->counts));
     return op;
 }
 
@@ -96,6 +98,7 @@ void outcome_from_row(const struct row *r, struct outcome *out)
         .text = row_str(r, OUTCOME_TEXT),
         .vector = row_str(r, OUTCOME_VECTOR),
         .model_hash = row_str(r, OUTCOME_MODEL_HASH),
+        .counts = (enum outcome_counts)row_int(r, OUTCOME_COUNTS),
     };
     if (id.n < sizeof(out->decision_id.text))
         memcpy(out->decision_id.text, id.n ? id.p : "", id.n);

@@ -39,6 +39,7 @@ static void write_known(const struct known *k, struct buf *b)
     add_i64(b, k->n_good);
     add_i64(b, k->n_bad);
     add_i64(b, k->good_ms);
+    add_i64(b, k->outside_good_ms);
 }
 
 static void write_type(const struct type *t, struct buf *b)
@@ -62,6 +63,8 @@ static void write_pair(const struct pair *p, struct buf *b)
 {
     add_f64(b, p->rate);
     add_i64(b, p->n);
+    add_f64(b, p->outside_rate);
+    add_i64(b, p->outside_n);
 }
 
 static void write_example(const struct example *x, struct buf *b)

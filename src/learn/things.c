@@ -18,7 +18,7 @@ static const size_t sizes[N_KINDS] = {
     [THING_EXAMPLE] = sizeof(struct example),
 };
 
-enum { KEY_MAX = 1 + 320, THINGS_MAX = 1 << 24 };
+enum { KEY_MAX = 1 + 320 };
 
 void *thing_new(enum thing_kind kind, struct str key)
 {

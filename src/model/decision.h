@@ -115,7 +115,9 @@ struct decision {
     struct decision_rules rules;
     const struct candidate *candidates; /* the best, best first */
     size_t n_candidates;
-    int64_t n_considered; /* of how many those are the best */
+    int64_t n_considered; /* of how many those are the best; whoever cannot be
+                           * sent anything is counted only further down, where
+                           * nobody asked */
     struct intent_answer intent;
     struct str vector; /* of the text, packed; empty: there was none */
     struct str model, model_hash; /* that made it */

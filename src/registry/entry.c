@@ -65,7 +65,9 @@ bool entry_refresh_org(struct registry *r, struct entry *e)
     org = creators_org(r, e);
     if (str_eq(org, e->agent.org))
         return false;
+    keywords_take(r, e);
     set_org(e, org);
+    keywords_put(r, e);
     return true;
 }
 

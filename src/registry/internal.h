@@ -125,7 +125,7 @@ void entry_free(struct registry *r, struct entry *e);
 /* CARD_STORED of an agent into `out`. ERR_NOMEM. */
 MUST_USE enum err entry_write(const struct agent *a, struct buf *out);
 
-/* Its creator's org is another one. Whether it was. */
+/* Its creator's org may be another one; it is in the mirror. Whether it was. */
 bool entry_refresh_org(struct registry *r, struct entry *e);
 
 /* Count e for its creator, unless it is the configuration's. Where the one
@@ -458,20 +458,28 @@ MUST_USE enum err ranked_near(struct registry *r,
 
 /* keywords.c */
 
+/* Where a keyword is found, by one class of who it counts for. */
+struct keyword_node {
+    struct list_node bucket; /* of the first of its class and word */
+    struct list_node ring;   /* of all of them; it has no head */
+    uint64_t hash;           /* of both */
+    const struct keyword *keyword;
+};
+
 /* One keyword of one agent. */
 struct keyword {
-    struct list_node node; /* in its bucket */
+    struct keyword_node nodes[2];
     struct entry *entry;
-    uint64_t hash;    /* of its first word */
+    uint64_t word;    /* the first, hashed */
     struct str plain; /* keyword.h */
     uint32_t place;   /* in agent.routing.keywords */
 };
 
 struct keywords {
     struct list *buckets; /* by hash; a power of two of them */
-    size_t n_buckets, n;
-    struct buf plain; /* of a keyword or a text */
-    uint64_t serial;  /* of texts */
+    size_t n_buckets, n;  /* n: nodes that stand in one */
+    struct buf plain;     /* of a keyword or a text */
+    uint64_t serial;      /* of texts */
 };
 
 /* Part of registry_new and registry_free. */
@@ -481,12 +489,15 @@ void keywords_close(struct registry *r);
 /* Those of e into its arena. ERR_NOMEM. */
 MUST_USE enum err keywords_make(struct registry *r, struct entry *e);
 
-/* From here on they are found, or not. */
+/* From here on they are found by who they count for, or not: so around every
+ * change of an agent's kind, creator or org. */
 void keywords_put(struct registry *r, struct entry *e);
 void keywords_take(struct registry *r, struct entry *e);
 
-/* Look through a text: from then on keyword_said is about it. ERR_NOMEM. */
-MUST_USE enum err keywords_look(struct registry *r, struct str text);
+/* Look through a text for keywords of those who are no outsiders: from then on
+ * keyword_said is about it. ERR_NOMEM. */
+MUST_USE enum err keywords_look(struct registry *r, const struct eyes *eyes,
+                                struct str text);
 struct str keyword_said(const struct registry *r, const struct entry *e);
 
 struct registry {

@@ -1,19 +1,25 @@
 /* Which routing keywords occur in a text, of all agents at once.
  *
- *     bucket of "blog"   -> "blog post " of writer, "blog " of press
- *     text, plain           "draft a blog post about tea "
- *                                    ^ each of the bucket is compared here
+ *     "blog" of the platform   -> "blog post " of writer, "blog " of press
+ *     "blog" of org acme       -> "blog " of theirs
+ *     text, plain              "draft a blog post about tea "
+ *                                       ^ each of these is compared here
  *
- * Keywords are found by their first word: each word of a text is looked up
- * once, whatever the number of agents. What keyword.h says decides; this gives
- * the same.
+ * Keywords are found by whose they are and their first word: each word of a
+ * text is looked up once for each class that counts for who asks, whatever the
+ * number of agents. What keyword.h says decides; this gives the same, of those
+ * who are no outsiders (agent_is_outsider): keywords of others do not count,
+ * and so nothing that others register can cost the asker anything.
  *
  * The nodes lie in the entries, made with them, so that putting an agent in and
- * taking it out cannot fail. Buckets grow as they fill, and where there is no
- * memory for that the chains grow instead.
+ * taking it out cannot fail. In a bucket stands the first of each class and
+ * word, the others are in a ring with it: nobody walks over another class's.
+ * Buckets grow as they fill, and where there is no memory for that the chains
+ * grow instead.
  *
  * Somebody may have thousands of keywords that begin alike, and somebody else a
- * text that is nothing but that word: so there is an end to comparing. */
+ * text that is nothing but that word: so there is an end to comparing, for each
+ * class apart. */
 #include "registry/internal.h"
 
 #include <stdlib.h>
@@ -23,8 +29,9 @@
 
 enum {
     FIRST_BUCKETS = 64,
-    PLAIN_BYTES = 256 * 1024, /* of a text of SEARCH_TEXT_MAX, at the worst */
-    COMPARES_MAX = 200 * 1000,
+    PLAIN_BYTES = 256 * 1024,  /* of a text of SEARCH_TEXT_MAX, at the worst */
+    COMPARES_MAX = 100 * 1000, /* of one class, for one text */
+    CLASSES = 3,               /* that one text is looked up for, at most */
 };
 
 static struct list *buckets_new(size_t n)
@@ -65,6 +72,49 @@ static struct list *bucket_of(const struct keywords *k, uint64_t hash)
     return &k->buckets[hash & (k->n_buckets - 1)];
 }
 
+/* Whose they are. */
+
+/* Names of users are the same whatever their case, those of orgs are not. */
+static uint64_t class_hash(const struct registry *r, char kind, struct str name)
+{
+    char key[PRINCIPAL_NAME_MAX + 1];
+    size_t n = name.n < PRINCIPAL_NAME_MAX ? name.n : PRINCIPAL_NAME_MAX;
+
+    key[0] = kind;
+    for (size_t i = 0; i < n; i++)
+        key[1 + i] = kind == 'u' ? str_lower(name.p[i]) : name.p[i];
+    return hash_bytes((struct str){key, 1 + n}, r->opts.seed);
+}
+
+/* The classes of an agent, how many: as agent_is_outsider has it, whoever is
+ * of one of them is at home with it. */
+static size_t classes_of(const struct registry *r, const struct agent *a,
+                         uint64_t out[2])
+{
+    if (a->kind == AGENT_PLATFORM || !a->creator.n) {
+        out[0] = class_hash(r, 'p', STR(""));
+        return 1;
+    }
+    out[0] = class_hash(r, 'u', a->creator);
+    if (a->org.n)
+        out[1] = class_hash(r, 'o', a->org);
+    return a->org.n ? 2 : 1;
+}
+
+/* And those that somebody is of. */
+static size_t classes_seen(const struct registry *r, const struct eyes *eyes,
+                           uint64_t out[CLASSES])
+{
+    size_t n = 0;
+
+    out[n++] = class_hash(r, 'p', STR(""));
+    if (eyes->user.n)
+        out[n++] = class_hash(r, 'u', eyes->user);
+    if (eyes->org.n)
+        out[n++] = class_hash(r, 'o', eyes->org);
+    return n;
+}
+
 /* What is there. */
 
 /* Whether it is one that can occur. */
@@ -80,7 +130,7 @@ static enum err make(struct registry *r, struct entry *e, uint32_t place)
         !arena_copy_str(&e->arena, buf_str(&k->plain), &one->plain))
         return ERR_NOMEM;
     one->entry = e;
-    one->hash = hash_bytes(first_word(one->plain), r->opts.seed);
+    one->word = hash_bytes(first_word(one->plain), r->opts.seed);
     one->place = place;
     e->n_keywords++;
     return OK;
@@ -115,27 +165,74 @@ static void spread(struct keywords *k, size_t n_buckets)
     k->n_buckets = n_buckets;
     for (size_t i = 0; i < n_before; i++)
         while ((n = list_pop(&before[i])))
-            list_append(bucket_of(k, LIST_OF(n, struct keyword, node)->hash),
-                        n);
+            list_append(
+                bucket_of(k, LIST_OF(n, struct keyword_node, bucket)->hash), n);
     free(before);
+}
+
+/* NULL: there are none of that class and word. */
+static struct keyword_node *first_of(const struct keywords *k, uint64_t hash)
+{
+    struct list *bucket = bucket_of(k, hash);
+    struct list_node *n = list_first(bucket);
+
+    while (n && LIST_OF(n, struct keyword_node, bucket)->hash != hash)
+        n = list_next(bucket, n);
+    return n ? LIST_OF(n, struct keyword_node, bucket) : NULL;
+}
+
+static void put_node(struct keywords *k, struct keyword_node *node)
+{
+    struct keyword_node *first = first_of(k, node->hash);
+
+    if (first) {
+        list_insert_before(&first->ring, &node->ring);
+        return;
+    }
+    node->ring.prev = node->ring.next = &node->ring;
+    list_append(bucket_of(k, node->hash), &node->bucket);
+    if (++k->n > 2 * k->n_buckets)
+        spread(k, 4 * k->n_buckets);
+}
+
+/* If it was the first the next one is. */
+static void take_node(struct keywords *k, struct keyword_node *node)
+{
+    struct keyword_node *heir =
+        LIST_OF(node->ring.next, struct keyword_node, ring);
+
+    list_remove(&node->ring);
+    if (!list_has(&node->bucket))
+        return;
+    list_remove(&node->bucket);
+    if (heir == node)
+        k->n--;
+    else
+        list_append(bucket_of(k, heir->hash), &heir->bucket);
 }
 
 void keywords_put(struct registry *r, struct entry *e)
 {
-    struct keywords *k = &r->keywords;
+    uint64_t classes[2];
+    size_t n = classes_of(r, &e->agent, classes);
 
-    k->n += e->n_keywords;
-    if (k->n > 2 * k->n_buckets)
-        spread(k, 4 * k->n_buckets);
     for (size_t i = 0; i < e->n_keywords; i++)
-        list_append(bucket_of(k, e->keywords[i].hash), &e->keywords[i].node);
+        for (size_t k = 0; k < n; k++) {
+            struct keyword_node *node = &e->keywords[i].nodes[k];
+
+            *node =
+                (struct keyword_node){.hash = e->keywords[i].word ^ classes[k],
+                                      .keyword = &e->keywords[i]};
+            put_node(&r->keywords, node);
+        }
 }
 
 void keywords_take(struct registry *r, struct entry *e)
 {
-    r->keywords.n -= e->n_keywords;
     for (size_t i = 0; i < e->n_keywords; i++)
-        list_remove(&e->keywords[i].node);
+        for (size_t k = 0; k < 2; k++)
+            if (list_has(&e->keywords[i].nodes[k].ring))
+                take_node(&r->keywords, &e->keywords[i].nodes[k]);
 }
 
 /* Looking. */
@@ -149,27 +246,29 @@ static void note(struct keywords *k, const struct keyword *one)
     e->said_in = k->serial;
 }
 
-/* Those that begin with the first word of `rest`. */
-static size_t compare(struct registry *r, struct str rest, size_t left)
+/* Those of one class that begin with the first word of `rest`. */
+static void compare(struct keywords *k, struct str rest, uint64_t hash,
+                    size_t *left)
 {
-    struct keywords *k = &r->keywords;
-    uint64_t hash = hash_bytes(first_word(rest), r->opts.seed);
-    struct list *bucket = bucket_of(k, hash);
+    const struct keyword_node *first = first_of(k, hash), *one = first;
 
-    for (struct list_node *n = list_first(bucket); n && left;
-         n = list_next(bucket, n), left--) {
-        const struct keyword *one = LIST_OF(n, struct keyword, node);
-
-        if (one->hash == hash && str_starts(rest, one->plain))
-            note(k, one);
+    while (one && *left) {
+        --*left;
+        if (str_starts(rest, one->keyword->plain))
+            note(k, one->keyword);
+        one = LIST_OF(one->ring.next, struct keyword_node, ring);
+        if (one == first)
+            return;
     }
-    return left;
 }
 
-enum err keywords_look(struct registry *r, struct str text)
+enum err keywords_look(struct registry *r, const struct eyes *eyes,
+                       struct str text)
 {
     struct keywords *k = &r->keywords;
-    size_t left = COMPARES_MAX;
+    uint64_t classes[CLASSES];
+    size_t left[CLASSES] = {COMPARES_MAX, COMPARES_MAX, COMPARES_MAX};
+    size_t n_classes = classes_seen(r, eyes, classes);
     struct str rest;
 
     k->serial++;
@@ -180,9 +279,13 @@ enum err keywords_look(struct registry *r, struct str text)
     if (k->plain.over)
         return ERR_NOMEM;
     rest = buf_str(&k->plain);
-    while (rest.n && left) {
-        left = compare(r, rest, left);
-        rest = str_sub(rest, first_word(rest).n + 1, rest.n);
+    while (rest.n) {
+        struct str word = first_word(rest);
+        uint64_t hash = hash_bytes(word, r->opts.seed);
+
+        for (size_t i = 0; i < n_classes; i++)
+            compare(k, rest, hash ^ classes[i], &left[i]);
+        rest = str_sub(rest, word.n + 1, rest.n);
     }
     return OK;
 }

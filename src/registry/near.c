@@ -77,7 +77,7 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
 
     *n = 0;
     if (!e)
-        e = keywords_look(r, q->text);
+        e = keywords_look(r, &q->eyes, q->text);
     if (!e)
         e = ranked_near(r, q, &near, &n_near);
     if (e)

@@ -266,3 +266,98 @@ TEST(keywords_of_strangers_do_not_count)
     CHECK_STR(str_of(with_keywords(f, "ben.bolt", "paint the house")), "ours ");
     find_free(f);
 }
+
+/* A card with so many keywords, "the 0" and on, in memory of the caller. */
+static const char *the_card(const char *name, const char *visibility, int n)
+{
+    static char out[16384];
+    int at = snprintf(out, sizeof(out),
+                      "{\"name\":\"%s\",\"description\":\"d\",\"url\":"
+                      "\"echo:\",\"visibility\":\"%s\",\"routing\":{"
+                      "\"keywords\":[",
+                      name, visibility);
+
+    for (int i = 0; i < n; i++)
+        at += snprintf(out + at, sizeof(out) - (size_t)at, "\"the %d\",", i);
+    snprintf(out + at, sizeof(out) - (size_t)at, "\"tea\"]}}");
+    return out;
+}
+
+/* "the " so often, and then "tea". */
+static const char *the_text(int n)
+{
+    static char out[65536];
+    int at = 0;
+
+    for (int i = 0; i < n; i++)
+        at += snprintf(out + at, sizeof(out) - (size_t)at, "the ");
+    snprintf(out + at, sizeof(out) - (size_t)at, "tea");
+    return out;
+}
+
+/* Comparing has an end for each class apart: 100 000. */
+TEST(keywords_of_others_do_not_use_up_ones_own)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+    char name[32];
+
+    for (int i = 0; i < 40; i++) { /* and 100 that begin with "the" each */
+        snprintf(name, sizeof(name), "eve-%02d", i);
+        PUT(f, "eve.evil", the_card(name, i % 2 ? "private" : "public", 100));
+    }
+    PUT(f, "ben.bolt", the_card("his", "private", 1));
+    PUT(f, "bea.bolt", the_card("theirs", "shared", 1));
+    PUT(f, "admin", the_card("ours", "public", 1));
+    CHECK_STR(str_of(with_keywords(f, "ben.bolt", the_text(3000))),
+              "his ours theirs ");
+    /* 4 000 of hers: at 25 there is an end, of her own class and her org's. */
+    CHECK(strlen(with_keywords(f, "eve.evil", the_text(24))) > 40 * 7);
+    CHECK_STR(str_of(with_keywords(f, "eve.evil", the_text(25))), "ours ");
+    CHECK_STR(str_of(with_keywords(f, "eva.evil", the_text(25))), "ours ");
+    find_free(f);
+}
+
+/* Who they count for changes with the org, and no node is left behind. */
+TEST(keywords_follow_their_agent)
+{
+    struct find *f = find_new(EMBED_BUILTIN);
+
+    for (int i = 0; i < 3; i++) {
+        PUT(f, "anna.acme", the_card("a", "public", 3));
+        PUT(f, "ann2.acme", the_card("b", "public", 3));
+        CHECK_STR(str_of(with_keywords(f, "ANNA.acme", "the 1")), "a b ");
+        CHECK_STR(str_of(with_keywords(f, "ben.bolt", "the 1")), "");
+        CHECK(find_remove(f, "anna.acme", "a") == OK);
+        CHECK_STR(str_of(with_keywords(f, "anna.acme", "the 1")), "b ");
+        CHECK(find_remove(f, "ann2.acme", "b") == OK);
+        CHECK_STR(str_of(with_keywords(f, "anna.acme", "the 1")), "");
+    }
+    find_free(f);
+}
+
+static struct str org_of_all = STR("acme");
+
+static struct str one_org(void *ctx, struct str user)
+{
+    (void)ctx;
+    (void)user;
+    return org_of_all;
+}
+
+TEST(keywords_count_for_the_org_that_their_creator_is_in)
+{
+    struct find *f = find_begin(EMBED_BUILTIN);
+
+    org_of_all = STR("acme");
+    f->opts.org_of = one_org;
+    find_open(f);
+    PUT(f, "anna", the_card("hers", "public", 3));
+    CHECK_STR(str_of(with_keywords(f, "ann2.acme", "the 1")), "hers ");
+    CHECK_STR(str_of(with_keywords(f, "ben.bolt", "the 1")), "");
+    org_of_all = STR("bolt");
+    registry_user_moved(f->r, STR("anna"));
+    CHECK_STR(str_of(with_keywords(f, "ann2.acme", "the 1")), "");
+    CHECK_STR(str_of(with_keywords(f, "ben.bolt", "the 1")), "hers ");
+    CHECK_STR(str_of(with_keywords(f, "anna", "the 1")), "hers ");
+    find_free(f);
+}

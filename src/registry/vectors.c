@@ -9,8 +9,8 @@
  * out, by a rule that needs only the card and the length of a vector.
  *
  * The index has the means: of a skill that of its text and examples, of an
- * agent that of everything. A message is routed by whichever of them is the
- * nearest. Measured with agents of many skills (public sets, put together by
+ * agent that of everything. How both count for a message is for index/near.c
+ * to say. Measured with agents of many skills (public sets, put together by
  * topic or at random): the mean of all alone is worse by 4 to 50 points, the
  * nearest of all single texts by 1 to 11.
  *

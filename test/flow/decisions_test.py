@@ -394,12 +394,31 @@ class Commands(Client):
                 (["--overridden"], ["pulled"]),
                 (["--verdict", "open"], ["again"]),
                 (["--since", "1h", "--limit", "2"], ["again", "bob"]),
-                (["--since", "99999999999999"], [])):
+                (["--since", "99999999999999"], []),
+                (["--until", "1h"], []),
+                (["--until", "99999999999999", "--limit", "1"], ["again"]),
+                (["--requester", "bob"], ["bob"]),
+                (["--conversation", "c-letter"], ["letter"]),
+                (["--task", self.task_of("pulled")], ["pulled"]),
+                (["--min-score", "0", "--agent", "writer", "--max-score",
+                  "1"], ["bob", "pulled", "letter"]),
+                (["--max-score", "0"], ["short", "nothing"]),
+                (["--min-score", "1"], [])):
             self.assertEqual([d["id"] for d in self.lines(
                 "decisions", "list", *filters)],
                 [self.made[n]["id"] for n in names], filters)
         self.use_token(self.anna)
         self.assertEqual(len(self.lines("decisions")), 6)
+
+    def task_of(self, name):
+        [whole] = self.lines("decisions", self.made[name]["id"])
+        return whole["task_id"]
+
+    def test_filters_that_are_none(self):
+        for args, words in ((["--until", "soon"], "--until is \"soon\""),
+                            (["--min-score", "2"], "--min-score"),
+                            (["--max-score", "x"], "--max-score")):
+            self.assertIn(words, self.bad(USAGE, "decisions", *args))
 
     def use_token(self, token):
         self.env["SIGNALBOX_TOKEN"] = token

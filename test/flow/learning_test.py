@@ -234,6 +234,76 @@ class Learning(Shared):
                                           token=self.anna), 403, "not_allowed")
 
 
+class Poisoning(Shared):
+    TEXT = "translate this contract from French into English"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.eve = cls.server.user("eve", org="evil")
+        cls.dan = cls.server.user("dan", org="beta")
+
+    def setUp(self):
+        super().setUp()
+        cards = ((self.server.token, "good1", "from French into English"),
+                 (self.eve, "evil1", "and contracts"))
+        for token, name, what in cards:
+            self.good(self.server.call("POST", "/api/agents", {
+                "name": name, "url": "echo:", "visibility": "public",
+                "description": f"Translates texts {what}"}, token=token), 201)
+
+    def tearDown(self):
+        for name in ("good1", "evil1"):
+            self.server.call("DELETE", f"/api/agents/{name}")
+
+    def send(self, token, text=TEXT):
+        type(self).n += 1
+        return self.good(self.server.call("POST", "/api/messages", {
+            "text": text, "conversation_id": f"p-{self.n}"}, token=token))
+
+    def seen(self, token, agent):
+        got = self.good(self.server.call("POST", "/api/route", {
+            "text": self.TEXT}, token=token))
+        return got["agent"], next(c for c in got["candidates"]
+                                  if c["agent"] == agent)
+
+    def test_nobody_praises_an_agent_into_the_answers_of_another_org(self):
+        before = self.seen(self.dan, "evil1")
+        self.assertEqual(before[0], "good1")
+        first = self.send(self.eve)["decision"]["id"]
+        self.good(self.say("override", first, {"agent": "evil1"}, self.eve))
+        for _ in range(15):
+            got = self.send(self.eve)
+            self.assertEqual(got["agent"], "evil1")
+            self.good(self.say("feedback", got["decision"]["id"],
+                               {"verdict": "right"}, self.eve))
+        inside = self.seen(self.eve, "evil1")[1]
+        self.assertGreater(inside["performance"], 0.6)
+        self.assertEqual(self.seen(self.dan, "evil1"), before)
+
+    def test_one_decision_moves_an_average_once(self):
+        got = self.send(self.eve)
+        self.assertEqual(got["agent"], "good1")
+        decision = got["decision"]["id"]
+        self.good(self.say("feedback", decision, {"verdict": "wrong"},
+                           self.eve))
+        once = self.seen(self.dan, "good1")
+        for word in 10 * ("right", "wrong"):
+            self.good(self.say("feedback", decision, {"verdict": word},
+                               self.eve))
+        self.assertEqual(self.seen(self.dan, "good1"), once)
+
+    def test_what_comes_of_a_removed_agent_does_not_bring_it_back(self):
+        left = self.send(self.eve)
+        self.assertEqual(left["agent"], "good1")
+        self.good(self.server.call("DELETE", "/api/agents/good1"), 204)
+        self.good(self.say("feedback", left["decision"]["id"],
+                           {"verdict": "wrong"}, self.eve))
+        self.run_job()
+        got = self.server.call("GET", "/api/learning/export")
+        self.assertNotIn(b"good1", got.body)
+
+
 class Commands(Client):
     def test_learning_and_words_from_the_command_line(self):
         server = self.server(agents=AGENTS, config=QUICK)

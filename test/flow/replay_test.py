@@ -3,6 +3,7 @@ too, and by other settings otherwise; what is known of the changes is counted.""
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -42,10 +43,10 @@ class Replay(unittest.TestCase):
         self.data = tempfile.mkdtemp(prefix="signalbox-test-")
         self.addCleanup(shutil.rmtree, self.data, True)
 
-    def replay(self, server, *args, token=None):
+    def replay(self, server, *args, token=None, command="replay"):
         env = {**clean_environment(), "SIGNALBOX_URL": server.url,
                "SIGNALBOX_TOKEN": token or server.token}
-        return subprocess.run([BINARY, "replay", *args], env=env, text=True,
+        return subprocess.run([BINARY, command, *args], env=env, text=True,
                               capture_output=True, timeout=60, check=False,
                               cwd=self.data)
 
@@ -96,6 +97,36 @@ class Replay(unittest.TestCase):
             done = self.replay(server)
             self.assertEqual(done.stdout, "40 decisions: 40 come out as they "
                              "were, to the last bit, 0 do not.\n")
+
+    def test_what_another_version_recorded_is_counted_and_shown(self):
+        folder = os.path.join(self.data, "kept")
+        with Server(config=CONFIG, data=folder) as server:
+            token = server.token
+            said = self.send_all(server)
+        lost = said["debug my code"]["id"]
+        db = sqlite3.connect(os.path.join(folder, "signalbox.db"))
+        self.assertEqual(db.execute(
+            "UPDATE decision SET body = x'ff' WHERE id = ?",
+            (lost,)).rowcount, 1)
+        db.commit()
+        db.close()
+        with Server(config=CONFIG, data=folder, token=token) as server:
+            _, sums = self.sums(server)
+            self.assertEqual(
+                (sums["replayed"], sums["same"], sums["not_read"]),
+                (len(TEXTS), len(TEXTS) - 1, 1))
+            self.assertIn("1 was recorded by another version and not "
+                          "understood.", self.replay(server).stdout)
+            items = server.call("GET", "/api/decisions").json()["items"]
+            self.assertEqual(
+                [list(d) for d in items if d["id"] == lost],
+                [["id", "at_ms", "unreadable"]])
+            self.assertEqual(len(items), len(TEXTS))
+            got = server.call("GET", f"/api/decisions/{lost}")
+            self.assertEqual(got.status, 500, got)
+            self.assertIn("another version", got.json()["error"]["message"])
+            listed = self.replay(server, command="decisions").stdout
+            self.assertRegex(listed, rf"{lost} .*\(recorded by another")
 
     def test_turns_switches_and_agents_that_went_come_out_as_they_were(self):
         with Server(config=CONFIG) as server:

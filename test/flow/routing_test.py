@@ -4,7 +4,7 @@ import threading
 import unittest
 
 from provider import Provider
-from signalbox import Server, metric
+from signalbox import Server, eventually, metric
 
 AGENTS = [
     {"id": "general", "description": "Talks about anything", "url": "echo:"},
@@ -27,11 +27,13 @@ MIB = 1024 * 1024
 
 class Shared(unittest.TestCase):
     config = {"agents": {"default": "general"}}
+    agents = AGENTS
 
     @classmethod
     def setUpClass(cls):
         cls.server = Server(config={
-            **cls.config, "agents": {**cls.config["agents"], "list": AGENTS}})
+            **cls.config, "agents": {
+                **cls.config["agents"], "list": cls.agents}})
         cls.n_users = 0
 
     @classmethod
@@ -188,6 +190,36 @@ class NoRoute(Shared):
         self.assertEqual(self.good(self.get("/api/tasks"))["items"], [])
 
 
+class Away(Shared):
+    """Everybody must come to us, and nobody has."""
+    config = {"agents": {}}
+    agents = [{**a, "url": "ws-agent://" + a["id"]} for a in AGENTS[:3]]
+
+    def test_all_are_away(self):
+        for path in "/api/messages", "/api/route":
+            error = self.refused(self.post(path, BUG), 422, "no_route",
+                                 "none of the 3 agents")
+            self.assertEqual(error.get("details", {}).get("candidates", []),
+                             [])
+        self.refused(self.post("/api/messages", "/cook bread"), 503,
+                     "agent_offline")
+        self.assertEqual(self.listed(), [])
+        self.assertEqual(self.good(self.get("/api/tasks"))["items"], [])
+
+
+class AwayDefault(Away):
+    config = {"agents": {"default": "general"}}
+
+    def test_all_are_away(self):
+        d = self.route(BUG)
+        self.assertEqual((d["layer"], d["agent"]), ("default", "general"))
+        self.assertIn("would be refused", d["note"])
+        self.assertIn('"general" is self-hosted and not connected', d["note"])
+        self.refused(self.post("/api/messages", BUG), 503, "agent_offline",
+                     "general")
+        self.assertEqual(self.listed(), [])
+
+
 class Decisions(Shared):
     def test_they_are_for_who_asked_and_for_admins(self):
         d = self.send(BUG)["decision"]["id"]
@@ -275,22 +307,60 @@ class Decisions(Shared):
         self.assertEqual(metric(self.server, "signalbox_routing_waiting"), 0)
 
 
-class NoModel(unittest.TestCase):
+def by_http(provider):
+    return {"outgoing": {"allow": ["127.0.0.0/8"]},
+            "routing": {"threshold": 0.15},
+            "embed": {"kind": "http", "timeoutMs": 300, "http": {
+                "url": provider.url, "model": "tiny",
+                "dimensions": 8, "timeoutMs": 300}},
+            "agents": {"list": AGENTS}}
+
+
+class Models(unittest.TestCase):
+    def route(self, server, text=BREAD):
+        got = server.call("POST", "/api/route", {"text": text})
+        self.assertEqual(got.status, 200, got)
+        return got.json()
+
+    def by_words(self, server, text):
+        got = self.route(server, text)
+        self.assertEqual(got["agent"], "cook")
+        self.assertTrue(got["note"])
+        self.assertIsNone(got["vector"])
+
     def test_a_model_that_is_out_of_order_leaves_the_words(self):
         with Provider() as provider:
-            config = {"outgoing": {"allow": ["127.0.0.0/8"]},
-                      "routing": {"threshold": 0.15},
-                      "embed": {"kind": "http", "timeoutMs": 300, "http": {
-                          "url": provider.url, "model": "tiny",
-                          "dimensions": 8, "timeoutMs": 300}},
-                      "agents": {"list": AGENTS}}
             provider.mode = "broken"
-            with Server(config=config) as server:
-                got = server.call("POST", "/api/route", {"text": BREAD})
-                self.assertEqual(got.status, 200, got)
-                self.assertEqual(got.json()["agent"], "cook")
-                self.assertTrue(got.json()["note"])
-                self.assertIsNone(got.json()["vector"])
+            with Server(config=by_http(provider)) as server:
+                self.by_words(server, BREAD)
+
+    def test_a_model_that_gets_out_of_order_leaves_the_words(self):
+        with Provider() as provider:
+            with Server(config=by_http(provider)) as server:
+                eventually(lambda: self.route(server)["vector"],
+                           "the first vector")
+                provider.mode = "broken"
+                self.by_words(server, "another recipe for bread")
+                sent = server.call("POST", "/api/messages",
+                                   {"text": "a third recipe for bread"})
+                self.assertEqual(sent.json()["agent"], "cook", sent)
+
+    def test_another_model_while_it_runs_waits_for_a_restart(self):
+        config = {"agents": {"list": AGENTS}}
+        with Server(config=config) as server, Provider() as provider:
+            before = self.route(server)
+            server.write_config(config=by_http(provider))
+            eventually(lambda: "config.reloaded" in server.said(),
+                       "the reload")
+            needed = [line for line in server.said().splitlines()
+                      if "config.restart_needed" in line]
+            self.assertEqual(len(needed), 1)
+            self.assertIn("embed.kind", needed[0])
+            after = self.route(server)
+            self.assertEqual(
+                (after["agent"], after["vector"], after["versions"]["model"]),
+                ("cook", before["vector"], "builtin"))
+            self.assertEqual(provider.requests, [])
 
     def test_a_model_that_hangs_keeps_nobody_waiting_for_long(self):
         with Provider() as provider:

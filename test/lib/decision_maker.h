@@ -88,11 +88,28 @@ static inline void some_agents(void)
         snprintf(maker.names[i], sizeof(maker.names[i]),
                  once_in(2) ? "agent-%02zu" : "Agent-%02zu", i);
         stage_add(maker.names[i]);
+        /* Of one from outside there may be a crowd. */
+        if (once_in(2))
+            stage.list[i].creator = once_in(2) ? STR("eve") : STR("mallory");
     }
+}
+
+/* Any number, since what was learnt is a sum. */
+static inline float some_sum(void)
+{
+    return (float)(once_in(3) ? 4 * some_part() - 2 : some_part());
+}
+
+/* Now and then one of those that come near cannot be sent anything. */
+static inline bool is_there_by_chance(void *ctx, const struct agent *a)
+{
+    (void)ctx;
+    return a->name.p[a->name.n - 1] != '7';
 }
 
 static inline void some_signals(void)
 {
+    bool has_vector = !once_in(8);
     size_t n = 0;
 
     for (size_t i = 0; i < stage.all.n; i++) {
@@ -104,9 +121,10 @@ static inline void some_signals(void)
         c->skill = once_in(2) ? STR("debug") : STR("");
         c->keyword = once_in(4) ? STR("code") : STR("");
         c->signals = (struct signals){
-            .cosine = (float)some_part(),
+            .cosine = has_vector && !once_in(8) ? (float)some_part() : -1,
             .text = (float)some_part(),
-            .learned = (float)some_part(),
+            .learned = some_sum(),
+            .discount = once_in(3) ? (float)some_part() / 8 : 0,
             .performance = (float)some_part(),
             .keyword = c->keyword.n ? 1 : 0,
             .recency = (float)some_part(),
@@ -116,6 +134,7 @@ static inline void some_signals(void)
     stage.m->known.candidates = stage.candidates;
     stage.m->known.n_candidates = n;
     stage.m->known.has_candidates = true;
+    stage.m->known.is_there = once_in(4) ? is_there_by_chance : NULL;
     stage.m->known.chance = some_part();
 }
 
@@ -164,7 +183,15 @@ static inline void some_intent(void)
     i->reasoning = once_in(2) ? STR("it is so") : STR("");
 }
 
-/* Choosing, with whatever it needs. */
+static inline void some_conversation(void)
+{
+    stage.m->known.has_conversation = true;
+    if (once_in(2))
+        stage.m->known.stuck_to = some_name();
+}
+
+/* Choosing, with whatever it needs; and what its record says of the
+ * conversation, which no layer need have asked for. */
 static inline enum err make_choice(void)
 {
     struct msg *m = stage.m;
@@ -172,17 +199,15 @@ static inline enum err make_choice(void)
     for (int i = 0; i < 8; i++) {
         enum err e = stage_ask();
 
-        if (e || !m->choice.needs)
+        if (e || (!m->choice.needs &&
+                  (m->known.has_conversation || !m->call.conversation_id.n)))
             return e;
-        if (m->choice.needs == NEEDS_CANDIDATES) {
+        if (m->choice.needs == NEEDS_CANDIDATES)
             some_signals();
-        } else if (m->choice.needs == NEEDS_INTENT) {
+        else if (m->choice.needs == NEEDS_INTENT)
             some_intent();
-        } else {
-            m->known.has_conversation = true;
-            if (once_in(2))
-                m->known.stuck_to = some_name();
-        }
+        else
+            some_conversation();
     }
     T_FAIL("it never has enough");
 }

@@ -14,13 +14,15 @@ static const char *const models[2] = {"model", "other"};
 struct plain_agent {
     bool is_there;
     double rate;
-    int64_t heard, good_ms;
+    int64_t heard, good_ms, outside_good_ms;
 };
 
 struct plain_pair {
     int agent;
     int64_t type, n;
     double rate;
+    int64_t outside_n;
+    double outside_rate;
 };
 
 struct plain_type {
@@ -159,6 +161,9 @@ static inline void plain_judge(struct plain *p, const struct outcome *o,
     a->heard = o->seq;
     if (value > 0)
         a->good_ms = a->good_ms > o->at_ms ? a->good_ms : o->at_ms;
+    if (value > 0 && o->counts == COUNTS_FOR_ALL &&
+        o->at_ms > a->outside_good_ms)
+        a->outside_good_ms = o->at_ms;
     if (!type)
         return;
     for (size_t i = 0; i < p->n_pairs; i++)
@@ -166,10 +171,14 @@ static inline void plain_judge(struct plain *p, const struct outcome *o,
             pair = &p->pairs[i];
     if (!pair) {
         pair = &p->pairs[p->n_pairs++];
-        *pair = (struct plain_pair){agent, type, 0, 0.5};
+        *pair = (struct plain_pair){agent, type, 0, 0.5, 0, 0.5};
     }
     pair->rate += p->s.rate * (value - pair->rate);
     pair->n++;
+    if (o->counts == COUNTS_FOR_ALL) {
+        pair->outside_rate += p->s.rate * (value - pair->outside_rate);
+        pair->outside_n++;
+    }
 }
 
 static inline void plain_drop_example(struct plain *p, size_t i)
@@ -353,10 +362,13 @@ static inline void plain_apply(struct plain *p, const struct outcome *o)
     if (o->vector.n) {
         model = among(models, 2, o->model_hash);
         v = open_plain((const uint8_t *)o->vector.p);
+    }
+    if (o->vector.n && o->counts != COUNTS_NOT) {
         type = plain_join(p, o, model, &v);
         plain_thank(p, o, model, &v);
     }
     if ((o->layer == LAYER_SEMANTIC || o->layer == LAYER_INTENT) &&
+        o->counts != COUNTS_NOT &&
         (o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE))
         plain_judge(p, o, type);
     if (o->vector.n && plain_teaches(o))
@@ -394,27 +406,28 @@ static inline const struct plain_pair *plain_pair(const struct plain *p,
 }
 
 static inline double plain_performance(const struct plain *p, int agent,
-                                       int type)
+                                       int type, bool is_outside)
 {
     const struct plain_pair *pair = plain_pair(p, agent, type);
+    double n, rate;
 
-    return pair ? ((double)pair->n * pair->rate + p->s.agent_lean * 0.5) /
-                      ((double)pair->n + p->s.agent_lean)
-                : 0.5;
+    if (!pair)
+        return 0.5;
+    n = (double)(is_outside ? pair->outside_n : pair->n);
+    rate = is_outside ? pair->outside_rate : pair->rate;
+    return (n * rate + p->s.agent_lean * 0.5) / (n + p->s.agent_lean);
 }
 
-static inline double plain_recency(const struct plain *p, int agent, int type)
+static inline double plain_recency(const struct plain *p, int agent, int type,
+                                   bool is_outside)
 {
     const struct plain_pair *pair = plain_pair(p, agent, type);
     const struct plain_agent *a = &p->agents[agent];
-    double age =
-        a->is_there && a->good_ms ? (double)(5000 - a->good_ms) / 1000 : 1;
+    int64_t good_ms = is_outside ? a->outside_good_ms : a->good_ms;
+    double age = a->is_there && good_ms ? (double)(5000 - good_ms) / 1000 : 1;
+    double n = pair ? (double)(is_outside ? pair->outside_n : pair->n) : 0;
 
-    return pair ? (age < 0   ? 1
-                   : age > 1 ? 0
-                             : 1 - age) *
-                      (double)pair->n / ((double)pair->n + p->s.agent_lean)
-                : 0;
+    return (age < 0 ? 1 : age > 1 ? 0 : 1 - age) * n / (n + p->s.agent_lean);
 }
 
 #endif

@@ -36,7 +36,8 @@ static struct {
     struct id_maker ids;
     struct rand_seeded seed;
     struct lessons_settings settings;
-    struct str going_on;     /* this task is */
+    struct str going_on;            /* this task is */
+    enum lessons_standing standing; /* of everybody to every agent */
     void (*meanwhile)(void); /* called when the job looks at a decision */
     int n_fatal;
     int n_txs; /* given back */
@@ -73,6 +74,13 @@ static bool stage_is_going_on(void *ctx, struct str task_id)
     return str_eq(task_id, stage.going_on);
 }
 
+static enum lessons_standing stage_stands(void *ctx, const struct decision *d)
+{
+    (void)ctx;
+    (void)d;
+    return stage.standing;
+}
+
 static inline enum err stage_try_start(struct why *why)
 {
     static const struct schema *const schemas[] = {
@@ -96,6 +104,7 @@ static inline enum err stage_try_start(struct why *why)
                                            .store = stage.store,
                                            .model_hash = STR("model"),
                                            .is_going_on = stage_is_going_on,
+                                           .stands = stage_stands,
                                            .seed = {1, 2},
                                            .settings = stage.settings});
     return stage.lessons ? lessons_load(stage.lessons, why) : ERR_NOMEM;

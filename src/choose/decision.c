@@ -1,0 +1,79 @@
+/* The decision that a message has come to, from what is known of it and what
+ * was chosen. */
+#include "choose/internal.h"
+
+/* The default agent, if it is the sender's to know of, who reads the record.
+ * Deciding again needs it only where it was chosen. */
+static struct str default_of(const struct choose_view *v, const struct msg *m)
+{
+    struct str name = v->settings->default_agent;
+    bool is_seen = name.n && v->agents && choose_seen(v, name);
+
+    return is_seen || m->choice.layer == LAYER_DEFAULT ? name : STR("");
+}
+
+static struct decision_rules rules_of(const struct choose_view *v,
+                                      const struct msg *m)
+{
+    const struct choose_settings *s = v->settings;
+    struct decision_rules r = {
+        .default_agent = default_of(v, m),
+        .threshold = s->threshold,
+        .text_blend = s->text_blend,
+        .close_margin = s->close_margin,
+        .explore = s->explore,
+        .chance = m->known.chance,
+        .has_intent = s->intent.is_on,
+        .intent_is_ambiguous = s->intent.when == INTENT_AMBIGUOUS,
+        .intent_is_over_bindings = s->intent.overrides == INTENT_OVER_BINDINGS,
+        .intent_threshold = s->intent.threshold,
+    };
+
+    for (int i = LAYER_EXPLICIT; i < N_LAYERS; i++)
+        r.layers_off |= (uint32_t)s->is_off[i] << i;
+    return r;
+}
+
+void choose_decision(const struct choose_view *v, const struct msg *m,
+                     struct decision *out)
+{
+    const struct choose_settings *s = v->settings;
+    struct str source = m->call.source;
+
+    *out = (struct decision){
+        .id = m->choice.id,
+        .at_ms = m->in.at_ms,
+        .task_id = m->task.id,
+        .turn = 1,
+        .conversation_id = m->task.conversation_id,
+        .requester = caller_name(&m->in.caller),
+        .org = str_of(m->in.caller.org),
+        .text = str_head(m->call.text, DECISION_TEXT_MAX),
+        .executor = m->call.executor,
+        .source = str_eq(source, STR("{}")) ? STR("") : source,
+        .stuck_to = m->known.stuck_to,
+        .layer = m->choice.layer,
+        .agent = m->choice.agent,
+        .skill = m->choice.skill,
+        .reason = m->choice.reason,
+        .score = m->choice.score,
+        .margin = m->choice.margin,
+        .threshold = m->choice.layer == LAYER_INTENT ? s->intent.threshold
+                                                     : s->threshold,
+        .is_explored = m->choice.is_explored,
+        .weights = s->weights,
+        .rules = rules_of(v, m),
+        .candidates = m->choice.candidates,
+        .n_candidates = m->choice.n_candidates,
+        .n_considered = m->choice.n_considered,
+        .intent = m->known.intent,
+        .vector = m->known.vector,
+        .model = m->known.model,
+        .model_hash = m->known.model_hash,
+        .registry_version = m->known.registry_version,
+        .learn_version = m->known.learn_version,
+        .type = m->known.type,
+        .answer_chars = -1,
+        .latency_ms = -1,
+    };
+}
