@@ -272,8 +272,11 @@ static const struct command commands[] = {
      "sent, and nothing is kept. A score is made of four signals: what the "
      "text means to the agent (semantic), how the agent has done with such "
      "(performance), whether one of its keywords is in it (keyword), and "
-     "whether it did well lately (recency). With - the message is read from "
-     "standard input. Ends with 3 where nobody would get it. " CLIENT_ABOUT,
+     "whether it did well lately (recency). It is decided for who asks: to an "
+     "admin agents of users are strangers', which they are not to those users "
+     "and their orgs, so an admin may be shown another decision than a user "
+     "gets. With - the message is read from standard input. Ends with 3 where "
+     "nobody would get it. " CLIENT_ABOUT,
      cli_route_options, route_examples, cli_route},
     {"decisions", "list decisions, count them, correct one",
      "[ID | stats [WHAT] | override ID AGENT | feedback ID VERDICT]", 3,

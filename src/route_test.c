@@ -417,6 +417,38 @@ TEST(a_record_names_no_default_that_its_sender_does_not_see)
     }
 }
 
+/* An agent that looks for somebody does not find itself, whichever layer it
+ * would be found by. */
+TEST(an_agent_is_not_given_what_it_sends_itself)
+{
+    struct letter l = plain("bread recipes", NULL);
+    struct arena a;
+    struct told t;
+
+    arena_init(&a, 1 << 20);
+    open_with_words();
+    stage.routing.choose.default_agent = STR("Cook");
+    router_set(stage.router, &stage.routing);
+    t = sent(l);
+    check_layer(&t, LAYER_SEMANTIC, "cook");
+    CHECK(!decision_of(&a, &t.task_id, 1).is_by_agent);
+    l.from = "cook";
+    l.is_by_agent = true;
+    CHECK_INT(sent(l).err, ERR_NO_ROUTE);
+    l.text = "debugging programs";
+    t = sent(l);
+    check_layer(&t, LAYER_SEMANTIC, "engineer");
+    CHECK(decision_of(&a, &t.task_id, 1).is_by_agent);
+    l.from = "engineer";
+    t = sent(l);
+    check_layer(&t, LAYER_DEFAULT, "cook");
+    l.text = "/engineer later";
+    t = sent(l);
+    check_layer(&t, LAYER_PREFIX, "engineer");
+    arena_fini(&a);
+    stage_close();
+}
+
 /* The bytes come to an end before the number does: first those of one user,
  * then everybody's. */
 TEST(no_more_wait_than_may)

@@ -383,7 +383,8 @@ own among them, so expect a little less elsewhere: the share of words and the
 kernel of examples from about 60 settings, the reading of recency from four
 (counted for all queries it took 2 points from metatool and sealtools), the
 part of a skill from thirty, on the own set, the only one that has skills, and
-on the others grouped into agents of many. The orders of the streams were not chosen.
+on the others grouped into agents of many. The orders of the streams were not
+chosen.
 """
 
 

@@ -259,8 +259,9 @@ static enum err answer(const struct again *g, struct arena *a,
 static enum err decide(struct again *g, const struct agents *agents,
                        struct arena *a, struct decision *out)
 {
-    struct choose_view v = {&g->settings, agents,
-                            &(struct eyes){.sees_all = true}};
+    struct eyes eyes = {.sees_all = true,
+                        .self = g->d->is_by_agent ? g->d->requester : STR("")};
+    struct choose_view v = {&g->settings, agents, &eyes};
     bool is_further = g->d->turn > 1;
     enum err e = is_further ? choose_turn(&v, g->m) : choose_agent(&v, g->m);
 

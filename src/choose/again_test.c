@@ -66,12 +66,14 @@ TEST(a_record_decides_itself_again)
 TEST(what_is_made_by_chance_has_all_that_there_is)
 {
     int n_off = 0, n_taken_off = 0, n_wordy = 0, n_beyond = 0, n_dead = 0;
+    int n_by_agent = 0;
     struct decision d;
 
     for (uint64_t i = 0; i < 2000; i++) {
         if (make_decision(i, &d))
             continue;
         n_off += d.stuck_to.n && stage.settings.is_off[LAYER_STICKY];
+        n_by_agent += d.is_by_agent;
         n_dead += stage.m->known.is_there && d.n_candidates;
         for (size_t k = 0; k < d.n_candidates; k++) {
             const struct signals *s = &d.candidates[k].signals;
@@ -82,7 +84,7 @@ TEST(what_is_made_by_chance_has_all_that_there_is)
         }
         stage_close();
     }
-    CHECK(n_off >= 20 && n_dead >= 20);
+    CHECK(n_off >= 20 && n_dead >= 20 && n_by_agent >= 100);
     CHECK(n_taken_off >= 100 && n_wordy >= 100 && n_beyond >= 100);
 }
 

@@ -7,7 +7,8 @@
  * An agent that a binding names and that is not there is an error and not a
  * fall to the next layer: whoever wrote the binding did not want the message
  * to go elsewhere. The words name the binding by its place and not the agent,
- * which the sender may have no right to know of.
+ * which the sender may have no right to know of. Where it is the sender, the
+ * binding has had its way already, and the next layer is asked.
  *
  * The list is walked once from the front, ten thousand bindings in some tens
  * of microseconds, so there is no index that could disagree with it. */
@@ -172,6 +173,8 @@ enum err choose_by_binding(const struct choose_view *v, struct msg *m)
                        "the binding for where this message came from "
                        "(bindings[%lld]) names an agent that is not there",
                        (long long)i);
+    if (choose_is_self(v, a))
+        return ERR_NO_ROUTE;
     return choose_take(m, a, "bindings[%lld] names it for %s", (long long)i,
                        tier_words[tier]);
 }

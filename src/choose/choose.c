@@ -75,6 +75,11 @@ const struct agent *choose_seen(const struct choose_view *v, struct str name)
     return a && agent_is_visible(a, v->eyes) ? a : NULL;
 }
 
+bool choose_is_self(const struct choose_view *v, const struct agent *a)
+{
+    return v->eyes->self.n && str_eq_nocase(v->eyes->self, a->name);
+}
+
 static enum err keep_near(struct msg *m, const struct near *near)
 {
     struct str *names = arena_array(&m->arena, NEAR_MAX, sizeof(*names));

@@ -230,6 +230,47 @@ TEST(a_default_that_is_not_there_is_none)
     stage_leave();
 }
 
+/* Oneself. */
+
+/* The sender is the agent that this layer, and the default, name. */
+static void speak_as(enum layer l)
+{
+    speak_up(1u << l | 1u << LAYER_DEFAULT);
+    stage.eyes.self = layer_name(l);
+}
+
+/* Who names oneself means it, and so does who has named oneself before; what
+ * others have set up for messages is for those of others. */
+TEST(nobody_is_given_their_own_message_but_by_their_own_word)
+{
+    static const enum layer own_word[] = {LAYER_EXPLICIT, LAYER_PREFIX,
+                                          LAYER_STICKY};
+
+    for (size_t i = 0; i < 3; i++) {
+        stage_layers();
+        speak_as(own_word[i]);
+        CHECK(stage_ask() == OK);
+        CHECK_INT(stage.m->choice.layer, own_word[i]);
+        CHECK(str_eq(stage.m->choice.agent, stage.eyes.self));
+        stage_leave();
+    }
+    /* The binding has had its way: the next layer is asked. */
+    stage_layers();
+    speak_as(LAYER_BINDING);
+    CHECK(stage_ask() == OK);
+    CHECK_INT(stage.m->choice.layer, LAYER_DEFAULT);
+    stage.eyes.self = STR("Default");
+    CHECK(stage_ask() == OK);
+    CHECK_INT(stage.m->choice.layer, LAYER_BINDING);
+    speak_as(LAYER_DEFAULT);
+    stage.settings.default_agent = STR("DEFAULT");
+    CHECK(stage_ask() == ERR_NO_ROUTE);
+    /* A user of that name is another. */
+    stage.eyes.self = STR("");
+    CHECK(stage_ask() == OK);
+    stage_leave();
+}
+
 /* A record is read by whoever sent the message. */
 TEST(a_default_that_they_do_not_see_is_not_in_the_record)
 {

@@ -7,7 +7,7 @@ enum err choose_default(const struct choose_view *v, struct msg *m)
     struct str name = v->settings->default_agent;
     const struct agent *a = name.n ? choose_seen(v, name) : NULL;
 
-    if (!a)
+    if (!a || choose_is_self(v, a))
         return ERR_NO_ROUTE;
     return choose_take(m, a,
                        "nothing spoke clearly for anybody else, and it is the "

@@ -38,6 +38,12 @@ enum err choose_needs(struct msg *m, enum choose_need need);
 /* The agent of that name, if they see it; else NULL. */
 const struct agent *choose_seen(const struct choose_view *v, struct str name);
 
+/* Whether it is the sender itself. Who names itself means it (explicit, prefix,
+ * and sticky, where it did so before); whoever else would find it has nothing
+ * to say then: a binding and a default are there for the messages of others,
+ * and among the candidates it is not. */
+bool choose_is_self(const struct choose_view *v, const struct agent *a);
+
 /* No layer answered: always ERR_NO_ROUTE, and in m->why what to do about it.
  * (default.c) */
 enum err choose_no_route(const struct choose_view *v, struct msg *m);

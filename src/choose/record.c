@@ -169,7 +169,7 @@ static void put_body(struct buf *out, const struct decision *d)
     put_real(out, d->score);
     put_real(out, d->margin);
     put_real(out, d->threshold);
-    put_u32(out, d->is_explored);
+    put_u32(out, (uint32_t)d->is_explored | (uint32_t)d->is_by_agent << 1);
     put_rules(out, d);
     put_str(out, d->executor);
     put_str(out, d->source);
@@ -358,6 +358,7 @@ static enum err get_candidates(struct reader *r, struct arena *a,
 
 static enum err get_body(struct str body, struct arena *a, struct decision *d)
 {
+    uint32_t flags;
     struct reader r = {body, false};
     enum err e;
 
@@ -366,7 +367,9 @@ static enum err get_body(struct str body, struct arena *a, struct decision *d)
     d->score = get_real(&r);
     d->margin = get_real(&r);
     d->threshold = get_real(&r);
-    d->is_explored = get_u32(&r) & 1;
+    flags = get_u32(&r);
+    d->is_explored = flags & 1;
+    d->is_by_agent = flags >> 1 & 1;
     get_rules(&r, d);
     d->executor = get_str(&r);
     d->source = get_str(&r);

@@ -58,6 +58,7 @@ static struct decision sample(void)
         .candidates = candidates,
         .n_candidates = 2,
         .n_considered = 10000,
+        .is_by_agent = true,
         .intent = {.is_asked = true,
                    .agent = STR("docs"),
                    .confidence = .5,
@@ -87,6 +88,7 @@ static void check_same(const struct decision *a, const struct decision *b)
     CHECK(a->layer == b->layer && a->score == b->score);
     CHECK(a->margin == b->margin && a->threshold == b->threshold);
     CHECK(a->is_explored == b->is_explored);
+    CHECK(a->is_by_agent && b->is_by_agent);
     CHECK(memcmp(&a->weights, &b->weights, sizeof(a->weights)) == 0);
     CHECK(a->rules.layers_off == b->rules.layers_off);
     CHECK(str_eq(a->rules.default_agent, b->rules.default_agent));

@@ -3,7 +3,8 @@
  * One that has gone, or that the sender no longer sees, answers for nothing:
  * the layers below choose anew, and the reason says so (choose_agent). Whoever
  * is chosen then has the conversation; nobody was overridden by that, since it
- * was nobody's wish. */
+ * was nobody's wish. An agent has its own conversation only where it named
+ * itself, so there it stays. */
 #include "choose/internal.h"
 
 enum err choose_sticky(const struct choose_view *v, struct msg *m)

@@ -117,5 +117,6 @@ void index_class_leave(struct index *x, uint32_t number)
     map_take(&x->by_class, c->key);
     x->classes[number] = NULL;
     x->free_classes[x->n_free_classes++] = number;
+    free(c->sum);
     free(c);
 }

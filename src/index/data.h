@@ -69,10 +69,19 @@ struct class
     size_t n_users; /* agents in it, and changes that will put one there */
     struct str key; /* its kind, a byte, and its name; lies behind this */
     uint32_t number;
+
+    /* generic.c: the vote of a creator. */
+    size_t n_public; /* agents that are public and have vectors */
+    double *sum;     /* of their vectors. NULL: it was not needed yet */
+    uint32_t slot;   /* of the only one, while there is no sum */
+    bool is_voting;  /* its vote is in the total */
+    bool is_new;     /* its sum is being made */
+    int64_t likeness;
 };
 
 struct index_entry {
     uint32_t number, cls;
+    uint32_t owner; /* the class of its creator; NO_CLASS: the platform's */
     bool has_vectors;
     uint32_t slot;     /* of its profile */
     uint64_t shown_in; /* the search that gave it last */
@@ -105,6 +114,13 @@ struct index_profiles {
     uint32_t *free;
     size_t n, n_free, n_promised, cap;
     bool is_stale; /* `generic` is of those that were there before */
+
+    /* generic.c: what all public ones say together. */
+    double *total; /* of all votes, and room besides. NULL: it was not needed
+                    * yet */
+    struct vec_packed midst; /* the same, as a query; lies behind total */
+    float middle, spread;    /* of the cosines with it; spread is zero where
+                              * nobody is marked down */
 };
 
 /* Room for one more, so that profiles_put cannot fail; and not after all.
@@ -121,12 +137,18 @@ size_t profiles_bytes(const struct index *x);
 /* What a skill counts for, from its words and those of its agent. (near.c) */
 float near_part(const struct text_doc *agent, const struct text_doc *skill);
 
-/* Make `generic` right. ERR_NOMEM. */
-MUST_USE enum err profiles_judge(struct index *x);
+/* ---- generic: who is like everything ---- */
 
-/* Each one's likeness to a packed vector. */
-void profiles_likeness(const struct index *x, const uint8_t *packed,
-                       float *out);
+/* e has its class, its vector and its slot: from now on it is judged, and has a
+ * say if it is public; or no longer. */
+void generic_enter(struct index *x, const struct index_entry *e);
+void generic_leave(struct index *x, const struct index_entry *e);
+/* No vector is there any more, or the index goes. */
+void generic_reset(struct index *x);
+size_t generic_bytes(const struct index *x);
+
+/* Make profiles.generic right. ERR_NOMEM. */
+MUST_USE enum err profiles_judge(struct index *x);
 
 /* ---- one search ---- */
 
@@ -225,10 +247,11 @@ void *index_grow(void *p, size_t n, size_t size);
  * of the skill in its card (the agent itself last). */
 int index_doc_order(const struct index *x, uint32_t a, uint32_t b);
 
-/* A change that holds no documents' words yet, of n_docs; promises them. */
+/* A change that holds no documents' words yet, of n_docs; promises them.
+ * owner: the creator, empty for the platform's. */
 MUST_USE enum err index_change_new(struct index *x, struct str name,
-                                   struct index_class cls, size_t n_docs,
-                                   struct index_change **out);
+                                   struct index_class cls, struct str owner,
+                                   size_t n_docs, struct index_change **out);
 
 /* A copy of the packed vectors of all its documents into the change. */
 MUST_USE enum err index_change_vectors(struct index *x, struct index_change *c,

@@ -28,7 +28,8 @@ struct index *index_new(size_t max_docs, const uint64_t seed[2])
     if (!x)
         return NULL;
     x->max_docs = max_docs < INDEX_DOCS_MAX ? max_docs : INDEX_DOCS_MAX;
-    map_init(&x->by_class, x->max_docs + 1, seed);
+    /* Each agent has a class and an owner. */
+    map_init(&x->by_class, 2 * x->max_docs + 2, seed);
     x->agents = FAULT("index.agents")
                     ? NULL
                     : calloc(x->max_docs + 1, sizeof(struct index_entry *));
@@ -59,6 +60,7 @@ void index_free(struct index *x)
         return;
     for (size_t i = 0; i < x->agents_end; i++)
         free(x->agents[i]);
+    generic_reset(x);
     for (size_t i = 0; i < x->n_classes; i++)
         free(x->classes[i]);
     index_vecs_reset(&x->vectors, 0);
@@ -81,7 +83,7 @@ void index_set_dims(struct index *x, uint32_t dims)
     index_vecs_reset(&x->vectors,
                      dims < INDEX_DIMS_MAX ? dims : INDEX_DIMS_MAX);
     index_vecs_reset(&x->profiles.vecs, x->vectors.dims);
-    x->profiles.is_stale = true;
+    generic_reset(x);
     x->epoch++;
     x->n_vectors = 0;
     for (size_t i = 0; i < x->agents_end; i++)
@@ -173,9 +175,31 @@ static struct index_entry *entry_new(struct str name, size_t n_docs)
     return e;
 }
 
+static enum err take_classes(struct index *x, struct index_entry *e,
+                             struct index_class cls, struct str owner)
+{
+    struct index_class creator = {INDEX_CREATOR, owner};
+    enum err err = index_class_take(x, cls, &e->cls);
+
+    e->owner = NO_CLASS;
+    if (err || !owner.n)
+        return err;
+    err = index_class_take(x, creator, &e->owner);
+    if (err)
+        index_class_leave(x, e->cls);
+    return err;
+}
+
+static void leave_classes(struct index *x, const struct index_entry *e)
+{
+    index_class_leave(x, e->cls);
+    if (e->owner != NO_CLASS)
+        index_class_leave(x, e->owner);
+}
+
 enum err index_change_new(struct index *x, struct str name,
-                          struct index_class cls, size_t n_docs,
-                          struct index_change **out)
+                          struct index_class cls, struct str owner,
+                          size_t n_docs, struct index_change **out)
 {
     struct index_change *c =
         FAULT("index.change") ? NULL : calloc(1, sizeof(*c));
@@ -192,7 +216,7 @@ enum err index_change_new(struct index *x, struct str name,
     if (!e)
         e = profiles_promise(x);
     if (!e) {
-        e = index_class_take(x, cls, &c->entry->cls);
+        e = take_classes(x, c->entry, cls, owner);
         if (e)
             profiles_forget(x);
     }
@@ -234,8 +258,9 @@ void index_change_profile(struct index *x, struct index_change *c,
 enum err index_prepare(struct index *x, const struct agent *a,
                        const uint8_t *vectors, struct index_change **out)
 {
-    enum err e =
-        index_change_new(x, a->name, index_class_of(a), a->n_skills + 1, out);
+    struct str owner = a->kind == AGENT_PLATFORM ? STR("") : a->creator;
+    enum err e = index_change_new(x, a->name, index_class_of(a), owner,
+                                  a->n_skills + 1, out);
 
     if (!e && vectors && x->vectors.dims > 0)
         e = index_change_vectors(x, *out, vectors);
@@ -264,7 +289,7 @@ void index_forget(struct index *x, struct index_change *c)
         text_forget(x->text, c->texts[i]);
     x->n_promised -= c->entry->n_docs;
     profiles_forget(x);
-    index_class_leave(x, c->entry->cls);
+    leave_classes(x, c->entry);
     free(c->entry);
     change_free(c);
 }
@@ -329,7 +354,7 @@ void index_drop(struct index *x, uint32_t number)
     }
     x->n_vectors -= e->has_vectors ? e->n_docs : 0;
     profiles_drop(x, e);
-    index_class_leave(x, e->cls);
+    leave_classes(x, e);
     x->agents[number] = NULL;
     x->n_agents--;
     free(e);
@@ -376,9 +401,10 @@ enum err index_move(struct index *x, uint32_t number, struct index_class cls)
         text_move(x->text, e->docs[i], to);
         x->doc_class[e->docs[i]] = to;
     }
+    generic_leave(x, e);
     was = e->cls;
     e->cls = to;
-    x->profiles.is_stale = true;
+    generic_enter(x, e);
     index_class_leave(x, was);
     return OK;
 }
@@ -417,7 +443,8 @@ static size_t own_bytes(const struct index *x)
             bytes += sizeof(struct class) + x->classes[i]->key.n;
     bytes += x->classes_cap * (sizeof(struct class *) + sizeof(uint32_t)) +
              x->by_class.cap * sizeof(*x->by_class.slots);
-    bytes += profiles_bytes(x) + s->near_cap * sizeof(*s->near);
+    bytes += profiles_bytes(x) + generic_bytes(x) +
+             s->near_cap * (sizeof(*s->near) + sizeof(*s->near_work));
     return bytes + s->cap / 64 * (sizeof(uint64_t) + sizeof(float)) +
            s->cap * (2 * sizeof(float) + sizeof(uint32_t) + sizeof(*s->heap)) +
            s->seen_cap * sizeof(*s->seen);

@@ -122,19 +122,27 @@ TEST(a_skill_counts_as_far_as_it_says_something)
 
 enum { DIMS = 64 };
 
-static void put(struct index *x, uint32_t number, const float *v,
-                enum visibility seen_by)
+/* Of a creator; NULL: the platform's. */
+static void put_of(struct index *x, uint32_t number, const float *v,
+                   const char *creator, enum visibility seen_by)
 {
     struct agent a = {.name = STR("someone"),
                       .description = STR("says little"),
                       .visibility = seen_by,
-                      .creator = STR("anna")};
+                      .kind = creator ? AGENT_MANAGED : AGENT_PLATFORM,
+                      .creator = str_of(creator ? creator : "anna")};
     uint8_t packed[8 + 2 * DIMS];
     struct index_change *c;
 
     CHECK(vec_pack(v, DIMS, packed));
     CHECK(index_prepare(x, &a, packed, &c) == OK);
     index_put(x, number, c);
+}
+
+static void put(struct index *x, uint32_t number, const float *v,
+                enum visibility seen_by)
+{
+    put_of(x, number, v, NULL, seen_by);
 }
 
 /* One of many topics, with something of all. */
@@ -225,23 +233,142 @@ TEST(what_is_private_marks_nobody_down)
     index_free(b);
 }
 
+/* Some have more in common with all than others. */
+static void any_topic(uint64_t *dice, float *v)
+{
+    float common = 0;
+
+    for (uint32_t i = 0; i <= DIMS; i++) {
+        *dice = *dice * 6364136223846793005u + 1442695040888963407u;
+        if (i == 0)
+            common = 0.3F + 0.05F * (float)(*dice >> 40) / (1 << 24);
+        else
+            v[i - 1] = common + 5 * ((float)(*dice >> 40) / (1 << 24) - 0.5F);
+    }
+}
+
+/* Whoever has many cards could make another's topic the midst of all, and so
+ * have it marked down. */
+TEST(many_cards_of_one_creator_are_one_vote)
+{
+    struct index *x = index_new(1000, stage_seed);
+    float v[DIMS], before;
+    uint64_t dice = 5;
+    char who[8];
+
+    CHECK(x);
+    index_set_dims(x, DIMS);
+    for (uint32_t i = 0; i < 40; i++) {
+        any_topic(&dice, v);
+        put_of(x, i, v, i % 2 ? "" : NULL, VISIBILITY_PUBLIC);
+    }
+    any_topic(&dice, v);
+    put_of(x, 40, v, "ben", VISIBILITY_PUBLIC);
+    before = generic_of(x, 40);
+    CHECK(before == 0);
+    for (uint32_t i = 0; i < 8; i++)
+        put_of(x, 50 + i, v, "eve", VISIBILITY_PUBLIC);
+    CHECK(generic_of(x, 40) == 0);
+    for (uint32_t i = 1; i < 8; i++)
+        index_drop(x, 50 + i);
+    CHECK(generic_of(x, 40) == 0);
+    /* The same cards of so many people are that many. */
+    for (uint32_t i = 0; i < 8; i++) {
+        snprintf(who, sizeof(who), "u%u", i);
+        put_of(x, 50 + i, v, who, VISIBILITY_PUBLIC);
+    }
+    CHECK(generic_of(x, 40) > 0);
+    index_free(x);
+}
+
+/* Cards of one creator are no common run, however many. */
+TEST(of_few_creators_nobody_is_marked_down)
+{
+    struct index *x = fleet(18);
+    float v[DIMS];
+
+    for (uint32_t i = 0; i < DIMS; i++)
+        v[i] = 1;
+    for (uint32_t i = 0; i < 30; i++)
+        put_of(x, 20 + i, v, "eve", VISIBILITY_PUBLIC);
+    CHECK(generic_of(x, 20) == 0);
+    topic(30, v);
+    put_of(x, 60, v, "ben", VISIBILITY_PUBLIC); /* the twentieth */
+    CHECK(generic_of(x, 20) > 0);
+    index_free(x);
+}
+
+static bool add(void *ctx, struct str bytes)
+{
+    buf_add_str(ctx, bytes);
+    return true;
+}
+
+/* How many are judged otherwise than by an index that was made at once. */
+static int n_otherwise(struct index *x)
+{
+    const uint8_t stamp[INDEX_STAMP_BYTES] = "now";
+    struct index *fresh = index_new(x->max_docs, stage_seed);
+    int n = 0;
+    struct buf b;
+
+    buf_init(&b, 64 << 20);
+    CHECK(fresh && index_save(x, stamp, add, &b) == OK);
+    CHECK(index_restore(fresh, stamp, buf_str(&b), NULL) == OK);
+    for (uint32_t i = 0; i < x->agents_end; i++)
+        if (x->agents[i] && generic_of(x, i) != generic_of(fresh, i))
+            n++;
+    buf_fini(&b);
+    index_free(fresh);
+    return n;
+}
+
+TEST(what_is_kept_of_the_total_is_what_making_it_anew_gives)
+{
+    struct world *w = world_new(120, 16, 3);
+    int n_marked = 0;
+
+    for (uint32_t i = 0; i < w->n_numbers; i++)
+        put_any(w, i);
+    for (int i = 0; i < 60; i++) {
+        for (uint32_t k = any(w, 8); k > 0; k--)
+            any_change(w);
+        if (i == 30) { /* another model, and all anew */
+            index_set_dims(w->x, 16);
+            for (uint32_t k = 0; k < w->n_numbers; k++)
+                put_any(w, k);
+        }
+        if (any(w, 3))
+            CHECK_INT(n_otherwise(w->x), 0);
+        for (uint32_t k = 0; k < w->x->agents_end; k++)
+            n_marked += w->x->agents[k] && generic_of(w->x, k) > 0;
+    }
+    CHECK(n_marked > 0);
+    CHECK(index_check(w->x));
+    world_free(w);
+}
+
 TEST(being_near_survives_every_fault)
 {
     const struct index_query q = {.text = STR("little"), .sees_all = true};
     bool has_fired = true;
 
     for (long nth = 1; has_fired; nth++) {
-        struct index *x = fleet(30);
+        struct index *x = fleet(28);
         const struct index_near *near;
+        float v[DIMS];
         size_t n;
         enum err e;
 
+        topic(5, v);
+        put_of(x, 28, v, "eve", VISIBILITY_PUBLIC);
+        put_of(x, 29, v, "eve", VISIBILITY_PUBLIC);
         fault_arm(nth);
         e = index_near(x, &q, STR(""), &near, &n);
         has_fired = fault_fired();
         fault_arm(0);
         CHECK(has_fired ? e == ERR_NOMEM : e == OK);
-        CHECK(has_fired || nth > 3);
+        CHECK(has_fired || nth > 5);
         CHECK(index_check(x));
         CHECK(index_near(x, &q, STR(""), &near, &n) == OK && n == 30);
         CHECK(near[29].text > 0 && near[29].cosine < 0);

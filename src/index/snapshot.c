@@ -5,10 +5,9 @@
  *     head       magic, version, byte order, make, stamp, dims, counts
  *     classes    kind, name
  *     stems      in the order of their numbers; empty where one is free
- *     agents     number, class, name; for each document its words; then the
- *                packed vectors of all of them and of its profile, if it has
- *                any
- *     sum        over all before it
+ *     agents     number, class, creator, name; for each document its words;
+ * then the packed vectors of all of them and of its profile, if it has any sum
+ * over all before it
  *
  * The sum is made over pieces of a fixed size, each hashed with the sum of
  * those before it. It finds damage, not malice: so everything is checked again
@@ -27,7 +26,7 @@
 #include "base/fault.h"
 #include "index/text.h"
 
-enum { VERSION = 3, PIECE_BYTES = 64 * 1024 };
+enum { VERSION = 4, PIECE_BYTES = 64 * 1024 };
 
 static const char MAGIC[8] = "sbindex\n";
 static const uint32_t ORDER = 0x01020304;
@@ -41,7 +40,7 @@ struct head {
 };
 
 struct agent_head {
-    uint32_t number, cls, n_docs, name_bytes, has_vectors;
+    uint32_t number, cls, owner, n_docs, name_bytes, has_vectors;
 };
 
 static uint64_t next_sum(uint64_t sum, struct str piece)
@@ -178,18 +177,27 @@ static uint32_t place_classes(const struct index *x, uint32_t *places)
     uint32_t n = 0;
 
     for (size_t i = 0; i < x->agents_end; i++)
-        if (x->agents[i])
+        if (x->agents[i]) {
             places[x->agents[i]->cls] = 1;
+            if (x->agents[i]->owner != NO_CLASS)
+                places[x->agents[i]->owner] = 1;
+        }
     for (size_t i = 0; i < x->n_classes; i++)
         places[i] = places[i] ? n++ : NO_CLASS;
     return n;
 }
 
 static void put_agent(struct out *o, const struct index *x,
-                      const struct index_entry *e, uint32_t cls, void *scratch)
+                      const struct index_entry *e, const uint32_t *places,
+                      void *scratch)
 {
-    struct agent_head h = {e->number, cls, (uint32_t)e->n_docs,
-                           (uint32_t)e->name.n, e->has_vectors};
+    struct agent_head h = {.number = e->number,
+                           .cls = places[e->cls],
+                           .owner = e->owner == NO_CLASS ? NO_CLASS
+                                                         : places[e->owner],
+                           .n_docs = (uint32_t)e->n_docs,
+                           .name_bytes = (uint32_t)e->name.n,
+                           .has_vectors = e->has_vectors};
     size_t bytes = vec_packed_bytes(x->vectors.dims);
 
     put(o, &h, sizeof(h));
@@ -221,7 +229,7 @@ static void put_all(struct out *o, const struct index *x, uint64_t make,
         put_str(o, text_stem(x->text, i));
     for (size_t i = 0; i < x->agents_end && !o->failed; i++)
         if (x->agents[i])
-            put_agent(o, x, x->agents[i], places[x->agents[i]->cls], scratch);
+            put_agent(o, x, x->agents[i], places, scratch);
 }
 
 /* Also enough for a packed vector. */
@@ -414,22 +422,37 @@ static enum err read_vectors(struct in *in, struct index_change *c,
     return e;
 }
 
+/* Whether there is such a creator; the name, empty for the platform's. */
+static bool owner_of(const struct in *in, uint32_t place, struct str *out)
+{
+    *out = STR("");
+    if (place == NO_CLASS)
+        return true;
+    if (place >= in->head.n_classes ||
+        in->classes[place].kind != INDEX_CREATOR || !in->classes[place].name.n)
+        return false;
+    *out = in->classes[place].name;
+    return true;
+}
+
 static enum err read_agent(struct in *in, struct why *why)
 {
     struct index *x = in->x;
     struct agent_head h;
     struct index_change *c;
     const char *name;
+    struct str owner;
     enum err e;
 
     if (!take_into(in, &h, sizeof(h)) || !(name = take(in, h.name_bytes)) ||
         h.number >= x->max_docs ||
         (h.number < x->agents_end && x->agents[h.number]) ||
-        h.cls >= in->head.n_classes || h.n_docs == 0 ||
-        h.n_docs > in->rest.n / 4 || h.has_vectors > (in->head.dims > 0))
+        h.cls >= in->head.n_classes || !owner_of(in, h.owner, &owner) ||
+        h.n_docs == 0 || h.n_docs > in->rest.n / 4 ||
+        h.has_vectors > (in->head.dims > 0))
         return damaged(why);
     e = index_change_new(x, (struct str){name, h.name_bytes},
-                         in->classes[h.cls], h.n_docs, &c);
+                         in->classes[h.cls], owner, h.n_docs, &c);
     if (e)
         return e;
     for (size_t i = 0; !e && i < h.n_docs; i++)

@@ -95,6 +95,7 @@ struct decision {
     struct id task_id;
     int64_t turn; /* of the task */
     struct str conversation_id, requester, org;
+    bool is_by_agent; /* the requester is one, and does not get it back */
 
     /* What was asked. */
     struct str text;     /* its first DECISION_TEXT_MAX bytes */

@@ -227,6 +227,7 @@ static void put_vector(struct json_out *o, struct str packed)
 
 static void put_inputs(struct json_out *o, const struct decision *d)
 {
+    put_bool(o, STR("by_agent"), d->is_by_agent);
     put_str_or_null(o, STR("executor"), d->executor);
     json_key(o, STR("source"));
     json_put_raw(o, d->source.n ? d->source : STR("{}"));

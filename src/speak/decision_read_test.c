@@ -70,6 +70,7 @@ TEST(everything_but_the_vector_comes_back)
         .requester = STR("ann"),
         .org = STR("acme"),
         .text = STR("hi"),
+        .is_by_agent = true,
         .executor = STR("e"),
         .source = STR("{\"channel\":\"x\"}"),
         .stuck_to = STR("st"),

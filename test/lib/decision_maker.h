@@ -115,7 +115,8 @@ static inline void some_signals(void)
     for (size_t i = 0; i < stage.all.n; i++) {
         struct candidate *c = &stage.candidates[n];
 
-        if (once_in(9))
+        /* Whoever looks for somebody does not find itself. */
+        if (once_in(9) || str_eq_nocase(stage.list[i].name, stage.eyes.self))
             continue;
         *c = (struct candidate){.agent = stage.list[i].name};
         c->skill = once_in(2) ? STR("debug") : STR("");
@@ -190,6 +191,18 @@ static inline void some_conversation(void)
         stage.m->known.stuck_to = some_name();
 }
 
+/* Now and then an agent asks, whom everything else may name as well. */
+static inline void some_caller(void)
+{
+    struct caller *c = &stage.m->in.caller;
+
+    if (!stage.all.n || !once_in(4))
+        return;
+    c->role = ROLE_AGENT;
+    snprintf(c->principal, sizeof(c->principal), "%.*s", STR_ARG(some_name()));
+    stage.eyes.self = caller_name(c);
+}
+
 /* Choosing, with whatever it needs; and what its record says of the
  * conversation, which no layer need have asked for. */
 static inline enum err make_choice(void)
@@ -230,6 +243,7 @@ static inline enum err make_decision(uint64_t number, struct decision *out)
     maker.state = number * 1000003;
     stage_open_n(0, NULL);
     some_agents();
+    some_caller();
     some_settings();
     stage.m->known.has_candidates = false;
     some_message();

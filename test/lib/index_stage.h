@@ -151,6 +151,7 @@ static inline void any_agent(struct world *w, uint32_t number)
     a->description = str_of(w->texts[0]);
     a->visibility = 1 + any(w, 3);
     a->creator = user_name(any(w, STAGE_USERS));
+    a->kind = any(w, 2) ? AGENT_PLATFORM : AGENT_MANAGED;
     a->org = any(w, 4) ? org_name(any(w, STAGE_ORGS)) : STR("");
     a->n_skills = any(w, any(w, 4) ? 5 : STAGE_SKILLS + 1);
     for (size_t i = 0; i < a->n_skills; i++) {

@@ -316,7 +316,8 @@ static void stage_on_done(struct msg *m, void *ctx)
 /* What a test wants to send; empty: left out. */
 struct letter {
     const char *from, *to, *text, *conversation, *key, *task_id;
-    bool is_plain; /* no executor is named */
+    bool is_plain;    /* no executor is named */
+    bool is_by_agent; /* that is what `from` is */
     int64_t timeout_ms;
 };
 
@@ -329,8 +330,11 @@ static inline struct str or_empty(const char *s)
 static inline bool post(struct letter l, struct told *t)
 {
     struct caller c = somebody(l.from ? l.from : "anna");
-    struct msg *m = msg_new(&c, loop_wall_ms(&stage.loop));
+    struct msg *m;
 
+    if (l.is_by_agent)
+        c.role = ROLE_AGENT;
+    m = msg_new(&c, loop_wall_ms(&stage.loop));
     *t = (struct told){0};
     if (!m)
         return false;
