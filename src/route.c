@@ -191,10 +191,15 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
 {
     struct agents agents = registry_agents(r->opts.registry);
     struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+    const struct agent *a = agent_find(&agents, before->agent);
     enum err e;
 
     memset(&m->known, 0, sizeof(m->known));
     memset(&m->choice, 0, sizeof(m->choice));
+    if (a && !agent_is_meant(a, before->created_ms, before->requester))
+        return why_err(&m->why, ERR_AGENT_NOT_FOUND,
+                       "the task's agent is gone, and its name is somebody "
+                       "else's now; send a message without task_id");
     if (!routing_keep(m, before->agent, &m->known.stuck_to))
         return ERR_NOMEM;
     m->known.has_conversation = true;
@@ -329,6 +334,7 @@ struct router *router_new(const struct router_opts *opts)
         return NULL;
     r->opts = *opts;
     list_init(&r->waiting);
+    map_init(&r->shares, ROUTING_WAITING_MAX, opts->seed);
     if (opts->embed)
         r->stamp = embed_stamp(opts->embed);
     r->lines = inorder_new(opts->loop, ROUTING_WAITING_MAX, opts->seed);
@@ -351,6 +357,7 @@ void router_free(struct router *r)
         return;
     inorder_free(r->lines);
     intent_free(r->intent);
+    map_fini(&r->shares);
     free(r->room);
     free(r->told);
     free(r);

@@ -30,6 +30,7 @@ struct route_intent {
 struct route_settings {
     struct choose_settings choose;
     struct route_intent intent;
+    int64_t vector_timeout_ms; /* zero: as long as the model takes */
 };
 
 struct router_opts {

@@ -449,11 +449,16 @@ TEST(an_agent_is_not_given_what_it_sends_itself)
     stage_close();
 }
 
-/* The bytes come to an end before the number does. */
+/* The bytes come to an end before the number does: first those of one user,
+ * then everybody's. */
 TEST(no_more_wait_than_may)
 {
-    enum { N = ROUTING_WAITING_BYTES_MAX / MSG_TEXT_MAX };
-    static struct told t[N + 2];
+    enum {
+        N = ROUTING_WAITING_BYTES_MAX / MSG_TEXT_MAX,
+        SHARE = N / ROUTING_SHARE,
+    };
+    static const char *const users[] = {"anna", "bob", "carl", "dora", "erin"};
+    static struct told t[ROUTING_SHARE + 1][SHARE + 1];
     static char text[MSG_TEXT_MAX + 1];
     struct letter l = plain(text, "c");
     struct walk_opts opts;
@@ -465,15 +470,45 @@ TEST(no_more_wait_than_may)
     opts = stage_walk_opts();
     opts.limits.max_unfinished_bytes = 1 << 30;
     walk_set(stage.walk, &opts);
-    for (int i = 0; i < N + 2; i++)
-        CHECK(post(l, &t[i]));
+    for (int u = 0; u <= ROUTING_SHARE; u++)
+        for (int i = 0; i <= SHARE; i++) {
+            l.from = users[u];
+            CHECK(post(l, &t[u][i]));
+        }
     CHECK_INT(router_stats(stage.router).waiting, N);
     for (int i = 0; i < 10; i++)
         pass_ms(1);
-    for (int i = 0; i < N + 2; i++)
-        CHECK_INT(t[i].err, i < N ? OK : ERR_OVERLOADED);
+    for (int u = 0; u <= ROUTING_SHARE; u++)
+        for (int i = 0; i <= SHARE; i++)
+            CHECK_INT(t[u][i].err,
+                      u < ROUTING_SHARE && i < SHARE ? OK : ERR_OVERLOADED);
     CHECK_INT(router_stats(stage.router).waiting, 0);
     CHECK_INT(sent(l).err, OK);
+    stage_close();
+}
+
+TEST(one_users_flood_leaves_room_for_everybody_else)
+{
+    enum { SHARE = ROUTING_WAITING_MAX / ROUTING_SHARE };
+    static struct told t[SHARE + 1];
+    struct told other;
+
+    open_with_words();
+    for (int i = 0; i <= SHARE; i++)
+        CHECK(post(plain("bread", "c"), &t[i]));
+    CHECK_INT(router_stats(stage.router).waiting, SHARE);
+    CHECK(post((struct letter){.from = "bob",
+                               .text = "bread recipes",
+                               .conversation = "c",
+                               .is_plain = true},
+               &other));
+    CHECK_INT(router_stats(stage.router).waiting, SHARE + 1);
+    router_stop(stage.router);
+    pass_ms(0);
+    CHECK_INT(t[SHARE].err, ERR_OVERLOADED);
+    CHECK_INT(t[SHARE - 1].err, ERR_STOPPING);
+    CHECK_INT(other.err, ERR_STOPPING);
+    CHECK_INT(router_stats(stage.router).waiting, 0);
     stage_close();
 }
 
@@ -499,9 +534,9 @@ TEST(whoever_waits_when_it_stops_is_told_so)
  * own test fails every step of every room. */
 TEST(routing_survives_every_fault_of_its_own)
 {
-    static const char *const steps[] = {"route.begin",   "inorder.line",
-                                        "route.room",    "near.room",
-                                        "choose.record", "store.read.io"};
+    static const char *const steps[] = {
+        "route.begin", "inorder.line",  "route.room",   "near.room",
+        "route.share", "choose.record", "store.read.io"};
     const struct letter letters[] = {
         plain("bread recipes", "c"),
         plain("/engineer help", "c"),

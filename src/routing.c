@@ -13,18 +13,69 @@
 /* Waiting. The room that candidates stand in is others' meanwhile, so whoever
  * has waited has them fetched again. */
 
+static struct routing_share *share_of(struct router *r, struct str user,
+                                      enum err *e)
+{
+    struct routing_share *s = map_get(&r->shares, user);
+
+    *e = OK;
+    if (s)
+        return s;
+    *e = ERR_NOMEM;
+    assert(user.n < sizeof(s->user));
+    s = FAULT("route.share") ? NULL : calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    memcpy(s->user, user.p, user.n);
+    *e = map_put(&r->shares, str_of(s->user), s);
+    if (!*e)
+        return s;
+    free(s);
+    if (*e == ERR_LIMIT)
+        *e = ERR_OVERLOADED;
+    return NULL;
+}
+
+static void share_give_back(struct router *r, struct routing_share *s)
+{
+    if (s->n)
+        return;
+    map_take(&r->shares, str_of(s->user));
+    free(s);
+}
+
+/* A flood is its sender's alone: where what is waited for hangs, everybody
+ * else's messages still find room. */
+static bool has_room(const struct router *r, const struct routing_share *s,
+                     size_t bytes)
+{
+    return r->n_waiting < ROUTING_WAITING_MAX &&
+           bytes <= ROUTING_WAITING_BYTES_MAX - r->waiting_bytes &&
+           s->n < ROUTING_WAITING_MAX / ROUTING_SHARE &&
+           bytes <= ROUTING_WAITING_BYTES_MAX / ROUTING_SHARE - s->bytes;
+}
+
 enum err routing_wait(struct routing *g, enum waits_for what)
 {
     struct router *r = g->router;
+    struct eyes who = eyes_of(&g->m->in.caller, g->m->in.at_ms);
+    enum err e;
+    struct routing_share *s = share_of(r, who.user, &e);
 
-    if (r->n_waiting >= ROUTING_WAITING_MAX ||
-        g->bytes > ROUTING_WAITING_BYTES_MAX - r->waiting_bytes)
+    if (!s)
+        return e;
+    if (!has_room(r, s, g->bytes)) {
+        share_give_back(r, s);
         return ERR_OVERLOADED;
+    }
     g->waits_for = what;
+    g->share = s;
     g->m->known.has_candidates = false;
     list_append(&r->waiting, &g->node);
     r->n_waiting++;
     r->waiting_bytes += g->bytes;
+    s->n++;
+    s->bytes += g->bytes;
     return OK;
 }
 
@@ -32,11 +83,16 @@ void routing_wait_no_more(struct routing *g)
 {
     struct router *r = g->router;
 
-    assert(g->waits_for);
+    assert(g->waits_for && g->share);
     g->waits_for = NOTHING;
+    loop_timer_cancel(r->opts.loop, &g->timer);
     list_remove(&g->node);
     r->n_waiting--;
     r->waiting_bytes -= g->bytes;
+    g->share->n--;
+    g->share->bytes -= g->bytes;
+    share_give_back(r, g->share);
+    g->share = NULL;
 }
 
 bool routing_keep(struct msg *m, struct str from, struct str *to)
@@ -49,6 +105,28 @@ bool routing_keep(struct msg *m, struct str from, struct str *to)
 
 /* The conversation. */
 
+static int64_t meant_ms(const struct row *r)
+{
+    return row_is_null(r, CONVERSATION_MEANT_MS)
+               ? row_int(r, CONVERSATION_USED_MS)
+               : row_int(r, CONVERSATION_MEANT_MS);
+}
+
+/* Whoever has gone is still known by name; whose name is somebody else's by now
+ * is not: what is said to the one is not for the other. */
+static enum err keep_agent(struct routing *g, const struct row *r)
+{
+    struct msg *m = g->m;
+    struct agents agents = registry_agents(g->router->opts.registry);
+    const struct agent *a = agent_find(&agents, row_str(r, CONVERSATION_AGENT));
+
+    if (!routing_keep(m, row_str(r, CONVERSATION_AGENT), &m->known.had))
+        return ERR_NOMEM;
+    if (!a || agent_is_meant(a, meant_ms(r), caller_name(&m->in.caller)))
+        m->known.stuck_to = m->known.had;
+    return OK;
+}
+
 static void on_conversation(struct query *q, void *ctx)
 {
     struct routing *g = ctx;
@@ -57,9 +135,7 @@ static void on_conversation(struct query *q, void *ctx)
 
     if (!e && q->rows) {
         m->known.decision = id_from(row_str(q->rows, CONVERSATION_DECISION_ID));
-        if (!routing_keep(m, row_str(q->rows, CONVERSATION_AGENT),
-                          &m->known.stuck_to))
-            e = ERR_NOMEM;
+        e = keep_agent(g, q->rows);
     }
     m->known.has_conversation = true;
     query_fini(q);
@@ -182,12 +258,46 @@ static void on_vector(void *ctx, uint64_t id, enum err e,
     routing_go_on(g, e);
 }
 
+/* The model has its own time for an answer, which somebody who waits for an
+ * agent has not. */
+static void on_late(struct timer *t)
+{
+    struct routing *g = LIST_OF(t, struct routing, timer);
+
+    embed_cancel(g->router->opts.embed, g->id);
+    no_vector(g, "the model took too long");
+    routing_go_on(g, OK);
+}
+
+static enum err wait_for_vector(struct routing *g, struct str text)
+{
+    struct router *r = g->router;
+    int64_t most_ms = r->opts.settings.vector_timeout_ms;
+    enum err e = routing_wait(g, A_VECTOR);
+
+    if (e)
+        return e;
+    e = embed_start(r->opts.embed, &text, 1, EMBED_QUERY, on_vector, g, &g->id,
+                    NULL);
+    if (e) {
+        routing_wait_no_more(g);
+        no_vector(g, err_row(e)->wording);
+        return OK;
+    }
+    g->timer.fire = on_late;
+    e = most_ms ? loop_timer_set(r->opts.loop, &g->timer, most_ms) : OK;
+    if (e) {
+        embed_cancel(r->opts.embed, g->id);
+        routing_wait_no_more(g);
+    }
+    return e;
+}
+
 static enum err fetch_vector(struct routing *g)
 {
     struct embed *embed = g->router->opts.embed;
     struct str text = str_head(g->m->call.text, ROUTING_TEXT_MAX);
     float v[EMBED_DIMS_MAX];
-    enum err e;
 
     if (!embed) {
         no_vector(g, "there is no model that could make one");
@@ -195,15 +305,7 @@ static enum err fetch_vector(struct routing *g)
     }
     if (embed_now(embed, text, EMBED_QUERY, v))
         return keep_vector(g, v, embed_stamp(embed).dims);
-    e = routing_wait(g, A_VECTOR);
-    if (e)
-        return e;
-    e = embed_start(embed, &text, 1, EMBED_QUERY, on_vector, g, &g->id, NULL);
-    if (e) {
-        routing_wait_no_more(g);
-        no_vector(g, err_row(e)->wording);
-    }
-    return OK;
+    return wait_for_vector(g, text);
 }
 
 /* Candidates. */

@@ -13,9 +13,16 @@ enum {
     ROUTING_TEXT_MAX = 16 * 1024,    /* bytes of a message that are compared */
     ROUTING_WAITING_MAX = 16 * 1024, /* messages */
     ROUTING_WAITING_BYTES_MAX = 64 * 1024 * 1024, /* of their texts */
+    ROUTING_SHARE = 4, /* one part in so many is the most for one user */
 };
 
 enum waits_for { NOTHING, ITS_TURN, THE_STORE, A_VECTOR, AN_INTENT };
+
+/* What waits for one user and their agents; there while something does. */
+struct routing_share {
+    char user[PRINCIPAL_NAME_MAX + 1];
+    size_t n, bytes;
+};
 
 /* In the arena of its message. */
 struct routing {
@@ -24,6 +31,8 @@ struct routing {
     struct router *router;
     struct msg *m;
     enum waits_for waits_for;
+    struct routing_share *share; /* while it waits */
+    struct timer timer;          /* for a vector */
     struct query query;
     uint64_t id;     /* of embed or intent */
     bool has_vector; /* or it is known that there is none */
@@ -55,12 +64,14 @@ struct router {
     uint32_t told_serial;
     struct list waiting; /* struct routing */
     size_t n_waiting, waiting_bytes;
+    struct map shares; /* user -> struct routing_share */
     uint64_t chance;
     bool is_stopped;
     struct router_stats stats;
 };
 
-/* It waits from here on. ERR_OVERLOADED: too many do. */
+/* It waits from here on. ERR_OVERLOADED: too many do, or too many of this
+ * user's; ERR_NOMEM. */
 MUST_USE enum err routing_wait(struct routing *g, enum waits_for what);
 void routing_wait_no_more(struct routing *g);
 

@@ -112,6 +112,7 @@ struct route_settings settings_route(const struct config *c)
                    .model = c->routing.intent.model,
                    .key = c->routing.intent.key,
                    .timeout_ms = c->routing.intent.timeout_ms},
+        .vector_timeout_ms = c->routing.vector_timeout_ms,
     };
 
     memcpy(out.choose.is_off, c->routing.layer_is_off,

@@ -25,6 +25,11 @@ void share_message_details(struct buf *out, const struct msg *m)
         json_put_int(&o, m->choice.n_considered);
         speak_candidates(&o, m->choice.candidates, m->choice.n_candidates,
                          SPEAK_BRIEF);
+        json_key(&o, STR("note"));
+        if (m->known.no_vector.text[0])
+            json_put_str(&o, str_of(m->known.no_vector.text));
+        else
+            json_put_null(&o);
     }
     json_close(&o, '}');
 }

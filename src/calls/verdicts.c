@@ -161,6 +161,7 @@ static void give_conversation(struct open *o)
     tx_if(op, CONVERSATION_AGENT, IS, value_text(str_of(w->from)));
     tx_set(op, CONVERSATION_AGENT, value_text(str_of(w->agent)));
     tx_set(op, CONVERSATION_DECISION_ID, value_text(str_of(w->d.id.text)));
+    tx_set(op, CONVERSATION_MEANT_MS, value_int(loop_wall_ms(o->calls->loop)));
     tell_feed(o, STR("conversation.switched"), str_of(w->from),
               str_of(w->agent));
 }

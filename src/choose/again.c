@@ -27,7 +27,8 @@ struct cast {
 
 struct again {
     const struct decision *d;
-    bool is_own; /* by its own settings */
+    bool is_own;      /* by its own settings */
+    bool takes_bound; /* a binding's word of then stands */
     struct choose_settings settings;
     struct msg *m;
 };
@@ -60,12 +61,20 @@ static struct choose_settings own_settings(const struct decision *d)
 
     for (int l = LAYER_EXPLICIT; l < N_LAYERS; l++)
         s.is_off[l] = was_off(d, (enum layer)l);
-    s.is_off[LAYER_BINDING] = true;
-    if (d->layer == LAYER_BINDING) {
-        s.is_off[LAYER_SEMANTIC] = s.is_off[LAYER_DEFAULT] = true;
-        s.is_off[LAYER_INTENT] |= !r->intent_is_over_bindings;
-    }
     return s;
+}
+
+/* The bindings are not in the record, but what they said is. */
+static void take_bound(struct again *g)
+{
+    struct choose_settings *s = &g->settings;
+
+    g->takes_bound = g->d->layer == LAYER_BINDING && !s->is_off[LAYER_BINDING];
+    s->is_off[LAYER_BINDING] = true;
+    if (!g->takes_bound)
+        return;
+    s->is_off[LAYER_SEMANTIC] = s->is_off[LAYER_DEFAULT] = true;
+    s->is_off[LAYER_INTENT] |= s->intent.overrides != INTENT_OVER_BINDINGS;
 }
 
 /* Who is there. */
@@ -112,11 +121,14 @@ static enum err cast_fill(struct cast *c, struct again *g)
     static const uint64_t seed[2] = {1, 2};
     const struct decision *d = g->d;
     bool has_gone = was_silent(d, LAYER_STICKY);
+    bool is_default_known =
+        g->is_own &&
+        str_eq_nocase(g->settings.default_agent, d->rules.default_agent);
     const struct str others[] = {
         d->agent,
         d->executor,
         d->stuck_to,
-        g->is_own ? (struct str){0} : g->settings.default_agent,
+        is_default_known ? (struct str){0} : g->settings.default_agent,
         g->is_own ? (struct str){0} : bound(g),
     };
     enum err e = OK;
@@ -253,7 +265,7 @@ static enum err decide(struct again *g, const struct agents *agents,
     bool is_further = g->d->turn > 1;
     enum err e = is_further ? choose_turn(&v, g->m) : choose_agent(&v, g->m);
 
-    if (e == ERR_NO_ROUTE && g->is_own && g->d->layer == LAYER_BINDING) {
+    if (e == ERR_NO_ROUTE && g->takes_bound) {
         *out = *g->d;
         return OK;
     }
@@ -262,27 +274,46 @@ static enum err decide(struct again *g, const struct agents *agents,
     return g->m->choice.needs ? ERR_NOT_FOUND : answer(g, a, out);
 }
 
+static enum err run(struct again *g, const struct agents *agents,
+                    struct arena *a, struct decision *out)
+{
+    struct cast *cast = arena_alloc(a, sizeof(*cast));
+    enum err e;
+
+    g->m = msg_new(&(struct caller){0}, g->d->at_ms);
+    e = g->m && cast ? fill(g) : ERR_NOMEM;
+    if (!e && !agents) {
+        /* Whom other settings name would be as little seen by it. */
+        g->settings.is_off[LAYER_PREFIX] |= was_silent(g->d, LAYER_PREFIX);
+        e = cast_fill(cast, g);
+    }
+    if (!e)
+        e = decide(g, agents ? agents : &cast->all, a, out);
+    if (cast)
+        map_fini(&cast->by_name);
+    msg_free(g->m);
+    return e;
+}
+
 enum err choose_again(const struct choose_settings *settings,
                       const struct agents *agents, const struct decision *d,
                       struct arena *a, struct decision *out)
 {
     struct again g = {.d = d, .is_own = !settings};
-    struct cast *cast;
-    enum err e;
 
     g.settings = settings ? *settings : own_settings(d);
-    g.m = msg_new(&(struct caller){0}, d->at_ms);
-    cast = arena_alloc(a, sizeof(*cast));
-    e = g.m && cast ? fill(&g) : ERR_NOMEM;
-    if (!e && !agents) {
-        /* Whom other settings name would be as little seen by it. */
-        g.settings.is_off[LAYER_PREFIX] |= was_silent(d, LAYER_PREFIX);
-        e = cast_fill(cast, &g);
-    }
-    if (!e)
-        e = decide(&g, agents ? agents : &cast->all, a, out);
-    if (cast)
-        map_fini(&cast->by_name);
-    msg_free(g.m);
-    return e;
+    if (!settings)
+        take_bound(&g);
+    return run(&g, agents, a, out);
+}
+
+enum err choose_again_but(choose_change *change, void *ctx,
+                          const struct decision *d, struct arena *a,
+                          struct decision *out)
+{
+    struct again g = {.d = d, .is_own = true, .settings = own_settings(d)};
+
+    change(ctx, &g.settings);
+    take_bound(&g);
+    return run(&g, NULL, a, out);
 }

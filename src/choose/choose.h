@@ -203,6 +203,12 @@ MUST_USE enum err choose_again(const struct choose_settings *settings,
                                const struct decision *d, struct arena *a,
                                struct decision *out);
 
+/* The same by its own settings, with a change to them. */
+typedef void choose_change(void *ctx, struct choose_settings *own);
+MUST_USE enum err choose_again_but(choose_change *change, void *ctx,
+                                   const struct decision *d, struct arena *a,
+                                   struct decision *out);
+
 /* What choosing is told, as 16 hex digits: two settings that decide alike have
  * the same. (version.c) */
 void choose_version(const struct choose_settings *s, char out[17]);

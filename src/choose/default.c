@@ -24,16 +24,28 @@ static const char *what_to_do(const struct choose_view *v)
            "agents.default set";
 }
 
+/* Where only the words were compared, a score says less, and why. */
+static const char *what_was_missing(const struct msg *m, struct why *room)
+{
+    if (!m->known.no_vector.text[0])
+        return "";
+    (void)why_err(room, OK, " (what it means could not be compared: %s)",
+                  m->known.no_vector.text);
+    return room->text;
+}
+
 enum err choose_no_route(const struct choose_view *v, struct msg *m)
 {
     const struct candidate *best = m->choice.candidates;
+    struct why missing;
 
     if (m->choice.n_candidates)
         return why_err(&m->why, ERR_NO_ROUTE,
                        "no agent fits this message: the best, \"%.*s\", has a "
-                       "score of %.3f, and %.3f is needed; %s",
+                       "score of %.3f, and %.3f is needed%s; %s",
                        STR_ARG(best->agent), best->score,
-                       v->settings->threshold, what_to_do(v));
+                       v->settings->threshold, what_was_missing(m, &missing),
+                       what_to_do(v));
     if (m->known.has_candidates && m->known.n_candidates == 1)
         return why_err(&m->why, ERR_NO_ROUTE,
                        "the only agent that messages are routed to cannot be "

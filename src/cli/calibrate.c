@@ -277,11 +277,11 @@ static void show(struct calibration *k)
     draw(k, &curve);
     snprintf(line, sizeof(line),
              "%.3f; chosen on %lld parts of the queries it was from %.3f to "
-             "%.3f\n",
+             "%.3f",
              rounded(k->result.threshold), (long long)k->folds, k->result.least,
              k->result.most);
     cli_coloured(c, BOLD, STR("threshold      "));
-    buf_add_str(&c->out, str_of(line));
+    cli_wrapped(c, 15, 15, str_of(line));
     show_figures(c, "to expect      ", &k->result.found);
     snprintf(line, sizeof(line), "now, at %-7.3g", k->threshold);
     show_figures(c, line, &k->before);

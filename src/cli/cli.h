@@ -40,6 +40,7 @@ struct cli {
     bool colour;
     bool unicode;
     unsigned width;  /* columns to wrap at; zero: do not */
+    unsigned window; /* columns there are, for tables; likewise */
     bool is_cut_off; /* whoever read it has left */
 
     bool notices; /* stderr is a terminal that can take a line back */
@@ -149,6 +150,10 @@ void cli_indented(struct buf *out, struct str json);
  * is then what to end with. */
 MUST_USE bool cli_source(struct cli *c, struct config_source *src,
                          enum exit_status *status);
+
+/* Say what is wrong with a configuration that could not be loaded. */
+enum exit_status cli_bad_config(struct cli *c,
+                                const struct config_report *report);
 
 /* The options that cli_source reads. */
 #define CLI_SOURCE_OPTIONS                                                  \

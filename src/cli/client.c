@@ -610,6 +610,20 @@ enum exit_status client_fail(struct client *cl)
     return err_row(r->err)->exit_status;
 }
 
+enum exit_status client_fail_to(struct client *cl)
+{
+    static const char ours[] = "with --to NAME", theirs[] = "as executor.name";
+    char *text = cl->reply.why.text;
+    char *at = strstr(text, theirs);
+
+    if (cl->reply.err == ERR_NO_ROUTE && at) {
+        memcpy(at, ours, sizeof(ours) - 1);
+        memmove(at + sizeof(ours) - 1, at + sizeof(theirs) - 1,
+                strlen(at + sizeof(theirs) - 1) + 1);
+    }
+    return client_fail(cl);
+}
+
 /* Paths. */
 
 void client_add_part(struct buf *path, struct str part)

@@ -86,6 +86,10 @@ const struct client_reply *client_reply(const struct client *cl);
  * it. With --json the server's own words, whole. */
 enum exit_status client_fail(struct client *cl);
 
+/* The same, for commands that have --to: words that tell how a message names
+ * its agent tell of that. */
+enum exit_status client_fail_to(struct client *cl);
+
 /* The id of the last event that was heard; empty before the first. */
 struct str client_last_id(const struct client *cl);
 

@@ -354,18 +354,13 @@ static bool read_config(struct push *p, enum exit_status *status)
 {
     struct config_report report;
     struct config_source src;
-    struct str first;
 
     if (!cli_source(p->c, &src, status))
         return false;
     p->config = config_load(&src, &report);
     if (p->config)
         return true;
-    first = str_of(report.text);
-    first = str_cut(&first, '\n');
-    *status = cli_error(p->c, ERR_BAD_CONFIG,
-                        "%.*s: signalbox check shows all there is to mend",
-                        STR_ARG(first));
+    *status = cli_bad_config(p->c, &report);
     return false;
 }
 

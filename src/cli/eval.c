@@ -422,18 +422,13 @@ struct config *eval_config(struct cli *c, enum exit_status *status)
     struct config_report report;
     struct config_source src;
     struct config *config;
-    struct str first;
 
     if (!cli_source(c, &src, status))
         return NULL;
     config = config_load(&src, &report);
     if (config)
         return config;
-    first = str_of(report.text);
-    first = str_cut(&first, '\n');
-    *status = cli_error(c, ERR_BAD_CONFIG,
-                        "%.*s: signalbox check shows all there is to mend",
-                        STR_ARG(first));
+    *status = cli_bad_config(c, &report);
     return NULL;
 }
 

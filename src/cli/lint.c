@@ -12,7 +12,8 @@ const struct arg_option cli_lint_options[] = {
     {"twins", "LIKENESS", "how alike is too alike; 0.9 if not given", false},
     {"limit", "N", "findings of one kind at most; 20 if not given", false},
     {"quiet", NULL, "leave out what may well be as it should be", false},
-    CLI_SOURCE_OPTIONS,
+    {"config", "FILE", "read this file instead of signalbox.jsonc", false},
+    {"set", "NAME=VALUE", "any one setting; may be repeated", true},
     CLIENT_OPTIONS,
     {0},
 };
@@ -122,6 +123,18 @@ static enum err look(struct linting *l, const struct lint_fleet *fleet)
     return OK;
 }
 
+/* Their cards are of another version, or there are too many agents. */
+static void say_left_out(struct cli *c, const struct lint_house *h)
+{
+    size_t n = 0;
+
+    buf_add_str(&c->out, STR("Left out:"));
+    for (; n < LINT_LEFT_OUT_SHOWN && h->left_out[n].n; n++)
+        buf_addf(&c->out, "%s %.*s", n ? "," : "",
+                 STR_ARG(cli_tamed(c, h->left_out[n])));
+    buf_add_str(&c->out, h->n_left_out > n ? STR(", ...\n") : STR("\n"));
+}
+
 static void sum_up(struct linting *l, const struct lint_house *h)
 {
     struct cli *c = l->c;
@@ -137,6 +150,8 @@ static void sum_up(struct linting *l, const struct lint_house *h)
         buf_addf(&c->out, "; %zu agent%s left out", h->n_left_out,
                  h->n_left_out == 1 ? " was" : "s were");
     buf_add_char(&c->out, '\n');
+    if (h->left_out[0].n)
+        say_left_out(c, h);
 }
 
 static enum exit_status lint(struct linting *l, struct lint_house *h)

@@ -87,6 +87,18 @@ bool lint_house_take_configured(struct lint_house *h)
     return true;
 }
 
+static bool leave_out(struct lint_house *h, const struct json *card)
+{
+    struct str name = cli_field(card, STR("name"));
+    char *copy;
+
+    if (h->n_left_out++ >= LINT_LEFT_OUT_SHOWN)
+        return true;
+    copy = arena_strdup(&h->arena, name);
+    h->left_out[h->n_left_out - 1] = (struct str){copy, name.n};
+    return copy != NULL;
+}
+
 bool lint_house_take(struct lint_house *h, const struct json *card)
 {
     const struct card_opts opts = {.dialect = CARD_WIRE,
@@ -94,19 +106,15 @@ bool lint_house_take(struct lint_house *h, const struct json *card)
     struct card_problems problems;
     enum err e;
 
-    if (h->n == LINT_AGENTS_MAX) {
-        h->n_left_out++;
-        return true;
-    }
+    if (h->n == LINT_AGENTS_MAX)
+        return leave_out(h, card);
     if (!has_room(h))
         return false;
     e = card_read(&h->arena, card, &opts, &h->agents[h->n], &problems);
     if (e == ERR_NOMEM)
         return false;
-    if (e) {
-        h->n_left_out++;
-        return true;
-    }
+    if (e)
+        return leave_out(h, card);
     h->states[h->n++] = agent_state_of(cli_field(card, STR("state")));
     return true;
 }

@@ -10,6 +10,8 @@
 #include "cli/eval_model.h"
 #include "cli/lint_rules.h"
 
+enum { LINT_LEFT_OUT_SHOWN = 5 };
+
 struct lint_house {
     struct cli *cli;
     const struct config *config;
@@ -19,6 +21,7 @@ struct lint_house {
     enum agent_state *states;
     size_t n, cap;
     size_t n_left_out; /* beyond LINT_AGENTS_MAX, or not to be read */
+    struct str left_out[LINT_LEFT_OUT_SHOWN]; /* the first of them */
     struct lint_try *tries;
     float *vectors;
     uint8_t *try_rows;

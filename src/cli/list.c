@@ -33,7 +33,7 @@ static void show(const struct run *r, int64_t limit, bool more)
     if (!g->n_rows && r->kind->none)
         buf_add_str(&c->out, str_of(r->kind->none));
     else
-        grid_write(g, &c->out, c->width, c->colour, c->unicode);
+        grid_write(g, &c->out, c->window, c->colour, c->unicode);
     if (more && r->kind->tells_of_further && c->on_terminal)
         buf_addf(&c->out, "There are more: --limit %lld\n",
                  (long long)limit * 5);

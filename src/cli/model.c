@@ -49,16 +49,11 @@ static bool load(struct model *m, struct config_source *src,
                  enum exit_status *status)
 {
     struct config_report report;
-    struct str first;
 
     m->config = config_load(src, &report);
     if (m->config)
         return true;
-    first = str_of(report.text);
-    first = str_cut(&first, '\n');
-    *status = cli_error(m->c, ERR_BAD_CONFIG,
-                        "%.*s: signalbox check shows all there is to mend",
-                        STR_ARG(first));
+    *status = cli_bad_config(m->c, &report);
     return false;
 }
 

@@ -49,15 +49,21 @@ static bool is_set(char *const *env, const char *name)
     return v && *v;
 }
 
-static unsigned width_of(int fd)
+static unsigned window_of(int fd)
 {
     struct winsize ws = {0};
 
     if (ioctl(fd, TIOCGWINSZ, &ws) < 0 || ws.ws_col == 0)
         return 80;
-    if (ws.ws_col < NARROWEST)
-        return NARROWEST;
-    return ws.ws_col > WIDEST ? WIDEST : ws.ws_col;
+    return ws.ws_col < NARROWEST ? NARROWEST : ws.ws_col;
+}
+
+/* Lines that are read as text are no longer than the eye can follow. */
+static unsigned width_of(int fd)
+{
+    unsigned window = window_of(fd);
+
+    return window > WIDEST ? WIDEST : window;
 }
 
 void cli_init(struct cli *c, const struct command *commands, char *const *env)
@@ -70,6 +76,7 @@ void cli_init(struct cli *c, const struct command *commands, char *const *env)
     c->colour = c->on_terminal && !is_dumb && !is_set(env, "NO_COLOR");
     c->unicode = c->on_terminal && is_utf8(env);
     c->width = c->on_terminal ? width_of(STDOUT_FILENO) : 0;
+    c->window = c->on_terminal ? window_of(STDOUT_FILENO) : 0;
     c->notices = !is_dumb && isatty(STDERR_FILENO);
     arena_init(&c->arena, CLI_ARENA_BYTES);
     buf_init(&c->out, CLI_OUT_MAX);

@@ -561,7 +561,6 @@ enum exit_status cli_reach(struct cli *c, struct str url)
     struct config_report report;
     struct config_source src;
     enum exit_status status;
-    struct str first;
     struct why why;
 
     if (url_read(url, &r.url, &why))
@@ -570,11 +569,7 @@ enum exit_status cli_reach(struct cli *c, struct str url)
         return status;
     r.config = config_load(&src, &report);
     if (!r.config) {
-        first = str_of(report.text);
-        first = str_cut(&first, '\n');
-        return cli_error(c, ERR_BAD_CONFIG,
-                         "%.*s: signalbox check shows all there is to mend",
-                         STR_ARG(first));
+        return cli_bad_config(c, &report);
     }
     status = look(&r);
     config_free(r.config);

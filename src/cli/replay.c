@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "cli/client.h"
@@ -29,7 +30,8 @@ enum {
 
 const struct arg_option cli_replay_options[] = {
     {"config", "FILE", "by the settings of this file", false},
-    {"set", "NAME=VALUE", "and this one; may be repeated", true},
+    {"set", "NAME=VALUE",
+     "and by this one; without --config: else as it was then", true},
     {"since", "SPAN", "only those of so long, like 12h or 7d", false},
     {"agent", "AGENT", "only those that this agent got", false},
     {"layer", "LAYER", "only those of this layer: semantic, default, ...",
@@ -40,15 +42,91 @@ const struct arg_option cli_replay_options[] = {
     {0},
 };
 
+/* What is laid over the settings that a record was made by. */
+struct replay_sets {
+    struct choose_settings from;
+    uint32_t which; /* bits: of `laid` */
+};
+
 struct replay {
     struct cli *c;
     const struct choose_settings *settings; /* NULL: each by its own */
+    const struct replay_sets *sets;         /* NULL: as they were */
     struct tally tally;
     struct grid changes;
     struct arena scratch;
     int64_t shown, show_most;
     enum exit_status status;
 };
+
+/* Settings. */
+
+#define FIELD(name, field)                               \
+    {                                                    \
+        name, offsetof(struct choose_settings, field),   \
+            sizeof(((struct choose_settings *)0)->field) \
+    }
+
+/* What a record is decided by, of all there is to set. */
+static const struct {
+    const char *name;
+    size_t at, n;
+} laid[] = {
+    FIELD("routing.threshold", threshold),
+    FIELD("routing.textBlend", text_blend),
+    FIELD("routing.explore", explore),
+    FIELD("routing.closeMargin", close_margin),
+    FIELD("routing.layers", is_off),
+    FIELD("routing.weights", weights),
+    FIELD("routing.weights.semantic", weights.semantic),
+    FIELD("routing.weights.performance", weights.performance),
+    FIELD("routing.weights.keyword", weights.keyword),
+    FIELD("routing.weights.recency", weights.recency),
+    FIELD("routing.intentClassifier.threshold", intent.threshold),
+    FIELD("routing.intentClassifier.when", intent.when),
+    FIELD("routing.intentClassifier.overrides", intent.overrides),
+    FIELD("agents.default", default_agent),
+};
+
+enum { N_LAID = sizeof(laid) / sizeof(laid[0]) };
+
+static bool sets_read(struct cli *c, const struct config_source *src,
+                      struct replay_sets *out, enum exit_status *status)
+{
+    for (size_t i = 0; i < src->n_sets; i++) {
+        struct str rest = src->sets[i], name = str_cut(&rest, '=');
+        size_t k = 0;
+
+        while (k < N_LAID && !str_eq(name, str_of(laid[k].name)))
+            k++;
+        if (k == N_LAID) {
+            *status = cli_error(
+                c, ERR_USAGE,
+                "--set %.*s changes nothing that decisions are recorded with; "
+                "name a whole configuration with --config FILE to decide by "
+                "that and this setting",
+                STR_ARG(str_head(name, 128)));
+            return false;
+        }
+        out->which |= 1U << k;
+    }
+    return true;
+}
+
+static void lay(void *ctx, struct choose_settings *own)
+{
+    const struct replay_sets *sets = ctx;
+
+    for (size_t k = 0; k < N_LAID; k++)
+        if (sets->which >> k & 1)
+            memcpy((char *)own + laid[k].at, (char *)&sets->from + laid[k].at,
+                   laid[k].n);
+}
+
+static bool is_by_others(const struct replay *r)
+{
+    return r->settings || r->sets;
+}
 
 /* One decision. */
 
@@ -124,8 +202,8 @@ static void count(struct replay *r, const struct decision *was,
                   const struct decision *now)
 {
     struct tally *t = &r->tally;
-    bool is_as_before =
-        r->settings ? str_eq_nocase(was->agent, now->agent) : is_same(was, now);
+    bool is_as_before = is_by_others(r) ? str_eq_nocase(was->agent, now->agent)
+                                        : is_same(was, now);
 
     t->partly += was->n_considered > (int64_t)was->n_candidates;
     if (is_as_before) {
@@ -148,7 +226,10 @@ static bool on_decision(void *ctx, const struct json *item)
         r->tally.unread++;
         return true;
     }
-    e = choose_again(r->settings, NULL, &was, &r->scratch, &now);
+    if (r->sets)
+        e = choose_again_but(lay, (void *)r->sets, &was, &r->scratch, &now);
+    else
+        e = choose_again(r->settings, NULL, &was, &r->scratch, &now);
     if (e == ERR_NOMEM)
         r->status = cli_error(r->c, e, "out of memory");
     else if (e == ERR_NOT_FOUND)
@@ -243,7 +324,7 @@ static void say_limits(struct replay *r)
     if (t->unread)
         say(r, "%lld %s recorded by another version and not understood.",
             (long long)t->unread, t->unread == 1 ? "was" : "were");
-    if (r->settings && t->partly)
+    if (is_by_others(r) && t->partly)
         say(r,
             "Of %lld the record has the best %d agents, and there were more: "
             "who was not among them cannot come out first here.",
@@ -286,12 +367,14 @@ static void show(struct replay *r)
         buf_add_str(&r->c->out, STR("No decisions.\n"));
         return;
     }
-    if (r->settings)
+    if (is_by_others(r))
         say(r,
-            "%lld decisions: %lld go to the same agent (%lld of them by "
+            "%lld decisions, by %s: %lld go to the same agent (%lld of them by "
             "another layer), %lld to another.",
-            (long long)t->replayed, (long long)t->same, (long long)t->relayed,
-            (long long)t->changed);
+            (long long)t->replayed,
+            r->sets ? "the settings of then and what is --set"
+                    : "the settings here",
+            (long long)t->same, (long long)t->relayed, (long long)t->changed);
     else
         say(r,
             "%lld decisions: %lld come out as they were, to the last bit, "
@@ -349,14 +432,15 @@ static enum exit_status ask(struct replay *r, int64_t limit)
 }
 
 static enum exit_status run(struct cli *c,
-                            const struct choose_settings *settings)
+                            const struct choose_settings *settings,
+                            const struct replay_sets *sets)
 {
     static const struct grid_head heads[] = {{"DECISION", NULL},
                                              {"FROM", NULL},
                                              {"TO", NULL},
                                              {"OUTCOME", NULL},
                                              {"MESSAGE", NULL}};
-    struct replay r = {.c = c, .settings = settings};
+    struct replay r = {.c = c, .settings = settings, .sets = sets};
     enum exit_status status = EXIT_DONE;
     int64_t limit;
 
@@ -372,7 +456,7 @@ static enum exit_status run(struct cli *c,
     if (!status)
         show(&r);
     /* By their own settings they may not. */
-    if (!status && !settings && r.tally.changed + r.tally.unsaid)
+    if (!status && !is_by_others(&r) && r.tally.changed + r.tally.unsaid)
         status = EXIT_FAILED;
     tally_fini(&r.tally);
     grid_fini(&r.changes);
@@ -382,27 +466,30 @@ static enum exit_status run(struct cli *c,
 
 enum exit_status cli_replay(struct cli *c)
 {
+    bool is_whole = args_has(&c->args, "config");
     struct choose_settings settings;
+    struct replay_sets sets = {.which = 0};
     struct config_report report;
     struct config_source src;
     enum exit_status status;
     struct config *cfg;
-    struct str first;
 
-    if (!args_has(&c->args, "config") && !args_has(&c->args, "set"))
-        return run(c, NULL);
+    if (!is_whole && !args_has(&c->args, "set"))
+        return run(c, NULL, NULL);
     if (!cli_source(c, &src, &status))
         return status;
-    cfg = config_load(&src, &report);
-    if (!cfg) {
-        first = str_of(report.text);
-        first = str_cut(&first, '\n');
-        return cli_error(c, ERR_BAD_CONFIG,
-                         "%.*s: signalbox check shows all there is to mend",
-                         STR_ARG(first));
+    if (!is_whole) {
+        src.is_without_file = true;
+        src.environ = NULL;
     }
-    settings = settings_route(cfg).choose;
-    status = run(c, &settings);
+    cfg = config_load(&src, &report);
+    if (!cfg)
+        return cli_bad_config(c, &report);
+    settings = sets.from = settings_route(cfg).choose;
+    if (is_whole)
+        status = run(c, &settings, NULL);
+    else if (sets_read(c, &src, &sets, &status))
+        status = run(c, NULL, &sets);
     config_free(cfg);
     return status;
 }

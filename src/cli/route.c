@@ -176,7 +176,7 @@ static enum exit_status fail(struct cli *c, struct client *cl, int64_t limit)
         decision_show_candidates(c, details, limit);
         (void)cli_flush(c, EXIT_DONE);
     }
-    return client_fail(cl);
+    return client_fail_to(cl);
 }
 
 static void show(struct cli *c, const struct json *d, int64_t limit)

@@ -302,7 +302,7 @@ static enum exit_status give_up(struct sending *s)
     if (cli_flush(s->c, EXIT_DONE))
         return EXIT_FAILED;
     if (!is_open)
-        return client_fail(s->cl);
+        return client_fail_to(s->cl);
     if (s->task_id[0])
         return cli_error(s->c, ERR_UNREACHABLE,
                          "the connection is lost. %s goes on; signalbox tasks "

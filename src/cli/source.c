@@ -50,6 +50,35 @@ bool cli_source(struct cli *c, struct config_source *src,
     return true;
 }
 
+/* What is wrong with the configuration, the first of it. A warning may stand
+ * before it, and is not why. */
+static struct str first_error(const struct config_report *report)
+{
+    struct str rest = str_of(report->text), line;
+
+    for (unsigned i = 0; i < report->n_problems; i++) {
+        line = str_cut(&rest, '\n');
+        if (!report->problems[i].is_warning)
+            return line;
+    }
+    rest = str_of(report->text);
+    return str_cut(&rest, '\n');
+}
+
+enum exit_status cli_bad_config(struct cli *c,
+                                const struct config_report *report)
+{
+    struct str first = first_error(report);
+
+    if (report->n_errors < 2)
+        return cli_error(c, ERR_BAD_CONFIG, "%.*s", STR_ARG(first));
+    return cli_error(c, ERR_BAD_CONFIG,
+                     "%.*s; there %s %u more: signalbox check, with the same "
+                     "--config and --set, shows all there is to mend",
+                     STR_ARG(first), report->n_errors == 2 ? "is" : "are",
+                     report->n_errors - 1);
+}
+
 bool cli_data(struct cli *c, struct str *folder, enum exit_status *status)
 {
     struct str given = args_get(&c->args, "data"), first;

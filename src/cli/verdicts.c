@@ -20,14 +20,15 @@ static void show(struct cli *c, const struct json *said)
         cli_json_line(&c->out, said);
         return;
     }
-    if (!json_bool_or(json_get(said, STR("recorded")), true))
-        buf_add_str(&c->out, STR("That is known: "));
+    buf_add_str(&c->out, json_bool_or(json_get(said, STR("recorded")), true)
+                             ? STR("It went to ")
+                             : STR("That is known: it went to "));
     if (to.n)
-        buf_addf(&c->out, "it went to %.*s and should have gone to %.*s.",
+        buf_addf(&c->out, "%.*s and should have gone to %.*s.",
                  STR_ARG(cli_tamed(c, cli_field(said, STR("agent")))),
                  STR_ARG(cli_tamed(c, to)));
     else
-        buf_addf(&c->out, "it went to %.*s, and that was %s.",
+        buf_addf(&c->out, "%.*s, and that was %s.",
                  STR_ARG(cli_tamed(c, cli_field(said, STR("agent")))),
                  str_eq(cli_field(said, STR("verdict")), STR("positive"))
                      ? "right"

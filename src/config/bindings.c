@@ -301,7 +301,7 @@ static void check_default(struct load *l)
 
     if (a)
         *name = a->name;
-    else if (name->n && !l->has_bad_agents)
+    else if (name->n && !l->has_bad_agents && !l->report.out->n_errors)
         report_warning(&l->report, load_where(l, "agents.default"),
                        "agents.default is %s, and agents.list has nobody of "
                        "that name%s%s",

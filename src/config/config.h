@@ -221,7 +221,7 @@ struct config {
             layer_is_off[N_LAYERS]; /* routing.layers lists those that are on */
         struct signal_weights weights; /* routing.weights.* */
         double threshold, text_blend, explore, close_margin;
-        int64_t recency_ms;
+        int64_t recency_ms, vector_timeout_ms;
         struct {
             bool is_on; /* routing.intentClassifier.enabled */
             struct str endpoint, model, key_variable, key;

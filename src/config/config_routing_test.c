@@ -134,7 +134,7 @@ static const struct {
     {"\"routing\": {\"layers\": [\"explicit\"]}, \"agents\": {\"list\": "
      "[{\"id\": \"a\"}]}, \"bindings\": [{\"agentId\": \"a\", \"match\": "
      "{\"channel\": \"x\"}}]",
-     "routing.layers is without \"binding\", and the 1 bindings there are do "
+     "routing.layers is without \"binding\", and the binding there is does "
      "not count\n"},
     {"\"routing\": {\"layers\": [\"explicit\"], \"intentClassifier\": "
      "{\"enabled\": true, \"endpoint\": \"https://a/\", \"model\": \"m\"}}",

@@ -179,9 +179,11 @@ static void check_layers(struct load *l)
                        "names its agent goes to whomever the others choose");
     if (is_off[LAYER_BINDING] && c->bindings.n)
         report_warning(&l->report, at,
-                       "routing.layers is without \"binding\", and the %zu "
-                       "bindings there are do not count",
-                       c->bindings.n);
+                       c->bindings.n == 1
+                           ? "routing.layers is without \"binding\", and the "
+                             "binding there is does not count"
+                           : "routing.layers is without \"binding\", and the "
+                             "bindings there are do not count");
     if (is_off[LAYER_DEFAULT] && c->default_agent.n)
         report_warning(&l->report, at,
                        "routing.layers is without \"default\", and "

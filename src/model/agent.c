@@ -269,6 +269,12 @@ bool agent_is_outsider(const struct agent *a, const struct eyes *e)
            !is_same_user(a->creator, e->user) && !is_same_org(a->org, e->org);
 }
 
+bool agent_is_meant(const struct agent *a, int64_t at_ms, struct str user)
+{
+    return a->created_ms <= at_ms || a->is_configured ||
+           is_same_user(a->creator, user);
+}
+
 bool agent_is_visible(const struct agent *a, const struct eyes *e)
 {
     if (agent_is_owned(a, e) || a->visibility == VISIBILITY_PUBLIC)

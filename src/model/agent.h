@@ -206,6 +206,11 @@ bool agent_is_owned(const struct agent *a, const struct eyes *e);
  * has no org has everybody else outside. */
 bool agent_is_outsider(const struct agent *a, const struct eyes *e);
 
+/* Whether it is the one that `user` meant by its name at that time. A name that
+ * was given up may be somebody else's by now; one's own and the configuration's
+ * are whom they were meant to be, also when they are made anew. */
+bool agent_is_meant(const struct agent *a, int64_t at_ms, struct str user);
+
 /* What running a skill costs; NULL or a skill without a price: the agent's. */
 int64_t agent_price(const struct agent *a, const struct skill *s);
 

@@ -222,6 +222,14 @@ static bool is_elsewhere(struct card_reader *r, const struct card_fields *t,
     return false;
 }
 
+/* What the server says of an agent is no part of its card, but for what the
+ * configuration may say, too. */
+static bool may_be_given(const struct card_reader *r,
+                         const struct card_field *f)
+{
+    return !f->is_ours || (r->opts->dialect == CARD_CONFIG && !f->is_wire_only);
+}
+
 static void unknown(struct card_reader *r, const struct card_fields *t,
                     const struct card_spot *s)
 {
@@ -248,7 +256,7 @@ static void unknown(struct card_reader *r, const struct card_fields *t,
             memcpy(meant, one.p, one.n);
             str_guess_offer(&guess, (struct str){meant, one.n}, distance);
         }
-        if (n < sizeof(all) && !t->list[i].is_ours)
+        if (n < sizeof(all) && may_be_given(r, &t->list[i]))
             n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%.*s",
                                   n ? ", " : "", STR_ARG(one));
     }

@@ -63,7 +63,10 @@ struct msg {
     /* route: what was fetched so that choose can decide. */
     struct {
         bool has_conversation;
-        struct str stuck_to; /* the agent the conversation has; empty: none */
+        struct str had;      /* the name that the conversation's agent went by;
+                              * empty: it has none */
+        struct str stuck_to; /* the same, but empty where somebody else's agent
+                              * goes by that name now */
         struct id decision;  /* that had put it there; empty: none */
         const struct decision *earlier; /* the same in full, where this one
                                          * takes the conversation from it */

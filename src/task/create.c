@@ -131,11 +131,11 @@ static void give_conversation(struct tx_op *op, const struct msg *m)
     bool stays = str_eq_nocase(m->known.stuck_to, m->choice.agent);
 
     if (m->known.has_conversation) {
-        tx_if(op, CONVERSATION_AGENT, IS,
-              value_text_or_null(m->known.stuck_to));
+        tx_if(op, CONVERSATION_AGENT, IS, value_text_or_null(m->known.had));
         tx_if(op, CONVERSATION_DECISION_ID, IS, value_text_or_null(earlier));
     }
     tx_set(op, CONVERSATION_AGENT, value_text(m->choice.agent));
+    tx_set(op, CONVERSATION_MEANT_MS, value_int(m->in.at_ms));
     if (!stays || !earlier.n)
         tx_set(op, CONVERSATION_DECISION_ID,
                value_text_or_null(str_of(m->choice.id.text)));
@@ -152,10 +152,12 @@ static void use_conversation(struct msg *m, const struct task *t,
 
     tx_set(op, CONVERSATION_OWNER, value_text(t->requester));
     tx_set(op, CONVERSATION_ID, value_text(t->conversation_id));
-    if (is_further)
+    if (is_further) {
         tx_set_new(op, CONVERSATION_AGENT, value_text(t->agent));
-    else
+        tx_set_new(op, CONVERSATION_MEANT_MS, value_int(t->updated_ms));
+    } else {
         give_conversation(op, m);
+    }
     tx_set_new(op, CONVERSATION_CREATED_MS, value_int(t->updated_ms));
     tx_set(op, CONVERSATION_USED_MS, value_int(t->updated_ms));
 }

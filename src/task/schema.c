@@ -110,6 +110,9 @@ static const struct column conversation_columns[N_CONVERSATION_COLUMNS] = {
     [CONVERSATION_DECISION_ID] = {.name = "decision_id",
                                   .type = COLUMN_TEXT,
                                   .since = 2},
+    [CONVERSATION_MEANT_MS] = {.name = "meant_ms",
+                               .type = COLUMN_INT,
+                               .since = 3},
 };
 
 static const struct table_index conversation_indexes[] = {
@@ -164,7 +167,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 2,
+    .version = 3,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

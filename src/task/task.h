@@ -157,6 +157,8 @@ enum conversation_column {
     CONVERSATION_CREATED_MS,
     CONVERSATION_USED_MS,
     CONVERSATION_DECISION_ID, /* that gave it its agent; NULL: not known */
+    CONVERSATION_MEANT_MS,    /* when that agent was last meant, and not who
+                               * had its name later; NULL: when it was used */
     N_CONVERSATION_COLUMNS,
 };
 

@@ -443,11 +443,11 @@ class Commands(Client):
                          (decision, 2))
         letter = self.made["letter"]["id"]
         self.assertEqual(self.good("decisions", "feedback", letter, "right"),
-                         "it went to writer, and that was right.\n")
+                         "It went to writer, and that was right.\n")
         self.assertEqual(
             self.good("decisions", "feedback", letter, "wrong", "--agent",
                       "engineer", "--comment", "no"),
-            "it went to writer and should have gone to engineer.\n")
+            "It went to writer and should have gone to engineer.\n")
         self.assertIn("is with it from now on", self.good(
             "decisions", "override", self.made["code"]["id"], "writer"))
 

@@ -200,6 +200,31 @@ class Replay(unittest.TestCase):
             self.assertEqual([(c["text"], c["from"], c["to"])
                               for c in changes], [("hello", "coder", "cook")])
 
+    def test_one_setting_is_laid_over_those_of_then(self):
+        with Server(config=CONFIG) as server:
+            said = self.send_all(server)
+            # What is in the folder, or not, is nobody's business here.
+            _, sums = self.sums(server, "--set", "routing.explore=0.3")
+            self.assertEqual((sums["changed"], sums["not_known"]), (0, 0))
+            self.assertEqual(sums["same"], len(TEXTS))
+            changes, sums = self.sums(server, "--set", "routing.threshold=1")
+            self.assertEqual({c["text"]: (c["from"], c["to"])
+                              for c in changes},
+                             {text: (d["agent"], "main")
+                              for text, d in said.items()
+                              if d["layer"] == "semantic" and
+                              d["agent"] != "main"})
+            changes, _ = self.sums(server, "--set", "agents.default=cook")
+            self.assertEqual({(c["text"], c["to"]) for c in changes},
+                             {(text, "cook") for text, d in said.items()
+                              if d["layer"] == "default"})
+            done = self.replay(server, "--set", "routing.threshold=1")
+            self.assertIn("by the settings of then and what is --set",
+                          " ".join(done.stdout.split()))
+            done = self.replay(server, "--set", "learning.rate=0.5")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--config", done.stderr)
+
     def test_they_can_be_narrowed_and_are_ones_own(self):
         with Server(config=CONFIG) as server:
             self.send_all(server)

@@ -64,6 +64,7 @@ class Route(Client):
         self.assertEqual(status, REFUSED)
         self.assertIn("AGENT", out)
         self.assertIn("0.300 is needed", err)
+        self.assertIn("name one with --to NAME,", " ".join(err.split()))
         error = json.loads(self.bad(REFUSED, "route", "qwertz uiop",
                                     "--json"))["error"]
         self.assertEqual(error["code"], "no_route")

@@ -362,6 +362,31 @@ class Models(unittest.TestCase):
                 ("cook", before["vector"], "builtin"))
             self.assertEqual(provider.requests, [])
 
+    def test_a_model_that_hangs_keeps_nobody_waiting_for_long(self):
+        with Provider() as provider:
+            config = {"outgoing": {"allow": ["127.0.0.0/8"]},
+                      "routing": {"threshold": 0.15, "vectorTimeoutMs": 50},
+                      "embed": {"kind": "http", "timeoutMs": 60000, "http": {
+                          "url": provider.url, "model": "tiny",
+                          "dimensions": 8, "timeoutMs": 60000}},
+                      "agents": {"list": AGENTS}}
+            provider.gate.clear()
+            self.addCleanup(provider.gate.set)
+            with Server(config=config) as server:
+                got = server.call("POST", "/api/messages", {"text": BREAD})
+                self.assertEqual(got.status, 200, got)
+                self.assertEqual(got.json()["agent"], "cook")
+                got = server.call("POST", "/api/route", {"text": BREAD})
+                self.assertEqual(got.json()["note"], "the model took too long")
+                got = server.call("POST", "/api/messages", {"text": "zzz"})
+                self.assertEqual(got.status, 422, got)
+                error = got.json()["error"]
+                self.assertEqual(error["details"]["note"],
+                                 "the model took too long")
+                self.assertIn("the model took too long", error["message"])
+                self.assertEqual(metric(server, "signalbox_routing_waiting"),
+                                 0)
+
 
 if __name__ == "__main__":
     unittest.main()
