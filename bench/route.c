@@ -12,7 +12,7 @@
  * of the rounds. DATA is a folder for data, on the disk that counts. Exit
  * status 1 unless a decision takes less than 100 us of 18 agents and less than
  * 2 ms of 10 000. */
-#include "route.h"
+#include "route/route.h"
 
 #include <sys/epoll.h>
 #include <sys/stat.h>

@@ -14,7 +14,7 @@
 #include "certs.h"
 #include "child/child.h"
 #include "hub/hub.h"
-#include "lessons.h"
+#include "lessons/lessons.h"
 #include "net/net.h"
 #include "outward.h"
 #include "registry/registry.h"

@@ -6,8 +6,8 @@
  * until the next. Threads: the loop's. */
 
 #include "house.h"
-#include "lessons.h"
-#include "route.h"
+#include "lessons/lessons.h"
+#include "route/route.h"
 
 struct net_opts settings_net(const struct server *s, const struct config *c);
 struct walk_opts settings_walk(struct server *s, const struct config *c);

@@ -7,7 +7,7 @@
  * Borrows the rooms. Threads: the loop's. */
 
 #include "access/access.h"
-#include "lessons.h"
+#include "lessons/lessons.h"
 #include "registry/registry.h"
 #include "store/store.h"
 #include "task/task.h"

@@ -13,7 +13,7 @@
 #include "deliver/deliver.h"
 #include "model/msg.h"
 #include "registry/registry.h"
-#include "route.h"
+#include "route/route.h"
 #include "store/store.h"
 #include "task/task.h"
 #include "watch/watch.h"

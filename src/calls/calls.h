@@ -18,7 +18,7 @@
 #include "calls/throttle.h"
 #include "embed/embed.h"
 #include "fetch/fetch.h"
-#include "lessons.h"
+#include "lessons/lessons.h"
 #include "net/net.h"
 #include "registry/registry.h"
 #include "store/store.h"

@@ -1,7 +1,7 @@
 /* What was learnt: figures, all of it, and from the beginning. For admins. */
 #include "calls/internal.h"
 
-#include "lessons.h"
+#include "lessons/lessons.h"
 
 static void put_int(struct json_out *out, struct str key, int64_t v)
 {

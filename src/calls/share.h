@@ -6,7 +6,7 @@
 
 #include "model/msg.h"
 #include "registry/registry.h"
-#include "route.h"
+#include "route/route.h"
 #include "speak/speak.h"
 #include "task/task.h"
 

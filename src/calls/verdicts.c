@@ -10,7 +10,7 @@
 
 #include "base/fault.h"
 #include "choose/choose.h"
-#include "lessons.h"
+#include "lessons/lessons.h"
 
 enum {
     TRIES = 4,

@@ -10,7 +10,7 @@
  * Of an agent it hears what everybody who sees the agent may read: its
  * description and its skills' names, never the system prompt. Nobody gets more
  * room than others by writing more. Fields that not every endpoint takes are
- * for whoever sends this to leave out (src/intent.c). */
+ * for whoever sends this to leave out (src/route/intent.c). */
 #include "choose/internal.h"
 
 #include "base/json.h"

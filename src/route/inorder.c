@@ -1,7 +1,7 @@
 /* A line is there while somebody is in it. When its first leaves, the next has
  * its turn at the end of the loop's turn and not at once: it may leave again
  * in the same breath, and so may a thousand behind it. */
-#include "inorder.h"
+#include "route/inorder.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What choosing needs, fetched: the conversation, the decision that gave it its
  * agent, the vector of the text, the signals of everyone who could get it, and
  * the classifier's word. What cannot be had is said in words instead. */
-#include "routing.h"
+#include "route/routing.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Turned down: the number of its last outcome in every row. It makes rows
  * independent of each other, and every fold step a question of which rows it
  * may touch. */
-#include "learnt.h"
+#include "lessons/learnt.h"
 
 #include <assert.h>
 

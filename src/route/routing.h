@@ -5,9 +5,9 @@
  * do with it: route.c asks, routing.c fetches what is needed for that. Nobody
  * else sees it. Threads: the loop's. */
 
-#include "inorder.h"
-#include "intent.h"
-#include "route.h"
+#include "route/inorder.h"
+#include "route/intent.h"
+#include "route/route.h"
 
 enum {
     ROUTING_TEXT_MAX = 16 * 1024,    /* bytes of a message that are compared */

@@ -15,7 +15,7 @@
 #include "choose/choose.h"
 #include "embed/embed.h"
 #include "fetch/fetch.h"
-#include "lessons.h"
+#include "lessons/lessons.h"
 #include "registry/registry.h"
 #include "store/store.h"
 

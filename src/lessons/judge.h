@@ -21,7 +21,7 @@
 #include "base/loop.h"
 #include "choose/choose.h"
 #include "learn/learn.h"
-#include "lessons.h"
+#include "lessons/lessons.h"
 #include "store/store.h"
 #include "task/task.h"
 

@@ -1,5 +1,5 @@
 /* Who waits behind whom. */
-#include "inorder.h"
+#include "route/inorder.h"
 
 #include "base/fault.h"
 #include "test/t.h"

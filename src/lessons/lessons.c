@@ -1,6 +1,6 @@
 /* The face of what learns: the job (judge.h), what is learnt and how that is
  * kept (learnt.h), and what people say about decisions, which is here. */
-#include "lessons.h"
+#include "lessons/lessons.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "choose/choose.h"
-#include "judge.h"
-#include "learnt.h"
+#include "lessons/judge.h"
+#include "lessons/learnt.h"
 #include "watch/watch.h"
 
 enum { FEED_DATA_MAX = 1024 };

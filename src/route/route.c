@@ -18,13 +18,13 @@
  * message is routed once more, in its place: nobody goes before it for that.
  *
  * What waits is the message's own: a struct routing in its arena. */
-#include "route.h"
+#include "route/route.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "routing.h"
+#include "route/routing.h"
 #include "task/task.h"
 #include "watch/watch.h"
 

@@ -1,7 +1,7 @@
 /* The way to the classifier and back, with servers that are sockets and say
  * what they are told to. What an answer means is tried in choose/intent_test.c,
  * and both together in test/flow/intent_test.py. */
-#include "intent.h"
+#include "route/intent.h"
 
 #include "test/lib/fetch_stage.h"
 

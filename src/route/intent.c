@@ -16,7 +16,7 @@
  * A message has other layers, and whoever sent it waits. What a classifier says
  * is wrong may repeat what it was asked, so it is told to whoever asked and is
  * in no log. */
-#include "intent.h"
+#include "route/intent.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  *
  * Turned down: one tx for a page. A word that comes in between would undo the
  * verdicts of all the others. */
-#include "judge.h"
+#include "lessons/judge.h"
 
 #include <assert.h>
 #include <stdlib.h>

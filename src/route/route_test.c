@@ -1,6 +1,6 @@
 /* Who gets a message, on the way through the real rooms: what is fetched for
  * it, what is recorded of it, and who comes after whom. */
-#include "routing.h"
+#include "route/routing.h"
 #include "test/lib/walk_stage.h"
 
 /* Two that can be told apart by their words; not begun yet. */
