@@ -356,7 +356,7 @@ static void sweep(size_t from, size_t to)
         long nth = 1;
 
         while (ask_with_fault(i, nth))
-            nth++;
+            nth += T_SWEEP_STEP;
         CHECK(nth > 1);
     }
 }

@@ -21,7 +21,7 @@ from signalbox import DEADLINE_S
 from storm import GONE, Phoenix, Strace, read_points, threads
 
 IS_FULL = os.environ.get("STRESS") == "full"
-MAX_POINTS = 10 ** 6 if IS_FULL else 36
+MAX_POINTS = 10 ** 6 if IS_FULL else 20
 AGENTS = [
     {"id": "engineer", "url": "echo:", "visibility": "public",
      "description": "Builds and repairs software, finds bugs in programs"},
