@@ -377,9 +377,11 @@ static void show(struct replay *r)
             (long long)t->same, (long long)t->relayed, (long long)t->changed);
     else
         say(r,
-            "%lld decisions: %lld come out as they were, to the last bit, "
-            "%lld do not.",
-            (long long)t->replayed, (long long)t->same, (long long)t->changed);
+            "Of %lld decision%s %lld come%s out as before, to the last bit, "
+            "%lld do%s not.",
+            (long long)t->replayed, t->replayed == 1 ? "" : "s",
+            (long long)t->same, t->same == 1 ? "s" : "", (long long)t->changed,
+            t->changed == 1 ? "es" : "");
     say_limits(r);
     if (t->changed)
         show_changes(r);

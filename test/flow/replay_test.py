@@ -95,8 +95,8 @@ class Replay(unittest.TestCase):
             self.assertEqual((sums["replayed"], sums["same"]),
                              (4 * len(TEXTS), 4 * len(TEXTS)))
             done = self.replay(server)
-            self.assertEqual(done.stdout, "40 decisions: 40 come out as they "
-                             "were, to the last bit, 0 do not.\n")
+            self.assertEqual(done.stdout, "Of 40 decisions 40 come out as "
+                             "before, to the last bit, 0 do not.\n")
 
     def test_what_another_version_recorded_is_counted_and_shown(self):
         folder = os.path.join(self.data, "kept")
