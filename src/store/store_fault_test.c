@@ -174,7 +174,7 @@ static void sweep(const struct store_sabotage *how)
 
         n_fatal_seen = 0;
         store_sabotage(how);
-        fault_arm(++nth);
+        fault_arm(nth += T_SWEEP_STEP);
         live();
         has_fired = fault_fired();
         name = has_fired ? fault_name() : "";
@@ -186,7 +186,7 @@ static void sweep(const struct store_sabotage *how)
         compare();
         remove_database();
     } while (has_fired);
-    CHECK(n_fatal > 50 && n_refusing > 150);
+    CHECK(n_fatal * T_SWEEP_STEP > 50 && n_refusing * T_SWEEP_STEP > 150);
     loop_fini(&loop);
 }
 

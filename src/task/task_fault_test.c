@@ -141,7 +141,7 @@ TEST(accepting_ending_and_following_survive_every_fault)
         size_t n_before = rows_of(&task_table);
         struct told t;
 
-        fault_arm(++nth);
+        fault_arm(nth += T_SWEEP_STEP);
         t = live((int)nth);
         fired = fault_fired();
         fault_arm(0);
@@ -193,7 +193,7 @@ TEST(a_start_survives_every_fault)
     do {
         enum err e = OK;
 
-        fault_arm(++nth);
+        fault_arm(nth += T_SWEEP_STEP);
         if (stage_open_store(&why) == OK) {
             stage.tasks = stage_new_tasks();
             if (stage.tasks)
