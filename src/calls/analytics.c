@@ -226,7 +226,8 @@ static void answer(struct open *o)
                  "{\"since_ms\":%lld,\"until_ms\":%lld,"
                  "\"decisions_read\":%lld,\"is_complete\":%s,\"items\":",
                  (long long)st->since_ms, (long long)st->until_ms,
-                 (long long)st->n_read, st->is_cut ? "false" : "true");
+                 (long long)st->n_read,
+                 st->is_cut || st->n_unread ? "false" : "true");
     write_sheet(o);
     if (!st->is_csv)
         buf_addf(body, "}\n");
@@ -250,12 +251,10 @@ static bool take_row(struct open *o, const struct row *r, enum err *e)
     st->last_seq = row_int(r, DECISION_SEQ);
     if (row_int(r, DECISION_AT_MS) < st->since_ms)
         return false;
-    if (st->n_read >= DECISIONS_MAX) {
+    if (st->n_read + st->n_unread >= DECISIONS_MAX) {
         st->is_cut = true;
         return false;
     }
-    if (row_int(r, DECISION_AT_MS) >= st->until_ms)
-        return true;
     arena_reset(scratch);
     if (decision_from_row(scratch, r, &d) != OK) {
         st->n_unread++;
@@ -294,6 +293,7 @@ static void ask_page(struct open *o)
     query_init(&o->query, &decision_table, PAGE_ROWS);
     o->has_query = true;
     query_order(&o->query, DECISION_SEQ, true);
+    query_if(&o->query, DECISION_AT_MS, IS_LESS, value_int(o->study->until_ms));
     if (!caller_is_admin(&o->caller))
         query_if(&o->query, DECISION_REQUESTER, IS,
                  value_text(caller_name(&o->caller)));

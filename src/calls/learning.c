@@ -120,6 +120,14 @@ void call_learning_rebuild(struct call *c)
 }
 
 /* An agent need not be there any more to be forgotten. */
+static bool is_known(const struct calls *c, struct str agent)
+{
+    struct agents all = registry_agents(c->registry);
+
+    return agent_find(&all, agent) ||
+           learn_knows(lessons_learn(c->lessons), agent);
+}
+
 void call_learning_reset(struct call *c)
 {
     struct why why = {""};
@@ -130,6 +138,10 @@ void call_learning_reset(struct call *c)
 
     if (e) {
         call_refuse(c, e, str_of(why.text));
+        return;
+    }
+    if (agent.n && !is_known(c->calls, agent)) {
+        calls_refuse_agent(c->calls, c->id, &c->caller, agent);
         return;
     }
     o = open_new(c);

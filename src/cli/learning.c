@@ -151,6 +151,9 @@ static enum exit_status reset(struct cli *c, struct str agent)
     if (!is_all) {
         json_key(&o, STR("agent"));
         json_put_str(&o, agent);
+    } else {
+        json_key(&o, STR("all"));
+        json_put_bool(&o, true);
     }
     json_close(&o, '}');
     status = body.over ? cli_error(c, ERR_USAGE, "the name is too long")

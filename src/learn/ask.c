@@ -169,6 +169,11 @@ static struct learn_hint hint_of(const struct learn *l, const struct who *w)
     return hint;
 }
 
+bool learn_knows(const struct learn *l, struct str agent)
+{
+    return l->whos.n && who_find(l, agent);
+}
+
 void learn_look(struct learn *l, struct str agent, struct learn_hint *out)
 {
     *out = hint_of(l, l->whos.n ? who_find(l, agent) : NULL);

@@ -135,6 +135,9 @@ struct learn_hint {
     float outside_performance, outside_recency; /* without what insiders said */
 };
 
+/* Whether anything is known of the agent of that name, whatever the case. */
+bool learn_knows(const struct learn *l, struct str agent);
+
 /* Of the query that was begun last. Agents by name, whatever the case. */
 void learn_look(struct learn *l, struct str agent, struct learn_hint *out);
 /* The same for who is none of the agent's people. */

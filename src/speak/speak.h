@@ -167,7 +167,8 @@ MUST_USE enum err speak_override(struct arena *a, struct str body,
 MUST_USE enum err speak_feedback(struct arena *a, struct str body,
                                  struct speak_word *out, struct why *why);
 
-/* An empty name: all that was learnt. The body may be missing. */
+/* An agent, or all that was learnt: *agent is then empty. One of the two is
+ * said, so that nobody loses everything by a name that came out empty. */
 MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
                                        struct str *agent, struct why *why);
 

@@ -63,13 +63,27 @@ enum err speak_feedback(struct arena *a, struct str body,
     return OK;
 }
 
+struct said_reset {
+    struct str agent;
+    bool is_all;
+};
+
 enum err speak_learning_reset(struct arena *a, struct str body,
                               struct str *agent, struct why *why)
 {
-    static const struct fields f = {"", word_fields, 1};
-    struct said_word said = {.agent = {NULL, 0}};
+    static const struct field reset_fields[] = {
+        {"agent", FIELD_NAME, 1, AGENT_NAME_MAX,
+         offsetof(struct said_reset, agent), false},
+        {"all", FIELD_BOOL, 0, 0, offsetof(struct said_reset, is_all), false},
+    };
+    static const struct fields f = {"", reset_fields, 2};
+    struct said_reset said = {.agent = {NULL, 0}};
     enum err e = body.n ? fields_read(a, body, &f, &said, why) : OK;
 
     *agent = said.agent;
+    if (!e && (said.agent.n > 0) == said.is_all)
+        e = why_err(why, ERR_BAD_REQUEST,
+                    "say what is to be forgotten: {\"agent\":\"engineer\"}, or "
+                    "{\"all\":true} for all that was learnt");
     return e;
 }

@@ -36,7 +36,8 @@ class Shared(unittest.TestCase):
 
     def setUp(self):
         """What another test has taught is forgotten."""
-        self.good(self.server.call("POST", "/api/learning/reset"), 204)
+        self.good(self.server.call("POST", "/api/learning/reset",
+                                   {"all": True}), 204)
 
     def good(self, response, status=200):
         self.assertEqual(response.status, status, response)
@@ -226,6 +227,19 @@ class Learning(Shared):
             else:
                 self.good(self.server.call("DELETE", "/api/agents/poet"), 204)
             self.assertNotIn(b"poet", self.export())
+
+    def test_nobody_forgets_all_by_mistake(self):
+        decision = self.ask("rhymes about the sea")["decision"]["id"]
+        self.good(self.say("feedback", decision, {"verdict": "right"}))
+        kept = self.export()
+        for body in (None, {}, {"agent": None}, {"all": False},
+                     {"agent": "poet", "all": True}):
+            self.refused(self.server.call("POST", "/api/learning/reset", body),
+                         400, "bad_request")
+        self.refused(self.server.call("POST", "/api/learning/reset",
+                                      {"agent": "nobody"}),
+                     404, "agent_not_found")
+        self.assertEqual(self.export(), kept)
 
     def test_it_is_for_admins(self):
         for method, path in (("GET", ""), ("GET", "/export"), ("POST", "/run"),
