@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "bench/peer.h"
+#include "broker/broker.h"
 #include "task/task.h"
 #include "watch/watch.h"
 
@@ -99,7 +100,7 @@ static void any_text(char *out, size_t room)
 
 static const struct schema *const schemas[] = {
     &task_schema,   &watch_schema, &registry_schema,
-    &choose_schema, &learn_schema,
+    &choose_schema, &learn_schema, &broker_schema,
 };
 
 struct inside {

@@ -17,8 +17,10 @@
 #include "lessons/lessons.h"
 #include "net/net.h"
 #include "outward.h"
+#include "posting.h"
 #include "registry/registry.h"
 #include "roster.h"
+#include "rulebook.h"
 #include "server.h"
 #include "store/store.h"
 #include "walk.h"
@@ -41,9 +43,11 @@ struct server {
     struct access *access;
     struct registry *registry;
     struct roster roster;
+    struct rulebook rulebook;
     struct lessons *lessons;
     struct router *router;
     struct walk *walk;
+    struct posting posting;
     struct net *net;
     struct certs certs;
     struct calls calls;

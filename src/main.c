@@ -42,6 +42,18 @@ static const char *const tasks_examples[] = {
     "signalbox tasks cancel task_01j...",
     NULL,
 };
+static const char *const holds_examples[] = {
+    "signalbox holds",
+    "signalbox holds --agent Rick --json",
+    NULL,
+};
+static const char *const escalations_examples[] = {
+    "signalbox escalations",
+    "signalbox escalations esc_01j...",
+    "signalbox escalations approve esc_01j... --comment 'known, go ahead'",
+    "signalbox escalations redirect esc_01j... Leroy",
+    NULL,
+};
 static const char *const feed_examples[] = {
     "signalbox feed",
     "signalbox feed --follow",
@@ -72,6 +84,14 @@ static const char *const route_examples[] = {
     "signalbox route \"draft a post\" --explain --limit 3",
     "signalbox route hello --channel telegram --peer group:-1005678",
     "signalbox route - --json < message.txt",
+    NULL,
+};
+static const char *const gate_examples[] = {
+    "signalbox gate envelope.json",
+    "signalbox gate --rules routing_rules.json --state state.json e.json",
+    "signalbox gate --rules rules.json --now 2025-02-15T09:00:15Z - < e.json",
+    "signalbox gate stats",
+    "signalbox gate audit",
     NULL,
 };
 static const char *const decisions_examples[] = {
@@ -227,6 +247,11 @@ static const struct command commands[] = {
      "message is asked for again under the same key, and the server never "
      "starts a second task for it. A further try by hand can name the key "
      "with --key.\n"
+     "With --envelope FILE the message is an envelope, a JSON object with "
+     "from, "
+     "to, type and what else docs/protocol.md says, and what is printed is "
+     "what "
+     "was decided of it: whether it went on, waits, or a person must see it.\n"
      "Ends with 1 when the task failed, or when there is no answer within "
      "--wait; the task goes on then. " CLIENT_ABOUT,
      cli_send_options, send_examples, cli_send},
@@ -235,6 +260,23 @@ static const struct command commands[] = {
      "answer; or cancel one. Whoever is no admin sees their own. With --json "
      "a list is a line for each. " CLIENT_ABOUT,
      cli_tasks_options, tasks_examples, cli_tasks},
+    {"holds", "what is held, what it waits for, and until when", "", 0,
+     "List the messages that are held, the first accepted first: how long they "
+     "have been, how much of their time is left, what each waits for and why. "
+     "A held message is let go by itself when what it waits for has come. "
+     "Whoever is no admin sees their own. With --json a line for "
+     "each. " CLIENT_ABOUT,
+     cli_holds_options, holds_examples, cli_holds},
+    {"escalations", "what a person must see, and what to do with it",
+     "[[show] ID | approve ID | reject ID | redirect ID AGENT]", 3,
+     "List the messages that wait for somebody, the newest first; show one "
+     "whole; approve it, and it goes on exactly as it was; reject it, and its "
+     "task is cancelled; redirect it, and another agent has it. Of one that is "
+     "late the work goes on: to approve is to have seen it. Deciding takes a "
+     "token with the scope escalations. Ends with 3 where somebody else was "
+     "first, and says who. With --json a list is a line for "
+     "each. " CLIENT_ABOUT,
+     cli_escalations_options, escalations_examples, cli_escalations},
     {"feed", "show what happened, and what happens", "", 0,
      "What happened, a line for each entry: its number, when, what, and whom "
      "it is about; the last 20, or as many as --limit says, up to 500. With "
@@ -242,8 +284,9 @@ static const struct command commands[] = {
      "whatever happens, as it happens (--limit 0: only that); a server that is "
      "started again is found again, and nothing is left out. " CLIENT_ABOUT,
      cli_feed_options, feed_examples, cli_feed},
-    {"agents", "list, show, register or remove agents",
-     "[list | show NAME | register FILE... | patch NAME JSON | remove NAME]",
+    {"agents", "list, show, register, restart or remove agents",
+     "[list | show NAME | register FILE... | patch NAME JSON | remove NAME | "
+     "restart | wake | pause | resume NAME]",
      ARGS_OPERANDS_MAX,
      "Agents are who can be given work. Each has a card that says who it is, "
      "what it can do (its skills) and how it is reached; examples/agents has "
@@ -278,6 +321,18 @@ static const struct command commands[] = {
      "gets. With - the message is read from standard input. Ends with 3 where "
      "nobody would get it. " CLIENT_ABOUT,
      cli_route_options, route_examples, cli_route},
+    {"gate", "see whether an envelope may go now, and how the gate is doing",
+     "ENVELOPE | stats | audit", 1,
+     "Ask the gate about the envelope in a file, or with - on standard input: "
+     "the decision, and every rule that was asked and why it fired or not. "
+     "With --rules or --state it is decided here, by that file of rules (none, "
+     "if it is not given) and what that state says of agents and history "
+     "(nothing); see docs/gate.md. Else by the server, with its own. Nothing "
+     "is sent, and nothing is kept.\n"
+     "stats shows what was routed, held, escalated and lost, each beside what "
+     "it should be. audit compares all that was accepted with all that is "
+     "there, now, and ends with 1 where something is missing. " CLIENT_ABOUT,
+     cli_gate_options, gate_examples, cli_gate},
     {"decisions", "list decisions, count them, correct one",
      "[ID | stats [WHAT] | override ID AGENT | feedback ID VERDICT]", 3,
      "Every message makes a decision: who gets it, and why. List them, the "

@@ -36,8 +36,9 @@ void reload_log_report(struct server *s, enum log_level level,
                LOG_S("problem", str_cut(&rest, '\n')));
 }
 
-/* Certificates, what goes outward and the agents can turn a configuration down:
- * they come first, and none is changed when another does. */
+/* Certificates, what goes outward, the rules and the agents can turn a
+ * configuration down: they come first, and none is changed when another does.
+ */
 static enum err apply(struct server *s, struct config *fresh, struct why *why)
 {
     struct net_opts opts = settings_net(s, fresh);
@@ -53,8 +54,11 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     if (!e)
         e = outward_prepare(&s->outward, fresh, why);
     if (!e)
+        e = rulebook_prepare(&s->rulebook, fresh->rules, why);
+    if (!e)
         e = roster_prepare(&s->roster, fresh, why);
     if (e) {
+        rulebook_forget(&s->rulebook);
         outward_forget(&s->outward);
         certs_forget(&s->certs);
         return e;
@@ -67,6 +71,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     router_set(s->router, &route_settings);
     lessons_set(s->lessons, &lessons_settings);
     walk_set(s->walk, &walk_opts);
+    rulebook_commit(&s->rulebook);
     buf_init(&names, 1024);
     config_restart_needed(s->built_from, fresh, &names);
     if (names.n)

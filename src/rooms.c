@@ -271,6 +271,22 @@ static enum err open_router(struct server *s, struct why *why)
     return s->router ? OK : why_err(why, ERR_NOMEM, "out of memory");
 }
 
+static void on_rules(void *ctx)
+{
+    struct server *s = ctx;
+
+    if (s->walk)
+        walk_set_rules(s->walk, rulebook_rules(&s->rulebook));
+    posting_set(&s->posting, rulebook_rules(&s->rulebook));
+}
+
+static enum err open_rules(struct server *s, struct why *why)
+{
+    s->rulebook = (struct rulebook){
+        .loop = &s->loop, .log = &s->log, .on_change = on_rules, .ctx = s};
+    return rulebook_open(&s->rulebook, s->config->rules, why);
+}
+
 static enum err open_walk(struct server *s, struct why *why)
 {
     struct walk_opts opts;
@@ -284,6 +300,27 @@ static enum err open_walk(struct server *s, struct why *why)
         return ERR_IO;
     registry_set_state_of(s->registry, state_of, s);
     return OK;
+}
+
+static enum err open_posting(struct server *s, struct why *why)
+{
+    struct walk_opts walk = settings_walk(s, s->config);
+    struct posting_opts opts = {.log = &s->log,
+                                .feed = s->feed,
+                                .fetch = s->outward.fetch,
+                                .folder = s->folder.path,
+                                .seed = {s->seed[0], s->seed[1]},
+                                .tasks = walk_tasks(s->walk),
+                                .broker = walk_broker(s->walk),
+                                .retention_ms = walk.retention_ms,
+                                .retention_rows = walk.retention_rows};
+    enum err e;
+
+    s->posting = (struct posting){.loop = &s->loop, .store = s->store};
+    e = posting_open(&s->posting, &opts, why);
+    if (!e)
+        posting_set(&s->posting, rulebook_rules(&s->rulebook));
+    return e;
 }
 
 /* One of two addresses may have been taken before the other could not be. */
@@ -372,6 +409,8 @@ static enum err open_net(struct server *s, struct why *why)
                                   .access = s->access,
                                   .registry = s->registry,
                                   .lessons = s->lessons,
+                                  .posting = &s->posting,
+                                  .rulebook = &s->rulebook,
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
@@ -409,6 +448,8 @@ enum err rooms_open(struct server *s, struct why *why)
     enum err e = open_outward(s, why);
 
     if (!e)
+        e = open_rules(s, why);
+    if (!e)
         e = open_store(s, why);
     if (!e)
         e = open_access(s, why);
@@ -420,6 +461,8 @@ enum err rooms_open(struct server *s, struct why *why)
         e = open_router(s, why);
     if (!e)
         e = open_walk(s, why);
+    if (!e)
+        e = open_posting(s, why);
     if (!e)
         e = open_net(s, why);
     return e;
@@ -440,6 +483,7 @@ static void on_stopped(void *ctx)
 static void stop_delivery(struct server *s)
 {
     if (s->walk) {
+        broker_stop(walk_broker(s->walk));
         deliver_stop(walk_deliver(s->walk), on_stopped, s);
         while (!s->has_stopped)
             loop_run(&s->loop);
@@ -459,6 +503,7 @@ static void stop_delivery(struct server *s)
 void rooms_close(struct server *s)
 {
     s->is_stopping = s->is_over = true;
+    rulebook_stop(&s->rulebook);
     roster_stop(&s->roster);
     if (s->registry)
         registry_stop(s->registry);
@@ -467,6 +512,7 @@ void rooms_close(struct server *s)
     if (s->lessons)
         lessons_stop(s->lessons);
     stop_delivery(s);
+    posting_stop(&s->posting);
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)
@@ -476,7 +522,9 @@ void rooms_close(struct server *s)
     if (s->hub)
         walk_set_hub(s->walk, NULL);
     hub_free(s->hub);
+    posting_close(&s->posting);
     walk_free(s->walk);
+    rulebook_close(&s->rulebook);
     router_free(s->router);
     lessons_free(s->lessons);
     children_free(s->children);

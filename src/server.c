@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "broker/broker.h"
 #include "house.h"
 #include "reload.h"
 #include "rooms.h"
@@ -16,8 +17,8 @@
 #include "task/task.h"
 
 const struct schema *const server_schemas[] = {
-    &task_schema,     &watch_schema,  &access_schema,
-    &registry_schema, &choose_schema, &learn_schema,
+    &task_schema,   &watch_schema, &access_schema, &registry_schema,
+    &choose_schema, &learn_schema, &broker_schema,
 };
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);

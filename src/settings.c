@@ -67,6 +67,7 @@ struct deliver_settings settings_deliver(const struct config *c)
         .n_processes = c->processes.n,
         .models = c->models.list,
         .n_models = c->models.n,
+        .usual_env = c->usual_env,
     };
 }
 
@@ -88,6 +89,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .children = s->children,
         .deliver = settings_deliver(c),
         .limits = tasks_limits_of(c),
+        .rules = rulebook_rules(&s->rulebook),
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
     };

@@ -7,6 +7,7 @@
  * Borrows the rooms. Threads: the loop's. */
 
 #include "access/access.h"
+#include "broker/broker.h"
 #include "lessons/lessons.h"
 #include "registry/registry.h"
 #include "store/store.h"
@@ -22,6 +23,7 @@ struct tidy_opts {
     struct registry *registry;
     struct lessons *lessons; /* may be NULL: then none of its rows go */
     struct tasks *tasks;
+    struct broker *broker;
     int64_t retention_ms, retention_rows;
     void (*on_tidy)(void *ctx); /* it begins, once in a minute */
     void *ctx;

@@ -2,8 +2,10 @@
  * what comes back is kept. Nobody hears of anything, and nothing in memory
  * changes, before it is durable.
  *
- *     walk_message -> route -> accept_message -> (commit) -> on_accepted
- *                                                             -> done
+ *     walk_message -> route -> accept_message
+ *                     -> broker_ask -> task_create -> (commit) -> on_accepted
+ *                                                                 -> done
+ *     walk_resume (walk_gate.c): what waited is asked about again, and let go
  *     on_ready -> deliver_offer, on_go
  *     deliver -> on_chunk
  *             -> on_retry -> task_retry -> on_ready …
@@ -24,34 +26,12 @@
  * What cannot be written because the disk is full waits (unwritten.c) and is
  * tried again: an agent's work is not thrown away for want of space. Whoever
  * asked for something (a message, a cancel) is told so instead. */
-#include "walk.h"
-
-#include <stdlib.h>
-
-#include "base/fault.h"
-#include "stray.h"
-#include "tidy.h"
-#include "unwritten.h"
+#include "walk_internal.h"
 
 enum {
     KEY_TRIES = 3,         /* a key that expires while we ask for it */
     ROUTE_TRIES = 5,       /* a conversation that others change meanwhile */
     CARRY_AGAIN_MS = 1000, /* until a task is whose result was forgotten */
-};
-
-struct walk {
-    struct walk_opts opts;
-    struct tasks *tasks;
-    struct deliver *deliver;
-    struct strays *strays;
-    struct walk_hub hub;
-
-    struct list refused; /* struct msg, to be told at the end of the turn */
-    struct loop_job refuse_job;
-
-    struct unwritten unwritten;
-
-    struct tidy tidy;
 };
 
 /* A message comes in. */
@@ -63,7 +43,7 @@ static void finish(struct msg *m)
     m->way.done(m, m->way.ctx);
 }
 
-static void on_refused(struct loop_job *job)
+void walk_on_refused(struct loop_job *job)
 {
     struct walk *w = LIST_OF(job, struct walk, refuse_job);
     struct list_node *n;
@@ -84,6 +64,24 @@ static void refuse(struct msg *m, enum err e)
     loop_at_end(m->way.walk->opts.loop, &m->way.walk->refuse_job);
 }
 
+static void on_repeat_told(struct tx *tx, void *ctx)
+{
+    struct msg *m = ctx;
+
+    unwritten_note(&m->way.walk->unwritten, tx);
+    broker_settle_repeat(m->way.walk->broker, m);
+    finish(m);
+}
+
+/* An envelope that was there before: that, too, is a decision, and told. */
+static void tell_repeat(struct msg *m)
+{
+    tx_fini(&m->tx);
+    tx_init(&m->tx);
+    broker_record_repeat(m->way.walk->broker, m);
+    store_submit(m->way.walk->opts.store, &m->tx, on_repeat_told, m);
+}
+
 static void on_key(struct query *q, void *ctx)
 {
     struct msg *m = ctx;
@@ -100,7 +98,10 @@ static void on_key(struct query *q, void *ctx)
     if (e != m->way.refused)
         m->why.text[0] = '\0';
     m->err = e;
-    finish(m);
+    if (!e && m->call.envelope)
+        tell_repeat(m);
+    else
+        finish(m);
 }
 
 /* A message that cannot be accepted may yet be the repeat of one that was:
@@ -121,10 +122,12 @@ static void ask_for_key(struct msg *m, enum err refused)
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
+    bool is_overtaken = route_is_overtaken(m) || broker_is_overtaken(m);
 
     unwritten_note(&m->way.walk->unwritten, tx);
     task_settle(m->way.walk->tasks, m);
-    if (route_is_overtaken(m) && m->way.route_tries++ < ROUTE_TRIES) {
+    broker_settle(m->way.walk->broker, m);
+    if (is_overtaken && m->way.route_tries++ < ROUTE_TRIES) {
         begin(m); /* in its place: those behind it wait on */
         return;
     }
@@ -135,19 +138,11 @@ static void on_accepted(struct tx *tx, void *ctx)
         ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
 }
 
-/* Whether one more may wait for a. */
-static enum err has_room(const struct walk *w, const struct agent *a,
-                         struct why *why)
+/* Whether it can be carried at all. Of an envelope that is the gate's matter:
+ * it is held, or a person sees it, until its agent is there. */
+static enum err reaches(struct walk *w, struct msg *m, const struct agent *a)
 {
-    int64_t most = a->limits.queue ? a->limits.queue : w->opts.deliver.queue;
-    size_t n = tasks_of_agent(w->tasks, a->name);
-
-    if ((int64_t)n < most)
-        return OK;
-    return why_err(why, ERR_AGENT_BUSY,
-                   "%zu tasks of the agent \"%.*s\" are unfinished, and it "
-                   "takes no more than %lld at a time; try again in a moment",
-                   n, STR_ARG(a->name), (long long)most);
+    return m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
 }
 
 /* It is known who gets it. `before` is the task that this is a further turn of:
@@ -160,17 +155,19 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
         e ? NULL : agent_find(&agents, m->choice.agent);
 
     if (!e)
-        e = deliver_reaches(w->deliver, chosen, &m->why);
+        e = reaches(w, m, chosen);
     if (!e)
-        e = has_room(w, chosen, &m->why);
+        e = broker_ask(w->broker, m, chosen);
     if (!e)
         e = task_create(w->tasks, m, before);
     if (e) {
+        broker_leave(w->broker, m);
         route_leave(w->opts.router, m);
         ask_for_key(m, e);
         return;
     }
     route_record(w->opts.router, m);
+    broker_record(w->broker, m);
     store_submit(w->opts.store, &m->tx, on_accepted, m);
 }
 
@@ -274,7 +271,7 @@ static enum ready on_ready(void *ctx, const struct task *t)
     return deliver_offer(w->deliver, t, a) ? READY_LATER : READY_OFFERED;
 }
 
-static const struct agent *agent_of(void *ctx, struct str name)
+const struct agent *walk_agent_of(void *ctx, struct str name)
 {
     struct walk *w = ctx;
     struct agents agents = registry_agents(w->opts.registry);
@@ -377,7 +374,7 @@ static void too_late(struct walk *w, const struct task *t, int64_t turn,
         deliver_recorded(w->deliver, receipt, ERR_TASK_IS_OVER);
 }
 
-/* A result that cannot even be held: the task is carried once more. */
+/* A result that cannot even be kept: the task is carried once more. */
 static void forget_attempt(struct walk *w, struct str task_id, enum err e)
 {
     log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
@@ -385,9 +382,9 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
     task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
 }
 
-/* Until it can be written. What is held has a limit too; beyond it the agent
+/* Until it can be written. What is kept has a limit too; beyond it the agent
  * will be asked again, which is worse, but not a loss. */
-static void hold(struct walk *w, struct task_change *c)
+static void keep_unwritten(struct walk *w, struct task_change *c)
 {
     if (unwritten_hold(&w->unwritten, c, w->opts.limits.max_unfinished_bytes))
         return;
@@ -397,19 +394,55 @@ static void hold(struct walk *w, struct task_change *c)
     task_change_free(c);
 }
 
+static void submit(struct walk *w, struct task_change *c);
+
+/* The task was let go, held or given to another while its end was on the way:
+ * the end counts for what it is now, unless its time has begun anew. */
+static bool ends_anew(struct walk *w, struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    if (c->err != ERR_BUSY || !t || t->version == c->version ||
+        c->result.status == TASK_EXPIRED)
+        return false;
+    c->err = task_change_again(w->tasks, c);
+    if (c->err)
+        return false;
+    submit(w, c);
+    return true;
+}
+
+/* Its time was over, or it was held for as long as it may be; but it went on
+ * first, and has its time anew. */
+static bool is_outrun(const struct walk *w, const struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    return c->result.status == TASK_EXPIRED && t && t->version != c->version &&
+           (c->is_deadline || !task_waits(t->status));
+}
+
 static void on_changed(struct tx *tx, void *ctx)
 {
     struct task_change *c = ctx;
     struct walk *w = c->walk;
+    struct str id = str_of(c->task_id.text);
+    struct task gone = {.id = c->task_id, .turn = c->turn};
+    const struct task *t;
 
     unwritten_note(&w->unwritten, tx);
     task_changed(w->tasks, c);
-    if (tx->result == TX_COMMITTED)
-        deliver_cancel(w->deliver, str_of(c->task_id.text));
+    t = task_find(w->tasks, id);
+    if (tx->result == TX_COMMITTED) {
+        deliver_cancel(w->deliver, id);
+        broker_settle_end(w->broker, t ? t : &gone, &c->result);
+    } else if (ends_anew(w, c)) {
+        return;
+    }
     if (c->done) {
         c->done(c->ctx, str_of(c->task_id.text), c->err);
-    } else if (unwritten_may_be(c->err)) {
-        hold(w, c);
+    } else if (unwritten_may_be(c->err) && !is_outrun(w, c)) {
+        keep_unwritten(w, c);
         return;
     } else if (c->err) {
         log_info(w->opts.log, "walk.not_ended",
@@ -423,12 +456,14 @@ static void on_changed(struct tx *tx, void *ctx)
 
 static void submit(struct walk *w, struct task_change *c)
 {
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
     c->walk = w;
+    broker_record_end(w->broker, t, &c->result, &c->tx);
     store_submit(w->opts.store, &c->tx, on_changed, c);
 }
 
-/* An agent's last word on its way to the disk. */
-static enum err take_result(struct walk *w, struct str task_id,
+static enum err keep_result(struct walk *w, struct str task_id,
                             const struct task_result *r, bool is_stray,
                             uint64_t receipt)
 {
@@ -449,6 +484,25 @@ static enum err take_result(struct walk *w, struct str task_id,
     c->receipt = receipt;
     submit(w, c);
     return OK;
+}
+
+/* An agent's last word on its way to the disk; one that is late says so. */
+static enum err take_result(struct walk *w, struct str task_id,
+                            const struct task_result *r, bool is_stray,
+                            uint64_t receipt)
+{
+    const struct task *t = task_find(w->tasks, task_id);
+    struct task_result late = *r;
+    struct buf metadata;
+    enum err e;
+
+    buf_init(&metadata, MSG_METADATA_MAX);
+    if (t && r->metadata.n <= MSG_METADATA_MAX &&
+        broker_late(w->broker, t, r->metadata, &metadata))
+        late.metadata = buf_str(&metadata);
+    e = keep_result(w, task_id, &late, is_stray, receipt);
+    buf_fini(&metadata);
+    return e;
 }
 
 static void on_result(void *ctx, const struct delivery_id *d,
@@ -576,26 +630,21 @@ static bool on_deadline(void *ctx, const struct task *t)
                                               .error_code = STR("expired"),
                                               .error = str_of(why.text)},
                         &e);
-    if (c)
+    if (c) {
+        c->is_deadline = true;
         submit(w, c);
+    }
     return c || e != ERR_NOMEM;
 }
 
-enum err walk_cancel(struct walk *w, struct str task_id, struct str by,
-                     void (*done)(void *ctx, struct str task_id, enum err e),
-                     void *ctx)
+enum err walk_end(struct walk *w, struct str task_id,
+                  const struct task_result *r,
+                  void (*done)(void *ctx, struct str task_id, enum err e),
+                  void *ctx)
 {
-    struct task_change *c;
-    struct why why;
     enum err e;
+    struct task_change *c = task_change_new(w->tasks, task_id, r, &e);
 
-    why_err(&why, OK, "cancelled by %.*s", STR_ARG(by));
-    c = task_change_new(w->tasks, task_id,
-                        &(struct task_result){.status = TASK_CANCELLED,
-                                              .error_code = STR("cancelled"),
-                                              .error = str_of(why.text),
-                                              .by = by},
-                        &e);
     if (!c)
         return e;
     c->done = done;
@@ -604,194 +653,80 @@ enum err walk_cancel(struct walk *w, struct str task_id, struct str by,
     return OK;
 }
 
-/* What could not be written is tried again. */
-static void on_again(void *ctx, struct task_change *c)
+enum err walk_cancel(struct walk *w, struct str task_id, struct str by,
+                     void (*done)(void *ctx, struct str task_id, enum err e),
+                     void *ctx)
+{
+    struct why why;
+
+    why_err(&why, OK, "cancelled by %.*s", STR_ARG(by));
+    return walk_end(w, task_id,
+                    &(struct task_result){.status = TASK_CANCELLED,
+                                          .error_code = STR("cancelled"),
+                                          .error = str_of(why.text),
+                                          .by = by},
+                    done, ctx);
+}
+
+/* It was held for as long as it may be. */
+static void on_end(void *ctx, struct str task_id, const struct task_result *r)
 {
     struct walk *w = ctx;
-    enum err e = task_change_again(w->tasks, c);
+    enum err e = walk_end(w, task_id, r, NULL, NULL);
+
+    if (e)
+        log_warn(w->opts.log, "walk.not_ended", LOG_S("task_id", task_id),
+                 LOG_C("because", err_row(e)->wording));
+}
+
+/* What could not be written is tried again. */
+void walk_on_again(void *ctx, struct task_change *c)
+{
+    struct walk *w = ctx;
+    enum err e = is_outrun(w, c) ? c->err : task_change_again(w->tasks, c);
 
     if (!e) {
         submit(w, c);
         return;
     }
-    answer(w, c, e); /* somebody ended it meanwhile */
+    answer(w, c, e); /* somebody ended it meanwhile, or it went on */
     task_change_free(c);
 }
 
-static void on_tidy(void *ctx)
-{
-    struct walk *w = ctx;
+const struct tasks_opts walk_calls_of_tasks = {
+    .on_ready = on_ready,
+    .on_deadline = on_deadline,
+};
 
-    unwritten_look(&w->unwritten);
-}
+const struct deliver_opts walk_calls_of_deliver = {
+    .agent_of = walk_agent_of,
+    .on_go = on_go,
+    .on_working = on_working,
+    .on_chunk = on_chunk,
+    .on_retry = on_retry,
+    .on_result = on_result,
+    .on_stray = on_stray,
+    .on_call = on_call,
+    .on_recorded = on_recorded,
+    .history = history,
+    .history_cancel = history_cancel,
+};
 
-/* Building and changing. */
+const struct strays_opts walk_calls_of_strays = {
+    .judge = judge,
+    .on_known = on_stray_known,
+};
 
-static struct tasks *open_tasks(struct walk *w)
-{
-    const struct walk_opts *o = &w->opts;
-
-    return tasks_new(&(struct tasks_opts){
-        .loop = o->loop,
-        .log = o->log,
-        .store = o->store,
-        .ids = o->ids,
-        .node = o->node,
-        .seed = {o->seed[0], o->seed[1]},
-        .limits = o->limits,
-        .on_ready = on_ready,
-        .on_deadline = on_deadline,
-        .ctx = w,
-    });
-}
-
-static struct deliver *open_deliver(struct walk *w)
-{
-    const struct walk_opts *o = &w->opts;
-
-    return deliver_new(&(struct deliver_opts){
-        .loop = o->loop,
-        .log = o->log,
-        .fetch = o->fetch,
-        .children = o->children,
-        .seed = {o->seed[0], o->seed[1]},
-        .settings = o->deliver,
-        .agent_of = agent_of,
-        .on_go = on_go,
-        .on_working = on_working,
-        .on_chunk = on_chunk,
-        .on_retry = on_retry,
-        .on_result = on_result,
-        .on_stray = on_stray,
-        .on_call = on_call,
-        .on_recorded = on_recorded,
-        .history = history,
-        .history_cancel = history_cancel,
-        .ctx = w,
-    });
-}
-
-static struct strays *open_strays(struct walk *w)
-{
-    return strays_new(&(struct strays_opts){
-        .loop = w->opts.loop,
-        .log = w->opts.log,
-        .store = w->opts.store,
-        .judge = judge,
-        .on_known = on_stray_known,
-        .ctx = w,
-    });
-}
-
-static void start_tidying(struct walk *w)
-{
-    const struct walk_opts *o = &w->opts;
-
-    tidy_init(&w->tidy, &(struct tidy_opts){
-                            .loop = o->loop,
-                            .log = o->log,
-                            .store = o->store,
-                            .feed = o->feed,
-                            .access = o->access,
-                            .registry = o->registry,
-                            .lessons = o->lessons,
-                            .tasks = w->tasks,
-                            .retention_ms = o->retention_ms,
-                            .retention_rows = o->retention_rows,
-                            .on_tidy = on_tidy,
-                            .ctx = w,
-                        });
-}
-
-struct walk *walk_new(const struct walk_opts *opts, struct why *why)
-{
-    struct walk *w = FAULT("walk.new") ? NULL : calloc(1, sizeof(*w));
-
-    if (!w) {
-        why_err(why, ERR_NOMEM, "out of memory");
-        return NULL;
-    }
-    w->opts = *opts;
-    w->unwritten = (struct unwritten){
-        .loop = opts->loop, .log = opts->log, .again = on_again, .ctx = w};
-    unwritten_init(&w->unwritten);
-    list_init(&w->refused);
-    w->refuse_job.run = on_refused;
-    w->tasks = open_tasks(w);
-    w->deliver = open_deliver(w);
-    w->strays = open_strays(w);
-    if (!w->tasks || !w->deliver || !w->strays)
-        why_err(why, ERR_NOMEM, "out of memory");
-    else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK) {
-        start_tidying(w);
-        return w;
-    }
-    walk_free(w);
-    return NULL;
-}
-
-void walk_free(struct walk *w)
-{
-    if (!w)
-        return;
-    tidy_fini(&w->tidy);
-    loop_not_at_end(&w->refuse_job);
-    unwritten_fini(&w->unwritten);
-    deliver_free(w->deliver);
-    strays_free(w->strays);
-    tasks_free(w->tasks);
-    free(w);
-}
-
-void walk_set(struct walk *w, const struct walk_opts *opts)
-{
-    w->opts.limits = opts->limits;
-    w->opts.retention_ms = opts->retention_ms;
-    w->opts.retention_rows = opts->retention_rows;
-    w->opts.deliver = opts->deliver;
-    tidy_set(&w->tidy, opts->retention_ms, opts->retention_rows);
-    tasks_set_limits(w->tasks, &opts->limits);
-    deliver_set(w->deliver, &opts->deliver);
-}
-
-void walk_agent_came(struct walk *w)
-{
-    tasks_offer_again(w->tasks);
-}
-
-void walk_agents_changed(struct walk *w)
-{
-    deliver_agents_changed(w->deliver);
-}
-
-enum agent_state walk_state(const struct walk *w, const struct agent *a)
-{
-    return deliver_state(w->deliver, a);
-}
-
-void walk_set_hub(struct walk *w, const struct walk_hub *hub)
-{
-    w->hub = hub ? *hub : (struct walk_hub){0};
-}
-
-struct deliver *walk_deliver(struct walk *w)
-{
-    return w->deliver;
-}
-
-struct router *walk_router(struct walk *w)
-{
-    return w->opts.router;
-}
-
-struct tasks *walk_tasks(struct walk *w)
-{
-    return w->tasks;
-}
-
-struct walk_stats walk_stats(const struct walk *w)
-{
-    return (struct walk_stats){.tasks = tasks_stats(w->tasks),
-                               .deliver = deliver_stats(w->deliver),
-                               .results_waiting = w->unwritten.n};
-}
+const struct broker_opts walk_calls_of_broker = {
+    .agent = walk_see_agent,
+    .on_ripe = walk_on_ripe,
+    .restart = walk_restart_agent,
+    .end = walk_end_for,
+    .sees = walk_sees_agent,
+    .pause = walk_pause_agent,
+    .on_end = on_end,
+    .task = walk_task_of,
+    .caller = walk_caller_of,
+    .org = walk_org_of,
+    .send = walk_send,
+};

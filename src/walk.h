@@ -9,6 +9,7 @@
  * the loop's. */
 
 #include "access/access.h"
+#include "broker/broker.h"
 #include "choose/choose.h"
 #include "deliver/deliver.h"
 #include "model/msg.h"
@@ -36,6 +37,7 @@ struct walk_opts {
     uint64_t seed[2];
     struct str node;
     struct tasks_limits limits;
+    const struct gate_rules *rules; /* of the broker; NULL: none */
     int64_t retention_ms, retention_rows;
 };
 
@@ -48,6 +50,9 @@ void walk_free(struct walk *w);
 
 /* New limits. */
 void walk_set(struct walk *w, const struct walk_opts *opts);
+
+/* Other rules of the gate; those before are not used any more. */
+void walk_set_rules(struct walk *w, const struct gate_rules *rules);
 
 /* An agent has come: what waits for one may have it now. */
 void walk_agent_came(struct walk *w);
@@ -71,6 +76,9 @@ void walk_set_hub(struct walk *w, const struct walk_hub *hub);
 /* For the hub: lines are its. Borrowed. */
 struct deliver *walk_deliver(struct walk *w);
 
+/* For who asks what waits, and says what is to become of it. */
+struct broker *walk_broker(struct walk *w);
+
 /* For those who only want to know who would get a message, and for figures. */
 struct router *walk_router(struct walk *w);
 
@@ -91,6 +99,17 @@ void walk_message(struct walk *w, struct msg *m,
 MUST_USE enum err
 walk_cancel(struct walk *w, struct str task_id, struct str by,
             void (*done)(void *ctx, struct str task_id, enum err e), void *ctx);
+
+/* End a task that is in memory otherwise: as walk_cancel, with a result that
+ * somebody else than its agent gives it. done may be NULL. */
+MUST_USE enum err
+walk_end(struct walk *w, struct str task_id, const struct task_result *r,
+         void (*done)(void *ctx, struct str task_id, enum err e), void *ctx);
+
+/* Something has changed for a task that waits, or a person has said something:
+ * the gate is asked again, and the task moves by what it says. OK: it does, or
+ * there is no need to. */
+MUST_USE enum err walk_resume(struct walk *w, struct str task_id);
 
 struct walk_stats {
     struct tasks_stats tasks;

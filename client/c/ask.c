@@ -160,8 +160,24 @@ char *sbc_search(struct sbc *s, const char *query, int limit)
 
 /* Messages. */
 
+static struct sbc_sent *sent_new(struct sbc *s, sbc_hears *hears, void *ctx)
+{
+    struct sbc_sent *m = FAULT("sbc.alloc") ? NULL : calloc(1, sizeof(*m));
+
+    if (!m)
+        return NULL;
+    m->hears = hears;
+    m->ctx = ctx;
+    buf_init(&m->params, SBC_MESSAGE_MAX - 1024);
+    list_append(&s->sent, &m->node);
+    s->n_sent++;
+    return m;
+}
+
 static void sent_free(struct sbc *s, struct sbc_sent *m)
 {
+    if (!m)
+        return;
     list_remove(&m->node);
     s->n_sent--;
     buf_fini(&m->params);
@@ -177,17 +193,23 @@ static void put_if(struct json_out *o, struct str key, const char *value)
     sbc_put_text(o, str_of(value));
 }
 
-static bool put_key(struct json_out *o, const char *key)
+static bool fresh_key(char out[2 * KEY_BYTES + 1])
 {
     unsigned char raw[KEY_BYTES];
+
+    if (FAULT("sbc.random") || RAND_bytes(raw, sizeof(raw)) != 1)
+        return false;
+    str_hex(out, raw, sizeof(raw));
+    return true;
+}
+
+static bool put_key(struct json_out *o, const char *key)
+{
     char fresh[2 * KEY_BYTES + 1];
 
-    if (!key) {
-        if (FAULT("sbc.random") || RAND_bytes(raw, sizeof(raw)) != 1)
-            return false;
-        str_hex(fresh, raw, sizeof(raw));
-        key = fresh;
-    }
+    if (!key && !fresh_key(fresh))
+        return false;
+    key = key ? key : fresh;
     put_if(o, STR("idempotency_key"), key);
     return true;
 }
@@ -238,15 +260,51 @@ enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
                           "a text has up to %d bytes, and up to %d messages "
                           "wait at once",
                           SBC_TEXT_MAX, SBC_SENDS_MAX);
-    sent = FAULT("sbc.alloc") ? NULL : calloc(1, sizeof(*sent));
-    if (!sent)
+    sent = sent_new(s, hears, ctx);
+    if (!sent || !put_message(&sent->params, m)) {
+        sent_free(s, sent);
         return sbc_err_of(s, SBC_NOMEM, "no memory");
-    sent->hears = hears;
-    sent->ctx = ctx;
-    buf_init(&sent->params, SBC_MESSAGE_MAX - 1024);
-    list_append(&s->sent, &sent->node);
-    s->n_sent++;
-    if (!put_message(&sent->params, m)) {
+    }
+    return SBC_OK;
+}
+
+/* {"envelope":…}, with an id of its own or a fresh one. */
+static bool put_envelope(struct buf *out, struct str envelope, bool has_id)
+{
+    struct buf with_id;
+    char fresh[2 * KEY_BYTES + 1], quoted[2 * KEY_BYTES + 3];
+    bool ok = has_id || fresh_key(fresh);
+
+    buf_init(&with_id, SBC_MESSAGE_MAX);
+    if (ok && !has_id) {
+        snprintf(quoted, sizeof(quoted), "\"%s\"", fresh);
+        ok = json_splice(&with_id, envelope, STR("message_id"), str_of(quoted),
+                         NULL) == OK;
+        envelope = buf_str(&with_id);
+    }
+    buf_add_str(out, STR("{\"envelope\":"));
+    buf_add_str(out, envelope);
+    buf_add_char(out, '}');
+    buf_fini(&with_id);
+    return ok && !out->over;
+}
+
+enum sbc_err sbc_send_envelope(struct sbc *s, const char *envelope,
+                               sbc_hears *hears, void *ctx)
+{
+    struct str text = str_of(envelope), key = STR("message_id"), id;
+    struct sbc_sent *sent;
+
+    if (json_scan(text, &key, 1, &id, NULL) != OK)
+        return sbc_err_of(s, SBC_USAGE, "an envelope is a JSON object");
+    if (text.n > SBC_TEXT_MAX || s->n_sent >= SBC_SENDS_MAX)
+        return sbc_err_of(s, SBC_LIMIT,
+                          "an envelope has up to %d bytes, and up to %d "
+                          "messages wait at once",
+                          SBC_TEXT_MAX, SBC_SENDS_MAX);
+    sent = sent_new(s, hears, ctx);
+    if (!sent ||
+        !put_envelope(&sent->params, text, id.n && !str_eq(id, STR("null")))) {
         sent_free(s, sent);
         return sbc_err_of(s, SBC_NOMEM, "no memory");
     }

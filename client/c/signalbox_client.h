@@ -116,6 +116,8 @@ struct sbc_task {
     const char *skill;        /* NULL: none was named */
     const char *conversation; /* NULL: it is in none */
     const char *metadata;     /* a JSON object: requester, depth, … */
+    const char *envelope;     /* a JSON object, as it was sent; NULL: it was not
+                               * sent as an envelope */
     int64_t turn;             /* 1, and more when it was gone on with */
     int64_t attempt;          /* 1, and more when it was delivered again */
     int64_t deadline_ms;      /* Unix time; zero: none */
@@ -232,6 +234,13 @@ typedef void sbc_hears(void *ctx, const struct sbc_news *n);
  * the answer before that hears of no more parts. */
 SBC_API enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
                               sbc_hears *hears, void *ctx);
+
+/* Send a message from an agent to another: an envelope, a JSON object of "to",
+ * "type" and more (docs/protocol.md). What was decided of it is "routing" in
+ * the json of SBC_ACCEPTED; then as sbc_send. One without a message_id gets a
+ * fresh one, so that nothing is sent twice. */
+SBC_API enum sbc_err sbc_send_envelope(struct sbc *s, const char *envelope,
+                                       sbc_hears *hears, void *ctx);
 
 /* How many messages that were sent wait for their end: to turn until it is
  * zero. */

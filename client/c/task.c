@@ -71,7 +71,7 @@ static const char *put_or_null(char **at, const struct json *v)
 }
 
 static struct sbc_job *job_new(struct sbc *s, const struct json *params,
-                               struct str metadata)
+                               struct str metadata, struct str envelope)
 {
     struct sbc_job *j = FAULT("sbc.alloc") ? NULL : calloc(1, sizeof(*j));
     struct str id = json_str_or(json_get(params, STR("task_id")), STR(""));
@@ -83,8 +83,8 @@ static struct sbc_job *job_new(struct sbc *s, const struct json *params,
     if (!j)
         return NULL;
     at = j->strings =
-        malloc(id.n + text.n + metadata.n + 5 + json_str_or(skill, STR("")).n +
-               json_str_or(talk, STR("")).n);
+        malloc(id.n + text.n + metadata.n + envelope.n + 6 +
+               json_str_or(skill, STR("")).n + json_str_or(talk, STR("")).n);
     if (!at) {
         free(j);
         return NULL;
@@ -94,6 +94,7 @@ static struct sbc_job *job_new(struct sbc *s, const struct json *params,
     j->task.text = put(&at, text);
     j->task.text_bytes = text.n;
     j->task.metadata = put(&at, metadata.n ? metadata : STR("{}"));
+    j->task.envelope = envelope.n ? put(&at, envelope) : NULL;
     j->task.skill = put_or_null(&at, skill);
     j->task.conversation = put_or_null(&at, talk);
     j->task.turn = json_int_or(json_get(params, STR("turn")), 1);
@@ -106,20 +107,27 @@ static struct sbc_job *job_new(struct sbc *s, const struct json *params,
     return j;
 }
 
+static void put_object(struct buf *out, const struct json *v)
+{
+    struct json_out o = json_out(out);
+
+    if (v && v->type == JSON_OBJ)
+        json_put(&o, v);
+}
+
 static bool take_new(struct sbc *s, const struct json *params)
 {
-    const struct json *v = json_get(params, STR("metadata"));
-    struct buf metadata;
+    struct buf metadata, envelope;
     struct sbc_job *j = NULL;
 
     buf_init(&metadata, METADATA_MAX);
-    if (v && v->type == JSON_OBJ) {
-        struct json_out o = json_out(&metadata);
-        json_put(&o, v);
-    }
-    if (!metadata.over)
-        j = job_new(s, params, buf_str(&metadata));
+    buf_init(&envelope, SBC_MESSAGE_MAX);
+    put_object(&metadata, json_get(params, STR("metadata")));
+    put_object(&envelope, json_get(params, STR("envelope")));
+    if (!metadata.over && !envelope.over)
+        j = job_new(s, params, buf_str(&metadata), buf_str(&envelope));
     buf_fini(&metadata);
+    buf_fini(&envelope);
     return j != NULL;
 }
 

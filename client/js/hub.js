@@ -158,9 +158,12 @@ export class Hub {
     return answer;
   }
 
-  /** Says how the agent is: IDLE, BUSY, SLOW, ERROR … */
-  setState(state) {
-    return this.call('agent.state', { state });
+  /**
+   * Says how the agent is: IDLE, BUSY, SLOW, ERROR …; and of when the data is
+   * that it works with, "2025-02-15T09:00:00Z" or milliseconds.
+   */
+  setState(state, { dataAt } = {}) {
+    return this.call('agent.state', { state, data_at: dataAt });
   }
 
   // Talking to others.
@@ -183,7 +186,7 @@ export class Hub {
    */
   send(text, options = {}) {
     const { to, skill, conversation, task, priority, metadata } = options;
-    const reply = new Reply({
+    return this.#send({
       text,
       executor: to === undefined ? undefined : { name: to },
       skill,
@@ -194,6 +197,20 @@ export class Hub {
       metadata,
       idempotency_key: options.key ?? newKey(),
     });
+  }
+
+  /**
+   * Sends a message from an agent to another: an object of to, type and, as
+   * may be, from, priority, timestamp, reference, payload, context and
+   * message_id. What was decided of it is `routing` of `accepted`; await it
+   * for the result, however long it is held before.
+   */
+  sendEnvelope(envelope) {
+    return this.#send({ envelope: { message_id: newKey(), ...envelope } });
+  }
+
+  #send(params) {
+    const reply = new Reply(params);
     this.#replies.add(reply);
     this.#follow(reply, this.#o.callTimeoutMs);
     return reply;

@@ -4,7 +4,13 @@ import { SignalboxError } from './errors.js';
 
 const UNREAD_MAX = 1024 * 1024; // characters that wait for a slow reader
 
-const OVER = new Set(['completed', 'failed', 'cancelled', 'expired']);
+const OVER = new Set([
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+  'dropped',
+]);
 
 /** Node 18 has no crypto at hand, nor has a page that is not secure. */
 export function newKey() {

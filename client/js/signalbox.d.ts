@@ -65,6 +65,8 @@ export interface Task {
     readonly deadlineMs: number | null;
     /** requester, root_user, …; the sender's own are under `user`. */
     readonly metadata: Record<string, unknown>;
+    /** As it was sent; null: it was not sent as one. */
+    readonly envelope: Envelope | null;
     /** Aborted when the task is cancelled, or its time is over. */
     readonly signal: AbortSignal;
     readonly cancelled: boolean;
@@ -97,6 +99,24 @@ export interface Result {
     text: string;
     metadata: Record<string, unknown>;
     [field: string]: unknown;
+}
+
+/** docs/protocol.md, "POST /api/envelopes". */
+export interface Envelope {
+    to: string;
+    type: string;
+    /** Who sends it; default: who you are. */
+    from?: string;
+    priority?: 'URGENT' | 'HIGH' | 'NORMAL' | 'LOW';
+    /** RFC 3339; default: now. */
+    timestamp?: string;
+    /** What it is about. */
+    reference?: string;
+    payload?: Record<string, unknown>;
+    /** A sentence for people. */
+    context?: string;
+    /** The same id is the same message; default: a new one. */
+    message_id?: string;
 }
 
 export interface SendOptions {
@@ -138,13 +158,18 @@ export class Hub {
     ): Promise<Record<string, unknown>>;
     /** Changes fields of the agent's card. */
     update(card: Partial<Card>): Promise<Record<string, unknown>>;
-    /** Says how the agent is: IDLE, BUSY, SLOW, ERROR … */
-    setState(state: string | null): Promise<unknown>;
+    /** Says how the agent is: IDLE, BUSY, SLOW, ERROR …, and of when its data. */
+    setState(
+        state: string | null,
+        options?: { dataAt?: string | number },
+    ): Promise<unknown>;
     search(
         query: string,
         options?: { limit?: number; [option: string]: unknown },
     ): Promise<Record<string, unknown>[]>;
     send(text: string, options?: SendOptions): Reply;
+    /** What was decided of it is `routing` of `accepted`. */
+    sendEnvelope(envelope: Envelope): Reply;
     getTask(id: string): Promise<Record<string, unknown>>;
     cancelTask(id: string): Promise<Record<string, unknown>>;
     /** Asks for any method of the server's. */

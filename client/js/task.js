@@ -21,6 +21,7 @@ export class Task {
     this.sessionId = params.session_id ?? null;
     this.deadlineMs = params.deadline_ms ?? null;
     this.metadata = params.metadata ?? {};
+    this.envelope = params.envelope ?? null;
     this.attempt = params.attempt ?? 1;
     this.#max = max;
     this.#say = say;

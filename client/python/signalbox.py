@@ -55,7 +55,7 @@ CHUNK_MAX = 64 * 1024  # characters
 UNREAD_MAX = 1024 * 1024  # characters that wait for a slow reader
 TAKEN_OVER = 4001  # close code: another connection is this agent now
 TOO_BIG = 1009
-OVER = ("completed", "failed", "cancelled", "expired")
+OVER = ("completed", "failed", "cancelled", "expired", "dropped")
 PASSING = {"busy", "disconnected", "internal", "io_error", "no_space",
            "out_of_memory", "outcome_unknown", "overloaded", "rate_limited",
            "stopping", "timeout"}
@@ -636,6 +636,7 @@ class Task:
         self.session_id = params.get("session_id")
         self.deadline_ms = params.get("deadline_ms")
         self.metadata = params.get("metadata") or {}
+        self.envelope = params.get("envelope")  # None: it was not sent as one
         self.cancelled = False
         self._most = most
         self._say = say
@@ -1198,9 +1199,13 @@ class Hub:
             self._agent.card.update(card)
         return answer
 
-    async def set_state(self, state):
-        """Say how the agent is: IDLE, BUSY, SLOW, ERROR …"""
-        return await self.call("agent.state", {"state": state})
+    async def set_state(self, state, *, data_at=None):
+        """Say how the agent is: IDLE, BUSY, SLOW, ERROR …; and of when the data
+        is that it works with, "2025-02-15T09:00:00Z" or milliseconds."""
+        params = {"state": state}
+        if data_at is not None:
+            params["data_at"] = data_at
+        return await self.call("agent.state", params)
 
     # Talking to others.
 
@@ -1224,7 +1229,18 @@ class Hub:
                   "task_id": task, "priority": priority,
                   "timeout_ms": timeout_ms, "metadata": metadata,
                   "idempotency_key": key or str(uuid.uuid4())}
-        reply = Reply({k: v for k, v in params.items() if v is not None})
+        return self._send({k: v for k, v in params.items() if v is not None})
+
+    def send_envelope(self, envelope):
+        """Send a message from an agent to another: a dictionary of to, type
+        and, as may be, from, priority, timestamp, reference, payload, context
+        and message_id. What was decided of it is "routing" in accepted();
+        await it for the result, however long it is held before."""
+        return self._send({"envelope": {"message_id": str(uuid.uuid4()),
+                                        **envelope}})
+
+    def _send(self, params):
+        reply = Reply(params)
         self._replies.add(reply)
         self._follow_soon(reply, self._o["call_timeout_ms"])
         return reply

@@ -41,6 +41,11 @@ void arena_init(struct arena *a, size_t cap)
     *a = (struct arena){.cap = cap};
 }
 
+void arena_init_in(struct arena *a, size_t cap, void *bytes, size_t n)
+{
+    *a = (struct arena){.next = bytes, .end = (char *)bytes + n, .cap = cap};
+}
+
 static void free_block(struct arena_block *b)
 {
     ALLOW(b->bytes, b->size);

@@ -19,6 +19,10 @@ struct arena {
 void arena_init(struct arena *a, size_t cap);
 void arena_fini(struct arena *a);
 
+/* The same, and the first n bytes that it hands out are the caller's, aligned
+ * for any type: what is small needs no malloc then. */
+void arena_init_in(struct arena *a, size_t cap, void *bytes, size_t n);
+
 /* Forget everything but keep one block, so that a loop need not allocate. */
 void arena_reset(struct arena *a);
 

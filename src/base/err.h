@@ -94,8 +94,11 @@ enum exit_status {
       "as much work waits for that agent as may; try again later")             \
     X(NO_ROUTE, "no_route", 422, -32000, EXIT_REFUSED,                         \
       "no agent was found for this message; name one as executor.name")        \
+    X(FROM, "from_mismatch", 403, -32000, EXIT_NOT_ALLOWED,                    \
+      "from is not who sends it; leave it out, and it is filled in")           \
     X(IDEMPOTENCY_MISMATCH, "idempotency_mismatch", 422, -32000, EXIT_REFUSED, \
-      "this idempotency key was used for another request; take a new one")     \
+      "this idempotency key (an envelope's message_id) was used for another "  \
+      "request; take a new one")                                               \
     X(TASK_IS_OVER, "task_is_over", 409, -32000, EXIT_REFUSED,                 \
       "the task is over already")                                              \
     X(TASK_NOT_OVER, "task_not_over", 409, -32000, EXIT_REFUSED,               \

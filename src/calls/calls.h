@@ -55,6 +55,8 @@ struct calls_opts {
     struct access *access;
     struct registry *registry;
     struct lessons *lessons;
+    struct posting *posting;
+    const struct rulebook *rulebook;
     /* For their figures; any of them may be NULL. */
     struct fetch *fetch;
     struct embed *const *embeds;
@@ -74,6 +76,8 @@ struct calls {
     struct access *access;
     struct registry *registry;
     struct lessons *lessons;
+    struct posting *posting;
+    const struct rulebook *rulebook;
     struct fetch *fetch;
     struct embed *const *embeds;
     size_t n_embeds;

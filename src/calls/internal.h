@@ -141,6 +141,11 @@ struct open {
     struct id decision_id;
     struct call_word *word;
 
+    /* What is said to an escalation, and done to an agent. */
+    struct id escalation_id;
+    struct call_say *say; /* NULL: nothing */
+    char agent[AGENT_NAME_MAX + 1];
+
     /* A change of users or tokens. */
     struct access_change *change;
     struct access_token secret;
@@ -262,6 +267,10 @@ void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
 struct call_word;
 void word_free(struct call_word *w);
 
+/* escalations.c. NULL is fine. */
+struct call_say;
+void say_free(struct call_say *s);
+
 /* The calls, by noun. */
 void call_front(struct call *c);
 void call_healthz(struct call *c);
@@ -277,7 +286,9 @@ void metrics_agents(struct buf *out, struct deliver *d);
 void metrics_learning(struct buf *out, const struct lessons_stats *s);
 
 void call_messages_post(struct call *c);
+void call_envelopes_post(struct call *c);
 void call_route_post(struct call *c);
+void call_gate_post(struct call *c);
 void call_decisions_list(struct call *c);
 void call_decisions_get(struct call *c);
 void call_tasks_list(struct call *c);
@@ -287,12 +298,26 @@ void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
 void call_analytics_get(struct call *c);
+void call_gate_get(struct call *c);
+void call_gate_audit_get(struct call *c);
+void call_gate_audit_post(struct call *c);
+void metrics_gate(struct buf *out, struct calls *calls);
 void study_free(struct study *s); /* NULL is fine */
 void call_agents_get(struct call *c);
 void call_agents_post(struct call *c);
 void call_agents_put(struct call *c);
 void call_agents_patch(struct call *c);
 void call_agents_delete(struct call *c);
+void call_agents_wake(struct call *c);
+void call_agents_restart(struct call *c);
+void call_agents_pause(struct call *c);
+void call_agents_resume(struct call *c);
+void call_holds_list(struct call *c);
+void call_escalations_list(struct call *c);
+void call_escalations_get(struct call *c);
+void call_escalations_approve(struct call *c);
+void call_escalations_reject(struct call *c);
+void call_escalations_redirect(struct call *c);
 void call_search_get(struct call *c);
 void call_search_post(struct call *c);
 void call_grants_list(struct call *c);

@@ -54,6 +54,7 @@ static void open_free(struct open *o)
     free(o->search.text);
     free(o->message.decision);
     word_free(o->word);
+    say_free(o->say);
     study_free(o->study);
     free(o);
 }

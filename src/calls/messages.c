@@ -180,7 +180,7 @@ static void on_accepted(struct msg *m, void *ctx)
         go_on(o);
 }
 
-static enum err hash_body(struct msg *m, struct str meaning)
+enum err share_hash(struct msg *m, struct str meaning)
 {
     unsigned n = 0;
 
@@ -199,7 +199,7 @@ enum err share_message(struct msg *m, struct str body, struct str key)
     buf_init(&meaning, SPEAK_MEANING_MAX);
     e = speak_message(m, body, key, &meaning);
     if (!e)
-        e = hash_body(m, buf_str(&meaning));
+        e = share_hash(m, buf_str(&meaning));
     buf_fini(&meaning);
     return e;
 }

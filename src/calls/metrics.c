@@ -461,6 +461,7 @@ void call_metrics(struct call *c)
     write_store(c->body, &store);
     write_walk(c->body, &walk);
     metrics_agents(c->body, walk_deliver(calls->walk));
+    metrics_gate(c->body, calls);
     write_feed(c->body, &feed);
     write_access(c->body, &access);
     write_registry(c->body, &registry);

@@ -4,6 +4,8 @@
 /* share: what is read and said in the same way whether it is asked by HTTP or
  * on the hub. Threads: the loop's. */
 
+#include "access/access.h"
+#include "gate/gate.h"
 #include "model/msg.h"
 #include "registry/registry.h"
 #include "route/route.h"
@@ -13,6 +15,26 @@
 /* Read a message: POST /api/messages' body, and a key that came beside it
  * (empty: none). As speak_message, and what a key stands for is in it. */
 MUST_USE enum err share_message(struct msg *m, struct str body, struct str key);
+
+/* What a key of m stands for: the hash of these bytes. ERR_NOMEM. */
+MUST_USE enum err share_hash(struct msg *m, struct str meaning);
+
+/* Read an envelope, and find out whether who calls may send it. `self` is the
+ * agent that the connection is; empty: none. ERR_FROM: it says it is from
+ * somebody else. */
+struct share_sender {
+    const struct registry *registry;
+    const struct access *access;
+    const struct gate_limits *limits;
+    struct str self;
+};
+MUST_USE enum err share_envelope(struct msg *m, struct str body,
+                                 const struct share_sender *by);
+
+/* What was decided of an envelope that was taken: the members of the answer.
+ * One that came before, by its sender's own id, is dropped, and the answer
+ * names the task of then. */
+void share_passed(struct json_out *o, const struct msg *m);
 
 /* The details of the error that m was refused with; may be nothing. */
 void share_message_details(struct buf *out, const struct msg *m);

@@ -86,6 +86,7 @@ static void show_task(struct open *o, const struct task *t)
     o->has_turns = true;
     query_if(&o->turns, TURN_TASK_SEQ, IS, value_int(t->seq));
     query_if(&o->turns, TURN_NUMBER, IS_LESS, value_int(t->turn));
+    query_if(&o->turns, TURN_NUMBER, IS_MORE, value_int(0)); /* not dropped */
     query_order(&o->turns, TURN_NUMBER, true);
     o->turns.is_quick = true;
     open_read(o, &o->turns, on_turns);

@@ -173,6 +173,9 @@ enum decision_column {
     DECISION_LATENCY_MS,
     DECISION_ERROR_CODE,
     DECISION_FOLLOWED,
+    DECISION_GATE, /* NULL: nobody asked it */
+    DECISION_GATE_RULE,
+    DECISION_GATE_REASON,
     N_DECISION_COLUMNS,
 };
 

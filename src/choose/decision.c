@@ -74,6 +74,11 @@ void choose_decision(const struct choose_view *v, const struct msg *m,
         .registry_version = m->known.registry_version,
         .learn_version = m->known.learn_version,
         .type = m->known.type,
+        .gate = (int)m->gate.pass.answer,
+        .gate_rule = m->gate.pass.rule,
+        .gate_reason = m->gate.pass.cause == PASS_FREE
+                           ? STR("")
+                           : str_of(m->gate.pass.reason),
         .answer_chars = -1,
         .latency_ms = -1,
     };

@@ -13,6 +13,7 @@
 #include "choose/choose.h"
 
 #include "base/fault.h"
+#include "model/pass.h"
 #include "model/query.h"
 #include "model/tx.h"
 
@@ -47,6 +48,9 @@ static const struct column columns[N_DECISION_COLUMNS] = {
     [DECISION_LATENCY_MS] = {"latency_ms", COLUMN_INT, 0, NULL},
     [DECISION_ERROR_CODE] = {"error_code", COLUMN_TEXT, 0, NULL},
     [DECISION_FOLLOWED] = {"followed", COLUMN_INT, 0, NULL},
+    [DECISION_GATE] = {"gate", COLUMN_INT, 2, NULL},
+    [DECISION_GATE_RULE] = {"gate_rule", COLUMN_TEXT, 2, NULL},
+    [DECISION_GATE_REASON] = {"gate_reason", COLUMN_TEXT, 2, NULL},
 };
 
 /* A row is written with every message: so few indexes. What came next in a
@@ -76,7 +80,7 @@ const struct table decision_table = {
 
 static const struct table *const tables[] = {&decision_table};
 
-const struct schema choose_schema = {"choose", 1, tables, 1};
+const struct schema choose_schema = {"choose", 2, tables, 1};
 
 /* Writing the body. */
 
@@ -218,6 +222,9 @@ void choose_record(struct tx *tx, const struct decision *d)
     tx_set(op, DECISION_TEXT, value_text(d->text));
     tx_set(op, DECISION_TYPE, value_int(d->type));
     tx_set(op, DECISION_BODY, value_blob(buf_str(&body)));
+    tx_set(op, DECISION_GATE, d->gate ? value_int(d->gate) : value_null());
+    tx_set(op, DECISION_GATE_RULE, value_text_or_null(d->gate_rule));
+    tx_set(op, DECISION_GATE_REASON, value_text_or_null(d->gate_reason));
     buf_fini(&body);
 }
 
@@ -394,6 +401,14 @@ static enum verdict verdict_from(const struct row *r)
                                                      : VERDICT_OPEN;
 }
 
+/* What a later version may have answered counts as not known. */
+static int gate_from(const struct row *r)
+{
+    int64_t v = row_int(r, DECISION_GATE);
+
+    return v > 0 && v < N_GATE_ANSWERS ? (int)v : 0;
+}
+
 enum err decision_from_row(struct arena *a, const struct row *r,
                            struct decision *out)
 {
@@ -414,6 +429,9 @@ enum err decision_from_row(struct arena *a, const struct row *r,
         .skill = row_str(r, DECISION_SKILL),
         .reason = row_str(r, DECISION_REASON),
         .type = row_int(r, DECISION_TYPE),
+        .gate = gate_from(r),
+        .gate_rule = row_str(r, DECISION_GATE_RULE),
+        .gate_reason = row_str(r, DECISION_GATE_REASON),
         .verdict = verdict_from(r),
         .verdict_ms = row_int(r, DECISION_VERDICT_MS),
         .overridden_to = row_str(r, DECISION_OVERRIDDEN_TO),

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { ACT_MS = 90 * 1000 }; /* a restart command has a minute */
+
 const struct arg_option cli_agents_options[] = {
     {"tag", "TAG", "only those with a skill of this tag", false},
     {"org", "ORG", "only those of this org", false},
@@ -157,6 +159,58 @@ static enum exit_status do_remove(struct cli *c, struct str name)
     return cli_remove(c, &agent, name);
 }
 
+/* What can be done to it. */
+
+static enum exit_status act(struct cli *c, struct str name, const char *what,
+                            const char *did)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+    struct buf path;
+
+    if (!cl)
+        return status;
+    buf_init(&path, 2048);
+    agents_path(&path, name);
+    buf_add_str(&path, str_of(what));
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the name is too long");
+    else if (client_call(cl, &(struct client_request){.method = "POST",
+                                                      .path = buf_str(&path),
+                                                      .timeout_ms = ACT_MS}))
+        status = client_fail(cl);
+    else if (c->json)
+        cli_json_line(&c->out, client_reply(cl)->json);
+    else
+        buf_addf(&c->out, "%.*s %s, and is %.*s\n", STR_ARG(cli_tamed(c, name)),
+                 did,
+                 STR_ARG(cli_tamed(
+                     c, cli_field(client_reply(cl)->json, STR("state")))));
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+static enum exit_status restart(struct cli *c, struct str name)
+{
+    return act(c, name, "/restart", "was started again");
+}
+
+static enum exit_status wake(struct cli *c, struct str name)
+{
+    return act(c, name, "/wake", "was woken");
+}
+
+static enum exit_status do_pause(struct cli *c, struct str name)
+{
+    return act(c, name, "/pause", "gets nothing new until it is resumed");
+}
+
+static enum exit_status resume(struct cli *c, struct str name)
+{
+    return act(c, name, "/resume", "gets its work again");
+}
+
 enum exit_status cli_agents(struct cli *c)
 {
     static const struct sub subs[] = {
@@ -165,6 +219,10 @@ enum exit_status cli_agents(struct cli *c)
         {"register", "FILE...", "dry-run if-new", agents_register},
         {"patch", "NAME JSON", "", agents_patch},
         {"remove", "NAME", "", do_remove},
+        {"restart", "NAME", "", restart},
+        {"wake", "NAME", "", wake},
+        {"pause", "NAME", "", do_pause},
+        {"resume", "NAME", "", resume},
         {0},
     };
 

@@ -9,6 +9,7 @@
 #include "cli/programs.h"
 #include "cli/tlsfiles.h"
 #include "outward.h"
+#include "rulebook.h"
 
 const struct arg_option cli_check_options[] = {
     CLI_SOURCE_OPTIONS,
@@ -21,11 +22,14 @@ static void add_count(struct buf *out, unsigned n, const char *what)
     buf_addf(out, "%u %s%s", n, what, n == 1 ? "" : "s");
 }
 
-static void say_ok(struct cli *c, const struct config *cfg)
+static void say_ok(struct cli *c, const struct config *cfg, size_t n_rules)
 {
     struct buf *out = &c->out;
+    size_t from;
+    struct str words;
 
     cli_coloured(c, GREEN, STR("ok"));
+    from = out->n;
     buf_addf(out, ": %.*s",
              STR_ARG(cfg->has_file ? cfg->path : STR("no file")));
     if (cfg->n_from_file) {
@@ -46,7 +50,17 @@ static void say_ok(struct cli *c, const struct config *cfg)
         buf_add_str(out, STR(", has "));
         add_count(out, (unsigned)cfg->agents.n, "agent");
     }
-    buf_addf(out, ", keeps its data in %.*s\n", STR_ARG(cfg->data));
+    if (cfg->rules.n) {
+        buf_add_str(out, cfg->agents.n ? STR(" and ") : STR(", has "));
+        add_count(out, (unsigned)n_rules, "rule");
+        buf_add_str(out, STR(" of the gate"));
+    }
+    buf_addf(out, ", keeps its data in %.*s", STR_ARG(cfg->data));
+    words = (struct str){out->p + from, out->n - from};
+    words.p = arena_strdup(&c->arena, words);
+    out->n = from;
+    if (words.p)
+        cli_wrapped(c, 2, 4, words);
 }
 
 static void say_problems(struct cli *c, const struct config_report *report)
@@ -115,7 +129,8 @@ static void print_config(struct cli *c, const struct config *cfg)
 }
 
 static enum exit_status report_on(struct cli *c, const struct config *cfg,
-                                  const struct config_report *report)
+                                  const struct config_report *report,
+                                  size_t n_rules)
 {
     bool is_printing = args_has(&c->args, "print");
 
@@ -129,7 +144,7 @@ static enum exit_status report_on(struct cli *c, const struct config *cfg,
     } else {
         say_problems(c, report);
         if (cfg)
-            say_ok(c, cfg);
+            say_ok(c, cfg, n_rules);
     }
     return cfg ? EXIT_DONE : err_row(ERR_BAD_CONFIG)->exit_status;
 }
@@ -137,6 +152,7 @@ static enum exit_status report_on(struct cli *c, const struct config *cfg,
 struct looking {
     const struct config *config;
     struct config_report *report;
+    size_t n_rules; /* of the gate */
 };
 
 static void add_problem(void *ctx, const char *setting, bool is_warning,
@@ -152,12 +168,35 @@ static void add_error(void *ctx, const char *setting, const char *what)
     add_problem(ctx, setting, false, what);
 }
 
+/* Every line of what is wrong with the rules. */
+static void look_at_rules(struct looking *l)
+{
+    struct gate_problems problems = {.n = 0};
+    struct gate_rules *rules;
+    struct str rest;
+
+    if (!l->config->rules.n)
+        return;
+    if (rulebook_read(l->config->rules.p, &rules, &problems) == OK) {
+        l->n_rules = gate_rules_count(rules);
+        gate_rules_free(rules);
+    }
+    rest = (struct str){problems.text, problems.n_bytes};
+    while (rest.n) {
+        struct str line = str_cut(&rest, '\n');
+        char words[1024];
+
+        snprintf(words, sizeof(words), "%.*s", STR_ARG(line));
+        add_error(l, "rules", words);
+    }
+}
+
 /* Files that are named and of no use are problems like others. A server starts
  * without those that it would trust, so they are only warned of. */
-static struct config *look_at_files(struct config *cfg,
-                                    struct config_report *report)
+static struct config *
+look_at_files(struct config *cfg, struct config_report *report, size_t *n_rules)
 {
-    struct looking l = {cfg, report};
+    struct looking l = {.config = cfg, .report = report};
     struct why why;
 
     if (!cfg)
@@ -170,6 +209,8 @@ static struct config *look_at_files(struct config *cfg,
     }
     outward_check(cfg, add_error, &l);
     programs_check(cfg, add_problem, &l);
+    look_at_rules(&l);
+    *n_rules = l.n_rules;
     if (!report->n_errors)
         return cfg;
     config_free(cfg);
@@ -182,6 +223,7 @@ enum exit_status cli_check(struct cli *c)
     struct config_source src;
     enum exit_status status;
     struct config *cfg;
+    size_t n_rules = 0;
 
     if (!cli_source(c, &src, &status))
         return status;
@@ -189,8 +231,8 @@ enum exit_status cli_check(struct cli *c)
         return cli_error(c, ERR_USAGE, "give FILE or --config FILE, not both");
     if (c->args.n_operands)
         src.path = c->args.operands[0].p;
-    cfg = look_at_files(config_load(&src, &report), &report);
-    status = report_on(c, cfg, &report);
+    cfg = look_at_files(config_load(&src, &report), &report, &n_rules);
+    status = report_on(c, cfg, &report, n_rules);
     config_free(cfg);
     return status;
 }

@@ -222,6 +222,8 @@ enum exit_status cli_restore(struct cli *c);
 enum exit_status cli_send(struct cli *c);
 enum exit_status cli_tasks(struct cli *c);
 enum exit_status cli_feed(struct cli *c);
+enum exit_status cli_holds(struct cli *c);
+enum exit_status cli_escalations(struct cli *c);
 enum exit_status cli_agents(struct cli *c);
 enum exit_status cli_search(struct cli *c);
 enum exit_status cli_route(struct cli *c);
@@ -231,6 +233,7 @@ enum exit_status cli_replay(struct cli *c);
 enum exit_status cli_grants(struct cli *c);
 enum exit_status cli_commands(struct cli *c);
 enum exit_status cli_learning(struct cli *c);
+enum exit_status cli_gate(struct cli *c);
 enum exit_status cli_users(struct cli *c);
 enum exit_status cli_token(struct cli *c);
 enum exit_status cli_model(struct cli *c);
@@ -238,6 +241,9 @@ enum exit_status cli_eval(struct cli *c);
 enum exit_status cli_calibrate(struct cli *c);
 enum exit_status cli_version(struct cli *c);
 enum exit_status cli_help(struct cli *c);
+
+extern const struct arg_option cli_holds_options[];
+extern const struct arg_option cli_escalations_options[];
 
 extern const struct arg_option cli_route_options[], cli_lint_options[];
 
@@ -258,6 +264,7 @@ extern const struct arg_option cli_serve_options[], cli_demo_options[],
     cli_tasks_options[], cli_feed_options[], cli_agents_options[],
     cli_users_options[], cli_token_options[], cli_model_options[],
     cli_eval_options[], cli_search_options[], cli_grants_options[],
-    cli_commands_options[], cli_learning_options[], cli_calibrate_options[];
+    cli_commands_options[], cli_learning_options[], cli_gate_options[],
+    cli_calibrate_options[];
 
 #endif

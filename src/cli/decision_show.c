@@ -62,6 +62,14 @@ static void say_chosen(struct cli *c, const struct json *d)
     cli_named(c, "reason", cli_field(d, STR("reason")));
 }
 
+/* Whether it might go then, and why. */
+static void say_gate(struct cli *c, const struct json *d)
+{
+    cli_named(c, "gate", cli_field(d, STR("gate")));
+    cli_named(c, "gate's rule", cli_field(d, STR("gate_rule")));
+    cli_named(c, "gate's reason", cli_field(d, STR("gate_reason")));
+}
+
 static void say_intent(struct cli *c, const struct json *intent)
 {
     char words[512];
@@ -125,6 +133,7 @@ void decision_show_choice(struct cli *c, const struct json *d)
     say_chosen(c, d);
     say_intent(c, json_get(d, STR("intent")));
     cli_named(c, "note", cli_field(d, STR("note")));
+    say_gate(c, d);
 }
 
 bool decision_show_limit(struct cli *c, int64_t *limit,

@@ -17,7 +17,7 @@ struct cell {
 typedef struct str format_fn(const struct json *row, const char *key,
                              struct cell *room);
 
-struct column {
+struct stats_column {
     const char *key;
     format_fn *format;
 };
@@ -26,7 +26,7 @@ struct column {
 struct stats {
     const char *what;
     const struct grid_head *heads;
-    const struct column *columns;
+    const struct stats_column *columns;
     size_t n_columns;
     size_t right_from; /* columns of numbers begin here */
     const char *none;
@@ -166,7 +166,7 @@ static const struct grid_head agent_heads[] = {
     {"OVERRIDES", NULL}, {"ERRORS", NULL},    {"ANSWER CHARS", NULL},
     {"LATENCY", NULL},
 };
-static const struct column agent_columns[] = {
+static const struct stats_column agent_columns[] = {
     {"agent", as_text},         {"decisions", as_count},
     {"confidence", as_score},   {"overrides", as_count},
     {"error_rate", as_percent}, {"answer_chars", as_chars},
@@ -178,7 +178,7 @@ static const struct grid_head type_heads[] = {
     {"CONFIDENCE", NULL}, {"OVERRIDES", NULL}, {"GOOD", NULL},
     {"BAD", NULL},
 };
-static const struct column type_columns[] = {
+static const struct stats_column type_columns[] = {
     {"type", as_type},        {"agent", as_text},      {"decisions", as_count},
     {"confidence", as_score}, {"overrides", as_count}, {"positive", as_count},
     {"negative", as_count},
@@ -188,7 +188,7 @@ static const struct grid_head gap_heads[] = {
     {"TYPE", NULL}, {"DECISIONS", NULL}, {"DEFAULT", NULL},
     {"BEST", NULL}, {"NEAREST", NULL},   {"MESSAGES", NULL},
 };
-static const struct column gap_columns[] = {
+static const struct stats_column gap_columns[] = {
     {"type", as_type},          {"decisions", as_count},
     {"to_default", as_count},   {"best_score", as_score},
     {"nearest_agent", as_text}, {"samples", as_samples},
@@ -198,7 +198,7 @@ static const struct grid_head signal_heads[] = {
     {"SIGNAL", NULL}, {"DECISIONS", NULL}, {"WOULD DIFFER", NULL},
     {"HELPED", NULL}, {"HURT", NULL},
 };
-static const struct column signal_columns[] = {
+static const struct stats_column signal_columns[] = {
     {"signal", as_text},  {"decisions", as_count}, {"would_differ", as_count},
     {"helped", as_count}, {"hurt", as_count},
 };
@@ -207,7 +207,7 @@ static const struct grid_head keyword_heads[] = {
     {"KEYWORD", NULL}, {"AGENT", NULL}, {"FIRED", NULL}, {"WON", NULL},
     {"PULLED", NULL},  {"RIGHT", NULL}, {"WRONG", NULL},
 };
-static const struct column keyword_columns[] = {
+static const struct stats_column keyword_columns[] = {
     {"keyword", as_text}, {"agent", as_text},   {"fired", as_count},
     {"won", as_count},    {"pulled", as_count}, {"right", as_count},
     {"wrong", as_count},

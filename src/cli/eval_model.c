@@ -49,14 +49,14 @@ struct embed_stamp eval_model_stamp(const struct eval_model *m)
 
 /* One pass over texts. */
 
-struct pass;
+struct embed_pass;
 
 struct call {
-    struct pass *pass;
+    struct embed_pass *pass;
     size_t first, n; /* n is zero while it is free */
 };
 
-struct pass {
+struct embed_pass {
     struct eval_model *m;
     const struct str *texts;
     size_t n, next;
@@ -71,7 +71,8 @@ struct pass {
     struct why *why;
 };
 
-static void hand_over(struct pass *p, size_t i, const float *v, uint32_t dims)
+static void hand_over(struct embed_pass *p, size_t i, const float *v,
+                      uint32_t dims)
 {
     for (uint32_t k = 0; k < dims; k++)
         if (v[k] != 0) {
@@ -81,13 +82,13 @@ static void hand_over(struct pass *p, size_t i, const float *v, uint32_t dims)
     p->take(p->ctx, i, NULL, dims);
 }
 
-static void go_on(struct pass *p);
+static void go_on(struct embed_pass *p);
 
 static void on_done(void *ctx, uint64_t id, enum err e,
                     const struct embed_result *r, const struct why *why)
 {
     struct call *c = ctx;
-    struct pass *p = c->pass;
+    struct embed_pass *p = c->pass;
 
     (void)id;
     if (e && !p->e) {
@@ -105,7 +106,7 @@ static void on_done(void *ctx, uint64_t id, enum err e,
         loop_stop(&p->m->loop);
 }
 
-static struct call *free_call(struct pass *p)
+static struct call *free_call(struct embed_pass *p)
 {
     for (size_t i = 0; i < CALLS_MAX; i++)
         if (!p->calls[i].n)
@@ -114,7 +115,7 @@ static struct call *free_call(struct pass *p)
 }
 
 /* False: there is no more to begin for now. */
-static bool begin(struct pass *p)
+static bool begin(struct embed_pass *p)
 {
     struct call *c = free_call(p);
     size_t n = p->n - p->next < CALL_TEXTS ? p->n - p->next : CALL_TEXTS;
@@ -139,7 +140,7 @@ static bool begin(struct pass *p)
     return true;
 }
 
-static void go_on(struct pass *p)
+static void go_on(struct embed_pass *p)
 {
     struct embed *e = p->m->outward.embeds[0];
 
@@ -155,13 +156,13 @@ enum err eval_model_embed(struct eval_model *m, const struct str *texts,
                           size_t n, enum embed_use use, eval_take_fn *take,
                           void *ctx, struct why *why)
 {
-    struct pass p = {.m = m,
-                     .texts = texts,
-                     .n = n,
-                     .use = use,
-                     .take = take,
-                     .ctx = ctx,
-                     .why = why};
+    struct embed_pass p = {.m = m,
+                           .texts = texts,
+                           .n = n,
+                           .use = use,
+                           .take = take,
+                           .ctx = ctx,
+                           .why = why};
 
     p.vector = calloc(EMBED_DIMS_MAX, sizeof(*p.vector));
     if (!p.vector)

@@ -12,6 +12,7 @@ enum {
     SLOWEST_MS = 5000,
     LAST_SHOWN = 20, /* if nobody says how many */
     LAST_FOLLOWED = 10,
+    INDENT = 15,    /* of what does not fit the line */
     LAST_MAX = 500, /* the server gives no more at once */
 };
 
@@ -40,10 +41,9 @@ static void add_type(struct cli *c, struct str type)
     static const struct {
         struct str end;
         enum colour colour;
-    } colours[] = {{{".completed", 10}, GREEN},
-                   {{".failed", 7}, RED},
-                   {{".expired", 8}, RED},
-                   {{".cancelled", 10}, YELLOW}};
+    } colours[] = {{{".completed", 10}, GREEN},  {{".failed", 7}, RED},
+                   {{".expired", 8}, RED},       {{".cancelled", 10}, YELLOW},
+                   {{".escalated", 10}, YELLOW}, {{".paused", 7}, YELLOW}};
     struct str shown = cli_tamed(c, type);
 
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
@@ -76,14 +76,20 @@ static void add_when(struct cli *c, int64_t at_ms)
     buf_addf(&c->out, "%s ", is_today ? at.text + day : at.text);
 }
 
-static void add_entry(struct cli *c, const struct json *e)
+/* Of the gate: who sent it, and why it was decided so. */
+static void add_decision(struct cli *c, const struct json *data)
+{
+    struct str reason = cli_field(data, STR("reason"));
+
+    add_word(c, "from ", cli_field(data, STR("original_from")));
+    if (reason.n)
+        buf_addf(&c->out, ": %.*s", STR_ARG(cli_tamed(c, reason)));
+}
+
+static void add_words(struct cli *c, struct str type, const struct json *e)
 {
     const struct json *data = json_get(e, STR("data"));
-    struct str type = cli_field(e, STR("type"));
 
-    buf_addf(&c->out, "%5" PRId64 " ", json_int_or(json_get(e, STR("seq")), 0));
-    add_when(c, json_int_or(json_get(e, STR("at_ms")), 0));
-    add_type(c, type);
     add_word(c, "", cli_field(e, STR("task_id")));
     add_word(c, "", cli_field(e, STR("agent")));
     if (str_eq(type, STR("task.accepted")))
@@ -92,7 +98,39 @@ static void add_entry(struct cli *c, const struct json *e)
     add_word(c, "", cli_field(data, STR("token_id")));
     add_word(c, "", cli_field(data, STR("error_code")));
     add_word(c, "by ", cli_field(data, STR("by")));
-    buf_add_char(&c->out, '\n');
+    if (str_starts(type, STR("gate.")))
+        add_decision(c, data);
+}
+
+/* What is written behind `from` again, broken where the window ends; before it
+ * stands what takes so many columns. */
+static void wrap_from(struct cli *c, size_t from, size_t columns)
+{
+    struct str words = {c->out.p + from, c->out.n - from};
+
+    words.p = arena_strdup(&c->arena, words);
+    c->out.n = from;
+    if (!words.p)
+        c->out.over = true;
+    else if (words.n)
+        cli_wrapped(c, (unsigned)columns, INDENT, words);
+    else
+        buf_add_char(&c->out, '\n');
+}
+
+static void add_entry(struct cli *c, const struct json *e)
+{
+    struct str type = cli_field(e, STR("type"));
+    size_t start = c->out.n, columns;
+
+    buf_addf(&c->out, "%5" PRId64 " ", json_int_or(json_get(e, STR("seq")), 0));
+    add_when(c, json_int_or(json_get(e, STR("at_ms")), 0));
+    columns = c->out.n - start;
+    add_type(c, type);
+    columns += type.n < 16 ? 16 : type.n;
+    start = c->out.n;
+    add_words(c, type, e);
+    wrap_from(c, start, columns);
     arena_reset(&c->arena);
 }
 

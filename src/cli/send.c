@@ -33,6 +33,8 @@ enum { N_PAUSES = sizeof(pauses_ms) / sizeof(pauses_ms[0]) };
 
 const struct arg_option cli_send_options[] = {
     {"to", "AGENT", "who should get it; whom it fits if not given", false},
+    {"envelope", "FILE", "send the envelope in FILE, or - for stdin, instead",
+     false},
     {"conversation", "ID", "your name for the thread it belongs to", false},
     {"task", "ID", "a further turn of this task, instead of --to", false},
     {"key", "KEY", "the same key never starts a second task", false},
@@ -87,7 +89,9 @@ static bool usage_is_good(struct sending *s, enum exit_status *status)
     bool streams = args_has(&c->args, "stream");
     const char *wrong = NULL;
 
-    if (c->args.n_operands > 1)
+    if (s->is_envelope)
+        wrong = sending_envelope_usage(s);
+    else if (c->args.n_operands > 1)
         wrong = "put the message into quotes: signalbox send \"hello there\"";
     else if (s->to.n && s->task.n)
         wrong = "a further turn goes to the agent of its task: --task or --to";
@@ -110,6 +114,7 @@ static bool read_wish(struct sending *s, enum exit_status *status)
     struct cli *c = s->c;
     struct id_maker ids;
 
+    s->is_envelope = args_has(&c->args, "envelope");
     s->to = args_get(&c->args, "to");
     s->conversation = args_get(&c->args, "conversation");
     s->task = args_get(&c->args, "task");
@@ -121,9 +126,10 @@ static bool read_wish(struct sending *s, enum exit_status *status)
         return false;
     if (args_has(&c->args, "no-wait"))
         s->wait_ms = 0;
-    s->streams = args_has(&c->args, "stream") ||
-                 (c->on_terminal && !c->json && !args_has(&c->args, "wait") &&
-                  !args_has(&c->args, "no-wait"));
+    s->streams =
+        args_has(&c->args, "stream") ||
+        (!s->is_envelope && c->on_terminal && !c->json &&
+         !args_has(&c->args, "wait") && !args_has(&c->args, "no-wait"));
     if (!s->key.n) {
         id_maker_init(&ids, rand_system());
         s->made_key = id_make(&ids, "cli", s->clock.wall_ms(s->clock.ctx));
@@ -134,7 +140,13 @@ static bool read_wish(struct sending *s, enum exit_status *status)
                               : s->task.n ? s->task
                                           : STR("an answer"),
                               40)));
-    return read_text(s, status);
+    return s->is_envelope ? sending_envelope_read(s, status)
+                          : read_text(s, status);
+}
+
+static struct str path_of(const struct sending *s)
+{
+    return s->is_envelope ? STR("/api/envelopes") : STR("/api/messages");
 }
 
 static void put_member(struct json_out *o, struct str key, struct str value)
@@ -150,6 +162,10 @@ static void put_body(struct sending *s, int64_t wait_ms)
     struct json_out o;
 
     buf_clear(&s->body);
+    if (s->is_envelope) {
+        buf_add_str(&s->body, buf_str(&s->text));
+        return;
+    }
     o = json_out(&s->body);
     json_open(&o, '{');
     put_member(&o, STR("text"), buf_str(&s->text));
@@ -241,10 +257,10 @@ static bool find_task(struct sending *s)
     if (s->task_id[0])
         return true;
     put_body(s, 0);
-    if (!s->was_sent || client_call(s->cl, &(struct client_request){
-                                               .method = "POST",
-                                               .path = STR("/api/messages"),
-                                               .body = buf_str(&s->body)}))
+    if (!s->was_sent ||
+        client_call(s->cl, &(struct client_request){.method = "POST",
+                                                    .path = path_of(s),
+                                                    .body = buf_str(&s->body)}))
         return false;
     id = cli_field(client_reply(s->cl)->json, STR("task_id"));
     if (id_is_valid(id, "task"))
@@ -337,7 +353,7 @@ static enum exit_status send_and_wait(struct sending *s)
         put_body(s, slice_ms);
         if (client_call(s->cl, &(struct client_request){
                                    .method = "POST",
-                                   .path = STR("/api/messages"),
+                                   .path = path_of(s),
                                    .body = buf_str(&s->body),
                                    .timeout_ms = slice_ms + CLIENT_TIMEOUT_MS,
                                    .until_ms = until_ms,
@@ -348,6 +364,8 @@ static enum exit_status send_and_wait(struct sending *s)
         }
         s->was_sent = true;
         s->n_tries = 0;
+        if (s->is_envelope)
+            return sending_passed(s, client_reply(s->cl)->json);
         status =
             task_status_of(cli_field(client_reply(s->cl)->json, STR("status")));
         if (task_is_over(status) || is_parked(status) || !status ||

@@ -15,6 +15,7 @@ struct sending {
     struct buf text;
     struct str to, conversation, task, key;
     struct id made_key;
+    bool is_envelope; /* and `text` is one, as JSON */
     int64_t wait_ms, timeout_ms;
     char notice[96];
 
@@ -39,5 +40,17 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer);
 
 /* One event of the stream; false: no more of them. */
 bool sending_event(void *ctx, const struct sse_event *e);
+
+/* send_envelope.c: an envelope instead of a message. What is wrong with the
+ * options beside it; NULL: nothing. */
+const char *sending_envelope_usage(const struct sending *s);
+
+/* The file, into s->text, with an id so that a second try counts once. False:
+ * told, and *status is what to end with. */
+MUST_USE bool sending_envelope_read(struct sending *s,
+                                    enum exit_status *status);
+
+/* What was decided of it, shown. */
+enum exit_status sending_passed(struct sending *s, const struct json *answer);
 
 #endif

@@ -69,12 +69,15 @@ struct config {
     const struct config_spot *spots; /* where each setting was written */
     struct str path; /* the file it came from, or would if it were there */
     bool has_file;   /* it was there */
+    struct strs usual_env; /* "NAME=value": PATH, HOME, LANG, … as they are
+                            * here: for programs with nothing of their own */
 
     struct str listen;     /* "127.0.0.1:8787"; empty: with TLS only */
     struct str data;       /* the data folder */
     bool allow_plaintext;  /* listen beyond loopback without TLS */
     int64_t stop_grace_ms; /* open requests may take that long at the end */
     struct str node;       /* the name of this server among others */
+    struct str rules;      /* the file of the gate's rules; empty: none */
 
     struct {
         struct str listen; /* empty: TLS is off */

@@ -124,6 +124,7 @@ static void read_key(struct load *l, struct model_def *d)
 
 void load_road_rest(struct load *l)
 {
+    struct process_def usual = {0};
     struct config *c = l->c;
 
     for (size_t i = 0; i < c->processes.n; i++) {
@@ -134,4 +135,6 @@ void load_road_rest(struct load *l)
     }
     for (size_t i = 0; i < c->models.n; i++)
         read_key(l, (struct model_def *)&c->models.list[i]);
+    make_env(l, &usual);
+    c->usual_env = usual.whole_env;
 }

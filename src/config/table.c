@@ -132,6 +132,11 @@ static const struct setting rows[] = {
      .needs_restart = true,
      .what = "The name of this server, written beside the tasks it works "
              "on."},
+    {"rules", AT(rules), .type = &type_file, .preset = "\"\"",
+     .what = "The file of the gate's rules, `routing_rules.json`: what may go "
+             "now, what waits, what a person must see (docs/rules.md). Read "
+             "again whenever it changes; a bad one never replaces a good one. "
+             "Empty: none."},
 
     {"tls.listen", AT(tls.listen), .type = &type_address, .preset = "\"\"",
      .needs_restart = true,

@@ -74,11 +74,11 @@ static bool queue_is_right(const struct desk *k)
 
 /* Who waits with nothing in the way is ready; so the desk is found in one of
  * the lists, or something else wakes it: what is in flight, its pause, or the
- * road, if its agent is away. */
+ * road, if its agent is away, or who has paused it. */
 static bool is_not_forgotten(const struct desk *k)
 {
     return !k->n_waiting || list_has(&k->ready) || k->n_in_flight ||
-           timer_is_set(&k->pause) || k->is_called;
+           timer_is_set(&k->pause) || k->is_called || k->is_paused;
 }
 
 static bool desks_are_right(const struct deliver *d, struct sums *s)

@@ -77,6 +77,7 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
         return NULL;
     }
     echoes_init(&d->echoes, opts->loop);
+    restarts_init(d);
     d->lines = lines_new(d);
     d->wakes = wakes_new(d);
     d->pools = pools_new(d);
@@ -105,6 +106,7 @@ void deliver_free(struct deliver *d)
     loop_not_at_end(&d->reaper);
     free_all(&d->over);
     echoes_fini(&d->echoes);
+    restarts_free(d);
     pools_free(d);
     wakes_free(d);
     lines_free(d);

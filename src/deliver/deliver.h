@@ -53,6 +53,7 @@ struct deliver_settings {
     size_t n_processes;
     const struct model_def *models;
     size_t n_models;
+    struct strs usual_env; /* "NAME=value": of restart commands */
 };
 
 /* What was said in a conversation, for agents that remember nothing
@@ -159,6 +160,27 @@ void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e);
  * moment later, so that a thousand changes cost no more than one. */
 void deliver_agents_changed(struct deliver *d);
 
+/* Starting a again by what there is: its process, the restart.command of its
+ * card (which admins and the configuration alone can set) or its wake.url; or
+ * only waking it. OK: done comes once, from the loop, unless the server stops;
+ * OK there means that it was done, not that the agent is there. ERR_NOT_FOUND:
+ * there is nothing to do it with; ERR_BUSY: it is being started already;
+ * ERR_OVERLOADED, ERR_NOMEM, ERR_STOPPING, and those of child_start and
+ * fetch_start. With words. */
+typedef void deliver_restarted(void *ctx, enum err e, const struct why *why);
+MUST_USE enum err deliver_restart(struct deliver *d, const struct agent *a,
+                                  deliver_restarted *done, void *ctx,
+                                  struct why *why);
+MUST_USE enum err deliver_wake(struct deliver *d, const struct agent *a,
+                               deliver_restarted *done, void *ctx,
+                               struct why *why);
+
+/* Nothing new is carried to it until it is resumed; what is on its way goes
+ * on. By name, also of one that is not there yet. ERR_NOMEM. */
+MUST_USE enum err deliver_pause(struct deliver *d, struct str agent);
+void deliver_resume(struct deliver *d, struct str agent);
+bool deliver_is_paused(const struct deliver *d, struct str agent);
+
 /* Lines: connections by which agents take their work. The hub has one for each
  * WebSocket that is an agent, a pool one for each of its children. */
 
@@ -202,6 +224,14 @@ MUST_USE enum err deliver_say(struct deliver *d, uint64_t line,
  * something else or its line goes (zero: nothing). */
 enum agent_state deliver_state(const struct deliver *d, const struct agent *a);
 void deliver_report(struct deliver *d, struct str agent, enum agent_state s);
+
+/* One that is in ERROR, and not because it says so itself: whether it is time
+ * to see if it does better. */
+bool deliver_may_try(const struct deliver *d, struct str agent);
+
+/* How old its data is, as it says: Unix time; zero: it has not said. */
+void deliver_report_data(struct deliver *d, struct str agent, int64_t at_ms);
+int64_t deliver_data_at(const struct deliver *d, struct str agent);
 
 enum { DELIVER_BUCKETS = 12 };                               /* of latency */
 extern const int64_t deliver_bucket_ms[DELIVER_BUCKETS - 1]; /* the last: all */

@@ -319,6 +319,38 @@ static bool fail_one(struct deliver *d, struct desk *k)
     return true;
 }
 
+/* Pauses. */
+
+enum err deliver_pause(struct deliver *d, struct str agent)
+{
+    struct desk *k = desk_named(d, agent);
+
+    if (!k)
+        return ERR_NOMEM;
+    if (!k->is_paused)
+        desk_hold(k);
+    k->is_paused = true;
+    return OK;
+}
+
+void deliver_resume(struct deliver *d, struct str agent)
+{
+    struct desk *k = desk_find(d, agent);
+
+    if (!k || !k->is_paused)
+        return;
+    k->is_paused = false;
+    desk_release(k);
+    desk_look(d, k);
+}
+
+bool deliver_is_paused(const struct deliver *d, struct str agent)
+{
+    const struct desk *k = desk_find(d, agent);
+
+    return k && k->is_paused;
+}
+
 /* Serving. */
 
 /* It was away and has come, by whichever road: nobody need be woken any more,
@@ -384,7 +416,7 @@ enum served {
 /* What is in the way of k's next, if anything is. */
 static bool is_held_up(struct deliver *d, struct desk *k, const struct agent *a)
 {
-    if (desk_is_full(d, k, a) || is_shut(d, k))
+    if (k->is_paused || desk_is_full(d, k, a) || is_shut(d, k))
         return true;
     patron_take(d, k, a);
     if (patron_holds(d, k))

@@ -52,6 +52,7 @@ struct desk {
     size_t gathered_bytes; /* of chunks, of what is in flight */
     unsigned n_passed;     /* before the first of arrivals, since it is that */
     bool is_away;          /* when it was last served */
+    bool is_paused;        /* somebody said so; the desk is held meanwhile */
     bool is_called;        /* its road wakes it when its agent can take more */
     struct desk_doom *doom;
     struct breaker breaker;
@@ -63,9 +64,11 @@ struct desk {
     bool is_shown;
     struct list_node shown; /* d->shown */
     enum agent_state reported;
+    int64_t data_at_ms; /* as it says; zero: it has not said */
     bool has_worked;
     int64_t worked_ms;          /* last; loop's monotonic time */
     int n_failures;             /* in a row */
+    int64_t failed_ms;          /* the last of them */
     int32_t last_ms[DESK_LAST]; /* of completed ones */
     unsigned n_last;
     int64_t answered_ms;    /* the last of them */

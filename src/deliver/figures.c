@@ -184,6 +184,7 @@ static void note_failure(struct desk *k)
 {
     if (k->n_failures < INT32_MAX)
         k->n_failures++;
+    k->failed_ms = loop_mono_ms(k->deliver->opts.loop);
 }
 
 /* An answer, whatever it says: somebody is there. */
@@ -326,6 +327,38 @@ void deliver_report(struct deliver *d, struct str agent, enum agent_state s)
 
     if (k)
         k->reported = s;
+}
+
+bool deliver_may_try(const struct deliver *d, struct str agent)
+{
+    const struct desk *k = desk_find(d, agent);
+    int64_t now_ms = loop_mono_ms(d->opts.loop);
+
+    if (!k)
+        return true;
+    if (k->reported == AGENT_ERROR)
+        return false;
+    if (k->is_open)
+        return !breaker_is_shut(&k->breaker, now_ms);
+    /* It failed, but not so often that it is left alone: one at a time finds
+     * out how it is. */
+    return (!k->n_in_flight && !k->n_waiting) ||
+           now_ms - k->failed_ms >= d->opts.settings.breaker_pause_ms;
+}
+
+void deliver_report_data(struct deliver *d, struct str agent, int64_t at_ms)
+{
+    struct desk *k = desk_named(d, agent);
+
+    if (k)
+        k->data_at_ms = at_ms;
+}
+
+int64_t deliver_data_at(const struct deliver *d, struct str agent)
+{
+    const struct desk *k = desk_find(d, agent);
+
+    return k ? k->data_at_ms : 0;
 }
 
 /* What others may know. */

@@ -289,6 +289,16 @@ struct lines; /* line.c */
 struct wakes; /* wake.c */
 struct pools; /* pool.c */
 
+/* restart.c: agents that are being started again. */
+struct restarts {
+    struct list list;
+    size_t n;
+    bool is_stopping;
+    struct deliver_part part;
+};
+void restarts_init(struct deliver *d);
+void restarts_free(struct deliver *d);
+
 /* Desks that may have something to do, the highest priority first and in
  * turns among equals. */
 enum { READY_LISTS = 2 * AGENT_PRIORITY_MAX + 1 };
@@ -328,6 +338,7 @@ struct deliver {
     struct lines *lines;
     struct wakes *wakes;
     struct pools *pools;
+    struct restarts restarts;
     struct model_habit habits[MODEL_HABITS];
     size_t gathered_bytes;
     size_t asked_bytes; /* of answers over HTTP that are not whole yet */

@@ -284,6 +284,22 @@ static void look(struct loop_job *job)
     }
 }
 
+/* What its children had is carried again by the next ones, which need not wait
+ * for a pause. */
+void pool_respawn(struct pool *p)
+{
+    struct list_node *next;
+
+    for (struct list_node *n = list_first(&p->hands); n; n = next) {
+        next = list_next(&p->hands, n);
+        hand_stop(LIST_OF(n, struct hand, node));
+    }
+    p->n_bad = 0;
+    p->not_before_ms = 0;
+    loop_timer_cancel(p->all->deliver->opts.loop, &p->again);
+    pool_due(p);
+}
+
 /* For deliver.c. */
 
 static void stop_hands(struct list *pools)

@@ -171,6 +171,7 @@ struct pool *pool_find(const struct pools *all, struct str name);
 void pool_due(struct pool *p); /* look at it at the end of the turn */
 void pool_bad(struct pool *p); /* a child came to nothing: a pause */
 void pool_hand_gone(struct pool *p);
+void pool_respawn(struct pool *p); /* all its children anew, and at once */
 
 /* process.c: those waiting that can have a child, have it; how many are left
  * for which one must be started. */

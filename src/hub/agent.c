@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/rfc3339.h"
 #include "calls/share.h"
 #include "hub/internal.h"
 
@@ -91,6 +92,7 @@ static enum err attach(struct peer *p, const struct agent *a)
         deliver_detach(d, before);
     else
         p->hub->stats.agents++;
+    broker_agent_changed(walk_broker(p->hub->opts.walk), a->name);
     return OK;
 }
 
@@ -349,6 +351,25 @@ void take_update(struct hub_call *c)
         change(c, card, true);
 }
 
+/* How old what it works with is: a moment, as text or in milliseconds. */
+static bool take_data_at(struct hub_call *c, struct deliver *d)
+{
+    const struct json *v = json_get(c->params, STR("data_at"));
+    int64_t at_ms = json_int_or(v, 0);
+
+    if (!v || v->type == JSON_NULL)
+        return true;
+    if (at_ms <= 0 && !rfc3339_read(json_str_or(v, STR("")), &at_ms)) {
+        reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                     STR("data_at must be a moment, \"2025-02-15T09:00:00Z\" "
+                         "or milliseconds since 1970"),
+                     STR(""));
+        return false;
+    }
+    deliver_report_data(d, str_of(c->peer->agent), at_ms);
+    return true;
+}
+
 void take_state(struct hub_call *c)
 {
     struct agents all = registry_agents(c->hub->opts.registry);
@@ -369,7 +390,11 @@ void take_state(struct hub_call *c)
                      STR(""));
         return;
     }
+    if (!take_data_at(c, d))
+        return;
     deliver_report(d, str_of(c->peer->agent), state);
+    broker_agent_changed(walk_broker(c->hub->opts.walk),
+                         str_of(c->peer->agent));
     o = reply_open(&c->reply);
     json_open(&o, '{');
     json_key(&o, STR("agent"));

@@ -99,6 +99,7 @@ static void ask_free(struct ask *a)
     free(a->card.text);
     free(a->search.text);
     free(a->message.decision);
+    free(a->message.passed);
     free(a);
 }
 

@@ -128,6 +128,7 @@ struct ask {
         bool is_repeat;
         struct id decision_id;
         char *decision; /* as JSON; owned; NULL: not known */
+        char *passed;   /* the same of an envelope: what the gate said */
     } message;
     struct {
         int64_t turn; /* zero: none was seen yet */

@@ -3,6 +3,8 @@
 #include "calls/share.h"
 #include "hub/internal.h"
 
+enum { PASSED_BYTES_MAX = 8 * 1024 };
+
 static void on_look(struct ask *a, enum err e, const struct task *t)
 {
     const char *decision = a->message.decision;
@@ -18,6 +20,10 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
     o = reply_open(&a->reply);
     json_open(&o, '{');
     speak_answer(&o, t, decision ? str_of(decision) : STR(""));
+    if (a->message.passed) {
+        json_key(&o, STR("routing"));
+        json_put_raw(&o, str_of(a->message.passed));
+    }
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     if (a->listen != LISTEN_NOTHING && !peer_is_gone(a->peer))
@@ -51,6 +57,22 @@ static void ask_for_decision(struct ask *a)
     hub_ask_read(a, &a->query, on_decision);
 }
 
+/* What was decided of an envelope is the answer, beside the task. */
+static void keep_passed(struct ask *a, const struct msg *m)
+{
+    struct buf out;
+    struct json_out o;
+
+    buf_init(&out, PASSED_BYTES_MAX);
+    o = json_out(&out);
+    json_open(&o, '{');
+    share_passed(&o, m);
+    json_close(&o, '}');
+    a->message.passed =
+        out.over || FAULT("hub.passed") ? NULL : strndup(out.p, out.n);
+    buf_fini(&out);
+}
+
 static void on_accepted(struct msg *m, void *ctx)
 {
     struct ask *a = ctx;
@@ -68,7 +90,9 @@ static void on_accepted(struct msg *m, void *ctx)
     a->message_id = m->task.message_id;
     a->message.is_repeat = m->task.is_repeat;
     a->message.decision_id = m->choice.id;
-    if (!m->task.is_repeat)
+    if (m->call.envelope)
+        keep_passed(a, m);
+    else if (!m->task.is_repeat)
         a->message.decision =
             share_decision_keep(walk_router(a->hub->opts.walk), m);
     msg_free(m);
@@ -111,14 +135,48 @@ static bool has_room_to_listen(struct hub_call *c, enum listen listen)
     return false;
 }
 
+/* {"envelope":{…}}, and nothing beside it but listen. */
+static enum err read_envelope(struct hub_call *c, struct msg *m,
+                              const struct json *envelope)
+{
+    const struct gate_about *about =
+        gate_rules_about(broker_rules(walk_broker(c->hub->opts.walk)));
+    struct share_sender by = {.registry = c->hub->opts.registry,
+                              .access = c->hub->opts.access,
+                              .limits = &about->limits,
+                              .self = c->peer->line ? str_of(c->peer->agent)
+                                                    : STR("")};
+    struct json_out o = json_out(&c->hub->body);
+
+    JSON_EACH(kid, c->params)
+    {
+        if (kid != envelope && !str_eq(kid->key, STR("listen")))
+            return why_err(
+                &m->why, ERR_BAD_REQUEST,
+                "beside envelope there may be listen alone: \"%.*s\" "
+                "belongs into the envelope, or to a message",
+                STR_ARG(kid->key));
+    }
+    hub_clear(&c->hub->body);
+    json_put(&o, envelope);
+    if (c->hub->body.over)
+        return ERR_NOMEM;
+    return share_envelope(m, buf_str(&c->hub->body), &by);
+}
+
 static struct msg *read_message(struct hub_call *c)
 {
+    const struct json *envelope = json_get(c->params, STR("envelope"));
     struct msg *m = msg_new(&c->peer->caller, loop_wall_ms(c->hub->opts.loop));
     enum err e = ERR_NOMEM;
 
-    write_body(c);
-    if (m && !c->hub->body.over)
-        e = share_message(m, buf_str(&c->hub->body), STR(""));
+    if (m && envelope) {
+        e = read_envelope(c, m, envelope);
+    } else {
+        write_body(c);
+        if (m && !c->hub->body.over)
+            e = share_message(m, buf_str(&c->hub->body), STR(""));
+    }
     if (!e)
         return m;
     reply_refuse(&c->reply, e, m ? str_of(m->why.text) : STR(""), STR(""));

@@ -23,7 +23,7 @@ static struct outcome any_outcome(struct stage *s)
              : kind < 32 ? OUTCOME_CORRECTION
              : kind < 39 ? OUTCOME_FEEDBACK
                          : OUTCOME_FORGET;
-    o.scope = str_of(scopes[stage_random(s) % N_SCOPES]);
+    o.scope = str_of(scopes[stage_random(s) % N_PLAIN_SCOPES]);
     o.layer = stage_random(s) % 8 ? LAYER_SEMANTIC : LAYER_DEFAULT;
     o.at_ms = 1000 + (int64_t)(stage_random(s) % 2000);
     if (o.kind == OUTCOME_CORRECTION ||
@@ -105,7 +105,7 @@ static void check_same(struct stage *s, const struct plain *p)
     CHECK_INT(learn_type(s->l, vector_of(s, number)),
               type < 0 ? 0 : p->types[type].id);
     for (int i = 0; i < N_AGENTS; i++)
-        check_agent(s, p, i, (int)(stage_random(s) % N_SCOPES), number);
+        check_agent(s, p, i, (int)(stage_random(s) % N_PLAIN_SCOPES), number);
 }
 
 static struct learn_settings tight(void)
@@ -249,8 +249,8 @@ TEST(the_same_outcomes_give_the_same_bits_everywhere)
 
         apply(s, &o);
         for (int agent = 0; agent < N_AGENTS; agent++) {
-            struct learn_hint h =
-                ask(s, scopes[i % N_SCOPES], 100 + i * 7 % 800, agents[agent]);
+            struct learn_hint h = ask(s, scopes[i % N_PLAIN_SCOPES],
+                                      100 + i * 7 % 800, agents[agent]);
 
             buf_add(&bits,
                     (float[]){h.performance, h.recency, h.learned,

@@ -126,6 +126,11 @@ struct decision {
     int64_t registry_version, learn_version;
     int64_t type; /* of query; zero: none */
 
+    /* Whether it might go then, an enum gate_answer; zero: nobody asked. */
+    int gate;
+    struct str gate_rule;   /* empty: none had a say */
+    struct str gate_reason; /* empty: nothing stood in its way */
+
     /* What came of it. */
     enum verdict verdict;
     int64_t verdict_ms;       /* when that was said; zero: it was not */

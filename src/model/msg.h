@@ -14,6 +14,8 @@
 #include "model/agent.h"
 #include "model/caller.h"
 #include "model/decision.h"
+#include "model/envelope.h"
+#include "model/pass.h"
 #include "model/query.h"
 #include "model/task.h"
 #include "model/tx.h"
@@ -57,6 +59,9 @@ struct msg {
         int64_t wait_ms;    /* how long the caller waits for the result */
         int64_t timeout_ms; /* how long the task may take; 0: the default */
         bool is_stream;     /* the caller wants events */
+        const struct envelope *envelope; /* it came as one; NULL: a person's
+                                          * message, or like one */
+        bool has_timestamp;              /* the envelope said when */
         uint8_t body_hash[MSG_BODY_HASH_BYTES]; /* what the key stands for */
     } call;
 
@@ -117,6 +122,17 @@ struct msg {
         const struct str *nearest;
         size_t n_nearest;
     } choice;
+
+    /* broker: whether it may go now. */
+    struct {
+        struct pass pass;
+        struct envelope envelope;   /* the message as the gate saw it */
+        struct id escalation_id;    /* esc_…; empty: nobody was asked */
+        bool is_untold;             /* it is not in the feed */
+        struct broker_claim *claim; /* the room's, from ask to settle */
+        struct batch *batch; /* likewise: what it is made of; NULL: a message
+                              * that somebody sent */
+    } gate;
 
     /* task: what it became. */
     struct {

@@ -6,6 +6,7 @@ enum {
     OVER = BIT(TASK_DROPPED) | BIT(TASK_COMPLETED) | BIT(TASK_FAILED) |
            BIT(TASK_CANCELLED) | BIT(TASK_EXPIRED),
     ENDS = BIT(TASK_FAILED) | BIT(TASK_CANCELLED) | BIT(TASK_EXPIRED),
+    WAITS = BIT(TASK_HELD) | BIT(TASK_ESCALATED),
 };
 
 static const struct {
@@ -15,8 +16,10 @@ static const struct {
     [TASK_ACCEPTED] = {STR("accepted"), BIT(TASK_HELD) | BIT(TASK_ESCALATED) |
                                             BIT(TASK_DROPPED) |
                                             BIT(TASK_QUEUED) | ENDS},
+    /* What is part of a batch is held until that is done, and then is too. */
     [TASK_HELD] = {STR("held"), BIT(TASK_ESCALATED) | BIT(TASK_DROPPED) |
-                                    BIT(TASK_QUEUED) | ENDS},
+                                    BIT(TASK_QUEUED) | BIT(TASK_COMPLETED) |
+                                    ENDS},
     [TASK_ESCALATED] = {STR("escalated"), BIT(TASK_HELD) | BIT(TASK_DROPPED) |
                                               BIT(TASK_QUEUED) | ENDS},
     [TASK_DROPPED] = {STR("dropped"), 0},
@@ -24,15 +27,15 @@ static const struct {
     [TASK_QUEUED] = {STR("queued"), BIT(TASK_DISPATCHED) | BIT(TASK_HELD) |
                                         BIT(TASK_ESCALATED) |
                                         BIT(TASK_COMPLETED) | ENDS},
-    [TASK_DISPATCHED] = {STR("dispatched"), BIT(TASK_QUEUED) |
+    [TASK_DISPATCHED] = {STR("dispatched"), BIT(TASK_QUEUED) | WAITS |
                                                 BIT(TASK_WORKING) |
                                                 BIT(TASK_INPUT_REQUIRED) |
                                                 BIT(TASK_COMPLETED) | ENDS},
-    [TASK_WORKING] = {STR("working"), BIT(TASK_QUEUED) |
+    [TASK_WORKING] = {STR("working"), BIT(TASK_QUEUED) | WAITS |
                                           BIT(TASK_INPUT_REQUIRED) |
                                           BIT(TASK_COMPLETED) | ENDS},
     [TASK_INPUT_REQUIRED] = {STR("input_required"),
-                             BIT(TASK_WORKING) | BIT(TASK_QUEUED) |
+                             BIT(TASK_WORKING) | BIT(TASK_QUEUED) | WAITS |
                                  BIT(TASK_COMPLETED) | ENDS},
     [TASK_COMPLETED] = {STR("completed"), BIT(TASK_QUEUED)},
     [TASK_FAILED] = {STR("failed"), BIT(TASK_QUEUED)},

@@ -8,6 +8,9 @@
  *                                            ^       cancelled | expired
  *                                      input_required
  *
+ * held and escalated ones come to be queued, or end. What an agent has may be
+ * taken from it for another: it is then queued, held or escalated again.
+ *
  * A task has turns: a follow-up puts a finished task back to queued with the
  * next turn's message. The row holds the turn that is going on, or was the
  * last; those before it are rows of their own, written when a follow-up
@@ -47,6 +50,13 @@ enum task_status task_status_of(struct str name);
 
 /* Nothing more happens to it, unless a follow-up comes. */
 bool task_is_over(enum task_status s);
+
+/* It is kept back, by the gate or until a person has seen it; its time does
+ * not run. */
+static inline bool task_waits(enum task_status s)
+{
+    return s == TASK_HELD || s == TASK_ESCALATED;
+}
 
 /* Whether the one mover may take it from there to here. */
 bool task_may_move(enum task_status from, enum task_status to);
@@ -99,10 +109,11 @@ struct task {
     struct str order_key; /* tasks with the same one go one after the other */
     enum task_priority priority;
     enum task_status status;
-    int64_t version; /* one more with every durable move: the guard */
-    int64_t turn;    /* from 1 */
-    int64_t attempt; /* of this turn, from 1; 0 before the first */
-    struct str text; /* the message */
+    int64_t version;  /* one more with every durable move: the guard */
+    int64_t turn;     /* from 1 */
+    int64_t attempt;  /* of this turn, from 1; 0 before the first */
+    struct str text;  /* the message */
+    bool is_envelope; /* its text is one, as JSON */
     struct str metadata, source; /* JSON objects as they stand */
     int64_t created_ms, updated_ms, deadline_ms, finished_ms; /* Unix time */
     int64_t budget_ms;    /* deadline_ms counted from when the turn began */

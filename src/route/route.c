@@ -287,8 +287,8 @@ void route_record(struct router *r, struct msg *m)
 
     route_decision(r, m, &d);
     choose_record(&m->tx, &d);
-    if (!m->choice.is_switch)
-        return;
+    if (!m->choice.is_switch || m->gate.pass.answer == GATE_DROP)
+        return; /* what is dropped leaves the conversation as it was */
     correct(r, m);
     tell_of_switch(m);
 }

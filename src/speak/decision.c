@@ -92,6 +92,19 @@ void speak_candidates(struct json_out *o, const struct candidate *list,
     json_close(o, ']');
 }
 
+/* The answer to the second question, where it was asked. */
+static void put_gate(struct json_out *o, const struct decision *d,
+                     enum speak_length length)
+{
+    if (!d->gate)
+        return;
+    put_str(o, STR("gate"), gate_answer_name((enum gate_answer)d->gate));
+    if (length == SPEAK_BRIEF)
+        return;
+    put_str_or_null(o, STR("gate_rule"), d->gate_rule);
+    put_str_or_null(o, STR("gate_reason"), d->gate_reason);
+}
+
 /* A score is that of the semantic layer, or the classifier's confidence; the
  * others have none. */
 static void put_answer(struct json_out *o, const struct decision *d,
@@ -118,6 +131,7 @@ static void put_answer(struct json_out *o, const struct decision *d,
     if (d->is_explored)
         put_bool(o, STR("explored"), true);
     put_str(o, STR("reason"), d->reason);
+    put_gate(o, d, length);
 }
 
 static void put_asked(struct json_out *o, const struct decision *d)

@@ -16,8 +16,10 @@
 #include "index/index.h"
 #include "model/caller.h"
 #include "model/card.h"
+#include "model/envelope.h"
 #include "model/msg.h"
 #include "model/near.h"
+#include "model/pass.h"
 #include "model/task.h"
 
 #define SPEAK_JSON   STR("application/json")
@@ -51,6 +53,26 @@ enum {
  * use. */
 MUST_USE enum err speak_message(struct msg *m, struct str body,
                                 struct str key_header, struct buf *meaning);
+
+/* Envelopes in, in two steps, since who sends it is not for the body to say. */
+
+/* How far off a timestamp may be. */
+struct speak_moments {
+    int64_t future_ms, age_ms;
+};
+
+/* Read one: *out, with strings in m's arena or in the body; `from` and
+ * message_id are empty where they were not said. Errors as speak_message. */
+MUST_USE enum err speak_envelope(struct msg *m, struct str body,
+                                 const struct speak_moments *limits,
+                                 struct envelope *out);
+
+/* It is from e->from: into m->call, everything copied into m's arena. The text
+ * is the document as it stands, and what was left out of from (has_from) and
+ * timestamp put in. `meaning` as above. */
+MUST_USE enum err speak_envelope_sent(struct msg *m, struct str body,
+                                      const struct envelope *e, bool has_from,
+                                      struct buf *meaning);
 
 /* The body of a call that takes none: nothing, or {}. */
 MUST_USE enum err speak_nothing(struct str body, struct why *why);
@@ -167,6 +189,19 @@ MUST_USE enum err speak_override(struct arena *a, struct str body,
 MUST_USE enum err speak_feedback(struct arena *a, struct str body,
                                  struct speak_word *out, struct why *why);
 
+/* What is said to an escalation. */
+
+enum { SPEAK_DECIDED_MAX = 2000 };
+
+struct speak_decided {
+    struct str agent; /* of redirect, which needs one */
+    struct str comment;
+};
+
+MUST_USE enum err speak_decided(struct arena *a, struct str body,
+                                bool wants_agent, struct speak_decided *out,
+                                struct why *why);
+
 /* An agent, or all that was learnt: *agent is then empty. One of the two is
  * said, so that nobody loses everything by a name that came out empty. */
 MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
@@ -193,6 +228,22 @@ void speak_decision(struct json_out *o, const struct decision *d,
  * the arena. ERR_BAD_REQUEST: it is none, or not whole; ERR_NOMEM. */
 MUST_USE enum err speak_decision_read(struct arena *a, const struct json *v,
                                       struct decision *out);
+
+/* What the gate said of a message. */
+struct speak_passed {
+    struct str message_id;
+    const struct envelope *envelope;
+    const struct pass *pass;
+    struct str original_to;            /* empty: who the envelope is for */
+    struct str target;                 /* where it goes; empty: the same */
+    int64_t at_ms;                     /* when it was said */
+    bool is_logged;                    /* it is, or will be, in the feed */
+    struct str task_id, escalation_id; /* empty: none */
+    struct str status;                 /* of the task; empty: it has none */
+};
+
+/* Its members: those of a routing decision, then rule, held_until and more. */
+void speak_pass(struct json_out *o, const struct speak_passed *s);
 
 /* "candidates":[…], the best first. */
 void speak_candidates(struct json_out *o, const struct candidate *list,

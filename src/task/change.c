@@ -43,6 +43,7 @@ static void build(struct task_change *c, const struct task_entry *e)
     tx_set(op, TASK_UPDATED_MS, value_int(now_ms));
     tx_set(op, TASK_FINISHED_MS, value_int(now_ms));
     task_result_to_row(op, &c->result);
+    lane_write_next(e, &c->tx, now_ms);
     task_tell_feed(&c->tx, &e->t, now_ms, &c->result);
 }
 
@@ -99,6 +100,7 @@ static struct task_change *make(struct task_entry *e,
         return NULL;
     c->task_id = e->t.id;
     c->turn = e->t.turn;
+    c->n_handed_over = e->n_handed_over;
     c->result = *result;
     c->result.error_code = str_head(result->error_code, TASK_ERROR_CODE_MAX);
     c->result.error = str_head(result->error, TASK_ERROR_MAX);
@@ -150,6 +152,10 @@ enum err task_change_again(struct tasks *ts, struct task_change *c)
     const struct task_entry *entry = entry_of(ts, c);
     enum err e = entry ? may_end(entry, c->result.status) : ERR_TASK_IS_OVER;
 
+    assert(!c->is_pass);
+    if (!e && is_result(c->result.status) &&
+        c->n_handed_over != entry->n_handed_over)
+        e = ERR_NOT_FOUND;
     if (e)
         return e;
     tx_fini(&c->tx);
@@ -164,7 +170,8 @@ static enum err why_not(const struct tasks *ts, const struct task_change *c)
     switch (c->tx.result) {
     case TX_COMMITTED: return OK;
     case TX_GUARD_FAILED:
-        /* With the task still going on here somebody else wrote its row. */
+        /* With the task still going on here it moved on meanwhile, or somebody
+         * else wrote its row. */
         return e && !entry_is_over(e) ? ERR_BUSY : ERR_TASK_IS_OVER;
     case TX_REFUSED: return c->tx.err;
     case TX_FATAL: break;
@@ -186,6 +193,10 @@ void task_changed(struct tasks *ts, struct task_change *c)
     assert(e && !entry_is_over(e) && e->t.version == c->version);
     e->t.version++;
     e->t.epoch = ts->epoch;
+    if (c->is_pass) {
+        entry_pass(e, c);
+        return;
+    }
     e->t.updated_ms = e->t.finished_ms = c->at_ms;
     c->strings = NULL;
     entry_end(e, &c->result, strings);
@@ -196,6 +207,8 @@ void task_change_free(struct task_change *c)
     if (!c)
         return;
     forget_answer(c);
+    if (c->load)
+        load_forget(c->tasks, c->load);
     tx_fini(&c->tx);
     free(c->strings);
     free(c);

@@ -7,7 +7,11 @@
  *
  * The order of the operations is the order in which a refusal is understood:
  * the key first, so that a repeat of a further turn is known as a repeat and
- * not as a turn that came too late. */
+ * not as a turn that came too late.
+ *
+ * A further turn that is dropped is none: the task stays as it is, with the
+ * answer it has. What was said is kept as a row of turn_table by a number below
+ * zero, so that whoever sent it finds what became of it. */
 #include "task/internal.h"
 
 #include <assert.h>
@@ -31,6 +35,32 @@ static bool make_order_key(struct msg *m, struct task *t)
     return true;
 }
 
+/* "/FROM/TO/n/REFERENCE", whatever the case: no owner is empty, so it is no
+ * conversation's key. What is urgent has a lane of its own, and so has each
+ * that is about nothing in particular: it has nothing in common with others,
+ * and one that a person must see does not hold them up. */
+static bool make_envelope_key(struct msg *m, struct task *t)
+{
+    const struct envelope *e = m->call.envelope;
+    char from[ENVELOPE_NAME_MAX], to[ENVELOPE_NAME_MAX];
+    struct buf key;
+    char *copy;
+
+    buf_init(&key, 2 * ENVELOPE_NAME_MAX + ENVELOPE_REFERENCE_MAX + 8);
+    buf_add_char(&key, '/');
+    buf_add_str(&key, str_lowered(e->from, from, sizeof(from)));
+    buf_add_char(&key, '/');
+    buf_add_str(&key, str_lowered(t->agent, to, sizeof(to)));
+    buf_add_str(&key, t->priority == PRIORITY_URGENT ? STR("/u/") : STR("/n/"));
+    buf_add_str(&key, e->reference.n ? e->reference : str_of(t->id.text));
+    if (PLANTED("task.no_order"))
+        buf_add_i64(&key, t->place);
+    copy = key.over ? NULL : arena_strdup(&m->arena, buf_str(&key));
+    t->order_key = (struct str){copy, copy ? key.n : 0};
+    buf_fini(&key);
+    return copy;
+}
+
 /* In the arena: `before` may not live as long as the message. */
 static bool choose_conversation(struct tasks *ts, struct msg *m,
                                 const struct task *before)
@@ -48,14 +78,25 @@ static bool choose_conversation(struct tasks *ts, struct msg *m,
     return copy;
 }
 
+/* Over from the beginning. */
+static void fill_dropped(const struct msg *m, struct task *t)
+{
+    t->finished_ms = m->in.at_ms;
+    t->result = (struct task_result){.status = TASK_DROPPED,
+                                     .error_code = STR("dropped"),
+                                     .error = str_of(m->gate.pass.reason)};
+}
+
 /* What a turn brings with it, the first as well as any other. */
 static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
 {
     t->place = ts->next_place++;
     t->message_id = m->task.message_id;
-    t->priority = m->call.priority;
-    t->status = TASK_QUEUED;
+    t->priority =
+        m->gate.pass.answer ? m->gate.pass.priority : m->call.priority;
+    t->status = pass_status(m->gate.pass.answer);
     t->attempt = 0;
+    t->is_envelope = m->call.envelope != NULL;
     t->text = m->choice.text.n ? m->choice.text : m->call.text;
     t->metadata = m->call.metadata;
     t->source = m->call.source;
@@ -70,6 +111,8 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
     t->epoch = ts->epoch;
     t->lease_until_ms = 0;
     t->result = (struct task_result){0};
+    if (t->status == TASK_DROPPED)
+        fill_dropped(m, t);
 }
 
 static bool fill_task(struct tasks *ts, struct msg *m,
@@ -86,6 +129,8 @@ static bool fill_task(struct tasks *ts, struct msg *m,
         t->turn++;
         t->version++;
         fill_turn(ts, m, t);
+        if (t->status == TASK_DROPPED)
+            t->turn = -t->place;
         m->task.turn = t->turn;
         return true;
     }
@@ -101,7 +146,7 @@ static bool fill_task(struct tasks *ts, struct msg *m,
         .created_ms = m->in.at_ms,
     };
     fill_turn(ts, m, t);
-    return make_order_key(m, t);
+    return m->call.envelope ? make_envelope_key(m, t) : make_order_key(m, t);
 }
 
 static void claim_key(struct msg *m)
@@ -144,7 +189,7 @@ static void give_conversation(struct tx_op *op, const struct msg *m)
 }
 
 /* A further turn of an old task leaves a conversation that has another agent by
- * now as it is. */
+ * now as it is; what is dropped gives it none. */
 static void use_conversation(struct msg *m, const struct task *t,
                              bool is_further)
 {
@@ -155,11 +200,17 @@ static void use_conversation(struct msg *m, const struct task *t,
     if (is_further) {
         tx_set_new(op, CONVERSATION_AGENT, value_text(t->agent));
         tx_set_new(op, CONVERSATION_MEANT_MS, value_int(t->updated_ms));
-    } else {
+    } else if (t->status != TASK_DROPPED) {
         give_conversation(op, m);
     }
     tx_set_new(op, CONVERSATION_CREATED_MS, value_int(t->updated_ms));
     tx_set(op, CONVERSATION_USED_MS, value_int(t->updated_ms));
+}
+
+static void write_end(struct tx_op *op, const struct task *t)
+{
+    tx_set(op, TASK_FINISHED_MS, value_int(t->finished_ms));
+    task_result_to_row(op, &t->result);
 }
 
 static const struct tx_op *write_task(struct tx *tx, const struct task *t,
@@ -170,11 +221,18 @@ static const struct tx_op *write_task(struct tx *tx, const struct task *t,
     if (!before) {
         op = tx_insert(tx, &task_table);
         task_to_row(op, t);
+        if (t->status == TASK_DROPPED)
+            write_end(op, t);
         return op;
     }
-    op = tx_update(tx, &task_table);
+    op = t->status == TASK_DROPPED ? tx_expect(tx, &task_table)
+                                   : tx_update(tx, &task_table);
     tx_if(op, TASK_ID, IS, value_text(str_of(before->id.text)));
     tx_if(op, TASK_VERSION, IS, value_int(before->version));
+    if (t->status == TASK_DROPPED) {
+        turn_to_row(tx_insert(tx, &turn_table), t);
+        return NULL;
+    }
     task_turn_to_row(op, t);
     task_clear_result(op);
     turn_to_row(tx_insert(tx, &turn_table), before);
@@ -206,9 +264,41 @@ static enum err refuse_share(const struct tasks *ts, struct msg *m)
                    ts->opts.limits.max_bytes_per_user);
 }
 
+/* Also of a task that is dropped, until that is written: then it is over at
+ * once, and whoever waits for it hears so. */
+static enum err claim(struct tasks *ts, const struct task *t,
+                      struct task_entry **out)
+{
+    struct task_entry *e;
+
+    *out = NULL;
+    if (t->turn < 0)
+        return OK;
+    e = task_entry_new(ts, t, t->budget_ms);
+    if (e && t->status == TASK_DROPPED) {
+        e->result_strings = result_keep(&e->t.result);
+        if (!e->result_strings) {
+            entry_drop(e);
+            e = NULL;
+        }
+    }
+    *out = e;
+    return e ? OK : ERR_NOMEM;
+}
+
+static void end_dropped(struct task_entry *e)
+{
+    struct task_result r = e->t.result;
+    char *strings = e->result_strings;
+
+    e->result_strings = NULL;
+    entry_end(e, &r, strings);
+}
+
 enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
 {
     struct str who = before ? before->requester : caller_name(&m->in.caller);
+    const struct tx_op *insert;
     struct task_entry *e;
     struct task t;
 
@@ -223,16 +313,17 @@ enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
         return refuse_share(ts, m);
     if (!has_room(ts, bytes_of(m)))
         return ERR_OVERLOADED;
-    if (!fill_task(ts, m, before, &t))
-        return ERR_NOMEM;
-    e = task_entry_new(ts, &t, t.budget_ms);
-    if (!e)
+    if (!fill_task(ts, m, before, &t) || claim(ts, &t, &e) != OK)
         return ERR_NOMEM;
     m->task.claim = e;
     claim_key(m);
-    e->insert = write_task(&m->tx, &t, before);
+    insert = write_task(&m->tx, &t, before);
+    if (e)
+        e->insert = insert;
     use_conversation(m, &t, before != NULL);
     task_tell_feed(&m->tx, &t, m->in.at_ms, NULL);
+    if (t.status == TASK_DROPPED)
+        task_tell_feed(&m->tx, &t, m->in.at_ms, &t.result);
     return OK;
 }
 
@@ -247,26 +338,38 @@ static enum err understand_guard(struct tasks *ts, const struct msg *m)
     return e && e->state == GOING_ON ? ERR_TASK_NOT_OVER : ERR_BUSY;
 }
 
+static void settle_accepted(struct tasks *ts, struct task_entry *e)
+{
+    ts->stats.accepted_total++;
+    if (!e) {
+        ts->stats.over_total[TASK_DROPPED]++;
+        return;
+    }
+    if (e->insert)
+        e->t.seq = e->insert->seq;
+    e->insert = NULL;
+    entry_begin(e);
+    if (e->t.status == TASK_DROPPED)
+        end_dropped(e);
+}
+
 void task_settle(struct tasks *ts, struct msg *m)
 {
     struct task_entry *e = m->task.claim;
 
-    assert(e && e->state == CLAIMED);
+    assert(e ? e->state == CLAIMED : m->task.turn < 0);
     m->task.claim = NULL;
     switch (m->tx.result) {
     case TX_COMMITTED:
         m->err = OK;
-        if (e->insert)
-            e->t.seq = e->insert->seq;
-        e->insert = NULL;
-        ts->stats.accepted_total++;
-        entry_begin(e);
+        settle_accepted(ts, e);
         return;
     case TX_GUARD_FAILED: m->err = understand_guard(ts, m); break;
     case TX_REFUSED: m->err = m->tx.err; break;
     case TX_FATAL: m->err = ERR_OUTCOME_UNKNOWN; break;
     }
-    entry_drop(e);
+    if (e)
+        entry_drop(e);
 }
 
 void task_key_query(const struct msg *m, struct query *q)

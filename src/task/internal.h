@@ -42,6 +42,10 @@ struct ring {
     size_t bytes; /* of memory */
 };
 
+/* As far away as what waits, or stands behind it, has its deadline: the timer
+ * keeps its place in the heap, so that the time can begin without memory. */
+enum { WAITS_MS = 1000 * 3600 * 24 * 20 };
+
 enum entry_state { CLAIMED, GOING_ON, OVER, GONE, N_ENTRY_STATES };
 
 /* Where the head of a lane waits, when it is queued. */
@@ -60,12 +64,14 @@ struct task_entry {
     struct tasks *ts;
     struct task t;
     char *strings;        /* of t, in one piece */
+    char *agent_string;   /* t.agent, if it was handed over */
     char *result_strings; /* of t.result; NULL before the end */
     size_t bytes;         /* that count for the limit */
     enum entry_state state;
-    struct list_node node; /* ts->entries[state] */
-    bool is_due;           /* its time was over before it was committed */
-    bool has_waited;       /* for an agent, and the log says so */
+    struct list_node node;  /* ts->entries[state] */
+    bool is_due;            /* its time was over before it was committed */
+    bool has_waited;        /* for an agent, and the log says so */
+    unsigned n_handed_over; /* to other agents, in this life */
 
     int64_t written_attempt; /* as a restart would reckon for this life */
 
@@ -74,6 +80,10 @@ struct task_entry {
     struct share *share, *load;
     struct lane *lane;
     struct list_node lane_node;
+    bool is_behind; /* one that is held or escalated, in its lane: it cannot go
+                     * now, its time does not run, and it does not count as its
+                     * agent's load */
+    bool is_time_unwritten; /* it began later than its row says */
     enum head_state head;
     struct list_node head_node; /* ts->heads[head] */
     struct timer deadline;
@@ -92,6 +102,9 @@ struct task_entry {
  * share.c. */
 struct share {
     size_t n, bytes;
+    size_t n_waiting; /* of n: held or escalated; of agents only */
+    size_t n_behind;  /* of n: is_behind; likewise */
+    size_t n_coming;  /* that are to be handed over to it */
     size_t who_bytes;
     char who[];
 };
@@ -177,6 +190,19 @@ static inline int64_t task_began_ms(const struct task *t)
     return t->deadline_ms - t->budget_ms;
 }
 
+/* What a start leaves of its time: by the wall clock, which is all there is
+ * then; but a clock that was set back gives nobody more than they had. */
+static inline int64_t task_left_ms(const struct task *t, int64_t now_ms)
+{
+    int64_t left_ms;
+
+    if (__builtin_sub_overflow(t->deadline_ms, now_ms, &left_ms))
+        left_ms = t->deadline_ms > now_ms ? INT64_MAX : 0;
+    if (left_ms > t->budget_ms)
+        left_ms = t->budget_ms;
+    return left_ms > 0 ? left_ms : 0;
+}
+
 /* What counts for max_unfinished_bytes. */
 static inline size_t task_bytes(const struct task *t)
 {
@@ -219,8 +245,18 @@ bool share_has_room(const struct tasks *ts, struct str who, size_t bytes);
 MUST_USE enum err share_add(struct task_entry *e);
 void share_remove(struct task_entry *e);
 
+/* A place among those of an agent that is to have one more, until load_move or
+ * load_forget. NULL: memory is gone. */
+MUST_USE struct share *load_expect(struct tasks *ts, struct str agent);
+void load_forget(struct tasks *ts, struct share *s);
+
+/* e is about to have that status, and to be the other agent's if there is one
+ * that expects it. */
+void load_move(struct task_entry *e, enum task_status to, struct share *other);
+
 /* Whether all of them together are so much. */
-bool shares_check(const struct tasks *ts, size_t n, size_t bytes);
+bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
+                  size_t n_behind, size_t bytes);
 
 /* order.c */
 
@@ -229,11 +265,26 @@ MUST_USE struct lane *lane_get(struct tasks *ts, struct str key);
 void lane_release(struct tasks *ts, struct lane *l); /* if nobody needs it */
 void lane_add(struct task_entry *e);
 void lane_remove(struct task_entry *e);
+/* e has another status than it had in its lane. */
+void lane_moved(struct task_entry *e);
+/* Whether anybody before it in its lane is held or escalated. */
+bool lane_waits_before(const struct task_entry *e);
+/* Append to the tx of the end of e when the time of the next began, or begins
+ * with it. */
+void lane_write_next(const struct task_entry *e, struct tx *tx, int64_t now_ms);
+/* e was taken up by a start: its time began no earlier than that of the one
+ * before it, who may have waited. */
+void lane_take_up(struct task_entry *e, int64_t now_ms);
 void head_move(struct task_entry *e, enum head_state to);
 void head_pause(struct task_entry *e, int64_t delay_ms);
 void head_on_pause_over(struct timer *t);
 void heads_offer(struct tasks *ts, enum head_state from); /* all of them */
 void order_on_end_of_turn(struct loop_job *job);
+
+/* pass.c */
+
+/* c is committed. */
+void entry_pass(struct task_entry *e, struct task_change *c);
 
 /* change.c */
 

@@ -17,19 +17,6 @@
 
 enum { LOAD_PAGE = 500 };
 
-/* By the wall clock, which is all that a restart leaves; but a clock that was
- * set back gives nobody more time than they had. */
-static int64_t remaining_ms(const struct task *t, int64_t now_ms)
-{
-    int64_t left_ms;
-
-    if (__builtin_sub_overflow(t->deadline_ms, now_ms, &left_ms))
-        left_ms = t->deadline_ms > now_ms ? INT64_MAX : 0;
-    if (left_ms > t->budget_ms)
-        left_ms = t->budget_ms;
-    return left_ms > 0 ? left_ms : 0;
-}
-
 static enum err too_many(struct why *why)
 {
     return why_err(why, ERR_NOMEM,
@@ -55,7 +42,7 @@ static enum err take_up(struct tasks *ts, const struct row *r, int64_t now_ms,
         t.status = TASK_QUEUED;
     if (ts->epoch > t.epoch)
         t.attempt += ts->epoch - t.epoch;
-    e = task_entry_new(ts, &t, remaining_ms(&t, now_ms));
+    e = task_entry_new(ts, &t, task_left_ms(&t, now_ms));
     return e ? OK : too_many(why);
 }
 
@@ -70,7 +57,7 @@ static int by_place(const void *left, const void *right)
 }
 
 /* Everything that was taken up goes on, in the order of its acceptance. */
-static enum err begin_all(struct tasks *ts, struct why *why)
+static enum err begin_all(struct tasks *ts, int64_t now_ms, struct why *why)
 {
     size_t n = ts->n_entries[CLAIMED], i = 0;
     struct list *claimed = &ts->entries[CLAIMED];
@@ -85,8 +72,10 @@ static enum err begin_all(struct tasks *ts, struct why *why)
          at = list_next(claimed, at))
         all[i++] = entry_of_node(at);
     qsort(all, n, sizeof(struct task_entry *), by_place);
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
         entry_begin(all[i]);
+        lane_take_up(all[i], now_ms);
+    }
     free(all);
     return OK;
 }
@@ -139,7 +128,7 @@ enum err tasks_load(struct tasks *ts, int64_t now_ms, struct why *why)
     while (has_more && !e)
         e = load_page(ts, &seq, &has_more, now_ms, why);
     if (!e)
-        e = begin_all(ts, why);
+        e = begin_all(ts, now_ms, why);
     if (!e && ts->n_entries[GOING_ON])
         log_info(ts->opts.log, "task.taken_up",
                  LOG_I("tasks", (int64_t)ts->n_entries[GOING_ON]),

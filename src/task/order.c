@@ -93,11 +93,143 @@ static void look_at_head(struct lane *l)
         head_move(e, HEAD_READY);
 }
 
+/* Who stands behind one that waits does not count as load: else the one that
+ * waits for room would wait for those that wait for it. Nor does its time run:
+ * it begins when nobody before it waits any more. All between two that wait are
+ * alike, so that a change stops at the first that is right.
+ *
+ * That a time began anew is written for the next of whoever ends, in its tx
+ * (lane_write_next). Those behind that one have theirs from those before them
+ * again when a start takes them up (lane_take_up): one row for a lane of any
+ * length. */
+
+bool lane_waits_before(const struct task_entry *e)
+{
+    const struct list *all = &e->lane->entries;
+    const struct list_node *n =
+        list_has(&e->lane_node) ? e->lane_node.prev : all->head.prev;
+    const struct task_entry *before =
+        n == &all->head ? NULL : LIST_OF(n, struct task_entry, lane_node);
+
+    return before && (task_waits(before->t.status) || before->is_behind);
+}
+
+/* A timer that is not set has fired, and the end is on its way; one that is
+ * moves without memory. */
+static void move_deadline(struct task_entry *e, int64_t left_ms)
+{
+    enum err set = loop_timer_set(e->ts->opts.loop, &e->deadline, left_ms);
+
+    assert(set == OK);
+    (void)set;
+}
+
+static void set_began(struct task_entry *e, int64_t began_ms)
+{
+    enum err set;
+
+    e->t.deadline_ms = began_ms + e->t.budget_ms;
+    e->is_time_unwritten = true;
+    set = timers_set(&e->ts->began, &e->began, began_ms);
+    assert(set == OK); /* it is set, and only moves */
+    (void)set;
+}
+
+bool task_is_first(const struct task *t)
+{
+    const struct task_entry *e =
+        (const void *)((const char *)t - offsetof(struct task_entry, t));
+
+    return !e->lane || entry_is_first(e);
+}
+
+static void set_behind(struct task_entry *e, bool is_behind)
+{
+    bool was_behind = e->is_behind;
+
+    e->load->n_behind -= e->is_behind;
+    e->is_behind = is_behind;
+    e->load->n_behind += e->is_behind;
+    if (!timer_is_set(&e->deadline) || task_waits(e->t.status))
+        return;
+    if (PLANTED("task.time_runs_on"))
+        return;
+    if (is_behind) {
+        move_deadline(e, WAITS_MS);
+    } else if (was_behind) {
+        set_began(e, loop_wall_ms(e->ts->opts.loop));
+        move_deadline(e, e->t.budget_ms);
+    }
+}
+
+static struct task_entry *next_of(const struct task_entry *e)
+{
+    struct list_node *n = list_next(&e->lane->entries, &e->lane_node);
+
+    return n ? LIST_OF(n, struct task_entry, lane_node) : NULL;
+}
+
+/* Also of one that is still behind another: that one may be on its way out
+ * too, and who stands there has no time to lose. */
+void lane_write_next(const struct task_entry *e, struct tx *tx, int64_t now_ms)
+{
+    const struct task_entry *next = next_of(e);
+    struct tx_op *op;
+
+    if (!next || task_waits(next->t.status) ||
+        !(next->is_behind || next->is_time_unwritten))
+        return;
+    op = tx_update(tx, &task_table);
+    tx_if(op, TASK_ID, IS, value_text(str_of(next->t.id.text)));
+    tx_set(op, TASK_DEADLINE_MS,
+           value_int(next->is_behind ? now_ms + next->t.budget_ms
+                                     : next->t.deadline_ms));
+}
+
+void lane_take_up(struct task_entry *e, int64_t now_ms)
+{
+    const struct list_node *n = e->lane_node.prev;
+    const struct task_entry *before;
+
+    if (entry_is_first(e) || e->is_behind || task_waits(e->t.status))
+        return;
+    before = LIST_OF(n, struct task_entry, lane_node);
+    if (task_began_ms(&before->t) <= task_began_ms(&e->t))
+        return;
+    set_began(e, task_began_ms(&before->t));
+    move_deadline(e, task_left_ms(&e->t, now_ms));
+}
+
+static void set_behind_after(struct task_entry *e, bool is_behind)
+{
+    const struct list *all = &e->lane->entries;
+
+    for (struct list_node *n = list_next(all, &e->lane_node); n;
+         n = list_next(all, n)) {
+        struct task_entry *next = LIST_OF(n, struct task_entry, lane_node);
+
+        if (task_waits(next->t.status) || next->is_behind == is_behind)
+            return;
+        set_behind(next, is_behind);
+    }
+}
+
+void lane_moved(struct task_entry *e)
+{
+    bool waits = task_waits(e->t.status);
+    bool is_blocked = lane_waits_before(e);
+
+    set_behind(e, is_blocked && !waits);
+    if (!is_blocked)
+        set_behind_after(e, waits);
+}
+
 /* Always at the end: places are given in the order of acceptance, commits come
  * in it, and a start sorts by it. */
 void lane_add(struct task_entry *e)
 {
     list_append(&e->lane->entries, &e->lane_node);
+    lane_moved(e);
     look_at_head(e->lane);
 }
 
@@ -106,6 +238,8 @@ void lane_remove(struct task_entry *e)
     struct lane *l = e->lane;
 
     head_move(e, HEAD_NONE);
+    if (!lane_waits_before(e))
+        set_behind_after(e, false);
     list_remove(&e->lane_node);
     e->lane = NULL;
     look_at_head(l);
@@ -117,7 +251,7 @@ struct attempt_write {
     struct tx tx;
     struct tasks *ts;
     struct id task_id;
-    int64_t turn, attempt;
+    int64_t turn, attempt, version;
 };
 
 /* With the store gone, or the row somebody else's, time alone helps nobody. */
@@ -135,7 +269,8 @@ static void on_attempt_written(struct tx *tx, void *ctx)
     struct task_entry *e = task_entry_find(ts, str_of(w->task_id.text));
 
     ts->n_writing--;
-    if (e && e->t.turn == w->turn && e->head == HEAD_WRITING) {
+    if (e && e->t.turn == w->turn && e->t.version == w->version &&
+        e->head == HEAD_WRITING) {
         if (tx->result == TX_COMMITTED) {
             e->written_attempt = w->attempt;
             e->t.epoch = ts->epoch;
@@ -168,6 +303,7 @@ static void write_attempt(struct task_entry *e)
     w->task_id = e->t.id;
     w->turn = e->t.turn;
     w->attempt = e->t.attempt;
+    w->version = e->t.version;
     tx_init(&w->tx);
     op = tx_update(&w->tx, &task_table);
     tx_if(op, TASK_ID, IS, value_text(str_of(e->t.id.text)));

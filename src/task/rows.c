@@ -26,6 +26,7 @@ void task_from_row(struct task *t, const struct row *r)
         .turn = row_int(r, TASK_TURN),
         .attempt = row_int(r, TASK_ATTEMPT),
         .text = row_str(r, TASK_TEXT),
+        .is_envelope = row_int(r, TASK_ENVELOPE) != 0,
         .metadata = row_str(r, TASK_METADATA),
         .source = row_str(r, TASK_SOURCE),
         .created_ms = row_int(r, TASK_CREATED_MS),
@@ -53,6 +54,8 @@ void task_from_row(struct task *t, const struct row *r)
 void task_of_turn(struct task *t, const struct row *r)
 {
     t->turn = row_int(r, TURN_NUMBER);
+    if (t->turn < 0)
+        t->turn = 0; /* it was dropped, and is none */
     t->skill = row_str(r, TURN_SKILL);
     t->text = row_str(r, TURN_TEXT);
     t->metadata = row_str(r, TURN_METADATA);
@@ -118,6 +121,7 @@ void task_turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_TURN, value_int(t->turn));
     tx_set(op, TASK_ATTEMPT, value_int(t->attempt));
     tx_set(op, TASK_TEXT, value_text(t->text));
+    tx_set(op, TASK_ENVELOPE, t->is_envelope ? value_int(1) : value_null());
     tx_set(op, TASK_METADATA, value_text_or_null(t->metadata));
     tx_set(op, TASK_SOURCE, value_text_or_null(t->source));
     tx_set(op, TASK_UPDATED_MS, value_int(t->updated_ms));
@@ -205,7 +209,7 @@ static void put_data(struct buf *out, const struct task *t,
         put_member(&o, STR("priority"), task_priority_name(t->priority));
     }
     json_key(&o, STR("turn"));
-    json_put_int(&o, t->turn);
+    json_put_int(&o, t->turn > 0 ? t->turn : 0);
     if (r) {
         json_key(&o, STR("attempt"));
         json_put_int(&o, t->attempt);

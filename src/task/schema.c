@@ -46,6 +46,7 @@ static const struct column task_columns[N_TASK_COLUMNS] = {
     [TASK_RESULT_METADATA] = {.name = "result_metadata", .type = COLUMN_TEXT},
     [TASK_ERROR_CODE] = {.name = "error_code", .type = COLUMN_TEXT},
     [TASK_ERROR] = {.name = "error", .type = COLUMN_TEXT},
+    [TASK_ENVELOPE] = {.name = "envelope", .type = COLUMN_INT, .since = 4},
 };
 
 /* Each costs every acceptance. So there are those that a user's lists walk;
@@ -167,7 +168,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 3,
+    .version = 4,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

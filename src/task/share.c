@@ -60,6 +60,15 @@ static struct share *count_in(struct map *all, struct str who, size_t bytes)
     return s;
 }
 
+/* Nobody's share goes. */
+static void share_look(struct map *all, struct share *s)
+{
+    if (s->n || s->n_coming)
+        return;
+    map_take(all, (struct str){s->who, s->who_bytes});
+    free(s);
+}
+
 static void count_out(struct map *all, struct share **in, size_t bytes)
 {
     struct share *s = *in;
@@ -68,10 +77,8 @@ static void count_out(struct map *all, struct share **in, size_t bytes)
     if (!s)
         return;
     s->bytes -= bytes;
-    if (--s->n)
-        return;
-    map_take(all, (struct str){s->who, s->who_bytes});
-    free(s);
+    s->n--;
+    share_look(all, s);
 }
 
 /* Agents go by their names whatever the case. */
@@ -88,24 +95,82 @@ enum err share_add(struct task_entry *e)
     e->share = count_in(&ts->shares, key_of(e->t.requester), e->bytes);
     if (e->share)
         e->load = count_in(&ts->loads, load_key(e->t.agent, key), e->bytes);
-    return e->load ? OK : ERR_NOMEM;
+    if (!e->load)
+        return ERR_NOMEM;
+    e->load->n_waiting += task_waits(e->t.status);
+    e->is_behind = e->lane && !task_waits(e->t.status) && lane_waits_before(e);
+    e->load->n_behind += e->is_behind;
+    return OK;
 }
 
 void share_remove(struct task_entry *e)
 {
+    if (e->load) {
+        e->load->n_waiting -= task_waits(e->t.status);
+        e->load->n_behind -= e->is_behind;
+    }
+    e->is_behind = false;
     count_out(&e->ts->shares, &e->share, e->bytes);
     count_out(&e->ts->loads, &e->load, e->bytes);
 }
 
-size_t tasks_of_agent(const struct tasks *ts, struct str agent)
+struct share *load_expect(struct tasks *ts, struct str agent)
 {
     char key[AGENT_NAME_MAX];
-    const struct share *s = map_get(&ts->loads, load_key(agent, key));
+    struct str who = load_key(agent, key);
+    struct share *s = map_get(&ts->loads, who);
 
-    return s ? s->n : 0;
+    if (!s)
+        s = share_new(&ts->loads, who);
+    if (s)
+        s->n_coming++;
+    return s;
 }
 
-static bool add_up(const struct map *all, size_t n, size_t bytes)
+void load_forget(struct tasks *ts, struct share *s)
+{
+    s->n_coming--;
+    share_look(&ts->loads, s);
+}
+
+void load_move(struct task_entry *e, enum task_status to, struct share *other)
+{
+    e->load->n_waiting -= task_waits(e->t.status);
+    e->load->n_behind -= e->is_behind;
+    if (other) {
+        other->n_coming--;
+        other->n++;
+        other->bytes += e->bytes;
+        count_out(&e->ts->loads, &e->load, e->bytes);
+        e->load = other;
+    }
+    e->load->n_waiting += task_waits(to);
+    e->load->n_behind += e->is_behind;
+}
+
+static const struct share *load_of(const struct tasks *ts, struct str agent)
+{
+    char key[AGENT_NAME_MAX];
+
+    return map_get(&ts->loads, load_key(agent, key));
+}
+
+size_t tasks_of_agent(const struct tasks *ts, struct str agent)
+{
+    const struct share *s = load_of(ts, agent);
+
+    return s ? s->n - s->n_waiting - s->n_behind : 0;
+}
+
+size_t tasks_held_of_agent(const struct tasks *ts, struct str agent)
+{
+    const struct share *s = load_of(ts, agent);
+
+    return s ? s->n_waiting : 0;
+}
+
+static bool add_up(const struct map *all, size_t n, size_t n_waiting,
+                   size_t n_behind, size_t bytes)
 {
     const struct map_slot *slot;
     size_t at = 0;
@@ -113,15 +178,22 @@ static bool add_up(const struct map *all, size_t n, size_t bytes)
     while ((slot = map_next(all, &at))) {
         const struct share *s = slot->value;
 
-        if (s->n == 0 || s->n > n || s->bytes > bytes)
+        if (s->n + s->n_coming == 0 || s->n > n || s->bytes > bytes ||
+            s->n_waiting + s->n_behind > s->n || s->n_waiting > n_waiting ||
+            s->n_behind > n_behind)
             return false;
         n -= s->n;
+        n_waiting -= s->n_waiting;
+        n_behind -= s->n_behind;
         bytes -= s->bytes;
     }
-    return n == 0 && bytes == 0 && map_check(all);
+    return n == 0 && n_waiting == 0 && n_behind == 0 && bytes == 0 &&
+           map_check(all);
 }
 
-bool shares_check(const struct tasks *ts, size_t n, size_t bytes)
+bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
+                  size_t n_behind, size_t bytes)
 {
-    return add_up(&ts->shares, n, bytes) && add_up(&ts->loads, n, bytes);
+    return add_up(&ts->shares, n, 0, 0, bytes) &&
+           add_up(&ts->loads, n, n_waiting, n_behind, bytes);
 }

@@ -15,7 +15,9 @@
  *
  * Order: tasks with the same order_key go one after the other, in the order of
  * their acceptance (`place`). Only the first of them is handed to on_ready;
- * when it is over the next one is.
+ * when it is over the next one is. What is held or escalated stands in its
+ * place; neither its time runs nor that of those behind it: theirs begins when
+ * nobody before them waits any more.
  *
  * Attempts: each delivery of a turn has a larger number than any before, over
  * restarts too, although hardly any is written. In each life of the server one
@@ -124,6 +126,7 @@ enum task_column {
     TASK_RESULT_METADATA,
     TASK_ERROR_CODE,
     TASK_ERROR,
+    TASK_ENVELOPE, /* 1: the text is one, as JSON; NULL: a message */
     N_TASK_COLUMNS,
 };
 
@@ -220,6 +223,13 @@ void task_retry(struct tasks *ts, struct str id, int64_t delay_ms);
  * tasks_offer_again. */
 void task_put_back(struct tasks *ts, struct str id);
 
+/* Where a task goes that does not end. */
+struct task_pass {
+    enum task_status status; /* TASK_QUEUED, TASK_HELD or TASK_ESCALATED */
+    struct str agent;        /* who has it now; empty: as before */
+    enum task_priority priority;
+};
+
 /* One durable move on its way to the disk. */
 struct task_change {
     struct tx tx;
@@ -236,9 +246,17 @@ struct task_change {
     void *ctx;
     uint64_t receipt; /* of the agent that wants to hear of it; zero: none */
     bool is_stray;    /* and not of the attempt that is going on */
+    bool is_deadline; /* nobody's wish: its time was over */
     /* The room's: where it is counted as the agent's answer. */
     struct task_entry *entry;
     struct list_node answer_node;
+    unsigned n_handed_over; /* the task, when it was made */
+    /* The room's, of a move that is no end (task_pass_new). */
+    bool is_pass;
+    struct task_pass pass;
+    int64_t attempt;
+    struct tasks *tasks;
+    struct share *load;
 };
 
 /* Prepare the move of a task that is in memory to result->status, an end: the
@@ -257,8 +275,9 @@ MUST_USE struct task_change *task_change_new(struct tasks *ts, struct str id,
                                              const struct task_result *result,
                                              enum err *e);
 
-/* Prepare the same change once more, after it was refused. ERR_TASK_IS_OVER,
- * ERR_NOT_ALLOWED: it cannot come to be any more. */
+/* Prepare the same end once more, after it was refused, or ERR_BUSY: the task
+ * moved meanwhile. ERR_TASK_IS_OVER, ERR_NOT_ALLOWED: it cannot come to be any
+ * more. ERR_NOT_FOUND: the answer of an agent that it was taken from. */
 MUST_USE enum err task_change_again(struct tasks *ts, struct task_change *c);
 
 /* What became of c->tx. Committed: memory follows, listeners hear the result,
@@ -268,8 +287,24 @@ MUST_USE enum err task_change_again(struct tasks *ts, struct task_change *c);
 void task_changed(struct tasks *ts, struct task_change *c);
 void task_change_free(struct task_change *c);
 
-/* How many tasks of that agent, whatever the case, are not over. */
+/* A durable move of a task that is in memory to something that is no end: let
+ * go, held, escalated, perhaps for another agent. One change like any other:
+ * whoever submits it may append to c->tx, and task_changed follows. What is let
+ * go has its whole time from then on; the time of what waits does not run. What
+ * an agent was given already is taken from it for another agent only: whoever
+ * submits the change calls it back. NULL with *e as task_change_new. */
+MUST_USE struct task_change *task_pass_new(struct tasks *ts, struct str id,
+                                           const struct task_pass *pass,
+                                           enum err *e);
+
+/* Whether nobody of its order is before it; t is one of those in memory. */
+bool task_is_first(const struct task *t);
+
+/* How many tasks of that agent, whatever the case, are not over and not held
+ * or escalated, nor stand behind one of their order that is; and how many are
+ * held or escalated. */
 size_t tasks_of_agent(const struct tasks *ts, struct str agent);
+size_t tasks_held_of_agent(const struct tasks *ts, struct str agent);
 
 /* The agents have changed: offer to on_ready again whatever was handed out and
  * is still queued. */

@@ -16,8 +16,9 @@ struct truth {
     enum task_status status;
     int64_t
         delivered; /* the highest attempt of this turn that was handed out */
-    int64_t due_mono_ms;
-    bool is_due;
+    int64_t began_ms, budget_ms; /* on the monotonic clock */
+    bool is_stopped;             /* it waits, or stands behind one that does */
+    bool is_passed; /* its row has the attempts as a start reckons them */
 };
 
 static struct {
@@ -32,6 +33,7 @@ static struct {
     int follow_up[IN_FLIGHT]; /* which task; -1: a new one */
     struct task_change *changes[IN_FLIGHT];
     int n_msgs, n_changes;
+    int n_dropped; /* further turns */
 } truth;
 
 static unsigned dice(unsigned sides)
@@ -83,18 +85,69 @@ static bool is_over(const struct truth *t)
     return task_is_over(t->status);
 }
 
+/* What was dropped never began. */
+static bool may_go_on(const struct truth *t)
+{
+    return is_over(t) && t->status != TASK_DROPPED;
+}
+
 static bool is_carried(const struct truth *t)
 {
     return t->status == TASK_DISPATCHED || t->status == TASK_WORKING;
 }
 
+static bool waits(const struct truth *t)
+{
+    return task_waits(t->status);
+}
+
+static bool is_same_order(const struct truth *a, const struct truth *b)
+{
+    return a->owner == b->owner && a->conversation == b->conversation;
+}
+
+static bool must_stop(const struct truth *t)
+{
+    for (int i = 0; i < truth.n && is_going_on(t); i++) {
+        const struct truth *o = &truth.tasks[i];
+
+        if (waits(o) && is_same_order(o, t) && o->order <= t->order)
+            return true;
+    }
+    return false;
+}
+
+/* Nobody's time runs while they wait or stand behind one that does, and it is
+ * whole from then on. */
+static void note_stops(void)
+{
+    for (int i = 0; i < truth.n; i++) {
+        struct truth *t = &truth.tasks[i];
+        bool must = must_stop(t);
+
+        if (t->is_stopped && !must)
+            t->began_ms = loop_mono_ms(&stage.loop);
+        t->is_stopped = must;
+    }
+}
+
 /* Steps. */
+
+static enum gate_answer random_answer(void)
+{
+    switch (dice(12)) {
+    case 0: return GATE_HOLD_INPUT;
+    case 1: return GATE_ESCALATE;
+    case 2: return GATE_DROP;
+    default: return GATE_ROUTE;
+    }
+}
 
 static void create(void)
 {
     static const char *const owners[OWNERS] = {"anna", "ben", "a"};
     static const char *const names[CONVERSATIONS] = {"c", "d", "/", "a/c"};
-    struct truth *old = dice(3) ? NULL : pick(is_over);
+    struct truth *old = dice(3) ? NULL : pick(may_go_on);
     struct truth t = {.owner = (int)dice(OWNERS),
                       .conversation = (int)dice(CONVERSATIONS)};
     struct query q = {.rows = NULL};
@@ -105,6 +158,8 @@ static void create(void)
         return;
     m = message(owners[t.owner], names[t.conversation], "text");
     m->call.timeout_ms = 1 + dice(20000);
+    m->gate.pass.answer = random_answer();
+    m->gate.pass.priority = PRIORITY_NORMAL;
     if (old) {
         before = row_of(&q, &old->id);
         t = *old;
@@ -117,10 +172,11 @@ static void create(void)
         query_fini(&q);
     t.id = m->task.id;
     t.order = truth.next_order++;
-    t.status = TASK_QUEUED;
+    t.status = pass_status(m->gate.pass.answer);
     t.delivered = 0;
-    t.is_due = false;
-    t.due_mono_ms = loop_mono_ms(&stage.loop) + m->call.timeout_ms;
+    t.is_stopped = t.is_passed = false;
+    t.began_ms = loop_mono_ms(&stage.loop);
+    t.budget_ms = m->call.timeout_ms;
     truth.msgs[truth.n_msgs] = m;
     truth.follow_up[truth.n_msgs] = old ? (int)(old - truth.tasks) : -1;
     truth.claims[truth.n_msgs++] = t;
@@ -132,9 +188,53 @@ static void end_one(enum task_status to)
     struct truth *t = pick(is_going_on);
 
     if (t && truth.n_changes < IN_FLIGHT) {
+        if (waits(t))
+            to = TASK_CANCELLED;
         truth.changes[truth.n_changes] = change(&t->id, to, "said");
         submit_change(truth.changes[truth.n_changes++]);
     }
+}
+
+/* The gate has judged it again, or a person has: it is let go, must wait, or
+ * goes to somebody else. */
+static void pass_one(enum task_status to)
+{
+    struct truth *t = pick(dice(3) ? waits : is_going_on);
+    enum err e;
+    struct task_change *c;
+
+    if (!t || truth.n_changes == IN_FLIGHT)
+        return;
+    c = task_pass_new(stage.tasks, str_of(t->id.text),
+                      &(struct task_pass){.status = to,
+                                          .agent = dice(3)   ? STR("")
+                                                   : dice(2) ? STR("other")
+                                                             : STR("echo"),
+                                          .priority = PRIORITY_NORMAL},
+                      &e);
+    CHECK(c || (e == ERR_NOT_ALLOWED && !waits(t)));
+    if (!c)
+        return;
+    truth.changes[truth.n_changes++] = c;
+    submit_change(c);
+}
+
+static void settle_change(struct truth *t, struct task_change *c)
+{
+    if (!is_going_on(t) || t->turn != c->turn) {
+        CHECK_INT(c->err, ERR_TASK_IS_OVER);
+        return;
+    }
+    if (t->version != c->version) {
+        CHECK_INT(c->err, ERR_BUSY);
+        return;
+    }
+    CHECK_INT(c->err, OK);
+    t->status = c->result.status;
+    t->version++;
+    if (c->is_pass && t->status == TASK_QUEUED)
+        t->began_ms = loop_mono_ms(&stage.loop);
+    t->is_passed |= c->is_pass;
 }
 
 /* What was on its way has been decided: the first of each wins. */
@@ -145,15 +245,8 @@ static void settle_all(void)
      * of something that goes on, a further turn of something that is over. */
     for (int i = 0; i < truth.n_changes; i++) {
         struct task_change *c = truth.changes[i];
-        struct truth *t = truth_of(&c->task_id);
-
-        if (is_going_on(t) && t->turn == c->turn) {
-            CHECK_INT(c->err, OK);
-            t->status = c->result.status;
-            t->version++;
-        } else {
-            CHECK_INT(c->err, ERR_TASK_IS_OVER);
-        }
+        settle_change(truth_of(&c->task_id), c);
+        note_stops();
         task_change_free(c);
     }
     for (int i = 0; i < truth.n_msgs; i++) {
@@ -165,6 +258,9 @@ static void settle_all(void)
             CHECK_INT(truth.msgs[i]->err, OK);
             *t = truth.claims[i];
             truth.n++;
+        } else if (is_over(t) && truth.claims[i].status == TASK_DROPPED) {
+            CHECK_INT(truth.msgs[i]->err, OK); /* it stays as it is */
+            truth.n_dropped++;
         } else if (is_over(t)) {
             CHECK_INT(truth.msgs[i]->err, OK);
             truth.claims[i].version = t->version + 1;
@@ -174,20 +270,28 @@ static void settle_all(void)
         }
         msg_free(truth.msgs[i]);
     }
+    note_stops();
     truth.n_changes = truth.n_msgs = 0;
 }
 
-/* Nobody's time is over early, or twice. */
+/* Nobody's time is over early; and then they are. */
 static void note_due(void)
 {
     for (int i = 0; i < stage.n_due; i++) {
         struct truth *t = truth_of(&stage.due[i]);
 
-        CHECK(is_going_on(t) && !t->is_due);
-        CHECK(t->due_mono_ms <= stage.now.mono_ms);
-        t->is_due = true;
+        CHECK(is_going_on(t) && !t->is_stopped);
+        CHECK(t->began_ms + t->budget_ms <= stage.now.mono_ms);
+    }
+    for (int i = 0; i < stage.n_due; i++) {
+        struct truth *t = truth_of(&stage.due[i]);
+
+        CHECK_INT(ended(&t->id, TASK_EXPIRED, ""), OK);
+        t->status = TASK_EXPIRED;
+        t->version++;
     }
     stage.n_due = 0;
+    note_stops();
 }
 
 /* Everything that is handed out is first, queued, and nothing is forgotten. */
@@ -196,7 +300,6 @@ static void carry(void)
     stage.n_ready = 0;
     for (int i = 0; i < 3; i++)
         turn();
-    note_due();
     for (int i = 0; i < stage.n_ready; i++) {
         struct truth *t = truth_of(&stage.ready[i]);
 
@@ -208,6 +311,7 @@ static void carry(void)
         CHECK(found(&t->id)->attempt > t->delivered);
         t->delivered = found(&t->id)->attempt;
     }
+    note_due();
 }
 
 static void step_on(void)
@@ -232,9 +336,27 @@ static void time_passes(void)
 {
     pass_ms((int64_t)dice(3000));
     note_due();
-    for (int i = 0; i < truth.n; i++)
-        CHECK(!is_going_on(&truth.tasks[i]) || truth.tasks[i].is_due ||
-              truth.tasks[i].due_mono_ms > stage.now.mono_ms);
+    for (int i = 0; i < truth.n; i++) {
+        const struct truth *t = &truth.tasks[i];
+
+        CHECK(!is_going_on(t) || t->is_stopped ||
+              t->began_ms + t->budget_ms > stage.now.mono_ms);
+    }
+}
+
+/* Of a start's: when the latest before it in its order was let go. */
+static int64_t began_before(const struct truth *t)
+{
+    int64_t began_ms = INT64_MIN;
+
+    for (int i = 0; i < truth.n; i++) {
+        const struct truth *o = &truth.tasks[i];
+
+        if (is_going_on(o) && is_same_order(o, t) && o->order < t->order &&
+            o->began_ms > began_ms)
+            began_ms = o->began_ms;
+    }
+    return began_ms;
 }
 
 static void restart(void)
@@ -244,9 +366,14 @@ static void restart(void)
     for (int i = 0; i < truth.n; i++) {
         struct truth *t = &truth.tasks[i];
 
-        t->is_due = false; /* it is told once in each life */
         if (is_carried(t))
             t->status = TASK_QUEUED;
+    }
+    for (int i = 0; i < truth.n; i++) {
+        struct truth *t = &truth.tasks[i];
+
+        if (is_going_on(t) && !t->is_stopped && began_before(t) > t->began_ms)
+            t->began_ms = began_before(t);
     }
 }
 
@@ -283,15 +410,16 @@ static void compare_with_store(void)
         struct query q;
         struct task row = row_of(&q, &t->id);
 
-        CHECK(row.status == (is_going_on(t) ? TASK_QUEUED : t->status));
+        CHECK(row.status ==
+              (is_going_on(t) && !waits(t) ? TASK_QUEUED : t->status));
         CHECK(row.version == t->version && row.turn == t->turn);
         CHECK(row_is_null(q.rows, TASK_FINISHED_MS) == is_going_on(t));
-        CHECK(row.attempt <= t->delivered ||
+        CHECK(row.attempt <= t->delivered || t->is_passed ||
               task_is_over(row.status)); /* never ahead of what was */
         n_turns += (size_t)t->turn - 1;
         query_fini(&q);
     }
-    CHECK_INT(rows_of(&turn_table), n_turns);
+    CHECK_INT(rows_of(&turn_table), n_turns + (size_t)truth.n_dropped);
 }
 
 static void live(uint64_t seed, int steps)
@@ -307,7 +435,11 @@ static void live(uint64_t seed, int steps)
             end_one(TASK_COMPLETED);
         else if (d < 50)
             end_one(TASK_CANCELLED);
-        else if (d < 65)
+        else if (d < 55)
+            pass_one(TASK_QUEUED);
+        else if (d < 58)
+            pass_one(dice(2) ? TASK_HELD : TASK_ESCALATED);
+        else if (d < 67)
             settle_all();
         else if (d < 78)
             step_on();
@@ -348,6 +480,10 @@ TEST(whatever_is_accepted_is_carried_to_its_end)
 {
     stage_open();
     live(99, 1500);
+    while (pick(waits)) {
+        pass_one(TASK_QUEUED);
+        settle_all();
+    }
     for (int round = 0; round < TASKS_MAX; round++) {
         tasks_offer_again(stage.tasks);
         carry();

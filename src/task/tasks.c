@@ -9,7 +9,9 @@
  * Deadlines run on the monotonic clock, so a wall clock that jumps ends nothing
  * early. A timer that has fired is set again before anybody is told, which
  * needs no memory then, and cancelled if all went well: so a deadline that
- * could not be dealt with is not forgotten either. */
+ * could not be dealt with is not forgotten either. The timer of what waits, or
+ * stands behind what waits, is set far away, and its time begins when it is let
+ * go (order.c). */
 #include "task/internal.h"
 
 #include <assert.h>
@@ -86,6 +88,7 @@ static void entry_free(struct task_entry *e)
         ts->n_entries[e->state]--;
     }
     free(e->strings);
+    free(e->agent_string);
     free(e->result_strings);
     free(e);
 }
@@ -168,9 +171,14 @@ static void on_deadline(struct timer *t)
 {
     struct task_entry *e = LIST_OF(t, struct task_entry, deadline);
     struct tasks *ts = e->ts;
-    enum err set = loop_timer_set(ts->opts.loop, &e->deadline, AGAIN_MS);
+    bool waits = task_waits(e->t.status) ||
+                 (e->is_behind && !PLANTED("task.time_runs_on"));
+    enum err set = loop_timer_set(ts->opts.loop, &e->deadline,
+                                  waits ? WAITS_MS : AGAIN_MS);
 
     assert(set == OK); /* it has just left its place in the heap */
+    if (waits)
+        return; /* its time has not begun */
     if (!list_is_empty(&e->answers) && !PLANTED("task.answers_do_not_count"))
         return; /* the agent was in time */
     if (e->state == CLAIMED)
@@ -188,6 +196,8 @@ struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
         return NULL;
     e->ts = ts;
     e->t = *t;
+    if (task_waits(t->status))
+        remaining_ms = WAITS_MS;
     e->deadline.fire = on_deadline;
     e->pause.fire = head_on_pause_over;
     e->last_number = t->turn > 1 ? ts->high_number : 0;

@@ -1,7 +1,8 @@
-/* One table, written at its end and read by its key. The one index beside it
- * is for retention, which asks by time, and time is not quite the order of the
- * key: clocks jump. There is none by requester: it would cost every entry, and
- * whoever reads on reads a stretch of the key anyway (feed.c). */
+/* The feed: one table, written at its end and read by its key. The one index
+ * beside it is for retention, which asks by time, and time is not quite the
+ * order of the key: clocks jump. There is none by requester: it would cost
+ * every entry, and whoever reads on reads a stretch of the key anyway (feed.c).
+ */
 #include "watch/watch.h"
 
 #include <assert.h>
@@ -32,11 +33,26 @@ const struct table feed_table = {
     .n_indexes = sizeof(feed_indexes) / sizeof(*feed_indexes),
 };
 
-static const struct table *const watch_tables[] = {&feed_table};
+static const struct column cursor_columns[N_CURSOR_COLUMNS] = {
+    [CURSOR_CHANNEL] = {.name = "channel", .type = COLUMN_TEXT},
+    [CURSOR_PLACE] = {.name = "place", .type = COLUMN_TEXT},
+    [CURSOR_SEQ] = {.name = "seq", .type = COLUMN_INT},
+    [CURSOR_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
+};
+
+const struct table cursor_table = {
+    .name = "cursor",
+    .columns = cursor_columns,
+    .n_columns = N_CURSOR_COLUMNS,
+    .n_key = 2,
+    .since = 2,
+};
+
+static const struct table *const watch_tables[] = {&feed_table, &cursor_table};
 
 const struct schema watch_schema = {
     .room = "watch",
-    .version = 1,
+    .version = 2,
     .tables = watch_tables,
     .n_tables = sizeof(watch_tables) / sizeof(*watch_tables),
 };

@@ -64,6 +64,7 @@ struct feed {
     struct list waiting, due, hungry;
     struct list pages;
     size_t n_pages, n_readers;
+    size_t n_inside; /* of these */
     struct loop_job news;
     struct timer pause; /* set: the store could not be read just now */
     int64_t pause_ms;
@@ -305,6 +306,7 @@ void feed_join(struct feed *f, struct feed_reader *r,
     r->after = after < 0 ? 0 : after < f->newest ? after : f->newest;
     r->page = NULL;
     f->n_readers++;
+    f->n_inside += r->is_inside;
     reader_move(r, FEED_IDLE, &f->due);
     look_at_due(f);
 }
@@ -322,6 +324,7 @@ void feed_leave(struct feed *f, struct feed_reader *r)
     r->page = NULL;
     reader_move(r, FEED_AWAY, NULL);
     f->n_readers--;
+    f->n_inside -= r->is_inside;
 }
 
 bool feed_next(struct feed *f, struct feed_reader *r, struct feed_entry *out)
@@ -424,7 +427,7 @@ struct feed_stats feed_stats(const struct feed *f)
     return (struct feed_stats){
         .entries_total = f->entries_total,
         .newest = f->newest,
-        .readers = (int64_t)f->n_readers,
+        .readers = (int64_t)(f->n_readers - f->n_inside),
         .pages_total = f->pages_total,
         .pages = (int64_t)f->n_pages,
         .ring_entries = (int64_t)f->ring.n,

@@ -12,6 +12,9 @@ struct held {
     char text[];
 };
 
+/* A copy; NULL: memory is gone. */
+struct held *feed_hold(const struct feed_entry *e);
+
 /* Every entry whose seq is `from` or more is in it, in order. Dropping from
  * the front is therefore always allowed, and adding always at the end. */
 struct ring {

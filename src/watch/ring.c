@@ -35,7 +35,7 @@ static struct str keep(char **at, struct str s)
     return kept;
 }
 
-static struct held *hold(const struct feed_entry *e)
+struct held *feed_hold(const struct feed_entry *e)
 {
     size_t bytes = sizeof(struct held) + feed_entry_bytes(e);
     struct held *h = FAULT("watch.ring") ? NULL : malloc(bytes);
@@ -61,7 +61,7 @@ static struct held *hold(const struct feed_entry *e)
 
 void feed_ring_add(struct ring *r, const struct feed_entry *e)
 {
-    struct held *h = hold(e);
+    struct held *h = feed_hold(e);
 
     if (!h) {
         feed_ring_fini(r);

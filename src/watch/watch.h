@@ -7,15 +7,18 @@
  * written in the same tx as what it tells of, so that neither is there without
  * the other. Whoever reads along has a cursor and asks for what comes next;
  * nothing is queued for anybody. The newest entries are in memory, older ones
- * come from the store.
+ * come from the store. Channels are such readers, with a place outside to put
+ * it.
  *
  * Metrics are Prometheus text (version 0.0.4), written when asked for from
  * figures that the rooms keep themselves. Threads: the loop's. */
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/str.h"
+#include "fetch/fetch.h"
 #include "model/caller.h"
 #include "model/query.h"
 #include "model/tx.h"
@@ -24,7 +27,7 @@
 /* The feed. */
 
 extern const struct schema watch_schema;
-extern const struct table feed_table;
+extern const struct table feed_table, cursor_table;
 
 enum feed_column {
     FEED_SEQ,
@@ -37,6 +40,15 @@ enum feed_column {
     FEED_ROOT_USER,
     FEED_DATA,
     N_FEED_COLUMNS,
+};
+
+/* How far a channel's place is. */
+enum cursor_column {
+    CURSOR_CHANNEL,
+    CURSOR_PLACE, /* "file", "webhook" */
+    CURSOR_SEQ,
+    CURSOR_AT_MS,
+    N_CURSOR_COLUMNS,
 };
 
 /* What happened. Optional strings are empty. */
@@ -89,7 +101,7 @@ void feed_committed(struct feed *f, const struct tx *tx);
 int64_t feed_newest(const struct feed *f);
 
 /* Somebody who reads along; inside the reader's own struct, zeroed at the
- * beginning but for on_news. */
+ * beginning but for on_news and is_inside. */
 struct feed_reader {
     struct list_node node; /* the room's, like state and page */
     enum feed_state {
@@ -102,6 +114,7 @@ struct feed_reader {
     struct caller caller; /* sees only what is for it */
     int64_t after;        /* has everything up to here that it may see */
     struct feed_page *page;
+    bool is_inside; /* ours, and not counted as one who reads along */
     void (*on_news)(struct feed_reader *r);
 };
 
@@ -138,6 +151,137 @@ struct feed_stats {
 };
 
 struct feed_stats feed_stats(const struct feed *f);
+
+/* Channels: places outside that hear of the gate: a file of JSON lines, a
+ * webhook. Each place follows the feed with a cursor of its own, which is kept
+ * in the store. Nothing queues in memory: a place that is down leaves its
+ * entries where they are, in the feed, and is tried again with growing pauses;
+ * it holds up nobody, not even the other place of its channel.
+ *
+ * A cursor is written a moment after what it stands for, so after a crash a
+ * webhook may get a post again; a file never has a line twice, since it says
+ * itself how far it is. Only retention makes entries be left out, and then the
+ * place is told how many. */
+
+struct channels;
+
+enum post_form { POST_JSON, POST_SLACK, POST_DISCORD };
+
+enum {
+    CHANNELS_MAX = 32,
+    CHANNEL_NAME_MAX = 128,
+    CHANNEL_PATH_MAX = 1024,
+    CHANNEL_URL_MAX = 2048,
+    CHANNEL_KEEP_MAX = 1000,
+    CHANNEL_BATCH = 10,       /* entries of one post, at most */
+    CHANNEL_CURSOR_MS = 1000, /* a cursor is behind by no more, when all is
+                               * well */
+};
+
+/* What the rules say of one. Copied. */
+struct channel_settings {
+    struct str name;   /* "#alerts" */
+    bool takes_feed;   /* decisions */
+    bool takes_alerts; /* escalations, pauses, reminders */
+    struct str file;   /* below the data folder unless it begins with a slash;
+                        * empty: none */
+    int64_t rotate_bytes; /* a new file before it is larger; zero: never */
+    int64_t keep;         /* old ones: FILE.1 is the newest */
+    struct str webhook;   /* empty: none */
+    enum post_form form;
+};
+
+struct channels_opts {
+    struct loop *loop;
+    struct log *log;
+    struct store *store;
+    struct feed *feed;
+    struct fetch *fetch;
+    const char *folder; /* of the data; borrowed */
+    struct rand rand;   /* for jitter */
+    bool is_inline;     /* files are written on the loop's own thread: for
+                         * tests */
+
+    /* The text of a task, for whoever must judge it: done once, perhaps before
+     * this returns; empty where there is none. NULL: posts go without. */
+    void (*context)(void *ctx, struct str task_id,
+                    void (*done)(void *done_ctx, struct str text),
+                    void *done_ctx);
+    void *ctx;
+};
+
+/* Reads the cursors. NULL: memory is gone, or the store cannot be read. */
+MUST_USE struct channels *channels_new(const struct channels_opts *opts,
+                                       struct why *why);
+
+/* These, from now on: a place that is new begins with what comes next, one
+ * that was there goes on, one that is gone leaves its cursor behind for when
+ * it comes back. What cannot be (two places with one file, names and paths
+ * that are too long, more than CHANNELS_MAX) is logged and left out. */
+void channels_set(struct channels *c, const struct channel_settings *list,
+                  size_t n);
+
+/* Everything under way ends, the cursors are submitted to the store; done is
+ * called once, from the loop. Before fetch is stopped and the store closed. */
+void channels_stop(struct channels *c, void (*done)(void *ctx), void *ctx);
+
+/* After the store has given everything back, before the feed. NULL is fine. */
+void channels_free(struct channels *c);
+
+/* One place: a file or a webhook. */
+struct channel_stats {
+    struct str name; /* of its channel; borrowed */
+    bool is_file;
+    int64_t cursor;        /* has everything up to here */
+    int64_t backlog;       /* entries of the feed behind that */
+    int64_t written_total; /* lines, or entries that were posted */
+    int64_t failures_total;
+    int64_t missed_total; /* entries that retention removed first */
+    int64_t failing_ms;   /* for so long now; zero: all is well */
+    const char *problem;  /* in words; empty: none */
+};
+
+size_t channels_stats(const struct channels *c, struct channel_stats *out,
+                      size_t max);
+
+/* Whether an entry of that type is for a channel that takes these. */
+bool channel_takes(struct str type, bool takes_feed, bool takes_alerts);
+
+/* Figures of the gate, as the feed tells them: over the last hour, and over the
+ * last day, to within five minutes. They survive a restart, since the last day
+ * of the feed is read again; on a feed so busy that this would be too much, as
+ * much of it as is bounded. */
+
+enum {
+    FIGURE_ROUTED,
+    FIGURE_HELD,
+    FIGURE_PAUSED,
+    FIGURE_ESCALATED,
+    FIGURE_DROPPED,
+    N_FIGURES,
+};
+
+struct gate_figures {
+    int64_t decisions[N_FIGURES]; /* that were written down: messages that no
+                                   * rule has to do with are not among them */
+    int64_t routed; /* messages, those and the released included */
+    int64_t released, expired, late;
+    int64_t holds; /* that ended: let go, expired or cancelled */
+    int64_t hold_ms, hold_max_ms;
+    int64_t normal_holds, normal_hold_ms; /* of priority NORMAL */
+};
+
+struct figures;
+
+/* NULL: memory is gone. */
+MUST_USE struct figures *figures_new(struct loop *loop, struct feed *feed,
+                                     const uint64_t seed[2]);
+
+/* It hears of nothing more. Before the store is closed. */
+void figures_stop(struct figures *f);
+void figures_free(struct figures *f);
+
+struct gate_figures figures_of(const struct figures *f, bool is_hour);
 
 /* Metrics. */
 

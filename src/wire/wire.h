@@ -112,6 +112,8 @@ void wire_error_of(struct buf *out, const struct wire_id *id,
  *   {"task_id","turn","attempt","message","skill_id","session_id",
  *    "deadline_ms","metadata":{"requester","root_user","depth","chain",…}}
  *
+ * An envelope is there as it was sent, "envelope":{…}, and the message says the
+ * same in words: its context, or "TYPE from FROM about REFERENCE".
  * The sender's own metadata are under metadata.user, so that nobody takes them
  * for ours. skill_id and session_id are null where there is none. */
 void wire_execute(struct json_out *o, const struct task *t);

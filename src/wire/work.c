@@ -5,7 +5,11 @@
 
 #include <stdio.h>
 
+#include "model/envelope.h"
 #include "model/msg.h"
+
+/* Of what is read of an envelope: its short members. */
+enum { ENVELOPE_ARENA = 256 * 1024 };
 
 /* Out. */
 
@@ -54,6 +58,41 @@ static void put_about(struct json_out *o, const struct task *t)
     json_close(o, '}');
 }
 
+/* An envelope as it was sent, and in words for who does not know what one is.
+ */
+static void put_envelope(struct json_out *o, const struct task *t,
+                         const struct envelope *e)
+{
+    struct buf words;
+
+    buf_init(&words, ENVELOPE_CONTEXT_MAX);
+    envelope_words(e, &words);
+    json_key(o, STR("message"));
+    json_put_str(o, buf_str(&words));
+    o->out->over |= words.over;
+    buf_fini(&words);
+    put_document(o, STR("envelope"), t->text);
+}
+
+static void put_message(struct json_out *o, const struct task *t)
+{
+    struct envelope e;
+    struct arena a;
+    enum err err = ERR_SYNTAX;
+
+    arena_init(&a, ENVELOPE_ARENA);
+    if (t->is_envelope)
+        err = envelope_of_task(t, &a, &e);
+    if (!err) {
+        put_envelope(o, t, &e);
+    } else {
+        o->out->over |= err == ERR_NOMEM;
+        json_key(o, STR("message"));
+        json_put_str(o, t->text);
+    }
+    arena_fini(&a);
+}
+
 void wire_execute(struct json_out *o, const struct task *t)
 {
     json_open(o, '{');
@@ -63,8 +102,7 @@ void wire_execute(struct json_out *o, const struct task *t)
     json_put_int(o, t->turn);
     json_key(o, STR("attempt"));
     json_put_int(o, t->attempt);
-    json_key(o, STR("message"));
-    json_put_str(o, t->text);
+    put_message(o, t);
     put_or_null(o, STR("skill_id"), t->skill);
     put_or_null(o, STR("session_id"), t->conversation_id);
     json_key(o, STR("deadline_ms"));

@@ -39,6 +39,35 @@ TEST(an_order_is_one_line_with_the_senders_words_apart)
     buf_fini(&out);
 }
 
+static bool has(const struct buf *b, struct str part)
+{
+    return memmem(b->p, b->n, part.p, part.n) != NULL;
+}
+
+TEST(an_envelope_is_in_the_order_as_it_was_sent_and_in_words)
+{
+    struct task t = some_task();
+    struct json_out o;
+    struct buf out;
+
+    t.is_envelope = true;
+    t.text = STR("{\"from\":\"Jay\",\n\"type\":\"ASK\", \"reference\":\"L1\","
+                 "\"payload\":{\"n\":1.50}}");
+    buf_init(&out, 4096);
+    o = json_out(&out);
+    wire_execute(&o, &t);
+    CHECK(has(&out, STR("\"message\":\"ASK from Jay about L1\",\"envelope\":"
+                        "{\"from\":\"Jay\", \"type\":\"ASK\", "
+                        "\"reference\":\"L1\",\"payload\":{\"n\":1.50}},"
+                        "\"skill_id\"")));
+    buf_clear(&out);
+    t.text = STR("{\"from\":\"Jay\",\"context\":\"a \\\"word\\\"\"}");
+    o = json_out(&out);
+    wire_execute(&o, &t);
+    CHECK(has(&out, STR("\"message\":\"a \\\"word\\\"\",")));
+    buf_fini(&out);
+}
+
 TEST(the_id_of_an_order_tells_the_attempt_and_the_turn)
 {
     char id[WIRE_EXECUTE_ID_BYTES];

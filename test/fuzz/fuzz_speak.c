@@ -1,7 +1,8 @@
-/* Any bytes as the body of a message, of a user, of a token, of a search or of
- * a grant, as a header, an address, an argument or the id of an event: never a
- * crash; what is refused is refused with words; what is taken is within its
- * limits, and can be said again as valid JSON, in an event as one line. */
+/* Any bytes as the body of a message, of an envelope, of a user, of a token, of
+ * a search or of a grant, as a header, an address, an argument or the id of an
+ * event: never a crash; what is refused is refused with words; what is taken is
+ * within its limits, and can be said again as valid JSON, in an event as one
+ * line. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -108,6 +109,37 @@ static void read_message(struct str body, struct str key)
         assert(meaning.n > 0);
         check_call(m);
         say_task(m);
+    }
+    buf_fini(&meaning);
+    msg_free(m);
+}
+
+/* As it is sent by somebody who may have left out who they are. */
+static void read_envelope(struct str body)
+{
+    struct speak_moments limits = {INT64_MAX / 2, INT64_MAX / 2};
+    struct msg *m = msg_new(&nobody, 0);
+    struct str from = STR("a\"b"), payload;
+    struct envelope e;
+    struct buf meaning;
+    bool has_from;
+
+    assert(m);
+    buf_init(&meaning, SPEAK_MEANING_MAX);
+    if (speak_envelope(m, body, &limits, &e) == OK) {
+        has_from = e.from.n > 0;
+        e.from = has_from ? e.from : from;
+        payload = e.payload;
+        if (speak_envelope_sent(m, body, &e, has_from, &meaning) == OK) {
+            check_call(m);
+            assert(json_check(m->call.text, NULL) == OK);
+            assert(str_eq(m->call.envelope->payload, payload));
+            assert(str_eq(m->call.envelope->from, e.from));
+        } else {
+            assert(m->why.text[0]);
+        }
+    } else {
+        assert(m->why.text[0]);
     }
     buf_fini(&meaning);
     msg_free(m);
@@ -292,6 +324,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     /* What stands before a NUL is the header, what follows it the body. */
     if (at < n)
         read_message(str_sub(all, at + 1, n), str_sub(all, 0, at));
+    read_envelope(all);
     read_people(all);
     read_agents(all);
     read_tags(all);

@@ -12,8 +12,9 @@ first time; "run X": calls the tool bash with the command X, then says "done".
 """
 import http.server
 import json
-import socketserver
 import threading
+
+from quiet import Quiet
 
 
 def text_of(message):
@@ -46,12 +47,6 @@ class Chat:
                 self.close_connection = True
 
             def log_message(self, *_):
-                pass
-
-        class Quiet(socketserver.ThreadingTCPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_):
                 pass
 
         self.server = Quiet(("127.0.0.1", 0), Handler)

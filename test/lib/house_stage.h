@@ -46,7 +46,7 @@ struct house {
 
 static const struct schema *const house_schemas[] = {
     &task_schema,     &watch_schema,  &access_schema,
-    &registry_schema, &choose_schema,
+    &registry_schema, &choose_schema, &broker_schema,
 };
 
 static const struct agent house_agents[] = {
@@ -114,7 +114,8 @@ static inline void house_open_store(struct house *h)
 {
     struct store_opts opts = {.folder = h->folder,
                               .schemas = house_schemas,
-                              .n_schemas = 5,
+                              .n_schemas = sizeof(house_schemas) /
+                                           sizeof(*house_schemas),
                               .max_waiting = 1000,
                               .is_inline = !h->has_threads,
                               .loop = &h->loop,

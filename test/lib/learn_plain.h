@@ -4,11 +4,12 @@
 /* What learn/ does, said plainly: everything in lists, all of it looked through
  * each time. Include after learn_stage.h. */
 
-enum { N_AGENTS = 7, N_SCOPES = 3, MOST = 64, DIMS = STAGE_DIMS };
+enum { N_AGENTS = 7, N_PLAIN_SCOPES = 3, MOST = 64, DIMS = STAGE_DIMS };
 
 static const char *const agents[N_AGENTS] = {"ann",  "Bob", "cy", "d.e-f_g",
                                              "EVE9", "fay", "gus"};
-static const char *const scopes[N_SCOPES] = {"org:a", "org:b", "user:ann"};
+static const char *const scopes[N_PLAIN_SCOPES] = {"org:a", "org:b",
+                                                   "user:ann"};
 static const char *const models[2] = {"model", "other"};
 
 struct plain_agent {
@@ -206,7 +207,7 @@ static inline void plain_thank(struct plain *p, const struct outcome *o,
                                int model, const struct vec_packed *v)
 {
     int who = agent_of(o->right_agent.n ? o->right_agent : o->agent);
-    int scope = among(scopes, N_SCOPES, o->scope);
+    int scope = among(scopes, N_PLAIN_SCOPES, o->scope);
     struct plain_example *nearest = NULL;
     double best = 0.5;
 
@@ -269,7 +270,7 @@ static inline void plain_bound_examples(struct plain *p, int scope, int model,
 
         /* Shorter scopes, then shorter models, then their letters: the order
          * of the keys of shelves. All models are of one length here. */
-        for (scope = 0; scope < N_SCOPES; scope++)
+        for (scope = 0; scope < N_PLAIN_SCOPES; scope++)
             for (model = 0; model < 2; model++) {
                 least = plain_least(p, scope, model, -2, &n);
                 if (n > most) {
@@ -289,7 +290,7 @@ static inline void plain_keep(struct plain *p, const struct outcome *o,
     plain_take_back(p, o);
     x = &p->examples[p->n_examples++];
     *x = (struct plain_example){
-        .scope = among(scopes, N_SCOPES, o->scope),
+        .scope = among(scopes, N_PLAIN_SCOPES, o->scope),
         .model = model,
         .right = agent_of(o->right_agent),
         .wrong = agent_of(o->agent),

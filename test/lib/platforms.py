@@ -15,8 +15,9 @@ the platform itself is said to be more lenient."""
 import http.server
 import json
 import re
-import socketserver
 import threading
+
+from quiet import Quiet
 
 # Not documented; what was found out by others lies between 5670 and 5796.
 TELEGRAM_TEXT_MAX = 5670
@@ -50,12 +51,6 @@ class Platform:
             do_GET = do_POST = do_PUT = do_DELETE = take
 
             def log_message(self, *_):
-                pass
-
-        class Quiet(socketserver.ThreadingTCPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_):
                 pass
 
         self.server = Quiet(("127.0.0.1", 0), Handler)
@@ -259,3 +254,75 @@ class Discord(Platform):
     def invalid(at, field, words):
         raise Refused(400, 50035, "Invalid Form Body", {
             at: {field: {"_errors": [{"code": "X", "message": words}]}}})
+
+
+class Hook(Platform):
+    """A webhook that takes posts: `posts` are the bodies it took, `refused` why
+    it did not take others; `answers` come first, one for each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.posts, self.refused, self.answers = [], [], []
+        self.url += "/hook/s3cret"
+
+    def judge(self, method, path, headers, body):
+        self.calls.append((method, path, body))
+        if self.answers:
+            return self.answers.pop(0)
+        try:
+            assert method == "POST" and path == "/hook/s3cret", path
+            assert headers["Content-Type"] == "application/json"
+            said = json.loads(body)
+            self.check(said)
+        except (AssertionError, KeyError, TypeError, ValueError) as e:
+            self.refused.append(repr(e))
+            return 400, {}, b"invalid_payload"
+        self.posts.append(said)
+        return self.taken
+
+
+class SlackHook(Hook):
+    """As https://docs.slack.dev has incoming webhooks and Block Kit."""
+    taken = 200, {"Content-Type": "text/html"}, b"ok"
+
+    @staticmethod
+    def check(said):
+        assert set(said) <= {"text", "blocks"}, said.keys()
+        assert 0 < len(said["text"]) <= 40000
+        assert 0 < len(said["blocks"]) <= 50
+        for block in said["blocks"]:
+            assert set(block) == {"type", "text"}
+            text = block["text"]
+            assert block["type"] in ("header", "section"), block["type"]
+            most = 150 if block["type"] == "header" else 3000
+            assert 0 < len(text["text"]) <= most, len(text["text"])
+            assert text["type"] in ("plain_text", "mrkdwn")
+            assert block["type"] == "section" or text["type"] == "plain_text"
+            assert ("emoji" in text) <= (text["type"] == "plain_text")
+        assert "<" not in json.dumps(said), "a mention or a link"
+
+
+class DiscordHook(Hook):
+    """As https://discord.com/developers/docs has Execute Webhook; lengths are
+    counted in UTF-16, the strictest way."""
+    taken = 204, {}, b""
+
+    @staticmethod
+    def check(said):
+        def length(text):
+            return len(text.encode("utf-16-le")) // 2
+        assert set(said) <= {"content", "embeds", "allowed_mentions"}
+        assert 0 < length(said["content"]) <= 2000
+        assert said["allowed_mentions"] == {"parse": []}
+        assert len(said["embeds"]) <= 10
+        total = 0
+        for embed in said["embeds"]:
+            assert set(embed) <= {"title", "description", "color"}
+            assert 0 < length(embed["title"]) <= 256
+            assert length(embed.get("description", "")) <= 4096
+            assert 0 <= embed["color"] <= 0xffffff
+            total += length(embed["title"]) + length(
+                embed.get("description", ""))
+        assert total <= 6000, total
+        for call in ("@everyone", "@here"):
+            assert call not in json.dumps(said), call

@@ -16,9 +16,10 @@ import base64
 import hashlib
 import http.server
 import json
-import socketserver
 import struct
 import threading
+
+from quiet import Quiet
 
 
 def vector(text, dims):
@@ -56,12 +57,6 @@ class Provider:
                 self.wfile.write(answer)
 
             def log_message(self, *_):
-                pass
-
-        class Quiet(socketserver.ThreadingTCPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_):
                 pass
 
         self.server = Quiet(("127.0.0.1", 0), Handler)

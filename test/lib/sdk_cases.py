@@ -623,6 +623,41 @@ class SdkCases:
                       options={"to": "parrot"})
         self.assertEqual(answer["pieces"], ["whole"])
 
+    def test_envelopes_go_and_come_whole(self):
+        server = self.server()
+        parrot = self.agent(server)
+        jay = self.agent(server, name="jay")
+        envelope = {"to": "parrot", "type": "REQUEST", "reference": "R-1",
+                    "priority": "HIGH", "context": "echo and more",
+                    "payload": {"emoji": EMOJI[0], "score": 8.25,
+                                "list": [1, None, {"a": True}]}}
+        answer = jay.do("envelope", envelope=envelope)
+        self.assertEqual((answer["text"], answer["status"]),
+                         ("and more", "completed"))
+        routing = jay.event("routing")
+        self.assertEqual((routing["routing_decision"], routing["target"],
+                          routing["original_from"], routing["task_id"]),
+                         ("ROUTE_IMMEDIATELY", "parrot", "jay",
+                          answer["task_id"]))
+        got = parrot.event("task")["envelope"]
+        self.assertEqual({k: got[k] for k in envelope}, envelope)
+        self.assertEqual(got["from"], "jay")
+        self.assertEqual(routing["message_id"], got["message_id"])
+        # A plain message has none; the same id is the same message.
+        server.send("echo plain", to="parrot")
+        self.assertIsNone(parrot.event("task")["envelope"])
+        again = [jay.do("envelope", envelope={**envelope, "message_id": "m-1"})
+                 for _ in range(2)]
+        self.assertEqual(again[0]["task_id"], again[1]["task_id"])
+        self.assertEqual([jay.event("routing")["routing_decision"]
+                          for _ in range(2)],
+                         ["ROUTE_IMMEDIATELY", "DROP_SILENTLY"])
+        self.refused("from_mismatch", self.client(
+            server, server.user("mallory")).do, "envelope",
+            envelope={**envelope, "from": "jay"})
+        self.refused("bad_request", jay.do, "envelope",
+                     envelope={**envelope, "priority": "SOON"})
+
     def test_the_same_key_is_the_same_task(self):
         server = self.server()
         self.agent(server)

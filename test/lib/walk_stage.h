@@ -29,6 +29,7 @@ static struct {
     struct id_maker ids;
     struct rand_seeded seed;
     struct route_settings routing;
+    const struct gate_rules *rules; /* NULL: none */
     struct agent agents[4];
     size_t n_agents;
     int n_fatal;
@@ -83,6 +84,7 @@ static inline struct walk_opts stage_walk_opts(void)
                               .limits = {.max_unfinished = 1000,
                                          .max_unfinished_bytes = 64 << 20,
                                          .timeout_ms = 60000},
+                              .rules = stage.rules,
                               .retention_ms = 30LL * 24 * 3600 * 1000,
                               .retention_rows = 1000000};
 }
@@ -90,11 +92,11 @@ static inline struct walk_opts stage_walk_opts(void)
 static inline enum err stage_open_store(struct why *why)
 {
     static const struct schema *const schemas[] = {
-        &task_schema,     &watch_schema,  &access_schema,
-        &registry_schema, &choose_schema, &learn_schema};
+        &task_schema,   &watch_schema, &access_schema, &registry_schema,
+        &choose_schema, &learn_schema, &broker_schema};
     struct store_opts opts = {.folder = stage.root,
                               .schemas = schemas,
-                              .n_schemas = 6,
+                              .n_schemas = 7,
                               .max_waiting = 1000,
                               .is_inline = true,
                               .loop = &stage.loop,

@@ -24,7 +24,7 @@ static struct held {
 
 struct sending {
     int64_t n;
-    bool has_chunks;
+    bool has_chunks, is_envelope;
     struct buf pieces; /* JSON, without brackets */
     struct buf heard;
 };
@@ -130,6 +130,8 @@ static void say_task(const struct sbc_task *t)
     put_int(&o, "deadline_ms", t->deadline_ms);
     json_key(&o, STR("metadata"));
     json_put_raw(&o, str_of(t->metadata));
+    json_key(&o, STR("envelope"));
+    json_put_raw(&o, str_of(t->envelope ? t->envelope : "null"));
     out_close(&b, &o);
 }
 
@@ -282,10 +284,28 @@ static void sent_well(struct sending *g, const struct sbc_news *n)
     buf_fini(&more);
 }
 
+/* {"event":"routing", and what was decided. */
+static void say_routing(const char *answer)
+{
+    struct str key = STR("routing"), found;
+    struct buf b;
+
+    buf_init(&b, LINE_MAX);
+    if (json_scan(str_of(answer), &key, 1, &found, NULL) != OK || !found.n ||
+        json_splice(&b, found, STR("event"), STR("\"routing\""), NULL) != OK)
+        abort();
+    buf_add_char(&b, '\n');
+    if (write(STDOUT_FILENO, b.p, b.n) != (ssize_t)b.n)
+        exit(1);
+    buf_fini(&b);
+}
+
 static void hears(void *ctx, const struct sbc_news *n)
 {
     struct sending *g = ctx;
 
+    if (n->kind == SBC_ACCEPTED && g->is_envelope)
+        say_routing(n->json);
     if (n->kind == SBC_ACCEPTED && g->has_chunks)
         event("accepted", "task", n->task_id);
     else if (n->kind == SBC_CHUNK && g->has_chunks)
@@ -356,6 +376,22 @@ static void send_one(int64_t n, const struct json *v)
     }
     free(copy);
     free(more);
+}
+
+static void send_envelope(int64_t n, const struct json *v)
+{
+    struct sending *g = calloc(1, sizeof(*g));
+    char *envelope = raw(json_get(v, STR("envelope")));
+
+    g->n = n;
+    g->is_envelope = true;
+    buf_init(&g->pieces, LINE_MAX);
+    buf_init(&g->heard, LINE_MAX);
+    if (sbc_send_envelope(hub, envelope, hears, g) != SBC_OK) {
+        no(n, "overloaded", sbc_why(hub), "{}");
+        free(g);
+    }
+    free(envelope);
 }
 
 /* Commands. */
@@ -488,6 +524,8 @@ static void run(const struct json *v)
         look(n);
     else if (str_eq(what, STR("send")))
         send_one(n, v);
+    else if (str_eq(what, STR("envelope")))
+        send_envelope(n, v);
     else if (str_eq(what, STR("search")))
         search(n, v);
     else if (str_eq(what, STR("get")))

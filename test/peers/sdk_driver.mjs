@@ -87,6 +87,7 @@ function handler(task) {
         session_id: task.sessionId,
         deadline_ms: task.deadlineMs,
         metadata: task.metadata,
+        envelope: task.envelope,
     });
     return HANDLERS[task.message.split(' ')[0]](task);
 }
@@ -127,6 +128,11 @@ const COMMANDS = {
     update: ({ card }) => hub.update(card),
     search: ({ query, options = {} }) => hub.search(query, options),
     send,
+    async envelope({ envelope }) {
+        const reply = hub.sendEnvelope(envelope);
+        say({ event: 'routing', ...(await reply.accepted).routing });
+        return reply;
+    },
     get: ({ id }) => hub.getTask(id),
     cancel: ({ id }) => hub.cancelTask(id),
     call: ({ method, params }) => hub.call(method, params),

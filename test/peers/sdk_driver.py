@@ -131,7 +131,8 @@ def handler(task):
     say(event="task", id=task.id, turn=task.turn, attempt=task.attempt,
         message=task.message[:100], n=len(task.message),
         skill_id=task.skill_id, session_id=task.session_id,
-        deadline_ms=task.deadline_ms, metadata=task.metadata)
+        deadline_ms=task.deadline_ms, metadata=task.metadata,
+        envelope=task.envelope)
     return HANDLERS[task.message.split(" ")[0]](task)
 
 
@@ -186,6 +187,12 @@ async def do_send(text, options=None, chunks=False):
         pieces.append(piece)
         say(event="piece", text=piece)
     return {"pieces": pieces, **await reply}
+
+
+async def do_envelope(envelope):
+    reply = hub.send_envelope(envelope)
+    say(event="routing", **(await reply.accepted())["routing"])
+    return await reply
 
 
 async def do_get(id):

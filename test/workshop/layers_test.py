@@ -71,6 +71,14 @@ class Layers(unittest.TestCase):
         self.assert_seen("config may include only base and model",
                          config__table='#include "net/net.h"')
 
+    def test_what_is_asked_knows_nobody_who_asks(self):
+        for room in ("broker", "route", "lessons"):
+            for outer in ("calls/calls", "hub/hub", "walk"):
+                self.assert_seen(
+                    f"{room} may not include {outer.split('/')[0]}",
+                    **{room + "__a": f'#include "{outer}.h"'})
+            self.assert_fine(**{room + "__a": '#include "speak/speak.h"'})
+
     def test_sideways(self):
         self.assert_seen("choose may not include gate",
                          choose__a='#include "gate/gate.h"')

@@ -1,0 +1,305 @@
+/* What waited for room goes as one, and each ends with the whole. */
+#include "test/lib/broker_stage.h"
+
+static const char rules[] =
+    "{'agents': {'Jay': {}, 'Z': {}, 'Rick': {}},"
+    "'safety_gates': [{'rule': 'gate', 'agent': 'Z', 'match': {'type':"
+    " 'SUBMISSION'}}],"
+    "'capacity': [{'rule': 'room', 'match': {'to': 'Rick'}, 'queue': 1,"
+    " 'hold_for': '1h', 'batch': {'most': 3}}]}";
+
+static struct sent first, members[5];
+
+static void hold_five(void)
+{
+    static const char *const references[] = {"A", "B", "C", "D", "E"};
+
+    stage_agent("Jay");
+    stage_agent("Z");
+    stage_agent("Rick");
+    stage_open(rules);
+    first = sent("Jay", "Rick", "REQUEST", "R-0");
+    for (int i = 0; i < 5; i++) {
+        members[i] = sent("Jay", "Rick", "REQUEST", references[i]);
+        CHECK_INT(members[i].pass.answer, GATE_HOLD_CAPACITY);
+    }
+    rest();
+}
+
+/* The task that stands for the others: the newest that is ready. */
+static struct id batch_of(const struct id *id)
+{
+    const struct hold *h = hold_find(stage.broker, str_of(id->text));
+
+    CHECK(h && h->batch.text[0]);
+    return h->batch;
+}
+
+TEST(those_that_waited_go_as_one_and_end_with_it)
+{
+    const struct task *t;
+    struct id batch;
+
+    hold_five();
+    ends(&first.id, TASK_COMPLETED, "");
+    batch = batch_of(&members[0].id);
+    CHECK_INT(status_of(&batch), TASK_QUEUED);
+    CHECK_STR(str_of(batch_of(&members[2].id).text), batch.text);
+    CHECK(!hold_find(stage.broker, str_of(members[3].id.text))->batch.text[0]);
+    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    t = task_find(stage.tasks, str_of(batch.text));
+    CHECK(t->is_envelope && strstr(t->text.p, "\"type\":\"BATCH\""));
+    CHECK(strstr(t->text.p, "\"reference\":\"C\""));
+    ends(&batch, TASK_COMPLETED, "");
+    rest();
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(status_of(&members[i].id), TASK_COMPLETED);
+    batch = batch_of(&members[3].id); /* and the next two */
+    CHECK_INT(rows_of(&hold_table), 2);
+    ends(&batch, TASK_FAILED, "");
+    CHECK_INT(status_of(&members[3].id), TASK_FAILED);
+    CHECK_INT(status_of(&members[4].id), TASK_FAILED);
+    CHECK_INT(broker_stats(stage.broker).held, 0);
+    CHECK_INT(broker_stats(stage.broker).released_total, 5);
+    stage_close();
+}
+
+TEST(each_is_told_of_as_let_go_and_knows_its_batch)
+{
+    struct query q;
+    struct id batch;
+    size_t n = 0;
+
+    hold_five();
+    ends(&first.id, TASK_COMPLETED, "");
+    batch = batch_of(&members[0].id);
+    query_init(&q, &feed_table, 100);
+    query_if(&q, FEED_TYPE, IS, value_text(STR("gate.released")));
+    query_order(&q, FEED_SEQ, false);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    QUERY_EACH(r, &q)
+    {
+        struct str data = row_str(r, FEED_DATA);
+
+        CHECK_STR(row_str(r, FEED_TASK_ID), members[n++].id.text);
+        CHECK(memmem(data.p, data.n, batch.text, strlen(batch.text)));
+    }
+    CHECK_INT(n, 3);
+    query_fini(&q);
+    ends(&batch, TASK_EXPIRED, ""); /* which ends no hold again */
+    CHECK_INT(status_of(&members[0].id), TASK_EXPIRED);
+    CHECK_INT(feed_of("gate.expired"), 0);
+    CHECK_INT(broker_stats(stage.broker).expired_total, 0);
+    stage_close();
+}
+
+TEST(a_batch_overtakes_nobody_of_an_order)
+{
+    struct sent seen, behind, a, b;
+
+    stage_agent("Jay");
+    stage_agent("Rick");
+    stage_open("{'agents': {'Jay': {}, 'Rick': {}}, 'escalations': [{'rule':"
+               " 'low', 'match': {'type': 'LOW'}}], 'capacity': [{'rule':"
+               " 'room', 'match': {'to': 'Rick'}, 'queue': 1, 'hold_for':"
+               " '1h', 'batch': {'most': 3}}]}");
+    first = sent("Jay", "Rick", "REQUEST", "R-0");
+    seen = sent("Jay", "Rick", "LOW", "R-1");
+    a = sent("Jay", "Rick", "REQUEST", "R-2");
+    behind = sent("Jay", "Rick", "REQUEST", "R-1");
+    b = sent("Jay", "Rick", "REQUEST", "R-3");
+    CHECK_INT(status_of(&seen.id), TASK_ESCALATED);
+    rest();
+    ends(&first.id, TASK_COMPLETED, "");
+    CHECK_STR(str_of(batch_of(&a.id).text), batch_of(&b.id).text);
+    CHECK(!hold_find(stage.broker, str_of(behind.id.text))->batch.text[0]);
+    stage_close();
+}
+
+static struct str result_text(const struct id *id, struct query *q)
+{
+    query_init(q, &task_table, 1);
+    query_if(q, TASK_ID, IS, value_text(str_of(id->text)));
+    CHECK_INT(store_look(stage.store, q), OK);
+    return row_str(q->rows, TASK_RESULT_TEXT);
+}
+
+/* The task of an item, as the agent that has the batch sees it. */
+static struct str task_of_item(const struct json *items, size_t i)
+{
+    JSON_EACH(item, items)
+    {
+        if (!i--)
+            return json_str_or(json_get(item, STR("task_id")), STR(""));
+    }
+    return STR("");
+}
+
+TEST(an_agent_may_say_of_each_what_came_of_it)
+{
+    char metadata[400];
+    const struct json *text, *items;
+    struct arena arena;
+    struct query q;
+    struct id batch;
+
+    hold_five();
+    ends(&first.id, TASK_COMPLETED, "");
+    batch = batch_of(&members[0].id);
+    arena_init(&arena, 1 << 20);
+    text = json_parse(&arena, task_find(stage.tasks, str_of(batch.text))->text,
+                      0, NULL);
+    items = json_get(json_get(text, STR("payload")), STR("items"));
+    CHECK_STR(task_of_item(items, 2), members[2].id.text);
+    snprintf(metadata, sizeof(metadata),
+             "{\"results\":{\"%.*s\":\"yours\",\"%.*s\":{\"error\":\"no\"}}}",
+             STR_ARG(task_of_item(items, 0)), STR_ARG(task_of_item(items, 1)));
+    arena_fini(&arena);
+    ends(&batch, TASK_COMPLETED, metadata);
+    rest();
+    CHECK_STR(result_text(&members[0].id, &q), "yours");
+    query_fini(&q);
+    CHECK_INT(status_of(&members[1].id), TASK_FAILED);
+    CHECK_STR(result_text(&members[2].id, &q), "done"); /* that of all */
+    query_fini(&q);
+    stage_close();
+}
+
+TEST(a_restart_while_a_batch_is_out_and_when_it_is_over)
+{
+    struct id batch;
+
+    hold_five();
+    ends(&first.id, TASK_COMPLETED, "");
+    batch = batch_of(&members[0].id);
+    stage_stop();
+    stage_start();
+    rest();
+    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    CHECK_STR(str_of(batch_of(&members[1].id).text), batch.text);
+    pass_ms(2 * 3600 * 1000); /* a member's own time does not end it */
+    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    /* It ends, and nobody is told before the server is gone. */
+    stage_on_end(
+        NULL, str_of(batch.text),
+        &(struct task_result){.status = TASK_COMPLETED, .text = STR("all")});
+    store_turn(stage.store);
+    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    stage_stop();
+    stage_start();
+    rest();
+    CHECK_INT(status_of(&members[0].id), TASK_COMPLETED);
+    CHECK_INT(status_of(&members[2].id), TASK_COMPLETED);
+    stage_close();
+}
+
+TEST(a_member_that_is_cancelled_leaves_the_batch_as_it_is)
+{
+    struct id batch;
+
+    hold_five();
+    ends(&first.id, TASK_COMPLETED, "");
+    batch = batch_of(&members[0].id);
+    ends(&members[1].id, TASK_CANCELLED, "");
+    CHECK_INT(status_of(&members[1].id), TASK_CANCELLED);
+    CHECK_INT(status_of(&batch), TASK_QUEUED);
+    ends(&batch, TASK_COMPLETED, "");
+    rest();
+    CHECK_INT(status_of(&members[1].id), TASK_CANCELLED);
+    CHECK_INT(status_of(&members[0].id), TASK_COMPLETED);
+    stage_close();
+}
+
+TEST(others_and_the_last_one_go_singly)
+{
+    struct sent other, last;
+
+    stage_agent("Jay");
+    stage_agent("Z");
+    stage_agent("Rick");
+    stage_open(rules);
+    first = sent("Jay", "Rick", "REQUEST", "R-0");
+    other = sent("Leroy", "Rick", "REQUEST", "A");
+    last = sent("Jay", "Rick", "REQUEST", "B");
+    ends(&first.id, TASK_COMPLETED, "");
+    CHECK_INT(status_of(&other.id), TASK_QUEUED); /* nobody like it */
+    CHECK_INT(status_of(&last.id), TASK_HELD);
+    ends(&other.id, TASK_COMPLETED, "");
+    CHECK_INT(status_of(&last.id), TASK_QUEUED);
+    stage_close();
+}
+
+TEST(what_may_not_go_is_not_taken_along)
+{
+    struct sent gated, free_one, free_two;
+
+    stage_agent("Jay");
+    stage_agent("Z");
+    stage_agent("Rick");
+    stage_open(rules);
+    first = sent("Jay", "Rick", "REQUEST", "R-0");
+    free_one = sent("Jay", "Rick", "REQUEST", "A");
+    gated = sent("Jay", "Rick", "SUBMISSION", "B");
+    free_two = sent("Jay", "Rick", "REQUEST", "C");
+    rest();
+    stage_agent("Z")->state = AGENT_DEAD;
+    ends(&first.id, TASK_COMPLETED, "");
+    CHECK_STR(str_of(batch_of(&free_two.id).text), batch_of(&free_one.id).text);
+    CHECK(!hold_find(stage.broker, str_of(gated.id.text))->batch.text[0]);
+    stage_close();
+}
+
+TEST(a_batch_survives_every_fault)
+{
+    bool has_fired;
+    long step = getenv("STRESS") ? 1 : 3 * T_SWEEP_STEP, nth = 1 - step;
+
+    hold_five();
+    do {
+        struct held left;
+
+        fault_arm(nth += step);
+        stage_on_end(NULL, str_of(first.id.text),
+                     &(struct task_result){.status = TASK_COMPLETED});
+        for (int i = 0; i < 4; i++) {
+            store_turn(stage.store);
+            loop_turn(&stage.loop);
+        }
+        has_fired = fault_fired();
+        fault_arm(0);
+        pass_ms(BROKER_LOOK_MS);
+        stage_stop();
+        stage_start();
+        rest();
+        if (status_of(&first.id) == TASK_QUEUED)
+            ends(&first.id, TASK_COMPLETED, "");
+        /* All of them come to their end, whatever failed. */
+        for (int i = 0; i < 20 && broker_stats(stage.broker).held; i++) {
+            for (int64_t at = 0; broker_holds(stage.broker, at, &left, 1);
+                 at = left.place) {
+                struct id batch;
+
+                if (left.cause != PASS_BATCHED)
+                    continue;
+                batch = batch_of(&left.task_id);
+                ends(&batch, TASK_COMPLETED, "");
+            }
+            for (int k = 0; k < 5; k++)
+                if (status_of(&members[k].id) == TASK_QUEUED)
+                    ends(&members[k].id, TASK_COMPLETED, "");
+            rest();
+        }
+        CHECK_INT(broker_stats(stage.broker).held, 0);
+        for (int k = 0; k < 5; k++) {
+            if (status_of(&members[k].id) == TASK_QUEUED)
+                ends(&members[k].id, TASK_COMPLETED, "");
+            CHECK_INT(status_of(&members[k].id), TASK_COMPLETED);
+        }
+        first = sent("Jay", "Rick", "REQUEST", "again");
+        for (int k = 0; k < 5; k++)
+            members[k] = sent("Jay", "Rick", "REQUEST",
+                              (const char *[]){"A", "B", "C", "D", "E"}[k]);
+        rest();
+    } while (has_fired);
+    stage_close();
+}

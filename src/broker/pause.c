@@ -1,0 +1,108 @@
+/* Agents to which nothing new is carried until somebody says so: a row each, so
+ * that a restart does not forget it. */
+#include "broker/people.h"
+
+#include <stdlib.h>
+
+static const struct column pause_columns[N_PAUSE_COLUMNS] = {
+    [PAUSE_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
+    [PAUSE_BY] = {.name = "paused_by", .type = COLUMN_TEXT},
+    [PAUSE_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
+};
+
+const struct table pause_table = {
+    .name = "pause",
+    .columns = pause_columns,
+    .n_columns = N_PAUSE_COLUMNS,
+    .n_key = 1,
+};
+
+enum err pauses_load(struct broker *b)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &pause_table, OUTAGES_MAX);
+    e = store_look(b->opts.store, &q);
+    if (!e)
+        QUERY_EACH(r, &q)
+    if (!e)
+        e = b->opts.pause(b->opts.ctx, row_str(r, PAUSE_AGENT), true);
+    query_fini(&q);
+    return e;
+}
+
+struct pausing {
+    struct tx tx;
+    struct broker *broker;
+    bool is_paused;
+    char agent[AGENT_NAME_MAX + 1];
+    void (*done)(void *ctx, enum err e, const struct why *why);
+    void *ctx;
+};
+
+static void on_paused(struct tx *tx, void *ctx)
+{
+    struct pausing *p = ctx;
+    struct broker *b = p->broker;
+    struct why why = {""};
+    enum err e = OK;
+
+    if (tx->result == TX_COMMITTED)
+        e = b->opts.pause(b->opts.ctx, str_of(p->agent), p->is_paused);
+    else
+        e = tx->result == TX_FATAL ? ERR_OUTCOME_UNKNOWN : tx->err;
+    if (e)
+        why_err(&why, e, "%s", err_row(e)->wording);
+    p->done(p->ctx, e, &why);
+    tx_fini(&p->tx);
+    free(p);
+}
+
+static void build_pause(struct pausing *p, struct str agent, struct str by)
+{
+    struct broker *b = p->broker;
+    struct about about = {.agent = agent};
+    char name[AGENT_NAME_MAX + 1];
+    struct str key = str_lowered(agent, name, AGENT_NAME_MAX);
+    struct note_data n;
+    struct tx_op *op;
+
+    if (p->is_paused) {
+        op = tx_put(&p->tx, &pause_table);
+        tx_set(op, PAUSE_AGENT, value_text(key));
+        tx_set(op, PAUSE_BY, value_text(by));
+        tx_set(op, PAUSE_AT_MS, value_int(loop_wall_ms(b->opts.loop)));
+    } else {
+        op = tx_prune(&p->tx, &pause_table, 1);
+        tx_if(op, PAUSE_AGENT, IS, value_text(key));
+    }
+    note_open(&n);
+    note_str(&n, "agent", agent);
+    note_str(&n, "by", by);
+    note_close(&n, b, p->is_paused ? STR("agent.paused") : STR("agent.resumed"),
+               &about, &p->tx);
+}
+
+void broker_pause(struct broker *b, struct str agent, bool is_paused,
+                  struct str by,
+                  void (*done)(void *ctx, enum err e, const struct why *why),
+                  void *ctx)
+{
+    struct pausing *p = FAULT("broker.pausing") ? NULL : calloc(1, sizeof(*p));
+    struct why why = {""};
+
+    if (!p) {
+        done(ctx, why_err(&why, ERR_NOMEM, "out of memory"), &why);
+        return;
+    }
+    p->broker = b;
+    p->is_paused = is_paused;
+    p->done = done;
+    p->ctx = ctx;
+    memcpy(p->agent, agent.p,
+           agent.n < AGENT_NAME_MAX ? agent.n : AGENT_NAME_MAX);
+    tx_init(&p->tx);
+    build_pause(p, agent, by);
+    store_submit(b->opts.store, &p->tx, on_paused, p);
+}

@@ -1,0 +1,241 @@
+/* How the gate is doing, each figure beside what it should be; the rules that
+ * hold; the channels; and the audit. Numbers are for whoever may read; where
+ * files are and what is wrong with them, for admins. */
+#include "base/json.h"
+#include "calls/internal.h"
+#include "posting.h"
+#include "rulebook.h"
+
+static void put_int(struct json_out *o, const char *key, int64_t v)
+{
+    json_key(o, str_of(key));
+    json_put_int(o, v);
+}
+
+static void put_text(struct json_out *o, const char *key, struct str s)
+{
+    json_key(o, str_of(key));
+    if (s.n)
+        json_put_str(o, s);
+    else
+        json_put_null(o);
+}
+
+static void put_bool(struct json_out *o, const char *key, bool v)
+{
+    json_key(o, str_of(key));
+    json_put_bool(o, v);
+}
+
+static void open_figure(struct json_out *o, const char *key, int64_t value,
+                        int64_t target, bool is_met)
+{
+    json_key(o, str_of(key));
+    json_open(o, '{');
+    put_int(o, "value", value);
+    put_int(o, "target", target);
+    put_bool(o, "is_met", is_met);
+}
+
+static int64_t average(int64_t sum, int64_t n)
+{
+    return n ? sum / n : 0;
+}
+
+static void put_decisions(struct json_out *o, const struct gate_figures *day)
+{
+    static const char *const names[N_FIGURES] = {[FIGURE_ROUTED] = "immediate",
+                                                 [FIGURE_HELD] = "hold",
+                                                 [FIGURE_PAUSED] = "pause",
+                                                 [FIGURE_ESCALATED] =
+                                                     "escalate",
+                                                 [FIGURE_DROPPED] = "drop"};
+
+    json_key(o, STR("decisions_24h"));
+    json_open(o, '{');
+    for (int i = 0; i < N_FIGURES; i++)
+        put_int(o, names[i], day->decisions[i]);
+    json_close(o, '}');
+}
+
+/* Nobody knows until an audit has come to its end. */
+static void put_lost(struct json_out *o, const struct audit_report *audit,
+                     int64_t target)
+{
+    bool is_known = audit->ended_ms && !audit->err;
+
+    if (is_known) {
+        open_figure(o, "lost", audit->lost, target, audit->lost <= target);
+    } else {
+        json_key(o, STR("lost"));
+        json_open(o, '{');
+        put_text(o, "value", STR(""));
+        put_int(o, "target", target);
+        put_text(o, "is_met", STR(""));
+    }
+    put_int(o, "audited_ms", is_known ? audit->ended_ms : 0);
+    json_close(o, '}');
+}
+
+static void put_figures(struct json_out *o, struct posting *p,
+                        const struct gate_targets *t)
+{
+    struct gate_figures hour = figures_of(p->figures, true),
+                        day = figures_of(p->figures, false);
+    const struct audit_report *audit = audit_report(p->audit);
+    int64_t hold = average(day.normal_hold_ms, day.normal_holds);
+
+    json_key(o, STR("figures"));
+    json_open(o, '{');
+    open_figure(o, "routed_per_hour", hour.routed, t->routed_per_hour,
+                hour.routed >= t->routed_per_hour);
+    put_int(o, "average_24h", day.routed / 24);
+    json_close(o, '}');
+    put_decisions(o, &day);
+    open_figure(o, "hold_ms", hold, t->hold_ms, hold <= t->hold_ms);
+    put_int(o, "of_all", average(day.hold_ms, day.holds));
+    put_int(o, "longest", day.hold_max_ms);
+    put_int(o, "holds", day.holds);
+    json_close(o, '}');
+    open_figure(o, "escalations_per_day", day.decisions[FIGURE_ESCALATED],
+                t->escalations_per_day,
+                day.decisions[FIGURE_ESCALATED] < t->escalations_per_day ||
+                    !t->escalations_per_day);
+    json_close(o, '}');
+    put_lost(o, audit, t->lost);
+    put_int(o, "released_24h", day.released);
+    put_int(o, "expired_24h", day.expired);
+    put_int(o, "late_24h", day.late);
+    json_close(o, '}');
+}
+
+static void put_now(struct json_out *o, const struct broker_stats *b)
+{
+    json_key(o, STR("now"));
+    json_open(o, '{');
+    put_int(o, "held", b->held);
+    put_int(o, "escalations_open", b->escalations_open);
+    json_close(o, '}');
+}
+
+static void put_rules(struct json_out *o, const struct rulebook *b,
+                      bool is_admin)
+{
+    json_key(o, STR("rules"));
+    json_open(o, '{');
+    put_int(o, "count", (int64_t)gate_rules_count(rulebook_rules(b)));
+    put_text(o, "state",
+             !b->path        ? STR("none")
+             : b->problems.n ? STR("bad")
+                             : STR("good"));
+    if (is_admin) {
+        put_text(o, "file", str_of(b->path));
+        put_int(o, "read_at_ms", b->read_at_ms);
+        put_text(o, "problem",
+                 b->problems.n
+                     ? (struct str){b->problems.text, b->problems.n_bytes}
+                     : STR(""));
+    }
+    json_close(o, '}');
+}
+
+static void put_channels(struct json_out *o, const struct channels *channels)
+{
+    struct channel_stats list[2 * CHANNELS_MAX];
+    size_t n = channels_stats(channels, list, 2 * CHANNELS_MAX);
+
+    json_key(o, STR("channels"));
+    json_open(o, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_open(o, '{');
+        put_text(o, "name", list[i].name);
+        put_text(o, "place", list[i].is_file ? STR("file") : STR("webhook"));
+        put_int(o, "cursor", list[i].cursor);
+        put_int(o, "backlog", list[i].backlog);
+        put_int(o, "written", list[i].written_total);
+        put_int(o, "failures", list[i].failures_total);
+        put_int(o, "missed", list[i].missed_total);
+        put_int(o, "failing_ms", list[i].failing_ms);
+        put_text(o, "problem", str_of(list[i].problem));
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+void call_gate_get(struct call *c)
+{
+    struct calls *calls = c->calls;
+    struct json_out o = json_out(c->body);
+    struct broker_stats b = broker_stats(walk_broker(calls->walk));
+    const struct gate_about *about =
+        gate_rules_about(rulebook_rules(calls->rulebook));
+    bool is_admin = caller_is_admin(&c->caller);
+
+    json_open(&o, '{');
+    put_figures(&o, calls->posting, &about->targets);
+    put_now(&o, &b);
+    put_rules(&o, calls->rulebook, is_admin);
+    if (is_admin)
+        put_channels(&o, calls->posting->channels);
+    json_close(&o, '}');
+    buf_add_char(c->body, '\n');
+    call_answer(c, 200, SPEAK_JSON);
+}
+
+static void put_names(struct json_out *o, const char *key,
+                      const struct audit_loss *list, int64_t n)
+{
+    json_key(o, str_of(key));
+    json_open(o, '[');
+    for (int64_t i = 0; i < n && i < AUDIT_NAMES; i++) {
+        json_open(o, '{');
+        put_text(o, "task_id", str_of(list[i].task_id.text));
+        put_text(o, "what", str_of(list[i].what));
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+/* The last that ended; `run` begins another, which is not waited for: whoever
+ * wants its word asks again until began_ms is another one. */
+static void answer_audit(struct call *c, int status)
+{
+    struct audit *a = c->calls->posting->audit;
+    const struct audit_report *r = audit_report(a);
+    struct json_out o = json_out(c->body);
+    bool is_there = r->ended_ms && !r->err;
+
+    json_open(&o, '{');
+    put_bool(&o, "is_running", audit_is_running(a));
+    put_int(&o, "began_ms", r->began_ms);
+    put_int(&o, "ended_ms", r->ended_ms);
+    put_text(&o, "problem",
+             r->err ? str_of(err_row(r->err)->wording) : STR(""));
+    put_int(&o, "accepted", r->accepted);
+    put_int(&o, "over", r->over);
+    put_int(&o, "unfinished", r->unfinished);
+    put_int(&o, "held", r->held);
+    put_int(&o, "escalated", r->escalated);
+    json_key(&o, STR("lost"));
+    if (is_there)
+        json_put_int(&o, r->lost);
+    else
+        json_put_null(&o);
+    put_names(&o, "losses", r->losses, r->lost);
+    put_int(&o, "stray", r->stray);
+    put_names(&o, "strays", r->strays, r->stray);
+    json_close(&o, '}');
+    buf_add_char(c->body, '\n');
+    call_answer(c, status, SPEAK_JSON);
+}
+
+void call_gate_audit_get(struct call *c)
+{
+    answer_audit(c, 200);
+}
+
+void call_gate_audit_post(struct call *c)
+{
+    audit_run(c->calls->posting->audit);
+    answer_audit(c, 202);
+}

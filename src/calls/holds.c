@@ -1,0 +1,113 @@
+/* What is held, in the order in which it was accepted: for who asked, and for
+ * admins. It is all in memory, so there is nothing to wait for. */
+#include "calls/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum { KEY_BYTES_MAX = 1024 };
+
+static void put_str(struct json_out *out, const char *key, struct str s)
+{
+    json_key(out, str_of(key));
+    if (s.n)
+        json_put_str(out, s);
+    else
+        json_put_null(out);
+}
+
+static void put_int(struct json_out *out, const char *key, int64_t v)
+{
+    json_key(out, str_of(key));
+    json_put_int(out, v);
+}
+
+/* "agent:Z", "queue:Rick", "event:REFERENCE:TYPE", "time", … */
+static void write_keys(struct json_out *out, const struct held *h)
+{
+    struct buf key;
+
+    json_key(out, STR("waits_for"));
+    json_open(out, '[');
+    buf_init(&key, KEY_BYTES_MAX);
+    for (size_t i = 0; i < h->n_keys; i++) {
+        buf_clear(&key);
+        wait_key_write(&h->keys[i], &key);
+        json_put_str(out, buf_str(&key));
+    }
+    buf_fini(&key);
+    json_close(out, ']');
+}
+
+static void write_one(struct json_out *out, const struct held *h)
+{
+    json_open(out, '{');
+    put_str(out, "task_id", str_of(h->task_id.text));
+    put_str(out, "message_id", str_of(h->message_id.text));
+    put_str(out, "routing_decision", gate_answer_name(h->answer));
+    put_str(out, "from", h->from);
+    put_str(out, "agent", h->agent);
+    put_str(out, "type", h->type);
+    put_str(out, "reference", h->reference);
+    put_str(out, "priority", task_priority_name(h->priority));
+    put_str(out, "requester", h->requester);
+    put_str(out, "rule", h->rule);
+    put_str(out, "reason", h->reason);
+    write_keys(out, h);
+    put_int(out, "since_ms", h->since_ms);
+    put_int(out, "held_until_ms", h->until_ms);
+    json_close(out, '}');
+}
+
+static bool read_cursor(struct call *c, int64_t *out)
+{
+    struct str cursor = call_arg(c, "cursor");
+
+    *out = 0;
+    if (!cursor.p || (str_to_i64(cursor, out) == OK && *out >= 0))
+        return true;
+    call_refuse(c, ERR_BAD_REQUEST,
+                STR("cursor must be a next_cursor of this list"));
+    return false;
+}
+
+static void answer(struct call *c, const struct held *all, size_t n,
+                   bool has_more)
+{
+    struct json_out out = json_out(c->body);
+    char cursor[32] = "";
+
+    speak_list_open(&out);
+    for (size_t i = 0; i < n; i++)
+        write_one(&out, &all[i]);
+    if (has_more)
+        snprintf(cursor, sizeof(cursor), "%lld", (long long)all[n - 1].place);
+    speak_list_close(&out, str_of(cursor));
+    buf_add_char(c->body, '\n');
+    call_answer(c, 200, SPEAK_JSON);
+}
+
+void call_holds_list(struct call *c)
+{
+    struct held_filter f = {.agent = call_arg(c, "agent"),
+                            .rule = call_arg(c, "rule"),
+                            .reference = call_arg(c, "reference"),
+                            .caller = &c->caller};
+    struct held *all;
+    int64_t after;
+    size_t limit, n;
+
+    if (!call_limit(c, &limit) || !read_cursor(c, &after))
+        return;
+    all = FAULT("calls.holds") ? NULL : calloc(limit + 1, sizeof(*all));
+    if (!all) {
+        call_refuse(c, ERR_NOMEM, STR(""));
+        return;
+    }
+    n = broker_holds_like(walk_broker(c->calls->walk), &f, after, all,
+                          limit + 1);
+    answer(c, all, n < limit ? n : limit, n > limit);
+    free(all);
+}

@@ -1,0 +1,252 @@
+/* escalations: what a person must see, and what they say to it. */
+#include "cli/list.h"
+#include "cli/span.h"
+
+#include <stdio.h>
+
+enum {
+    NARROW = 132 /* columns; below them only what tells one from another */
+};
+
+const struct arg_option cli_escalations_options[] = {
+    {"status", "STATUS",
+     "only those: open (if not given), approved, rejected, redirected, "
+     "expired, resolved, all",
+     false},
+    {"kind", "KIND", "only those: rule, dead, late, expired", false},
+    {"agent", "AGENT", "only those that were meant for this agent", false},
+    {"limit", "N", "show at most so many; 50 if not given", false},
+    {"comment", "TEXT", "say why", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+static int64_t number(const struct json *v, struct str key)
+{
+    return json_int_or(json_get(v, key), 0);
+}
+
+static const char *status_colour(struct str status)
+{
+    if (str_eq(status, STR("open")))
+        return "\033[33m";
+    if (str_eq(status, STR("rejected")) || str_eq(status, STR("expired")))
+        return "\033[31m";
+    return "\033[32m";
+}
+
+/* The list. */
+
+static bool is_narrow(const struct cli *c)
+{
+    return c->window && c->window < NARROW;
+}
+
+static void add_one(struct listing *l, const struct json *item)
+{
+    struct span_text age = span_write(l->now_ms - number(item, STR("at_ms")));
+    struct str cells[] = {cli_field(item, STR("id")),
+                          cli_field(item, STR("status")),
+                          cli_field(item, STR("kind")),
+                          cli_field(item, STR("from")),
+                          cli_field(item, STR("agent")),
+                          cli_field(item, STR("reference")),
+                          str_of(age.text),
+                          cli_field(item, STR("reason"))};
+    bool has_status = args_has(&l->c->args, "status");
+    struct str few[] = {cells[0], cells[has_status ? 1 : 4], cells[6],
+                        cells[7]};
+
+    grid_add(&l->grid, is_narrow(l->c) ? few : cells);
+}
+
+/* An error has been said already. */
+static bool add_filters(struct cli *c, struct buf *path,
+                        enum exit_status *status)
+{
+    struct str which = STR("open"), kind = STR("");
+    struct str agent = args_get(&c->args, "agent");
+
+    if (!cli_one_of(c, "status",
+                    "open approved rejected redirected expired resolved all",
+                    &which, status) ||
+        !cli_one_of(c, "kind", "rule dead late expired", &kind, status))
+        return false;
+    buf_add_str(path, STR("/api/escalations"));
+    if (!str_eq(which, STR("all")))
+        client_add_query(path, "status", which);
+    if (kind.n)
+        client_add_query(path, "kind", kind);
+    if (agent.n)
+        client_add_query(path, "agent", agent);
+    return true;
+}
+
+static enum exit_status list(struct cli *c, struct str operand)
+{
+    static const struct grid_head heads[] = {
+        {"ID", NULL},   {"STATUS", status_colour},
+        {"KIND", NULL}, {"FROM", NULL},
+        {"TO", NULL},   {"REFERENCE", NULL},
+        {"AGE", NULL},  {"REASON", NULL}};
+    static const struct grid_head few[] = {
+        {"ID", NULL}, {"TO", NULL}, {"AGE", NULL}, {"REASON", NULL}};
+    static const struct grid_head any[] = {{"ID", NULL},
+                                           {"STATUS", status_colour},
+                                           {"AGE", NULL},
+                                           {"REASON", NULL}};
+    bool has_status = args_has(&c->args, "status");
+    struct list_kind kind = {.heads = !is_narrow(c) ? heads
+                                      : has_status  ? any
+                                                    : few,
+                             .n_heads = is_narrow(c) ? 4 : 8,
+                             .add = add_one,
+                             .most = 100000,
+                             .preset = 50,
+                             .none = "Nobody is asked for anything.\n",
+                             .tells_of_further = true};
+    enum exit_status status = EXIT_DONE;
+    struct buf path;
+
+    (void)operand;
+    buf_init(&path, 16 * 1024);
+    if (add_filters(c, &path, &status)) {
+        kind.path = buf_str(&path);
+        status = cli_list(c, &kind);
+    }
+    buf_fini(&path);
+    return status;
+}
+
+/* One of them. */
+
+static void show_one(struct cli *c, const struct json *x)
+{
+    const struct json *task = json_get(x, STR("task"));
+    struct str text = cli_field(task, STR("text"));
+
+    buf_addf(&c->out, "%.*s  %.*s\n",
+             STR_ARG(cli_tamed(c, cli_field(x, STR("id")))),
+             STR_ARG(cli_tamed(c, cli_field(x, STR("status")))));
+    cli_named(c, "reason", cli_field(x, STR("reason")));
+    cli_named(c, "kind", cli_field(x, STR("kind")));
+    cli_named(c, "rule", cli_field(x, STR("rule")));
+    cli_named(c, "from", cli_field(x, STR("from")));
+    cli_named(c, "to", cli_field(x, STR("agent")));
+    cli_named(c, "type", cli_field(x, STR("type")));
+    cli_named(c, "reference", cli_field(x, STR("reference")));
+    cli_named(c, "priority", cli_field(x, STR("priority")));
+    cli_named(c, "task", cli_field(x, STR("task_id")));
+    cli_named(c, "backup", cli_field(x, STR("offer")));
+    cli_named_time(c, "asked", number(x, STR("at_ms")));
+    cli_named_time(c, "expires", number(x, STR("expires_ms")));
+    cli_named_time(c, "decided", number(x, STR("decided_ms")));
+    cli_named(c, "by", cli_field(x, STR("by")));
+    cli_named(c, "comment", cli_field(x, STR("comment")));
+    cli_named(c, "now with", cli_field(x, STR("redirected_to")));
+    if (!text.n)
+        return;
+    buf_add_char(&c->out, '\n');
+    cli_coloured(c, BOLD, STR("Message"));
+    buf_add_char(&c->out, '\n');
+    cli_indented_text(c, 2, text);
+}
+
+static enum exit_status call(struct cli *c, const char *method, struct str id,
+                             const char *what, struct str body)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+    struct buf path;
+
+    if (!cl)
+        return status;
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/escalations/"));
+    client_add_part(&path, id);
+    buf_add_str(&path, str_of(what));
+    if (path.over)
+        status = cli_error(c, ERR_USAGE, "the ID is too long");
+    else if (client_call(cl, &(struct client_request){.method = method,
+                                                      .path = buf_str(&path),
+                                                      .body = body}))
+        status = client_fail(cl);
+    else if (c->json)
+        cli_json_line(&c->out, client_reply(cl)->json);
+    else if (*what)
+        buf_addf(&c->out, "%.*s is %.*s\n", STR_ARG(cli_tamed(c, id)),
+                 STR_ARG(cli_tamed(
+                     c, cli_field(client_reply(cl)->json, STR("status")))));
+    else
+        show_one(c, client_reply(cl)->json);
+    buf_fini(&path);
+    client_free(cl);
+    return status;
+}
+
+static enum exit_status show(struct cli *c, struct str id)
+{
+    return call(c, "GET", id, "", STR(""));
+}
+
+static enum exit_status say(struct cli *c, struct str id, const char *what,
+                            struct str agent)
+{
+    struct str comment = args_get(&c->args, "comment");
+    enum exit_status status;
+    struct json_out o;
+    struct buf body;
+
+    buf_init(&body, 64 * 1024);
+    o = json_out(&body);
+    json_open(&o, '{');
+    if (agent.n) {
+        json_key(&o, STR("agent"));
+        json_put_str(&o, agent);
+    }
+    if (comment.n) {
+        json_key(&o, STR("comment"));
+        json_put_str(&o, comment);
+    }
+    json_close(&o, '}');
+    status = body.over ? cli_error(c, ERR_USAGE, "the comment is too long")
+                       : call(c, "POST", id, what, buf_str(&body));
+    buf_fini(&body);
+    return status;
+}
+
+static enum exit_status approve(struct cli *c, struct str id)
+{
+    return say(c, id, "/approve", STR(""));
+}
+
+static enum exit_status reject(struct cli *c, struct str id)
+{
+    return say(c, id, "/reject", STR(""));
+}
+
+static enum exit_status redirect(struct cli *c, struct str id)
+{
+    return say(c, id, "/redirect", c->args.operands[2]);
+}
+
+enum exit_status cli_escalations(struct cli *c)
+{
+    static const struct sub subs[] = {
+        {"list", NULL, "status kind agent limit", list},
+        {"show", "ID", "", show},
+        {"approve", "ID", "comment", approve},
+        {"reject", "ID", "comment", reject},
+        {"redirect", "ID AGENT", "comment", redirect},
+        {0},
+    };
+
+    /* An ID alone is to show it. */
+    if (c->args.n_operands == 1 &&
+        str_starts(c->args.operands[0], STR("esc_"))) {
+        c->args.operands[1] = c->args.operands[0];
+        c->args.operands[0] = STR("show");
+        c->args.n_operands = 2;
+    }
+    return cli_sub(c, subs);
+}

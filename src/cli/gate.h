@@ -1,0 +1,12 @@
+#ifndef CLI_GATE_H
+#define CLI_GATE_H
+
+#include "cli/cli.h"
+
+/* gate_try.c: the envelope in a file, "-" for standard input. */
+enum exit_status cli_gate_try(struct cli *c, struct str path);
+
+/* gate_stats.c: stats, audit. */
+enum exit_status cli_gate_how(struct cli *c);
+
+#endif

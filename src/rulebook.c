@@ -1,0 +1,320 @@
+/* One file, read whole each time. What is wrong with it becomes lines that
+ * begin with its path, so that editors find the place. */
+#include "rulebook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+/* The end of a path that may be long, on one line whatever is in it. */
+enum { SHOWN_MAX = 120 };
+
+static void show_path(const char *path, char out[SHOWN_MAX + 4])
+{
+    size_t n = strlen(path), cut = n > SHOWN_MAX ? n - SHOWN_MAX : 0;
+
+    snprintf(out, SHOWN_MAX + 4, "%s%s", cut ? "..." : "", path + cut);
+    str_tame(out, strlen(out));
+}
+
+static void say_one(struct gate_problems *p, const char *path,
+                    const char *words)
+{
+    char shown[SHOWN_MAX + 4];
+    int n;
+
+    show_path(path, shown);
+    n = snprintf(p->text, sizeof(p->text), "%s: %s\n", shown, words);
+    p->n_bytes = n > 0 && (size_t)n < sizeof(p->text) ? (size_t)n : 0;
+    p->n = 1;
+}
+
+/* The path before each line that begins with a place. Lines that no longer fit
+ * are left out, and said to be. */
+static void name_file(struct gate_problems *p, const char *path)
+{
+    struct str rest = {p->text, p->n_bytes};
+    char shown[SHOWN_MAX + 4];
+    struct buf out;
+
+    show_path(path, shown);
+    buf_init(&out, sizeof(p->text) - 1);
+    while (rest.n && !out.over) {
+        struct str line = str_cut(&rest, '\n');
+        bool has_place = line.p[0] >= '0' && line.p[0] <= '9';
+
+        buf_addf(&out, "%s%s%.*s\n", has_place ? shown : "",
+                 has_place ? ":" : "", STR_ARG(line));
+    }
+    if (out.n) {
+        memcpy(p->text, out.p, out.n);
+        p->n_bytes = out.n;
+        p->text[out.n] = '\0';
+    }
+    buf_fini(&out);
+}
+
+/* One byte more than may be, so that too much is seen to be. */
+static enum err read_file(const char *path, struct buf *out)
+{
+    int fd = FAULT("rulebook.open")
+                 ? -1
+                 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = 1;
+
+    if (fd < 0)
+        return ERR_IO;
+    while (n > 0 && out->n <= GATE_RULES_BYTES) {
+        char *to = buf_reserve(out, 64 * 1024);
+
+        if (!to)
+            break;
+        n = FAULT("rulebook.read") ? -1 : read(fd, to, 64 * 1024);
+        if (n > 0)
+            buf_commit(out, (size_t)n);
+        else if (n < 0 && errno == EINTR)
+            n = 1;
+    }
+    close(fd);
+    return out->over ? ERR_NOMEM : n < 0 ? ERR_IO : OK;
+}
+
+enum err rulebook_read(const char *path, struct gate_rules **out,
+                       struct gate_problems *problems)
+{
+    struct buf text;
+    enum err e;
+
+    *out = NULL;
+    errno = 0;
+    buf_init(&text, GATE_RULES_BYTES + 128 * 1024);
+    e = read_file(path, &text);
+    if (e == ERR_NOMEM) {
+        say_one(problems, path, "out of memory while it was read");
+    } else if (e) {
+        char words[160];
+
+        snprintf(words, sizeof(words), "it cannot be read: %s",
+                 strerror(errno ? errno : EIO));
+        say_one(problems, path, words);
+    } else {
+        e = gate_rules_read(buf_str(&text), out, problems);
+        name_file(problems, path);
+    }
+    buf_fini(&text);
+    return e;
+}
+
+static void log_problems(struct rulebook *b, const struct gate_problems *p)
+{
+    struct str rest = {p->text, p->n_bytes};
+
+    while (rest.n)
+        log_error(b->log, "rules.problem",
+                  LOG_S("problem", str_cut(&rest, '\n')));
+}
+
+static enum err say_first(const struct gate_problems *p, enum err e,
+                          struct why *why)
+{
+    struct str rest = {p->text, p->n_bytes}, first = str_cut(&rest, '\n');
+
+    if (p->n > 1)
+        return why_err(why, e,
+                       "rules: %.*s (and %zu more; signalbox check "
+                       "lists them)",
+                       STR_ARG(str_head(first, 400)), p->n - 1);
+    return why_err(why, e, "rules: %.*s", STR_ARG(str_head(first, 450)));
+}
+
+/* Whether it is another one than the last time. */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+           a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void note_seen(struct rulebook *b, const char *path)
+{
+    if (stat(path, &b->seen) != 0)
+        b->seen = (struct stat){.st_ino = 0};
+    b->last = b->seen;
+}
+
+static void take(struct rulebook *b, struct gate_rules *fresh)
+{
+    struct gate_rules *old = b->rules;
+
+    b->rules = fresh;
+    b->problems.n = b->problems.n_bytes = 0;
+    b->problems.text[0] = '\0';
+    b->read_at_ms = loop_wall_ms(b->loop);
+    if (b->on_change)
+        b->on_change(b->ctx);
+    gate_rules_free(old);
+    log_info(b->log, "rules.loaded",
+             LOG_C("from", b->path ? b->path : "no file"),
+             LOG_I("rules", (int64_t)gate_rules_count(rulebook_rules(b))));
+}
+
+static void note_bad(struct rulebook *b)
+{
+    log_problems(b, &b->problems);
+    log_error(b->log, "rules.not_loaded", LOG_C("file", b->path),
+              LOG_C("because", "it has problems; the ones before stay"));
+}
+
+static void read_again(struct rulebook *b)
+{
+    struct gate_rules *fresh;
+
+    note_seen(b, b->path); /* before it is read */
+    if (rulebook_read(b->path, &fresh, &b->problems) == OK)
+        take(b, fresh);
+    else
+        note_bad(b);
+}
+
+static void look_later(struct rulebook *b)
+{
+    if (b->is_stopped || !b->path)
+        return;
+    if (loop_timer_set(b->loop, &b->look, RULEBOOK_LOOK_MS) != OK)
+        log_warn(b->log, "rules.not_watched",
+                 LOG_C("because", "out of memory; SIGHUP still works"));
+}
+
+/* At one look it may be in the middle of being replaced; at the second it is
+ * told, once. Whatever comes back is read, and be it the same. */
+static void note_gone(struct rulebook *b)
+{
+    if (b->n_missed > 1 || ++b->n_missed < 2)
+        return;
+    b->seen = b->last = (struct stat){.st_ino = 0};
+    say_one(&b->problems, b->path,
+            "it is not there any more; the rules before stay, and a start "
+            "would fail");
+    log_problems(b, &b->problems);
+}
+
+static void on_look(struct timer *t)
+{
+    struct rulebook *b = LIST_OF(t, struct rulebook, look);
+    struct stat now;
+
+    if (b->is_stopped || !b->path)
+        return;
+    if (stat(b->path, &now) == 0) {
+        bool is_quiet = is_same(&now, &b->last);
+
+        b->last = now;
+        b->n_missed = 0;
+        if (is_quiet && !is_same(&now, &b->seen))
+            read_again(b);
+    } else {
+        note_gone(b);
+    }
+    look_later(b);
+}
+
+const struct gate_rules *rulebook_rules(const struct rulebook *b)
+{
+    return b->rules ? b->rules : gate_rules_none();
+}
+
+enum err rulebook_prepare(struct rulebook *b, struct str path, struct why *why)
+{
+    static const struct gate_problems nothing;
+    struct gate_problems problems = nothing;
+    bool is_ours;
+    enum err e;
+
+    rulebook_forget(b);
+    b->next_path =
+        path.n ? FAULT("rulebook.path") ? NULL : strndup(path.p, path.n) : NULL;
+    if (path.n && !b->next_path)
+        return why_err(why, ERR_NOMEM, "out of memory");
+    b->is_prepared = true;
+    if (!path.n)
+        return OK;
+    is_ours = b->path && strcmp(b->path, b->next_path) == 0;
+    note_seen(b, b->next_path);
+    e = rulebook_read(b->next_path, &b->next, &problems);
+    if (e && is_ours) {
+        b->problems = problems;
+        note_bad(b);
+        rulebook_forget(b); /* there is nothing to be taken over */
+        return OK;
+    }
+    if (!e)
+        return OK;
+    log_problems(b, &problems);
+    rulebook_forget(b);
+    if (b->path)
+        note_seen(b, b->path);
+    return say_first(&problems, e, why);
+}
+
+void rulebook_commit(struct rulebook *b)
+{
+    struct gate_rules *fresh = b->next;
+    bool is_other;
+
+    if (!b->is_prepared)
+        return;
+    is_other = fresh || b->rules || b->path;
+    free(b->path);
+    b->path = b->next_path;
+    b->next_path = NULL;
+    b->next = NULL;
+    b->is_prepared = false;
+    if (is_other)
+        take(b, fresh);
+    loop_timer_cancel(b->loop, &b->look);
+    look_later(b);
+}
+
+void rulebook_forget(struct rulebook *b)
+{
+    gate_rules_free(b->next);
+    free(b->next_path);
+    b->next = NULL;
+    b->next_path = NULL;
+    b->is_prepared = false;
+}
+
+enum err rulebook_open(struct rulebook *b, struct str path, struct why *why)
+{
+    enum err e;
+
+    b->look.fire = on_look;
+    e = rulebook_prepare(b, path, why);
+    if (!e)
+        rulebook_commit(b);
+    return e;
+}
+
+void rulebook_stop(struct rulebook *b)
+{
+    if (!b->loop || b->is_stopped)
+        return;
+    b->is_stopped = true;
+    loop_timer_cancel(b->loop, &b->look);
+}
+
+void rulebook_close(struct rulebook *b)
+{
+    if (!b->loop)
+        return;
+    rulebook_stop(b);
+    rulebook_forget(b);
+    gate_rules_free(b->rules);
+    free(b->path);
+    b->rules = NULL;
+    b->path = NULL;
+}

@@ -1,0 +1,69 @@
+#ifndef RULEBOOK_H
+#define RULEBOOK_H
+
+/* rulebook: the rules that the configuration names, from their file to the
+ * walk, again whenever the file has changed.
+ *
+ * The file is looked at twice a second rather than watched: it may be a link
+ * into a folder of links, or lie where nothing tells of changes. It is read
+ * once two looks have found it the same, so that a writer is not met half way.
+ * A file that has become bad never replaces what was good: that is logged, line
+ * by line, and said wherever the rules are shown; likewise one that is gone,
+ * without which the next start would fail. Threads: the loop's. */
+
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "gate/gate.h"
+
+enum { RULEBOOK_LOOK_MS = 500 };
+
+struct rulebook {
+    struct loop *loop;
+    struct log *log;
+    /* There are other rules: the ones before go when it returns. */
+    void (*on_change)(void *ctx);
+    void *ctx;
+
+    char *path; /* NULL: no file */
+    struct gate_rules *rules;
+    int64_t read_at_ms; /* when they were; zero: never */
+    char *next_path;    /* of rulebook_prepare */
+    struct gate_rules *next;
+    bool is_prepared;
+    bool is_stopped;
+    unsigned n_missed; /* looks, one after the other, that found no file */
+    struct stat seen;  /* the file when it was last read */
+    struct stat last;  /* at the last look */
+    struct timer look;
+    struct gate_problems problems; /* of the file as it is; n zero: none */
+};
+
+/* Read a file: "PATH:12:7: …" line by line into problems, however it fails. */
+MUST_USE enum err rulebook_read(const char *path, struct gate_rules **out,
+                                struct gate_problems *problems);
+
+/* Read the first one and look at it from now on; an empty path: none. The rooms
+ * are filled in. What is wrong with it is logged line by line; why says the
+ * first of it. */
+MUST_USE enum err rulebook_open(struct rulebook *b, struct str path,
+                                struct why *why);
+
+/* What a reload can change: prepare, then commit, which cannot fail, or
+ * forget. The file is read again in any case; one that is in use already and
+ * has become bad is logged, and no error. */
+MUST_USE enum err rulebook_prepare(struct rulebook *b, struct str path,
+                                   struct why *why);
+void rulebook_commit(struct rulebook *b);
+void rulebook_forget(struct rulebook *b);
+
+/* What counts now; those of no file where there is none. Borrowed until the
+ * next. */
+const struct gate_rules *rulebook_rules(const struct rulebook *b);
+
+/* Harmless when it was not opened. */
+void rulebook_stop(struct rulebook *b);
+void rulebook_close(struct rulebook *b);
+
+#endif

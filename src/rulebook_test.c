@@ -1,0 +1,266 @@
+/* A rules file that changes under a running server, with its clock in our
+ * hands: what is good is taken, what is bad is told and changes nothing. */
+#include "rulebook.h"
+
+#include <fcntl.h>
+
+#include "base/fault.h"
+#include "test/t.h"
+
+struct scene {
+    char folder[64], path[96], other[96], log_path[96];
+    struct clock_fake clock;
+    struct loop loop;
+    struct log log;
+    struct rulebook book;
+    int n_changes;
+};
+
+static struct scene sc;
+
+static void on_change(void *ctx)
+{
+    struct scene *s = ctx;
+
+    s->n_changes++;
+}
+
+static void put(const char *path, const char *text)
+{
+    char fresh[128];
+    FILE *out;
+
+    snprintf(fresh, sizeof(fresh), "%s.new", path);
+    out = fopen(fresh, "w");
+    CHECK(out && fputs(text, out) >= 0 && fclose(out) == 0);
+    CHECK(rename(fresh, path) == 0);
+}
+
+#define ONE "{\"sla\": [{\"rule\": \"one\", \"within\": 1}]}"
+#define TWO                                          \
+    "{\"sla\": [{\"rule\": \"one\", \"within\": 1}," \
+    " {\"rule\": \"two\", \"within\": 1}]}"
+#define BAD "{\"sla\": [{\"rule\": \"one\"},\n{\"rule\": \"two\"}]}"
+
+static void scene_init(void)
+{
+    snprintf(sc.folder, sizeof(sc.folder), "/tmp/rulebook-XXXXXX");
+    CHECK(mkdtemp(sc.folder));
+    snprintf(sc.path, sizeof(sc.path), "%s/rules.json", sc.folder);
+    snprintf(sc.other, sizeof(sc.other), "%s/other.json", sc.folder);
+    snprintf(sc.log_path, sizeof(sc.log_path), "%s/log", sc.folder);
+    CHECK(loop_init(&sc.loop, clock_fake(&sc.clock)) == OK);
+    log_init(&sc.log,
+             open(sc.log_path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600),
+             LOG_INFO, LOG_JSON, clock_fake(&sc.clock));
+    sc.book = (struct rulebook){
+        .loop = &sc.loop, .log = &sc.log, .on_change = on_change, .ctx = &sc};
+    put(sc.path, ONE);
+}
+
+static void scene_fini(void)
+{
+    char command[160];
+
+    rulebook_close(&sc.book);
+    loop_fini(&sc.loop);
+    close(sc.log.fd);
+    snprintf(command, sizeof(command), "rm -rf %s", sc.folder);
+    CHECK(system(command) == 0);
+}
+
+static void start(void)
+{
+    struct why why;
+
+    scene_init();
+    CHECK(rulebook_open(&sc.book, str_of(sc.path), &why) == OK);
+    CHECK_INT(sc.n_changes, 1);
+}
+
+/* Time goes on, a look at a time. */
+static void look(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        sc.clock.mono_ms += RULEBOOK_LOOK_MS;
+        sc.clock.wall_ms += RULEBOOK_LOOK_MS;
+        loop_turn(&sc.loop);
+    }
+}
+
+static size_t count(void)
+{
+    return gate_rules_count(rulebook_rules(&sc.book));
+}
+
+static int said(const char *words)
+{
+    static char text[1 << 16];
+    FILE *in = fopen(sc.log_path, "r");
+    int n = 0;
+
+    CHECK(in);
+    text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
+    fclose(in);
+    for (const char *p = text; (p = strstr(p, words)); p++)
+        n++;
+    return n;
+}
+
+TEST(without_a_file_there_are_the_rules_of_none)
+{
+    struct why why;
+
+    scene_init();
+    CHECK(rulebook_open(&sc.book, STR(""), &why) == OK);
+    CHECK(rulebook_rules(&sc.book) == gate_rules_none());
+    CHECK_INT(sc.n_changes, 0);
+    scene_fini();
+}
+
+TEST(a_file_that_has_changed_is_taken_up_by_itself)
+{
+    start();
+    CHECK_INT(count(), 1);
+    look(3);
+    CHECK_INT(sc.n_changes, 1); /* it has not */
+    put(sc.path, TWO);
+    look(1);
+    CHECK_INT(count(), 1); /* somebody may be writing it */
+    look(1);
+    CHECK_INT(count(), 2);
+    CHECK_INT(sc.n_changes, 2);
+    look(3);
+    CHECK_INT(sc.n_changes, 2);
+    scene_fini();
+}
+
+TEST(a_bad_file_is_told_once_and_changes_nothing)
+{
+    start();
+    put(sc.path, BAD);
+    look(6);
+    CHECK(count() == 1 && sc.n_changes == 1);
+    CHECK_INT(sc.book.problems.n, 2);
+    CHECK(strstr(sc.book.problems.text, "/rules.json:2:1: rule \"two\": "));
+    CHECK_INT(said("rules.problem"), 2);
+    CHECK_INT(said("rules.not_loaded"), 1);
+    put(sc.path, TWO);
+    look(2);
+    CHECK(count() == 2 && sc.book.problems.n == 0);
+    scene_fini();
+}
+
+TEST(a_file_that_is_gone_is_told_once_and_changes_nothing)
+{
+    start();
+    CHECK(rename(sc.path, sc.other) == 0);
+    look(1);
+    CHECK_INT(sc.book.problems.n, 0); /* it may be about to be replaced */
+    look(4);
+    CHECK(count() == 1 && sc.n_changes == 1 && sc.book.problems.n == 1);
+    CHECK(strstr(sc.book.problems.text, "/rules.json: it is not there any "
+                                        "more; the rules before stay"));
+    CHECK_INT(said("rules.problem"), 1);
+    CHECK(rename(sc.other, sc.path) == 0);
+    look(2);
+    CHECK(sc.n_changes == 2 && sc.book.problems.n == 0); /* the same */
+    CHECK(unlink(sc.path) == 0);
+    look(3);
+    CHECK_INT(said("rules.problem"), 2);
+    put(sc.path, TWO);
+    look(2);
+    CHECK(count() == 2 && sc.book.problems.n == 0);
+    scene_fini();
+}
+
+TEST(a_start_with_a_bad_file_is_none)
+{
+    struct why why;
+
+    scene_init();
+    put(sc.path, BAD);
+    CHECK(rulebook_open(&sc.book, str_of(sc.path), &why) == ERR_BAD_CONFIG);
+    CHECK(strstr(why.text, "/rules.json:1:10: rule \"one\": an SLA needs "));
+    CHECK(strstr(why.text, "(and 1 more; signalbox check lists them)"));
+    CHECK_INT(said("rules.problem"), 2);
+    CHECK(rulebook_open(&sc.book, str_of(sc.other), &why) == ERR_IO);
+    CHECK(strstr(why.text, "/other.json: it cannot be read: No such file"));
+    CHECK(rulebook_open(&sc.book, str_of(sc.folder), &why) == ERR_IO);
+    CHECK(strstr(why.text, "it cannot be read: Is a directory"));
+    scene_fini();
+}
+
+TEST(a_file_of_more_than_may_be_is_not_read_whole)
+{
+    struct why why;
+
+    scene_init();
+    CHECK(truncate(sc.path, (off_t)1 << 40) == 0);
+    CHECK(rulebook_open(&sc.book, str_of(sc.path), &why) == ERR_LIMIT);
+    scene_fini();
+}
+
+TEST(another_configuration_may_name_another_file_or_none)
+{
+    struct why why;
+
+    start();
+    put(sc.other, BAD);
+    CHECK(rulebook_prepare(&sc.book, str_of(sc.other), &why) == ERR_BAD_CONFIG);
+    CHECK(count() == 1 && sc.n_changes == 1);
+    put(sc.other, TWO);
+    CHECK(rulebook_prepare(&sc.book, str_of(sc.other), &why) == OK);
+    CHECK_INT(count(), 1);
+    rulebook_forget(&sc.book);
+    CHECK(count() == 1 && sc.n_changes == 1);
+    CHECK(rulebook_prepare(&sc.book, str_of(sc.other), &why) == OK);
+    rulebook_commit(&sc.book);
+    CHECK(count() == 2 && sc.n_changes == 2);
+    put(sc.path, TWO); /* nobody looks at that one any more */
+    look(3);
+    CHECK_INT(sc.n_changes, 2);
+    CHECK(rulebook_prepare(&sc.book, STR(""), &why) == OK);
+    rulebook_commit(&sc.book);
+    CHECK(rulebook_rules(&sc.book) == gate_rules_none());
+    CHECK_INT(sc.n_changes, 3);
+    scene_fini();
+}
+
+/* A reload of the configuration is not turned down for a rules file that is
+ * known already and has become bad. */
+TEST(the_same_file_become_bad_turns_no_configuration_down)
+{
+    struct why why;
+
+    start();
+    put(sc.path, BAD);
+    CHECK(rulebook_prepare(&sc.book, str_of(sc.path), &why) == OK);
+    rulebook_commit(&sc.book);
+    CHECK(count() == 1 && sc.n_changes == 1 && sc.book.problems.n == 2);
+    look(4);
+    CHECK_INT(said("rules.not_loaded"), 1);
+    put(sc.path, TWO);
+    look(2);
+    CHECK_INT(count(), 2);
+    scene_fini();
+}
+
+TEST(a_file_survives_every_fault)
+{
+    static struct gate_problems problems;
+    struct gate_rules *r;
+    long nth = 0;
+
+    scene_init();
+    do {
+        enum err e;
+
+        fault_arm(++nth);
+        e = rulebook_read(sc.path, &r, &problems);
+        CHECK(e ? !r && problems.n : r && !problems.n);
+        CHECK(e || !fault_fired() || !strcmp(fault_name(), "buf.grow"));
+        gate_rules_free(r);
+    } while (fault_fired());
+    scene_fini();
+}

@@ -1,0 +1,259 @@
+/* An envelope as it is said, over HTTP or on the hub.
+ *
+ * It reaches its agent as it was sent, to the byte: the text of the task is
+ * the document itself. Only what the sender left out and the server knows,
+ * who sends it and when, is put in. */
+#include "speak/internal.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/rfc3339.h"
+
+struct said {
+    struct str message_id, from, to, type, priority, timestamp, reference,
+        payload, context;
+};
+
+#define AT(member) offsetof(struct said, member)
+
+static const struct field envelope_fields[] = {
+    {"message_id", FIELD_NAME, 1, ENVELOPE_ID_MAX, AT(message_id), false},
+    {"from", FIELD_NAME, 1, ENVELOPE_NAME_MAX, AT(from), false},
+    {"to", FIELD_NAME, 1, ENVELOPE_NAME_MAX, AT(to), false},
+    {"type", FIELD_NAME, 1, ENVELOPE_NAME_MAX, AT(type), false},
+    {"priority", FIELD_NAME, 1, 16, AT(priority), false},
+    {"timestamp", FIELD_NAME, 1, 64, AT(timestamp), false},
+    {"reference", FIELD_NAME, 1, ENVELOPE_REFERENCE_MAX, AT(reference), false},
+    {"payload", FIELD_OBJ, 0, ENVELOPE_PAYLOAD_MAX, AT(payload), false},
+    {"context", FIELD_TEXT, 0, ENVELOPE_CONTEXT_MAX, AT(context), false},
+};
+
+static const struct fields envelope = {
+    "", envelope_fields, sizeof(envelope_fields) / sizeof(*envelope_fields)};
+
+static enum err missing(struct msg *m, const char *what, const char *meaning)
+{
+    return why_err(&m->why, ERR_BAD_REQUEST, "%s is missing: %s", what,
+                   meaning);
+}
+
+static enum err read_priority(struct msg *m, struct str name,
+                              enum task_priority *out)
+{
+    *out = PRIORITY_NORMAL;
+    if (!name.n || task_priority_of(name, out))
+        return OK;
+    return why_err(&m->why, ERR_BAD_REQUEST,
+                   "priority must be \"URGENT\", \"HIGH\", \"NORMAL\" or "
+                   "\"LOW\", not \"%.*s\"",
+                   STR_ARG(name));
+}
+
+/* "638 days": a part of a unit is not worth a word. */
+struct span_words {
+    char text[32];
+};
+
+static struct span_words in_words(int64_t ms)
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "day"}, {3600000, "hour"}, {60000, "minute"}};
+    struct span_words w;
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (ms >= units[i].ms) {
+            int64_t n = ms / units[i].ms;
+
+            snprintf(w.text, sizeof(w.text), "%lld %s%s", (long long)n,
+                     units[i].name, n == 1 ? "" : "s");
+            return w;
+        }
+    snprintf(w.text, sizeof(w.text), "%lld second%s", (long long)(ms / 1000),
+             ms / 1000 == 1 ? "" : "s");
+    return w;
+}
+
+static enum err read_moment(struct msg *m, struct str said,
+                            const struct speak_moments *limits, int64_t *out)
+{
+    int64_t now_ms = m->in.at_ms;
+
+    *out = now_ms;
+    if (!said.n)
+        return OK;
+    if (!rfc3339_read(said, out))
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "timestamp must be a moment as RFC 3339 has it, "
+                       "\"2025-02-15T09:00:00Z\", or left out");
+    if (*out - now_ms > limits->future_ms)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "timestamp is %s ahead of the server's clock, and may "
+                       "be %s: is a clock wrong, or the time zone missing?",
+                       in_words(*out - now_ms).text,
+                       in_words(limits->future_ms).text);
+    if (now_ms - *out > limits->age_ms)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "timestamp is %s ago, and may be %s: leave it out, or "
+                       "send what is still meant with one of now",
+                       in_words(now_ms - *out).text,
+                       in_words(limits->age_ms).text);
+    return OK;
+}
+
+enum err speak_envelope(struct msg *m, struct str body,
+                        const struct speak_moments *limits,
+                        struct envelope *out)
+{
+    struct said said = {.to = {NULL, 0}};
+    enum err e = fields_read(&m->arena, body, &envelope, &said, &m->why);
+
+    if (!e && !said.to.n)
+        e = missing(m, "to", "the agent that it is for");
+    if (!e && !said.type.n)
+        e = missing(m, "type", "what kind of message it is, \"REQUEST\"");
+    if (!e && (str_eq(said.type, ENVELOPE_MESSAGE) ||
+               str_eq(said.type, ENVELOPE_BATCH)))
+        e = why_err(&m->why, ERR_BAD_REQUEST,
+                    "type \"%.*s\" is the server's own: give it another name",
+                    STR_ARG(said.type));
+    *out = (struct envelope){.message_id = said.message_id,
+                             .from = said.from,
+                             .to = said.to,
+                             .type = said.type,
+                             .reference = said.reference,
+                             .context = said.context,
+                             .payload = said.payload};
+    if (!e)
+        e = read_priority(m, said.priority, &out->priority);
+    if (!e)
+        e = read_moment(m, said.timestamp, limits, &out->at_ms);
+    m->call.has_timestamp = !e && said.timestamp.n;
+    return e;
+}
+
+/* In the arena: {"from":…} is not there, or stands as it was said. */
+static enum err put_in(struct msg *m, struct str *text, struct str key,
+                       struct str value)
+{
+    struct buf quoted, whole;
+    struct json_out o = json_out(&quoted);
+    enum err e = ERR_NOMEM;
+    char *kept = NULL;
+
+    buf_init(&quoted, 1024);
+    buf_init(&whole, MSG_TEXT_MAX);
+    json_put_str(&o, value);
+    if (!quoted.over)
+        e = json_splice(&whole, *text, key, buf_str(&quoted), NULL);
+    if (!e) {
+        kept = arena_strdup(&m->arena, buf_str(&whole));
+        *text = (struct str){kept, kept ? whole.n : 0};
+    }
+    buf_fini(&quoted);
+    buf_fini(&whole);
+    return e ? e : kept ? OK : ERR_NOMEM;
+}
+
+static enum err keep_text(struct msg *m, struct str body,
+                          const struct envelope *e, bool has_from)
+{
+    char moment[RFC3339_BYTES];
+    char *copy = arena_strdup(&m->arena, body);
+    enum err err = copy ? OK : ERR_NOMEM;
+
+    m->call.text = (struct str){copy, copy ? body.n : 0};
+    if (!err && !has_from)
+        err = put_in(m, &m->call.text, STR("from"), e->from);
+    if (!err && !m->call.has_timestamp)
+        err = put_in(m, &m->call.text, STR("timestamp"),
+                     rfc3339_write(e->at_ms, moment));
+    if (!err && m->call.text.n > MSG_TEXT_MAX)
+        err = ERR_LIMIT;
+    if (err == ERR_LIMIT)
+        return why_err(&m->why, err, "the envelope is larger than %d bytes",
+                       MSG_TEXT_MAX);
+    return err ? why_err(&m->why, err, "out of memory") : OK;
+}
+
+/* "FROM>TO:REFERENCE", where that is short enough to be one. */
+static struct str conversation_of(struct msg *m, const struct envelope *e)
+{
+    size_t n = e->from.n + 1 + e->to.n + 1 + e->reference.n;
+    char *id;
+    struct buf out;
+
+    if (!e->reference.n || n > MSG_CONVERSATION_MAX)
+        return STR("");
+    buf_init(&out, n + 1);
+    buf_add_str(&out, e->from);
+    buf_add_char(&out, '>');
+    buf_add_str(&out, e->to);
+    buf_add_char(&out, ':');
+    buf_add_str(&out, e->reference);
+    id = arena_strdup(&m->arena, buf_str(&out));
+    buf_fini(&out);
+    return (struct str){id, id ? n : 0};
+}
+
+/* The sender's own id keeps a repeat from counting twice. What keys of plain
+ * messages look like is their senders' affair, so these begin otherwise. */
+static enum err make_key(struct msg *m, const struct envelope *e)
+{
+    struct buf out;
+    char *key;
+
+    if (!e->message_id.n)
+        return OK;
+    buf_init(&out, MSG_KEY_MAX + 1);
+    buf_add_str(&out, STR("envelope:"));
+    buf_add_str(&out, e->message_id);
+    key = out.over ? NULL : arena_strdup(&m->arena, buf_str(&out));
+    m->call.idempotency_key = (struct str){key, key ? out.n : 0};
+    buf_fini(&out);
+    return key ? OK : why_err(&m->why, ERR_NOMEM, "out of memory");
+}
+
+/* Where the payload went: what was put in stands behind everything else, or in
+ * the place of a null before it. */
+static void find_payload(const struct msg *m, struct str body,
+                         struct envelope *e)
+{
+    struct str text = m->call.text, key = STR("payload"), found;
+
+    if (!e->payload.n)
+        return;
+    if (text.n == body.n)
+        e->payload.p = text.p + (e->payload.p - body.p);
+    else if (json_scan(text, &key, 1, &found, NULL) == OK)
+        e->payload = found;
+}
+
+enum err speak_envelope_sent(struct msg *m, struct str body,
+                             const struct envelope *e, bool has_from,
+                             struct buf *meaning)
+{
+    struct envelope *kept = arena_alloc(&m->arena, sizeof(*kept));
+    char *from = arena_strdup(&m->arena, e->from);
+    enum err err =
+        kept && from ? OK : why_err(&m->why, ERR_NOMEM, "out of memory");
+
+    if (!err)
+        err = keep_text(m, body, e, has_from);
+    if (!err)
+        err = make_key(m, e);
+    if (err)
+        return err;
+    *kept = *e;
+    kept->from.p = from;
+    find_payload(m, body, kept);
+    m->call.envelope = kept;
+    m->call.executor = e->to;
+    m->call.priority = e->priority;
+    m->call.metadata = m->call.source = STR("{}");
+    m->call.conversation_id = conversation_of(m, e);
+    compact_json(meaning, body);
+    return meaning->over ? why_err(&m->why, ERR_NOMEM, "out of memory") : OK;
+}

@@ -1,0 +1,165 @@
+/* The second question of the walk, for what waited: something has changed for
+ * it, so it is asked about once more, and goes on, waits on, or is seen by a
+ * person. One durable change, in whose tx the broker writes what it keeps.
+ *
+ *     walk_resume -> broker_ask_again -> task_pass_new -> (commit) -> on_passed
+ */
+#include "walk_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+enum { RESUMED_BYTES = 4 * 1024 * 1024 };
+
+/* What the gate must know of an agent. */
+void walk_see_agent(void *ctx, struct str name, struct gate_agent *out)
+{
+    struct walk *w = ctx;
+    const struct agent *a = walk_agent_of(w, name);
+
+    if (!a)
+        return;
+    out->name = a->name;
+    out->is_known = true;
+    out->state = deliver_state(w->deliver, a);
+    out->may_try =
+        out->state == AGENT_ERROR && deliver_may_try(w->deliver, a->name);
+    out->queue = (int64_t)tasks_of_agent(w->tasks, a->name);
+    out->queue_max = a->limits.queue ? a->limits.queue : w->opts.deliver.queue;
+    out->data_at_ms = deliver_data_at(w->deliver, a->name);
+    out->backup = a->backup;
+}
+
+/* A move that is no end, on its way to the disk. */
+struct resumed {
+    struct walk *walk;
+    struct task_change *change;
+    struct pass pass; /* its strings are the arena's */
+    struct arena arena;
+};
+
+static void resumed_free(struct resumed *r)
+{
+    if (r->change)
+        task_change_free(r->change);
+    arena_fini(&r->arena);
+    free(r);
+}
+
+static void on_passed(struct tx *tx, void *ctx)
+{
+    struct resumed *r = ctx;
+    struct walk *w = r->walk;
+    struct task_change *c = r->change;
+    struct str id = str_of(c->task_id.text);
+    struct task gone = {.id = c->task_id, .turn = c->turn};
+    const struct task *t;
+    bool is_committed = tx->result == TX_COMMITTED;
+
+    unwritten_note(&w->unwritten, tx);
+    task_changed(w->tasks, c);
+    if (is_committed) /* who had it has it no more */
+        deliver_cancel(w->deliver, id);
+    else
+        log_info(w->opts.log, "walk.not_moved", LOG_S("task_id", id),
+                 LOG_S("wanted", task_status_name(c->result.status)),
+                 LOG_C("because", err_row(c->err)->wording));
+    t = task_find(w->tasks, id);
+    broker_settle_pass(w->broker, t ? t : &gone, &r->pass, is_committed);
+    resumed_free(r);
+}
+
+static enum err move(struct walk *w, struct resumed *r, const struct task *t)
+{
+    enum err e;
+
+    r->change =
+        task_pass_new(w->tasks, str_of(t->id.text),
+                      &(struct task_pass){.status = pass_status(r->pass.answer),
+                                          .agent = r->pass.agent,
+                                          .priority = r->pass.priority},
+                      &e);
+    if (e)
+        return e;
+    r->change->walk = w;
+    broker_record_pass(w->broker, t, &r->pass, &r->change->tx);
+    store_submit(w->opts.store, &r->change->tx, on_passed, r);
+    return OK;
+}
+
+enum err walk_resume(struct walk *w, struct str task_id)
+{
+    const struct task *t = task_find(w->tasks, task_id);
+    struct resumed *r;
+    enum err e;
+
+    if (!t)
+        return ERR_NOT_FOUND;
+    if (task_is_over(t->status))
+        return ERR_TASK_IS_OVER;
+    r = FAULT("walk.resume") ? NULL : calloc(1, sizeof(*r));
+    if (!r)
+        return ERR_NOMEM;
+    r->walk = w;
+    arena_init(&r->arena, RESUMED_BYTES);
+    if (PLANTED("walk.lets_go")) {
+        r->pass.answer = GATE_ROUTE;
+        r->pass.priority = t->priority;
+    } else if (!broker_ask_again(w->broker, t, &r->arena, &r->pass)) {
+        resumed_free(r);
+        return OK;
+    }
+    e = move(w, r, t);
+    if (e)
+        resumed_free(r);
+    return e;
+}
+
+/* What could not be tried now is looked at again, as anything that waits is. */
+void walk_on_ripe(void *ctx, struct str task_id)
+{
+    struct walk *w = ctx;
+    enum err e = walk_resume(w, task_id);
+
+    if (e)
+        log_warn(w->opts.log, "walk.not_resumed", LOG_S("task_id", task_id),
+                 LOG_C("because", err_row(e)->wording));
+}
+
+/* Several that waited for room, as one: a message of their requester's. */
+
+const struct task *walk_task_of(void *ctx, struct str id)
+{
+    struct walk *w = ctx;
+
+    return task_find(w->tasks, id);
+}
+
+bool walk_caller_of(void *ctx, struct str name, struct caller *out)
+{
+    struct walk *w = ctx;
+    struct access_user user;
+
+    if (!w->opts.access || !access_user_find(w->opts.access, name, &user))
+        return false;
+    *out = (struct caller){.role = user.role, .scopes = SCOPE_SEND};
+    snprintf(out->principal, sizeof(out->principal), "%.*s", STR_ARG(name));
+    memcpy(out->owner, user.owner, sizeof(out->owner));
+    memcpy(out->org, user.org, sizeof(out->org));
+    return true;
+}
+
+struct str walk_org_of(void *ctx, struct str name)
+{
+    struct walk *w = ctx;
+
+    return w->opts.access ? access_org_of(w->opts.access, name) : STR("");
+}
+
+void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
+               void *done_ctx)
+{
+    walk_message(ctx, m, done, done_ctx);
+}

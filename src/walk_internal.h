@@ -1,0 +1,68 @@
+#ifndef WALK_INTERNAL_H
+#define WALK_INTERNAL_H
+
+/* What the files of the walk share: walk.c is the story of one message,
+ * walk_gate.c the part of it that begins when what waits may go, walk_people.c
+ * what the broker does to agents and tasks for a person, walk_open.c builds the
+ * rooms and changes their settings. */
+
+#include "stray.h"
+#include "tidy.h"
+#include "unwritten.h"
+#include "walk.h"
+
+struct walk {
+    struct walk_opts opts;
+    struct tasks *tasks;
+    struct deliver *deliver;
+    struct broker *broker;
+    struct strays *strays;
+    struct walk_hub hub;
+
+    struct list refused; /* struct msg, to be told at the end of the turn */
+    struct loop_job refuse_job;
+
+    struct unwritten unwritten;
+
+    struct tidy tidy;
+};
+
+/* Who is called by the rooms: the story's own, as a start of their options. */
+extern const struct tasks_opts walk_calls_of_tasks;
+extern const struct deliver_opts walk_calls_of_deliver;
+extern const struct strays_opts walk_calls_of_strays;
+extern const struct broker_opts walk_calls_of_broker;
+
+/* walk.c */
+
+/* A message was refused while whoever sent it was still in walk_message. */
+void walk_on_refused(struct loop_job *job);
+
+/* What could not be written is tried again. */
+void walk_on_again(void *ctx, struct task_change *c);
+
+/* The agent of that name as it is now; NULL: there is none. */
+const struct agent *walk_agent_of(void *ctx, struct str name);
+
+/* walk_gate.c: told by the broker. */
+void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
+void walk_on_ripe(void *ctx, struct str task_id);
+const struct task *walk_task_of(void *ctx, struct str id);
+bool walk_caller_of(void *ctx, struct str name, struct caller *out);
+struct str walk_org_of(void *ctx, struct str name);
+void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
+               void *done_ctx);
+
+/* walk_people.c: likewise. */
+void walk_restart_agent(void *ctx, struct str name,
+                        void (*done)(void *ctx, enum err e,
+                                     const struct why *why),
+                        void *done_ctx);
+enum err walk_end_for(void *ctx, struct str task_id,
+                      const struct task_result *result,
+                      void (*done)(void *ctx, struct str task_id, enum err e),
+                      void *done_ctx);
+bool walk_sees_agent(void *ctx, struct str requester, struct str agent);
+enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused);
+
+#endif

@@ -1,0 +1,58 @@
+/* What the broker asks for where people and agents that are dead are
+ * concerned: an end that somebody wants, an agent that is to be started again
+ * or left alone, and who may see whom. */
+#include "walk_internal.h"
+
+/* done may come before this returns, where there is nothing to begin. */
+void walk_restart_agent(void *ctx, struct str name,
+                        void (*done)(void *ctx, enum err e,
+                                     const struct why *why),
+                        void *done_ctx)
+{
+    struct walk *w = ctx;
+    const struct agent *a = walk_agent_of(w, name);
+    struct why why;
+    enum err e =
+        a ? deliver_restart(w->deliver, a, done, done_ctx, &why)
+          : why_err(&why, ERR_NOT_FOUND, "there is no agent of that name");
+
+    if (e)
+        done(done_ctx, e, &why);
+}
+
+enum err walk_end_for(void *ctx, struct str task_id,
+                      const struct task_result *result,
+                      void (*done)(void *ctx, struct str task_id, enum err e),
+                      void *done_ctx)
+{
+    return walk_end(ctx, task_id, result, done, done_ctx);
+}
+
+bool walk_sees_agent(void *ctx, struct str requester, struct str agent)
+{
+    struct walk *w = ctx;
+    const struct agent *a = walk_agent_of(w, agent);
+    struct eyes eyes = {.user = requester,
+                        .now_ms = loop_wall_ms(w->opts.loop)};
+    struct access_user user;
+
+    if (!a || !w->opts.access)
+        return a != NULL;
+    if (access_user_find(w->opts.access, requester, &user)) {
+        eyes.org = str_of(user.org);
+        eyes.sees_all = user.role == ROLE_ADMIN;
+        if (user.role == ROLE_AGENT && user.owner[0])
+            eyes.user = str_of(user.owner);
+    }
+    return agent_is_visible(a, &eyes);
+}
+
+enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused)
+{
+    struct walk *w = ctx;
+
+    if (is_paused)
+        return deliver_pause(w->deliver, agent);
+    deliver_resume(w->deliver, agent);
+    return OK;
+}

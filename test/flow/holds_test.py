@@ -1,0 +1,102 @@
+"""What is held, as docs/protocol.md promises it: the real server, an agent that
+is busy, and a start in between."""
+import json
+import os
+import unittest
+
+from client import Client
+from signalbox import eventually
+
+AGENTS = [{"id": "Rick", "url": "echo:400"}, {"id": "Leroy", "url": "echo:"},
+          {"id": "Jay", "url": "echo:"}, {"id": "Z", "url": "echo:"}]
+RULES = """{
+  "agents": {"Rick": {}, "Leroy": {}, "Jay": {}, "Z": {}},
+  "dependencies": [{"rule": "order", "match": {"to": "Leroy",
+    "type": "REQUEST"}, "after": [
+    {"type": "SUBMITTED", "from": "Jay"}], "hold_for": "1h"}],
+  "capacity": [{"rule": "room", "match": {"to": "Rick"}, "queue": 1}]
+}"""
+
+
+class Holds(Client):
+    def em(self, **more):
+        rules = os.path.join(self.home, "routing_rules.json")
+        with open(rules, "w", encoding="utf-8") as f:
+            f.write(RULES)
+        return self.server(agents=AGENTS, config={"rules": rules}, **more)
+
+    def envelope(self, server, to, kind, reference, status=200, **more):
+        got = server.call("POST", "/api/envelopes", {
+            "from": "Jay", "to": to, "type": kind, "priority": "NORMAL",
+            "reference": reference, "payload": {}, "context": ""}, **more)
+        self.assertEqual(got.status, status, got)
+        return got.json()
+
+    def holds(self, server, query="", **more):
+        got = server.call("GET", "/api/holds" + query, **more)
+        self.assertEqual(got.status, 200, got)
+        return got.json()
+
+    def status(self, server, task):
+        return server.call("GET", "/api/tasks/" + task).json()["status"]
+
+    def test_held_until_it_has_happened(self):
+        server = self.em()
+        held = self.envelope(server, "Leroy", "REQUEST", "R-1")
+        self.assertEqual(held["routing_decision"], "HOLD_PENDING_INPUT")
+        self.assertEqual(held["status"], "held")
+        self.assertIsNotNone(held["held_until"])
+        one, = self.holds(server)["items"]
+        self.assertEqual(one["task_id"], held["task_id"])
+        self.assertEqual(one["waits_for"], ["event:R-1:SUBMITTED"])
+        self.assertEqual(one["rule"], "order")
+        self.assertEqual(one["held_until_ms"] - one["since_ms"], 3600000)
+        self.assertIn("R-1", self.good("holds"))
+        self.assertEqual(json.loads(self.good("holds", "--json"))["task_id"],
+                         held["task_id"])
+        self.envelope(server, "Z", "SUBMITTED", "R-1")
+        eventually(lambda: self.status(server, held["task_id"]) == "completed",
+                   "it is let go and done")
+        self.assertEqual(self.holds(server)["items"], [])
+        self.assertIn("Nothing is held", self.good("holds"))
+
+    def test_lists_by_page_and_by_what_they_are_about(self):
+        server = self.em()
+        for i in range(5):
+            self.envelope(server, "Leroy", "REQUEST", f"R-{i}")
+        page = self.holds(server, "?limit=2")
+        self.assertEqual([h["reference"] for h in page["items"]],
+                         ["R-0", "R-1"])
+        page = self.holds(server, "?limit=4&cursor=" + page["next_cursor"])
+        self.assertEqual([h["reference"] for h in page["items"]],
+                         ["R-2", "R-3", "R-4"])
+        self.assertIsNone(page["next_cursor"])
+        self.assertEqual(len(self.holds(server, "?reference=R-3")["items"]), 1)
+        self.assertEqual(len(self.holds(server, "?agent=leroy")["items"]), 5)
+        self.assertEqual(self.holds(server, "?rule=room")["items"], [])
+        for bad in ("?cursor=x", "?limit=0", "?color=red"):
+            self.assertEqual(server.call("GET", "/api/holds" + bad).status, 400)
+
+    def test_for_want_of_room_in_order(self):
+        server = self.em()
+        tasks = [self.envelope(server, "Rick", "REQUEST", f"Q-{i}")["task_id"]
+                 for i in range(4)]
+        self.assertEqual(self.status(server, tasks[3]), "held")
+        eventually(lambda: self.status(server, tasks[3]) == "completed",
+                   "all had their turn")
+        ends = [server.call("GET", "/api/tasks/" + t).json()["finished_ms"]
+                for t in tasks]
+        self.assertEqual(ends, sorted(ends))
+
+    def test_only_who_asked_and_admins_see_them(self):
+        server = self.em()
+        self.envelope(server, "Leroy", "REQUEST", "R-1")
+        server.call("POST", "/api/users", {"name": "bob", "role": "user"})
+        bob = server.call("POST", "/api/tokens", {
+            "user": "bob", "scopes": ["read"]}).json()["token"]
+        self.assertEqual(self.holds(server, token=bob)["items"], [])
+        self.assertEqual(len(self.holds(server)["items"]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
