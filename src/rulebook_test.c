@@ -44,7 +44,7 @@ static void put(const char *path, const char *text)
 
 static void scene_init(void)
 {
-    snprintf(sc.folder, sizeof(sc.folder), "/tmp/rulebook-XXXXXX");
+    snprintf(sc.folder, sizeof(sc.folder), "%s/rulebook-XXXXXX", t_above());
     CHECK(mkdtemp(sc.folder));
     snprintf(sc.path, sizeof(sc.path), "%s/rules.json", sc.folder);
     snprintf(sc.other, sizeof(sc.other), "%s/other.json", sc.folder);

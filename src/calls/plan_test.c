@@ -36,7 +36,7 @@ static void make_database(void)
                               .is_inline = true};
     struct store *s;
 
-    snprintf(root, sizeof(root), "/tmp/signalbox-test-XXXXXX");
+    snprintf(root, sizeof(root), "%s/signalbox-test-XXXXXX", t_above());
     CHECK(mkdtemp(root));
     atexit(remove_root);
     snprintf(path, sizeof(path), "%s/%s", root, DB_NAME);

@@ -416,7 +416,7 @@ TEST(a_decision_of_before_the_restart_is_the_same)
     struct decision d;
     struct query q;
 
-    snprintf(root, sizeof(root), "/tmp/signalbox-test-XXXXXX");
+    snprintf(root, sizeof(root), "%s/signalbox-test-XXXXXX", t_above());
     CHECK(mkdtemp(root));
     atexit(remove_root);
     CHECK(loop_init(&loop, clock_system()) == OK);

@@ -483,8 +483,6 @@ TEST(a_backup_survives_every_fault)
     long nth = 0;
     bool has_fired;
 
-    if (access("/dev/shm", W_OK) == 0)
-        stage_above = "/dev/shm";
     is_inline = true;
     open_store();
     make_thing("a", 1);
@@ -515,8 +513,6 @@ TEST(restoring_survives_every_fault)
     long nth = 0;
     bool has_fired;
 
-    if (access("/dev/shm", W_OK) == 0)
-        stage_above = "/dev/shm";
     is_inline = true;
     open_store();
     make_thing("new", 1);

@@ -21,7 +21,7 @@ static struct str in_root(const char *name)
     static char path[256];
 
     if (!root[0]) {
-        snprintf(root, sizeof(root), "/tmp/signalbox-test-XXXXXX");
+        snprintf(root, sizeof(root), "%s/signalbox-test-XXXXXX", t_above());
         CHECK(mkdtemp(root));
         atexit(remove_root);
     }

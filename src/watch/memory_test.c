@@ -18,7 +18,7 @@ static void remove_root(void)
 
 static void make_root(void)
 {
-    snprintf(root, sizeof(root), "/tmp/signalbox-test-XXXXXX");
+    snprintf(root, sizeof(root), "%s/signalbox-test-XXXXXX", t_above());
     CHECK(mkdtemp(root));
     atexit(remove_root);
 }

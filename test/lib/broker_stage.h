@@ -298,7 +298,8 @@ static inline void stage_stop(void)
 
 static inline void stage_ground(const char *rules)
 {
-    snprintf(stage.root, sizeof(stage.root), "/tmp/signalbox-test-XXXXXX");
+    snprintf(stage.root, sizeof(stage.root), "%s/signalbox-test-XXXXXX",
+             t_above());
     CHECK(mkdtemp(stage.root));
     atexit(stage_remove);
     stage.now = (struct clock_fake){.wall_ms = 1000000, .mono_ms = 5000};

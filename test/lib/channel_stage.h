@@ -87,7 +87,7 @@ static inline void cs_open(struct channel_stage *c)
     *c = (struct channel_stage){.context = ""};
     c->s = stage_new(test_opts());
     snprintf(c->path, sizeof(c->path), "%s/signalbox-channel-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+             t_above());
     CHECK(mkdtemp(c->path));
     CHECK(store_folder_open(&c->folder, str_of(c->path), &why) == OK);
     CHECK(cs_up(c));

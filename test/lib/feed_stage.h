@@ -76,8 +76,7 @@ static inline void stage_open(struct stage *s)
              LOG_JSON, clock_fake(&s->time));
     /* In memory where there is such a place: that the disk keeps things is for
      * the store to show, and waiting for it would be most of these tests. */
-    snprintf(s->path, sizeof(s->path), "%s/signalbox-feed-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(s->path, sizeof(s->path), "%s/signalbox-feed-XXXXXX", t_above());
     CHECK(mkdtemp(s->path));
     CHECK(store_folder_open(&s->folder, str_of(s->path), &why) == OK);
     CHECK(stage_open_store(s));

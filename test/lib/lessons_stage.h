@@ -143,7 +143,7 @@ static inline void stage_ground(void)
     struct why why;
 
     snprintf(stage.root, sizeof(stage.root), "%s/signalbox-test-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+             t_above());
     CHECK(mkdtemp(stage.root));
     atexit(stage_remove);
     stage.now = (struct clock_fake){.wall_ms = 1000000000, .mono_ms = 5000};

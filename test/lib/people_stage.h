@@ -341,8 +341,7 @@ static inline void world_open(struct world *w)
     CHECK(loop_init(&w->loop, clock_fake(&w->time)) == OK);
     log_init(&w->log, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_WARN,
              LOG_JSON, clock_fake(&w->time));
-    snprintf(w->path, sizeof(w->path), "%s/signalbox-people-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(w->path, sizeof(w->path), "%s/signalbox-people-XXXXXX", t_above());
     CHECK(mkdtemp(w->path));
     CHECK(store_folder_open(&w->folder, str_of(w->path), &why) == OK);
     world_up(w);

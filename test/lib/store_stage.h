@@ -78,7 +78,6 @@ static const struct schema *const schemas_v1[] = {&things_v1};
 
 /* A store in a folder of its own, and a loop to turn. */
 
-static const char *stage_above = "/tmp";
 static char stage_root[64];
 static struct loop loop;
 static struct store *store;
@@ -114,7 +113,7 @@ static struct str stage_folder(void)
 {
     if (!stage_root[0]) {
         snprintf(stage_root, sizeof(stage_root), "%s/signalbox-test-XXXXXX",
-                 stage_above);
+                 t_above());
         CHECK(mkdtemp(stage_root));
         atexit(remove_root);
         CHECK(loop_init(&loop, clock_system()) == OK);

@@ -130,7 +130,8 @@ static inline void stage_restart(void)
 /* The ground without store and tasks. */
 static inline void stage_ground(void)
 {
-    snprintf(stage.root, sizeof(stage.root), "/tmp/signalbox-test-XXXXXX");
+    snprintf(stage.root, sizeof(stage.root), "%s/signalbox-test-XXXXXX",
+             t_above());
     CHECK(mkdtemp(stage.root));
     atexit(stage_remove);
     stage.now = (struct clock_fake){.wall_ms = 1000000, .mono_ms = 5000};
