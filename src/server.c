@@ -17,8 +17,9 @@
 #include "task/task.h"
 
 const struct schema *const server_schemas[] = {
-    &task_schema,   &watch_schema, &access_schema, &registry_schema,
-    &choose_schema, &learn_schema, &broker_schema,
+    &task_schema,     &watch_schema,  &access_schema,
+    &registry_schema, &choose_schema, &learn_schema,
+    &broker_schema,   &hire_schema,   &ledger_schema,
 };
 const size_t server_n_schemas =
     sizeof(server_schemas) / sizeof(server_schemas[0]);

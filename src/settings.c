@@ -48,6 +48,17 @@ static struct tasks_limits tasks_limits_of(const struct config *c)
     };
 }
 
+static struct hire_settings hire_of(const struct config *c)
+{
+    (void)c;
+    return (struct hire_settings){.timeout_ms = DELEGATION_TIMEOUT_MS,
+                                  .max_depth = 5,
+                                  .max_concurrent = 16,
+                                  .max_per_root = DELEGATION_PER_ROOT,
+                                  .max_open = 100000,
+                                  .keep_ms = INT64_C(86400000)};
+}
+
 struct deliver_settings settings_deliver(const struct config *c)
 {
     return (struct deliver_settings){
@@ -89,6 +100,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .children = s->children,
         .deliver = settings_deliver(c),
         .limits = tasks_limits_of(c),
+        .hire = hire_of(c),
         .rules = rulebook_rules(&s->rulebook),
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,

@@ -3,7 +3,8 @@
  * changes, before it is durable.
  *
  *     walk_message -> route -> accept_message
- *                     -> broker_ask -> task_create -> (commit) -> on_accepted
+ *                     -> hire_ask -> broker_ask -> ledger_ask -> task_create
+ *                     -> (commit) -> on_accepted
  *                                                                 -> done
  *     walk_resume (walk_gate.c): what waited is asked about again, and let go
  *     on_ready -> deliver_offer, on_go
@@ -122,16 +123,23 @@ static void ask_for_key(struct msg *m, enum err refused)
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
+    struct walk *w = m->way.walk;
     bool is_overtaken = route_is_overtaken(m) || broker_is_overtaken(m);
+    enum err e = hire_refused(w->hires, m);
 
-    unwritten_note(&m->way.walk->unwritten, tx);
-    task_settle(m->way.walk->tasks, m);
-    broker_settle(m->way.walk->broker, m);
+    if (!e)
+        e = ledger_refused(w->ledger, m);
+    unwritten_note(&w->unwritten, tx);
+    task_settle(w->tasks, m);
+    broker_settle(w->broker, m);
+    hire_settle(w->hires, m);
+    if (e)
+        m->err = e;
     if (is_overtaken && m->way.route_tries++ < ROUTE_TRIES) {
         begin(m); /* in its place: those behind it wait on */
         return;
     }
-    route_settle(m->way.walk->opts.router, m);
+    route_settle(w->opts.router, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
     else
@@ -157,10 +165,15 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
     if (!e)
         e = reaches(w, m, chosen);
     if (!e)
-        e = broker_ask(w->broker, m, chosen);
+        e = hire_ask(w->hires, m, chosen, before);
     if (!e)
+        e = broker_ask(w->broker, m, chosen);
+    if (!e) {
+        ledger_ask(w->ledger, m, chosen);
         e = task_create(w->tasks, m, before);
+    }
     if (e) {
+        hire_leave(w->hires, m);
         broker_leave(w->broker, m);
         route_leave(w->opts.router, m);
         ask_for_key(m, e);
@@ -168,6 +181,8 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
     }
     route_record(w->opts.router, m);
     broker_record(w->broker, m);
+    hire_record(w->hires, m);
+    ledger_record(w->ledger, m);
     store_submit(w->opts.store, &m->tx, on_accepted, m);
 }
 
@@ -436,6 +451,7 @@ static void on_changed(struct tx *tx, void *ctx)
     if (tx->result == TX_COMMITTED) {
         deliver_cancel(w->deliver, id);
         broker_settle_end(w->broker, t ? t : &gone, &c->result);
+        hire_settle_end(w->hires, t ? t : &gone, &c->result);
     } else if (ends_anew(w, c)) {
         return;
     }
@@ -454,12 +470,23 @@ static void on_changed(struct tx *tx, void *ctx)
     task_change_free(c);
 }
 
+/* Whoever has the agent now: it may not be the one that was asked first. */
+static struct str payee_of(struct walk *w, const struct task *t)
+{
+    const struct agent *a = walk_agent_of(w, t->agent);
+
+    return a ? a->creator : t->payee;
+}
+
 static void submit(struct walk *w, struct task_change *c)
 {
     const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
 
     c->walk = w;
     broker_record_end(w->broker, t, &c->result, &c->tx);
+    hire_record_end(w->hires, t, &c->tx);
+    ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
+                      &c->tx);
     store_submit(w->opts.store, &c->tx, on_changed, c);
 }
 
@@ -729,4 +756,25 @@ const struct broker_opts walk_calls_of_broker = {
     .caller = walk_caller_of,
     .org = walk_org_of,
     .send = walk_send,
+};
+
+static enum err end_task(void *ctx, struct str task_id,
+                         const struct task_result *r)
+{
+    return walk_end(ctx, task_id, r, NULL, NULL);
+}
+
+static void on_delegated(void *ctx, const struct delegation *d,
+                         const struct task *t)
+{
+    struct walk *w = ctx;
+
+    if (w->hub.on_delegated)
+        w->hub.on_delegated(w->hub.ctx, d, t);
+}
+
+const struct hire_opts walk_calls_of_hire = {
+    .agent = walk_agent_of,
+    .end_task = end_task,
+    .on_ready = on_delegated,
 };

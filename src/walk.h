@@ -12,6 +12,8 @@
 #include "broker/broker.h"
 #include "choose/choose.h"
 #include "deliver/deliver.h"
+#include "hire/hire.h"
+#include "ledger/ledger.h"
 #include "model/msg.h"
 #include "registry/registry.h"
 #include "route/route.h"
@@ -38,6 +40,8 @@ struct walk_opts {
     struct str node;
     struct tasks_limits limits;
     const struct gate_rules *rules; /* of the broker; NULL: none */
+    struct hire_settings hire;
+    struct ledger_settings ledger;
     int64_t retention_ms, retention_rows;
 };
 
@@ -69,6 +73,9 @@ struct walk_hub {
     void (*on_recorded)(void *ctx, uint64_t receipt, enum err e);
     void (*on_call)(void *ctx, uint64_t line, struct str agent,
                     const struct wire_message *m);
+    /* A delegation is over: hire_opts' on_ready. */
+    void (*on_delegated)(void *ctx, const struct delegation *d,
+                         const struct task *t);
     void *ctx;
 };
 void walk_set_hub(struct walk *w, const struct walk_hub *hub);
@@ -78,6 +85,12 @@ struct deliver *walk_deliver(struct walk *w);
 
 /* For who asks what waits, and says what is to become of it. */
 struct broker *walk_broker(struct walk *w);
+
+/* For who delegates, and asks what came of it. */
+struct hires *walk_hires(struct walk *w);
+
+/* For who asks what it costs. */
+struct ledger *walk_ledger(struct walk *w);
 
 /* For those who only want to know who would get a message, and for figures. */
 struct router *walk_router(struct walk *w);

@@ -16,6 +16,8 @@ struct walk {
     struct tasks *tasks;
     struct deliver *deliver;
     struct broker *broker;
+    struct hires *hires;
+    struct ledger *ledger;
     struct strays *strays;
     struct walk_hub hub;
 
@@ -32,6 +34,7 @@ extern const struct tasks_opts walk_calls_of_tasks;
 extern const struct deliver_opts walk_calls_of_deliver;
 extern const struct strays_opts walk_calls_of_strays;
 extern const struct broker_opts walk_calls_of_broker;
+extern const struct hire_opts walk_calls_of_hire;
 
 /* walk.c */
 

@@ -53,6 +53,23 @@ static struct broker *open_broker(struct walk *w)
     return broker_new(&opts);
 }
 
+static struct hires *open_hires(struct walk *w)
+{
+    const struct walk_opts *o = &w->opts;
+    struct hire_opts opts = walk_calls_of_hire;
+
+    opts.loop = o->loop;
+    opts.log = o->log;
+    opts.store = o->store;
+    opts.registry = o->registry;
+    opts.tasks = w->tasks;
+    opts.ids = o->ids;
+    memcpy(opts.seed, o->seed, sizeof(opts.seed));
+    opts.settings = o->hire;
+    opts.ctx = w;
+    return hire_new(&opts);
+}
+
 static struct strays *open_strays(struct walk *w)
 {
     struct strays_opts opts = walk_calls_of_strays;
@@ -110,10 +127,14 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     w->deliver = open_deliver(w);
     w->strays = open_strays(w);
     w->broker = open_broker(w);
-    if (!w->tasks || !w->deliver || !w->strays || !w->broker)
+    w->ledger = ledger_new(&opts->ledger);
+    w->hires = w->tasks ? open_hires(w) : NULL;
+    if (!w->tasks || !w->deliver || !w->strays || !w->broker || !w->ledger ||
+        !w->hires)
         why_err(why, ERR_NOMEM, "out of memory");
     else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK &&
-             broker_load(w->broker, why) == OK) {
+             broker_load(w->broker, why) == OK &&
+             hire_load(w->hires, why) == OK) {
         start_tidying(w);
         return w;
     }
@@ -131,6 +152,8 @@ void walk_free(struct walk *w)
     deliver_free(w->deliver);
     strays_free(w->strays);
     broker_free(w->broker);
+    hire_free(w->hires);
+    ledger_free(w->ledger);
     tasks_free(w->tasks);
     free(w);
 }
@@ -144,6 +167,8 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
     tidy_set(&w->tidy, opts->retention_ms, opts->retention_rows);
     tasks_set_limits(w->tasks, &opts->limits);
     deliver_set(w->deliver, &opts->deliver);
+    hire_set(w->hires, &opts->hire);
+    ledger_set(w->ledger, &opts->ledger);
     if (opts->rules && opts->rules != w->opts.rules)
         walk_set_rules(w, opts->rules);
 }
@@ -188,6 +213,16 @@ struct router *walk_router(struct walk *w)
 struct broker *walk_broker(struct walk *w)
 {
     return w->broker;
+}
+
+struct hires *walk_hires(struct walk *w)
+{
+    return w->hires;
+}
+
+struct ledger *walk_ledger(struct walk *w)
+{
+    return w->ledger;
 }
 
 struct tasks *walk_tasks(struct walk *w)

@@ -96,6 +96,16 @@ enum exit_status {
       "no agent was found for this message; name one as executor.name")        \
     X(FROM, "from_mismatch", 403, -32000, EXIT_NOT_ALLOWED,                    \
       "from is not who sends it; leave it out, and it is filled in")           \
+    X(FUNDS, "insufficient_funds", 402, -32000, EXIT_REFUSED,                  \
+      "the balance is less than the price; an admin can top it up")            \
+    X(BUDGET, "budget_exceeded", 402, -32000, EXIT_REFUSED,                    \
+      "this would cost more than the budget allows")                           \
+    X(DELEGATION, "delegation_not_allowed", 403, -32000, EXIT_NOT_ALLOWED,     \
+      "that agent may not be given work from there")                           \
+    X(DELEGATIONS, "too_many_delegations", 429, -32000, EXIT_REFUSED,          \
+      "as much is delegated from there as may be; wait until some is done")    \
+    X(ID_IN_USE, "id_in_use", 409, -32000, EXIT_REFUSED,                       \
+      "a delegation with this id is still open; take another id")              \
     X(IDEMPOTENCY_MISMATCH, "idempotency_mismatch", 422, -32000, EXIT_REFUSED, \
       "this idempotency key (an envelope's message_id) was used for another "  \
       "request; take a new one")                                               \

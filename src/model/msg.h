@@ -14,6 +14,7 @@
 #include "model/agent.h"
 #include "model/caller.h"
 #include "model/decision.h"
+#include "model/delegation.h"
 #include "model/envelope.h"
 #include "model/pass.h"
 #include "model/query.h"
@@ -122,6 +123,28 @@ struct msg {
         const struct str *nearest;
         size_t n_nearest;
     } choice;
+
+    /* hire: on whose behalf, where an agent asks and not a person. */
+    struct {
+        struct str agent; /* who delegates: who the line is of, never who the
+                           * words say; empty: a person asks */
+        struct str parent_id; /* the work of theirs that this is part of */
+        struct delegation_wish wish;
+        /* Filled by hire_ask. */
+        struct str root_id, root_user; /* root_id empty: this is the root */
+        struct str chain;              /* JSON, as the task's */
+        int64_t depth;
+        struct id key;      /* del_…, the sessionKey */
+        bool is_repeat;     /* the same request while it is open: task.id
+                             * and key are those of then */
+        struct hire *claim; /* the room's, from ask to settle */
+    } hire;
+
+    /* ledger: what it costs. */
+    struct {
+        int64_t price_micros;
+        struct str payee;
+    } ledger;
 
     /* broker: whether it may go now. */
     struct {

@@ -89,6 +89,15 @@ bool task_priority_of(struct str name, enum task_priority *out)
     return false;
 }
 
+struct str task_session(const struct task *t)
+{
+    size_t slash = str_find(t->conversation_id, '/', 0);
+
+    if (!t->by_agent.n || slash == t->conversation_id.n)
+        return t->conversation_id;
+    return str_sub(t->conversation_id, slash + 1, t->conversation_id.n);
+}
+
 bool task_is_for(const struct task *t, const struct caller *c)
 {
     struct str who = caller_name(c);

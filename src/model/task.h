@@ -116,15 +116,31 @@ struct task {
     bool is_envelope; /* its text is one, as JSON */
     struct str metadata, source; /* JSON objects as they stand */
     int64_t created_ms, updated_ms, deadline_ms, finished_ms; /* Unix time */
-    int64_t budget_ms;    /* deadline_ms counted from when the turn began */
-    struct str parent_id; /* the task it was delegated from */
-    int64_t depth;
+    int64_t budget_ms;     /* deadline_ms counted from when the turn began */
+    struct str by_agent;   /* who delegated it; empty: a person sent it */
+    struct str parent_id;  /* the task it was delegated from */
+    struct str root_id;    /* the first of all, which a person sent; empty: it
+                            * is that itself */
+    struct str chain;      /* JSON: the agents above it, ["first","next"] */
+    int64_t depth;         /* how many they are */
+    int64_t price_micros;  /* of this turn, as it was when it was accepted */
+    struct str payee;      /* the agent's creator, then; empty: the house */
     struct str owner_node; /* who works on it; see epoch */
     int64_t epoch;         /* the start of that node which wrote the row: every
                             * later start counts as one more attempt */
     int64_t lease_until_ms;
     struct task_result result; /* status repeats the task's once it is over */
 };
+
+/* The session as who works on it knows it. That of a delegation is its agent's
+ * with that user and nobody else's: the row has "AGENT@USER/SESSION". */
+struct str task_session(const struct task *t);
+
+/* The task at the top of its tree: itself, or the one a person sent. */
+static inline struct str task_root(const struct task *t)
+{
+    return t->root_id.n ? t->root_id : str_of(t->id.text);
+}
 
 /* Whether c may know of it: who asked, on whose behalf it is, and admins. For
  * all others it is not there. */

@@ -27,7 +27,7 @@
 enum {
     HEADER_BYTES = 100,
     UNDO_BYTES = STORE_UNDO_KB * 1024, /* of a tx: see configure */
-    INDEX_ROOM_BYTES = 256 * 1024, /* for a log of 128 MiB */
+    INDEX_ROOM_BYTES = 256 * 1024,     /* for a log of 128 MiB */
     LOG_KEPT_BYTES = 16 * 1024 * 1024,
 };
 

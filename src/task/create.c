@@ -104,6 +104,8 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
         t->skill = m->call.skill.n ? m->call.skill : m->choice.skill;
     t->budget_ms =
         m->call.timeout_ms ? m->call.timeout_ms : ts->opts.limits.timeout_ms;
+    t->price_micros = m->ledger.price_micros;
+    t->payee = m->ledger.payee;
     t->updated_ms = m->in.at_ms;
     t->deadline_ms = m->in.at_ms + t->budget_ms;
     t->finished_ms = 0;
@@ -139,7 +141,13 @@ static bool fill_task(struct tasks *ts, struct msg *m,
         .id = m->task.id,
         .conversation_id = m->task.conversation_id,
         .requester = caller_name(&m->in.caller),
-        .root_user = caller_name(&m->in.caller),
+        .root_user = m->hire.root_user.n ? m->hire.root_user
+                                         : caller_name(&m->in.caller),
+        .by_agent = m->hire.agent,
+        .parent_id = m->hire.parent_id,
+        .root_id = m->hire.root_id,
+        .chain = m->hire.chain,
+        .depth = m->hire.depth,
         .agent = m->choice.agent,
         .version = 1,
         .turn = 1,

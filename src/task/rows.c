@@ -36,6 +36,11 @@ void task_from_row(struct task *t, const struct row *r)
         .budget_ms = row_int(r, TASK_BUDGET_MS),
         .parent_id = row_str(r, TASK_PARENT_ID),
         .depth = row_int(r, TASK_DEPTH),
+        .by_agent = row_str(r, TASK_BY_AGENT),
+        .root_id = row_str(r, TASK_ROOT_ID),
+        .chain = row_str(r, TASK_CHAIN),
+        .price_micros = row_int(r, TASK_PRICE_MICROS),
+        .payee = row_str(r, TASK_PAYEE),
         .owner_node = row_str(r, TASK_OWNER_NODE),
         .epoch = row_int(r, TASK_EPOCH),
         .lease_until_ms = row_int(r, TASK_LEASE_UNTIL_MS),
@@ -63,6 +68,7 @@ void task_of_turn(struct task *t, const struct row *r)
     t->attempt = row_int(r, TURN_ATTEMPT);
     t->status = (enum task_status)row_int(r, TURN_STATUS);
     t->finished_ms = row_int(r, TURN_FINISHED_MS);
+    t->price_micros = row_int(r, TURN_PRICE_MICROS);
     t->result =
         (struct task_result){.status = t->status,
                              .text = row_str(r, TURN_RESULT_TEXT),
@@ -96,7 +102,8 @@ char *task_keep(struct task *t)
     struct str *const strings[] = {
         &t->conversation_id, &t->requester, &t->root_user,  &t->agent,
         &t->skill,           &t->order_key, &t->text,       &t->metadata,
-        &t->source,          &t->parent_id, &t->owner_node,
+        &t->source,          &t->parent_id, &t->owner_node, &t->by_agent,
+        &t->root_id,         &t->chain,     &t->payee,
     };
 
     return keep(strings, sizeof(strings) / sizeof(*strings));
@@ -108,6 +115,11 @@ char *result_keep(struct task_result *r)
                                    &r->error, &r->by};
 
     return keep(strings, sizeof(strings) / sizeof(*strings));
+}
+
+static struct value price_of(const struct task *t)
+{
+    return t->price_micros ? value_int(t->price_micros) : value_null();
 }
 
 void task_turn_to_row(struct tx_op *op, const struct task *t)
@@ -129,6 +141,8 @@ void task_turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_BUDGET_MS, value_int(t->budget_ms));
     tx_set(op, TASK_OWNER_NODE, value_text_or_null(t->owner_node));
     tx_set(op, TASK_EPOCH, value_int(t->epoch));
+    tx_set(op, TASK_PRICE_MICROS, price_of(t));
+    tx_set(op, TASK_PAYEE, value_text_or_null(t->payee));
 }
 
 void task_to_row(struct tx_op *op, const struct task *t)
@@ -142,6 +156,9 @@ void task_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_CREATED_MS, value_int(t->created_ms));
     tx_set(op, TASK_PARENT_ID, value_text_or_null(t->parent_id));
     tx_set(op, TASK_DEPTH, value_int(t->depth));
+    tx_set(op, TASK_BY_AGENT, value_text_or_null(t->by_agent));
+    tx_set(op, TASK_ROOT_ID, value_text_or_null(t->root_id));
+    tx_set(op, TASK_CHAIN, value_text_or_null(t->chain));
     task_turn_to_row(op, t);
 }
 
@@ -188,6 +205,7 @@ void turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TURN_RESULT_METADATA, value_text_or_null(r->metadata));
     tx_set(op, TURN_ERROR_CODE, value_text_or_null(r->error_code));
     tx_set(op, TURN_ERROR, value_text_or_null(r->error));
+    tx_set(op, TURN_PRICE_MICROS, price_of(t));
 }
 
 static void put_member(struct json_out *o, struct str key, struct str value)

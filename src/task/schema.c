@@ -47,6 +47,13 @@ static const struct column task_columns[N_TASK_COLUMNS] = {
     [TASK_ERROR_CODE] = {.name = "error_code", .type = COLUMN_TEXT},
     [TASK_ERROR] = {.name = "error", .type = COLUMN_TEXT},
     [TASK_ENVELOPE] = {.name = "envelope", .type = COLUMN_INT, .since = 4},
+    [TASK_BY_AGENT] = {.name = "by_agent", .type = COLUMN_TEXT, .since = 5},
+    [TASK_ROOT_ID] = {.name = "root_id", .type = COLUMN_TEXT, .since = 5},
+    [TASK_CHAIN] = {.name = "chain", .type = COLUMN_TEXT, .since = 5},
+    [TASK_PRICE_MICROS] = {.name = "price_micros",
+                           .type = COLUMN_INT,
+                           .since = 5},
+    [TASK_PAYEE] = {.name = "payee", .type = COLUMN_TEXT, .since = 5},
 };
 
 /* Each costs every acceptance. So there are those that a user's lists walk;
@@ -93,6 +100,9 @@ static const struct column turn_columns[N_TURN_COLUMNS] = {
     [TURN_RESULT_METADATA] = {.name = "result_metadata", .type = COLUMN_TEXT},
     [TURN_ERROR_CODE] = {.name = "error_code", .type = COLUMN_TEXT},
     [TURN_ERROR] = {.name = "error", .type = COLUMN_TEXT},
+    [TURN_PRICE_MICROS] = {.name = "price_micros",
+                           .type = COLUMN_INT,
+                           .since = 5},
 };
 
 const struct table turn_table = {
@@ -168,7 +178,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 4,
+    .version = 5,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

@@ -197,3 +197,23 @@ bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
     return add_up(&ts->shares, n, 0, 0, bytes) &&
            add_up(&ts->loads, n, n_waiting, n_behind, bytes);
 }
+
+const struct task *tasks_working(const struct tasks *ts, struct str agent,
+                                 struct str session, size_t *n)
+{
+    const struct task *found = NULL;
+
+    *n = 0;
+    for (struct list_node *at = list_first(&ts->entries[GOING_ON]); at;
+         at = list_next(&ts->entries[GOING_ON], at)) {
+        const struct task *t = &LIST_OF(at, struct task_entry, node)->t;
+
+        if ((t->status != TASK_DISPATCHED && t->status != TASK_WORKING) ||
+            !str_eq_nocase(t->agent, agent) ||
+            (session.n && !str_eq(task_session(t), session)))
+            continue;
+        found = t;
+        (*n)++;
+    }
+    return found;
+}

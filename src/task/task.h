@@ -127,6 +127,11 @@ enum task_column {
     TASK_ERROR_CODE,
     TASK_ERROR,
     TASK_ENVELOPE, /* 1: the text is one, as JSON; NULL: a message */
+    TASK_BY_AGENT, /* these are NULL in a task that a person sent … */
+    TASK_ROOT_ID,
+    TASK_CHAIN,
+    TASK_PRICE_MICROS, /* … and these where nothing is to be paid */
+    TASK_PAYEE,
     N_TASK_COLUMNS,
 };
 
@@ -148,6 +153,7 @@ enum turn_column {
     TURN_RESULT_METADATA,
     TURN_ERROR_CODE,
     TURN_ERROR,
+    TURN_PRICE_MICROS, /* NULL: nothing was to be paid */
     N_TURN_COLUMNS,
 };
 
@@ -299,6 +305,12 @@ MUST_USE struct task_change *task_pass_new(struct tasks *ts, struct str id,
 
 /* Whether nobody of its order is before it; t is one of those in memory. */
 bool task_is_first(const struct task *t);
+
+/* One that the agent has now, dispatched or working, and how many there are;
+ * of that session, as it knows it, if one is given. NULL: none. Borrowed as
+ * task_find's. */
+const struct task *tasks_working(const struct tasks *ts, struct str agent,
+                                 struct str session, size_t *n);
 
 /* How many tasks of that agent, whatever the case, are not over and not held
  * or escalated, nor stand behind one of their order that is; and how many are

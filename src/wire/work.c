@@ -41,14 +41,13 @@ static void put_about(struct json_out *o, const struct task *t)
     json_key(o, STR("metadata"));
     json_open(o, '{');
     json_key(o, STR("requester"));
-    json_put_str(o, t->requester);
+    json_put_str(o, t->by_agent.n ? t->by_agent : t->requester);
     json_key(o, STR("root_user"));
     json_put_str(o, t->root_user);
     json_key(o, STR("depth"));
     json_put_int(o, t->depth);
     json_key(o, STR("chain"));
-    json_open(o, '[');
-    json_close(o, ']');
+    json_put_raw(o, t->chain.n ? t->chain : STR("[]"));
     if (t->parent_id.n)
         put_or_null(o, STR("parent_task_id"), t->parent_id);
     json_key(o, STR("priority"));
@@ -104,7 +103,7 @@ void wire_execute(struct json_out *o, const struct task *t)
     json_put_int(o, t->attempt);
     put_message(o, t);
     put_or_null(o, STR("skill_id"), t->skill);
-    put_or_null(o, STR("session_id"), t->conversation_id);
+    put_or_null(o, STR("session_id"), task_session(t));
     json_key(o, STR("deadline_ms"));
     json_put_int(o, t->deadline_ms);
     put_about(o, t);

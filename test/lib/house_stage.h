@@ -45,8 +45,8 @@ struct house {
 };
 
 static const struct schema *const house_schemas[] = {
-    &task_schema,     &watch_schema,  &access_schema,
-    &registry_schema, &choose_schema, &broker_schema,
+    &task_schema,   &watch_schema,  &access_schema, &registry_schema,
+    &choose_schema, &broker_schema, &hire_schema,   &ledger_schema,
 };
 
 static const struct agent house_agents[] = {

@@ -92,11 +92,12 @@ static inline struct walk_opts stage_walk_opts(void)
 static inline enum err stage_open_store(struct why *why)
 {
     static const struct schema *const schemas[] = {
-        &task_schema,   &watch_schema, &access_schema, &registry_schema,
-        &choose_schema, &learn_schema, &broker_schema};
+        &task_schema,     &watch_schema,  &access_schema,
+        &registry_schema, &choose_schema, &learn_schema,
+        &broker_schema,   &hire_schema,   &ledger_schema};
     struct store_opts opts = {.folder = stage.root,
                               .schemas = schemas,
-                              .n_schemas = 7,
+                              .n_schemas = 9,
                               .max_waiting = 1000,
                               .is_inline = true,
                               .loop = &stage.loop,

@@ -1,0 +1,249 @@
+/* Whether an agent may give work to another, and on whose behalf it is.
+ *
+ * Everything is judged by what the server itself knows: the line says which
+ * agent asks, the task it works on says for whom and in which chain. */
+#include "hire/internal.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "model/agent.h"
+
+enum { CHAIN_BYTES = DELEGATION_CHAIN_MAX * (AGENT_NAME_MAX + 3) + 2 };
+
+/* The work that it is part of. */
+
+static bool is_its_work(const struct task *t, struct str agent)
+{
+    return t && !task_is_over(t->status) && str_eq_nocase(t->agent, agent);
+}
+
+enum err hire_parent(struct hires *h, struct str agent, struct str given,
+                     struct str session, const struct task **out,
+                     struct why *why)
+{
+    const struct task *t;
+    size_t n;
+
+    *out = NULL;
+    if (given.n) {
+        t = task_find(h->opts.tasks, given);
+        if (!is_its_work(t, agent))
+            return why_err(why, ERR_BAD_REQUEST,
+                           "parent_task_id must be a task that %.*s is "
+                           "working on now",
+                           STR_ARG(agent));
+        *out = t;
+        return OK;
+    }
+    t = session.n ? tasks_working(h->opts.tasks, agent, session, &n) : NULL;
+    if (!t) {
+        t = tasks_working(h->opts.tasks, agent, STR(""), &n);
+        if (n != 1)
+            t = NULL;
+    }
+    *out = t;
+    return OK;
+}
+
+/* The chain. */
+
+static struct json *read_chain(struct arena *a, struct str chain)
+{
+    return json_parse(a, chain.n ? chain : STR("[]"), 0, NULL);
+}
+
+static bool add_to_chain(struct msg *m, struct str above, struct str agent)
+{
+    struct buf b;
+    char *copy;
+
+    buf_init(&b, CHAIN_BYTES);
+    if (above.n > 2) {
+        buf_add_str(&b, str_sub(above, 0, above.n - 1));
+        buf_add_char(&b, ',');
+    } else {
+        buf_add_char(&b, '[');
+    }
+    buf_addf(&b, "\"%.*s\"]", STR_ARG(agent)); /* names need no escape */
+    copy = b.over ? NULL : arena_strdup(&m->arena, buf_str(&b));
+    m->hire.chain = (struct str){copy, copy ? b.n : 0};
+    buf_fini(&b);
+    return copy;
+}
+
+/* Limits. */
+
+static bool allows(const struct agent *a, struct str name)
+{
+    if (!a->delegation.is_limited)
+        return true;
+    for (size_t i = 0; i < a->delegation.allow.n; i++)
+        if (str_eq_nocase(a->delegation.allow.list[i], name))
+            return true;
+    return false;
+}
+
+static int64_t or_default(int64_t said, int64_t otherwise)
+{
+    return said >= 0 ? said : otherwise;
+}
+
+/* Each agent of the chain allows so much below it, and is in it once. */
+static enum err check_chain(struct hires *h, struct msg *m,
+                            const struct agent *chosen)
+{
+    struct json *chain = read_chain(&m->arena, m->hire.chain);
+    int64_t left = m->hire.depth;
+
+    if (!chain)
+        return ERR_NOMEM;
+    JSON_EACH(kid, chain)
+    {
+        const struct agent *a = h->opts.agent(h->opts.ctx, kid->s);
+        int64_t max = or_default(a ? a->delegation.max_depth : -1,
+                                 h->opts.settings.max_depth);
+
+        if (str_eq_nocase(kid->s, chosen->name))
+            return why_err(&m->why, ERR_DELEGATION,
+                           "%.*s is above this already (%.*s): nobody works "
+                           "twice in one chain",
+                           STR_ARG(chosen->name), STR_ARG(m->hire.chain));
+        if (left > max)
+            return why_err(&m->why, ERR_DELEGATION,
+                           "%.*s allows %lld below it (delegation.maxDepth), "
+                           "and this would be %lld",
+                           STR_ARG(kid->s), (long long)max, (long long)left);
+        left--;
+    }
+    return OK;
+}
+
+static enum err check_agent(struct hires *h, struct msg *m,
+                            const struct agent *by, const struct agent *chosen)
+{
+    int64_t max = or_default(by ? by->delegation.max_concurrent : -1,
+                             h->opts.settings.max_concurrent);
+    char low[AGENT_NAME_MAX];
+    const struct hirer *r =
+        map_get(&h->hirers, str_lowered(m->hire.agent, low, sizeof(low)));
+
+    if (str_eq_nocase(m->hire.agent, chosen->name))
+        return why_err(&m->why, ERR_DELEGATION,
+                       "%.*s cannot give work to itself",
+                       STR_ARG(m->hire.agent));
+    if (by && !allows(by, chosen->name))
+        return why_err(&m->why, ERR_DELEGATION,
+                       "%.*s may not give work to %.*s "
+                       "(delegation.allowAgents)",
+                       STR_ARG(m->hire.agent), STR_ARG(chosen->name));
+    if (r && (int64_t)(r->n_open + r->n_claimed) >= max)
+        return why_err(&m->why, ERR_DELEGATIONS,
+                       "%.*s has %lld delegations open, as many as it may "
+                       "(delegation.maxConcurrent); wait for one of them",
+                       STR_ARG(m->hire.agent), (long long)max);
+    if (h->n + h->n_claimed >= h->opts.settings.max_open)
+        return ERR_OVERLOADED;
+    return OK;
+}
+
+/* On whose behalf. */
+
+static enum err take_parent(struct hires *h, struct msg *m)
+{
+    const struct task *t = task_find(h->opts.tasks, m->hire.parent_id);
+    struct str root;
+
+    m->hire.depth = 1;
+    if (!m->hire.parent_id.n)
+        return add_to_chain(m, STR(""), m->hire.agent) ? OK : ERR_NOMEM;
+    if (!is_its_work(t, m->hire.agent))
+        return why_err(&m->why, ERR_DELEGATION,
+                       "the task that this is part of is over");
+    if (t->depth >= DELEGATION_CHAIN_MAX)
+        return why_err(&m->why, ERR_DELEGATION, "the chain is %d long already",
+                       DELEGATION_CHAIN_MAX);
+    m->hire.depth = t->depth + 1;
+    root = task_root(t);
+    m->hire.root_id = (struct str){arena_strdup(&m->arena, root), root.n};
+    m->hire.root_user =
+        (struct str){arena_strdup(&m->arena, t->root_user), t->root_user.n};
+    if (!m->hire.root_id.p || !m->hire.root_user.p)
+        return ERR_NOMEM;
+    if (t->deadline_ms - m->in.at_ms < m->call.timeout_ms)
+        m->call.timeout_ms =
+            t->deadline_ms - m->in.at_ms > 1 ? t->deadline_ms - m->in.at_ms : 1;
+    return add_to_chain(m, t->chain, m->hire.agent) ? OK : ERR_NOMEM;
+}
+
+static struct str payer(const struct msg *m)
+{
+    return m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
+}
+
+/* "AGENT@USER/SESSION": not that of anybody else whom the agent works for. */
+static enum err own_session(struct msg *m)
+{
+    struct buf b;
+    char *copy;
+
+    if (!m->call.conversation_id.n)
+        return OK;
+    buf_init(&b,
+             AGENT_NAME_MAX + PRINCIPAL_NAME_MAX + MSG_CONVERSATION_MAX + 2);
+    buf_addf(&b, "%.*s@%.*s/", STR_ARG(m->hire.agent), STR_ARG(payer(m)));
+    buf_add_str(&b, m->call.conversation_id);
+    copy = b.over ? NULL : arena_strdup(&m->arena, buf_str(&b));
+    m->call.conversation_id = (struct str){copy, copy ? b.n : 0};
+    buf_fini(&b);
+    return copy ? OK : ERR_NOMEM;
+}
+
+static enum err claim(struct hires *h, struct msg *m)
+{
+    const struct delegation_wish *w = &m->hire.wish;
+    struct delegation d = {.key = id_make(h->opts.ids, "del", m->in.at_ms),
+                           .agent = m->hire.agent,
+                           .original_id = w->original_id,
+                           .parent_id = m->hire.parent_id,
+                           .root_id = m->hire.root_id,
+                           .mode = w->mode,
+                           .state = DELEGATION_OPEN,
+                           .is_stream = w->is_stream,
+                           .ends_with_line = w->ends_with_line,
+                           .goes_on = w->goes_on,
+                           .created_ms = m->in.at_ms};
+    struct hire *x = hire_make(h, &d);
+
+    if (!x)
+        return ERR_NOMEM;
+    memcpy(x->body_hash, m->call.body_hash, MSG_BODY_HASH_BYTES);
+    if (hire_claim(x) != OK) {
+        hire_unclaim(x);
+        return ERR_NOMEM;
+    }
+    m->hire.key = d.key;
+    m->hire.claim = x;
+    return OK;
+}
+
+enum err hire_ask(struct hires *h, struct msg *m, const struct agent *chosen,
+                  const struct task *before)
+{
+    const struct agent *by;
+    enum err e;
+
+    if (!m->hire.agent.n)
+        return OK;
+    by = h->opts.agent(h->opts.ctx, m->hire.agent);
+    if (!m->call.timeout_ms)
+        m->call.timeout_ms = h->opts.settings.timeout_ms;
+    e = take_parent(h, m);
+    if (!e)
+        e = check_agent(h, m, by, chosen);
+    if (!e)
+        e = check_chain(h, m, chosen);
+    if (!e && !before)
+        e = own_session(m);
+    return e ? e : claim(h, m);
+}

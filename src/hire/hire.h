@@ -1,0 +1,160 @@
+#ifndef HIRE_HIRE_H
+#define HIRE_HIRE_H
+
+/* hire: agents that give work to agents. Beside the walk, as broker is: a
+ * delegation is a task like any other and takes the same walk; this room says
+ * whether it may be at all, on whose behalf it is, and sees to it that who
+ * asked hears what came of it, exactly once.
+ *
+ *   limits    allowAgents, maxConcurrent, maxDepth, nobody twice in a chain,
+ *             so many tasks under one root; all before anything is started
+ *   chain     who on whose behalf, kept here and told to the agent; what an
+ *             agent says of it is not believed
+ *   kept      delegations whose result nobody has yet: a row each, until they
+ *             have it or it is too old
+ *   tree      who is whose child: what fails, is cancelled or expires takes
+ *             what hangs on it with it
+ *
+ *     hire_ask -> (task_create) -> hire_record -> commit -> hire_settle
+ *     (the task ends) -> hire_record_end -> commit -> hire_settle_end
+ *         -> on_ready(delegation)         who asked is told, again whenever
+ *         -> end_task(child) …            it comes back, until hire_had
+ *
+ * Everything durable is in the tx of the task it is about. Owns: its tables,
+ * its delegations in memory, its timers. Borrows every room. Threads: the
+ * loop's. */
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "model/delegation.h"
+#include "model/msg.h"
+#include "registry/registry.h"
+#include "store/store.h"
+#include "task/task.h"
+
+struct hires;
+
+extern const struct schema hire_schema;
+extern const struct table delegation_table, tree_table;
+
+enum delegation_column {
+    DELEGATION_KEY, /* del_… */
+    DELEGATION_AGENT,
+    DELEGATION_ORIGINAL_ID, /* NULL: it was not asked for in two phases */
+    DELEGATION_TASK_ID,
+    DELEGATION_TURN,
+    DELEGATION_PARENT_ID, /* NULL: of no task */
+    DELEGATION_ROOT_ID,
+    DELEGATION_MODE,
+    DELEGATION_FLAGS, /* of the wish: 1 stream, 2 ends_with_line, 4 goes_on */
+    DELEGATION_STATE,
+    DELEGATION_BODY_HASH, /* a repeat of the request is known by it */
+    DELEGATION_CREATED_MS,
+    DELEGATION_EXPIRES_MS, /* of a result that nobody fetches */
+    N_DELEGATION_COLUMNS,
+};
+
+/* What hangs on a root. */
+enum tree_column {
+    TREE_ROOT_ID,
+    TREE_N_TASKS,
+    TREE_UPDATED_MS,
+    N_TREE_COLUMNS,
+};
+
+enum { HIRE_PER_TURN = 64 }; /* children ended in one turn of the loop */
+
+/* What a reload may change. */
+struct hire_settings {
+    int64_t timeout_ms;     /* of a delegation that says nothing: 180 s */
+    int64_t max_depth;      /* where no card says less */
+    int64_t max_concurrent; /* likewise, of one agent */
+    int64_t max_per_root;   /* tasks */
+    size_t max_open;        /* delegations that are kept, of all */
+    int64_t keep_ms;        /* a result that nobody has had */
+};
+
+/* One delegation as it is now. Strings are lent until the loop's turn ends. */
+struct delegation {
+    struct id key, task_id;
+    struct str agent; /* who asked */
+    struct str original_id, parent_id, root_id;
+    int64_t turn;
+    enum delegation_mode mode;
+    enum delegation_state state;
+    bool is_stream, ends_with_line, goes_on;
+    int64_t created_ms, expires_ms;
+};
+
+struct hire_opts {
+    struct loop *loop;
+    struct log *log;
+    struct store *store;
+    struct registry *registry;
+    struct tasks *tasks;
+    struct id_maker *ids;
+    uint64_t seed[2];
+    struct hire_settings settings;
+
+    /* The agent of that name as it is now; NULL: there is none. */
+    const struct agent *(*agent)(void *ctx, struct str name);
+
+    /* End a task that is in memory: walk_end. */
+    enum err (*end_task)(void *ctx, struct str task_id,
+                         const struct task_result *r);
+
+    /* It is over, durably, and who asked does not have it yet: told when it
+     * ends. t has the result; lent for the call. */
+    void (*on_ready)(void *ctx, const struct delegation *d,
+                     const struct task *t);
+    void *ctx;
+};
+
+/* NULL: memory is gone. */
+MUST_USE struct hires *hire_new(const struct hire_opts *opts);
+
+/* After the store has given everything back. */
+void hire_free(struct hires *h);
+void hire_set(struct hires *h, const struct hire_settings *s);
+
+/* What was kept; children whose parent is over otherwise than well are ended
+ * soon. Once, after the tasks were loaded and before the loop runs. */
+MUST_USE enum err hire_load(struct hires *h, struct why *why);
+
+/* The work that a delegation is part of: the task `given` says, if it is the
+ * agent's own and not over; else its task in flight with that session, else
+ * its only one in flight, else none (*out is NULL). ERR_BAD_REQUEST: `given`
+ * is nothing that it works on; with words. */
+MUST_USE enum err hire_parent(struct hires *h, struct str agent,
+                              struct str given, struct str session,
+                              const struct task **out, struct why *why);
+
+/* Whether m->hire.agent may give m to `chosen`, and on whose behalf: fills
+ * m->hire, sets m->call.timeout_ms so that it ends no later than its parent,
+ * and makes the conversation the agent's own with that user. Claims what the
+ * limits count; hire_settle or hire_leave follow. Nothing happens where no
+ * agent asks. ERR_DELEGATION, ERR_DELEGATIONS, ERR_ID_IN_USE, ERR_OVERLOADED,
+ * ERR_NOMEM, with words. m->hire.is_repeat: the very same request is open
+ * already, and nothing is to be made of it. */
+MUST_USE enum err hire_ask(struct hires *h, struct msg *m,
+                           const struct agent *chosen,
+                           const struct task *before);
+
+/* Into m->tx, after task_create: the delegation, and one more under its
+ * root. */
+void hire_record(struct hires *h, struct msg *m);
+
+/* Why a tx was not committed: OK, it was not for a limit of this room's;
+ * ERR_DELEGATIONS with words in m->why. Before hire_settle. */
+MUST_USE enum err hire_refused(struct hires *h, struct msg *m);
+
+/* What became of m->tx; or, hire_leave, it was not submitted. */
+void hire_settle(struct hires *h, struct msg *m);
+void hire_leave(struct hires *h, struct msg *m);
+
+/* The end of a turn, into its tx; and once that is committed. */
+void hire_record_end(struct hires *h, const struct task *t, struct tx *tx);
+void hire_settle_end(struct hires *h, const struct task *t,
+                     const struct task_result *r);
+
+#endif

@@ -1,0 +1,127 @@
+/* What is written of a delegation: when it is accepted, and when its task is
+ * over. */
+#include "hire/internal.h"
+
+enum { FLAG_STREAM = 1, FLAG_ENDS_WITH_LINE = 2, FLAG_GOES_ON = 4 };
+
+static int64_t flags_of(const struct delegation *d)
+{
+    return (d->is_stream ? FLAG_STREAM : 0) |
+           (d->ends_with_line ? FLAG_ENDS_WITH_LINE : 0) |
+           (d->goes_on ? FLAG_GOES_ON : 0);
+}
+
+static void write_delegation(struct tx *tx, const struct hire *x)
+{
+    struct str hash = {(const char *)x->body_hash, MSG_BODY_HASH_BYTES};
+    const struct delegation *d = &x->d;
+    struct tx_op *op = tx_insert(tx, &delegation_table);
+
+    tx_set(op, DELEGATION_KEY, value_text(str_of(d->key.text)));
+    tx_set(op, DELEGATION_AGENT, value_text(d->agent));
+    tx_set(op, DELEGATION_ORIGINAL_ID, value_text_or_null(d->original_id));
+    tx_set(op, DELEGATION_TASK_ID, value_text(str_of(d->task_id.text)));
+    tx_set(op, DELEGATION_TURN, value_int(d->turn));
+    tx_set(op, DELEGATION_PARENT_ID, value_text_or_null(d->parent_id));
+    tx_set(op, DELEGATION_ROOT_ID,
+           value_text(d->root_id.n ? d->root_id : str_of(d->task_id.text)));
+    tx_set(op, DELEGATION_MODE, value_int(d->mode));
+    tx_set(op, DELEGATION_FLAGS, value_int(flags_of(d)));
+    tx_set(op, DELEGATION_STATE, value_int(d->state));
+    tx_set(op, DELEGATION_BODY_HASH, value_blob(hash));
+    tx_set(op, DELEGATION_CREATED_MS, value_int(d->created_ms));
+}
+
+/* One more under the root, if there may be. */
+static void write_tree(struct hires *h, struct msg *m)
+{
+    struct str root =
+        m->hire.root_id.n ? m->hire.root_id : str_of(m->task.id.text);
+    struct tx_op *op = tx_put(&m->tx, &tree_table);
+
+    tx_set(op, TREE_ROOT_ID, value_text(root));
+    tx_set_new(op, TREE_N_TASKS, value_int(0));
+    op = tx_add(&m->tx, &tree_table, TREE_N_TASKS, 1, 0);
+    tx_if(op, TREE_ROOT_ID, IS, value_text(root));
+    tx_if(op, TREE_N_TASKS, IS_LESS, value_int(h->opts.settings.max_per_root));
+    tx_set(op, TREE_UPDATED_MS, value_int(m->in.at_ms));
+}
+
+void hire_record(struct hires *h, struct msg *m)
+{
+    struct hire *x = m->hire.claim;
+
+    if (!x)
+        return;
+    x->d.task_id = m->task.id;
+    x->d.turn = m->task.turn;
+    write_delegation(&m->tx, x);
+    write_tree(h, m);
+}
+
+enum err hire_refused(struct hires *h, struct msg *m)
+{
+    if (m->tx.result != TX_GUARD_FAILED ||
+        m->tx.failed_op->table != &tree_table)
+        return OK;
+    return why_err(&m->why, ERR_DELEGATIONS,
+                   "%lld tasks hang on the same root, as many as may "
+                   "(delegation.maxPerRoot)",
+                   (long long)h->opts.settings.max_per_root);
+}
+
+void hire_settle(struct hires *h, struct msg *m)
+{
+    struct hire *x = m->hire.claim;
+
+    (void)h;
+    m->hire.claim = NULL;
+    if (!x)
+        return;
+    if (m->tx.result == TX_COMMITTED)
+        hire_enter(x);
+    else
+        hire_unclaim(x);
+}
+
+void hire_leave(struct hires *h, struct msg *m)
+{
+    struct hire *x = m->hire.claim;
+
+    (void)h;
+    m->hire.claim = NULL;
+    if (x)
+        hire_unclaim(x);
+}
+
+/* The end. */
+
+void hire_record_end(struct hires *h, const struct task *t, struct tx *tx)
+{
+    const struct hire *x = hire_of_task(h, str_of(t->id.text));
+    int64_t now_ms = loop_wall_ms(h->opts.loop);
+    struct tx_op *op;
+
+    if (!x || x->d.state != DELEGATION_OPEN || x->d.turn != t->turn)
+        return;
+    op = tx_update(tx, &delegation_table);
+    tx_if(op, DELEGATION_KEY, IS, value_text(str_of(x->d.key.text)));
+    tx_set(op, DELEGATION_STATE, value_int(DELEGATION_READY));
+    tx_set(op, DELEGATION_EXPIRES_MS,
+           value_int(now_ms + h->opts.settings.keep_ms));
+}
+
+void hire_settle_end(struct hires *h, const struct task *t,
+                     const struct task_result *r)
+{
+    struct hire *x = hire_of_task(h, str_of(t->id.text));
+
+    if (r->status != TASK_COMPLETED)
+        hire_end_below(h, str_of(t->id.text));
+    if (!x || x->d.state != DELEGATION_OPEN || x->d.turn != t->turn)
+        return;
+    x->d.expires_ms = loop_wall_ms(h->opts.loop) + h->opts.settings.keep_ms;
+    hire_move(x, DELEGATION_READY);
+    if (h->opts.on_ready)
+        h->opts.on_ready(h->opts.ctx, &x->d, t);
+}

@@ -1,0 +1,62 @@
+/* A delegation is looked for by its key, by its task, and, after a restart, by
+ * its state; the tree of a root by the root. */
+#include "hire/hire.h"
+
+#define N_OF(array) (sizeof(array) / sizeof(*(array)))
+
+static const struct column delegation_columns[N_DELEGATION_COLUMNS] = {
+    [DELEGATION_KEY] = {.name = "key", .type = COLUMN_TEXT},
+    [DELEGATION_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
+    [DELEGATION_ORIGINAL_ID] = {.name = "original_id", .type = COLUMN_TEXT},
+    [DELEGATION_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT},
+    [DELEGATION_TURN] = {.name = "turn", .type = COLUMN_INT},
+    [DELEGATION_PARENT_ID] = {.name = "parent_id", .type = COLUMN_TEXT},
+    [DELEGATION_ROOT_ID] = {.name = "root_id", .type = COLUMN_TEXT},
+    [DELEGATION_MODE] = {.name = "mode", .type = COLUMN_INT},
+    [DELEGATION_FLAGS] = {.name = "flags", .type = COLUMN_INT},
+    [DELEGATION_STATE] = {.name = "state", .type = COLUMN_INT},
+    [DELEGATION_BODY_HASH] = {.name = "body_hash", .type = COLUMN_BLOB},
+    [DELEGATION_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [DELEGATION_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
+};
+
+static const struct table_index delegation_indexes[] = {
+    {.name = "delegation_by_task",
+     .columns = {DELEGATION_TASK_ID},
+     .n_columns = 1},
+    {.name = "delegation_by_root",
+     .columns = {DELEGATION_ROOT_ID},
+     .n_columns = 1},
+    {.name = "delegation_by_state",
+     .columns = {DELEGATION_STATE, DELEGATION_EXPIRES_MS},
+     .n_columns = 2},
+};
+
+const struct table delegation_table = {.name = "delegation",
+                                       .columns = delegation_columns,
+                                       .n_columns = N_DELEGATION_COLUMNS,
+                                       .n_key = 1,
+                                       .indexes = delegation_indexes,
+                                       .n_indexes = N_OF(delegation_indexes)};
+
+static const struct column tree_columns[N_TREE_COLUMNS] = {
+    [TREE_ROOT_ID] = {.name = "root_id", .type = COLUMN_TEXT},
+    [TREE_N_TASKS] = {.name = "n_tasks", .type = COLUMN_INT},
+    [TREE_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
+};
+
+static const struct table_index tree_indexes[] = {
+    {.name = "tree_by_use", .columns = {TREE_UPDATED_MS}, .n_columns = 1},
+};
+
+const struct table tree_table = {.name = "tree",
+                                 .columns = tree_columns,
+                                 .n_columns = N_TREE_COLUMNS,
+                                 .n_key = 1,
+                                 .indexes = tree_indexes,
+                                 .n_indexes = N_OF(tree_indexes)};
+
+static const struct table *const tables[] = {&delegation_table, &tree_table};
+
+const struct schema hire_schema = {
+    .room = "hire", .version = 1, .tables = tables, .n_tables = N_OF(tables)};

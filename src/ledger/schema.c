@@ -1,0 +1,82 @@
+/* The tables. Accounts are few and hot; entries only grow, and are looked for
+ * by account, newest first, and by task. */
+#include "ledger/ledger.h"
+
+#define N_OF(array) (sizeof(array) / sizeof(*(array)))
+
+static const struct column account_columns[N_ACCOUNT_COLUMNS] = {
+    [ACCOUNT_NAME] = {.name = "name", .type = COLUMN_TEXT},
+    [ACCOUNT_BALANCE] = {.name = "balance", .type = COLUMN_INT},
+    [ACCOUNT_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
+};
+
+const struct table account_table = {.name = "account",
+                                    .columns = account_columns,
+                                    .n_columns = N_ACCOUNT_COLUMNS,
+                                    .n_key = 1};
+
+static const struct column reservation_columns[N_RESERVATION_COLUMNS] = {
+    [RESERVATION_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT},
+    [RESERVATION_TURN] = {.name = "turn", .type = COLUMN_INT},
+    [RESERVATION_PRICE] = {.name = "price", .type = COLUMN_INT},
+    [RESERVATION_PAYER] = {.name = "payer", .type = COLUMN_TEXT},
+    [RESERVATION_STATE] = {.name = "state", .type = COLUMN_INT},
+    [RESERVATION_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
+    [RESERVATION_CLOSED_MS] = {.name = "closed_ms", .type = COLUMN_INT},
+};
+
+const struct table reservation_table = {.name = "reservation",
+                                        .columns = reservation_columns,
+                                        .n_columns = N_RESERVATION_COLUMNS,
+                                        .n_key = 2};
+
+static const struct column entry_columns[N_ENTRY_COLUMNS] = {
+    [ENTRY_SEQ] = {.name = "seq", .type = COLUMN_INT},
+    [ENTRY_POSTING] = {.name = "posting", .type = COLUMN_TEXT},
+    [ENTRY_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
+    [ENTRY_KIND] = {.name = "kind", .type = COLUMN_INT},
+    [ENTRY_ACCOUNT] = {.name = "account", .type = COLUMN_TEXT},
+    [ENTRY_AMOUNT] = {.name = "amount", .type = COLUMN_INT},
+    [ENTRY_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT},
+    [ENTRY_TURN] = {.name = "turn", .type = COLUMN_INT},
+    [ENTRY_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
+    [ENTRY_SKILL] = {.name = "skill", .type = COLUMN_TEXT},
+    [ENTRY_BY] = {.name = "by", .type = COLUMN_TEXT},
+    [ENTRY_NOTE] = {.name = "note", .type = COLUMN_TEXT},
+};
+
+static const struct table_index entry_indexes[] = {
+    {.name = "entry_by_task", .columns = {ENTRY_TASK_ID}, .n_columns = 1},
+    {.name = "entry_by_account", .columns = {ENTRY_ACCOUNT}, .n_columns = 1},
+};
+
+const struct table entry_table = {.name = "entry",
+                                  .columns = entry_columns,
+                                  .n_columns = N_ENTRY_COLUMNS,
+                                  .n_key = 1,
+                                  .is_counted = true,
+                                  .indexes = entry_indexes,
+                                  .n_indexes = N_OF(entry_indexes)};
+
+static const struct column spent_columns[N_SPENT_COLUMNS] = {
+    [SPENT_OF] = {.name = "of", .type = COLUMN_TEXT},
+    [SPENT_AMOUNT] = {.name = "amount", .type = COLUMN_INT},
+    [SPENT_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
+};
+
+static const struct table_index spent_indexes[] = {
+    {.name = "spent_by_use", .columns = {SPENT_UPDATED_MS}, .n_columns = 1},
+};
+
+const struct table spent_table = {.name = "spent",
+                                  .columns = spent_columns,
+                                  .n_columns = N_SPENT_COLUMNS,
+                                  .n_key = 1,
+                                  .indexes = spent_indexes,
+                                  .n_indexes = N_OF(spent_indexes)};
+
+static const struct table *const tables[] = {&account_table, &reservation_table,
+                                             &entry_table, &spent_table};
+
+const struct schema ledger_schema = {
+    .room = "ledger", .version = 1, .tables = tables, .n_tables = N_OF(tables)};
