@@ -105,6 +105,25 @@ struct tasks *walk_tasks(struct walk *w);
 void walk_message(struct walk *w, struct msg *m,
                   void (*done)(struct msg *m, void *ctx), void *ctx);
 
+/* What an agent wants another to do, as it was read: by whatever road, one
+ * message on the same walk. Borrowed for the call. */
+struct walk_order {
+    struct str by; /* the agent who asks: by its line, or whose task it is */
+    const struct caller *caller; /* who it is; NULL: its creator, or, of one
+                                  * that the configuration has, whom it works
+                                  * for */
+    struct str parent_id, session_id, task_id; /* empty: not said */
+    struct str agent, skill, message, metadata;
+    int64_t timeout_ms; /* zero: the default */
+    struct delegation_wish wish;
+};
+
+/* As walk_message; *out is there from done on, and freed there. An error: it
+ * was not begun, with words. */
+MUST_USE enum err walk_delegate(struct walk *w, const struct walk_order *o,
+                                void (*done)(struct msg *m, void *ctx),
+                                void *ctx, struct why *why);
+
 /* Cancel a task that is in memory. ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOMEM:
  * nothing was begun. Else done is called exactly once, as above, with OK or
  * why it is not cancelled: ERR_TASK_IS_OVER (something else was first),

@@ -149,14 +149,19 @@ static enum err check_agent(struct hires *h, struct msg *m,
 
 /* On whose behalf. */
 
-static enum err take_parent(struct hires *h, struct msg *m)
+static enum err take_parent(struct hires *h, struct msg *m,
+                            const struct agent *by)
 {
     const struct task *t = task_find(h->opts.tasks, m->hire.parent_id);
     struct str root;
 
     m->hire.depth = 1;
-    if (!m->hire.parent_id.n)
+    if (!m->hire.parent_id.n) { /* who made it pays */
+        if (by && by->creator.n)
+            m->hire.root_user = (struct str){
+                arena_strdup(&m->arena, by->creator), by->creator.n};
         return add_to_chain(m, STR(""), m->hire.agent) ? OK : ERR_NOMEM;
+    }
     if (!is_its_work(t, m->hire.agent))
         return why_err(&m->why, ERR_DELEGATION,
                        "the task that this is part of is over");
@@ -238,7 +243,7 @@ enum err hire_ask(struct hires *h, struct msg *m, const struct agent *chosen,
     by = h->opts.agent(h->opts.ctx, m->hire.agent);
     if (!m->call.timeout_ms)
         m->call.timeout_ms = h->opts.settings.timeout_ms;
-    e = take_parent(h, m);
+    e = take_parent(h, m, by);
     if (!e)
         e = check_agent(h, m, by, chosen);
     if (!e)

@@ -157,4 +157,57 @@ void hire_record_end(struct hires *h, const struct task *t, struct tx *tx);
 void hire_settle_end(struct hires *h, const struct task *t,
                      const struct task_result *r);
 
+/* Hearing of it. */
+
+/* That delegation, if it is still kept; NULL: it is not. Lent. */
+const struct delegation *hire_find(const struct hires *h, struct str key);
+const struct delegation *hire_find_task(const struct hires *h,
+                                        struct str task_id);
+
+/* The agent has the result of that one: it is not told again. Whatever it was
+ * called: its key, its task's id, or the original id. ERR_NOT_FOUND: it is no
+ * delegation of this agent's that is kept (it may have been had before);
+ * ERR_TASK_NOT_OVER; ERR_NOMEM. Else done once, when that is durable, or with
+ * why not. done may be NULL. */
+MUST_USE enum err hire_had(struct hires *h, struct str agent, struct str which,
+                           void (*done)(void *ctx, enum err e), void *ctx);
+
+/* An agent can be told again: on_ready for every result that it has not had, a
+ * bounded number in each turn. And: it cannot any more; what was to end with
+ * its line does. */
+void hire_agent_came(struct hires *h, struct str agent);
+void hire_agent_gone(struct hires *h, struct str agent);
+
+/* Somebody who waits for one that is open; inside their own struct. When it is
+ * over, or wait_ms have passed, on_over comes once, from the loop: e is OK and
+ * t has the result; or ERR_TIMEOUT: then the task was ended unless the
+ * delegation goes on by its wish. A result that was given to a waiter counts
+ * as had. ERR_NOT_FOUND, ERR_TASK_IS_OVER: nobody waits. */
+struct hire_waiter {
+    struct list_node node; /* the room's, and these */
+    struct hire *hire;
+    struct timer timer;
+    void (*on_over)(struct hire_waiter *w, enum err e,
+                    const struct delegation *d, const struct task *t);
+};
+MUST_USE enum err hire_wait(struct hires *h, struct str key, int64_t wait_ms,
+                            struct hire_waiter *w);
+/* Harmless when it does not wait. */
+void hire_unwait(struct hires *h, struct hire_waiter *w);
+
+/* What is over and had, or too old, into a tx that removes it; as
+ * tasks_prune. */
+void hire_prune(struct hires *h, struct tx *tx, int64_t now_ms,
+                int64_t before_ms, size_t limit);
+
+struct hire_stats {
+    int64_t open, ready; /* now */
+    int64_t delegated_total, refused_total, had_total, expired_total;
+    int64_t ended_below_total; /* because of their parent */
+};
+struct hire_stats hire_stats(const struct hires *h);
+
+/* Everything is where it says it is. For tests. */
+bool hire_check(const struct hires *h);
+
 #endif

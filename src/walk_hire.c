@@ -1,0 +1,83 @@
+/* One agent has another do something: the wish becomes a message, in the name
+ * of who it is for, and takes the same walk as everybody's. */
+#include "walk_internal.h"
+
+/* Who an agent is to the rest of the house: its creator; or, where the
+ * configuration has it, the user it works for. */
+static enum err caller_for(struct walk *w, const struct walk_order *o,
+                           const struct task *parent, struct caller *out,
+                           struct why *why)
+{
+    const struct agent *a = walk_agent_of(w, o->by);
+    struct str name = {NULL, 0};
+
+    if (o->caller) {
+        *out = *o->caller;
+        return OK;
+    }
+    if (a && a->creator.n)
+        name = a->creator;
+    else if (parent)
+        name = parent->root_user;
+    if (!name.n)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "%.*s works on nothing now, so there is nobody to pay: "
+                       "say parent_task_id",
+                       STR_ARG(o->by));
+    if (!walk_caller_of(w, name, out))
+        return why_err(why, ERR_NOT_ALLOWED, "%.*s is not there any more",
+                       STR_ARG(name));
+    return OK;
+}
+
+static struct str keep(struct msg *m, struct str s, bool *ok)
+{
+    char *copy = s.n ? arena_strdup(&m->arena, s) : NULL;
+
+    *ok = *ok && (!s.n || copy);
+    return (struct str){copy, copy ? s.n : 0};
+}
+
+static bool fill(struct msg *m, const struct walk_order *o,
+                 const struct task *parent)
+{
+    bool ok = true;
+
+    m->call.text = keep(m, o->message, &ok);
+    m->call.executor = keep(m, o->agent, &ok);
+    m->call.skill = keep(m, o->skill, &ok);
+    m->call.task_id = keep(m, o->task_id, &ok);
+    m->call.conversation_id = keep(m, o->session_id, &ok);
+    m->call.metadata = keep(m, o->metadata, &ok);
+    m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
+    m->call.timeout_ms = o->timeout_ms;
+    m->hire.agent = keep(m, o->by, &ok);
+    m->hire.wish = o->wish;
+    m->hire.wish.original_id = keep(m, o->wish.original_id, &ok);
+    if (parent)
+        m->hire.parent_id = keep(m, str_of(parent->id.text), &ok);
+    return ok;
+}
+
+enum err walk_delegate(struct walk *w, const struct walk_order *o,
+                       void (*done)(struct msg *m, void *ctx), void *ctx,
+                       struct why *why)
+{
+    const struct task *parent;
+    struct caller caller;
+    struct msg *m;
+    enum err e =
+        hire_parent(w->hires, o->by, o->parent_id, o->session_id, &parent, why);
+
+    if (!e)
+        e = caller_for(w, o, parent, &caller, why);
+    if (e)
+        return e;
+    m = msg_new(&caller, loop_wall_ms(w->opts.loop));
+    if (!m || !fill(m, o, parent)) {
+        msg_free(m);
+        return ERR_NOMEM;
+    }
+    walk_message(w, m, done, ctx);
+    return OK;
+}
