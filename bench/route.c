@@ -99,9 +99,8 @@ static void any_text(char *out, size_t room)
 /* Inside. */
 
 static const struct schema *const schemas[] = {
-    &task_schema,   &watch_schema, &registry_schema,
-    &choose_schema, &learn_schema, &broker_schema, &hire_schema,
-    &ledger_schema,
+    &task_schema,  &watch_schema,  &registry_schema, &choose_schema,
+    &learn_schema, &broker_schema, &hire_schema,     &ledger_schema,
 };
 
 struct inside {
