@@ -282,7 +282,7 @@ static enum exit_status cancel(struct sending *s)
     enum err e;
 
     client_notice_off(s->cl);
-    if (s->shown.n && !s->c->json)
+    if (s->is_within)
         buf_add_char(&s->c->out, '\n');
     (void)cli_flush(s->c, EXIT_DONE);
     s->was_sent = s->was_sent || client_reply(s->cl)->was_sent;
@@ -313,7 +313,7 @@ static enum exit_status give_up(struct sending *s)
     if (client_was_interrupted(s->cl))
         return cancel(s);
     client_notice_off(s->cl);
-    if (s->shown.n && !s->c->json)
+    if (s->is_within)
         buf_add_char(&s->c->out, '\n');
     if (cli_flush(s->c, EXIT_DONE))
         return EXIT_FAILED;

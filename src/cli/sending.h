@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli/client.h"
+#include "model/agent.h"
 
 struct sending {
     struct cli *c;
@@ -26,10 +27,13 @@ struct sending {
     /* Of a stream. */
     bool streams;
     struct arena arena;
-    struct buf shown; /* of the answer */
-    bool has_gap;     /* and so it cannot be gone on with */
-    bool was_given;   /* to the agent, this turn */
-    unsigned n_given; /* how often that was seen */
+    struct buf shown;                 /* of the answer */
+    char speaker[AGENT_NAME_MAX + 1]; /* who spoke last; empty: the agent that
+                                       * answers */
+    bool is_within;                   /* a line */
+    bool has_gap;                     /* and so it cannot be gone on with */
+    bool was_given;                   /* to the agent, this turn */
+    unsigned n_given;                 /* how often that was seen */
     char task_id[ID_BYTES];
     bool is_over;
     enum exit_status status;
