@@ -4,16 +4,7 @@
  * one before stays on the screen, and the new one begins on a line of its own;
  * at the end it is the result that counts, and what of it is not on the screen
  * yet is added. In a pipe nothing of that is wanted, so there the answer comes
- * whole unless --stream is given.
- *
- * What other agents say meanwhile stands between, on lines of their own that
- * each begin with the name, so that they can be told apart, and taken out, by
- * eye and by grep:
- *
- *     Let me look that up.
- *     docs: Restarts are in chapter 4.
- *     It is safe: nothing is lost.
- */
+ * whole unless --stream is given. */
 #include "cli/sending.h"
 
 #include <stdio.h>
@@ -23,43 +14,19 @@
 
 /* What came of it. */
 
-static void put_text(struct sending *s, struct str text)
-{
-    if (!text.n)
-        return;
-    cli_text(s->c, text);
-    s->is_within = text.p[text.n - 1] != '\n';
-}
-
-static void end_line(struct sending *s)
-{
-    if (s->is_within)
-        buf_add_char(&s->c->out, '\n');
-    s->is_within = false;
-}
-
-/* Words of the answer, behind whatever was said before them. */
-static void put_own(struct sending *s, struct str text)
-{
-    if (s->speaker[0] && text.n) {
-        end_line(s);
-        s->speaker[0] = '\0';
-    }
-    put_text(s, text);
-}
-
 /* What is not on the screen yet. */
 static void show_answer(struct sending *s, struct str text)
 {
     struct str shown = buf_str(&s->shown);
 
+    sending_let_all(s);
     if (str_starts(text, shown)) {
-        put_own(s, str_sub(text, shown.n, text.n));
+        sending_own(s, str_sub(text, shown.n, text.n));
     } else {
         buf_add_char(&s->c->out, '\n');
-        put_own(s, text);
+        sending_own(s, text);
     }
-    end_line(s);
+    sending_end_line(s);
 }
 
 static const char *in_words(enum task_status s)
@@ -130,37 +97,17 @@ static void show_chunk(struct sending *s, struct str text)
         return;
     client_quiet(s->cl, true);
     buf_add_str(&s->shown, text);
-    put_own(s, text);
-}
-
-/* Words of another agent: every line of theirs has the name. */
-static void show_others(struct sending *s, struct str agent, struct str text)
-{
-    struct cli_room room;
-    struct str who = str_head(cli_tame(&room, agent), sizeof(s->speaker) - 1);
-
-    client_quiet(s->cl, true);
-    if (!str_eq(who, str_of(s->speaker))) {
-        end_line(s);
-        snprintf(s->speaker, sizeof(s->speaker), "%.*s", STR_ARG(who));
-    }
-    while (text.n) {
-        size_t end = str_find(text, '\n', 0);
-        size_t n = end < text.n ? end + 1 : text.n;
-
-        if (!s->is_within)
-            buf_addf(&s->c->out, end ? "%s: " : "%s:", s->speaker);
-        put_text(s, str_sub(text, 0, n));
-        text = str_sub(text, n, text.n);
-    }
+    sending_own(s, text);
 }
 
 static void show_words(struct sending *s, struct str agent, struct str text)
 {
-    if (agent.n)
-        show_others(s, agent, text);
-    else
+    if (!agent.n) {
         show_chunk(s, text);
+        return;
+    }
+    client_quiet(s->cl, true);
+    sending_others(s, agent, text);
 }
 
 /* What was given to the agent and is queued again has come to nothing, and the
@@ -170,7 +117,7 @@ static void begin_anew(struct sending *s)
     if (!s->shown.n)
         return;
     s->is_within = true; /* an empty line, where one was ended */
-    end_line(s);
+    sending_end_line(s);
     buf_clear(&s->shown);
     client_quiet(s->cl, false);
     if (s->c->notices && cli_flush(s->c, EXIT_DONE) == EXIT_DONE)
