@@ -38,7 +38,33 @@ static struct str keep(struct msg *m, struct str s, bool *ok)
     return (struct str){copy, copy ? s.n : 0};
 }
 
-static bool fill(struct msg *m, const struct walk_order *o,
+/* "AGENT@USER/SESSION": not that of anybody else whom the agent works for, nor
+ * one of the user's own. Before it is routed, since the agent of a conversation
+ * is looked for then. */
+static struct str own_session(struct walk *w, struct msg *m,
+                              const struct walk_order *o,
+                              const struct task *parent, bool *ok)
+{
+    const struct agent *a = walk_agent_of(w, o->by);
+    struct str user = parent              ? parent->root_user
+                      : a && a->creator.n ? a->creator
+                                          : caller_name(&m->in.caller);
+    struct str made = {NULL, 0};
+    struct buf b;
+
+    if (!o->session_id.n)
+        return made;
+    buf_init(&b,
+             AGENT_NAME_MAX + PRINCIPAL_NAME_MAX + MSG_CONVERSATION_MAX + 2);
+    buf_addf(&b, "%.*s@%.*s/", STR_ARG(o->by), STR_ARG(user));
+    buf_add_str(&b, o->session_id);
+    *ok = *ok && !b.over;
+    made = keep(m, buf_str(&b), ok);
+    buf_fini(&b);
+    return made;
+}
+
+static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
                  const struct task *parent)
 {
     bool ok = true;
@@ -47,7 +73,7 @@ static bool fill(struct msg *m, const struct walk_order *o,
     m->call.executor = keep(m, o->agent, &ok);
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
-    m->call.conversation_id = keep(m, o->session_id, &ok);
+    m->call.conversation_id = own_session(w, m, o, parent, &ok);
     m->call.metadata = keep(m, o->metadata, &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
@@ -74,7 +100,7 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
-    if (!m || !fill(m, o, parent)) {
+    if (!m || !fill(w, m, o, parent)) {
         msg_free(m);
         return ERR_NOMEM;
     }
