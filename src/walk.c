@@ -334,7 +334,10 @@ static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
 {
     struct walk *w = ctx;
 
-    task_chunk(w->tasks, str_of(d->task_id.text), d->turn, d->attempt, text);
+    struct str id = str_of(d->task_id.text);
+
+    if (task_chunk(w->tasks, id, d->turn, d->attempt, text))
+        walk_chunk_up(w, task_find(w->tasks, id), text);
 }
 
 static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,

@@ -76,6 +76,10 @@ struct walk_hub {
     /* A delegation is over: hire_opts' on_ready. */
     void (*on_delegated)(void *ctx, const struct delegation *d,
                          const struct task *t);
+    /* Words of one that is streamed, or of one below it that is streamed as
+     * well, as they come; agent is who says them. Lent for the call. */
+    void (*on_delegated_chunk)(void *ctx, const struct delegation *d,
+                               struct str agent, struct str text);
     void *ctx;
 };
 void walk_set_hub(struct walk *w, const struct walk_hub *hub);

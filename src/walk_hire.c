@@ -107,3 +107,22 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     walk_message(w, m, done, ctx);
     return OK;
 }
+
+/* One step for each that t hangs on, as far as each was asked to be heard
+ * above. The chain has an end by hire_ask; the count is for a mistake. */
+void walk_chunk_up(struct walk *w, const struct task *t, struct str text)
+{
+    struct str agent = t->agent, id = str_of(t->id.text);
+
+    for (int i = 0; i < DELEGATION_CHAIN_MAX; i++) {
+        const struct delegation *d = hire_find_task(w->hires, id);
+
+        if (!d || !d->is_stream || d->state != DELEGATION_OPEN)
+            return;
+        if (w->hub.on_delegated_chunk)
+            w->hub.on_delegated_chunk(w->hub.ctx, d, agent, text);
+        if (!task_chunk_of(w->tasks, d->parent_id, agent, text))
+            return;
+        id = d->parent_id;
+    }
+}

@@ -47,6 +47,11 @@ void walk_on_again(void *ctx, struct task_change *c);
 /* The agent of that name as it is now; NULL: there is none. */
 const struct agent *walk_agent_of(void *ctx, struct str name);
 
+/* walk_hire.c */
+
+/* What t's agent says as it works, to all above it who want to hear. */
+void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
+
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);
