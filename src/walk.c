@@ -120,6 +120,23 @@ static void ask_for_key(struct msg *m, enum err refused)
     store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
 }
 
+static void on_left(struct query *q, void *ctx)
+{
+    struct msg *m = ctx;
+    struct query left = *q; /* the message needs another, or is gone */
+
+    ledger_tell(m->way.walk->ledger, m, &left);
+    query_fini(&left);
+    ask_for_key(m, m->err);
+}
+
+/* Refused for want of money: how much there is belongs to the answer. */
+static void ask_what_is_left(struct msg *m)
+{
+    ledger_left_query(m, &m->way.query);
+    store_read(m->way.walk->opts.store, &m->way.query, on_left, m);
+}
+
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
@@ -142,6 +159,8 @@ static void on_accepted(struct tx *tx, void *ctx)
     route_settle(w->opts.router, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
+    else if (e == ERR_FUNDS || e == ERR_BUDGET)
+        ask_what_is_left(m);
     else
         ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
 }
@@ -177,10 +196,10 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
         e = hire_ask(w->hires, m, chosen, before);
     if (!e)
         e = broker_ask(w->broker, m, chosen);
-    if (!e) {
-        ledger_ask(w->ledger, m, chosen);
+    if (!e)
+        e = ledger_ask(w->ledger, m, chosen, before);
+    if (!e)
         e = task_create(w->tasks, m, before);
-    }
     if (e) {
         hire_leave(w->hires, m);
         broker_leave(w->broker, m);
@@ -450,6 +469,27 @@ static bool is_outrun(const struct walk *w, const struct task_change *c)
            (c->is_deadline || !task_waits(t->status));
 }
 
+/* Its reservation is not as it must be. Nobody is helped by a task that never
+ * ends: it does, nothing is moved, and who checks the books finds it. */
+static bool ends_unpaid(struct walk *w, struct task_change *c)
+{
+    if (!ledger_is_broken(&c->tx) || c->is_unpaid)
+        return false;
+    log_error(w->opts.log, "ledger.broken", LOG_C("task_id", c->task_id.text),
+              LOG_I("turn", c->turn),
+              LOG_C("table", c->tx.failed_op->table->name),
+              LOG_S("because",
+                    STR("the reservation is not as it must be; the task ends, "
+                        "and its money stays where it is (signalbox ledger "
+                        "check)")));
+    c->is_unpaid = true;
+    c->err = task_change_again(w->tasks, c);
+    if (c->err)
+        return false;
+    submit(w, c);
+    return true;
+}
+
 static void on_changed(struct tx *tx, void *ctx)
 {
     struct task_change *c = ctx;
@@ -465,7 +505,7 @@ static void on_changed(struct tx *tx, void *ctx)
         deliver_cancel(w->deliver, id);
         broker_settle_end(w->broker, t ? t : &gone, &c->result);
         hire_settle_end(w->hires, t ? t : &gone, &c->result);
-    } else if (ends_anew(w, c)) {
+    } else if (ends_unpaid(w, c) || ends_anew(w, c)) {
         return;
     }
     if (c->done) {
@@ -498,8 +538,9 @@ static void submit(struct walk *w, struct task_change *c)
     c->walk = w;
     broker_record_end(w->broker, t, &c->result, &c->tx);
     hire_record_end(w->hires, t, &c->tx);
-    ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
-                      &c->tx);
+    if (!c->is_unpaid)
+        ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
+                          &c->tx);
     store_submit(w->opts.store, &c->tx, on_changed, c);
 }
 
