@@ -166,10 +166,17 @@ static void on_accepted(struct tx *tx, void *ctx)
 }
 
 /* Whether it can be carried at all. Of an envelope that is the gate's matter:
- * it is held, or a person sees it, until its agent is there. */
+ * it is held, or a person sees it, until its agent is there. Who asks in two
+ * phases hears of it in the second. */
 static enum err reaches(struct walk *w, struct msg *m, const struct agent *a)
 {
-    return m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+    enum err e =
+        m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+
+    if (e != ERR_AGENT_OFFLINE || m->hire.wish.mode != DELEGATION_TWO_PHASE)
+        return e;
+    m->why.text[0] = '\0';
+    return OK;
 }
 
 /* The same request of an agent again: its answer is that of then, once that is
@@ -200,6 +207,8 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
 
     if (!e)
         e = reaches(w, m, chosen);
+    if (!e)
+        e = walk_check_skill(m, chosen);
     if (!e)
         e = hire_ask(w->hires, m, chosen, before);
     if (!e && m->hire.is_repeat) {
@@ -239,7 +248,8 @@ static void accept_turn(struct msg *m, const struct task *before)
 {
     struct str who = caller_name(&m->in.caller);
 
-    if (!task_is_for(before, &m->in.caller))
+    if (!task_is_for(before, &m->in.caller) ||
+        !walk_may_go_on(m->way.walk, m, before))
         refuse(m, ERR_NOT_FOUND);
     else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
         accept_message(m, route_turn(m->way.walk->opts.router, m, before),
@@ -563,10 +573,11 @@ static void on_changed(struct tx *tx, void *ctx)
     task_change_free(c);
 }
 
-/* Whoever has the agent now: it may not be the one that was asked first. */
+/* Whoever has the agent that did it: it may not be the one that was asked
+ * first. Who took over a name meanwhile has not done it. */
 static struct str payee_of(struct walk *w, const struct task *t)
 {
-    const struct agent *a = walk_agent_of(w, t->agent);
+    const struct agent *a = agent_for(w, t);
 
     return a ? a->creator : t->payee;
 }
