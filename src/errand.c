@@ -444,7 +444,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
     return walk_delegate(e->opts.walk, &w, on_accepted, p, why);
 }
 
-static void send(struct piece *p)
+static void send_off(struct piece *p)
 {
     struct errand *e = p->errand;
     const struct speak_order *o = &e->orders->list[p - e->pieces];
@@ -483,7 +483,7 @@ static void found_key(struct piece *p, struct str agent, struct str task_id)
 
     if (copy) {
         o->task_id = (struct str){copy, task_id.n};
-        send(p);
+        send_off(p);
         return;
     }
     why_err(&why, OK, "there is no delegation of yours with that sessionKey");
@@ -573,7 +573,7 @@ static void begin(struct piece *p)
     else if (o->session_key.n)
         look_for_key(p, o->session_key);
     else
-        send(p);
+        send_off(p);
 }
 
 enum err errand_read(struct errand *e, struct str body, bool is_two_phase,

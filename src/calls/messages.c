@@ -183,7 +183,7 @@ static void on_accepted(struct msg *m, void *ctx)
 
 enum err share_hash(struct msg *m, struct str meaning)
 {
-    _Static_assert(MSG_BODY_HASH_BYTES == DIGEST_BYTES, "SHA-256");
+    _Static_assert((int)MSG_BODY_HASH_BYTES == (int)DIGEST_BYTES, "SHA-256");
     if (digest(meaning, m->call.body_hash) != OK)
         return why_err(&m->why, ERR_NOMEM, "out of memory");
     return OK;
