@@ -166,10 +166,17 @@ static void on_accepted(struct tx *tx, void *ctx)
 }
 
 /* Whether it can be carried at all. Of an envelope that is the gate's matter:
- * it is held, or a person sees it, until its agent is there. */
+ * it is held, or a person sees it, until its agent is there. Who asks in two
+ * phases hears of it in the second. */
 static enum err reaches(struct walk *w, struct msg *m, const struct agent *a)
 {
-    return m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+    enum err e =
+        m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+
+    if (e != ERR_AGENT_OFFLINE || m->hire.wish.mode != DELEGATION_TWO_PHASE)
+        return e;
+    m->why.text[0] = '\0';
+    return OK;
 }
 
 /* It is known who gets it. `before` is the task that this is a further turn of:
@@ -183,6 +190,8 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
 
     if (!e)
         e = reaches(w, m, chosen);
+    if (!e)
+        e = walk_check_skill(m, chosen);
     if (!e)
         e = hire_ask(w->hires, m, chosen, before);
     if (!e)
@@ -217,7 +226,8 @@ static void accept_turn(struct msg *m, const struct task *before)
 {
     struct str who = caller_name(&m->in.caller);
 
-    if (!task_is_for(before, &m->in.caller))
+    if (!task_is_for(before, &m->in.caller) ||
+        !walk_may_go_on(m->way.walk, m, before))
         refuse(m, ERR_NOT_FOUND);
     else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
         accept_message(m, route_turn(m->way.walk->opts.router, m, before),
@@ -353,7 +363,10 @@ static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
 {
     struct walk *w = ctx;
 
-    task_chunk(w->tasks, str_of(d->task_id.text), d->turn, d->attempt, text);
+    struct str id = str_of(d->task_id.text);
+
+    if (task_chunk(w->tasks, id, d->turn, d->attempt, text))
+        walk_chunk_up(w, task_find(w->tasks, id), text);
 }
 
 static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
