@@ -61,6 +61,14 @@ struct str walk_org_of(void *ctx, struct str name);
 void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
                void *done_ctx);
 
+/* walk_hire.c */
+
+/* Whether m may be a further turn of that task, where an agent asks. */
+bool walk_may_go_on(struct walk *w, const struct msg *m,
+                    const struct task *before);
+/* Whether a has the skill that an agent asks for; with words in m->why. */
+MUST_USE enum err walk_check_skill(struct msg *m, const struct agent *a);
+
 /* walk_people.c: likewise. */
 void walk_restart_agent(void *ctx, struct str name,
                         void (*done)(void *ctx, enum err e,

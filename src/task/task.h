@@ -253,6 +253,7 @@ struct task_change {
     uint64_t receipt; /* of the agent that wants to hear of it; zero: none */
     bool is_stray;    /* and not of the attempt that is going on */
     bool is_deadline; /* nobody's wish: its time was over */
+    bool is_unpaid;   /* the books are broken: it ends without them */
     /* The room's: where it is counted as the agent's answer. */
     struct task_entry *entry;
     struct list_node answer_node;
