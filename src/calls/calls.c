@@ -52,6 +52,7 @@ static const struct call_row {
     {STR("GET"), STR("/api/tasks/:id"), call_tasks_get, SCOPE_READ, NULL},
     {STR("GET"), STR("/api/tasks/:id/events"), call_tasks_events, SCOPE_READ,
      ARGS("after")},
+    {STR("GET"), STR("/api/tasks/:id/tree"), call_tasks_tree, SCOPE_READ, NULL},
     {STR("POST"), STR("/api/tasks/:id/cancel"), call_tasks_cancel, SCOPE_SEND,
      NULL},
     {STR("GET"), STR("/api/conversations/:id"), call_conversations_get,

@@ -125,6 +125,7 @@ struct open {
     } list;
 
     struct study *study; /* analytics.c; NULL: none */
+    struct tree_look *tree; /* tree.c; NULL: none */
 
     /* A change of agents or grants. */
     struct registry_change *registering;
@@ -267,6 +268,9 @@ void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
 struct call_word;
 void word_free(struct call_word *w);
 
+/* tree.c. NULL is fine. */
+void tree_look_free(struct tree_look *l);
+
 /* escalations.c. NULL is fine. */
 struct call_say;
 void say_free(struct call_say *s);
@@ -294,6 +298,7 @@ void call_decisions_get(struct call *c);
 void call_tasks_list(struct call *c);
 void call_tasks_get(struct call *c);
 void call_tasks_events(struct call *c);
+void call_tasks_tree(struct call *c);
 void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
