@@ -437,6 +437,15 @@ static bool is_outrun(const struct walk *w, const struct task_change *c)
            (c->is_deadline || !task_waits(t->status));
 }
 
+static void trace(struct walk *w, const struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    if (w->opts.traces && t && t->turn == c->turn)
+        traces_task(w->opts.traces, t, &c->result, c->at_ms,
+                    t->parent_id.n ? task_find(w->tasks, t->parent_id) : NULL);
+}
+
 static void on_changed(struct tx *tx, void *ctx)
 {
     struct task_change *c = ctx;
@@ -446,6 +455,8 @@ static void on_changed(struct tx *tx, void *ctx)
     const struct task *t;
 
     unwritten_note(&w->unwritten, tx);
+    if (tx->result == TX_COMMITTED)
+        trace(w, c);
     task_changed(w->tasks, c);
     t = task_find(w->tasks, id);
     if (tx->result == TX_COMMITTED) {

@@ -70,6 +70,7 @@ static const struct {
     {"deliver", "`deliver`: how tasks are carried to agents"},
     {"hub", "`hub`: limits of connections at `/hub`"},
     {"retention", "`retention`: how long things are remembered"},
+    {"traces", "`traces`: what agents did for each other, for a collector"},
 };
 
 /* "1048576 (1 MiB)": the figure as written, and as people say it. */
