@@ -120,6 +120,23 @@ static void ask_for_key(struct msg *m, enum err refused)
     store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
 }
 
+static void on_left(struct query *q, void *ctx)
+{
+    struct msg *m = ctx;
+    struct query left = *q; /* the message needs another, or is gone */
+
+    ledger_tell(m->way.walk->ledger, m, &left);
+    query_fini(&left);
+    ask_for_key(m, m->err);
+}
+
+/* Refused for want of money: how much there is belongs to the answer. */
+static void ask_what_is_left(struct msg *m)
+{
+    ledger_left_query(m, &m->way.query);
+    store_read(m->way.walk->opts.store, &m->way.query, on_left, m);
+}
+
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
@@ -142,15 +159,24 @@ static void on_accepted(struct tx *tx, void *ctx)
     route_settle(w->opts.router, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
+    else if (e == ERR_FUNDS || e == ERR_BUDGET)
+        ask_what_is_left(m);
     else
         ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
 }
 
 /* Whether it can be carried at all. Of an envelope that is the gate's matter:
- * it is held, or a person sees it, until its agent is there. */
+ * it is held, or a person sees it, until its agent is there. Who asks in two
+ * phases hears of it in the second. */
 static enum err reaches(struct walk *w, struct msg *m, const struct agent *a)
 {
-    return m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+    enum err e =
+        m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+
+    if (e != ERR_AGENT_OFFLINE || m->hire.wish.mode != DELEGATION_TWO_PHASE)
+        return e;
+    m->why.text[0] = '\0';
+    return OK;
 }
 
 /* It is known who gets it. `before` is the task that this is a further turn of:
@@ -165,13 +191,15 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
     if (!e)
         e = reaches(w, m, chosen);
     if (!e)
+        e = walk_check_skill(m, chosen);
+    if (!e)
         e = hire_ask(w->hires, m, chosen, before);
     if (!e)
         e = broker_ask(w->broker, m, chosen);
-    if (!e) {
-        ledger_ask(w->ledger, m, chosen);
+    if (!e)
+        e = ledger_ask(w->ledger, m, chosen, before);
+    if (!e)
         e = task_create(w->tasks, m, before);
-    }
     if (e) {
         hire_leave(w->hires, m);
         broker_leave(w->broker, m);
@@ -198,7 +226,8 @@ static void accept_turn(struct msg *m, const struct task *before)
 {
     struct str who = caller_name(&m->in.caller);
 
-    if (!task_is_for(before, &m->in.caller))
+    if (!task_is_for(before, &m->in.caller) ||
+        !walk_may_go_on(m->way.walk, m, before))
         refuse(m, ERR_NOT_FOUND);
     else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
         accept_message(m, route_turn(m->way.walk->opts.router, m, before),
@@ -334,7 +363,10 @@ static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
 {
     struct walk *w = ctx;
 
-    task_chunk(w->tasks, str_of(d->task_id.text), d->turn, d->attempt, text);
+    struct str id = str_of(d->task_id.text);
+
+    if (task_chunk(w->tasks, id, d->turn, d->attempt, text))
+        walk_chunk_up(w, task_find(w->tasks, id), text);
 }
 
 static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
@@ -437,13 +469,25 @@ static bool is_outrun(const struct walk *w, const struct task_change *c)
            (c->is_deadline || !task_waits(t->status));
 }
 
-static void trace(struct walk *w, const struct task_change *c)
+/* Its reservation is not as it must be. Nobody is helped by a task that never
+ * ends: it does, nothing is moved, and who checks the books finds it. */
+static bool ends_unpaid(struct walk *w, struct task_change *c)
 {
-    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
-
-    if (w->opts.traces && t && t->turn == c->turn)
-        traces_task(w->opts.traces, t, &c->result, c->at_ms,
-                    t->parent_id.n ? task_find(w->tasks, t->parent_id) : NULL);
+    if (!ledger_is_broken(&c->tx) || c->is_unpaid)
+        return false;
+    log_error(w->opts.log, "ledger.broken", LOG_C("task_id", c->task_id.text),
+              LOG_I("turn", c->turn),
+              LOG_C("table", c->tx.failed_op->table->name),
+              LOG_S("because",
+                    STR("the reservation is not as it must be; the task ends, "
+                        "and its money stays where it is (signalbox ledger "
+                        "check)")));
+    c->is_unpaid = true;
+    c->err = task_change_again(w->tasks, c);
+    if (c->err)
+        return false;
+    submit(w, c);
+    return true;
 }
 
 static void on_changed(struct tx *tx, void *ctx)
@@ -456,14 +500,14 @@ static void on_changed(struct tx *tx, void *ctx)
 
     unwritten_note(&w->unwritten, tx);
     if (tx->result == TX_COMMITTED)
-        trace(w, c);
+        walk_tell_traces(w, c);
     task_changed(w->tasks, c);
     t = task_find(w->tasks, id);
     if (tx->result == TX_COMMITTED) {
         deliver_cancel(w->deliver, id);
         broker_settle_end(w->broker, t ? t : &gone, &c->result);
         hire_settle_end(w->hires, t ? t : &gone, &c->result);
-    } else if (ends_anew(w, c)) {
+    } else if (ends_unpaid(w, c) || ends_anew(w, c)) {
         return;
     }
     if (c->done) {
@@ -481,10 +525,11 @@ static void on_changed(struct tx *tx, void *ctx)
     task_change_free(c);
 }
 
-/* Whoever has the agent now: it may not be the one that was asked first. */
+/* Whoever has the agent that did it: it may not be the one that was asked
+ * first. Who took over a name meanwhile has not done it. */
 static struct str payee_of(struct walk *w, const struct task *t)
 {
-    const struct agent *a = walk_agent_of(w, t->agent);
+    const struct agent *a = agent_for(w, t);
 
     return a ? a->creator : t->payee;
 }
@@ -496,8 +541,9 @@ static void submit(struct walk *w, struct task_change *c)
     c->walk = w;
     broker_record_end(w->broker, t, &c->result, &c->tx);
     hire_record_end(w->hires, t, &c->tx);
-    ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
-                      &c->tx);
+    if (!c->is_unpaid)
+        ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
+                          &c->tx);
     store_submit(w->opts.store, &c->tx, on_changed, c);
 }
 

@@ -7,8 +7,9 @@
 #include "calls/internal.h"
 #include "calls/share.h"
 
-#include <openssl/evp.h>
 #include <stdio.h>
+
+#include "base/digest.h"
 
 /* The answer. */
 
@@ -182,11 +183,8 @@ static void on_accepted(struct msg *m, void *ctx)
 
 enum err share_hash(struct msg *m, struct str meaning)
 {
-    unsigned n = 0;
-
-    _Static_assert(MSG_BODY_HASH_BYTES == 32, "SHA-256");
-    if (EVP_Digest(meaning.p, meaning.n, m->call.body_hash, &n, EVP_sha256(),
-                   NULL) != 1)
+    _Static_assert(MSG_BODY_HASH_BYTES == DIGEST_BYTES, "SHA-256");
+    if (digest(meaning, m->call.body_hash) != OK)
         return why_err(&m->why, ERR_NOMEM, "out of memory");
     return OK;
 }

@@ -181,29 +181,6 @@ static enum err take_parent(struct hires *h, struct msg *m,
     return add_to_chain(m, t->chain, m->hire.agent) ? OK : ERR_NOMEM;
 }
 
-static struct str payer(const struct msg *m)
-{
-    return m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
-}
-
-/* "AGENT@USER/SESSION": not that of anybody else whom the agent works for. */
-static enum err own_session(struct msg *m)
-{
-    struct buf b;
-    char *copy;
-
-    if (!m->call.conversation_id.n)
-        return OK;
-    buf_init(&b,
-             AGENT_NAME_MAX + PRINCIPAL_NAME_MAX + MSG_CONVERSATION_MAX + 2);
-    buf_addf(&b, "%.*s@%.*s/", STR_ARG(m->hire.agent), STR_ARG(payer(m)));
-    buf_add_str(&b, m->call.conversation_id);
-    copy = b.over ? NULL : arena_strdup(&m->arena, buf_str(&b));
-    m->call.conversation_id = (struct str){copy, copy ? b.n : 0};
-    buf_fini(&b);
-    return copy ? OK : ERR_NOMEM;
-}
-
 static enum err claim(struct hires *h, struct msg *m)
 {
     const struct delegation_wish *w = &m->hire.wish;
@@ -248,7 +225,6 @@ enum err hire_ask(struct hires *h, struct msg *m, const struct agent *chosen,
         e = check_agent(h, m, by, chosen);
     if (!e)
         e = check_chain(h, m, chosen);
-    if (!e && !before)
-        e = own_session(m);
+    (void)before;
     return e ? e : claim(h, m);
 }

@@ -130,12 +130,11 @@ MUST_USE enum err hire_parent(struct hires *h, struct str agent,
                               const struct task **out, struct why *why);
 
 /* Whether m->hire.agent may give m to `chosen`, and on whose behalf: fills
- * m->hire, sets m->call.timeout_ms so that it ends no later than its parent,
- * and makes the conversation the agent's own with that user. Claims what the
- * limits count; hire_settle or hire_leave follow. Nothing happens where no
- * agent asks. ERR_DELEGATION, ERR_DELEGATIONS, ERR_ID_IN_USE, ERR_OVERLOADED,
- * ERR_NOMEM, with words. m->hire.is_repeat: the very same request is open
- * already, and nothing is to be made of it. */
+ * m->hire, and sets m->call.timeout_ms so that it ends no later than its
+ * parent. Claims what the limits count; hire_settle or hire_leave follow.
+ * Nothing happens where no agent asks. ERR_DELEGATION, ERR_DELEGATIONS,
+ * ERR_ID_IN_USE, ERR_OVERLOADED, ERR_NOMEM, with words. m->hire.is_repeat: the
+ * very same request is open already, and nothing is to be made of it. */
 MUST_USE enum err hire_ask(struct hires *h, struct msg *m,
                            const struct agent *chosen,
                            const struct task *before);

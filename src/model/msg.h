@@ -143,7 +143,8 @@ struct msg {
     /* ledger: what it costs. */
     struct {
         int64_t price_micros;
-        struct str payee;
+        struct str payer, payee; /* names of users; no payee: the house */
+        struct str root;         /* whose budget it is of; empty: its own */
     } ledger;
 
     /* broker: whether it may go now. */
