@@ -59,14 +59,12 @@ struct errand {
     struct piece *pieces;
     size_t n, n_open, n_out; /* n_out: of those that cannot be called back */
     bool is_many, is_beginning, is_left;
-    struct timer patience;
     struct loop_job done_job;
 };
 
 /* Life and death. */
 
 static void on_done(struct loop_job *job);
-static void on_patience(struct timer *t);
 
 struct errand *errand_new(const struct errand_opts *opts)
 {
@@ -84,7 +82,6 @@ struct errand *errand_new(const struct errand_opts *opts)
              STR_ARG(opts->original_id));
     arena_init(&e->arena, TEXT_BYTES);
     e->done_job.run = on_done;
-    e->patience.fire = on_patience;
     list_append(opts->list, &e->node);
     return e;
 }
@@ -116,7 +113,6 @@ static void errand_free(struct errand *e)
         buf_fini(&e->pieces[i].answer);
         buf_fini(&e->pieces[i].details);
     }
-    loop_timer_cancel(e->opts.loop, &e->patience);
     loop_not_at_end(&e->done_job);
     list_remove(&e->node);
     arena_fini(&e->arena);
@@ -135,7 +131,6 @@ void errands_free(struct list *list)
 void errand_leave(struct errand *e)
 {
     e->is_left = true;
-    loop_timer_cancel(e->opts.loop, &e->patience);
     for (size_t i = 0; i < e->n; i++)
         stop_waiting(&e->pieces[i]);
     loop_not_at_end(&e->done_job);
@@ -165,7 +160,6 @@ static void check_end(struct errand *e)
     }
     if (e->n_open)
         return;
-    loop_timer_cancel(e->opts.loop, &e->patience);
     if (e->is_beginning)
         loop_at_end(e->opts.loop, &e->done_job);
     else
@@ -281,7 +275,7 @@ static void on_late(struct timer *t)
 }
 
 /* No memory to wait with is no reason to refuse: it is kept. */
-static void wait(struct piece *p)
+static void wait_for(struct piece *p)
 {
     const struct errand_opts *o = &p->errand->opts;
     enum err e;
@@ -305,11 +299,10 @@ static void wait(struct piece *p)
         accepted(p);
 }
 
-static void on_patience(struct timer *t)
+void errand_hurry(struct errand *e)
 {
-    struct errand *e = LIST_OF(t, struct errand, patience);
-
-    e->is_beginning = true;
+    e->opts.waits_for_nothing = true;
+    e->is_beginning = true; /* done comes later, and once */
     for (size_t i = 0; i < e->n; i++)
         if (e->pieces[i].state == PIECE_WAITING)
             accepted(&e->pieces[i]);
@@ -376,7 +369,7 @@ static void on_accepted(struct msg *m, void *ctx)
     } else if (m->err) {
         refuse_message(p, m);
     } else if (p->wait_ms && !e->opts.waits_for_nothing) {
-        wait(p);
+        wait_for(p);
     } else {
         accepted(p);
     }
@@ -444,7 +437,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
     return walk_delegate(e->opts.walk, &w, on_accepted, p, why);
 }
 
-static void send(struct piece *p)
+static void send_piece(struct piece *p)
 {
     struct errand *e = p->errand;
     const struct speak_order *o = &e->orders->list[p - e->pieces];
@@ -483,7 +476,7 @@ static void found_key(struct piece *p, struct str agent, struct str task_id)
 
     if (copy) {
         o->task_id = (struct str){copy, task_id.n};
-        send(p);
+        send_piece(p);
         return;
     }
     why_err(&why, OK, "there is no delegation of yours with that sessionKey");
@@ -573,7 +566,7 @@ static void begin(struct piece *p)
     else if (o->session_key.n)
         look_for_key(p, o->session_key);
     else
-        send(p);
+        send_piece(p);
 }
 
 enum err errand_read(struct errand *e, struct str body, bool is_two_phase,
@@ -610,9 +603,6 @@ void errand_go(struct errand *e)
         begin(&e->pieces[i]);
     e->is_beginning = false;
     forget_texts(e);
-    if (e->n_open && e->opts.patience_ms &&
-        loop_timer_set(e->opts.loop, &e->patience, e->opts.patience_ms) != OK)
-        on_patience(&e->patience);
 }
 
 /* The answer. */
@@ -664,5 +654,11 @@ bool errand_piece(const struct errand *e, size_t i, struct errand_piece *out)
     if (i >= e->n || !e->pieces[i].is_accepted)
         return false;
     *out = e->pieces[i].ids;
+    out->is_open = e->pieces[i].is_begun;
     return true;
+}
+
+bool errand_is_piece(const struct errand *e, size_t i)
+{
+    return i < e->n;
 }
