@@ -437,6 +437,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .registry = s->registry,
                                   .lessons = s->lessons,
                                   .posting = &s->posting,
+                                  .traces = s->traces,
                                   .rulebook = &s->rulebook,
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,

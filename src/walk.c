@@ -550,7 +550,7 @@ static void on_changed(struct tx *tx, void *ctx)
 
     unwritten_note(&w->unwritten, tx);
     if (tx->result == TX_COMMITTED)
-        walk_tell_traces(w, c);
+        walk_watch_end(w, c);
     task_changed(w->tasks, c);
     t = task_find(w->tasks, id);
     if (tx->result == TX_COMMITTED) {

@@ -53,7 +53,7 @@ const struct agent *walk_agent_of(void *ctx, struct str name);
 void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
 
 /* walk_hire.c: a turn is over, durably, and its task not told yet. */
-void walk_tell_traces(struct walk *w, const struct task_change *c);
+void walk_watch_end(struct walk *w, const struct task_change *c);
 
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);

@@ -170,6 +170,7 @@ enum err calls_init(struct calls *c, const struct calls_opts *opts)
                         .registry = opts->registry,
                         .lessons = opts->lessons,
                         .posting = opts->posting,
+                        .traces = opts->traces,
                         .rulebook = opts->rulebook,
                         .fetch = opts->fetch,
                         .embeds = opts->embeds,

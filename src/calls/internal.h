@@ -125,7 +125,7 @@ struct open {
         bool is_whole;           /* of decisions */
     } list;
 
-    struct study *study; /* analytics.c; NULL: none */
+    struct study *study;    /* analytics.c; NULL: none */
     struct tree_look *tree; /* tree.c; NULL: none */
 
     /* What an agent has others do. */
@@ -301,6 +301,10 @@ void call_metrics(struct call *c);
 /* metrics_agents.c */
 void metrics_deliver(struct buf *out, const struct deliver_stats *s);
 void metrics_agents(struct buf *out, struct deliver *d);
+
+/* metrics_hire.c: what agents give to agents, and what is told of it. */
+void metrics_hire(struct buf *out, const struct hire_stats *s,
+                  const struct traces *traces);
 
 /* metrics_learning.c */
 void metrics_learning(struct buf *out, const struct lessons_stats *s);

@@ -224,10 +224,9 @@ static void show_task(struct cli *c, const struct json *t)
     add_turns(c, t);
 }
 
-static enum exit_status one_task(struct cli *c, const char *method,
-                                 struct str id, const char *what,
-                                 void (*say)(struct cli *c,
-                                             const struct json *t))
+static enum exit_status
+one_task(struct cli *c, const char *method, struct str id, const char *what,
+         void (*say)(struct cli *c, const struct json *t))
 {
     enum exit_status status = EXIT_DONE;
     struct client *cl = client_new(c, &status);
