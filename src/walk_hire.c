@@ -121,19 +121,6 @@ static enum err hash_order(const struct walk_order *o, struct msg *m)
     return e;
 }
 
-/* What it gave before, and for the same user: nobody's words come to another
- * because one agent works for both. */
-bool walk_may_go_on(struct walk *w, const struct msg *m,
-                    const struct task *before)
-{
-    const struct task *parent = task_find(w->tasks, m->hire.parent_id);
-
-    if (!m->hire.agent.n)
-        return true;
-    return str_eq_nocase(before->by_agent, m->hire.agent) &&
-           (!parent || str_eq(parent->root_user, before->root_user));
-}
-
 /* Of an agent that names its skills it is one of these. */
 enum err walk_check_skill(struct msg *m, const struct agent *a)
 {

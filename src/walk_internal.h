@@ -66,9 +66,6 @@ void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
 
 /* walk_hire.c */
 
-/* Whether m may be a further turn of that task, where an agent asks. */
-bool walk_may_go_on(struct walk *w, const struct msg *m,
-                    const struct task *before);
 /* Whether a has the skill that an agent asks for; with words in m->why. */
 MUST_USE enum err walk_check_skill(struct msg *m, const struct agent *a);
 

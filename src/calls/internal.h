@@ -2,7 +2,7 @@
 #define CALLS_INTERNAL_H
 
 #include "calls/calls.h"
-#include "errand.h"
+#include "commission.h"
 #include "speak/speak.h"
 
 /* calls.c: answers to a request by its id. */
@@ -129,7 +129,7 @@ struct open {
     struct tree_look *tree; /* tree.c; NULL: none */
 
     /* What an agent has others do. */
-    struct errand *errand; /* NULL: none */
+    struct commission *commission; /* NULL: none */
     struct {
         struct id key;
         int64_t turn;
