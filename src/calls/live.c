@@ -57,6 +57,7 @@ static void open_free(struct open *o)
     say_free(o->say);
     study_free(o->study);
     books_free(o->books);
+    tree_look_free(o->tree);
     free(o);
 }
 
