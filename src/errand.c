@@ -54,6 +54,7 @@ struct errand {
     struct caller caller;
     char by[AGENT_NAME_MAX + 1];
     char original_id[DELEGATION_ID_MAX + 1];
+    char parent_id[ID_BYTES];
     struct arena arena;
     struct speak_orders *orders; /* in the arena; NULL: all are sent */
     struct piece *pieces;
@@ -82,6 +83,8 @@ struct errand *errand_new(const struct errand_opts *opts)
     snprintf(e->by, sizeof(e->by), "%.*s", STR_ARG(opts->by));
     snprintf(e->original_id, sizeof(e->original_id), "%.*s",
              STR_ARG(opts->original_id));
+    snprintf(e->parent_id, sizeof(e->parent_id), "%.*s",
+             STR_ARG(opts->parent_id));
     arena_init(&e->arena, TEXT_BYTES);
     e->done_job.run = on_done;
     e->patience.fire = on_patience;
@@ -281,7 +284,7 @@ static void on_late(struct timer *t)
 }
 
 /* No memory to wait with is no reason to refuse: it is kept. */
-static void wait(struct piece *p)
+static void wait_for(struct piece *p)
 {
     const struct errand_opts *o = &p->errand->opts;
     enum err e;
@@ -376,7 +379,7 @@ static void on_accepted(struct msg *m, void *ctx)
     } else if (m->err) {
         refuse_message(p, m);
     } else if (p->wait_ms && !e->opts.waits_for_nothing) {
-        wait(p);
+        wait_for(p);
     } else {
         accepted(p);
     }
@@ -425,7 +428,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
     struct walk_order w = {
         .by = str_of(p->by),
         .caller = e->opts.caller,
-        .parent_id = o->parent_id,
+        .parent_id = e->parent_id[0] ? str_of(e->parent_id) : o->parent_id,
         .session_id = o->session_id,
         .task_id = o->task_id,
         .agent = o->agent,
@@ -444,7 +447,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
     return walk_delegate(e->opts.walk, &w, on_accepted, p, why);
 }
 
-static void send(struct piece *p)
+static void send_piece(struct piece *p)
 {
     struct errand *e = p->errand;
     const struct speak_order *o = &e->orders->list[p - e->pieces];
@@ -483,7 +486,7 @@ static void found_key(struct piece *p, struct str agent, struct str task_id)
 
     if (copy) {
         o->task_id = (struct str){copy, task_id.n};
-        send(p);
+        send_piece(p);
         return;
     }
     why_err(&why, OK, "there is no delegation of yours with that sessionKey");
@@ -573,7 +576,7 @@ static void begin(struct piece *p)
     else if (o->session_key.n)
         look_for_key(p, o->session_key);
     else
-        send(p);
+        send_piece(p);
 }
 
 enum err errand_read(struct errand *e, struct str body, bool is_two_phase,

@@ -32,6 +32,8 @@ struct errand_opts {
                                   * parent_task_id, and else for themselves */
     const struct caller *caller; /* that person, or who the line is of; NULL: a
                                   * child has none. Copied */
+    struct str parent_id;        /* the work it is part of, whatever they say;
+                                  * empty: as they say */
     struct str original_id;      /* of what is asked for in two phases */
     int64_t patience_ms;         /* nobody waits for longer; zero: they do */
     bool ends_with_line;         /* where onDisconnect is not said */
