@@ -60,14 +60,12 @@ struct errand {
     struct piece *pieces;
     size_t n, n_open, n_out; /* n_out: of those that cannot be called back */
     bool is_many, is_beginning, is_left;
-    struct timer patience;
     struct loop_job done_job;
 };
 
 /* Life and death. */
 
 static void on_done(struct loop_job *job);
-static void on_patience(struct timer *t);
 
 struct errand *errand_new(const struct errand_opts *opts)
 {
@@ -87,7 +85,6 @@ struct errand *errand_new(const struct errand_opts *opts)
              STR_ARG(opts->parent_id));
     arena_init(&e->arena, TEXT_BYTES);
     e->done_job.run = on_done;
-    e->patience.fire = on_patience;
     list_append(opts->list, &e->node);
     return e;
 }
@@ -119,7 +116,6 @@ static void errand_free(struct errand *e)
         buf_fini(&e->pieces[i].answer);
         buf_fini(&e->pieces[i].details);
     }
-    loop_timer_cancel(e->opts.loop, &e->patience);
     loop_not_at_end(&e->done_job);
     list_remove(&e->node);
     arena_fini(&e->arena);
@@ -138,7 +134,6 @@ void errands_free(struct list *list)
 void errand_leave(struct errand *e)
 {
     e->is_left = true;
-    loop_timer_cancel(e->opts.loop, &e->patience);
     for (size_t i = 0; i < e->n; i++)
         stop_waiting(&e->pieces[i]);
     loop_not_at_end(&e->done_job);
@@ -168,7 +163,6 @@ static void check_end(struct errand *e)
     }
     if (e->n_open)
         return;
-    loop_timer_cancel(e->opts.loop, &e->patience);
     if (e->is_beginning)
         loop_at_end(e->opts.loop, &e->done_job);
     else
@@ -308,11 +302,10 @@ static void wait_for(struct piece *p)
         accepted(p);
 }
 
-static void on_patience(struct timer *t)
+void errand_hurry(struct errand *e)
 {
-    struct errand *e = LIST_OF(t, struct errand, patience);
-
-    e->is_beginning = true;
+    e->opts.waits_for_nothing = true;
+    e->is_beginning = true; /* done comes later, and once */
     for (size_t i = 0; i < e->n; i++)
         if (e->pieces[i].state == PIECE_WAITING)
             accepted(&e->pieces[i]);
@@ -613,9 +606,6 @@ void errand_go(struct errand *e)
         begin(&e->pieces[i]);
     e->is_beginning = false;
     forget_texts(e);
-    if (e->n_open && e->opts.patience_ms &&
-        loop_timer_set(e->opts.loop, &e->patience, e->opts.patience_ms) != OK)
-        on_patience(&e->patience);
 }
 
 /* The answer. */
@@ -667,5 +657,11 @@ bool errand_piece(const struct errand *e, size_t i, struct errand_piece *out)
     if (i >= e->n || !e->pieces[i].is_accepted)
         return false;
     *out = e->pieces[i].ids;
+    out->is_open = e->pieces[i].is_begun;
     return true;
+}
+
+bool errand_is_piece(const struct errand *e, size_t i)
+{
+    return i < e->n;
 }

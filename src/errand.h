@@ -35,7 +35,6 @@ struct errand_opts {
     struct str parent_id;        /* the work it is part of, whatever they say;
                                   * empty: as they say */
     struct str original_id;      /* of what is asked for in two phases */
-    int64_t patience_ms;         /* nobody waits for longer; zero: they do */
     bool ends_with_line;         /* where onDisconnect is not said */
     bool waits_for_nothing;      /* done as soon as it is accepted */
     /* From the loop, never before errand_go has returned; not after
@@ -54,6 +53,10 @@ MUST_USE enum err errand_read(struct errand *e, struct str body,
                               bool is_two_phase, struct why *why);
 void errand_go(struct errand *e);
 
+/* Nobody waits any more: what is not over is answered as what has begun, and
+ * goes on. */
+void errand_hurry(struct errand *e);
+
 /* When it is done. */
 
 /* The only piece was refused: how. OK: it was not, or it is one of several. */
@@ -63,10 +66,13 @@ enum err errand_refused(const struct errand *e, struct str *words,
 void errand_write(const struct errand *e, struct json_out *o);
 /* Whether all that was to be waited for is over. */
 bool errand_is_over(const struct errand *e);
-/* The piece of that number, as it was accepted; false: it was not. */
+/* Whether there is a piece of that number; and it, as it was accepted. False:
+ * it was not. */
 struct errand_piece {
     struct id key, task_id, message_id; /* an empty key: a person's */
+    bool is_open;                       /* what came of it is not said yet */
 };
+bool errand_is_piece(const struct errand *e, size_t i);
 MUST_USE bool errand_piece(const struct errand *e, size_t i,
                            struct errand_piece *out);
 
