@@ -364,6 +364,22 @@ static void on_child_call(void *ctx, uint64_t line, struct str agent,
     hub_on_call(s->hub, line, agent, m);
 }
 
+static void on_delegated(void *ctx, const struct delegation *d,
+                         const struct task *t)
+{
+    struct server *s = ctx;
+
+    hub_on_delegated(s->hub, d, t);
+}
+
+static void on_delegated_chunk(void *ctx, const struct delegation *d,
+                               struct str agent, struct str text)
+{
+    struct server *s = ctx;
+
+    hub_on_delegated_chunk(s->hub, d, agent, text);
+}
+
 static enum err open_hub(struct server *s)
 {
     s->hub = hub_new(&(struct hub_opts){
@@ -380,9 +396,12 @@ static enum err open_hub(struct server *s)
     });
     if (!s->hub)
         return ERR_NOMEM;
-    walk_set_hub(s->walk, &(struct walk_hub){.on_recorded = on_recorded,
-                                             .on_call = on_child_call,
-                                             .ctx = s});
+    walk_set_hub(s->walk,
+                 &(struct walk_hub){.on_recorded = on_recorded,
+                                    .on_call = on_child_call,
+                                    .on_delegated = on_delegated,
+                                    .on_delegated_chunk = on_delegated_chunk,
+                                    .ctx = s});
     return OK;
 }
 

@@ -120,6 +120,23 @@ static void ask_for_key(struct msg *m, enum err refused)
     store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
 }
 
+static void on_left(struct query *q, void *ctx)
+{
+    struct msg *m = ctx;
+    struct query left = *q; /* the message needs another, or is gone */
+
+    ledger_tell(m->way.walk->ledger, m, &left);
+    query_fini(&left);
+    ask_for_key(m, m->err);
+}
+
+/* Refused for want of money: how much there is belongs to the answer. */
+static void ask_what_is_left(struct msg *m)
+{
+    ledger_left_query(m, &m->way.query);
+    store_read(m->way.walk->opts.store, &m->way.query, on_left, m);
+}
+
 static void on_accepted(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
@@ -142,15 +159,41 @@ static void on_accepted(struct tx *tx, void *ctx)
     route_settle(w->opts.router, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         finish(m);
+    else if (e == ERR_FUNDS || e == ERR_BUDGET)
+        ask_what_is_left(m);
     else
         ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
 }
 
 /* Whether it can be carried at all. Of an envelope that is the gate's matter:
- * it is held, or a person sees it, until its agent is there. */
+ * it is held, or a person sees it, until its agent is there. Who asks in two
+ * phases hears of it in the second. */
 static enum err reaches(struct walk *w, struct msg *m, const struct agent *a)
 {
-    return m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+    enum err e =
+        m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+
+    if (e != ERR_AGENT_OFFLINE || m->hire.wish.mode != DELEGATION_TWO_PHASE)
+        return e;
+    m->why.text[0] = '\0';
+    return OK;
+}
+
+/* The same request of an agent again: its answer is that of then, once that is
+ * durable. */
+static void answer_repeat(struct msg *m)
+{
+    if (!m->hire.is_behind)
+        refuse(m, OK);
+}
+
+static void on_original_known(struct msg *m)
+{
+    m->err = OK;
+    if (m->hire.is_repeat)
+        finish(m);
+    else
+        begin(m);
 }
 
 /* It is known who gets it. `before` is the task that this is a further turn of:
@@ -165,13 +208,20 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
     if (!e)
         e = reaches(w, m, chosen);
     if (!e)
+        e = walk_check_skill(m, chosen);
+    if (!e)
         e = hire_ask(w->hires, m, chosen, before);
+    if (!e && m->hire.is_repeat) {
+        route_leave(w->opts.router, m);
+        answer_repeat(m);
+        return;
+    }
     if (!e)
         e = broker_ask(w->broker, m, chosen);
-    if (!e) {
-        ledger_ask(w->ledger, m, chosen);
+    if (!e)
+        e = ledger_ask(w->ledger, m, chosen, before);
+    if (!e)
         e = task_create(w->tasks, m, before);
-    }
     if (e) {
         hire_leave(w->hires, m);
         broker_leave(w->broker, m);
@@ -198,7 +248,8 @@ static void accept_turn(struct msg *m, const struct task *before)
 {
     struct str who = caller_name(&m->in.caller);
 
-    if (!task_is_for(before, &m->in.caller))
+    if (!task_is_for(before, &m->in.caller) ||
+        !walk_may_go_on(m->way.walk, m, before))
         refuse(m, ERR_NOT_FOUND);
     else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
         accept_message(m, route_turn(m->way.walk->opts.router, m, before),
@@ -231,9 +282,15 @@ static void begin(struct msg *m)
     struct str id = m->call.task_id;
     const struct task *before = id.n ? task_find(m->way.walk->tasks, id) : NULL;
 
+    enum err e = hire_repeat(m->way.walk->hires, m);
+
     tx_fini(&m->tx);
     tx_init(&m->tx);
-    if (!id.n) {
+    if (e) {
+        refuse(m, e);
+    } else if (m->hire.is_repeat) {
+        answer_repeat(m);
+    } else if (!id.n) {
         route_message(m->way.walk->opts.router, m, on_routed, NULL);
     } else if (before) {
         accept_turn(m, before);
@@ -334,7 +391,30 @@ static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
 {
     struct walk *w = ctx;
 
-    task_chunk(w->tasks, str_of(d->task_id.text), d->turn, d->attempt, text);
+    struct str id = str_of(d->task_id.text);
+
+    if (task_chunk(w->tasks, id, d->turn, d->attempt, text))
+        walk_chunk_up(w, task_find(w->tasks, id), text);
+}
+
+/* Whether who has t may go on with it when its line is there again. */
+static bool comes_back(void *ctx, const struct task *t)
+{
+    const struct agent *a = agent_for(ctx, t);
+    struct agent_url url;
+
+    return !a || agent_url_read(a->url, &url, NULL) != OK ||
+           url.road == ROAD_HUB;
+}
+
+/* What hangs on an attempt that nobody goes on with goes with it: the next one
+ * begins from the beginning. */
+static void give_up_attempt(struct walk *w, struct str task_id)
+{
+    const struct task *t = task_find(w->tasks, task_id);
+
+    if (t && !task_is_over(t->status) && !comes_back(w, t))
+        hire_attempt_over(w->hires, task_id);
 }
 
 static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
@@ -347,6 +427,7 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
     log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", d->task_id.text),
              LOG_I("attempt", d->attempt), LOG_I("again_in_ms", delay_ms),
              LOG_S("because", because));
+    give_up_attempt(w, str_of(d->task_id.text));
     task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
 }
 
@@ -394,6 +475,7 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
 {
     log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
               LOG_C("because", err_row(e)->wording));
+    give_up_attempt(w, task_id);
     task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
 }
 
@@ -437,6 +519,27 @@ static bool is_outrun(const struct walk *w, const struct task_change *c)
            (c->is_deadline || !task_waits(t->status));
 }
 
+/* Its reservation is not as it must be. Nobody is helped by a task that never
+ * ends: it does, nothing is moved, and who checks the books finds it. */
+static bool ends_unpaid(struct walk *w, struct task_change *c)
+{
+    if (!ledger_is_broken(&c->tx) || c->is_unpaid)
+        return false;
+    log_error(w->opts.log, "ledger.broken", LOG_C("task_id", c->task_id.text),
+              LOG_I("turn", c->turn),
+              LOG_C("table", c->tx.failed_op->table->name),
+              LOG_S("because",
+                    STR("the reservation is not as it must be; the task ends, "
+                        "and its money stays where it is (signalbox ledger "
+                        "check)")));
+    c->is_unpaid = true;
+    c->err = task_change_again(w->tasks, c);
+    if (c->err)
+        return false;
+    submit(w, c);
+    return true;
+}
+
 static void on_changed(struct tx *tx, void *ctx)
 {
     struct task_change *c = ctx;
@@ -452,7 +555,7 @@ static void on_changed(struct tx *tx, void *ctx)
         deliver_cancel(w->deliver, id);
         broker_settle_end(w->broker, t ? t : &gone, &c->result);
         hire_settle_end(w->hires, t ? t : &gone, &c->result);
-    } else if (ends_anew(w, c)) {
+    } else if (ends_unpaid(w, c) || ends_anew(w, c)) {
         return;
     }
     if (c->done) {
@@ -485,8 +588,9 @@ static void submit(struct walk *w, struct task_change *c)
     c->walk = w;
     broker_record_end(w->broker, t, &c->result, &c->tx);
     hire_record_end(w->hires, t, &c->tx);
-    ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
-                      &c->tx);
+    if (!c->is_unpaid)
+        ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
+                          &c->tx);
     store_submit(w->opts.store, &c->tx, on_changed, c);
 }
 
@@ -777,4 +881,6 @@ const struct hire_opts walk_calls_of_hire = {
     .agent = walk_agent_of,
     .end_task = end_task,
     .on_ready = on_delegated,
+    .on_known = on_original_known,
+    .comes_back = comes_back,
 };

@@ -76,6 +76,10 @@ struct walk_hub {
     /* A delegation is over: hire_opts' on_ready. */
     void (*on_delegated)(void *ctx, const struct delegation *d,
                          const struct task *t);
+    /* Words of one that is streamed, or of one below it that is streamed as
+     * well, as they come; agent is who says them. Lent for the call. */
+    void (*on_delegated_chunk)(void *ctx, const struct delegation *d,
+                               struct str agent, struct str text);
     void *ctx;
 };
 void walk_set_hub(struct walk *w, const struct walk_hub *hub);
@@ -109,17 +113,20 @@ void walk_message(struct walk *w, struct msg *m,
  * message on the same walk. Borrowed for the call. */
 struct walk_order {
     struct str by; /* the agent who asks: by its line, or whose task it is */
-    const struct caller *caller; /* who it is; NULL: its creator, or, of one
-                                  * that the configuration has, whom it works
-                                  * for */
+    const struct caller *caller; /* who says so, for an agent without a
+                                  * creator that works for nobody now. Else it
+                                  * is its creator's, or whom it works for;
+                                  * NULL: nobody */
     struct str parent_id, session_id, task_id; /* empty: not said */
     struct str agent, skill, message, metadata;
     int64_t timeout_ms; /* zero: the default */
     struct delegation_wish wish;
 };
 
-/* As walk_message; *out is there from done on, and freed there. An error: it
- * was not begun, with words. */
+/* As walk_message: done has the message, and frees it. An error: it was not
+ * begun, with words. A further turn (task_id) is of what this agent gave before
+ * for the same user, else ERR_NOT_FOUND. In two phases an agent that is offline
+ * is no reason to refuse: who asks hears of it as of any failure. */
 MUST_USE enum err walk_delegate(struct walk *w, const struct walk_order *o,
                                 void (*done)(struct msg *m, void *ctx),
                                 void *ctx, struct why *why);

@@ -1,6 +1,11 @@
 /* One agent has another do something: the wish becomes a message, in the name
  * of who it is for, and takes the same walk as everybody's. */
+#include <stdio.h>
+
+#include "base/digest.h"
 #include "walk_internal.h"
+
+enum { MEANING_MAX = MSG_TEXT_MAX + MSG_METADATA_MAX + 4096 };
 
 /* Who an agent is to the rest of the house: its creator; or, where the
  * configuration has it, the user it works for. */
@@ -11,14 +16,14 @@ static enum err caller_for(struct walk *w, const struct walk_order *o,
     const struct agent *a = walk_agent_of(w, o->by);
     struct str name = {NULL, 0};
 
-    if (o->caller) {
-        *out = *o->caller;
-        return OK;
-    }
     if (a && a->creator.n)
         name = a->creator;
     else if (parent)
         name = parent->root_user;
+    if (!name.n && o->caller) {
+        *out = *o->caller;
+        return OK;
+    }
     if (!name.n)
         return why_err(why, ERR_BAD_REQUEST,
                        "%.*s works on nothing now, so there is nobody to pay: "
@@ -38,7 +43,33 @@ static struct str keep(struct msg *m, struct str s, bool *ok)
     return (struct str){copy, copy ? s.n : 0};
 }
 
-static bool fill(struct msg *m, const struct walk_order *o,
+/* "AGENT@USER/SESSION": not that of anybody else whom the agent works for, nor
+ * one of the user's own. Before it is routed, since the agent of a conversation
+ * is looked for then. */
+static struct str own_session(struct walk *w, struct msg *m,
+                              const struct walk_order *o,
+                              const struct task *parent, bool *ok)
+{
+    const struct agent *a = walk_agent_of(w, o->by);
+    struct str user = parent              ? parent->root_user
+                      : a && a->creator.n ? a->creator
+                                          : caller_name(&m->in.caller);
+    struct str made = {NULL, 0};
+    struct buf b;
+
+    if (!o->session_id.n || o->task_id.n) /* a further turn has its own */
+        return made;
+    buf_init(&b,
+             AGENT_NAME_MAX + PRINCIPAL_NAME_MAX + MSG_CONVERSATION_MAX + 2);
+    buf_addf(&b, "%.*s@%.*s/", STR_ARG(o->by), STR_ARG(user));
+    buf_add_str(&b, o->session_id);
+    *ok = *ok && !b.over;
+    made = keep(m, buf_str(&b), ok);
+    buf_fini(&b);
+    return made;
+}
+
+static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
                  const struct task *parent)
 {
     bool ok = true;
@@ -47,8 +78,9 @@ static bool fill(struct msg *m, const struct walk_order *o,
     m->call.executor = keep(m, o->agent, &ok);
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
-    m->call.conversation_id = keep(m, o->session_id, &ok);
-    m->call.metadata = keep(m, o->metadata, &ok);
+    m->call.conversation_id = own_session(w, m, o, parent, &ok);
+    m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
+    m->call.source = keep(m, STR("{}"), &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
     m->hire.agent = keep(m, o->by, &ok);
@@ -57,6 +89,67 @@ static bool fill(struct msg *m, const struct walk_order *o,
     if (parent)
         m->hire.parent_id = keep(m, str_of(parent->id.text), &ok);
     return ok;
+}
+
+/* Each with its length, in one order, so that no two orders look alike. */
+static void mean(struct buf *out, struct str s)
+{
+    buf_add_i64(out, (int64_t)s.n);
+    buf_add_char(out, ':');
+    buf_add_str(out, s);
+}
+
+/* A repeat of the same request is known by it. */
+static enum err hash_order(const struct walk_order *o, struct msg *m)
+{
+    struct buf b;
+    enum err e;
+
+    buf_init(&b, MEANING_MAX);
+    mean(&b, o->agent);
+    mean(&b, o->skill);
+    mean(&b, o->session_id);
+    mean(&b, o->task_id);
+    mean(&b, o->parent_id);
+    mean(&b, o->message);
+    mean(&b, o->metadata);
+    buf_addf(&b, "%lld,%d,%d,%d,%d", (long long)o->timeout_ms,
+             (int)o->wish.mode, o->wish.is_stream, o->wish.ends_with_line,
+             o->wish.goes_on);
+    e = b.over ? ERR_NOMEM : digest(buf_str(&b), m->call.body_hash);
+    buf_fini(&b);
+    return e;
+}
+
+/* What it gave before, and for the same user: nobody's words come to another
+ * because one agent works for both. */
+bool walk_may_go_on(struct walk *w, const struct msg *m,
+                    const struct task *before)
+{
+    const struct task *parent = task_find(w->tasks, m->hire.parent_id);
+
+    if (!m->hire.agent.n)
+        return true;
+    return str_eq_nocase(before->by_agent, m->hire.agent) &&
+           (!parent || str_eq(parent->root_user, before->root_user));
+}
+
+/* Of an agent that names its skills it is one of these. */
+enum err walk_check_skill(struct msg *m, const struct agent *a)
+{
+    char all[192] = "";
+    size_t n = 0;
+
+    if (!m->hire.agent.n || !m->call.skill.n || !a->n_skills ||
+        agent_skill(a, m->call.skill))
+        return OK;
+    for (size_t i = 0; i < a->n_skills && n < sizeof(all); i++)
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%.*s", i ? ", " : "",
+                              STR_ARG(a->skills[i].id));
+    return why_err(&m->why, ERR_BAD_REQUEST,
+                   "%.*s has no skill \"%.*s\"; it has %s%s", STR_ARG(a->name),
+                   STR_ARG(str_head(m->call.skill, 64)), all,
+                   n < sizeof(all) ? "" : "…");
 }
 
 enum err walk_delegate(struct walk *w, const struct walk_order *o,
@@ -74,10 +167,29 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
-    if (!m || !fill(m, o, parent)) {
+    if (!m || !fill(w, m, o, parent) || hash_order(o, m) != OK) {
         msg_free(m);
         return ERR_NOMEM;
     }
     walk_message(w, m, done, ctx);
     return OK;
+}
+
+/* One step for each that t hangs on, as far as each was asked to be heard
+ * above. The chain has an end by hire_ask; the count is for a mistake. */
+void walk_chunk_up(struct walk *w, const struct task *t, struct str text)
+{
+    struct str agent = t->agent, id = str_of(t->id.text);
+
+    for (int i = 0; i < DELEGATION_CHAIN_MAX; i++) {
+        const struct delegation *d = hire_find_task(w->hires, id);
+
+        if (!d || !d->is_stream || d->state != DELEGATION_OPEN)
+            return;
+        if (w->hub.on_delegated_chunk)
+            w->hub.on_delegated_chunk(w->hub.ctx, d, agent, text);
+        if (!task_chunk_of(w->tasks, d->parent_id, agent, text))
+            return;
+        id = d->parent_id;
+    }
 }

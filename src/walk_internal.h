@@ -47,6 +47,11 @@ void walk_on_again(void *ctx, struct task_change *c);
 /* The agent of that name as it is now; NULL: there is none. */
 const struct agent *walk_agent_of(void *ctx, struct str name);
 
+/* walk_hire.c */
+
+/* What t's agent says as it works, to all above it who want to hear. */
+void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
+
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);
@@ -55,6 +60,14 @@ bool walk_caller_of(void *ctx, struct str name, struct caller *out);
 struct str walk_org_of(void *ctx, struct str name);
 void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
                void *done_ctx);
+
+/* walk_hire.c */
+
+/* Whether m may be a further turn of that task, where an agent asks. */
+bool walk_may_go_on(struct walk *w, const struct msg *m,
+                    const struct task *before);
+/* Whether a has the skill that an agent asks for; with words in m->why. */
+MUST_USE enum err walk_check_skill(struct msg *m, const struct agent *a);
 
 /* walk_people.c: likewise. */
 void walk_restart_agent(void *ctx, struct str name,

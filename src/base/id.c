@@ -76,3 +76,20 @@ struct id id_from(struct str s)
         memcpy(id.text, s.p, s.n);
     return id;
 }
+
+int64_t id_time_ms(const struct id *id)
+{
+    const char *at = strchr(id->text, '_');
+    int64_t ms = 0;
+
+    if (!at || strlen(at + 1) != ID_ULID_CHARS)
+        return 0;
+    for (int i = 1; i <= 10; i++) { /* 50 bits, the first two zero */
+        const char *digit = strchr(alphabet, at[i]);
+
+        if (!digit || (i == 1 && digit - alphabet > 7))
+            return 0;
+        ms = ms << 5 | (digit - alphabet);
+    }
+    return ms;
+}

@@ -32,6 +32,10 @@ struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms);
 /* Whether s is such an id with that prefix; nothing about whether it exists. */
 bool id_is_valid(struct str s, const char *prefix);
 
+/* When it was made, Unix milliseconds, whatever its prefix; zero: it is none.
+ * Of those that one maker makes the later is never earlier. */
+int64_t id_time_ms(const struct id *id);
+
 /* From where it was kept; what cannot be one is empty. */
 struct id id_from(struct str s);
 

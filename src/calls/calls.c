@@ -39,6 +39,9 @@ static const struct call_row {
 
     {STR("POST"), STR("/api/messages"), call_messages_post, SCOPE_SEND, NULL},
     {STR("POST"), STR("/api/envelopes"), call_envelopes_post, SCOPE_SEND, NULL},
+    {STR("POST"), STR("/api/delegate"), call_delegate_post, SCOPE_SEND, NULL},
+    {STR("GET"), STR("/api/delegations/:key"), call_delegations_get, SCOPE_READ,
+     NULL},
     {STR("POST"), STR("/api/route"), call_route_post, SCOPE_SEND, NULL},
     {STR("POST"), STR("/api/gate"), call_gate_post, SCOPE_SEND, NULL},
     {STR("GET"), STR("/api/decisions"), call_decisions_list, SCOPE_READ,

@@ -98,7 +98,8 @@ struct calls {
     struct list gone;     /* nobody is there, but something of theirs is out */
     struct list dead;     /* to be freed at the end of the turn */
     struct list listings; /* those whose list the store is reading */
-    size_t n_sweep;       /* still to be looked at in this sweep */
+    struct list errands;
+    size_t n_sweep; /* still to be looked at in this sweep */
     struct timer sweep_timer;
     struct loop_job sweep_job, reap_job;
     /* events.c: the result that was written last, as an event. */

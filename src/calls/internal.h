@@ -2,6 +2,7 @@
 #define CALLS_INTERNAL_H
 
 #include "calls/calls.h"
+#include "errand.h"
 #include "speak/speak.h"
 
 /* calls.c: answers to a request by its id. */
@@ -126,6 +127,13 @@ struct open {
 
     struct study *study; /* analytics.c; NULL: none */
 
+    /* What an agent has others do. */
+    struct errand *errand; /* NULL: none */
+    struct {
+        struct id key;
+        int64_t turn;
+    } delegation;
+
     /* A change of agents or grants. */
     struct registry_change *registering;
     bool is_new_grant; /* and no other expiry of one that was there */
@@ -223,10 +231,18 @@ bool look_is_current(const struct open *o, const struct task *t);
  * that turn's fields in it to `found`. */
 void look_past(struct open *o, const struct task *t, look_found *found);
 
+/* The same by its number. */
+void look_number(struct open *o, const struct task *t, int64_t turn,
+                 look_found *found);
+
 /* messages.c, events.c */
 
 /* Follow the task from here on: o becomes a stream, or is refused. */
 void events_begin(struct open *o, const struct task *t);
+
+/* How long somebody may wait: the reply must have begun before net gives up on
+ * it. */
+int64_t calls_patience_ms(const struct calls *c, int64_t wait_ms);
 
 /* Refuse a message as it was refused. */
 void refuse_message(struct open *o, const struct msg *m);
@@ -287,6 +303,8 @@ void metrics_learning(struct buf *out, const struct lessons_stats *s);
 
 void call_messages_post(struct call *c);
 void call_envelopes_post(struct call *c);
+void call_delegate_post(struct call *c);
+void call_delegations_get(struct call *c);
 void call_route_post(struct call *c);
 void call_gate_post(struct call *c);
 void call_decisions_list(struct call *c);

@@ -112,6 +112,9 @@ void open_quiet(struct open *o)
         registry_search_cancel(o->calls->registry, o->search.id);
     o->is_listening = o->feed.is_reading = false;
     o->search.id = 0;
+    if (o->errand)
+        errand_leave(o->errand);
+    o->errand = NULL;
     loop_timer_cancel(o->calls->loop, &o->timer);
 }
 
@@ -473,6 +476,7 @@ void live_init(struct calls *c, const uint64_t seed[2])
     list_init(&c->gone);
     list_init(&c->dead);
     list_init(&c->listings);
+    list_init(&c->errands);
     c->sweep_timer.fire = on_sweep_timer;
     c->sweep_job.run = sweep;
     c->reap_job.run = reap;
@@ -487,6 +491,7 @@ void live_fini(struct calls *c)
     loop_timer_cancel(c->loop, &c->sweep_timer);
     loop_not_at_end(&c->sweep_job);
     loop_not_at_end(&c->reap_job);
+    errands_free(&c->errands);
     free_all(&c->gone);
     free_all(&c->dead);
     buf_fini(&c->result.text);

@@ -93,7 +93,8 @@ TEST(a_model_has_all_of_its_parts)
         "{\"models\": {\"a/b:c\": {\"baseUrl\": \"https://x/v1\", \"model\": "
         "\"m\", \"keyVariable\": \"\", \"systemPrompt\": \"Be\\nkind.\","
         "\"maxTokens\": 9, \"temperature\": 0, \"historyMessages\": 0,"
-        "\"historyBytes\": 3, \"timeoutMs\": 20, \"silenceMs\": 21},"
+        "\"historyBytes\": 3, \"timeoutMs\": 20, \"silenceMs\": 21,"
+        "\"tools\": false},"
         "\"d\": {\"baseUrl\": \"http://127.0.0.1:11434/v1\"}}}");
     const struct model_def *d;
 
@@ -106,6 +107,7 @@ TEST(a_model_has_all_of_its_parts)
     CHECK(d->history_bytes == 3 && d->timeout_ms == 20 && d->silence_ms == 21);
     CHECK(d[1].temperature < 0 && !d[1].model.n && !d[1].key.n);
     CHECK(d[1].history_messages == 40 && d[1].history_bytes == 65536);
+    CHECK(!d[0].tools && d[1].tools);
     config_free(c);
 }
 

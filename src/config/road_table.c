@@ -172,6 +172,9 @@ static const struct setting model_rows[] = {
     {"silenceMs", AT(silence_ms), .type = &type_int, .preset = "60000",
      .min = SHORTEST_MS, .max = HOUR_MS, .unit = "milliseconds",
      .what = "How long nothing may come of it."},
+    {"tools", AT(tools), .type = &type_bool, .preset = "true",
+     .what = "Whether its agents may use tools, `delegate_to_agent` and "
+             "`search_agents`, where they may delegate at all."},
 };
 
 static const struct setting_table model_table = {

@@ -4,10 +4,14 @@
  * members of its own. A piece of a stream has "delta" where a whole answer has
  * "message"; "content" is text, or a list of parts of which some are text;
  * what a model refuses to do it says in "refusal". Only the first choice
- * counts, since no more are asked for. */
+ * counts, since no more are asked for. Calls of tools are for calls.c. */
 #include "deliver/chat.h"
 
 #include "base/json.h"
+#include "wire/wire.h"
+
+const char *const chat_used_names[CHAT_USED] = {
+    "prompt_tokens", "completion_tokens", "total_tokens"};
 
 static void put_message(struct json_out *o, struct str role, struct str text)
 {
@@ -30,11 +34,25 @@ static void put_messages(struct json_out *o, const struct chat_request *rq)
                     rq->history[i].is_agents ? STR("assistant") : STR("user"),
                     rq->history[i].text);
     put_message(o, STR("user"), rq->message);
+    if (rq->rounds.n)
+        json_put_raw(o, rq->rounds);
     json_close(o, ']');
 }
 
-/* Tools, once there are any, are a member "tools" here, and "tool_calls" in
- * what is read below. */
+/* What was called must be among what is offered: so also where nothing more is
+ * to be called. */
+static void put_tools(struct json_out *o, const struct chat_request *rq)
+{
+    if (!rq->has_tools)
+        return;
+    json_key(o, STR("tools"));
+    wire_tools(o, WIRE_OPENAI);
+    if (!rq->is_last)
+        return;
+    json_key(o, STR("tool_choice"));
+    json_put_str(o, STR("none"));
+}
+
 void chat_write(struct buf *out, const struct chat_request *rq)
 {
     struct json_out o = json_out(out);
@@ -43,6 +61,7 @@ void chat_write(struct buf *out, const struct chat_request *rq)
     json_key(&o, STR("model"));
     json_put_str(&o, rq->model);
     put_messages(&o, rq);
+    put_tools(&o, rq);
     json_key(&o, STR("stream"));
     json_put_bool(&o, true);
     if (rq->wants_usage) {
@@ -113,13 +132,17 @@ static enum err read_choice(struct arena *a, const struct json *root,
                             struct chat_word *out)
 {
     const struct json *choice = json_at(json_get(root, STR("choices")), 0);
-    const struct json *said = json_get(choice, STR("delta"));
+    const struct json *said = json_get(choice, STR("delta")), *calls;
 
     if (!choice || choice->type != JSON_OBJ ||
         json_int_or(json_get(choice, STR("index")), 0) != 0)
         return OK;
+    out->is_whole = !said;
     if (!said)
         said = json_get(choice, STR("message"));
+    calls = json_get(said, STR("tool_calls"));
+    if (calls && calls->type == JSON_ARR && calls->kids.n)
+        out->calls = calls;
     out->has_choice = true;
     out->finish = text_of(choice, STR("finish_reason"), CHAT_FINISH_MAX);
     return read_said(a, said, &out->text);
@@ -136,6 +159,8 @@ static enum err read_usage(struct arena *a, const struct json *root,
 
     if (!v || v->type != JSON_OBJ)
         return OK;
+    for (size_t i = 0; i < CHAT_USED; i++)
+        out->used[i] = json_int_or(json_get(v, str_of(chat_used_names[i])), -1);
     buf_init(&text, CHAT_USAGE_MAX);
     o = json_out(&text);
     json_put(&o, v);
@@ -172,7 +197,8 @@ enum err chat_read(struct arena *a, struct str text, struct chat_word *out,
     const struct json *root;
     enum err e;
 
-    *out = (struct chat_word){.is_done = str_eq(str_trim(text), STR("[DONE]"))};
+    *out = (struct chat_word){.is_done = str_eq(str_trim(text), STR("[DONE]")),
+                              .used = {-1, -1, -1}};
     if (out->is_done)
         return OK;
     root = json_parse(a, text, 0, &err);

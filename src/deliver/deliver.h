@@ -61,6 +61,9 @@ struct deliver_settings {
 typedef void deliver_heard_history(void *ctx, enum err e,
                                    const struct task_said *list, size_t n);
 
+/* What came of a tool, as the model is told. */
+typedef void deliver_tool_done(void *ctx, struct str text);
+
 struct deliver_opts {
     struct loop *loop;
     struct log *log;
@@ -116,6 +119,19 @@ struct deliver_opts {
                     size_t max_bytes, deliver_heard_history *done,
                     void *done_ctx, void **handle);
     void (*history_cancel)(void *ctx, void *handle);
+
+    /* Whether the model that a is may use tools for t. NULL: none may. */
+    bool (*has_tools)(void *ctx, const struct task *t, const struct agent *a);
+
+    /* An agent that is a model uses a tool while it works on that task, and
+     * waits; `done` once, perhaps before this returns, unless it was cancelled.
+     * Whatever goes wrong is said to the model. The arguments are a JSON
+     * object, borrowed for the call; *handle is what to cancel it by. False:
+     * no memory. */
+    bool (*on_tool)(void *ctx, const struct delivery_id *d, struct str agent,
+                    enum wire_tool tool, struct str arguments,
+                    deliver_tool_done *done, void *done_ctx, void **handle);
+    void (*tool_cancel)(void *ctx, void *handle);
     void *ctx;
 };
 

@@ -274,7 +274,8 @@ enum { MODEL_HABITS = 64 };
 struct model_habit {
     uint64_t key;
     bool is_used;
-    bool has_no_usage;        /* stream_options */
+    bool has_no_usage; /* stream_options */
+    bool has_no_tools;
     bool has_long_max_tokens; /* called max_completion_tokens there */
 };
 void models_forget(struct deliver *d); /* the definitions have changed */

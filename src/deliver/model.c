@@ -3,6 +3,8 @@
  *
  *     start -> history of the conversation -> POST …/chat/completions
  *           -> pieces of the answer, as chunks -> result
+ *                   ^                \
+ *                   '-- asked again --+-> calls of tools, used (round.c)
  *
  * The model remembers nothing, so it is told everything: the system prompt,
  * what was said before in this conversation, and the message. An answer that
@@ -10,7 +12,8 @@
  *
  * What not every endpoint knows is asked for and left out where it complains
  * of it by name: stream_options, without which OpenAI does not say what was
- * used, and max_tokens, which newer models of theirs call otherwise. That
+ * used, max_tokens, which newer models of theirs call otherwise, and tools,
+ * which many small models cannot use. That
  * costs one request more, which fails at once, and is remembered until the next
  * settings, or until it turns out to be wrong.
  *
@@ -75,7 +78,7 @@ static enum err talk_reaches(const struct deliver *d, const struct agent *a,
 
 /* Asking. */
 
-static enum err send_it(struct talk *k, struct why *why)
+enum err talk_send(struct talk *k, struct why *why)
 {
     struct fetch_header headers[HEADERS_MAX] = {
         {STR("Content-Type"), STR("application/json")},
@@ -135,15 +138,18 @@ static void heed_habit(struct talk *k)
     if (!k->is_habit)
         return;
     k->rq.wants_usage = !h->has_no_usage;
+    k->lacks_tools = h->has_no_tools;
+    k->rq.has_tools = k->rq.has_tools && !k->lacks_tools;
     k->rq.has_long_max_tokens = h->has_long_max_tokens;
 }
 
 void talk_went_well(const struct talk *k)
 {
-    if (!k->rq.wants_usage || k->rq.has_long_max_tokens)
+    if (!k->rq.wants_usage || k->rq.has_long_max_tokens || k->lacks_tools)
         *habit_of(k) = (struct model_habit){.key = habit_key(k),
                                             .is_used = true,
                                             .has_no_usage = !k->rq.wants_usage,
+                                            .has_no_tools = k->lacks_tools,
                                             .has_long_max_tokens =
                                                 k->rq.has_long_max_tokens};
 }
@@ -157,6 +163,13 @@ void models_forget(struct deliver *d)
  * that is left out. */
 static bool may_ask_otherwise(struct talk *k, const char *message)
 {
+    /* They say so with any status: 400, 404 and 500 were seen. */
+    if (k->rq.has_tools && !k->rounds.n && k->visit.status >= 400 &&
+        k->visit.status != 401 && strstr(message, "tool")) {
+        k->rq.has_tools = false;
+        k->lacks_tools = true;
+        return true;
+    }
     if (k->visit.status != 400 && k->visit.status != 422)
         return false;
     if (k->rq.max_tokens && !k->rq.has_long_max_tokens &&
@@ -194,7 +207,7 @@ static void talk_status(struct visit *a)
 
     talk_words(k, buf_str(&a->body), a->status, message);
     if (may_ask_otherwise(k, message)) {
-        e = send_it(k, &why);
+        e = talk_send(k, &why);
         if (e)
             visit_not_sent(a, e, &why);
         return;
@@ -253,7 +266,7 @@ static void on_history(void *ctx, enum err e, const struct task_said *list,
     else
         e = ERR_BUSY;
     if (!e)
-        e = send_it(k, &k->why);
+        e = talk_send(k, &k->why);
     k->sent = e;
     if (e && !k->is_starting)
         visit_not_sent(&k->visit, e, &k->why);
@@ -293,6 +306,7 @@ static bool copy_all(struct talk *k, const struct task *t,
                      const struct agent *a, const struct model_def *m,
                      struct str model)
 {
+    const struct deliver_opts *o = &k->visit.d->opts;
     struct str base = m->base_url, tail = STR("/chat/completions");
     char *url;
 
@@ -307,6 +321,8 @@ static bool copy_all(struct talk *k, const struct task *t,
     k->rq.max_tokens = m->max_tokens;
     k->rq.temperature = m->temperature;
     k->rq.wants_usage = true;
+    k->rq.has_tools =
+        m->tools && o->on_tool && o->has_tools && o->has_tools(o->ctx, t, a);
     return copy(k, model, &k->rq.model) && copy(k, m->key, &k->key) &&
            copy(k, m->name, &k->name) && copy(k, t->text, &k->rq.message) &&
            copy(k,
@@ -319,6 +335,7 @@ static void talk_free(struct delivery *y)
 {
     struct talk *k = LIST_OF(y, struct talk, visit.delivery);
 
+    rounds_fini(k);
     visit_fini(&k->visit);
     arena_fini(&k->arena);
     buf_fini(&k->usage);
@@ -334,6 +351,7 @@ static void talk_stop(struct delivery *y, enum stop_why why)
     if (k->asks_history)
         o->history_cancel(o->ctx, k->history_handle);
     k->asks_history = false;
+    rounds_stop(k);
     visit_stop(&k->visit);
 }
 
@@ -354,8 +372,10 @@ static struct talk *talk_new(struct deliver *d, const struct task *t,
     k->visit.is_operators = true;
     k->visit.silence_ms = m->silence_ms;
     k->visit.delivery.id = (struct delivery_id){t->id, t->turn, t->attempt};
-    if (m->timeout_ms > 0 && m->timeout_ms < whole_ms)
-        whole_ms = m->timeout_ms;
+    rounds_init(k);
+    k->timeout_ms = m->timeout_ms > 0 ? m->timeout_ms : VISIT_LONGEST_MS;
+    if (k->timeout_ms < whole_ms)
+        whole_ms = k->timeout_ms;
     if (visit_init(&k->visit, d, &talk_ops, a, whole_ms) == OK &&
         copy_all(k, t, a, m, model)) {
         heed_habit(k);

@@ -7,6 +7,24 @@
 
 enum { EVENT_SPARE_BYTES = 1024 * 1024 };
 
+/* Of all rounds: what each of them used together, and no more of it. */
+static void write_sums(const struct talk *k, struct json_out *o)
+{
+    json_key(o, STR("tool_calls"));
+    json_put_int(o, (int64_t)k->rounds.n_calls);
+    json_key(o, STR("usage"));
+    json_open(o, '{');
+    for (size_t i = 0; i < CHAT_USED; i++) {
+        int64_t last = k->used[i], before = k->rounds.used[i];
+
+        if (last < 0 && before < 0)
+            continue;
+        json_key(o, str_of(chat_used_names[i]));
+        json_put_int(o, (last > 0 ? last : 0) + (before > 0 ? before : 0));
+    }
+    json_close(o, '}');
+}
+
 static void write_metadata(struct talk *k, struct buf *out)
 {
     struct json_out o = json_out(out);
@@ -18,11 +36,52 @@ static void write_metadata(struct talk *k, struct buf *out)
         json_key(&o, STR("finish_reason"));
         json_put_str(&o, str_of(k->finish));
     }
-    if (k->usage.n) {
+    if (k->rounds.n) {
+        write_sums(k, &o);
+    } else if (k->usage.n) {
         json_key(&o, STR("usage"));
         json_put_raw(&o, buf_str(&k->usage));
     }
     json_close(&o, '}');
+}
+
+bool talk_say(struct talk *k, struct str text)
+{
+    struct delivery *y = &k->visit.delivery;
+    struct rounds *r = &k->rounds;
+
+    if (!r->has_said && r->n && k->has_said &&
+        !delivery_chunk(y, STR("\n\n"))) /* between what it says, and then */
+        return false;
+    if (!r->has_said)
+        r->said_at = y->gathered.n;
+    k->has_said = r->has_said = true;
+    if (!delivery_chunk(y, text))
+        return false;
+    if (y->lost == LOST_TOO_LARGE) { /* it could only become longer */
+        visit_failed(&k->visit, visit_failure_of(ERR_LIMIT),
+                     "the model's answer is larger than the limit");
+        return false;
+    }
+    return true;
+}
+
+/* Whether nothing at all was said, for a reason that is a failure. */
+static bool has_come_to_nothing(struct talk *k)
+{
+    if (strcmp(k->finish, "content_filter") == 0)
+        visit_failed(&k->visit,
+                     (struct delivery_failure){.code = STR("content_filter"),
+                                               .is_final = true},
+                     "the model's endpoint filtered out all of its answer");
+    else if (k->rounds.n && k->rounds.calls.n)
+        visit_failed(
+            &k->visit,
+            (struct delivery_failure){.code = STR("model_error"),
+                                      .is_final = true},
+            "the model called tools %zu times and has answered nothing",
+            k->rounds.n_calls);
+    return k->visit.delivery.is_over;
 }
 
 /* `text`: NULL where the chunks are it. A model that was asked for no tools
@@ -30,16 +89,19 @@ static void write_metadata(struct talk *k, struct buf *out)
 static void conclude(struct talk *k, const struct str *text)
 {
     struct task_result r = {.status = TASK_COMPLETED};
+    bool goes_on = k->rq.has_tools && k->rounds.calls.n;
     struct buf metadata;
 
-    if (!k->has_said && !(text && text->n) &&
-        strcmp(k->finish, "content_filter") == 0) {
-        visit_failed(&k->visit,
-                     (struct delivery_failure){.code = STR("content_filter"),
-                                               .is_final = true},
-                     "the model's endpoint filtered out all of its answer");
-        return;
+    if (text && text->n && (goes_on || k->rounds.n)) {
+        if (!talk_say(k, *text))
+            return;
+        text = NULL;
+    } else if (k->rounds.n) {
+        text = NULL;
     }
+    if (round_begin(k) ||
+        (!k->has_said && !(text && text->n) && has_come_to_nothing(k)))
+        return;
     talk_went_well(k);
     buf_init(&metadata, MSG_METADATA_MAX);
     write_metadata(k, &metadata);
@@ -65,6 +127,7 @@ static void note(struct talk *k, const struct chat_word *w)
     if (w->usage.n) {
         buf_clear(&k->usage);
         buf_add_str(&k->usage, w->usage);
+        memcpy(k->used, w->used, sizeof(k->used));
     }
 }
 
@@ -110,26 +173,33 @@ static bool is_failure(const struct chat_word *w)
     return w->is_error || str_eq(w->finish, STR("error"));
 }
 
+/* Of one that was offered no tools they are not heard. */
+static bool take_calls(struct talk *k, const struct chat_word *w)
+{
+    struct chat_calls *c = &k->rounds.calls;
+
+    if (!k->rq.has_tools || !w->calls)
+        return true;
+    if (chat_calls_add(c, w) != OK) {
+        not_understood(k, ERR_NOMEM, &(struct why){"memory is short"});
+        return false;
+    }
+    k->visit.n_kept = c->bytes + k->rounds.said.n;
+    return true;
+}
+
 /* One piece. False: it is over. */
 static bool take_piece(struct talk *k, struct str data,
                        const struct chat_word *w)
 {
-    struct delivery *y = &k->visit.delivery;
-
     if (is_failure(w)) {
         said_error(k, data, w->error_code);
         return false;
     }
-    if (w->text.n) {
-        k->has_said = true;
-        if (!delivery_chunk(y, w->text))
-            return false;
-        if (y->lost == LOST_TOO_LARGE) { /* it could only become longer */
-            visit_failed(&k->visit, visit_failure_of(ERR_LIMIT),
-                         "the model's answer is larger than the limit");
-            return false;
-        }
-    }
+    if (w->text.n && !talk_say(k, w->text))
+        return false;
+    if (!take_calls(k, w))
+        return false;
     if (w->is_done)
         conclude(k, NULL);
     return !w->is_done;
@@ -175,7 +245,7 @@ void talk_broken(struct visit *a, const struct delivery_failure *f)
 {
     struct talk *k = talk_of(a);
 
-    if (k->is_ended)
+    if (k->is_ended && !k->rounds.is_between)
         conclude(k, NULL);
     else
         delivery_failed(&a->delivery, f);
@@ -204,7 +274,7 @@ void talk_whole(struct visit *a)
     else if (w.text.n > MSG_TEXT_MAX)
         visit_failed(a, visit_failure_of(ERR_LIMIT),
                      "the model's answer is larger than the limit");
-    else
+    else if (take_calls(k, &w))
         conclude(k, &w.text);
     arena_fini(&arena);
 }

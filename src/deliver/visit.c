@@ -179,7 +179,7 @@ static void forget_bytes(struct visit *a)
 /* False: there is too much of all answers together. */
 static bool count_bytes(struct visit *a)
 {
-    size_t n = a->body.n + a->sse.line.n + a->sse.data.n;
+    size_t n = a->body.n + a->sse.line.n + a->sse.data.n + a->n_kept;
 
     forget_bytes(a);
     a->n_counted = n;
@@ -280,7 +280,7 @@ static void on_bytes(void *ctx, uint64_t id, struct str bytes)
         e = ERR_LIMIT;
     else
         buf_add_str(&a->body, bytes);
-    if (a->delivery.is_over)
+    if (a->delivery.is_over || !a->id) /* or nothing more is heard of it */
         return;
     if (!e && a->body.over)
         e = ERR_NOMEM;
@@ -315,13 +315,38 @@ static void on_done(void *ctx, uint64_t id, enum err e,
 
 /* Life. */
 
+static int64_t time_left(const struct deliver *d, int64_t deadline_ms)
+{
+    int64_t ms = deadline_ms - loop_wall_ms(d->opts.loop);
+
+    if (!deadline_ms || ms > VISIT_LONGEST_MS)
+        return VISIT_LONGEST_MS;
+    return (ms > 0 ? ms : 0) + VISIT_SPARE_MS;
+}
+
 int64_t visit_whole_ms(struct deliver *d, const struct task *t)
 {
-    int64_t left_ms = t->deadline_ms - loop_wall_ms(d->opts.loop);
+    return time_left(d, t->deadline_ms);
+}
 
-    if (!t->deadline_ms || left_ms > VISIT_LONGEST_MS)
-        return VISIT_LONGEST_MS;
-    return (left_ms > 0 ? left_ms : 0) + VISIT_SPARE_MS;
+/* The timer has a place, as in on_patience. */
+void visit_again(struct visit *a, int64_t whole_ms)
+{
+    int64_t most_ms = time_left(a->d, a->delivery.deadline_ms);
+
+    if (whole_ms > most_ms)
+        whole_ms = most_ms;
+    a->until_ms = loop_mono_ms(a->d->opts.loop) + whole_ms;
+    a->has_head = false;
+    (void)!loop_timer_set(a->d->opts.loop, &a->patience, whole_ms);
+}
+
+void visit_rest(struct visit *a)
+{
+    if (a->id)
+        fetch_cancel(a->d->opts.fetch, a->id);
+    a->id = 0;
+    visit_again(a, VISIT_LONGEST_MS);
 }
 
 enum err visit_init(struct visit *a, struct deliver *d,
@@ -364,6 +389,7 @@ enum err visit_send(struct visit *a, struct fetch_request *rq, struct why *why)
     a->has_head = false;
     a->type[0] = '\0';
     buf_clear(&a->body);
+    sse_restart(&a->sse);
     /* Ours end first: they know what is being waited for. */
     rq->timeout_ms =
         a->until_ms - loop_mono_ms(a->d->opts.loop) + VISIT_SPARE_MS;

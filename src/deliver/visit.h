@@ -62,6 +62,7 @@ struct visit {
     struct timer patience;
     struct buf body;
     struct sse sse;
+    size_t n_kept;    /* what the road keeps beside it; counted with it */
     size_t n_counted; /* of d->asked_bytes */
 
     struct loop_job late; /* a failure that was found in the beginning */
@@ -82,6 +83,12 @@ void visit_fini(struct visit *a); /* for road_row.free */
  * ERR_STOPPING, with words. */
 MUST_USE enum err visit_send(struct visit *a, struct fetch_request *rq,
                              struct why *why);
+
+/* For a visit that is asked again and again. Nothing more is heard of the
+ * answer that there is, and nobody waits for one: only the task's own time
+ * counts. And: the next request has so long, or what is left of that. */
+void visit_rest(struct visit *a);
+void visit_again(struct visit *a, int64_t whole_ms);
 
 /* How long a task has from now, and a little more. */
 int64_t visit_whole_ms(struct deliver *d, const struct task *t);

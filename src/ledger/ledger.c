@@ -2,15 +2,11 @@
  * over, in the tx of that move. */
 #include "ledger/ledger.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
-
-enum { POSTING_MAX = ID_BYTES + 40, ACCOUNT_MAX = PRINCIPAL_NAME_MAX + 16 };
-
-#define NO_FLOOR INT64_MIN
+#include "ledger/internal.h"
 
 struct ledger {
     struct ledger_settings s;
@@ -35,16 +31,6 @@ void ledger_set(struct ledger *l, const struct ledger_settings *s)
     l->s = *s;
 }
 
-static const struct str kinds[] = {
-    [ENTRY_TOPUP] = STR("topup"),     [ENTRY_REFUND] = STR("refund"),
-    [ENTRY_RESERVE] = STR("reserve"), [ENTRY_CAPTURE] = STR("capture"),
-    [ENTRY_RELEASE] = STR("release"), [ENTRY_PAYOUT] = STR("payout")};
-
-struct str entry_kind_name(enum entry_kind k)
-{
-    return kinds[k];
-}
-
 int64_t ledger_price(const struct agent *a, struct str skill)
 {
     for (size_t i = 0; skill.n && i < a->n_skills; i++)
@@ -53,125 +39,163 @@ int64_t ledger_price(const struct agent *a, struct str skill)
     return a->price.is_given ? a->price.micros : 0;
 }
 
-/* Postings. */
-
-struct posting {
-    struct tx *tx;
-    enum entry_kind kind;
-    int64_t at_ms;
-    struct str task_id, agent, skill;
-    int64_t turn;
-};
-
-/* More or less in an account, and the entry that says so. */
-static void post(const struct posting *p, struct str account, int64_t amount,
-                 int64_t floor)
-{
-    struct str kind = kinds[p->kind];
-    char name[POSTING_MAX];
-    struct tx_op *op;
-    int n;
-
-    op = tx_put(p->tx, &account_table);
-    tx_set(op, ACCOUNT_NAME, value_text(account));
-    tx_set_new(op, ACCOUNT_BALANCE, value_int(0));
-    op = tx_add(p->tx, &account_table, ACCOUNT_BALANCE, amount, floor);
-    tx_if(op, ACCOUNT_NAME, IS, value_text(account));
-    tx_set(op, ACCOUNT_UPDATED_MS, value_int(p->at_ms));
-    n = snprintf(name, sizeof(name), "%.*s:%lld:%.*s", STR_ARG(p->task_id),
-                 (long long)p->turn, STR_ARG(kind));
-    op = tx_insert(p->tx, &entry_table);
-    tx_set(op, ENTRY_POSTING, value_text((struct str){name, (size_t)n}));
-    tx_set(op, ENTRY_AT_MS, value_int(p->at_ms));
-    tx_set(op, ENTRY_KIND, value_int(p->kind));
-    tx_set(op, ENTRY_ACCOUNT, value_text(account));
-    tx_set(op, ENTRY_AMOUNT, value_int(amount));
-    tx_set(op, ENTRY_TASK_ID, value_text(p->task_id));
-    tx_set(op, ENTRY_TURN, value_int(p->turn));
-    tx_set(op, ENTRY_AGENT, value_text_or_null(p->agent));
-    tx_set(op, ENTRY_SKILL, value_text_or_null(p->skill));
-}
-
-static struct str account_of(const char *kind, struct str name,
-                             char out[ACCOUNT_MAX])
-{
-    int n = snprintf(out, ACCOUNT_MAX, "%s:%.*s", kind, STR_ARG(name));
-
-    assert(n > 0 && n < ACCOUNT_MAX);
-    return (struct str){out, (size_t)n};
-}
-
 /* Accepted. */
 
-void ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen)
+static struct str skill_of(const struct msg *m)
+{
+    return m->call.skill.n ? m->call.skill : m->choice.skill;
+}
+
+static enum err keep_root(struct msg *m, struct str root_id)
+{
+    char *copy = root_id.n ? arena_strdup(&m->arena, root_id) : NULL;
+
+    m->ledger.root = (struct str){copy, copy ? root_id.n : 0};
+    return root_id.n && !copy ? ERR_NOMEM : OK;
+}
+
+enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
+                    const struct task *before)
 {
     (void)l;
     m->ledger.price_micros = 0;
     m->ledger.payee = (struct str){NULL, 0};
+    m->ledger.payer =
+        m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
     if (m->gate.batch || pass_status(m->gate.pass.answer) == TASK_DROPPED)
-        return;
-    m->ledger.price_micros =
-        ledger_price(chosen, m->call.skill.n ? m->call.skill : m->choice.skill);
+        return OK;
+    m->ledger.price_micros = ledger_price(chosen, skill_of(m));
     m->ledger.payee = chosen->creator;
+    if (before && m->ledger.price_micros &&
+        !str_eq(before->root_user, m->ledger.payer))
+        return why_err(&m->why, ERR_NOT_ALLOWED,
+                       "what this task costs is paid by somebody else, and "
+                       "only they can go on with it");
+    return keep_root(m, before ? before->root_id : m->hire.root_id);
 }
 
-static struct str payer_of(const struct msg *m)
+static struct str posting_of(const struct ledger_of *of, enum entry_kind kind,
+                             char out[LEDGER_POSTING_MAX])
 {
-    return m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
+    int n = snprintf(out, LEDGER_POSTING_MAX, "%s:%s", of->text,
+                     entry_kind_name(kind).p);
+
+    return (struct str){out, (size_t)n};
+}
+
+static void reserve(const struct msg *m, struct str of, struct tx *tx)
+{
+    struct tx_op *op = tx_insert(tx, &reservation_table);
+
+    tx_set(op, RESERVATION_OF, value_text(of));
+    tx_set(op, RESERVATION_TASK_ID, value_text(str_of(m->task.id.text)));
+    tx_set(op, RESERVATION_TURN, value_int(m->task.turn));
+    tx_set(op, RESERVATION_PRICE, value_int(m->ledger.price_micros));
+    tx_set(op, RESERVATION_PAYER, value_text(m->ledger.payer));
+    tx_set(op, RESERVATION_STATE, value_int(RESERVATION_RESERVED));
+    tx_set(op, RESERVATION_CREATED_MS, value_int(m->in.at_ms));
 }
 
 void ledger_record(struct ledger *l, struct msg *m)
 {
     struct str task_id = str_of(m->task.id.text);
     int64_t price = m->ledger.price_micros;
-    struct posting p = {.tx = &m->tx,
-                        .kind = ENTRY_RESERVE,
-                        .at_ms = m->in.at_ms,
-                        .task_id = task_id,
-                        .turn = m->task.turn,
-                        .agent = m->choice.agent};
-    char account[ACCOUNT_MAX];
-    struct tx_op *op;
+    struct ledger_posting p = {.tx = &m->tx,
+                               .kind = ENTRY_RESERVE,
+                               .at_ms = m->in.at_ms,
+                               .task_id = task_id,
+                               .turn = m->task.turn,
+                               .agent = m->choice.agent,
+                               .skill = skill_of(m)};
+    struct ledger_use use = {.user = m->ledger.payer,
+                             .conversation = m->task.conversation_id,
+                             .root =
+                                 m->ledger.root.n ? m->ledger.root : task_id,
+                             .message_id = str_of(m->task.message_id.text),
+                             .price = price,
+                             .at_ms = m->in.at_ms};
+    struct ledger_account account;
+    char id[LEDGER_POSTING_MAX];
+    struct ledger_of of;
 
-    (void)l;
     if (!price)
         return;
-    p.skill = m->call.skill.n ? m->call.skill : m->choice.skill;
-    op = tx_insert(&m->tx, &reservation_table);
-    tx_set(op, RESERVATION_TASK_ID, value_text(task_id));
-    tx_set(op, RESERVATION_TURN, value_int(m->task.turn));
-    tx_set(op, RESERVATION_PRICE, value_int(price));
-    tx_set(op, RESERVATION_PAYER, value_text(payer_of(m)));
-    tx_set(op, RESERVATION_STATE, value_int(RESERVATION_RESERVED));
-    tx_set(op, RESERVATION_CREATED_MS, value_int(m->in.at_ms));
-    post(&p, account_of("user", payer_of(m), account), -price,
-         PLANTED("ledger.no_floor") ? NO_FLOOR : 0);
-    post(&p, STR("reserved"), price, 0);
+    of = ledger_of(task_id, m->task.turn);
+    account = ledger_user(m->ledger.payer);
+    p.id = posting_of(&of, p.kind, id);
+    reserve(m, str_of(of.text), &m->tx);
+    ledger_use_budgets(&l->s, &use, &m->tx);
+    ledger_post(&p, str_of(account.text), -price,
+                PLANTED("ledger.no_floor") ? LEDGER_NO_FLOOR : 0);
+    ledger_post(&p, STR("reserved"), price, 0);
+}
+
+/* The guard that did not hold, if it was one of money. */
+static const struct tx_op *want_of(const struct msg *m)
+{
+    const struct tx_op *op =
+        m->tx.result == TX_GUARD_FAILED ? m->tx.failed_op : NULL;
+
+    return op && (op->table == &account_table || op->table == &spent_table)
+               ? op
+               : NULL;
 }
 
 enum err ledger_refused(struct ledger *l, struct msg *m)
 {
-    const struct tx_op *op = m->tx.failed_op;
+    const struct tx_op *op = want_of(m);
 
-    (void)l;
-    if (m->tx.result != TX_GUARD_FAILED || op->table != &account_table)
+    if (!op)
         return OK;
+    if (op->table == &spent_table)
+        return ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF), 0,
+                                   false, &m->why);
     return why_err(&m->why, ERR_FUNDS,
-                   "%.*s costs %lld micro-units, and the balance of %.*s is "
+                   "%.*s costs %lld micro-units, and the account %.*s has "
                    "less; an admin can top it up (signalbox ledger topup)",
                    STR_ARG(m->choice.agent), (long long)m->ledger.price_micros,
-                   STR_ARG(payer_of(m)));
+                   STR_ARG(ledger_guard_text(op, ACCOUNT_NAME)));
+}
+
+void ledger_left_query(const struct msg *m, struct query *q)
+{
+    const struct tx_op *op = want_of(m);
+
+    query_init(q, op->table, 1);
+    query_if(q, 0, IS, value_text(ledger_guard_text(op, 0)));
+}
+
+/* It may be enough by now, where something was given back meanwhile: then the
+ * number is left out, so that the sentence stays true. */
+void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
+{
+    const struct tx_op *op = want_of(m);
+    int64_t price = m->ledger.price_micros, there = 0;
+
+    if (q->err)
+        return;
+    if (q->rows)
+        there = row_int(q->rows, 1); /* ACCOUNT_BALANCE, SPENT_AMOUNT */
+    if (op->table == &spent_table) {
+        (void)!ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF),
+                                   there, true, &m->why);
+    } else if (there < price) {
+        why_err(&m->why, ERR_FUNDS,
+                "%.*s costs %lld micro-units, and the account %.*s has %lld; "
+                "an admin can top it up (signalbox ledger topup)",
+                STR_ARG(m->choice.agent), (long long)price,
+                STR_ARG(ledger_guard_text(op, ACCOUNT_NAME)), (long long)there);
+    }
 }
 
 /* Over. */
 
-static void close_reservation(const struct task *t, enum reservation_state to,
+static void close_reservation(struct str of, enum reservation_state to,
                               int64_t at_ms, struct tx *tx)
 {
     struct tx_op *op = tx_update(tx, &reservation_table);
 
-    tx_if(op, RESERVATION_TASK_ID, IS, value_text(str_of(t->id.text)));
-    tx_if(op, RESERVATION_TURN, IS, value_int(t->turn));
+    tx_if(op, RESERVATION_OF, IS, value_text(of));
     tx_if(op, RESERVATION_STATE, IS, value_int(RESERVATION_RESERVED));
     tx_set(op, RESERVATION_STATE, value_int(to));
     tx_set(op, RESERVATION_CLOSED_MS, value_int(at_ms));
@@ -182,33 +206,91 @@ static int64_t fee_of(const struct ledger *l, int64_t price)
     return (int64_t)((__int128)price * l->s.fee_ppm / 1000000);
 }
 
+/* To who has earned it. */
+static void capture(const struct ledger *l, const struct ledger_posting *p,
+                    struct str payee, int64_t price)
+{
+    int64_t fee = payee.n ? fee_of(l, price) : price;
+    struct ledger_account account;
+
+    ledger_post(p, STR("reserved"), -price,
+                PLANTED("ledger.capture_twice") ? LEDGER_NO_FLOOR : 0);
+    if (price > fee) {
+        account = ledger_creator(payee);
+        ledger_post(p, str_of(account.text), price - fee, 0);
+    }
+    if (fee)
+        ledger_post(p, STR("platform"), fee, 0);
+}
+
+/* Back to who paid it. */
+static void release(const struct ledger_posting *p, const struct task *t)
+{
+    struct ledger_account account = ledger_user(t->root_user);
+    struct ledger_use use = {.user = t->root_user,
+                             .conversation = t->conversation_id,
+                             .root = task_root(t),
+                             .message_id = str_of(t->message_id.text),
+                             .price = t->price_micros,
+                             .at_ms = p->at_ms};
+
+    ledger_post(p, STR("reserved"), -t->price_micros,
+                PLANTED("ledger.release_after_capture") ? LEDGER_NO_FLOOR : 0);
+    ledger_post(p, str_of(account.text), t->price_micros, 0);
+    ledger_give_back(&use, p->tx);
+}
+
 void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
                        const struct task_result *r, int64_t at_ms,
                        struct tx *tx)
 {
     bool is_earned = r->status == TASK_COMPLETED;
-    int64_t price = t->price_micros;
-    int64_t fee = is_earned && payee.n ? fee_of(l, price) : price;
-    struct posting p = {.tx = tx,
-                        .kind = is_earned ? ENTRY_CAPTURE : ENTRY_RELEASE,
-                        .at_ms = at_ms,
-                        .task_id = str_of(t->id.text),
-                        .turn = t->turn,
-                        .agent = t->agent,
-                        .skill = t->skill};
-    char account[ACCOUNT_MAX];
+    struct ledger_posting p = {.tx = tx,
+                               .kind =
+                                   is_earned ? ENTRY_CAPTURE : ENTRY_RELEASE,
+                               .at_ms = at_ms,
+                               .task_id = str_of(t->id.text),
+                               .turn = t->turn,
+                               .agent = t->agent,
+                               .skill = t->skill};
+    char id[LEDGER_POSTING_MAX];
+    struct ledger_of of;
 
-    if (!price)
+    if (!t->price_micros)
         return;
-    close_reservation(
-        t, is_earned ? RESERVATION_CAPTURED : RESERVATION_RELEASED, at_ms, tx);
-    post(&p, STR("reserved"), -price, 0);
-    if (!is_earned) {
-        post(&p, account_of("user", t->root_user, account), price, 0);
-        return;
+    of = ledger_of(p.task_id, t->turn);
+    p.id = posting_of(&of, p.kind, id);
+    close_reservation(str_of(of.text),
+                      is_earned ? RESERVATION_CAPTURED : RESERVATION_RELEASED,
+                      at_ms, tx);
+    if (is_earned)
+        capture(l, &p, payee, t->price_micros);
+    else
+        release(&p, t);
+    if (is_earned && PLANTED("ledger.capture_twice"))
+        capture(l, &p, payee, t->price_micros);
+    if (is_earned && PLANTED("ledger.release_after_capture")) {
+        p.kind = ENTRY_RELEASE;
+        p.id = posting_of(&of, p.kind, id);
+        release(&p, t);
     }
-    if (payee.n && price > fee)
-        post(&p, account_of("creator", payee, account), price - fee, 0);
-    if (fee)
-        post(&p, STR("platform"), fee, 0);
+}
+
+bool ledger_is_broken(const struct tx *tx)
+{
+    const struct table *t =
+        tx->result == TX_GUARD_FAILED ? tx->failed_op->table : NULL;
+
+    return t == &reservation_table || t == &account_table || t == &spent_table;
+}
+
+/* Retention. */
+
+void ledger_prune(struct tx *tx, int64_t before_ms, size_t limit)
+{
+    struct tx_op *op = tx_prune(tx, &reservation_table, limit);
+
+    tx_if(op, RESERVATION_CLOSED_MS, IS_LESS, value_int(before_ms));
+    op = tx_prune(tx, &spent_table, limit);
+    tx_if(op, SPENT_UPDATED_MS, IS_LESS, value_int(before_ms));
 }

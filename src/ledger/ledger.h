@@ -15,16 +15,30 @@
  *     accepted    user -> reserved                     reserve
  *     completed   reserved -> creator, platform        capture
  *     otherwise   reserved -> user                     release
+ *     by an admin outside -> user                      topup
+ *                 user -> outside                      refund
+ *                 creator, platform -> user            refund (of a turn)
+ *                 creator -> outside                   payout
  *
- * Each once for a task and turn, by a row of `reservation` that goes from
- * reserved to captured or released and nowhere else, in the tx of the task's
- * own move. Whether there is enough is a guard in that tx, not a look before:
- * two who want the last unit cannot both have it. The root user pays, however
- * deep; the price is the one there was when it was reserved. What costs
- * nothing leaves no trace here.
+ * The first three once for a task and turn, by a row of `reservation` that
+ * goes from reserved to captured or released and nowhere else, in the tx of
+ * the task's own move; the others once for an id that whoever asks gives
+ * them, by a row of `posting`. Whether there is enough is a guard in that tx,
+ * not a look before: two who want the last unit cannot both have it. The root
+ * user pays, however deep; the price is the one there was when it was
+ * reserved. What costs nothing leaves no trace here.
  *
- * Pure: appends operations, reads rows that others fetched. Threads: any, one
- * at a time. */
+ * Budgets are counted in the same tx: what a user may spend in a day (UTC), in
+ * a conversation, and under one root. What is released is given back to them,
+ * of the day on which it was reserved; what is refunded later is not. They are
+ * counted whether there is a limit or not, so one that is set counts from the
+ * beginning.
+ *
+ * Who was removed keeps the account, and nobody inherits it: a name is never
+ * given again (access.h).
+ *
+ * Pure: appends operations, makes queries, reads rows that others fetched.
+ * Threads: any, one at a time. */
 
 #include "model/agent.h"
 #include "model/msg.h"
@@ -36,7 +50,7 @@ struct ledger;
 
 extern const struct schema ledger_schema;
 extern const struct table account_table, reservation_table, entry_table,
-    spent_table;
+    spent_table, posting_table;
 
 enum account_column {
     ACCOUNT_NAME,
@@ -46,6 +60,7 @@ enum account_column {
 };
 
 enum reservation_column {
+    RESERVATION_OF, /* "task_…:TURN" */
     RESERVATION_TASK_ID,
     RESERVATION_TURN,
     RESERVATION_PRICE,
@@ -64,7 +79,8 @@ enum reservation_state {
 
 enum entry_column {
     ENTRY_SEQ,
-    ENTRY_POSTING, /* what belongs together: "task_…:1:capture", "post_…" */
+    ENTRY_POSTING, /* what belongs together: "task_…:1:capture", or the id that
+                    * was given for it */
     ENTRY_AT_MS,
     ENTRY_KIND, /* enum entry_kind */
     ENTRY_ACCOUNT,
@@ -87,6 +103,17 @@ enum entry_kind {
     ENTRY_PAYOUT = 6,
 };
 
+/* What somebody asked for, by the id they gave it. */
+enum posting_column {
+    POSTING_ID,
+    POSTING_KIND,    /* enum entry_kind */
+    POSTING_ACCOUNT, /* whose, as account_table; or the task's turn */
+    POSTING_AMOUNT,
+    POSTING_BY,
+    POSTING_AT_MS,
+    N_POSTING_COLUMNS,
+};
+
 /* What was spent, or is reserved, of a budget. */
 enum spent_column {
     SPENT_OF, /* "day:USER:20261116", "conversation:OWNER/ID", "root:task_…" */
@@ -98,6 +125,12 @@ enum spent_column {
 struct str entry_kind_name(enum entry_kind k); /* "topup" */
 
 #define LEDGER_AMOUNT_MAX INT64_C(1000000000000000000) /* of one posting */
+
+enum {
+    LEDGER_ID_MAX = 64,    /* of a posting: letters, digits, '.', '_', '-' */
+    LEDGER_NOTE_MAX = 256, /* bytes */
+    LEDGER_ACCOUNT_MAX = PRINCIPAL_NAME_MAX + 16,
+};
 
 struct ledger_settings {
     int64_t fee_ppm; /* of each price, for the platform: parts in a million,
@@ -111,24 +144,181 @@ MUST_USE struct ledger *ledger_new(const struct ledger_settings *s);
 void ledger_free(struct ledger *l);
 void ledger_set(struct ledger *l, const struct ledger_settings *s);
 
+/* The walk of a message. */
+
 /* The price of that skill of a, else of a itself, else nothing. */
 int64_t ledger_price(const struct agent *a, struct str skill);
 
-/* What m will cost, into m->ledger: before task_create. A batch costs nothing:
- * what it is made of was paid for; nor does what is dropped. */
-void ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen);
+/* What m will cost and who pays, into m->ledger: before task_create. A batch
+ * costs nothing: what it is made of was paid for; nor does what is dropped.
+ * `before` is the task that it is a further turn of: who paid for that pays on,
+ * and nobody else can have them do so (ERR_NOT_ALLOWED, with words). */
+MUST_USE enum err ledger_ask(struct ledger *l, struct msg *m,
+                             const struct agent *chosen,
+                             const struct task *before);
 
 /* The reservation, into m->tx: after task_create. */
 void ledger_record(struct ledger *l, struct msg *m);
 
 /* Why a tx was not committed: OK, it was not for want of money; ERR_FUNDS or
- * ERR_BUDGET with words in m->why. */
+ * ERR_BUDGET with words in m->why. These say more once it is known how much
+ * there is: the query finds it, and ledger_tell says it (whatever came of the
+ * query). */
 MUST_USE enum err ledger_refused(struct ledger *l, struct msg *m);
+void ledger_left_query(const struct msg *m, struct query *q);
+void ledger_tell(struct ledger *l, struct msg *m, const struct query *q);
 
 /* The end of a turn, into its tx: captured when it was completed, else
  * released. `payee` has earned it; empty: the platform. */
 void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
                        const struct task_result *r, int64_t at_ms,
                        struct tx *tx);
+
+/* Whether that tx, an end, was not committed because the books are not as they
+ * must be: a reservation that is not there, or less reserved than it says. The
+ * task then ends without; ledger_check finds what is left. */
+bool ledger_is_broken(const struct tx *tx);
+
+/* By an admin. */
+
+/* What somebody asks for. Borrowed strings. */
+struct ledger_order {
+    enum entry_kind kind; /* topup, refund or payout */
+    struct str id;        /* once for each */
+    struct str name;      /* the user's, of a payout the creator's, as they are
+                           * written: a principal */
+    int64_t amount;       /* 1 to LEDGER_AMOUNT_MAX */
+    struct str by, note;  /* who, and their words; note may be empty */
+    int64_t at_ms;
+};
+
+/* ERR_BAD_REQUEST with words: the amount, the id, the name or the note is not
+ * as above. */
+MUST_USE enum err ledger_order_check(const struct ledger_order *o,
+                                     struct why *why);
+
+/* Into tx; o was checked. A refund takes what the user has back outside, a
+ * payout what a creator has earned; neither below zero. */
+void ledger_order(const struct ledger_order *o, struct tx *tx);
+
+static inline void ledger_topup(struct ledger_order o, struct tx *tx)
+{
+    o.kind = ENTRY_TOPUP;
+    ledger_order(&o, tx);
+}
+
+static inline void ledger_refund(struct ledger_order o, struct tx *tx)
+{
+    o.kind = ENTRY_REFUND;
+    ledger_order(&o, tx);
+}
+
+static inline void ledger_payout(struct ledger_order o, struct tx *tx)
+{
+    o.kind = ENTRY_PAYOUT;
+    ledger_order(&o, tx);
+}
+
+/* Why a tx with an order in it was not committed: ERR_EXISTS, the id was used
+ * before (ledger_posting_query, ledger_is_same say whether for the same);
+ * ERR_FUNDS, there is not that much; ERR_LIMIT, the balance would be too large;
+ * else the tx's own error. With words. OK: it was committed. */
+MUST_USE enum err ledger_order_refused(const struct tx *tx, struct why *why);
+void ledger_posting_query(struct query *q, struct str id);
+/* A row of posting_table: the same was asked for then. */
+bool ledger_is_same(const struct ledger_order *o, const struct row *r);
+
+/* The price of a turn that was captured goes back to who paid it, from who got
+ * it; once, whatever the id: the posting is "task_…:TURN:refund". o->kind,
+ * name, amount and id do not matter. `entries` is what ledger_turn_query found.
+ * ERR_NOT_FOUND: nothing was captured for it; ERR_LIMIT: not all of it was
+ * read. ledger_order_refused as above: ERR_FUNDS, the creator has been paid
+ * out. *amount: what goes back. With words. */
+void ledger_turn_query(struct query *q, struct str task_id, int64_t turn);
+MUST_USE enum err ledger_refund_turn(const struct ledger_order *o,
+                                     const struct query *entries, struct tx *tx,
+                                     int64_t *amount, struct why *why);
+
+/* Balances and statements. */
+
+struct ledger_account {
+    char text[LEDGER_ACCOUNT_MAX];
+};
+struct ledger_account ledger_user(struct str name);    /* "user:anna" */
+struct ledger_account ledger_creator(struct str name); /* "creator:anna" */
+
+struct ledger_entry {
+    int64_t seq, at_ms, amount, turn;
+    enum entry_kind kind;
+    struct str posting, account, task_id, agent, skill, by, note; /* lent */
+};
+void ledger_entry_from(struct ledger_entry *e, const struct row *r);
+
+/* One account's row, which is not there as long as nothing was posted; or all
+ * of them by their names, behind `after`. */
+void ledger_balance_query(struct query *q, struct str account);
+void ledger_balances_query(struct query *q, struct str after, size_t limit);
+
+/* The entries of an account (empty: of all), from since_ms (inclusive) to
+ * until_ms (exclusive; zero: no end), the newest first and those before
+ * `before` (zero: from the end); or the oldest first and those after it. */
+struct ledger_span {
+    struct str account;
+    int64_t since_ms, until_ms;
+    int64_t cursor; /* an ENTRY_SEQ; zero: from where it begins */
+    bool is_oldest_first;
+    size_t limit;
+};
+void ledger_statement_query(struct query *q, const struct ledger_span *s);
+
+/* Retention: closed reservations and budgets that nobody has used since
+ * before_ms, up to `limit` of each; entries, accounts and postings stay. */
+void ledger_prune(struct tx *tx, int64_t before_ms, size_t limit);
+
+/* Whether the books are right: a fold over rows, in pages, beside a server that
+ * goes on or without one. Every balance is the sum of its entries and, but
+ * outside's, not below zero at any time; every posting sums to zero, and so do
+ * all; `reserved` is what is reserved; every turn was reserved once, closed at
+ * most once, and captured exactly when it was completed.
+ *
+ *     while (ledger_check_next(c, &q)) {
+ *         store_look(store, &q);    (or store_read, and on when it is there)
+ *         ledger_check_take(c, &q);
+ *         query_fini(&q);
+ *     }
+ *     r = ledger_check_report(c);
+ *
+ * What is read while things move is judged by what could be true then: each
+ * balance must have been so at some moment while it was read. */
+struct ledger_check;
+
+/* Where turns are: the tables belong to another room. */
+struct ledger_turns {
+    const struct table *task;
+    uint8_t task_seq, task_id, task_turn, task_status, task_price;
+    const struct table *turn; /* those before a task's last one */
+    uint8_t turn_task_seq, turn_number, turn_status, turn_price;
+};
+
+enum { LEDGER_PROBLEMS = 16 };
+
+struct ledger_report {
+    enum err err; /* it came to no end: a query's, or ERR_NOMEM */
+    int64_t n_accounts, n_entries, n_postings, n_turns;
+    int64_t n_reserved, reserved;         /* open reservations, and their sum */
+    int64_t n_problems;                   /* zero: the books are right */
+    struct why problems[LEDGER_PROBLEMS]; /* the first of them */
+};
+
+/* NULL: memory is gone. */
+MUST_USE struct ledger_check *ledger_check_new(const struct ledger_turns *turns,
+                                               const uint64_t seed[2]);
+void ledger_check_free(struct ledger_check *c);
+/* The next page to read, into a query that is then the caller's; false: all was
+ * read. */
+MUST_USE bool ledger_check_next(struct ledger_check *c, struct query *q);
+void ledger_check_take(struct ledger_check *c, const struct query *q);
+/* Once, after the last. Lent. */
+const struct ledger_report *ledger_check_report(struct ledger_check *c);
 
 #endif

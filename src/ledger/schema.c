@@ -16,6 +16,7 @@ const struct table account_table = {.name = "account",
                                     .n_key = 1};
 
 static const struct column reservation_columns[N_RESERVATION_COLUMNS] = {
+    [RESERVATION_OF] = {.name = "of", .type = COLUMN_TEXT},
     [RESERVATION_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT},
     [RESERVATION_TURN] = {.name = "turn", .type = COLUMN_INT},
     [RESERVATION_PRICE] = {.name = "price", .type = COLUMN_INT},
@@ -25,10 +26,18 @@ static const struct column reservation_columns[N_RESERVATION_COLUMNS] = {
     [RESERVATION_CLOSED_MS] = {.name = "closed_ms", .type = COLUMN_INT},
 };
 
+static const struct table_index reservation_indexes[] = {
+    {.name = "reservation_by_end",
+     .columns = {RESERVATION_CLOSED_MS},
+     .n_columns = 1},
+};
+
 const struct table reservation_table = {.name = "reservation",
                                         .columns = reservation_columns,
                                         .n_columns = N_RESERVATION_COLUMNS,
-                                        .n_key = 2};
+                                        .n_key = 1,
+                                        .indexes = reservation_indexes,
+                                        .n_indexes = N_OF(reservation_indexes)};
 
 static const struct column entry_columns[N_ENTRY_COLUMNS] = {
     [ENTRY_SEQ] = {.name = "seq", .type = COLUMN_INT},
@@ -58,6 +67,20 @@ const struct table entry_table = {.name = "entry",
                                   .indexes = entry_indexes,
                                   .n_indexes = N_OF(entry_indexes)};
 
+static const struct column posting_columns[N_POSTING_COLUMNS] = {
+    [POSTING_ID] = {.name = "id", .type = COLUMN_TEXT},
+    [POSTING_KIND] = {.name = "kind", .type = COLUMN_INT},
+    [POSTING_ACCOUNT] = {.name = "account", .type = COLUMN_TEXT},
+    [POSTING_AMOUNT] = {.name = "amount", .type = COLUMN_INT},
+    [POSTING_BY] = {.name = "by", .type = COLUMN_TEXT},
+    [POSTING_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
+};
+
+const struct table posting_table = {.name = "posting",
+                                    .columns = posting_columns,
+                                    .n_columns = N_POSTING_COLUMNS,
+                                    .n_key = 1};
+
 static const struct column spent_columns[N_SPENT_COLUMNS] = {
     [SPENT_OF] = {.name = "of", .type = COLUMN_TEXT},
     [SPENT_AMOUNT] = {.name = "amount", .type = COLUMN_INT},
@@ -76,7 +99,8 @@ const struct table spent_table = {.name = "spent",
                                   .n_indexes = N_OF(spent_indexes)};
 
 static const struct table *const tables[] = {&account_table, &reservation_table,
-                                             &entry_table, &spent_table};
+                                             &entry_table, &spent_table,
+                                             &posting_table};
 
 const struct schema ledger_schema = {
     .room = "ledger", .version = 1, .tables = tables, .n_tables = N_OF(tables)};

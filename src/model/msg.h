@@ -135,15 +135,18 @@ struct msg {
         struct str chain;              /* JSON, as the task's */
         int64_t depth;
         struct id key;      /* del_…, the sessionKey */
-        bool is_repeat;     /* the same request while it is open: task.id
+        bool is_repeat;     /* the same request while it is kept: task.id
                              * and key are those of then */
+        bool is_behind;     /* and that is not known to be durable yet */
+        struct list_node node; /* the room's: behind that one */
         struct hire *claim; /* the room's, from ask to settle */
     } hire;
 
     /* ledger: what it costs. */
     struct {
         int64_t price_micros;
-        struct str payee;
+        struct str payer, payee; /* names of users; no payee: the house */
+        struct str root;         /* whose budget it is of; empty: its own */
     } ledger;
 
     /* broker: whether it may go now. */

@@ -63,6 +63,7 @@ struct model_def {
     int64_t history_bytes;    /* of their texts together */
     int64_t timeout_ms;       /* of one answer */
     int64_t silence_ms;       /* without a byte of it */
+    bool tools; /* agents of it may use them, where they may delegate */
 };
 
 #endif

@@ -16,6 +16,8 @@
 
 #include <assert.h>
 
+#include "model/agent.h"
+
 enum {
     NEWS_PER_TURN = 512,
     CHUNK_BYTES = 4 * 1024, /* longer ones become several events */
@@ -52,7 +54,7 @@ static void wake(struct task_entry *e)
 }
 
 static void add(struct task_entry *e, enum task_event_kind kind,
-                struct str text)
+                struct str agent, struct str text)
 {
     struct tasks *ts = e->ts;
     size_t total = (size_t)ts->stats.ring_bytes;
@@ -60,6 +62,7 @@ static void add(struct task_entry *e, enum task_event_kind kind,
                             .at_ms = loop_wall_ms(ts->opts.loop),
                             .kind = kind,
                             .status = e->t.status,
+                            .agent = agent,
                             .text = text};
 
     if (!ring_add(&e->ring, &ev, &total))
@@ -70,7 +73,7 @@ static void add(struct task_entry *e, enum task_event_kind kind,
 
 void event_status(struct task_entry *e)
 {
-    add(e, TASK_EVENT_STATUS, STR(""));
+    add(e, TASK_EVENT_STATUS, STR(""), STR(""));
     wake(e);
 }
 
@@ -81,25 +84,44 @@ void event_result(struct task_entry *e)
     wake(e);
 }
 
-void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
+static void add_words(struct task_entry *e, struct str agent, struct str text)
+{
+    size_t most = e->ts->stats.ring_bytes > TASK_RINGS_BYTES
+                      ? CHUNK_BYTES_SCARCE
+                      : CHUNK_BYTES;
+
+    while (text.n) {
+        struct str piece = str_head(text, most);
+
+        add(e, TASK_EVENT_CHUNK, agent, piece);
+        text = str_sub(text, piece.n, text.n);
+    }
+    wake(e);
+}
+
+bool task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
                 struct str text)
 {
     struct task_entry *e = task_entry_find(ts, id);
-    size_t most;
 
     if (!e || entry_is_over(e) || e->t.turn != turn ||
         e->t.attempt != attempt || !text.n ||
         (e->t.status != TASK_DISPATCHED && e->t.status != TASK_WORKING))
-        return;
-    most = ts->stats.ring_bytes > TASK_RINGS_BYTES ? CHUNK_BYTES_SCARCE
-                                                   : CHUNK_BYTES;
-    while (text.n) {
-        struct str piece = str_head(text, most);
+        return false;
+    add_words(e, STR(""), text);
+    return true;
+}
 
-        add(e, TASK_EVENT_CHUNK, piece);
-        text = str_sub(text, piece.n, text.n);
-    }
-    wake(e);
+bool task_chunk_of(struct tasks *ts, struct str id, struct str agent,
+                   struct str text)
+{
+    struct task_entry *e = task_entry_find(ts, id);
+
+    assert(agent.n && agent.n <= AGENT_NAME_MAX);
+    if (!e || entry_is_over(e) || !text.n)
+        return false;
+    add_words(e, agent, text);
+    return true;
 }
 
 /* Find the place of the first event that has number `from` or a larger one. */
@@ -194,7 +216,8 @@ static bool give(struct task_listener *l, enum task_event_kind kind,
                                .at_ms = ev->at_ms,
                                .turn = l->entry->t.turn,
                                .status = ev->status,
-                               .text = ev->text};
+                               .text = ev->text,
+                               .agent = ev->agent};
     l->next = ev->number + 1;
     return true;
 }

@@ -298,6 +298,7 @@ struct ring_event {
     enum task_event_kind kind;
     enum task_status status;
     struct str text;
+    struct str agent; /* at most AGENT_NAME_MAX */
 };
 
 void ring_init(struct ring *r);

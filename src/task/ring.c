@@ -17,11 +17,11 @@ struct block {
     char bytes[];
 };
 
-/* What stands before the text of an event. */
+/* What stands before the agent and the text of an event. */
 struct head {
     int64_t number, at_ms;
     uint32_t text_bytes;
-    uint8_t kind, status;
+    uint8_t kind, status, agent_bytes;
 };
 
 enum { BLOCK_FIRST = 256, BLOCK_MOST = 16 * 1024 };
@@ -88,17 +88,26 @@ static struct block *add_block(struct ring *r, size_t need, size_t limit,
     return b;
 }
 
+static char *append(char *to, struct str s)
+{
+    if (s.n)
+        memcpy(to, s.p, s.n);
+    return to + s.n;
+}
+
 bool ring_add(struct ring *r, const struct ring_event *ev, size_t *total)
 {
     struct head h = {.number = ev->number,
                      .at_ms = ev->at_ms,
                      .text_bytes = (uint32_t)ev->text.n,
                      .kind = (uint8_t)ev->kind,
-                     .status = (uint8_t)ev->status};
+                     .status = (uint8_t)ev->status,
+                     .agent_bytes = (uint8_t)ev->agent.n};
     size_t limit =
         *total > TASK_RINGS_BYTES ? TASK_RING_BYTES_MIN : TASK_RING_BYTES;
-    size_t need = sizeof(h) + ev->text.n;
-    struct block *b = last_block(r);
+    size_t need = sizeof(h) + ev->agent.n + ev->text.n;
+    struct block *b;
+    char *p;
 
     if (need > limit)
         return false;
@@ -110,9 +119,9 @@ bool ring_add(struct ring *r, const struct ring_event *ev, size_t *total)
         b = add_block(r, need, limit, total);
     if (!b)
         return false;
-    memcpy(b->bytes + b->used, &h, sizeof(h));
-    if (ev->text.n)
-        memcpy(b->bytes + b->used + sizeof(h), ev->text.p, ev->text.n);
+    p = append(b->bytes + b->used, (struct str){(const char *)&h, sizeof(h)});
+    p = append(p, ev->agent);
+    append(p, ev->text);
     b->used += (uint32_t)need;
     r->end += need;
     return true;
@@ -152,8 +161,10 @@ bool ring_read(const struct ring *r, uint64_t *at, struct ring_event *out)
                                .at_ms = h.at_ms,
                                .kind = (enum task_event_kind)h.kind,
                                .status = (enum task_status)h.status,
-                               .text = {p + sizeof(h), h.text_bytes}};
-    *at += sizeof(h) + h.text_bytes;
+                               .agent = {p + sizeof(h), h.agent_bytes},
+                               .text = {p + sizeof(h) + h.agent_bytes,
+                                        h.text_bytes}};
+    *at += sizeof(h) + h.agent_bytes + h.text_bytes;
     return true;
 }
 

@@ -143,6 +143,11 @@ void task_turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_EPOCH, value_int(t->epoch));
     tx_set(op, TASK_PRICE_MICROS, price_of(t));
     tx_set(op, TASK_PAYEE, value_text_or_null(t->payee));
+    tx_set(op, TASK_PARENT_ID, value_text_or_null(t->parent_id));
+    tx_set(op, TASK_DEPTH, value_int(t->depth));
+    tx_set(op, TASK_BY_AGENT, value_text_or_null(t->by_agent));
+    tx_set(op, TASK_ROOT_ID, value_text_or_null(t->root_id));
+    tx_set(op, TASK_CHAIN, value_text_or_null(t->chain));
 }
 
 void task_to_row(struct tx_op *op, const struct task *t)
@@ -154,11 +159,6 @@ void task_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_AGENT, value_text(t->agent));
     tx_set(op, TASK_ORDER_KEY, value_text(t->order_key));
     tx_set(op, TASK_CREATED_MS, value_int(t->created_ms));
-    tx_set(op, TASK_PARENT_ID, value_text_or_null(t->parent_id));
-    tx_set(op, TASK_DEPTH, value_int(t->depth));
-    tx_set(op, TASK_BY_AGENT, value_text_or_null(t->by_agent));
-    tx_set(op, TASK_ROOT_ID, value_text_or_null(t->root_id));
-    tx_set(op, TASK_CHAIN, value_text_or_null(t->chain));
     task_turn_to_row(op, t);
 }
 

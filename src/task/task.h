@@ -253,6 +253,7 @@ struct task_change {
     uint64_t receipt; /* of the agent that wants to hear of it; zero: none */
     bool is_stray;    /* and not of the attempt that is going on */
     bool is_deadline; /* nobody's wish: its time was over */
+    bool is_unpaid;   /* the books are broken: it ends without them */
     /* The room's: where it is counted as the agent's answer. */
     struct task_entry *entry;
     struct list_node answer_node;
@@ -338,7 +339,8 @@ enum {
 
 enum task_event_kind {
     TASK_EVENT_STATUS, /* task->status, as it was then */
-    TASK_EVENT_CHUNK,  /* words of the answer, as they come */
+    TASK_EVENT_CHUNK,  /* words of the answer, or of another agent, as they
+                        * come */
     TASK_EVENT_GAP,    /* some events are gone */
     TASK_EVENT_RESULT, /* the result of task_heard(l); nothing follows */
 };
@@ -349,7 +351,8 @@ struct task_event {
     int64_t at_ms;
     int64_t turn;
     enum task_status status;
-    struct str text; /* TASK_EVENT_CHUNK */
+    struct str text;  /* TASK_EVENT_CHUNK */
+    struct str agent; /* likewise: who said it; empty: the task's own agent */
 };
 
 /* Somebody who listens; inside the listener's own struct. */
@@ -383,9 +386,15 @@ MUST_USE bool task_next(struct tasks *ts, struct task_listener *l,
                         struct task_event *out);
 
 /* Words of the answer, from the attempt that is going on; others are
- * ignored. Long ones become several events. */
-void task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
+ * ignored: false. Long ones become several events. */
+bool task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
                 struct str text);
+
+/* Words that another agent says meanwhile, on behalf of a task that is not
+ * over: for whoever listens to it, between its own; no part of its answer.
+ * False: it is not there or over, and nobody is told. */
+bool task_chunk_of(struct tasks *ts, struct str id, struct str agent,
+                   struct str text);
 
 /* A result came for an attempt that nobody waits for: it is counted. */
 void task_late(struct tasks *ts);

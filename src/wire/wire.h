@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "model/delegation.h"
 #include "model/task.h"
 
 enum {
@@ -154,5 +155,66 @@ MUST_USE enum err wire_chunk_read(const struct json *params,
  * into the arena, compact. ERR_BAD_REQUEST with words, ERR_LIMIT, ERR_NOMEM. */
 MUST_USE enum err wire_result_read(struct arena *a, const struct json *params,
                                    struct wire_word *out, struct why *why);
+
+/* Tools: what a model may be offered so that it gives work to other agents. The
+ * same for those that are models here and for whoever runs their own.
+ *
+ *   delegate_to_agent  {"agentId","task","mode"?,"timeoutMs"?,"stream"?,
+ *                      "skill"?} or {"tasks":[up to 16 of those]}
+ *   search_agents      {"query","limit"?} */
+
+enum wire_tool { WIRE_NO_TOOL, WIRE_DELEGATE, WIRE_SEARCH };
+enum wire_form { WIRE_OPENAI, WIRE_ANTHROPIC };
+
+enum {
+    WIRE_HITS = 5, /* of search_agents, where it does not say */
+    WIRE_HITS_MAX = 20,
+    WIRE_QUERY_MAX = 1000,                    /* bytes of its query */
+    WIRE_TOOL_WAIT_MAX_MS = 24 * 3600 * 1000, /* of timeoutMs */
+};
+
+enum wire_tool wire_tool_of(struct str name);
+
+/* All of them as a list, as OpenAI's "tools" has them ({"type":"function",
+ * "function":{"name","description","parameters"}}) or Anthropic's ({"name",
+ * "description","input_schema"}). */
+void wire_tools(struct json_out *o, enum wire_form form);
+
+/* What one delegate_to_agent asks for. Strings lie in the tree; empty: not
+ * given. */
+struct wire_order {
+    struct str agent, task, skill;
+    enum delegation_mode mode; /* sync or async */
+    int64_t timeout_ms;        /* zero: not given */
+    bool is_stream;
+    bool goes_on; /* onTimeout "continue" */
+};
+struct wire_orders {
+    struct wire_order list[DELEGATION_AT_ONCE_MAX];
+    size_t n;
+    bool is_many; /* it was `tasks`, and so is the answer */
+};
+
+/* A member that is null counts as not there: models fill in what they do not
+ * want to say. ERR_BAD_REQUEST, ERR_LIMIT with words that say what would be
+ * right. */
+MUST_USE enum err wire_orders_read(const struct json *arguments,
+                                   struct wire_orders *out, struct why *why);
+
+struct wire_search {
+    struct str query;
+    int64_t limit;
+};
+MUST_USE enum err wire_search_read(const struct json *arguments,
+                                   struct wire_search *out, struct why *why);
+
+/* What came of one order: {"status":"completed"|"accepted"|"timeout"|"error",
+ * "response"?,"sessionKey"?,"task_id"?,"error"?}. Empty: left out, but the
+ * response of what completed. */
+struct wire_outcome {
+    const char *status;
+    struct str response, key, task_id, error;
+};
+void wire_outcome(struct json_out *o, const struct wire_outcome *r);
 
 #endif

@@ -1,0 +1,59 @@
+#ifndef LEDGER_INTERNAL_H
+#define LEDGER_INTERNAL_H
+
+/* What the files of the room share. */
+
+#include "ledger/ledger.h"
+
+enum {
+    LEDGER_OF_MAX = ID_BYTES + 24,           /* "task_…:TURN" */
+    LEDGER_POSTING_MAX = LEDGER_OF_MAX + 16, /* and ":capture" */
+    /* "conversation:USER/AGENT@USER/SESSION" */
+    LEDGER_BUDGET_MAX = 5 * PRINCIPAL_NAME_MAX,
+};
+
+#define LEDGER_NO_FLOOR INT64_MIN
+
+/* "task_…:TURN": a turn in the tables. */
+struct ledger_of {
+    char text[LEDGER_OF_MAX];
+};
+struct ledger_of ledger_of(struct str task_id, int64_t turn);
+
+/* What the entries of one posting have in common. */
+struct ledger_posting {
+    struct tx *tx;
+    enum entry_kind kind;
+    int64_t at_ms;
+    struct str id;
+    struct str task_id, agent, skill; /* of a task's */
+    int64_t turn;
+    struct str by, note; /* of an order */
+};
+
+/* More or less in an account, if that leaves it at its floor; and the entry
+ * that says so. */
+void ledger_post(const struct ledger_posting *p, struct str account,
+                 int64_t amount, int64_t floor);
+
+/* Budgets: budget.c. */
+
+/* What a turn counts for. */
+struct ledger_use {
+    struct str user, conversation, root;
+    struct str message_id; /* of the turn: says on which day */
+    int64_t price, at_ms;
+};
+void ledger_use_budgets(const struct ledger_settings *s,
+                        const struct ledger_use *u, struct tx *tx);
+void ledger_give_back(const struct ledger_use *u, struct tx *tx);
+
+/* Words for a budget that was not enough; `spent` of it, if that is known. */
+enum err ledger_budget_words(const struct ledger_settings *s,
+                             const struct msg *m, struct str of, int64_t spent,
+                             bool is_known, struct why *why);
+
+/* The text that an operation's guard or a query names in that column. */
+struct str ledger_guard_text(const struct tx_op *op, uint8_t column);
+
+#endif

@@ -1,0 +1,294 @@
+/* Postings, and those that an admin asks for. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/utf8.h"
+#include "ledger/internal.h"
+
+static const struct str kinds[] = {
+    [ENTRY_TOPUP] = STR("topup"),     [ENTRY_REFUND] = STR("refund"),
+    [ENTRY_RESERVE] = STR("reserve"), [ENTRY_CAPTURE] = STR("capture"),
+    [ENTRY_RELEASE] = STR("release"), [ENTRY_PAYOUT] = STR("payout")};
+
+struct str entry_kind_name(enum entry_kind k)
+{
+    return kinds[k];
+}
+
+struct ledger_of ledger_of(struct str task_id, int64_t turn)
+{
+    struct ledger_of of;
+    int n = snprintf(of.text, sizeof(of.text), "%.*s:%lld", STR_ARG(task_id),
+                     (long long)turn);
+
+    assert(n > 0 && n < (int)sizeof(of.text));
+    return of;
+}
+
+static struct ledger_account account_of(const char *kind, struct str name)
+{
+    struct ledger_account a;
+    int n = snprintf(a.text, sizeof(a.text), "%s:%.*s", kind, STR_ARG(name));
+
+    assert(n > 0 && n < (int)sizeof(a.text));
+    return a;
+}
+
+struct ledger_account ledger_user(struct str name)
+{
+    return account_of("user", name);
+}
+
+struct ledger_account ledger_creator(struct str name)
+{
+    return account_of("creator", name);
+}
+
+void ledger_post(const struct ledger_posting *p, struct str account,
+                 int64_t amount, int64_t floor)
+{
+    struct tx_op *op = tx_put(p->tx, &account_table);
+
+    tx_set(op, ACCOUNT_NAME, value_text(account));
+    tx_set_new(op, ACCOUNT_BALANCE, value_int(0));
+    op = tx_add(p->tx, &account_table, ACCOUNT_BALANCE, amount, floor);
+    tx_if(op, ACCOUNT_NAME, IS, value_text(account));
+    tx_set(op, ACCOUNT_UPDATED_MS, value_int(p->at_ms));
+    op = tx_insert(p->tx, &entry_table);
+    tx_set(op, ENTRY_POSTING, value_text(p->id));
+    tx_set(op, ENTRY_AT_MS, value_int(p->at_ms));
+    tx_set(op, ENTRY_KIND, value_int(p->kind));
+    tx_set(op, ENTRY_ACCOUNT, value_text(account));
+    tx_set(op, ENTRY_AMOUNT, value_int(amount));
+    tx_set(op, ENTRY_TASK_ID, value_text_or_null(p->task_id));
+    if (p->task_id.n)
+        tx_set(op, ENTRY_TURN, value_int(p->turn));
+    tx_set(op, ENTRY_AGENT, value_text_or_null(p->agent));
+    tx_set(op, ENTRY_SKILL, value_text_or_null(p->skill));
+    tx_set(op, ENTRY_BY, value_text_or_null(p->by));
+    tx_set(op, ENTRY_NOTE, value_text_or_null(p->note));
+}
+
+/* Orders. */
+
+static bool is_id(struct str s)
+{
+    if (!s.n || s.n > LEDGER_ID_MAX)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                    "0123456789._-",
+                    s.p[i]) ||
+            !s.p[i])
+            return false;
+    return true;
+}
+
+enum err ledger_order_check(const struct ledger_order *o, struct why *why)
+{
+    if (o->amount <= 0 || o->amount > LEDGER_AMOUNT_MAX)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "an amount is a whole number of micro-units from 1 to "
+                       "%lld",
+                       (long long)LEDGER_AMOUNT_MAX);
+    if (!is_id(o->id))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "the id of a posting has 1 to %d letters, digits, '.', "
+                       "'_' and '-'",
+                       LEDGER_ID_MAX);
+    if (!o->name.n || o->name.n > PRINCIPAL_NAME_MAX)
+        return why_err(why, ERR_BAD_REQUEST, "say whose account it is");
+    if (o->note.n > LEDGER_NOTE_MAX || !utf8_is_valid(o->note))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "a note has at most %d bytes, in UTF-8",
+                       LEDGER_NOTE_MAX);
+    return OK;
+}
+
+static struct ledger_account whose(const struct ledger_order *o)
+{
+    return o->kind == ENTRY_PAYOUT ? ledger_creator(o->name)
+                                   : ledger_user(o->name);
+}
+
+/* Once for its id. First in the tx, so that a repeat is known as one even
+ * where there is not enough by now. */
+static void claim_id(struct tx *tx, struct str id, enum entry_kind kind,
+                     struct str account, int64_t amount,
+                     const struct ledger_order *o)
+{
+    struct tx_op *op = tx_insert(tx, &posting_table);
+
+    tx_set(op, POSTING_ID, value_text(id));
+    tx_set(op, POSTING_KIND, value_int(kind));
+    tx_set(op, POSTING_ACCOUNT, value_text(account));
+    tx_set(op, POSTING_AMOUNT, value_int(amount));
+    tx_set(op, POSTING_BY, value_text_or_null(o->by));
+    tx_set(op, POSTING_AT_MS, value_int(o->at_ms));
+}
+
+void ledger_order(const struct ledger_order *o, struct tx *tx)
+{
+    struct ledger_account account = whose(o);
+    struct ledger_posting p = {.tx = tx,
+                               .kind = o->kind,
+                               .at_ms = o->at_ms,
+                               .id = o->id,
+                               .by = o->by,
+                               .note = o->note};
+    int64_t in = o->kind == ENTRY_TOPUP ? o->amount : -o->amount;
+
+    claim_id(tx, o->id, o->kind, str_of(account.text), o->amount, o);
+    ledger_post(&p, str_of(account.text), in, 0);
+    ledger_post(&p, STR("outside"), -in, LEDGER_NO_FLOOR);
+}
+
+struct str ledger_guard_text(const struct tx_op *op, uint8_t column)
+{
+    for (const struct condition *c = op->conditions; c; c = c->next)
+        if (c->columns[0] == column && c->value.type == VALUE_TEXT)
+            return c->value.s;
+    return (struct str){NULL, 0};
+}
+
+enum err ledger_order_refused(const struct tx *tx, struct why *why)
+{
+    const struct tx_op *op = tx->failed_op;
+
+    if (tx->result == TX_COMMITTED)
+        return OK;
+    if (tx->result != TX_GUARD_FAILED)
+        return tx->err ? tx->err : ERR_OUTCOME_UNKNOWN;
+    if (op->table == &posting_table)
+        return why_err(why, ERR_EXISTS, "there is a posting %.*s already",
+                       STR_ARG(tx_value(op, POSTING_ID).s));
+    if (op->delta > 0 || op->floor == LEDGER_NO_FLOOR)
+        return why_err(why, ERR_LIMIT, "the balance would be too large");
+    return why_err(why, ERR_FUNDS, "%.*s has less than %lld micro-units",
+                   STR_ARG(ledger_guard_text(op, ACCOUNT_NAME)),
+                   (long long)-op->delta);
+}
+
+void ledger_posting_query(struct query *q, struct str id)
+{
+    query_init(q, &posting_table, 1);
+    query_if(q, POSTING_ID, IS, value_text(id));
+}
+
+bool ledger_is_same(const struct ledger_order *o, const struct row *r)
+{
+    struct ledger_account account = whose(o);
+
+    return row_int(r, POSTING_KIND) == o->kind &&
+           row_int(r, POSTING_AMOUNT) == o->amount &&
+           str_eq(row_str(r, POSTING_ACCOUNT), str_of(account.text));
+}
+
+/* A turn's price goes back. */
+
+enum { TURN_ENTRIES_MAX = 16 }; /* reserve 2, capture 3, refund 3 */
+
+void ledger_turn_query(struct query *q, struct str task_id, int64_t turn)
+{
+    query_init(q, &entry_table, TURN_ENTRIES_MAX);
+    query_if(q, ENTRY_TASK_ID, IS, value_text(task_id));
+    query_if(q, ENTRY_TURN, IS, value_int(turn));
+    query_order(q, ENTRY_SEQ, false);
+}
+
+enum err ledger_refund_turn(const struct ledger_order *o,
+                            const struct query *entries, struct tx *tx,
+                            int64_t *amount, struct why *why)
+{
+    struct str payer = {NULL, 0};
+    char id[LEDGER_POSTING_MAX];
+    struct ledger_posting p = {.tx = tx,
+                               .kind = ENTRY_REFUND,
+                               .at_ms = o->at_ms,
+                               .by = o->by,
+                               .note = o->note};
+    struct ledger_of of;
+    int n;
+
+    *amount = 0;
+    if (entries->has_more)
+        return ERR_LIMIT;
+    QUERY_EACH(r, entries)
+    {
+        if (row_int(r, ENTRY_KIND) == ENTRY_RESERVE &&
+            row_int(r, ENTRY_AMOUNT) < 0)
+            payer = row_str(r, ENTRY_ACCOUNT);
+        if (row_int(r, ENTRY_KIND) == ENTRY_CAPTURE &&
+            row_int(r, ENTRY_AMOUNT) > 0)
+            *amount += row_int(r, ENTRY_AMOUNT);
+    }
+    if (!*amount || !payer.n)
+        return why_err(why, ERR_NOT_FOUND,
+                       "nothing was paid for that turn, or it is not over");
+    p.task_id = row_str(entries->rows, ENTRY_TASK_ID);
+    p.turn = row_int(entries->rows, ENTRY_TURN);
+    p.agent = row_str(entries->rows, ENTRY_AGENT);
+    p.skill = row_str(entries->rows, ENTRY_SKILL);
+    of = ledger_of(p.task_id, p.turn);
+    n = snprintf(id, sizeof(id), "%s:refund", of.text);
+    p.id = (struct str){id, (size_t)n};
+    claim_id(tx, p.id, ENTRY_REFUND, str_of(of.text), *amount, o);
+    QUERY_EACH(r, entries)
+    {
+        if (row_int(r, ENTRY_KIND) == ENTRY_CAPTURE &&
+            row_int(r, ENTRY_AMOUNT) > 0)
+            ledger_post(&p, row_str(r, ENTRY_ACCOUNT),
+                        -row_int(r, ENTRY_AMOUNT), 0);
+    }
+    ledger_post(&p, payer, *amount, 0);
+    return OK;
+}
+
+/* Balances and statements. */
+
+void ledger_entry_from(struct ledger_entry *e, const struct row *r)
+{
+    *e = (struct ledger_entry){
+        .seq = row_int(r, ENTRY_SEQ),
+        .at_ms = row_int(r, ENTRY_AT_MS),
+        .amount = row_int(r, ENTRY_AMOUNT),
+        .turn = row_int(r, ENTRY_TURN),
+        .kind = (enum entry_kind)row_int(r, ENTRY_KIND),
+        .posting = row_str(r, ENTRY_POSTING),
+        .account = row_str(r, ENTRY_ACCOUNT),
+        .task_id = row_str(r, ENTRY_TASK_ID),
+        .agent = row_str(r, ENTRY_AGENT),
+        .skill = row_str(r, ENTRY_SKILL),
+        .by = row_str(r, ENTRY_BY),
+        .note = row_str(r, ENTRY_NOTE),
+    };
+}
+
+void ledger_balance_query(struct query *q, struct str account)
+{
+    query_init(q, &account_table, 1);
+    query_if(q, ACCOUNT_NAME, IS, value_text(account));
+}
+
+void ledger_balances_query(struct query *q, struct str after, size_t limit)
+{
+    query_init(q, &account_table, limit);
+    if (after.n)
+        query_if(q, ACCOUNT_NAME, IS_MORE, value_text(after));
+    query_order(q, ACCOUNT_NAME, false);
+}
+
+void ledger_statement_query(struct query *q, const struct ledger_span *s)
+{
+    query_init(q, &entry_table, s->limit);
+    if (s->account.n)
+        query_if(q, ENTRY_ACCOUNT, IS, value_text(s->account));
+    if (s->since_ms)
+        query_if(q, ENTRY_AT_MS, IS_AT_LEAST, value_int(s->since_ms));
+    if (s->until_ms)
+        query_if(q, ENTRY_AT_MS, IS_LESS, value_int(s->until_ms));
+    if (s->cursor)
+        query_if(q, ENTRY_SEQ, s->is_oldest_first ? IS_MORE : IS_LESS,
+                 value_int(s->cursor));
+    query_order(q, ENTRY_SEQ, !s->is_oldest_first);
+}

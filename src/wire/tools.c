@@ -1,0 +1,301 @@
+/* The tools that a model is offered, and what it may say when it uses them.
+ *
+ * The schemas are texts, not built: so they can be read here as they are sent.
+ * They keep to what every provider takes: an object on top, without anyOf or
+ * oneOf, which is why nothing says there that it is either one task or a list;
+ * the description does, and reading does. */
+#include "wire/wire.h"
+
+#include "model/msg.h"
+
+#define TEXT(x)  #x
+#define VALUE(x) TEXT(x)
+
+/* As the enums have them: the test compares. */
+#define AT_ONCE     16
+#define HITS_MAX    20
+#define WAIT_MAX_MS 86400000
+
+#define ORDER                                                                 \
+    "\"agentId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,"     \
+    "\"description\":\"The name of the agent that is to do it, as "           \
+    "search_agents gives it.\"},"                                             \
+    "\"task\":{\"type\":\"string\",\"minLength\":1,"                          \
+    "\"description\":\"What it is to do, with everything it has to know: it " \
+    "sees nothing of this conversation.\"},"                                  \
+    "\"mode\":{\"type\":\"string\",\"enum\":[\"sync\",\"async\"],"            \
+    "\"default\":\"sync\",\"description\":\"sync: wait for its answer. "      \
+    "async: go on at once; its answer does not come back here.\"},"           \
+    "\"timeoutMs\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":" VALUE(   \
+        WAIT_MAX_MS) ",\"description\":\"How long to wait for it, in "        \
+                     "milliseconds; 60000 unless it is given.\"},"            \
+                     "\"stream\":{\"type\":\"boolean\",\"default\":false,"    \
+                     "\"description\":\"Show its words to the user while it " \
+                     "works.\"},"                                             \
+                     "\"skill\":{\"type\":\"string\",\"maxLength\":128,"      \
+                     "\"description\":\"Which of its skills to use, by id.\"}"
+
+#define DELEGATE                                                            \
+    "{\"type\":\"object\",\"properties\":{" ORDER ","                       \
+    "\"tasks\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":" VALUE(     \
+        AT_ONCE) ",\"description\":\"Several at once, done side by side, "  \
+                 "instead of agentId and task.\",\"items\":{\"type\":"      \
+                 "\"object\",\"properties\":{" ORDER "},\"required\":["     \
+                 "\"agentId\",\"task\"],\"additionalProperties\":false}}}," \
+                 "\"additionalProperties\":false}"
+
+#define SEARCH                                                             \
+    "{\"type\":\"object\",\"properties\":{"                                \
+    "\"query\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"   \
+    "\"description\":\"What the agent should be able to do, in words.\"}," \
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":" VALUE(    \
+        HITS_MAX) ",\"default\":5,\"description\":\"How many agents at "   \
+                  "most.\"}},\"required\":[\"query\"],"                    \
+                  "\"additionalProperties\":false}"
+
+_Static_assert(AT_ONCE == DELEGATION_AT_ONCE_MAX && HITS_MAX == WIRE_HITS_MAX &&
+                   WAIT_MAX_MS == WIRE_TOOL_WAIT_MAX_MS &&
+                   AGENT_NAME_MAX == 128 && MSG_SKILL_MAX == 128 &&
+                   WIRE_QUERY_MAX == 1000 && WIRE_HITS == 5 &&
+                   DELEGATION_SYNC_MS == 60000,
+               "what the schemas say is what is read");
+
+static const struct {
+    enum wire_tool tool;
+    struct str name, description, schema;
+} tools[] = {
+    {WIRE_DELEGATE, STR("delegate_to_agent"),
+     STR("Have another agent do something, and get its answer: "
+         "{\"status\":\"completed\",\"response\":…}, or \"timeout\" or "
+         "\"error\" with an error in words. Give agentId and task, or several "
+         "at once as tasks; then the answer is {\"results\":[…]}, in their "
+         "order."),
+     STR(DELEGATE)},
+    {WIRE_SEARCH, STR("search_agents"),
+     STR("Find agents that can do something: their names, what they do, their "
+         "skills and what they cost. Use it before delegate_to_agent where you "
+         "do not know who there is."),
+     STR(SEARCH)},
+};
+
+enum { N_TOOLS = sizeof(tools) / sizeof(tools[0]) };
+
+enum wire_tool wire_tool_of(struct str name)
+{
+    for (size_t i = 0; i < N_TOOLS; i++)
+        if (str_eq(name, tools[i].name))
+            return tools[i].tool;
+    return WIRE_NO_TOOL;
+}
+
+static void put_tool(struct json_out *o, size_t i, struct str schema_key)
+{
+    json_open(o, '{');
+    json_key(o, STR("name"));
+    json_put_str(o, tools[i].name);
+    json_key(o, STR("description"));
+    json_put_str(o, tools[i].description);
+    json_key(o, schema_key);
+    json_put_raw(o, tools[i].schema);
+    json_close(o, '}');
+}
+
+void wire_tools(struct json_out *o, enum wire_form form)
+{
+    json_open(o, '[');
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        if (form == WIRE_ANTHROPIC) {
+            put_tool(o, i, STR("input_schema"));
+            continue;
+        }
+        json_open(o, '{');
+        json_key(o, STR("type"));
+        json_put_str(o, STR("function"));
+        json_key(o, STR("function"));
+        put_tool(o, i, STR("parameters"));
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+/* Reading. */
+
+static const struct json *member(const struct json *v, const char *key)
+{
+    const struct json *m = json_get(v, str_of(key));
+
+    return m && m->type != JSON_NULL ? m : NULL;
+}
+
+static enum err take_text(const struct json *v, const char *key, size_t max,
+                          struct str *out, struct why *why)
+{
+    const struct json *m = member(v, key);
+
+    *out = json_str_or(m, STR(""));
+    if (m && m->type != JSON_STR)
+        return why_err(why, ERR_BAD_REQUEST, "%s must be text", key);
+    if (out->n > max)
+        return why_err(why, ERR_LIMIT, "%s is longer than %zu bytes", key, max);
+    return OK;
+}
+
+static enum err need_text(const struct json *v, const char *key, size_t max,
+                          struct str *out, struct why *why)
+{
+    enum err e = take_text(v, key, max, out, why);
+
+    if (!e && !str_trim(*out).n)
+        e = why_err(why, ERR_BAD_REQUEST, "%s is needed", key);
+    return e;
+}
+
+static enum err take_number(const struct json *v, const char *key, int64_t max,
+                            int64_t *out, struct why *why)
+{
+    const struct json *m = member(v, key);
+    double d = json_real_or(m, 0);
+
+    if (!m)
+        return OK;
+    if ((m->type != JSON_INT && m->type != JSON_REAL) || d < 1 ||
+        d > (double)max || d != (double)(int64_t)d)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "%s must be a whole number from 1 to %lld", key,
+                       (long long)max);
+    *out = (int64_t)d;
+    return OK;
+}
+
+static enum err take_bool(const struct json *v, const char *key, bool *out,
+                          struct why *why)
+{
+    const struct json *m = member(v, key);
+
+    if (m && m->type != JSON_BOOL)
+        return why_err(why, ERR_BAD_REQUEST, "%s must be true or false", key);
+    *out = json_bool_or(m, false);
+    return OK;
+}
+
+/* One of two words; absent: the first. */
+static enum err take_choice(const struct json *v, const char *key,
+                            const char *usual, const char *other,
+                            bool *is_other, struct why *why)
+{
+    const struct json *m = member(v, key);
+    struct str s = json_str_or(m, STR(""));
+
+    *is_other = str_eq(s, str_of(other));
+    if (m && !*is_other && !str_eq(s, str_of(usual)))
+        return why_err(why, ERR_BAD_REQUEST, "%s must be \"%s\" or \"%s\"", key,
+                       usual, other);
+    return OK;
+}
+
+static enum err read_order(const struct json *v, struct wire_order *out,
+                           struct why *why)
+{
+    bool is_async = false;
+    enum err e;
+
+    *out = (struct wire_order){.mode = DELEGATION_SYNC};
+    if (v->type != JSON_OBJ)
+        return why_err(why, ERR_BAD_REQUEST, "it must be an object");
+    e = need_text(v, "agentId", AGENT_NAME_MAX, &out->agent, why);
+    if (!e)
+        e = need_text(v, "task", MSG_TEXT_MAX, &out->task, why);
+    if (!e)
+        e = take_text(v, "skill", MSG_SKILL_MAX, &out->skill, why);
+    if (!e)
+        e = take_choice(v, "mode", "sync", "async", &is_async, why);
+    if (!e)
+        e = take_number(v, "timeoutMs", WIRE_TOOL_WAIT_MAX_MS, &out->timeout_ms,
+                        why);
+    if (!e)
+        e = take_bool(v, "stream", &out->is_stream, why);
+    if (!e)
+        e = take_choice(v, "onTimeout", "cancel", "continue", &out->goes_on,
+                        why);
+    if (is_async)
+        out->mode = DELEGATION_ASYNC;
+    return e;
+}
+
+static enum err read_many(const struct json *list, struct wire_orders *out,
+                          struct why *why)
+{
+    if (list->type != JSON_ARR || !list->kids.n ||
+        list->kids.n > DELEGATION_AT_ONCE_MAX)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "tasks must be a list of 1 to %d objects",
+                       DELEGATION_AT_ONCE_MAX);
+    out->is_many = true;
+    JSON_EACH(kid, list)
+    {
+        struct why inner = {""};
+        enum err e = read_order(kid, &out->list[out->n], &inner);
+
+        if (e)
+            return why_err(why, e, "tasks[%zu]: %s", out->n, inner.text);
+        out->n++;
+    }
+    return OK;
+}
+
+enum err wire_orders_read(const struct json *arguments, struct wire_orders *out,
+                          struct why *why)
+{
+    const struct json *list = member(arguments, "tasks");
+    enum err e;
+
+    out->n = 0;
+    out->is_many = false;
+    if (arguments->type != JSON_OBJ)
+        return why_err(why, ERR_BAD_REQUEST, "the arguments must be an object");
+    if (list && (member(arguments, "agentId") || member(arguments, "task")))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "give either agentId and task or tasks, not both");
+    if (list)
+        return read_many(list, out, why);
+    e = read_order(arguments, &out->list[0], why);
+    out->n = !e;
+    return e;
+}
+
+enum err wire_search_read(const struct json *arguments, struct wire_search *out,
+                          struct why *why)
+{
+    enum err e;
+
+    *out = (struct wire_search){.limit = WIRE_HITS};
+    if (arguments->type != JSON_OBJ)
+        return why_err(why, ERR_BAD_REQUEST, "the arguments must be an object");
+    e = need_text(arguments, "query", WIRE_QUERY_MAX, &out->query, why);
+    return e ? e
+             : take_number(arguments, "limit", WIRE_HITS_MAX, &out->limit, why);
+}
+
+/* Answering. */
+
+static void put_if(struct json_out *o, struct str key, struct str s, bool is)
+{
+    if (!is)
+        return;
+    json_key(o, key);
+    json_put_str(o, s);
+}
+
+void wire_outcome(struct json_out *o, const struct wire_outcome *r)
+{
+    struct str status = str_of(r->status);
+
+    json_open(o, '{');
+    put_if(o, STR("status"), status, true);
+    put_if(o, STR("response"), r->response,
+           r->response.n || str_eq(status, STR("completed")));
+    put_if(o, STR("sessionKey"), r->key, r->key.n);
+    put_if(o, STR("task_id"), r->task_id, r->task_id.n);
+    put_if(o, STR("error"), r->error, r->error.n);
+    json_close(o, '}');
+}
