@@ -54,6 +54,7 @@ struct errand {
     struct caller caller;
     char by[AGENT_NAME_MAX + 1];
     char original_id[DELEGATION_ID_MAX + 1];
+    char parent_id[ID_BYTES];
     struct arena arena;
     struct speak_orders *orders; /* in the arena; NULL: all are sent */
     struct piece *pieces;
@@ -80,6 +81,8 @@ struct errand *errand_new(const struct errand_opts *opts)
     snprintf(e->by, sizeof(e->by), "%.*s", STR_ARG(opts->by));
     snprintf(e->original_id, sizeof(e->original_id), "%.*s",
              STR_ARG(opts->original_id));
+    snprintf(e->parent_id, sizeof(e->parent_id), "%.*s",
+             STR_ARG(opts->parent_id));
     arena_init(&e->arena, TEXT_BYTES);
     e->done_job.run = on_done;
     list_append(opts->list, &e->node);
@@ -418,7 +421,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
     struct walk_order w = {
         .by = str_of(p->by),
         .caller = e->opts.caller,
-        .parent_id = o->parent_id,
+        .parent_id = e->parent_id[0] ? str_of(e->parent_id) : o->parent_id,
         .session_id = o->session_id,
         .task_id = o->task_id,
         .agent = o->agent,
