@@ -217,8 +217,7 @@ static enum err read_message(struct call *c, struct msg *m)
     return e;
 }
 
-/* The reply must have begun before net gives up on it. */
-static int64_t patience_ms(const struct calls *c, int64_t wait_ms)
+int64_t calls_patience_ms(const struct calls *c, int64_t wait_ms)
 {
     int64_t most = c->settings.reply_timeout_ms / 10 * 9;
 
@@ -242,8 +241,8 @@ void call_messages_post(struct call *c)
         return;
     }
     o->message.wants_events = m->call.is_stream;
-    o->message.wait_until_ms =
-        loop_mono_ms(c->calls->loop) + patience_ms(c->calls, m->call.wait_ms);
+    o->message.wait_until_ms = loop_mono_ms(c->calls->loop) +
+                               calls_patience_ms(c->calls, m->call.wait_ms);
     open_out(o);
     walk_message(c->calls->walk, m, on_accepted, o);
 }

@@ -307,6 +307,8 @@ static void entry_move(struct task_entry *e, enum task_status to)
     if (to == TASK_DISPATCHED) {
         assert(e->t.attempt == e->written_attempt);
         e->t.attempt++;
+        if (!e->t.started_ms)
+            e->t.started_ms = loop_wall_ms(ts->opts.loop);
     }
     head_move(e, to == TASK_QUEUED ? HEAD_LATER : HEAD_NONE);
     if (to == TASK_QUEUED)
