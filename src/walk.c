@@ -572,10 +572,11 @@ static void on_changed(struct tx *tx, void *ctx)
     task_change_free(c);
 }
 
-/* Whoever has the agent now: it may not be the one that was asked first. */
+/* Whoever has the agent that did it: it may not be the one that was asked
+ * first. Who took over a name meanwhile has not done it. */
 static struct str payee_of(struct walk *w, const struct task *t)
 {
-    const struct agent *a = walk_agent_of(w, t->agent);
+    const struct agent *a = agent_for(w, t);
 
     return a ? a->creator : t->payee;
 }

@@ -102,6 +102,7 @@ static const struct call_row {
      NULL},
     {STR("GET"), STR("/api/commands"), call_commands_get, SCOPE_READ,
      ARGS("format", "limit", "cursor", "tag", "org")},
+    {STR("GET"), STR("/api/tools"), call_tools_get, ANY_TOKEN, ARGS("format")},
     {STR("POST"), STR("/api/decisions/:id/override"), call_decisions_override,
      SCOPE_SEND, NULL},
     {STR("POST"), STR("/api/decisions/:id/feedback"), call_decisions_feedback,

@@ -342,6 +342,7 @@ void call_grants_list(struct call *c);
 void call_grants_post(struct call *c);
 void call_grants_delete(struct call *c);
 void call_commands_get(struct call *c);
+void call_tools_get(struct call *c);
 void call_decisions_override(struct call *c);
 void call_decisions_feedback(struct call *c);
 void call_learning_get(struct call *c);

@@ -206,6 +206,10 @@ struct config {
         int64_t days;
         int64_t rows;
     } retention;
+    struct {
+        int64_t fee_ppm;
+        int64_t per_day, per_conversation, per_root; /* micro-units */
+    } ledger;
 
     struct {
         const struct agent *list; /* whole cards, with agents.defaults in

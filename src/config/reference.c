@@ -69,6 +69,9 @@ static const struct {
     {"tasks", "`tasks`: how much may wait, and how long"},
     {"deliver", "`deliver`: how tasks are carried to agents"},
     {"hub", "`hub`: limits of connections at `/hub`"},
+    {"ledger",
+     "`ledger`: what agents' work costs, and how much of it there may "
+     "be"},
     {"retention", "`retention`: how long things are remembered"},
 };
 

@@ -22,7 +22,10 @@ static const char *const when_names[] = {"always", "ambiguous", NULL};
 static const char *const overrides_names[] = {"default", "bindings", NULL};
 static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
+#define BUDGET_MAX INT64_C(1000000000000000000) /* LEDGER_AMOUNT_MAX */
+
 enum {
+    MILLION = 1000 * 1000,
     KIB = 1024,
     MIB = 1024 * 1024,
     SECOND_MS = 1000,
@@ -536,6 +539,23 @@ static const struct setting rows[] = {
      .preset = "0", .min = 0, .max = 1000 * 1000,
      .what = "Messages a second from one connection, each of a batch; beyond "
              "it the server reads more slowly. 0: no limit."},
+
+    {"ledger.feePpm", AT(ledger.fee_ppm), .type = &type_int, .preset = "0",
+     .min = 0, .max = MILLION, .unit = "millionths",
+     .what = "Of each price that is earned, what the platform gets; rounded "
+             "down. An agent without a creator earns all of it for the "
+             "platform."},
+    {"ledger.perDay", AT(ledger.per_day), .type = &type_int, .preset = "0",
+     .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
+     .what = "What one user may spend in a day (UTC), what is reserved "
+             "included. 0: as much as the balance allows."},
+    {"ledger.perConversation", AT(ledger.per_conversation), .type = &type_int,
+     .preset = "0", .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
+     .what = "What one conversation may cost in all. 0: no limit."},
+    {"ledger.perRoot", AT(ledger.per_root), .type = &type_int, .preset = "0",
+     .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
+     .what = "What a message may cost together with all that agents delegate "
+             "because of it, at any depth. 0: no limit."},
 
     {"retention.days", AT(retention.days), .type = &type_int, .preset = "30",
      .min = 1, .max = 36500, .unit = "days",
