@@ -548,6 +548,8 @@ static void on_changed(struct tx *tx, void *ctx)
     const struct task *t;
 
     unwritten_note(&w->unwritten, tx);
+    if (tx->result == TX_COMMITTED)
+        walk_watch_end(w, c);
     task_changed(w->tasks, c);
     t = task_find(w->tasks, id);
     if (tx->result == TX_COMMITTED) {

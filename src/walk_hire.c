@@ -180,3 +180,16 @@ void walk_chunk_up(struct walk *w, const struct task *t, struct str text)
         id = d->parent_id;
     }
 }
+
+void walk_watch_end(struct walk *w, const struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    if (!t || t->turn != c->turn)
+        return;
+    if (t->by_agent.n)
+        deliver_delegated(w->deliver, t->by_agent, t->agent, c->result.status);
+    if (w->opts.traces)
+        traces_task(w->opts.traces, t, &c->result, c->at_ms,
+                    t->parent_id.n ? task_find(w->tasks, t->parent_id) : NULL);
+}

@@ -52,6 +52,9 @@ const struct agent *walk_agent_of(void *ctx, struct str name);
 /* What t's agent says as it works, to all above it who want to hear. */
 void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
 
+/* walk_hire.c: a turn is over, durably, and its task not told yet. */
+void walk_watch_end(struct walk *w, const struct task_change *c);
+
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);

@@ -56,6 +56,7 @@ struct calls_opts {
     struct registry *registry;
     struct lessons *lessons;
     struct posting *posting;
+    struct traces *traces;
     const struct rulebook *rulebook;
     /* For their figures; any of them may be NULL. */
     struct fetch *fetch;
@@ -77,6 +78,7 @@ struct calls {
     struct registry *registry;
     struct lessons *lessons;
     struct posting *posting;
+    struct traces *traces;
     const struct rulebook *rulebook;
     struct fetch *fetch;
     struct embed *const *embeds;

@@ -84,6 +84,9 @@ struct hires {
     struct hire_stats stats;
 };
 
+/* ask.c */
+void hire_count_refusal(struct hires *h, enum err e);
+
 /* hire.c */
 
 /* One that nothing refers to yet; freed by hire_drop. NULL: memory is gone. */
