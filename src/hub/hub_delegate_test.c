@@ -141,6 +141,31 @@ TEST(a_result_does_not_overtake_the_answers_of_its_batch)
     check_control("hub.told_before_answered", answers_first);
 }
 
+/* Taken over while it waits: the answer is for the new one, as a result. */
+
+static void taken_over(void)
+{
+    char task[ID_BYTES];
+    struct hub_client other;
+    struct trio t;
+
+    trio_init(&t);
+    hub_client_send(&t.boss, DELEGATE("4", "sync"));
+    CHECK(take_task(&t.worker, task));
+    CHECK(hub_client_open(&other, &t.s));
+    CHECK(enroll(&other, "boss"));
+    give_result(&t.worker, task, 3); /* the old one has not said goodbye yet */
+    hub_client_hears(&other, "\"text\":\"xxx\"");
+    hub_client_close(&other);
+    trio_fini(&t);
+}
+
+TEST(an_answer_that_nobody_is_given_is_told_to_who_took_over)
+{
+    taken_over();
+    check_control("hub.shut_out_and_heard", taken_over);
+}
+
 /* As many as may be. */
 
 TEST(one_more_than_may_be_open_is_refused_and_one_less_is_not)
