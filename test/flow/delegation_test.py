@@ -222,6 +222,20 @@ class Refusals(unittest.TestCase):
         self.assertEqual(error["data"]["code"], "not_found")
 
 
+class TooLarge(unittest.TestCase):
+    def test_beyond_the_largest_message_the_connection_ends_with_words(self):
+        """With the usual limits, which let a text of 1 MiB through however it
+        is escaped."""
+        with House() as h:
+            h.begin()
+            h.boss.send(request("x", message="x" * (10 * 1000 * 1000)))
+            with self.assertRaises(Closed) as e:
+                h.boss.next(is_answer("x"))
+            self.assertEqual(e.exception.code, 1009)
+            self.assertTrue(e.exception.reason)
+            self.assertEqual(h.tasks(agent="web-search-agent"), [])
+
+
 class Turns(unittest.TestCase):
     def test_a_follow_up_adds_a_turn_and_has_its_own_result(self):
         with House() as h:
