@@ -528,6 +528,35 @@ class Killed(unittest.TestCase):
         with self.assertRaises(AssertionError):
             self.check(id, self.come_back(id, is_kept=False))
 
+    def test_the_same_request_after_a_crash_begins_nothing(self):
+        """Its answer may have been lost with the server; without its row (the
+        control) it is new."""
+        for forgets in (False, True):
+            with self.subTest(forgets=forgets):
+                shutil.rmtree(self.data, ignore_errors=True)
+                id = self.accept()
+                if forgets:
+                    self.forget()
+                answers = self.repeat()
+                self.assertEqual(answers[0]["result"]["status"], "accepted")
+                self.assertEqual(answers[0]["result"]["task_id"] == id,
+                                 not forgets)
+                self.assertEqual(answers[1]["error"]["data"],
+                                 {"code": "id_in_use"})
+
+    def repeat(self):
+        """The answers to the request of then, and to another by its id."""
+        with Server(data=self.data, token=self.token, config=RATE) as server, \
+                Hub(server, self.anna) as boss, \
+                Hub(server, self.anna) as worker:
+            boss.register("research-agent")
+            worker.register("web-search-agent", skills=SKILLS)
+            answers = []
+            for params in ({}, {"message": "another"}):
+                boss.send(request("42", **params))
+                answers.append(boss.next(is_answer("42")))
+            return answers
+
     def test_a_result_that_nobody_heard_is_told_by_the_next_server(self):
         for forgets in (False, True):
             with self.subTest(forgets=forgets):
