@@ -102,6 +102,7 @@ static void start_tidying(struct walk *w)
                             .lessons = o->lessons,
                             .tasks = w->tasks,
                             .broker = w->broker,
+                            .hires = w->hires,
                             .retention_ms = o->retention_ms,
                             .retention_rows = o->retention_rows,
                             .on_tidy = on_tidy,

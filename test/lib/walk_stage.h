@@ -30,7 +30,7 @@ static struct {
     struct rand_seeded seed;
     struct route_settings routing;
     const struct gate_rules *rules; /* NULL: none */
-    struct agent agents[4];
+    struct agent agents[8];
     size_t n_agents;
     int n_fatal;
 } stage;
