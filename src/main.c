@@ -39,6 +39,7 @@ static const char *const tasks_examples[] = {
     "signalbox tasks",
     "signalbox tasks --status failed --agent echo --limit 100",
     "signalbox tasks task_01j...",
+    "signalbox tasks tree task_01j...",
     "signalbox tasks cancel task_01j...",
     NULL,
 };
@@ -267,10 +268,11 @@ static const struct command commands[] = {
      "Ends with 1 when the task failed, or when there is no answer within "
      "--wait; the task goes on then. " CLIENT_ABOUT,
      cli_send_options, send_examples, cli_send},
-    {"tasks", "list tasks, show or cancel one", "[ID | cancel ID]", 2,
+    {"tasks", "list tasks, show or cancel one", "[ID | tree ID | cancel ID]", 2,
      "List tasks, the newest first; show one whole, with its message and its "
-     "answer; or cancel one. Whoever is no admin sees their own. With --json "
-     "a list is a line for each. " CLIENT_ABOUT,
+     "answer; draw the tree of what agents gave to agents for it, with times "
+     "and costs; or cancel one. Whoever is no admin sees their own. With "
+     "--json a list is a line for each. " CLIENT_ABOUT,
      cli_tasks_options, tasks_examples, cli_tasks},
     {"holds", "what is held, what it waits for, and until when", "", 0,
      "List the messages that are held, the first accepted first: how long they "

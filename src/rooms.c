@@ -294,6 +294,14 @@ static enum err open_walk(struct server *s, struct why *why)
     s->children = children_new(&s->loop, &s->log, CHILDREN_MAX);
     if (!s->children)
         return why_err(why, ERR_NOMEM, "out of memory");
+    s->traces = traces_new(
+        &(struct traces_opts){.loop = &s->loop,
+                              .log = &s->log,
+                              .fetch = s->outward.fetch,
+                              .rand = rand_system(),
+                              .settings = settings_traces(s->config)});
+    if (!s->traces)
+        return why_err(why, ERR_NOMEM, "out of memory");
     opts = settings_walk(s, s->config);
     s->walk = walk_new(&opts, why);
     if (!s->walk)
@@ -364,6 +372,22 @@ static void on_child_call(void *ctx, uint64_t line, struct str agent,
     hub_on_call(s->hub, line, agent, m);
 }
 
+static void on_delegated(void *ctx, const struct delegation *d,
+                         const struct task *t)
+{
+    struct server *s = ctx;
+
+    hub_on_delegated(s->hub, d, t);
+}
+
+static void on_delegated_chunk(void *ctx, const struct delegation *d,
+                               struct str agent, struct str text)
+{
+    struct server *s = ctx;
+
+    hub_on_delegated_chunk(s->hub, d, agent, text);
+}
+
 static enum err open_hub(struct server *s)
 {
     s->hub = hub_new(&(struct hub_opts){
@@ -380,9 +404,12 @@ static enum err open_hub(struct server *s)
     });
     if (!s->hub)
         return ERR_NOMEM;
-    walk_set_hub(s->walk, &(struct walk_hub){.on_recorded = on_recorded,
-                                             .on_call = on_child_call,
-                                             .ctx = s});
+    walk_set_hub(s->walk,
+                 &(struct walk_hub){.on_recorded = on_recorded,
+                                    .on_call = on_child_call,
+                                    .on_delegated = on_delegated,
+                                    .on_delegated_chunk = on_delegated_chunk,
+                                    .ctx = s});
     return OK;
 }
 
@@ -410,6 +437,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .registry = s->registry,
                                   .lessons = s->lessons,
                                   .posting = &s->posting,
+                                  .traces = s->traces,
                                   .rulebook = &s->rulebook,
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
@@ -496,6 +524,17 @@ static void stop_delivery(struct server *s)
         loop_run(&s->loop);
 }
 
+/* What was done while it was ending is told too. */
+static void stop_traces(struct server *s)
+{
+    if (!s->traces)
+        return;
+    s->has_stopped = false;
+    traces_stop(s->traces, on_stopped, s);
+    while (!s->has_stopped)
+        loop_run(&s->loop);
+}
+
 /* What is asked of others ends first, and then the store gives back what it
  * still has to those who are still there. The loop turns meanwhile, so signals
  * still come: to rooms that are gone, or were never opened. They are not closed
@@ -513,6 +552,7 @@ void rooms_close(struct server *s)
         lessons_stop(s->lessons);
     stop_delivery(s);
     posting_stop(&s->posting);
+    stop_traces(s);
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)
@@ -524,6 +564,7 @@ void rooms_close(struct server *s)
     hub_free(s->hub);
     posting_close(&s->posting);
     walk_free(s->walk);
+    traces_free(s->traces);
     rulebook_close(&s->rulebook);
     router_free(s->router);
     lessons_free(s->lessons);

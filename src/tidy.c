@@ -50,6 +50,7 @@ static void remove_old(struct tidy *t)
     registry_prune(o->registry, &t->tx, keep->before_ms, ROWS);
     ledger_prune(&t->tx, keep->before_ms, ROWS);
     broker_prune(o->broker, &t->tx, keep->before_ms, keep->rows, ROWS);
+    hire_prune(o->hires, &t->tx, t->at_ms, keep->before_ms, ROWS);
     if (o->lessons)
         lessons_prune(o->lessons, &t->tx, &t->lessons_keep);
     store_submit(o->store, &t->tx, on_tidied, t);

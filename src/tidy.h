@@ -8,6 +8,7 @@
 
 #include "access/access.h"
 #include "broker/broker.h"
+#include "hire/hire.h"
 #include "ledger/ledger.h"
 #include "lessons/lessons.h"
 #include "registry/registry.h"
@@ -25,6 +26,7 @@ struct tidy_opts {
     struct lessons *lessons; /* may be NULL: then none of its rows go */
     struct tasks *tasks;
     struct broker *broker;
+    struct hires *hires;
     int64_t retention_ms, retention_rows;
     void (*on_tidy)(void *ctx); /* it begins, once in a minute */
     void *ctx;

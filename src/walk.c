@@ -166,10 +166,34 @@ static void on_accepted(struct tx *tx, void *ctx)
 }
 
 /* Whether it can be carried at all. Of an envelope that is the gate's matter:
- * it is held, or a person sees it, until its agent is there. */
+ * it is held, or a person sees it, until its agent is there. Who asks in two
+ * phases hears of it in the second. */
 static enum err reaches(struct walk *w, struct msg *m, const struct agent *a)
 {
-    return m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+    enum err e =
+        m->call.envelope ? OK : deliver_reaches(w->deliver, a, &m->why);
+
+    if (e != ERR_AGENT_OFFLINE || m->hire.wish.mode != DELEGATION_TWO_PHASE)
+        return e;
+    m->why.text[0] = '\0';
+    return OK;
+}
+
+/* The same request of an agent again: its answer is that of then, once that is
+ * durable. */
+static void answer_repeat(struct msg *m)
+{
+    if (!m->hire.is_behind)
+        refuse(m, OK);
+}
+
+static void on_original_known(struct msg *m)
+{
+    m->err = OK;
+    if (m->hire.is_repeat)
+        finish(m);
+    else
+        begin(m);
 }
 
 /* It is known who gets it. `before` is the task that this is a further turn of:
@@ -184,7 +208,14 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
     if (!e)
         e = reaches(w, m, chosen);
     if (!e)
+        e = walk_check_skill(m, chosen);
+    if (!e)
         e = hire_ask(w->hires, m, chosen, before);
+    if (!e && m->hire.is_repeat) {
+        route_leave(w->opts.router, m);
+        answer_repeat(m);
+        return;
+    }
     if (!e)
         e = broker_ask(w->broker, m, chosen);
     if (!e)
@@ -250,9 +281,15 @@ static void begin(struct msg *m)
     struct str id = m->call.task_id;
     const struct task *before = id.n ? task_find(m->way.walk->tasks, id) : NULL;
 
+    enum err e = hire_repeat(m->way.walk->hires, m);
+
     tx_fini(&m->tx);
     tx_init(&m->tx);
-    if (!id.n) {
+    if (e) {
+        refuse(m, e);
+    } else if (m->hire.is_repeat) {
+        answer_repeat(m);
+    } else if (!id.n) {
         route_message(m->way.walk->opts.router, m, on_routed, NULL);
     } else if (before) {
         accept_turn(m, before);
@@ -359,6 +396,26 @@ static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
         walk_chunk_up(w, task_find(w->tasks, id), text);
 }
 
+/* Whether who has t may go on with it when its line is there again. */
+static bool comes_back(void *ctx, const struct task *t)
+{
+    const struct agent *a = agent_for(ctx, t);
+    struct agent_url url;
+
+    return !a || agent_url_read(a->url, &url, NULL) != OK ||
+           url.road == ROAD_HUB;
+}
+
+/* What hangs on an attempt that nobody goes on with goes with it: the next one
+ * begins from the beginning. */
+static void give_up_attempt(struct walk *w, struct str task_id)
+{
+    const struct task *t = task_find(w->tasks, task_id);
+
+    if (t && !task_is_over(t->status) && !comes_back(w, t))
+        hire_attempt_over(w->hires, task_id);
+}
+
 static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
                      struct str because)
 {
@@ -369,6 +426,7 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
     log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", d->task_id.text),
              LOG_I("attempt", d->attempt), LOG_I("again_in_ms", delay_ms),
              LOG_S("because", because));
+    give_up_attempt(w, str_of(d->task_id.text));
     task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
 }
 
@@ -416,6 +474,7 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
 {
     log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
               LOG_C("because", err_row(e)->wording));
+    give_up_attempt(w, task_id);
     task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
 }
 
@@ -489,6 +548,8 @@ static void on_changed(struct tx *tx, void *ctx)
     const struct task *t;
 
     unwritten_note(&w->unwritten, tx);
+    if (tx->result == TX_COMMITTED)
+        walk_watch_end(w, c);
     task_changed(w->tasks, c);
     t = task_find(w->tasks, id);
     if (tx->result == TX_COMMITTED) {
@@ -782,6 +843,9 @@ const struct deliver_opts walk_calls_of_deliver = {
     .on_recorded = on_recorded,
     .history = history,
     .history_cancel = history_cancel,
+    .has_tools = walk_has_tools,
+    .on_tool = walk_on_tool,
+    .tool_cancel = walk_tool_cancel,
 };
 
 const struct strays_opts walk_calls_of_strays = {
@@ -822,4 +886,6 @@ const struct hire_opts walk_calls_of_hire = {
     .agent = walk_agent_of,
     .end_task = end_task,
     .on_ready = on_delegated,
+    .on_known = on_original_known,
+    .comes_back = comes_back,
 };

@@ -19,6 +19,7 @@
 #include "route/route.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "watch/trace.h"
 #include "watch/watch.h"
 
 struct walk;
@@ -35,6 +36,7 @@ struct walk_opts {
     struct id_maker *ids;
     struct fetch *fetch;       /* for deliver's roads; may be NULL */
     struct children *children; /* likewise */
+    struct traces *traces;     /* hears of every turn that is over; likewise */
     struct deliver_settings deliver;
     uint64_t seed[2];
     struct str node;
@@ -113,17 +115,20 @@ void walk_message(struct walk *w, struct msg *m,
  * message on the same walk. Borrowed for the call. */
 struct walk_order {
     struct str by; /* the agent who asks: by its line, or whose task it is */
-    const struct caller *caller; /* who it is; NULL: its creator, or, of one
-                                  * that the configuration has, whom it works
-                                  * for */
+    const struct caller *caller; /* who says so, for an agent without a
+                                  * creator that works for nobody now. Else it
+                                  * is its creator's, or whom it works for;
+                                  * NULL: nobody */
     struct str parent_id, session_id, task_id; /* empty: not said */
     struct str agent, skill, message, metadata;
     int64_t timeout_ms; /* zero: the default */
     struct delegation_wish wish;
 };
 
-/* As walk_message; *out is there from done on, and freed there. An error: it
- * was not begun, with words. */
+/* As walk_message: done has the message, and frees it. An error: it was not
+ * begun, with words. A further turn (task_id) is of what this agent gave before
+ * for the same user, else ERR_NOT_FOUND. In two phases an agent that is offline
+ * is no reason to refuse: who asks hears of it as of any failure. */
 MUST_USE enum err walk_delegate(struct walk *w, const struct walk_order *o,
                                 void (*done)(struct msg *m, void *ctx),
                                 void *ctx, struct why *why);

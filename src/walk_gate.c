@@ -60,12 +60,14 @@ static void on_passed(struct tx *tx, void *ctx)
 
     unwritten_note(&w->unwritten, tx);
     task_changed(w->tasks, c);
-    if (is_committed) /* who had it has it no more */
+    if (is_committed) { /* who had it has it no more */
         deliver_cancel(w->deliver, id);
-    else
+        hire_attempt_over(w->hires, id);
+    } else {
         log_info(w->opts.log, "walk.not_moved", LOG_S("task_id", id),
                  LOG_S("wanted", task_status_name(c->result.status)),
                  LOG_C("because", err_row(c->err)->wording));
+    }
     t = task_find(w->tasks, id);
     broker_settle_pass(w->broker, t ? t : &gone, &r->pass, is_committed);
     resumed_free(r);

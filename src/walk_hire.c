@@ -1,6 +1,11 @@
 /* One agent has another do something: the wish becomes a message, in the name
  * of who it is for, and takes the same walk as everybody's. */
+#include <stdio.h>
+
+#include "base/digest.h"
 #include "walk_internal.h"
+
+enum { MEANING_MAX = MSG_TEXT_MAX + MSG_METADATA_MAX + 4096 };
 
 /* Who an agent is to the rest of the house: its creator; or, where the
  * configuration has it, the user it works for. */
@@ -11,14 +16,14 @@ static enum err caller_for(struct walk *w, const struct walk_order *o,
     const struct agent *a = walk_agent_of(w, o->by);
     struct str name = {NULL, 0};
 
-    if (o->caller) {
-        *out = *o->caller;
-        return OK;
-    }
     if (a && a->creator.n)
         name = a->creator;
     else if (parent)
         name = parent->root_user;
+    if (!name.n && o->caller) {
+        *out = *o->caller;
+        return OK;
+    }
     if (!name.n)
         return why_err(why, ERR_BAD_REQUEST,
                        "%.*s works on nothing now, so there is nobody to pay: "
@@ -52,7 +57,7 @@ static struct str own_session(struct walk *w, struct msg *m,
     struct str made = {NULL, 0};
     struct buf b;
 
-    if (!o->session_id.n)
+    if (!o->session_id.n || o->task_id.n) /* a further turn has its own */
         return made;
     buf_init(&b,
              AGENT_NAME_MAX + PRINCIPAL_NAME_MAX + MSG_CONVERSATION_MAX + 2);
@@ -74,7 +79,8 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
     m->call.conversation_id = own_session(w, m, o, parent, &ok);
-    m->call.metadata = keep(m, o->metadata, &ok);
+    m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
+    m->call.source = keep(m, STR("{}"), &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
     m->hire.agent = keep(m, o->by, &ok);
@@ -83,6 +89,54 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     if (parent)
         m->hire.parent_id = keep(m, str_of(parent->id.text), &ok);
     return ok;
+}
+
+/* Each with its length, in one order, so that no two orders look alike. */
+static void mean(struct buf *out, struct str s)
+{
+    buf_add_i64(out, (int64_t)s.n);
+    buf_add_char(out, ':');
+    buf_add_str(out, s);
+}
+
+/* A repeat of the same request is known by it. */
+static enum err hash_order(const struct walk_order *o, struct msg *m)
+{
+    struct buf b;
+    enum err e;
+
+    buf_init(&b, MEANING_MAX);
+    mean(&b, o->agent);
+    mean(&b, o->skill);
+    mean(&b, o->session_id);
+    mean(&b, o->task_id);
+    mean(&b, o->parent_id);
+    mean(&b, o->message);
+    mean(&b, o->metadata);
+    buf_addf(&b, "%lld,%d,%d,%d,%d", (long long)o->timeout_ms,
+             (int)o->wish.mode, o->wish.is_stream, o->wish.ends_with_line,
+             o->wish.goes_on);
+    e = b.over ? ERR_NOMEM : digest(buf_str(&b), m->call.body_hash);
+    buf_fini(&b);
+    return e;
+}
+
+/* Of an agent that names its skills it is one of these. */
+enum err walk_check_skill(struct msg *m, const struct agent *a)
+{
+    char all[192] = "";
+    size_t n = 0;
+
+    if (!m->hire.agent.n || !m->call.skill.n || !a->n_skills ||
+        agent_skill(a, m->call.skill))
+        return OK;
+    for (size_t i = 0; i < a->n_skills && n < sizeof(all); i++)
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%.*s", i ? ", " : "",
+                              STR_ARG(a->skills[i].id));
+    return why_err(&m->why, ERR_BAD_REQUEST,
+                   "%.*s has no skill \"%.*s\"; it has %s%s", STR_ARG(a->name),
+                   STR_ARG(str_head(m->call.skill, 64)), all,
+                   n < sizeof(all) ? "" : "…");
 }
 
 enum err walk_delegate(struct walk *w, const struct walk_order *o,
@@ -100,7 +154,7 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
-    if (!m || !fill(w, m, o, parent)) {
+    if (!m || !fill(w, m, o, parent) || hash_order(o, m) != OK) {
         msg_free(m);
         return ERR_NOMEM;
     }
@@ -125,4 +179,17 @@ void walk_chunk_up(struct walk *w, const struct task *t, struct str text)
             return;
         id = d->parent_id;
     }
+}
+
+void walk_watch_end(struct walk *w, const struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    if (!t || t->turn != c->turn)
+        return;
+    if (t->by_agent.n)
+        deliver_delegated(w->deliver, t->by_agent, t->agent, c->result.status);
+    if (w->opts.traces)
+        traces_task(w->opts.traces, t, &c->result, c->at_ms,
+                    t->parent_id.n ? task_find(w->tasks, t->parent_id) : NULL);
 }

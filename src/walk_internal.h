@@ -3,7 +3,8 @@
 
 /* What the files of the walk share: walk.c is the story of one message,
  * walk_gate.c the part of it that begins when what waits may go, walk_people.c
- * what the broker does to agents and tasks for a person, walk_open.c builds the
+ * what the broker does to agents and tasks for a person, walk_tools.c what
+ * agents that are models use, walk_open.c builds the
  * rooms and changes their settings. */
 
 #include "stray.h"
@@ -20,6 +21,9 @@ struct walk {
     struct ledger *ledger;
     struct strays *strays;
     struct walk_hub hub;
+
+    /* Of models: what they use, and what they have others do. */
+    struct list tool_uses, tool_commissions;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -52,6 +56,9 @@ const struct agent *walk_agent_of(void *ctx, struct str name);
 /* What t's agent says as it works, to all above it who want to hear. */
 void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
 
+/* walk_hire.c: a turn is over, durably, and its task not told yet. */
+void walk_watch_end(struct walk *w, const struct task_change *c);
+
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);
@@ -60,6 +67,19 @@ bool walk_caller_of(void *ctx, struct str name, struct caller *out);
 struct str walk_org_of(void *ctx, struct str name);
 void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
                void *done_ctx);
+
+/* walk_hire.c */
+
+/* Whether a has the skill that an agent asks for; with words in m->why. */
+MUST_USE enum err walk_check_skill(struct msg *m, const struct agent *a);
+
+/* walk_tools.c: told by deliver. */
+bool walk_has_tools(void *ctx, const struct task *t, const struct agent *a);
+bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
+                  enum wire_tool tool, struct str arguments,
+                  deliver_tool_done *done, void *done_ctx, void **handle);
+void walk_tool_cancel(void *ctx, void *handle);
+void walk_tools_free(struct walk *w); /* after deliver is */
 
 /* walk_people.c: likewise. */
 void walk_restart_agent(void *ctx, struct str name,

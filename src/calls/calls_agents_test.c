@@ -27,6 +27,9 @@ static const struct {
     {"POST /api/agents", "", "{\"name\":\"-\",\"colour\":1}", 400},
     {"GET /api/commands", "", "", 200},
     {"GET /api/commands?format=telegram", "", "", 200},
+    {"GET /api/tools", "", "", 200},
+    {"GET /api/tools?format=anthropic", "", "", 200},
+    {"GET /api/tools?format=other", "", "", 400},
 };
 
 enum { N_ASKED = sizeof(asked) / sizeof(*asked), N_CHANGES = 4 };

@@ -2,6 +2,7 @@
 #define CALLS_INTERNAL_H
 
 #include "calls/calls.h"
+#include "commission.h"
 #include "speak/speak.h"
 
 /* calls.c: answers to a request by its id. */
@@ -124,8 +125,16 @@ struct open {
         bool is_whole;           /* of decisions */
     } list;
 
-    struct study *study; /* analytics.c; NULL: none */
     struct books *books; /* books.h; NULL: none */
+    struct study *study;    /* analytics.c; NULL: none */
+    struct tree_look *tree; /* tree.c; NULL: none */
+
+    /* What an agent has others do. */
+    struct commission *commission; /* NULL: none */
+    struct {
+        struct id key;
+        int64_t turn;
+    } delegation;
 
     /* A change of agents or grants. */
     struct registry_change *registering;
@@ -224,10 +233,18 @@ bool look_is_current(const struct open *o, const struct task *t);
  * that turn's fields in it to `found`. */
 void look_past(struct open *o, const struct task *t, look_found *found);
 
+/* The same by its number. */
+void look_number(struct open *o, const struct task *t, int64_t turn,
+                 look_found *found);
+
 /* messages.c, events.c */
 
 /* Follow the task from here on: o becomes a stream, or is refused. */
 void events_begin(struct open *o, const struct task *t);
+
+/* How long somebody may wait: the reply must have begun before net gives up on
+ * it. */
+int64_t calls_patience_ms(const struct calls *c, int64_t wait_ms);
 
 /* Refuse a message as it was refused. */
 void refuse_message(struct open *o, const struct msg *m);
@@ -268,6 +285,9 @@ void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
 struct call_word;
 void word_free(struct call_word *w);
 
+/* tree.c. NULL is fine. */
+void tree_look_free(struct tree_look *l);
+
 /* escalations.c. NULL is fine. */
 struct call_say;
 void say_free(struct call_say *s);
@@ -283,11 +303,17 @@ void call_metrics(struct call *c);
 void metrics_deliver(struct buf *out, const struct deliver_stats *s);
 void metrics_agents(struct buf *out, struct deliver *d);
 
+/* metrics_hire.c: what agents give to agents, and what is told of it. */
+void metrics_hire(struct buf *out, const struct hire_stats *s,
+                  const struct traces *traces);
+
 /* metrics_learning.c */
 void metrics_learning(struct buf *out, const struct lessons_stats *s);
 
 void call_messages_post(struct call *c);
 void call_envelopes_post(struct call *c);
+void call_delegate_post(struct call *c);
+void call_delegations_get(struct call *c);
 void call_route_post(struct call *c);
 void call_gate_post(struct call *c);
 void call_decisions_list(struct call *c);
@@ -295,6 +321,7 @@ void call_decisions_get(struct call *c);
 void call_tasks_list(struct call *c);
 void call_tasks_get(struct call *c);
 void call_tasks_events(struct call *c);
+void call_tasks_tree(struct call *c);
 void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
@@ -325,6 +352,7 @@ void call_grants_list(struct call *c);
 void call_grants_post(struct call *c);
 void call_grants_delete(struct call *c);
 void call_commands_get(struct call *c);
+void call_tools_get(struct call *c);
 void call_decisions_override(struct call *c);
 void call_decisions_feedback(struct call *c);
 void call_learning_get(struct call *c);

@@ -79,3 +79,19 @@ void look_past(struct open *o, const struct task *t, look_found *found)
     share_turn_ask(&o->turns, &o->has_turns, t, &o->message_id);
     open_read(o, &o->turns, on_turn);
 }
+
+/* Which message that turn began with is in its row. */
+static void on_number(struct open *o)
+{
+    if (!o->turns.err && o->turns.rows)
+        o->message_id = id_from(row_str(o->turns.rows, TURN_MESSAGE_ID));
+    on_turn(o);
+}
+
+void look_number(struct open *o, const struct task *t, int64_t turn,
+                 look_found *found)
+{
+    o->then_found = found;
+    share_number_ask(&o->turns, &o->has_turns, t, turn);
+    open_read(o, &o->turns, on_number);
+}

@@ -7,8 +7,9 @@
 #include "calls/internal.h"
 #include "calls/share.h"
 
-#include <openssl/evp.h>
 #include <stdio.h>
+
+#include "base/digest.h"
 
 /* The answer. */
 
@@ -182,11 +183,8 @@ static void on_accepted(struct msg *m, void *ctx)
 
 enum err share_hash(struct msg *m, struct str meaning)
 {
-    unsigned n = 0;
-
-    _Static_assert(MSG_BODY_HASH_BYTES == 32, "SHA-256");
-    if (EVP_Digest(meaning.p, meaning.n, m->call.body_hash, &n, EVP_sha256(),
-                   NULL) != 1)
+    _Static_assert((int)MSG_BODY_HASH_BYTES == (int)DIGEST_BYTES, "SHA-256");
+    if (digest(meaning, m->call.body_hash) != OK)
         return why_err(&m->why, ERR_NOMEM, "out of memory");
     return OK;
 }
@@ -219,8 +217,7 @@ static enum err read_message(struct call *c, struct msg *m)
     return e;
 }
 
-/* The reply must have begun before net gives up on it. */
-static int64_t patience_ms(const struct calls *c, int64_t wait_ms)
+int64_t calls_patience_ms(const struct calls *c, int64_t wait_ms)
 {
     int64_t most = c->settings.reply_timeout_ms / 10 * 9;
 
@@ -244,8 +241,8 @@ void call_messages_post(struct call *c)
         return;
     }
     o->message.wants_events = m->call.is_stream;
-    o->message.wait_until_ms =
-        loop_mono_ms(c->calls->loop) + patience_ms(c->calls, m->call.wait_ms);
+    o->message.wait_until_ms = loop_mono_ms(c->calls->loop) +
+                               calls_patience_ms(c->calls, m->call.wait_ms);
     open_out(o);
     walk_message(c->calls->walk, m, on_accepted, o);
 }

@@ -53,6 +53,9 @@ MUST_USE char *share_decision_of(const struct row *row, struct arena *scratch);
     STR("this idempotency key was used, and its task is no longer kept; " \
         "to send the message again take a new key")
 
+/* A delegation that is not in memory any more. */
+void share_delegation_ask(struct query *q, bool *is_used, struct str key);
+
 /* A task, wherever it is. The query is begun anew where it was used before. */
 void share_look_ask(struct query *q, bool *is_used, struct str task_id);
 
@@ -69,6 +72,8 @@ MUST_USE enum err share_look_row(const struct tasks *tasks,
 bool share_look_is_current(const struct id *message_id, const struct task *t);
 void share_turn_ask(struct query *q, bool *is_used, const struct task *t,
                     const struct id *message_id);
+void share_number_ask(struct query *q, bool *is_used, const struct task *t,
+                      int64_t turn); /* the same by its number */
 struct task share_turn(const struct task *t, const struct query *turn,
                        const struct id *message_id);
 

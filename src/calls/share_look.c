@@ -7,6 +7,8 @@
  * times, for a task can hardly begin and end between two looks for ever. */
 #include "calls/share.h"
 
+#include "hire/hire.h"
+
 enum { LOOKS_MAX = 5 };
 
 static void begin(struct query *q, bool *is_used, const struct table *t)
@@ -49,6 +51,20 @@ void share_turn_ask(struct query *q, bool *is_used, const struct task *t,
     begin(q, is_used, &turn_table);
     query_if(q, TURN_TASK_SEQ, IS, value_int(t->seq));
     query_if(q, TURN_MESSAGE_ID, IS, value_text(str_of(message_id->text)));
+}
+
+void share_number_ask(struct query *q, bool *is_used, const struct task *t,
+                      int64_t turn)
+{
+    begin(q, is_used, &turn_table);
+    query_if(q, TURN_TASK_SEQ, IS, value_int(t->seq));
+    query_if(q, TURN_NUMBER, IS, value_int(turn));
+}
+
+void share_delegation_ask(struct query *q, bool *is_used, struct str key)
+{
+    begin(q, is_used, &delegation_table);
+    query_if(q, DELEGATION_KEY, IS, value_text(key));
 }
 
 struct task share_turn(const struct task *t, const struct query *turn,

@@ -53,13 +53,9 @@ void rounds_fini(struct talk *k)
 
 static void set_error(struct tool_run *run, const struct why *why)
 {
-    struct json_out o;
-
     buf_fini(&run->result);
     buf_init(&run->result, WORDS_BYTES);
-    o = json_out(&run->result);
-    wire_outcome(&o, &(struct wire_outcome){.status = "error",
-                                            .error = str_of(why->text)});
+    wire_tool_error(&run->result, str_of(why->text));
 }
 
 static size_t result_max(const struct rounds *r)

@@ -124,9 +124,7 @@ static enum err check_agent(struct hires *h, struct msg *m,
 {
     int64_t max = or_default(by ? by->delegation.max_concurrent : -1,
                              h->opts.settings.max_concurrent);
-    char low[AGENT_NAME_MAX];
-    const struct hirer *r =
-        map_get(&h->hirers, str_lowered(m->hire.agent, low, sizeof(low)));
+    const struct hirer *r = hirer_find(h, m->hire.agent);
 
     if (str_eq_nocase(m->hire.agent, chosen->name))
         return why_err(&m->why, ERR_DELEGATION,
@@ -181,6 +179,47 @@ static enum err take_parent(struct hires *h, struct msg *m,
     return add_to_chain(m, t->chain, m->hire.agent) ? OK : ERR_NOMEM;
 }
 
+static struct str payer(const struct msg *m)
+{
+    return m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
+}
+
+/* A further turn is in the same name as those before it. */
+static enum err check_before(const struct msg *m, const struct task *before)
+{
+    return !before || (str_eq_nocase(before->by_agent, m->hire.agent) &&
+                       str_eq(before->root_user, payer(m)))
+               ? OK
+               : ERR_NOT_FOUND;
+}
+
+/* The same request again. */
+
+enum err hire_repeat(struct hires *h, struct msg *m)
+{
+    struct hire *x =
+        hire_of_request(h, m->hire.agent, m->hire.wish.original_id);
+
+    m->hire.is_repeat = m->hire.is_behind = false;
+    if (!m->hire.agent.n || !x || PLANTED("hire.no_repeats"))
+        return OK;
+    if (memcmp(x->body_hash, m->call.body_hash, MSG_BODY_HASH_BYTES) != 0)
+        return why_err(&m->why, ERR_ID_IN_USE,
+                       "the id \"%.*s\" is that of another request, whose "
+                       "result is not acknowledged yet",
+                       STR_ARG(m->hire.wish.original_id));
+    m->hire.is_repeat = true;
+    if (x->is_claimed) {
+        m->hire.is_behind = true;
+        list_append(&x->behind, &m->hire.node);
+        return OK;
+    }
+    m->hire.key = x->d.key;
+    m->task.id = x->d.task_id;
+    m->task.turn = x->d.turn;
+    return OK;
+}
+
 static enum err claim(struct hires *h, struct msg *m)
 {
     const struct delegation_wish *w = &m->hire.wish;
@@ -209,22 +248,46 @@ static enum err claim(struct hires *h, struct msg *m)
     return OK;
 }
 
-enum err hire_ask(struct hires *h, struct msg *m, const struct agent *chosen,
-                  const struct task *before)
+static enum err ask(struct hires *h, struct msg *m, const struct agent *chosen,
+                    const struct task *before)
 {
-    const struct agent *by;
+    const struct agent *by = h->opts.agent(h->opts.ctx, m->hire.agent);
     enum err e;
 
-    if (!m->hire.agent.n)
-        return OK;
-    by = h->opts.agent(h->opts.ctx, m->hire.agent);
     if (!m->call.timeout_ms)
         m->call.timeout_ms = h->opts.settings.timeout_ms;
     e = take_parent(h, m, by);
     if (!e)
+        e = check_before(m, before);
+    if (!e)
         e = check_agent(h, m, by, chosen);
     if (!e)
         e = check_chain(h, m, chosen);
-    (void)before;
     return e ? e : claim(h, m);
+}
+
+void hire_count_refusal(struct hires *h, enum err e)
+{
+    enum hire_refusal why = e == ERR_DELEGATION    ? HIRE_NOT_ALLOWED
+                            : e == ERR_DELEGATIONS ? HIRE_TOO_MANY
+                            : e == ERR_ID_IN_USE   ? HIRE_ID_IN_USE
+                                                   : HIRE_OTHERWISE;
+
+    h->stats.refused_total++;
+    h->stats.refused_by[why]++;
+}
+
+enum err hire_ask(struct hires *h, struct msg *m, const struct agent *chosen,
+                  const struct task *before)
+{
+    enum err e;
+
+    if (!m->hire.agent.n)
+        return OK;
+    e = hire_repeat(h, m); /* it may have come while this was routed */
+    if (!e && !m->hire.is_repeat)
+        e = ask(h, m, chosen, before);
+    if (e)
+        hire_count_refusal(h, e);
+    return e;
 }

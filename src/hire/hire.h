@@ -72,6 +72,8 @@ struct hire_settings {
     int64_t max_per_root;   /* tasks */
     size_t max_open;        /* delegations that are kept, of all */
     int64_t keep_ms;        /* a result that nobody has had */
+    bool ends_with_line;    /* onDisconnect of a wish that says nothing; for who
+                             * reads wishes */
 };
 
 /* One delegation as it is now. Strings are lent until the loop's turn ends. */
@@ -107,6 +109,14 @@ struct hire_opts {
      * ends. t has the result; lent for the call. */
     void (*on_ready)(void *ctx, const struct delegation *d,
                      const struct task *t);
+
+    /* What became of the request that m repeats is known: is_repeat says
+     * whether m is answered by it; else m is to begin anew. */
+    void (*on_known)(struct msg *m);
+
+    /* Whether who works on t can go on with it after its line, or we, were
+     * away: else its attempt is over then, and what hangs on it too. */
+    bool (*comes_back)(void *ctx, const struct task *t);
     void *ctx;
 };
 
@@ -116,6 +126,7 @@ MUST_USE struct hires *hire_new(const struct hire_opts *opts);
 /* After the store has given everything back. */
 void hire_free(struct hires *h);
 void hire_set(struct hires *h, const struct hire_settings *s);
+const struct hire_settings *hire_settings(const struct hires *h);
 
 /* What was kept; children whose parent is over otherwise than well are ended
  * soon. Once, after the tasks were loaded and before the loop runs. */
@@ -129,12 +140,19 @@ MUST_USE enum err hire_parent(struct hires *h, struct str agent,
                               struct str given, struct str session,
                               const struct task **out, struct why *why);
 
+/* Whether m is a request that was made before and is kept, by its original id:
+ * m->hire.is_repeat, with the task and the key of then; or, where that one is
+ * not durable yet, is_behind too: then on_known comes, once. ERR_ID_IN_USE: it
+ * was another request. */
+MUST_USE enum err hire_repeat(struct hires *h, struct msg *m);
+
 /* Whether m->hire.agent may give m to `chosen`, and on whose behalf: fills
- * m->hire, and sets m->call.timeout_ms so that it ends no later than its
- * parent. Claims what the limits count; hire_settle or hire_leave follow.
- * Nothing happens where no agent asks. ERR_DELEGATION, ERR_DELEGATIONS,
- * ERR_ID_IN_USE, ERR_OVERLOADED, ERR_NOMEM, with words. m->hire.is_repeat: the
- * very same request is open already, and nothing is to be made of it. */
+ * m->hire and sets m->call.timeout_ms so that it ends no later than its parent.
+ * Claims what the limits count; hire_settle or hire_leave follow. Nothing
+ * happens where no agent asks. ERR_DELEGATION, ERR_DELEGATIONS, ERR_ID_IN_USE,
+ * ERR_OVERLOADED, ERR_NOT_FOUND (`before` is not of the same agent, for the
+ * same user), ERR_NOMEM, with words. m->hire.is_repeat: as hire_repeat, and
+ * nothing is to be made of it. */
 MUST_USE enum err hire_ask(struct hires *h, struct msg *m,
                            const struct agent *chosen,
                            const struct task *before);
@@ -156,6 +174,10 @@ void hire_record_end(struct hires *h, const struct task *t, struct tx *tx);
 void hire_settle_end(struct hires *h, const struct task *t,
                      const struct task_result *r);
 
+/* An attempt of that task was given up, and nobody goes on with it: its
+ * children end. */
+void hire_attempt_over(struct hires *h, struct str task_id);
+
 /* Hearing of it. */
 
 /* That delegation, if it is still kept; NULL: it is not. Lent. */
@@ -164,7 +186,8 @@ const struct delegation *hire_find_task(const struct hires *h,
                                         struct str task_id);
 
 /* The agent has the result of that one: it is not told again. Whatever it was
- * called: its key, its task's id, or the original id. ERR_NOT_FOUND: it is no
+ * called: its key, its task's id (the first turn that it has not had), or the
+ * original id. ERR_NOT_FOUND: it is no
  * delegation of this agent's that is kept (it may have been had before);
  * ERR_TASK_NOT_OVER; ERR_NOMEM. Else done once, when that is durable, or with
  * why not. done may be NULL. */
@@ -199,8 +222,18 @@ void hire_unwait(struct hires *h, struct hire_waiter *w);
 void hire_prune(struct hires *h, struct tx *tx, int64_t now_ms,
                 int64_t before_ms, size_t limit);
 
+/* Why one was refused before it was begun. */
+enum hire_refusal {
+    HIRE_NOT_ALLOWED, /* ERR_DELEGATION */
+    HIRE_TOO_MANY,    /* ERR_DELEGATIONS */
+    HIRE_ID_IN_USE,
+    HIRE_OTHERWISE, /* overloaded, out of memory */
+    N_HIRE_REFUSALS,
+};
+
 struct hire_stats {
-    int64_t open, ready; /* now */
+    int64_t open, ready;                 /* now */
+    int64_t refused_by[N_HIRE_REFUSALS]; /* refused_total, by why */
     int64_t delegated_total, refused_total, had_total, expired_total;
     int64_t ended_below_total; /* because of their parent */
 };

@@ -8,73 +8,125 @@
  * struct hires, by its state; while its task is not over it also stands with
  * its parent, and counts for its agent. */
 
+#include <assert.h>
+
 #include "base/fault.h"
 #include "base/map.h"
 #include "hire/hire.h"
 
+/* Who asks, as long as it has anything here. */
 struct hirer {
-    size_t n_open;    /* its delegations that are not over */
-    size_t n_claimed; /* that are to be */
+    struct list open, ready; /* struct hire */
+    size_t n_open;           /* its delegations that are not over */
+    size_t n_claimed;        /* that are to be */
     size_t name_bytes;
     char name[]; /* in lower case */
 };
 
 /* The children of one task. */
 struct kids {
-    struct list list; /* struct hire */
-    size_t n_claimed; /* that are to be */
+    struct list list;   /* struct hire, open */
+    struct list claims; /* those that are to be */
     size_t id_bytes;
     char id[];
 };
+
+/* Why one is ended that nobody asked to end. */
+enum ending { FOR_PARENT, FOR_LINE, FOR_TIME, FOR_ATTEMPT, N_ENDINGS };
 
 struct hire {
     struct hires *h;
     struct delegation d;
     uint8_t body_hash[MSG_BODY_HASH_BYTES];
     struct list_node node; /* of h->by_state */
-    struct hirer *hirer;   /* while it is open */
-    struct kids *kids;     /* likewise, of its parent */
+    struct hirer *hirer;
+    struct list_node hirer_node; /* of its list by state */
+    struct kids *kids;           /* while it is open, of its parent */
     struct list_node kid_node;
+    struct hire *older, *newer;   /* of the same task, by turn */
     struct list_node ending_node; /* of h->ending */
-    struct str request;           /* its key in by_request */
-    bool is_claimed;              /* it is not entered yet */
+    enum ending ending_for;
+    struct list_node tell_node; /* of h->telling */
+    struct list waiters;        /* struct hire_waiter */
+    struct list behind;         /* struct msg: repeats, until it is known what
+                                 * became of it */
+    struct str request;         /* its key in by_request */
+    bool is_claimed;            /* it is not entered yet */
+    bool is_doomed;             /* its parent ended before it was entered */
+    bool is_unwanted;           /* who waited has given up, and it with them */
+    bool is_had; /* they have it, and that is on its way to the disk */
     char strings[];
 };
 
-enum { HIRES_MAX = 10 * 1000 * 1000 }; /* settings have a limit before */
+enum {
+    HIRES_MAX = 10 * 1000 * 1000, /* settings have a limit before */
+    HIRE_NOTHING_MS = 3600 * 1000,
+};
 
 struct hires {
     struct hire_opts opts;
     struct map by_key;     /* key -> hire */
     struct map by_task;    /* task id -> hire, of its last turn */
-    struct map by_request; /* agent, line end, original id -> hire */
+    struct map by_request; /* agent, line end, original id -> hire, claimed ones
+                            * too */
     struct map hirers;     /* agent -> hirer */
     struct map kids;       /* parent's id -> kids */
     struct list by_state[DELEGATION_HAD + 1];
-    size_t n, n_claimed;
-    struct list ending; /* struct hire: to be ended, as their parent was */
+    size_t n, n_open, n_claimed;
+    struct list ending; /* struct hire: to be ended */
     struct loop_job end_job;
+    struct timer again;  /* for those that could not be; always set */
+    struct list telling; /* struct hire: who asked is to hear of it */
+    struct loop_job tell_job;
+    bool is_reading; /* the result of: */
+    struct id read_key;
+    struct query task_query, turn_query;
+    struct hire_stats stats;
 };
+
+/* ask.c */
+void hire_count_refusal(struct hires *h, enum err e);
 
 /* hire.c */
 
 /* One that nothing refers to yet; freed by hire_drop. NULL: memory is gone. */
 MUST_USE struct hire *hire_make(struct hires *h, const struct delegation *d);
-/* Room for it, and it counts for who asks: hire_enter cannot fail after that,
- * and hire_unclaim gives all back, also what a failed one took. */
+/* Room for it, and it counts for who asks, and its request is known:
+ * hire_enter cannot fail after that, and hire_unclaim gives all back, also
+ * what a failed one took. */
 MUST_USE enum err hire_claim(struct hire *x);
 void hire_unclaim(struct hire *x);
 void hire_enter(struct hire *x);
-void hire_move(struct hire *x, enum delegation_state to);
+void hire_ready(struct hire *x); /* from open */
 void hire_drop(struct hire *x);
-MUST_USE struct hirer *hirer_of(struct hires *h, struct str agent);
-void hirer_look(struct hires *h, struct hirer *r);
+const struct hirer *hirer_find(const struct hires *h, struct str agent);
+struct hire *hire_of_key(const struct hires *h, struct str key);
 struct hire *hire_of_task(const struct hires *h, struct str task_id);
 struct hire *hire_of_request(const struct hires *h, struct str agent,
                              struct str original_id);
 
-/* down.c: what hangs on a task that came to no good end. */
-void hire_end_below(struct hires *h, struct str task_id);
+/* record.c */
+void hire_from_row(struct delegation *d, const struct row *r);
+
+/* down.c: what is ended without anybody's wish. */
+void hire_end(struct hire *x, enum ending why);
+void hire_end_below(struct hires *h, struct str task_id, enum ending why);
 void hire_on_ending(struct loop_job *job);
+void hire_on_again(struct timer *t);
+
+/* hear.c */
+
+/* It is to be told, soon. */
+void hire_tell(struct hire *x);
+void hire_on_telling(struct loop_job *job);
+/* It counts as had, without anybody waiting for that to be written. */
+void hire_is_had(struct hire *x);
+
+/* wait.c */
+
+/* Those who wait hear of it; false: nobody waited. */
+bool hire_tell_waiters(struct hire *x, const struct task *t);
+/* Nobody hears any more. */
+void hire_forget_waiters(struct hire *x);
 
 #endif

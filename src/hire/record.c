@@ -30,6 +30,32 @@ static void write_delegation(struct tx *tx, const struct hire *x)
     tx_set(op, DELEGATION_STATE, value_int(d->state));
     tx_set(op, DELEGATION_BODY_HASH, value_blob(hash));
     tx_set(op, DELEGATION_CREATED_MS, value_int(d->created_ms));
+    if (d->state == DELEGATION_READY)
+        tx_set(op, DELEGATION_EXPIRES_MS, value_int(d->expires_ms));
+}
+
+void hire_from_row(struct delegation *d, const struct row *r)
+{
+    int64_t flags = row_int(r, DELEGATION_FLAGS);
+    struct str root = row_str(r, DELEGATION_ROOT_ID);
+
+    *d = (struct delegation){
+        .key = id_from(row_str(r, DELEGATION_KEY)),
+        .agent = row_str(r, DELEGATION_AGENT),
+        .original_id = row_str(r, DELEGATION_ORIGINAL_ID),
+        .task_id = id_from(row_str(r, DELEGATION_TASK_ID)),
+        .turn = row_int(r, DELEGATION_TURN),
+        .parent_id = row_str(r, DELEGATION_PARENT_ID),
+        .mode = (enum delegation_mode)row_int(r, DELEGATION_MODE),
+        .state = (enum delegation_state)row_int(r, DELEGATION_STATE),
+        .is_stream = flags & FLAG_STREAM,
+        .ends_with_line = flags & FLAG_ENDS_WITH_LINE,
+        .goes_on = flags & FLAG_GOES_ON,
+        .created_ms = row_int(r, DELEGATION_CREATED_MS),
+        .expires_ms = row_int(r, DELEGATION_EXPIRES_MS),
+    };
+    if (!str_eq(root, row_str(r, DELEGATION_TASK_ID)))
+        d->root_id = root;
 }
 
 /* One more under the root, if there may be. */
@@ -47,6 +73,12 @@ static void write_tree(struct hires *h, struct msg *m)
     tx_set(op, TREE_UPDATED_MS, value_int(m->in.at_ms));
 }
 
+/* What the gate drops is over from the beginning. */
+static bool is_dropped(const struct msg *m)
+{
+    return pass_status(m->gate.pass.answer) == TASK_DROPPED;
+}
+
 void hire_record(struct hires *h, struct msg *m)
 {
     struct hire *x = m->hire.claim;
@@ -55,6 +87,10 @@ void hire_record(struct hires *h, struct msg *m)
         return;
     x->d.task_id = m->task.id;
     x->d.turn = m->task.turn;
+    if (is_dropped(m)) {
+        x->d.state = DELEGATION_READY;
+        x->d.expires_ms = m->in.at_ms + h->opts.settings.keep_ms;
+    }
     write_delegation(&m->tx, x);
     write_tree(h, m);
 }
@@ -64,34 +100,67 @@ enum err hire_refused(struct hires *h, struct msg *m)
     if (m->tx.result != TX_GUARD_FAILED ||
         m->tx.failed_op->table != &tree_table)
         return OK;
+    hire_count_refusal(h, ERR_DELEGATIONS);
     return why_err(&m->why, ERR_DELEGATIONS,
                    "%lld tasks hang on the same root, as many as may "
                    "(delegation.maxPerRoot)",
                    (long long)h->opts.settings.max_per_root);
 }
 
+/* Those who asked for the very same while it was on its way. */
+static void answer_repeats(struct hires *h, struct list *behind,
+                           const struct delegation *d)
+{
+    struct list_node *n;
+
+    while ((n = list_pop(behind))) {
+        struct msg *m = LIST_OF(n, struct msg, hire.node);
+
+        m->hire.is_repeat = d;
+        if (d) {
+            m->hire.key = d->key;
+            m->task.id = d->task_id;
+            m->task.turn = d->turn;
+        }
+        h->opts.on_known(m);
+    }
+}
+
+static void unclaim(struct hires *h, struct hire *x)
+{
+    struct list behind;
+
+    list_init(&behind);
+    list_append_all(&behind, &x->behind);
+    hire_unclaim(x);
+    answer_repeats(h, &behind, NULL);
+}
+
 void hire_settle(struct hires *h, struct msg *m)
 {
     struct hire *x = m->hire.claim;
 
-    (void)h;
     m->hire.claim = NULL;
     if (!x)
         return;
-    if (m->tx.result == TX_COMMITTED)
-        hire_enter(x);
-    else
-        hire_unclaim(x);
+    if (m->tx.result != TX_COMMITTED) {
+        unclaim(h, x);
+        return;
+    }
+    hire_enter(x);
+    h->stats.delegated_total++;
+    if (x->d.state == DELEGATION_READY)
+        hire_tell(x);
+    answer_repeats(h, &x->behind, &x->d);
 }
 
 void hire_leave(struct hires *h, struct msg *m)
 {
     struct hire *x = m->hire.claim;
 
-    (void)h;
     m->hire.claim = NULL;
     if (x)
-        hire_unclaim(x);
+        unclaim(h, x);
 }
 
 /* The end. */
@@ -117,11 +186,13 @@ void hire_settle_end(struct hires *h, const struct task *t,
     struct hire *x = hire_of_task(h, str_of(t->id.text));
 
     if (r->status != TASK_COMPLETED)
-        hire_end_below(h, str_of(t->id.text));
+        hire_end_below(h, str_of(t->id.text), FOR_PARENT);
     if (!x || x->d.state != DELEGATION_OPEN || x->d.turn != t->turn)
         return;
     x->d.expires_ms = loop_wall_ms(h->opts.loop) + h->opts.settings.keep_ms;
-    hire_move(x, DELEGATION_READY);
-    if (h->opts.on_ready)
+    hire_ready(x);
+    if (hire_tell_waiters(x, t) || x->is_unwanted)
+        hire_is_had(x);
+    else if (h->opts.on_ready && !PLANTED("hire.silent"))
         h->opts.on_ready(h->opts.ctx, &x->d, t);
 }

@@ -40,11 +40,26 @@ static enum err line_send(void *ctx, struct str message)
     return net_ws_send(p->hub->opts.net, p->id, WS_TEXT, message);
 }
 
+/* Nothing that its agent asked for is told to this one any more. */
+static void forget_name(struct peer *p)
+{
+    struct hub *h = p->hub;
+
+    if (!p->by_name[0])
+        return;
+    map_take(&h->by_agent, str_of(p->by_name));
+    p->by_name[0] = '\0';
+    tell_end_all(p);
+    if (!h->is_stopping) /* nobody has gone then but ourselves */
+        hire_agent_gone(walk_hires(h->opts.walk), str_of(p->agent));
+}
+
 static void forget_line(struct peer *p)
 {
     if (p->line && !p->child)
         p->hub->stats.agents--;
     p->line = 0;
+    forget_name(p);
 }
 
 static void line_taken_over(void *ctx)
@@ -70,6 +85,24 @@ void agent_leave(struct peer *p)
     deliver_detach(walk_deliver(p->hub->opts.walk), line);
 }
 
+static enum err take_name(struct peer *p)
+{
+    struct str low;
+    struct peer *other;
+
+    if (p->by_name[0])
+        return OK;
+    low = str_lowered(str_of(p->agent), p->by_name, AGENT_NAME_MAX);
+    other = map_get(&p->hub->by_agent, low);
+    if (other) /* reached otherwise than this one, and a line of its own */
+        forget_name(other);
+    p->by_name[low.n] = '\0';
+    if (map_put(&p->hub->by_agent, low, p) == OK)
+        return OK;
+    p->by_name[0] = '\0';
+    return ERR_NOMEM;
+}
+
 /* Once more only if it is reached by another name now. */
 static enum err attach(struct peer *p, const struct agent *a)
 {
@@ -92,6 +125,11 @@ static enum err attach(struct peer *p, const struct agent *a)
         deliver_detach(d, before);
     else
         p->hub->stats.agents++;
+    e = take_name(p);
+    if (e) {
+        agent_leave(p);
+        return e;
+    }
     broker_agent_changed(walk_broker(p->hub->opts.walk), a->name);
     return OK;
 }
@@ -123,6 +161,8 @@ static void answer(struct ask *k, const struct agent *a)
     json_put_str(&o, visibility_name(a->visibility));
     json_close(&o, '}');
     reply_close(&k->reply, &o);
+    if (!k->card.is_patch)
+        tell_came(k->peer, k->reply.gather);
     hub_ask_end(k);
 }
 

@@ -76,6 +76,9 @@ void hub_ask_end(struct ask *a)
     if (a->search.id)
         registry_search_cancel(h->opts.registry, a->search.id);
     a->search.id = 0;
+    if (a->commission)
+        commission_leave(a->commission);
+    a->commission = NULL;
     loop_timer_cancel(h->opts.loop, &a->card.again);
     if (a->is_claim)
         agent_unclaim(a->peer);
@@ -163,7 +166,7 @@ static void look(struct ask *a);
 
 static void tell(struct ask *a, const struct task *t)
 {
-    bool is_seen = task_is_for(t, &a->peer->caller);
+    bool is_seen = a->delegation.is_own || task_is_for(t, &a->peer->caller);
 
     a->found(a, is_seen ? OK : ERR_NOT_FOUND, is_seen ? t : NULL);
 }
@@ -234,6 +237,22 @@ void hub_look_past(struct ask *a, const struct task *t, ask_found *found)
     a->then_found = found;
     share_turn_ask(&a->turns, &a->has_turns, t, &a->message_id);
     hub_ask_read(a, &a->turns, on_turn);
+}
+
+/* Which message that turn began with is in its row. */
+static void on_number(struct ask *a)
+{
+    if (!a->turns.err && a->turns.rows)
+        a->message_id = id_from(row_str(a->turns.rows, TURN_MESSAGE_ID));
+    on_turn(a);
+}
+
+void hub_look_number(struct ask *a, const struct task *t, int64_t turn,
+                     ask_found *found)
+{
+    a->then_found = found;
+    share_number_ask(&a->turns, &a->has_turns, t, turn);
+    hub_ask_read(a, &a->turns, on_number);
 }
 
 static void on_either(struct ask *a, enum err e, const struct task *t)

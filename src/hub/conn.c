@@ -200,6 +200,7 @@ static void on_room(void *ctx, uint64_t id)
     }
     peer_pace(p);
     push_go(p);
+    tell_go(p);
     if (p->line && p->id && !peer_is_stuck(p))
         deliver_line_room(walk_deliver(h->opts.walk), p->line);
 }
@@ -228,6 +229,7 @@ void peer_init(struct peer *p, struct hub *h)
     list_init(&p->unsent);
     list_init(&p->hearings);
     list_init(&p->ready);
+    list_init(&p->tellings);
     p->slowed.fire = on_slowed;
 }
 
@@ -278,6 +280,7 @@ void conn_end(struct peer *p)
     h->stats.connections--;
     agent_leave(p);
     push_end_all(p);
+    tell_end_all(p);
     end_asks(p);
     while ((n = list_first(&p->unsent)))
         unsent_free(p, LIST_OF(n, struct unsent, node));
@@ -298,6 +301,7 @@ void conn_shut(struct peer *p, uint16_t code, struct str words)
 
 void conn_free(struct peer *p)
 {
+    tell_end_all(p);
     if (p->child)
         map_take(&p->hub->by_child, key_of(&p->child));
     loop_timer_cancel(p->hub->opts.loop, &p->slowed);

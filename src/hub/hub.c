@@ -29,6 +29,14 @@ static const struct method {
      SCOPE_SEND},
     {STR("agent.state"), take_state, FOR_AGENTS | FOR_CHILDREN, 0},
     {STR("agent.search"), take_search, LATER | FOR_CHILDREN, SCOPE_READ},
+    {STR("agent.send_task"), take_send_task,
+     FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
+    {STR("agent.delegate"), take_delegate,
+     FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
+    {STR("delegation.get"), take_delegation_get,
+     FOR_AGENTS | LATER | FOR_CHILDREN, SCOPE_READ},
+    {STR("delegation.ack"), take_delegation_ack,
+     FOR_AGENTS | LATER | FOR_CHILDREN | UNCOUNTED, 0},
     {STR("task.get"), take_get, LATER, SCOPE_READ},
     {STR("task.cancel"), take_cancel, LATER, SCOPE_SEND},
     {STR("task.listen"), take_listen, LATER, SCOPE_READ},
@@ -357,6 +365,9 @@ struct hub *hub_new(const struct hub_opts *opts)
     h->rates = rates_new(HUB_RATES, opts->seed);
     map_init(&h->by_id, HUB_PEERS_MAX, opts->seed);
     map_init(&h->by_child, HUB_PEERS_MAX, opts->seed);
+    map_init(&h->by_agent, HUB_PEERS_MAX, opts->seed);
+    map_init(&h->by_key, HUB_ASKS_MAX, opts->seed);
+    list_init(&h->commissions);
     map_init(&h->receipts, HUB_ASKS_MAX, opts->seed);
     list_init(&h->peers);
     list_init(&h->children);
@@ -398,7 +409,11 @@ void hub_free(struct hub *h)
     loop_not_at_end(&h->reap_job);
     hub_ask_reap(h);
     push_reap(h);
+    commissions_free(&h->commissions);
+    tell_forget_children(h);
     rates_free(h->rates);
+    map_fini(&h->by_agent);
+    map_fini(&h->by_key);
     map_fini(&h->by_id);
     map_fini(&h->by_child);
     map_fini(&h->receipts);

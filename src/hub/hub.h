@@ -7,7 +7,9 @@
  * A connection is somebody with a token. By agent.register it becomes that
  * agent's line: work comes to it as task.execute, and it answers with
  * task.chunk and task.result. Whoever joins with a user's token sends with
- * message.send and gets the chunks and the result of their tasks pushed.
+ * message.send and gets the chunks and the result of their tasks pushed. An
+ * agent has others do something by agent.send_task and agent.delegate, and is
+ * told what came of it by delegation.result.
  *
  *     bytes -> wire_read -> each message: row of the table -> answer, now or
  *                                                             later
@@ -74,6 +76,13 @@ void hub_on_revoked(struct hub *h, const struct id *token_id);
 void hub_on_recorded(struct hub *h, uint64_t receipt, enum err e);
 void hub_on_call(struct hub *h, uint64_t line, struct str agent,
                  const struct wire_message *m);
+
+/* A delegation is over, and who asked for it is told, if it is there; and words
+ * of one that is streamed. */
+void hub_on_delegated(struct hub *h, const struct delegation *d,
+                      const struct task *t);
+void hub_on_delegated_chunk(struct hub *h, const struct delegation *d,
+                            struct str agent, struct str text);
 
 /* No new connections and no new work; net_stop says goodbye to those there
  * are. */

@@ -8,6 +8,7 @@
  *     ask        a request that is answered in a later turn
  *     gather     the answers to a batch, until the last of them is there
  *     hearing    a task that a peer hears of
+ *     telling    a delegation whose result a peer is told
  *
  * What is over is freed at the end of the turn: whoever called us may look at
  * it once more. */
@@ -16,6 +17,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/rate.h"
+#include "commission.h"
 #include "hub/hub.h"
 #include "speak/speak.h"
 #include "wire/wire.h"
@@ -95,6 +97,13 @@ struct peer {
     size_t n_hearings;
     bool is_pushing;
     bool is_looking; /* one of them waits for its result from the store */
+
+    /* What it asked others to do. */
+    char by_name[AGENT_NAME_MAX + 1]; /* its key in by_agent; empty: none */
+    struct list tellings;             /* struct telling */
+    bool is_telling;                  /* one of them is looked for */
+    struct gather *came_in;           /* results wait for the answer to
+                                       * agent.register, which is in this */
 };
 
 struct ask;
@@ -139,6 +148,12 @@ struct ask {
         struct speak_search_call call;
         char *text;
     } search;
+    struct commission *commission;
+    struct {
+        struct id key;
+        int64_t turn;
+        bool is_own; /* it is the peer's agent's: nobody else is asked */
+    } delegation;
     struct registry_change *change;
     bool is_claim;
     struct {
@@ -163,9 +178,19 @@ struct hearing {
     bool needs_gap;
 };
 
+struct telling {
+    struct list_node node;
+    struct id key;
+    struct gather *behind; /* its answer comes first; NULL: none */
+    bool is_ready;
+};
+
 struct hub {
     struct hub_opts opts;
     struct map by_id;    /* WebSocket -> struct peer */
+    struct map by_agent; /* its name, in lower case -> struct peer */
+    struct map by_key;   /* delegation -> struct child_wait: of children */
+    struct list commissions;
     struct map by_child; /* line -> struct peer, with something open */
     struct map receipts; /* number -> struct ask */
     struct list peers, children, gone;
@@ -231,6 +256,9 @@ void hub_ask_reap(struct hub *h);
 void hub_look_task(struct ask *a, ask_found *found);
 bool hub_look_is_current(const struct ask *a, const struct task *t);
 void hub_look_past(struct ask *a, const struct task *t, ask_found *found);
+/* The same by its number. */
+void hub_look_number(struct ask *a, const struct task *t, int64_t turn,
+                     ask_found *found);
 /* The one, or the turn of it that a->message_id names. */
 void hub_look_turn(struct ask *a, ask_found *found);
 
@@ -251,6 +279,15 @@ MUST_USE bool param_obj(struct hub_call *c, const char *key,
                         const struct json **out);
 MUST_USE bool param_listen(struct hub_call *c, enum listen *out);
 
+/* tell.c: results that are told. */
+void tell_begin(struct ask *a); /* what its commission has begun */
+void tell_go(struct peer *p);
+void tell_after(struct gather *g);
+void tell_end_all(struct peer *p);
+void tell_forget_children(struct hub *h);
+/* agent.register was answered: what its agent has not had is told. */
+void tell_came(struct peer *p, struct gather *behind);
+
 /* The methods, by noun. */
 void take_register(struct hub_call *c);
 void take_update(struct hub_call *c);
@@ -260,6 +297,10 @@ void take_send(struct hub_call *c);
 void take_get(struct hub_call *c);
 void take_cancel(struct hub_call *c);
 void take_listen(struct hub_call *c);
+void take_send_task(struct hub_call *c);
+void take_delegate(struct hub_call *c);
+void take_delegation_get(struct hub_call *c);
+void take_delegation_ack(struct hub_call *c);
 void take_chunk(struct hub_call *c);
 void take_result(struct hub_call *c);
 void take_ping(struct hub_call *c);

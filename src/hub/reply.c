@@ -55,6 +55,7 @@ static void gather_check(struct gather *g)
         peer_send(g->peer, buf_str(&g->out));
     }
     push_after(g);
+    tell_after(g);
     buf_fini(&g->out);
     free(g);
 }

@@ -135,8 +135,10 @@ struct msg {
         struct str chain;              /* JSON, as the task's */
         int64_t depth;
         struct id key;      /* del_…, the sessionKey */
-        bool is_repeat;     /* the same request while it is open: task.id
+        bool is_repeat;     /* the same request while it is kept: task.id
                              * and key are those of then */
+        bool is_behind;     /* and that is not known to be durable yet */
+        struct list_node node; /* the room's: behind that one */
         struct hire *claim; /* the room's, from ask to settle */
     } hire;
 

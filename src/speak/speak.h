@@ -236,6 +236,36 @@ MUST_USE enum err speak_money_post(struct arena *a, enum speak_money what,
 MUST_USE enum err speak_key(struct arena *a, struct str header, struct str *key,
                             struct why *why);
 
+/* What an agent wants another to do. Strings lie in the arena. */
+
+struct speak_order {
+    struct str agent, message, skill;
+    struct str session_id;  /* agent.send_task's */
+    struct str session_key; /* del_…, to go on with */
+    struct str task_id;     /* a further turn of it */
+    struct str parent_id;   /* what it is part of, as they say */
+    struct str metadata;    /* their own; an object, or empty */
+    enum delegation_mode mode;
+    int64_t timeout_ms; /* of the work; zero: not said */
+    int64_t wait_ms;    /* of who asks, where the mode is sync */
+    bool is_stream, goes_on;
+    bool says_line, ends_with_line; /* onDisconnect was said: "cancel" */
+};
+
+struct speak_orders {
+    struct speak_order list[DELEGATION_AT_ONCE_MAX];
+    size_t n;
+    bool is_many; /* "tasks": so is the answer */
+};
+
+/* The params of agent.send_task; and of agent.delegate, or the body of POST
+ * /api/delegate. ERR_SYNTAX, ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM with words
+ * that name the field. */
+MUST_USE enum err speak_send_task(struct arena *a, struct str body,
+                                  struct speak_orders *out, struct why *why);
+MUST_USE enum err speak_delegate(struct arena *a, struct str body,
+                                 struct speak_orders *out, struct why *why);
+
 /* Out. Those that write members do so into an object that is open. */
 
 /* Decisions. */
@@ -288,6 +318,26 @@ void speak_result(struct json_out *o, const struct task *t);
 
 /* The members of a task, all but its earlier turns. */
 void speak_task(struct json_out *o, const struct task *t);
+
+/* The members of what is told of a delegation by delegation.result: t is over,
+ * in the turn that it is about. `key` where it was not asked for in two
+ * phases; else original_id. */
+void speak_delegation_result(struct json_out *o, struct str key,
+                             struct str original_id, const struct task *t);
+
+/* The members of the answer to agent.delegate and delegation.get: how it
+ * stands with t, "accepted" while that is not over. An empty key: none. */
+void speak_delegated(struct json_out *o, struct str key, const struct task *t);
+
+/* The same of one that was not waited for long enough, and of one that is
+ * begun only. */
+void speak_delegation_timeout(struct json_out *o, struct str key,
+                              struct str task_id, int64_t wait_ms);
+void speak_delegation_accepted(struct json_out *o, struct str key,
+                               struct str task_id);
+
+/* And of one that was refused, among others that were not. */
+void speak_delegation_refused(struct json_out *o, enum err e, struct str words);
 
 /* A turn before the one in the task's row. */
 struct speak_turn {

@@ -101,6 +101,10 @@ void speak_task(struct json_out *o, const struct task *t)
     put_str_or_null(o, STR("parent_task_id"), t->parent_id);
     put_int(o, STR("depth"), t->depth);
     put_price(o, t->price_micros);
+    put_str_or_null(o, STR("by_agent"), t->by_agent);
+    put_str_or_null(o, STR("root_task_id"), t->root_id);
+    json_key(o, STR("chain"));
+    json_put_raw(o, t->chain.n ? t->chain : STR("[]"));
     if (task_is_over(t->status)) {
         put_result(o, &t->result);
     } else {

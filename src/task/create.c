@@ -108,13 +108,24 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
     t->payee = m->ledger.payee;
     t->updated_ms = m->in.at_ms;
     t->deadline_ms = m->in.at_ms + t->budget_ms;
-    t->finished_ms = 0;
+    t->finished_ms = t->started_ms = 0;
     t->owner_node = ts->opts.node;
     t->epoch = ts->epoch;
     t->lease_until_ms = 0;
     t->result = (struct task_result){0};
     if (t->status == TASK_DROPPED)
         fill_dropped(m, t);
+}
+
+/* Who delegates it now, and in which chain: a further turn may well be part of
+ * other work than the one before it. */
+static void fill_hire(const struct msg *m, struct task *t)
+{
+    t->by_agent = m->hire.agent;
+    t->parent_id = m->hire.parent_id;
+    t->root_id = m->hire.root_id;
+    t->chain = m->hire.chain;
+    t->depth = m->hire.depth;
 }
 
 static bool fill_task(struct tasks *ts, struct msg *m,
@@ -131,6 +142,8 @@ static bool fill_task(struct tasks *ts, struct msg *m,
         t->turn++;
         t->version++;
         fill_turn(ts, m, t);
+        if (m->hire.agent.n)
+            fill_hire(m, t);
         if (t->status == TASK_DROPPED)
             t->turn = -t->place;
         m->task.turn = t->turn;
@@ -143,16 +156,12 @@ static bool fill_task(struct tasks *ts, struct msg *m,
         .requester = caller_name(&m->in.caller),
         .root_user = m->hire.root_user.n ? m->hire.root_user
                                          : caller_name(&m->in.caller),
-        .by_agent = m->hire.agent,
-        .parent_id = m->hire.parent_id,
-        .root_id = m->hire.root_id,
-        .chain = m->hire.chain,
-        .depth = m->hire.depth,
         .agent = m->choice.agent,
         .version = 1,
         .turn = 1,
         .created_ms = m->in.at_ms,
     };
+    fill_hire(m, t);
     fill_turn(ts, m, t);
     return m->call.envelope ? make_envelope_key(m, t) : make_order_key(m, t);
 }

@@ -3,7 +3,7 @@
  * The schemas are texts, not built: so they can be read here as they are sent.
  * They keep to what every provider takes: an object on top, without anyOf or
  * oneOf, which is why nothing says there that it is either one task or a list;
- * the description does, and reading does. */
+ * the description does, and reading does (speak_delegate). */
 #include "wire/wire.h"
 
 #include "model/msg.h"
@@ -167,102 +167,6 @@ static enum err take_number(const struct json *v, const char *key, int64_t max,
     return OK;
 }
 
-static enum err take_bool(const struct json *v, const char *key, bool *out,
-                          struct why *why)
-{
-    const struct json *m = member(v, key);
-
-    if (m && m->type != JSON_BOOL)
-        return why_err(why, ERR_BAD_REQUEST, "%s must be true or false", key);
-    *out = json_bool_or(m, false);
-    return OK;
-}
-
-/* One of two words; absent: the first. */
-static enum err take_choice(const struct json *v, const char *key,
-                            const char *usual, const char *other,
-                            bool *is_other, struct why *why)
-{
-    const struct json *m = member(v, key);
-    struct str s = json_str_or(m, STR(""));
-
-    *is_other = str_eq(s, str_of(other));
-    if (m && !*is_other && !str_eq(s, str_of(usual)))
-        return why_err(why, ERR_BAD_REQUEST, "%s must be \"%s\" or \"%s\"", key,
-                       usual, other);
-    return OK;
-}
-
-static enum err read_order(const struct json *v, struct wire_order *out,
-                           struct why *why)
-{
-    bool is_async = false;
-    enum err e;
-
-    *out = (struct wire_order){.mode = DELEGATION_SYNC};
-    if (v->type != JSON_OBJ)
-        return why_err(why, ERR_BAD_REQUEST, "it must be an object");
-    e = need_text(v, "agentId", AGENT_NAME_MAX, &out->agent, why);
-    if (!e)
-        e = need_text(v, "task", MSG_TEXT_MAX, &out->task, why);
-    if (!e)
-        e = take_text(v, "skill", MSG_SKILL_MAX, &out->skill, why);
-    if (!e)
-        e = take_choice(v, "mode", "sync", "async", &is_async, why);
-    if (!e)
-        e = take_number(v, "timeoutMs", WIRE_TOOL_WAIT_MAX_MS, &out->timeout_ms,
-                        why);
-    if (!e)
-        e = take_bool(v, "stream", &out->is_stream, why);
-    if (!e)
-        e = take_choice(v, "onTimeout", "cancel", "continue", &out->goes_on,
-                        why);
-    if (is_async)
-        out->mode = DELEGATION_ASYNC;
-    return e;
-}
-
-static enum err read_many(const struct json *list, struct wire_orders *out,
-                          struct why *why)
-{
-    if (list->type != JSON_ARR || !list->kids.n ||
-        list->kids.n > DELEGATION_AT_ONCE_MAX)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "tasks must be a list of 1 to %d objects",
-                       DELEGATION_AT_ONCE_MAX);
-    out->is_many = true;
-    JSON_EACH(kid, list)
-    {
-        struct why inner = {""};
-        enum err e = read_order(kid, &out->list[out->n], &inner);
-
-        if (e)
-            return why_err(why, e, "tasks[%zu]: %s", out->n, inner.text);
-        out->n++;
-    }
-    return OK;
-}
-
-enum err wire_orders_read(const struct json *arguments, struct wire_orders *out,
-                          struct why *why)
-{
-    const struct json *list = member(arguments, "tasks");
-    enum err e;
-
-    out->n = 0;
-    out->is_many = false;
-    if (arguments->type != JSON_OBJ)
-        return why_err(why, ERR_BAD_REQUEST, "the arguments must be an object");
-    if (list && (member(arguments, "agentId") || member(arguments, "task")))
-        return why_err(why, ERR_BAD_REQUEST,
-                       "give either agentId and task or tasks, not both");
-    if (list)
-        return read_many(list, out, why);
-    e = read_order(arguments, &out->list[0], why);
-    out->n = !e;
-    return e;
-}
-
 enum err wire_search_read(const struct json *arguments, struct wire_search *out,
                           struct why *why)
 {
@@ -276,26 +180,14 @@ enum err wire_search_read(const struct json *arguments, struct wire_search *out,
              : take_number(arguments, "limit", WIRE_HITS_MAX, &out->limit, why);
 }
 
-/* Answering. */
-
-static void put_if(struct json_out *o, struct str key, struct str s, bool is)
+void wire_tool_error(struct buf *out, struct str words)
 {
-    if (!is)
-        return;
-    json_key(o, key);
-    json_put_str(o, s);
-}
+    struct json_out o = json_out(out);
 
-void wire_outcome(struct json_out *o, const struct wire_outcome *r)
-{
-    struct str status = str_of(r->status);
-
-    json_open(o, '{');
-    put_if(o, STR("status"), status, true);
-    put_if(o, STR("response"), r->response,
-           r->response.n || str_eq(status, STR("completed")));
-    put_if(o, STR("sessionKey"), r->key, r->key.n);
-    put_if(o, STR("task_id"), r->task_id, r->task_id.n);
-    put_if(o, STR("error"), r->error, r->error.n);
-    json_close(o, '}');
+    json_open(&o, '{');
+    json_key(&o, STR("status"));
+    json_put_str(&o, STR("error"));
+    json_key(&o, STR("error"));
+    json_put_str(&o, words);
+    json_close(&o, '}');
 }

@@ -180,27 +180,10 @@ enum wire_tool wire_tool_of(struct str name);
  * "description","input_schema"}). */
 void wire_tools(struct json_out *o, enum wire_form form);
 
-/* What one delegate_to_agent asks for. Strings lie in the tree; empty: not
- * given. */
-struct wire_order {
-    struct str agent, task, skill;
-    enum delegation_mode mode; /* sync or async */
-    int64_t timeout_ms;        /* zero: not given */
-    bool is_stream;
-    bool goes_on; /* onTimeout "continue" */
-};
-struct wire_orders {
-    struct wire_order list[DELEGATION_AT_ONCE_MAX];
-    size_t n;
-    bool is_many; /* it was `tasks`, and so is the answer */
-};
-
-/* A member that is null counts as not there: models fill in what they do not
- * want to say. ERR_BAD_REQUEST, ERR_LIMIT with words that say what would be
- * right. */
-MUST_USE enum err wire_orders_read(const struct json *arguments,
-                                   struct wire_orders *out, struct why *why);
-
+/* What search_agents asks for: what delegate_to_agent does is read by speak, as
+ * agent.delegate. A member that is null counts as not there: models fill in
+ * what they do not want to say. ERR_BAD_REQUEST, ERR_LIMIT with words that say
+ * what would be right. The query lies in the tree. */
 struct wire_search {
     struct str query;
     int64_t limit;
@@ -208,13 +191,8 @@ struct wire_search {
 MUST_USE enum err wire_search_read(const struct json *arguments,
                                    struct wire_search *out, struct why *why);
 
-/* What came of one order: {"status":"completed"|"accepted"|"timeout"|"error",
- * "response"?,"sessionKey"?,"task_id"?,"error"?}. Empty: left out, but the
- * response of what completed. */
-struct wire_outcome {
-    const char *status;
-    struct str response, key, task_id, error;
-};
-void wire_outcome(struct json_out *o, const struct wire_outcome *r);
+/* What a model is told of a call that came to nothing: {"status":"error",
+ * "error":words}. */
+void wire_tool_error(struct buf *out, struct str words);
 
 #endif

@@ -30,7 +30,7 @@ static struct {
     struct rand_seeded seed;
     struct route_settings routing;
     const struct gate_rules *rules; /* NULL: none */
-    struct agent agents[4];
+    struct agent agents[8];
     size_t n_agents;
     int n_fatal;
 } stage;
@@ -85,6 +85,12 @@ static inline struct walk_opts stage_walk_opts(void)
                                          .max_unfinished_bytes = 64 << 20,
                                          .timeout_ms = 60000},
                               .rules = stage.rules,
+                              .hire = {.timeout_ms = 180000,
+                                       .max_depth = 5,
+                                       .max_concurrent = 16,
+                                       .max_per_root = 256,
+                                       .max_open = 1000,
+                                       .keep_ms = 86400000},
                               .retention_ms = 30LL * 24 * 3600 * 1000,
                               .retention_rows = 1000000};
 }

@@ -1,0 +1,16 @@
+#ifndef BASE_DIGEST_H
+#define BASE_DIGEST_H
+
+/* digest: SHA-256 of bytes that stand for a meaning. Threads: any. */
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum { DIGEST_BYTES = 32 };
+
+/* ERR_NOMEM. */
+MUST_USE enum err digest(struct str bytes, uint8_t out[DIGEST_BYTES]);
+
+#endif

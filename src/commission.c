@@ -1,0 +1,395 @@
+/* Each piece goes its own way, and the last that comes to its end is the end of
+ * the commission:
+ *
+ *     LOOKING   for what a sessionKey stands for, in memory or in the store
+ *     OUT       with the walk
+ *     WAITING   for its result, by hire; a person's by the task's own events
+ *     OVER      its part of the answer is written
+ *
+ * The texts go when the walk has them; what is kept while somebody waits is
+ * small, and the answers. */
+#include "commission_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "calls/share.h"
+
+/* Life and death. */
+
+static void on_done(struct loop_job *job);
+
+struct commission *commission_new(const struct commission_opts *opts)
+{
+    struct commission *e =
+        FAULT("commission.new") ? NULL : calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->opts = *opts;
+    if (opts->caller) {
+        e->caller = *opts->caller;
+        e->opts.caller = &e->caller;
+    }
+    snprintf(e->by, sizeof(e->by), "%.*s", STR_ARG(opts->by));
+    snprintf(e->original_id, sizeof(e->original_id), "%.*s",
+             STR_ARG(opts->original_id));
+    snprintf(e->parent_id, sizeof(e->parent_id), "%.*s",
+             STR_ARG(opts->parent_id));
+    arena_init(&e->arena, COMMISSION_TEXT_BYTES);
+    e->done_job.run = on_done;
+    list_append(opts->list, &e->node);
+    return e;
+}
+
+static void forget_query(struct piece *p)
+{
+    if (p->has_query)
+        query_fini(&p->query);
+    p->has_query = false;
+}
+
+static void commission_free(struct commission *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        piece_stop_waiting(&e->pieces[i]);
+        forget_query(&e->pieces[i]);
+        buf_fini(&e->pieces[i].answer);
+        buf_fini(&e->pieces[i].details);
+    }
+    loop_not_at_end(&e->done_job);
+    list_remove(&e->node);
+    arena_fini(&e->arena);
+    free(e->pieces);
+    free(e);
+}
+
+void commissions_free(struct list *list)
+{
+    struct list_node *n;
+
+    while ((n = list_first(list)))
+        commission_free(LIST_OF(n, struct commission, node));
+}
+
+void commission_leave(struct commission *e)
+{
+    e->is_left = true;
+    for (size_t i = 0; i < e->n; i++)
+        piece_stop_waiting(&e->pieces[i]);
+    loop_not_at_end(&e->done_job);
+    if (!e->n_out && !e->is_beginning)
+        loop_at_end(e->opts.loop, &e->done_job);
+}
+
+/* Told, or freed: at the end of a turn, so that nobody finds it gone. */
+static void on_done(struct loop_job *job)
+{
+    struct commission *e = LIST_OF(job, struct commission, done_job);
+
+    if (!e->is_left)
+        e->opts.done(e->opts.ctx);
+    else if (!e->n_out)
+        commission_free(e);
+}
+
+/* Accepted, or not. */
+
+/* In two phases an agent that is not there is known by its failure. */
+static void end_if_offline(struct piece *p, const struct msg *m)
+{
+    const struct commission_opts *o = &p->commission->opts;
+    struct agents all = registry_agents(o->registry);
+    const struct agent *a = agent_find(&all, m->choice.agent);
+    struct why why, none = {""};
+
+    if (m->hire.wish.mode != DELEGATION_TWO_PHASE || m->hire.is_repeat || !a ||
+        deliver_reaches(walk_deliver(o->walk), a, &none) != ERR_AGENT_OFFLINE)
+        return;
+    why_err(&why, OK, "Agent '%.*s' is offline", STR_ARG(a->name));
+    if (walk_end(o->walk, str_of(m->task.id.text),
+                 &(struct task_result){.status = TASK_FAILED,
+                                       .error_code = STR("agent_offline"),
+                                       .error = str_of(why.text)},
+                 NULL, NULL) != OK)
+        log_info(o->log, "commission.not_ended",
+                 LOG_C("task_id", m->task.id.text));
+}
+
+static void refuse_message(struct piece *p, const struct msg *m)
+{
+    buf_init(&p->details, SHARE_DETAILS_MAX);
+    share_message_details(&p->details, m);
+    piece_refuse(p, m->err, &m->why);
+}
+
+/* Its line went while it was on its way. */
+static void end_left(struct piece *p)
+{
+    const struct commission_opts *o = &p->commission->opts;
+
+    if (p->is_accepted && p->ends_with_line &&
+        walk_cancel(o->walk, str_of(p->ids.task_id.text), str_of(p->by), NULL,
+                    NULL) != OK)
+        log_info(o->log, "commission.not_cancelled",
+                 LOG_C("task_id", p->ids.task_id.text));
+}
+
+static void on_accepted(struct msg *m, void *ctx)
+{
+    struct piece *p = ctx;
+    struct commission *e = p->commission;
+
+    e->n_out--;
+    p->is_accepted = !m->err;
+    if (p->is_accepted) {
+        p->ids.key = m->hire.key;
+        p->ids.task_id = m->task.id;
+        p->ids.message_id = m->task.message_id;
+        end_if_offline(p, m);
+    }
+    if (e->is_left) {
+        end_left(p);
+        commission_check(e);
+    } else if (m->err) {
+        refuse_message(p, m);
+    } else if (p->wait_ms && !e->opts.waits_for_nothing) {
+        piece_wait(p);
+    } else {
+        piece_accepted(p);
+    }
+    msg_free(m);
+}
+
+/* On its way. */
+
+static struct msg *plain_message(struct commission *e,
+                                 const struct speak_order *o)
+{
+    struct msg *m = msg_new(&e->caller, loop_wall_ms(e->opts.loop));
+    char *text = m ? arena_strdup(&m->arena, o->message) : NULL;
+    char *agent = m ? arena_strdup(&m->arena, o->agent) : NULL;
+    char *skill = m ? arena_strdup(&m->arena, o->skill) : NULL;
+    char *task = m ? arena_strdup(&m->arena, o->task_id) : NULL;
+
+    if (!text || !agent || !skill || !task) {
+        msg_free(m);
+        return NULL;
+    }
+    m->call.text = (struct str){text, o->message.n};
+    m->call.executor = (struct str){agent, o->agent.n};
+    m->call.skill = (struct str){skill, o->skill.n};
+    m->call.task_id = (struct str){task, o->task_id.n};
+    m->call.metadata = m->call.source = STR("{}");
+    m->call.priority = PRIORITY_NORMAL;
+    m->call.timeout_ms = o->timeout_ms;
+    return m;
+}
+
+static enum err send_plain(struct piece *p, const struct speak_order *o)
+{
+    struct msg *m = plain_message(p->commission, o);
+
+    if (!m)
+        return ERR_NOMEM;
+    p->ends_late = !o->goes_on;
+    walk_message(p->commission->opts.walk, m, on_accepted, p);
+    return OK;
+}
+
+static enum err send_order(struct piece *p, const struct speak_order *o,
+                           struct why *why)
+{
+    struct commission *e = p->commission;
+    struct walk_order w = {
+        .by = str_of(p->by),
+        .caller = e->opts.caller,
+        .parent_id = e->parent_id[0] ? str_of(e->parent_id) : o->parent_id,
+        .session_id = o->session_id,
+        .task_id = o->task_id,
+        .agent = o->agent,
+        .skill = o->skill,
+        .message = o->message,
+        .metadata = o->metadata,
+        .timeout_ms = o->timeout_ms,
+        .wish = {.mode = o->mode,
+                 .original_id = str_of(e->original_id),
+                 .is_stream = o->is_stream,
+                 .ends_with_line = p->ends_with_line,
+                 .goes_on = o->goes_on,
+                 .wait_ms = o->wait_ms},
+    };
+
+    return walk_delegate(e->opts.walk, &w, on_accepted, p, why);
+}
+
+static void send_piece(struct piece *p)
+{
+    struct commission *e = p->commission;
+    const struct speak_order *o = &e->orders->list[p - e->pieces];
+    struct why why = {""};
+    enum err err;
+
+    p->state = PIECE_OUT;
+    e->n_out++;
+    err = p->by[0] ? send_order(p, o, &why) : send_plain(p, o);
+    if (!err)
+        return;
+    e->n_out--;
+    piece_refuse(p, err, &why);
+}
+
+/* The walk has its own copies. */
+static void forget_texts(struct commission *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->pieces[i].state == PIECE_LOOKING)
+            return;
+    arena_fini(&e->arena);
+    arena_init(&e->arena, COMMISSION_TEXT_BYTES);
+    e->orders = NULL;
+}
+
+/* What a sessionKey stands for: a task of that agent's, to go on with. */
+
+static void found_key(struct piece *p, struct str agent, struct str task_id)
+{
+    struct speak_order *o =
+        &p->commission->orders->list[p - p->commission->pieces];
+    char *copy = str_eq_nocase(agent, str_of(p->by))
+                     ? arena_strdup(&p->commission->arena, task_id)
+                     : NULL;
+    struct why why;
+
+    if (copy) {
+        o->task_id = (struct str){copy, task_id.n};
+        send_piece(p);
+        return;
+    }
+    why_err(&why, OK, "there is no delegation of yours with that sessionKey");
+    piece_refuse(p, ERR_NOT_FOUND, &why);
+}
+
+static void on_key(struct query *q, void *ctx)
+{
+    struct piece *p = ctx;
+    struct commission *e = p->commission;
+    struct query row = *q;
+    struct why none = {""};
+
+    e->n_out--;
+    p->has_query = false;
+    if (e->is_left)
+        commission_check(e);
+    else if (row.err)
+        piece_refuse(p, row.err == ERR_BUSY ? ERR_OVERLOADED : row.err, &none);
+    else if (!row.rows)
+        found_key(p, STR(""), STR(""));
+    else
+        found_key(p, row_str(row.rows, DELEGATION_AGENT),
+                  row_str(row.rows, DELEGATION_TASK_ID));
+    if (!e->is_left)
+        forget_texts(e);
+    query_fini(&row);
+}
+
+static void look_for_key(struct piece *p, struct str key)
+{
+    struct commission *e = p->commission;
+    const struct delegation *d = hire_find(walk_hires(e->opts.walk), key);
+
+    if (d) {
+        found_key(p, d->agent, str_of(d->task_id.text));
+        return;
+    }
+    p->state = PIECE_LOOKING;
+    p->has_query = true;
+    query_init(&p->query, &delegation_table, 1);
+    query_if(&p->query, DELEGATION_KEY, IS, value_text(key));
+    e->n_out++;
+    store_read(e->opts.store, &p->query, on_key, p);
+}
+
+/* In whose name. */
+
+/* A person's: for the agent that works on what it is part of. */
+static enum err act_for(struct piece *p, struct str parent_id, struct why *why)
+{
+    struct commission *e = p->commission;
+    const struct task *t = task_find(walk_tasks(e->opts.walk), parent_id);
+    struct registry_by by = {.caller = &e->caller,
+                             .now_ms = loop_wall_ms(e->opts.loop)};
+    const struct agent *a = NULL;
+    struct why none = {""};
+
+    if (!t || registry_self(e->opts.registry, t->agent, &by, &a, &none) != OK ||
+        !a)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "parent_task_id must be a task that an agent of yours "
+                       "is working on now");
+    snprintf(p->by, sizeof(p->by), "%.*s", STR_ARG(a->name));
+    return OK;
+}
+
+static void begin(struct piece *p)
+{
+    struct commission *e = p->commission;
+    const struct speak_order *o = &e->orders->list[p - e->pieces];
+    struct why why = {""};
+    enum err err = OK;
+
+    snprintf(p->by, sizeof(p->by), "%s", e->by);
+    p->wait_ms = o->wait_ms;
+    p->ends_with_line =
+        o->says_line ? o->ends_with_line
+                     : hire_settings(walk_hires(e->opts.walk))->ends_with_line;
+    if (!e->by[0] && o->parent_id.n)
+        err = act_for(p, o->parent_id, &why);
+    if (!err && !p->by[0] && o->session_key.n)
+        err = why_err(&why, ERR_BAD_REQUEST,
+                      "sessionKey goes on with what an agent gave: say "
+                      "parent_task_id too");
+    if (err)
+        piece_refuse(p, err, &why);
+    else if (o->session_key.n)
+        look_for_key(p, o->session_key);
+    else
+        send_piece(p);
+}
+
+enum err commission_read(struct commission *e, struct str body,
+                         bool is_two_phase, struct why *why)
+{
+    enum err err;
+
+    e->orders = arena_alloc(&e->arena, sizeof(*e->orders));
+    if (!e->orders)
+        return ERR_NOMEM;
+    err = is_two_phase ? speak_send_task(&e->arena, body, e->orders, why)
+                       : speak_delegate(&e->arena, body, e->orders, why);
+    if (err)
+        return err;
+    e->is_many = e->orders->is_many;
+    e->pieces = FAULT("commission.pieces")
+                    ? NULL
+                    : calloc(e->orders->n, sizeof(*e->pieces));
+    if (!e->pieces)
+        return ERR_NOMEM;
+    e->n = e->orders->n;
+    for (size_t i = 0; i < e->n; i++) {
+        e->pieces[i].commission = e;
+        buf_init(&e->pieces[i].answer, COMMISSION_ANSWER_BYTES);
+    }
+    return OK;
+}
+
+void commission_go(struct commission *e)
+{
+    e->n_open = e->n;
+    e->is_beginning = true;
+    for (size_t i = 0; i < e->n; i++)
+        begin(&e->pieces[i]);
+    e->is_beginning = false;
+    forget_texts(e);
+}

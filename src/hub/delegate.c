@@ -1,0 +1,261 @@
+/* Agents that have others do something: agent.send_task, acknowledged at once
+ * and told later; agent.delegate, whose answer may take its time; what became
+ * of one, and that it was heard. What is asked for is an commission's matter
+ * (commission.h), who is told is tell.c's. */
+#include <stdio.h>
+
+#include "calls/share.h"
+#include "hub/internal.h"
+
+/* Asking. */
+
+static void on_done(void *ctx)
+{
+    struct ask *a = ctx;
+    struct str words = {NULL, 0}, details = {NULL, 0};
+    enum err e = commission_refused(a->commission, &words, &details);
+    struct json_out o;
+
+    if (e) {
+        hub_ask_refuse(a, e, words, details);
+        return;
+    }
+    tell_begin(a);
+    o = reply_open(&a->reply);
+    commission_write(a->commission, &o);
+    reply_close(&a->reply, &o);
+    hub_ask_end(a);
+}
+
+static struct commission *commission_for(struct hub_call *c,
+                                         struct str original_id, struct ask *a)
+{
+    struct hub *h = c->hub;
+
+    return commission_new(&(struct commission_opts){
+        .loop = h->opts.loop,
+        .log = h->opts.log,
+        .walk = h->opts.walk,
+        .store = h->opts.store,
+        .registry = h->opts.registry,
+        .list = &h->commissions,
+        .by = str_of(c->peer->agent),
+        .caller = c->peer->child ? NULL : &c->peer->caller,
+        .original_id = original_id,
+        .done = on_done,
+        .ctx = a,
+    });
+}
+
+static void begin(struct hub_call *c, struct str original_id)
+{
+    struct buf *body = &c->hub->body;
+    struct json_out o = json_out(body);
+    struct why why = {""};
+    struct ask *a = hub_ask_new(c);
+    enum err e = ERR_NOMEM;
+
+    if (!a)
+        return;
+    hub_clear(body);
+    json_put(&o, c->params);
+    a->commission = commission_for(c, original_id, a);
+    if (a->commission && !body->over)
+        e = commission_read(a->commission, buf_str(body), original_id.n > 0,
+                            &why);
+    if (e)
+        hub_ask_refuse(a, e, str_of(why.text), STR(""));
+    else
+        commission_go(a->commission);
+}
+
+/* The id is what the result is told by, so here it must be there. */
+static bool check_id(struct hub_call *c)
+{
+    struct reply to = c->reply;
+
+    if (c->reply.is_awaited && c->m->id.text.n)
+        return true;
+    to.is_awaited = true;
+    reply_bad(&to, WIRE_INVALID_REQUEST,
+              STR("agent.send_task needs an id, a string or a number: its "
+                  "result is told by it"),
+              STR(""));
+    return false;
+}
+
+void take_send_task(struct hub_call *c)
+{
+    if (check_id(c))
+        begin(c, c->m->id.text);
+}
+
+void take_delegate(struct hub_call *c)
+{
+    begin(c, STR(""));
+}
+
+/* How it stands. */
+
+static void on_task(struct ask *a, enum err e, const struct task *t)
+{
+    struct json_out o;
+
+    if (!e && t->turn != a->delegation.turn && !a->has_turns) {
+        hub_look_number(a, t, a->delegation.turn, on_task);
+        return;
+    }
+    if (e) {
+        hub_ask_refuse(a, e, STR(""), STR(""));
+        return;
+    }
+    o = reply_open(&a->reply);
+    json_open(&o, '{');
+    speak_delegated(&o, str_of(a->delegation.key.text), t);
+    json_key(&o, STR("agentId"));
+    json_put_str(&o, t->agent);
+    json_close(&o, '}');
+    reply_close(&a->reply, &o);
+    hub_ask_end(a);
+}
+
+/* Whoever else's it is, for this one it is not there. */
+static void look(struct ask *a, struct str agent, struct str task_id,
+                 int64_t turn)
+{
+    if (!str_eq_nocase(agent, str_of(a->peer->agent))) {
+        hub_ask_refuse(a, ERR_NOT_FOUND, STR(""), STR(""));
+        return;
+    }
+    a->task_id = id_from(task_id);
+    a->delegation.turn = turn;
+    a->delegation.is_own = true;
+    hub_look_task(a, on_task);
+}
+
+static void on_row(struct ask *a)
+{
+    const struct row *row = a->query.rows;
+    struct id task_id;
+
+    if (a->query.err || !row) {
+        hub_ask_refuse(a, a->query.err ? a->query.err : ERR_NOT_FOUND, STR(""),
+                       STR(""));
+        return;
+    }
+    task_id = id_from(row_str(row, DELEGATION_TASK_ID)); /* the row goes */
+    look(a, row_str(row, DELEGATION_AGENT), str_of(task_id.text),
+         row_int(row, DELEGATION_TURN));
+}
+
+void take_delegation_get(struct hub_call *c)
+{
+    const struct delegation *d;
+    struct str key;
+    struct ask *a;
+
+    if (!param_str(c, "sessionKey", ID_BYTES - 1, &key))
+        return;
+    if (!key.n) {
+        reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                     STR("sessionKey is missing: which delegation is meant"),
+                     STR(""));
+        return;
+    }
+    a = hub_ask_new(c);
+    if (!a)
+        return;
+    a->delegation.key = id_from(key);
+    d = hire_find(walk_hires(c->hub->opts.walk), key);
+    if (d) {
+        look(a, d->agent, str_of(d->task_id.text), d->turn);
+        return;
+    }
+    share_delegation_ask(&a->query, &a->has_query, key);
+    hub_ask_read(a, &a->query, on_row);
+}
+
+/* It was heard. */
+
+static void answer_ack(const struct reply *r, enum err e)
+{
+    struct json_out o;
+
+    if (e && e != ERR_NOT_FOUND) {
+        reply_refuse(r, e, STR(""), STR(""));
+        return;
+    }
+    o = reply_open(r);
+    json_open(&o, '{');
+    json_key(&o, STR("acked"));
+    json_put_bool(&o, !e);
+    if (e) {
+        json_key(&o, STR("reason"));
+        json_put_str(&o, str_of(err_row(e)->code));
+    }
+    json_close(&o, '}');
+    reply_close(r, &o);
+}
+
+static void on_had(void *ctx, enum err e)
+{
+    struct ask *a = ctx;
+
+    if (!hub_ask_back(a))
+        return;
+    answer_ack(&a->reply, e);
+    hub_ask_end(a);
+}
+
+/* By whichever of its names it is called, the surest first: a task may have
+ * had several turns, each a delegation of its own. */
+static bool read_which(struct hub_call *c, char number[32], struct str *out)
+{
+    const struct json *id = json_get(c->params, STR("original_id"));
+
+    if (!param_str(c, "sessionKey", ID_BYTES - 1, out))
+        return false;
+    if (!out->n && id && id->type == JSON_INT) {
+        snprintf(number, 32, "%lld", (long long)id->i);
+        *out = str_of(number);
+    } else if (!out->n &&
+               !param_str(c, "original_id", DELEGATION_ID_MAX, out)) {
+        return false;
+    }
+    if (!out->n && !param_str(c, "task_id", ID_BYTES - 1, out))
+        return false;
+    if (out->n)
+        return true;
+    reply_refuse(&c->reply, ERR_BAD_REQUEST,
+                 STR("say which: original_id, sessionKey or task_id, as "
+                     "delegation.result had it"),
+                 STR(""));
+    return false;
+}
+
+void take_delegation_ack(struct hub_call *c)
+{
+    struct hires *hires = walk_hires(c->hub->opts.walk);
+    char number[32];
+    struct str which;
+    struct ask *a;
+    enum err e;
+
+    if (!read_which(c, number, &which))
+        return;
+    if (!c->reply.is_awaited) {
+        e = hire_had(hires, str_of(c->peer->agent), which, NULL, NULL);
+        if (e)
+            log_info(c->hub->opts.log, "hub.not_acked",
+                     LOG_C("agent", c->peer->agent),
+                     LOG_C("because", err_row(e)->code));
+        return;
+    }
+    a = hub_ask_new(c);
+    if (!a)
+        return;
+    hub_ask_out(a);
+    e = hire_had(hires, str_of(c->peer->agent), which, on_had, a);
+    if (e)
+        on_had(a, e);
+}
