@@ -171,6 +171,34 @@ class Ledger(unittest.TestCase):
         self.assertEqual(balance(server, token=bob)["balance_micros"],
                          2 * PRICE)
 
+    def test_a_price_and_a_payer_that_change_meanwhile(self):
+        server = self.server
+        pia, quin = server.user("pia"), server.user("quin")
+        for user in ("pia", "quin"):
+            topup(server, user, PRICE)
+        with Hub(server, self.zoe) as hub:
+            hub.register("steady", visibility="public",
+                         pricing={"amount_micros": PRICE})
+            before = self.earned()
+            for token in (pia, quin):
+                r = server.send("hi", to="steady", token=token, wait_ms=0)
+                self.assertEqual(r.json()["price_micros"], PRICE)
+            r = server.call("PATCH", "/api/agents/steady",
+                            {"pricing": {"amount_micros": 9 * PRICE}},
+                            token=self.zoe)
+            self.assertEqual(r.status, 200)
+            self.assertEqual(server.call("DELETE",
+                                         "/api/users/quin").status, 204)
+            done = [hub.work()[0]["task_id"] for _ in range(2)]
+            self.refused(server.send("hi", to="steady", token=pia), 402,
+                         "insufficient_funds", "steady")
+        self.assertEqual(self.earned(), before + 2 * PRICE)
+        paid = lines(server, "&user=pia") + lines(server, "&user=quin")
+        self.assertEqual(told(paid), 2 * [("reserve", -PRICE),
+                                          ("topup", PRICE)])
+        self.assertEqual({e["task_id"] for e in paid if e["task_id"]},
+                         set(done))
+
     def test_what_costs_nothing_leaves_no_line(self):
         server, carl = self.server, self.server.user("carl")
         r = server.send("hi", to="free", token=carl)
