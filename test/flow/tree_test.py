@@ -263,8 +263,8 @@ class Parts(unittest.TestCase):
 
     def test_as_many_as_there_may_be(self):
         """The root and 256 under it, of which some are not over."""
-        with House(config={"delegation": {"maxConcurrent": 1000}},
-                   cards={"boss": {}, "deep": {"max_concurrency": 1000}}) as h:
+        with House(cards={"boss": {"delegation": {"maxConcurrent": 1000}},
+                          "deep": {}}) as h:
             root = h.send()
             boss = h.given("boss")
             ids = [h.delegate("boss", "deep", boss) for _ in range(256)]
