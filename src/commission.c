@@ -35,6 +35,8 @@ struct commission *commission_new(const struct commission_opts *opts)
     snprintf(e->by, sizeof(e->by), "%.*s", STR_ARG(opts->by));
     snprintf(e->original_id, sizeof(e->original_id), "%.*s",
              STR_ARG(opts->original_id));
+    snprintf(e->parent_id, sizeof(e->parent_id), "%.*s",
+             STR_ARG(opts->parent_id));
     arena_init(&e->arena, COMMISSION_TEXT_BYTES);
     e->done_job.run = on_done;
     list_append(opts->list, &e->node);
@@ -203,7 +205,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
     struct walk_order w = {
         .by = str_of(p->by),
         .caller = e->opts.caller,
-        .parent_id = o->parent_id,
+        .parent_id = e->parent_id[0] ? str_of(e->parent_id) : o->parent_id,
         .session_id = o->session_id,
         .task_id = o->task_id,
         .agent = o->agent,

@@ -33,6 +33,8 @@ struct commission_opts {
                                   * parent_task_id, and else for themselves */
     const struct caller *caller; /* that person, or who the line is of; NULL: a
                                   * child has none. Copied */
+    struct str parent_id;        /* the work it is part of, whatever they say;
+                                  * empty: as they say */
     struct str original_id;      /* of what is asked for in two phases */
     bool waits_for_nothing;      /* done as soon as it is accepted */
     /* From the loop, never before commission_go has returned; not after

@@ -145,6 +145,18 @@ static const char *const learning_examples[] = {
     "signalbox learning rebuild",
     NULL,
 };
+static const char *const ledger_examples[] = {
+    "signalbox ledger",
+    "signalbox ledger topup anna 25 --note \"invoice 4711\"",
+    "signalbox ledger balance anna",
+    "signalbox ledger statement anna --since 30d",
+    "signalbox ledger statement anna --csv > anna.csv",
+    "signalbox ledger refund --task task_01j...",
+    "signalbox ledger refund anna 5.50",
+    "signalbox ledger payout zoe 120.25 --key 2026-11",
+    "signalbox ledger check",
+    NULL,
+};
 static const char *const users_examples[] = {
     "signalbox users",
     "signalbox users create anna --org acme",
@@ -387,6 +399,24 @@ static const struct command commands[] = {
      "known as lines of JSON; rebuild makes it anew from the records of "
      "outcomes that are kept. For admins. " CLIENT_ABOUT,
      cli_learning_options, learning_examples, cli_learning},
+    {"ledger", "balances, statements, top-ups, refunds, payouts",
+     "[balance [USER] | statement [USER] | accounts | topup USER AMOUNT | "
+     "refund USER AMOUNT | refund --task ID | payout USER AMOUNT | check]",
+     3,
+     "What agents cost is paid from the balance of who asked, however deep the "
+     "work goes; it is reserved when a task is accepted, goes to the agent's "
+     "creator when it is completed, and back when it is not. Amounts are units "
+     "with up to six digits behind the point; with --json they are "
+     "micro-units.\n"
+     "topup puts money into a user's balance. refund USER AMOUNT pays some of "
+     "it back to the user, out of the balance; refund --task ID takes what a "
+     "completed task has cost from who got it, into the balance of who paid. "
+     "payout pays out what the agents of a creator have earned. Each is done "
+     "once for a key. check goes through all entries and ends with 1 where "
+     "something is not right; with --offline it does so without a server, in "
+     "the data folder itself. Everybody sees their own balance and statement; "
+     "the rest is for admins. " CLIENT_ABOUT,
+     cli_ledger_options, ledger_examples, cli_ledger},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "

@@ -843,6 +843,9 @@ const struct deliver_opts walk_calls_of_deliver = {
     .on_recorded = on_recorded,
     .history = history,
     .history_cancel = history_cancel,
+    .has_tools = walk_has_tools,
+    .on_tool = walk_on_tool,
+    .tool_cancel = walk_tool_cancel,
 };
 
 const struct strays_opts walk_calls_of_strays = {

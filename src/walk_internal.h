@@ -3,7 +3,8 @@
 
 /* What the files of the walk share: walk.c is the story of one message,
  * walk_gate.c the part of it that begins when what waits may go, walk_people.c
- * what the broker does to agents and tasks for a person, walk_open.c builds the
+ * what the broker does to agents and tasks for a person, walk_tools.c what
+ * agents that are models use, walk_open.c builds the
  * rooms and changes their settings. */
 
 #include "stray.h"
@@ -20,6 +21,9 @@ struct walk {
     struct ledger *ledger;
     struct strays *strays;
     struct walk_hub hub;
+
+    /* Of models: what they use, and what they have others do. */
+    struct list tool_uses, tool_commissions;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -68,6 +72,14 @@ void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
 
 /* Whether a has the skill that an agent asks for; with words in m->why. */
 MUST_USE enum err walk_check_skill(struct msg *m, const struct agent *a);
+
+/* walk_tools.c: told by deliver. */
+bool walk_has_tools(void *ctx, const struct task *t, const struct agent *a);
+bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
+                  enum wire_tool tool, struct str arguments,
+                  deliver_tool_done *done, void *done_ctx, void **handle);
+void walk_tool_cancel(void *ctx, void *handle);
+void walk_tools_free(struct walk *w); /* after deliver is */
 
 /* walk_people.c: likewise. */
 void walk_restart_agent(void *ctx, struct str name,

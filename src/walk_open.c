@@ -123,6 +123,8 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
         .loop = opts->loop, .log = opts->log, .again = walk_on_again, .ctx = w};
     unwritten_init(&w->unwritten);
     list_init(&w->refused);
+    list_init(&w->tool_uses);
+    list_init(&w->tool_commissions);
     w->refuse_job.run = walk_on_refused;
     w->tasks = open_tasks(w);
     w->deliver = open_deliver(w);
@@ -151,6 +153,7 @@ void walk_free(struct walk *w)
     loop_not_at_end(&w->refuse_job);
     unwritten_fini(&w->unwritten);
     deliver_free(w->deliver);
+    walk_tools_free(w);
     strays_free(w->strays);
     broker_free(w->broker);
     hire_free(w->hires);
@@ -165,6 +168,7 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
     w->opts.retention_ms = opts->retention_ms;
     w->opts.retention_rows = opts->retention_rows;
     w->opts.deliver = opts->deliver;
+    w->opts.hire = opts->hire;
     tidy_set(&w->tidy, opts->retention_ms, opts->retention_rows);
     tasks_set_limits(w->tasks, &opts->limits);
     deliver_set(w->deliver, &opts->deliver);

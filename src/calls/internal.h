@@ -125,6 +125,7 @@ struct open {
         bool is_whole;           /* of decisions */
     } list;
 
+    struct books *books; /* books.h; NULL: none */
     struct study *study;    /* analytics.c; NULL: none */
     struct tree_look *tree; /* tree.c; NULL: none */
 
@@ -359,6 +360,14 @@ void call_learning_export(struct call *c);
 void call_learning_run(struct call *c);
 void call_learning_reset(struct call *c);
 void call_learning_rebuild(struct call *c);
+void call_ledger_balance(struct call *c);
+void call_ledger_accounts(struct call *c);
+void call_ledger_statement(struct call *c);
+void call_ledger_topup(struct call *c);
+void call_ledger_refund(struct call *c);
+void call_ledger_payout(struct call *c);
+void call_ledger_check(struct call *c);
+void books_free(struct books *b); /* NULL is fine */
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

@@ -1,5 +1,6 @@
 /* tasks: what was asked of whom, and what came of it. */
 #include "cli/list.h"
+#include "cli/price.h"
 #include "cli/span.h"
 #include "cli/tree_draw.h"
 #include "model/task.h"
@@ -215,6 +216,9 @@ static void show_task(struct cli *c, const struct json *t)
              (long long)number(t, STR("turn")),
              (long long)number(t, STR("attempt")));
     cli_named(c, "turn", str_of(count));
+    if (number(t, STR("price_micros")))
+        cli_named(c, "price",
+                  str_of(price_write(number(t, STR("price_micros"))).text));
     cli_named_time(c, "accepted", number(t, STR("created_ms")));
     if (is_over)
         cli_named_time(c, "finished", number(t, STR("finished_ms")));

@@ -182,16 +182,21 @@ static bool is_name(const char *s)
     return true;
 }
 
+static bool is_given(const struct chat_calls *c, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(c->list[j].id, c->list[i].id) == 0)
+            return true;
+    return false;
+}
+
 /* Nine letters and digits: there are those who take nothing else. */
 static void give_id(struct chat_calls *c, size_t i, size_t round)
 {
     struct chat_call *k = &c->list[i];
-    bool is_own = k->id[0];
 
-    for (size_t j = 0; j < i; j++)
-        is_own = is_own && strcmp(c->list[j].id, k->id) != 0;
-    if (!is_own)
-        snprintf(k->id, sizeof(k->id), "sb%03zux%03zu", round % 1000, i % 1000);
+    for (size_t n = i; !k->id[0] || is_given(c, i); n++)
+        snprintf(k->id, sizeof(k->id), "sb%03zux%03zu", round % 1000, n % 1000);
 }
 
 static void put_call(struct json_out *o, const struct chat_call *k)

@@ -238,6 +238,14 @@ TEST(what_is_written_back_is_what_everybody_takes)
               "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"re\\\"su"
               "lt\"}");
     chat_calls_clear(&calls);
+    /* One that is like those that are made. */
+    feed(DELTA("{\"index\":0,\"id\":\"sb002x001\"},{\"index\":1},{\"index\":2,"
+               "\"id\":\"sb002x002\"}"));
+    CHECK(written("", 2).n);
+    CHECK_STR(str_of(calls.list[0].id), "sb002x001");
+    CHECK_STR(str_of(calls.list[1].id), "sb002x002");
+    CHECK_STR(str_of(calls.list[2].id), "sb002x003");
+    chat_calls_clear(&calls);
 }
 
 TEST(an_id_or_a_name_of_any_length_is_survived)
