@@ -55,6 +55,7 @@ struct msg {
         struct str skill;
         struct str task_id; /* a further turn of this task */
         struct str idempotency_key;
+        struct str trace;            /* struct task's */
         struct str metadata, source; /* JSON objects as they stand */
         enum task_priority priority;
         int64_t wait_ms;    /* how long the caller waits for the result */
