@@ -1,6 +1,7 @@
 """Models that use tools: the real server with a default agent that is a model,
 which searches, delegates and answers with what came of it."""
 import json
+import socket
 import threading
 import unittest
 
@@ -18,7 +19,7 @@ def serve(model, *more, **config):
     agents = [{"id": name, "model": "tools/" + name,
                "routing": {"systemPrompt": f"You are {name}."}, **fields}
               for name, fields in (("boss", {"default": True}), *more)]
-    models = {"tools": {"baseUrl": model.url + "/v1", **config.pop("model", {})}}
+    models = {"tools": {"baseUrl": model.url + "/v1", **config.pop("settings", {})}}
     return Server(agents=agents, config={"models": models, "deliver": QUICK,
                                          **config})
 
@@ -66,8 +67,9 @@ class Worker:
         return self
 
     def __exit__(self, *_):
-        self.hub.close()
+        self.hub.wire.socket.shutdown(socket.SHUT_RDWR)
         self.thread.join(60)
+        self.hub.close()
 
 
 class Case(unittest.TestCase):
@@ -91,7 +93,7 @@ class Delegation(Case):
             with Worker(server, "baker", "Flour. ", description="knows bread",
                         skills=[{"id": "bread", "name": "Bread",
                                  "description": "recipes for bread"}]) as baker:
-                done = ask(server, "How is bread made?")
+                done = ask(server, "Good morning")
                 self.assertEqual(done["text"],
                                  "Let me ask somebody.\n\nThe expert says: "
                                  "Flour. How is bread made?", done)
@@ -235,7 +237,7 @@ class Limits(Case):
                 self.assertEqual(ask(server, "?", executor={"name": name})
                                  ["text"], text, name)
         with ToolModel(lambda body: str("tools" in body)) as model, \
-                serve(model, model={"tools": False}) as server:
+                serve(model, settings={"tools": False}) as server:
             self.assertEqual(ask(server, "?")["text"], "False")
 
     def test_depth_and_allowed_agents_are_told(self):
