@@ -59,6 +59,16 @@ static struct hire_settings hire_of(const struct config *c)
                                   .keep_ms = INT64_C(86400000)};
 }
 
+static struct ledger_settings ledger_of(const struct config *c)
+{
+    return (struct ledger_settings){
+        .fee_ppm = c->ledger.fee_ppm,
+        .per_day = c->ledger.per_day,
+        .per_conversation = c->ledger.per_conversation,
+        .per_root = c->ledger.per_root,
+    };
+}
+
 struct deliver_settings settings_deliver(const struct config *c)
 {
     return (struct deliver_settings){
@@ -98,13 +108,27 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .node = c->node,
         .fetch = s->outward.fetch,
         .children = s->children,
+        .traces = s->traces,
         .deliver = settings_deliver(c),
         .limits = tasks_limits_of(c),
         .hire = hire_of(c),
+        .ledger = ledger_of(c),
         .rules = rulebook_rules(&s->rulebook),
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
     };
+}
+
+struct traces_settings settings_traces(const struct config *c)
+{
+    return (struct traces_settings){.endpoint = c->traces.endpoint,
+                                    .headers = c->traces.headers,
+                                    .service = c->traces.service,
+                                    .node = c->node,
+                                    .max_waiting = c->traces.max_waiting,
+                                    .batch = c->traces.batch,
+                                    .delay_ms = c->traces.delay_ms,
+                                    .timeout_ms = c->traces.timeout_ms};
 }
 
 struct route_settings settings_route(const struct config *c)

@@ -24,6 +24,21 @@ TEST(without_a_file_agents_are_chosen_as_choose_has_it)
     config_free(c);
 }
 
+TEST(every_setting_of_the_ledger_arrives)
+{
+    struct config *c =
+        load_text("{\"ledger\": {\"feePpm\": 25000, \"perDay\": 1, "
+                  "\"perConversation\": 2, \"perRoot\": 3}}");
+    static struct server s;
+    struct ledger_settings l;
+
+    CHECK(c);
+    l = settings_walk(&s, c).ledger;
+    CHECK(l.fee_ppm == 25000 && l.per_day == 1);
+    CHECK(l.per_conversation == 2 && l.per_root == 3);
+    config_free(c);
+}
+
 static const char routing[] =
     "{\"agents\": {\"default\": \"a\", \"list\": [{\"id\": \"a\"}]},"
     "\"bindings\": [{\"agentId\": \"a\", \"match\": {\"channel\": \"x\"}}],"

@@ -48,6 +48,7 @@ static void remove_old(struct tidy *t)
     feed_prune(o->feed, &t->tx, keep->before_ms, keep->rows, ROWS);
     access_prune(o->access, &t->tx, keep->before_ms, ROWS);
     registry_prune(o->registry, &t->tx, keep->before_ms, ROWS);
+    ledger_prune(&t->tx, keep->before_ms, ROWS);
     broker_prune(o->broker, &t->tx, keep->before_ms, keep->rows, ROWS);
     hire_prune(o->hires, &t->tx, t->at_ms, keep->before_ms, ROWS);
     if (o->lessons)

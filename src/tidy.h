@@ -9,6 +9,7 @@
 #include "access/access.h"
 #include "broker/broker.h"
 #include "hire/hire.h"
+#include "ledger/ledger.h"
 #include "lessons/lessons.h"
 #include "registry/registry.h"
 #include "store/store.h"

@@ -82,6 +82,10 @@ static void write_event(struct open *o, const struct task_event *event)
     json_key(&out, is_chunk ? STR("text") : STR("status"));
     json_put_str(&out,
                  is_chunk ? event->text : task_status_name(event->status));
+    if (event->agent.n) {
+        json_key(&out, STR("agent"));
+        json_put_str(&out, event->agent);
+    }
     event_close(&e, &out);
 }
 

@@ -6,37 +6,103 @@
 
 #include "model/agent.h"
 
-enum { DIGITS = 6 };
+enum { DIGITS = 6, WHOLE_MAX = 13 };
 
-enum err price_read(struct str text, int64_t *micros)
+#define MICROS INT64_C(1000000)
+
+static enum err read_digits(struct str text, int64_t most, int64_t *micros)
 {
     struct str rest = text, whole = str_cut(&rest, '.');
     bool has_point = whole.n < text.n;
     char digits[32];
     int64_t v;
 
-    if (!whole.n || whole.n > 12 || whole.p[0] == '-' || rest.n > DIGITS ||
-        (has_point && (!rest.n || rest.p[0] == '-')))
+    if (!whole.n || whole.n > WHOLE_MAX || whole.p[0] == '-' ||
+        rest.n > DIGITS || (has_point && (!rest.n || rest.p[0] == '-')))
         return ERR_SYNTAX;
     snprintf(digits, sizeof(digits), "%.*s%.*s%.*s", STR_ARG(whole),
              STR_ARG(rest), (int)(DIGITS - rest.n), "000000");
-    if (str_to_i64(str_of(digits), &v) || v > AGENT_PRICE_MAX)
+    if (str_to_i64(str_of(digits), &v) || v > most)
         return ERR_SYNTAX;
     *micros = v;
     return OK;
 }
 
+enum err price_read(struct str text, int64_t *micros)
+{
+    return read_digits(text, AGENT_PRICE_MAX, micros);
+}
+
+static bool is_digits(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return s.n > 0;
+}
+
+/* What most likely went wrong, of what cannot be read. */
+static const char *whats_wrong(struct str text)
+{
+    struct str rest = text, whole = str_cut(&rest, '.');
+
+    if (text.n && text.p[0] == '-')
+        return "it must be more than nothing";
+    if (is_digits(whole) && is_digits(rest) && rest.n > DIGITS)
+        return "there is nothing smaller than 0.000001: six digits behind the "
+               "point at most";
+    if (is_digits(whole) && (whole.n == text.n || is_digits(rest)))
+        return "no more than 1000000000000 at once";
+    return "write it like 1.50: digits, and a point between";
+}
+
+enum err amount_read(struct str text, int64_t *micros, struct why *why)
+{
+    int64_t v = 0;
+    const char *wrong = NULL;
+
+    if (read_digits(text, AMOUNT_MAX_UNITS * MICROS, &v))
+        wrong = whats_wrong(text);
+    else if (v == 0)
+        wrong = "it must be more than nothing";
+    if (wrong)
+        return why_err(why, ERR_SYNTAX, "\"%.*s\" is no amount: %s",
+                       STR_ARG(str_head(text, 48)), wrong);
+    *micros = v;
+    return OK;
+}
+
+/* Without zeros at the end, but for so many digits behind the point. */
+static void trim(char *text, size_t least)
+{
+    char *last = strchr(text, '.') + DIGITS;
+
+    for (size_t n = DIGITS; n > least && *last == '0'; n--)
+        *last-- = '\0';
+    if (*last == '.')
+        *last = '\0';
+}
+
+/* The largest one below zero has no twin above it. */
+struct price_text amount_write(int64_t micros)
+{
+    struct price_text out;
+    uint64_t v = micros < 0 ? -(uint64_t)micros : (uint64_t)micros;
+
+    snprintf(out.text, sizeof(out.text), "%s%" PRIu64 ".%06" PRIu64,
+             micros < 0 ? "-" : "", v / (uint64_t)MICROS, v % (uint64_t)MICROS);
+    trim(out.text, 2);
+    return out;
+}
+
 struct price_text price_write(int64_t micros)
 {
     struct price_text out = {"free"};
-    size_t n;
 
     if (micros <= 0)
         return out;
     snprintf(out.text, sizeof(out.text), "%" PRId64 ".%06" PRId64,
-             micros / 1000000, micros % 1000000);
-    for (n = strlen(out.text); out.text[n - 1] == '0'; n--)
-        ;
-    out.text[out.text[n - 1] == '.' ? n - 1 : n] = '\0';
+             micros / MICROS, micros % MICROS);
+    trim(out.text, 0);
     return out;
 }

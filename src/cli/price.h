@@ -4,6 +4,7 @@
 /* price: amounts as people write and read them: "0.0015", for 1500
  * millionths. */
 
+#include "base/err.h"
 #include "base/str.h"
 
 /* "0.05", "12", up to six digits behind the point. ERR_SYNTAX for anything else
@@ -16,5 +17,16 @@ struct price_text {
 
 /* As few digits as it takes; "free" for zero. */
 struct price_text price_write(int64_t micros);
+
+/* Money that is moved: as a price, but more than nothing and up to
+ * AMOUNT_MAX_UNITS. ERR_SYNTAX with words that say what is wrong with it;
+ * *micros is then untouched. */
+#define AMOUNT_MAX_UNITS INT64_C(1000000000000)
+MUST_USE enum err amount_read(struct str text, int64_t *micros,
+                              struct why *why);
+
+/* "1.50", "-0.0015", "0.00": at least two digits behind the point, and as many
+ * as it takes; any number of 64 bits. */
+struct price_text amount_write(int64_t micros);
 
 #endif

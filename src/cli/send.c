@@ -282,8 +282,8 @@ static enum exit_status cancel(struct sending *s)
     enum err e;
 
     client_notice_off(s->cl);
-    if (s->shown.n && !s->c->json)
-        buf_add_char(&s->c->out, '\n');
+    sending_let_all(s);
+    sending_end_line(s);
     (void)cli_flush(s->c, EXIT_DONE);
     s->was_sent = s->was_sent || client_reply(s->cl)->was_sent;
     if (!find_task(s))
@@ -313,8 +313,8 @@ static enum exit_status give_up(struct sending *s)
     if (client_was_interrupted(s->cl))
         return cancel(s);
     client_notice_off(s->cl);
-    if (s->shown.n && !s->c->json)
-        buf_add_char(&s->c->out, '\n');
+    sending_let_all(s);
+    sending_end_line(s);
     if (cli_flush(s->c, EXIT_DONE))
         return EXIT_FAILED;
     if (!is_open)
@@ -438,6 +438,7 @@ enum exit_status cli_send(struct cli *c)
     buf_fini(&s.text);
     buf_fini(&s.body);
     buf_fini(&s.shown);
+    sending_voices_fini(&s);
     arena_fini(&s.arena);
     return status;
 }

@@ -19,14 +19,14 @@ static void show_answer(struct sending *s, struct str text)
 {
     struct str shown = buf_str(&s->shown);
 
+    sending_let_all(s);
     if (str_starts(text, shown)) {
-        cli_text(s->c, str_sub(text, shown.n, text.n));
+        sending_own(s, str_sub(text, shown.n, text.n));
     } else {
         buf_add_char(&s->c->out, '\n');
-        cli_text(s->c, text);
+        sending_own(s, text);
     }
-    if (text.n && text.p[text.n - 1] != '\n')
-        buf_add_char(&s->c->out, '\n');
+    sending_end_line(s);
 }
 
 static const char *in_words(enum task_status s)
@@ -97,7 +97,17 @@ static void show_chunk(struct sending *s, struct str text)
         return;
     client_quiet(s->cl, true);
     buf_add_str(&s->shown, text);
-    cli_text(s->c, text);
+    sending_own(s, text);
+}
+
+static void show_words(struct sending *s, struct str agent, struct str text)
+{
+    if (!agent.n) {
+        show_chunk(s, text);
+        return;
+    }
+    client_quiet(s->cl, true);
+    sending_others(s, agent, text);
 }
 
 /* What was given to the agent and is queued again has come to nothing, and the
@@ -106,7 +116,8 @@ static void begin_anew(struct sending *s)
 {
     if (!s->shown.n)
         return;
-    buf_add_char(&s->c->out, '\n');
+    s->is_within = true; /* an empty line, where one was ended */
+    sending_end_line(s);
     buf_clear(&s->shown);
     client_quiet(s->cl, false);
     if (s->c->notices && cli_flush(s->c, EXIT_DONE) == EXIT_DONE)
@@ -183,7 +194,8 @@ bool sending_event(void *ctx, const struct sse_event *e)
     if (s->c->json)
         show_event_as_json(s, e, data);
     else if (str_eq(e->type, STR("chunk")))
-        show_chunk(s, cli_field(data, STR("text")));
+        show_words(s, cli_field(data, STR("agent")),
+                   cli_field(data, STR("text")));
     else if (str_eq(e->type, STR("gap")))
         s->has_gap = true;
     else if (str_eq(e->type, STR("status")))

@@ -7,6 +7,16 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli/client.h"
+#include "model/agent.h"
+
+enum { SENDING_VOICES = 16 };
+
+/* Another agent than the one that answers. */
+struct voice {
+    char name[AGENT_NAME_MAX + 1];
+    bool is_cut;        /* somebody took its line away */
+    struct buf pending; /* and this it said since */
+};
 
 struct sending {
     struct cli *c;
@@ -26,7 +36,11 @@ struct sending {
     /* Of a stream. */
     bool streams;
     struct arena arena;
-    struct buf shown; /* of the answer */
+    struct buf shown;      /* of the answer */
+    bool is_within;        /* a line */
+    struct voice *speaker; /* whose line it is; NULL: the answer's */
+    struct voice voices[SENDING_VOICES];
+    int n_voices;
     bool has_gap;     /* and so it cannot be gone on with */
     bool was_given;   /* to the agent, this turn */
     unsigned n_given; /* how often that was seen */
@@ -40,6 +54,15 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer);
 
 /* One event of the stream; false: no more of them. */
 bool sending_event(void *ctx, const struct sse_event *e);
+
+/* send_voices.c: words of the answer, and those of other agents, each on lines
+ * of their own. */
+void sending_own(struct sending *s, struct str text);
+void sending_others(struct sending *s, struct str agent, struct str text);
+void sending_end_line(struct sending *s);
+/* What others have said and nobody has seen yet. */
+void sending_let_all(struct sending *s);
+void sending_voices_fini(struct sending *s);
 
 /* send_envelope.c: an envelope instead of a message. What is wrong with the
  * options beside it; NULL: nothing. */

@@ -206,6 +206,18 @@ struct config {
         int64_t days;
         int64_t rows;
     } retention;
+    struct {
+        int64_t fee_ppm;
+        int64_t per_day, per_conversation, per_root; /* micro-units */
+    } ledger;
+
+    struct {
+        struct str endpoint; /* empty: off */
+        struct str headers_variable;
+        struct str headers; /* what that variable holds: as a key */
+        struct str service;
+        int64_t max_waiting, batch, delay_ms, timeout_ms;
+    } traces;
 
     struct {
         const struct agent *list; /* whole cards, with agents.defaults in

@@ -31,6 +31,8 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->tasks.max_unfinished_bytes == 256 << 20);
     CHECK(c->tasks.timeout_ms == 600000);
     CHECK(c->retention.days == 30 && c->retention.rows == 1000000);
+    CHECK(!c->ledger.fee_ppm && !c->ledger.per_day);
+    CHECK(!c->ledger.per_conversation && !c->ledger.per_root);
     CHECK(str_eq(c->node, STR("main")));
     CHECK(c->n_from_file + c->n_from_env + c->n_from_flags == 0);
     config_free(c);
@@ -234,7 +236,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 77);
+    CHECK(n_numbers == 81);
 }
 
 TEST(every_row_is_in_order)
@@ -254,7 +256,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK(n == 132);
+    CHECK(n == 143);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -397,7 +399,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 132);
+    CHECK(again && again->n_from_file == 143);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

@@ -69,7 +69,11 @@ static const struct {
     {"tasks", "`tasks`: how much may wait, and how long"},
     {"deliver", "`deliver`: how tasks are carried to agents"},
     {"hub", "`hub`: limits of connections at `/hub`"},
+    {"ledger",
+     "`ledger`: what agents' work costs, and how much of it there may "
+     "be"},
     {"retention", "`retention`: how long things are remembered"},
+    {"traces", "`traces`: what agents did for each other, for a collector"},
 };
 
 /* "1048576 (1 MiB)": the figure as written, and as people say it. */

@@ -22,7 +22,10 @@ static const char *const when_names[] = {"always", "ambiguous", NULL};
 static const char *const overrides_names[] = {"default", "bindings", NULL};
 static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
+#define BUDGET_MAX INT64_C(1000000000000000000) /* LEDGER_AMOUNT_MAX */
+
 enum {
+    MILLION = 1000 * 1000,
     KIB = 1024,
     MIB = 1024 * 1024,
     SECOND_MS = 1000,
@@ -537,6 +540,23 @@ static const struct setting rows[] = {
      .what = "Messages a second from one connection, each of a batch; beyond "
              "it the server reads more slowly. 0: no limit."},
 
+    {"ledger.feePpm", AT(ledger.fee_ppm), .type = &type_int, .preset = "0",
+     .min = 0, .max = MILLION, .unit = "millionths",
+     .what = "Of each price that is earned, what the platform gets; rounded "
+             "down. An agent without a creator earns all of it for the "
+             "platform."},
+    {"ledger.perDay", AT(ledger.per_day), .type = &type_int, .preset = "0",
+     .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
+     .what = "What one user may spend in a day (UTC), what is reserved "
+             "included. 0: as much as the balance allows."},
+    {"ledger.perConversation", AT(ledger.per_conversation), .type = &type_int,
+     .preset = "0", .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
+     .what = "What one conversation may cost in all. 0: no limit."},
+    {"ledger.perRoot", AT(ledger.per_root), .type = &type_int, .preset = "0",
+     .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
+     .what = "What a message may cost together with all that agents delegate "
+             "because of it, at any depth. 0: no limit."},
+
     {"retention.days", AT(retention.days), .type = &type_int, .preset = "30",
      .min = 1, .max = 36500, .unit = "days",
      .what = "How long what is over is kept."},
@@ -544,6 +564,36 @@ static const struct setting rows[] = {
      .preset = "1000000", .min = 1, .max = 1000 * 1000 * 1000,
      .what = "How many tasks that are over are kept, and how many events; the "
              "oldest go first."},
+
+    {"traces.endpoint", AT(traces.endpoint), .type = &type_endpoint,
+     .explain = setting_explain_endpoint, .preset = "\"\"",
+     .what = "A collector of OpenTelemetry's that takes OTLP over HTTP, with "
+             "the whole path: `http://127.0.0.1:4318/v1/traces`. It gets a "
+             "span for each turn of a task that is over, and no text of "
+             "anybody's. It may be on this machine or within, whatever "
+             "`outgoing.allow` says. Empty: none."},
+    {"traces.headersVariable", AT(traces.headers_variable),
+     .type = &type_variable, .explain = setting_explain_variable,
+     .preset = "\"\"",
+     .what = "The name of the environment variable that holds headers for it, "
+             "as `name=value,name=value`, such as "
+             "`OTEL_EXPORTER_OTLP_HEADERS`; empty: none are sent."},
+    {"traces.service", AT(traces.service), .type = &type_text,
+     .preset = "\"signalbox\"", .max = 127,
+     .what = "What the spans say this server is (`service.name`)."},
+    {"traces.maxWaiting", AT(traces.max_waiting), .type = &type_int,
+     .preset = "2048", .min = 1, .max = 100000,
+     .what = "Spans that may wait for the collector; beyond that the oldest "
+             "are dropped, and counted."},
+    {"traces.batch", AT(traces.batch), .type = &type_int, .preset = "512",
+     .min = 1, .max = 10000, .what = "Spans in one request, at most."},
+    {"traces.delayMs", AT(traces.delay_ms), .type = &type_int,
+     .preset = "1000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long spans wait for more of them."},
+    {"traces.timeoutMs", AT(traces.timeout_ms), .type = &type_int,
+     .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds", .what = "How long an answer may take."},
 };
 
 const struct setting_table config_settings = {rows,

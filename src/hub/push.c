@@ -161,6 +161,10 @@ static void say_event(struct hearing *g, const struct task_event *e)
 
     json_key(&o, is_chunk ? STR("text") : STR("status"));
     json_put_str(&o, is_chunk ? e->text : task_status_name(e->status));
+    if (e->agent.n) {
+        json_key(&o, STR("agent"));
+        json_put_str(&o, e->agent);
+    }
     close_note(g, &o);
 }
 

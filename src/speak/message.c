@@ -98,26 +98,26 @@ static bool is_plain(struct str s)
     return true;
 }
 
-static enum err read_key(struct msg *m, struct str said, struct str header)
+enum err speak_key(struct arena *a, struct str header, struct str *key,
+                   struct why *why)
 {
     char *copy;
 
-    m->call.idempotency_key = said;
     if (!header.n)
         return OK;
     if (header.n > MSG_KEY_MAX || !is_plain(header))
-        return why_err(&m->why, ERR_BAD_REQUEST,
+        return why_err(why, ERR_BAD_REQUEST,
                        "the Idempotency-Key header must be 1 to %d visible "
                        "characters of ASCII",
                        MSG_KEY_MAX);
-    if (said.n && !str_eq(said, header))
-        return why_err(&m->why, ERR_BAD_REQUEST,
+    if (key->n && !str_eq(*key, header))
+        return why_err(why, ERR_BAD_REQUEST,
                        "the Idempotency-Key header and idempotency_key differ: "
                        "give one of them");
-    copy = arena_strdup(&m->arena, header);
+    copy = arena_strdup(a, header);
     if (!copy)
-        return why_err(&m->why, ERR_NOMEM, "out of memory");
-    m->call.idempotency_key = (struct str){copy, header.n};
+        return why_err(why, ERR_NOMEM, "out of memory");
+    *key = (struct str){copy, header.n};
     return OK;
 }
 
@@ -195,8 +195,9 @@ enum err speak_message(struct msg *m, struct str body, struct str key_header,
         e = read_metadata(m, said.metadata);
     if (!e)
         e = read_priority(m, said.priority);
+    m->call.idempotency_key = said.idempotency_key;
     if (!e)
-        e = read_key(m, said.idempotency_key, key_header);
+        e = speak_key(&m->arena, key_header, &m->call.idempotency_key, &m->why);
     if (!e)
         e = keep(m, said.metadata, &m->call.metadata);
     if (!e)

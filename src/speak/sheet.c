@@ -5,6 +5,8 @@
  * people's. */
 #include "speak/speak.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 
 void sheet_open(struct sheet *s, struct buf *out, bool is_csv,
@@ -128,4 +130,23 @@ void sheet_none(struct sheet *s)
     cell(s);
     if (!s->is_csv)
         json_put_null(&s->json);
+}
+
+void sheet_str_or_none(struct sheet *s, struct str v)
+{
+    if (v.n)
+        sheet_str(s, v);
+    else
+        sheet_none(s);
+}
+
+/* The largest one below zero has no twin above it. */
+void sheet_micros(struct sheet *s, int64_t v)
+{
+    uint64_t all = v < 0 ? -(uint64_t)v : (uint64_t)v;
+
+    assert(s->is_csv);
+    cell(s);
+    buf_addf(s->out, "%s%" PRIu64 ".%06" PRIu64, v < 0 ? "-" : "",
+             all / 1000000, all % 1000000);
 }

@@ -207,6 +207,35 @@ MUST_USE enum err speak_decided(struct arena *a, struct str body,
 MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
                                        struct str *agent, struct why *why);
 
+/* Money in: POST /api/ledger/topup, refund, payout. */
+
+enum { SPEAK_NOTE_MAX = 256 };
+#define SPEAK_AMOUNT_MAX INT64_C(1000000000000000000) /* micro-units */
+
+enum speak_money { SPEAK_TOPUP, SPEAK_REFUND, SPEAK_PAYOUT };
+
+struct speak_money_call {
+    struct str user;
+    int64_t amount_micros;
+    struct str note, key; /* empty: none */
+    struct str task_id;   /* of a refund, in place of user and amount; else
+                           * empty */
+    int64_t turn;         /* zero: not said */
+};
+
+/* key_header: Idempotency-Key, a NULL pointer where it is not there. `meaning`
+ * gets what the key stands for. ERR_SYNTAX, ERR_BAD_REQUEST, ERR_NOMEM, with
+ * words. */
+MUST_USE enum err speak_money_post(struct arena *a, enum speak_money what,
+                                   struct str body, struct str key_header,
+                                   struct speak_money_call *out,
+                                   struct buf *meaning, struct why *why);
+
+/* The Idempotency-Key header and what the body says, made one: *key is what
+ * was said in the body. ERR_BAD_REQUEST, ERR_NOMEM, with words. */
+MUST_USE enum err speak_key(struct arena *a, struct str header, struct str *key,
+                            struct why *why);
+
 /* What an agent wants another to do. Strings lie in the arena. */
 
 struct speak_order {
@@ -315,6 +344,7 @@ struct speak_turn {
     int64_t number;
     struct str message_id, text, metadata;
     int64_t began_ms, finished_ms;
+    int64_t price_micros; /* zero: none, and nothing is said of it */
     struct task_result result;
 };
 
@@ -475,6 +505,36 @@ void sheet_strs(struct sheet *s, const struct str *list, size_t n,
 void sheet_int(struct sheet *s, int64_t v);
 void sheet_real(struct sheet *s, double v);
 void sheet_none(struct sheet *s);
+
+/* A str or none where it is empty. In CSV alone: micro-units as units, with six
+ * digits behind the point, to the last of them. */
+void sheet_str_or_none(struct sheet *s, struct str v);
+void sheet_micros(struct sheet *s, int64_t v);
+
+/* One line of a statement of account. CSV has two columns more than JSON, for
+ * people: when, and the amount in units. */
+struct speak_line {
+    int64_t seq, at_ms;
+    struct str posting, kind, account;
+    int64_t amount_micros;
+    struct str task_id; /* empty: none, and no turn either */
+    int64_t turn;
+    struct str agent, skill, by, note;
+};
+
+/* What a look through the books has found. */
+struct speak_books {
+    int64_t n_accounts, n_entries, n_postings, n_turns;
+    int64_t n_reserved, reserved_micros;
+    int64_t n_problems;
+    const struct why *problems; /* the first of them */
+    size_t n_shown;
+};
+
+void speak_books(struct json_out *o, const struct speak_books *b);
+
+const char *const *speak_line_columns(bool is_csv);
+void speak_line(struct sheet *s, const struct speak_line *l);
 
 /* Addresses. */
 

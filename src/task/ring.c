@@ -157,13 +157,13 @@ bool ring_read(const struct ring *r, uint64_t *at, struct ring_event *out)
     b = block_at(r, *at);
     p = b->bytes + (*at - b->from);
     memcpy(&h, p, sizeof(h));
-    *out = (struct ring_event){.number = h.number,
-                               .at_ms = h.at_ms,
-                               .kind = (enum task_event_kind)h.kind,
-                               .status = (enum task_status)h.status,
-                               .agent = {p + sizeof(h), h.agent_bytes},
-                               .text = {p + sizeof(h) + h.agent_bytes,
-                                        h.text_bytes}};
+    *out = (struct ring_event){
+        .number = h.number,
+        .at_ms = h.at_ms,
+        .kind = (enum task_event_kind)h.kind,
+        .status = (enum task_status)h.status,
+        .agent = {p + sizeof(h), h.agent_bytes},
+        .text = {p + sizeof(h) + h.agent_bytes, h.text_bytes}};
     *at += sizeof(h) + h.agent_bytes + h.text_bytes;
     return true;
 }

@@ -1,0 +1,226 @@
+/* Who earns it: the creator of whoever did it, less the fee; whoever comes or
+ * goes meanwhile. */
+#include "test/lib/ledger_stage.h"
+#include "test/lib/walk_agents.h"
+
+static void open_with_creators(void)
+{
+    money_open();
+    stage_put("carl", "quick",
+              "{\"description\":\"d\",\"visibility\":\"public\",\"url\":\"echo:"
+              "\",\"pricing\":{\"amount_"
+              "micros\":1001},"
+              "\"skills\":[{\"id\":\"dear\",\"name\":\"dear\","
+              "\"pricing\":{\"amount_micros\":5000}},"
+              "{\"id\":\"gift\",\"name\":\"gift\","
+              "\"pricing\":{\"amount_micros\":0}},"
+              "{\"id\":\"plain\",\"name\":\"plain\"}]}");
+    stage_put("carl", "lazy",
+              "{\"description\":\"d\",\"visibility\":\"public\",\"url\":\"echo:"
+              "1000\",\"pricing\":{"
+              "\"amount_micros\":1001}}");
+    stage_put("dora", "other",
+              "{\"description\":\"d\",\"visibility\":\"public\",\"url\":\"echo:"
+              "1000\",\"pricing\":{"
+              "\"amount_micros\":7}}");
+    give("p1", "anna", 100000);
+}
+
+static int64_t price(const char *agent, const char *skill)
+{
+    struct agents agents = registry_agents(stage.registry);
+
+    return ledger_price(agent_find(&agents, str_of(agent)), str_of(skill));
+}
+
+TEST(a_skill_s_price_else_the_agent_s_else_nothing)
+{
+    open_with_creators();
+    CHECK_INT(price("quick", "dear"), 5000);
+    CHECK_INT(price("quick", "gift"), 0);
+    CHECK_INT(price("quick", "plain"), 1001);
+    CHECK_INT(price("quick", "unknown"), 1001);
+    CHECK_INT(price("quick", ""), 1001);
+    stage_close();
+}
+
+TEST(the_fee_is_rounded_down_and_the_rest_is_the_creator_s)
+{
+    open_with_creators();
+    money_set((struct ledger_settings){.fee_ppm = 1000});
+    CHECK_INT(sent((struct letter){.to = "quick"}).err, OK);
+    pass_ms(10);
+    CHECK_INT(balance("platform"), 1);
+    CHECK_INT(balance("creator:carl"), 1000);
+    money_set((struct ledger_settings){.fee_ppm = 1000000});
+    CHECK_INT(sent((struct letter){.to = "quick"}).err, OK);
+    pass_ms(10);
+    CHECK_INT(balance("platform"), 1002);
+    CHECK_INT(balance("creator:carl"), 1000);
+    money_check();
+    stage_close();
+}
+
+TEST(a_creator_is_paid_out_no_more_than_there_is)
+{
+    struct why why;
+
+    open_with_creators();
+    CHECK_INT(sent((struct letter){.to = "quick"}).err, OK);
+    pass_ms(10);
+    CHECK_INT(money_order(ENTRY_PAYOUT, "o1", "carl", 1002, &why), ERR_FUNDS);
+    CHECK_INT(money_order(ENTRY_PAYOUT, "o1", "carl", 1001, &why), OK);
+    CHECK_INT(balance("creator:carl"), 0);
+    CHECK_INT(balance("outside"), -100000 + 1001);
+    money_check();
+    stage_close();
+}
+
+TEST(a_card_that_changes_meanwhile_changes_nothing)
+{
+    struct told t;
+
+    open_with_creators();
+    t = sent((struct letter){.to = "lazy"});
+    CHECK_INT(t.err, OK);
+    stage_put("carl", "lazy",
+              "{\"description\":\"d\",\"visibility\":\"public\",\"url\":\"echo:"
+              "1000\",\"pricing\":{"
+              "\"amount_micros\":99999}}");
+    pass_ms(1000);
+    pass_ms(1000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    CHECK_INT(balance("creator:carl"), 1001);
+    CHECK_INT(balance("user:anna"), 100000 - 1001);
+    money_check();
+    stage_close();
+}
+
+TEST(an_agent_that_went_has_earned_what_it_did)
+{
+    struct told t;
+
+    open_with_creators();
+    t = sent((struct letter){.to = "lazy"});
+    pass_ms(10);
+    stage_take_away("carl", "lazy");
+    stage_put("dora", "lazy",
+              "{\"description\":\"d\",\"visibility\":\"public\",\"url\":\"echo:"
+              "1000\"}");
+    pass_ms(1000);
+    pass_ms(1000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    CHECK_INT(balance("creator:carl"), 1001);
+    CHECK_INT(balance("creator:dora"), 0);
+    money_check();
+    stage_close();
+}
+
+/* Given to another: whoever did it is paid, at the price that was agreed. */
+TEST(who_a_task_was_given_to_earns_it)
+{
+    struct task_change *c;
+    struct told t;
+    enum err e;
+
+    open_with_creators();
+    t = sent((struct letter){.to = "lazy"});
+    c = task_pass_new(walk_tasks(stage.walk), str_of(t.task_id.text),
+                      &(struct task_pass){.status = TASK_QUEUED,
+                                          .agent = STR("other"),
+                                          .priority = PRIORITY_NORMAL},
+                      &e);
+    CHECK(c);
+    money_commit(&c->tx);
+    task_changed(walk_tasks(stage.walk), c);
+    deliver_cancel(walk_deliver(stage.walk), str_of(t.task_id.text));
+    CHECK_INT(c->err, OK);
+    task_change_free(c);
+    for (int i = 0; i < 4; i++)
+        pass_ms(1000);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    CHECK_INT(balance("creator:dora"), 1001);
+    CHECK_INT(balance("creator:carl"), 0);
+    money_check();
+    stage_close();
+}
+
+static void settle(struct access_change *c, enum err want)
+{
+    struct why why = {""};
+
+    money_commit(&c->tx);
+    CHECK_INT(access_settle(stage.access, c, &why), want);
+    access_change_fini(c);
+}
+
+static void make_user(const char *name, enum err want)
+{
+    struct access_change c;
+    struct why why = {""};
+    enum err e;
+
+    access_change_init(&c);
+    e = access_user_create(stage.access, &c, str_of(name),
+                           &(struct access_wish){.role = ROLE_USER},
+                           STR("admin"), loop_wall_ms(&stage.loop), &why);
+    CHECK_INT(e, OK);
+    settle(&c, want);
+}
+
+/* A name is never given again, whatever its case: so nobody comes into what
+ * somebody else has left. What was theirs still ends as it must. */
+TEST(who_is_removed_meanwhile_leaves_the_account_to_nobody)
+{
+    struct told done, gone;
+    struct access_change c;
+    struct why why = {""};
+
+    open_with_creators();
+    make_user("zoe", OK);
+    give("p2", "zoe", 10000);
+    done =
+        sent((struct letter){.from = "zoe", .to = "lazy", .conversation = "a"});
+    gone =
+        sent((struct letter){.from = "zoe", .to = "lazy", .conversation = "b"});
+    access_change_init(&c);
+    CHECK_INT(access_user_remove(stage.access, &c, STR("zoe"), STR("admin"),
+                                 loop_wall_ms(&stage.loop), &why),
+              OK);
+    settle(&c, OK);
+    CHECK_INT(walk_cancel(stage.walk, str_of(gone.task_id.text), STR("admin"),
+                          NULL, NULL),
+              OK);
+    pass_ms(1000);
+    pass_ms(0);
+    CHECK_INT(stored(&done.task_id, NULL, NULL), TASK_COMPLETED);
+    CHECK_INT(stored(&gone.task_id, NULL, NULL), TASK_CANCELLED);
+    CHECK_INT(balance("user:zoe"), 10000 - 1001);
+    CHECK_INT(balance("creator:carl"), 1001);
+    make_user("zoe", ERR_EXISTS);
+    make_user("ZOE", ERR_EXISTS);
+    CHECK_INT(money_order(ENTRY_REFUND, "r1", "zoe", 10000 - 1001, &why), OK);
+    money_check();
+    stage_close();
+}
+
+/* Somebody who may see a task, but does not pay for it, cannot spend another's
+ * money by going on with it. */
+TEST(a_further_turn_is_for_who_pays)
+{
+    struct told t;
+
+    open_with_creators();
+    give("p3", "bob", 10000);
+    t = sent((struct letter){.to = "quick"});
+    pass_ms(10);
+    CHECK(sent((struct letter){.from = "bob", .task_id = t.task_id.text}).err !=
+          OK);
+    CHECK(
+        sent((struct letter){.from = "admin", .task_id = t.task_id.text}).err !=
+        OK);
+    CHECK_INT(balance("user:anna"), 100000 - 1001);
+    CHECK_INT(balance("user:bob"), 10000);
+    money_check();
+    stage_close();
+}
