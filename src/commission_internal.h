@@ -44,7 +44,7 @@ struct commission {
     struct caller caller;
     char by[AGENT_NAME_MAX + 1];
     char original_id[DELEGATION_ID_MAX + 1];
-    char parent_id[ID_BYTES]; /* empty: as they say */
+    char parent_id[ID_BYTES];
     struct arena arena;
     struct speak_orders *orders; /* in the arena; NULL: all are sent */
     struct piece *pieces;

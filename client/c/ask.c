@@ -10,8 +10,6 @@
 #include "base/fault.h"
 #include "client/c/internal.h"
 
-enum { KEY_BYTES = 16 };
-
 /* The codes of JSON-RPC itself, as words. */
 static const char *standard_code(int64_t code)
 {
@@ -87,7 +85,7 @@ bool sbc_call_answered(struct sbc *s, int64_t id, const struct json *result,
 static enum sbc_err wait_for(struct sbc *s, struct sbc_wait *w,
                              const char *method, struct str params)
 {
-    int64_t end = sbc_now_ms() + SBC_CALL_MS;
+    int64_t end = sbc_now_ms() + (w->wait_ms ? w->wait_ms : SBC_CALL_MS);
     enum sbc_err e = SBC_OK;
 
     while (!w->is_answered) {
@@ -99,14 +97,19 @@ static enum sbc_err wait_for(struct sbc *s, struct sbc_wait *w,
                 return sbc_err_of(s, SBC_LIMIT, "too long, or no memory");
             sbc_link_flush(s);
         }
-        if (w->is_lost)
-            return sbc_err_of(s, SBC_OFFLINE,
-                              "the connection was lost before "
-                              "the answer came");
+        if (w->is_lost) {
+            (void)sbc_err_of(s, SBC_OFFLINE,
+                             "the connection was lost before "
+                             "the answer came");
+            sbc_set_code(s, "disconnected");
+            return SBC_OFFLINE;
+        }
         if (left <= 0)
             return w->id ? sbc_err_of(s, SBC_OFFLINE, "no answer came in time")
                          : SBC_OFFLINE; /* why is known */
-        e = sbc_pump(s, (int)left);
+        e = sbc_pump(s, left > INT32_MAX ? INT32_MAX : (int)left);
+        if (w->is_telling)
+            sbc_tell(s);
         if (e == SBC_STOPPED)
             return sbc_err_of(s, e, "it was stopped");
         if (e != SBC_OK)
@@ -115,22 +118,27 @@ static enum sbc_err wait_for(struct sbc *s, struct sbc_wait *w,
     return w->err;
 }
 
+char *sbc_call_within(struct sbc *s, const char *method, struct str params,
+                      struct sbc_wait w)
+{
+    list_append(&s->waits, &w.node);
+    if (wait_for(s, &w, method, params) != SBC_OK) {
+        free(w.answer);
+        w.answer = NULL;
+    }
+    list_remove(&w.node);
+    return w.answer;
+}
+
 char *sbc_call(struct sbc *s, const char *method, const char *params)
 {
-    struct sbc_wait w = {0};
     struct str p = str_of(params);
 
     if (!method || (p.n && json_check(p, NULL) != OK)) {
         (void)sbc_err_of(s, SBC_USAGE, "params are JSON");
         return NULL;
     }
-    list_append(&s->waits, &w.node);
-    if (wait_for(s, &w, method, p) != SBC_OK) {
-        free(w.answer);
-        w.answer = NULL;
-    }
-    list_remove(&w.node);
-    return w.answer;
+    return sbc_call_within(s, method, p, (struct sbc_wait){0});
 }
 
 char *sbc_search(struct sbc *s, const char *query, int limit)
@@ -160,7 +168,7 @@ char *sbc_search(struct sbc *s, const char *query, int limit)
 
 /* Messages. */
 
-static struct sbc_sent *sent_new(struct sbc *s, sbc_hears *hears, void *ctx)
+struct sbc_sent *sbc_sent_new(struct sbc *s, sbc_hears *hears, void *ctx)
 {
     struct sbc_sent *m = FAULT("sbc.alloc") ? NULL : calloc(1, sizeof(*m));
 
@@ -174,7 +182,7 @@ static struct sbc_sent *sent_new(struct sbc *s, sbc_hears *hears, void *ctx)
     return m;
 }
 
-static void sent_free(struct sbc *s, struct sbc_sent *m)
+void sbc_sent_free(struct sbc *s, struct sbc_sent *m)
 {
     if (!m)
         return;
@@ -182,10 +190,11 @@ static void sent_free(struct sbc *s, struct sbc_sent *m)
     s->n_sent--;
     buf_fini(&m->params);
     free(m->task_id);
+    free(m->agent);
     free(m);
 }
 
-static void put_if(struct json_out *o, struct str key, const char *value)
+void sbc_put_if(struct json_out *o, struct str key, const char *value)
 {
     if (!value)
         return;
@@ -193,9 +202,9 @@ static void put_if(struct json_out *o, struct str key, const char *value)
     sbc_put_text(o, str_of(value));
 }
 
-static bool fresh_key(char out[2 * KEY_BYTES + 1])
+bool sbc_fresh_key(char out[2 * SBC_KEY_BYTES + 1])
 {
-    unsigned char raw[KEY_BYTES];
+    unsigned char raw[SBC_KEY_BYTES];
 
     if (FAULT("sbc.random") || RAND_bytes(raw, sizeof(raw)) != 1)
         return false;
@@ -205,12 +214,12 @@ static bool fresh_key(char out[2 * KEY_BYTES + 1])
 
 static bool put_key(struct json_out *o, const char *key)
 {
-    char fresh[2 * KEY_BYTES + 1];
+    char fresh[2 * SBC_KEY_BYTES + 1];
 
-    if (!key && !fresh_key(fresh))
+    if (!key && !sbc_fresh_key(fresh))
         return false;
     key = key ? key : fresh;
-    put_if(o, STR("idempotency_key"), key);
+    sbc_put_if(o, STR("idempotency_key"), key);
     return true;
 }
 
@@ -231,12 +240,12 @@ static bool put_message(struct buf *out, const struct sbc_message *m)
     if (m->to) {
         json_key(&o, STR("executor"));
         json_open(&o, '{');
-        put_if(&o, STR("name"), m->to);
+        sbc_put_if(&o, STR("name"), m->to);
         json_close(&o, '}');
     }
-    put_if(&o, STR("skill"), m->skill);
-    put_if(&o, STR("conversation_id"), m->conversation);
-    put_if(&o, STR("priority"), m->priority);
+    sbc_put_if(&o, STR("skill"), m->skill);
+    sbc_put_if(&o, STR("conversation_id"), m->conversation);
+    sbc_put_if(&o, STR("priority"), m->priority);
     if (m->metadata) {
         json_key(&o, STR("metadata"));
         json_put_raw(&o, str_of(m->metadata));
@@ -260,9 +269,9 @@ enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
                           "a text has up to %d bytes, and up to %d messages "
                           "wait at once",
                           SBC_TEXT_MAX, SBC_SENDS_MAX);
-    sent = sent_new(s, hears, ctx);
+    sent = sbc_sent_new(s, hears, ctx);
     if (!sent || !put_message(&sent->params, m)) {
-        sent_free(s, sent);
+        sbc_sent_free(s, sent);
         return sbc_err_of(s, SBC_NOMEM, "no memory");
     }
     return SBC_OK;
@@ -272,8 +281,8 @@ enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
 static bool put_envelope(struct buf *out, struct str envelope, bool has_id)
 {
     struct buf with_id;
-    char fresh[2 * KEY_BYTES + 1], quoted[2 * KEY_BYTES + 3];
-    bool ok = has_id || fresh_key(fresh);
+    char fresh[2 * SBC_KEY_BYTES + 1], quoted[2 * SBC_KEY_BYTES + 3];
+    bool ok = has_id || sbc_fresh_key(fresh);
 
     buf_init(&with_id, SBC_MESSAGE_MAX);
     if (ok && !has_id) {
@@ -302,10 +311,10 @@ enum sbc_err sbc_send_envelope(struct sbc *s, const char *envelope,
                           "an envelope has up to %d bytes, and up to %d "
                           "messages wait at once",
                           SBC_TEXT_MAX, SBC_SENDS_MAX);
-    sent = sent_new(s, hears, ctx);
+    sent = sbc_sent_new(s, hears, ctx);
     if (!sent ||
         !put_envelope(&sent->params, text, id.n && !str_eq(id, STR("null")))) {
-        sent_free(s, sent);
+        sbc_sent_free(s, sent);
         return sbc_err_of(s, SBC_NOMEM, "no memory");
     }
     return SBC_OK;
@@ -316,9 +325,8 @@ int sbc_waiting(const struct sbc *s)
     return (int)s->n_sent;
 }
 
-/* Put news into the inbox; they are told later. */
-static bool note(struct sbc *s, struct sbc_sent *m, enum sbc_news_kind kind,
-                 const struct json *v)
+bool sbc_note(struct sbc *s, struct sbc_sent *m, enum sbc_news_kind kind,
+              const struct json *v)
 {
     char *text = text_of(v);
     size_t n = text ? strlen(text) : 0;
@@ -330,7 +338,8 @@ static bool note(struct sbc *s, struct sbc_sent *m, enum sbc_news_kind kind,
         memcpy(i->json, text, n + 1);
         list_append(&s->inbox, &i->node);
         s->inbox_bytes += sizeof(*i) + n;
-        m->is_over = kind == SBC_RESULT || kind == SBC_FAILED;
+        if (m)
+            m->is_over = kind == SBC_RESULT || kind == SBC_FAILED;
     }
     free(text);
     return i != NULL;
@@ -349,17 +358,25 @@ static bool is_over(const struct json *v)
     return false;
 }
 
-static bool on_accepted(struct sbc *s, struct sbc_sent *m,
-                        const struct json *result)
+bool sbc_on_accepted(struct sbc *s, struct sbc_sent *m,
+                     const struct json *result)
 {
-    bool is_first = m->task_id == NULL;
     struct str id = json_str_or(json_get(result, STR("task_id")), STR(""));
+    struct str agent = json_str_or(json_get(result, STR("agent")), STR(""));
+    char *task_id, *name;
 
-    if (is_first && !(m->task_id = sbc_dup(id)))
-        return false;
-    if (is_first && !note(s, m, SBC_ACCEPTED, result))
-        return false;
-    return !is_over(result) || note(s, m, SBC_RESULT, result);
+    if (!m->task_id) {
+        task_id = sbc_dup(id);
+        name = sbc_dup(agent);
+        if (!task_id || !name || !sbc_note(s, m, SBC_ACCEPTED, result)) {
+            free(task_id);
+            free(name);
+            return false;
+        }
+        m->task_id = task_id;
+        m->agent = name;
+    }
+    return !is_over(result) || sbc_note(s, m, SBC_RESULT, result);
 }
 
 bool sbc_send_answered(struct sbc *s, int64_t id, const struct json *result,
@@ -370,10 +387,18 @@ bool sbc_send_answered(struct sbc *s, int64_t id, const struct json *result,
         struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
         if (m->id != id || m->is_over || id == 0)
             continue;
-        return error ? note(s, m, SBC_FAILED, error)
-                     : on_accepted(s, m, result);
+        return error ? sbc_note(s, m, SBC_FAILED, error)
+                     : sbc_on_accepted(s, m, result);
     }
     return true;
+}
+
+/* Words of an agent that this one has asked. */
+static bool is_of_another(const struct sbc_sent *m, const struct json *chunk)
+{
+    struct str agent = json_str_or(json_get(chunk, STR("agent")), STR(""));
+
+    return agent.n && m->agent && !str_eq(agent, str_of(m->agent));
 }
 
 /* Pushed by the hub. */
@@ -385,12 +410,15 @@ bool sbc_heard(struct sbc *s, enum sbc_news_kind kind,
     for (struct list_node *n = list_first(&s->sent); n;
          n = list_next(&s->sent, n)) {
         struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
-        if (m->is_over || !m->task_id || !str_eq(str_of(m->task_id), id))
+        if (m->is_over || m->key[0] || !m->task_id ||
+            !str_eq(str_of(m->task_id), id))
             continue;
+        if (kind == SBC_CHUNK && is_of_another(m, params))
+            return sbc_note(s, m, SBC_ASIDE, params);
         if (kind != SBC_RESULT && m->has_gap)
             return true;
         m->has_parts |= kind == SBC_CHUNK;
-        return note(s, m, kind, params);
+        return sbc_note(s, m, kind, params);
     }
     return true;
 }
@@ -410,21 +438,21 @@ void sbc_asks_lost(struct sbc *s)
     }
 }
 
+bool sbc_note_failure(struct sbc *s, struct sbc_sent *m, struct str code,
+                      struct str words)
+{
+    struct json word = {.type = JSON_STR, .key = STR("code"), .s = code};
+    struct json data = {
+        .type = JSON_OBJ, .key = STR("data"), .kids = {.first = &word, .n = 1}};
+    struct json message = {
+        .type = JSON_STR, .key = STR("message"), .next = &data, .s = words};
+    struct json error = {.type = JSON_OBJ, .kids = {.first = &message, .n = 2}};
+
+    return sbc_note(s, m, SBC_FAILED, &error);
+}
+
 void sbc_asks_give_up_largest(struct sbc *s)
 {
-    static const struct json code = {
-        .type = JSON_STR, .key = STR("code"), .s = STR("too_large")};
-    static const struct json data = {
-        .type = JSON_OBJ,
-        .key = STR("data"),
-        .kids = {.first = (struct json *)&code, .n = 1}};
-    static const struct json words = {
-        .type = JSON_STR,
-        .key = STR("message"),
-        .next = (struct json *)&data,
-        .s = STR("the message is larger than the hub takes")};
-    static const struct json error = {
-        .type = JSON_OBJ, .kids = {.first = (struct json *)&words, .n = 2}};
     struct sbc_sent *largest = NULL;
 
     for (struct list_node *n = list_first(&s->sent); n;
@@ -435,7 +463,8 @@ void sbc_asks_give_up_largest(struct sbc *s)
             largest = m;
     }
     if (largest)
-        (void)note(s, largest, SBC_FAILED, &error);
+        (void)sbc_note_failure(s, largest, STR("too_large"),
+                               STR("the message is larger than the hub takes"));
 }
 
 void sbc_asks_say(struct sbc *s)
@@ -445,6 +474,11 @@ void sbc_asks_say(struct sbc *s)
         struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
         if (m->id || m->is_over)
             continue;
+        if (m->key[0]) {
+            if (!sbc_delegation_say(s, m))
+                return;
+            continue;
+        }
         if (s->link.pipe.out.n > SBC_OUT_MARK ||
             !sbc_say(s, s->next_id + 1, "message.send", buf_str(&m->params)))
             return;
@@ -507,8 +541,10 @@ static bool read_news(struct arena *a, const struct sbc_item *i,
  * the inbox before the callback, which may do anything. */
 static bool tell_one(struct sbc *s, struct sbc_item *i)
 {
-    sbc_hears *hears = i->sent->hears;
-    void *ctx = i->sent->ctx;
+    sbc_hears *hears = i->sent ? i->sent->hears : NULL;
+    void *ctx = i->sent ? i->sent->ctx : NULL;
+    bool is_other = !i->sent;
+    bool is_had = i->sent && i->sent->key[0] && i->kind == SBC_RESULT;
     struct sbc_news news;
     struct arena a;
     bool ok;
@@ -518,10 +554,14 @@ static bool tell_one(struct sbc *s, struct sbc_item *i)
     if (ok) {
         list_remove(&i->node);
         s->inbox_bytes -= sizeof(*i) + i->n;
-        if (i->kind == SBC_RESULT || i->kind == SBC_FAILED)
-            sent_free(s, i->sent);
+        if (i->sent && (i->kind == SBC_RESULT || i->kind == SBC_FAILED))
+            sbc_sent_free(s, i->sent);
         if (hears)
             hears(ctx, &news);
+        if (is_had)
+            sbc_had(s, (struct str){i->json, i->n});
+        if (is_other)
+            sbc_tell_other(s, &news);
         free(i);
     }
     arena_fini(&a);
@@ -546,5 +586,5 @@ void sbc_asks_fini(struct sbc *s)
     while ((n = list_pop(&s->inbox)))
         free(LIST_OF(n, struct sbc_item, node));
     while ((n = list_first(&s->sent)))
-        sent_free(s, LIST_OF(n, struct sbc_sent, node));
+        sbc_sent_free(s, LIST_OF(n, struct sbc_sent, node));
 }

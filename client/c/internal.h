@@ -11,6 +11,9 @@
  *     task.c   tasks that came, and what is said of them
  *     told.c   their results, until they are answered
  *     ask.c    what we ask of the hub: calls, messages
+ *     hire.c   delegations: what others are to do for us
+ *     had.c    results of those: whose they are, and that they were had
+ *     fetch.c  a plain request over HTTP
  *
  * Everything is read by sbc_pump, which keeps what it has read in lists;
  * callbacks are called from those lists by sbc_turn alone. So whatever a
@@ -42,7 +45,11 @@ enum {
     SBC_ANSWER_HEAD_MAX = 16 * 1024,
     SBC_HEARTBEAT_MS = 90000, /* unless the hub says otherwise */
     SBC_CLOSE_TAKEN_OVER = 4001,
-    SBC_TREE_MAX = 4 * SBC_MESSAGE_MAX, /* of a message, taken apart */
+    SBC_TREE_MAX = 4 * SBC_MESSAGE_MAX,    /* of a message, taken apart */
+    SBC_KEY_BYTES = 16,                    /* of chance in a key */
+    SBC_ID_BYTES = 2 * SBC_KEY_BYTES + 24, /* of a delegation's id */
+    SBC_IDS = 256,       /* ids of results that nobody waits for, remembered */
+    SBC_TOOL_MS = 60000, /* of delegate_to_agent, as the hub has it */
 };
 
 /* Bytes to and from a socket. */
@@ -111,27 +118,46 @@ struct sbc_wait {
     struct list_node node;
     int64_t id;
     bool is_answered, is_lost;
+    bool is_telling; /* callbacks are called meanwhile */
+    int64_t wait_ms;
     enum sbc_err err;
     char *answer; /* owned */
 };
 
-/* A message that was sent. */
+/* A message that was sent, or a delegation. */
 struct sbc_sent {
     struct list_node node;
-    int64_t id;        /* of the call; zero: it is to be said (again) */
-    struct buf params; /* of message.send */
-    char *task_id;     /* once it is accepted */
-    bool is_over;      /* the last news of it is in the inbox */
-    bool has_parts;    /* of the answer, told or in the inbox */
-    bool has_gap;      /* and no more are to be told */
+    int64_t id;             /* of the call; zero: it is to be said (again) */
+    struct buf params;      /* of message.send, or agent.send_task */
+    char *task_id;          /* once it is accepted */
+    char *agent;            /* likewise: who it went to */
+    char key[SBC_ID_BYTES]; /* of a delegation: its own id; else empty */
+    int64_t until_ms;       /* likewise: zero is for ever */
+    bool is_over;           /* the last news of it is in the inbox */
+    bool has_parts;         /* of the answer, told or in the inbox */
+    bool has_gap;           /* and no more are to be told */
     sbc_hears *hears;
     void *ctx;
+};
+
+/* A few ids that are remembered; the oldest goes. */
+struct sbc_ids {
+    char *at[SBC_IDS];
+    size_t next;
+};
+
+/* That a result was had, until the hub knows. */
+struct sbc_had {
+    struct list_node node;
+    int64_t id; /* of the call; zero: it is to be said (again) */
+    char *name; /* of the delegation */
+    char *params;
 };
 
 /* News to be told. */
 struct sbc_item {
     struct list_node node;
-    struct sbc_sent *sent;
+    struct sbc_sent *sent; /* NULL: of a delegation that is not in the book */
     enum sbc_news_kind kind;
     size_t n;
     char json[];
@@ -162,12 +188,22 @@ struct sbc {
     int64_t register_id;
     bool is_registered;
     bool is_in_handler;
+    struct sbc_job *running; /* its handler runs; NULL: none does */
     struct list jobs[SBC_N_PLACES];
     size_t n_jobs, kept_bytes;
 
     struct list waits;
     struct list sent, inbox;
     size_t n_sent, inbox_bytes;
+
+    char own[2 * SBC_KEY_BYTES + 2]; /* ids that begin so are of here; made
+                                      * with the first */
+    int64_t last_key;
+    struct list had;
+    struct sbc_ids late, taken, warned; /* beyond their time; given to `takes`;
+                                         * or to nobody */
+    sbc_takes *takes;
+    void *takes_ctx;
     struct buf scratch; /* the message being written */
 };
 
@@ -266,11 +302,50 @@ bool sbc_send_answered(struct sbc *s, int64_t id, const struct json *result,
                        const struct json *error);
 bool sbc_heard(struct sbc *s, enum sbc_news_kind kind,
                const struct json *params);
+/* One more that is sent, in the book; NULL: no memory. */
+struct sbc_sent *sbc_sent_new(struct sbc *s, sbc_hears *hears, void *ctx);
+void sbc_sent_free(struct sbc *s, struct sbc_sent *m);
+/* Put news into the inbox; they are told later. m NULL: of nobody's. */
+bool sbc_note(struct sbc *s, struct sbc_sent *m, enum sbc_news_kind kind,
+              const struct json *v);
+bool sbc_note_failure(struct sbc *s, struct sbc_sent *m, struct str code,
+                      struct str words);
+bool sbc_on_accepted(struct sbc *s, struct sbc_sent *m,
+                     const struct json *result);
+bool sbc_fresh_key(char out[2 * SBC_KEY_BYTES + 1]);
+void sbc_put_if(struct json_out *o, struct str key, const char *value);
+/* sbc_call, with callbacks meanwhile if it is telling. */
+char *sbc_call_within(struct sbc *s, const char *method, struct str params,
+                      struct sbc_wait w);
 void sbc_asks_lost(struct sbc *s);
 void sbc_asks_say(struct sbc *s);
 /* Tell what is in the inbox; whether there was anything. */
 bool sbc_tell(struct sbc *s);
 void sbc_asks_fini(struct sbc *s);
+
+/* hire.c */
+bool sbc_delegation_say(struct sbc *s, struct sbc_sent *m);
+bool sbc_delegation_answered(struct sbc *s, struct str id,
+                             const struct json *result,
+                             const struct json *error);
+/* Give up what is beyond its time; how long until the next is. */
+int sbc_delegations_tick(struct sbc *s, int64_t now_ms);
+/* delegation.result, and delegation.chunk. */
+bool sbc_delegation_heard(struct sbc *s, enum sbc_news_kind kind,
+                          const struct json *params);
+
+/* had.c */
+/* Who waited for it has it: the hub is to know. `result` is JSON, the params of
+ * delegation.result. Without memory it is told again, and had again. */
+void sbc_had(struct sbc *s, struct str result);
+/* One that nobody waits for. */
+void sbc_tell_other(struct sbc *s, struct sbc_news *n);
+void sbc_late(struct sbc *s, const char *key);
+bool sbc_had_answered(struct sbc *s, int64_t id);
+void sbc_had_lost(struct sbc *s);
+void sbc_had_say(struct sbc *s);
+void sbc_had_fini(struct sbc *s);
+
 /* Keep the words and the code of an error that the hub answered with. */
 enum sbc_err sbc_take_error(struct sbc *s, const struct json *error);
 

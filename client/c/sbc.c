@@ -126,6 +126,7 @@ static void sbc_free(struct sbc *s)
     sbc_link_fini(s);
     sbc_tasks_fini(s);
     sbc_asks_fini(s);
+    sbc_had_fini(s);
     buf_fini(&s->scratch);
     SSL_CTX_free(s->tls);
     if (s->poll_fd >= 0)
@@ -162,6 +163,7 @@ struct sbc *sbc_open(const char *url, const char *token)
     list_init(&s->waits);
     list_init(&s->sent);
     list_init(&s->inbox);
+    list_init(&s->had);
     if (!read_url(s, str_of(url), str_of(token)) || !make_tls(s) ||
         !make_poll(s) ||
         (s->tls && getenv("SIGNALBOX_CA") &&
@@ -184,7 +186,7 @@ void sbc_close(struct sbc *s)
     /* Being stopped would wake every wait at once. */
     epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, s->wake_fd, NULL);
     while (s->link.state == LINK_OPEN && !s->fatal && sbc_now_ms() < end &&
-           !sbc_tasks_are_told(s))
+           (!sbc_tasks_are_told(s) || !list_is_empty(&s->had)))
         (void)step(s, BYE_TURN_MS);
     sbc_link_bye(s);
     while (s->link.state == LINK_CLOSING && sbc_now_ms() < end)
@@ -345,6 +347,7 @@ void sbc_on_lost(struct sbc *s)
     sbc_on_open(s);
     sbc_tasks_lost(s);
     sbc_asks_lost(s);
+    sbc_had_lost(s);
 }
 
 /* Hearing. */
@@ -402,14 +405,14 @@ static bool on_answer(struct sbc *s, const struct json *id,
     int64_t n = json_int_or(id, 0);
 
     if (id->type == JSON_STR && str_to_i64(id->s, &n) != OK)
-        return true;
+        return sbc_delegation_answered(s, id->s, result, error);
     if (!s->card)
         s->link.n_failures = 0;
     if (n && n == s->register_id) {
         on_registered(s, result, error);
         return true;
     }
-    return sbc_task_answered(s, n, error) &&
+    return sbc_task_answered(s, n, error) && sbc_had_answered(s, n) &&
            sbc_call_answered(s, n, result, error) &&
            sbc_send_answered(s, n, result, error);
 }
@@ -429,6 +432,10 @@ static bool on_call(struct sbc *s, struct str method, struct str id,
         return sbc_heard(s, SBC_GAP, params);
     if (str_eq(method, STR("task.result")))
         return sbc_heard(s, SBC_RESULT, params);
+    if (str_eq(method, STR("delegation.result")))
+        return sbc_delegation_heard(s, SBC_RESULT, params);
+    if (str_eq(method, STR("delegation.chunk")))
+        return sbc_delegation_heard(s, SBC_CHUNK, params);
     return id.n == 0 ||
            sbc_refuse(s, id,
                       STR("{\"code\":-32601,\"message\":\"not known here\"}"));
@@ -509,6 +516,8 @@ static void say_all(struct sbc *s)
         sbc_tasks_say(s);
     if (sbc_is_ready(s))
         sbc_asks_say(s);
+    if (sbc_is_ready(s))
+        sbc_had_say(s);
     sbc_link_flush(s);
 }
 
@@ -517,6 +526,7 @@ static enum sbc_err step(struct sbc *s, int timeout_ms)
 {
     struct epoll_event ready[2];
     int due = sbc_link_tick(s, sbc_now_ms()), n;
+    int late = sbc_delegations_tick(s, sbc_now_ms());
 
     say_all(s);
     if (s->fatal)
@@ -525,6 +535,8 @@ static enum sbc_err step(struct sbc *s, int timeout_ms)
         due = AGAIN_MS;
     if (s->link.state == LINK_DOWN)
         due = sbc_link_tick(s, sbc_now_ms());
+    if (late < due)
+        due = late;
     if (timeout_ms >= 0 && timeout_ms < due)
         due = timeout_ms;
     n = epoll_wait(s->poll_fd, ready, 2, due);

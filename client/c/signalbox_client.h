@@ -89,7 +89,8 @@ SBC_API enum sbc_err sbc_trust(struct sbc *s, const char *ca_file);
 
 /* What went wrong last, in words, and its code: one of docs/protocol.md's when
  * the hub said so ("not_allowed"), or "unauthenticated", "unreachable",
- * "taken_over", "timeout"; else it is empty. Valid until the next call. */
+ * "taken_over", "timeout", "disconnected", "failed" (a delegation was); else it
+ * is empty. Valid until the next call. */
 SBC_API const char *sbc_why(const struct sbc *s);
 SBC_API const char *sbc_code(const struct sbc *s);
 
@@ -212,6 +213,8 @@ enum sbc_news_kind {
     SBC_RESULT,   /* the end: status says how. Nothing follows */
     SBC_FAILED,   /* it was not accepted, or is not heard of any more: code and
                    * error say why. Nothing follows */
+    SBC_ASIDE,    /* words of another agent, whom this one has asked and shows:
+                   * `agent` says whose. No part of the answer */
 };
 
 /* What becomes of a message. Strings live for the call; those that do not
@@ -242,9 +245,61 @@ SBC_API enum sbc_err sbc_send(struct sbc *s, const struct sbc_message *m,
 SBC_API enum sbc_err sbc_send_envelope(struct sbc *s, const char *envelope,
                                        sbc_hears *hears, void *ctx);
 
-/* How many messages that were sent wait for their end: to turn until it is
- * zero. */
+/* How many messages that were sent, and delegations, wait for their end: to
+ * turn until it is zero. */
 SBC_API int sbc_waiting(const struct sbc *s);
+
+/* Giving work to others, as the agent that this is. */
+
+struct sbc_delegation {
+    const char *agent, *skill, *message; /* all three are needed */
+    size_t message_bytes;                /* zero: up to its NUL */
+    const char *session;                 /* the others may be NULL */
+    const char *task;                    /* a further turn of that one */
+    const char *parent_task;   /* on whose behalf; NULL: the task whose handler
+                                * runs, if one does */
+    int64_t timeout_ms;        /* zero: SBC_DELEGATION_MS; below: none */
+    int stream;                /* its words are to come as SBC_CHUNK */
+    const char *on_disconnect; /* "keep", "cancel" */
+    const char *metadata;      /* a JSON object */
+};
+
+enum { SBC_DELEGATION_MS = 180000 };
+
+/* Give work to another agent; hear what becomes of it, from within whatever
+ * waits: SBC_ACCEPTED, SBC_CHUNK, and at the end SBC_RESULT (status is
+ * "completed", or "failed" with the error) or SBC_FAILED. Returns at once.
+ * However often the connection is lost, it is one task, and the result comes
+ * once; the hub is told that it was had when `hears` has returned. */
+SBC_API enum sbc_err sbc_delegate(struct sbc *s, const struct sbc_delegation *d,
+                                  sbc_hears *hears, void *ctx);
+
+/* The same, waited for: {"text","metadata","task_id",…}, to be given to
+ * free(). NULL: sbc_why, sbc_code. Other callbacks are called meanwhile, but
+ * no handler of a task. */
+SBC_API char *sbc_delegate_wait(struct sbc *s, const struct sbc_delegation *d);
+
+/* What comes of delegations that nobody here waits for, those with mode
+ * "async" and those of a process that was here before (SBC_RESULT), and their
+ * words (SBC_CHUNK). Zero means that it was had; else the hub keeps it and
+ * tells it again on the next connection. Without one of these it does so too.
+ * To be set before the connection is there. */
+typedef int sbc_takes(void *ctx, const struct sbc_news *n);
+SBC_API void sbc_on_delegation(struct sbc *s, sbc_takes *takes, void *ctx);
+
+/* The tool delegate_to_agent: {"agentId","task","mode","timeoutMs","stream",…}
+ * or a list of up to 16, as JSON. The answer, {"status","response",
+ * "sessionKey","task_id"}, or a list of those; to be given to free(). Waits as
+ * long as they may take. Is not said again when the connection is lost: that
+ * is "disconnected". What streams goes to sbc_on_delegation meanwhile. */
+SBC_API char *sbc_delegate_to_agent(struct sbc *s, const char *what);
+
+/* How that delegation is now, as JSON. Waits up to SBC_CALL_MS. */
+SBC_API char *sbc_delegation_get(struct sbc *s, const char *session_key);
+
+/* The tools as JSON Schemas, for those who have a model of their own: GET
+ * /api/tools. Waits up to SBC_CALL_MS, on a connection of its own. */
+SBC_API char *sbc_tools(struct sbc *s);
 
 #ifdef __cplusplus
 }

@@ -191,8 +191,10 @@ static void run_one(struct sbc *s, struct sbc_job *j)
 {
     place(j, SBC_HELD);
     j->is_running = s->is_in_handler = true;
+    s->running = j;
     s->on_task(s->task_ctx, &j->task);
     j->is_running = s->is_in_handler = false;
+    s->running = NULL;
     if (!j->is_ended && !j->is_kept)
         end_for(s, j);
     else if (j->is_ended && j->is_cancelled)

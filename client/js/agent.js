@@ -14,6 +14,7 @@ export class Agent {
   #o;
   #link;
   #calls;
+  #delegations;
   #tasks = new Map(); // key -> {key, task, socket}, not over
   #waiting = []; // of them, those not begun
   #nWorking = 0;
@@ -21,10 +22,11 @@ export class Agent {
   #nResultChars = 0;
   #idle = []; // who waits for all work to be done
 
-  constructor(o, link, calls, card, handler, concurrency) {
+  constructor(o, link, calls, { card, handler, concurrency, delegations }) {
     this.#o = o;
     this.#link = link;
     this.#calls = calls;
+    this.#delegations = delegations;
     this.handler = handler;
     this.concurrency = concurrency;
     this.name = card.name;
@@ -64,7 +66,8 @@ export class Agent {
   #begin(key, params) {
     const entry = { key, socket: this.#link.socket };
     const say = (text) => this.#sayChunk(entry, text);
-    entry.task = new Task(params, this.#o.maxKeptBytes / 4, say);
+    const max = this.#o.maxKeptBytes / 4;
+    entry.task = new Task(params, max, say, this.#delegations);
     this.#tasks.set(key, entry);
     this.#waiting.push(entry);
     this.#next();

@@ -36,11 +36,12 @@ export class Calls {
    * A promise of the answer. timeoutMs 0: however long it takes. isFirst: at
    * once, on this connection, and not on another. onAnswer hears of the answer
    * before anything that came behind it is looked at. patienceMs: a limit too,
-   * but of the time on one connection alone.
+   * but of the time on one connection alone. isOnce: not on another
+   * connection, once it was said on one. id: its own, else one is made.
    */
   ask(method, params, how = {}) {
     const { timeoutMs = 0, patienceMs = 0, isFirst = false, onAnswer } = how;
-    const id = String(++this.#lastId);
+    const id = how.id ?? String(++this.#lastId);
     const text = toJson({ jsonrpc: '2.0', id, method, params });
     const isTooMuch =
       this.#all.size >= this.#o.maxKept ||
@@ -50,6 +51,7 @@ export class Calls {
       if (isTooMuch && !isFirst) return reject(tooMuch());
       const c = { id, text, isFirst, isSent: false, onAnswer, resolve, reject };
       c.patienceMs = patienceMs;
+      c.isOnce = how.isOnce;
       if (timeoutMs)
         c.timer = setTimeout(() => this.#drop(id, late(timeoutMs)), timeoutMs);
       this.#all.set(id, c);
@@ -86,8 +88,9 @@ export class Calls {
   lost(code) {
     if (code === TOO_BIG) this.#giveUpLargest();
     const words = 'the connection broke';
-    for (const { id, isFirst } of [...this.#all.values()])
-      if (isFirst) this.#drop(id, new SignalboxError('disconnected', words));
+    for (const { id, isFirst, isOnce, isSent } of [...this.#all.values()])
+      if (isFirst || (isOnce && isSent))
+        this.#drop(id, new SignalboxError('disconnected', words));
     this.#unsent = [...this.#all.values()];
     for (const c of this.#unsent) {
       c.isSent = false;
@@ -114,6 +117,11 @@ export class Calls {
       c?.resolve(result);
     }
     this.flush();
+  }
+
+  /** Its answer is of no use any more, and it is not said again. */
+  forget(id) {
+    if (this.#take(id)) this.flush();
   }
 
   dropAll(error) {

@@ -2,6 +2,7 @@
 // what becomes of what it says.
 import { Agent } from './agent.js';
 import { Calls, closed, toJson } from './calls.js';
+import { Delegations } from './delegate.js';
 import { SignalboxError, errorOf } from './errors.js';
 import { Link } from './link.js';
 import { Reply, newKey } from './reply.js';
@@ -12,6 +13,7 @@ export class Hub {
   #o;
   #link;
   #calls;
+  #delegations;
   #agent = null;
   #replies = new Set(); // not over
   #closed;
@@ -31,6 +33,7 @@ export class Hub {
       },
     });
     this.#calls = new Calls(o, this.#link);
+    this.#delegations = new Delegations(o, this.#calls);
   }
 
   /** For connect(). */
@@ -72,6 +75,7 @@ export class Hub {
 
   #onOver(error) {
     const e = error ?? closed();
+    this.#delegations.dropAll(e);
     this.#calls.dropAll(e);
     for (const r of this.#replies) r.onError(e);
     this.#agent?.cancelAll(e.message);
@@ -101,6 +105,9 @@ export class Hub {
     if (method === 'task.cancel')
       return this.#agent?.onCancel(params.task_id, params.reason);
     if (method.startsWith('task.')) return this.#onReply(method, params);
+    if (method === 'delegation.result') return this.#delegations.heard(params);
+    if (method === 'delegation.chunk')
+      return this.#delegations.heardChunk(params);
     const message = `there is no method ${method} here`;
     return this.#answer(id, { error: { code: METHOD_NOT_FOUND, message } });
   }
@@ -133,8 +140,12 @@ export class Hub {
     if (this.#agent)
       throw new SignalboxError('exists', `this is ${this.agent} already`);
     if (this.#link.isOver) throw closed();
-    const [o, link] = [this.#o, this.#link];
-    const agent = new Agent(o, link, this.#calls, card, handler, concurrency);
+    const agent = new Agent(this.#o, this.#link, this.#calls, {
+      card,
+      handler,
+      concurrency,
+      delegations: this.#delegations,
+    });
     // Now: work may come in the same breath as the answer.
     this.#agent = agent;
     if (this.isConnected) this.#registerNow(agent);
@@ -243,6 +254,56 @@ export class Hub {
     }
   }
 
+  // Giving work to others, as the agent that this is.
+
+  /**
+   * Gives work to another agent. Await it for the result: {text, metadata,
+   * task_id}. However often the connection breaks, it is one task, and its
+   * result comes. options: sessionId, taskId (a further turn of it),
+   * parentTaskId, timeoutMs (180 000; 0: none), onChunk({agent, text, …}),
+   * onDisconnect ("keep" or "cancel"), metadata.
+   * task.delegate is the same, on behalf of that task.
+   */
+  delegate(agentName, skill, message, options = {}) {
+    return this.#delegations.delegate(agentName, skill, message, options);
+  }
+
+  /**
+   * The tool: {agentId, task, mode, timeoutMs, stream, …}, or a list of up to
+   * 16. Resolves with {status, response, sessionKey, task_id}, or a list of
+   * those; what went wrong with one is its status and error. Is not said
+   * again when the connection breaks: that is the error `disconnected`.
+   * options: onChunk({agent, text, …}), with `stream`.
+   */
+  delegateToAgent(what, options = {}) {
+    return this.#delegations.tool(what, options);
+  }
+
+  /** How that delegation is now. */
+  delegation(sessionKey) {
+    return this.call('delegation.get', { sessionKey });
+  }
+
+  /**
+   * handler(result) for what comes of delegations that nobody here waits for:
+   * of one with mode "async", or of this agent before it was started again.
+   * The server keeps them until the handler is done with them. To be set
+   * before `register`.
+   */
+  onDelegationResult(handler) {
+    this.#delegations.onResult = handler;
+  }
+
+  /** handler({agent, text, task_id, …}) for words that nobody else takes. */
+  onDelegationChunk(handler) {
+    this.#delegations.onChunk = handler;
+  }
+
+  /** The tools as JSON Schemas, for those who have a model of their own. */
+  tools() {
+    return this.#link.get('/api/tools');
+  }
+
   getTask(id) {
     return this.call('task.get', { task_id: id });
   }
@@ -258,6 +319,7 @@ export class Hub {
   async close({ graceMs = 5000 } = {}) {
     if (this.#link.isOver) return;
     await this.#agent?.finish(graceMs);
+    await this.#delegations.finish(graceMs);
     const { socket } = this.#link;
     this.#link.end(null);
     socket?.close();

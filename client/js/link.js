@@ -43,7 +43,7 @@ export class Link {
   isOver = false;
   #o;
   #on;
-  #openSocket;
+  #transport;
   #heartbeatMs;
   #watch = null;
   #pause = null; // {resolve, timer}
@@ -65,7 +65,7 @@ export class Link {
 
   async begin() {
     const until = Date.now() + this.#o.connectTimeoutMs;
-    ({ openSocket: this.#openSocket } = await transport(this.#o));
+    this.#transport = await transport(this.#o);
     for (let n = 0; ; n++) {
       try {
         await this.#join();
@@ -79,6 +79,21 @@ export class Link {
       }
     }
     this.#live();
+  }
+
+  /** What the server's HTTP side has there, read as JSON. */
+  async get(path) {
+    const url = new URL(this.#o.url);
+    url.protocol = url.protocol === 'wss:' ? 'https:' : 'http:';
+    url.pathname = url.pathname.replace(/\/hub$/, path);
+    const o = { ...this.#o, timeoutMs: this.#o.callTimeoutMs };
+    try {
+      const { status, body } = await this.#transport.get(url, o);
+      if (status !== 200) throw Object.assign(new Error(), { status, body });
+      return JSON.parse(body);
+    } catch (e) {
+      throw refusal(e, this.#o);
+    }
   }
 
   /** For good: null when it was asked for. */
@@ -107,7 +122,7 @@ export class Link {
     const o = { ...this.#o, timeoutMs: this.#o.callTimeoutMs };
     let socket;
     try {
-      socket = await this.#openSocket(this.#o.url, o);
+      socket = await this.#transport.openSocket(this.#o.url, o);
     } catch (e) {
       throw refusal(e, this.#o);
     }

@@ -30,6 +30,7 @@ export class Reply {
   #hasChunks = false;
   #hasGap = false; // from here on only the result counts
   #read = ''; // what the reader was given
+  #agent = null; // whose answer it is
   #wake = null;
   #isOver = false;
 
@@ -67,6 +68,16 @@ export class Reply {
   }
 
   async *[Symbol.asyncIterator]() {
+    for await (const { agent, text } of this.pieces())
+      if (agent === this.#agent) yield text;
+  }
+
+  /**
+   * The words as they come, each with whose they are: {agent, text}. Those of
+   * agents that this one asked for help, and shows, are among them; they are
+   * no part of the answer.
+   */
+  async *pieces() {
     for (;;) {
       while (this.#unread.length) yield this.#take();
       if (this.#isOver) break;
@@ -75,14 +86,14 @@ export class Reply {
     // Words that were lost on the way, or never streamed, are in the result.
     const { text } = await this.#result;
     if (text?.startsWith(this.#read) && text.length > this.#read.length)
-      yield text.slice(this.#read.length);
+      yield { agent: this.#agent, text: text.slice(this.#read.length) };
   }
 
   #take() {
-    const text = this.#unread.shift();
-    this.#nUnread -= text.length;
-    this.#read += text;
-    return text;
+    const piece = this.#unread.shift();
+    this.#nUnread -= piece.text.length;
+    if (piece.agent === this.#agent) this.#read += piece.text;
+    return piece;
   }
 
   #stir() {
@@ -98,6 +109,7 @@ export class Reply {
 
   onAccepted(answer) {
     this.taskId = answer.task_id;
+    this.#agent = answer.agent ?? null;
     this.#accept(answer);
     if (OVER.has(answer.status)) this.onResult(answer);
   }
@@ -106,7 +118,7 @@ export class Reply {
     const { event_id: eventId, status, text = '' } = params;
     if (method === 'task.result') return this.onResult(params);
     if (eventId) this.#sawEvent(eventId);
-    if (method === 'task.chunk') return this.#onChunk(text);
+    if (method === 'task.chunk') return this.#onChunk(params.agent, text);
     // A new attempt may begin its answer anew.
     const isNew = status === 'queued' || status === 'dispatched';
     if (method === 'task.gap' || (isNew && this.#hasChunks))
@@ -122,12 +134,14 @@ export class Reply {
     this.lastEventId = id;
   }
 
-  #onChunk(text) {
-    this.#hasChunks = true;
-    if (this.#isOver || this.#hasGap) return;
-    this.#hasGap = this.#nUnread + text.length > UNREAD_MAX;
-    if (this.#hasGap) return;
-    this.#unread.push(text);
+  #onChunk(agent = this.#agent, text) {
+    const isOwn = agent === this.#agent;
+    const isTooMuch = this.#nUnread + text.length > UNREAD_MAX;
+    if (isOwn) this.#hasChunks = true;
+    if (this.#isOver || (isOwn && this.#hasGap)) return;
+    if (isOwn) this.#hasGap = isTooMuch;
+    if (isTooMuch) return;
+    this.#unread.push({ agent, text });
     this.#nUnread += text.length;
     this.#stir();
   }

@@ -77,6 +77,16 @@ export interface Task {
      * more; rejects once the task is cancelled.
      */
     write(text: string): Promise<void>;
+    /** As Hub.delegate, on behalf of this task: whoever pays for it, pays. */
+    delegate(
+        agentName: string,
+        skill: string,
+        message: string,
+        options?: DelegateOptions,
+    ): Delegation;
+    /** As Hub.delegateToAgent, on behalf of this task. */
+    delegateToAgent(what: Order, options?: ToolOptions): Promise<Delegated>;
+    delegateToAgent(what: Order[], options?: ToolOptions): Promise<Delegated[]>;
 }
 
 /** Nothing: what was written is the answer. */
@@ -133,8 +143,85 @@ export interface SendOptions {
     key?: string;
 }
 
+/** Words of another agent, on their way. */
+export interface Chunk {
+    agent: string;
+    text: string;
+    task_id: string;
+    original_id?: string;
+    sessionKey?: string;
+}
+
+export interface DelegateOptions {
+    /** The conversation to go on with. */
+    sessionId?: string;
+    /** A further turn of this task. */
+    taskId?: string;
+    /** On whose behalf; task.delegate says it by itself. */
+    parentTaskId?: string;
+    /** The last resort; default 180 000, 0: none. */
+    timeoutMs?: number;
+    onDisconnect?: 'keep' | 'cancel';
+    metadata?: Record<string, unknown>;
+    /** Hears its words as they come. */
+    onChunk?: (chunk: Chunk) => void;
+}
+
+/** What came of a delegation. */
+export interface DelegationResult {
+    task_id: string;
+    status: 'completed' | 'failed';
+    text: string;
+    metadata: Record<string, unknown>;
+    error?: string;
+    /** Of those that were delegated in two phases. */
+    original_id?: string;
+    /** Of the others. */
+    sessionKey?: string;
+}
+
+/** Await it for the result. */
+export interface Delegation extends PromiseLike<DelegationResult> {
+    readonly id: string;
+    readonly taskId: string | null;
+    readonly accepted: Promise<{ status: string; task_id: string }>;
+    catch<T>(no: (e: SignalboxError) => T): Promise<DelegationResult | T>;
+    finally(last: () => void): Promise<DelegationResult>;
+}
+
+/** docs/protocol.md, "agent.delegate". */
+export interface Order {
+    agentId?: string;
+    task: string;
+    mode?: 'sync' | 'async';
+    timeoutMs?: number;
+    stream?: boolean;
+    skill?: string;
+    /** Of one before, to go on with it. */
+    sessionKey?: string;
+    onTimeout?: 'cancel' | 'continue';
+    onDisconnect?: 'keep' | 'cancel';
+    parent_task_id?: string;
+}
+
+export interface ToolOptions {
+    /** With `stream`: hears the words as they come. */
+    onChunk?: (chunk: Chunk) => void;
+}
+
+export interface Delegated {
+    status: 'accepted' | 'completed' | 'timeout' | 'error';
+    response?: string;
+    sessionKey?: string;
+    task_id?: string;
+    error?: string;
+    [field: string]: unknown;
+}
+
 /** Await it for the result, or iterate over it for the words as they come. */
 export interface Reply extends PromiseLike<Result>, AsyncIterable<string> {
+    /** The words as they come, with those of agents that it asked for help. */
+    pieces(): AsyncIterable<{ agent: string; text: string }>;
     readonly accepted: Promise<Result>;
     readonly taskId: string | null;
     catch<T>(no: (e: SignalboxError) => T): Promise<Result | T>;
@@ -170,6 +257,32 @@ export class Hub {
     send(text: string, options?: SendOptions): Reply;
     /** What was decided of it is `routing` of `accepted`. */
     sendEnvelope(envelope: Envelope): Reply;
+    /**
+     * Gives work to another agent, as the agent that this is. However often
+     * the connection breaks, it is one task, and its result comes.
+     */
+    delegate(
+        agentName: string,
+        skill: string,
+        message: string,
+        options?: DelegateOptions,
+    ): Delegation;
+    /** The tool, for one or up to 16. */
+    delegateToAgent(what: Order, options?: ToolOptions): Promise<Delegated>;
+    delegateToAgent(what: Order[], options?: ToolOptions): Promise<Delegated[]>;
+    /** How that delegation is now. */
+    delegation(sessionKey: string): Promise<Delegated>;
+    /**
+     * For what comes of delegations that nobody here waits for. The server
+     * keeps them until the handler is done with them. To be set before
+     * `register`.
+     */
+    onDelegationResult(
+        handler: (result: DelegationResult) => void | Promise<void>,
+    ): void;
+    onDelegationChunk(handler: (chunk: Chunk) => void): void;
+    /** GET /api/tools. */
+    tools(): Promise<Record<string, unknown>>;
     getTask(id: string): Promise<Record<string, unknown>>;
     cancelTask(id: string): Promise<Record<string, unknown>>;
     /** Asks for any method of the server's. */

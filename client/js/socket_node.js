@@ -9,6 +9,8 @@
 //     send(text), drained(), ping(), close(code, reason), destroy()
 import { createHash, randomBytes, randomFillSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
 
@@ -33,18 +35,51 @@ export class Refusal extends Error {
   }
 }
 
+function trusted(o) {
+  const ca = o.ca ?? (o.caFile && readFileSync(o.caFile));
+  return ca ? { ca } : {};
+}
+
+/** A plain request: {status, body}. */
+export function get(url, o) {
+  const { request: ask } = url.protocol === 'https:' ? https : http;
+  const headers = o.token ? { Authorization: `Bearer ${o.token}` } : {};
+  const how = { headers, timeout: o.timeoutMs, agent: false, ...trusted(o) };
+  return new Promise((resolve, reject) => {
+    const req = ask(url, how, async (res) => {
+      const parts = [];
+      let n = 0;
+      try {
+        for await (const part of res) {
+          parts.push(part);
+          n += part.length;
+          if (n > o.maxMessageBytes) throw new Error('the answer is too large');
+        }
+        const body = Buffer.concat(parts).toString('utf8');
+        resolve({ status: res.statusCode, body });
+      } catch (e) {
+        reject(e);
+      }
+    });
+    req.on('timeout', () =>
+      req.destroy(new Error('the server did not answer in time')),
+    );
+    req.on('error', reject);
+    req.end();
+  });
+}
+
 function dial(url, o) {
   const isTls = url.protocol === 'wss:';
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = Number(url.port || (isTls ? 443 : 80));
   if (!isTls) return net.connect({ host, port });
-  const ca = o.ca ?? (o.caFile && readFileSync(o.caFile));
   return tls.connect({
     host,
     port,
     servername: net.isIP(host) ? '' : host,
     ALPNProtocols: ['http/1.1'],
-    ...(ca ? { ca } : {}),
+    ...trusted(o),
   });
 }
 

@@ -4,6 +4,16 @@
 const HIGH_WATER = 256 * 1024;
 const LOOK_MS = 50; // they do not tell either when there is room again
 
+/** A plain request: {status, body}. */
+export async function get(url, o) {
+  const headers = o.token ? { Authorization: `Bearer ${o.token}` } : {};
+  const answer = await fetch(url, {
+    headers,
+    signal: AbortSignal.timeout(o.timeoutMs),
+  });
+  return { status: answer.status, body: await answer.text() };
+}
+
 export function openSocket(url, o) {
   return new Promise((resolve, reject) => {
     const names = ['signalbox', ...(o.token ? [`bearer.${o.token}`] : [])];

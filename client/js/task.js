@@ -12,8 +12,9 @@ export class Task {
   #length = 0;
   #max;
   #unsaid = ''; // while the server does not listen
+  #delegations;
 
-  constructor(params, max, say) {
+  constructor(params, max, say, delegations) {
     this.id = String(params.task_id);
     this.turn = params.turn ?? 1;
     this.message = params.message;
@@ -25,6 +26,7 @@ export class Task {
     this.attempt = params.attempt ?? 1;
     this.#max = max;
     this.#say = say;
+    this.#delegations = delegations;
   }
 
   /** Aborted when the task is cancelled, or its time is over. */
@@ -59,6 +61,17 @@ export class Task {
     this.#written.push(text);
     this.#unsaid += text;
     await this.flush();
+  }
+
+  /** As hub.delegate, on behalf of this task: whoever pays for it, pays. */
+  delegate(agentName, skill, message, options = {}) {
+    const o = { parentTaskId: this.id, ...options };
+    return this.#delegations.delegate(agentName, skill, message, o);
+  }
+
+  /** As hub.delegateToAgent, on behalf of this task. */
+  delegateToAgent(what, options = {}) {
+    return this.#delegations.tool(what, { parentTaskId: this.id, ...options });
   }
 
   /** For the hub: say what is unsaid, if it can be now. */

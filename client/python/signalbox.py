@@ -38,10 +38,12 @@ import re
 import ssl as tls
 import struct
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 import uuid
 
-__all__ = ["connect", "Hub", "Task", "Reply", "SignalboxError"]
+__all__ = ["connect", "Hub", "Task", "Reply", "Delegation", "SignalboxError"]
 __version__ = "0.1.0"
 
 log = logging.getLogger("signalbox")
@@ -53,6 +55,10 @@ REPEAT_S = 1.0  # before a result that was refused goes again
 UNANSWERED_MAX = 3  # times that a result is said without an answer
 CHUNK_MAX = 64 * 1024  # characters
 UNREAD_MAX = 1024 * 1024  # characters that wait for a slow reader
+DELEGATION_MS = 180000
+TOOL_MS = 60000  # of delegate_to_agent, as the server has it
+HANDED_TURNS = 5  # of the loop, until who waited for a result has it
+REMEMBERED = 1000  # ids of results that nobody here waits for
 TAKEN_OVER = 4001  # close code: another connection is this agent now
 TOO_BIG = 1009
 OVER = ("completed", "failed", "cancelled", "expired", "dropped")
@@ -500,6 +506,7 @@ class _Call:
         self.on_answer = on_answer
         self.data = data
         self.is_first = is_first
+        self.is_once = False
         self.is_sent = False
         self.future = asyncio.get_running_loop().create_future()
 
@@ -516,24 +523,29 @@ class _Calls:
         self.is_ready = True
 
     async def ask(self, method, params, timeout_ms=0, is_first=False,
-                  on_answer=None, patience_ms=0):
+                  on_answer=None, patience_ms=0, is_once=False, number=None):
         """The answer. timeout_ms 0: however long it takes. is_first: at once,
         on this connection, and not on another. on_answer hears of it before
         anything that came behind it is looked at. patience_ms: a limit too,
-        but of the time on one connection alone."""
+        but of the time on one connection alone. is_once: not on another
+        connection, once it was said on one. number: its id; else one is
+        made."""
         if self.link.is_over:
             raise _closed()
-        self.last_id += 1
-        text = _json({"jsonrpc": "2.0", "id": str(self.last_id),
-                      "method": method, "params": params})
+        if number is None:
+            self.last_id += 1
+            number = str(self.last_id)
+        text = _json({"jsonrpc": "2.0", "id": number, "method": method,
+                      "params": params})
         data = text.encode()
         if not is_first and (
                 len(self.all) >= self.o["max_kept"] or
                 self.n_bytes + len(data) > self.o["max_kept_bytes"]):
             raise SignalboxError("overloaded",
                                  "too much waits for the server to answer")
-        c = _Call(str(self.last_id), data, is_first, on_answer)
+        c = _Call(number, data, is_first, on_answer)
         c.patience_ms = patience_ms
+        c.is_once = is_once
         self.all[c.id] = c
         self.n_bytes += len(data)
         if is_first:
@@ -573,7 +585,7 @@ class _Calls:
         if code == TOO_BIG:
             self.give_up_largest()
         for c in list(self.all.values()):
-            if c.is_first:
+            if c.is_first or (c.is_once and c.is_sent):
                 self.drop(c, SignalboxError("disconnected",
                                             "the connection broke"))
             c.is_sent = False
@@ -627,7 +639,7 @@ class Task:
     """One piece of work, as its handler sees it. When it is cancelled, or its
     time is over, the handler gets asyncio.CancelledError."""
 
-    def __init__(self, params, most, say):
+    def __init__(self, params, most, say, delegations):
         self.id = str(params["task_id"])
         self.turn = params.get("turn", 1)
         self.attempt = params.get("attempt", 1)
@@ -640,6 +652,7 @@ class Task:
         self.cancelled = False
         self._most = most
         self._say = say
+        self._delegations = delegations
         self._written = []
         self._length = 0
         self._unsaid = collections.deque()  # while the server does not listen
@@ -655,17 +668,43 @@ class Task:
         """Send a piece of the answer on its way; to be awaited, until there is
         room for more. In a plain function, which runs in a thread, it waits
         by itself."""
+        return self._from_anywhere(self._write(text))
+
+    def delegate(self, agent_name, skill, message, **options):
+        """As Hub.delegate, on behalf of this task: whoever pays for it, pays.
+        In a plain function it waits by itself."""
+        options.setdefault("parent_task_id", self.id)
+        begin = self._delegations.delegate
+        if self._is_here():
+            return begin(agent_name, skill, message, **options)
+
+        async def wait():
+            return await begin(agent_name, skill, message, **options)
+        return self._from_anywhere(wait())
+
+    def delegate_to_agent(self, what, *, on_chunk=None):
+        """As Hub.delegate_to_agent, on behalf of this task."""
+        return self._from_anywhere(self._delegations.tool(
+            what, on_chunk, parent_task_id=self.id))
+
+    def _is_here(self):
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def _from_anywhere(self, doing):
+        """To be awaited; in a thread without a loop, what came of it."""
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:
             here = None
-        writing = self._write(text)
         if here is self._loop:
-            return writing
+            return doing
         try:
-            there = asyncio.run_coroutine_threadsafe(writing, self._loop)
+            there = asyncio.run_coroutine_threadsafe(doing, self._loop)
         except RuntimeError:  # the loop has gone
-            writing.close()
+            doing.close()
             raise asyncio.CancelledError from None
         if here:  # another loop's
             return asyncio.wrap_future(there)
@@ -752,8 +791,10 @@ class _Entry:
 
 
 class _Agent:
-    def __init__(self, link, calls, options, card, handler, concurrency):
+    def __init__(self, link, calls, options, card, handler, concurrency,
+                 delegations):
         self.link = link
+        self.delegations = delegations
         self.calls = calls
         self.o = options
         self.handler = handler
@@ -799,7 +840,8 @@ class _Agent:
     def begin(self, key, params):
         entry = _Entry(key, self.link.socket)
         entry.task = Task(params, self.o["max_kept_bytes"] // 4,
-                          lambda text: self.say_chunk(entry, text))
+                          lambda text: self.say_chunk(entry, text),
+                          self.delegations)
         self.tasks[key] = entry
         self.waiting.append(entry)
         self.next()
@@ -968,6 +1010,7 @@ class Reply:
         self._has_gap = False  # from here on only the result counts
         self._last_event_id = None
         self._read = []
+        self._agent = None  # whose answer it is
         self._news = asyncio.Event()
 
     async def accepted(self):
@@ -979,12 +1022,21 @@ class Reply:
         return asyncio.shield(self._result).__await__()
 
     async def __aiter__(self):
+        async for piece in self.pieces():
+            if piece["agent"] == self._agent:
+                yield piece["text"]
+
+    async def pieces(self):
+        """The words as they come, each with whose they are: {"agent", "text"}.
+        Those of agents that this one asked for help, and shows, are among
+        them; they are no part of the answer."""
         while True:
             while self._unread:
-                text = self._unread.popleft()
-                self._n_unread -= len(text)
-                self._read.append(text)
-                yield text
+                piece = self._unread.popleft()
+                self._n_unread -= len(piece["text"])
+                if piece["agent"] == self._agent:
+                    self._read.append(piece["text"])
+                yield piece
             if self._result.done():
                 break
             self._news.clear()
@@ -992,10 +1044,11 @@ class Reply:
         # Words that were lost on the way, or never streamed, are in there.
         text, read = (await self).get("text") or "", "".join(self._read)
         if text.startswith(read) and len(text) > len(read):
-            yield text[len(read):]
+            yield {"agent": self._agent, "text": text[len(read):]}
 
     def _on_accepted(self, answer):
         self.task_id = answer["task_id"]
+        self._agent = answer.get("agent")
         if not self._accepted.done():
             self._accepted.set_result(answer)
         if answer.get("status") in OVER:
@@ -1015,7 +1068,8 @@ class Reply:
         if event_id:
             self._saw_event(event_id)
         if method == "task.chunk":
-            self._on_chunk(params.get("text", ""))
+            self._on_chunk(params.get("agent") or self._agent,
+                           params.get("text", ""))
         elif method == "task.gap" or (
                 status in ("queued", "dispatched") and self._has_chunks):
             # A new attempt may begin its answer anew.
@@ -1028,12 +1082,14 @@ class Reply:
             self._has_gap = True
         self._last_event_id = event_id
 
-    def _on_chunk(self, text):
-        self._has_chunks = True
-        if self._n_unread + len(text) > UNREAD_MAX:
-            self._has_gap = True
-        if not self._has_gap and not self._result.done():
-            self._unread.append(text)
+    def _on_chunk(self, agent, text):
+        is_own = agent == self._agent
+        is_too_much = self._n_unread + len(text) > UNREAD_MAX
+        if is_own:
+            self._has_chunks = True
+            self._has_gap = is_too_much = self._has_gap or is_too_much
+        if not is_too_much and not self._result.done():
+            self._unread.append({"agent": agent, "text": text})
             self._n_unread += len(text)
             self._news.set()
 
@@ -1057,6 +1113,251 @@ class Reply:
         self._news.set()
 
 
+class Delegation:
+    """Work that was given to another agent: await it for the result, a
+    dictionary."""
+
+    def __init__(self, number, on_chunk):
+        self.id = number
+        self.task_id = None
+        self._on_chunk = on_chunk
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        self._accepted = loop.create_future()
+        self._result = loop.create_future()
+        for future in (self._accepted, self._result):
+            # Who looks at one of them need not hear of the other.
+            future.add_done_callback(lambda f: f.cancelled() or f.exception())
+
+    async def accepted(self):
+        """{status, task_id}, once the server has kept it."""
+        return await asyncio.shield(self._accepted)
+
+    def __await__(self):
+        return asyncio.shield(self._result).__await__()
+
+    def _on_accepted(self, answer):
+        self.task_id = (answer or {}).get("task_id")
+        if not self._accepted.done():
+            self._accepted.set_result(answer)
+
+    def _on_result(self, result):
+        self._on_accepted({"status": "accepted",
+                           "task_id": result.get("task_id")})
+        if result.get("status") == "completed":
+            self._result.set_result(result)
+        else:
+            self._result.set_exception(_failure_of(result))
+
+    def _on_error(self, e):
+        for future in (self._accepted, self._result):
+            if not future.done():
+                future.set_exception(e)
+
+
+def _failure_of(result):
+    said = result.get("error") or {}
+    said = {"message": said} if isinstance(said, str) else said
+    code = result.get("error_code") or said.get("code") or \
+        result.get("status", "failed")
+    return SignalboxError(code, said.get("message", f"the task is {code}"),
+                          result)
+
+
+def _add(some, key):
+    """Not more than can be remembered: the oldest goes."""
+    if len(some) >= REMEMBERED:
+        del some[next(iter(some))]
+    some[key] = True
+
+
+class _Delegations:
+    """All of one connection's. In two phases: agent.send_task is answered at
+    once, and delegation.result says what came of it, whenever that is; maybe
+    before the answer was looked at. So a delegation is in the book before it
+    is sent, under an id that is its own over all restarts, and stays there
+    until its result has come, however often the connection breaks meanwhile.
+    The server tells a result until it hears that it was had."""
+
+    def __init__(self, calls, options):
+        self.calls = calls
+        self.o = options
+        self.on_result = None  # of those that nobody here waits for
+        self.on_chunk = None  # likewise
+        self.own = f"{uuid.uuid4()}-"  # ids that begin so are of this process
+        self.last_id = 0
+        self.pending = {}  # id -> Delegation
+        self.late = {}  # ids whose time was over
+        self.giving = set()  # ids that on_result is being given
+        self.had = {}  # and was
+        self.told = {}  # ids that were warned of
+        self.acking = {}  # id -> who says it
+        self.listeners = []  # of delegate_to_agent: names, on_chunk
+        self.doing = set()
+
+    def do(self, coroutine):
+        task = asyncio.ensure_future(coroutine)
+        self.doing.add(task)
+        task.add_done_callback(self.doing.discard)
+
+    def delegate(self, agent_name, skill, message, *, session_id=None,
+                 task_id=None, parent_task_id=None, timeout_ms=None,
+                 on_chunk=None, on_disconnect=None, metadata=None):
+        self.last_id += 1
+        d = Delegation(f"{self.own}{self.last_id}", on_chunk)
+        if len(self.pending) >= self.o["max_kept"]:
+            d._on_error(SignalboxError("overloaded", "too much is delegated"))
+            return d
+        # Now: its result may come in the same breath as the answer, or before.
+        self.pending[d.id] = d
+        limit_ms = DELEGATION_MS if timeout_ms is None else timeout_ms
+        if limit_ms:
+            d._timer = asyncio.get_running_loop().call_later(
+                limit_ms / 1000, self.on_late, d, limit_ms)
+        params = {"agent_id": agent_name, "message": message,
+                  "skill_id": skill, "session_id": session_id,
+                  "task_id": task_id, "parent_task_id": parent_task_id,
+                  "timeoutMs": timeout_ms or None,
+                  "stream": True if on_chunk else None,
+                  "onDisconnect": on_disconnect, "metadata": metadata}
+        self.do(self.send(d, {k: v for k, v in params.items()
+                              if v is not None}))
+        return d
+
+    def on_late(self, d, limit_ms):
+        _add(self.late, d.id)
+        self.take(d)
+        d._on_error(SignalboxError(
+            "timeout", f"nothing came of the delegation within {limit_ms} ms",
+            {"task_id": d.task_id}))
+
+    async def send(self, d, params):
+        """The same again on the next connection, until it is answered."""
+        try:
+            await self.calls.ask("agent.send_task", params, number=d.id,
+                                 on_answer=d._on_accepted)
+        except (SignalboxError, TypeError, ValueError) as e:
+            self.take(d)
+            d._on_error(e)
+
+    def take(self, d):
+        if d._timer:
+            d._timer.cancel()
+        self.pending.pop(d.id, None)
+        # Said again, it would be another one.
+        call = self.calls.take(d.id)
+        if call:
+            call.future.cancel()
+            self.calls.flush()
+
+    def heard(self, params):
+        """delegation.result"""
+        which = [params[k] for k in ("original_id", "sessionKey", "task_id")
+                 if params.get(k) is not None]
+        number = str(which[0]) if which else ""
+        result = {"text": "", "metadata": {}, **params}
+        d = self.pending.get(number)
+        if d:
+            self.take(d)
+            d._on_result(result)
+            self.ack(number, params)
+        elif number in self.had or (number.startswith(self.own) and
+                                    number not in self.late):
+            self.ack(number, params)  # the last time it was not heard
+        elif number in self.giving:
+            pass
+        elif self.on_result:
+            self.giving.add(number)
+            self.do(self.hand_over(number, params, result))
+        elif self.late.pop(number, None):
+            log.warning("the result of delegation %s came too late", number)
+            self.ack(number, params)
+        elif number not in self.told:
+            _add(self.told, number)
+            log.warning(
+                "delegation %s is %s, and nobody waits for it: the server "
+                "keeps it for on_delegation_result", number,
+                params.get("status"))
+
+    async def hand_over(self, number, params, result):
+        """Of a process that was here before, of an async one, or too late."""
+        try:
+            out = self.on_result(result)
+            if inspect.isawaitable(out):
+                await out
+        except Exception:  # whatever it is, it was not had
+            log.exception("the result of delegation %s is kept", number)
+        else:
+            self.late.pop(number, None)
+            _add(self.had, number)
+            self.ack(number, params)
+        finally:
+            self.giving.discard(number)
+
+    def ack(self, number, params):
+        if number not in self.acking:
+            self.acking[number] = asyncio.ensure_future(self.say_ack(number, {
+                k: params[k] for k in ("original_id", "sessionKey", "task_id")
+                if params.get(k) is not None}))
+
+    async def say_ack(self, number, params):
+        try:
+            for _ in range(HANDED_TURNS):
+                await asyncio.sleep(0)
+            await self.calls.ask(
+                "delegation.ack", params,
+                patience_ms=self.o["call_timeout_ms"],
+                on_answer=lambda _: self.acking.pop(number, None))
+        except SignalboxError:
+            pass  # it is told again then, and acknowledged again
+        finally:
+            if self.acking.get(number) is asyncio.current_task():
+                del self.acking[number]
+
+    def heard_chunk(self, params):
+        """delegation.chunk"""
+        d = self.pending.get(str(params.get("original_id")))
+        tell = d._on_chunk if d else next(
+            (on_chunk for names, on_chunk in self.listeners
+             if params.get("agent") in names), self.on_chunk)
+        try:
+            if tell:
+                tell(params)
+        except Exception:  # whatever it is, it is nobody else's
+            log.exception("on_chunk failed")
+
+    async def tool(self, what, on_chunk=None, parent_task_id=None):
+        """agent.delegate: one, or a list of up to 16."""
+        is_list = isinstance(what, (list, tuple))
+        more = {"parent_task_id": parent_task_id} if parent_task_id else {}
+        every = [{**more, **t} for t in (what if is_list else [what])]
+        longest = max((t.get("timeoutMs", TOOL_MS) for t in every
+                       if t.get("mode") != "async"), default=0)
+        listener = {t.get("agentId") for t in every}, on_chunk
+        if on_chunk:
+            self.listeners.append(listener)
+        try:
+            # Not on the next connection: said again, it would be another one.
+            answer = await self.calls.ask(
+                "agent.delegate", {"tasks": every} if is_list else every[0],
+                longest + self.o["call_timeout_ms"], is_once=True,
+                number=str(uuid.uuid4()))
+        finally:
+            if on_chunk:
+                self.listeners.remove(listener)
+        return answer["results"] if is_list else answer
+
+    async def finish(self, grace_s):
+        """Until the server knows what was had, or time is over."""
+        if self.acking and grace_s > 0:
+            await asyncio.wait(list(self.acking.values()), timeout=grace_s)
+
+    def drop_all(self, error):
+        for d in list(self.pending.values()):
+            self.take(d)
+            d._on_error(error)
+
+
 class Hub:
     """The server, as those see it who are connected to it."""
 
@@ -1064,6 +1365,7 @@ class Hub:
         self._o = options
         self._link = _Link(self, options)
         self._calls = _Calls(self._link, options)
+        self._delegations = _Delegations(self._calls, options)
         self._agent = None
         self._replies = set()  # not over
         self._followers = set()
@@ -1108,6 +1410,7 @@ class Hub:
 
     def on_over(self, error):
         e = error or _closed()
+        self._delegations.drop_all(e)
         self._calls.drop_all(e)
         for reply in list(self._replies):
             reply._on_error(e)
@@ -1147,6 +1450,10 @@ class Hub:
                 self._agent.on_cancel(params.get("task_id"))
         elif method.startswith("task."):
             self._on_reply(method, params)
+        elif method == "delegation.result":
+            self._delegations.heard(params)
+        elif method == "delegation.chunk":
+            self._delegations.heard_chunk(params)
         else:
             self._answer(m.get("id"), error={
                 "code": -32601, "message": f"there is no method {method} here"})
@@ -1182,7 +1489,8 @@ class Hub:
             raise _closed()
         # Now: work may come in the same breath as the answer.
         self._agent = agent = _Agent(self._link, self._calls, self._o, card,
-                                     handler, concurrency)
+                                     handler, concurrency,
+                                     self._delegations)
         try:
             if self.is_connected:
                 await agent.register()
@@ -1275,6 +1583,75 @@ class Hub:
             if reply._result.done():
                 self._replies.discard(reply)
 
+    # Giving work to others, as the agent that this is.
+
+    def delegate(self, agent_name, skill, message, *, session_id=None,
+                 task_id=None, parent_task_id=None, timeout_ms=None,
+                 on_chunk=None, on_disconnect=None, metadata=None):
+        """Give work to another agent. Await it for the result, a dictionary
+        of text, metadata and task_id. However often the connection breaks, it
+        is one task, and its result comes. task_id: a further turn of that
+        one; timeout_ms: 180 000, 0 is none; on_chunk({"agent", "text", …});
+        on_disconnect: "keep" or "cancel".
+        Task.delegate is the same, on behalf of that task."""
+        return self._delegations.delegate(
+            agent_name, skill, message, session_id=session_id,
+            task_id=task_id, parent_task_id=parent_task_id,
+            timeout_ms=timeout_ms, on_chunk=on_chunk,
+            on_disconnect=on_disconnect, metadata=metadata)
+
+    async def delegate_to_agent(self, what, *, on_chunk=None):
+        """The tool: {"agentId", "task", "mode", "timeoutMs", "stream", …}, or
+        a list of up to 16. Returns {"status", "response", "sessionKey",
+        "task_id"}, or a list of those; what went wrong with one is its status
+        and error. It is not said again when the connection breaks: that is
+        the error `disconnected`. on_chunk({"agent", "text", …}) is for
+        "stream"."""
+        return await self._delegations.tool(what, on_chunk)
+
+    async def delegation(self, session_key):
+        """How that delegation is now."""
+        return await self.call("delegation.get", {"sessionKey": session_key})
+
+    def on_delegation_result(self, handler):
+        """handler(result), a coroutine function or a plain one, for what comes
+        of delegations that nobody here waits for: of one with mode "async", or
+        of this agent before it was started again. The server keeps them until
+        the handler is done with them. To be set before register. May be used
+        as a decorator."""
+        self._delegations.on_result = handler
+        return handler
+
+    def on_delegation_chunk(self, handler):
+        """handler({"agent", "text", "task_id", …}) for words that nobody else
+        takes."""
+        self._delegations.on_chunk = handler
+        return handler
+
+    async def tools(self):
+        """The tools as JSON Schemas, for those who have a model of their
+        own."""
+        return await asyncio.get_running_loop().run_in_executor(
+            None, self._get, "/api/tools")
+
+    def _get(self, path):
+        url = self._o["url"]
+        http = url._replace(scheme="https" if url.scheme == "wss" else "http",
+                            path=url.path[:-len("/hub")] + path)
+        ask = urllib.request.Request(http.geturl(), headers={
+            "Authorization": f"Bearer {self._o['token']}"})
+        try:
+            with urllib.request.urlopen(
+                    ask, timeout=self._o["call_timeout_ms"] / 1000,
+                    context=self._o["ssl"]) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as e:
+            with e:
+                raise _refusal(_Refusal(e.code, e.read(BODY_MAX).decode(
+                    "utf-8", "replace")), url) from None
+        except (OSError, ValueError) as e:
+            raise _refusal(e, url) from None
+
     async def get_task(self, task_id):
         return await self.call("task.get", {"task_id": task_id})
 
@@ -1288,6 +1665,7 @@ class Hub:
             return
         if self._agent:
             await self._agent.finish(grace_ms / 1000)
+        await self._delegations.finish(grace_ms / 1000)
         socket = self._link.socket
         self._link.end(None)
         if socket:

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/json.h"
 
 enum { LINE_MAX = 8 << 20, HELD_MAX = 64, CONNECT_MS = 15000 };
@@ -25,6 +26,8 @@ static struct held {
 struct sending {
     int64_t n;
     bool has_chunks, is_envelope;
+    bool has_mark;     /* of a delegation: its result is followed by a call */
+    const char *asked; /* likewise: its message */
     struct buf pieces; /* JSON, without brackets */
     struct buf heard;
 };
@@ -194,6 +197,70 @@ static void bad(struct sbc_task *t, struct str what)
                                            : "{\"pages\":NaN}");
 }
 
+/* "hire AGENT SKILL WORDS" */
+static void hire(struct sbc_task *t, struct str rest)
+{
+    char agent_name[64], skill[64], *answer;
+    struct str who = str_cut(&rest, ' '), what = str_cut(&rest, ' '),
+               text = {0};
+    struct sbc_delegation d = {.agent = agent_name,
+                               .skill = skill,
+                               .message = rest.p,
+                               .message_bytes = rest.n};
+    struct buf b;
+    struct arena a;
+
+    snprintf(agent_name, sizeof(agent_name), "%.*s", STR_ARG(who));
+    snprintf(skill, sizeof(skill), "%.*s", STR_ARG(what));
+    answer = sbc_delegate_wait(hub, &d);
+    if (!answer) {
+        sbc_fail(t, sbc_code(hub), sbc_why(hub));
+        return;
+    }
+    arena_init(&a, LINE_MAX);
+    text = json_str_or(
+        json_get(json_parse(&a, str_of(answer), 0, NULL), STR("text")),
+        STR(""));
+    buf_init(&b, LINE_MAX);
+    buf_addf(&b, "%s said %.*s", agent_name, STR_ARG(text));
+    buf_add_char(&b, '\0');
+    sbc_done(t, b.p, NULL);
+    buf_fini(&b);
+    arena_fini(&a);
+    free(answer);
+}
+
+/* "consult AGENT WORDS", whose own words are shown */
+static void consult(struct sbc_task *t, struct str rest)
+{
+    struct str who = str_cut(&rest, ' ');
+    struct arena a;
+    struct json *v;
+    struct buf b;
+    struct json_out o = out_open(&b);
+    char *answer;
+
+    sbc_chunk(t, "Let me ask. ");
+    put_str(&o, "agentId", who);
+    put_str(&o, "task", rest);
+    json_key(&o, STR("stream"));
+    json_put_bool(&o, true);
+    json_close(&o, '}');
+    buf_add_char(&b, '\0');
+    answer = sbc_delegate_to_agent(hub, b.p);
+    buf_fini(&b);
+    arena_init(&a, LINE_MAX);
+    v = answer ? json_parse(&a, str_of(answer), 0, NULL) : NULL;
+    buf_init(&b, LINE_MAX);
+    buf_add_str(&b, json_str_or(json_get(v, STR("status")), STR("nothing")));
+    buf_add_str(&b, STR(": "));
+    buf_add_str(&b, json_str_or(json_get(v, STR("response")), STR("")));
+    sbc_chunk_bytes(t, b.p, b.n);
+    buf_fini(&b);
+    arena_fini(&a);
+    free(answer);
+}
+
 static void on_task(void *ctx, struct sbc_task *t)
 {
     struct str text = {t->text, t->text_bytes}, verb = str_cut(&text, ' ');
@@ -213,6 +280,10 @@ static void on_task(void *ctx, struct sbc_task *t)
                  t->text);
     else if (str_eq(verb, STR("bad")))
         bad(t, text);
+    else if (str_eq(verb, STR("hire")))
+        hire(t, text);
+    else if (str_eq(verb, STR("consult")))
+        consult(t, text);
     else if (str_eq(verb, STR("broken")))
         sbc_chunk(t, "half a \xf0\x9f\xa5 pair");
     else if (str_eq(verb, STR("meta")))
@@ -300,9 +371,35 @@ static void say_routing(const char *answer)
     buf_fini(&b);
 }
 
+/* {"event":KIND, and all that was said. */
+static void say_news(const char *kind, const char *of, const struct sbc_news *n)
+{
+    struct buf b;
+    struct json_out o = out_open(&b);
+    struct arena a;
+    struct json *v;
+
+    arena_init(&a, 64 << 20);
+    v = json_parse(&a, str_of(n->json), 0, NULL);
+    put_str(&o, "event", str_of(kind));
+    if (of)
+        put_str(&o, "of", str_of(of));
+    if (v)
+        JSON_EACH(kid, v)
+        {
+            json_key(&o, kid->key);
+            json_put(&o, kid);
+        }
+    out_close(&b, &o);
+    arena_fini(&a);
+}
+
 static void hears(void *ctx, const struct sbc_news *n)
 {
     struct sending *g = ctx;
+
+    if (n->kind == SBC_ASIDE)
+        say_news("aside", NULL, n);
 
     if (n->kind == SBC_ACCEPTED && g->is_envelope)
         say_routing(n->json);
@@ -394,6 +491,74 @@ static void send_envelope(int64_t n, const struct json *v)
     free(envelope);
 }
 
+/* Delegating. */
+
+static void delegated(void *ctx, const struct sbc_news *n)
+{
+    struct sending *g = ctx;
+
+    if (n->kind == SBC_ACCEPTED)
+        event("accepted", "task", n->task_id);
+    else if (n->kind == SBC_CHUNK)
+        say_news("words", g->asked, n);
+    if (n->kind != SBC_RESULT && n->kind != SBC_FAILED)
+        return;
+    if (g->has_mark)
+        free(sbc_call(hub, "mark", "{}"));
+    if (strcmp(n->status, "completed") == 0)
+        ok(g->n, n->json);
+    else
+        no(g->n, n->code[0] ? n->code : n->status, n->error, n->json);
+    free((char *)g->asked);
+    free(g);
+}
+
+static void delegate(int64_t n, const struct json *v)
+{
+    const struct json *opts = json_get(v, STR("options"));
+    struct str text = json_str_or(json_get(v, STR("message")), STR(""));
+    struct sending *g = calloc(1, sizeof(*g));
+    struct sbc_delegation d = {
+        .agent = option(v, "agent"),
+        .skill = option(v, "skill"),
+        .message = text.p,
+        .message_bytes = text.n,
+        .session = option(opts, "session_id"),
+        .task = option(opts, "task_id"),
+        .parent_task = option(opts, "parent_task_id"),
+        .timeout_ms = json_int_or(json_get(opts, STR("timeout_ms")), 0),
+        .stream = json_bool_or(json_get(opts, STR("chunks")), false)};
+
+    g->n = n;
+    g->has_mark = json_bool_or(json_get(v, STR("mark")), false);
+    g->asked = strndup(text.p, text.n);
+    if (sbc_delegate(hub, &d, delegated, g) != SBC_OK) {
+        no(n, "usage", sbc_why(hub), "{}");
+        free((char *)g->asked);
+        free(g);
+    }
+}
+
+static int64_t n_fails;
+
+static int takes(void *ctx, const struct sbc_news *n)
+{
+    (void)ctx;
+    if (n->kind == SBC_CHUNK) {
+        say_news("words", "", n);
+        return 0;
+    }
+    say_news("delegated", NULL, n);
+    return n_fails-- > 0;
+}
+
+static void hook(int64_t n, const struct json *v)
+{
+    n_fails = json_int_or(json_get(v, STR("fails")), 0);
+    sbc_on_delegation(hub, takes, NULL);
+    ok(n, "null");
+}
+
 /* Commands. */
 
 static void failed(int64_t n)
@@ -414,6 +579,13 @@ static void until_connected(int64_t n, int64_t turns)
         failed(n);
 }
 
+/* Connections come and go in tests. */
+static void log_delegations(void *ctx, const char *line)
+{
+    if (strstr(line, "delegation"))
+        sbc_print(ctx, line);
+}
+
 static void connect_it(int64_t n, const struct json *v)
 {
     int64_t ms = json_int_or(
@@ -422,20 +594,33 @@ static void connect_it(int64_t n, const struct json *v)
 
     hub = sbc_open(option(v, "url"), option(v, "token"));
     if (hub)
+        sbc_log(hub, log_delegations, NULL);
+    if (hub)
         until_connected(n, ms / 10 + 1);
     else
         no(n, "usage", "no such url", "{}");
 }
 
-static void call(int64_t n, const char *method, const char *params)
+static void say_answer(int64_t n, char *answer)
 {
-    char *answer = sbc_call(hub, method, params);
-
     if (answer)
         ok(n, answer);
     else
         failed(n);
     free(answer);
+}
+
+static void call(int64_t n, const char *method, const char *params)
+{
+    say_answer(n, sbc_call(hub, method, params));
+}
+
+static void tool(int64_t n, const struct json *v)
+{
+    char *what = raw(json_get(v, STR("what")));
+
+    say_answer(n, sbc_delegate_to_agent(hub, what));
+    free(what);
 }
 
 static void search(int64_t n, const struct json *v)
@@ -515,6 +700,16 @@ static void run(const struct json *v)
 
     if (str_eq(what, STR("connect")))
         connect_it(n, v);
+    else if (str_eq(what, STR("delegate")))
+        delegate(n, v);
+    else if (str_eq(what, STR("hook")))
+        hook(n, v);
+    else if (str_eq(what, STR("tool")))
+        tool(n, v);
+    else if (str_eq(what, STR("delegation")))
+        say_answer(n, sbc_delegation_get(hub, option(v, "key")));
+    else if (str_eq(what, STR("tools")))
+        say_answer(n, sbc_tools(hub));
     else if (str_eq(what, STR("register")))
         register_it(n, v);
     else if (str_eq(what, STR("release")))
@@ -571,6 +766,10 @@ int main(void)
 {
     struct buf in;
 
+#ifdef WITH_FAULTS
+    fault_arm_at("sbc.late",
+                 1); /* a delegation is booked when it is answered */
+#endif
     /* Whoever tests may be slow to read what is said. */
     (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20);
     buf_init(&in, LINE_MAX);

@@ -2,7 +2,11 @@
 // line, answers and events out. sdk_driver.py does the same with the other
 // client; sdk_cases.py has the cases that both go through.
 import { createInterface } from 'node:readline';
-import { connect } from '../../client/js/signalbox.js';
+
+// Another copy of it where a test has changed something.
+const { connect } = await import(
+    process.env.SDK_JS ?? '../../client/js/signalbox.js'
+);
 
 let hub = null;
 const held = new Map(); // message -> how to end it
@@ -32,6 +36,22 @@ async function writeAndHold(task) {
     return { text: 'begun ' + (await hold(task)) };
 }
 
+/** hire AGENT SKILL WORDS */
+async function hire(task) {
+    const [, agent, skill, ...words] = task.message.split(' ');
+    const { text } = await task.delegate(agent, skill, words.join(' '));
+    return `${agent} said ${text}`;
+}
+
+/** consult AGENT WORDS, whose own words are shown */
+async function consult(task) {
+    const [, agent, ...words] = task.message.split(' ');
+    await task.write('Let me ask. ');
+    const what = { agentId: agent, task: words.join(' '), stream: true };
+    const { status, response } = await task.delegateToAgent(what);
+    await task.write(`${status}: ${response}`);
+}
+
 function fail(task) {
     const e = new Error(task.message + "\nand more that is nobody's business");
     if (task.message.endsWith('coded')) e.code = 'out_of_paper';
@@ -54,6 +74,8 @@ const BAD = {
 
 const HANDLERS = {
     bad: (task) => ({ text: 'good', ...BAD[task.message.split(' ')[1]] }),
+    hire,
+    consult,
     refused: () => ({ metadata: { toJSON: () => 'pages' } }),
     broken: (task) => task.write('half a \ud83e pair'),
     echo: async (task) => task.message.slice(5),
@@ -92,10 +114,42 @@ function handler(task) {
     return HANDLERS[task.message.split(' ')[0]](task);
 }
 
-async function send({ text, options = {}, chunks = false }) {
+const say_words = (of) => (chunk) => say({ event: 'words', of, ...chunk });
+
+async function delegate({ agent, skill, message, options = {}, mark }) {
+    const d = hub.delegate(agent, skill, message, {
+        sessionId: options.session_id,
+        taskId: options.task_id,
+        parentTaskId: options.parent_task_id,
+        timeoutMs: options.timeout_ms,
+        onChunk: options.chunks ? say_words(message) : undefined,
+    });
+    d.accepted.then(
+        (a) => say({ event: 'accepted', task: a.task_id }),
+        () => {},
+    );
+    const got = await d;
+    if (mark) await hub.call('mark');
+    return got;
+}
+
+let unhook = null;
+
+/** hold: until `unhook`; fails: so many times, at first. */
+function hook({ hold = false, fails = 0 }) {
+    let n = 0;
+    hub.onDelegationResult(async (result) => {
+        say({ event: 'delegated', ...result });
+        if (n++ < fails) throw new Error('not now');
+        if (hold) await new Promise((yes) => (unhook = yes));
+    });
+}
+
+async function send({ text, options = {}, chunks = false, asides = false }) {
     const { timeout_ms: timeoutMs, ...rest } = options;
     const reply = hub.send(text, { timeoutMs, ...rest });
     if (!chunks) return reply;
+    if (asides) return sendWithAsides(reply, options.to);
     reply.accepted.then((a) => say({ event: 'accepted', task: a.task_id }));
     const pieces = [];
     for await (const piece of reply) {
@@ -105,7 +159,22 @@ async function send({ text, options = {}, chunks = false }) {
     return { pieces, ...(await reply) };
 }
 
+async function sendWithAsides(reply, to) {
+    const pieces = [];
+    for await (const { agent, text } of reply.pieces()) {
+        if (agent === to) pieces.push(text);
+        else say({ event: 'aside', agent, text });
+    }
+    return { pieces, ...(await reply) };
+}
+
 const COMMANDS = {
+    delegate,
+    hook,
+    unhook: () => unhook(),
+    tool: ({ what }) => hub.delegateToAgent(what, { onChunk: say_words('') }),
+    delegation: ({ key }) => hub.delegation(key),
+    tools: () => hub.tools(),
     async connect({ url, token, options = {} }) {
         const camel = {};
         for (const [k, v] of Object.entries(options))

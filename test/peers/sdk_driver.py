@@ -49,6 +49,29 @@ async def half(task):
     return {"text": "begun " + await hold(task)}
 
 
+async def hire(task):
+    """hire AGENT SKILL WORDS"""
+    _, agent, skill, words = task.message.split(" ", 3)
+    done = await task.delegate(agent_name=agent, skill=skill, message=words)
+    return f"{agent} said {done['text']}"
+
+
+def hireplainly(task):
+    """The same, in a thread."""
+    _, agent, skill, words = task.message.split(" ", 3)
+    done = task.delegate(agent, skill, words)
+    return f"{agent} said {done['text']}"
+
+
+async def consult(task):
+    """consult AGENT WORDS, whose own words are shown"""
+    _, agent, words = task.message.split(" ", 2)
+    await task.write("Let me ask. ")
+    done = await task.delegate_to_agent({"agentId": agent, "task": words,
+                                         "stream": True})
+    await task.write(f"{done['status']}: {done['response']}")
+
+
 class Coded(Exception):
     code = "out_of_paper"
 
@@ -124,7 +147,8 @@ async def lone(task):
 
 HANDLERS = {f.__name__: f for f in (
     echo, stream, write, hold, half, fail, number, nothing, meta, bad, broken,
-    refused, big, plain, threaded, oddmeta, lone)}
+    refused, big, plain, threaded, oddmeta, lone, hire, hireplainly,
+    consult)}
 
 
 def handler(task):
@@ -177,10 +201,82 @@ async def accepted(reply):
     say(event="accepted", task=(await reply.accepted())["task_id"])
 
 
-async def do_send(text, options=None, chunks=False):
+def say_words(of):
+    return lambda chunk: say(event="words", of=of, **chunk)
+
+
+async def do_delegate(agent, skill, message, options=None, mark=False):
+    options = options or {}
+    if options.pop("chunks", False):
+        options["on_chunk"] = say_words(message)
+    d = hub.delegate(agent_name=agent, skill=skill, message=message,
+                     **options)
+    asyncio.ensure_future(say_accepted(d))
+    got = await d
+    if mark:
+        await hub.call("mark")
+    return got
+
+
+async def say_accepted(d):
+    try:
+        say(event="accepted", task=(await d.accepted())["task_id"])
+    except signalbox.SignalboxError:
+        pass
+
+
+hooked = None
+
+
+async def do_hook(hold=False, fails=0):
+    """hold: until `unhook`; fails: so many times, at first."""
+    global hooked
+    hooked = asyncio.Event()
+    n = 0
+
+    @hub.on_delegation_result
+    async def on_result(result):
+        nonlocal n
+        n += 1
+        say(event="delegated", **result)
+        if n <= fails:
+            raise ValueError("not now")
+        if hold:
+            await hooked.wait()
+
+
+async def do_unhook():
+    hooked.set()
+
+
+async def do_tool(what):
+    return await hub.delegate_to_agent(what, on_chunk=say_words(""))
+
+
+async def do_delegation(key):
+    return await hub.delegation(key)
+
+
+async def do_tools():
+    return await hub.tools()
+
+
+async def send_with_asides(reply, to):
+    pieces = []
+    async for piece in reply.pieces():
+        if piece["agent"] == to:
+            pieces.append(piece["text"])
+        else:
+            say(event="aside", **piece)
+    return {"pieces": pieces, **await reply}
+
+
+async def do_send(text, options=None, chunks=False, asides=False):
     reply = hub.send(text, **(options or {}))
     if not chunks:
         return await reply
+    if asides:
+        return await send_with_asides(reply, options["to"])
     asyncio.ensure_future(accepted(reply))
     pieces = []
     async for piece in reply:
