@@ -46,6 +46,7 @@ struct server {
     struct rulebook rulebook;
     struct lessons *lessons;
     struct router *router;
+    struct traces *traces;
     struct walk *walk;
     struct posting posting;
     struct net *net;

@@ -39,6 +39,7 @@ static const char *const tasks_examples[] = {
     "signalbox tasks",
     "signalbox tasks --status failed --agent echo --limit 100",
     "signalbox tasks task_01j...",
+    "signalbox tasks tree task_01j...",
     "signalbox tasks cancel task_01j...",
     NULL,
 };
@@ -142,6 +143,18 @@ static const char *const learning_examples[] = {
     "signalbox learning export > learnt.jsonl",
     "signalbox learning reset engineer",
     "signalbox learning rebuild",
+    NULL,
+};
+static const char *const ledger_examples[] = {
+    "signalbox ledger",
+    "signalbox ledger topup anna 25 --note \"invoice 4711\"",
+    "signalbox ledger balance anna",
+    "signalbox ledger statement anna --since 30d",
+    "signalbox ledger statement anna --csv > anna.csv",
+    "signalbox ledger refund --task task_01j...",
+    "signalbox ledger refund anna 5.50",
+    "signalbox ledger payout zoe 120.25 --key 2026-11",
+    "signalbox ledger check",
     NULL,
 };
 static const char *const users_examples[] = {
@@ -255,10 +268,11 @@ static const struct command commands[] = {
      "Ends with 1 when the task failed, or when there is no answer within "
      "--wait; the task goes on then. " CLIENT_ABOUT,
      cli_send_options, send_examples, cli_send},
-    {"tasks", "list tasks, show or cancel one", "[ID | cancel ID]", 2,
+    {"tasks", "list tasks, show or cancel one", "[ID | tree ID | cancel ID]", 2,
      "List tasks, the newest first; show one whole, with its message and its "
-     "answer; or cancel one. Whoever is no admin sees their own. With --json "
-     "a list is a line for each. " CLIENT_ABOUT,
+     "answer; draw the tree of what agents gave to agents for it, with times "
+     "and costs; or cancel one. Whoever is no admin sees their own. With "
+     "--json a list is a line for each. " CLIENT_ABOUT,
      cli_tasks_options, tasks_examples, cli_tasks},
     {"holds", "what is held, what it waits for, and until when", "", 0,
      "List the messages that are held, the first accepted first: how long they "
@@ -385,6 +399,24 @@ static const struct command commands[] = {
      "known as lines of JSON; rebuild makes it anew from the records of "
      "outcomes that are kept. For admins. " CLIENT_ABOUT,
      cli_learning_options, learning_examples, cli_learning},
+    {"ledger", "balances, statements, top-ups, refunds, payouts",
+     "[balance [USER] | statement [USER] | accounts | topup USER AMOUNT | "
+     "refund USER AMOUNT | refund --task ID | payout USER AMOUNT | check]",
+     3,
+     "What agents cost is paid from the balance of who asked, however deep the "
+     "work goes; it is reserved when a task is accepted, goes to the agent's "
+     "creator when it is completed, and back when it is not. Amounts are units "
+     "with up to six digits behind the point; with --json they are "
+     "micro-units.\n"
+     "topup puts money into a user's balance. refund USER AMOUNT pays some of "
+     "it back to the user, out of the balance; refund --task ID takes what a "
+     "completed task has cost from who got it, into the balance of who paid. "
+     "payout pays out what the agents of a creator have earned. Each is done "
+     "once for a key. check goes through all entries and ends with 1 where "
+     "something is not right; with --offline it does so without a server, in "
+     "the data folder itself. Everybody sees their own balance and statement; "
+     "the rest is for admins. " CLIENT_ABOUT,
+     cli_ledger_options, ledger_examples, cli_ledger},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "

@@ -48,6 +48,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     struct calls_settings settings = settings_calls(s, fresh);
     struct hub_settings hub_settings = settings_hub(fresh);
     struct registry_limits limits = roster_limits(fresh);
+    struct traces_settings traces_settings = settings_traces(fresh);
     struct buf names;
     enum err e = certs_prepare(&s->certs, fresh, why);
 
@@ -71,6 +72,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     router_set(s->router, &route_settings);
     lessons_set(s->lessons, &lessons_settings);
     walk_set(s->walk, &walk_opts);
+    traces_set(s->traces, &traces_settings);
     rulebook_commit(&s->rulebook);
     buf_init(&names, 1024);
     config_restart_needed(s->built_from, fresh, &names);

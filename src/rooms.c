@@ -294,6 +294,14 @@ static enum err open_walk(struct server *s, struct why *why)
     s->children = children_new(&s->loop, &s->log, CHILDREN_MAX);
     if (!s->children)
         return why_err(why, ERR_NOMEM, "out of memory");
+    s->traces = traces_new(
+        &(struct traces_opts){.loop = &s->loop,
+                              .log = &s->log,
+                              .fetch = s->outward.fetch,
+                              .rand = rand_system(),
+                              .settings = settings_traces(s->config)});
+    if (!s->traces)
+        return why_err(why, ERR_NOMEM, "out of memory");
     opts = settings_walk(s, s->config);
     s->walk = walk_new(&opts, why);
     if (!s->walk)
@@ -429,6 +437,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .registry = s->registry,
                                   .lessons = s->lessons,
                                   .posting = &s->posting,
+                                  .traces = s->traces,
                                   .rulebook = &s->rulebook,
                                   .fetch = s->outward.fetch,
                                   .embeds = s->outward.embeds,
@@ -515,6 +524,17 @@ static void stop_delivery(struct server *s)
         loop_run(&s->loop);
 }
 
+/* What was done while it was ending is told too. */
+static void stop_traces(struct server *s)
+{
+    if (!s->traces)
+        return;
+    s->has_stopped = false;
+    traces_stop(s->traces, on_stopped, s);
+    while (!s->has_stopped)
+        loop_run(&s->loop);
+}
+
 /* What is asked of others ends first, and then the store gives back what it
  * still has to those who are still there. The loop turns meanwhile, so signals
  * still come: to rooms that are gone, or were never opened. They are not closed
@@ -532,6 +552,7 @@ void rooms_close(struct server *s)
         lessons_stop(s->lessons);
     stop_delivery(s);
     posting_stop(&s->posting);
+    stop_traces(s);
     outward_close(&s->outward);
     store_close(s->store);
     if (s->net)
@@ -543,6 +564,7 @@ void rooms_close(struct server *s)
     hub_free(s->hub);
     posting_close(&s->posting);
     walk_free(s->walk);
+    traces_free(s->traces);
     rulebook_close(&s->rulebook);
     router_free(s->router);
     lessons_free(s->lessons);

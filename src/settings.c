@@ -108,6 +108,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .node = c->node,
         .fetch = s->outward.fetch,
         .children = s->children,
+        .traces = s->traces,
         .deliver = settings_deliver(c),
         .limits = tasks_limits_of(c),
         .hire = hire_of(c),
@@ -116,6 +117,18 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
     };
+}
+
+struct traces_settings settings_traces(const struct config *c)
+{
+    return (struct traces_settings){.endpoint = c->traces.endpoint,
+                                    .headers = c->traces.headers,
+                                    .service = c->traces.service,
+                                    .node = c->node,
+                                    .max_waiting = c->traces.max_waiting,
+                                    .batch = c->traces.batch,
+                                    .delay_ms = c->traces.delay_ms,
+                                    .timeout_ms = c->traces.timeout_ms};
 }
 
 struct route_settings settings_route(const struct config *c)

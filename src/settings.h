@@ -15,6 +15,7 @@ struct calls_settings settings_calls(const struct server *s,
                                      const struct config *c);
 struct deliver_settings settings_deliver(const struct config *c);
 struct hub_settings settings_hub(const struct config *c);
+struct traces_settings settings_traces(const struct config *c);
 struct route_settings settings_route(const struct config *c);
 struct lessons_settings settings_lessons(const struct config *c);
 void settings_rank(struct server *s, const struct config *c);

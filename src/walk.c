@@ -248,8 +248,7 @@ static void accept_turn(struct msg *m, const struct task *before)
 {
     struct str who = caller_name(&m->in.caller);
 
-    if (!task_is_for(before, &m->in.caller) ||
-        !walk_may_go_on(m->way.walk, m, before))
+    if (!task_is_for(before, &m->in.caller))
         refuse(m, ERR_NOT_FOUND);
     else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
         accept_message(m, route_turn(m->way.walk->opts.router, m, before),
@@ -549,6 +548,8 @@ static void on_changed(struct tx *tx, void *ctx)
     const struct task *t;
 
     unwritten_note(&w->unwritten, tx);
+    if (tx->result == TX_COMMITTED)
+        walk_watch_end(w, c);
     task_changed(w->tasks, c);
     t = task_find(w->tasks, id);
     if (tx->result == TX_COMMITTED) {

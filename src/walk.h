@@ -19,6 +19,7 @@
 #include "route/route.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "watch/trace.h"
 #include "watch/watch.h"
 
 struct walk;
@@ -35,6 +36,7 @@ struct walk_opts {
     struct id_maker *ids;
     struct fetch *fetch;       /* for deliver's roads; may be NULL */
     struct children *children; /* likewise */
+    struct traces *traces;     /* hears of every turn that is over; likewise */
     struct deliver_settings deliver;
     uint64_t seed[2];
     struct str node;

@@ -121,19 +121,6 @@ static enum err hash_order(const struct walk_order *o, struct msg *m)
     return e;
 }
 
-/* What it gave before, and for the same user: nobody's words come to another
- * because one agent works for both. */
-bool walk_may_go_on(struct walk *w, const struct msg *m,
-                    const struct task *before)
-{
-    const struct task *parent = task_find(w->tasks, m->hire.parent_id);
-
-    if (!m->hire.agent.n)
-        return true;
-    return str_eq_nocase(before->by_agent, m->hire.agent) &&
-           (!parent || str_eq(parent->root_user, before->root_user));
-}
-
 /* Of an agent that names its skills it is one of these. */
 enum err walk_check_skill(struct msg *m, const struct agent *a)
 {
@@ -192,4 +179,17 @@ void walk_chunk_up(struct walk *w, const struct task *t, struct str text)
             return;
         id = d->parent_id;
     }
+}
+
+void walk_watch_end(struct walk *w, const struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    if (!t || t->turn != c->turn)
+        return;
+    if (t->by_agent.n)
+        deliver_delegated(w->deliver, t->by_agent, t->agent, c->result.status);
+    if (w->opts.traces)
+        traces_task(w->opts.traces, t, &c->result, c->at_ms,
+                    t->parent_id.n ? task_find(w->tasks, t->parent_id) : NULL);
 }

@@ -23,7 +23,7 @@ struct walk {
     struct walk_hub hub;
 
     /* Of models: what they use, and what they have others do. */
-    struct list tool_uses, tool_errands;
+    struct list tool_uses, tool_commissions;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -56,6 +56,9 @@ const struct agent *walk_agent_of(void *ctx, struct str name);
 /* What t's agent says as it works, to all above it who want to hear. */
 void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
 
+/* walk_hire.c: a turn is over, durably, and its task not told yet. */
+void walk_watch_end(struct walk *w, const struct task_change *c);
+
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);
@@ -67,9 +70,6 @@ void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
 
 /* walk_hire.c */
 
-/* Whether m may be a further turn of that task, where an agent asks. */
-bool walk_may_go_on(struct walk *w, const struct msg *m,
-                    const struct task *before);
 /* Whether a has the skill that an agent asks for; with words in m->why. */
 MUST_USE enum err walk_check_skill(struct msg *m, const struct agent *a);
 

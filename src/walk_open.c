@@ -124,7 +124,7 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     unwritten_init(&w->unwritten);
     list_init(&w->refused);
     list_init(&w->tool_uses);
-    list_init(&w->tool_errands);
+    list_init(&w->tool_commissions);
     w->refuse_job.run = walk_on_refused;
     w->tasks = open_tasks(w);
     w->deliver = open_deliver(w);

@@ -1,5 +1,5 @@
 /* What agents that are models use: the server calls for them what others call
- * themselves. A delegation is an errand as from any other road, part of the
+ * themselves. A delegation is a commission as from any other road, part of the
  * task that the model works on; a search is one through the eyes of whom it
  * acts for, which are also those that a delegation is seen with.
  *
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "errand.h"
+#include "commission.h"
 #include "walk_internal.h"
 
 enum {
@@ -22,8 +22,8 @@ enum {
 struct tool_use {
     struct walk *walk;
     struct list_node node;
-    struct errand *errand; /* NULL: it is a search */
-    uint64_t search_id;    /* zero: none is under way */
+    struct commission *commission; /* NULL: it is a search */
+    uint64_t search_id;            /* zero: none is under way */
     deliver_tool_done *done;
     void *ctx;
 };
@@ -59,8 +59,8 @@ static struct tool_use *use_new(struct walk *w, deliver_tool_done *done,
 
 static void use_free(struct tool_use *u)
 {
-    if (u->errand)
-        errand_leave(u->errand);
+    if (u->commission)
+        commission_leave(u->commission);
     if (u->search_id)
         registry_search_cancel(u->walk->opts.registry, u->search_id);
     list_remove(&u->node);
@@ -79,7 +79,7 @@ void walk_tools_free(struct walk *w)
 
     while ((n = list_first(&w->tool_uses)))
         use_free(LIST_OF(n, struct tool_use, node));
-    errands_free(&w->tool_errands);
+    commissions_free(&w->tool_commissions);
 }
 
 /* The use goes before the answer is heard: whoever hears it may go on to the
@@ -115,7 +115,7 @@ static void refuse(struct tool_use *u, enum err e, const struct why *why)
 
 /* delegate_to_agent. */
 
-static void on_errand(void *ctx)
+static void on_commission(void *ctx)
 {
     struct tool_use *u = ctx;
     struct buf out;
@@ -123,7 +123,7 @@ static void on_errand(void *ctx)
 
     buf_init(&out, ANSWER_BYTES);
     o = json_out(&out);
-    errand_write(u->errand, &o);
+    commission_write(u->commission, &o);
     answer_buf(u, &out);
 }
 
@@ -134,23 +134,22 @@ static enum err delegate(struct tool_use *u, const struct delivery_id *d,
     const struct walk_opts *o = &u->walk->opts;
     enum err e;
 
-    u->errand =
-        errand_new(&(struct errand_opts){.loop = o->loop,
-                                         .log = o->log,
-                                         .walk = u->walk,
-                                         .store = o->store,
-                                         .registry = o->registry,
-                                         .list = &u->walk->tool_errands,
-                                         .by = agent,
-                                         .parent_id = str_of(d->task_id.text),
-                                         .ends_with_line = true,
-                                         .done = on_errand,
-                                         .ctx = u});
-    if (!u->errand)
+    u->commission = commission_new(
+        &(struct commission_opts){.loop = o->loop,
+                                  .log = o->log,
+                                  .walk = u->walk,
+                                  .store = o->store,
+                                  .registry = o->registry,
+                                  .list = &u->walk->tool_commissions,
+                                  .by = agent,
+                                  .parent_id = str_of(d->task_id.text),
+                                  .done = on_commission,
+                                  .ctx = u});
+    if (!u->commission)
         return ERR_NOMEM;
-    e = errand_read(u->errand, arguments, false, why);
+    e = commission_read(u->commission, arguments, false, why);
     if (!e)
-        errand_go(u->errand);
+        commission_go(u->commission);
     return e;
 }
 

@@ -56,6 +56,7 @@ struct calls_opts {
     struct registry *registry;
     struct lessons *lessons;
     struct posting *posting;
+    struct traces *traces;
     const struct rulebook *rulebook;
     /* For their figures; any of them may be NULL. */
     struct fetch *fetch;
@@ -77,6 +78,7 @@ struct calls {
     struct registry *registry;
     struct lessons *lessons;
     struct posting *posting;
+    struct traces *traces;
     const struct rulebook *rulebook;
     struct fetch *fetch;
     struct embed *const *embeds;
@@ -98,7 +100,7 @@ struct calls {
     struct list gone;     /* nobody is there, but something of theirs is out */
     struct list dead;     /* to be freed at the end of the turn */
     struct list listings; /* those whose list the store is reading */
-    struct list errands;
+    struct list commissions;
     size_t n_sweep; /* still to be looked at in this sweep */
     struct timer sweep_timer;
     struct loop_job sweep_job, reap_job;

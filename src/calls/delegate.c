@@ -20,14 +20,14 @@ static void on_look(struct open *o, enum err e, const struct task *t)
 /* Its only piece as events, as a message's. */
 static void follow(struct open *o)
 {
-    struct errand_piece piece;
+    struct commission_piece piece;
 
-    if (!errand_piece(o->errand, 0, &piece)) {
+    if (!commission_piece(o->commission, 0, &piece)) {
         open_refuse(o, ERR_INTERNAL, STR(""), STR(""));
         return;
     }
-    errand_leave(o->errand);
-    o->errand = NULL;
+    commission_leave(o->commission);
+    o->commission = NULL;
     loop_timer_cancel(o->calls->loop, &o->timer);
     o->task_id = piece.task_id;
     o->message_id = piece.message_id;
@@ -38,7 +38,7 @@ static void on_done(void *ctx)
 {
     struct open *o = ctx;
     struct str words = {NULL, 0}, details = {NULL, 0};
-    enum err e = errand_refused(o->errand, &words, &details);
+    enum err e = commission_refused(o->commission, &words, &details);
     struct json_out out = json_out(&o->calls->body);
 
     if (e) {
@@ -46,16 +46,16 @@ static void on_done(void *ctx)
     } else if (o->message.wants_events && o->calls->is_ready) {
         follow(o);
     } else {
-        errand_write(o->errand, &out);
+        commission_write(o->commission, &out);
         buf_add_char(&o->calls->body, '\n');
-        open_answer(o, errand_is_over(o->errand) ? 200 : 202);
+        open_answer(o, commission_is_over(o->commission) ? 200 : 202);
     }
 }
 
 /* Nobody waits for longer than net does, nor when we stop. */
 static void on_patience(struct timer *t)
 {
-    errand_hurry(LIST_OF(t, struct open, timer)->errand);
+    commission_hurry(LIST_OF(t, struct open, timer)->commission);
 }
 
 static bool begin(struct open *o, struct call *c)
@@ -64,21 +64,21 @@ static bool begin(struct open *o, struct call *c)
     struct why why = {""};
     enum err e = ERR_NOMEM;
 
-    o->errand = errand_new(&(struct errand_opts){
+    o->commission = commission_new(&(struct commission_opts){
         .loop = calls->loop,
         .log = calls->log,
         .walk = calls->walk,
         .store = calls->store,
         .registry = calls->registry,
-        .list = &calls->errands,
+        .list = &calls->commissions,
         .caller = &c->caller,
         .waits_for_nothing = o->message.wants_events,
         .done = on_done,
         .ctx = o,
     });
-    if (o->errand)
-        e = errand_read(o->errand, c->rq->body, false, &why);
-    if (!e && o->message.wants_events && errand_is_piece(o->errand, 1))
+    if (o->commission)
+        e = commission_read(o->commission, c->rq->body, false, &why);
+    if (!e && o->message.wants_events && commission_is_piece(o->commission, 1))
         e = why_err(&why, ERR_BAD_REQUEST,
                     "events are of one task: ask for each of several by "
                     "itself");
@@ -102,8 +102,8 @@ void call_delegate_post(struct call *c)
     open_becomes(o, OPEN_WAITING);
     if (loop_timer_set(calls->loop, &o->timer,
                        calls_patience_ms(calls, SPEAK_TIMEOUT_MAX_MS)) != OK)
-        errand_hurry(o->errand);
-    errand_go(o->errand);
+        commission_hurry(o->commission);
+    commission_go(o->commission);
 }
 
 /* How it stands. */

@@ -2,7 +2,7 @@
 #define CALLS_INTERNAL_H
 
 #include "calls/calls.h"
-#include "errand.h"
+#include "commission.h"
 #include "speak/speak.h"
 
 /* calls.c: answers to a request by its id. */
@@ -125,10 +125,12 @@ struct open {
         bool is_whole;           /* of decisions */
     } list;
 
-    struct study *study; /* analytics.c; NULL: none */
+    struct books *books; /* books.h; NULL: none */
+    struct study *study;    /* analytics.c; NULL: none */
+    struct tree_look *tree; /* tree.c; NULL: none */
 
     /* What an agent has others do. */
-    struct errand *errand; /* NULL: none */
+    struct commission *commission; /* NULL: none */
     struct {
         struct id key;
         int64_t turn;
@@ -283,6 +285,9 @@ void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
 struct call_word;
 void word_free(struct call_word *w);
 
+/* tree.c. NULL is fine. */
+void tree_look_free(struct tree_look *l);
+
 /* escalations.c. NULL is fine. */
 struct call_say;
 void say_free(struct call_say *s);
@@ -298,6 +303,10 @@ void call_metrics(struct call *c);
 void metrics_deliver(struct buf *out, const struct deliver_stats *s);
 void metrics_agents(struct buf *out, struct deliver *d);
 
+/* metrics_hire.c: what agents give to agents, and what is told of it. */
+void metrics_hire(struct buf *out, const struct hire_stats *s,
+                  const struct traces *traces);
+
 /* metrics_learning.c */
 void metrics_learning(struct buf *out, const struct lessons_stats *s);
 
@@ -312,6 +321,7 @@ void call_decisions_get(struct call *c);
 void call_tasks_list(struct call *c);
 void call_tasks_get(struct call *c);
 void call_tasks_events(struct call *c);
+void call_tasks_tree(struct call *c);
 void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
@@ -350,6 +360,14 @@ void call_learning_export(struct call *c);
 void call_learning_run(struct call *c);
 void call_learning_reset(struct call *c);
 void call_learning_rebuild(struct call *c);
+void call_ledger_balance(struct call *c);
+void call_ledger_accounts(struct call *c);
+void call_ledger_statement(struct call *c);
+void call_ledger_topup(struct call *c);
+void call_ledger_refund(struct call *c);
+void call_ledger_payout(struct call *c);
+void call_ledger_check(struct call *c);
+void books_free(struct books *b); /* NULL is fine */
 void call_feed(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);

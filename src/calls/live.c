@@ -56,6 +56,8 @@ static void open_free(struct open *o)
     word_free(o->word);
     say_free(o->say);
     study_free(o->study);
+    books_free(o->books);
+    tree_look_free(o->tree);
     free(o);
 }
 
@@ -112,9 +114,9 @@ void open_quiet(struct open *o)
         registry_search_cancel(o->calls->registry, o->search.id);
     o->is_listening = o->feed.is_reading = false;
     o->search.id = 0;
-    if (o->errand)
-        errand_leave(o->errand);
-    o->errand = NULL;
+    if (o->commission)
+        commission_leave(o->commission);
+    o->commission = NULL;
     loop_timer_cancel(o->calls->loop, &o->timer);
 }
 
@@ -476,7 +478,7 @@ void live_init(struct calls *c, const uint64_t seed[2])
     list_init(&c->gone);
     list_init(&c->dead);
     list_init(&c->listings);
-    list_init(&c->errands);
+    list_init(&c->commissions);
     c->sweep_timer.fire = on_sweep_timer;
     c->sweep_job.run = sweep;
     c->reap_job.run = reap;
@@ -491,7 +493,7 @@ void live_fini(struct calls *c)
     loop_timer_cancel(c->loop, &c->sweep_timer);
     loop_not_at_end(&c->sweep_job);
     loop_not_at_end(&c->reap_job);
-    errands_free(&c->errands);
+    commissions_free(&c->commissions);
     free_all(&c->gone);
     free_all(&c->dead);
     buf_fini(&c->result.text);

@@ -449,6 +449,7 @@ void call_metrics(struct call *c)
     struct access_stats access = access_stats(calls->access);
     struct registry_stats registry = registry_stats(calls->registry);
     struct router_stats routing = router_stats(walk_router(calls->walk));
+    struct hire_stats hire = hire_stats(walk_hires(calls->walk));
 
     metric_family(c->body, "signalbox_build_info", "gauge",
                   "Constant 1, with the version as a label.");
@@ -461,6 +462,7 @@ void call_metrics(struct call *c)
     write_store(c->body, &store);
     write_walk(c->body, &walk);
     metrics_agents(c->body, walk_deliver(calls->walk));
+    metrics_hire(c->body, &hire, calls->traces);
     metrics_gate(c->body, calls);
     write_feed(c->body, &feed);
     write_access(c->body, &access);

@@ -73,6 +73,30 @@ static void write_figures(struct buf *out, const struct rows *rows)
     }
 }
 
+static void write_outcomes(struct buf *out, const struct rows *rows,
+                           const char *name, const char *help, size_t offset)
+{
+    static const char *const outcomes[N_OUTCOMES] = {
+        [OUTCOME_COMPLETED] = ",outcome=\"completed\"",
+        [OUTCOME_FAILED] = ",outcome=\"failed\"",
+        [OUTCOME_CANCELLED] = ",outcome=\"cancelled\"",
+        [OUTCOME_EXPIRED] = ",outcome=\"expired\""};
+
+    metric_family(out, name, "counter", help);
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct desk_row *r = &rows->list[i];
+        int64_t v[N_OUTCOMES];
+
+        memcpy(v, (const char *)&r->stats + offset, sizeof(v));
+        for (int k = 0; k < N_OUTCOMES; k++) {
+            char label[AGENT_NAME_MAX + 64];
+
+            label_of(label, sizeof(label), r, outcomes[k]);
+            metric_int(out, name, label, v[k]);
+        }
+    }
+}
+
 static void write_histogram(struct buf *out, const struct desk_row *r)
 {
     char label[AGENT_NAME_MAX + 64], more[32];
@@ -107,6 +131,13 @@ void metrics_agents(struct buf *out, struct deliver *d)
     rows->list[rows->n++].agent = STR("other");
     write_states(out, rows);
     write_figures(out, rows);
+    write_outcomes(out, rows, "signalbox_agent_delegations_made_total",
+                   "Delegations that it made and that are over, by outcome.",
+                   offsetof(struct desk_stats, made_total));
+    write_outcomes(out, rows, "signalbox_agent_delegations_received_total",
+                   "Delegations that it was given and that are over, by "
+                   "outcome.",
+                   offsetof(struct desk_stats, received_total));
     metric_family(out, "signalbox_agent_latency_seconds", "histogram",
                   "From the start of an attempt to its completed answer.");
     for (size_t i = 0; i < rows->n; i++)

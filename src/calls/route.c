@@ -25,6 +25,17 @@ static void put_note(struct open *o, struct json_out *out, const struct msg *m)
         json_put_null(out);
 }
 
+/* What it would cost whoever asks; what they have is not looked at. */
+static void put_price(struct open *o, struct json_out *out, const struct msg *m)
+{
+    struct agents all = registry_agents(o->calls->registry);
+    const struct agent *chosen = agent_find(&all, m->choice.agent);
+    struct str skill = m->call.skill.n ? m->call.skill : m->choice.skill;
+
+    json_key(out, STR("price_micros"));
+    json_put_int(out, chosen ? ledger_price(chosen, skill) : 0);
+}
+
 static void answer(struct open *o, const struct msg *m)
 {
     struct json_out out = json_out(&o->calls->body);
@@ -38,6 +49,7 @@ static void answer(struct open *o, const struct msg *m)
     speak_decision(&out, &d, SPEAK_WHOLE);
     json_key(&out, STR("switches"));
     json_put_bool(&out, m->choice.is_switch);
+    put_price(o, &out, m);
     put_note(o, &out, m);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');

@@ -234,6 +234,7 @@ enum exit_status cli_grants(struct cli *c);
 enum exit_status cli_commands(struct cli *c);
 enum exit_status cli_learning(struct cli *c);
 enum exit_status cli_gate(struct cli *c);
+enum exit_status cli_ledger(struct cli *c);
 enum exit_status cli_users(struct cli *c);
 enum exit_status cli_token(struct cli *c);
 enum exit_status cli_model(struct cli *c);
@@ -242,7 +243,7 @@ enum exit_status cli_calibrate(struct cli *c);
 enum exit_status cli_version(struct cli *c);
 enum exit_status cli_help(struct cli *c);
 
-extern const struct arg_option cli_holds_options[];
+extern const struct arg_option cli_holds_options[], cli_ledger_options[];
 extern const struct arg_option cli_escalations_options[];
 
 extern const struct arg_option cli_route_options[], cli_lint_options[];

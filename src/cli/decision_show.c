@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/candidates.h"
+#include "cli/price.h"
 #include "model/decision.h"
 
 enum { LIMIT = 10 };
@@ -53,6 +54,7 @@ static void say_chosen(struct cli *c, const struct json *d)
 {
     struct str layer = cli_field(d, STR("layer"));
     const char *words = layer_words(layer);
+    int64_t price = json_int_or(json_get(d, STR("price_micros")), 0);
 
     cli_coloured(c, GREEN, cli_tamed(c, cli_field(d, STR("agent"))));
     buf_add_char(&c->out, '\n');
@@ -60,6 +62,8 @@ static void say_chosen(struct cli *c, const struct json *d)
     cli_named(c, "skill", cli_field(d, STR("skill")));
     say_score(c, d);
     cli_named(c, "reason", cli_field(d, STR("reason")));
+    if (price > 0)
+        cli_named(c, "price", str_of(price_write(price).text));
 }
 
 /* Whether it might go then, and why. */

@@ -133,8 +133,38 @@ struct layout {
     const struct grid *grid;
     struct buf *out;
     unsigned widths[GRID_COLUMNS_MAX];
+    unsigned before[GRID_COLUMNS_MAX], after[GRID_COLUMNS_MAX]; /* the point */
     bool colour, unicode;
 };
+
+static bool has_points(const struct grid *g, size_t i)
+{
+    return g->points & (1U << i);
+}
+
+static unsigned before_point(struct str cell)
+{
+    return (unsigned)str_find(cell, '.', 0);
+}
+
+/* Room for the widest on each side of the point. */
+static unsigned measure_points(struct layout *l, size_t i, unsigned title)
+{
+    unsigned before = 0, after = 0;
+
+    for (const struct grid_row *r = l->grid->first; r; r = r->next) {
+        unsigned n = before_point(r->cells[i]);
+        unsigned rest = (unsigned)r->cells[i].n - n;
+
+        before = n > before ? n : before;
+        after = rest > after ? rest : after;
+    }
+    if (before + after < title)
+        before = title - after;
+    l->before[i] = before;
+    l->after[i] = after;
+    return before + after;
+}
 
 static void measure(struct layout *l, unsigned width)
 {
@@ -150,6 +180,8 @@ static void measure(struct layout *l, unsigned width)
             if (cell > w)
                 w = cell;
         }
+        if (has_points(g, i))
+            w = measure_points(l, i, text_columns(str_of(g->heads[i].title)));
         if (i + 1 < g->n_columns && w > GRID_CELL_COLUMNS)
             w = GRID_CELL_COLUMNS;
         l->widths[i] = w;
@@ -169,22 +201,35 @@ static void measure(struct layout *l, unsigned width)
         l->widths[g->n_columns - 1] = width;
 }
 
+/* Blanks before a cell that takes so many columns. */
+static unsigned lead(const struct layout *l, size_t i, struct str cell,
+                     unsigned used)
+{
+    unsigned whole = before_point(cell);
+
+    if (has_points(l->grid, i) && whole < cell.n)
+        return l->before[i] - whole;
+    return has_points(l->grid, i) || i >= l->grid->right_from
+               ? l->widths[i] - used
+               : 0;
+}
+
 static void write_cell(const struct layout *l, size_t i, struct str cell,
                        const char *colour)
 {
     struct str dots = l->unicode ? STR("\u2026") : STR("..");
-    unsigned w = l->widths[i], used = text_columns(cell);
+    unsigned w = l->widths[i], used = text_columns(cell), left;
     bool is_last = i + 1 == l->grid->n_columns;
-    bool is_right = i >= l->grid->right_from;
 
     if (used > w) {
         cell = text_cut(cell, w - text_columns(dots));
         used = text_columns(cell) + text_columns(dots);
+        left = 0;
     } else {
         dots.n = 0;
+        left = lead(l, i, cell, used);
     }
-    if (is_right)
-        buf_addf(l->out, "%*s", (int)(w - used), "");
+    buf_addf(l->out, "%*s", (int)left, "");
     if (*colour)
         buf_add_str(l->out, str_of(colour));
     buf_add_str(l->out, cell);
@@ -192,7 +237,7 @@ static void write_cell(const struct layout *l, size_t i, struct str cell,
     if (*colour)
         buf_add_str(l->out, STR("\033[0m"));
     if (!is_last)
-        buf_addf(l->out, "%*s", is_right ? 2 : (int)(w - used) + 2, "");
+        buf_addf(l->out, "%*s", (int)(w - used - left) + 2, "");
 }
 
 /* Blanks at the end of a line serve nobody. */

@@ -29,6 +29,8 @@ struct grid {
     const struct grid_head *heads;
     size_t n_columns, n_rows;
     size_t right_from; /* this column and those behind it: to the right */
+    unsigned points;   /* a bit for each column of amounts, whose points stand
+                        * below each other */
     bool cuts_first;   /* where a line is too short, the first column too */
     struct arena arena;
     struct grid_row *first, **last;

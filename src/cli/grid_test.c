@@ -191,3 +191,33 @@ TEST(numbers_end_where_their_column_ends)
     grid_fini(&g);
     buf_fini(&out);
 }
+
+TEST(the_points_of_amounts_stand_below_each_other)
+{
+    static const struct grid_head titles[] = {
+        {"WHO", NULL}, {"AMOUNT", NULL}, {"WHY", NULL}};
+    struct grid g;
+    struct buf out;
+
+    buf_init(&out, 4096);
+    grid_init(&g, titles, 3);
+    g.points = 1U << 1;
+    grid_add(&g, (struct str[]){STR("anna"), STR("-1.50"), STR("a")});
+    grid_add(&g, (struct str[]){STR("bob"), STR("0.0015"), STR("b")});
+    grid_add(&g, (struct str[]){STR("carl"), STR("1234.00"), STR("c")});
+    grid_write(&g, &out, 0, false, false);
+    CHECK_STR(buf_str(&out), "WHO      AMOUNT  WHY\n"
+                             "anna    -1.50    a\n"
+                             "bob      0.0015  b\n"
+                             "carl  1234.00    c\n");
+    grid_fini(&g);
+    buf_clear(&out);
+    grid_init(&g, titles, 3);
+    g.points = 1U << 1;
+    grid_add(&g, (struct str[]){STR("anna"), STR("1.50"), STR("a")});
+    grid_write(&g, &out, 0, false, false);
+    CHECK_STR(buf_str(&out), "WHO   AMOUNT  WHY\n"
+                             "anna    1.50  a\n");
+    grid_fini(&g);
+    buf_fini(&out);
+}

@@ -66,6 +66,7 @@ enum exit_status cli_list(struct cli *c, const struct list_kind *kind)
         return status;
     grid_init(&r.listing.grid, kind->heads, kind->n_heads);
     r.listing.grid.cuts_first = kind->cuts_first;
+    r.listing.grid.points = kind->points;
     status = is_offline ? kind->offline(c, limit, add_item, &r, &more)
                         : ask_server(&r, limit, &more);
     if (!status)

@@ -31,6 +31,7 @@ struct list_kind {
     const char *none;      /* said instead of an empty table; may be NULL */
     bool tells_of_further; /* on a terminal, that there are more */
     bool cuts_first;       /* see grid */
+    unsigned points;       /* likewise */
 };
 
 enum exit_status cli_list(struct cli *c, const struct list_kind *kind);

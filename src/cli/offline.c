@@ -322,3 +322,16 @@ enum exit_status cli_users_offline(struct cli *c, int64_t limit,
     close_all(&o);
     return status;
 }
+
+enum exit_status cli_store_offline(struct cli *c,
+                                   enum exit_status (*with)(struct cli *c,
+                                                            struct store *s))
+{
+    struct offline o;
+    enum exit_status status = open_all(&o, c);
+
+    if (!status)
+        status = with(c, o.store);
+    close_all(&o);
+    return status;
+}

@@ -32,4 +32,10 @@ enum exit_status cli_users_offline(struct cli *c, int64_t limit,
                                                 const struct json *item),
                                    void *ctx, bool *more);
 
+/* The store of the data folder, for something else. */
+struct store;
+enum exit_status cli_store_offline(struct cli *c,
+                                   enum exit_status (*with)(struct cli *c,
+                                                            struct store *s));
+
 #endif

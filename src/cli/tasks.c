@@ -1,6 +1,8 @@
 /* tasks: what was asked of whom, and what came of it. */
 #include "cli/list.h"
+#include "cli/price.h"
 #include "cli/span.h"
+#include "cli/tree_draw.h"
 #include "model/task.h"
 
 #include <stdio.h>
@@ -157,6 +159,42 @@ static void add_status(struct cli *c, struct str status)
              *colour ? "\033[0m" : "");
 }
 
+/* Who on whose behalf: "anna > concierge > translator". */
+static void add_chain(struct cli *c, const struct json *t)
+{
+    const struct json *chain = json_get(t, STR("chain"));
+    struct buf names;
+
+    cli_named(c, "by agent", cli_field(t, STR("by_agent")));
+    cli_named(c, "part of", cli_field(t, STR("parent_task_id")));
+    cli_named(c, "root", cli_field(t, STR("root_task_id")));
+    if (!chain || chain->type != JSON_ARR || !chain->kids.first)
+        return;
+    buf_init(&names, 64 * 1024);
+    buf_add_str(&names, cli_field(t, STR("root_user")));
+    JSON_EACH(name, chain)
+    {
+        buf_add_str(&names, STR(" > "));
+        buf_add_str(&names, json_str_or(name, STR("?")));
+    }
+    cli_named(c, "on behalf", buf_str(&names));
+    buf_fini(&names);
+}
+
+static void draw_tree(struct cli *c, const struct json *t)
+{
+    struct tree_paper paper = {
+        .width = c->window, .unicode = c->unicode, .colour = c->colour};
+
+    tree_draw(&c->out, t, &paper);
+}
+
+static void say_cancelled(struct cli *c, const struct json *t)
+{
+    buf_addf(&c->out, "%.*s is cancelled\n",
+             STR_ARG(cli_tamed(c, cli_field(t, STR("id")))));
+}
+
 static void show_task(struct cli *c, const struct json *t)
 {
     struct str priority = cli_field(t, STR("priority"));
@@ -171,13 +209,16 @@ static void show_task(struct cli *c, const struct json *t)
     cli_named(c, "skill", skill);
     cli_named(c, "from", cli_field(t, STR("requester")));
     cli_named(c, "conversation", cli_field(t, STR("conversation_id")));
-    cli_named(c, "part of", cli_field(t, STR("parent_task_id")));
+    add_chain(c, t);
     if (!str_eq(priority, STR("NORMAL")))
         cli_named(c, "priority", priority);
     snprintf(count, sizeof(count), "%lld, attempt %lld",
              (long long)number(t, STR("turn")),
              (long long)number(t, STR("attempt")));
     cli_named(c, "turn", str_of(count));
+    if (number(t, STR("price_micros")))
+        cli_named(c, "price",
+                  str_of(price_write(number(t, STR("price_micros"))).text));
     cli_named_time(c, "accepted", number(t, STR("created_ms")));
     if (is_over)
         cli_named_time(c, "finished", number(t, STR("finished_ms")));
@@ -187,8 +228,9 @@ static void show_task(struct cli *c, const struct json *t)
     add_turns(c, t);
 }
 
-static enum exit_status one_task(struct cli *c, const char *method,
-                                 struct str id, const char *what)
+static enum exit_status
+one_task(struct cli *c, const char *method, struct str id, const char *what,
+         void (*say)(struct cli *c, const struct json *t))
 {
     enum exit_status status = EXIT_DONE;
     struct client *cl = client_new(c, &status);
@@ -207,10 +249,8 @@ static enum exit_status one_task(struct cli *c, const char *method,
         status = client_fail(cl);
     else if (c->json)
         cli_json_line(&c->out, client_reply(cl)->json);
-    else if (*what)
-        buf_addf(&c->out, "%.*s is cancelled\n", STR_ARG(id));
     else
-        show_task(c, client_reply(cl)->json);
+        say(c, client_reply(cl)->json);
     buf_fini(&path);
     client_free(cl);
     return status;
@@ -218,12 +258,17 @@ static enum exit_status one_task(struct cli *c, const char *method,
 
 static enum exit_status show(struct cli *c, struct str id)
 {
-    return one_task(c, "GET", id, "");
+    return one_task(c, "GET", id, "", show_task);
 }
 
 static enum exit_status cancel(struct cli *c, struct str id)
 {
-    return one_task(c, "POST", id, "/cancel");
+    return one_task(c, "POST", id, "/cancel", say_cancelled);
+}
+
+static enum exit_status tree(struct cli *c, struct str id)
+{
+    return one_task(c, "GET", id, "/tree", draw_tree);
 }
 
 enum exit_status cli_tasks(struct cli *c)
@@ -231,6 +276,7 @@ enum exit_status cli_tasks(struct cli *c)
     static const struct sub subs[] = {
         {"list", NULL, "status agent conversation limit", list},
         {"show", "ID", "", show},
+        {"tree", "ID", "", tree},
         {"cancel", "ID", "", cancel},
         {0},
     };

@@ -508,6 +508,17 @@ static void check_embed(struct load *l)
                        c->embed.http.key_variable.n ? "the key and " : "");
 }
 
+/* What is in spans is nobody's words; a key in a header is another matter. */
+static void check_traces(struct load *l)
+{
+    const struct config *c = l->c;
+
+    if (c->traces.headers_variable.n && load_is_exposed(c->traces.endpoint))
+        report_warning(&l->report, load_where(l, "traces.endpoint"),
+                       "the headers of traces.headersVariable travel to "
+                       "traces.endpoint in plain text; use https");
+}
+
 /* A secret: from the environment, and from nowhere else. */
 void load_key(struct load *l, const char *setting, struct str variable,
               struct str *key)
@@ -547,6 +558,7 @@ static void check_together(struct load *l)
     check_agents(l);
     check_search(l);
     check_embed(l);
+    check_traces(l);
 }
 
 /* What the text is needed for, before it goes. */
@@ -624,6 +636,8 @@ static struct config *load_end(struct load *l, const struct config_source *src)
         check_together(l);
         load_key(l, "embed.http.keyVariable", l->c->embed.http.key_variable,
                  &l->c->embed.http.key);
+        load_key(l, "traces.headersVariable", l->c->traces.headers_variable,
+                 &l->c->traces.headers);
         load_routing(l);
         load_road_rest(l);
         if (!l->report.out->n_errors)

@@ -212,6 +212,14 @@ struct config {
     } ledger;
 
     struct {
+        struct str endpoint; /* empty: off */
+        struct str headers_variable;
+        struct str headers; /* what that variable holds: as a key */
+        struct str service;
+        int64_t max_waiting, batch, delay_ms, timeout_ms;
+    } traces;
+
+    struct {
         const struct agent *list; /* whole cards, with agents.defaults in
                                    * them; names are unique whatever their
                                    * case */

@@ -73,6 +73,7 @@ static const struct {
      "`ledger`: what agents' work costs, and how much of it there may "
      "be"},
     {"retention", "`retention`: how long things are remembered"},
+    {"traces", "`traces`: what agents did for each other, for a collector"},
 };
 
 /* "1048576 (1 MiB)": the figure as written, and as people say it. */

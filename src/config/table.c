@@ -564,6 +564,36 @@ static const struct setting rows[] = {
      .preset = "1000000", .min = 1, .max = 1000 * 1000 * 1000,
      .what = "How many tasks that are over are kept, and how many events; the "
              "oldest go first."},
+
+    {"traces.endpoint", AT(traces.endpoint), .type = &type_endpoint,
+     .explain = setting_explain_endpoint, .preset = "\"\"",
+     .what = "A collector of OpenTelemetry's that takes OTLP over HTTP, with "
+             "the whole path: `http://127.0.0.1:4318/v1/traces`. It gets a "
+             "span for each turn of a task that is over, and no text of "
+             "anybody's. It may be on this machine or within, whatever "
+             "`outgoing.allow` says. Empty: none."},
+    {"traces.headersVariable", AT(traces.headers_variable),
+     .type = &type_variable, .explain = setting_explain_variable,
+     .preset = "\"\"",
+     .what = "The name of the environment variable that holds headers for it, "
+             "as `name=value,name=value`, such as "
+             "`OTEL_EXPORTER_OTLP_HEADERS`; empty: none are sent."},
+    {"traces.service", AT(traces.service), .type = &type_text,
+     .preset = "\"signalbox\"", .max = 127,
+     .what = "What the spans say this server is (`service.name`)."},
+    {"traces.maxWaiting", AT(traces.max_waiting), .type = &type_int,
+     .preset = "2048", .min = 1, .max = 100000,
+     .what = "Spans that may wait for the collector; beyond that the oldest "
+             "are dropped, and counted."},
+    {"traces.batch", AT(traces.batch), .type = &type_int, .preset = "512",
+     .min = 1, .max = 10000, .what = "Spans in one request, at most."},
+    {"traces.delayMs", AT(traces.delay_ms), .type = &type_int,
+     .preset = "1000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long spans wait for more of them."},
+    {"traces.timeoutMs", AT(traces.timeout_ms), .type = &type_int,
+     .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds", .what = "How long an answer may take."},
 };
 
 const struct setting_table config_settings = {rows,

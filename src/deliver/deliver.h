@@ -252,6 +252,14 @@ int64_t deliver_data_at(const struct deliver *d, struct str agent);
 enum { DELIVER_BUCKETS = 12 };                               /* of latency */
 extern const int64_t deliver_bucket_ms[DELIVER_BUCKETS - 1]; /* the last: all */
 
+enum deliver_outcome {
+    OUTCOME_COMPLETED,
+    OUTCOME_FAILED,
+    OUTCOME_CANCELLED,
+    OUTCOME_EXPIRED,
+    N_OUTCOMES,
+};
+
 /* The figures of one agent. */
 struct desk_stats {
     int64_t waiting, in_flight;
@@ -259,6 +267,9 @@ struct desk_stats {
     int64_t chunks_total;
     int64_t latency_total[DELIVER_BUCKETS]; /* each bucket alone */
     int64_t latency_sum_ms;
+    /* Delegations that are over, by enum deliver_outcome: what it gave to
+     * others, and what others gave to it. */
+    int64_t made_total[N_OUTCOMES], received_total[N_OUTCOMES];
     bool is_open; /* the breaker */
 };
 MUST_USE bool deliver_desk(const struct deliver *d, struct str agent,
@@ -278,6 +289,10 @@ struct desk_row {
 };
 size_t deliver_shown(struct deliver *d, struct desk_row rows[DELIVER_SHOWN_MAX],
                      struct desk_stats *others);
+
+/* What one agent had given to another is over: counted for both. */
+void deliver_delegated(struct deliver *d, struct str by, struct str to,
+                       enum task_status s);
 
 struct deliver_stats {
     int64_t waiting, on_the_way;

@@ -146,6 +146,32 @@ static void note_latency(struct desk *k, int64_t now_ms, int64_t ms)
             (k)->deliver->others.what += (n); \
     } while (0)
 
+static enum deliver_outcome outcome_of(enum task_status s)
+{
+    if (s == TASK_COMPLETED)
+        return OUTCOME_COMPLETED;
+    if (s == TASK_EXPIRED)
+        return OUTCOME_EXPIRED;
+    return s == TASK_FAILED ? OUTCOME_FAILED : OUTCOME_CANCELLED;
+}
+
+/* Who was never given work has no desk, and is none of those that are shown. */
+void deliver_delegated(struct deliver *d, struct str by, struct str to,
+                       enum task_status s)
+{
+    struct desk *maker = desk_find(d, by), *taker = desk_find(d, to);
+    enum deliver_outcome o = outcome_of(s);
+
+    if (maker)
+        COUNT(maker, made_total[o], 1);
+    else
+        d->others.made_total[o]++;
+    if (taker)
+        COUNT(taker, received_total[o], 1);
+    else
+        d->others.received_total[o]++;
+}
+
 static void count_latency(struct desk *k, int64_t ms)
 {
     unsigned b = 0;
@@ -402,6 +428,10 @@ static void add_totals(struct desk_stats *to, const struct desk_stats *s,
     for (unsigned b = 0; b < DELIVER_BUCKETS; b++)
         to->latency_total[b] += times * s->latency_total[b];
     to->latency_sum_ms += times * s->latency_sum_ms;
+    for (unsigned i = 0; i < N_OUTCOMES; i++) {
+        to->made_total[i] += times * s->made_total[i];
+        to->received_total[i] += times * s->received_total[i];
+    }
 }
 
 /* What was counted among the others before it was shown stays there, or else

@@ -266,6 +266,17 @@ static enum err ask(struct hires *h, struct msg *m, const struct agent *chosen,
     return e ? e : claim(h, m);
 }
 
+void hire_count_refusal(struct hires *h, enum err e)
+{
+    enum hire_refusal why = e == ERR_DELEGATION    ? HIRE_NOT_ALLOWED
+                            : e == ERR_DELEGATIONS ? HIRE_TOO_MANY
+                            : e == ERR_ID_IN_USE   ? HIRE_ID_IN_USE
+                                                   : HIRE_OTHERWISE;
+
+    h->stats.refused_total++;
+    h->stats.refused_by[why]++;
+}
+
 enum err hire_ask(struct hires *h, struct msg *m, const struct agent *chosen,
                   const struct task *before)
 {
@@ -277,6 +288,6 @@ enum err hire_ask(struct hires *h, struct msg *m, const struct agent *chosen,
     if (!e && !m->hire.is_repeat)
         e = ask(h, m, chosen, before);
     if (e)
-        h->stats.refused_total++;
+        hire_count_refusal(h, e);
     return e;
 }

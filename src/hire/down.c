@@ -16,7 +16,7 @@ void hire_end(struct hire *x, enum ending why)
         return;
     x->ending_for = why;
     list_append(&h->ending, &x->ending_node);
-    loop_at_end(h->opts.loop, &h->end_job);
+    loop_next_turn(h->opts.loop, &h->end_job);
 }
 
 void hire_end_below(struct hires *h, struct str task_id, enum ending why)

@@ -32,6 +32,8 @@ static void on_had(struct tx *tx, void *ctx)
     if (is_had && x) {
         h->stats.had_total++;
         hire_drop(x);
+    } else if (x) {
+        x->is_had = false; /* told once more, rather than never */
     }
     if (had->done)
         had->done(had->ctx, e);
@@ -61,6 +63,7 @@ static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
     tx_set(op, DELEGATION_STATE, value_int(DELEGATION_HAD));
     tx_set(op, DELEGATION_EXPIRES_MS, value_int(loop_wall_ms(h->opts.loop)));
     list_remove(&x->tell_node);
+    x->is_had = true;
     store_submit(h->opts.store, &had->tx, on_had, had);
     return OK;
 }
@@ -225,7 +228,7 @@ void hire_tell(struct hire *x)
 {
     struct hires *h = x->h;
 
-    if (list_has(&x->tell_node))
+    if (list_has(&x->tell_node) || x->is_had)
         return;
     list_append(&h->telling, &x->tell_node);
     loop_at_end(h->opts.loop, &h->tell_job);

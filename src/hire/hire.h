@@ -222,8 +222,18 @@ void hire_unwait(struct hires *h, struct hire_waiter *w);
 void hire_prune(struct hires *h, struct tx *tx, int64_t now_ms,
                 int64_t before_ms, size_t limit);
 
+/* Why one was refused before it was begun. */
+enum hire_refusal {
+    HIRE_NOT_ALLOWED, /* ERR_DELEGATION */
+    HIRE_TOO_MANY,    /* ERR_DELEGATIONS */
+    HIRE_ID_IN_USE,
+    HIRE_OTHERWISE, /* overloaded, out of memory */
+    N_HIRE_REFUSALS,
+};
+
 struct hire_stats {
-    int64_t open, ready; /* now */
+    int64_t open, ready;                 /* now */
+    int64_t refused_by[N_HIRE_REFUSALS]; /* refused_total, by why */
     int64_t delegated_total, refused_total, had_total, expired_total;
     int64_t ended_below_total; /* because of their parent */
 };

@@ -54,6 +54,7 @@ struct hire {
     bool is_claimed;            /* it is not entered yet */
     bool is_doomed;             /* its parent ended before it was entered */
     bool is_unwanted;           /* who waited has given up, and it with them */
+    bool is_had; /* they have it, and that is on its way to the disk */
     char strings[];
 };
 
@@ -82,6 +83,9 @@ struct hires {
     struct query task_query, turn_query;
     struct hire_stats stats;
 };
+
+/* ask.c */
+void hire_count_refusal(struct hires *h, enum err e);
 
 /* hire.c */
 

@@ -100,7 +100,7 @@ enum err hire_refused(struct hires *h, struct msg *m)
     if (m->tx.result != TX_GUARD_FAILED ||
         m->tx.failed_op->table != &tree_table)
         return OK;
-    h->stats.refused_total++;
+    hire_count_refusal(h, ERR_DELEGATIONS);
     return why_err(&m->why, ERR_DELEGATIONS,
                    "%lld tasks hang on the same root, as many as may "
                    "(delegation.maxPerRoot)",

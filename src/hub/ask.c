@@ -76,9 +76,9 @@ void hub_ask_end(struct ask *a)
     if (a->search.id)
         registry_search_cancel(h->opts.registry, a->search.id);
     a->search.id = 0;
-    if (a->errand)
-        errand_leave(a->errand);
-    a->errand = NULL;
+    if (a->commission)
+        commission_leave(a->commission);
+    a->commission = NULL;
     loop_timer_cancel(h->opts.loop, &a->card.again);
     if (a->is_claim)
         agent_unclaim(a->peer);

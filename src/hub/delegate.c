@@ -1,7 +1,7 @@
 /* Agents that have others do something: agent.send_task, acknowledged at once
  * and told later; agent.delegate, whose answer may take its time; what became
- * of one, and that it was heard. What is asked for is an errand's matter
- * (errand.h), who is told is tell.c's. */
+ * of one, and that it was heard. What is asked for is an commission's matter
+ * (commission.h), who is told is tell.c's. */
 #include <stdio.h>
 
 #include "calls/share.h"
@@ -13,7 +13,7 @@ static void on_done(void *ctx)
 {
     struct ask *a = ctx;
     struct str words = {NULL, 0}, details = {NULL, 0};
-    enum err e = errand_refused(a->errand, &words, &details);
+    enum err e = commission_refused(a->commission, &words, &details);
     struct json_out o;
 
     if (e) {
@@ -22,27 +22,26 @@ static void on_done(void *ctx)
     }
     tell_begin(a);
     o = reply_open(&a->reply);
-    errand_write(a->errand, &o);
+    commission_write(a->commission, &o);
     reply_close(&a->reply, &o);
     hub_ask_end(a);
 }
 
-static struct errand *errand_for(struct hub_call *c, struct str original_id,
-                                 struct ask *a)
+static struct commission *commission_for(struct hub_call *c,
+                                         struct str original_id, struct ask *a)
 {
     struct hub *h = c->hub;
 
-    return errand_new(&(struct errand_opts){
+    return commission_new(&(struct commission_opts){
         .loop = h->opts.loop,
         .log = h->opts.log,
         .walk = h->opts.walk,
         .store = h->opts.store,
         .registry = h->opts.registry,
-        .list = &h->errands,
+        .list = &h->commissions,
         .by = str_of(c->peer->agent),
         .caller = c->peer->child ? NULL : &c->peer->caller,
         .original_id = original_id,
-        .ends_with_line = h->opts.settings.ends_with_line,
         .done = on_done,
         .ctx = a,
     });
@@ -60,13 +59,14 @@ static void begin(struct hub_call *c, struct str original_id)
         return;
     hub_clear(body);
     json_put(&o, c->params);
-    a->errand = errand_for(c, original_id, a);
-    if (a->errand && !body->over)
-        e = errand_read(a->errand, buf_str(body), original_id.n > 0, &why);
+    a->commission = commission_for(c, original_id, a);
+    if (a->commission && !body->over)
+        e = commission_read(a->commission, buf_str(body), original_id.n > 0,
+                            &why);
     if (e)
         hub_ask_refuse(a, e, str_of(why.text), STR(""));
     else
-        errand_go(a->errand);
+        commission_go(a->commission);
 }
 
 /* The id is what the result is told by, so here it must be there. */

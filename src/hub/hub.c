@@ -367,7 +367,7 @@ struct hub *hub_new(const struct hub_opts *opts)
     map_init(&h->by_child, HUB_PEERS_MAX, opts->seed);
     map_init(&h->by_agent, HUB_PEERS_MAX, opts->seed);
     map_init(&h->by_key, HUB_ASKS_MAX, opts->seed);
-    list_init(&h->errands);
+    list_init(&h->commissions);
     map_init(&h->receipts, HUB_ASKS_MAX, opts->seed);
     list_init(&h->peers);
     list_init(&h->children);
@@ -409,7 +409,7 @@ void hub_free(struct hub *h)
     loop_not_at_end(&h->reap_job);
     hub_ask_reap(h);
     push_reap(h);
-    errands_free(&h->errands);
+    commissions_free(&h->commissions);
     tell_forget_children(h);
     rates_free(h->rates);
     map_fini(&h->by_agent);

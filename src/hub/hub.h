@@ -42,8 +42,6 @@ struct hub_settings {
     size_t max_open;      /* requests of one connection, not answered yet */
     size_t max_listening; /* tasks that one connection hears of at once */
     struct rate_limit messages; /* of one connection */
-    bool
-        ends_with_line; /* delegation.onDisconnect, where nobody says: cancel */
 };
 
 struct hub_opts {

@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/rate.h"
-#include "errand.h"
+#include "commission.h"
 #include "hub/hub.h"
 #include "speak/speak.h"
 #include "wire/wire.h"
@@ -148,7 +148,7 @@ struct ask {
         struct speak_search_call call;
         char *text;
     } search;
-    struct errand *errand;
+    struct commission *commission;
     struct {
         struct id key;
         int64_t turn;
@@ -190,7 +190,7 @@ struct hub {
     struct map by_id;    /* WebSocket -> struct peer */
     struct map by_agent; /* its name, in lower case -> struct peer */
     struct map by_key;   /* delegation -> struct child_wait: of children */
-    struct list errands;
+    struct list commissions;
     struct map by_child; /* line -> struct peer, with something open */
     struct map receipts; /* number -> struct ask */
     struct list peers, children, gone;
@@ -280,7 +280,7 @@ MUST_USE bool param_obj(struct hub_call *c, const char *key,
 MUST_USE bool param_listen(struct hub_call *c, enum listen *out);
 
 /* tell.c: results that are told. */
-void tell_begin(struct ask *a); /* what its errand has begun */
+void tell_begin(struct ask *a); /* what its commission has begun */
 void tell_go(struct peer *p);
 void tell_after(struct gather *g);
 void tell_end_all(struct peer *p);

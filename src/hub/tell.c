@@ -261,10 +261,10 @@ static void tell_child(struct hub *h, const struct delegation *d,
 /* Who is to be told of what a has begun. */
 void tell_begin(struct ask *a)
 {
-    struct errand_piece piece;
+    struct commission_piece piece;
 
-    for (size_t i = 0; errand_is_piece(a->errand, i); i++) {
-        if (!errand_piece(a->errand, i, &piece) || !piece.is_open)
+    for (size_t i = 0; commission_is_piece(a->commission, i); i++) {
+        if (!commission_piece(a->commission, i, &piece) || !piece.is_open)
             continue;
         if (a->peer->child)
             remember_child(a->peer, &piece.key);

@@ -33,19 +33,32 @@ static int64_t limit_of(const struct ledger_settings *s, enum budget b)
     return 0;
 }
 
+static int day_of(struct str user, int64_t at_ms, char out[LEDGER_BUDGET_MAX])
+{
+    char day[RFC3339_BYTES];
+
+    rfc3339_write(at_ms, day);
+    return snprintf(out, LEDGER_BUDGET_MAX, "day:%.*s:%.*s", STR_ARG(user),
+                    DAY_CHARS, day);
+}
+
+void ledger_day_query(struct query *q, struct str user, int64_t at_ms)
+{
+    char of[LEDGER_BUDGET_MAX];
+    int n = day_of(user, at_ms, of);
+
+    query_init(q, &spent_table, 1);
+    query_if(q, SPENT_OF, IS, value_text((struct str){of, (size_t)n}));
+}
+
 static struct str name_of(enum budget b, const struct ledger_use *u,
                           char out[LEDGER_BUDGET_MAX])
 {
-    char day[RFC3339_BYTES];
     struct id id = id_from(u->message_id);
     int n = 0;
 
     switch (b) {
-    case PER_DAY:
-        rfc3339_write(id_time_ms(&id), day);
-        n = snprintf(out, LEDGER_BUDGET_MAX, "day:%.*s:%.*s", STR_ARG(u->user),
-                     DAY_CHARS, day);
-        break;
+    case PER_DAY: n = day_of(u->user, id_time_ms(&id), out); break;
     case PER_CONVERSATION:
         n = snprintf(out, LEDGER_BUDGET_MAX, "conversation:%.*s/%.*s",
                      STR_ARG(u->user), STR_ARG(u->conversation));

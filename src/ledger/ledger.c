@@ -31,6 +31,11 @@ void ledger_set(struct ledger *l, const struct ledger_settings *s)
     l->s = *s;
 }
 
+const struct ledger_settings *ledger_settings(const struct ledger *l)
+{
+    return &l->s;
+}
+
 int64_t ledger_price(const struct agent *a, struct str skill)
 {
     for (size_t i = 0; skill.n && i < a->n_skills; i++)

@@ -111,6 +111,7 @@ enum posting_column {
     POSTING_AMOUNT,
     POSTING_BY,
     POSTING_AT_MS,
+    POSTING_NOTE, /* NULL: none */
     N_POSTING_COLUMNS,
 };
 
@@ -130,6 +131,7 @@ enum {
     LEDGER_ID_MAX = 64,    /* of a posting: letters, digits, '.', '_', '-' */
     LEDGER_NOTE_MAX = 256, /* bytes */
     LEDGER_ACCOUNT_MAX = PRINCIPAL_NAME_MAX + 16,
+    LEDGER_RESERVATION_MAX = ID_BYTES + 24, /* "task_…:TURN" */
 };
 
 struct ledger_settings {
@@ -143,6 +145,7 @@ struct ledger_settings {
 MUST_USE struct ledger *ledger_new(const struct ledger_settings *s);
 void ledger_free(struct ledger *l);
 void ledger_set(struct ledger *l, const struct ledger_settings *s);
+const struct ledger_settings *ledger_settings(const struct ledger *l);
 
 /* The walk of a message. */
 
@@ -258,6 +261,14 @@ void ledger_entry_from(struct ledger_entry *e, const struct row *r);
  * of them by their names, behind `after`. */
 void ledger_balance_query(struct query *q, struct str account);
 void ledger_balances_query(struct query *q, struct str after, size_t limit);
+
+/* What is reserved of a user's: open reservations behind `after`, by their
+ * RESERVATION_OF. What was spent on the day (UTC) of at_ms: one row, or none.
+ * The entry that a task's last turn was paid by, if one was. */
+void ledger_reserved_query(struct query *q, struct str user, struct str after,
+                           size_t limit);
+void ledger_day_query(struct query *q, struct str user, int64_t at_ms);
+void ledger_last_turn_query(struct query *q, struct str task_id);
 
 /* The entries of an account (empty: of all), from since_ms (inclusive) to
  * until_ms (exclusive; zero: no end), the newest first and those before

@@ -125,6 +125,7 @@ static void claim_id(struct tx *tx, struct str id, enum entry_kind kind,
     tx_set(op, POSTING_AMOUNT, value_int(amount));
     tx_set(op, POSTING_BY, value_text_or_null(o->by));
     tx_set(op, POSTING_AT_MS, value_int(o->at_ms));
+    tx_set(op, POSTING_NOTE, value_text_or_null(o->note));
 }
 
 void ledger_order(const struct ledger_order *o, struct tx *tx)
@@ -181,6 +182,7 @@ bool ledger_is_same(const struct ledger_order *o, const struct row *r)
 
     return row_int(r, POSTING_KIND) == o->kind &&
            row_int(r, POSTING_AMOUNT) == o->amount &&
+           str_eq(row_str(r, POSTING_NOTE), o->note) &&
            str_eq(row_str(r, POSTING_ACCOUNT), str_of(account.text));
 }
 
@@ -291,4 +293,23 @@ void ledger_statement_query(struct query *q, const struct ledger_span *s)
         query_if(q, ENTRY_SEQ, s->is_oldest_first ? IS_MORE : IS_LESS,
                  value_int(s->cursor));
     query_order(q, ENTRY_SEQ, !s->is_oldest_first);
+}
+
+void ledger_reserved_query(struct query *q, struct str user, struct str after,
+                           size_t limit)
+{
+    query_init(q, &reservation_table, limit);
+    query_if(q, RESERVATION_PAYER, IS, value_text(user));
+    query_if(q, RESERVATION_STATE, IS, value_int(RESERVATION_RESERVED));
+    if (after.n)
+        query_if(q, RESERVATION_OF, IS_MORE, value_text(after));
+    query_order(q, RESERVATION_OF, false);
+}
+
+void ledger_last_turn_query(struct query *q, struct str task_id)
+{
+    query_init(q, &entry_table, 1);
+    query_if(q, ENTRY_TASK_ID, IS, value_text(task_id));
+    query_if(q, ENTRY_KIND, IS, value_int(ENTRY_CAPTURE));
+    query_order(q, ENTRY_SEQ, true);
 }

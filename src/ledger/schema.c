@@ -30,6 +30,9 @@ static const struct table_index reservation_indexes[] = {
     {.name = "reservation_by_end",
      .columns = {RESERVATION_CLOSED_MS},
      .n_columns = 1},
+    {.name = "reservation_by_payer",
+     .columns = {RESERVATION_PAYER, RESERVATION_STATE},
+     .n_columns = 2},
 };
 
 const struct table reservation_table = {.name = "reservation",
@@ -74,6 +77,7 @@ static const struct column posting_columns[N_POSTING_COLUMNS] = {
     [POSTING_AMOUNT] = {.name = "amount", .type = COLUMN_INT},
     [POSTING_BY] = {.name = "by", .type = COLUMN_TEXT},
     [POSTING_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
+    [POSTING_NOTE] = {.name = "note", .type = COLUMN_TEXT},
 };
 
 const struct table posting_table = {.name = "posting",

@@ -117,6 +117,8 @@ struct task {
     struct str metadata, source; /* JSON objects as they stand */
     int64_t created_ms, updated_ms, deadline_ms, finished_ms; /* Unix time */
     int64_t budget_ms;     /* deadline_ms counted from when the turn began */
+    int64_t started_ms;    /* an agent was first given this turn; zero: none
+                            * was; in the row once the turn is over */
     struct str by_agent;   /* who delegated it; empty: a person sent it */
     struct str parent_id;  /* the task it was delegated from */
     struct str root_id;    /* the first of all, which a person sent; empty: it

@@ -344,6 +344,7 @@ struct speak_turn {
     int64_t number;
     struct str message_id, text, metadata;
     int64_t began_ms, finished_ms;
+    int64_t price_micros; /* zero: none, and nothing is said of it */
     struct task_result result;
 };
 

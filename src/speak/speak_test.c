@@ -247,7 +247,8 @@ TEST(a_task_is_said_whole)
         "\"echo\",\"skill\":null,\"priority\":\"LOW\",\"status\":\"expired\","
         "\"turn\":2,\"attempt\":1,\"text\":\"hi\\n\",\"metadata\":{},"
         "\"source\":{},\"created_ms\":1,\"updated_ms\":2,\"deadline_ms\":3,"
-        "\"finished_ms\":9,\"parent_task_id\":null,\"depth\":0,\"result\":"
+        "\"finished_ms\":9,\"parent_task_id\":null,\"depth\":0,\"by_agent\":"
+        "null,\"root_task_id\":null,\"chain\":[],\"result\":"
         "{\"status\":\"expired\",\"text\":\"\",\"metadata\":{},\"error\":"
         "{\"code\":\"expired\",\"message\":\"too late\"}}}");
 }

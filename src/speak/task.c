@@ -14,6 +14,13 @@ static void put_document(struct json_out *o, struct str key, struct str raw)
     json_put_raw(o, raw.n ? raw : STR("{}"));
 }
 
+/* Where there is one: most agents cost nothing, and then nothing is said. */
+static void put_price(struct json_out *o, int64_t micros)
+{
+    if (micros)
+        put_int(o, STR("price_micros"), micros);
+}
+
 static void put_error(struct json_out *o, const struct task_result *r)
 {
     json_key(o, STR("error"));
@@ -56,6 +63,7 @@ void speak_result(struct json_out *o, const struct task *t)
         json_put_null(o);
     put_document(o, STR("metadata"), r->metadata);
     put_int(o, STR("turn"), t->turn);
+    put_price(o, t->price_micros);
     put_error(o, r);
 }
 
@@ -92,6 +100,11 @@ void speak_task(struct json_out *o, const struct task *t)
         json_put_null(o);
     put_str_or_null(o, STR("parent_task_id"), t->parent_id);
     put_int(o, STR("depth"), t->depth);
+    put_price(o, t->price_micros);
+    put_str_or_null(o, STR("by_agent"), t->by_agent);
+    put_str_or_null(o, STR("root_task_id"), t->root_id);
+    json_key(o, STR("chain"));
+    json_put_raw(o, t->chain.n ? t->chain : STR("[]"));
     if (task_is_over(t->status)) {
         put_result(o, &t->result);
     } else {
@@ -110,6 +123,7 @@ void speak_turn(struct json_out *o, const struct speak_turn *turn)
     put_str(o, STR("status"), task_status_name(turn->result.status));
     put_int(o, STR("began_ms"), turn->began_ms);
     put_int(o, STR("finished_ms"), turn->finished_ms);
+    put_price(o, turn->price_micros);
     put_result(o, &turn->result);
     json_close(o, '}');
 }

@@ -42,6 +42,8 @@ static void build(struct task_change *c, const struct task_entry *e)
     tx_set(op, TASK_EPOCH, value_int(ts->epoch));
     tx_set(op, TASK_UPDATED_MS, value_int(now_ms));
     tx_set(op, TASK_FINISHED_MS, value_int(now_ms));
+    tx_set(op, TASK_STARTED_MS,
+           e->t.started_ms ? value_int(e->t.started_ms) : value_null());
     task_result_to_row(op, &c->result);
     lane_write_next(e, &c->tx, now_ms);
     task_tell_feed(&c->tx, &e->t, now_ms, &c->result);

@@ -102,7 +102,8 @@ static bool lanes_are_right(const struct tasks *ts)
 
 /* What is counted while walking over all entries. */
 struct sums {
-    size_t bytes, n_waiting, n_behind, ring_bytes, n_heads[N_HEAD_STATES];
+    size_t bytes, n_waiting, n_behind, n_working, ring_bytes,
+        n_heads[N_HEAD_STATES];
     int64_t listeners, by_status[N_TASK_STATUS];
     int64_t held_result_bytes;
 };
@@ -148,6 +149,8 @@ static bool entries_are_right(const struct tasks *ts, enum entry_state state,
             return false;
         s->n_waiting += state <= GOING_ON && task_waits(e->t.status);
         s->n_behind += e->is_behind;
+        s->n_working += state == GOING_ON && (e->t.status == TASK_DISPATCHED ||
+                                              e->t.status == TASK_WORKING);
         s->bytes += e->bytes;
         s->ring_bytes += e->ring.bytes;
         s->n_heads[e->head]++;
@@ -180,7 +183,7 @@ bool tasks_check(const struct tasks *ts)
         return false;
     return lanes_are_right(ts) && s.bytes == ts->bytes &&
            shares_check(ts, ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON],
-                        s.n_waiting, s.n_behind, s.bytes) &&
+                        s.n_waiting, s.n_behind, s.n_working, s.bytes) &&
            s.ring_bytes == (size_t)ts->stats.ring_bytes &&
            s.listeners == ts->stats.listeners &&
            s.held_result_bytes == ts->stats.held_result_bytes &&

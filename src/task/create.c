@@ -108,7 +108,7 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
     t->payee = m->ledger.payee;
     t->updated_ms = m->in.at_ms;
     t->deadline_ms = m->in.at_ms + t->budget_ms;
-    t->finished_ms = 0;
+    t->finished_ms = t->started_ms = 0;
     t->owner_node = ts->opts.node;
     t->epoch = ts->epoch;
     t->lease_until_ms = 0;

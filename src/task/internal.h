@@ -78,6 +78,7 @@ struct task_entry {
     /* That it counts in, while CLAIMED or GOING_ON: its requester's, and
      * its agent's. */
     struct share *share, *load;
+    struct list_node working_node; /* of load->working */
     struct lane *lane;
     struct list_node lane_node;
     bool is_behind; /* one that is held or escalated, in its lane: it cannot go
@@ -102,9 +103,11 @@ struct task_entry {
  * share.c. */
 struct share {
     size_t n, bytes;
-    size_t n_waiting; /* of n: held or escalated; of agents only */
-    size_t n_behind;  /* of n: is_behind; likewise */
-    size_t n_coming;  /* that are to be handed over to it */
+    size_t n_waiting;    /* of n: held or escalated; of agents only */
+    size_t n_behind;     /* of n: is_behind; likewise */
+    size_t n_coming;     /* that are to be handed over to it */
+    struct list working; /* struct task_entry, dispatched or working: in the
+                          * order in which they were; likewise */
     size_t who_bytes;
     char who[];
 };
@@ -254,9 +257,12 @@ void load_forget(struct tasks *ts, struct share *s);
  * that expects it. */
 void load_move(struct task_entry *e, enum task_status to, struct share *other);
 
+/* e has its status now: whether it is at work. */
+void load_work(struct task_entry *e);
+
 /* Whether all of them together are so much. */
 bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
-                  size_t n_behind, size_t bytes);
+                  size_t n_behind, size_t n_working, size_t bytes);
 
 /* order.c */
 

@@ -41,6 +41,7 @@ void task_from_row(struct task *t, const struct row *r)
         .chain = row_str(r, TASK_CHAIN),
         .price_micros = row_int(r, TASK_PRICE_MICROS),
         .payee = row_str(r, TASK_PAYEE),
+        .started_ms = row_int(r, TASK_STARTED_MS),
         .owner_node = row_str(r, TASK_OWNER_NODE),
         .epoch = row_int(r, TASK_EPOCH),
         .lease_until_ms = row_int(r, TASK_LEASE_UNTIL_MS),
@@ -68,6 +69,7 @@ void task_of_turn(struct task *t, const struct row *r)
     t->attempt = row_int(r, TURN_ATTEMPT);
     t->status = (enum task_status)row_int(r, TURN_STATUS);
     t->finished_ms = row_int(r, TURN_FINISHED_MS);
+    t->started_ms = 0; /* not kept of a turn that is past */
     t->price_micros = row_int(r, TURN_PRICE_MICROS);
     t->result =
         (struct task_result){.status = t->status,
@@ -180,6 +182,7 @@ void task_result_to_row(struct tx_op *op, const struct task_result *r)
 void task_clear_result(struct tx_op *op)
 {
     tx_set(op, TASK_FINISHED_MS, value_null());
+    tx_set(op, TASK_STARTED_MS, value_null());
     tx_set(op, TASK_RESULT_TEXT, value_null());
     tx_set(op, TASK_RESULT_METADATA, value_null());
     tx_set(op, TASK_ERROR_CODE, value_null());

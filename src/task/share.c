@@ -37,6 +37,7 @@ static struct share *share_new(struct map *all, struct str who)
 
     if (!s)
         return NULL;
+    list_init(&s->working);
     s->who_bytes = who.n;
     if (who.n)
         memcpy(s->who, who.p, who.n);
@@ -105,6 +106,7 @@ enum err share_add(struct task_entry *e)
 
 void share_remove(struct task_entry *e)
 {
+    list_remove(&e->working_node);
     if (e->load) {
         e->load->n_waiting -= task_waits(e->t.status);
         e->load->n_behind -= e->is_behind;
@@ -133,8 +135,24 @@ void load_forget(struct tasks *ts, struct share *s)
     share_look(&ts->loads, s);
 }
 
+static bool is_at_work(enum task_status s)
+{
+    return s == TASK_DISPATCHED || s == TASK_WORKING;
+}
+
+void load_work(struct task_entry *e)
+{
+    bool is_there = list_has(&e->working_node);
+
+    if (is_at_work(e->t.status) && !is_there)
+        list_append(&e->load->working, &e->working_node);
+    else if (!is_at_work(e->t.status) && is_there)
+        list_remove(&e->working_node);
+}
+
 void load_move(struct task_entry *e, enum task_status to, struct share *other)
 {
+    list_remove(&e->working_node);
     e->load->n_waiting -= task_waits(e->t.status);
     e->load->n_behind -= e->is_behind;
     if (other) {
@@ -191,26 +209,49 @@ static bool add_up(const struct map *all, size_t n, size_t n_waiting,
            map_check(all);
 }
 
+/* Those at work are with their own agent, and nowhere else. */
+static bool at_work_is_right(const struct tasks *ts, size_t n_working)
+{
+    const struct map_slot *slot;
+    size_t at = 0;
+
+    while ((slot = map_next(&ts->loads, &at))) {
+        const struct share *s = slot->value;
+
+        for (struct list_node *n = list_first(&s->working); n;
+             n = list_next(&s->working, n), n_working--) {
+            const struct task_entry *e =
+                LIST_OF(n, struct task_entry, working_node);
+
+            if (e->load != s || !is_at_work(e->t.status) || !n_working)
+                return false;
+        }
+    }
+    return n_working == 0;
+}
+
 bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
-                  size_t n_behind, size_t bytes)
+                  size_t n_behind, size_t n_working, size_t bytes)
 {
     return add_up(&ts->shares, n, 0, 0, bytes) &&
-           add_up(&ts->loads, n, n_waiting, n_behind, bytes);
+           add_up(&ts->loads, n, n_waiting, n_behind, bytes) &&
+           at_work_is_right(ts, n_working);
 }
 
 const struct task *tasks_working(const struct tasks *ts, struct str agent,
                                  struct str session, size_t *n)
 {
+    const struct share *s = load_of(ts, agent);
     const struct task *found = NULL;
 
     *n = 0;
-    for (struct list_node *at = list_first(&ts->entries[GOING_ON]); at;
-         at = list_next(&ts->entries[GOING_ON], at)) {
-        const struct task *t = &LIST_OF(at, struct task_entry, node)->t;
+    if (!s)
+        return NULL;
+    for (struct list_node *at = list_first(&s->working); at;
+         at = list_next(&s->working, at)) {
+        const struct task *t = &LIST_OF(at, struct task_entry, working_node)->t;
 
-        if ((t->status != TASK_DISPATCHED && t->status != TASK_WORKING) ||
-            !str_eq_nocase(t->agent, agent) ||
-            (session.n && !str_eq(task_session(t), session)))
+        if (session.n && !str_eq(task_session(t), session))
             continue;
         found = t;
         (*n)++;

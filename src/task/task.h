@@ -132,6 +132,7 @@ enum task_column {
     TASK_CHAIN,
     TASK_PRICE_MICROS, /* … and these where nothing is to be paid */
     TASK_PAYEE,
+    TASK_STARTED_MS, /* of the turn that is over; NULL: nobody was given it */
     N_TASK_COLUMNS,
 };
 

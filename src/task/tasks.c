@@ -302,10 +302,13 @@ static void entry_move(struct task_entry *e, enum task_status to)
     assert(task_may_move(e->t.status, to) && entry_is_first(e));
     ts->stats.by_status[e->t.status]--;
     e->t.status = to;
+    load_work(e);
     ts->stats.by_status[to]++;
     if (to == TASK_DISPATCHED) {
         assert(e->t.attempt == e->written_attempt);
         e->t.attempt++;
+        if (!e->t.started_ms)
+            e->t.started_ms = loop_wall_ms(ts->opts.loop);
     }
     head_move(e, to == TASK_QUEUED ? HEAD_LATER : HEAD_NONE);
     if (to == TASK_QUEUED)

@@ -82,8 +82,9 @@ def run_one(peers, lines, known):
 def run_all(blocks):
     """{name: what was wrong} of each exchange, with a server of its own."""
     with Server() as server:
+        anna = server.user("anna")
         bot = server.user("bot", role="agent", owner="anna")
-        tokens = {"user": server.user("anna"), "agent": bot, "agent2": bot}
+        tokens = {"user": anna, "agent": bot, "agent2": bot}
         peers = {who: Hub(server, token) for who, token in tokens.items()}
         known = {}
         wrong = {}

@@ -62,7 +62,8 @@ class One(Shared):
             "root_user": "anna", "agent": "echo", "skill": "say",
             "priority": "HIGH", "status": "completed", "turn": 1, "attempt": 1,
             "text": "hi", "metadata": {}, "source": {}, "depth": 0,
-            "parent_task_id": None, "turns": [],
+            "parent_task_id": None, "by_agent": None, "root_task_id": None,
+            "chain": [], "turns": [],
             "result": {"status": "completed", "text": "hi", "metadata": {},
                        "error": None}})
 

@@ -1,10 +1,11 @@
-#ifndef ERRAND_H
-#define ERRAND_H
+#ifndef COMMISSION_H
+#define COMMISSION_H
 
-/* errand: one request by which an agent has others do something: one piece of
- * work, or up to DELEGATION_AT_ONCE_MAX of them, whichever road it came by.
+/* commission: one request by which an agent has others do something: one piece
+ * of work, or up to DELEGATION_AT_ONCE_MAX of them, whichever road it came by.
  *
- *     errand_new -> errand_read -> errand_go -> each: walk_delegate -> accepted
+ *     commission_new -> commission_read -> commission_go -> each: walk_delegate
+ * -> accepted
  *         -> (sync) hire_wait -> over                           -> done, once
  *
  * What one of several comes to is no matter of the others'. Who asked and has
@@ -18,9 +19,9 @@
 #include "speak/speak.h"
 #include "walk.h"
 
-struct errand;
+struct commission;
 
-struct errand_opts {
+struct commission_opts {
     struct loop *loop;
     struct log *log;
     struct walk *walk;
@@ -35,52 +36,51 @@ struct errand_opts {
     struct str parent_id;        /* the work it is part of, whatever they say;
                                   * empty: as they say */
     struct str original_id;      /* of what is asked for in two phases */
-    bool ends_with_line;         /* where onDisconnect is not said */
     bool waits_for_nothing;      /* done as soon as it is accepted */
-    /* From the loop, never before errand_go has returned; not after
-     * errand_leave. */
+    /* From the loop, never before commission_go has returned; not after
+     * commission_leave. */
     void (*done)(void *ctx);
     void *ctx;
 };
 
 /* NULL: memory is gone. */
-MUST_USE struct errand *errand_new(const struct errand_opts *opts);
+MUST_USE struct commission *commission_new(const struct commission_opts *opts);
 
 /* What is asked for: agent.send_task's params, or agent.delegate's. As
  * speak_delegate; and ERR_BAD_REQUEST where a person asks for what only an
  * agent can. */
-MUST_USE enum err errand_read(struct errand *e, struct str body,
-                              bool is_two_phase, struct why *why);
-void errand_go(struct errand *e);
+MUST_USE enum err commission_read(struct commission *e, struct str body,
+                                  bool is_two_phase, struct why *why);
+void commission_go(struct commission *e);
 
 /* Nobody waits any more: what is not over is answered as what has begun, and
  * goes on. */
-void errand_hurry(struct errand *e);
+void commission_hurry(struct commission *e);
 
 /* When it is done. */
 
 /* The only piece was refused: how. OK: it was not, or it is one of several. */
-enum err errand_refused(const struct errand *e, struct str *words,
-                        struct str *details);
+enum err commission_refused(const struct commission *e, struct str *words,
+                            struct str *details);
 /* The answer, an object. */
-void errand_write(const struct errand *e, struct json_out *o);
+void commission_write(const struct commission *e, struct json_out *o);
 /* Whether all that was to be waited for is over. */
-bool errand_is_over(const struct errand *e);
+bool commission_is_over(const struct commission *e);
 /* Whether there is a piece of that number; and it, as it was accepted. False:
  * it was not. */
-struct errand_piece {
+struct commission_piece {
     struct id key, task_id, message_id; /* an empty key: a person's */
     bool is_open;                       /* what came of it is not said yet */
 };
-bool errand_is_piece(const struct errand *e, size_t i);
-MUST_USE bool errand_piece(const struct errand *e, size_t i,
-                           struct errand_piece *out);
+bool commission_is_piece(const struct commission *e, size_t i);
+MUST_USE bool commission_piece(const struct commission *e, size_t i,
+                               struct commission_piece *out);
 
 /* Nobody wants to hear of it any more, done or not: it goes once nothing of it
  * is out. */
-void errand_leave(struct errand *e);
+void commission_leave(struct commission *e);
 
 /* All of a list, whatever is out: when nothing will come back any more. */
-void errands_free(struct list *list);
+void commissions_free(struct list *list);
 
 #endif

@@ -1,5 +1,5 @@
 /* Each piece goes its own way, and the last that comes to its end is the end of
- * the errand:
+ * the commission:
  *
  *     LOOKING   for what a sessionKey stands for, in memory or in the store
  *     OUT       with the walk
@@ -8,7 +8,7 @@
  *
  * The texts go when the walk has them; what is kept while somebody waits is
  * small, and the answers. */
-#include "errand.h"
+#include "commission_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,60 +16,14 @@
 #include "base/fault.h"
 #include "calls/share.h"
 
-enum {
-    TEXT_BYTES = 128 * 1024 * 1024, /* of all pieces, read */
-    ANSWER_BYTES = 8 * 1024 * 1024, /* of one: its text, escaped */
-};
-
-enum piece_state {
-    PIECE_NEW,
-    PIECE_LOOKING,
-    PIECE_OUT,
-    PIECE_WAITING,
-    PIECE_OVER
-};
-
-struct piece {
-    struct errand *errand;
-    enum piece_state state;
-    bool is_accepted, is_waiter, is_listening, has_query;
-    bool ends_late; /* a person's, when nobody waits any more */
-    bool is_begun;  /* no more was waited for */
-    struct errand_piece ids;
-    char by[AGENT_NAME_MAX + 1]; /* empty: a person */
-    bool ends_with_line;
-    int64_t wait_ms;
-    struct hire_waiter waiter;
-    struct task_listener listener; /* of a person's */
-    struct timer timer;
-    struct query query;
-    enum err err;
-    struct why why;
-    struct buf answer, details;
-};
-
-struct errand {
-    struct errand_opts opts;
-    struct list_node node;
-    struct caller caller;
-    char by[AGENT_NAME_MAX + 1];
-    char original_id[DELEGATION_ID_MAX + 1];
-    char parent_id[ID_BYTES];
-    struct arena arena;
-    struct speak_orders *orders; /* in the arena; NULL: all are sent */
-    struct piece *pieces;
-    size_t n, n_open, n_out; /* n_out: of those that cannot be called back */
-    bool is_many, is_beginning, is_left;
-    struct loop_job done_job;
-};
-
 /* Life and death. */
 
 static void on_done(struct loop_job *job);
 
-struct errand *errand_new(const struct errand_opts *opts)
+struct commission *commission_new(const struct commission_opts *opts)
 {
-    struct errand *e = FAULT("errand.new") ? NULL : calloc(1, sizeof(*e));
+    struct commission *e =
+        FAULT("commission.new") ? NULL : calloc(1, sizeof(*e));
 
     if (!e)
         return NULL;
@@ -83,7 +37,7 @@ struct errand *errand_new(const struct errand_opts *opts)
              STR_ARG(opts->original_id));
     snprintf(e->parent_id, sizeof(e->parent_id), "%.*s",
              STR_ARG(opts->parent_id));
-    arena_init(&e->arena, TEXT_BYTES);
+    arena_init(&e->arena, COMMISSION_TEXT_BYTES);
     e->done_job.run = on_done;
     list_append(opts->list, &e->node);
     return e;
@@ -96,22 +50,10 @@ static void forget_query(struct piece *p)
     p->has_query = false;
 }
 
-static void stop_waiting(struct piece *p)
-{
-    const struct errand_opts *o = &p->errand->opts;
-
-    if (p->is_waiter)
-        hire_unwait(walk_hires(o->walk), &p->waiter);
-    if (p->is_listening)
-        task_unlisten(walk_tasks(o->walk), &p->listener);
-    p->is_waiter = p->is_listening = false;
-    loop_timer_cancel(o->loop, &p->timer);
-}
-
-static void errand_free(struct errand *e)
+static void commission_free(struct commission *e)
 {
     for (size_t i = 0; i < e->n; i++) {
-        stop_waiting(&e->pieces[i]);
+        piece_stop_waiting(&e->pieces[i]);
         forget_query(&e->pieces[i]);
         buf_fini(&e->pieces[i].answer);
         buf_fini(&e->pieces[i].details);
@@ -123,19 +65,19 @@ static void errand_free(struct errand *e)
     free(e);
 }
 
-void errands_free(struct list *list)
+void commissions_free(struct list *list)
 {
     struct list_node *n;
 
     while ((n = list_first(list)))
-        errand_free(LIST_OF(n, struct errand, node));
+        commission_free(LIST_OF(n, struct commission, node));
 }
 
-void errand_leave(struct errand *e)
+void commission_leave(struct commission *e)
 {
     e->is_left = true;
     for (size_t i = 0; i < e->n; i++)
-        stop_waiting(&e->pieces[i]);
+        piece_stop_waiting(&e->pieces[i]);
     loop_not_at_end(&e->done_job);
     if (!e->n_out && !e->is_beginning)
         loop_at_end(e->opts.loop, &e->done_job);
@@ -144,172 +86,12 @@ void errand_leave(struct errand *e)
 /* Told, or freed: at the end of a turn, so that nobody finds it gone. */
 static void on_done(struct loop_job *job)
 {
-    struct errand *e = LIST_OF(job, struct errand, done_job);
+    struct commission *e = LIST_OF(job, struct commission, done_job);
 
     if (!e->is_left)
         e->opts.done(e->opts.ctx);
     else if (!e->n_out)
-        errand_free(e);
-}
-
-/* A piece comes to its end. */
-
-static void check_end(struct errand *e)
-{
-    if (e->is_left) {
-        if (!e->n_out && !e->is_beginning)
-            loop_at_end(e->opts.loop, &e->done_job);
-        return;
-    }
-    if (e->n_open)
-        return;
-    if (e->is_beginning)
-        loop_at_end(e->opts.loop, &e->done_job);
-    else
-        e->opts.done(e->opts.ctx);
-}
-
-static void end_piece(struct piece *p)
-{
-    stop_waiting(p);
-    p->state = PIECE_OVER;
-    p->errand->n_open--;
-    check_end(p->errand);
-}
-
-static struct json_out open_answer(struct piece *p)
-{
-    struct json_out o = json_out(&p->answer);
-
-    json_open(&o, '{');
-    return o;
-}
-
-static void close_answer(struct piece *p, struct json_out *o)
-{
-    json_close(o, '}');
-    end_piece(p);
-}
-
-static struct str key_of(const struct piece *p)
-{
-    return p->ids.key.text[0] ? str_of(p->ids.key.text)
-                              : str_of(p->ids.task_id.text);
-}
-
-static void refuse(struct piece *p, enum err e, const struct why *why)
-{
-    struct json_out o = open_answer(p);
-
-    p->err = e;
-    if (why)
-        p->why = *why;
-    speak_delegation_refused(&o, e, str_of(p->why.text));
-    close_answer(p, &o);
-}
-
-static void accepted(struct piece *p)
-{
-    struct json_out o = open_answer(p);
-
-    p->is_begun = true;
-    /* In two phases it is the task that is named, and the request's own id. */
-    speak_delegation_accepted(&o,
-                              p->errand->original_id[0] ? STR("") : key_of(p),
-                              str_of(p->ids.task_id.text));
-    close_answer(p, &o);
-}
-
-static void timed_out(struct piece *p)
-{
-    struct json_out o = open_answer(p);
-
-    speak_delegation_timeout(&o, key_of(p), str_of(p->ids.task_id.text),
-                             p->wait_ms);
-    close_answer(p, &o);
-}
-
-static void over(struct piece *p, const struct task *t)
-{
-    struct json_out o = open_answer(p);
-
-    speak_delegated(&o, key_of(p), t);
-    close_answer(p, &o);
-}
-
-/* Waiting. */
-
-static void on_over(struct hire_waiter *w, enum err e,
-                    const struct delegation *d, const struct task *t)
-{
-    struct piece *p = LIST_OF(w, struct piece, waiter);
-
-    (void)d;
-    p->is_waiter = false;
-    if (e || !t)
-        timed_out(p);
-    else
-        over(p, t);
-}
-
-static void on_news(struct task_listener *l)
-{
-    struct piece *p = LIST_OF(l, struct piece, listener);
-    const struct task *t = task_heard(l);
-    struct task_event event;
-
-    while (task_next(walk_tasks(p->errand->opts.walk), l, &event))
-        ;
-    if (task_is_over(t->status))
-        over(p, t);
-}
-
-/* A person's: an agent's are ended by hire. */
-static void on_late(struct timer *t)
-{
-    struct piece *p = LIST_OF(t, struct piece, timer);
-    struct errand *e = p->errand;
-
-    if (p->ends_late && walk_cancel(e->opts.walk, str_of(p->ids.task_id.text),
-                                    caller_name(&e->caller), NULL, NULL) != OK)
-        log_info(e->opts.log, "errand.not_cancelled",
-                 LOG_C("task_id", p->ids.task_id.text));
-    timed_out(p);
-}
-
-/* No memory to wait with is no reason to refuse: it is kept. */
-static void wait_for(struct piece *p)
-{
-    const struct errand_opts *o = &p->errand->opts;
-    enum err e;
-
-    p->state = PIECE_WAITING;
-    if (p->ids.key.text[0]) {
-        p->waiter = (struct hire_waiter){.on_over = on_over};
-        e = hire_wait(walk_hires(o->walk), str_of(p->ids.key.text), p->wait_ms,
-                      &p->waiter);
-        p->is_waiter = e == OK;
-    } else {
-        p->timer.fire = on_late;
-        p->listener = (struct task_listener){.on_news = on_news};
-        e = loop_timer_set(o->loop, &p->timer, p->wait_ms);
-        if (!e)
-            e = task_listen(walk_tasks(o->walk), str_of(p->ids.task_id.text),
-                            &p->listener, 0);
-        p->is_listening = e == OK;
-    }
-    if (e)
-        accepted(p);
-}
-
-void errand_hurry(struct errand *e)
-{
-    e->opts.waits_for_nothing = true;
-    e->is_beginning = true; /* done comes later, and once */
-    for (size_t i = 0; i < e->n; i++)
-        if (e->pieces[i].state == PIECE_WAITING)
-            accepted(&e->pieces[i]);
-    e->is_beginning = false;
+        commission_free(e);
 }
 
 /* Accepted, or not. */
@@ -317,7 +99,7 @@ void errand_hurry(struct errand *e)
 /* In two phases an agent that is not there is known by its failure. */
 static void end_if_offline(struct piece *p, const struct msg *m)
 {
-    const struct errand_opts *o = &p->errand->opts;
+    const struct commission_opts *o = &p->commission->opts;
     struct agents all = registry_agents(o->registry);
     const struct agent *a = agent_find(&all, m->choice.agent);
     struct why why, none = {""};
@@ -331,32 +113,33 @@ static void end_if_offline(struct piece *p, const struct msg *m)
                                        .error_code = STR("agent_offline"),
                                        .error = str_of(why.text)},
                  NULL, NULL) != OK)
-        log_info(o->log, "errand.not_ended", LOG_C("task_id", m->task.id.text));
+        log_info(o->log, "commission.not_ended",
+                 LOG_C("task_id", m->task.id.text));
 }
 
 static void refuse_message(struct piece *p, const struct msg *m)
 {
     buf_init(&p->details, SHARE_DETAILS_MAX);
     share_message_details(&p->details, m);
-    refuse(p, m->err, &m->why);
+    piece_refuse(p, m->err, &m->why);
 }
 
 /* Its line went while it was on its way. */
 static void end_left(struct piece *p)
 {
-    const struct errand_opts *o = &p->errand->opts;
+    const struct commission_opts *o = &p->commission->opts;
 
     if (p->is_accepted && p->ends_with_line &&
         walk_cancel(o->walk, str_of(p->ids.task_id.text), str_of(p->by), NULL,
                     NULL) != OK)
-        log_info(o->log, "errand.not_cancelled",
+        log_info(o->log, "commission.not_cancelled",
                  LOG_C("task_id", p->ids.task_id.text));
 }
 
 static void on_accepted(struct msg *m, void *ctx)
 {
     struct piece *p = ctx;
-    struct errand *e = p->errand;
+    struct commission *e = p->commission;
 
     e->n_out--;
     p->is_accepted = !m->err;
@@ -368,20 +151,21 @@ static void on_accepted(struct msg *m, void *ctx)
     }
     if (e->is_left) {
         end_left(p);
-        check_end(e);
+        commission_check(e);
     } else if (m->err) {
         refuse_message(p, m);
     } else if (p->wait_ms && !e->opts.waits_for_nothing) {
-        wait_for(p);
+        piece_wait(p);
     } else {
-        accepted(p);
+        piece_accepted(p);
     }
     msg_free(m);
 }
 
 /* On its way. */
 
-static struct msg *plain_message(struct errand *e, const struct speak_order *o)
+static struct msg *plain_message(struct commission *e,
+                                 const struct speak_order *o)
 {
     struct msg *m = msg_new(&e->caller, loop_wall_ms(e->opts.loop));
     char *text = m ? arena_strdup(&m->arena, o->message) : NULL;
@@ -405,19 +189,19 @@ static struct msg *plain_message(struct errand *e, const struct speak_order *o)
 
 static enum err send_plain(struct piece *p, const struct speak_order *o)
 {
-    struct msg *m = plain_message(p->errand, o);
+    struct msg *m = plain_message(p->commission, o);
 
     if (!m)
         return ERR_NOMEM;
     p->ends_late = !o->goes_on;
-    walk_message(p->errand->opts.walk, m, on_accepted, p);
+    walk_message(p->commission->opts.walk, m, on_accepted, p);
     return OK;
 }
 
 static enum err send_order(struct piece *p, const struct speak_order *o,
                            struct why *why)
 {
-    struct errand *e = p->errand;
+    struct commission *e = p->commission;
     struct walk_order w = {
         .by = str_of(p->by),
         .caller = e->opts.caller,
@@ -442,7 +226,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
 
 static void send_piece(struct piece *p)
 {
-    struct errand *e = p->errand;
+    struct commission *e = p->commission;
     const struct speak_order *o = &e->orders->list[p - e->pieces];
     struct why why = {""};
     enum err err;
@@ -453,17 +237,17 @@ static void send_piece(struct piece *p)
     if (!err)
         return;
     e->n_out--;
-    refuse(p, err, &why);
+    piece_refuse(p, err, &why);
 }
 
 /* The walk has its own copies. */
-static void forget_texts(struct errand *e)
+static void forget_texts(struct commission *e)
 {
     for (size_t i = 0; i < e->n; i++)
         if (e->pieces[i].state == PIECE_LOOKING)
             return;
     arena_fini(&e->arena);
-    arena_init(&e->arena, TEXT_BYTES);
+    arena_init(&e->arena, COMMISSION_TEXT_BYTES);
     e->orders = NULL;
 }
 
@@ -471,9 +255,10 @@ static void forget_texts(struct errand *e)
 
 static void found_key(struct piece *p, struct str agent, struct str task_id)
 {
-    struct speak_order *o = &p->errand->orders->list[p - p->errand->pieces];
+    struct speak_order *o =
+        &p->commission->orders->list[p - p->commission->pieces];
     char *copy = str_eq_nocase(agent, str_of(p->by))
-                     ? arena_strdup(&p->errand->arena, task_id)
+                     ? arena_strdup(&p->commission->arena, task_id)
                      : NULL;
     struct why why;
 
@@ -483,22 +268,22 @@ static void found_key(struct piece *p, struct str agent, struct str task_id)
         return;
     }
     why_err(&why, OK, "there is no delegation of yours with that sessionKey");
-    refuse(p, ERR_NOT_FOUND, &why);
+    piece_refuse(p, ERR_NOT_FOUND, &why);
 }
 
 static void on_key(struct query *q, void *ctx)
 {
     struct piece *p = ctx;
-    struct errand *e = p->errand;
+    struct commission *e = p->commission;
     struct query row = *q;
     struct why none = {""};
 
     e->n_out--;
     p->has_query = false;
     if (e->is_left)
-        check_end(e);
+        commission_check(e);
     else if (row.err)
-        refuse(p, row.err == ERR_BUSY ? ERR_OVERLOADED : row.err, &none);
+        piece_refuse(p, row.err == ERR_BUSY ? ERR_OVERLOADED : row.err, &none);
     else if (!row.rows)
         found_key(p, STR(""), STR(""));
     else
@@ -511,7 +296,7 @@ static void on_key(struct query *q, void *ctx)
 
 static void look_for_key(struct piece *p, struct str key)
 {
-    struct errand *e = p->errand;
+    struct commission *e = p->commission;
     const struct delegation *d = hire_find(walk_hires(e->opts.walk), key);
 
     if (d) {
@@ -531,7 +316,7 @@ static void look_for_key(struct piece *p, struct str key)
 /* A person's: for the agent that works on what it is part of. */
 static enum err act_for(struct piece *p, struct str parent_id, struct why *why)
 {
-    struct errand *e = p->errand;
+    struct commission *e = p->commission;
     const struct task *t = task_find(walk_tasks(e->opts.walk), parent_id);
     struct registry_by by = {.caller = &e->caller,
                              .now_ms = loop_wall_ms(e->opts.loop)};
@@ -549,7 +334,7 @@ static enum err act_for(struct piece *p, struct str parent_id, struct why *why)
 
 static void begin(struct piece *p)
 {
-    struct errand *e = p->errand;
+    struct commission *e = p->commission;
     const struct speak_order *o = &e->orders->list[p - e->pieces];
     struct why why = {""};
     enum err err = OK;
@@ -557,7 +342,8 @@ static void begin(struct piece *p)
     snprintf(p->by, sizeof(p->by), "%s", e->by);
     p->wait_ms = o->wait_ms;
     p->ends_with_line =
-        o->says_line ? o->ends_with_line : e->opts.ends_with_line;
+        o->says_line ? o->ends_with_line
+                     : hire_settings(walk_hires(e->opts.walk))->ends_with_line;
     if (!e->by[0] && o->parent_id.n)
         err = act_for(p, o->parent_id, &why);
     if (!err && !p->by[0] && o->session_key.n)
@@ -565,15 +351,15 @@ static void begin(struct piece *p)
                       "sessionKey goes on with what an agent gave: say "
                       "parent_task_id too");
     if (err)
-        refuse(p, err, &why);
+        piece_refuse(p, err, &why);
     else if (o->session_key.n)
         look_for_key(p, o->session_key);
     else
         send_piece(p);
 }
 
-enum err errand_read(struct errand *e, struct str body, bool is_two_phase,
-                     struct why *why)
+enum err commission_read(struct commission *e, struct str body,
+                         bool is_two_phase, struct why *why)
 {
     enum err err;
 
@@ -585,20 +371,20 @@ enum err errand_read(struct errand *e, struct str body, bool is_two_phase,
     if (err)
         return err;
     e->is_many = e->orders->is_many;
-    e->pieces = FAULT("errand.pieces")
+    e->pieces = FAULT("commission.pieces")
                     ? NULL
                     : calloc(e->orders->n, sizeof(*e->pieces));
     if (!e->pieces)
         return ERR_NOMEM;
     e->n = e->orders->n;
     for (size_t i = 0; i < e->n; i++) {
-        e->pieces[i].errand = e;
-        buf_init(&e->pieces[i].answer, ANSWER_BYTES);
+        e->pieces[i].commission = e;
+        buf_init(&e->pieces[i].answer, COMMISSION_ANSWER_BYTES);
     }
     return OK;
 }
 
-void errand_go(struct errand *e)
+void commission_go(struct commission *e)
 {
     e->n_open = e->n;
     e->is_beginning = true;
@@ -606,62 +392,4 @@ void errand_go(struct errand *e)
         begin(&e->pieces[i]);
     e->is_beginning = false;
     forget_texts(e);
-}
-
-/* The answer. */
-
-enum err errand_refused(const struct errand *e, struct str *words,
-                        struct str *details)
-{
-    const struct piece *p = &e->pieces[0];
-
-    if (e->is_many || !p->err)
-        return OK;
-    *words = str_of(p->why.text);
-    *details = p->details.over ? STR("") : buf_str(&p->details);
-    return p->err;
-}
-
-static struct str answer_of(const struct piece *p)
-{
-    return p->answer.over
-               ? STR("{\"status\":\"error\",\"error\":\"out of memory\"}")
-               : buf_str(&p->answer);
-}
-
-bool errand_is_over(const struct errand *e)
-{
-    for (size_t i = 0; i < e->n; i++)
-        if (e->pieces[i].is_begun)
-            return false;
-    return true;
-}
-
-void errand_write(const struct errand *e, struct json_out *o)
-{
-    if (!e->is_many) {
-        json_put_raw(o, answer_of(&e->pieces[0]));
-        return;
-    }
-    json_open(o, '{');
-    json_key(o, STR("results"));
-    json_open(o, '[');
-    for (size_t i = 0; i < e->n; i++)
-        json_put_raw(o, answer_of(&e->pieces[i]));
-    json_close(o, ']');
-    json_close(o, '}');
-}
-
-bool errand_piece(const struct errand *e, size_t i, struct errand_piece *out)
-{
-    if (i >= e->n || !e->pieces[i].is_accepted)
-        return false;
-    *out = e->pieces[i].ids;
-    out->is_open = e->pieces[i].is_begun;
-    return true;
-}
-
-bool errand_is_piece(const struct errand *e, size_t i)
-{
-    return i < e->n;
 }

@@ -1,0 +1,129 @@
+/* ledger check: whether the books are right, asked of the server, or found out
+ * here from the data folder. Ends with 1 where they are not. */
+#include "cli/ledger.h"
+
+#include "cli/offline.h"
+#include "cli/price.h"
+#include "reckon.h"
+#include "speak/speak.h"
+
+enum { CHECK_MS = 10 * 60 * 1000 };
+
+static int64_t number(const struct json *v, struct str key)
+{
+    return json_int_or(json_get(v, key), 0);
+}
+
+static void show_count(struct cli *c, int64_t n, const char *one,
+                       const char *many)
+{
+    buf_addf(&c->out, "%lld %s", (long long)n, n == 1 ? one : many);
+}
+
+static void show_problems(struct cli *c, const struct json *is)
+{
+    const struct json *problems = json_get(is, STR("problems"));
+    int64_t n = number(is, STR("problems_total"));
+    struct cli_room room;
+
+    cli_coloured(c, RED, STR("The books are not right: "));
+    show_count(c, n, "problem", "problems");
+    buf_add_str(&c->out, STR(".\n"));
+    if (problems && problems->type == JSON_ARR)
+        JSON_EACH(p, problems)
+        {
+            buf_add_str(&c->out, STR("  "));
+            cli_wrapped(c, 2, 4, cli_tame(&room, json_str_or(p, STR(""))));
+        }
+}
+
+static enum exit_status show(struct cli *c, const struct json *is)
+{
+    bool is_right = json_bool_or(json_get(is, STR("is_right")), false);
+
+    if (c->json) {
+        cli_json_line(&c->out, is);
+        return is_right ? EXIT_DONE : EXIT_FAILED;
+    }
+    if (is_right) {
+        cli_coloured(c, GREEN, STR("The books are right."));
+        buf_add_char(&c->out, '\n');
+    } else {
+        show_problems(c, is);
+    }
+    buf_add_str(&c->out, STR("  "));
+    show_count(c, number(is, STR("accounts")), "account, ", "accounts, ");
+    show_count(c, number(is, STR("postings")), "posting, ", "postings, ");
+    show_count(c, number(is, STR("entries")), "entry; ", "entries; ");
+    buf_addf(&c->out, "%s is reserved, for ",
+             amount_write(number(is, STR("reserved_micros"))).text);
+    show_count(c, number(is, STR("reservations")), "turn\n", "turns\n");
+    return is_right ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* Without a server. */
+
+static enum exit_status show_report(struct cli *c,
+                                    const struct ledger_report *r)
+{
+    struct speak_books b = {
+        .n_accounts = r->n_accounts,
+        .n_entries = r->n_entries,
+        .n_postings = r->n_postings,
+        .n_turns = r->n_turns,
+        .n_reserved = r->n_reserved,
+        .reserved_micros = r->reserved,
+        .n_problems = r->n_problems,
+        .problems = r->problems,
+        .n_shown = r->n_problems < LEDGER_PROBLEMS ? (size_t)r->n_problems
+                                                   : LEDGER_PROBLEMS,
+    };
+    enum exit_status status = EXIT_FAILED;
+    struct json *is;
+    struct json_out o;
+    struct buf doc;
+
+    buf_init(&doc, 256 * 1024);
+    o = json_out(&doc);
+    speak_books(&o, &b);
+    is = json_parse(&c->arena, buf_str(&doc), 0, NULL);
+    if (is)
+        status = show(c, is);
+    else
+        cli_error(c, ERR_NOMEM, "out of memory");
+    buf_fini(&doc);
+    return status;
+}
+
+static enum exit_status look_through(struct cli *c, struct store *s)
+{
+    struct ledger_report r;
+    enum err e = reckon_store(s, &r);
+
+    if (e)
+        return cli_error(c, e, "the books cannot be read: %s",
+                         err_row(e)->wording);
+    return show_report(c, &r);
+}
+
+enum exit_status cli_ledger_check(struct cli *c, struct str operand)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+
+    (void)operand;
+    if (cli_is_offline(c, &status))
+        return cli_store_offline(c, look_through);
+    if (status || !(cl = client_new(c, &status)))
+        return status;
+    if (client_call(cl,
+                    &(struct client_request){.method = "GET",
+                                             .path = STR("/api/ledger/check"),
+                                             .timeout_ms = CHECK_MS,
+                                             .notice = "the books"}))
+        status = client_fail(cl);
+    else
+        status = show(c, client_reply(cl)->json);
+    client_free(cl);
+    return status;
+}

@@ -1,0 +1,221 @@
+/* A span in OTLP's JSON: protobuf's mapping with one exception of its own, ids
+ * are in hex and not in base64. 64-bit numbers are strings, enums are numbers,
+ * names are in camelCase.
+ *
+ * A child knows its parent's id and not which of its turns it was: of one that
+ * is in memory that is the last that began before the child did, of one that is
+ * not, the first, which there always is. A person's further turns hang on their
+ * first, so that a trace has one root. */
+#include "watch/trace.h"
+
+#include <inttypes.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+
+#include "base/json.h"
+
+/* SpanKind and StatusCode of the protocol. */
+enum { KIND_INTERNAL = 1, KIND_SERVER = 2 };
+enum { CODE_OK = 1, CODE_ERROR = 2 };
+
+/* The beginning of a hash is as good an id as any. All zeroes mean "none". */
+static void hash_hex(struct str text, char *out, size_t n_hex)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    bool is_zero = true;
+
+    SHA256((const unsigned char *)text.p, text.n, digest);
+    for (size_t i = 0; i < n_hex / 2; i++) {
+        is_zero = is_zero && !digest[i];
+        snprintf(out + 2 * i, 3, "%02x", digest[i]);
+    }
+    if (is_zero)
+        out[n_hex - 1] = '1';
+}
+
+void trace_id_of(struct str root_id, char out[TRACE_ID_HEX + 1])
+{
+    hash_hex(root_id, out, TRACE_ID_HEX);
+}
+
+void span_id_of(struct str task_id, int64_t turn, char out[SPAN_ID_HEX + 1])
+{
+    char text[ID_BYTES + 32];
+
+    snprintf(text, sizeof(text), "%.*s:%" PRId64,
+             STR_ARG(str_head(task_id, ID_BYTES)), turn);
+    hash_hex(str_of(text), out, SPAN_ID_HEX);
+}
+
+/* When the turn was accepted, or came to be its lane's first. */
+static int64_t began_ms(const struct task *t)
+{
+    return t->turn > 1 ? t->deadline_ms - t->budget_ms : t->created_ms;
+}
+
+static int64_t turn_then(const struct task *parent, int64_t at_ms)
+{
+    int64_t turn;
+
+    if (!parent)
+        return 1;
+    turn = parent->turn > 0 ? parent->turn : 1;
+    return turn > 1 && began_ms(parent) > at_ms ? turn - 1 : turn;
+}
+
+static void put_str(struct json_out *o, struct str key, struct str s)
+{
+    json_key(o, key);
+    json_put_str(o, s);
+}
+
+static void put_nanos(struct json_out *o, struct str key, int64_t ms)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%" PRId64 "000000", ms > 0 ? ms : 0);
+    put_str(o, key, str_of(ms > 0 ? text : "0"));
+}
+
+static void put_attribute(struct json_out *o, struct str key, struct str s)
+{
+    if (!s.n)
+        return;
+    json_open(o, '{');
+    put_str(o, STR("key"), key);
+    json_key(o, STR("value"));
+    json_open(o, '{');
+    put_str(o, STR("stringValue"), s);
+    json_close(o, '}');
+    json_close(o, '}');
+}
+
+static void put_count(struct json_out *o, struct str key, int64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, v);
+    json_open(o, '{');
+    put_str(o, STR("key"), key);
+    json_key(o, STR("value"));
+    json_open(o, '{');
+    put_str(o, STR("intValue"), str_of(text));
+    json_close(o, '}');
+    json_close(o, '}');
+}
+
+static void put_attributes(struct json_out *o, const struct task *t,
+                           const struct task_result *r)
+{
+    json_key(o, STR("attributes"));
+    json_open(o, '[');
+    put_attribute(o, STR("signalbox.task_id"), str_of(t->id.text));
+    put_attribute(o, STR("signalbox.root_task_id"), task_root(t));
+    put_attribute(o, STR("signalbox.agent"), t->agent);
+    put_attribute(o, STR("signalbox.by_agent"), t->by_agent);
+    put_attribute(o, STR("signalbox.skill"), t->skill);
+    put_attribute(o, STR("signalbox.status"), task_status_name(r->status));
+    put_attribute(o, STR("error.type"), r->error_code);
+    put_count(o, STR("signalbox.turn"), t->turn);
+    put_count(o, STR("signalbox.depth"), t->depth);
+    put_count(o, STR("signalbox.attempts"), t->attempt);
+    put_count(o, STR("signalbox.price_micros"), t->price_micros);
+    json_close(o, ']');
+}
+
+static void put_ids(struct json_out *o, const struct task *t,
+                    const struct task *parent)
+{
+    char trace[TRACE_ID_HEX + 1], span[SPAN_ID_HEX + 1];
+    struct str id = str_of(t->id.text);
+
+    trace_id_of(task_root(t), trace);
+    put_str(o, STR("traceId"), str_of(trace));
+    span_id_of(id, t->turn, span);
+    put_str(o, STR("spanId"), str_of(span));
+    if (t->parent_id.n)
+        span_id_of(t->parent_id, turn_then(parent, began_ms(t)), span);
+    else if (t->turn > 1)
+        span_id_of(id, 1, span);
+    else
+        return;
+    put_str(o, STR("parentSpanId"), str_of(span));
+}
+
+static void put_name(struct json_out *o, const struct task *t)
+{
+    char name[256];
+
+    snprintf(name, sizeof(name), "%.*s%s%.*s", STR_ARG(str_head(t->agent, 100)),
+             t->skill.n ? " " : "", STR_ARG(str_head(t->skill, 100)));
+    put_str(o, STR("name"), str_of(name));
+}
+
+/* Somebody's wish to end it is no error. */
+static void put_status(struct json_out *o, const struct task_result *r)
+{
+    json_key(o, STR("status"));
+    json_open(o, '{');
+    if (r->status == TASK_COMPLETED) {
+        json_key(o, STR("code"));
+        json_put_int(o, CODE_OK);
+    } else if (r->status == TASK_FAILED || r->status == TASK_EXPIRED) {
+        json_key(o, STR("code"));
+        json_put_int(o, CODE_ERROR);
+        put_str(o, STR("message"), r->error_code);
+    }
+    json_close(o, '}');
+}
+
+/* Before that it waited, and then it was worked on. */
+static void put_events(struct json_out *o, const struct task *t)
+{
+    json_key(o, STR("events"));
+    json_open(o, '[');
+    if (t->started_ms) {
+        json_open(o, '{');
+        put_nanos(o, STR("timeUnixNano"), t->started_ms);
+        put_str(o, STR("name"), STR("dispatched"));
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+void trace_span(struct buf *out, const struct task *t,
+                const struct task_result *r, int64_t at_ms,
+                const struct task *parent)
+{
+    struct json_out o = json_out(out);
+    int64_t from = began_ms(t);
+
+    json_open(&o, '{');
+    put_ids(&o, t, parent);
+    put_name(&o, t);
+    json_key(&o, STR("kind"));
+    json_put_int(&o, t->by_agent.n ? KIND_INTERNAL : KIND_SERVER);
+    put_nanos(&o, STR("startTimeUnixNano"), from);
+    put_nanos(&o, STR("endTimeUnixNano"), at_ms > from ? at_ms : from);
+    put_attributes(&o, t, r);
+    put_events(&o, t);
+    put_status(&o, r);
+    json_close(&o, '}');
+}
+
+void trace_head(struct buf *out, struct str service, struct str node)
+{
+    struct json_out o = json_out(out);
+
+    buf_add_str(out, STR("{\"resourceSpans\":[{\"resource\":{\"attributes\":"));
+    json_open(&o, '[');
+    put_attribute(&o, STR("service.name"), service);
+    put_attribute(&o, STR("service.version"), STR(SIGNALBOX_VERSION));
+    put_attribute(&o, STR("service.instance.id"), node);
+    json_close(&o, ']');
+    buf_add_str(out, STR("},\"scopeSpans\":[{\"scope\":{\"name\":\"signalbox\"}"
+                         ",\"spans\":["));
+}
+
+void trace_tail(struct buf *out)
+{
+    buf_add_str(out, STR("]}]}]}"));
+}

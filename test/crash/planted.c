@@ -1,0 +1,13 @@
+/* signalbox_planted: the server with the mistake that PLANTED names, if any, so
+ * that whoever promises to notice it can be asked to. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+__attribute__((constructor)) static void arm(void)
+{
+    const char *mistake = getenv("PLANTED");
+
+    if (mistake)
+        fault_arm_at(mistake, 1);
+}
