@@ -297,21 +297,52 @@ void hub_on_delegated(struct hub *h, const struct delegation *d,
     tell_go(p);
 }
 
+static bool waits_for(const struct ask *a, const struct id *key)
+{
+    struct commission_piece piece;
+
+    for (size_t i = 0; a->commission && commission_is_piece(a->commission, i);
+         i++)
+        if (commission_piece(a->commission, i, &piece) &&
+            strcmp(piece.key.text, key->text) == 0)
+            return true;
+    return false;
+}
+
+/* The line of the child that asked for it, whether it waits for the answer or
+ * has had that. There are a few that wait, or none. Zero: nobody's. */
+static uint64_t child_line(const struct hub *h, const struct id *key)
+{
+    const struct child_wait *w = map_get(&h->by_key, str_of(key->text));
+    struct list_node *n, *k;
+
+    if (w)
+        return w->line;
+    for (n = list_first(&h->children); n; n = list_next(&h->children, n)) {
+        const struct peer *p = LIST_OF(n, struct peer, node);
+
+        for (k = list_first(&p->asks); k; k = list_next(&p->asks, k))
+            if (waits_for(LIST_OF(k, struct ask, node), key))
+                return p->child;
+    }
+    return 0;
+}
+
 /* Who does not read as fast as words come has the whole of them later. */
 void hub_on_delegated_chunk(struct hub *h, const struct delegation *d,
                             struct str agent, struct str text)
 {
     struct peer *p = peer_of(h, d->agent);
-    struct child_wait *w = map_get(&h->by_key, str_of(d->key.text));
+    uint64_t line = p ? 0 : child_line(h, &d->key);
     struct str message;
 
-    if (!w && (!p || peer_is_stuck(p) || telling_of(p, &d->key)))
+    if (p ? peer_is_stuck(p) || telling_of(p, &d->key) : !line)
         return;
     message = write_chunk(h, d, agent, text);
     if (!message.n)
         return;
     if (p)
         peer_send(p, message);
-    else if (deliver_say(walk_deliver(h->opts.walk), w->line, message) != OK)
+    else if (deliver_say(walk_deliver(h->opts.walk), line, message) != OK)
         log_info(h->opts.log, "hub.child_not_told", LOG_C("key", d->key.text));
 }

@@ -163,7 +163,7 @@ CHILD = """
         print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
     def ask(id, method, **params):
         say(id=id, method=method, params=params)
-    task = None
+    task, words = None, []
     for line in sys.stdin:
         m = json.loads(line)
         if m.get("method") == "hello":
@@ -179,7 +179,9 @@ CHILD = """
             result = m.get("result") or m["error"]
             if result.get("status") != "accepted":
                 ask("r", "task.result", task_id=task["task_id"],
-                    text=json.dumps(result))
+                    text=json.dumps({**result, "words": words}))
+        elif m.get("method") == "delegation.chunk":
+            words.append(m["params"]["text"])
         elif m.get("method") == "delegation.result":
             ask("r", "task.result", task_id=task["task_id"],
                 text=json.dumps(m["params"]))
@@ -211,15 +213,17 @@ class Children(unittest.TestCase):
 
     def test_sync(self):
         with self.stage() as h:
-            root = self.manage(h, "agent.delegate", task="x",
+            root = self.manage(h, "agent.delegate", task="x", stream=True,
                                agentId="web-search-agent")
             task = given(h.worker)
             self.assertEqual(task["metadata"]["chain"], ["manager"])
             self.assertEqual(task["metadata"]["root_user"], "anna")
+            h.worker.tell("task.chunk", task_id=task["task_id"], text="well")
             done(h.worker, task, text="found")
             said = json.loads(h.over(root)["result"]["text"])
-            self.assertEqual((said["status"], said["response"]),
-                             ("completed", "found"))
+            self.assertEqual((said["status"], said["response"],
+                              said["words"]),
+                             ("completed", "found", ["well"]))
 
     def test_two_phases(self):
         with self.stage() as h:
