@@ -246,11 +246,13 @@ class Hostile(unittest.TestCase):
     def test_before_it_is_an_agent_it_is_none(self):
         with self.hub() as hub:
             for method in ("task.chunk", "task.result", "agent.state",
-                           "agent.update"):
+                           "agent.update", "agent.send_task",
+                           "agent.delegate", "delegation.get",
+                           "delegation.ack"):
                 self.refused("not_allowed", hub.call, method, task_id="x",
                              text="x", card={})
             with self.assertRaises(Refused) as caught:
-                hub.call("agent.delegate")
+                hub.call("agent.no_such")
             self.assertEqual(caught.exception.code, -32601)
 
     def test_scopes_count_here_too(self):
