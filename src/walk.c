@@ -878,6 +878,8 @@ static void on_delegated(void *ctx, const struct delegation *d,
 {
     struct walk *w = ctx;
 
+    if (walk_tool_is_had(w, d))
+        return;
     if (w->hub.on_delegated)
         w->hub.on_delegated(w->hub.ctx, d, t);
 }

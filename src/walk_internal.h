@@ -81,6 +81,9 @@ bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
 void walk_tool_cancel(void *ctx, void *handle);
 void walk_tools_free(struct walk *w); /* after deliver is */
 
+/* Whether what d came to is nobody's to hear of, since a model asked for it. */
+bool walk_tool_is_had(struct walk *w, const struct delegation *d);
+
 /* walk_people.c: likewise. */
 void walk_restart_agent(void *ctx, struct str name,
                         void (*done)(void *ctx, enum err e,

@@ -153,6 +153,18 @@ static enum err delegate(struct tool_use *u, const struct delivery_id *d,
     return e;
 }
 
+/* A model hears of it while it waits or not at all: kept for it, results would
+ * only take the place of others'. */
+bool walk_tool_is_had(struct walk *w, const struct delegation *d)
+{
+    const struct agent *a = walk_agent_of(w, d->agent);
+    struct agent_url url;
+
+    return a && agent_url_read(a->url, &url, NULL) == OK &&
+           url.road == ROAD_MODEL &&
+           hire_had(w->hires, d->agent, str_of(d->key.text), NULL, NULL) == OK;
+}
+
 /* search_agents. */
 
 static void put_cut(struct json_out *o, struct str key, struct str text,

@@ -1,6 +1,8 @@
 """Models that use tools: the real server with a default agent that is a model,
 which searches, delegates and answers with what came of it."""
 import json
+import socket
+import tempfile
 import threading
 import unittest
 
@@ -13,14 +15,14 @@ QUICK = {"maxAttempts": 1, "retryMs": 10, "retryMaxMs": 20,
          "breakerFailures": 1000}
 
 
-def serve(model, *more, **config):
+def serve(model, *more, data=None, token=None, **config):
     """The agents' models are what they are called; "boss" is the default."""
     agents = [{"id": name, "model": "tools/" + name,
                "routing": {"systemPrompt": f"You are {name}."}, **fields}
               for name, fields in (("boss", {"default": True}), *more)]
-    models = {"tools": {"baseUrl": model.url + "/v1", **config.pop("model", {})}}
-    return Server(agents=agents, config={"models": models, "deliver": QUICK,
-                                         **config})
+    models = {"tools": {"baseUrl": model.url + "/v1", **config.pop("settings", {})}}
+    return Server(agents=agents, data=data, token=token,
+                  config={"models": models, "deliver": QUICK, **config})
 
 
 def ask(server, text, **fields):
@@ -66,8 +68,9 @@ class Worker:
         return self
 
     def __exit__(self, *_):
-        self.hub.close()
+        self.hub.wire.socket.shutdown(socket.SHUT_RDWR)
         self.thread.join(60)
+        self.hub.close()
 
 
 class Case(unittest.TestCase):
@@ -91,7 +94,7 @@ class Delegation(Case):
             with Worker(server, "baker", "Flour. ", description="knows bread",
                         skills=[{"id": "bread", "name": "Bread",
                                  "description": "recipes for bread"}]) as baker:
-                done = ask(server, "How is bread made?")
+                done = ask(server, "Good morning")
                 self.assertEqual(done["text"],
                                  "Let me ask somebody.\n\nThe expert says: "
                                  "Flour. How is bread made?", done)
@@ -167,6 +170,35 @@ class Delegation(Case):
             never.set()
 
 
+    def test_with_stream_the_user_hears_both(self):
+        def think(body):
+            said = answers(body)
+            if not said:
+                return calls(delegate("baker", "bread", stream=True),
+                             text="Let me ask.")
+            return "Enjoy."
+        with ToolModel(think) as model, serve(model) as server, \
+                Hub(server) as hub:
+            hub.register("baker")
+            task = ask(server, "Good morning", wait_ms=0)["task_id"]
+            with server.events(f"/api/tasks/{task}/events") as events:
+                child = hub.heard("task.execute")
+                hub.call("task.chunk", task_id=child["task_id"], text="Flo")
+                hub.call("task.result", task_id=child["task_id"],
+                         status="completed", text="Flour.")
+                heard, text = [], None
+                for _, event, data in events:
+                    if event == "chunk":
+                        heard.append((data.get("agent"), data["text"]))
+                    if event == "result":
+                        text = data["text"]
+                        break
+            words = [text for agent, text in heard if agent == "baker"]
+            self.assertEqual("".join(words)[:3], "Flo", heard)
+            self.assertEqual(text, "Let me ask.\n\nEnjoy.")
+            self.agree(model)
+
+
 class Limits(Case):
     """What may not be comes back in words, and the task goes on."""
 
@@ -235,7 +267,7 @@ class Limits(Case):
                 self.assertEqual(ask(server, "?", executor={"name": name})
                                  ["text"], text, name)
         with ToolModel(lambda body: str("tools" in body)) as model, \
-                serve(model, model={"tools": False}) as server:
+                serve(model, settings={"tools": False}) as server:
             self.assertEqual(ask(server, "?")["text"], "False")
 
     def test_depth_and_allowed_agents_are_told(self):
@@ -292,6 +324,40 @@ class Ends(Case):
                        "cancelled", "the child was cancelled too")
             never.set()
             self.assertEqual(len(model.calls), 1)
+
+    def test_after_a_restart_it_is_asked_anew(self):
+        is_first = True
+
+        def think(body):
+            said = answers(body)
+            if not said:
+                return calls(delegate("baker", "first" if is_first else
+                                      "second"))
+            return said[0]["response"]
+        with ToolModel(think) as model, tempfile.TemporaryDirectory() as data:
+            with serve(model, data=data) as server, Hub(server) as hub:
+                token = server.token
+                hub.register("baker")
+                task = ask(server, "Good morning", wait_ms=0)["task_id"]
+                child = hub.heard("task.execute")
+                self.assertEqual(child["message"], "first")
+                server.kill9()
+            is_first = False
+            with serve(model, data=data, token=token) as server, \
+                    Hub(server) as hub:
+                hub.register("baker")
+                path = "/api/tasks/"
+                eventually(lambda: server.call(
+                    "GET", path + child["task_id"]).json()["status"] ==
+                    "cancelled", "what was delegated before has ended")
+                again = hub.next(lambda m: m.get("method") == "task.execute"
+                                 and m["params"]["message"] == "second")
+                hub.call("task.result", task_id=again["params"]["task_id"],
+                         status="completed", text="bread")
+                eventually(lambda: server.call("GET", path + task).json()
+                           ["status"] == "completed", "it is done")
+                self.assertEqual(server.call("GET", path + task).json()
+                                 ["result"]["text"], "bread")
 
     def test_a_model_that_only_calls_is_stopped(self):
         with ToolModel(lambda body: calls(("search_agents",
