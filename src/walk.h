@@ -19,7 +19,6 @@
 #include "route/route.h"
 #include "store/store.h"
 #include "task/task.h"
-#include "watch/trace.h"
 #include "watch/watch.h"
 
 struct walk;

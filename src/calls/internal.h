@@ -125,7 +125,7 @@ struct open {
         bool is_whole;           /* of decisions */
     } list;
 
-    struct books *books; /* books.h; NULL: none */
+    struct books *books;    /* books.h; NULL: none */
     struct study *study;    /* analytics.c; NULL: none */
     struct tree_look *tree; /* tree.c; NULL: none */
 

@@ -17,7 +17,6 @@
 #include "base/fault.h"
 #include "hire/hire.h"
 #include "ledger/ledger.h"
-#include "speak/tree.h"
 
 enum { KEPT_BYTES = 4 * 1024 * 1024, TURNS_PAID_MAX = 1000 };
 

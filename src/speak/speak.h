@@ -21,6 +21,7 @@
 #include "model/near.h"
 #include "model/pass.h"
 #include "model/task.h"
+#include "speak/tree.h"
 
 #define SPEAK_JSON   STR("application/json")
 #define SPEAK_EVENTS STR("text/event-stream")

@@ -23,6 +23,7 @@
 #include "model/query.h"
 #include "model/tx.h"
 #include "store/store.h"
+#include "watch/trace.h"
 
 /* The feed. */
 
