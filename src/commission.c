@@ -22,25 +22,25 @@ static void on_done(struct loop_job *job);
 
 struct commission *commission_new(const struct commission_opts *opts)
 {
-    struct commission *e =
-        FAULT("commission.new") ? NULL : calloc(1, sizeof(*e));
+    struct commission *c =
+        FAULT("commission.new") ? NULL : calloc(1, sizeof(*c));
 
-    if (!e)
+    if (!c)
         return NULL;
-    e->opts = *opts;
+    c->opts = *opts;
     if (opts->caller) {
-        e->caller = *opts->caller;
-        e->opts.caller = &e->caller;
+        c->caller = *opts->caller;
+        c->opts.caller = &c->caller;
     }
-    snprintf(e->by, sizeof(e->by), "%.*s", STR_ARG(opts->by));
-    snprintf(e->original_id, sizeof(e->original_id), "%.*s",
+    snprintf(c->by, sizeof(c->by), "%.*s", STR_ARG(opts->by));
+    snprintf(c->original_id, sizeof(c->original_id), "%.*s",
              STR_ARG(opts->original_id));
-    snprintf(e->parent_id, sizeof(e->parent_id), "%.*s",
+    snprintf(c->parent_id, sizeof(c->parent_id), "%.*s",
              STR_ARG(opts->parent_id));
-    arena_init(&e->arena, COMMISSION_TEXT_BYTES);
-    e->done_job.run = on_done;
-    list_append(opts->list, &e->node);
-    return e;
+    arena_init(&c->arena, COMMISSION_TEXT_BYTES);
+    c->done_job.run = on_done;
+    list_append(opts->list, &c->node);
+    return c;
 }
 
 static void forget_query(struct piece *p)
@@ -50,19 +50,19 @@ static void forget_query(struct piece *p)
     p->has_query = false;
 }
 
-static void commission_free(struct commission *e)
+static void commission_free(struct commission *c)
 {
-    for (size_t i = 0; i < e->n; i++) {
-        piece_stop_waiting(&e->pieces[i]);
-        forget_query(&e->pieces[i]);
-        buf_fini(&e->pieces[i].answer);
-        buf_fini(&e->pieces[i].details);
+    for (size_t i = 0; i < c->n; i++) {
+        piece_stop_waiting(&c->pieces[i]);
+        forget_query(&c->pieces[i]);
+        buf_fini(&c->pieces[i].answer);
+        buf_fini(&c->pieces[i].details);
     }
-    loop_not_at_end(&e->done_job);
-    list_remove(&e->node);
-    arena_fini(&e->arena);
-    free(e->pieces);
-    free(e);
+    loop_not_at_end(&c->done_job);
+    list_remove(&c->node);
+    arena_fini(&c->arena);
+    free(c->pieces);
+    free(c);
 }
 
 void commissions_free(struct list *list)
@@ -73,25 +73,25 @@ void commissions_free(struct list *list)
         commission_free(LIST_OF(n, struct commission, node));
 }
 
-void commission_leave(struct commission *e)
+void commission_leave(struct commission *c)
 {
-    e->is_left = true;
-    for (size_t i = 0; i < e->n; i++)
-        piece_stop_waiting(&e->pieces[i]);
-    loop_not_at_end(&e->done_job);
-    if (!e->n_out && !e->is_beginning)
-        loop_at_end(e->opts.loop, &e->done_job);
+    c->is_left = true;
+    for (size_t i = 0; i < c->n; i++)
+        piece_stop_waiting(&c->pieces[i]);
+    loop_not_at_end(&c->done_job);
+    if (!c->n_out && !c->is_beginning)
+        loop_at_end(c->opts.loop, &c->done_job);
 }
 
 /* Told, or freed: at the end of a turn, so that nobody finds it gone. */
 static void on_done(struct loop_job *job)
 {
-    struct commission *e = LIST_OF(job, struct commission, done_job);
+    struct commission *c = LIST_OF(job, struct commission, done_job);
 
-    if (!e->is_left)
-        e->opts.done(e->opts.ctx);
-    else if (!e->n_out)
-        commission_free(e);
+    if (!c->is_left)
+        c->opts.done(c->opts.ctx);
+    else if (!c->n_out)
+        commission_free(c);
 }
 
 /* Accepted, or not. */
@@ -139,9 +139,9 @@ static void end_left(struct piece *p)
 static void on_accepted(struct msg *m, void *ctx)
 {
     struct piece *p = ctx;
-    struct commission *e = p->commission;
+    struct commission *c = p->commission;
 
-    e->n_out--;
+    c->n_out--;
     p->is_accepted = !m->err;
     if (p->is_accepted) {
         p->ids.key = m->hire.key;
@@ -149,12 +149,12 @@ static void on_accepted(struct msg *m, void *ctx)
         p->ids.message_id = m->task.message_id;
         end_if_offline(p, m);
     }
-    if (e->is_left) {
+    if (c->is_left) {
         end_left(p);
-        commission_check(e);
+        commission_check(c);
     } else if (m->err) {
         refuse_message(p, m);
-    } else if (p->wait_ms && !e->opts.waits_for_nothing) {
+    } else if (p->wait_ms && !c->opts.waits_for_nothing) {
         piece_wait(p);
     } else {
         piece_accepted(p);
@@ -164,10 +164,10 @@ static void on_accepted(struct msg *m, void *ctx)
 
 /* On its way. */
 
-static struct msg *plain_message(struct commission *e,
+static struct msg *plain_message(struct commission *c,
                                  const struct speak_order *o)
 {
-    struct msg *m = msg_new(&e->caller, loop_wall_ms(e->opts.loop));
+    struct msg *m = msg_new(&c->caller, loop_wall_ms(c->opts.loop));
     char *text = m ? arena_strdup(&m->arena, o->message) : NULL;
     char *agent = m ? arena_strdup(&m->arena, o->agent) : NULL;
     char *skill = m ? arena_strdup(&m->arena, o->skill) : NULL;
@@ -201,11 +201,11 @@ static enum err send_plain(struct piece *p, const struct speak_order *o)
 static enum err send_order(struct piece *p, const struct speak_order *o,
                            struct why *why)
 {
-    struct commission *e = p->commission;
+    struct commission *c = p->commission;
     struct walk_order w = {
         .by = str_of(p->by),
-        .caller = e->opts.caller,
-        .parent_id = e->parent_id[0] ? str_of(e->parent_id) : o->parent_id,
+        .caller = c->opts.caller,
+        .parent_id = c->parent_id[0] ? str_of(c->parent_id) : o->parent_id,
         .session_id = o->session_id,
         .task_id = o->task_id,
         .agent = o->agent,
@@ -214,41 +214,41 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
         .metadata = o->metadata,
         .timeout_ms = o->timeout_ms,
         .wish = {.mode = o->mode,
-                 .original_id = str_of(e->original_id),
+                 .original_id = str_of(c->original_id),
                  .is_stream = o->is_stream,
                  .ends_with_line = p->ends_with_line,
                  .goes_on = o->goes_on,
                  .wait_ms = o->wait_ms},
     };
 
-    return walk_delegate(e->opts.walk, &w, on_accepted, p, why);
+    return walk_delegate(c->opts.walk, &w, on_accepted, p, why);
 }
 
 static void send_piece(struct piece *p)
 {
-    struct commission *e = p->commission;
-    const struct speak_order *o = &e->orders->list[p - e->pieces];
+    struct commission *c = p->commission;
+    const struct speak_order *o = &c->orders->list[p - c->pieces];
     struct why why = {""};
-    enum err err;
+    enum err e;
 
     p->state = PIECE_OUT;
-    e->n_out++;
-    err = p->by[0] ? send_order(p, o, &why) : send_plain(p, o);
-    if (!err)
+    c->n_out++;
+    e = p->by[0] ? send_order(p, o, &why) : send_plain(p, o);
+    if (!e)
         return;
-    e->n_out--;
-    piece_refuse(p, err, &why);
+    c->n_out--;
+    piece_refuse(p, e, &why);
 }
 
 /* The walk has its own copies. */
-static void forget_texts(struct commission *e)
+static void forget_texts(struct commission *c)
 {
-    for (size_t i = 0; i < e->n; i++)
-        if (e->pieces[i].state == PIECE_LOOKING)
+    for (size_t i = 0; i < c->n; i++)
+        if (c->pieces[i].state == PIECE_LOOKING)
             return;
-    arena_fini(&e->arena);
-    arena_init(&e->arena, COMMISSION_TEXT_BYTES);
-    e->orders = NULL;
+    arena_fini(&c->arena);
+    arena_init(&c->arena, COMMISSION_TEXT_BYTES);
+    c->orders = NULL;
 }
 
 /* What a sessionKey stands for: a task of that agent's, to go on with. */
@@ -274,14 +274,14 @@ static void found_key(struct piece *p, struct str agent, struct str task_id)
 static void on_key(struct query *q, void *ctx)
 {
     struct piece *p = ctx;
-    struct commission *e = p->commission;
+    struct commission *c = p->commission;
     struct query row = *q;
     struct why none = {""};
 
-    e->n_out--;
+    c->n_out--;
     p->has_query = false;
-    if (e->is_left)
-        commission_check(e);
+    if (c->is_left)
+        commission_check(c);
     else if (row.err)
         piece_refuse(p, row.err == ERR_BUSY ? ERR_OVERLOADED : row.err, &none);
     else if (!row.rows)
@@ -289,15 +289,15 @@ static void on_key(struct query *q, void *ctx)
     else
         found_key(p, row_str(row.rows, DELEGATION_AGENT),
                   row_str(row.rows, DELEGATION_TASK_ID));
-    if (!e->is_left)
-        forget_texts(e);
+    if (!c->is_left)
+        forget_texts(c);
     query_fini(&row);
 }
 
 static void look_for_key(struct piece *p, struct str key)
 {
-    struct commission *e = p->commission;
-    const struct delegation *d = hire_find(walk_hires(e->opts.walk), key);
+    struct commission *c = p->commission;
+    const struct delegation *d = hire_find(walk_hires(c->opts.walk), key);
 
     if (d) {
         found_key(p, d->agent, str_of(d->task_id.text));
@@ -307,8 +307,8 @@ static void look_for_key(struct piece *p, struct str key)
     p->has_query = true;
     query_init(&p->query, &delegation_table, 1);
     query_if(&p->query, DELEGATION_KEY, IS, value_text(key));
-    e->n_out++;
-    store_read(e->opts.store, &p->query, on_key, p);
+    c->n_out++;
+    store_read(c->opts.store, &p->query, on_key, p);
 }
 
 /* In whose name. */
@@ -316,14 +316,14 @@ static void look_for_key(struct piece *p, struct str key)
 /* A person's: for the agent that works on what it is part of. */
 static enum err act_for(struct piece *p, struct str parent_id, struct why *why)
 {
-    struct commission *e = p->commission;
-    const struct task *t = task_find(walk_tasks(e->opts.walk), parent_id);
-    struct registry_by by = {.caller = &e->caller,
-                             .now_ms = loop_wall_ms(e->opts.loop)};
+    struct commission *c = p->commission;
+    const struct task *t = task_find(walk_tasks(c->opts.walk), parent_id);
+    struct registry_by by = {.caller = &c->caller,
+                             .now_ms = loop_wall_ms(c->opts.loop)};
     const struct agent *a = NULL;
     struct why none = {""};
 
-    if (!t || registry_self(e->opts.registry, t->agent, &by, &a, &none) != OK ||
+    if (!t || registry_self(c->opts.registry, t->agent, &by, &a, &none) != OK ||
         !a)
         return why_err(why, ERR_BAD_REQUEST,
                        "parent_task_id must be a task that an agent of yours "
@@ -334,62 +334,62 @@ static enum err act_for(struct piece *p, struct str parent_id, struct why *why)
 
 static void begin(struct piece *p)
 {
-    struct commission *e = p->commission;
-    const struct speak_order *o = &e->orders->list[p - e->pieces];
+    struct commission *c = p->commission;
+    const struct speak_order *o = &c->orders->list[p - c->pieces];
     struct why why = {""};
-    enum err err = OK;
+    enum err e = OK;
 
-    snprintf(p->by, sizeof(p->by), "%s", e->by);
+    snprintf(p->by, sizeof(p->by), "%s", c->by);
     p->wait_ms = o->wait_ms;
     p->ends_with_line =
         o->says_line ? o->ends_with_line
-                     : hire_settings(walk_hires(e->opts.walk))->ends_with_line;
-    if (!e->by[0] && o->parent_id.n)
-        err = act_for(p, o->parent_id, &why);
-    if (!err && !p->by[0] && o->session_key.n)
-        err = why_err(&why, ERR_BAD_REQUEST,
-                      "sessionKey goes on with what an agent gave: say "
-                      "parent_task_id too");
-    if (err)
-        piece_refuse(p, err, &why);
+                     : hire_settings(walk_hires(c->opts.walk))->ends_with_line;
+    if (!c->by[0] && o->parent_id.n)
+        e = act_for(p, o->parent_id, &why);
+    if (!e && !p->by[0] && o->session_key.n)
+        e = why_err(&why, ERR_BAD_REQUEST,
+                    "sessionKey goes on with what an agent gave: say "
+                    "parent_task_id too");
+    if (e)
+        piece_refuse(p, e, &why);
     else if (o->session_key.n)
         look_for_key(p, o->session_key);
     else
         send_piece(p);
 }
 
-enum err commission_read(struct commission *e, struct str body,
+enum err commission_read(struct commission *c, struct str body,
                          bool is_two_phase, struct why *why)
 {
-    enum err err;
+    enum err e;
 
-    e->orders = arena_alloc(&e->arena, sizeof(*e->orders));
-    if (!e->orders)
+    c->orders = arena_alloc(&c->arena, sizeof(*c->orders));
+    if (!c->orders)
         return ERR_NOMEM;
-    err = is_two_phase ? speak_send_task(&e->arena, body, e->orders, why)
-                       : speak_delegate(&e->arena, body, e->orders, why);
-    if (err)
-        return err;
-    e->is_many = e->orders->is_many;
-    e->pieces = FAULT("commission.pieces")
+    e = is_two_phase ? speak_send_task(&c->arena, body, c->orders, why)
+                     : speak_delegate(&c->arena, body, c->orders, why);
+    if (e)
+        return e;
+    c->is_many = c->orders->is_many;
+    c->pieces = FAULT("commission.pieces")
                     ? NULL
-                    : calloc(e->orders->n, sizeof(*e->pieces));
-    if (!e->pieces)
+                    : calloc(c->orders->n, sizeof(*c->pieces));
+    if (!c->pieces)
         return ERR_NOMEM;
-    e->n = e->orders->n;
-    for (size_t i = 0; i < e->n; i++) {
-        e->pieces[i].commission = e;
-        buf_init(&e->pieces[i].answer, COMMISSION_ANSWER_BYTES);
+    c->n = c->orders->n;
+    for (size_t i = 0; i < c->n; i++) {
+        c->pieces[i].commission = c;
+        buf_init(&c->pieces[i].answer, COMMISSION_ANSWER_BYTES);
     }
     return OK;
 }
 
-void commission_go(struct commission *e)
+void commission_go(struct commission *c)
 {
-    e->n_open = e->n;
-    e->is_beginning = true;
-    for (size_t i = 0; i < e->n; i++)
-        begin(&e->pieces[i]);
-    e->is_beginning = false;
-    forget_texts(e);
+    c->n_open = c->n;
+    c->is_beginning = true;
+    for (size_t i = 0; i < c->n; i++)
+        begin(&c->pieces[i]);
+    c->is_beginning = false;
+    forget_texts(c);
 }

@@ -49,36 +49,36 @@ MUST_USE struct commission *commission_new(const struct commission_opts *opts);
 /* What is asked for: agent.send_task's params, or agent.delegate's. As
  * speak_delegate; and ERR_BAD_REQUEST where a person asks for what only an
  * agent can. */
-MUST_USE enum err commission_read(struct commission *e, struct str body,
+MUST_USE enum err commission_read(struct commission *c, struct str body,
                                   bool is_two_phase, struct why *why);
-void commission_go(struct commission *e);
+void commission_go(struct commission *c);
 
 /* Nobody waits any more: what is not over is answered as what has begun, and
  * goes on. */
-void commission_hurry(struct commission *e);
+void commission_hurry(struct commission *c);
 
 /* When it is done. */
 
 /* The only piece was refused: how. OK: it was not, or it is one of several. */
-enum err commission_refused(const struct commission *e, struct str *words,
+enum err commission_refused(const struct commission *c, struct str *words,
                             struct str *details);
 /* The answer, an object. */
-void commission_write(const struct commission *e, struct json_out *o);
+void commission_write(const struct commission *c, struct json_out *o);
 /* Whether all that was to be waited for is over. */
-bool commission_is_over(const struct commission *e);
+bool commission_is_over(const struct commission *c);
 /* Whether there is a piece of that number; and it, as it was accepted. False:
  * it was not. */
 struct commission_piece {
     struct id key, task_id, message_id; /* an empty key: a person's */
     bool is_open;                       /* what came of it is not said yet */
 };
-bool commission_is_piece(const struct commission *e, size_t i);
-MUST_USE bool commission_piece(const struct commission *e, size_t i,
+bool commission_is_piece(const struct commission *c, size_t i);
+MUST_USE bool commission_piece(const struct commission *c, size_t i,
                                struct commission_piece *out);
 
 /* Nobody wants to hear of it any more, done or not: it goes once nothing of it
  * is out. */
-void commission_leave(struct commission *e);
+void commission_leave(struct commission *c);
 
 /* All of a list, whatever is out: when nothing will come back any more. */
 void commissions_free(struct list *list);

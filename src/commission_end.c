@@ -16,19 +16,19 @@ void piece_stop_waiting(struct piece *p)
 
 /* A piece comes to its end. */
 
-void commission_check(struct commission *e)
+void commission_check(struct commission *c)
 {
-    if (e->is_left) {
-        if (!e->n_out && !e->is_beginning)
-            loop_at_end(e->opts.loop, &e->done_job);
+    if (c->is_left) {
+        if (!c->n_out && !c->is_beginning)
+            loop_at_end(c->opts.loop, &c->done_job);
         return;
     }
-    if (e->n_open)
+    if (c->n_open)
         return;
-    if (e->is_beginning)
-        loop_at_end(e->opts.loop, &e->done_job);
+    if (c->is_beginning)
+        loop_at_end(c->opts.loop, &c->done_job);
     else
-        e->opts.done(e->opts.ctx);
+        c->opts.done(c->opts.ctx);
 }
 
 static void end_piece(struct piece *p)
@@ -130,11 +130,11 @@ static void on_news(struct task_listener *l)
 static void on_late(struct timer *t)
 {
     struct piece *p = LIST_OF(t, struct piece, timer);
-    struct commission *e = p->commission;
+    struct commission *c = p->commission;
 
-    if (p->ends_late && walk_cancel(e->opts.walk, str_of(p->ids.task_id.text),
-                                    caller_name(&e->caller), NULL, NULL) != OK)
-        log_info(e->opts.log, "commission.not_cancelled",
+    if (p->ends_late && walk_cancel(c->opts.walk, str_of(p->ids.task_id.text),
+                                    caller_name(&c->caller), NULL, NULL) != OK)
+        log_info(c->opts.log, "commission.not_cancelled",
                  LOG_C("task_id", p->ids.task_id.text));
     timed_out(p);
 }
@@ -164,24 +164,24 @@ void piece_wait(struct piece *p)
         piece_accepted(p);
 }
 
-void commission_hurry(struct commission *e)
+void commission_hurry(struct commission *c)
 {
-    e->opts.waits_for_nothing = true;
-    e->is_beginning = true; /* done comes later, and once */
-    for (size_t i = 0; i < e->n; i++)
-        if (e->pieces[i].state == PIECE_WAITING)
-            piece_accepted(&e->pieces[i]);
-    e->is_beginning = false;
+    c->opts.waits_for_nothing = true;
+    c->is_beginning = true; /* done comes later, and once */
+    for (size_t i = 0; i < c->n; i++)
+        if (c->pieces[i].state == PIECE_WAITING)
+            piece_accepted(&c->pieces[i]);
+    c->is_beginning = false;
 }
 
 /* The answer. */
 
-enum err commission_refused(const struct commission *e, struct str *words,
+enum err commission_refused(const struct commission *c, struct str *words,
                             struct str *details)
 {
-    const struct piece *p = &e->pieces[0];
+    const struct piece *p = &c->pieces[0];
 
-    if (e->is_many || !p->err)
+    if (c->is_many || !p->err)
         return OK;
     *words = str_of(p->why.text);
     *details = p->details.over ? STR("") : buf_str(&p->details);
@@ -195,40 +195,40 @@ static struct str answer_of(const struct piece *p)
                : buf_str(&p->answer);
 }
 
-bool commission_is_over(const struct commission *e)
+bool commission_is_over(const struct commission *c)
 {
-    for (size_t i = 0; i < e->n; i++)
-        if (e->pieces[i].is_begun)
+    for (size_t i = 0; i < c->n; i++)
+        if (c->pieces[i].is_begun)
             return false;
     return true;
 }
 
-void commission_write(const struct commission *e, struct json_out *o)
+void commission_write(const struct commission *c, struct json_out *o)
 {
-    if (!e->is_many) {
-        json_put_raw(o, answer_of(&e->pieces[0]));
+    if (!c->is_many) {
+        json_put_raw(o, answer_of(&c->pieces[0]));
         return;
     }
     json_open(o, '{');
     json_key(o, STR("results"));
     json_open(o, '[');
-    for (size_t i = 0; i < e->n; i++)
-        json_put_raw(o, answer_of(&e->pieces[i]));
+    for (size_t i = 0; i < c->n; i++)
+        json_put_raw(o, answer_of(&c->pieces[i]));
     json_close(o, ']');
     json_close(o, '}');
 }
 
-bool commission_piece(const struct commission *e, size_t i,
+bool commission_piece(const struct commission *c, size_t i,
                       struct commission_piece *out)
 {
-    if (i >= e->n || !e->pieces[i].is_accepted)
+    if (i >= c->n || !c->pieces[i].is_accepted)
         return false;
-    *out = e->pieces[i].ids;
-    out->is_open = e->pieces[i].is_begun;
+    *out = c->pieces[i].ids;
+    out->is_open = c->pieces[i].is_begun;
     return true;
 }
 
-bool commission_is_piece(const struct commission *e, size_t i)
+bool commission_is_piece(const struct commission *c, size_t i)
 {
-    return i < e->n;
+    return i < c->n;
 }

@@ -63,6 +63,6 @@ void piece_wait(struct piece *p);
 /* Harmless where it does not wait. */
 void piece_stop_waiting(struct piece *p);
 /* If that was the last. */
-void commission_check(struct commission *e);
+void commission_check(struct commission *c);
 
 #endif

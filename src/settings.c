@@ -50,13 +50,16 @@ static struct tasks_limits tasks_limits_of(const struct config *c)
 
 static struct hire_settings hire_of(const struct config *c)
 {
-    (void)c;
-    return (struct hire_settings){.timeout_ms = DELEGATION_TIMEOUT_MS,
-                                  .max_depth = 5,
-                                  .max_concurrent = 16,
-                                  .max_per_root = DELEGATION_PER_ROOT,
-                                  .max_open = 100000,
-                                  .keep_ms = INT64_C(86400000)};
+    return (struct hire_settings){
+        .timeout_ms = c->delegation.timeout_ms,
+        .max_depth = c->delegation.max_depth,
+        .max_concurrent = c->delegation.max_concurrent,
+        .max_per_root = c->delegation.max_per_root,
+        .max_open = (size_t)c->delegation.max_open,
+        .keep_ms = c->delegation.keep_ms,
+        .ends_with_line =
+            c->delegation.on_disconnect == CONFIG_DISCONNECT_CANCEL,
+    };
 }
 
 static struct ledger_settings ledger_of(const struct config *c)

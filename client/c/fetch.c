@@ -12,7 +12,7 @@
 #include "base/fault.h"
 #include "client/c/internal.h"
 
-enum { READ_MOST = 256 * 1024, PATH_ROOM = 1024 };
+enum { READ_MOST = 256 * 1024, PATH_ROOM = 128 };
 
 static int left_of(int64_t end_ms)
 {
@@ -108,7 +108,10 @@ static char *body_of(struct sbc *s, struct str bytes)
         sbc_set_code(s, "refused");
         return NULL;
     }
-    body = sbc_dup(str_sub(bytes, (size_t)(end - bytes.p) + 4, bytes.n));
+    bytes = str_sub(bytes, (size_t)(end - bytes.p) + 4, bytes.n);
+    while (bytes.n && bytes.p[bytes.n - 1] == '\n')
+        bytes.n--;
+    body = sbc_dup(bytes);
     if (!body || json_check(str_of(body), NULL) != OK) {
         (void)sbc_err_of(s, SBC_ANSWER, "no memory, or an answer cut short");
         free(body);
@@ -117,22 +120,29 @@ static char *body_of(struct sbc *s, struct str bytes)
     return body;
 }
 
-char *sbc_tools(struct sbc *s)
+char *sbc_tools(struct sbc *s, const char *format)
 {
     int64_t end_ms = sbc_now_ms() + SBC_CALL_MS;
     const char *why = "it cannot be connected to";
     struct sbc_pipe pipe;
-    char *body = NULL;
+    char path[PATH_ROOM], *body = NULL;
     bool is_address =
         s->url.is_v6 || strspn(s->host, "0123456789.") == strlen(s->host);
 
+    if (format &&
+        strspn(format, "abcdefghijklmnopqrstuvwxyz") != strlen(format)) {
+        (void)sbc_err_of(s, SBC_USAGE, "a format is openai or anthropic");
+        return NULL;
+    }
+    snprintf(path, sizeof(path), "/api/tools%s%.100s", format ? "?format=" : "",
+             format ? format : "");
     sbc_pipe_init(&pipe);
     pipe.fd = dial(s, end_ms);
     pipe.is_ready = !s->url.is_tls;
     if (pipe.fd >= 0 &&
         (!s->url.is_tls ||
          sbc_pipe_secure(&pipe, s->tls, s->host, is_address)) &&
-        put_request(s, STR("/api/tools"), &pipe.out) &&
+        put_request(s, str_of(path), &pipe.out) &&
         converse(&pipe, end_ms, &why)) {
         body = body_of(s, buf_str(&pipe.in));
     } else {

@@ -101,8 +101,8 @@ bool sbc_delegation_say(struct sbc *s, struct sbc_sent *m)
     struct buf *b = &s->scratch;
     struct json_out o;
 
-    if (m->task_id)
-        return true; /* the hub has it, and will tell */
+    if (m->task_id || sbc_now_ms() < m->say_at_ms)
+        return true; /* the hub has it, and will tell; or may have it */
     if (s->link.pipe.out.n > SBC_OUT_MARK)
         return false;
     buf_clear(b);
@@ -140,8 +140,14 @@ bool sbc_delegation_answered(struct sbc *s, struct str id,
 
     if (!m || m->is_over)
         return true;
-    return error ? sbc_note(s, m, SBC_FAILED, error)
-                 : sbc_on_accepted(s, m, result);
+    if (!error)
+        return sbc_on_accepted(s, m, result);
+    (void)sbc_take_error(s, error);
+    if (strcmp(s->code, "outcome_unknown") != 0)
+        return sbc_note(s, m, SBC_FAILED, error);
+    m->id = 0;
+    m->say_at_ms = sbc_now_ms() + SBC_SAY_AGAIN_MS;
+    return true;
 }
 
 bool sbc_delegation_heard(struct sbc *s, enum sbc_news_kind kind,
@@ -168,6 +174,9 @@ int sbc_delegations_tick(struct sbc *s, int64_t now_ms)
          n = list_next(&s->sent, n)) {
         struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
 
+        if (!m->is_over && !m->id && m->say_at_ms > now_ms &&
+            m->say_at_ms - now_ms < left)
+            left = m->say_at_ms - now_ms;
         if (m->is_over || !m->until_ms)
             continue;
         if (m->until_ms <= now_ms &&
@@ -186,7 +195,7 @@ int sbc_delegations_tick(struct sbc *s, int64_t now_ms)
 
 struct waited {
     bool is_over;
-    char *json; /* owned; NULL: it failed */
+    char *text, *json; /* owned; NULL: it failed */
     char code[SBC_CODE_BYTES], words[SBC_WHY_BYTES];
 };
 
@@ -197,14 +206,16 @@ static void on_news(void *ctx, const struct sbc_news *n)
     if (n->kind != SBC_RESULT && n->kind != SBC_FAILED)
         return;
     w->is_over = true;
-    if (strcmp(n->status, "completed") == 0)
+    if (strcmp(n->status, "completed") == 0) {
+        w->text = sbc_dup((struct str){n->text, n->text_bytes});
         w->json = sbc_dup(str_of(n->json));
+    }
     snprintf(w->code, sizeof(w->code), "%s",
              n->code[0]     ? n->code
              : n->status[0] ? n->status
                             : "error");
     snprintf(w->words, sizeof(w->words), "%s",
-             w->json || n->error[0] ? n->error : "no memory");
+             n->error[0] ? n->error : "no memory");
 }
 
 /* Nobody waits for it any more; it goes on. */
@@ -219,7 +230,8 @@ static void leave(struct sbc *s, const struct waited *w)
     }
 }
 
-char *sbc_delegate_wait(struct sbc *s, const struct sbc_delegation *d)
+char *sbc_delegate_wait(struct sbc *s, const struct sbc_delegation *d,
+                        char **json)
 {
     struct waited w = {0};
     enum sbc_err e = sbc_delegate(s, d, on_news, &w);
@@ -232,11 +244,17 @@ char *sbc_delegate_wait(struct sbc *s, const struct sbc_delegation *d)
         leave(s, &w);
         return NULL; /* why is known */
     }
-    if (!w.json) {
+    if (!w.text || !w.json) {
         (void)sbc_err_of(s, SBC_ANSWER, "%s", w.words);
         sbc_set_code(s, w.code);
+        free(w.text);
+        w.text = NULL;
     }
-    return w.json;
+    if (json && w.text)
+        *json = w.json;
+    else
+        free(w.json);
+    return w.text;
 }
 
 /* The tool. */

@@ -133,6 +133,7 @@ struct sbc_sent {
     char *agent;            /* likewise: who it went to */
     char key[SBC_ID_BYTES]; /* of a delegation: its own id; else empty */
     int64_t until_ms;       /* likewise: zero is for ever */
+    int64_t say_at_ms;      /* not before */
     bool is_over;           /* the last news of it is in the inbox */
     bool has_parts;         /* of the answer, told or in the inbox */
     bool has_gap;           /* and no more are to be told */

@@ -274,10 +274,11 @@ enum { SBC_DELEGATION_MS = 180000 };
 SBC_API enum sbc_err sbc_delegate(struct sbc *s, const struct sbc_delegation *d,
                                   sbc_hears *hears, void *ctx);
 
-/* The same, waited for: {"text","metadata","task_id",…}, to be given to
- * free(). NULL: sbc_why, sbc_code. Other callbacks are called meanwhile, but
- * no handler of a task. */
-SBC_API char *sbc_delegate_wait(struct sbc *s, const struct sbc_delegation *d);
+/* The same, waited for: the text, and unless json is NULL in *json all of it,
+ * {"text","metadata","task_id",…}; each to be given to free(). NULL: sbc_why,
+ * sbc_code. Other callbacks are called meanwhile, but no handler of a task. */
+SBC_API char *sbc_delegate_wait(struct sbc *s, const struct sbc_delegation *d,
+                                char **json);
 
 /* What comes of delegations that nobody here waits for, those with mode
  * "async" and those of a process that was here before (SBC_RESULT), and their
@@ -297,9 +298,10 @@ SBC_API char *sbc_delegate_to_agent(struct sbc *s, const char *what);
 /* How that delegation is now, as JSON. Waits up to SBC_CALL_MS. */
 SBC_API char *sbc_delegation_get(struct sbc *s, const char *session_key);
 
-/* The tools as JSON Schemas, for those who have a model of their own: GET
- * /api/tools. Waits up to SBC_CALL_MS, on a connection of its own. */
-SBC_API char *sbc_tools(struct sbc *s);
+/* The tools as JSON Schemas, for those who have a model of their own, as
+ * "openai" or as "anthropic" takes them; NULL: both, by these names. To be
+ * given to free(). Waits up to SBC_CALL_MS, on a connection of its own. */
+SBC_API char *sbc_tools(struct sbc *s, const char *format);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@ import { newKey } from './reply.js';
 
 const DELEGATION_MS = 180000;
 const TOOL_MS = 60000; // of delegateToAgent, as the server has it
+const REPEAT_MS = 1000; // before the same is sent again
 const REMEMBERED = 1000; // ids of results that nobody here waits for
 
 /** Await it for the result; `accepted` tells when the server has it. */
@@ -140,14 +141,24 @@ export class Delegations {
     }, ms);
   }
 
-  /** The same again on the next connection, until it is answered. */
+  /**
+   * The same again on the next connection, until it is answered; and when the
+   * server does not know itself whether it has it.
+   */
   async #send(d, params) {
     const how = { id: d.id, onAnswer: (answer) => d.onAccepted(answer) };
-    try {
-      await this.#calls.ask('agent.send_task', params, how);
-    } catch (e) {
-      this.#take(d);
-      d.onError(e);
+    while (this.#pending.get(d.id) === d) {
+      try {
+        await this.#calls.ask('agent.send_task', params, how);
+        return;
+      } catch (e) {
+        if (e.code === 'outcome_unknown') {
+          await new Promise((yes) => setTimeout(yes, REPEAT_MS));
+          continue;
+        }
+        this.#take(d);
+        d.onError(e);
+      }
     }
   }
 

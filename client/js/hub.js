@@ -299,9 +299,12 @@ export class Hub {
     this.#delegations.onChunk = handler;
   }
 
-  /** The tools as JSON Schemas, for those who have a model of their own. */
-  tools() {
-    return this.#link.get('/api/tools');
+  /**
+   * The tools as JSON Schemas, for those who have a model of their own, as
+   * "openai" or as "anthropic" takes them; or both, by these names.
+   */
+  tools(format) {
+    return this.#link.get('/api/tools', format && { format });
   }
 
   getTask(id) {

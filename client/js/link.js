@@ -82,10 +82,11 @@ export class Link {
   }
 
   /** What the server's HTTP side has there, read as JSON. */
-  async get(path) {
+  async get(path, query = {}) {
     const url = new URL(this.#o.url);
     url.protocol = url.protocol === 'wss:' ? 'https:' : 'http:';
     url.pathname = url.pathname.replace(/\/hub$/, path);
+    url.search = String(new URLSearchParams(query));
     const o = { ...this.#o, timeoutMs: this.#o.callTimeoutMs };
     try {
       const { status, body } = await this.#transport.get(url, o);

@@ -282,7 +282,8 @@ export class Hub {
     ): void;
     onDelegationChunk(handler: (chunk: Chunk) => void): void;
     /** GET /api/tools. */
-    tools(): Promise<Record<string, unknown>>;
+    tools(format: 'openai' | 'anthropic'): Promise<Record<string, unknown>[]>;
+    tools(): Promise<Record<string, Record<string, unknown>[]>>;
     getTask(id: string): Promise<Record<string, unknown>>;
     cancelTask(id: string): Promise<Record<string, unknown>>;
     /** Asks for any method of the server's. */

@@ -1232,13 +1232,20 @@ class _Delegations:
             {"task_id": d.task_id}))
 
     async def send(self, d, params):
-        """The same again on the next connection, until it is answered."""
-        try:
-            await self.calls.ask("agent.send_task", params, number=d.id,
-                                 on_answer=d._on_accepted)
-        except (SignalboxError, TypeError, ValueError) as e:
-            self.take(d)
-            d._on_error(e)
+        """The same again on the next connection, until it is answered; and
+        when the server does not know itself whether it has it."""
+        while d.id in self.pending:
+            try:
+                await self.calls.ask("agent.send_task", params, number=d.id,
+                                     on_answer=d._on_accepted)
+                return
+            except (SignalboxError, TypeError, ValueError) as e:
+                error = e
+            if getattr(error, "code", None) == "outcome_unknown":
+                await asyncio.sleep(REPEAT_S)
+            else:
+                self.take(d)
+                d._on_error(error)
 
     def take(self, d):
         if d._timer:
@@ -1628,16 +1635,18 @@ class Hub:
         self._delegations.on_chunk = handler
         return handler
 
-    async def tools(self):
-        """The tools as JSON Schemas, for those who have a model of their
-        own."""
+    async def tools(self, format=None):
+        """The tools as JSON Schemas, for those who have a model of their own,
+        as "openai" or as "anthropic" takes them; or both, by these names."""
+        query = urllib.parse.urlencode({"format": format} if format else {})
         return await asyncio.get_running_loop().run_in_executor(
-            None, self._get, "/api/tools")
+            None, self._get, "/api/tools", query)
 
-    def _get(self, path):
+    def _get(self, path, query):
         url = self._o["url"]
         http = url._replace(scheme="https" if url.scheme == "wss" else "http",
-                            path=url.path[:-len("/hub")] + path)
+                            path=url.path[:-len("/hub")] + path,
+                            query=query)
         ask = urllib.request.Request(http.geturl(), headers={
             "Authorization": f"Bearer {self._o['token']}"})
         try:

@@ -60,3 +60,28 @@ TEST(what_is_no_id_is_not_valid)
     CHECK(id_is_valid(STR("task_01aryz6s410000000000000000"), "task"));
     CHECK(id_is_valid(STR("task_7zzzzzzzzzzzzzzzzzzzzzzzzz"), "task"));
 }
+
+TEST(an_id_says_when_it_was_made)
+{
+    static const int64_t times[] = {0, 1, 1469918176385,
+                                    (INT64_C(1) << 48) - 1};
+    static const char *const none[] = {"",
+                                       "task",
+                                       "task_",
+                                       "task_01aryz6s41",
+                                       "task_81aryz6s41aaaaaaaaaaaaaaaa",
+                                       "task_u1aryz6s41aaaaaaaaaaaaaaaa"};
+    struct id id;
+
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+        struct id_maker m;
+
+        id_maker_init(&m, rand_seeded(&state));
+        id = id_make(&m, "msg", times[i]);
+        CHECK_INT(id_time_ms(&id), times[i]);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+        id = id_from(str_of(none[i]));
+        CHECK_INT(id_time_ms(&id), 0);
+    }
+}

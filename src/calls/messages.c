@@ -202,6 +202,17 @@ enum err share_message(struct msg *m, struct str body, struct str key)
     return e;
 }
 
+/* Who sends it may be in the middle of a trace of their own. */
+static enum err keep_trace(struct call *c, struct msg *m)
+{
+    struct str trace =
+        speak_traceparent(http_header(c->rq, STR("traceparent")));
+    char *copy = trace.n ? arena_strdup(&m->arena, trace) : NULL;
+
+    m->call.trace = (struct str){copy, copy ? trace.n : 0};
+    return !trace.n || copy ? OK : ERR_NOMEM;
+}
+
 static enum err read_message(struct call *c, struct msg *m)
 {
     struct str key = http_header(c->rq, STR("Idempotency-Key"));
@@ -213,6 +224,8 @@ static enum err read_message(struct call *c, struct msg *m)
                        "the Idempotency-Key header is empty: give a key, or "
                        "leave it out");
     e = share_message(m, c->rq->body, key);
+    if (!e)
+        e = keep_trace(c, m);
     m->call.is_stream = call_wants_events(c);
     return e;
 }

@@ -26,6 +26,7 @@ struct tree_look {
     struct id root, ids[TREE_TASKS_MAX]; /* to be looked at */
     struct str parents[TREE_TASKS_MAX];
     enum delegation_mode modes[TREE_TASKS_MAX];
+    int64_t turns[TREE_TASKS_MAX][2]; /* the first and the last in this tree */
     size_t n_ids, at;
     bool is_cut;
     struct tree_task list[TREE_TASKS_MAX];
@@ -132,6 +133,13 @@ static void begin_query(struct open *o, const struct table *t, size_t limit)
     o->has_query = o->query.is_quick = true;
 }
 
+/* A task that is gone on with under another root is in both their trees; what
+ * was paid for a turn is in one. */
+static bool is_here(const struct tree_look *l, size_t i, int64_t turn)
+{
+    return !l->modes[i] || (turn >= l->turns[i][0] && turn <= l->turns[i][1]);
+}
+
 static void on_paid(struct open *o)
 {
     struct tree_look *l = o->tree;
@@ -141,7 +149,8 @@ static void on_paid(struct open *o)
         return;
     }
     QUERY_EACH(r, &o->query)
-    if (row_int(r, RESERVATION_STATE) == RESERVATION_CAPTURED)
+    if (row_int(r, RESERVATION_STATE) == RESERVATION_CAPTURED &&
+        is_here(l, l->at - 1, row_int(r, RESERVATION_TURN)))
         l->list[l->n - 1].captured_micros += row_int(r, RESERVATION_PRICE);
     go_on(o);
 }
@@ -242,7 +251,15 @@ static void on_delegations(struct open *o)
     {
         size_t i = want(l, row_str(r, DELEGATION_TASK_ID));
 
-        if (i == TREE_TASKS_MAX || l->modes[i])
+        int64_t turn = row_int(r, DELEGATION_TURN);
+
+        if (i == TREE_TASKS_MAX)
+            continue;
+        if (!l->modes[i] || turn < l->turns[i][0])
+            l->turns[i][0] = turn;
+        if (turn > l->turns[i][1])
+            l->turns[i][1] = turn;
+        if (l->modes[i])
             continue;
         l->modes[i] = (enum delegation_mode)row_int(r, DELEGATION_MODE);
         l->parents[i] = row_str(r, DELEGATION_PARENT_ID);

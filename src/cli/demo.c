@@ -327,11 +327,13 @@ static void say_to_people(const struct demo *d,
     printf("    %.*s send \"%s\"\n"
            "    %.*s route \"%s\"\n"
            "    %.*s send \"/%s hello\"\n"
+           "    %.*s send \"%s\"\n"
            "    %.*s search who could write about our new office\n"
            "    %.*s feed --follow\n",
            STR_ARG(d->command), demo_cast[0].ask, STR_ARG(d->command),
            demo_cast[2].ask, STR_ARG(d->command), demo_cast[1].name,
-           STR_ARG(d->command), STR_ARG(d->command));
+           STR_ARG(d->command), demo_cast[2].hires.ask, STR_ARG(d->command),
+           STR_ARG(d->command));
     if (!d->model.n)
         printf("\nFor real answers start it with OPENAI_BASE_URL and "
                "SIGNALBOX_DEMO_MODEL in the\n"

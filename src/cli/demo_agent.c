@@ -3,7 +3,8 @@
  * replies by heart and sends one of them in small pieces, with pauses as of
  * somebody who types. It is also the smallest agent of this kind that does
  * everything right: it says it works, streams, stops when it is asked to, and
- * ends when its input does.
+ * ends when its input does. One of them asks another before it answers, and
+ * lets it be heard meanwhile; if nothing comes of that it answers anyway.
  *
  * One task at a time, which is what the server gives it. The pauses are waits
  * for input, so that a cancel is heard at once. */
@@ -22,6 +23,8 @@ enum {
     LINE_MAX_BYTES = 16 * 1024 * 1024, /* as much as a task can be */
     ARENA_BYTES = 64 * 1024 * 1024,
     REPLY_MAX = 16 * 1024,
+    MESSAGE_MAX = 2 * 1024, /* of what it asks another with: JSON may make six
+                             * times as much of it */
     THINKING_MS = 500,
 };
 
@@ -41,6 +44,10 @@ struct player {
     char task_id[ID_BYTES]; /* empty: none */
     struct buf reply;
     size_t said;
+    size_t ask_at;      /* where in the reply it asks another; zero: nowhere */
+    struct buf message; /* to ask with */
+    char ask_id[24];    /* of what it waits for; empty: nothing */
+    unsigned n_asked;
 };
 
 /* Saying. */
@@ -104,6 +111,31 @@ static void say_result(struct player *p, struct str status)
     p->task_id[0] = '\0';
 }
 
+/* With `stream` whoever reads our answer hears the other one too. */
+static void say_ask(struct player *p)
+{
+    struct json_out o;
+    struct buf line;
+
+    snprintf(p->ask_id, sizeof(p->ask_id), "ask-%u", ++p->n_asked);
+    buf_init(&line, REPLY_MAX);
+    o = wire_call_open(&line, str_of(p->ask_id), STR("agent.delegate"));
+    json_open(&o, '{');
+    json_key(&o, STR("agentId"));
+    json_put_str(&o, str_of(p->actor->hires.whom));
+    json_key(&o, STR("task"));
+    json_put_str(&o, buf_str(&p->message));
+    json_key(&o, STR("parent_task_id"));
+    json_put_str(&o, str_of(p->task_id));
+    json_key(&o, STR("mode"));
+    json_put_str(&o, STR("sync"));
+    json_key(&o, STR("stream"));
+    json_put_bool(&o, true);
+    json_close(&o, '}');
+    wire_close(&o);
+    say(p, &line);
+}
+
 /* Hearing. */
 
 static void on_execute(struct player *p, const struct wire_message *m)
@@ -123,6 +155,14 @@ static void on_execute(struct player *p, const struct wire_message *m)
     }
     snprintf(p->task_id, sizeof(p->task_id), "%.*s", STR_ARG(id));
     buf_clear(&p->reply);
+    buf_clear(&p->message);
+    p->ask_at = 0;
+    p->ask_id[0] = '\0';
+    if (demo_wants_help(p->actor, text)) {
+        buf_add_str(&p->reply, str_of(p->actor->hires.says));
+        p->ask_at = p->reply.n;
+        buf_add_str(&p->message, str_head(text, MESSAGE_MAX));
+    }
     buf_add_str(&p->reply, demo_reply_to(p->actor, text));
     buf_add_str(&p->reply, demo_disclaimer);
     p->said = 0;
@@ -141,6 +181,13 @@ static void on_cancel(struct player *p, const struct wire_message *m)
 
     if (p->task_id[0] && str_eq(id, str_of(p->task_id)))
         say_result(p, STR("cancelled"));
+}
+
+/* Whatever came of it, our own reply goes on. */
+static void on_answer(struct player *p, const struct wire_message *m)
+{
+    if (str_eq(m->id.text, str_of(p->ask_id)))
+        p->ask_id[0] = '\0';
 }
 
 /* What it does not know it says so, as JSON-RPC has it. */
@@ -179,6 +226,8 @@ static void on_line(struct player *p, struct str text)
             on_execute(p, m);
         else if (str_eq(m->method, STR("task.cancel")))
             on_cancel(p, m);
+        else if (m->kind == WIRE_RESULT || m->kind == WIRE_ERROR)
+            on_answer(p, m);
         else
             on_other(p, m);
     }
@@ -230,20 +279,36 @@ static void wait_ms(struct player *p, int ms)
     }
 }
 
+/* The answer always comes: the server waits for the other one so long and no
+ * longer. */
+static void ask_another(struct player *p)
+{
+    p->ask_at = 0;
+    say_ask(p);
+    while (p->ask_id[0] && p->task_id[0] && !p->is_over)
+        wait_ms(p, -1);
+}
+
 /* The task that it has, to its end. */
 static void play(struct player *p)
 {
     wait_ms(p, (int)(THINKING_MS * p->pace / 100));
     while (p->task_id[0] && !p->is_over) {
-        struct str rest = str_sub(buf_str(&p->reply), p->said, p->reply.n);
+        struct str rest = str_sub(buf_str(&p->reply), p->said,
+                                  p->ask_at ? p->ask_at : p->reply.n);
+        size_t end = p->said + rest.n;
         int pause_ms;
 
+        if (!rest.n && p->ask_at) {
+            ask_another(p);
+            continue;
+        }
         if (!rest.n) {
             say_result(p, STR("completed"));
             return;
         }
         say_chunk(p, demo_piece(&rest, &pause_ms));
-        p->said = p->reply.n - rest.n;
+        p->said = end - rest.n;
         wait_ms(p, (int)(pause_ms * p->pace / 100));
     }
 }
@@ -262,6 +327,7 @@ enum exit_status cli_demo_agent(struct cli *c)
         return status;
     buf_init(&p.in, LINE_MAX_BYTES);
     buf_init(&p.reply, REPLY_MAX);
+    buf_init(&p.message, MESSAGE_MAX);
     arena_init(&p.arena, ARENA_BYTES);
     while (!p.is_over) {
         wait_ms(&p, -1);
@@ -270,6 +336,7 @@ enum exit_status cli_demo_agent(struct cli *c)
     }
     buf_fini(&p.in);
     buf_fini(&p.reply);
+    buf_fini(&p.message);
     arena_fini(&p.arena);
     return EXIT_DONE;
 }

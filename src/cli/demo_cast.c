@@ -191,6 +191,11 @@ const struct demo_actor demo_cast[DEMO_ACTORS] = {
                       "With that in one line each I can give you a draft that "
                       "begins with their question and not with our answer."}},
         .ask = "draft a blog post about our new office",
+        .hires = {.whom = "researcher",
+                  .says = "Facts first: the researcher knows more about that "
+                          "than I do.\n\n",
+                  .ask = "draft a blog post about office trends, with facts",
+                  .words = {"fact", "facts", "source", "sources"}},
     },
     {
         .name = "automation-operator",
@@ -326,6 +331,21 @@ static bool has_word(struct str text, struct str word)
     return false;
 }
 
+static size_t count_words(struct str text,
+                          const char *const words[DEMO_WORDS_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < DEMO_WORDS_MAX && words[i]; i++)
+        n += has_word(text, str_of(words[i]));
+    return n;
+}
+
+bool demo_wants_help(const struct demo_actor *a, struct str message)
+{
+    return a->hires.whom && count_words(message, a->hires.words) > 0;
+}
+
 struct str demo_reply_to(const struct demo_actor *a, struct str message)
 {
     const struct demo_reply *best = &a->replies[DEMO_REPLIES_MAX - 1];
@@ -333,10 +353,8 @@ struct str demo_reply_to(const struct demo_actor *a, struct str message)
 
     for (size_t i = 0; i + 1 < DEMO_REPLIES_MAX; i++) {
         const struct demo_reply *r = &a->replies[i];
-        size_t n = 0;
+        size_t n = count_words(message, r->words);
 
-        for (size_t k = 0; k < DEMO_WORDS_MAX && r->words[k]; k++)
-            n += has_word(message, str_of(r->words[k]));
         if (n > most) {
             most = n;
             best = r;

@@ -27,6 +27,13 @@ struct demo_actor {
     struct demo_skill skills[DEMO_SKILLS_MAX];
     struct demo_reply replies[DEMO_REPLIES_MAX];
     const char *ask; /* what to try it with */
+
+    /* Whom it asks itself when one of the words is in the message, what it
+     * says first, and what to try that with. whom is NULL: nobody. */
+    struct {
+        const char *whom, *says, *ask;
+        const char *words[DEMO_WORDS_MAX];
+    } hires;
 };
 
 enum { DEMO_ACTORS = 4 };
@@ -42,6 +49,9 @@ void demo_put_card(struct json_out *o, const struct demo_actor *a);
 /* The reply to that message: the one most of whose words are in it, whatever
  * their case; of equals the first. */
 struct str demo_reply_to(const struct demo_actor *a, struct str message);
+
+/* Whether it asks the one that it hires before it answers. */
+bool demo_wants_help(const struct demo_actor *a, struct str message);
 
 /* The line at the end of each. */
 extern const struct str demo_disclaimer;

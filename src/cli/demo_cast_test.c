@@ -49,6 +49,19 @@ TEST(a_reply_is_chosen_by_the_words_of_the_message)
         STR("Here is a first version")));
 }
 
+/* What is tried with it brings the other one's best too. */
+TEST(one_of_them_asks_another)
+{
+    const struct demo_actor *writer = demo_find(STR("content-writer"));
+    const struct demo_actor *other = demo_find(str_of(writer->hires.whom));
+    struct str ask = str_of(writer->hires.ask);
+
+    CHECK(other && !other->hires.whom);
+    CHECK(demo_wants_help(writer, ask) && !demo_wants_help(other, ask));
+    CHECK(!demo_wants_help(writer, str_of(writer->ask)));
+    CHECK(!str_eq(demo_reply_to(other, ask), demo_reply_to(other, STR(""))));
+}
+
 /* What each is asked to be tried with gets more than the answer to anything. */
 TEST(every_example_has_a_reply_of_its_own)
 {

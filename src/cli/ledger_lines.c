@@ -28,9 +28,11 @@ static const char *amount_colour(struct str amount)
     return str_eq(amount, STR("0.00")) ? "" : "\033[32m";
 }
 
+/* Where all of them are shown, which one is half of what a line says. */
 static bool is_narrow(const struct cli *c)
 {
-    return c->window && c->window < NARROW;
+    return c->window && c->window < NARROW &&
+           !str_eq(args_get(&c->args, "account"), STR("all"));
 }
 
 /* What a line is about: a task and its agent, or who did it and why. */

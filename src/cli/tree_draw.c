@@ -228,7 +228,8 @@ static void add_node(struct drawing *d, const struct json *node,
 /* Writing. */
 
 struct widths {
-    unsigned left, cells[CELLS], id, n_cells;
+    unsigned left, cells[CELLS], id;
+    bool is_shown[CELLS];
     bool has_ids;
 };
 
@@ -241,28 +242,51 @@ static void grow(unsigned *width, unsigned n)
         *width = n;
 }
 
+/* Of all cells, with the two blanks before each. */
+static unsigned cells_columns(const struct widths *w)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < CELLS; i++)
+        n += w->is_shown[i] ? 2 + w->cells[i] : 0;
+    return n;
+}
+
+/* Ids go first, then columns, and at last the ends of names. */
+static void fit(struct widths *w, unsigned width)
+{
+    static const unsigned least[] = {COST + 1, WAITED, WAITED + 1, COST};
+    unsigned all = cells_columns(w);
+
+    w->has_ids = w->id && (!width || w->left + all + 2 + w->id <= width);
+    for (unsigned i = 0; width && i < sizeof(least) / sizeof(least[0]) &&
+                         all + LEAST_COLUMNS > width;
+         i++) {
+        w->is_shown[least[i]] = false;
+        all = cells_columns(w);
+    }
+    if (width && w->left + all > width) {
+        unsigned room = width > all ? width - all : 0;
+
+        w->left = room > LEAST_COLUMNS ? room : LEAST_COLUMNS;
+    }
+}
+
 static struct widths measure(const struct drawing *d)
 {
-    struct widths w = {.left = 5, .n_cells = d->has_cost ? CELLS : COST};
-    unsigned all = 0;
+    struct widths w = {.left = 5};
 
-    for (unsigned i = 0; i < w.n_cells; i++)
+    for (unsigned i = 0; i < CELLS; i++) {
+        w.is_shown[i] = i < COST || d->has_cost;
         w.cells[i] = (unsigned)strlen(heads[i]);
+    }
     for (const struct line *l = d->first; l; l = l->next) {
         grow(&w.left, text_columns(l->left));
         grow(&w.id, text_columns(l->id));
-        for (unsigned i = 0; i < w.n_cells; i++)
+        for (unsigned i = 0; i < CELLS; i++)
             grow(&w.cells[i], text_columns(str_of(l->cells[i])));
     }
-    for (unsigned i = 0; i < w.n_cells; i++)
-        all += 2 + w.cells[i];
-    w.has_ids = w.id && (!d->paper->width ||
-                         w.left + all + 2 + w.id <= d->paper->width);
-    if (d->paper->width && w.left + all > d->paper->width) {
-        unsigned room = d->paper->width > all ? d->paper->width - all : 0;
-
-        w.left = room > LEAST_COLUMNS ? room : LEAST_COLUMNS;
-    }
+    fit(&w, d->paper->width);
     return w;
 }
 
@@ -300,16 +324,19 @@ static void add_coloured(struct buf *out, bool colour, const char *sequence,
 static void add_cells(struct buf *out, const struct widths *w,
                       const char *const cells[CELLS], const char *colour)
 {
-    for (unsigned i = 0; i < w->n_cells; i++) {
+    bool is_alone = cells_columns(w) == 2 + w->cells[STATUS] && !w->has_ids;
+
+    for (unsigned i = 0; i < CELLS; i++) {
         struct str cell = str_of(cells[i]);
         unsigned rest = w->cells[i] - text_columns(cell);
-        bool is_last = i + 1 == w->n_cells && !w->has_ids;
 
+        if (!w->is_shown[i])
+            continue;
         buf_add_str(out, STR("  "));
         if (i != STATUS)
             add_blanks(out, rest);
         add_coloured(out, *colour, i == STATUS ? colour : "", cell);
-        if (i == STATUS && !is_last)
+        if (i == STATUS && !is_alone)
             add_blanks(out, rest);
     }
 }

@@ -13,7 +13,8 @@
  *     4 tasks, none open, 4.2s, paid 0.17
  *
  * What costs nothing has no columns for it, and the ids of the tasks stand at
- * the end where there is room. Pure. Threads: any. */
+ * the end where there is room; where there is very little, columns are left
+ * out. Pure. Threads: any. */
 
 #include "base/buf.h"
 #include "base/json.h"

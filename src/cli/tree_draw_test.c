@@ -104,7 +104,7 @@ TEST(no_line_is_wider_than_the_terminal)
                   "words and words and words and words and words\"},",
                   "")));
 
-    for (unsigned width = 60; width <= 120; width++) {
+    for (unsigned width = 28; width <= 120; width++) {
         draw(answer, width, true, false);
         check_width(width);
     }

@@ -56,6 +56,9 @@ enum config_fusion { CONFIG_FUSION_WEIGHTED, CONFIG_FUSION_RRF };
 /* deliver.onOffline. */
 enum config_offline { CONFIG_OFFLINE_REFUSE, CONFIG_OFFLINE_HOLD };
 
+/* Likewise: what becomes of a delegation whose agent goes. */
+enum config_disconnect { CONFIG_DISCONNECT_KEEP, CONFIG_DISCONNECT_CANCEL };
+
 /* routing.intentClassifier.when and .overrides. */
 enum config_when { CONFIG_WHEN_ALWAYS, CONFIG_WHEN_AMBIGUOUS };
 enum config_overrides { CONFIG_OVERRIDES_DEFAULT, CONFIG_OVERRIDES_BINDINGS };
@@ -201,6 +204,14 @@ struct config {
         const struct model_def *list; /* unique names, likewise */
         size_t n;
     } models;
+
+    struct {
+        int64_t timeout_ms;
+        int64_t max_depth, max_concurrent; /* where no card says less */
+        int64_t max_per_root, max_open;
+        int64_t keep_ms;
+        int64_t on_disconnect; /* enum config_disconnect */
+    } delegation;
 
     struct {
         int64_t days;

@@ -2,6 +2,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "model/delegation.h"
 #include "test/lib/config_stage.h"
 
 TEST(defaults_are_what_the_manual_says)
@@ -31,6 +32,12 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->tasks.max_unfinished_bytes == 256 << 20);
     CHECK(c->tasks.timeout_ms == 600000);
     CHECK(c->retention.days == 30 && c->retention.rows == 1000000);
+    CHECK(c->delegation.timeout_ms == DELEGATION_TIMEOUT_MS);
+    CHECK(c->delegation.max_depth == 5 && c->delegation.max_concurrent == 16);
+    CHECK(c->delegation.max_per_root == DELEGATION_PER_ROOT);
+    CHECK(c->delegation.max_open == 100000);
+    CHECK(c->delegation.keep_ms == 86400000);
+    CHECK(c->delegation.on_disconnect == CONFIG_DISCONNECT_KEEP);
     CHECK(!c->ledger.fee_ppm && !c->ledger.per_day);
     CHECK(!c->ledger.per_conversation && !c->ledger.per_root);
     CHECK(str_eq(c->node, STR("main")));
@@ -115,6 +122,15 @@ static const struct {
     {"{\"log\": {\"level\": \"INFO\"}}", "not \"INFO\""},
     {"{\"log\": {\"level\": \"\"}}", "not \"\""},
     {"{\"log\": {\"level\": 1}}", "log.level must be"},
+    {"{\"delegation\": {\"maxDepth\": 0, \"maxConcurrent\": 0}}", NULL},
+    {"{\"delegation\": {\"maxDepth\": 32, \"maxConcurrent\": 1000}}", NULL},
+    {"{\"delegation\": {\"maxDepth\": 33}}", "from 0 to 32, not 33"},
+    {"{\"delegation\": {\"maxConcurrent\": 1001}}", "from 0 to 1000"},
+    {"{\"delegation\": {\"maxPerRoot\": 0}}", "from 1 to 1000000, not 0"},
+    {"{\"delegation\": {\"keepMs\": 999}}", "from 1000 to 2592000000"},
+    {"{\"delegation\": {\"timeoutMs\": -1}}", "from 10 to 86400000"},
+    {"{\"delegation\": {\"onDisconnect\": \"stop\"}}",
+     "must be \"keep\" or \"cancel\", not \"stop\""},
     {"{\"log\": {\"format\": \"xml\"}}",
      "must be \"auto\", \"text\" or \"json\""},
     {"{\"log\": {\"level\": \"warn\", \"format\": \"json\"}}", NULL},
@@ -236,7 +252,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 81);
+    CHECK(n_numbers == 91);
 }
 
 TEST(every_row_is_in_order)
@@ -256,7 +272,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK(n == 143);
+    CHECK(n == 149);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -399,7 +415,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 143);
+    CHECK(again && again->n_from_file == 149);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

@@ -69,6 +69,7 @@ static const struct {
     {"tasks", "`tasks`: how much may wait, and how long"},
     {"deliver", "`deliver`: how tasks are carried to agents"},
     {"hub", "`hub`: limits of connections at `/hub`"},
+    {"delegation", "`delegation`: agents that give work to agents"},
     {"ledger",
      "`ledger`: what agents' work costs, and how much of it there may "
      "be"},

@@ -10,6 +10,8 @@
  * text of their own, choosing_rows.inc, since one array must have them all. */
 #include "config/internal.h"
 
+#include "model/delegation.h"
+
 /* The rows. */
 
 static const char *const level_names[] = {"debug", "info", "warn", "error",
@@ -18,6 +20,7 @@ static const char *const format_names[] = {"auto", "text", "json", NULL};
 static const char *const embed_names[] = {"builtin", "minilm", "http", NULL};
 static const char *const fusion_names[] = {"weighted", "rrf", NULL};
 static const char *const offline_names[] = {"refuse", "hold", NULL};
+static const char *const disconnect_names[] = {"keep", "cancel", NULL};
 static const char *const when_names[] = {"always", "ambiguous", NULL};
 static const char *const overrides_names[] = {"default", "bindings", NULL};
 static const char *const second_names[] = {"none", "minilm", "http", NULL};
@@ -540,6 +543,39 @@ static const struct setting rows[] = {
      .what = "Messages a second from one connection, each of a batch; beyond "
              "it the server reads more slowly. 0: no limit."},
 
+    {"delegation.timeoutMs", AT(delegation.timeout_ms), .type = &type_int,
+     .preset = "180000", .min = SHORTEST_MS, .max = DAY_MS,
+     .unit = "milliseconds",
+     .what = "How long work may take that an agent gives to another and says "
+             "nothing about it. Never longer than the task it is part of."},
+    {"delegation.maxDepth", AT(delegation.max_depth), .type = &type_int,
+     .preset = "5", .min = 0, .max = DELEGATION_CHAIN_MAX,
+     .what = "How deep work may be given on, below an agent whose card has no "
+             "`delegation.maxDepth`. 1: its delegate may not go on; 0: nobody "
+             "gives work to anybody."},
+    {"delegation.maxConcurrent", AT(delegation.max_concurrent),
+     .type = &type_int, .preset = "16", .min = 0, .max = AGENT_CONCURRENT_MAX,
+     .what = "Delegations of one agent that are not over, where its card has "
+             "no `delegation.maxConcurrent`."},
+    {"delegation.maxPerRoot", AT(delegation.max_per_root), .type = &type_int,
+     .preset = "256", .min = 1, .max = MILLION,
+     .what = "Tasks that agents may make because of one message, at any depth "
+             "and in all."},
+    {"delegation.maxOpen", AT(delegation.max_open), .type = &type_int,
+     .preset = "100000", .min = 1, .max = MILLION,
+     .what = "Delegations that are kept, of all agents: those that are not "
+             "over, and results that nobody has had yet."},
+    {"delegation.keepMs", AT(delegation.keep_ms), .type = &type_int,
+     .preset = "86400000", .min = SECOND_MS, .max = 30LL * DAY_MS,
+     .unit = "milliseconds",
+     .what = "How long a result is kept for an agent that does not "
+             "acknowledge it."},
+    {"delegation.onDisconnect", AT(delegation.on_disconnect),
+     .type = &type_enum, .preset = "\"keep\"", .names = disconnect_names,
+     .what = "What becomes of work whose agent's connection ends, where the "
+             "request has no `onDisconnect`: it goes on and its result is "
+             "kept, or it is cancelled."},
+
     {"ledger.feePpm", AT(ledger.fee_ppm), .type = &type_int, .preset = "0",
      .min = 0, .max = MILLION, .unit = "millionths",
      .what = "Of each price that is earned, what the platform gets; rounded "
@@ -587,9 +623,8 @@ static const struct setting rows[] = {
              "are dropped, and counted."},
     {"traces.batch", AT(traces.batch), .type = &type_int, .preset = "512",
      .min = 1, .max = 10000, .what = "Spans in one request, at most."},
-    {"traces.delayMs", AT(traces.delay_ms), .type = &type_int,
-     .preset = "1000", .min = SHORTEST_MS, .max = HOUR_MS,
-     .unit = "milliseconds",
+    {"traces.delayMs", AT(traces.delay_ms), .type = &type_int, .preset = "1000",
+     .min = SHORTEST_MS, .max = HOUR_MS, .unit = "milliseconds",
      .what = "How long spans wait for more of them."},
     {"traces.timeoutMs", AT(traces.timeout_ms), .type = &type_int,
      .preset = "10000", .min = SHORTEST_MS, .max = HOUR_MS,

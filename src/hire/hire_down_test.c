@@ -1,6 +1,7 @@
 /* What hangs on a task that came to no good end goes with it, all of it, and in
  * a bounded number of turns. */
 #include "test/lib/hire_stage.h"
+#include "walk_internal.h"
 
 static enum task_status now(const struct id *task)
 {
@@ -281,6 +282,34 @@ TEST(children_of_a_program_end_with_its_attempt)
     pass_ms(0);
     CHECK_INT(now(&of_prog.task), TASK_CANCELLED);
     CHECK(!task_is_over(now(&prog)));
+    firm_close();
+}
+
+/* As its road says that it was given up. */
+static void give_up(const struct id *task)
+{
+    struct delivery_id d = {.task_id = *task, .turn = 1, .attempt = 1};
+
+    deliver_cancel(walk_deliver(stage.walk), str_of(task->text));
+    walk_calls_of_deliver.on_retry(stage.walk, &d, 1000, STR("it went"));
+    pass_ms(0);
+}
+
+TEST(the_walk_says_when_an_attempt_is_over)
+{
+    struct gotten of_prog, of_a;
+    struct id prog, a;
+
+    firm_open();
+    prog = root_of("prog");
+    a = root_of("a");
+    of_prog = hired((struct wanted){.by = "prog", .to = "b", .parent = &prog});
+    of_a = hired((struct wanted){.by = "a", .to = "b", .parent = &a});
+    give_up(&prog);
+    give_up(&a);
+    CHECK_INT(now(&of_prog.task), TASK_CANCELLED);
+    CHECK_INT(now(&of_a.task), TASK_QUEUED); /* its line may come back */
+    CHECK(!task_is_over(now(&prog)) && !task_is_over(now(&a)));
     firm_close();
 }
 

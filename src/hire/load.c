@@ -16,8 +16,7 @@ static enum err no_memory(struct why *why)
 
 /* The row of a task; *status is zero where there is none. */
 static enum err look_at(struct hires *h, struct str id,
-                        enum task_status *status, int64_t *turn,
-                        struct why *why)
+                        enum task_status *status, struct why *why)
 {
     struct query q;
     enum err e;
@@ -28,10 +27,8 @@ static enum err look_at(struct hires *h, struct str id,
     e = store_look(h->opts.store, &q);
     if (e)
         why_err(why, e, "the tasks cannot be read: %s", err_row(e)->wording);
-    else if (q.rows) {
+    else if (q.rows)
         *status = (enum task_status)row_int(q.rows, TASK_STATUS);
-        *turn = row_int(q.rows, TASK_TURN);
-    }
     query_fini(&q);
     return e;
 }
@@ -120,7 +117,6 @@ static enum err judge_parent(struct hires *h, struct str id, bool *is_lost,
 {
     const struct task *t = task_find(h->opts.tasks, id);
     enum task_status status;
-    int64_t turn;
     enum err e;
 
     *because = FOR_PARENT;
@@ -129,7 +125,7 @@ static enum err judge_parent(struct hires *h, struct str id, bool *is_lost,
         *is_lost = !h->opts.comes_back(h->opts.ctx, t);
         return OK;
     }
-    e = look_at(h, id, &status, &turn, why);
+    e = look_at(h, id, &status, why);
     *is_lost = !e && status && status != TASK_COMPLETED;
     return e;
 }

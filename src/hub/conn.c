@@ -290,12 +290,28 @@ void conn_end(struct peer *p)
     peer_reap(h);
 }
 
+/* What others do for it: an answer that it is not given any more must not count
+ * as heard. */
+static void end_commissions(struct peer *p)
+{
+    struct list_node *n, *next;
+
+    for (n = list_first(&p->asks); n; n = next) {
+        struct ask *a = LIST_OF(n, struct ask, node);
+
+        next = list_next(&p->asks, n);
+        if (a->commission && !PLANTED("hub.shut_out_and_heard"))
+            hub_ask_end(a);
+    }
+}
+
 /* Once: whatever comes of this, it is the last word. */
 void conn_shut(struct peer *p, uint16_t code, struct str words)
 {
     if (!p->id || p->is_shut)
         return;
     p->is_shut = true;
+    end_commissions(p);
     net_ws_close(p->hub->opts.net, p->id, code, words);
 }
 

@@ -144,7 +144,7 @@ enum err ledger_budget_words(const struct ledger_settings *s,
     struct why whose;
 
     say_whose(b, m, of, &whose);
-    if (!is_known)
+    if (!is_known || left >= m->ledger.price_micros) /* enough by now */
         return why_err(why, ERR_BUDGET,
                        "%.*s costs %lld micro-units, and of %s, which is %lld, "
                        "less is left",

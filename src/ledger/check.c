@@ -50,14 +50,14 @@ enum { NOT_RESERVED = 0 }; /* and enum reservation_state */
 
 struct turn {
     char of[LEDGER_OF_MAX];
-    int64_t price;         /* as it was reserved, by the entries */
-    int state;             /* by the entries so far */
-    unsigned seen;         /* states from A on */
-    int64_t row_price;     /* of the reservation */
-    int row_state;         /* likewise; zero: there is no row */
-    int64_t task_price;    /* of the task or turn */
-    int task_state;        /* what its status asks for; zero: it is not there */
-    bool is_kept;          /* there are rows */
+    int64_t price;      /* as it was reserved, by the entries */
+    int state;          /* by the entries so far */
+    unsigned seen;      /* states from A on */
+    int64_t row_price;  /* of the reservation */
+    int row_state;      /* likewise; zero: there is no row */
+    int64_t task_price; /* of the task or turn */
+    int task_state;     /* what its status asks for; zero: it is not there */
+    bool is_kept;       /* there are rows */
 };
 
 /* A task whose earlier turns are to be read. */
@@ -85,6 +85,7 @@ struct ledger_check {
     struct posting posting;
     bool is_in_window;
     struct ledger_report report;
+    struct why beyond; /* what the report has no room for */
     bool is_reported;
 };
 
@@ -130,9 +131,8 @@ void ledger_check_free(struct ledger_check *c)
 static struct why *problem(struct ledger_check *c)
 {
     int64_t n = c->report.n_problems++;
-    static struct why nowhere;
 
-    return n < LEDGER_PROBLEMS ? &c->report.problems[n] : &nowhere;
+    return n < LEDGER_PROBLEMS ? &c->report.problems[n] : &c->beyond;
 }
 
 static void give_up(struct ledger_check *c, enum err e)

@@ -224,3 +224,80 @@ TEST(a_further_turn_is_for_who_pays)
     money_check();
     stage_close();
 }
+
+/* One agent has another do something, for the task it works on. */
+static struct told delegated(const char *by, const struct told *parent,
+                             const char *to, const char *task_id)
+{
+    struct told t = {0};
+    struct why why = {""};
+    struct walk_order o = {.by = str_of(by),
+                           .parent_id = str_of(parent->task_id.text),
+                           .agent = str_of(to),
+                           .task_id = str_of(task_id),
+                           .message = STR("help"),
+                           .wish = {.mode = DELEGATION_ASYNC}};
+
+    if (walk_delegate(stage.walk, &o, stage_on_done, &t, &why) != OK)
+        T_FAIL("%s", why.text);
+    pass_ms(0);
+    CHECK(t.is_back);
+    return t;
+}
+
+TEST(the_root_user_pays_however_deep_and_within_the_root_s_budget)
+{
+    struct told root, child, grandchild, more;
+
+    open_with_creators();
+    money_set((struct ledger_settings){.per_root = 2 * 1001 + 7});
+    make_user("carl", OK);
+    make_user("dora", OK);
+    root = sent((struct letter){.to = "lazy"});
+    CHECK_INT(root.err, OK);
+    child = delegated("lazy", &root, "other", "");
+    CHECK_INT(child.err, OK);
+    CHECK_INT(balance("user:anna"), 100000 - 1001 - 7);
+    grandchild = delegated("other", &child, "quick", "");
+    CHECK_INT(grandchild.err, OK);
+    CHECK_INT(balance("user:anna"), 100000 - 2 * 1001 - 7);
+    more = delegated("lazy", &root, "slow", "");
+    CHECK_INT(more.err, ERR_BUDGET);
+    CHECK(strstr(more.why.text, "which is 2009, 0 are left"));
+    CHECK(strstr(more.why.text, root.task_id.text));
+    CHECK_INT(balance("user:carl") + balance("user:dora"), 0);
+    for (int i = 0; i < 4; i++)
+        pass_ms(1000);
+    CHECK_INT(stored(&child.task_id, NULL, NULL), TASK_COMPLETED);
+    CHECK_INT(balance("creator:carl"), 2 * 1001);
+    CHECK_INT(balance("creator:dora"), 7);
+    CHECK_INT(balance("reserved"), 0);
+    money_check();
+    stage_close();
+}
+
+/* The agent's creator asked for it, and may see it; but it is not they who pay,
+ * so it is not they who go on. */
+TEST(who_delegated_cannot_go_on_at_another_s_expense)
+{
+    struct told root, child, more;
+
+    open_with_creators();
+    give("p2", "carl", 100000);
+    make_user("carl", OK);
+    make_user("dora", OK);
+    root = sent((struct letter){.to = "lazy"});
+    child = delegated("lazy", &root, "quick", "");
+    CHECK_INT(child.err, OK);
+    for (int i = 0; i < 4; i++)
+        pass_ms(1000);
+    CHECK_INT(stored(&child.task_id, NULL, NULL), TASK_COMPLETED);
+    more = sent((struct letter){.from = "carl", .task_id = child.task_id.text});
+    CHECK_INT(more.err, ERR_NOT_ALLOWED);
+    CHECK(strstr(more.why.text, "paid by somebody else"));
+    CHECK_INT(sent((struct letter){.task_id = child.task_id.text}).err, OK);
+    CHECK_INT(balance("user:anna"), 100000 - 3 * 1001);
+    CHECK_INT(balance("user:carl"), 100000);
+    money_check();
+    stage_close();
+}

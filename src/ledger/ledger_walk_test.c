@@ -140,6 +140,9 @@ TEST(a_repeat_costs_nothing_and_a_further_turn_costs_again)
     pass_ms(10);
     b = sent((struct letter){.task_id = a.task_id.text});
     CHECK_INT(b.err, ERR_FUNDS);
+    /* A repeat is one, however little is left. */
+    b = sent((struct letter){.key = "k"});
+    CHECK(!b.err && b.is_repeat);
     money_check();
     CHECK_INT(money_report().n_turns, 3);
     stage_close();

@@ -55,6 +55,7 @@ struct msg {
         struct str skill;
         struct str task_id; /* a further turn of this task */
         struct str idempotency_key;
+        struct str trace;            /* struct task's */
         struct str metadata, source; /* JSON objects as they stand */
         enum task_priority priority;
         int64_t wait_ms;    /* how long the caller waits for the result */
@@ -134,12 +135,12 @@ struct msg {
         struct str root_id, root_user; /* root_id empty: this is the root */
         struct str chain;              /* JSON, as the task's */
         int64_t depth;
-        struct id key;      /* del_…, the sessionKey */
-        bool is_repeat;     /* the same request while it is kept: task.id
-                             * and key are those of then */
-        bool is_behind;     /* and that is not known to be durable yet */
+        struct id key;         /* del_…, the sessionKey */
+        bool is_repeat;        /* the same request while it is kept: task.id
+                                * and key are those of then */
+        bool is_behind;        /* and that is not known to be durable yet */
         struct list_node node; /* the room's: behind that one */
-        struct hire *claim; /* the room's, from ask to settle */
+        struct hire *claim;    /* the room's, from ask to settle */
     } hire;
 
     /* ledger: what it costs. */

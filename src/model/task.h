@@ -127,6 +127,8 @@ struct task {
     int64_t depth;         /* how many they are */
     int64_t price_micros;  /* of this turn, as it was when it was accepted */
     struct str payee;      /* the agent's creator, then; empty: the house */
+    struct str trace;      /* "TRACE-SPAN", of who sent the root with such a
+                            * header; those below have it too */
     struct str owner_node; /* who works on it; see epoch */
     int64_t epoch;         /* the start of that node which wrote the row: every
                             * later start counts as one more attempt */

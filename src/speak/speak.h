@@ -45,6 +45,9 @@ enum {
     SPEAK_MEANING_MAX = 2 * MSG_TEXT_MAX, /* room for what follows */
 };
 
+/* "TRACE-SPAN" of a traceparent header, borrowed; empty: it is none. */
+struct str speak_traceparent(struct str header);
+
 /* Read the body of POST /api/messages, and the Idempotency-Key header (empty:
  * none), into m->call; everything is copied into m's arena. `meaning` gets
  * what an idempotency key stands for: the same bytes for every body that says

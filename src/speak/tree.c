@@ -78,6 +78,8 @@ static void add_up(struct tree_task *list, int at)
 
 void tree_link(struct tree_task *list, size_t n)
 {
+    int root = -1;
+
     assert(n <= TREE_TASKS_MAX);
     for (size_t i = 0; i < n; i++) {
         struct tree_task *x = &list[i];
@@ -85,7 +87,12 @@ void tree_link(struct tree_task *list, size_t n)
         x->first_kid = x->next = -1;
         x->n_below = x->branch_price_micros = x->branch_captured_micros = 0;
         x->parent = find(list, n, x->t.parent_id);
+        if (!x->t.parent_id.n)
+            root = (int)i;
     }
+    for (size_t i = 0; i < n; i++) /* what it hung on is gone, or not read */
+        if (list[i].parent < 0 && (int)i != root)
+            list[i].parent = root;
     for (size_t i = 0; i < n; i++)
         list[i].level = level_of(list, n, (int)i);
     for (size_t i = 0; i < n; i++) {

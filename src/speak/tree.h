@@ -36,8 +36,9 @@ struct tree_task {
 struct str tree_text(struct str text);
 
 /* Find each one's parent, put children into the order in which they were
- * accepted, and sum the branches up. What has no parent among them stands at
- * the top. n is at most TREE_TASKS_MAX. */
+ * accepted, and sum the branches up. What it hung on is not among them: it
+ * hangs on the root, or where that is missing too, stands at the top. n is at
+ * most TREE_TASKS_MAX. */
 void tree_link(struct tree_task *list, size_t n);
 
 /* Where to begin for somebody who asks about list[at], which they may see: as

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "speak/speak.h"
 #include "test/t.h"
 
 static struct tree_task list[TREE_TASKS_MAX];
@@ -187,6 +188,20 @@ TEST(a_root_with_as_many_children_as_there_may_be)
     CHECK_INT(number(root, "tasks"), TREE_TASKS_MAX);
 }
 
+TEST(what_hung_on_something_that_is_gone_hangs_on_the_root)
+{
+    begin();
+    plant(0, -1);
+    plant(2, 1);
+    plant(3, 2);
+    CHECK_INT(number(say(0), "tasks"), 3);
+    CHECK(count(json_get(say(3), STR("tree"))) == 3);
+    begin();
+    plant(2, 1);
+    plant(3, 2);
+    CHECK(count(json_get(say(3), STR("tree"))) == 2);
+}
+
 TEST(rows_that_contradict_each_other_make_no_loop)
 {
     begin();
@@ -196,6 +211,38 @@ TEST(rows_that_contradict_each_other_make_no_loop)
     plant(3, 3);
     CHECK(count(json_get(say(0), STR("tree"))) == 1);
     CHECK_INT(number(say(0), "tasks"), 1);
+}
+
+TEST(traceparent_headers)
+{
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+#define SPAN  "b7ad6b7169203331"
+    static const struct {
+        const char *header;
+        bool is_good;
+    } cases[] = {{"00-" TRACE "-" SPAN "-01", true},
+                 {"00-" TRACE "-" SPAN "-00", true},
+                 {"cc-" TRACE "-" SPAN "-01", true},
+                 {"cc-" TRACE "-" SPAN "-01-what-comes-later", true},
+                 {"cc-" TRACE "-" SPAN "-01.what", false},
+                 {"00-" TRACE "-" SPAN "-01-", false},
+                 {"00-" TRACE "-" SPAN "-0", false},
+                 {"ff-" TRACE "-" SPAN "-01", false},
+                 {"00-0AF7651916CD43DD8448EB211C80319C-" SPAN "-01", false},
+                 {"00-00000000000000000000000000000000-" SPAN "-01", false},
+                 {"00-" TRACE "-0000000000000000-01", false},
+                 {"00_" TRACE "-" SPAN "-01", false},
+                 {"", false}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct str got = speak_traceparent(str_of(cases[i].header));
+
+        if (cases[i].is_good)
+            CHECK_STR(got, TRACE "-" SPAN);
+        else if (got.n)
+            T_FAIL("%s", cases[i].header);
+    }
+    CHECK(!speak_traceparent((struct str){NULL, 0}).n);
 }
 
 TEST(a_text_is_cut_between_characters)

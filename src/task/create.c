@@ -128,6 +128,21 @@ static void fill_hire(const struct msg *m, struct task *t)
     t->depth = m->hire.depth;
 }
 
+/* What is delegated is part of the trace that it is delegated from. */
+static bool fill_trace(struct tasks *ts, struct msg *m, struct task *t)
+{
+    const struct task *parent =
+        t->parent_id.n ? task_find(ts, t->parent_id) : NULL;
+    char *copy;
+
+    t->trace = m->call.trace;
+    if (!parent || !parent->trace.n)
+        return true;
+    copy = arena_strdup(&m->arena, parent->trace);
+    t->trace = (struct str){copy, copy ? parent->trace.n : 0};
+    return copy;
+}
+
 static bool fill_task(struct tasks *ts, struct msg *m,
                       const struct task *before, struct task *t)
 {
@@ -142,8 +157,11 @@ static bool fill_task(struct tasks *ts, struct msg *m,
         t->turn++;
         t->version++;
         fill_turn(ts, m, t);
-        if (m->hire.agent.n)
+        if (m->hire.agent.n) {
             fill_hire(m, t);
+            if (!fill_trace(ts, m, t))
+                return false;
+        }
         if (t->status == TASK_DROPPED)
             t->turn = -t->place;
         m->task.turn = t->turn;
@@ -163,6 +181,8 @@ static bool fill_task(struct tasks *ts, struct msg *m,
     };
     fill_hire(m, t);
     fill_turn(ts, m, t);
+    if (!fill_trace(ts, m, t))
+        return false;
     return m->call.envelope ? make_envelope_key(m, t) : make_order_key(m, t);
 }
 

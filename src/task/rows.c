@@ -42,6 +42,7 @@ void task_from_row(struct task *t, const struct row *r)
         .price_micros = row_int(r, TASK_PRICE_MICROS),
         .payee = row_str(r, TASK_PAYEE),
         .started_ms = row_int(r, TASK_STARTED_MS),
+        .trace = row_str(r, TASK_TRACE),
         .owner_node = row_str(r, TASK_OWNER_NODE),
         .epoch = row_int(r, TASK_EPOCH),
         .lease_until_ms = row_int(r, TASK_LEASE_UNTIL_MS),
@@ -105,7 +106,7 @@ char *task_keep(struct task *t)
         &t->conversation_id, &t->requester, &t->root_user,  &t->agent,
         &t->skill,           &t->order_key, &t->text,       &t->metadata,
         &t->source,          &t->parent_id, &t->owner_node, &t->by_agent,
-        &t->root_id,         &t->chain,     &t->payee,
+        &t->root_id,         &t->chain,     &t->payee,      &t->trace,
     };
 
     return keep(strings, sizeof(strings) / sizeof(*strings));
@@ -150,6 +151,7 @@ void task_turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_BY_AGENT, value_text_or_null(t->by_agent));
     tx_set(op, TASK_ROOT_ID, value_text_or_null(t->root_id));
     tx_set(op, TASK_CHAIN, value_text_or_null(t->chain));
+    tx_set(op, TASK_TRACE, value_text_or_null(t->trace));
 }
 
 void task_to_row(struct tx_op *op, const struct task *t)

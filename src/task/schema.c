@@ -54,6 +54,7 @@ static const struct column task_columns[N_TASK_COLUMNS] = {
                            .type = COLUMN_INT,
                            .since = 5},
     [TASK_PAYEE] = {.name = "payee", .type = COLUMN_TEXT, .since = 5},
+    [TASK_TRACE] = {.name = "trace", .type = COLUMN_TEXT, .since = 5},
     [TASK_STARTED_MS] = {.name = "started_ms", .type = COLUMN_INT, .since = 5},
 };
 

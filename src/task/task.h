@@ -133,6 +133,7 @@ enum task_column {
     TASK_PRICE_MICROS, /* … and these where nothing is to be paid */
     TASK_PAYEE,
     TASK_STARTED_MS, /* of the turn that is over; NULL: nobody was given it */
+    TASK_TRACE,
     N_TASK_COLUMNS,
 };
 

@@ -10,7 +10,8 @@
  * root's, and each span has its parent's for a parent, so that a collector
  * draws the same tree as GET /api/tasks/ID/tree. Ids are computed from the
  * tasks' own: nothing has to be remembered for them, and after a restart they
- * are the same. No text of anybody is in a span, nor the name of a user.
+ * are the same. Who sends a message with a W3C traceparent header has the root
+ * in their own trace. No text of anybody is in a span, nor the name of a user.
  *
  * Nobody waits for it. What waits is bounded: beyond that the oldest are
  * dropped, and counted. What cannot be taken now is posted again later, with

@@ -123,20 +123,32 @@ static void put_attributes(struct json_out *o, const struct task *t,
     json_close(o, ']');
 }
 
+static bool has_trace(const struct task *t)
+{
+    return t->trace.n == TRACE_ID_HEX + 1 + SPAN_ID_HEX;
+}
+
 static void put_ids(struct json_out *o, const struct task *t,
                     const struct task *parent)
 {
     char trace[TRACE_ID_HEX + 1], span[SPAN_ID_HEX + 1];
     struct str id = str_of(t->id.text);
 
-    trace_id_of(task_root(t), trace);
-    put_str(o, STR("traceId"), str_of(trace));
+    if (has_trace(t))
+        put_str(o, STR("traceId"), str_sub(t->trace, 0, TRACE_ID_HEX));
+    else {
+        trace_id_of(task_root(t), trace);
+        put_str(o, STR("traceId"), str_of(trace));
+    }
     span_id_of(id, t->turn, span);
     put_str(o, STR("spanId"), str_of(span));
     if (t->parent_id.n)
         span_id_of(t->parent_id, turn_then(parent, began_ms(t)), span);
     else if (t->turn > 1)
         span_id_of(id, 1, span);
+    else if (has_trace(t))
+        snprintf(span, sizeof(span), "%.*s", SPAN_ID_HEX,
+                 t->trace.p + TRACE_ID_HEX + 1);
     else
         return;
     put_str(o, STR("parentSpanId"), str_of(span));

@@ -150,6 +150,25 @@ TEST(a_child_hangs_on_the_turn_that_its_parent_was_in)
         span);
 }
 
+TEST(a_trace_that_began_elsewhere_goes_on)
+{
+    static const struct str trace =
+        STR("4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7");
+    struct task root = a_task("task_root", "", 1),
+                kid = a_task("task_kid", "task_root", 1);
+    char span[SPAN_ID_HEX + 1];
+    const struct json *v;
+
+    root.trace = kid.trace = trace;
+    v = span_of(&root, &completed, 1700000002345, NULL);
+    CHECK_STR(field(v, "traceId"), "4bf92f3577b34da6a3ce929d0e0e4736");
+    CHECK_STR(field(v, "parentSpanId"), "00f067aa0ba902b7");
+    v = span_of(&kid, &completed, 1700000002345, &root);
+    CHECK_STR(field(v, "traceId"), "4bf92f3577b34da6a3ce929d0e0e4736");
+    span_id_of(STR("task_root"), 1, span);
+    CHECK_STR(field(v, "parentSpanId"), span);
+}
+
 TEST(an_end_is_not_before_its_beginning)
 {
     struct task t = a_task("task_root", "", 1);

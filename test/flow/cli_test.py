@@ -31,6 +31,7 @@ COMMANDS = [
     "grants",
     "commands",
     "learning",
+    "ledger",
     "users",
     "token",
     "model",

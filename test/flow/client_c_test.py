@@ -73,20 +73,28 @@ class Library(unittest.TestCase):
                              "hello")
 
     def test_the_examples_of_the_page(self):
-        agent, ask = examples("client/README.md", "c")
+        agent, ask, editor = examples("client/README.md", "c")
         with tempfile.TemporaryDirectory() as folder, Server() as server:
             env = {"SIGNALBOX_URL": server.url,
                    "SIGNALBOX_TOKEN": server.token}
-            for name, text in ("agent", agent), ("ask", ask):
+            for name, text in ("agent", agent), ("ask", ask), \
+                    ("editor", editor):
                 with open(os.path.join(folder, name + ".c"), "w",
                           encoding="utf-8") as f:
                     f.write(text)
             counter = self.compile(folder, os.path.join(folder, "agent.c"))
             os.rename(counter, counter + "-agent")
+            editor = self.compile(folder, os.path.join(folder, "editor.c"))
+            os.rename(editor, editor + "-editor")
             asker = self.compile(folder, os.path.join(folder, "ask.c"))
             with Program([counter + "-agent"], env):
                 eventually(lambda: server.send("a b", to="counter").status ==
                            200, "it is there")
+                with Program([editor + "-editor"], env) as it:
+                    self.assertEqual(it.line(), "editor is here\n")
+                    self.assertEqual(
+                        server.send("one two", to="editor").json()["text"],
+                        "The counter read: one two ")
                 with Program([asker], env) as it:
                     self.assertEqual(it.rest()[0], 0)
                     # What is on stderr may come first.

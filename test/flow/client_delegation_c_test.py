@@ -1,8 +1,10 @@
-"""Delegations of the C client, beside a hub that is a script."""
+"""Delegations of the C client, beside a hub that is a script, and with
+the real server."""
 import os
 import unittest
 
 from sdk_delegation_cases import DelegationCases, Planted
+from sdk_hiring_cases import HiringCases
 
 DRIVER = os.environ["SBC_DRIVER"]
 PLANTED = os.environ["SBC_DRIVER_PLANTED"]
@@ -13,6 +15,10 @@ class C(DelegationCases, unittest.TestCase):
     hook = "sbc_on_delegation"
     can_hold = False  # it is had when the hook returns
     hears_alone = False  # what streams goes to the hook
+
+
+class CHires(HiringCases, unittest.TestCase):
+    command = [DRIVER]
 
 
 class Mistaken(DelegationCases, Planted, unittest.TestCase):

@@ -1,4 +1,5 @@
-"""Delegations of the Python client, beside a hub that is a script."""
+"""Delegations of the Python client, beside a hub that is a script, and with
+the real server."""
 import os
 import shutil
 import sys
@@ -7,16 +8,19 @@ import unittest
 
 from sdk_cases import SOURCE
 from sdk_delegation_cases import DelegationCases, Planted
+from sdk_hiring_cases import HiringCases
 
 CLIENT = os.path.join(SOURCE, "client/python")
 DRIVER = os.path.join(SOURCE, "test/peers/sdk_driver.py")
 
 BOOKED = "        self.pending[d.id] = d\n"
-ANSWERED = "on_answer=d._on_accepted)\n        except (SignalboxError"
+SENDS = "while d.id in self.pending:"
+ANSWERED = "on_answer=d._on_accepted)\n                return\n"
 TOO_LATE = """on_answer=lambda answer: (
                                      self.pending.update({d.id: d}),
                                      d._on_accepted(answer)))
-        except (SignalboxError"""
+                return
+"""
 
 
 class Python(DelegationCases, unittest.TestCase):
@@ -26,6 +30,12 @@ class Python(DelegationCases, unittest.TestCase):
     env = {"PYTHONPATH": CLIENT, "PYTHONDONTWRITEBYTECODE": "1"}
     hook = "on_delegation_result"
     verbs = "hire", "hireplainly"
+
+
+class PythonHires(HiringCases, unittest.TestCase):
+    command = Python.command
+    can_reset = True
+    env = Python.env
 
 
 class Mistaken(DelegationCases, Planted, unittest.TestCase):
@@ -41,7 +51,8 @@ class Mistaken(DelegationCases, Planted, unittest.TestCase):
         with open(os.path.join(CLIENT, "signalbox.py"),
                   encoding="utf-8") as f:
             text = f.read()
-        for right, wrong in (BOOKED, ""), (ANSWERED, TOO_LATE):
+        for right, wrong in (BOOKED, ""), (SENDS, "while True:"), \
+                (ANSWERED, TOO_LATE):
             self.assertEqual(text.count(right), 1)
             text = text.replace(right, wrong)
         with open(os.path.join(folder, "signalbox.py"), "w",

@@ -83,13 +83,18 @@ class Written(unittest.TestCase):
                              "hello")
 
     def test_the_examples_of_the_page(self):
-        agent, ask = examples("client/README.md", "js")
+        agent, ask, editor = examples("client/README.md", "js")
         with Server() as server, \
                 self.run_it(server, self.write(agent)) as counter:
             self.assertEqual(counter.line(), "counter is here\n")
             with self.run_it(server, self.write(ask)) as asker:
                 self.assertEqual(asker.rest(),
                                  (0, "counter: one two three\n6 in all\n"))
+            with self.run_it(server, self.write(editor)) as it:
+                self.assertEqual(it.line(), "editor is here\n")
+                self.assertEqual(
+                    server.send("one two", to="editor").json()["text"],
+                    "The counter read: one two")
 
     def test_the_package_has_all_its_files(self):
         with open(os.path.join(CLIENT, "package.json"),

@@ -57,12 +57,17 @@ class Written(unittest.TestCase):
                              "hello")
 
     def test_the_examples_of_the_page(self):
-        agent, ask = examples("client/README.md", "python")
+        agent, ask, editor = examples("client/README.md", "python")
         with Server() as server, self.run_it(server, "-c", agent) as counter:
             self.assertEqual(counter.line(), "counter is here\n")
             with self.run_it(server, "-c", ask) as asker:
                 self.assertEqual(asker.rest(),
                                  (0, "counter: one two three\n6 in all\n"))
+            with self.run_it(server, "-c", editor) as it:
+                self.assertEqual(it.line(), "editor is here\n")
+                self.assertEqual(
+                    server.send("one two", to="editor").json()["text"],
+                    "The counter read: one two")
 
     def test_it_is_python_3_9(self):
         with open(os.path.join(CLIENT, "signalbox.py"), encoding="utf-8") as f:

@@ -1,6 +1,6 @@
-"""Agents that hire agents: the two-phase protocol, the tool, and what becomes
-of results whose requester, child or server was away, over real WebSockets,
-pipes and HTTP.
+"""Agents that hire agents in two phases: every example of the protocol as it
+stands, what is refused, and what becomes of results whose requester or server
+was away, over real WebSockets.
 
 What is claimed to be durable has a control: the same run with the row taken
 out of the store while the server is dead, which must be noticed.
@@ -10,123 +10,22 @@ import json
 import os
 import shutil
 import sqlite3
-import sys
 import tempfile
-import textwrap
-import threading
 import unittest
 
+from hiring import (PAPERS, RATE, SKILLS, House, awaited, done, given,
+                    is_answer, is_result, request, told)
 from hub_peer import Closed, Hub, Refused
-from signalbox import Server, eventually
+from signalbox import Server
 
 MIB = 1024 * 1024
-RATE = {"rate": {"perUser": 0}}
-SKILLS = [{"id": "web-search", "name": "Web search",
-           "description": "searches the web"},
-          {"id": "summarize", "name": "Summaries",
-           "description": "makes texts short"}]
-PAPERS = "Here are the recent papers on transformer architectures..."
-
-
-def request(id, **params):
-    """agent.send_task, with what the protocol's own example has."""
-    return {"jsonrpc": "2.0", "id": id, "method": "agent.send_task",
-            "params": {"agent_id": "web-search-agent",
-                       "message": "Find recent papers on transformer "
-                                  "architectures",
-                       "skill_id": "web-search", **params}}
-
-
-def awaited(get, what="what another process brings about"):
-    """What get gives, once that is something."""
-    box = []
-    eventually(lambda: box.append(get()) or box[-1], what)
-    return box[-1]
-
-
-def is_answer(id):
-    return lambda m: "method" not in m and m.get("id") == id
-
-
-def is_result(message):
-    return message.get("method") == "delegation.result"
-
-
-class House(contextlib.ExitStack):
-    """A server, anna whose agents they are, and two of them on the hub."""
-
-    def __init__(self, *args, config=None, agents=None, **kw):
-        super().__init__()
-        self.server = self.enter_context(
-            Server(*args, config={**RATE, **(config or {})}, agents=agents,
-                   **kw))
-
-    def begin(self):
-        self.anna = self.server.user("anna")
-        self.boss = self.agent("research-agent")
-        self.worker = self.agent("web-search-agent", skills=SKILLS)
-        return self
-
-    def agent(self, name, **card):
-        hub = self.enter_context(Hub(self.server, self.anna))
-        hub.register(name, **card)
-        return hub
-
-    def ask(self, id="42", hub=None, **params):
-        """The answer to agent.send_task as it stands."""
-        hub = hub or self.boss
-        hub.send(request(id, **params))
-        return hub.next(is_answer(id))
-
-    def result(self, hub=None):
-        return (hub or self.boss).next(is_result)
-
-    def tasks(self, **want):
-        items = self.server.call("GET", "/api/tasks").json()["items"]
-        return [t for t in items
-                if all(t[k] == v for k, v in want.items())]
-
-    def task(self, id):
-        return self.server.call("GET", f"/api/tasks/{id}").json()
-
-    def over(self, id):
-        """The task, once it is over."""
-        return awaited(lambda: self.task(id)["result"] and self.task(id))
-
-
-def given(worker):
-    """The next task of an agent's, taken and not done."""
-    message = worker.next(lambda m: m.get("method") == "task.execute")
-    worker.send({"jsonrpc": "2.0", "id": message["id"],
-                 "result": {"status": "working"}})
-    return message["params"]
-
-
-def done(worker, task, **said):
-    return worker.call("task.result", task_id=task["task_id"],
-                       turn=task["turn"],
-                       **{"status": "completed", **said})
-
-
-def told(hub):
-    """The results that came, or were on their way: each of these answers is
-    behind a read of the store, as what is told after a registration is."""
-    for _ in range(5):
-        with contextlib.suppress(Refused):
-            hub.call("delegation.get",
-                     sessionKey="del_01jabcdefghjkmnpqrstvwxyz0")
-    return [m["params"] for m in hub.waiting if is_result(m)]
-
-
-def house(*args, **kw):
-    return House(*args, **kw)
 
 
 class Seed(unittest.TestCase):
     """The examples of the protocol as they stand, by value."""
 
     def test_search_then_two_phases(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.server.call("PATCH", "/api/agents/web-search-agent",
                           {"visibility": "public"}, token=h.anna)
@@ -163,7 +62,7 @@ class Seed(unittest.TestCase):
                            "metadata": {}}})
 
     def test_an_agent_that_is_offline_is_a_failure_that_is_told(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.worker.close()
             awaited(lambda: h.server.call(
@@ -179,7 +78,7 @@ class Seed(unittest.TestCase):
                            "error": "Agent 'web-search-agent' is offline"}})
 
     def test_chunks_are_gathered_and_metadata_given_on(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.ask("42")
             task = given(h.worker)
@@ -191,7 +90,7 @@ class Seed(unittest.TestCase):
             self.assertEqual(params["metadata"], {"sources": 3})
 
     def test_ids_become_strings(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             for id in (7, "7b", -3, "x" * 128):
                 with self.subTest(id):
@@ -203,7 +102,7 @@ class Seed(unittest.TestCase):
                     h.boss.call("delegation.ack", original_id=id)
 
     def test_what_fails_is_told_in_the_agent_s_words(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.ask("42")
             task = given(h.worker)
@@ -323,9 +222,23 @@ class Refusals(unittest.TestCase):
         self.assertEqual(error["data"]["code"], "not_found")
 
 
+class TooLarge(unittest.TestCase):
+    def test_beyond_the_largest_message_the_connection_ends_with_words(self):
+        """With the usual limits, which let a text of 1 MiB through however it
+        is escaped."""
+        with House() as h:
+            h.begin()
+            h.boss.send(request("x", message="x" * (10 * 1000 * 1000)))
+            with self.assertRaises(Closed) as e:
+                h.boss.next(is_answer("x"))
+            self.assertEqual(e.exception.code, 1009)
+            self.assertTrue(e.exception.reason)
+            self.assertEqual(h.tasks(agent="web-search-agent"), [])
+
+
 class Turns(unittest.TestCase):
     def test_a_follow_up_adds_a_turn_and_has_its_own_result(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             first = h.ask("1", session_id="s")["result"]["task_id"]
             done(h.worker, given(h.worker), text="one")
@@ -343,7 +256,7 @@ class Turns(unittest.TestCase):
             self.assertEqual([t["result"]["text"] for t in turns][:1], ["one"])
 
     def test_a_session_goes_on_with_the_same_agent(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             for id in ("1", "2"):
                 h.ask(id, session_id="session-abc")
@@ -357,7 +270,7 @@ class Turns(unittest.TestCase):
                              {"research-agent@anna/session-abc"})
 
     def test_what_it_is_part_of(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             bert = h.server.user("bert")
             h.server.call("PATCH", "/api/agents/research-agent",
@@ -382,7 +295,7 @@ class Turns(unittest.TestCase):
     def test_another_user_s_follow_up_is_nobody_s(self):
         """One agent works for two users: what it gave for the one cannot be
         gone on with for the other."""
-        with house() as h:
+        with House() as h:
             h.begin()
             bert = h.server.user("bert")
             h.server.call("PATCH", "/api/agents/research-agent",
@@ -405,7 +318,7 @@ class Away(unittest.TestCase):
     """The requester was not there when it was over."""
 
     def test_told_when_it_is_back_and_not_after_it_said_so(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.ask("42")
             task = given(h.worker)
@@ -435,7 +348,7 @@ class Away(unittest.TestCase):
 
     def test_the_control_without_an_ack_it_is_told_again(self):
         """`quiet` hears what there is to hear."""
-        with house() as h:
+        with House() as h:
             h.begin()
             h.ask("42")
             done(h.worker, given(h.worker), text="x")
@@ -448,7 +361,7 @@ class Away(unittest.TestCase):
                 self.quiet(h.boss)
 
     def test_within_a_batch_the_answers_come_first(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.ask("42")
             task = given(h.worker)
@@ -467,7 +380,7 @@ class Away(unittest.TestCase):
                                  "meanwhile")
 
     def test_a_take_over_moves_what_is_told(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.ask("42")
             task = given(h.worker)
@@ -488,7 +401,7 @@ class Away(unittest.TestCase):
                                        (None, "cancel", "cancelled")):
             config = {"delegation": {"onDisconnect": by_default}}
             with self.subTest(wish, by_default=by_default), \
-                    house(config=config) as h:
+                    House(config=config) as h:
                 h.begin()
                 says = {"onDisconnect": wish} if wish else {}
                 id = h.ask("42", **says)["result"]["task_id"]
@@ -503,7 +416,7 @@ class Away(unittest.TestCase):
                 self.assertEqual(h.over(id)["status"], ends)
 
     def test_a_sync_one_frees_its_wait(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             h.boss.start("agent.delegate", agentId="web-search-agent",
                          task="t", mode="sync")
@@ -528,7 +441,7 @@ class Away(unittest.TestCase):
 
 class Ends(unittest.TestCase):
     def test_the_time_of_a_delegation(self):
-        with house(config={"delegation": {"timeoutMs": 300}}) as h:
+        with House(config={"delegation": {"timeoutMs": 300}}) as h:
             h.begin()
             h.ask("42")
             task = given(h.worker)
@@ -540,7 +453,7 @@ class Ends(unittest.TestCase):
                              {"task_id": task["task_id"], "reason": "expired"})
 
     def test_a_result_for_what_was_cancelled(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             id = h.ask("42")["result"]["task_id"]
             task = given(h.worker)
@@ -556,7 +469,7 @@ class Ends(unittest.TestCase):
             self.assertNotIn("too late", json.dumps(h.task(id)["result"]))
 
     def test_the_parent_s_end_is_the_child_s(self):
-        with house() as h:
+        with House() as h:
             h.begin()
             root = h.server.send("go", to="research-agent", token=h.anna,
                                  wait_ms=0).json()["task_id"]
@@ -566,367 +479,6 @@ class Ends(unittest.TestCase):
             h.server.call("POST", f"/api/tasks/{root}/cancel", token=h.anna)
             self.assertEqual(h.worker.heard("task.cancel")["task_id"], id)
             self.assertEqual(h.over(id)["status"], "cancelled")
-
-
-class Tool(unittest.TestCase):
-    """delegate_to_agent."""
-
-    def test_sync_waits_for_the_answer(self):
-        with house() as h:
-            h.begin()
-            id = h.boss.start("agent.delegate", agentId="web-search-agent",
-                              task="look", mode="sync")
-            task = given(h.worker)
-            done(h.worker, task, text="found")
-            answer = h.boss.answer(id)
-            key = answer.pop("sessionKey")
-            self.assertEqual(answer, {"status": "completed",
-                                      "task_id": task["task_id"],
-                                      "response": "found"})
-            # It has it: nothing is told later, and it can be gone on with.
-            h.boss.register("research-agent")
-            self.assertEqual(told(h.boss), [])
-            id = h.boss.start("agent.delegate", sessionKey=key, task="more")
-            more = given(h.worker)
-            self.assertEqual((more["task_id"], more["turn"]),
-                             (task["task_id"], 2))
-            done(h.worker, more, text="and more")
-            self.assertEqual(h.boss.answer(id)["response"], "and more")
-            self.assertEqual(
-                h.boss.call("delegation.get", sessionKey=key)["response"],
-                "found")
-
-    def test_async_tells_later(self):
-        with house() as h:
-            h.begin()
-            answer = h.boss.call("agent.delegate", agentId="web-search-agent",
-                                 task="look", mode="async")
-            key = answer["sessionKey"]
-            self.assertEqual(answer["status"], "accepted")
-            self.assertEqual(h.boss.call("delegation.get", sessionKey=key),
-                             {**answer, "agentId": "web-search-agent"})
-            task = given(h.worker)
-            done(h.worker, task, text="found")
-            self.assertEqual(h.boss.heard("delegation.result"),
-                             {"sessionKey": key, "task_id": task["task_id"],
-                              "status": "completed", "text": "found",
-                              "metadata": {}})
-            self.assertEqual(h.boss.call("delegation.get", sessionKey=key),
-                             {"status": "completed", "sessionKey": key,
-                              "task_id": task["task_id"], "response": "found",
-                              "agentId": "web-search-agent"})
-            self.assertEqual(h.boss.call("delegation.ack", sessionKey=key),
-                             {"acked": True})
-
-    def test_a_timeout_cancels_unless_it_is_to_go_on(self):
-        for on_timeout, ends in ((None, "cancelled"), ("continue", None)):
-            with self.subTest(on_timeout), house() as h:
-                h.begin()
-                says = {"onTimeout": on_timeout} if on_timeout else {}
-                id = h.boss.start("agent.delegate", task="slow",
-                                  agentId="web-search-agent", timeoutMs=200,
-                                  **says)
-                task = given(h.worker)
-                answer = h.boss.answer(id)
-                self.assertEqual((answer["status"], answer["task_id"]),
-                                 ("timeout", task["task_id"]))
-                self.assertIn("200 ms", answer["error"])
-                if ends:
-                    h.worker.heard("task.cancel")
-                    self.assertEqual(h.over(task["task_id"])["status"], ends)
-                else:
-                    done(h.worker, task, text="at last")
-                    self.assertEqual(
-                        h.boss.heard("delegation.result")["text"], "at last")
-
-    def test_sixteen_at_once_each_with_its_own_end(self):
-        with house() as h:
-            h.begin()
-            tasks = [{"agentId": "web-search-agent", "task": str(i),
-                      "mode": "sync"} for i in range(14)]
-            tasks[3]["agentId"] = "nobody-there"
-            tasks.append({"agentId": "research-agent", "task": "me"})
-            tasks.append({"agentId": "web-search-agent", "task": "later",
-                          "mode": "async"})
-            id = h.boss.start("agent.delegate", tasks=tasks)
-            for _ in range(14):
-                task = given(h.worker)
-                said = {"status": "failed", "error": "no"} \
-                    if task["message"] == "7" else {"text": task["message"]}
-                done(h.worker, task, **said)
-            results = h.boss.answer(id)["results"]
-            self.assertEqual([r["status"] for r in results], [
-                "error" if i in (3, 7, 14) else
-                "accepted" if i == 15 else "completed" for i in range(16)])
-            self.assertEqual([r.get("response") for r in results[:3]],
-                             ["0", "1", "2"])
-            self.assertEqual(results[3]["code"], "agent_not_found")
-            self.assertEqual(results[7]["error"], "no")
-            self.assertEqual(results[14]["code"], "delegation_not_allowed")
-            self.assertEqual(h.boss.heard("delegation.result")["text"],
-                             "later")
-
-    def test_seventeen_are_refused_before_any_work(self):
-        with house() as h:
-            h.begin()
-            with self.assertRaises(Refused) as e:
-                h.boss.call("agent.delegate", tasks=[
-                    {"agentId": "web-search-agent", "task": "x"}] * 17)
-            self.assertIn("more than 16", e.exception.message)
-            self.assertEqual(h.tasks(agent="web-search-agent"), [])
-
-    def test_a_key_of_another_agent_s_is_not_there(self):
-        with house() as h:
-            h.begin()
-            key = h.boss.call("agent.delegate", agentId="web-search-agent",
-                              task="x", mode="async")["sessionKey"]
-            given(h.worker)
-            for method, more in (("delegation.get", {}),
-                                 ("agent.delegate", {"task": "more"})):
-                with self.subTest(method), self.assertRaises(Refused) as e:
-                    h.worker.call(method, sessionKey=key, **more)
-                self.assertEqual(e.exception.name, "not_found")
-            self.assertFalse(h.worker.call("delegation.ack",
-                                           sessionKey=key)["acked"])
-
-    def test_words_as_they_come(self):
-        with house() as h:
-            h.begin()
-            with Hub(h.server, h.anna) as user:
-                root = user.call("message.send", text="go",
-                                 executor={"name": "research-agent"})
-                given(h.boss)
-                answer = h.boss.call("agent.delegate", task="x", stream=True,
-                                     agentId="web-search-agent", mode="async")
-                task = given(h.worker)
-                h.worker.tell("task.chunk", task_id=task["task_id"],
-                              text="word")
-                self.assertEqual(h.boss.heard("delegation.chunk"),
-                                 {"sessionKey": answer["sessionKey"],
-                                  "task_id": task["task_id"],
-                                  "agent": "web-search-agent",
-                                  "text": "word"})
-                chunk = user.heard("task.chunk", root["task_id"])
-                self.assertEqual((chunk["agent"], chunk["text"]),
-                                 ("web-search-agent", "word"))
-
-
-CHILD = """
-    import json, os, sys
-    def say(**m):
-        print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
-    def ask(id, method, **params):
-        say(id=id, method=method, params=params)
-    task = None
-    for line in sys.stdin:
-        m = json.loads(line)
-        if m.get("method") == "hello":
-            say(id=m["id"], result={"at_once": 1})
-        elif m.get("method") == "task.execute":
-            task = m["params"]
-            say(id=m["id"], result={"status": "working"})
-            method, params = json.loads(task["message"])
-            ask("d", method, **params)
-            if "die" in sys.argv:
-                os._exit(1)
-        elif m.get("id") == "d" and "die" not in sys.argv:
-            result = m.get("result") or m["error"]
-            if result.get("status") != "accepted":
-                ask("r", "task.result", task_id=task["task_id"],
-                    text=json.dumps(result))
-        elif m.get("method") == "delegation.result":
-            ask("r", "task.result", task_id=task["task_id"],
-                text=json.dumps(m["params"]))
-"""
-
-
-class Children(unittest.TestCase):
-    """A program of a pool hires, over its pipes."""
-
-    @contextlib.contextmanager
-    def stage(self, *args, **process):
-        folder = tempfile.mkdtemp(prefix="signalbox-test-")
-        self.addCleanup(shutil.rmtree, folder, True)
-        script = os.path.join(folder, "child.py")
-        with open(script, "w", encoding="utf-8") as f:
-            f.write(textwrap.dedent(CHILD))
-        agents = [{"id": "manager", "process": {
-            "command": [sys.executable, script, *args], **process}}]
-        with house(agents=agents) as h:
-            h.begin()
-            h.server.call("PATCH", "/api/agents/web-search-agent",
-                          {"visibility": "public"}, token=h.anna)
-            yield h
-
-    def manage(self, h, method, **params):
-        """What the child was told, in the words of its own result."""
-        return h.server.send(json.dumps([method, params]), to="manager",
-                             token=h.anna, wait_ms=0).json()["task_id"]
-
-    def test_sync(self):
-        with self.stage() as h:
-            root = self.manage(h, "agent.delegate", task="x",
-                               agentId="web-search-agent")
-            task = given(h.worker)
-            self.assertEqual(task["metadata"]["chain"], ["manager"])
-            self.assertEqual(task["metadata"]["root_user"], "anna")
-            done(h.worker, task, text="found")
-            said = json.loads(h.over(root)["result"]["text"])
-            self.assertEqual((said["status"], said["response"]),
-                             ("completed", "found"))
-
-    def test_two_phases(self):
-        with self.stage() as h:
-            root = self.manage(h, "agent.send_task", message="x",
-                               agent_id="web-search-agent",
-                               skill_id="web-search")
-            task = given(h.worker)
-            done(h.worker, task, text="found")
-            said = json.loads(h.over(root)["result"]["text"])
-            self.assertEqual(said, {
-                "original_id": "d", "task_id": task["task_id"],
-                "status": "completed", "text": "found", "metadata": {}})
-
-    def test_who_dies_takes_what_it_waits_for_with_it(self):
-        with self.stage("die") as h:
-            self.manage(h, "agent.delegate", task="x",
-                        agentId="web-search-agent")
-            id = given(h.worker)["task_id"]
-            self.assertEqual(h.worker.heard("task.cancel")["task_id"], id)
-            self.assertEqual(h.over(id)["status"], "cancelled")
-
-
-class Http(unittest.TestCase):
-    def post(self, h, token=None, headers=(), **body):
-        return h.server.call("POST", "/api/delegate", body, *headers,
-                             token=token or h.anna)
-
-    def later(self, h, **body):
-        """POST /api/delegate in a thread; what it comes to."""
-        box = []
-        thread = threading.Thread(
-            target=lambda: box.append(self.post(h, **body)))
-        thread.start()
-        return lambda: (thread.join(60), box[0])[1]
-
-    def test_for_the_agent_that_works(self):
-        with house() as h:
-            h.begin()
-            root = h.server.send("go", to="research-agent", token=h.anna,
-                                 wait_ms=0).json()["task_id"]
-            given(h.boss)
-            answer = self.later(h, agentId="web-search-agent", task="x",
-                                parent_task_id=root)
-            task = given(h.worker)
-            self.assertEqual(task["metadata"]["chain"], ["research-agent"])
-            done(h.worker, task, text="found")
-            answer = answer()
-            self.assertEqual(answer.status, 200)
-            said = answer.json()
-            key = said.pop("sessionKey")
-            self.assertEqual(said, {"status": "completed",
-                                    "task_id": task["task_id"],
-                                    "response": "found"})
-            self.assertTrue(key.startswith("del_"))
-
-    def test_async_and_who_may_see_it(self):
-        with house() as h:
-            h.begin()
-            bert, carl = h.server.user("bert"), h.server.user("carl")
-            h.server.call("PATCH", "/api/agents/research-agent",
-                          {"visibility": "public"}, token=h.anna)
-            root = h.server.send("go", to="research-agent", token=bert,
-                                 wait_ms=0).json()["task_id"]
-            given(h.boss)
-            answer = self.post(h, agentId="web-search-agent", task="x",
-                               mode="async", parent_task_id=root)
-            self.assertEqual(answer.status, 202)
-            key = answer.json()["sessionKey"]
-            path = f"/api/delegations/{key}"
-            for token, status in ((h.anna, 200), (bert, 200),
-                                  (h.server.token, 200), (carl, 404)):
-                got = h.server.call("GET", path, token=token)
-                self.assertEqual(got.status, status)
-            self.assertEqual(h.server.call("GET", path,
-                                           token=h.anna).json()["status"],
-                             "accepted")
-            done(h.worker, given(h.worker), text="found")
-            self.assertEqual(awaited(lambda: h.server.call(
-                "GET", path, token=bert).json().get("response")), "found")
-            self.assertEqual(h.server.call("GET", "/api/delegations/nonsense",
-                                           token=h.anna).status, 404)
-
-    def test_for_another_s_agent(self):
-        with house() as h:
-            h.begin()
-            bert = h.server.user("bert")
-            root = h.server.send("go", to="research-agent", token=h.anna,
-                                 wait_ms=0).json()["task_id"]
-            given(h.boss)
-            answer = self.post(h, token=bert, agentId="web-search-agent",
-                               task="x", parent_task_id=root)
-            self.assertEqual(answer.status, 400)
-            self.assertIn("an agent of yours", answer.json()["error"]["message"])
-
-    def test_as_a_person_it_is_a_message(self):
-        with house() as h:
-            h.begin()
-            answer = self.later(h, agentId="web-search-agent", task="x")
-            task = given(h.worker)
-            self.assertEqual((task["metadata"]["requester"],
-                              task["metadata"]["depth"]), ("anna", 0))
-            done(h.worker, task, text="found")
-            answer = answer()
-            self.assertEqual((answer.status, answer.json()), (200, {
-                "status": "completed", "sessionKey": task["task_id"],
-                "task_id": task["task_id"], "response": "found"}))
-            got = h.server.call("GET", "/api/delegations/" + task["task_id"],
-                                token=h.anna)
-            self.assertEqual(got.json()["response"], "found")
-
-    def test_a_person_s_timeout_cancels(self):
-        with house() as h:
-            h.begin()
-            answer = self.later(h, agentId="web-search-agent", task="x",
-                                timeoutMs=200)
-            task = given(h.worker)
-            self.assertEqual(answer().json()["status"], "timeout")
-            self.assertEqual(h.over(task["task_id"])["status"], "cancelled")
-
-    def test_errors_have_their_status(self):
-        with house() as h:
-            h.begin()
-            for body, status, code in (
-                    ({"task": "x"}, 400, "bad_request"),
-                    ({"agentId": "nobody", "task": "x"}, 404,
-                     "agent_not_found"),
-                    ({"agentId": "web-search-agent", "task": "x",
-                      "sessionKey": "del_01jabcdefghjkmnpqrstvwxyz0"}, 400,
-                     "bad_request")):
-                with self.subTest(body):
-                    answer = self.post(h, **body)
-                    self.assertEqual((answer.status,
-                                      answer.json()["error"]["code"]),
-                                     (status, code))
-
-    def test_as_events(self):
-        with house() as h:
-            h.begin()
-            with h.server.events("/api/delegate", method="POST",
-                                 token=h.anna, body={
-                                     "agentId": "web-search-agent",
-                                     "task": "x"}) as events:
-                task = given(h.worker)
-                h.worker.tell("task.chunk", task_id=task["task_id"],
-                              text="wo")
-                done(h.worker, task, text="word")
-                kinds = []
-                for _, kind, data in events:
-                    kinds.append(kind)
-                    if kind == "result":
-                        self.assertEqual(data["text"], "word")
-                self.assertIn("chunk", kinds)
-                self.assertEqual(kinds[-1], "result")
 
 
 class Killed(unittest.TestCase):
@@ -939,7 +491,7 @@ class Killed(unittest.TestCase):
 
     def accept(self):
         """An acknowledged delegation, and a server that is dead."""
-        with house(data=self.data) as h:
+        with House(data=self.data) as h:
             h.begin()
             self.anna, self.token = h.anna, h.server.token
             id = h.ask("42")["result"]["task_id"]
@@ -976,6 +528,35 @@ class Killed(unittest.TestCase):
         with self.assertRaises(AssertionError):
             self.check(id, self.come_back(id, is_kept=False))
 
+    def test_the_same_request_after_a_crash_begins_nothing(self):
+        """Its answer may have been lost with the server; without its row (the
+        control) it is new."""
+        for forgets in (False, True):
+            with self.subTest(forgets=forgets):
+                shutil.rmtree(self.data, ignore_errors=True)
+                id = self.accept()
+                if forgets:
+                    self.forget()
+                answers = self.repeat()
+                self.assertEqual(answers[0]["result"]["status"], "accepted")
+                self.assertEqual(answers[0]["result"]["task_id"] == id,
+                                 not forgets)
+                self.assertEqual(answers[1]["error"]["data"],
+                                 {"code": "id_in_use"})
+
+    def repeat(self):
+        """The answers to the request of then, and to another by its id."""
+        with Server(data=self.data, token=self.token, config=RATE) as server, \
+                Hub(server, self.anna) as boss, \
+                Hub(server, self.anna) as worker:
+            boss.register("research-agent")
+            worker.register("web-search-agent", skills=SKILLS)
+            answers = []
+            for params in ({}, {"message": "another"}):
+                boss.send(request("42", **params))
+                answers.append(boss.next(is_answer("42")))
+            return answers
+
     def test_a_result_that_nobody_heard_is_told_by_the_next_server(self):
         for forgets in (False, True):
             with self.subTest(forgets=forgets):
@@ -985,7 +566,7 @@ class Killed(unittest.TestCase):
                                  [] if forgets else ["heard?"])
 
     def result_then_kill(self, forgets):
-        with house(data=self.data) as h:
+        with House(data=self.data) as h:
             h.begin()
             self.anna, self.token = h.anna, h.server.token
             h.ask("42")

@@ -93,6 +93,20 @@ class Demo(Client):
         self.assertGreater(len(chunks), 10)
         self.assertEqual("".join(chunks), events[-1]["data"]["text"])
 
+    def test_one_asks_another_who_is_heard_meanwhile(self):
+        self.demo()
+        text = "draft a blog post about office trends, with facts"
+        out = self.good("send", text, "--stream")
+        own, others = [], []
+        for line in out.splitlines():
+            (others if line.startswith("researcher: ") else own).append(line)
+        self.assertIn("Facts first", own[0])
+        self.assertIn("researcher: Three currents turn up", others[0])
+        [answer] = self.lines("send", text)
+        self.assertEqual(answer["agent"], "content-writer")
+        self.assertNotIn("Three currents", answer["text"])
+        self.assertTrue(answer["text"].endswith(CANNED.strip()))
+
     def test_a_second_start_remembers_and_has_the_same_token(self):
         p, first = self.demo()
         self.good("send", "hm", "--to", "engineer")
@@ -190,8 +204,8 @@ class Demo(Client):
 class Agent(Client):
     """The program that the agents are, spoken to as the server does."""
 
-    def agent(self, pace):
-        p = self.start("demo-agent", "engineer", "--pace", pace,
+    def agent(self, pace, name="engineer"):
+        p = self.start("demo-agent", name, "--pace", pace,
                        stdin=subprocess.PIPE, bufsize=0)
         self.addCleanup(self.end_agent, p)
         self.say(p, id="hello", method="hello")
@@ -210,10 +224,43 @@ class Agent(Client):
         p.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode()
                       + b"\n")
 
-    def execute(self, p, task):
+    def execute(self, p, task, message="hm"):
         self.say(p, id=task + ":1", method="task.execute",
-                 params={"task_id": task, "message": "hm"})
+                 params={"task_id": task, "message": message})
         return json.loads(line_of(p))
+
+    def until(self, p, method):
+        while (message := json.loads(line_of(p)))["method"] != method:
+            pass
+        return message
+
+    def test_without_the_other_it_answers_anyway(self):
+        p = self.agent("0", "content-writer")
+        self.execute(p, "task_a", "facts!")
+        ask = self.until(p, "agent.delegate")
+        self.assertEqual(ask["params"], {
+            "agentId": "researcher", "task": "facts!", "mode": "sync",
+            "stream": True, "parent_task_id": "task_a"})
+        self.say(p, id=ask["id"], error={"code": -32000, "message": "no"})
+        self.assertEqual(self.until(p, "task.result")["params"],
+                         {"task_id": "task_a", "status": "completed"})
+
+    def test_while_it_waits_for_the_other_it_can_be_stopped(self):
+        p = self.agent("0", "content-writer")
+        self.execute(p, "task_a", "facts!")
+        first = self.until(p, "agent.delegate")
+        self.say(p, method="task.cancel", params={"task_id": "task_a"})
+        self.assertEqual(self.until(p, "task.result")["params"]["status"],
+                         "cancelled")
+        # What was asked for then is not what is waited for now.
+        self.execute(p, "task_b", "facts!")
+        second = self.until(p, "agent.delegate")
+        self.say(p, id=first["id"], result={"status": "error"})
+        self.say(p, id=9, method="no.such")
+        self.assertEqual(json.loads(line_of(p))["id"], 9)
+        self.say(p, id=second["id"], result={"status": "completed"})
+        self.assertEqual(self.until(p, "task.result")["params"]["task_id"],
+                         "task_b")
 
     def test_it_stops_when_it_is_asked_to(self):
         p = self.agent("1000")

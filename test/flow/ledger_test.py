@@ -1,13 +1,16 @@
 """Money, by the calls and the commands: who has what, who may see and move it,
 what a task costs, and statements that a spreadsheet can open."""
+import contextlib
 import csv
 import io
 import json
+import os
+import sqlite3
 import threading
 import unittest
 
 from cards import error_code, register
-from client import NOT_ALLOWED, OK, REFUSED, USAGE, Client
+from client import FAILED, NOT_ALLOWED, OK, REFUSED, USAGE, Client
 from hub_peer import Hub
 from signalbox import Server
 
@@ -167,6 +170,34 @@ class Ledger(unittest.TestCase):
                              "failed")
         self.assertEqual(balance(server, token=bob)["balance_micros"],
                          2 * PRICE)
+
+    def test_a_price_and_a_payer_that_change_meanwhile(self):
+        server = self.server
+        pia, quin = server.user("pia"), server.user("quin")
+        for user in ("pia", "quin"):
+            topup(server, user, PRICE)
+        with Hub(server, self.zoe) as hub:
+            hub.register("steady", visibility="public",
+                         pricing={"amount_micros": PRICE})
+            before = self.earned()
+            for token in (pia, quin):
+                r = server.send("hi", to="steady", token=token, wait_ms=0)
+                self.assertEqual(r.json()["price_micros"], PRICE)
+            r = server.call("PATCH", "/api/agents/steady",
+                            {"pricing": {"amount_micros": 9 * PRICE}},
+                            token=self.zoe)
+            self.assertEqual(r.status, 200)
+            self.assertEqual(server.call("DELETE",
+                                         "/api/users/quin").status, 204)
+            done = [hub.work()[0]["task_id"] for _ in range(2)]
+            self.refused(server.send("hi", to="steady", token=pia), 402,
+                         "insufficient_funds", "steady")
+        self.assertEqual(self.earned(), before + 2 * PRICE)
+        paid = lines(server, "&user=pia") + lines(server, "&user=quin")
+        self.assertEqual(told(paid), 2 * [("reserve", -PRICE),
+                                          ("topup", PRICE)])
+        self.assertEqual({e["task_id"] for e in paid if e["task_id"]},
+                         set(done))
 
     def test_what_costs_nothing_leaves_no_line(self):
         server, carl = self.server, self.server.user("carl")
@@ -613,6 +644,37 @@ class Commands(Client):
         offline = json.loads(self.good("ledger", "check", "--offline",
                                        "--data", self.box.data, "--json"))
         self.assertEqual(offline, shown)
+
+    def test_wrong_books_are_found_and_told(self):
+        topup(self.box, "anna", PRICE)
+        self.box.process.terminate()
+        self.box.process.wait()
+        there = ["--offline", "--data", self.box.data]
+        self.good("ledger", "check", *there)
+        with contextlib.closing(sqlite3.connect(
+                os.path.join(self.box.data, "signalbox.db"))) as db:
+            db.execute("UPDATE account SET balance = balance + 1 "
+                       "WHERE name = 'user:anna'")
+            db.commit()
+        status, out, err = self.run_it("ledger", "check", *there)
+        self.assertEqual((status, err), (FAILED, ""))
+        self.assertIn("The books are not right: ", out)
+        self.assertIn("user:anna", out)
+        status, out, err = self.run_it("ledger", "check", "--json", *there)
+        self.assertEqual((status, err), (FAILED, ""))
+        shown = json.loads(out)
+        self.assertFalse(shown["is_right"])
+        self.assertGreater(shown["problems_total"], 0)
+        with Server(data=self.box.data, token=self.box.token) as server:
+            r = server.call("GET", "/api/ledger/check")
+            self.assertEqual((r.status, r.json()["is_right"]), (200, False))
+            self.assertIn("ledger.not_right", server.said())
+
+    def test_a_statement_on_a_terminal_hides_what_steers_one(self):
+        topup(self.box, "anna", PRICE, note="\u202emoc.live\u202c 日本 \U0001f989")
+        out = self.on_terminal("ledger", "statement", "anna")
+        self.assertNotIn("\u202e", str(out))
+        self.assertIn("日本", str(out))
 
     def test_the_price_is_shown_where_one_looks(self):
         self.assertIn("1.5", self.good("agents", "show", "priced"))

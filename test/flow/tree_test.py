@@ -27,7 +27,7 @@ class House(contextlib.ExitStack):
         self.server = self.enter_context(
             Server(config={**RATE, **(config or {})}, before=before))
         self.anna = self.server.user("anna")
-        self.hubs = {}
+        self.hubs, self.header = {}, []
         for name, card in (cards or {"boss": {}, "left": {}, "right": {},
                                      "deep": {}}).items():
             self.hubs[name] = self.enter_context(Hub(self.server, self.anna))
@@ -41,7 +41,7 @@ class House(contextlib.ExitStack):
         answer = self.server.call(
             "POST", "/api/messages",
             {"text": text, "executor": {"name": to}, "wait_ms": 0, **fields},
-            token=fields.pop("token", self.anna))
+            *self.header, token=self.anna)
         if answer.status not in (200, 202):
             raise AssertionError(answer)
         return answer.json()["task_id"]
@@ -263,8 +263,8 @@ class Parts(unittest.TestCase):
 
     def test_as_many_as_there_may_be(self):
         """The root and 256 under it, of which some are not over."""
-        with House(config={"delegation": {"maxConcurrent": 1000}},
-                   cards={"boss": {}, "deep": {"max_concurrency": 1000}}) as h:
+        with House(cards={"boss": {"delegation": {"maxConcurrent": 1000}},
+                          "deep": {}}) as h:
             root = h.send()
             boss = h.given("boss")
             ids = [h.delegate("boss", "deep", boss) for _ in range(256)]
@@ -278,6 +278,41 @@ class Parts(unittest.TestCase):
                               answer["open"]), (257, True, 247))
             self.assertEqual([k["task_id"]
                               for k in answer["tree"]["children"]], ids)
+
+
+class Costs(unittest.TestCase):
+    def test_a_branch_costs_what_was_paid_in_it(self):
+        price = {"pricing": {"amount_micros": 50000}}
+        cheap = {"pricing": {"amount_micros": 700}}
+        with House(cards={"boss": price, "left": cheap, "right": cheap,
+                          "deep": price}) as h:
+            made = h.server.call("POST", "/api/ledger/topup",
+                                 {"user": "anna", "amount_micros": 1000000})
+            self.assertIn(made.status, (200, 201), made)
+            root, *_ = h.family()
+            answer = h.tree(root)
+            self.assertEqual((answer["price_micros"],
+                              answer["captured_micros"]), (101400, 100700))
+            by = {n["agent"]: n for n in flat(answer["tree"])}
+            self.assertEqual({k: n["captured_micros"] for k, n in by.items()},
+                             {"boss": 50000, "left": 700, "deep": 50000,
+                              "right": 0})
+            self.assertEqual(by["left"]["branch"],
+                             {"tasks": 2, "price_micros": 50700,
+                              "captured_micros": 50700})
+            drawn = h.cli("tasks", "tree", root)
+            self.assertIn(", paid 0.1007\n", drawn)
+            id = h.send(to="deep")
+            self.assertIn("(0.05 reserved)", h.cli("tasks", "tree", id))
+            h.done("deep", h.given("deep"))
+            h.send(to="deep", task_id=id)
+            h.done("deep", h.given("deep"))
+            node = h.tree(id)["tree"]
+            self.assertEqual((node["turn"], node["price_micros"],
+                              node["captured_micros"]), (2, 50000, 100000))
+            balance = h.server.call("GET", "/api/ledger/balance",
+                                    token=h.anna).json()["balance_micros"]
+            self.assertEqual(balance, 1000000 - 100700 - 100000)
 
 
 class Traces(unittest.TestCase):
@@ -321,6 +356,19 @@ class Traces(unittest.TestCase):
             said = b"".join(collector.bodies)
             for secret in (b"no paper left", b"boss to right", b"anna"):
                 self.assertNotIn(secret, said)
+
+    def test_a_trace_that_began_elsewhere_goes_on(self):
+        trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+        with Collector() as collector:
+            with House(self.traced(collector)) as h:
+                h.header = [f"traceparent: 00-{trace}-{span}-01"]
+                h.family()
+                eventually(lambda: len(collector.spans) == 4, "four spans")
+            self.assertEqual(collector.problems, [])
+            by = collector.by_agent()
+            self.assertEqual({s["traceId"] for s in collector.spans}, {trace})
+            self.assertEqual(by["boss"]["parentSpanId"], span)
+            self.assertEqual(by["deep"]["parentSpanId"], by["left"]["spanId"])
 
     def test_a_collector_that_comes_back(self):
         with Collector() as collector:

@@ -1,6 +1,6 @@
 """A hub that is a script: it takes nothing that docs/protocol.md does not
-allow, and says what a test has in mind, in the order and in the pieces that the
-test has in mind.
+allow, and says what a test has in mind, in the order and in the pieces that it
+has in mind.
 
     with FakeHub() as hub:
         line = hub.accept()            # whoever dials hub.url

@@ -245,7 +245,13 @@ static inline void house_open(struct house *h)
                                          .max_gathered_bytes = 64 << 20},
                              .limits = {.max_unfinished = 1000,
                                         .max_unfinished_bytes = 64 << 20,
-                                        .timeout_ms = 60000}};
+                                        .timeout_ms = 60000},
+                             .hire = {.timeout_ms = 180000,
+                                      .max_depth = 5,
+                                      .max_concurrent = 16,
+                                      .max_per_root = 256,
+                                      .max_open = 1000,
+                                      .keep_ms = 86400000}};
     struct calls_opts calls = {.loop = &h->loop,
                                .log = &h->log,
                                .settings = {.heartbeat_ms = 15000,

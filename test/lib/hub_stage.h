@@ -38,6 +38,19 @@ static inline void hub_stage_call(void *ctx, uint64_t line, struct str agent,
     hub_on_call(((struct hub_stage *)ctx)->hub, line, agent, m);
 }
 
+static inline void hub_stage_delegated(void *ctx, const struct delegation *d,
+                                       const struct task *t)
+{
+    hub_on_delegated(((struct hub_stage *)ctx)->hub, d, t);
+}
+
+static inline void hub_stage_delegated_chunk(void *ctx,
+                                             const struct delegation *d,
+                                             struct str agent, struct str text)
+{
+    hub_on_delegated_chunk(((struct hub_stage *)ctx)->hub, d, agent, text);
+}
+
 static inline void hub_stage_end(struct house *h)
 {
     struct hub_stage *s = (struct hub_stage *)(void *)h;
@@ -74,9 +87,12 @@ static inline void hub_stage_init(struct hub_stage *s,
     h->on_close = hub_stage_end;
     h->on_revoked = hub_stage_revoked;
     h->calls.hub = (struct calls_hub){hub_stage_take, hub_stage_metrics, s};
-    walk_set_hub(h->walk, &(struct walk_hub){.on_recorded = hub_stage_recorded,
-                                             .on_call = hub_stage_call,
-                                             .ctx = s});
+    walk_set_hub(h->walk, &(struct walk_hub){
+                              .on_recorded = hub_stage_recorded,
+                              .on_call = hub_stage_call,
+                              .on_delegated = hub_stage_delegated,
+                              .on_delegated_chunk = hub_stage_delegated_chunk,
+                              .ctx = s});
 }
 
 static inline void hub_stage_fini(struct hub_stage *s)

@@ -1,10 +1,10 @@
 """Senders who pay, for a Storm, and books that are kept beside the server's.
 
-    with Phoenix(*SETTINGS, agents=agents(port)) as phoenix:
-        storm = MoneyStorm(phoenix, n_tasks=2000, kill_every=300)
+    with Phoenix(*settings(scale=1), agents=agents(port)) as phoenix:
+        storm = MoneyStorm(phoenix, n_tasks=2000, scale=1, kill_every=300)
         storm.run()
         ...
-    print(book_faults(read_books(phoenix.data), storm.funds))
+    print(book_faults(read_books(phoenix.data), storm))
 
 Two clients share a user, and some users have less than they want to spend: so
 clients race for the last unit. Some messages go on with a task that is over,
@@ -15,6 +15,7 @@ The books are read from the database itself, once nobody writes in it, and are
 judged by what became of each turn and by the price list, nothing else.
 """
 import collections
+import json
 import os
 import queue
 import sqlite3
@@ -25,23 +26,29 @@ from storm import GONE, Sender, Storm
 
 PRICES = {"free": 0, "penny": 1, "cheap": 70, "dear": 10000, "slow": 333,
           "never": 500, "nowhere": 900}
-USERS = ["rich-1", "rich-2", "rich-3", "rich-4", "poor-1", "poor-2", "poor-3",
+# The last two want the dearest only: one in a conversation, one in many.
+USERS = ["rich-1", "rich-2", "rich-3", "poor-1", "poor-2", "poor-3", "talker",
          "spender"]
-PER_DAY = 1000000
-PER_CONVERSATION = 600000
-PER_ROOT = 20000
 # Nobody is tried for long; whoever is away fails.
-SETTINGS = ("--set", "log.level=error",
-            "--set", "deliver.maxAttempts=3",
-            "--set", "deliver.retryMs=10", "--set", "deliver.retryMaxMs=20",
-            "--set", "deliver.breakerFailures=1000",
-            "--set", "deliver.breakerPauseMs=100",
-            "--set", "outgoing.allow=[\"127.0.0.0/8\"]",
-            "--set", f"ledger.perDay={PER_DAY}",
-            "--set", f"ledger.perConversation={PER_CONVERSATION}",
-            "--set", f"ledger.perRoot={PER_ROOT}")
+SETTINGS = ("log.level=error", "deliver.maxAttempts=3", "deliver.retryMs=10",
+            "deliver.retryMaxMs=20", "deliver.breakerFailures=1000",
+            "deliver.breakerPauseMs=100", "outgoing.allow=[\"127.0.0.0/8\"]")
 COMPLETED, OVER = 9, (4, 9, 10, 11, 12)  # enum task_status
 RESERVE, CAPTURE, RELEASE = 3, 4, 5      # enum entry_kind
+
+
+def limits(scale):
+    """The budgets of a storm that is so many times the usual one."""
+    return {"day": int(1000000 * scale), "conversation": int(150000 * scale),
+            "root": 20000}
+
+
+def settings(scale):
+    names = {"day": "perDay", "conversation": "perConversation",
+             "root": "perRoot"}
+    rows = [*SETTINGS, *(f"ledger.{names[of]}={n}"
+                         for of, n in limits(scale).items())]
+    return [word for row in rows for word in ("--set", row)]
 
 
 def agents(closed_port):
@@ -68,7 +75,7 @@ class MoneySender(Sender):
         """What message i is: always the same, however often it is sent."""
         if i not in self.wishes:
             dice = self.storm.random
-            agent = ("dear" if self.user == "spender" else
+            agent = ("dear" if self.user in USERS[-2:] else
                      dice.choice(list(PRICES)))
             earlier = dice.choice(self.tasks) if self.tasks else None
             self.wishes[i] = (agent, earlier if dice.random() < 0.2 else None)
@@ -84,8 +91,9 @@ class MoneySender(Sender):
             body["task_id"] = earlier
             del body["executor"], body["conversation_id"]
         else:
-            # One behind the other would wait for those that never end.
-            body["conversation_id"] = f"{self.name}-{agent}-{i % 3}"
+            # Behind those that never end nobody is to wait.
+            n = 1 if self.user == "talker" else 7
+            body["conversation_id"] = f"{self.name}-{agent}-{i % n}"
         return body
 
     def message(self, i):
@@ -98,6 +106,7 @@ class MoneyStorm(Storm):
         super().__init__(phoenix, list(PRICES), n_tasks, n_senders=n_clients,
                          kinds=(MoneySender,), **options)
         self.tokens = {name: self.server.user(name) for name in USERS}
+        self.limits = limits(scale)
         self.funds = {name: int(30000 * scale) if name.startswith("poor") else
                       10 ** 12 for name in USERS}
         self.to_cancel = queue.Queue()
@@ -114,8 +123,7 @@ class MoneyStorm(Storm):
         if sender in self.unwell:
             return
         if status in (402, 409, 429):
-            code = body.split(b'"code":"')[1].split(b'"')[0].decode()
-            sender.refused[code] += 1
+            sender.refused[why_refused(json.loads(body)["error"])] += 1
             sender.acked += 1
             self.until_kill -= 1
             return
@@ -145,6 +153,16 @@ class MoneyStorm(Storm):
                 self.n_cancelled += answer.status == 200
             except (*GONE, OSError):
                 pass  # then it expires
+
+
+def why_refused(error):
+    """The code; of a budget, which one."""
+    if error["code"] != "budget_exceeded":
+        return error["code"]
+    return next(of for of, words in (("day", "for the day"),
+                                     ("conversation", "of the conversation"),
+                                     ("root", "of all that task_"))
+                if words in error["message"])
 
 
 def top_up(server, user, amount):
@@ -233,7 +251,7 @@ def turn_faults(books):
         yield f"{turn} was charged, and is no turn"
 
 
-def user_faults(books, funds):
+def user_faults(books, funds, most):
     """Each has what was brought less what was completed for them; and no
     budget was more than full."""
     paid = collections.Counter()
@@ -248,8 +266,7 @@ def user_faults(books, funds):
         if sum(days) != paid[user]:
             yield f"{user} has spent {paid[user]}, the budgets say {days}"
     for of, n in books.spent.items():
-        limit = {"day": PER_DAY, "conversation": PER_CONVERSATION,
-                 "root": PER_ROOT}[of.split(":")[0]]
+        limit = most[of.split(":")[0]]
         if not 0 <= n <= limit:
             yield f"{of} is {n} of {limit}"
     if books.accounts.get("platform", 0) != sum(paid.values()):
@@ -258,7 +275,7 @@ def user_faults(books, funds):
         yield f"reserved: {books.accounts['reserved']}"
 
 
-def book_faults(books, funds):
+def book_faults(books, storm):
     """Words for everything that is wrong once all is over."""
     return [*balance_faults(books), *turn_faults(books),
-            *user_faults(books, funds)]
+            *user_faults(books, storm.funds, storm.limits)]

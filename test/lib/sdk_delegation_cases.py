@@ -241,6 +241,15 @@ class DelegationCases(SdkCases):
         line.ack_of(ask)
         self.assertEqual(d.end(n)["text"], "done")
 
+    def test_what_the_server_is_not_sure_of_is_sent_again(self):
+        d, line = self.meet()
+        n, ask = self.ask(d, line)
+        line.say(refusal(ask, "outcome_unknown"))
+        self.assertEqual(line.expect("agent.send_task"), ask)
+        line.say(accepted(ask), result(ask))
+        line.ack_of(ask)
+        self.assertEqual(d.end(n)["text"], "done")
+
     # What goes wrong.
 
     def test_what_is_refused_is_told(self):
@@ -429,7 +438,7 @@ class DelegationCases(SdkCases):
         d, line = self.meet(hook=None if self.hears_alone else {})
         one = {"agentId": "bob", "task": "knit", "mode": "sync",
                "timeoutMs": 5000, "stream": True}
-        n = d.begin("tool", what=one)
+        n = d.begin("tool", order=one)
         ask = line.expect("agent.delegate")
         self.assertEqual(ask["params"], one)
         line.say(tell("delegation.chunk", sessionKey="del_1", agent="bob",
@@ -442,14 +451,14 @@ class DelegationCases(SdkCases):
         self.assertEqual(d.end(n), said)
 
         many = [{"agentId": f"a{i}", "task": "knit"} for i in range(16)]
-        n = d.begin("tool", what=many)
+        n = d.begin("tool", order=many)
         ask = line.expect("agent.delegate")
         self.assertEqual(ask["params"], {"tasks": many})
         line.say(answer(ask, results=[{**said, "task_id": str(i)}
                                       for i in range(16)]))
         self.assertEqual([r["task_id"] for r in d.end(n)],
                          [str(i) for i in range(16)])
-        n = d.begin("tool", what=one)
+        n = d.begin("tool", order=one)
         line.say(refusal(line.expect("agent.delegate"), "not_allowed"))
         self.refused("not_allowed", d.end, n)
         n = d.begin("delegation", key="del_1")
@@ -459,7 +468,7 @@ class DelegationCases(SdkCases):
     def test_the_tool_is_not_used_twice(self):
         """Said again, it would be another delegation."""
         d, line = self.meet()
-        n = d.begin("tool", what={"agentId": "bob", "task": "knit"})
+        n = d.begin("tool", order={"agentId": "bob", "task": "knit"})
         line.expect("agent.delegate")
         line.cut()
         self.refused("disconnected", d.end, n)
@@ -467,7 +476,7 @@ class DelegationCases(SdkCases):
 
     def test_what_comes_of_an_async_one_goes_to_the_hook(self):
         d, line = self.meet(hook={})
-        n = d.begin("tool", what={"agentId": "bob", "task": "knit",
+        n = d.begin("tool", order={"agentId": "bob", "task": "knit",
                                   "mode": "async"})
         said = {"status": "accepted", "sessionKey": "del_1", "task_id": "t-1"}
         over = tell("delegation.result", sessionKey="del_1", task_id="t-1",

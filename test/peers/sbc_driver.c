@@ -200,34 +200,23 @@ static void bad(struct sbc_task *t, struct str what)
 /* "hire AGENT SKILL WORDS" */
 static void hire(struct sbc_task *t, struct str rest)
 {
-    char agent_name[64], skill[64], *answer;
-    struct str who = str_cut(&rest, ' '), what = str_cut(&rest, ' '),
-               text = {0};
+    struct str who = str_cut(&rest, ' '), what = str_cut(&rest, ' ');
+    char agent_name[64], skill[64], answer[4096], *text;
     struct sbc_delegation d = {.agent = agent_name,
                                .skill = skill,
                                .message = rest.p,
                                .message_bytes = rest.n};
-    struct buf b;
-    struct arena a;
 
     snprintf(agent_name, sizeof(agent_name), "%.*s", STR_ARG(who));
     snprintf(skill, sizeof(skill), "%.*s", STR_ARG(what));
-    answer = sbc_delegate_wait(hub, &d);
-    if (!answer) {
+    text = sbc_delegate_wait(hub, &d, NULL);
+    if (text) {
+        snprintf(answer, sizeof(answer), "%s said %s", agent_name, text);
+        sbc_done(t, answer, NULL);
+    } else {
         sbc_fail(t, sbc_code(hub), sbc_why(hub));
-        return;
     }
-    arena_init(&a, LINE_MAX);
-    text = json_str_or(
-        json_get(json_parse(&a, str_of(answer), 0, NULL), STR("text")),
-        STR(""));
-    buf_init(&b, LINE_MAX);
-    buf_addf(&b, "%s said %.*s", agent_name, STR_ARG(text));
-    buf_add_char(&b, '\0');
-    sbc_done(t, b.p, NULL);
-    buf_fini(&b);
-    arena_fini(&a);
-    free(answer);
+    free(text);
 }
 
 /* "consult AGENT WORDS", whose own words are shown */
@@ -617,7 +606,7 @@ static void call(int64_t n, const char *method, const char *params)
 
 static void tool(int64_t n, const struct json *v)
 {
-    char *what = raw(json_get(v, STR("what")));
+    char *what = raw(json_get(v, STR("order")));
 
     say_answer(n, sbc_delegate_to_agent(hub, what));
     free(what);
@@ -709,7 +698,7 @@ static void run(const struct json *v)
     else if (str_eq(what, STR("delegation")))
         say_answer(n, sbc_delegation_get(hub, option(v, "key")));
     else if (str_eq(what, STR("tools")))
-        say_answer(n, sbc_tools(hub));
+        say_answer(n, sbc_tools(hub, option(v, "format")));
     else if (str_eq(what, STR("register")))
         register_it(n, v);
     else if (str_eq(what, STR("release")))

@@ -172,9 +172,9 @@ const COMMANDS = {
     delegate,
     hook,
     unhook: () => unhook(),
-    tool: ({ what }) => hub.delegateToAgent(what, { onChunk: say_words('') }),
+    tool: ({ order }) => hub.delegateToAgent(order, { onChunk: say_words('') }),
     delegation: ({ key }) => hub.delegation(key),
-    tools: () => hub.tools(),
+    tools: ({ format }) => hub.tools(format),
     async connect({ url, token, options = {} }) {
         const camel = {};
         for (const [k, v] of Object.entries(options))

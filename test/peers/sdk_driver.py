@@ -249,16 +249,16 @@ async def do_unhook():
     hooked.set()
 
 
-async def do_tool(what):
-    return await hub.delegate_to_agent(what, on_chunk=say_words(""))
+async def do_tool(order):
+    return await hub.delegate_to_agent(order, on_chunk=say_words(""))
 
 
 async def do_delegation(key):
     return await hub.delegation(key)
 
 
-async def do_tools():
-    return await hub.tools()
+async def do_tools(format=None):
+    return await hub.tools(format)
 
 
 async def send_with_asides(reply, to):

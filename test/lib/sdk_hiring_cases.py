@@ -1,0 +1,287 @@
+"""What the clients of client/ promise of delegations, with the real server:
+`boss` is an agent that gives work to `parrot`, each a driver in a process of
+its own. sdk_delegation_cases.py has what no real server can be brought to do.
+
+    class Js(HiringCases, unittest.TestCase):
+        command = ["node", ".../sdk_driver.mjs"]
+"""
+import shutil
+import tempfile
+
+from certs import Certs
+from hub_peer import Hub
+from relay import Relay
+from sdk_cases import CARD, QUICK, Refused, SdkCases, free_port
+from signalbox import Server, eventually
+
+
+class HiringCases(SdkCases):
+    """Without the tests of SdkCases, which are there already."""
+    for name in [n for n in dir(SdkCases) if n.startswith("test_")]:
+        locals()[name] = None
+
+    def pair(self, server, **options):
+        parrot = self.agent(server)
+        return self.agent(server, name="boss", **options), parrot
+
+    def delegate(self, boss, message, **options):
+        return boss.begin("delegate", agent="parrot", skill="repeat",
+                          message=message, options=options)
+
+    def is_acked(self, server, boss):
+        """Whoever is the boss next is told of nothing."""
+        boss.do("close")
+        d = self.client(server)
+        d.do("hook")
+        d.do("register", card={**CARD, "name": "boss"})
+        self.assertEqual(
+            d.do("call", method="agent.search", params={"query": "parrot"})
+            and d.has("delegated"), False)
+
+    def test_work_is_given_and_comes_back(self):
+        server = self.server()
+        boss, parrot = self.pair(server)
+        got = boss.end(self.delegate(boss, "echo h\u00e9llo \U0001f99c"))
+        self.assertEqual((got["text"], got["status"]),
+                         ("h\u00e9llo \U0001f99c", "completed"))
+        seen = parrot.event("task")
+        self.assertEqual((seen["id"], seen["skill_id"],
+                          seen["metadata"]["requester"]),
+                         (got["task_id"], "repeat", "boss"))
+        self.assertEqual(self.task(server, got["task_id"])["status"],
+                         "completed")
+        self.assertEqual(boss.end(self.delegate(boss, "meta"))["metadata"],
+                         {"pages": 3})
+        self.is_acked(server, boss)
+
+    def test_what_goes_wrong_is_told(self):
+        server = self.server(agents=[{"id": "far"}])
+        boss, _ = self.pair(server)
+        e = self.refused("failed", boss.end, self.delegate(boss, "fail badly"))
+        self.assertIn("fail badly", e.message)
+        for agent, code in (("far", "failed"),
+                            ("nobody", "agent_not_found"),
+                            ("boss", "delegation_not_allowed")):
+            with self.subTest(agent):
+                self.refused(code, boss.do, "delegate", agent=agent,
+                             skill="repeat", message="echo x")
+        self.is_acked(server, boss)
+
+    def test_a_conversation_goes_on(self):
+        server = self.server()
+        boss, parrot = self.pair(server)
+        got = [boss.end(self.delegate(boss, f"echo {i}", session_id="s-1"))
+               for i in range(2)]
+        seen = [parrot.event("task") for _ in got]
+        self.assertEqual([t["session_id"] for t in seen], ["s-1", "s-1"])
+        self.assertNotEqual(got[0]["task_id"], got[1]["task_id"])
+        more = boss.end(self.delegate(boss, "echo more",
+                                      task_id=got[1]["task_id"]))
+        self.assertEqual((more["text"], more["task_id"]),
+                         ("more", got[1]["task_id"]))
+        self.assertEqual(parrot.event("task")["turn"], 2)
+        self.is_acked(server, boss)
+
+    def test_a_handler_gives_work_on_behalf_of_its_task(self):
+        server = self.server()
+        _, parrot = self.pair(server)
+        answer = server.send("hire parrot repeat echo hi", to="boss").json()
+        self.assertEqual((answer["status"], answer["text"]),
+                         ("completed", "parrot said hi"))
+        seen = parrot.event("task")
+        self.assertEqual(self.task(server, seen["id"])["parent_task_id"],
+                         answer["task_id"])
+
+    def test_many_at_once(self):
+        server = self.server()
+        boss, _ = self.pair(server)
+        calls = [self.delegate(boss, f"echo {i}") for i in range(16)]
+        self.assertEqual([boss.end(n)["text"] for n in calls],
+                         [str(i) for i in range(16)])
+        got = boss.do("tool", order=[
+            {"agentId": "parrot" if i else "nobody", "task": f"echo {i}"}
+            for i in range(16)])
+        self.assertEqual(got[0]["status"], "error")
+        self.assertEqual([(r["status"], r["response"]) for r in got[1:]],
+                         [("completed", str(i)) for i in range(1, 16)])
+        self.refused("bad_request", boss.do, "tool", order=[
+            {"agentId": "parrot", "task": "echo 1"}] * 17)
+        self.is_acked(server, boss)
+
+    def test_what_was_not_acknowledged_is_told(self):
+        """So is_acked would notice who does not."""
+        server = self.server()
+        self.agent(server)
+        with Hub(server) as first:
+            first.register("boss")
+            number = first.start("agent.send_task", agent_id="parrot",
+                                 skill_id="repeat", message="echo hi")
+            first.answer(number)
+            first.heard("delegation.result")
+        boss = self.agent(server, name="boss")
+        with self.assertRaises(AssertionError):
+            self.is_acked(server, boss)
+
+    # Connections that break.
+
+    def test_it_comes_back_in_the_midst(self):
+        server = self.server()
+        parrot = self.agent(server)
+        cable = self.stack.enter_context(Relay(server.address))
+        boss = self.driver()
+        boss.do("connect", url=cable.url, token=server.token, options=QUICK)
+        boss.do("register", card={**CARD, "name": "boss"})
+        n = self.delegate(boss, "hold 1")
+        task = parrot.event("task")["id"]
+        for _ in range(3):
+            cable.cut()
+            eventually(lambda: boss.do("look")["is_connected"], "it is back")
+        parrot.do("release", message="hold 1", text="one")
+        got = boss.end(n)
+        self.assertEqual((got["text"], got["task_id"]), ("one", task))
+        # While it is away.
+        n = self.delegate(boss, "hold 2")
+        parrot.event("task", message="hold 2")
+        cable.cut()
+        parrot.do("release", message="hold 2", text="two")
+        self.assertEqual(boss.end(n)["text"], "two")
+        # In the very moment that it asks: one task, whichever way.
+        for i in range(5):
+            n = self.delegate(boss, f"echo {i}")
+            cable.cut()
+            self.assertEqual(boss.end(n)["text"], str(i))
+            parrot.event("task", message=f"echo {i}")
+        self.assertFalse(parrot.has("task"))
+        self.is_acked(server, boss)
+
+    def test_the_server_is_killed_meanwhile(self):
+        listen, data = f"127.0.0.1:{free_port()}", tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, data)
+        with Server(listen=listen, data=data) as server:
+            token = server.token
+            boss, parrot = self.pair(server)
+            n = self.delegate(boss, "hold 1")
+            parrot.event("task", message="hold 1")
+            server.kill9()
+        with Server(listen=listen, data=data, token=token) as server:
+            for d in parrot, boss:
+                eventually(lambda d=d: d.do("look")["is_connected"], "back")
+            parrot.do("release", message="hold 1", text="one")
+            self.assertEqual(boss.end(n)["text"], "one")
+            self.is_acked(server, boss)
+            parrot.do("close")
+
+    def test_what_was_asked_before_a_restart_is_not_lost(self):
+        """The boss dies, and another process is the boss."""
+        server = self.server()
+        parrot = self.agent(server)
+        first = self.driver({"LIVES": "1"})  # for this test alone
+        first.do("connect", url=server.url, token=server.token, options=QUICK)
+        first.do("register", card={**CARD, "name": "boss"})
+        self.delegate(first, "hold 1")
+        task = parrot.event("task")["id"]
+        first.process.kill()
+        first.process.wait()
+        parrot.do("release", message="hold 1", text="one")
+        self.over(server, task)
+        boss = self.client(server)
+        boss.do("hook")
+        boss.do("register", card={**CARD, "name": "boss"})
+        got = boss.event("delegated")
+        self.assertEqual((got["text"], got["task_id"]), ("one", task))
+        self.is_acked(server, boss)
+
+    # The tool.
+
+    def test_the_tool(self):
+        server = self.server()
+        boss, parrot = self.pair(server)
+        got = boss.do("tool", order={"agentId": "parrot", "task": "echo hi",
+                                    "skill": "repeat"})
+        self.assertEqual((got["status"], got["response"]),
+                         ("completed", "hi"))
+        self.assertEqual(
+            boss.do("delegation", key=got["sessionKey"])["response"], "hi")
+        got = boss.do("tool", order={"agentId": "parrot",
+                                     "task": "fail badly"})
+        self.assertEqual(got["status"], "error")
+        self.assertIn("fail badly", got["error"])
+        got = boss.do("tool", order={"agentId": "parrot", "task": "hold it",
+                                    "timeoutMs": 100})
+        self.assertEqual(got["status"], "timeout")
+        parrot.event("cancelled", task=got["task_id"])
+        self.refused("bad_request", boss.do, "tool",
+                     order={"agentId": "parrot", "task": "x", "mode": "soon"})
+
+    def test_the_tool_is_cut_off(self):
+        server = self.server()
+        parrot = self.agent(server)
+        cable = self.stack.enter_context(Relay(server.address))
+        boss = self.driver()
+        boss.do("connect", url=cable.url, token=server.token, options=QUICK)
+        boss.do("hook")
+        boss.do("register", card={**CARD, "name": "boss"})
+        n = boss.begin("tool", order={"agentId": "parrot", "task": "hold it"})
+        task = parrot.event("task")["id"]
+        cable.cut()
+        self.refused("disconnected", boss.end, n)
+        eventually(lambda: boss.do("look")["is_connected"], "it is back")
+        parrot.do("release", message="hold it", text="done")
+        over = boss.event("delegated")
+        self.assertEqual((over["text"], over["task_id"]), ("done", task))
+        self.is_acked(server, boss)
+
+    def test_the_tool_does_not_wait(self):
+        server = self.server()
+        parrot = self.agent(server)
+        boss = self.client(server)
+        boss.do("hook")
+        boss.do("register", card={**CARD, "name": "boss"})
+        got = boss.do("tool", order={"agentId": "parrot", "task": "hold it",
+                                    "mode": "async"})
+        self.assertEqual(got["status"], "accepted")
+        parrot.event("task")
+        now = boss.do("delegation", key=got["sessionKey"])
+        self.assertEqual(now["status"], "accepted")
+        parrot.do("release", message="hold it", text="done")
+        over = boss.event("delegated")
+        self.assertEqual((over["text"], over["sessionKey"], over["task_id"]),
+                         ("done", got["sessionKey"], got["task_id"]))
+        self.is_acked(server, boss)
+
+    def test_words_are_shown_with_the_name_of_who_says_them(self):
+        server = self.server()
+        boss, _ = self.pair(server)
+        user = self.client(server)
+        got = user.do("send", text="consult parrot stream one two",
+                      chunks=True, asides=True, options={"to": "boss"})
+        self.assertEqual((got["text"], "".join(got["pieces"])),
+                         ("Let me ask. completed: one two",) * 2)
+        self.assertEqual([(e["agent"], e["text"]) for e in user.events
+                          if e["event"] == "aside"],
+                         [("parrot", "one "), ("parrot", "two")])
+        n = self.delegate(boss, "stream three four", chunks=True)
+        self.assertEqual(boss.end(n)["text"], "three four")
+        self.assertEqual([(e["agent"], e["text"]) for e in boss.events
+                          if e["event"] == "words"],
+                         [("parrot", "three "), ("parrot", "four")])
+
+    def test_the_tools_for_models(self):
+        d = self.client(self.server())
+        both = d.do("tools")
+        for form in "openai", "anthropic":
+            self.assertEqual(d.do("tools", format=form), both[form])
+        names = {t["name"] for t in both["anthropic"]}
+        self.assertEqual(names, {"delegate_to_agent", "search_agents"})
+        with self.assertRaises(Refused):
+            d.do("tools", format="other")
+
+    def test_the_tools_come_with_tls_too(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        cert, key = Certs(folder).make("box")
+        server = self.server(config={"tls": {
+            "listen": "127.0.0.1:0", "certFile": cert, "keyFile": key}})
+        d = self.driver({"SIGNALBOX_CA": cert})
+        d.do("connect", url=server.tls_url, token=server.token)
+        self.assertEqual(set(d.do("tools")), {"openai", "anthropic"})
