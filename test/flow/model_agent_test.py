@@ -82,6 +82,9 @@ class Answers(unittest.TestCase):
             self.assertEqual(call.line,
                              "POST /v1/chat/completions HTTP/1.1")
             self.assertEqual(call.headers["authorization"], "Bearer " + KEY)
+            self.assertEqual([t["function"]["name"]
+                              for t in call.body.pop("tools")],
+                             ["delegate_to_agent", "search_agents"])
             self.assertEqual(call.body, {
                 "model": "tiny", "stream": True, "max_tokens": 99,
                 "stream_options": {"include_usage": True}, "temperature": 0.5,

@@ -326,14 +326,16 @@ class Ends(Case):
             self.assertEqual(len(model.calls), 1)
 
     def test_after_a_restart_it_is_asked_anew(self):
-        is_first = True
+        is_first, is_there = True, threading.Event()
 
         def think(body):
             said = answers(body)
-            if not said:
-                return calls(delegate("baker", "first" if is_first else
-                                      "second"))
-            return said[0]["response"]
+            if said:
+                return said[0].get("response") or said[0]["error"]
+            if is_first:
+                return calls(delegate("baker", "first"))
+            is_there.wait(60)
+            return calls(delegate("baker", "second"))
         with ToolModel(think) as model, tempfile.TemporaryDirectory() as data:
             with serve(model, data=data) as server, Hub(server) as hub:
                 token = server.token
@@ -346,6 +348,7 @@ class Ends(Case):
             with serve(model, data=data, token=token) as server, \
                     Hub(server) as hub:
                 hub.register("baker")
+                is_there.set()
                 path = "/api/tasks/"
                 eventually(lambda: server.call(
                     "GET", path + child["task_id"]).json()["status"] ==
