@@ -247,6 +247,12 @@ class HiringCases(SdkCases):
         over = boss.event("delegated")
         self.assertEqual((over["text"], over["sessionKey"], over["task_id"]),
                          ("done", got["sessionKey"], got["task_id"]))
+        # Gone on with, it has another result.
+        more = boss.do("tool", order={"sessionKey": got["sessionKey"],
+                                      "task": "echo more", "mode": "async"})
+        over = boss.event("delegated")
+        self.assertEqual((over["text"], over["sessionKey"]),
+                         ("more", more["sessionKey"]))
         self.is_acked(server, boss)
 
     def test_words_are_shown_with_the_name_of_who_says_them(self):
