@@ -263,7 +263,7 @@ export class Delegations {
     const timeoutMs =
       Math.max(0, ...all.map(waitMs)) + this.#o.callTimeoutMs;
     // Not on the next connection: said again, it would be another one.
-    const how = { timeoutMs, isOnce: true, id: `${newKey()}` };
+    const how = { timeoutMs, isOnce: true };
     if (onChunk) this.#tools.add(tool);
     try {
       const params = isList ? { tasks: all } : all[0];
