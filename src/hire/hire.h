@@ -133,9 +133,10 @@ const struct hire_settings *hire_settings(const struct hires *h);
 MUST_USE enum err hire_load(struct hires *h, struct why *why);
 
 /* The work that a delegation is part of: the task `given` says, if it is the
- * agent's own and not over; else its task in flight with that session, else
- * its only one in flight, else none (*out is NULL). ERR_BAD_REQUEST: `given`
- * is nothing that it works on; with words. */
+ * agent's own and not over; else its task in flight with that session, if there
+ * is one such; else its only one in flight; none (*out is NULL) where it has
+ * none in flight. ERR_BAD_REQUEST: `given` is nothing that it works on, or it
+ * works on several and does not say which; with words. */
 MUST_USE enum err hire_parent(struct hires *h, struct str agent,
                               struct str given, struct str session,
                               const struct task **out, struct why *why);

@@ -28,8 +28,8 @@ TEST(whose_work_it_is_part_of)
     CHECK_STR(str_of(parent_of("a", NULL, "other", OK)->id.text),
               first.task_id.text);
     second = sent((struct letter){.to = "a", .conversation = "s-2"});
-    CHECK(!parent_of("a", NULL, NULL, OK)); /* nobody knows which */
-    CHECK(!parent_of("a", NULL, "other", OK));
+    CHECK(!parent_of("a", NULL, NULL, ERR_BAD_REQUEST)); /* which? */
+    CHECK(!parent_of("a", NULL, "other", ERR_BAD_REQUEST));
     CHECK_STR(str_of(parent_of("a", NULL, "s-1", OK)->id.text),
               first.task_id.text);
     CHECK_STR(str_of(parent_of("a", NULL, "s-2", OK)->id.text),
@@ -42,6 +42,37 @@ TEST(whose_work_it_is_part_of)
     CHECK(!parent_of("a", second.task_id.text, NULL, ERR_BAD_REQUEST));
     CHECK_STR(str_of(parent_of("a", NULL, "s-2", OK)->id.text),
               first.task_id.text);
+    firm_close();
+}
+
+/* A conversation's name is each user's own: where two have the same, the agent
+ * has to say for whom it asks, or the one would pay for the other. */
+TEST(a_session_of_two_users_is_nobodys)
+{
+    const struct task *t;
+    struct told of_anna, of_berta;
+    struct why why;
+
+    firm_open();
+    of_berta = sent(
+        (struct letter){.from = "berta", .to = "a", .conversation = "c1"});
+    CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
+              of_berta.task_id.text);
+    of_anna = sent((struct letter){.to = "a", .conversation = "c1"});
+    CHECK_INT(
+        hire_parent(firm_hires(), STR("a"), STR(""), STR("c1"), &t, &why),
+        ERR_BAD_REQUEST);
+    CHECK_STR(str_of(why.text), "say parent_task_id: a works on 2 tasks");
+    CHECK(!t);
+    CHECK_STR(str_of(parent_of("a", of_berta.task_id.text, "c1", OK)->id.text),
+              of_berta.task_id.text);
+    fault_arm_at("hire.any_parent", 1);
+    CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
+              of_anna.task_id.text);
+    fault_arm(0);
+    CHECK_INT(firm_end(&of_anna.task_id, TASK_COMPLETED, "x"), OK);
+    CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
+              of_berta.task_id.text);
     firm_close();
 }
 
