@@ -51,6 +51,7 @@ enum delegation_column {
     DELEGATION_BODY_HASH, /* a repeat of the request is known by it */
     DELEGATION_CREATED_MS,
     DELEGATION_EXPIRES_MS, /* of a result that nobody fetches */
+    DELEGATION_CREATOR,    /* whose agent it was then; NULL: nobody's */
     N_DELEGATION_COLUMNS,
 };
 
@@ -79,7 +80,8 @@ struct hire_settings {
 /* One delegation as it is now. Strings are lent until the loop's turn ends. */
 struct delegation {
     struct id key, task_id;
-    struct str agent; /* who asked */
+    struct str agent;   /* who asked */
+    struct str creator; /* whose that agent was then; empty: nobody's */
     struct str original_id, parent_id, root_id;
     int64_t turn;
     enum delegation_mode mode;
@@ -185,6 +187,11 @@ void hire_attempt_over(struct hires *h, struct str task_id);
 const struct delegation *hire_find(const struct hires *h, struct str key);
 const struct delegation *hire_find_task(const struct hires *h,
                                         struct str task_id);
+
+/* Whether it is of the agent of that name as it is now: a name that was given
+ * up may be somebody else's, and what was asked for before is not for them.
+ * They are not told of it, and cannot acknowledge or fetch it. */
+bool hire_is_own(const struct hires *h, const struct delegation *d);
 
 /* The agent has the result of that one: it is not told again. Whatever it was
  * called: its key, its task's id (the first turn that it has not had), or the
