@@ -66,11 +66,11 @@ static bool hirers_are_right(const struct hires *h)
     while ((slot = map_next(&h->hirers, &at))) {
         const struct hirer *r = slot->value;
 
-        if (length(&r->open) != r->n_open ||
+        if (length(&r->open) != r->n_open || length(&r->ready) != r->n_ready ||
             (!r->n_open && !r->n_claimed && list_is_empty(&r->ready)))
             return false;
         n_open += r->n_open;
-        n_ready += length(&r->ready);
+        n_ready += r->n_ready;
         n_claimed += r->n_claimed;
     }
     return n_open == h->n_open && n_open + n_ready == h->n &&

@@ -72,6 +72,7 @@ struct hire_settings {
     int64_t max_concurrent; /* likewise, of one agent */
     int64_t max_per_root;   /* tasks */
     size_t max_open;        /* delegations that are kept, of all */
+    size_t max_unacked;     /* results that one agent has not acknowledged */
     int64_t keep_ms;        /* a result that nobody has had */
     bool ends_with_line;    /* onDisconnect of a wish that says nothing; for who
                              * reads wishes */
@@ -153,9 +154,9 @@ MUST_USE enum err hire_repeat(struct hires *h, struct msg *m);
  * m->hire and sets m->call.timeout_ms so that it ends no later than its parent.
  * Claims what the limits count; hire_settle or hire_leave follow. Nothing
  * happens where no agent asks. ERR_DELEGATION, ERR_DELEGATIONS, ERR_ID_IN_USE,
- * ERR_OVERLOADED, ERR_NOT_FOUND (`before` is not of the same agent, for the
- * same user), ERR_NOMEM, with words. m->hire.is_repeat: as hire_repeat, and
- * nothing is to be made of it. */
+ * ERR_OVERLOADED (as many as may are kept of all), ERR_NOT_FOUND (`before` is
+ * not of the same agent, for the same user), ERR_NOMEM, with words.
+ * m->hire.is_repeat: as hire_repeat, and nothing is to be made of it. */
 MUST_USE enum err hire_ask(struct hires *h, struct msg *m,
                            const struct agent *chosen,
                            const struct task *before);

@@ -18,6 +18,7 @@
 struct hirer {
     struct list open, ready; /* struct hire */
     size_t n_open;           /* its delegations that are not over */
+    size_t n_ready;          /* that it has not acknowledged */
     size_t n_claimed;        /* that are to be */
     size_t name_bytes;
     char name[]; /* in lower case */
