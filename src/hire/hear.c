@@ -60,8 +60,13 @@ static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
     tx_init(&had->tx);
     op = tx_update(&had->tx, &delegation_table);
     tx_if(op, DELEGATION_KEY, IS, value_text(str_of(x->d.key.text)));
-    tx_set(op, DELEGATION_STATE, value_int(DELEGATION_HAD));
-    tx_set(op, DELEGATION_EXPIRES_MS, value_int(loop_wall_ms(h->opts.loop)));
+    if (PLANTED("hire.forgets_acks")) {
+        tx_set(op, DELEGATION_STATE, value_int(DELEGATION_READY));
+    } else {
+        tx_set(op, DELEGATION_STATE, value_int(DELEGATION_HAD));
+        tx_set(op, DELEGATION_EXPIRES_MS,
+               value_int(loop_wall_ms(h->opts.loop)));
+    }
     list_remove(&x->tell_node);
     x->is_had = true;
     store_submit(h->opts.store, &had->tx, on_had, had);
