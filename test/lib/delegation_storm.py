@@ -195,8 +195,8 @@ class Hirers(Crew):
             if n_before != self.n_heard:
                 n_before, end = self.n_heard, time.monotonic() + DEADLINE_S
             elif time.monotonic() > end:
-                raise AssertionError("nothing more is heard of "
-                                     f"{[sorted(b.open) for b in self.bosses]}")
+                raise AssertionError("nothing more is heard of " + str(
+                    [id for b in self.bosses for id in b.open]))
         with self.lock:
             self.kill_every = 0
         self.rise()
