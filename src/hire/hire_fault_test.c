@@ -162,7 +162,7 @@ TEST(steps_of_others_may_fail)
     long nth = 1;
 
     while (met(NULL, nth))
-        nth += 5 * T_SWEEP_STEP;
+        nth += 2 * T_SWEEP_STEP;
     CHECK(nth > 100);
 }
 

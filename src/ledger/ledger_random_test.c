@@ -368,7 +368,7 @@ TEST(the_books_survive_every_fault)
 
         stage_start();
         give("p1", "anna", ECHO_PRICE + SLOW_PRICE);
-        fault_arm(nth += 3 * T_SWEEP_STEP); /* the walk has its own */
+        fault_arm(nth += T_SWEEP_STEP);
         live_through();
         fired = fault_fired();
         fault_arm(0);

@@ -253,7 +253,7 @@ class Tasks(Client):
 
     def test_wrong_use(self):
         for args, word in [(["canel", "x"], "did you mean cancel?"),
-                           (["zzzzzzzzz"], "list, show, cancel"),
+                           (["zzzzzzzzz"], "list, show, tree, cancel"),
                            (["cancel"], "cancel ID"),
                            (["cancel", "x", "--limit", "3"], "--limit is for"),
                            (["--status", "compleet"], "did you mean complet"),
