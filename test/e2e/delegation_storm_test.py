@@ -17,7 +17,7 @@ from hub_storm import SETTINGS, result_faults
 from storm import Phoenix
 
 IS_FULL = os.environ.get("STRESS") == "full"
-N = 200000 if IS_FULL else 2000
+N = 200000 if IS_FULL else 1000
 KILL_EVERY = 20000 if IS_FULL else 600
 QUIET = ("--set", "log.level=error",
          "--set", "delegation.maxConcurrent=1000", *SETTINGS)
