@@ -63,6 +63,24 @@ class DelegationStorm(unittest.TestCase):
         self.assertLessEqual(STEPS, set(crew.steps))
         self.assertGreater(crew.n_asked, N + N // 20)
         self.assertGreater(n_told, N + N // 50)
+        self.every_planted_fault_is_seen(crew, tasks)
+
+    def every_planted_fault_is_seen(self, crew, tasks):
+        """The checker, given stories that are wrong in one way each."""
+        id, told = next(iter(crew.told.items()))
+        other = (told[0][0], told[0][1], "0")
+        for words, story in {"lost": None, "with two results": [*told, other],
+                             "otherwise than it is kept": [other]}.items():
+            with self.subTest(words):
+                del crew.told[id]
+                if story:
+                    crew.told[id] = story
+                self.assertIn(words, "; ".join(delegation_faults(crew, tasks)))
+                crew.told[id] = told
+        for words, story in {"done twice": [*tasks, tasks[0]],
+                             "without a task": tasks[1:]}.items():
+            with self.subTest(words):
+                self.assertIn(words, "; ".join(delegation_faults(crew, story)))
 
 
 class Controls(unittest.TestCase):

@@ -260,15 +260,29 @@ class Forks(Case):
 
 @unittest.skipUnless("SIGNALBOX_PLANTED" in os.environ, "needs a planted one")
 class Control(unittest.TestCase):
-    def test_a_server_that_forgets_the_chain_is_seen(self):
+    """A server with one mistake each, on which a loop of two must fail."""
+
+    def seen_with(self, mistake):
         before = signalbox.BINARY
         signalbox.BINARY = os.environ["SIGNALBOX_PLANTED"]
-        os.environ["PLANTED"] = "hire.no_chain"
+        os.environ["PLANTED"] = mistake
         try:
             with self.assertRaises(AssertionError) as seen:
                 Loops("test_of_two").test_of_two()
         finally:
             signalbox.BINARY = before
             del os.environ["PLANTED"]
-        # It went on until the depth stopped it.
-        self.assertIn("delegation.maxDepth", str(seen.exception))
+        return str(seen.exception)
+
+    def test_a_server_that_forgets_the_chain(self):
+        """It goes on until the depth stops it."""
+        self.assertIn("delegation.maxDepth", self.seen_with("hire.no_chain"))
+
+    def test_a_server_that_pays_twice(self):
+        self.assertIn("'is_right': False",
+                      self.seen_with("ledger.capture_twice"))
+
+    def test_a_server_that_gives_back_what_was_paid(self):
+        n = FUNDS - 2 * PRICE
+        self.assertIn(f" != {n}",
+                      self.seen_with("ledger.release_after_capture"))
