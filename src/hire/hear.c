@@ -101,7 +101,7 @@ static struct hire *find_any(const struct hires *h, struct str agent,
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (all[i] && !all[i]->is_claimed &&
-            str_eq_nocase(all[i]->d.agent, agent))
+            str_eq_nocase(all[i]->d.agent, agent) && hire_is_own(h, &all[i]->d))
             return all[i];
     return NULL;
 }
@@ -124,7 +124,7 @@ static void tell_now(struct hire *x, const struct task *t)
 {
     struct hires *h = x->h;
 
-    if (h->opts.on_ready && !PLANTED("hire.silent"))
+    if (h->opts.on_ready && hire_is_own(h, &x->d) && !PLANTED("hire.silent"))
         h->opts.on_ready(h->opts.ctx, &x->d, t);
 }
 
