@@ -128,6 +128,28 @@ static bool has_result(const struct hire *x, const struct task *t)
     return t && t->turn == x->d.turn && task_is_over(t->status);
 }
 
+struct task hire_gone(const struct delegation *d)
+{
+    return (struct task){
+        .id = d->task_id,
+        .turn = d->turn,
+        .status = TASK_FAILED,
+        .result = {.status = TASK_FAILED,
+                   .error_code = STR("result_gone"),
+                   .error = STR("it is over, but its result is not kept any "
+                                "more (result_gone)")}};
+}
+
+/* Retention was there before them, or the database is not what it was. */
+static void tell_gone(struct hire *x)
+{
+    struct task gone = hire_gone(&x->d);
+
+    log_warn(x->h->opts.log, "hire.result_gone", LOG_C("key", x->d.key.text),
+             LOG_C("task_id", x->d.task_id.text));
+    tell_now(x, &gone);
+}
+
 static void read_done(struct hires *h)
 {
     query_fini(&h->task_query);
@@ -157,7 +179,7 @@ static void on_turn_row(struct query *q, void *ctx)
         t.turn = x->d.turn;
         tell_now(x, &t);
     } else if (x) {
-        hire_is_had(x); /* retention was there before them */
+        tell_gone(x);
     }
     query_fini(q);
     read_done(h);
@@ -188,7 +210,7 @@ static void on_task_row(struct query *q, void *ctx)
         }
         tell_now(x, &t);
     } else if (x) {
-        hire_is_had(x);
+        tell_gone(x);
     }
     read_done(h);
 }

@@ -283,6 +283,59 @@ TEST(retention_removes_what_was_had_and_the_count_of_old_roots)
     firm_close();
 }
 
+/* Rows beyond the third are to go, but for one that somebody waits for. */
+static void others_come_and_go(void)
+{
+    struct walk_opts opts = stage_walk_opts();
+
+    opts.hire = firm.settings;
+    opts.retention_rows = 3;
+    walk_set(stage.walk, &opts);
+    for (int i = 0; i < 10; i++) {
+        struct id r = root_of("c");
+
+        CHECK_INT(firm_end(&r, TASK_COMPLETED, "y"), OK);
+    }
+    pass_ms(70000);
+}
+
+TEST(retention_leaves_what_who_asked_has_not_had)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .id = "1"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "precious"), OK);
+    others_come_and_go();
+    come("a");
+    CHECK(firm.n_heard == 1 && firm.heard[0].status == TASK_COMPLETED);
+    CHECK_STR(str_of(firm.heard[0].text), "precious");
+    CHECK_INT(firm_had("a", "1"), OK);
+    others_come_and_go();
+    CHECK_INT(firm_rows(&task_table), 3);
+    firm_close();
+}
+
+/* However it went: who asked hears that there is nothing to come. */
+TEST(a_result_whose_row_is_gone_is_told_as_a_failure)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .id = "1"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "precious"), OK);
+    fault_arm_at("hire.eaten", 1);
+    others_come_and_go();
+    fault_arm(0);
+    for (int i = 0; i < 2; i++) {
+        come("a");
+        CHECK(firm.n_heard == 1 && firm.heard[0].status == TASK_FAILED);
+        CHECK_INT(firm_row(&g.key), DELEGATION_READY);
+    }
+    CHECK_INT(firm_had("a", "1"), OK);
+    firm_close();
+}
+
 /* The same request again. */
 
 TEST(the_same_request_is_answered_as_before_as_long_as_it_is_kept)

@@ -142,13 +142,18 @@ static void on_task(struct ask *a, enum err e, const struct task *t)
     struct peer *p = a->peer;
     struct str key = str_of(a->delegation.key.text);
     const struct delegation *d = hire_find(walk_hires(a->hub->opts.walk), key);
+    struct task gone;
 
     if (!e && t->turn != a->delegation.turn && !a->has_turns) {
         hub_look_number(a, t, a->delegation.turn, on_task);
         return;
     }
-    if (!e && d && task_is_over(t->status))
+    if (!e && d && task_is_over(t->status)) {
         say(p, d, t);
+    } else if (e == ERR_NOT_FOUND && d) {
+        gone = hire_gone(d);
+        say(p, d, &gone);
+    }
     p->is_telling = false;
     hub_ask_end(a);
     tell_go(p);
