@@ -158,11 +158,27 @@ static void read_done(struct hires *h)
         loop_at_end(h->opts.loop, &h->tell_job);
 }
 
-static void not_read(struct hires *h, enum err e)
+/* Behind the others, and all of them after a while: what stands in the way of
+ * one mostly does in that of the next, too. */
+static void tell_later(struct hire *x)
 {
-    if (e != ERR_STOPPING)
-        log_warn(h->opts.log, "hire.not_told", LOG_C("key", h->read_key.text),
-                 LOG_C("because", err_row(e)->wording));
+    struct hires *h = x->h;
+
+    if (x->is_had || list_has(&x->tell_node))
+        return;
+    list_append(&h->telling, &x->tell_node);
+    h->is_tired = true;
+    hire_try_again(h);
+}
+
+static void not_read(struct hires *h, struct hire *x, enum err e)
+{
+    if (e == ERR_STOPPING)
+        return;
+    log_warn(h->opts.log, "hire.not_told_yet", LOG_C("key", h->read_key.text),
+             LOG_C("because", err_row(e)->wording));
+    if (x && !PLANTED("hire.not_read_again"))
+        tell_later(x);
 }
 
 static void on_turn_row(struct query *q, void *ctx)
@@ -172,7 +188,7 @@ static void on_turn_row(struct query *q, void *ctx)
     struct task t;
 
     if (q->err) {
-        not_read(h, q->err);
+        not_read(h, x, q->err);
     } else if (x && q->rows) {
         task_from_row(&t, h->task_query.rows);
         task_of_turn(&t, q->rows);
@@ -201,7 +217,7 @@ static void on_task_row(struct query *q, void *ctx)
     struct task t;
 
     if (q->err) {
-        not_read(h, q->err);
+        not_read(h, x, q->err);
     } else if (x && q->rows) {
         task_from_row(&t, q->rows);
         if (!has_result(x, &t)) {
@@ -236,13 +252,13 @@ void hire_on_telling(struct loop_job *job)
     struct hires *h = LIST_OF(job, struct hires, tell_job);
     struct list_node *n;
 
-    for (int i = 0; i < HIRE_PER_TURN && !h->is_reading; i++) {
+    for (int i = 0; i < HIRE_PER_TURN && !h->is_reading && !h->is_tired; i++) {
         n = list_pop(&h->telling);
         if (!n)
             return;
         tell_one(h, LIST_OF(n, struct hire, tell_node));
     }
-    if (!h->is_reading)
+    if (!h->is_reading && !h->is_tired)
         loop_next_turn(h->opts.loop, &h->tell_job);
 }
 
@@ -254,6 +270,14 @@ void hire_tell(struct hire *x)
         return;
     list_append(&h->telling, &x->tell_node);
     loop_at_end(h->opts.loop, &h->tell_job);
+}
+
+void hire_not_told(struct hires *h, struct str key)
+{
+    struct hire *x = hire_of_key(h, key);
+
+    if (x && x->d.state == DELEGATION_READY)
+        tell_later(x);
 }
 
 void hire_agent_came(struct hires *h, struct str agent)

@@ -240,6 +240,53 @@ TEST(who_goes_before_all_is_told_hears_the_rest_when_they_come_back)
     firm_close();
 }
 
+TEST(a_result_that_could_not_be_read_is_read_again)
+{
+    struct gotten g[3];
+
+    firm_open();
+    for (int i = 0; i < 3; i++) {
+        g[i] = hired((struct wanted){.by = "a", .to = "b"});
+        CHECK_INT(firm_end(&g[i].task, TASK_COMPLETED, "x"), OK);
+    }
+    firm_restart(); /* so that they are to be read */
+    fault_arm_at("store.read.io", 1);
+    come("a");
+    CHECK(fault_fired());
+    fault_arm(0);
+    pass_ms(999);
+    CHECK_INT(firm.n_heard, 0);
+    pass_ms(1);
+    pass_ms(0);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(firm_told(&g[i].key), 1);
+    pass_ms(10000);
+    CHECK_INT(firm.n_heard, 3);
+    firm_close();
+}
+
+/* on_ready itself could not go on with it. */
+TEST(a_result_that_could_not_be_told_comes_again)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b"});
+    hire_not_told(firm_hires(), str_of(g.key.text)); /* it is open */
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    for (int i = 0; i < 2; i++)
+        hire_not_told(firm_hires(), str_of(g.key.text));
+    CHECK(hire_check(firm_hires()));
+    pass_ms(1000);
+    CHECK_INT(firm_told(&g.key), 2);
+    hire_not_told(firm_hires(), str_of(g.key.text));
+    CHECK_INT(firm_had("a", g.key.text), OK);
+    hire_not_told(firm_hires(), str_of(g.key.text));
+    pass_ms(1000);
+    CHECK_INT(firm_told(&g.key), 2);
+    firm_close();
+}
+
 /* Too old. */
 
 TEST(a_result_that_nobody_fetches_goes_in_time)
