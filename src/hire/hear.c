@@ -177,7 +177,7 @@ static void not_read(struct hires *h, struct hire *x, enum err e)
         return;
     log_warn(h->opts.log, "hire.not_told_yet", LOG_C("key", h->read_key.text),
              LOG_C("because", err_row(e)->wording));
-    if (x && !PLANTED("hire.not_read_again"))
+    if (x)
         tell_later(x);
 }
 
@@ -270,6 +270,14 @@ void hire_tell(struct hire *x)
         return;
     list_append(&h->telling, &x->tell_node);
     loop_at_end(h->opts.loop, &h->tell_job);
+}
+
+void hire_tell_again(struct hires *h, struct str key)
+{
+    struct hire *x = hire_of_key(h, key);
+
+    if (x && x->d.state == DELEGATION_READY)
+        hire_tell(x);
 }
 
 void hire_not_told(struct hires *h, struct str key)

@@ -200,6 +200,9 @@ MUST_USE enum err hire_had(struct hires *h, struct str agent, struct str which,
 void hire_agent_came(struct hires *h, struct str agent);
 void hire_agent_gone(struct hires *h, struct str agent);
 
+/* on_ready once more, soon, if it is over: its request was repeated. */
+void hire_tell_again(struct hires *h, struct str key);
+
 /* on_ready came, but who asked could not be told for want of memory or since
  * the result could not be read: it comes again, in a second. */
 void hire_not_told(struct hires *h, struct str key);

@@ -415,6 +415,26 @@ TEST(the_same_request_is_answered_as_before_as_long_as_it_is_kept)
     firm_close();
 }
 
+/* Who began anew was told what it knew nothing of, and asks again. */
+TEST(a_repeat_of_what_is_over_is_told_once_more)
+{
+    struct wanted w = {.by = "a", .to = "b", .id = "42"};
+    struct gotten g;
+
+    firm_open();
+    g = hired(w);
+    CHECK(hired(w).is_repeat && firm.n_heard == 0);
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    come("a");
+    for (size_t i = 1; i <= 2; i++) {
+        CHECK_INT(firm_told(&g.key), i);
+        CHECK(hired(w).is_repeat);
+        pass_ms(0);
+    }
+    CHECK_INT(firm_told(&g.key), 3);
+    firm_close();
+}
+
 TEST(a_repeat_waits_until_the_first_is_durable)
 {
     struct wanted w = {.by = "a", .to = "b", .id = "1", .text = "one"};

@@ -69,8 +69,7 @@ static struct str write_chunk(struct hub *h, const struct delegation *d,
 static void not_told(struct hub *h, const struct id *key)
 {
     log_warn(h->opts.log, "hub.not_told_yet", LOG_C("key", key->text));
-    if (!PLANTED("hub.never_told"))
-        hire_not_told(walk_hires(h->opts.walk), str_of(key->text));
+    hire_not_told(walk_hires(h->opts.walk), str_of(key->text));
 }
 
 static void say(struct peer *p, const struct delegation *d,
