@@ -209,6 +209,17 @@ MUST_USE enum err hire_had(struct hires *h, struct str agent, struct str which,
 void hire_agent_came(struct hires *h, struct str agent);
 void hire_agent_gone(struct hires *h, struct str agent);
 
+/* on_ready once more, soon, if it is over: its request was repeated. */
+void hire_tell_again(struct hires *h, struct str key);
+
+/* on_ready came, but who asked could not be told for want of memory or since
+ * the result could not be read: it comes again, in a second. */
+void hire_not_told(struct hires *h, struct str key);
+
+/* What is told of a result whose row is not there any more: that it failed,
+ * "result_gone". Lent as d is. */
+struct task hire_gone(const struct delegation *d);
+
 /* Somebody who waits for one that is open; inside their own struct. When it is
  * over, or wait_ms have passed, on_over comes once, from the loop: e is OK and
  * t has the result; or ERR_TIMEOUT: then the task was ended unless the
@@ -225,6 +236,10 @@ MUST_USE enum err hire_wait(struct hires *h, struct str key, int64_t wait_ms,
                             struct hire_waiter *w);
 /* Harmless when it does not wait. */
 void hire_unwait(struct hires *h, struct hire_waiter *w);
+
+/* Results that nobody has had are in the rows of their tasks: of tasks that
+ * were over since then none may go. INT64_MAX: none is needed. */
+int64_t hire_needed_ms(const struct hires *h);
 
 /* What is over and had, or too old, into a tx that removes it; as
  * tasks_prune. */

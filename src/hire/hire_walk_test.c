@@ -16,6 +16,27 @@ static const struct task *parent_of(const char *agent, const char *given,
     return t;
 }
 
+/* They would wait for what they themselves keep from going. */
+TEST(parents_in_flight_do_not_keep_their_children_from_going)
+{
+    struct walk_opts opts;
+    struct gotten b;
+    struct id root;
+
+    firm_open();
+    opts = stage_walk_opts();
+    opts.hire = firm.settings;
+    opts.deliver.max_in_flight = opts.deliver.in_flight = 2;
+    walk_set(stage.walk, &opts);
+    root = root_of("a");
+    (void)root_of("c");
+    b = hired((struct wanted){.by = "a", .to = "b", .parent = &root});
+    pass_ms(10);
+    CHECK(task_find(walk_tasks(stage.walk), str_of(b.task.text))->status !=
+          TASK_QUEUED);
+    firm_close();
+}
+
 TEST(whose_work_it_is_part_of)
 {
     struct told first, second;
