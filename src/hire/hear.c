@@ -113,6 +113,18 @@ enum err hire_had(struct hires *h, struct str agent, struct str which,
     return submit_had(x, done, ctx);
 }
 
+/* They ask again. */
+
+bool hire_is_known(const struct hires *h, struct str agent,
+                   struct str original_id,
+                   const uint8_t body_hash[MSG_BODY_HASH_BYTES])
+{
+    const struct hire *x = hire_of_request(h, agent, original_id);
+
+    return x && !x->is_claimed && !PLANTED("hire.no_repeats") &&
+           memcmp(x->body_hash, body_hash, MSG_BODY_HASH_BYTES) == 0;
+}
+
 /* They are told. */
 
 static void tell_now(struct hire *x, const struct task *t)

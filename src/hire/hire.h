@@ -146,6 +146,11 @@ MUST_USE enum err hire_parent(struct hires *h, struct str agent,
  * was another request. */
 MUST_USE enum err hire_repeat(struct hires *h, struct msg *m);
 
+/* Whether hire_repeat would say that it is, and nothing is to be waited for. */
+bool hire_is_known(const struct hires *h, struct str agent,
+                   struct str original_id,
+                   const uint8_t body_hash[MSG_BODY_HASH_BYTES]);
+
 /* Whether m->hire.agent may give m to `chosen`, and on whose behalf: fills
  * m->hire and sets m->call.timeout_ms so that it ends no later than its parent.
  * Claims what the limits count; hire_settle or hire_leave follow. Nothing

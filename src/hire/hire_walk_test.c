@@ -79,3 +79,73 @@ TEST(what_the_gate_drops_is_told_like_any_other_end)
     CHECK(hire_check(firm_hires()));
     stage_close_gate();
 }
+
+static struct gotten ordered(const struct walk_order *o)
+{
+    struct gotten g = {0};
+    enum err e = walk_delegate(stage.walk, o, firm_on_done, &g, &g.why);
+
+    if (e)
+        g.err = e;
+    pass_ms(0);
+    CHECK(g.is_back == !e && hire_check(firm_hires()));
+    return g;
+}
+
+static void on_people(struct tx *tx, void *ctx)
+{
+    (void)tx;
+    *(bool *)ctx = true;
+}
+
+/* anna comes, or is removed. */
+static void anna(bool comes)
+{
+    struct access_wish wish = {ROLE_USER, STR(""), STR("")};
+    struct access_change c;
+    bool is_back = false;
+    struct why why;
+
+    access_change_init(&c);
+    CHECK_INT(comes ? access_user_create(stage.access, &c, STR("anna"), &wish,
+                                         STR("admin"), 1, &why)
+                    : access_user_remove(stage.access, &c, STR("anna"),
+                                         STR("admin"), 1, &why),
+              OK);
+    store_submit(stage.store, &c.tx, on_people, &is_back);
+    pass_ms(0);
+    CHECK(is_back && access_settle(stage.access, &c, NULL) == OK);
+    access_change_fini(&c);
+}
+
+/* Else who asked would take it for never accepted, and it be paid twice. */
+TEST(a_repeat_is_one_also_when_its_parent_is_over_and_who_pays_is_gone)
+{
+    struct gotten g, again;
+    struct walk_order o = {
+        .by = STR("a"),
+        .agent = STR("b"),
+        .message = STR("do it"),
+        .wish = {.mode = DELEGATION_TWO_PHASE, .original_id = STR("7")}};
+    struct id root;
+
+    firm_open();
+    anna(true);
+    root = root_of("a");
+    o.parent_id = str_of(root.text);
+    g = ordered(&o);
+    CHECK_INT(g.err, OK);
+    CHECK_INT(firm_end(&root, TASK_COMPLETED, "x"), OK);
+    anna(false);
+    for (int i = 0; i < 2; i++) {
+        again = ordered(&o);
+        CHECK(again.err == OK && again.is_repeat);
+        CHECK_STR(str_of(again.task.text), g.task.text);
+        if (!i)
+            CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    }
+    o.message = STR("do something else");
+    CHECK_INT(ordered(&o).err, ERR_BAD_REQUEST);
+    CHECK_INT(firm_rows(&delegation_table), 1);
+    firm_close();
+}
