@@ -60,8 +60,13 @@ static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
     tx_init(&had->tx);
     op = tx_update(&had->tx, &delegation_table);
     tx_if(op, DELEGATION_KEY, IS, value_text(str_of(x->d.key.text)));
-    tx_set(op, DELEGATION_STATE, value_int(DELEGATION_HAD));
-    tx_set(op, DELEGATION_EXPIRES_MS, value_int(loop_wall_ms(h->opts.loop)));
+    if (PLANTED("hire.forgets_acks")) {
+        tx_set(op, DELEGATION_STATE, value_int(DELEGATION_READY));
+    } else {
+        tx_set(op, DELEGATION_STATE, value_int(DELEGATION_HAD));
+        tx_set(op, DELEGATION_EXPIRES_MS,
+               value_int(loop_wall_ms(h->opts.loop)));
+    }
     list_remove(&x->tell_node);
     x->is_had = true;
     store_submit(h->opts.store, &had->tx, on_had, had);
@@ -96,7 +101,7 @@ static struct hire *find_any(const struct hires *h, struct str agent,
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (all[i] && !all[i]->is_claimed &&
-            str_eq_nocase(all[i]->d.agent, agent))
+            str_eq_nocase(all[i]->d.agent, agent) && hire_is_own(h, &all[i]->d))
             return all[i];
     return NULL;
 }
@@ -131,7 +136,7 @@ static void tell_now(struct hire *x, const struct task *t)
 {
     struct hires *h = x->h;
 
-    if (h->opts.on_ready && !PLANTED("hire.silent"))
+    if (h->opts.on_ready && hire_is_own(h, &x->d) && !PLANTED("hire.silent"))
         h->opts.on_ready(h->opts.ctx, &x->d, t);
 }
 

@@ -51,6 +51,7 @@ enum delegation_column {
     DELEGATION_BODY_HASH, /* a repeat of the request is known by it */
     DELEGATION_CREATED_MS,
     DELEGATION_EXPIRES_MS, /* of a result that nobody fetches */
+    DELEGATION_CREATOR,    /* whose agent it was then; NULL: nobody's */
     N_DELEGATION_COLUMNS,
 };
 
@@ -79,7 +80,8 @@ struct hire_settings {
 /* One delegation as it is now. Strings are lent until the loop's turn ends. */
 struct delegation {
     struct id key, task_id;
-    struct str agent; /* who asked */
+    struct str agent;   /* who asked */
+    struct str creator; /* whose that agent was then; empty: nobody's */
     struct str original_id, parent_id, root_id;
     int64_t turn;
     enum delegation_mode mode;
@@ -133,9 +135,10 @@ const struct hire_settings *hire_settings(const struct hires *h);
 MUST_USE enum err hire_load(struct hires *h, struct why *why);
 
 /* The work that a delegation is part of: the task `given` says, if it is the
- * agent's own and not over; else its task in flight with that session, else
- * its only one in flight, else none (*out is NULL). ERR_BAD_REQUEST: `given`
- * is nothing that it works on; with words. */
+ * agent's own and not over; else its task in flight with that session, if there
+ * is one such; else its only one in flight; none (*out is NULL) where it has
+ * none in flight. ERR_BAD_REQUEST: `given` is nothing that it works on, or it
+ * works on several and does not say which; with words. */
 MUST_USE enum err hire_parent(struct hires *h, struct str agent,
                               struct str given, struct str session,
                               const struct task **out, struct why *why);
@@ -189,6 +192,11 @@ void hire_attempt_over(struct hires *h, struct str task_id);
 const struct delegation *hire_find(const struct hires *h, struct str key);
 const struct delegation *hire_find_task(const struct hires *h,
                                         struct str task_id);
+
+/* Whether it is of the agent of that name as it is now: a name that was given
+ * up may be somebody else's, and what was asked for before is not for them.
+ * They are not told of it, and cannot acknowledge or fetch it. */
+bool hire_is_own(const struct hires *h, const struct delegation *d);
 
 /* The agent has the result of that one: it is not told again. Whatever it was
  * called: its key, its task's id (the first turn that it has not had), or the

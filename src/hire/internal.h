@@ -54,6 +54,7 @@ struct hire {
     bool is_claimed;            /* it is not entered yet */
     bool is_doomed;             /* its parent ended before it was entered */
     bool is_unwanted;           /* who waited has given up, and it with them */
+    bool is_displaced;          /* its request's id is another's by now */
     bool is_had; /* they have it, and that is on its way to the disk */
     char strings[];
 };
