@@ -126,8 +126,14 @@ bool hire_is_known(const struct hires *h, struct str agent,
 {
     const struct hire *x = hire_of_request(h, agent, original_id);
 
-    return x && !x->is_claimed && !PLANTED("hire.no_repeats") &&
+    return x && !x->is_claimed && hire_is_own(h, &x->d) &&
+           !PLANTED("hire.no_repeats") &&
            memcmp(x->body_hash, body_hash, MSG_BODY_HASH_BYTES) == 0;
+}
+
+bool hire_gives_way(const struct hire *x)
+{
+    return x->d.state == DELEGATION_READY && (x->is_told || x->is_had);
 }
 
 /* They are told. */
@@ -287,6 +293,14 @@ void hire_tell(struct hire *x)
         return;
     list_append(&h->telling, &x->tell_node);
     loop_at_end(h->opts.loop, &h->tell_job);
+}
+
+void hire_told(struct hires *h, struct str key)
+{
+    struct hire *x = hire_of_key(h, key);
+
+    if (x)
+        x->is_told = true;
 }
 
 void hire_tell_again(struct hires *h, struct str key)

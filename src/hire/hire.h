@@ -146,7 +146,8 @@ MUST_USE enum err hire_parent(struct hires *h, struct str agent,
 /* Whether m is a request that was made before and is kept, by its original id:
  * m->hire.is_repeat, with the task and the key of then; or, where that one is
  * not durable yet, is_behind too: then on_known comes, once. ERR_ID_IN_USE: it
- * was another request. */
+ * was another request; unless they were told what came of that: then this one
+ * takes the id over, and that one counts as had once hire_ask was OK. */
 MUST_USE enum err hire_repeat(struct hires *h, struct msg *m);
 
 /* Whether hire_repeat would say that it is, and nothing is to be waited for. */
@@ -212,6 +213,10 @@ MUST_USE enum err hire_had(struct hires *h, struct str agent, struct str which,
  * its line does. */
 void hire_agent_came(struct hires *h, struct str agent);
 void hire_agent_gone(struct hires *h, struct str agent);
+
+/* It was said on a line of who asked: whether they understood is not known
+ * before hire_had, but they may use its original id anew. */
+void hire_told(struct hires *h, struct str key);
 
 /* on_ready once more, soon, if it is over: its request was repeated. */
 void hire_tell_again(struct hires *h, struct str key);

@@ -415,6 +415,56 @@ TEST(the_same_request_is_answered_as_before_as_long_as_it_is_kept)
     firm_close();
 }
 
+/* Clients that never acknowledge, and count from one whenever they start. */
+TEST(an_id_whose_result_was_told_on_a_line_may_be_used_anew)
+{
+    struct wanted w = {.by = "a", .to = "b", .id = "1", .text = "one"};
+    struct wanted other = {.by = "a", .to = "b", .id = "1", .text = "two"};
+    struct gotten g, again;
+
+    firm_open();
+    g = hired(w);
+    hire_told(firm_hires(), str_of(g.key.text)); /* too early for that */
+    CHECK_INT(asked(other).err, ERR_ID_IN_USE);
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    firm_restart(); /* told in a life before: nobody knows */
+    CHECK_INT(asked(other).err, ERR_ID_IN_USE);
+    hire_told(firm_hires(), str_of(g.key.text));
+    CHECK(hired(w).is_repeat);
+    firm.settings.max_concurrent = 0;
+    firm_set();
+    CHECK_INT(asked(other).err, ERR_DELEGATIONS); /* then it is still kept */
+    CHECK_INT(firm_row(&g.key), DELEGATION_READY);
+    firm.settings.max_concurrent = 10;
+    firm_set();
+    again = hired(other);
+    CHECK(!again.is_repeat && strcmp(again.task.text, g.task.text) != 0);
+    CHECK_INT(firm_row(&g.key), DELEGATION_HAD);
+    CHECK_INT(asked(w).err, ERR_ID_IN_USE);
+    CHECK_INT(firm_had("a", "1"), ERR_TASK_NOT_OVER);
+    CHECK_INT(firm_end(&again.task, TASK_COMPLETED, "y"), OK);
+    firm_restart();
+    come("a");
+    CHECK(firm.n_heard == 1 && firm_told(&again.key) == 1);
+    firm_close();
+}
+
+/* Acknowledged, and that is not on the disk yet. */
+TEST(an_id_may_be_used_anew_at_once_after_its_result_was_acknowledged)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .id = "1"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    CHECK_INT(hire_had(firm_hires(), STR("a"), STR("1"), NULL, NULL), OK);
+    CHECK(!hired((struct wanted){
+                     .by = "a", .to = "c", .id = "1", .text = "other"})
+               .is_repeat);
+    CHECK_INT(firm_row(&g.key), DELEGATION_HAD);
+    firm_close();
+}
+
 /* Who began anew was told what it knew nothing of, and asks again. */
 TEST(a_repeat_of_what_is_over_is_told_once_more)
 {
