@@ -113,8 +113,8 @@ enum err hire_had(struct hires *h, struct str agent, struct str which,
 
     if (!x)
         return ERR_NOT_FOUND;
-    if (x->d.state == DELEGATION_OPEN)
-        return ERR_TASK_NOT_OVER;
+    if (x->d.state == DELEGATION_OPEN || !list_is_empty(&x->waiters))
+        return ERR_TASK_NOT_OVER; /* who waits is about to be given it */
     return submit_had(x, done, ctx);
 }
 
@@ -142,7 +142,10 @@ static void tell_now(struct hire *x, const struct task *t)
 {
     struct hires *h = x->h;
 
-    if (h->opts.on_ready && hire_is_own(h, &x->d) && !PLANTED("hire.silent"))
+    if (hire_tell_waiters(x, t))
+        hire_is_had(x);
+    else if (h->opts.on_ready && hire_is_own(h, &x->d) &&
+             !PLANTED("hire.silent"))
         h->opts.on_ready(h->opts.ctx, &x->d, t);
 }
 
@@ -337,8 +340,12 @@ void hire_agent_gone(struct hires *h, struct str agent)
     if (!r)
         return;
     for (struct list_node *n = list_first(&r->ready); n;
-         n = list_next(&r->ready, n))
-        list_remove(&LIST_OF(n, struct hire, hirer_node)->tell_node);
+         n = list_next(&r->ready, n)) {
+        struct hire *x = LIST_OF(n, struct hire, hirer_node);
+
+        if (list_is_empty(&x->waiters))
+            list_remove(&x->tell_node);
+    }
     for (struct list_node *n = list_first(&r->open); n;
          n = list_next(&r->open, n)) {
         struct hire *x = LIST_OF(n, struct hire, hirer_node);

@@ -229,11 +229,12 @@ void hire_not_told(struct hires *h, struct str key);
  * "result_gone". Lent as d is. */
 struct task hire_gone(const struct delegation *d);
 
-/* Somebody who waits for one that is open; inside their own struct. When it is
- * over, or wait_ms have passed, on_over comes once, from the loop: e is OK and
- * t has the result; or ERR_TIMEOUT: then the task was ended unless the
- * delegation goes on by its wish. A result that was given to a waiter counts
- * as had. ERR_NOT_FOUND, ERR_TASK_IS_OVER: nobody waits. */
+/* Somebody who waits for one; inside their own struct. When it is over (as it
+ * may be at once, by the gate), or wait_ms have passed, on_over comes once,
+ * from the loop: e is OK and t has the result; or ERR_TIMEOUT: then the task
+ * was ended unless the delegation goes on by its wish. A result that was given
+ * to a waiter counts as had. ERR_NOT_FOUND, ERR_TASK_IS_OVER (and had),
+ * ERR_NOMEM: nobody waits. */
 struct hire_waiter {
     struct list_node node; /* the room's, and these */
     struct hire *hire;

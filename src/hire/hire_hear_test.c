@@ -651,8 +651,49 @@ TEST(who_leaves_hears_nothing_and_is_told_as_anybody)
     CHECK_INT(e->n, 0);
     CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
     CHECK_INT(firm_told(&g.key), 1);
-    CHECK_INT(hire_wait(firm_hires(), str_of(g.key.text), 1, &e->w),
-              ERR_TASK_IS_OVER);
+    free(e);
+    firm_close();
+}
+
+/* What is over before anybody could wait for it. */
+TEST(who_waits_for_what_is_over_is_given_it_too)
+{
+    struct gotten g;
+    struct ear *e;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .mode = DELEGATION_SYNC});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "done"), OK);
+    CHECK_INT(firm.n_heard, 1);
+    e = ear_new(&g, 1000);
+    CHECK(e->n == 0 && hire_check(firm_hires())); /* from the loop */
+    CHECK_INT(firm_had("a", g.key.text), ERR_TASK_NOT_OVER);
+    pass_ms(0);
+    CHECK(e->n == 1 && e->err == OK);
+    CHECK_STR(str_of(e->text), "done");
+    CHECK_INT(firm.n_heard, 1);
+    CHECK_INT(firm_row(&g.key), DELEGATION_HAD);
+    free(e);
+    firm_close();
+}
+
+TEST(who_waits_is_given_it_though_their_agent_goes_and_reads_fail)
+{
+    struct gotten g;
+    struct ear *e;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .mode = DELEGATION_SYNC});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "done"), OK);
+    fault_arm_at("store.read.io", 1);
+    e = ear_new(&g, 1500);
+    hire_agent_gone(firm_hires(), STR("a"));
+    pass_ms(0);
+    CHECK(fault_fired() && e->n == 0 && hire_check(firm_hires()));
+    fault_arm(0);
+    hire_agent_gone(firm_hires(), STR("a"));
+    pass_ms(1000);
+    CHECK(e->n == 1 && e->err == OK);
     free(e);
     firm_close();
 }
