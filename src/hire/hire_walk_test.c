@@ -201,6 +201,50 @@ TEST(what_the_gate_drops_is_told_like_any_other_end)
     stage_close_gate();
 }
 
+static void on_dropped(struct hire_waiter *w, enum err e,
+                       const struct delegation *d, const struct task *t)
+{
+    (void)w;
+    CHECK(e == OK && d && t->status == TASK_DROPPED);
+    firm.n_heard += 100;
+}
+
+static void on_done_wait(struct msg *m, void *ctx)
+{
+    CHECK_INT(m->err, OK);
+    CHECK_INT(hire_wait(firm_hires(), str_of(m->hire.key.text), 1000, ctx), OK);
+    msg_free(m);
+}
+
+/* And who waits for it is given that at once, and not told it later. */
+TEST(who_waits_for_what_the_gate_drops_is_given_its_end)
+{
+    struct caller anna = somebody("anna");
+    struct hire_waiter w = {.on_over = on_dropped};
+    struct walk_order o = {.by = STR("a"),
+                           .caller = &anna,
+                           .message = STR("do it"),
+                           .wish.mode = DELEGATION_SYNC};
+    struct gotten g;
+    struct why why;
+
+    firm_ground();
+    stage_use_rules("{\"agents\": {\"a\": {}, \"b\": {}},"
+                    " \"duplicates\": [{\"rule\": \"again\", \"match\":"
+                    " {\"type\": \"MESSAGE\"}, \"within\": \"10m\"}]}");
+    stage_start();
+    firm_come();
+    g = hired((struct wanted){.by = "a", .to = "b"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    firm.n_heard = 0;
+    o.task_id = str_of(g.task.text);
+    CHECK_INT(walk_delegate(stage.walk, &o, on_done_wait, &w, &why), OK);
+    pass_ms(0);
+    CHECK_INT(firm.n_heard, 100);
+    CHECK(!w.hire && hire_stats(firm_hires()).had_total == 1);
+    stage_close_gate();
+}
+
 static struct gotten ordered(const struct walk_order *o)
 {
     struct gotten g = {0};
