@@ -127,8 +127,7 @@ enum err walk_check_skill(struct msg *m, const struct agent *a)
     char all[192] = "";
     size_t n = 0;
 
-    if (!m->hire.agent.n || !m->call.skill.n || !a->n_skills ||
-        agent_skill(a, m->call.skill))
+    if (!m->call.skill.n || !a->n_skills || agent_skill(a, m->call.skill))
         return OK;
     for (size_t i = 0; i < a->n_skills && n < sizeof(all); i++)
         n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%.*s", i ? ", " : "",

@@ -44,39 +44,90 @@ int64_t ledger_price(const struct agent *a, struct str skill)
     return a->price.is_given ? a->price.micros : 0;
 }
 
-/* Accepted. */
+/* Which skill. */
 
-static struct str skill_of(const struct msg *m)
+static bool has_priced_skills(const struct agent *a)
 {
-    return m->call.skill.n ? m->call.skill : m->choice.skill;
+    for (size_t i = 0; i < a->n_skills; i++)
+        if (a->skills[i].price.is_given)
+            return true;
+    return false;
 }
 
-static enum err keep_root(struct msg *m, struct str root_id)
+/* The nearest of a's, where a was weighed for this message. */
+static struct str nearest_skill(const struct msg *m, const struct agent *a)
 {
-    char *copy = root_id.n ? arena_strdup(&m->arena, root_id) : NULL;
+    for (size_t i = 0; i < m->choice.n_candidates; i++)
+        if (str_eq_nocase(m->choice.candidates[i].agent, a->name))
+            return m->choice.candidates[i].skill;
+    return (struct str){NULL, 0};
+}
 
-    m->ledger.root = (struct str){copy, copy ? root_id.n : 0};
-    return root_id.n && !copy ? ERR_NOMEM : OK;
+static struct str dearest_skill(const struct agent *a)
+{
+    const struct skill *best = NULL;
+
+    for (size_t i = 0; i < a->n_skills; i++) {
+        const struct skill *s = &a->skills[i];
+
+        if (s->price.is_given &&
+            (!best || s->price.micros > best->price.micros))
+            best = s;
+    }
+    return best->id;
+}
+
+struct str ledger_skill(const struct msg *m, const struct agent *a,
+                        const struct task *before)
+{
+    struct str near;
+
+    if (m->call.skill.n)
+        return m->call.skill;
+    if (before && before->skill.n &&
+        (!a->n_skills || agent_skill(a, before->skill)))
+        return before->skill;
+    if (m->choice.skill.n || !has_priced_skills(a))
+        return m->choice.skill;
+    if (a->n_skills == 1)
+        return a->skills[0].id;
+    near = nearest_skill(m, a);
+    if (near.n && agent_skill(a, near))
+        return near;
+    return a->price.is_given ? (struct str){NULL, 0} : dearest_skill(a);
+}
+
+/* Accepted. */
+
+/* In the arena: agents and tasks may not live as long as the message. */
+static enum err keep(struct msg *m, struct str s, struct str *out)
+{
+    char *copy = s.n ? arena_strdup(&m->arena, s) : NULL;
+
+    *out = (struct str){copy, copy ? s.n : 0};
+    return s.n && !copy ? ERR_NOMEM : OK;
 }
 
 enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
                     const struct task *before)
 {
+    enum err e = keep(m, ledger_skill(m, chosen, before), &m->ledger.skill);
+
     (void)l;
     m->ledger.price_micros = 0;
     m->ledger.payee = (struct str){NULL, 0};
     m->ledger.payer =
         m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
-    if (m->gate.batch || pass_status(m->gate.pass.answer) == TASK_DROPPED)
-        return OK;
-    m->ledger.price_micros = ledger_price(chosen, skill_of(m));
+    if (e || m->gate.batch || pass_status(m->gate.pass.answer) == TASK_DROPPED)
+        return e;
+    m->ledger.price_micros = ledger_price(chosen, m->ledger.skill);
     m->ledger.payee = chosen->creator;
     if (before && m->ledger.price_micros &&
         !str_eq(before->root_user, m->ledger.payer))
         return why_err(&m->why, ERR_NOT_ALLOWED,
                        "what this task costs is paid by somebody else, and "
                        "only they can go on with it");
-    return keep_root(m, before ? before->root_id : m->hire.root_id);
+    return keep(m, before ? before->root_id : m->hire.root_id, &m->ledger.root);
 }
 
 static struct str posting_of(const struct ledger_of *of, enum entry_kind kind,
@@ -111,7 +162,7 @@ void ledger_record(struct ledger *l, struct msg *m)
                                .task_id = task_id,
                                .turn = m->task.turn,
                                .agent = m->choice.agent,
-                               .skill = skill_of(m)};
+                               .skill = m->ledger.skill};
     struct ledger_use use = {.user = m->ledger.payer,
                              .conversation = m->task.conversation_id,
                              .root =

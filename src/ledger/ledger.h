@@ -152,6 +152,14 @@ const struct ledger_settings *ledger_settings(const struct ledger *l);
 /* The price of that skill of a, else of a itself, else nothing. */
 int64_t ledger_price(const struct agent *a, struct str skill);
 
+/* The skill that a runs for m, so that what it is told is what is paid for: the
+ * given one; of a further turn that of the task; the nearest, where a was
+ * chosen by its meaning. Where none of these is and a has skills with prices of
+ * their own: its only one; the nearest, if a was weighed for this message; none
+ * at all, if a has a price of its own; its dearest. Borrowed from all three. */
+struct str ledger_skill(const struct msg *m, const struct agent *a,
+                        const struct task *before);
+
 /* What m will cost and who pays, into m->ledger: before task_create. A batch
  * costs nothing: what it is made of was paid for; nor does what is dropped.
  * `before` is the task that it is a further turn of: who paid for that pays on,

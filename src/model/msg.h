@@ -145,6 +145,7 @@ struct msg {
 
     /* ledger: what it costs. */
     struct {
+        struct str skill; /* that is run; empty: none in particular */
         int64_t price_micros;
         struct str payer, payee; /* names of users; no payee: the house */
         struct str root;         /* whose budget it is of; empty: its own */
