@@ -99,6 +99,13 @@ struct str ledger_skill(const struct msg *m, const struct agent *a,
 
 /* Accepted. */
 
+/* Whose budget: of the work that it is part of now, as the task's own row will
+ * have it, since what is given back is given back to that. */
+static struct str root_of(const struct msg *m, const struct task *before)
+{
+    return before && !m->hire.agent.n ? before->root_id : m->hire.root_id;
+}
+
 /* In the arena: agents and tasks may not live as long as the message. */
 static enum err keep(struct msg *m, struct str s, struct str *out)
 {
@@ -127,7 +134,7 @@ enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
         return why_err(&m->why, ERR_NOT_ALLOWED,
                        "what this task costs is paid by somebody else, and "
                        "only they can go on with it");
-    return keep(m, before ? before->root_id : m->hire.root_id, &m->ledger.root);
+    return keep(m, root_of(m, before), &m->ledger.root);
 }
 
 static struct str posting_of(const struct ledger_of *of, enum entry_kind kind,
