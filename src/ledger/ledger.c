@@ -204,12 +204,30 @@ static const struct tx_op *want_of(const struct msg *m)
                : NULL;
 }
 
+/* What somebody has is told to themselves and to admins. An agent that asks is
+ * neither, whoever made it: else whoever's agent works for somebody could ask
+ * for the impossible, and would know what they have. */
+static bool may_hear_numbers(const struct msg *m)
+{
+    const struct caller *c = &m->in.caller;
+
+    return !m->hire.agent.n && (caller_is_admin(c) ||
+                                str_eq_nocase(caller_name(c), m->ledger.payer));
+}
+
 enum err ledger_refused(struct ledger *l, struct msg *m)
 {
     const struct tx_op *op = want_of(m);
 
     if (!op)
         return OK;
+    if (!may_hear_numbers(m))
+        return why_err(
+            &m->why, op->table == &spent_table ? ERR_BUDGET : ERR_FUNDS,
+            "%.*s costs %lld micro-units, and who pays has too "
+            "little%s",
+            STR_ARG(m->choice.agent), (long long)m->ledger.price_micros,
+            op->table == &spent_table ? " left of a budget" : "");
     if (op->table == &spent_table)
         return ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF), 0,
                                    false, &m->why);
@@ -235,7 +253,7 @@ void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
     const struct tx_op *op = want_of(m);
     int64_t price = m->ledger.price_micros, there = 0;
 
-    if (q->err)
+    if (q->err || !may_hear_numbers(m))
         return;
     if (q->rows)
         there = row_int(q->rows, 1); /* ACCOUNT_BALANCE, SPENT_AMOUNT */

@@ -174,7 +174,8 @@ void ledger_record(struct ledger *l, struct msg *m);
 /* Why a tx was not committed: OK, it was not for want of money; ERR_FUNDS or
  * ERR_BUDGET with words in m->why. These say more once it is known how much
  * there is: the query finds it, and ledger_tell says it (whatever came of the
- * query). */
+ * query), to who pays and to admins. Others, and agents that delegate, hear
+ * that it is too little. */
 MUST_USE enum err ledger_refused(struct ledger *l, struct msg *m);
 void ledger_left_query(const struct msg *m, struct query *q);
 void ledger_tell(struct ledger *l, struct msg *m, const struct query *q);

@@ -90,3 +90,47 @@ TEST(a_further_turn_by_a_person_is_given_back_where_it_was_taken)
     money_check();
     firm_close();
 }
+
+/* Whoever's agent works for somebody does not learn what they have. */
+TEST(an_agent_is_not_told_what_its_user_has)
+{
+    struct gotten g;
+    struct id root;
+
+    firm_with_prices((struct ledger_settings){0});
+    give("p1", "anna", 99);
+    root = root_of("a");
+    g = asked((struct wanted){.by = "a", .to = "b", .parent = &root});
+    CHECK_INT(g.err, ERR_FUNDS);
+    CHECK_STR(str_of(g.why.text),
+              "b costs 100 micro-units, and who pays has too little");
+    /* In her agent's name as well, if it is another's work. */
+    g = asked(
+        (struct wanted){.by = "a", .to = "b", .parent = &root, .user = "bob"});
+    CHECK_INT(g.err, ERR_FUNDS);
+    CHECK(!strstr(g.why.text, "99") && !strstr(g.why.text, "anna"));
+    CHECK(strstr(sent((struct letter){.to = "b"}).why.text,
+                 "the account user:anna has 99;"));
+    firm_close();
+}
+
+TEST(an_agent_is_not_told_what_is_left_of_a_budget)
+{
+    struct ledger_settings budgets[] = {
+        {.per_day = 99}, {.per_conversation = 99}, {.per_root = 99}};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct gotten g;
+        struct id root;
+
+        firm_with_prices(budgets[i]);
+        give("p1", "anna", 1000);
+        root = root_of("a");
+        g = asked((struct wanted){.by = "a", .to = "b", .parent = &root});
+        CHECK_INT(g.err, ERR_BUDGET);
+        CHECK_STR(str_of(g.why.text), "b costs 100 micro-units, and who pays "
+                                      "has too little left of a budget");
+        CHECK(strstr(sent((struct letter){.to = "b"}).why.text, "99"));
+        firm_close();
+    }
+}
