@@ -279,6 +279,12 @@ void ledger_reserved_query(struct query *q, struct str user, struct str after,
 void ledger_day_query(struct query *q, struct str user, int64_t at_ms);
 void ledger_last_turn_query(struct query *q, struct str task_id);
 
+/* What was paid for a task, all its turns together and less what was refunded:
+ * ledger_paid adds up what the query found, of some hundred turns at most
+ * (has_more). */
+void ledger_paid_query(struct query *q, struct str task_id);
+int64_t ledger_paid(const struct query *q);
+
 /* The entries of an account (empty: of all), from since_ms (inclusive) to
  * until_ms (exclusive; zero: no end), the newest first and those before
  * `before` (zero: from the end); or the oldest first and those after it. */
