@@ -51,9 +51,10 @@ static struct str own_session(struct walk *w, struct msg *m,
                               const struct task *parent, bool *ok)
 {
     const struct agent *a = walk_agent_of(w, o->by);
-    struct str user = parent              ? parent->root_user
-                      : a && a->creator.n ? a->creator
-                                          : caller_name(&m->in.caller);
+    struct str user = parent               ? parent->root_user
+                      : m->hire.for_user.n ? m->hire.for_user
+                      : a && a->creator.n  ? a->creator
+                                           : caller_name(&m->in.caller);
     struct str made = {NULL, 0};
     struct buf b;
 
@@ -69,6 +70,20 @@ static struct str own_session(struct walk *w, struct msg *m,
     return made;
 }
 
+/* An admin's agent that works on nothing may say whom it speaks for. */
+static enum err take_user(struct walk *w, struct msg *m,
+                          const struct walk_order *o, const struct task *parent)
+{
+    bool ok = true;
+
+    m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
+    if (!ok)
+        return ERR_NOMEM;
+    return parent || !o->caller || !caller_is_admin(o->caller)
+               ? OK
+               : walk_for_user(w, m, &m->hire.for_user);
+}
+
 static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
                  const struct task *parent)
 {
@@ -79,7 +94,6 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
     m->call.conversation_id = own_session(w, m, o, parent, &ok);
-    m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
     m->call.source = keep(m, STR("{}"), &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
@@ -153,9 +167,14 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
-    if (!m || !fill(w, m, o, parent) || hash_order(o, m) != OK) {
+    e = m ? take_user(w, m, o, parent) : ERR_NOMEM;
+    if (!e && (!fill(w, m, o, parent) || hash_order(o, m) != OK))
+        e = ERR_NOMEM;
+    if (e) {
+        if (m)
+            *why = m->why;
         msg_free(m);
-        return ERR_NOMEM;
+        return e;
     }
     walk_message(w, m, done, ctx);
     return OK;
