@@ -284,6 +284,14 @@ static void on_task_row(struct query *q, void *ctx)
     query_fini(&row);
 }
 
+/* A person's message is for themselves, unless an admin says for whom. */
+static enum err take_user(struct msg *m)
+{
+    if (m->hire.agent.n || m->gate.batch || !caller_is_admin(&m->in.caller))
+        return OK;
+    return walk_for_user(m->way.walk, m, &m->hire.root_user);
+}
+
 static void begin(struct msg *m)
 {
     struct str id = m->call.task_id;
@@ -291,6 +299,8 @@ static void begin(struct msg *m)
 
     enum err e = hire_repeat(m->way.walk->hires, m);
 
+    if (!e)
+        e = take_user(m);
     tx_fini(&m->tx);
     tx_init(&m->tx);
     if (e) {

@@ -52,9 +52,10 @@ static struct str own_session(struct walk *w, struct msg *m,
                               const struct task *parent, bool *ok)
 {
     const struct agent *a = walk_agent_of(w, o->by);
-    struct str user = parent              ? parent->root_user
-                      : a && a->creator.n ? a->creator
-                                          : caller_name(&m->in.caller);
+    struct str user = parent               ? parent->root_user
+                      : m->hire.for_user.n ? m->hire.for_user
+                      : a && a->creator.n  ? a->creator
+                                           : caller_name(&m->in.caller);
     struct str made = {NULL, 0};
     struct buf b;
 
@@ -70,6 +71,20 @@ static struct str own_session(struct walk *w, struct msg *m,
     return made;
 }
 
+/* An admin's agent that works on nothing may say whom it speaks for. */
+static enum err take_user(struct walk *w, struct msg *m,
+                          const struct walk_order *o, const struct task *parent)
+{
+    bool ok = true;
+
+    m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
+    if (!ok)
+        return ERR_NOMEM;
+    return parent || !o->caller || !caller_is_admin(o->caller)
+               ? OK
+               : walk_for_user(w, m, &m->hire.for_user);
+}
+
 static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
                  const struct task *parent)
 {
@@ -80,7 +95,6 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
     m->call.conversation_id = own_session(w, m, o, parent, &ok);
-    m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
     m->call.source = keep(m, STR("{}"), &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
@@ -129,8 +143,7 @@ enum err walk_check_skill(struct msg *m, const struct agent *a)
     char all[192] = "";
     size_t n = 0;
 
-    if (!m->hire.agent.n || !m->call.skill.n || !a->n_skills ||
-        agent_skill(a, m->call.skill))
+    if (!m->call.skill.n || !a->n_skills || agent_skill(a, m->call.skill))
         return OK;
     for (size_t i = 0; i < a->n_skills && n < sizeof(all); i++)
         n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%.*s", i ? ", " : "",
@@ -173,9 +186,14 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
-    if (!m || !fill(w, m, o, parent)) {
+    e = m ? take_user(w, m, o, parent) : ERR_NOMEM;
+    if (!e && !fill(w, m, o, parent))
+        e = ERR_NOMEM;
+    if (e) {
+        if (m)
+            *why = m->why;
         msg_free(m);
-        return ERR_NOMEM;
+        return e;
     }
     memcpy(m->call.body_hash, hash, sizeof(hash));
     walk_message(w, m, done, ctx);

@@ -84,6 +84,12 @@ void walk_tools_free(struct walk *w); /* after deliver is */
 /* Whether what d came to is nobody's to hear of, since a model asked for it. */
 bool walk_tool_is_had(struct walk *w, const struct delegation *d);
 
+/* walk_people.c */
+
+/* Whom an admin says that m is for (metadata.user_id): they pay, and it is
+ * theirs to see. Empty: nobody else. ERR_BAD_REQUEST with words, ERR_NOMEM. */
+MUST_USE enum err walk_for_user(struct walk *w, struct msg *m, struct str *out);
+
 /* walk_people.c: likewise. */
 void walk_restart_agent(void *ctx, struct str name,
                         void (*done)(void *ctx, enum err e,

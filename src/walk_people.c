@@ -3,6 +3,36 @@
  * or left alone, and who may see whom. */
 #include "walk_internal.h"
 
+/* The string as it stands in JSON, without its quotes: names need no escape. */
+static struct str plain_string(struct str json)
+{
+    return json.n > 2 && json.p[0] == '"' ? str_sub(json, 1, json.n - 1)
+                                          : (struct str){NULL, 0};
+}
+
+enum err walk_for_user(struct walk *w, struct msg *m, struct str *out)
+{
+    const struct str key = STR("user_id");
+    struct str found = {NULL, 0}, name;
+    struct access_user user;
+    char *copy;
+
+    *out = (struct str){NULL, 0};
+    if (!m->call.metadata.n ||
+        json_scan(m->call.metadata, &key, 1, &found, NULL) != OK || !found.n)
+        return OK;
+    name = plain_string(found);
+    if (!name.n || !w->opts.access ||
+        !access_user_find(w->opts.access, name, &user))
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "metadata.user_id of an admin's message says whom it is "
+                       "for, and nobody has the name %.*s",
+                       STR_ARG(str_head(found, 64)));
+    copy = arena_strdup(&m->arena, str_of(user.name));
+    *out = (struct str){copy, copy ? strlen(user.name) : 0};
+    return copy ? OK : ERR_NOMEM;
+}
+
 /* done may come before this returns, where there is nothing to begin. */
 void walk_restart_agent(void *ctx, struct str name,
                         void (*done)(void *ctx, enum err e,

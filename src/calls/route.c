@@ -30,10 +30,10 @@ static void put_price(struct open *o, struct json_out *out, const struct msg *m)
 {
     struct agents all = registry_agents(o->calls->registry);
     const struct agent *chosen = agent_find(&all, m->choice.agent);
-    struct str skill = m->call.skill.n ? m->call.skill : m->choice.skill;
 
     json_key(out, STR("price_micros"));
-    json_put_int(out, chosen ? ledger_price(chosen, skill) : 0);
+    json_put_int(
+        out, chosen ? ledger_price(chosen, ledger_skill(m, chosen, NULL)) : 0);
 }
 
 static void answer(struct open *o, const struct msg *m)

@@ -18,14 +18,13 @@
 #include "hire/hire.h"
 #include "ledger/ledger.h"
 
-enum { KEPT_BYTES = 4 * 1024 * 1024, TURNS_PAID_MAX = 1000 };
+enum { KEPT_BYTES = 4 * 1024 * 1024 };
 
 struct tree_look {
     struct arena arena;
     struct id root, ids[TREE_TASKS_MAX]; /* to be looked at */
     struct str parents[TREE_TASKS_MAX];
     enum delegation_mode modes[TREE_TASKS_MAX];
-    int64_t turns[TREE_TASKS_MAX][2]; /* the first and the last in this tree */
     size_t n_ids, at;
     bool is_cut;
     struct tree_task list[TREE_TASKS_MAX];
@@ -132,13 +131,6 @@ static void begin_query(struct open *o, const struct table *t, size_t limit)
     o->has_query = o->query.is_quick = true;
 }
 
-/* A task that is gone on with under another root is in both their trees; what
- * was paid for a turn is in one. */
-static bool is_here(const struct tree_look *l, size_t i, int64_t turn)
-{
-    return !l->modes[i] || (turn >= l->turns[i][0] && turn <= l->turns[i][1]);
-}
-
 static void on_paid(struct open *o)
 {
     struct tree_look *l = o->tree;
@@ -147,10 +139,8 @@ static void on_paid(struct open *o)
         open_refuse(o, o->query.err, STR(""), STR(""));
         return;
     }
-    QUERY_EACH(r, &o->query)
-    if (row_int(r, RESERVATION_STATE) == RESERVATION_CAPTURED &&
-        is_here(l, l->at - 1, row_int(r, RESERVATION_TURN)))
-        l->list[l->n - 1].captured_micros += row_int(r, RESERVATION_PRICE);
+    l->list[l->n - 1].captured_micros = ledger_paid(&o->query);
+    l->is_cut = l->is_cut || o->query.has_more;
     go_on(o);
 }
 
@@ -160,9 +150,10 @@ static bool is_free(struct open *o, const struct task *t)
 {
     if (!t->price_micros && t->turn <= 1)
         return true;
-    begin_query(o, &reservation_table, TURNS_PAID_MAX);
-    query_if(&o->query, RESERVATION_TASK_ID, IS,
-             value_text(str_of(t->id.text)));
+    if (o->has_query)
+        query_fini(&o->query);
+    ledger_paid_query(&o->query, str_of(t->id.text));
+    o->has_query = o->query.is_quick = true;
     open_read(o, &o->query, on_paid);
     return false;
 }
@@ -250,15 +241,7 @@ static void on_delegations(struct open *o)
     {
         size_t i = want(l, row_str(r, DELEGATION_TASK_ID));
 
-        int64_t turn = row_int(r, DELEGATION_TURN);
-
-        if (i == TREE_TASKS_MAX)
-            continue;
-        if (!l->modes[i] || turn < l->turns[i][0])
-            l->turns[i][0] = turn;
-        if (turn > l->turns[i][1])
-            l->turns[i][1] = turn;
-        if (l->modes[i])
+        if (i == TREE_TASKS_MAX || l->modes[i])
             continue;
         l->modes[i] = (enum delegation_mode)row_int(r, DELEGATION_MODE);
         l->parents[i] = row_str(r, DELEGATION_PARENT_ID);

@@ -592,7 +592,9 @@ static const struct setting rows[] = {
              "included. 0: as much as the balance allows."},
     {"ledger.perConversation", AT(ledger.per_conversation), .type = &type_int,
      .preset = "0", .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
-     .what = "What one conversation may cost in all. 0: no limit."},
+     .what = "What the messages of one conversation may cost themselves; what "
+             "agents delegate because of them is of other conversations, and "
+             "perRoot bounds it. 0: no limit."},
     {"ledger.perRoot", AT(ledger.per_root), .type = &type_int, .preset = "0",
      .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
      .what = "What a message may cost together with all that agents delegate "

@@ -213,7 +213,9 @@ static enum err take_parent(struct hires *h, struct msg *m,
 
     m->hire.depth = 1;
     if (!m->hire.parent_id.n) { /* who made it pays */
-        if (by && by->creator.n)
+        if (m->hire.for_user.n)
+            m->hire.root_user = m->hire.for_user;
+        else if (by && by->creator.n)
             m->hire.root_user = (struct str){
                 arena_strdup(&m->arena, by->creator), by->creator.n};
         return add_to_chain(m, STR(""), m->hire.agent) ? OK : ERR_NOMEM;

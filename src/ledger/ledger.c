@@ -44,39 +44,97 @@ int64_t ledger_price(const struct agent *a, struct str skill)
     return a->price.is_given ? a->price.micros : 0;
 }
 
-/* Accepted. */
+/* Which skill. */
 
-static struct str skill_of(const struct msg *m)
+static bool has_priced_skills(const struct agent *a)
 {
-    return m->call.skill.n ? m->call.skill : m->choice.skill;
+    for (size_t i = 0; i < a->n_skills; i++)
+        if (a->skills[i].price.is_given)
+            return true;
+    return false;
 }
 
-static enum err keep_root(struct msg *m, struct str root_id)
+/* The nearest of a's, where a was weighed for this message. */
+static struct str nearest_skill(const struct msg *m, const struct agent *a)
 {
-    char *copy = root_id.n ? arena_strdup(&m->arena, root_id) : NULL;
+    for (size_t i = 0; i < m->choice.n_candidates; i++)
+        if (str_eq_nocase(m->choice.candidates[i].agent, a->name))
+            return m->choice.candidates[i].skill;
+    return (struct str){NULL, 0};
+}
 
-    m->ledger.root = (struct str){copy, copy ? root_id.n : 0};
-    return root_id.n && !copy ? ERR_NOMEM : OK;
+static struct str dearest_skill(const struct agent *a)
+{
+    const struct skill *best = NULL;
+
+    for (size_t i = 0; i < a->n_skills; i++) {
+        const struct skill *s = &a->skills[i];
+
+        if (s->price.is_given &&
+            (!best || s->price.micros > best->price.micros))
+            best = s;
+    }
+    return best->id;
+}
+
+struct str ledger_skill(const struct msg *m, const struct agent *a,
+                        const struct task *before)
+{
+    struct str near;
+
+    if (m->call.skill.n)
+        return m->call.skill;
+    if (before && before->skill.n &&
+        (!a->n_skills || agent_skill(a, before->skill)))
+        return before->skill;
+    if (m->choice.skill.n || !has_priced_skills(a))
+        return m->choice.skill;
+    if (a->n_skills == 1)
+        return a->skills[0].id;
+    near = nearest_skill(m, a);
+    if (near.n && agent_skill(a, near))
+        return near;
+    return a->price.is_given ? (struct str){NULL, 0} : dearest_skill(a);
+}
+
+/* Accepted. */
+
+/* Whose budget: of the work that it is part of now, as the task's own row will
+ * have it, since what is given back is given back to that. */
+static struct str root_of(const struct msg *m, const struct task *before)
+{
+    return before && !m->hire.agent.n ? before->root_id : m->hire.root_id;
+}
+
+/* In the arena: agents and tasks may not live as long as the message. */
+static enum err keep(struct msg *m, struct str s, struct str *out)
+{
+    char *copy = s.n ? arena_strdup(&m->arena, s) : NULL;
+
+    *out = (struct str){copy, copy ? s.n : 0};
+    return s.n && !copy ? ERR_NOMEM : OK;
 }
 
 enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
                     const struct task *before)
 {
+    enum err e = keep(m, ledger_skill(m, chosen, before), &m->ledger.skill);
+
     (void)l;
     m->ledger.price_micros = 0;
     m->ledger.payee = (struct str){NULL, 0};
     m->ledger.payer =
         m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
-    if (m->gate.batch || pass_status(m->gate.pass.answer) == TASK_DROPPED)
-        return OK;
-    m->ledger.price_micros = ledger_price(chosen, skill_of(m));
+    if (e || m->gate.batch || pass_status(m->gate.pass.answer) == TASK_DROPPED)
+        return e;
+    m->ledger.price_micros = ledger_price(chosen, m->ledger.skill);
     m->ledger.payee = chosen->creator;
     if (before && m->ledger.price_micros &&
         !str_eq(before->root_user, m->ledger.payer))
         return why_err(&m->why, ERR_NOT_ALLOWED,
                        "what this task costs is paid by somebody else, and "
                        "only they can go on with it");
-    return keep_root(m, before ? before->root_id : m->hire.root_id);
+    return keep(m, root_of(m, before), &m->ledger.root);
 }
 
 static struct str posting_of(const struct ledger_of *of, enum entry_kind kind,
@@ -111,7 +169,7 @@ void ledger_record(struct ledger *l, struct msg *m)
                                .task_id = task_id,
                                .turn = m->task.turn,
                                .agent = m->choice.agent,
-                               .skill = skill_of(m)};
+                               .skill = m->ledger.skill};
     struct ledger_use use = {.user = m->ledger.payer,
                              .conversation = m->task.conversation_id,
                              .root =
@@ -146,12 +204,30 @@ static const struct tx_op *want_of(const struct msg *m)
                : NULL;
 }
 
+/* What somebody has is told to themselves and to admins. An agent that asks is
+ * neither, whoever made it: else whoever's agent works for somebody could ask
+ * for the impossible, and would know what they have. */
+static bool may_hear_numbers(const struct msg *m)
+{
+    const struct caller *c = &m->in.caller;
+
+    return !m->hire.agent.n && (caller_is_admin(c) ||
+                                str_eq_nocase(caller_name(c), m->ledger.payer));
+}
+
 enum err ledger_refused(struct ledger *l, struct msg *m)
 {
     const struct tx_op *op = want_of(m);
 
     if (!op)
         return OK;
+    if (!may_hear_numbers(m))
+        return why_err(
+            &m->why, op->table == &spent_table ? ERR_BUDGET : ERR_FUNDS,
+            "%.*s costs %lld micro-units, and who pays has too "
+            "little%s",
+            STR_ARG(m->choice.agent), (long long)m->ledger.price_micros,
+            op->table == &spent_table ? " left of a budget" : "");
     if (op->table == &spent_table)
         return ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF), 0,
                                    false, &m->why);
@@ -177,7 +253,7 @@ void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
     const struct tx_op *op = want_of(m);
     int64_t price = m->ledger.price_micros, there = 0;
 
-    if (q->err)
+    if (q->err || !may_hear_numbers(m))
         return;
     if (q->rows)
         there = row_int(q->rows, 1); /* ACCOUNT_BALANCE, SPENT_AMOUNT */

@@ -152,6 +152,14 @@ const struct ledger_settings *ledger_settings(const struct ledger *l);
 /* The price of that skill of a, else of a itself, else nothing. */
 int64_t ledger_price(const struct agent *a, struct str skill);
 
+/* The skill that a runs for m, so that what it is told is what is paid for: the
+ * given one; of a further turn that of the task; the nearest, where a was
+ * chosen by its meaning. Where none of these is and a has skills with prices of
+ * their own: its only one; the nearest, if a was weighed for this message; none
+ * at all, if a has a price of its own; its dearest. Borrowed from all three. */
+struct str ledger_skill(const struct msg *m, const struct agent *a,
+                        const struct task *before);
+
 /* What m will cost and who pays, into m->ledger: before task_create. A batch
  * costs nothing: what it is made of was paid for; nor does what is dropped.
  * `before` is the task that it is a further turn of: who paid for that pays on,
@@ -166,7 +174,8 @@ void ledger_record(struct ledger *l, struct msg *m);
 /* Why a tx was not committed: OK, it was not for want of money; ERR_FUNDS or
  * ERR_BUDGET with words in m->why. These say more once it is known how much
  * there is: the query finds it, and ledger_tell says it (whatever came of the
- * query). */
+ * query), to who pays and to admins. Others, and agents that delegate, hear
+ * that it is too little. */
 MUST_USE enum err ledger_refused(struct ledger *l, struct msg *m);
 void ledger_left_query(const struct msg *m, struct query *q);
 void ledger_tell(struct ledger *l, struct msg *m, const struct query *q);
@@ -269,6 +278,12 @@ void ledger_reserved_query(struct query *q, struct str user, struct str after,
                            size_t limit);
 void ledger_day_query(struct query *q, struct str user, int64_t at_ms);
 void ledger_last_turn_query(struct query *q, struct str task_id);
+
+/* What was paid for a task, all its turns together and less what was refunded:
+ * ledger_paid adds up what the query found, of some hundred turns at most
+ * (has_more). */
+void ledger_paid_query(struct query *q, struct str task_id);
+int64_t ledger_paid(const struct query *q);
 
 /* The entries of an account (empty: of all), from since_ms (inclusive) to
  * until_ms (exclusive; zero: no end), the newest first and those before

@@ -188,7 +188,10 @@ bool ledger_is_same(const struct ledger_order *o, const struct row *r)
 
 /* A turn's price goes back. */
 
-enum { TURN_ENTRIES_MAX = 16 }; /* reserve 2, capture 3, refund 3 */
+enum {
+    TURN_ENTRIES_MAX = 16,   /* reserve 2, capture 3, refund 3 */
+    TASK_ENTRIES_MAX = 4000, /* that take something: 4 of a turn */
+};
 
 void ledger_turn_query(struct query *q, struct str task_id, int64_t turn)
 {
@@ -312,4 +315,27 @@ void ledger_last_turn_query(struct query *q, struct str task_id)
     query_if(q, ENTRY_TASK_ID, IS, value_text(task_id));
     query_if(q, ENTRY_KIND, IS, value_int(ENTRY_CAPTURE));
     query_order(q, ENTRY_SEQ, true);
+}
+
+/* What went out of accounts: of a capture out of `reserved`, of a refund out of
+ * those of who had got it. */
+void ledger_paid_query(struct query *q, struct str task_id)
+{
+    query_init(q, &entry_table, TASK_ENTRIES_MAX);
+    query_if(q, ENTRY_TASK_ID, IS, value_text(task_id));
+    query_if(q, ENTRY_AMOUNT, IS_LESS, value_int(0));
+}
+
+int64_t ledger_paid(const struct query *q)
+{
+    int64_t paid = 0;
+
+    QUERY_EACH(r, q)
+    {
+        if (row_int(r, ENTRY_KIND) == ENTRY_CAPTURE)
+            paid -= row_int(r, ENTRY_AMOUNT);
+        else if (row_int(r, ENTRY_KIND) == ENTRY_REFUND)
+            paid += row_int(r, ENTRY_AMOUNT);
+    }
+    return paid;
 }

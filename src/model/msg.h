@@ -131,7 +131,9 @@ struct msg {
                            * words say; empty: a person asks */
         struct str parent_id; /* the work of theirs that this is part of */
         struct delegation_wish wish;
-        /* Filled by hire_ask. */
+        struct str for_user; /* whom an admin's agent that works on nothing says
+                              * it is for; empty: its creator */
+        /* Filled by hire_ask; of a person's, root_user by walk. */
         struct str root_id, root_user; /* root_id empty: this is the root */
         struct str chain;              /* JSON, as the task's */
         int64_t depth;
@@ -145,6 +147,7 @@ struct msg {
 
     /* ledger: what it costs. */
     struct {
+        struct str skill; /* that is run; empty: none in particular */
         int64_t price_micros;
         struct str payer, payee; /* names of users; no payee: the house */
         struct str root;         /* whose budget it is of; empty: its own */

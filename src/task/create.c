@@ -100,8 +100,7 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
     t->text = m->choice.text.n ? m->choice.text : m->call.text;
     t->metadata = m->call.metadata;
     t->source = m->call.source;
-    if (m->call.skill.n || m->choice.skill.n)
-        t->skill = m->call.skill.n ? m->call.skill : m->choice.skill;
+    t->skill = m->ledger.skill;
     t->budget_ms =
         m->call.timeout_ms ? m->call.timeout_ms : ts->opts.limits.timeout_ms;
     t->price_micros = m->ledger.price_micros;

@@ -81,7 +81,7 @@ TEST(the_row_says_what_was_asked)
 
     stage_open();
     m = message("anna", "c-1", "hello");
-    m->call.skill = STR("say");
+    m->ledger.skill = STR("say");
     m->call.metadata = STR("{\"a\":1}");
     m->call.source = STR("{\"b\":2}");
     m->call.priority = PRIORITY_HIGH;
@@ -492,7 +492,7 @@ TEST(a_further_turn_puts_a_task_back_and_keeps_the_one_before)
     pass_ms(1000);
     before = row_of(&q, &id);
     m = message("anna", "ignored", "two");
-    m->call.skill = STR("say");
+    m->ledger.skill = STR("say");
     CHECK_INT(accept_turn(m, &before), OK);
     query_fini(&q);
     CHECK_STR(str_of(m->task.id.text), id.text);

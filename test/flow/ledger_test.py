@@ -11,7 +11,7 @@ import unittest
 
 from cards import error_code, register
 from client import FAILED, NOT_ALLOWED, OK, REFUSED, USAGE, Client
-from hub_peer import Hub
+from hub_peer import Hub, Refused
 from signalbox import Server
 
 PRICE = 1_500_000
@@ -170,6 +170,44 @@ class Ledger(unittest.TestCase):
                              "failed")
         self.assertEqual(balance(server, token=bob)["balance_micros"],
                          2 * PRICE)
+
+    def test_whom_an_admin_means_pays(self):
+        """metadata.user_id, from admins alone and of users alone."""
+        server, una = self.server, self.server.user("una")
+        topup(server, "una", 10 * PRICE)
+        left = lambda: balance(server, "una")["balance_micros"] // PRICE
+        r = server.send("hi", to="priced", metadata={"user_id": "Una"})
+        self.assertEqual((r.status, r.json()["status"]), (200, "completed"))
+        self.assertEqual(left(), 9)
+        task = server.call("GET", "/api/tasks/" + r.json()["task_id"],
+                           token=una).json()
+        self.assertEqual((task["root_user"], task["requester"]),
+                         ("una", "admin"))
+        for name in ("nobody", "", 7):
+            self.refused(server.send("hi", to="priced",
+                                     metadata={"user_id": name}), 400,
+                         "bad_request", "metadata.user_id")
+        other = server.user("ulf")
+        self.refused(server.send("hi", to="priced", token=other,
+                                 metadata={"user_id": "una"}), 402,
+                     "insufficient_funds", "user:ulf")
+        with Hub(server, server.token) as hub, Hub(server, other) as his:
+            hub.call("message.send", text="hi", executor={"name": "priced"},
+                     metadata={"user_id": "una"})
+            self.assertEqual(left(), 8)
+            hub.register("admins-own")
+            his.register("somebodys")
+            order = {"agent_id": "priced", "message": "x", "skill_id": "any",
+                     "metadata": {"user_id": "una"}}
+            hub.start("agent.send_task", **order)
+            task = hub.heard("delegation.result")["task_id"]
+            self.assertEqual(server.call("GET", "/api/tasks/" + task)
+                             .json()["root_user"], "una")
+            self.assertEqual(left(), 7)
+            with self.assertRaises(Refused) as e:
+                his.call("agent.send_task", **order)
+            self.assertEqual(e.exception.name, "insufficient_funds")
+            self.assertEqual(left(), 7)
 
     def test_a_price_and_a_payer_that_change_meanwhile(self):
         server = self.server

@@ -315,6 +315,31 @@ class Costs(unittest.TestCase):
             self.assertEqual(balance, 1000000 - 100700 - 100000)
 
 
+    def test_every_turn_counts_less_what_was_refunded(self):
+        """Also those that its user went on with by themselves, and those
+        after one that was cancelled."""
+        with House(cards={"boss": {}, "left": {
+                "pricing": {"amount_micros": 1000}}}) as h:
+            h.server.call("POST", "/api/ledger/topup",
+                          {"user": "anna", "amount_micros": 1000000})
+            root = h.send()
+            kid = h.delegate("boss", "left", h.given("boss"))
+            h.given("left")
+            h.server.call("POST", f"/api/tasks/{kid}/cancel", {})
+            for _ in range(2):
+                h.send(to="left", task_id=kid)
+                h.done("left", h.given("left"))
+            self.assertEqual([(n["agent"], n["captured_micros"])
+                              for n in flat(h.tree(root)["tree"])],
+                             [("boss", 0), ("left", 2000)])
+            self.assertEqual(h.tree(kid)["captured_micros"], 2000)
+            self.assertIn(", paid 0.002\n", h.cli("tasks", "tree", root))
+            back = h.server.call("POST", "/api/ledger/refund",
+                                 {"task_id": kid, "turn": 2})
+            self.assertEqual(back.status, 201, back)
+            self.assertEqual(h.tree(root)["captured_micros"], 1000)
+
+
 class Traces(unittest.TestCase):
     def traced(self, collector, **traces):
         return {"traces": {"endpoint": collector.url, "delayMs": 10, **traces}}

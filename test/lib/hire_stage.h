@@ -128,7 +128,8 @@ static inline void firm_close(void)
 
 /* What an agent wants of another; NULL: not said. */
 struct wanted {
-    const char *by, *to, *id, *text, *task_id, *metadata, *session, *user;
+    const char *by, *to, *id, *text, *task_id, *metadata, *session, *user,
+        *skill;
     const struct id *parent;
     enum delegation_mode mode; /* zero: asynchronous, or two-phase with an id */
     bool ends_with_line, goes_on;
@@ -172,6 +173,7 @@ static inline bool firm_post(struct wanted w, struct gotten *g)
     m->call.executor = str_of(w.to);
     m->call.task_id = or_empty(w.task_id);
     m->call.metadata = or_empty(w.metadata);
+    m->call.skill = or_empty(w.skill);
     m->call.conversation_id = or_empty(w.session);
     m->call.priority = PRIORITY_NORMAL;
     m->call.timeout_ms = w.timeout_ms;

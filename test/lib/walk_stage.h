@@ -325,7 +325,7 @@ static void stage_on_done(struct msg *m, void *ctx)
 
 /* What a test wants to send; empty: left out. */
 struct letter {
-    const char *from, *to, *text, *conversation, *key, *task_id;
+    const char *from, *to, *text, *conversation, *key, *task_id, *skill;
     bool is_plain;    /* no executor is named */
     bool is_by_agent; /* that is what `from` is */
     int64_t timeout_ms;
@@ -352,6 +352,7 @@ static inline bool post(struct letter l, struct told *t)
     m->call.conversation_id = or_empty(l.conversation);
     m->call.executor = l.is_plain ? STR("") : str_of(l.to ? l.to : "echo");
     m->call.idempotency_key = or_empty(l.key);
+    m->call.skill = or_empty(l.skill);
     m->call.task_id = or_empty(l.task_id);
     m->call.priority = PRIORITY_NORMAL;
     m->call.timeout_ms = l.timeout_ms;
