@@ -427,6 +427,8 @@ struct tasks_keep {
     int64_t oldest_ms; /* created_ms of the oldest task there is, found by
                         * tasks_oldest, or now_ms if there is none; zero:
                         * unknown, and conversations stay */
+    int64_t needed_ms; /* nothing that was over since then goes, whatever else
+                        * is said; zero: there is no such time */
     size_t limit;      /* rows to remove at most, in each operation */
 };
 
