@@ -287,7 +287,6 @@ static void begin(struct msg *m)
 {
     struct str id = m->call.task_id;
     const struct task *before = id.n ? task_find(m->way.walk->tasks, id) : NULL;
-
     enum err e = hire_repeat(m->way.walk->hires, m);
 
     tx_fini(&m->tx);
@@ -765,6 +764,7 @@ const struct broker_opts walk_calls_of_broker = {
     .restart = walk_restart_agent,
     .end = walk_end_for,
     .sees = walk_sees_agent,
+    .is_above = walk_is_above,
     .pause = walk_pause_agent,
     .on_end = on_end,
     .task = walk_task_of,
