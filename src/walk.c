@@ -4,14 +4,13 @@
  *
  *     walk_message -> route -> accept_message
  *                     -> hire_ask -> broker_ask -> ledger_ask -> task_create
- *                     -> (commit) -> on_accepted
- *                                                                 -> done
+ *                     -> (commit) -> on_accepted -> done
  *     walk_resume (walk_gate.c): what waited is asked about again, and let go
  *     on_ready -> deliver_offer, on_go
  *     deliver -> on_chunk
  *             -> on_retry -> task_retry -> on_ready …
  *             -> on_result  \
- *             -> on_stray    \
+ *             -> on_stray    \    (walk_stray.c)
  *     walk_cancel            > change -> (commit) -> on_changed -> receipt
  *     on_deadline           /
  *
@@ -195,7 +194,7 @@ static void answer_repeat(struct msg *m)
         refuse(m, OK);
 }
 
-static void on_original_known(struct msg *m)
+void walk_on_original_known(struct msg *m)
 {
     m->err = OK;
     if (m->hire.is_repeat)
@@ -296,7 +295,6 @@ static void begin(struct msg *m)
 {
     struct str id = m->call.task_id;
     const struct task *before = id.n ? task_find(m->way.walk->tasks, id) : NULL;
-
     enum err e = hire_repeat(m->way.walk->hires, m);
 
     if (!e)
@@ -340,8 +338,7 @@ static bool is_meant(const struct task *t, const struct agent *a)
            str_eq_nocase(a->creator, t->root_user);
 }
 
-/* The agent that is to do t now; NULL: nobody is there. */
-static const struct agent *agent_for(const struct walk *w, const struct task *t)
+const struct agent *walk_agent_for(const struct walk *w, const struct task *t)
 {
     struct agents agents = registry_agents(w->opts.registry);
     const struct agent *a = agent_find(&agents, t->agent);
@@ -353,7 +350,7 @@ static const struct agent *agent_for(const struct walk *w, const struct task *t)
 static enum ready on_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
-    const struct agent *a = agent_for(w, t);
+    const struct agent *a = walk_agent_for(w, t);
 
     if (!a)
         return READY_NO_AGENT;
@@ -377,7 +374,7 @@ static bool on_go(void *ctx, struct str task_id, const struct task **t,
     *t = task_find(w->tasks, task_id);
     if (!*t || (*t)->status != TASK_QUEUED)
         return false;
-    *a = agent_for(w, *t);
+    *a = walk_agent_for(w, *t);
     if (!*a) {
         task_put_back(w->tasks, task_id);
         return false;
@@ -407,31 +404,10 @@ static void on_working(void *ctx, const struct delivery_id *d)
 static void on_chunk(void *ctx, const struct delivery_id *d, struct str text)
 {
     struct walk *w = ctx;
-
     struct str id = str_of(d->task_id.text);
 
     if (task_chunk(w->tasks, id, d->turn, d->attempt, text))
         walk_chunk_up(w, task_find(w->tasks, id), text);
-}
-
-/* Whether who has t may go on with it when its line is there again. */
-static bool comes_back(void *ctx, const struct task *t)
-{
-    const struct agent *a = agent_for(ctx, t);
-    struct agent_url url;
-
-    return !a || agent_url_read(a->url, &url, NULL) != OK ||
-           url.road == ROAD_HUB;
-}
-
-/* What hangs on an attempt that nobody goes on with goes with it: the next one
- * begins from the beginning. */
-static void give_up_attempt(struct walk *w, struct str task_id)
-{
-    const struct task *t = task_find(w->tasks, task_id);
-
-    if (t && !task_is_over(t->status) && !comes_back(w, t))
-        hire_attempt_over(w->hires, task_id);
 }
 
 static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
@@ -444,7 +420,7 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
     log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", d->task_id.text),
              LOG_I("attempt", d->attempt), LOG_I("again_in_ms", delay_ms),
              LOG_S("because", because));
-    give_up_attempt(w, str_of(d->task_id.text));
+    walk_give_up_attempt(w, str_of(d->task_id.text));
     task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
 }
 
@@ -477,9 +453,8 @@ static void answer(struct walk *w, const struct task_change *c, enum err e)
         deliver_recorded(w->deliver, c->receipt, e);
 }
 
-/* One that came after the end, of the task's own agent. */
-static void too_late(struct walk *w, const struct task *t, int64_t turn,
-                     int64_t attempt, uint64_t receipt)
+void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
+                   int64_t attempt, uint64_t receipt)
 {
     task_late(w->tasks);
     stray_tell(w->strays, t, turn, attempt);
@@ -492,7 +467,7 @@ static void forget_attempt(struct walk *w, struct str task_id, enum err e)
 {
     log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
               LOG_C("because", err_row(e)->wording));
-    give_up_attempt(w, task_id);
+    walk_give_up_attempt(w, task_id);
     task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
 }
 
@@ -596,7 +571,7 @@ static void on_changed(struct tx *tx, void *ctx)
  * first. Who took over a name meanwhile has not done it. */
 static struct str payee_of(struct walk *w, const struct task *t)
 {
-    const struct agent *a = agent_for(w, t);
+    const struct agent *a = walk_agent_for(w, t);
 
     return a ? a->creator : t->payee;
 }
@@ -637,10 +612,9 @@ static enum err keep_result(struct walk *w, struct str task_id,
     return OK;
 }
 
-/* An agent's last word on its way to the disk; one that is late says so. */
-static enum err take_result(struct walk *w, struct str task_id,
-                            const struct task_result *r, bool is_stray,
-                            uint64_t receipt)
+enum err walk_take_result(struct walk *w, struct str task_id,
+                          const struct task_result *r, bool is_stray,
+                          uint64_t receipt)
 {
     const struct task *t = task_find(w->tasks, task_id);
     struct task_result late = *r;
@@ -667,85 +641,13 @@ static void on_result(void *ctx, const struct delivery_id *d,
     if (!is_awaited(w, d)) {
         log_info(w->opts.log, "walk.late_result", LOG_S("task_id", id),
                  LOG_I("attempt", d->attempt));
-        too_late(w, t, d->turn, d->attempt, receipt);
+        walk_too_late(w, t, d->turn, d->attempt, receipt);
         return;
     }
-    e = take_result(w, id, r, false, receipt);
+    e = walk_take_result(w, id, r, false, receipt);
     if (!e)
         return;
     forget_attempt(w, id, e);
-    if (receipt)
-        deliver_recorded(w->deliver, receipt, e);
-}
-
-/* Whether who goes by that name on its line may speak for a. */
-static bool speaks_for(const struct walk *w, struct str name,
-                       const struct agent *a)
-{
-    struct agents agents = registry_agents(w->opts.registry);
-    const struct agent *speaker = agent_find(&agents, name);
-
-    return str_eq_nocase(a->name, name) ||
-           (speaker && deliver_shares_line(speaker, a));
-}
-
-/* The same for tasks in memory and in the store (strays_opts). */
-static enum err judge(void *ctx, struct str agent, const struct task *t,
-                      int64_t turn)
-{
-    const struct walk *w = ctx;
-    const struct agent *a = agent_for(w, t);
-
-    if (!a || !speaks_for(w, agent, a))
-        return ERR_NOT_FOUND;
-    if (turn > t->turn)
-        return ERR_BAD_REQUEST; /* there was none yet that could be over */
-    return task_is_over(t->status) || turn < t->turn ? ERR_TASK_IS_OVER : OK;
-}
-
-/* Whether the word can be what came of the turn that is going on. Chunks of an
- * attempt that is over are gone, so such a result must bring its text. */
-static enum err fits(const struct task *t, const struct wire_word *word)
-{
-    if (t->attempt == 0)
-        return ERR_NOT_FOUND; /* nobody was given it yet */
-    if (!word->has_text && word->result.status == TASK_COMPLETED)
-        return ERR_GONE;
-    return OK;
-}
-
-/* A result of an agent that had been away, or its second one. */
-static void on_stray(void *ctx, struct str agent, const struct wire_word *word,
-                     uint64_t receipt)
-{
-    struct walk *w = ctx;
-    const struct task *t = task_find(w->tasks, word->task_id);
-    enum err e;
-
-    if (!t) {
-        stray_ask(w->strays, agent, word, receipt);
-        return;
-    }
-    e = judge(w, agent, t, wire_turn(word));
-    if (e == ERR_TASK_IS_OVER) {
-        too_late(w, t, word->turn, word->attempt, receipt);
-        return;
-    }
-    if (!e)
-        e = fits(t, word);
-    if (!e)
-        e = take_result(w, word->task_id, &word->result, true, receipt);
-    if (e && receipt)
-        deliver_recorded(w->deliver, receipt, e);
-}
-
-/* It is known now whose it was. */
-static void on_stray_known(void *ctx, uint64_t receipt, enum err e)
-{
-    struct walk *w = ctx;
-
-    if (e == ERR_TASK_IS_OVER)
-        task_late(w->tasks);
     if (receipt)
         deliver_recorded(w->deliver, receipt, e);
 }
@@ -856,7 +758,7 @@ const struct deliver_opts walk_calls_of_deliver = {
     .on_chunk = on_chunk,
     .on_retry = on_retry,
     .on_result = on_result,
-    .on_stray = on_stray,
+    .on_stray = walk_on_stray,
     .on_call = on_call,
     .on_recorded = on_recorded,
     .history = history,
@@ -866,46 +768,17 @@ const struct deliver_opts walk_calls_of_deliver = {
     .tool_cancel = walk_tool_cancel,
 };
 
-const struct strays_opts walk_calls_of_strays = {
-    .judge = judge,
-    .on_known = on_stray_known,
-};
-
 const struct broker_opts walk_calls_of_broker = {
     .agent = walk_see_agent,
     .on_ripe = walk_on_ripe,
     .restart = walk_restart_agent,
     .end = walk_end_for,
     .sees = walk_sees_agent,
+    .is_above = walk_is_above,
     .pause = walk_pause_agent,
     .on_end = on_end,
     .task = walk_task_of,
     .caller = walk_caller_of,
     .org = walk_org_of,
     .send = walk_send,
-};
-
-static enum err end_task(void *ctx, struct str task_id,
-                         const struct task_result *r)
-{
-    return walk_end(ctx, task_id, r, NULL, NULL);
-}
-
-static void on_delegated(void *ctx, const struct delegation *d,
-                         const struct task *t)
-{
-    struct walk *w = ctx;
-
-    if (walk_tool_is_had(w, d))
-        return;
-    if (w->hub.on_delegated)
-        w->hub.on_delegated(w->hub.ctx, d, t);
-}
-
-const struct hire_opts walk_calls_of_hire = {
-    .agent = walk_agent_of,
-    .end_task = end_task,
-    .on_ready = on_delegated,
-    .on_known = on_original_known,
-    .comes_back = comes_back,
 };

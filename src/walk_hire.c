@@ -231,3 +231,48 @@ void walk_watch_end(struct walk *w, const struct task_change *c)
         traces_task(w->opts.traces, t, &c->result, c->at_ms,
                     t->parent_id.n ? task_find(w->tasks, t->parent_id) : NULL);
 }
+
+/* Told by hire. */
+
+/* Whether who has t may go on with it when its line is there again. */
+static bool comes_back(void *ctx, const struct task *t)
+{
+    const struct agent *a = walk_agent_for(ctx, t);
+    struct agent_url url;
+
+    return !a || agent_url_read(a->url, &url, NULL) != OK ||
+           url.road == ROAD_HUB;
+}
+
+void walk_give_up_attempt(struct walk *w, struct str task_id)
+{
+    const struct task *t = task_find(w->tasks, task_id);
+
+    if (t && !task_is_over(t->status) && !comes_back(w, t))
+        hire_attempt_over(w->hires, task_id);
+}
+
+static enum err end_task(void *ctx, struct str task_id,
+                         const struct task_result *r)
+{
+    return walk_end(ctx, task_id, r, NULL, NULL);
+}
+
+static void on_delegated(void *ctx, const struct delegation *d,
+                         const struct task *t)
+{
+    struct walk *w = ctx;
+
+    if (walk_tool_is_had(w, d))
+        return;
+    if (w->hub.on_delegated)
+        w->hub.on_delegated(w->hub.ctx, d, t);
+}
+
+const struct hire_opts walk_calls_of_hire = {
+    .agent = walk_agent_of,
+    .end_task = end_task,
+    .on_ready = on_delegated,
+    .on_known = walk_on_original_known,
+    .comes_back = comes_back,
+};

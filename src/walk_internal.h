@@ -4,8 +4,9 @@
 /* What the files of the walk share: walk.c is the story of one message,
  * walk_gate.c the part of it that begins when what waits may go, walk_people.c
  * what the broker does to agents and tasks for a person, walk_tools.c what
- * agents that are models use, walk_open.c builds the
- * rooms and changes their settings. */
+ * agents that are models use, walk_hire.c what agents give to agents,
+ * walk_stray.c results that nobody waits for, walk_open.c builds the rooms and
+ * changes their settings. */
 
 #include "stray.h"
 #include "tidy.h"
@@ -51,10 +52,34 @@ void walk_on_again(void *ctx, struct task_change *c);
 /* The agent of that name as it is now; NULL: there is none. */
 const struct agent *walk_agent_of(void *ctx, struct str name);
 
+/* The agent that is to do t now; NULL: nobody is there. */
+const struct agent *walk_agent_for(const struct walk *w, const struct task *t);
+
+/* An agent's last word on its way to the disk; one that is late says so. */
+MUST_USE enum err walk_take_result(struct walk *w, struct str task_id,
+                                   const struct task_result *r, bool is_stray,
+                                   uint64_t receipt);
+
+/* One that came after the end, of the task's own agent. */
+void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
+                   int64_t attempt, uint64_t receipt);
+
+/* Told by hire: what m waited for, the same request before it, is durable, or
+ * is not. */
+void walk_on_original_known(struct msg *m);
+
+/* walk_stray.c: told by deliver. */
+void walk_on_stray(void *ctx, struct str agent, const struct wire_word *word,
+                   uint64_t receipt);
+
 /* walk_hire.c */
 
 /* What t's agent says as it works, to all above it who want to hear. */
 void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
+
+/* What hangs on an attempt that nobody goes on with goes with it: the next one
+ * begins from the beginning. */
+void walk_give_up_attempt(struct walk *w, struct str task_id);
 
 /* walk_hire.c: a turn is over, durably, and its task not told yet. */
 void walk_watch_end(struct walk *w, const struct task_change *c);
@@ -100,6 +125,7 @@ enum err walk_end_for(void *ctx, struct str task_id,
                       void (*done)(void *ctx, struct str task_id, enum err e),
                       void *done_ctx);
 bool walk_sees_agent(void *ctx, struct str requester, struct str agent);
+bool walk_is_above(void *ctx, struct str task_id, struct str agent);
 enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused);
 
 #endif

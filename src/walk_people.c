@@ -1,7 +1,10 @@
 /* What the broker asks for where people and agents that are dead are
  * concerned: an end that somebody wants, an agent that is to be started again
  * or left alone, and who may see whom. */
+#include "base/json.h"
 #include "walk_internal.h"
+
+enum { CHAIN_BYTES = 64 * 1024 };
 
 /* The string as it stands in JSON, without its quotes: names need no escape. */
 static struct str plain_string(struct str json)
@@ -75,6 +78,28 @@ bool walk_sees_agent(void *ctx, struct str requester, struct str agent)
             eyes.user = str_of(user.owner);
     }
     return agent_is_visible(a, &eyes);
+}
+
+/* Without memory nobody knows, and it is not risked. */
+bool walk_is_above(void *ctx, struct str task_id, struct str agent)
+{
+    const struct walk *w = ctx;
+    const struct task *t = task_find(w->tasks, task_id);
+    struct json *chain;
+    struct arena a;
+    bool is_above;
+
+    if (!t || !t->chain.n)
+        return false;
+    arena_init(&a, CHAIN_BYTES);
+    chain = json_parse(&a, t->chain, 0, NULL);
+    is_above = !chain;
+    if (chain) {
+        JSON_EACH(kid, chain)
+        is_above = is_above || str_eq_nocase(kid->s, agent);
+    }
+    arena_fini(&a);
+    return is_above;
 }
 
 enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused)

@@ -1,6 +1,7 @@
 /* A person gives a task to another agent: who had it has room for the next. */
 #include "broker/broker.h"
-#include "test/lib/walk_stage.h"
+#include "test/lib/hire_stage.h"
+#include "test/lib/walk_gate_stage.h"
 
 static struct gate_rules *rules;
 
@@ -57,21 +58,13 @@ static struct id envelope_to_slow(const char *reference)
     return t.task_id;
 }
 
-static enum task_status status_of(const struct id *id)
-{
-    char text[64];
-    int64_t attempt;
-
-    return stored(id, text, &attempt);
-}
-
 static void heard(void *ctx, enum err e, const struct why *why)
 {
     (void)why;
     *(enum err *)ctx = e;
 }
 
-static void redirect_the_late_one(void)
+static enum err redirect_the_late_one(const char *agent)
 {
     struct query q;
     enum err e = ERR_BUSY;
@@ -83,12 +76,12 @@ static void redirect_the_late_one(void)
     broker_say(walk_broker(stage.walk),
                &(struct escalation_word){.id = row_str(q.rows, ESCALATION_ID),
                                          .status = ESCALATION_REDIRECTED,
-                                         .agent = STR("echo"),
+                                         .agent = str_of(agent),
                                          .by = STR("ann")},
                heard, &e);
     query_fini(&q);
     pass_ms(0);
-    CHECK_INT(e, OK);
+    return e;
 }
 
 TEST(who_had_a_task_has_room_when_it_is_another_s)
@@ -102,11 +95,36 @@ TEST(who_had_a_task_has_room_when_it_is_another_s)
     for (int i = 0; i < 6; i++)
         pass_ms(1000);
     CHECK_INT(status_of(&b), TASK_HELD);
-    redirect_the_late_one();
+    CHECK_INT(redirect_the_late_one("echo"), OK);
     pass_ms(0);
     CHECK(status_of(&a) != TASK_HELD);
     CHECK(status_of(&b) != TASK_HELD);
     CHECK_INT(tasks_of_agent(walk_tasks(stage.walk), STR("slow")), 1);
     CHECK_INT(tasks_of_agent(walk_tasks(stage.walk), STR("echo")), 1);
     stage_close();
+}
+
+TEST(nobody_is_handed_what_is_done_for_them)
+{
+    struct id root;
+    struct gotten b, c;
+
+    firm_ground();
+    stage_use_rules(
+        "{\"agents\": {\"a\": {}, \"b\": {}, \"c\": {}},"
+        " \"sla\": [{\"rule\": \"soon\", \"match\": {\"to\": \"c\"},"
+        " \"within\": \"5s\"}]}");
+    stage_start();
+    firm_come();
+    root = root_of("a");
+    b = hired((struct wanted){.by = "a", .to = "b", .parent = &root});
+    c = hired((struct wanted){.by = "b", .to = "c", .parent = &b.task});
+    for (int i = 0; i < 6; i++)
+        pass_ms(1000);
+    CHECK_INT(redirect_the_late_one("a"), ERR_BAD_REQUEST);
+    CHECK_INT(redirect_the_late_one("B"), ERR_BAD_REQUEST);
+    CHECK_INT(redirect_the_late_one("d"), OK);
+    CHECK_STR(task_find(walk_tasks(stage.walk), str_of(c.task.text))->agent,
+              "d");
+    stage_close_gate();
 }

@@ -84,6 +84,10 @@ struct broker_opts {
     /* Whether who asked may see that agent. NULL: everybody sees all. */
     bool (*sees)(void *ctx, struct str requester, struct str agent);
 
+    /* Whether that agent is one of those that the task is done for: it is not
+     * given what it asked for. NULL: nobody is. */
+    bool (*is_above)(void *ctx, struct str task_id, struct str agent);
+
     /* Nothing new is to be carried to it, or again. */
     enum err (*pause)(void *ctx, struct str agent, bool is_paused);
     void *ctx;

@@ -135,6 +135,16 @@ static struct str backup_of(const struct outage *o, bool *is_auto)
     return a.is_known && a.state != AGENT_DEAD ? name : STR("");
 }
 
+static bool may_stand_in(const struct asked *x, struct str backup)
+{
+    const struct broker_opts *o = &x->broker->opts;
+
+    return !str_eq_nocase(x->about.from, backup) &&
+           (!o->sees || o->sees(o->ctx, x->about.requester, backup)) &&
+           (!o->is_above ||
+            !o->is_above(o->ctx, str_of(x->about.task_id.text), backup));
+}
+
 static void stand_in(struct outage *o)
 {
     struct broker *b = o->broker;
@@ -150,9 +160,7 @@ static void stand_in(struct outage *o)
 
         next = list_next(open, n);
         if (!is_about(x, o) || x->n_words || n_done >= PEOPLE_PER_TURN ||
-            str_eq_nocase(x->about.from, backup) ||
-            (b->opts.sees &&
-             !b->opts.sees(b->opts.ctx, x->about.requester, backup)))
+            !may_stand_in(x, backup))
             continue;
         if (!is_auto) {
             asked_offer(x, backup);

@@ -272,6 +272,11 @@ static enum err may_have(struct asked *x, struct str agent, struct why *why)
         return why_err(why, ERR_BAD_REQUEST,
                        "%.*s has sent it: it cannot be the one to get it",
                        STR_ARG(a->from));
+    if (b->opts.is_above &&
+        b->opts.is_above(b->opts.ctx, str_of(a->task_id.text), agent))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "it is done for %.*s: nobody works twice in one chain",
+                       STR_ARG(agent));
     if (str_eq_nocase(agent, a->agent))
         return why_err(why, ERR_BAD_REQUEST,
                        "it is for %.*s already; approve it instead",

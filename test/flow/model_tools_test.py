@@ -169,7 +169,6 @@ class Delegation(Case):
                        ("cancelled", "expired"), "it was ended")
             never.set()
 
-
     def test_with_stream_the_user_hears_both(self):
         def think(body):
             said = answers(body)
