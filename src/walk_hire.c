@@ -3,9 +3,24 @@
 #include <stdio.h>
 
 #include "base/digest.h"
+#include "base/fault.h"
 #include "walk_internal.h"
 
 enum { MEANING_MAX = MSG_TEXT_MAX + MSG_METADATA_MAX + 4096 };
+
+static enum err check_payer(struct walk *w, const struct task *parent,
+                            struct why *why)
+{
+    struct caller unused;
+
+    if (!parent || !parent->root_user.n ||
+        walk_caller_of(w, parent->root_user, &unused) ||
+        PLANTED("walk.gone_pays"))
+        return OK;
+    return why_err(why, ERR_NOT_ALLOWED,
+                   "%.*s, on whose behalf this would be, is not there any more",
+                   STR_ARG(parent->root_user));
+}
 
 /* Who an agent is to the rest of the house: its creator; or, where the
  * configuration has it, the user it works for. */
@@ -149,6 +164,8 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     enum err e =
         hire_parent(w->hires, o->by, o->parent_id, o->session_id, &parent, why);
 
+    if (!e)
+        e = check_payer(w, parent, why);
     if (!e)
         e = caller_for(w, o, parent, &caller, why);
     if (e)
