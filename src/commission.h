@@ -62,7 +62,10 @@ void commission_hurry(struct commission *c);
 /* The only piece was refused: how. OK: it was not, or it is one of several. */
 enum err commission_refused(const struct commission *c, struct str *words,
                             struct str *details);
-/* The answer, an object. */
+/* Whether it was asked for in two phases, where a refusal is an error and no
+ * answer. */
+bool commission_is_two_phase(const struct commission *c);
+/* The answer, an object; of what was refused too. */
 void commission_write(const struct commission *c, struct json_out *o);
 /* Whether all that was to be waited for is over. */
 bool commission_is_over(const struct commission *c);

@@ -66,7 +66,8 @@ void piece_refuse(struct piece *p, enum err e, const struct why *why)
     p->err = e;
     if (why)
         p->why = *why;
-    speak_delegation_refused(&o, e, str_of(p->why.text));
+    speak_delegation_refused(&o, e, str_of(p->why.text),
+                             p->details.over ? STR("") : buf_str(&p->details));
     close_answer(p, &o);
 }
 
@@ -186,6 +187,11 @@ enum err commission_refused(const struct commission *c, struct str *words,
     *words = str_of(p->why.text);
     *details = p->details.over ? STR("") : buf_str(&p->details);
     return p->err;
+}
+
+bool commission_is_two_phase(const struct commission *c)
+{
+    return c->original_id[0];
 }
 
 static struct str answer_of(const struct piece *p)

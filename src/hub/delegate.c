@@ -16,7 +16,7 @@ static void on_done(void *ctx)
     enum err e = commission_refused(a->commission, &words, &details);
     struct json_out o;
 
-    if (e) {
+    if (e && commission_is_two_phase(a->commission)) {
         hub_ask_refuse(a, e, words, details);
         return;
     }

@@ -292,9 +292,14 @@ void speak_delegation_accepted(struct json_out *o, struct str key,
     put_head(o, STR("accepted"), key, task_id);
 }
 
-void speak_delegation_refused(struct json_out *o, enum err e, struct str words)
+void speak_delegation_refused(struct json_out *o, enum err e, struct str words,
+                              struct str details)
 {
     put_str(o, STR("status"), STR("error"));
     put_str(o, STR("error"), words.n ? words : str_of(err_row(e)->wording));
     put_str(o, STR("code"), str_of(err_row(e)->code));
+    if (!details.n || str_eq(details, STR("{}")))
+        return;
+    json_key(o, STR("details"));
+    json_put_raw(o, details);
 }

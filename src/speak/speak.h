@@ -341,7 +341,8 @@ void speak_delegation_accepted(struct json_out *o, struct str key,
                                struct str task_id);
 
 /* And of one that was refused, among others that were not. */
-void speak_delegation_refused(struct json_out *o, enum err e, struct str words);
+void speak_delegation_refused(struct json_out *o, enum err e, struct str words,
+                              struct str details);
 
 /* A turn before the one in the task's row. */
 struct speak_turn {

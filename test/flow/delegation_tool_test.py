@@ -121,17 +121,65 @@ class Tool(unittest.TestCase):
             self.assertIn("more than 16", e.exception.message)
             self.assertEqual(h.tasks(agent="web-search-agent"), [])
 
+    def test_one_that_is_refused_is_a_result_as_one_of_many_is(self):
+        with House() as h:
+            h.begin()
+            h.agent("dear", pricing={"amount_micros": 100})
+            with h.agent("gone"):
+                pass
+            for order, code, words in (
+                    ({"agentId": "web-serch-agent"}, "agent_not_found",
+                     "web-serch-agent"),
+                    ({"agentId": "gone"}, "agent_offline", "gone"),
+                    ({"agentId": "research-agent"}, "delegation_not_allowed",
+                     "itself"),
+                    ({"agentId": "dear"}, "insufficient_funds", "100")):
+                order["task"] = "x"
+                with self.subTest(code):
+                    one = awaited(lambda: self.refusal(h, order, code))
+                    self.assertEqual((one["status"], one["code"]),
+                                     ("error", code))
+                    self.assertIn(words, one["error"])
+                    self.assertEqual(one.keys() & {"task_id", "sessionKey"},
+                                     set())
+                    self.assertEqual(h.boss.call("agent.delegate",
+                                                 tasks=[order]),
+                                     {"results": [one]})
+            self.assertEqual(self.refusal(h, {
+                "agentId": "web-serch-agent", "task": "x"},
+                "agent_not_found")["details"]["nearest"][0],
+                "web-search-agent")
+
+    def refusal(self, h, order, code):
+        """The answer, once it is that: that a line is gone is seen in time."""
+        answer = h.boss.call("agent.delegate", mode="async", **order)
+        return answer if answer.get("code") == code else None
+
+    def test_what_is_no_order_at_all_is_an_error(self):
+        with House() as h:
+            h.begin()
+            for order in ({"task": "x"}, {"agentId": "web-search-agent"},
+                          {"agentId": 7, "task": "x"},
+                          {"agentId": "web-search-agent", "task": "x",
+                           "mode": "soon"}):
+                with self.subTest(order), self.assertRaises(Refused) as e:
+                    h.boss.call("agent.delegate", **order)
+                self.assertEqual((e.exception.code, e.exception.name),
+                                 (-32602, "bad_request"))
+
     def test_a_key_of_another_agent_s_is_not_there(self):
         with House() as h:
             h.begin()
             key = h.boss.call("agent.delegate", agentId="web-search-agent",
                               task="x", mode="async")["sessionKey"]
             given(h.worker)
-            for method, more in (("delegation.get", {}),
-                                 ("agent.delegate", {"task": "more"})):
-                with self.subTest(method), self.assertRaises(Refused) as e:
-                    h.worker.call(method, sessionKey=key, **more)
-                self.assertEqual(e.exception.name, "not_found")
+            with self.assertRaises(Refused) as e:
+                h.worker.call("delegation.get", sessionKey=key)
+            self.assertEqual(e.exception.name, "not_found")
+            answer = h.worker.call("agent.delegate", sessionKey=key,
+                                   task="more")
+            self.assertEqual((answer["status"], answer["code"]),
+                             ("error", "not_found"))
             self.assertFalse(h.worker.call("delegation.ack",
                                            sessionKey=key)["acked"])
 
