@@ -43,6 +43,7 @@ static void remove_old(struct tidy *t)
     const struct tidy_opts *o = &t->opts;
     const struct tasks_keep *keep = &t->keep;
 
+    t->keep.needed_ms = hire_needed_ms(o->hires);
     tx_init(&t->tx);
     tasks_prune(o->tasks, &t->tx, keep);
     feed_prune(o->feed, &t->tx, keep->before_ms, keep->rows, ROWS);

@@ -39,9 +39,17 @@ enum {
 
 static void begin(struct msg *m);
 
+/* Who repeats a request wants its result too, behind the answer: it may have
+ * been told while they knew nothing of it. */
 static void finish(struct msg *m)
 {
+    struct hires *hires = m->way.walk->hires;
+    struct id key =
+        m->hire.is_repeat && !m->err ? m->hire.key : (struct id){""};
+
     m->way.done(m, m->way.ctx);
+    if (key.text[0])
+        hire_tell_again(hires, str_of(key.text));
 }
 
 void walk_on_refused(struct loop_job *job)

@@ -483,7 +483,7 @@ static const struct setting rows[] = {
     {"deliver.maxInFlight", AT(deliver.max_in_flight), .type = &type_int,
      .preset = "10000", .min = 1, .max = 1000 * 1000,
      .what = "Tasks that are with their agents at once, of all together; "
-             "more wait."},
+             "more wait, but for what agents delegate."},
     {"deliver.inFlight", AT(deliver.in_flight), .type = &type_int,
      .preset = "64", .min = 1, .max = AGENT_IN_FLIGHT_MAX,
      .what = "And of one agent whose card has no `limits.inFlight`."},

@@ -21,6 +21,7 @@ static bool errand_is_right(const struct errand *e, struct sums *s)
 
     if (timer_is_set(&e->place) != is_waiting ||
         list_has(&e->arrival) != is_waiting ||
+        list_has(&e->below) != (is_waiting && e->is_below) ||
         (e->delivery != NULL) != (e->state == ERRAND_GOING) ||
         (e->desk == NULL) != (e->state == ERRAND_RESTING))
         return false;

@@ -242,6 +242,7 @@ enum err deliver_offer(struct deliver *d, const struct task *t,
     e->attempt = t->attempt;
     e->deadline_ms = t->deadline_ms;
     e->priority = t->priority;
+    e->is_below = t->depth > 0;
     e->place.at_ms = t->place;
     err = desk_add(d, k, e);
     if (err && is_new)

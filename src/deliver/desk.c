@@ -62,6 +62,7 @@ struct desk *desk_named(struct deliver *d, struct str agent)
     for (int p = 0; p < DESK_PRIORITIES; p++)
         timers_init(&k->waiting[p]);
     list_init(&k->arrivals);
+    list_init(&k->below);
     k->deliver = d;
     k->pause.fire = on_pause_over;
     list_append(&d->all_desks, &k->node);
@@ -214,6 +215,10 @@ enum err desk_add(struct deliver *d, struct desk *k, struct errand *e)
     list_append(&k->arrivals, &e->arrival);
     k->n_waiting++;
     d->stats.waiting++;
+    if (e->is_below) {
+        list_append(&k->below, &e->below);
+        list_remove(&k->ready); /* it may be put away: this one may go */
+    }
     desk_wake(d, k);
     return OK;
 }
@@ -226,6 +231,7 @@ void desk_take(struct deliver *d, struct errand *e)
         k->n_passed = 0;
     timers_cancel(&k->waiting[e->priority], &e->place);
     list_remove(&e->arrival);
+    list_remove(&e->below);
     e->state = ERRAND_RESTING;
     e->desk = NULL;
     k->n_waiting--;
@@ -413,18 +419,33 @@ enum served {
     PUT_AWAY,    /* it waits in a list of somebody else's */
 };
 
-/* What is in the way of k's next, if anything is. */
-static bool is_held_up(struct deliver *d, struct desk *k, const struct agent *a)
+/* k is put away while others have all that may be on its way. */
+static bool is_put_away(struct deliver *d, struct desk *k)
 {
-    if (k->is_paused || desk_is_full(d, k, a) || is_shut(d, k))
-        return true;
-    patron_take(d, k, a);
     if (patron_holds(d, k))
         return true;
     if (d->n_on_the_way < d->opts.settings.max_in_flight)
         return false;
     ready_add(&d->able, k);
     return true;
+}
+
+/* Who may go now; NULL: something is in the way. What is part of other work
+ * goes beyond the limits that are shared, else those who wait for it would keep
+ * it from going: how much there is of it is limited where it is accepted. */
+static struct errand *able_of(struct deliver *d, struct desk *k,
+                              const struct agent *a)
+{
+    struct list_node *n = list_first(&k->below);
+
+    if (k->is_called || k->is_paused || desk_is_full(d, k, a) || is_shut(d, k))
+        return NULL;
+    patron_take(d, k, a);
+    if (!is_put_away(d, k))
+        return next_of(k);
+    if (n)
+        list_remove(&k->ready);
+    return n ? LIST_OF(n, struct errand, below) : NULL;
 }
 
 /* One errand of k, if it may go. Whether its agent is there is asked also when
@@ -448,9 +469,9 @@ static enum served serve(struct deliver *d, struct desk *k)
         call(d, k, a);
     if (!k->n_waiting)
         return SERVED_ALL;
-    if (a && (k->is_called || is_held_up(d, k, a)))
+    e = a ? able_of(d, k, a) : next_of(k);
+    if (!e)
         return list_has(&k->ready) ? PUT_AWAY : SERVED_ALL;
-    e = next_of(k);
     desk_take(d, e);
     errand_go(d, e, k); /* for an agent that is gone, on_go says no */
     return k->n_waiting || k->doom ? SERVED_SOME : SERVED_ALL;

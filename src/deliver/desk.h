@@ -48,6 +48,7 @@ struct desk {
     int64_t priority;           /* of its agent, when it was last served */
     struct timers waiting[DESK_PRIORITIES]; /* errands by place */
     struct list arrivals;                   /* the same, by arrival */
+    struct list below;                      /* those of them that is_below */
     size_t n_waiting, n_in_flight, n_holds;
     size_t gathered_bytes; /* of chunks, of what is in flight */
     unsigned n_passed;     /* before the first of arrivals, since it is that */

@@ -29,6 +29,7 @@ static void offer_some(int i)
     deliver_cancel(st.d, str_of(id_of(x)));
     x->task.priority = (enum task_priority)pick(4);
     x->task.place = (int64_t)pick(1000);
+    x->task.depth = (int)pick(3);
     x->waits = deliver_offer(st.d, &x->task, a) != OK;
 }
 

@@ -244,6 +244,76 @@ TEST(one_that_finds_nothing_to_do_lets_the_next_of_its_patron_go)
     close_desks();
 }
 
+/* Who waits for its child would else keep it from going. */
+TEST(what_is_part_of_other_work_goes_beyond_the_limit_of_all)
+{
+    struct deliver_settings s;
+    struct agent *a, *b, *c;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_in_flight = s.in_flight = 2;
+    set(s);
+    a = slow("a");
+    b = slow("b");
+    c = slow("c");
+    a->is_configured = b->is_configured = c->is_configured = true;
+    offer_as(0, a, PRIORITY_NORMAL);
+    offer_as(1, a, PRIORITY_NORMAL);
+    turns(1);
+    offer_as(2, b, PRIORITY_URGENT);
+    turns(1);
+    offer_below(3, b, PRIORITY_LOW, 1); /* its desk is put away already */
+    turns(1);
+    CHECK(is_going(3) && !is_going(2));
+    offer_as(4, c, PRIORITY_URGENT);
+    offer_below(5, c, PRIORITY_LOW, 1);
+    offer_below(6, c, PRIORITY_LOW, 2);
+    offer_below(7, c, PRIORITY_LOW, 3); /* the agent's own limit counts */
+    turns(1);
+    CHECK(is_going(5) && is_going(6) && !is_going(4) && !is_going(7));
+    end_well(5);
+    turns(1);
+    CHECK(is_going(7) && !is_going(4));
+    for (int i = 0; i < n_order; i++)
+        if (is_going(order[i])) {
+            end_well(order[i]);
+            turns(2);
+        }
+    CHECK(deliver_stats(st.d).waiting == 0 && n_order == 8);
+    close_desks();
+}
+
+TEST(what_is_part_of_other_work_goes_beyond_its_patrons_share)
+{
+    struct deliver_settings s;
+    struct agent *a, *b;
+
+    open_desks();
+    s = st.d->opts.settings;
+    s.max_in_flight = 4;
+    s.in_flight = 2;
+    set(s);
+    a = slow("a");
+    b = slow("b");
+    offer_as(0, a, PRIORITY_NORMAL);
+    offer_as(1, a, PRIORITY_NORMAL);
+    turns(1);
+    offer_as(2, b, PRIORITY_NORMAL);
+    turns(1);
+    CHECK(is_going(0) && is_going(1) && !is_going(2));
+    offer_below(3, b, PRIORITY_NORMAL, 1);
+    turns(1);
+    CHECK(is_going(3) && !is_going(2));
+    end_well(0);
+    turns(1);
+    CHECK(!is_going(2)); /* what goes beyond it counts for it */
+    end_well(1);
+    turns(1);
+    CHECK(is_going(2));
+    close_desks();
+}
+
 TEST(the_limit_of_all_holds_up_nobody_who_does_not_wake)
 {
     struct deliver_settings s;

@@ -138,6 +138,8 @@ struct errand {
     struct desk *desk;         /* WAITING and GOING: whose it is */
     struct timer place;        /* WAITING: its place there; never fires */
     struct list_node arrival;  /* WAITING: among all of the desk */
+    bool is_below;             /* part of other work */
+    struct list_node below;    /* WAITING and is_below: among those of it */
     int64_t offered_ms;        /* WAITING: since then, loop's monotonic time */
     struct delivery *delivery; /* GOING */
     int n_failures; /* attempts that came to nothing by their agent */

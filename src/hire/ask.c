@@ -13,9 +13,41 @@ enum { CHAIN_BYTES = DELEGATION_CHAIN_MAX * (AGENT_NAME_MAX + 3) + 2 };
 
 /* The work that it is part of. */
 
-static bool is_its_work(const struct task *t, struct str agent)
+/* Nor is what was given to one who had its name before. */
+static bool is_its_work(const struct hires *h, const struct task *t,
+                        struct str agent)
 {
-    return t && !task_is_over(t->status) && str_eq_nocase(t->agent, agent);
+    const struct agent *a = h->opts.agent(h->opts.ctx, agent);
+
+    return t && !task_is_over(t->status) && str_eq_nocase(t->agent, agent) &&
+           (!a || agent_is_meant(a, t->created_ms, t->requester) ||
+            agent_is_meant(a, t->created_ms, t->root_user) ||
+            PLANTED("hire.any_owner"));
+}
+
+/* Whose it is shows in a parent alone: a session's name is each user's own, and
+ * an agent that works for several is not taken to work for one of them. */
+static enum err only_work(struct hires *h, struct str agent, struct str session,
+                          const struct task **out, struct why *why)
+{
+    const struct tasks *tasks = h->opts.tasks;
+    size_t n_of_session = 0, n = 0;
+    const struct task *of_session =
+        session.n ? tasks_working(tasks, agent, session, &n_of_session) : NULL;
+    const struct task *any = tasks_working(tasks, agent, STR(""), &n);
+
+    if (PLANTED("hire.any_parent"))
+        *out = of_session ? of_session : any;
+    else if (of_session && n_of_session == 1 &&
+             is_its_work(h, of_session, agent))
+        *out = of_session;
+    else if (n > 1)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "say parent_task_id: %.*s works on %zu tasks",
+                       STR_ARG(agent), n);
+    else if (is_its_work(h, any, agent))
+        *out = any;
+    return OK;
 }
 
 enum err hire_parent(struct hires *h, struct str agent, struct str given,
@@ -23,25 +55,16 @@ enum err hire_parent(struct hires *h, struct str agent, struct str given,
                      struct why *why)
 {
     const struct task *t;
-    size_t n;
 
     *out = NULL;
-    if (given.n) {
-        t = task_find(h->opts.tasks, given);
-        if (!is_its_work(t, agent))
-            return why_err(why, ERR_BAD_REQUEST,
-                           "parent_task_id must be a task that %.*s is "
-                           "working on now",
-                           STR_ARG(agent));
-        *out = t;
-        return OK;
-    }
-    t = session.n ? tasks_working(h->opts.tasks, agent, session, &n) : NULL;
-    if (!t) {
-        t = tasks_working(h->opts.tasks, agent, STR(""), &n);
-        if (n != 1)
-            t = NULL;
-    }
+    if (!given.n)
+        return only_work(h, agent, session, out, why);
+    t = task_find(h->opts.tasks, given);
+    if (!is_its_work(h, t, agent))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "parent_task_id must be a task that %.*s is "
+                       "working on now",
+                       STR_ARG(agent));
     *out = t;
     return OK;
 }
@@ -104,7 +127,7 @@ static enum err check_chain(struct hires *h, struct msg *m,
         int64_t max = or_default(a ? a->delegation.max_depth : -1,
                                  h->opts.settings.max_depth);
 
-        if (str_eq_nocase(kid->s, chosen->name))
+        if (str_eq_nocase(kid->s, chosen->name) && !PLANTED("hire.no_chain"))
             return why_err(&m->why, ERR_DELEGATION,
                            "%.*s is above this already (%.*s): nobody works "
                            "twice in one chain",
@@ -135,7 +158,7 @@ static enum err check_agent(struct hires *h, struct msg *m,
                        "%.*s may not give work to %.*s "
                        "(delegation.allowAgents)",
                        STR_ARG(m->hire.agent), STR_ARG(chosen->name));
-    if (r && (int64_t)(r->n_open + r->n_claimed) >= max)
+    if ((r ? (int64_t)(r->n_open + r->n_claimed) : 0) >= max)
         return why_err(&m->why, ERR_DELEGATIONS,
                        "%.*s has %lld delegations open, as many as it may "
                        "(delegation.maxConcurrent); wait for one of them",
@@ -160,7 +183,7 @@ static enum err take_parent(struct hires *h, struct msg *m,
                 arena_strdup(&m->arena, by->creator), by->creator.n};
         return add_to_chain(m, STR(""), m->hire.agent) ? OK : ERR_NOMEM;
     }
-    if (!is_its_work(t, m->hire.agent))
+    if (!is_its_work(h, t, m->hire.agent))
         return why_err(&m->why, ERR_DELEGATION,
                        "the task that this is part of is over");
     if (t->depth >= DELEGATION_CHAIN_MAX)
@@ -185,10 +208,13 @@ static struct str payer(const struct msg *m)
 }
 
 /* A further turn is in the same name as those before it. */
-static enum err check_before(const struct msg *m, const struct task *before)
+static enum err check_before(const struct msg *m, const struct agent *by,
+                             const struct task *before)
 {
     return !before || (str_eq_nocase(before->by_agent, m->hire.agent) &&
-                       str_eq(before->root_user, payer(m)))
+                       str_eq(before->root_user, payer(m)) &&
+                       (!by || agent_is_meant(by, before->created_ms,
+                                              before->requester)))
                ? OK
                : ERR_NOT_FOUND;
 }
@@ -201,7 +227,8 @@ enum err hire_repeat(struct hires *h, struct msg *m)
         hire_of_request(h, m->hire.agent, m->hire.wish.original_id);
 
     m->hire.is_repeat = m->hire.is_behind = false;
-    if (!m->hire.agent.n || !x || PLANTED("hire.no_repeats"))
+    if (!m->hire.agent.n || !x || !hire_is_own(h, &x->d) ||
+        PLANTED("hire.no_repeats"))
         return OK;
     if (memcmp(x->body_hash, m->call.body_hash, MSG_BODY_HASH_BYTES) != 0)
         return why_err(&m->why, ERR_ID_IN_USE,
@@ -220,11 +247,12 @@ enum err hire_repeat(struct hires *h, struct msg *m)
     return OK;
 }
 
-static enum err claim(struct hires *h, struct msg *m)
+static enum err claim(struct hires *h, struct msg *m, const struct agent *by)
 {
     const struct delegation_wish *w = &m->hire.wish;
     struct delegation d = {.key = id_make(h->opts.ids, "del", m->in.at_ms),
                            .agent = m->hire.agent,
+                           .creator = by ? by->creator : STR(""),
                            .original_id = w->original_id,
                            .parent_id = m->hire.parent_id,
                            .root_id = m->hire.root_id,
@@ -258,12 +286,12 @@ static enum err ask(struct hires *h, struct msg *m, const struct agent *chosen,
         m->call.timeout_ms = h->opts.settings.timeout_ms;
     e = take_parent(h, m, by);
     if (!e)
-        e = check_before(m, before);
+        e = check_before(m, by, before);
     if (!e)
         e = check_agent(h, m, by, chosen);
     if (!e)
         e = check_chain(h, m, chosen);
-    return e ? e : claim(h, m);
+    return e ? e : claim(h, m, by);
 }
 
 void hire_count_refusal(struct hires *h, enum err e)

@@ -19,7 +19,7 @@ static bool is_found(const struct hires *h, const struct hire *x)
     return hire_of_key(h, str_of(x->d.key.text)) == x && of_task == x &&
            (!x->older ||
             (x->older->newer == x && x->older->d.turn < x->d.turn)) &&
-           (!x->d.original_id.n ||
+           (!x->d.original_id.n || x->is_displaced ||
             hire_of_request(h, x->d.agent, x->d.original_id) == x);
 }
 

@@ -74,6 +74,14 @@ static bool end_one(struct hires *h, struct hire *x)
     return true;
 }
 
+void hire_try_again(struct hires *h)
+{
+    enum err set = loop_timer_set(h->opts.loop, &h->again, AGAIN_MS);
+
+    assert(set == OK); /* it is set, and only moves */
+    (void)set;
+}
+
 void hire_on_ending(struct loop_job *job)
 {
     struct hires *h = LIST_OF(job, struct hires, end_job);
@@ -81,14 +89,11 @@ void hire_on_ending(struct loop_job *job)
 
     for (int i = 0; i < HIRE_PER_TURN && (n = list_pop(&h->ending)); i++) {
         struct hire *x = LIST_OF(n, struct hire, ending_node);
-        enum err set;
 
         if (end_one(h, x))
             continue;
         list_append(&h->ending, &x->ending_node);
-        set = loop_timer_set(h->opts.loop, &h->again, AGAIN_MS);
-        assert(set == OK); /* it is set, and only moves */
-        (void)set;
+        hire_try_again(h);
         return;
     }
     if (!list_is_empty(&h->ending))
@@ -102,5 +107,7 @@ void hire_on_again(struct timer *t)
 
     assert(set == OK); /* it has just left its place in the heap */
     (void)set;
+    h->is_tired = false;
     loop_at_end(h->opts.loop, &h->end_job);
+    loop_at_end(h->opts.loop, &h->tell_job);
 }

@@ -60,8 +60,13 @@ static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
     tx_init(&had->tx);
     op = tx_update(&had->tx, &delegation_table);
     tx_if(op, DELEGATION_KEY, IS, value_text(str_of(x->d.key.text)));
-    tx_set(op, DELEGATION_STATE, value_int(DELEGATION_HAD));
-    tx_set(op, DELEGATION_EXPIRES_MS, value_int(loop_wall_ms(h->opts.loop)));
+    if (PLANTED("hire.forgets_acks")) {
+        tx_set(op, DELEGATION_STATE, value_int(DELEGATION_READY));
+    } else {
+        tx_set(op, DELEGATION_STATE, value_int(DELEGATION_HAD));
+        tx_set(op, DELEGATION_EXPIRES_MS,
+               value_int(loop_wall_ms(h->opts.loop)));
+    }
     list_remove(&x->tell_node);
     x->is_had = true;
     store_submit(h->opts.store, &had->tx, on_had, had);
@@ -96,7 +101,7 @@ static struct hire *find_any(const struct hires *h, struct str agent,
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (all[i] && !all[i]->is_claimed &&
-            str_eq_nocase(all[i]->d.agent, agent))
+            str_eq_nocase(all[i]->d.agent, agent) && hire_is_own(h, &all[i]->d))
             return all[i];
     return NULL;
 }
@@ -119,13 +124,35 @@ static void tell_now(struct hire *x, const struct task *t)
 {
     struct hires *h = x->h;
 
-    if (h->opts.on_ready && !PLANTED("hire.silent"))
+    if (h->opts.on_ready && hire_is_own(h, &x->d) && !PLANTED("hire.silent"))
         h->opts.on_ready(h->opts.ctx, &x->d, t);
 }
 
 static bool has_result(const struct hire *x, const struct task *t)
 {
     return t && t->turn == x->d.turn && task_is_over(t->status);
+}
+
+struct task hire_gone(const struct delegation *d)
+{
+    return (struct task){
+        .id = d->task_id,
+        .turn = d->turn,
+        .status = TASK_FAILED,
+        .result = {.status = TASK_FAILED,
+                   .error_code = STR("result_gone"),
+                   .error = STR("it is over, but its result is not kept any "
+                                "more (result_gone)")}};
+}
+
+/* Retention was there before them, or the database is not what it was. */
+static void tell_gone(struct hire *x)
+{
+    struct task gone = hire_gone(&x->d);
+
+    log_warn(x->h->opts.log, "hire.result_gone", LOG_C("key", x->d.key.text),
+             LOG_C("task_id", x->d.task_id.text));
+    tell_now(x, &gone);
 }
 
 static void read_done(struct hires *h)
@@ -136,11 +163,27 @@ static void read_done(struct hires *h)
         loop_at_end(h->opts.loop, &h->tell_job);
 }
 
-static void not_read(struct hires *h, enum err e)
+/* Behind the others, and all of them after a while: what stands in the way of
+ * one mostly does in that of the next, too. */
+static void tell_later(struct hire *x)
 {
-    if (e != ERR_STOPPING)
-        log_warn(h->opts.log, "hire.not_told", LOG_C("key", h->read_key.text),
-                 LOG_C("because", err_row(e)->wording));
+    struct hires *h = x->h;
+
+    if (x->is_had || list_has(&x->tell_node))
+        return;
+    list_append(&h->telling, &x->tell_node);
+    h->is_tired = true;
+    hire_try_again(h);
+}
+
+static void not_read(struct hires *h, struct hire *x, enum err e)
+{
+    if (e == ERR_STOPPING)
+        return;
+    log_warn(h->opts.log, "hire.not_told_yet", LOG_C("key", h->read_key.text),
+             LOG_C("because", err_row(e)->wording));
+    if (x)
+        tell_later(x);
 }
 
 static void on_turn_row(struct query *q, void *ctx)
@@ -150,14 +193,14 @@ static void on_turn_row(struct query *q, void *ctx)
     struct task t;
 
     if (q->err) {
-        not_read(h, q->err);
+        not_read(h, x, q->err);
     } else if (x && q->rows) {
         task_from_row(&t, h->task_query.rows);
         task_of_turn(&t, q->rows);
         t.turn = x->d.turn;
         tell_now(x, &t);
     } else if (x) {
-        hire_is_had(x); /* retention was there before them */
+        tell_gone(x);
     }
     query_fini(q);
     read_done(h);
@@ -179,7 +222,7 @@ static void on_task_row(struct query *q, void *ctx)
     struct task t;
 
     if (q->err) {
-        not_read(h, q->err);
+        not_read(h, x, q->err);
     } else if (x && q->rows) {
         task_from_row(&t, q->rows);
         if (!has_result(x, &t)) {
@@ -188,7 +231,7 @@ static void on_task_row(struct query *q, void *ctx)
         }
         tell_now(x, &t);
     } else if (x) {
-        hire_is_had(x);
+        tell_gone(x);
     }
     read_done(h);
 }
@@ -214,13 +257,13 @@ void hire_on_telling(struct loop_job *job)
     struct hires *h = LIST_OF(job, struct hires, tell_job);
     struct list_node *n;
 
-    for (int i = 0; i < HIRE_PER_TURN && !h->is_reading; i++) {
+    for (int i = 0; i < HIRE_PER_TURN && !h->is_reading && !h->is_tired; i++) {
         n = list_pop(&h->telling);
         if (!n)
             return;
         tell_one(h, LIST_OF(n, struct hire, tell_node));
     }
-    if (!h->is_reading)
+    if (!h->is_reading && !h->is_tired)
         loop_next_turn(h->opts.loop, &h->tell_job);
 }
 
@@ -232,6 +275,22 @@ void hire_tell(struct hire *x)
         return;
     list_append(&h->telling, &x->tell_node);
     loop_at_end(h->opts.loop, &h->tell_job);
+}
+
+void hire_tell_again(struct hires *h, struct str key)
+{
+    struct hire *x = hire_of_key(h, key);
+
+    if (x && x->d.state == DELEGATION_READY)
+        hire_tell(x);
+}
+
+void hire_not_told(struct hires *h, struct str key)
+{
+    struct hire *x = hire_of_key(h, key);
+
+    if (x && x->d.state == DELEGATION_READY)
+        tell_later(x);
 }
 
 void hire_agent_came(struct hires *h, struct str agent)

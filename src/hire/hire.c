@@ -136,8 +136,8 @@ static struct str request_key(struct str agent, struct str id,
 
 struct hire *hire_make(struct hires *h, const struct delegation *d)
 {
-    size_t n =
-        2 * (d->agent.n + d->original_id.n) + d->parent_id.n + d->root_id.n + 1;
+    size_t n = 2 * (d->agent.n + d->original_id.n) + d->creator.n +
+               d->parent_id.n + d->root_id.n + 1;
     char key[REQUEST_MAX];
     struct hire *x = FAULT("hire.make") ? NULL : calloc(1, sizeof(*x) + n);
     char *at;
@@ -150,6 +150,7 @@ struct hire *hire_make(struct hires *h, const struct delegation *d)
     list_init(&x->waiters);
     list_init(&x->behind);
     x->d.agent = keep(&at, d->agent);
+    x->d.creator = keep(&at, d->creator);
     x->d.original_id = keep(&at, d->original_id);
     x->d.parent_id = keep(&at, d->parent_id);
     x->d.root_id = keep(&at, d->root_id);
@@ -240,6 +241,26 @@ static void leave_kids(struct hire *x)
 
 /* Its states. */
 
+/* The id of one who had the name before is nobody's now: another may have it,
+ * and keeps it. */
+static enum err know_request(struct hire *x)
+{
+    struct hires *h = x->h;
+    struct hire *other = hire_of_request(h, x->d.agent, x->d.original_id);
+    enum err e;
+
+    if (!x->d.original_id.n)
+        return OK;
+    if (other && !hire_is_own(h, &x->d)) {
+        x->is_displaced = true;
+        return OK;
+    }
+    e = map_put(&h->by_request, x->request, x);
+    if (!e && other)
+        other->is_displaced = true;
+    return e;
+}
+
 enum err hire_claim(struct hire *x)
 {
     struct hires *h = x->h;
@@ -256,8 +277,7 @@ enum err hire_claim(struct hire *x)
         list_append(&x->kids->claims, &x->kid_node);
     }
     if (FAULT("hire.room") || map_reserve(&h->by_key, n) ||
-        map_reserve(&h->by_task, n) ||
-        (x->d.original_id.n && map_put(&h->by_request, x->request, x)))
+        map_reserve(&h->by_task, n) || know_request(x))
         return ERR_NOMEM;
     h->n_claimed++;
     x->is_claimed = true;

@@ -51,6 +51,7 @@ enum delegation_column {
     DELEGATION_BODY_HASH, /* a repeat of the request is known by it */
     DELEGATION_CREATED_MS,
     DELEGATION_EXPIRES_MS, /* of a result that nobody fetches */
+    DELEGATION_CREATOR,    /* whose agent it was then; NULL: nobody's */
     N_DELEGATION_COLUMNS,
 };
 
@@ -79,7 +80,8 @@ struct hire_settings {
 /* One delegation as it is now. Strings are lent until the loop's turn ends. */
 struct delegation {
     struct id key, task_id;
-    struct str agent; /* who asked */
+    struct str agent;   /* who asked */
+    struct str creator; /* whose that agent was then; empty: nobody's */
     struct str original_id, parent_id, root_id;
     int64_t turn;
     enum delegation_mode mode;
@@ -133,9 +135,10 @@ const struct hire_settings *hire_settings(const struct hires *h);
 MUST_USE enum err hire_load(struct hires *h, struct why *why);
 
 /* The work that a delegation is part of: the task `given` says, if it is the
- * agent's own and not over; else its task in flight with that session, else
- * its only one in flight, else none (*out is NULL). ERR_BAD_REQUEST: `given`
- * is nothing that it works on; with words. */
+ * agent's own and not over; else its task in flight with that session, if there
+ * is one such; else its only one in flight; none (*out is NULL) where it has
+ * none in flight. ERR_BAD_REQUEST: `given` is nothing that it works on, or it
+ * works on several and does not say which; with words. */
 MUST_USE enum err hire_parent(struct hires *h, struct str agent,
                               struct str given, struct str session,
                               const struct task **out, struct why *why);
@@ -185,6 +188,11 @@ const struct delegation *hire_find(const struct hires *h, struct str key);
 const struct delegation *hire_find_task(const struct hires *h,
                                         struct str task_id);
 
+/* Whether it is of the agent of that name as it is now: a name that was given
+ * up may be somebody else's, and what was asked for before is not for them.
+ * They are not told of it, and cannot acknowledge or fetch it. */
+bool hire_is_own(const struct hires *h, const struct delegation *d);
+
 /* The agent has the result of that one: it is not told again. Whatever it was
  * called: its key, its task's id (the first turn that it has not had), or the
  * original id. ERR_NOT_FOUND: it is no
@@ -199,6 +207,17 @@ MUST_USE enum err hire_had(struct hires *h, struct str agent, struct str which,
  * its line does. */
 void hire_agent_came(struct hires *h, struct str agent);
 void hire_agent_gone(struct hires *h, struct str agent);
+
+/* on_ready once more, soon, if it is over: its request was repeated. */
+void hire_tell_again(struct hires *h, struct str key);
+
+/* on_ready came, but who asked could not be told for want of memory or since
+ * the result could not be read: it comes again, in a second. */
+void hire_not_told(struct hires *h, struct str key);
+
+/* What is told of a result whose row is not there any more: that it failed,
+ * "result_gone". Lent as d is. */
+struct task hire_gone(const struct delegation *d);
 
 /* Somebody who waits for one that is open; inside their own struct. When it is
  * over, or wait_ms have passed, on_over comes once, from the loop: e is OK and
@@ -216,6 +235,10 @@ MUST_USE enum err hire_wait(struct hires *h, struct str key, int64_t wait_ms,
                             struct hire_waiter *w);
 /* Harmless when it does not wait. */
 void hire_unwait(struct hires *h, struct hire_waiter *w);
+
+/* Results that nobody has had are in the rows of their tasks: of tasks that
+ * were over since then none may go. INT64_MAX: none is needed. */
+int64_t hire_needed_ms(const struct hires *h);
 
 /* What is over and had, or too old, into a tx that removes it; as
  * tasks_prune. */

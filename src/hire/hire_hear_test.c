@@ -272,6 +272,53 @@ TEST(an_end_comes_and_is_kept_though_a_damaged_store_has_lost_its_row)
     firm_close();
 }
 
+TEST(a_result_that_could_not_be_read_is_read_again)
+{
+    struct gotten g[3];
+
+    firm_open();
+    for (int i = 0; i < 3; i++) {
+        g[i] = hired((struct wanted){.by = "a", .to = "b"});
+        CHECK_INT(firm_end(&g[i].task, TASK_COMPLETED, "x"), OK);
+    }
+    firm_restart(); /* so that they are to be read */
+    fault_arm_at("store.read.io", 1);
+    come("a");
+    CHECK(fault_fired());
+    fault_arm(0);
+    pass_ms(999);
+    CHECK_INT(firm.n_heard, 0);
+    pass_ms(1);
+    pass_ms(0);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(firm_told(&g[i].key), 1);
+    pass_ms(10000);
+    CHECK_INT(firm.n_heard, 3);
+    firm_close();
+}
+
+/* on_ready itself could not go on with it. */
+TEST(a_result_that_could_not_be_told_comes_again)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b"});
+    hire_not_told(firm_hires(), str_of(g.key.text)); /* it is open */
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    for (int i = 0; i < 2; i++)
+        hire_not_told(firm_hires(), str_of(g.key.text));
+    CHECK(hire_check(firm_hires()));
+    pass_ms(1000);
+    CHECK_INT(firm_told(&g.key), 2);
+    hire_not_told(firm_hires(), str_of(g.key.text));
+    CHECK_INT(firm_had("a", g.key.text), OK);
+    hire_not_told(firm_hires(), str_of(g.key.text));
+    pass_ms(1000);
+    CHECK_INT(firm_told(&g.key), 2);
+    firm_close();
+}
+
 /* Too old. */
 
 TEST(a_result_that_nobody_fetches_goes_in_time)
@@ -315,6 +362,59 @@ TEST(retention_removes_what_was_had_and_the_count_of_old_roots)
     firm_close();
 }
 
+/* Rows beyond the third are to go, but for one that somebody waits for. */
+static void others_come_and_go(void)
+{
+    struct walk_opts opts = stage_walk_opts();
+
+    opts.hire = firm.settings;
+    opts.retention_rows = 3;
+    walk_set(stage.walk, &opts);
+    for (int i = 0; i < 10; i++) {
+        struct id r = root_of("c");
+
+        CHECK_INT(firm_end(&r, TASK_COMPLETED, "y"), OK);
+    }
+    pass_ms(70000);
+}
+
+TEST(retention_leaves_what_who_asked_has_not_had)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .id = "1"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "precious"), OK);
+    others_come_and_go();
+    come("a");
+    CHECK(firm.n_heard == 1 && firm.heard[0].status == TASK_COMPLETED);
+    CHECK_STR(str_of(firm.heard[0].text), "precious");
+    CHECK_INT(firm_had("a", "1"), OK);
+    others_come_and_go();
+    CHECK_INT(firm_rows(&task_table), 3);
+    firm_close();
+}
+
+/* However it went: who asked hears that there is nothing to come. */
+TEST(a_result_whose_row_is_gone_is_told_as_a_failure)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .id = "1"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "precious"), OK);
+    fault_arm_at("hire.eaten", 1);
+    others_come_and_go();
+    fault_arm(0);
+    for (int i = 0; i < 2; i++) {
+        come("a");
+        CHECK(firm.n_heard == 1 && firm.heard[0].status == TASK_FAILED);
+        CHECK_INT(firm_row(&g.key), DELEGATION_READY);
+    }
+    CHECK_INT(firm_had("a", "1"), OK);
+    firm_close();
+}
+
 /* The same request again. */
 
 TEST(the_same_request_is_answered_as_before_as_long_as_it_is_kept)
@@ -344,6 +444,26 @@ TEST(the_same_request_is_answered_as_before_as_long_as_it_is_kept)
     CHECK_INT(firm_had("a", "1"), OK);
     again = hired(other);
     CHECK(!again.is_repeat && strcmp(again.task.text, g.task.text) != 0);
+    firm_close();
+}
+
+/* Who began anew was told what it knew nothing of, and asks again. */
+TEST(a_repeat_of_what_is_over_is_told_once_more)
+{
+    struct wanted w = {.by = "a", .to = "b", .id = "42"};
+    struct gotten g;
+
+    firm_open();
+    g = hired(w);
+    CHECK(hired(w).is_repeat && firm.n_heard == 0);
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    come("a");
+    for (size_t i = 1; i <= 2; i++) {
+        CHECK_INT(firm_told(&g.key), i);
+        CHECK(hired(w).is_repeat);
+        pass_ms(0);
+    }
+    CHECK_INT(firm_told(&g.key), 3);
     firm_close();
 }
 

@@ -114,6 +114,18 @@ TEST(so_many_of_one_agent_at_a_time)
     firm_close();
 }
 
+TEST(none_at_a_time_is_none)
+{
+    firm_ground();
+    stage.agents[0].delegation.max_concurrent = 0;
+    stage_start();
+    firm_come();
+    CHECK_INT(asked((struct wanted){.by = "a", .to = "b"}).err,
+              ERR_DELEGATIONS);
+    hired((struct wanted){.by = "b", .to = "c"});
+    firm_close();
+}
+
 /* Of two that are asked in the same turn both count. */
 TEST(what_is_on_its_way_counts)
 {

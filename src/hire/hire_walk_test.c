@@ -1,5 +1,6 @@
 /* What a delegation meets on its walk beside this room: whose work it is part
  * of where nobody says, a gate that drops it, and orders as roads give them. */
+#include "test/lib/control.h"
 #include "test/lib/hire_stage.h"
 #include "test/lib/walk_gate_stage.h"
 
@@ -15,6 +16,27 @@ static const struct task *parent_of(const char *agent, const char *given,
     return t;
 }
 
+/* They would wait for what they themselves keep from going. */
+TEST(parents_in_flight_do_not_keep_their_children_from_going)
+{
+    struct walk_opts opts;
+    struct gotten b;
+    struct id root;
+
+    firm_open();
+    opts = stage_walk_opts();
+    opts.hire = firm.settings;
+    opts.deliver.max_in_flight = opts.deliver.in_flight = 2;
+    walk_set(stage.walk, &opts);
+    root = root_of("a");
+    (void)root_of("c");
+    b = hired((struct wanted){.by = "a", .to = "b", .parent = &root});
+    pass_ms(10);
+    CHECK(task_find(walk_tasks(stage.walk), str_of(b.task.text))->status !=
+          TASK_QUEUED);
+    firm_close();
+}
+
 TEST(whose_work_it_is_part_of)
 {
     struct told first, second;
@@ -28,8 +50,8 @@ TEST(whose_work_it_is_part_of)
     CHECK_STR(str_of(parent_of("a", NULL, "other", OK)->id.text),
               first.task_id.text);
     second = sent((struct letter){.to = "a", .conversation = "s-2"});
-    CHECK(!parent_of("a", NULL, NULL, OK)); /* nobody knows which */
-    CHECK(!parent_of("a", NULL, "other", OK));
+    CHECK(!parent_of("a", NULL, NULL, ERR_BAD_REQUEST)); /* which? */
+    CHECK(!parent_of("a", NULL, "other", ERR_BAD_REQUEST));
     CHECK_STR(str_of(parent_of("a", NULL, "s-1", OK)->id.text),
               first.task_id.text);
     CHECK_STR(str_of(parent_of("a", NULL, "s-2", OK)->id.text),
@@ -43,6 +65,105 @@ TEST(whose_work_it_is_part_of)
     CHECK_STR(str_of(parent_of("a", NULL, "s-2", OK)->id.text),
               first.task_id.text);
     firm_close();
+}
+
+/* A conversation's name is each user's own: where two have the same, the agent
+ * has to say for whom it asks, or the one would pay for the other. */
+TEST(a_session_of_two_users_is_nobodys)
+{
+    const struct task *t;
+    struct told of_anna, of_berta;
+    struct why why;
+
+    firm_open();
+    of_berta =
+        sent((struct letter){.from = "berta", .to = "a", .conversation = "c1"});
+    CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
+              of_berta.task_id.text);
+    of_anna = sent((struct letter){.to = "a", .conversation = "c1"});
+    CHECK_INT(hire_parent(firm_hires(), STR("a"), STR(""), STR("c1"), &t, &why),
+              ERR_BAD_REQUEST);
+    CHECK_STR(str_of(why.text), "say parent_task_id: a works on 2 tasks");
+    CHECK(!t);
+    CHECK_STR(str_of(parent_of("a", of_berta.task_id.text, "c1", OK)->id.text),
+              of_berta.task_id.text);
+    fault_arm_at("hire.any_parent", 1);
+    CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
+              of_anna.task_id.text);
+    fault_arm(0);
+    CHECK_INT(firm_end(&of_anna.task_id, TASK_COMPLETED, "x"), OK);
+    CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
+              of_berta.task_id.text);
+    firm_close();
+}
+
+/* The stage's agents are the configuration's; this one is somebody's. */
+static void a_is_of(const char *creator, int64_t created_ms)
+{
+    struct agents all = registry_agents(stage.registry);
+    struct agent *a = (struct agent *)(uintptr_t)agent_find(&all, STR("a"));
+
+    CHECK(a);
+    a->is_configured = false;
+    a->creator = str_of(creator);
+    a->created_ms = created_ms;
+}
+
+/* anna gave up the name of her agent, and it is berta's now: what was asked
+ * for under it, and what was given to it, is not for them. */
+static void name_goes_to_berta(void)
+{
+    struct gotten b;
+    struct id root;
+
+    firm_open();
+    root = root_of("a");
+    a_is_of("anna", 0);
+    b = hired((struct wanted){.by = "a", .to = "b", .id = "42"});
+    CHECK_INT(firm_end(&b.task, TASK_COMPLETED, "secret"), OK);
+    pass_ms(10);
+    firm_restart();
+    a_is_of("berta", loop_wall_ms(&stage.loop));
+    firm.n_heard = 0;
+    hire_agent_came(firm_hires(), STR("a"));
+    pass_ms(0);
+    CHECK_INT(firm_told(&b.key), 0);
+    CHECK_INT(firm_had("a", "42"), ERR_NOT_FOUND);
+    CHECK_INT(firm_had("a", b.key.text), ERR_NOT_FOUND);
+    CHECK(!hire_is_own(firm_hires(),
+                       hire_find(firm_hires(), str_of(b.key.text))));
+    CHECK(!parent_of("a", root.text, NULL, ERR_BAD_REQUEST));
+    CHECK(!parent_of("a", NULL, NULL, OK));
+    CHECK_INT(asked((struct wanted){
+                        .by = "a", .to = "b", .parent = &root, .user = "berta"})
+                  .err,
+              ERR_DELEGATION);
+}
+
+TEST(a_name_that_is_somebody_elses_now_has_nothing_of_before)
+{
+    struct gotten again;
+
+    name_goes_to_berta();
+    /* Its own ids are its own. */
+    again = hired((struct wanted){
+        .by = "a", .to = "b", .id = "42", .text = "other", .user = "berta"});
+    CHECK_INT(firm_end(&again.task, TASK_COMPLETED, "x"), OK);
+    CHECK_INT(firm_told(&again.key), 1);
+    CHECK_INT(firm_had("a", "42"), OK);
+    /* anna has the name again. */
+    a_is_of("Anna", loop_wall_ms(&stage.loop));
+    firm.n_heard = 0;
+    hire_agent_came(firm_hires(), STR("a"));
+    pass_ms(0);
+    CHECK_INT(firm.n_heard, 1);
+    CHECK_INT(firm_had("a", firm.heard[0].key.text), OK);
+    firm_close();
+}
+
+TEST(control_of_who_has_the_name)
+{
+    check_control("hire.any_owner", name_goes_to_berta);
 }
 
 /* Of a further turn that says the same again nothing is made; who asked hears

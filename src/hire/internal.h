@@ -54,6 +54,7 @@ struct hire {
     bool is_claimed;            /* it is not entered yet */
     bool is_doomed;             /* its parent ended before it was entered */
     bool is_unwanted;           /* who waited has given up, and it with them */
+    bool is_displaced;          /* its request's id is another's by now */
     bool is_had; /* they have it, and that is on its way to the disk */
     char strings[];
 };
@@ -75,9 +76,11 @@ struct hires {
     size_t n, n_open, n_claimed;
     struct list ending; /* struct hire: to be ended */
     struct loop_job end_job;
-    struct timer again;  /* for those that could not be; always set */
+    struct timer again;  /* for those that could not be, and for those of
+                          * `telling` likewise; always set */
     struct list telling; /* struct hire: who asked is to hear of it */
     struct loop_job tell_job;
+    bool is_tired;   /* nobody is told before `again` */
     bool is_reading; /* the result of: */
     struct id read_key;
     struct query task_query, turn_query;
@@ -113,6 +116,8 @@ void hire_end(struct hire *x, enum ending why);
 void hire_end_below(struct hires *h, struct str task_id, enum ending why);
 void hire_on_ending(struct loop_job *job);
 void hire_on_again(struct timer *t);
+/* Soon, what could not be done now. */
+void hire_try_again(struct hires *h);
 
 /* hear.c */
 

@@ -6,7 +6,10 @@
  * is ended in the first turns of the loop. */
 #include "hire/internal.h"
 
-enum { LOAD_PAGE = 500 };
+enum {
+    LOAD_PAGE = 500,
+    WRITTEN_MS = 60 * 1000, /* what was begun before that is written */
+};
 
 static enum err no_memory(struct why *why)
 {
@@ -191,6 +194,26 @@ static int64_t unused_since_ms(const struct hires *h, int64_t before_ms)
             before_ms = ms;
     }
     return before_ms;
+}
+
+/* A task is over after it was given away. The end of an open one may be on its
+ * way to the disk, and is no older than that takes. */
+int64_t hire_needed_ms(const struct hires *h)
+{
+    const struct list *ready = &h->by_state[DELEGATION_READY];
+    int64_t ms = INT64_MAX;
+
+    if (PLANTED("hire.eaten"))
+        return ms;
+    if (h->n_open || h->n_claimed)
+        ms = loop_wall_ms(h->opts.loop) - WRITTEN_MS;
+    for (struct list_node *n = list_first(ready); n; n = list_next(ready, n)) {
+        int64_t created_ms = LIST_OF(n, struct hire, node)->d.created_ms;
+
+        if (created_ms < ms)
+            ms = created_ms;
+    }
+    return ms;
 }
 
 void hire_prune(struct hires *h, struct tx *tx, int64_t now_ms,

@@ -29,6 +29,7 @@ static void write_delegation(struct tx_op *op, const struct hire *x,
     tx_set(op, DELEGATION_STATE, value_int(d->state));
     tx_set(op, DELEGATION_BODY_HASH, value_blob(hash));
     tx_set(op, DELEGATION_CREATED_MS, value_int(d->created_ms));
+    tx_set(op, DELEGATION_CREATOR, value_text_or_null(d->creator));
     if (d->state == DELEGATION_READY)
         tx_set(op, DELEGATION_EXPIRES_MS, value_int(d->expires_ms));
 }
@@ -41,6 +42,7 @@ void hire_from_row(struct delegation *d, const struct row *r)
     *d = (struct delegation){
         .key = id_from(row_str(r, DELEGATION_KEY)),
         .agent = row_str(r, DELEGATION_AGENT),
+        .creator = row_str(r, DELEGATION_CREATOR),
         .original_id = row_str(r, DELEGATION_ORIGINAL_ID),
         .task_id = id_from(row_str(r, DELEGATION_TASK_ID)),
         .turn = row_int(r, DELEGATION_TURN),
@@ -192,6 +194,7 @@ void hire_settle_end(struct hires *h, const struct task *t,
     hire_ready(x);
     if (hire_tell_waiters(x, t) || x->is_unwanted)
         hire_is_had(x);
-    else if (h->opts.on_ready && !PLANTED("hire.silent"))
+    else if (h->opts.on_ready && hire_is_own(h, &x->d) &&
+             !PLANTED("hire.silent"))
         h->opts.on_ready(h->opts.ctx, &x->d, t);
 }

@@ -18,6 +18,7 @@ static const struct column delegation_columns[N_DELEGATION_COLUMNS] = {
     [DELEGATION_BODY_HASH] = {.name = "body_hash", .type = COLUMN_BLOB},
     [DELEGATION_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
     [DELEGATION_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
+    [DELEGATION_CREATOR] = {.name = "creator", .type = COLUMN_TEXT, .since = 2},
 };
 
 static const struct table_index delegation_indexes[] = {
@@ -59,4 +60,4 @@ const struct table tree_table = {.name = "tree",
 static const struct table *const tables[] = {&delegation_table, &tree_table};
 
 const struct schema hire_schema = {
-    .room = "hire", .version = 1, .tables = tables, .n_tables = N_OF(tables)};
+    .room = "hire", .version = 2, .tables = tables, .n_tables = N_OF(tables)};

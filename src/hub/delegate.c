@@ -122,15 +122,15 @@ static void on_task(struct ask *a, enum err e, const struct task *t)
 }
 
 /* Whoever else's it is, for this one it is not there. */
-static void look(struct ask *a, struct str agent, struct str task_id,
-                 int64_t turn)
+static void look(struct ask *a, const struct delegation *d)
 {
-    if (!str_eq_nocase(agent, str_of(a->peer->agent))) {
+    if (!str_eq_nocase(d->agent, str_of(a->peer->agent)) ||
+        !hire_is_own(walk_hires(a->hub->opts.walk), d)) {
         hub_ask_refuse(a, ERR_NOT_FOUND, STR(""), STR(""));
         return;
     }
-    a->task_id = id_from(task_id);
-    a->delegation.turn = turn;
+    a->task_id = d->task_id;
+    a->delegation.turn = d->turn;
     a->delegation.is_own = true;
     hub_look_task(a, on_task);
 }
@@ -138,16 +138,20 @@ static void look(struct ask *a, struct str agent, struct str task_id,
 static void on_row(struct ask *a)
 {
     const struct row *row = a->query.rows;
-    struct id task_id;
+    struct delegation d;
 
     if (a->query.err || !row) {
         hub_ask_refuse(a, a->query.err ? a->query.err : ERR_NOT_FOUND, STR(""),
                        STR(""));
         return;
     }
-    task_id = id_from(row_str(row, DELEGATION_TASK_ID)); /* the row goes */
-    look(a, row_str(row, DELEGATION_AGENT), str_of(task_id.text),
-         row_int(row, DELEGATION_TURN));
+    d = (struct delegation){.agent = row_str(row, DELEGATION_AGENT),
+                            .creator = row_str(row, DELEGATION_CREATOR),
+                            .created_ms = row_int(row, DELEGATION_CREATED_MS),
+                            .task_id =
+                                id_from(row_str(row, DELEGATION_TASK_ID)),
+                            .turn = row_int(row, DELEGATION_TURN)};
+    look(a, &d);
 }
 
 void take_delegation_get(struct hub_call *c)
@@ -170,7 +174,7 @@ void take_delegation_get(struct hub_call *c)
     a->delegation.key = id_from(key);
     d = hire_find(walk_hires(c->hub->opts.walk), key);
     if (d) {
-        look(a, d->agent, str_of(d->task_id.text), d->turn);
+        look(a, d);
         return;
     }
     share_delegation_ask(&a->query, &a->has_query, key);

@@ -141,6 +141,27 @@ TEST(a_result_does_not_overtake_the_answers_of_its_batch)
     check_control("hub.told_before_answered", answers_first);
 }
 
+TEST(a_repeat_of_what_is_over_is_answered_and_then_told_again)
+{
+    char task[ID_BYTES];
+    struct trio t;
+
+    trio_init(&t);
+    hub_client_send(&t.boss, SEND_TASK("42"));
+    hub_client_hears(&t.boss, "accepted");
+    CHECK(take_task(&t.worker, task));
+    give_result(&t.worker, task, 3);
+    hub_client_hears(&t.boss, "\"text\":\"xxx\"");
+    for (int i = 0; i < 2; i++) {
+        hub_client_send(&t.boss, SEND_TASK("42"));
+        hub_client_hears(&t.boss, "accepted");
+        CHECK(strstr(t.boss.text, task));
+        hub_client_hears(&t.boss, "\"text\":\"xxx\"");
+    }
+    CHECK(hub_client_is_quiet(&t.boss));
+    trio_fini(&t);
+}
+
 /* Taken over while it waits: the answer is for the new one, as a result. */
 
 static void taken_over(void)

@@ -65,7 +65,13 @@ static struct str write_chunk(struct hub *h, const struct delegation *d,
     return h->out.over ? STR("") : buf_str(&h->out);
 }
 
-/* One that cannot be written is told when the agent registers again. */
+/* For want of memory, or it could not be read: hire gives it to us again. */
+static void not_told(struct hub *h, const struct id *key)
+{
+    log_warn(h->opts.log, "hub.not_told_yet", LOG_C("key", key->text));
+    hire_not_told(walk_hires(h->opts.walk), str_of(key->text));
+}
+
 static void say(struct peer *p, const struct delegation *d,
                 const struct task *t)
 {
@@ -73,7 +79,7 @@ static void say(struct peer *p, const struct delegation *d,
     struct str message = write_result(h, d, t);
 
     if (!message.n) {
-        log_warn(h->opts.log, "hub.not_told", LOG_C("key", d->key.text));
+        not_told(h, &d->key);
         return;
     }
     h->stats.pushed_total++;
@@ -100,16 +106,14 @@ static struct telling *telling_of(const struct peer *p, const struct id *key)
     return NULL;
 }
 
-/* NULL: no memory. It is told when its agent registers again. */
+/* NULL: no memory. */
 static struct telling *telling_new(struct peer *p, const struct id *key,
                                    struct gather *behind)
 {
     struct telling *l = FAULT("hub.telling") ? NULL : calloc(1, sizeof(*l));
 
-    if (!l) {
-        log_warn(p->hub->opts.log, "hub.not_told", LOG_C("key", key->text));
+    if (!l)
         return NULL;
-    }
     l->key = *key;
     l->behind = behind;
     list_append(&p->tellings, &l->node);
@@ -142,13 +146,20 @@ static void on_task(struct ask *a, enum err e, const struct task *t)
     struct peer *p = a->peer;
     struct str key = str_of(a->delegation.key.text);
     const struct delegation *d = hire_find(walk_hires(a->hub->opts.walk), key);
+    struct task gone;
 
     if (!e && t->turn != a->delegation.turn && !a->has_turns) {
         hub_look_number(a, t, a->delegation.turn, on_task);
         return;
     }
-    if (!e && d && task_is_over(t->status))
+    if (!e && d && task_is_over(t->status)) {
         say(p, d, t);
+    } else if (e == ERR_NOT_FOUND && d) {
+        gone = hire_gone(d);
+        say(p, d, &gone);
+    } else if (e && d) {
+        not_told(a->hub, &d->key);
+    }
     p->is_telling = false;
     hub_ask_end(a);
     tell_go(p);
@@ -165,7 +176,7 @@ static bool look(struct peer *p, const struct telling *l)
         return false;
     a = hub_ask_silent(p);
     if (!a) {
-        log_warn(p->hub->opts.log, "hub.not_told", LOG_C("key", l->key.text));
+        not_told(p->hub, &l->key);
         return false;
     }
     p->is_telling = true;
@@ -290,10 +301,14 @@ void hub_on_delegated(struct hub *h, const struct delegation *d,
         say(p, d, t);
         return;
     }
-    if (!l && !PLANTED("hub.not_told_later"))
+    if (!l && PLANTED("hub.not_told_later"))
+        return;
+    if (!l)
         l = telling_new(p, &d->key, p->came_in);
     if (l)
         l->is_ready = true;
+    else
+        not_told(h, &d->key);
     tell_go(p);
 }
 

@@ -162,6 +162,10 @@ task_entry_new(struct tasks *ts, const struct task *t, int64_t remaining_ms);
 /* For one that is CLAIMED. */
 void entry_drop(struct task_entry *e);
 
+/* How long it has if its time begins then: no longer than its parent has, which
+ * waits for it, unless that is over, or its own time does not run. */
+int64_t entry_budget_ms(const struct task_entry *e, int64_t began_ms);
+
 /* CLAIMED -> GOING_ON: it can be found, stands in its lane, and is told. */
 void entry_begin(struct task_entry *e);
 

@@ -155,15 +155,17 @@ void tasks_oldest(struct query *q)
 
 void tasks_prune(struct tasks *ts, struct tx *tx, const struct tasks_keep *keep)
 {
+    int64_t needed_ms = keep->needed_ms ? keep->needed_ms : INT64_MAX;
     size_t limit = keep->limit;
     struct tx_op *op = tx_prune(tx, &task_table, limit);
 
     /* What is not over has no time of its end, and NULL is not less. */
-    tx_if(op, TASK_FINISHED_MS, IS_LESS, value_int(keep->before_ms));
+    tx_if(op, TASK_FINISHED_MS, IS_LESS,
+          value_int(keep->before_ms < needed_ms ? keep->before_ms : needed_ms));
     if (keep->rows > 0 && ts->newest_seq > keep->rows) {
         op = tx_prune(tx, &task_table, limit);
         tx_if(op, TASK_SEQ, IS_AT_MOST, value_int(ts->newest_seq - keep->rows));
-        tx_if(op, TASK_FINISHED_MS, IS_NOT, value_null());
+        tx_if(op, TASK_FINISHED_MS, IS_LESS, value_int(needed_ms));
     }
     op = tx_prune(tx, &conversation_table, limit);
     tx_if(op, CONVERSATION_USED_MS, IS_LESS,

@@ -128,6 +128,7 @@ static void set_began(struct task_entry *e, int64_t began_ms)
 {
     enum err set;
 
+    e->t.budget_ms = entry_budget_ms(e, began_ms);
     e->t.deadline_ms = began_ms + e->t.budget_ms;
     e->is_time_unwritten = true;
     set = timers_set(&e->ts->began, &e->began, began_ms);
@@ -174,16 +175,18 @@ static struct task_entry *next_of(const struct task_entry *e)
 void lane_write_next(const struct task_entry *e, struct tx *tx, int64_t now_ms)
 {
     const struct task_entry *next = next_of(e);
+    int64_t began_ms, budget_ms;
     struct tx_op *op;
 
     if (!next || task_waits(next->t.status) ||
         !(next->is_behind || next->is_time_unwritten))
         return;
+    began_ms = next->is_behind ? now_ms : task_began_ms(&next->t);
+    budget_ms = entry_budget_ms(next, began_ms);
     op = tx_update(tx, &task_table);
     tx_if(op, TASK_ID, IS, value_text(str_of(next->t.id.text)));
-    tx_set(op, TASK_DEADLINE_MS,
-           value_int(next->is_behind ? now_ms + next->t.budget_ms
-                                     : next->t.deadline_ms));
+    tx_set(op, TASK_BUDGET_MS, value_int(budget_ms));
+    tx_set(op, TASK_DEADLINE_MS, value_int(began_ms + budget_ms));
 }
 
 void lane_take_up(struct task_entry *e, int64_t now_ms)

@@ -53,8 +53,11 @@ static void build(struct task_change *c, const struct task_entry *e)
     tx_set(op, TASK_PRIORITY, value_int(p->priority));
     if (p->agent.n)
         tx_set(op, TASK_AGENT, value_text(p->agent));
-    if (p->status == TASK_QUEUED)
-        tx_set(op, TASK_DEADLINE_MS, value_int(c->at_ms + e->t.budget_ms));
+    if (p->status != TASK_QUEUED)
+        return;
+    c->budget_ms = entry_budget_ms(e, c->at_ms);
+    tx_set(op, TASK_BUDGET_MS, value_int(c->budget_ms));
+    tx_set(op, TASK_DEADLINE_MS, value_int(c->at_ms + c->budget_ms));
 }
 
 static struct task_change *make(struct task_entry *e, const struct task_pass *p)
@@ -123,7 +126,8 @@ static void set_time(struct task_entry *e, const struct task_change *c)
     enum err set;
 
     if (e->t.status == TASK_QUEUED) {
-        e->t.deadline_ms = c->at_ms + e->t.budget_ms;
+        e->t.budget_ms = c->budget_ms;
+        e->t.deadline_ms = c->at_ms + c->budget_ms;
         e->is_time_unwritten = false;
         if (!e->is_behind)
             left_ms = e->t.budget_ms;

@@ -263,7 +263,7 @@ struct task_change {
     /* The room's, of a move that is no end (task_pass_new). */
     bool is_pass;
     struct task_pass pass;
-    int64_t attempt;
+    int64_t attempt, budget_ms;
     struct tasks *tasks;
     struct share *load;
 };
@@ -299,7 +299,8 @@ void task_change_free(struct task_change *c);
 /* A durable move of a task that is in memory to something that is no end: let
  * go, held, escalated, perhaps for another agent. One change like any other:
  * whoever submits it may append to c->tx, and task_changed follows. What is let
- * go has its whole time from then on; the time of what waits does not run. What
+ * go has its whole time from then on, but no more than its parent has left, as
+ * long as that is not over; the time of what waits does not run. What
  * an agent was given already is taken from it for another agent only: whoever
  * submits the change calls it back. NULL with *e as task_change_new. */
 MUST_USE struct task_change *task_pass_new(struct tasks *ts, struct str id,
@@ -426,6 +427,8 @@ struct tasks_keep {
     int64_t oldest_ms; /* created_ms of the oldest task there is, found by
                         * tasks_oldest, or now_ms if there is none; zero:
                         * unknown, and conversations stay */
+    int64_t needed_ms; /* nothing that was over since then goes, whatever else
+                        * is said; zero: there is no such time */
     size_t limit;      /* rows to remove at most, in each operation */
 };
 

@@ -1,8 +1,10 @@
 /* What is held, escalated or dropped, and moves that are no end. */
 #include "test/lib/task_stage.h"
 
-static struct id judged(const char *conversation, enum gate_answer answer,
-                        const struct envelope *envelope)
+/* As part of the work on parent, if there is one. */
+static struct id judged_below(const struct id *parent, const char *conversation,
+                              enum gate_answer answer,
+                              const struct envelope *envelope)
 {
     struct msg *m = message("anna", conversation, "text");
     struct id id;
@@ -12,10 +14,18 @@ static struct id judged(const char *conversation, enum gate_answer answer,
     snprintf(m->gate.pass.reason, sizeof(m->gate.pass.reason), "a reason");
     m->call.timeout_ms = 5000;
     m->call.envelope = envelope;
+    if (parent)
+        m->hire.parent_id = str_of(parent->text);
     CHECK_INT(accept_turn(m, NULL), OK);
     id = m->task.id;
     msg_free(m);
     return id;
+}
+
+static struct id judged(const char *conversation, enum gate_answer answer,
+                        const struct envelope *envelope)
+{
+    return judged_below(NULL, conversation, answer, envelope);
 }
 
 static struct task_change *passing(const struct id *id, enum task_status to,
@@ -151,6 +161,55 @@ TEST(a_time_stops_when_who_is_before_it_must_wait_again)
     CHECK_INT(stage.n_due, 0);
     pass_ms(1);
     CHECK_INT(stage.n_due, 2);
+    stage_close();
+}
+
+/* Held, and in the lane behind one that is: first, second and third of it. */
+static void hold_children(const struct id *parent, struct id ids[3])
+{
+    ids[0] = judged_below(parent, "c", GATE_HOLD_INPUT, NULL);
+    ids[1] = judged_below(parent, "c", GATE_ROUTE, NULL);
+    ids[2] = judged_below(parent, "c", GATE_ROUTE, NULL);
+}
+
+TEST(a_child_that_waited_is_over_no_later_than_its_parent)
+{
+    struct id parent, ids[3];
+
+    stage_open();
+    parent = judged("p", GATE_ROUTE, NULL);
+    hold_children(&parent, ids);
+    turn();
+    move(&parent, TASK_DISPATCHED);
+    pass_ms(2000);
+    CHECK_INT(passed(&ids[0], TASK_QUEUED, ""), OK);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(found(&ids[i])->deadline_ms, found(&parent)->deadline_ms);
+    pass_ms(1000);
+    CHECK_INT(passed(&ids[0], TASK_QUEUED, "other"), OK); /* handed over */
+    check_left(ids, 2000);
+    CHECK_INT(ended(&ids[0], TASK_COMPLETED, ""), OK);
+    check_left(ids, 2000);
+    pass_ms(1999);
+    CHECK_INT(stage.n_due, 0);
+    pass_ms(1);
+    CHECK_INT(stage.n_due, 3);
+    stage_close();
+}
+
+TEST(a_child_of_a_parent_that_is_over_has_its_whole_time)
+{
+    struct id parent, ids[3];
+
+    stage_open();
+    parent = judged("p", GATE_ROUTE, NULL);
+    hold_children(&parent, ids);
+    turn();
+    move(&parent, TASK_DISPATCHED);
+    CHECK_INT(ended(&parent, TASK_COMPLETED, ""), OK);
+    pass_ms(60000);
+    CHECK_INT(passed(&ids[0], TASK_QUEUED, ""), OK);
+    check_left(ids, 5000);
     stage_close();
 }
 

@@ -224,6 +224,21 @@ struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
     return e;
 }
 
+int64_t entry_budget_ms(const struct task_entry *e, int64_t began_ms)
+{
+    const struct task_entry *parent =
+        e->t.parent_id.n ? task_entry_find(e->ts, e->t.parent_id) : NULL;
+    int64_t left_ms;
+
+    if (!parent || entry_is_over(parent) || parent->is_behind ||
+        task_waits(parent->t.status))
+        return e->t.budget_ms;
+    left_ms = parent->t.deadline_ms - began_ms;
+    if (left_ms < 1)
+        left_ms = 1;
+    return left_ms < e->t.budget_ms ? left_ms : e->t.budget_ms;
+}
+
 void entry_drop(struct task_entry *e)
 {
     assert(e->state == CLAIMED);

@@ -34,8 +34,9 @@ static inline void close_desks(void)
     stage_close();
 }
 
-static inline struct stage_task *offer_as(int i, const struct agent *a,
-                                          enum task_priority p)
+/* As part of other work, so many agents below it. */
+static inline struct stage_task *offer_below(int i, const struct agent *a,
+                                             enum task_priority p, int depth)
 {
     struct stage_task *x = &st.tasks[i];
 
@@ -44,10 +45,17 @@ static inline struct stage_task *offer_as(int i, const struct agent *a,
     x->task.turn = 1;
     x->task.place = i;
     x->task.priority = p;
+    x->task.depth = depth;
     x->task.deadline_ms = st.time.wall_ms + 3600 * 1000;
     CHECK(deliver_offer(st.d, &x->task, a) == OK);
     CHECK(deliver_check(st.d));
     return x;
+}
+
+static inline struct stage_task *offer_as(int i, const struct agent *a,
+                                          enum task_priority p)
+{
+    return offer_below(i, a, p, 0);
 }
 
 static inline struct errand *errand_of(int i)
