@@ -36,6 +36,7 @@ struct commission_opts {
     struct str parent_id;        /* the work it is part of, whatever they say;
                                   * empty: as they say */
     struct str original_id;      /* of what is asked for in two phases */
+    struct str idempotency_key;  /* that came beside it; with commission_read */
     bool waits_for_nothing;      /* done as soon as it is accepted */
     /* From the loop, never before commission_go has returned; not after
      * commission_leave. */

@@ -93,6 +93,7 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     m->call.executor = keep(m, o->agent, &ok);
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
+    m->call.idempotency_key = keep(m, o->idempotency_key, &ok);
     m->call.conversation_id = own_session(w, m, o, parent, &ok);
     m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
     m->call.source = keep(m, STR("{}"), &ok);
@@ -115,12 +116,13 @@ static void mean(struct buf *out, struct str s)
 }
 
 /* A repeat of the same request is known by it. */
-static enum err hash_order(const struct walk_order *o, struct msg *m)
+enum err walk_order_hash(const struct walk_order *o, struct msg *m)
 {
     struct buf b;
     enum err e;
 
     buf_init(&b, MEANING_MAX);
+    mean(&b, o->by);
     mean(&b, o->agent);
     mean(&b, o->skill);
     mean(&b, o->session_id);
@@ -171,7 +173,7 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
-    if (!m || !fill(w, m, o, parent) || hash_order(o, m) != OK) {
+    if (!m || !fill(w, m, o, parent) || walk_order_hash(o, m) != OK) {
         msg_free(m);
         return ERR_NOMEM;
     }
