@@ -129,7 +129,7 @@ static void end_left(struct piece *p)
 {
     const struct commission_opts *o = &p->commission->opts;
 
-    if (p->is_accepted && p->ends_with_line &&
+    if (p->is_accepted && p->ends_with_line && !p->is_repeat &&
         walk_cancel(o->walk, str_of(p->ids.task_id.text), str_of(p->by), NULL,
                     NULL) != OK)
         log_info(o->log, "commission.not_cancelled",
@@ -150,7 +150,8 @@ static void on_accepted(struct msg *m, void *ctx)
     c->n_out--;
     p->is_accepted = !m->err;
     if (p->is_accepted) {
-        p->ids.key = m->hire.key;
+        p->is_repeat = m->task.is_repeat;
+        p->ids.key = p->is_repeat ? (struct id){""} : m->hire.key;
         p->ids.task_id = m->task.id;
         p->ids.message_id = m->task.message_id;
         end_if_offline(p, m);
@@ -162,6 +163,8 @@ static void on_accepted(struct msg *m, void *ctx)
         refuse_message(p, m);
     } else if (is_dropped(m) && p->wait_ms && !m->hire.agent.n) {
         piece_dropped(p, m);
+    } else if (p->is_repeat) {
+        piece_repeat(p);
     } else if (p->wait_ms && !c->opts.waits_for_nothing) {
         piece_wait(p);
     } else {
@@ -195,12 +198,50 @@ static struct msg *plain_message(struct commission *c,
     return m;
 }
 
+/* Of several, each has its own of the one that was given for all. */
+static struct str key_for(const struct piece *p, const struct speak_order *o,
+                          char out[MSG_KEY_MAX + 8])
+{
+    const struct commission *c = p->commission;
+    struct str all = c->orders->idempotency_key;
+
+    if (o->idempotency_key.n || !all.n)
+        return o->idempotency_key;
+    snprintf(out, MSG_KEY_MAX + 8, "%.*s#%d", STR_ARG(all),
+             (int)(p - c->pieces));
+    return str_of(out);
+}
+
+/* As a message, with a key and what that stands for. */
+static enum err give_key(struct piece *p, const struct speak_order *o,
+                         struct msg *m)
+{
+    char text[MSG_KEY_MAX + 8];
+    struct str key = key_for(p, o, text);
+    char *copy = key.n ? arena_strdup(&m->arena, key) : NULL;
+    struct walk_order same = {.agent = o->agent,
+                              .skill = o->skill,
+                              .task_id = o->task_id,
+                              .message = o->message,
+                              .timeout_ms = o->timeout_ms,
+                              .wish = {.mode = o->mode,
+                                       .is_stream = o->is_stream,
+                                       .goes_on = o->goes_on}};
+
+    m->call.idempotency_key = (struct str){copy, copy ? key.n : 0};
+    if (!key.n)
+        return OK;
+    return copy ? walk_order_hash(&same, m->call.body_hash) : ERR_NOMEM;
+}
+
 static enum err send_plain(struct piece *p, const struct speak_order *o)
 {
     struct msg *m = plain_message(p->commission, o);
 
-    if (!m)
+    if (!m || give_key(p, o, m) != OK) {
+        msg_free(m);
         return ERR_NOMEM;
+    }
     p->ends_late = !o->goes_on;
     walk_message(p->commission->opts.walk, m, on_accepted, p);
     return OK;
@@ -210,6 +251,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
                            struct why *why)
 {
     struct commission *c = p->commission;
+    char key[MSG_KEY_MAX + 8];
     struct walk_order w = {
         .by = str_of(p->by),
         .caller = c->opts.caller,
@@ -220,6 +262,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
         .skill = o->skill,
         .message = o->message,
         .metadata = o->metadata,
+        .idempotency_key = key_for(p, o, key),
         .timeout_ms = o->timeout_ms,
         .wish = {.mode = o->mode,
                  .original_id = str_of(c->original_id),
@@ -379,6 +422,13 @@ enum err commission_read(struct commission *c, struct str body,
     if (e)
         return e;
     c->is_many = c->orders->is_many;
+    e = speak_key(&c->arena, c->opts.idempotency_key,
+                  c->is_many ? &c->orders->idempotency_key
+                             : &c->orders->list[0].idempotency_key,
+                  why);
+    c->opts.idempotency_key = (struct str){NULL, 0};
+    if (e)
+        return e;
     c->pieces = FAULT("commission.pieces")
                     ? NULL
                     : calloc(c->orders->n, sizeof(*c->pieces));

@@ -36,6 +36,7 @@ struct commission_opts {
     struct str parent_id;        /* the work it is part of, whatever they say;
                                   * empty: as they say */
     struct str original_id;      /* of what is asked for in two phases */
+    struct str idempotency_key;  /* that came beside it; with commission_read */
     bool waits_for_nothing;      /* done as soon as it is accepted */
     /* From the loop, never before commission_go has returned; not after
      * commission_leave. */
@@ -62,7 +63,10 @@ void commission_hurry(struct commission *c);
 /* The only piece was refused: how. OK: it was not, or it is one of several. */
 enum err commission_refused(const struct commission *c, struct str *words,
                             struct str *details);
-/* The answer, an object. */
+/* Whether it was asked for in two phases, where a refusal is an error and no
+ * answer. */
+bool commission_is_two_phase(const struct commission *c);
+/* The answer, an object; of what was refused too. */
 void commission_write(const struct commission *c, struct json_out *o);
 /* Whether all that was to be waited for is over. */
 bool commission_is_over(const struct commission *c);

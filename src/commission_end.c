@@ -66,7 +66,8 @@ void piece_refuse(struct piece *p, enum err e, const struct why *why)
     p->err = e;
     if (why)
         p->why = *why;
-    speak_delegation_refused(&o, e, str_of(p->why.text));
+    speak_delegation_refused(&o, e, str_of(p->why.text),
+                             p->details.over ? STR("") : buf_str(&p->details));
     close_answer(p, &o);
 }
 
@@ -175,6 +176,63 @@ void piece_wait(struct piece *p)
         piece_accepted(p);
 }
 
+/* Asked for again. */
+
+/* Whether t is still at the turn that this key began. */
+static bool is_its_turn(const struct piece *p, const struct task *t)
+{
+    return str_eq(str_of(t->message_id.text), str_of(p->ids.message_id.text));
+}
+
+static void again(struct piece *p, const struct task *t)
+{
+    if (!t || !is_its_turn(p, t) || !p->wait_ms ||
+        p->commission->opts.waits_for_nothing)
+        piece_accepted(p);
+    else if (task_is_over(t->status))
+        over(p, t);
+    else
+        piece_wait(p);
+}
+
+static void on_row(struct query *q, void *ctx)
+{
+    struct piece *p = ctx;
+    struct commission *c = p->commission;
+    struct query row = *q;
+    struct task t;
+
+    c->n_out--;
+    p->has_query = false;
+    if (row.rows)
+        task_from_row(&t, row.rows);
+    if (c->is_left)
+        commission_check(c);
+    else
+        again(p, row.rows ? &t : NULL);
+    query_fini(&row);
+}
+
+void piece_repeat(struct piece *p)
+{
+    const struct commission_opts *o = &p->commission->opts;
+    struct str id = str_of(p->ids.task_id.text);
+    const struct task *t = task_find(walk_tasks(o->walk), id);
+    const struct delegation *d = hire_find_task(walk_hires(o->walk), id);
+
+    if (d && t && d->turn == t->turn && is_its_turn(p, t))
+        p->ids.key = d->key;
+    if (t) {
+        again(p, t);
+        return;
+    }
+    p->has_query = true;
+    query_init(&p->query, &task_table, 1);
+    query_if(&p->query, TASK_ID, IS, value_text(id));
+    p->commission->n_out++;
+    store_read(o->store, &p->query, on_row, p);
+}
+
 void commission_hurry(struct commission *c)
 {
     c->opts.waits_for_nothing = true;
@@ -197,6 +255,11 @@ enum err commission_refused(const struct commission *c, struct str *words,
     *words = str_of(p->why.text);
     *details = p->details.over ? STR("") : buf_str(&p->details);
     return p->err;
+}
+
+bool commission_is_two_phase(const struct commission *c)
+{
+    return c->original_id[0];
 }
 
 static struct str answer_of(const struct piece *p)

@@ -25,6 +25,7 @@ struct piece {
     bool is_accepted, is_waiter, is_listening, has_query;
     bool ends_late; /* a person's, when nobody waits any more */
     bool is_begun;  /* no more was waited for */
+    bool is_repeat; /* by its idempotency key */
     struct commission_piece ids;
     char by[AGENT_NAME_MAX + 1]; /* empty: a person */
     bool ends_with_line;
@@ -62,6 +63,8 @@ void piece_accepted(struct piece *p);
 void piece_wait(struct piece *p);
 /* A person's, by the gate: it is over. */
 void piece_dropped(struct piece *p, const struct msg *m);
+/* What was asked for before, by its idempotency key: as it stands now. */
+void piece_repeat(struct piece *p);
 /* Harmless where it does not wait. */
 void piece_stop_waiting(struct piece *p);
 /* If that was the last. */

@@ -120,9 +120,15 @@ struct walk_order {
                                   * NULL: nobody */
     struct str parent_id, session_id, task_id; /* empty: not said */
     struct str agent, skill, message, metadata;
-    int64_t timeout_ms; /* zero: the default */
+    struct str idempotency_key; /* as a message's, of whose name it is in */
+    int64_t timeout_ms;         /* zero: the default */
     struct delegation_wish wish;
 };
+
+/* What a key, or an original id, stands for where it is o that is asked.
+ * ERR_NOMEM. */
+MUST_USE enum err walk_order_hash(const struct walk_order *o,
+                                  uint8_t out[MSG_BODY_HASH_BYTES]);
 
 /* As walk_message: done has the message, and frees it. An error: it was not
  * begun, with words. A further turn (task_id) is of what this agent gave before

@@ -4,9 +4,24 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/fault.h"
 #include "walk_internal.h"
 
 enum { MEANING_MAX = MSG_TEXT_MAX + MSG_METADATA_MAX + 4096 };
+
+static enum err check_payer(struct walk *w, const struct task *parent,
+                            struct why *why)
+{
+    struct caller unused;
+
+    if (!parent || !parent->root_user.n ||
+        walk_caller_of(w, parent->root_user, &unused) ||
+        PLANTED("walk.gone_pays"))
+        return OK;
+    return why_err(why, ERR_NOT_ALLOWED,
+                   "%.*s, on whose behalf this would be, is not there any more",
+                   STR_ARG(parent->root_user));
+}
 
 /* Who an agent is to the rest of the house: its creator; or, where the
  * configuration has it, the user it works for. */
@@ -94,6 +109,7 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     m->call.executor = keep(m, o->agent, &ok);
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
+    m->call.idempotency_key = keep(m, o->idempotency_key, &ok);
     m->call.conversation_id = own_session(w, m, o, parent, &ok);
     m->call.source = keep(m, STR("{}"), &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
@@ -115,13 +131,14 @@ static void mean(struct buf *out, struct str s)
 }
 
 /* A repeat of the same request is known by it. */
-static enum err hash_order(const struct walk_order *o,
-                           uint8_t out[MSG_BODY_HASH_BYTES])
+enum err walk_order_hash(const struct walk_order *o,
+                         uint8_t out[MSG_BODY_HASH_BYTES])
 {
     struct buf b;
     enum err e;
 
     buf_init(&b, MEANING_MAX);
+    mean(&b, o->by);
     mean(&b, o->agent);
     mean(&b, o->skill);
     mean(&b, o->session_id);
@@ -168,6 +185,8 @@ static enum err find_parent(struct walk *w, const struct walk_order *o,
     if (hire_is_known(w->hires, o->by, o->wish.original_id, hash))
         return OK;
     e = hire_parent(w->hires, o->by, o->parent_id, o->session_id, parent, why);
+    if (!e)
+        e = check_payer(w, *parent, why);
     return e ? e : caller_for(w, o, *parent, caller, why);
 }
 
@@ -179,7 +198,7 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     const struct task *parent;
     struct caller caller;
     struct msg *m;
-    enum err e = hash_order(o, hash);
+    enum err e = walk_order_hash(o, hash);
 
     if (!e)
         e = find_parent(w, o, hash, &parent, &caller, why);

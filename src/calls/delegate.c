@@ -61,9 +61,17 @@ static void on_patience(struct timer *t)
 static bool begin(struct open *o, struct call *c)
 {
     struct calls *calls = c->calls;
+    struct str key = http_header(c->rq, STR("Idempotency-Key"));
     struct why why = {""};
     enum err e = ERR_NOMEM;
 
+    if (key.p && !key.n) {
+        open_refuse(o, ERR_BAD_REQUEST,
+                    STR("the Idempotency-Key header is empty: give a key, or "
+                        "leave it out"),
+                    STR(""));
+        return false;
+    }
     o->commission = commission_new(&(struct commission_opts){
         .loop = calls->loop,
         .log = calls->log,
@@ -73,6 +81,7 @@ static bool begin(struct open *o, struct call *c)
         .list = &calls->commissions,
         .caller = &c->caller,
         .waits_for_nothing = o->message.wants_events,
+        .idempotency_key = key,
         .done = on_done,
         .ctx = o,
     });

@@ -240,6 +240,38 @@ TEST(who_goes_before_all_is_told_hears_the_rest_when_they_come_back)
     firm_close();
 }
 
+static void on_lost(struct tx *tx, void *ctx)
+{
+    (void)ctx;
+    CHECK_INT(tx->result, TX_COMMITTED);
+}
+
+TEST(an_end_comes_and_is_kept_though_a_damaged_store_has_lost_its_row)
+{
+    struct gotten g;
+    struct tx_op *op;
+    struct tx tx;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .id = "42"});
+    tx_init(&tx);
+    op = tx_delete(&tx, &delegation_table);
+    tx_if(op, DELEGATION_KEY, IS, value_text(str_of(g.key.text)));
+    store_submit(stage.store, &tx, on_lost, NULL);
+    pass_ms(0);
+    tx_fini(&tx);
+    CHECK_INT(firm_row(&g.key), 0);
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    CHECK_INT(stored(&g.task, NULL, NULL), TASK_COMPLETED);
+    CHECK_INT(firm_row(&g.key), DELEGATION_READY);
+    firm_restart();
+    firm.n_heard = 0;
+    come("a");
+    CHECK_INT(firm.n_heard, 1);
+    CHECK_STR(str_of(firm.heard[0].text), "x");
+    firm_close();
+}
+
 TEST(a_result_that_could_not_be_read_is_read_again)
 {
     struct gotten g[3];

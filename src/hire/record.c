@@ -11,11 +11,10 @@ static int64_t flags_of(const struct delegation *d)
            (d->goes_on ? FLAG_GOES_ON : 0);
 }
 
-static void write_delegation(struct tx *tx, const struct hire *x)
+static void write_delegation(struct tx_op *op, const struct hire *x,
+                             const struct delegation *d)
 {
     struct str hash = {(const char *)x->body_hash, MSG_BODY_HASH_BYTES};
-    const struct delegation *d = &x->d;
-    struct tx_op *op = tx_insert(tx, &delegation_table);
 
     tx_set(op, DELEGATION_KEY, value_text(str_of(d->key.text)));
     tx_set(op, DELEGATION_AGENT, value_text(d->agent));
@@ -93,7 +92,7 @@ void hire_record(struct hires *h, struct msg *m)
         x->d.state = DELEGATION_READY;
         x->d.expires_ms = m->in.at_ms + h->opts.settings.keep_ms;
     }
-    write_delegation(&m->tx, x);
+    write_delegation(tx_insert(&m->tx, &delegation_table), x, &x->d);
     write_tree(h, m);
 }
 
@@ -167,19 +166,19 @@ void hire_leave(struct hires *h, struct msg *m)
 
 /* The end. */
 
+/* Whole, and without a guard: no task goes on for ever because a damaged
+ * database has lost this row, and the result is kept all the same. */
 void hire_record_end(struct hires *h, const struct task *t, struct tx *tx)
 {
     const struct hire *x = hire_of_task(h, str_of(t->id.text));
-    int64_t now_ms = loop_wall_ms(h->opts.loop);
-    struct tx_op *op;
+    struct delegation ready;
 
     if (!x || x->d.state != DELEGATION_OPEN || x->d.turn != t->turn)
         return;
-    op = tx_update(tx, &delegation_table);
-    tx_if(op, DELEGATION_KEY, IS, value_text(str_of(x->d.key.text)));
-    tx_set(op, DELEGATION_STATE, value_int(DELEGATION_READY));
-    tx_set(op, DELEGATION_EXPIRES_MS,
-           value_int(now_ms + h->opts.settings.keep_ms));
+    ready = x->d;
+    ready.state = DELEGATION_READY;
+    ready.expires_ms = loop_wall_ms(h->opts.loop) + h->opts.settings.keep_ms;
+    write_delegation(tx_put(tx, &delegation_table), x, &ready);
 }
 
 void hire_settle_end(struct hires *h, const struct task *t,

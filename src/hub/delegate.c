@@ -16,7 +16,7 @@ static void on_done(void *ctx)
     enum err e = commission_refused(a->commission, &words, &details);
     struct json_out o;
 
-    if (e) {
+    if (e && commission_is_two_phase(a->commission)) {
         hub_ask_refuse(a, e, words, details);
         return;
     }
@@ -69,17 +69,19 @@ static void begin(struct hub_call *c, struct str original_id)
         commission_go(a->commission);
 }
 
-/* The id is what the result is told by, so here it must be there. */
+/* The id is what the result is told by, so here it must be there, and be one
+ * that delegation.ack takes. */
 static bool check_id(struct hub_call *c)
 {
+    struct str id = c->m->id.text;
     struct reply to = c->reply;
 
-    if (c->reply.is_awaited && c->m->id.text.n)
+    if (c->reply.is_awaited && id.n && !str_has_any_control(id))
         return true;
     to.is_awaited = true;
     reply_bad(&to, WIRE_INVALID_REQUEST,
-              STR("agent.send_task needs an id, a string or a number: its "
-                  "result is told by it"),
+              STR("agent.send_task needs an id, a string without control "
+                  "characters or a number: its result is told by it"),
               STR(""));
     return false;
 }

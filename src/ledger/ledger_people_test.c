@@ -1,5 +1,6 @@
 /* Who earns it: the creator of whoever did it, less the fee; whoever comes or
  * goes meanwhile. */
+#include "test/lib/control.h"
 #include "test/lib/ledger_stage.h"
 #include "test/lib/walk_agents.h"
 
@@ -251,6 +252,7 @@ TEST(the_root_user_pays_however_deep_and_within_the_root_s_budget)
 
     open_with_creators();
     money_set((struct ledger_settings){.per_root = 2 * 1001 + 7});
+    make_user("anna", OK);
     make_user("carl", OK);
     make_user("dora", OK);
     root = sent((struct letter){.to = "lazy"});
@@ -276,6 +278,51 @@ TEST(the_root_user_pays_however_deep_and_within_the_root_s_budget)
     stage_close();
 }
 
+/* What begins after they were removed is not paid by them, even where the task
+ * that it would be part of began before. */
+static void gone_and_not_charged(void)
+{
+    struct told root, t = {0};
+    struct access_change c;
+    struct why why = {""};
+    struct walk_order o;
+
+    open_with_creators();
+    make_user("zoe", OK);
+    make_user("carl", OK);
+    give("p2", "zoe", 10000);
+    root = sent((struct letter){.from = "zoe", .to = "lazy"});
+    access_change_init(&c);
+    CHECK_INT(access_user_remove(stage.access, &c, STR("zoe"), STR("admin"),
+                                 loop_wall_ms(&stage.loop), &why),
+              OK);
+    settle(&c, OK);
+    o = (struct walk_order){.by = STR("lazy"),
+                            .parent_id = str_of(root.task_id.text),
+                            .agent = STR("quick"),
+                            .message = STR("help"),
+                            .wish = {.mode = DELEGATION_ASYNC}};
+    CHECK_INT(walk_delegate(stage.walk, &o, stage_on_done, &t, &why),
+              ERR_NOT_ALLOWED);
+    CHECK(strstr(why.text, "zoe, on whose behalf"));
+    for (int i = 0; i < 3; i++)
+        pass_ms(1000);
+    CHECK_INT(stored(&root.task_id, NULL, NULL), TASK_COMPLETED);
+    CHECK_INT(balance("user:zoe"), 10000 - 1001);
+    money_check();
+    stage_close();
+}
+
+TEST(who_is_removed_pays_for_nothing_that_begins_then)
+{
+    gone_and_not_charged();
+}
+
+TEST(one_that_charges_who_is_gone_is_noticed)
+{
+    check_control("walk.gone_pays", gone_and_not_charged);
+}
+
 /* The agent's creator asked for it, and may see it; but it is not they who pay,
  * so it is not they who go on. */
 TEST(who_delegated_cannot_go_on_at_another_s_expense)
@@ -284,6 +331,7 @@ TEST(who_delegated_cannot_go_on_at_another_s_expense)
 
     open_with_creators();
     give("p2", "carl", 100000);
+    make_user("anna", OK);
     make_user("carl", OK);
     make_user("dora", OK);
     root = sent((struct letter){.to = "lazy"});

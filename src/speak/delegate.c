@@ -9,7 +9,7 @@
 
 struct said {
     struct speak_order o;
-    struct str mode, on_timeout, on_disconnect, tasks;
+    struct str mode, on_timeout, on_disconnect, tasks, idempotency_key;
 };
 
 #define AT(member) offsetof(struct said, member)
@@ -39,6 +39,8 @@ static const struct field delegate_fields[] = {
     {"onTimeout", FIELD_NAME, 1, 16, AT(on_timeout), false},
     {"onDisconnect", FIELD_NAME, 1, 16, AT(on_disconnect), false},
     {"parent_task_id", FIELD_NAME, 1, ID_BYTES - 1, AT(o.parent_id), false},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(o.idempotency_key),
+     false},
 };
 
 /* The same, and `tasks`: several of them, without more of these inside. */
@@ -46,6 +48,7 @@ static const struct field orders_fields[] = {
     {"tasks", FIELD_ARR, 0,
      (int64_t)DELEGATION_AT_ONCE_MAX *(6 * MSG_TEXT_MAX + 8192), AT(tasks),
      false},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(idempotency_key), false},
 };
 
 #define N(table) (sizeof(table) / sizeof(*(table)))
@@ -214,6 +217,7 @@ enum err speak_delegate(struct arena *a, struct str body,
     if (json_scan(body, &key, 1, &found, NULL) == OK && found.n &&
         !str_eq(found, STR("null"))) {
         e = fields_read(a, body, &many, &s, why);
+        out->idempotency_key = s.idempotency_key;
         return e ? e : read_many(a, s.tasks, out, why);
     }
     e = fields_read(a, body, &one, &s, why);
@@ -292,9 +296,14 @@ void speak_delegation_accepted(struct json_out *o, struct str key,
     put_head(o, STR("accepted"), key, task_id);
 }
 
-void speak_delegation_refused(struct json_out *o, enum err e, struct str words)
+void speak_delegation_refused(struct json_out *o, enum err e, struct str words,
+                              struct str details)
 {
     put_str(o, STR("status"), STR("error"));
     put_str(o, STR("error"), words.n ? words : str_of(err_row(e)->wording));
     put_str(o, STR("code"), str_of(err_row(e)->code));
+    if (!details.n || str_eq(details, STR("{}")))
+        return;
+    json_key(o, STR("details"));
+    json_put_raw(o, details);
 }

@@ -249,6 +249,7 @@ struct speak_order {
     struct str task_id;     /* a further turn of it */
     struct str parent_id;   /* what it is part of, as they say */
     struct str metadata;    /* their own; an object, or empty */
+    struct str idempotency_key;
     enum delegation_mode mode;
     int64_t timeout_ms; /* of the work; zero: not said */
     int64_t wait_ms;    /* of who asks, where the mode is sync */
@@ -259,7 +260,8 @@ struct speak_order {
 struct speak_orders {
     struct speak_order list[DELEGATION_AT_ONCE_MAX];
     size_t n;
-    bool is_many; /* "tasks": so is the answer */
+    bool is_many;               /* "tasks": so is the answer */
+    struct str idempotency_key; /* said beside "tasks" */
 };
 
 /* The params of agent.send_task; and of agent.delegate, or the body of POST
@@ -341,7 +343,8 @@ void speak_delegation_accepted(struct json_out *o, struct str key,
                                struct str task_id);
 
 /* And of one that was refused, among others that were not. */
-void speak_delegation_refused(struct json_out *o, enum err e, struct str words);
+void speak_delegation_refused(struct json_out *o, enum err e, struct str words,
+                              struct str details);
 
 /* A turn before the one in the task's row. */
 struct speak_turn {

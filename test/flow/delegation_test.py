@@ -154,6 +154,13 @@ class Refusals(unittest.TestCase):
         self.assertEqual(answer["error"]["code"], -32600)
         self.assertIn("needs an id", answer["error"]["message"])
 
+    def test_an_id_that_could_not_be_acknowledged(self):
+        for id in ("a\0b", "t\tab", "line\n", "\x7f", "\x85"):
+            with self.subTest(id):
+                error = self.house.ask(id)["error"]
+                self.assertEqual(error["code"], -32600)
+                self.assertIn("control characters", error["message"])
+
     def test_an_agent_that_nobody_knows(self):
         error = self.refused(agent_id="web-serch-agent")
         self.assertEqual(error["data"]["code"], "agent_not_found")

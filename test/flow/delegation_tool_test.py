@@ -121,17 +121,65 @@ class Tool(unittest.TestCase):
             self.assertIn("more than 16", e.exception.message)
             self.assertEqual(h.tasks(agent="web-search-agent"), [])
 
+    def test_one_that_is_refused_is_a_result_as_one_of_many_is(self):
+        with House() as h:
+            h.begin()
+            h.agent("dear", pricing={"amount_micros": 100})
+            with h.agent("gone"):
+                pass
+            for order, code, words in (
+                    ({"agentId": "web-serch-agent"}, "agent_not_found",
+                     "web-serch-agent"),
+                    ({"agentId": "gone"}, "agent_offline", "gone"),
+                    ({"agentId": "research-agent"}, "delegation_not_allowed",
+                     "itself"),
+                    ({"agentId": "dear"}, "insufficient_funds", "100")):
+                order["task"] = "x"
+                with self.subTest(code):
+                    one = awaited(lambda: self.refusal(h, order, code))
+                    self.assertEqual((one["status"], one["code"]),
+                                     ("error", code))
+                    self.assertIn(words, one["error"])
+                    self.assertEqual(one.keys() & {"task_id", "sessionKey"},
+                                     set())
+                    self.assertEqual(h.boss.call("agent.delegate",
+                                                 tasks=[order]),
+                                     {"results": [one]})
+            self.assertEqual(self.refusal(h, {
+                "agentId": "web-serch-agent", "task": "x"},
+                "agent_not_found")["details"]["nearest"][0],
+                "web-search-agent")
+
+    def refusal(self, h, order, code):
+        """The answer, once it is that: that a line is gone is seen in time."""
+        answer = h.boss.call("agent.delegate", mode="async", **order)
+        return answer if answer.get("code") == code else None
+
+    def test_what_is_no_order_at_all_is_an_error(self):
+        with House() as h:
+            h.begin()
+            for order in ({"task": "x"}, {"agentId": "web-search-agent"},
+                          {"agentId": 7, "task": "x"},
+                          {"agentId": "web-search-agent", "task": "x",
+                           "mode": "soon"}):
+                with self.subTest(order), self.assertRaises(Refused) as e:
+                    h.boss.call("agent.delegate", **order)
+                self.assertEqual((e.exception.code, e.exception.name),
+                                 (-32602, "bad_request"))
+
     def test_a_key_of_another_agent_s_is_not_there(self):
         with House() as h:
             h.begin()
             key = h.boss.call("agent.delegate", agentId="web-search-agent",
                               task="x", mode="async")["sessionKey"]
             given(h.worker)
-            for method, more in (("delegation.get", {}),
-                                 ("agent.delegate", {"task": "more"})):
-                with self.subTest(method), self.assertRaises(Refused) as e:
-                    h.worker.call(method, sessionKey=key, **more)
-                self.assertEqual(e.exception.name, "not_found")
+            with self.assertRaises(Refused) as e:
+                h.worker.call("delegation.get", sessionKey=key)
+            self.assertEqual(e.exception.name, "not_found")
+            answer = h.worker.call("agent.delegate", sessionKey=key,
+                                   task="more")
+            self.assertEqual((answer["status"], answer["code"]),
+                             ("error", "not_found"))
             self.assertFalse(h.worker.call("delegation.ack",
                                            sessionKey=key)["acked"])
 
@@ -386,6 +434,85 @@ class Http(unittest.TestCase):
                     self.assertEqual((answer.status,
                                       answer.json()["error"]["code"]),
                                      (status, code))
+
+    def test_the_same_key_is_the_same_task(self):
+        with House() as h:
+            h.begin()
+            h.agent("dear", pricing={"amount_micros": 100})
+            root = h.server.send("go", to="research-agent", token=h.anna,
+                                 wait_ms=0).json()["task_id"]
+            given(h.boss)
+            h.server.call("POST", "/api/ledger/topup",
+                          {"user": "anna", "amount_micros": 1000})
+            for of in ({"parent_task_id": root}, {}):
+                order = {"agentId": "dear", "task": "x", "mode": "async", **of}
+                key = "Idempotency-Key: k%d" % len(of)
+                first = self.post(h, headers=(key,), **order)
+                self.assertEqual(first.status, 202)
+                again = self.post(h, headers=(key,), **order)
+                self.assertEqual((again.status, again.json()),
+                                 (202, first.json()))
+                again = self.post(h, idempotency_key=key.split()[1], **order)
+                self.assertEqual(again.json(), first.json())
+                other = self.post(h, headers=(key,), **{**order, "task": "y"})
+                self.assertEqual((other.status, other.json()["error"]["code"]),
+                                 (422, "idempotency_mismatch"))
+            self.assertEqual(len(h.tasks(agent="dear")), 2)
+            left = h.server.call("GET", "/api/ledger/balance?user=anna").json()
+            self.assertEqual(left["balance_micros"], 800)
+            # The control: without one each is another.
+            self.post(h, agentId="dear", task="x", mode="async")
+            self.post(h, agentId="dear", task="x", mode="async")
+            self.assertEqual(len(h.tasks(agent="dear")), 4)
+
+    def test_a_key_s_answer_is_how_it_stands(self):
+        with House() as h:
+            h.begin()
+            root = h.server.send("go", to="research-agent", token=h.anna,
+                                 wait_ms=0).json()["task_id"]
+            given(h.boss)
+            for of in ({"parent_task_id": root}, {}):
+                order = {"agentId": "web-search-agent", "task": "x", **of,
+                         "idempotency_key": "k%d" % len(of)}
+                first = self.later(h, **order)
+                task = given(h.worker)
+                again = self.later(h, **order)
+                done(h.worker, task, text="found")
+                for answer in (first(), again(), self.post(h, **order)):
+                    said = answer.json()
+                    self.assertEqual(
+                        (answer.status, said["status"], said["response"],
+                         said["task_id"]),
+                        (200, "completed", "found", task["task_id"]))
+
+    def test_a_key_of_several_is_each_one_s(self):
+        with House() as h:
+            h.begin()
+            tasks = [{"agentId": "web-search-agent", "task": str(i),
+                      "mode": "async"} for i in range(2)]
+            first = self.post(h, idempotency_key="k", tasks=tasks).json()
+            self.assertNotEqual(first["results"][0]["task_id"],
+                                first["results"][1]["task_id"])
+            self.assertEqual(
+                self.post(h, headers=("Idempotency-Key: k",),
+                          tasks=tasks).json(), first)
+            tasks[1]["task"] = "other"
+            again = self.post(h, idempotency_key="k", tasks=tasks).json()
+            self.assertEqual(again["results"][0], first["results"][0])
+            self.assertEqual(again["results"][1]["code"],
+                             "idempotency_mismatch")
+
+    def test_a_key_that_is_none(self):
+        with House() as h:
+            h.begin()
+            for headers, more in ((("Idempotency-Key: ",), {}),
+                                  (("Idempotency-Key: a",),
+                                   {"idempotency_key": "b"}),
+                                  ((), {"idempotency_key": "k" * 256})):
+                with self.subTest(headers):
+                    answer = self.post(h, headers=headers, task="x",
+                                       agentId="web-search-agent", **more)
+                    self.assertEqual(answer.status, 400)
 
     def test_as_events(self):
         with House() as h:

@@ -205,6 +205,9 @@ class HiringCases(SdkCases):
                                     "timeoutMs": 100})
         self.assertEqual(got["status"], "timeout")
         parrot.event("cancelled", task=got["task_id"])
+        got = boss.do("tool", order={"agentId": "nobody", "task": "x"})
+        self.assertEqual((got["status"], got["code"]),
+                         ("error", "agent_not_found"))
         self.refused("bad_request", boss.do, "tool",
                      order={"agentId": "parrot", "task": "x", "mode": "soon"})
 
