@@ -197,6 +197,7 @@ class Refusals(unittest.TestCase):
         done(h.worker, task, text="one")
         self.assertEqual(h.result()["params"]["original_id"], "again")
         self.assertEqual(h.ask("again"), first)  # it is kept
+        self.assertEqual(h.result()["params"]["text"], "one")  # and told again
         h.boss.call("delegation.ack", original_id="again")
         second = h.ask("again", message="other")
         self.assertNotEqual(second["result"]["task_id"], task["task_id"])
