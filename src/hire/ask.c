@@ -266,10 +266,13 @@ enum err hire_repeat(struct hires *h, struct msg *m)
         PLANTED("hire.no_repeats"))
         return OK;
     if (memcmp(x->body_hash, m->call.body_hash, MSG_BODY_HASH_BYTES) != 0)
-        return why_err(&m->why, ERR_ID_IN_USE,
-                       "the id \"%.*s\" is that of another request, whose "
-                       "result is not acknowledged yet",
-                       STR_ARG(m->hire.wish.original_id));
+        return hire_gives_way(x)
+                   ? OK
+                   : why_err(
+                         &m->why, ERR_ID_IN_USE,
+                         "the id \"%.*s\" is that of another request, whose "
+                         "result is not acknowledged yet",
+                         STR_ARG(m->hire.wish.original_id));
     m->hire.is_repeat = true;
     if (x->is_claimed) {
         m->hire.is_behind = true;
@@ -297,6 +300,7 @@ static enum err claim(struct hires *h, struct msg *m, const struct agent *by)
                            .ends_with_line = w->ends_with_line,
                            .goes_on = w->goes_on,
                            .created_ms = m->in.at_ms};
+    struct hire *told = hire_of_request(h, d.agent, d.original_id);
     struct hire *x = hire_make(h, &d);
 
     if (!x)
@@ -306,6 +310,8 @@ static enum err claim(struct hires *h, struct msg *m, const struct agent *by)
         hire_unclaim(x);
         return ERR_NOMEM;
     }
+    if (told && hire_gives_way(told) && !told->is_had)
+        hire_is_had(told);
     m->hire.key = d.key;
     m->hire.claim = x;
     return OK;

@@ -37,7 +37,9 @@ static bool open_is_right(const struct hires *h, const struct hire *x)
 static bool ready_is_right(const struct hire *x)
 {
     return list_holds(&x->hirer->ready, &x->hirer_node) && !x->kids &&
-           !list_has(&x->ending_node) && list_is_empty(&x->waiters);
+           !list_has(&x->ending_node) &&
+           (list_is_empty(&x->waiters) || list_has(&x->tell_node) ||
+            x->h->is_reading);
 }
 
 static bool hire_is_right(const struct hires *h, const struct hire *x)
