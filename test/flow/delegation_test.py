@@ -196,7 +196,8 @@ class Refusals(unittest.TestCase):
         task = given(h.worker)
         done(h.worker, task, text="one")
         self.assertEqual(h.result()["params"]["original_id"], "again")
-        self.assertEqual(h.ask("again"), first)  # it is kept
+        self.assertEqual(h.ask("again"), first)  # it is kept, and told again
+        self.assertEqual(h.result()["params"]["text"], "one")
         h.boss.call("delegation.ack", original_id="again")
         second = h.ask("again", message="other")
         self.assertNotEqual(second["result"]["task_id"], task["task_id"])
