@@ -136,6 +136,12 @@ static void end_left(struct piece *p)
                  LOG_C("task_id", p->ids.task_id.text));
 }
 
+/* By the gate: there is nothing to wait for. Of an agent's hire knows it. */
+static bool is_dropped(const struct msg *m)
+{
+    return pass_status(m->gate.pass.answer) == TASK_DROPPED;
+}
+
 static void on_accepted(struct msg *m, void *ctx)
 {
     struct piece *p = ctx;
@@ -154,6 +160,8 @@ static void on_accepted(struct msg *m, void *ctx)
         commission_check(c);
     } else if (m->err) {
         refuse_message(p, m);
+    } else if (is_dropped(m) && p->wait_ms && !m->hire.agent.n) {
+        piece_dropped(p, m);
     } else if (p->wait_ms && !c->opts.waits_for_nothing) {
         piece_wait(p);
     } else {

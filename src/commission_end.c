@@ -99,6 +99,17 @@ static void over(struct piece *p, const struct task *t)
     close_answer(p, &o);
 }
 
+void piece_dropped(struct piece *p, const struct msg *m)
+{
+    struct task t = {.id = m->task.id,
+                     .status = TASK_DROPPED,
+                     .result = {.status = TASK_DROPPED,
+                                .error_code = STR("dropped"),
+                                .error = str_of(m->gate.pass.reason)}};
+
+    over(p, &t);
+}
+
 /* Waiting. */
 
 static void on_over(struct hire_waiter *w, enum err e,

@@ -60,6 +60,8 @@ void piece_refuse(struct piece *p, enum err e, const struct why *why);
 void piece_accepted(struct piece *p);
 /* It is, or will be when what it waits for is over. */
 void piece_wait(struct piece *p);
+/* A person's, by the gate: it is over. */
+void piece_dropped(struct piece *p, const struct msg *m);
 /* Harmless where it does not wait. */
 void piece_stop_waiting(struct piece *p);
 /* If that was the last. */

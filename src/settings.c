@@ -56,6 +56,7 @@ static struct hire_settings hire_of(const struct config *c)
         .max_concurrent = c->delegation.max_concurrent,
         .max_per_root = c->delegation.max_per_root,
         .max_open = (size_t)c->delegation.max_open,
+        .max_unacked = (size_t)c->delegation.max_unacked,
         .keep_ms = c->delegation.keep_ms,
         .ends_with_line =
             c->delegation.on_disconnect == CONFIG_DISCONNECT_CANCEL,

@@ -1,6 +1,7 @@
 /* One agent has another do something: the wish becomes a message, in the name
  * of who it is for, and takes the same walk as everybody's. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/digest.h"
 #include "walk_internal.h"
@@ -114,7 +115,8 @@ static void mean(struct buf *out, struct str s)
 }
 
 /* A repeat of the same request is known by it. */
-static enum err hash_order(const struct walk_order *o, struct msg *m)
+static enum err hash_order(const struct walk_order *o,
+                           uint8_t out[MSG_BODY_HASH_BYTES])
 {
     struct buf b;
     enum err e;
@@ -130,7 +132,7 @@ static enum err hash_order(const struct walk_order *o, struct msg *m)
     buf_addf(&b, "%lld,%d,%d,%d,%d", (long long)o->timeout_ms,
              (int)o->wish.mode, o->wish.is_stream, o->wish.ends_with_line,
              o->wish.goes_on);
-    e = b.over ? ERR_NOMEM : digest(buf_str(&b), m->call.body_hash);
+    e = b.over ? ERR_NOMEM : digest(buf_str(&b), out);
     buf_fini(&b);
     return e;
 }
@@ -152,23 +154,40 @@ enum err walk_check_skill(struct msg *m, const struct agent *a)
                    n < sizeof(all) ? "" : "…");
 }
 
+/* A repeat is answered as it was then, whatever became of its parent and of who
+ * pays: neither is asked again. */
+static enum err find_parent(struct walk *w, const struct walk_order *o,
+                            const uint8_t hash[MSG_BODY_HASH_BYTES],
+                            const struct task **parent, struct caller *caller,
+                            struct why *why)
+{
+    enum err e;
+
+    *parent = NULL;
+    *caller = o->caller ? *o->caller : (struct caller){0};
+    if (hire_is_known(w->hires, o->by, o->wish.original_id, hash))
+        return OK;
+    e = hire_parent(w->hires, o->by, o->parent_id, o->session_id, parent, why);
+    return e ? e : caller_for(w, o, *parent, caller, why);
+}
+
 enum err walk_delegate(struct walk *w, const struct walk_order *o,
                        void (*done)(struct msg *m, void *ctx), void *ctx,
                        struct why *why)
 {
+    uint8_t hash[MSG_BODY_HASH_BYTES];
     const struct task *parent;
     struct caller caller;
     struct msg *m;
-    enum err e =
-        hire_parent(w->hires, o->by, o->parent_id, o->session_id, &parent, why);
+    enum err e = hash_order(o, hash);
 
     if (!e)
-        e = caller_for(w, o, parent, &caller, why);
+        e = find_parent(w, o, hash, &parent, &caller, why);
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
     e = m ? take_user(w, m, o, parent) : ERR_NOMEM;
-    if (!e && (!fill(w, m, o, parent) || hash_order(o, m) != OK))
+    if (!e && !fill(w, m, o, parent))
         e = ERR_NOMEM;
     if (e) {
         if (m)
@@ -176,6 +195,7 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
         msg_free(m);
         return e;
     }
+    memcpy(m->call.body_hash, hash, sizeof(hash));
     walk_message(w, m, done, ctx);
     return OK;
 }

@@ -108,6 +108,35 @@ void call_delegate_post(struct call *c)
 
 /* How it stands. */
 
+/* Whoever may be that agent has it, where the agent is not one that hears by a
+ * line of its own and acknowledges there. The row stays as long as its task
+ * does: who lost the answer may ask again. */
+static bool hears_by_asking(const struct open *o, struct str agent)
+{
+    struct registry_by by = {.caller = &o->caller,
+                             .now_ms = loop_wall_ms(o->calls->loop)};
+    const struct agent *a = NULL;
+    struct agent_url url;
+    struct why why;
+
+    return registry_self(o->calls->registry, agent, &by, &a, &why) == OK && a &&
+           agent_url_read(a->url, &url, NULL) == OK && url.road != ROAD_HUB;
+}
+
+static void is_fetched(const struct open *o)
+{
+    struct hires *hires = walk_hires(o->calls->walk);
+    struct str key = str_of(o->delegation.key.text);
+    const struct delegation *d = hire_find(hires, key);
+    enum err e = OK;
+
+    if (d && d->state == DELEGATION_READY && hears_by_asking(o, d->agent))
+        e = hire_had(hires, d->agent, key, NULL, NULL);
+    if (e)
+        log_info(o->calls->log, "calls.not_acked", LOG_C("key", key.p),
+                 LOG_C("because", err_row(e)->code));
+}
+
 static void on_task(struct open *o, enum err e, const struct task *t)
 {
     struct json_out out = json_out(&o->calls->body);
@@ -127,6 +156,8 @@ static void on_task(struct open *o, enum err e, const struct task *t)
     json_put_str(&out, t->agent);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
+    if (task_is_over(t->status))
+        is_fetched(o);
     open_answer(o, 200);
 }
 

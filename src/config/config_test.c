@@ -36,6 +36,7 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->delegation.max_depth == 5 && c->delegation.max_concurrent == 16);
     CHECK(c->delegation.max_per_root == DELEGATION_PER_ROOT);
     CHECK(c->delegation.max_open == 100000);
+    CHECK(c->delegation.max_unacked == 1000);
     CHECK(c->delegation.keep_ms == 86400000);
     CHECK(c->delegation.on_disconnect == CONFIG_DISCONNECT_KEEP);
     CHECK(!c->ledger.fee_ppm && !c->ledger.per_day);
@@ -252,7 +253,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 91);
+    CHECK(n_numbers == 92);
 }
 
 TEST(every_row_is_in_order)
@@ -272,7 +273,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK_INT(n, 150);
+    CHECK_INT(n, 151);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -415,7 +416,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 150);
+    CHECK(again && again->n_from_file == 151);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

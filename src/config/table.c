@@ -565,6 +565,11 @@ static const struct setting rows[] = {
      .preset = "100000", .min = 1, .max = MILLION,
      .what = "Delegations that are kept, of all agents: those that are not "
              "over, and results that nobody has had yet."},
+    {"delegation.maxUnacked", AT(delegation.max_unacked), .type = &type_int,
+     .preset = "1000", .min = 1, .max = MILLION,
+     .what = "Results that are kept for one agent until it acknowledges them; "
+             "beyond that it gives no more work, and is told to send "
+             "`delegation.ack`."},
     {"delegation.keepMs", AT(delegation.keep_ms), .type = &type_int,
      .preset = "86400000", .min = SECOND_MS, .max = 30LL * DAY_MS,
      .unit = "milliseconds",

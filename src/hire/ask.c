@@ -142,6 +142,43 @@ static enum err check_chain(struct hires *h, struct msg *m,
     return OK;
 }
 
+/* Those of who had its name before are not its to acknowledge; what it has said
+ * it has is on its way out. */
+static bool has_too_many_unacked(const struct hires *h, const struct hirer *r)
+{
+    size_t n = 0;
+
+    if (!r || r->n_ready < h->opts.settings.max_unacked)
+        return false;
+    for (struct list_node *at = list_first(&r->ready); at;
+         at = list_next(&r->ready, at)) {
+        const struct hire *x = LIST_OF(at, struct hire, hirer_node);
+
+        n += hire_is_own(h, &x->d) && !x->is_had;
+    }
+    return n >= h->opts.settings.max_unacked;
+}
+
+/* So that no agent keeps the others out. */
+static enum err check_kept(const struct hires *h, struct msg *m,
+                           const struct hirer *r)
+{
+    const struct hire_settings *s = &h->opts.settings;
+
+    if (has_too_many_unacked(h, r))
+        return why_err(&m->why, ERR_DELEGATIONS,
+                       "%.*s has %zu results that it did not acknowledge, as "
+                       "many as are kept (delegation.maxUnacked): send "
+                       "delegation.ack for those it has",
+                       STR_ARG(m->hire.agent), s->max_unacked);
+    if (h->n + h->n_claimed >= s->max_open)
+        return why_err(&m->why, ERR_OVERLOADED,
+                       "%zu delegations of all agents are kept, as many as "
+                       "may be (delegation.maxOpen)",
+                       s->max_open);
+    return OK;
+}
+
 static enum err check_agent(struct hires *h, struct msg *m,
                             const struct agent *by, const struct agent *chosen)
 {
@@ -163,9 +200,7 @@ static enum err check_agent(struct hires *h, struct msg *m,
                        "%.*s has %lld delegations open, as many as it may "
                        "(delegation.maxConcurrent); wait for one of them",
                        STR_ARG(m->hire.agent), (long long)max);
-    if (h->n + h->n_claimed >= h->opts.settings.max_open)
-        return ERR_OVERLOADED;
-    return OK;
+    return check_kept(h, m, r);
 }
 
 /* On whose behalf. */
@@ -233,10 +268,13 @@ enum err hire_repeat(struct hires *h, struct msg *m)
         PLANTED("hire.no_repeats"))
         return OK;
     if (memcmp(x->body_hash, m->call.body_hash, MSG_BODY_HASH_BYTES) != 0)
-        return why_err(&m->why, ERR_ID_IN_USE,
-                       "the id \"%.*s\" is that of another request, whose "
-                       "result is not acknowledged yet",
-                       STR_ARG(m->hire.wish.original_id));
+        return hire_gives_way(x)
+                   ? OK
+                   : why_err(
+                         &m->why, ERR_ID_IN_USE,
+                         "the id \"%.*s\" is that of another request, whose "
+                         "result is not acknowledged yet",
+                         STR_ARG(m->hire.wish.original_id));
     m->hire.is_repeat = true;
     if (x->is_claimed) {
         m->hire.is_behind = true;
@@ -264,6 +302,7 @@ static enum err claim(struct hires *h, struct msg *m, const struct agent *by)
                            .ends_with_line = w->ends_with_line,
                            .goes_on = w->goes_on,
                            .created_ms = m->in.at_ms};
+    struct hire *told = hire_of_request(h, d.agent, d.original_id);
     struct hire *x = hire_make(h, &d);
 
     if (!x)
@@ -273,6 +312,8 @@ static enum err claim(struct hires *h, struct msg *m, const struct agent *by)
         hire_unclaim(x);
         return ERR_NOMEM;
     }
+    if (told && hire_gives_way(told) && !told->is_had)
+        hire_is_had(told);
     m->hire.key = d.key;
     m->hire.claim = x;
     return OK;

@@ -37,7 +37,9 @@ static bool open_is_right(const struct hires *h, const struct hire *x)
 static bool ready_is_right(const struct hire *x)
 {
     return list_holds(&x->hirer->ready, &x->hirer_node) && !x->kids &&
-           !list_has(&x->ending_node) && list_is_empty(&x->waiters);
+           !list_has(&x->ending_node) &&
+           (list_is_empty(&x->waiters) || list_has(&x->tell_node) ||
+            x->h->is_reading);
 }
 
 static bool hire_is_right(const struct hires *h, const struct hire *x)
@@ -66,11 +68,11 @@ static bool hirers_are_right(const struct hires *h)
     while ((slot = map_next(&h->hirers, &at))) {
         const struct hirer *r = slot->value;
 
-        if (length(&r->open) != r->n_open ||
+        if (length(&r->open) != r->n_open || length(&r->ready) != r->n_ready ||
             (!r->n_open && !r->n_claimed && list_is_empty(&r->ready)))
             return false;
         n_open += r->n_open;
-        n_ready += length(&r->ready);
+        n_ready += r->n_ready;
         n_claimed += r->n_claimed;
     }
     return n_open == h->n_open && n_open + n_ready == h->n &&

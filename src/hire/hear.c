@@ -113,9 +113,27 @@ enum err hire_had(struct hires *h, struct str agent, struct str which,
 
     if (!x)
         return ERR_NOT_FOUND;
-    if (x->d.state == DELEGATION_OPEN)
-        return ERR_TASK_NOT_OVER;
+    if (x->d.state == DELEGATION_OPEN || !list_is_empty(&x->waiters))
+        return ERR_TASK_NOT_OVER; /* who waits is about to be given it */
     return submit_had(x, done, ctx);
+}
+
+/* They ask again. */
+
+bool hire_is_known(const struct hires *h, struct str agent,
+                   struct str original_id,
+                   const uint8_t body_hash[MSG_BODY_HASH_BYTES])
+{
+    const struct hire *x = hire_of_request(h, agent, original_id);
+
+    return x && !x->is_claimed && hire_is_own(h, &x->d) &&
+           !PLANTED("hire.no_repeats") &&
+           memcmp(x->body_hash, body_hash, MSG_BODY_HASH_BYTES) == 0;
+}
+
+bool hire_gives_way(const struct hire *x)
+{
+    return x->d.state == DELEGATION_READY && (x->is_told || x->is_had);
 }
 
 /* They are told. */
@@ -124,7 +142,10 @@ static void tell_now(struct hire *x, const struct task *t)
 {
     struct hires *h = x->h;
 
-    if (h->opts.on_ready && hire_is_own(h, &x->d) && !PLANTED("hire.silent"))
+    if (hire_tell_waiters(x, t))
+        hire_is_had(x);
+    else if (h->opts.on_ready && hire_is_own(h, &x->d) &&
+             !PLANTED("hire.silent"))
         h->opts.on_ready(h->opts.ctx, &x->d, t);
 }
 
@@ -277,6 +298,14 @@ void hire_tell(struct hire *x)
     loop_at_end(h->opts.loop, &h->tell_job);
 }
 
+void hire_told(struct hires *h, struct str key)
+{
+    struct hire *x = hire_of_key(h, key);
+
+    if (x)
+        x->is_told = true;
+}
+
 void hire_tell_again(struct hires *h, struct str key)
 {
     struct hire *x = hire_of_key(h, key);
@@ -311,8 +340,12 @@ void hire_agent_gone(struct hires *h, struct str agent)
     if (!r)
         return;
     for (struct list_node *n = list_first(&r->ready); n;
-         n = list_next(&r->ready, n))
-        list_remove(&LIST_OF(n, struct hire, hirer_node)->tell_node);
+         n = list_next(&r->ready, n)) {
+        struct hire *x = LIST_OF(n, struct hire, hirer_node);
+
+        if (list_is_empty(&x->waiters))
+            list_remove(&x->tell_node);
+    }
     for (struct list_node *n = list_first(&r->open); n;
          n = list_next(&r->open, n)) {
         struct hire *x = LIST_OF(n, struct hire, hirer_node);

@@ -325,6 +325,7 @@ void hire_enter(struct hire *x)
         enter_open(x);
         return;
     }
+    x->hirer->n_ready++;
     list_append(&x->hirer->ready, &x->hirer_node);
     leave_kids(x);
 }
@@ -340,6 +341,7 @@ void hire_ready(struct hire *x)
     list_remove(&x->hirer_node);
     x->hirer->n_open--;
     h->n_open--;
+    x->hirer->n_ready++;
     list_append(&x->hirer->ready, &x->hirer_node);
     list_remove(&x->ending_node); /* that would be the turn after this one */
     leave_kids(x);
@@ -355,6 +357,8 @@ void hire_drop(struct hire *x)
     if (x->d.state == DELEGATION_OPEN) {
         x->hirer->n_open--;
         h->n_open--;
+    } else {
+        x->hirer->n_ready--;
     }
     hirer_look(h, x->hirer);
     take(&h->by_key, str_of(x->d.key.text), x);

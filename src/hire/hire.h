@@ -72,6 +72,7 @@ struct hire_settings {
     int64_t max_concurrent; /* likewise, of one agent */
     int64_t max_per_root;   /* tasks */
     size_t max_open;        /* delegations that are kept, of all */
+    size_t max_unacked;     /* results that one agent has not acknowledged */
     int64_t keep_ms;        /* a result that nobody has had */
     bool ends_with_line;    /* onDisconnect of a wish that says nothing; for who
                              * reads wishes */
@@ -146,16 +147,22 @@ MUST_USE enum err hire_parent(struct hires *h, struct str agent,
 /* Whether m is a request that was made before and is kept, by its original id:
  * m->hire.is_repeat, with the task and the key of then; or, where that one is
  * not durable yet, is_behind too: then on_known comes, once. ERR_ID_IN_USE: it
- * was another request. */
+ * was another request; unless they were told what came of that: then this one
+ * takes the id over, and that one counts as had once hire_ask was OK. */
 MUST_USE enum err hire_repeat(struct hires *h, struct msg *m);
+
+/* Whether hire_repeat would say that it is, and nothing is to be waited for. */
+bool hire_is_known(const struct hires *h, struct str agent,
+                   struct str original_id,
+                   const uint8_t body_hash[MSG_BODY_HASH_BYTES]);
 
 /* Whether m->hire.agent may give m to `chosen`, and on whose behalf: fills
  * m->hire and sets m->call.timeout_ms so that it ends no later than its parent.
  * Claims what the limits count; hire_settle or hire_leave follow. Nothing
  * happens where no agent asks. ERR_DELEGATION, ERR_DELEGATIONS, ERR_ID_IN_USE,
- * ERR_OVERLOADED, ERR_NOT_FOUND (`before` is not of the same agent, for the
- * same user), ERR_NOMEM, with words. m->hire.is_repeat: as hire_repeat, and
- * nothing is to be made of it. */
+ * ERR_OVERLOADED (as many as may are kept of all), ERR_NOT_FOUND (`before` is
+ * not of the same agent, for the same user), ERR_NOMEM, with words.
+ * m->hire.is_repeat: as hire_repeat, and nothing is to be made of it. */
 MUST_USE enum err hire_ask(struct hires *h, struct msg *m,
                            const struct agent *chosen,
                            const struct task *before);
@@ -208,6 +215,10 @@ MUST_USE enum err hire_had(struct hires *h, struct str agent, struct str which,
 void hire_agent_came(struct hires *h, struct str agent);
 void hire_agent_gone(struct hires *h, struct str agent);
 
+/* It was said on a line of who asked: whether they understood is not known
+ * before hire_had, but they may use its original id anew. */
+void hire_told(struct hires *h, struct str key);
+
 /* on_ready once more, soon, if it is over: its request was repeated. */
 void hire_tell_again(struct hires *h, struct str key);
 
@@ -219,11 +230,12 @@ void hire_not_told(struct hires *h, struct str key);
  * "result_gone". Lent as d is. */
 struct task hire_gone(const struct delegation *d);
 
-/* Somebody who waits for one that is open; inside their own struct. When it is
- * over, or wait_ms have passed, on_over comes once, from the loop: e is OK and
- * t has the result; or ERR_TIMEOUT: then the task was ended unless the
- * delegation goes on by its wish. A result that was given to a waiter counts
- * as had. ERR_NOT_FOUND, ERR_TASK_IS_OVER: nobody waits. */
+/* Somebody who waits for one; inside their own struct. When it is over (as it
+ * may be at once, by the gate), or wait_ms have passed, on_over comes once,
+ * from the loop: e is OK and t has the result; or ERR_TIMEOUT: then the task
+ * was ended unless the delegation goes on by its wish. A result that was given
+ * to a waiter counts as had. ERR_NOT_FOUND, ERR_TASK_IS_OVER (and had),
+ * ERR_NOMEM: nobody waits. */
 struct hire_waiter {
     struct list_node node; /* the room's, and these */
     struct hire *hire;

@@ -415,6 +415,56 @@ TEST(the_same_request_is_answered_as_before_as_long_as_it_is_kept)
     firm_close();
 }
 
+/* Clients that never acknowledge, and count from one whenever they start. */
+TEST(an_id_whose_result_was_told_on_a_line_may_be_used_anew)
+{
+    struct wanted w = {.by = "a", .to = "b", .id = "1", .text = "one"};
+    struct wanted other = {.by = "a", .to = "b", .id = "1", .text = "two"};
+    struct gotten g, again;
+
+    firm_open();
+    g = hired(w);
+    hire_told(firm_hires(), str_of(g.key.text)); /* too early for that */
+    CHECK_INT(asked(other).err, ERR_ID_IN_USE);
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    firm_restart(); /* told in a life before: nobody knows */
+    CHECK_INT(asked(other).err, ERR_ID_IN_USE);
+    hire_told(firm_hires(), str_of(g.key.text));
+    CHECK(hired(w).is_repeat);
+    firm.settings.max_concurrent = 0;
+    firm_set();
+    CHECK_INT(asked(other).err, ERR_DELEGATIONS); /* then it is still kept */
+    CHECK_INT(firm_row(&g.key), DELEGATION_READY);
+    firm.settings.max_concurrent = 10;
+    firm_set();
+    again = hired(other);
+    CHECK(!again.is_repeat && strcmp(again.task.text, g.task.text) != 0);
+    CHECK_INT(firm_row(&g.key), DELEGATION_HAD);
+    CHECK_INT(asked(w).err, ERR_ID_IN_USE);
+    CHECK_INT(firm_had("a", "1"), ERR_TASK_NOT_OVER);
+    CHECK_INT(firm_end(&again.task, TASK_COMPLETED, "y"), OK);
+    firm_restart();
+    come("a");
+    CHECK(firm.n_heard == 1 && firm_told(&again.key) == 1);
+    firm_close();
+}
+
+/* Acknowledged, and that is not on the disk yet. */
+TEST(an_id_may_be_used_anew_at_once_after_its_result_was_acknowledged)
+{
+    struct gotten g;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .id = "1"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    CHECK_INT(hire_had(firm_hires(), STR("a"), STR("1"), NULL, NULL), OK);
+    CHECK(!hired((struct wanted){
+                     .by = "a", .to = "c", .id = "1", .text = "other"})
+               .is_repeat);
+    CHECK_INT(firm_row(&g.key), DELEGATION_HAD);
+    firm_close();
+}
+
 /* Who began anew was told what it knew nothing of, and asks again. */
 TEST(a_repeat_of_what_is_over_is_told_once_more)
 {
@@ -601,8 +651,49 @@ TEST(who_leaves_hears_nothing_and_is_told_as_anybody)
     CHECK_INT(e->n, 0);
     CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
     CHECK_INT(firm_told(&g.key), 1);
-    CHECK_INT(hire_wait(firm_hires(), str_of(g.key.text), 1, &e->w),
-              ERR_TASK_IS_OVER);
+    free(e);
+    firm_close();
+}
+
+/* What is over before anybody could wait for it. */
+TEST(who_waits_for_what_is_over_is_given_it_too)
+{
+    struct gotten g;
+    struct ear *e;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .mode = DELEGATION_SYNC});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "done"), OK);
+    CHECK_INT(firm.n_heard, 1);
+    e = ear_new(&g, 1000);
+    CHECK(e->n == 0 && hire_check(firm_hires())); /* from the loop */
+    CHECK_INT(firm_had("a", g.key.text), ERR_TASK_NOT_OVER);
+    pass_ms(0);
+    CHECK(e->n == 1 && e->err == OK);
+    CHECK_STR(str_of(e->text), "done");
+    CHECK_INT(firm.n_heard, 1);
+    CHECK_INT(firm_row(&g.key), DELEGATION_HAD);
+    free(e);
+    firm_close();
+}
+
+TEST(who_waits_is_given_it_though_their_agent_goes_and_reads_fail)
+{
+    struct gotten g;
+    struct ear *e;
+
+    firm_open();
+    g = hired((struct wanted){.by = "a", .to = "b", .mode = DELEGATION_SYNC});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "done"), OK);
+    fault_arm_at("store.read.io", 1);
+    e = ear_new(&g, 1500);
+    hire_agent_gone(firm_hires(), STR("a"));
+    pass_ms(0);
+    CHECK(fault_fired() && e->n == 0 && hire_check(firm_hires()));
+    fault_arm(0);
+    hire_agent_gone(firm_hires(), STR("a"));
+    pass_ms(1000);
+    CHECK(e->n == 1 && e->err == OK);
     free(e);
     firm_close();
 }

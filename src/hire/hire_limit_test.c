@@ -205,9 +205,34 @@ TEST(so_many_tasks_under_one_root)
     firm_close();
 }
 
+TEST(so_many_of_one_agent_are_not_acknowledged)
+{
+    struct gotten first, none;
+
+    firm_open();
+    firm.settings.max_unacked = 2;
+    firm_set();
+    first = hired((struct wanted){.by = "a", .to = "b"});
+    CHECK_INT(firm_end(&first.task, TASK_COMPLETED, "x"), OK);
+    none = hired((struct wanted){.by = "a", .to = "b"});
+    hired((struct wanted){.by = "a", .to = "b"}); /* one is unacked so far */
+    CHECK_INT(firm_end(&none.task, TASK_COMPLETED, "x"), OK);
+    none = asked((struct wanted){.by = "a", .to = "b"});
+    CHECK_INT(none.err, ERR_DELEGATIONS);
+    CHECK(strstr(none.why.text, "delegation.maxUnacked") &&
+          strstr(none.why.text, "delegation.ack"));
+    hired((struct wanted){.by = "c", .to = "d"}); /* nobody else minds */
+    firm_restart();
+    CHECK_INT(asked((struct wanted){.by = "a", .to = "b"}).err,
+              ERR_DELEGATIONS);
+    CHECK_INT(firm_had("a", first.key.text), OK);
+    hired((struct wanted){.by = "a", .to = "b"});
+    firm_close();
+}
+
 TEST(so_many_are_kept_of_all)
 {
-    struct gotten g;
+    struct gotten g, none;
 
     firm_open();
     firm.settings.max_open = 2;
@@ -215,7 +240,9 @@ TEST(so_many_are_kept_of_all)
     g = hired((struct wanted){.by = "a", .to = "b"});
     hired((struct wanted){.by = "b", .to = "c"});
     CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
-    CHECK_INT(asked((struct wanted){.by = "c", .to = "d"}).err, ERR_OVERLOADED);
+    none = asked((struct wanted){.by = "c", .to = "d"});
+    CHECK_INT(none.err, ERR_OVERLOADED);
+    CHECK(strstr(none.why.text, "delegation.maxOpen"));
     CHECK_INT(firm_had("a", g.key.text), OK);
     hired((struct wanted){.by = "c", .to = "d"});
     CHECK_INT(asked((struct wanted){.by = "c", .to = "d"}).err, ERR_OVERLOADED);

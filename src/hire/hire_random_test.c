@@ -196,6 +196,9 @@ static void ask_one(void)
     if (g.is_repeat) {
         CHECK_STR(str_of(g.task.text), truth.jobs[known].task.text);
         CHECK_STR(str_of(g.key.text), truth.jobs[known].key.text);
+        truth.jobs[known].told +=
+            truth.jobs[known].state == DELEGATION_READY; /* once more */
+        pass_ms(0);
         return;
     }
     j.task = g.task;

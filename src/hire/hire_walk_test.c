@@ -200,3 +200,117 @@ TEST(what_the_gate_drops_is_told_like_any_other_end)
     CHECK(hire_check(firm_hires()));
     stage_close_gate();
 }
+
+static void on_dropped(struct hire_waiter *w, enum err e,
+                       const struct delegation *d, const struct task *t)
+{
+    (void)w;
+    CHECK(e == OK && d && t->status == TASK_DROPPED);
+    firm.n_heard += 100;
+}
+
+static void on_done_wait(struct msg *m, void *ctx)
+{
+    CHECK_INT(m->err, OK);
+    CHECK_INT(hire_wait(firm_hires(), str_of(m->hire.key.text), 1000, ctx), OK);
+    msg_free(m);
+}
+
+/* And who waits for it is given that at once, and not told it later. */
+TEST(who_waits_for_what_the_gate_drops_is_given_its_end)
+{
+    struct caller anna = somebody("anna");
+    struct hire_waiter w = {.on_over = on_dropped};
+    struct walk_order o = {.by = STR("a"),
+                           .caller = &anna,
+                           .message = STR("do it"),
+                           .wish.mode = DELEGATION_SYNC};
+    struct gotten g;
+    struct why why;
+
+    firm_ground();
+    stage_use_rules("{\"agents\": {\"a\": {}, \"b\": {}},"
+                    " \"duplicates\": [{\"rule\": \"again\", \"match\":"
+                    " {\"type\": \"MESSAGE\"}, \"within\": \"10m\"}]}");
+    stage_start();
+    firm_come();
+    g = hired((struct wanted){.by = "a", .to = "b"});
+    CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    firm.n_heard = 0;
+    o.task_id = str_of(g.task.text);
+    CHECK_INT(walk_delegate(stage.walk, &o, on_done_wait, &w, &why), OK);
+    pass_ms(0);
+    CHECK_INT(firm.n_heard, 100);
+    CHECK(!w.hire && hire_stats(firm_hires()).had_total == 1);
+    stage_close_gate();
+}
+
+static struct gotten ordered(const struct walk_order *o)
+{
+    struct gotten g = {0};
+    enum err e = walk_delegate(stage.walk, o, firm_on_done, &g, &g.why);
+
+    if (e)
+        g.err = e;
+    pass_ms(0);
+    CHECK(g.is_back == !e && hire_check(firm_hires()));
+    return g;
+}
+
+static void on_people(struct tx *tx, void *ctx)
+{
+    (void)tx;
+    *(bool *)ctx = true;
+}
+
+/* anna comes, or is removed. */
+static void anna(bool comes)
+{
+    struct access_wish wish = {ROLE_USER, STR(""), STR("")};
+    struct access_change c;
+    bool is_back = false;
+    struct why why;
+
+    access_change_init(&c);
+    CHECK_INT(comes ? access_user_create(stage.access, &c, STR("anna"), &wish,
+                                         STR("admin"), 1, &why)
+                    : access_user_remove(stage.access, &c, STR("anna"),
+                                         STR("admin"), 1, &why),
+              OK);
+    store_submit(stage.store, &c.tx, on_people, &is_back);
+    pass_ms(0);
+    CHECK(is_back && access_settle(stage.access, &c, NULL) == OK);
+    access_change_fini(&c);
+}
+
+/* Else who asked would take it for never accepted, and it be paid twice. */
+TEST(a_repeat_is_one_also_when_its_parent_is_over_and_who_pays_is_gone)
+{
+    struct gotten g, again;
+    struct walk_order o = {
+        .by = STR("a"),
+        .agent = STR("b"),
+        .message = STR("do it"),
+        .wish = {.mode = DELEGATION_TWO_PHASE, .original_id = STR("7")}};
+    struct id root;
+
+    firm_open();
+    anna(true);
+    root = root_of("a");
+    o.parent_id = str_of(root.text);
+    g = ordered(&o);
+    CHECK_INT(g.err, OK);
+    CHECK_INT(firm_end(&root, TASK_COMPLETED, "x"), OK);
+    anna(false);
+    for (int i = 0; i < 2; i++) {
+        again = ordered(&o);
+        CHECK(again.err == OK && again.is_repeat);
+        CHECK_STR(str_of(again.task.text), g.task.text);
+        if (!i)
+            CHECK_INT(firm_end(&g.task, TASK_COMPLETED, "x"), OK);
+    }
+    o.message = STR("do something else");
+    CHECK_INT(ordered(&o).err, ERR_BAD_REQUEST);
+    CHECK_INT(firm_rows(&delegation_table), 1);
+    firm_close();
+}

@@ -18,6 +18,7 @@
 struct hirer {
     struct list open, ready; /* struct hire */
     size_t n_open;           /* its delegations that are not over */
+    size_t n_ready;          /* that it has not acknowledged */
     size_t n_claimed;        /* that are to be */
     size_t name_bytes;
     char name[]; /* in lower case */
@@ -55,6 +56,7 @@ struct hire {
     bool is_doomed;             /* its parent ended before it was entered */
     bool is_unwanted;           /* who waited has given up, and it with them */
     bool is_displaced;          /* its request's id is another's by now */
+    bool is_told;               /* on a line, in this life of ours */
     bool is_had; /* they have it, and that is on its way to the disk */
     char strings[];
 };
@@ -124,6 +126,9 @@ void hire_try_again(struct hires *h);
 /* It is to be told, soon. */
 void hire_tell(struct hire *x);
 void hire_on_telling(struct loop_job *job);
+/* Its original id may be another request's by now: who asked was told, and
+ * uses the id anew. */
+bool hire_gives_way(const struct hire *x);
 /* It counts as had, without anybody waiting for that to be written. */
 void hire_is_had(struct hire *x);
 

@@ -175,7 +175,7 @@ static void expire(struct hires *h, int64_t now_ms)
         struct hire *x = LIST_OF(n, struct hire, node);
 
         next = list_next(ready, n);
-        if (x->d.expires_ms > now_ms)
+        if (x->d.expires_ms > now_ms || !list_is_empty(&x->waiters))
             continue;
         h->stats.expired_total++;
         hire_drop(x);

@@ -16,7 +16,8 @@ static void on_time(struct timer *t)
     struct hire *x = w->hire;
 
     stop(w);
-    if (!x->d.goes_on && list_is_empty(&x->waiters)) {
+    if (x->d.state == DELEGATION_OPEN && !x->d.goes_on &&
+        list_is_empty(&x->waiters)) {
         x->is_unwanted = true;
         hire_end(x, FOR_TIME);
     }
@@ -31,7 +32,7 @@ enum err hire_wait(struct hires *h, struct str key, int64_t wait_ms,
 
     if (!x)
         return ERR_NOT_FOUND;
-    if (x->d.state != DELEGATION_OPEN)
+    if (x->is_had)
         return ERR_TASK_IS_OVER;
     w->timer = (struct timer){.fire = on_time};
     if (FAULT("hire.wait") ||
@@ -40,6 +41,8 @@ enum err hire_wait(struct hires *h, struct str key, int64_t wait_ms,
     w->hire = x;
     w->node = (struct list_node){0};
     list_append(&x->waiters, &w->node);
+    if (x->d.state == DELEGATION_READY)
+        hire_tell(x);
     return OK;
 }
 

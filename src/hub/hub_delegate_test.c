@@ -159,6 +159,12 @@ TEST(a_repeat_of_what_is_over_is_answered_and_then_told_again)
         hub_client_hears(&t.boss, "\"text\":\"xxx\"");
     }
     CHECK(hub_client_is_quiet(&t.boss));
+    hub_client_send(&t.boss, "{\"jsonrpc\":\"2.0\",\"id\":42,\"method\":"
+                             "\"agent.send_task\",\"params\":{\"agent_id\":"
+                             "\"worker\",\"message\":\"other\","
+                             "\"skill_id\":\"s\"}}");
+    hub_client_hears(&t.boss, "accepted");
+    CHECK(!strstr(t.boss.text, task));
     trio_fini(&t);
 }
 

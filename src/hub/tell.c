@@ -84,6 +84,7 @@ static void say(struct peer *p, const struct delegation *d,
     }
     h->stats.pushed_total++;
     peer_send(p, message);
+    hire_told(walk_hires(h->opts.walk), str_of(d->key.text));
 }
 
 /* Tellings. */
@@ -263,8 +264,10 @@ static void tell_child(struct hub *h, const struct delegation *d,
     if (!w)
         return;
     message = write_result(h, d, t);
-    if (!message.n ||
-        deliver_say(walk_deliver(h->opts.walk), w->line, message) != OK)
+    if (message.n &&
+        deliver_say(walk_deliver(h->opts.walk), w->line, message) == OK)
+        hire_told(walk_hires(h->opts.walk), str_of(d->key.text));
+    else
         log_info(h->opts.log, "hub.child_not_told", LOG_C("key", d->key.text));
     free(w);
 }

@@ -165,7 +165,8 @@ static const struct card_fields limits = {"limits", FIELDS(limits_rows)};
 static const struct card_field delegation_rows[] = {
     {"allowAgents", .type = &card_allow, OF_AGENT(delegation),
      .most = AGENT_ALLOWED_MAX, .inner = &allow,
-     .about = "Whom it may ask; an empty list: nobody."},
+     .about = "Whom it may ask; an empty list: nobody. Of delegations alone: "
+              "a `message.send` of its connection is its user's own."},
     {"maxConcurrent", .type = &card_int, OF_AGENT(delegation.max_concurrent),
      .max = AGENT_CONCURRENT_MAX, .unset = -1,
      .about = "How many it may have asked at once."},

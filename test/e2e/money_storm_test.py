@@ -67,7 +67,7 @@ class MoneyStormTest(unittest.TestCase):
         for status in (9, 10, 11, 12):
             self.assertGreater(ends.count(status), N_TASKS // 200)
         for why in ("insufficient_funds", "day", "conversation", "root"):
-            self.assertGreater(storm.refused[why], 5, why)
+            self.assertGreater(storm.refused[why], 0, why)
         self.assertGreater(max(t.turn for t in books.turns), 1)
 
 

@@ -306,6 +306,34 @@ class Http(unittest.TestCase):
             self.assertEqual(h.server.call("GET", "/api/delegations/nonsense",
                                            token=h.anna).status, 404)
 
+    def test_what_was_fetched_is_acknowledged(self):
+        """Of an agent that could not acknowledge it otherwise; and only by who
+        may be that agent."""
+        with House() as h:
+            h.begin()
+            bert = h.server.user("bert")
+            self.assertEqual(h.server.call(
+                "PUT", "/api/agents/slow",
+                {"name": "slow", "description": "waits", "url": "echo:600000",
+                 "visibility": "public"}).status, 201)
+            h.server.call("PATCH", "/api/agents/web-search-agent",
+                          {"visibility": "public"}, token=h.anna)
+            root = h.server.send("go", to="slow", token=bert,
+                                 wait_ms=0).json()["task_id"]
+            awaited(lambda: h.server.call("GET", f"/api/tasks/{root}")
+                    .json()["status"] == "working")
+            answer = self.post(h, token=h.server.token, mode="async", task="x",
+                               agentId="web-search-agent", parent_task_id=root)
+            self.assertEqual(answer.status, 202)
+            path = "/api/delegations/" + answer.json()["sessionKey"]
+            done(h.worker, given(h.worker), text="found")
+            for token, ready in ((bert, "1"), (h.server.token, "0"),
+                                 (h.server.token, "0")):
+                self.assertEqual(awaited(lambda: h.server.call(
+                    "GET", path, token=token).json().get("response")), "found")
+                awaited(lambda: f"\nsignalbox_delegations_ready {ready}\n" in
+                        h.server.call("GET", "/metrics").body.decode())
+
     def test_for_another_s_agent(self):
         with House() as h:
             h.begin()

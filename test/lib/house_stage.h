@@ -251,6 +251,7 @@ static inline void house_open(struct house *h)
                                       .max_concurrent = 16,
                                       .max_per_root = 256,
                                       .max_open = 1000,
+                                      .max_unacked = 1000,
                                       .keep_ms = 86400000}};
     struct calls_opts calls = {.loop = &h->loop,
                                .log = &h->log,

@@ -90,6 +90,7 @@ static inline struct walk_opts stage_walk_opts(void)
                                        .max_concurrent = 16,
                                        .max_per_root = 256,
                                        .max_open = 1000,
+                                       .max_unacked = 1000,
                                        .keep_ms = 86400000},
                               .retention_ms = 30LL * 24 * 3600 * 1000,
                               .retention_rows = 1000000};
