@@ -249,7 +249,7 @@ class Forks(Case):
                    "(delegation.maxPerRoot)")
 
     def test_spend_under_a_root(self):
-        self.forks(100, "budget_exceeded", "of all that task_",
+        self.forks(100, "budget_exceeded", "left of a budget",
                    ledger={"perRoot": 100 * PRICE + PRICE - 1})
 
     def test_the_user_s_money(self):

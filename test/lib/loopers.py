@@ -59,15 +59,15 @@ class Looper:
 
     def answered(self, m):
         task_id, i = m["id"].split("/")
-        if "error" in m:
-            code = m["error"]["data"]["code"]
-            self.crew.refusals.append((self.name, self.hires[int(i)], code,
-                                       m["error"]["message"]))
-            said = "!" + code
+        r = m["result"]
+        if r["status"] == "completed":
+            said = r["response"]
+        elif "task_id" in r:  # it was begun, and came to nothing
+            said = "!" + json.dumps(r)
         else:
-            r = m["result"]
-            said = r["response"] if r["status"] == "completed" else \
-                "!" + json.dumps(r)
+            self.crew.refusals.append((self.name, self.hires[int(i)],
+                                       r["code"], r["error"]))
+            said = "!" + r["code"]
         self.open[task_id][int(i)] = said
         self.finish(task_id)
 
