@@ -83,20 +83,33 @@ TEST(localhost_listens_on_both_families)
     stage_fini(&s);
 }
 
-TEST(everywhere_is_both_families)
+/* The port that version 6 was given may be somebody else's in version 4, whoever
+ * else tests here: then another one is tried. */
+static bool is_everywhere(void)
 {
     struct stage s;
+    bool is_both;
     enum err e;
 
     CHECK(stage_try_init(&s, test_opts()));
     e = net_listen(s.net, STR("[::]:0"), false, NULL);
+    is_both = e || s.net->n_listeners == 2;
     if (!e) { /* else there is no version 6 on this machine */
         CHECK(str_starts(str_of(net_url(s.net)), STR("http://[::]:")));
-        CHECK(s.net->n_listeners == 2);
         s.port = stage_port(&s);
-        check_alive(&s); /* by version 4 */
     }
+    if (!e && is_both)
+        check_alive(&s); /* by version 4 */
     stage_fini(&s);
+    return is_both;
+}
+
+TEST(everywhere_is_both_families)
+{
+    int n = 1;
+
+    while (!is_everywhere())
+        CHECK(n++ < 20);
 }
 
 TEST(an_address_of_version_6_has_its_url)
