@@ -83,8 +83,8 @@ TEST(localhost_listens_on_both_families)
     stage_fini(&s);
 }
 
-/* The port that version 6 was given may be somebody else's in version 4, whoever
- * else tests here: then another one is tried. */
+/* The port that version 6 was given may be somebody else's in version 4,
+ * whoever else tests here: then another one is tried. */
 static bool is_everywhere(void)
 {
     struct stage s;
