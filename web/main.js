@@ -1,0 +1,3 @@
+import { h, render } from './vendor/preact.js';
+
+render(h('h1', null, 'Signalbox'), document.getElementById('app'));
