@@ -12,7 +12,7 @@
 static const struct http_header page_headers[] = {
     {STR("Content-Security-Policy"),
      STR("default-src 'none'; script-src 'self'; style-src 'self'; "
-         "img-src 'self'; connect-src 'self'; base-uri 'none'; "
+         "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
          "form-action 'none'; frame-ancestors 'none'; "
          "require-trusted-types-for 'script'; trusted-types 'none'")},
     {STR("X-Content-Type-Options"), STR("nosniff")},
