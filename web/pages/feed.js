@@ -20,7 +20,7 @@ const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['decision.', 'Correctio
 /** What an entry says, in a few words, from whatever its type has. */
 function words({ data = {} }) {
   const parts = [data.reason, data.comment, data.error_code, data.by && `by ${data.by}`,
-    data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision, data.status,
+    data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision, data.layer && `by the layer ${data.layer}`, data.status,
     data.changed && `changed: ${[].concat(data.changed).join(', ')}`, data.reference, data.user && `user ${data.user}`];
   return parts.filter(Boolean).slice(0, 3).join(' · ');
 }
@@ -70,8 +70,8 @@ function useEntries(isPaused) {
 const place = (e) => (e.task_id ? `#/tasks/${encodeURIComponent(e.task_id)}` : e.agent ? `#/agents/${encodeURIComponent(e.agent)}` : '');
 
 const COLUMNS = [
-  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', render: (e) => html`<${Badge} tone=${toneOf(e.type)}>${e.type}<//>` },
-  { key: 'at', title: 'When', width: '6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
+  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem', render: (e) => html`<${Badge} tone=${toneOf(e.type)}>${e.type}<//>` },
+  { key: 'at', title: 'When', width: '6rem', phone: '4.6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
   { key: 'agent', title: 'Agent', width: 'minmax(8rem, 1fr)', render: (e) => html`<${Name} agent=${e.agent}/>` },
   { key: 'who', title: 'Who', width: 'minmax(5rem, .6fr)', phone: false, render: (e) => html`<${Text} text=${e.requester || e.data?.by || '–'} max=${40} line=${true}/>` },
   { key: 'words', title: 'Words', width: 'minmax(10rem, 2fr)', phone: false, render: (e) => html`<${Text} text=${words(e)} max=${200} line=${true}/>` },
