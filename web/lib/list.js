@@ -64,9 +64,9 @@ async function readOn(s, where, params, limit) {
 /**
  * A virtual table. columns: [{key, title, width, align, render(row), phone}];
  * width is a CSS grid track, phone another one there, or false: not on a phone.
- * `pages` from usePages, or `rows` alone.
+ * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view.
  */
-export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height }) {
+export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop }) {
   const box = useRef(null);
   const [view, setView] = useState({ from: 0, to: 40 });
   const look = useCallback(() => {
@@ -75,6 +75,7 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     const from = Math.max(0, Math.floor(el.scrollTop / rowHeight) - 8);
     const to = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 8;
     setView((v) => (v.from === from && v.to === to ? v : { from, to }));
+    onTop?.(el.scrollTop < rowHeight);
   }, [rowHeight]);
   useLayoutEffect(look, [rows.length, look]);
   useEffect(() => {
