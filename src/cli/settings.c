@@ -169,10 +169,10 @@ static enum exit_status reload(struct cli *c, struct str operand)
     return ask(c, "POST", STR("/api/config/reload"), show_reloaded);
 }
 
+const struct sub cli_settings_subs[] = {
+    {"list", NULL, "all", list}, {"reload", NULL, "", reload}, {0}};
+
 enum exit_status cli_settings(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "all", list}, {"reload", NULL, "", reload}, {0}};
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_settings_subs);
 }

@@ -44,6 +44,8 @@ COMMANDS = [
     "eval",
     "calibrate",
     "version",
+    "completion",
+    "man",
     "help",
 ]
 OK, FAILED, USAGE = 0, 1, 2
