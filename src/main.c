@@ -5,12 +5,6 @@
 
 #include "cli/cli.h"
 
-#define CLIENT_ABOUT                                                        \
-    "The server is named by SIGNALBOX_URL (http://127.0.0.1:8787 if it is " \
-    "not set), the token by SIGNALBOX_TOKEN; there is no option for the "   \
-    "token itself, since command lines can be read by everybody on the "    \
-    "machine."
-
 static const char *const serve_examples[] = {
     "signalbox serve",
     "signalbox serve --listen 127.0.0.1:9000 --data ~/signalbox",
@@ -145,6 +139,12 @@ static const char *const learning_examples[] = {
     "signalbox learning rebuild",
     NULL,
 };
+static const char *const settings_examples[] = {
+    "signalbox settings",
+    "signalbox settings --all",
+    "signalbox settings reload",
+    NULL,
+};
 static const char *const ledger_examples[] = {
     "signalbox ledger",
     "signalbox ledger topup anna 25 --note \"invoice 4711\"",
@@ -219,6 +219,16 @@ static const char *const version_examples[] = {
     "signalbox version --json",
     NULL,
 };
+static const char *const completion_examples[] = {
+    "source <(signalbox completion bash)",
+    "signalbox completion bash > /etc/bash_completion.d/signalbox",
+    NULL,
+};
+static const char *const man_examples[] = {
+    "signalbox man | man -l -",
+    "signalbox man > /usr/local/share/man/man1/signalbox.1",
+    NULL,
+};
 static const char *const help_examples[] = {
     "signalbox help serve",
     "signalbox help config",
@@ -230,7 +240,7 @@ static const struct command commands[] = {
      "Run the server until it gets SIGTERM or SIGINT. Everything has a "
      "default: without any option it listens on 127.0.0.1:8787 and keeps its "
      "data in ./signalbox-data.",
-     cli_serve_options, serve_examples, cli_serve},
+     cli_serve_options, serve_examples, cli_serve, NULL},
     {"demo", "run a server with four agents to try things with", "", 0,
      "Run a server with an engineer, a researcher, a content writer and an "
      "automation operator, and say what to try. Messages go to the one that "
@@ -244,11 +254,11 @@ static const struct command commands[] = {
      "OPENAI_API_KEY is sent if it is set.\n"
      "Settings may be given as with serve, but signalbox.jsonc is not read "
      "unless --config names it.",
-     cli_demo_options, demo_examples, cli_demo},
+     cli_demo_options, demo_examples, cli_demo, NULL},
     {"demo-agent", "", "NAME", 1,
      "One of the agents of signalbox demo, which starts it: our protocol, a "
      "message a line, on standard input and output.",
-     cli_demo_agent_options, demo_agent_examples, cli_demo_agent},
+     cli_demo_agent_options, demo_agent_examples, cli_demo_agent, NULL},
     {"send", "send a message to an agent and print the answer", "[TEXT]", 2,
      "Send TEXT to the agent that it fits, or to the one that --to names, wait "
      "for the answer and print it: on a terminal as it comes, in a pipe when "
@@ -266,21 +276,21 @@ static const struct command commands[] = {
      "what "
      "was decided of it: whether it went on, waits, or a person must see it.\n"
      "Ends with 1 when the task failed, or when there is no answer within "
-     "--wait; the task goes on then. " CLIENT_ABOUT,
-     cli_send_options, send_examples, cli_send},
+     "--wait; the task goes on then. " CLI_CLIENT_ABOUT,
+     cli_send_options, send_examples, cli_send, NULL},
     {"tasks", "list tasks, show or cancel one", "[ID | tree ID | cancel ID]", 2,
      "List tasks, the newest first; show one whole, with its message and its "
      "answer; draw the tree of what agents gave to agents for it, with times "
      "and costs; or cancel one. Whoever is no admin sees their own. With "
-     "--json a list is a line for each. " CLIENT_ABOUT,
-     cli_tasks_options, tasks_examples, cli_tasks},
+     "--json a list is a line for each. " CLI_CLIENT_ABOUT,
+     cli_tasks_options, tasks_examples, cli_tasks, cli_tasks_subs},
     {"holds", "what is held, what it waits for, and until when", "", 0,
      "List the messages that are held, the first accepted first: how long they "
      "have been, how much of their time is left, what each waits for and why. "
      "A held message is let go by itself when what it waits for has come. "
      "Whoever is no admin sees their own. With --json a line for "
-     "each. " CLIENT_ABOUT,
-     cli_holds_options, holds_examples, cli_holds},
+     "each. " CLI_CLIENT_ABOUT,
+     cli_holds_options, holds_examples, cli_holds, NULL},
     {"escalations", "what a person must see, and what to do with it",
      "[[show] ID | approve ID | reject ID | redirect ID AGENT]", 3,
      "List the messages that wait for somebody, the newest first; show one "
@@ -289,15 +299,16 @@ static const struct command commands[] = {
      "late the work goes on: to approve is to have seen it. Deciding takes a "
      "token with the scope escalations. Ends with 3 where somebody else was "
      "first, and says who. With --json a list is a line for "
-     "each. " CLIENT_ABOUT,
-     cli_escalations_options, escalations_examples, cli_escalations},
+     "each. " CLI_CLIENT_ABOUT,
+     cli_escalations_options, escalations_examples, cli_escalations,
+     cli_escalations_subs},
     {"feed", "show what happened, and what happens", "", 0,
      "What happened, a line for each entry: its number, when, what, and whom "
      "it is about; the last 20, or as many as --limit says, up to 500. With "
      "--after all that came after an entry. With --follow the last 10 and then "
      "whatever happens, as it happens (--limit 0: only that); a server that is "
-     "started again is found again, and nothing is left out. " CLIENT_ABOUT,
-     cli_feed_options, feed_examples, cli_feed},
+     "started again is found again, and nothing is left out. " CLI_CLIENT_ABOUT,
+     cli_feed_options, feed_examples, cli_feed, NULL},
     {"agents", "list, show, register, restart or remove agents",
      "[list | show NAME | register FILE... | patch NAME JSON | remove NAME | "
      "restart | wake | pause | resume NAME]",
@@ -314,14 +325,14 @@ static const struct command commands[] = {
      "highest of their exit statuses: 2 a card that is not right, 3 refused, "
      "4 nobody answers, 5 not allowed.\n"
      "patch changes some fields (RFC 7396): null takes one away, - reads them "
-     "from standard input. " CLIENT_ABOUT,
-     cli_agents_options, agents_examples, cli_agents},
+     "from standard input. " CLI_CLIENT_ABOUT,
+     cli_agents_options, agents_examples, cli_agents, cli_agents_subs},
     {"search", "find agents by what they can do", "WORDS...", ARGS_OPERANDS_MAX,
      "Find the agents whose skills fit best, among those that you may see: by "
      "what the words mean (semantic) and by the words themselves (text). The "
      "best skill of an agent decides. With - the query is read from standard "
-     "input. With --json a line for each agent. " CLIENT_ABOUT,
-     cli_search_options, search_examples, cli_search},
+     "input. With --json a line for each agent. " CLI_CLIENT_ABOUT,
+     cli_search_options, search_examples, cli_search, NULL},
     {"route", "see who would get a message, and why", "WORDS...",
      ARGS_OPERANDS_MAX,
      "Ask who would get a message if it were sent, and why: which layer "
@@ -333,8 +344,8 @@ static const struct command commands[] = {
      "admin agents of users are strangers', which they are not to those users "
      "and their orgs, so an admin may be shown another decision than a user "
      "gets. With - the message is read from standard input. Ends with 3 where "
-     "nobody would get it. " CLIENT_ABOUT,
-     cli_route_options, route_examples, cli_route},
+     "nobody would get it. " CLI_CLIENT_ABOUT,
+     cli_route_options, route_examples, cli_route, NULL},
     {"gate", "see whether an envelope may go now, and how the gate is doing",
      "ENVELOPE | stats | audit", 1,
      "Ask the gate about the envelope in a file, or with - on standard input: "
@@ -345,8 +356,9 @@ static const struct command commands[] = {
      "is sent, and nothing is kept.\n"
      "stats shows what was routed, held, escalated and lost, each beside what "
      "it should be. audit compares all that was accepted with all that is "
-     "there, now, and ends with 1 where something is missing. " CLIENT_ABOUT,
-     cli_gate_options, gate_examples, cli_gate},
+     "there, now, and ends with 1 where something is "
+     "missing. " CLI_CLIENT_ABOUT,
+     cli_gate_options, gate_examples, cli_gate, cli_gate_subs},
     {"decisions", "list decisions, count them, correct one",
      "[ID | stats [WHAT] | override ID AGENT | feedback ID VERDICT]", 3,
      "Every message makes a decision: who gets it, and why. List them, the "
@@ -360,8 +372,9 @@ static const struct command commands[] = {
      "override says who should have got it, and gives the conversation to that "
      "agent from now on; feedback says only whether it was right or wrong. "
      "Both are learnt from. With --json a list is a line for "
-     "each. " CLIENT_ABOUT,
-     cli_decisions_options, decisions_examples, cli_decisions},
+     "each. " CLI_CLIENT_ABOUT,
+     cli_decisions_options, decisions_examples, cli_decisions,
+     cli_decisions_subs},
     {"replay", "see what other settings would have decided", "", 0,
      "Decisions that were made are decided again, here, from their records: "
      "with --config or --set by other settings, to see which messages would "
@@ -370,14 +383,14 @@ static const struct command commands[] = {
      "them each by its own settings: every decision must come out as it was, "
      "to the last bit, and it ends with 1 where one does not. Who is not an "
      "admin sees their own decisions alone. With --json a line for each that "
-     "changes, and one with the sums. " CLIENT_ABOUT,
-     cli_replay_options, replay_examples, cli_replay},
+     "changes, and one with the sums. " CLI_CLIENT_ABOUT,
+     cli_replay_options, replay_examples, cli_replay, NULL},
     {"grants", "let others see a shared agent",
      "[list | add AGENT | remove ID]", 2,
      "A shared agent is seen by its creator's org, and by the users and orgs "
      "that a grant names. Grants are given by who created the agent, and by "
-     "admins. " CLIENT_ABOUT,
-     cli_grants_options, grants_examples, cli_grants},
+     "admins. " CLI_CLIENT_ABOUT,
+     cli_grants_options, grants_examples, cli_grants, cli_grants_subs},
     {"commands", "list agents as commands, put them into chat menus",
      "[list | push telegram|discord]", 2,
      "A message that begins with /NAME is for that agent. list shows what each "
@@ -389,16 +402,16 @@ static const struct command commands[] = {
      "bot's token is read from a file or the environment, never from the "
      "command line. outgoing.proxy and outgoing.caFile count. Ends with 3 or 1 "
      "when the platform does not take them, 4 when nobody answers there, 5 "
-     "when it does not know the bot. " CLIENT_ABOUT,
-     cli_commands_options, commands_examples, cli_commands},
+     "when it does not know the bot. " CLI_CLIENT_ABOUT,
+     cli_commands_options, commands_examples, cli_commands, cli_commands_subs},
     {"learning", "what was learnt from what came of decisions",
      "[show | run | export | reset AGENT | rebuild]", 2,
      "Every learning.everyMs the server looks at what came of its decisions, "
      "and learns from it who does well with what; run does so now. reset "
      "forgets an agent, or with --all everything; export writes all that is "
      "known as lines of JSON; rebuild makes it anew from the records of "
-     "outcomes that are kept. For admins. " CLIENT_ABOUT,
-     cli_learning_options, learning_examples, cli_learning},
+     "outcomes that are kept. For admins. " CLI_CLIENT_ABOUT,
+     cli_learning_options, learning_examples, cli_learning, cli_learning_subs},
     {"ledger", "balances, statements, top-ups, refunds, payouts",
      "[balance [USER] | statement [USER] | accounts | topup USER AMOUNT | "
      "refund USER AMOUNT | refund --task ID | payout USER AMOUNT | check]",
@@ -415,22 +428,22 @@ static const struct command commands[] = {
      "once for a key. check goes through all entries and ends with 1 where "
      "something is not right; with --offline it does so without a server, in "
      "the data folder itself. Everybody sees their own balance and statement; "
-     "the rest is for admins. " CLIENT_ABOUT,
-     cli_ledger_options, ledger_examples, cli_ledger},
+     "the rest is for admins. " CLI_CLIENT_ABOUT,
+     cli_ledger_options, ledger_examples, cli_ledger, cli_ledger_subs},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "
      "belong to an org. Whoever is removed loses all tokens at once, and the "
      "name is not given again. For admins. With --offline, list works without "
-     "a server, on the data folder itself. " CLIENT_ABOUT,
-     cli_users_options, users_examples, cli_users},
+     "a server, on the data folder itself. " CLI_CLIENT_ABOUT,
+     cli_users_options, users_examples, cli_users, cli_users_subs},
     {"token", "list, create or revoke tokens", "[list | create | revoke ID]", 2,
      "A token is what a caller shows, and is known only when it is made: in a "
      "pipe, create prints it and nothing else. Without --user it is for "
      "yourself; only admins make tokens for others.\n"
      "Who has lost the last token of an admin stops the server and makes "
-     "another with --offline, in the data folder itself. " CLIENT_ABOUT,
-     cli_token_options, token_examples, cli_token},
+     "another with --offline, in the data folder itself. " CLI_CLIENT_ABOUT,
+     cli_token_options, token_examples, cli_token, cli_token_subs},
     {"model", "list, install or try what turns text into vectors",
      "[list | verify | (install | remove) NAME | try TEXT]", 16,
      "Agents are found by what a message means, and a model says what that is: "
@@ -447,12 +460,21 @@ static const struct command commands[] = {
      "it.\n"
      "try shows what each of up to seven texts is read as, and how alike the "
      "model finds them.",
-     cli_model_options, model_examples, cli_model},
+     cli_model_options, model_examples, cli_model, cli_model_subs},
+    {"settings", "what a server runs with, and where it is from",
+     "[list | reload]", 1,
+     "List what a running server was told otherwise than it was shipped, with "
+     "the file and line, the variable or the option that says so, and what "
+     "waits for a restart; with --all every setting. reload has it read its "
+     "configuration again, as SIGHUP does: what is wrong is named with its "
+     "line and column, and then nothing changes. No secret is shown. For "
+     "admins. " CLIENT_ABOUT,
+     cli_settings_options, settings_examples, cli_settings, cli_settings_subs},
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "
      "included, and name every problem with its line and column. Exits with "
      "2 if there is any.",
-     cli_check_options, check_examples, cli_check},
+     cli_check_options, check_examples, cli_check, NULL},
     {"lint", "find what makes choosing harder", "[FILE]", 1,
      "Look at the agents of the configuration, or with --server at those of a "
      "server that you may see, and find what stands in the way of choosing the "
@@ -460,8 +482,8 @@ static const struct command commands[] = {
      "agents whose profiles are near twins, agents that nobody can reach or "
      "that do not even get their own examples, and bindings that never count. "
      "Nothing learnt counts here. Exits with 1 if there is anything to mend. "
-     "With --json a line for each. " CLIENT_ABOUT,
-     cli_lint_options, lint_examples, cli_lint},
+     "With --json a line for each. " CLI_CLIENT_ABOUT,
+     cli_lint_options, lint_examples, cli_lint, NULL},
     {"doctor", "look over this machine", "", 0,
      "See whether the server can run here: configuration, data folder, "
      "database, address, limits, disk, clock and libraries. What is not well "
@@ -471,17 +493,17 @@ static const struct command commands[] = {
      "agent supplied it: every address of its host, what outgoing.allow says "
      "to it, and what a GET is answered. Exits with 3 if it is refused, 4 if "
      "nobody answers, 1 if what answers is of no use.",
-     cli_doctor_options, doctor_examples, cli_doctor},
+     cli_doctor_options, doctor_examples, cli_doctor, NULL},
     {"backup", "copy the records into a file", "FILE", 1,
      "Copy everything the server remembers into FILE, which must not be there "
      "yet. The server may be running: the copy is of one moment. It is checked "
      "and on the disk when it appears under its name.",
-     cli_backup_options, backup_examples, cli_backup},
+     cli_backup_options, backup_examples, cli_backup, NULL},
     {"restore", "go back to a backup", "FILE", 1,
      "Make FILE, a backup, what the server remembers. No server may be running "
      "on the data folder. FILE is checked first and stays as it is; what the "
      "folder had before is kept beside.",
-     cli_restore_options, restore_examples, cli_restore},
+     cli_restore_options, restore_examples, cli_restore, NULL},
     {"eval", "measure how often the right agent is found", "TEST...", 8,
      "Ask every query of TEST which agent it is for, and count how often that "
      "is right. Agents are lines of {\"name\", \"description\"}, with "
@@ -498,7 +520,7 @@ static const struct command commands[] = {
      "the figures mean is in docs/evaluation.md.\n"
      "Exits with 2 when a file is not as it should be, with its line and "
      "column.",
-     cli_eval_options, eval_examples, cli_eval},
+     cli_eval_options, eval_examples, cli_eval, NULL},
     {"calibrate", "find the threshold, and the weights, that suit", "TEST...",
      8,
      "From which score on is an agent good enough? Labelled queries, as eval "
@@ -508,15 +530,25 @@ static const struct command commands[] = {
      "queries that had no part in choosing it. --weights tries other weights "
      "of the four signals too, after learning from the other parts. Prints the "
      "setting to put into the configuration.",
-     cli_calibrate_options, calibrate_examples, cli_calibrate},
+     cli_calibrate_options, calibrate_examples, cli_calibrate, NULL},
     {"version", "say which version this is", "", 0,
      "Say which version this is; with --json also which libraries it was "
      "built and is running with.",
-     NULL, version_examples, cli_version},
+     NULL, version_examples, cli_version, NULL},
+    {"completion", "let the shell complete commands and options", "[bash]", 1,
+     "Print what makes bash complete signalbox: commands, options, what is "
+     "known to stand behind them, files, settings; and with SIGNALBOX_TOKEN "
+     "set, the names of agents, which the server is asked for and has a second "
+     "to tell. meson install puts it where bash-completion looks.",
+     NULL, completion_examples, cli_completion, cli_completion_subs},
+    {"man", "print the manual page", "", 0,
+     "Print signalbox(1): every command with all its options, for man. meson "
+     "install puts it where man looks.",
+     NULL, man_examples, cli_man, NULL},
     {"help", "explain a command", "[COMMAND]", 1,
      "Explain a command, or list them all. \"signalbox help config\" explains "
      "every setting.",
-     NULL, help_examples, cli_help},
+     NULL, help_examples, cli_help, NULL},
     {0},
 };
 

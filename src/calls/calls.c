@@ -145,6 +145,9 @@ static const struct call_row {
     {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
      ARGS("after", "last", "limit")},
 
+    {STR("GET"), STR("/api/config"), call_config_get, SCOPE_ADMIN, NULL},
+    {STR("POST"), STR("/api/config/reload"), call_config_reload, SCOPE_ADMIN,
+     NULL},
     {STR("GET"), STR("/api/me"), call_me, ANY_TOKEN, NULL},
     {STR("GET"), STR("/api/tokens"), call_tokens_list, ANY_TOKEN,
      ARGS("limit", "cursor", "user")},
@@ -195,6 +198,7 @@ enum err calls_init(struct calls *c, const struct calls_opts *opts)
                         .n_embeds = opts->n_embeds,
                         .throttle = throttle_new(opts->seed),
                         .hub = opts->hub,
+                        .house = opts->house,
                         .settings = opts->settings,
                         .started_mono_ms = loop_mono_ms(opts->loop),
                         .is_ready = true};

@@ -370,6 +370,8 @@ void call_ledger_payout(struct call *c);
 void call_ledger_check(struct call *c);
 void books_free(struct books *b); /* NULL is fine */
 void call_feed(struct call *c);
+void call_config_get(struct call *c);
+void call_config_reload(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);
 void call_users_post(struct call *c);

@@ -64,14 +64,11 @@ static bool add_filters(struct cli *c, struct buf *path,
                         enum exit_status *status)
 {
     static const struct {
-        const char *option, *words;
+        const char *option;
+        bool is_one_of;
     } filters[] = {
-        {"tag", ""},
-        {"org", ""},
-        {"creator", ""},
-        {"kind", "platform managed self-hosted"},
-        {"visibility", "public shared private"},
-        {"state", AGENTS_STATES},
+        {"tag", false}, {"org", false},       {"creator", false},
+        {"kind", true}, {"visibility", true}, {"state", true},
     };
 
     buf_add_str(path, STR("/api/agents"));
@@ -80,8 +77,9 @@ static bool add_filters(struct cli *c, struct buf *path,
 
         if (!word.n)
             continue;
-        if (*filters[i].words &&
-            !cli_one_of(c, filters[i].option, filters[i].words, &word, status))
+        if (filters[i].is_one_of &&
+            !cli_one_of(c, filters[i].option,
+                        cli_words("agents", filters[i].option), &word, status))
             return false;
         client_add_query(path, filters[i].option, word);
     }
@@ -211,20 +209,20 @@ static enum exit_status resume(struct cli *c, struct str name)
     return act(c, name, "/resume", "gets its work again");
 }
 
+const struct sub cli_agents_subs[] = {
+    {"list", NULL, "tag org creator kind visibility state limit", list},
+    {"show", "NAME", "", show},
+    {"register", "FILE...", "dry-run if-new", agents_register},
+    {"patch", "NAME JSON", "", agents_patch},
+    {"remove", "NAME", "", do_remove},
+    {"restart", "NAME", "", restart},
+    {"wake", "NAME", "", wake},
+    {"pause", "NAME", "", do_pause},
+    {"resume", "NAME", "", resume},
+    {0},
+};
+
 enum exit_status cli_agents(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "tag org creator kind visibility state limit", list},
-        {"show", "NAME", "", show},
-        {"register", "FILE...", "dry-run if-new", agents_register},
-        {"patch", "NAME JSON", "", agents_patch},
-        {"remove", "NAME", "", do_remove},
-        {"restart", "NAME", "", restart},
-        {"wake", "NAME", "", wake},
-        {"pause", "NAME", "", do_pause},
-        {"resume", "NAME", "", resume},
-        {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_agents_subs);
 }

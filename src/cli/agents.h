@@ -5,9 +5,6 @@
 
 #include "cli/client.h"
 
-/* What --state takes. */
-#define AGENTS_STATES "active idle busy slow error dead"
-
 /* One agent's path: "/api/agents/NAME". */
 void agents_path(struct buf *path, struct str name);
 

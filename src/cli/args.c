@@ -102,6 +102,12 @@ static enum err read_option(struct parser *p, struct str text,
     return add_option(p, o, value);
 }
 
+/* -5 is a number, if hardly a good one: whoever asked for it says so best. */
+static bool is_number(struct str s)
+{
+    return s.n > 1 && s.p[0] == '-' && s.p[1] >= '0' && s.p[1] <= '9';
+}
+
 enum err args_parse(struct args *out, const struct arg_option *own,
                     const struct arg_option *shared, size_t max_operands,
                     size_t n_argv, char *const *argv, struct why *why)
@@ -117,7 +123,7 @@ enum err args_parse(struct args *out, const struct arg_option *own,
         const char *next = i + 1 < n_argv ? argv[i + 1] : NULL;
         struct str s = str_of(argv[i]);
 
-        if (only_operands || s.n < 2 || s.p[0] != '-') {
+        if (only_operands || s.n < 2 || s.p[0] != '-' || is_number(s)) {
             e = add_operand(&p, s);
         } else if (str_eq(s, STR("--"))) {
             only_operands = true;

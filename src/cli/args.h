@@ -4,7 +4,7 @@
 /* args: what stands behind a command's name, taken apart by its table of
  * options.
  *
- *     --config FILE   --config=FILE   --json   -h   --   operand
+ *     --config FILE   --config=FILE   --json   -h   --   operand   -5
  *
  * Options may stand anywhere before "--". There are no abbreviations: a
  * script written today must not break over an option added tomorrow. Borrows

@@ -106,6 +106,15 @@ TEST(a_single_dash_is_an_operand)
     CHECK(args.n_operands == 1 && str_eq(args.operands[0], STR("-")));
 }
 
+TEST(a_number_below_zero_is_an_operand)
+{
+    CHECK(parse_n("-5 --json -0.5", 2) == OK);
+    CHECK(args.n_operands == 2 && args_has(&args, "json"));
+    CHECK(str_eq(args.operands[0], STR("-5")));
+    CHECK(str_eq(args.operands[1], STR("-0.5")));
+    CHECK(parse("-x5") == ERR_USAGE);
+}
+
 TEST(h_is_short_for_help)
 {
     CHECK(parse("-h") == OK);

@@ -15,6 +15,7 @@
 #include "config/config.h"
 
 struct cli;
+struct sub;
 
 struct command {
     const char *name;
@@ -26,6 +27,7 @@ struct command {
     const struct arg_option *options;
     const char *const *examples; /* command lines; NULL at the end */
     enum exit_status (*run)(struct cli *c);
+    const struct sub *subs; /* its second words; NULL where it has none */
 };
 
 struct cli {
@@ -142,6 +144,29 @@ struct sub {
 /* Find and run it, with words for what is missing or too much. */
 enum exit_status cli_sub(struct cli *c, const struct sub *subs);
 
+/* Whether a word is in a list with blanks between. */
+bool cli_is_listed(const char *list, struct str word);
+
+/* Whether an option may stand behind a second word: it is the word's own, or
+ * no other's of the table. */
+bool cli_sub_takes(const struct sub *subs, const struct sub *s,
+                   const char *option);
+
+/* What may stand for a value: behind an option ("layer") or as an operand
+ * ("VERDICT") of a command. Words with blanks between, or one of the kinds
+ * below; "" where nobody can say. For whoever judges the value as for whoever
+ * completes it. */
+#define CLI_FILES    "@files"
+#define CLI_FOLDERS  "@folders"
+#define CLI_AGENTS   "@agents"   /* of a running server */
+#define CLI_SETTINGS "@settings" /* NAME=VALUE */
+#define CLI_COMMANDS "@commands"
+const char *cli_words(const char *command, const char *value);
+
+/* The same for an option of its own, which may be known by its value alone:
+ * "FILE". */
+const char *cli_option_words(const char *command, const struct arg_option *o);
+
 /* Add compact JSON with a line per member. */
 void cli_indented(struct buf *out, struct str json);
 
@@ -195,10 +220,6 @@ void cli_bar_count(struct cli_bar *b, struct cli *c, const char *doing,
                    size_t n);
 void cli_bar_step(struct cli_bar *b);
 
-/* Problems of a configuration as the members of the open JSON object. */
-struct json_out;
-void cli_put_problems(struct json_out *o, const struct config_report *report);
-
 struct cli_lib {
     const char *name;
     const char *built;   /* the version it was compiled against */
@@ -233,6 +254,7 @@ enum exit_status cli_replay(struct cli *c);
 enum exit_status cli_grants(struct cli *c);
 enum exit_status cli_commands(struct cli *c);
 enum exit_status cli_learning(struct cli *c);
+enum exit_status cli_settings(struct cli *c);
 enum exit_status cli_gate(struct cli *c);
 enum exit_status cli_ledger(struct cli *c);
 enum exit_status cli_users(struct cli *c);
@@ -241,6 +263,8 @@ enum exit_status cli_model(struct cli *c);
 enum exit_status cli_eval(struct cli *c);
 enum exit_status cli_calibrate(struct cli *c);
 enum exit_status cli_version(struct cli *c);
+enum exit_status cli_completion(struct cli *c);
+enum exit_status cli_man(struct cli *c);
 enum exit_status cli_help(struct cli *c);
 
 extern const struct arg_option cli_holds_options[], cli_ledger_options[];
@@ -249,6 +273,18 @@ extern const struct arg_option cli_escalations_options[];
 extern const struct arg_option cli_route_options[], cli_lint_options[];
 
 extern const struct arg_option cli_replay_options[], cli_decisions_options[];
+
+extern const struct sub cli_agents_subs[], cli_commands_subs[],
+    cli_completion_subs[], cli_decisions_subs[], cli_escalations_subs[],
+    cli_gate_subs[], cli_grants_subs[], cli_learning_subs[], cli_ledger_subs[],
+    cli_model_subs[], cli_settings_subs[], cli_tasks_subs[], cli_token_subs[], cli_users_subs[];
+
+/* What the help of commands that talk to a server ends with. */
+#define CLI_CLIENT_ABOUT                                                    \
+    "The server is named by SIGNALBOX_URL (http://127.0.0.1:8787 if it is " \
+    "not set), the token by SIGNALBOX_TOKEN; there is no option for the "   \
+    "token itself, since command lines can be read by everybody on the "    \
+    "machine."
 
 /* Help on one command, and on all. */
 void cli_help_command(struct cli *c, const struct command *about);
@@ -266,6 +302,6 @@ extern const struct arg_option cli_serve_options[], cli_demo_options[],
     cli_users_options[], cli_token_options[], cli_model_options[],
     cli_eval_options[], cli_search_options[], cli_grants_options[],
     cli_commands_options[], cli_learning_options[], cli_gate_options[],
-    cli_calibrate_options[];
+    cli_calibrate_options[], cli_settings_options[];
 
 #endif

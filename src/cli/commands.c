@@ -84,17 +84,17 @@ static enum exit_status list(struct cli *c, struct str operand)
     return status;
 }
 
+const struct sub cli_commands_subs[] = {
+    {"list", NULL, "limit", list},
+    {"push", "telegram|discord",
+     "clear dry-run api bot-token-file scope chat language app guild "
+     "config "
+     "set",
+     commands_push},
+    {0},
+};
+
 enum exit_status cli_commands(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "limit", list},
-        {"push", "telegram|discord",
-         "clear dry-run api bot-token-file scope chat language app guild "
-         "config "
-         "set",
-         commands_push},
-        {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_commands_subs);
 }

@@ -280,9 +280,7 @@ static bool check_options(struct push *p, enum exit_status *status)
                             p->platform->title, own[i]);
         return false;
     }
-    return cli_one_of(p->c, "scope",
-                      "default all_private_chats all_group_chats "
-                      "all_chat_administrators",
+    return cli_one_of(p->c, "scope", cli_words("commands", "scope"),
                       &p->order.scope, status);
 }
 

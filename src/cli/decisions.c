@@ -126,10 +126,9 @@ static bool add_filters(struct cli *c, struct buf *path,
                  {"task", "task_id"}};
     struct str layer = {0}, verdict = {0};
 
-    if (!cli_one_of(c, "layer",
-                    "explicit prefix sticky binding intent semantic default",
-                    &layer, status) ||
-        !cli_one_of(c, "verdict", "open positive negative neutral", &verdict,
+    if (!cli_one_of(c, "layer", cli_words("decisions", "layer"), &layer,
+                    status) ||
+        !cli_one_of(c, "verdict", cli_words("decisions", "verdict"), &verdict,
                     status))
         return false;
     buf_add_str(path, STR("/api/decisions"));
@@ -277,20 +276,20 @@ static enum exit_status show(struct cli *c, struct str id)
     return status;
 }
 
+const struct sub cli_decisions_subs[] = {
+    {"list", NULL,
+     "layer agent verdict overridden since until requester conversation "
+     "task min-score max-score limit",
+     list},
+    {"show", "ID", "limit explain", show},
+    {"stats", "[WHAT]", "window csv", cli_decisions_stats},
+    {"override", "ID AGENT", "comment", cli_override},
+    {"feedback", "ID VERDICT", "agent comment", cli_feedback},
+    {0},
+};
+
 enum exit_status cli_decisions(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL,
-         "layer agent verdict overridden since until requester conversation "
-         "task min-score max-score limit",
-         list},
-        {"show", "ID", "limit explain", show},
-        {"stats", "[WHAT]", "window csv", cli_decisions_stats},
-        {"override", "ID AGENT", "comment", cli_override},
-        {"feedback", "ID VERDICT", "agent comment", cli_feedback},
-        {0},
-    };
-
     /* An ID alone is to show it. */
     if (c->args.n_operands == 1 &&
         str_starts(c->args.operands[0], STR("dec_"))) {
@@ -298,5 +297,5 @@ enum exit_status cli_decisions(struct cli *c)
         c->args.operands[0] = STR("show");
         c->args.n_operands = 2;
     }
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_decisions_subs);
 }

@@ -67,10 +67,9 @@ static bool add_filters(struct cli *c, struct buf *path,
     struct str which = STR("open"), kind = STR("");
     struct str agent = args_get(&c->args, "agent");
 
-    if (!cli_one_of(c, "status",
-                    "open approved rejected redirected expired resolved all",
-                    &which, status) ||
-        !cli_one_of(c, "kind", "rule dead late expired", &kind, status))
+    if (!cli_one_of(c, "status", cli_words("escalations", "status"), &which,
+                    status) ||
+        !cli_one_of(c, "kind", cli_words("escalations", "kind"), &kind, status))
         return false;
     buf_add_str(path, STR("/api/escalations"));
     if (!str_eq(which, STR("all")))
@@ -230,17 +229,17 @@ static enum exit_status redirect(struct cli *c, struct str id)
     return say(c, id, "/redirect", c->args.operands[2]);
 }
 
+const struct sub cli_escalations_subs[] = {
+    {"list", NULL, "status kind agent limit", list},
+    {"show", "ID", "", show},
+    {"approve", "ID", "comment", approve},
+    {"reject", "ID", "comment", reject},
+    {"redirect", "ID AGENT", "comment", redirect},
+    {0},
+};
+
 enum exit_status cli_escalations(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "status kind agent limit", list},
-        {"show", "ID", "", show},
-        {"approve", "ID", "comment", approve},
-        {"reject", "ID", "comment", reject},
-        {"redirect", "ID AGENT", "comment", redirect},
-        {0},
-    };
-
     /* An ID alone is to show it. */
     if (c->args.n_operands == 1 &&
         str_starts(c->args.operands[0], STR("esc_"))) {
@@ -248,5 +247,5 @@ enum exit_status cli_escalations(struct cli *c)
         c->args.operands[0] = STR("show");
         c->args.n_operands = 2;
     }
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_escalations_subs);
 }

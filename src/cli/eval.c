@@ -220,7 +220,8 @@ static enum exit_status read_learning(struct cli *c, struct wish *w)
     int64_t folds;
 
     if (!cli_number(c, "folds", 2, EVAL_FOLDS_MAX, 0, &folds, &status) ||
-        !cli_one_of(c, "capture", "stuffed crowd", &capture, &status))
+        !cli_one_of(c, "capture", cli_words("eval", "capture"), &capture,
+                    &status))
         return status;
     w->plan.default_agent = args_get(&c->args, "default");
     w->plan.folds = has_folds ? (size_t)folds : 0;

@@ -174,13 +174,13 @@ static enum exit_status audit(struct cli *c, struct str operand)
     return status;
 }
 
+const struct sub cli_gate_subs[] = {
+    {"stats", NULL, "", stats},
+    {"audit", NULL, "", audit},
+    {0},
+};
+
 enum exit_status cli_gate_how(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"stats", NULL, "", stats},
-        {"audit", NULL, "", audit},
-        {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_gate_subs);
 }

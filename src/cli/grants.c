@@ -192,19 +192,19 @@ static enum exit_status do_remove(struct cli *c, struct str id)
     return cli_remove(c, &grant, id);
 }
 
+const struct sub cli_grants_subs[] = {
+    {"list", NULL, "agent limit", list},
+    {"add", "AGENT", "user org expires", add},
+    {"remove", "ID", "", do_remove},
+    {0},
+};
+
 enum exit_status cli_grants(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "agent limit", list},
-        {"add", "AGENT", "user org expires", add},
-        {"remove", "ID", "", do_remove},
-        {0},
-    };
-
     struct str word = c->args.n_operands ? c->args.operands[0] : STR("list");
     struct str_guess g = str_guess(word);
 
-    for (const struct sub *s = subs; s->name; s++)
+    for (const struct sub *s = cli_grants_subs; s->name; s++)
         str_guess_offer(&g, str_of(s->name),
                         str_distance(word, str_of(s->name)));
     if (!g.name.n && c->args.n_operands == 1)
@@ -213,5 +213,5 @@ enum exit_status cli_grants(struct cli *c)
                          "signalbox grants --agent %.*s",
                          STR_ARG(str_head(word, 64)),
                          STR_ARG(str_head(word, 64)));
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_grants_subs);
 }

@@ -126,7 +126,7 @@ void cli_help_overview(struct cli *c)
     buf_add_char(&c->out, '\n');
     for (const struct command *m = c->commands; m->name; m++)
         if (*m->summary)
-            buf_addf(&c->out, "  %-9s %s\n", m->name, m->summary);
+            buf_addf(&c->out, "  %-11s %s\n", m->name, m->summary);
     buf_add_str(&c->out, STR("\nSee it at work       signalbox demo\n"
                              "Start one here with  signalbox serve\n"
                              "About a command      signalbox help COMMAND\n"

@@ -166,13 +166,13 @@ static enum exit_status reset(struct cli *c, struct str agent)
     return status;
 }
 
+const struct sub cli_learning_subs[] = {
+    {"show", NULL, "", figures},      {"run", NULL, "", run},
+    {"export", NULL, "", export_all}, {"reset", "[AGENT]", "all", reset},
+    {"rebuild", NULL, "", rebuild},   {0},
+};
+
 enum exit_status cli_learning(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"show", NULL, "", figures},      {"run", NULL, "", run},
-        {"export", NULL, "", export_all}, {"reset", "[AGENT]", "all", reset},
-        {"rebuild", NULL, "", rebuild},   {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_learning_subs);
 }

@@ -281,19 +281,19 @@ static enum exit_status refund(struct cli *c, struct str user)
     return move_amount(c, m.path);
 }
 
+const struct sub cli_ledger_subs[] = {
+    {"balance", "[USER]", "", balance},
+    {"statement", "[USER]", "account since until csv limit",
+     cli_ledger_statement},
+    {"topup", "USER AMOUNT", "note key", topup},
+    {"refund", "[USER] [AMOUNT]", "task turn note key", refund},
+    {"payout", "USER AMOUNT", "note key", payout},
+    {"accounts", NULL, "limit", cli_ledger_accounts},
+    {"check", NULL, "offline config data", cli_ledger_check},
+    {0},
+};
+
 enum exit_status cli_ledger(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"balance", "[USER]", "", balance},
-        {"statement", "[USER]", "account since until csv limit",
-         cli_ledger_statement},
-        {"topup", "USER AMOUNT", "note key", topup},
-        {"refund", "[USER] [AMOUNT]", "task turn note key", refund},
-        {"payout", "USER AMOUNT", "note key", payout},
-        {"accounts", NULL, "limit", cli_ledger_accounts},
-        {"check", NULL, "offline config data", cli_ledger_check},
-        {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_ledger_subs);
 }

@@ -512,16 +512,16 @@ static enum exit_status remove_model(struct cli *c, struct str name)
     return status;
 }
 
+const struct sub cli_model_subs[] = {
+    {"list", NULL, "", list},
+    {"install", "NAME", "from registry force", model_install},
+    {"remove", "NAME", "", remove_model},
+    {"verify", "[NAME]", "", verify},
+    {"try", "TEXT...", "embedder", model_try},
+    {0},
+};
+
 enum exit_status cli_model(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "", list},
-        {"install", "NAME", "from registry force", model_install},
-        {"remove", "NAME", "", remove_model},
-        {"verify", "[NAME]", "", verify},
-        {"try", "TEXT...", "embedder", model_try},
-        {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_model_subs);
 }

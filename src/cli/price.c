@@ -1,7 +1,6 @@
 /* By digits and not by way of a real: 0.1 is 100000 and not one less. */
 #include "cli/price.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "model/agent.h"
@@ -72,37 +71,17 @@ enum err amount_read(struct str text, int64_t *micros, struct why *why)
     return OK;
 }
 
-/* Without zeros at the end, but for so many digits behind the point. */
-static void trim(char *text, size_t least)
-{
-    char *last = strchr(text, '.') + DIGITS;
-
-    for (size_t n = DIGITS; n > least && *last == '0'; n--)
-        *last-- = '\0';
-    if (*last == '.')
-        *last = '\0';
-}
-
-/* The largest one below zero has no twin above it. */
-struct price_text amount_write(int64_t micros)
-{
-    struct price_text out;
-    uint64_t v = micros < 0 ? -(uint64_t)micros : (uint64_t)micros;
-
-    snprintf(out.text, sizeof(out.text), "%s%" PRIu64 ".%06" PRIu64,
-             micros < 0 ? "-" : "", v / (uint64_t)MICROS, v % (uint64_t)MICROS);
-    trim(out.text, 2);
-    return out;
-}
-
 struct price_text price_write(int64_t micros)
 {
     struct price_text out = {"free"};
+    char *last;
 
     if (micros <= 0)
         return out;
-    snprintf(out.text, sizeof(out.text), "%" PRId64 ".%06" PRId64,
-             micros / MICROS, micros % MICROS);
-    trim(out.text, 0);
+    out = amount_write(micros);
+    for (last = strchr(out.text, '\0') - 1; *last == '0'; last--)
+        *last = '\0';
+    if (*last == '.')
+        *last = '\0';
     return out;
 }

@@ -4,16 +4,13 @@
 /* price: amounts as people write and read them: "0.0015", for 1500
  * millionths. */
 
+#include "base/amount.h"
 #include "base/err.h"
 #include "base/str.h"
 
 /* "0.05", "12", up to six digits behind the point. ERR_SYNTAX for anything else
  * and for more than AGENT_PRICE_MAX; *micros is then untouched. */
 MUST_USE enum err price_read(struct str text, int64_t *micros);
-
-struct price_text {
-    char text[32];
-};
 
 /* As few digits as it takes; "free" for zero. */
 struct price_text price_write(int64_t micros);
@@ -24,9 +21,5 @@ struct price_text price_write(int64_t micros);
 #define AMOUNT_MAX_UNITS INT64_C(1000000000000)
 MUST_USE enum err amount_read(struct str text, int64_t *micros,
                               struct why *why);
-
-/* "1.50", "-0.0015", "0.00": at least two digits behind the point, and as many
- * as it takes; any number of 64 bits. */
-struct price_text amount_write(int64_t micros);
 
 #endif

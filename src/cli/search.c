@@ -101,9 +101,10 @@ static bool put_body(struct cli *c, struct buf *body, struct str query,
 
     if (!cli_number(c, "limit", 1, SEARCH_LIMIT_MAX, SEARCH_LIMIT, &limit,
                     status) ||
-        !cli_one_of(c, "mode", "hybrid semantic text", &mode, status) ||
-        !cli_one_of(c, "fusion", "weighted rrf", &fusion, status) ||
-        !cli_one_of(c, "state", AGENTS_STATES, &state, status) ||
+        !cli_one_of(c, "mode", cli_words("search", "mode"), &mode, status) ||
+        !cli_one_of(c, "fusion", cli_words("search", "fusion"), &fusion,
+                    status) ||
+        !cli_one_of(c, "state", cli_words("search", "state"), &state, status) ||
         !read_price(c, &max_price, status) ||
         !cli_real(c, "min-score", 0, 1, 0, &min_score, status))
         return false;

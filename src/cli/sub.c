@@ -2,15 +2,15 @@
  * what belongs to one second word only is told apart here. */
 #include "cli/cli.h"
 
+#include <assert.h>
 #include <stdio.h>
 
-/* Whether a word is in a list with blanks between. */
-static bool is_listed(const char *list, const char *word)
+bool cli_is_listed(const char *list, struct str word)
 {
     struct str rest = str_of(list);
 
     while (rest.n)
-        if (str_eq(str_cut(&rest, ' '), str_of(word)))
+        if (str_eq(str_cut(&rest, ' '), word))
             return true;
     return false;
 }
@@ -19,12 +19,18 @@ static bool is_listed(const char *list, const char *word)
 static const struct sub *other_owner(const struct sub *subs,
                                      const struct sub *s, const char *option)
 {
-    if (is_listed(s->options, option))
+    if (cli_is_listed(s->options, str_of(option)))
         return NULL;
     for (const struct sub *o = subs; o->name; o++)
-        if (is_listed(o->options, option))
+        if (cli_is_listed(o->options, str_of(option)))
             return o;
     return NULL;
+}
+
+bool cli_sub_takes(const struct sub *subs, const struct sub *s,
+                   const char *option)
+{
+    return !other_owner(subs, s, option);
 }
 
 static enum exit_status unknown(struct cli *c, const struct sub *subs,
@@ -69,6 +75,8 @@ enum exit_status cli_sub(struct cli *c, const struct sub *subs)
     const struct sub *s = subs, *owner;
     size_t n = c->args.n_operands, least, most;
 
+    /* Help, completion and the manual know them from there. */
+    assert(subs == c->command->subs);
     if (c->args.n_operands)
         for (; s->name; s++)
             if (str_eq(str_of(s->name), c->args.operands[0]))

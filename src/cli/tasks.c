@@ -233,9 +233,15 @@ one_task(struct cli *c, const char *method, struct str id, const char *what,
          void (*say)(struct cli *c, const struct json *t))
 {
     enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
+    struct client *cl;
     struct buf path;
 
+    if (!str_starts(id, STR("task_")))
+        return cli_error(c, ERR_USAGE,
+                         "\"%.*s\" is no task: the ID of one begins with "
+                         "task_, and signalbox tasks lists them",
+                         STR_ARG(str_head(id, 64)));
+    cl = client_new(c, &status);
     if (!cl)
         return status;
     buf_init(&path, 4096);
@@ -271,16 +277,16 @@ static enum exit_status tree(struct cli *c, struct str id)
     return one_task(c, "GET", id, "/tree", draw_tree);
 }
 
+const struct sub cli_tasks_subs[] = {
+    {"list", NULL, "status agent conversation limit", list},
+    {"show", "ID", "", show},
+    {"tree", "ID", "", tree},
+    {"cancel", "ID", "", cancel},
+    {0},
+};
+
 enum exit_status cli_tasks(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "status agent conversation limit", list},
-        {"show", "ID", "", show},
-        {"tree", "ID", "", tree},
-        {"cancel", "ID", "", cancel},
-        {0},
-    };
-
     /* An ID alone is to show it. */
     if (c->args.n_operands == 1 &&
         str_starts(c->args.operands[0], STR("task_"))) {
@@ -288,5 +294,5 @@ enum exit_status cli_tasks(struct cli *c)
         c->args.operands[0] = STR("show");
         c->args.n_operands = 2;
     }
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_tasks_subs);
 }

@@ -237,15 +237,15 @@ static enum exit_status revoke(struct cli *c, struct str id)
     return cli_remove(c, &token, id);
 }
 
+const struct sub cli_token_subs[] = {
+    {"list", NULL, "limit", list},
+    {"create", NULL, "user label scopes expires offline config data role",
+     create},
+    {"revoke", "ID", "", revoke},
+    {0},
+};
+
 enum exit_status cli_token(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "limit", list},
-        {"create", NULL, "user label scopes expires offline config data role",
-         create},
-        {"revoke", "ID", "", revoke},
-        {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_token_subs);
 }

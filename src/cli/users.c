@@ -200,15 +200,15 @@ static enum exit_status do_remove(struct cli *c, struct str name)
     return cli_remove(c, &user, name);
 }
 
+const struct sub cli_users_subs[] = {
+    {"list", NULL, "limit offline config data", list},
+    {"create", "NAME", "role org owner", create},
+    {"set", "NAME", "role org no-org owner no-owner", set},
+    {"remove", "NAME", "", do_remove},
+    {0},
+};
+
 enum exit_status cli_users(struct cli *c)
 {
-    static const struct sub subs[] = {
-        {"list", NULL, "limit offline config data", list},
-        {"create", "NAME", "role org owner", create},
-        {"set", "NAME", "role org no-org owner no-owner", set},
-        {"remove", "NAME", "", do_remove},
-        {0},
-    };
-
-    return cli_sub(c, subs);
+    return cli_sub(c, cli_users_subs);
 }

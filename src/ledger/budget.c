@@ -146,14 +146,12 @@ enum err ledger_budget_words(const struct ledger_settings *s,
     say_whose(b, m, of, &whose);
     if (!is_known || left >= m->ledger.price_micros) /* enough by now */
         return why_err(why, ERR_BUDGET,
-                       "%.*s costs %lld micro-units, and of %s, which is %lld, "
-                       "less is left",
+                       "%.*s costs %s, and of %s, which is %s, less is left",
                        STR_ARG(m->choice.agent),
-                       (long long)m->ledger.price_micros, whose.text,
-                       (long long)limit);
-    return why_err(why, ERR_BUDGET,
-                   "%.*s costs %lld micro-units, and of %s, which is %lld, "
-                   "%lld are left",
-                   STR_ARG(m->choice.agent), (long long)m->ledger.price_micros,
-                   whose.text, (long long)limit, (long long)left);
+                       amount_write(m->ledger.price_micros).text, whose.text,
+                       amount_write(limit).text);
+    return why_err(
+        why, ERR_BUDGET, "%.*s costs %s, and of %s, which is %s, %s is left",
+        STR_ARG(m->choice.agent), amount_write(m->ledger.price_micros).text,
+        whose.text, amount_write(limit).text, amount_write(left).text);
 }

@@ -3,6 +3,7 @@
 
 /* What the files of the room share. */
 
+#include "base/amount.h"
 #include "ledger/ledger.h"
 
 enum {

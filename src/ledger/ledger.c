@@ -224,17 +224,17 @@ enum err ledger_refused(struct ledger *l, struct msg *m)
     if (!may_hear_numbers(m))
         return why_err(
             &m->why, op->table == &spent_table ? ERR_BUDGET : ERR_FUNDS,
-            "%.*s costs %lld micro-units, and who pays has too "
-            "little%s",
-            STR_ARG(m->choice.agent), (long long)m->ledger.price_micros,
+            "%.*s costs %s, and who pays has too little%s",
+            STR_ARG(m->choice.agent), amount_write(m->ledger.price_micros).text,
             op->table == &spent_table ? " left of a budget" : "");
     if (op->table == &spent_table)
         return ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF), 0,
                                    false, &m->why);
     return why_err(&m->why, ERR_FUNDS,
-                   "%.*s costs %lld micro-units, and the account %.*s has "
-                   "less; an admin can top it up (signalbox ledger topup)",
-                   STR_ARG(m->choice.agent), (long long)m->ledger.price_micros,
+                   "%.*s costs %s, and the account %.*s has less; an admin "
+                   "can top it up (signalbox ledger topup)",
+                   STR_ARG(m->choice.agent),
+                   amount_write(m->ledger.price_micros).text,
                    STR_ARG(ledger_guard_text(op, ACCOUNT_NAME)));
 }
 
@@ -262,10 +262,11 @@ void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
                                    there, true, &m->why);
     } else if (there < price) {
         why_err(&m->why, ERR_FUNDS,
-                "%.*s costs %lld micro-units, and the account %.*s has %lld; "
-                "an admin can top it up (signalbox ledger topup)",
-                STR_ARG(m->choice.agent), (long long)price,
-                STR_ARG(ledger_guard_text(op, ACCOUNT_NAME)), (long long)there);
+                "%.*s costs %s, and the account %.*s has %s; an admin can top "
+                "it up (signalbox ledger topup)",
+                STR_ARG(m->choice.agent), amount_write(price).text,
+                STR_ARG(ledger_guard_text(op, ACCOUNT_NAME)),
+                amount_write(there).text);
     }
 }
 

@@ -54,8 +54,8 @@ TEST(a_day_s_budget_is_a_user_s_and_says_what_is_left)
     a = slow("anna", "c");
     CHECK_INT(a.err, ERR_BUDGET);
     CHECK_STR(str_of(a.why.text),
-              "slow costs 300 micro-units, and of the budget of anna for the "
-              "day 2026-11-16 (UTC), which is 601, 1 are left");
+              "slow costs 0.0003, and of the budget of anna for the day "
+              "2026-11-16 (UTC), which is 0.000601, 0.000001 is left");
     CHECK_INT(slow("bob", "a").err, OK);
     /* Given back: there is room again. */
     cancel(&b);
@@ -110,8 +110,8 @@ TEST(a_conversation_s_budget_is_that_conversation_s)
     t = sent((struct letter){.conversation = "a"});
     CHECK_INT(t.err, ERR_BUDGET);
     CHECK_STR(str_of(t.why.text),
-              "echo costs 500 micro-units, and of the budget of the "
-              "conversation a, which is 500, 0 are left");
+              "echo costs 0.0005, and of the budget of the conversation a, "
+              "which is 0.0005, 0.00 is left");
     CHECK_INT(sent((struct letter){.conversation = "b"}).err, OK);
     CHECK_INT(sent((struct letter){.from = "bob", .conversation = "a"}).err,
               OK);
@@ -130,7 +130,7 @@ TEST(a_root_s_budget_counts_its_further_turns)
     more = sent((struct letter){.task_id = t.task_id.text});
     CHECK_INT(more.err, ERR_BUDGET);
     CHECK(strstr(more.why.text, "the budget of all that task_"));
-    CHECK(strstr(more.why.text, "which is 1000, 0 are left"));
+    CHECK(strstr(more.why.text, "which is 0.001, 0.00 is left"));
     money_check();
     stage_close();
 }

@@ -103,14 +103,14 @@ TEST(an_agent_is_not_told_what_its_user_has)
     g = asked((struct wanted){.by = "a", .to = "b", .parent = &root});
     CHECK_INT(g.err, ERR_FUNDS);
     CHECK_STR(str_of(g.why.text),
-              "b costs 100 micro-units, and who pays has too little");
+              "b costs 0.0001, and who pays has too little");
     /* In her agent's name as well, if it is another's work. */
     g = asked(
         (struct wanted){.by = "a", .to = "b", .parent = &root, .user = "bob"});
     CHECK_INT(g.err, ERR_FUNDS);
     CHECK(!strstr(g.why.text, "99") && !strstr(g.why.text, "anna"));
     CHECK(strstr(sent((struct letter){.to = "b"}).why.text,
-                 "the account user:anna has 99;"));
+                 "the account user:anna has 0.000099;"));
     firm_close();
 }
 
@@ -128,8 +128,8 @@ TEST(an_agent_is_not_told_what_is_left_of_a_budget)
         root = root_of("a");
         g = asked((struct wanted){.by = "a", .to = "b", .parent = &root});
         CHECK_INT(g.err, ERR_BUDGET);
-        CHECK_STR(str_of(g.why.text), "b costs 100 micro-units, and who pays "
-                                      "has too little left of a budget");
+        CHECK_STR(str_of(g.why.text), "b costs 0.0001, and who pays has "
+                                      "too little left of a budget");
         CHECK(strstr(sent((struct letter){.to = "b"}).why.text, "99"));
         firm_close();
     }

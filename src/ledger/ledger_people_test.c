@@ -265,8 +265,8 @@ TEST(the_root_user_pays_however_deep_and_within_the_root_s_budget)
     CHECK_INT(balance("user:anna"), 100000 - 2 * 1001 - 7);
     more = delegated("lazy", &root, "slow", "");
     CHECK_INT(more.err, ERR_BUDGET);
-    CHECK_STR(str_of(more.why.text), "slow costs 300 micro-units, and who "
-                                     "pays has too little left of a budget");
+    CHECK_STR(str_of(more.why.text), "slow costs 0.0003, and who pays has "
+                                     "too little left of a budget");
     CHECK_INT(balance("user:carl") + balance("user:dora"), 0);
     for (int i = 0; i < 4; i++)
         pass_ms(1000);

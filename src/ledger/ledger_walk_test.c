@@ -12,8 +12,8 @@ TEST(the_last_unit_is_enough_and_one_less_is_not)
     t = sent((struct letter){.to = "echo"});
     CHECK_INT(t.err, ERR_FUNDS);
     CHECK_STR(str_of(t.why.text),
-              "echo costs 500 micro-units, and the account user:anna has 499; "
-              "an admin can top it up (signalbox ledger topup)");
+              "echo costs 0.0005, and the account user:anna has 0.000499; an "
+              "admin can top it up (signalbox ledger topup)");
     CHECK_INT(balance("user:anna"), ECHO_PRICE - 1);
     CHECK_INT(money_rows(&reservation_table), 0);
     give("p2", "anna", 1);
@@ -36,7 +36,7 @@ TEST(who_never_had_an_account_has_nothing)
     money_open();
     t = sent((struct letter){.from = "bob"});
     CHECK_INT(t.err, ERR_FUNDS);
-    CHECK(strstr(t.why.text, "the account user:bob has 0;"));
+    CHECK(strstr(t.why.text, "the account user:bob has 0.00;"));
     CHECK_INT(money_rows(&account_table), 0);
     stage_close();
 }

@@ -165,9 +165,9 @@ enum err ledger_order_refused(const struct tx *tx, struct why *why)
                        STR_ARG(tx_value(op, POSTING_ID).s));
     if (op->delta > 0 || op->floor == LEDGER_NO_FLOOR)
         return why_err(why, ERR_LIMIT, "the balance would be too large");
-    return why_err(why, ERR_FUNDS, "%.*s has less than %lld micro-units",
+    return why_err(why, ERR_FUNDS, "%.*s has less than %s",
                    STR_ARG(ledger_guard_text(op, ACCOUNT_NAME)),
-                   (long long)-op->delta);
+                   amount_write(-op->delta).text);
 }
 
 void ledger_posting_query(struct query *q, struct str id)

@@ -35,6 +35,7 @@ COMMANDS = [
     "users",
     "token",
     "model",
+    "settings",
     "check",
     "lint",
     "doctor",
@@ -43,6 +44,8 @@ COMMANDS = [
     "eval",
     "calibrate",
     "version",
+    "completion",
+    "man",
     "help",
 ]
 OK, FAILED, USAGE = 0, 1, 2

@@ -247,14 +247,15 @@ class Tasks(Client):
         self.server()
         nobody = "task_" + "0" * 26
         for args in (["tasks", nobody], ["tasks", "cancel", nobody],
-                     ["tasks", "show", "../../healthz"],
-                     ["tasks", "show", "a/b?c=d&e#f %41"]):
+                     ["tasks", "show", "task_/../../../healthz"],
+                     ["tasks", "show", "task_a/b?c=d&e#f %41"]):
             self.bad(REFUSED, *args)
 
     def test_wrong_use(self):
         for args, word in [(["canel", "x"], "did you mean cancel?"),
                            (["zzzzzzzzz"], "list, show, tree, cancel"),
                            (["cancel"], "cancel ID"),
+                           (["tree", "nope"], "begins with task_"),
                            (["cancel", "x", "--limit", "3"], "--limit is for"),
                            (["--status", "compleet"], "did you mean complet"),
                            (["--limit", "0"], "from 1 to 100000"),

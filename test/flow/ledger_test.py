@@ -656,6 +656,8 @@ class Commands(Client):
                 ("9" * 40, "no more than"), (".5", "like 1.50")):
             self.assertIn(words, self.bad(USAGE, "ledger", "topup", "anna",
                                           "--", amount))
+        self.assertIn('"-5" is no amount: it must be more than nothing',
+                      self.bad(USAGE, "ledger", "topup", "anna", "-5"))
         for args, words in (
                 (["topup"], "USER AMOUNT"), (["topup", "anna"], "USER AMOUNT"),
                 (["topup", "a", "1", "2"], "one word too many"),

@@ -1,0 +1,78 @@
+/* The words that values are made of, in one table: a command judges by it what
+ * it was given, and completion offers it. What is not in it is known by the
+ * name that help gives the value: FILE is a file for every command. */
+#include "cli/cli.h"
+
+#define STATES    "active idle busy slow error dead"
+#define LAYERS    "explicit prefix sticky binding intent semantic default"
+#define EMBEDDERS "builtin minilm http"
+
+struct row {
+    const char *command; /* "": of every one */
+    const char *value;   /* an option, or an operand in capitals */
+    const char *words;
+};
+
+static const struct row rows[] = {
+    {"agents", "kind", "platform managed self-hosted"},
+    {"agents", "visibility", "public shared private"},
+    {"agents", "state", STATES},
+    {"agents", "NAME", CLI_AGENTS},
+    {"calibrate", "embedder", EMBEDDERS},
+    {"calibrate", "TEST", CLI_FILES},
+    {"commands", "scope",
+     "default all_private_chats all_group_chats all_chat_administrators"},
+    {"decisions", "layer", LAYERS},
+    {"decisions", "verdict", "open positive negative neutral"},
+    {"decisions", "WHAT", "summary agents types gaps signals keywords"},
+    {"decisions", "VERDICT", "right wrong"},
+    {"demo-agent", "NAME", ""},
+    {"escalations", "status",
+     "open approved rejected redirected expired resolved all"},
+    {"escalations", "kind", "rule dead late expired"},
+    {"eval", "mode", "routing vectors semantic text hybrid"},
+    {"eval", "embedder", EMBEDDERS " cascade"},
+    {"eval", "second", "minilm http"},
+    {"eval", "match", "mean best"},
+    {"eval", "capture", "stuffed crowd"},
+    {"eval", "by", "agent"},
+    {"eval", "TEST", CLI_FILES},
+    {"gate", "ENVELOPE", CLI_FILES},
+    {"grants", "agent", CLI_AGENTS},
+    {"help", "COMMAND", CLI_COMMANDS " config"},
+    {"ledger", "account", "creator platform all"},
+    {"model", "embedder", EMBEDDERS},
+    {"model", "NAME", "minilm"},
+    {"replay", "layer", LAYERS},
+    {"route", "channel", "telegram discord"},
+    {"search", "mode", "hybrid semantic text"},
+    {"search", "fusion", "weighted rrf"},
+    {"search", "state", STATES},
+    {"tasks", "status",
+     "accepted held escalated dropped queued dispatched working "
+     "input_required completed failed cancelled expired"},
+    {"token", "role", "admin"},
+    {"users", "role", "user agent admin"},
+    {"", "FILE", CLI_FILES},
+    {"", "[FILE]", CLI_FILES},
+    {"", "FILE.tgz", CLI_FILES},
+    {"", "FOLDER", CLI_FOLDERS},
+    {"", "AGENT", CLI_AGENTS},
+    {"", "NAME=VALUE", CLI_SETTINGS},
+};
+
+const char *cli_words(const char *command, const char *value)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if ((!*rows[i].command || strcmp(rows[i].command, command) == 0) &&
+            strcmp(rows[i].value, value) == 0)
+            return rows[i].words;
+    return "";
+}
+
+const char *cli_option_words(const char *command, const struct arg_option *o)
+{
+    const char *words = cli_words(command, o->name);
+
+    return *words || !o->value ? words : cli_words("", o->value);
+}
