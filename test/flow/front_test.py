@@ -219,12 +219,13 @@ class Link(unittest.TestCase):
                 [BINARY, "serve", "--data", os.path.join(folder or new, "d"),
                  "--set", "log.level=error", *args], text=True, cwd=new,
                 env=clean_environment(), stdout=subprocess.PIPE)
-            # What is said first is all there is: it comes in one piece.
-            said = p.stdout.readline()
-            p.send_signal(signal.SIGTERM)
-            rest, _ = p.communicate(timeout=DEADLINE_S)
-            self.assertEqual(p.returncode, 0)
-            return said + rest
+            # What it says when it listens comes in one piece.
+            with p.stdout:
+                said = p.stdout.readline()
+                p.send_signal(signal.SIGTERM)
+                said += p.stdout.read()
+            self.assertEqual(p.wait(timeout=DEADLINE_S), 0)
+            return said
 
     def link_of(self, said):
         """Where the link leads; its token is the one that is shown."""
