@@ -127,6 +127,7 @@ struct open {
 
     struct books *books;    /* books.h; NULL: none */
     struct study *study;    /* analytics.c; NULL: none */
+    struct hunt *hunt;      /* decisions.c; NULL: none */
     struct tree_look *tree; /* tree.c; NULL: none */
 
     /* What an agent has others do. */
@@ -332,6 +333,7 @@ void call_gate_audit_get(struct call *c);
 void call_gate_audit_post(struct call *c);
 void metrics_gate(struct buf *out, struct calls *calls);
 void study_free(struct study *s); /* NULL is fine */
+void hunt_free(struct hunt *h);   /* likewise */
 void call_agents_get(struct call *c);
 void call_agents_post(struct call *c);
 void call_agents_put(struct call *c);
