@@ -11,6 +11,7 @@
  * rooms it asks. Threads: the loop's. */
 
 #include "access/access.h"
+#include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -33,6 +34,11 @@ struct calls_settings {
     size_t max_open;           /* requests that wait, and streams; one for each
                                 * connection is enough */
     struct throttle_limits limits;
+    struct {
+        bool is_on;        /* browsers get the dashboard at / */
+        struct str folder; /* ends in NUL; borrowed until the next ones; empty:
+                            * the files in the binary */
+    } web;
 };
 
 /* Who takes over a request for /hub that came with a good token: hub_take. An
@@ -42,6 +48,18 @@ struct calls_hub {
                      const struct caller *caller, struct why *why);
     /* Its figures, to be added to the others. */
     void (*write_metrics)(void *ctx, struct buf *out);
+    void *ctx;
+};
+
+/* Who knows the configuration: running_write and running_reload. A NULL
+ * function: nobody. */
+struct calls_house {
+    /* What it is, as members of an open object. */
+    void (*write)(void *ctx, struct json_out *o);
+    /* Read it again and take it over: what came of it, as members; or
+     * ERR_BAD_CONFIG, with what is wrong as members, and nothing has changed.
+     */
+    enum err (*reload)(void *ctx, struct json_out *o, struct why *why);
     void *ctx;
 };
 
@@ -63,6 +81,7 @@ struct calls_opts {
     struct embed *const *embeds;
     size_t n_embeds;
     struct calls_hub hub;
+    struct calls_house house;
     uint64_t seed[2];
     struct calls_settings settings;
 };
@@ -85,6 +104,7 @@ struct calls {
     size_t n_embeds;
     struct throttle *throttle;
     struct calls_hub hub;
+    struct calls_house house;
     struct calls_settings settings;
     int64_t started_mono_ms;
     bool is_ready;                /* false from calls_stop on */

@@ -298,6 +298,7 @@ void say_free(struct call_say *s);
 
 /* The calls, by noun. */
 void call_front(struct call *c);
+void call_assets(struct call *c);
 void call_healthz(struct call *c);
 void call_hub(struct call *c);
 void call_readyz(struct call *c);
@@ -375,6 +376,8 @@ void call_ledger_payout(struct call *c);
 void call_ledger_check(struct call *c);
 void books_free(struct books *b); /* NULL is fine */
 void call_feed(struct call *c);
+void call_config_get(struct call *c);
+void call_config_reload(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);
 void call_users_post(struct call *c);
