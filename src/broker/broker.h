@@ -89,7 +89,8 @@ struct broker_opts {
     bool (*is_above)(void *ctx, struct str task_id, struct str agent);
 
     /* Nothing new is to be carried to it, or again. */
-    enum err (*pause)(void *ctx, struct str agent, bool is_paused);
+    enum err (*pause)(void *ctx, struct str agent, bool is_paused,
+                      struct str by, int64_t at_ms);
     void *ctx;
 };
 
@@ -332,6 +333,9 @@ struct held_filter {
 };
 size_t broker_holds_like(const struct broker *b, const struct held_filter *f,
                          int64_t after, struct held *out, size_t max);
+
+/* How many are held for that agent. */
+size_t broker_held_for(const struct broker *b, struct str agent);
 
 /* Old events and escalations go: for tidy. */
 void broker_prune(struct broker *b, struct tx *tx, int64_t before_ms,

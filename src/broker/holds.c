@@ -593,6 +593,13 @@ size_t broker_holds(const struct broker *b, int64_t after, struct held *out,
                              out, max);
 }
 
+size_t broker_held_for(const struct broker *b, struct str agent)
+{
+    const struct target *t = target_find(b, agent);
+
+    return t ? t->n_held : 0;
+}
+
 enum err holds_init(struct broker *b)
 {
     struct holds *hs = &b->holds;

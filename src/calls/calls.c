@@ -64,7 +64,7 @@ static const struct call_row {
      SCOPE_READ, ARGS("owner")},
     {STR("GET"), STR("/api/agents"), call_agents_list, SCOPE_READ,
      ARGS("limit", "cursor", "tag", "org", "creator", "kind", "visibility",
-          "state")},
+          "state", "q", "brief")},
     {STR("POST"), STR("/api/agents"), call_agents_post, SCOPE_AGENTS, NULL},
     /* Before NAME: "search" can be no agent's. */
     {STR("GET"), STR("/api/agents/search"), call_search_get, SCOPE_READ,
@@ -78,6 +78,9 @@ static const struct call_row {
      NULL},
     {STR("DELETE"), STR("/api/agents/:name"), call_agents_delete, SCOPE_AGENTS,
      NULL},
+    {STR("GET"), STR("/api/agents/:name/figures"), call_agents_figures,
+     SCOPE_READ, NULL},
+    {STR("GET"), STR("/api/fleet"), call_fleet_get, SCOPE_READ, ARGS("names")},
     {STR("POST"), STR("/api/agents/:name/wake"), call_agents_wake, SCOPE_AGENTS,
      NULL},
     {STR("POST"), STR("/api/agents/:name/restart"), call_agents_restart,

@@ -282,6 +282,10 @@ void calls_refuse_agent(struct calls *c, uint64_t id,
 void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
                  const struct eyes *eyes, const bool *changed);
 
+/* Agents, and tags of theirs, that one call looks at: everybody else waits
+ * meanwhile. */
+enum { PAGE_LOOKS = 50 * 1000 };
+
 /* verdicts.c. NULL is fine. */
 struct call_word;
 void word_free(struct call_word *w);
@@ -343,6 +347,8 @@ void call_agents_wake(struct call *c);
 void call_agents_restart(struct call *c);
 void call_agents_pause(struct call *c);
 void call_agents_resume(struct call *c);
+void call_agents_figures(struct call *c);
+void call_fleet_get(struct call *c);
 void call_holds_list(struct call *c);
 void call_escalations_list(struct call *c);
 void call_escalations_get(struct call *c);
