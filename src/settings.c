@@ -238,5 +238,6 @@ struct calls_settings settings_calls(const struct server *s,
         .reply_timeout_ms = c->http.reply_timeout_ms,
         .max_open = settings_net(s, c).max_connections,
         .limits = throttle_limits_of(c),
+        .web = {.is_on = c->web.enabled, .folder = c->web.folder},
     };
 }

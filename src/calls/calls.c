@@ -26,12 +26,14 @@ enum {
     }
 
 static const struct call_row {
-    struct str method, path; /* ":x" stands for one part of any name */
+    struct str method, path; /* ":x" stands for one part of any name, "*" at
+                              * the end for all that is left */
     void (*take)(struct call *c);
     unsigned who;
     const char *const *args; /* what the query may hold; NULL: nothing */
 } table[] = {
     {STR("GET"), STR("/"), call_front, PUBLIC, NULL},
+    {STR("GET"), STR("/assets/:folder/*"), call_assets, PUBLIC, NULL},
     {STR("GET"), STR("/healthz"), call_healthz, PUBLIC | HEALTH, NULL},
     {STR("GET"), STR("/readyz"), call_readyz, PUBLIC | HEALTH, NULL},
     {STR("GET"), STR("/metrics"), call_metrics, PUBLIC, NULL},
@@ -238,24 +240,29 @@ static void clear_body(struct calls *c)
     buf_clear(&c->body);
 }
 
-/* What is said to one person is kept nowhere in between. */
-static const struct http_header no_store = {STR("Cache-Control"),
-                                            STR("no-store")};
+/* What is said to one person is kept nowhere in between, and no browser takes
+ * it for anything but what it is said to be. */
+enum { N_ALWAYS = 2 };
+#define ALWAYS                                        \
+    {STR("Cache-Control"), STR("no-store")},          \
+    {                                                 \
+        STR("X-Content-Type-Options"), STR("nosniff") \
+    }
 
 void calls_answer_with(struct calls *c, uint64_t id, int status,
                        struct str type, const struct http_header *more,
                        size_t n)
 {
-    struct http_header headers[1 + CALLS_HEADERS_MAX] = {no_store};
+    struct http_header headers[N_ALWAYS + CALLS_HEADERS_MAX] = {ALWAYS};
     struct http_reply r = {.status = status,
                            .content_type = type,
                            .headers = headers,
-                           .n_headers = 1 + n,
+                           .n_headers = N_ALWAYS + n,
                            .body = buf_str(&c->body)};
 
     assert(n <= CALLS_HEADERS_MAX);
     for (size_t i = 0; i < n; i++)
-        headers[1 + i] = more[i];
+        headers[N_ALWAYS + i] = more[i];
     if (c->body.over) {
         log_error(c->log, "calls.answer_too_large", LOG_I("status", status));
         calls_refuse(c, id, ERR_NOMEM, STR(""), STR(""));
@@ -271,11 +278,11 @@ void calls_answer(struct calls *c, uint64_t id, int status, struct str type)
 }
 
 /* What one would have to be upgraded to. */
-static size_t put_upgrade(struct http_header headers[3])
+static size_t put_upgrade(struct http_header headers[2])
 {
-    headers[1] = (struct http_header){STR("Upgrade"), STR("websocket")};
-    headers[2] = (struct http_header){STR("Sec-WebSocket-Version"), STR("13")};
-    return 3;
+    headers[0] = (struct http_header){STR("Upgrade"), STR("websocket")};
+    headers[1] = (struct http_header){STR("Sec-WebSocket-Version"), STR("13")};
+    return 2;
 }
 
 static void refuse_with(struct calls *c, uint64_t id, enum err e,
@@ -283,27 +290,27 @@ static void refuse_with(struct calls *c, uint64_t id, enum err e,
                         const struct http_header *header)
 {
     int status = err_row(e)->http_status;
-    struct http_header headers[3] = {no_store};
+    struct http_header headers[N_ALWAYS + 2] = {ALWAYS};
+    struct http_header *more = headers + N_ALWAYS;
     struct http_reply r = {.status = status,
                            .content_type = SPEAK_JSON,
                            .headers = headers,
-                           .n_headers = 2};
+                           .n_headers = N_ALWAYS + 1};
 
     clear_body(c);
     speak_error(&c->body, e, message, details);
     /* Without memory even for that, the status alone has to do. */
     r.body = c->body.over ? STR("") : buf_str(&c->body);
     if (header)
-        headers[1] = *header;
+        *more = *header;
     else if (status == 503 || status == 429)
-        headers[1] = (struct http_header){STR("Retry-After"), STR("1")};
+        *more = (struct http_header){STR("Retry-After"), STR("1")};
     else if (status == 401)
-        headers[1] =
-            (struct http_header){STR("WWW-Authenticate"), STR("Bearer")};
+        *more = (struct http_header){STR("WWW-Authenticate"), STR("Bearer")};
     else if (status == 426)
-        r.n_headers = put_upgrade(headers);
+        r.n_headers = N_ALWAYS + put_upgrade(more);
     else
-        r.n_headers = 1;
+        r.n_headers = N_ALWAYS;
     net_reply(c->net, id, &r);
     clear_body(c); /* whoever is answered next begins with nothing */
 }
@@ -372,6 +379,8 @@ static bool fits(struct str pattern, struct str path, struct str *param)
     do {
         struct str p, q;
 
+        if (str_eq(pattern, STR("*")))
+            return true;
         has_more = str_find(pattern, '/', 0) < pattern.n;
         if (has_more != (str_find(path, '/', 0) < path.n))
             return false;

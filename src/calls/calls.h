@@ -33,6 +33,11 @@ struct calls_settings {
     size_t max_open;           /* requests that wait, and streams; one for each
                                 * connection is enough */
     struct throttle_limits limits;
+    struct {
+        bool is_on;        /* browsers get the dashboard at / */
+        struct str folder; /* ends in NUL; borrowed until the next ones; empty:
+                            * the files in the binary */
+    } web;
 };
 
 /* Who takes over a request for /hub that came with a good token: hub_take. An

@@ -1,44 +1,8 @@
-/* For load balancers, for Prometheus, and for whoever opens the address in a
- * browser to see whether anything is there. None of these needs a token, so
- * none of them tells more than that. */
+/* For load balancers. Neither needs a token, so neither tells more than that
+ * the server is there. */
 #include "base/json.h"
 #include "calls/internal.h"
 #include "speak/speak.h"
-
-/* ":id" is shown as ID. */
-static void add_call(struct buf *out, const struct call_info *row)
-{
-    bool is_part = false;
-
-    buf_addf(out, "  %-6.*s ", STR_ARG(row->method));
-    for (size_t i = 0; i < row->path.n; i++) {
-        char ch = row->path.p[i];
-
-        if (ch == ':') {
-            is_part = true;
-            continue;
-        }
-        is_part = is_part && ch != '/';
-        buf_add_char(out, is_part ? (char)(ch & ~0x20) : ch);
-    }
-    buf_add_char(out, '\n');
-}
-
-void call_front(struct call *c)
-{
-    struct call_info row;
-
-    buf_addf(c->body,
-             "Signalbox " SIGNALBOX_VERSION " is running.\n\n"
-             "  /healthz   is it there\n"
-             "  /readyz    does it take work\n"
-             "  /metrics   figures for Prometheus\n\n"
-             "With a token (Authorization: Bearer sbx_...), in JSON:\n\n");
-    for (size_t i = 0; calls_row(i, &row); i++)
-        if (!row.is_public)
-            add_call(c->body, &row);
-    call_answer(c, 200, STR("text/plain; charset=utf-8"));
-}
 
 void call_healthz(struct call *c)
 {

@@ -294,6 +294,7 @@ void say_free(struct call_say *s);
 
 /* The calls, by noun. */
 void call_front(struct call *c);
+void call_assets(struct call *c);
 void call_healthz(struct call *c);
 void call_hub(struct call *c);
 void call_readyz(struct call *c);

@@ -293,11 +293,12 @@ bool open_stream(struct open *o, enum open_kind kind,
                  void (*pump)(struct open *o))
 {
     static const struct http_header headers[] = {
-        {STR("Cache-Control"), STR("no-store")}};
+        {STR("Cache-Control"), STR("no-store")},
+        {STR("X-Content-Type-Options"), STR("nosniff")}};
     struct http_reply r = {.status = 200,
                            .content_type = SPEAK_EVENTS,
                            .headers = headers,
-                           .n_headers = 1};
+                           .n_headers = 2};
 
     open_becomes(o, kind);
     o->pump = pump;

@@ -116,6 +116,12 @@ struct config {
     } http;
 
     struct {
+        bool enabled;      /* the dashboard at / */
+        struct str folder; /* its files, for who works on them; empty: those
+                            * in the binary */
+    } web;
+
+    struct {
         int64_t max_frame_bytes;
         int64_t max_message_bytes;
         int64_t timeout_ms;

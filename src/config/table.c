@@ -232,6 +232,14 @@ static const struct setting rows[] = {
      .preset = "[]", .elements = &origin_elements,
      .what = "The web pages that may call, beside the server's own."},
 
+    {"web.enabled", AT(web.enabled), .type = &type_bool, .preset = "true",
+     .what = "Show the dashboard to browsers that open `/`. The API is the "
+             "same without it."},
+    {"web.folder", AT(web.folder), .type = &type_file, .preset = "\"\"",
+     .what = "For work on the dashboard: a folder like `web/` of the source, "
+             "whose files are read anew for each request. Empty: those in "
+             "the binary."},
+
     {"ws.maxFrameBytes", AT(ws.max_frame_bytes), .type = &type_int,
      .preset = "8388608", .min = 125, .max = 64 * MIB, .unit = "bytes",
      .what = "The largest frame that is taken from a WebSocket. A text of 1 "

@@ -1,0 +1,184 @@
+// Calls to the server: with the token, errors in its words, and signing in
+// again without losing what was being done. Talks to our own origin only.
+
+const KEPT = 'signalbox.token';
+
+/** What the server refused, or that it could not be asked. */
+export class ApiError extends Error {
+  constructor(status, code, message, details = {}) {
+    super(message);
+    Object.assign(this, { name: 'ApiError', status, code, details });
+  }
+}
+
+// Who is here. `state`: 'out' (nobody), 'in', 'again' (the token is good no
+// more, and calls wait for another).
+const session = { token: '', me: null, state: 'out', reason: '' };
+const watchers = new Set();
+let waiting = []; // calls that go on once somebody has signed in again
+let skew = 0; // the server's clock minus ours
+
+export const me = () => session.me;
+export const can = (scope) => !!session.me?.scopes.includes(scope);
+export const now = () => Date.now() + skew;
+export const sessionState = () => ({ state: session.state, reason: session.reason });
+
+export function onSession(watcher) {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
+function become(state, reason = '') {
+  Object.assign(session, { state, reason });
+  for (const watcher of [...watchers]) watcher(session);
+}
+
+// Paths.
+
+/** path`/api/agents/${name}`: whatever stands in it, it stays one part. */
+export function path(strings, ...values) {
+  return strings.reduce((all, part, i) => all + encodePart(values[i - 1]) + part);
+}
+
+function encodePart(value) {
+  const text = String(value);
+  if (text === '' || text === '.' || text === '..') throw new ApiError(0, 'bad_request', `“${text}” is no name`);
+  return encodeURIComponent(text.toWellFormed ? text.toWellFormed() : text);
+}
+
+function address(where, params) {
+  const url = new URL(where, location.origin);
+  if (url.origin !== location.origin || !/^\/(api\/|healthz$)/.test(url.pathname))
+    throw new ApiError(0, 'bad_request', 'only this server is asked');
+  for (const [key, value] of Object.entries(params || {}))
+    if (value !== undefined && value !== null && value !== '') url.searchParams.set(key, value);
+  return url;
+}
+
+// Asking.
+
+function noteClock(reply) {
+  const date = Date.parse(reply.headers.get('Date') || '');
+  // The header counts in seconds: what is less is no skew that could be told.
+  if (date) skew = Math.abs(date - Date.now()) > 2000 ? date + 500 - Date.now() : 0;
+}
+
+async function refusal(reply) {
+  let error = {};
+  try {
+    error = (await reply.json()).error || {};
+  } catch { /* not ours: a proxy's page, perhaps */ }
+  return new ApiError(reply.status, error.code || 'http_error',
+    error.message || `the server answered ${reply.status}`, error.details);
+}
+
+const UNREACHABLE = 'The server cannot be reached. It may be restarting; nothing that it accepted is lost.';
+
+/** A fetch that has the token and waits for another one where it is good no more. */
+export async function ask(method, where, { params, body, headers, signal, accept = 'application/json' } = {}) {
+  const url = address(where, params);
+  for (;;) {
+    const used = session.token;
+    let reply;
+    try {
+      reply = await fetch(url, {
+        method, signal, cache: 'no-store', credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer',
+        headers: { Accept: accept, ...(used && { Authorization: `Bearer ${used}` }), ...headers },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+    } catch (e) {
+      if (signal?.aborted) throw e;
+      throw new ApiError(0, 'unreachable', UNREACHABLE);
+    }
+    noteClock(reply);
+    if (reply.status !== 401) {
+      if (reply.ok) return reply;
+      throw await refusal(reply);
+    }
+    if (used === session.token) lose(used, (await refusal(reply)).message);
+    await signedInAgain(signal);
+  }
+}
+
+function lose(token, reason) {
+  if (session.state === 'in') become('again', reason);
+  else if (session.state === 'out') throw new ApiError(401, 'unauthenticated', reason);
+}
+
+function signedInAgain(signal) {
+  if (session.state === 'in') return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    waiting.push({ resolve, reject });
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+async function json(method, where, options) {
+  const reply = await ask(method, where, options);
+  return reply.status === 204 ? null : reply.json();
+}
+
+export const get = (where, params, options) => json('GET', where, { ...options, params });
+export const post = (where, body, options) => json('POST', where, { ...options, body });
+export const put = (where, body, options) => json('PUT', where, { ...options, body });
+export const patch = (where, body, options) => json('PATCH', where, { ...options, body });
+export const del = (where, options) => json('DELETE', where, options);
+
+/** A key for what must happen once, however often it is asked for. */
+export const newKey = () => `web-${crypto.randomUUID ? crypto.randomUUID() : randomHex()}`;
+function randomHex() { // plain HTTP from another machine has no randomUUID
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
+}
+
+// Signing in and out.
+
+async function whoIs(token) {
+  let reply;
+  try {
+    reply = await fetch('/api/me', { headers: { Authorization: `Bearer ${token}` }, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+  } catch {
+    throw new ApiError(0, 'unreachable', UNREACHABLE);
+  }
+  noteClock(reply);
+  if (reply.status === 401) throw new ApiError(401, 'unauthenticated', 'This token is not known here, or is good no more.');
+  if (!reply.ok) throw await refusal(reply);
+  return reply.json();
+}
+
+/** Throws an ApiError. Who was somebody else before starts afresh. */
+export async function signIn(token, { stay = true } = {}) {
+  const text = token.trim();
+  if (!/^[\x21-\x7e]{8,256}$/.test(text)) throw new ApiError(0, 'bad_request', 'A token begins with sbx_ and has no spaces.');
+  const found = await whoIs(text);
+  const isAnother = session.me && session.me.user !== found.user;
+  forget();
+  (stay ? localStorage : sessionStorage).setItem(KEPT, text);
+  Object.assign(session, { token: text, me: found });
+  const before = waiting;
+  waiting = [];
+  become('in');
+  for (const call of before)
+    if (isAnother) call.reject(new ApiError(401, 'unauthenticated', 'somebody else signed in'));
+    else call.resolve();
+  return found;
+}
+
+function forget() {
+  localStorage.removeItem(KEPT);
+  sessionStorage.removeItem(KEPT);
+}
+
+export function signOut(reason = '') {
+  forget();
+  Object.assign(session, { token: '', me: null });
+  for (const call of waiting) call.reject(new ApiError(401, 'unauthenticated', 'signed out'));
+  waiting = [];
+  become('out', reason);
+}
+
+export const keptToken = () => sessionStorage.getItem(KEPT) || localStorage.getItem(KEPT) || '';
+
+// Another tab signed out: so does this one.
+addEventListener('storage', (e) => {
+  if (e.key === KEPT && !e.newValue && e.oldValue === session.token) signOut('Signed out in another tab.');
+});

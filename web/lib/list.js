@@ -1,0 +1,123 @@
+// Lists: pages from the server, and only the rows in view in the document. Ten
+// thousand agents or a million decisions are as light as fifty.
+import { Loading, Problem, html, useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from './ui.js';
+import { get } from './api.js';
+
+const PAGE = 100;
+const MOST_EMPTY = 20; // short pages in a row before we stop by ourselves
+
+/** A list of the server, page by page. Params that change begin it anew. */
+export function usePages(where, params = {}, limit = PAGE) {
+  const key = JSON.stringify([where, params]);
+  const state = useRef(null);
+  const [, draw] = useReducer((n) => n + 1, 0);
+  if (state.current?.key !== key) state.current = fresh(key);
+  const s = state.current;
+
+  const more = useCallback(async () => {
+    const mine = state.current;
+    if (!where || mine.isLoading || mine.done) return;
+    mine.isLoading = true;
+    draw();
+    try {
+      await readOn(mine, where, params, limit);
+    } catch (error) {
+      mine.error = error;
+      mine.done = true;
+    }
+    mine.isLoading = false;
+    if (mine === state.current) draw();
+  }, [key]);
+
+  // What is there stays until the new one has come, so that nothing jumps.
+  const reload = useCallback(async () => {
+    const next = fresh(key);
+    next.isLoading = true;
+    try {
+      await readOn(next, where, params, Math.max(limit, Math.min(500, state.current.rows.length)));
+    } catch (error) {
+      Object.assign(next, { error, done: true, rows: state.current.rows });
+    }
+    next.isLoading = false;
+    if (state.current.key !== key) return;
+    state.current = next;
+    draw();
+  }, [key]);
+
+  useEffect(() => { more(); }, [key]);
+  return { rows: s.rows, done: s.done, error: s.error, loading: s.isLoading || (!s.done && !s.rows.length), more, reload };
+}
+
+const fresh = (key) => ({ key, rows: [], cursor: null, done: false, error: null, isLoading: false });
+
+// A page with filters may be empty though there is more.
+async function readOn(s, where, params, limit) {
+  for (let i = 0; i < MOST_EMPTY; i++) {
+    const page = await get(where, { ...params, limit, cursor: s.cursor });
+    s.rows = s.rows.concat(page.items);
+    s.cursor = page.next_cursor;
+    s.done = !s.cursor;
+    if (page.items.length || s.done) return;
+  }
+}
+
+/**
+ * A virtual table. columns: [{key, title, width, align, render(row), phone: false}];
+ * width is a CSS grid track. `pages` from usePages, or `rows` alone.
+ */
+export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height }) {
+  const box = useRef(null);
+  const [view, setView] = useState({ from: 0, to: 40 });
+  const look = useCallback(() => {
+    const el = box.current;
+    if (!el) return;
+    const from = Math.max(0, Math.floor(el.scrollTop / rowHeight) - 8);
+    const to = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 8;
+    setView((v) => (v.from === from && v.to === to ? v : { from, to }));
+  }, [rowHeight]);
+  useLayoutEffect(look, [rows.length, look]);
+  useEffect(() => {
+    const watch = new ResizeObserver(look);
+    if (box.current) watch.observe(box.current);
+    return () => watch.disconnect();
+  }, [look, !rows.length]);
+  useEffect(() => {
+    if (pages && !pages.done && view.to >= rows.length) pages.more();
+  }, [view.to, rows.length, pages?.done]);
+
+  if (pages?.error && !rows.length) return html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`;
+  if (!rows.length) return pages?.loading ? html`<${Loading}/>` : empty || null;
+
+  const tracks = { '--columns': columns.map((c) => c.width || '1fr').join(' ') };
+  const shown = rows.slice(view.from, view.to);
+  return html`<div class="list" role="table" aria-label=${label} aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1} style=${tracks}>
+    <div class="list-head" role="row" aria-rowindex="1">${columns.map((c) => html`<span role="columnheader" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</span>`)}</div>
+    <div class="list-body" ref=${box} onScroll=${look} tabindex="0" role="rowgroup" aria-label=${`${label}, rows`} style=${height && { maxHeight: height }}>
+      <div class="list-space" role="presentation" style=${{ height: `${rows.length * rowHeight}px` }}>
+        ${shown.map((row, i) => html`<${Row} key=${rowKey(row)} row=${row} at=${view.from + i} columns=${columns} href=${href} height=${rowHeight}/>`)}
+      </div>
+      ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
+    </div>
+    <p class="list-foot" role="status">${pages && !pages.done ? `${rows.length.toLocaleString('en')} shown, more below` : `${rows.length.toLocaleString('en')} in all`}</p>
+  </div>`;
+}
+
+// The first cell's link covers the row, so that a click anywhere opens it and
+// the keyboard has one stop.
+function Row({ row, at, columns, href, height }) {
+  const to = href?.(row);
+  return html`<div class="row ${to ? 'opens' : ''}" role="row" aria-rowindex=${at + 2} style=${{ top: `${at * height}px`, height: `${height}px` }}>
+    ${columns.map((c, i) => html`<span role="cell" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${
+      i === 0 && to ? html`<a class="cover" href=${to}>${c.render(row)}</a>` : c.render(row)}</span>`)}
+  </div>`;
+}
+
+/** A small table, all of it there. columns as above; `row.className` is drawn. */
+export function Table({ columns, rows, rowKey = (r, i) => i, label, empty }) {
+  if (!rows.length) return empty || null;
+  return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>
+    <caption class="off-screen">${label}</caption>
+    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class=${c.align || ''}>${c.title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class=${c.align || ''}>${c.render(row)}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}

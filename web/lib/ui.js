@@ -1,0 +1,276 @@
+// What every page is made of. Words of agents and users go through Text or
+// Name and nothing else: text nodes, with what hides in them made visible.
+import { createElement, render } from '../vendor/preact.js';
+import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from '../vendor/hooks.js';
+import htm from '../vendor/htm.js';
+import { ApiError, get, now } from './api.js';
+import { age, cut, visible, when } from './format.js';
+
+export const html = htm.bind(createElement);
+export { render, useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState };
+
+// Pages and their parts.
+
+export function Page({ title, lead, actions, children }) {
+  useEffect(() => { document.title = `${title} · Signalbox`; }, [title]);
+  return html`<div class="page">
+    <header class="page-head">
+      <div><h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </header>
+    ${children}
+  </div>`;
+}
+
+export function Card({ title, actions, className = '', children, ...more }) {
+  const id = useId();
+  return html`<section class="card ${className}" aria-labelledby=${title && id} ...${more}>
+    ${title && html`<header class="card-head"><h2 id=${id}>${title}</h2>${actions && html`<div class="actions">${actions}</div>`}</header>`}
+    ${children}
+  </section>`;
+}
+
+/** Nothing here yet: what will appear, and the command to try. */
+export function Empty({ title, command, children }) {
+  return html`<div class="empty">
+    <p class="empty-title">${title}</p>
+    ${children && html`<div>${children}</div>`}
+    ${[].concat(command || []).map((c) => html`<${Command} text=${c}/>`)}
+  </div>`;
+}
+
+export function Problem({ error, onRetry }) {
+  const text = error instanceof ApiError ? error.message : String(error?.message || error);
+  return html`<div class="problem" role="alert">
+    <p><${Text} text=${text}/></p>
+    ${onRetry && html`<${Button} onClick=${onRetry}>Try again<//>`}
+  </div>`;
+}
+
+export const Loading = ({ what = 'Loading' }) => html`<p class="loading" role="status">${what}…</p>`;
+
+/** Pairs of a name and a value; those without a value are left out. */
+export function Facts({ facts }) {
+  const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return html`<dl class="facts">${there.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+// Words.
+
+export const TEXT_MOST = 4000;
+
+/** Somebody's words. `max`: characters before the rest is folded; `line`: on one line. */
+export function Text({ text, max = TEXT_MOST, line }) {
+  const [isWhole, setWhole] = useState(false);
+  const all = text === null || text === undefined ? '' : String(text);
+  const shown = isWhole ? all : cut(all, max);
+  const parts = useMemo(() => visible(line ? shown.replace(/[\r\n\t]+/g, ' ') : shown), [shown, line]);
+  return html`<bdi class="words ${line ? 'one-line' : ''}" dir="auto">${parts.map((p) => (typeof p === 'string' ? p
+    : html`<span class="hidden-char" role="img" title=${`${p.name} (${p.code})`} aria-label=${p.name}>${p.code}</span>`))}${
+    shown.length < all.length && (line ? '…' : html`… <button type="button" class="link" onClick=${() => setWhole(true)}>show all ${all.length.toLocaleString('en')} characters</button>`)}</bdi>`;
+}
+
+/** An agent's name, leading to it. */
+export function Name({ agent, plain }) {
+  if (!agent) return html`<span class="faint">–</span>`;
+  const words = html`<${Text} text=${agent} max=${128} line=${true}/>`;
+  return plain ? words : html`<a class="name" href=${`#/agents/${encodeURIComponent(agent)}`}>${words}</a>`;
+}
+
+export function Link({ to, children, ...more }) {
+  return html`<a href=${`#${to}`} ...${more}>${children}</a>`;
+}
+
+/** An id, short, leading somewhere. */
+export function Id({ id, to }) {
+  if (!id) return html`<span class="faint">–</span>`;
+  const short = /^[a-z]+_[0-9a-z]{26}$/.test(id) ? `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}` : id;
+  return html`<a class="id" href=${`#${to}`} title=${id}><${Text} text=${short} max=${64} line=${true}/></a>`;
+}
+
+// Times, by the server's clock.
+
+export function Time({ ms }) {
+  if (!ms) return html`<span class="faint">–</span>`;
+  return html`<time datetime=${new Date(ms).toISOString()} title=${new Date(ms).toISOString()}>${when(ms, now())}</time>`;
+}
+
+const ticking = new Set();
+setInterval(() => { for (const tick of ticking) tick(); }, 5000);
+
+/** "3 min ago", going on by itself. */
+export function Age({ ms, suffix = ' ago' }) {
+  const [, tick] = useReducer((n) => n + 1, 0);
+  useEffect(() => {
+    ticking.add(tick);
+    return () => ticking.delete(tick);
+  }, []);
+  if (!ms) return html`<span class="faint">–</span>`;
+  return html`<time datetime=${new Date(ms).toISOString()} title=${new Date(ms).toISOString()}>${age(now() - ms)}${suffix}</time>`;
+}
+
+// Signs. Colour is never alone: the word is there.
+
+const TONES = {
+  ACTIVE: 'good', IDLE: 'calm', BUSY: 'busy', SLOW: 'warn', ERROR: 'bad', DEAD: 'bad', PAUSED: 'warn',
+  completed: 'good', queued: 'calm', dispatched: 'busy', working: 'busy', held: 'warn', escalated: 'warn', input_required: 'warn',
+  failed: 'bad', cancelled: 'calm', expired: 'bad', dropped: 'calm',
+  positive: 'good', negative: 'bad', neutral: 'calm', open: 'calm', approved: 'good', rejected: 'bad', redirected: 'busy', resolved: 'good',
+  ROUTE_IMMEDIATELY: 'good', HOLD_PENDING_INPUT: 'warn', HOLD_PENDING_CAPACITY: 'warn', PAUSE_ALL_SUBMISSIONS: 'warn', ESCALATE_TO_HUMAN: 'bad', DROP_SILENTLY: 'calm',
+};
+
+export function Badge({ tone = 'calm', children, ...more }) {
+  return html`<span class="badge tone-${tone}" ...${more}>${children}</span>`;
+}
+export const Status = ({ status }) => (status ? html`<${Badge} tone=${TONES[status]}>${String(status).replace(/_/g, ' ').toLowerCase()}<//>` : html`<span class="faint">–</span>`);
+export const State = ({ state }) => (state ? html`<${Badge} tone=${TONES[state]}>${state}<//>` : html`<span class="faint">–</span>`);
+
+/** A share of a whole, with its figure; `mark` draws a line there. */
+export function Bar({ value, max = 1, label, text, tone = 'accent', mark }) {
+  const share = (x) => `${Math.max(0, Math.min(1, (x || 0) / (max || 1))) * 100}%`;
+  return html`<span class="bar tone-${tone}" role="img" aria-label=${`${label}: ${text ?? value}`} title=${`${label}: ${text ?? value}`}>
+    <span class="bar-fill" style=${{ width: share(value) }}></span>
+    ${mark !== undefined && html`<span class="bar-mark" style=${{ left: share(mark) }}></span>`}
+  </span>`;
+}
+
+// Doing.
+
+/** Busy while what it does goes on; what goes wrong is said. */
+export function Button({ onClick, kind = 'plain', type = 'button', disabled, className = '', children, ...more }) {
+  const [isBusy, setBusy] = useState(false);
+  const isThere = useRef(true);
+  useEffect(() => () => { isThere.current = false; }, []);
+  const click = async (e) => {
+    if (isBusy) return;
+    const going = onClick?.(e);
+    if (!going?.then) return;
+    setBusy(true);
+    try {
+      await going;
+    } catch (error) {
+      toast(error.message, 'bad');
+    }
+    if (isThere.current) setBusy(false);
+  };
+  return html`<button type=${type} class="button ${kind} ${className}" onClick=${click} disabled=${disabled || isBusy} aria-busy=${isBusy} ...${more}>${children}</button>`;
+}
+
+export function Copy({ text, label = 'Copy' }) {
+  const [isDone, setDone] = useState(false);
+  const copy = async () => {
+    await copyText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 2000);
+  };
+  return html`<${Button} className="small" onClick=${copy} aria-label=${`${label}: ${cut(text, 60)}`}>${isDone ? 'Copied' : label}<//>`;
+}
+
+// Over plain HTTP from another machine browsers have no clipboard to write to.
+async function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = Object.assign(document.createElement('textarea'), { value: text, className: 'off-screen' });
+  document.body.append(area);
+  area.select();
+  const isDone = document.execCommand('copy');
+  area.remove();
+  if (!isDone) throw new Error('The browser does not let this page copy: mark the text and copy it by hand.');
+  return undefined;
+}
+
+export function Command({ text }) {
+  return html`<div class="command"><code>${text}</code><${Copy} text=${text}/></div>`;
+}
+
+/** A label, what it is for, what is wrong with it, around one control. */
+export function Field({ label, hint, error, children }) {
+  return html`<label class="field ${error ? 'has-error' : ''}"><span class="field-label">${label}</span>${children}
+    ${hint && html`<span class="hint">${hint}</span>`}
+    ${error && html`<span class="field-error" role="alert"><${Text} text=${error}/></span>`}</label>`;
+}
+
+export function Dialog({ title, onClose, actions, wide, children }) {
+  const box = useRef(null);
+  const id = useId();
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    box.current.showModal();
+    return () => before?.focus?.();
+  }, []);
+  return html`<dialog ref=${box} class=${wide ? 'wide' : ''} aria-labelledby=${id} onCancel=${(e) => { e.preventDefault(); onClose?.(); }}>
+    <h2 id=${id}>${title}</h2>
+    <div class="dialog-body">${children}</div>
+    <footer class="actions">${actions}</footer>
+  </dialog>`;
+}
+
+/** Ask before what cannot be taken back: true if they mean it. */
+export function confirm({ title, text, action, kind = 'danger' }) {
+  return new Promise((resolve) => {
+    const host = document.createElement('div');
+    document.body.append(host);
+    const end = (answer) => {
+      render(null, host);
+      host.remove();
+      resolve(answer);
+    };
+    render(html`<${Dialog} title=${title} onClose=${() => end(false)} actions=${html`
+      <${Button} onClick=${() => end(false)}>Leave it<//><${Button} kind=${kind} onClick=${() => end(true)}>${action}<//>`}>
+      <p><${Text} text=${text}/></p><//>`, host);
+  });
+}
+
+// What happened to what they did; read out where it is not seen.
+const toasts = [];
+let drawToasts = () => {};
+export function toast(text, tone = 'good') {
+  const one = { text, tone, id: Math.random() };
+  toasts.push(one);
+  if (toasts.length > 4) toasts.shift();
+  drawToasts();
+  setTimeout(() => dropToast(one), tone === 'bad' ? 12000 : 5000);
+}
+function dropToast(one) {
+  const at = toasts.indexOf(one);
+  if (at >= 0) toasts.splice(at, 1);
+  drawToasts();
+}
+export function Toasts() {
+  const [, draw] = useReducer((n) => n + 1, 0);
+  drawToasts = draw;
+  return html`<div class="toasts" role="status" aria-live="polite">${toasts.map((t) => html`
+    <div key=${t.id} class="toast tone-${t.tone}"><${Text} text=${t.text} max=${600}/>
+      <button type="button" class="link" aria-label="Close this message" onClick=${() => dropToast(t)}>✕</button></div>`)}</div>`;
+}
+
+export function Tabs({ tabs, current, onChange, label }) {
+  const move = (e) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!step) return;
+    const at = tabs.findIndex((t) => t.id === current);
+    const next = tabs[(at + step + tabs.length) % tabs.length];
+    onChange(next.id);
+    e.currentTarget.querySelector(`[data-tab="${next.id}"]`)?.focus();
+  };
+  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
+    <button type="button" role="tab" key=${t.id} data-tab=${t.id} aria-selected=${t.id === current} tabindex=${t.id === current ? 0 : -1}
+      onClick=${() => onChange(t.id)}>${t.label}${t.count !== undefined && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
+}
+
+// Asking, as a value to draw. What was there stays while it is asked again.
+
+export function useGet(where, params) {
+  const key = where && JSON.stringify([where, params]);
+  const [found, setFound] = useState({ data: null, error: null, key: null });
+  const [round, again] = useReducer((n) => n + 1, 0);
+  useEffect(() => {
+    if (!where) return undefined;
+    const stop = new AbortController();
+    get(where, params, { signal: stop.signal }).then(
+      (data) => setFound({ data, error: null, key }),
+      (error) => stop.signal.aborted || setFound((f) => ({ data: f.key === key ? f.data : null, error, key })));
+    return () => stop.abort();
+  }, [key, round]);
+  const isCurrent = found.key === key;
+  return { data: isCurrent ? found.data : null, error: isCurrent ? found.error : null, loading: !isCurrent, reload: again };
+}

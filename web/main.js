@@ -1,0 +1,292 @@
+// The shell: who is here, where they are, and the page for it. Pages are
+// loaded when they are first opened.
+import { useErrorBoundary } from './vendor/hooks.js';
+import { Badge, Button, Dialog, Field, Loading, Page, Problem, Text, Toasts, html, render, useEffect, useReducer, useRef, useState } from './lib/ui.js';
+import { get, keptToken, me, onSession, sessionState, signIn, signOut } from './lib/api.js';
+import { feed, useFeed, useFeedState } from './lib/live.js';
+
+// In the order of the four questions: try, watch, who, may it, carry, what came of it.
+const PAGES = [
+  { id: 'playground', title: 'Playground', key: 'p', load: () => import('./pages/playground.js') },
+  { id: 'feed', title: 'Feed', key: 'f', load: () => import('./pages/feed.js') },
+  { id: 'agents', title: 'Agents', key: 'a', load: () => import('./pages/agents.js') },
+  { id: 'decisions', title: 'Decisions', key: 'd', load: () => import('./pages/decisions.js') },
+  { id: 'holds', title: 'Holds', key: 'h', load: () => import('./pages/holds.js') },
+  { id: 'delegations', title: 'Delegations', key: 't', load: () => import('./pages/delegations.js') },
+  { id: 'analytics', title: 'Analytics', key: 'n', load: () => import('./pages/analytics.js') },
+  { id: 'ledger', title: 'Ledger', key: 'l', load: () => import('./pages/ledger.js') },
+  { id: 'settings', title: 'Settings', key: 's', load: () => import('./pages/settings.js') },
+  { id: 'tasks', under: 'feed', load: () => import('./pages/task.js') },
+  { id: 'escalations', under: 'holds', load: () => import('./pages/escalation.js') },
+];
+
+// Where we are: #/page/part/part?name=value
+
+function readRoute() {
+  const [where, search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
+  const parts = where.split('/').filter(Boolean).map(decodePart);
+  return { page: parts[0] || 'playground', args: parts.slice(1), query: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+function decodePart(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+const go = (to) => { location.hash = to.replace(/^#/, ''); };
+
+/** The token of a link that signs in; taken out of the address before anything else happens. */
+function takeToken() {
+  const m = /^#token=([^&]+)(?:&to=(\/.*))?$/.exec(location.hash);
+  if (!m) return '';
+  history.replaceState(null, '', `${location.pathname}#${m[2] || '/playground'}`);
+  return decodePart(m[1]);
+}
+
+// Pages.
+
+const loaded = new Map();
+
+function usePage(entry) {
+  const [, draw] = useReducer((n) => n + 1, 0);
+  const found = entry && loaded.get(entry.id);
+  useEffect(() => {
+    if (!entry || found?.Page) return;
+    entry.load().then(
+      (module) => loaded.set(entry.id, { Page: module.default }),
+      (error) => loaded.set(entry.id, { error }),
+    ).then(draw);
+  }, [entry?.id]);
+  return found;
+}
+
+function Current({ route }) {
+  const entry = PAGES.find((p) => p.id === route.page);
+  const found = usePage(entry);
+  const [broken, mend] = useErrorBoundary((error) => console.error(error));
+  const place = JSON.stringify([route.page, route.args]);
+  const wasAt = useRef(place);
+  useEffect(() => {
+    if (wasAt.current === place) return;
+    wasAt.current = place;
+    mend();
+    document.querySelector('main h1')?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, [place, found]);
+  if (!entry) return html`<${Page} title="There is no such page"><p>The address leads nowhere: choose a page from the menu.</p><//>`;
+  if (broken) return html`<${Page} title="This page broke"><${Problem} error=${broken} onRetry=${mend}/><//>`;
+  if (found?.error) return html`<${Moved}/>`;
+  return found ? html`<${found.Page} key=${route.page} ...${route} go=${go}/>` : html`<${Loading}/>`;
+}
+
+// A page that cannot be fetched: another version runs by now, or none.
+function Moved() {
+  return html`<${Page} title="This page could not be loaded">
+    <p>The server is away, or was updated since this window was opened. Nothing is lost; what you had typed elsewhere is still there.</p>
+    <p><${Button} kind="main" onClick=${() => location.reload()}>Load again<//></p><//>`;
+}
+
+// The frame.
+
+function Logo() {
+  return html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" class="logo-box"/>
+    <path d="M10 27V6" class="logo-mast"/><path d="M10 9l15-4v6l-15 4z" class="logo-arm"/><circle cx="10" cy="21" r="3.4" class="logo-lamp"/></svg>`;
+}
+
+const CONNECTION = { connecting: ['calm', 'connecting'], open: ['good', 'live'], lost: ['warn', 'reconnecting'], refused: ['bad', 'not allowed'], over: ['calm', 'ended'] };
+
+function Connection() {
+  const state = useFeedState();
+  const [tone, word] = CONNECTION[state];
+  return html`<span role="status" title=${feed.error?.message || ''}><${Badge} tone=${tone}>${word}<//></span>`;
+}
+
+/** How many wait for a person, kept up by the feed; asked for once somebody looks around. */
+function useWaiting(page) {
+  const [waiting, setWaiting] = useState(null);
+  const timer = useRef(0);
+  const look = () => {
+    timer.current = 0;
+    get('/api/gate').then((g) => setWaiting(g.now), () => {});
+  };
+  const soon = (ms) => { timer.current ||= setTimeout(look, ms); };
+  useEffect(() => { soon(page === 'playground' ? 10000 : 200); }, [page]);
+  useFeed((entry) => { if (/^(gate|escalation)\./.test(entry?.type || '')) soon(1000); });
+  return waiting;
+}
+
+function themeNow() {
+  return document.documentElement.dataset.theme || 'auto';
+}
+
+function setTheme(theme) {
+  if (theme === 'auto') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  try {
+    localStorage.setItem('signalbox.theme', theme);
+  } catch { /* then it is for this window only */ }
+}
+
+function ThemeSwitch() {
+  const [theme, choose] = useState(themeNow());
+  const next = { auto: 'light', light: 'dark', dark: 'auto' }[theme];
+  return html`<${Button} className="small" onClick=${() => { setTheme(next); choose(next); }} aria-label=${`Colours: ${theme}. Change to ${next}.`}>${{ auto: '◐', light: '☀', dark: '☾' }[theme]}<//>`;
+}
+
+function Menu({ route, isOpen, close }) {
+  const waiting = useWaiting(route.page);
+  const at = PAGES.find((p) => p.id === route.page)?.under || route.page;
+  const n = waiting ? waiting.held + waiting.escalations_open : 0;
+  return html`<nav class="menu ${isOpen ? 'is-open' : ''}" id="menu" aria-label="Pages">
+    <a class="brand" href="#/playground" onClick=${close}><${Logo}/>Signalbox</a>
+    <ul>${PAGES.filter((p) => p.title).map((p) => html`<li key=${p.id}><a href=${`#/${p.id}`} aria-current=${p.id === at ? 'page' : undefined} onClick=${close}>
+      ${p.title}${p.id === 'holds' && n > 0 && html` <${Badge} tone=${waiting.escalations_open ? 'bad' : 'warn'} title=${`${waiting.held} held, ${waiting.escalations_open} to decide`}>${n}<//>`}
+    </a></li>`)}</ul>
+    <div class="menu-foot">
+      <${Connection}/>
+      <span class="who" title=${`role ${me().role}${me().org ? `, ${me().org}` : ''}`}><${Text} text=${me().user} max=${40} line=${true}/></span>
+      <span class="actions"><${ThemeSwitch}/><${Button} className="small" onClick=${() => signOut('Signed out.')}>Sign out<//></span>
+    </div>
+  </nav>`;
+}
+
+// Keys.
+
+const isTyping = (el) => el?.closest?.('input, textarea, select, [contenteditable]');
+
+function useKeys(showHelp) {
+  useEffect(() => {
+    let wasG = 0;
+    const press = (e) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || isTyping(e.target) || document.querySelector('dialog[open]')) return;
+      const isGoing = Date.now() - wasG < 1500;
+      wasG = e.key === 'g' ? Date.now() : 0;
+      const page = isGoing && PAGES.find((p) => p.key === e.key);
+      const search = e.key === '/' && document.querySelector('main [data-search]');
+      if (page) go(`/${page.id}`);
+      else if (search) search.focus();
+      else if (e.key === '?') showHelp();
+      else return;
+      e.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+function KeysHelp({ onClose }) {
+  const keys = [['?', 'this'], ['/', 'search on this page'], ['Esc', 'close'], ...PAGES.filter((p) => p.key).map((p) => [`g ${p.key}`, p.title])];
+  return html`<${Dialog} title="Keys" onClose=${onClose} actions=${html`<${Button} kind="main" onClick=${onClose}>Close<//>`}>
+    <dl class="keys">${keys.map(([k, what]) => html`<div key=${k}><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl><//>`;
+}
+
+// Signing in.
+
+function SignInForm({ reason, isAgain }) {
+  const [token, setToken] = useState('');
+  const [stay, setStay] = useState(true);
+  const [error, setError] = useState('');
+  const submit = async (e) => {
+    e?.preventDefault();
+    setError('');
+    await signIn(token, { stay }).catch((x) => setError(x.message));
+  };
+  return html`<form class="sign-in" onSubmit=${submit}>
+    ${reason && html`<p role="status"><${Text} text=${reason}/></p>`}
+    <${Field} label="Token" error=${error} hint="It begins with sbx_. The server prints one when it first starts; signalbox token create makes more.">
+      <input type="password" autocomplete="off" spellcheck=${false} required value=${token} onInput=${(e) => setToken(e.target.value)} autofocus/><//>
+    <label class="check"><input type="checkbox" checked=${stay} onChange=${(e) => setStay(e.target.checked)}/> Stay signed in on this computer</label>
+    <div class="actions"><${Button} kind="main" type="submit">Sign in<//>${isAgain && html`<${Button} onClick=${() => signOut()}>Sign out<//>`}</div>
+  </form>`;
+}
+
+function SignInPage({ reason }) {
+  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1>
+    <p class="lead">Sends each message to the right agent, and shows why.</p><${SignInForm} reason=${reason}/></div></main>`;
+}
+
+/** The page stays as it is underneath, and what it was doing goes on afterwards. */
+function SignInAgain({ reason }) {
+  return html`<${Dialog} title="Sign in again" onClose=${() => {}}>
+    <p>This token is good no more. What you were doing is kept, and goes on once you have signed in.</p>
+    <${SignInForm} reason=${reason} isAgain=${true}/><//>`;
+}
+
+function Waiting({ text }) {
+  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1><p role="status">${text}</p></div></main>`;
+}
+
+/** A link brought another token while somebody is signed in: never switched without a word. */
+function SwitchUser({ token, done }) {
+  const [error, setError] = useState('');
+  const take = () => signIn(token).then(done, (e) => setError(e.message));
+  return html`<${Dialog} title="Sign in with this link?" onClose=${done} actions=${html`
+      <${Button} onClick=${done}>Stay <${Text} text=${me()?.user} max=${40} line=${true}/><//><${Button} kind="main" onClick=${take}>Use the link’s token<//>`}>
+    <p>You are signed in already. The link that was opened brings a token of its own; whoever made the link may see what you do with it.</p>
+    ${error && html`<${Problem} error=${error}/>`}<//>`;
+}
+
+function App({ linkToken }) {
+  const [route, setRoute] = useState(readRoute());
+  const [session, setSession] = useState(sessionState());
+  const [offered, offer] = useState('');
+  const [isMenuOpen, openMenu] = useState(false);
+  const [isHelp, showHelp] = useState(false);
+  const [isStarting, setStarting] = useState(true);
+  useKeys(() => showHelp(true));
+  useEffect(() => onSession(() => setSession(sessionState())), []);
+  useEffect(() => {
+    const move = () => {
+      const token = takeToken();
+      if (token) offer(token);
+      setRoute(readRoute());
+    };
+    addEventListener('hashchange', move);
+    start(linkToken, offer).finally(() => setStarting(false));
+    return () => removeEventListener('hashchange', move);
+  }, []);
+  if (isStarting) return html`<${Waiting} text="Asking the server who you are…"/>`;
+  if (session.state === 'out') return html`<${SignInPage} reason=${session.reason} key=${offered}/>`;
+  return html`<div class="shell" key=${me().user}>
+    <a class="skip" href="#content" onClick=${(e) => { e.preventDefault(); document.querySelector('main h1')?.focus(); }}>To the page</a>
+    <header class="top"><${Button} className="small" aria-expanded=${isMenuOpen} aria-controls="menu" onClick=${() => openMenu(!isMenuOpen)}>☰ Menu<//><span class="brand"><${Logo}/>Signalbox</span><${Connection}/></header>
+    <${Menu} route=${route} isOpen=${isMenuOpen} close=${() => openMenu(false)}/>
+    <main id="content"><${Current} route=${route}/></main>
+    ${session.state === 'again' && html`<${SignInAgain} reason=${session.reason}/>`}
+    ${offered && html`<${SwitchUser} token=${offered} done=${() => offer('')}/>`}
+    ${isHelp && html`<${KeysHelp} onClose=${() => showHelp(false)}/>`}
+    <${Toasts}/>
+  </div>`;
+}
+
+// The link's token counts at once where nobody is signed in.
+async function start(linkToken, offer) {
+  const kept = keptToken();
+  for (const [token, isLink] of [[kept, false], [linkToken, true]]) {
+    if (!token) continue;
+    if (isLink && me()) {
+      if (token !== kept) offer(token);
+      return;
+    }
+    await signIn(token, { stay: isLink || !sessionStorage.getItem('signalbox.token') }).catch((e) => {
+      if (e.status === 401) return signOut(isLink ? 'The link’s token is good no more.' : 'Your token is good no more: sign in again.');
+      signOutSoftly(e.message);
+    });
+  }
+}
+
+// The server is away: keep the token, and try again.
+function signOutSoftly(message) {
+  document.title = 'Signalbox';
+  setTimeout(() => location.reload(), 3000);
+  throw new Error(message);
+}
+
+try {
+  setTheme(localStorage.getItem('signalbox.theme') || 'auto');
+} catch { /* no storage: as the system has it */ }
+const linkToken = takeToken();
+render(html`<${App} linkToken=${linkToken}/>`, document.getElementById('app'));

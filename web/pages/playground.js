@@ -1,0 +1,257 @@
+// Type a message, see the decision form, send it, watch the answer, and say
+// when it went to the wrong agent.
+import { Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
+import { ApiError, can, get, newKey, path, post } from '../lib/api.js';
+import { stream } from '../lib/live.js';
+import { cut, duration, money } from '../lib/format.js';
+
+const PAUSE_MS = 120; // after a key, before the server is asked
+const TEXT_BYTES = 1024 * 1024;
+const KEEP = 'signalbox.draft';
+const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts', 'remind me tomorrow at nine to call the plumber'];
+
+const bytesOf = (text) => new TextEncoder().encode(text).length;
+
+/** The decision for what is being typed; the last one stays while the next is on its way. */
+function useTrial(text, conversation, round) {
+  const [trial, setTrial] = useState({ decision: null, error: null, isOld: false });
+  useEffect(() => {
+    if (!text.trim() || bytesOf(text) > TEXT_BYTES) {
+      setTrial({ decision: null, error: null });
+      return undefined;
+    }
+    const stop = new AbortController();
+    setTrial((t) => ({ ...t, isOld: true }));
+    const timer = setTimeout(() => {
+      const body = { text, ...(conversation && { conversation_id: conversation }) };
+      post('/api/route', body, { signal: stop.signal }).then(
+        (decision) => setTrial({ decision, error: null, isOld: false }),
+        (error) => stop.signal.aborted || setTrial({ decision: null, error, isOld: false }));
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text, conversation, round]);
+  return trial;
+}
+
+/** The drawing of candidates is fetched with the first decision, not before. */
+function useDrawing(isWanted) {
+  const [drawing, setDrawing] = useState(null);
+  useEffect(() => {
+    if (isWanted && !drawing) import('../lib/candidates.js').then(setDrawing, () => {});
+  }, [isWanted]);
+  return drawing;
+}
+
+// One message and what came of it.
+
+function startTurn(text, conversation, change) {
+  const turn = { key: newKey(), text, status: 'sending', answer: '', voices: [], decision: null, error: null, since: performance.now() };
+  const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }) };
+  const set = (more) => { Object.assign(turn, more); change(); };
+  turn.close = stream('/api/messages', {
+    method: 'POST', body, ends: ['result'],
+    resume: () => turn.task && { where: path`/api/tasks/${turn.task}/events` },
+    onEvent: ({ type, data }) => takeEvent(turn, type, data, set),
+    onState: (state, error) => {
+      if (state === 'refused') set({ status: 'refused', error });
+      else set({ isLost: state === 'lost' });
+    },
+  });
+  return turn;
+}
+
+function takeEvent(turn, type, data, set) {
+  if (type === 'status') set({ task: data.task_id, status: data.status });
+  else if (type === 'chunk' && data.agent) set({ voices: addVoice(turn.voices, data) });
+  else if (type === 'chunk') set({ answer: turn.answer + data.text, status: 'working' });
+  else if (type === 'gap') set({ answer: '', voices: [] });
+  else if (type === 'result')
+    set({ task: data.task_id, status: data.status, error: data.error, conversation_id: data.conversation_id,
+      answer: data.text ?? turn.answer, took: performance.now() - turn.since, isOver: true });
+  if (data.task_id && !turn.hasAsked) {
+    turn.hasAsked = true;
+    get('/api/decisions', { task_id: data.task_id, limit: 1, full: true }).then(({ items }) => items[0] && set({ decision: items[0] }), () => {});
+  }
+}
+
+// Words of other agents that this one asked: one voice after the other.
+function addVoice(voices, { agent, text }) {
+  const last = voices.at(-1);
+  return last?.agent === agent ? [...voices.slice(0, -1), { agent, text: last.text + text }] : [...voices, { agent, text }];
+}
+
+function Turn({ turn, onCorrected }) {
+  return html`<li class="turn" aria-label="A message and its answer">
+    <p class="said"><${Text} text=${turn.text} max=${2000}/></p>
+    ${turn.voices.map((v, i) => html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${v.agent} line=${true}/>, asked by ${html`<${Text} text=${turn.decision?.agent || 'the agent'} line=${true}/>`}</span><${Text} text=${v.text}/></p>`)}
+    ${turn.error && turn.status === 'refused' ? html`<${Refused} error=${turn.error}/>` : html`<div class="answer" aria-live="polite" aria-busy=${!turn.isOver}>
+      <${Text} text=${turn.answer}/>${!turn.isOver && html`<span class="caret" aria-hidden="true"></span>`}</div>`}
+    ${turn.isOver && turn.error && html`<p class="problem"><${Text} text=${turn.error.message || turn.error.code}/></p>`}
+    <${TurnFoot} turn=${turn} onCorrected=${onCorrected}/>
+  </li>`;
+}
+
+function Refused({ error }) {
+  const nearest = error.details?.nearest || [];
+  return html`<div><${Problem} error=${error}/>
+    ${nearest.length > 0 && html`<p class="faint">Near: ${nearest.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
+    ${error.code === 'insufficient_funds' && html`<p><${Link} to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
+}
+
+function TurnFoot({ turn, onCorrected }) {
+  const cancel = () => post(path`/api/tasks/${turn.task}/cancel`);
+  return html`<div class="turn-foot">
+    <${Status} status=${turn.status === 'sending' ? 'queued' : turn.status === 'refused' ? 'failed' : turn.status}/>
+    ${turn.isLost && !turn.isOver && html`<span class="faint" role="status">the connection broke; coming back…</span>`}
+    ${turn.took && html`<span class="faint">${duration(turn.took)}</span>`}
+    ${turn.task && html`<${Link} to=${`/tasks/${turn.task}`}>task<//>`}
+    ${turn.decision && html`<${Link} to=${`/decisions/${turn.decision.id}`}>decision<//>`}
+    ${turn.voices.length > 0 && html`<${Link} to=${`/delegations/${turn.task}`}>who asked whom<//>`}
+    ${turn.task && !turn.isOver && html`<${Button} className="small" onClick=${cancel}>Cancel<//>`}
+    ${turn.decision && can('send') && html`<${Correct} turn=${turn} onCorrected=${onCorrected}/>`}
+  </div>`;
+}
+
+/** "Wrong agent": one click opens the others, the next one teaches. */
+function Correct({ turn, onCorrected }) {
+  const [others, setOthers] = useState(null);
+  const open = async () => {
+    const known = (turn.decision.candidates || []).map((c) => c.agent);
+    const all = known.length > 1 ? known : (await get('/api/agents', { limit: 20 })).items.map((a) => a.name);
+    setOthers(all.filter((name) => name !== turn.decision.agent).slice(0, 8));
+  };
+  const teach = async (agent) => {
+    await post(path`/api/decisions/${turn.decision.id}/override`, { agent });
+    setOthers(null);
+    onCorrected(turn, agent);
+  };
+  if (turn.corrected) return html`<span class="faint">corrected to <${Text} text=${turn.corrected} line=${true}/></span>`;
+  if (!others) return html`<${Button} className="small" onClick=${open}>Wrong agent?<//>`;
+  return html`<span class="choices" role="group" aria-label="Which agent should have had it?">should have been ${others.length === 0 ? 'nobody else is there' : others.map((name) => html`
+    <${Button} key=${name} className="small" onClick=${() => teach(name)}><${Text} text=${name} line=${true}/><//>`)}<${Button} className="small" onClick=${() => setOthers(null)}>never mind<//></span>`;
+}
+
+/** What one correction changed: the same text, decided again. */
+function Learnt({ learnt }) {
+  if (!learnt) return null;
+  return html`<${Card} title="What was learnt" className="learnt">
+    <p>“<${Text} text=${cut(learnt.text, 160)}/>” is now an example for <strong><${Text} text=${learnt.to} line=${true}/></strong>. Sent again, it would go to <strong><${Text} text=${learnt.now.agent} line=${true}/></strong>.</p>
+    <table class="small-table"><caption class="off-screen">Scores before and after</caption><thead><tr><th scope="col">Agent</th><th scope="col" class="right">before</th><th scope="col" class="right">now</th></tr></thead>
+      <tbody>${learnt.rows.map((r) => html`<tr key=${r.agent}><td><${Text} text=${r.agent} line=${true}/></td><td class="right">${r.before?.toFixed(3) ?? '–'}</td><td class="right">${r.after?.toFixed(3) ?? '–'} ${r.after > r.before ? '▲' : r.after < r.before ? '▼' : ''}</td></tr>`)}</tbody></table>
+  <//>`;
+}
+
+async function lookAgain(turn, to) {
+  const now = await post('/api/route', { text: turn.text });
+  const before = new Map((turn.decision.candidates || []).map((c) => [c.agent, c.score]));
+  const after = new Map(now.candidates.map((c) => [c.agent, c.score]));
+  const rows = [to, turn.decision.agent].map((agent) => ({ agent, before: before.get(agent), after: after.get(agent) }));
+  return { text: turn.text, to, now, rows };
+}
+
+// The page.
+
+function readDraft() {
+  try {
+    return sessionStorage.getItem(KEEP) || '';
+  } catch {
+    return '';
+  }
+}
+
+function Decision({ trial, text }) {
+  const drawing = useDrawing(!!trial.decision);
+  if (trial.error) return html`<${Undecided} error=${trial.error} drawing=${drawing}/>`;
+  if (!trial.decision || !drawing) return html`<p class="faint">${text.trim() ? 'Deciding…' : 'As you type, this shows who would get the message and why: four signals of every agent, and the line that a score must reach.'}</p>`;
+  return html`<div class=${trial.isOld ? 'is-old' : ''} aria-live="polite">
+    <${drawing.Verdict} decision=${trial.decision} isTrial=${true}/>
+    ${trial.decision.note && html`<p class="note"><${Text} text=${trial.decision.note}/></p>`}
+    ${trial.decision.price_micros > 0 && html`<p class="faint">costs ${money(trial.decision.price_micros)}</p>`}
+    <${drawing.Candidates} decision=${trial.decision}/></div>`;
+}
+
+function Undecided({ error, drawing }) {
+  const best = error instanceof ApiError && error.details?.candidates;
+  return html`<${Problem} error=${error}/>${best && drawing && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
+}
+
+function Suggestions({ agents, choose }) {
+  if (agents && !agents.length) return html`<${Empty} title="No agents are here yet" command=${['script/server', 'node examples/echo.js']}>
+    Connect one of your own, or run the demo: then a message typed here goes to the agent that it fits. <${Link} to="/agents">Connect an agent<//><//>`;
+  const names = new Set((agents || []).map((a) => a.name));
+  const own = (agents || []).flatMap((a) => (a.skills || []).flatMap((s) => s.examples || [])).slice(0, 3);
+  const texts = names.has('content-writer') && names.has('engineer') ? SUGGESTED : own;
+  if (!texts.length) return null;
+  return html`<div class="suggestions" role="group" aria-label="Messages to try"><span class="faint">Try</span>${texts.map((t) => html`
+    <button type="button" key=${t} class="chip" onClick=${() => choose(t)}><${Text} text=${t} max=${80} line=${true}/></button>`)}</div>`;
+}
+
+export default function Playground() {
+  const [text, setText] = useState(readDraft());
+  const [turns, setTurns] = useState([]);
+  const [learnt, setLearnt] = useState(null);
+  const [agents, setAgents] = useState(null);
+  const [round, setRound] = useState(0);
+  const conversation = turns.findLast((t) => t.conversation_id)?.conversation_id || '';
+  const trial = useTrial(text, conversation, round);
+  const box = useRef(null);
+  const redraw = () => setTurns((all) => [...all]);
+
+  useEffect(() => { get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {}); box.current?.focus(); }, []);
+  useEffect(() => { try { sessionStorage.setItem(KEEP, text.slice(0, 100000)); } catch { /* full: the draft lives in this window only */ } }, [text]);
+  const open = useRef(turns);
+  open.current = turns;
+  useEffect(() => () => open.current.forEach((t) => t.close()), []);
+
+  const isTooLong = bytesOf(text) > TEXT_BYTES;
+  const send = () => {
+    if (!text.trim() || isTooLong) return;
+    setTurns((all) => [...all, startTurn(text, conversation, redraw)]);
+    setText('');
+  };
+  const key = (e) => {
+    if (e.key !== 'Enter' || e.shiftKey || e.isComposing) return;
+    e.preventDefault();
+    send();
+  };
+  const corrected = async (turn, agent) => {
+    turn.corrected = agent;
+    redraw();
+    setLearnt(await lookAgain(turn, agent));
+    setRound((n) => n + 1);
+  };
+  const anew = () => {
+    turns.forEach((t) => t.close());
+    setTurns([]);
+    setLearnt(null);
+    box.current?.focus();
+  };
+  return html`<${Page} title="Playground" lead="Type a message and see who would get it, and why." actions=${turns.length > 0 && html`<${Button} onClick=${anew}>New conversation<//>`}>
+    <div class="playground">
+      <div class="talk">
+        ${turns.length > 0 && html`<ol class="turns">${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected}/>`)}</ol>`}
+        <form class="composer" onSubmit=${(e) => { e.preventDefault(); send(); }}>
+          <label for="message" class="off-screen">Message</label>
+          <textarea id="message" data-search ref=${box} rows="3" placeholder="Ask anything; Enter sends, Shift+Enter is a new line" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
+          ${isTooLong && html`<p class="field-error" role="alert">A message has at most 1 MiB; this one has more.</p>`}
+          <div class="composer-foot">${!turns.length && html`<${Suggestions} agents=${agents} choose=${(t) => { setText(t); box.current?.focus(); }}/>`}
+            <${Button} kind="main" type="submit" disabled=${!text.trim() || isTooLong || !can('send')}>Send<//></div>
+        </form>
+        <${Learnt} learnt=${learnt}/>
+      </div>
+      <${Card} title=${text.trim() ? 'Who gets it' : turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">
+        <${Shown} trial=${trial} text=${text} last=${turns.findLast((t) => t.decision)}/>
+      <//>
+    </div>
+  <//>`;
+}
+
+// What is being typed, or else the last that was sent.
+function Shown({ trial, text, last }) {
+  const drawing = useDrawing(!!last);
+  if (text.trim() || !last || !drawing) return html`<${Decision} trial=${trial} text=${text}/>`;
+  return html`<${drawing.Verdict} decision=${last.decision}/><${drawing.Candidates} decision=${last.decision}/>`;
+}
