@@ -555,6 +555,7 @@ static struct held held_of(const struct hold *h)
                          .root_user = h->root_user,
                          .since_ms = h->since_ms,
                          .until_ms = h->why->until_ms,
+                         .on_expiry = h->why->on_expiry,
                          .keys = h->why->keys,
                          .n_keys = h->why->n_keys};
 }
