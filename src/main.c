@@ -468,7 +468,7 @@ static const struct command commands[] = {
      "waits for a restart; with --all every setting. reload has it read its "
      "configuration again, as SIGHUP does: what is wrong is named with its "
      "line and column, and then nothing changes. No secret is shown. For "
-     "admins. " CLIENT_ABOUT,
+     "admins. " CLI_CLIENT_ABOUT,
      cli_settings_options, settings_examples, cli_settings, cli_settings_subs},
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "

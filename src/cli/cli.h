@@ -277,7 +277,8 @@ extern const struct arg_option cli_replay_options[], cli_decisions_options[];
 extern const struct sub cli_agents_subs[], cli_commands_subs[],
     cli_completion_subs[], cli_decisions_subs[], cli_escalations_subs[],
     cli_gate_subs[], cli_grants_subs[], cli_learning_subs[], cli_ledger_subs[],
-    cli_model_subs[], cli_settings_subs[], cli_tasks_subs[], cli_token_subs[], cli_users_subs[];
+    cli_model_subs[], cli_settings_subs[], cli_tasks_subs[], cli_token_subs[],
+    cli_users_subs[];
 
 /* What the help of commands that talk to a server ends with. */
 #define CLI_CLIENT_ABOUT                                                    \
