@@ -61,8 +61,14 @@ struct server {
     uv_fs_event_t folder_watch;
     struct timer reload_soon;
     struct stat file_seen; /* the configuration file when it was last read */
-    bool is_running;       /* all rooms are there, and calls may come */
-    bool is_unwanted;      /* a signal came before that */
+    int64_t read_at_ms;    /* when what counts now was */
+    struct {
+        int64_t at_ms;               /* zero: there was none */
+        bool is_refused;             /* what was there before stays */
+        struct config_report report; /* what was wrong; not to be moved */
+    } reload;                        /* the last one */
+    bool is_running;  /* all rooms are there, and calls may come */
+    bool is_unwanted; /* a signal came before that */
     bool is_stopping;
     bool is_over;     /* and nobody is connected any more */
     bool has_stopped; /* what was asked to last: deliveries, children */

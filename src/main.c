@@ -139,6 +139,12 @@ static const char *const learning_examples[] = {
     "signalbox learning rebuild",
     NULL,
 };
+static const char *const settings_examples[] = {
+    "signalbox settings",
+    "signalbox settings --all",
+    "signalbox settings reload",
+    NULL,
+};
 static const char *const ledger_examples[] = {
     "signalbox ledger",
     "signalbox ledger topup anna 25 --note \"invoice 4711\"",
@@ -455,6 +461,15 @@ static const struct command commands[] = {
      "try shows what each of up to seven texts is read as, and how alike the "
      "model finds them.",
      cli_model_options, model_examples, cli_model, cli_model_subs},
+    {"settings", "what a server runs with, and where it is from",
+     "[list | reload]", 1,
+     "List what a running server was told otherwise than it was shipped, with "
+     "the file and line, the variable or the option that says so, and what "
+     "waits for a restart; with --all every setting. reload has it read its "
+     "configuration again, as SIGHUP does: what is wrong is named with its "
+     "line and column, and then nothing changes. No secret is shown. For "
+     "admins. " CLI_CLIENT_ABOUT,
+     cli_settings_options, settings_examples, cli_settings, cli_settings_subs},
     {"check", "look over the configuration", "[FILE]", 1,
      "Read the configuration as serve would, environment and options "
      "included, and name every problem with its line and column. Exits with "

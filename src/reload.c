@@ -94,26 +94,57 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     return OK;
 }
 
-void reload_now(struct server *s)
+/* The one before stays. */
+static bool refuse(struct server *s)
 {
-    struct config_report report;
-    struct config *fresh;
-    struct why why;
-
-    if (s->is_stopping)
-        return;                /* for rooms that are about to go */
-    (void)file_has_changed(s); /* seen, before it is read */
-    fresh = config_load(&s->opts->source, &report);
-    reload_log_report(s, fresh ? LOG_WARN : LOG_ERROR, &report);
-    if (fresh && apply(s, fresh, &why) == OK)
-        return;
-    if (fresh) {
-        log_error(&s->log, "config.problem", LOG_C("problem", why.text));
-        config_free(fresh);
-    }
+    s->reload.is_refused = true;
     s->calls.reloads_failed_total++;
     log_error(&s->log, "config.not_reloaded",
               LOG_C("because", "it has problems; the one before stays"));
+    return false;
+}
+
+/* The one before is gone once another is taken over, and so is what could be
+ * compared. */
+static bool take_over(struct server *s, struct config *fresh,
+                      struct json_out *changed)
+{
+    struct json_out names;
+    struct buf text;
+    struct why why;
+    enum err e;
+
+    buf_init(&text, 64 * 1024);
+    names = json_out(&text);
+    config_write_changed(&names, s->config, fresh, false);
+    e = apply(s, fresh, &why);
+    if (e) {
+        log_error(&s->log, "config.problem", LOG_C("problem", why.text));
+        config_report_whole(&s->reload.report, fresh, why.text);
+        config_free(fresh);
+    } else if (changed) {
+        json_put_raw(changed, buf_str(&text));
+    }
+    buf_fini(&text);
+    return e == OK;
+}
+
+bool reload_now(struct server *s, struct json_out *changed)
+{
+    struct config_report *report = &s->reload.report;
+    struct config *fresh;
+
+    if (s->is_stopping)
+        return false;          /* for rooms that are about to go */
+    (void)file_has_changed(s); /* seen, before it is read */
+    s->reload.at_ms = loop_wall_ms(&s->loop);
+    fresh = config_load(&s->opts->source, report);
+    reload_log_report(s, fresh ? LOG_WARN : LOG_ERROR, report);
+    if (!fresh || !take_over(s, fresh, changed))
+        return refuse(s);
+    s->reload.is_refused = false;
+    s->read_at_ms = s->reload.at_ms;
+    return true;
 }
 
 static void on_reload_soon(struct timer *t)
@@ -121,7 +152,7 @@ static void on_reload_soon(struct timer *t)
     struct server *s = LIST_OF(t, struct server, reload_soon);
 
     if (file_has_changed(s))
-        reload_now(s);
+        (void)reload_now(s, NULL);
 }
 
 static void on_folder_change(uv_fs_event_t *h, const char *name, int events,

@@ -7,8 +7,10 @@
 #include "house.h"
 
 /* Load it and take it over, or say what is wrong with it and keep the one
- * before. */
-void reload_now(struct server *s);
+ * before: then it is false, and s->reload.report has the words. `changed` gets
+ * the names of the settings that are others now, as a JSON list; it may be
+ * NULL. */
+bool reload_now(struct server *s, struct json_out *changed);
 
 /* Do so when the file has changed, from now on; folder_watch was initialised.
  * Where its folder cannot be watched, that is logged. */

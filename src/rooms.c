@@ -4,6 +4,7 @@
 #include "rooms.h"
 
 #include "house.h"
+#include "running.h"
 #include "settings.h"
 #include "speak/speak.h"
 #include "task/task.h"
@@ -443,6 +444,7 @@ static enum err open_net(struct server *s, struct why *why)
                                   .embeds = s->outward.embeds,
                                   .n_embeds = OUTWARD_EMBEDS,
                                   .hub = {take_for_hub, write_hub_metrics, s},
+                                  .house = {running_write, running_reload, s},
                                   .seed = {s->seed[0], s->seed[1]},
                                   .settings = settings_calls(s, s->config),
                               });

@@ -62,7 +62,7 @@ static void on_signal(uv_signal_t *h, int signum)
         return;
     }
     if (signum == SIGHUP) {
-        reload_now(s);
+        (void)reload_now(s, NULL);
         return;
     }
     log_info(&s->log, "server.stopping", LOG_I("signal", signum));
@@ -320,6 +320,7 @@ enum exit_status server_run(const struct server_opts *opts)
     }
     log_init(&s.log, STDERR_FILENO, (enum log_level)s.config->log.level,
              (enum log_format)s.config->log.format, clock_system());
+    s.read_at_ms = clock_system().wall_ms(clock_system().ctx);
     reload_log_report(&s, LOG_WARN, &report);
     s.seed[0] = rand_u64(rand_system());
     s.seed[1] = rand_u64(rand_system());

@@ -102,12 +102,13 @@ bool walk_is_above(void *ctx, struct str task_id, struct str agent)
     return is_above;
 }
 
-enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused)
+enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused,
+                          struct str by, int64_t at_ms)
 {
     struct walk *w = ctx;
 
     if (is_paused)
-        return deliver_pause(w->deliver, agent);
+        return deliver_pause(w->deliver, agent, by, at_ms);
     deliver_resume(w->deliver, agent);
     return OK;
 }

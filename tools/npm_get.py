@@ -124,21 +124,28 @@ def path_of(member):
     return os.path.join(*parts[1:])
 
 
+def gunzip(tarball):
+    """To its end, where its sum is: tarfile would stop before it."""
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    tar = unpacker.decompress(tarball, UNPACKED_MAX)
+    if not unpacker.eof:
+        raise Trouble("it ends too soon, or is too large")
+    return tar
+
+
 def files_of(tarball):
     """(path, bytes) of each file."""
-    left = UNPACKED_MAX
     n = 0
-    with tarfile.open(fileobj=io.BytesIO(tarball), mode="r:gz") as tar:
+    with tarfile.open(fileobj=io.BytesIO(gunzip(tarball)), mode="r:") as tar:
         for member in tar:
             if member.isdir():
                 continue
             path = path_of(member)
             if not member.isreg():
                 raise Trouble(f"{member.name!r} is no plain file")
-            left -= member.size
             n += 1
-            if left < 0 or n > FILES_MAX:
-                raise Trouble("it unpacks to more than is taken")
+            if n > FILES_MAX:
+                raise Trouble("it has more files than are taken")
             yield path, tar.extractfile(member).read()
 
 
@@ -162,8 +169,7 @@ def install(lock, modules, environ):
     for name, tarball in tarballs:
         try:
             unpack(os.path.join(new, name), tarball)
-        except (Trouble, tarfile.TarError, EOFError, OSError,
-                zlib.error) as e:
+        except (Trouble, tarfile.TarError, OSError, zlib.error) as e:
             raise Trouble(f"{name}: the tarball cannot be unpacked: {e}") from e
     shutil.copyfile(lock, os.path.join(new, STAMP))
     shutil.rmtree(modules, ignore_errors=True)

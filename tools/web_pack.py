@@ -50,8 +50,11 @@ class Reader:
 
     def read(self, path):
         self.seen.append(path)
-        with open(path, "rb") as f:
-            return f.read()
+        try:
+            with open(path, "rb") as f:
+                return f.read()
+        except OSError as e:
+            return die(f"{path}: {e.strerror}")
 
     def names(self, folder):
         """Without what editors leave behind."""

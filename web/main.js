@@ -147,7 +147,7 @@ function Menu({ route, isOpen, close }) {
     </a></li>`)}</ul>
     <div class="menu-foot">
       <${Connection}/>
-      <span class="who" title=${`role ${me().role}${me().org ? `, ${me().org}` : ''}`}><${Text} text=${me().user} max=${40} line=${true}/></span>
+      <span class="who" title=${`role ${me()?.role}${me()?.org ? `, ${me().org}` : ''}`}><${Text} text=${me()?.user} max=${40} line=${true}/></span>
       <span class="actions"><${ThemeSwitch}/><${Button} className="small" onClick=${() => signOut('Signed out.')}>Sign out<//></span>
     </div>
   </nav>`;
@@ -236,19 +236,20 @@ function App({ linkToken }) {
   const [isMenuOpen, openMenu] = useState(false);
   const [isHelp, showHelp] = useState(false);
   const [isStarting, setStarting] = useState(true);
+  const [word, say] = useState('Asking the server who you are…');
   useKeys(() => showHelp(true));
   useEffect(() => onSession(() => setSession(sessionState())), []);
   useEffect(() => {
     const move = () => {
       const token = takeToken();
-      if (token) offer(token);
+      if (token) arrive(token, offer);
       setRoute(readRoute());
     };
     addEventListener('hashchange', move);
-    start(linkToken, offer).finally(() => setStarting(false));
+    start(linkToken, offer, say).finally(() => setStarting(false));
     return () => removeEventListener('hashchange', move);
   }, []);
-  if (isStarting) return html`<${Waiting} text="Asking the server who you are…"/>`;
+  if (isStarting) return html`<${Waiting} text=${word}/>`;
   if (session.state === 'out') return html`<${SignInPage} reason=${session.reason} key=${offered}/>`;
   return html`<div class="shell" key=${me().user}>
     <a class="skip" href="#content" onClick=${(e) => { e.preventDefault(); document.querySelector('main h1')?.focus(); }}>To the page</a>
@@ -262,27 +263,30 @@ function App({ linkToken }) {
   </div>`;
 }
 
-// The link's token counts at once where nobody is signed in.
-async function start(linkToken, offer) {
+// Who was here before stays; a link's token counts at once where nobody is.
+async function start(linkToken, offer, say) {
   const kept = keptToken();
-  for (const [token, isLink] of [[kept, false], [linkToken, true]]) {
-    if (!token) continue;
-    if (isLink && me()) {
-      if (token !== kept) offer(token);
-      return;
-    }
-    await signIn(token, { stay: isLink || !sessionStorage.getItem('signalbox.token') }).catch((e) => {
-      if (e.status === 401) return signOut(isLink ? 'The link’s token is good no more.' : 'Your token is good no more: sign in again.');
-      signOutSoftly(e.message);
-    });
-  }
+  const wasForThisWindow = !!sessionStorage.getItem('signalbox.token');
+  if (kept) await insist(kept, { stay: !wasForThisWindow }, 'Your token is good no more: sign in again.', say);
+  if (linkToken && linkToken !== kept) await arrive(linkToken, offer, say);
 }
 
-// The server is away: keep the token, and try again.
-function signOutSoftly(message) {
-  document.title = 'Signalbox';
-  setTimeout(() => location.reload(), 3000);
-  throw new Error(message);
+function arrive(token, offer, say = () => {}) {
+  if (me()) return offer(token);
+  return insist(token, {}, 'The link’s token is good no more.', say);
+}
+
+/** Sign in, however long the server is away: it keeps what it was asked, and so do we. */
+async function insist(token, options, refusal, say) {
+  for (;;) {
+    try {
+      return await signIn(token, options);
+    } catch (e) {
+      if (e.status === 401 || e.code === 'bad_request') return signOut(refusal);
+      say(`${e.message} Trying again…`);
+    }
+    await new Promise((resolve) => { setTimeout(resolve, 2000); });
+  }
 }
 
 try {

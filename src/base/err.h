@@ -34,7 +34,7 @@ enum exit_status {
       "this is not valid JSON")                                                \
     X(BAD_REQUEST, "bad_request", 400, -32600, EXIT_USAGE,                     \
       "the request is malformed")                                              \
-    X(BAD_CONFIG, "bad_config", 400, -32602, EXIT_USAGE,                       \
+    X(BAD_CONFIG, "bad_config", 422, -32602, EXIT_USAGE,                       \
       "the configuration is not valid")                                        \
     X(USAGE, "usage", 400, -32602, EXIT_USAGE, "wrong usage; try --help")      \
     X(UNAUTHENTICATED, "unauthenticated", 401, -32000, EXIT_NOT_ALLOWED,       \

@@ -195,7 +195,7 @@ static struct hold_move *move_new(struct broker *b, const struct pass *p,
                                   const struct past_event *x)
 {
     size_t n = x ? x->scope.n + x->reference.n + x->e.from.n + x->e.to.n +
-                       x->e.type.n + x->e.message_id.n
+                       x->e.type.n + x->e.message_id.n + x->e.task_id.n
                  : 0;
     struct hold_move *mv =
         FAULT("broker.move") ? NULL : calloc(1, sizeof(*mv) + n);
@@ -214,6 +214,7 @@ static struct hold_move *move_new(struct broker *b, const struct pass *p,
         mv->event.e.to = keep(&at, x->e.to);
         mv->event.e.type = keep(&at, x->e.type);
         mv->event.e.message_id = keep(&at, x->e.message_id);
+        mv->event.e.task_id = keep(&at, x->e.task_id);
     }
     list_append(&b->holds.moves, &mv->node);
     return mv;
@@ -335,7 +336,7 @@ static void record_move(struct broker *b, const struct task *t, struct hold *h,
     int64_t now_ms = loop_wall_ms(b->opts.loop);
     struct past_event event;
     bool has_event = p->answer == GATE_ROUTE &&
-                     event_of(b, e, str_of(t->message_id.text), now_ms, &event);
+                     event_of(b, e, &t->id, &t->message_id, now_ms, &event);
     struct hold_move *mv = move_new(b, p, has_event ? &event : NULL);
 
     if (!mv) {
@@ -497,8 +498,8 @@ static bool result_of(const struct broker *b, const struct task *t,
     e.type = ENVELOPE_RESULT;
     e.scope = whose(b, t->requester, scope);
     e.payload = r->metadata;
-    return event_of(b, &e, str_of(t->message_id.text),
-                    loop_wall_ms(b->opts.loop), out);
+    return event_of(b, &e, &t->id, &t->message_id, loop_wall_ms(b->opts.loop),
+                    out);
 }
 
 static void tell_expired(const struct hold *h, const struct task *t,

@@ -276,7 +276,7 @@ static bool event_of_member(struct broker *b, const struct hold *h,
     if (*err)
         return false;
     e.scope = h->scope;
-    return event_of(b, &e, str_of(h->message_id.text),
+    return event_of(b, &e, &h->task_id, &h->message_id,
                     loop_wall_ms(b->opts.loop), out);
 }
 

@@ -111,10 +111,15 @@ static bool see_key(void *ctx, const struct gate_key *key,
     return past_seen(&a->broker->past, key, a->now_ms, out);
 }
 
+struct gate_view broker_view(const struct asking *a)
+{
+    return (struct gate_view){see_agent, see_events, see_key, (void *)a};
+}
+
 void broker_decide(const struct asking *a, const struct envelope *e,
                    struct pass *out, const struct gate_trace *trace)
 {
-    struct gate_view view = {see_agent, see_events, see_key, (void *)a};
+    struct gate_view view = broker_view(a);
 
     gate_decide(a->broker->opts.rules, &view, e, a->now_ms, out, trace);
 }
@@ -331,7 +336,8 @@ static int64_t event_until(const struct broker *b, int64_t at_ms)
 }
 
 bool event_of(const struct broker *b, const struct envelope *e,
-              struct str message_id, int64_t at_ms, struct past_event *out)
+              const struct id *task_id, const struct id *message_id,
+              int64_t at_ms, struct past_event *out)
 {
     if (!e->reference.n || e->reference.n > ENVELOPE_REFERENCE_MAX ||
         !gate_is_event(b->opts.rules, e))
@@ -342,7 +348,8 @@ bool event_of(const struct broker *b, const struct envelope *e,
         .e = {.from = e->from,
               .to = e->to,
               .type = e->type,
-              .message_id = message_id,
+              .message_id = str_of(message_id->text),
+              .task_id = str_of(task_id->text),
               .at_ms = at_ms,
               .approved = approval_of(e->payload)},
     };
@@ -373,6 +380,7 @@ void event_record(struct broker *b, const struct past_event *e, struct tx *tx)
     tx_set(op, EVENT_TO, value_text_or_null(e->e.to));
     tx_set(op, EVENT_TYPE, value_text(e->e.type));
     tx_set(op, EVENT_APPROVED, value_int(e->e.approved));
+    tx_set(op, EVENT_TASK_ID, value_text_or_null(e->e.task_id));
 }
 
 /* What cannot be remembered is on the disk, and known after the next start. */
@@ -529,9 +537,9 @@ void broker_record(struct broker *b, struct msg *m)
         record_marks(m);
     if (pass_is_hold(a))
         record_hold(b, m);
-    c->has_event = a == GATE_ROUTE && event_of(b, &m->gate.envelope,
-                                               str_of(m->task.message_id.text),
-                                               m->in.at_ms, &c->event);
+    c->has_event = a == GATE_ROUTE &&
+                   event_of(b, &m->gate.envelope, &m->task.id,
+                            &m->task.message_id, m->in.at_ms, &c->event);
     if (c->has_event)
         event_record(b, &c->event, &m->tx);
     if (m->gate.batch)

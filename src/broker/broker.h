@@ -89,7 +89,8 @@ struct broker_opts {
     bool (*is_above)(void *ctx, struct str task_id, struct str agent);
 
     /* Nothing new is to be carried to it, or again. */
-    enum err (*pause)(void *ctx, struct str agent, bool is_paused);
+    enum err (*pause)(void *ctx, struct str agent, bool is_paused,
+                      struct str by, int64_t at_ms);
     void *ctx;
 };
 
@@ -258,6 +259,7 @@ enum event_column {
     EVENT_TYPE,
     EVENT_MESSAGE_ID,
     EVENT_APPROVED, /* enum approval */
+    EVENT_TASK_ID,  /* whose it was; NULL: of before it was kept */
     N_EVENT_COLUMNS,
 };
 
@@ -318,6 +320,7 @@ struct held {
     struct str from, type, reference;
     struct str requester, root_user; /* besides admins, these may see it */
     int64_t since_ms, until_ms;
+    enum pass_expiry on_expiry;
     const struct wait_key *keys;
     size_t n_keys;
 };
@@ -332,6 +335,32 @@ struct held_filter {
 };
 size_t broker_holds_like(const struct broker *b, const struct held_filter *f,
                          int64_t after, struct held *out, size_t max);
+
+/* How many are held for that agent. */
+size_t broker_held_for(const struct broker *b, struct str agent);
+
+/* The rules as a graph (gate_graph), with what is known: of a task, as if it
+ * were asked about now; without one (NULL) of a reference, which may be empty,
+ * within the scope of that requester. */
+struct graph_about {
+    const struct task *task;
+    struct str requester, reference;
+};
+struct graph_known {
+    struct envelope envelope; /* what was asked about; no type: no message */
+    struct gate_event events[GATE_EVENTS_MAX]; /* of its reference */
+    size_t n_events;
+};
+/* ERR_SYNTAX: the task has an envelope that cannot be read; ERR_NOMEM. The
+ * strings are the task's, the arena's and, lent for the loop's turn, the
+ * past's. */
+MUST_USE enum err broker_graph(struct broker *b,
+                               const struct graph_about *about,
+                               struct arena *arena, const struct gate_graph *to,
+                               struct graph_known *out);
+
+/* How an agent is, for the gate; one that nobody knows is DEAD. */
+struct gate_agent broker_agent(const struct broker *b, struct str name);
 
 /* Old events and escalations go: for tidy. */
 void broker_prune(struct broker *b, struct tx *tx, int64_t before_ms,

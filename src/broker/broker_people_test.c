@@ -310,14 +310,22 @@ TEST(so_many_words_are_on_their_way_for_one)
 TEST(pauses_outlive_a_restart)
 {
     struct heard h = {.n = 0};
+    int64_t at_ms;
 
     world_open(&w);
     broker_pause(&w.b, STR("Rick"), true, STR("bob"), on_heard, &h);
     turns(&w, 2);
     CHECK(h.err == OK && w.n_paused == 1);
+    CHECK_STR(str_of(w.paused_by), "bob");
+    at_ms = w.paused_ms;
+    CHECK(at_ms == loop_wall_ms(&w.loop));
     w.n_paused = 0;
+    w.paused_by[0] = '\0';
+    w.paused_ms = 0;
     world_again(&w);
     CHECK_INT(w.n_paused, 1);
+    CHECK_STR(str_of(w.paused_by), "bob");
+    CHECK(w.paused_ms == at_ms);
     broker_pause(&w.b, STR("rick"), false, STR("bob"), on_heard, &h);
     turns(&w, 2);
     CHECK_INT(w.n_paused, 0);

@@ -555,6 +555,7 @@ static struct held held_of(const struct hold *h)
                          .root_user = h->root_user,
                          .since_ms = h->since_ms,
                          .until_ms = h->why->until_ms,
+                         .on_expiry = h->why->on_expiry,
                          .keys = h->why->keys,
                          .n_keys = h->why->n_keys};
 }
@@ -591,6 +592,13 @@ size_t broker_holds(const struct broker *b, int64_t after, struct held *out,
 {
     return broker_holds_like(b, &(struct held_filter){.caller = NULL}, after,
                              out, max);
+}
+
+size_t broker_held_for(const struct broker *b, struct str agent)
+{
+    const struct target *t = target_find(b, agent);
+
+    return t ? t->n_held : 0;
 }
 
 enum err holds_init(struct broker *b)

@@ -11,6 +11,7 @@
  *     batch.c    several that waited for room as one
  *     tell.c     decisions in the feed
  *     load.c     a start
+ *     graph.c    the rules, to be drawn
  *     people.c, late.c, revive.c   escalations, answers that are due, agents
  *                that are brought back; reached by their hooks below */
 
@@ -254,6 +255,7 @@ struct asking { /* the view's ctx */
      * room, or could be tried. */
     struct str has_room, may_try;
 };
+struct gate_view broker_view(const struct asking *a); /* borrows it */
 void broker_decide(const struct asking *a, const struct envelope *e,
                    struct pass *out, const struct gate_trace *trace);
 
@@ -268,7 +270,8 @@ struct str whose(const struct broker *b, struct str requester,
 MUST_USE bool pass_keep(struct pass *p, struct arena *arena);
 /* That it was let go as an event; false: nobody may need it. */
 bool event_of(const struct broker *b, const struct envelope *e,
-              struct str message_id, int64_t at_ms, struct past_event *out);
+              const struct id *task_id, const struct id *message_id,
+              int64_t at_ms, struct past_event *out);
 void event_record(struct broker *b, const struct past_event *e, struct tx *tx);
 void event_happened(struct broker *b, const struct past_event *e);
 enum approval approval_of(struct str object);

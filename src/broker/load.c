@@ -40,6 +40,7 @@ static enum err take_event(struct broker *b, const struct row *r)
                   .to = row_str(r, EVENT_TO),
                   .type = row_str(r, EVENT_TYPE),
                   .message_id = row_str(r, EVENT_MESSAGE_ID),
+                  .task_id = row_str(r, EVENT_TASK_ID),
                   .at_ms = row_int(r, EVENT_AT_MS),
                   .approved = approved == APPROVED      ? APPROVED
                               : approved == DISAPPROVED ? DISAPPROVED

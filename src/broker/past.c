@@ -27,7 +27,7 @@ struct event {
     char strings[];
 };
 
-enum { STRINGS_MAX = 3 * ENVELOPE_NAME_MAX + ID_BYTES };
+enum { STRINGS_MAX = 3 * ENVELOPE_NAME_MAX + 2 * ID_BYTES };
 
 /* Room for one event and its reference, in the list of those put by. */
 struct spare {
@@ -190,7 +190,7 @@ static struct str keep(char **at, struct str s)
 
 static struct event *event_new(struct past *p, const struct gate_event *g)
 {
-    size_t n = g->from.n + g->to.n + g->type.n + g->message_id.n;
+    size_t n = g->from.n + g->to.n + g->type.n + g->message_id.n + g->task_id.n;
     struct event *e = FAULT("past.event") ? NULL : calloc(1, sizeof(*e) + n);
     char *at;
 
@@ -204,6 +204,7 @@ static struct event *event_new(struct past *p, const struct gate_event *g)
     e->e.to = keep(&at, g->to);
     e->e.type = keep(&at, g->type);
     e->e.message_id = keep(&at, g->message_id);
+    e->e.task_id = keep(&at, g->task_id);
     return e;
 }
 

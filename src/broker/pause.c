@@ -27,7 +27,8 @@ enum err pauses_load(struct broker *b)
     if (!e)
         QUERY_EACH(r, &q)
     if (!e)
-        e = b->opts.pause(b->opts.ctx, row_str(r, PAUSE_AGENT), true);
+        e = b->opts.pause(b->opts.ctx, row_str(r, PAUSE_AGENT), true,
+                          row_str(r, PAUSE_BY), row_int(r, PAUSE_AT_MS));
     query_fini(&q);
     return e;
 }
@@ -36,7 +37,8 @@ struct pausing {
     struct tx tx;
     struct broker *broker;
     bool is_paused;
-    char agent[AGENT_NAME_MAX + 1];
+    int64_t at_ms;
+    char agent[AGENT_NAME_MAX + 1], by[PRINCIPAL_NAME_MAX + 1];
     void (*done)(void *ctx, enum err e, const struct why *why);
     void *ctx;
 };
@@ -49,7 +51,8 @@ static void on_paused(struct tx *tx, void *ctx)
     enum err e = OK;
 
     if (tx->result == TX_COMMITTED)
-        e = b->opts.pause(b->opts.ctx, str_of(p->agent), p->is_paused);
+        e = b->opts.pause(b->opts.ctx, str_of(p->agent), p->is_paused,
+                          str_of(p->by), p->at_ms);
     else
         e = tx->result == TX_FATAL ? ERR_OUTCOME_UNKNOWN : tx->err;
     if (e)
@@ -72,7 +75,7 @@ static void build_pause(struct pausing *p, struct str agent, struct str by)
         op = tx_put(&p->tx, &pause_table);
         tx_set(op, PAUSE_AGENT, value_text(key));
         tx_set(op, PAUSE_BY, value_text(by));
-        tx_set(op, PAUSE_AT_MS, value_int(loop_wall_ms(b->opts.loop)));
+        tx_set(op, PAUSE_AT_MS, value_int(p->at_ms));
     } else {
         op = tx_prune(&p->tx, &pause_table, 1);
         tx_if(op, PAUSE_AGENT, IS, value_text(key));
@@ -98,10 +101,12 @@ void broker_pause(struct broker *b, struct str agent, bool is_paused,
     }
     p->broker = b;
     p->is_paused = is_paused;
+    p->at_ms = loop_wall_ms(b->opts.loop);
     p->done = done;
     p->ctx = ctx;
     memcpy(p->agent, agent.p,
            agent.n < AGENT_NAME_MAX ? agent.n : AGENT_NAME_MAX);
+    memcpy(p->by, by.p, by.n < PRINCIPAL_NAME_MAX ? by.n : PRINCIPAL_NAME_MAX);
     tx_init(&p->tx);
     build_pause(p, agent, by);
     store_submit(b->opts.store, &p->tx, on_paused, p);

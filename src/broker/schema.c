@@ -17,6 +17,7 @@ static const struct column event_columns[N_EVENT_COLUMNS] = {
     [EVENT_TYPE] = {.name = "type", .type = COLUMN_TEXT},
     [EVENT_MESSAGE_ID] = {.name = "message_id", .type = COLUMN_TEXT},
     [EVENT_APPROVED] = {.name = "approved", .type = COLUMN_INT},
+    [EVENT_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT, .since = 2},
 };
 
 static const struct table_index event_indexes[] = {
@@ -151,7 +152,7 @@ static const struct table *const tables[] = {
 
 const struct schema broker_schema = {
     .room = "broker",
-    .version = 1,
+    .version = 2,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

@@ -3,10 +3,15 @@
  * looked at in vain: everybody else waits meanwhile. */
 #include "calls/internal.h"
 
-enum { PAGE_LOOKS = 50 * 1000 }; /* agents, and tags of theirs */
+enum {
+    DESCRIPTION_BYTES = 200, /* of a brief one */
+    Q_MAX = 128,
+};
 
 struct filter {
     struct str tag, org, creator; /* a NULL pointer: any */
+    struct str q;                 /* part of a name or title; empty: any */
+    bool is_brief;                /* how they are shown */
     enum agent_kind kind;         /* zero: any */
     enum visibility visibility;
     enum agent_state state;
@@ -30,16 +35,34 @@ static bool read_filter(struct call *c, struct filter *f)
     *f = (struct filter){.tag = call_arg(c, "tag"),
                          .org = call_arg(c, "org"),
                          .creator = call_arg(c, "creator"),
+                         .q = call_arg(c, "q"),
+                         .is_brief = str_eq(call_arg(c, "brief"), STR("true")),
                          .kind = agent_kind_of(call_arg(c, "kind")),
                          .visibility = visibility_of(call_arg(c, "visibility")),
                          .state = agent_state_of(call_arg(c, "state"))};
-    return is_word(c, "kind", f->kind,
+    if (f->q.n > Q_MAX) {
+        call_refuse(c, ERR_BAD_REQUEST, STR("q may have up to 128 bytes"));
+        return false;
+    }
+    return is_word(c, "brief",
+                   f->is_brief || str_eq(call_arg(c, "brief"), STR("false")),
+                   "\"true\" or \"false\"") &&
+           is_word(c, "kind", f->kind,
                    "\"platform\", \"managed\" or \"self-hosted\"") &&
            is_word(c, "visibility", f->visibility,
                    "\"public\", \"shared\" or \"private\"") &&
            is_word(c, "state", f->state,
                    "\"ACTIVE\", \"IDLE\", \"BUSY\", \"SLOW\", \"ERROR\" or "
                    "\"DEAD\"");
+}
+
+/* Letters of ASCII whatever their case; others as they are written. */
+static bool has_part(struct str s, struct str part)
+{
+    for (size_t i = 0; i + part.n <= s.n; i++)
+        if (str_eq_nocase(str_sub(s, i, i + part.n), part))
+            return true;
+    return false;
 }
 
 static bool has_tag(const struct agent *a, struct str tag, size_t *n_looks)
@@ -60,6 +83,7 @@ static bool passes(const struct calls *c, const struct filter *f,
            (!f->visibility || a->visibility == f->visibility) &&
            (!f->org.p || str_eq(a->org, f->org)) &&
            (!f->creator.p || str_eq_nocase(a->creator, f->creator)) &&
+           (!f->q.n || has_part(a->name, f->q) || has_part(a->title, f->q)) &&
            (!f->tag.p || has_tag(a, f->tag, n_looks)) &&
            (!f->state || registry_state(c->registry, a) == f->state);
 }
@@ -78,6 +102,20 @@ static size_t behind(const struct agents *all, struct str cursor)
             to = mid;
     }
     return from;
+}
+
+/* What a list of many needs of each: a card may have a megabyte. */
+static void write_brief(struct calls *c, struct json_out *out,
+                        const struct agent *a)
+{
+    struct speak_brief b = {
+        .agent = a,
+        .description = str_head(a->description, DESCRIPTION_BYTES),
+        .state = registry_state(c->registry, a),
+        .is_paused = deliver_is_paused(walk_deliver(c->walk), a->name),
+    };
+
+    speak_agent_brief(out, &b);
 }
 
 /* There is a next page only if there is another that they may see: what they
@@ -107,7 +145,10 @@ static void write_list(struct call *c, const struct filter *f, size_t limit,
         last = a->name;
         if (!is_wanted)
             continue;
-        write_agent(c->calls, &out, a, &eyes, NULL);
+        if (f->is_brief)
+            write_brief(c->calls, &out, a);
+        else
+            write_agent(c->calls, &out, a, &eyes, NULL);
         n++;
     }
     speak_list_close(&out, has_more ? last : STR(""));

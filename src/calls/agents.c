@@ -20,6 +20,7 @@ void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
         .view = agent_is_owned(a, eyes) ? CARD_ALL : CARD_OTHERS,
         .state = registry_state(c->registry, a),
         .is_embedded = registry_is_embedded(c->registry, a),
+        .is_paused = deliver_is_paused(walk_deliver(c->walk), a->name),
         .says_changed = changed != NULL,
         .has_changed = changed && *changed};
 

@@ -1,208 +1,39 @@
 /* GET /api/analytics/WHAT: decisions are read page by page, newest first, as
  * far back as was asked for, and what they say together is answered as JSON or
- * as CSV. Admins see all of them, others their own; the names of query types
- * are made of people's words, so only admins see those. */
-#include "calls/internal.h"
+ * as CSV. Admins see all of them, others their own.
+ *
+ * What other thresholds would have made of them is decided again from each
+ * record, two replays for most (choose/sweep.c): that takes longer than
+ * counting, so these are read in smaller pages. */
+#include "calls/study.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "learn/analytics.h"
 
 enum {
     PAGE_ROWS = 250,
+    PAGE_ROWS_REPLAYED = 100,
     DECISIONS_MAX = 200 * 1000, /* of one answer; the newest count */
+    REPLAY_BYTES = 8 * 1024 * 1024,
+    HOURS_MOST = 10 * 24, /* beyond them, `all` has days */
 };
 
-#define DAY_MS     (INT64_C(24) * 3600 * 1000)
+#define HOUR_MS    (INT64_C(3600) * 1000)
+#define DAY_MS     (24 * HOUR_MS)
 #define WINDOW_MAX (INT64_C(3660) * DAY_MS)
 #define CSV        STR("text/csv; charset=utf-8")
 
-struct study {
-    struct analytics *analytics;
-    const struct study_kind *kind;
-    int64_t since_ms, until_ms;
-    int64_t n_read, n_unread; /* unread: of a version that we do not know */
-    int64_t last_seq;
-    bool is_csv, is_cut;
-    bool is_short; /* of memory: a table is not there */
-};
-
-struct study_kind {
-    struct str name;
-    const char *const *columns;
-    void (*write)(struct open *o, struct sheet *s);
-};
-
 void study_free(struct study *s)
 {
-    if (s)
+    if (s) {
         analytics_free(s->analytics);
+        thresholds_free(s->thresholds);
+        arena_fini(&s->arena);
+    }
     free(s);
 }
-
-/* What each shows. */
-
-static void put_type_name(struct open *o, struct sheet *s, int64_t type)
-{
-    if (caller_is_admin(&o->caller) && type)
-        sheet_str(s, learn_type_name(lessons_learn(o->calls->lessons), type));
-    else
-        sheet_none(s);
-}
-
-static void put_type(struct sheet *s, int64_t type)
-{
-    if (type)
-        sheet_int(s, type);
-    else
-        sheet_none(s);
-}
-
-#define FIGURES                                                             \
-    "decisions", "confidence", "margin", "overrides", "override_rate",      \
-        "error_rate", "answer_chars", "latency_ms", "positive", "negative", \
-        "neutral", "open"
-
-static void put_figures(struct sheet *s, const struct figures *f)
-{
-    sheet_int(s, f->n);
-    sheet_real(s, figures_confidence(f));
-    sheet_real(s, figures_margin(f));
-    sheet_int(s, f->overridden);
-    sheet_real(s, figures_override_rate(f));
-    sheet_real(s, figures_error_rate(f));
-    sheet_real(s, figures_answer_chars(f));
-    sheet_real(s, figures_latency_ms(f));
-    sheet_int(s, f->verdicts[VERDICT_POSITIVE]);
-    sheet_int(s, f->verdicts[VERDICT_NEGATIVE]);
-    sheet_int(s, f->verdicts[VERDICT_NEUTRAL]);
-    sheet_int(s, f->verdicts[VERDICT_OPEN]);
-}
-
-static const char *const summary_columns[] = {
-    FIGURES,  "explored", "explicit", "prefix",   "sticky",  "binding",
-    "intent", "semantic", "default",  "first_ms", "last_ms", NULL,
-};
-
-static void write_summary(struct open *o, struct sheet *s)
-{
-    struct analytics_summary sum = analytics_summary(o->study->analytics);
-
-    sheet_row(s);
-    put_figures(s, &sum.all);
-    sheet_int(s, sum.explored);
-    for (int i = LAYER_EXPLICIT; i < N_LAYERS; i++)
-        sheet_int(s, sum.by_layer[i]);
-    sheet_int(s, sum.first_ms);
-    sheet_int(s, sum.last_ms);
-}
-
-static const char *const agent_columns[] = {"agent", FIGURES, NULL};
-
-static void write_agents(struct open *o, struct sheet *s)
-{
-    size_t n;
-    const struct analytics_agent *list =
-        analytics_agents(o->study->analytics, &n);
-
-    o->study->is_short = !list;
-    for (size_t i = 0; list && i < n; i++) {
-        sheet_row(s);
-        sheet_str(s, list[i].agent);
-        put_figures(s, &list[i].f);
-    }
-}
-
-static const char *const type_columns[] = {"type", "name", "agent", FIGURES,
-                                           NULL};
-
-static void write_types(struct open *o, struct sheet *s)
-{
-    size_t n;
-    const struct analytics_type *list =
-        analytics_types(o->study->analytics, &n);
-
-    o->study->is_short = !list;
-    for (size_t i = 0; list && i < n; i++) {
-        sheet_row(s);
-        put_type(s, list[i].type);
-        put_type_name(o, s, list[i].type);
-        sheet_str(s, list[i].agent);
-        put_figures(s, &list[i].f);
-    }
-}
-
-static const char *const gap_columns[] = {
-    "type",       "name",          "decisions", "to_default",
-    "best_score", "nearest_agent", "samples",   NULL};
-
-static void write_gaps(struct open *o, struct sheet *s)
-{
-    size_t n;
-    const struct analytics_gap *list = analytics_gaps(o->study->analytics, &n);
-
-    o->study->is_short = !list;
-    for (size_t i = 0; list && i < n; i++) {
-        sheet_row(s);
-        put_type(s, list[i].type);
-        put_type_name(o, s, list[i].type);
-        sheet_int(s, list[i].n);
-        sheet_int(s, list[i].n_default);
-        sheet_real(s, list[i].best_sum / (double)list[i].n);
-        sheet_str(s, list[i].nearest);
-        sheet_strs(s, list[i].samples, list[i].n_samples, true);
-    }
-}
-
-static const char *const signal_columns[] = {
-    "signal", "decisions", "would_differ", "helped", "hurt", NULL};
-
-static void write_signals(struct open *o, struct sheet *s)
-{
-    struct analytics_signal list[N_SIGNALS];
-
-    analytics_signals(o->study->analytics, list);
-    for (int i = 0; i < N_SIGNALS; i++) {
-        sheet_row(s);
-        sheet_str(s, signal_name((enum signal)i));
-        sheet_int(s, list[i].n);
-        sheet_int(s, list[i].changed);
-        sheet_int(s, list[i].changed_good);
-        sheet_int(s, list[i].changed_bad);
-    }
-}
-
-static const char *const keyword_columns[] = {
-    "keyword", "agent", "fired", "won", "pulled", "right", "wrong", NULL};
-
-static void write_keywords(struct open *o, struct sheet *s)
-{
-    size_t n;
-    const struct analytics_keyword *list =
-        analytics_keywords(o->study->analytics, &n);
-
-    o->study->is_short = !list;
-    for (size_t i = 0; list && i < n; i++) {
-        sheet_row(s);
-        sheet_str(s, list[i].keyword);
-        sheet_str(s, list[i].agent);
-        sheet_int(s, list[i].fired);
-        sheet_int(s, list[i].won);
-        sheet_int(s, list[i].pulled);
-        sheet_int(s, list[i].right);
-        sheet_int(s, list[i].wrong);
-    }
-}
-
-static const struct study_kind kinds[] = {
-    {{"summary", 7}, summary_columns, write_summary},
-    {{"agents", 6}, agent_columns, write_agents},
-    {{"types", 5}, type_columns, write_types},
-    {{"gaps", 4}, gap_columns, write_gaps},
-    {{"signals", 7}, signal_columns, write_signals},
-    {{"keywords", 8}, keyword_columns, write_keywords},
-};
 
 /* The answer. */
 
@@ -216,21 +47,47 @@ static void write_sheet(struct open *o)
     sheet_close(&s);
 }
 
+static double threshold_now(const struct calls *c)
+{
+    return router_settings(walk_router(c->walk))->threshold;
+}
+
+static void write_json(struct open *o)
+{
+    struct json_out out = json_out(&o->calls->body);
+    const struct study *st = o->study;
+
+    json_open(&out, '{');
+    json_key(&out, STR("since_ms"));
+    json_put_int(&out, st->since_ms);
+    json_key(&out, STR("until_ms"));
+    json_put_int(&out, st->until_ms);
+    json_key(&out, STR("decisions_read"));
+    json_put_int(&out, st->n_read);
+    json_key(&out, STR("is_complete"));
+    json_put_bool(&out, !st->is_cut && !st->n_unread);
+    if (st->kind->is_replay) {
+        json_key(&out, STR("threshold"));
+        json_put_real(&out, threshold_now(o->calls));
+    }
+    if (st->kind->columns) {
+        json_key(&out, STR("items"));
+        write_sheet(o);
+    } else {
+        study_write_all(o, &out);
+    }
+    json_close(&out, '}');
+    buf_add_char(&o->calls->body, '\n');
+}
+
 static void answer(struct open *o)
 {
-    struct buf *body = &o->calls->body;
     struct study *st = o->study;
 
-    if (!st->is_csv)
-        buf_addf(body,
-                 "{\"since_ms\":%lld,\"until_ms\":%lld,"
-                 "\"decisions_read\":%lld,\"is_complete\":%s,\"items\":",
-                 (long long)st->since_ms, (long long)st->until_ms,
-                 (long long)st->n_read,
-                 st->is_cut || st->n_unread ? "false" : "true");
-    write_sheet(o);
-    if (!st->is_csv)
-        buf_addf(body, "}\n");
+    if (st->is_csv)
+        write_sheet(o);
+    else
+        write_json(o);
     if (st->is_short) {
         open_refuse(o, ERR_NOMEM, STR(""), STR(""));
         return;
@@ -240,6 +97,17 @@ static void answer(struct open *o)
 }
 
 /* Reading. */
+
+static enum err replay(struct open *o, const struct decision *d)
+{
+    struct decision_step steps[DECISION_STEPS_MAX];
+    size_t n;
+    enum err e;
+
+    arena_reset(&o->study->arena);
+    e = choose_sweep(d, &o->study->arena, steps, &n);
+    return e ? e : thresholds_add(o->study->thresholds, d, steps);
+}
 
 /* False: no further page is needed. */
 static bool take_row(struct open *o, const struct row *r, enum err *e)
@@ -261,8 +129,10 @@ static bool take_row(struct open *o, const struct row *r, enum err *e)
         return true;
     }
     st->n_read++;
-    *e = analytics_add(st->analytics, &d);
-    return !*e;
+    *e = st->kind->is_replay ? replay(o, &d) : analytics_add(st->analytics, &d);
+    if (st->kind->is_of_one && thresholds_has_enough(st->thresholds))
+        st->is_cut = true;
+    return !*e && !st->is_cut;
 }
 
 static void ask_page(struct open *o);
@@ -290,7 +160,8 @@ static void on_page(struct open *o)
 
 static void ask_page(struct open *o)
 {
-    query_init(&o->query, &decision_table, PAGE_ROWS);
+    query_init(&o->query, &decision_table,
+               o->study->kind->is_replay ? PAGE_ROWS_REPLAYED : PAGE_ROWS);
     o->has_query = true;
     query_order(&o->query, DECISION_SEQ, true);
     query_if(&o->query, DECISION_AT_MS, IS_LESS, value_int(o->study->until_ms));
@@ -361,20 +232,56 @@ static bool read_format(struct call *c, struct study *s)
     struct str arg = call_arg(c, "format");
 
     s->is_csv = str_eq(arg, STR("csv"));
+    if (s->is_csv && !s->kind->columns)
+        return refuse(c, "all is many tables, and one file of CSV has one");
     return !arg.p || s->is_csv || str_eq(arg, STR("json")) ||
            refuse(c, "format must be json or csv");
 }
 
 static bool read_kind(struct call *c, struct study *s)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (str_eq(kinds[i].name, c->param))
-            s->kind = &kinds[i];
+    s->kind = study_kind_of(c->param);
     if (!s->kind)
-        call_refuse(c, ERR_NOT_FOUND,
-                    STR("there is summary, agents, types, gaps, signals and "
-                        "keywords"));
+        call_refuse(c, ERR_NOT_FOUND, str_of(study_names));
     return s->kind != NULL;
+}
+
+/* Who asks for more hours than there are rows would get some of them. */
+static bool read_span(struct call *c, struct study *s)
+{
+    int64_t asked_ms = s->until_ms - s->since_ms;
+
+    s->span_ms = s->kind->span_ms;
+    if (!s->kind->columns)
+        s->span_ms = asked_ms > HOURS_MOST * HOUR_MS ? DAY_MS : HOUR_MS;
+    return !s->kind->span_ms || asked_ms / s->span_ms < ANALYTICS_ROWS_MAX ||
+           refuse(c, "that is more than 10000 rows: ask for days, or for a "
+                     "shorter time");
+}
+
+static bool read_at(struct call *c, struct study *s)
+{
+    struct str arg = call_arg(c, "at");
+    struct arena *scratch = &c->calls->scratch;
+    const struct json *v = arg.p ? json_parse(scratch, arg, 0, NULL) : NULL;
+
+    s->at = json_real_or(v, (double)NAN);
+    if (s->kind->is_of_one)
+        return (s->at >= 0 && s->at <= 1) ||
+               refuse(c, "at must be a threshold, 0 to 1");
+    return !arg.p || refuse(c, "at is for changes alone");
+}
+
+/* What is counted into; false: no memory. */
+static bool study_begin(struct calls *c, struct study *s)
+{
+    if (s->kind->is_replay)
+        s->thresholds = thresholds_new(s->at);
+    else
+        s->analytics =
+            analytics_new(router_settings(walk_router(c->walk))->close_margin,
+                          s->span_ms, c->by_id.seed);
+    return s->thresholds || s->analytics;
 }
 
 void call_analytics_get(struct call *c)
@@ -382,7 +289,8 @@ void call_analytics_get(struct call *c)
     struct study wish = {0};
     struct open *o;
 
-    if (!read_kind(c, &wish) || !read_times(c, &wish) || !read_format(c, &wish))
+    if (!read_kind(c, &wish) || !read_times(c, &wish) || !read_span(c, &wish) ||
+        !read_at(c, &wish) || !read_format(c, &wish))
         return;
     o = open_new(c);
     if (!o)
@@ -390,11 +298,9 @@ void call_analytics_get(struct call *c)
     o->study = FAULT("calls.study") ? NULL : malloc(sizeof(*o->study));
     if (o->study) {
         *o->study = wish;
-        o->study->analytics = analytics_new(
-            router_settings(walk_router(c->calls->walk))->close_margin,
-            c->calls->by_id.seed);
+        arena_init(&o->study->arena, REPLAY_BYTES);
     }
-    if (!o->study || !o->study->analytics)
+    if (!o->study || !study_begin(c->calls, o->study))
         open_refuse(o, ERR_NOMEM, STR(""), STR(""));
     else
         ask_page(o);

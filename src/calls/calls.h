@@ -11,6 +11,7 @@
  * rooms it asks. Threads: the loop's. */
 
 #include "access/access.h"
+#include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -50,6 +51,18 @@ struct calls_hub {
     void *ctx;
 };
 
+/* Who knows the configuration: running_write and running_reload. A NULL
+ * function: nobody. */
+struct calls_house {
+    /* What it is, as members of an open object. */
+    void (*write)(void *ctx, struct json_out *o);
+    /* Read it again and take it over: what came of it, as members; or
+     * ERR_BAD_CONFIG, with what is wrong as members, and nothing has changed.
+     */
+    enum err (*reload)(void *ctx, struct json_out *o, struct why *why);
+    void *ctx;
+};
+
 struct calls_opts {
     struct loop *loop;
     struct log *log;
@@ -68,6 +81,7 @@ struct calls_opts {
     struct embed *const *embeds;
     size_t n_embeds;
     struct calls_hub hub;
+    struct calls_house house;
     uint64_t seed[2];
     struct calls_settings settings;
 };
@@ -90,6 +104,7 @@ struct calls {
     size_t n_embeds;
     struct throttle *throttle;
     struct calls_hub hub;
+    struct calls_house house;
     struct calls_settings settings;
     int64_t started_mono_ms;
     bool is_ready;                /* false from calls_stop on */

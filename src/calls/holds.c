@@ -7,7 +7,11 @@
 
 #include "base/fault.h"
 
-enum { KEY_BYTES_MAX = 1024 };
+enum {
+    KEY_BYTES_MAX = 1024,
+    TEXT_BYTES_MAX = 64 * 1024, /* of what is read for a line about it: a page
+                                 * of them costs no more than a moment */
+};
 
 static void put_str(struct json_out *out, const char *key, struct str s)
 {
@@ -24,25 +28,64 @@ static void put_int(struct json_out *out, const char *key, int64_t v)
     json_put_int(out, v);
 }
 
-/* "agent:Z", "queue:Rick", "event:REFERENCE:TYPE", "time", … */
-static void write_keys(struct json_out *out, const struct held *h)
+/* "agent:Z", "queue:Rick", "event:REFERENCE:TYPE", "time", …; or the same in
+ * words. */
+static void write_keys(struct json_out *out, const struct held *h,
+                       bool in_words)
 {
     struct buf key;
 
-    json_key(out, STR("waits_for"));
+    json_key(out, in_words ? STR("waits_words") : STR("waits_for"));
     json_open(out, '[');
     buf_init(&key, KEY_BYTES_MAX);
     for (size_t i = 0; i < h->n_keys; i++) {
         buf_clear(&key);
-        wait_key_write(&h->keys[i], &key);
+        if (in_words)
+            wait_key_words(&h->keys[i], h->cause, &key);
+        else
+            wait_key_write(&h->keys[i], &key);
         json_put_str(out, buf_str(&key));
     }
     buf_fini(&key);
     json_close(out, ']');
 }
 
-static void write_one(struct json_out *out, const struct held *h)
+/* How it begins, or what its sender says of it. */
+static void write_text(struct json_out *out, const struct task *t)
 {
+    struct envelope e;
+    struct arena a;
+
+    json_key(out, STR("text"));
+    arena_init(&a, 2 * TEXT_BYTES_MAX);
+    if (!t || (t->is_envelope && t->text.n > TEXT_BYTES_MAX) ||
+        envelope_of_task(t, &a, &e) != OK || !e.context.n)
+        json_put_null(out);
+    else
+        json_put_str(out, tree_text(e.context));
+    arena_fini(&a);
+}
+
+/* What the rules say a hold should take at most. */
+static void write_due(struct json_out *out, const struct held *h,
+                      int64_t sla_ms)
+{
+    int64_t due_ms;
+
+    if (sla_ms <= 0 || __builtin_add_overflow(h->since_ms, sla_ms, &due_ms)) {
+        put_str(out, "sla_ms", STR(""));
+        put_str(out, "due_ms", STR(""));
+        return;
+    }
+    put_int(out, "sla_ms", sla_ms);
+    put_int(out, "due_ms", due_ms);
+}
+
+static void write_one(struct call *c, struct json_out *out,
+                      const struct held *h)
+{
+    struct broker *b = walk_broker(c->calls->walk);
+
     json_open(out, '{');
     put_str(out, "task_id", str_of(h->task_id.text));
     put_str(out, "message_id", str_of(h->message_id.text));
@@ -55,9 +98,14 @@ static void write_one(struct json_out *out, const struct held *h)
     put_str(out, "requester", h->requester);
     put_str(out, "rule", h->rule);
     put_str(out, "reason", h->reason);
-    write_keys(out, h);
+    write_text(out,
+               task_find(walk_tasks(c->calls->walk), str_of(h->task_id.text)));
+    write_keys(out, h, false);
+    write_keys(out, h, true);
     put_int(out, "since_ms", h->since_ms);
+    write_due(out, h, gate_rules_about(broker_rules(b))->targets.hold_ms);
     put_int(out, "held_until_ms", h->until_ms);
+    put_str(out, "on_expiry", pass_expiry_name(h->on_expiry));
     json_close(out, '}');
 }
 
@@ -81,7 +129,7 @@ static void answer(struct call *c, const struct held *all, size_t n,
 
     speak_list_open(&out);
     for (size_t i = 0; i < n; i++)
-        write_one(&out, &all[i]);
+        write_one(c, &out, &all[i]);
     if (has_more)
         snprintf(cursor, sizeof(cursor), "%lld", (long long)all[n - 1].place);
     speak_list_close(&out, str_of(cursor));

@@ -127,6 +127,7 @@ struct open {
 
     struct books *books;    /* books.h; NULL: none */
     struct study *study;    /* analytics.c; NULL: none */
+    struct hunt *hunt;      /* decisions.c; NULL: none */
     struct tree_look *tree; /* tree.c; NULL: none */
 
     /* What an agent has others do. */
@@ -281,6 +282,10 @@ void calls_refuse_agent(struct calls *c, uint64_t id,
 void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
                  const struct eyes *eyes, const bool *changed);
 
+/* Agents, and tags of theirs, that one call looks at: everybody else waits
+ * meanwhile. */
+enum { PAGE_LOOKS = 50 * 1000 };
+
 /* verdicts.c. NULL is fine. */
 struct call_word;
 void word_free(struct call_word *w);
@@ -323,15 +328,18 @@ void call_tasks_list(struct call *c);
 void call_tasks_get(struct call *c);
 void call_tasks_events(struct call *c);
 void call_tasks_tree(struct call *c);
+void call_trees_list(struct call *c);
 void call_tasks_cancel(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
 void call_analytics_get(struct call *c);
 void call_gate_get(struct call *c);
+void call_gate_graph(struct call *c);
 void call_gate_audit_get(struct call *c);
 void call_gate_audit_post(struct call *c);
 void metrics_gate(struct buf *out, struct calls *calls);
 void study_free(struct study *s); /* NULL is fine */
+void hunt_free(struct hunt *h);   /* likewise */
 void call_agents_get(struct call *c);
 void call_agents_post(struct call *c);
 void call_agents_put(struct call *c);
@@ -341,6 +349,8 @@ void call_agents_wake(struct call *c);
 void call_agents_restart(struct call *c);
 void call_agents_pause(struct call *c);
 void call_agents_resume(struct call *c);
+void call_agents_figures(struct call *c);
+void call_fleet_get(struct call *c);
 void call_holds_list(struct call *c);
 void call_escalations_list(struct call *c);
 void call_escalations_get(struct call *c);
@@ -370,6 +380,8 @@ void call_ledger_payout(struct call *c);
 void call_ledger_check(struct call *c);
 void books_free(struct books *b); /* NULL is fine */
 void call_feed(struct call *c);
+void call_config_get(struct call *c);
+void call_config_reload(struct call *c);
 void call_me(struct call *c);
 void call_users_list(struct call *c);
 void call_users_post(struct call *c);

@@ -56,6 +56,7 @@ static void open_free(struct open *o)
     word_free(o->word);
     say_free(o->say);
     study_free(o->study);
+    hunt_free(o->hunt);
     books_free(o->books);
     tree_look_free(o->tree);
     free(o);

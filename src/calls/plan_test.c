@@ -2,6 +2,7 @@
  * them. */
 #include "access/access.h"
 #include "choose/choose.h"
+#include "hire/hire.h"
 #include "task/task.h"
 #include "test/lib/plan.h"
 #include "watch/watch.h"
@@ -28,10 +29,11 @@ static void remove_root(void)
 static void make_database(void)
 {
     static const struct schema *const schemas[] = {
-        &task_schema, &access_schema, &watch_schema, &choose_schema};
+        &task_schema, &access_schema, &watch_schema, &choose_schema,
+        &hire_schema};
     struct store_opts opts = {.folder = root,
                               .schemas = schemas,
-                              .n_schemas = 4,
+                              .n_schemas = 5,
                               .max_waiting = 1,
                               .is_inline = true};
     struct store *s;
@@ -175,6 +177,30 @@ TEST(a_list_without_an_index_is_found_out)
     plan_of(path, &q, plan);
     CHECK(!plan_is_quick(plan) && strstr(plan, "SCAN"));
     query_fini(&q);
+}
+
+/* As calls/trees.c asks; an admin's along the key. */
+TEST(ones_own_trees_are_listed_along_an_index)
+{
+    char plan[PLAN_BYTES];
+
+    make_database();
+    for (int ways = 0; ways < 4; ways++) {
+        struct query q;
+
+        query_init(&q, &tree_table, 50);
+        if (ways & 1)
+            query_if(&q, TREE_ROOT_ID, IS_LESS, value_text(STR("task_x")));
+        query_order(&q, TREE_ROOT_ID, true);
+        if (ways & 2) {
+            query_if(&q, TREE_ROOT_USER, IS, value_text(STR("anna")));
+            check_plan(&q, "INDEX tree_by_user", NULL);
+            continue;
+        }
+        plan_of(path, &q, plan);
+        CHECK(!strstr(plan, "TEMP B-TREE"));
+        query_fini(&q);
+    }
 }
 
 /* As calls/decisions.c asks. An admin's list goes through them from the

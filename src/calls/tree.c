@@ -9,7 +9,8 @@
  * Bounded: TREE_TASKS_MAX tasks, two look-ups for each, one after the other so
  * that a large tree keeps nobody waiting; a text is cut when it is read. The
  * tasks are seen one after the other, not all at the same moment. */
-#include "calls/internal.h"
+#include "calls/tree_look.h"
+
 #include "calls/share.h"
 
 #include <stdlib.h>
@@ -20,22 +21,24 @@
 
 enum { KEPT_BYTES = 4 * 1024 * 1024 };
 
-struct tree_look {
-    struct arena arena;
-    struct id root, ids[TREE_TASKS_MAX]; /* to be looked at */
-    struct str parents[TREE_TASKS_MAX];
-    enum delegation_mode modes[TREE_TASKS_MAX];
-    size_t n_ids, at;
-    bool is_cut;
-    struct tree_task list[TREE_TASKS_MAX];
-    size_t n;
-};
-
 void tree_look_free(struct tree_look *l)
 {
-    if (l)
+    if (l) {
         arena_fini(&l->arena);
+        tree_page_free(l->page);
+    }
     free(l);
+}
+
+bool tree_look_begin(struct open *o)
+{
+    o->tree = FAULT("calls.tree") ? NULL : calloc(1, sizeof(*o->tree));
+    if (!o->tree) {
+        open_refuse(o, ERR_NOMEM, STR(""), STR(""));
+        return false;
+    }
+    arena_init(&o->tree->arena, KEPT_BYTES);
+    return true;
 }
 
 static bool keep(struct tree_look *l, struct str *s)
@@ -86,7 +89,7 @@ static bool keep_task(struct open *o, const struct task *t)
 
 /* All are here. */
 
-static int place_of(const struct tree_look *l, const char *id)
+int tree_place_of(const struct tree_look *l, const char *id)
 {
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(l->list[i].t.id.text, id) == 0)
@@ -98,7 +101,7 @@ static void answer(struct open *o)
 {
     struct tree_look *l = o->tree;
     struct json_out out = json_out(&o->calls->body);
-    int asked = place_of(l, o->task_id.text);
+    int asked = tree_place_of(l, o->task_id.text);
     struct speak_tree tree = {.list = l->list,
                               .n = l->n,
                               .task_id = str_of(o->task_id.text),
@@ -208,7 +211,7 @@ static void go_on(struct open *o)
         if (!take(o, t))
             return;
     }
-    answer(o);
+    l->then(o);
 }
 
 /* Whom to look at. */
@@ -254,21 +257,38 @@ static void on_delegations(struct open *o)
     go_on(o);
 }
 
-static void on_task(struct open *o, enum err e, const struct task *t)
+void tree_read(struct open *o, struct str root, struct str task,
+               void (*then)(struct open *o))
 {
     struct tree_look *l = o->tree;
+
+    arena_reset(&l->arena);
+    memset(l->modes, 0, sizeof(l->modes));
+    memset(l->parents, 0, sizeof(l->parents));
+    memset(l->list, 0, sizeof(l->list));
+    l->n_ids = l->at = l->n = 0;
+    l->is_cut = false;
+    l->then = then;
+    l->root = id_from(root);
+    want(l, root);
+    if (task.n)
+        want(l, task);
+    begin_query(o, &delegation_table, DELEGATION_PER_ROOT);
+    query_if(&o->query, DELEGATION_ROOT_ID, IS,
+             value_text(str_of(l->root.text)));
+    open_list(o, &o->query, on_delegations);
+}
+
+static void on_task(struct open *o, enum err e, const struct task *t)
+{
+    struct id root, task = o->task_id;
 
     if (e) {
         open_refuse(o, e, STR(""), STR(""));
         return;
     }
-    l->root = id_from(task_root(t));
-    want(l, str_of(l->root.text));
-    want(l, str_of(o->task_id.text));
-    begin_query(o, &delegation_table, DELEGATION_PER_ROOT);
-    query_if(&o->query, DELEGATION_ROOT_ID, IS,
-             value_text(str_of(l->root.text)));
-    open_list(o, &o->query, on_delegations);
+    root = id_from(task_root(t));
+    tree_read(o, str_of(root.text), str_of(task.text), answer);
 }
 
 void call_tasks_tree(struct call *c)
@@ -276,14 +296,8 @@ void call_tasks_tree(struct call *c)
     struct open *o;
     struct id id;
 
-    if (!call_task_id(c, &id) || !(o = open_new(c)))
+    if (!call_task_id(c, &id) || !(o = open_new(c)) || !tree_look_begin(o))
         return;
-    o->tree = FAULT("calls.tree") ? NULL : calloc(1, sizeof(*o->tree));
-    if (!o->tree) {
-        open_refuse(o, ERR_NOMEM, STR(""), STR(""));
-        return;
-    }
-    arena_init(&o->tree->arena, KEPT_BYTES);
     o->task_id = id;
     look_task(o, on_task);
 }

@@ -121,14 +121,11 @@ static enum err cast_fill(struct cast *c, struct again *g)
     static const uint64_t seed[2] = {1, 2};
     const struct decision *d = g->d;
     bool has_gone = was_silent(d, LAYER_STICKY);
-    bool is_default_known =
-        g->is_own &&
-        str_eq_nocase(g->settings.default_agent, d->rules.default_agent);
     const struct str others[] = {
         d->agent,
         d->executor,
         d->stuck_to,
-        is_default_known ? (struct str){0} : g->settings.default_agent,
+        g->settings.default_agent, /* named only where it was seen */
         g->is_own ? (struct str){0} : bound(g),
     };
     enum err e = OK;

@@ -212,6 +212,13 @@ MUST_USE enum err choose_again_but(choose_change *change, void *ctx,
                                    const struct decision *d, struct arena *a,
                                    struct decision *out);
 
+/* What each threshold would have made of a record, else by its own settings:
+ * steps from the lowest, the last of them infinite. Strings are d's or in the
+ * arena. ERR_NOMEM. (sweep.c) */
+MUST_USE enum err choose_sweep(const struct decision *d, struct arena *a,
+                               struct decision_step out[DECISION_STEPS_MAX],
+                               size_t *n);
+
 /* What choosing is told, as 16 hex digits: two settings that decide alike have
  * the same. (version.c) */
 void choose_version(const struct choose_settings *s, char out[17]);

@@ -107,7 +107,7 @@ static void say_as_json(struct cli *c, const struct config *cfg,
     json_put_bool(&o, cfg != NULL);
     if (cfg)
         put_sources(&o, cfg);
-    cli_put_problems(&o, report);
+    config_report_write(&o, report);
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }

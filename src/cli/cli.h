@@ -220,10 +220,6 @@ void cli_bar_count(struct cli_bar *b, struct cli *c, const char *doing,
                    size_t n);
 void cli_bar_step(struct cli_bar *b);
 
-/* Problems of a configuration as the members of the open JSON object. */
-struct json_out;
-void cli_put_problems(struct json_out *o, const struct config_report *report);
-
 struct cli_lib {
     const char *name;
     const char *built;   /* the version it was compiled against */
@@ -258,6 +254,7 @@ enum exit_status cli_replay(struct cli *c);
 enum exit_status cli_grants(struct cli *c);
 enum exit_status cli_commands(struct cli *c);
 enum exit_status cli_learning(struct cli *c);
+enum exit_status cli_settings(struct cli *c);
 enum exit_status cli_gate(struct cli *c);
 enum exit_status cli_ledger(struct cli *c);
 enum exit_status cli_users(struct cli *c);
@@ -280,7 +277,8 @@ extern const struct arg_option cli_replay_options[], cli_decisions_options[];
 extern const struct sub cli_agents_subs[], cli_commands_subs[],
     cli_completion_subs[], cli_decisions_subs[], cli_escalations_subs[],
     cli_gate_subs[], cli_grants_subs[], cli_learning_subs[], cli_ledger_subs[],
-    cli_model_subs[], cli_tasks_subs[], cli_token_subs[], cli_users_subs[];
+    cli_model_subs[], cli_settings_subs[], cli_tasks_subs[], cli_token_subs[],
+    cli_users_subs[];
 
 /* What the help of commands that talk to a server ends with. */
 #define CLI_CLIENT_ABOUT                                                    \
@@ -305,6 +303,6 @@ extern const struct arg_option cli_serve_options[], cli_demo_options[],
     cli_users_options[], cli_token_options[], cli_model_options[],
     cli_eval_options[], cli_search_options[], cli_grants_options[],
     cli_commands_options[], cli_learning_options[], cli_gate_options[],
-    cli_calibrate_options[];
+    cli_calibrate_options[], cli_settings_options[];
 
 #endif

@@ -13,6 +13,7 @@
 enum { NARROW = 100 /* columns; below them, LAYER and SCORE are left out */ };
 
 const struct arg_option cli_decisions_options[] = {
+    {"text", "WORDS", "only those whose message has these words", false},
     {"layer", "LAYER", "only those by this layer: semantic, default, ...",
      false},
     VERDICT_OPTIONS,
@@ -122,6 +123,7 @@ static bool add_filters(struct cli *c, struct buf *path,
         const char *option, *name;
     } words[] = {{"agent", "agent"},
                  {"requester", "requester"},
+                 {"text", "q"},
                  {"conversation", "conversation_id"},
                  {"task", "task_id"}};
     struct str layer = {0}, verdict = {0};
@@ -278,11 +280,11 @@ static enum exit_status show(struct cli *c, struct str id)
 
 const struct sub cli_decisions_subs[] = {
     {"list", NULL,
-     "layer agent verdict overridden since until requester conversation "
+     "text layer agent verdict overridden since until requester conversation "
      "task min-score max-score limit",
      list},
     {"show", "ID", "limit explain", show},
-    {"stats", "[WHAT]", "window csv", cli_decisions_stats},
+    {"stats", "[WHAT]", "window at csv", cli_decisions_stats},
     {"override", "ID AGENT", "comment", cli_override},
     {"feedback", "ID VERDICT", "agent comment", cli_feedback},
     {0},

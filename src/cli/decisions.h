@@ -5,13 +5,15 @@
 
 #include "cli/client.h"
 
-#define DECISIONS_STATS_OPTIONS                                  \
-    {"window", "SPAN",                                           \
-     "with stats: of so long, like 12h or 30d; 7d if not "       \
-     "given",                                                    \
-     false},                                                     \
-    {                                                            \
-        "csv", NULL, "with stats: write the table as CSV", false \
+#define DECISIONS_STATS_OPTIONS                                           \
+    {"window", "SPAN",                                                    \
+     "with stats: of so long, like 12h or 30d; 7d if not "                \
+     "given",                                                             \
+     false},                                                              \
+        {"at", "THRESHOLD", "with stats changes: by this one, like 0.35", \
+         false},                                                          \
+    {                                                                     \
+        "csv", NULL, "with stats: write the table as CSV", false          \
     }
 
 enum exit_status cli_decisions_stats(struct cli *c, struct str what);

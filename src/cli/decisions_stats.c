@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "cli/grid.h"
 
@@ -29,6 +30,7 @@ struct stats {
     const struct stats_column *columns;
     size_t n_columns;
     size_t right_from; /* columns of numbers begin here */
+    size_t stride;     /* people are shown every so many rows; zero: all */
     const char *none;
     const char *about; /* what its figures mean, where that is not plain */
 };
@@ -124,6 +126,31 @@ static struct str as_ms(const struct json *row, const char *key,
                      : put(room, "%.1f s", ms / 1000);
 }
 
+static struct str as_receiver(const struct json *row, const char *key,
+                              struct cell *room)
+{
+    return has(row, key) ? as_text(row, key, room) : STR("(nobody)");
+}
+
+/* Whole hundredths, as thresholds are set. */
+static struct str as_hundredths(const struct json *row, const char *key,
+                                struct cell *room)
+{
+    return put(room, "%.2f", real(row, key));
+}
+
+/* When an hour or a day begins, in UTC, as they are counted. */
+static struct str as_hour(const struct json *row, const char *key,
+                          struct cell *room)
+{
+    time_t at = (time_t)(whole(row, key) / 1000);
+    struct tm tm;
+
+    gmtime_r(&at, &tm);
+    strftime(room->text, sizeof(room->text), "%Y-%m-%d %H:%M", &tm);
+    return str_of(room->text);
+}
+
 /* Its number, and its name where we may know it. */
 static struct str as_type(const struct json *row, const char *key,
                           struct cell *room)
@@ -213,23 +240,72 @@ static const struct stats_column keyword_columns[] = {
     {"wrong", as_count},
 };
 
+static const struct grid_head time_heads[] = {
+    {"FROM (UTC)", NULL}, {"DECISIONS", NULL}, {"CONFIDENCE", NULL},
+    {"OVERRIDES", NULL},  {"ERRORS", NULL},    {"LATENCY", NULL},
+};
+static const struct stats_column time_columns[] = {
+    {"from_ms", as_hour},       {"decisions", as_count},
+    {"confidence", as_score},   {"override_rate", as_percent},
+    {"error_rate", as_percent}, {"latency_ms", as_ms},
+};
+
+static const struct grid_head threshold_heads[] = {
+    {"THRESHOLD", NULL}, {"BY SCORE", NULL}, {"BY DEFAULT", NULL},
+    {"CHANGED", NULL},   {"TO AGENT", NULL}, {"TO DEFAULT", NULL},
+    {"BETTER", NULL},    {"WORSE", NULL},
+};
+static const struct stats_column threshold_columns[] = {
+    {"threshold", as_hundredths}, {"by_score", as_count},
+    {"by_default", as_count},     {"changed", as_count},
+    {"to_agent", as_count},       {"to_default", as_count},
+    {"better", as_count},         {"worse", as_count},
+};
+
+static const struct grid_head change_heads[] = {
+    {"DECISION", NULL}, {"BEST", NULL},    {"FROM", NULL},
+    {"TO", NULL},       {"OUTCOME", NULL}, {"MESSAGE", NULL},
+};
+static const struct stats_column change_columns[] = {
+    {"id", as_text},     {"best_score", as_score}, {"from", as_text},
+    {"to", as_receiver}, {"outcome", as_text},     {"text", as_text},
+};
+
 static const struct stats tables[] = {
-    {"agents", agent_heads, agent_columns, N(agent_columns), 1,
+    {"agents", agent_heads, agent_columns, N(agent_columns), 1, 0,
      "No decisions.\n", NULL},
-    {"types", type_heads, type_columns, N(type_columns), 2,
+    {"types", type_heads, type_columns, N(type_columns), 2, 0,
      "No decisions that were compared by meaning.\n", NULL},
-    {"gaps", gap_heads, gap_columns, N(gap_columns), 0,
+    {"gaps", gap_heads, gap_columns, N(gap_columns), 0, 0,
      "No gaps: somebody was a sure choice every time.\n",
      "What nobody was a sure choice for: it went to the default agent, or was "
      "close to the threshold or to the second. BEST is the mean of the best "
      "scores, NEAREST who came nearest."},
-    {"signals", signal_heads, signal_columns, N(signal_columns), 1,
+    {"signals", signal_heads, signal_columns, N(signal_columns), 1, 0,
      "No decisions.\n",
      "How many decisions would have gone to another agent without the signal; "
      "of those, where that helped (it went well) and where it hurt."},
-    {"keywords", keyword_heads, keyword_columns, N(keyword_columns), 2,
+    {"keywords", keyword_heads, keyword_columns, N(keyword_columns), 2, 0,
      "No keyword was in any message.\n",
      "PULLED: the agent got it, and would not have without the keyword."},
+    {"hours", time_heads, time_columns, N(time_columns), 1, 0,
+     "No decisions.\n", NULL},
+    {"days", time_heads, time_columns, N(time_columns), 1, 0, "No decisions.\n",
+     NULL},
+    {"thresholds", threshold_heads, threshold_columns, N(threshold_columns), 0,
+     5, "No decisions.\n",
+     "What each threshold would have made of the decisions, every other "
+     "setting "
+     "being as it was. CHANGED would have gone to another agent: TO AGENT from "
+     "the default agent, TO DEFAULT to it; BETTER where somebody said that "
+     "this "
+     "agent was right, WORSE where it did well as it was. Every hundredth is "
+     "in "
+     "--json and --csv."},
+    {"changes", change_heads, change_columns, N(change_columns), 0, 0,
+     "Nothing would change.\n",
+     "What would have gone to another agent by the threshold --at, the latest "
+     "first. signalbox replay tries other settings."},
 };
 
 static const struct stats *find(struct str what)
@@ -244,6 +320,7 @@ static void show_table(struct cli *c, const struct stats *s,
                        const struct json *answer)
 {
     const struct json *items = json_get(answer, STR("items"));
+    size_t nth = 0;
     struct grid g;
 
     grid_init(&g, s->heads, s->n_columns);
@@ -256,6 +333,8 @@ static void show_table(struct cli *c, const struct stats *s,
             struct str cells[GRID_COLUMNS_MAX];
             struct cell rooms[GRID_COLUMNS_MAX];
 
+            if (s->stride && nth++ % s->stride)
+                continue;
             for (size_t i = 0; i < s->n_columns; i++)
                 cells[i] =
                     s->columns[i].format(row, s->columns[i].key, &rooms[i]);
@@ -343,10 +422,12 @@ static enum exit_status ask(struct cli *c, struct client *cl, const char *what,
     buf_addf(&path, "/api/analytics/%s", what);
     if (args_has(&c->args, "window"))
         client_add_query(&path, "window", args_get(&c->args, "window"));
+    if (args_has(&c->args, "at"))
+        client_add_query(&path, "at", args_get(&c->args, "at"));
     if (is_csv)
         client_add_query(&path, "format", STR("csv"));
     if (path.over)
-        status = cli_error(c, ERR_USAGE, "--window is too long");
+        status = cli_error(c, ERR_USAGE, "--window or --at is too long");
     else if (client_call(cl, &(struct client_request){.method = "GET",
                                                       .path = buf_str(&path),
                                                       .wants_text = is_csv,
@@ -358,7 +439,8 @@ static enum exit_status ask(struct cli *c, struct client *cl, const char *what,
 
 static void say_if_cut(struct cli *c, const struct json *answer)
 {
-    if (!json_bool_or(json_get(answer, STR("is_complete")), true))
+    if (!json_bool_or(json_get(answer, STR("is_complete")), true) &&
+        !args_has(&c->args, "at"))
         buf_addf(&c->out,
                  "\nOnly the newest %lld decisions were counted; there are "
                  "more in that time.\n",
@@ -424,7 +506,8 @@ enum exit_status cli_decisions_stats(struct cli *c, struct str what)
     if (!s && !is_summary)
         return cli_error(c, ERR_USAGE,
                          "there are no stats of \"%.*s\"; there is summary, "
-                         "agents, types, gaps, signals, keywords",
+                         "agents, types, gaps, signals, keywords, hours, "
+                         "days, thresholds, changes",
                          STR_ARG(str_head(what, 64)));
     if (c->json && args_has(&c->args, "csv"))
         return cli_error(c, ERR_USAGE, "give --json or --csv, not both");

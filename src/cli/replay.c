@@ -136,7 +136,7 @@ static struct str shown_name(struct str agent)
 }
 
 static void put_change(struct replay *r, const struct decision *was,
-                       const struct decision *now, enum tally_word word)
+                       const struct decision *now, enum hindsight word)
 {
     struct json_out o = json_out(&r->c->out);
     bool is_somebody = now->agent.n > 0;
@@ -161,16 +161,16 @@ static void put_change(struct replay *r, const struct decision *was,
     else
         json_put_null(&o);
     json_key(&o, STR("outcome"));
-    json_put_str(&o, str_of(tally_word(word)));
+    json_put_str(&o, str_of(hindsight_word(word)));
     json_close(&o, '}');
     buf_add_char(&r->c->out, '\n');
 }
 
 static void add_change(struct replay *r, const struct decision *was,
-                       const struct decision *now, enum tally_word word)
+                       const struct decision *now, enum hindsight word)
 {
     struct str cells[] = {str_of(was->id.text), shown_name(was->agent),
-                          shown_name(now->agent), str_of(tally_word(word)),
+                          shown_name(now->agent), str_of(hindsight_word(word)),
                           str_head(was->text, WORDS_MAX)};
 
     if (r->c->json) {
@@ -260,8 +260,8 @@ static void put_summary(const struct replay *r)
     }
     json_key(&o, STR("outcomes"));
     json_open(&o, '{');
-    for (int w = 0; w < N_TALLY_WORDS; w++) {
-        json_key(&o, str_of(tally_word((enum tally_word)w)));
+    for (int w = 0; w < N_HINDSIGHTS; w++) {
+        json_key(&o, str_of(hindsight_word((enum hindsight)w)));
         json_put_int(&o, t->by_word[w]);
     }
     json_close(&o, '}');
@@ -282,15 +282,15 @@ static void show_pairs(struct replay *r)
     grid_right_from(&grid, 2);
     for (size_t i = 0; i < r->tally.n_pairs; i++) {
         const struct tally_pair *p = &r->tally.pairs[i];
-        char numbers[1 + N_TALLY_WORDS][24];
-        struct str cells[3 + N_TALLY_WORDS] = {shown_name(p->from),
-                                               shown_name(p->to)};
+        char numbers[1 + N_HINDSIGHTS][24];
+        struct str cells[3 + N_HINDSIGHTS] = {shown_name(p->from),
+                                              shown_name(p->to)};
 
         snprintf(numbers[0], sizeof(numbers[0]), "%lld", (long long)p->n);
-        for (int w = 0; w < N_TALLY_WORDS; w++)
+        for (int w = 0; w < N_HINDSIGHTS; w++)
             snprintf(numbers[1 + w], sizeof(numbers[0]), "%lld",
                      (long long)p->by_word[w]);
-        for (int k = 0; k <= N_TALLY_WORDS; k++)
+        for (int k = 0; k <= N_HINDSIGHTS; k++)
             cells[2 + k] = str_of(numbers[k]);
         grid_add(&grid, cells);
     }
@@ -349,10 +349,11 @@ static void show_changes(struct replay *r)
         "agent was right), %lld worse (what they were given to did well), "
         "%lld as bad (a third was right), %lld were bad anyway, %lld not "
         "known.",
-        (long long)t->by_word[TALLY_BETTER], (long long)t->by_word[TALLY_WORSE],
-        (long long)t->by_word[TALLY_AS_BAD],
-        (long long)t->by_word[TALLY_WAS_BAD],
-        (long long)t->by_word[TALLY_UNKNOWN]);
+        (long long)t->by_word[HINDSIGHT_BETTER],
+        (long long)t->by_word[HINDSIGHT_WORSE],
+        (long long)t->by_word[HINDSIGHT_AS_BAD],
+        (long long)t->by_word[HINDSIGHT_WAS_BAD],
+        (long long)t->by_word[HINDSIGHT_UNKNOWN]);
 }
 
 static void show(struct replay *r)

@@ -112,32 +112,3 @@ bool cli_data(struct cli *c, struct str *folder, enum exit_status *status)
         *status = cli_error(c, ERR_NOMEM, "out of memory");
     return copy != NULL;
 }
-
-void cli_put_problems(struct json_out *o, const struct config_report *report)
-{
-    unsigned n_all = report->n_errors + report->n_warnings;
-
-    json_key(o, STR("problems"));
-    json_open(o, '[');
-    for (unsigned i = 0; i < report->n_problems; i++) {
-        const struct config_problem *p = &report->problems[i];
-
-        json_open(o, '{');
-        json_key(o, STR("severity"));
-        json_put_str(o, p->is_warning ? STR("warning") : STR("error"));
-        json_key(o, STR("where"));
-        json_put_str(o, p->where);
-        if (p->line) {
-            json_key(o, STR("line"));
-            json_put_int(o, p->line);
-            json_key(o, STR("col"));
-            json_put_int(o, p->col);
-        }
-        json_key(o, STR("message"));
-        json_put_str(o, p->what);
-        json_close(o, '}');
-    }
-    json_close(o, ']');
-    json_key(o, STR("problems_left_out"));
-    json_put_int(o, n_all - report->n_problems);
-}

@@ -6,33 +6,6 @@
 
 enum { NAMES_BYTES = 4 * 1024 * 1024 };
 
-const char *tally_word(enum tally_word w)
-{
-    static const char *const words[N_TALLY_WORDS] = {
-        [TALLY_BETTER] = "better",   [TALLY_WORSE] = "worse",
-        [TALLY_AS_BAD] = "as bad",   [TALLY_WAS_BAD] = "was bad",
-        [TALLY_UNKNOWN] = "unknown",
-    };
-
-    return words[w];
-}
-
-enum tally_word tally_judge(const struct decision *was, struct str to)
-{
-    if (was->overridden_to.n) {
-        if (str_eq_nocase(was->overridden_to, to))
-            return TALLY_BETTER;
-        /* Somebody said that it was right after all. */
-        return str_eq_nocase(was->overridden_to, was->agent) ? TALLY_WORSE
-                                                             : TALLY_AS_BAD;
-    }
-    switch ((int)was->verdict) {
-    case VERDICT_POSITIVE: return TALLY_WORSE;
-    case VERDICT_NEGATIVE: return TALLY_WAS_BAD;
-    default: return TALLY_UNKNOWN;
-    }
-}
-
 enum err tally_init(struct tally *t)
 {
     *t = (struct tally){0};
@@ -67,10 +40,10 @@ static struct tally_pair *pair_of(struct tally *t, struct str from,
     return p;
 }
 
-enum tally_word tally_add(struct tally *t, const struct decision *was,
-                          struct str to)
+enum hindsight tally_add(struct tally *t, const struct decision *was,
+                         struct str to)
 {
-    enum tally_word w = tally_judge(was, to);
+    enum hindsight w = hindsight_of(was, to);
     struct tally_pair *p = pair_of(t, was->agent, to);
 
     t->changed++;

@@ -7,25 +7,10 @@
 #include "base/arena.h"
 #include "model/decision.h"
 
-/* What the record says of a decision that would now be another. */
-enum tally_word {
-    TALLY_BETTER,  /* somebody said that this agent was right */
-    TALLY_WORSE,   /* what it was given to did well */
-    TALLY_AS_BAD,  /* somebody said that a third was right */
-    TALLY_WAS_BAD, /* what it was given to did not do well */
-    TALLY_UNKNOWN,
-    N_TALLY_WORDS,
-};
-
-const char *tally_word(enum tally_word w); /* "better" */
-
-/* `to` is empty where nobody would get it. */
-enum tally_word tally_judge(const struct decision *was, struct str to);
-
 /* Of one agent to another. */
 struct tally_pair {
     struct str from, to;
-    int64_t n, by_word[N_TALLY_WORDS];
+    int64_t n, by_word[N_HINDSIGHTS];
 };
 
 enum { TALLY_PAIRS_MAX = 4096 }; /* the others are counted in the sums alone */
@@ -41,7 +26,7 @@ struct tally {
     int64_t unsaid; /* nobody looked then at what would count now */
     int64_t partly; /* more agents were compared than the record has */
     int64_t unread; /* no decision that we understand */
-    int64_t by_word[N_TALLY_WORDS];
+    int64_t by_word[N_HINDSIGHTS];
     int64_t left_out; /* changes that are in no pair */
 };
 
@@ -49,8 +34,8 @@ MUST_USE enum err tally_init(struct tally *t);
 void tally_fini(struct tally *t);
 
 /* A change; the word it got. */
-enum tally_word tally_add(struct tally *t, const struct decision *was,
-                          struct str to);
+enum hindsight tally_add(struct tally *t, const struct decision *was,
+                         struct str to);
 
 /* The most first; of equals those whose names sort first. */
 void tally_sort(struct tally *t);

@@ -10,17 +10,17 @@ TEST(what_the_outcome_says_of_a_change)
     static const struct {
         enum verdict verdict;
         const char *overridden_to, *to;
-        enum tally_word word;
+        enum hindsight word;
     } cases[] = {
-        {VERDICT_OPEN, "", "b", TALLY_UNKNOWN},
-        {VERDICT_NEUTRAL, "", "b", TALLY_UNKNOWN},
-        {VERDICT_POSITIVE, "", "b", TALLY_WORSE},
-        {VERDICT_POSITIVE, "", "", TALLY_WORSE},
-        {VERDICT_NEGATIVE, "", "b", TALLY_WAS_BAD},
-        {VERDICT_NEGATIVE, "b", "B", TALLY_BETTER},
-        {VERDICT_NEGATIVE, "c", "b", TALLY_AS_BAD},
-        {VERDICT_NEGATIVE, "c", "", TALLY_AS_BAD},
-        {VERDICT_POSITIVE, "A", "b", TALLY_WORSE},
+        {VERDICT_OPEN, "", "b", HINDSIGHT_UNKNOWN},
+        {VERDICT_NEUTRAL, "", "b", HINDSIGHT_UNKNOWN},
+        {VERDICT_POSITIVE, "", "b", HINDSIGHT_WORSE},
+        {VERDICT_POSITIVE, "", "", HINDSIGHT_WORSE},
+        {VERDICT_NEGATIVE, "", "b", HINDSIGHT_WAS_BAD},
+        {VERDICT_NEGATIVE, "b", "B", HINDSIGHT_BETTER},
+        {VERDICT_NEGATIVE, "c", "b", HINDSIGHT_AS_BAD},
+        {VERDICT_NEGATIVE, "c", "", HINDSIGHT_AS_BAD},
+        {VERDICT_POSITIVE, "A", "b", HINDSIGHT_WORSE},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -28,7 +28,7 @@ TEST(what_the_outcome_says_of_a_change)
                              .verdict = cases[i].verdict,
                              .overridden_to = str_of(cases[i].overridden_to)};
 
-        CHECK_INT(tally_judge(&d, str_of(cases[i].to)), cases[i].word);
+        CHECK_INT(hindsight_of(&d, str_of(cases[i].to)), cases[i].word);
     }
 }
 
@@ -44,9 +44,9 @@ TEST(pairs_are_counted_whatever_the_case_and_sorted)
     tally_add(&t, &big, STR("B"));
     tally_add(&t, &a, STR(""));
     tally_sort(&t);
-    CHECK(t.n_pairs == 3 && t.changed == 4 && t.by_word[TALLY_WORSE] == 1);
+    CHECK(t.n_pairs == 3 && t.changed == 4 && t.by_word[HINDSIGHT_WORSE] == 1);
     CHECK_STR(t.pairs[0].to, "b");
-    CHECK(t.pairs[0].n == 2 && t.pairs[0].by_word[TALLY_UNKNOWN] == 2);
+    CHECK(t.pairs[0].n == 2 && t.pairs[0].by_word[HINDSIGHT_UNKNOWN] == 2);
     CHECK_STR(t.pairs[1].from, "a");
     CHECK_STR(t.pairs[2].from, "b");
     tally_fini(&t);

@@ -571,6 +571,7 @@ static void keep_spots(struct load *l)
     for (size_t i = 0; spots && i < n; i++) {
         struct place at = l->where[i];
 
+        spots[i].from = at.from;
         spots[i].name =
             (struct str){arena_strdup(&l->c->arena, at.name), at.name.n};
         if (!spots[i].name.p)

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/guard.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "model/agent.h"
@@ -337,6 +338,14 @@ MUST_USE struct config *config_load_text(const char *name, struct str text,
 void config_report_add(struct config_report *report, const struct config *c,
                        const char *setting, bool is_warning, const char *what);
 
+/* The same of the whole, where it is not known which setting is to blame. */
+void config_report_whole(struct config_report *report, const struct config *c,
+                         const char *what);
+
+/* As the members `problems` and `problems_left_out` of an object. */
+void config_report_write(struct json_out *o,
+                         const struct config_report *report);
+
 /* Name the settings that differ and that only a restart can apply, separated
  * by ", "; empty when there are none. */
 void config_restart_needed(const struct config *now, const struct config *then,
@@ -348,6 +357,24 @@ void config_write_reference(struct buf *out);
 /* The whole configuration as JSON, defaults included: itself a valid file. A
  * folder's name may be any bytes; those that are not UTF-8 become U+FFFD. */
 void config_write_json(const struct config *c, struct buf *out);
+
+/* A running configuration, for an admin's eyes and from afar: nothing in it is
+ * a secret, only that there is one.
+ *
+ * Every setting, in the order of the reference, as a list. What needs a restart
+ * has the value that it was built from, and `after_restart` where another one
+ * waits. Lists of objects are only counted here. */
+void config_write_settings(struct json_out *o, const struct config *built_from,
+                           const struct config *now);
+
+/* What those lists hold, shortened, as members of an object: agents, bindings,
+ * processes, models. */
+void config_write_lists(struct json_out *o, const struct config *c);
+
+/* The names of the settings that differ, as a list; needs_restart: those of
+ * them alone that only a restart takes over. */
+void config_write_changed(struct json_out *o, const struct config *now,
+                          const struct config *then, bool needs_restart);
 
 /* One row of the table in words, for whoever shows it in another form. */
 struct config_setting {

@@ -171,6 +171,7 @@ struct place {
 
 /* The same when the text is gone; one for each row. */
 struct config_spot {
+    enum origin from;
     struct str name;
     unsigned line, col; /* zero where there are none */
 };

@@ -135,6 +135,48 @@ void config_report_add(struct config_report *report, const struct config *c,
     count_and_add(&r, is_warning, &c->spots[s - t->rows], words);
 }
 
+void config_report_whole(struct config_report *report, const struct config *c,
+                         const char *what)
+{
+    struct config_spot at = {.name = c->has_file ? c->path : STR("signalbox")};
+    struct reporter r = {.out = report};
+    char words[REPORT_WORDS_BYTES];
+
+    snprintf(words, sizeof(words), "%s", what);
+    count_and_add(&r, false, &at, words);
+}
+
+static void write_problem(struct json_out *o, const struct config_problem *p)
+{
+    json_open(o, '{');
+    json_key(o, STR("severity"));
+    json_put_str(o, p->is_warning ? STR("warning") : STR("error"));
+    json_key(o, STR("where"));
+    json_put_str(o, p->where);
+    if (p->line) {
+        json_key(o, STR("line"));
+        json_put_int(o, p->line);
+        json_key(o, STR("col"));
+        json_put_int(o, p->col);
+    }
+    json_key(o, STR("message"));
+    json_put_str(o, p->what);
+    json_close(o, '}');
+}
+
+void config_report_write(struct json_out *o, const struct config_report *report)
+{
+    unsigned n_all = report->n_errors + report->n_warnings;
+
+    json_key(o, STR("problems"));
+    json_open(o, '[');
+    for (unsigned i = 0; i < report->n_problems; i++)
+        write_problem(o, &report->problems[i]);
+    json_close(o, ']');
+    json_key(o, STR("problems_left_out"));
+    json_put_int(o, n_all - report->n_problems);
+}
+
 struct quoted quote(struct str s)
 {
     struct quoted q = {{0}};

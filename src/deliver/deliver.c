@@ -388,7 +388,7 @@ static bool may_be_tried_again(enum err e)
 void errand_go(struct deliver *d, struct errand *e, struct desk *k)
 {
     const struct deliver_opts *o = &d->opts;
-    const struct err_row *row;
+    struct delivery_failure f;
     struct delivery_id id;
     const struct task *t;
     const struct agent *a;
@@ -403,14 +403,13 @@ void errand_go(struct deliver *d, struct errand *e, struct desk *k)
     err = begin(d, e, k, t, a);
     if (!err)
         return;
-    row = err_row(err);
-    desk_had_no_start(k, !may_be_tried_again(err));
+    f = (struct delivery_failure){.code = str_of(err_row(err)->code),
+                                  .words = str_of(err_row(err)->wording)};
+    desk_attempt_failed(k, &f, !may_be_tried_again(err));
     if (may_be_tried_again(err))
-        retry(d, e, &id, 0, str_of(row->wording));
+        retry(d, e, &id, 0, f.words);
     else
-        fail(d, &id,
-             &(struct delivery_failure){.code = str_of(row->code),
-                                        .words = str_of(row->wording)});
+        fail(d, &id, &f);
 }
 
 /* Off its errand; nothing is heard of it any more. */
@@ -531,7 +530,7 @@ void delivery_result(struct delivery *y, const struct task_result *r,
         if (y->lost)
             told = too_large;
     }
-    desk_had_result(y, told.status);
+    desk_had_result(y, &told);
     delivery_end(y, STOP_OVER);
     y->deliver->stats.results_total++;
     o->on_result(o->ctx, &y->id, &told, receipt);

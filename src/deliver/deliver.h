@@ -192,8 +192,10 @@ MUST_USE enum err deliver_wake(struct deliver *d, const struct agent *a,
                                struct why *why);
 
 /* Nothing new is carried to it until it is resumed; what is on its way goes
- * on. By name, also of one that is not there yet. ERR_NOMEM. */
-MUST_USE enum err deliver_pause(struct deliver *d, struct str agent);
+ * on. By name, also of one that is not there yet; by whom and since when is
+ * for deliver_figures. ERR_NOMEM. */
+MUST_USE enum err deliver_pause(struct deliver *d, struct str agent,
+                                struct str by, int64_t at_ms);
 void deliver_resume(struct deliver *d, struct str agent);
 bool deliver_is_paused(const struct deliver *d, struct str agent);
 
@@ -274,6 +276,33 @@ struct desk_stats {
 };
 MUST_USE bool deliver_desk(const struct deliver *d, struct str agent,
                            struct desk_stats *out);
+
+/* How an agent does now and did in the last hour, by minutes of the monotonic
+ * clock, the oldest first and the running one last. In memory: a start forgets
+ * it. Who has not worked in that hour has none; who has no desk has zeros. */
+enum { DELIVER_HOUR = 60, DELIVER_MINUTE_MS = 60 * 1000 };
+struct desk_minute {
+    uint32_t completed, failed, cancelled;
+    uint32_t latency_sum_ms; /* of the completed ones */
+};
+struct desk_figures {
+    int64_t waiting, in_flight;
+    int64_t completed_total, failed_total, cancelled_total, retries_total;
+    int64_t latency_ms; /* the median of its last answers; -1: there are none */
+    int64_t usual_ms;   /* that of its week; zero: too few are known */
+    int64_t failed_ms;  /* its last failure, tried again or not, as Unix time;
+                         * zero: none. Its code and words are empty where there
+                         * was no memory for them */
+    struct str error_code, error; /* borrowed until the loop's turn ends */
+    bool is_paused;
+    struct str paused_by; /* borrowed likewise */
+    int64_t paused_ms;
+    bool has_hour;
+    int64_t running_ms; /* of the last minute, so far */
+    struct desk_minute hour[DELIVER_HOUR];
+};
+void deliver_figures(const struct deliver *d, struct str agent,
+                     struct desk_figures *out);
 
 /* The figures that anybody may see: by name those of public agents that have
  * been given work, and of all others together. At most DELIVER_SHOWN_MAX have

@@ -98,6 +98,7 @@ static void desk_free(struct deliver *d, struct desk *k)
     patron_leave(d, k->patron);
     free(k->doom);
     free(k->past);
+    hour_free(k);
     free(k);
 }
 
@@ -320,14 +321,15 @@ static bool fail_one(struct deliver *d, struct desk *k)
         return false;
     }
     desk_take(d, e);
-    desk_had_no_start(k, true);
+    desk_attempt_failed(k, &k->doom->failure, true);
     errand_fail(d, e, &k->doom->failure);
     return true;
 }
 
 /* Pauses. */
 
-enum err deliver_pause(struct deliver *d, struct str agent)
+enum err deliver_pause(struct deliver *d, struct str agent, struct str by,
+                       int64_t at_ms)
 {
     struct desk *k = desk_named(d, agent);
 
@@ -336,6 +338,7 @@ enum err deliver_pause(struct deliver *d, struct str agent)
     if (!k->is_paused)
         desk_hold(k);
     k->is_paused = true;
+    hour_paused(k, by, at_ms);
     return OK;
 }
 

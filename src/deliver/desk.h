@@ -23,6 +23,24 @@ struct desk_past {
     uint16_t n[PAST_DAYS][PAST_BUCKETS];
 };
 
+/* Of the last hour: box `minute % DELIVER_HOUR` is the newest. Who works has
+ * one, so that 10 000 of them are less than 10 MB. */
+struct desk_hour {
+    int64_t minute;
+    struct desk_minute box[DELIVER_HOUR];
+};
+
+/* What went wrong last: of its words as many as fit. */
+enum { DESK_CODE_BYTES = 48, DESK_WORDS_BYTES = 256 };
+struct desk_error {
+    char code[DESK_CODE_BYTES], words[DESK_WORDS_BYTES];
+};
+
+struct desk_pause {
+    int64_t at_ms;
+    char by[PRINCIPAL_NAME_MAX + 1];
+};
+
 /* They did not get to their agent, and are to fail. */
 struct desk_doom {
     int64_t before_ms;
@@ -74,6 +92,10 @@ struct desk {
     unsigned n_last;
     int64_t answered_ms;    /* the last of them */
     struct desk_past *past; /* NULL: nothing yet, or no memory for it */
+    struct desk_hour *hour; /* likewise, and these too */
+    struct desk_error *error;
+    int64_t error_ms; /* Unix time; zero: none */
+    struct desk_pause *paused;
 };
 
 static inline struct errand *errand_at(const struct timers *ts, size_t i)
@@ -99,8 +121,21 @@ void patron_wake_one(struct deliver *d, struct patron *o);
 void patron_begun(struct delivery *y, struct patron *o);
 void patron_done(struct deliver *d, struct patron *o);
 
-/* figures.c: one of it was not even begun. */
-void desk_had_no_start(struct desk *k, bool is_last);
+/* figures.c: one came to nothing; also where it was not even begun. */
+void desk_attempt_failed(struct desk *k, const struct delivery_failure *f,
+                         bool is_last);
+
+/* The median of its last answers; -1: there are none. That of its week; zero:
+ * there are too few. */
+int64_t desk_last_median(const struct desk *k);
+int64_t desk_usual(const struct desk *k, int64_t now_ms);
+
+/* hour.c: what it did, minute by minute, and what went wrong last. */
+enum minute_what { MINUTE_COMPLETED, MINUTE_FAILED, MINUTE_CANCELLED };
+void hour_count(struct desk *k, enum minute_what what, int64_t ms);
+void hour_error(struct desk *k, struct str code, struct str words);
+void hour_paused(struct desk *k, struct str by, int64_t at_ms);
+void hour_free(struct desk *k);
 
 /* Its figures are not told by its agent's name any more. */
 void desk_hide(struct deliver *d, struct desk *k);

@@ -100,28 +100,36 @@ static int64_t past_median(const struct desk_past *p, int64_t now_ms)
     return 0;
 }
 
-static int64_t last_median(const struct desk *k)
+int64_t desk_last_median(const struct desk *k)
 {
+    unsigned n = k->n_last < DESK_LAST ? k->n_last : DESK_LAST;
     int32_t sorted[DESK_LAST];
 
-    for (unsigned i = 0; i < DESK_LAST; i++) {
+    if (!n)
+        return -1;
+    for (unsigned i = 0; i < n; i++) {
         unsigned at = i;
 
         for (; at && sorted[at - 1] > k->last_ms[i]; at--)
             sorted[at] = sorted[at - 1];
         sorted[at] = k->last_ms[i];
     }
-    return (sorted[DESK_LAST / 2 - 1] + (int64_t)sorted[DESK_LAST / 2]) / 2;
+    return (sorted[(n - 1) / 2] + (int64_t)sorted[n / 2]) / 2;
+}
+
+int64_t desk_usual(const struct desk *k, int64_t now_ms)
+{
+    return k->past ? past_median(k->past, now_ms) : 0;
 }
 
 static bool is_slow(const struct desk *k, int64_t now_ms)
 {
     int64_t week_ms;
 
-    if (k->n_last < DESK_LAST || !k->past || now_ms - k->answered_ms >= SLOW_MS)
+    if (k->n_last < DESK_LAST || now_ms - k->answered_ms >= SLOW_MS)
         return false;
-    week_ms = past_median(k->past, now_ms);
-    return week_ms && last_median(k) > SLOW_TIMES * week_ms;
+    week_ms = desk_usual(k, now_ms);
+    return week_ms && desk_last_median(k) > SLOW_TIMES * week_ms;
 }
 
 /* Without memory there is no week, and nobody is slow. */
@@ -220,7 +228,25 @@ static void answered(struct desk *k, const struct delivery *y)
     note_breaker(k);
 }
 
-void desk_had_result(struct delivery *y, enum task_status s)
+static void task_failed(struct desk *k)
+{
+    COUNT(k, failed_total, 1);
+    hour_count(k, MINUTE_FAILED, 0);
+}
+
+/* Who is innocent has not failed, whatever became of the attempt. */
+void desk_attempt_failed(struct desk *k, const struct delivery_failure *f,
+                         bool is_last)
+{
+    if (is_last)
+        task_failed(k);
+    else
+        COUNT(k, retries_total, 1);
+    if (!f->is_innocent)
+        hour_error(k, f->code, f->words);
+}
+
+void desk_had_result(struct delivery *y, const struct task_result *r)
 {
     struct desk *k = y->errand->desk;
     int64_t now_ms = loop_mono_ms(y->deliver->opts.loop);
@@ -228,16 +254,19 @@ void desk_had_result(struct delivery *y, enum task_status s)
 
     worked(k, now_ms);
     answered(k, y);
-    if (s == TASK_COMPLETED) {
+    if (r->status == TASK_COMPLETED) {
         k->n_failures = 0;
         COUNT(k, completed_total, 1);
+        hour_count(k, MINUTE_COMPLETED, ms);
         count_latency(k, ms);
         note_latency(k, now_ms, ms);
-    } else if (s == TASK_CANCELLED) {
+    } else if (r->status == TASK_CANCELLED) {
         COUNT(k, cancelled_total, 1);
+        hour_count(k, MINUTE_CANCELLED, 0);
     } else {
         note_failure(k);
-        COUNT(k, failed_total, 1);
+        task_failed(k);
+        hour_error(k, r->error_code, r->error);
     }
 }
 
@@ -249,10 +278,7 @@ void desk_had_failure(struct delivery *y, const struct delivery_failure *f,
     int64_t now_ms = loop_mono_ms(d->opts.loop);
 
     worked(k, now_ms);
-    if (is_last)
-        COUNT(k, failed_total, 1);
-    else
-        COUNT(k, retries_total, 1);
+    desk_attempt_failed(k, f, is_last);
     if (f->is_innocent) {
         breaker_forget(&k->breaker, y->is_probe);
         return;
@@ -275,6 +301,7 @@ void desk_had_cancel(struct delivery *y)
     worked(k, loop_mono_ms(y->deliver->opts.loop));
     breaker_forget(&k->breaker, y->is_probe);
     COUNT(k, cancelled_total, 1);
+    hour_count(k, MINUTE_CANCELLED, 0);
 }
 
 void desk_had_chunk(struct delivery *y)
@@ -282,14 +309,6 @@ void desk_had_chunk(struct delivery *y)
     struct desk *k = y->errand->desk;
 
     COUNT(k, chunks_total, 1);
-}
-
-void desk_had_no_start(struct desk *k, bool is_last)
-{
-    if (is_last)
-        COUNT(k, failed_total, 1);
-    else
-        COUNT(k, retries_total, 1);
 }
 
 void desk_arrived(struct desk *k)

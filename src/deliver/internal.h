@@ -207,7 +207,7 @@ void desk_fail(struct deliver *d, struct desk *k, int64_t before_ms,
 
 /* figures.c: what became of a delivery of that desk, for its breaker and its
  * figures. Each before delivery_end. */
-void desk_had_result(struct delivery *y, enum task_status s);
+void desk_had_result(struct delivery *y, const struct task_result *r);
 void desk_had_failure(struct delivery *y, const struct delivery_failure *f,
                       bool is_last);
 void desk_had_cancel(struct delivery *y);

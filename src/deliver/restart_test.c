@@ -150,11 +150,19 @@ TEST(nothing_is_carried_to_who_is_paused)
 {
     struct office o;
     struct job *j, *other;
+    struct desk_figures f;
 
     office_init(&o, "good");
-    CHECK(deliver_pause(o.d, STR("Anna")) == OK);
-    CHECK(deliver_pause(o.d, STR("anna")) == OK); /* twice is once */
+    CHECK(deliver_pause(o.d, STR("Anna"), STR("bob"), 7) == OK);
+    deliver_figures(o.d, STR("anna"), &f);
+    CHECK(f.is_paused && f.paused_ms == 7);
+    CHECK_STR(f.paused_by, "bob");
+    /* Twice is once, and by who was last. */
+    CHECK(deliver_pause(o.d, STR("anna"), STR("eve"), 8) == OK);
     CHECK(deliver_is_paused(o.d, STR("ANNA")));
+    deliver_figures(o.d, STR("anna"), &f);
+    CHECK(f.is_paused && f.paused_ms == 8);
+    CHECK_STR(f.paused_by, "eve");
     j = give(&o, "c", "echo hello");
     other = job_new(&o, 1, "d", "echo other");
     job_offer(&o, other);
@@ -163,6 +171,8 @@ TEST(nothing_is_carried_to_who_is_paused)
     deliver_resume(o.d, STR("anna"));
     deliver_resume(o.d, STR("anna"));
     CHECK(!deliver_is_paused(o.d, STR("anna")));
+    deliver_figures(o.d, STR("anna"), &f);
+    CHECK(!f.is_paused && !f.paused_ms && !f.paused_by.n);
     job_says(&o, j, "hello");
     office_fini(&o);
 }

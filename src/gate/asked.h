@@ -7,6 +7,7 @@
  *     gates.c   safety gates, and conditions that a person must see
  *     same.c    repeated, superseded, about the same thing: keys
  *     needs.c   prerequisites, and freshness of data
+ *     graph.c   the same rules, to be drawn
  *     room.c    the target: dead, in error, with enough to do; answers due
  *     facts.c   conditions, and what they may look at
  *     match.c   whom a rule is for
@@ -29,6 +30,9 @@ void phrase_add_int(struct phrase *w, int64_t v);
  * gives a whole number. */
 void phrase_add_age(struct phrase *w, int64_t ms);
 void phrase_add_exactly(struct phrase *w, int64_t ms);
+
+/* "Jay or Z", four of them at most. */
+void phrase_add_list(struct phrase *w, struct strs list, struct str anybody);
 
 /* One after the other. */
 void phrase_put(struct phrase *w, const struct str *list, size_t n);
@@ -117,6 +121,9 @@ const struct rule *each_next(struct each *i);
 const struct rule *each_match(struct each *i);
 const struct rule *each_any(struct each *i);
 
+/* Whether a rule is for it, whatever its condition says. */
+bool rule_is_for(const struct asked *a, const struct rule *r);
+
 /* Whether a rule names a person's message by its kind. */
 bool match_names_messages(const struct match *m);
 
@@ -144,8 +151,13 @@ const struct json *asked_fields(struct asked *a);
 bool gate_is_about_the_same(struct asked *a, const struct rule *r,
                             struct gate_seen *seen);
 
-/* needs.c: what happened for its reference. */
+/* needs.c: what happened for its reference; what of it is newest for a need
+ * (NULL: nothing), whether that meets it, and the need in words. */
 void asked_events(struct asked *a);
+const struct gate_event *need_newest(struct asked *a, const struct need *n);
+bool need_is_met(const struct asked *a, const struct need *n,
+                 const struct gate_event *v);
+void need_say(struct phrase *w, const struct need *n);
 
 /* room.c. */
 

@@ -149,6 +149,7 @@ enum approval { APPROVAL_NONE, APPROVED, DISAPPROVED };
 struct gate_event {
     struct str from, to, type;
     struct str message_id;
+    struct str task_id; /* of that message; empty: not known */
     int64_t at_ms;
     enum approval approved;
 };
@@ -200,6 +201,53 @@ struct gate_trace {
 void gate_decide(const struct gate_rules *r, const struct gate_view *v,
                  const struct envelope *e, int64_t now_ms, struct pass *out,
                  const struct gate_trace *trace);
+
+/* The rules as a graph: who must have said what, be well or have fresh data
+ * before what may go. One edge for each thing that a rule waits for. */
+enum gate_edge_kind {
+    GATE_EDGE_SAFETY = 1, /* an agent must not be in some states */
+    GATE_EDGE_DEPENDENCY, /* somebody must have said something */
+    GATE_EDGE_FRESHNESS,  /* an agent's data must not be too old */
+};
+enum gate_edge_state { GATE_EDGE_UNASKED, GATE_EDGE_MET, GATE_EDGE_UNMET };
+
+struct gate_edge {
+    enum gate_edge_kind kind;
+    struct str rule;
+    struct strs from;    /* whose word, health or data it takes; empty:
+                          * anybody's, and of freshness the target's */
+    struct strs said;    /* DEPENDENCY: what, any of these */
+    struct strs said_to; /* and to whom; empty: to anybody */
+    enum approval wants;
+    int64_t within_ms; /* zero: ever */
+    uint8_t states;    /* SAFETY: a bit for each that shuts it */
+    struct str words;  /* "RESULT from Z that approves" */
+
+    /* What it keeps: of this kind, from these, to those; empty: any. */
+    struct strs type, sender, to;
+    struct str held_words; /* "SUBMISSION_REQUEST to Rick" */
+    bool has_condition;    /* and only where that holds */
+    int64_t hold_ms;       /* zero: as long as holds.expire_after says */
+
+    /* Of the message that is asked about. */
+    bool is_for_it; /* its rule is */
+    bool is_blocking;
+    enum gate_edge_state state;
+    struct gate_event event; /* that met it, or would not do; no type: none */
+};
+
+struct gate_graph {
+    void (*edge)(void *ctx, const struct gate_edge *edge); /* lent */
+    void *ctx;
+};
+
+/* Every edge to `to`: safety gates, dependencies, freshness, each in the order
+ * of the file; those whose rules are for e before all others. An e without a
+ * type is no message: then its reference alone (may be empty) tells what has
+ * happened. What is decided of the message now is in *out, as gate_decide's. */
+void gate_graph(const struct gate_rules *r, const struct gate_view *v,
+                const struct envelope *e, int64_t now_ms, struct pass *out,
+                const struct gate_graph *to);
 
 /* The keys under which the message counts for those after it, once it is let
  * in, each for so long: one for its id, and one for each rule that would know

@@ -76,6 +76,11 @@ static bool is_about_others(const struct rule *r, const struct asked *a)
            (r->section == SECTION_ESCALATIONS && r->like.n_same);
 }
 
+bool rule_is_for(const struct asked *a, const struct rule *r)
+{
+    return rule_fits(r, a->e, a->pick.priority) && !is_about_others(r, a);
+}
+
 static void tell_mismatch(struct asked *a, const struct rule *r)
 {
     char text[WHY_MAX];
@@ -113,7 +118,7 @@ const struct rule *each_any(struct each *i)
     }
     while (i->at < i->end) {
         r = &a->rules->rules[i->at++];
-        if (rule_fits(r, a->e, a->pick.priority) && !is_about_others(r, a))
+        if (rule_is_for(a, r))
             return r;
         if (i->tells)
             tell_mismatch(a, r);

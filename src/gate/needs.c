@@ -21,7 +21,7 @@ static bool is_wanted(const struct need *n, const struct gate_event *v)
 
 /* The last word counts: who approved and then thought better of it has not
  * approved. One that says neither leaves it as it was. */
-static const struct gate_event *newest(struct asked *a, const struct need *n)
+const struct gate_event *need_newest(struct asked *a, const struct need *n)
 {
     asked_events(a);
     for (size_t i = a->n_events; i > 0; i--)
@@ -35,32 +35,22 @@ static bool is_in_time(const struct asked *a, int64_t at_ms, int64_t within_ms)
     return within_ms <= 0 || asked_age(a, at_ms) <= within_ms;
 }
 
-static bool is_met(const struct asked *a, const struct need *n,
-                   const struct gate_event *v)
+bool need_is_met(const struct asked *a, const struct need *n,
+                 const struct gate_event *v)
 {
     return v && (n->wants == APPROVAL_NONE || v->approved == n->wants) &&
            is_in_time(a, v->at_ms, n->within_ms);
 }
 
-static void say_list(struct phrase *w, struct strs list, struct str anybody)
-{
-    if (!list.n)
-        phrase_add(w, anybody);
-    for (size_t i = 0; i < list.n && i < 4; i++)
-        SAY(w, i ? STR(" or ") : STR(""), list.list[i]);
-    if (list.n > 4)
-        phrase_add(w, STR(" or another"));
-}
-
 /* "SUBMITTED from Jay", "RESULT from Z that approves". */
-static void say_need(struct phrase *w, const struct need *n)
+void need_say(struct phrase *w, const struct need *n)
 {
-    say_list(w, n->type, STR("anything"));
+    phrase_add_list(w, n->type, STR("anything"));
     phrase_add(w, STR(" from "));
-    say_list(w, n->from, STR("anybody"));
+    phrase_add_list(w, n->from, STR("anybody"));
     if (n->to.n) {
         phrase_add(w, STR(" to "));
-        say_list(w, n->to, STR("anybody"));
+        phrase_add_list(w, n->to, STR("anybody"));
     }
     if (n->wants == APPROVED)
         phrase_add(w, STR(" that approves"));
@@ -85,7 +75,7 @@ static void say_event(struct asked *a, struct phrase *w,
 static void say_unmet(struct asked *a, struct phrase *w, const struct need *n,
                       const struct gate_event *v)
 {
-    say_need(w, n);
+    need_say(w, n);
     if (!v)
         return;
     phrase_add(w, STR(" (so far: "));
@@ -113,7 +103,7 @@ static void tell_met(struct asked *a, const struct rule *r)
     struct phrase w = phrase_in(text, sizeof(text));
 
     for (size_t i = 0; i < r->after.n_needs; i++) {
-        const struct gate_event *v = newest(a, &r->after.needs[i]);
+        const struct gate_event *v = need_newest(a, &r->after.needs[i]);
 
         if (i)
             phrase_add(&w, STR(", "));
@@ -129,7 +119,8 @@ static size_t unmet(struct asked *a, const struct rule *r)
     size_t n = 0;
 
     for (size_t i = 0; i < r->after.n_needs; i++)
-        n += !is_met(a, &r->after.needs[i], newest(a, &r->after.needs[i]));
+        n += !need_is_met(a, &r->after.needs[i],
+                          need_newest(a, &r->after.needs[i]));
     return n;
 }
 
@@ -139,7 +130,7 @@ static bool has_no_reference(struct asked *a, const struct rule *r)
 {
     phrase_add(&a->reason, STR("it names no reference, so nobody can tell "
                                "whether it may go, which takes "));
-    say_need(&a->reason, &r->after.needs[0]);
+    need_say(&a->reason, &r->after.needs[0]);
     phrase_add(&a->reason, STR(": a person must see it, or send it again with "
                                "one"));
     return asked_answer(a, GATE_ESCALATE, PASS_PREREQUISITE, r);
@@ -163,9 +154,9 @@ static bool waits_for_needs(struct asked *a, const struct rule *r)
     SAY(&a->reason, STR("waits for "));
     for (size_t i = 0; i < r->after.n_needs; i++) {
         const struct need *n = &r->after.needs[i];
-        const struct gate_event *v = newest(a, n);
+        const struct gate_event *v = need_newest(a, n);
 
-        if (is_met(a, n, v)) {
+        if (need_is_met(a, n, v)) {
             if (n->within_ms > 0)
                 asked_wait(a, (struct wait_key){
                                   .kind = WAIT_TIME,

@@ -42,6 +42,16 @@ void phrase_add_int(struct phrase *w, int64_t v)
     phrase_add(w, (struct str){digits + at, sizeof(digits) - at});
 }
 
+void phrase_add_list(struct phrase *w, struct strs list, struct str anybody)
+{
+    if (!list.n)
+        phrase_add(w, anybody);
+    for (size_t i = 0; i < list.n && i < 4; i++)
+        SAY(w, i ? STR(" or ") : STR(""), list.list[i]);
+    if (list.n > 4)
+        phrase_add(w, STR(" or another"));
+}
+
 static const struct {
     int64_t ms;
     struct str name;

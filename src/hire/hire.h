@@ -60,6 +60,7 @@ enum tree_column {
     TREE_ROOT_ID,
     TREE_N_TASKS,
     TREE_UPDATED_MS,
+    TREE_ROOT_USER, /* whose it is; NULL: of before it was kept */
     N_TREE_COLUMNS,
 };
 

@@ -67,6 +67,9 @@ static void write_tree(struct hires *h, struct msg *m)
     struct tx_op *op = tx_put(&m->tx, &tree_table);
 
     tx_set(op, TREE_ROOT_ID, value_text(root));
+    tx_set(op, TREE_ROOT_USER,
+           value_text(m->hire.root_user.n ? m->hire.root_user
+                                          : caller_name(&m->in.caller)));
     tx_set_new(op, TREE_N_TASKS, value_int(0));
     op = tx_add(&m->tx, &tree_table, TREE_N_TASKS, 1, 0);
     tx_if(op, TREE_ROOT_ID, IS, value_text(root));

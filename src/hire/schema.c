@@ -1,5 +1,6 @@
 /* A delegation is looked for by its key, by its task, and, after a restart, by
- * its state; the tree of a root by the root. */
+ * its state; the tree of a root by the root, and a
+ * user's trees by the user. */
 #include "hire/hire.h"
 
 #define N_OF(array) (sizeof(array) / sizeof(*(array)))
@@ -44,10 +45,15 @@ static const struct column tree_columns[N_TREE_COLUMNS] = {
     [TREE_ROOT_ID] = {.name = "root_id", .type = COLUMN_TEXT},
     [TREE_N_TASKS] = {.name = "n_tasks", .type = COLUMN_INT},
     [TREE_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
+    [TREE_ROOT_USER] = {.name = "root_user", .type = COLUMN_TEXT, .since = 3},
 };
 
 static const struct table_index tree_indexes[] = {
     {.name = "tree_by_use", .columns = {TREE_UPDATED_MS}, .n_columns = 1},
+    {.name = "tree_by_user",
+     .columns = {TREE_ROOT_USER, TREE_ROOT_ID},
+     .n_columns = 2,
+     .since = 3},
 };
 
 const struct table tree_table = {.name = "tree",
@@ -60,4 +66,4 @@ const struct table tree_table = {.name = "tree",
 static const struct table *const tables[] = {&delegation_table, &tree_table};
 
 const struct schema hire_schema = {
-    .room = "hire", .version = 2, .tables = tables, .n_tables = N_OF(tables)};
+    .room = "hire", .version = 3, .tables = tables, .n_tables = N_OF(tables)};

@@ -21,9 +21,10 @@ struct rows {
 struct analytics {
     struct arena arena;
     double close_margin;
+    int64_t span_ms;
     struct analytics_summary summary;
     struct analytics_signal signals[N_SIGNALS];
-    struct rows agents, types, gaps, keywords;
+    struct rows agents, types, gaps, keywords, times;
     void *sorted;  /* the table that was asked for last */
     bool is_short; /* of memory: a name or a sample is missing */
 };
@@ -48,7 +49,8 @@ static void rows_init(struct rows *r, size_t bytes, const uint64_t seed[2])
     r->bytes = bytes;
 }
 
-struct analytics *analytics_new(double close_margin, const uint64_t seed[2])
+struct analytics *analytics_new(double close_margin, int64_t span_ms,
+                                const uint64_t seed[2])
 {
     struct analytics *a = FAULT("analytics.new") ? NULL : calloc(1, sizeof(*a));
 
@@ -56,10 +58,12 @@ struct analytics *analytics_new(double close_margin, const uint64_t seed[2])
         return NULL;
     arena_init(&a->arena, ARENA_BYTES);
     a->close_margin = close_margin;
+    a->span_ms = span_ms;
     rows_init(&a->agents, sizeof(struct analytics_agent), seed);
     rows_init(&a->types, sizeof(struct analytics_type), seed);
     rows_init(&a->gaps, sizeof(struct analytics_gap), seed);
     rows_init(&a->keywords, sizeof(struct analytics_keyword), seed);
+    rows_init(&a->times, sizeof(struct analytics_time), seed);
     return a;
 }
 
@@ -71,6 +75,7 @@ void analytics_free(struct analytics *a)
     map_fini(&a->types.by_key);
     map_fini(&a->gaps.by_key);
     map_fini(&a->keywords.by_key);
+    map_fini(&a->times.by_key);
     arena_fini(&a->arena);
     free(a->sorted);
     free(a);
@@ -211,6 +216,26 @@ static enum err add_agent(struct analytics *a, const struct decision *d)
         return e;
     if (is_new)
         row->agent = keep(a, d->agent);
+    count(&row->f, d);
+    return OK;
+}
+
+static enum err add_time(struct analytics *a, const struct decision *d)
+{
+    struct analytics_time *row;
+    int64_t from_ms;
+    char key[KEY_MAX];
+    bool is_new;
+    enum err e;
+
+    if (!a->span_ms)
+        return OK;
+    from_ms = d->at_ms - d->at_ms % a->span_ms;
+    row = row_of(a, &a->times, key_of(key, from_ms, STR(""), STR("")), &is_new,
+                 &e);
+    if (!row)
+        return e;
+    row->from_ms = from_ms;
     count(&row->f, d);
     return OK;
 }
@@ -381,6 +406,8 @@ enum err analytics_add(struct analytics *a, const struct decision *d)
     enum err e = FAULT("analytics.add") ? ERR_NOMEM : add_agent(a, d);
 
     if (!e)
+        e = add_time(a, d);
+    if (!e)
         e = add_type(a, d);
     if (!e)
         e = add_gap(a, d);
@@ -440,6 +467,13 @@ static int by_agents(const void *x, const void *y)
     return c ? c : str_cmp(a->agent, b->agent);
 }
 
+static int by_times(const void *x, const void *y)
+{
+    const struct analytics_time *a = x, *b = y;
+
+    return more_first(b->from_ms, a->from_ms);
+}
+
 static int by_types(const void *x, const void *y)
 {
     const struct analytics_type *a = x, *b = y;
@@ -474,6 +508,11 @@ static int by_keywords(const void *x, const void *y)
 const struct analytics_agent *analytics_agents(struct analytics *a, size_t *n)
 {
     return sorted(a, &a->agents, by_agents, n);
+}
+
+const struct analytics_time *analytics_times(struct analytics *a, size_t *n)
+{
+    return sorted(a, &a->times, by_times, n);
 }
 
 const struct analytics_type *analytics_types(struct analytics *a, size_t *n)

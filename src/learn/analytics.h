@@ -10,6 +10,7 @@
  *   gaps      types of query that nobody covers well, with samples
  *   signals   how many decisions would differ without each signal
  *   keywords  those that fired, and how often that was wrong
+ *   times     the same as of each agent, for each hour or day
  *
  * Confidence is the score of semantic decisions; an override rate is of all
  * decisions. Pure. Owns copies of what it keeps. Threads: one at a time. */
@@ -26,9 +27,10 @@ enum {
 
 struct analytics;
 
-/* close_margin: a score no more than this above the threshold, or above the
+/* span_ms: of one row of the times; zero: there are none.
+ * close_margin: a score no more than this above the threshold, or above the
  * second, is not sure. NULL: memory is gone. */
-MUST_USE struct analytics *analytics_new(double close_margin,
+MUST_USE struct analytics *analytics_new(double close_margin, int64_t span_ms,
                                          const uint64_t seed[2]);
 void analytics_free(struct analytics *a);
 
@@ -129,5 +131,13 @@ struct analytics_keyword {
 };
 MUST_USE const struct analytics_keyword *analytics_keywords(struct analytics *a,
                                                             size_t *n);
+
+/* Whole spans since 1970, those with decisions, the earliest first. */
+struct analytics_time {
+    int64_t from_ms;
+    struct figures f;
+};
+MUST_USE const struct analytics_time *analytics_times(struct analytics *a,
+                                                      size_t *n);
 
 #endif

@@ -60,7 +60,7 @@ TEST(the_seeds_tables)
         {{"Automation Operator", 19}, 2, 0, .327, 882},
         {{"Content Writer", 14}, 1, 0, .612, 605},
     };
-    struct analytics *a = analytics_new(.05, seed);
+    struct analytics *a = analytics_new(.05, 0, seed);
     const struct analytics_agent *agents;
     struct analytics_summary s;
     size_t n;
@@ -97,7 +97,7 @@ TEST(the_seeds_tables)
 
 TEST(what_each_signal_is_worth)
 {
-    struct analytics *a = analytics_new(.05, seed);
+    struct analytics *a = analytics_new(.05, 0, seed);
     struct analytics_signal out[N_SIGNALS];
     struct pair p;
     struct decision *d;
@@ -132,7 +132,7 @@ TEST(what_each_signal_is_worth)
 
 TEST(keywords_that_fire_and_lose)
 {
-    struct analytics *a = analytics_new(.05, seed);
+    struct analytics *a = analytics_new(.05, 0, seed);
     const struct analytics_keyword *rows;
     struct pair p;
     struct decision *d;
@@ -168,7 +168,7 @@ TEST(keywords_that_fire_and_lose)
 
 TEST(gaps_are_what_nobody_is_sure_of)
 {
-    struct analytics *a = analytics_new(.05, seed);
+    struct analytics *a = analytics_new(.05, 0, seed);
     const struct analytics_gap *gaps;
     struct pair p;
     struct decision *d;
@@ -204,7 +204,7 @@ TEST(gaps_are_what_nobody_is_sure_of)
 
 TEST(nothing_divides_by_nothing)
 {
-    struct analytics *a = analytics_new(.05, seed);
+    struct analytics *a = analytics_new(.05, 0, seed);
     struct analytics_summary s;
     size_t n;
 
@@ -220,7 +220,7 @@ TEST(nothing_divides_by_nothing)
 /* Beyond the limit rows are counted, not kept. */
 TEST(tables_have_a_limit)
 {
-    struct analytics *a = analytics_new(.05, seed);
+    struct analytics *a = analytics_new(.05, 0, seed);
     size_t n;
 
     CHECK(a);
@@ -249,7 +249,7 @@ TEST(analytics_survive_every_fault)
         size_t n;
 
         fault_arm(nth);
-        a = analytics_new(.05, seed);
+        a = analytics_new(.05, 0, seed);
         if (a && analytics_add(a, &d) == OK) {
             const struct analytics_agent *rows = analytics_agents(a, &n);
 
@@ -266,7 +266,7 @@ TEST(analytics_survive_every_fault)
  * difference. */
 TEST(of_equals_the_first_by_name_whatever_the_case)
 {
-    struct analytics *a = analytics_new(.05, seed);
+    struct analytics *a = analytics_new(.05, 0, seed);
     struct analytics_signal out[N_SIGNALS];
     struct pair p;
     struct decision *d = pair(&p, (struct signals){.semantic = .5F},
@@ -292,7 +292,7 @@ TEST(no_name_is_lost_for_want_of_memory_without_a_word)
 
     p.list[0].keyword = STR("model");
     while (has_fired) {
-        struct analytics *a = analytics_new(.05, seed);
+        struct analytics *a = analytics_new(.05, 0, seed);
         const struct analytics_agent *agents;
         enum err e;
         size_t n;
@@ -308,4 +308,33 @@ TEST(no_name_is_lost_for_want_of_memory_without_a_word)
         analytics_free(a);
     }
     CHECK(nth > 4);
+}
+
+TEST(times_are_whole_spans_the_earliest_first)
+{
+    static const int64_t at[] = {7199, 3600, 0, 3599, 86400 * 20000};
+    struct analytics *a = analytics_new(.05, 3600, seed);
+    const struct analytics_time *rows;
+    size_t n;
+
+    CHECK(a);
+    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+        CHECK(analytics_add(a, &(struct decision){.at_ms = at[i],
+                                                  .layer = LAYER_SEMANTIC,
+                                                  .agent = STR("x"),
+                                                  .score = .25 * (double)i,
+                                                  .answer_chars = -1,
+                                                  .latency_ms = (int64_t)i}) ==
+              OK);
+    rows = analytics_times(a, &n);
+    CHECK(rows);
+    CHECK_INT(n, 3);
+    CHECK_INT(rows[0].from_ms, 0);
+    CHECK_INT(rows[0].f.n, 2);
+    CHECK(figures_confidence(&rows[0].f) == .625);
+    CHECK(figures_latency_ms(&rows[0].f) == 2.5);
+    CHECK_INT(rows[1].from_ms, 3600);
+    CHECK_INT(rows[1].f.n, 2);
+    CHECK_INT(rows[2].from_ms, 86400 * 20000);
+    analytics_free(a);
 }

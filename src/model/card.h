@@ -66,8 +66,8 @@ struct card_opts {
      * name is then written as it is there. What the caller may not say
      * (restart.command, …) may be said as it is there. creator_id, org and kind
      * said as they are there are passed over: that is no wish. created_ms,
-     * updated_ms, revision, state, embedded and grants are what we say of it
-     * and are always passed over. */
+     * updated_ms, revision, state, embedded, paused and grants are what we say
+     * of it and are always passed over. */
     const struct agent *before;
 };
 

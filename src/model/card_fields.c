@@ -282,6 +282,7 @@ static const struct card_field rows[] = {
      .is_wire_only = true},
     {"state", .type = &card_passed, .is_ours = true, .is_wire_only = true},
     {"embedded", .type = &card_passed, .is_ours = true, .is_wire_only = true},
+    {"paused", .type = &card_passed, .is_ours = true, .is_wire_only = true},
     {"grants", .type = &card_passed, .is_ours = true, .is_wire_only = true},
 };
 const struct card_fields card_fields = {"a card", FIELDS(rows),

@@ -27,7 +27,7 @@ static const char whole[] =
     "\"maxDepth\":0},"
     "\"creator_id\":\"anna\",\"org\":\"acme\",\"kind\":\"self-hosted\","
     "\"revision\":\"passed\",\"created_ms\":[],\"updated_ms\":-1,"
-    "\"state\":\"IDLE\",\"embedded\":true,\"grants\":{}}";
+    "\"state\":\"IDLE\",\"embedded\":true,\"paused\":false,\"grants\":{}}";
 
 TEST(every_field_is_read)
 {

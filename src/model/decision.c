@@ -31,3 +31,30 @@ struct str verdict_name(enum verdict v)
 {
     return verdicts[v];
 }
+
+const char *hindsight_word(enum hindsight h)
+{
+    static const char *const words[N_HINDSIGHTS] = {
+        [HINDSIGHT_BETTER] = "better",   [HINDSIGHT_WORSE] = "worse",
+        [HINDSIGHT_AS_BAD] = "as bad",   [HINDSIGHT_WAS_BAD] = "was bad",
+        [HINDSIGHT_UNKNOWN] = "unknown",
+    };
+
+    return words[h];
+}
+
+enum hindsight hindsight_of(const struct decision *was, struct str to)
+{
+    if (was->overridden_to.n) {
+        if (str_eq_nocase(was->overridden_to, to))
+            return HINDSIGHT_BETTER;
+        /* Somebody said that it was right after all. */
+        return str_eq_nocase(was->overridden_to, was->agent) ? HINDSIGHT_WORSE
+                                                             : HINDSIGHT_AS_BAD;
+    }
+    switch ((int)was->verdict) {
+    case VERDICT_POSITIVE: return HINDSIGHT_WORSE;
+    case VERDICT_NEGATIVE: return HINDSIGHT_WAS_BAD;
+    default: return HINDSIGHT_UNKNOWN;
+    }
+}

@@ -88,6 +88,18 @@ enum verdict {
 
 struct str verdict_name(enum verdict v); /* "positive" */
 
+/* What hindsight says of another agent getting it. */
+enum hindsight {
+    HINDSIGHT_BETTER,  /* somebody said that this agent was right */
+    HINDSIGHT_WORSE,   /* what it was given to did well */
+    HINDSIGHT_AS_BAD,  /* somebody said that a third was right */
+    HINDSIGHT_WAS_BAD, /* what it was given to did not do well */
+    HINDSIGHT_UNKNOWN,
+    N_HINDSIGHTS,
+};
+
+const char *hindsight_word(enum hindsight h); /* "better" */
+
 struct decision {
     int64_t seq;  /* given by the store */
     struct id id; /* dec_… */
@@ -143,5 +155,19 @@ struct decision {
     struct str error_code;
     bool is_followed; /* there was a follow-up in time */
 };
+
+/* `to` is empty where nobody would get it. */
+enum hindsight hindsight_of(const struct decision *was, struct str to);
+
+/* What would become of a decision by some thresholds of semantic scores: by
+ * those above that of the step before, up to this one. */
+struct decision_step {
+    double upto;      /* infinite: by all that are left */
+    bool is_known;    /* else it hangs on what nobody looked at then */
+    struct str agent; /* empty: nobody would get it */
+    enum layer layer;
+};
+
+enum { DECISION_STEPS_MAX = DECISION_CANDIDATES_MAX + 1 };
 
 #endif

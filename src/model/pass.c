@@ -1,6 +1,7 @@
 #include "model/pass.h"
 
 #include "base/buf.h"
+#include "base/rfc3339.h"
 
 static const struct {
     struct str name;
@@ -50,4 +51,51 @@ void wait_key_write(const struct wait_key *k, struct buf *out)
         buf_add_char(out, ':');
         buf_add_str(out, k->type);
     }
+}
+
+struct str pass_expiry_name(enum pass_expiry e)
+{
+    static const struct str names[] = {
+        [EXPIRY_EXPIRE] = STR("expire"),
+        [EXPIRY_ESCALATE] = STR("escalate"),
+        [EXPIRY_ROUTE] = STR("route"),
+    };
+
+    return names[e];
+}
+
+static void agent_words(struct str name, enum pass_cause cause, struct buf *out)
+{
+    if (cause == PASS_STALE) {
+        buf_add_str(out, STR("newer data from "));
+        buf_add_str(out, name);
+        return;
+    }
+    buf_add_str(out, name);
+    buf_add_str(out, STR(" to be well again"));
+}
+
+void wait_key_words(const struct wait_key *k, enum pass_cause cause,
+                    struct buf *out)
+{
+    char moment[RFC3339_BYTES];
+
+    switch (k->kind) {
+    case WAIT_AGENT: agent_words(k->name, cause, out); return;
+    case WAIT_QUEUE: buf_add_str(out, STR("room at ")); break;
+    case WAIT_EVENT:
+        buf_add_str(out, k->type);
+        buf_add_str(out, STR(" for "));
+        break;
+    case WAIT_TIME:
+        buf_add_str(out, STR("a time: "));
+        buf_add_str(out, rfc3339_write(k->at_ms, moment));
+        return;
+    case WAIT_LOOK:
+        buf_add_str(out, STR("its condition, which is looked at again and "
+                             "again"));
+        return;
+    case WAIT_BATCH: buf_add_str(out, STR("the batch ")); break;
+    }
+    buf_add_str(out, k->name);
 }

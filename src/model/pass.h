@@ -103,8 +103,15 @@ static inline bool pass_is_hold(enum gate_answer a)
     return a == GATE_HOLD_INPUT || a == GATE_HOLD_CAPACITY || a == GATE_PAUSE;
 }
 
+/* "expire", "escalate", "route". */
+struct str pass_expiry_name(enum pass_expiry e);
+
 /* "agent:Z", into out; cut where it does not fit. */
 struct buf;
 void wait_key_write(const struct wait_key *k, struct buf *out);
+
+/* The same for people, of a hold with that cause: "room at Rick". */
+void wait_key_words(const struct wait_key *k, enum pass_cause cause,
+                    struct buf *out);
 
 #endif

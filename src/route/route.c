@@ -397,6 +397,11 @@ const struct choose_settings *router_settings(const struct router *r)
     return &r->opts.settings.choose;
 }
 
+const char *router_version(const struct router *r)
+{
+    return r->version;
+}
+
 struct router_stats router_stats(const struct router *r)
 {
     struct router_stats s = r->stats;

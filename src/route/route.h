@@ -56,6 +56,9 @@ void router_stop(struct router *r);
 void router_set(struct router *r, const struct route_settings *s);
 const struct choose_settings *router_settings(const struct router *r);
 
+/* The hash of what choosing is told, as decisions carry it. */
+const char *router_version(const struct router *r);
+
 /* Fill m->known and m->choice. `done` is called once, before this returns where
  * nothing need be waited for, with what choose_agent said, or
  * ERR_OVERLOADED (too many wait), ERR_STOPPING. m is the caller's again then.

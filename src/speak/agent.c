@@ -18,8 +18,34 @@ void speak_agent(struct json_out *o, const struct speak_agent *a)
     json_key(o, STR("state"));
     json_put_str(o, agent_state_name(a->state));
     put_bool(o, STR("embedded"), a->is_embedded);
+    put_bool(o, STR("paused"), a->is_paused);
     if (a->says_changed)
         put_bool(o, STR("changed"), a->has_changed);
+    json_close(o, '}');
+}
+
+void speak_agent_brief(struct json_out *o, const struct speak_brief *b)
+{
+    const struct agent *a = b->agent;
+
+    json_open(o, '{');
+    json_key(o, STR("name"));
+    json_put_str(o, a->name);
+    put_str_or_null(o, STR("title"), a->title);
+    put_str_or_null(o, STR("description"), b->description);
+    json_key(o, STR("visibility"));
+    json_put_str(o, visibility_name(a->visibility));
+    put_str_or_null(o, STR("creator_id"), a->creator);
+    put_str_or_null(o, STR("org"), a->org);
+    json_key(o, STR("kind"));
+    json_put_str(o, agent_kind_name(a->kind));
+    json_key(o, STR("skills"));
+    json_put_int(o, (int64_t)a->n_skills);
+    json_key(o, STR("revision"));
+    json_put_int(o, a->revision);
+    json_key(o, STR("state"));
+    json_put_str(o, agent_state_name(b->state));
+    put_bool(o, STR("paused"), b->is_paused);
     json_close(o, '}');
 }
 

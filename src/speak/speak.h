@@ -391,11 +391,22 @@ struct speak_agent {
     const struct agent *agent;
     enum card_view view;
     enum agent_state state;
-    bool is_embedded;
+    bool is_embedded, is_paused;
     bool says_changed, has_changed; /* of who has just registered it */
 };
 
 void speak_agent(struct json_out *o, const struct speak_agent *a);
+
+/* The same in a few words, for lists of many: no card, and of its skills how
+ * many they are. */
+struct speak_brief {
+    const struct agent *agent;
+    struct str description; /* the beginning of its own */
+    enum agent_state state;
+    bool is_paused;
+};
+
+void speak_agent_brief(struct json_out *o, const struct speak_brief *b);
 
 /* What is wrong with a card, for the details of an error:
  * {"problems":[{"pointer","message"}],"total":n}. */

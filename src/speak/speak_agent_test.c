@@ -37,6 +37,7 @@ static struct json *said(struct arena *a, enum card_view view, bool changed)
     struct speak_agent s = {.agent = &engineer,
                             .view = view,
                             .state = AGENT_IDLE,
+                            .is_paused = true,
                             .says_changed = changed,
                             .has_changed = true};
     struct json *tree;
@@ -68,11 +69,27 @@ TEST(an_agent_is_its_card_and_what_is_known_of_it)
     CHECK_INT(json_int_or(json_get(v, STR("revision")), 0), 3);
     CHECK(json_get(v, STR("title"))->type == JSON_NULL);
     CHECK(json_get(v, STR("embedded"))->type == JSON_BOOL);
+    CHECK(json_bool_or(json_get(v, STR("paused")), false));
     CHECK(!json_get(v, STR("changed")));
     CHECK(json_get(v, STR("wake")));
     v = said(&a, CARD_ALL, true);
     CHECK(json_bool_or(json_get(v, STR("changed")), false));
     arena_fini(&a);
+    buf_fini(&out);
+}
+
+TEST(in_a_few_words_it_has_no_card)
+{
+    struct json_out o = fresh();
+    struct speak_brief b = {
+        .agent = &engineer, .description = STR("Builds"), .state = AGENT_SLOW};
+
+    speak_agent_brief(&o, &b);
+    CHECK_STR(buf_str(&out),
+              "{\"name\":\"engineer\",\"title\":null,\"description\":"
+              "\"Builds\",\"visibility\":\"shared\",\"creator_id\":\"anna\","
+              "\"org\":\"acme\",\"kind\":\"managed\",\"skills\":1,"
+              "\"revision\":3,\"state\":\"SLOW\",\"paused\":false}");
     buf_fini(&out);
 }
 

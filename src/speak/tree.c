@@ -249,15 +249,10 @@ static int64_t count_open(const struct speak_tree *tree)
     return n;
 }
 
-void speak_tree(struct json_out *o, const struct speak_tree *tree)
+static void put_sums(struct json_out *o, const struct speak_tree *tree)
 {
     const struct tree_task *top = &tree->list[tree->top];
 
-    json_open(o, '{');
-    put_str(o, STR("task_id"), tree->task_id);
-    /* Who sees only a part need not know of what. */
-    put_str_or_null(o, STR("root_task_id"),
-                    tree->is_whole ? tree->root_id : STR(""));
     put_str(o, STR("root_user"), top->t.root_user);
     json_key(o, STR("is_whole"));
     json_put_bool(o, tree->is_whole && !tree->is_cut);
@@ -265,6 +260,31 @@ void speak_tree(struct json_out *o, const struct speak_tree *tree)
     put_int(o, STR("open"), count_open(tree));
     put_int(o, STR("price_micros"), top->branch_price_micros);
     put_int(o, STR("captured_micros"), top->branch_captured_micros);
+}
+
+void speak_tree_item(struct json_out *o, const struct speak_tree *tree)
+{
+    const struct task *t = &tree->list[tree->top].t;
+
+    json_open(o, '{');
+    put_str(o, STR("root_task_id"), tree->root_id);
+    put_sums(o, tree);
+    put_str(o, STR("agent"), t->agent);
+    put_str_or_null(o, STR("by_agent"), t->by_agent);
+    put_str(o, STR("status"), task_status_name(t->status));
+    put_str(o, STR("text"), tree_text(t->text));
+    put_times(o, t, tree->now_ms);
+    json_close(o, '}');
+}
+
+void speak_tree(struct json_out *o, const struct speak_tree *tree)
+{
+    json_open(o, '{');
+    put_str(o, STR("task_id"), tree->task_id);
+    /* Who sees only a part need not know of what. */
+    put_str_or_null(o, STR("root_task_id"),
+                    tree->is_whole ? tree->root_id : STR(""));
+    put_sums(o, tree);
     json_key(o, STR("tree"));
     put_branch(o, tree);
     json_close(o, '}');

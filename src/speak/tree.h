@@ -58,4 +58,7 @@ struct speak_tree {
 /* {"root_task_id":…,"tree":{…,"children":[…]}} */
 void speak_tree(struct json_out *o, const struct speak_tree *tree);
 
+/* One of a list of trees: its root, and the sums; whole. */
+void speak_tree_item(struct json_out *o, const struct speak_tree *tree);
+
 #endif

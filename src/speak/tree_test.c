@@ -258,3 +258,32 @@ TEST(a_text_is_cut_between_characters)
           TREE_TEXT_CHARS * 2);
     CHECK(tree_text(STR("")).n == 0);
 }
+
+TEST(in_a_list_a_tree_is_its_root_and_the_sums)
+{
+    struct speak_tree tree = {.list = list, .is_whole = true, .now_ms = 9000};
+    struct json_out o;
+
+    begin();
+    plant(0, -1);
+    plant(1, 0)->t.status = TASK_WORKING;
+    plant(2, 1);
+    tree_link(list, n);
+    tree.n = n;
+    tree.root_id = name_of(0);
+    o = json_out(&out);
+    speak_tree_item(&o, &tree);
+    CHECK_STR(buf_str(&out),
+              "{\"root_task_id\":\"task_000\",\"root_user\":\"anna\","
+              "\"is_whole\":true,\"tasks\":3,\"open\":1,"
+              "\"price_micros\":7,\"captured_micros\":7,\"agent\":\"a\","
+              "\"by_agent\":null,\"status\":\"completed\",\"text\":\"\","
+              "\"created_ms\":1000,\"began_ms\":1000,\"started_ms\":1100,"
+              "\"finished_ms\":2000,\"waited_ms\":100,\"worked_ms\":900,"
+              "\"duration_ms\":1000}");
+    tree.is_cut = true;
+    buf_clear(&out);
+    o = json_out(&out);
+    speak_tree_item(&o, &tree);
+    CHECK(memmem(out.p, out.n, "\"is_whole\":false", 16));
+}

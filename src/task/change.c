@@ -46,7 +46,7 @@ static void build(struct task_change *c, const struct task_entry *e)
            e->t.started_ms ? value_int(e->t.started_ms) : value_null());
     task_result_to_row(op, &c->result);
     lane_write_next(e, &c->tx, now_ms);
-    task_tell_feed(&c->tx, &e->t, now_ms, &c->result);
+    task_tell_feed(&c->tx, &e->t, now_ms, NULL, &c->result);
 }
 
 /* The words of an agent, not somebody's wish. */

@@ -357,9 +357,9 @@ enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
     if (e)
         e->insert = insert;
     use_conversation(m, &t, before != NULL);
-    task_tell_feed(&m->tx, &t, m->in.at_ms, NULL);
+    task_tell_feed(&m->tx, &t, m->in.at_ms, m, NULL);
     if (t.status == TASK_DROPPED)
-        task_tell_feed(&m->tx, &t, m->in.at_ms, &t.result);
+        task_tell_feed(&m->tx, &t, m->in.at_ms, NULL, &t.result);
     return OK;
 }
 

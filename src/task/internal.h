@@ -234,9 +234,10 @@ void task_clear_result(struct tx_op *op);
 /* The turn that t is in, as a row of turn_table. */
 void turn_to_row(struct tx_op *op, const struct task *t);
 
-/* An entry of the feed: t was accepted, or is over with result r. */
+/* An entry of the feed: t was accepted as what m is, or is over with result
+ * r. The other of the two is NULL. */
 void task_tell_feed(struct tx *tx, const struct task *t, int64_t at_ms,
-                    const struct task_result *r);
+                    const struct msg *m, const struct task_result *r);
 
 /* Even where every byte of an error code and a name had to be escaped. */
 enum {

@@ -221,7 +221,7 @@ static void put_member(struct json_out *o, struct str key, struct str value)
     json_put_str(o, value);
 }
 
-static void put_data(struct buf *out, const struct task *t,
+static void put_data(struct buf *out, const struct task *t, const struct msg *m,
                      const struct task_result *r)
 {
     struct json_out o = json_out(out);
@@ -230,6 +230,10 @@ static void put_data(struct buf *out, const struct task *t,
     if (!r) {
         put_member(&o, STR("status"), task_status_name(t->status));
         put_member(&o, STR("priority"), task_priority_name(t->priority));
+    }
+    if (m && m->choice.id.text[0]) {
+        put_member(&o, STR("layer"), layer_name(m->choice.layer));
+        put_member(&o, STR("decision_id"), str_of(m->choice.id.text));
     }
     json_key(&o, STR("turn"));
     json_put_int(&o, t->turn > 0 ? t->turn : 0);
@@ -243,7 +247,7 @@ static void put_data(struct buf *out, const struct task *t,
 }
 
 void task_tell_feed(struct tx *tx, const struct task *t, int64_t at_ms,
-                    const struct task_result *r)
+                    const struct msg *m, const struct task_result *r)
 {
     struct str what = r ? task_status_name(r->status) : STR("accepted");
     char type[32] = "task.";
@@ -252,7 +256,7 @@ void task_tell_feed(struct tx *tx, const struct task *t, int64_t at_ms,
     assert(what.n < sizeof(type) - sizeof("task."));
     memcpy(type + sizeof("task.") - 1, what.p, what.n);
     buf_init(&data, TASK_FEED_DATA_MAX);
-    put_data(&data, t, r);
+    put_data(&data, t, m, r);
     if (data.over)
         tx->build_error = ERR_NOMEM;
     else

@@ -35,6 +35,7 @@ COMMANDS = [
     "users",
     "token",
     "model",
+    "settings",
     "check",
     "lint",
     "doctor",

@@ -4,7 +4,10 @@ What is counted is held against a plain count of the same records."""
 import csv
 import io
 import json
+import os
 import re
+import sqlite3
+import tempfile
 import unittest
 
 from client import NOT_ALLOWED, REFUSED, USAGE, Client
@@ -151,6 +154,66 @@ def expected_keywords(ds):
         -r["wrong"], -r["fired"], r["keyword"], r["agent"]))
 
 
+HINDSIGHTS = ("better", "worse", "as_bad", "was_bad", "unknown")
+
+
+def hindsight(d, to):
+    if d["overridden_to"] is not None:
+        return "better" if d["overridden_to"] == to else "as_bad"
+    return {"positive": "worse", "negative": "was_bad"}.get(d["verdict"],
+                                                            "unknown")
+
+
+def by_threshold(d, at):
+    """Who gets it by that threshold, and by which layer."""
+    if d["layer"] not in ("semantic", "default"):
+        return d["agent"], d["layer"]
+    best = d["candidates"][0]
+    if best["score"] >= at:
+        return best["agent"], "semantic"
+    return d["rules"]["default_agent"], "default"
+
+
+def expected_thresholds(ds):
+    rows = []
+    for at in (i / 100 for i in range(101)):
+        then = [(d, *by_threshold(d, at)) for d in ds]
+        changed = [t for t in then if t[0]["agent"] != t[1]]
+        words = [hindsight(d, to) for d, to, _ in changed]
+        rows.append({
+            "threshold": at,
+            "by_score": sum(t[2] == "semantic" for t in then),
+            "by_default": sum(t[2] == "default" for t in then),
+            "same": len(ds) - len(changed), "changed": len(changed),
+            "to_agent": sum(d["layer"] == "default" and layer == "semantic"
+                            for d, _, layer in changed),
+            "to_default": sum(t[2] == "default" for t in changed),
+            "to_nobody": 0, **{w: words.count(w) for w in HINDSIGHTS},
+            "not_known": 0})
+    return rows if ds else []
+
+
+def expected_changes(ds, at):
+    rows = []
+    for d in ds:
+        to, layer = by_threshold(d, at)
+        if to != d["agent"]:
+            rows.append({
+                "id": d["id"], "at_ms": d["at_ms"], "text": d["text"],
+                "best_score": d["candidates"][0]["score"], "from": d["agent"],
+                "from_layer": d["layer"], "to": to, "to_layer": layer,
+                "outcome": hindsight(d, to).replace("_", " ")})
+    return rows
+
+
+def expected_times(ds, span_ms):
+    groups = {}
+    for d in ds:
+        groups.setdefault(d["at_ms"] // span_ms * span_ms, []).append(d)
+    return [{"from_ms": at, **figures(group)}
+            for at, group in sorted(groups.items())]
+
+
 EXPECTED = {name: globals()["expected_" + name] for name in TABLES}
 
 
@@ -260,6 +323,92 @@ class Analytics(unittest.TestCase):
                                       got["is_complete"]),
                                      (len(records), True))
 
+    def test_hours_days_and_all_tables_at_once(self):
+        for token in (self.server.token, self.bob):
+            records = self.records(token)
+            for name, span_ms in (("hours", 3600000), ("days", 86400000)):
+                self.same(self.good("/api/analytics/" + name, token)["items"],
+                          expected_times(records, span_ms))
+            for window, times, span_ms in (("10d", "hours", 3600000),
+                                           ("11d", "days", 86400000)):
+                got = self.good("/api/analytics/all?window=" + window, token)
+                self.assertEqual(set(got) - {
+                    "since_ms", "until_ms", "decisions_read", "is_complete"},
+                    {*TABLES, times})
+                self.same(got[times], expected_times(records, span_ms))
+                for name in TABLES:
+                    self.same(got[name], EXPECTED[name](records))
+
+    def test_hours_are_for_as_many_rows_as_there_are(self):
+        self.good("/api/analytics/hours?window=9999h")
+        self.refused("/api/analytics/hours?window=10000h", 400, "bad_request",
+                     "ask for days")
+        self.good("/api/analytics/days?window=3660d")
+        self.refused("/api/analytics/all?format=csv", 400, "bad_request",
+                     "one file of CSV")
+
+    def test_what_other_thresholds_would_change(self):
+        for token in (self.server.token, self.anna, self.bob):
+            records = self.records(token)
+            got = self.good("/api/analytics/thresholds", token)
+            self.assertEqual((got["threshold"], got["decisions_read"]),
+                             (0.3, len(records)))
+            self.same(got["items"], expected_thresholds(records))
+            for at in (0, 0.3, 0.37, 1):
+                got = self.good(f"/api/analytics/changes?at={at}", token)
+                self.same(got["items"], expected_changes(records, at))
+                self.assertTrue(got["is_complete"])
+        # All by score go to the default agent, whatever went well or not.
+        last = self.good("/api/analytics/thresholds")["items"][-1]
+        self.assertEqual(
+            {k: last[k] for k in ("changed", "to_default", "worse", "as_bad",
+                                  "was_bad", "unknown")},
+            {"changed": 5, "to_default": 5, "worse": 1, "as_bad": 1,
+             "was_bad": 0, "unknown": 3})
+        # And by none at all, what nobody was good enough for goes to somebody.
+        [one] = self.good("/api/analytics/changes?at=0")["items"]
+        self.assertEqual((one["text"], one["from"], one["from_layer"]),
+                         (NOTHING, "helper", "default"))
+
+    def test_thresholds_as_csv_and_what_is_refused(self):
+        got = self.ask("/api/analytics/changes?at=1&format=csv").body.decode()
+        self.assertEqual(got.count("\r\n"), 6)
+        got = self.ask("/api/analytics/thresholds?format=csv").body.decode()
+        self.assertEqual(got.count("\r\n"), 102)
+        for at in ("", "2", "-0.1", "x", "null", "NaN"):
+            self.refused("/api/analytics/changes?at=" + at, 400, "bad_request",
+                         "0 to 1")
+        self.refused("/api/analytics/changes", 400, "bad_request", "0 to 1")
+        self.refused("/api/analytics/agents?at=0.3", 400, "bad_request",
+                     "for changes")
+        nobody = self.good("/api/analytics/thresholds?until=1")
+        self.assertEqual((nobody["items"], nobody["decisions_read"]), ([], 0))
+
+    def test_words_in_texts_are_found(self):
+        def found(query, token=None):
+            return [d["text"] for d in self.good(
+                "/api/decisions?q=" + query, token)["items"]]
+        self.assertEqual(found("BUG"), [CODE, CODE])
+        self.assertEqual(found("letter"),
+                         ["write articles and letters", LETTER])
+        self.assertEqual(found("articles+marketing"), [LETTER])
+        self.assertEqual(found("articles&agent=writer&limit=1"),
+                         ["write articles and letters"])
+        self.assertEqual(found("%22quagga%22"), [NOTHING])
+        self.assertEqual(found("giraffe"), [])
+        self.assertEqual(found("write", self.bob),
+                         ["write articles and letters"])
+        page = self.good("/api/decisions?q=bug&limit=1&full=true")
+        self.assertEqual(len(page["items"][0]["candidates"]), 2)
+        rest = self.good(f"/api/decisions?q=bug&cursor={page['next_cursor']}")
+        self.assertEqual([d["id"] for d in rest["items"]],
+                         [self.made["code"]["id"]])
+        self.assertIsNone(rest["next_cursor"])
+        self.good("/api/decisions?q=" + "x" * 256)
+        for bad in ("", "%20", "x" * 257):
+            self.refused("/api/decisions?q=" + bad, 400, "bad_request",
+                         "words to look for")
+
     def test_what_pulls_and_what_hurts_is_found(self):
         keywords = {k["keyword"]: k for k in
                     self.good("/api/analytics/keywords")["items"]}
@@ -359,6 +508,55 @@ class Analytics(unittest.TestCase):
         self.refused(at + "agents?windows=7d", 400, "bad_request", "")
         self.assertEqual(self.server.call("GET", at + "agents",
                                           token=None).status, 401)
+
+
+class Many(unittest.TestCase):
+    """More records than one call looks at, put there while nobody runs."""
+    N = 12000
+
+    def test_a_search_goes_on_where_it_left_off(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Server(data=folder, config=CONFIG) as server:
+                got = server.call("POST", "/api/messages", {"text": CODE})
+                self.assertEqual(got.status, 200)
+                token = server.token
+            self.multiply(folder)
+            with Server(data=folder, config=CONFIG, token=token) as server:
+                self.search(server)
+
+    def multiply(self, folder):
+        db = sqlite3.connect(os.path.join(folder, "signalbox.db"))
+        names = [r[1] for r in db.execute("PRAGMA table_info(decision)")]
+        [row] = db.execute("SELECT * FROM decision").fetchall()
+        row = dict(zip(names, row))
+        marks = ",".join("?" * len(names))
+        with db:
+            db.executemany(
+                f"INSERT INTO decision VALUES ({marks})",
+                ([{**row, "seq": row["seq"] + i, "id": f"dec_{i:026}"}[n]
+                  for n in names] for i in range(1, self.N)))
+            db.execute("UPDATE decision SET text='a needle' WHERE id=?",
+                       (f"dec_{1:026}",))
+        db.close()
+
+    def search(self, server):
+        def page(cursor):
+            got = server.call("GET", "/api/decisions?q=needle" + cursor)
+            self.assertEqual(got.status, 200, got)
+            return got.json()
+        first = page("")
+        self.assertEqual(first["items"], [])
+        self.assertIsNotNone(first["next_cursor"])
+        second = page("&cursor=" + first["next_cursor"])
+        self.assertEqual([d["text"] for d in second["items"]], ["a needle"])
+        self.assertIsNone(second["next_cursor"])
+        # All of one kind: the page is full before all were looked at.
+        got = server.call("GET", "/api/decisions?q=bug&limit=500").json()
+        self.assertEqual(len(got["items"]), 500)
+        got = server.call("GET", "/api/analytics/changes?at=1").json()
+        self.assertEqual((len(got["items"]), got["is_complete"]), (100, False))
+        got = server.call("GET", "/api/analytics/thresholds").json()
+        self.assertEqual(got["items"][-1]["changed"], self.N)
 
 
 class Commands(Client):
@@ -476,11 +674,46 @@ class Commands(Client):
         out = self.run_it("decisions", "stats", "gaps", "--csv")[1]
         self.assertIn('"\'=zebra ""quagga"", okapi"', out)
 
+    def test_stats_of_times_and_thresholds(self):
+        self.story()
+        self.assertRegex(self.good("decisions", "stats", "days"),
+                         r"^FROM \(UTC\) .*\n\d{4}-\d\d-\d\d 00:00 +7 +0\.")
+        self.assertRegex(self.good("decisions", "stats", "hours"),
+                         r"\n\d{4}-\d\d-\d\d \d\d:00 +\d ")
+        out = self.good("decisions", "stats", "thresholds").splitlines()
+        self.assertEqual(len(out), 1 + 21)
+        self.assertRegex(out[-1], r"^1\.00 +0 +6 +5 +0 +5 +0 +1$")
+        out = self.good("decisions", "stats", "changes", "--at", "0")
+        self.assertRegex(out, r"\ndec_\S+ +0\.\d{3}  helper  \S+ +\S.*=zebra")
+        self.assertIn("Nothing would change.", self.good(
+            "decisions", "stats", "changes", "--at", "0.3"))
+        self.assertIn("0 to 1", self.bad(USAGE, "decisions", "stats",
+                                         "changes", "--at", "7"))
+        # The same as replaying them with that setting.
+        for at in ("0", "0.37", "0.5", "1"):
+            [got] = self.lines("decisions", "stats", "thresholds")
+            [row] = [r for r in got["items"] if r["threshold"] == float(at)]
+            *_, said = self.lines("replay", "--set", "routing.threshold=" + at)
+            self.assertEqual((row["changed"], row["same"]),
+                             (said["changed"], said["same"]))
+            self.assertEqual({w: row[w.replace(" ", "_")]
+                              for w in said["outcomes"]}, said["outcomes"])
+
+    def test_words_in_messages(self):
+        self.story()
+        self.assertEqual([d["id"] for d in self.lines(
+            "decisions", "--text", "ARTICLES letter")],
+            [self.made["bob"]["id"], self.made["letter"]["id"]])
+        self.assertEqual(self.good("decisions", "--text", "giraffe"),
+                         "No decisions.\n")
+
     def test_on_a_terminal(self):
         self.story()
         for columns in (80, 120):
             for args in ([], [self.made["pulled"]["id"]], ["stats"],
-                         *(["stats", what] for what in TABLES[1:])):
+                         *(["stats", what] for what in TABLES[1:]),
+                         ["stats", "days"], ["stats", "thresholds"],
+                         ["stats", "changes", "--at", "1"]):
                 status, out = self.on_terminal("decisions", *args,
                                                columns=columns)
                 self.assertEqual(status, 0, out)

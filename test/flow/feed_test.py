@@ -89,7 +89,8 @@ class Pages(unittest.TestCase):
                                  ("echo", "admin", "admin"))
             self.assertEqual(
                 accepted["data"],
-                {"status": "queued", "turn": 1, "priority": "NORMAL"})
+                {"status": "queued", "turn": 1, "priority": "NORMAL",
+                 "layer": "explicit", "decision_id": task["decision"]["id"]})
             self.assertEqual(over["data"]["turn"], 1)
             self.assertEqual(over["data"]["attempt"], 1)
 

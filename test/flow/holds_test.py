@@ -28,7 +28,8 @@ class Holds(Client):
     def envelope(self, server, to, kind, reference, status=200, **more):
         got = server.call("POST", "/api/envelopes", {
             "from": "Jay", "to": to, "type": kind, "priority": "NORMAL",
-            "reference": reference, "payload": {}, "context": ""}, **more)
+            "reference": reference, "payload": {},
+            "context": "about " + reference}, **more)
         self.assertEqual(got.status, status, got)
         return got.json()
 
@@ -51,6 +52,11 @@ class Holds(Client):
         self.assertEqual(one["waits_for"], ["event:R-1:SUBMITTED"])
         self.assertEqual(one["rule"], "order")
         self.assertEqual(one["held_until_ms"] - one["since_ms"], 3600000)
+        self.assertEqual(one["waits_words"], ["SUBMITTED for R-1"])
+        self.assertEqual(one["on_expiry"], "expire")
+        self.assertEqual(one["text"], "about R-1")
+        self.assertEqual(one["sla_ms"], 1800000)  # where no rules say otherwise
+        self.assertEqual(one["due_ms"] - one["since_ms"], 1800000)
         self.assertIn("R-1", self.good("holds"))
         self.assertEqual(json.loads(self.good("holds", "--json"))["task_id"],
                          held["task_id"])

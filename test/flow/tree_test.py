@@ -475,5 +475,71 @@ class Traces(unittest.TestCase):
             check_links([{**good, "parentSpanId": "c" * 16}])
 
 
+class Trees(unittest.TestCase):
+    """The list of them."""
+
+    def setUp(self):
+        self.house = House()
+        self.addCleanup(self.house.__exit__, None, None, None)
+
+    def trees(self, query="", token=None, status=200):
+        answer = self.house.server.call("GET", "/api/trees" + query,
+                                        token=token or self.house.anna)
+        self.assertEqual(answer.status, status, answer)
+        return answer.json()
+
+    def small(self, is_done=True):
+        """boss has left do something."""
+        house, root = self.house, self.house.send()
+        boss = house.given("boss")
+        house.delegate("boss", "left", boss)
+        left = house.given("left")
+        if is_done:
+            house.done("left", left)
+            house.done("boss", boss)
+        return root
+
+    def test_the_newest_first_with_their_sums(self):
+        whole = self.house.family()[0]
+        goes_on = self.small(is_done=False)
+        self.house.send(to="deep")  # nobody gave anything to anybody
+        two, one = self.trees()["items"]
+        self.assertEqual([two["root_task_id"], one["root_task_id"]],
+                         [goes_on, whole])
+        tree = self.house.tree(whole)
+        for field in ("root_user", "tasks", "open", "price_micros",
+                      "captured_micros", "is_whole"):
+            self.assertEqual(one[field], tree[field], field)
+        for field in ("agent", "status", "text", "created_ms", "finished_ms",
+                      "duration_ms"):
+            self.assertEqual(one[field], tree["tree"][field], field)
+        self.assertEqual((one["tasks"], one["open"], one["status"]),
+                         (4, 0, "completed"))
+        self.assertEqual((two["tasks"], two["open"], two["finished_ms"]),
+                         (2, 2, None))
+
+    def test_page_by_page(self):
+        roots = [self.small() for _ in range(5)][::-1]
+        seen, cursor = [], ""
+        while cursor is not None:
+            page = self.trees("?limit=2" + cursor)
+            seen += [t["root_task_id"] for t in page["items"]]
+            cursor = page["next_cursor"] and "&cursor=" + page["next_cursor"]
+        self.assertEqual(seen, roots)
+        self.assertEqual(len(self.trees("?limit=5")["items"]), 5)
+        self.assertIsNone(self.trees("?limit=5")["next_cursor"])
+        for bad in ("?limit=0", "?cursor=x", "?color=red"):
+            self.trees(bad, status=400)
+
+    def test_for_whose_they_are_and_for_admins(self):
+        root = self.small()
+        otto = self.house.server.user("otto")
+        self.assertEqual(self.trees(token=otto)["items"], [])
+        for token in (self.house.anna, self.house.server.token):
+            self.assertEqual([t["root_task_id"]
+                              for t in self.trees(token=token)["items"]],
+                             [root])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -41,6 +41,8 @@ struct world {
     /* Agents by name: how they are. */
     struct gate_agent agents[4];
     int n_restarts, n_paused;
+    char paused_by[32];
+    int64_t paused_ms;
     enum err restarts_with; /* what becomes of them */
     void (*restarted)(void *ctx, enum err e, const struct why *why);
     void *restarted_ctx;
@@ -229,12 +231,15 @@ static inline void world_restart(void *ctx, struct str agent,
     w->restarted_ctx = done_ctx;
 }
 
-static inline enum err world_pause(void *ctx, struct str agent, bool is_paused)
+static inline enum err world_pause(void *ctx, struct str agent, bool is_paused,
+                                   struct str by, int64_t at_ms)
 {
     struct world *w = ctx;
 
     (void)agent;
     w->n_paused += is_paused ? 1 : -1;
+    snprintf(w->paused_by, sizeof(w->paused_by), "%.*s", STR_ARG(by));
+    w->paused_ms = at_ms;
     return OK;
 }
 

@@ -62,10 +62,11 @@ async function readOn(s, where, params, limit) {
 }
 
 /**
- * A virtual table. columns: [{key, title, width, align, render(row), phone: false}];
- * width is a CSS grid track. `pages` from usePages, or `rows` alone.
+ * A virtual table. columns: [{key, title, width, align, render(row), phone}];
+ * width is a CSS grid track, phone another one there, or false: not on a phone.
+ * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view.
  */
-export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height }) {
+export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop }) {
   const box = useRef(null);
   const [view, setView] = useState({ from: 0, to: 40 });
   const look = useCallback(() => {
@@ -74,6 +75,7 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     const from = Math.max(0, Math.floor(el.scrollTop / rowHeight) - 8);
     const to = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 8;
     setView((v) => (v.from === from && v.to === to ? v : { from, to }));
+    onTop?.(el.scrollTop < rowHeight);
   }, [rowHeight]);
   useLayoutEffect(look, [rows.length, look]);
   useEffect(() => {
@@ -88,7 +90,10 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
   if (pages?.error && !rows.length) return html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`;
   if (!rows.length) return pages?.loading ? html`<${Loading}/>` : empty || null;
 
-  const tracks = { '--columns': columns.map((c) => c.width || '1fr').join(' ') };
+  const tracks = {
+    '--columns': columns.map((c) => c.width || 'minmax(0, 1fr)').join(' '),
+    '--columns-phone': columns.filter((c) => c.phone !== false).map((c) => c.phone || 'minmax(0, 1fr)').join(' '),
+  };
   const shown = rows.slice(view.from, view.to);
   return html`<div class="list" role="table" aria-label=${label} aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1} style=${tracks}>
     <div class="list-head" role="row" aria-rowindex="1">${columns.map((c) => html`<span role="columnheader" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</span>`)}</div>

@@ -3,12 +3,15 @@
 // in the document.
 import { Age, Badge, Button, Empty, Field, Id, Name, Page, Problem, Text, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
-import { feed, useFeed } from '../lib/live.js';
+import { useFeed } from '../lib/live.js';
 import { List } from '../lib/list.js';
 import { count } from '../lib/format.js';
 
-const MOST = 2000; // entries kept; the server has all of them
+const MOST = 2000; // entries kept while nobody asks for older ones
+const MOST_EVER = 50000;
 const PAGE = 200;
+const STRETCH = 500;
+const STRETCHES = 40;
 
 const TONES = [[/completed|approved|restarted|resolved|released/, 'good'], [/failed|expired|rejected|dropped|restart_failed/, 'bad'],
   [/held|paused|escalated|late|overridden|out$/, 'warn'], [/accepted|routed|registered|created/, 'busy']];
@@ -20,7 +23,7 @@ const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['decision.', 'Correctio
 /** What an entry says, in a few words, from whatever its type has. */
 function words({ data = {} }) {
   const parts = [data.reason, data.comment, data.error_code, data.by && `by ${data.by}`,
-    data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision, data.status,
+    data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision, data.layer && `by the layer ${data.layer}`, data.status,
     data.changed && `changed: ${[].concat(data.changed).join(', ')}`, data.reference, data.user && `user ${data.user}`];
   return parts.filter(Boolean).slice(0, 3).join(' · ');
 }
@@ -35,43 +38,68 @@ function matches(entry, filter) {
   return !filter.q || JSON.stringify(entry).toLowerCase().includes(filter.q.toLowerCase());
 }
 
-/** The newest entries first, drawn at most once a frame; `pause` lets them wait. */
+/** The newest entries first, drawn at most once a frame; while paused they wait. */
 function useEntries(isPaused) {
-  const all = useRef([]);
-  const fresh = useRef([]);
-  const frame = useRef(0);
+  const state = useRef(null);
   const [, draw] = useReducer((n) => n + 1, 0);
-  const [error, setError] = useState(null);
+  state.current ||= { all: [], fresh: [], frame: 0, most: MOST, error: null, done: false, isLoading: false };
+  const s = state.current;
   const settle = () => {
-    frame.current = 0;
-    if (fresh.current.length) all.current = fresh.current.reverse().concat(all.current).slice(0, MOST);
-    fresh.current = [];
+    s.frame = 0;
+    if (s.fresh.length) s.all = s.fresh.reverse().concat(s.all).slice(0, s.most);
+    s.fresh = [];
     draw();
   };
-  const load = () => get('/api/feed', { last: PAGE }).then(({ items }) => {
-    const seen = new Set(items.map((e) => e.seq));
-    all.current = [...items].reverse();
-    fresh.current = fresh.current.filter((e) => !seen.has(e.seq));
-    setError(null);
+  const load = async () => {
+    try {
+      const { items } = await get('/api/feed', { last: PAGE });
+      const newest = items.at(-1)?.seq || 0;
+      Object.assign(s, { all: [...items].reverse(), fresh: s.fresh.filter((e) => e.seq > newest), error: null, done: !items.length || items[0].seq <= 1 });
+    } catch (error) {
+      s.error = error;
+    }
     settle();
-  }, setError);
+  };
+  const older = async () => {
+    const oldest = s.all.at(-1)?.seq;
+    if (s.isLoading || s.done || !oldest) return;
+    s.isLoading = true;
+    await readOlder(s, oldest).catch((error) => { s.error = error; s.done = true; });
+    s.isLoading = false;
+    draw();
+  };
   useFeed((entry) => {
     if (!entry) return;
     if (entry.type === 'gap') { load(); return; }
-    fresh.current.push(entry);
-    if (fresh.current.length > MOST) fresh.current.shift();
-    if (!isPaused && !frame.current) frame.current = requestAnimationFrame(settle);
+    s.fresh.push(entry);
+    if (s.fresh.length > s.most) s.fresh.shift();
+    if (!s.frame) s.frame = requestAnimationFrame(isPaused ? () => { s.frame = 0; draw(); } : settle);
   });
-  useEffect(() => { load(); return () => cancelAnimationFrame(frame.current); }, []);
-  useEffect(() => { if (!isPaused) settle(); else draw(); }, [isPaused]);
-  return { rows: all.current, waiting: fresh.current.length, error, reload: load };
+  useEffect(() => { load(); return () => cancelAnimationFrame(s.frame); }, []);
+  useEffect(() => { if (!isPaused) settle(); }, [isPaused]);
+  return { rows: s.all, waiting: s.fresh.length, error: s.error, done: s.done, loading: s.isLoading, more: older, reload: load };
+}
+
+// The feed is read forwards: a stretch before the oldest that is there. What
+// is not ours to see leaves holes in it, so that a few stretches may be empty.
+async function readOlder(s, oldest) {
+  for (let upto = oldest, i = 0; i < STRETCHES && upto > 1; i++) {
+    const after = Math.max(0, upto - 1 - STRETCH);
+    const { items } = await get('/api/feed', { after, limit: STRETCH });
+    const found = items.filter((e) => e.seq < upto).reverse();
+    s.all = s.all.concat(found);
+    s.most = Math.min(MOST_EVER, Math.max(s.most, s.all.length + MOST));
+    s.done = after === 0 || s.all.length >= MOST_EVER;
+    if (found.length) return;
+    upto = after + 1;
+  }
 }
 
 const place = (e) => (e.task_id ? `#/tasks/${encodeURIComponent(e.task_id)}` : e.agent ? `#/agents/${encodeURIComponent(e.agent)}` : '');
 
 const COLUMNS = [
-  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', render: (e) => html`<${Badge} tone=${toneOf(e.type)}>${e.type}<//>` },
-  { key: 'at', title: 'When', width: '6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
+  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem', render: (e) => html`<${Badge} tone=${toneOf(e.type)}>${e.type}<//>` },
+  { key: 'at', title: 'When', width: '6rem', phone: '4.6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
   { key: 'agent', title: 'Agent', width: 'minmax(8rem, 1fr)', render: (e) => html`<${Name} agent=${e.agent}/>` },
   { key: 'who', title: 'Who', width: 'minmax(5rem, .6fr)', phone: false, render: (e) => html`<${Text} text=${e.requester || e.data?.by || '–'} max=${40} line=${true}/>` },
   { key: 'words', title: 'Words', width: 'minmax(10rem, 2fr)', phone: false, render: (e) => html`<${Text} text=${words(e)} max=${200} line=${true}/>` },
@@ -91,22 +119,26 @@ function Filters({ filter, set }) {
 }
 
 export default function Feed({ query, go }) {
-  const [isPaused, setPaused] = useState(false);
-  const { rows, waiting, error, reload } = useEntries(isPaused);
+  const [isHeld, hold] = useState(false);
+  const [isTop, setTop] = useState(true);
+  const entries = useEntries(isHeld || !isTop); // who reads further down is not disturbed
+  const { rows, waiting, error, reload } = entries;
   const filter = query;
+  const isFiltered = Object.keys(filter).length > 0;
   const set = (more) => {
     const next = Object.entries({ ...filter, ...more }).filter(([, v]) => v);
     go(`/feed${next.length ? `?${new URLSearchParams(next)}` : ''}`);
   };
-  const shown = useMemo(() => (Object.keys(filter).length ? rows.filter((e) => matches(e, filter)) : rows), [rows, filter]);
+  const shown = useMemo(() => (isFiltered ? rows.filter((e) => matches(e, filter)) : rows), [rows, filter]);
+  const pages = { ...entries, rows: shown, loading: entries.loading || (!rows.length && !entries.done && !error) };
   return html`<${Page} title="Feed" lead="Everything that happens, as it is committed." actions=${html`
-      ${isPaused && waiting > 0 && html`<span role="status">${count(waiting, 'new entry', 'new entries')}</span>`}
-      <${Button} onClick=${() => setPaused(!isPaused)} aria-pressed=${isPaused}>${isPaused ? 'Go on' : 'Pause'}<//>`}>
+      ${waiting > 0 && (isHeld || !isTop) && html`<span role="status">${count(waiting, 'new entry', 'new entries')}</span>`}
+      <${Button} onClick=${() => hold(!isHeld)} aria-pressed=${isHeld}>${isHeld ? 'Go on' : 'Pause'}<//>`}>
     <${Filters} filter=${filter} set=${set}/>
     ${error && html`<${Problem} error=${error} onRetry=${reload}/>`}
-    <${List} rows=${shown} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first"
-      empty=${rows.length ? html`<${Empty} title="Nothing of the newest ${rows.length} entries fits this filter"><${Button} onClick=${() => go('/feed')}>Show everything<//><//>`
+    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first" onTop=${setTop}
+      empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries fits this filter`}>
+          ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}<${Button} onClick=${() => go('/feed')}>Show everything<//><//>`
         : html`<${Empty} title="Nothing has happened yet" command=${['signalbox send "why is my query slow?"', 'signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is committed. Send one:<//>`}/>
-    ${!feed.seen && rows.length > 0 && html`<p class="faint">These are from before; what is new comes in above.</p>`}
   <//>`;
 }

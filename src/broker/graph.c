@@ -1,0 +1,59 @@
+/* The rules as a graph, with what the broker knows: of a task, whether it
+ * waits, waited or never had to, or of what happened for a reference. A look,
+ * of which nothing comes. */
+#include "broker/internal.h"
+
+struct gate_agent broker_agent(const struct broker *b, struct str name)
+{
+    struct gate_agent a = {.name = name};
+
+    b->opts.agent(b->opts.ctx, name, &a);
+    if (!a.is_known)
+        a.state = AGENT_DEAD;
+    return a;
+}
+
+/* Whoever held it by now has its scope; the rest is as when it was judged. */
+static enum err of_task(const struct broker *b, const struct task *t,
+                        char scope[SCOPE_BYTES], struct arena *arena,
+                        struct envelope *out)
+{
+    const struct hold *h = hold_find(b, str_of(t->id.text));
+    enum err e = envelope_of_task(t, arena, out);
+
+    if (e)
+        return e;
+    out->has_entered = true;
+    out->is_approved = h && (h->is_approved || h->has_run_out);
+    out->scope = h ? h->scope : whose(b, t->requester, scope);
+    return OK;
+}
+
+enum err broker_graph(struct broker *b, const struct graph_about *about,
+                      struct arena *arena, const struct gate_graph *to,
+                      struct graph_known *out)
+{
+    struct asking asking = {.broker = b, .now_ms = loop_wall_ms(b->opts.loop)};
+    struct gate_view view = broker_view(&asking);
+    char scope[SCOPE_BYTES];
+    struct pass now;
+    enum err e = OK;
+
+    *out = (struct graph_known){.n_events = 0};
+    if (about->task)
+        e = of_task(b, about->task, scope, arena, &out->envelope);
+    else
+        out->envelope =
+            (struct envelope){.reference = about->reference,
+                              .scope = whose(b, about->requester, scope)};
+    if (e)
+        return e;
+    asking.scope = out->envelope.scope;
+    gate_graph(b->opts.rules, &view, &out->envelope, asking.now_ms, &now, to);
+    if (out->envelope.reference.n)
+        out->n_events =
+            past_events(&b->past, asking.scope, out->envelope.reference,
+                        out->events, GATE_EVENTS_MAX);
+    out->envelope.scope = STR(""); /* it was this call's */
+    return OK;
+}

@@ -1,0 +1,234 @@
+/* The running configuration as its operator sees it from afar: every setting
+ * with its value, where that is from and what a change takes, and what the
+ * lists hold. It leaves the machine, so it says less than `check --print`:
+ * of a program its arguments are only counted, since keys are given there too,
+ * and of a secret only that it is there.
+ *
+ * Turned down: marking secrets in the rows. A setting that is a secret is none
+ * of ours (the name of a variable is), and what holds some among other things
+ * is a list, which is told of below in words of its own. */
+#include "config/internal.h"
+
+#define HIDDEN STR("…set…")
+
+static void put_text(struct json_out *o, const char *key, struct str s)
+{
+    json_key(o, str_of(key));
+    if (s.n)
+        json_put_str(o, s);
+    else
+        json_put_null(o);
+}
+
+static void put_int(struct json_out *o, const char *key, int64_t v)
+{
+    json_key(o, str_of(key));
+    json_put_int(o, v);
+}
+
+static void put_secret(struct json_out *o, struct str secret)
+{
+    put_text(o, "secret", secret.n ? HIDDEN : STR(""));
+}
+
+/* What has changed. */
+
+void config_write_changed(struct json_out *o, const struct config *now,
+                          const struct config *then, bool needs_restart)
+{
+    json_open(o, '[');
+    for (size_t i = 0; i < config_settings.n; i++) {
+        const struct setting *s = &config_settings.rows[i];
+
+        if ((!needs_restart || s->needs_restart) &&
+            !s->type->is_same(s, setting_look(s, now), setting_look(s, then)))
+            json_put_str(o, str_of(s->path));
+    }
+    json_close(o, ']');
+}
+
+/* Settings. */
+
+/* Lists of objects are told of apart. */
+static bool is_apart(const struct setting *s)
+{
+    return s->type == &type_cards || s->type == &type_defaults ||
+           s->type == &type_bindings || s->type == &type_map;
+}
+
+static void put_value(struct json_out *o, const char *key,
+                      const struct setting *s, const struct config *c)
+{
+    json_key(o, str_of(key));
+    if (!is_apart(s))
+        s->type->write(s, o, setting_look(s, c));
+    else if (s->type == &type_defaults)
+        json_put_null(o);
+    else
+        json_put_int(o, (int64_t)setting_list_get(setting_look(s, c)).n);
+}
+
+static void put_source(struct json_out *o, const struct config_spot *at)
+{
+    static const char *const kinds[] = {[FROM_DEFAULT] = "default",
+                                        [FROM_FILE] = "file",
+                                        [FROM_ENV] = "environment",
+                                        [FROM_FLAG] = "command_line"};
+
+    json_key(o, STR("source"));
+    json_open(o, '{');
+    put_text(o, "kind", str_of(kinds[at->from]));
+    put_text(o, "name", at->from == FROM_DEFAULT ? STR("") : at->name);
+    if (at->line) {
+        put_int(o, "line", at->line);
+        put_int(o, "col", at->col);
+    }
+    json_close(o, '}');
+}
+
+/* Whether the variable that a setting names holds something. */
+static void put_its_secret(struct json_out *o, const struct setting *s,
+                           const struct config *c)
+{
+    const void *field = setting_look(s, c);
+
+    if (field == &c->embed.http.key_variable)
+        put_secret(o, c->embed.http.key);
+    else if (field == &c->routing.intent.key_variable)
+        put_secret(o, c->routing.intent.key);
+    else if (field == &c->traces.headers_variable)
+        put_secret(o, c->traces.headers);
+}
+
+static void put_setting(struct json_out *o, size_t i,
+                        const struct config *built_from,
+                        const struct config *now)
+{
+    const struct setting *s = &config_settings.rows[i];
+    const struct config *c = s->needs_restart ? built_from : now;
+    struct config_setting about = {.path = NULL};
+
+    config_setting(i, &about);
+    json_open(o, '{');
+    put_text(o, "name", str_of(s->path));
+    put_value(o, is_apart(s) ? "count" : "value", s, c);
+    json_key(o, STR("default"));
+    json_put_raw(o, str_of(s->preset));
+    put_source(o, &c->spots[i]);
+    put_text(o, "taken_over_by",
+             s->needs_restart ? STR("restart") : STR("reload"));
+    if (!s->type->is_same(s, setting_look(s, c), setting_look(s, now)))
+        put_value(o, "after_restart", s, now);
+    put_its_secret(o, s, c);
+    put_text(o, "unit", str_of(s->unit ? s->unit : ""));
+    put_text(o, "allowed", str_of(about.allowed));
+    put_text(o, "what", str_of(s->what));
+    put_text(o, "variable", str_of(about.variable));
+    put_text(o, "flag", str_of(s->flag ? s->flag : ""));
+    json_close(o, '}');
+}
+
+void config_write_settings(struct json_out *o, const struct config *built_from,
+                           const struct config *now)
+{
+    json_open(o, '[');
+    for (size_t i = 0; i < config_settings.n; i++)
+        put_setting(o, i, built_from, now);
+    json_close(o, ']');
+}
+
+/* Lists. */
+
+/* As settings that are URLs are written. */
+static void put_url(struct json_out *o, const char *key, struct str url)
+{
+    json_key(o, str_of(key));
+    type_endpoint.write(NULL, o, &url);
+}
+
+static void put_agents(struct json_out *o, const struct config *c)
+{
+    json_key(o, STR("agents"));
+    json_open(o, '[');
+    for (size_t i = 0; i < c->agents.n; i++) {
+        const struct agent *a = &c->agents.list[i];
+
+        json_open(o, '{');
+        put_text(o, "name", a->name);
+        put_url(o, "url", a->url);
+        json_key(o, STR("is_default"));
+        json_put_bool(o, str_eq_nocase(a->name, c->default_agent));
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+static void put_bindings(struct json_out *o, const struct config *c)
+{
+    const struct setting *s = setting_find(&config_settings, STR("bindings"));
+
+    json_key(o, STR("bindings"));
+    s->type->write(s, o, setting_look(s, c));
+}
+
+/* The names of "NAME=value", or those that are names already. */
+static void put_names(struct json_out *o, const char *key,
+                      const struct strs *names)
+{
+    json_key(o, str_of(key));
+    json_open(o, '[');
+    for (size_t i = 0; i < names->n; i++) {
+        struct str name = names->list[i];
+
+        json_put_str(o, str_cut(&name, '='));
+    }
+    json_close(o, ']');
+}
+
+static void put_processes(struct json_out *o, const struct config *c)
+{
+    json_key(o, STR("processes"));
+    json_open(o, '[');
+    for (size_t i = 0; i < c->processes.n; i++) {
+        const struct process_def *p = &c->processes.list[i];
+
+        json_open(o, '{');
+        put_text(o, "name", p->name);
+        put_text(o, "program", p->command.list[0]);
+        put_int(o, "arguments", (int64_t)p->command.n - 1);
+        put_text(o, "workspace", p->workspace);
+        put_text(o, "model", p->model);
+        put_int(o, "min", p->min);
+        put_int(o, "max", p->max);
+        put_names(o, "env", &p->env);
+        put_names(o, "env_allowed", &p->env_allowed);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+static void put_models(struct json_out *o, const struct config *c)
+{
+    json_key(o, STR("models"));
+    json_open(o, '[');
+    for (size_t i = 0; i < c->models.n; i++) {
+        const struct model_def *m = &c->models.list[i];
+
+        json_open(o, '{');
+        put_text(o, "name", m->name);
+        put_url(o, "base_url", m->base_url);
+        put_text(o, "model", m->model);
+        put_text(o, "key_variable", m->key_variable);
+        put_secret(o, m->key);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+void config_write_lists(struct json_out *o, const struct config *c)
+{
+    put_agents(o, c);
+    put_bindings(o, c);
+    put_processes(o, c);
+    put_models(o, c);
+}

@@ -1,0 +1,204 @@
+/* What an agent did in the last hour, what went wrong last, and how that looks
+ * to who asks. */
+#include "test/lib/line_stage.h"
+
+enum { MINUTE_MS = DELIVER_MINUTE_MS };
+
+static struct desk_figures f;
+
+static void look(void)
+{
+    deliver_figures(st.d, STR("A"), &f);
+}
+
+static struct delivery *begun(int i, const struct agent *a)
+{
+    struct errand *e;
+
+    offer(i, a);
+    turns(1);
+    e = map_get(&st.d->errands, str_of(st.tasks[i].task.id.text));
+    CHECK(e && e->delivery);
+    return e->delivery;
+}
+
+static void end_in(const struct agent *a, enum task_status s, int64_t ms)
+{
+    struct delivery *y = begun(0, a);
+
+    st.time.mono_ms += ms;
+    st.time.wall_ms += ms;
+    turns(1); /* the clock is read */
+    delivery_result(y,
+                    &(struct task_result){.status = s,
+                                          .error_code = STR("broken"),
+                                          .error = STR("the oven is cold")},
+                    true, 0);
+    turns(1);
+}
+
+/* To the beginning of the next minute. */
+static void next_minute(void)
+{
+    later(MINUTE_MS - st.time.mono_ms % MINUTE_MS);
+}
+
+static const struct desk_minute *ago(int minutes)
+{
+    look();
+    return &f.hour[DELIVER_HOUR - 1 - minutes];
+}
+
+static struct agent *idler(void)
+{
+    return stage_agent("a", "echo:3600000");
+}
+
+TEST(who_has_done_nothing_has_no_hour)
+{
+    stage_open();
+    idler();
+    look();
+    CHECK(!f.has_hour && !f.waiting && !f.in_flight && !f.failed_ms);
+    CHECK(f.latency_ms == -1 && !f.usual_ms && !f.error.n && !f.is_paused);
+    CHECK(!desk_find(st.d, STR("a"))); /* nor has looking made it a desk */
+    stage_close();
+}
+
+TEST(what_ended_is_in_its_minute_and_gone_after_an_hour)
+{
+    struct agent *a;
+
+    stage_open();
+    a = idler();
+    next_minute();
+    end_in(a, TASK_COMPLETED, 100);
+    end_in(a, TASK_COMPLETED, 300);
+    end_in(a, TASK_FAILED, 5);
+    end_in(a, TASK_CANCELLED, 5);
+    look();
+    CHECK(f.has_hour && f.running_ms == 410);
+    CHECK(f.completed_total == 2 && f.failed_total == 1);
+    CHECK(f.cancelled_total == 1 && f.latency_ms == 200);
+    next_minute();
+    end_in(a, TASK_COMPLETED, 7);
+    CHECK(ago(0)->completed == 1 && ago(0)->latency_sum_ms == 7);
+    CHECK(ago(1)->completed == 2 && ago(1)->latency_sum_ms == 400);
+    CHECK(ago(1)->failed == 1 && ago(1)->cancelled == 1);
+    CHECK(!ago(2)->completed);
+    later(58 * (int64_t)MINUTE_MS);
+    CHECK(ago(59)->completed == 2 && ago(58)->completed == 1);
+    CHECK(!ago(0)->completed);
+    /* Counting moves the ring on as looking does. */
+    end_in(a, TASK_COMPLETED, 1);
+    CHECK(ago(59)->completed == 2 && ago(58)->completed == 1);
+    CHECK(ago(0)->completed == 1);
+    next_minute();
+    CHECK(ago(59)->completed == 1 && ago(1)->completed == 1);
+    later(59 * (int64_t)MINUTE_MS);
+    look();
+    CHECK(!f.has_hour && f.completed_total == 4);
+    later(1000 * (int64_t)MINUTE_MS);
+    end_in(a, TASK_COMPLETED, 1);
+    CHECK(ago(0)->completed == 1);
+    for (int i = 1; i < DELIVER_HOUR; i++)
+        CHECK(!ago(i)->completed && !ago(i)->failed);
+    stage_close();
+}
+
+TEST(the_last_failure_is_told_also_of_what_is_tried_again)
+{
+    static char words[400];
+    struct agent *a;
+
+    stage_open();
+    a = idler();
+    end_in(a, TASK_FAILED, 5);
+    look();
+    CHECK_STR(f.error_code, "broken");
+    CHECK_STR(f.error, "the oven is cold");
+    CHECK(f.failed_ms == st.time.wall_ms);
+    /* No more of it than there is room for, and no character in two. */
+    memset(words, 'x', sizeof(words));
+    memcpy(words + DESK_WORDS_BYTES - 2, "\xc3\xa4", 2);
+    later(1000);
+    delivery_failed(begun(0, a), &(struct delivery_failure){
+                                     .code = STR("unreachable"),
+                                     .words = {words, sizeof(words)}});
+    look();
+    CHECK_STR(f.error_code, "unreachable");
+    CHECK_INT(f.error.n, DESK_WORDS_BYTES - 2);
+    CHECK(f.retries_total == 1 && f.failed_total == 1);
+    CHECK(f.failed_ms == st.time.wall_ms);
+    CHECK(ago(0)->failed == 1); /* it has not failed yet */
+    stage_close();
+}
+
+TEST(without_fault_of_its_own_there_is_no_failure_of_its_own)
+{
+    struct agent *a;
+
+    stage_open();
+    a = idler();
+    delivery_failed(begun(0, a),
+                    &(struct delivery_failure){.code = STR("gone"),
+                                               .words = STR("we stop"),
+                                               .is_innocent = true});
+    look();
+    CHECK(f.retries_total == 1 && !f.failed_ms && !f.error.n);
+    stage_close();
+}
+
+TEST(figures_stop_at_their_largest_number)
+{
+    struct agent *a;
+    struct desk *k;
+
+    stage_open();
+    a = idler();
+    end_in(a, TASK_COMPLETED, 1);
+    k = desk_find(st.d, STR("a"));
+    for (int i = 0; i < DELIVER_HOUR; i++)
+        k->hour->box[i] = (struct desk_minute){
+            .completed = UINT32_MAX, .latency_sum_ms = UINT32_MAX - 1};
+    hour_count(k, MINUTE_COMPLETED, 1);
+    CHECK(ago(0)->completed == UINT32_MAX);
+    CHECK(ago(0)->latency_sum_ms == UINT32_MAX);
+    hour_count(k, MINUTE_COMPLETED, INT64_MAX);
+    CHECK(ago(0)->latency_sum_ms == UINT32_MAX);
+    stage_close();
+}
+
+TEST(ten_thousand_agents_at_work_cost_less_than_ten_megabytes)
+{
+    CHECK(sizeof(struct desk_hour) <= 1000);
+}
+
+TEST(without_memory_work_goes_on_and_nothing_is_told)
+{
+    struct agent *a;
+    long nth = 0;
+    bool has_fired;
+
+    do {
+        stage_open();
+        a = idler();
+        begun(0, a);
+        fault_arm(++nth);
+        delivery_result(((struct errand *)map_get(
+                             &st.d->errands, str_of(st.tasks[0].task.id.text)))
+                            ->delivery,
+                        &(struct task_result){.status = TASK_FAILED,
+                                              .error_code = STR("x"),
+                                              .error = STR("y")},
+                        true, 0);
+        has_fired = fault_fired();
+        fault_arm(0);
+        look();
+        CHECK(f.failed_total == 1 && f.failed_ms);
+        CHECK(has_fired || (f.has_hour && f.error.n));
+        CHECK(deliver_check(st.d));
+        stage_close();
+    } while (has_fired);
+    CHECK(nth > 2);
+}

@@ -1,0 +1,128 @@
+/* The configuration says what it holds (config/account.c); the house adds what
+ * only it knows: which one counts, since when, what became of the last reload,
+ * and the channels, which the rules name. */
+#include "running.h"
+
+#include "base/url.h"
+#include "reload.h"
+#include "route/route.h"
+
+static void put_text(struct json_out *o, const char *key, struct str s)
+{
+    json_key(o, str_of(key));
+    if (s.n)
+        json_put_str(o, s);
+    else
+        json_put_null(o);
+}
+
+static void put_int(struct json_out *o, const char *key, int64_t v)
+{
+    json_key(o, str_of(key));
+    json_put_int(o, v);
+}
+
+static void put_bool(struct json_out *o, const char *key, bool v)
+{
+    json_key(o, str_of(key));
+    json_put_bool(o, v);
+}
+
+static void put_reloads(struct json_out *o, const struct server *s)
+{
+    put_int(o, "reloads", s->calls.reloads_total);
+    put_int(o, "reloads_refused", s->calls.reloads_failed_total);
+    json_key(o, STR("refused"));
+    if (!s->reload.is_refused) {
+        json_put_null(o);
+        return;
+    }
+    json_open(o, '{');
+    put_int(o, "at_ms", s->reload.at_ms);
+    config_report_write(o, &s->reload.report);
+    json_close(o, '}');
+}
+
+/* Where a webhook leads, and no more of it: many have their key in the path. */
+static void put_webhook(struct json_out *o, struct str text)
+{
+    struct buf shown;
+    struct url url;
+
+    buf_init(&shown, URL_BYTES_MAX);
+    if (text.n && url_read(text, &url, NULL) == OK)
+        buf_addf(&shown, "%.*s://%.*s/…set…", STR_ARG(url.scheme),
+                 STR_ARG(url.authority));
+    put_text(o, "webhook", buf_str(&shown));
+    buf_fini(&shown);
+}
+
+static void put_channels(struct json_out *o, const struct gate_about *about)
+{
+    static const char *const forms[] = {[CHANNEL_JSON] = "json",
+                                        [CHANNEL_SLACK] = "slack",
+                                        [CHANNEL_DISCORD] = "discord"};
+
+    json_key(o, STR("channels"));
+    json_open(o, '[');
+    for (size_t i = 0; i < about->n_channels; i++) {
+        const struct gate_channel *c = &about->channels[i];
+
+        json_open(o, '{');
+        put_text(o, "name", c->name);
+        put_bool(o, "takes_feed", c->takes_feed);
+        put_bool(o, "takes_alerts", c->takes_alerts);
+        put_text(o, "file", c->file);
+        put_webhook(o, c->webhook);
+        put_text(o, "form", str_of(forms[c->form]));
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+/* What is in force, and what waits. */
+static void put_state(struct json_out *o, const struct server *s)
+{
+    put_text(o, "version", str_of(router_version(s->router)));
+    put_int(o, "read_at_ms", s->read_at_ms);
+    json_key(o, STR("restart_needed"));
+    config_write_changed(o, s->built_from, s->config, true);
+}
+
+void running_write(void *ctx, struct json_out *o)
+{
+    const struct server *s = ctx;
+
+    put_text(o, "file", s->config->has_file ? s->config->path : STR(""));
+    put_text(o, "looked_for", s->config->path);
+    put_text(o, "folder", str_of(s->folder.path));
+    put_state(o, s);
+    put_reloads(o, s);
+    json_key(o, STR("settings"));
+    config_write_settings(o, s->built_from, s->config);
+    config_write_lists(o, s->config);
+    put_channels(o, gate_rules_about(rulebook_rules(&s->rulebook)));
+}
+
+enum err running_reload(void *ctx, struct json_out *o, struct why *why)
+{
+    struct server *s = ctx;
+    struct json_out changed;
+    struct buf names;
+    bool is_done;
+
+    buf_init(&names, 64 * 1024);
+    changed = json_out(&names);
+    is_done = reload_now(s, &changed);
+    if (is_done) {
+        json_key(o, STR("changed"));
+        json_put_raw(o, buf_str(&names));
+        put_state(o, s);
+    }
+    config_report_write(o, &s->reload.report);
+    buf_fini(&names);
+    return is_done ? OK
+                   : why_err(why, ERR_BAD_CONFIG,
+                             "the configuration has problems; the one before "
+                             "stays as it was");
+}
