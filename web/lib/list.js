@@ -97,14 +97,14 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     '--columns-phone': columns.filter((c) => c.phone !== false).map((c) => c.phone || 'minmax(0, 1fr)').join(' '),
   };
   const shown = rows.slice(view.from, view.to);
-  return html`<div class="list" role="table" aria-label=${label} aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1} style=${tracks}>
+  return html`<div class="list" style=${tracks}><div role="table" aria-label=${label} aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1}>
     <div class="list-head" role="row" aria-rowindex="1">${columns.map((c) => html`<span role="columnheader" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</span>`)}</div>
     <div class="list-body" ref=${box} onScroll=${look} tabindex="0" role="rowgroup" aria-label=${`${label}, rows`} style=${height && { maxHeight: height }}>
       <div class="list-space" role="presentation" style=${{ height: `${rows.length * rowHeight}px` }}>
         ${shown.map((row, i) => html`<${Row} key=${rowKey(row)} row=${row} at=${view.from + i} columns=${columns} href=${href} height=${rowHeight}/>`)}
       </div>
-      ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
-    </div>
+    </div></div>
+    ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
     <p class="list-foot" role="status">${pages && !pages.done ? `${rows.length.toLocaleString('en')} shown, more below` : `${rows.length.toLocaleString('en')} in all`}</p>
   </div>`;
 }
