@@ -9,12 +9,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "broker/broker.h"
 #include "house.h"
 #include "reload.h"
 #include "rooms.h"
 #include "speak/speak.h"
 #include "task/task.h"
+
+enum { PAGE_BYTES = 128 };
 
 const struct schema *const server_schemas[] = {
     &task_schema,     &watch_schema,  &access_schema,
@@ -163,18 +166,55 @@ static void open_signals(struct server *s)
     uv_fs_event_init(&s->loop.uv, &s->folder_watch);
 }
 
-static void say_listening_to_people(const struct server *s)
+static bool address_of(const char *url, struct addr *out)
 {
-    const char *plain = net_url(s->net), *tls = net_tls_url(s->net);
+    const char *at = strstr(url, "//");
 
+    return at && addr_parse(str_of(at + 2), out) == OK;
+}
+
+/* Where the dashboard is for a browser on this machine: by the plain address if
+ * nothing leaves the machine on the way, else by TLS. Where it listens on every
+ * address, by the nearest. */
+static void find_page(const struct server *s, char out[PAGE_BYTES],
+                      bool *is_private)
+{
+    const char *plain = net_url(s->net), *tls = net_tls_url(s->net), *url;
+    struct addr a;
+
+    out[0] = '\0';
+    *is_private =
+        address_of(plain, &a) && (addr_is_loopback(&a) || addr_is_any(&a));
+    url = *is_private || !*tls ? plain : tls;
+    *is_private = *is_private || *tls;
+    if (!s->config->web.enabled || !*url)
+        return;
+    if (address_of(url, &a) && addr_is_any(&a))
+        snprintf(out, PAGE_BYTES, "http%s://127.0.0.1%s/",
+                 url == tls ? "s" : "", strrchr(url, ':'));
+    else
+        snprintf(out, PAGE_BYTES, "%s/", url);
+}
+
+static void say_listening_to_people(const struct server_listening *l)
+{
     printf("Signalbox " SIGNALBOX_VERSION " is listening on %s%s%s\n"
            "Data is in %s. Stop it with Ctrl-C.\n",
-           plain, *plain && *tls ? " and " : "", tls, s->folder.path);
-    if (s->first_token.text[0])
-        printf("\nThis is the first start here. The token of the user admin, "
-               "shown this once:\n\n"
-               "    export SIGNALBOX_TOKEN=%s\n\n",
-               s->first_token.text);
+           l->url, *l->url && *l->tls_url ? " and " : "", l->tls_url,
+           l->folder);
+    if (!*l->first_token)
+        return;
+    printf("\nThis is the first start here. The token of the user admin, "
+           "shown this once:\n\n"
+           "    export SIGNALBOX_TOKEN=%s\n\n",
+           l->first_token);
+    if (*l->page && l->page_is_private)
+        printf("The dashboard, signed in with it:\n\n    %s#token=%s\n\n",
+               l->page, l->first_token);
+    else if (*l->page)
+        printf("The dashboard is at %s and asks for it. What travels between "
+               "the two is not\nencrypted (allowPlaintext).\n\n",
+               l->page);
 }
 
 static void say_listening_to_programs(const struct server *s)
@@ -192,17 +232,20 @@ static void say_listening_to_programs(const struct server *s)
 /* Somebody may wait for this line: not being able to say it is a failure. */
 static enum err say_listening(const struct server *s, struct why *why)
 {
+    char page[PAGE_BYTES];
     struct server_listening l = {.url = net_url(s->net),
                                  .tls_url = net_tls_url(s->net),
                                  .folder = s->folder.path,
-                                 .first_token = s->first_token.text};
+                                 .first_token = s->first_token.text,
+                                 .page = page};
 
+    find_page(s, page, &l.page_is_private);
     if (s->opts->on_listening)
         s->opts->on_listening(s->opts->ctx, &l);
     else if (s->opts->json)
         say_listening_to_programs(s);
     else
-        say_listening_to_people(s);
+        say_listening_to_people(&l);
     if (fflush(stdout) == 0)
         return OK;
     return why_err(why, ERR_IO,

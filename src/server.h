@@ -22,6 +22,10 @@ struct server_listening {
     const char *folder;        /* of the data */
     const char *first_token;   /* made just now, of the first admin; else
                                 * empty */
+    const char *page;          /* where a browser on this machine finds the
+                                * dashboard; empty: it is switched off */
+    bool page_is_private;      /* nobody in between can read what it sends, so
+                                * a link to it may carry a token */
 };
 
 struct server_opts {

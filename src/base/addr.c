@@ -71,6 +71,13 @@ bool addr_is_loopback(const struct addr *a)
     return ntohl(a->sa.v4.sin_addr.s_addr) >> 24 == 127;
 }
 
+bool addr_is_any(const struct addr *a)
+{
+    if (a->sa.any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_UNSPECIFIED(&a->sa.v6.sin6_addr);
+    return a->sa.v4.sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 void addr_write(const struct sockaddr *sa, char out[ADDR_TEXT_BYTES])
 {
     char host[INET6_ADDRSTRLEN] = "?";

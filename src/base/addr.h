@@ -47,6 +47,9 @@ void addr_network(const uint8_t addr[ADDR_BYTES], uint8_t out[ADDR_BYTES]);
 /* Whether only this machine can reach it. */
 bool addr_is_loopback(const struct addr *a);
 
+/* Whether it stands for every address of this machine. */
+bool addr_is_any(const struct addr *a);
+
 enum { ADDR_TEXT_BYTES = 56 };
 
 /* "127.0.0.1:80" or "[::1]:80". */

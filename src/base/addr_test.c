@@ -51,6 +51,19 @@ TEST(addresses_are_read_and_judged)
     }
 }
 
+TEST(some_addresses_stand_for_all)
+{
+    static const char *const all[] = {"0.0.0.0:80", "[::]:80", "[0::0]:0"};
+    static const char *const one[] = {"127.0.0.1:80", "0.0.0.1:80", "[::1]:0",
+                                      "localhost:0", "[2001:db8::]:1"};
+    struct addr a;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        CHECK(addr_parse(str_of(all[i]), &a) == OK && addr_is_any(&a));
+    for (size_t i = 0; i < sizeof(one) / sizeof(*one); i++)
+        CHECK(addr_parse(str_of(one[i]), &a) == OK && !addr_is_any(&a));
+}
+
 static struct addr addr_of(const char *text)
 {
     struct addr a;

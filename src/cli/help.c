@@ -51,6 +51,27 @@ static void add_usage(struct cli *c, const struct command *about)
     cli_wrapped(c, 2, 4, str_of(line));
 }
 
+static void subs_as_json(struct json_out *o, const struct command *about)
+{
+    json_key(o, STR("subcommands"));
+    json_open(o, '[');
+    for (const struct sub *s = about->subs; s && s->name; s++) {
+        json_open(o, '{');
+        json_key(o, STR("name"));
+        json_put_str(o, str_of(s->name));
+        json_key(o, STR("operands"));
+        json_put_str(o, str_of(s->operand ? s->operand : ""));
+        json_key(o, STR("options"));
+        json_open(o, '[');
+        for (const struct arg_option *p = about->options; p && p->name; p++)
+            if (cli_sub_takes(about->subs, s, p->name))
+                json_put_str(o, str_of(p->name));
+        json_close(o, ']');
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
 static void command_as_json(struct cli *c, const struct command *about)
 {
     const struct arg_option *tables[] = {about->options, cli_shared_options};
@@ -80,6 +101,7 @@ static void command_as_json(struct cli *c, const struct command *about)
             json_close(&o, '}');
         }
     json_close(&o, ']');
+    subs_as_json(&o, about);
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }

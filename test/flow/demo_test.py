@@ -48,12 +48,13 @@ class Demo(Client):
         return p, said
 
     def stop(self, p):
-        """Ctrl-C; it must end well."""
+        """Ctrl-C; it must end well. What it had said and nobody had read."""
         if p.stdout.closed:
-            return
+            return ""
         p.send_signal(signal.SIGINT)
-        _, err = p.communicate(timeout=DEADLINE_S)
+        out, err = p.communicate(timeout=DEADLINE_S)
         self.assertEqual((p.returncode, err.decode()), (OK, ""))
+        return out.decode()
 
     def test_four_agents_answer_and_say_that_they_are_no_model(self):
         _, said = self.demo()
@@ -138,6 +139,47 @@ class Demo(Client):
             said += line_of(p)
         self.stop(p)
         self.assertIn("token create --offline", said)
+
+    def said_by(self, *args, **env):
+        """What it says to people, whole."""
+        p = self.start("demo", *args, bufsize=0, env=env)
+        said = ""
+        while "feed --follow" not in said:
+            line = line_of(p)
+            if not line:
+                self.fail(said + p.stderr.read().decode())
+            said += line
+        return said + self.stop(p)
+
+    def test_the_last_thing_it_says_is_a_link_that_signs_in(self):
+        said = self.said_by("--listen", "127.0.0.1:0").splitlines()
+        url = said[0].removeprefix("Signalbox 0.1.0 is listening on ")
+        self.assertEqual(said[-4:-2], [
+            "Open it in a browser; the link signs you in:", ""])
+        link, token = said[-2].strip().split("#token=")
+        self.assertEqual(link, url + "/")
+        self.assertIn(f"    export SIGNALBOX_TOKEN={token}", said)
+        # The next time the same one, as long as it is known.
+        self.assertIn("#token=" + token, self.said_by("--listen",
+                                                      "127.0.0.1:0"))
+        os.unlink(os.path.join(self.home, "signalbox-demo-data",
+                               "demo-token"))
+        said = self.said_by("--listen", "127.0.0.1:0")
+        self.assertNotIn("#token=", said)
+        self.assertRegex(said, r"Open it in a browser, and give it a token:"
+                               r"\n\n    http://127.0.0.1:\d+/\n")
+
+    def test_over_ssh_it_says_how_a_browser_gets_here(self):
+        said = self.said_by("--listen", "127.0.0.1:0",
+                            SSH_CONNECTION="192.0.2.1 1 192.0.2.2 22")
+        port = said.splitlines()[0].rpartition(":")[2]
+        self.assertIn(f"ssh -L {port}:127.0.0.1:{port} ", said)
+
+    def test_without_the_dashboard_there_is_no_link(self):
+        said = self.said_by("--listen", "127.0.0.1:0",
+                            "--set", "web.enabled=false")
+        self.assertNotIn("browser", said)
+        self.assertNotIn("#token", said)
 
     def test_where_its_port_is_taken_it_takes_another_and_says_so(self):
         with socket.socket() as s:

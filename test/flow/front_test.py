@@ -3,11 +3,16 @@ what it may do, and who does not get it at all."""
 import gzip
 import os
 import re
+import signal
+import socket
+import subprocess
 import tempfile
 import unittest
 
 from cards import error_code
-from signalbox import Server, eventually, request
+from certs import Certs
+from signalbox import (BINARY, DEADLINE_S, Server, clean_environment,
+                       eventually, request)
 
 HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -19,11 +24,11 @@ HEADERS = {
 }
 POLICY = {
     "default-src 'none'", "script-src 'self'", "style-src 'self'",
-    "img-src 'self'", "connect-src 'self'", "base-uri 'none'",
+    "img-src 'self' data:", "connect-src 'self'", "base-uri 'none'",
     "form-action 'none'", "frame-ancestors 'none'",
     "require-trusted-types-for 'script'", "trusted-types 'none'",
 }
-IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"](\.{1,2}/[^'"]+)['"]""")
+IMPORT = re.compile(r"""\b(?:from|import)\s*['"](\.{1,2}/[^'"]+)['"]""")
 
 
 def ask(server, path, *headers, method="GET", host=None):
@@ -78,7 +83,6 @@ class Page(unittest.TestCase):
     def test_assets_are_kept_for_ever(self):
         for path, kind in (("main.js", "text/javascript; charset=utf-8"),
                            ("style.css", "text/css; charset=utf-8"),
-                           ("icon.svg", "image/svg+xml"),
                            ("vendor/preact.js",
                             "text/javascript; charset=utf-8"),
                            ("vendor/LICENSES.txt",
@@ -204,6 +208,74 @@ class Modules(unittest.TestCase):
             # And nothing is left that would ask somebody else.
             for path, body in seen.items():
                 self.assertNotIn(b"sourceMappingURL", body, path)
+
+
+class Link(unittest.TestCase):
+    """What a server says about it at its first start."""
+
+    def said_by(self, *args, folder=None):
+        with tempfile.TemporaryDirectory() as new:
+            p = subprocess.Popen(
+                [BINARY, "serve", "--data", os.path.join(folder or new, "d"),
+                 "--set", "log.level=error", *args], text=True, cwd=new,
+                env=clean_environment(), stdout=subprocess.PIPE)
+            # What it says when it listens comes in one piece.
+            with p.stdout:
+                said = p.stdout.readline()
+                p.send_signal(signal.SIGTERM)
+                said += p.stdout.read()
+            self.assertEqual(p.wait(timeout=DEADLINE_S), 0)
+            return said
+
+    def link_of(self, said):
+        """Where the link leads; its token is the one that is shown."""
+        url, token = re.search(r"\n\n    (http\S+)#token=(\S+)\n",
+                               said).groups()
+        self.assertIn(f"    export SIGNALBOX_TOKEN={token}\n", said)
+        return url
+
+    def test_once_it_signs_in(self):
+        with tempfile.TemporaryDirectory() as folder:
+            at = "--listen", "127.0.0.1:0"
+            said = self.said_by(*at, folder=folder)
+            url = re.search(r"listening on (\S+)\n", said)[1]
+            self.assertEqual(self.link_of(said), url + "/")
+            again = self.said_by(*at, folder=folder)
+            self.assertIn("listening on", again)
+            self.assertNotIn("#token", again)
+
+    def test_listening_on_every_address_it_is_the_nearest(self):
+        for host in "0.0.0.0", "[::]":
+            said = self.said_by("--listen", host + ":0", "--set",
+                                "allowPlaintext=true")
+            port = re.search(r"listening on http://.*:(\d+)\n", said)[1]
+            self.assertEqual(self.link_of(said), f"http://127.0.0.1:{port}/")
+
+    def test_no_link_carries_a_token_over_an_open_road(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            try:
+                s.connect(("192.0.2.1", 9))  # nothing is sent
+            except OSError:
+                self.skipTest("this machine has no address but its own")
+            beyond = s.getsockname()[0]
+        with tempfile.TemporaryDirectory() as folder:
+            plain = ("--listen", beyond + ":0", "--set", "allowPlaintext=true")
+            said = self.said_by(*plain)
+            self.assertNotIn("#token", said)
+            self.assertRegex(said, f"The dashboard is at http://{beyond}:"
+                                   r"\d+/ and asks for it")
+            cert, key = Certs(folder).make("box")
+            said = self.said_by(*plain, "--set", "tls.listen=127.0.0.1:0",
+                                "--set", "tls.certFile=" + cert,
+                                "--set", "tls.keyFile=" + key)
+            self.assertRegex(self.link_of(said), r"^https://127.0.0.1:\d+/$")
+
+    def test_none_where_it_is_switched_off(self):
+        said = self.said_by("--listen", "127.0.0.1:0", "--set",
+                            "web.enabled=false")
+        self.assertIn("export SIGNALBOX_TOKEN=", said)
+        self.assertNotIn("ashboard", said)
+        self.assertNotIn("#token", said)
 
 
 class Settings(unittest.TestCase):

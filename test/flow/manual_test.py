@@ -100,8 +100,12 @@ class Completion(Shell):
                               if not x.startswith(".")], subs)
             for sub in subs:
                 with self.subTest(f"{name} {sub}"):
-                    self.assertEqual(self.complete(name, sub, "--"),
-                                     self.taken(about, sub))
+                    taken = self.taken(about, sub)
+                    self.assertEqual(self.complete(name, sub, "--"), taken)
+                    told, = [x for x in about["subcommands"]
+                             if x["name"] == sub]
+                    self.assertEqual(["--" + x for x in told["options"]],
+                                     taken[:-len(SHARED)])
                     n += 1
         self.assertGreater(n, 40)
 

@@ -1,6 +1,6 @@
 // What every page is made of. Words of agents and users go through Text or
 // Name and nothing else: text nodes, with what hides in them made visible.
-import { createElement, render } from '../vendor/preact.js';
+import { cloneElement, createElement, render } from '../vendor/preact.js';
 import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from '../vendor/hooks.js';
 import htm from '../vendor/htm.js';
 import { ApiError, get, now } from './api.js';
@@ -182,11 +182,21 @@ export function Command({ text }) {
   return html`<div class="command"><code>${text}</code><${Copy} text=${text}/></div>`;
 }
 
-/** A label, what it is for, what is wrong with it, around one control. */
+/** A label, what it is for, what is wrong with it, and one control, which gets the id. */
 export function Field({ label, hint, error, children }) {
-  return html`<label class="field ${error ? 'has-error' : ''}"><span class="field-label">${label}</span>${children}
-    ${hint && html`<span class="hint">${hint}</span>`}
-    ${error && html`<span class="field-error" role="alert"><${Text} text=${error}/></span>`}</label>`;
+  const id = useId();
+  const about = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  const control = cloneElement([].concat(children)[0], { id, 'aria-describedby': about || undefined, 'aria-invalid': error ? 'true' : undefined });
+  return html`<div class="field ${error ? 'has-error' : ''}"><label class="field-label" for=${id}>${label}</label>${control}
+    ${hint && html`<span class="hint" id=${`${id}-hint`}>${hint}</span>`}
+    ${error && html`<span class="field-error" role="alert" id=${`${id}-error`}><${Text} text=${error}/></span>`}</div>`;
+}
+
+/** An input that counts once it is left, or with Enter: what is being typed is not disturbed by what happens meanwhile. */
+export function Typed({ value = '', onCommit, as = 'input', ...more }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return html`<${as} value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => onCommit(e.target.value)} ...${more}/>`;
 }
 
 export function Dialog({ title, onClose, actions, wide, children }) {

@@ -8,11 +8,11 @@ const WORDS = { semantic: 'meaning', performance: 'record', keyword: 'keyword', 
 
 const share = (r, key) => (r.decisions ? r[key] / r.decisions : 0);
 const COLUMNS = [
-  { key: 's', title: 'Signal', render: (r) => html`<i class="dot s-${r.signal}"></i>${WORDS[r.signal] || r.signal}` },
-  { key: 'd', title: 'Would differ without it', render: (r) => html`<span class="share"><${Bar} value=${share(r, 'would_differ')} label="would differ" text=${pct(share(r, 'would_differ'), 1)} tone=${`s-${r.signal}`}/><span class="figure">${num(r.would_differ)} <span class="faint">(${pct(share(r, 'would_differ'))})</span></span></span>` },
+  { key: 's', title: 'Signal', align: 'keep', render: (r) => html`<i class="dot s-${r.signal}"></i>${WORDS[r.signal] || r.signal}` },
+  { key: 'd', title: 'Would differ without it', align: 'keep', render: (r) => html`<span class="share"><${Bar} value=${share(r, 'would_differ')} label="would differ" text=${pct(share(r, 'would_differ'), 1)} tone=${`s-${r.signal}`}/><span class="figure">${num(r.would_differ)} <span class="faint">(${pct(share(r, 'would_differ'))})</span></span></span>` },
   { key: 'h', title: 'Helped', align: 'right', render: (r) => num(r.helped) },
   { key: 'x', title: 'Hurt', align: 'right', render: (r) => num(r.hurt) },
-  { key: 'v', title: 'So', render: (r) => verdict(r) },
+  { key: 'v', title: 'So', align: 'keep', render: (r) => verdict(r) },
 ];
 
 function verdict(r) {
