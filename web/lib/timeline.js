@@ -1,0 +1,98 @@
+// A tree of tasks as rows over one time: until an agent had it a task waited
+// (hatched), then it was worked on (solid), and while it had others do
+// something it waited for them (striped over the solid part, with whom).
+import { Name, Status, Text, html } from './ui.js';
+import { duration, money } from './format.js';
+
+const OVER = ['completed', 'failed', 'cancelled', 'expired', 'dropped'];
+export const isOver = (task) => OVER.includes(task.status);
+
+/** The tasks from the top down, each with its level and where its bar lies. */
+export function rows(tree, nowMs) {
+  const list = [];
+  const add = (task, level) => {
+    list.push({ task, level });
+    for (const kid of task.children) add(kid, level + 1);
+  };
+  add(tree, 0);
+  const from = Math.min(...list.map(({ task }) => task.began_ms));
+  const to = Math.max(from + 1, ...list.map(({ task }) => endOf(task, nowMs)));
+  const share = (ms) => Math.max(0, Math.min(1, (ms - from) / (to - from)));
+  for (const row of list) Object.assign(row, bars(row.task, share, nowMs));
+  return { list, from, to };
+}
+
+const endOf = (task, nowMs) => task.finished_ms || Math.max(nowMs, task.began_ms);
+
+function bars(task, share, nowMs) {
+  const start = share(task.began_ms), end = share(endOf(task, nowMs));
+  const given = task.started_ms ? share(task.started_ms) : end;
+  return { start, given, end, waits: task.started_ms ? waitsOf(task, share, nowMs) : [] };
+}
+
+/** When it waited for whom: its children's lives, within its own. One that was let go on its own is not waited for. */
+function waitsOf(task, share, nowMs) {
+  const own = { from: task.started_ms, to: endOf(task, nowMs) };
+  return task.children.filter((kid) => kid.mode !== 'async' && kid.parent_task_id === task.task_id).map((kid) => ({
+    agent: kid.agent, from: Math.max(own.from, kid.began_ms), to: Math.min(own.to, endOf(kid, nowMs)),
+  })).filter((w) => w.to > w.from).map((w) => ({ ...w, start: share(w.from), end: share(w.to) }));
+}
+
+const percent = (share) => `${(share * 100).toFixed(3)}%`;
+const at = (start, end) => ({ left: percent(start), width: `max(2px, ${percent(end - start)})` });
+
+function words({ task, waits }) {
+  const parts = [`waited ${duration(task.waited_ms)}`, task.worked_ms === null ? 'nobody has begun' : `worked ${duration(task.worked_ms)}`];
+  for (const w of waits) parts.push(`${duration(w.to - w.from)} of it for ${w.agent}`);
+  return parts.join(', ');
+}
+
+function Track({ row }) {
+  const text = words(row);
+  return html`<span class="track" role="img" aria-label=${text} title=${text}>
+    ${row.given > row.start && html`<span class="track-waited" style=${at(row.start, row.given)}></span>`}
+    ${row.task.started_ms && html`<span class="track-worked tone-${toneOf(row.task)} ${isOver(row.task) ? '' : 'is-open'}" style=${at(row.given, row.end)}></span>`}
+    ${row.waits.map((w, i) => html`<span class="track-for" key=${i} style=${at(w.start, w.end)}><span class="track-name"><${Text} text=${`for ${w.agent}`} max=${30} line=${true}/></span></span>`)}
+  </span>`;
+}
+
+const TONES = { completed: 'good', failed: 'bad', expired: 'bad', cancelled: 'calm', dropped: 'calm' };
+const toneOf = (task) => TONES[task.status] || 'busy';
+
+function Ticks({ span }) {
+  const steps = [0, 0.25, 0.5, 0.75, 1];
+  return html`<span class="ticks" aria-hidden="true">${steps.map((s) => html`<span key=${s} style=${{ left: percent(s) }} class=${s === 1 ? 'is-last' : s === 0 ? 'is-first' : s === 0.5 ? '' : 'not-phone'}>${duration(Math.round(span * s))}</span>`)}</span>`;
+}
+
+/** Who gave what to whom. `current`: the task that was asked about; actions(task) stands at the end of its row. */
+export function Timeline({ tree, nowMs, current, actions }) {
+  const { list, from, to } = rows(tree, nowMs);
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="Timeline"><table class="timeline">
+    <caption class="off-screen">Who gave what to whom, when it waited and was worked on, and what it cost</caption>
+    <thead><tr><th scope="col">Task</th><th scope="col" class="track-head"><span class="off-screen">From beginning to end</span><${Ticks} span=${to - from}/></th>
+      <th scope="col" class="right not-phone">Waited</th><th scope="col" class="right not-phone">Worked</th><th scope="col" class="right">Cost</th><th scope="col" class="right not-phone">Branch</th><th><span class="off-screen">Actions</span></th></tr></thead>
+    <tbody>${list.map((row) => html`<${Row} key=${row.task.task_id} row=${row} isCurrent=${row.task.task_id === current} actions=${actions}/>`)}</tbody>
+  </table></div>`;
+}
+
+function Row({ row, isCurrent, actions }) {
+  const { task, level } = row;
+  const to = `#/tasks/${encodeURIComponent(task.task_id)}`;
+  const hasBranch = task.branch.tasks > 1;
+  return html`<tr class=${isCurrent ? 'is-current' : ''} aria-current=${isCurrent ? 'true' : undefined}>
+    <th scope="row"><span class="branch" style=${{ '--level': Math.min(level, 12) }}><span class="branch-who"><${Name} agent=${task.agent}/> <${Status} status=${task.status}/></span>
+      <a class="branch-text" href=${to} title="The task in full"><${Text} text=${task.text || task.task_id} max=${90} line=${true}/></a>
+      ${task.error && html`<span class="field-error"><${Text} text=${`${task.error.code}: ${task.error.message}`} max=${160}/></span>`}</span></th>
+    <td class="track-cell"><${Track} row=${row}/></td>
+    <td class="right not-phone">${duration(task.waited_ms)}</td><td class="right not-phone">${duration(task.worked_ms)}</td>
+    <td class="right">${task.captured_micros || task.price_micros ? cost(task) : html`<span class="faint">–</span>`}</td>
+    <td class="right not-phone">${hasBranch && (task.branch.captured_micros || task.branch.price_micros) ? cost(task.branch) : html`<span class="faint">–</span>`}</td>
+    <td class="right">${actions?.(task)}</td>
+  </tr>`;
+}
+
+/** What was paid; what is set aside for it where nothing is paid yet. */
+export function cost({ captured_micros: paid, price_micros: price }) {
+  if (paid || !price) return money(paid);
+  return html`<span class="faint" title="its price; nothing of it is paid yet, or it was given back">(${money(price)})</span>`;
+}
