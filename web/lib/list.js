@@ -64,9 +64,10 @@ async function readOn(s, where, params, limit) {
 /**
  * A virtual table. columns: [{key, title, width, align, render(row), phone}];
  * width is a CSS grid track, phone another one there, or false: not on a phone.
- * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view.
+ * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view,
+ * onView({from, to}) which rows are drawn: a setter of a state.
  */
-export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop }) {
+export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop, onView }) {
   const box = useRef(null);
   const [view, setView] = useState({ from: 0, to: 40 });
   const look = useCallback(() => {
@@ -76,6 +77,7 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     const to = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 8;
     setView((v) => (v.from === from && v.to === to ? v : { from, to }));
     onTop?.(el.scrollTop < rowHeight);
+    onView?.((v) => (v.from === from && v.to === to ? v : { from, to }));
   }, [rowHeight]);
   useLayoutEffect(look, [rows.length, look]);
   useEffect(() => {

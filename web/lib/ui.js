@@ -192,6 +192,13 @@ export function Field({ label, hint, error, children }) {
     ${error && html`<span class="field-error" role="alert" id=${`${id}-error`}><${Text} text=${error}/></span>`}</div>`;
 }
 
+/** An input that counts once it is left, or with Enter: what is being typed is not disturbed by what happens meanwhile. */
+export function Typed({ value = '', onCommit, as = 'input', ...more }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return html`<${as} value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => onCommit(e.target.value)} ...${more}/>`;
+}
+
 export function Dialog({ title, onClose, actions, wide, children }) {
   const box = useRef(null);
   const id = useId();
