@@ -143,6 +143,9 @@ test('a user is made with a token, changed and removed', async () => {
   const { role, org, owner } = items.find((u) => u.name === 'clerk');
   assert.deepEqual([role, org, owner], ['user', 'partner', null]);
 
+  await row(page, 'Users', 'clerk').getByRole('button', { name: 'Make a token for clerk' }).click();
+  assert.equal(await token.getByRole('checkbox').count(), 3); // of the new role
+  await token.getByRole('button', { name: 'Leave it' }).click();
   await row(page, 'Users', 'clerk').getByRole('button', { name: 'Remove clerk' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click();
   await row(page, 'Users', 'clerk').getByRole('button', { name: 'Remove clerk' }).click();

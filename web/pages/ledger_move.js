@@ -2,7 +2,7 @@
 // answered, over lost connections and closed dialogs: pressed twice, it is paid
 // once.
 import { Field, Link, Tabs, html, useState } from '../lib/ui.js';
-import { ApiError, newKey, post } from '../lib/api.js';
+import { ApiError, newKey, path, post } from '../lib/api.js';
 import { micros, money } from '../lib/format.js';
 import { FormDialog, Line, NAME } from './settings_parts.js';
 
@@ -81,7 +81,7 @@ export function Move({ what, user: preset, task: aTask = '', onDone, onClose }) 
   const send = async () => {
     const body = isOfTask ? { task_id: task.trim() } : { user: user.trim(), amount_micros: amountOf(amount) };
     if (note.trim()) body.note = note.trim();
-    const posting = await moveOnce(`/api/ledger/${what}`, body);
+    const posting = await moveOnce(path`/api/ledger/${what}`, body);
     onDone(said(posting) + DONE[what](posting));
   };
   return html`<${FormDialog} title=${KINDS[what].title} action=${KINDS[what].action} send=${send} onClose=${onClose}>
