@@ -51,7 +51,7 @@ export const Loading = ({ what = 'Loading' }) => html`<p class="loading" role="s
 
 /** Pairs of a name and a value; those without a value are left out. */
 export function Facts({ facts }) {
-  const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
   return html`<dl class="facts">${there.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 

@@ -34,7 +34,7 @@ const columns = (channels) => {
 };
 
 const EXAMPLE = `"channels": {
-  "#alerts": { "takes": ["alerts"], "webhook": { "url": "…", "form": "slack" } },
+  "#alerts": { "takes": ["alerts"], "webhook": { "url": "https://…", "form": "slack" } },
   "#agent-feed": { "takes": ["decisions"], "file": { "path": "agent-feed.jsonl" } }
 }`;
 
