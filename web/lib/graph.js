@@ -13,11 +13,16 @@ const X = { left: 0, middle: SIDE + GAP, right: SIDE + GAP + MIDDLE + OUT };
 const ANYBODY = '\u0000anybody', TARGET = '\u0000the target'; // no agent's name
 const IT = '\u0000it'; // no rule's
 
-/** Words for a picture, where a mark cannot be an element of its own. */
-const plain = (text, most) => {
-  const all = visible(cut(String(text), most)).map((p) => (typeof p === 'string' ? p : `⟨${p.code}⟩`)).join('');
-  return String(text).length > most ? `${all}…` : all;
-};
+/** Words for a picture, where a mark cannot be an element of its own, as far as they fit. */
+function fit(text, width, size) {
+  const all = visible(cut(String(text), 200)).map((p) => (typeof p === 'string' ? p : `⟨${p.code}⟩`)).join('');
+  let left = width / size;
+  for (let at = 0; at < all.length; at++) {
+    left -= /[A-Z_MWmw@%]/.test(all[at]) || all.charCodeAt(at) > 0x2000 ? 0.76 : 0.6;
+    if (left < 0) return `${cut(all, at - 1)}…`;
+  }
+  return all;
+}
 
 /** Whose word, health or data an edge takes. */
 function sources(edge, task) {
@@ -91,7 +96,7 @@ function Agent({ node, x, nodes }) {
   const y = node.height / 2;
   return html`<g class="graph-agent state-${known?.state || 'none'}" transform=${`translate(${x} ${node.y})`}>
     <rect width=${SIDE} height=${node.height} rx="8"/>
-    <text x="11" y=${isSomebody ? y + 4 : y - 3} class="graph-name">${isSomebody ? node.name.slice(1) : plain(node.name, 14)}</text>
+    <text x="11" y=${isSomebody ? y + 4 : y - 3} class="graph-name">${isSomebody ? node.name.slice(1) : fit(node.name, SIDE - 16, 12.5)}</text>
     ${!isSomebody && html`<text x="11" y=${y + 13} class="graph-state">${known?.state || 'not here'}</text>`}
   </g>`;
 }
@@ -104,8 +109,8 @@ function Line({ line }) {
   const below = state === 'blocking' ? `blocks it: ${edge.rule}` : box.isIt ? edge.rule : '';
   return html`<g class="graph-line is-${state}">
     <path d=${`M${SIDE} ${y} H${X.middle - 34} L${X.middle - 10} ${end} H${X.middle - 2}`} marker-end=${`url(#arrow-${state})`}/>
-    <text x=${SIDE + 9} y=${y - 5}>${SIGNS[state]}${plain(edge.words, 29)}</text>
-    ${below && html`<text x=${SIDE + 9} y=${y + 13} class="graph-below">${plain(below, 31)}</text>`}
+    <text x=${SIDE + 9} y=${y - 5}>${SIGNS[state]}${fit(edge.words, GAP - 32, 11.5)}</text>
+    ${below && html`<text x=${SIDE + 9} y=${y + 13} class="graph-below">${fit(below, GAP - 40, 10.5)}</text>`}
   </g>`;
 }
 
@@ -114,8 +119,8 @@ function Box({ box }) {
   return html`<g class="graph-box-node ${box.isIt ? 'is-it' : ''}">
     <g transform=${`translate(${X.middle} ${box.y})`}>
       <rect width=${MIDDLE} height=${box.height} rx="8"/>
-      <text x="11" y=${y - 3} class="graph-name">${plain(box.title, 24)}</text>
-      <text x="11" y=${y + 13} class="graph-state">${plain(box.below, 31)}</text>
+      <text x="11" y=${y - 3} class="graph-name">${fit(box.title, MIDDLE - 12, 12)}</text>
+      <text x="11" y=${y + 13} class="graph-state">${fit(box.below, MIDDLE - 14, 11)}</text>
     </g></g>`;
 }
 

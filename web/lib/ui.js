@@ -51,7 +51,7 @@ export const Loading = ({ what = 'Loading' }) => html`<p class="loading" role="s
 
 /** Pairs of a name and a value; those without a value are left out. */
 export function Facts({ facts }) {
-  const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
   return html`<dl class="facts">${there.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
@@ -262,7 +262,9 @@ export function Tabs({ tabs, current, onChange, label }) {
     onChange(next.id);
     e.currentTarget.querySelector(`[data-tab="${next.id}"]`)?.focus();
   };
-  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
+  const row = useRef(null);
+  useEffect(() => { row.current.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }, [current]);
+  return html`<div class="tabs" ref=${row} role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
     <button type="button" role="tab" key=${t.id} data-tab=${t.id} aria-selected=${t.id === current} tabindex=${t.id === current ? 0 : -1}
       onClick=${() => onChange(t.id)}>${t.label}${t.count !== undefined && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
 }

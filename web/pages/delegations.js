@@ -65,7 +65,7 @@ function Tree({ id }) {
   return html`<${Page} title="A delegation" lead=${html`<${Text} text=${top.text} max=${300}/>`}
       actions=${html`<${Status} status=${top.status}/>${!isOver(top) && mayCancel && html`<${Button} kind="danger" onClick=${() => cancelTask(top, true, reload)}>Cancel everything<//>`}`}>
     <div class="figures" role="group" aria-label="In figures">
-      ${[['tasks', data.tasks], ['open', data.open], ['from beginning to end', duration(isOver(top) ? top.duration_ms : now() - top.began_ms)], ['paid', cost({ captured_micros: data.captured_micros, price_micros: data.price_micros })]].map(([name, value]) => html`
+      ${[['tasks', data.tasks], ['open', data.open], ['from beginning to end', duration(isOver(top) ? top.duration_ms : now() - top.began_ms)], [isOpen ? 'paid, or set aside' : 'paid', cost({ captured_micros: data.captured_micros, price_micros: data.price_micros })]].map(([name, value]) => html`
         <div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div></div>`)}
     </div>
     <${Card} title="Who waited for whom" actions=${html`<span class="legend"><span class="key-waited"></span> waited for its agent <span class="key-worked"></span> worked on <span class="key-for"></span> waited for another</span>`}>

@@ -47,7 +47,7 @@ function Way({ item }) {
 const waitsFor = (hold) => hold.waits_words.filter((_, i) => hold.waits_for[i] !== 'time').join(', ') || 'its turn';
 
 const WAITING = [
-  { key: 'what', title: 'Message', width: 'minmax(11rem, 1.4fr)', render: (h) => html`<${About} item=${h}/>` },
+  { key: 'what', title: 'Message', width: 'minmax(11rem, 1.4fr)', phone: 'minmax(0, 1.4fr)', render: (h) => html`<${About} item=${h}/>` },
   { key: 'way', title: 'From → to', width: 'minmax(6rem, .7fr)', render: (h) => html`<${Way} item=${h}/>` },
   { key: 'for', title: 'Waits for', width: 'minmax(12rem, 1.5fr)', phone: false, render: (h) => html`<span class="two-lines"><span><${Text} text=${waitsFor(h)} max=${200} line=${true}/></span>
     <span class="faint"><${Text} text=${h.rule || ''} max=${100} line=${true}/></span></span>` },
@@ -71,7 +71,7 @@ function Waiting() {
 
 const KINDS = { rule: 'a rule says so', dead: 'its agent is dead', expired: 'held too long', late: 'answered late' };
 const ASKED = [
-  { key: 'what', title: 'Message', width: 'minmax(11rem, 1.3fr)', render: (e) => html`<${About} item=${e}/>` },
+  { key: 'what', title: 'Message', width: 'minmax(11rem, 1.3fr)', phone: 'minmax(0, 1.4fr)', render: (e) => html`<${About} item=${e}/>` },
   { key: 'way', title: 'From → to', width: 'minmax(6rem, .7fr)', render: (e) => html`<${Way} item=${e}/>` },
   { key: 'kind', title: 'Why', width: 'minmax(8rem, .8fr)', phone: false, render: (e) => html`<span class="two-lines"><span>${KINDS[e.kind] || e.kind}</span><span class="faint"><${Text} text=${e.rule || ''} max=${100} line=${true}/></span></span>` },
   { key: 'priority', title: 'Priority', width: '5.5rem', phone: false, render: (e) => html`<${Priority} item=${e}/>` },
@@ -112,9 +112,9 @@ function Rules({ reference, set }) {
   const { data, error, loading, reload } = useGet('/api/gate/graph', { reference });
   useRefresh(['gate.', 'agent.'], reload);
   return html`<${Card} title="Who must have said what before what may go">
-    <form class="filters" role="search" onSubmit=${(e) => { e.preventDefault(); set({ reference: e.target.reference.value.trim() }); }}>
+    <form class="inline-form" role="search" onSubmit=${(e) => { e.preventDefault(); set({ reference: e.target.reference.value.trim() }); }}>
       <${Field} label="For a reference"><input name="reference" data-search type="search" value=${reference} placeholder="SUBM-C042-001" spellcheck=${false} maxlength="200"/><//>
-      <div class="actions"><${Button} type="submit">Show what has happened<//></div></form>
+      <${Button} type="submit">Show what has happened<//></form>
     ${error && html`<${Problem} error=${error} onRetry=${reload}/>`}
     ${loading && html`<${Loading}/>`}
     ${data && (data.edges.length ? html`<${Graph} graph=${data}/>` : html`<${Empty} title="No rules that wait for anything" command=${EM[0]}>A file of rules, named by “rules” in the configuration, says what may go when. examples/em has a complete one.<//>`)}
@@ -127,10 +127,10 @@ function Hold({ task, go }) {
   const { data, error, reload } = useGet('/api/gate/graph', { task_id: task });
   const about = useGet(path`/api/tasks/${task}`);
   const reference = data?.reference;
-  const list = usePages(data ? '/api/holds' : null, { agent: data?.task.to, reference: reference || undefined });
-  useRefresh(GATE, () => { reload(); about.reload(); if (data) list.reload(); });
+  const list = useGet('/api/holds', { task_id: task });
+  useRefresh(GATE, () => { reload(); about.reload(); list.reload(); });
   useTick();
-  const hold = list.rows.find((h) => h.task_id === task);
+  const hold = list.data?.items[0];
   const cancel = async () => {
     if (!await confirm({ title: 'Cancel this message?', text: 'It does not go any more, and whoever sent it is told so.', action: 'Cancel it' })) return;
     await post(path`/api/tasks/${task}/cancel`);
@@ -170,7 +170,7 @@ function Figures() {
     ${target && html`<div class="small">${isMet === null || isMet === undefined ? '' : html`<${Badge} tone=${isMet ? 'good' : 'bad'}>${isMet ? 'in target' : 'off target'}<//> `}<span class="faint">${target}</span></div>`}</div>`;
   return html`<div class="figures" role="group" aria-label="The gate in figures">
     ${box('wait now', num(at.held))}${box('for people to decide', num(at.escalations_open))}
-    ${box('held on average, 24 h', duration(figures.hold_ms.value), `target ${duration(figures.hold_ms.target)}`, figures.hold_ms.is_met)}
+    ${box('held on average, 24 h', figures.hold_ms.holds ? duration(figures.hold_ms.value) : '–', `target ${duration(figures.hold_ms.target)}`, figures.hold_ms.holds ? figures.hold_ms.is_met : null)}
     ${box('escalations, 24 h', num(figures.escalations_per_day.value), `fewer than ${num(figures.escalations_per_day.target)}`, figures.escalations_per_day.is_met)}
   </div>`;
 }

@@ -71,10 +71,7 @@ function useAround(task) {
     get('/api/decisions', { task_id: id, limit: 1 }).then(({ items }) => setAround((a) => ({ ...a, decision: items[0] })), () => {});
   }, [id]);
   useEffect(() => {
-    if (!id) return;
-    if (status !== 'escalated') { setAround((a) => ({ ...a, escalation: null })); return; }
-    get('/api/escalations', { status: 'open', agent: task.agent, limit: 500 }).then(
-      ({ items }) => setAround((a) => ({ ...a, escalation: items.find((e) => e.task_id === id) })), () => {});
+    if (id) get('/api/escalations', { task_id: id, limit: 20 }).then(({ items }) => setAround((a) => ({ ...a, escalations: items })), () => {});
   }, [id, status]);
   useEffect(() => {
     if (id) get(path`/api/tasks/${id}/tree`).then((tree) => setAround((a) => ({ ...a, tree })), () => {});
@@ -95,7 +92,8 @@ function About({ task, around }) {
     ['Conversation', task.conversation_id && html`<a href=${`#/feed?conversation=${encodeURIComponent(task.conversation_id)}`}><${Text} text=${task.conversation_id} max=${60} line=${true}/></a>`],
     ['Decision', around.decision && html`<${Id} id=${around.decision.id} to=${`/decisions/${around.decision.id}`}/>`],
     ['Waits', task.status === 'held' && html`<a href=${`#/holds/${encodeURIComponent(task.id)}`}>for what, and until when</a>`],
-    ['To decide', around.escalation && html`<a href=${`#/escalations/${encodeURIComponent(around.escalation.id)}`}>approve, reject or redirect it</a>`],
+    ['People', around.escalations?.length > 0 && html`<ul class="bare">${around.escalations.map((e) => html`<li key=${e.id}><a href=${`#/escalations/${encodeURIComponent(e.id)}`}>${
+      e.status === 'open' ? 'approve, reject or redirect it' : html`<${Text} text=${`${e.status}${e.by ? ` by ${e.by}` : ''}`}/>`}</a></li>`)}</ul>`],
     ['Delegations', n > 1 && html`<a href=${`#/delegations/${encodeURIComponent(task.id)}`}>${n} tasks hang together</a>`],
     ['Id', html`<span class="id"><${Text} text=${task.id}/></span> <${Copy} text=${task.id}/>`]]}/><//>`;
 }
