@@ -15,7 +15,7 @@ export function Page({ title, lead, actions, children }) {
   useEffect(() => { document.title = `${title} · Signalbox`; }, [title]);
   return html`<div class="page">
     <header class="page-head">
-      <div><h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+      <div><h1 tabindex="-1"><${Text} text=${title} max=${200}/></h1>${lead && html`<p class="lead">${lead}</p>`}</div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
     ${children}
