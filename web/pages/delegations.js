@@ -40,8 +40,9 @@ function useGrowing(isOpen) {
 
 async function cancelTask(task, isRoot, reload) {
   const below = task.branch.tasks - 1;
+  const who = isRoot ? '' : `It is what ${task.agent} does. `;
   const text = below > 0 ? `${count(below, 'task')} below it end with it, as far as they are not over. What was done by then is paid.` : 'No result of it comes any more; who waits for it is told.';
-  if (!await confirm({ title: isRoot ? 'Cancel all of it?' : `Cancel what ${task.agent} does?`, text, action: isRoot ? 'Cancel everything' : 'Cancel this branch' })) return;
+  if (!await confirm({ title: isRoot ? 'Cancel all of it?' : 'Cancel this branch?', text: who + text, action: isRoot ? 'Cancel everything' : 'Cancel this branch' })) return;
   try {
     await post(path`/api/tasks/${task.task_id}/cancel`);
     toast(isRoot ? 'Everything was cancelled.' : 'The branch was cancelled.');

@@ -142,7 +142,7 @@ export default function Escalation({ args }) {
   if (!data) return html`<${Page} title=${title}><${Loading}/><//>`;
   const isOpen = data.status === 'open';
   return html`<${Page} title=${title} lead=${html`<${Text} text=${`${data.type || 'MESSAGE'} from ${data.from || data.requester} to ${data.agent}${data.reference ? `, about ${data.reference}` : ''}`} max=${300}/>`}
-      actions=${html`<${Status} status=${data.status}/>`}>
+      actions=${html`<${Status} status=${data.status}/>${isOpen && html`<span class="phone-only"><${Button} onClick=${() => document.querySelector('.decide-card')?.scrollIntoView()}>Decide ↓<//></span>`}`}>
     ${!isOpen && !isMine && (isTold || wasOpen.current) && html`<${Other} escalation=${data} isTold=${isTold}/>`}
     <div class="with-side">
       <div class="stack-of">
