@@ -16,7 +16,8 @@ export function usePages(where, params = {}, limit = PAGE) {
 
   const more = useCallback(async () => {
     const mine = state.current;
-    if (!where || mine.isLoading || mine.done) return;
+    // An effect of the drawing before may call the one before this.
+    if (!where || mine.key !== key || mine.isLoading || mine.done) return;
     mine.isLoading = true;
     draw();
     try {
@@ -124,7 +125,7 @@ export function Table({ columns, rows, rowKey = (r, i) => i, label, empty }) {
   if (!rows.length) return empty || null;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>
     <caption class="off-screen">${label}</caption>
-    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class=${c.align || ''}>${c.title}</th>`)}</tr></thead>
-    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class=${c.align || ''}>${c.render(row)}</td>`)}</tr>`)}</tbody>
+    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.render(row)}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }

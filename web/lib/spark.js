@@ -29,7 +29,7 @@ function Line({ values, top, width, height }) {
 
 function Bars({ values, top, width, height }) {
   const step = width / values.length;
-  return values.map((v, i) => v > 0 && html`<rect key=${i} class="spark-bar" x=${(i * step).toFixed(1)} width=${Math.max(1, step - 1).toFixed(1)}
+  return values.map((v, i) => v > 0 && html`<rect key=${i} class="spark-bar" x=${(i * step).toFixed(1)} width=${(step * 0.8).toFixed(1)}
     y=${(height - Math.max(2, (v / top) * height)).toFixed(1)} height=${Math.max(2, (v / top) * height).toFixed(1)}/>`);
 }
 

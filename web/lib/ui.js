@@ -15,7 +15,7 @@ export function Page({ title, lead, actions, children }) {
   useEffect(() => { document.title = `${title} · Signalbox`; }, [title]);
   return html`<div class="page">
     <header class="page-head">
-      <div><h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+      <div><h1 tabindex="-1"><${Text} text=${title} max=${200}/></h1>${lead && html`<p class="lead">${lead}</p>`}</div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
     ${children}
@@ -262,7 +262,9 @@ export function Tabs({ tabs, current, onChange, label }) {
     onChange(next.id);
     e.currentTarget.querySelector(`[data-tab="${next.id}"]`)?.focus();
   };
-  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
+  const row = useRef(null);
+  useEffect(() => { row.current.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }, [current]);
+  return html`<div class="tabs" ref=${row} role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
     <button type="button" role="tab" key=${t.id} data-tab=${t.id} aria-selected=${t.id === current} tabindex=${t.id === current ? 0 : -1}
       onClick=${() => onChange(t.id)}>${t.label}${t.count !== undefined && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
 }

@@ -7,7 +7,7 @@ import { count, money } from '../lib/format.js';
 import { Hour, Now } from './agent_figures.js';
 import { Recent } from './agent_recent.js';
 
-const REFRESH_MS = 15000;
+const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
 
 /** Who may change it: its creator and admins; what the configuration has is changed there. */
 export function rightsOf(card) {
@@ -95,7 +95,7 @@ export function Words({ list }) {
 
 function Skills({ card }) {
   const skills = card.skills || [];
-  return html`<${Card} title=${count(skills.length, 'skill')}>${!skills.length && html`<p class="faint">None: it is found by its description alone. Skills with examples make it found better.</p>`}
+  return html`<${Card} title=${skills.length ? count(skills.length, 'skill') : 'No skills'}>${!skills.length && html`<p class="faint">It is found by its description alone. Skills with examples make it found better.</p>`}
     <ul class="skills">${skills.slice(0, 100).map((s) => html`<li key=${s.id}>
       <h3><${Text} text=${s.name} max=${128} line=${true}/> <code class="faint"><${Text} text=${s.id} max=${128} line=${true}/></code>${s.pricing && html` <${Badge} tone="accent">${money(s.pricing.amount_micros)}<//>`}</h3>
       ${s.description && html`<p><${Text} text=${s.description} max=${400}/></p>`}
@@ -148,7 +148,7 @@ export default function Agent({ name, go }) {
   if (found.error && !card) return html`<${Page} title="Agent"><${Problem} error=${found.error} onRetry=${reload}/><//>`;
   if (!card) return html`<${Loading}/>`;
   const figures = now.data;
-  return html`<${Page} title=${card.title || card.name} lead=${html`<span class="agent-lead"><code><${Text} text=${card.name} max=${128} line=${true}/></code> <${State} state=${figures?.state || card.state}/>${
+  return html`<${Page} title=${card.title || card.name} lead=${html`<span class="agent-lead">${card.title && html`<code><${Text} text=${card.name} max=${128} line=${true}/></code> `}<${State} state=${figures?.state || card.state}/>${
       (figures?.paused ?? card.paused) && html` <${Badge} tone="warn">paused<//>`} <${Badge}>${card.visibility}<//></span>`}
       actions=${html`<${Actions} card=${card} figures=${figures} reload=${reload} go=${go}/>`}>
     <p class="crumb"><${Link} to="/agents">All agents<//></p>

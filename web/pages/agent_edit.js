@@ -1,8 +1,9 @@
 // Register an agent, or change one: a form, or the card as JSON. What the
 // server finds wrong is said at its field. A change is a merge patch against
 // the revision that was read: who was second is shown what the first one did.
-import { Button, Card, Link, Loading, Page, Problem, Tabs, Text, html, toast, useEffect, useState } from '../lib/ui.js';
+import { Button, Card, Field, Link, Loading, Page, Problem, Tabs, Text, html, toast, useEffect, useRef, useState } from '../lib/ui.js';
 import { can, get, patch, path, post } from '../lib/api.js';
+import { count } from '../lib/format.js';
 import { changedFields, mergePatch, ownFields } from '../lib/card.js';
 import { CardForm, formOf, isInForm } from './agent_form.js';
 
@@ -39,7 +40,7 @@ function Conflict({ draft, take, merge }) {
   const did = changedFields(ownFields(before), ownFields(theirs));
   const mine = changedFields(ownFields(before), card);
   const both = did.filter((f) => mine.includes(f));
-  const names = (list) => list.map((f) => html`<code key=${f} class="field-name"><${Text} text=${f} max=${60} line=${true}/></code> `);
+  const names = (list) => list.map((f, i) => html`${i > 0 && ', '}<code key=${f} class="field-name"><${Text} text=${f} max=${60} line=${true}/></code>`);
   return html`<div class="problem" role="alert"><p><strong>Somebody else has changed this agent meanwhile.</strong> It is revision ${theirs.revision} by now, and you began with ${before.revision}. Nothing of yours was saved yet.</p>
     <p>They changed ${did.length ? names(did) : 'nothing that the card shows'}; you ${mine.length ? names(mine) : 'nothing'}.${both.length > 0 && html` Both of you: ${names(both)}.`}</p>
     <div class="actions"><${Button} kind="main" onClick=${merge}>Keep my changes on top of theirs<//><${Button} onClick=${take}>Take theirs, drop mine<//></div></div>`;
@@ -50,16 +51,14 @@ function Elsewhere({ draft, tab }) {
   const rest = draft.problems.filter((p) => tab === 'json' || !isInForm(p.pointer));
   if (!draft.refusal) return null;
   if (!draft.problems.length) return html`<${Problem} error=${draft.refusal}/>`;
-  return html`<div class="problem" role="alert"><p>The server does not take it:</p>${rest.length > 0
-    ? html`<ul>${rest.map((p, i) => html`<li key=${i}><code><${Text} text=${p.pointer || '/'} max=${200} line=${true}/></code> <${Text} text=${p.message} max=${400}/></li>`)}</ul>`
-    : html`<p>see the fields below.</p>`}</div>`;
+  const n = draft.refusal.details.total ?? draft.problems.length;
+  return html`<div class="problem" role="alert"><p>The server does not take it: ${count(n, 'thing is', 'things are')} wrong${rest.length < draft.problems.length ? ', said at the fields below' : ''}.</p>
+    ${rest.length > 0 && html`<ul>${rest.map((p, i) => html`<li key=${i}><code><${Text} text=${p.pointer || '/'} max=${200} line=${true}/></code> <${Text} text=${p.message} max=${400}/></li>`)}</ul>`}</div>`;
 }
 
 function JsonEditor({ text, setText, error }) {
-  return html`<label class="field ${error ? 'has-error' : ''}"><span class="field-label">The card</span>
-    <textarea class="code-input" rows="24" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)}></textarea>
-    ${error && html`<span class="field-error" role="alert">${error}</span>`}
-    <span class="hint">As docs/protocol.md has it. What is left out is taken away.</span></label>`;
+  return html`<${Field} label="The card" error=${error} hint="As docs/protocol.md has it. What is left out is taken away.">
+    <textarea class="code-input" rows="24" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)}></textarea><//>`;
 }
 
 function read(text) {
@@ -126,7 +125,10 @@ function Editor({ start, isNew, go }) {
     become(next);
     return send(next);
   };
-  return html`<form class="form" onSubmit=${(e) => e.preventDefault()} novalidate>
+  // What was refused is said at the top; who saved is at the bottom.
+  const top = useRef(null);
+  useEffect(() => { if (draft.theirs || draft.refusal) top.current.scrollIntoView({ block: 'start' }); }, [draft.theirs, draft.refusal]);
+  return html`<form class="form" ref=${top} onSubmit=${(e) => e.preventDefault()} novalidate>
     ${draft.theirs && html`<${Conflict} draft=${draft} take=${take} merge=${merge}/>`}
     <${Elsewhere} draft=${draft} tab=${tab}/>
     <${Tabs} tabs=${TABS} current=${tab} onChange=${turn} label="How to edit the card"/>

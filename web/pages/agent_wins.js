@@ -98,7 +98,7 @@ function Results({ rows, name, source }) {
     { key: 'score', title: 'Its score', render: (r) => html`<${Score} row=${r}/>` },
     { key: 'gap', title: 'By how much', render: (r) => html`<${Gap} row=${r}/>` },
   ];
-  return html`<${Card} title=${`Of ${SOURCES[source]} it wins ${won} of ${done.length}`} data-source=${source}>
+  return html`<${Card} title=${`Of ${SOURCES[source]} it wins ${won} of ${done.length}`} className="wins">
     <${Table} columns=${columns} rows=${mine} rowKey=${(r) => r.key} label=${`Of ${SOURCES[source]}`}/>
     ${done.length < mine.length && html`<p class="faint" role="status">${count(mine.length - done.length, 'text')} to go…</p>`}<//>`;
 }

@@ -10,8 +10,8 @@ import { count, duration, num } from '../lib/format.js';
 import { Connect } from './agent_connect.js';
 
 const PAGE = 200;
-const REFRESH_MS = 15000; // minutes go by though nothing happens
-const COUNT_MS = 5000; // counting looks at every agent: not each time
+const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
+const countEvery = (n) => (n > 2000 ? 15000 : 4000); // counting looks at every agent: not each time
 const NAMES = 60; // in view at once, at most
 const STATES = ['ACTIVE', 'IDLE', 'BUSY', 'SLOW', 'ERROR', 'DEAD'];
 
@@ -41,14 +41,15 @@ function useFleet(names) {
   wanted.current = names.slice(0, NAMES).join(',');
   const timer = useRef(0);
   const counted = useRef(0);
+  const total = useRef(0);
   const ask = async () => {
-    const isToCount = performance.now() - counted.current > COUNT_MS || !counted.current;
+    const isToCount = !counted.current || performance.now() - counted.current > countEvery(total.current);
     clearTimeout(timer.current);
-    timer.current = setTimeout(ask, isToCount ? REFRESH_MS : COUNT_MS);
+    timer.current = setTimeout(ask, REFRESH_MS);
     if (document.hidden) return;
     try {
       const { items, ...counts } = await get('/api/fleet', { names: wanted.current, ...(!isToCount && { counts: false }) });
-      if (isToCount) counted.current = performance.now();
+      if (isToCount) { counted.current = performance.now(); total.current = counts.agents; }
       setFleet((f) => ({ counts: isToCount ? counts : f.counts, of: new Map(items.map((x) => [x.agent, x])), error: null }));
     } catch (error) {
       setFleet((f) => ({ ...f, error }));
@@ -134,18 +135,18 @@ function Fleet({ query, go }) {
   const [view, setView] = useState({ from: 0, to: 40 });
   const fleet = useFleet(pages.rows.slice(view.from, view.to).map((a) => a.name));
   const [isConnecting, connect] = useState(false);
+  const isEmpty = !isFiltered && !pages.rows.length && pages.done && !pages.error;
   // Who is far down keeps their place: new names are found when they search.
   useRefresh(['agent.registered', 'agent.updated', 'agent.removed'], () => pages.rows.length <= 500 && pages.reload());
   const set = (more) => {
     const next = Object.entries({ ...filter, ...more }).filter(([, v]) => v);
     go(`/agents${next.length ? `?${new URLSearchParams(next)}` : ''}`);
   };
-  const actions = can('agents') && html`<${Button} onClick=${() => connect(true)}>Connect your own<//><${Button} kind="main" onClick=${() => go('/agents?register=1')}>Register an agent<//>`;
+  const actions = can('agents') && html`${!isEmpty && html`<${Button} onClick=${() => connect(true)}>Connect your own<//>`}<${Button} kind="main" onClick=${() => go('/agents?register=1')}>Register an agent<//>`;
   const nobody = html`<${Empty} title="No agents are here yet" command="signalbox demo">Every agent that you may see is listed here, with its state, its queue, and how fast and how well it answers. Connect one of your own, or run the demo.<//><${Connect}/>`;
   const noneFits = html`<${Empty} title="No agent fits this filter"><${Button} onClick=${() => go('/agents')}>Show all<//><//>`;
-  return html`<${Page} title="Agents" lead=${fleet.counts ? `${count(fleet.counts.agents, 'agent')} that you may see.` : 'Who there is, and how they do.'} actions=${actions}>
-    <${StateChips} counts=${fleet.counts} query=${query} set=${set}/>
-    <${Filters} query=${query} set=${set}/>
+  return html`<${Page} title="Agents" lead=${fleet.counts?.agents ? `${count(fleet.counts.agents, 'agent')} that you may see.` : 'Who there is, and how they do.'} actions=${actions}>
+    ${!isEmpty && html`<${StateChips} counts=${fleet.counts} query=${query} set=${set}/><${Filters} query=${query} set=${set}/>`}
     ${fleet.error && html`<${Problem} error=${fleet.error} onRetry=${fleet.reload}/>`}
     <${List} pages=${pages} columns=${columnsFor(fleet.of)} rowKey=${(a) => a.name} href=${(a) => `#/agents/${encodeURIComponent(a.name)}`}
       label="Agents, by name" onView=${setView} empty=${isFiltered ? noneFits : nobody}/>
