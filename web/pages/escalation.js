@@ -111,7 +111,7 @@ function Context({ escalation }) {
   const about = escalation.task ? { task_id: escalation.task_id } : { reference: escalation.reference };
   const isThere = escalation.task || escalation.reference;
   const { data, error, reload } = useGet(isThere ? '/api/gate/graph' : null, about);
-  useRefresh(['gate.', 'agent.', 'task.completed'], () => isThere && reload());
+  useRefresh(['gate.', 'agent.', 'task.completed'], () => isThere && reload(), 3000);
   if (!isThere) return null;
   if (error) return html`<${Problem} error=${error} onRetry=${reload}/>`;
   if (!data) return html`<${Loading}/>`;
@@ -134,7 +134,7 @@ export default function Escalation({ args }) {
   const [isMine, setMine] = useState(false);
   const [isTold, setTold] = useState(false);
   const wasOpen = useRef(false);
-  useRefresh(['escalation.', 'gate.', 'task.'], reload);
+  useRefresh(['escalation.', 'gate.released', 'gate.expired', 'task.cancelled', 'task.completed', 'task.failed'], reload);
   if (data?.status === 'open') wasOpen.current = true;
   const title = 'A message to decide';
   if (!id) return html`<${Page} title=${title}><p>Choose one from the <a href="#/holds?tab=decide">list</a>.</p><//>`;
