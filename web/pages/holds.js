@@ -163,7 +163,7 @@ function Hold({ task, go }) {
     <div class="grid">
       <${Card} title="Why">${hold ? html`<${Facts} facts=${[
         ['Decision', html`<${Status} status=${hold.routing_decision}/>`], ['Reason', html`<${Text} text=${hold.reason}/>`], ['Rule', html`<${Text} text=${hold.rule || 'none of the file'}/>`],
-        ['Waits for', html`<ul class="bare">${hold.waits_words.map((w, i) => html`<li key=${i}><${Text} text=${w}/> <span class="faint id"><${Text} text=${hold.waits_for[i]}/></span></li>`)}</ul>`],
+        ['Waits for', html`<ul class="bare">${hold.waits_words.map((w, i) => hold.waits_for[i] !== 'time' && html`<li key=${i}><${Text} text=${w}/> <span class="faint id"><${Text} text=${hold.waits_for[i]}/></span></li>`)}</ul>`],
         ['Waited', html`<${Waited} hold=${hold}/>`], ['At the latest', html`<span>in ${leftOf(hold)} (<${Time} ms=${hold.held_until_ms}/>), ${endOf(hold)}</span>`]]}/>`
         : html`<p class="faint">${isHeld && list.loading ? 'Looking…' : 'Nothing holds it.'}</p>`}<//>
       <${Card} title="The message"><${Facts} facts=${[
