@@ -31,7 +31,7 @@ async function visit(site) {
   return { own, page };
 }
 /** What comes of a WebSocket without a token, and of one with it. */
-const webSockets = (page, url) => page.evaluate(([to, token]) => Promise.all([[], [`bearer.${token}`]].map((protocols) => new Promise((end) => {
+const webSockets = (page, url) => page.evaluate(([to, token]) => Promise.all([['signalbox'], ['signalbox', `bearer.${token}`]].map((protocols) => new Promise((end) => {
   const ws = new WebSocket(`${to.replace('http', 'ws')}/hub`, protocols);
   ws.onopen = () => end('open');
   ws.onerror = () => end('refused');
