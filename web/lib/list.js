@@ -16,7 +16,8 @@ export function usePages(where, params = {}, limit = PAGE) {
 
   const more = useCallback(async () => {
     const mine = state.current;
-    if (!where || mine.isLoading || mine.done) return;
+    // An effect of the drawing before may call the one before this.
+    if (!where || mine.key !== key || mine.isLoading || mine.done) return;
     mine.isLoading = true;
     draw();
     try {
@@ -64,9 +65,10 @@ async function readOn(s, where, params, limit) {
 /**
  * A virtual table. columns: [{key, title, width, align, render(row), phone}];
  * width is a CSS grid track, phone another one there, or false: not on a phone.
- * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view.
+ * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view,
+ * onView({from, to}) which rows are drawn: a setter of a state.
  */
-export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop }) {
+export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop, onView }) {
   const box = useRef(null);
   const [view, setView] = useState({ from: 0, to: 40 });
   const look = useCallback(() => {
@@ -76,6 +78,7 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     const to = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 8;
     setView((v) => (v.from === from && v.to === to ? v : { from, to }));
     onTop?.(el.scrollTop < rowHeight);
+    onView?.((v) => (v.from === from && v.to === to ? v : { from, to }));
   }, [rowHeight]);
   useLayoutEffect(look, [rows.length, look]);
   useEffect(() => {
@@ -95,14 +98,14 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     '--columns-phone': columns.filter((c) => c.phone !== false).map((c) => c.phone || 'minmax(0, 1fr)').join(' '),
   };
   const shown = rows.slice(view.from, view.to);
-  return html`<div class="list" role="table" aria-label=${label} aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1} style=${tracks}>
+  return html`<div class="list" style=${tracks}><div role="table" aria-label=${label} aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1}>
     <div class="list-head" role="row" aria-rowindex="1">${columns.map((c) => html`<span role="columnheader" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</span>`)}</div>
     <div class="list-body" ref=${box} onScroll=${look} tabindex="0" role="rowgroup" aria-label=${`${label}, rows`} style=${height && { maxHeight: height }}>
       <div class="list-space" role="presentation" style=${{ height: `${rows.length * rowHeight}px` }}>
         ${shown.map((row, i) => html`<${Row} key=${rowKey(row)} row=${row} at=${view.from + i} columns=${columns} href=${href} height=${rowHeight}/>`)}
       </div>
-      ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
-    </div>
+    </div></div>
+    ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
     <p class="list-foot" role="status">${pages && !pages.done ? `${rows.length.toLocaleString('en')} shown, more below` : `${rows.length.toLocaleString('en')} in all`}</p>
   </div>`;
 }
@@ -122,7 +125,7 @@ export function Table({ columns, rows, rowKey = (r, i) => i, label, empty }) {
   if (!rows.length) return empty || null;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>
     <caption class="off-screen">${label}</caption>
-    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class=${c.align || ''}>${c.title}</th>`)}</tr></thead>
-    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class=${c.align || ''}>${c.render(row)}</td>`)}</tr>`)}</tbody>
+    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.render(row)}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }

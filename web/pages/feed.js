@@ -1,7 +1,7 @@
 // What happens now. Entries come faster than anybody reads: they are kept
 // aside and drawn once per frame, newest first, and only the rows in view are
 // in the document.
-import { Age, Badge, Button, Empty, Field, Id, Name, Page, Problem, Text, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
+import { Age, Badge, Button, Empty, Field, Id, Name, Page, Problem, Text, Typed, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
 import { useFeed } from '../lib/live.js';
 import { List } from '../lib/list.js';
@@ -110,7 +110,7 @@ const COLUMNS = [
 ];
 
 function Filters({ filter, set }) {
-  const input = (name, label) => html`<${Field} label=${label}><input value=${filter[name] || ''} onChange=${(e) => set({ [name]: e.target.value.trim() })} spellcheck=${false}/><//>`;
+  const input = (name, label) => html`<${Field} label=${label}><${Typed} value=${filter[name] || ''} onCommit=${(t) => set({ [name]: t.trim() })} spellcheck=${false}/><//>`;
   return html`<div class="filters" role="search" aria-label="Filter the feed">
     <${Field} label="Search"><input type="search" data-search value=${filter.q || ''} onInput=${(e) => set({ q: e.target.value })}/><//>
     <${Field} label="Kind"><select value=${filter.type || ''} onChange=${(e) => set({ type: e.target.value })}>${GROUPS.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>

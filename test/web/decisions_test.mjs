@@ -1,0 +1,201 @@
+// Decisions: searched, filtered, one whole, judged, corrected, decided again.
+import assert from 'node:assert/strict';
+import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
+
+const AGENTS = [
+  { id: 'engineer', url: 'echo:', visibility: 'public', description: 'Builds and repairs software, finds bugs in programs and slow queries',
+    routing: { keywords: ['bug', 'query'] }, skills: [{ id: 'debug', name: 'Debugging', description: 'finds out why a program crashes' }] },
+  { id: 'writer', url: 'echo:', visibility: 'public', description: 'Writes articles, letters, blog posts and marketing text', routing: { keywords: ['write', 'blog post'] } },
+  { id: 'researcher', url: 'echo:', visibility: 'public', description: 'Finds facts, sources, studies and trends' },
+  { id: 'helper', url: 'echo:', visibility: 'public', routing: { routable: false } },
+];
+const TEXTS = {
+  code: 'find the bug in this program, it crashes with a segmentation fault',
+  letter: 'write a letter to the marketing people about our articles',
+  pulled: 'write software that builds',
+  nothing: '=zebra "quagga", okapi',
+  trends: 'which studies say something about trends in offices?',
+};
+
+const server = await stage({ agents: { agents: { list: AGENTS, default: 'helper' } } });
+const made = {};
+for (const [name, text] of Object.entries(TEXTS))
+  made[name] = (await server.ask('POST', '/api/messages', { text, conversation_id: `c-${name}` })).decision;
+const rows = (page) => page.getByRole('table', { name: /^Decisions/ }).locator('.row');
+const there = (page, n) => eventually(async () => await rows(page).count() === n, `${n} rows`);
+const open = (name, wishes = {}) => server.newPage({ at: `#/decisions/${made[name].id}`, ...wishes });
+
+test('all are listed, the newest first, and lead to one whole', async () => {
+  const page = await server.newPage({ at: '#/decisions' });
+  await there(page, 5);
+  assert.match(await rows(page).first().innerText(), /which studies say[\s\S]*researcher[\s\S]*semantic[\s\S]*0\.\d{3}[\s\S]*open/);
+  await axe(page);
+  await shot(page, 'decisions-light');
+  await page.getByRole('link', { name: TEXTS.letter }).click();
+  await page.getByRole('heading', { name: 'Who got it, and why' }).waitFor();
+  assert.match(page.url(), new RegExp(`#/decisions/${made.letter.id}$`));
+});
+
+test('words, layers, agents and verdicts narrow the list, and the address keeps them', async () => {
+  const page = await server.newPage({ at: '#/decisions' });
+  await there(page, 5);
+  await page.keyboard.press('/');
+  await page.keyboard.type('WRITE letter');
+  await there(page, 1);
+  assert.match(await rows(page).innerText(), /write a letter/);
+  assert.match(page.url(), /#\/decisions\?q=WRITE\+letter$/);
+  await page.reload();
+  await there(page, 1);
+  await page.getByRole('button', { name: 'show all' }).click();
+  await there(page, 5);
+  await page.getByLabel('Decided by').selectOption('default');
+  await there(page, 1);
+  assert.match(await rows(page).innerText(), /=zebra "quagga", okapi/);
+  await page.getByRole('button', { name: 'show all' }).click();
+  await page.getByLabel('Agent').fill('writer');
+  await there(page, 2);
+  await page.getByLabel('What came of it').selectOption('positive');
+  await page.getByText('No decision fits this').waitFor();
+  await page.getByRole('button', { name: 'Show all', exact: true }).click();
+  await there(page, 5);
+});
+
+test('time, score and conversation narrow it too', async () => {
+  const page = await server.newPage({ at: '#/decisions' });
+  await there(page, 5);
+  await page.getByRole('combobox', { name: 'When' }).selectOption('1h');
+  await eventually(() => page.url().includes('since=1h'), 'the span is in the address');
+  await page.getByRole('button', { name: 'more filters' }).click();
+  await page.getByLabel('Conversation').fill('c-code');
+  await there(page, 1);
+  assert.match(await rows(page).innerText(), /segmentation fault/);
+  await page.getByLabel('Conversation').fill('');
+  await there(page, 5);
+  await page.getByLabel('Score at least').fill('0.01');
+  await there(page, 4);
+  await page.getByLabel('Until').fill('2001-01-01T00:00');
+  await page.getByText('No decision fits this').waitFor();
+});
+
+test('one is shown whole', async () => {
+  const page = await open('code');
+  const why = page.getByRole('region', { name: 'Who got it, and why' });
+  await why.waitFor();
+  assert.match(await why.innerText(), /went to engineer[\s\S]*semantic[\s\S]*0\.\d{3} is the best of 3/);
+  assert.equal(await why.locator('.candidate').count(), 3);
+  assert.equal(await why.locator('.candidate').first().locator('.signal').count(), 4);
+  assert.match(await why.locator('.stack').first().getAttribute('aria-label'), /score 0\.\d{3}: meaning 0\.\d{3}, record .* threshold 0\.30/);
+  const from = await page.getByRole('region', { name: 'What it was made from' }).innerText();
+  const whole = await server.ask('GET', `/api/decisions/${made.code.id}`);
+  for (const part of [whole.versions.config, 'Registry', 'Learning', 'builtin', 'meaning 0.60', 'helper'])
+    assert.ok(from.includes(part), `${part} in ${from}`);
+  const message = page.getByRole('region', { name: 'The message' });
+  assert.ok((await message.innerText()).includes(TEXTS.code));
+  assert.equal(await message.getByRole('link', { name: /^task_/ }).getAttribute('href'), `#/tasks/${whole.task_id}`);
+  assert.equal(await message.getByRole('link', { name: 'c-code' }).getAttribute('href'), '#/decisions?conversation=c-code');
+  assert.equal(await why.getByRole('link', { name: 'engineer' }).first().getAttribute('href'), '#/agents/engineer');
+  await axe(page);
+  await shot(page, 'decision-light', { whole: true });
+});
+
+test('right and wrong are said, and seen', async () => {
+  const page = await open('letter');
+  await page.getByRole('button', { name: 'Right' }).click();
+  await page.getByRole('region', { name: 'What came of it' }).getByText('positive').waitFor();
+  await page.getByText('Noted: that was right.').waitFor();
+  await page.getByRole('button', { name: 'Right' }).click();
+  await page.getByText('That was said before.').waitFor();
+  await page.getByRole('button', { name: 'Wrong' }).click();
+  await page.getByRole('region', { name: 'What came of it' }).getByText('negative').waitFor();
+  assert.equal((await server.ask('GET', `/api/decisions/${made.letter.id}`)).verdict, 'negative');
+});
+
+test('one click corrects it, shows what was learnt, and can be taken back', async () => {
+  const page = await open('pulled');
+  const judge = page.getByRole('region', { name: 'Was that right?' });
+  await judge.getByRole('button', { name: 'engineer' }).click();
+  await judge.getByText(/is now an example for/).waitFor();
+  const learnt = await judge.getByRole('table').innerText();
+  assert.match(learnt, /engineer\s+0\.\d{3}\s+0\.\d{3}\s+▲ higher/);
+  await page.getByRole('region', { name: 'What came of it' }).getByText('should have gone to').waitFor();
+  assert.equal((await server.ask('GET', `/api/decisions/${made.pulled.id}`)).overridden_to, 'engineer');
+  await shot(page, 'decision-corrected', { whole: true });
+  await judge.getByRole('button', { name: 'Take the correction back' }).click();
+  await judge.getByText('The correction is taken back.').waitFor();
+  assert.equal((await server.ask('GET', `/api/decisions/${made.pulled.id}`)).overridden_to, null);
+});
+
+test('it is corrected to somebody who was not compared, with a comment', async () => {
+  const page = await open('trends');
+  const judge = page.getByRole('region', { name: 'Was that right?' });
+  await judge.getByRole('button', { name: 'another…' }).click();
+  await judge.getByLabel('Why').fill('nobody knows');
+  await judge.getByLabel('Another agent').fill('helper');
+  await judge.getByRole('button', { name: 'Correct', exact: true }).click();
+  await judge.getByText(/is now an example for/).waitFor();
+  const { items } = await server.ask('GET', '/api/feed?last=20');
+  assert.ok(items.some((e) => e.type === 'decision.overridden' && e.data.comment === 'nobody knows'), JSON.stringify(items.map((e) => e.type)));
+  allow(page, /404/);
+  await judge.getByLabel('Another agent').fill('nobody-there');
+  await judge.getByRole('button', { name: 'Correct', exact: true }).click();
+  await page.locator('.toast', { hasText: 'nobody-there' }).waitFor();
+});
+
+test('it is decided again, side by side', async () => {
+  const page = await open('code');
+  await page.getByRole('button', { name: 'Decide again now' }).click();
+  const both = page.getByRole('region', { name: 'Then and now' });
+  await both.getByText('would go to').waitFor();
+  assert.match(await both.innerText(), /Then\s+went to engineer[\s\S]*Now\s+would go to engineer/);
+  const rows = (await both.getByRole('table').locator('tbody tr').allInnerTexts()).map((r) => r.split('\t').map((c) => c.trim()));
+  const now = await server.ask('POST', '/api/route', { text: TEXTS.code });
+  const then = await server.ask('GET', `/api/decisions/${made.code.id}`);
+  const score = (d, agent) => d.candidates.find((c) => c.agent === agent).score.toFixed(3);
+  assert.deepEqual(rows.map((r) => [r[0], r[1].replace('➜ ', ''), r[2].replace('➜ ', '')]), now.candidates.map((c) => [c.agent, score(then, c.agent), c.score.toFixed(3)]));
+  assert.match(rows[0][1], /^➜/);
+  await both.getByText('The signals of now').click();
+  assert.equal(await both.locator('.candidate').count(), 3);
+  await shot(page, 'decision-then-now', { whole: true });
+});
+
+test('a new one appears by itself', async () => {
+  const page = await server.newPage({ at: '#/decisions' });
+  await rows(page).first().waitFor();
+  await server.ask('POST', '/api/messages', { text: 'a bug that has just come' });
+  await page.getByText('a bug that has just come').waitFor();
+});
+
+test('before there are any, the page says what will come', async () => {
+  const own = await stage({ agents: AGENTS });
+  const page = await own.newPage({ at: '#/decisions' });
+  await page.getByText('No decisions yet').waitFor();
+  await page.getByText('signalbox decisions', { exact: true }).waitFor();
+  await axe(page);
+});
+
+test('users see their own, others are not there; who may only read is offered nothing', async () => {
+  const token = await server.user('anna');
+  const page = await server.newPage({ token, at: '#/decisions' });
+  await page.getByText('No decisions yet').waitFor();
+  allow(page, /404/);
+  await page.goto(`${server.url}/#/decisions/${made.code.id}`);
+  await page.locator('.problem').waitFor();
+  const { token: reader } = await server.ask('POST', '/api/tokens', { user: 'admin', scopes: ['read'] });
+  const other = await server.newPage({ token: reader, at: `#/decisions/${made.code.id}` });
+  await other.getByRole('region', { name: 'Who got it, and why' }).waitFor();
+  assert.equal(await other.getByRole('button', { name: 'Right' }).count(), 0);
+  assert.equal(await other.getByRole('button', { name: 'Decide again now' }).count(), 0);
+});
+
+for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', { theme: 'dark' }]])
+  test(`it looks right: ${name}`, async () => {
+    const page = await server.newPage({ at: '#/decisions', ...wishes });
+    await rows(page).first().waitFor();
+    await shot(page, `decisions-${name}`);
+    await axe(page);
+    await page.goto(`${server.url}/#/decisions/${made.code.id}`);
+    await page.getByRole('region', { name: 'What it was made from' }).waitFor();
+    await shot(page, `decision-${name}`, { whole: true });
+    await axe(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'no sideways scrolling');
+  });

@@ -1,0 +1,100 @@
+// The feed: what happens appears, can be filtered, and leads on; however much
+// there is, few rows are in the document.
+import assert from 'node:assert/strict';
+import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
+
+const server = await stage({ agents: [{ id: 'echo', url: 'echo:' }, { id: 'parrot', url: 'echo:' }] });
+const rows = (page) => page.getByRole('table', { name: /^Feed/ }).getByRole('row').filter({ has: page.getByRole('cell') });
+const send = (text, agent, conversation = undefined) => server.ask('POST', '/api/messages',
+  { text, executor: { name: agent }, conversation_id: conversation });
+
+test('nothing yet: the page says what will appear, and how', async () => {
+  const own = await stage();
+  const page = await own.newPage({ at: '#/feed' });
+  await page.getByText('user.created').first().waitFor(); // the first start is in it
+  await shot(page, 'feed-first');
+});
+
+test('what happens appears by itself, the newest first, and leads on', async () => {
+  const page = await server.newPage({ at: '#/feed' });
+  await rows(page).first().waitFor();
+  const { task_id: task, decision } = await send('hello', 'echo', 'c-1');
+  await rows(page).first().getByText('task.completed').waitFor();
+  await rows(page).nth(1).getByText('task.accepted').waitFor();
+  assert.equal(await rows(page).first().getByRole('link').first().getAttribute('href'), `#/tasks/${task}`);
+  assert.equal(await rows(page).nth(1).getByRole('link', { name: /^dec_/ }).getAttribute('href'), `#/decisions/${decision.id}`);
+  assert.equal(await rows(page).first().getByRole('link', { name: 'echo' }).getAttribute('href'), '#/agents/echo');
+  await shot(page, 'feed');
+  await axe(page);
+});
+
+test('filters by agent, kind, conversation, decision and words; the address keeps them', async () => {
+  const { decision } = await send('one', 'parrot', 'c-2');
+  await send('two', 'echo', 'c-3');
+  const page = await server.newPage({ at: '#/feed' });
+  const shows = async (n, what) => eventually(async () => await rows(page).count() === n, `${what}: ${n} rows`);
+  await page.getByLabel('Agent').fill('parrot');
+  await page.getByLabel('Agent').press('Enter');
+  await shows(3, 'registered, accepted and completed');
+  await page.getByLabel('Kind').selectOption('Tasks');
+  await shows(2, 'tasks');
+  assert.match(page.url(), /agent=parrot/);
+  await page.reload();
+  await shows(2, 'after loading again');
+  await page.goto(`${server.url}/#/feed?conversation=c-3`);
+  await shows(2, 'a conversation');
+  await page.goto(`${server.url}/#/feed?decision=${decision.id}`);
+  await shows(1, 'a decision');
+  await page.goto(`${server.url}/#/feed?q=nothing-is-like-this`);
+  await page.getByText(/None of the newest/).waitFor();
+  await page.getByRole('button', { name: 'Show everything' }).click();
+  await rows(page).nth(5).waitFor();
+});
+
+test('paused, what is new waits and is counted', async () => {
+  const page = await server.newPage({ at: '#/feed' });
+  await rows(page).first().waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const before = await rows(page).first().innerText();
+  await send('three', 'echo');
+  await page.getByText('2 new entries').waitFor();
+  assert.equal((await rows(page).first().innerText()).split('\n')[0], before.split('\n')[0]);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await rows(page).first().getByText('task.completed').waitFor();
+});
+
+test('what is being typed into a filter is not disturbed by what comes', async () => {
+  const page = await server.newPage({ at: '#/feed' });
+  await rows(page).first().waitFor();
+  await page.getByLabel('Conversation').pressSequentially('half a wo');
+  const { task_id: task } = await send('meanwhile', 'parrot');
+  await rows(page).locator(`a[href="#/tasks/${task}"]`).first().waitFor();
+  assert.equal(await page.getByLabel('Conversation').inputValue(), 'half a wo');
+});
+
+test('a thousand entries are few rows, and scrolling leads back to the first', async () => {
+  const batch = (n) => Promise.all(Array.from({ length: n }, (_, i) => send(`m${i}`, 'echo')));
+  for (let i = 0; i < 10; i += 1)
+    await batch(50);
+  const page = await server.newPage({ at: '#/feed' });
+  await rows(page).first().waitFor();
+  const box = page.getByRole('rowgroup', { name: /^Feed/ });
+  await eventually(async () => {
+    await box.evaluate((el) => { el.scrollTop = el.scrollHeight; });
+    assert.ok(await rows(page).count() < 60, 'rows in the document are bounded');
+    return await page.getByText('user.created').count() > 0;
+  }, 'the oldest entry is reached');
+});
+
+test('a server that comes back is found again, and nothing is missed', async () => {
+  const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
+  const page = await own.newPage({ at: '#/feed' });
+  allow(page, /ERR_|Failed to (load|fetch)|network/);
+  await page.getByRole('navigation').getByText('live').waitFor();
+  await own.kill9();
+  await page.getByRole('navigation').getByText('reconnecting').waitFor();
+  await own.restart();
+  await own.ask('POST', '/api/messages', { text: 'back', executor: { name: 'echo' } });
+  await page.getByRole('navigation').getByText('live').waitFor();
+  await page.getByRole('table', { name: /^Feed/ }).getByText('task.completed').waitFor();
+});

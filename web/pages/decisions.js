@@ -1,0 +1,120 @@
+// Who got which message and why: searched and filtered by the server, page by
+// page; one of them whole is pages/decision.js.
+import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
+import { now } from '../lib/api.js';
+import { useRefresh } from '../lib/live.js';
+import { List, usePages } from '../lib/list.js';
+import { num } from '../lib/format.js';
+import { Decision } from './decision.js';
+
+const PAUSE_MS = 300;
+const LAYERS = ['explicit', 'prefix', 'sticky', 'binding', 'intent', 'semantic', 'default'];
+const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
+const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', 86400e3], ['7d', 'last 7 days', 7 * 86400e3], ['30d', 'last 30 days', 30 * 86400e3]];
+const RARE = ['conversation', 'requester', 'since', 'until', 'min', 'max'];
+
+// A span is counted from when it was chosen: else every drawing would ask anew.
+const began = new Map();
+function sinceOf(value) {
+  const span = SPANS.find(([id]) => id === value);
+  if (!span) return timeOf(value);
+  if (!began.has(value)) began.set(value, Math.floor(now() - span[2]));
+  return began.get(value);
+}
+const timeOf = (text) => (text && !Number.isNaN(Date.parse(text)) ? Date.parse(text) : undefined);
+
+/** The address's filter as the server's. */
+export function paramsOf(f) {
+  return { q: f.q, layer: f.layer, agent: f.agent, verdict: f.verdict, overridden: f.overridden, conversation_id: f.conversation, task_id: f.task,
+    requester: f.requester, since: sinceOf(f.since), until: timeOf(f.until), min_score: f.min, max_score: f.max };
+}
+
+const Score = ({ d }) => (d.score === null || d.score === undefined ? html`<span class="faint">–</span>`
+  : html`<span class="score-cell"><span class="figure">${num(d.score, 3)}</span><${Bar} value=${d.score} mark=${d.threshold} label="score" text=${`${num(d.score, 3)}, ${num(d.threshold, 2)} is enough`}/></span>`);
+
+const Outcome = ({ d }) => html`<${Status} status=${d.verdict}/>${d.overridden_to && html` <${Badge} tone="warn" title=${`should have gone to ${d.overridden_to}`}>corrected<//>`}`;
+
+const COLUMNS = [
+  { key: 'text', title: 'Message', width: 'minmax(12rem, 3fr)', phone: 'minmax(0, 1.5fr)', render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>` : html`<${Text} text=${d.text} max=${160} line=${true}/>`) },
+  { key: 'agent', title: 'Went to', width: 'minmax(7rem, 1fr)', phone: 'minmax(0, 1fr)', render: (d) => html`<${Name} agent=${d.agent}/>` },
+  { key: 'layer', title: 'By', width: '6rem', phone: false, render: (d) => d.layer && html`<span class="layer layer-${d.layer}">${d.layer}</span>` },
+  { key: 'score', title: 'Score', width: '8rem', phone: false, render: (d) => html`<${Score} d=${d}/>` },
+  { key: 'verdict', title: 'What came of it', width: '11rem', phone: false, render: (d) => html`<${Outcome} d=${d}/>` },
+  { key: 'at', title: 'When', width: '6.5rem', phone: '4.4rem', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
+];
+
+/** What is typed counts once the typing pauses. */
+function Typed({ label, name, filter, set, hint, ...more }) {
+  const value = filter[name] || '';
+  const [text, setText] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (e) => {
+    const next = e.target.value;
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set({ [name]: next.trim() }), PAUSE_MS);
+  };
+  return html`<${Field} label=${label} hint=${hint}><input value=${text} onInput=${type} spellcheck=${false} ...${more}/><//>`;
+}
+
+function Choice({ label, name, filter, set, options }) {
+  return html`<${Field} label=${label}><select value=${filter[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}>
+    <option value="">any</option>${options.map(([id, word]) => html`<option key=${id} value=${id}>${word}</option>`)}</select><//>`;
+}
+
+function Filters({ filter, set }) {
+  const [isWide, widen] = useState(RARE.some((name) => filter[name]));
+  const more = { filter, set };
+  const isTime = filter.since && !SPANS.some(([id]) => id === filter.since);
+  return html`<div role="search" aria-label="Search and filter decisions">
+    <div class="filters">
+      <${Typed} label="Words in the message" name="q" type="search" data-search maxlength="200" ...${more}/>
+      <${Typed} label="Agent" name="agent" ...${more}/>
+      <${Choice} label="Decided by" name="layer" options=${LAYERS.map((l) => [l, l])} ...${more}/>
+      <${Choice} label="What came of it" name="verdict" options=${VERDICTS.map((v) => [v, v])} ...${more}/>
+      <${Choice} label="Corrected" name="overridden" options=${[['true', 'yes'], ['false', 'no']]} ...${more}/>
+      <${Choice} label="When" name="since" options=${[...SPANS, ...(isTime ? [[filter.since, 'since…']] : [])]} ...${more}/>
+    </div>
+    ${isWide && html`<div class="filters more-filters">
+      <${Typed} label="Conversation" name="conversation" ...${more}/>
+      <${Typed} label="Asked by" name="requester" ...${more}/>
+      <${Field} label="From"><input type="datetime-local" value=${isTime ? filter.since : ''} onChange=${(e) => set({ since: e.target.value })}/><//>
+      <${Field} label="Until"><input type="datetime-local" value=${filter.until || ''} onChange=${(e) => set({ until: e.target.value })}/><//>
+      <${Typed} label="Score at least" name="min" type="number" min="0" max="1" step="0.01" ...${more}/>
+      <${Typed} label="Score at most" name="max" type="number" min="0" max="1" step="0.01" ...${more}/>
+    </div>`}
+    <p class="filter-foot"><button type="button" class="link" aria-expanded=${isWide} onClick=${() => widen(!isWide)}>${isWide ? 'fewer filters' : 'more filters'}</button>
+      ${Object.values(filter).some(Boolean) && html` <button type="button" class="link" onClick=${() => set(null)}>show all</button>`}</p>
+  </div>`;
+}
+
+function Nothing({ isFiltered, pages, set }) {
+  if (!isFiltered) return html`<${Empty} title="No decisions yet" command=${['signalbox send "why is my query slow?"', 'signalbox decisions']}>
+    Every message that is accepted leaves one: who got it, what every agent scored, and what came of it. Send a message from the playground, or:<//>`;
+  return html`<${Empty} title=${pages.done ? 'No decision fits this' : 'None of the newest fits this so far'}>
+    ${!pages.done && html`<${Button} onClick=${pages.more}>Look further back<//> `}<${Button} onClick=${() => set(null)}>Show all<//><//>`;
+}
+
+function Decisions({ query, go }) {
+  const pages = usePages('/api/decisions', paramsOf(query));
+  const [isTop, setTop] = useState(true);
+  const isFiltered = Object.keys(query).length > 0;
+  const set = (more) => {
+    if (more?.since) began.delete(more.since);
+    const next = more === null ? [] : Object.entries({ ...query, ...more }).filter(([, v]) => v);
+    go(`/decisions${next.length ? `?${new URLSearchParams(next)}` : ''}`);
+  };
+  // Who reads further down, or searches, is not disturbed.
+  useRefresh(['task.accepted', 'decision.'], () => { if (isTop && !query.q) pages.reload(); });
+  return html`<${Page} title="Decisions" lead="Who got which message, by which layer, and what came of it.">
+    <${Filters} filter=${query} set=${set}/>
+    <${List} pages=${pages} columns=${COLUMNS} rowHeight=${44} href=${(d) => `#/decisions/${encodeURIComponent(d.id)}`} label="Decisions, the newest first" onTop=${setTop}
+      empty=${html`<${Nothing} isFiltered=${isFiltered} pages=${pages} set=${set}/>`}/>
+  <//>`;
+}
+
+export default function DecisionsPage({ args, query, go }) {
+  return args[0] ? html`<${Decision} key=${args[0]} id=${args[0]} go=${go}/>` : html`<${Decisions} query=${query} go=${go}/>`;
+}
