@@ -1,7 +1,7 @@
 // What many decisions say together: seed figures and plots, types of query,
 // gaps, signals, keywords, and what another threshold would change. One call
 // brings every table; the replay is asked for when somebody looks at it.
-import { Button, Card, Empty, Loading, Name, Page, Problem, Tabs, html, useGet, useMemo } from '../lib/ui.js';
+import { Button, Card, Empty, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
 import { Table } from '../lib/list.js';
 import { Plot } from '../lib/plot.js';
 import { duration, num, pct } from '../lib/format.js';
@@ -99,6 +99,7 @@ export default function AnalyticsPage({ query, go }) {
   const params = useMemo(() => ({ window }), [window]);
   const { data, error, reload } = useGet(tab === 'gate' ? null : '/api/analytics/all', params);
   const set = (more) => go(`/analytics?${new URLSearchParams({ tab, window, ...more })}`);
+  useEffect(() => document.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab]);
   const known = WINDOWS.some(([id]) => id === window) ? WINDOWS : [...WINDOWS, [window, window]];
   return html`<${Page} title="Analytics" lead="What many decisions say together." actions=${tab !== 'gate' && html`
       <label class="window">of the last <select value=${window} onChange=${(e) => set({ window: e.target.value })}>${known.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select></label>
