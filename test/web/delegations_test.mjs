@@ -18,7 +18,7 @@ const server = await stage({ agents: [{ id: 'never', url: 'echo:3600000' }, { id
 const waiting = [];
 const PRICE = { name: 'work', id: 'work', description: 'does it', pricing: { amount_micros: 50000 } };
 async function agent(name, work) {
-  const hub = await connect({ url: server.url, token: server.token });
+  const hub = await connect({ url: server.url, token: server.token, log: () => {} });
   await hub.register({ name, description: `${name} works`, skills: [PRICE] }, work);
   return hub;
 }

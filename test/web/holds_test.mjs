@@ -103,6 +103,7 @@ test('approved with a comment, it goes on', async () => {
   const reference = about();
   const { task_id: task, escalation_id: id } = await notSure(reference);
   const page = await server.newPage({ at: '#/holds?tab=decide', height: 1000 });
+  await page.getByRole('row').filter({ hasText: reference }).waitFor();
   await shot(page, 'escalations');
   await axe(page);
   await page.getByRole('row').filter({ hasText: reference }).click();

@@ -55,9 +55,13 @@ test('a token is made with its scopes, told once, and revoked', async () => {
     await dialog.getByLabel(/^agents/).uncheck();
     await dialog.getByLabel(/^escalations/).uncheck();
     await dialog.getByLabel('Expires').selectOption('in 1 hour');
+    await axe(page);
+    await shot(page, 'settings-token-new');
   });
   const told = page.getByRole('dialog', { name: 'Copy it now' });
   const secret = await told.locator('[data-secret]').textContent();
+  await axe(page);
+  await shot(page, 'settings-token-made');
   await page.keyboard.press('Escape'); // it would be gone
   assert.ok(await told.isVisible());
   const { body } = await me(secret);
@@ -143,6 +147,9 @@ test('a user is made with a token, changed and removed', async () => {
   const { role, org, owner } = items.find((u) => u.name === 'clerk');
   assert.deepEqual([role, org, owner], ['user', 'partner', null]);
 
+  await row(page, 'Users', 'clerk').getByRole('button', { name: 'Make a token for clerk' }).click();
+  assert.equal(await token.getByRole('checkbox').count(), 3); // of the new role
+  await token.getByRole('button', { name: 'Leave it' }).click();
   await row(page, 'Users', 'clerk').getByRole('button', { name: 'Remove clerk' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click();
   await row(page, 'Users', 'clerk').getByRole('button', { name: 'Remove clerk' }).click();
@@ -208,6 +215,18 @@ test('channels show how far they are, and what is wrong with one', async () => {
   const broken = page.getByRole('row').filter({ hasText: '#broken' });
   await broken.filter({ hasText: 'failing' }).filter({ hasText: 'http://127.0.0.1:9/…set…' }).waitFor();
   assert.ok(!(await page.content()).includes('SECRET'));
+});
+
+test('a server without any of it says what to do', async () => {
+  const bare = await stage();
+  const page = await bare.newPage({ at: '#/settings/channels' });
+  await page.getByText('No channels').waitFor();
+  await page.getByText('signalbox serve --set rules=routing_rules.json').waitFor();
+  await shot(page, 'settings-channels-none');
+  await page.goto(`${bare.url}/#/settings/configuration`);
+  await page.getByText('would be read if it were there').waitFor();
+  await page.goto(`${bare.url}/#/settings/grants`);
+  await page.getByText('signalbox grants add AGENT --user NAME').waitFor();
 });
 
 // Configuration.

@@ -162,8 +162,7 @@ export async function signIn(token, { stay = true } = {}) {
   if (!/^[\x21-\x7e]{8,256}$/.test(text)) throw new ApiError(0, 'bad_request', 'A token begins with sbx_ and has no spaces.');
   const found = await whoIs(text);
   const isAnother = session.me && session.me.user !== found.user;
-  forget();
-  (stay ? localStorage : sessionStorage).setItem(KEPT, text);
+  keep(text, stay);
   Object.assign(session, { token: text, me: found });
   const before = waiting;
   waiting = [];
@@ -174,13 +173,21 @@ export async function signIn(token, { stay = true } = {}) {
   return found;
 }
 
-function forget() {
-  localStorage.removeItem(KEPT);
-  sessionStorage.removeItem(KEPT);
+// For this window, or for all of them. Another window's own is left alone: to
+// take it away would sign that one out.
+function keep(token, stay) {
+  if (stay) sessionStorage.removeItem(KEPT);
+  (stay ? localStorage : sessionStorage).setItem(KEPT, token);
+}
+
+// Drafts and the like are in the session's store, and go with who wrote them.
+function forget(token) {
+  if (localStorage.getItem(KEPT) === token) localStorage.removeItem(KEPT);
+  sessionStorage.clear();
 }
 
 export function signOut(reason = '') {
-  forget();
+  forget(session.token || keptToken());
   Object.assign(session, { token: '', me: null });
   for (const call of waiting) call.reject(new ApiError(401, 'unauthenticated', 'signed out'));
   waiting = [];

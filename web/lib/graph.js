@@ -8,7 +8,7 @@ import { cut, duration, visible } from './format.js';
 const LANE = 40; // from one line to the next
 const APART = 14; // between what stands below each other
 const LOW = 46; // of a box with one line
-const SIDE = 118, GAP = 216, MIDDLE = 200, OUT = 44;
+const SIDE = 118, GAP = 232, MIDDLE = 216, OUT = 40;
 const X = { left: 0, middle: SIDE + GAP, right: SIDE + GAP + MIDDLE + OUT };
 const ANYBODY = '\u0000anybody', TARGET = '\u0000the target'; // no agent's name
 const IT = '\u0000it'; // no rule's
@@ -18,7 +18,7 @@ function fit(text, width, size) {
   const all = visible(cut(String(text), 200)).map((p) => (typeof p === 'string' ? p : `⟨${p.code}⟩`)).join('');
   let left = width / size;
   for (let at = 0; at < all.length; at++) {
-    left -= /[A-Z_MWmw@%]/.test(all[at]) || all.charCodeAt(at) > 0x2000 ? 0.76 : 0.6;
+    left -= /[A-Z_MWmw@%]/.test(all[at]) || all.charCodeAt(at) > 0x2000 ? 0.74 : 0.575;
     if (left < 0) return `${cut(all, at - 1)}…`;
   }
   return all;
@@ -57,6 +57,7 @@ export function layout(edges, task) {
     node.height = Math.max(LOW, node.lines.length * LANE);
     node.lines.forEach((line, i) => { line.y = node.y + node.height * ((i + 0.5) / node.lines.length); });
   });
+  for (const box of boxes.values()) box.lines.sort((a, b) => a.y - b.y); // so that none crosses another there
   spread([...boxes.values()], (box) => box.lines.map((l) => l.y), (box) => Math.max(LOW, box.lines.length * 16));
   for (const box of boxes.values())
     for (const name of box.to) found(right, name.toLowerCase(), () => ({ name, boxes: [] })).boxes.push(box);
@@ -109,7 +110,7 @@ function Line({ line }) {
   const below = state === 'blocking' ? `blocks it: ${edge.rule}` : box.isIt ? edge.rule : '';
   return html`<g class="graph-line is-${state}">
     <path d=${`M${SIDE} ${y} H${X.middle - 34} L${X.middle - 10} ${end} H${X.middle - 2}`} marker-end=${`url(#arrow-${state})`}/>
-    <text x=${SIDE + 9} y=${y - 5}>${SIGNS[state]}${fit(edge.words, GAP - 32, 11.5)}</text>
+    <text x=${SIDE + 9} y=${y - 5}>${SIGNS[state]}${fit(edge.words, GAP - 36, 11.5)}</text>
     ${below && html`<text x=${SIDE + 9} y=${y + 13} class="graph-below">${fit(below, GAP - 40, 10.5)}</text>`}
   </g>`;
 }

@@ -20,7 +20,7 @@ const COLUMNS = [
 
 function Trees() {
   const pages = usePages('/api/trees', {}, 50);
-  useRefresh(['task.', 'delegation.'], pages.reload);
+  useRefresh(['task.'], pages.reload, 3000);
   return html`<${Page} title="Delegations" lead="What agents had other agents do: who waited for whom, and what each branch cost.">
     <${List} pages=${pages} columns=${COLUMNS} rowKey=${(t) => t.root_task_id} href=${(t) => `#/delegations/${encodeURIComponent(t.root_task_id)}`} label="Delegations, the newest first"
       empty=${html`<${Empty} title="No agent has given anything to another yet" command=${['build/signalbox demo', 'build/signalbox send "draft a blog post about office trends, with facts"']}>
@@ -40,8 +40,9 @@ function useGrowing(isOpen) {
 
 async function cancelTask(task, isRoot, reload) {
   const below = task.branch.tasks - 1;
+  const who = isRoot ? '' : `It is what ${task.agent} does. `;
   const text = below > 0 ? `${count(below, 'task')} below it end with it, as far as they are not over. What was done by then is paid.` : 'No result of it comes any more; who waits for it is told.';
-  if (!await confirm({ title: isRoot ? 'Cancel all of it?' : `Cancel what ${task.agent} does?`, text, action: isRoot ? 'Cancel everything' : 'Cancel this branch' })) return;
+  if (!await confirm({ title: isRoot ? 'Cancel all of it?' : 'Cancel this branch?', text: who + text, action: isRoot ? 'Cancel everything' : 'Cancel this branch' })) return;
   try {
     await post(path`/api/tasks/${task.task_id}/cancel`);
     toast(isRoot ? 'Everything was cancelled.' : 'The branch was cancelled.');
@@ -55,7 +56,7 @@ async function cancelTask(task, isRoot, reload) {
 function Tree({ id }) {
   const { data, error, reload } = useGet(path`/api/tasks/${id}/tree`);
   const isOpen = data?.open > 0;
-  useRefresh(['task.', 'delegation.'], () => (isOpen || !data) && reload());
+  useRefresh(['task.'], () => (isOpen || !data) && reload());
   useGrowing(isOpen);
   if (error && !data) return html`<${Page} title="A delegation"><${Problem} error=${error} onRetry=${reload}/><//>`;
   if (!data) return html`<${Page} title="A delegation"><${Loading}/><//>`;

@@ -111,7 +111,7 @@ function Context({ escalation }) {
   const about = escalation.task ? { task_id: escalation.task_id } : { reference: escalation.reference };
   const isThere = escalation.task || escalation.reference;
   const { data, error, reload } = useGet(isThere ? '/api/gate/graph' : null, about);
-  useRefresh(['gate.', 'agent.', 'task.completed'], () => isThere && reload());
+  useRefresh(['gate.', 'agent.', 'task.completed'], () => isThere && reload(), 3000);
   if (!isThere) return null;
   if (error) return html`<${Problem} error=${error} onRetry=${reload}/>`;
   if (!data) return html`<${Loading}/>`;
@@ -134,7 +134,7 @@ export default function Escalation({ args }) {
   const [isMine, setMine] = useState(false);
   const [isTold, setTold] = useState(false);
   const wasOpen = useRef(false);
-  useRefresh(['escalation.', 'gate.', 'task.'], reload);
+  useRefresh(['escalation.', 'gate.released', 'gate.expired', 'task.cancelled', 'task.completed', 'task.failed'], reload);
   if (data?.status === 'open') wasOpen.current = true;
   const title = 'A message to decide';
   if (!id) return html`<${Page} title=${title}><p>Choose one from the <a href="#/holds?tab=decide">list</a>.</p><//>`;
@@ -142,7 +142,7 @@ export default function Escalation({ args }) {
   if (!data) return html`<${Page} title=${title}><${Loading}/><//>`;
   const isOpen = data.status === 'open';
   return html`<${Page} title=${title} lead=${html`<${Text} text=${`${data.type || 'MESSAGE'} from ${data.from || data.requester} to ${data.agent}${data.reference ? `, about ${data.reference}` : ''}`} max=${300}/>`}
-      actions=${html`<${Status} status=${data.status}/>`}>
+      actions=${html`<${Status} status=${data.status}/>${isOpen && html`<span class="phone-only"><${Button} onClick=${() => document.querySelector('.decide-card')?.scrollIntoView()}>Decide ↓<//></span>`}`}>
     ${!isOpen && !isMine && (isTold || wasOpen.current) && html`<${Other} escalation=${data} isTold=${isTold}/>`}
     <div class="with-side">
       <div class="stack-of">

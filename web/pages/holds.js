@@ -1,6 +1,6 @@
 // What waits, for what, since when and against which time; what a person must
 // decide, and what was decided; and the rules that say so.
-import { Age, Badge, Bar, Button, Card, Copy, Empty, Facts, Field, Id, Loading, Name, Page, Problem, Status, Tabs, Text, Time, confirm, html, toast, useEffect, useGet, useReducer } from '../lib/ui.js';
+import { Age, Badge, Bar, Button, Card, Copy, Empty, Facts, Field, Id, Loading, Name, Page, Problem, Status, Tabs, Text, Time, confirm, html, toast, useEffect, useGet, useReducer, useRef } from '../lib/ui.js';
 import { can, now, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
@@ -8,13 +8,26 @@ import { age, duration, num } from '../lib/format.js';
 import { Graph } from '../lib/graph.js';
 
 const EM = ['build/signalbox serve --config examples/em/signalbox.jsonc', 'python3 examples/em/agents.py'];
-const GATE = ['gate.', 'escalation.', 'task.cancelled', 'task.expired'];
+// What is let go at once concerns nothing here, and is most of what happens.
+const GATE = ['gate.held', 'gate.paused', 'gate.escalated', 'gate.released', 'gate.expired', 'escalation.', 'task.cancelled', 'task.expired'];
+const MET = [...GATE, 'gate.routed', 'task.completed', 'agent.'];
+const LOOK_MS = 10000; // how agents are is not told in the feed
 
 /** Drawn again every second: times go on while nothing happens. */
 export function useTick(ms = 1000) {
   const [, tick] = useReducer((n) => n + 1, 0);
   useEffect(() => {
     const timer = setInterval(tick, ms);
+    return () => clearInterval(timer);
+  }, [ms]);
+}
+
+/** Asked again every so often, while somebody looks. */
+function useEvery(ms, ask) {
+  const latest = useRef(ask);
+  latest.current = ask;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || latest.current(), ms);
     return () => clearInterval(timer);
   }, [ms]);
 }
@@ -110,7 +123,8 @@ function Decided({ status, set }) {
 
 function Rules({ reference, set }) {
   const { data, error, loading, reload } = useGet('/api/gate/graph', { reference });
-  useRefresh(['gate.', 'agent.'], reload);
+  useRefresh(MET, reload, 2000);
+  useEvery(LOOK_MS, reload);
   return html`<${Card} title="Who must have said what before what may go">
     <form class="inline-form" role="search" onSubmit=${(e) => { e.preventDefault(); set({ reference: e.target.reference.value.trim() }); }}>
       <${Field} label="For a reference"><input name="reference" data-search type="search" value=${reference} placeholder="SUBM-C042-001" spellcheck=${false} maxlength="200"/><//>
@@ -128,7 +142,9 @@ function Hold({ task, go }) {
   const about = useGet(path`/api/tasks/${task}`);
   const reference = data?.reference;
   const list = useGet('/api/holds', { task_id: task });
-  useRefresh(GATE, () => { reload(); about.reload(); list.reload(); });
+  const all = () => { reload(); about.reload(); list.reload(); };
+  useRefresh(MET, all);
+  useEvery(LOOK_MS, all);
   useTick();
   const hold = list.data?.items[0];
   const cancel = async () => {
@@ -147,7 +163,7 @@ function Hold({ task, go }) {
     <div class="grid">
       <${Card} title="Why">${hold ? html`<${Facts} facts=${[
         ['Decision', html`<${Status} status=${hold.routing_decision}/>`], ['Reason', html`<${Text} text=${hold.reason}/>`], ['Rule', html`<${Text} text=${hold.rule || 'none of the file'}/>`],
-        ['Waits for', html`<ul class="bare">${hold.waits_words.map((w, i) => html`<li key=${i}><${Text} text=${w}/> <span class="faint id"><${Text} text=${hold.waits_for[i]}/></span></li>`)}</ul>`],
+        ['Waits for', html`<ul class="bare">${hold.waits_words.map((w, i) => hold.waits_for[i] !== 'time' && html`<li key=${i}><${Text} text=${w}/> <span class="faint id"><${Text} text=${hold.waits_for[i]}/></span></li>`)}</ul>`],
         ['Waited', html`<${Waited} hold=${hold}/>`], ['At the latest', html`<span>in ${leftOf(hold)} (<${Time} ms=${hold.held_until_ms}/>), ${endOf(hold)}</span>`]]}/>`
         : html`<p class="faint">${isHeld && list.loading ? 'Looking…' : 'Nothing holds it.'}</p>`}<//>
       <${Card} title="The message"><${Facts} facts=${[
@@ -163,7 +179,7 @@ function Hold({ task, go }) {
 
 function Figures() {
   const { data, reload } = useGet('/api/gate');
-  useRefresh(GATE, reload);
+  useRefresh(GATE, reload, 2000);
   if (!data) return null;
   const { figures, now: at } = data;
   const box = (name, value, target, isMet) => html`<div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div>

@@ -1,13 +1,13 @@
 // Type a message, see the decision form, send it, watch the answer, and say
 // when it went to the wrong agent.
 import { Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
-import { ApiError, can, get, newKey, path, post } from '../lib/api.js';
+import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
 import { stream } from '../lib/live.js';
 import { cut, duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
 const TEXT_BYTES = 1024 * 1024;
-const KEEP = 'signalbox.draft';
+const draftKey = () => `signalbox.draft.${me()?.user}`;
 const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts', 'remind me tomorrow at nine to call the plumber'];
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;
@@ -167,7 +167,7 @@ async function lookAgain(turn, to) {
 
 function readDraft() {
   try {
-    return sessionStorage.getItem(KEEP) || '';
+    return sessionStorage.getItem(draftKey()) || '';
   } catch {
     return '';
   }
@@ -210,7 +210,7 @@ export default function Playground() {
   const redraw = () => setTurns((all) => [...all]);
 
   useEffect(() => { get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {}); box.current?.focus(); }, []);
-  useEffect(() => { try { sessionStorage.setItem(KEEP, text.slice(0, 100000)); } catch { /* full: the draft lives in this window only */ } }, [text]);
+  useEffect(() => { try { sessionStorage.setItem(draftKey(), text.slice(0, 100000)); } catch { /* full: the draft lives in this window only */ } }, [text]);
   const open = useRef(turns);
   open.current = turns;
   useEffect(() => () => open.current.forEach((t) => t.close()), []);

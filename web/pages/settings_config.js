@@ -1,6 +1,6 @@
 // The configuration: what runs, where each value is from, what waits for a
 // restart; and reading it again.
-import { Badge, Button, Card, Copy, Facts, Loading, Problem, Text, Time, html, useGet, useMemo, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Copy, Facts, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo, useState } from '../lib/ui.js';
 import { post } from '../lib/api.js';
 import { count } from '../lib/format.js';
 import { Lists } from './settings_lists.js';
@@ -90,6 +90,10 @@ function Filter({ query, set, n, all }) {
 export function Configuration({ query, go }) {
   const { data, error, reload } = useGet('/api/config');
   const [result, setResult] = useState(null);
+  useEffect(() => { // whoever comes back from editing the file sees what it came to
+    addEventListener('focus', reload);
+    return () => removeEventListener('focus', reload);
+  }, []);
   const shown = useMemo(() => (data ? data.settings.filter((s) => matches(s, query)) : []), [data, query]);
   const set = (more) => {
     const next = Object.entries({ ...query, ...more }).filter(([, v]) => v);
