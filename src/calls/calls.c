@@ -49,7 +49,7 @@ static const struct call_row {
     {STR("GET"), STR("/api/decisions"), call_decisions_list, SCOPE_READ,
      ARGS("limit", "cursor", "layer", "agent", "verdict", "overridden",
           "requester", "conversation_id", "task_id", "since", "until",
-          "min_score", "max_score", "full", "q")},
+          "min_score", "max_score", "type", "full", "q")},
     {STR("GET"), STR("/api/decisions/:id"), call_decisions_get, SCOPE_READ,
      NULL},
     {STR("GET"), STR("/api/tasks"), call_tasks_list, SCOPE_READ,

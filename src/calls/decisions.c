@@ -153,7 +153,7 @@ static bool refuse(struct call *c, const char *words)
     return false;
 }
 
-/* A whole number of milliseconds. */
+/* A whole number: milliseconds, or a type. */
 static bool filter_int(struct call *c, struct query *q, const char *name,
                        uint8_t column, enum compare compare, const char *words)
 {
@@ -275,6 +275,8 @@ static bool add_filters(struct call *c, struct query *q)
            filter_overridden(c, q) &&
            filter_score(c, q, "min_score", IS_AT_LEAST) &&
            filter_score(c, q, "max_score", IS_AT_MOST) &&
+           filter_int(c, q, "type", DECISION_TYPE, IS,
+                      "type must be the number of a type of query, or 0") &&
            filter_int(c, q, "since", DECISION_AT_MS, IS_AT_LEAST,
                       "since must be Unix time in milliseconds") &&
            filter_int(c, q, "until", DECISION_AT_MS, IS_LESS,

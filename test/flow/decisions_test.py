@@ -385,6 +385,14 @@ class Analytics(unittest.TestCase):
         nobody = self.good("/api/analytics/thresholds?until=1")
         self.assertEqual((nobody["items"], nobody["decisions_read"]), ([], 0))
 
+    def test_those_of_a_type_are_listed(self):
+        for kind in {d["type"] for d in self.records()}:
+            got = self.good(f"/api/decisions?type={kind}&full=true")["items"]
+            self.assertEqual([d["id"] for d in got], [
+                d["id"] for d in self.records() if d["type"] == kind])
+        self.assertEqual(self.good("/api/decisions?type=999999")["items"], [])
+        self.refused("/api/decisions?type=x", 400, "bad_request", "of a type")
+
     def test_words_in_texts_are_found(self):
         def found(query, token=None):
             return [d["text"] for d in self.good(

@@ -1,12 +1,16 @@
 """The sessions of the pages, run as they stand. test/lib/doc_stage.py says on
 what, and test/lib/doc_pages.py what an example may leave out."""
 import os
+import re
 import unittest
 
 import doc_pages
 from doc_pages import Page
 from doc_stage import Stage, Wrong
+from signalbox import Server
 
+# There with a certificate.
+ONLY_WITH = {"signalbox_tls_certificate_expires_timestamp_seconds"}
 PAGES = [Page(path) for path in doc_pages.paths()]
 
 
@@ -68,6 +72,21 @@ def add_test(page, kind, blocks):
 for PAGE in PAGES:
     for KIND, BLOCKS in stages(PAGE):
         add_test(PAGE, KIND, BLOCKS)
+
+
+class Figures(unittest.TestCase):
+    def test_every_figure_that_is_named_is_in_metrics(self):
+        with Server("--set", "traces.endpoint=http://127.0.0.1:1/v1/traces"
+                    ) as server:
+            text = server.get("/metrics").body.decode()
+        known = set(re.findall(r"(?m)^# HELP (\S+)", text)) | ONLY_WITH
+        wrong = [x for p in PAGES for x in doc_pages.wrong_metrics(p, known)]
+        self.assertEqual(wrong, [])
+        self.assertEqual(doc_pages.wrong_metrics(
+            Page("p.md", "`signalbox_tasks`, `signalbox_task`,\n"
+                         "`signalbox_store_*` and `signalbox_stor_*`\n"),
+            known), ["p.md:1: there is no figure signalbox_task",
+                     "p.md:2: there is no figure signalbox_stor_*"])
 
 
 class Rules(unittest.TestCase):

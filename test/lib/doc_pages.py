@@ -193,6 +193,34 @@ def wrong_paths(page):
             and not os.path.exists(os.path.join(SOURCE, text))]
 
 
+def settings():
+    run = subprocess.run([BIN, "help", "config", "--json"], check=True,
+                         stdout=subprocess.PIPE)
+    return {json.loads(x)["setting"] for x in run.stdout.splitlines()}
+
+
+def wrong_settings(page, known, source):
+    """What looks like a setting, is none, and stands nowhere in the source
+    either, as events of the log and methods do."""
+    sections = {x.split(".")[0] for x in known if "." in x}
+    return [f"{page.path}:{n}: there is no setting {text}"
+            for n, text in page.spans()
+            if re.fullmatch(r"[a-z]+(\.[a-zA-Z_]+)+", text)
+            and text.split(".")[0] in sections and text not in known
+            and not any(x.startswith(text + ".") for x in known)
+            and not re.search("[A-Z]{2}", text) and text not in source]
+
+
+def wrong_metrics(page, known):
+    """Figures that /metrics does not have; signalbox_x_* are several."""
+    return [f"{page.path}:{n}: there is no figure {name}"
+            for n, text in page.spans()
+            for name in re.findall(r"^(signalbox_[a-z_]+\*?|process_[a-z]+_"
+                                   r"[a-z_]+)(?:\{.*)?$", text)
+            if not any(x == name or (name.endswith("*") and
+                                     x.startswith(name[:-1])) for x in known)]
+
+
 # JSON.
 
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|…|//[^\n]*|[{}\[\],:]|[^\s{}\[\],:"…]+')

@@ -106,6 +106,13 @@ test('types of query by agents are a table, in any of four lights', async () => 
     assert.ok((await heat.locator('.heat-cell').allInnerTexts()).some((t) => pattern.test(t)), way);
   }
   await axe(page);
+  const one = items.find((r) => r.type);
+  await heat.getByRole('link', { name: new RegExp(`: ${one.decisions} of ${one.name} to ${one.agent}:`) }).click();
+  const list = page.getByRole('table', { name: /^Decisions/ }).locator('.row');
+  await eventually(async () => await list.count() === one.decisions, 'those of the cell');
+  assert.match(page.url(), new RegExp(`type=${one.type}&agent=${one.agent}$`));
+  await page.getByRole('button', { name: 'of any type' }).click();
+  await eventually(async () => await list.count() > one.decisions, 'those of the agent');
 });
 
 test('gaps come with their samples, which lead to the decisions', async () => {

@@ -21,7 +21,7 @@ export function usePages(where, params = {}, limit = PAGE) {
     mine.isLoading = true;
     draw();
     try {
-      await readOn(mine, where, params, limit);
+      await readOn(mine, where, params, limit, () => mine === state.current);
     } catch (error) {
       mine.error = error;
       mine.done = true;
@@ -46,14 +46,15 @@ export function usePages(where, params = {}, limit = PAGE) {
   }, [key]);
 
   useEffect(() => { more(); }, [key]);
+  useEffect(() => () => { state.current = fresh(''); }, []); // who left reads no further
   return { rows: s.rows, done: s.done, error: s.error, loading: s.isLoading || (!s.done && !s.rows.length), more, reload };
 }
 
 const fresh = (key) => ({ key, rows: [], cursor: null, done: false, error: null, isLoading: false });
 
 // A page with filters may be empty though there is more.
-async function readOn(s, where, params, limit) {
-  for (let i = 0; i < MOST_EMPTY; i++) {
+async function readOn(s, where, params, limit, isWanted = () => true) {
+  for (let i = 0; i < MOST_EMPTY && isWanted(); i++) {
     const page = await get(where, { ...params, limit, cursor: s.cursor });
     s.rows = s.rows.concat(page.items);
     s.cursor = page.next_cursor;

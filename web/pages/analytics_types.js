@@ -44,7 +44,7 @@ function Cell({ cell, way, top, type }) {
   if (!cell) return html`<td class="heat-none"><span class="off-screen">none</span></td>`;
   const value = way.value(cell, top);
   const share = value === null ? 0 : Math.round(Math.max(0, Math.min(1, value)) * 45);
-  return html`<td class="heat-cell" title=${said(cell, type)} style=${{ background: `color-mix(in srgb, var(--${way.tone}) ${share}%, var(--card))` }}>${way.text(cell)}</td>`;
+  return html`<td class="heat-cell" title=${said(cell, type)} style=${{ background: `color-mix(in srgb, var(--${way.tone}) ${share}%, var(--card))` }}><a href=${`#/decisions?${new URLSearchParams({ type: type || 0, agent: cell.agent })}`} aria-label=${`${way.text(cell)}: ${said(cell, type)}`}>${way.text(cell)}</a></td>`;
 }
 
 export function Types({ data, params }) {
@@ -71,7 +71,7 @@ export function Types({ data, params }) {
 function Gap({ gap }) {
   const find = (text) => `/decisions?${new URLSearchParams({ q: text.slice(0, 60) })}`;
   return html`<li class="gap">
-    <div class="gap-head"><strong>${typeName(gap)}</strong><span class="faint">${num(gap.decisions)} not sure, ${num(gap.to_default)} to the default agent</span></div>
+    <div class="gap-head"><strong><${Link} to=${`/decisions?type=${gap.type || 0}`}>${typeName(gap)}<//></strong><span class="faint">${num(gap.decisions)} not sure, ${num(gap.to_default)} to the default agent</span></div>
     <div class="gap-score"><span>best score ${num(gap.best_score, 2)}</span><${Bar} value=${gap.best_score} label="mean of the best scores" text=${num(gap.best_score, 2)} tone="warn"/><span class="faint">nearest <${Name} agent=${gap.nearest_agent}/></span></div>
     <ul class="samples">${gap.samples.map((s) => html`<li key=${s}><${Link} to=${find(s)}><${Text} text=${s} max=${160}/><//></li>`)}</ul>
   </li>`;
