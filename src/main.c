@@ -539,10 +539,10 @@ static const struct command commands[] = {
      "Print what makes bash complete signalbox: commands, options, what is "
      "known to stand behind them, files, settings; and with SIGNALBOX_TOKEN "
      "set, the names of agents, which the server is asked for and has a second "
-     "to tell. meson install puts it where bash-completion looks.",
+     "to tell. make install puts it where bash-completion looks.",
      NULL, completion_examples, cli_completion, cli_completion_subs},
     {"man", "print the manual page", "", 0,
-     "Print signalbox(1): every command with all its options, for man. meson "
+     "Print signalbox(1): every command with all its options, for man. make "
      "install puts it where man looks.",
      NULL, man_examples, cli_man, NULL},
     {"help", "explain a command", "[COMMAND]", 1,

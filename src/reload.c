@@ -123,7 +123,7 @@ static bool take_over(struct server *s, struct config *fresh,
         config_report_whole(&s->reload.report, fresh, why.text);
         config_free(fresh);
     } else if (changed) {
-        json_put_raw(changed, buf_str(&text));
+        json_put_raw(changed, text.over ? STR("[]") : buf_str(&text));
     }
     buf_fini(&text);
     return e == OK;

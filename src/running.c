@@ -116,7 +116,7 @@ enum err running_reload(void *ctx, struct json_out *o, struct why *why)
     is_done = reload_now(s, &changed);
     if (is_done) {
         json_key(o, STR("changed"));
-        json_put_raw(o, buf_str(&names));
+        json_put_raw(o, names.over ? STR("[]") : buf_str(&names));
         put_state(o, s);
     }
     config_report_write(o, &s->reload.report);

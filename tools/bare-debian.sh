@@ -1,7 +1,8 @@
 #!/bin/sh
-# tools/bare-debian.sh [FOLDER]: does a bare Debian 12 become a working server,
-# and a tested one, by script/server and script/test alone? Needs root and
-# debootstrap, and the network for apt. FOLDER (default /var/tmp/signalbox-bare)
+# tools/bare-debian.sh [FOLDER [server]]: does a bare Debian 12 become a working
+# server, and a tested one, by script/server and script/test alone? With
+# `server` only the former, and how long that takes. Needs root and debootstrap,
+# and the network for apt and npm. FOLDER (default /var/tmp/signalbox-bare)
 # keeps the bare system for the next trial; the trial itself is made anew from
 # the last commit.
 set -eu
@@ -41,22 +42,33 @@ inside() {
 }
 
 say 'script/server'
+# What a newcomer does, by the clock: from the command to the first message that
+# was answered by the agent it fits. No curl is there; the program is.
 # shellcheck disable=SC2016 # the inner shell expands
 inside '
-    script/server --json --listen 127.0.0.1:0 --data /tmp/data >/tmp/out &
+    start=$(date +%s)
+    script/bootstrap --build-only
+    installed=$(date +%s)
+    script/server --json --listen 127.0.0.1:0 --data /tmp/data --pace 0 >/tmp/out &
     while ! grep -q listening /tmp/out; do
         kill -0 $! || exit 1
         sleep 0.2
     done
-    cat /tmp/out
-    # Nothing here can speak HTTP yet but the shell.
-    port=$(sed "s/[^0-9]*127.0.0.1:\([0-9]*\).*/\1/" /tmp/out)
-    printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" \
-        >/tmp/request
-    bash -c "exec 3<>/dev/tcp/127.0.0.1/$port; cat /tmp/request >&3; cat <&3"
-    echo
+    field() { sed "s/.*\"$1\":\"\([^\"]*\)\".*/\1/" /tmp/out; }
+    SIGNALBOX_URL=$(field url)
+    SIGNALBOX_TOKEN=$(field token)
+    export SIGNALBOX_URL SIGNALBOX_TOKEN
+    build/signalbox send "why is my query slow?" --json | grep "\"agent\":\"engineer\""
+    end=$(date +%s)
+    echo "bare-debian: the first message was answered after $((end - start)) s on $(nproc) cores," \
+        "$((installed - start)) s of it for packages, $((end - installed)) s for building"
+    # The dashboard is there, too.
+    python3 -c "import os, urllib.request as u; print(u.urlopen(u.Request(
+        os.environ[\"SIGNALBOX_URL\"], headers={\"Accept\": \"text/html\"})).read().decode())" |
+        grep "<title>Signalbox</title>"
     kill $!
     wait $!'
+[ "${2-}" != server ] || exit 0
 say 'script/test'
 inside script/test
 say 'script/bootstrap once more, which must be silent'

@@ -40,6 +40,12 @@ shell() {
         xargs -0 grep -lZE '^#!/bin/(ba)?sh' | xargs -0 shellcheck
 }
 
+javascript() {
+    find web test/web bench -name node_modules -prune -o \
+        \( -name '*.mjs' -o -path 'web/*.js' \) -print0 |
+        xargs -0 -n 1 node --check
+}
+
 # What a script made is what it makes, as long as Python knows the same Unicode.
 unicode() {
     made=src/base/unicode.c
@@ -55,5 +61,7 @@ check 'tools/banned.sh: no such functions' tools/banned.sh
 check 'tools/unicode.py: made anew, it is the same' unicode
 check 'clang-tidy' bugs
 check 'shellcheck' shell
+check 'tools/web_lint.py: the dashboard shows texts, asks nobody else, imports down' tools/web_lint.py
+check 'node --check: the dashboard and its tests are JavaScript' javascript
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -7,9 +7,10 @@ and the lock has the hash. Nothing of a package is run. Where everything is
 there already, nothing is done and nobody is asked. All of it is fetched and
 checked before anything is written.
 
-The registry is that of $npm_config_registry or $NPM_CONFIG_REGISTRY, as npm
-takes it, and else npm's own; proxies are those of $https_proxy. Beside the
-authorities that the system trusts, those of $NODE_EXTRA_CA_CERTS count."""
+The registry is that of $npm_config_registry or $NPM_CONFIG_REGISTRY, or of
+`registry` in ~/.npmrc, as npm takes it, and else npm's own; proxies are those
+of $https_proxy. Beside the authorities that the system trusts, those of
+$NODE_EXTRA_CA_CERTS and of `cafile` in ~/.npmrc count."""
 import base64
 import hashlib
 import http.client
@@ -40,13 +41,31 @@ class Trouble(Exception):
     """Something to tell whoever called; its text says what to do."""
 
 
-def registry_of(environ):
-    for name in "npm_config_registry", "NPM_CONFIG_REGISTRY":
-        url = environ.get(name, "")
+def npmrc_of(environ):
+    """What ~/.npmrc says, as far as it is plain: what npm's users have set,
+    they have set for a reason."""
+    found = {}
+    try:
+        with open(os.path.join(environ.get("HOME", ""), ".npmrc"),
+                  encoding="utf-8", errors="replace") as f:
+            for line in f:
+                name, is_set, value = line.partition("=")
+                if is_set and "${" not in value:
+                    found[name.strip()] = value.strip().strip("\"'")
+    except OSError:
+        pass
+    return found
+
+
+def registry_of(environ, npmrc):
+    for name, url in (
+            ("$npm_config_registry", environ.get("npm_config_registry")),
+            ("$NPM_CONFIG_REGISTRY", environ.get("NPM_CONFIG_REGISTRY")),
+            ("registry in ~/.npmrc", npmrc.get("registry"))):
         if url:
             parts = urllib.parse.urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.netloc:
-                raise Trouble(f"${name} must be the address of a registry, "
+                raise Trouble(f"{name} must be the address of a registry, "
                               "such as " + REGISTRY)
             return url.rstrip("/")
     return REGISTRY
@@ -74,11 +93,17 @@ def read_lock(path):
     return found
 
 
-def context_of(environ):
+def context_of(environ, npmrc):
     context = ssl.create_default_context()
-    more = environ.get("NODE_EXTRA_CA_CERTS", "")
-    if more and os.path.exists(more):
-        context.load_verify_locations(more)
+    for path in environ.get("NODE_EXTRA_CA_CERTS"), npmrc.get("cafile"):
+        if not path:
+            continue
+        try:
+            context.load_verify_locations(path)
+        except OSError as e:  # an ssl.SSLError is one
+            raise Trouble(f"{path}: no certificates that can be read ({e}); "
+                          "$NODE_EXTRA_CA_CERTS or cafile in ~/.npmrc names "
+                          "it") from e
     return context
 
 
@@ -158,7 +183,8 @@ def unpack(folder, tarball):
 
 
 def install(lock, modules, environ):
-    registry, context = registry_of(environ), context_of(environ)
+    npmrc = npmrc_of(environ)
+    registry, context = registry_of(environ, npmrc), context_of(environ, npmrc)
     tarballs = []
     for name, version, integrity in read_lock(lock):
         tarball = fetch(registry, name, version, context)

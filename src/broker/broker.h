@@ -330,7 +330,7 @@ size_t broker_holds(const struct broker *b, int64_t after, struct held *out,
 /* The same for those that fit. Empty strings, and a NULL caller: whichever.
  * Names of agents whatever their case. */
 struct held_filter {
-    struct str agent, rule, reference;
+    struct str agent, rule, reference, task_id;
     const struct caller *caller; /* who may see it */
 };
 size_t broker_holds_like(const struct broker *b, const struct held_filter *f,

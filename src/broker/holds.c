@@ -566,6 +566,7 @@ static bool fits(const struct hold *h, const struct held_filter *f)
 
     return (!f->agent.n || str_eq_nocase(f->agent, h->agent)) &&
            (!f->rule.n || str_eq(f->rule, h->why->rule)) &&
+           (!f->task_id.n || str_eq(f->task_id, str_of(h->task_id.text))) &&
            (!f->reference.n || str_eq(f->reference, h->reference)) &&
            (!c || caller_is_admin(c) || str_eq(caller_name(c), h->requester) ||
             str_eq(caller_name(c), h->root_user));

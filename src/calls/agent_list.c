@@ -59,8 +59,11 @@ static bool read_filter(struct call *c, struct filter *f)
 /* Letters of ASCII whatever their case; others as they are written. */
 static bool has_part(struct str s, struct str part)
 {
+    char first = str_lower(part.p[0]);
+
     for (size_t i = 0; i + part.n <= s.n; i++)
-        if (str_eq_nocase(str_sub(s, i, i + part.n), part))
+        if (str_lower(s.p[i]) == first &&
+            str_eq_nocase(str_sub(s, i, i + part.n), part))
             return true;
     return false;
 }

@@ -1,14 +1,10 @@
 /* Decisions: one whole, or many as lists have them. They are for who asked, and
  * for admins: what others say to their agents is nobody's business, not even
  * that of the agents' creators. */
-#include "calls/internal.h"
+#include "calls/hunt.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "base/fault.h"
-#include "base/wordfind.h"
 
 static bool is_for(const struct row *r, const struct caller *c)
 {
@@ -45,6 +41,17 @@ static void write_unreadable(struct json_out *out, const struct row *row)
     json_key(out, STR("unreadable"));
     json_put_bool(out, true);
     json_close(out, '}');
+}
+
+enum err decisions_put(struct open *o, struct json_out *out,
+                       const struct row *row)
+{
+    enum speak_length length = o->list.is_whole ? SPEAK_WHOLE : SPEAK_LISTED;
+    enum err e = write_decision(o, out, row, length);
+
+    if (e == ERR_SYNTAX)
+        write_unreadable(out, row);
+    return e == ERR_SYNTAX ? OK : e;
 }
 
 /* One. */
@@ -94,8 +101,6 @@ void call_decisions_get(struct call *c)
 static enum err write_page(struct open *o, struct json_out *out,
                            const struct row **last, bool *has_more)
 {
-    enum speak_length length = o->list.is_whole ? SPEAK_WHOLE : SPEAK_LISTED;
-
     QUERY_EACH(r, &o->query)
     {
         enum err e;
@@ -104,17 +109,15 @@ static enum err write_page(struct open *o, struct json_out *out,
             *has_more = true;
             break;
         }
-        e = write_decision(o, out, r, length);
-        if (e == ERR_SYNTAX)
-            write_unreadable(out, r);
-        else if (e)
+        e = decisions_put(o, out, r);
+        if (e)
             return e;
         *last = r;
     }
     return OK;
 }
 
-static void end_page(struct open *o, struct json_out *out, int64_t cursor)
+void decisions_end_page(struct open *o, struct json_out *out, int64_t cursor)
 {
     char digits[32] = "";
 
@@ -138,120 +141,8 @@ static void on_page(struct open *o)
     if (e)
         open_refuse(o, e, STR(""), STR(""));
     else
-        end_page(o, &out, has_more && last ? row_int(last, DECISION_SEQ) : 0);
-}
-
-/* Those with some words in their text.
- *
- * No index knows the words: records are read page by page and looked at, so
- * that others get their turn in between. Whoever looks for what is rare would
- * have a million read; so a call looks at HUNT_ROWS of them and answers what it
- * found, perhaps nothing, with a cursor that goes on from there. */
-enum { HUNT_PAGE_ROWS = 250, HUNT_ROWS = 10 * 1000 };
-
-struct hunt {
-    struct wordfind words;
-    struct query wish; /* its conditions are those of each page */
-    struct buf found;  /* as JSON */
-    struct json_out out;
-    size_t n_found, limit;
-    int64_t n_looked;
-    int64_t last_seq; /* that was looked at; zero: none yet */
-};
-
-void hunt_free(struct hunt *h)
-{
-    if (!h)
-        return;
-    query_fini(&h->wish);
-    buf_fini(&h->found);
-    free(h);
-}
-
-static struct hunt *hunt_new(const struct wordfind *words, size_t limit)
-{
-    struct hunt *h = FAULT("calls.hunt") ? NULL : calloc(1, sizeof(*h));
-
-    if (!h)
-        return NULL;
-    h->words = *words;
-    h->limit = limit;
-    query_init(&h->wish, &decision_table, 0);
-    buf_init(&h->found, 2 * (size_t)PAGE_BYTES);
-    h->out = json_out(&h->found);
-    return h;
-}
-
-static void hunt_answer(struct open *o, bool has_more)
-{
-    struct json_out out = json_out(&o->calls->body);
-    const struct hunt *h = o->hunt;
-
-    if (h->found.over) {
-        open_refuse(o, ERR_NOMEM, STR(""), STR(""));
-        return;
-    }
-    speak_list_open(&out);
-    if (h->n_found)
-        json_put_raw(&out, buf_str(&h->found));
-    end_page(o, &out, has_more ? h->last_seq : 0);
-}
-
-static bool hunt_is_full(const struct hunt *h)
-{
-    return h->n_found == h->limit || h->found.n > PAGE_BYTES;
-}
-
-static enum err hunt_look(struct open *o, const struct row *r)
-{
-    enum speak_length length = o->list.is_whole ? SPEAK_WHOLE : SPEAK_LISTED;
-    struct hunt *h = o->hunt;
-    enum err e;
-
-    h->last_seq = row_int(r, DECISION_SEQ);
-    h->n_looked++;
-    if (!wordfind_has(&h->words, row_str(r, DECISION_TEXT)))
-        return OK;
-    h->n_found++;
-    e = write_decision(o, &h->out, r, length);
-    if (e == ERR_SYNTAX)
-        write_unreadable(&h->out, r);
-    return e == ERR_SYNTAX ? OK : e;
-}
-
-static void hunt_ask(struct open *o);
-
-static void on_hunt_page(struct open *o)
-{
-    struct hunt *h = o->hunt;
-    const struct row *r = o->query.rows;
-    bool has_more = o->query.has_more;
-    enum err e = o->query.err;
-
-    for (; !e && r && !hunt_is_full(h); r = r->next)
-        e = hunt_look(o, r);
-    has_more |= r != NULL;
-    open_drop_queries(o);
-    if (e)
-        open_refuse(o, e, STR(""), STR(""));
-    else if (!has_more || hunt_is_full(h) || h->n_looked >= HUNT_ROWS)
-        hunt_answer(o, has_more);
-    else
-        hunt_ask(o);
-}
-
-static void hunt_ask(struct open *o)
-{
-    const struct hunt *h = o->hunt;
-
-    query_init(&o->query, &decision_table, HUNT_PAGE_ROWS);
-    o->has_query = true;
-    query_order(&o->query, DECISION_SEQ, true);
-    for (const struct condition *c = h->wish.conditions; c; c = c->next)
-        query_if_any(&o->query, c->columns, c->n_columns, c->compare, c->value);
-    if (h->last_seq)
-        query_if(&o->query, DECISION_SEQ, IS_LESS, value_int(h->last_seq));
-    open_list(o, &o->query, on_hunt_page);
+        decisions_end_page(o, &out,
+                           has_more && last ? row_int(last, DECISION_SEQ) : 0);
 }
 
 /* What is asked for. */
@@ -262,7 +153,7 @@ static bool refuse(struct call *c, const char *words)
     return false;
 }
 
-/* A whole number of milliseconds, or the place in a list. */
+/* A whole number: milliseconds, or a type. */
 static bool filter_int(struct call *c, struct query *q, const char *name,
                        uint8_t column, enum compare compare, const char *words)
 {
@@ -384,12 +275,21 @@ static bool add_filters(struct call *c, struct query *q)
            filter_overridden(c, q) &&
            filter_score(c, q, "min_score", IS_AT_LEAST) &&
            filter_score(c, q, "max_score", IS_AT_MOST) &&
+           filter_int(c, q, "type", DECISION_TYPE, IS,
+                      "type must be the number of a type of query, or 0") &&
            filter_int(c, q, "since", DECISION_AT_MS, IS_AT_LEAST,
                       "since must be Unix time in milliseconds") &&
            filter_int(c, q, "until", DECISION_AT_MS, IS_LESS,
-                      "until must be Unix time in milliseconds") &&
-           filter_int(c, q, "cursor", DECISION_SEQ, IS_LESS,
-                      "cursor must be a next_cursor of this list");
+                      "until must be Unix time in milliseconds");
+}
+
+/* Zero: from the newest. */
+static bool read_cursor(struct call *c, int64_t *out)
+{
+    struct str arg = call_arg(c, "cursor");
+
+    return !arg.p || (str_to_i64(arg, out) == OK && *out > 0) ||
+           refuse(c, "cursor must be a next_cursor of this list");
 }
 
 /* *words is filled where some are looked for. */
@@ -401,48 +301,64 @@ static bool read_words(struct call *c, struct wordfind *words)
            refuse(c, "q must be words to look for, up to 256 bytes");
 }
 
-static void list_begin(struct call *c, struct open *o, size_t limit)
+static void list_begin(struct call *c, struct open *o, size_t limit,
+                       int64_t cursor)
 {
     query_init(&o->query, &decision_table, limit);
     o->has_query = true;
     query_order(&o->query, DECISION_SEQ, true);
     (void)add_filters(c, &o->query);
+    if (cursor)
+        query_if(&o->query, DECISION_SEQ, IS_LESS, value_int(cursor));
     open_list(o, &o->query, on_page);
 }
 
-static void hunt_begin(struct call *c, struct open *o, size_t limit,
-                       const struct wordfind *words)
+/* Narrowed by more than whose they are, which an index knows. */
+static bool is_narrow(const struct call *c, const struct query *q)
 {
-    o->hunt = hunt_new(words, limit);
-    if (o->hunt)
-        (void)add_filters(c, &o->hunt->wish);
-    if (!o->hunt || o->hunt->wish.build_error)
+    const struct condition *first = q->conditions;
+
+    return first && (caller_is_admin(&c->caller) || first->next);
+}
+
+static void hunt_start(struct call *c, struct open *o, size_t limit,
+                       int64_t cursor, const struct wordfind *words)
+{
+    struct hunt *h = o->hunt = hunt_new(words, limit, cursor);
+
+    if (h)
+        (void)add_filters(c, &h->wish);
+    if (h && str_to_i64(call_arg(c, "since"), &h->since_ms) != OK)
+        h->since_ms = 0; /* not given */
+    if (!h || h->wish.build_error)
         open_refuse(o, ERR_NOMEM, STR(""), STR(""));
     else
-        hunt_ask(o);
+        hunt_begin(o);
 }
 
 void call_decisions_list(struct call *c)
 {
-    bool is_given, is_whole = false;
-    struct wordfind words;
+    bool is_given, is_whole = false, hunts;
+    struct wordfind words = {.n = 0};
+    int64_t cursor = 0;
     size_t limit;
     struct open *o = NULL;
     struct query q;
 
     if (!call_limit(c, &limit) || !read_yes(c, "full", &is_given, &is_whole) ||
-        !read_words(c, &words))
+        !read_words(c, &words) || !read_cursor(c, &cursor))
         return;
     query_init(&q, &decision_table, limit);
     /* Told first what is wrong with them, and then begun. */
     if (add_filters(c, &q))
         o = open_new(c);
+    hunts = words.n || is_narrow(c, &q);
     query_fini(&q);
     if (!o)
         return;
     o->list.is_whole = is_whole;
-    if (call_arg(c, "q").p)
-        hunt_begin(c, o, limit, &words);
+    if (hunts)
+        hunt_start(c, o, limit, cursor, &words);
     else
-        list_begin(c, o, limit);
+        list_begin(c, o, limit, cursor);
 }

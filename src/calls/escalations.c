@@ -243,6 +243,8 @@ static void add_filters(struct call *c, struct query *q, const struct wanted *w)
         query_if(q, ESCALATION_KIND, IS, value_int(w->kind));
     if (agent.p)
         query_if(q, ESCALATION_AGENT, IS, value_text(a ? a->name : agent));
+    if (call_arg(c, "task_id").p)
+        query_if(q, ESCALATION_TASK_ID, IS, value_text(call_arg(c, "task_id")));
     if (w->cursor)
         query_if(q, ESCALATION_SEQ, IS_LESS, value_int(w->cursor));
 }

@@ -142,6 +142,7 @@ void call_holds_list(struct call *c)
     struct held_filter f = {.agent = call_arg(c, "agent"),
                             .rule = call_arg(c, "rule"),
                             .reference = call_arg(c, "reference"),
+                            .task_id = call_arg(c, "task_id"),
                             .caller = &c->caller};
     struct held *all;
     int64_t after;

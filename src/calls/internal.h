@@ -127,7 +127,7 @@ struct open {
 
     struct books *books;    /* books.h; NULL: none */
     struct study *study;    /* analytics.c; NULL: none */
-    struct hunt *hunt;      /* decisions.c; NULL: none */
+    struct hunt *hunt;      /* hunt.h; NULL: none */
     struct tree_look *tree; /* tree.c; NULL: none */
 
     /* What an agent has others do. */

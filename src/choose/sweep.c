@@ -79,10 +79,11 @@ enum err choose_sweep(const struct decision *d, struct arena *a,
             (struct decision_step){(double)INFINITY, true, d->agent, d->layer};
         return OK;
     }
-    for (; !e && left; from = one.upto) {
+    while (!e && left) {
         e = step_at(from, d->candidates[--left].score, d, a, &one);
         if (!e)
             add_step(out, n, &one);
+        from = one.upto;
     }
     if (!e)
         e = step_at(from, (double)INFINITY, d, a, &one);

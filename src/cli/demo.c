@@ -313,7 +313,8 @@ static void say_token(const struct demo *d, const struct server_listening *l,
                STR_ARG(d->command), l->folder);
 }
 
-/* The first thing to do. Who came over ssh has their browser elsewhere. */
+/* The first thing to do, and so what stands last, where people look. Who came
+ * over ssh has their browser elsewhere. */
 static void say_page(const struct demo *d, const struct server_listening *l,
                      struct str token)
 {
@@ -322,15 +323,15 @@ static void say_page(const struct demo *d, const struct server_listening *l,
 
     if (!l->page[0])
         return;
-    printf("Open it in a browser%s:\n\n    %s%s%.*s\n\n",
-           is_signed_in ? "; the link signs you in" : ", and give it a token",
-           l->page, is_signed_in ? "#token=" : "",
-           is_signed_in ? (int)token.n : 0, token.n ? token.p : "");
     if (port && variable(d, "SSH_CONNECTION").n)
         printf("From where you sit, first: ssh -L %.*s:127.0.0.1:%.*s and the "
                "name of this machine.\n\n",
                (int)strcspn(port + 1, "/"), port + 1,
                (int)strcspn(port + 1, "/"), port + 1);
+    printf("Open it in a browser%s:\n\n    %s%s%.*s\n\n",
+           is_signed_in ? "; the link signs you in" : ", and give it a token",
+           l->page, is_signed_in ? "#token=" : "",
+           is_signed_in ? (int)token.n : 0, token.n ? token.p : "");
 }
 
 static void say_to_people(const struct demo *d,
@@ -339,7 +340,6 @@ static void say_to_people(const struct demo *d,
     printf("Signalbox " SIGNALBOX_VERSION " is listening on %s%s\n",
            l->url[0] ? l->url : l->tls_url,
            d->is_elsewhere ? ", since 8787 is taken" : "");
-    say_page(d, l, token);
     printf("Data is in %s. Stop it with Ctrl-C.\n\n", l->folder);
     say_cast(d);
     printf("\nA message goes to the one that it fits. In another terminal, for "
@@ -360,6 +360,7 @@ static void say_to_people(const struct demo *d,
                "SIGNALBOX_DEMO_MODEL in the\n"
                "environment (and OPENAI_API_KEY where one is needed).\n");
     printf("\n");
+    say_page(d, l, token);
 }
 
 static void on_listening(void *ctx, const struct server_listening *l)

@@ -24,7 +24,9 @@ static const struct row rows[] = {
      "default all_private_chats all_group_chats all_chat_administrators"},
     {"decisions", "layer", LAYERS},
     {"decisions", "verdict", "open positive negative neutral"},
-    {"decisions", "WHAT", "summary agents types gaps signals keywords"},
+    {"decisions", "WHAT",
+     "summary agents types gaps signals keywords hours days thresholds "
+     "changes"},
     {"decisions", "VERDICT", "right wrong"},
     {"demo-agent", "NAME", ""},
     {"escalations", "status",

@@ -1,4 +1,6 @@
 """Prometheus can read what the server says about itself."""
+import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -30,6 +32,27 @@ class Promtool(unittest.TestCase):
             "text/plain; version=0.0.4"), answer.headers)
         self.assertTrue(answer.body.endswith(b"\n"))
         self.assertEqual(judge(answer.body), (0, ""))
+
+    def test_the_alerts_of_the_examples(self):
+        """They are rules, of figures that there are, with their labels."""
+        path = os.path.join(os.environ["SIGNALBOX_SOURCE"],
+                            "examples/operations/alerts.yml")
+        run = subprocess.run([PROMTOOL, "check", "rules", path], check=False,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        with open(path, encoding="utf-8") as f:
+            named = set(re.findall(r"signalbox_[a-z_]+", f.read()))
+        agents = [{"id": "open", "url": "echo:", "visibility": "public"}]
+        with Server(agents=agents) as server:
+            self.assertEqual(server.send("hi", to="open").status, 200)
+            text = server.get("/metrics").body.decode()
+        there = set(re.findall(r"(?m)^# HELP (\S+)", text))
+        # That one is there with a certificate.
+        there.add("signalbox_tls_certificate_expires_timestamp_seconds")
+        self.assertEqual(named - there, set())
+        for row in ('signalbox_agent_state{agent="open",state="',
+                    'signalbox_agent_waiting{agent="open"} 0'):
+            self.assertIn("\n" + row, text)
 
     def test_public_agents_have_figures_by_name(self):
         """And the others have none by which they could be told apart."""

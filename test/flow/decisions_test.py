@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sqlite3
 import tempfile
 import unittest
@@ -384,6 +385,14 @@ class Analytics(unittest.TestCase):
         nobody = self.good("/api/analytics/thresholds?until=1")
         self.assertEqual((nobody["items"], nobody["decisions_read"]), ([], 0))
 
+    def test_those_of_a_type_are_listed(self):
+        for kind in {d["type"] for d in self.records()}:
+            got = self.good(f"/api/decisions?type={kind}&full=true")["items"]
+            self.assertEqual([d["id"] for d in got], [
+                d["id"] for d in self.records() if d["type"] == kind])
+        self.assertEqual(self.good("/api/decisions?type=999999")["items"], [])
+        self.refused("/api/decisions?type=x", 400, "bad_request", "of a type")
+
     def test_words_in_texts_are_found(self):
         def found(query, token=None):
             return [d["text"] for d in self.good(
@@ -511,52 +520,124 @@ class Analytics(unittest.TestCase):
 
 
 class Many(unittest.TestCase):
-    """More records than one call looks at, put there while nobody runs."""
-    N = 12000
+    """More records than one call looks at, put there while nobody runs. What
+    is looked at is counted in their numbers, which here lie far apart."""
+    N = 26000
+    APART = 10
+    HOLE = 500000  # in the middle of the numbers
+    STEP_MS = 10000
+    RARE = 2500
 
-    def test_a_search_goes_on_where_it_left_off(self):
-        with tempfile.TemporaryDirectory() as folder:
-            with Server(data=folder, config=CONFIG) as server:
-                got = server.call("POST", "/api/messages", {"text": CODE})
-                self.assertEqual(got.status, 200)
-                token = server.token
-            self.multiply(folder)
-            with Server(data=folder, config=CONFIG, token=token) as server:
-                self.search(server)
+    @classmethod
+    def number(cls, i):
+        return i * cls.APART + (cls.HOLE if i > cls.N // 2 else 0)
 
-    def multiply(self, folder):
-        db = sqlite3.connect(os.path.join(folder, "signalbox.db"))
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        with Server(data=cls.folder, config=CONFIG) as server:
+            got = server.call("POST", "/api/messages", {"text": CODE})
+            assert got.status == 200, got
+            token = server.token
+        cls.multiply()
+        cls.server = Server(data=cls.folder, config=CONFIG, token=token)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def multiply(cls):
+        db = sqlite3.connect(os.path.join(cls.folder, "signalbox.db"))
+        db.execute("PRAGMA synchronous=OFF")
         names = [r[1] for r in db.execute("PRAGMA table_info(decision)")]
         [row] = db.execute("SELECT * FROM decision").fetchall()
         row = dict(zip(names, row))
-        marks = ",".join("?" * len(names))
+        cls.first_ms = row["at_ms"] - cls.N * cls.STEP_MS
+
+        def made(i):
+            rare = i % cls.RARE == 1
+            return {**row, "seq": cls.number(i), "id": f"dec_{i:026}",
+                    "at_ms": cls.first_ms + i * cls.STEP_MS, "text": "a needle" if rare else "hay",
+                    "agent": "writer" if rare else "engineer", "body": b""}
         with db:
+            db.execute("DELETE FROM decision")
             db.executemany(
-                f"INSERT INTO decision VALUES ({marks})",
-                ([{**row, "seq": row["seq"] + i, "id": f"dec_{i:026}"}[n]
-                  for n in names] for i in range(1, self.N)))
-            db.execute("UPDATE decision SET text='a needle' WHERE id=?",
-                       (f"dec_{1:026}",))
+                "INSERT INTO decision VALUES (" + ",".join("?" * len(names))
+                + ")", ([d[n] for n in names] for d in
+                        map(made, range(1, cls.N + 1))))
         db.close()
 
-    def search(self, server):
-        def page(cursor):
-            got = server.call("GET", "/api/decisions?q=needle" + cursor)
+    def pages(self, query):
+        """All of them, and how many pages there were."""
+        found, cursor, n = [], "", 0
+        while cursor is not None:
+            got = self.server.call("GET", f"/api/decisions?{query}" +
+                                   (f"&cursor={cursor}" if cursor else ""))
             self.assertEqual(got.status, 200, got)
-            return got.json()
-        first = page("")
-        self.assertEqual(first["items"], [])
-        self.assertIsNotNone(first["next_cursor"])
-        second = page("&cursor=" + first["next_cursor"])
-        self.assertEqual([d["text"] for d in second["items"]], ["a needle"])
-        self.assertIsNone(second["next_cursor"])
-        # All of one kind: the page is full before all were looked at.
-        got = server.call("GET", "/api/decisions?q=bug&limit=500").json()
-        self.assertEqual(len(got["items"]), 500)
-        got = server.call("GET", "/api/analytics/changes?at=1").json()
-        self.assertEqual((len(got["items"]), got["is_complete"]), (100, False))
-        got = server.call("GET", "/api/analytics/thresholds").json()
-        self.assertEqual(got["items"][-1]["changed"], self.N)
+            page = got.json()
+            found += [int(d["id"][4:]) for d in page["items"]]
+            cursor = page["next_cursor"]
+            n += 1
+        return found, n
+
+    def test_what_is_rare_is_found_page_by_page(self):
+        rare = list(range(1, self.N, self.RARE))[::-1]
+        for query, most in (("agent=writer", 10), ("q=needle", 30),
+                            ("agent=writer&limit=1", 20),
+                            ("q=NEEDLE&agent=writer", 10)):
+            found, n = self.pages(query)
+            self.assertEqual(found, rare, query)
+            self.assertTrue(3 <= n <= most, (query, n))
+        self.assertEqual(self.pages("agent=nobody")[0], [])
+        self.assertEqual(self.pages("agent=writer&requester=nobody")[0], [])
+
+    def test_what_is_common_fills_its_page_at_once(self):
+        for query in ("agent=engineer", "q=hay", "layer=semantic"):
+            got = self.server.call(
+                "GET", f"/api/decisions?limit=500&{query}").json()
+            self.assertEqual(len(got["items"]), 500)
+            self.assertIsNotNone(got["next_cursor"])
+
+    def test_time_ends_the_search(self):
+        since = self.first_ms + (self.N - 6000) * self.STEP_MS
+        found, n = self.pages(f"agent=writer&since={since}")
+        self.assertEqual(found, [25001, 22501, 20001])
+        self.assertEqual(n, 1)
+        until = self.first_ms + 3 * self.STEP_MS
+        self.assertEqual(self.pages(f"until={until}")[0], [2, 1])
+
+    def test_where_it_begins_may_be_anywhere(self):
+        for cursor in (1, 11, self.number(self.N // 2) + 5, self.HOLE,
+                       self.number(self.N - 10), 10 ** 15):
+            found, _ = self.pages_from("agent=writer", cursor)
+            self.assertEqual(found, [i for i in range(1, self.N, self.RARE)
+                                     if self.number(i) < cursor][::-1])
+        got = self.server.call("GET", "/api/decisions?cursor=0&agent=x")
+        self.assertEqual(got.status, 400)
+
+    def pages_from(self, query, cursor):
+        got = self.server.call(
+            "GET", f"/api/decisions?{query}&cursor={cursor}").json()
+        found = [int(d["id"][4:]) for d in got["items"]]
+        if got["next_cursor"] is None:
+            return found, 1
+        more, n = self.pages_from(query, got["next_cursor"])
+        return found + more, n + 1
+
+
+class Changes(unittest.TestCase):
+    def test_of_many_changes_the_newest_are_told(self):
+        with Server(config=CONFIG) as server:
+            for _ in range(101):
+                got = server.call("POST", "/api/messages", {"text": CODE})
+                self.assertEqual(got.status, 200, got)
+            got = server.call("GET", "/api/analytics/changes?at=1").json()
+            self.assertEqual((len(got["items"]), got["is_complete"]),
+                             (100, False))
+            got = server.call("GET", "/api/analytics/thresholds").json()
+            self.assertEqual(got["items"][-1]["changed"], 101)
 
 
 class Commands(Client):

@@ -48,12 +48,13 @@ class Demo(Client):
         return p, said
 
     def stop(self, p):
-        """Ctrl-C; it must end well."""
+        """Ctrl-C; it must end well. What it had said and nobody had read."""
         if p.stdout.closed:
-            return
+            return ""
         p.send_signal(signal.SIGINT)
-        _, err = p.communicate(timeout=DEADLINE_S)
+        out, err = p.communicate(timeout=DEADLINE_S)
         self.assertEqual((p.returncode, err.decode()), (OK, ""))
+        return out.decode()
 
     def test_four_agents_answer_and_say_that_they_are_no_model(self):
         _, said = self.demo()
@@ -140,7 +141,7 @@ class Demo(Client):
         self.assertIn("token create --offline", said)
 
     def said_by(self, *args, **env):
-        """What it says to people, up to its last example."""
+        """What it says to people, whole."""
         p = self.start("demo", *args, bufsize=0, env=env)
         said = ""
         while "feed --follow" not in said:
@@ -148,15 +149,14 @@ class Demo(Client):
             if not line:
                 self.fail(said + p.stderr.read().decode())
             said += line
-        self.stop(p)
-        return said
+        return said + self.stop(p)
 
-    def test_the_first_thing_it_says_is_a_link_that_signs_in(self):
+    def test_the_last_thing_it_says_is_a_link_that_signs_in(self):
         said = self.said_by("--listen", "127.0.0.1:0").splitlines()
         url = said[0].removeprefix("Signalbox 0.1.0 is listening on ")
-        self.assertEqual(said[1:3], [
+        self.assertEqual(said[-4:-2], [
             "Open it in a browser; the link signs you in:", ""])
-        link, token = said[3].strip().split("#token=")
+        link, token = said[-2].strip().split("#token=")
         self.assertEqual(link, url + "/")
         self.assertIn(f"    export SIGNALBOX_TOKEN={token}", said)
         # The next time the same one, as long as it is known.

@@ -76,6 +76,9 @@ class OfOne(unittest.TestCase):
             theirs = figures(server, "baker",
                              token=server.user("otto")).json()
             self.assertNotIn("cold", json.dumps(theirs))
+            # Two looks, and two moments from which the hour is counted.
+            self.assertEqual(sum(theirs.pop("hour")["failed"]), 1)
+            mine.pop("hour")
             self.assertEqual(mine, {**theirs, "paused_by": "admin",
                                     "last_error": mine["last_error"]})
             self.assertGreater(theirs["failed_ms"], 0)
@@ -164,6 +167,10 @@ class OfMany(unittest.TestCase):
                 "GET", "/api/fleet?names=A0,nobody,,gone,a0").json()["items"]
             self.assertEqual([f["agent"] for f in seen], ["a0", "gone", "a0"])
             self.assertEqual(seen[0]["totals"]["completed"], 1)
+            few = server.call("GET", "/api/fleet?names=gone&counts=false")
+            self.assertEqual(few.json(), {"items": [seen[1]]})
+            self.assertEqual(error_code(server.call(
+                "GET", "/api/fleet?counts=no")), (400, "bad_request"))
 
     def test_a_hundred_names_and_no_more(self):
         with Server() as server:

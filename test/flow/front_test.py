@@ -28,7 +28,9 @@ POLICY = {
     "form-action 'none'", "frame-ancestors 'none'",
     "require-trusted-types-for 'script'", "trusted-types 'none'",
 }
-IMPORT = re.compile(r"""\b(?:from|import)\s*['"](\.{1,2}/[^'"]+)['"]""")
+# Those that are made when they are needed, too, and what is no script.
+IMPORT = re.compile(r"""\b(?:from|import|new\s+URL)\s*\(?\s*"""
+                    r"""['"](\.{1,2}/[^'"]+)['"]""")
 
 
 def ask(server, path, *headers, method="GET", host=None):
@@ -205,6 +207,8 @@ class Modules(unittest.TestCase):
                         os.path.dirname(path), name)), path)
                         for name in IMPORT.findall(answer.body.decode())]
             self.assertIn(assets + "/vendor/preact.js", seen)
+            self.assertIn(assets + "/pages/playground.js", seen)
+            self.assertIn(assets + "/vendor/uplot.css", seen)
             # And nothing is left that would ask somebody else.
             for path, body in seen.items():
                 self.assertNotIn(b"sourceMappingURL", body, path)

@@ -80,6 +80,10 @@ class Holds(Client):
         self.assertEqual(len(self.holds(server, "?reference=R-3")["items"]), 1)
         self.assertEqual(len(self.holds(server, "?agent=leroy")["items"]), 5)
         self.assertEqual(self.holds(server, "?rule=room")["items"], [])
+        one = page["items"][1]
+        self.assertEqual(self.holds(server, "?task_id=" + one["task_id"])
+                         ["items"], [one])
+        self.assertEqual(self.holds(server, "?task_id=task_x")["items"], [])
         for bad in ("?cursor=x", "?limit=0", "?color=red"):
             self.assertEqual(server.call("GET", "/api/holds" + bad).status, 400)
 

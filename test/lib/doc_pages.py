@@ -7,7 +7,8 @@ What is written into a page for the tests is a comment that nobody sees:
                                  run on that stage (doc_stage.py has them)
     <!-- run: not, REASON -->    they are only read
     <!-- before: COMMANDS -->    run before the next block, and not shown
-    <!-- file: NAME -->          the next block is written into that file
+    <!-- file: NAME -->          the next block is that file, which is there
+                                 before anything of its stage is run
 
 and these are the rules by which an example may leave something out:
 
@@ -18,7 +19,8 @@ and these are the rules by which an example may leave something out:
   between them each is another;
 - in what a command prints, a line "…" is any number of lines, "…" in a line
   anything; ids, tokens, times, ages and ports are any of their kind, blanks
-  count as one, and every other figure is what it is.
+  count as one, and every other figure is what it is. A command that prints
+  nothing here may print anything, but must end well.
 """
 import json
 import os
@@ -191,6 +193,34 @@ def wrong_paths(page):
             and not os.path.exists(os.path.join(SOURCE, text))]
 
 
+def settings():
+    run = subprocess.run([BIN, "help", "config", "--json"], check=True,
+                         stdout=subprocess.PIPE)
+    return {json.loads(x)["setting"] for x in run.stdout.splitlines()}
+
+
+def wrong_settings(page, known, source):
+    """What looks like a setting, is none, and stands nowhere in the source
+    either, as events of the log and methods do."""
+    sections = {x.split(".")[0] for x in known if "." in x}
+    return [f"{page.path}:{n}: there is no setting {text}"
+            for n, text in page.spans()
+            if re.fullmatch(r"[a-z]+(\.[a-zA-Z_]+)+", text)
+            and text.split(".")[0] in sections and text not in known
+            and not any(x.startswith(text + ".") for x in known)
+            and not re.search("[A-Z]{2}", text) and text not in source]
+
+
+def wrong_metrics(page, known):
+    """Figures that /metrics does not have; signalbox_x_* are several."""
+    return [f"{page.path}:{n}: there is no figure {name}"
+            for n, text in page.spans()
+            for name in re.findall(r"^(signalbox_[a-z_]+\*?|process_[a-z]+_"
+                                   r"[a-z_]+)(?:\{.*)?$", text)
+            if not any(x == name or (name.endswith("*") and
+                                     x.startswith(name[:-1])) for x in known)]
+
+
 # JSON.
 
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|…|//[^\n]*|[{}\[\],:]|[^\s{}\[\],:"…]+')
@@ -201,30 +231,36 @@ def tokens_of(text):
     return [x for x in TOKENS.findall(text) if not x.startswith("//")]
 
 
+LEFT_OUT = "…"
+
+
 def whole(text):
-    """JSON in which nothing is left out any more: what stands for members and
-    elements goes, with a comma; what stands for a value is null."""
-    out = []
+    """The tokens of JSON in which what was left out is JSON too: a member
+    "…", an element or a value "…"."""
+    out, within = [], []
     for token in tokens_of(text):
-        if token == "…" and out and out[-1] == ":":
-            out.append("null")
-        elif token == "…" or (token == "," and (not out or
-                                                out[-1] in "{[,")):
-            continue
-        elif token in "}]" and out and out[-1] == ",":
-            out[-1] = token
-        else:
-            out.append(token.replace("\n", " "))
+        if token in ("{", "["):
+            within.append(token)
+        elif token in ("}", "]"):
+            if out and out[-1] == ",":
+                out.pop()
+            within[-1:] = []
+        elif token == LEFT_OUT:
+            in_object = within and within[-1] == "{" and out[-1] != ":"
+            if out and out[-1] not in ("{", "[", ",", ":"):
+                out.append(",")  # {"a": 1 …}
+            token = '"…":"…"' if in_object else '"…"'
+        out.append(re.sub(r"\s*\n\s*", " ", token))
     return " ".join(out)
 
 
 def values_of(text):
     """The values of a block, one behind the other. ValueError."""
     text, values, decoder = whole(text), [], json.JSONDecoder()
-    while text.strip():
-        value, end = decoder.raw_decode(text.lstrip())
+    while text:
+        value, end = decoder.raw_decode(text)
         values.append(value)
-        text = text.lstrip()[end:]
+        text = text[end:].lstrip()
     return values
 
 

@@ -144,10 +144,18 @@ test('it is corrected to somebody who was not compared, with a comment', async (
 test('it is decided again, side by side', async () => {
   const page = await open('code');
   await page.getByRole('button', { name: 'Decide again now' }).click();
-  const now = page.getByRole('region', { name: 'Now' });
-  await now.getByText('would go to').waitFor();
-  assert.match(await now.innerText(), /Still engineer/);
-  assert.equal(await now.locator('.candidate').count(), 3);
+  const both = page.getByRole('region', { name: 'Then and now' });
+  await both.getByText('would go to').waitFor();
+  assert.match(await both.innerText(), /Then\s+went to engineer[\s\S]*Now\s+would go to engineer/);
+  const rows = (await both.getByRole('table').locator('tbody tr').allInnerTexts()).map((r) => r.split('\t').map((c) => c.trim()));
+  const now = await server.ask('POST', '/api/route', { text: TEXTS.code });
+  const then = await server.ask('GET', `/api/decisions/${made.code.id}`);
+  const score = (d, agent) => d.candidates.find((c) => c.agent === agent).score.toFixed(3);
+  assert.deepEqual(rows.map((r) => [r[0], r[1].replace('➜ ', ''), r[2].replace('➜ ', '')]), now.candidates.map((c) => [c.agent, score(then, c.agent), c.score.toFixed(3)]));
+  assert.match(rows[0][1], /^➜/);
+  await both.getByText('The signals of now').click();
+  assert.equal(await both.locator('.candidate').count(), 3);
+  await shot(page, 'decision-then-now', { whole: true });
 });
 
 test('a new one appears by itself', async () => {
@@ -179,8 +187,8 @@ test('users see their own, others are not there; who may only read is offered no
   assert.equal(await other.getByRole('button', { name: 'Decide again now' }).count(), 0);
 });
 
-test('it fits a phone, and the night', async () => {
-  for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', { theme: 'dark' }]]) {
+for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', { theme: 'dark' }]])
+  test(`it looks right: ${name}`, async () => {
     const page = await server.newPage({ at: '#/decisions', ...wishes });
     await rows(page).first().waitFor();
     await shot(page, `decisions-${name}`);
@@ -189,6 +197,5 @@ test('it fits a phone, and the night', async () => {
     await page.getByRole('region', { name: 'What it was made from' }).waitFor();
     await shot(page, `decision-${name}`, { whole: true });
     await axe(page);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: no sideways scrolling`);
-  }
-});
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'no sideways scrolling');
+  });

@@ -63,6 +63,15 @@ test('paused, what is new waits and is counted', async () => {
   await rows(page).first().getByText('task.completed').waitFor();
 });
 
+test('what is being typed into a filter is not disturbed by what comes', async () => {
+  const page = await server.newPage({ at: '#/feed' });
+  await rows(page).first().waitFor();
+  await page.getByLabel('Conversation').pressSequentially('half a wo');
+  const { task_id: task } = await send('meanwhile', 'parrot');
+  await rows(page).locator(`a[href="#/tasks/${task}"]`).first().waitFor();
+  assert.equal(await page.getByLabel('Conversation').inputValue(), 'half a wo');
+});
+
 test('a thousand entries are few rows, and scrolling leads back to the first', async () => {
   const batch = (n) => Promise.all(Array.from({ length: n }, (_, i) => send(`m${i}`, 'echo')));
   for (let i = 0; i < 10; i += 1)

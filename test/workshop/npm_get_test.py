@@ -243,6 +243,37 @@ class NpmGet(unittest.TestCase):
                                 NPM_CONFIG_REGISTRY=self.registry.url + "/")
         self.assertEqual(status, 0, said)
 
+    def npmrc(self, text):
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        with open(os.path.join(home.name, ".npmrc"), "w",
+                  encoding="utf-8") as f:
+            f.write(text)
+        return home.name
+
+    def test_what_npm_was_told_counts_here_too(self):
+        a = tarball(("p/a.js", b"A"))
+        self.offer("a", "1.0.0", a)
+        self.lock(a=("1.0.0", integrity(a)))
+        home = self.npmrc("; of mine\n//x/:_authToken=${TOKEN}\n"
+                          f'fund=false\nregistry = "{self.registry.url}/"\n')
+        # The environment says it louder.
+        status, said = self.get(HOME=home, npm_config_registry="ftp://x")
+        self.assertIn("$npm_config_registry must be", said)
+        status, said = self.get(HOME=home, npm_config_registry=None)
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.there(), {"a/a.js": b"A"})
+
+    def test_authorities_that_cannot_be_read_are_named(self):
+        self.lock(a=("1.0.0", integrity(b"x")))
+        for env in ({"HOME": self.npmrc("cafile=/nonexistent.pem\n")},
+                    {"NODE_EXTRA_CA_CERTS": "/nonexistent.pem"},
+                    {"NODE_EXTRA_CA_CERTS": NPM_GET}):
+            status, said = self.get(**env)
+            self.assertEqual(status, 1)
+            self.assertIn(": no certificates that can be read", said)
+        self.assertEqual(self.registry.asked, [])
+
     def test_by_itself_it_is_a_program(self):
         self.lock(a=("1.0.0", integrity(b"x")))
         run = subprocess.run([NPM_GET, self.folder], text=True, check=False,

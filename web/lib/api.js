@@ -84,7 +84,7 @@ export async function ask(method, where, { params, body, headers, signal, accept
       reply = await fetch(url, {
         method, signal, cache: 'no-store', credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer',
         headers: { Accept: accept, ...(used && { Authorization: `Bearer ${used}` }), ...headers },
-        body: body === undefined ? undefined : JSON.stringify(body),
+        body: body === undefined ? undefined : jsonOf(body),
       });
     } catch (e) {
       if (signal?.aborted) throw e;
@@ -115,7 +115,18 @@ function signedInAgain(signal) {
 
 async function json(method, where, options) {
   const reply = await ask(method, where, options);
-  return reply.status === 204 ? null : reply.json();
+  return reply.status === 204 ? null : exact(await reply.text());
+}
+
+// Amounts may be larger than a JavaScript number holds to the last digit: those
+// come as text, and go as BigInt. Inside a string of JSON a quote has a
+// backslash before it, so that nobody's words are taken for an amount.
+const LARGE = /("\w+_micros":\s*)(-?\d{16,})/g;
+export const exact = (text) => JSON.parse(text.replace(LARGE, '$1"$2"'));
+function jsonOf(body) {
+  const parts = Object.entries(body);
+  if (!parts.some(([, value]) => typeof value === 'bigint')) return JSON.stringify(body);
+  return `{${parts.map(([key, value]) => `${JSON.stringify(key)}:${typeof value === 'bigint' ? value : JSON.stringify(value)}`).join()}}`;
 }
 
 export const get = (where, params, options) => json('GET', where, { ...options, params });
@@ -151,8 +162,7 @@ export async function signIn(token, { stay = true } = {}) {
   if (!/^[\x21-\x7e]{8,256}$/.test(text)) throw new ApiError(0, 'bad_request', 'A token begins with sbx_ and has no spaces.');
   const found = await whoIs(text);
   const isAnother = session.me && session.me.user !== found.user;
-  forget();
-  (stay ? localStorage : sessionStorage).setItem(KEPT, text);
+  keep(text, stay);
   Object.assign(session, { token: text, me: found });
   const before = waiting;
   waiting = [];
@@ -163,13 +173,21 @@ export async function signIn(token, { stay = true } = {}) {
   return found;
 }
 
-function forget() {
-  localStorage.removeItem(KEPT);
-  sessionStorage.removeItem(KEPT);
+// For this window, or for all of them. Another window's own is left alone: to
+// take it away would sign that one out.
+function keep(token, stay) {
+  if (stay) sessionStorage.removeItem(KEPT);
+  (stay ? localStorage : sessionStorage).setItem(KEPT, token);
+}
+
+// Drafts and the like are in the session's store, and go with who wrote them.
+function forget(token) {
+  if (localStorage.getItem(KEPT) === token) localStorage.removeItem(KEPT);
+  sessionStorage.clear();
 }
 
 export function signOut(reason = '') {
-  forget();
+  forget(session.token || keptToken());
   Object.assign(session, { token: '', me: null });
   for (const call of waiting) call.reject(new ApiError(401, 'unauthenticated', 'signed out'));
   waiting = [];

@@ -67,7 +67,7 @@ export function money(micros) {
 
 /** "1.50" -> 1500000n; null where it is no amount. */
 export function micros(text) {
-  const m = /^\s*(\d{1,12})(?:\.(\d{0,6}))?\s*$/.exec(text);
+  const m = /^\s*(\d{1,13})(?:\.(\d{0,6}))?\s*$/.exec(text);
   return m ? BigInt(m[1]) * 1000000n + BigInt((m[2] || '').padEnd(6, '0')) : null;
 }
 

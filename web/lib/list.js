@@ -16,11 +16,12 @@ export function usePages(where, params = {}, limit = PAGE) {
 
   const more = useCallback(async () => {
     const mine = state.current;
-    if (!where || mine.isLoading || mine.done) return;
+    // An effect of the drawing before may call the one before this.
+    if (!where || mine.key !== key || mine.isLoading || mine.done) return;
     mine.isLoading = true;
     draw();
     try {
-      await readOn(mine, where, params, limit);
+      await readOn(mine, where, params, limit, () => mine === state.current);
     } catch (error) {
       mine.error = error;
       mine.done = true;
@@ -45,14 +46,15 @@ export function usePages(where, params = {}, limit = PAGE) {
   }, [key]);
 
   useEffect(() => { more(); }, [key]);
+  useEffect(() => () => { state.current = fresh(''); }, []); // who left reads no further
   return { rows: s.rows, done: s.done, error: s.error, loading: s.isLoading || (!s.done && !s.rows.length), more, reload };
 }
 
 const fresh = (key) => ({ key, rows: [], cursor: null, done: false, error: null, isLoading: false });
 
 // A page with filters may be empty though there is more.
-async function readOn(s, where, params, limit) {
-  for (let i = 0; i < MOST_EMPTY; i++) {
+async function readOn(s, where, params, limit, isWanted = () => true) {
+  for (let i = 0; i < MOST_EMPTY && isWanted(); i++) {
     const page = await get(where, { ...params, limit, cursor: s.cursor });
     s.rows = s.rows.concat(page.items);
     s.cursor = page.next_cursor;
@@ -64,9 +66,10 @@ async function readOn(s, where, params, limit) {
 /**
  * A virtual table. columns: [{key, title, width, align, render(row), phone}];
  * width is a CSS grid track, phone another one there, or false: not on a phone.
- * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view.
+ * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view,
+ * onView({from, to}) which rows are drawn: a setter of a state.
  */
-export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop }) {
+export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop, onView }) {
   const box = useRef(null);
   const [view, setView] = useState({ from: 0, to: 40 });
   const look = useCallback(() => {
@@ -76,6 +79,7 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     const to = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 8;
     setView((v) => (v.from === from && v.to === to ? v : { from, to }));
     onTop?.(el.scrollTop < rowHeight);
+    onView?.((v) => (v.from === from && v.to === to ? v : { from, to }));
   }, [rowHeight]);
   useLayoutEffect(look, [rows.length, look]);
   useEffect(() => {
@@ -122,7 +126,7 @@ export function Table({ columns, rows, rowKey = (r, i) => i, label, empty }) {
   if (!rows.length) return empty || null;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>
     <caption class="off-screen">${label}</caption>
-    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class=${c.align || ''}>${c.title}</th>`)}</tr></thead>
-    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class=${c.align || ''}>${c.render(row)}</td>`)}</tr>`)}</tbody>
+    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.render(row)}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }

@@ -163,8 +163,8 @@ export function useFeedState() {
   return state;
 }
 
-/** Reload when the feed tells of types that begin so; at most once a second, and after a break. */
-export function useRefresh(types, reload) {
+/** Reload when the feed tells of types that begin so; at most once in so many ms, and after a break. */
+export function useRefresh(types, reload, ms = 1000) {
   const latest = useRef(reload);
   const timer = useRef(0);
   latest.current = reload;
@@ -172,6 +172,6 @@ export function useRefresh(types, reload) {
   useFeed((entry) => {
     const concerns = entry ? types.some((t) => entry.type.startsWith(t)) || entry.type === 'gap' : feed.state === 'open';
     if (concerns && !timer.current)
-      timer.current = setTimeout(() => { timer.current = 0; latest.current(); }, 1000);
+      timer.current = setTimeout(() => { timer.current = 0; latest.current(); }, ms);
   });
 }

@@ -15,7 +15,7 @@ export function Page({ title, lead, actions, children }) {
   useEffect(() => { document.title = `${title} · Signalbox`; }, [title]);
   return html`<div class="page">
     <header class="page-head">
-      <div><h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+      <div><h1 tabindex="-1"><${Text} text=${title} max=${200}/></h1>${lead && html`<p class="lead">${lead}</p>`}</div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
     ${children}
@@ -51,7 +51,7 @@ export const Loading = ({ what = 'Loading' }) => html`<p class="loading" role="s
 
 /** Pairs of a name and a value; those without a value are left out. */
 export function Facts({ facts }) {
-  const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
   return html`<dl class="facts">${there.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
@@ -192,6 +192,13 @@ export function Field({ label, hint, error, children }) {
     ${error && html`<span class="field-error" role="alert" id=${`${id}-error`}><${Text} text=${error}/></span>`}</div>`;
 }
 
+/** An input that counts once it is left, or with Enter: what is being typed is not disturbed by what happens meanwhile. */
+export function Typed({ value = '', onCommit, as = 'input', ...more }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return html`<${as} value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => onCommit(e.target.value)} ...${more}/>`;
+}
+
 export function Dialog({ title, onClose, actions, wide, children }) {
   const box = useRef(null);
   const id = useId();
@@ -255,7 +262,9 @@ export function Tabs({ tabs, current, onChange, label }) {
     onChange(next.id);
     e.currentTarget.querySelector(`[data-tab="${next.id}"]`)?.focus();
   };
-  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
+  const row = useRef(null);
+  useEffect(() => { row.current.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }, [current]);
+  return html`<div class="tabs" ref=${row} role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
     <button type="button" role="tab" key=${t.id} data-tab=${t.id} aria-selected=${t.id === current} tabindex=${t.id === current ? 0 : -1}
       onClick=${() => onChange(t.id)}>${t.label}${t.count !== undefined && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
 }

@@ -76,7 +76,7 @@ function MadeFrom({ d }) {
       ['Registry', `version ${num(v.registry)}`],
       ['Learning', `version ${num(v.learning)}`],
       ['Model', v.model && html`<span><${Text} text=${v.model} max=${64} line=${true}/> <code class="faint">${(v.model_hash || '').slice(0, 12)}</code></span>`],
-      ['Type of query', d.type ? html`<${Link} to="/analytics?tab=types">${d.type}<//>` : null],
+      ['Type of query', d.type ? html`<${Link} to=${`/decisions?type=${d.type}`}>${d.type}<//> <span class="faint">(<${Link} to="/analytics?tab=types">all types<//>)</span>` : null],
     ]}/>
     <p class="hint">The record is enough to decide again, to the last bit: <code>signalbox replay</code>.</p>
   <//>`;

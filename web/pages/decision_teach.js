@@ -5,7 +5,7 @@ import { can, get, path, post } from '../lib/api.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
 import { num } from '../lib/format.js';
 
-const OFFERED = 6;
+const OFFERED = 6, COMPARED = 8;
 
 /** Names near to what is typed, for the list that the browser offers. */
 function useNames(text, isWanted) {
@@ -88,17 +88,31 @@ export function Judge({ d, onSaid }) {
   <//>`;
 }
 
+/** Everybody's score then and now, the best of now first. */
+function Compared({ then, now }) {
+  const names = [...new Set([...now.candidates, ...(then.candidates || [])].map((c) => c.agent))].slice(0, COMPARED);
+  const mark = (decision, agent) => (decision.agent === agent ? html`<span class="chosen-mark" title="chosen" aria-label="chosen">➜ </span>` : '');
+  return html`<table class="compared"><caption class="off-screen">Scores when it was decided and now; an arrow marks who was chosen</caption>
+    <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th><th scope="col" class="right">change</th></tr></thead>
+    <tbody>${names.map((agent) => {
+      const before = scoreOf(then, agent), after = scoreOf(now, agent);
+      const change = before === undefined || after === undefined ? '–' : `${after > before ? '+' : ''}${num(after - before, 3)}`;
+      return html`<tr key=${agent}><th scope="row"><${Name} agent=${agent}/></th><td class="right">${mark(then, agent)}${num(before, 3)}</td><td class="right">${mark(now, agent)}${num(after, 3)}</td><td class="right">${change}</td></tr>`;
+    })}</tbody></table>`;
+}
+
 /** The same message now: with today's agents, settings and what was learnt. */
 export function TryAgain({ d }) {
   const [now, setNow] = useState(null);
   const [error, setError] = useState(null);
   if (!can('send') || !d.text) return null;
   const again = () => decideAgain(d).then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
-  const isSame = now && now.agent === d.agent;
-  return html`<${Card} title="Now" actions=${html`<${Button} onClick=${again}>${now ? 'Again' : 'Decide again now'}<//>`}>
+  return html`<${Card} title="Then and now" actions=${html`<${Button} onClick=${again}>${now ? 'Again' : 'Decide again now'}<//>`}>
     ${error && html`<${Problem} error=${error}/>`}
     ${!now && !error && html`<p class="hint">Who would get this message today: with the agents, settings and lessons of now, seen with your eyes. Nothing is sent.</p>`}
-    ${now && html`<div role="status"><p>${isSame ? 'Still ' : html`Then <${Name} agent=${d.agent}/>, now `}<${Name} agent=${now.agent}/>.</p></div>
-      <${Verdict} decision=${now} isTrial=${true}/><${Candidates} decision=${now} limit=${8}/>`}
+    ${now && html`<div class="then-now" role="status">
+        <div><h3>Then</h3><${Verdict} decision=${d}/></div><div><h3>Now</h3><${Verdict} decision=${now} isTrial=${true}/></div></div>
+      ${(now.candidates || []).length > 0 && html`<${Compared} then=${d} now=${now}/>
+        <details><summary>The signals of now</summary><${Candidates} decision=${now} limit=${8}/></details>`}`}
   <//>`;
 }

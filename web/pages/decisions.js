@@ -26,7 +26,7 @@ const timeOf = (text) => (text && !Number.isNaN(Date.parse(text)) ? Date.parse(t
 /** The address's filter as the server's. */
 export function paramsOf(f) {
   return { q: f.q, layer: f.layer, agent: f.agent, verdict: f.verdict, overridden: f.overridden, conversation_id: f.conversation, task_id: f.task,
-    requester: f.requester, since: sinceOf(f.since), until: timeOf(f.until), min_score: f.min, max_score: f.max };
+    requester: f.requester, type: f.type, since: sinceOf(f.since), until: timeOf(f.until), min_score: f.min, max_score: f.max };
 }
 
 const Score = ({ d }) => (d.score === null || d.score === undefined ? html`<span class="faint">–</span>`
@@ -85,6 +85,7 @@ function Filters({ filter, set }) {
       <${Typed} label="Score at least" name="min" type="number" min="0" max="1" step="0.01" ...${more}/>
       <${Typed} label="Score at most" name="max" type="number" min="0" max="1" step="0.01" ...${more}/>
     </div>`}
+    ${filter.type && html`<p class="filter-foot"><span>Only ${filter.type === '0' ? 'those of no type of query' : `those of the type of query ${filter.type}`}</span> <button type="button" class="link" onClick=${() => set({ type: '' })}>of any type</button></p>`}
     <p class="filter-foot"><button type="button" class="link" aria-expanded=${isWide} onClick=${() => widen(!isWide)}>${isWide ? 'fewer filters' : 'more filters'}</button>
       ${Object.values(filter).some(Boolean) && html` <button type="button" class="link" onClick=${() => set(null)}>show all</button>`}</p>
   </div>`;

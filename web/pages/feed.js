@@ -1,15 +1,16 @@
-// What happens now. Entries come faster than anybody reads: they are kept
-// aside and drawn once per frame, newest first, and only the rows in view are
+// What happens now. Entries may come faster than anybody reads: they are kept
+// aside and drawn a few times a second, newest first, and only the rows in view are
 // in the document.
-import { Age, Badge, Button, Empty, Field, Id, Name, Page, Problem, Text, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
+import { Age, Badge, Button, Empty, Field, Id, Name, Page, Problem, Text, Typed, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
 import { useFeed } from '../lib/live.js';
 import { List } from '../lib/list.js';
-import { count } from '../lib/format.js';
+import { count as countOf } from '../lib/format.js';
 
 const MOST = 2000; // entries kept while nobody asks for older ones
 const MOST_EVER = 50000;
 const PAGE = 200;
+const PACE_MS = 150; // between two drawings: what comes alone is there at once, a flood is drawn in gulps
 const STRETCH = 500;
 const STRETCHES = 40;
 
@@ -38,17 +39,22 @@ function matches(entry, filter) {
   return !filter.q || JSON.stringify(entry).toLowerCase().includes(filter.q.toLowerCase());
 }
 
-/** The newest entries first, drawn at most once a frame; while paused they wait. */
+/** The newest entries first; while paused they wait. */
 function useEntries(isPaused) {
   const state = useRef(null);
   const [, draw] = useReducer((n) => n + 1, 0);
-  state.current ||= { all: [], fresh: [], frame: 0, most: MOST, error: null, done: false, isLoading: false };
+  state.current ||= { all: [], fresh: [], frame: 0, drawn: 0, most: MOST, error: null, done: false, isLoading: false };
   const s = state.current;
+  const isPausedNow = useRef(isPaused);
+  isPausedNow.current = isPaused;
+  const count = () => {
+    Object.assign(s, { frame: 0, drawn: performance.now() });
+    draw();
+  };
   const settle = () => {
-    s.frame = 0;
     if (s.fresh.length) s.all = s.fresh.reverse().concat(s.all).slice(0, s.most);
     s.fresh = [];
-    draw();
+    count();
   };
   const load = async () => {
     try {
@@ -73,9 +79,9 @@ function useEntries(isPaused) {
     if (entry.type === 'gap') { load(); return; }
     s.fresh.push(entry);
     if (s.fresh.length > s.most) s.fresh.shift();
-    if (!s.frame) s.frame = requestAnimationFrame(isPaused ? () => { s.frame = 0; draw(); } : settle);
+    s.frame ||= setTimeout(() => (isPausedNow.current ? count() : settle()), Math.max(0, s.drawn + PACE_MS - performance.now()));
   });
-  useEffect(() => { load(); return () => cancelAnimationFrame(s.frame); }, []);
+  useEffect(() => { load(); return () => clearTimeout(s.frame); }, []);
   useEffect(() => { if (!isPaused) settle(); }, [isPaused]);
   return { rows: s.all, waiting: s.fresh.length, error: s.error, done: s.done, loading: s.isLoading, more: older, reload: load };
 }
@@ -110,7 +116,7 @@ const COLUMNS = [
 ];
 
 function Filters({ filter, set }) {
-  const input = (name, label) => html`<${Field} label=${label}><input value=${filter[name] || ''} onChange=${(e) => set({ [name]: e.target.value.trim() })} spellcheck=${false}/><//>`;
+  const input = (name, label) => html`<${Field} label=${label}><${Typed} value=${filter[name] || ''} onCommit=${(t) => set({ [name]: t.trim() })} spellcheck=${false}/><//>`;
   return html`<div class="filters" role="search" aria-label="Filter the feed">
     <${Field} label="Search"><input type="search" data-search value=${filter.q || ''} onInput=${(e) => set({ q: e.target.value })}/><//>
     <${Field} label="Kind"><select value=${filter.type || ''} onChange=${(e) => set({ type: e.target.value })}>${GROUPS.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
@@ -132,7 +138,7 @@ export default function Feed({ query, go }) {
   const shown = useMemo(() => (isFiltered ? rows.filter((e) => matches(e, filter)) : rows), [rows, filter]);
   const pages = { ...entries, rows: shown, loading: entries.loading || (!rows.length && !entries.done && !error) };
   return html`<${Page} title="Feed" lead="Everything that happens, as it is committed." actions=${html`
-      ${waiting > 0 && (isHeld || !isTop) && html`<span role="status">${count(waiting, 'new entry', 'new entries')}</span>`}
+      ${waiting > 0 && (isHeld || !isTop) && html`<span role="status">${countOf(waiting, 'new entry', 'new entries')}</span>`}
       <${Button} onClick=${() => hold(!isHeld)} aria-pressed=${isHeld}>${isHeld ? 'Go on' : 'Pause'}<//>`}>
     <${Filters} filter=${filter} set=${set}/>
     ${error && html`<${Problem} error=${error} onRetry=${reload}/>`}

@@ -1,13 +1,13 @@
 // Type a message, see the decision form, send it, watch the answer, and say
 // when it went to the wrong agent.
 import { Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
-import { ApiError, can, get, newKey, path, post } from '../lib/api.js';
+import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
 import { stream } from '../lib/live.js';
 import { cut, duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
 const TEXT_BYTES = 1024 * 1024;
-const KEEP = 'signalbox.draft';
+const draftKey = () => `signalbox.draft.${me()?.user}`;
 const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts', 'remind me tomorrow at nine to call the plumber'];
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;
@@ -48,7 +48,7 @@ function useDrawing(isWanted) {
 // One message and what came of it.
 
 function startTurn(text, conversation, change) {
-  const turn = { key: newKey(), text, status: 'sending', answer: '', voices: [], decision: null, error: null, since: performance.now() };
+  const turn = { key: newKey(), text, status: 'sending', parts: [], decision: null, error: null, since: performance.now() };
   const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }) };
   const set = (more) => { Object.assign(turn, more); change(); };
   turn.close = stream('/api/messages', {
@@ -65,34 +65,45 @@ function startTurn(text, conversation, change) {
 
 function takeEvent(turn, type, data, set) {
   if (type === 'status') set({ task: data.task_id, status: data.status });
-  else if (type === 'chunk' && data.agent) set({ voices: addVoice(turn.voices, data) });
-  else if (type === 'chunk') set({ answer: turn.answer + data.text, status: 'working' });
-  else if (type === 'gap') set({ answer: '', voices: [] });
+  else if (type === 'chunk') set({ parts: addWords(turn.parts, data.agent || null, data.text), ...(!data.agent && { status: 'working' }) });
+  else if (type === 'gap') set({ parts: [] });
   else if (type === 'result')
     set({ task: data.task_id, status: data.status, error: data.error, conversation_id: data.conversation_id,
-      answer: data.text ?? turn.answer, took: performance.now() - turn.since, isOver: true });
+      parts: settled(turn.parts, data.text), took: performance.now() - turn.since, isOver: true });
   if (data.task_id && !turn.hasAsked) {
     turn.hasAsked = true;
     get('/api/decisions', { task_id: data.task_id, limit: 1, full: true }).then(({ items }) => items[0] && set({ decision: items[0] }), () => {});
   }
 }
 
-// Words of other agents that this one asked: one voice after the other.
-function addVoice(voices, { agent, text }) {
-  const last = voices.at(-1);
-  return last?.agent === agent ? [...voices.slice(0, -1), { agent, text: last.text + text }] : [...voices, { agent, text }];
+// The answer in the order it was said: the agent's own words (agent: null), and
+// between them those of others whom it asked.
+function addWords(parts, agent, text) {
+  const last = parts.at(-1);
+  return last?.agent === agent ? [...parts.slice(0, -1), { agent, text: last.text + text }] : [...parts, { agent, text }];
+}
+
+// The result is what counts. Where the words heard are not those, it takes their place.
+function settled(parts, text) {
+  const own = parts.filter((p) => !p.agent).map((p) => p.text).join('');
+  return text === null || text === undefined || own === text ? parts : [...parts.filter((p) => p.agent), { agent: null, text }];
 }
 
 function Turn({ turn, onCorrected }) {
+  const by = turn.decision?.agent || 'the agent';
+  const last = turn.parts.length - 1;
   return html`<li class="turn" aria-label="A message and its answer">
     <p class="said"><${Text} text=${turn.text} max=${2000}/></p>
-    ${turn.voices.map((v, i) => html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${v.agent} line=${true}/>, asked by ${html`<${Text} text=${turn.decision?.agent || 'the agent'} line=${true}/>`}</span><${Text} text=${v.text}/></p>`)}
-    ${turn.error && turn.status === 'refused' ? html`<${Refused} error=${turn.error}/>` : html`<div class="answer" aria-live="polite" aria-busy=${!turn.isOver}>
-      <${Text} text=${turn.answer}/>${!turn.isOver && html`<span class="caret" aria-hidden="true"></span>`}</div>`}
+    ${turn.status === 'refused' ? html`<${Refused} error=${turn.error}/>` : html`<div class="answers" aria-live="polite" aria-busy=${!turn.isOver}>
+      ${turn.parts.map((p, i) => (p.agent ? html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${p.agent} line=${true}/>, asked by <${Text} text=${by} line=${true}/></span><${Text} text=${p.text.trim()}/></p>`
+        : p.text.trim() && html`<div class="answer" key=${i}><${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
+      ${last < 0 && !turn.isOver && html`<div class="answer"><${Caret}/></div>`}</div>`}
     ${turn.isOver && turn.error && html`<p class="problem"><${Text} text=${turn.error.message || turn.error.code}/></p>`}
     <${TurnFoot} turn=${turn} onCorrected=${onCorrected}/>
   </li>`;
 }
+
+const Caret = () => html`<span class="caret" aria-hidden="true"></span>`;
 
 function Refused({ error }) {
   const nearest = error.details?.nearest || [];
@@ -109,7 +120,7 @@ function TurnFoot({ turn, onCorrected }) {
     ${turn.took && html`<span class="faint">${duration(turn.took)}</span>`}
     ${turn.task && html`<${Link} to=${`/tasks/${turn.task}`}>task<//>`}
     ${turn.decision && html`<${Link} to=${`/decisions/${turn.decision.id}`}>decision<//>`}
-    ${turn.voices.length > 0 && html`<${Link} to=${`/delegations/${turn.task}`}>who asked whom<//>`}
+    ${turn.parts.some((p) => p.agent) && html`<${Link} to=${`/delegations/${turn.task}`}>who asked whom<//>`}
     ${turn.task && !turn.isOver && html`<${Button} className="small" onClick=${cancel}>Cancel<//>`}
     ${turn.decision && can('send') && html`<${Correct} turn=${turn} onCorrected=${onCorrected}/>`}
   </div>`;
@@ -156,7 +167,7 @@ async function lookAgain(turn, to) {
 
 function readDraft() {
   try {
-    return sessionStorage.getItem(KEEP) || '';
+    return sessionStorage.getItem(draftKey()) || '';
   } catch {
     return '';
   }
@@ -179,8 +190,6 @@ function Undecided({ error, drawing }) {
 }
 
 function Suggestions({ agents, choose }) {
-  if (agents && !agents.length) return html`<${Empty} title="No agents are here yet" command=${['script/server', 'node examples/echo.js']}>
-    Connect one of your own, or run the demo: then a message typed here goes to the agent that it fits. <${Link} to="/agents">Connect an agent<//><//>`;
   const names = new Set((agents || []).map((a) => a.name));
   const own = (agents || []).flatMap((a) => (a.skills || []).flatMap((s) => s.examples || [])).slice(0, 3);
   const texts = names.has('content-writer') && names.has('engineer') ? SUGGESTED : own;
@@ -201,7 +210,7 @@ export default function Playground() {
   const redraw = () => setTurns((all) => [...all]);
 
   useEffect(() => { get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {}); box.current?.focus(); }, []);
-  useEffect(() => { try { sessionStorage.setItem(KEEP, text.slice(0, 100000)); } catch { /* full: the draft lives in this window only */ } }, [text]);
+  useEffect(() => { try { sessionStorage.setItem(draftKey(), text.slice(0, 100000)); } catch { /* full: the draft lives in this window only */ } }, [text]);
   const open = useRef(turns);
   open.current = turns;
   useEffect(() => () => open.current.forEach((t) => t.close()), []);
@@ -240,6 +249,8 @@ export default function Playground() {
           <div class="composer-foot">${!turns.length && html`<${Suggestions} agents=${agents} choose=${(t) => { setText(t); box.current?.focus(); }}/>`}
             <${Button} kind="main" type="submit" disabled=${!text.trim() || isTooLong || !can('send')}>Send<//></div>
         </form>
+        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command=${['script/server', 'node examples/echo.js']}>
+          Connect one of your own, or run the demo: then a message typed here goes to the agent that it fits. <${Link} to="/agents">Connect an agent<//><//>`}
         <${Learnt} learnt=${learnt}/>
       </div>
       <${Card} title=${text.trim() ? 'Who gets it' : turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">

@@ -1,0 +1,225 @@
+// Analytics: what the page says is what the server counted, table by table.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import path from 'node:path';
+import { axe, eventually, shot, stage, test } from './stage.mjs';
+
+const AGENTS = [
+  { id: 'engineer', url: 'echo:', visibility: 'public', description: 'Builds and repairs software, finds bugs in programs and slow queries', routing: { keywords: ['bug', 'query'] } },
+  { id: 'content-writer', url: 'echo:', visibility: 'public', description: 'Writes articles, letters, blog posts and marketing text', routing: { keywords: ['write', 'blog post'] } },
+  { id: 'researcher', url: 'echo:', visibility: 'public', description: 'Finds facts, sources, studies and trends', routing: { keywords: ['data'] } },
+  { id: 'helper', url: 'echo:', visibility: 'public', routing: { routable: false } },
+];
+const SAID = [
+  'find the bug in this program, it crashes', 'why is this query slow in the program?', 'repair the software that builds our programs', 'a bug in the slow query of the program',
+  'write a letter to the marketing people', 'write articles about marketing', 'draft a blog post with marketing text', 'write software that builds',
+  'which studies have facts about trends?', 'find sources and facts for these trends', 'data about trends in studies',
+  'zebra quagga okapi', 'what is the weather like?', 'sing me a song', 'program trends letter',
+];
+const CONFIG = { agents: { list: AGENTS, default: 'helper' }, learning: { followUpMs: 0, everyMs: 0 } };
+const DAY_MS = 86400e3;
+
+const server = await stage({ agents: CONFIG });
+const made = [];
+const say = async (round) => {
+  for (const text of SAID)
+    made.push({ text, ...(await server.ask('POST', '/api/messages', { text: `${text}${'!'.repeat(round)}` })).decision });
+};
+const of = (text) => made.find((d) => d.text === text);
+await say(0);
+await server.ask('POST', `/api/decisions/${of('write software that builds').id}/override`, { agent: 'engineer' });
+await server.ask('POST', `/api/decisions/${of('sing me a song').id}/override`, { agent: 'content-writer' });
+for (const text of [SAID[0], SAID[4], SAID[8]])
+  await server.ask('POST', `/api/decisions/${of(text).id}/feedback`, { verdict: 'right' });
+await server.ask('POST', '/api/learning/run'); // from now on there are types
+await say(1);
+await say(2);
+await spread();
+
+// As if they had come over the last days.
+async function spread() {
+  await server.kill9();
+  const db = new DatabaseSync(path.join(server.folder, 'data', 'signalbox.db'));
+  const all = db.prepare('SELECT seq, at_ms FROM decision ORDER BY seq').all();
+  const move = db.prepare('UPDATE decision SET at_ms = ? WHERE seq = ?');
+  all.forEach((d, i) => move.run(Math.round(d.at_ms - (all.length - 1 - i) * (6 * DAY_MS) / all.length), d.seq));
+  db.close();
+  await server.restart();
+}
+
+const open = async (tab = 'overview', wishes = {}) => {
+  const page = await server.newPage({ at: `#/analytics?tab=${tab}&window=7d`, ...wishes });
+  await page.locator('[role=tabpanel] .card, [role=tabpanel] .figure-box').first().waitFor();
+  return page;
+};
+const table = (page, name) => page.getByRole('region', { name });
+const cells = async (where) => (await where.locator('tbody tr').allInnerTexts()).map((row) => row.split('\t').map((c) => c.trim()));
+
+test('the figures are those of the server, and every plot can be read', async () => {
+  const page = await open();
+  const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=7d');
+  const boxes = (await page.locator('.figure-box').allInnerTexts()).join('\n');
+  for (const part of ['45\ndecisions', `${s.confidence.toFixed(3)}\nmean confidence`, `${(s.override_rate * 100).toFixed(1)} %\noverride rate`, '2 of 45'])
+    assert.ok(boxes.includes(part), `${part} in ${boxes}`);
+  assert.deepEqual(await page.getByRole('slider').evaluateAll((all) => all.map((p) => p.getAttribute('aria-label'))),
+    ['Decisions', 'Confidence', 'Overrides and errors', 'Time to answer']);
+  const plot = page.getByRole('slider', { name: 'Decisions' });
+  await plot.focus();
+  await page.keyboard.press('Home');
+  const first = await plot.getAttribute('aria-valuetext');
+  await page.keyboard.press('ArrowRight');
+  await eventually(async () => await plot.getAttribute('aria-valuetext') !== first, 'the arrow key goes on');
+  assert.match(first, /decisions \d+$/);
+  assert.ok(await plot.locator('canvas').count() === 1);
+  const agents = await cells(table(page, /^Agents, the most/));
+  const { items } = await server.ask('GET', '/api/analytics/agents?window=7d');
+  assert.deepEqual(agents.map((r) => [r[0], r[1]]), items.map((r) => [r.agent, String(r.decisions)]));
+  await axe(page);
+  await shot(page, 'analytics-light', { whole: true });
+});
+
+test('another window counts another time, and the address keeps it', async () => {
+  const page = await open();
+  await page.getByLabel('of the last').selectOption('24h');
+  const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=24h');
+  assert.ok(s.decisions > 0 && s.decisions < 45);
+  await page.locator('.figure-box').filter({ hasText: new RegExp(`^\\s*${s.decisions}\\s*decisions`) }).waitFor();
+  assert.match(page.url(), /window=24h/);
+  await page.getByLabel('of the last').selectOption('30d');
+  await page.getByText('by day (UTC)').waitFor();
+});
+
+test('types of query by agents are a table, in any of four lights', async () => {
+  const page = await open('types');
+  const heat = page.getByRole('table', { name: /^Types of query down/ });
+  const { items } = await server.ask('GET', '/api/analytics/types?window=7d');
+  const agents = [...new Set(items.map((r) => r.agent))];
+  const heads = await heat.locator('thead th').allInnerTexts();
+  assert.deepEqual(new Set(heads.slice(1, -1)), new Set(agents));
+  const sum = async () => (await heat.locator('.heat-cell').allInnerTexts()).reduce((n, t) => n + Number(t), 0);
+  assert.equal(await sum(), items.reduce((n, r) => n + r.decisions, 0));
+  assert.ok(items.some((r) => r.type), 'types were found');
+  await shot(page, 'analytics-types-light', { whole: true });
+  for (const [way, pattern] of [['well', /%/], ['confidence', /^0\.\d\d$/], ['overridden', /^\d+ %$/]]) {
+    await page.getByLabel('Colour and figure say').selectOption(way);
+    assert.ok((await heat.locator('.heat-cell').allInnerTexts()).some((t) => pattern.test(t)), way);
+  }
+  await axe(page);
+  const one = items.find((r) => r.type);
+  await heat.getByRole('link', { name: new RegExp(`: ${one.decisions} of ${one.name} to ${one.agent}:`) }).click();
+  const list = page.getByRole('table', { name: /^Decisions/ }).locator('.row');
+  await eventually(async () => await list.count() === one.decisions, 'those of the cell');
+  assert.match(page.url(), new RegExp(`type=${one.type}&agent=${one.agent}$`));
+  await page.getByRole('button', { name: 'of any type' }).click();
+  await eventually(async () => await list.count() > one.decisions, 'those of the agent');
+});
+
+test('gaps come with their samples, which lead to the decisions', async () => {
+  const page = await open('types');
+  const { items } = await server.ask('GET', '/api/analytics/gaps?window=7d');
+  const gaps = page.locator('.gap');
+  assert.equal(await gaps.count(), items.length);
+  assert.equal(await page.locator('.samples li').count(), items.reduce((n, g) => n + g.samples.length, 0));
+  const sample = page.locator('.samples a').first();
+  const text = await sample.innerText();
+  await sample.click();
+  await page.getByRole('table', { name: /^Decisions/ }).getByText(text).first().waitFor();
+});
+
+test('signals and keywords say what they are worth', async () => {
+  const page = await open('signals');
+  const { items: signals } = await server.ask('GET', '/api/analytics/signals?window=7d');
+  const rows = await cells(table(page, 'Signals'));
+  assert.deepEqual(rows.map((r) => r[0]), ['meaning', 'record', 'keyword', 'recent']);
+  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped), r));
+  const { items: keywords } = await server.ask('GET', '/api/analytics/keywords?window=7d');
+  const shown = await cells(table(page, /^Keywords, those/));
+  assert.deepEqual(shown.map((r) => [r[0], r[2], r[6]]), keywords.map((k) => [k.keyword, String(k.fired), String(k.wrong)]));
+  assert.equal(shown[0][0], 'write');
+  await axe(page);
+  await shot(page, 'analytics-signals-light', { whole: true });
+});
+
+test('the slider shows what another threshold would change', async () => {
+  const page = await open('threshold');
+  const slider = page.getByRole('slider', { name: 'Threshold', exact: true });
+  assert.equal(await slider.inputValue(), '0.3');
+  await page.getByText('the one that holds now').waitFor();
+  const { items } = await server.ask('GET', '/api/analytics/thresholds?window=7d');
+  await slider.focus();
+  for (let i = 0; i < 15; i++) await page.keyboard.press('ArrowRight');
+  assert.equal(await slider.inputValue(), '0.45');
+  const row = items[45];
+  assert.ok(row.changed > 0, JSON.stringify(row));
+  await page.getByText(`${row.changed} of 45`).waitFor();
+  const known = await page.getByRole('group', { name: /^What is known/ }).innerText();
+  assert.match(known.replace(/\n/g, ' '), new RegExp(`${row.better} better.*${row.worse} worse.*${row.unknown} not known`));
+  const changes = await server.ask('GET', '/api/analytics/changes?window=7d&at=0.45');
+  const shown = table(page, /^Decisions that a threshold of 0.45/);
+  await shown.waitFor();
+  assert.equal(await shown.locator('tbody tr').count(), changes.items.length);
+  assert.equal(changes.items.length, row.changed);
+  await page.getByText('signalbox replay --set routing.threshold=0.45').waitFor();
+  await axe(page);
+  await shot(page, 'analytics-threshold-light', { whole: true });
+  await shown.getByRole('link', { name: changes.items[0].text }).first().click();
+  await page.getByRole('heading', { name: 'Who got it, and why' }).waitFor();
+});
+
+test('a table is saved as CSV', async () => {
+  const page = await open('signals');
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'keywords as CSV' }).click();
+  const file = await saved;
+  assert.equal(file.suggestedFilename(), 'signalbox-keywords.csv');
+  const text = fs.readFileSync(await file.path(), 'utf8');
+  const { body } = await server.api('GET', '/api/analytics/keywords?window=7d&format=csv');
+  assert.equal(text, body);
+});
+
+test('the gate’s figures stand beside their targets', async () => {
+  const page = await open('gate');
+  const { figures } = await server.ask('GET', '/api/gate');
+  const boxes = await page.locator('.figure-box').allInnerTexts();
+  assert.equal(boxes.length, 4);
+  assert.match(boxes[0], new RegExp(`${figures.routed_per_hour.value}\\s+messages routed[\\s\\S]*target at least 100`));
+  assert.match(boxes[1], /mean hold[\s\S]*target under 30 min/);
+  assert.match(boxes[2], /escalations[\s\S]*met[\s\S]*target under 5/);
+  assert.match(boxes[3], /messages lost[\s\S]*target\s+0/);
+  await axe(page);
+  await shot(page, 'analytics-gate-light');
+});
+
+test('before there is anything to count, the page says what will come', async () => {
+  const own = await stage({ agents: CONFIG });
+  const page = await own.newPage({ at: '#/analytics' });
+  await page.getByText('No decisions in the last 7 days').waitFor();
+  await page.getByText('signalbox decisions stats', { exact: true }).waitFor();
+  await page.getByRole('tab', { name: 'Threshold' }).click();
+  await page.getByText('No decisions in the last 7 days').waitFor();
+  await axe(page);
+});
+
+test('users count their own, without the names of types', async () => {
+  const token = await server.user('anna');
+  await server.ask('POST', '/api/messages', { text: SAID[0] }, { token });
+  const page = await server.newPage({ token, at: '#/analytics?tab=types' });
+  await page.getByText('admins see them').waitFor();
+  const heat = page.getByRole('table', { name: /^Types of query down/ });
+  assert.equal(await heat.locator('tbody tr').count(), 1);
+  assert.equal(await heat.locator('.heat-cell').innerText(), '1');
+});
+
+const TABS = { overview: 'Agents', types: 'Gaps: what nobody covers well', signals: 'Keywords', threshold: 'What would change at 0.30', gate: 'What the gate decided in 24 hours' };
+for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', { theme: 'dark' }]])
+  test(`it looks right: ${name}`, async () => {
+    const page = await open('overview', wishes);
+    for (const [tab, last] of Object.entries(TABS)) {
+      await page.goto(`${server.url}/#/analytics?tab=${tab}&window=7d`);
+      await page.getByRole('region', { name: last, exact: true }).waitFor();
+      await shot(page, `analytics-${tab}-${name}`, { whole: true });
+      await axe(page);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${tab}: no sideways scrolling`);
+    }
+  });

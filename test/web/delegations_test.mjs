@@ -1,0 +1,184 @@
+// Delegations and tasks: the demo, whose content writer asks the researcher, and
+// agents that wait until they are told, so that there is time to look.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
+import { webFolder } from './em.mjs';
+
+const source = process.env.SIGNALBOX_SOURCE ?? path.join(import.meta.dirname, '../..');
+const { connect } = await import(pathToFileURL(path.join(source, 'client/js/signalbox.js')));
+const DRAFT = 'draft a blog post about office trends, with facts';
+
+const demo = await stage({ agents: 'demo', args: webFolder() });
+const server = await stage({ agents: [{ id: 'never', url: 'echo:3600000' }, { id: 'echo', url: 'echo:' }], args: webFolder() });
+
+// boss has left and right do what it is told; each is paid. left says what it
+// is told to and goes on when it is let go.
+const waiting = [];
+const PRICE = { name: 'work', id: 'work', description: 'does it', pricing: { amount_micros: 50000 } };
+async function agent(name, work) {
+  const hub = await connect({ url: server.url, token: server.token, log: () => {} });
+  await hub.register({ name, description: `${name} works`, skills: [PRICE] }, work);
+  return hub;
+}
+await agent('left', async (task) => {
+  await task.write('left begins. ');
+  await new Promise((next) => { waiting.push(next); });
+  return 'left is done';
+});
+await agent('quick', async (task) => task.message);
+await agent('stuck', () => new Promise(() => {}));
+await agent('boss', async (task) => {
+  await task.write('let me ask. ');
+  const asked = await Promise.allSettled(task.message.split(' ').map((name) => task.delegate(name, 'work', `please, ${name}`, { onChunk: () => {} })));
+  return asked.map((a) => a.value?.text ?? a.reason.message).join('; ');
+});
+await server.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 10_000_000 });
+const send = (on, text, to) => on.ask('POST', '/api/messages', { text, wait_ms: 0, ...(to && { executor: { name: to } }) });
+const statusOf = async (task, on = server) => (await on.ask('GET', `/api/tasks/${task}`)).status;
+const letGo = () => waiting.splice(0).forEach((next) => next());
+const treeOf = (task) => server.ask('GET', `/api/tasks/${task}/tree`);
+const hasKids = (task, n) => eventually(async () => (await treeOf(task)).tasks === n + 1, 'they were asked');
+
+test('where nobody gave anything to anybody, the page says how', async () => {
+  const page = await demo.newPage({ at: '#/delegations' });
+  await page.getByText('No agent has given anything to another yet').waitFor();
+  await page.getByText(`build/signalbox send "${DRAFT}"`).waitFor();
+  await axe(page);
+});
+
+test('the demo delegates, and the tree is a timeline', async () => {
+  const page = await demo.newPage({ at: '#/delegations' });
+  await page.getByText('No agent has given').waitFor();
+  const { task_id: task } = await send(demo, DRAFT);
+  await page.getByRole('row').filter({ hasText: DRAFT }).getByText('completed').waitFor();
+  await shot(page, 'delegations');
+  await axe(page);
+  await page.getByRole('row').filter({ hasText: DRAFT }).getByRole('link').first().click();
+  await page.getByRole('heading', { name: 'Who waited for whom' }).waitFor();
+  assert.equal(await page.locator('.timeline tbody tr').count(), 2);
+  await page.getByRole('img', { name: /worked .* of it for research/i }).waitFor();
+  await shot(page, 'delegation');
+  await axe(page);
+  await page.locator('.timeline tbody tr').last().getByTitle('The task in full').click();
+  await page.getByRole('heading', { name: 'The answer' }).waitFor();
+  await page.getByText('2 tasks hang together').waitFor();
+  await shot(page, 'task');
+  await axe(page);
+  await page.getByRole('link', { name: '2 tasks hang together' }).click();
+  await page.locator('.timeline .is-current').waitFor();
+  assert.equal(await statusOf(task, demo), 'completed');
+});
+
+test('one that goes on grows, is heard, and ends by itself', async () => {
+  const { task_id: task } = await send(server, 'left quick', 'boss');
+  await hasKids(task, 2);
+  const page = await server.newPage({ at: `#/delegations/${task}`, height: 900 });
+  const row = (name) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
+  await row('left').getByText('working').waitFor();
+  await row('quick').getByText('completed').waitFor();
+  await row('left').getByRole('cell', { name: '(0.05)' }).waitFor(); // set aside
+  await page.locator('.track-for').first().waitFor();
+  await shot(page, 'delegation-open');
+  const words = await server.newPage({ at: `#/tasks/${task}` });
+  await words.getByText('let me ask.').waitFor();
+  await words.getByText('left begins.').waitFor();
+  await words.getByText('Its agent works on it.').waitFor({ state: 'hidden' });
+  letGo();
+  await row('left').getByText('completed').waitFor();
+  await words.getByText('left is done; please, quick').waitFor();
+  await page.getByRole('button', { name: 'Cancel everything' }).waitFor({ state: 'hidden' });
+  assert.equal(await statusOf(task), 'completed');
+});
+
+test('a branch is cancelled, and what is beside it goes on', async () => {
+  const { task_id: task } = await send(server, 'left stuck', 'boss');
+  await hasKids(task, 2);
+  const page = await server.newPage({ at: `#/delegations/${task}` });
+  await page.getByRole('button', { name: 'Cancel what stuck does' }).click();
+  await page.getByRole('button', { name: 'Leave it' }).click();
+  await page.getByRole('button', { name: 'Cancel what stuck does' }).click();
+  await page.getByRole('button', { name: 'Cancel this branch' }).click();
+  await page.getByText('The branch was cancelled.').waitFor();
+  await page.getByRole('row').filter({ hasText: 'please, stuck' }).getByText('cancelled', { exact: true }).waitFor();
+  assert.equal(await statusOf(task), 'working');
+  letGo();
+  await eventually(async () => await statusOf(task) === 'completed', 'the rest is done');
+});
+
+test('the root is cancelled, and everything with it', async () => {
+  const { task_id: task } = await send(server, 'stuck stuck', 'boss');
+  await hasKids(task, 2);
+  const page = await server.newPage({ at: `#/delegations/${task}` });
+  await page.getByRole('button', { name: 'Cancel everything' }).click();
+  await page.getByText('2 tasks below it end with it').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel everything' }).click();
+  await eventually(async () => (await treeOf(task)).open === 0, 'all are over');
+  for (const status of await page.locator('.timeline tbody .badge').all())
+    await status.and(page.getByText('cancelled')).waitFor();
+});
+
+test('in the dark and on a phone', async () => {
+  const { task_id: task } = await send(server, 'left stuck', 'boss');
+  await hasKids(task, 2);
+  for (const [name, wishes] of [['dark', { theme: 'dark' }], ['phone', { width: 360, height: 740 }]]) {
+    const page = await server.newPage({ ...wishes, at: '#/delegations' });
+    await page.getByRole('row').filter({ hasText: 'left stuck' }).first().waitFor();
+    await shot(page, `delegations-${name}`);
+    await page.goto(`${server.url}/#/delegations/${task}`);
+    await page.locator('.track-for').first().waitFor();
+    await shot(page, `delegation-${name}`, { whole: true });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    await axe(page);
+    await page.goto(`${server.url}/#/tasks/${task}`);
+    await page.getByText('let me ask.').waitFor();
+    await shot(page, `task-${name}`, { whole: true });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    await axe(page);
+  }
+  await server.ask('POST', `/api/tasks/${task}/cancel`);
+  letGo();
+});
+
+test('a task is cancelled, after a question', async () => {
+  const { task_id: task } = await send(server, 'for ever', 'never');
+  const page = await server.newPage({ at: `#/tasks/${task}` });
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Cancel the task' }).click();
+  await page.getByText('It was cancelled.').waitFor();
+  assert.equal(await statusOf(task), 'cancelled');
+});
+
+test('one that ends while it is being cancelled is told as over', async () => {
+  const { task_id: task } = await send(server, 'left', 'boss');
+  await hasKids(task, 1);
+  const page = await server.newPage({ at: `#/tasks/${task}` });
+  allow(page, /409/);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  letGo();
+  await eventually(async () => await statusOf(task) === 'completed', 'it is done');
+  await page.getByRole('button', { name: 'Cancel the task' }).click();
+  await page.getByText('It was over before it could be cancelled.').waitFor();
+});
+
+test('the turns before, a failure and its words', async () => {
+  const first = await server.ask('POST', '/api/messages', { text: 'one <b>', executor: { name: 'echo' }, conversation_id: 'talk' });
+  await server.ask('POST', '/api/messages', { text: 'two', task_id: first.task_id, executor: { name: 'echo' } });
+  const page = await server.newPage({ at: `#/tasks/${first.task_id}` });
+  await page.getByRole('heading', { name: 'Turns before (1)' }).waitFor();
+  await page.getByText('one <b>').first().waitFor();
+  await axe(page);
+});
+
+test('the server comes back, and the page goes on', async () => {
+  const own = await stage({ agents: [{ id: 'never', url: 'echo:3600000' }], args: webFolder() });
+  const { task_id: task } = await own.ask('POST', '/api/messages', { text: 'for ever', wait_ms: 0, executor: { name: 'never' } });
+  const page = await own.newPage({ at: `#/tasks/${task}` });
+  allow(page, /./); // it is away for a moment, and Chromium says so
+  await page.getByRole('button', { name: 'Cancel' }).waitFor();
+  await own.restart();
+  await page.getByRole('navigation').getByText('live').waitFor();
+  await own.ask('POST', `/api/tasks/${task}/cancel`);
+  await page.getByRole('heading', { name: 'The answer', exact: true }).waitFor();
+});

@@ -1,0 +1,225 @@
+// Holds and escalations, with the agents of examples/em: what waits and for
+// what, and everything that a person may do about it.
+import assert from 'node:assert/strict';
+import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
+import { em, webFolder } from './em.mjs';
+
+const server = await em();
+const ann = await server.user('ann', { role: 'admin' });
+let n = 0;
+const about = () => `SUBM-C${String(++n).padStart(3, '0')}`;
+
+// A payload of its own each time: no rule shall take it for the one before.
+const envelope = (name, reference, more = {}) => server.envelope(name, {
+  reference, payload: { consultant_id: reference, end_client: 'Contoso', vendor: 'TrueBlue', ...more.payload } });
+const notSure = (reference) => envelope('5-not-sure', reference, { payload: { confidence_score: 4.1 } });
+const statusOf = async (task) => (await server.ask('GET', `/api/tasks/${task}`)).status;
+
+test('where nothing waits, the page says what will and how', async () => {
+  const page = await server.newPage({ at: '#/holds' });
+  await page.getByText('Nothing waits').waitFor();
+  await page.getByText('build/signalbox send --envelope examples/em/envelopes/1-too-early.json').waitFor();
+  await axe(page);
+  await page.getByRole('tab', { name: 'To decide' }).click();
+  await page.getByText('Nobody has to decide anything').waitFor();
+  await page.getByRole('tab', { name: 'Decided' }).click();
+  await page.getByText('Nothing was decided yet').waitFor();
+  const plain = await stage({ args: webFolder() });
+  const other = await plain.newPage({ at: '#/holds?tab=rules' });
+  await other.getByText('No rules that wait for anything').waitFor();
+});
+
+test('what waits is shown with its time, and goes when all has happened', async () => {
+  const page = await server.newPage({ at: '#/holds', height: 1000 });
+  const reference = about();
+  const { task_id: task } = await envelope('1-too-early', reference);
+  const row = page.getByRole('row').filter({ hasText: reference });
+  await row.getByText('s of 30 min').waitFor();
+  await row.getByText('SUBMISSION for').waitFor();
+  await row.getByText('then a person must see it').waitFor();
+  await shot(page, 'holds');
+  await row.click();
+  await page.getByRole('heading', { name: 'A message that waits' }).waitFor();
+  const entry = (words) => page.getByRole('listitem').filter({ hasText: words });
+  await entry('SUBMISSION from Jay').getByText('blocks it').waitFor();
+  await entry('RESULT from Z that approves').getByText('blocks it').waitFor();
+  await entry('Z is not ERROR or DEAD').getByText('met').first().waitFor();
+  assert.equal(await page.locator('svg.graph .graph-line.is-blocking').count(), 2);
+  await axe(page);
+  // Z approves: one of the two is met, by a task that the page leads to.
+  const asked = await envelope('2-request', reference, { payload: { confidence_score: 8.2 } });
+  await entry('RESULT from Z that approves').getByRole('link', { name: asked.task_id.slice(-6) }).waitFor();
+  assert.equal(await page.locator('svg.graph .graph-line.is-blocking').count(), 1);
+  await shot(page, 'hold-blocked');
+  await envelope('3-submission', reference);
+  await page.getByText('It does not wait any more').waitFor();
+  await eventually(async () => await statusOf(task) === 'completed', 'it was done');
+});
+
+test('a hold in the dark and on a phone', async () => {
+  const reference = about();
+  const { task_id: task } = await envelope('1-too-early', reference);
+  for (const [name, wishes] of [['dark', { theme: 'dark', height: 1000 }], ['phone', { width: 360, height: 740 }]]) {
+    const page = await server.newPage({ ...wishes, at: '#/holds' });
+    await page.getByRole('row').filter({ hasText: reference }).waitFor();
+    await shot(page, `holds-${name}`);
+    await page.goto(`${server.url}/#/holds/${task}`);
+    await page.getByText('blocks it').first().waitFor();
+    await shot(page, `hold-${name}`, { whole: true });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    await axe(page);
+  }
+});
+
+test('one that waits is cancelled, after a question', async () => {
+  const { task_id: task } = await envelope('1-too-early', about());
+  const page = await server.newPage({ at: `#/holds/${task}` });
+  await page.getByRole('button', { name: 'Cancel it' }).click();
+  await page.getByRole('button', { name: 'Leave it' }).click();
+  assert.equal(await statusOf(task), 'held');
+  await page.getByRole('button', { name: 'Cancel it' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).click();
+  await page.getByText('It was cancelled.').waitFor();
+  assert.equal(await statusOf(task), 'cancelled');
+  await page.getByText('It does not wait any more').waitFor();
+});
+
+test('the safety gate: its agent is dead, and back', async () => {
+  const page = await server.newPage({ at: '#/holds', height: 1000 });
+  await server.die('Z');
+  const reference = about();
+  const { task_id: task, routing_decision: decision } = await envelope('6-another-submission', reference);
+  assert.equal(decision, 'PAUSE_ALL_SUBMISSIONS');
+  await page.getByRole('row').filter({ hasText: reference }).getByText('Z to be well again').waitFor();
+  await page.goto(`${server.url}/#/holds/${task}`);
+  await page.getByRole('listitem').filter({ hasText: 'Z is not ERROR or DEAD' }).getByText('blocks it').waitFor();
+  await page.locator('svg.graph .graph-agent.state-DEAD').first().waitFor();
+  await shot(page, 'hold-gate');
+  await server.rise('Z');
+  await page.getByText('It does not wait any more').waitFor();
+});
+
+test('approved with a comment, it goes on', async () => {
+  const reference = about();
+  const { task_id: task, escalation_id: id } = await notSure(reference);
+  const page = await server.newPage({ at: '#/holds?tab=decide', height: 1000 });
+  await page.getByRole('row').filter({ hasText: reference }).waitFor();
+  await shot(page, 'escalations');
+  await axe(page);
+  await page.getByRole('row').filter({ hasText: reference }).click();
+  await page.getByText('The posting says little about the team').waitFor();
+  await page.getByText('the rule not-sure-enough says that a person must see it').waitFor();
+  await page.getByText('confidence_score').waitFor();
+  await page.getByRole('heading', { name: 'What it depends on' }).waitFor();
+  await shot(page, 'escalation');
+  await axe(page);
+  await page.getByLabel('Comment').fill('the client knows');
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByText('Approved: it goes on.').waitFor();
+  await page.getByRole('heading', { name: 'Decided' }).waitFor();
+  const decided = await server.ask('GET', `/api/escalations/${id}`);
+  assert.deepEqual([decided.status, decided.by, decided.comment], ['approved', 'admin', 'the client knows']);
+  await eventually(async () => await statusOf(task) === 'completed', 'Z has answered');
+  await page.goto(`${server.url}/#/holds?tab=decided`);
+  const row = page.getByRole('row').filter({ hasText: reference });
+  await row.getByText('approved').waitFor();
+  await row.getByText('the client knows').waitFor();
+  await page.getByLabel('Decided as').selectOption('rejected');
+  await page.getByText('Nothing was decided yet').waitFor();
+});
+
+test('rejecting takes a reason', async () => {
+  const { task_id: task, escalation_id: id } = await notSure(about());
+  const page = await server.newPage({ at: `#/escalations/${id}` });
+  await page.getByRole('button', { name: 'Reject' }).click();
+  await page.getByText('Say why: whoever sent it reads this.').waitFor();
+  assert.equal(await statusOf(task), 'escalated');
+  await page.getByLabel('Comment').fill('no\u202e sir <b>');
+  await page.getByRole('button', { name: 'Reject' }).click();
+  await page.getByRole('heading', { name: 'Decided' }).waitFor();
+  await page.getByLabel('right-to-left override').waitFor();
+  assert.equal(await statusOf(task), 'cancelled');
+});
+
+test('redirected to another agent, found by a part of its name', async () => {
+  const { task_id: task, escalation_id: id } = await notSure(about());
+  const page = await server.newPage({ at: `#/escalations/${id}` });
+  allow(page, /40[04]/);
+  await page.getByRole('button', { name: 'Redirect…' }).click();
+  await page.getByRole('button', { name: 'Redirect it' }).click();
+  await page.getByText('Which agent should have it?').waitFor();
+  await page.getByLabel('Another agent').fill('nobody');
+  await page.getByRole('button', { name: 'Redirect it' }).click();
+  await page.getByRole('alert').getByText('nobody').waitFor(); // the server's words
+  await page.getByLabel('Another agent').fill('ler');
+  await page.getByRole('button', { name: /^Leroy/ }).click();
+  assert.equal(await page.getByRole('button', { name: /^(Jay|Z) / }).count(), 0); // who sent it, who has it
+  await page.getByRole('button', { name: 'Redirect it' }).click();
+  await page.getByText('Redirected to Leroy.').waitFor();
+  await eventually(async () => await statusOf(task) === 'completed', 'Leroy took it');
+  assert.equal((await server.ask('GET', `/api/tasks/${task}`)).agent, 'Leroy');
+});
+
+test('of two people the first decides, and the other is told', async () => {
+  const { escalation_id: id } = await notSure(about());
+  const page = await server.newPage({ at: `#/escalations/${id}` });
+  allow(page, /409/);
+  await page.getByRole('button', { name: 'Approve' }).waitFor();
+  await page.evaluate(async ([where, token]) => {
+    const button = [...document.querySelectorAll('button')].find((b) => b.textContent === 'Approve');
+    await fetch(where, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: JSON.stringify({ comment: 'I was first' }) });
+    button.click();
+  }, [`/api/escalations/${id}/reject`, ann]);
+  await page.getByRole('alert').getByText(/ann has rejected it \d+ s ago: “I was first”/).waitFor();
+  await page.getByRole('heading', { name: 'Decided' }).waitFor();
+  await shot(page, 'escalation-other');
+  assert.equal((await server.ask('GET', `/api/escalations/${id}`)).by, 'ann');
+});
+
+test('a page that is open learns by itself that somebody decided', async () => {
+  const { escalation_id: id } = await notSure(about());
+  const page = await server.newPage({ at: `#/escalations/${id}` });
+  await page.getByRole('button', { name: 'Approve' }).waitFor();
+  await server.ask('POST', `/api/escalations/${id}/approve`, {}, { token: ann });
+  await page.getByRole('alert').getByText(/ann has approved it/).waitFor();
+});
+
+test('in the dark, on a phone, and who may not decide', async () => {
+  const { escalation_id: id } = await notSure(about());
+  for (const [name, wishes] of [['dark', { theme: 'dark', height: 1000 }], ['phone', { width: 360, height: 740 }]]) {
+    const page = await server.newPage({ ...wishes, at: `#/escalations/${id}` });
+    await page.getByRole('heading', { name: 'What it depends on' }).waitFor();
+    await shot(page, `escalation-${name}`, { whole: true });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    await axe(page);
+  }
+  const bob = await server.user('bob');
+  await server.ask('PATCH', '/api/agents/Z', { visibility: 'public' });
+  const his = await server.ask('POST', '/api/envelopes', { to: 'Z', type: 'REQUEST', payload: { confidence_score: 1 } }, { token: bob });
+  const page = await server.newPage({ token: bob, at: `#/escalations/${his.escalation_id}` });
+  await page.getByText('this token does not have it').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
+});
+
+test('the rules are drawn, and what has happened for a reference', async () => {
+  const reference = about();
+  await envelope('2-request', reference, { payload: { confidence_score: 8.2 } });
+  const page = await server.newPage({ at: '#/holds?tab=rules', height: 1100 });
+  await page.getByText('must have been said before SUBMISSION_REQUEST to Rick goes').first().waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type(reference);
+  await page.keyboard.press('Enter');
+  await page.getByRole('listitem').filter({ hasText: 'RESULT from Z that approves' }).getByText('met').first().waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'SUBMISSION from Jay' }).getByText('not yet').waitFor();
+  await shot(page, 'rules', { whole: true });
+  await axe(page);
+});
+
+test('an escalation, a hold and a task that are not there say so', async () => {
+  for (const at of ['#/escalations/esc_01m7h2gxmh5j0pmev5ah436hft', '#/holds/task_01m7h2gvrnbb2f0vjkyep5dzn3', '#/tasks/x']) {
+    const page = await server.newPage();
+    allow(page, /404/);
+    await page.goto(`${server.url}/${at}`);
+    await page.getByRole('alert').waitFor();
+  }
+});

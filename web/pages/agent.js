@@ -1,0 +1,170 @@
+// One agent: what it says of itself, how it is and does, what it did last, who
+// may see it, and what can be done to it.
+import { Badge, Button, Card, Copy, Facts, Link, Loading, Page, Problem, State, Text, Time, Age, confirm, html, toast, useEffect, useGet, useState } from '../lib/ui.js';
+import { can, del, me, path, post } from '../lib/api.js';
+import { useRefresh } from '../lib/live.js';
+import { count, money } from '../lib/format.js';
+import { Hour, Now } from './agent_figures.js';
+import { Recent } from './agent_recent.js';
+
+const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
+
+/** Who may change it: its creator and admins; what the configuration has is changed there. */
+export function rightsOf(card) {
+  const isAdmin = can('admin');
+  const isMine = isAdmin || (!!card.creator_id && card.creator_id.toLowerCase() === me()?.user.toLowerCase());
+  const mayAct = isMine && can('agents');
+  return {
+    isMine,
+    mayChange: mayAct && !!card.creator_id,
+    mayPause: mayAct,
+    mayWake: mayAct && !!card.wake?.url,
+    mayRestart: mayAct && (/^process:/.test(card.url) || !!card.restart?.command || !!card.wake?.url),
+  };
+}
+
+// Doing.
+
+function Actions({ card, figures, reload, go }) {
+  const rights = rightsOf(card);
+  const isPaused = figures?.paused ?? card.paused;
+  const say = async (what, done) => {
+    const now = await post(path`/api/agents/${card.name}/${what}`);
+    toast(`${card.name} ${done}; it is ${now.state}.`);
+    reload();
+  };
+  const pause = async () => {
+    const sure = await confirm({ title: `Pause ${card.name}?`, action: 'Pause it', kind: 'main',
+      text: 'Nothing new is carried to it until somebody resumes it. What it works on goes on; messages for it are accepted and wait. A restart of the server does not end a pause.' });
+    return sure && say('pause', 'is paused');
+  };
+  const restart = async () => {
+    const sure = await confirm({ title: `Restart ${card.name}?`, action: 'Restart it', kind: 'main',
+      text: 'What it is working on is carried to it again afterwards.' });
+    return sure && say('restart', 'was started again');
+  };
+  const remove = async () => {
+    const sure = await confirm({ title: `Remove ${card.name}?`, action: 'Remove it',
+      text: 'Its card and its grants go, and its name is free for anybody. Tasks that it has wait for an agent of that name until their deadline.' });
+    if (!sure) return;
+    await del(path`/api/agents/${card.name}`, { headers: { 'If-Match': `"${card.revision}"` } });
+    toast(`${card.name} is removed.`);
+    go('/agents');
+  };
+  return html`
+    ${can('send') && html`<${Button} onClick=${() => go(path`/agents/${card.name}/wins`)}>What would it win?<//>`}
+    ${rights.mayWake && html`<${Button} onClick=${() => say('wake', 'was woken')}>Wake<//>`}
+    ${rights.mayRestart && html`<${Button} onClick=${restart}>Restart<//>`}
+    ${rights.mayPause && (isPaused ? html`<${Button} kind="main" onClick=${() => say('resume', 'goes on')}>Resume<//>` : html`<${Button} onClick=${pause}>Pause<//>`)}
+    ${rights.mayChange && html`<${Button} onClick=${() => go(path`/agents/${card.name}/edit`)}>Edit<//><${Button} kind="danger" onClick=${remove}>Remove<//>`}`;
+}
+
+// Saying.
+
+function Paused({ figures }) {
+  if (!figures?.paused) return null;
+  return html`<p class="note" role="status">Paused${figures.paused_by && html` by <${Text} text=${figures.paused_by} max=${60} line=${true}/>`}${
+    figures.paused_ms && html`, since <${Time} ms=${figures.paused_ms}/> (<${Age} ms=${figures.paused_ms}/>)`}: nothing new is carried to it, messages for it wait.</p>`;
+}
+
+const line = (text, max = 400) => (text ? html`<${Text} text=${text} max=${max}/>` : null);
+
+function About({ card }) {
+  const { routing = {}, limits = {}, provider = {} } = card;
+  return html`<${Card} title="About it"><p><${Text} text=${card.description} max=${1200}/></p><${Facts} facts=${[
+    ['Address', html`<code><${Text} text=${card.url} max=${300}/></code>`],
+    ['Version', line(card.version)],
+    ['Price', card.pricing ? `${money(card.pricing.amount_micros)} a call` : null],
+    ['Keywords', routing.keywords?.length ? html`<${Words} list=${routing.keywords}/>` : null],
+    ['Chosen for messages', routing.routable === false ? 'only where it is named' : 'yes'],
+    ['System prompt', line(routing.system_prompt, 300)],
+    ['At once', limits.in_flight],
+    ['Queue', limits.queue],
+    ['Priority', limits.priority],
+    ['Stands in for it', card.backup ? html`<a href=${`#/agents/${encodeURIComponent(card.backup)}`}><${Text} text=${card.backup} max=${128} line=${true}/></a>` : null],
+    ['Provider', line(provider.organization)],
+    ['Found by meaning', card.embedded ? 'yes' : 'not yet: by its words alone'],
+    ['Registered', html`<${Time} ms=${card.created_ms}/>`],
+    ['Changed', html`<${Time} ms=${card.updated_ms}/>, revision ${card.revision}`],
+  ]}/><//>`;
+}
+
+export function Words({ list }) {
+  return html`<span class="tags">${list.map((t) => html`<span key=${t} class="tag"><${Text} text=${t} max=${64} line=${true}/></span>`)}</span>`;
+}
+
+function Skills({ card }) {
+  const skills = card.skills || [];
+  return html`<${Card} title=${skills.length ? count(skills.length, 'skill') : 'No skills'}>${!skills.length && html`<p class="faint">It is found by its description alone. Skills with examples make it found better.</p>`}
+    <ul class="skills">${skills.slice(0, 100).map((s) => html`<li key=${s.id}>
+      <h3><${Text} text=${s.name} max=${128} line=${true}/> <code class="faint"><${Text} text=${s.id} max=${128} line=${true}/></code>${s.pricing && html` <${Badge} tone="accent">${money(s.pricing.amount_micros)}<//>`}</h3>
+      ${s.description && html`<p><${Text} text=${s.description} max=${400}/></p>`}
+      ${s.tags?.length > 0 && html`<${Words} list=${s.tags}/>`}
+      ${s.examples?.length > 0 && html`<ul class="examples">${s.examples.map((x) => html`<li key=${x}>“<${Text} text=${x} max=${200}/>”</li>`)}</ul>`}
+    </li>`)}</ul>${skills.length > 100 && html`<p class="faint">and ${skills.length - 100} more, in the card below</p>`}<//>`;
+}
+
+const SEES = {
+  public: 'Everybody who may call.', private: 'Its creator, and admins.',
+  shared: 'Its creator, the members of its org, who was granted it, and admins.',
+};
+
+function Seen({ card }) {
+  const { isMine } = rightsOf(card);
+  const grants = useGet(isMine ? '/api/grants' : '', { agent: card.name, limit: 100 });
+  useRefresh(['grant.'], grants.reload);
+  const list = grants.data?.items || [];
+  return html`<${Card} title="Who may see it"><${Facts} facts=${[
+    ['Visibility', html`<strong>${card.visibility}</strong>: ${SEES[card.visibility]}`],
+    ['Creator', card.creator_id ? line(card.creator_id) : 'the configuration'],
+    ['Org', card.org ? line(card.org) : 'none'],
+    ['Kind', card.kind],
+  ]}/>
+    ${grants.error && html`<${Problem} error=${grants.error} onRetry=${grants.reload}/>`}
+    ${list.length > 0 && html`<h3>Granted to</h3><ul class="plain-list">${list.map((g) => html`<li key=${g.id}>${g.user ? 'user' : 'org'} <${Text} text=${g.user || g.org} max=${128} line=${true}/>${
+      g.expires_ms && html` <span class="faint">until <${Time} ms=${g.expires_ms}/></span>`}</li>`)}</ul>`}
+    ${isMine && html`<p><${Link} to=${path`/settings/grants?agent=${card.name}`}>Grants<//> are given and taken back in the settings.</p>`}<//>`;
+}
+
+function Raw({ card }) {
+  const text = JSON.stringify(card, null, 2);
+  return html`<${Card} title="The card" actions=${html`<${Copy} text=${text}/>`}><details><summary>As JSON, ${count(text.split('\n').length, 'line')}</summary>
+    <pre tabindex="0" aria-label="The card as JSON"><${Text} text=${text} max=${40000}/></pre></details><//>`;
+}
+
+export default function Agent({ name, go }) {
+  const found = useGet(path`/api/agents/${name}`);
+  const now = useGet(path`/api/agents/${name}/figures`);
+  const [, tick] = useState(0);
+  const reload = () => { found.reload(); now.reload(); };
+  useRefresh(['agent.'], reload);
+  useRefresh(['task.', 'gate.'], now.reload);
+  useEffect(() => {
+    const timer = setInterval(() => { if (!document.hidden) { now.reload(); tick((n) => n + 1); } }, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const card = found.data;
+  if (found.error?.code === 'agent_not_found') return html`<${Gone} name=${name} error=${found.error}/>`;
+  if (found.error && !card) return html`<${Page} title="Agent"><${Problem} error=${found.error} onRetry=${reload}/><//>`;
+  if (!card) return html`<${Loading}/>`;
+  const figures = now.data;
+  return html`<${Page} title=${card.title || card.name} lead=${html`<span class="agent-lead">${card.title && html`<code><${Text} text=${card.name} max=${128} line=${true}/></code> `}<${State} state=${figures?.state || card.state}/>${
+      (figures?.paused ?? card.paused) && html` <${Badge} tone="warn">paused<//>`} <${Badge}>${card.visibility}<//></span>`}
+      actions=${html`<${Actions} card=${card} figures=${figures} reload=${reload} go=${go}/>`}>
+    <p class="crumb"><${Link} to="/agents">All agents<//></p>
+    <${Paused} figures=${figures}/>
+    ${now.error && html`<${Problem} error=${now.error} onRetry=${now.reload}/>`}
+    ${figures && html`<${Now} figures=${figures}/><${Hour} figures=${figures}/>`}
+    <div class="agent-parts"><div><${About} card=${card}/><${Seen} card=${card}/></div><${Skills} card=${card}/></div>
+    <${Recent} name=${card.name}/>
+    <${Raw} card=${card}/>
+  <//>`;
+}
+
+// What somebody may not see is not there either: no more can be said.
+function Gone({ name, error }) {
+  const nearest = error.details?.nearest || [];
+  return html`<${Page} title="There is no such agent"><p><${Text} text=${name} max=${128} line=${true}/> is not there, was removed, or is not yours to see.</p>
+    ${nearest.length > 0 && html`<p>Near: ${nearest.map((n) => html`<a key=${n} class="name" href=${`#/agents/${encodeURIComponent(n)}`}><${Text} text=${n} max=${128} line=${true}/></a> `)}</p>`}
+    <p><${Link} to="/agents">All agents<//></p><//>`;
+}

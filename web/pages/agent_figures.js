@@ -1,0 +1,49 @@
+// An agent in figures: how it is now, and its last hour by minutes.
+import { Age, Card, Text, html } from '../lib/ui.js';
+import { Spark, span, sum } from '../lib/spark.js';
+import { duration, num, pct } from '../lib/format.js';
+
+function Box({ name, value, note, tone = '' }) {
+  return html`<div class="figure-box"><div class="name">${name}</div><div class="value ${tone}">${value}</div>${note && html`<div class="faint small">${note}</div>`}</div>`;
+}
+
+function slowness({ latency_ms: now, usual_ms: usual }) {
+  if (usual === null) return 'of its last answers';
+  return `usually ${duration(usual)}${now > 3 * usual ? ', now slow' : ''}`;
+}
+
+export function Now({ figures: f }) {
+  const { completed, failed, retries } = f.totals;
+  return html`<section class="figures" aria-label="Now">
+    <${Box} name="Queued" value=${num(f.queued)} note="wait for it"/>
+    <${Box} name="In flight" value=${num(f.in_flight)} note="are with it"/>
+    <${Box} name="Held" value=${num(f.held)} note="by the rules"/>
+    <${Box} name="Median latency" value=${duration(f.latency_ms)} note=${slowness(f)}/>
+    <${Box} name="Completed" value=${num(completed)} note="since the start"/>
+    <${Box} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''} note=${completed + failed ? `${pct(failed / (completed + failed), 1)}, ${num(retries)} tried again` : 'since the start'}/>
+  </section>`;
+}
+
+const between = (range) => (!range ? '–' : range[0] === range[1] ? duration(range[0]) : `${duration(range[0])} to ${duration(range[1])}`);
+
+function Plot({ title, figure, children }) {
+  return html`<div class="hour-plot"><div class="hour-head"><span>${title}</span><strong class="figure">${figure}</strong></div>${children}
+    <div class="hour-foot faint small" aria-hidden="true"><span>an hour ago</span><span>now</span></div></div>`;
+}
+
+function LastError({ figures: f }) {
+  if (!f.failed_ms) return null;
+  return html`<p class="last-error">Last failure <${Age} ms=${f.failed_ms}/>${f.last_error && html`: <code><${Text} text=${f.last_error.code} max=${48} line=${true}/></code> <${Text} text=${f.last_error.message} max=${300}/>`}</p>`;
+}
+
+export function Hour({ figures: f }) {
+  if (!f.hour) return html`<${Card} title="The last hour"><p class="faint">Nothing has ended in the last hour.</p><${LastError} figures=${f}/><//>`;
+  const { completed, failed, latency_ms: latency } = f.hour;
+  const range = span(latency);
+  const size = { width: 300, height: 64 };
+  return html`<${Card} title="The last hour"><div class="hour-plots">
+    <${Plot} title="Completed" figure=${num(sum(completed))}><${Spark} kind="bars" values=${completed} label=${`Completed by the minute: ${sum(completed)} in all`} ...${size}/><//>
+    <${Plot} title="Failed" figure=${num(sum(failed))}><${Spark} kind="bars" tone="bad" values=${failed} label=${`Failed by the minute: ${sum(failed)} in all`} ...${size}/><//>
+    <${Plot} title="Latency" figure=${between(range)}><${Spark} values=${latency} label=${`Mean latency by the minute: ${between(range)}`} ...${size}/><//>
+  </div><${LastError} figures=${f}/><//>`;
+}

@@ -1,0 +1,161 @@
+// Who there is: every agent that the caller sees, how it is and how it does.
+// Figures are asked for what is in view and nothing else, so that ten thousand
+// agents cost what forty do.
+import { Badge, Button, Empty, Field, Loading, Page, Problem, State, Text, Typed, html, useEffect, useRef, useState } from '../lib/ui.js';
+import { can, get } from '../lib/api.js';
+import { useRefresh } from '../lib/live.js';
+import { List, usePages } from '../lib/list.js';
+import { Spark, span, sum } from '../lib/spark.js';
+import { count, duration, num } from '../lib/format.js';
+import { Connect } from './agent_connect.js';
+
+const PAGE = 200;
+const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
+const countEvery = (n) => (n > 2000 ? 15000 : 4000); // counting looks at every agent: not each time
+const NAMES = 60; // in view at once, at most
+const STATES = ['ACTIVE', 'IDLE', 'BUSY', 'SLOW', 'ERROR', 'DEAD'];
+
+// Which page of an agent: #/agents/NAME, #/agents/NAME/edit, #/agents/NAME/wins, #/agents?register=1
+const PARTS = {
+  show: () => import('./agent.js'),
+  edit: () => import('./agent_edit.js'),
+  wins: () => import('./agent_wins.js'),
+};
+const loaded = {};
+
+function Part({ id, ...more }) {
+  const [, draw] = useState(0);
+  const found = loaded[id];
+  useEffect(() => {
+    if (!found) PARTS[id]().then((m) => { loaded[id] = m.default; draw(1); }, (error) => { loaded[id] = () => html`<${Problem} error=${error}/>`; draw(1); });
+  }, [id]);
+  return found ? html`<${found} ...${more}/>` : html`<${Loading}/>`;
+}
+
+// Figures of those in view.
+
+/** {counts, of: name -> figures}, kept up while somebody looks. */
+function useFleet(names) {
+  const [fleet, setFleet] = useState({ counts: null, of: new Map(), error: null });
+  const wanted = useRef('');
+  wanted.current = names.slice(0, NAMES).join(',');
+  const timer = useRef(0);
+  const counted = useRef(0);
+  const total = useRef(0);
+  const ask = async () => {
+    const isToCount = !counted.current || performance.now() - counted.current > countEvery(total.current);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(ask, REFRESH_MS);
+    if (document.hidden) return;
+    try {
+      const { items, ...counts } = await get('/api/fleet', { names: wanted.current, ...(!isToCount && { counts: false }) });
+      if (isToCount) { counted.current = performance.now(); total.current = counts.agents; }
+      setFleet((f) => ({ counts: isToCount ? counts : f.counts, of: new Map(items.map((x) => [x.agent, x])), error: null }));
+    } catch (error) {
+      setFleet((f) => ({ ...f, error }));
+    }
+  };
+  useEffect(() => {
+    const soon = setTimeout(ask, 100); // who scrolls has another view in a moment
+    return () => clearTimeout(soon);
+  }, [wanted.current]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useRefresh(['task.', 'agent.', 'gate.'], ask);
+  return { ...fleet, reload: ask };
+}
+
+// The columns. Figures come a moment after their rows.
+
+const none = html`<span class="faint">–</span>`;
+
+function Latency({ figures }) {
+  if (!figures) return none;
+  const range = figures.hour && span(figures.hour.latency_ms);
+  return html`<span class="spark-cell">${range && html`<${Spark} values=${figures.hour.latency_ms}
+      label=${`Latency in the last hour: ${duration(range[0])} to ${duration(range[1])}`}/>`}
+    <span class="figure">${duration(figures.latency_ms)}</span></span>`;
+}
+
+function Errors({ figures }) {
+  if (!figures) return none;
+  const failed = figures.hour ? sum(figures.hour.failed) : 0;
+  const ended = figures.hour ? failed + sum(figures.hour.completed) : 0;
+  return html`<span class="spark-cell">${figures.hour && html`<${Spark} kind="bars" tone=${failed ? 'bad' : 'calm'} values=${figures.hour.failed}
+      label=${`Failed in the last hour: ${failed} of ${ended}`}/>`}
+    <span class="figure ${failed ? 'is-bad' : ''}" title=${ended ? `${failed} of ${ended} in the last hour` : 'no work in the last hour'}>${figures.hour ? num(failed) : '–'}</span></span>`;
+}
+
+const columnsFor = (of) => [
+  { key: 'name', title: 'Agent', width: 'minmax(11rem, 2fr)', phone: 'minmax(0, 1fr)', render: (a) => html`<span class="agent-cell"><span class="name"><${Text} text=${a.name} max=${128} line=${true}/></span>${
+    a.title && html`<span class="faint not-phone"><${Text} text=${a.title} max=${128} line=${true}/></span>`}</span>` },
+  { key: 'state', title: 'State', width: '8.5rem', phone: '5.4rem', render: (a) => html`<${State} state=${(of.get(a.name) || a).state}/>${(of.get(a.name) || a).paused && html` <${Badge} tone="warn">paused<//>`}` },
+  { key: 'queued', title: 'Queued', width: '4.5rem', align: 'right', phone: false, render: (a) => waiting(of.get(a.name)) },
+  { key: 'in_flight', title: 'In flight', width: '4.5rem', align: 'right', phone: '3.6rem', render: (a) => num(of.get(a.name)?.in_flight) },
+  { key: 'latency', title: 'Latency', width: '11.5rem', phone: false, render: (a) => html`<${Latency} figures=${of.get(a.name)}/>` },
+  { key: 'errors', title: 'Errors', width: '9.5rem', phone: false, render: (a) => html`<${Errors} figures=${of.get(a.name)}/>` },
+  { key: 'skills', title: 'Skills', width: '3.6rem', align: 'right', phone: false, render: (a) => num(a.skills) },
+  { key: 'visibility', title: 'Seen by', width: '5.5rem', phone: false, render: (a) => a.visibility },
+];
+
+const waiting = (f) => (f?.held ? html`<span title=${`${f.held} of them held by the rules`}>${num(f.queued + f.held)}</span>` : num(f?.queued));
+
+// Filters.
+
+function StateChips({ counts, query, set }) {
+  const chip = (state, word, n) => html`<button type="button" key=${word} class="chip" aria-pressed=${(query.state || '') === state} onClick=${() => set({ state })}>${word} <span class="figure">${n === undefined ? '' : num(n)}</span></button>`;
+  return html`<div class="chips" role="group" aria-label="Agents by state">${chip('', 'all', counts?.agents)}${STATES.map((s) => chip(s, s, counts?.states[s]))}
+    ${counts?.paused > 0 && html`<span class="faint">${num(counts.paused)} paused</span>`}</div>`;
+}
+
+function Filters({ query, set }) {
+  const [q, setQ] = useState(query.q || '');
+  const timer = useRef(0);
+  useEffect(() => { setQ(query.q || ''); return () => clearTimeout(timer.current); }, [query.q]);
+  const type = (e) => {
+    const text = e.target.value;
+    setQ(text);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set({ q: text.trim() }), 250);
+  };
+  return html`<div class="filters" role="search" aria-label="Filter agents">
+    <${Field} label="Name or title"><input type="search" data-search value=${q} onInput=${type} maxlength="128" spellcheck=${false}/><//>
+    <${Field} label="Tag of a skill"><${Typed} value=${query.tag || ''} onCommit=${(t) => set({ tag: t.trim() })} maxlength="64" spellcheck=${false}/><//>
+    <${Field} label="Seen by"><select value=${query.visibility || ''} onChange=${(e) => set({ visibility: e.target.value })}>
+      <option value="">any</option><option value="public">everybody (public)</option><option value="shared">some (shared)</option><option value="private">its creator (private)</option></select><//>
+    <${Field} label="Creator"><${Typed} value=${query.creator || ''} onCommit=${(t) => set({ creator: t.trim() })} maxlength="128" spellcheck=${false}/><//>
+  </div>`;
+}
+
+const FILTERS = ['q', 'tag', 'visibility', 'creator', 'state'];
+
+function Fleet({ query, go }) {
+  const filter = Object.fromEntries(FILTERS.filter((k) => query[k]).map((k) => [k, query[k]]));
+  const isFiltered = Object.keys(filter).length > 0;
+  const pages = usePages('/api/agents', { ...filter, brief: true }, PAGE);
+  const [view, setView] = useState({ from: 0, to: 40 });
+  const fleet = useFleet(pages.rows.slice(view.from, view.to).map((a) => a.name));
+  const [isConnecting, connect] = useState(false);
+  const isEmpty = !isFiltered && !pages.rows.length && pages.done && !pages.error;
+  // Who is far down keeps their place: new names are found when they search.
+  useRefresh(['agent.registered', 'agent.updated', 'agent.removed'], () => pages.rows.length <= 500 && pages.reload());
+  const set = (more) => {
+    const next = Object.entries({ ...filter, ...more }).filter(([, v]) => v);
+    go(`/agents${next.length ? `?${new URLSearchParams(next)}` : ''}`);
+  };
+  const actions = can('agents') && html`${!isEmpty && html`<${Button} onClick=${() => connect(true)}>Connect your own<//>`}<${Button} kind="main" onClick=${() => go('/agents?register=1')}>Register an agent<//>`;
+  const nobody = html`<${Empty} title="No agents are here yet" command="signalbox demo">Every agent that you may see is listed here, with its state, its queue, and how fast and how well it answers. Connect one of your own, or run the demo.<//><${Connect}/>`;
+  const noneFits = html`<${Empty} title="No agent fits this filter"><${Button} onClick=${() => go('/agents')}>Show all<//><//>`;
+  return html`<${Page} title="Agents" lead=${fleet.counts?.agents ? `${count(fleet.counts.agents, 'agent')} that you may see.` : 'Who there is, and how they do.'} actions=${actions}>
+    ${!isEmpty && html`<${StateChips} counts=${fleet.counts} query=${query} set=${set}/><${Filters} query=${query} set=${set}/>`}
+    ${fleet.error && html`<${Problem} error=${fleet.error} onRetry=${fleet.reload}/>`}
+    <${List} pages=${pages} columns=${columnsFor(fleet.of)} rowKey=${(a) => a.name} href=${(a) => `#/agents/${encodeURIComponent(a.name)}`}
+      label="Agents, by name" onView=${setView} empty=${isFiltered ? noneFits : nobody}/>
+    ${isConnecting && html`<${Connect} onClose=${() => connect(false)}/>`}
+  <//>`;
+}
+
+export default function Agents({ args: [name, part], query, go }) {
+  if (name === undefined && query.register) return html`<${Part} id="edit" key="register" query=${query} go=${go}/>`;
+  if (name === undefined) return html`<${Fleet} query=${query} go=${go}/>`;
+  return html`<${Part} id=${PARTS[part] ? part : 'show'} key=${`${name}/${part}`} name=${name} query=${query} go=${go}/>`;
+}

@@ -1,0 +1,84 @@
+// What agents gave to agents: the trees, the newest first, and one of them as
+// a timeline.
+import { Age, Badge, Button, Card, Empty, Facts, Id, Loading, Name, Page, Problem, Status, Text, Time, confirm, html, toast, useEffect, useGet, useReducer } from '../lib/ui.js';
+import { can, now, path, post } from '../lib/api.js';
+import { useRefresh } from '../lib/live.js';
+import { List, usePages } from '../lib/list.js';
+import { count, duration, num } from '../lib/format.js';
+import { Timeline, cost, isOver } from '../lib/timeline.js';
+
+const COLUMNS = [
+  { key: 'text', title: 'Message', width: 'minmax(12rem, 2fr)', render: (t) => html`<${Text} text=${t.text || t.root_task_id} max=${160} line=${true}/>` },
+  { key: 'agent', title: 'First agent', width: 'minmax(7rem, 1fr)', render: (t) => html`<${Name} agent=${t.agent}/>` },
+  { key: 'status', title: 'Status', width: '7.5rem', render: (t) => html`<${Status} status=${t.status}/>` },
+  { key: 'tasks', title: 'Tasks', width: '7rem', align: 'right', phone: false, render: (t) => html`${num(t.tasks)}${!t.is_whole ? '+' : ''}${t.open ? html` <${Badge} tone="busy">${t.open} open<//>` : ''}` },
+  { key: 'cost', title: 'Cost', width: '6rem', align: 'right', phone: false, render: (t) => (t.captured_micros || t.price_micros ? cost(t) : html`<span class="faint">–</span>`) },
+  { key: 'took', title: 'Took', width: '5.5rem', align: 'right', phone: false, render: (t) => duration(t.duration_ms) },
+  { key: 'user', title: 'For', width: 'minmax(5rem, .6fr)', phone: false, render: (t) => html`<${Text} text=${t.root_user} max=${60} line=${true}/>` },
+  { key: 'at', title: 'Began', width: '6rem', phone: false, render: (t) => html`<${Age} ms=${t.created_ms}/>` },
+];
+
+function Trees() {
+  const pages = usePages('/api/trees', {}, 50);
+  useRefresh(['task.'], pages.reload, 3000);
+  return html`<${Page} title="Delegations" lead="What agents had other agents do: who waited for whom, and what each branch cost.">
+    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(t) => t.root_task_id} href=${(t) => `#/delegations/${encodeURIComponent(t.root_task_id)}`} label="Delegations, the newest first"
+      empty=${html`<${Empty} title="No agent has given anything to another yet" command=${['build/signalbox demo', 'build/signalbox send "draft a blog post about office trends, with facts"']}>
+        In the demo the content writer asks the researcher when a message wants facts; the tree of it appears here.<//>`}/>
+  <//>`;
+}
+
+/** Drawn again while something is open: bars grow. */
+function useGrowing(isOpen) {
+  const [, tick] = useReducer((n) => n + 1, 0);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const timer = setInterval(tick, 500);
+    return () => clearInterval(timer);
+  }, [isOpen]);
+}
+
+async function cancelTask(task, isRoot, reload) {
+  const below = task.branch.tasks - 1;
+  const who = isRoot ? '' : `It is what ${task.agent} does. `;
+  const text = below > 0 ? `${count(below, 'task')} below it end with it, as far as they are not over. What was done by then is paid.` : 'No result of it comes any more; who waits for it is told.';
+  if (!await confirm({ title: isRoot ? 'Cancel all of it?' : 'Cancel this branch?', text: who + text, action: isRoot ? 'Cancel everything' : 'Cancel this branch' })) return;
+  try {
+    await post(path`/api/tasks/${task.task_id}/cancel`);
+    toast(isRoot ? 'Everything was cancelled.' : 'The branch was cancelled.');
+  } catch (error) {
+    if (error.status !== 409) throw error;
+    toast('It was over before it could be cancelled.', 'warn');
+  }
+  reload();
+}
+
+function Tree({ id }) {
+  const { data, error, reload } = useGet(path`/api/tasks/${id}/tree`);
+  const isOpen = data?.open > 0;
+  useRefresh(['task.'], () => (isOpen || !data) && reload());
+  useGrowing(isOpen);
+  if (error && !data) return html`<${Page} title="A delegation"><${Problem} error=${error} onRetry=${reload}/><//>`;
+  if (!data) return html`<${Page} title="A delegation"><${Loading}/><//>`;
+  const top = data.tree;
+  const mayCancel = can('send');
+  const actions = (task) => html`${!isOver(task) && mayCancel && task !== top && html`<${Button} className="small" kind="danger" onClick=${() => cancelTask(task, false, reload)} aria-label=${`Cancel what ${task.agent} does`}>Cancel<//>`}`;
+  return html`<${Page} title="A delegation" lead=${html`<${Text} text=${top.text} max=${300}/>`}
+      actions=${html`<${Status} status=${top.status}/>${!isOver(top) && mayCancel && html`<${Button} kind="danger" onClick=${() => cancelTask(top, true, reload)}>Cancel everything<//>`}`}>
+    <div class="figures" role="group" aria-label="In figures">
+      ${[['tasks', data.tasks], ['open', data.open], ['from beginning to end', duration(isOver(top) ? top.duration_ms : now() - top.began_ms)], [isOpen ? 'paid, or set aside' : 'paid', cost({ captured_micros: data.captured_micros, price_micros: data.price_micros })]].map(([name, value]) => html`
+        <div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div></div>`)}
+    </div>
+    <${Card} title="Who waited for whom" actions=${html`<span class="legend"><span class="key-waited"></span> waited for its agent <span class="key-worked"></span> worked on <span class="key-for"></span> waited for another</span>`}>
+      <${Timeline} tree=${top} nowMs=${now()} current=${data.task_id !== top.task_id ? data.task_id : null} actions=${actions}/>
+    <//>
+    <${Card} title="About it"><${Facts} facts=${[
+      ['For', html`<${Text} text=${data.root_user}/>`], ['Began', html`<${Time} ms=${top.began_ms}/>`], ['The first task', data.root_task_id && html`<${Id} id=${data.root_task_id} to=${`/tasks/${data.root_task_id}`}/>`],
+      ['On the command line', html`<code>build/signalbox tasks tree ${top.task_id}</code>`]]}/>
+      ${!data.is_whole && html`<p class="note">This is a part: what is above it is not yours to see, or there is more than fits.</p>`}<//>
+  <//>`;
+}
+
+export default function Delegations({ args }) {
+  return args[0] ? html`<${Tree} key=${args[0]} id=${args[0]}/>` : html`<${Trees}/>`;
+}
