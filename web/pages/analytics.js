@@ -57,7 +57,8 @@ function Times({ data }) {
     ];
   }, [data]);
   const at = (s) => (isDays ? day : hour).format(new Date(s * 1000));
-  const isShort = data.until_ms - data.since_ms <= 2 * 86400e3;
+  const { x } = plots[0];
+  const isShort = x.at(-1) - x[0] <= 2 * 86400;
   const tick = (s) => (isShort ? clock : day).format(new Date(s * 1000));
   return html`<${Card} title="Over time" actions=${html`<span class="faint">${isDays ? 'by day (UTC)' : 'by hour'}</span><${Csv} table=${isDays ? 'days' : 'hours'} params=${{ since: data.since_ms, until: data.until_ms }}/>`}>
     <div class="plots">${plots.map((p) => html`<${Plot} key=${p.label} ...${p} isUtc=${isDays} atFormat=${at} xFormat=${tick}/>`)}</div><//>`;
