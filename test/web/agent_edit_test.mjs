@@ -264,6 +264,8 @@ test('where nobody is, the page says how to connect one, and its lines work', as
   fs.writeFileSync(js, (await codeOf(page, 'JavaScript')).replace("'signalbox'", `'${path.join(ROOT, 'client/js/signalbox.js')}'`));
   fs.writeFileSync(py, await codeOf(page, 'Python'));
   await run(own, process.execPath, [js], env);
+  await page.getByText('An agent has just been registered').waitFor();
+  assert.equal(await page.getByText(told).count(), 1); // the token is told until they leave
   await run(own, 'python3', [py], env);
   // examples/echo.c is built and run with the C client's tests.
   assert.ok(fs.readFileSync(path.join(ROOT, 'examples/echo.c'), 'utf8').endsWith(await codeOf(page, 'C')));
