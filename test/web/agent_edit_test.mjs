@@ -160,7 +160,7 @@ test('two who edit at once: the second sees what the first did, and overwrites n
   await button(three, 'Save').click();
   await three.getByText(/Both of you: title/).waitFor();
   await button(three, 'Take theirs, drop mine').click();
-  assert.equal(await field(three, 'Title').inputValue(), 'The first');
+  await eventually(async () => (await field(three, 'Title').inputValue()) === 'The first', 'their title in the form');
   now = await card('shared-one');
   assert.equal(now.revision, revision + 2);
 });

@@ -132,7 +132,7 @@ function Editor({ start, isNew, go }) {
     ${draft.theirs && html`<${Conflict} draft=${draft} take=${take} merge=${merge}/>`}
     <${Elsewhere} draft=${draft} tab=${tab}/>
     <${Tabs} tabs=${TABS} current=${tab} onChange=${turn} label="How to edit the card"/>
-    <${Card}>${tab === 'form' ? html`<${CardForm} form=${formOf(draft, change)} isNew=${isNew}/>` : html`<${JsonEditor} text=${text} setText=${setText} error=${wrongText}/>`}<//>
+    <${Card}>${tab === 'form' ? html`<${CardForm} key=${draft.before?.revision} form=${formOf(draft, change)} isNew=${isNew}/>` : html`<${JsonEditor} text=${text} setText=${setText} error=${wrongText}/>`}<//>
     <div class="actions"><${Button} kind="main" type="submit" onClick=${submit}>${isNew ? 'Register' : 'Save'}<//>
       <${Link} to=${isNew ? '/agents' : path`/agents/${draft.before.name}`} class="button">Leave it<//></div>
   </form>`;
