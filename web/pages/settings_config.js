@@ -4,6 +4,7 @@ import { Badge, Button, Card, Copy, Facts, Loading, Problem, Text, Time, html, u
 import { post } from '../lib/api.js';
 import { count } from '../lib/format.js';
 import { Lists } from './settings_lists.js';
+import { withFilters } from './settings_parts.js';
 
 const KINDS = { default: 'default', file: 'file', environment: 'environment', command_line: 'command line' };
 
@@ -80,8 +81,14 @@ function matches(s, query) {
 }
 
 function Filter({ query, set, n, all }) {
+  const [text, setText] = useState(query.q || ''); // the address comes after what is typed
+  useEffect(() => setText(query.q || ''), [query.q]);
+  const type = (e) => {
+    setText(e.target.value);
+    set({ q: e.target.value });
+  };
   return html`<div class="filters" role="search" aria-label="Filter the settings">
-    <label class="field"><span class="field-label">Search</span><input type="search" data-search value=${query.q || ''} onInput=${(e) => set({ q: e.target.value })} placeholder="timeout, tls, retention"/></label>
+    <label class="field"><span class="field-label">Search</span><input type="search" data-search value=${text} onInput=${type} placeholder="timeout, tls, retention"/></label>
     <label class="field"><span class="field-label">Show</span><select value=${query.show || ''} onChange=${(e) => set({ show: e.target.value })}>
       <option value="">all settings</option><option value="set">only what is not default</option><option value="restart">what needs a restart</option></select></label>
     <p class="faint" role="status">${n === all ? count(all, 'setting') : `${n} of ${count(all, 'setting')}`}</p></div>`;
@@ -95,10 +102,7 @@ export function Configuration({ query, go }) {
     return () => removeEventListener('focus', reload);
   }, []);
   const shown = useMemo(() => (data ? data.settings.filter((s) => matches(s, query)) : []), [data, query]);
-  const set = (more) => {
-    const next = Object.entries({ ...query, ...more }).filter(([, v]) => v);
-    go(`/settings/configuration${next.length ? `?${new URLSearchParams(next)}` : ''}`);
-  };
+  const set = (more) => go(withFilters('/settings/configuration', more));
   const readAgain = async () => {
     try {
       setResult({ done: await post('/api/config/reload') });
