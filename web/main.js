@@ -25,6 +25,7 @@ const PAGES = [
 function readRoute() {
   const [where, search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
   const parts = where.split('/').filter(Boolean).map(decodePart);
+  if (parts.some((part) => part === '.' || part === '..')) return { page: 'nowhere', args: [], query: {} };
   return { page: parts[0] || 'playground', args: parts.slice(1), query: Object.fromEntries(new URLSearchParams(search)) };
 }
 

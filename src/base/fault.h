@@ -30,6 +30,13 @@ const char *fault_name(void);
  * sweep meets it. It shows that a test would notice such a mistake. */
 bool fault_is_planted(const char *where);
 #define PLANTED(where) fault_is_planted(where)
+#elif defined(WITHOUT_FAULTS)
+/* Compiled once, for tests and for the program that is shipped. */
+bool fault_first(const char *where)
+    __attribute__((error("the first fault point of a file: meson setup "
+                         "--reconfigure, which builds it with and without")));
+#define FAULT(where)   fault_first(where)
+#define PLANTED(where) fault_first(where)
 #else
 #define FAULT(where)   false
 #define PLANTED(where) false

@@ -57,7 +57,7 @@ struct store_sabotage {
 void store_sabotage(const struct store_sabotage *how);
 struct store_sabotage store_sabotage_get(void);
 #define SABOTAGE() store_sabotage_get()
-#else
+#elif !defined(WITHOUT_FAULTS)
 #define SABOTAGE() ((struct store_sabotage){0})
 #endif
 

@@ -15,8 +15,10 @@ const NAMES = ['Jay', 'Z', 'Rick', 'Leroy'];
 const children = new Set();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
-export async function em() {
-  const server = await stage({ agents: { rules: path.join(EM, 'routing_rules.json') }, args: webFolder() });
+// isDemo: beside the agents of the demo.
+export async function em({ isDemo = false } = {}) {
+  const rules = path.join(EM, 'routing_rules.json');
+  const server = await stage(isDemo ? { agents: 'demo', args: ['--set', `rules=${rules}`, ...webFolder()] } : { agents: { rules }, args: webFolder() });
   const child = spawn('python3', [path.join(EM, 'agents.py')], {
     stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, SIGNALBOX_URL: server.url, SIGNALBOX_TOKEN: server.token } });
   children.add(child);
