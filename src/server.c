@@ -351,6 +351,7 @@ enum exit_status server_run(const struct server_opts *opts)
     struct server s = {.opts = opts};
     struct config_report report;
     struct why why = {""};
+    const char *no_colour = config_env(opts->source.environ, "NO_COLOR");
     enum err e;
 
     /* Both would kill us; as errors of the write they can be dealt with. */
@@ -363,6 +364,7 @@ enum exit_status server_run(const struct server_opts *opts)
     }
     log_init(&s.log, STDERR_FILENO, (enum log_level)s.config->log.level,
              (enum log_format)s.config->log.format, clock_system());
+    s.log.never_colour = no_colour && *no_colour;
     s.read_at_ms = clock_system().wall_ms(clock_system().ctx);
     reload_log_report(&s, LOG_WARN, &report);
     s.seed[0] = rand_u64(rand_system());

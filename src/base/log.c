@@ -89,10 +89,11 @@ static void write_text(struct buf *line, const struct log *l,
     int64_t now_ms = l->clock.wall_ms(l->clock.ctx);
     time_t now_s = (time_t)(now_ms / 1000);
     struct tm tm;
+    bool colour = l->colour && !l->never_colour;
 
     localtime_r(&now_s, &tm);
     buf_addf(line, "%s%02d:%02d:%02d.%03d %-5s %s",
-             l->colour ? level_colours[level] : "", tm.tm_hour, tm.tm_min,
+             colour ? level_colours[level] : "", tm.tm_hour, tm.tm_min,
              tm.tm_sec, (int)(now_ms % 1000), level_names[level], event);
     for (; f->key; f++) {
         buf_addf(line, " %s=", f->key);
@@ -103,7 +104,7 @@ static void write_text(struct buf *line, const struct log *l,
     }
     if (l->n_dropped)
         buf_addf(line, " lines_dropped=%llu", (unsigned long long)l->n_dropped);
-    if (l->colour)
+    if (colour)
         buf_addf(line, "\033[0m");
 }
 

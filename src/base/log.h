@@ -28,6 +28,7 @@ struct log {
     enum log_level level;
     bool as_json;
     bool colour;
+    bool never_colour; /* NO_COLOR; the owner sets it */
     struct clock clock;
     uint64_t n_dropped; /* since the last line that got through */
 };

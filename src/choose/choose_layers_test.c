@@ -311,6 +311,12 @@ TEST(no_route_says_who_came_nearest_and_what_to_do)
                      "agents.default set"));
     CHECK_INT(stage.m->choice.n_candidates, 1);
     CHECK(!stage.m->choice.agent.n && !stage.m->choice.layer);
+    /* 0.29988 is not 0.300, which would be enough. */
+    speak_up(1u << LAYER_SEMANTIC);
+    candidates[1].signals =
+        (struct signals){.performance = 1.0f, .keyword = 0.6659f};
+    CHECK(stage_ask() == ERR_NO_ROUTE);
+    CHECK(strstr(stage.m->why.text, "score of 0.299, and 0.300 is needed"));
     stage.settings.is_off[LAYER_PREFIX] = true;
     speak_up(0);
     CHECK(stage_ask() == ERR_NO_ROUTE);

@@ -34,6 +34,15 @@ static const char *what_was_missing(const struct msg *m, struct why *room)
     return room->text;
 }
 
+/* A score that is too low by less than three digits show must not read as if
+ * it were enough. */
+static double too_low(double score, double threshold)
+{
+    enum { DIGITS = 1000 };
+
+    return score + 0.5 / DIGITS < threshold ? score : score - 0.5 / DIGITS;
+}
+
 enum err choose_no_route(const struct choose_view *v, struct msg *m)
 {
     const struct candidate *best = m->choice.candidates;
@@ -43,7 +52,8 @@ enum err choose_no_route(const struct choose_view *v, struct msg *m)
         return why_err(&m->why, ERR_NO_ROUTE,
                        "no agent fits this message: the best, \"%.*s\", has a "
                        "score of %.3f, and %.3f is needed%s; %s",
-                       STR_ARG(best->agent), best->score,
+                       STR_ARG(best->agent),
+                       too_low(best->score, v->settings->threshold),
                        v->settings->threshold, what_was_missing(m, &missing),
                        what_to_do(v));
     if (m->known.has_candidates && m->known.n_candidates == 1)

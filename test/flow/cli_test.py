@@ -529,6 +529,15 @@ class Terminal(Cli):
         self.assertIn("\x1b", self.on_terminal("help",
                                                env={"NO_COLOR": ""}))
 
+    def test_no_color_is_honoured_by_the_log(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            for env, is_coloured in ({}, True), ({"NO_COLOR": "1"}, False):
+                out = self.on_terminal(
+                    "serve", "--listen", f"127.0.0.1:{taken.getsockname()[1]}",
+                    env=env)
+                self.assertIn(" info  embed.ready", out)
+                self.assertEqual("\x1b" in out, is_coloured)
+
     def test_ascii_without_utf8(self):
         out = self.on_terminal("doctor", "--listen", "127.0.0.1:0",
                                env={"LC_ALL": "C"})

@@ -116,6 +116,24 @@ test('one is changed by the form, and by its JSON', async () => {
   assert.deepEqual([now.title, now.description, now.metadata], [null, 'Cooks dinner', { team: 'kitchen', floor: 2 }]);
 });
 
+test('what is emptied is taken away, and what is wrong with a skill goes with it', async () => {
+  await register({ name: 'tidy', version: '1', wake: { url: 'https://wake.example/', timeout_ms: 5000 }, limits: { queue: 5 }, pricing: { amount_micros: 2000000 }, routing: { keywords: ['a'] } });
+  const page = await server.newPage({ at: '#/agents/tidy/edit' });
+  assert.equal(await field(page, 'Price of a call').inputValue(), '2.00');
+  for (const label of ['Version', 'Wake address', 'Tasks that may wait', 'Price of a call', 'Keywords']) await field(page, label).fill('');
+  await button(page, 'Add a skill').click();
+  const skill = page.getByRole('group', { name: 'Skill 1' });
+  await field(skill, 'Price of a call').fill('much');
+  await button(page, 'Save').click();
+  await skill.getByText('an amount, as 0.0015').waitFor();
+  await button(skill, 'Remove this skill').click();
+  await button(page, 'Save').click();
+  await page.getByText('tidy is changed.').waitFor();
+  const now = await card('tidy');
+  for (const key of ['version', 'wake', 'pricing']) assert.equal(now[key], undefined, key);
+  assert.deepEqual([now.skills, now.limits?.queue, now.routing?.keywords], [[], undefined, undefined]);
+});
+
 test('two who edit at once: the second sees what the first did, and overwrites nothing', async () => {
   const { revision } = await register({ name: 'shared-one', title: 'Before' });
   const edit = async () => {
@@ -246,6 +264,8 @@ test('where nobody is, the page says how to connect one, and its lines work', as
   fs.writeFileSync(js, (await codeOf(page, 'JavaScript')).replace("'signalbox'", `'${path.join(ROOT, 'client/js/signalbox.js')}'`));
   fs.writeFileSync(py, await codeOf(page, 'Python'));
   await run(own, process.execPath, [js], env);
+  await page.getByText('An agent has just been registered').waitFor();
+  assert.equal(await page.getByText(told).count(), 1); // the token is told until they leave
   await run(own, 'python3', [py], env);
   // examples/echo.c is built and run with the C client's tests.
   assert.ok(fs.readFileSync(path.join(ROOT, 'examples/echo.c'), 'utf8').endsWith(await codeOf(page, 'C')));

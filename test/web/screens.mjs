@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { test } from './stage.mjs';
+import { stage, test } from './stage.mjs';
 import { pagesOf, see, talk, tokenOf, town } from './town.mjs';
 
 const source = process.env.SIGNALBOX_SOURCE ?? path.join(import.meta.dirname, '../..');
@@ -13,6 +13,8 @@ const folder = path.join(source, 'docs/screens');
 const MOST_BYTES = 150 * 1024;
 fs.mkdirSync(folder, { recursive: true });
 
+// The playground as a newcomer finds it.
+const demo = await stage({ agents: 'demo', pace: 10 });
 const server = await town({ pace: 10 });
 
 // Types of query are learnt from what people say of decisions; what comes after
@@ -51,14 +53,14 @@ async function picture(page, name) {
 
 // A message with all that were compared for it, and what became of it.
 for (const [name, wishes] of [
-  ['playground', { height: 760 }],
-  ['playground-dark', { height: 760, theme: 'dark' }],
+  ['playground', { height: 720 }],
+  ['playground-dark', { height: 720, theme: 'dark' }],
   ['playground-phone', { width: 360, height: 740 }],
 ]) {
   test(name, async () => {
-    const page = await server.newPage({ ...wishes, at: '#/playground' });
+    const page = await demo.newPage({ ...wishes, at: '#/playground' });
     const message = page.getByLabel('Message', { exact: true });
-    await message.fill('why is my query slow?');
+    await message.fill('draft a blog post about office trends, with facts');
     await page.getByText('would go to').waitFor();
     await message.press('Enter');
     await page.getByRole('listitem', { name: 'A message and its answer' }).getByText('completed').waitFor();

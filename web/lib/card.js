@@ -40,6 +40,16 @@ export function mergePatch(before, after) {
   return Object.keys(patch).length ? patch : undefined;
 }
 
+/** RFC 7396: the card with a patch in it. */
+export function applyPatch(card, patch) {
+  const next = isObject(card) ? { ...card } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete next[key];
+    else next[key] = isObject(value) ? applyPatch(next[key], value) : value;
+  }
+  return next;
+}
+
 /** The top fields that are others in the two. */
 export const changedFields = (a, b) => Object.keys(mergePatch(a, b) || {});
 

@@ -4,7 +4,7 @@
 import { Button, Card, Field, Link, Loading, Page, Problem, Tabs, Text, html, toast, useEffect, useRef, useState } from '../lib/ui.js';
 import { can, get, patch, path, post } from '../lib/api.js';
 import { count } from '../lib/format.js';
-import { changedFields, mergePatch, ownFields } from '../lib/card.js';
+import { applyPatch, changedFields, mergePatch, ownFields } from '../lib/card.js';
 import { CardForm, formOf, isInForm } from './agent_form.js';
 
 const TABS = [{ id: 'form', label: 'Form' }, { id: 'json', label: 'JSON' }];
@@ -121,7 +121,7 @@ function Editor({ start, isNew, go }) {
   const merge = () => {
     const theirs = ownFields(draft.theirs);
     const mine = mergePatch(ownFields(draft.before), draft.card) || {};
-    const next = startDraft(draft.theirs, apply(theirs, mine));
+    const next = startDraft(draft.theirs, applyPatch(theirs, mine));
     become(next);
     return send(next);
   };
@@ -136,16 +136,6 @@ function Editor({ start, isNew, go }) {
     <div class="actions"><${Button} kind="main" type="submit" onClick=${submit}>${isNew ? 'Register' : 'Save'}<//>
       <${Link} to=${isNew ? '/agents' : path`/agents/${draft.before.name}`} class="button">Leave it<//></div>
   </form>`;
-}
-
-/** RFC 7396, the other way round. */
-function apply(card, change) {
-  const next = { ...card };
-  for (const [key, value] of Object.entries(change)) {
-    if (value === null) delete next[key];
-    else next[key] = typeof value === 'object' && !Array.isArray(value) && typeof next[key] === 'object' && !Array.isArray(next[key]) ? apply(next[key] || {}, value) : value;
-  }
-  return next;
 }
 
 export default function AgentEdit({ name, go }) {

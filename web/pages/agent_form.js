@@ -41,7 +41,7 @@ const whole = {
   },
 };
 
-const IN_FORM = /^\/(name|title|visibility|description|url|version|pricing|routing\/(keywords|system_prompt)|limits\/(in_flight|queue)|wake\/url|skills$|skills\/\d+\/(name|id|description|examples|tags|pricing))(\/|$)/;
+const IN_FORM = /^\/(name|title|visibility|description|url|version|pricing|routing\/(keywords|system_prompt)|limits\/(in_flight|queue)|wake|skills$|skills\/\d+\/(name|id|description|examples|tags|pricing))(\/|$)/;
 
 /** Whether what is wrong there is said at a field of the form. */
 export const isInForm = (pointer) => IN_FORM.test(pointer);
@@ -60,7 +60,8 @@ export function CardForm({ form, isNew }) {
     <${Part} form=${form} at="/pricing" label="Price of a call" hint="In units; empty: nothing" ...${price}/>
     <${Part} form=${form} at="/limits/in_flight" label="Tasks at once" ...${whole}/>
     <${Part} form=${form} at="/limits/queue" label="Tasks that may wait" ...${whole}/>
-    <${Part} form=${form} at="/wake/url" label="Wake address" spellcheck=${false} hint="Asked when it is not connected and there is work" write=${(t) => t || undefined}/>
+    <${Part} form=${form} at="/wake" label="Wake address" spellcheck=${false} hint="Asked when it is not connected and there is work" deep=${true}
+      read=${(v) => v?.url ?? ''} write=${(t) => (t.trim() ? { ...form.card.wake, url: t.trim() } : undefined)}/>
     <div class="whole"><${Part} form=${form} at="/routing/system_prompt" label="System prompt" as="textarea" rows="3" hint="For agents that are models; its creator and admins see it"/></div>
   </div>
   <${Skills} form=${form}/>`;
@@ -100,8 +101,9 @@ export function formOf(draft, change) {
   return {
     ...draft,
     set: (at, make) => change((d) => {
-      const errors = { ...d.errors };
-      delete errors[at];
+      // What stood below it, and behind it in a list, is not there any more.
+      const list = at.replace(/\/\d+$/, '');
+      const errors = Object.fromEntries(Object.entries(d.errors).filter(([e]) => e !== at && !e.startsWith(`${at}/`) && !(list !== at && e.startsWith(`${list}/`))));
       try {
         const card = withValue(d.card, at, make());
         return { ...d, errors, card, problems: d.problems.filter((p) => p.pointer !== at && !p.pointer.startsWith(`${at}/`)) };

@@ -136,6 +136,8 @@ function Fleet({ query, go }) {
   const fleet = useFleet(pages.rows.slice(view.from, view.to).map((a) => a.name));
   const [isConnecting, connect] = useState(false);
   const isEmpty = !isFiltered && !pages.rows.length && pages.done && !pages.error;
+  const wasEmpty = useRef(false); // how to connect one stays until they leave: a token is told there
+  wasEmpty.current ||= isEmpty;
   // Who is far down keeps their place: new names are found when they search.
   useRefresh(['agent.registered', 'agent.updated', 'agent.removed'], () => pages.rows.length <= 500 && pages.reload());
   const set = (more) => {
@@ -143,13 +145,14 @@ function Fleet({ query, go }) {
     go(`/agents${next.length ? `?${new URLSearchParams(next)}` : ''}`);
   };
   const actions = can('agents') && html`${!isEmpty && html`<${Button} onClick=${() => connect(true)}>Connect your own<//>`}<${Button} kind="main" onClick=${() => go('/agents?register=1')}>Register an agent<//>`;
-  const nobody = html`<${Empty} title="No agents are here yet" command="signalbox demo">Every agent that you may see is listed here, with its state, its queue, and how fast and how well it answers. Connect one of your own, or run the demo.<//><${Connect}/>`;
+  const nobody = html`<${Empty} title="No agents are here yet" command="signalbox demo">Every agent that you may see is listed here, with its state, its queue, and how fast and how well it answers. Connect one of your own, or run the demo.<//>`;
   const noneFits = html`<${Empty} title="No agent fits this filter"><${Button} onClick=${() => go('/agents')}>Show all<//><//>`;
   return html`<${Page} title="Agents" lead=${fleet.counts?.agents ? `${count(fleet.counts.agents, 'agent')} that you may see.` : 'Who there is, and how they do.'} actions=${actions}>
     ${!isEmpty && html`<${StateChips} counts=${fleet.counts} query=${query} set=${set}/><${Filters} query=${query} set=${set}/>`}
     ${fleet.error && html`<${Problem} error=${fleet.error} onRetry=${fleet.reload}/>`}
     <${List} pages=${pages} columns=${columnsFor(fleet.of)} rowKey=${(a) => a.name} href=${(a) => `#/agents/${encodeURIComponent(a.name)}`}
       label="Agents, by name" onView=${setView} empty=${isFiltered ? noneFits : nobody}/>
+    ${wasEmpty.current && html`<${Connect}/>`}
     ${isConnecting && html`<${Connect} onClose=${() => connect(false)}/>`}
   <//>`;
 }

@@ -1,7 +1,7 @@
 // What many decisions say together: seed figures and plots, types of query,
 // gaps, signals, keywords, and what another threshold would change. One call
 // brings every table; the replay is asked for when somebody looks at it.
-import { Button, Card, Empty, Loading, Name, Page, Problem, Tabs, html, useGet, useMemo } from '../lib/ui.js';
+import { Button, Card, Empty, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
 import { Table } from '../lib/list.js';
 import { Plot } from '../lib/plot.js';
 import { duration, num, pct } from '../lib/format.js';
@@ -57,7 +57,8 @@ function Times({ data }) {
     ];
   }, [data]);
   const at = (s) => (isDays ? day : hour).format(new Date(s * 1000));
-  const isShort = data.until_ms - data.since_ms <= 2 * 86400e3;
+  const { x } = plots[0];
+  const isShort = x.at(-1) - x[0] <= 2 * 86400;
   const tick = (s) => (isShort ? clock : day).format(new Date(s * 1000));
   return html`<${Card} title="Over time" actions=${html`<span class="faint">${isDays ? 'by day (UTC)' : 'by hour'}</span><${Csv} table=${isDays ? 'days' : 'hours'} params=${{ since: data.since_ms, until: data.until_ms }}/>`}>
     <div class="plots">${plots.map((p) => html`<${Plot} key=${p.label} ...${p} isUtc=${isDays} atFormat=${at} xFormat=${tick}/>`)}</div><//>`;
@@ -98,6 +99,7 @@ export default function AnalyticsPage({ query, go }) {
   const params = useMemo(() => ({ window }), [window]);
   const { data, error, reload } = useGet(tab === 'gate' ? null : '/api/analytics/all', params);
   const set = (more) => go(`/analytics?${new URLSearchParams({ tab, window, ...more })}`);
+  useEffect(() => document.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab]);
   const known = WINDOWS.some(([id]) => id === window) ? WINDOWS : [...WINDOWS, [window, window]];
   return html`<${Page} title="Analytics" lead="What many decisions say together." actions=${tab !== 'gate' && html`
       <label class="window">of the last <select value=${window} onChange=${(e) => set({ window: e.target.value })}>${known.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select></label>

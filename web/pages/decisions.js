@@ -1,6 +1,6 @@
 // Who got which message and why: searched and filtered by the server, page by
 // page; one of them whole is pages/decision.js.
-import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
+import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useEffect, useMemo, useRef, useState } from '../lib/ui.js';
 import { now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
@@ -13,20 +13,17 @@ const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
 const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', 86400e3], ['7d', 'last 7 days', 7 * 86400e3], ['30d', 'last 30 days', 30 * 86400e3]];
 const RARE = ['conversation', 'requester', 'since', 'until', 'min', 'max'];
 
-// A span is counted from when it was chosen: else every drawing would ask anew.
-const began = new Map();
-function sinceOf(value) {
-  const span = SPANS.find(([id]) => id === value);
-  if (!span) return timeOf(value);
-  if (!began.has(value)) began.set(value, Math.floor(now() - span[2]));
-  return began.get(value);
-}
 const timeOf = (text) => (text && !Number.isNaN(Date.parse(text)) ? Date.parse(text) : undefined);
 
+function sinceOf(value) {
+  const span = SPANS.find(([id]) => id === value);
+  return span ? Math.floor(now() - span[2]) : timeOf(value);
+}
+
 /** The address's filter as the server's. */
-export function paramsOf(f) {
+function paramsOf(f, since) {
   return { q: f.q, layer: f.layer, agent: f.agent, verdict: f.verdict, overridden: f.overridden, conversation_id: f.conversation, task_id: f.task,
-    requester: f.requester, type: f.type, since: sinceOf(f.since), until: timeOf(f.until), min_score: f.min, max_score: f.max };
+    requester: f.requester, type: f.type, since, until: timeOf(f.until), min_score: f.min, max_score: f.max };
 }
 
 const Score = ({ d }) => (d.score === null || d.score === undefined ? html`<span class="faint">–</span>`
@@ -99,11 +96,11 @@ function Nothing({ isFiltered, pages, set }) {
 }
 
 function Decisions({ query, go }) {
-  const pages = usePages('/api/decisions', paramsOf(query));
+  const since = useMemo(() => sinceOf(query.since), [query.since]); // counted from when it was chosen, else every drawing would ask anew
+  const pages = usePages('/api/decisions', paramsOf(query, since));
   const [isTop, setTop] = useState(true);
   const isFiltered = Object.keys(query).length > 0;
   const set = (more) => {
-    if (more?.since) began.delete(more.since);
     const next = more === null ? [] : Object.entries({ ...query, ...more }).filter(([, v]) => v);
     go(`/decisions${next.length ? `?${new URLSearchParams(next)}` : ''}`);
   };

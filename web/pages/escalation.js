@@ -68,7 +68,7 @@ function Decide({ escalation, onDone, onOther }) {
     onDone();
   };
   return html`<${Card} title="Decide" className="decide-card">
-    <p>${isLate ? 'Approving says that it was seen: the work goes on as it does. Rejecting ends it.' : html`Approved, it goes to <${Name} agent=${escalation.agent}/> exactly as it is. Rejected, it ends here.`}</p>
+    <p>${isLate ? 'Approving says that it was seen: the work goes on as it does. Rejecting ends it.' : html`Approved, it goes to <${Name} agent=${escalation.agent}/> ${escalation.kind === 'dead' ? 'once that is back' : 'exactly as it is'}. Rejected, it ends here.`}</p>
     <${Field} label="Comment" hint="Kept with the decision; needed to reject." error=${wrong.comment}><textarea rows="3" value=${comment} onInput=${(e) => setComment(e.target.value)}></textarea><//>
     <div class="actions">
       <${Button} kind="main" onClick=${say('approve', {}, isLate ? 'Seen.' : 'Approved: it goes on.')}>${isLate ? 'It was seen' : 'Approve'}<//>
