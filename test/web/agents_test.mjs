@@ -212,6 +212,16 @@ test('one that sleeps is woken', async () => {
   bell.close();
 });
 
+test('an address that changes while the page is first drawn is gone to', async () => {
+  const page = await server.newPage();
+  await page.addInitScript(() => document.addEventListener('DOMContentLoaded', () => {
+    const watch = new MutationObserver(() => { watch.disconnect(); location.hash = '#/agents'; });
+    watch.observe(document.getElementById('app'), { childList: true, subtree: true });
+  }));
+  await page.reload();
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+});
+
 // Many.
 
 async function fill(own, n) {
