@@ -343,6 +343,36 @@ TEST(a_report_that_is_full_says_how_many_more)
     buf_fini(&text);
 }
 
+TEST(a_crowd_of_warnings_leaves_room_for_what_is_wrong)
+{
+    struct config_source none = {0};
+    struct config *c = config_load_text("t.jsonc", STR("{}"), &none, &report);
+    char words[600];
+
+    CHECK(c);
+    for (size_t n = 20; n < sizeof(words); n++) {
+        unsigned shown;
+
+        memset(words, 'w', n);
+        words[n] = '\0';
+        memset(&report, 0, sizeof(report));
+        for (int i = 0; i < 100; i++)
+            config_report_add(&report, c, "listen", true, words);
+        config_report_whole(&report, c, "the rules are no good");
+        shown = report.n_problems;
+        CHECK(report.n_warnings == 100 && report.n_errors == 1);
+        CHECK(!report.problems[shown - 1].is_warning);
+        CHECK(str_eq(report.problems[shown - 1].what,
+                     STR("the rules are no good")));
+        for (int i = 0; i < 100; i++)
+            config_report_whole(&report, c, words);
+        CHECK(report.n_errors == 101 && report.n_problems > shown);
+        CHECK(report.text_bytes < sizeof(report.text));
+        CHECK(strlen(report.text) == report.text_bytes);
+    }
+    config_free(c);
+}
+
 TEST(long_names_and_values_are_cut)
 {
     char name[600], text[700], where[600];

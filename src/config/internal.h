@@ -179,8 +179,7 @@ struct config_spot {
 /* Collects problems; out is the caller's. */
 struct reporter {
     struct config_report *out;
-    struct str text;     /* of the file, to find lines in */
-    unsigned n_left_out; /* problems there was no room for */
+    struct str text; /* of the file, to find lines in */
 };
 
 enum {

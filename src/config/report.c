@@ -1,7 +1,8 @@
 /* Problems become lines of one text of fixed size, and a list that points into
  * it. The end of the text is kept free for the line that says how many did not
- * fit. What a user wrote is quoted as JSON and shortened, so that a line stays
- * a line and cannot steer a terminal. */
+ * fit, and what is before it for errors: a crowd of warnings must not hide the
+ * one thing that stands in the way. What a user wrote is quoted as JSON and
+ * shortened, so that a line stays a line and cannot steer a terminal. */
 #include "config/internal.h"
 
 #include <stdarg.h>
@@ -10,11 +11,33 @@
 enum {
     WHERE_MAX = 200, /* a longer file name loses its beginning */
     TAIL_BYTES = 64, /* kept for the line that says how many more */
+    LINE_BYTES = 96, /* less room than this is none */
+    ERRORS_MIN = 2,  /* there is room for, whatever was warned of */
+    ERRORS_BYTES = ERRORS_MIN * (WHERE_MAX + REPORT_WORDS_BYTES),
 };
+
+static unsigned left_out(const struct config_report *out)
+{
+    return out->n_errors + out->n_warnings - out->n_problems;
+}
+
+/* What is left of the text, its end taken off; zero: nothing. */
+static size_t room_for(const struct config_report *out, bool is_warning)
+{
+    size_t end = sizeof(out->text) - TAIL_BYTES, most = CONFIG_PROBLEMS_MAX;
+
+    if (is_warning) {
+        end -= ERRORS_BYTES;
+        most -= ERRORS_MIN;
+    }
+    return out->n_problems < most && out->text_bytes + LINE_BYTES < end
+               ? end - out->text_bytes
+               : 0;
+}
 
 bool report_is_full(const struct reporter *r)
 {
-    return r->n_left_out > 0 || r->out->n_problems == CONFIG_PROBLEMS_MAX;
+    return left_out(r->out) > 0 && r->out->n_errors > ERRORS_MIN;
 }
 
 /* The end of a name that may be long, on one line whatever is in it. */
@@ -34,13 +57,11 @@ static void add_line(struct reporter *r, bool is_warning,
 {
     struct config_report *out = r->out;
     char *to = out->text + out->text_bytes, pos[32] = "", where[WHERE_MAX + 4];
-    size_t room = sizeof(out->text) - TAIL_BYTES - out->text_bytes;
+    size_t room = room_for(out, is_warning);
     int n;
 
-    if (report_is_full(r)) {
-        r->n_left_out++;
+    if (!room)
         return;
-    }
     show_name(at->name, where);
     if (at->line)
         snprintf(pos, sizeof(pos), ":%u:%u", at->line, at->col);
@@ -48,7 +69,6 @@ static void add_line(struct reporter *r, bool is_warning,
                  is_warning ? "warning: " : "", words);
     if (n < 0 || (size_t)n >= room) {
         *to = '\0';
-        r->n_left_out++;
         return;
     }
     out->problems[out->n_problems++] = (struct config_problem){
@@ -78,7 +98,7 @@ static void add_problem(struct reporter *r, bool is_warning, struct place at,
     struct config_spot spot = {.name = at.name};
     char words[REPORT_WORDS_BYTES];
 
-    if (at.has_line && !report_is_full(r))
+    if (at.has_line && room_for(r->out, is_warning))
         json_where(r->text, at.at, &spot.line, &spot.col);
     vsnprintf(words, sizeof(words), fmt, ap);
     count_and_add(r, is_warning, &spot, words);
@@ -107,15 +127,33 @@ void report_no_memory(struct reporter *r, struct place at)
     report_error(r, at, "out of memory while reading the configuration");
 }
 
+static void put_tail(struct config_report *out)
+{
+    unsigned n = left_out(out);
+
+    out->tail_bytes = 0;
+    if (n)
+        out->tail_bytes = (size_t)snprintf(out->text + out->text_bytes,
+                                           sizeof(out->text) - out->text_bytes,
+                                           "and %u more\n", n);
+    out->text_bytes += out->tail_bytes;
+}
+
 void report_end(struct reporter *r)
 {
-    struct config_report *out = r->out;
+    put_tail(r->out);
+}
 
-    if (!r->n_left_out)
-        return;
-    out->text_bytes += (size_t)snprintf(out->text + out->text_bytes,
-                                        sizeof(out->text) - out->text_bytes,
-                                        "and %u more\n", r->n_left_out);
+/* One more, after the end. */
+static void add_behind(struct config_report *report, bool is_warning,
+                       const struct config_spot *at, char *words)
+{
+    struct reporter r = {.out = report};
+
+    report->text_bytes -= report->tail_bytes;
+    report->text[report->text_bytes] = '\0';
+    count_and_add(&r, is_warning, at, words);
+    put_tail(report);
 }
 
 void config_report_add(struct config_report *report, const struct config *c,
@@ -125,25 +163,23 @@ void config_report_add(struct config_report *report, const struct config *c,
     struct str path = str_of(setting);
     const struct setting *s =
         setting_find(t, str_sub(path, 0, str_find(path, '[', 0)));
-    struct reporter r = {.out = report};
     char words[REPORT_WORDS_BYTES + 64];
 
     if (str_starts(str_of(what), path)) /* it is named already */
         snprintf(words, sizeof(words), "%s", what);
     else
         snprintf(words, sizeof(words), "%s: %s", setting, what);
-    count_and_add(&r, is_warning, &c->spots[s - t->rows], words);
+    add_behind(report, is_warning, &c->spots[s - t->rows], words);
 }
 
 void config_report_whole(struct config_report *report, const struct config *c,
                          const char *what)
 {
     struct config_spot at = {.name = c->has_file ? c->path : STR("signalbox")};
-    struct reporter r = {.out = report};
     char words[REPORT_WORDS_BYTES];
 
     snprintf(words, sizeof(words), "%s", what);
-    count_and_add(&r, false, &at, words);
+    add_behind(report, false, &at, words);
 }
 
 static void write_problem(struct json_out *o, const struct config_problem *p)
