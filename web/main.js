@@ -247,6 +247,7 @@ function App({ linkToken }) {
       setRoute(readRoute());
     };
     addEventListener('hashchange', move);
+    setRoute(readRoute()); // it may have changed since the first drawing
     start(linkToken, offer, say).finally(() => setStarting(false));
     return () => removeEventListener('hashchange', move);
   }, []);

@@ -212,6 +212,20 @@ test('one that sleeps is woken', async () => {
   bell.close();
 });
 
+test('an address that changes while the page is first drawn is gone to', async () => {
+  const page = await server.newPage();
+  await page.addInitScript(() => {
+    const watch = new MutationObserver(() => {
+      if (!document.querySelector('#app main')) return;
+      watch.disconnect();
+      location.hash = '#/agents';
+    });
+    watch.observe(document, { childList: true, subtree: true });
+  });
+  await page.reload();
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+});
+
 // Many.
 
 async function fill(own, n) {
