@@ -13,6 +13,7 @@ from client import BIN, USAGE, Client
 from signalbox import DEADLINE_S, Server, clean_environment
 
 SHARED = ["--json", "--help"]
+EVERYWHERE = ("url", "ca", "token-file", "json", "help")
 
 # Words of a command line, a tab between, on each line read; what completes the
 # last of them on each line written.
@@ -110,9 +111,13 @@ class Completion(Shell):
         self.assertGreater(n, 40)
 
     def taken(self, about, sub):
-        """The options that the command itself does not call another's."""
+        """The options that the command itself does not call another's. Those of
+        every command that talks to a server are asked for once."""
         taken = []
         for x in about["options"]:
+            if x["name"] in EVERYWHERE and sub != self.subs("tasks")[0]:
+                taken.append("--" + x["name"])
+                continue
             value = ["x"] if x["value"] else []
             said = self.run_it(about["command"], sub, "--" + x["name"],
                                *value, env={"SIGNALBOX_URL": "no address"})[2]
@@ -141,10 +146,10 @@ class Completion(Shell):
     def take(self, about, x, word):
         """The option alone, behind each second word that it may follow."""
         said = []
-        for sub in self.subs(about["command"]) or [None]:
+        takes = {s["name"]: s["options"] for s in about["subcommands"]}
+        for sub in takes or [None]:
             args = [sub] if sub else []
-            if sub and "--" + x["name"] not in self.complete(
-                    about["command"], sub, "--"):
+            if sub and x["name"] not in takes[sub]:
                 continue
             said.append(self.run_it(about["command"], *args,
                                     "--" + x["name"], word)[2])

@@ -16,9 +16,9 @@ const children = new Set();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 // isDemo: beside the agents of the demo.
-export async function em({ isDemo = false } = {}) {
+export async function em({ isDemo = false, pace = 0 } = {}) {
   const rules = path.join(EM, 'routing_rules.json');
-  const server = await stage(isDemo ? { agents: 'demo', args: ['--set', `rules=${rules}`, ...webFolder()] } : { agents: { rules }, args: webFolder() });
+  const server = await stage(isDemo ? { agents: 'demo', pace, args: ['--set', `rules=${rules}`, ...webFolder()] } : { agents: { rules }, args: webFolder() });
   const child = spawn('python3', [path.join(EM, 'agents.py')], {
     stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, SIGNALBOX_URL: server.url, SIGNALBOX_TOKEN: server.token } });
   children.add(child);

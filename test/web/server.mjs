@@ -30,9 +30,9 @@ function environment() {
 
 // The command line for what is asked: the demo, or a server of one's own, whose
 // configuration is an object, a list of agents, or nothing.
-function command(folder, agents) {
+function command(folder, agents, pace) {
   if (agents === 'demo')
-    return ['demo', '--json', '--pace', '0', '--data', path.join(folder, 'data')];
+    return ['demo', '--json', '--pace', String(pace), '--data', path.join(folder, 'data')];
   const line = ['serve', '--json', '--data', path.join(folder, 'data')];
   if (!agents)
     return line;
@@ -160,9 +160,10 @@ class Server {
   }
 }
 
-export async function serve({ agents, args = [] } = {}) {
+// pace: how long the demo's agents take, in percent.
+export async function serve({ agents, args = [], pace = 0 } = {}) {
   const folder = temporary();
-  const server = new Server(folder, [...command(folder, agents), ...args]);
+  const server = new Server(folder, [...command(folder, agents, pace), ...args]);
   try {
     return await server.start();
   } catch (e) {

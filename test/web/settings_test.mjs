@@ -101,6 +101,15 @@ test('a token without a scope is none, and what the server refuses is said', asy
   assert.equal(await row(page, 'Tokens', 'admin').count(), 0);
 });
 
+test('what is being typed stays while the list is read again', async () => {
+  const page = await at('tokens');
+  await row(page, 'Tokens', 'this one').waitFor();
+  await page.getByLabel('Only of the user').pressSequentially('ann');
+  await server.ask('POST', '/api/tokens', { label: 'meanwhile' });
+  await row(page, 'Tokens', 'meanwhile').waitFor();
+  assert.equal(await page.getByLabel('Only of the user').inputValue(), 'ann');
+});
+
 test('who revokes the token they are signed in with is signed out', async () => {
   const { token } = await server.ask('POST', '/api/tokens', { label: 'short' });
   const page = await at('tokens', { token });

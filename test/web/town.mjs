@@ -24,15 +24,22 @@ const SAID = [
   ['anna', 'look over this pull request'],
 ];
 
-async function talk(server, people) {
+// Every fourth goes on with what they had asked before.
+export async function talk(server, people, round = 1) {
   const sent = [];
-  for (const [who, text] of SAID)
-    sent.push(await server.ask('POST', '/api/messages', { text, conversation_id: `${who}-${sent.length % 5}`, wait_ms: 60_000 }, { token: people[who] }));
+  const lately = {};
+  for (const [i, [who, text]] of SAID.entries()) {
+    if (i % 4 !== 3 || !lately[who])
+      lately[who] = `${who}-${round}-${i}`;
+    sent.push(await server.ask('POST', '/api/messages', { text, conversation_id: lately[who], wait_ms: 60_000 }, { token: people[who] }));
+  }
   return sent;
 }
 
+export const tokenOf = (people, i) => people[SAID[i][0]];
+
 async function judge(server, people, sent) {
-  const say = (i, how, body) => server.ask('POST', `/api/decisions/${sent[i].decision.id}/${how}`, body, { token: people[SAID[i][0]] });
+  const say = (i, how, body) => server.ask('POST', `/api/decisions/${sent[i].decision.id}/${how}`, body, { token: tokenOf(people, i) });
   await say(0, 'feedback', { verdict: 'right' });
   await say(5, 'feedback', { verdict: 'right', comment: 'just what I needed' });
   await say(7, 'feedback', { verdict: 'wrong', comment: 'that was no answer' });
@@ -58,8 +65,9 @@ async function pay(server) {
     await server.ask('POST', '/api/ledger/topup', { user, amount_micros: amount, note, idempotency_key: `town-${i}` });
 }
 
-export async function town() {
-  const server = await em({ isDemo: true });
+// pace: how long the demo's agents take, in percent.
+export async function town({ pace = 0 } = {}) {
+  const server = await em({ isDemo: true, pace });
   const people = { anna: await server.user('anna', { org: 'acme' }), ben: await server.user('ben', { org: 'acme' }) };
   await pay(server);
   const sent = await talk(server, people);

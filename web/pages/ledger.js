@@ -4,7 +4,7 @@ import { Bar, Button, Card, Facts, Loading, Page, Problem, Tabs, Text, html, toa
 import { can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { money } from '../lib/format.js';
-import { Narrow } from './settings_parts.js';
+import { Narrow, withFilters } from './settings_parts.js';
 import { Statement } from './ledger_statement.js';
 import { Accounts, Check } from './ledger_books.js';
 import { Move } from './ledger_move.js';
@@ -61,10 +61,7 @@ export default function Ledger({ args, query, go }) {
   const [moving, setMoving] = useState(null);
   const [round, setRound] = useState(0); // one more for each movement: lists read again
   useRefresh(['task.'], balance.reload);
-  const set = (more, to = tab.id) => {
-    const next = Object.entries({ ...query, ...more }).filter(([, v]) => v);
-    go(`/ledger/${to}${next.length ? `?${new URLSearchParams(next)}` : ''}`);
-  };
+  const set = (more, to = tab.id) => go(withFilters(`/ledger/${to}`, more));
   const moved = (words) => {
     setMoving(null);
     toast(words);

@@ -4,6 +4,7 @@ import { Badge, Button, Card, Copy, Facts, Loading, Problem, Text, Time, html, u
 import { post } from '../lib/api.js';
 import { count } from '../lib/format.js';
 import { Lists } from './settings_lists.js';
+import { withFilters } from './settings_parts.js';
 
 const KINDS = { default: 'default', file: 'file', environment: 'environment', command_line: 'command line' };
 
@@ -71,17 +72,17 @@ function Head({ config, result, onReload }) {
       <${Problems} list=${config.refused.problems} leftOut=${config.refused.problems_left_out}/></div>`}<//>`;
 }
 
-function matches(s, query) {
+function matches(s, query, text) {
   if (query.show === 'set' && s.source.kind === 'default') return false;
   if (query.show === 'restart' && s.taken_over_by !== 'restart') return false;
-  const words = (query.q || '').toLowerCase().split(/\s+/).filter(Boolean);
-  const text = `${s.name} ${s.what} ${s.variable}`.toLowerCase();
-  return words.every((w) => text.includes(w));
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const all = `${s.name} ${s.what} ${s.variable}`.toLowerCase();
+  return words.every((w) => all.includes(w));
 }
 
-function Filter({ query, set, n, all }) {
+function Filter({ text, setText, query, set, n, all }) {
   return html`<div class="filters" role="search" aria-label="Filter the settings">
-    <label class="field"><span class="field-label">Search</span><input type="search" data-search value=${query.q || ''} onInput=${(e) => set({ q: e.target.value })} placeholder="timeout, tls, retention"/></label>
+    <label class="field"><span class="field-label">Search</span><input type="search" data-search value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => set({ q: e.target.value })} placeholder="timeout, tls, retention"/></label>
     <label class="field"><span class="field-label">Show</span><select value=${query.show || ''} onChange=${(e) => set({ show: e.target.value })}>
       <option value="">all settings</option><option value="set">only what is not default</option><option value="restart">what needs a restart</option></select></label>
     <p class="faint" role="status">${n === all ? count(all, 'setting') : `${n} of ${count(all, 'setting')}`}</p></div>`;
@@ -94,11 +95,10 @@ export function Configuration({ query, go }) {
     addEventListener('focus', reload);
     return () => removeEventListener('focus', reload);
   }, []);
-  const shown = useMemo(() => (data ? data.settings.filter((s) => matches(s, query)) : []), [data, query]);
-  const set = (more) => {
-    const next = Object.entries({ ...query, ...more }).filter(([, v]) => v);
-    go(`/settings/configuration${next.length ? `?${new URLSearchParams(next)}` : ''}`);
-  };
+  const [text, setText] = useState(query.q || ''); // counts while it is typed; the address has it once it was
+  useEffect(() => setText(query.q || ''), [query.q]);
+  const shown = useMemo(() => (data ? data.settings.filter((s) => matches(s, query, text)) : []), [data, query, text]);
+  const set = (more) => go(withFilters('/settings/configuration', more));
   const readAgain = async () => {
     try {
       setResult({ done: await post('/api/config/reload') });
@@ -111,8 +111,8 @@ export function Configuration({ query, go }) {
   if (!data) return html`<${Loading}/>`;
   return html`
     <${Head} config=${data} result=${result} onReload=${readAgain}/>
-    <${Filter} query=${query} set=${set} n=${shown.length} all=${data.settings.length}/>
+    <${Filter} text=${text} setText=${setText} query=${query} set=${set} n=${shown.length} all=${data.settings.length}/>
     ${shown.length ? html`<ul class="settings" aria-label="Settings">${shown.map((s) => html`<${Setting} key=${s.name} s=${s}/>`)}</ul>`
-      : html`<p class="faint">No setting fits. <button type="button" class="link" onClick=${() => go('/settings/configuration')}>Show all</button></p>`}
+      : html`<p class="faint">No setting fits. <button type="button" class="link" onClick=${() => { setText(''); go('/settings/configuration'); }}>Show all</button></p>`}
     <${Lists} config=${data}/>`;
 }

@@ -1,5 +1,5 @@
 // What several tabs of the settings share.
-import { Badge, Button, Dialog, Field, Problem, Time, html, useState } from '../lib/ui.js';
+import { Badge, Button, Dialog, Field, Problem, Time, Typed, html, useState } from '../lib/ui.js';
 import { now } from '../lib/api.js';
 
 export const NAME = '[A-Za-z0-9][A-Za-z0-9._@\\-]{0,127}';
@@ -52,5 +52,12 @@ export function Line({ label, hint, value, onInput, ...more }) {
 
 /** What narrows a list: it counts once it was typed, with Enter or by leaving it. */
 export function Narrow({ label, value, onChange, ...more }) {
-  return html`<${Field} label=${label}><input type="search" data-search value=${value} onChange=${(e) => onChange(e.target.value.trim())} spellcheck=${false} autocomplete="off" ...${more}/><//>`;
+  return html`<${Field} label=${label}><${Typed} type="search" data-search value=${value} onCommit=${(text) => onChange(text.trim())} spellcheck=${false} autocomplete="off" ...${more}/><//>`;
+}
+
+/** The address with some of its filters changed, as it is now: another may have changed since the last drawing. */
+export function withFilters(to, more) {
+  const now = new URLSearchParams(location.hash.split('?')[1] || '');
+  const next = Object.entries({ ...Object.fromEntries(now), ...more }).filter(([, value]) => value);
+  return `${to}${next.length ? `?${new URLSearchParams(next)}` : ''}`;
 }
