@@ -214,10 +214,14 @@ test('one that sleeps is woken', async () => {
 
 test('an address that changes while the page is first drawn is gone to', async () => {
   const page = await server.newPage();
-  await page.addInitScript(() => document.addEventListener('DOMContentLoaded', () => {
-    const watch = new MutationObserver(() => { watch.disconnect(); location.hash = '#/agents'; });
-    watch.observe(document.getElementById('app'), { childList: true, subtree: true });
-  }));
+  await page.addInitScript(() => {
+    const watch = new MutationObserver(() => {
+      if (!document.querySelector('#app main')) return;
+      watch.disconnect();
+      location.hash = '#/agents';
+    });
+    watch.observe(document, { childList: true, subtree: true });
+  });
   await page.reload();
   await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
 });
