@@ -37,9 +37,17 @@ const bytes = (text) => Buffer.byteLength(text);
 const begin = (text) => text.slice(0, 50); // of what is cut to fit a line
 const flat = (text) => text.replace(/\s+/gu, ' ').trim();
 
-// Many rows are in view at once: lists draw no others.
-const openPage = (at) => server.newPage({ at, height: 6000 });
+const openPage = (at) => server.newPage({ at });
 const goTo = (page, at) => page.goto(`${server.url}/${at}`);
+
+// Lists draw only the rows in view: here all of them are.
+async function goToList(page, at) {
+  await page.setViewportSize({ width: 1280, height: 6000 });
+  await goTo(page, at);
+}
+async function goBackFromList(page) {
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
 
 // All of them can be read, nothing hides, and nothing has happened.
 async function shows(page, texts) {
@@ -104,8 +112,10 @@ test('on cards: the agent, and the list of agents', async () => {
       taken.push([`hostile-${i}`, text]);
   }
   assert.ok(taken.length >= 44, `${taken.length} were taken`);
-  const page = await openPage('#/agents');
+  const page = await openPage('#/playground');
+  await goToList(page, '#/agents');
   await shows(page, taken.filter(([, text]) => bytes(text) <= 40).map(([, text]) => text));
+  await goBackFromList(page);
   for (const [name, text] of taken) {
     await goTo(page, `#/agents/${name}`);
     await page.getByRole('heading', { level: 1 }).filter({ hasText: name }).or(page.getByText(name, { exact: true })).first().waitFor();
@@ -147,11 +157,13 @@ test('in decisions and what is said of them, and in the feed', async () => {
     const comment = await server.api('POST', `/api/decisions/${id}/feedback`, { verdict: 'wrong', comment: text });
     assert.ok([200, 400].includes(comment.status), JSON.stringify(comment.body));
   }
-  const page = await openPage('#/decisions');
+  const page = await openPage('#/playground');
+  await goToList(page, '#/decisions');
   await shows(page, STRINGS.filter((text) => text.length <= 40));
   await goTo(page, '#/feed');
   await page.getByRole('row').nth(40).waitFor();
   await harmless(page);
+  await goBackFromList(page);
   for (const [id, text] of decided) {
     await goTo(page, `#/decisions/${id}`);
     await shows(page, [text]);
@@ -192,7 +204,8 @@ test('in notes of the ledger', async () => {
       taken.push(text);
   }
   assert.ok(taken.length >= 40, `${taken.length} were taken`);
-  const page = await openPage('#/ledger?user=anna');
+  const page = await openPage('#/playground');
+  await goToList(page, '#/ledger?user=anna');
   await shows(page, taken);
 });
 
@@ -213,7 +226,8 @@ test('as labels of tokens, and orgs of users and grants', async () => {
     }
   }
   assert.ok(taken.label.length >= 40, `${taken.label.length} labels were taken`);
-  const page = await openPage('#/settings/tokens');
+  const page = await openPage('#/playground');
+  await goToList(page, '#/settings/tokens');
   await shows(page, taken.label.map(begin));
   await goTo(page, '#/settings/users');
   await shows(page, taken.org.map(begin));
@@ -228,7 +242,7 @@ test('in addresses', async () => {
   const places = ['agents', 'decisions', 'tasks', 'holds', 'escalations', 'delegations', 'settings', 'analytics', 'ledger', 'feed', ''];
   for (const [i, text] of [...STRINGS, '..', '.', '%2e%2e/%2E', '%', '%ff', '%00'].entries()) {
     const place = places[i % places.length];
-    for (const at of [`#/${place}/${encodeURIComponent(text)}`, `#/${place}?q=${encodeURIComponent(text)}&agent=${encodeURIComponent(text)}&user=${encodeURIComponent(text)}`, `#/${place}/${text}`]) {
+    for (const at of [`#/${place}?q=${encodeURIComponent(text)}&agent=${encodeURIComponent(text)}&user=${encodeURIComponent(text)}`, `#/${place}/${text}`]) {
       await page.evaluate((to) => { location.hash = to; }, at);
       await page.getByRole('main').getByRole('heading', { level: 1 }).first().waitFor();
       await harmless(page);

@@ -147,10 +147,11 @@ export async function shot(page, name, { whole = false } = {}) {
 
 // axe-core finds nothing serious. The debugger puts it in: the product's policy
 // stays as it is.
-export async function axe(page, { except = [] } = {}) {
+// only: some of its rules, by their names.
+export async function axe(page, { except = [], only } = {}) {
   if (!(await page.evaluate(() => typeof window.axe === 'object')))
     await page.evaluate(fs.readFileSync(peers.resolve('axe-core/axe.min.js'), 'utf8'));
-  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const found = await page.evaluate((runOnly) => window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) }), only);
   const bad = found.violations.filter((v) => ['serious', 'critical'].includes(v.impact) && !except.includes(v.id));
   const said = bad.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.html}\n  ${n.failureSummary}`));
   if (said.length)
