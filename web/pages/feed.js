@@ -31,12 +31,16 @@ function words({ data = {} }) {
 
 const decisionOf = (e) => e.data?.decision_id || e.data?.overrides;
 
+// All that an entry says, without the names of its fields.
+const valuesOf = (value) => (value && typeof value === 'object' ? Object.values(value).flatMap(valuesOf) : [value]);
+const said = (entry) => valuesOf(entry).join('\n').toLowerCase();
+
 function matches(entry, filter) {
   if (filter.type && !entry.type.startsWith(filter.type)) return false;
   if (filter.agent && entry.agent !== filter.agent && entry.data?.target !== filter.agent) return false;
   if (filter.conversation && entry.conversation_id !== filter.conversation) return false;
   if (filter.decision && decisionOf(entry) !== filter.decision) return false;
-  return !filter.q || JSON.stringify(entry).toLowerCase().includes(filter.q.toLowerCase());
+  return !filter.q || said(entry).includes(filter.q.toLowerCase());
 }
 
 /** The newest entries first; while paused they wait. */
