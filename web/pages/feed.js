@@ -1,7 +1,7 @@
 // What happens now. Entries may come faster than anybody reads: they are kept
 // aside and drawn a few times a second, newest first, and only the rows in view are
 // in the document.
-import { Age, Badge, Button, Empty, Field, Id, Name, Page, Problem, Text, Typed, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
+import { Age, Badge, Button, Empty, Field, Id, Name, Page, Text, Typed, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
 import { useFeed } from '../lib/live.js';
 import { List } from '../lib/list.js';
@@ -128,7 +128,7 @@ export default function Feed({ query, go }) {
   const [isHeld, hold] = useState(false);
   const [isTop, setTop] = useState(true);
   const entries = useEntries(isHeld || !isTop); // who reads further down is not disturbed
-  const { rows, waiting, error, reload } = entries;
+  const { rows, waiting, error } = entries;
   const filter = query;
   const isFiltered = Object.keys(filter).length > 0;
   const set = (more) => {
@@ -141,7 +141,6 @@ export default function Feed({ query, go }) {
       ${waiting > 0 && (isHeld || !isTop) && html`<span role="status">${countOf(waiting, 'new entry', 'new entries')}</span>`}
       <${Button} onClick=${() => hold(!isHeld)} aria-pressed=${isHeld}>${isHeld ? 'Go on' : 'Pause'}<//>`}>
     <${Filters} filter=${filter} set=${set}/>
-    ${error && html`<${Problem} error=${error} onRetry=${reload}/>`}
     <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first" onTop=${setTop}
       empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries fits this filter`}>
           ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}<${Button} onClick=${() => go('/feed')}>Show everything<//><//>`

@@ -54,7 +54,8 @@ function Reloaded({ result }) {
     return html`<div class="problem" role="alert"><p><b><${Text} text=${result.error.message}/></b></p>${problems && html`<${Problems} list=${problems} leftOut=${leftOut}/>`}</div>`;
   }
   const { changed, restart_needed: waits, problems, problems_left_out: leftOut } = result.done;
-  return html`<div class="note good-note" role="status"><p><b>Read again${changed.length ? '' : ': nothing has changed'}.</b> ${changed.length > 0 && html`Changed: ${names(changed)}.`}</p>
+  return html`<div class="note good-note" role="status"><p><b>Read again${changed.length ? '' : ': no setting is other than before'}.</b> ${changed.length > 0 ? html`Changed: ${names(changed)}.`
+      : 'A change of the file is taken over by itself, within a second; the rules and certificates that it names were read too.'}</p>
     ${waits.length > 0 && html`<p>Waiting for a restart: ${names(waits)}.</p>`}
     ${problems.length > 0 && html`<${Problems} list=${problems} leftOut=${leftOut}/>`}</div>`;
 }
