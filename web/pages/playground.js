@@ -300,8 +300,8 @@ export default function Playground() {
               ${before && html`<label class="check"><input type="checkbox" checked=${isFollowUp} onChange=${(e) => setFollowUp(e.target.checked)}/> go on with the last one: the same conversation, and so the same agent</label>`}
             </div><${Button} kind="main" type="submit" disabled=${!canGo}>Send<//></div>
         </form>
-        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command=${['script/server', 'node examples/echo.js']}>
-          Connect one of your own, or run the demo: then a message typed here goes to the agent that it fits. <${Link} to="/agents">Connect an agent<//><//>`}
+        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
+          Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is, with <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
         <${Learnt} learnt=${learnt}/>
       </div>
       <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">
