@@ -4,30 +4,10 @@ import { Button, Card, Field, Name, Problem, Text, html, toast, useState } from 
 import { can, path, post } from '../lib/api.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
 import { OtherAgent } from '../lib/choice.js';
+import { Learnt, decideAgain, lookAgain, scoreOf } from '../lib/learnt.js';
 import { num } from '../lib/format.js';
 
 const OFFERED = 6, COMPARED = 8;
-
-async function decideAgain(d) {
-  return post('/api/route', { text: d.text, ...(d.source && Object.keys(d.source).length && { source: d.source }) });
-}
-
-const scoreOf = (decision, agent) => decision.candidates?.find((c) => c.agent === agent)?.score;
-
-/** The scores of those concerned, then and now. */
-function Learnt({ learnt, d }) {
-  if (!learnt) return null;
-  const rows = [...new Set([learnt.to, d.agent])].filter(Boolean);
-  const sign = (before, after) => (after > before ? '▲ higher' : after < before ? '▼ lower' : 'the same');
-  return html`<div class="learnt-box" role="status">
-    <p>${learnt.to !== d.agent ? html`The message is now an example for <strong><${Text} text=${learnt.to} line=${true}/></strong>.` : 'The correction is taken back.'}
-      ${learnt.now ? html` Sent again, it would go to <strong><${Text} text=${learnt.now.agent} line=${true}/></strong>.` : ''}</p>
-    ${learnt.now && html`<table class="small-table"><caption class="off-screen">Scores when it was decided and now</caption>
-      <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th><th scope="col"></th></tr></thead>
-      <tbody>${rows.map((agent) => html`<tr key=${agent}><td><${Text} text=${agent} line=${true}/></td><td class="right">${num(scoreOf(d, agent), 3)}</td>
-        <td class="right">${num(scoreOf(learnt.now, agent), 3)}</td><td class="faint">${sign(scoreOf(d, agent), scoreOf(learnt.now, agent))}</td></tr>`)}</tbody></table>`}
-  </div>`;
-}
 
 export function Judge({ d, onSaid }) {
   const [learnt, setLearnt] = useState(null);
@@ -44,7 +24,7 @@ export function Judge({ d, onSaid }) {
   const correct = async (agent) => {
     const said = await post(path`/api/decisions/${d.id}/override`, body({ agent }));
     toast(`${said.overridden_to ? `Corrected to ${said.overridden_to}.` : 'Taken back.'}${said.switched ? ' The conversation is with it from now on.' : ''}`);
-    setLearnt({ to: said.overridden_to || d.agent, now: await decideAgain(d).catch(() => null) });
+    setLearnt(await lookAgain(d, said.overridden_to || d.agent));
     onSaid();
   };
   return html`<${Card} title="Was that right?">
@@ -57,7 +37,7 @@ export function Judge({ d, onSaid }) {
       <button type="button" class="link" aria-expanded=${isWide} onClick=${() => widen(!isWide)}>${others.length ? 'another…' : 'choose…'}</button></div>
     ${isWide && html`<${OtherAgent} except=${[d.agent]} onChoose=${correct}/>
       <${Field} label="Why (told in the feed)"><input value=${comment} maxlength="160" onInput=${(e) => setComment(e.target.value)}/><//>`}
-    <${Learnt} learnt=${learnt} d=${d}/>
+    <${Learnt} learnt=${learnt}/>
   <//>`;
 }
 
