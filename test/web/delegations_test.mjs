@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 import { webFolder } from './em.mjs';
-import { money } from '../../web/lib/format.js';
+import { duration, money } from '../../web/lib/format.js';
 
 const source = process.env.SIGNALBOX_SOURCE ?? path.join(import.meta.dirname, '../..');
 const { connect } = await import(pathToFileURL(path.join(source, 'client/js/signalbox.js')));
@@ -45,7 +45,8 @@ const hasKids = (task, n) => eventually(async () => (await treeOf(task)).tasks =
 test('where nobody gave anything to anybody, the page says how', async () => {
   const page = await demo.newPage({ at: '#/delegations' });
   await page.getByText('No agent has given anything to another yet').waitFor();
-  await page.getByText(`build/signalbox send "${DRAFT}"`).waitFor();
+  await page.getByText(`build/signalbox send --url ${demo.url} "${DRAFT}"`, { exact: true }).waitFor();
+  await page.getByText(`agents of this server (${new URL(demo.url).host})`).waitFor();
   await axe(page);
 });
 
@@ -59,7 +60,12 @@ test('the demo delegates, and the tree is a timeline', async () => {
   await page.getByRole('row').filter({ hasText: DRAFT }).getByRole('link').first().click();
   await page.getByRole('heading', { name: 'Who waited for whom' }).waitFor();
   assert.equal(await page.locator('.timeline tbody tr').count(), 2);
-  await page.getByRole('img', { name: /worked .* of it for research/i }).waitFor();
+  await page.getByRole('img', { name: /worked .*, waited .* for research/i }).waitFor();
+  // What it waited for the researcher is no work of its own.
+  const { tree } = await demo.ask('GET', `/api/tasks/${task}/tree`);
+  const [kid] = tree.children, others = kid.finished_ms - kid.began_ms;
+  const cells = await page.locator('.timeline tbody tr').first().locator('td.right').allInnerTexts();
+  assert.deepEqual(cells.slice(0, 3), [tree.started_ms - tree.began_ms, tree.finished_ms - tree.started_ms - others, others].map(duration));
   await shot(page, 'delegation');
   await axe(page);
   await page.locator('.timeline tbody tr').last().getByTitle('The task in full').click();
