@@ -77,6 +77,22 @@ test('time, score and conversation narrow it too', async () => {
   await page.getByText('No decision fits this').waitFor();
 });
 
+// Bars and figures of the four signals, the parts of the score, the line.
+async function drawnAsTheyAre(where, d) {
+  const SIGNALS = ['semantic', 'performance', 'keyword', 'recency'];
+  const near = (a, b, what) => assert.ok(Math.abs(a - b) < 0.006, `${what}: ${a}, not ${b}`);
+  for (const [i, c] of d.candidates.entries()) {
+    const one = where.locator('.candidate').nth(i);
+    assert.deepEqual(await one.locator('.signal .figure').allInnerTexts(), SIGNALS.map((s) => c[s].toFixed(2)));
+    const shares = await one.locator('.stack').evaluate((el) => {
+      const box = el.getBoundingClientRect();
+      return { parts: [...el.querySelectorAll('.stack-part')].map((p) => parseFloat(p.style.width) / 100), line: (el.querySelector('.stack-line').getBoundingClientRect().left - box.left) / box.width };
+    });
+    SIGNALS.forEach((s, at) => near(shares.parts[at], Math.max(0, c[s] * d.weights[s]), `${c.agent}'s ${s}`));
+    near(shares.line, d.threshold, 'the threshold');
+  }
+}
+
 test('one is shown whole', async () => {
   const page = await open('code');
   const why = page.getByRole('region', { name: 'Who got it, and why' });
@@ -85,6 +101,7 @@ test('one is shown whole', async () => {
   assert.equal(await why.locator('.candidate').count(), 3);
   assert.equal(await why.locator('.candidate').first().locator('.signal').count(), 4);
   assert.match(await why.locator('.stack').first().getAttribute('aria-label'), /score 0\.\d{3}: meaning 0\.\d{3}, record .* threshold 0\.30/);
+  await drawnAsTheyAre(why, await server.ask('GET', `/api/decisions/${made.code.id}`));
   const from = await page.getByRole('region', { name: 'What it was made from' }).innerText();
   const whole = await server.ask('GET', `/api/decisions/${made.code.id}`);
   for (const part of [whole.versions.config, 'Registry', 'Learning', 'builtin', 'meaning 0.60', 'helper'])
@@ -158,6 +175,31 @@ test('it is decided again, side by side', async () => {
   await shot(page, 'decision-then-now', { whole: true });
 });
 
+test('a message longer than its record is decided again whole, or not at all', async () => {
+  const rest = ' and then write articles, letters, blog posts and marketing text'.repeat(40);
+  const sent = {};
+  for (const [name, text] of [['whole', `${TEXTS.code} ${'x'.repeat(1019 - TEXTS.code.length)}`], ['long', `${TEXTS.code}, please, ${'in the program '.repeat(65)}${rest}`]])
+    sent[name] = (await server.ask('POST', '/api/messages', { text })).decision;
+  const again = async (id) => {
+    const page = await server.newPage({ at: `#/decisions/${id}` });
+    await page.getByRole('button', { name: 'Decide again now' }).click();
+    const both = page.getByRole('region', { name: 'Then and now' });
+    await both.getByText('would go to').waitFor();
+    const changes = (await both.getByRole('table').locator('tbody tr').allInnerTexts()).map((r) => r.split('\t').at(-1).trim());
+    return { changes, isCut: await page.getByText('keeps the first 1024 bytes').count() };
+  };
+  const then = await server.ask('GET', `/api/decisions/${sent.long.id}`);
+  const part = await server.ask('POST', '/api/route', { text: then.text });
+  assert.notEqual(part.candidates[0].score.toFixed(3), then.candidates[0].score.toFixed(3), 'a part of it has other scores');
+  assert.deepEqual(await again(sent.whole.id), { changes: ['0.000', '0.000', '0.000'], isCut: 0 });
+  assert.deepEqual(await again(sent.long.id), { changes: ['0.000', '0.000', '0.000'], isCut: 1 });
+  const page = await server.newPage({ at: `#/decisions/${sent.long.id}` });
+  allow(page, /404/);
+  await page.route('**/api/tasks/*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":{"code":"not_found","message":"it is not kept any more"}}' }));
+  await page.getByRole('button', { name: 'Decide again now' }).click();
+  await page.getByText('by a part of it, it would be another decision').waitFor();
+});
+
 test('a new one appears by itself', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await rows(page).first().waitFor();
@@ -169,7 +211,7 @@ test('before there are any, the page says what will come', async () => {
   const own = await stage({ agents: AGENTS });
   const page = await own.newPage({ at: '#/decisions' });
   await page.getByText('No decisions yet').waitFor();
-  await page.getByText('signalbox decisions', { exact: true }).waitFor();
+  await page.getByText('build/signalbox decisions', { exact: true }).waitFor();
   await axe(page);
 });
 

@@ -35,8 +35,23 @@ function Another({ except, onChoose }) {
     <${Button} onClick=${submit} disabled=${!text.trim()}>Correct<//></form>`;
 }
 
+const KEPT_BYTES = 1024; // of a message, in the record of its decision
+
+/** Whether the record may not have the whole message: it is cut between two characters. */
+export const mayBeCut = (d) => new TextEncoder().encode(d.text || '').length > KEPT_BYTES - 4;
+
+/** The whole message, from its task where the record is too short for it. */
+async function wholeText(d) {
+  if (!mayBeCut(d)) return d.text;
+  const task = await get(path`/api/tasks/${d.task_id}`).catch(() => null);
+  const turn = task?.turn === d.turn ? task : task?.turns?.find((t) => t.turn === d.turn);
+  if (!turn?.text?.startsWith(d.text))
+    throw new Error(`The record has the first ${KEPT_BYTES} bytes of this message, and its task has them no more: by a part of it, it would be another decision.`);
+  return turn.text;
+}
+
 async function decideAgain(d) {
-  return post('/api/route', { text: d.text, ...(d.source && Object.keys(d.source).length && { source: d.source }) });
+  return post('/api/route', { text: await wholeText(d), ...(d.source && Object.keys(d.source).length && { source: d.source }) });
 }
 
 const scoreOf = (decision, agent) => decision.candidates?.find((c) => c.agent === agent)?.score;
@@ -88,6 +103,8 @@ export function Judge({ d, onSaid }) {
   <//>`;
 }
 
+const signed = (change) => (Math.abs(change) < 0.0005 ? '0.000' : `${change > 0 ? '+' : ''}${num(change, 3)}`);
+
 /** Everybody's score then and now, the best of now first. */
 function Compared({ then, now }) {
   const names = [...new Set([...now.candidates, ...(then.candidates || [])].map((c) => c.agent))].slice(0, COMPARED);
@@ -96,7 +113,7 @@ function Compared({ then, now }) {
     <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th><th scope="col" class="right">change</th></tr></thead>
     <tbody>${names.map((agent) => {
       const before = scoreOf(then, agent), after = scoreOf(now, agent);
-      const change = before === undefined || after === undefined ? '–' : `${after > before ? '+' : ''}${num(after - before, 3)}`;
+      const change = before === undefined || after === undefined ? '–' : signed(after - before);
       return html`<tr key=${agent}><th scope="row"><${Name} agent=${agent}/></th><td class="right">${mark(then, agent)}${num(before, 3)}</td><td class="right">${mark(now, agent)}${num(after, 3)}</td><td class="right">${change}</td></tr>`;
     })}</tbody></table>`;
 }
