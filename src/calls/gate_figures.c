@@ -89,7 +89,8 @@ static void put_figures(struct json_out *o, struct posting *p,
     json_open(o, '{');
     open_figure(o, "routed_per_hour", hour.routed, t->routed_per_hour,
                 hour.routed >= t->routed_per_hour);
-    put_int(o, "average_24h", day.routed / 24);
+    json_key(o, STR("average_24h"));
+    json_put_real(o, (double)day.routed / 24);
     json_close(o, '}');
     put_decisions(o, &day);
     open_figure(o, "hold_ms", hold, t->hold_ms, hold <= t->hold_ms);

@@ -14,6 +14,11 @@ static int64_t number(const struct json *v, const char *key)
     return json_int_or(json_get(v, str_of(key)), 0);
 }
 
+static double real(const struct json *v, const char *key)
+{
+    return json_real_or(json_get(v, str_of(key)), 0);
+}
+
 static const struct json *part(const struct json *v, const char *key)
 {
     return json_get(v, str_of(key));
@@ -75,8 +80,8 @@ static void show_stats(struct cli *c, const struct json *is)
 
     show_figure(c, part(f, "routed_per_hour"), "routed in the last hour",
                 "at least");
-    buf_addf(&c->out, "%10lld  an hour, over a day\n",
-             (long long)number(part(f, "routed_per_hour"), "average_24h"));
+    buf_addf(&c->out, "%10.1f  an hour, over a day\n",
+             real(part(f, "routed_per_hour"), "average_24h"));
     show_hold(c, part(f, "hold_ms"));
     show_figure(c, part(f, "escalations_per_day"), "escalated in a day",
                 "under");

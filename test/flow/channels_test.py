@@ -49,6 +49,8 @@ class Channels(Client):
                 server, "/api/gate",
                 lambda g: g["figures"]["routed_per_hour"]["value"] == 5)
             figures = said["figures"]
+            self.assertAlmostEqual(
+                figures["routed_per_hour"]["average_24h"], 5 / 24)
             self.assertEqual(
                 {name: figures[name]["target"] for name in
                  ("routed_per_hour", "hold_ms", "escalations_per_day",
