@@ -77,22 +77,6 @@ test('time, score and conversation narrow it too', async () => {
   await page.getByText('No decision fits this').waitFor();
 });
 
-// Bars and figures of the four signals, the parts of the score, the line.
-async function drawnAsTheyAre(where, d) {
-  const SIGNALS = ['semantic', 'performance', 'keyword', 'recency'];
-  const near = (a, b, what) => assert.ok(Math.abs(a - b) < 0.006, `${what}: ${a}, not ${b}`);
-  for (const [i, c] of d.candidates.entries()) {
-    const one = where.locator('.candidate').nth(i);
-    assert.deepEqual(await one.locator('.signal .figure').allInnerTexts(), SIGNALS.map((s) => c[s].toFixed(2)));
-    const shares = await one.locator('.stack').evaluate((el) => {
-      const box = el.getBoundingClientRect();
-      return { parts: [...el.querySelectorAll('.stack-part')].map((p) => parseFloat(p.style.width) / 100), line: (el.querySelector('.stack-line').getBoundingClientRect().left - box.left) / box.width };
-    });
-    SIGNALS.forEach((s, at) => near(shares.parts[at], Math.max(0, c[s] * d.weights[s]), `${c.agent}'s ${s}`));
-    near(shares.line, d.threshold, 'the threshold');
-  }
-}
-
 test('one is shown whole', async () => {
   const page = await open('code');
   const why = page.getByRole('region', { name: 'Who got it, and why' });
@@ -101,7 +85,6 @@ test('one is shown whole', async () => {
   assert.equal(await why.locator('.candidate').count(), 3);
   assert.equal(await why.locator('.candidate').first().locator('.signal').count(), 4);
   assert.match(await why.locator('.stack').first().getAttribute('aria-label'), /score 0\.\d{3}: meaning 0\.\d{3}, record .* threshold 0\.30/);
-  await drawnAsTheyAre(why, await server.ask('GET', `/api/decisions/${made.code.id}`));
   const from = await page.getByRole('region', { name: 'What it was made from' }).innerText();
   const whole = await server.ask('GET', `/api/decisions/${made.code.id}`);
   for (const part of [whole.versions.config, 'Registry', 'Learning', 'builtin', 'meaning 0.60', 'helper'])
@@ -113,6 +96,39 @@ test('one is shown whole', async () => {
   assert.equal(await why.getByRole('link', { name: 'engineer' }).first().getAttribute('href'), '#/agents/engineer');
   await axe(page);
   await shot(page, 'decision-light', { whole: true });
+});
+
+// Where things are drawn, as shares of what they are drawn in.
+const drawn = (box, parts) => box.evaluate((el, what) => {
+  const whole = el.getBoundingClientRect();
+  return [...el.querySelectorAll(what)].map((part) => {
+    const { left, width } = part.getBoundingClientRect();
+    return { left: (left - whole.left) / whole.width, width: width / whole.width };
+  });
+}, parts);
+const isNear = (a, b, what) => assert.ok(Math.abs(a - b) < 0.01, `${what}: ${a} for ${b}`);
+
+test('every candidate is drawn with its own four signals, by their weights, and the line where the threshold is', async () => {
+  const page = await open('code');
+  const boxes = page.getByRole('region', { name: 'Who got it, and why' }).locator('.candidate');
+  await boxes.nth(2).waitFor();
+  const { candidates, weights, threshold } = await server.ask('GET', `/api/decisions/${made.code.id}`);
+  const KEYS = { meaning: 'semantic', record: 'performance', keyword: 'keyword', recent: 'recency' };
+  assert.ok(new Set(Object.values(KEYS).map((key) => candidates[0][key])).size > 2, 'signals that can be told apart');
+  for (const [i, c] of candidates.entries()) {
+    const box = boxes.nth(i);
+    assert.deepEqual(await box.locator('.signal').evaluateAll((all) => all.map((s) => [s.querySelector('.signal-name').innerText, s.querySelector('[role=img]').ariaLabel, s.querySelector('.figure').innerText])),
+      Object.entries(KEYS).map(([word, key]) => [word, `${word}: ${c[key].toFixed(3)}`, c[key].toFixed(2)]));
+    const parts = await drawn(box.locator('.stack'), '.stack-part');
+    let end = 0;
+    for (const [n, key] of Object.values(KEYS).entries()) {
+      isNear(parts[n].left, end, `where ${key} of ${c.agent} begins`);
+      isNear(parts[n].width, c[key] * weights[key], `${key} of ${c.agent}`);
+      end += parts[n].width;
+    }
+    isNear(end, c.score, `the score of ${c.agent}`);
+    isNear((await drawn(box.locator('.stack'), '.stack-line'))[0].left, threshold, 'the threshold');
+  }
 });
 
 test('right and wrong are said, and seen', async () => {
@@ -147,7 +163,10 @@ test('it is corrected to somebody who was not compared, with a comment', async (
   const judge = page.getByRole('region', { name: 'Was that right?' });
   await judge.getByRole('button', { name: 'another…' }).click();
   await judge.getByLabel('Why').fill('nobody knows');
-  await judge.getByLabel('Another agent').fill('helper');
+  await judge.getByLabel('Another agent').fill('nobody');
+  await judge.getByText('no agent’s name has this in it').waitFor();
+  await judge.getByLabel('Another agent').fill('ELPE');
+  await judge.getByRole('button', { name: /^helper/ }).click();
   await judge.getByRole('button', { name: 'Correct', exact: true }).click();
   await judge.getByText(/is now an example for/).waitFor();
   const { items } = await server.ask('GET', '/api/feed?last=20');
