@@ -302,6 +302,6 @@ void call_analytics_get(struct call *c)
     }
     if (!o->study || !study_begin(c->calls, o->study))
         open_refuse(o, ERR_NOMEM, STR(""), STR(""));
-    else
+    else if (open_study(o))
         ask_page(o);
 }

@@ -98,6 +98,39 @@ test('one is shown whole', async () => {
   await shot(page, 'decision-light', { whole: true });
 });
 
+// Where things are drawn, as shares of what they are drawn in.
+const drawn = (box, parts) => box.evaluate((el, what) => {
+  const whole = el.getBoundingClientRect();
+  return [...el.querySelectorAll(what)].map((part) => {
+    const { left, width } = part.getBoundingClientRect();
+    return { left: (left - whole.left) / whole.width, width: width / whole.width };
+  });
+}, parts);
+const isNear = (a, b, what) => assert.ok(Math.abs(a - b) < 0.01, `${what}: ${a} for ${b}`);
+
+test('every candidate is drawn with its own four signals, by their weights, and the line where the threshold is', async () => {
+  const page = await open('code');
+  const boxes = page.getByRole('region', { name: 'Who got it, and why' }).locator('.candidate');
+  await boxes.nth(2).waitFor();
+  const { candidates, weights, threshold } = await server.ask('GET', `/api/decisions/${made.code.id}`);
+  const KEYS = { meaning: 'semantic', record: 'performance', keyword: 'keyword', recent: 'recency' };
+  assert.ok(new Set(Object.values(KEYS).map((key) => candidates[0][key])).size > 2, 'signals that can be told apart');
+  for (const [i, c] of candidates.entries()) {
+    const box = boxes.nth(i);
+    assert.deepEqual(await box.locator('.signal').evaluateAll((all) => all.map((s) => [s.querySelector('.signal-name').innerText, s.querySelector('[role=img]').ariaLabel, s.querySelector('.figure').innerText])),
+      Object.entries(KEYS).map(([word, key]) => [word, `${word}: ${c[key].toFixed(3)}`, c[key].toFixed(2)]));
+    const parts = await drawn(box.locator('.stack'), '.stack-part');
+    let end = 0;
+    for (const [n, key] of Object.values(KEYS).entries()) {
+      isNear(parts[n].left, end, `where ${key} of ${c.agent} begins`);
+      isNear(parts[n].width, c[key] * weights[key], `${key} of ${c.agent}`);
+      end += parts[n].width;
+    }
+    isNear(end, c.score, `the score of ${c.agent}`);
+    isNear((await drawn(box.locator('.stack'), '.stack-line'))[0].left, threshold, 'the threshold');
+  }
+});
+
 test('right and wrong are said, and seen', async () => {
   const page = await open('letter');
   await page.getByRole('button', { name: 'Right' }).click();
@@ -130,7 +163,10 @@ test('it is corrected to somebody who was not compared, with a comment', async (
   const judge = page.getByRole('region', { name: 'Was that right?' });
   await judge.getByRole('button', { name: 'another…' }).click();
   await judge.getByLabel('Why').fill('nobody knows');
-  await judge.getByLabel('Another agent').fill('helper');
+  await judge.getByLabel('Another agent').fill('nobody');
+  await judge.getByText('no agent’s name has this in it').waitFor();
+  await judge.getByLabel('Another agent').fill('ELPE');
+  await judge.getByRole('button', { name: /^helper/ }).click();
   await judge.getByRole('button', { name: 'Correct', exact: true }).click();
   await judge.getByText(/is now an example for/).waitFor();
   const { items } = await server.ask('GET', '/api/feed?last=20');

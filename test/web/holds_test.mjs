@@ -24,9 +24,37 @@ test('where nothing waits, the page says what will and how', async () => {
   await page.getByText('Nobody has to decide anything').waitFor();
   await page.getByRole('tab', { name: 'Decided' }).click();
   await page.getByText('Nothing was decided yet').waitFor();
+  assert.equal(await page.getByText('signalbox serve').count(), 0); // these rules are here already
+});
+
+test('without rules it says that nothing will wait here, and where it would', async () => {
   const plain = await stage({ args: webFolder() });
-  const other = await plain.newPage({ at: '#/holds?tab=rules' });
-  await other.getByText('No rules that wait for anything').waitFor();
+  for (const [tab, title, file] of [['waiting', 'Nothing waits', '1-too-early'], ['decide', 'Nobody has to decide anything', '5-not-sure'], ['rules', 'No rules that wait for anything', '']]) {
+    const page = await plain.newPage({ at: `#/holds?tab=${tab}`, height: 1000 });
+    await page.getByText(title).waitFor();
+    await page.getByText(`This server (${new URL(plain.url).host}) has no rules`).waitFor();
+    await page.getByText('build/signalbox serve --config examples/em/signalbox.jsonc --listen 127.0.0.1:8790', { exact: true }).waitFor();
+    await page.getByText('export SIGNALBOX_URL=http://127.0.0.1:8790 SIGNALBOX_TOKEN=', { exact: false }).waitFor();
+    if (file) await page.getByText(`build/signalbox send --envelope examples/em/envelopes/${file}.json`, { exact: true }).waitFor();
+    await shot(page, `holds-none-${tab}`);
+    await axe(page);
+  }
+});
+
+test('who sees nothing of it is told that nothing waits, in the menu too', async () => {
+  const { task_id: task } = await envelope('1-too-early', about());
+  await notSure(about());
+  const own = await server.newPage({ at: '#/holds' });
+  await own.getByRole('link', { name: 'Holds' }).getByTitle('1 held, 1 to decide').waitFor();
+  const page = await server.newPage({ token: await server.user('carl'), at: '#/holds' });
+  await page.getByText('Nothing waits').waitFor();
+  const figures = page.getByRole('group', { name: 'What waits of yours, in figures' });
+  assert.match(await figures.innerText(), /^0\s+wait now\s+0\s+for people to decide$/);
+  assert.equal(await page.getByRole('link', { name: 'Holds' }).innerText(), 'Holds');
+  await shot(page, 'holds-carl');
+  await server.ask('POST', `/api/tasks/${task}/cancel`);
+  const { items: [asked] } = await server.ask('GET', '/api/escalations?status=open');
+  await server.ask('POST', `/api/escalations/${asked.id}/approve`, {});
 });
 
 test('what waits is shown with its time, and goes when all has happened', async () => {
@@ -54,6 +82,48 @@ test('what waits is shown with its time, and goes when all has happened', async 
   await envelope('3-submission', reference);
   await page.getByText('It does not wait any more').waitFor();
   await eventually(async () => await statusOf(task) === 'completed', 'it was done');
+});
+
+// Figures that the page is told, where a day of real ones cannot be waited for.
+test('the gate’s figures stand beside their targets, in and off them', async () => {
+  const page = await server.newPage();
+  const real = await server.ask('GET', '/api/gate');
+  const boxes = page.getByRole('group', { name: 'The gate in figures' }).locator('.figure-box');
+  const told = (hold, escalations) => ({ ...real, now: { ...real.now, held: 7, escalations_open: 3 },
+    figures: { ...real.figures, hold_ms: { ...real.figures.hold_ms, ...hold }, escalations_per_day: { ...real.figures.escalations_per_day, ...escalations } } });
+  const see = async (gate, words) => {
+    await page.unroute('**/api/gate');
+    await page.route('**/api/gate', (route) => route.fulfill({ json: gate }));
+    await page.goto(`${server.url}/#/playground`);
+    await page.goto(`${server.url}/#/holds`);
+    await boxes.nth(3).waitFor();
+    assert.deepEqual((await boxes.allInnerTexts()).map((t) => t.replace(/\s+/g, ' ').trim()).map((t) => words.find((w) => w.test(t))?.source ?? t), words.map((w) => w.source));
+  };
+  await see(told({ holds: 4, value: 60000, target: 1800000, is_met: true }, { value: 9, target: 5, is_met: false }),
+    [/^7 wait now/, /^3 for people/, /^1 min held on average.* (in target|✓ met) .*30 min/, /^9 escalations.* (off target|✗ missed) .*5$/]);
+  await see(told({ holds: 4, value: 3600000, target: 1800000, is_met: false }, { value: 2, target: 5, is_met: true }),
+    [/^7 wait now/, /^3 for people/, /^1 h held on average.* (off target|✗ missed) .*30 min/, /^2 escalations.* (in target|✓ met) .*5$/]);
+  await see(told({ holds: 0, value: 0, target: 1800000, is_met: true }, { value: 0, target: 5, is_met: true }),
+    [/^7 wait now/, /^3 for people/, /^– held on average, 24 h (?!.*(in target|✓ met)).*30 min/, /^0 escalations.* (in target|✓ met) .*5$/]);
+});
+
+test('how much of its time a hold has taken is drawn, also when that is over', async () => {
+  const held = await envelope('1-too-early', about());
+  const { items } = await server.ask('GET', '/api/holds');
+  const hold = items.find((h) => h.task_id === held.task_id);
+  const page = await server.newPage();
+  const shares = { 'is-a': 0.5, 'is-b': 0.8, 'is-c': 1.5 };
+  const rows = Object.entries(shares).map(([task, share]) => ({ ...hold, task_id: task, reference: task, sla_ms: 4 * 3600e3, since_ms: Date.now() - share * 4 * 3600e3 }));
+  await page.route('**/api/holds?*', (route) => route.fulfill({ json: { items: rows, next_cursor: null } }));
+  await page.route('**/api/holds', (route) => route.fulfill({ json: { items: rows, next_cursor: null } }));
+  await page.goto(`${server.url}/#/holds`);
+  for (const [name, words, share, tone] of [['is-a', '2 h of 4 h', 0.5, 'accent'], ['is-b', '3 h of 4 h', 0.8, 'warn'], ['is-c', '6 h of 4 h, late', 1, 'bad']]) {
+    const waited = page.getByRole('row').filter({ hasText: name }).locator('.waited');
+    await waited.getByText(words, { exact: true }).waitFor();
+    const [whole, part] = await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) => [bar, bar.firstElementChild].map((e) => e.getBoundingClientRect().width));
+    assert.ok(Math.abs(part / whole - share) < 0.02, `${name}: ${part} of ${whole}`);
+    assert.match(await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) => bar.outerHTML), new RegExp(`\\b(tone-)?${tone}\\b`));
+  }
 });
 
 test('a hold in the dark and on a phone', async () => {
@@ -162,14 +232,15 @@ test('redirected to another agent, found by a part of its name', async () => {
 
 test('of two people the first decides, and the other is told', async () => {
   const { escalation_id: id } = await notSure(about());
-  const page = await server.newPage({ at: `#/escalations/${id}` });
-  allow(page, /409/);
+  const page = await server.newPage();
+  allow(page, /409/, /ERR_FAILED/);
+  // No feed: that somebody was first is told by the refusal alone.
+  await page.route('**/api/feed*', (route) => route.abort());
+  await page.goto(`${server.url}/#/escalations/${id}`);
+  await page.reload();
   await page.getByRole('button', { name: 'Approve' }).waitFor();
-  await page.evaluate(async ([where, token]) => {
-    const button = [...document.querySelectorAll('button')].find((b) => b.textContent === 'Approve');
-    await fetch(where, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: JSON.stringify({ comment: 'I was first' }) });
-    button.click();
-  }, [`/api/escalations/${id}/reject`, ann]);
+  await server.ask('POST', `/api/escalations/${id}/reject`, { comment: 'I was first' }, { token: ann });
+  await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('alert').getByText(/ann has rejected it \d+ s ago: “I was first”/).waitFor();
   await page.getByRole('heading', { name: 'Decided' }).waitFor();
   await shot(page, 'escalation-other');

@@ -170,6 +170,55 @@ test('a message is sent once, though the server is killed while it is answered',
   assert.equal((await own.ask('GET', '/api/tasks')).items.length, 1);
 });
 
+test('words of an answer are there before it is over', async () => {
+  const own = await stage({ agents: 'demo', pace: 1000 });
+  const page = await own.newPage();
+  await message(page).fill('why is my query slow?');
+  await message(page).press('Enter');
+  await turns(page).getByText('Slow is').waitFor();
+  const { items } = await own.ask('GET', '/api/tasks');
+  assert.ok(['dispatched', 'working', 'queued'].includes(items[0].status), items[0].status);
+  assert.equal(await turns(page).getByText('completed').count(), 0);
+});
+
+test('a message that the server is not there for is sent once it is, and lost by nothing', async () => {
+  const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
+  const page = await own.newPage();
+  allow(page, /ERR_|Failed to (load|fetch)|network/);
+  await page.getByRole('navigation', { name: 'Pages' }).getByText('live').waitFor();
+  await own.kill9();
+  await message(page).fill('/echo hello in there');
+  await message(page).press('Enter');
+  await turns(page).getByText('sending').waitFor();
+  await turns(page).getByText('it has not got this yet').waitFor();
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.getByRole('link', { name: 'Playground' }).click();
+  await turns(page).getByText('sending').waitFor();
+  await own.restart();
+  await turns(page).getByText('completed').waitFor();
+  assert.equal((await own.ask('GET', '/api/tasks')).items.length, 1);
+});
+
+test('what nobody accepted is in the box again after loading anew, and what was refused can be edited', async () => {
+  const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
+  const page = await own.newPage();
+  allow(page, /ERR_|Failed to (load|fetch)|network|40[04]|422/);
+  await page.route('**/api/messages', (route) => route.abort('connectionrefused'));
+  await message(page).fill('/echo not yet');
+  await message(page).press('Enter');
+  await turns(page).getByText('sending').waitFor();
+  await page.unroute('**/api/messages');
+  await page.route('**/api/messages', (route) => route.abort('connectionrefused'));
+  await page.reload();
+  await eventually(async () => await message(page).inputValue() === '/echo not yet', 'it is back');
+  await page.unroute('**/api/messages');
+  await message(page).fill('nobody fits this');
+  await message(page).press('Enter');
+  await turns(page).getByText('not sent').waitFor();
+  await page.getByRole('button', { name: 'Edit and send again' }).click();
+  assert.equal(await message(page).inputValue(), 'nobody fits this');
+});
+
 test('what takes long can be taken back', async () => {
   const own = await stage({ agents: [{ id: 'slow', url: 'echo:60000' }] });
   const page = await own.newPage();

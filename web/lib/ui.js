@@ -41,9 +41,10 @@ export function Empty({ title, command, children }) {
 
 export function Problem({ error, onRetry }) {
   const text = error instanceof ApiError ? error.message : String(error?.message || error);
+  const mayHelp = !(error instanceof ApiError) || error.status === 0 || error.status === 429 || error.status >= 500;
   return html`<div class="problem" role="alert">
     <p><${Text} text=${text}/></p>
-    ${onRetry && html`<${Button} onClick=${onRetry}>Try again<//>`}
+    ${onRetry && mayHelp && html`<${Button} onClick=${onRetry}>Try again<//>`}
   </div>`;
 }
 

@@ -31,12 +31,16 @@ function words({ data = {} }) {
 
 const decisionOf = (e) => e.data?.decision_id || e.data?.overrides;
 
+// All that an entry says, without the names of its fields.
+const valuesOf = (value) => (value && typeof value === 'object' ? Object.values(value).flatMap(valuesOf) : [value]);
+const said = (entry) => valuesOf(entry).join('\n').toLowerCase();
+
 function matches(entry, filter) {
   if (filter.type && !entry.type.startsWith(filter.type)) return false;
   if (filter.agent && entry.agent !== filter.agent && entry.data?.target !== filter.agent) return false;
   if (filter.conversation && entry.conversation_id !== filter.conversation) return false;
   if (filter.decision && decisionOf(entry) !== filter.decision) return false;
-  return !filter.q || JSON.stringify(entry).toLowerCase().includes(filter.q.toLowerCase());
+  return !filter.q || said(entry).includes(filter.q.toLowerCase());
 }
 
 /** The newest entries first; while paused they wait. */
@@ -144,6 +148,6 @@ export default function Feed({ query, go }) {
     <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first" onTop=${setTop}
       empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries fits this filter`}>
           ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}<${Button} onClick=${() => go('/feed')}>Show everything<//><//>`
-        : html`<${Empty} title="Nothing has happened yet" command=${['signalbox send "why is my query slow?"', 'signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is committed. Send one:<//>`}/>
+        : html`<${Empty} title="Nothing has happened yet" command=${['build/signalbox send "hello"', 'build/signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is committed. Send one:<//>`}/>
   <//>`;
 }

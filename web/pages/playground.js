@@ -1,6 +1,6 @@
 // Type a message, see the decision form, send it, watch the answer, and say
 // when it went to the wrong agent.
-import { Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
 import { stream } from '../lib/live.js';
 import { cut, duration, money } from '../lib/format.js';
@@ -101,7 +101,7 @@ function settled(parts, text) {
   return text === null || text === undefined || own === text ? parts : [...parts.filter((p) => p.agent), { agent: null, text }];
 }
 
-function Turn({ turn, onCorrected }) {
+function Turn({ turn, onCorrected, onEdit }) {
   const by = turn.decision?.agent || 'the agent';
   const last = turn.parts.length - 1;
   const first = turn.parts.findIndex((p) => !p.agent && p.text.trim());
@@ -112,24 +112,32 @@ function Turn({ turn, onCorrected }) {
         : p.text.trim() && html`<div class="answer" key=${i}>${i === first && turn.decision && html`<span class="voice-name"><${Text} text=${by} line=${true}/></span>`}<${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
       ${last < 0 && !turn.isOver && html`<div class="answer"><${Caret}/></div>`}</div>`}
     ${turn.isOver && turn.error && html`<p class="problem"><${Text} text=${turn.error.message || turn.error.code}/></p>`}
-    <${TurnFoot} turn=${turn} onCorrected=${onCorrected}/>
+    <${TurnFoot} turn=${turn} onCorrected=${onCorrected} onEdit=${onEdit}/>
   </li>`;
 }
 
 const Caret = () => html`<span class="caret" aria-hidden="true"></span>`;
 
+// Where the API speaks to programs, the page says what to do here.
+const HERE = {
+  no_route: 'No agent fits this message well enough, and there is no default agent. Begin with / and an agent’s name to choose one yourself.',
+  agent_offline: 'The agent that it fits is not running, and nothing can wake it. Start it, or begin with / and another agent’s name.',
+};
+const inWords = (error) => (HERE[error.code] ? new ApiError(error.status, error.code, HERE[error.code], error.details) : error);
+
 function Refused({ error }) {
   const nearest = error.details?.nearest || [];
-  return html`<div><${Problem} error=${error}/>
+  return html`<div><${Problem} error=${inWords(error)}/>
     ${nearest.length > 0 && html`<p class="faint">Near: ${nearest.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
     ${error.code === 'insufficient_funds' && html`<p><${Link} to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
 }
 
-function TurnFoot({ turn, onCorrected }) {
+function TurnFoot({ turn, onCorrected, onEdit }) {
   const cancel = () => post(path`/api/tasks/${turn.task}/cancel`);
   return html`<div class="turn-foot">
-    <${Status} status=${turn.status === 'sending' ? 'queued' : turn.status === 'refused' ? 'failed' : turn.status}/>
-    ${turn.isLost && !turn.isOver && html`<span class="faint" role="status">the connection broke; coming back…</span>`}
+    ${turn.status === 'sending' ? html`<${Badge}>sending<//>` : turn.status === 'refused' ? html`<${Badge} tone="bad">not sent<//>` : html`<${Status} status=${turn.status}/>`}
+    ${turn.isLost && !turn.isOver && html`<span class="faint" role="status">${turn.task ? 'the connection broke; coming back…' : 'the server is away: it has not got this yet, and will get it once'}</span>`}
+    ${turn.status === 'refused' && html`<${Button} className="small" onClick=${() => onEdit(turn)}>Edit and send again<//>`}
     ${turn.took && html`<span class="faint">${duration(turn.took)}</span>`}
     ${turn.task && html`<${Link} to=${`/tasks/${turn.task}`}>task<//>`}
     ${turn.decision && html`<${Link} to=${`/decisions/${turn.decision.id}`}>decision<//>`}
@@ -203,7 +211,7 @@ function Decision({ trial, text }) {
 
 function Undecided({ error, drawing }) {
   const best = error instanceof ApiError && error.details?.candidates;
-  return html`<${Problem} error=${error}/>${best && drawing && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
+  return html`<${Problem} error=${inWords(error)}/>${best && drawing && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
 }
 
 function Suggestions({ agents, said, choose }) {
@@ -226,15 +234,19 @@ function useTalk() {
   return { turns: mine.turns, draw };
 }
 
-function useDraft() {
-  const [text, setText] = useState(readDraft());
-  useEffect(() => { try { sessionStorage.setItem(draftKey(), text.slice(0, 100000)); } catch { /* full: the draft lives in this window only */ } }, [text]);
+// A message that no server has accepted yet is still a draft: should the window
+// be loaded again, it is back in the box.
+function useDraft(turns) {
+  const unsent = turns.findLast((t) => !t.task && t.status === 'sending');
+  const [text, setText] = useState(() => (unsent ? '' : readDraft()));
+  const kept = text || unsent?.text || '';
+  useEffect(() => { try { sessionStorage.setItem(draftKey(), kept.slice(0, 100000)); } catch { /* full: it lives in this window only */ } }, [kept]);
   return [text, setText];
 }
 
 export default function Playground() {
-  const [text, setText] = useDraft();
   const { turns, draw } = useTalk();
+  const [text, setText] = useDraft(turns);
   const [isFollowUp, setFollowUp] = useState(false);
   const [learnt, setLearnt] = useState(null);
   const [agents, setAgents] = useState(null);
@@ -263,6 +275,11 @@ export default function Playground() {
     setLearnt(await lookAgain(turn, agent));
     setRound((n) => n + 1);
   };
+  const edit = (turn) => {
+    talk.turns = turns.filter((t) => t !== turn);
+    setText(turn.text);
+    box.current?.focus();
+  };
   const clear = () => {
     turns.forEach((t) => t.close());
     talk.turns = [];
@@ -273,7 +290,7 @@ export default function Playground() {
   return html`<${Page} title="Playground" lead="Type a message and see who would get it, and why." actions=${turns.length > 0 && html`<${Button} onClick=${clear}>Clear<//>`}>
     <div class="playground">
       <div class="talk">
-        ${turns.length > 0 && html`<ol class="turns">${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected}/>`)}</ol>`}
+        ${turns.length > 0 && html`<ol class="turns">${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected} onEdit=${edit}/>`)}</ol>`}
         <form class="composer" onSubmit=${(e) => { e.preventDefault(); send(); }}>
           <label for="message" class="off-screen">Message</label>
           <textarea id="message" data-search ref=${box} rows="3" disabled=${!can('send')} placeholder=${can('send') ? 'Ask anything; Enter sends, Shift+Enter is a new line' : 'This token may read, and not send.'} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
@@ -283,8 +300,8 @@ export default function Playground() {
               ${before && html`<label class="check"><input type="checkbox" checked=${isFollowUp} onChange=${(e) => setFollowUp(e.target.checked)}/> go on with the last one: the same conversation, and so the same agent</label>`}
             </div><${Button} kind="main" type="submit" disabled=${!canGo}>Send<//></div>
         </form>
-        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command=${['script/server', 'node examples/echo.js']}>
-          Connect one of your own, or run the demo: then a message typed here goes to the agent that it fits. <${Link} to="/agents">Connect an agent<//><//>`}
+        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
+          Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is, with <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
         <${Learnt} learnt=${learnt}/>
       </div>
       <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">
