@@ -56,6 +56,23 @@ const open = async (tab = 'overview', wishes = {}) => {
 const table = (page, name) => page.getByRole('region', { name });
 const cells = async (where) => (await where.locator('tbody tr').allInnerTexts()).map((row) => row.split('\t').map((c) => c.trim()));
 
+// Each line in words, as who does not see it hears it: the least, the most and the last.
+async function eachPlot(page) {
+  const { items } = await server.ask('GET', '/api/analytics/hours?window=7d');
+  const share = (v) => `${(v * 100).toFixed(v > 0 && v < 0.1 ? 1 : 0)} %`;
+  const LINES = { Confidence: [['mean confidence', 'confidence'], ['mean margin', 'margin']], 'Overrides and errors': [['overridden', 'override_rate', share], ['errors', 'error_rate', share]] };
+  assert.notEqual(Math.max(...items.map((h) => h.override_rate)), Math.max(...items.map((h) => h.error_rate)));
+  for (const [name, lines] of Object.entries(LINES)) {
+    const plot = page.getByRole('slider', { name, exact: true });
+    const words = await plot.evaluate((el) => document.getElementById(el.getAttribute('aria-describedby')).textContent);
+    for (const [label, key, format = (v) => v.toFixed(2)] of lines) {
+      const there = items.map((h) => h[key]).filter((v) => v !== null);
+      const line = there.length ? `${label}: between ${format(Math.min(...there))} and ${format(Math.max(...there))}, at last ${format(there.at(-1))}` : `${label}: nothing`;
+      assert.ok(words.includes(line), `${line} in ${words}`);
+    }
+  }
+}
+
 test('the figures are those of the server, and every plot can be read', async () => {
   const page = await open();
   const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=7d');
@@ -72,6 +89,7 @@ test('the figures are those of the server, and every plot can be read', async ()
   await eventually(async () => await plot.getAttribute('aria-valuetext') !== first, 'the arrow key goes on');
   assert.match(first, /decisions \d+$/);
   assert.ok(await plot.locator('canvas').count() === 1);
+  await eachPlot(page);
   const agents = await cells(table(page, /^Agents, the most/));
   const { items } = await server.ask('GET', '/api/analytics/agents?window=7d');
   assert.deepEqual(agents.map((r) => [r[0], r[1]]), items.map((r) => [r.agent, String(r.decisions)]));
@@ -90,6 +108,47 @@ test('another window counts another time, and the address keeps it', async () =>
   await page.getByText('by day (UTC)').waitFor();
 });
 
+// The four lights: the figure of a cell, and what of the colour it has (1: all of it).
+const judged = (r) => r.positive + r.negative;
+const percent = (x) => `${(x * 100).toFixed(0)} %`;
+const mostOf = (items) => Math.max(...items.map((r) => r.decisions));
+const LIGHTS = {
+  decisions: { text: (r) => String(r.decisions), share: (r, most) => r.decisions / most },
+  well: { text: (r) => (judged(r) ? percent(r.positive / judged(r)) : '–'), share: (r) => (judged(r) ? r.positive / judged(r) : 0) },
+  confidence: { text: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)), share: (r) => r.confidence ?? 0 },
+  overridden: { text: (r) => percent(r.override_rate), share: (r) => r.override_rate },
+};
+
+// How far a cell's colour is from the card's: none of the light, none of the distance.
+const cellsOf = (heat) => heat.locator('.heat-cell').evaluateAll((all) => {
+  const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgb = (colour) => {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const probe = document.body.appendChild(document.createElement('i'));
+  probe.style.background = 'var(--card)';
+  const ground = rgb(getComputedStyle(probe).backgroundColor);
+  probe.remove();
+  return all.map((cell) => ({ text: cell.innerText.trim(), to: cell.querySelector('a').getAttribute('href'),
+    colour: Math.hypot(...rgb(getComputedStyle(cell).backgroundColor).map((v, i) => v - ground[i])) }));
+});
+
+async function eachLight(page, heat, items) {
+  for (const [way, light] of Object.entries(LIGHTS)) {
+    await page.getByLabel('Colour and figure say').selectOption(way);
+    const rowOf = (cell) => items.find((r) => cell.to === `#/decisions?${new URLSearchParams({ type: r.type || 0, agent: r.agent })}`);
+    const cells = (await cellsOf(heat)).map((cell) => ({ ...cell, row: rowOf(cell) }));
+    assert.equal(cells.length, items.length);
+    assert.deepEqual(cells.map((c) => c.text), cells.map((c) => light.text(c.row)), way);
+    const shares = cells.map((c) => light.share(c.row, mostOf(items)));
+    const full = Math.max(...cells.map((c, i) => c.colour / (shares[i] || 1)));
+    assert.ok(new Set(shares).size > 1 && full > 20, `${way} has no colours: ${JSON.stringify(cells)}`);
+    cells.forEach((c, i) => assert.ok(Math.abs(c.colour - full * shares[i]) < full * 0.08, `${way} ${c.text}: ${c.colour} of ${full}`));
+  }
+}
+
 test('types of query by agents are a table, in any of four lights', async () => {
   const page = await open('types');
   const heat = page.getByRole('table', { name: /^Types of query down/ });
@@ -101,10 +160,7 @@ test('types of query by agents are a table, in any of four lights', async () => 
   assert.equal(await sum(), items.reduce((n, r) => n + r.decisions, 0));
   assert.ok(items.some((r) => r.type), 'types were found');
   await shot(page, 'analytics-types-light', { whole: true });
-  for (const [way, pattern] of [['well', /%/], ['confidence', /^0\.\d\d$/], ['overridden', /^\d+ %$/]]) {
-    await page.getByLabel('Colour and figure say').selectOption(way);
-    assert.ok((await heat.locator('.heat-cell').allInnerTexts()).some((t) => pattern.test(t)), way);
-  }
+  await eachLight(page, heat, items);
   await axe(page);
   const one = items.find((r) => r.type);
   await heat.getByRole('link', { name: new RegExp(`: ${one.decisions} of ${one.name} to ${one.agent}:`) }).click();
@@ -132,10 +188,12 @@ test('signals and keywords say what they are worth', async () => {
   const { items: signals } = await server.ask('GET', '/api/analytics/signals?window=7d');
   const rows = await cells(table(page, 'Signals'));
   assert.deepEqual(rows.map((r) => r[0]), ['meaning', 'record', 'keyword', 'recent']);
-  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped), r));
+  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped) && r[3] === String(signals[i].hurt), r));
   const { items: keywords } = await server.ask('GET', '/api/analytics/keywords?window=7d');
   const shown = await cells(table(page, /^Keywords, those/));
-  assert.deepEqual(shown.map((r) => [r[0], r[2], r[6]]), keywords.map((k) => [k.keyword, String(k.fired), String(k.wrong)]));
+  assert.deepEqual(shown, keywords.map((k) => [k.keyword, k.agent, k.fired, k.won, k.pulled, k.right, k.wrong].map(String)));
+  for (const [a, b] of [['fired', 'won'], ['won', 'pulled'], ['right', 'wrong'], ['pulled', 'right']])
+    assert.ok(keywords.some((k) => k[a] !== k[b]), `${a} and ${b} are told apart`);
   assert.equal(shown[0][0], 'write');
   await axe(page);
   await shot(page, 'analytics-signals-light', { whole: true });
@@ -167,15 +225,20 @@ test('the slider shows what another threshold would change', async () => {
   await page.getByRole('heading', { name: 'Who got it, and why' }).waitFor();
 });
 
-test('a table is saved as CSV', async () => {
+test('a table is saved as CSV, of the time that is looked at', async () => {
+  const fired = JSON.stringify((await server.ask('GET', '/api/analytics/keywords?window=24h')).items.map((k) => String(k.fired)));
   const page = await open('signals');
+  await page.getByLabel('of the last').selectOption('24h');
+  await page.waitForFunction(() => location.hash.includes('window=24h'));
+  await eventually(async () => JSON.stringify((await cells(table(page, /^Keywords, those/))).map((r) => r[2])) === fired, 'those of a day');
   const saved = page.waitForEvent('download');
   await page.getByRole('button', { name: 'keywords as CSV' }).click();
   const file = await saved;
   assert.equal(file.suggestedFilename(), 'signalbox-keywords.csv');
   const text = fs.readFileSync(await file.path(), 'utf8');
-  const { body } = await server.api('GET', '/api/analytics/keywords?window=7d&format=csv');
+  const { body } = await server.api('GET', '/api/analytics/keywords?window=24h&format=csv');
   assert.equal(text, body);
+  assert.notEqual(text, (await server.api('GET', '/api/analytics/keywords?window=7d&format=csv')).body);
 });
 
 test('the gate’s figures stand beside their targets', async () => {

@@ -217,6 +217,25 @@ test('the turns before, a failure and its words', async () => {
   await axe(page);
 });
 
+test('a long text is folded, and shown whole when that is asked for', async () => {
+  const MOST = 4000;
+  for (const length of [MOST, MOST + 1]) {
+    const text = `${'x'.repeat(length - 4)} end`;
+    const { task_id: task } = await server.ask('POST', '/api/messages', { text, executor: { name: 'echo' } });
+    const page = await server.newPage({ at: `#/tasks/${task}` });
+    const answer = page.getByRole('region', { name: 'The answer', exact: true }).locator('.words').first();
+    await answer.waitFor();
+    const isFolded = length > MOST;
+    assert.equal(await answer.getByRole('button').count(), isFolded ? 1 : 0);
+    if (isFolded) {
+      assert.ok((await answer.textContent()).startsWith(`${text.slice(0, MOST)}… `));
+      await answer.getByRole('button', { name: 'show all 4,001 characters' }).click();
+      await answer.getByRole('button').waitFor({ state: 'detached' });
+    }
+    assert.equal(await answer.textContent(), text);
+  }
+});
+
 test('the server comes back, and the page goes on', async () => {
   const own = await stage({ agents: [{ id: 'never', url: 'echo:3600000' }], args: webFolder() });
   const { task_id: task } = await own.ask('POST', '/api/messages', { text: 'for ever', wait_ms: 0, executor: { name: 'never' } });
