@@ -336,6 +336,14 @@ struct held_filter {
 size_t broker_holds_like(const struct broker *b, const struct held_filter *f,
                          int64_t after, struct held *out, size_t max);
 
+/* How much waits that the caller may see, for rules and for people: as many as
+ * their lists have. */
+struct broker_waiting {
+    int64_t held, escalations_open;
+};
+struct broker_waiting broker_waiting(const struct broker *b,
+                                     const struct caller *caller);
+
 /* How many are held for that agent. */
 size_t broker_held_for(const struct broker *b, struct str agent);
 

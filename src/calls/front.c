@@ -89,6 +89,7 @@ static void answer_live(struct call *c, struct str path)
                         "served"));
     else
         answer(c, 200, web_type(path), buf_str(c->body), &keep, 1);
+    buf_clear(c->body); /* whoever is answered next begins with nothing */
 }
 
 /* For programs, and for people with curl. */

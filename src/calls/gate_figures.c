@@ -1,6 +1,7 @@
 /* How the gate is doing, each figure beside what it should be; the rules that
- * hold; the channels; and the audit. Numbers are for whoever may read; where
- * files are and what is wrong with them, for admins. */
+ * hold; the channels; and the audit. Whoever may read is told how much of
+ * theirs waits; what everybody's messages did together, where files are and
+ * what is wrong with them is for admins. */
 #include "base/json.h"
 #include "calls/internal.h"
 #include "posting.h"
@@ -77,6 +78,30 @@ static void put_lost(struct json_out *o, const struct audit_report *audit,
     json_close(o, '}');
 }
 
+/* Nothing can be routed that did not come: of an hour in which less came than
+ * should go nobody can say that the gate was slow. */
+static void put_routed(struct json_out *o, const struct gate_figures *hour,
+                       const struct gate_figures *day, int64_t target)
+{
+    int64_t came =
+        hour->routed - hour->released + hour->decisions[FIGURE_HELD] +
+        hour->decisions[FIGURE_PAUSED] + hour->decisions[FIGURE_ESCALATED];
+    bool is_met = hour->routed >= target;
+
+    json_key(o, STR("routed_per_hour"));
+    json_open(o, '{');
+    put_int(o, "value", hour->routed);
+    put_int(o, "target", target);
+    if (is_met || came >= target)
+        put_bool(o, "is_met", is_met);
+    else
+        put_text(o, "is_met", STR(""));
+    put_int(o, "came", came > 0 ? came : 0);
+    json_key(o, STR("average_24h"));
+    json_put_real(o, (double)((day->routed * 10 + 12) / 24) / 10);
+    json_close(o, '}');
+}
+
 static void put_figures(struct json_out *o, struct posting *p,
                         const struct gate_targets *t)
 {
@@ -87,10 +112,7 @@ static void put_figures(struct json_out *o, struct posting *p,
 
     json_key(o, STR("figures"));
     json_open(o, '{');
-    open_figure(o, "routed_per_hour", hour.routed, t->routed_per_hour,
-                hour.routed >= t->routed_per_hour);
-    put_int(o, "average_24h", day.routed / 24);
-    json_close(o, '}');
+    put_routed(o, &hour, &day, t->routed_per_hour);
     put_decisions(o, &day);
     open_figure(o, "hold_ms", hold, t->hold_ms, hold <= t->hold_ms);
     put_int(o, "of_all", average(day.hold_ms, day.holds));
@@ -109,7 +131,7 @@ static void put_figures(struct json_out *o, struct posting *p,
     json_close(o, '}');
 }
 
-static void put_now(struct json_out *o, const struct broker_stats *b)
+static void put_now(struct json_out *o, const struct broker_waiting *b)
 {
     json_key(o, STR("now"));
     json_open(o, '{');
@@ -166,13 +188,17 @@ void call_gate_get(struct call *c)
 {
     struct calls *calls = c->calls;
     struct json_out o = json_out(c->body);
-    struct broker_stats b = broker_stats(walk_broker(calls->walk));
+    struct broker_waiting b =
+        broker_waiting(walk_broker(calls->walk), &c->caller);
     const struct gate_about *about =
         gate_rules_about(rulebook_rules(calls->rulebook));
     bool is_admin = caller_is_admin(&c->caller);
 
     json_open(&o, '{');
-    put_figures(&o, calls->posting, &about->targets);
+    if (is_admin)
+        put_figures(&o, calls->posting, &about->targets);
+    else
+        put_text(&o, "figures", STR(""));
     put_now(&o, &b);
     put_rules(&o, calls->rulebook, is_admin);
     if (is_admin)

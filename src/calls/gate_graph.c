@@ -3,8 +3,10 @@
  * which of it is in the way.
  *
  * Rules name agents, and who may not see an agent is told of no rule that names
- * it: not even that there is one of that name. Admins see all of them. What
- * happened counts within a scope, and is told as POST /api/gate would. */
+ * it: not even that there is one of that name. But for what holds a message of
+ * their own: whose word or health it waits for they are told with the answer to
+ * it, and here alike. Admins see all of them. What happened counts within a
+ * scope, and is told as POST /api/gate would. */
 #include "calls/internal.h"
 
 #include "base/fault.h"
@@ -21,8 +23,10 @@ struct sketch {
     struct eyes eyes;
     struct json_out out;
     struct str nodes[NODES_MAX];
+    bool is_named[NODES_MAX]; /* told of, though perhaps not seen */
     size_t n_nodes, n_edges;
-    bool is_held; /* the task is: then something blocks it */
+    bool is_held;  /* the task is: then something blocks it */
+    bool is_asked; /* or it was, and a person is asked about it */
     bool is_whole;
 };
 
@@ -85,30 +89,41 @@ static bool are_told(const struct sketch *k, struct strs names)
     return true;
 }
 
+/* Whether the message waits for it, whose reason then says of whom. */
+static bool is_in_the_way(const struct sketch *k, const struct gate_edge *e)
+{
+    return (k->is_held || k->is_asked) && e->is_blocking && e->is_for_it;
+}
+
+/* Whom else a rule is for is never said. */
 static bool may_be_told(const struct sketch *k, const struct gate_edge *e)
 {
-    return are_told(k, e->from) && are_told(k, e->said_to) &&
-           are_told(k, e->sender) && are_told(k, e->to);
+    return are_told(k, e->sender) && are_told(k, e->to) &&
+           (is_in_the_way(k, e) ||
+            (are_told(k, e->from) && are_told(k, e->said_to)));
 }
 
 /* False: there are as many as may. Names of rules live as long as the rules. */
-static bool add_node(struct sketch *k, struct str name)
+static bool add_node(struct sketch *k, struct str name, bool is_named)
 {
-    for (size_t i = 0; i < k->n_nodes; i++)
-        if (str_eq_nocase(k->nodes[i], name))
-            return true;
-    if (k->n_nodes == NODES_MAX)
+    size_t i = 0;
+
+    while (i < k->n_nodes && !str_eq_nocase(k->nodes[i], name))
+        i++;
+    if (i == NODES_MAX)
         return false;
-    k->nodes[k->n_nodes++] = name;
+    if (i == k->n_nodes)
+        k->nodes[k->n_nodes++] = name;
+    k->is_named[i] |= is_named;
     return true;
 }
 
 /* The names of an edge are its rule's, but the list of a single one may be the
  * call's own: so the strings are kept, and never the list. */
-static void add_nodes(struct sketch *k, struct strs names)
+static void add_nodes(struct sketch *k, struct strs names, bool is_named)
 {
     for (size_t i = 0; i < names.n; i++)
-        if (!add_node(k, names.list[i]))
+        if (!add_node(k, names.list[i], is_named))
             k->is_whole = false;
 }
 
@@ -201,25 +216,28 @@ static void on_edge(void *ctx, const struct gate_edge *e)
         return;
     }
     k->n_edges++;
-    add_nodes(k, e->from);
-    add_nodes(k, e->said_to);
-    add_nodes(k, e->sender);
-    add_nodes(k, e->to);
+    add_nodes(k, e->from, is_in_the_way(k, e));
+    add_nodes(k, e->said_to, is_in_the_way(k, e));
+    add_nodes(k, e->sender, false);
+    add_nodes(k, e->to, false);
     write_edge(k, e);
 }
 
-/* Nodes. How much one has to do is for who owns it. */
-static void write_node(struct sketch *k, struct str name)
+/* Nodes. Who sees an agent sees how much it has to do, as its figures say; of
+ * one that is only named, no more than the reason for the hold. */
+static void write_node(struct sketch *k, size_t i)
 {
+    struct str name = k->nodes[i];
     const struct agent *a = registry_find(k->calls->registry, name, &k->eyes);
     struct gate_agent of = broker_agent(walk_broker(k->calls->walk), name);
+    bool is_known = a || (k->is_named[i] && of.is_known);
     struct json_out *out = &k->out;
 
     json_open(out, '{');
     put_str(out, "agent", a ? a->name : name);
-    put_bool(out, "is_known", a != NULL);
-    put_str(out, "state", a ? agent_state_name(of.state) : STR(""));
-    if (a && agent_is_owned(a, &k->eyes)) {
+    put_bool(out, "is_known", is_known);
+    put_str(out, "state", is_known ? agent_state_name(of.state) : STR(""));
+    if (a) {
         json_key(out, STR("queue"));
         json_put_int(out, of.queue);
         json_key(out, STR("queue_max"));
@@ -247,8 +265,8 @@ static void write_message(struct sketch *k, const struct task *t,
     put_str(out, "type", e->type);
     put_str(out, "priority", task_priority_name(e->priority));
     json_close(out, '}');
-    add_node(k, e->from);
-    add_node(k, e->to);
+    add_node(k, e->from, false);
+    add_node(k, e->to, false);
 }
 
 static void write_history(struct sketch *k, const struct graph_known *known)
@@ -288,7 +306,7 @@ static enum err write_graph(struct sketch *k, const struct graph_about *about,
     json_key(&k->out, STR("nodes"));
     json_open(&k->out, '[');
     for (size_t i = 0; i < k->n_nodes; i++)
-        write_node(k, k->nodes[i]);
+        write_node(k, i);
     json_close(&k->out, ']');
     write_history(k, &known);
     json_close(&k->out, '}');
@@ -300,13 +318,14 @@ static enum err write_graph(struct sketch *k, const struct graph_about *about,
 static enum err sketch(struct calls *c, const struct caller *caller,
                        const struct graph_about *about)
 {
-    struct sketch k = {.calls = c,
-                       .caller = caller,
-                       .eyes = eyes_of(caller, loop_wall_ms(c->loop)),
-                       .out = json_out(&c->body),
-                       .is_held =
-                           about->task && about->task->status == TASK_HELD,
-                       .is_whole = true};
+    struct sketch k = {
+        .calls = c,
+        .caller = caller,
+        .eyes = eyes_of(caller, loop_wall_ms(c->loop)),
+        .out = json_out(&c->body),
+        .is_held = about->task && about->task->status == TASK_HELD,
+        .is_asked = about->task && about->task->status == TASK_ESCALATED,
+        .is_whole = true};
     struct arena arena;
     enum err e;
 

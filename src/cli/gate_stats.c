@@ -66,17 +66,17 @@ static void show_lost(struct cli *c, const struct json *figure)
         buf_addf(&c->out, "%10s  lost: no audit has ended yet\n", "?");
 }
 
-static void show_stats(struct cli *c, const struct json *is)
+/* What everybody's messages did: for admins. */
+static void show_figures(struct cli *c, const struct json *f)
 {
     static const char *const names[] = {"immediate", "hold", "pause",
                                         "escalate", "drop"};
-    const struct json *f = part(is, "figures");
     const struct json *decisions = part(f, "decisions_24h");
+    const struct json *routed = part(f, "routed_per_hour");
 
-    show_figure(c, part(f, "routed_per_hour"), "routed in the last hour",
-                "at least");
-    buf_addf(&c->out, "%10lld  an hour, over a day\n",
-             (long long)number(part(f, "routed_per_hour"), "average_24h"));
+    show_figure(c, routed, "routed in the last hour", "at least");
+    buf_addf(&c->out, "%10.1f  an hour, over a day\n",
+             json_real_or(part(routed, "average_24h"), 0));
     show_hold(c, part(f, "hold_ms"));
     show_figure(c, part(f, "escalations_per_day"), "escalated in a day",
                 "under");
@@ -84,6 +84,14 @@ static void show_stats(struct cli *c, const struct json *is)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         buf_addf(&c->out, "%10lld  decisions in a day: %s\n",
                  (long long)number(decisions, names[i]), names[i]);
+}
+
+static void show_stats(struct cli *c, const struct json *is)
+{
+    const struct json *f = part(is, "figures");
+
+    if (f && f->type == JSON_OBJ)
+        show_figures(c, f);
     buf_addf(&c->out, "%10lld  held now\n",
              (long long)number(part(is, "now"), "held"));
     buf_addf(&c->out, "%10lld  waiting for a person\n",

@@ -55,6 +55,11 @@ class Channels(Client):
                   "lost")},
                 {"routed_per_hour": 100, "hold_ms": 30 * 60 * 1000,
                  "escalations_per_day": 5, "lost": 0})
+            # Five came and five went: that it should be a hundred says nothing.
+            self.assertEqual((figures["routed_per_hour"]["came"],
+                              figures["routed_per_hour"]["is_met"],
+                              figures["routed_per_hour"]["average_24h"]),
+                             (5, None, 0.2))
             self.assertEqual(said["rules"]["state"], "none")
             self.assertEqual(said["channels"], [])
             # Nobody knows before an audit has ended, which it does soon.

@@ -1,6 +1,7 @@
 """The dashboard as a browser gets it: what comes, how long it may be kept,
 what it may do, and who does not get it at all."""
 import gzip
+import json
 import os
 import re
 import signal
@@ -280,6 +281,23 @@ class Link(unittest.TestCase):
         self.assertIn("export SIGNALBOX_TOKEN=", said)
         self.assertNotIn("ashboard", said)
         self.assertNotIn("#token", said)
+
+
+class Folder(unittest.TestCase):
+    def test_a_file_of_the_folder_is_nobody_elses_answer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "a.js"), "w",
+                      encoding="utf-8") as f:
+                f.write("// a file\n")
+            with Server(agents=[{"id": "echo", "url": "echo:300"}],
+                        config={"web": {"folder": folder}}) as server:
+                with server.connect() as peer:
+                    # Nobody is answered between the two.
+                    peer.send(server.request("POST", "/api/messages", {
+                        "text": "hello", "executor": {"name": "echo"}}))
+                    got = server.call("GET", "/assets/live/a.js")
+                    self.assertEqual(got.body, b"// a file\n")
+                    self.assertIn("hello", json.dumps(peer.response().json()))
 
 
 class Settings(unittest.TestCase):

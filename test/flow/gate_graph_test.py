@@ -1,5 +1,6 @@
 """The rules as a graph, as docs/protocol.md promises it: what of it is so for a
 task, for a reference, and for whom it is told."""
+import json
 import os
 import unittest
 
@@ -10,6 +11,23 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EM = os.path.join(HERE, "..", "..", "examples", "em", "routing_rules.json")
 AGENTS = [{"id": name, "url": "echo:"} for name in
           ("Jay", "Z", "Rick", "Leroy")]
+
+SECRET = {
+    "agents": {"Rick": {}, "secret": {}, "other": {}},
+    "safety_gates": [{"rule": "secret-is-up", "agent": "secret",
+                      "match": {"type": ["PUBLISH"]},
+                      "states": ["IDLE", "ACTIVE"]}],
+    "dependencies": [
+        {"rule": "secret-said", "match": {"type": "SEND"},
+         "after": [{"type": "SUBMISSION", "from": "secret"}]},
+        {"rule": "wide", "match": {"type": "WIDE", "to": ["Rick", "other"]},
+         "after": [{"type": "SUBMISSION", "from": "secret"}]},
+        {"rule": "secret-soon", "match": {"type": "SOON"}, "hold_for": "1s",
+         "on_expiry": "escalate",
+         "after": [{"type": "SUBMISSION", "from": "secret"}]},
+        {"rule": "other-said", "match": {"type": "ELSE"},
+         "after": [{"type": "SUBMISSION", "from": "other"}]}],
+}
 
 
 class Graph(Client):
@@ -28,7 +46,7 @@ class Graph(Client):
     def envelope(self, server, kind, sender, to, reference="S-1", **more):
         got = server.call("POST", "/api/envelopes", {
             "from": sender, "to": to, "type": kind, "reference": reference,
-            "payload": {}, **more})
+            "payload": {}}, **more)
         self.assertEqual(got.status, 200, got)
         return got.json()
 
@@ -111,7 +129,7 @@ class Graph(Client):
         held = self.envelope(server, "SUBMISSION_REQUEST", "Leroy", "Rick")
         graph = self.graph(server, token=bob)
         self.assertTrue(graph["is_whole"])  # the configuration's are public
-        self.assertNotIn("queue", graph["nodes"][0])
+        self.assertEqual(graph["nodes"][0]["queue"], 0)
         self.graph(server, "?task_id=" + held["task_id"], 404, token=bob)
         server.stop()
         server = self.em(token=server.token, hidden="Z")
@@ -121,6 +139,50 @@ class Graph(Client):
         self.assertEqual([e["words"] for e in graph["edges"]],
                          ["SUBMISSION from Jay"])
         self.assertTrue(self.graph(server)["is_whole"])
+
+    def test_what_holds_ones_own_is_told_whoever_it_names(self):
+        """In the hold, the graph and what was answered alike: the rules are
+        the server's, and say of whom a message waits."""
+        rules = os.path.join(self.home, "rules.json")
+        with open(rules, "w", encoding="utf-8") as f:
+            json.dump(SECRET, f)
+        agents = [{"id": "Rick", "url": "echo:"}] + [
+            {"id": name, "url": "echo:", "visibility": "private"}
+            for name in ("secret", "other")]
+        server = self.server(agents=agents, config={"rules": rules})
+        anna = server.user("anna")
+        for kind, words in (("PUBLISH", "secret is IDLE"),
+                            ("SEND", "SUBMISSION from secret")):
+            held = self.envelope(server, kind, "anna", "Rick", token=anna)
+            self.assertIn(words, held["reason"])
+            one, = server.call("GET", "/api/holds?task_id=" + held["task_id"],
+                               token=anna).json()["items"]
+            self.assertEqual(one["reason"], held["reason"])
+            graph = self.graph(server, "?task_id=" + held["task_id"],
+                               token=anna)
+            edge, = [e for e in graph["edges"] if e["is_blocking"]]
+            self.assertEqual(edge["from"], ["secret"])
+            self.assertEqual(
+                [n for n in graph["nodes"] if n["agent"] == "secret"],
+                [{"agent": "secret", "is_known": True, "state": "IDLE"}])
+            # What does not hold it, and whom else its rule is for, is not told.
+            self.assertFalse(graph["is_whole"])
+            self.assertEqual(len(graph["edges"]), 1)
+            self.assertNotIn("other", json.dumps(graph))
+        held = self.envelope(server, "WIDE", "anna", "Rick", token=anna)
+        graph = self.graph(server, "?task_id=" + held["task_id"], token=anna)
+        self.assertEqual((graph["edges"], graph["is_whole"]), ([], False))
+        # Nor does it change when a person is asked instead.
+        held = self.envelope(server, "SOON", "anna", "Rick", token=anna)
+        path = "/api/escalations?task_id=" + held["task_id"]
+        eventually(lambda: server.call("GET", path, token=anna).json()[
+            "items"], "a person is asked")
+        one, = server.call("GET", path, token=anna).json()["items"]
+        self.assertIn("SUBMISSION from secret", one["reason"])
+        graph = self.graph(server, "?task_id=" + held["task_id"], token=anna)
+        self.assertEqual([e["from"] for e in graph["edges"]], [["secret"]])
+        # Without a message that waits there is none of them.
+        self.assertNotIn("secret", json.dumps(self.graph(server, token=anna)))
 
     def test_refused(self):
         server = self.em()

@@ -18,6 +18,7 @@ RULES = """{
     "on_expiry": "escalate"},
     {"rule": "z-first", "match": {"to": "Leroy"}, "after": [
     {"type": "RESULT", "from": "Z"}]}],
+  "targets": {"routed_per_hour": 2},
   "escalations": [{"rule": "ask-first", "match": {"to": "Rick"}}]
 }"""
 
@@ -50,6 +51,49 @@ class Told(Client):
             self.assertRegex(answer["timestamp"], r":\d\dZ$")
         self.assertEqual(self.told("gate.held")[0]["data"]["waits_for"],
                          ["event:R-1:RESULT"])
+
+    def gate(self, **more):
+        got = self.em.call("GET", "/api/gate", **more)
+        self.assertEqual(got.status, 200, got)
+        return got.json()
+
+    def test_each_is_told_how_much_of_theirs_waits(self):
+        bob, carl = self.em.user("bob"), self.em.user("carl")
+        for to, token in (("Leroy", bob), ("Leroy", None), ("Rick", None),
+                          ("Rick", bob), ("Rick", bob)):
+            more = {"token": token} if token else {}
+            got = self.em.call("POST", "/api/envelopes", {
+                "to": to, "type": "REQUEST", "reference": "R"}, **more)
+            self.assertEqual(got.status, 200, got)
+        for token, held, escalated in ((None, 2, 3), (bob, 1, 2), (carl, 0, 0)):
+            more = {"token": token} if token else {}
+            self.assertEqual(self.gate(**more)["now"],
+                             {"held": held, "escalations_open": escalated})
+            for path, n in (("/api/holds", held),
+                            ("/api/escalations?status=open", escalated)):
+                got = self.em.call("GET", path, **more).json()
+                self.assertEqual(len(got["items"]), n)
+        # What all of them did together is for who runs the server.
+        self.assertIsNone(self.gate(token=carl)["figures"])
+        self.assertIn("hold", self.gate()["figures"]["decisions_24h"])
+        said = self.good("gate", "stats",
+                         env={"SIGNALBOX_TOKEN": carl})
+        self.assertRegex(said, r"0 +held now")
+        self.assertNotIn("routed", said)
+
+    def test_a_quiet_hour_misses_no_target(self):
+        self.post(to="Z", type="NOTE")
+        self.post(to="Leroy", type="NOTE", reference="R-2")
+        eventually(lambda: self.gate()["figures"]["routed_per_hour"]["value"]
+                   == 1, "it is counted")
+        routed = self.gate()["figures"]["routed_per_hour"]
+        self.assertEqual((routed["target"], routed["came"], routed["is_met"]),
+                         (2, 2, False))  # one of two is held
+        self.post(to="Z", type="NOTE", reference="R-3")
+        eventually(lambda: self.gate()["figures"]["routed_per_hour"]["is_met"],
+                   "as many went as should")
+        self.assertEqual(self.gate()["figures"]["routed_per_hour"][
+            "average_24h"], 0.1)
 
     def test_a_repeat_is_told_and_counted(self):
         first = self.post(to="Leroy", type="GO", reference="R", message_id="J")

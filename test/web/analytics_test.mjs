@@ -246,12 +246,20 @@ test('the gate’s figures stand beside their targets', async () => {
   const { figures } = await server.ask('GET', '/api/gate');
   const boxes = await page.locator('.figure-box').allInnerTexts();
   assert.equal(boxes.length, 4);
-  assert.match(boxes[0], new RegExp(`${figures.routed_per_hour.value}\\s+messages routed[\\s\\S]*target at least 100`));
+  assert.match(boxes[0], new RegExp(`${figures.routed_per_hour.value}\\s+messages routed[\\s\\S]*a quiet hour[\\s\\S]*target at least 100[\\s\\S]*no verdict: \\d+ messages came; \\d+\\.\\d an hour over a day`));
   assert.match(boxes[1], /mean hold[\s\S]*target under 30 min/);
   assert.match(boxes[2], /escalations[\s\S]*met[\s\S]*target under 5/);
   assert.match(boxes[3], /messages lost[\s\S]*target\s+0/);
   await axe(page);
   await shot(page, 'analytics-gate-light');
+});
+
+test('the gate’s figures are for admins; how much of theirs waits is told to everybody', async () => {
+  const token = await server.user('carl');
+  const page = await server.newPage({ token, at: '#/analytics?tab=gate' });
+  await page.getByText('is for admins').waitFor();
+  assert.equal(await page.locator('.figure-box').count(), 0);
+  await page.getByText('Wait for a person').waitFor();
 });
 
 test('before there is anything to count, the page says what will come', async () => {

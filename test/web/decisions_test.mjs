@@ -163,7 +163,10 @@ test('it is corrected to somebody who was not compared, with a comment', async (
   const judge = page.getByRole('region', { name: 'Was that right?' });
   await judge.getByRole('button', { name: 'another…' }).click();
   await judge.getByLabel('Why').fill('nobody knows');
-  await judge.getByLabel('Another agent').fill('helper');
+  await judge.getByLabel('Another agent').fill('nobody');
+  await judge.getByText('no agent’s name has this in it').waitFor();
+  await judge.getByLabel('Another agent').fill('ELPE');
+  await judge.getByRole('button', { name: /^helper/ }).click();
   await judge.getByRole('button', { name: 'Correct', exact: true }).click();
   await judge.getByText(/is now an example for/).waitFor();
   const { items } = await server.ask('GET', '/api/feed?last=20');

@@ -86,6 +86,24 @@ test('a thousand entries are few rows, and scrolling leads back to the first', a
   }, 'the oldest entry is reached');
 });
 
+test('who opens an entry far down and comes back finds the feed where it was', async () => {
+  const page = await server.newPage({ at: '#/feed?type=task.' });
+  await rows(page).first().waitFor();
+  const box = page.getByRole('rowgroup', { name: /^Feed/ });
+  await eventually(() => box.evaluate((el) => { el.scrollTop = 12000; return el.scrollTop === 12000; }), 'far down');
+  const there = page.locator('.row[aria-rowindex="306"]').getByRole('link').first();
+  const seen = await there.getAttribute('href');
+  await there.click();
+  await page.getByRole('heading', { name: 'A task' }).waitFor();
+  await page.goBack();
+  await eventually(async () => await box.evaluate((el) => el.scrollTop) === 12000, 'as far down as before');
+  assert.equal(await there.getAttribute('href'), seen);
+  await page.getByRole('link', { name: 'Agents' }).click();
+  await page.getByRole('link', { name: 'Feed', exact: true }).click();
+  await rows(page).first().waitFor();
+  assert.equal(await box.evaluate((el) => el.scrollTop), 0);
+});
+
 test('a server that comes back is found again, and nothing is missed', async () => {
   const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
   const page = await own.newPage({ at: '#/feed' });

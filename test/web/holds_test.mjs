@@ -24,9 +24,37 @@ test('where nothing waits, the page says what will and how', async () => {
   await page.getByText('Nobody has to decide anything').waitFor();
   await page.getByRole('tab', { name: 'Decided' }).click();
   await page.getByText('Nothing was decided yet').waitFor();
+  assert.equal(await page.getByText('signalbox serve').count(), 0); // these rules are here already
+});
+
+test('without rules it says that nothing will wait here, and where it would', async () => {
   const plain = await stage({ args: webFolder() });
-  const other = await plain.newPage({ at: '#/holds?tab=rules' });
-  await other.getByText('No rules that wait for anything').waitFor();
+  for (const [tab, title, file] of [['waiting', 'Nothing waits', '1-too-early'], ['decide', 'Nobody has to decide anything', '5-not-sure'], ['rules', 'No rules that wait for anything', '']]) {
+    const page = await plain.newPage({ at: `#/holds?tab=${tab}`, height: 1000 });
+    await page.getByText(title).waitFor();
+    await page.getByText(`This server (${new URL(plain.url).host}) has no rules`).waitFor();
+    await page.getByText('build/signalbox serve --config examples/em/signalbox.jsonc --listen 127.0.0.1:8790', { exact: true }).waitFor();
+    await page.getByText('export SIGNALBOX_URL=http://127.0.0.1:8790 SIGNALBOX_TOKEN=', { exact: false }).waitFor();
+    if (file) await page.getByText(`build/signalbox send --envelope examples/em/envelopes/${file}.json`, { exact: true }).waitFor();
+    await shot(page, `holds-none-${tab}`);
+    await axe(page);
+  }
+});
+
+test('who sees nothing of it is told that nothing waits, in the menu too', async () => {
+  const { task_id: task } = await envelope('1-too-early', about());
+  await notSure(about());
+  const own = await server.newPage({ at: '#/holds' });
+  await own.getByRole('link', { name: 'Holds' }).getByTitle('1 held, 1 to decide').waitFor();
+  const page = await server.newPage({ token: await server.user('carl'), at: '#/holds' });
+  await page.getByText('Nothing waits').waitFor();
+  const figures = page.getByRole('group', { name: 'What waits of yours, in figures' });
+  assert.match(await figures.innerText(), /^0\s+wait now\s+0\s+for people to decide$/);
+  assert.equal(await page.getByRole('link', { name: 'Holds' }).innerText(), 'Holds');
+  await shot(page, 'holds-carl');
+  await server.ask('POST', `/api/tasks/${task}/cancel`);
+  const { items: [asked] } = await server.ask('GET', '/api/escalations?status=open');
+  await server.ask('POST', `/api/escalations/${asked.id}/approve`, {});
 });
 
 test('what waits is shown with its time, and goes when all has happened', async () => {

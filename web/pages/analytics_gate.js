@@ -1,11 +1,13 @@
 // How the gate is doing: seed figures, each beside what the rules say it should be.
 import { Badge, Bar, Card, Facts, Link, Loading, Problem, Text, Time, html, useGet } from '../lib/ui.js';
 import { useRefresh } from '../lib/live.js';
-import { duration, num } from '../lib/format.js';
+import { count, duration, num } from '../lib/format.js';
 
-function Target({ name, figure, show, bound, more }) {
-  const tone = figure.is_met === null || figure.is_met === undefined ? 'calm' : figure.is_met ? 'good' : 'bad';
-  const word = figure.is_met === null || figure.is_met === undefined ? 'not known' : figure.is_met ? '✓ met' : '✗ missed';
+/** open: what is said while nobody can tell whether it is met. */
+function Target({ name, figure, show, bound, more, open = 'not known' }) {
+  const isOpen = figure.is_met === null || figure.is_met === undefined;
+  const tone = isOpen ? 'calm' : figure.is_met ? 'good' : 'bad';
+  const word = isOpen ? open : figure.is_met ? '✓ met' : '✗ missed';
   return html`<div class="figure-box"><div class="value">${show(figure.value)}</div><div class="name">${name}</div>
     <div class="target"><${Badge} tone=${tone}>${word}<//> <span class="faint">target ${bound} ${show(figure.target)}</span></div>${more && html`<div class="hint">${more}</div>`}</div>`;
 }
@@ -18,23 +20,34 @@ function ByKind({ kinds }) {
     <td class="wide-cell"><${Bar} value=${kinds[id]} max=${all || 1} label=${name} text=${num(kinds[id])} tone=${tone}/></td><td class="right">${num(kinds[id])}</td></tr>`)}</tbody></table>`;
 }
 
+/** An hour in which little came misses nothing: there was no more to route. */
+function routedWords({ is_met: isMet, came, average_24h: average }) {
+  const day = `${num(average, average < 10 ? 1 : 0)} an hour over a day`;
+  return isMet === null ? `no verdict: ${count(came, 'message')} came; ${day}` : day;
+}
+
+function Now({ gate: { now, rules } }) {
+  return html`<${Card} title="Now"><${Facts} facts=${[
+    ['Held', html`<${Link} to="/holds">${num(now.held)}<//>`], ['Wait for a person', html`<${Link} to="/holds?tab=decide">${num(now.escalations_open)}<//>`],
+    ['Rules', rules.state === 'none' ? 'none: everything goes at once' : `${num(rules.count)}, ${rules.state}`], ['File', rules.file && html`<${Text} text=${rules.file} max=${200}/>`],
+    ['Problem', rules.problem && html`<${Text} text=${typeof rules.problem === 'string' ? rules.problem : JSON.stringify(rules.problem)}/>`],
+  ]}/><//>`;
+}
+
 export function GateFigures() {
   const { data, error, reload } = useGet('/api/gate');
   useRefresh(['gate.', 'escalation.'], reload);
   if (error) return html`<${Problem} error=${error} onRetry=${reload}/>`;
   if (!data) return html`<${Loading}/>`;
-  const f = data.figures, r = data.rules;
+  const f = data.figures;
+  if (!f) return html`<div class="grid"><${Now} gate=${data}/></div><p class="hint">What everybody’s messages did together, beside the targets, is for admins.</p>`;
   return html`<div class="figures">
-      <${Target} name="messages routed in the last hour" figure=${f.routed_per_hour} show=${(v) => num(v)} bound="at least" more=${`${num(f.routed_per_hour.average_24h)} an hour over a day`}/>
+      <${Target} name="messages routed in the last hour" figure=${f.routed_per_hour} show=${(v) => num(v)} bound="at least" open="a quiet hour" more=${routedWords(f.routed_per_hour)}/>
       <${Target} name="mean hold, priority NORMAL" figure=${f.hold_ms} show=${duration} bound="under" more=${`${num(f.hold_ms.holds)} holds, the longest ${duration(f.hold_ms.longest)}`}/>
       <${Target} name="escalations in 24 hours" figure=${f.escalations_per_day} show=${(v) => num(v)} bound="under"/>
       <${Target} name="messages lost" figure=${f.lost} show=${(v) => num(v)} bound="" more=${f.lost.audited_ms ? html`audited <${Time} ms=${f.lost.audited_ms}/>` : 'no audit has ended yet'}/>
     </div>
     <div class="grid"><${Card} title="What the gate decided in 24 hours"><${ByKind} kinds=${f.decisions_24h}/>
         <p class="hint">${num(f.released_24h)} released, ${num(f.expired_24h)} expired, ${num(f.late_24h)} answered late.</p><//>
-      <${Card} title="Now"><${Facts} facts=${[
-        ['Held', html`<${Link} to="/holds">${num(data.now.held)}<//>`], ['Wait for a person', html`<${Link} to="/holds">${num(data.now.escalations_open)}<//>`],
-        ['Rules', r.state === 'none' ? 'none: everything goes at once' : `${num(r.count)}, ${r.state}`], ['File', r.file && html`<${Text} text=${r.file} max=${200}/>`],
-        ['Problem', r.problem && html`<${Text} text=${typeof r.problem === 'string' ? r.problem : JSON.stringify(r.problem)}/>`],
-      ]}/><//></div>`;
+      <${Now} gate=${data}/></div>`;
 }

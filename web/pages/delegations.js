@@ -23,8 +23,9 @@ function Trees() {
   useRefresh(['task.'], pages.reload, 3000);
   return html`<${Page} title="Delegations" lead="What agents had other agents do: who waited for whom, and what each branch cost.">
     <${List} pages=${pages} columns=${COLUMNS} rowKey=${(t) => t.root_task_id} href=${(t) => `#/delegations/${encodeURIComponent(t.root_task_id)}`} label="Delegations, the newest first"
-      empty=${html`<${Empty} title="No agent has given anything to another yet" command=${['build/signalbox demo', 'build/signalbox send "draft a blog post about office trends, with facts"']}>
-        In the demo the content writer asks the researcher when a message wants facts; the tree of it appears here.<//>`}/>
+      empty=${html`<${Empty} title="No agent has given anything to another yet" command=${`build/signalbox send --url ${location.origin} "draft a blog post about office trends, with facts"`}>
+        What agents of this server (<code>${location.host}</code>) give to each other appears here. In the demo the content writer asks the researcher when a message wants facts: say so
+        in the <a href="#/playground">playground</a>, or where <code>SIGNALBOX_TOKEN</code> is set:<//>`}/>
   <//>`;
 }
 

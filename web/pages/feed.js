@@ -148,6 +148,6 @@ export default function Feed({ query, go }) {
     <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first" onTop=${setTop}
       empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries fits this filter`}>
           ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}<${Button} onClick=${() => go('/feed')}>Show everything<//><//>`
-        : html`<${Empty} title="Nothing has happened yet" command=${['signalbox send "why is my query slow?"', 'signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is committed. Send one:<//>`}/>
+        : html`<${Empty} title="Nothing has happened yet" command=${['build/signalbox send "hello"', 'build/signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is committed. Send one:<//>`}/>
   <//>`;
 }

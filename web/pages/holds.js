@@ -5,9 +5,9 @@ import { can, now, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { age, duration, num } from '../lib/format.js';
+import { EmExample } from '../lib/example.js';
 import { Graph } from '../lib/graph.js';
 
-const EM = ['build/signalbox serve --config examples/em/signalbox.jsonc', 'python3 examples/em/agents.py'];
 // What is let go at once concerns nothing here, and is most of what happens.
 const GATE = ['gate.held', 'gate.paused', 'gate.escalated', 'gate.released', 'gate.expired', 'escalation.', 'task.cancelled', 'task.expired'];
 const MET = [...GATE, 'gate.routed', 'task.completed', 'agent.'];
@@ -76,8 +76,7 @@ function Waiting() {
   useRefresh(GATE, pages.reload);
   useTick();
   return html`<${List} pages=${pages} columns=${WAITING} rowKey=${(h) => h.task_id} rowHeight=${56} href=${(h) => `#/holds/${encodeURIComponent(h.task_id)}`} label="What waits, the longest first"
-    empty=${html`<${Empty} title="Nothing waits" command=${[...EM, 'build/signalbox send --envelope examples/em/envelopes/1-too-early.json']}>
-      Messages that may not go yet appear here: with what they wait for, and how long they have. The four agents of examples/em make some:<//>`}/>`;
+    empty=${html`<${EmExample} title="Nothing waits" envelope="1-too-early">Messages that may not go yet appear here: with what they wait for, and how long they have.<//>`}/>`;
 }
 
 // What people decide.
@@ -102,8 +101,7 @@ function ToDecide() {
   const pages = usePages('/api/escalations', { status: 'open' });
   useRefresh(GATE, pages.reload);
   return html`<${List} pages=${pages} columns=${OPEN} rowHeight=${56} href=${toAsked} label="What a person must decide, the newest first"
-    empty=${html`<${Empty} title="Nobody has to decide anything" command=${[...EM, 'build/signalbox send --envelope examples/em/envelopes/5-not-sure.json']}>
-      What the rules want a person to see appears here: approve it, reject it, or send it to another agent. Jay of examples/em is not sure about one:<//>`}/>`;
+    empty=${html`<${EmExample} title="Nobody has to decide anything" envelope="5-not-sure">What the rules want a person to see appears here: approve it, reject it, or send it to another agent.<//>`}/>`;
 }
 
 const STATUSES = [['', 'All that were decided'], ['approved', 'Approved'], ['rejected', 'Rejected'], ['redirected', 'Redirected'], ['expired', 'Nobody answered'], ['resolved', 'Resolved by itself']];
@@ -115,7 +113,7 @@ function Decided({ status, set }) {
   return html`<div class="stack-of">
     <div class="filters"><${Field} label="Decided as"><select value=${status} onChange=${(e) => set({ status: e.target.value })}>${STATUSES.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//></div>
     <${List} pages=${pages} columns=${DECIDED} rowHeight=${56} href=${toAsked} label="What was decided, the newest first"
-      empty=${html`<${Empty} title="Nothing was decided yet" command="build/signalbox escalations">Who approved, rejected or redirected what, when, and in which words.<//>`}/>
+      empty=${html`<${Empty} title="Nothing was decided yet">Who approved, rejected or redirected what, when, and in which words. What is <a href="#/holds?tab=decide">to decide</a> comes here then.<//>`}/>
   </div>`;
 }
 
@@ -131,7 +129,7 @@ function Rules({ reference, set }) {
       <${Button} type="submit">Show what has happened<//></form>
     ${error && html`<${Problem} error=${error} onRetry=${reload}/>`}
     ${loading && html`<${Loading}/>`}
-    ${data && (data.edges.length ? html`<${Graph} graph=${data}/>` : html`<${Empty} title="No rules that wait for anything" command=${EM[0]}>A file of rules, named by “rules” in the configuration, says what may go when. examples/em has a complete one.<//>`)}
+    ${data && (data.edges.length ? html`<${Graph} graph=${data}/>` : html`<${EmExample} title="No rules that wait for anything">A file of rules, named by “rules” in the configuration, says what may go when. examples/em has a complete one.<//>`)}
   <//>`;
 }
 
@@ -184,10 +182,10 @@ function Figures() {
   const { figures, now: at } = data;
   const box = (name, value, target, isMet) => html`<div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div>
     ${target && html`<div class="small">${isMet === null || isMet === undefined ? '' : html`<${Badge} tone=${isMet ? 'good' : 'bad'}>${isMet ? 'in target' : 'off target'}<//> `}<span class="faint">${target}</span></div>`}</div>`;
-  return html`<div class="figures" role="group" aria-label="The gate in figures">
+  return html`<div class="figures" role="group" aria-label=${figures ? 'The gate in figures' : 'What waits of yours, in figures'}>
     ${box('wait now', num(at.held))}${box('for people to decide', num(at.escalations_open))}
-    ${box('held on average, 24 h', figures.hold_ms.holds ? duration(figures.hold_ms.value) : '–', `target ${duration(figures.hold_ms.target)}`, figures.hold_ms.holds ? figures.hold_ms.is_met : null)}
-    ${box('escalations, 24 h', num(figures.escalations_per_day.value), `fewer than ${num(figures.escalations_per_day.target)}`, figures.escalations_per_day.is_met)}
+    ${figures && html`${box('held on average, 24 h', figures.hold_ms.holds ? duration(figures.hold_ms.value) : '–', `target ${duration(figures.hold_ms.target)}`, figures.hold_ms.holds ? figures.hold_ms.is_met : null)}
+    ${box('escalations, 24 h', num(figures.escalations_per_day.value), `fewer than ${num(figures.escalations_per_day.target)}`, figures.escalations_per_day.is_met)}`}
   </div>`;
 }
 
