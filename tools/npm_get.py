@@ -12,6 +12,8 @@ The registry is that of $npm_config_registry or $NPM_CONFIG_REGISTRY, or of
 of $https_proxy. Beside the authorities that the system trusts, those of
 $NODE_EXTRA_CA_CERTS and of `cafile` in ~/.npmrc count."""
 import base64
+import contextlib
+import fcntl
 import hashlib
 import http.client
 import io
@@ -67,6 +69,11 @@ def registry_of(environ, npmrc):
             if parts.scheme not in ("http", "https") or not parts.netloc:
                 raise Trouble(f"{name} must be the address of a registry, "
                               "such as " + REGISTRY)
+            if "@" in parts.netloc:  # and is not to be seen in anybody's log
+                raise Trouble(f"{name} has a name or a password in it, which "
+                              "are not taken here: use a registry that can "
+                              "be read without, or copy web/node_modules from "
+                              "a machine that has built this already")
             return url.rstrip("/")
     return REGISTRY
 
@@ -76,12 +83,16 @@ def read_lock(path):
     try:
         with open(path, encoding="utf-8") as f:
             packages = json.load(f)["packages"]
-    except (OSError, ValueError, KeyError) as e:
+    except (OSError, ValueError, KeyError, TypeError) as e:
         raise Trouble(f"{path}: no lock of npm's that can be read ({e})") from e
+    if not isinstance(packages, dict):
+        raise Trouble(f"{path}: no lock of npm's: packages is no object")
     found = []
     for place, package in packages.items():
         if not place:
             continue
+        if not isinstance(package, dict):
+            raise Trouble(f"{path}: {place!r} is no object")
         name = place.removeprefix("node_modules/")
         version = str(package.get("version", ""))
         integrity = str(package.get("integrity", ""))
@@ -190,17 +201,35 @@ def install(lock, modules, environ):
         tarball = fetch(registry, name, version, context)
         check(name, version, integrity, tarball)
         tarballs.append((name, tarball))
-    new = modules + ".new"
-    shutil.rmtree(new, ignore_errors=True)
-    for name, tarball in tarballs:
-        try:
-            unpack(os.path.join(new, name), tarball)
-        except (Trouble, tarfile.TarError, OSError, zlib.error) as e:
-            raise Trouble(f"{name}: the tarball cannot be unpacked: {e}") from e
-    shutil.copyfile(lock, os.path.join(new, STAMP))
-    shutil.rmtree(modules, ignore_errors=True)
-    os.rename(new, modules)
+    with alone(lock):
+        if not is_there(lock, modules):  # another has done it meanwhile
+            put(tarballs, lock, modules)
     return len(tarballs)
+
+
+@contextlib.contextmanager
+def alone(lock):
+    """One at a time writes, though two terminals build at once."""
+    with open(lock, "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
+
+
+def put(tarballs, lock, modules):
+    new = modules + ".new"
+    try:
+        shutil.rmtree(new, ignore_errors=True)
+        for name, tarball in tarballs:
+            try:
+                unpack(os.path.join(new, name), tarball)
+            except (Trouble, tarfile.TarError, OSError, zlib.error) as e:
+                raise Trouble(
+                    f"{name}: the tarball cannot be unpacked: {e}") from e
+        shutil.copyfile(lock, os.path.join(new, STAMP))
+        shutil.rmtree(modules, ignore_errors=True)
+        os.rename(new, modules)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def is_there(lock, modules):
@@ -210,9 +239,10 @@ def is_there(lock, modules):
         with open(lock, "rb") as a, open(stamp, "rb") as b:
             if a.read() != b.read():
                 return False
-        os.utime(stamp)  # for make, which goes by the time
     except OSError:
         return False
+    with contextlib.suppress(OSError):  # somebody else's, or read-only
+        os.utime(stamp)  # for make, which goes by the time
     return True
 
 
@@ -231,8 +261,6 @@ def main(argv, environ):
     except OSError as e:
         print(f"npm_get: {modules}: {e.strerror}", file=sys.stderr)
         return 1
-    finally:
-        shutil.rmtree(modules + ".new", ignore_errors=True)
     print(f"npm_get: {n} packages, checked, in "
           f"{os.path.relpath(modules)}", file=sys.stderr)
     return 0

@@ -1,23 +1,23 @@
 // The shell: who is here, where they are, and the page for it. Pages are
 // loaded when they are first opened.
 import { useErrorBoundary } from './vendor/hooks.js';
-import { Badge, Button, Dialog, Field, Loading, Page, Problem, Text, Toasts, html, render, useEffect, useReducer, useRef, useState } from './lib/ui.js';
-import { get, keptToken, me, onSession, sessionState, signIn, signOut } from './lib/api.js';
+import { Badge, Button, Command, Dialog, Empty, Field, Loading, Page, Problem, Text, Toasts, html, render, useEffect, useReducer, useRef, useState } from './lib/ui.js';
+import { can, get, keptToken, me, onSession, sessionState, signIn, signOut } from './lib/api.js';
 import { feed, useFeed, useFeedState } from './lib/live.js';
 
 // In the order of the four questions: try, watch, who, may it, carry, what came of it.
 const PAGES = [
   { id: 'playground', title: 'Playground', key: 'p', load: () => import('./pages/playground.js') },
-  { id: 'feed', title: 'Feed', key: 'f', load: () => import('./pages/feed.js') },
-  { id: 'agents', title: 'Agents', key: 'a', load: () => import('./pages/agents.js') },
-  { id: 'decisions', title: 'Decisions', key: 'd', load: () => import('./pages/decisions.js') },
-  { id: 'holds', title: 'Holds', key: 'h', load: () => import('./pages/holds.js') },
-  { id: 'delegations', title: 'Delegations', key: 't', load: () => import('./pages/delegations.js') },
-  { id: 'analytics', title: 'Analytics', key: 'n', load: () => import('./pages/analytics.js') },
-  { id: 'ledger', title: 'Ledger', key: 'l', load: () => import('./pages/ledger.js') },
+  { id: 'feed', needs: 'read', title: 'Feed', key: 'f', load: () => import('./pages/feed.js') },
+  { id: 'agents', needs: 'read', title: 'Agents', key: 'a', load: () => import('./pages/agents.js') },
+  { id: 'decisions', needs: 'read', title: 'Decisions', key: 'd', load: () => import('./pages/decisions.js') },
+  { id: 'holds', needs: 'read', title: 'Holds', key: 'h', load: () => import('./pages/holds.js') },
+  { id: 'delegations', needs: 'read', title: 'Delegations', key: 't', load: () => import('./pages/delegations.js') },
+  { id: 'analytics', needs: 'read', title: 'Analytics', key: 'n', load: () => import('./pages/analytics.js') },
+  { id: 'ledger', needs: 'read', title: 'Ledger', key: 'l', load: () => import('./pages/ledger.js') },
   { id: 'settings', title: 'Settings', key: 's', load: () => import('./pages/settings.js') },
-  { id: 'tasks', under: 'feed', load: () => import('./pages/task.js') },
-  { id: 'escalations', under: 'holds', load: () => import('./pages/escalation.js') },
+  { id: 'tasks', needs: 'read', under: 'feed', load: () => import('./pages/task.js') },
+  { id: 'escalations', needs: 'read', under: 'holds', load: () => import('./pages/escalation.js') },
 ];
 
 // Where we are: #/page/part/part?name=value
@@ -77,10 +77,17 @@ function Current({ route }) {
     document.querySelector('main h1')?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [place, found]);
+  if (entry?.needs && !can(entry.needs)) return html`<${NotAllowed} entry=${entry}/>`;
   if (!entry) return html`<${Page} title="There is no such page"><p>The address leads nowhere: choose a page from the menu.</p><//>`;
   if (broken) return html`<${Page} title="This page broke"><${Problem} error=${broken} onRetry=${mend}/><//>`;
   if (found?.error) return html`<${Moved}/>`;
   return found ? html`<${found.Page} key=${route.page} ...${route} go=${go}/>` : html`<${Loading}/>`;
+}
+
+function NotAllowed({ entry }) {
+  return html`<${Page} title=${entry.title || 'Not with this token'}><${Empty} title="This token may not read">
+    It can send messages and no more. Sign in with one that has the scope <code>${entry.needs}</code>; whoever made this one can make another:
+  <${Command} text=${`build/signalbox token create --scopes send,${entry.needs}`}/><//><//>`;
 }
 
 // A page that cannot be fetched: another version runs by now, or none.
@@ -247,8 +254,9 @@ function App({ linkToken }) {
       setRoute(readRoute());
     };
     addEventListener('hashchange', move);
-    setRoute(readRoute()); // it may have changed since the first drawing
-    start(linkToken, offer, say).finally(() => setStarting(false));
+    const late = takeToken(); // the address may have changed since the first drawing
+    setRoute(readRoute());
+    start(late || linkToken, offer, say).finally(() => setStarting(false));
     return () => removeEventListener('hashchange', move);
   }, []);
   if (isStarting) return html`<${Waiting} text=${word}/>`;

@@ -119,7 +119,8 @@ struct calls {
     struct list open;     /* all of them; the first is looked at next */
     struct list gone;     /* nobody is there, but something of theirs is out */
     struct list dead;     /* to be freed at the end of the turn */
-    struct list listings; /* those whose list the store is reading */
+    struct list listings; /* those that the store reads a list for */
+    struct list studies;  /* and those that read very many records */
     struct list commissions;
     size_t n_sweep; /* still to be looked at in this sweep */
     struct timer sweep_timer;

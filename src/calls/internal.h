@@ -73,7 +73,8 @@ struct open {
     look_found *found, *then_found;
     void (*then)(struct open *o); /* when a query is back */
     struct query *asked;          /* with the store now, or NULL */
-    struct list_node listing;     /* in calls.listings */
+    struct list_node listing;     /* in calls.listings, or studies */
+    unsigned n_pages;             /* of it, that were asked for */
 
     /* A task: whoever waits for one, watches one or asks about one. */
     struct id task_id, message_id;
@@ -182,8 +183,14 @@ MUST_USE bool open_back(struct open *o);
 void open_read(struct open *o, struct query *q, void (*then)(struct open *o));
 
 /* The same for a list, which may take long: one token may have a few of them
- * at a time, and more are refused. The last thing to do with o. */
+ * at a time, and more are refused. Asked again by the same o it is the next
+ * page of the same list, which ends where its client is gone. The last thing
+ * to do with o. */
 void open_list(struct open *o, struct query *q, void (*then)(struct open *o));
+
+/* Before the first page of what reads very many: one token may have a few of
+ * these, and its lists beside them. False: o was refused. */
+MUST_USE bool open_study(struct open *o);
 
 /* Another kind from here on. */
 void open_becomes(struct open *o, enum open_kind kind);

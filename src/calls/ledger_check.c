@@ -62,6 +62,6 @@ void call_ledger_check(struct call *c)
     o->books->check = reckon_new(c->calls->by_id.seed);
     if (!o->books->check)
         open_refuse(o, ERR_NOMEM, STR(""), STR(""));
-    else
+    else if (open_study(o))
         go_on(o);
 }

@@ -21,7 +21,9 @@
 enum {
     SWEEP_MS = 500,
     SWEEP_AT_ONCE = 4096,
-    LISTS_MAX = 8, /* for one token at a time: the others want to read too */
+    LISTS_MAX = 8,   /* for one token at a time: the others want to read too */
+    STUDIES_MAX = 4, /* likewise, and its lists beside them */
+    PAGES_OWED = 16, /* to who may only have shut its sending side */
 };
 
 /* Life and death. */
@@ -46,6 +48,7 @@ static void free_change(struct open *o)
 static void open_free(struct open *o)
 {
     list_remove(&o->node);
+    list_remove(&o->listing);
     open_drop_queries(o);
     free_change(o);
     if (o->registering)
@@ -202,7 +205,6 @@ static void on_read(struct query *q, void *ctx)
     struct open *o = ctx;
 
     o->asked = NULL;
-    list_remove(&o->listing);
     if (q->err && q->err != ERR_GONE)
         log_warn(o->calls->log, "calls.not_read",
                  LOG_C("table", q->table->name),
@@ -225,29 +227,61 @@ void open_read(struct open *o, struct query *q, void (*then)(struct open *o))
     store_read(o->calls->store, q, on_read, o);
 }
 
-/* How many lists a token has with the store. There are a few of them in all,
- * or the store is at its limit: they are counted where they are. */
-static size_t lists_of(const struct calls *c, const struct id *token)
+/* How many of these a token has. There are a few of them in all, or the store
+ * is at its limit: they are counted where they are. */
+static size_t n_of_token(const struct list *all, const struct id *token)
 {
     size_t n = 0;
 
-    for (struct list_node *l = list_first(&c->listings); l;
-         l = list_next(&c->listings, l))
+    for (struct list_node *l = list_first(all); l; l = list_next(all, l))
         n += strcmp(LIST_OF(l, struct open, listing)->caller.token_id.text,
                     token->text) == 0;
     return n;
 }
 
+/* For the whole of its life: what has begun is not refused half way. */
+static bool enter(struct open *o, struct list *all, size_t most,
+                  struct str words)
+{
+    if (n_of_token(all, &o->caller.token_id) >= most) {
+        open_refuse(o, ERR_OVERLOADED, words, STR(""));
+        return false;
+    }
+    list_append(all, &o->listing);
+    return true;
+}
+
+bool open_study(struct open *o)
+{
+    return enter(o, &o->calls->studies, STUDIES_MAX,
+                 STR("four studies of many records are being made for this "
+                     "token; wait for one of them"));
+}
+
+/* Somebody who closed cannot be told from somebody who only says no more (net),
+ * and is owed an answer. But to go on and on for nobody, each time that one
+ * turns to another page of the dashboard, would shut out everybody else. */
+static bool may_go_on(struct open *o)
+{
+    if (o->n_pages < PAGES_OWED || !net_is_shut(o->calls->net, o->id))
+        return true;
+    open_refuse(o, ERR_BAD_REQUEST,
+                STR("you closed your side while many records were being read; "
+                    "keep the connection open until the answer is there"),
+                STR(""));
+    return false;
+}
+
 void open_list(struct open *o, struct query *q, void (*then)(struct open *o))
 {
-    if (lists_of(o->calls, &o->caller.token_id) >= LISTS_MAX) {
-        open_refuse(o, ERR_OVERLOADED,
-                    STR("eight lists are being read for this token; wait for "
-                        "one of them"),
-                    STR(""));
+    bool has_entered = list_has(&o->listing);
+
+    if (has_entered ? !may_go_on(o)
+                    : !enter(o, &o->calls->listings, LISTS_MAX,
+                             STR("eight lists are being read for this token; "
+                                 "wait for one of them")))
         return;
-    }
-    list_append(&o->calls->listings, &o->listing);
+    o->n_pages++;
     open_read(o, q, then);
 }
 
@@ -480,6 +514,7 @@ void live_init(struct calls *c, const uint64_t seed[2])
     list_init(&c->gone);
     list_init(&c->dead);
     list_init(&c->listings);
+    list_init(&c->studies);
     list_init(&c->commissions);
     c->sweep_timer.fire = on_sweep_timer;
     c->sweep_job.run = sweep;

@@ -80,6 +80,9 @@ struct desk {
 
     struct desk_stats stats;
     struct desk_stats before_shown; /* these, when it was last shown */
+    struct desk_stats of_another;   /* these, when its agent was made */
+    bool is_of_agent;               /* of the one that was made at made_ms */
+    int64_t made_ms;
     bool is_shown;
     struct list_node shown; /* d->shown */
     enum agent_state reported;
@@ -136,6 +139,9 @@ void hour_count(struct desk *k, enum minute_what what, int64_t ms);
 void hour_error(struct desk *k, struct str code, struct str words);
 void hour_paused(struct desk *k, struct str by, int64_t at_ms);
 void hour_free(struct desk *k);
+/* Before anything is counted or told: who has a name that another agent had is
+ * not told what that one did. */
+void hour_settle(struct desk *k);
 
 /* Its figures are not told by its agent's name any more. */
 void desk_hide(struct deliver *d, struct desk *k);

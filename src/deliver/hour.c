@@ -38,6 +38,7 @@ void hour_count(struct desk *k, enum minute_what what, int64_t ms)
 {
     struct desk_minute *m;
 
+    hour_settle(k);
     if (!k->hour && !FAULT("deliver.hour"))
         k->hour = calloc(1, sizeof(*k->hour));
     if (!k->hour)
@@ -61,6 +62,7 @@ static void copy_text(char *to, size_t size, struct str s)
 
 void hour_error(struct desk *k, struct str code, struct str words)
 {
+    hour_settle(k);
     k->error_ms = loop_wall_ms(k->deliver->opts.loop);
     if (!k->error && !FAULT("deliver.error"))
         k->error = malloc(sizeof(*k->error));
@@ -87,6 +89,40 @@ void hour_free(struct desk *k)
     free(k->paused);
 }
 
+/* What a removed agent did and said: whose it was need not see the one that has
+ * its name now, nor the other way round. */
+static void forget(struct desk *k)
+{
+    hour_free(k);
+    free(k->past);
+    k->hour = NULL;
+    k->error = NULL;
+    k->paused = NULL;
+    k->past = NULL;
+    k->error_ms = 0;
+    k->n_last = 0;
+    k->n_failures = 0;
+    k->has_worked = false;
+    k->of_another = k->stats;
+}
+
+void hour_settle(struct desk *k)
+{
+    const struct agent *a = desk_agent(k->deliver, k);
+
+    if (!a)
+        return;
+    if (k->is_of_agent && k->made_ms != a->created_ms)
+        forget(k);
+    /* Pauses outlive a start, and their author was another's then too. */
+    if (k->paused && k->paused->at_ms < a->created_ms) {
+        free(k->paused);
+        k->paused = NULL;
+    }
+    k->is_of_agent = true;
+    k->made_ms = a->created_ms;
+}
+
 /* The oldest first. Whoever looks does not move it on: what is past the newest
  * box, or older than an hour, is nothing. */
 static void copy_hour(const struct desk_hour *h, int64_t minute,
@@ -106,19 +142,22 @@ static void copy_hour(const struct desk_hour *h, int64_t minute,
 void deliver_figures(const struct deliver *d, struct str agent,
                      struct desk_figures *out)
 {
-    const struct desk *k = desk_find(d, agent);
+    struct desk *k = desk_find(d, agent);
     int64_t now_ms = loop_mono_ms(d->opts.loop);
 
     *out = (struct desk_figures){.latency_ms = -1,
                                  .running_ms = now_ms % DELIVER_MINUTE_MS};
     if (!k)
         return;
+    hour_settle(k);
     out->waiting = (int64_t)k->n_waiting;
     out->in_flight = (int64_t)k->n_in_flight;
-    out->completed_total = k->stats.completed_total;
-    out->failed_total = k->stats.failed_total;
-    out->cancelled_total = k->stats.cancelled_total;
-    out->retries_total = k->stats.retries_total;
+    out->completed_total =
+        k->stats.completed_total - k->of_another.completed_total;
+    out->failed_total = k->stats.failed_total - k->of_another.failed_total;
+    out->cancelled_total =
+        k->stats.cancelled_total - k->of_another.cancelled_total;
+    out->retries_total = k->stats.retries_total - k->of_another.retries_total;
     out->latency_ms = desk_last_median(k);
     out->usual_ms = desk_usual(k, now_ms);
     out->failed_ms = k->error_ms;

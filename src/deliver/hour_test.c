@@ -65,6 +65,48 @@ TEST(who_has_done_nothing_has_no_hour)
     stage_close();
 }
 
+TEST(who_has_the_name_of_another_is_told_nothing_of_that_one)
+{
+    struct agent *a;
+
+    stage_open();
+    a = idler();
+    a->created_ms = 10;
+    end_in(a, TASK_COMPLETED, 5);
+    end_in(a, TASK_FAILED, 5);
+    CHECK(deliver_pause(st.d, STR("a"), STR("bob"), 20) == OK);
+    look();
+    CHECK(f.has_hour && f.failed_total == 1 && f.latency_ms == 5);
+    CHECK(str_eq(f.error, STR("the oven is cold")));
+    CHECK(str_eq(f.paused_by, STR("bob")));
+
+    a->created_ms = 6000;
+    look();
+    CHECK(!f.has_hour && !f.failed_total && !f.completed_total);
+    CHECK(!f.error.n && !f.error_code.n && !f.failed_ms);
+    CHECK(f.latency_ms == -1 && f.is_paused && !f.paused_by.n && !f.paused_ms);
+
+    deliver_resume(st.d, STR("a"));
+    end_in(a, TASK_FAILED, 5);
+    look();
+    CHECK(f.has_hour && f.failed_total == 1 && !f.completed_total);
+    CHECK(f.error.n && f.failed_ms);
+    stage_close();
+}
+
+TEST(a_pause_from_before_a_start_and_before_its_agent_has_no_author)
+{
+    stage_open();
+    CHECK(deliver_pause(st.d, STR("a"), STR("bob"), 20) == OK);
+    idler()->created_ms = 20;
+    look();
+    CHECK(f.is_paused && str_eq(f.paused_by, STR("bob")));
+    st.agents[0].created_ms = 21;
+    look();
+    CHECK(f.is_paused && !f.paused_by.n && !f.paused_ms);
+    stage_close();
+}
+
 TEST(what_ended_is_in_its_minute_and_gone_after_an_hour)
 {
     struct agent *a;

@@ -145,6 +145,11 @@ const char *net_tls_url(const struct net *n);
  * Bytes are copied. An id that is nobody is ignored. */
 void net_reply(struct net *n, uint64_t id, const struct http_reply *r);
 
+/* Whether no more will come from the client of an open request: it left, or
+ * only shut its sending side. For long work, which the latter may be refused
+ * for the sake of all the former. False for an id that is nobody. */
+bool net_is_shut(const struct net *n, uint64_t id);
+
 /* Answer with a stream: chunked, sent as it comes (on HTTP/1.0: until the
  * connection closes). For server-sent events say content type
  * text/event-stream. The reply's body, if any, is its beginning. ERR_GONE: the

@@ -368,6 +368,7 @@ TEST(a_half_closed_client_gets_its_replies)
     say(fd, GET("/3") GET("/4"));
     shutdown(fd, SHUT_WR);
     UNTIL(&s, s.n_requests == 1);
+    UNTIL(&s, net_is_shut(s.net, s.ids[0])); /* who asks may know */
     turn(&s, 5);
     CHECK(s.n_gone == 0);
     reply_text(&s, s.ids[0], "late 3");
@@ -484,10 +485,12 @@ TEST(the_owner_learns_of_a_client_that_left)
     stage_init(&s, test_opts());
     fd = open_request(&s, HOLD, GET("/held"));
     id = s.ids[0];
+    CHECK(!net_is_shut(s.net, id));
     reset(fd);
     UNTIL(&s, s.n_gone == 1);
     CHECK(s.gone_id == id);
     reply_text(&s, id, "to nobody");
+    CHECK(!net_is_shut(s.net, id));
     CHECK(net_stream_send(s.net, id, STR("x")) == ERR_GONE);
     net_stream_end(s.net, id);
     turn(&s, 3);

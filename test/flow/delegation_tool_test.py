@@ -133,7 +133,7 @@ class Tool(unittest.TestCase):
                     ({"agentId": "gone"}, "agent_offline", "gone"),
                     ({"agentId": "research-agent"}, "delegation_not_allowed",
                      "itself"),
-                    ({"agentId": "dear"}, "insufficient_funds", "100")):
+                    ({"agentId": "dear"}, "insufficient_funds", "0.0001")):
                 order["task"] = "x"
                 with self.subTest(code):
                     one = awaited(lambda: self.refusal(h, order, code))

@@ -83,6 +83,25 @@ class OfOne(unittest.TestCase):
                                     "last_error": mine["last_error"]})
             self.assertGreater(theirs["failed_ms"], 0)
 
+    def test_who_takes_a_name_over_is_told_nothing_of_the_one_before(self):
+        with Server(config=QUICK) as server:
+            bob, anna = server.user("bob"), server.user("anna")
+            card = {"visibility": "private", "url": "http://127.0.0.1:9/"}
+            register(server, "baker", token=bob, **card)
+            server.send("bread", to="baker", token=bob)
+            server.call("POST", "/api/agents/baker/pause", token=bob)
+            mine = figures(server, "baker", token=bob).json()
+            self.assertEqual((mine["last_error"]["code"], mine["paused_by"],
+                              mine["totals"]["failed"]),
+                             ("address_not_allowed", "bob", 1))
+            server.call("DELETE", "/api/agents/baker", token=bob)
+            register(server, "baker", token=anna, **card)
+            hers = figures(server, "baker", token=anna).json()
+            self.assertEqual((hers["last_error"], hers["failed_ms"],
+                              hers["hour"], hers["paused_by"]), (None,) * 4)
+            self.assertEqual(set(hers["totals"].values()), {0})
+            self.assertNotIn("bob", json.dumps(hers))
+
     def test_who_does_not_see_it_sees_no_figures(self):
         with Server() as server:
             anna, otto = server.user("anna"), server.user("otto")

@@ -98,6 +98,39 @@ test('one is shown whole', async () => {
   await shot(page, 'decision-light', { whole: true });
 });
 
+// Where things are drawn, as shares of what they are drawn in.
+const drawn = (box, parts) => box.evaluate((el, what) => {
+  const whole = el.getBoundingClientRect();
+  return [...el.querySelectorAll(what)].map((part) => {
+    const { left, width } = part.getBoundingClientRect();
+    return { left: (left - whole.left) / whole.width, width: width / whole.width };
+  });
+}, parts);
+const isNear = (a, b, what) => assert.ok(Math.abs(a - b) < 0.01, `${what}: ${a} for ${b}`);
+
+test('every candidate is drawn with its own four signals, by their weights, and the line where the threshold is', async () => {
+  const page = await open('code');
+  const boxes = page.getByRole('region', { name: 'Who got it, and why' }).locator('.candidate');
+  await boxes.nth(2).waitFor();
+  const { candidates, weights, threshold } = await server.ask('GET', `/api/decisions/${made.code.id}`);
+  const KEYS = { meaning: 'semantic', record: 'performance', keyword: 'keyword', recent: 'recency' };
+  assert.ok(new Set(Object.values(KEYS).map((key) => candidates[0][key])).size > 2, 'signals that can be told apart');
+  for (const [i, c] of candidates.entries()) {
+    const box = boxes.nth(i);
+    assert.deepEqual(await box.locator('.signal').evaluateAll((all) => all.map((s) => [s.querySelector('.signal-name').innerText, s.querySelector('[role=img]').ariaLabel, s.querySelector('.figure').innerText])),
+      Object.entries(KEYS).map(([word, key]) => [word, `${word}: ${c[key].toFixed(3)}`, c[key].toFixed(2)]));
+    const parts = await drawn(box.locator('.stack'), '.stack-part');
+    let end = 0;
+    for (const [n, key] of Object.values(KEYS).entries()) {
+      isNear(parts[n].left, end, `where ${key} of ${c.agent} begins`);
+      isNear(parts[n].width, c[key] * weights[key], `${key} of ${c.agent}`);
+      end += parts[n].width;
+    }
+    isNear(end, c.score, `the score of ${c.agent}`);
+    isNear((await drawn(box.locator('.stack'), '.stack-line'))[0].left, threshold, 'the threshold');
+  }
+});
+
 test('right and wrong are said, and seen', async () => {
   const page = await open('letter');
   await page.getByRole('button', { name: 'Right' }).click();
@@ -130,7 +163,10 @@ test('it is corrected to somebody who was not compared, with a comment', async (
   const judge = page.getByRole('region', { name: 'Was that right?' });
   await judge.getByRole('button', { name: 'another…' }).click();
   await judge.getByLabel('Why').fill('nobody knows');
-  await judge.getByLabel('Another agent').fill('helper');
+  await judge.getByLabel('Another agent').fill('nobody');
+  await judge.getByText('no agent’s name has this in it').waitFor();
+  await judge.getByLabel('Another agent').fill('ELPE');
+  await judge.getByRole('button', { name: /^helper/ }).click();
   await judge.getByRole('button', { name: 'Correct', exact: true }).click();
   await judge.getByText(/is now an example for/).waitFor();
   const { items } = await server.ask('GET', '/api/feed?last=20');
@@ -158,6 +194,31 @@ test('it is decided again, side by side', async () => {
   await shot(page, 'decision-then-now', { whole: true });
 });
 
+test('a message longer than its record is decided again whole, or not at all', async () => {
+  const rest = ' and then write articles, letters, blog posts and marketing text'.repeat(40);
+  const sent = {};
+  for (const [name, text] of [['whole', `${TEXTS.code} ${'x'.repeat(1019 - TEXTS.code.length)}`], ['long', `${TEXTS.code}, please, ${'in the program '.repeat(65)}${rest}`]])
+    sent[name] = (await server.ask('POST', '/api/messages', { text })).decision;
+  const again = async (id) => {
+    const page = await server.newPage({ at: `#/decisions/${id}` });
+    await page.getByRole('button', { name: 'Decide again now' }).click();
+    const both = page.getByRole('region', { name: 'Then and now' });
+    await both.getByText('would go to').waitFor();
+    const changes = (await both.getByRole('table').locator('tbody tr').allInnerTexts()).map((r) => r.split('\t').at(-1).trim());
+    return { changes, isCut: await page.getByText('keeps the first 1024 bytes').count() };
+  };
+  const then = await server.ask('GET', `/api/decisions/${sent.long.id}`);
+  const part = await server.ask('POST', '/api/route', { text: then.text });
+  assert.notEqual(part.candidates[0].score.toFixed(3), then.candidates[0].score.toFixed(3), 'a part of it has other scores');
+  assert.deepEqual(await again(sent.whole.id), { changes: ['0.000', '0.000', '0.000'], isCut: 0 });
+  assert.deepEqual(await again(sent.long.id), { changes: ['0.000', '0.000', '0.000'], isCut: 1 });
+  const page = await server.newPage({ at: `#/decisions/${sent.long.id}` });
+  allow(page, /404/);
+  await page.route('**/api/tasks/*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":{"code":"not_found","message":"it is not kept any more"}}' }));
+  await page.getByRole('button', { name: 'Decide again now' }).click();
+  await page.getByText('by a part of it, it would be another decision').waitFor();
+});
+
 test('a new one appears by itself', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await rows(page).first().waitFor();
@@ -169,7 +230,7 @@ test('before there are any, the page says what will come', async () => {
   const own = await stage({ agents: AGENTS });
   const page = await own.newPage({ at: '#/decisions' });
   await page.getByText('No decisions yet').waitFor();
-  await page.getByText('signalbox decisions', { exact: true }).waitFor();
+  await page.getByText('build/signalbox decisions', { exact: true }).waitFor();
   await axe(page);
 });
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 import { webFolder } from './em.mjs';
-import { duration } from '../../web/lib/format.js';
+import { duration, money } from '../../web/lib/format.js';
 
 const source = process.env.SIGNALBOX_SOURCE ?? path.join(import.meta.dirname, '../..');
 const { connect } = await import(pathToFileURL(path.join(source, 'client/js/signalbox.js')));
@@ -109,6 +109,51 @@ test('one that goes on grows, is heard, and ends by itself', async () => {
   assert.deepEqual((await row('boss').locator('td.right').allInnerTexts()).slice(3, 5), ['0.05', '0.15']);
 });
 
+// The tree is the server's; its times and costs are made such that no two are alike.
+test('every task is drawn where it was, with what it waited, worked and cost, and its branch', async () => {
+  const { task_id: task } = await send(server, 'quick quick', 'boss');
+  await eventually(async () => await statusOf(task) === 'completed', 'it is done');
+  const whole = await treeOf(task);
+  const top = whole.tree, [one, two] = top.children, from = top.began_ms;
+  const tell = (t, began, started, finished, paid, branch) => Object.assign(t, {
+    began_ms: from + began, started_ms: from + started, finished_ms: from + finished, duration_ms: finished - began, captured_micros: paid, price_micros: paid,
+    branch: { ...t.branch, captured_micros: branch, price_micros: branch } });
+  tell(top, 0, 1000, 20000, 1000000, 6000000);
+  tell(one, 2000, 5000, 8000, 2000000, 2000000);
+  tell(two, 10000, 12000, 18000, 3000000, 3000000);
+  const page = await server.newPage();
+  await page.route(`**/api/tasks/${task}/tree`, (route) => route.fulfill({ json: { ...whole, captured_micros: 6000000, price_micros: 6000000 } }));
+  await page.goto(`${server.url}/#/delegations/${task}`);
+  await page.locator('.timeline tbody tr').nth(2).waitFor();
+  const cells = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(0, 5).map((c) => c.innerText.trim())));
+  assert.deepEqual(cells, [['1.0 s', '5.0 s', '14 s', '1.00', '6.00'], ['3.0 s', '3.0 s', '–', '2.00', '–'], ['2.0 s', '6.0 s', '–', '3.00', '–']]);
+  const bars = await page.locator('.track').evaluateAll((all) => all.map((track) => {
+    const box = track.getBoundingClientRect();
+    const of = (what) => [...track.querySelectorAll(what)].map((bar) => bar.getBoundingClientRect()).map((b) => [b.left, b.right].map((x) => Math.round((x - box.left) / box.width * 20)));
+    return { waited: of('.track-waited'), worked: of('.track-worked'), others: of('.track-for') };
+  }));
+  assert.deepEqual(bars, [
+    { waited: [[0, 1]], worked: [[1, 20]], others: [[2, 8], [10, 18]] },
+    { waited: [[2, 5]], worked: [[5, 8]], others: [] },
+    { waited: [[10, 12]], worked: [[12, 18]], others: [] }]);
+  assert.equal(await page.locator('.track').first().getAttribute('aria-label'), 'waited 1.0 s, worked 19 s, 6.0 s of it for quick, 8.0 s of it for quick');
+  const figures = (await page.getByRole('group', { name: 'In figures' }).locator('.figure-box').allInnerTexts()).map((t) => t.split('\n').map((w) => w.trim()).filter(Boolean).sort().join(' '));
+  for (const [name, value] of [['tasks', '3'], ['open', '0'], ['from beginning to end', '20 s'], ['paid', '6.00']])
+    assert.ok(figures.includes([name, value].sort().join(' ')), `${name} ${value} in ${figures}`);
+});
+
+test('what the server says a task and its branch cost is what is shown', async () => {
+  const { task_id: task } = await send(server, 'quick quick', 'boss');
+  await eventually(async () => await statusOf(task) === 'completed', 'it is done');
+  const { tree } = await treeOf(task);
+  assert.equal(tree.branch.captured_micros, tree.captured_micros + 2 * tree.children[0].captured_micros);
+  assert.ok(tree.children[0].captured_micros > 0);
+  const page = await server.newPage({ at: `#/delegations/${task}` });
+  await page.locator('.timeline tbody tr').nth(2).waitFor();
+  const shown = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(2, 4).map((c) => c.innerText.trim())));
+  assert.deepEqual(shown, [tree, ...tree.children].map((t) => [t.captured_micros ? money(t.captured_micros) : '–', t.branch.tasks > 1 ? money(t.branch.captured_micros) : '–']));
+});
+
 test('a branch is cancelled, and what is beside it goes on', async () => {
   const { task_id: task } = await send(server, 'left stuck', 'boss');
   await hasKids(task, 2);
@@ -186,6 +231,25 @@ test('the turns before, a failure and its words', async () => {
   await page.getByRole('heading', { name: 'Turns before (1)' }).waitFor();
   await page.getByText('one <b>').first().waitFor();
   await axe(page);
+});
+
+test('a long text is folded, and shown whole when that is asked for', async () => {
+  const MOST = 4000;
+  for (const length of [MOST, MOST + 1]) {
+    const text = `${'x'.repeat(length - 4)} end`;
+    const { task_id: task } = await server.ask('POST', '/api/messages', { text, executor: { name: 'echo' } });
+    const page = await server.newPage({ at: `#/tasks/${task}` });
+    const answer = page.getByRole('region', { name: 'The answer', exact: true }).locator('.words').first();
+    await answer.waitFor();
+    const isFolded = length > MOST;
+    assert.equal(await answer.getByRole('button').count(), isFolded ? 1 : 0);
+    if (isFolded) {
+      assert.ok((await answer.textContent()).startsWith(`${text.slice(0, MOST)}… `));
+      await answer.getByRole('button', { name: 'show all 4,001 characters' }).click();
+      await answer.getByRole('button').waitFor({ state: 'detached' });
+    }
+    assert.equal(await answer.textContent(), text);
+  }
 });
 
 test('the server comes back, and the page goes on', async () => {

@@ -87,6 +87,48 @@ test('what waits is shown with its time, and goes when all has happened', async 
   await eventually(async () => await statusOf(task) === 'completed', 'it was done');
 });
 
+// Figures that the page is told, where a day of real ones cannot be waited for.
+test('the gate’s figures stand beside their targets, in and off them', async () => {
+  const page = await server.newPage();
+  const real = await server.ask('GET', '/api/gate');
+  const boxes = page.getByRole('group', { name: 'The gate in figures' }).locator('.figure-box');
+  const told = (hold, escalations) => ({ ...real, now: { ...real.now, held: 7, escalations_open: 3 },
+    figures: { ...real.figures, hold_ms: { ...real.figures.hold_ms, ...hold }, escalations_per_day: { ...real.figures.escalations_per_day, ...escalations } } });
+  const see = async (gate, words) => {
+    await page.unroute('**/api/gate');
+    await page.route('**/api/gate', (route) => route.fulfill({ json: gate }));
+    await page.goto(`${server.url}/#/playground`);
+    await page.goto(`${server.url}/#/holds`);
+    await boxes.nth(3).waitFor();
+    assert.deepEqual((await boxes.allInnerTexts()).map((t) => t.replace(/\s+/g, ' ').trim()).map((t) => words.find((w) => w.test(t))?.source ?? t), words.map((w) => w.source));
+  };
+  await see(told({ holds: 4, value: 60000, target: 1800000, is_met: true }, { value: 9, target: 5, is_met: false }),
+    [/^7 wait now/, /^3 for people/, /^1 min held on average.* (in target|✓ met) .*30 min/, /^9 escalations.* (off target|✗ missed) .*5$/]);
+  await see(told({ holds: 4, value: 3600000, target: 1800000, is_met: false }, { value: 2, target: 5, is_met: true }),
+    [/^7 wait now/, /^3 for people/, /^1 h held on average.* (off target|✗ missed) .*30 min/, /^2 escalations.* (in target|✓ met) .*5$/]);
+  await see(told({ holds: 0, value: 0, target: 1800000, is_met: true }, { value: 0, target: 5, is_met: true }),
+    [/^7 wait now/, /^3 for people/, /^– held on average, 24 h (?!.*(in target|✓ met)).*30 min/, /^0 escalations.* (in target|✓ met) .*5$/]);
+});
+
+test('how much of its time a hold has taken is drawn, also when that is over', async () => {
+  const held = await envelope('1-too-early', about());
+  const { items } = await server.ask('GET', '/api/holds');
+  const hold = items.find((h) => h.task_id === held.task_id);
+  const page = await server.newPage();
+  const shares = { 'is-a': 0.5, 'is-b': 0.8, 'is-c': 1.5 };
+  const rows = Object.entries(shares).map(([task, share]) => ({ ...hold, task_id: task, reference: task, sla_ms: 4 * 3600e3, since_ms: Date.now() - share * 4 * 3600e3 }));
+  await page.route('**/api/holds?*', (route) => route.fulfill({ json: { items: rows, next_cursor: null } }));
+  await page.route('**/api/holds', (route) => route.fulfill({ json: { items: rows, next_cursor: null } }));
+  await page.goto(`${server.url}/#/holds`);
+  for (const [name, words, share, tone] of [['is-a', '2 h of 4 h', 0.5, 'accent'], ['is-b', '3 h of 4 h', 0.8, 'warn'], ['is-c', '6 h of 4 h, late', 1, 'bad']]) {
+    const waited = page.getByRole('row').filter({ hasText: name }).locator('.waited');
+    await waited.getByText(words, { exact: true }).waitFor();
+    const [whole, part] = await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) => [bar, bar.firstElementChild].map((e) => e.getBoundingClientRect().width));
+    assert.ok(Math.abs(part / whole - share) < 0.02, `${name}: ${part} of ${whole}`);
+    assert.match(await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) => bar.outerHTML), new RegExp(`\\b(tone-)?${tone}\\b`));
+  }
+});
+
 test('a hold in the dark and on a phone', async () => {
   const reference = about();
   const { task_id: task } = await envelope('1-too-early', reference);
@@ -100,6 +142,32 @@ test('a hold in the dark and on a phone', async () => {
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
     await axe(page);
   }
+});
+
+test('what is held waits in the list of agents too', async () => {
+  await envelope('1-too-early', about());
+  const { items: [{ queued, held }] } = await server.ask('GET', '/api/fleet?names=Rick');
+  assert.ok(held > 0);
+  const page = await server.newPage({ at: '#/agents' });
+  const row = page.getByRole('table', { name: 'Agents, by name' }).locator('.row').filter({ has: page.getByText('Rick', { exact: true }) });
+  await row.getByTitle(`${held} of them held by the rules`).waitFor();
+  assert.equal(await row.getByTitle('held by the rules').innerText(), String(queued + held));
+});
+
+// How agents are is told in no feed: a hold is looked at again while it is open.
+test('a hold that is looked at is asked about again', async () => {
+  const { task_id: task } = await envelope('1-too-early', about());
+  const page = await server.newPage();
+  allow(page, /ERR_FAILED/);
+  await page.route('**/api/feed*', (route) => route.abort());
+  await page.clock.install();
+  await page.goto(`${server.url}/#/holds/${task}`);
+  await page.reload();
+  await page.getByText('blocks it').first().waitFor();
+  let asked = 0;
+  page.on('request', (r) => { asked += r.url().includes('/api/gate/graph'); });
+  await page.clock.runFor(11_000);
+  await eventually(() => asked > 0, 'it is asked about again');
 });
 
 test('one that waits is cancelled, after a question', async () => {
@@ -130,6 +198,24 @@ test('the safety gate: its agent is dead, and back', async () => {
   await page.getByText('It does not wait any more').waitFor();
 });
 
+// While the call that a button makes is on its way, it says so and takes no other click.
+async function isBusyMeanwhile(page, button, call) {
+  let asked = 0, go;
+  const letGo = new Promise((next) => { go = next; });
+  await page.route(call, async (route) => {
+    asked += 1;
+    await letGo;
+    await route.continue();
+  });
+  await button.click();
+  await eventually(() => asked === 1, 'it is asked');
+  await button.and(page.locator('[aria-busy=true]:disabled')).waitFor();
+  await button.evaluate((b) => b.click());
+  go();
+  await button.waitFor({ state: 'detached' });
+  assert.equal(asked, 1);
+}
+
 test('approved with a comment, it goes on', async () => {
   const reference = about();
   const { task_id: task, escalation_id: id } = await notSure(reference);
@@ -145,7 +231,7 @@ test('approved with a comment, it goes on', async () => {
   await shot(page, 'escalation');
   await axe(page);
   await page.getByLabel('Comment').fill('the client knows');
-  await page.getByRole('button', { name: 'Approve' }).click();
+  await isBusyMeanwhile(page, page.getByRole('button', { name: 'Approve' }), '**/approve');
   await page.getByText('Approved: it goes on.').waitFor();
   await page.getByRole('heading', { name: 'Decided' }).waitFor();
   const decided = await server.ask('GET', `/api/escalations/${id}`);
@@ -194,16 +280,14 @@ test('redirected to another agent, found by a part of its name', async () => {
 test('of two people the first decides, and the other is told', async () => {
   const { escalation_id: id } = await notSure(about());
   const page = await server.newPage();
-  await page.route('**/api/feed*', () => {}); // so that the refusal alone tells of it
+  allow(page, /409/, /ERR_FAILED/);
+  // No feed: that somebody was first is told by the refusal alone.
+  await page.route('**/api/feed*', (route) => route.abort());
   await page.goto(`${server.url}/#/escalations/${id}`);
   await page.reload();
-  allow(page, /409/);
   await page.getByRole('button', { name: 'Approve' }).waitFor();
-  await page.evaluate(async ([where, token]) => {
-    const button = [...document.querySelectorAll('button')].find((b) => b.textContent === 'Approve');
-    await fetch(where, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: JSON.stringify({ comment: 'I was first' }) });
-    button.click();
-  }, [`/api/escalations/${id}/reject`, ann]);
+  await server.ask('POST', `/api/escalations/${id}/reject`, { comment: 'I was first' }, { token: ann });
+  await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('alert').getByText(/ann has rejected it \d+ s ago: “I was first”/).waitFor();
   await page.getByRole('heading', { name: 'Decided' }).waitFor();
   await shot(page, 'escalation-other');

@@ -73,7 +73,7 @@ for (const [name, page, height] of [
   ['feed', other('feed'), 760],
   ['agents', other('agents'), 640],
   ['decisions', other('decision'), 740],
-  ['holds', other('escalation'), 860],
+  ['holds', other('hold'), 820],
   ['delegations', ['', `#/delegations/${contract.task_id}`, 'main .timeline'], 560],
   ['analytics', other('analytics-types'), 860],
 ]) {

@@ -115,5 +115,7 @@ export async function see(page, server, [, at, sign]) {
   await page.goto(`${server.url}/${at}`);
   await page.locator(sign).first().waitFor();
   await page.waitForFunction(() => !document.querySelector('main .loading'));
-  await page.evaluate(() => new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(drawn)); }));
+  await drawn(page);
 }
+
+export const drawn = (page) => page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));

@@ -8,11 +8,13 @@ import importlib.util
 import io
 import json
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 NPM_GET = os.path.join(os.environ["SIGNALBOX_SOURCE"], "tools", "npm_get.py")
 spec = importlib.util.spec_from_file_location("npm_get", NPM_GET)
@@ -221,6 +223,47 @@ class NpmGet(unittest.TestCase):
                   encoding="utf-8") as f:
             f.write("{")
         self.assert_refused("no lock of npm's that can be read")
+        for text in ("[]", '{"packages":[]}', '{"packages":{"a":[]}}'):
+            with open(os.path.join(self.folder, "package-lock.json"), "w",
+                      encoding="utf-8") as f:
+                f.write(text)
+            self.assert_refused("package-lock.json: ")
+
+    def test_two_at_once_leave_all_of_it(self):
+        files = [(f"p/{i}.js", b"x" * 1000) for i in range(200)]
+        a = tarball(*files)
+        self.offer("a", "1.0.0", a)
+        self.lock(a=("1.0.0", integrity(a)))
+        env = {"PATH": os.environ["PATH"],
+               "npm_config_registry": self.registry.url}
+        for _ in range(3):
+            shutil.rmtree(os.path.join(self.folder, "node_modules"),
+                          ignore_errors=True)
+            runs = [subprocess.Popen([NPM_GET, self.folder], env=env,
+                                     stderr=subprocess.PIPE)
+                    for _ in range(3)]
+            for run in runs:
+                _, said = run.communicate()
+                self.assertEqual((run.returncode, b"Traceback" in said),
+                                 (0, False), said)
+            self.assertEqual(len(self.there()), 200)
+
+    def test_what_somebody_else_installed_is_there(self):
+        a = tarball(("p/a.js", b"A"))
+        self.offer("a", "1.0.0", a)
+        self.lock(a=("1.0.0", integrity(a)))
+        self.assertEqual(self.get()[0], 0)
+        with unittest.mock.patch("os.utime", side_effect=PermissionError):
+            self.assertEqual(self.get(), (0, ""))
+        self.assertEqual(len(self.registry.asked), 1)
+
+    def test_a_password_is_not_taken_and_not_shown(self):
+        self.lock(a=("1.0.0", integrity(b"x")))
+        status, said = self.get(
+            npm_config_registry="https://me:SECRET@localhost/")
+        self.assertEqual(status, 1)
+        self.assertIn("$npm_config_registry has a name or a password", said)
+        self.assertNotIn("SECRET", said)
 
     def test_offline_it_says_what_to_do(self):
         self.lock(a=("1.0.0", integrity(b"x")))

@@ -82,6 +82,7 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     onView?.((v) => (v.from === from && v.to === to ? v : { from, to }));
   }, [rowHeight]);
   useLayoutEffect(look, [rows.length, look]);
+  useReturn(box, pages, rows.length * rowHeight, label);
   useEffect(() => {
     const watch = new ResizeObserver(look);
     if (box.current) watch.observe(box.current);
@@ -109,6 +110,35 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
     <p class="list-foot" role="status">${pages && !pages.done ? `${rows.length.toLocaleString('en')} shown, more below` : `${rows.length.toLocaleString('en')} in all`}</p>
   </div>`;
+}
+
+// Who opens a row and comes back finds the list where they left it. Each entry
+// of the browser's history has a key; where a browser has none, the list is at
+// its top, as ever.
+const places = new Map();
+const PLACES_MOST = 100;
+const RETURN_MOST = 4000 * 40; // pixels that are read again to get there
+
+function useReturn(box, pages, height, label) {
+  const key = globalThis.navigation?.currentEntry && `${navigation.currentEntry.key} ${label}`;
+  const wanted = useRef(places.get(key) || 0);
+  useEffect(() => {
+    const el = box.current;
+    if (!el || !wanted.current) return;
+    if (pages && !pages.done && height < wanted.current + el.clientHeight && height < RETURN_MOST) pages.more();
+    else { el.scrollTop = wanted.current; wanted.current = 0; }
+  }, [height, pages?.done]);
+  useEffect(() => {
+    const el = box.current;
+    const keep = () => {
+      if (!key || wanted.current) return;
+      places.delete(key);
+      places.set(key, el.scrollTop);
+      if (places.size > PLACES_MOST) places.delete(places.keys().next().value);
+    };
+    el?.addEventListener('scroll', keep);
+    return () => el?.removeEventListener('scroll', keep);
+  }, [!height]);
 }
 
 // The first cell's link covers the row, so that a click anywhere opens it and

@@ -41,9 +41,10 @@ export function Empty({ title, command, children }) {
 
 export function Problem({ error, onRetry }) {
   const text = error instanceof ApiError ? error.message : String(error?.message || error);
+  const mayHelp = !(error instanceof ApiError) || error.status === 0 || error.status === 429 || error.status >= 500;
   return html`<div class="problem" role="alert">
     <p><${Text} text=${text}/></p>
-    ${onRetry && html`<${Button} onClick=${onRetry}>Try again<//>`}
+    ${onRetry && mayHelp && html`<${Button} onClick=${onRetry}>Try again<//>`}
   </div>`;
 }
 
@@ -199,19 +200,40 @@ export function Typed({ value = '', onCommit, as = 'input', ...more }) {
   return html`<${as} value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => onCommit(e.target.value)} ...${more}/>`;
 }
 
+/** Open for as long as it is drawn; Escape asks onClose, and closes nothing by itself. */
 export function Dialog({ title, onClose, actions, wide, children }) {
   const box = useRef(null);
   const id = useId();
   useLayoutEffect(() => {
+    const el = box.current;
     const before = document.activeElement;
-    box.current.showModal();
-    return () => before?.focus?.();
+    // Browsers close a dialog by themselves when Escape is pressed again and
+    // again, whatever a page says to that.
+    const reopen = () => el.isConnected && !el.open && el.showModal();
+    el.showModal();
+    el.addEventListener('close', reopen);
+    return () => {
+      el.removeEventListener('close', reopen);
+      el.close(); // what is behind it can have the focus only then
+      focusOn(before);
+    };
   }, []);
-  return html`<dialog ref=${box} class=${wide ? 'wide' : ''} aria-labelledby=${id} onCancel=${(e) => { e.preventDefault(); onClose?.(); }}>
+  const escape = (e) => {
+    if (e.key !== 'Escape' || e.defaultPrevented) return;
+    e.preventDefault();
+    onClose?.();
+  };
+  return html`<dialog ref=${box} class=${wide ? 'wide' : ''} aria-labelledby=${id} onKeyDown=${escape} onCancel=${(e) => { e.preventDefault(); onClose?.(); }}>
     <h2 id=${id}>${title}</h2>
     <div class="dialog-body">${children}</div>
     <footer class="actions">${actions}</footer>
   </dialog>`;
+}
+
+// The button may be gone with what it did: then the page's heading.
+function focusOn(element) {
+  if (element?.isConnected && element !== document.body) element.focus();
+  else document.querySelector('main h1')?.focus();
 }
 
 /** Ask before what cannot be taken back: true if they mean it. */

@@ -4,6 +4,8 @@ import { useRefresh } from '../lib/live.js';
 import { count, duration, num } from '../lib/format.js';
 import { Target, meanHold } from '../lib/target.js';
 
+const heldWords = (hold, now) => `${count(hold.holds, 'hold')} ended in 24 hours${hold.holds ? `, the longest ${duration(hold.longest)}` : ''}${now.held ? `; ${count(now.held, 'waits', 'wait')} now` : ''}`;
+
 const KINDS = [['immediate', 'went at once', 'good'], ['hold', 'held', 'warn'], ['pause', 'paused', 'warn'], ['escalate', 'to a person', 'bad'], ['drop', 'dropped', 'calm']];
 
 function ByKind({ kinds }) {
@@ -35,7 +37,7 @@ export function GateFigures() {
   if (!f) return html`<div class="grid"><${Now} gate=${data}/></div><p class="hint">What everybody’s messages did together, beside the targets, is for admins.</p>`;
   return html`<div class="figures">
       <${Target} name="messages routed in the last hour" figure=${f.routed_per_hour} show=${(v) => num(v)} bound="at least" open="a quiet hour" more=${routedWords(f.routed_per_hour)}/>
-      <${Target} name="mean hold, priority NORMAL" figure=${meanHold(f.hold_ms)} show=${duration} bound="at most" open="none yet" more=${`${num(f.hold_ms.holds)} holds, the longest ${duration(f.hold_ms.longest)}`}/>
+      <${Target} name="mean hold, priority NORMAL" figure=${meanHold(f.hold_ms)} show=${duration} bound="at most" open="none yet" more=${heldWords(f.hold_ms, data.now)}/>
       <${Target} name="escalations in 24 hours" figure=${f.escalations_per_day} show=${(v) => num(v)} bound="fewer than"/>
       <${Target} name="messages lost" figure=${f.lost} show=${(v) => num(v)} bound="" more=${f.lost.audited_ms ? html`audited <${Time} ms=${f.lost.audited_ms}/>` : 'no audit has ended yet'}/>
     </div>

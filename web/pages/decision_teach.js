@@ -1,59 +1,27 @@
 // What people say of a decision, and what that changes: right, wrong, or "it
 // should have been this agent"; and the same message decided again now.
-import { Button, Card, Field, Name, Problem, Text, html, toast, useEffect, useId, useState } from '../lib/ui.js';
+import { Button, Card, Field, Name, Problem, Text, html, toast, useState } from '../lib/ui.js';
 import { can, get, path, post } from '../lib/api.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
+import { OtherAgent } from '../lib/choice.js';
+import { Learnt, decideAgain, lookAgain, scoreOf } from '../lib/learnt.js';
 import { num } from '../lib/format.js';
 
 const OFFERED = 6, COMPARED = 8;
 
-/** Names near to what is typed, for the list that the browser offers. */
-function useNames(text, isWanted) {
-  const [names, setNames] = useState([]);
-  useEffect(() => {
-    if (!isWanted) return undefined;
-    const stop = new AbortController();
-    const timer = setTimeout(() => get('/api/agents', { limit: 20, q: text.trim() }, { signal: stop.signal })
-      .then(({ items }) => setNames(items.map((a) => a.name)), () => {}), 200);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [text, isWanted]);
-  return names;
-}
+const KEPT_BYTES = 1024; // of a message, in the record of its decision
 
-/** Whoever is not among those offered. */
-function Another({ except, onChoose }) {
-  const [text, setText] = useState('');
-  const names = useNames(text, true);
-  const id = useId();
-  const submit = (e) => {
-    e.preventDefault();
-    return text.trim() && onChoose(text.trim());
-  };
-  return html`<form class="another" onSubmit=${submit}>
-    <${Field} label="Another agent"><input list=${id} value=${text} onInput=${(e) => setText(e.target.value)} spellcheck=${false}/><//>
-    <datalist id=${id}>${names.filter((n) => n !== except).map((n) => html`<option key=${n} value=${n}/>`)}</datalist>
-    <${Button} onClick=${submit} disabled=${!text.trim()}>Correct<//></form>`;
-}
+/** Whether the record may not have the whole message: it is cut between two characters. */
+export const mayBeCut = (d) => new TextEncoder().encode(d.text || '').length > KEPT_BYTES - 4;
 
-async function decideAgain(d) {
-  return post('/api/route', { text: d.text, ...(d.source && Object.keys(d.source).length && { source: d.source }) });
-}
-
-const scoreOf = (decision, agent) => decision.candidates?.find((c) => c.agent === agent)?.score;
-
-/** The scores of those concerned, then and now. */
-function Learnt({ learnt, d }) {
-  if (!learnt) return null;
-  const rows = [...new Set([learnt.to, d.agent])].filter(Boolean);
-  const sign = (before, after) => (after > before ? '▲ higher' : after < before ? '▼ lower' : 'the same');
-  return html`<div class="learnt-box" role="status">
-    <p>${learnt.to !== d.agent ? html`The message is now an example for <strong><${Text} text=${learnt.to} line=${true}/></strong>.` : 'The correction is taken back.'}
-      ${learnt.now ? html` Sent again, it would go to <strong><${Text} text=${learnt.now.agent} line=${true}/></strong>.` : ''}</p>
-    ${learnt.now && html`<table class="small-table"><caption class="off-screen">Scores when it was decided and now</caption>
-      <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th><th scope="col"></th></tr></thead>
-      <tbody>${rows.map((agent) => html`<tr key=${agent}><td><${Text} text=${agent} line=${true}/></td><td class="right">${num(scoreOf(d, agent), 3)}</td>
-        <td class="right">${num(scoreOf(learnt.now, agent), 3)}</td><td class="faint">${sign(scoreOf(d, agent), scoreOf(learnt.now, agent))}</td></tr>`)}</tbody></table>`}
-  </div>`;
+/** The whole message, from its task where the record is too short for it. */
+async function wholeText(d) {
+  if (!mayBeCut(d)) return d.text;
+  const task = await get(path`/api/tasks/${d.task_id}`).catch(() => null);
+  const turn = task?.turn === d.turn ? task : task?.turns?.find((t) => t.turn === d.turn);
+  if (!turn?.text?.startsWith(d.text))
+    throw new Error(`The record has the first ${KEPT_BYTES} bytes of this message, and its task has them no more: by a part of it, it would be another decision.`);
+  return turn.text;
 }
 
 export function Judge({ d, onSaid }) {
@@ -71,7 +39,8 @@ export function Judge({ d, onSaid }) {
   const correct = async (agent) => {
     const said = await post(path`/api/decisions/${d.id}/override`, body({ agent }));
     toast(`${said.overridden_to ? `Corrected to ${said.overridden_to}.` : 'Taken back.'}${said.switched ? ' The conversation is with it from now on.' : ''}`);
-    setLearnt({ to: said.overridden_to || d.agent, now: await decideAgain(d).catch(() => null) });
+    const to = said.overridden_to || d.agent;
+    setLearnt(await wholeText(d).then((text) => lookAgain(d, to, text), () => ({ text: d.text, to, then: d, now: null })));
     onSaid();
   };
   return html`<${Card} title="Was that right?">
@@ -82,11 +51,13 @@ export function Judge({ d, onSaid }) {
     <div class="choices" role="group" aria-label="Which agent should have had it?">${others.map((name) => html`
       <${Button} key=${name} className="small" aria-pressed=${d.overridden_to === name} onClick=${() => correct(name)}><${Text} text=${name} max=${40} line=${true}/><//>`)}
       <button type="button" class="link" aria-expanded=${isWide} onClick=${() => widen(!isWide)}>${others.length ? 'another…' : 'choose…'}</button></div>
-    ${isWide && html`<${Another} except=${d.agent} onChoose=${correct}/>
+    ${isWide && html`<${OtherAgent} except=${[d.agent]} onChoose=${correct}/>
       <${Field} label="Why (told in the feed)"><input value=${comment} maxlength="160" onInput=${(e) => setComment(e.target.value)}/><//>`}
-    <${Learnt} learnt=${learnt} d=${d}/>
+    <${Learnt} learnt=${learnt}/>
   <//>`;
 }
+
+const signed = (change) => (Math.abs(change) < 0.0005 ? '0.000' : `${change > 0 ? '+' : ''}${num(change, 3)}`);
 
 /** Everybody's score then and now, the best of now first. */
 function Compared({ then, now }) {
@@ -96,7 +67,7 @@ function Compared({ then, now }) {
     <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th><th scope="col" class="right">change</th></tr></thead>
     <tbody>${names.map((agent) => {
       const before = scoreOf(then, agent), after = scoreOf(now, agent);
-      const change = before === undefined || after === undefined ? '–' : `${after > before ? '+' : ''}${num(after - before, 3)}`;
+      const change = before === undefined || after === undefined ? '–' : signed(after - before);
       return html`<tr key=${agent}><th scope="row"><${Name} agent=${agent}/></th><td class="right">${mark(then, agent)}${num(before, 3)}</td><td class="right">${mark(now, agent)}${num(after, 3)}</td><td class="right">${change}</td></tr>`;
     })}</tbody></table>`;
 }
@@ -106,7 +77,7 @@ export function TryAgain({ d }) {
   const [now, setNow] = useState(null);
   const [error, setError] = useState(null);
   if (!can('send') || !d.text) return null;
-  const again = () => decideAgain(d).then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
+  const again = () => wholeText(d).then((text) => decideAgain(d, text)).then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
   return html`<${Card} title="Then and now" actions=${html`<${Button} onClick=${again}>${now ? 'Again' : 'Decide again now'}<//>`}>
     ${error && html`<${Problem} error=${error}/>`}
     ${!now && !error && html`<p class="hint">Who would get this message today: with the agents, settings and lessons of now, seen with your eyes. Nothing is sent.</p>`}

@@ -1,13 +1,14 @@
 // One thing that a person must decide, with everything that it hangs on in
 // view: the message, why it is here, what happened before, and what would
 // follow. Of two people the first decides; the other is told.
-import { Age, Badge, Button, Card, Facts, Field, Id, Loading, Name, Page, Problem, Status, Text, Time, html, toast, useEffect, useGet, useId, useRef, useState } from '../lib/ui.js';
-import { can, get, now, path, post } from '../lib/api.js';
+import { Age, Badge, Button, Card, Facts, Field, Id, Loading, Name, Page, Problem, Status, Text, Time, html, toast, useEffect, useGet, useRef, useState } from '../lib/ui.js';
+import { can, now, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { age, duration } from '../lib/format.js';
 import { Table } from '../lib/list.js';
 import { Missing } from '../lib/missing.js';
 import { Graph } from '../lib/graph.js';
+import { AgentChoice } from '../lib/choice.js';
 import { Envelope, Message } from '../lib/message.js';
 
 const COMMENT_BYTES = 2000;
@@ -22,30 +23,10 @@ function wordsOf(e) {
   return `${who} has ${DONE[e.status] || e.status} it ${age(now() - e.decided_ms)} ago${e.redirected_to ? `, to ${e.redirected_to}` : ''}${e.comment ? `: “${e.comment}”` : '.'}`;
 }
 
-// Whom it could go to.
-
-/** Agents by a part of their name; never its sender nor who has it. */
-function AgentChoice({ escalation, value, set, error }) {
-  const [names, setNames] = useState([]);
-  const id = useId();
-  const isNone = [escalation.agent, escalation.from, ...(escalation.task?.chain || [])].map((n) => n?.toLowerCase());
-  useEffect(() => {
-    const stop = new AbortController();
-    const timer = setTimeout(() => get('/api/agents', { q: value, brief: true, limit: 20 }, { signal: stop.signal }).then(
-      ({ items }) => setNames(items.filter((a) => !isNone.includes(a.name.toLowerCase()))), () => {}), 150);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [value]);
-  return html`<div class="stack-of">
-    <${Field} label="Another agent" error=${error} hint="a part of its name finds it">
-      <input list=${id} value=${value} onInput=${(e) => set(e.target.value)} spellcheck=${false} autocomplete="off" maxlength="128"/><//>
-    <datalist id=${id}>${names.map((a) => html`<option key=${a.name} value=${a.name}>${a.state}</option>`)}</datalist>
-    <div class="choices" role="group" aria-label="Agents that could have it">${names.slice(0, 6).map((a) => html`
-      <button type="button" class="chip" key=${a.name} aria-pressed=${a.name === value} onClick=${() => set(a.name)}><${Text} text=${a.name} max=${40} line=${true}/> ${
-        a.name === escalation.offer ? html`<${Badge} tone="good">stands in for it<//>` : html`<span class="faint">${a.state}</span>`}</button>`)}</div>
-  </div>`;
-}
-
 // Deciding.
+
+/** Its sender, and all who have it or had it. */
+const notTo = (escalation) => [escalation.agent, escalation.from, ...(escalation.task?.chain || [])];
 
 function Decide({ escalation, onDone, onOther }) {
   const [comment, setComment] = useState('');
@@ -53,6 +34,7 @@ function Decide({ escalation, onDone, onOther }) {
   const [isChoosing, choose] = useState(false);
   const [wrong, setWrong] = useState({});
   const isLate = escalation.kind === 'late';
+  const sign = (a) => a.name === escalation.offer && html`<${Badge} tone="good">stands in for it<//>`;
   const say = (verb, body, done) => async () => {
     setWrong({});
     if (verb === 'reject' && !comment.trim()) { setWrong({ comment: 'Say why: whoever sent it reads this.' }); return; }
@@ -77,7 +59,7 @@ function Decide({ escalation, onDone, onOther }) {
       <${Button} aria-expanded=${isChoosing} onClick=${() => choose(!isChoosing)}>Redirect…<//>
     </div>
     ${escalation.offer && !isChoosing && html`<p class="note"><${Name} agent=${escalation.offer}/> stands in for <${Text} text=${escalation.agent} line=${true}/> and could have it. <button type="button" class="link" onClick=${() => choose(true)}>Redirect it</button></p>`}
-    ${isChoosing && html`<div class="stack-of"><${AgentChoice} escalation=${escalation} value=${agent} set=${setAgent} error=${wrong.agent}/>
+    ${isChoosing && html`<div class="stack-of"><${AgentChoice} value=${agent} onChange=${setAgent} except=${notTo(escalation)} sign=${sign} error=${wrong.agent}/>
       <div class="actions"><${Button} kind="main" onClick=${say('redirect', { agent: agent.trim() }, `Redirected to ${agent.trim()}.`)}>Redirect it<//></div></div>`}
   <//>`;
 }

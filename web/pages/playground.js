@@ -1,12 +1,13 @@
 // Type a message, see the decision form, send it, watch the answer, and say
 // when it went to the wrong agent.
-import { Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
 import { stream } from '../lib/live.js';
-import { cut, duration, money } from '../lib/format.js';
+import { duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
 const TEXT_BYTES = 1024 * 1024;
+const MOST_TURNS = 50;
 const draftKey = () => `signalbox.draft.${me()?.user}`;
 const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts', 'remind me tomorrow at nine to call the plumber'];
 
@@ -36,21 +37,34 @@ function useTrial(text, conversation, round) {
   return trial;
 }
 
-/** The drawing of candidates is fetched with the first decision, not before. */
-function useDrawing(isWanted) {
-  const [drawing, setDrawing] = useState(null);
+/** A module that is fetched when it is first wanted, not before. */
+function useLater(isWanted, load) {
+  const [module, setModule] = useState(null);
   useEffect(() => {
-    if (isWanted && !drawing) import('../lib/candidates.js').then(setDrawing, () => {});
+    if (isWanted && !module) load().then(setModule, () => {});
   }, [isWanted]);
-  return drawing;
+  return module;
+}
+const useDrawing = (isWanted) => useLater(isWanted, () => import('../lib/candidates.js'));
+const useTeaching = (isWanted) => useLater(isWanted, () => import('./playground_teach.js'));
+
+// One message and what came of it. What was said stays while other pages are
+// looked at, and is its user's alone.
+
+const talk = { user: '', turns: [], draw: () => {} };
+
+function talkOf(user) {
+  if (talk.user !== user) {
+    talk.turns.forEach((t) => t.close());
+    Object.assign(talk, { user, turns: [] });
+  }
+  return talk;
 }
 
-// One message and what came of it.
-
-function startTurn(text, conversation, change) {
+function startTurn(text, conversation) {
   const turn = { key: newKey(), text, status: 'sending', parts: [], decision: null, error: null, since: performance.now() };
   const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }) };
-  const set = (more) => { Object.assign(turn, more); change(); };
+  const set = (more) => { Object.assign(turn, more); talk.draw(); };
   turn.close = stream('/api/messages', {
     method: 'POST', body, ends: ['result'],
     resume: () => turn.task && { where: path`/api/tasks/${turn.task}/events` },
@@ -89,78 +103,51 @@ function settled(parts, text) {
   return text === null || text === undefined || own === text ? parts : [...parts.filter((p) => p.agent), { agent: null, text }];
 }
 
-function Turn({ turn, onCorrected }) {
+function Turn({ turn, onCorrected, onEdit }) {
   const by = turn.decision?.agent || 'the agent';
   const last = turn.parts.length - 1;
+  const first = turn.parts.findIndex((p) => !p.agent && p.text.trim());
   return html`<li class="turn" aria-label="A message and its answer">
     <p class="said"><${Text} text=${turn.text} max=${2000}/></p>
     ${turn.status === 'refused' ? html`<${Refused} error=${turn.error}/>` : html`<div class="answers" aria-live="polite" aria-busy=${!turn.isOver}>
       ${turn.parts.map((p, i) => (p.agent ? html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${p.agent} line=${true}/>, asked by <${Text} text=${by} line=${true}/></span><${Text} text=${p.text.trim()}/></p>`
-        : p.text.trim() && html`<div class="answer" key=${i}><${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
+        : p.text.trim() && html`<div class="answer" key=${i}>${i === first && turn.decision && html`<span class="voice-name"><${Text} text=${by} line=${true}/></span>`}<${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
       ${last < 0 && !turn.isOver && html`<div class="answer"><${Caret}/></div>`}</div>`}
     ${turn.isOver && turn.error && html`<p class="problem"><${Text} text=${turn.error.message || turn.error.code}/></p>`}
-    <${TurnFoot} turn=${turn} onCorrected=${onCorrected}/>
+    <${TurnFoot} turn=${turn} onCorrected=${onCorrected} onEdit=${onEdit}/>
   </li>`;
 }
 
 const Caret = () => html`<span class="caret" aria-hidden="true"></span>`;
 
+// Where the API speaks to programs, the page says what to do here.
+const HERE = {
+  no_route: 'No agent fits this message well enough, and there is no default agent. Begin with / and an agent’s name to choose one yourself.',
+  agent_offline: 'The agent that it fits is not running, and nothing can wake it. Start it, or begin with / and another agent’s name.',
+};
+const inWords = (error) => (HERE[error.code] ? new ApiError(error.status, error.code, HERE[error.code], error.details) : error);
+
 function Refused({ error }) {
   const nearest = error.details?.nearest || [];
-  return html`<div><${Problem} error=${error}/>
+  return html`<div><${Problem} error=${inWords(error)}/>
     ${nearest.length > 0 && html`<p class="faint">Near: ${nearest.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
     ${error.code === 'insufficient_funds' && html`<p><${Link} to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
 }
 
-function TurnFoot({ turn, onCorrected }) {
+function TurnFoot({ turn, onCorrected, onEdit }) {
+  const teaching = useTeaching(!!turn.decision && can('send'));
   const cancel = () => post(path`/api/tasks/${turn.task}/cancel`);
   return html`<div class="turn-foot">
-    <${Status} status=${turn.status === 'sending' ? 'queued' : turn.status === 'refused' ? 'failed' : turn.status}/>
-    ${turn.isLost && !turn.isOver && html`<span class="faint" role="status">the connection broke; coming back…</span>`}
+    ${turn.status === 'sending' ? html`<${Badge}>sending<//>` : turn.status === 'refused' ? html`<${Badge} tone="bad">not sent<//>` : html`<${Status} status=${turn.status}/>`}
+    ${turn.isLost && !turn.isOver && html`<span class="faint" role="status">${turn.task ? 'the connection broke; coming back…' : 'the server is away: it has not got this yet, and will get it once'}</span>`}
+    ${turn.status === 'refused' && html`<${Button} className="small" onClick=${() => onEdit(turn)}>Edit and send again<//>`}
     ${turn.took && html`<span class="faint">${duration(turn.took)}</span>`}
     ${turn.task && html`<${Link} to=${`/tasks/${turn.task}`}>task<//>`}
     ${turn.decision && html`<${Link} to=${`/decisions/${turn.decision.id}`}>decision<//>`}
     ${turn.parts.some((p) => p.agent) && html`<${Link} to=${`/delegations/${turn.task}`}>who asked whom<//>`}
     ${turn.task && !turn.isOver && html`<${Button} className="small" onClick=${cancel}>Cancel<//>`}
-    ${turn.decision && can('send') && html`<${Correct} turn=${turn} onCorrected=${onCorrected}/>`}
+    ${teaching && html`<${teaching.Correct} turn=${turn} onCorrected=${onCorrected}/>`}
   </div>`;
-}
-
-/** "Wrong agent": one click opens the others, the next one teaches. */
-function Correct({ turn, onCorrected }) {
-  const [others, setOthers] = useState(null);
-  const open = async () => {
-    const known = (turn.decision.candidates || []).map((c) => c.agent);
-    const all = known.length > 1 ? known : (await get('/api/agents', { limit: 20 })).items.map((a) => a.name);
-    setOthers(all.filter((name) => name !== turn.decision.agent).slice(0, 8));
-  };
-  const teach = async (agent) => {
-    await post(path`/api/decisions/${turn.decision.id}/override`, { agent });
-    setOthers(null);
-    onCorrected(turn, agent);
-  };
-  if (turn.corrected) return html`<span class="faint">corrected to <${Text} text=${turn.corrected} line=${true}/></span>`;
-  if (!others) return html`<${Button} className="small" onClick=${open}>Wrong agent?<//>`;
-  return html`<span class="choices" role="group" aria-label="Which agent should have had it?">should have been ${others.length === 0 ? 'nobody else is there' : others.map((name) => html`
-    <${Button} key=${name} className="small" onClick=${() => teach(name)}><${Text} text=${name} line=${true}/><//>`)}<${Button} className="small" onClick=${() => setOthers(null)}>never mind<//></span>`;
-}
-
-/** What one correction changed: the same text, decided again. */
-function Learnt({ learnt }) {
-  if (!learnt) return null;
-  return html`<${Card} title="What was learnt" className="learnt">
-    <p>“<${Text} text=${cut(learnt.text, 160)}/>” is now an example for <strong><${Text} text=${learnt.to} line=${true}/></strong>. Sent again, it would go to <strong><${Text} text=${learnt.now.agent} line=${true}/></strong>.</p>
-    <table class="small-table"><caption class="off-screen">Scores before and after</caption><thead><tr><th scope="col">Agent</th><th scope="col" class="right">before</th><th scope="col" class="right">now</th></tr></thead>
-      <tbody>${learnt.rows.map((r) => html`<tr key=${r.agent}><td><${Text} text=${r.agent} line=${true}/></td><td class="right">${r.before?.toFixed(3) ?? '–'}</td><td class="right">${r.after?.toFixed(3) ?? '–'} ${r.after > r.before ? '▲' : r.after < r.before ? '▼' : ''}</td></tr>`)}</tbody></table>
-  <//>`;
-}
-
-async function lookAgain(turn, to) {
-  const now = await post('/api/route', { text: turn.text });
-  const before = new Map((turn.decision.candidates || []).map((c) => [c.agent, c.score]));
-  const after = new Map(now.candidates.map((c) => [c.agent, c.score]));
-  const rows = [to, turn.decision.agent].map((agent) => ({ agent, before: before.get(agent), after: after.get(agent) }));
-  return { text: turn.text, to, now, rows };
 }
 
 // The page.
@@ -176,7 +163,7 @@ function readDraft() {
 function Decision({ trial, text }) {
   const drawing = useDrawing(!!trial.decision);
   if (trial.error) return html`<${Undecided} error=${trial.error} drawing=${drawing}/>`;
-  if (!trial.decision || !drawing) return html`<p class="faint">${text.trim() ? 'Deciding…' : 'As you type, this shows who would get the message and why: four signals of every agent, and the line that a score must reach.'}</p>`;
+  if (!trial.decision || !drawing) return html`<p class="faint">${text.trim() && can('send') ? 'Deciding…' : 'As you type, this shows who would get the message and why: four signals of every agent, and the line that a score must reach.'}</p>`;
   return html`<div class=${trial.isOld ? 'is-old' : ''} aria-live="polite">
     <${drawing.Verdict} decision=${trial.decision} isTrial=${true}/>
     ${trial.decision.note && html`<p class="note"><${Text} text=${trial.decision.note}/></p>`}
@@ -186,39 +173,58 @@ function Decision({ trial, text }) {
 
 function Undecided({ error, drawing }) {
   const best = error instanceof ApiError && error.details?.candidates;
-  return html`<${Problem} error=${error}/>${best && drawing && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
+  return html`<${Problem} error=${inWords(error)}/>${best && drawing && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
 }
 
-function Suggestions({ agents, choose }) {
+function Suggestions({ agents, said, choose }) {
   const names = new Set((agents || []).map((a) => a.name));
   const own = (agents || []).flatMap((a) => (a.skills || []).flatMap((s) => s.examples || [])).slice(0, 3);
-  const texts = names.has('content-writer') && names.has('engineer') ? SUGGESTED : own;
+  const texts = (names.has('content-writer') && names.has('engineer') ? SUGGESTED : own).filter((t) => !said.includes(t));
   if (!texts.length) return null;
   return html`<div class="suggestions" role="group" aria-label="Messages to try"><span class="faint">Try</span>${texts.map((t) => html`
     <button type="button" key=${t} class="chip" onClick=${() => choose(t)}><${Text} text=${t} max=${80} line=${true}/></button>`)}</div>`;
 }
 
+/** Its turns, drawn anew whenever one of them changes, wherever they were begun. */
+function useTalk() {
+  const [, draw] = useReducer((n) => n + 1, 0);
+  const mine = talkOf(me()?.user);
+  useEffect(() => {
+    talk.draw = draw;
+    return () => { talk.draw = () => {}; };
+  }, []);
+  return { turns: mine.turns, draw };
+}
+
+// A message that no server has accepted yet is still a draft: should the window
+// be loaded again, it is back in the box.
+function useDraft(turns) {
+  const unsent = turns.findLast((t) => !t.task && t.status === 'sending');
+  const [text, setText] = useState(() => (unsent ? '' : readDraft()));
+  const kept = text || unsent?.text || '';
+  useEffect(() => { try { sessionStorage.setItem(draftKey(), kept.slice(0, 100000)); } catch { /* full: it lives in this window only */ } }, [kept]);
+  return [text, setText];
+}
+
 export default function Playground() {
-  const [text, setText] = useState(readDraft());
-  const [turns, setTurns] = useState([]);
+  const { turns, draw } = useTalk();
+  const [text, setText] = useDraft(turns);
+  const [isFollowUp, setFollowUp] = useState(false);
   const [learnt, setLearnt] = useState(null);
   const [agents, setAgents] = useState(null);
   const [round, setRound] = useState(0);
-  const conversation = turns.findLast((t) => t.conversation_id)?.conversation_id || '';
-  const trial = useTrial(text, conversation, round);
+  const before = turns.findLast((t) => t.conversation_id)?.conversation_id || '';
+  const conversation = isFollowUp ? before : '';
+  const trial = useTrial(can('send') ? text : '', conversation, round);
+  const teaching = useTeaching(!!learnt);
   const box = useRef(null);
-  const redraw = () => setTurns((all) => [...all]);
-
   useEffect(() => { get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {}); box.current?.focus(); }, []);
-  useEffect(() => { try { sessionStorage.setItem(draftKey(), text.slice(0, 100000)); } catch { /* full: the draft lives in this window only */ } }, [text]);
-  const open = useRef(turns);
-  open.current = turns;
-  useEffect(() => () => open.current.forEach((t) => t.close()), []);
 
   const isTooLong = bytesOf(text) > TEXT_BYTES;
+  const canGo = can('send') && text.trim() && !isTooLong;
   const send = () => {
-    if (!text.trim() || isTooLong) return;
-    setTurns((all) => [...all, startTurn(text, conversation, redraw)]);
+    if (!canGo) return;
+    talk.turns = [...turns, startTurn(text, conversation)].slice(-MOST_TURNS);
     setText('');
   };
   const key = (e) => {
@@ -226,34 +232,41 @@ export default function Playground() {
     e.preventDefault();
     send();
   };
-  const corrected = async (turn, agent) => {
-    turn.corrected = agent;
-    redraw();
-    setLearnt(await lookAgain(turn, agent));
-    setRound((n) => n + 1);
+  const corrected = (taught) => {
+    setLearnt(taught);
+    setRound((n) => n + 1); // what is being typed may go elsewhere now
+    draw();
   };
-  const anew = () => {
-    turns.forEach((t) => t.close());
-    setTurns([]);
-    setLearnt(null);
+  const edit = (turn) => {
+    talk.turns = turns.filter((t) => t !== turn);
+    setText(turn.text);
     box.current?.focus();
   };
-  return html`<${Page} title="Playground" lead="Type a message and see who would get it, and why." actions=${turns.length > 0 && html`<${Button} onClick=${anew}>New conversation<//>`}>
+  const clear = () => {
+    turns.forEach((t) => t.close());
+    talk.turns = [];
+    setLearnt(null);
+    setFollowUp(false);
+    box.current?.focus();
+  };
+  return html`<${Page} title="Playground" lead="Type a message and see who would get it, and why." actions=${turns.length > 0 && html`<${Button} onClick=${clear}>Clear<//>`}>
     <div class="playground">
       <div class="talk">
-        ${turns.length > 0 && html`<ol class="turns">${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected}/>`)}</ol>`}
+        ${turns.length > 0 && html`<ol class="turns">${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected} onEdit=${edit}/>`)}</ol>`}
         <form class="composer" onSubmit=${(e) => { e.preventDefault(); send(); }}>
           <label for="message" class="off-screen">Message</label>
-          <textarea id="message" data-search ref=${box} rows="3" placeholder="Ask anything; Enter sends, Shift+Enter is a new line" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
+          <textarea id="message" data-search ref=${box} rows="3" disabled=${!can('send')} placeholder=${can('send') ? 'Ask anything; Enter sends, Shift+Enter is a new line' : 'This token may read, and not send.'} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
           ${isTooLong && html`<p class="field-error" role="alert">A message has at most 1 MiB; this one has more.</p>`}
-          <div class="composer-foot">${!turns.length && html`<${Suggestions} agents=${agents} choose=${(t) => { setText(t); box.current?.focus(); }}/>`}
-            <${Button} kind="main" type="submit" disabled=${!text.trim() || isTooLong || !can('send')}>Send<//></div>
+          <div class="composer-foot"><div class="composer-help">
+              ${can('send') && html`<${Suggestions} agents=${agents} said=${turns.map((t) => t.text)} choose=${(t) => { setFollowUp(false); setText(t); box.current?.focus(); }}/>`}
+              ${before && html`<label class="check"><input type="checkbox" checked=${isFollowUp} onChange=${(e) => setFollowUp(e.target.checked)}/> go on with the last one: the same conversation, and so the same agent</label>`}
+            </div><${Button} kind="main" type="submit" disabled=${!canGo}>Send<//></div>
         </form>
-        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command=${['script/server', 'node examples/echo.js']}>
-          Connect one of your own, or run the demo: then a message typed here goes to the agent that it fits. <${Link} to="/agents">Connect an agent<//><//>`}
-        <${Learnt} learnt=${learnt}/>
+        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
+          Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is, with <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
+        ${learnt && teaching && html`<${teaching.WhatWasLearnt} learnt=${learnt}/>`}
       </div>
-      <${Card} title=${text.trim() ? 'Who gets it' : turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">
+      <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">
         <${Shown} trial=${trial} text=${text} last=${turns.findLast((t) => t.decision)}/>
       <//>
     </div>

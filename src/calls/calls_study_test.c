@@ -1,0 +1,161 @@
+/* Reads that go on for many pages: nobody's lists wait for them, and they end
+ * with who asked. */
+#include "calls/calls.h"
+
+#include "store/internal.h"
+#include "test/lib/house_stage.h"
+
+enum { STUDIES = 4, ROWS = 20 * 1000 };
+
+static char answer[HOUSE_ANSWER_MAX];
+
+static const char *const hello =
+    "{\"text\":\"x\",\"executor\":{\"name\":\"echo\"}}";
+
+/* As the columns of the table, but by numbers of its own. */
+static void write_columns(struct buf *sql)
+{
+    for (size_t i = 0; i < N_DECISION_COLUMNS; i++) {
+        const char *name = decision_table.columns[i].name;
+
+        if (i == DECISION_SEQ)
+            buf_addf(sql, "n.i AS seq");
+        else if (i == DECISION_ID)
+            buf_addf(sql, ", old.id || n.i AS id");
+        else
+            buf_addf(sql, ", old.%s", name);
+    }
+}
+
+/* A house with one decision, and as if there were so many of it. */
+static void open_many(struct house *h)
+{
+    char path[128];
+    struct buf sql;
+    sqlite3 *db;
+
+    house_init(h);
+    CHECK_INT(house_ask(h, "POST /api/messages", "", hello, answer), 200);
+    house_close(h);
+    snprintf(path, sizeof(path), "%s/%s", h->folder, DB_NAME);
+    buf_init(&sql, 65536);
+    buf_addf(&sql,
+             "ALTER TABLE decision RENAME TO old; CREATE TABLE decision AS "
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+             "WHERE i < %d) SELECT ",
+             ROWS);
+    write_columns(&sql);
+    buf_addf(&sql, " FROM n, old; CREATE UNIQUE INDEX by_seq ON decision(seq)");
+    buf_add_char(&sql, '\0');
+    CHECK(!sql.over);
+    CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+    CHECK(db_exec(db, sql.p) == SQLITE_OK);
+    CHECK(sqlite3_close(db) == SQLITE_OK);
+    buf_fini(&sql);
+    h->has_threads = true; /* page by page, with turns of the loop between */
+    house_open(h);
+}
+
+static int begin(struct house *h, const char *what)
+{
+    int fd = house_connect(h);
+
+    house_send(h, fd, what, "", "");
+    return fd;
+}
+
+/* Turn, without any time passing, until fd has a reply: its status. */
+static int status_of(struct house *h, int fd)
+{
+    ssize_t n;
+
+    do {
+        loop_turn(&h->loop);
+        n = recv(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT);
+    } while (n < 0 && errno == EAGAIN);
+    answer[n > 0 ? n : 0] = '\0';
+    return n > 12 ? (int)strtol(answer + 9, NULL, 10) : 0;
+}
+
+static size_t n_studies(const struct house *h)
+{
+    size_t n = 0;
+
+    for (struct list_node *l = list_first(&h->calls.studies); l;
+         l = list_next(&h->calls.studies, l))
+        n++;
+    return n;
+}
+
+TEST(a_token_has_four_studies_at_a_time_and_its_lists_beside_them)
+{
+    struct house h;
+    int fds[STUDIES + 1], list;
+
+    open_many(&h);
+    for (size_t i = 0; i <= STUDIES; i++) {
+        fds[i] = begin(&h, "GET /api/analytics/agents");
+        while (i < STUDIES && n_studies(&h) <= i)
+            loop_turn(&h.loop);
+    }
+    CHECK_INT(status_of(&h, fds[STUDIES]), 503);
+    CHECK(strstr(answer, "\"overloaded\"") && strstr(answer, "four studies"));
+    for (int i = 0; i < 9; i++) { /* more than may be read at once */
+        list = begin(&h, "GET /api/decisions?limit=1");
+        CHECK_INT(status_of(&h, list), 200);
+        close(list);
+    }
+    CHECK_INT(n_studies(&h), STUDIES);
+    for (size_t i = 0; i < STUDIES; i++) { /* none is refused half way */
+        CHECK_INT(status_of(&h, fds[i]), 200);
+        CHECK(strstr(answer, "\"decisions_read\":20000"));
+        close(fds[i]);
+    }
+    close(fds[STUDIES]);
+    loop_turn(&h.loop);
+    CHECK_INT(n_studies(&h), 0);
+    house_fini(&h);
+}
+
+/* It cannot be told from one that left, for whom nobody should work; so it is
+ * told. */
+TEST(a_read_of_many_pages_ends_with_the_connection_that_asked_for_it)
+{
+    static const char *const asked[] = {
+        "GET /api/analytics/agents", "GET /api/analytics/thresholds",
+        "GET /api/decisions?q=nowhere", /* a list of many pages */
+    };
+    enum { N = sizeof(asked) / sizeof(*asked) };
+    struct house h;
+    int fds[N];
+
+    open_many(&h);
+    for (size_t i = 0; i < N; i++) {
+        fds[i] = begin(&h, asked[i]);
+        CHECK(shutdown(fds[i], SHUT_WR) == 0);
+    }
+    for (size_t i = 0; i < N; i++) {
+        CHECK_INT(status_of(&h, fds[i]), 400);
+        CHECK(strstr(answer, "\"bad_request\"") &&
+              strstr(answer, "keep the connection open"));
+        close(fds[i]);
+    }
+    loop_turn(&h.loop);
+    CHECK(!n_studies(&h) && list_is_empty(&h.calls.listings));
+    house_fini(&h);
+}
+
+TEST(who_only_shuts_its_side_gets_what_a_few_pages_answer)
+{
+    struct house h;
+    int fd;
+
+    house_init(&h);
+    CHECK_INT(house_ask(&h, "POST /api/messages", "", hello, answer), 200);
+    fd = begin(&h, "GET /api/analytics/agents");
+    CHECK(shutdown(fd, SHUT_WR) == 0);
+    CHECK_INT(status_of(&h, fd), 200);
+    CHECK(strstr(answer, "\"decisions_read\":1,"));
+    close(fd);
+    house_fini(&h);
+}
