@@ -353,7 +353,7 @@ test('a target that is missed is said so, and one of nothing is not judged', asy
   const page = await own.newPage({ at: '#/holds' });
   const box = (name) => page.locator('.figure-box').filter({ hasText: name });
   await box('escalations').getByText('✓ met').waitFor();
-  assert.match(await box('mean hold').innerText(), /^–\s+mean hold, priority NORMAL, 24 h\s+none yet target at most 30 min$/);
+  assert.match(await box('held on average').innerText(), /^–\s+held on average, 24 h\s+none yet target at most 30 min$/);
   await own.ask('POST', '/api/envelopes', { to: 'echo', type: 'NOTE' });
   await box('escalations').getByText('✗ missed').waitFor();
   assert.match(await box('escalations').innerText(), /target fewer than 1/);

@@ -184,7 +184,7 @@ function Figures() {
   const box = (name, value) => html`<div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div></div>`;
   return html`<div class="figures" role="group" aria-label=${figures ? 'The gate in figures' : 'What waits of yours, in figures'}>
     ${box(at.held === 1 ? 'waits now' : 'wait now', num(at.held))}${box('for people to decide', num(at.escalations_open))}
-    ${figures && html`<${Target} name="mean hold, priority NORMAL, 24 h" figure=${meanHold(figures.hold_ms)} show=${duration} bound="at most" open="none yet"/>
+    ${figures && html`<${Target} name="held on average, 24 h" figure=${meanHold(figures.hold_ms)} show=${duration} bound="at most" open="none yet"/>
       <${Target} name="escalations, 24 h" figure=${figures.escalations_per_day} show=${(v) => num(v)} bound="fewer than"/>`}
   </div>`;
 }
