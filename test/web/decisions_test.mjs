@@ -219,6 +219,30 @@ test('a message longer than its record is decided again whole, or not at all', a
   await page.getByText('by a part of it, it would be another decision').waitFor();
 });
 
+test('an envelope is shown by what it says, also where its record is a part of it', async () => {
+  const send = (more) => server.ask('POST', '/api/envelopes', { to: 'engineer', type: 'REQUEST', reference: 'SUBM-C042', context: 'please look at this', ...more });
+  await send({ payload: { confidence: 8.2 } });
+  await send({ reference: 'SUBM-LONG', payload: { rest: 'x'.repeat(2000) } });
+  await server.ask('POST', '/api/messages', { text: '{"type":"of a person"} is JSON', executor: { name: 'engineer' } });
+  const page = await server.newPage({ at: '#/decisions?agent=engineer' });
+  const list = page.getByRole('table', { name: /^Decisions/ });
+  await list.getByText('REQUEST / SUBM-LONG · please look at this').waitFor();
+  await list.getByText('{"type":"of a person"} is JSON').waitFor();
+  await list.getByText('REQUEST / SUBM-C042 · please look at this').click();
+  const message = page.getByRole('region', { name: 'The message' });
+  await message.getByText('please look at this', { exact: true }).waitFor();
+  assert.match(await message.innerText(), /Kind\s+REQUEST\s+Reference\s+SUBM-C042[\s\S]*confidence\s+8\.2/);
+});
+
+test('what others say of it is seen', async () => {
+  const { decision } = await server.ask('POST', '/api/messages', { text: TEXTS.letter });
+  const page = await server.newPage({ at: `#/decisions/${decision.id}` });
+  const outcome = page.getByRole('region', { name: 'What came of it' });
+  await outcome.getByText('open', { exact: true }).waitFor();
+  await server.ask('POST', `/api/decisions/${decision.id}/feedback`, { verdict: 'right' });
+  await outcome.getByText('positive').waitFor();
+});
+
 test('a new one appears by itself', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await rows(page).first().waitFor();

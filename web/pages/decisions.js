@@ -4,6 +4,7 @@ import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, 
 import { now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
+import { brief } from '../lib/message.js';
 import { num } from '../lib/format.js';
 import { Decision } from './decision.js';
 
@@ -32,7 +33,7 @@ const Score = ({ d }) => (d.score === null || d.score === undefined ? html`<span
 const Outcome = ({ d }) => html`<${Status} status=${d.verdict}/>${d.overridden_to && html` <${Badge} tone="warn" title=${`should have gone to ${d.overridden_to}`}>corrected<//>`}`;
 
 const COLUMNS = [
-  { key: 'text', title: 'Message', width: 'minmax(12rem, 3fr)', phone: 'minmax(0, 1.5fr)', render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>` : html`<${Text} text=${d.text} max=${160} line=${true}/>`) },
+  { key: 'text', title: 'Message', width: 'minmax(12rem, 3fr)', phone: 'minmax(0, 1.5fr)', render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>` : html`<${Text} text=${brief(d.text)} max=${160} line=${true}/>`) },
   { key: 'agent', title: 'Went to', width: 'minmax(7rem, 1fr)', phone: 'minmax(0, 1fr)', render: (d) => html`<${Name} agent=${d.agent}/>` },
   { key: 'layer', title: 'By', width: '6rem', phone: false, render: (d) => d.layer && html`<span class="layer layer-${d.layer}">${d.layer}</span>` },
   { key: 'score', title: 'Score', width: '8rem', phone: false, render: (d) => html`<${Score} d=${d}/>` },
