@@ -131,6 +131,47 @@ test('another window counts another time, and the address keeps it', async () =>
   await page.getByText('by day (UTC)').waitFor();
 });
 
+// The four lights: the figure of a cell, and what of the colour it has (1: all of it).
+const judged = (r) => r.positive + r.negative;
+const percent = (x) => `${(x * 100).toFixed(0)} %`;
+const mostOf = (items) => Math.max(...items.map((r) => r.decisions));
+const LIGHTS = {
+  decisions: { text: (r) => String(r.decisions), share: (r, most) => r.decisions / most },
+  well: { text: (r) => (judged(r) ? percent(r.positive / judged(r)) : '–'), share: (r) => (judged(r) ? r.positive / judged(r) : 0) },
+  confidence: { text: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)), share: (r) => r.confidence ?? 0 },
+  overridden: { text: (r) => percent(r.override_rate), share: (r) => r.override_rate },
+};
+
+// How far a cell's colour is from the card's: none of the light, none of the distance.
+const cellsOf = (heat) => heat.locator('.heat-cell').evaluateAll((all) => {
+  const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgb = (colour) => {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const probe = document.body.appendChild(document.createElement('i'));
+  probe.style.background = 'var(--card)';
+  const ground = rgb(getComputedStyle(probe).backgroundColor);
+  probe.remove();
+  return all.map((cell) => ({ text: cell.innerText.trim(), to: cell.querySelector('a').getAttribute('href'),
+    colour: Math.hypot(...rgb(getComputedStyle(cell).backgroundColor).map((v, i) => v - ground[i])) }));
+});
+
+async function eachLight(page, heat, items) {
+  for (const [way, light] of Object.entries(LIGHTS)) {
+    await page.getByLabel('Colour and figure say').selectOption(way);
+    const rowOf = (cell) => items.find((r) => cell.to === `#/decisions?${new URLSearchParams({ type: r.type || 0, agent: r.agent })}`);
+    const cells = (await cellsOf(heat)).map((cell) => ({ ...cell, row: rowOf(cell) }));
+    assert.equal(cells.length, items.length);
+    assert.deepEqual(cells.map((c) => c.text), cells.map((c) => light.text(c.row)), way);
+    const shares = cells.map((c) => light.share(c.row, mostOf(items)));
+    const full = Math.max(...cells.map((c, i) => c.colour / (shares[i] || 1)));
+    assert.ok(new Set(shares).size > 1 && full > 20, `${way} has no colours: ${JSON.stringify(cells)}`);
+    cells.forEach((c, i) => assert.ok(Math.abs(c.colour - full * shares[i]) < full * 0.08, `${way} ${c.text}: ${c.colour} of ${full}`));
+  }
+}
+
 test('types of query by agents are a table, in any of four lights', async () => {
   const page = await open('types');
   const heat = page.getByRole('table', { name: /^Types of query down/ });
@@ -179,7 +220,7 @@ test('signals and keywords say what they are worth', async () => {
   const { items: signals } = await server.ask('GET', '/api/analytics/signals?window=7d');
   const rows = await cells(table(page, 'Signals'));
   assert.deepEqual(rows.map((r) => r[0]), ['meaning', 'record', 'keyword', 'recent']);
-  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped), r));
+  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped) && r[3] === String(signals[i].hurt), r));
   const { items: keywords } = await server.ask('GET', '/api/analytics/keywords?window=7d');
   const shown = await cells(table(page, /^Keywords, those/));
   assert.deepEqual(shown, keywords.map((k) => [k.keyword, k.agent, ...[k.fired, k.won, k.pulled, k.right, k.wrong].map(String)]));
@@ -214,7 +255,8 @@ test('the slider shows what another threshold would change', async () => {
   await page.getByRole('heading', { name: 'Who got it, and why' }).waitFor();
 });
 
-test('a table is saved as CSV', async () => {
+test('a table is saved as CSV, of the time that is looked at', async () => {
+  const fired = JSON.stringify((await server.ask('GET', '/api/analytics/keywords?window=24h')).items.map((k) => String(k.fired)));
   const page = await open('signals');
   await page.getByLabel('of the last').selectOption('24h'); // not what a call without a window counts
   await page.getByRole('button', { name: 'keywords as CSV' }).waitFor();
