@@ -60,6 +60,18 @@ test('words, layers, agents and verdicts narrow the list, and the address keeps 
   await there(page, 5);
 });
 
+test('two filters at once do not undo each other, and a search is one step back', async () => {
+  const page = await server.newPage({ at: '#/decisions' });
+  await rows(page).first().waitFor();
+  const before = await page.evaluate(() => history.length);
+  await page.getByLabel('Words in the message').pressSequentially('bug program');
+  await eventually(() => /q=bug/.test(page.url()), 'the words are in the address');
+  await page.getByLabel('Agent', { exact: true }).fill('engineer');
+  await page.getByLabel('Decided by').selectOption('semantic');
+  await eventually(() => ['q=bug', 'agent=engineer', 'layer=semantic'].every((part) => page.url().includes(part)), 'all three are');
+  assert.ok(await page.evaluate(() => history.length) - before <= 3, 'one entry for each');
+});
+
 test('time, score and conversation narrow it too', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await there(page, 5);

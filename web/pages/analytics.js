@@ -2,6 +2,7 @@
 // gaps, signals, keywords, and what another threshold would change. One call
 // brings every table; the replay is asked for when somebody looks at it.
 import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
+import { withFilters } from '../lib/filters.js';
 import { Table } from '../lib/list.js';
 import { Plot } from '../lib/plot.js';
 import { count, duration, num, pct } from '../lib/format.js';
@@ -113,7 +114,7 @@ export default function AnalyticsPage({ query, go }) {
   const tab = TABS.some(([id]) => id === query.tab) ? query.tab : 'overview';
   const params = useMemo(() => ({ window }), [window]);
   const { data, error, reload } = useGet(tab === 'gate' ? null : '/api/analytics/all', params);
-  const set = (more) => go(`/analytics?${new URLSearchParams({ tab, window, ...more })}`);
+  const set = (more) => go(withFilters('/analytics', more));
   useEffect(() => document.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab]);
   const known = WINDOWS.some(([id]) => id === window) ? WINDOWS : [...WINDOWS, [window, window]];
   return html`<${Page} title="Analytics" lead="What many decisions say together." actions=${tab !== 'gate' && html`

@@ -1,14 +1,14 @@
 // Who got which message and why: searched and filtered by the server, page by
 // page; one of them whole is pages/decision.js.
-import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useEffect, useMemo, useRef, useState } from '../lib/ui.js';
+import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useMemo, useState } from '../lib/ui.js';
 import { now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
+import { Search, filtersAt } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
 import { brief } from '../lib/message.js';
 import { num } from '../lib/format.js';
 import { Decision } from './decision.js';
 
-const PAUSE_MS = 300;
 const LAYERS = ['explicit', 'prefix', 'sticky', 'binding', 'intent', 'semantic', 'default'];
 const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
 const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', 86400e3], ['7d', 'last 7 days', 7 * 86400e3], ['30d', 'last 30 days', 30 * 86400e3]];
@@ -41,21 +41,7 @@ const COLUMNS = [
   { key: 'at', title: 'When', width: '6.5rem', phone: '4.4rem', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
 ];
 
-/** What is typed counts once the typing pauses. */
-function Typed({ label, name, filter, set, hint, ...more }) {
-  const value = filter[name] || '';
-  const [text, setText] = useState(value);
-  const timer = useRef(0);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const type = (e) => {
-    const next = e.target.value;
-    setText(next);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => set({ [name]: next.trim() }), PAUSE_MS);
-  };
-  return html`<${Field} label=${label} hint=${hint}><input value=${text} onInput=${type} spellcheck=${false} ...${more}/><//>`;
-}
+const Typed = ({ name, filter, set, ...more }) => html`<${Search} value=${filter[name]} onSearch=${(text, goesOn) => set({ [name]: text }, goesOn)} ...${more}/>`;
 
 function Choice({ label, name, filter, set, options }) {
   return html`<${Field} label=${label}><select value=${filter[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}>
@@ -101,10 +87,7 @@ function Decisions({ query, go }) {
   const pages = usePages('/api/decisions', paramsOf(query, since));
   const [isTop, setTop] = useState(true);
   const isFiltered = Object.keys(query).length > 0;
-  const set = (more) => {
-    const next = more === null ? [] : Object.entries({ ...query, ...more }).filter(([, v]) => v);
-    go(`/decisions${next.length ? `?${new URLSearchParams(next)}` : ''}`);
-  };
+  const set = filtersAt('/decisions', go);
   // Who reads further down, or searches, is not disturbed.
   useRefresh(['task.accepted', 'decision.'], () => { if (isTop && !query.q) pages.reload(); });
   return html`<${Page} title="Decisions" lead="Who got which message, by which layer, and what came of it.">
