@@ -69,7 +69,7 @@ function Times({ data }) {
       { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions', (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
       { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence', (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
       { label: 'Overrides and errors', x: t.x, most: 0.1, series: [one('overridden', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
-      { label: 'Time to answer', x: t.x, most: 10, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
+      { label: 'Time to answer', x: t.x, most: 20, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
     ];
   }, [data]);
   const at = (s) => (isDays ? day : hour).format(new Date(s * 1000));
