@@ -62,7 +62,7 @@ test('a wrong agent is corrected with one click, and what was learnt is shown', 
   await page.getByRole('group', { name: 'Which agent' }).getByRole('button', { name: 'automation-operator' }).click();
   await page.getByRole('heading', { name: 'What was learnt' }).waitFor();
   const row = page.getByRole('row', { name: /automation-operator/ });
-  const [before, after] = (await row.getByRole('cell').allInnerTexts()).slice(1).map(parseFloat);
+  const [before, after] = (await row.getByRole('cell').allInnerTexts()).slice(1, 3).map(parseFloat);
   assert.ok(after > before, `${before} before, ${after} after`);
   const { items } = await server.ask('GET', '/api/decisions?overridden=true');
   assert.equal(items[0].overridden_to, 'automation-operator');
@@ -108,6 +108,18 @@ test('what was said is still there after a look at another page', async () => {
   await page.getByRole('heading', { name: 'Decision', exact: true }).waitFor();
   await page.goBack();
   await turns(page).getByText('Slow is measurable').waitFor();
+});
+
+test('where nobody was compared, any agent can be named as the right one', async () => {
+  const page = await server.newPage();
+  await message(page).fill('/researcher when is the next train?');
+  await message(page).press('Enter');
+  await turns(page).getByText('completed').waitFor();
+  await page.getByRole('button', { name: 'Wrong agent?' }).click();
+  await page.getByLabel('Agent', { exact: true }).fill('operator');
+  await page.getByRole('group', { name: 'Agents that could have it' }).getByRole('button', { name: 'automation-operator' }).click();
+  await page.getByRole('button', { name: 'Correct', exact: true }).click();
+  await page.getByText('corrected to automation-operator').waitFor();
 });
 
 test('by keyboard, a correction leaves nobody lost', async () => {

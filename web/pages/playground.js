@@ -3,7 +3,7 @@
 import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
 import { stream } from '../lib/live.js';
-import { cut, duration, money } from '../lib/format.js';
+import { duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
 const TEXT_BYTES = 1024 * 1024;
@@ -37,14 +37,16 @@ function useTrial(text, conversation, round) {
   return trial;
 }
 
-/** The drawing of candidates is fetched with the first decision, not before. */
-function useDrawing(isWanted) {
-  const [drawing, setDrawing] = useState(null);
+/** A module that is fetched when it is first wanted, not before. */
+function useLater(isWanted, load) {
+  const [module, setModule] = useState(null);
   useEffect(() => {
-    if (isWanted && !drawing) import('../lib/candidates.js').then(setDrawing, () => {});
+    if (isWanted && !module) load().then(setModule, () => {});
   }, [isWanted]);
-  return drawing;
+  return module;
 }
+const useDrawing = (isWanted) => useLater(isWanted, () => import('../lib/candidates.js'));
+const useTeaching = (isWanted) => useLater(isWanted, () => import('./playground_teach.js'));
 
 // One message and what came of it. What was said stays while other pages are
 // looked at, and is its user's alone.
@@ -133,6 +135,7 @@ function Refused({ error }) {
 }
 
 function TurnFoot({ turn, onCorrected, onEdit }) {
+  const teaching = useTeaching(!!turn.decision && can('send'));
   const cancel = () => post(path`/api/tasks/${turn.task}/cancel`);
   return html`<div class="turn-foot">
     ${turn.status === 'sending' ? html`<${Badge}>sending<//>` : turn.status === 'refused' ? html`<${Badge} tone="bad">not sent<//>` : html`<${Status} status=${turn.status}/>`}
@@ -143,49 +146,8 @@ function TurnFoot({ turn, onCorrected, onEdit }) {
     ${turn.decision && html`<${Link} to=${`/decisions/${turn.decision.id}`}>decision<//>`}
     ${turn.parts.some((p) => p.agent) && html`<${Link} to=${`/delegations/${turn.task}`}>who asked whom<//>`}
     ${turn.task && !turn.isOver && html`<${Button} className="small" onClick=${cancel}>Cancel<//>`}
-    ${turn.decision && can('send') && html`<${Correct} turn=${turn} onCorrected=${onCorrected}/>`}
+    ${teaching && html`<${teaching.Correct} turn=${turn} onCorrected=${onCorrected}/>`}
   </div>`;
-}
-
-/** "Wrong agent": one click opens the others, the next one teaches. */
-function Correct({ turn, onCorrected }) {
-  const [others, setOthers] = useState(null);
-  const open = async () => {
-    const known = (turn.decision.candidates || []).map((c) => c.agent);
-    const all = known.length > 1 ? known : (await get('/api/agents', { limit: 20 })).items.map((a) => a.name);
-    setOthers(all.filter((name) => name !== turn.decision.agent).slice(0, 8));
-  };
-  // Who came by the keyboard stays where they were, whatever took its place.
-  const place = useRef(null);
-  useEffect(() => { if (others) place.current?.querySelector('button')?.focus(); }, [others]);
-  useEffect(() => { if (turn.corrected) place.current?.focus(); }, [turn.corrected]);
-  const teach = async (agent) => {
-    await post(path`/api/decisions/${turn.decision.id}/override`, { agent });
-    setOthers(null);
-    onCorrected(turn, agent);
-  };
-  if (turn.corrected) return html`<span class="faint" ref=${place} tabindex="-1" role="status">corrected to <${Text} text=${turn.corrected} line=${true}/></span>`;
-  if (!others) return html`<${Button} className="small" onClick=${open}>Wrong agent?<//>`;
-  return html`<span class="choices" ref=${place} role="group" aria-label="Which agent should have had it?">should have been ${others.length === 0 ? 'nobody else is there' : others.map((name) => html`
-    <${Button} key=${name} className="small" onClick=${() => teach(name)}><${Text} text=${name} line=${true}/><//>`)}<${Button} className="small" onClick=${() => setOthers(null)}>never mind<//></span>`;
-}
-
-/** What one correction changed: the same text, decided again. */
-function Learnt({ learnt }) {
-  if (!learnt) return null;
-  return html`<${Card} title="What was learnt" className="learnt">
-    <p>“<${Text} text=${cut(learnt.text, 160)}/>” is now an example for <strong><${Text} text=${learnt.to} line=${true}/></strong>. Sent again, it would go to <strong><${Text} text=${learnt.now.agent} line=${true}/></strong>.</p>
-    <table class="small-table"><caption class="off-screen">Scores before and after</caption><thead><tr><th scope="col">Agent</th><th scope="col" class="right">before</th><th scope="col" class="right">now</th></tr></thead>
-      <tbody>${learnt.rows.map((r) => html`<tr key=${r.agent}><td><${Text} text=${r.agent} line=${true}/></td><td class="right">${r.before?.toFixed(3) ?? '–'}</td><td class="right">${r.after?.toFixed(3) ?? '–'} ${r.after > r.before ? '▲' : r.after < r.before ? '▼' : ''}</td></tr>`)}</tbody></table>
-  <//>`;
-}
-
-async function lookAgain(turn, to) {
-  const now = await post('/api/route', { text: turn.text });
-  const before = new Map((turn.decision.candidates || []).map((c) => [c.agent, c.score]));
-  const after = new Map(now.candidates.map((c) => [c.agent, c.score]));
-  const rows = [to, turn.decision.agent].map((agent) => ({ agent, before: before.get(agent), after: after.get(agent) }));
-  return { text: turn.text, to, now, rows };
 }
 
 // The page.
@@ -254,6 +216,7 @@ export default function Playground() {
   const before = turns.findLast((t) => t.conversation_id)?.conversation_id || '';
   const conversation = isFollowUp ? before : '';
   const trial = useTrial(can('send') ? text : '', conversation, round);
+  const teaching = useTeaching(!!learnt);
   const box = useRef(null);
   useEffect(() => { get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {}); box.current?.focus(); }, []);
 
@@ -269,11 +232,10 @@ export default function Playground() {
     e.preventDefault();
     send();
   };
-  const corrected = async (turn, agent) => {
-    turn.corrected = agent;
+  const corrected = (taught) => {
+    setLearnt(taught);
+    setRound((n) => n + 1); // what is being typed may go elsewhere now
     draw();
-    setLearnt(await lookAgain(turn, agent));
-    setRound((n) => n + 1);
   };
   const edit = (turn) => {
     talk.turns = turns.filter((t) => t !== turn);
@@ -302,7 +264,7 @@ export default function Playground() {
         </form>
         ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
           Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is, with <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
-        <${Learnt} learnt=${learnt}/>
+        ${learnt && teaching && html`<${teaching.WhatWasLearnt} learnt=${learnt}/>`}
       </div>
       <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">
         <${Shown} trial=${trial} text=${text} last=${turns.findLast((t) => t.decision)}/>
