@@ -10,7 +10,7 @@ import { Recent, isAbout } from './agent_recent.js';
 const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
 
 /** Who may change it: its creator and admins; what the configuration has is changed there. */
-export function rightsOf(card) {
+function rightsOf(card) {
   const isAdmin = can('admin');
   const isMine = isAdmin || (!!card.creator_id && card.creator_id.toLowerCase() === me()?.user.toLowerCase());
   const mayAct = isMine && can('agents');

@@ -21,7 +21,7 @@ const DECISIONS = [
   { key: 'text', title: 'Message', render: (d) => html`<${Text} text=${inShort(d.text)} max=${90} line=${true}/>` },
   { key: 'layer', title: 'By', render: (d) => d.layer },
   { key: 'score', title: 'Score', align: 'right', render: (d) => num(d.score, 3) },
-  { key: 'verdict', title: 'Verdict', render: (d) => html`<${Status} status=${d.verdict}/>` },
+  { key: 'verdict', title: 'What came of it', render: (d) => html`<${Status} status=${d.verdict}/>` },
   { key: 'at', title: 'When', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
   { key: 'id', title: 'Decision', render: (d) => html`<${Id} id=${d.id} to=${`/decisions/${d.id}`}/>` },
 ];
