@@ -3,7 +3,7 @@ import { Badge, Button, Empty, Field, Id, Name, Text, Time, html, toast, useEffe
 import { ask, can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
-import { count, money } from '../lib/format.js';
+import { count, marked, money } from '../lib/format.js';
 
 const CSV_LINES = 5000; // that one answer has at most
 const CSV_PAGES = 40;
@@ -30,7 +30,7 @@ function Filters({ query, set, download }) {
     <${Field} label="Account"><select value=${query.account || ''} onChange=${(e) => set({ account: e.target.value })}>
       <option value="">spending</option><option value="creator">what agents earned</option>
       ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option><option value="reserved">reserved</option><option value="outside">outside</option>`}
-      ${!known.includes(query.account || '') && html`<option value=${query.account}>${query.account}</option>`}</select><//>
+      ${!known.includes(query.account || '') && html`<option value=${query.account}>${marked(query.account)}</option>`}</select><//>
     ${day('since', 'From (UTC)')}${day('until', 'Up to and with (UTC)')}
     <${Button} onClick=${download}>Download CSV<//></div>`;
 }
