@@ -273,6 +273,8 @@ test('in envelopes that wait, and those that a person must see', async () => {
     await goTo(page, `#/escalations/${id}`);
     await shows(page, ten);
     await server.ask('POST', `/api/escalations/${id}/approve`, { comment: ten.join('\n') });
+    await goTo(page, '#/playground'); // and back: the page would learn it by itself, a second later
+    await goTo(page, `#/escalations/${id}`);
     await page.getByRole('heading', { name: 'Decided' }).waitFor();
     await shows(page, ten);
   }
@@ -331,7 +333,8 @@ test('in addresses', async () => {
   for (const [i, text] of [...STRINGS, '..', '.', '%2e%2e/%2E', '%', '%ff', '%00'].entries()) {
     const place = places[i % places.length];
     const word = encodeURIComponent(text);
-    for (const at of [`#/${place}?q=${word}&agent=${word}&user=${word}&account=user:${word}&conversation=${word}`, `#/${place}/${word}`, `#/${place}/${text}`]) {
+    const isOther = /[/?#%&]/.test(text); // than its encoded form, once an address is taken apart
+    for (const at of [`#/${place}?q=${word}&agent=${word}&user=${word}&account=user:${word}&conversation=${word}`, `#/${place}/${word}`, ...(isOther ? [`#/${place}/${text}`] : [])]) {
       await page.evaluate((to) => { location.hash = to; }, at);
       await page.getByRole('main').getByRole('heading', { level: 1 }).first().waitFor();
       await harmless(page);
