@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 import { webFolder } from './em.mjs';
-import { money } from '../../web/lib/format.js';
+import { duration, money } from '../../web/lib/format.js';
 
 const source = process.env.SIGNALBOX_SOURCE ?? path.join(import.meta.dirname, '../..');
 const { connect } = await import(pathToFileURL(path.join(source, 'client/js/signalbox.js')));
@@ -45,7 +45,8 @@ const hasKids = (task, n) => eventually(async () => (await treeOf(task)).tasks =
 test('where nobody gave anything to anybody, the page says how', async () => {
   const page = await demo.newPage({ at: '#/delegations' });
   await page.getByText('No agent has given anything to another yet').waitFor();
-  await page.getByText(`build/signalbox send "${DRAFT}"`).waitFor();
+  await page.getByText(`build/signalbox send --url ${demo.url} "${DRAFT}"`, { exact: true }).waitFor();
+  await page.getByText(`agents of this server (${new URL(demo.url).host})`).waitFor();
   await axe(page);
 });
 
@@ -59,7 +60,12 @@ test('the demo delegates, and the tree is a timeline', async () => {
   await page.getByRole('row').filter({ hasText: DRAFT }).getByRole('link').first().click();
   await page.getByRole('heading', { name: 'Who waited for whom' }).waitFor();
   assert.equal(await page.locator('.timeline tbody tr').count(), 2);
-  await page.getByRole('img', { name: /worked .* of it for research/i }).waitFor();
+  await page.getByRole('img', { name: /worked .*, waited .* for research/i }).waitFor();
+  // What it waited for the researcher is no work of its own.
+  const { tree } = await demo.ask('GET', `/api/tasks/${task}/tree`);
+  const [kid] = tree.children, others = kid.finished_ms - kid.began_ms;
+  const cells = await page.locator('.timeline tbody tr').first().locator('td.right').allInnerTexts();
+  assert.deepEqual(cells.slice(0, 3), [tree.started_ms - tree.began_ms, tree.finished_ms - tree.started_ms - others, others].map(duration));
   await shot(page, 'delegation');
   await axe(page);
   await page.locator('.timeline tbody tr').last().getByTitle('The task in full').click();
@@ -109,8 +115,8 @@ test('every task is drawn where it was, with what it waited, worked and cost, an
   await page.route(`**/api/tasks/${task}/tree`, (route) => route.fulfill({ json: { ...whole, captured_micros: 6000000, price_micros: 6000000 } }));
   await page.goto(`${server.url}/#/delegations/${task}`);
   await page.locator('.timeline tbody tr').nth(2).waitFor();
-  const cells = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(0, 4).map((c) => c.innerText.trim())));
-  assert.deepEqual(cells, [['1.0 s', '19 s', '1.00', '6.00'], ['3.0 s', '3.0 s', '2.00', '–'], ['2.0 s', '6.0 s', '3.00', '–']]);
+  const cells = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(0, 5).map((c) => c.innerText.trim())));
+  assert.deepEqual(cells, [['1.0 s', '5.0 s', '14 s', '1.00', '6.00'], ['3.0 s', '3.0 s', '–', '2.00', '–'], ['2.0 s', '6.0 s', '–', '3.00', '–']]);
   const bars = await page.locator('.track').evaluateAll((all) => all.map((track) => {
     const box = track.getBoundingClientRect();
     const of = (what) => [...track.querySelectorAll(what)].map((bar) => bar.getBoundingClientRect()).map((b) => [b.left, b.right].map((x) => Math.round((x - box.left) / box.width * 20)));
@@ -120,7 +126,7 @@ test('every task is drawn where it was, with what it waited, worked and cost, an
     { waited: [[0, 1]], worked: [[1, 20]], others: [[2, 8], [10, 18]] },
     { waited: [[2, 5]], worked: [[5, 8]], others: [] },
     { waited: [[10, 12]], worked: [[12, 18]], others: [] }]);
-  assert.equal(await page.locator('.track').first().getAttribute('aria-label'), 'waited 1.0 s, worked 19 s, 6.0 s of it for quick, 8.0 s of it for quick');
+  assert.equal(await page.locator('.track').first().getAttribute('aria-label'), 'waited 1.0 s, worked 5.0 s, waited 6.0 s for quick, waited 8.0 s for quick');
   const figures = (await page.getByRole('group', { name: 'In figures' }).locator('.figure-box').allInnerTexts()).map((t) => t.split('\n').map((w) => w.trim()).filter(Boolean).sort().join(' '));
   for (const [name, value] of [['tasks', '3'], ['open', '0'], ['from beginning to end', '20 s'], ['paid', '6.00']])
     assert.ok(figures.includes([name, value].sort().join(' ')), `${name} ${value} in ${figures}`);
@@ -134,7 +140,7 @@ test('what the server says a task and its branch cost is what is shown', async (
   assert.ok(tree.children[0].captured_micros > 0);
   const page = await server.newPage({ at: `#/delegations/${task}` });
   await page.locator('.timeline tbody tr').nth(2).waitFor();
-  const shown = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(2, 4).map((c) => c.innerText.trim())));
+  const shown = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(3, 5).map((c) => c.innerText.trim())));
   assert.deepEqual(shown, [tree, ...tree.children].map((t) => [t.captured_micros ? money(t.captured_micros) : '–', t.branch.tasks > 1 ? money(t.branch.captured_micros) : '–']));
 });
 

@@ -47,8 +47,34 @@ test('filters by agent, kind, conversation, decision and words; the address keep
   await shows(1, 'a decision');
   await page.goto(`${server.url}/#/feed?q=nothing-is-like-this`);
   await page.getByText(/None of the newest/).waitFor();
-  await page.getByRole('button', { name: 'Show everything' }).click();
+  await page.getByRole('button', { name: 'Show all' }).click();
   await rows(page).nth(5).waitFor();
+});
+
+test('typing is one entry of the history, and a filter undoes no other', async () => {
+  await send('three', 'parrot', 'c-4');
+  const page = await server.newPage({ at: '#/feed' });
+  await rows(page).first().waitFor();
+  const entries = await page.evaluate(() => history.length);
+  await page.keyboard.press('/');
+  await page.keyboard.type('comp');
+  await page.waitForURL(/q=comp$/);
+  await page.keyboard.type('leted');
+  await page.waitForURL(/q=completed$/);
+  assert.equal(await page.evaluate(() => history.length), entries + 1);
+  await page.goBack();
+  await page.waitForURL(/#\/feed$/);
+  assert.equal(await page.getByLabel('Search').inputValue(), '');
+  await page.getByLabel('Agent').fill('parrot');
+  await page.getByLabel('Search').fill('c-4');
+  await page.evaluate(() => { // before anything is drawn again
+    const kind = [...document.querySelectorAll('select')].find((s) => s.querySelector('[value="task."]'));
+    kind.focus();
+    kind.value = 'task.';
+    kind.dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  await page.waitForURL((url) => ['agent=parrot', 'q=c-4', 'type=task.'].every((part) => url.hash.includes(part)));
+  await eventually(async () => await rows(page).count() === 2, 'accepted and completed');
 });
 
 test('paused, what is new waits and is counted', async () => {

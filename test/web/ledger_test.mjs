@@ -106,7 +106,7 @@ test('an answer that is lost is asked for again and paid once, also from another
   await fill(dialog, { Amount: '4' });
   await submit(dialog, 'Top up');
   await dialog.getByRole('alert').waitFor();
-  await submit(dialog, 'Leave it');
+  await submit(dialog, 'Cancel');
   await page.reload();
   dialog = await open(page, 'Top up');
   await fill(dialog, { Amount: '4' });
@@ -235,5 +235,5 @@ for (const [name, wishes] of Object.entries({ light: {}, dark: { theme: 'dark' }
     const dialog = await open(page, 'Top up');
     await axe(page);
     await shot(page, `ledger-topup-${name}`);
-    await submit(dialog, 'Leave it');
+    await submit(dialog, 'Cancel');
   });

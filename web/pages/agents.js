@@ -1,9 +1,10 @@
 // Who there is: every agent that the caller sees, how it is and how it does.
 // Figures are asked for what is in view and nothing else, so that ten thousand
 // agents cost what forty do.
-import { Badge, Button, Empty, Field, Loading, Page, Problem, State, Text, Typed, html, useEffect, useRef, useState } from '../lib/ui.js';
+import { Badge, Button, Empty, Field, Loading, Page, Problem, State, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
 import { can, get } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
+import { Exact, Search, filtersAt } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
 import { Spark, span, sum } from '../lib/spark.js';
 import { count, duration, num } from '../lib/format.js';
@@ -108,21 +109,13 @@ function StateChips({ counts, query, set }) {
 }
 
 function Filters({ query, set }) {
-  const [q, setQ] = useState(query.q || '');
-  const timer = useRef(0);
-  useEffect(() => { setQ(query.q || ''); return () => clearTimeout(timer.current); }, [query.q]);
-  const type = (e) => {
-    const text = e.target.value;
-    setQ(text);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => set({ q: text.trim() }), 250);
-  };
+  const exact = (name) => ({ value: query[name], onChoose: (text) => set({ [name]: text }) });
   return html`<div class="filters" role="search" aria-label="Filter agents">
-    <${Field} label="Name or title"><input type="search" data-search value=${q} onInput=${type} maxlength="128" spellcheck=${false}/><//>
-    <${Field} label="Tag of a skill"><${Typed} value=${query.tag || ''} onCommit=${(t) => set({ tag: t.trim() })} maxlength="64" spellcheck=${false}/><//>
+    <${Search} label="Name or title" value=${query.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search maxlength="128"/>
+    <${Exact} label="Tag of a skill" ...${exact('tag')} maxlength="64"/>
     <${Field} label="Seen by"><select value=${query.visibility || ''} onChange=${(e) => set({ visibility: e.target.value })}>
       <option value="">any</option><option value="public">everybody (public)</option><option value="shared">some (shared)</option><option value="private">its creator (private)</option></select><//>
-    <${Field} label="Creator"><${Typed} value=${query.creator || ''} onCommit=${(t) => set({ creator: t.trim() })} maxlength="128" spellcheck=${false}/><//>
+    <${Exact} label="Creator" ...${exact('creator')} maxlength="128"/>
   </div>`;
 }
 
@@ -140,13 +133,10 @@ function Fleet({ query, go }) {
   wasEmpty.current ||= isEmpty;
   // Who is far down keeps their place: new names are found when they search.
   useRefresh(['agent.registered', 'agent.updated', 'agent.removed'], () => pages.rows.length <= 500 && pages.reload());
-  const set = (more) => {
-    const next = Object.entries({ ...filter, ...more }).filter(([, v]) => v);
-    go(`/agents${next.length ? `?${new URLSearchParams(next)}` : ''}`);
-  };
+  const set = filtersAt('/agents', go);
   const actions = can('agents') && html`${!isEmpty && html`<${Button} onClick=${() => connect(true)}>Connect your own<//>`}<${Button} kind="main" onClick=${() => go('/agents?register=1')}>Register an agent<//>`;
   const nobody = html`<${Empty} title="No agents are here yet" command="signalbox demo">Every agent that you may see is listed here, with its state, its queue, and how fast and how well it answers. Connect one of your own, or run the demo.<//>`;
-  const noneFits = html`<${Empty} title="No agent fits this filter"><${Button} onClick=${() => go('/agents')}>Show all<//><//>`;
+  const noneFits = html`<${Empty} title="No agent fits this filter"><${Button} onClick=${() => set(null)}>Show all<//><//>`;
   return html`<${Page} title="Agents" lead=${fleet.counts?.agents ? `${count(fleet.counts.agents, 'agent')} that you may see.` : 'Who there is, and how they do.'} actions=${actions}>
     ${!isEmpty && html`<${StateChips} counts=${fleet.counts} query=${query} set=${set}/><${Filters} query=${query} set=${set}/>`}
     ${fleet.error && html`<${Problem} error=${fleet.error} onRetry=${fleet.reload}/>`}

@@ -1,9 +1,10 @@
 // What happens now. Entries may come faster than anybody reads: they are kept
 // aside and drawn a few times a second, newest first, and only the rows in view are
 // in the document.
-import { Age, Badge, Button, Empty, Field, Id, Name, Page, Text, Typed, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
+import { Age, Badge, Button, Empty, Field, Id, Name, Page, Text, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
 import { useFeed } from '../lib/live.js';
+import { Exact, Search, filtersAt } from '../lib/filters.js';
 import { List } from '../lib/list.js';
 import { count as countOf, marked } from '../lib/format.js';
 
@@ -116,15 +117,15 @@ const COLUMNS = [
   { key: 'links', title: 'Leads to', width: 'minmax(12rem, 1fr)', phone: false, render: (e) => html`
     ${decisionOf(e) && html`<${Id} id=${decisionOf(e)} to=${`/decisions/${decisionOf(e)}`}/> `}
     ${e.data?.escalation_id && html`<${Id} id=${e.data.escalation_id} to=${`/escalations/${e.data.escalation_id}`}/> `}
-    ${e.conversation_id && html`<a class="id" href=${`#/feed?conversation=${encodeURIComponent(e.conversation_id)}`} title=${marked(e.conversation_id)}>thread</a>`}` },
+    ${e.conversation_id && html`<a class="id" href=${`#/feed?conversation=${encodeURIComponent(e.conversation_id)}`} title=${marked(e.conversation_id)}>conversation</a>`}` },
 ];
 
 function Filters({ filter, set }) {
-  const input = (name, label) => html`<${Field} label=${label}><${Typed} value=${filter[name] || ''} onCommit=${(t) => set({ [name]: t.trim() })} spellcheck=${false}/><//>`;
+  const exact = (name, label) => html`<${Exact} label=${label} value=${filter[name]} onChoose=${(text) => set({ [name]: text })}/>`;
   return html`<div class="filters" role="search" aria-label="Filter the feed">
-    <${Field} label="Search"><input type="search" data-search value=${filter.q || ''} onInput=${(e) => set({ q: e.target.value })}/><//>
+    <${Search} label="Search" value=${filter.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search/>
     <${Field} label="Kind"><select value=${filter.type || ''} onChange=${(e) => set({ type: e.target.value })}>${GROUPS.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
-    ${input('agent', 'Agent')}${input('conversation', 'Conversation')}${input('decision', 'Decision')}
+    ${exact('agent', 'Agent')}${exact('conversation', 'Conversation')}${exact('decision', 'Decision')}
   </div>`;
 }
 
@@ -135,10 +136,7 @@ export default function Feed({ query, go }) {
   const { rows, waiting, error } = entries;
   const filter = query;
   const isFiltered = Object.keys(filter).length > 0;
-  const set = (more) => {
-    const next = Object.entries({ ...filter, ...more }).filter(([, v]) => v);
-    go(`/feed${next.length ? `?${new URLSearchParams(next)}` : ''}`);
-  };
+  const set = filtersAt('/feed', go);
   const shown = useMemo(() => (isFiltered ? rows.filter((e) => matches(e, filter)) : rows), [rows, filter]);
   const pages = { ...entries, rows: shown, loading: entries.loading || (!rows.length && !entries.done && !error) };
   return html`<${Page} title="Feed" lead="Everything that happens, as it is committed." actions=${html`
@@ -147,7 +145,7 @@ export default function Feed({ query, go }) {
     <${Filters} filter=${filter} set=${set}/>
     <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first" onTop=${setTop}
       empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries fits this filter`}>
-          ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}<${Button} onClick=${() => go('/feed')}>Show everything<//><//>`
+          ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}<${Button} onClick=${() => set(null)}>Show all<//><//>`
         : html`<${Empty} title="Nothing has happened yet" command=${['build/signalbox send "hello"', 'build/signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is committed. Send one:<//>`}/>
   <//>`;
 }

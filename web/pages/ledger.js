@@ -4,7 +4,7 @@ import { Bar, Button, Card, Facts, Loading, Page, Problem, Tabs, Text, html, toa
 import { can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { money } from '../lib/format.js';
-import { Narrow, withFilters } from './settings_parts.js';
+import { Exact, withFilters } from '../lib/filters.js';
 import { Statement } from './ledger_statement.js';
 import { Accounts, Check } from './ledger_books.js';
 import { Move } from './ledger_move.js';
@@ -69,7 +69,7 @@ export default function Ledger({ args, query, go }) {
     setRound(round + 1);
   };
   return html`<${Page} title="Ledger" lead="What agents’ work costs, who pays, and every line of it." actions=${html`<${Actions} user=${user || me().user} onMove=${setMoving}/>`}>
-    ${can('ledger') && html`<div class="filters"><${Narrow} label="User" value=${user} placeholder=${`${me().user} (you)`} onChange=${(v) => set({ user: v })}/></div>`}
+    ${can('ledger') && html`<div class="filters"><${Exact} label="User" value=${user} placeholder=${`${me().user} (you)`} onChoose=${(v) => set({ user: v })} data-search/></div>`}
     <${Balance} user=${user} balance=${balance}/>
     <${Tabs} label="Ledger" tabs=${offered} current=${tab.id} onChange=${(id) => set({}, id)}/>
     <div role="tabpanel" aria-label=${tab.label} class="form" key=${tab.id}>

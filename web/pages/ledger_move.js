@@ -4,7 +4,8 @@
 import { Field, Link, Tabs, html, useState } from '../lib/ui.js';
 import { ApiError, newKey, path, post } from '../lib/api.js';
 import { micros, money } from '../lib/format.js';
-import { FormDialog, Line, NAME } from './settings_parts.js';
+import { FormDialog, Line } from '../lib/form.js';
+import { NAME } from './settings_parts.js';
 
 const MOST = 10n ** 18n; // micro-units in one posting
 const KEPT = 'signalbox.unanswered';

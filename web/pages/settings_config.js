@@ -1,10 +1,10 @@
 // The configuration: what runs, where each value is from, what waits for a
 // restart; and reading it again.
-import { Badge, Button, Card, Copy, Facts, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Copy, Facts, Field, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo, useState } from '../lib/ui.js';
 import { post } from '../lib/api.js';
 import { count, marked } from '../lib/format.js';
+import { Search, filtersAt } from '../lib/filters.js';
 import { Lists } from './settings_lists.js';
-import { withFilters } from './settings_parts.js';
 
 const KINDS = { default: 'default', file: 'file', environment: 'environment', command_line: 'command line' };
 
@@ -73,19 +73,19 @@ function Head({ config, result, onReload }) {
       <${Problems} list=${config.refused.problems} leftOut=${config.refused.problems_left_out}/></div>`}<//>`;
 }
 
-function matches(s, query, text) {
+function matches(s, query) {
   if (query.show === 'set' && s.source.kind === 'default') return false;
   if (query.show === 'restart' && s.taken_over_by !== 'restart') return false;
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = (query.q || '').toLowerCase().split(/\s+/).filter(Boolean);
   const all = `${s.name} ${s.what} ${s.variable}`.toLowerCase();
   return words.every((w) => all.includes(w));
 }
 
-function Filter({ text, setText, query, set, n, all }) {
+function Filter({ query, set, n, all }) {
   return html`<div class="filters" role="search" aria-label="Filter the settings">
-    <label class="field"><span class="field-label">Search</span><input type="search" data-search value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => set({ q: e.target.value })} placeholder="timeout, tls, retention"/></label>
-    <label class="field"><span class="field-label">Show</span><select value=${query.show || ''} onChange=${(e) => set({ show: e.target.value })}>
-      <option value="">all settings</option><option value="set">only what is not default</option><option value="restart">what needs a restart</option></select></label>
+    <${Search} label="Search" value=${query.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search placeholder="timeout, tls, retention"/>
+    <${Field} label="Show"><select value=${query.show || ''} onChange=${(e) => set({ show: e.target.value })}>
+      <option value="">all settings</option><option value="set">only what is not default</option><option value="restart">what needs a restart</option></select><//>
     <p class="faint" role="status">${n === all ? count(all, 'setting') : `${n} of ${count(all, 'setting')}`}</p></div>`;
 }
 
@@ -96,10 +96,8 @@ export function Configuration({ query, go }) {
     addEventListener('focus', reload);
     return () => removeEventListener('focus', reload);
   }, []);
-  const [text, setText] = useState(query.q || ''); // counts while it is typed; the address has it once it was
-  useEffect(() => setText(query.q || ''), [query.q]);
-  const shown = useMemo(() => (data ? data.settings.filter((s) => matches(s, query, text)) : []), [data, query, text]);
-  const set = (more) => go(withFilters('/settings/configuration', more));
+  const shown = useMemo(() => (data ? data.settings.filter((s) => matches(s, query)) : []), [data, query]);
+  const set = filtersAt('/settings/configuration', go);
   const readAgain = async () => {
     try {
       setResult({ done: await post('/api/config/reload') });
@@ -112,8 +110,8 @@ export function Configuration({ query, go }) {
   if (!data) return html`<${Loading}/>`;
   return html`
     <${Head} config=${data} result=${result} onReload=${readAgain}/>
-    <${Filter} text=${text} setText=${setText} query=${query} set=${set} n=${shown.length} all=${data.settings.length}/>
+    <${Filter} query=${query} set=${set} n=${shown.length} all=${data.settings.length}/>
     ${shown.length ? html`<ul class="settings" aria-label="Settings">${shown.map((s) => html`<${Setting} key=${s.name} s=${s}/>`)}</ul>`
-      : html`<p class="faint">No setting fits. <button type="button" class="link" onClick=${() => { setText(''); go('/settings/configuration'); }}>Show all</button></p>`}
+      : html`<p class="faint">No setting fits. <button type="button" class="link" onClick=${() => set(null)}>Show all</button></p>`}
     <${Lists} config=${data}/>`;
 }

@@ -4,7 +4,9 @@ import { can, del, get, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { marked } from '../lib/format.js';
-import { Expires, FormDialog, Lasts, Line, NAME, Narrow } from './settings_parts.js';
+import { Exact, filtersAt } from '../lib/filters.js';
+import { FormDialog, Line } from '../lib/form.js';
+import { Expires, Lasts, NAME } from './settings_parts.js';
 
 // A grant opens what is shared; elsewhere it has no effect yet, or none.
 const EFFECT = { private: ' It is private as yet: the grant counts once it is shared.', public: ' It is public: everybody sees it anyway.' };
@@ -47,6 +49,7 @@ const columns = (reload) => [
 export function Grants({ query, go }) {
   const agent = query.agent || '';
   const pages = usePages('/api/grants', { agent });
+  const set = filtersAt('/settings/grants', go);
   const [isMaking, setMaking] = useState(false);
   useRefresh(['grant.'], pages.reload);
   const onMade = (grant, effect) => {
@@ -58,7 +61,7 @@ export function Grants({ query, go }) {
     A shared agent is seen by its creator’s org. A grant lets another user or org see it too, for a while or for good.<//>`;
   return html`
     <div class="actions spread">
-      <${Narrow} label="Only of the agent" value=${agent} onChange=${(v) => go(`/settings/grants${v ? `?agent=${encodeURIComponent(v)}` : ''}`)}/>
+      <${Exact} label="Agent" value=${agent} onChoose=${(v) => set({ agent: v })} data-search/>
       ${can('agents') ? html`<${Button} kind="main" onClick=${() => setMaking(true)}>Grant<//>` : html`<p class="faint">To give one, a token needs the scope <code>agents</code>.</p>`}
     </div>
     <${List} pages=${pages} columns=${columns(pages.reload)} label="Grants" empty=${nothing}/>

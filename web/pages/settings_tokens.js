@@ -4,7 +4,9 @@ import { can, del, me, path, post, signOut } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { marked } from '../lib/format.js';
-import { Expires, FormDialog, Lasts, Line, NAME, Narrow } from './settings_parts.js';
+import { Exact, filtersAt } from '../lib/filters.js';
+import { FormDialog, Line } from '../lib/form.js';
+import { Expires, Lasts, NAME } from './settings_parts.js';
 
 const SCOPES = [
   ['send', 'send messages, correct decisions'],
@@ -83,12 +85,13 @@ const columns = (reload) => [
 export function Tokens({ query, go }) {
   const user = can('admin') ? query.user || '' : '';
   const pages = usePages('/api/tokens', { user });
+  const set = filtersAt('/settings/tokens', go);
   const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState(null);
   useRefresh(['token.', 'user.'], pages.reload);
   return html`
     <div class="actions spread">
-      ${can('admin') ? html`<${Narrow} label="Only of the user" value=${user} onChange=${(v) => go(`/settings/tokens${v ? `?user=${encodeURIComponent(v)}` : ''}`)}/>`
+      ${can('admin') ? html`<${Exact} label="User" value=${user} onChoose=${(v) => set({ user: v })} data-search/>`
         : html`<p>Your tokens. With an admin’s you would see everybody’s.</p>`}
       <${Button} kind="main" onClick=${() => setMaking(true)}>Make a token<//>
     </div>

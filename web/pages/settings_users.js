@@ -3,7 +3,8 @@ import { Badge, Button, Field, Text, Time, confirm, html, toast, useState } from
 import { del, me, patch, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
-import { FormDialog, Line, NAME } from './settings_parts.js';
+import { FormDialog, Line } from '../lib/form.js';
+import { NAME } from './settings_parts.js';
 import { Made, NewToken } from './settings_tokens.js';
 
 const ROLES = [['user', 'a person: sends, reads, has agents'], ['agent', 'a program that works for somebody'], ['admin', 'may do everything, sees everybody’s']];
