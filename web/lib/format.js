@@ -103,6 +103,11 @@ export function visible(text) {
   return parts;
 }
 
+/** The same as one string, for titles, labels and options, where a mark cannot be an element of its own: "safe⟨U+202E⟩gnp". */
+export function marked(text) {
+  return visible(String(text)).map((p) => (typeof p === 'string' ? p : `⟨${p.code}⟩`)).join('');
+}
+
 /** At most so many characters, never half of one. */
 export function cut(text, most) {
   if (text.length <= most) return text;
