@@ -98,6 +98,7 @@ test('the gate’s figures stand beside their targets, in and off them', async (
     await page.unroute('**/api/gate');
     await page.route('**/api/gate', (route) => route.fulfill({ json: gate }));
     await page.goto(`${server.url}/#/playground`);
+    await boxes.first().waitFor({ state: 'detached' }); // those of before
     await page.goto(`${server.url}/#/holds`);
     await boxes.nth(3).waitFor();
     assert.deepEqual((await boxes.allInnerTexts()).map((t) => t.replace(/\s+/g, ' ').trim()).map((t) => words.find((w) => w.test(t))?.source ?? t), words.map((w) => w.source));
