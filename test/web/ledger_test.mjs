@@ -29,7 +29,7 @@ const submit = (dialog, name) => dialog.getByRole('button', { name, exact: true 
 test('a balance that is empty says what to do', async () => {
   const page = await at('', { token: zoe });
   await page.getByText('Nothing was paid yet').waitFor();
-  await page.getByText('signalbox ledger topup zoe 25', { exact: true }).waitFor();
+  await page.getByText('build/signalbox ledger topup zoe 25', { exact: true }).waitFor();
   await page.getByText('An admin tops up a balance').waitFor();
   assert.equal(await figure(page, 'Balance').textContent(), '0.00');
   for (const name of ['Top up', 'Refund', 'Pay out']) assert.equal(await page.getByRole('button', { name }).count(), 0);
@@ -185,7 +185,7 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   assert.equal(csv.length, await lines(page).count());
   assert.ok(csv.some((line) => line.includes('invoice 4711') && line.includes('20.000001')));
 
-  await page.getByLabel('Up to and with (UTC)').fill('2001-01-01');
+  await page.getByLabel('Up to and including (UTC)').fill('2001-01-01');
   await page.getByText('No line fits').waitFor();
   await page.getByRole('button', { name: 'Show all lines' }).click();
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
@@ -218,6 +218,16 @@ test('another’s money is not theirs to see', async () => {
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
   await page.goto(`${server.url}/#/ledger/accounts`);
   await lines(page).first().waitFor();
+});
+
+test('who is not there is said once, and what hides in an account’s name is shown', async () => {
+  const page = await server.newPage({ at: '#/ledger?user=nobody-of-that-name' });
+  allow(page, /404|403|400/);
+  await page.getByRole('alert').first().waitFor();
+  assert.equal(await page.getByRole('alert').count(), 1);
+  const other = await server.newPage({ at: '#/ledger?account=user:%E2%80%AEgro.live' });
+  allow(other, /404|403|400/);
+  await eventually(async () => (await other.getByLabel('Account').locator('option').allTextContents()).includes('user:⟨U+202E⟩gro.live'), 'the account, as it is');
 });
 
 const VIEWS = { statement: '?user=anna', accounts: '/accounts', check: '/check' };

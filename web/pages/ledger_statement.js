@@ -31,7 +31,7 @@ function Filters({ query, set, download }) {
       <option value="">spending</option><option value="creator">what agents earned</option>
       ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option><option value="reserved">reserved</option><option value="outside">outside</option>`}
       ${!known.includes(query.account || '') && html`<option value=${query.account}>${marked(query.account)}</option>`}</select><//>
-    ${day('since', 'From (UTC)')}${day('until', 'Up to and with (UTC)')}
+    ${day('since', 'From (UTC)')}${day('until', 'Up to and including (UTC)')}
     <${Button} onClick=${download}>Download CSV<//></div>`;
 }
 
@@ -75,7 +75,7 @@ const columns = (isOne, onRefund) => [
 
 function Nothing({ user, isNarrow, set }) {
   if (isNarrow) return html`<${Empty} title="No line fits"><${Button} onClick=${() => set({ account: '', since: '', until: '' })}>Show all lines<//><//>`;
-  return html`<${Empty} title="Nothing was paid yet" command=${[`signalbox ledger topup ${user} 25`, `signalbox ledger statement ${user}`]}>
+  return html`<${Empty} title="Nothing was paid yet" command=${[`build/signalbox ledger topup ${user} 25`, `build/signalbox ledger statement ${user}`]}>
     <p>Each reservation, payment, refund and top-up stands here, with its task and its agent. Agents without a price cost nothing; a price stands on the card, as <code>pricing.amount_micros</code>.</p>
     ${!can('ledger') && html`<p>An admin tops up a balance.</p>`}<//>`;
 }
