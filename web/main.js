@@ -122,7 +122,11 @@ function useWaiting(page) {
     get('/api/gate').then((g) => setWaiting(g.now), () => {});
   };
   const soon = (ms) => { timer.current ||= setTimeout(look, ms); };
-  useEffect(() => { soon(page === 'playground' ? 10000 : 200); }, [page]);
+  useEffect(() => {
+    clearTimeout(timer.current); // who goes on from the playground need not wait for its ten seconds
+    timer.current = 0;
+    soon(page === 'playground' ? 10000 : 200);
+  }, [page]);
   useFeed((entry) => { if (/^(gate|escalation)\./.test(entry?.type || '')) soon(1000); });
   return waiting;
 }

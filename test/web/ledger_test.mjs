@@ -227,7 +227,7 @@ test('who is not there is said once, and what hides in an account’s name is sh
   assert.equal(await page.getByRole('alert').count(), 1);
   const other = await server.newPage({ at: '#/ledger?account=user:%E2%80%AEgro.live' });
   allow(other, /404|403|400/);
-  await eventually(async () => (await other.getByLabel('Account').locator('option').allTextContents()).includes('user:[U+202E]gro.live'), 'the account, as it is');
+  await eventually(async () => (await other.getByLabel('Account').locator('option').allTextContents()).includes('user:⟨U+202E⟩gro.live'), 'the account, as it is');
 });
 
 const VIEWS = { statement: '?user=anna', accounts: '/accounts', check: '/check' };

@@ -14,7 +14,6 @@ const TONES = { topup: 'good', capture: 'good', refund: 'busy', release: 'calm',
 const dayStart = (text) => (/^\d{4}-\d\d-\d\d$/.test(text || '') ? Date.parse(`${text}T00:00:00Z`) : undefined);
 const DAY_MS = 86400000;
 
-
 export function paramsOf(user, query) {
   const isWhole = /^(all$|user:|creator:|reserved$|platform$|outside$)/.test(query.account || '');
   const until = dayStart(query.until);
