@@ -185,10 +185,14 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   assert.equal(csv.length, await lines(page).count());
   assert.ok(csv.some((line) => line.includes('invoice 4711') && line.includes('20.000001')));
 
-  await page.getByLabel('Up to and with (UTC)').fill('2001-01-01');
+  await page.getByLabel('Up to and including (UTC)').fill('2001-01-01');
   await page.getByText('No line fits').waitFor();
   await page.getByRole('button', { name: 'Show all lines' }).click();
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
+  allow(page, /400/); // of nobody's account
+  await page.goto(`${server.url}/#/ledger?account=${encodeURIComponent('user:\u202egro.live')}`);
+  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:U+202Egro.live'), 'the account is named, with what hides in it');
+  await page.goto(`${server.url}/#/ledger?user=anna`);
   await page.getByLabel('Account').selectOption('all');
   await lines(page).filter({ hasText: 'outside' }).first().waitFor();
 

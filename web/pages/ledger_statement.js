@@ -3,7 +3,8 @@ import { Badge, Button, Empty, Field, Id, Name, Text, Time, html, toast, useEffe
 import { ask, can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
-import { count, money } from '../lib/format.js';
+import { count, money, visible } from '../lib/format.js';
+import { saveFile } from '../lib/save.js';
 
 const CSV_LINES = 5000; // that one answer has at most
 const CSV_PAGES = 40;
@@ -23,6 +24,9 @@ export function paramsOf(user, query) {
   };
 }
 
+/** An option holds plain text: what hides in it stands as its code. */
+const inOption = (text) => visible(text).map((part) => part.code || part).join('');
+
 function Filters({ query, set, download }) {
   const day = (name, label) => html`<${Field} label=${label}><input type="date" value=${query[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}/><//>`;
   const known = ['', 'creator', 'all', 'platform', 'reserved', 'outside'];
@@ -30,8 +34,8 @@ function Filters({ query, set, download }) {
     <${Field} label="Account"><select value=${query.account || ''} onChange=${(e) => set({ account: e.target.value })}>
       <option value="">spending</option><option value="creator">what agents earned</option>
       ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option><option value="reserved">reserved</option><option value="outside">outside</option>`}
-      ${!known.includes(query.account || '') && html`<option value=${query.account}>${query.account}</option>`}</select><//>
-    ${day('since', 'From (UTC)')}${day('until', 'Up to and with (UTC)')}
+      ${!known.includes(query.account || '') && html`<option value=${query.account}>${inOption(query.account)}</option>`}</select><//>
+    ${day('since', 'From (UTC)')}${day('until', 'Up to and including (UTC)')}
     <${Button} onClick=${download}>Download CSV<//></div>`;
 }
 
@@ -50,12 +54,7 @@ async function readCsv(params) {
 
 async function downloadCsv(params, name) {
   const { text, isCut } = await readCsv(params);
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-  const link = Object.assign(document.createElement('a'), { href: url, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 60000);
+  saveFile(name, text);
   if (isCut) toast(`There are more than ${count(CSV_LINES * CSV_PAGES, 'line')}: the newest are in the file; narrow the days for the others.`, 'warn');
 }
 
