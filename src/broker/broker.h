@@ -321,6 +321,7 @@ struct held {
     struct str requester, root_user; /* besides admins, these may see it */
     int64_t since_ms, until_ms;
     enum pass_expiry on_expiry;
+    bool is_behind; /* another of its order goes first; then it is looked at */
     const struct wait_key *keys;
     size_t n_keys;
 };

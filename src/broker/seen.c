@@ -21,6 +21,7 @@ static struct held held_of(const struct hold *h)
                          .since_ms = h->since_ms,
                          .until_ms = h->why->until_ms,
                          .on_expiry = h->why->on_expiry,
+                         .is_behind = !h->batch.text[0] && !hold_is_first(h),
                          .keys = h->why->keys,
                          .n_keys = h->why->n_keys};
 }

@@ -224,7 +224,9 @@ static bool read_times(struct call *c, struct study *s)
     if (!read_time(c, "until", &s->until_ms))
         return false;
     s->since_ms = s->until_ms > span ? s->until_ms - span : 0;
-    return read_time(c, "since", &s->since_ms);
+    return read_time(c, "since", &s->since_ms) &&
+           (s->since_ms <= s->until_ms || !call_arg(c, "until").p ||
+            refuse(c, "since must not be behind until"));
 }
 
 static bool read_format(struct call *c, struct study *s)
@@ -254,9 +256,13 @@ static bool read_span(struct call *c, struct study *s)
     s->span_ms = s->kind->span_ms;
     if (!s->kind->columns)
         s->span_ms = asked_ms > HOURS_MOST * HOUR_MS ? DAY_MS : HOUR_MS;
-    return !s->kind->span_ms || asked_ms / s->span_ms < ANALYTICS_ROWS_MAX ||
-           refuse(c, "that is more than 10000 rows: ask for days, or for a "
-                     "shorter time");
+    if (!s->kind->span_ms || asked_ms / s->span_ms < ANALYTICS_ROWS_MAX)
+        return true;
+    return refuse(c, s->span_ms < DAY_MS
+                         ? "that is more than 10000 rows: ask for days, or for "
+                           "a shorter time"
+                         : "that is more than 10000 rows: ask for a shorter "
+                           "time");
 }
 
 static bool read_at(struct call *c, struct study *s)

@@ -9,8 +9,9 @@
 
 enum {
     KEY_BYTES_MAX = 1024,
-    TEXT_BYTES_MAX = 64 * 1024, /* of what is read for a line about it: a page
-                                 * of them costs no more than a moment */
+    TEXT_BYTES_MAX = 64 * 1024,  /* of what is read for a line about it */
+    PAGE_BYTES_MAX = 256 * 1024, /* and for a page of them: no more than a
+                                  * moment of everybody's time */
 };
 
 static void put_str(struct json_out *out, const char *key, struct str s)
@@ -28,8 +29,9 @@ static void put_int(struct json_out *out, const char *key, int64_t v)
     json_put_int(out, v);
 }
 
-/* "agent:Z", "queue:Rick", "event:REFERENCE:TYPE", "time", …; or the same in
- * words. */
+/* "turn", "agent:Z", "queue:Rick", "event:REFERENCE:TYPE", "time", …; or the
+ * same in words. What stands behind another is not looked at, whatever it was
+ * last held for. */
 static void write_keys(struct json_out *out, const struct held *h,
                        bool in_words)
 {
@@ -38,7 +40,13 @@ static void write_keys(struct json_out *out, const struct held *h,
     json_key(out, in_words ? STR("waits_words") : STR("waits_for"));
     json_open(out, '[');
     buf_init(&key, KEY_BYTES_MAX);
+    if (h->is_behind)
+        json_put_str(out, in_words ? STR("its turn, behind one that was sent "
+                                         "before it")
+                                   : STR("turn"));
     for (size_t i = 0; i < h->n_keys; i++) {
+        if (h->is_behind && h->keys[i].kind == WAIT_LOOK)
+            continue;
         buf_clear(&key);
         if (in_words)
             wait_key_words(&h->keys[i], h->cause, &key);
@@ -50,19 +58,25 @@ static void write_keys(struct json_out *out, const struct held *h,
     json_close(out, ']');
 }
 
-/* How it begins, or what its sender says of it. */
-static void write_text(struct json_out *out, const struct task *t)
+/* How it begins, or what its sender says of it; *left is what may still be
+ * read for this page. */
+static void write_text(struct json_out *out, const struct task *t, size_t *left)
 {
     struct envelope e;
     struct arena a;
 
     json_key(out, STR("text"));
     arena_init(&a, 2 * TEXT_BYTES_MAX);
-    if (!t || (t->is_envelope && t->text.n > TEXT_BYTES_MAX) ||
-        envelope_of_task(t, &a, &e) != OK || !e.context.n)
+    if (!t ||
+        (t->is_envelope && (t->text.n > TEXT_BYTES_MAX || t->text.n > *left))) {
         json_put_null(out);
-    else
-        json_put_str(out, tree_text(e.context));
+    } else {
+        *left -= t->is_envelope ? t->text.n : 0;
+        if (envelope_of_task(t, &a, &e) != OK || !e.context.n)
+            json_put_null(out);
+        else
+            json_put_str(out, tree_text(e.context));
+    }
     arena_fini(&a);
 }
 
@@ -82,7 +96,7 @@ static void write_due(struct json_out *out, const struct held *h,
 }
 
 static void write_one(struct call *c, struct json_out *out,
-                      const struct held *h)
+                      const struct held *h, size_t *left)
 {
     struct broker *b = walk_broker(c->calls->walk);
 
@@ -99,7 +113,8 @@ static void write_one(struct call *c, struct json_out *out,
     put_str(out, "rule", h->rule);
     put_str(out, "reason", h->reason);
     write_text(out,
-               task_find(walk_tasks(c->calls->walk), str_of(h->task_id.text)));
+               task_find(walk_tasks(c->calls->walk), str_of(h->task_id.text)),
+               left);
     write_keys(out, h, false);
     write_keys(out, h, true);
     put_int(out, "since_ms", h->since_ms);
@@ -125,11 +140,12 @@ static void answer(struct call *c, const struct held *all, size_t n,
                    bool has_more)
 {
     struct json_out out = json_out(c->body);
+    size_t left = PAGE_BYTES_MAX;
     char cursor[32] = "";
 
     speak_list_open(&out);
     for (size_t i = 0; i < n; i++)
-        write_one(c, &out, &all[i]);
+        write_one(c, &out, &all[i], &left);
     if (has_more)
         snprintf(cursor, sizeof(cursor), "%lld", (long long)all[n - 1].place);
     speak_list_close(&out, str_of(cursor));

@@ -21,10 +21,10 @@ static void put_type(struct sheet *s, int64_t type)
         sheet_none(s);
 }
 
-#define FIGURES                                                             \
-    "decisions", "confidence", "margin", "overrides", "override_rate",      \
-        "error_rate", "answer_chars", "latency_ms", "positive", "negative", \
-        "neutral", "open"
+#define FIGURES                                                              \
+    "decisions", "confidence", "margin", "overrides", "override_rate",       \
+        "looked_at", "error_rate", "answer_chars", "latency_ms", "positive", \
+        "negative", "neutral", "open"
 
 static void put_figures(struct sheet *s, const struct figures *f)
 {
@@ -33,6 +33,7 @@ static void put_figures(struct sheet *s, const struct figures *f)
     sheet_real(s, figures_margin(f));
     sheet_int(s, f->overridden);
     sheet_real(s, figures_override_rate(f));
+    sheet_int(s, f->n_timed);
     sheet_real(s, figures_error_rate(f));
     sheet_real(s, figures_answer_chars(f));
     sheet_real(s, figures_latency_ms(f));
@@ -260,6 +261,12 @@ const struct study_kind *study_kind_of(struct str name)
 
 void study_write_all(struct open *o, struct json_out *out)
 {
+    const struct lessons *lessons = o->calls->lessons;
+
+    if (lessons) {
+        json_key(out, STR("follow_up_ms"));
+        json_put_int(out, lessons_follow_up_ms(lessons));
+    }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct sheet s;
 

@@ -47,7 +47,7 @@ struct figures {
     int64_t verdicts[4]; /* by enum verdict */
     int64_t n_answered;  /* whose answer's length is known */
     int64_t chars_sum;
-    int64_t n_timed, latency_sum_ms;
+    int64_t n_timed, latency_sum_ms; /* of those that were looked at */
 };
 
 /* NaN where there is nothing to divide by. */

@@ -447,6 +447,11 @@ void lessons_stop(struct lessons *l)
     tell(&l->then, ERR_STOPPING, 0);
 }
 
+int64_t lessons_follow_up_ms(const struct lessons *l)
+{
+    return l->opts.settings.follow_up_ms;
+}
+
 struct learn *lessons_learn(struct lessons *l)
 {
     return l->learnt.learn;

@@ -69,6 +69,9 @@ void lessons_set(struct lessons *l, const struct lessons_settings *s);
  * written down goes to the store. */
 void lessons_stop(struct lessons *l);
 
+/* How long after its answer a decision is looked at. */
+int64_t lessons_follow_up_ms(const struct lessons *l);
+
 /* What is learnt, to ask it. Borrowed until the loop's turn ends. */
 struct learn *lessons_learn(struct lessons *l);
 

@@ -63,6 +63,7 @@ def figures(ds):
         "margin": mean(d["margin"] for d in scored),
         "overrides": n_overridden,
         "override_rate": n_overridden / len(ds) if ds else None,
+        "looked_at": len(over),
         "error_rate": mean(d["error_code"] is not None for d in over),
         "answer_chars": mean(d["answer_chars"] for d in ds
                              if d["answer_chars"] is not None),
@@ -334,9 +335,11 @@ class Analytics(unittest.TestCase):
                                            ("11d", "days", 86400000)):
                 got = self.good("/api/analytics/all?window=" + window, token)
                 self.assertEqual(set(got) - {
-                    "since_ms", "until_ms", "decisions_read", "is_complete"},
+                    "since_ms", "until_ms", "decisions_read", "is_complete",
+                    "follow_up_ms"},
                     {*TABLES, times})
                 self.same(got[times], expected_times(records, span_ms))
+                self.assertEqual(got["follow_up_ms"], 0)
                 for name in TABLES:
                     self.same(got[name], EXPECTED[name](records))
 
@@ -345,6 +348,11 @@ class Analytics(unittest.TestCase):
         self.refused("/api/analytics/hours?window=10000h", 400, "bad_request",
                      "ask for days")
         self.good("/api/analytics/days?window=3660d")
+        self.refused("/api/analytics/days?since=0&until=864000000000", 400,
+                     "bad_request", "rows: ask for a shorter time")
+        self.refused("/api/analytics/days?since=100&until=99", 400,
+                     "bad_request", "behind until")
+        self.good("/api/analytics/days?since=100&until=100")
         self.refused("/api/analytics/all?format=csv", 400, "bad_request",
                      "one file of CSV")
 

@@ -25,11 +25,11 @@ class Holds(Client):
             f.write(RULES)
         return self.server(agents=AGENTS, config={"rules": rules}, **more)
 
-    def envelope(self, server, to, kind, reference, status=200, **more):
+    def envelope(self, server, to, kind, reference, status=200, payload=None):
         got = server.call("POST", "/api/envelopes", {
             "from": "Jay", "to": to, "type": kind, "priority": "NORMAL",
-            "reference": reference, "payload": {},
-            "context": "about " + reference}, **more)
+            "reference": reference, "payload": payload or {},
+            "context": "about " + reference})
         self.assertEqual(got.status, status, got)
         return got.json()
 
@@ -86,6 +86,37 @@ class Holds(Client):
         self.assertEqual(self.holds(server, "?task_id=task_x")["items"], [])
         for bad in ("?cursor=x", "?limit=0", "?color=red"):
             self.assertEqual(server.call("GET", "/api/holds" + bad).status, 400)
+
+    def test_what_is_behind_another_waits_for_its_turn(self):
+        data = os.path.join(self.home, "data")
+        server = self.em(data=data)
+        for _ in range(2):
+            self.envelope(server, "Leroy", "REQUEST", "R-1")
+        event = "event:R-1:SUBMITTED"
+        self.assertEqual([h["waits_for"] for h in self.holds(server)["items"]],
+                         [[event], ["turn", event]])
+        server.stop()  # what is behind is not asked about at the start
+        server = self.em(data=data, token=server.token)
+        eventually(lambda: self.holds(server)["items"][0]["waits_for"] ==
+                   [event], "the first is looked at")
+        second = self.holds(server)["items"][1]
+        self.assertEqual((second["waits_for"], second["waits_words"]), (
+            ["turn"], ["its turn, behind one that was sent before it"]))
+
+    def test_a_page_reads_no_more_than_its_share(self):
+        server = self.em()
+        for i in range(5):
+            self.envelope(server, "Leroy", "REQUEST", f"R-{i}",
+                          payload={"a": 60 * 1024 * "x"})
+        texts = [h["text"] for h in self.holds(server)["items"]]
+        self.assertEqual(texts, [f"about R-{i}" for i in range(4)] + [None])
+        page = self.holds(server, "?limit=4")
+        rest = self.holds(server, "?cursor=" + page["next_cursor"])
+        self.assertEqual(rest["items"][0]["text"], "about R-4")
+        self.envelope(server, "Leroy", "REQUEST", "R-9",
+                      payload={"a": 64 * 1024 * "x"})
+        self.assertIsNone(self.holds(server, "?reference=R-9")["items"][0][
+            "text"])
 
     def test_for_want_of_room_in_order(self):
         server = self.em()

@@ -116,6 +116,44 @@ test('one is changed by the form, and by its JSON', async () => {
   assert.deepEqual([now.title, now.description, now.metadata], [null, 'Cooks dinner', { team: 'kitchen', floor: 2 }]);
 });
 
+test('what was typed is there when one comes back, until it is saved or dropped', async () => {
+  await register({ name: 'keeper', title: 'Keeper' });
+  const page = await server.newPage({ at: '#/agents' });
+  await button(page, 'Register an agent').click();
+  await field(page, 'Name').first().fill('halfway');
+  await field(page, 'Title').fill('Half way'); // has the focus still: Back is no leaving of a field
+  await page.goBack();
+  await button(page, 'Register an agent').click();
+  await page.getByText('what you had typed before').waitFor();
+  assert.deepEqual([await field(page, 'Name').first().inputValue(), await field(page, 'Title').inputValue()], ['halfway', 'Half way']);
+  await page.goto(`${server.url}/#/agents/keeper/edit`);
+  assert.equal(await field(page, 'Title').inputValue(), 'Keeper');
+  assert.equal(await page.getByText('what you had typed before').count(), 0);
+  await page.getByRole('tab', { name: 'JSON' }).click();
+  await field(page, 'The card').fill('{ half a card');
+  await page.getByRole('link', { name: 'Feed', exact: true }).click();
+  await page.getByRole('heading', { name: 'Feed', level: 1 }).waitFor();
+  await page.goto(`${server.url}/#/agents/keeper/edit`);
+  await eventually(async () => await field(page, 'The card').inputValue() === '{ half a card', 'the text of before');
+  await page.reload();
+  await eventually(async () => await field(page, 'The card').inputValue() === '{ half a card', 'the text of before the reload');
+  await button(page, 'Discard it').click();
+  await eventually(async () => await field(page, 'Title').inputValue() === 'Keeper', 'the card as it is');
+  await field(page, 'Title').fill('Goalkeeper');
+  await button(page, 'Save').click();
+  await page.getByText('keeper is changed.').waitFor();
+  await button(page, 'Edit').click();
+  await eventually(async () => await field(page, 'Title').inputValue() === 'Goalkeeper', 'what was saved');
+  assert.equal(await page.getByText('what you had typed before').count(), 0);
+  await field(page, 'Title').fill('Other');
+  await page.getByRole('link', { name: 'Cancel' }).click();
+  await page.getByRole('heading', { name: 'Goalkeeper', level: 1 }).waitFor();
+  await button(page, 'Edit').click();
+  await eventually(async () => await field(page, 'Title').inputValue() === 'Goalkeeper', 'nothing of what was dropped');
+  const other = await server.newPage({ at: '#/agents?register=1' });
+  assert.equal(await field(other, 'Name').first().inputValue(), '');
+});
+
 test('what is emptied is taken away, and what is wrong with a skill goes with it', async () => {
   await register({ name: 'tidy', version: '1', wake: { url: 'https://wake.example/', timeout_ms: 5000 }, limits: { queue: 5 }, pricing: { amount_micros: 2000000 }, routing: { keywords: ['a'] } });
   const page = await server.newPage({ at: '#/agents/tidy/edit' });

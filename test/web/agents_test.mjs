@@ -92,6 +92,8 @@ test('one agent: its card, figures, what it did, and who sees it', async () => {
     await figures(page).getByText('Median latency').waitFor();
     await page.getByRole('img', { name: /^Completed by the minute: \d+ in all/ }).waitFor();
     await page.getByRole('img', { name: /^Mean latency by the minute: \d/ }).waitFor();
+    assert.deepEqual(await page.locator('.hour-plot').evaluateAll((all) => all.map((plot) => plot.querySelector('.spark-bar, .spark-line:not(.is-faint), .spark-dot') !== null)),
+      [true, false, true], 'completed and latency have something to draw, failed has not');
     await page.getByRole('heading', { name: '3 skills' }).waitFor();
     await page.getByText('“why is my query slow”').waitFor();
     await page.getByText('Everybody who may call.').waitFor();

@@ -56,6 +56,44 @@ const open = async (tab = 'overview', wishes = {}) => {
 const table = (page, name) => page.getByRole('region', { name });
 const cells = async (where) => (await where.locator('tbody tr').allInnerTexts()).map((row) => row.split('\t').map((c) => c.trim()));
 
+// What a screen reader is told of every line that is drawn.
+async function plotsAreRight(page) {
+  const { hours } = await server.ask('GET', '/api/analytics/all?window=7d');
+  const LINES = { Confidence: [['mean confidence', 'confidence', (v) => v.toFixed(2)], ['mean margin', 'margin', (v) => v.toFixed(2)]],
+    'Overrides and errors': [['overridden', 'override_rate', share], ['errors', 'error_rate', share]] };
+  assert.notDeepEqual(hours.map((h) => h.override_rate), hours.map((h) => h.error_rate));
+  for (const [plot, lines] of Object.entries(LINES)) {
+    const id = await page.getByRole('slider', { name: plot }).getAttribute('aria-describedby');
+    const said = await page.locator(`[id="${id}"]`).innerText();
+    for (const [label, key, show] of lines) {
+      const all = hours.map((h) => h[key]).filter((v) => v !== null);
+      const wanted = `${label}: between ${show(Math.min(...all))} and ${show(Math.max(...all))}, at last ${show(all.at(-1))}`;
+      assert.ok(said.includes(wanted), `${wanted} in ${said}`);
+    }
+  }
+}
+const share = (v) => `${(v * 100).toFixed(v > 0 && v < 0.1 ? 1 : 0)} %`;
+
+test('what is not known yet is said to be so, and when it will be', async () => {
+  const own = await stage({ agents: { agents: CONFIG.agents } });
+  await own.ask('POST', '/api/messages', { text: SAID[0] });
+  const page = await own.newPage({ at: '#/analytics' });
+  await page.getByRole('note').getByText('1 decision of 1 has not been looked at yet').waitFor();
+  const boxes = await page.locator('.figure-box').allInnerTexts();
+  for (const name of ['error rate', 'mean length of an answer', 'mean time to answer'])
+    assert.ok(boxes.some((b) => new RegExp(`^–\\s+${name}\\s+known 30 min after an answer$`).test(b.trim())), `${name} in ${boxes}`);
+  assert.ok(boxes.some((b) => /^–\s+went well\s+0 badly, 0 neither, 1 open$/.test(b.trim())), boxes.join('\n'));
+  await axe(page);
+  await shot(page, 'analytics-young', { whole: true });
+  await page.getByRole('tab', { name: 'Types of query' }).click();
+  await page.getByText('30 min after the answer or when somebody says').waitFor();
+  await page.getByRole('tab', { name: 'Gate' }).click();
+  await page.getByText('messages routed in the last hour').waitFor();
+  const gate = await page.locator('.figure-box').allInnerTexts();
+  assert.match(gate[0], /^1\s+messages routed[\s\S]*a quiet hour[\s\S]*target at least 100[\s\S]*0\.\d an hour over a day$/);
+  assert.match(gate[1], /^–\s+mean hold[\s\S]*none yet[\s\S]*0 holds ended in 24 hours$/);
+});
+
 test('the figures are those of the server, and every plot can be read', async () => {
   const page = await open();
   const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=7d');
@@ -64,6 +102,9 @@ test('the figures are those of the server, and every plot can be read', async ()
     assert.ok(boxes.includes(part), `${part} in ${boxes}`);
   assert.deepEqual(await page.getByRole('slider').evaluateAll((all) => all.map((p) => p.getAttribute('aria-label'))),
     ['Decisions', 'Confidence', 'Overrides and errors', 'Time to answer']);
+  assert.equal((boxes.match(/of the 15 looked at so far/g) || []).length, 3, boxes);
+  await page.getByRole('note').getByText('30 decisions of 45 have not been looked at yet').waitFor();
+  await plotsAreRight(page);
   const plot = page.getByRole('slider', { name: 'Decisions' });
   await plot.focus();
   await page.keyboard.press('Home');
@@ -90,6 +131,47 @@ test('another window counts another time, and the address keeps it', async () =>
   await page.getByText('by day (UTC)').waitFor();
 });
 
+// The four lights: the figure of a cell, and what of the colour it has (1: all of it).
+const judged = (r) => r.positive + r.negative;
+const percent = (x) => `${(x * 100).toFixed(0)} %`;
+const mostOf = (items) => Math.max(...items.map((r) => r.decisions));
+const LIGHTS = {
+  decisions: { text: (r) => String(r.decisions), share: (r, most) => r.decisions / most },
+  well: { text: (r) => (judged(r) ? percent(r.positive / judged(r)) : '–'), share: (r) => (judged(r) ? r.positive / judged(r) : 0) },
+  confidence: { text: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)), share: (r) => r.confidence ?? 0 },
+  overridden: { text: (r) => percent(r.override_rate), share: (r) => r.override_rate },
+};
+
+// How far a cell's colour is from the card's: none of the light, none of the distance.
+const cellsOf = (heat) => heat.locator('.heat-cell').evaluateAll((all) => {
+  const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgb = (colour) => {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const probe = document.body.appendChild(document.createElement('i'));
+  probe.style.background = 'var(--card)';
+  const ground = rgb(getComputedStyle(probe).backgroundColor);
+  probe.remove();
+  return all.map((cell) => ({ text: cell.innerText.trim(), to: cell.querySelector('a').getAttribute('href'),
+    colour: Math.hypot(...rgb(getComputedStyle(cell).backgroundColor).map((v, i) => v - ground[i])) }));
+});
+
+async function eachLight(page, heat, items) {
+  for (const [way, light] of Object.entries(LIGHTS)) {
+    await page.getByLabel('Colour and figure say').selectOption(way);
+    const rowOf = (cell) => items.find((r) => cell.to === `#/decisions?${new URLSearchParams({ type: r.type || 0, agent: r.agent })}`);
+    const cells = (await cellsOf(heat)).map((cell) => ({ ...cell, row: rowOf(cell) }));
+    assert.equal(cells.length, items.length);
+    assert.deepEqual(cells.map((c) => c.text), cells.map((c) => light.text(c.row)), way);
+    const shares = cells.map((c) => light.share(c.row, mostOf(items)));
+    const full = Math.max(...cells.map((c, i) => c.colour / (shares[i] || 1)));
+    assert.ok(new Set(shares).size > 1 && full > 20, `${way} has no colours: ${JSON.stringify(cells)}`);
+    cells.forEach((c, i) => assert.ok(Math.abs(c.colour - full * shares[i]) < full * 0.08, `${way} ${c.text}: ${c.colour} of ${full}`));
+  }
+}
+
 test('types of query by agents are a table, in any of four lights', async () => {
   const page = await open('types');
   const heat = page.getByRole('table', { name: /^Types of query down/ });
@@ -101,9 +183,15 @@ test('types of query by agents are a table, in any of four lights', async () => 
   assert.equal(await sum(), items.reduce((n, r) => n + r.decisions, 0));
   assert.ok(items.some((r) => r.type), 'types were found');
   await shot(page, 'analytics-types-light', { whole: true });
-  for (const [way, pattern] of [['well', /%/], ['confidence', /^0\.\d\d$/], ['overridden', /^\d+ %$/]]) {
+  const whole = (v) => (v === null ? '–' : `${(v * 100).toFixed(0)} %`);
+  const WAYS = { well: (r) => whole(r.positive + r.negative ? r.positive / (r.positive + r.negative) : null), confidence: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)), overridden: (r) => whole(r.override_rate) };
+  for (const [way, figure] of Object.entries(WAYS)) {
     await page.getByLabel('Colour and figure say').selectOption(way);
-    assert.ok((await heat.locator('.heat-cell').allInnerTexts()).some((t) => pattern.test(t)), way);
+    assert.deepEqual((await heat.locator('.heat-cell').allInnerTexts()).sort(), items.map(figure).sort(), way);
+    const colours = await heat.locator('.heat-cell').evaluateAll((all) => all.map((c) => [c.innerText, getComputedStyle(c).backgroundColor]));
+    const of = new Map(colours);
+    assert.ok(colours.every(([text, colour]) => of.get(text) === colour) || way === 'confidence', `${way}: the same figure has the same colour`);
+    assert.equal(new Set(of.values()).size > 1, of.size > 1, `${way}: another figure has another colour`);
   }
   await axe(page);
   const one = items.find((r) => r.type);
@@ -132,10 +220,10 @@ test('signals and keywords say what they are worth', async () => {
   const { items: signals } = await server.ask('GET', '/api/analytics/signals?window=7d');
   const rows = await cells(table(page, 'Signals'));
   assert.deepEqual(rows.map((r) => r[0]), ['meaning', 'record', 'keyword', 'recent']);
-  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped), r));
+  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped) && r[3] === String(signals[i].hurt), r));
   const { items: keywords } = await server.ask('GET', '/api/analytics/keywords?window=7d');
   const shown = await cells(table(page, /^Keywords, those/));
-  assert.deepEqual(shown.map((r) => [r[0], r[2], r[6]]), keywords.map((k) => [k.keyword, String(k.fired), String(k.wrong)]));
+  assert.deepEqual(shown, keywords.map((k) => [k.keyword, k.agent, ...[k.fired, k.won, k.pulled, k.right, k.wrong].map(String)]));
   assert.equal(shown[0][0], 'write');
   await axe(page);
   await shot(page, 'analytics-signals-light', { whole: true });
@@ -160,22 +248,26 @@ test('the slider shows what another threshold would change', async () => {
   await shown.waitFor();
   assert.equal(await shown.locator('tbody tr').count(), changes.items.length);
   assert.equal(changes.items.length, row.changed);
-  await page.getByText('signalbox replay --set routing.threshold=0.45').waitFor();
+  await page.getByText('build/signalbox replay --set routing.threshold=0.45').waitFor();
   await axe(page);
   await shot(page, 'analytics-threshold-light', { whole: true });
   await shown.getByRole('link', { name: changes.items[0].text }).first().click();
   await page.getByRole('heading', { name: 'Who got it, and why' }).waitFor();
 });
 
-test('a table is saved as CSV', async () => {
+test('a table is saved as CSV, of the time that is looked at', async () => {
+  const fired = JSON.stringify((await server.ask('GET', '/api/analytics/keywords?window=24h')).items.map((k) => String(k.fired)));
   const page = await open('signals');
+  await page.getByLabel('of the last').selectOption('24h'); // not what a call without a window counts
+  await page.getByRole('button', { name: 'keywords as CSV' }).waitFor();
   const saved = page.waitForEvent('download');
   await page.getByRole('button', { name: 'keywords as CSV' }).click();
   const file = await saved;
   assert.equal(file.suggestedFilename(), 'signalbox-keywords.csv');
   const text = fs.readFileSync(await file.path(), 'utf8');
-  const { body } = await server.api('GET', '/api/analytics/keywords?window=7d&format=csv');
+  const { body } = await server.api('GET', '/api/analytics/keywords?window=24h&format=csv');
   assert.equal(text, body);
+  assert.notEqual(text, (await server.api('GET', '/api/analytics/keywords?window=7d&format=csv')).body);
 });
 
 test('the gate’s figures stand beside their targets', async () => {
@@ -203,7 +295,7 @@ test('before there is anything to count, the page says what will come', async ()
   const own = await stage({ agents: CONFIG });
   const page = await own.newPage({ at: '#/analytics' });
   await page.getByText('No decisions in the last 7 days').waitFor();
-  await page.getByText('signalbox decisions stats', { exact: true }).waitFor();
+  await page.getByText('build/signalbox decisions stats', { exact: true }).waitFor();
   await page.getByRole('tab', { name: 'Threshold' }).click();
   await page.getByText('No decisions in the last 7 days').waitFor();
   await axe(page);

@@ -194,6 +194,31 @@ test('it is decided again, side by side', async () => {
   await shot(page, 'decision-then-now', { whole: true });
 });
 
+test('a message longer than its record is decided again whole, or not at all', async () => {
+  const rest = ' and then write articles, letters, blog posts and marketing text'.repeat(40);
+  const sent = {};
+  for (const [name, text] of [['whole', `${TEXTS.code} ${'x'.repeat(1019 - TEXTS.code.length)}`], ['long', `${TEXTS.code}, please, ${'in the program '.repeat(65)}${rest}`]])
+    sent[name] = (await server.ask('POST', '/api/messages', { text })).decision;
+  const again = async (id) => {
+    const page = await server.newPage({ at: `#/decisions/${id}` });
+    await page.getByRole('button', { name: 'Decide again now' }).click();
+    const both = page.getByRole('region', { name: 'Then and now' });
+    await both.getByText('would go to').waitFor();
+    const changes = (await both.getByRole('table').locator('tbody tr').allInnerTexts()).map((r) => r.split('\t').at(-1).trim());
+    return { changes, isCut: await page.getByText('keeps the first 1024 bytes').count() };
+  };
+  const then = await server.ask('GET', `/api/decisions/${sent.long.id}`);
+  const part = await server.ask('POST', '/api/route', { text: then.text });
+  assert.notEqual(part.candidates[0].score.toFixed(3), then.candidates[0].score.toFixed(3), 'a part of it has other scores');
+  assert.deepEqual(await again(sent.whole.id), { changes: ['0.000', '0.000', '0.000'], isCut: 0 });
+  assert.deepEqual(await again(sent.long.id), { changes: ['0.000', '0.000', '0.000'], isCut: 1 });
+  const page = await server.newPage({ at: `#/decisions/${sent.long.id}` });
+  allow(page, /404/);
+  await page.route('**/api/tasks/*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":{"code":"not_found","message":"it is not kept any more"}}' }));
+  await page.getByRole('button', { name: 'Decide again now' }).click();
+  await page.getByText('by a part of it, it would be another decision').waitFor();
+});
+
 test('a new one appears by itself', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await rows(page).first().waitFor();
@@ -205,7 +230,7 @@ test('before there are any, the page says what will come', async () => {
   const own = await stage({ agents: AGENTS });
   const page = await own.newPage({ at: '#/decisions' });
   await page.getByText('No decisions yet').waitFor();
-  await page.getByText('signalbox decisions', { exact: true }).waitFor();
+  await page.getByText('build/signalbox decisions', { exact: true }).waitFor();
   await axe(page);
 });
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 import { webFolder } from './em.mjs';
-import { money } from '../../web/lib/format.js';
+import { duration, money } from '../../web/lib/format.js';
 
 const source = process.env.SIGNALBOX_SOURCE ?? path.join(import.meta.dirname, '../..');
 const { connect } = await import(pathToFileURL(path.join(source, 'client/js/signalbox.js')));
@@ -45,7 +45,8 @@ const hasKids = (task, n) => eventually(async () => (await treeOf(task)).tasks =
 test('where nobody gave anything to anybody, the page says how', async () => {
   const page = await demo.newPage({ at: '#/delegations' });
   await page.getByText('No agent has given anything to another yet').waitFor();
-  await page.getByText(`build/signalbox send "${DRAFT}"`).waitFor();
+  await page.getByText(`build/signalbox send --url ${demo.url} "${DRAFT}"`, { exact: true }).waitFor();
+  await page.getByText(`agents of this server (${new URL(demo.url).host})`).waitFor();
   await axe(page);
 });
 
@@ -59,7 +60,12 @@ test('the demo delegates, and the tree is a timeline', async () => {
   await page.getByRole('row').filter({ hasText: DRAFT }).getByRole('link').first().click();
   await page.getByRole('heading', { name: 'Who waited for whom' }).waitFor();
   assert.equal(await page.locator('.timeline tbody tr').count(), 2);
-  await page.getByRole('img', { name: /worked .* of it for research/i }).waitFor();
+  await page.getByRole('img', { name: /worked .*, waited .* for research/i }).waitFor();
+  // What it waited for the researcher is no work of its own.
+  const { tree } = await demo.ask('GET', `/api/tasks/${task}/tree`);
+  const [kid] = tree.children, others = kid.finished_ms - kid.began_ms;
+  const cells = await page.locator('.timeline tbody tr').first().locator('td.right').allInnerTexts();
+  assert.deepEqual(cells.slice(0, 3), [tree.started_ms - tree.began_ms, tree.finished_ms - tree.started_ms - others, others].map(duration));
   await shot(page, 'delegation');
   await axe(page);
   await page.locator('.timeline tbody tr').last().getByTitle('The task in full').click();
@@ -109,8 +115,8 @@ test('every task is drawn where it was, with what it waited, worked and cost, an
   await page.route(`**/api/tasks/${task}/tree`, (route) => route.fulfill({ json: { ...whole, captured_micros: 6000000, price_micros: 6000000 } }));
   await page.goto(`${server.url}/#/delegations/${task}`);
   await page.locator('.timeline tbody tr').nth(2).waitFor();
-  const cells = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(0, 4).map((c) => c.innerText.trim())));
-  assert.deepEqual(cells, [['1.0 s', '19 s', '1.00', '6.00'], ['3.0 s', '3.0 s', '2.00', '–'], ['2.0 s', '6.0 s', '3.00', '–']]);
+  const cells = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(0, 5).map((c) => c.innerText.trim())));
+  assert.deepEqual(cells, [['1.0 s', '5.0 s', '14 s', '1.00', '6.00'], ['3.0 s', '3.0 s', '–', '2.00', '–'], ['2.0 s', '6.0 s', '–', '3.00', '–']]);
   const bars = await page.locator('.track').evaluateAll((all) => all.map((track) => {
     const box = track.getBoundingClientRect();
     const of = (what) => [...track.querySelectorAll(what)].map((bar) => bar.getBoundingClientRect()).map((b) => [b.left, b.right].map((x) => Math.round((x - box.left) / box.width * 20)));
@@ -215,6 +221,25 @@ test('the turns before, a failure and its words', async () => {
   await page.getByRole('heading', { name: 'Turns before (1)' }).waitFor();
   await page.getByText('one <b>').first().waitFor();
   await axe(page);
+});
+
+test('a long text is folded, and shown whole when that is asked for', async () => {
+  const MOST = 4000;
+  for (const length of [MOST, MOST + 1]) {
+    const text = `${'x'.repeat(length - 4)} end`;
+    const { task_id: task } = await server.ask('POST', '/api/messages', { text, executor: { name: 'echo' } });
+    const page = await server.newPage({ at: `#/tasks/${task}` });
+    const answer = page.getByRole('region', { name: 'The answer', exact: true }).locator('.words').first();
+    await answer.waitFor();
+    const isFolded = length > MOST;
+    assert.equal(await answer.getByRole('button').count(), isFolded ? 1 : 0);
+    if (isFolded) {
+      assert.ok((await answer.textContent()).startsWith(`${text.slice(0, MOST)}… `));
+      await answer.getByRole('button', { name: 'show all 4,001 characters' }).click();
+      await answer.getByRole('button').waitFor({ state: 'detached' });
+    }
+    assert.equal(await answer.textContent(), text);
+  }
 });
 
 test('the server comes back, and the page goes on', async () => {

@@ -141,6 +141,32 @@ test('a hold in the dark and on a phone', async () => {
   }
 });
 
+test('what is held waits in the list of agents too', async () => {
+  await envelope('1-too-early', about());
+  const { items: [{ queued, held }] } = await server.ask('GET', '/api/fleet?names=Rick');
+  assert.ok(held > 0);
+  const page = await server.newPage({ at: '#/agents' });
+  const row = page.getByRole('table', { name: 'Agents, by name' }).locator('.row').filter({ has: page.getByText('Rick', { exact: true }) });
+  await row.getByTitle(`${held} of them held by the rules`).waitFor();
+  assert.equal(await row.getByTitle('held by the rules').innerText(), String(queued + held));
+});
+
+// How agents are is told in no feed: a hold is looked at again while it is open.
+test('a hold that is looked at is asked about again', async () => {
+  const { task_id: task } = await envelope('1-too-early', about());
+  const page = await server.newPage();
+  allow(page, /ERR_FAILED/);
+  await page.route('**/api/feed*', (route) => route.abort());
+  await page.clock.install();
+  await page.goto(`${server.url}/#/holds/${task}`);
+  await page.reload();
+  await page.getByText('blocks it').first().waitFor();
+  let asked = 0;
+  page.on('request', (r) => { asked += r.url().includes('/api/gate/graph'); });
+  await page.clock.runFor(11_000);
+  await eventually(() => asked > 0, 'it is asked about again');
+});
+
 test('one that waits is cancelled, after a question', async () => {
   const { task_id: task } = await envelope('1-too-early', about());
   const page = await server.newPage({ at: `#/holds/${task}` });
@@ -169,6 +195,24 @@ test('the safety gate: its agent is dead, and back', async () => {
   await page.getByText('It does not wait any more').waitFor();
 });
 
+// While the call that a button makes is on its way, it says so and takes no other click.
+async function isBusyMeanwhile(page, button, call) {
+  let asked = 0, go;
+  const letGo = new Promise((next) => { go = next; });
+  await page.route(call, async (route) => {
+    asked += 1;
+    await letGo;
+    await route.continue();
+  });
+  await button.click();
+  await eventually(() => asked === 1, 'it is asked');
+  await button.and(page.locator('[aria-busy=true]:disabled')).waitFor();
+  await button.evaluate((b) => b.click());
+  go();
+  await button.waitFor({ state: 'detached' });
+  assert.equal(asked, 1);
+}
+
 test('approved with a comment, it goes on', async () => {
   const reference = about();
   const { task_id: task, escalation_id: id } = await notSure(reference);
@@ -184,7 +228,7 @@ test('approved with a comment, it goes on', async () => {
   await shot(page, 'escalation');
   await axe(page);
   await page.getByLabel('Comment').fill('the client knows');
-  await page.getByRole('button', { name: 'Approve' }).click();
+  await isBusyMeanwhile(page, page.getByRole('button', { name: 'Approve' }), '**/approve');
   await page.getByText('Approved: it goes on.').waitFor();
   await page.getByRole('heading', { name: 'Decided' }).waitFor();
   const decided = await server.ask('GET', `/api/escalations/${id}`);

@@ -48,7 +48,7 @@ async function makeToken(page, fill) {
 }
 
 test('a token is made with its scopes, told once, and revoked', async () => {
-  const page = await at('tokens');
+  const page = await at('tokens', { permissions: ['clipboard-read', 'clipboard-write'] });
   await row(page, 'Tokens', 'this one').waitFor(); // there is one of them
   await makeToken(page, async (dialog) => {
     await dialog.getByLabel('Label').fill('night \u202e report');
@@ -64,6 +64,9 @@ test('a token is made with its scopes, told once, and revoked', async () => {
   await shot(page, 'settings-token-made');
   await page.keyboard.press('Escape'); // it would be gone
   assert.ok(await told.isVisible());
+  await told.getByRole('button', { name: /^Copy token/ }).click();
+  await told.getByText('Copied').waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
   const { body } = await me(secret);
   assert.deepEqual([body.user, body.scopes], ['admin', ['send', 'read']]);
   const left = body.expires_ms - Date.now();

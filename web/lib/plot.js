@@ -23,17 +23,23 @@ function useTheme() {
 }
 
 const FONT = '11px system-ui, sans-serif';
+const ROOM_RIGHT = 24; // half of the last label stands there
 
+const isThere = (v) => v !== null && v !== undefined;
+const isEmpty = (plot) => !plot.series.some((s) => s.values.some(isThere));
+
+// A scale of nothing would only mislead.
 function axes(plot) {
+  const nothing = isEmpty(plot);
   const common = { stroke: colour('--faint'), font: FONT, ticks: { stroke: colour('--line'), size: 4 } };
   return [{ ...common, size: 28, grid: { show: false }, values: plot.xFormat && ((u, all) => all.map(plot.xFormat)) },
-    { ...common, size: 46, space: 28, grid: { stroke: colour('--line'), width: 1 }, values: (u, all) => all.map((v) => plot.series[0].format(v)) }];
+    { ...common, size: 54, space: 28, grid: { show: !nothing, stroke: colour('--line'), width: 1 }, values: (u, all) => all.map((v) => (nothing ? '' : plot.series[0].format(v))) }];
 }
 
 function line(s, n) {
   const stroke = colour(s.tone);
   if (s.isBars) return { stroke, fill: stroke, width: 0, paths: uPlot.paths.bars({ size: [0.8, 36] }), points: { show: false } };
-  const there = s.values.filter((v) => v !== null && v !== undefined).length;
+  const there = s.values.filter(isThere).length;
   return { stroke, width: 2, dash: s.dash, points: { show: there <= 80 && there < n, size: 5, fill: stroke, stroke }, spanGaps: true };
 }
 
@@ -54,25 +60,34 @@ function drawMarks(u, marks) {
   }
 }
 
+function drawNothing(u, plot) {
+  if (!isEmpty(plot)) return;
+  const { ctx, bbox } = u;
+  ctx.save();
+  Object.assign(ctx, { fillStyle: colour('--faint'), textAlign: 'center', textBaseline: 'middle', font: FONT.replace(/^\d+/, (px) => px * devicePixelRatio) });
+  ctx.fillText('nothing yet', bbox.left + bbox.width / 2, bbox.top + bbox.height / 2);
+  ctx.restore();
+}
+
 function options(plot, width, latest, onCursor) {
   const most = plot.most || 0;
   return {
-    width, height: plot.height, legend: { show: false }, padding: [10, 12, 0, 0],
+    width, height: plot.height, legend: { show: false }, padding: [10, ROOM_RIGHT, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     scales: { x: { time: plot.isTime }, y: { range: (u, low, high) => [0, Math.max(most, (high || 0) * 1.08) || 1] } },
     tzDate: plot.isUtc ? (ts) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') : undefined,
     axes: axes(plot), series: [{}, ...plot.series.map((s) => line(s, plot.x.length))],
-    hooks: { draw: [(u) => drawMarks(u, latest.current.marks)], setCursor: [(u) => onCursor(u.cursor.idx)] },
+    hooks: { draw: [(u) => { drawMarks(u, latest.current.marks); drawNothing(u, latest.current); }], setCursor: [(u) => onCursor(u.cursor.idx)] },
   };
 }
 
-const said = (plot, i) => [plot.atFormat(plot.x[i]), ...plot.series.map((s) => `${s.label} ${s.values[i] === null || s.values[i] === undefined ? '–' : s.format(s.values[i])}`)].join(' · ');
+const said = (plot, i) => [plot.atFormat(plot.x[i]), ...plot.series.map((s) => `${s.label} ${isThere(s.values[i]) ? s.format(s.values[i]) : '–'}`)].join(' · ');
 
 /** In a sentence: from, to, the least and the most. */
 function summary(plot) {
   const n = plot.x.length;
   return `${plot.label}, from ${plot.atFormat(plot.x[0])} to ${plot.atFormat(plot.x[n - 1])}. ${plot.series.map((s) => {
-    const there = s.values.filter((v) => v !== null && v !== undefined);
+    const there = s.values.filter(isThere);
     return there.length ? `${s.label}: between ${s.format(Math.min(...there))} and ${s.format(Math.max(...there))}, at last ${s.format(there.at(-1))}` : `${s.label}: nothing`;
   }).join('; ')}.`;
 }

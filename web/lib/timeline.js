@@ -24,9 +24,11 @@ const endOf = (task, nowMs) => task.finished_ms || Math.max(nowMs, task.began_ms
 
 function bars(task, share, nowMs) {
   const over = endOf(task, nowMs), given = task.started_ms || over;
+  const waits = task.started_ms ? waitsOf(task, share, nowMs) : [];
+  const forMs = waits.reduce((sum, w) => sum + w.to - w.from, 0);
   return {
-    start: share(task.began_ms), given: share(given), end: share(over), waits: task.started_ms ? waitsOf(task, share, nowMs) : [],
-    waitedMs: Math.max(0, given - task.began_ms), workedMs: task.started_ms ? Math.max(0, over - given) : null,
+    start: share(task.began_ms), given: share(given), end: share(over), waits,
+    waitedMs: Math.max(0, given - task.began_ms), forMs, workedMs: task.started_ms ? Math.max(0, over - given - forMs) : null,
   };
 }
 
@@ -49,7 +51,7 @@ const at = (start, end) => ({ left: percent(start), width: `max(2px, ${percent(e
 
 function words({ waitedMs, workedMs, waits }) {
   const parts = [`waited ${duration(waitedMs)}`, workedMs === null ? 'nobody has begun' : `worked ${duration(workedMs)}`];
-  for (const w of waits) parts.push(`${duration(w.to - w.from)} of it for ${w.who}`);
+  for (const w of waits) parts.push(`waited ${duration(w.to - w.from)} for ${w.who}`);
   return parts.join(', ');
 }
 
@@ -76,7 +78,7 @@ export function Timeline({ tree, nowMs, current, actions }) {
   return html`<div class="table-box" tabindex="0" role="region" aria-label="Timeline"><table class="timeline">
     <caption class="off-screen">Who gave what to whom, when it waited and was worked on, and what it cost</caption>
     <thead><tr><th scope="col">Task</th><th scope="col" class="track-head"><span class="off-screen">From beginning to end</span><${Ticks} span=${to - from}/></th>
-      <th scope="col" class="right not-phone">Waited</th><th scope="col" class="right not-phone">Worked</th><th scope="col" class="right not-phone">Cost</th><th scope="col" class="right not-phone">Branch</th><th class="not-phone"><span class="off-screen">Actions</span></th></tr></thead>
+      <th scope="col" class="right not-phone" title="until its agent had it">Waited</th><th scope="col" class="right not-phone" title="itself, without what it waited for others">Worked</th><th scope="col" class="right not-phone" title="waited for what it gave to others">For others</th><th scope="col" class="right not-phone">Cost</th><th scope="col" class="right not-phone">Branch</th><th class="not-phone"><span class="off-screen">Actions</span></th></tr></thead>
     <tbody>${list.map((row) => html`<${Row} key=${row.task.task_id} row=${row} isCurrent=${row.task.task_id === current} actions=${actions}/>`)}</tbody>
   </table></div>`;
 }
@@ -92,6 +94,7 @@ function Row({ row, isCurrent, actions }) {
       ${task.error && html`<span class="field-error"><${Text} text=${`${task.error.code}: ${task.error.message}`} max=${160}/></span>`}</span></th>
     <td class="track-cell"><${Track} row=${row}/></td>
     <td class="right not-phone">${duration(row.waitedMs)}</td><td class="right not-phone">${duration(row.workedMs)}</td>
+    <td class="right not-phone">${row.forMs ? duration(row.forMs) : html`<span class="faint">–</span>`}</td>
     <td class="right not-phone">${task.captured_micros || task.price_micros ? cost(task) : html`<span class="faint">–</span>`}</td>
     <td class="right not-phone">${hasBranch && (task.branch.captured_micros || task.branch.price_micros) ? cost(task.branch) : html`<span class="faint">–</span>`}</td>
     <td class="right not-phone">${actions?.(task)}</td>

@@ -4,16 +4,41 @@
 import { Button, Card, Field, Link, Loading, Page, Problem, Tabs, Text, html, toast, useEffect, useRef, useState } from '../lib/ui.js';
 import { can, get, patch, path, post } from '../lib/api.js';
 import { count } from '../lib/format.js';
+import { dropDraft, keepDraft, keptDraft } from '../lib/draft.js';
 import { applyPatch, changedFields, mergePatch, ownFields } from '../lib/card.js';
 import { CardForm, formOf, isInForm } from './agent_form.js';
 
 const TABS = [{ id: 'form', label: 'Form' }, { id: 'json', label: 'JSON' }];
 
-const emptyDraft = () => startDraft(null, { name: '', description: '', visibility: can('admin') ? 'public' : 'private', skills: [] });
+const emptyCard = () => ({ name: '', description: '', visibility: can('admin') ? 'public' : 'private', skills: [] });
 
 /** before: as the server had it; card: as it is to be. */
 function startDraft(before, card = ownFields(before)) {
   return { before, card, errors: {}, problems: [], refusal: null, theirs: null };
+}
+
+// What was typed, until it is saved or dropped.
+
+const keptAs = (name) => `agent.${name ?? ''}`;
+const untouched = (draft) => shown(draft.before ? ownFields(draft.before) : emptyCard());
+
+function keep(name, draft, tab, text) {
+  if ((tab === 'json' ? text : shown(draft.card)) === untouched(draft)) dropDraft(keptAs(name));
+  else keepDraft(keptAs(name), { before: draft.before, card: draft.card, tab, ...(tab === 'json' && { text }) });
+}
+
+function keptStart(name) {
+  const kept = keptDraft(keptAs(name));
+  return kept && { start: startDraft(kept.before, kept.card), tab: kept.tab, text: kept.text, isKept: true };
+}
+
+/** A field counts once it is left: so it is, by the keys of the browser too, before the page goes. */
+function useLeavingFields() {
+  useEffect(() => {
+    const leave = () => document.activeElement?.blur();
+    addEventListener('hashchange', leave, { capture: true });
+    return () => removeEventListener('hashchange', leave, { capture: true });
+  }, []);
 }
 
 // On the way to the server.
@@ -74,11 +99,27 @@ function read(text) {
 
 const shown = (card) => JSON.stringify(card, null, 2);
 
-function Editor({ start, isNew, go }) {
-  const [draft, change] = useState(start);
-  const [tab, setTab] = useState('form');
-  const [text, setText] = useState(() => shown(start.card));
+/** The draft, which of its two forms is open, and the text of the second; each change is kept at once. */
+function useDraft(name, { start, tab = 'form', text = shown(start.card) }) {
+  const [state, setState] = useState({ draft: start, tab, text });
+  const latest = useRef(state);
+  const put = (more) => {
+    latest.current = { ...latest.current, ...more };
+    keep(name, latest.current.draft, latest.current.tab, latest.current.text);
+    setState(latest.current);
+  };
+  return {
+    ...state, put,
+    change: (next) => put({ draft: typeof next === 'function' ? next(latest.current.draft) : next }),
+    setTab: (to) => put({ tab: to }), setText: (words) => put({ text: words }),
+  };
+}
+
+function Editor({ found, name, go }) {
+  const isNew = name === undefined;
+  const { draft, tab, text, put, change, setTab, setText } = useDraft(name, found);
   const [wrongText, setWrongText] = useState('');
+  useLeavingFields();
 
   // The text becomes the draft where it is what counts.
   const settle = () => {
@@ -101,6 +142,7 @@ function Editor({ start, isNew, go }) {
     if (Object.keys(what.errors).length) return toast('Mend what is marked first.', 'bad');
     try {
       const saved = await save(what, isNew);
+      dropDraft(keptAs(name));
       toast(saved.changed ? `${saved.name} is ${isNew ? 'registered' : 'changed'}.` : 'Nothing was changed.');
       return go(path`/agents/${saved.name}`);
     } catch (error) {
@@ -115,7 +157,7 @@ function Editor({ start, isNew, go }) {
       return setWrongText(e.message);
     }
   };
-  const become = (next) => { change(next); setText(shown(next.card)); };
+  const become = (next) => put({ draft: next, text: shown(next.card) });
   const take = () => become(startDraft(draft.theirs));
   // What they changed and we did not stays theirs: only our own changes are sent.
   const merge = () => {
@@ -134,23 +176,26 @@ function Editor({ start, isNew, go }) {
     <${Tabs} tabs=${TABS} current=${tab} onChange=${turn} label="How to edit the card"/>
     <${Card}>${tab === 'form' ? html`<${CardForm} key=${draft.before?.revision} form=${formOf(draft, change)} isNew=${isNew}/>` : html`<${JsonEditor} text=${text} setText=${setText} error=${wrongText}/>`}<//>
     <div class="actions"><${Button} kind="main" type="submit" onClick=${submit}>${isNew ? 'Register' : 'Save'}<//>
-      <${Link} to=${isNew ? '/agents' : path`/agents/${draft.before.name}`} class="button">Leave it<//></div>
+      <${Link} to=${isNew ? '/agents' : path`/agents/${draft.before.name}`} class="button" onClick=${() => dropDraft(keptAs(name))}>Cancel<//></div>
   </form>`;
 }
 
 export default function AgentEdit({ name, go }) {
-  const [found, setFound] = useState(null);
+  const [found, setFound] = useState(() => keptStart(name));
+  const [round, again] = useState(0);
   const isNew = name === undefined;
+  // Read once: what happens to it meanwhile is told when it is saved.
   const load = () => {
-    if (isNew) return setFound({ start: emptyDraft() });
+    if (isNew) return setFound({ start: startDraft(null, emptyCard()) });
     return get(path`/api/agents/${name}`).then((card) => setFound({ start: startDraft(card) }), (error) => setFound({ error }));
   };
-  // Read once: what happens to it meanwhile is told when it is saved.
-  useEffect(() => { load(); }, [name]);
+  const discard = async () => { dropDraft(keptAs(name)); await load(); again(round + 1); };
+  useEffect(() => { if (!found) load(); }, []);
   const title = isNew ? 'Register an agent' : `Edit ${name}`;
   return html`<${Page} title=${title} lead=${isNew ? 'What it is called, what it can do, and how it is reached. A program that connects itself can say all this too.' : ''}>
     <p class="crumb"><${Link} to="/agents">All agents<//>${!isNew && html` › <${Link} to=${path`/agents/${name}`}><${Text} text=${name} max=${128} line=${true}/><//>`}</p>
     ${found?.error && html`<${Problem} error=${found.error} onRetry=${load}/>`}
     ${!found && html`<${Loading}/>`}
-    ${found?.start && html`<${Editor} start=${found.start} isNew=${isNew} go=${go}/>`}<//>`;
+    ${found?.isKept && html`<div class="note spread" role="status"><span>This is what you had typed before, and have not saved.</span> <${Button} className="small" onClick=${discard}>Discard it<//></div>`}
+    ${found?.start && html`<${Editor} key=${round} found=${found} name=${name} go=${go}/>`}<//>`;
 }

@@ -1,10 +1,10 @@
-// What many decisions say together: seed figures and plots, types of query,
+// What many decisions say together: figures and plots, types of query,
 // gaps, signals, keywords, and what another threshold would change. One call
 // brings every table; the replay is asked for when somebody looks at it.
-import { Button, Card, Empty, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
+import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
 import { Table } from '../lib/list.js';
 import { Plot } from '../lib/plot.js';
-import { duration, num, pct } from '../lib/format.js';
+import { count, duration, num, pct } from '../lib/format.js';
 import { Csv } from './analytics_csv.js';
 import { Gaps, Types } from './analytics_types.js';
 import { Keywords, Signals } from './analytics_signals.js';
@@ -16,17 +16,32 @@ const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals',
 
 const Figure = ({ name, value, more }) => html`<div class="figure-box"><div class="value">${value}</div><div class="name">${name}</div>${more && html`<div class="hint">${more}</div>`}</div>`;
 
-function Summary({ s }) {
+/** What is known of how many, or when it will be. */
+function knownOf(s, followUpMs) {
+  if (s.looked_at === s.decisions) return 'of all';
+  return s.looked_at ? `of the ${num(s.looked_at)} looked at so far` : followUpMs ? `known ${duration(followUpMs)} after an answer` : 'known once answers are looked at';
+}
+
+/** Why figures are missing that one would expect at once. */
+function NotYet({ s, followUpMs }) {
+  const left = s.decisions - s.looked_at;
+  if (!left) return null;
+  return html`<p class="hint" role="note">${count(left, 'decision')} of ${num(s.decisions)} ${left === 1 ? 'has' : 'have'} not been looked at yet: errors, length and time are counted, and a verdict is given,
+    ${followUpMs ? ` ${duration(followUpMs)} after the answer, when it is clear how the conversation went on` : ' at the next look'}. How agents are doing right now is on <${Link} to="/agents">Agents<//>.</p>`;
+}
+
+function Summary({ s, followUpMs }) {
+  const known = knownOf(s, followUpMs);
   const layers = ['explicit', 'prefix', 'sticky', 'binding', 'intent', 'semantic', 'default'].filter((l) => s[l]).map((l) => `${num(s[l])} ${l}`);
   return html`<div class="figures">
     <${Figure} name="decisions" value=${num(s.decisions)} more=${layers.join(', ')}/>
     <${Figure} name="mean confidence" value=${num(s.confidence, 3)} more=${`${num(s.margin, 3)} ahead of the second`}/>
     <${Figure} name="override rate" value=${pct(s.override_rate, 1)} more=${`${num(s.overrides)} of ${num(s.decisions)}`}/>
-    <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more="of those that are over"/>
-    <${Figure} name="mean answer" value=${s.answer_chars === null ? '–' : `${num(Math.round(s.answer_chars))} chars`}/>
-    <${Figure} name="mean time to answer" value=${duration(s.latency_ms)}/>
-    <${Figure} name="went well" value=${num(s.positive)} more=${`${num(s.negative)} badly, ${num(s.neutral)} neither, ${num(s.open)} open`}/>
-  </div>`;
+    <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more=${known}/>
+    <${Figure} name="mean length of an answer" value=${s.answer_chars === null ? '–' : `${num(Math.round(s.answer_chars))} chars`} more=${known}/>
+    <${Figure} name="mean time to answer" value=${duration(s.latency_ms)} more=${known}/>
+    <${Figure} name="went well" value=${s.open === s.decisions ? '–' : num(s.positive)} more=${`${num(s.negative)} badly, ${num(s.neutral)} neither, ${num(s.open)} open`}/>
+  </div><${NotYet} s=${s} followUpMs=${followUpMs}/>`;
 }
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -53,7 +68,7 @@ function Times({ data }) {
       { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions', (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
       { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence', (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
       { label: 'Overrides and errors', x: t.x, most: 0.1, series: [one('overridden', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
-      { label: 'Time to answer', x: t.x, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
+      { label: 'Time to answer', x: t.x, most: 10, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
     ];
   }, [data]);
   const at = (s) => (isDays ? day : hour).format(new Date(s * 1000));
@@ -66,23 +81,23 @@ function Times({ data }) {
 
 const AGENT_COLUMNS = [
   { key: 'agent', title: 'Agent', render: (r) => html`<${Name} agent=${r.agent}/>` },
-  { key: 'n', title: 'Routings', align: 'right', render: (r) => html`<a href=${`#/decisions?agent=${encodeURIComponent(r.agent)}`}>${num(r.decisions)}</a>` },
+  { key: 'n', title: 'Decisions', align: 'right', render: (r) => html`<a href=${`#/decisions?agent=${encodeURIComponent(r.agent)}`}>${num(r.decisions)}</a>` },
   { key: 'c', title: 'Confidence', align: 'right', render: (r) => num(r.confidence, 3) },
   { key: 'o', title: 'Overrides', align: 'right', render: (r) => `${num(r.overrides)} (${pct(r.override_rate)})` },
   { key: 'e', title: 'Errors', align: 'right', render: (r) => pct(r.error_rate, 1) },
-  { key: 'a', title: 'Answer', align: 'right', render: (r) => (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
-  { key: 'l', title: 'Time', align: 'right', render: (r) => duration(r.latency_ms) },
+  { key: 'a', title: 'Length of answer', align: 'right', render: (r) => (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
+  { key: 'l', title: 'Time to answer', align: 'right', render: (r) => duration(r.latency_ms) },
   { key: 'v', title: 'Well / badly', align: 'right', render: (r) => `${num(r.positive)} / ${num(r.negative)}` },
 ];
 
 function Overview({ data, params }) {
-  return html`<${Summary} s=${data.summary[0]}/><${Times} data=${data}/>
+  return html`<${Summary} s=${data.summary[0]} followUpMs=${data.follow_up_ms}/><${Times} data=${data}/>
     <${Card} title="Agents" actions=${html`<${Csv} table="agents" params=${params}/>`}>
       <${Table} columns=${AGENT_COLUMNS} rows=${data.agents} rowKey=${(r) => r.agent} label="Agents, the most decisions first"/><//>`;
 }
 
 function Nothing({ window }) {
-  return html`<${Empty} title=${`No decisions in the last ${WINDOWS.find(([id]) => id === window)?.[1] || window}`} command=${['signalbox send "why is my query slow?"', 'signalbox decisions stats']}>
+  return html`<${Empty} title=${`No decisions in the last ${WINDOWS.find(([id]) => id === window)?.[1] || window}`} command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions stats']}>
     Once messages have been routed, this shows how sure the choices were, who was corrected, what nobody covers well, which keywords mislead, and what another threshold would change. Send some:<//>`;
 }
 

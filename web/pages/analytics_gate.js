@@ -1,4 +1,4 @@
-// How the gate is doing: seed figures, each beside what the rules say it should be.
+// How the gate is doing: its figures, each beside what the rules say it should be.
 import { Badge, Bar, Card, Facts, Link, Loading, Problem, Text, Time, html, useGet } from '../lib/ui.js';
 import { useRefresh } from '../lib/live.js';
 import { count, duration, num } from '../lib/format.js';
@@ -11,6 +11,10 @@ function Target({ name, figure, show, bound, more, open = 'not known' }) {
   return html`<div class="figure-box"><div class="value">${show(figure.value)}</div><div class="name">${name}</div>
     <div class="target"><${Badge} tone=${tone}>${word}<//> <span class="faint">target ${bound} ${show(figure.target)}</span></div>${more && html`<div class="hint">${more}</div>`}</div>`;
 }
+
+// Without a single one there is no mean, and no target to meet.
+const holdOf = (hold) => (hold.holds ? hold : { ...hold, value: null, is_met: null });
+const heldWords = (hold, now) => `${count(hold.holds, 'hold')} ended in 24 hours${hold.holds ? `, the longest ${duration(hold.longest)}` : ''}${now.held ? `; ${count(now.held, 'waits', 'wait')} now` : ''}`;
 
 const KINDS = [['immediate', 'went at once', 'good'], ['hold', 'held', 'warn'], ['pause', 'paused', 'warn'], ['escalate', 'to a person', 'bad'], ['drop', 'dropped', 'calm']];
 
@@ -43,7 +47,7 @@ export function GateFigures() {
   if (!f) return html`<div class="grid"><${Now} gate=${data}/></div><p class="hint">What everybody’s messages did together, beside the targets, is for admins.</p>`;
   return html`<div class="figures">
       <${Target} name="messages routed in the last hour" figure=${f.routed_per_hour} show=${(v) => num(v)} bound="at least" open="a quiet hour" more=${routedWords(f.routed_per_hour)}/>
-      <${Target} name="mean hold, priority NORMAL" figure=${f.hold_ms} show=${duration} bound="under" more=${`${num(f.hold_ms.holds)} holds, the longest ${duration(f.hold_ms.longest)}`}/>
+      <${Target} name="mean hold, priority NORMAL" figure=${holdOf(f.hold_ms)} show=${duration} bound="under" open="none yet" more=${heldWords(f.hold_ms, data.now)}/>
       <${Target} name="escalations in 24 hours" figure=${f.escalations_per_day} show=${(v) => num(v)} bound="under"/>
       <${Target} name="messages lost" figure=${f.lost} show=${(v) => num(v)} bound="" more=${f.lost.audited_ms ? html`audited <${Time} ms=${f.lost.audited_ms}/>` : 'no audit has ended yet'}/>
     </div>

@@ -43,7 +43,7 @@ const KEYWORDS = [
 
 export function Keywords({ data, params }) {
   return html`<${Card} title="Keywords" actions=${html`<${Csv} table="keywords" params=${params}/>`}>
-    ${!data.keywords.length ? html`<${Empty} title="No keyword was in any message" command="signalbox lint">Keywords are a safety net: those of the cards that occur in messages are counted here, the misleading ones first. Those that say nothing, or that several agents have, are found by:<//>`
+    ${!data.keywords.length ? html`<${Empty} title="No keyword was in any message" command="build/signalbox lint">Keywords are a safety net: those of the cards that occur in messages are counted here, the misleading ones first. Those that say nothing, or that several agents have, are found by:<//>`
       : html`<p class="hint">Those that were wrong most often first. One that is wrong as often as right is too general: “write”, “data”.</p>
         <${Table} columns=${KEYWORDS} rows=${data.keywords.slice(0, 100)} rowKey=${(r) => `${r.keyword} ${r.agent}`} label="Keywords, those that mislead first"/>
         ${data.keywords.length > 100 && html`<p class="hint">and ${num(data.keywords.length - 100)} more, in the CSV</p>`}`}

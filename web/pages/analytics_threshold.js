@@ -73,7 +73,7 @@ function Slider({ data, at, setAt, params }) {
     <${Plot} label="Shares of the decisions, by threshold" x=${x} series=${series} isTime=${false} height=${190} most=${1} atFormat=${(v) => num(v, 2)} xFormat=${(v) => String(Number(v.toFixed(2)))} rest=${Math.round(at * 100)}
       marks=${[{ at: data.threshold, tone: '--soft', dash: true }, { at, tone: '--ink' }]}/>
     <p class="hint">Dashed: what holds now, ${num(data.threshold, 2)}. To try more than the threshold, or to set it: <code>routing.threshold</code> in the configuration.</p>
-    <${Command} text=${`signalbox replay --set routing.threshold=${num(at, 2)}`}/>
+    <${Command} text=${`build/signalbox replay --set routing.threshold=${num(at, 2)}`}/>
   <//>`;
 }
 

@@ -2,7 +2,7 @@
 // that nobody covers well.
 import { Bar, Card, Empty, Field, Link, Name, Text, html, useMemo, useState } from '../lib/ui.js';
 import { me } from '../lib/api.js';
-import { num, pct } from '../lib/format.js';
+import { duration, num, pct } from '../lib/format.js';
 import { Csv } from './analytics_csv.js';
 
 const ROWS = 15, COLUMNS = 8;
@@ -63,7 +63,7 @@ export function Types({ data, params }) {
       <tbody>${types.map((t) => html`<tr key=${t.key}><th scope="row">${typeName(t.row)}</th>${agents.map((a) => html`<${Cell} key=${a.key} cell=${m.cell(t.key, a.key)} way=${way} top=${m.top} type=${t.key}/>`)}<td class="right">${num(t.n)}</td></tr>`)}</tbody>
     </table></div>
     ${hidden > 0 && html`<p><button type="button" class="link" onClick=${() => showAll(true)}>show the others too</button></p>`}
-    ${!data.types.some((r) => r.type) && html`<p class="hint">Types are learnt from what came of decisions: they appear once the first have been judged, ten minutes after the answer or when somebody says right or wrong.</p>`}
+    ${!data.types.some((r) => r.type) && html`<p class="hint">Types are learnt from what came of decisions: they appear once the first have been judged, ${duration(data.follow_up_ms)} after the answer or when somebody says right or wrong.</p>`}
     ${me()?.role !== 'admin' && html`<p class="hint">The names of types are made of people’s words: admins see them.</p>`}
   <//>`;
 }

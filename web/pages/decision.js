@@ -5,7 +5,7 @@ import { path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
 import { duration, num } from '../lib/format.js';
-import { Judge, TryAgain } from './decision_teach.js';
+import { Judge, TryAgain, mayBeCut } from './decision_teach.js';
 
 const GATES = { ROUTE_IMMEDIATELY: 'it could go at once', HOLD_PENDING_INPUT: 'something had to happen first', HOLD_PENDING_CAPACITY: 'the agent had enough to do',
   PAUSE_ALL_SUBMISSIONS: 'a safety gate was closed', ESCALATE_TO_HUMAN: 'a person had to decide', DROP_SILENTLY: 'it repeated another' };
@@ -44,6 +44,7 @@ function About({ d }) {
   const source = Object.entries(d.source || {});
   return html`<${Card} title="The message">
     <p class="message-text"><${Text} text=${d.text} max=${1200}/></p>
+    ${mayBeCut(d) && html`<p class="hint">A decision keeps the first 1024 bytes of its message; <${Link} to=${`/tasks/${encodeURIComponent(d.task_id)}`}>its task<//> has all of it.</p>`}
     <${Facts} facts=${[
       ['From', html`<${Text} text=${d.requester} max=${64} line=${true}/>${d.by_agent ? ' (an agent)' : ''}${d.org ? html` <span class="faint">of <${Text} text=${d.org} max=${64} line=${true}/></span>` : ''}`],
       ['When', html`<${Time} ms=${d.at_ms}/> <span class="faint">(<${Age} ms=${d.at_ms}/>)</span>`],
@@ -78,7 +79,7 @@ function MadeFrom({ d }) {
       ['Model', v.model && html`<span><${Text} text=${v.model} max=${64} line=${true}/> <code class="faint">${(v.model_hash || '').slice(0, 12)}</code></span>`],
       ['Type of query', d.type ? html`<${Link} to=${`/decisions?type=${d.type}`}>${d.type}<//> <span class="faint">(<${Link} to="/analytics?tab=types">all types<//>)</span>` : null],
     ]}/>
-    <p class="hint">The record is enough to decide again, to the last bit: <code>signalbox replay</code>.</p>
+    <p class="hint">The record is enough to decide again, to the last bit: <code>build/signalbox replay</code>.</p>
   <//>`;
 }
 

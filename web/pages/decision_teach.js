@@ -1,13 +1,28 @@
 // What people say of a decision, and what that changes: right, wrong, or "it
 // should have been this agent"; and the same message decided again now.
 import { Button, Card, Field, Name, Problem, Text, html, toast, useState } from '../lib/ui.js';
-import { can, path, post } from '../lib/api.js';
+import { can, get, path, post } from '../lib/api.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
 import { OtherAgent } from '../lib/choice.js';
 import { Learnt, decideAgain, lookAgain, scoreOf } from '../lib/learnt.js';
 import { num } from '../lib/format.js';
 
 const OFFERED = 6, COMPARED = 8;
+
+const KEPT_BYTES = 1024; // of a message, in the record of its decision
+
+/** Whether the record may not have the whole message: it is cut between two characters. */
+export const mayBeCut = (d) => new TextEncoder().encode(d.text || '').length > KEPT_BYTES - 4;
+
+/** The whole message, from its task where the record is too short for it. */
+async function wholeText(d) {
+  if (!mayBeCut(d)) return d.text;
+  const task = await get(path`/api/tasks/${d.task_id}`).catch(() => null);
+  const turn = task?.turn === d.turn ? task : task?.turns?.find((t) => t.turn === d.turn);
+  if (!turn?.text?.startsWith(d.text))
+    throw new Error(`The record has the first ${KEPT_BYTES} bytes of this message, and its task has them no more: by a part of it, it would be another decision.`);
+  return turn.text;
+}
 
 export function Judge({ d, onSaid }) {
   const [learnt, setLearnt] = useState(null);
@@ -24,7 +39,8 @@ export function Judge({ d, onSaid }) {
   const correct = async (agent) => {
     const said = await post(path`/api/decisions/${d.id}/override`, body({ agent }));
     toast(`${said.overridden_to ? `Corrected to ${said.overridden_to}.` : 'Taken back.'}${said.switched ? ' The conversation is with it from now on.' : ''}`);
-    setLearnt(await lookAgain(d, said.overridden_to || d.agent));
+    const to = said.overridden_to || d.agent;
+    setLearnt(await wholeText(d).then((text) => lookAgain(d, to, text), () => ({ text: d.text, to, then: d, now: null })));
     onSaid();
   };
   return html`<${Card} title="Was that right?">
@@ -41,6 +57,8 @@ export function Judge({ d, onSaid }) {
   <//>`;
 }
 
+const signed = (change) => (Math.abs(change) < 0.0005 ? '0.000' : `${change > 0 ? '+' : ''}${num(change, 3)}`);
+
 /** Everybody's score then and now, the best of now first. */
 function Compared({ then, now }) {
   const names = [...new Set([...now.candidates, ...(then.candidates || [])].map((c) => c.agent))].slice(0, COMPARED);
@@ -49,7 +67,7 @@ function Compared({ then, now }) {
     <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th><th scope="col" class="right">change</th></tr></thead>
     <tbody>${names.map((agent) => {
       const before = scoreOf(then, agent), after = scoreOf(now, agent);
-      const change = before === undefined || after === undefined ? '–' : `${after > before ? '+' : ''}${num(after - before, 3)}`;
+      const change = before === undefined || after === undefined ? '–' : signed(after - before);
       return html`<tr key=${agent}><th scope="row"><${Name} agent=${agent}/></th><td class="right">${mark(then, agent)}${num(before, 3)}</td><td class="right">${mark(now, agent)}${num(after, 3)}</td><td class="right">${change}</td></tr>`;
     })}</tbody></table>`;
 }
@@ -59,7 +77,7 @@ export function TryAgain({ d }) {
   const [now, setNow] = useState(null);
   const [error, setError] = useState(null);
   if (!can('send') || !d.text) return null;
-  const again = () => decideAgain(d).then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
+  const again = () => wholeText(d).then((text) => decideAgain(d, text)).then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
   return html`<${Card} title="Then and now" actions=${html`<${Button} onClick=${again}>${now ? 'Again' : 'Decide again now'}<//>`}>
     ${error && html`<${Problem} error=${error}/>`}
     ${!now && !error && html`<p class="hint">Who would get this message today: with the agents, settings and lessons of now, seen with your eyes. Nothing is sent.</p>`}

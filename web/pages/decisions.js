@@ -89,7 +89,7 @@ function Filters({ filter, set }) {
 }
 
 function Nothing({ isFiltered, pages, set }) {
-  if (!isFiltered) return html`<${Empty} title="No decisions yet" command=${['signalbox send "why is my query slow?"', 'signalbox decisions']}>
+  if (!isFiltered) return html`<${Empty} title="No decisions yet" command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions']}>
     Every message that is accepted leaves one: who got it, what every agent scored, and what came of it. Send a message from the playground, or:<//>`;
   return html`<${Empty} title=${pages.done ? 'No decision fits this' : 'None of the newest fits this so far'}>
     ${!pages.done && html`<${Button} onClick=${pages.more}>Look further back<//> `}<${Button} onClick=${() => set(null)}>Show all<//><//>`;
