@@ -114,7 +114,14 @@ static void put_figures(struct json_out *o, struct posting *p,
     json_open(o, '{');
     put_routed(o, &hour, &day, t->routed_per_hour);
     put_decisions(o, &day);
-    open_figure(o, "hold_ms", hold, t->hold_ms, hold <= t->hold_ms);
+    json_key(o, STR("hold_ms"));
+    json_open(o, '{');
+    put_int(o, "value", hold);
+    put_int(o, "target", t->hold_ms);
+    if (day.normal_holds)
+        put_bool(o, "is_met", hold <= t->hold_ms);
+    else
+        put_text(o, "is_met", STR("")); /* of nothing there is no mean */
     put_int(o, "of_all", average(day.hold_ms, day.holds));
     put_int(o, "longest", day.hold_max_ms);
     put_int(o, "holds", day.holds);

@@ -97,6 +97,16 @@ test('one that goes on grows, is heard, and ends by itself', async () => {
   await words.getByText('left is done; please, quick').waitFor();
   await page.getByRole('button', { name: 'Cancel everything' }).waitFor({ state: 'hidden' });
   assert.equal(await statusOf(task), 'completed');
+  // Where bars lie, what each branch cost and how long all of it took are as the server says.
+  const { tree } = await treeOf(task);
+  const span = tree.finished_ms - tree.began_ms;
+  await page.locator('.figure-box').filter({ hasText: 'from beginning to end' }).getByText(duration(tree.duration_ms), { exact: true }).waitFor();
+  for (const kid of tree.children) {
+    const style = await row(kid.agent).locator('.track-worked').getAttribute('style');
+    assert.ok(style.includes(`left: ${Number((((kid.started_ms - tree.began_ms) / span) * 100).toFixed(3))}%`), `${kid.agent}: ${style}`);
+    assert.deepEqual((await row(kid.agent).locator('td.right').allInnerTexts()).slice(3, 5), ['0.05', '–']);
+  }
+  assert.deepEqual((await row('boss').locator('td.right').allInnerTexts()).slice(3, 5), ['0.05', '0.15']);
 });
 
 // The tree is the server's; its times and costs are made such that no two are alike.

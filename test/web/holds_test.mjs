@@ -1,6 +1,9 @@
 // Holds and escalations, with the agents of examples/em: what waits and for
 // what, and everything that a person may do about it.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 import { em, webFolder } from './em.mjs';
 
@@ -331,10 +334,27 @@ test('the rules are drawn, and what has happened for a reference', async () => {
 });
 
 test('an escalation, a hold and a task that are not there say so', async () => {
-  for (const at of ['#/escalations/esc_01m7h2gxmh5j0pmev5ah436hft', '#/holds/task_01m7h2gvrnbb2f0vjkyep5dzn3', '#/tasks/x']) {
+  const none = 'task_01m7h2gvrnbb2f0vjkyep5dzn3';
+  for (const [at, others] of [['#/escalations/esc_01m7h2gxmh5j0pmev5ah436hft', 'All that is to decide'], [`#/holds/${none}`, 'All that waits'], ['#/tasks/x', 'What happens now: the feed'],
+    [`#/delegations/${none}`, 'All delegations']]) {
     const page = await server.newPage();
     allow(page, /404/);
     await page.goto(`${server.url}/${at}`);
     await page.getByRole('alert').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0); // it would not help
+    await page.getByRole('link', { name: others }).waitFor();
   }
+});
+
+test('a target that is missed is said so, and one of nothing is not judged', async () => {
+  const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'rules-')), 'rules.json');
+  fs.writeFileSync(file, JSON.stringify({ agents: { echo: {} }, targets: { escalations_per_day: 1 }, escalations: [{ rule: 'ask', match: { to: 'echo' } }] }));
+  const own = await stage({ agents: { rules: file, agents: { list: [{ id: 'echo', url: 'echo:' }] } }, args: webFolder() });
+  const page = await own.newPage({ at: '#/holds' });
+  const box = (name) => page.locator('.figure-box').filter({ hasText: name });
+  await box('escalations').getByText('✓ met').waitFor();
+  assert.match(await box('mean hold').innerText(), /^–\s+mean hold, priority NORMAL, 24 h\s+none yet target at most 30 min$/);
+  await own.ask('POST', '/api/envelopes', { to: 'echo', type: 'NOTE' });
+  await box('escalations').getByText('✗ missed').waitFor();
+  assert.match(await box('escalations').innerText(), /target fewer than 1/);
 });

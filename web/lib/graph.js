@@ -40,7 +40,7 @@ function boxOf(edge, task) {
 const found = (map, key, make) => map.get(key) || map.set(key, make()).get(key);
 
 /** Where everything stands: each line has a lane of its own where it begins. */
-export function layout(edges, task) {
+function layout(edges, task) {
   const left = new Map(), boxes = new Map(), right = new Map(), lines = [];
   for (const edge of edges) {
     const about = boxOf(edge, task);
@@ -175,10 +175,11 @@ const MOST = 40; // edges drawn; the list has all of them
 /** A graph as GET /api/gate/graph gives it. `only`: edges of the task's own rules alone. */
 export function Graph({ graph, only }) {
   const edges = only && graph.task ? graph.edges.filter((e) => e.is_for_it) : graph.edges;
-  if (!edges.length) return html`<p class="faint">${only ? 'No rule of the file waits for anything before this goes.' : 'The rules wait for nothing.'}</p>`;
+  const rest = !graph.is_whole && html`<p class="faint">There is more that is not shown: rules about agents that you do not see, or more than fit.</p>`;
+  if (!edges.length) return rest || html`<p class="faint">${only ? 'No rule of the file waits for anything before this goes.' : 'The rules wait for nothing.'}</p>`;
   return html`<div class="graph-all">
     <${Picture} graph=${graph} edges=${edges.slice(0, MOST)}/>
     <ul class="graph-list" aria-label="What must be so before it goes">${edges.map((e, i) => html`<${Entry} key=${i} edge=${e} nodes=${graph.nodes}/>`)}</ul>
-    ${!graph.is_whole && html`<p class="faint">There is more that is not shown: rules about agents that you do not see, or more than fit.</p>`}
+    ${rest}
   </div>`;
 }

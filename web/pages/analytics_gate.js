@@ -1,19 +1,9 @@
 // How the gate is doing: its figures, each beside what the rules say it should be.
-import { Badge, Bar, Card, Facts, Link, Loading, Problem, Text, Time, html, useGet } from '../lib/ui.js';
+import { Bar, Card, Facts, Link, Loading, Problem, Text, Time, html, useGet } from '../lib/ui.js';
 import { useRefresh } from '../lib/live.js';
 import { count, duration, num } from '../lib/format.js';
+import { Target, meanHold } from '../lib/target.js';
 
-/** open: what is said while nobody can tell whether it is met. */
-function Target({ name, figure, show, bound, more, open = 'not known' }) {
-  const isOpen = figure.is_met === null || figure.is_met === undefined;
-  const tone = isOpen ? 'calm' : figure.is_met ? 'good' : 'bad';
-  const word = isOpen ? open : figure.is_met ? '✓ met' : '✗ missed';
-  return html`<div class="figure-box"><div class="value">${show(figure.value)}</div><div class="name">${name}</div>
-    <div class="target"><${Badge} tone=${tone}>${word}<//> <span class="faint">target ${bound} ${show(figure.target)}</span></div>${more && html`<div class="hint">${more}</div>`}</div>`;
-}
-
-// Without a single one there is no mean, and no target to meet.
-const holdOf = (hold) => (hold.holds ? hold : { ...hold, value: null, is_met: null });
 const heldWords = (hold, now) => `${count(hold.holds, 'hold')} ended in 24 hours${hold.holds ? `, the longest ${duration(hold.longest)}` : ''}${now.held ? `; ${count(now.held, 'waits', 'wait')} now` : ''}`;
 
 const KINDS = [['immediate', 'went at once', 'good'], ['hold', 'held', 'warn'], ['pause', 'paused', 'warn'], ['escalate', 'to a person', 'bad'], ['drop', 'dropped', 'calm']];
@@ -47,8 +37,8 @@ export function GateFigures() {
   if (!f) return html`<div class="grid"><${Now} gate=${data}/></div><p class="hint">What everybody’s messages did together, beside the targets, is for admins.</p>`;
   return html`<div class="figures">
       <${Target} name="messages routed in the last hour" figure=${f.routed_per_hour} show=${(v) => num(v)} bound="at least" open="a quiet hour" more=${routedWords(f.routed_per_hour)}/>
-      <${Target} name="mean hold, priority NORMAL" figure=${holdOf(f.hold_ms)} show=${duration} bound="under" open="none yet" more=${heldWords(f.hold_ms, data.now)}/>
-      <${Target} name="escalations in 24 hours" figure=${f.escalations_per_day} show=${(v) => num(v)} bound="under"/>
+      <${Target} name="mean hold, priority NORMAL" figure=${meanHold(f.hold_ms)} show=${duration} bound="at most" open="none yet" more=${heldWords(f.hold_ms, data.now)}/>
+      <${Target} name="escalations in 24 hours" figure=${f.escalations_per_day} show=${(v) => num(v)} bound="fewer than"/>
       <${Target} name="messages lost" figure=${f.lost} show=${(v) => num(v)} bound="" more=${f.lost.audited_ms ? html`audited <${Time} ms=${f.lost.audited_ms}/>` : 'no audit has ended yet'}/>
     </div>
     <div class="grid"><${Card} title="What the gate decided in 24 hours"><${ByKind} kinds=${f.decisions_24h}/>

@@ -1,10 +1,11 @@
 // What agents gave to agents: the trees, the newest first, and one of them as
 // a timeline.
-import { Age, Badge, Button, Card, Empty, Facts, Id, Loading, Name, Page, Problem, Status, Text, Time, html, useGet } from '../lib/ui.js';
+import { Age, Badge, Button, Card, Empty, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useGet } from '../lib/ui.js';
 import { can, now, path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { count, duration, num } from '../lib/format.js';
+import { Missing } from '../lib/missing.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Timeline, cost } from '../lib/timeline.js';
 import { useTick } from '../lib/timers.js';
@@ -44,7 +45,7 @@ function Tree({ id }) {
   const isOpen = data?.open > 0;
   useRefresh(['task.'], () => (isOpen || !data) && reload());
   useTick(500, isOpen);
-  if (error && !data) return html`<${Page} title="A delegation"><${Problem} error=${error} onRetry=${reload}/><//>`;
+  if (error && !data) return html`<${Missing} title="A delegation" error=${error} onRetry=${reload} to="/delegations" label="All delegations"/>`;
   if (!data) return html`<${Page} title="A delegation"><${Loading}/><//>`;
   const top = data.tree;
   const mayCancel = can('send');
@@ -52,7 +53,7 @@ function Tree({ id }) {
   return html`<${Page} title="A delegation" lead=${html`<${Text} text=${top.text} max=${300}/>`}
       actions=${html`<${Status} status=${top.status}/>${!isOver(top) && mayCancel && html`<${Button} kind="danger" onClick=${() => cancelBranch(top, true, reload)}>Cancel everything<//>`}`}>
     <div class="figures" role="group" aria-label="In figures">
-      ${[['tasks', data.tasks], ['open', data.open], ['from beginning to end', duration(isOver(top) ? top.duration_ms : now() - top.began_ms)], [isOpen ? 'paid, or set aside' : 'paid', cost({ captured_micros: data.captured_micros, price_micros: data.price_micros })]].map(([name, value]) => html`
+      ${[['tasks', data.tasks], ['open', data.open], ['from beginning to end', duration(isOver(top) ? top.duration_ms : now() - top.began_ms)], [isOpen ? 'paid, or set aside' : 'paid', data.captured_micros || data.price_micros ? cost(data) : '–']].map(([name, value]) => html`
         <div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div></div>`)}
     </div>
     <${Card} title="Who waited for whom" actions=${html`<span class="legend"><span class="key-waited"></span> waited for its agent <span class="key-worked"></span> worked on <span class="key-for"></span> waited for another</span>`}>

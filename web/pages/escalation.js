@@ -6,6 +6,7 @@ import { can, now, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { age, duration } from '../lib/format.js';
 import { Table } from '../lib/list.js';
+import { Missing } from '../lib/missing.js';
 import { Graph } from '../lib/graph.js';
 import { AgentChoice } from '../lib/choice.js';
 import { Envelope, Message } from '../lib/message.js';
@@ -120,7 +121,7 @@ export default function Escalation({ args }) {
   if (data?.status === 'open') wasOpen.current = true;
   const title = 'A message to decide';
   if (!id) return html`<${Page} title=${title}><p>Choose one from the <a href="#/holds?tab=decide">list</a>.</p><//>`;
-  if (error && !data) return html`<${Page} title=${title}><${Problem} error=${error} onRetry=${reload}/><//>`;
+  if (error && !data) return html`<${Missing} title=${title} error=${error} onRetry=${reload} to="/holds?tab=decide" label="All that is to decide"/>`;
   if (!data) return html`<${Page} title=${title}><${Loading}/><//>`;
   const isOpen = data.status === 'open';
   return html`<${Page} title=${title} lead=${html`<${Text} text=${`${data.type || 'MESSAGE'} from ${data.from || data.requester} to ${data.agent}${data.reference ? `, about ${data.reference}` : ''}`} max=${300}/>`}

@@ -1,12 +1,14 @@
 // What waits, for what, since when and against which time; what a person must
 // decide, and what was decided; and the rules that say so.
-import { Age, Badge, Bar, Button, Card, Copy, Empty, Facts, Field, Id, Loading, Name, Page, Problem, Status, Tabs, Text, Time, confirm, html, toast, useEffect, useGet, useReducer, useRef } from '../lib/ui.js';
+import { Age, Bar, Button, Card, Copy, Empty, Facts, Field, Id, Loading, Name, Page, Problem, Status, Tabs, Text, Time, confirm, html, toast, useEffect, useGet, useReducer, useRef } from '../lib/ui.js';
 import { can, now, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { age, duration, num } from '../lib/format.js';
 import { EmExample } from '../lib/example.js';
 import { Graph } from '../lib/graph.js';
+import { Missing } from '../lib/missing.js';
+import { Target, meanHold } from '../lib/target.js';
 
 // What is let go at once concerns nothing here, and is most of what happens.
 const GATE = ['gate.held', 'gate.paused', 'gate.escalated', 'gate.released', 'gate.expired', 'escalation.', 'task.cancelled', 'task.expired'];
@@ -14,7 +16,7 @@ const MET = [...GATE, 'gate.routed', 'task.completed', 'agent.'];
 const LOOK_MS = 10000; // how agents are is not told in the feed
 
 /** Drawn again every second: times go on while nothing happens. */
-export function useTick(ms = 1000) {
+function useTick(ms = 1000) {
   const [, tick] = useReducer((n) => n + 1, 0);
   useEffect(() => {
     const timer = setInterval(tick, ms);
@@ -33,7 +35,7 @@ function useEvery(ms, ask) {
 }
 
 /** How much of the time that a hold should take it has taken. */
-export function Waited({ hold }) {
+function Waited({ hold }) {
   const ms = Math.max(0, now() - hold.since_ms);
   if (!hold.sla_ms) return html`<span>${duration(ms)}</span>`;
   const share = ms / hold.sla_ms;
@@ -147,12 +149,11 @@ function Hold({ task, go }) {
   const hold = list.data?.items[0];
   const cancel = async () => {
     if (!await confirm({ title: 'Cancel this message?', text: 'It does not go any more, and whoever sent it is told so.', action: 'Cancel it' })) return;
-    await post(path`/api/tasks/${task}/cancel`);
-    toast('It was cancelled.');
+    await post(path`/api/tasks/${task}/cancel`).then(() => toast('It was cancelled.'), (e) => { if (e.status !== 409) throw e; toast('It went, or was over, before it could be cancelled.', 'warn'); });
     about.reload();
     list.reload();
   };
-  if (error || about.error) return html`<${Page} title="A message that waits"><${Problem} error=${error || about.error} onRetry=${reload}/><//>`;
+  if (error || about.error) return html`<${Missing} title="A message that waits" error=${error || about.error} onRetry=${all} to="/holds" label="All that waits"/>`;
   if (!data || !about.data) return html`<${Page} title="A message that waits"><${Loading}/><//>`;
   const isHeld = about.data.status === 'held';
   return html`<${Page} title="A message that waits" lead=${html`<${Text} text=${`${data.task.type} from ${data.task.from} to ${data.task.to}`} max=${200}/>`}
@@ -180,12 +181,11 @@ function Figures() {
   useRefresh(GATE, reload, 2000);
   if (!data) return null;
   const { figures, now: at } = data;
-  const box = (name, value, target, isMet) => html`<div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div>
-    ${target && html`<div class="small">${isMet === null || isMet === undefined ? '' : html`<${Badge} tone=${isMet ? 'good' : 'bad'}>${isMet ? 'in target' : 'off target'}<//> `}<span class="faint">${target}</span></div>`}</div>`;
+  const box = (name, value) => html`<div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div></div>`;
   return html`<div class="figures" role="group" aria-label=${figures ? 'The gate in figures' : 'What waits of yours, in figures'}>
-    ${box('wait now', num(at.held))}${box('for people to decide', num(at.escalations_open))}
-    ${figures && html`${box('held on average, 24 h', figures.hold_ms.holds ? duration(figures.hold_ms.value) : '–', `target ${duration(figures.hold_ms.target)}`, figures.hold_ms.holds ? figures.hold_ms.is_met : null)}
-    ${box('escalations, 24 h', num(figures.escalations_per_day.value), `fewer than ${num(figures.escalations_per_day.target)}`, figures.escalations_per_day.is_met)}`}
+    ${box(at.held === 1 ? 'waits now' : 'wait now', num(at.held))}${box('for people to decide', num(at.escalations_open))}
+    ${figures && html`<${Target} name="mean hold, priority NORMAL, 24 h" figure=${meanHold(figures.hold_ms)} show=${duration} bound="at most" open="none yet"/>
+      <${Target} name="escalations, 24 h" figure=${figures.escalations_per_day} show=${(v) => num(v)} bound="fewer than"/>`}
   </div>`;
 }
 

@@ -1,11 +1,12 @@
 // One task in full: what was sent, how it was decided, the answer as it comes,
 // and what else hangs on it.
-import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Problem, Status, Text, Time, html, useEffect, useGet, useRef, useState } from '../lib/ui.js';
+import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useEffect, useGet, useRef, useState } from '../lib/ui.js';
 import { can, get, now, path } from '../lib/api.js';
 import { stream, useRefresh } from '../lib/live.js';
 import { duration, money } from '../lib/format.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Message } from '../lib/message.js';
+import { Missing } from '../lib/missing.js';
 
 /** What is said while it goes on: {text, voices, status, isLost}. */
 function useEvents(id, isOpen, onOver) {
@@ -46,7 +47,7 @@ function Answer({ task, heard }) {
   <//>`;
 }
 
-const WAITS = { held: 'It waits: the gate holds it.', escalated: 'A person must see it first.', queued: 'It waits for its agent.', dispatched: 'Its agent has it.', working: 'Its agent works on it.', input_required: 'Its agent waits for more.' };
+const WAITS = { held: 'It is held back; for what, and until when, stands beside.', escalated: 'A person must see it first.', queued: 'It waits for its agent.', dispatched: 'Its agent has it.', working: 'Its agent works on it.', input_required: 'Its agent waits for more.' };
 
 function Metadata({ title, value }) {
   if (!value || !Object.keys(value).length) return null;
@@ -88,7 +89,7 @@ function About({ task, around }) {
     ['Priority', String(task.priority).toLowerCase()], ['Turn', task.turn > 1 ? task.turn : null], ['Attempt', task.attempt > 1 ? task.attempt : null],
     ['Price', task.price_micros ? money(task.price_micros) : null],
     ['Began', html`<${Time} ms=${task.created_ms}/>`], [isDone ? 'Took' : 'For', duration((task.finished_ms || now()) - task.created_ms)],
-    ['Conversation', task.conversation_id && html`<a href=${`#/feed?conversation=${encodeURIComponent(task.conversation_id)}`}><${Text} text=${task.conversation_id} max=${60} line=${true}/></a>`],
+    ['Conversation', task.conversation_id && html`<a href=${`#/feed?conversation=${encodeURIComponent(task.conversation_id)}`}><${Text} text=${task.conversation_id} max=${60} line=${true}/></a> <${Copy} text=${task.conversation_id}/>`],
     ['Decision', around.decision && html`<${Id} id=${around.decision.id} to=${`/decisions/${around.decision.id}`}/>`],
     ['Waits', task.status === 'held' && html`<a href=${`#/holds/${encodeURIComponent(task.id)}`}>for what, and until when</a>`],
     ['People', around.escalations?.length > 0 && html`<ul class="bare">${around.escalations.map((e) => html`<li key=${e.id}><a href=${`#/escalations/${encodeURIComponent(e.id)}`}>${
@@ -113,7 +114,7 @@ function One({ id }) {
     const text = `No result of it comes any more${below > 0 ? ', and what hangs on it ends too' : ''}.`;
     if (await cancelTask(id, { title: 'Cancel this task?', text, action: 'Cancel the task' })) reload();
   };
-  if (error && !task) return html`<${Page} title="A task"><${Problem} error=${error} onRetry=${reload}/><//>`;
+  if (error && !task) return html`<${Missing} title="A task" error=${error} onRetry=${reload} to="/feed" label="What happens now: the feed"/>`;
   if (!task) return html`<${Page} title="A task"><${Loading}/><//>`;
   return html`<${Page} title="A task" lead=${html`for <${Name} agent=${task.agent}/>`} actions=${html`<${Status} status=${heard.status && isOpen ? heard.status : task.status}/>
       ${isOpen && can('send') && html`<${Button} kind="danger" onClick=${cancel}>Cancel<//>`}`}>
