@@ -1,15 +1,20 @@
 // A figure in a box: what it is, what it should be, and a word more.
 import { Badge, html } from './ui.js';
 
-/** The same words for every target: `isMet` null where nobody can tell, for which `open` has a word. */
-function Target({ isMet, words, open = 'not known' }) {
-  const isOpen = isMet === null || isMet === undefined;
-  return html`<div class="target"><${Badge} tone=${isOpen ? 'calm' : isMet ? 'good' : 'bad'}>${isOpen ? open : isMet ? '✓ met' : '✗ missed'}<//>
-    <span class="faint">${words}</span></div>`;
+/** hint: said on pointing at it; tone: 'is-bad' for one to be looked at. */
+export function Figure({ name, value, more, tone = '', hint, children }) {
+  return html`<div class="figure-box" title=${hint}><div class="value ${tone}" data-figure=${name}>${value}</div><div class="name">${name}</div>
+    ${children}${more && html`<div class="hint">${more}</div>`}</div>`;
 }
 
-/** target: {isMet, words: 'target under 30 min', open}; tone: 'is-bad' for a figure to be looked at. */
-export function Figure({ name, value, more, target, tone = '', hint }) {
-  return html`<div class="figure-box" title=${hint}><div class="value ${tone}" data-figure=${name}>${value}</div><div class="name">${name}</div>
-    ${target && html`<${Target} ...${target}/>`}${more && html`<div class="hint">${more}</div>`}</div>`;
+/** One beside its target, as the gate tells it. open: what is said while nobody can tell whether it is met; such a figure may be none at all. */
+export function Target({ name, figure, show, bound, more, open = 'not known' }) {
+  const isOpen = figure.is_met === null || figure.is_met === undefined;
+  const tone = isOpen ? 'calm' : figure.is_met ? 'good' : 'bad';
+  const word = isOpen ? open : figure.is_met ? '✓ met' : '✗ missed';
+  return html`<${Figure} name=${name} value=${show(figure.value)} more=${more}>
+    <div class="target"><${Badge} tone=${tone}>${word}<//> <span class="faint">target ${bound} ${show(figure.target)}</span></div><//>`;
 }
+
+/** Of nothing that was held there is no mean. */
+export const meanHold = (hold) => (hold.is_met === null ? { ...hold, value: null } : hold);

@@ -3,6 +3,8 @@
 // brings every table; the replay is asked for when somebody looks at it.
 import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
 import { Table } from '../lib/list.js';
+import { Figure } from '../lib/figure.js';
+import { LAYERS } from '../lib/candidates.js';
 import { Plot } from '../lib/plot.js';
 import { count, duration, num, pct } from '../lib/format.js';
 import { Csv } from './analytics_csv.js';
@@ -13,8 +15,6 @@ import { GateFigures } from './analytics_gate.js';
 
 const WINDOWS = [['24h', '24 hours'], ['7d', '7 days'], ['30d', '30 days'], ['90d', '90 days'], ['365d', 'a year']];
 const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals', 'Signals and keywords'], ['threshold', 'Threshold'], ['gate', 'Gate']];
-
-const Figure = ({ name, value, more }) => html`<div class="figure-box"><div class="value">${value}</div><div class="name">${name}</div>${more && html`<div class="hint">${more}</div>`}</div>`;
 
 /** What is known of how many, or when it will be. */
 function knownOf(s, followUpMs) {
@@ -32,7 +32,7 @@ function NotYet({ s, followUpMs }) {
 
 function Summary({ s, followUpMs }) {
   const known = knownOf(s, followUpMs);
-  const layers = ['explicit', 'prefix', 'sticky', 'binding', 'intent', 'semantic', 'default'].filter((l) => s[l]).map((l) => `${num(s[l])} ${l}`);
+  const layers = LAYERS.filter((l) => s[l]).map((l) => `${num(s[l])} ${l}`);
   return html`<div class="figures">
     <${Figure} name="decisions" value=${num(s.decisions)} more=${layers.join(', ')}/>
     <${Figure} name="mean confidence" value=${num(s.confidence, 3)} more=${`${num(s.margin, 3)} ahead of the second`}/>

@@ -6,6 +6,7 @@ import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { count, duration, num } from '../lib/format.js';
 import { Missing } from '../lib/missing.js';
+import { Figure } from '../lib/figure.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Timeline, cost } from '../lib/timeline.js';
 import { useTick } from '../lib/timers.js';
@@ -54,7 +55,7 @@ function Tree({ id }) {
       actions=${html`<${Status} status=${top.status}/>${!isOver(top) && mayCancel && html`<${Button} kind="danger" onClick=${() => cancelBranch(top, true, reload)}>Cancel everything<//>`}`}>
     <div class="figures" role="group" aria-label="In figures">
       ${[['tasks', data.tasks], ['open', data.open], ['from beginning to end', duration(isOver(top) ? top.duration_ms : now() - top.began_ms)], [isOpen ? 'paid, or set aside' : 'paid', data.captured_micros || data.price_micros ? cost(data) : '–']].map(([name, value]) => html`
-        <div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div></div>`)}
+        <${Figure} key=${name} name=${name} value=${value}/>`)}
     </div>
     <${Card} title="Who waited for whom" actions=${html`<span class="legend"><span class="key-waited"></span> waited for its agent <span class="key-worked"></span> worked on <span class="key-for"></span> waited for another</span>`}>
       <${Timeline} tree=${top} nowMs=${now()} current=${data.task_id !== top.task_id ? data.task_id : null} actions=${actions}/>
