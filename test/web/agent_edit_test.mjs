@@ -229,6 +229,24 @@ test('its examples, what was asked last and what is typed: who wins, and by how 
   assert.equal((await server.ask('GET', '/api/tasks')).items.length, before); // none was sent
 });
 
+test('only what was asked of nobody in particular counts, and whole', async () => {
+  const own = await stage({ agents: [{ id: 'smith', url: 'echo:', description: 'Forges iron gates', skills: [{ id: 'forge', name: 'Forging', examples: ['forge an iron gate'] }] }, { id: 'Jay', url: 'echo:' }] });
+  const say = (text, more) => own.ask('POST', '/api/messages', { text, ...more });
+  // A decision keeps 1024 bytes of it.
+  const of = (bytes) => `forge me an iron gate of ${bytes} bytes `.padEnd(bytes, 'and an iron gate ').slice(0, bytes - 1).trimEnd().padEnd(bytes, '.');
+  const whole = [of(1020), of(1024), of(1025), of(1500)];
+  for (const text of whole) await say(text);
+  await say('forge me a named gate', { executor: { name: 'smith' } });
+  await say('/smith forge me a prefixed gate');
+  await own.ask('POST', '/api/envelopes', { from: 'Jay', to: 'smith', type: 'REQUEST', priority: 'NORMAL', reference: 'R-1', payload: {}, context: 'Please forge' });
+  const page = await own.newPage();
+  const judged = [];
+  page.on('request', (r) => r.url().endsWith('/api/route') && judged.push(r.postDataJSON().text));
+  await page.goto(`${own.url}/#/agents/smith/wins`);
+  await page.getByRole('heading', { name: 'Of what was asked last it wins 4 of 4' }).waitFor();
+  assert.deepEqual(judged.filter((t) => t !== 'forge an iron gate').sort(), whole.sort());
+});
+
 test('a few at a time and a bounded number, and more are not taken', async () => {
   const page = await server.newPage({ at: '#/agents/engineer/wins' });
   let open = 0, most = 0, n = 0;
@@ -276,7 +294,7 @@ const codeOf = async (page, language) => {
 };
 
 async function run(own, command, args, env) {
-  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(command, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
   const end = new Promise((resolve) => { child.on('exit', resolve); });
   await new Promise((resolve) => { child.stdout.once('data', resolve); });
   const said = await own.ask('POST', '/api/messages', { text: 'polly', executor: { name: 'parrot' } });
@@ -297,16 +315,26 @@ test('where nobody is, the page says how to connect one, and its lines work', as
   assert.deepEqual((await own.ask('GET', '/api/me', undefined, { token })).scopes, ['send', 'read', 'agents']);
   await shot(page, 'agents-empty', { whole: true });
   await axe(page);
-  const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PYTHONPATH: path.join(ROOT, 'client/python') };
-  const [js, py] = [path.join(own.folder, 'parrot.mjs'), path.join(own.folder, 'parrot.py')];
-  fs.writeFileSync(js, (await codeOf(page, 'JavaScript')).replace("'signalbox'", `'${path.join(ROOT, 'client/js/signalbox.js')}'`));
-  fs.writeFileSync(py, await codeOf(page, 'Python'));
-  await run(own, process.execPath, [js], env);
-  await page.getByText('An agent has just been registered').waitFor();
-  assert.equal(await page.getByText(told).count(), 1); // the token is told until they leave
-  await run(own, 'python3', [py], env);
-  // examples/echo.c is built and run with the C client's tests.
-  assert.ok(fs.readFileSync(path.join(ROOT, 'examples/echo.c'), 'utf8').endsWith(await codeOf(page, 'C')));
+  // The lines are those of the file that the command runs. That of C is built and run with the C client's tests.
+  const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
+  for (const [language, file] of [['JavaScript', 'echo.js'], ['Python', 'echo.py'], ['C', 'echo.c']]) {
+    const code = await codeOf(page, language);
+    const example = fs.readFileSync(path.join(ROOT, 'examples', file), 'utf8').replace("'../client/js/signalbox.js'", "'signalbox'");
+    assert.ok(example.endsWith(code), file);
+    const command = await page.locator('.steps li').last().locator('.command code').first().textContent();
+    if (language === 'C') break;
+    await run(own, 'sh', ['-c', `exec env ${command}`], env);
+    await page.getByText('An agent has just been registered').waitFor();
+    assert.equal(await page.getByText(told).count(), 1); // the token is told until they leave
+  }
+});
+
+test('where nobody is and one may not register any, no token is offered', async () => {
+  const own = await stage();
+  const { token } = await own.ask('POST', '/api/tokens', { label: 'reads', scopes: ['read'] });
+  const page = await own.newPage({ token, at: '#/agents' });
+  await page.getByText('Your token may not register any').waitFor();
+  assert.equal(await button(page, 'Create a token for it').count(), 0);
 });
 
 test('the same is a dialog where there are agents, and Escape closes it', async () => {

@@ -1,12 +1,15 @@
 // The agents: the list and its figures, one of them, and everything that can be
 // done to it, with agents that are programs, that connect, and that sleep.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
 import { once } from 'node:events';
 import { connect } from '../../client/js/signalbox.js';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 
-const MANY = Number(process.env.WEB_AGENTS ?? 1000); // from 1001 on they are registered one by one
+const MANY = process.env.STRESS === 'full' ? 10_000 : 1000; // from 1001 on they are registered one by one
 const server = await stage({ agents: 'demo' });
 const rows = (page) => page.getByRole('table', { name: 'Agents, by name' }).locator('.row');
 const row = (page, name) => rows(page).filter({ hasText: name });
@@ -226,6 +229,104 @@ test('an address that changes while the page is first drawn is gone to', async (
   });
   await page.reload();
   await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+});
+
+// What is wrong with one, and with the server.
+
+const RULES = { agents: { Leroy: {}, Jay: {} }, dependencies: [{ rule: 'order', match: { to: 'Leroy', type: 'REQUEST' }, after: [{ type: 'SUBMITTED', from: 'Jay' }], hold_for: '1h' }] };
+
+test('what waits, what is held and what fails again and again: the same in the list and on its page', async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'signalbox-agents-'));
+  fs.writeFileSync(path.join(folder, 'rules.json'), JSON.stringify(RULES));
+  const own = await stage({ agents: { rules: path.join(folder, 'rules.json'), deliver: { retryMs: 1000, breakerFailures: 1000 },
+    agents: { list: [{ id: 'Leroy', url: 'echo:' }, { id: 'Jay', url: 'http://127.0.0.1:9/' }] } } });
+  await own.ask('POST', '/api/agents/Leroy/pause');
+  await own.ask('POST', '/api/messages', { text: 'wait', executor: { name: 'Leroy' }, wait_ms: 0 });
+  for (const reference of ['R-1', 'R-2'])
+    await own.ask('POST', '/api/envelopes', { from: 'Jay', to: 'Leroy', type: 'REQUEST', priority: 'NORMAL', reference, payload: {}, context: 'Please do' });
+  await own.ask('POST', '/api/messages', { text: 'are you there?', executor: { name: 'Jay' }, wait_ms: 0 });
+  const page = await own.newPage({ at: '#/agents' });
+  await row(page, 'Leroy').getByText('+ 2 held').waitFor();
+  assert.match(await row(page, 'Leroy').innerText(), /1\s*\+ 2 held/);
+  await row(page, 'Jay').getByText('attempts fail').waitFor();
+  await shot(page, 'agents-wrong');
+  await row(page, 'Leroy').getByRole('link').first().click();
+  await eventually(async () => /Queued\s+1\s.*Held\s+2\s/s.test(await figures(page).innerText()), 'the same figures');
+  // An envelope is shown in words.
+  await page.getByRole('region', { name: 'Recent tasks of Leroy' }).getByText('REQUEST · R-2 · Please do').waitFor();
+  await page.goto(`${own.url}/#/agents/Jay`);
+  await figures(page).getByText(/attempts? failed/).waitFor();
+  await page.getByText(/^Last failure/).waitFor();
+  fs.rmSync(folder, { recursive: true });
+});
+
+test('states and the like that there are not narrow nothing', async () => {
+  const page = await server.newPage({ at: '#/agents?state=FOO&visibility=bar' });
+  for (const name of ['automation-operator', 'content-writer', 'engineer', 'researcher']) await row(page, name).first().waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  assert.equal(await page.getByRole('button', { name: /^all/ }).getAttribute('aria-pressed'), 'true');
+});
+
+test('a long name without a break fits a phone', async () => {
+  const name = 'n'.repeat(128);
+  await server.ask('POST', '/api/agents', { name, title: 't'.repeat(128), description: 'd'.repeat(400), url: 'echo:', routing: { keywords: ['k'.repeat(64)] },
+    skills: [{ id: 's'.repeat(128), name: 'S'.repeat(128), tags: ['g'.repeat(64)], examples: ['x'.repeat(200)] }] });
+  for (const at of ['', `/${name}`, `/${name}/edit`, `/${name}/wins`]) {
+    const page = await server.newPage({ at: `#/agents${at}`, width: 360, height: 740 });
+    await page.getByText(name.slice(0, 20)).first().waitFor();
+    await page.waitForLoadState();
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360, at);
+    await shot(page, `agent-long${at.slice(130) ? at.slice(129).replace('/', '-') : at ? '-one' : ''}`, { whole: true });
+  }
+  await server.ask('DELETE', `/api/agents/${name}`);
+});
+
+test('of a server that is away each page tells once', async () => {
+  const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
+  await own.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 5000000, idempotency_key: 'once' });
+  const open = [];
+  for (const [at, there] of [['agents', 'echo'], ['agents/echo', 'Who may see it'], ['ledger', 'topup']]) {
+    const page = await own.newPage({ at: `#/${at}` });
+    allow(page, /./);
+    await page.getByText(there).first().waitFor();
+    open.push([at, page]);
+  }
+  await own.stop();
+  for (const [at, page] of open) {
+    if (at === 'ledger') await page.getByLabel('From (UTC)').fill('2001-01-01');
+    await page.getByText('cannot be reached').first().waitFor();
+    assert.equal(await page.getByRole('alert').filter({ hasText: 'cannot be reached' }).count(), 1, at);
+  }
+});
+
+test('one agent’s page reads anew what is about that agent, and nothing for what others do', async () => {
+  const page = await server.newPage();
+  await page.clock.install();
+  const asked = [];
+  page.on('request', (r) => r.url().includes('/api/tasks?agent=') && asked.push(r.url()));
+  await page.goto(`${server.url}/#/agents/engineer`);
+  const tasks = page.getByRole('region', { name: 'Recent tasks of engineer' });
+  await tasks.getByRole('row').first().waitFor();
+  const feed = () => page.evaluate(async () => {
+    const { feed: { state, newest } } = await import(document.querySelector('script[type=module]').src.replace('main.js', 'lib/live.js'));
+    return { state, newest };
+  });
+  const isSeen = async () => {
+    const { items } = await server.ask('GET', '/api/feed?last=1');
+    await eventually(async () => (await feed()).newest >= items[0].seq, 'the page has heard of it');
+  };
+  await eventually(async () => (await feed()).state === 'open', 'the feed is open');
+  await page.clock.runFor(3000);
+  const before = asked.length;
+  await send('researcher', 'compare two chairs');
+  await isSeen();
+  await page.clock.runFor(3000);
+  assert.equal(asked.length, before);
+  await send('engineer', 'mend the new lathe');
+  await isSeen();
+  await page.clock.runFor(3000);
+  await tasks.getByText('mend the new lathe').waitFor();
+  assert.ok(asked.length > before);
 });
 
 // Many.

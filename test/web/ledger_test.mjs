@@ -29,7 +29,7 @@ const submit = (dialog, name) => dialog.getByRole('button', { name, exact: true 
 test('a balance that is empty says what to do', async () => {
   const page = await at('', { token: zoe });
   await page.getByText('Nothing was paid yet').waitFor();
-  await page.getByText('signalbox ledger topup zoe 25', { exact: true }).waitFor();
+  await page.getByText('build/signalbox ledger topup zoe 25', { exact: true }).waitFor();
   await page.getByText('An admin tops up a balance').waitFor();
   assert.equal(await figure(page, 'Balance').textContent(), '0.00');
   for (const name of ['Top up', 'Refund', 'Pay out']) assert.equal(await page.getByRole('button', { name }).count(), 0);
@@ -191,7 +191,7 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
   allow(page, /400/); // of nobody's account
   await page.goto(`${server.url}/#/ledger?account=${encodeURIComponent('user:\u202egro.live')}`);
-  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:U+202Egro.live'), 'the account is named, with what hides in it');
+  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:[U+202E]gro.live'), 'the account is named, with what hides in it');
   await page.goto(`${server.url}/#/ledger?user=anna`);
   await page.getByLabel('Account').selectOption('all');
   await lines(page).filter({ hasText: 'outside' }).first().waitFor();

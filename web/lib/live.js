@@ -163,15 +163,16 @@ export function useFeedState() {
   return state;
 }
 
-/** Reload when the feed tells of types that begin so; at most once in so many ms, and after a break. */
-export function useRefresh(types, reload, ms = 1000) {
+/** Reload when the feed tells of types that begin so; at most once in so many ms, and after a break.
+ * `concerns(entry)`: of those types only what the page is about. */
+export function useRefresh(types, reload, ms = 1000, concerns = () => true) {
   const latest = useRef(reload);
   const timer = useRef(0);
   latest.current = reload;
   useEffect(() => () => clearTimeout(timer.current), []);
   useFeed((entry) => {
-    const concerns = entry ? types.some((t) => entry.type.startsWith(t)) || entry.type === 'gap' : feed.state === 'open';
-    if (concerns && !timer.current)
+    const isNews = entry ? (types.some((t) => entry.type.startsWith(t)) && concerns(entry)) || entry.type === 'gap' : feed.state === 'open';
+    if (isNews && !timer.current)
       timer.current = setTimeout(() => { timer.current = 0; latest.current(); }, ms);
   });
 }

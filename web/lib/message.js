@@ -12,6 +12,12 @@ export function envelopeOf(text) {
   }
 }
 
+/** A message as one line: of an envelope its kind, what it is about, and its words. */
+export function inShort(text) {
+  const envelope = envelopeOf(text);
+  return envelope ? [envelope.type, envelope.reference, envelope.context].filter((part) => typeof part === 'string' && part).join(' · ') : text;
+}
+
 const when = (text) => Date.parse(text) || 0;
 
 export function Envelope({ envelope, from }) {

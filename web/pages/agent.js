@@ -5,7 +5,7 @@ import { can, del, me, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { count, money } from '../lib/format.js';
 import { Hour, Now } from './agent_figures.js';
-import { Recent } from './agent_recent.js';
+import { Recent, isAbout } from './agent_recent.js';
 
 const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
 
@@ -137,8 +137,8 @@ export default function Agent({ name, go }) {
   const now = useGet(path`/api/agents/${name}/figures`);
   const [, tick] = useState(0);
   const reload = () => { found.reload(); now.reload(); };
-  useRefresh(['agent.'], reload);
-  useRefresh(['task.', 'gate.'], now.reload);
+  useRefresh(['agent.'], reload, 1000, isAbout(name));
+  useRefresh(['task.', 'gate.'], now.reload, 1000, isAbout(name));
   useEffect(() => {
     const timer = setInterval(() => { if (!document.hidden) { now.reload(); tick((n) => n + 1); } }, REFRESH_MS);
     return () => clearInterval(timer);
@@ -148,7 +148,7 @@ export default function Agent({ name, go }) {
   if (found.error && !card) return html`<${Page} title="Agent"><${Problem} error=${found.error} onRetry=${reload}/><//>`;
   if (!card) return html`<${Loading}/>`;
   const figures = now.data;
-  return html`<${Page} title=${card.title || card.name} lead=${html`<span class="agent-lead">${card.title && html`<code><${Text} text=${card.name} max=${128} line=${true}/></code> `}<${State} state=${figures?.state || card.state}/>${
+  return html`<${Page} title=${card.title || card.name} lead=${html`<span class="agent-lead">${card.title && html`<code><${Text} text=${card.name} max=${128}/></code> `}<${State} state=${figures?.state || card.state}/>${
       (figures?.paused ?? card.paused) && html` <${Badge} tone="warn">paused<//>`} <${Badge}>${card.visibility}<//></span>`}
       actions=${html`<${Actions} card=${card} figures=${figures} reload=${reload} go=${go}/>`}>
     <p class="crumb"><${Link} to="/agents">All agents<//></p>

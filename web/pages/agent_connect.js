@@ -51,9 +51,9 @@ int main(void)
 `;
 
 const LANGUAGES = [
-  { id: 'js', label: 'JavaScript', file: 'parrot.mjs', code: JS, run: ['npm install PATH/signalbox/client/js', 'node parrot.mjs'] },
-  { id: 'python', label: 'Python', file: 'parrot.py', code: PYTHON, run: ['cp PATH/signalbox/client/python/signalbox.py .', 'python3 parrot.py'] },
-  { id: 'c', label: 'C', file: 'parrot.c', code: C, run: ['cc parrot.c -lsignalbox_client -lssl -lcrypto -o parrot', './parrot'] },
+  { id: 'js', label: 'JavaScript', file: 'parrot.mjs', example: 'examples/echo.js', code: JS, run: ['node examples/echo.js'], own: 'npm install PATH/client/js' },
+  { id: 'python', label: 'Python', file: 'parrot.py', example: 'examples/echo.py', code: PYTHON, run: ['PYTHONPATH=client/python python3 examples/echo.py'], own: 'cp PATH/client/python/signalbox.py .' },
+  { id: 'c', label: 'C', file: 'parrot.c', example: 'examples/echo.c', code: C, run: ['make client', 'cc -Iclient/c examples/echo.c build/client/c/libsignalbox_client.a -lssl -lcrypto -o echo', './echo'], own: 'make install' },
 ];
 
 /** A token for the agent: shown this once, and put into the commands. */
@@ -81,8 +81,8 @@ function Steps() {
     <li><h3>A token</h3><${Token} token=${token} setToken=${setToken}/></li>
     <li><h3>A few lines</h3><${Tabs} tabs=${LANGUAGES} current=${language} onChange=${choose} label="Language"/>
       <div class="code"><div class="code-head"><code>${shown.file}</code><${Copy} text=${shown.code}/></div><pre tabindex="0" aria-label=${`${shown.file}, the code`}>${shown.code}</pre></div></li>
-    <li><h3>Run it</h3>${shown.run.map((c) => html`<${Command} key=${c} text=${c}/>`)}
-      <p class="faint">PATH is where you have the source. A program in any other language speaks JSON over a WebSocket to <code>/hub</code>; docs/protocol.md shows each message.</p>
+    <li><h3>Run it</h3><p>In the folder of Signalbox’s source, which has these lines as <code>${shown.example}</code>:</p>${shown.run.map((c) => html`<${Command} key=${c} text=${c}/>`)}
+      <p class="faint">In a folder of your own save them as <code>${shown.file}</code>, after <code>${shown.own}</code>, where PATH is that of the source. A program in any other language speaks JSON over a WebSocket to <code>/hub</code>; docs/protocol.md shows each message.</p>
       ${name && html`<p class="note" role="status">An agent has just been registered: it is in the list.</p>`}</li>
   </ol>`;
 }

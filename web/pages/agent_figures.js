@@ -1,7 +1,7 @@
 // An agent in figures: how it is now, and its last hour by minutes.
 import { Age, Card, Text, html } from '../lib/ui.js';
 import { Spark, span, sum } from '../lib/spark.js';
-import { duration, num, pct } from '../lib/format.js';
+import { count, duration, num, pct } from '../lib/format.js';
 
 function Box({ name, value, note, tone = '' }) {
   return html`<div class="figure-box"><div class="name">${name}</div><div class="value ${tone}">${value}</div>${note && html`<div class="faint small">${note}</div>`}</div>`;
@@ -16,11 +16,11 @@ export function Now({ figures: f }) {
   const { completed, failed, retries } = f.totals;
   return html`<section class="figures" aria-label="Now">
     <${Box} name="Queued" value=${num(f.queued)} note="wait for it"/>
-    <${Box} name="In flight" value=${num(f.in_flight)} note="are with it"/>
-    <${Box} name="Held" value=${num(f.held)} note="by the rules"/>
+    <${Box} name="In flight" value=${num(f.in_flight)} note="it works on these"/>
+    <${Box} name="Held" value=${num(f.held)} note="by the gate: rules, or no room"/>
     <${Box} name="Median latency" value=${duration(f.latency_ms)} note=${slowness(f)}/>
     <${Box} name="Completed" value=${num(completed)} note="since the start"/>
-    <${Box} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''} note=${completed + failed ? `${pct(failed / (completed + failed), 1)}, ${num(retries)} tried again` : 'since the start'}/>
+    <${Box} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''} note=${[completed + failed ? pct(failed / (completed + failed), 1) : 'since the start', retries ? `${count(retries, 'attempt')} failed` : ''].filter(Boolean).join(', ')}/>
   </section>`;
 }
 

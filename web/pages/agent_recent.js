@@ -5,11 +5,12 @@ import { can, path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { Table } from '../lib/list.js';
 import { duration, num } from '../lib/format.js';
+import { inShort } from '../lib/message.js';
 
 const MOST = 8;
 
 const TASKS = [
-  { key: 'text', title: 'Message', render: (t) => html`<${Text} text=${t.text} max=${90} line=${true}/>` },
+  { key: 'text', title: 'Message', render: (t) => html`<${Text} text=${inShort(t.text)} max=${90} line=${true}/>` },
   { key: 'status', title: 'Status', render: (t) => html`<${Status} status=${t.status}/>` },
   { key: 'took', title: 'Took', align: 'right', render: (t) => (t.finished_ms ? duration(t.finished_ms - t.created_ms) : '–') },
   { key: 'at', title: 'When', render: (t) => html`<${Age} ms=${t.created_ms}/>` },
@@ -17,7 +18,7 @@ const TASKS = [
 ];
 
 const DECISIONS = [
-  { key: 'text', title: 'Message', render: (d) => html`<${Text} text=${d.text} max=${90} line=${true}/>` },
+  { key: 'text', title: 'Message', render: (d) => html`<${Text} text=${inShort(d.text)} max=${90} line=${true}/>` },
   { key: 'layer', title: 'By', render: (d) => d.layer },
   { key: 'score', title: 'Score', align: 'right', render: (d) => num(d.score, 3) },
   { key: 'verdict', title: 'Verdict', render: (d) => html`<${Status} status=${d.verdict}/>` },
@@ -25,16 +26,19 @@ const DECISIONS = [
   { key: 'id', title: 'Decision', render: (d) => html`<${Id} id=${d.id} to=${`/decisions/${d.id}`}/>` },
 ];
 
+/** What the feed tells of this agent, or of nobody in particular. */
+export const isAbout = (name) => (entry) => !entry.agent || entry.agent.toLowerCase() === name.toLowerCase();
+
 function Part({ title, found, columns, label, empty, more }) {
-  return html`<${Card} title=${title} actions=${more}>${found.error && html`<${Problem} error=${found.error} onRetry=${found.reload}/>`}
+  return html`<${Card} title=${title} actions=${more}>${found.error && !found.data && html`<${Problem} error=${found.error} onRetry=${found.reload}/>`}
     ${found.data && html`<${Table} columns=${columns} rows=${found.data.items} rowKey=${(r) => r.id} label=${label} empty=${empty}/>`}<//>`;
 }
 
 export function Recent({ name }) {
   const tasks = useGet('/api/tasks', { agent: name, limit: MOST });
   const decisions = useGet('/api/decisions', { agent: name, limit: MOST });
-  useRefresh(['task.', 'decision.'], () => { tasks.reload(); decisions.reload(); });
-  const send = `signalbox send --to ${name} "hello"`;
+  useRefresh(['task.', 'decision.'], () => { tasks.reload(); decisions.reload(); }, 1000, isAbout(name));
+  const send = `build/signalbox send --to ${name} "hello"`;
   return html`<div class="grid wide recent">
     <${Part} title="Recent tasks" found=${tasks} columns=${TASKS} label=${`Recent tasks of ${name}`}
       empty=${html`<${Empty} title="No task that you may see" command=${can('send') && send}>What is sent to it appears here.<//>`}/>

@@ -9,7 +9,12 @@ import { count, num } from '../lib/format.js';
 
 const AT_ONCE = 3;
 const MOST = { example: 24, message: 20, typed: 20 };
+const LOOKED_AT = 100;
 const TEXT_CHARS = 2000;
+// By which layers a message was for whoever fits: who named an agent, or went
+// on with one, did not ask.
+const ASKED = ['intent', 'semantic', 'default'];
+const KEPT_BYTES = 1024 - 3; // a decision keeps no more of a text, less what a character may be long
 const SOURCES = { example: 'its examples', message: 'what was asked last', typed: 'yours' };
 
 /** How it would go with one text, from the decision for it. */
@@ -31,6 +36,21 @@ async function judge(name, row) {
     if (error.code === 'no_route') return { ...row, state: 'done', ...verdictOf(name, { ...error.details, agent: null }) };
     return { ...row, state: 'failed', error };
   }
+}
+
+const isWhole = (d) => (d.text_is_cut === undefined ? new TextEncoder().encode(d.text).length < KEPT_BYTES : !d.text_is_cut);
+
+/** What was asked: whole, since the half of a text is another text. Null: not to be had any more. */
+async function wholeText(decision) {
+  if (isWhole(decision)) return decision.text;
+  return get(path`/api/tasks/${decision.task_id}`).then((task) => task.text, () => null);
+}
+
+/** What people asked last, and did not say whom. */
+async function askedLast() {
+  const { items } = await get('/api/decisions', { limit: LOOKED_AT });
+  const asked = items.filter((d) => d.text && ASKED.includes(d.layer)).slice(0, MOST.message);
+  return (await Promise.all(asked.map(wholeText))).filter(Boolean);
 }
 
 /** A row for each text; those that wait are judged a few at a time while somebody looks. */
@@ -131,7 +151,7 @@ export default function AgentWins({ name }) {
       setFound({ card, error: null });
       add('example', (card.skills || []).flatMap((s) => s.examples || []));
     }, (error) => setFound({ card: null, error }));
-    get('/api/decisions', { limit: 40 }).then(({ items }) => add('message', items.map((d) => (d.text || '').slice(0, TEXT_CHARS))), () => {});
+    askedLast().then((texts) => add('message', texts), () => {});
   }, [name]);
   const { card, error } = found;
   return html`<${Page} title=${`What would ${name} win?`} lead="Each text is decided as a message would be, and none is sent.">

@@ -2,7 +2,7 @@
 // Figures are asked for what is in view and nothing else, so that ten thousand
 // agents cost what forty do.
 import { Badge, Button, Empty, Field, Loading, Page, Problem, State, Text, html, useEffect, useRef, useState } from '../lib/ui.js';
-import { can, get } from '../lib/api.js';
+import { can, get, now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { Exact, Search, filtersAt } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
@@ -77,8 +77,14 @@ function Latency({ figures }) {
     <span class="figure">${duration(figures.latency_ms)}</span></span>`;
 }
 
+const HOUR_MS = 3600000;
+
+/** It fails and is tried again: nothing has ended, and nobody would see it. */
+const isFailing = (f) => f.failed_ms > now() - HOUR_MS;
+
 function Errors({ figures }) {
   if (!figures) return none;
+  if (!figures.hour && isFailing(figures)) return html`<${Badge} tone="bad">attempts fail<//>`;
   const failed = figures.hour ? sum(figures.hour.failed) : 0;
   const ended = figures.hour ? failed + sum(figures.hour.completed) : 0;
   return html`<span class="spark-cell">${figures.hour && html`<${Spark} kind="bars" tone=${failed ? 'bad' : 'calm'} values=${figures.hour.failed}
@@ -90,7 +96,7 @@ const columnsFor = (of) => [
   { key: 'name', title: 'Agent', width: 'minmax(11rem, 2fr)', phone: 'minmax(0, 1fr)', render: (a) => html`<span class="agent-cell"><span class="name"><${Text} text=${a.name} max=${128} line=${true}/></span>${
     a.title && html`<span class="faint not-phone"><${Text} text=${a.title} max=${128} line=${true}/></span>`}</span>` },
   { key: 'state', title: 'State', width: '8.5rem', phone: '5.4rem', render: (a) => html`<${State} state=${(of.get(a.name) || a).state}/>${(of.get(a.name) || a).paused && html` <${Badge} tone="warn">paused<//>`}` },
-  { key: 'queued', title: 'Queued', width: '4.5rem', align: 'right', phone: false, render: (a) => waiting(of.get(a.name)) },
+  { key: 'queued', title: 'Queued', width: '6.6rem', align: 'right', phone: false, render: (a) => waiting(of.get(a.name)) },
   { key: 'in_flight', title: 'In flight', width: '4.5rem', align: 'right', phone: '3.6rem', render: (a) => num(of.get(a.name)?.in_flight) },
   { key: 'latency', title: 'Latency', width: '11.5rem', phone: false, render: (a) => html`<${Latency} figures=${of.get(a.name)}/>` },
   { key: 'errors', title: 'Errors', width: '9.5rem', phone: false, render: (a) => html`<${Errors} figures=${of.get(a.name)}/>` },
@@ -98,7 +104,7 @@ const columnsFor = (of) => [
   { key: 'visibility', title: 'Seen by', width: '5.5rem', phone: false, render: (a) => a.visibility },
 ];
 
-const waiting = (f) => (f?.held ? html`<span title=${`${f.held} of them held by the rules`}>${num(f.queued + f.held)}</span>` : num(f?.queued));
+const waiting = (f) => html`${num(f?.queued)}${f?.held > 0 && html` <span class="faint">+ ${num(f.held)} held</span>`}`;
 
 // Filters.
 
@@ -120,9 +126,16 @@ function Filters({ query, set }) {
 }
 
 const FILTERS = ['q', 'tag', 'visibility', 'creator', 'state'];
+const VISIBILITIES = ['public', 'shared', 'private'];
+
+/** What the address asks for; a state or visibility that there is not is none. */
+function filterOf(query) {
+  const known = { state: STATES, visibility: VISIBILITIES };
+  return Object.fromEntries(FILTERS.filter((k) => query[k] && (!known[k] || known[k].includes(query[k]))).map((k) => [k, query[k]]));
+}
 
 function Fleet({ query, go }) {
-  const filter = Object.fromEntries(FILTERS.filter((k) => query[k]).map((k) => [k, query[k]]));
+  const filter = filterOf(query);
   const isFiltered = Object.keys(filter).length > 0;
   const pages = usePages('/api/agents', { ...filter, brief: true }, PAGE);
   const [view, setView] = useState({ from: 0, to: 40 });
@@ -135,14 +148,15 @@ function Fleet({ query, go }) {
   useRefresh(['agent.registered', 'agent.updated', 'agent.removed'], () => pages.rows.length <= 500 && pages.reload());
   const set = filtersAt('/agents', go);
   const actions = can('agents') && html`${!isEmpty && html`<${Button} onClick=${() => connect(true)}>Connect your own<//>`}<${Button} kind="main" onClick=${() => go('/agents?register=1')}>Register an agent<//>`;
-  const nobody = html`<${Empty} title="No agents are here yet" command="signalbox demo">Every agent that you may see is listed here, with its state, its queue, and how fast and how well it answers. Connect one of your own, or run the demo.<//>`;
+  const nobody = html`<${Empty} title="No agents are here yet">Every agent that you may see is listed here, with its state, its queue, and how fast and how well it answers. ${
+    can('agents') ? 'Three steps connect the first one to this server:' : 'Your token may not register any: who may sees here how one is connected.'}<//>`;
   const noneFits = html`<${Empty} title="No agent fits this filter"><${Button} onClick=${() => set(null)}>Show all<//><//>`;
   return html`<${Page} title="Agents" lead=${fleet.counts?.agents ? `${count(fleet.counts.agents, 'agent')} that you may see.` : 'Who there is, and how they do.'} actions=${actions}>
-    ${!isEmpty && html`<${StateChips} counts=${fleet.counts} query=${query} set=${set}/><${Filters} query=${query} set=${set}/>`}
-    ${fleet.error && html`<${Problem} error=${fleet.error} onRetry=${fleet.reload}/>`}
+    ${!isEmpty && html`<${StateChips} counts=${fleet.counts} query=${filter} set=${set}/><${Filters} query=${filter} set=${set}/>`}
+    ${fleet.error && !pages.error && html`<${Problem} error=${fleet.error} onRetry=${fleet.reload}/>`}
     <${List} pages=${pages} columns=${columnsFor(fleet.of)} rowKey=${(a) => a.name} href=${(a) => `#/agents/${encodeURIComponent(a.name)}`}
       label="Agents, by name" onView=${setView} empty=${isFiltered ? noneFits : nobody}/>
-    ${wasEmpty.current && html`<${Connect}/>`}
+    ${wasEmpty.current && can('agents') && html`<${Connect}/>`}
     ${isConnecting && html`<${Connect} onClose=${() => connect(false)}/>`}
   <//>`;
 }

@@ -35,7 +35,7 @@ function Budgets({ budgets }) {
 
 function Balance({ user, balance }) {
   const { data, error, reload } = balance;
-  if (error) return html`<${Problem} error=${error} onRetry=${reload}/>`;
+  if (error && !data) return html`<${Problem} error=${error} onRetry=${reload}/>`;
   if (!data) return html`<${Loading}/>`;
   return html`<div class="grid">
     <${Card} title=${html`Balance of <${Text} text=${data.user} max=${60} line=${true}/>${user ? '' : ' (you)'}`}>
@@ -58,6 +58,8 @@ export default function Ledger({ args, query, go }) {
   const offered = TABS.filter((t) => !t.scope || can(t.scope));
   const tab = offered.find((t) => t.id === args[0]) || offered[0];
   const balance = useGet('/api/ledger/balance', { user });
+  // Without it there is no statement either, and it was said above.
+  const hasBalance = !balance.error || balance.data;
   const [moving, setMoving] = useState(null);
   const [round, setRound] = useState(0); // one more for each movement: lists read again
   useRefresh(['task.'], balance.reload);
@@ -73,7 +75,7 @@ export default function Ledger({ args, query, go }) {
     <${Balance} user=${user} balance=${balance}/>
     <${Tabs} label="Ledger" tabs=${offered} current=${tab.id} onChange=${(id) => set({}, id)}/>
     <div role="tabpanel" aria-label=${tab.label} class="form" key=${tab.id}>
-      ${tab.id === 'statement' && html`<${Statement} user=${user} query=${query} set=${set} round=${round} onRefund=${(task) => setMoving({ what: 'refund', user: user || me().user, task })}/>`}
+      ${tab.id === 'statement' && hasBalance && html`<${Statement} user=${user} query=${query} set=${set} round=${round} onRefund=${(task) => setMoving({ what: 'refund', user: user || me().user, task })}/>`}
       ${tab.id === 'accounts' && html`<${Accounts} round=${round} go=${go}/>`}
       ${tab.id === 'check' && html`<${Check}/>`}
     </div>

@@ -20,7 +20,7 @@ export function Accounts({ round }) {
   useEffect(() => { if (round) pages.reload(); }, [round]);
   const statement = (a) => (a.account.startsWith('user:') ? `#/ledger/statement?user=${encodeURIComponent(a.account.slice(5))}` : `#/ledger/statement?account=${encodeURIComponent(a.account)}`);
   return html`<${List} pages=${pages} columns=${COLUMNS} rowKey=${(a) => a.account} href=${statement} label="Accounts" empty=${html`
-    <${Empty} title="No accounts" command="signalbox ledger topup USER 25">An account is there once something was moved: of a user who was topped up, of a creator who earned, of the platform.<//>`}/>`;
+    <${Empty} title="No accounts" command="build/signalbox ledger topup USER 25">An account is there once something was moved: of a user who was topped up, of a creator who earned, of the platform.<//>`}/>`;
 }
 
 export function Check() {
@@ -33,5 +33,5 @@ export function Check() {
     ${r && html`<div role="status"><p><${Badge} tone=${r.is_right ? 'good' : 'bad'}>${r.is_right ? 'everything adds up' : `${num(r.problems_total)} wrong`}<//></p>
       <${Facts} facts=${[['Accounts', num(r.accounts)], ['Postings', num(r.postings)], ['Entries', num(r.entries)], ['Turns', num(r.turns)], ['Reservations', num(r.reservations)], ['Reserved', money(r.reserved_micros)]]}/>
       ${r.problems.length > 0 && html`<ul class="problems">${r.problems.map((p, i) => html`<li key=${i}><${Text} text=${typeof p === 'string' ? p : JSON.stringify(p)}/></li>`)}</ul>`}</div>`}
-    <p class="hint">The same on the command line: <code>signalbox ledger check</code>.</p><//>`;
+    <p class="hint">The same on the command line: <code>build/signalbox ledger check</code>.</p><//>`;
 }

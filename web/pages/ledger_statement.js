@@ -15,6 +15,9 @@ const TONES = { topup: 'good', capture: 'good', refund: 'busy', release: 'calm',
 const dayStart = (text) => (/^\d{4}-\d\d-\d\d$/.test(text || '') ? Date.parse(`${text}T00:00:00Z`) : undefined);
 const DAY_MS = 86400000;
 
+/** Somebody's words where only text can stand: what hides in them by its number. */
+const plain = (text) => visible(text).map((p) => (typeof p === 'string' ? p : `[${p.code}]`)).join('');
+
 export function paramsOf(user, query) {
   const isWhole = /^(all$|user:|creator:|reserved$|platform$|outside$)/.test(query.account || '');
   const until = dayStart(query.until);
@@ -24,9 +27,6 @@ export function paramsOf(user, query) {
   };
 }
 
-/** An option holds plain text: what hides in it stands as its code. */
-const inOption = (text) => visible(text).map((part) => part.code || part).join('');
-
 function Filters({ query, set, download }) {
   const day = (name, label) => html`<${Field} label=${label}><input type="date" value=${query[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}/><//>`;
   const known = ['', 'creator', 'all', 'platform', 'reserved', 'outside'];
@@ -34,7 +34,7 @@ function Filters({ query, set, download }) {
     <${Field} label="Account"><select value=${query.account || ''} onChange=${(e) => set({ account: e.target.value })}>
       <option value="">spending</option><option value="creator">what agents earned</option>
       ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option><option value="reserved">reserved</option><option value="outside">outside</option>`}
-      ${!known.includes(query.account || '') && html`<option value=${query.account}>${inOption(query.account)}</option>`}</select><//>
+      ${!known.includes(query.account || '') && html`<option value=${query.account}>${plain(query.account)}</option>`}</select><//>
     ${day('since', 'From (UTC)')}${day('until', 'Up to and including (UTC)')}
     <${Button} onClick=${download}>Download CSV<//></div>`;
 }
@@ -74,7 +74,7 @@ const columns = (isOne, onRefund) => [
 
 function Nothing({ user, isNarrow, set }) {
   if (isNarrow) return html`<${Empty} title="No line fits"><${Button} onClick=${() => set({ account: '', since: '', until: '' })}>Show all lines<//><//>`;
-  return html`<${Empty} title="Nothing was paid yet" command=${[`signalbox ledger topup ${user} 25`, `signalbox ledger statement ${user}`]}>
+  return html`<${Empty} title="Nothing was paid yet" command=${[`build/signalbox ledger topup ${user} 25`, `build/signalbox ledger statement ${user}`]}>
     <p>Each reservation, payment, refund and top-up stands here, with its task and its agent. Agents without a price cost nothing; a price stands on the card, as <code>pricing.amount_micros</code>.</p>
     ${!can('ledger') && html`<p>An admin tops up a balance.</p>`}<//>`;
 }

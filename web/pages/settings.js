@@ -1,7 +1,7 @@
 // Who may do what, and what the server runs with: one tab each. Tabs that need
 // a scope are offered to those who have it; whoever comes by a link is told.
-import { Empty, Page, Tabs, html } from '../lib/ui.js';
-import { can } from '../lib/api.js';
+import { Empty, Page, Tabs, Text, html } from '../lib/ui.js';
+import { can, me } from '../lib/api.js';
 import { Tokens } from './settings_tokens.js';
 import { Users } from './settings_users.js';
 import { Grants } from './settings_grants.js';
@@ -20,9 +20,14 @@ const TABS = [
 
 const isOffered = (tab) => !tab.scope || can(tab.scope);
 
+/** A token can do no more than the role of its user: a token helps who has the role. */
 function NotYours({ tab }) {
-  return html`<${Empty} title=${`${tab.label} needs a token with the scope ${tab.scope}`} command=${`signalbox token create --scopes send,read,${tab.scope}`}>
-    Your token does not have it. An admin can make one that does; then sign in with it.<//>`;
+  const { user, role } = me();
+  const name = html`<${Text} text=${user} max=${60} line=${true}/>`;
+  if (tab.scope === 'admin' && role !== 'admin')
+    return html`<${Empty} title=${`Only admins see ${tab.label.toLowerCase()}`}>You are ${name}, whose role is ${role}. What is yours is under the other tabs; an admin could give you another role.<//>`;
+  return html`<${Empty} title=${`This token may not see ${tab.label.toLowerCase()}`} command=${`build/signalbox token create --user ${user} --scopes ${[...new Set(['send', 'read', tab.scope])].join()}`}>
+    It is without the scope <code>${tab.scope}</code>, which ${name} may have. Sign in with a token that has it, or make one on the machine of the server:<//>`;
 }
 
 export default function Settings({ args, query, go }) {

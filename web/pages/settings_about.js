@@ -5,8 +5,8 @@ import { duration } from '../lib/format.js';
 
 const KEYS = [['?', 'all keys'], ['/', 'the search of a page'], ['g p', 'a page by its letter: g f, g a, g d, …'], ['Esc', 'closes what is open'], ['Tab', 'everything can be reached']];
 const MORE = [
-  ['signalbox help', 'every command, with examples'], ['signalbox help config', 'every setting'], ['signalbox doctor', 'can it run well here?'],
-  ['signalbox backup FILE', 'a copy of all it remembers, while it runs'],
+  ['build/signalbox help', 'every command, with examples'], ['build/signalbox help config', 'every setting'], ['build/signalbox doctor', 'can it run well here?'],
+  ['build/signalbox backup FILE', 'a copy of all it remembers, while it runs'],
 ];
 const DOCS = [
   ['docs/operations.md', 'install, upgrade, backup, sizing, what to do when'], ['docs/protocol.md', 'the API, the hub, the card'], ['docs/rules.md', 'the rules of the gate'],

@@ -56,7 +56,7 @@ export function Grants({ query, go }) {
     toast(`${grant.agent} may be seen by ${grant.user || grant.org}.${effect}`);
     pages.reload();
   };
-  const nothing = html`<${Empty} title=${agent ? 'No grants of that agent' : 'No grants'} command=${`signalbox grants add ${agent || 'AGENT'} --user NAME`}>
+  const nothing = html`<${Empty} title=${agent ? 'No grants of that agent' : 'No grants'} command=${`build/signalbox grants add ${agent || 'AGENT'} --user NAME`}>
     A shared agent is seen by its creator’s org. A grant lets another user or org see it too, for a while or for good.<//>`;
   return html`
     <div class="actions spread">

@@ -39,7 +39,7 @@ function NewUser({ onMade, onClose }) {
 }
 
 /** Only what was changed is sent: what another admin changed meanwhile stays. */
-function EditUser({ user, onDone, onClose }) {
+function EditUser({ user, act, onDone, onClose }) {
   const [role, setRole] = useState(user.role);
   const [org, setOrg] = useState(user.owner ? '' : user.org || '');
   const [owner, setOwner] = useState(user.owner || '');
@@ -54,7 +54,9 @@ function EditUser({ user, onDone, onClose }) {
   return html`<${FormDialog} title=${html`Change <${Text} text=${user.name} line=${true}/>`} action="Save" send=${send} onClose=${onClose}>
     ${user.name === me().user && html`<p class="note">This is you: with a lesser role this page is no longer yours to see.</p>`}
     <${Role} value=${role} onChange=${setRole}/>
-    <${Belongs} role=${role} org=${org} owner=${owner} setOrg=${setOrg} setOwner=${setOwner}/><//>`;
+    <${Belongs} role=${role} org=${org} owner=${owner} setOrg=${setOrg} setOwner=${setOwner}/>
+    <div class="phone-only"><div class="actions"><${Button} onClick=${() => act.token(user)}>Make a token for them<//>
+      <${Button} kind="danger" onClick=${() => { onClose(); return remove(user, act.reload); }}>Remove them<//></div></div><//>`;
 }
 
 async function remove(user, reload) {
@@ -70,14 +72,14 @@ async function remove(user, reload) {
 
 const columns = (act) => [
   { key: 'name', title: 'Name', width: 'minmax(8rem, 1.2fr)', phone: 'minmax(0, 1fr)', render: (u) => html`<${Text} text=${u.name} max=${60} line=${true}/>${u.name === me().user && html` <${Badge} tone="good">you<//>`}` },
-  { key: 'role', title: 'Role', width: '6rem', phone: false, render: (u) => u.role },
+  { key: 'role', title: 'Role', width: '6rem', phone: '3.6rem', render: (u) => u.role },
   { key: 'org', title: 'Org', width: 'minmax(5rem, 1fr)', phone: false, render: (u) => (u.org ? html`<${Text} text=${u.org} max=${60} line=${true}/>` : html`<span class="faint">–</span>`) },
   { key: 'owner', title: 'Works for', width: 'minmax(5rem, 1fr)', phone: false, render: (u) => (u.owner ? html`<${Text} text=${u.owner} max=${60} line=${true}/>` : html`<span class="faint">–</span>`) },
   { key: 'made', title: 'Made', width: '9rem', phone: false, render: (u) => html`<${Time} ms=${u.created_ms}/>` },
-  { key: 'do', title: 'Do', width: '15rem', phone: '10.6rem', align: 'right', render: (u) => html`
+  { key: 'do', title: 'Do', width: '15rem', phone: '5.4rem', align: 'right', render: (u) => html`
     <${Button} className="small not-phone" onClick=${() => act.token(u)} aria-label=${`Make a token for ${u.name}`}>Token<//>
     <${Button} className="small" onClick=${() => act.edit(u)} aria-label=${`Change ${u.name}`}>Change<//>
-    <${Button} className="small" kind="danger" onClick=${() => remove(u, act.reload)} aria-label=${`Remove ${u.name}`}>Remove<//>` },
+    <${Button} className="small not-phone" kind="danger" onClick=${() => remove(u, act.reload)} aria-label=${`Remove ${u.name}`}>Remove<//>` },
 ];
 
 export function Users() {
@@ -93,7 +95,7 @@ export function Users() {
       <${Button} kind="main" onClick=${() => setOpen({ what: 'new' })}>Make a user<//></div>
     <${List} pages=${pages} columns=${columns(act)} rowKey=${(u) => u.name} label="Users"/>
     ${open?.what === 'new' && html`<${NewUser} onMade=${onMade} onClose=${close}/>`}
-    ${open?.what === 'edit' && html`<${EditUser} user=${open.user} onDone=${onDone} onClose=${close}/>`}
+    ${open?.what === 'edit' && html`<${EditUser} user=${open.user} act=${act} onDone=${onDone} onClose=${close}/>`}
     ${open?.what === 'token' && html`<${NewToken} user=${open.user.name} role=${open.user.role} onClose=${close} onMade=${(made) => setOpen({ what: 'made', made })}/>`}
     ${open?.what === 'made' && html`<${Made} made=${open.made} onClose=${close}/>`}`;
 }
