@@ -17,4 +17,4 @@ export function Target({ name, figure, show, bound, more, open = 'not known' }) 
 }
 
 /** Of nothing that was held there is no mean. */
-export const meanHold = (hold) => (hold.is_met === null ? { ...hold, value: null } : hold);
+export const meanHold = (hold) => (hold.holds && hold.is_met !== null ? hold : { ...hold, value: null, is_met: null });

@@ -92,7 +92,7 @@ function Figures() {
   const { figures, now: at } = data;
   return html`<div class="figures" role="group" aria-label=${figures ? 'The gate in figures' : 'What waits of yours, in figures'}>
     <${Figure} name=${at.held === 1 ? 'waits now' : 'wait now'} value=${num(at.held)}/><${Figure} name="for people to decide" value=${num(at.escalations_open)}/>
-    ${figures && html`<${Target} name="mean hold, priority NORMAL, 24 h" figure=${meanHold(figures.hold_ms)} show=${duration} bound="at most" open="none yet"/>
+    ${figures && html`<${Target} name="held on average, 24 h" figure=${meanHold(figures.hold_ms)} show=${duration} bound="at most" open="none yet"/>
       <${Target} name="escalations, 24 h" figure=${figures.escalations_per_day} show=${(v) => num(v)} bound="fewer than"/>`}
   </div>`;
 }
