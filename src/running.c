@@ -111,6 +111,8 @@ enum err running_reload(void *ctx, struct json_out *o, struct why *why)
     struct buf names;
     bool is_done;
 
+    if (s->is_stopping)
+        return why_err(why, ERR_STOPPING, "the server is stopping");
     buf_init(&names, 64 * 1024);
     changed = json_out(&names);
     is_done = reload_now(s, &changed);

@@ -18,6 +18,7 @@ enum {
     DECISIONS_MAX = 200 * 1000, /* of one answer; the newest count */
     REPLAY_BYTES = 8 * 1024 * 1024,
     HOURS_MOST = 10 * 24, /* beyond them, `all` has days */
+    CLOCK_MS = 60 * 1000, /* clocks are set back so far, and no further */
 };
 
 #define HOUR_MS    (INT64_C(3600) * 1000)
@@ -174,6 +175,52 @@ static void ask_page(struct open *o)
     open_list(o, &o->query, on_page);
 }
 
+/* Where to begin. Numbers grow with time, so the place of an `until` in the
+ * past is found by halves: to walk there from the newest would be one question
+ * to the store about all that is newer. */
+
+static void halve(struct open *o);
+
+static void on_half(struct open *o)
+{
+    const struct row *r = o->query.rows;
+    enum err e = o->query.err;
+    struct study *st = o->study;
+    int64_t seq = r ? row_int(r, DECISION_SEQ) : 0;
+    bool is_behind = r && row_int(r, DECISION_AT_MS) >= st->until_ms + CLOCK_MS;
+
+    open_drop_queries(o);
+    if (e) {
+        open_refuse(o, e, STR(""), STR(""));
+        return;
+    }
+    if (is_behind)
+        st->high = st->last_seq = seq;
+    else if (!st->last_seq) /* not even the newest is */
+        st->high = 0;
+    else
+        st->low += (st->high - st->low) / 2;
+    halve(o);
+}
+
+/* The newest first; then those in the middle of what is left. */
+static void halve(struct open *o)
+{
+    const struct study *st = o->study;
+
+    if (st->high - st->low <= PAGE_ROWS) {
+        ask_page(o);
+        return;
+    }
+    query_init(&o->query, &decision_table, 1);
+    o->has_query = o->query.is_quick = true;
+    query_order(&o->query, DECISION_SEQ, true);
+    if (st->last_seq)
+        query_if(&o->query, DECISION_SEQ, IS_AT_MOST,
+                 value_int(st->low + (st->high - st->low) / 2));
+    open_read(o, &o->query, on_half);
+}
+
 /* What is asked for. */
 
 static bool refuse(struct call *c, const char *words)
@@ -290,6 +337,14 @@ static bool study_begin(struct calls *c, struct study *s)
     return s->thresholds || s->analytics;
 }
 
+static void begin(struct open *o, int64_t now_ms)
+{
+    if (o->study->until_ms <= now_ms)
+        halve(o);
+    else
+        ask_page(o);
+}
+
 void call_analytics_get(struct call *c)
 {
     struct study wish = {0};
@@ -304,10 +359,11 @@ void call_analytics_get(struct call *c)
     o->study = FAULT("calls.study") ? NULL : malloc(sizeof(*o->study));
     if (o->study) {
         *o->study = wish;
+        o->study->high = INT64_MAX;
         arena_init(&o->study->arena, REPLAY_BYTES);
     }
     if (!o->study || !study_begin(c->calls, o->study))
         open_refuse(o, ERR_NOMEM, STR(""), STR(""));
     else if (open_study(o))
-        ask_page(o);
+        begin(o, c->now_ms);
 }

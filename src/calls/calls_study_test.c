@@ -12,7 +12,8 @@ static char answer[HOUSE_ANSWER_MAX];
 static const char *const hello =
     "{\"text\":\"x\",\"executor\":{\"name\":\"echo\"}}";
 
-/* As the columns of the table, but by numbers of its own. */
+/* As the columns of the table, but by numbers of its own, and a minute and a
+ * second between any two. */
 static void write_columns(struct buf *sql)
 {
     for (size_t i = 0; i < N_DECISION_COLUMNS; i++) {
@@ -22,6 +23,8 @@ static void write_columns(struct buf *sql)
             buf_addf(sql, "n.i AS seq");
         else if (i == DECISION_ID)
             buf_addf(sql, ", old.id || n.i AS id");
+        else if (i == DECISION_AT_MS)
+            buf_addf(sql, ", old.at_ms - (%d - n.i) * 61000 AS at_ms", ROWS);
         else
             buf_addf(sql, ", old.%s", name);
     }
@@ -94,7 +97,7 @@ TEST(a_token_has_four_studies_at_a_time_and_its_lists_beside_them)
 
     open_many(&h);
     for (size_t i = 0; i <= STUDIES; i++) {
-        fds[i] = begin(&h, "GET /api/analytics/agents");
+        fds[i] = begin(&h, "GET /api/analytics/agents?window=52w");
         while (i < STUDIES && n_studies(&h) <= i)
             loop_turn(&h.loop);
     }
@@ -122,7 +125,8 @@ TEST(a_token_has_four_studies_at_a_time_and_its_lists_beside_them)
 TEST(a_read_of_many_pages_ends_with_the_connection_that_asked_for_it)
 {
     static const char *const asked[] = {
-        "GET /api/analytics/agents", "GET /api/analytics/thresholds",
+        "GET /api/analytics/agents?window=52w",
+        "GET /api/analytics/thresholds?window=52w",
         "GET /api/decisions?q=nowhere", /* a list of many pages */
     };
     enum { N = sizeof(asked) / sizeof(*asked) };
@@ -152,10 +156,45 @@ TEST(who_only_shuts_its_side_gets_what_a_few_pages_answer)
 
     house_init(&h);
     CHECK_INT(house_ask(&h, "POST /api/messages", "", hello, answer), 200);
-    fd = begin(&h, "GET /api/analytics/agents");
+    fd = begin(&h, "GET /api/analytics/agents?window=52w");
     CHECK(shutdown(fd, SHUT_WR) == 0);
     CHECK_INT(status_of(&h, fd), 200);
     CHECK(strstr(answer, "\"decisions_read\":1,"));
     close(fd);
+    house_fini(&h);
+}
+
+/* The place is found by halves: none is missed at any of its ends. */
+TEST(an_until_in_the_past_counts_all_before_it_and_no_other)
+{
+    static const int rows[] = {1, 2, 250, 251, 252, 10000, 19750, ROWS};
+    struct house h;
+    int64_t newest_ms;
+    const char *at;
+    char what[128], wanted[64];
+    int fd;
+
+    open_many(&h);
+    fd = begin(&h, "GET /api/decisions?limit=1");
+    CHECK_INT(status_of(&h, fd), 200);
+    close(fd);
+    at = strstr(answer, "\"at_ms\":");
+    CHECK(at);
+    newest_ms = strtoll(at + 8, NULL, 10);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (int late = 0; late < 2; late++) {
+            int64_t until = newest_ms - (ROWS - rows[i]) * INT64_C(61000);
+
+            snprintf(what, sizeof(what),
+                     "GET /api/analytics/agents?since=0&until=%lld",
+                     (long long)until + late);
+            snprintf(wanted, sizeof(wanted), "\"decisions_read\":%d,",
+                     rows[i] - 1 + late);
+            fd = begin(&h, what);
+            CHECK_INT(status_of(&h, fd), 200);
+            close(fd);
+            if (!strstr(answer, wanted))
+                T_FAIL("%s: no %s", what, wanted);
+        }
     house_fini(&h);
 }

@@ -86,6 +86,7 @@ static void put_routed(struct json_out *o, const struct gate_figures *hour,
     int64_t came =
         hour->routed - hour->released + hour->decisions[FIGURE_HELD] +
         hour->decisions[FIGURE_PAUSED] + hour->decisions[FIGURE_ESCALATED];
+    int64_t tenths = (day->routed * 10 + 12) / 24; /* of one an hour */
     bool is_met = hour->routed >= target;
 
     json_key(o, STR("routed_per_hour"));
@@ -98,7 +99,7 @@ static void put_routed(struct json_out *o, const struct gate_figures *hour,
         put_text(o, "is_met", STR(""));
     put_int(o, "came", came > 0 ? came : 0);
     json_key(o, STR("average_24h"));
-    json_put_real(o, (double)((day->routed * 10 + 12) / 24) / 10);
+    json_put_real(o, (double)tenths / 10);
     json_close(o, '}');
 }
 

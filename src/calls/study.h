@@ -26,7 +26,8 @@ struct study {
     int64_t span_ms;          /* of a row of the times; zero: there are none */
     double at;                /* a threshold; NaN: none was given */
     int64_t n_read, n_unread; /* unread: of a version that we do not know */
-    int64_t last_seq;
+    int64_t last_seq;         /* those below it are read next; zero: all */
+    int64_t low, high;        /* while it is looked for where `until` is */
     bool is_csv, is_cut;
     bool is_short; /* of memory: a table is not there */
 };

@@ -69,6 +69,21 @@ TEST(what_went_to_the_default_would_go_to_an_agent)
     thresholds_free(t);
 }
 
+/* By a classifier, which is asked where nobody's score is enough. */
+TEST(what_another_layer_gave_to_somebody_was_not_the_defaults)
+{
+    struct decision d = made(LAYER_INTENT, STR("writer"));
+    struct thresholds *t = thresholds_new((double)NAN);
+    const struct threshold_row *rows;
+
+    CHECK(t);
+    CHECK_INT(thresholds_add(t, &d, scored_47), OK);
+    rows = thresholds_rows(t);
+    CHECK(rows[20].changed == 1 && rows[20].by_score == 1);
+    CHECK(!rows[20].to_agent && !rows[20].to_default && !rows[20].to_nobody);
+    thresholds_free(t);
+}
+
 TEST(nobody_and_what_cannot_be_said_are_counted_apart)
 {
     static const struct decision_step nobody[] = {

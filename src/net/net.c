@@ -154,6 +154,13 @@ struct conn *net_find(const struct net *n, uint64_t id)
     return n->slots[slot].c;
 }
 
+bool net_is_shut(const struct net *n, uint64_t id)
+{
+    const struct conn *c = net_find(n, id);
+
+    return c && c->has_eof;
+}
+
 /* Stopping. */
 
 void net_check_stopped(struct net *n)

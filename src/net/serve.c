@@ -254,13 +254,6 @@ enum err net_stream_open(struct net *n, uint64_t id, const struct http_reply *r)
     return OK;
 }
 
-bool net_is_shut(const struct net *n, uint64_t id)
-{
-    const struct conn *c = net_find(n, id);
-
-    return c && c->has_eof;
-}
-
 enum err net_stream_send(struct net *n, uint64_t id, struct str bytes)
 {
     struct conn *c = net_find(n, id);

@@ -312,6 +312,10 @@ test('where nobody is, the page says how to connect one, and its lines work', as
   const told = await page.getByText(/^export SIGNALBOX_URL=/).textContent();
   const [, url, token] = /SIGNALBOX_URL=(\S+) SIGNALBOX_TOKEN=(sbx_\S+)$/.exec(told);
   assert.equal(url, own.url);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.locator('.command').filter({ hasText: told }).getByRole('button').click();
+  await page.getByText('Copied').waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), told);
   assert.deepEqual((await own.ask('GET', '/api/me', undefined, { token })).scopes, ['send', 'read', 'agents']);
   await shot(page, 'agents-empty', { whole: true });
   await axe(page);

@@ -195,9 +195,12 @@ test('an agent that connects itself comes, works, fails and goes', async () => {
   await page.locator('.agent-lead').getByText('IDLE').waitFor();
   await send('visitor');
   await page.locator('.agent-lead').getByText('ACTIVE').waitFor();
+  const bars = (what) => page.getByRole('img', { name: what }).locator('.spark-bar');
+  await bars('Completed by the minute: 1 in all').waitFor();
+  assert.equal(await bars('Failed by the minute: 0 in all').count(), 0);
   assert.equal((await send('visitor', 'fail')).status, 'failed');
   await page.getByText('the oven is cold').waitFor();
-  await page.getByRole('img', { name: 'Failed by the minute: 1 in all' }).waitFor();
+  await bars('Failed by the minute: 1 in all').waitFor();
   await shot(page, 'agent-failed');
   await hub.close();
   await page.locator('.agent-lead').getByText('DEAD').waitFor();

@@ -60,6 +60,18 @@ test('words, layers, agents and verdicts narrow the list, and the address keeps 
   await there(page, 5);
 });
 
+test('two filters at once do not undo each other, and a search is one step back', async () => {
+  const page = await server.newPage({ at: '#/decisions' });
+  await rows(page).first().waitFor();
+  const before = await page.evaluate(() => history.length);
+  await page.getByLabel('Words in the message').pressSequentially('bug program');
+  await eventually(() => /q=bug/.test(page.url()), 'the words are in the address');
+  await page.getByLabel('Agent', { exact: true }).fill('engineer');
+  await page.getByLabel('Decided by').selectOption('semantic');
+  await eventually(() => ['q=bug', 'agent=engineer', 'layer=semantic'].every((part) => page.url().includes(part)), 'all three are');
+  assert.ok(await page.evaluate(() => history.length) - before <= 3, 'one entry for each');
+});
+
 test('time, score and conversation narrow it too', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await there(page, 5);
@@ -217,6 +229,30 @@ test('a message longer than its record is decided again whole, or not at all', a
   await page.route('**/api/tasks/*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":{"code":"not_found","message":"it is not kept any more"}}' }));
   await page.getByRole('button', { name: 'Decide again now' }).click();
   await page.getByText('by a part of it, it would be another decision').waitFor();
+});
+
+test('an envelope is shown by what it says, also where its record is a part of it', async () => {
+  const send = (more) => server.ask('POST', '/api/envelopes', { to: 'engineer', type: 'REQUEST', reference: 'SUBM-C042', context: 'please look at this', ...more });
+  await send({ payload: { confidence: 8.2 } });
+  await send({ reference: 'SUBM-LONG', payload: { rest: 'x'.repeat(2000) } });
+  await server.ask('POST', '/api/messages', { text: '{"type":"of a person"} is JSON', executor: { name: 'engineer' } });
+  const page = await server.newPage({ at: '#/decisions?agent=engineer' });
+  const list = page.getByRole('table', { name: /^Decisions/ });
+  await list.getByText('REQUEST / SUBM-LONG · please look at this').waitFor();
+  await list.getByText('{"type":"of a person"} is JSON').waitFor();
+  await list.getByText('REQUEST / SUBM-C042 · please look at this').click();
+  const message = page.getByRole('region', { name: 'The message' });
+  await message.getByText('please look at this', { exact: true }).waitFor();
+  assert.match(await message.innerText(), /Kind\s+REQUEST\s+Reference\s+SUBM-C042[\s\S]*confidence\s+8\.2/);
+});
+
+test('what others say of it is seen', async () => {
+  const { decision } = await server.ask('POST', '/api/messages', { text: TEXTS.letter });
+  const page = await server.newPage({ at: `#/decisions/${decision.id}` });
+  const outcome = page.getByRole('region', { name: 'What came of it' });
+  await outcome.getByText('open', { exact: true }).waitFor();
+  await server.ask('POST', `/api/decisions/${decision.id}/feedback`, { verdict: 'right' });
+  await outcome.getByText('positive').waitFor();
 });
 
 test('a new one appears by itself', async () => {

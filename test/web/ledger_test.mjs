@@ -224,6 +224,16 @@ test('another’s money is not theirs to see', async () => {
   await lines(page).first().waitFor();
 });
 
+test('who is not there is said once, and what hides in an account’s name is shown', async () => {
+  const page = await server.newPage({ at: '#/ledger?user=nobody-of-that-name' });
+  allow(page, /404|403|400/);
+  await page.getByRole('alert').first().waitFor();
+  assert.equal(await page.getByRole('alert').count(), 1);
+  const other = await server.newPage({ at: '#/ledger?account=user:%E2%80%AEgro.live' });
+  allow(other, /404|403|400/);
+  await eventually(async () => (await other.getByLabel('Account').locator('option').allTextContents()).includes('user:[U+202E]gro.live'), 'the account, as it is');
+});
+
 const VIEWS = { statement: '?user=anna', accounts: '/accounts', check: '/check' };
 for (const [name, wishes] of Object.entries({ light: {}, dark: { theme: 'dark' }, phone: { width: 360, height: 740 } }))
   test(`the ledger, ${name}`, async () => {

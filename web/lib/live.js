@@ -163,16 +163,15 @@ export function useFeedState() {
   return state;
 }
 
-/** Reload when the feed tells of types that begin so; at most once in so many ms, and after a break.
- * `concerns(entry)`: of those types only what the page is about. */
-export function useRefresh(types, reload, ms = 1000, concerns = () => true) {
+/** Reload when the feed tells of types that begin so, of entries that are about it; at most once in so many ms, and after a break. */
+export function useRefresh(types, reload, ms = 1000, isAbout = () => true) {
   const latest = useRef(reload);
   const timer = useRef(0);
   latest.current = reload;
   useEffect(() => () => clearTimeout(timer.current), []);
   useFeed((entry) => {
-    const isNews = entry ? (types.some((t) => entry.type.startsWith(t)) && concerns(entry)) || entry.type === 'gap' : feed.state === 'open';
-    if (isNews && !timer.current)
+    const concerns = entry ? (types.some((t) => entry.type.startsWith(t)) && isAbout(entry)) || entry.type === 'gap' : feed.state === 'open';
+    if (concerns && !timer.current)
       timer.current = setTimeout(() => { timer.current = 0; latest.current(); }, ms);
   });
 }

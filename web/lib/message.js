@@ -12,10 +12,21 @@ export function envelopeOf(text) {
   }
 }
 
-/** A message as one line: of an envelope its kind, what it is about, and its words. */
-export function inShort(text) {
-  const envelope = envelopeOf(text);
-  return envelope ? [envelope.type, envelope.reference, envelope.context].filter((part) => typeof part === 'string' && part).join(' · ') : text;
+// What a record has of a long envelope ends somewhere: its first fields are there.
+function field(text, name) {
+  const found = new RegExp(`"${name}":("(?:[^"\\\\]|\\\\.)*")`).exec(text);
+  try {
+    return found && JSON.parse(found[1]);
+  } catch {
+    return null;
+  }
+}
+
+/** For one line of a list: of an envelope its kind, what it is about and what it says. */
+export function brief(text) {
+  if (!text?.startsWith('{')) return text;
+  const { to, type, reference, context } = envelopeOf(text) || Object.fromEntries(['to', 'type', 'reference', 'context'].map((name) => [name, field(text, name)]));
+  return to && type ? [[type, reference].filter(Boolean).join(' / '), context].filter(Boolean).join(' · ') : text;
 }
 
 const when = (text) => Date.parse(text) || 0;

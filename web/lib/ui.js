@@ -164,7 +164,7 @@ export function Copy({ text, label = 'Copy' }) {
     setDone(true);
     setTimeout(() => setDone(false), 2000);
   };
-  return html`<${Button} className="small" onClick=${copy} aria-label=${`${label}: ${cut(text, 60)}`}>${isDone ? 'Copied' : label}<//>`;
+  return html`<${Button} className="small" onClick=${copy} aria-label=${`${isDone ? 'Copied' : label}: ${cut(text, 60)}`}>${isDone ? 'Copied' : label}<//>`;
 }
 
 // Over plain HTTP from another machine browsers have no clipboard to write to.

@@ -5,12 +5,12 @@ import { can, path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { Table } from '../lib/list.js';
 import { duration, num } from '../lib/format.js';
-import { inShort } from '../lib/message.js';
+import { brief } from '../lib/message.js';
 
 const MOST = 8;
 
 const TASKS = [
-  { key: 'text', title: 'Message', render: (t) => html`<${Text} text=${inShort(t.text)} max=${90} line=${true}/>` },
+  { key: 'text', title: 'Message', render: (t) => html`<${Text} text=${brief(t.text)} max=${90} line=${true}/>` },
   { key: 'status', title: 'Status', render: (t) => html`<${Status} status=${t.status}/>` },
   { key: 'took', title: 'Took', align: 'right', render: (t) => (t.finished_ms ? duration(t.finished_ms - t.created_ms) : '–') },
   { key: 'at', title: 'When', render: (t) => html`<${Age} ms=${t.created_ms}/>` },
@@ -18,10 +18,10 @@ const TASKS = [
 ];
 
 const DECISIONS = [
-  { key: 'text', title: 'Message', render: (d) => html`<${Text} text=${inShort(d.text)} max=${90} line=${true}/>` },
+  { key: 'text', title: 'Message', render: (d) => html`<${Text} text=${brief(d.text)} max=${90} line=${true}/>` },
   { key: 'layer', title: 'By', render: (d) => d.layer },
   { key: 'score', title: 'Score', align: 'right', render: (d) => num(d.score, 3) },
-  { key: 'verdict', title: 'Verdict', render: (d) => html`<${Status} status=${d.verdict}/>` },
+  { key: 'verdict', title: 'What came of it', render: (d) => html`<${Status} status=${d.verdict}/>` },
   { key: 'at', title: 'When', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
   { key: 'id', title: 'Decision', render: (d) => html`<${Id} id=${d.id} to=${`/decisions/${d.id}`}/>` },
 ];

@@ -2,6 +2,7 @@
 // gaps, signals, keywords, and what another threshold would change. One call
 // brings every table; the replay is asked for when somebody looks at it.
 import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
+import { withFilters } from '../lib/filters.js';
 import { Table } from '../lib/list.js';
 import { Figure } from '../lib/figure.js';
 import { LAYERS } from '../lib/candidates.js';
@@ -68,7 +69,7 @@ function Times({ data }) {
       { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions', (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
       { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence', (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
       { label: 'Overrides and errors', x: t.x, most: 0.1, series: [one('overridden', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
-      { label: 'Time to answer', x: t.x, most: 10, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
+      { label: 'Time to answer', x: t.x, most: 20, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
     ];
   }, [data]);
   const at = (s) => (isDays ? day : hour).format(new Date(s * 1000));
@@ -113,7 +114,7 @@ export default function AnalyticsPage({ query, go }) {
   const tab = TABS.some(([id]) => id === query.tab) ? query.tab : 'overview';
   const params = useMemo(() => ({ window }), [window]);
   const { data, error, reload } = useGet(tab === 'gate' ? null : '/api/analytics/all', params);
-  const set = (more) => go(`/analytics?${new URLSearchParams({ tab, window, ...more })}`);
+  const set = (more) => go(withFilters('/analytics', more));
   useEffect(() => document.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab]);
   const known = WINDOWS.some(([id]) => id === window) ? WINDOWS : [...WINDOWS, [window, window]];
   return html`<${Page} title="Analytics" lead="What many decisions say together." actions=${tab !== 'gate' && html`

@@ -4,6 +4,7 @@ import { Age, Badge, Card, Facts, Id, Link, Loading, Name, Page, Problem, Status
 import { path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
+import { Envelope, envelopeOf } from '../lib/message.js';
 import { duration, num } from '../lib/format.js';
 import { Judge, TryAgain, mayBeCut } from './decision_teach.js';
 
@@ -41,9 +42,9 @@ function Outcome({ d }) {
 }
 
 function About({ d }) {
-  const source = Object.entries(d.source || {});
+  const source = Object.entries(d.source || {}), envelope = envelopeOf(d.text);
   return html`<${Card} title="The message">
-    <p class="message-text"><${Text} text=${d.text} max=${1200}/></p>
+    ${envelope ? html`<${Envelope} envelope=${envelope} from=${d.requester}/>` : html`<p class="message-text"><${Text} text=${d.text} max=${1200}/></p>`}
     ${mayBeCut(d) && html`<p class="hint">A decision keeps the first 1024 bytes of its message; <${Link} to=${`/tasks/${encodeURIComponent(d.task_id)}`}>its task<//> has all of it.</p>`}
     <${Facts} facts=${[
       ['From', html`<${Text} text=${d.requester} max=${64} line=${true}/>${d.by_agent ? ' (an agent)' : ''}${d.org ? html` <span class="faint">of <${Text} text=${d.org} max=${64} line=${true}/></span>` : ''}`],
@@ -85,7 +86,7 @@ function MadeFrom({ d }) {
 
 export function Decision({ id }) {
   const { data: d, error, reload } = useGet(path`/api/decisions/${id}`);
-  useRefresh(['decision.', 'task.'], reload);
+  useRefresh(['decision.', 'task.'], reload, 1000, (entry) => entry.task_id === d?.task_id);
   if (error) return html`<${Page} title="Decision"><${Problem} error=${error} onRetry=${reload}/><p><${Link} to="/decisions">All decisions<//></p><//>`;
   if (!d) return html`<${Page} title="Decision"><${Loading}/><//>`;
   return html`<${Page} title="Decision" lead=${html`<${Link} to="/decisions">Decisions<//> · <code>${d.id}</code>`}>

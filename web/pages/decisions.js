@@ -1,14 +1,15 @@
 // Who got which message and why: searched and filtered by the server, page by
 // page; one of them whole is pages/decision.js.
-import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useEffect, useMemo, useRef, useState } from '../lib/ui.js';
+import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useMemo, useState } from '../lib/ui.js';
 import { now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
+import { Search, filtersAt } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
+import { brief } from '../lib/message.js';
 import { num } from '../lib/format.js';
 import { LAYERS } from '../lib/candidates.js';
 import { Decision } from './decision.js';
 
-const PAUSE_MS = 300;
 const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
 const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', 86400e3], ['7d', 'last 7 days', 7 * 86400e3], ['30d', 'last 30 days', 30 * 86400e3]];
 const RARE = ['conversation', 'requester', 'since', 'until', 'min', 'max'];
@@ -32,7 +33,7 @@ const Score = ({ d }) => (d.score === null || d.score === undefined ? html`<span
 const Outcome = ({ d }) => html`<${Status} status=${d.verdict}/>${d.overridden_to && html` <${Badge} tone="warn" title=${`should have gone to ${d.overridden_to}`}>corrected<//>`}`;
 
 const COLUMNS = [
-  { key: 'text', title: 'Message', width: 'minmax(12rem, 3fr)', phone: 'minmax(0, 1.5fr)', render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>` : html`<${Text} text=${d.text} max=${160} line=${true}/>`) },
+  { key: 'text', title: 'Message', width: 'minmax(12rem, 3fr)', phone: 'minmax(0, 1.5fr)', render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>` : html`<${Text} text=${brief(d.text)} max=${160} line=${true}/>`) },
   { key: 'agent', title: 'Went to', width: 'minmax(7rem, 1fr)', phone: 'minmax(0, 1fr)', render: (d) => html`<${Name} agent=${d.agent}/>` },
   { key: 'layer', title: 'By', width: '6rem', phone: false, render: (d) => d.layer && html`<span class="layer layer-${d.layer}">${d.layer}</span>` },
   { key: 'score', title: 'Score', width: '8rem', phone: false, render: (d) => html`<${Score} d=${d}/>` },
@@ -40,21 +41,7 @@ const COLUMNS = [
   { key: 'at', title: 'When', width: '6.5rem', phone: '4.4rem', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
 ];
 
-/** What is typed counts once the typing pauses. */
-function Typed({ label, name, filter, set, hint, ...more }) {
-  const value = filter[name] || '';
-  const [text, setText] = useState(value);
-  const timer = useRef(0);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const type = (e) => {
-    const next = e.target.value;
-    setText(next);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => set({ [name]: next.trim() }), PAUSE_MS);
-  };
-  return html`<${Field} label=${label} hint=${hint}><input value=${text} onInput=${type} spellcheck=${false} ...${more}/><//>`;
-}
+const Typed = ({ name, filter, set, ...more }) => html`<${Search} value=${filter[name]} onSearch=${(text, goesOn) => set({ [name]: text }, goesOn)} ...${more}/>`;
 
 function Choice({ label, name, filter, set, options }) {
   return html`<${Field} label=${label}><select value=${filter[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}>
@@ -100,10 +87,7 @@ function Decisions({ query, go }) {
   const pages = usePages('/api/decisions', paramsOf(query, since));
   const [isTop, setTop] = useState(true);
   const isFiltered = Object.keys(query).length > 0;
-  const set = (more) => {
-    const next = more === null ? [] : Object.entries({ ...query, ...more }).filter(([, v]) => v);
-    go(`/decisions${next.length ? `?${new URLSearchParams(next)}` : ''}`);
-  };
+  const set = filtersAt('/decisions', go);
   // Who reads further down, or searches, is not disturbed.
   useRefresh(['task.accepted', 'decision.'], () => { if (isTop && !query.q) pages.reload(); });
   return html`<${Page} title="Decisions" lead="Who got which message, by which layer, and what came of it.">
